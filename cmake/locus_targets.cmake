@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+# How every target of locus is built. Warnings and sanitizers stay private to our own build.
+
+find_program(LOCUS_CCACHE ccache)
+if(LOCUS_CCACHE AND PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${LOCUS_CCACHE})
+endif()
+
+function(locus_compile_options target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
+                                           -Werror)
+  if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    target_compile_options(${target} PRIVATE -Werror=thread-safety)
+  endif()
+  if(LOCUS_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${LOCUS_SANITIZE} -fno-omit-frame-pointer)
+    if(LOCUS_SANITIZE MATCHES undefined)
+      target_compile_options(${target} PRIVATE -fno-sanitize-recover=undefined)
+    endif()
+    target_link_options(${target} PRIVATE -fsanitize=${LOCUS_SANITIZE})
+  endif()
+  if(LOCUS_BUILD_FUZZERS)
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
+endfunction()
+
+# locus_library(name sources...): library locus_<name>, known as locus::<name>, installed.
+function(locus_library name)
+  add_library(locus_${name} ${ARGN})
+  add_library(locus::${name} ALIAS locus_${name})
+  locus_compile_options(locus_${name})
+  target_compile_features(locus_${name} PUBLIC cxx_std_20)
+  target_include_directories(
+    locus_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                         $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+                  PRIVATE ${PROJECT_SOURCE_DIR})
+  set_target_properties(
+    locus_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON
+                             VERSION ${PROJECT_VERSION}
+                             SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  install(TARGETS locus_${name} EXPORT locus_targets)
+endfunction()

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SPACE_H_
+#define LOCUS_SPACE_H_
+
+#include <compare>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace locus {
+
+// The name of a space: an independent set of sequences in a store. It also salts the order_no
+// keys, so spaces may share master keys. Tables that share orders share a space.
+// One to 64 of a-z, 0-9, '_' and '-'; the default is "orders".
+class SpaceName {
+ public:
+  SpaceName() : name_("orders") {}
+  // INVALID_ARGUMENT for a name of other characters or length.
+  static absl::StatusOr<SpaceName> Parse(std::string_view name);
+
+  const std::string& str() const { return name_; }
+  friend auto operator<=>(const SpaceName&, const SpaceName&) = default;
+
+ private:
+  explicit SpaceName(std::string_view name) : name_(name) {}
+  std::string name_;
+};
+
+}  // namespace locus
+
+#endif  // LOCUS_SPACE_H_
