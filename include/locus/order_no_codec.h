@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_ORDER_NO_CODEC_H_
+#define LOCUS_ORDER_NO_CODEC_H_
+
+#include <memory>
+#include <cstddef>
+#include <optional>
+#include <span>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "locus/key_ring.h"
+#include "locus/order_id.h"
+#include "locus/order_no.h"
+#include "locus/space.h"
+
+namespace locus {
+
+// Makes and reads order numbers of one space. Three schemes:
+//
+//   siv    OrderNo, 128 bits, the default: AES-256-CTR with a synthetic IV. Deterministic (so it
+//          can be indexed), bound to the gene, authenticated: a guess succeeds with 2^-53 (narrow)
+//          or 2^-44 (wide).
+//   ff1    OrderNo64: NIST SP 800-38G FF1, AES-256, radix 2, n = 47, 10 rounds, tweak = gene and
+//          key version. A permutation of the sequences of one gene; not authenticated.
+//   ctr64  OrderNo64: sequence XOR one keystream per gene. Whoever knows one pair of order ID and
+//          number of a gene reads all others of it. It exists to read numbers made so elsewhere.
+//
+// Keys are derived from the ring's master keys by HKDF-SHA256, salted with the space. An order_no
+// is made once and stored: after a rotation of keys one order may have two valid numbers, so
+// idempotency uses the order ID.
+//
+// Thread safety: const methods may be called from any thread.
+// Cost: two AES blocks a number (siv), ten (ff1), one (ctr64); no allocation on success.
+class OrderNoCodec {
+ public:
+  // Takes what it needs from the ring; the ring may die or change afterwards. UNAVAILABLE: OpenSSL
+  // could not set up a cipher.
+  static absl::StatusOr<OrderNoCodec> Create(const KeyRing& ring, const SpaceName& space);
+  OrderNoCodec(OrderNoCodec&&) noexcept;
+  OrderNoCodec& operator=(OrderNoCodec&&) noexcept;
+  ~OrderNoCodec();
+
+  // siv. Without a version: the active one. NOT_FOUND: the ring has no key of that version.
+  absl::StatusOr<OrderNo> Encode(OrderId id) const;
+  absl::StatusOr<OrderNo> Encode(OrderId id, KeyVersion version) const;
+  // INVALID_ARGUMENT for whatever is not an order_no of this space under a key of the ring. The
+  // message does not say which check failed.
+  absl::StatusOr<OrderId> Decode(OrderNo number) const;
+
+  // numbers[i] = Encode(ids[i]); the spans are of one size. Makes a constant number of OpenSSL
+  // calls per 256 numbers.
+  absl::Status EncodeBatch(std::span<const OrderId> ids, std::span<OrderNo> numbers) const;
+  // ids[i] = Decode(numbers[i]), nullopt where that refuses; the spans are of one size. Makes a
+  // constant number of OpenSSL calls per key version and 256 numbers. Returns how many it refused.
+  size_t DecodeBatch(std::span<const OrderNo> numbers, std::span<std::optional<OrderId>> ids) const;
+
+  // ff1. INVALID_ARGUMENT for a wide ID; NOT_FOUND: no key of that version.
+  absl::StatusOr<OrderNo64> EncodeFf1(OrderId id, KeyVersion version) const;
+  absl::StatusOr<OrderId> DecodeFf1(OrderNo64 number, KeyVersion version) const;
+
+  // ctr64. INVALID_ARGUMENT for a wide ID; NOT_FOUND: no key of that version.
+  absl::StatusOr<OrderNo64> EncodeCtr64ReusingKeystream(OrderId id, KeyVersion version) const;
+  absl::StatusOr<OrderId> DecodeCtr64(OrderNo64 number, KeyVersion version) const;
+
+  // The version that Encode(id) uses.
+  KeyVersion active() const;
+
+ private:
+  struct Rep;
+  explicit OrderNoCodec(std::unique_ptr<Rep> rep);
+  std::unique_ptr<Rep> rep_;
+};
+
+}  // namespace locus
+
+#endif  // LOCUS_ORDER_NO_CODEC_H_
