@@ -2,8 +2,8 @@
 #ifndef LOCUS_ORDER_NO_CODEC_H_
 #define LOCUS_ORDER_NO_CODEC_H_
 
-#include <memory>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
 

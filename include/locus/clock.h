@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_CLOCK_H_
+#define LOCUS_CLOCK_H_
+
+#include "absl/time/time.h"
+
+namespace locus {
+
+// Where a process learns the time; an argument, so that tests own it (locus::testing::ManualClock).
+// Thread safety: all methods may be called from any thread.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+
+  // Wall time (UTC). May jump.
+  virtual absl::Time Now() = 0;
+  // Time since boot, suspended time included. Never goes back.
+  virtual absl::Duration SinceBoot() = 0;
+
+  // CLOCK_REALTIME and CLOCK_BOOTTIME. Lives forever.
+  static Clock& System();
+};
+
+}  // namespace locus
+
+#endif  // LOCUS_CLOCK_H_

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_ENGINE_SQLITE_H_
+#define LOCUS_ENGINE_SQLITE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/time/time.h"
+#include "locus/segment_store.h"
+
+namespace locus {
+
+// A segment store in one SQLite file (WAL, synchronous=FULL), shared by any number of processes of
+// one host. Beside it lies the sidecar `<realpath>-locus`, with the identity that tells a lost or
+// rewound file (docs/operations.md): back up and restore the database file without it.
+//
+// It has no clock of its own: caller_now is the store's time, and a caller more than 60 s behind
+// the newest lease is refused.
+//
+// Blocks for a file lock up to Options::busy_timeout, then UNAVAILABLE; a disk may take its time.
+// Must not be used across fork().
+class SqliteSegmentStore : public SegmentStore {
+ public:
+  struct Options {
+    // How long to wait for another process's transaction. Shorter: UNAVAILABLE under contention.
+    absl::Duration busy_timeout = absl::Seconds(5);
+    // Whether a missing file is created (an empty store, no space in it yet).
+    bool create = false;
+  };
+
+  // NOT_FOUND: there is no such file and Options::create is false. FAILED_PRECONDITION: it cannot
+  // be written, is no SQLite database, or has a schema of another version. Messages name the path.
+  static absl::StatusOr<std::unique_ptr<SqliteSegmentStore>> Open(const std::string& path,
+                                                                  const Options& options);
+  ~SqliteSegmentStore() override;
+
+  absl::Status Create(const SpaceName& space, const SpaceOptions& options,
+                      absl::Time caller_now) override;
+  absl::StatusOr<SpaceOptions> Open(const SpaceName& space) override;
+  absl::StatusOr<LeaseReply> Lease(const SpaceName& space, std::span<const LeaseRequest> requests,
+                                   absl::Time caller_now) override;
+  absl::StatusOr<SpaceView> Show(const SpaceName& space, absl::Time caller_now) override;
+  absl::Status DeclareRestored(const SpaceName& space, absl::Time caller_now) override;
+  absl::Status Raise(const SpaceName& space, uint64_t to, absl::Time caller_now) override;
+
+ private:
+  class Rep;
+  explicit SqliteSegmentStore(std::unique_ptr<Rep> rep);
+  std::unique_ptr<Rep> rep_;
+};
+
+}  // namespace locus
+
+#endif  // LOCUS_ENGINE_SQLITE_H_

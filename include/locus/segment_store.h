@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SEGMENT_STORE_H_
+#define LOCUS_SEGMENT_STORE_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "locus/space.h"
+
+namespace locus {
+
+// Sequences [first, first + length). first is a multiple of 64, length is 64 times a power of two.
+struct Segment {
+  uint64_t first = 0;
+  uint64_t length = 0;  // 0: no segment
+
+  uint64_t end() const { return first + length; }
+  friend bool operator==(const Segment&, const Segment&) = default;
+};
+
+// What holds for a space from its creation on; kept in the store.
+struct SpaceOptions {
+  // Adjacent vnodes that lease segments together: a power of two, 1..65536. Fewer sections: fewer
+  // leases, but a hot vnode draws longer segments for all its neighbours.
+  uint32_t section_size = 256;
+  // The floor is the sequence that time alone has reached: (now - floor_epoch) * floor_rate, with
+  // fractional seconds. At 16,384 a second 47 bits last 272 years.
+  absl::Time floor_epoch = absl::FromUnixSeconds(1672531200);  // 2023-01-01T00:00:00Z
+  uint64_t floor_rate = 16384;                                 // sequences a second, 1..2^20
+  // How far leases may run ahead of the floor: a section's largest burst. A multiple of 4,096.
+  uint64_t max_lead = uint64_t{1} << 24;
+
+  friend bool operator==(const SpaceOptions&, const SpaceOptions&) = default;
+};
+
+struct LeaseRequest {
+  uint16_t section = 0;
+  uint64_t length = 64;  // 64 times a power of two
+  // The highest end of a segment that this process was granted in this section; 0: none yet.
+  uint64_t seen = 0;
+};
+
+struct LeaseGrant {
+  // May be shorter than asked for; without length: nothing fits below the lead now.
+  Segment segment;
+  // Without a segment: how long until one of 64 fits. InfiniteDuration: the sequences are used up.
+  absl::Duration wait;
+  // How far the section's leases are ahead of the floor, in time of the floor.
+  absl::Duration lead;
+};
+
+struct LeaseReply {
+  std::vector<LeaseGrant> grants;  // one for each request, in their order
+  absl::Time granted_at;           // the store's time
+  bool loss_noticed = false;       // this call found that the store lost leases, and raised base
+};
+
+// What a store holds of one space.
+struct SpaceView {
+  struct Section {
+    uint16_t section = 0;
+    uint64_t head = 0;  // the first sequence never leased
+    absl::Duration lead;
+    absl::Time granted_at;
+  };
+  SpaceOptions options;
+  uint64_t base = 0;              // no lease after the last loss starts below it
+  uint64_t losses = 0;            // how often base was raised, creation included
+  absl::Time now;                 // the store's time
+  std::vector<Section> sections;  // those that leased, in order
+};
+
+// A durable place from which sections lease segments. The rules (docs/architecture.md):
+//
+//   top   = max(floor(now), base) + max_lead
+//   first = max(head, seen, floor(now), base), rounded up to 64
+//   end   = first + length, where length falls until end fits below top
+//
+// No lease granted after a loss was noticed overlaps a lease granted before that loss. A loss is:
+// the space is created; the store's identity differs from the recorded one; `seen` is above what
+// the store knows; DeclareRestored. Each raises base. What is not covered is in docs/operations.md.
+//
+// `caller_now` is the wall time of the calling process. Where it differs from the store's by more
+// than 60 s the call is refused and changes nothing: one bad clock would burn sequences for good.
+//
+// Errors of every method: UNAVAILABLE: the store did not answer, or is busy; a lease may have been
+// granted all the same. FAILED_PRECONDITION: refused until somebody repairs (clock, read-only,
+// another schema version). DATA_LOSS: the stored state contradicts itself.
+// Thread safety: all methods may be called from any thread. They block, up to a bound that the
+// engine states.
+class SegmentStore {
+ public:
+  virtual ~SegmentStore() = default;
+
+  // Creates the space, or finds it with the same options. INVALID_ARGUMENT: bad options;
+  // FAILED_PRECONDITION: it exists with others.
+  virtual absl::Status Create(const SpaceName& space, const SpaceOptions& options,
+                              absl::Time caller_now) = 0;
+  // What the space was created with. NOT_FOUND: there is no such space.
+  virtual absl::StatusOr<SpaceOptions> Open(const SpaceName& space) = 0;
+  // One atomic step for all requests, which name different sections: each gets its grant or all
+  // fail. INVALID_ARGUMENT: a section or length that cannot be.
+  virtual absl::StatusOr<LeaseReply> Lease(const SpaceName& space,
+                                           std::span<const LeaseRequest> requests,
+                                           absl::Time caller_now) = 0;
+  virtual absl::StatusOr<SpaceView> Show(const SpaceName& space, absl::Time caller_now) = 0;
+  // An operator put back an older state of the store: counts as a loss.
+  virtual absl::Status DeclareRestored(const SpaceName& space, absl::Time caller_now) = 0;
+  // base = max(base, to): for those who already have IDs of this layout. INVALID_ARGUMENT: `to` is
+  // above 2^56 - 1.
+  virtual absl::Status Raise(const SpaceName& space, uint64_t to, absl::Time caller_now) = 0;
+};
+
+}  // namespace locus
+
+#endif  // LOCUS_SEGMENT_STORE_H_
