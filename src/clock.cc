@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "locus/clock.h"
+
+#include <time.h>
+
+#include "src/check.h"
+
+namespace locus {
+namespace {
+
+timespec Read(clockid_t clock) {
+  timespec time;
+  LOCUS_CHECK(clock_gettime(clock, &time) == 0);
+  return time;
+}
+
+class SystemClock : public Clock {
+ public:
+  absl::Time Now() override { return absl::TimeFromTimespec(Read(CLOCK_REALTIME)); }
+  absl::Duration SinceBoot() override { return absl::DurationFromTimespec(Read(CLOCK_BOOTTIME)); }
+};
+
+}  // namespace
+
+Clock& Clock::System() {
+  static SystemClock* clock = new SystemClock;
+  return *clock;
+}
+
+}  // namespace locus

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_SEGMENT_LOADER_H_
+#define LOCUS_SRC_SEGMENT_LOADER_H_
+
+#include <bit>
+#include <cstdint>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "locus/segment_store.h"
+#include "src/counters.h"
+
+namespace locus {
+
+// Decides which sections lease how much when, and puts what they were granted where callers find
+// it. Does no I/O and reads no clock: (state, time) -> requests, (state, reply, time) -> state.
+// Times are since boot. One request a section is in flight at a time.
+// Thread safety: none; the counters it works on may be used by others meanwhile.
+template <typename Faults = NoFaults>
+class SegmentLoaderOf {
+ public:
+  struct Totals {
+    uint64_t granted = 0;
+    uint64_t dropped = 0;
+    uint64_t starved = 0;
+    uint64_t losses = 0;
+    absl::Duration lead = -absl::InfiniteDuration();
+  };
+  // How long after a failure the store is asked again: doubled by each further one.
+  static constexpr absl::Duration kFirstBackoff = absl::Milliseconds(20);
+  static constexpr absl::Duration kLongestBackoff = absl::Seconds(5);
+
+  SegmentLoaderOf(const SpaceOptions& space, absl::Duration horizon, CountersOf<Faults>& counters,
+                  uint64_t seed)
+      : space_(space),
+        horizon_(horizon),
+        counters_(counters),
+        sections_(counters.sections()),
+        random_(seed) {}
+
+  // What to ask the store for now; the answer goes to Granted or Failed.
+  std::vector<LeaseRequest> Collect(absl::Duration now) {
+    if (now >= next_tick_) Tick(now);
+    std::vector<LeaseRequest> requests;
+    for (uint32_t i = 0; i < sections_.size(); ++i) {
+      Section& section = sections_[i];
+      if (uint8_t wish = counters_.TakeWish(i)) Hear(i, wish, now);
+      if (!section.wanted || section.in_flight || section.due > now || now < next_attempt_) {
+        continue;
+      }
+      section.in_flight = true;
+      requests.push_back({static_cast<uint16_t>(i), LengthFor(i, now), section.seen});
+    }
+    return requests;
+  }
+
+  void Granted(std::span<const LeaseRequest> requests, const LeaseReply& reply,
+               absl::Duration now) {
+    failures_ = 0;
+    totals_.losses += reply.loss_noticed;
+    for (size_t i = 0; i < requests.size(); ++i) {
+      Section& section = sections_[requests[i].section];
+      section.in_flight = false;
+      const LeaseGrant& grant = reply.grants[i];
+      totals_.lead = std::max(totals_.lead, grant.lead);
+      if (grant.segment.length == 0) {
+        // A little longer than until 64 fit, so that a store is not asked every 4 ms.
+        section.due = now + std::min(grant.wait + absl::Milliseconds(50), absl::Hours(1));
+        section.lead_used_up = true;
+        continue;
+      }
+      section.lead_used_up = false;
+      section.seen = std::max(section.seen, grant.segment.end());
+      section.last_length = requests[i].length;
+      ++totals_.granted;
+      Place(requests[i].section, SegmentWord(grant.segment), now);
+      section.wanted = counters_.NextCount(requests[i].section) < section.depth;
+      if (section.wanted) section.due = now;
+    }
+    if (next_tick_ == absl::InfiniteDuration()) next_tick_ = now + tick();
+  }
+
+  // The store did not answer, or refused; what it granted all the same is never used.
+  void Failed(std::span<const LeaseRequest> requests, absl::Duration now) {
+    for (const LeaseRequest& request : requests) sections_[request.section].in_flight = false;
+    absl::Duration backoff =
+        std::min(kLongestBackoff, kFirstBackoff * (1 << std::min(failures_, 12)));
+    ++failures_;
+    next_attempt_ = now + backoff * (0.5 + 0.5 * Random());
+  }
+
+  // When Collect has something to do next, callers' wishes apart.
+  absl::Duration NextDue() const {
+    absl::Duration next = next_tick_;
+    for (const Section& section : sections_) {
+      if (section.wanted && !section.in_flight) {
+        next = std::min(next, std::max(section.due, next_attempt_));
+      }
+    }
+    return next;
+  }
+
+  // Whether a section waits for the floor to rise.
+  bool lead_used_up() const {
+    return std::any_of(sections_.begin(), sections_.end(),
+                       [](const Section& section) { return section.lead_used_up; });
+  }
+  // How long the section that will be out first goes on without the store.
+  absl::Duration Autonomy(absl::Duration now) const {
+    absl::Duration least = absl::InfiniteDuration();
+    for (uint32_t i = 0; i < sections_.size(); ++i) least = std::min(least, AutonomyOf(i, now));
+    return least;
+  }
+  const Totals& totals() const { return totals_; }
+
+ private:
+  struct Held {
+    SegmentWord segment;
+    absl::Duration leased_at;
+  };
+  struct Section {
+    uint64_t seen = 0;         // the highest end granted
+    uint64_t last_length = 0;  // asked for last; 0: nothing yet
+    int depth = 1;             // next segments to keep
+    bool wanted = false;
+    bool in_flight = false;
+    bool lead_used_up = false;
+    SegmentWord to_replace;   // in use and getting old
+    uint64_t used_up_to = 0;  // the fastest cursor as of the last tick
+    absl::Duration due;       // no request before
+    std::vector<Held> held;
+  };
+
+  absl::Duration tick() const { return std::max(horizon_ / 8, absl::Milliseconds(100)); }
+  double Random() { return std::uniform_real_distribution<double>()(random_); }
+
+  double RateOf(uint32_t i, absl::Duration now) const {
+    double rate = counters_.RateNow(i, now);
+    bool known = counters_.SecondsInUse(i, now) > absl::ToDoubleSeconds(horizon_) / 8;
+    return known ? rate : std::max(rate, counters_.RateBefore(i));
+  }
+
+  uint64_t LengthFor(uint32_t i, absl::Duration now) const {
+    const Section& section = sections_[i];
+    if (section.last_length == 0) return 64;
+    double wanted = RateOf(i, now) * absl::ToDoubleSeconds(horizon_);
+    uint64_t longest = std::bit_floor(std::max<uint64_t>(space_.max_lead / 4 / 64, 1));
+    uint64_t units = wanted >= static_cast<double>(longest) * 64
+                         ? longest
+                         : std::bit_ceil(static_cast<uint64_t>(wanted / 64) + 1);
+    return 64 * std::min({units, longest, section.last_length / 64 * 8});
+  }
+
+  absl::Duration AutonomyOf(uint32_t i, absl::Duration now) const {
+    SegmentWord segment = counters_.Current(i);
+    double rate = RateOf(i, now);
+    if (segment.empty() || rate <= 0) return absl::InfiniteDuration();
+    uint64_t fastest = counters_.Fastest(i);
+    uint64_t left = segment.end() > fastest ? segment.end() - fastest : 0;
+    return absl::Seconds(static_cast<double>(left + counters_.NextLength(i)) / rate);
+  }
+
+  // A caller moved on to a next segment, or found none.
+  void Hear(uint32_t i, uint8_t wish, absl::Duration now) {
+    Section& section = sections_[i];
+    bool starved = (wish & CountersOf<Faults>::kStarved) != 0;
+    if (starved) {
+      ++totals_.starved;
+      if (section.last_length > 0) section.depth = std::min(section.depth + 1, counters_.kDepth);
+    }
+    if (section.wanted && !starved) return;
+    if (!section.wanted || !section.lead_used_up)
+      section.due = starved ? now : now + Jitter(i, now);
+    section.wanted = true;
+  }
+
+  // So that sections which moved on together do not ask together. Never long beside what is left.
+  absl::Duration Jitter(uint32_t i, absl::Duration now) {
+    return std::min(horizon_ / 50, AutonomyOf(i, now) / 8) * Random();
+  }
+
+  void Place(uint32_t i, SegmentWord segment, absl::Duration now) {
+    Section& section = sections_[i];
+    section.held.push_back({segment, now});
+    SegmentWord current = counters_.Current(i);
+    bool replace = current.empty() || current == section.to_replace;
+    if (replace && counters_.Publish(i, current, segment, now)) {
+      if (!current.empty()) ++totals_.dropped;
+      section.to_replace = SegmentWord();
+      return;
+    }
+    if (!counters_.Store(i, segment)) ++totals_.dropped;
+  }
+
+  // Every eighth of a horizon: forgets what is used up, drops what is old, tops up what is short.
+  void Tick(absl::Duration now) {
+    bool any_held = false;
+    for (uint32_t i = 0; i < sections_.size(); ++i) {
+      Section& section = sections_[i];
+      if (section.held.empty()) continue;
+      DropOld(i, now);
+      any_held |= !section.held.empty();
+      if (section.depth > 1 && counters_.NextCount(i) >= section.depth) --section.depth;
+      uint64_t fastest = counters_.Fastest(i);
+      bool in_use = fastest != section.used_up_to;
+      section.used_up_to = fastest;
+      bool old = !section.held.empty() && now - section.held.front().leased_at >= 1.5 * horizon_;
+      if (in_use && old) section.to_replace = counters_.Current(i);
+      bool shortage = AutonomyOf(i, now) < horizon_ && counters_.NextCount(i) < counters_.kDepth;
+      if (in_use && (old || shortage)) Hear(i, CountersOf<Faults>::kMore, now);
+    }
+    next_tick_ = any_held ? now + tick() : absl::InfiniteDuration();
+  }
+
+  void DropOld(uint32_t i, absl::Duration now) {
+    std::vector<Held>& held = sections_[i].held;
+    std::erase_if(held, [&](const Held& one) {
+      if (now - one.leased_at >= 2 * horizon_) {
+        totals_.dropped += counters_.Drop(i, one.segment);
+        return true;
+      }
+      SegmentWord current = counters_.Current(i);
+      return !current.empty() && one.segment.first() < current.first();
+    });
+  }
+
+  const SpaceOptions space_;
+  const absl::Duration horizon_;
+  CountersOf<Faults>& counters_;
+  std::vector<Section> sections_;
+  std::mt19937_64 random_;
+  Totals totals_;
+  int failures_ = 0;
+  absl::Duration next_attempt_ = -absl::InfiniteDuration();
+  absl::Duration next_tick_ = absl::InfiniteDuration();
+};
+
+using SegmentLoader = SegmentLoaderOf<>;
+
+}  // namespace locus
+
+#endif  // LOCUS_SRC_SEGMENT_LOADER_H_
