@@ -73,11 +73,13 @@ class SegmentLoaderOf {
         continue;
       }
       section.lead_used_up = false;
+      bool first = section.last_length == 0;
       section.seen = std::max(section.seen, grant.segment.end());
       section.last_length = requests[i].length;
       ++totals_.granted;
       Place(requests[i].section, SegmentWord(grant.segment), now);
-      section.wanted = counters_.NextCount(requests[i].section) < section.depth;
+      bool more = first || section.depth > 1 || IsShort(requests[i].section, now);
+      section.wanted = more && counters_.NextCount(requests[i].section) < section.depth;
       if (section.wanted) section.due = now;
     }
     if (next_tick_ == absl::InfiniteDuration()) next_tick_ = now + tick();
@@ -129,7 +131,7 @@ class SegmentLoaderOf {
     bool in_flight = false;
     bool lead_used_up = false;
     SegmentWord to_replace;   // in use and getting old
-    uint64_t used_up_to = 0;  // the fastest cursor as of the last tick
+    uint64_t fastest_at_tick = 0;
     absl::Duration due;       // no request before
     std::vector<Held> held;
   };
@@ -171,7 +173,7 @@ class SegmentLoaderOf {
       ++totals_.starved;
       if (section.last_length > 0) section.depth = std::min(section.depth + 1, counters_.kDepth);
     }
-    if (section.wanted && !starved) return;
+    if (!starved && (section.wanted || !IsShort(i, now))) return;
     if (!section.wanted || !section.lead_used_up)
       section.due = starved ? now : now + Jitter(i, now);
     section.wanted = true;
@@ -195,36 +197,69 @@ class SegmentLoaderOf {
     if (!counters_.Store(i, segment)) ++totals_.dropped;
   }
 
-  // Every eighth of a horizon: forgets what is used up, drops what is old, tops up what is short.
+  // Whether what is left would not last a horizon at the next tick.
+  bool IsShort(uint32_t i, absl::Duration now) const {
+    return AutonomyOf(i, now) < horizon_ + tick() && counters_.NextCount(i) < counters_.kDepth;
+  }
+
+  // Every eighth of a horizon: forgets what is used up, gives up what is old, tops up what is
+  // short.
   void Tick(absl::Duration now) {
     bool any_held = false;
     for (uint32_t i = 0; i < sections_.size(); ++i) {
       Section& section = sections_[i];
       if (section.held.empty()) continue;
-      DropOld(i, now);
-      any_held |= !section.held.empty();
-      if (section.depth > 1 && counters_.NextCount(i) >= section.depth) --section.depth;
+      ForgetUsedUp(i);
       uint64_t fastest = counters_.Fastest(i);
-      bool in_use = fastest != section.used_up_to;
-      section.used_up_to = fastest;
-      bool old = !section.held.empty() && now - section.held.front().leased_at >= 1.5 * horizon_;
-      if (in_use && old) section.to_replace = counters_.Current(i);
-      bool shortage = AutonomyOf(i, now) < horizon_ && counters_.NextCount(i) < counters_.kDepth;
-      if (in_use && (old || shortage)) Hear(i, CountersOf<Faults>::kMore, now);
+      bool in_use = fastest != section.fastest_at_tick;
+      section.fastest_at_tick = fastest;
+      if (in_use) {
+        ReplaceOld(i, now);
+        if (IsShort(i, now)) Hear(i, CountersOf<Faults>::kMore, now);
+      } else {
+        DropOld(i, now);
+      }
+      if (section.depth > 1 && counters_.NextCount(i) >= section.depth) --section.depth;
+      any_held |= !section.held.empty();
     }
     next_tick_ = any_held ? now + tick() : absl::InfiniteDuration();
   }
 
+  bool IsOld(const Held& held, absl::Duration now) const {
+    return now - held.leased_at >= 2 * horizon_;
+  }
+
+  void ForgetUsedUp(uint32_t i) {
+    SegmentWord current = counters_.Current(i);
+    if (current.empty()) return;
+    std::erase_if(sections_[i].held,
+                  [&](const Held& held) { return held.segment.first() < current.first(); });
+  }
+
+  // Of a section that nobody uses: what it holds would only make its next IDs lag.
   void DropOld(uint32_t i, absl::Duration now) {
-    std::vector<Held>& held = sections_[i].held;
-    std::erase_if(held, [&](const Held& one) {
-      if (now - one.leased_at >= 2 * horizon_) {
-        totals_.dropped += counters_.Drop(i, one.segment);
-        return true;
-      }
-      SegmentWord current = counters_.Current(i);
-      return !current.empty() && one.segment.first() < current.first();
+    std::erase_if(sections_[i].held, [&](const Held& held) {
+      if (!IsOld(held, now)) return false;
+      totals_.dropped += counters_.Drop(i, held.segment);
+      return true;
     });
+  }
+
+  // Of a section in use: goes on with a younger segment, as soon as there is one.
+  void ReplaceOld(uint32_t i, absl::Duration now) {
+    Section& section = sections_[i];
+    SegmentWord current = counters_.Current(i);
+    for (const Held& held : section.held) {
+      if (held.segment != current || !IsOld(held, now)) continue;
+      if (counters_.MoveOn(i, current, now)) {
+        ++totals_.dropped;
+      } else {
+        section.to_replace = current;
+        section.wanted = true;
+        section.due = std::min(section.due, now);
+      }
+      return;
+    }
   }
 
   const SpaceOptions space_;

@@ -53,7 +53,7 @@ struct GeneratorStats {
 
 // Hands out order IDs: unique across every process that shares the SegmentStore, under the
 // guarantee of SegmentStore. IDs of one vnode rise within a process; across processes they may lag
-// by two horizons.
+// by two horizons, and by the length of an outage where a section in use lives through one.
 //
 // Thread safety: all methods may be called from any thread.
 // Cost: TryNext takes no lock, allocates nothing and does not depend on how many vnodes are in
