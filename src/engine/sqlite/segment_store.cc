@@ -1,0 +1,483 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "locus/engine/sqlite.h"
+#include "src/check.h"
+#include "src/engine/sqlite/connection.h"
+#include "src/engine/sqlite/sidecar.h"
+#include "src/lease_rules.h"
+#include "src/mutex.h"
+
+namespace locus {
+namespace {
+
+using sqlite::Connection;
+using sqlite::Identity;
+using sqlite::Query;
+
+constexpr int64_t kApplicationId = 0x6C6F6375;  // "locu", tells our files from others'
+constexpr int64_t kSchemaVersion = 1;
+
+// Sequences and times fit SQLite's signed 64-bit integers; times are ns since 1970. head_sum_high
+// and head_sum_low add up the upper and lower 32 bits of the space's heads: heads only rise, so a
+// file of which only some pages are old shows in their sum.
+constexpr char kSchema[] = R"sql(
+  CREATE TABLE locus_store (
+    one INTEGER PRIMARY KEY CHECK (one = 1), identity BLOB NOT NULL,
+    generation INTEGER NOT NULL, newest_grant INTEGER NOT NULL) STRICT;
+  CREATE TABLE locus_space (
+    name TEXT PRIMARY KEY, section_size INTEGER NOT NULL, floor_epoch INTEGER NOT NULL,
+    floor_rate INTEGER NOT NULL, max_lead INTEGER NOT NULL, base INTEGER NOT NULL,
+    losses INTEGER NOT NULL, head_sum_high INTEGER NOT NULL,
+    head_sum_low INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE locus_section (
+    space TEXT NOT NULL, section INTEGER NOT NULL, head INTEGER NOT NULL,
+    granted_at INTEGER NOT NULL, PRIMARY KEY (space, section)) STRICT, WITHOUT ROWID;
+)sql";
+
+struct Space {
+  std::string name;
+  SpaceOptions options;
+  uint64_t base = 0;
+  uint64_t losses = 0;
+  uint64_t head_sum_high = 0;
+  uint64_t head_sum_low = 0;
+};
+
+std::string RandomId() {
+  std::random_device random;
+  std::string id;
+  while (id.size() < 16) id += static_cast<char>(random());
+  return id;
+}
+
+}  // namespace
+
+class SqliteSegmentStore::Rep {
+ public:
+  Rep(std::string path, const Options& options)
+      : path_(std::move(path)), options_(options), process_(getpid()) {}
+
+  bool forked() const { return getpid() != process_; }
+
+  absl::Status Connect(bool create) {
+    MutexLock lock(mutex_);
+    return ConnectLocked(create);
+  }
+
+  absl::Status Create(const SpaceName& name, const SpaceOptions& options, absl::Time now) {
+    LOCUS_RETURN_IF_ERROR(lease_rules::CheckOptions(options));
+    auto write = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
+      LOCUS_ASSIGN_OR_RETURN(std::optional<Space> found, Find(name));
+      if (found) return lease_rules::CheckSameOptions(name, found->options, options);
+      LOCUS_RETURN_IF_ERROR(CheckClock(options, now));
+      Space space{name.str(), options};
+      RaiseBase(space, now, 0);
+      return Insert(space);
+    };
+    return InWrite(now, write);
+  }
+
+  absl::StatusOr<SpaceOptions> Open(const SpaceName& name) {
+    MutexLock lock(mutex_);
+    LOCUS_RETURN_IF_ERROR(Usable());
+    LOCUS_ASSIGN_OR_RETURN(Space space, Require(name));
+    return space.options;
+  }
+
+  absl::StatusOr<LeaseReply> Lease(const SpaceName& name, std::span<const LeaseRequest> requests,
+                                   absl::Time now) {
+    LeaseReply reply;
+    auto write = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
+      LOCUS_ASSIGN_OR_RETURN(Space space, Require(name));
+      LOCUS_RETURN_IF_ERROR(lease_rules::CheckRequests(space.options, requests));
+      LOCUS_RETURN_IF_ERROR(CheckClock(space.options, now));
+      reply.loss_noticed = loss_noticed_;
+      return LeaseAll(space, requests, now, reply);
+    };
+    LOCUS_RETURN_IF_ERROR(InWrite(now, write));
+    return reply;
+  }
+
+  absl::StatusOr<SpaceView> Show(const SpaceName& name, absl::Time now) {
+    MutexLock lock(mutex_);
+    LOCUS_RETURN_IF_ERROR(Usable());
+    LOCUS_RETURN_IF_ERROR(connection_->Execute("BEGIN"));
+    absl::StatusOr<SpaceView> view = Read(name, now);
+    LOCUS_RETURN_IF_ERROR(connection_->Execute("COMMIT"));
+    return view;
+  }
+
+  // An operator's word that the clock is right now counts: where the newest lease lies ahead of it,
+  // base is raised above all that the clock of that time could reach.
+  absl::Status DeclareRestored(const SpaceName& name, absl::Time now) {
+    auto write = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
+      LOCUS_ASSIGN_OR_RETURN(Space space, Require(name));
+      LOCUS_RETURN_IF_ERROR(lease_rules::CheckClock(space.options, now, now));
+      RaiseBase(space, std::max(now, newest_grant_), 0);
+      newest_grant_ = now;
+      return Update(space);
+    };
+    return InWrite(now, write);
+  }
+
+  absl::Status Raise(const SpaceName& name, uint64_t to, absl::Time now) {
+    LOCUS_RETURN_IF_ERROR(lease_rules::CheckRaise(to));
+    auto write = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
+      LOCUS_ASSIGN_OR_RETURN(Space space, Require(name));
+      LOCUS_RETURN_IF_ERROR(CheckClock(space.options, now));
+      space.base = std::max(space.base, to);
+      return Update(space);
+    };
+    return InWrite(now, write);
+  }
+
+ private:
+  absl::Status ConnectLocked(bool create) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    connection_.reset();
+    LOCUS_ASSIGN_OR_RETURN(auto opened, Connection::Open(path_, create, options_.busy_timeout));
+    connection_ = std::move(opened);
+    absl::Status status = CheckOrMakeSchema(create);
+    if (!status.ok()) connection_.reset();
+    return status;
+  }
+
+  absl::StatusOr<int64_t> Pragma(const char* sql) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    LOCUS_ASSIGN_OR_RETURN(auto query, connection_->Prepare(sql));
+    LOCUS_ASSIGN_OR_RETURN(bool row, query->Step());
+    LOCUS_CHECK(row);
+    return query->Int(0);
+  }
+
+  absl::Status CheckOrMakeSchema(bool create) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return connection_->InTransaction([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
+      LOCUS_ASSIGN_OR_RETURN(int64_t application, Pragma("PRAGMA application_id"));
+      LOCUS_ASSIGN_OR_RETURN(int64_t version, Pragma("PRAGMA user_version"));
+      LOCUS_ASSIGN_OR_RETURN(int64_t tables, Pragma("SELECT count(*) FROM sqlite_master"));
+      if (application == kApplicationId && version == kSchemaVersion) return absl::OkStatus();
+      if (application == kApplicationId) {
+        return absl::FailedPreconditionError(absl::StrCat("store ", path_, " has schema version ",
+                                                          version, "; this locus knows ",
+                                                          kSchemaVersion));
+      }
+      if (tables > 0 || !create) {
+        return absl::FailedPreconditionError(
+            absl::StrCat("store ", path_, " is an SQLite database, but not a locus store"));
+      }
+      LOCUS_RETURN_IF_ERROR(connection_->Execute(kSchema));
+      LOCUS_ASSIGN_OR_RETURN(auto insert,
+                             connection_->Prepare("INSERT INTO locus_store VALUES (1, ?, 0, 0)"));
+      Identity identity{RandomId(), 0};
+      LOCUS_RETURN_IF_ERROR(insert->BindBlob(identity.id).Run());
+      LOCUS_RETURN_IF_ERROR(
+          connection_->Execute("PRAGMA application_id = 1819239285; PRAGMA user_version = 1"));
+      return sqlite::WriteSidecar(sqlite::SidecarPath(connection_->real_path()), identity);
+    });
+  }
+
+  // Whether the connection may be used; a file that was replaced is opened anew.
+  absl::Status Usable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (forked()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("store ", path_, " was opened before a fork; open it in the child"));
+    }
+    if (connection_ != nullptr && connection_->StillThere()) return absl::OkStatus();
+    return ConnectLocked(false);
+  }
+
+  // Runs `body` in a transaction that compares the identities, and raises the generation in the
+  // sidecar, then in the file.
+  template <typename Body>
+  absl::Status InWrite(absl::Time now, const Body& body) {
+    MutexLock lock(mutex_);
+    LOCUS_RETURN_IF_ERROR(Usable());
+    return connection_->InTransaction([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
+      if (!connection_->StillThere()) {
+        return absl::UnavailableError(absl::StrCat("store ", path_, " was replaced just now"));
+      }
+      std::string sidecar = sqlite::SidecarPath(connection_->real_path());
+      LOCUS_ASSIGN_OR_RETURN(Identity identity, ReadIdentity());
+      LOCUS_ASSIGN_OR_RETURN(Identity beside, sqlite::ReadSidecar(sidecar));
+      LOCUS_ASSIGN_OR_RETURN(bool sums_agree, HeadSumsAgree());
+      loss_noticed_ = identity != beside || !sums_agree;
+      if (loss_noticed_) {
+        LOCUS_RETURN_IF_ERROR(RaiseAllBases(now));
+        identity.id = RandomId();
+      }
+      LOCUS_RETURN_IF_ERROR(body());
+      ++identity.generation;
+      LOCUS_RETURN_IF_ERROR(WriteIdentity(identity));
+      return sqlite::WriteSidecar(sidecar, identity);
+    });
+  }
+
+  absl::StatusOr<Identity> ReadIdentity() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    LOCUS_ASSIGN_OR_RETURN(
+        auto query,
+        connection_->Prepare("SELECT identity, generation, newest_grant FROM locus_store"));
+    LOCUS_ASSIGN_OR_RETURN(bool row, query->Step());
+    if (!row) return absl::DataLossError(absl::StrCat("store ", path_, " has lost its identity"));
+    newest_grant_ = absl::FromUnixNanos(query->Int(2));
+    return Identity{query->Blob(0), static_cast<uint64_t>(query->Int(1))};
+  }
+
+  absl::Status WriteIdentity(const Identity& identity) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    LOCUS_ASSIGN_OR_RETURN(auto update, connection_->Prepare("UPDATE locus_store SET identity = ?, "
+                                                             "generation = ?, newest_grant = ?"));
+    return update->BindBlob(identity.id)
+        .Bind(static_cast<int64_t>(identity.generation))
+        .Bind(absl::ToUnixNanos(newest_grant_))
+        .Run();
+  }
+
+  // SQLite has no clock of its own: the newest lease stands in for it. Only a caller that is
+  // behind it can be told from one that comes later.
+  absl::Status CheckClock(const SpaceOptions& options, absl::Time now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    LOCUS_RETURN_IF_ERROR(lease_rules::CheckClock(options, now, now));
+    if (now >= newest_grant_ - lease_rules::kMaxClockDifference) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat(
+        "this process's clock, ", absl::FormatTime(now, absl::UTCTimeZone()),
+        ", is more than 60s behind the newest lease of store ", path_, ", granted at ",
+        absl::FormatTime(newest_grant_, absl::UTCTimeZone()),
+        ": set the clock right; if it was ahead at that time, run `locus store restored`"));
+  }
+
+  absl::StatusOr<bool> HeadSumsAgree() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    LOCUS_ASSIGN_OR_RETURN(
+        auto query,
+        connection_->Prepare(
+            "SELECT count(*) FROM locus_space p LEFT JOIN (SELECT space, sum(head >> 32) AS high,"
+            " sum(head & 4294967295) AS low FROM locus_section GROUP BY space) s"
+            " ON s.space = p.name WHERE p.head_sum_high <> coalesce(s.high, 0)"
+            " OR p.head_sum_low <> coalesce(s.low, 0)"));
+    LOCUS_ASSIGN_OR_RETURN(bool row, query->Step());
+    LOCUS_CHECK(row);
+    return query->Int(0) == 0;
+  }
+
+  // Every space may have lost leases; its sums are taken anew.
+  absl::Status RaiseAllBases(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    LOCUS_ASSIGN_OR_RETURN(std::vector<Space> spaces, AllSpaces());
+    for (Space& space : spaces) {
+      LOCUS_RETURN_IF_ERROR(CheckClock(space.options, now));
+      RaiseBase(space, now, 0);
+      LOCUS_ASSIGN_OR_RETURN(auto sums,
+                             connection_->Prepare("SELECT coalesce(sum(head >> 32), 0),"
+                                                  " coalesce(sum(head & 4294967295), 0)"
+                                                  " FROM locus_section WHERE space = ?"));
+      LOCUS_ASSIGN_OR_RETURN(bool row, sums->Bind(space.name).Step());
+      LOCUS_CHECK(row);
+      space.head_sum_high = static_cast<uint64_t>(sums->Int(0));
+      space.head_sum_low = static_cast<uint64_t>(sums->Int(1));
+      LOCUS_RETURN_IF_ERROR(Update(space));
+    }
+    return absl::OkStatus();
+  }
+
+  static void RaiseBase(Space& space, absl::Time now, uint64_t at_least) {
+    space.base = lease_rules::BaseAfterLoss(space.options, space.base, now, at_least);
+    ++space.losses;
+  }
+
+  static Space FromRow(Query& row, int first_column) {
+    auto number = [&](int column) { return static_cast<uint64_t>(row.Int(first_column + column)); };
+    Space space;
+    space.options.section_size = static_cast<uint32_t>(number(0));
+    space.options.floor_epoch = absl::FromUnixNanos(row.Int(first_column + 1));
+    space.options.floor_rate = number(2);
+    space.options.max_lead = number(3);
+    space.base = number(4);
+    space.losses = number(5);
+    space.head_sum_high = number(6);
+    space.head_sum_low = number(7);
+    return space;
+  }
+
+  absl::StatusOr<std::optional<Space>> Find(const SpaceName& name)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    LOCUS_ASSIGN_OR_RETURN(
+        auto query, connection_->Prepare("SELECT section_size, floor_epoch, floor_rate, max_lead,"
+                                         " base, losses, head_sum_high, head_sum_low"
+                                         " FROM locus_space WHERE name = ?"));
+    LOCUS_ASSIGN_OR_RETURN(bool row, query->Bind(name.str()).Step());
+    if (!row) return std::nullopt;
+    Space space = FromRow(*query, 0);
+    space.name = name.str();
+    return space;
+  }
+
+  absl::StatusOr<Space> Require(const SpaceName& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    LOCUS_ASSIGN_OR_RETURN(std::optional<Space> space, Find(name));
+    if (space) return *space;
+    return absl::NotFoundError(absl::StrCat("store ", path_, " has no space ", name.str()));
+  }
+
+  absl::StatusOr<std::vector<Space>> AllSpaces() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    LOCUS_ASSIGN_OR_RETURN(
+        auto query,
+        connection_->Prepare("SELECT CAST(name AS BLOB), section_size, floor_epoch, floor_rate,"
+                             " max_lead, base, losses, head_sum_high, head_sum_low"
+                             " FROM locus_space"));
+    std::vector<Space> spaces;
+    while (true) {
+      LOCUS_ASSIGN_OR_RETURN(bool row, query->Step());
+      if (!row) return spaces;
+      spaces.push_back(FromRow(*query, 1));
+      spaces.back().name = query->Blob(0);
+    }
+  }
+
+  absl::Status Insert(const Space& space) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    LOCUS_ASSIGN_OR_RETURN(auto insert, connection_->Prepare("INSERT INTO locus_space VALUES "
+                                                             "(?, ?, ?, ?, ?, ?, ?, 0, 0)"));
+    return insert->Bind(space.name)
+        .Bind(int64_t{space.options.section_size})
+        .Bind(absl::ToUnixNanos(space.options.floor_epoch))
+        .Bind(static_cast<int64_t>(space.options.floor_rate))
+        .Bind(static_cast<int64_t>(space.options.max_lead))
+        .Bind(static_cast<int64_t>(space.base))
+        .Bind(static_cast<int64_t>(space.losses))
+        .Run();
+  }
+
+  absl::Status Update(const Space& space) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    LOCUS_ASSIGN_OR_RETURN(
+        auto update, connection_->Prepare("UPDATE locus_space SET base = ?, losses = ?,"
+                                          " head_sum_high = ?, head_sum_low = ? WHERE name = ?"));
+    return update->Bind(static_cast<int64_t>(space.base))
+        .Bind(static_cast<int64_t>(space.losses))
+        .Bind(static_cast<int64_t>(space.head_sum_high))
+        .Bind(static_cast<int64_t>(space.head_sum_low))
+        .Bind(space.name)
+        .Run();
+  }
+
+  absl::StatusOr<uint64_t> HeadOf(const Space& space, uint16_t section)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    LOCUS_ASSIGN_OR_RETURN(
+        auto query,
+        connection_->Prepare("SELECT head FROM locus_section WHERE space = ? AND section = ?"));
+    LOCUS_ASSIGN_OR_RETURN(bool row, query->Bind(space.name).Bind(int64_t{section}).Step());
+    return row ? static_cast<uint64_t>(query->Int(0)) : 0;
+  }
+
+  absl::Status LeaseAll(Space& space, std::span<const LeaseRequest> requests, absl::Time now,
+                        LeaseReply& reply) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    std::vector<uint64_t> heads;
+    uint64_t lost_up_to = 0;
+    for (const LeaseRequest& request : requests) {
+      LOCUS_ASSIGN_OR_RETURN(uint64_t head, HeadOf(space, request.section));
+      heads.push_back(head);
+      if (lease_rules::ShowsLoss(request.seen, space.base, head)) {
+        lost_up_to = std::max(lost_up_to, request.seen);
+      }
+    }
+    if (lost_up_to > 0) {
+      RaiseBase(space, now, lost_up_to);
+      reply.loss_noticed = true;
+    }
+    reply.granted_at = now;
+    newest_grant_ = std::max(newest_grant_, now);
+    for (size_t i = 0; i < requests.size(); ++i) {
+      lease_rules::Decision decision =
+          lease_rules::Decide(space.options, space.base, heads[i], now, requests[i]);
+      reply.grants.push_back(decision.grant);
+      if (decision.grant.segment.length == 0) continue;
+      LOCUS_RETURN_IF_ERROR(StoreHead(space, requests[i].section, decision.head, now));
+      space.head_sum_high += (decision.head >> 32) - (heads[i] >> 32);
+      space.head_sum_low += (decision.head & UINT32_MAX) - (heads[i] & UINT32_MAX);
+    }
+    return Update(space);
+  }
+
+  absl::Status StoreHead(const Space& space, uint16_t section, uint64_t head, absl::Time now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    LOCUS_ASSIGN_OR_RETURN(auto upsert,
+                           connection_->Prepare("INSERT INTO locus_section VALUES (?, ?, ?, ?)"
+                                                " ON CONFLICT DO UPDATE SET head = excluded.head,"
+                                                " granted_at = excluded.granted_at"));
+    return upsert->Bind(space.name)
+        .Bind(int64_t{section})
+        .Bind(static_cast<int64_t>(head))
+        .Bind(absl::ToUnixNanos(now))
+        .Run();
+  }
+
+  absl::StatusOr<SpaceView> Read(const SpaceName& name, absl::Time now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    LOCUS_ASSIGN_OR_RETURN(Space space, Require(name));
+    SpaceView view{space.options, space.base, space.losses, now, {}};
+    uint64_t floor = lease_rules::Floor(view.options, now);
+    LOCUS_ASSIGN_OR_RETURN(auto query,
+                           connection_->Prepare("SELECT section, head, granted_at FROM "
+                                                "locus_section WHERE space = ? ORDER BY section"));
+    query->Bind(space.name);
+    while (true) {
+      LOCUS_ASSIGN_OR_RETURN(bool row, query->Step());
+      if (!row) return view;
+      auto head = static_cast<uint64_t>(query->Int(1));
+      view.sections.push_back(
+          {static_cast<uint16_t>(query->Int(0)), head,
+           lease_rules::FloorTime(view.options, static_cast<int64_t>(head - floor)),
+           absl::FromUnixNanos(query->Int(2))});
+    }
+  }
+
+  const std::string path_;
+  const Options options_;
+  const pid_t process_;
+  Mutex mutex_;
+  std::unique_ptr<Connection> connection_ ABSL_GUARDED_BY(mutex_);
+  // Of the transaction under way.
+  absl::Time newest_grant_ ABSL_GUARDED_BY(mutex_);
+  bool loss_noticed_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+absl::StatusOr<std::unique_ptr<SqliteSegmentStore>> SqliteSegmentStore::Open(
+    const std::string& path, const Options& options) {
+  auto rep = std::make_unique<Rep>(path, options);
+  LOCUS_RETURN_IF_ERROR(rep->Connect(options.create));
+  return std::unique_ptr<SqliteSegmentStore>(new SqliteSegmentStore(std::move(rep)));
+}
+
+SqliteSegmentStore::SqliteSegmentStore(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}
+
+SqliteSegmentStore::~SqliteSegmentStore() {
+  // Closing a connection in a forked child could undo its parent's log: the child abandons it.
+  if (rep_->forked()) rep_.release();
+}
+
+absl::Status SqliteSegmentStore::Create(const SpaceName& space, const SpaceOptions& options,
+                                        absl::Time caller_now) {
+  return rep_->Create(space, options, caller_now);
+}
+
+absl::StatusOr<SpaceOptions> SqliteSegmentStore::Open(const SpaceName& space) {
+  return rep_->Open(space);
+}
+
+absl::StatusOr<LeaseReply> SqliteSegmentStore::Lease(const SpaceName& space,
+                                                     std::span<const LeaseRequest> requests,
+                                                     absl::Time caller_now) {
+  return rep_->Lease(space, requests, caller_now);
+}
+
+absl::StatusOr<SpaceView> SqliteSegmentStore::Show(const SpaceName& space, absl::Time caller_now) {
+  return rep_->Show(space, caller_now);
+}
+
+absl::Status SqliteSegmentStore::DeclareRestored(const SpaceName& space, absl::Time caller_now) {
+  return rep_->DeclareRestored(space, caller_now);
+}
+
+absl::Status SqliteSegmentStore::Raise(const SpaceName& space, uint64_t to, absl::Time caller_now) {
+  return rep_->Raise(space, to, caller_now);
+}
+
+}  // namespace locus

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_TESTS_CHILD_PROCESS_H_
+#define LOCUS_TESTS_CHILD_PROCESS_H_
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+
+namespace locus {
+
+// A forked child that runs `body` and exits with what it returns; killed with the object. Fork
+// before the test starts threads.
+class ChildProcess {
+ public:
+  explicit ChildProcess(const std::function<int()>& body) : pid_(fork()) {
+    if (pid_ == 0) {
+      alarm(120);
+      _exit(body());
+    }
+  }
+  ~ChildProcess() {
+    if (pid_ > 0) {
+      Kill(SIGKILL);
+      Wait();
+    }
+  }
+  ChildProcess(ChildProcess&& other) noexcept : pid_(other.pid_) { other.pid_ = -1; }
+  ChildProcess& operator=(ChildProcess&&) = delete;
+
+  void Kill(int signal) const { kill(pid_, signal); }
+  // Its exit code, or minus the signal that ended it.
+  int Wait() {
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    pid_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+
+ private:
+  pid_t pid_;
+};
+
+}  // namespace locus
+
+#endif  // LOCUS_TESTS_CHILD_PROCESS_H_

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_TESTS_TEMPORARY_DIRECTORY_H_
+#define LOCUS_TESTS_TEMPORARY_DIRECTORY_H_
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+namespace locus {
+
+// A directory of its own that goes with the object.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    std::string name = (std::filesystem::temp_directory_path() / "locus-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) std::abort();
+    path_ = name;
+  }
+  ~TemporaryDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+  std::string str() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace locus
+
+#endif  // LOCUS_TESTS_TEMPORARY_DIRECTORY_H_
