@@ -2,6 +2,7 @@
 #ifndef LOCUS_KEY_RING_H_
 #define LOCUS_KEY_RING_H_
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,7 +19,8 @@ namespace locus {
 // its number is never given again.
 //
 // Key material lives in memory that core dumps leave out, is wiped on destruction, and appears in
-// no message. A KeyRing is moved, not copied.
+// no message. A KeyRing is moved, not copied; one that was moved from can only be assigned to or
+// destroyed.
 // Thread safety: const methods may be called from any thread.
 //
 // The file, text, its permissions 0600 or stricter:
@@ -28,6 +30,9 @@ namespace locus {
 //   1 <base64 of 32 bytes, with padding>
 //   2 <base64 of 32 bytes, with padding>
 //   0 retired
+//
+// The first two lines stand first; versions may follow in any order. Every line ends with a
+// newline, the last one too: a file that was cut off inside a line is refused.
 class KeyRing {
  public:
   enum class State { kActive, kReadable, kRetired };
@@ -53,7 +58,9 @@ class KeyRing {
   ~KeyRing();
 
   // Writes the file anew, with permissions 0600: whole or not at all, durable on return.
-  // ALREADY_EXISTS: `must_not_exist` and there is something at `path`.
+  // Follows a symbolic link at `path`. ALREADY_EXISTS: `must_not_exist` and there is something at
+  // `path`; NOT_FOUND: no such directory; FAILED_PRECONDITION: it may not be written;
+  // UNAVAILABLE: the disk is full or fails.
   absl::Status Save(const std::string& path, bool must_not_exist = false) const;
 
   KeyVersion active() const;
@@ -61,13 +68,17 @@ class KeyRing {
   std::vector<Entry> entries() const;
 
   // Adds a random key under a version that was never given, and returns it; not active: ship the
-  // ring to all readers before Activate(). OUT_OF_RANGE: all 128 versions were given.
+  // ring to all readers before Activate(). The version is one above the highest given, or the
+  // smallest never given once 127 was. OUT_OF_RANGE: all 128 versions were given.
   absl::StatusOr<KeyVersion> Add();
-  absl::Status AddKey(KeyVersion version, std::string_view key);  // ALREADY_EXISTS: version given
+  // Adds a given key, not active. ALREADY_EXISTS: the version was given before, be it retired
+  // since; INVALID_ARGUMENT: `key` has not 32 bytes.
+  absl::Status AddKey(KeyVersion version, std::string_view key);
   // NOT_FOUND: no such version; FAILED_PRECONDITION: it is retired.
   absl::Status Activate(KeyVersion version);
-  // Wipes the key for good: numbers made with it can no longer be read. NOT_FOUND: no such
-  // version; FAILED_PRECONDITION: it is the active one.
+  // Wipes the key for good: numbers made with it can no longer be read. Nothing happens to a
+  // version that is retired already. NOT_FOUND: no such version; FAILED_PRECONDITION: it is the
+  // active one.
   absl::Status Retire(KeyVersion version);
 
   // The 32 bytes of a version's master key. NOT_FOUND: no such version, or retired. The view holds
@@ -75,8 +86,13 @@ class KeyRing {
   absl::StatusOr<std::string_view> key(KeyVersion version) const;
 
  private:
+  friend class KeyRingText;  // src/key_ring_text.h: the text of the file
   struct Rep;
   explicit KeyRing(std::unique_ptr<Rep> rep);
+  // Without any key, therefore without an active one: to be filled.
+  static absl::StatusOr<KeyRing> Empty();
+  absl::Status AddRandom(KeyVersion version);
+
   std::unique_ptr<Rep> rep_;
 };
 

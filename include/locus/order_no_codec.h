@@ -48,8 +48,8 @@ class OrderNoCodec {
   // message does not say which check failed.
   absl::StatusOr<OrderId> Decode(OrderNo number) const;
 
-  // numbers[i] = Encode(ids[i]); the spans are of one size. Makes a constant number of OpenSSL
-  // calls per 256 numbers.
+  // numbers[i] = Encode(ids[i]). Makes a constant number of OpenSSL calls per 256 numbers.
+  // INVALID_ARGUMENT: the spans differ in size.
   absl::Status EncodeBatch(std::span<const OrderId> ids, std::span<OrderNo> numbers) const;
   // ids[i] = Decode(numbers[i]), nullopt where that refuses; the spans are of one size. Makes a
   // constant number of OpenSSL calls per key version and 256 numbers. Returns how many it refused.
