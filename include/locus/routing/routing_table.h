@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -13,13 +14,13 @@
 
 namespace locus {
 
-// A physical database that owns ranges of vnodes.
+// A physical database that owns ranges of vnodes. Texts are UTF-8 without control characters.
 struct Shard {
-  uint32_t id = 0;
-  std::string name;
-  std::string endpoint;  // a URL without credentials
-  uint32_t weight = 100;
-  std::map<std::string, std::string> labels;
+  uint32_t id = 0;        // from 1
+  std::string name;       // 1 to 255 bytes
+  std::string endpoint;   // a URL or address, 1 to 2,048 bytes, without spaces and credentials
+  uint32_t weight = 100;  // its share among the shards, 0..1,000,000; 0: it is to be emptied
+  std::map<std::string, std::string> labels;  // names 1 to 255 bytes, values up to 2,048
 
   friend bool operator==(const Shard&, const Shard&) = default;
 };
@@ -57,13 +58,22 @@ struct VnodeMove {
 // with the JSON Pointer of the offending value (of the parent, where a member is missing), then
 // ": " and the reason: unknown shard, repeated id or name, unsorted or repeated `last`, overlapping
 // moves, first > last, a move of a gene that `to` already owns, a number out of range, unknown or
-// duplicate members, no shards, no ranges, an endpoint with credentials.
+// duplicate members, no shards, no ranges, an endpoint with credentials (any '@', or an option
+// password=, passwd= or pwd=), JSON that is malformed (pointer "", then line, column and byte). No
+// message quotes an endpoint. Integers are JSON integers: 1.0 and 1e3 are refused.
+//
+// A table keeps shards in the order of their ids and moves in the order of their vnodes, so tables
+// that say the same are equal.
 //
 // Immutable; const methods may be called from any thread.
 class RoutingTable {
  public:
   static constexpr uint32_t kMaxPermyriad = 10000;
+  static constexpr uint64_t kMaxEpoch = INT64_MAX;  // fits a BIGINT; the first epoch is 1
+  static constexpr uint32_t kMaxWeight = 1000000;
   static constexpr size_t kMaxShards = 65536;
+  static constexpr size_t kMaxNameBytes = 255;
+  static constexpr size_t kMaxTextBytes = 2048;  // of endpoints and of values of labels
 
   static absl::StatusOr<RoutingTable> Parse(std::string_view json);
   static absl::StatusOr<RoutingTable> Make(uint64_t epoch, std::vector<Shard> shards,
