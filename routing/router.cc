@@ -29,6 +29,7 @@ class Router::Rep {
   size_t Find(const Shard& shard) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckRoomFor(const std::vector<Shard>& shards) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static std::vector<uint64_t> WordsOf(const RoutingTable& table, const IndexById& index_of);
   IndexById Describe(const std::vector<Shard>& shards) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SetWord(size_t vnode, uint64_t word) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -77,6 +78,27 @@ Router::Rep::IndexById Router::Rep::Describe(const std::vector<Shard>& shards) {
   return index_of;
 }
 
+std::vector<uint64_t> Router::Rep::WordsOf(const RoutingTable& table, const IndexById& index_of) {
+  std::vector<uint64_t> words;
+  words.reserve(ShardGene::kCount);
+  uint32_t id = 0;
+  uint64_t word = 0;
+  for (uint32_t owner : OwnerOfEachVnode(table.ranges())) {
+    if (owner != id) {
+      id = owner;
+      word = index_of.at(owner) << kTargetShift | index_of.at(owner);
+    }
+    words.push_back(word);
+  }
+  for (const VnodeMove& move : table.moves()) {
+    uint64_t moving = move.permyriad * kPermyriadUnit | index_of.at(move.to) << kTargetShift;
+    for (size_t vnode = move.first; vnode <= move.last; ++vnode) {
+      words[vnode] = moving | (words[vnode] & 0xFFFF);
+    }
+  }
+  return words;
+}
+
 void Router::Rep::SetWord(size_t vnode, uint64_t word) {
   if (words_[vnode].load(std::memory_order_relaxed) == word) return;
   // Releases the descriptions that the word names; pairs with the acquire in Route().
@@ -84,7 +106,6 @@ void Router::Rep::SetWord(size_t vnode, uint64_t word) {
 }
 
 absl::Status Router::Rep::Install(const RoutingTable& table) {
-  std::vector<uint32_t> owners = OwnerOfEachVnode(table.ranges());
   MutexLock lock(mutex_);
   if (table.epoch() <= epoch_.load(std::memory_order_relaxed)) {
     return absl::AbortedError(absl::StrCat("epoch ", table.epoch(), " is not greater than ",
@@ -92,15 +113,8 @@ absl::Status Router::Rep::Install(const RoutingTable& table) {
   }
   LOCUS_RETURN_IF_ERROR(CheckRoomFor(table.shards()));
   IndexById index_of = Describe(table.shards());
-  auto move = table.moves().begin();
-  for (size_t vnode = 0; vnode < owners.size(); ++vnode) {
-    if (move != table.moves().end() && move->last < vnode) ++move;
-    bool moves = move != table.moves().end() && move->first <= vnode;
-    uint64_t owner = index_of.at(owners[vnode]);
-    uint64_t target = moves ? index_of.at(move->to) : owner;
-    uint64_t permyriad = moves ? move->permyriad : 0;
-    SetWord(vnode, permyriad * kPermyriadUnit | target << kTargetShift | owner);
-  }
+  std::vector<uint64_t> words = WordsOf(table, index_of);
+  for (size_t vnode = 0; vnode < words.size(); ++vnode) SetWord(vnode, words[vnode]);
   epoch_.store(table.epoch(), std::memory_order_release);
   return absl::OkStatus();
 }
