@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "routing/printable_text.h"
 
-#include <cstddef>
 #include <cstdint>
 
 namespace locus {
@@ -41,6 +40,14 @@ bool IsPrintable(uint32_t point) {
   return point != 0xFFFE && point != 0xFFFF && point != kInvalid;
 }
 
+// The blocks of Unicode's East Asian Width W and F, coarsely.
+bool IsWide(uint32_t point) {
+  return (point >= 0x1100 && point <= 0x115F) || (point >= 0x2E80 && point <= 0xA4CF) ||
+         (point >= 0xAC00 && point <= 0xD7A3) || (point >= 0xF900 && point <= 0xFAFF) ||
+         (point >= 0xFE30 && point <= 0xFE6F) || (point >= 0xFF00 && point <= 0xFF60) ||
+         (point >= 0x1F300 && point <= 0x1FAFF) || (point >= 0x20000 && point <= 0x3FFFD);
+}
+
 }  // namespace
 
 bool IsPrintableUtf8(std::string_view text) {
@@ -48,6 +55,23 @@ bool IsPrintableUtf8(std::string_view text) {
     if (!IsPrintable(TakeCodePoint(text))) return false;
   }
   return true;
+}
+
+size_t ColumnsOf(std::string_view text) {
+  size_t columns = 0;
+  while (!text.empty()) columns += IsWide(TakeCodePoint(text)) ? 2 : 1;
+  return columns;
+}
+
+std::string CutToColumns(std::string_view text, size_t columns) {
+  if (ColumnsOf(text) <= columns) return std::string(text);
+  std::string_view rest = text;
+  size_t taken_bytes = 0;
+  for (size_t taken = 0;; taken_bytes = text.size() - rest.size()) {
+    taken += IsWide(TakeCodePoint(rest)) ? 2 : 1;
+    if (taken + 1 > columns) break;  // one is for the dots
+  }
+  return std::string(text.substr(0, taken_bytes)) + "\xE2\x80\xA6";
 }
 
 }  // namespace locus
