@@ -16,8 +16,9 @@
 
 namespace locus {
 
-// What a simulation may break, to show that it would notice.
-struct NoFaults {
+// How counters are; a simulation has fewer vnodes, and breaks something to show that it notices.
+struct CounterTraits {
+  static constexpr uint32_t kVnodes = 65536;
   static constexpr bool kTakeNextByPlainStore = false;
   static constexpr bool kRateAcrossSwap = false;
 };
@@ -26,7 +27,7 @@ struct NoFaults {
 // next ones. A sequence is handed out only if it lies in the segment in use at that moment, which
 // this process leased; cursors only rise; so no sequence is handed out twice.
 // Thread safety: all methods may be called from any thread.
-template <typename Faults = NoFaults>
+template <typename Traits = CounterTraits>
 class CountersOf {
  public:
   static constexpr int kDepth = 4;
@@ -36,10 +37,10 @@ class CountersOf {
   CountersOf(uint32_t section_size, uint64_t limit)
       : shift_(std::countr_zero(section_size)),
         limit_(limit),
-        cursors_(new std::atomic<uint64_t>[65536]),
-        current_(65536 / section_size),
-        sections_(new Section[65536 / section_size]) {
-    for (int i = 0; i < 65536; ++i) cursors_[i].store(0, std::memory_order_relaxed);
+        cursors_(new std::atomic<uint64_t>[Traits::kVnodes]),
+        current_(Traits::kVnodes / section_size),
+        sections_(new Section[Traits::kVnodes / section_size]) {
+    for (uint32_t i = 0; i < Traits::kVnodes; ++i) cursors_[i].store(0, std::memory_order_relaxed);
   }
 
   // The next sequence of the vnode; kNone: the section's segment has none left for it.
@@ -105,7 +106,7 @@ class CountersOf {
   }
   // False: another thread was first. True: `next` is the caller's, to publish or put back.
   bool TakeNext(uint32_t section, const Next& next) {
-    if constexpr (Faults::kTakeNextByPlainStore) {
+    if constexpr (Traits::kTakeNextByPlainStore) {
       sections_[section].next[next.slot].store(SegmentWord().bits(), std::memory_order_release);
       return true;
     }
@@ -113,8 +114,10 @@ class CountersOf {
     return sections_[section].next[next.slot].compare_exchange_strong(
         expected, SegmentWord().bits(), std::memory_order_acq_rel);
   }
-  // Puts `segment` in the place of `used_up`. False: that is no longer the segment in use.
+  // Puts `segment` in the place of `used_up`. False: that is no longer the segment in use, or it is
+  // a later one.
   bool Publish(uint32_t section, SegmentWord used_up, SegmentWord segment, absl::Duration now) {
+    if (Late(section, used_up, segment)) return false;
     uint64_t expected = ~used_up.bits();
     if (!current_[section].compare_exchange_strong(expected, ~segment.bits(),
                                                    std::memory_order_acq_rel)) {
@@ -124,7 +127,7 @@ class CountersOf {
     double seconds = SecondsInUse(section, now);
     cold.installed_at.store(absl::ToInt64Nanoseconds(now), std::memory_order_relaxed);
     uint64_t used = used_up.empty() ? 0 : FastestIn(section, used_up) - used_up.first();
-    if (Faults::kRateAcrossSwap && !used_up.empty()) used = segment.first() - used_up.first();
+    if (Traits::kRateAcrossSwap && !used_up.empty()) used = segment.first() - used_up.first();
     cold.rate.store(static_cast<double>(used) / seconds, std::memory_order_relaxed);
     return true;
   }
@@ -141,6 +144,7 @@ class CountersOf {
   // Takes a segment out of use or out of the next ones; false: it is in neither.
   bool Drop(uint32_t section, SegmentWord segment) {
     uint64_t expected = ~segment.bits();
+    sections_[section].dropped_at.store(segment.first(), std::memory_order_release);
     if (current_[section].compare_exchange_strong(expected, ~SegmentWord().bits(),
                                                   std::memory_order_acq_rel)) {
       return true;
@@ -166,9 +170,8 @@ class CountersOf {
   }
   // Of a segment that was taken but not published: another one overtook it.
   void PutBack(uint32_t section, SegmentWord segment) {
-    SegmentWord current = Current(section);
-    bool late = !current.empty() && segment.first() < current.first();
-    if (late || !Store(section, segment)) overtaken_.fetch_add(1, std::memory_order_relaxed);
+    if (Late(section, Current(section), segment) || !Store(section, segment))
+      overtaken_.fetch_add(1, std::memory_order_relaxed);
   }
 
   // How many segments were given up because a later one was in use already.
@@ -225,9 +228,18 @@ class CountersOf {
   }
 
  private:
+  // Whether a later segment than this one is, or was, in use.
+  bool Late(uint32_t section, SegmentWord current, SegmentWord segment) const {
+    uint64_t reached = current.empty()
+                           ? sections_[section].dropped_at.load(std::memory_order_acquire)
+                           : current.first();
+    return segment.first() < reached;
+  }
+
   struct alignas(64) Section {
     std::array<std::atomic<uint64_t>, kDepth> next = {SegmentWord().bits(), SegmentWord().bits(),
                                                       SegmentWord().bits(), SegmentWord().bits()};
+    std::atomic<uint64_t> dropped_at{0};   // first of the segment dropped last
     std::atomic<int64_t> installed_at{0};  // ns since boot
     std::atomic<double> rate{0};
     std::atomic<uint8_t> wish{kNothing};

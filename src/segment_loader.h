@@ -19,7 +19,7 @@ namespace locus {
 // it. Does no I/O and reads no clock: (state, time) -> requests, (state, reply, time) -> state.
 // Times are since boot. One request a section is in flight at a time.
 // Thread safety: none; the counters it works on may be used by others meanwhile.
-template <typename Faults = NoFaults>
+template <typename Traits = CounterTraits>
 class SegmentLoaderOf {
  public:
   struct Totals {
@@ -33,7 +33,7 @@ class SegmentLoaderOf {
   static constexpr absl::Duration kFirstBackoff = absl::Milliseconds(20);
   static constexpr absl::Duration kLongestBackoff = absl::Seconds(5);
 
-  SegmentLoaderOf(const SpaceOptions& space, absl::Duration horizon, CountersOf<Faults>& counters,
+  SegmentLoaderOf(const SpaceOptions& space, absl::Duration horizon, CountersOf<Traits>& counters,
                   uint64_t seed)
       : space_(space),
         horizon_(horizon),
@@ -130,9 +130,9 @@ class SegmentLoaderOf {
     bool wanted = false;
     bool in_flight = false;
     bool lead_used_up = false;
-    SegmentWord to_replace;   // in use and getting old
+    SegmentWord to_replace;  // in use and getting old
     uint64_t fastest_at_tick = 0;
-    absl::Duration due;       // no request before
+    absl::Duration due;  // no request before
     std::vector<Held> held;
   };
 
@@ -168,7 +168,7 @@ class SegmentLoaderOf {
   // A caller moved on to a next segment, or found none.
   void Hear(uint32_t i, uint8_t wish, absl::Duration now) {
     Section& section = sections_[i];
-    bool starved = (wish & CountersOf<Faults>::kStarved) != 0;
+    bool starved = (wish & CountersOf<Traits>::kStarved) != 0;
     if (starved) {
       ++totals_.starved;
       if (section.last_length > 0) section.depth = std::min(section.depth + 1, counters_.kDepth);
@@ -189,7 +189,9 @@ class SegmentLoaderOf {
     section.held.push_back({segment, now});
     SegmentWord current = counters_.Current(i);
     bool replace = current.empty() || current == section.to_replace;
-    if (replace && counters_.Publish(i, current, segment, now)) {
+    // Segments come into use in their order: one that waits already goes first.
+    bool in_turn = !counters_.PeekNext(i);
+    if (replace && in_turn && counters_.Publish(i, current, segment, now)) {
       if (!current.empty()) ++totals_.dropped;
       section.to_replace = SegmentWord();
       return;
@@ -215,7 +217,7 @@ class SegmentLoaderOf {
       section.fastest_at_tick = fastest;
       if (in_use) {
         ReplaceOld(i, now);
-        if (IsShort(i, now)) Hear(i, CountersOf<Faults>::kMore, now);
+        if (IsShort(i, now)) Hear(i, CountersOf<Traits>::kMore, now);
       } else {
         DropOld(i, now);
       }
@@ -264,7 +266,7 @@ class SegmentLoaderOf {
 
   const SpaceOptions space_;
   const absl::Duration horizon_;
-  CountersOf<Faults>& counters_;
+  CountersOf<Traits>& counters_;
   std::vector<Section> sections_;
   std::mt19937_64 random_;
   Totals totals_;

@@ -71,6 +71,22 @@ TEST(CountersTest, SegmentTakenTooLate_IsPutBackOrGivenUpButNeverGoesBackwards) 
   EXPECT_EQ(counters.overtaken(), 1u);
 }
 
+// What is empty tells nothing about what was in use before.
+TEST(CountersTest, SegmentTakenTooLate_IsGivenUpAlsoWhenItsOvertakerWasDropped) {
+  Counters counters(256, kNoLimit);
+  ASSERT_TRUE(counters.Publish(0, SegmentWord(), Word(2560, 64), absl::ZeroDuration()));
+  ASSERT_TRUE(counters.Drop(0, Word(2560, 64)));
+  counters.PutBack(0, Word(1280, 64));
+  EXPECT_EQ(counters.NextCount(0), 0);
+}
+
+TEST(CountersTest, EarlierSegment_IsNeverPublishedOverALaterOne) {
+  Counters counters(256, kNoLimit);
+  ASSERT_TRUE(counters.Publish(0, SegmentWord(), Word(2560, 64), absl::ZeroDuration()));
+  EXPECT_FALSE(counters.Publish(0, Word(2560, 64), Word(1280, 64), absl::ZeroDuration()));
+  EXPECT_EQ(counters.Current(0), Word(2560, 64));
+}
+
 TEST(CountersTest, Limit_EndsAVnodeInTheMiddleOfASegment) {
   Counters counters(256, 640 + 10);
   ASSERT_TRUE(counters.Publish(0, SegmentWord(), Word(640, 64), absl::ZeroDuration()));
