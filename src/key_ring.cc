@@ -5,7 +5,6 @@
 #include <openssl/rand.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -109,7 +108,7 @@ absl::Status KeyRing::AddKey(KeyVersion version, std::string_view key) {
     return absl::AlreadyExistsError(
         absl::StrCat("key version ", version.value(), " was given before"));
   }
-  std::memcpy(rep_->key(version), key.data(), kKeyBytes);
+  CopySecret(key.data(), rep_->key(version), kKeyBytes);
   rep_->given(version) = Rep::Given::kHasKey;
   return absl::OkStatus();
 }

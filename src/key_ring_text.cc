@@ -23,6 +23,15 @@ constexpr size_t kBase64Bytes = 44;
 static_assert(kBase64Bytes == (KeyRing::kKeyBytes + 2) / 3 * 4);
 static_assert(KeyRingText::kMaxBytes > 32 + 128 * (4 + kBase64Bytes + 1), "every ring fits");
 
+// text.find(c), without the vector registers: see CopySecret().
+size_t Find(std::string_view text, char c) {
+  const volatile char* at = text.data();
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (at[i] == c) return i;
+  }
+  return std::string_view::npos;
+}
+
 std::optional<KeyVersion> ParseVersion(std::string_view text) {
   std::optional<uint64_t> value = ParseDecimal(text, KeyVersion::kMax);
   if (!value) return std::nullopt;
@@ -36,7 +45,7 @@ bool DecodeKey(std::string_view base64, unsigned char* key, unsigned char* scrat
   auto* in = reinterpret_cast<const unsigned char*>(base64.data());
   // The last of its 33 bytes stands for the padding.
   if (EVP_DecodeBlock(scratch, in, kBase64Bytes) != KeyRing::kKeyBytes + 1) return false;
-  std::memcpy(key, scratch, KeyRing::kKeyBytes);
+  CopySecret(scratch, key, KeyRing::kKeyBytes);
   EVP_EncodeBlock(scratch, key, KeyRing::kKeyBytes);
   return CRYPTO_memcmp(scratch, in, kBase64Bytes) == 0;
 }
@@ -50,7 +59,7 @@ class Lines {
   absl::StatusOr<std::string_view> Next() {
     ++number_;
     if (rest_.empty()) return Refuse("is missing");
-    size_t newline = rest_.find('\n');
+    size_t newline = Find(rest_, '\n');
     if (newline == std::string_view::npos) return Refuse("does not end with a newline");
     std::string_view line = rest_.substr(0, newline);
     rest_.remove_prefix(newline + 1);
@@ -87,7 +96,7 @@ absl::StatusOr<KeyRing> KeyRingText::Parse(std::string_view text, std::string_vi
 
   while (!lines.done()) {
     LOCUS_ASSIGN_OR_RETURN(std::string_view line, lines.Next());
-    size_t space = line.find(' ');
+    size_t space = Find(line, ' ');
     std::optional<KeyVersion> version = ParseVersion(line.substr(0, space));
     if (space == std::string_view::npos || !version) {
       return lines.Refuse("does not begin with a version in 0..127 and one space");

@@ -49,6 +49,12 @@ void ExcludeFromCoreDumps(const void* address, size_t size) {
   LOCUS_CHECK(result == 0 || errno == ENOMEM);
 }
 
+void CopySecret(const void* from, void* to, size_t size) {
+  auto* in = static_cast<const volatile char*>(from);
+  auto* out = static_cast<volatile char*>(to);
+  for (size_t i = 0; i < size; ++i) out[i] = in[i];
+}
+
 [[gnu::noinline]] void WipeDeadStack() {
   char frames[16384];
   OPENSSL_cleanse(frames, sizeof frames);

@@ -41,6 +41,10 @@ class SecretBytes {
 // too, and the pages stay so. Pages that are not mapped are passed over.
 void ExcludeFromCoreDumps(const void* address, size_t size);
 
+// Copies without the vector registers that memcpy uses: their content outlives the copy, and a
+// dynamic linker that binds late saves it on the stack.
+void CopySecret(const void* from, void* to, size_t size);
+
 // Overwrites the stack below the caller's frame, where functions that returned may have left
 // secrets.
 void WipeDeadStack();
