@@ -47,8 +47,9 @@ class KeyRing {
   // A ring of one given key, active. INVALID_ARGUMENT: `key` has not 32 bytes.
   static absl::StatusOr<KeyRing> FromKey(KeyVersion version, std::string_view key);
   // Reads a key ring file. NOT_FOUND; FAILED_PRECONDITION: the opened file gives any permission
-  // to group or others, or its owner is neither root nor the caller, or it is no regular file;
-  // INVALID_ARGUMENT: its text is not a key ring (names path and line, never what stands there).
+  // to group or others, or its owner is neither root nor the caller, or it is no regular file, or
+  // the caller may not read it; INVALID_ARGUMENT: its text is not a key ring (names path and line,
+  // never what stands there); UNAVAILABLE: the disk fails.
   static absl::StatusOr<KeyRing> Load(const std::string& path);
   // As Load, of the text of a file.
   static absl::StatusOr<KeyRing> Parse(std::string_view text);

@@ -30,8 +30,11 @@ namespace locus {
 // is made once and stored: after a rotation of keys one order may have two valid numbers, so
 // idempotency uses the order ID.
 //
-// Thread safety: const methods may be called from any thread.
-// Cost: two AES blocks a number (siv), ten (ff1), one (ctr64); no allocation on success.
+// Keys and what is computed of them lie in memory that core dumps leave out, and are wiped on
+// destruction; only while Create() derives keys does OpenSSL hold copies elsewhere.
+// Thread safety: const methods may be called from any thread, in a forked child too.
+// Cost: two AES blocks a number (siv), ten (ff1), one (ctr64); no lock, and no allocation on
+// success unless more threads are suspended within a call than there are processors.
 class OrderNoCodec {
  public:
   // Takes what it needs from the ring; the ring may die or change afterwards. UNAVAILABLE: OpenSSL
