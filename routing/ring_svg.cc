@@ -45,8 +45,8 @@ size_t MarkOf(size_t fill) { return (fill + fill / std::size(kColours)) % std::s
 
 // Slanted stripes, black with a white edge.
 constexpr char kMovingPattern[] = R"svg(<pattern id="moving" width="9" height="9"
- patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path
- fill="#fff" d="M0 0h4v9h-4z"/><path d="M1 0h2v9h-2z"/></pattern>
+patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path
+fill="#fff" d="M0 0h4v9h-4z"/><path d="M1 0h2v9h-2z"/></pattern>
 )svg";
 constexpr char kStyle[] = R"svg(<style>
 text { font-family: "DejaVu Sans", Verdana, sans-serif; font-size: 14px; fill: #000 }
@@ -354,9 +354,9 @@ void RingPainter::PaintLegendEntry(const Shard& shard, double x, double y,
 void RingPainter::PaintNote(double y) {
   std::string note = "Clockwise from vnode 0 at the top.";
   if (!table_.moves().empty()) {
-    note += " Hatched: on the move, to the shard of the band around it.";
+    note += " Hatched: moving to the shard of the outer band.";
   }
-  if (several_shown_) note += " Dark: many shards, each too thin to draw.";
+  if (several_shown_) note += " Dark: shards too thin to draw.";
   Text(kCenterX, y, "class=\"note\"", note);
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <ranges>
 
 #include "absl/strings/str_cat.h"
 #include "locus/routing/ring_view.h"
@@ -56,7 +55,8 @@ std::string Bar(size_t vnodes, size_t most) {
 
 void AppendShards(const RoutingTable& table, std::string& out) {
   std::map<uint32_t, size_t> owned = OwnedVnodesOf(table);
-  size_t most = std::ranges::max(std::views::values(owned));
+  size_t most = 0;
+  for (auto [shard, vnodes] : owned) most = std::max(most, vnodes);
   TextGrid grid({Align::kRight, Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
   grid.Add({"id", "name", "vnodes", "share %", ""});
   for (const Shard& shard : table.shards()) {

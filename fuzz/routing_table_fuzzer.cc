@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "locus/routing/ring_view.h"
+#include "locus/routing/router.h"
+#include "src/check.h"
+
+// Any bytes are refused with a JSON Pointer or make a table that survives its JSON form and that a
+// Router answers from as the table itself does.
+
+namespace locus {
+namespace {
+
+void CheckVnode(const RoutingTable& table, const Router& router, uint16_t vnode) {
+  auto gene = ShardGene::FromUint16(vnode);
+  GeneRoute route = router.Route(gene);
+  const VnodeMove* move = table.MoveOf(gene);
+  LOCUS_CHECK(*route.owner == table.OwnerOf(gene));
+  LOCUS_CHECK((route.target == nullptr) == (move == nullptr));
+  if (move != nullptr) {
+    LOCUS_CHECK(*route.target == *table.FindShard(move->to));
+    LOCUS_CHECK(route.permyriad == move->permyriad);
+  }
+  OrderId id = OrderId::FromParts(gene, vnode * uint64_t{7919}).value();
+  bool moved = move != nullptr && id.cohort() < move->permyriad;
+  LOCUS_CHECK(&router.Route(id) == (moved ? route.target : route.owner));
+}
+
+void CheckAccepted(const RoutingTable& table) {
+  absl::StatusOr<RoutingTable> again = RoutingTable::Parse(table.ToJson());
+  LOCUS_CHECK(again.ok());
+  LOCUS_CHECK(*again == table);
+  LOCUS_CHECK(RingAsSvg(table).size() < 1 << 20);
+
+  Router router(table);
+  constexpr uint16_t kStep = 257;
+  for (uint32_t vnode = 0; vnode < 65536; vnode += kStep) {
+    CheckVnode(table, router, static_cast<uint16_t>(vnode));
+  }
+  auto check_edges = [&](uint16_t vnode) {
+    CheckVnode(table, router, vnode);
+    CheckVnode(table, router, static_cast<uint16_t>(vnode + 1));
+    CheckVnode(table, router, static_cast<uint16_t>(vnode - 1));
+  };
+  for (const VnodeRange& range : table.ranges()) check_edges(range.last);
+  for (const VnodeMove& move : table.moves()) {
+    check_edges(move.first);
+    check_edges(move.last);
+  }
+}
+
+void CheckRefusal(const absl::Status& status) {
+  LOCUS_CHECK(status.code() == absl::StatusCode::kInvalidArgument);
+  absl::string_view message = status.message();
+  LOCUS_CHECK(!message.empty() && (message[0] == '/' || message[0] == ':'));
+  LOCUS_CHECK(message.find(": ") != absl::string_view::npos);
+}
+
+}  // namespace
+}  // namespace locus
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
+  std::string_view text(reinterpret_cast<const char*>(bytes), size);
+  absl::StatusOr<locus::RoutingTable> table = locus::RoutingTable::Parse(text);
+  if (table.ok()) {
+    locus::CheckAccepted(*table);
+  } else {
+    locus::CheckRefusal(table.status());
+  }
+  return 0;
+}
