@@ -5,6 +5,8 @@
 #include <random>
 #include <shared_mutex>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "benchmark/benchmark.h"
@@ -18,7 +20,7 @@ namespace locus {
 namespace {
 
 // Ranges of equal size, dealt to 8 shards in turn.
-RoutingTable TableOf(int64_t ranges) {
+RoutingTable TableOf(int64_t ranges, std::vector<VnodeMove> moves = {}) {
   constexpr uint32_t kShards = 8;
   std::vector<Shard> shards;
   for (uint32_t id = 1; id <= kShards; ++id) {
@@ -30,13 +32,14 @@ RoutingTable TableOf(int64_t ranges) {
     ends.push_back({static_cast<uint16_t>(i * ShardGene::kCount / ranges - 1),
                     static_cast<uint32_t>(i) % kShards + 1});
   }
-  return RoutingTable::Make(1, shards, ends).value();
+  return RoutingTable::Make(1, shards, ends, std::move(moves)).value();
 }
 
 constexpr size_t kOrders = 1 << 14;
 
 const std::vector<OrderId>& Orders() {
   static const std::vector<OrderId> orders = [] {
+    std::thread([] {}).join();  // the C library skips atomics in a process of one thread
     std::mt19937_64 random(1);
     std::vector<OrderId> out;
     for (size_t i = 0; i < kOrders; ++i) {
@@ -93,11 +96,24 @@ void RouteEach(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations());
 }
 
+// Every vnode of the first of two ranges moves, so half of the orders need their cohort.
+void RouteMovingOrderId(benchmark::State& state) {
+  Router router(TableOf(2, {{0, 32767, 3, 5000}}));
+  const std::vector<OrderId>& orders = Orders();
+  size_t i = 0;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(&router.Route(orders[i]));
+    i = (i + 1) % kOrders;
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+
 void RouteOrderId(benchmark::State& state) { RouteEach<Router>(state); }
 void PeerMapSharedMutexRoute(benchmark::State& state) { RouteEach<PeerMapSharedMutex>(state); }
 
 BENCHMARK(RouteOrderId)->ArgName("ranges")->Arg(8)->Arg(64)->Arg(1024)->Arg(65536)->Threads(1);
 BENCHMARK(RouteOrderId)->ArgName("ranges")->Arg(8)->Arg(64)->Arg(1024)->Arg(65536)->Threads(2);
+BENCHMARK(RouteMovingOrderId);
 BENCHMARK(PeerMapSharedMutexRoute)->ArgName("ranges")->Arg(8)->Arg(64)->Arg(1024)->Threads(1);
 BENCHMARK(PeerMapSharedMutexRoute)->ArgName("ranges")->Arg(8)->Arg(64)->Arg(1024)->Threads(2);
 

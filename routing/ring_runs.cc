@@ -42,14 +42,21 @@ std::map<uint32_t, size_t> OwnedVnodesOf(const RoutingTable& table) {
 
 std::string WithThousands(uint64_t value) {
   std::string digits = absl::StrCat(value);
-  for (size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
-  return digits;
+  std::string out;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) out += ',';
+    out += digits[i];
+  }
+  return out;
+}
+
+std::string AsPercent(uint64_t permyriad) {
+  uint64_t fraction = permyriad % 100;
+  return absl::StrCat(permyriad / 100, fraction < 10 ? ".0" : ".", fraction);
 }
 
 std::string SharePercent(size_t vnodes) {
-  uint64_t hundredths = (vnodes * uint64_t{10000} + ShardGene::kCount / 2) / ShardGene::kCount;
-  std::string fraction = absl::StrCat(hundredths % 100 + 100).substr(1);
-  return absl::StrCat(hundredths / 100, ".", fraction);
+  return AsPercent((vnodes * uint64_t{10000} + ShardGene::kCount / 2) / ShardGene::kCount);
 }
 
 }  // namespace locus

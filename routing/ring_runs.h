@@ -37,6 +37,8 @@ std::map<uint32_t, size_t> OwnedVnodesOf(const RoutingTable& table);
 
 // 16384 is "16,384".
 std::string WithThousands(uint64_t value);
+// 500 is "5.00".
+std::string AsPercent(uint64_t permyriad);
 // The part of all vnodes, in percent with two decimals: "25.00".
 std::string SharePercent(size_t vnodes);
 

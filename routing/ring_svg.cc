@@ -264,9 +264,7 @@ void RingPainter::PaintMoveLabels() {
   if (runs.size() > kCrowd) return;
   std::vector<Box> taken;
   for (const MovingRun& run : runs) {
-    std::string percent = absl::StrCat(run.permyriad / 100, ".",
-                                       absl::StrCat(run.permyriad % 100 + 100).substr(1), " %");
-    std::string label = absl::StrCat("\xE2\x86\x92 ", run.to, ": ", percent);
+    std::string label = absl::StrCat("\xE2\x86\x92 ", run.to, ": ", AsPercent(run.permyriad), " %");
     Point at = PointAt(static_cast<double>(run.first + run.last + 1) / 2, kMoveLabelRadius);
     at.y += 5 + 9 * (at.y - kCenterY) / kMoveLabelRadius;
     double aside = at.x - kCenterX;
