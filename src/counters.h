@@ -9,8 +9,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "absl/time/time.h"
+#include "locus/shard_gene.h"
 #include "src/segment_word.h"
 #include "src/wipe_on_fork.h"
 
@@ -60,7 +62,35 @@ class CountersOf {
       }
     }
   }
-  void Prefetch(uint16_t gene) const { __builtin_prefetch(&cursors_[gene], 1); }
+
+  // sequences[i] = Take(genes[i]) from the front, for at most kBlock genes; returns how many before
+  // the first kNone.
+  static constexpr size_t kBlock = 256;
+  size_t TakeEach(std::span<const ShardGene> genes, uint64_t* sequences) {
+    // A locked instruction waits for all memory traffic before it and holds up all after it. So
+    // everything else is done in passes before, and nothing is written between two of them.
+    std::array<uint64_t, kBlock> seen;
+    for (ShardGene gene : genes) __builtin_prefetch(&cursors_[gene.value()], 1);
+    size_t size = 0;
+    for (; size < genes.size(); ++size) {
+      uint16_t gene = genes[size].value();
+      SegmentWord segment = Current(gene >> shift_);
+      seen[size] = cursors_[gene].load(std::memory_order_relaxed);
+      sequences[size] = std::max(seen[size], segment.first());
+      if (sequences[size] >= std::min(segment.end(), limit_)) [[unlikely]]
+        break;
+    }
+    for (size_t i = 0; i < size; ++i) {
+      uint16_t gene = genes[i].value();
+      if (cursors_[gene].compare_exchange_strong(seen[i], sequences[i] + 1,
+                                                 std::memory_order_relaxed)) [[likely]] {
+        continue;
+      }
+      sequences[i] = Take(gene);  // another thread, or the same vnode twice in this block
+      if (sequences[i] == kNone) return i;
+    }
+    return size;
+  }
 
   uint32_t SectionOf(uint16_t gene) const { return gene >> shift_; }
   uint32_t sections() const { return static_cast<uint32_t>(current_.size()); }

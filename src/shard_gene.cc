@@ -3,6 +3,8 @@
 
 #include <murmurhash.h>
 
+#include <algorithm>
+#include <array>
 #include <ostream>
 
 #include "src/check.h"
@@ -21,7 +23,28 @@ uint16_t GeneOfText(std::string_view key) {
   return static_cast<uint16_t>(XXH64(key.data(), key.size(), 0) ^ murmur[0]);
 }
 
+#if defined(__x86_64__)
+// For processors that multiply eight 64-bit words at once.
+__attribute__((target("avx512f,avx512dq,avx512vl,avx512bw"))) void GenesOf8Wide(
+    const uint64_t* keys, uint16_t* genes, size_t size) {
+  for (size_t i = 0; i < size; ++i) genes[i] = GeneOf8(keys[i]);
+}
+bool MultipliesWide() {
+  return __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512bw");
+}
+#else
+void GenesOf8Wide(const uint64_t*, uint16_t*, size_t) {}
+bool MultipliesWide() { return false; }
+#endif
+
 }  // namespace
+
+void GenesOf8(const uint64_t* keys, uint16_t* genes, size_t size) {
+  static const bool wide = MultipliesWide();
+  if (wide) return GenesOf8Wide(keys, genes, size);
+  for (size_t i = 0; i < size; ++i) genes[i] = GeneOf8(keys[i]);
+}
 
 ShardGene ShardGene::Of(BuyerKey buyer) {
   return FromUint16(buyer.is_uint64() ? GeneOf8(buyer.uint64()) : GeneOfText(buyer.text()));
@@ -29,7 +52,19 @@ ShardGene ShardGene::Of(BuyerKey buyer) {
 
 void ShardGene::OfEach(std::span<const BuyerKey> buyers, std::span<ShardGene> genes) {
   LOCUS_CHECK(buyers.size() == genes.size());
-  for (size_t i = 0; i < buyers.size(); ++i) genes[i] = Of(buyers[i]);
+  constexpr size_t kBlock = 64;
+  for (size_t done = 0; done < buyers.size(); done += kBlock) {
+    size_t size = std::min(kBlock, buyers.size() - done);
+    std::array<uint64_t, kBlock> keys;
+    std::array<uint16_t, kBlock> values;
+    for (size_t i = 0; i < size; ++i) keys[i] = buyers[done + i].number_or_size_;
+    GenesOf8(keys.data(), values.data(), size);
+    for (size_t i = 0; i < size; ++i) genes[done + i].value_ = values[i];
+    for (size_t i = 0; i < size; ++i) {
+      if (!buyers[done + i].is_uint64()) [[unlikely]]
+        genes[done + i] = Of(buyers[done + i]);
+    }
+  }
 }
 
 std::ostream& operator<<(std::ostream& out, ShardGene gene) { return out << gene.value(); }

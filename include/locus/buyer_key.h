@@ -30,6 +30,7 @@ class BuyerKey {
   constexpr std::string_view text() const { return {text_, size_t{number_or_size_}}; }
 
  private:
+  friend class ShardGene;
   constexpr BuyerKey(const char* text, uint64_t number_or_size)
       : text_(text), number_or_size_(number_or_size) {}
 
