@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <functional>
+#include <utility>
 
 namespace locus {
 
@@ -27,7 +28,10 @@ class ChildProcess {
     }
   }
   ChildProcess(ChildProcess&& other) noexcept : pid_(other.pid_) { other.pid_ = -1; }
-  ChildProcess& operator=(ChildProcess&&) = delete;
+  ChildProcess& operator=(ChildProcess&& other) noexcept {
+    std::swap(pid_, other.pid_);
+    return *this;
+  }
 
   void Kill(int signal) const { kill(pid_, signal); }
   // Its exit code, or minus the signal that ended it.
