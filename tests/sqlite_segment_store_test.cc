@@ -3,7 +3,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <fstream>
+#include <thread>
 
 #include "locus/engine/sqlite.h"
 #include "src/engine/sqlite/sidecar.h"
@@ -348,6 +350,46 @@ TEST_F(SqliteTest, ClockThatWasAhead_IsRepairedByDeclaringARestore) {
   EXPECT_NE(status.message().find("behind the newest lease"), absl::string_view::npos) << status;
   ASSERT_TRUE(store->DeclareRestored(space_, clock_.Now()).ok());
   EXPECT_GE(FirstOf(Lease(*store)), end);
+}
+
+TEST_F(SqliteTest, ClockThatWasAheadAndALostSidecar_AreRepairedTogether) {
+  auto store = MustOpen(path_);
+  CreateSpace(*store);
+  clock_.Jump(absl::Hours(24 * 30));
+  uint64_t end = EndOf(Lease(*store));
+  clock_.Jump(-absl::Hours(24 * 30));
+  fs::remove(sidecar_);
+  EXPECT_TRUE(absl::IsFailedPrecondition(TryLease(*store).status()));
+  ASSERT_TRUE(store->DeclareRestored(space_, clock_.Now()).ok());
+  EXPECT_GE(FirstOf(Lease(*store)), end);
+}
+
+TEST_F(SqliteTest, ForkedWhileALeaseHoldsTheLock_ChildIsRefusedAtOnce) {
+  auto store = MustOpen(path_);
+  CreateSpace(*store);
+  sqlite3* db;
+  sqlite3_open(path_.c_str(), &db);
+  ASSERT_EQ(sqlite3_exec(db, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
+  std::atomic<bool> leasing{false};
+  std::thread leaser([&] {
+    leasing = true;
+    EXPECT_TRUE(TryLease(*store).ok());
+  });
+  while (!leasing) sched_yield();
+  // The lease waits for the file's lock by now, or will: either way no child may wait for it.
+  for (int i = 0; i < 20; ++i) {
+    ChildProcess child([&] {
+      alarm(20);
+      bool refused = absl::IsFailedPrecondition(TryLease(*store).status()) &&
+                     absl::IsFailedPrecondition(store->Open(space_).status()) &&
+                     absl::IsFailedPrecondition(store->Show(space_, clock_.Now()).status());
+      return refused ? 0 : 1;
+    });
+    EXPECT_EQ(child.Wait(), 0);
+  }
+  sqlite3_exec(db, "ROLLBACK", nullptr, nullptr, nullptr);
+  sqlite3_close(db);
+  leaser.join();
 }
 
 TEST_F(SqliteTest, ForkedChild_IsRefusedAndTheParentGoesOn) {

@@ -39,14 +39,14 @@ struct GeneratorStats {
   uint64_t leases = 0;          // segments granted
   uint64_t store_calls = 0;     // calls that leased them, failed ones included
   uint64_t store_failures = 0;  // calls that failed
-  uint64_t waits = 0;           // calls of Next that had to wait
-  uint64_t starved = 0;         // times that a call found its section without a sequence
+  uint64_t waits = 0;           // calls with a deadline that had to wait
+  uint64_t starved = 0;         // sections found without a sequence, first uses included
   uint64_t losses = 0;          // losses of the store that this generator's leases noticed
-  uint64_t dropped = 0;         // segments given up because they were older than two horizons
+  uint64_t dropped = 0;         // segments given up: too old, or overtaken by a later one
   // How long the section that will be out first goes on without the store, at its present rate.
   // InfiniteDuration while no section is in use.
   absl::Duration autonomy = absl::InfiniteDuration();
-  // The longest lead of a section over the floor, as of its last lease.
+  // The longest lead over the floor that a lease of this generator has reached.
   absl::Duration lead;
   absl::Status last_store_error;  // OK: the last call succeeded
 };
@@ -56,15 +56,17 @@ struct GeneratorStats {
 // by two horizons, and by the length of an outage where a section in use lives through one.
 //
 // Thread safety: all methods may be called from any thread.
-// Cost: TryNext takes no lock, allocates nothing and does not depend on how many vnodes are in
-// use; one store round trip per segment, off the caller's thread. About 1.1 MiB of memory.
+// Cost: TryNext takes no lock and allocates nothing while its section has a sequence, and does not
+// depend on how many vnodes are in use; the call that uses a segment up also wakes the loader. One
+// store round trip per segment, off the caller's thread. About 0.6 MiB of memory (64 bytes more a
+// section where sections are smaller than the default).
 // Fork: in a forked child every call answers FAILED_PRECONDITION, and destruction returns at once.
 class OrderIdGenerator {
  public:
   struct Options {
-    SpaceName space;
+    SpaceName space = {};
     // nullopt: take the space as the store has it. Otherwise FAILED_PRECONDITION where it differs.
-    std::optional<SpaceOptions> space_options;
+    std::optional<SpaceOptions> space_options = {};
     // Create the space where the store has none (a loss, as far as the rules go).
     bool create_space = false;
     // Go on with 128-bit IDs once a vnode's 47 bits are used up. False: OUT_OF_RANGE there.
@@ -78,7 +80,7 @@ class OrderIdGenerator {
     // started on first need, joined at destruction.
     Executor* executor = nullptr;
     // Called on the loading thread; must not call into the generator. May be empty.
-    std::function<void(const GeneratorEvent&)> on_event;
+    std::function<void(const GeneratorEvent&)> on_event = {};
   };
 
   // INVALID_ARGUMENT: bad options. Errors of SegmentStore::Open and Create. Leases nothing yet.

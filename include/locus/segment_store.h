@@ -86,7 +86,8 @@ struct SpaceView {
 // the store knows; DeclareRestored. Each raises base. What is not covered is in docs/operations.md.
 //
 // `caller_now` is the wall time of the calling process. Where it differs from the store's by more
-// than 60 s the call is refused and changes nothing: one bad clock would burn sequences for good.
+// than 60 s no lease is granted and nothing is created or raised: one bad clock would burn
+// sequences for good.
 //
 // Errors of every method: UNAVAILABLE: the store did not answer, or is busy; a lease may have been
 // granted all the same. FAILED_PRECONDITION: refused until somebody repairs (clock, read-only,

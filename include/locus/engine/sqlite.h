@@ -15,10 +15,11 @@ namespace locus {
 // rewound file (docs/operations.md): back up and restore the database file without it.
 //
 // It has no clock of its own: caller_now is the store's time, and a caller more than 60 s behind
-// the newest lease is refused.
+// the newest lease is refused. DeclareRestored takes the caller's word that its clock is right: it
+// raises base above all that the newest lease's clock could reach, and leases go on.
 //
 // Blocks for a file lock up to Options::busy_timeout, then UNAVAILABLE; a disk may take its time.
-// Must not be used across fork().
+// Fork: in a forked child every call answers FAILED_PRECONDITION, and destruction closes nothing.
 class SqliteSegmentStore : public SegmentStore {
  public:
   struct Options {

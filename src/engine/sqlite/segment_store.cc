@@ -49,6 +49,9 @@ struct Space {
   uint64_t head_sum_low = 0;
 };
 
+// Whose word counts where the caller's clock is behind the newest lease.
+enum class ClockTrust { kNewestLease, kOperatorsWord };
+
 std::string RandomId() {
   std::random_device random;
   std::string id;
@@ -64,6 +67,12 @@ class SqliteSegmentStore::Rep {
       : path_(std::move(path)), options_(options), process_(getpid()) {}
 
   bool forked() const { return getpid() != process_; }
+  // Asked before any lock: a forked child may have a copy of one that nobody will release.
+  absl::Status RefuseFork() const {
+    if (!forked()) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat("store ", path_, " was opened before a fork; open it in the child"));
+  }
 
   absl::Status Connect(bool create) {
     MutexLock lock(mutex_);
@@ -84,6 +93,7 @@ class SqliteSegmentStore::Rep {
   }
 
   absl::StatusOr<SpaceOptions> Open(const SpaceName& name) {
+    LOCUS_RETURN_IF_ERROR(RefuseFork());
     MutexLock lock(mutex_);
     LOCUS_RETURN_IF_ERROR(Usable());
     LOCUS_ASSIGN_OR_RETURN(Space space, Require(name));
@@ -105,6 +115,7 @@ class SqliteSegmentStore::Rep {
   }
 
   absl::StatusOr<SpaceView> Show(const SpaceName& name, absl::Time now) {
+    LOCUS_RETURN_IF_ERROR(RefuseFork());
     MutexLock lock(mutex_);
     LOCUS_RETURN_IF_ERROR(Usable());
     LOCUS_RETURN_IF_ERROR(connection_->Execute("BEGIN"));
@@ -123,7 +134,7 @@ class SqliteSegmentStore::Rep {
       newest_grant_ = now;
       return Update(space);
     };
-    return InWrite(now, write);
+    return InWrite(now, write, ClockTrust::kOperatorsWord);
   }
 
   absl::Status Raise(const SpaceName& name, uint64_t to, absl::Time now) {
@@ -182,10 +193,6 @@ class SqliteSegmentStore::Rep {
 
   // Whether the connection may be used; a file that was replaced is opened anew.
   absl::Status Usable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (forked()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("store ", path_, " was opened before a fork; open it in the child"));
-    }
     if (connection_ != nullptr && connection_->StillThere()) return absl::OkStatus();
     return ConnectLocked(false);
   }
@@ -193,7 +200,9 @@ class SqliteSegmentStore::Rep {
   // Runs `body` in a transaction that compares the identities, and raises the generation in the
   // sidecar, then in the file.
   template <typename Body>
-  absl::Status InWrite(absl::Time now, const Body& body) {
+  absl::Status InWrite(absl::Time now, const Body& body,
+                       ClockTrust trust = ClockTrust::kNewestLease) {
+    LOCUS_RETURN_IF_ERROR(RefuseFork());
     MutexLock lock(mutex_);
     LOCUS_RETURN_IF_ERROR(Usable());
     return connection_->InTransaction([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
@@ -206,7 +215,7 @@ class SqliteSegmentStore::Rep {
       LOCUS_ASSIGN_OR_RETURN(bool sums_agree, HeadSumsAgree());
       loss_noticed_ = identity != beside || !sums_agree;
       if (loss_noticed_) {
-        LOCUS_RETURN_IF_ERROR(RaiseAllBases(now));
+        LOCUS_RETURN_IF_ERROR(RaiseAllBases(now, trust));
         identity.id = RandomId();
       }
       LOCUS_RETURN_IF_ERROR(body());
@@ -262,11 +271,14 @@ class SqliteSegmentStore::Rep {
   }
 
   // Every space may have lost leases; its sums are taken anew.
-  absl::Status RaiseAllBases(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  absl::Status RaiseAllBases(absl::Time now, ClockTrust trust)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     LOCUS_ASSIGN_OR_RETURN(std::vector<Space> spaces, AllSpaces());
     for (Space& space : spaces) {
-      LOCUS_RETURN_IF_ERROR(CheckClock(space.options, now));
-      RaiseBase(space, now, 0);
+      if (trust == ClockTrust::kNewestLease) {
+        LOCUS_RETURN_IF_ERROR(CheckClock(space.options, now));
+      }
+      RaiseBase(space, std::max(now, newest_grant_), 0);
       LOCUS_ASSIGN_OR_RETURN(auto sums,
                              connection_->Prepare("SELECT coalesce(sum(head >> 32), 0),"
                                                   " coalesce(sum(head & 4294967295), 0)"
