@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "apps/locus/signals.h"
+#include "apps/locus/verb.h"
+#include "locus/version.h"
+#include "src/text.h"
+
+namespace locus {
+namespace {
+
+constexpr std::array kVerbs = {
+    Verb{"gene", "Compute the shard genes of buyer keys", RunGene},
+    Verb{"keys new", "Make a key ring file", RunKeysNew},
+    Verb{"keys add", "Add a key that is not active yet", RunKeysAdd},
+    Verb{"keys activate", "Make new numbers with another key", RunKeysActivate},
+    Verb{"keys retire", "Destroy a key for good", RunKeysRetire},
+    Verb{"keys rotate", "Add a key and activate it", RunKeysRotate},
+    Verb{"keys list", "List the versions of a key ring", RunKeysList},
+    Verb{"store init", "Create a space in a segment store", RunStoreInit},
+    Verb{"store show", "Show what a segment store holds of a space", RunStoreShow},
+    Verb{"store restored", "Declare that an older state was put back", RunStoreRestored},
+    Verb{"store raise", "Keep sequences below a number out of use", RunStoreRaise},
+    Verb{"table new", "Print a routing table of equal ranges", RunTableNew},
+    Verb{"table check", "Check a routing table", RunTableCheck},
+    Verb{"ring", "Show how shards share the ring", RunRing},
+    Verb{"assign", "Give the orders of a CSV file their IDs, numbers and shards", RunAssign},
+    Verb{"encode", "Make order numbers of order IDs", RunEncode},
+    Verb{"decode", "Read order IDs from order numbers", RunDecode},
+    Verb{"inspect", "Tell what an order ID or number says", RunInspect},
+};
+
+bool AsksForHelp(std::string_view word) { return word == "--help" || word == "-h"; }
+
+int PrintHelp(std::string_view group) {
+  std::string help = group.empty() ? "Usage: locus VERB [OPTION...] [VALUE...]\n\nVerbs:\n"
+                                   : absl::StrCat("Usage: locus ", ToAbsl(group),
+                                                  " VERB [OPTION...] [VALUE...]\n\nVerbs:\n");
+  for (const Verb& verb : kVerbs) {
+    if (!group.empty() && !verb.name.starts_with(std::string(group) + " ")) continue;
+    std::string name(verb.name);
+    name.resize(18, ' ');
+    absl::StrAppend(&help, "  ", name, ToAbsl(verb.purpose), "\n");
+  }
+  help += "\nlocus VERB --help tells what a verb takes; locus --version prints the version.\n";
+  std::fputs(help.c_str(), stdout);
+  return kDone;
+}
+
+int ComplainAboutVerb(const std::string& message) {
+  std::fprintf(stderr, "locus: %s; see locus --help\n", message.c_str());
+  return kWrongUsage;
+}
+
+int Run(const std::vector<std::string>& words) {
+  if (words.empty()) return ComplainAboutVerb("a verb is needed");
+  if (AsksForHelp(words[0])) return PrintHelp("");
+  if (words[0] == "--version") {
+    std::printf("locus %s\n", Version());
+    return kDone;
+  }
+  bool is_group = false;
+  for (const Verb& verb : kVerbs) {
+    if (verb.name == words[0]) return verb.run(std::span(words).subspan(1));
+    if (!verb.name.starts_with(words[0] + " ")) continue;
+    is_group = true;
+    if (words.size() > 1 && verb.name == words[0] + " " + words[1]) {
+      return verb.run(std::span(words).subspan(2));
+    }
+  }
+  if (!is_group) return ComplainAboutVerb("unknown verb " + Quoted(words[0]));
+  if (words.size() == 1) return ComplainAboutVerb("a verb is needed after " + Quoted(words[0]));
+  if (AsksForHelp(words[1])) return PrintHelp(words[0]);
+  return ComplainAboutVerb("unknown verb " + Quoted(words[0] + " " + words[1]));
+}
+
+}  // namespace
+}  // namespace locus
+
+int main(int argc, char** argv) {
+  locus::InstallSignalHandlers();
+  return locus::Run(std::vector<std::string>(argv + (argc > 0), argv + argc));
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_APPS_LOCUS_TABLE_FILE_H_
+#define LOCUS_APPS_LOCUS_TABLE_FILE_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "locus/routing/routing_table.h"
+
+namespace locus {
+
+// Reads a routing table; "-" is stdin. Errors of ByteSource, which name the path, and of
+// RoutingTable::Parse, which begin with the JSON Pointer.
+absl::StatusOr<RoutingTable> LoadTable(const std::string& path);
+
+}  // namespace locus
+
+#endif  // LOCUS_APPS_LOCUS_TABLE_FILE_H_
