@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/locus/output_file.h"
+#include "apps/locus/table_file.h"
+#include "apps/locus/verb.h"
+#include "apps/locus/verb_line.h"
+#include "locus/routing/ring_view.h"
+#include "src/check.h"
+
+namespace locus {
+namespace {
+
+absl::Status WriteFile(const std::string& path, std::string_view text) {
+  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> file, OutputFile::Create(path));
+  file->sink().Append(text);
+  return file->Commit();
+}
+
+}  // namespace
+
+int RunRing(std::span<const std::string> words) {
+  std::string path;
+  std::optional<std::string> svg;
+  VerbLine line("ring", "Prints each shard's vnodes and share of the ring, and what moves.");
+  line.Operand("FILE", &path, "The routing table; - is stdin");
+  line.Option("--svg", "OUT", &svg,
+              "Also draw the ring into this file; - is stdout, without the text");
+  if (std::optional<int> exit = line.Parse(words)) return *exit;
+
+  absl::StatusOr<RoutingTable> table = LoadTable(path);
+  if (!table.ok()) return Fail("ring", table.status());
+  absl::Status status;
+  if (!svg || *svg != "-") status = WriteFile("-", RingAsText(*table));
+  if (status.ok() && svg) status = WriteFile(*svg, RingAsSvg(*table));
+  return status.ok() ? kDone : Fail("ring", status);
+}
+
+}  // namespace locus
