@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+# Tests of the command line.
+locus_test(csv_test locus_csv csv)
+
+add_library(locus_command_test STATIC command.cc)
+locus_compile_options(locus_command_test)
+target_link_libraries(locus_command_test PUBLIC locus_test_support locus::core)
+target_compile_definitions(locus_command_test PRIVATE LOCUS_BINARY="$<TARGET_FILE:locus>")
+
+# locus_cli_test(name libraries...): a test that drives the binary.
+function(locus_cli_test name)
+  locus_test(${name} locus_command_test ${ARGN})
+  add_dependencies(${name} locus)
+endfunction()
+locus_cli_test(cli_test)
+locus_cli_test(cli_codec_test)
