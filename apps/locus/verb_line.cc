@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <functional>
 
 #include "absl/strings/ascii.h"
@@ -56,6 +55,7 @@ struct VerbLine::Rep {
   Parts Divide(std::span<const std::string> words) const;
   std::string ReadOperands(std::vector<std::string> operands) const;
   std::string ReadOptions() const;
+  std::string Help() const;
 
   std::string verb;
   CLI::App app;
@@ -192,15 +192,28 @@ std::string VerbLine::Rep::ReadOptions() const {
   return "";
 }
 
+// CLI11's, but with a usage line that tells what is required.
+std::string VerbLine::Rep::Help() const {
+  std::string usage = "Usage: locus " + verb;
+  for (const Given& each : given) {
+    if (!each.option->get_required()) continue;
+    absl::StrAppend(&usage, " ", each.option->get_name(), " ", each.option->get_option_text());
+  }
+  usage += " [OPTION...]";
+  for (const NamedOperand& operand : operands) absl::StrAppend(&usage, " ", operand.name);
+  if (tail != nullptr) absl::StrAppend(&usage, " [", tail_name, "...]");
+  std::string help = app.help();
+  size_t begin = help.find("Usage:");
+  return help.replace(begin, help.find('\n', begin) - begin, usage);
+}
+
 std::optional<int> VerbLine::Parse(std::span<const std::string> words) {
   Rep::Parts parts = rep_->Divide(words);
   std::reverse(parts.options.begin(), parts.options.end());  // CLI11 takes them from the back
   try {
     rep_->app.parse(parts.options);
   } catch (const CLI::CallForHelp&) {
-    std::string help = rep_->app.help();
-    std::fwrite(help.data(), 1, help.size(), stdout);
-    return kDone;
+    return PrintAll(rep_->verb, rep_->Help());
   } catch (const CLI::ExtrasError&) {
     return WrongUsage(rep_->verb, "unknown option " + Quoted(rep_->app.remaining().at(0)));
   } catch (const CLI::ParseError& error) {

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+# bash completion for locus
+
+# The options of a verb.
+_locus_options() {
+  case $1 in
+    gene) echo --type ;;
+    'store raise') echo --space --to ;;
+    'store '*) echo --space ;;
+    'table new') echo --shard ;;
+    ring) echo --svg ;;
+    assign)
+      echo --buyer-column --buyer-type --store --create-store --space --table --keys --scheme \
+        --in --out --rejects
+      ;;
+    encode) echo --keys --space --scheme --key-version --allow-keystream-reuse ;;
+    decode) echo --keys --space --scheme --key-version ;;
+    inspect) echo --table --keys --space --scheme --key-version ;;
+  esac
+}
+
+# What may follow the option $1 of the verb $2. False: it takes no value.
+_locus_value() {
+  local schemes='siv ff1 ctr64'
+  case $1 in
+    --type | --buyer-type) COMPREPLY=($(compgen -W 'uint64 text' -- "$3")) ;;
+    --scheme)
+      [[ $2 == assign ]] && schemes='siv ff1'
+      [[ $2 == inspect ]] && schemes='ff1 ctr64'
+      COMPREPLY=($(compgen -W "$schemes" -- "$3"))
+      ;;
+    --keys | --table | --in | --out | --rejects | --svg) COMPREPLY=($(compgen -f -- "$3")) ;;
+    --store | --space | --to | --key-version | --shard | --buyer-column) ;;
+    *) return 1 ;;
+  esac
+}
+
+_locus() {
+  local current=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]} verbs=''
+  COMPREPLY=()
+  if ((COMP_CWORD == 1)); then
+    verbs='gene keys store table ring assign encode decode inspect --help --version'
+    COMPREPLY=($(compgen -W "$verbs" -- "$current"))
+    return
+  fi
+  case $verb in
+    keys) verbs='new add activate retire rotate list' ;;
+    store) verbs='init show restored raise' ;;
+    table) verbs='new check' ;;
+  esac
+  if [[ -n $verbs ]]; then
+    if ((COMP_CWORD == 2)); then
+      COMPREPLY=($(compgen -W "$verbs --help" -- "$current"))
+      return
+    fi
+    verb+=" ${COMP_WORDS[2]}"
+  fi
+  _locus_value "${COMP_WORDS[COMP_CWORD-1]}" "$verb" "$current" && return
+  if [[ $current == -* ]]; then
+    COMPREPLY=($(compgen -W "$(_locus_options "$verb") --help" -- "$current"))
+    return
+  fi
+  case $verb in
+    'keys '* | 'table check' | ring) COMPREPLY=($(compgen -f -- "$current")) ;;
+  esac
+}
+
+complete -o filenames -F _locus locus
