@@ -190,7 +190,7 @@ TEST_F(AssignTest, ManyRows_AllComeOut) {
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "");
   std::string output = ReadFile(out_);
-  EXPECT_EQ(WithoutOurs(output), input);
+  EXPECT_TRUE(WithoutOurs(output) == input);
   std::set<std::string> ids;
   for (auto& row : FieldsOf(output)) ids.insert(row[2]);
   EXPECT_EQ(ids.size(), 50001u);
@@ -200,7 +200,7 @@ TEST_F(AssignTest, ARecordLargerThanTheBuffers_ComesOut) {
   std::string input = "buyer,note\n1,\"" + std::string(1 << 20, 'x') + "\n\"\n2,y\n";
   Outcome outcome = Assign(input);
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
-  EXPECT_EQ(WithoutOurs(outcome.out), input);
+  EXPECT_TRUE(WithoutOurs(outcome.out) == input);
 }
 
 TEST_F(AssignTest, UnfitInput_FailsAndLeavesNothing) {

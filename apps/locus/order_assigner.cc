@@ -143,7 +143,7 @@ void OrderAssigner::WriteRow(size_t row) {
   size_t size = bytes.size() + kMaxIdAndNumber + shard.text.size() + ending.size();
   if (size > ByteSink::kBlock / 4) {  // a record larger than the sink's buffer is no common one
     parts_.out.Append(bytes);
-    bytes = {};
+    bytes.remove_prefix(bytes.size());
     size = kMaxIdAndNumber + shard.text.size() + ending.size();
   }
   char* begin = parts_.out.Reserve(size);
