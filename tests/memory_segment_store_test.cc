@@ -98,5 +98,21 @@ TEST_F(MemoryRewindTest, SecondLossThatDestroysBaseWithinTheLead_MayRepeat) {
             before.end());
 }
 
+// Not covered: the clock of the new store is further behind than the margin of a loss.
+TEST_F(MemoryRewindTest, NewStoreWhoseClockIsMoreThan120SecondsBehind_MayRepeat) {
+  clock_.Advance(absl::Hours(1));
+  uint64_t end = 0;  // as far as the lead allows
+  for (Segment segment; (segment = Lease(0).grants[0].segment).length > 0;) end = segment.end();
+
+  LeaseRequest request{0, 64, 0};
+  for (int seconds : {120, 121}) {
+    testing::ManualClock behind(clock_.Now() - absl::Seconds(seconds));
+    MemorySegmentStore anew(behind);
+    ASSERT_TRUE(anew.Create(space_, SpaceOptions(), behind.Now()).ok());
+    uint64_t first = anew.Lease(space_, {&request, 1}, behind.Now())->grants[0].segment.first;
+    EXPECT_EQ(first >= end, seconds <= 120) << seconds;
+  }
+}
+
 }  // namespace
 }  // namespace locus
