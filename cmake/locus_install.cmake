@@ -4,31 +4,37 @@ include(CMakePackageConfigHelpers)
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/locus
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/LICENSES.md
+              ${PROJECT_SOURCE_DIR}/NOTICE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
 set(locus_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/locus)
-install(EXPORT locus_targets NAMESPACE locus:: DESTINATION ${locus_cmake_dir})
+install(EXPORT locus_targets NAMESPACE locus:: FILE locus-targets.cmake
+        DESTINATION ${locus_cmake_dir})
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/locus-config.cmake.in
                               ${PROJECT_BINARY_DIR}/locus-config.cmake
                               INSTALL_DESTINATION ${locus_cmake_dir})
-# While the major version is 0, a new minor version may break its users (docs/architecture.md).
+# While the major version is 0, a new minor version may break its users (include/locus/version.h).
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/locus-config-version.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/locus-config.cmake
               ${PROJECT_BINARY_DIR}/locus-config-version.cmake
               ${PROJECT_SOURCE_DIR}/cmake/FindMurmurhash.cmake DESTINATION ${locus_cmake_dir})
 
-# locus_pkgconfig(name description requires...)
-function(locus_pkgconfig name description requires private_requires)
+# locus_pkgconfig(name description requires): locus-<name>.pc. What the archive uses stands in
+# Requires, not in Requires.private: an archive needs it with and without --static.
+function(locus_pkgconfig name description requires)
   set(PC_NAME locus-${name})
   set(PC_LIBRARY locus_${name})
   set(PC_DESCRIPTION "${description}")
   set(PC_REQUIRES "${requires}")
-  set(PC_REQUIRES_PRIVATE "${private_requires}")
-  configure_file(${PROJECT_SOURCE_DIR}/cmake/locus.pc.in
-                 ${PROJECT_BINARY_DIR}/${PC_NAME}.pc @ONLY)
+  file(RELATIVE_PATH PC_INCLUDEDIR ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
+       ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/locus.pc.in ${PROJECT_BINARY_DIR}/${PC_NAME}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${PC_NAME}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endfunction()
-locus_pkgconfig(core "Order IDs, order_no, segments"
-                "absl_status absl_statusor absl_time absl_strings absl_span absl_synchronization"
-                "libmurmurhash libcrypto")
-locus_pkgconfig(sqlite "locus segment store on SQLite" "locus-core" "sqlite3")
-locus_pkgconfig(routing "locus routing table and router" "locus-core" "")
+locus_pkgconfig(
+  core "Order IDs that know where the order lives"
+  "absl_status absl_statusor absl_strings absl_time absl_span libmurmurhash libcrypto >= 3.0")
+locus_pkgconfig(sqlite "Segments for order IDs from an SQLite file"
+                "locus-core = ${PROJECT_VERSION} sqlite3 >= 3.37")
+locus_pkgconfig(routing "Which shard an order is on" "locus-core = ${PROJECT_VERSION}")

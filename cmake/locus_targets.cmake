@@ -7,11 +7,17 @@ if(LOCUS_CCACHE AND PROJECT_IS_TOP_LEVEL)
 endif()
 
 function(locus_compile_options target)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
-                                           -Werror)
-  if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
-    target_compile_options(${target} PRIVATE -Werror=thread-safety)
+  if(PROJECT_IS_TOP_LEVEL)  # in the project of another, warnings are its own affair
+    target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion
+                                             -Wno-sign-conversion)
+    # As a property, so that a packager can lift it: cmake --compile-no-warning-as-error.
+    set_target_properties(${target} PROPERTIES COMPILE_WARNING_AS_ERROR ON)
+    if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+      target_compile_options(${target} PRIVATE -Werror=thread-safety)
+    endif()
   endif()
+  # The message of a failed check names its file; where that lay at build time is nobody's business.
+  target_compile_options(${target} PRIVATE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
   if(LOCUS_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${LOCUS_SANITIZE} -fno-omit-frame-pointer)
     if(LOCUS_SANITIZE MATCHES undefined)
@@ -38,5 +44,7 @@ function(locus_library name)
     locus_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON
                              VERSION ${PROJECT_VERSION}
                              SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
-  install(TARGETS locus_${name} EXPORT locus_targets)
+  if(LOCUS_INSTALL)
+    install(TARGETS locus_${name} EXPORT locus_targets)
+  endif()
 endfunction()
