@@ -63,34 +63,29 @@ class CountersOf {
     }
   }
 
-  // sequences[i] = Take(genes[i]) from the front, for at most kBlock genes; returns how many before
-  // the first kNone.
-  static constexpr size_t kBlock = 256;
-  size_t TakeEach(std::span<const ShardGene> genes, uint64_t* sequences) {
-    // A locked instruction waits for all memory traffic before it and holds up all after it. So
-    // everything else is done in passes before, and nothing is written between two of them.
-    std::array<uint64_t, kBlock> seen;
-    for (ShardGene gene : genes) __builtin_prefetch(&cursors_[gene.value()], 1);
-    size_t size = 0;
-    for (; size < genes.size(); ++size) {
-      uint16_t gene = genes[size].value();
-      SegmentWord segment = Current(gene >> shift_);
-      seen[size] = cursors_[gene].load(std::memory_order_relaxed);
-      sequences[size] = std::max(seen[size], segment.first());
-      if (sequences[size] >= std::min(segment.end(), limit_)) [[unlikely]]
-        break;
-    }
-    for (size_t i = 0; i < size; ++i) {
+  // Calls emit(i, Take(genes[i])) from the front; returns how many before the first kNone. Faster
+  // than single calls: what follows a locked instruction waits for it, so that beside the locked
+  // ones nothing may depend on another, and cursors come while others are being locked.
+  template <typename Emit>
+  size_t TakeEach(std::span<const ShardGene> genes, Emit emit) {
+    for (size_t i = 0; i < genes.size(); ++i) {
+      constexpr size_t kAhead = 8;
+      if (i + kAhead < genes.size()) Prefetch(genes[i + kAhead].value());
       uint16_t gene = genes[i].value();
-      if (cursors_[gene].compare_exchange_strong(seen[i], sequences[i] + 1,
-                                                 std::memory_order_relaxed)) [[likely]] {
-        continue;
+      SegmentWord segment = Current(gene >> shift_);
+      uint64_t sequence = cursors_[gene].load(std::memory_order_relaxed);
+      // The cursor lies in the segment but for the first call since it came into use.
+      bool usual = sequence - segment.first() < segment.length() && sequence < limit_;
+      if (!usual || !cursors_[gene].compare_exchange_strong(
+                        sequence, sequence + 1, std::memory_order_relaxed)) [[unlikely]] {
+        sequence = Take(gene);
+        if (sequence == kNone) return i;
       }
-      sequences[i] = Take(gene);  // another thread, or the same vnode twice in this block
-      if (sequences[i] == kNone) return i;
+      emit(i, sequence);
     }
-    return size;
+    return genes.size();
   }
+  void Prefetch(uint16_t gene) const { __builtin_prefetch(&cursors_[gene], 1); }
 
   uint32_t SectionOf(uint16_t gene) const { return gene >> shift_; }
   uint32_t sections() const { return static_cast<uint32_t>(current_.size()); }

@@ -42,19 +42,15 @@ class OrderIdGenerator::Rep {
   }
 
   absl::StatusOr<size_t> TryBatch(std::span<const BuyerKey> buyers, std::span<OrderId> ids) {
-    constexpr size_t kBlock = Counters::kBlock;
+    constexpr size_t kBlock = 256;
     std::array<ShardGene, kBlock> genes;
-    std::array<uint64_t, kBlock> sequences;
     size_t done = 0;
     while (done < buyers.size()) {
       size_t size = std::min(kBlock, buyers.size() - done);
       auto block = std::span(genes).first(size);
       ShardGene::OfEach(buyers.subspan(done, size), block);
       absl::Status status;
-      size_t taken = TakeBlock(block, sequences.data(), status);
-      for (size_t i = 0; i < taken; ++i) {
-        ids[done + i] = OrderIdAssembler::Of(genes[i], sequences[i]);
-      }
+      size_t taken = TakeBlock(block, ids.data() + done, status);
       done += taken;
       if (taken == size) continue;
       if (absl::IsUnavailable(status)) AskForAll(buyers.subspan(done));
@@ -110,14 +106,19 @@ class OrderIdGenerator::Rep {
   }
 
  private:
-  // Takes from the front; returns how many before `status` was not OK.
-  size_t TakeBlock(std::span<const ShardGene> genes, uint64_t* sequences, absl::Status& status) {
+  // ids[i] = the next of genes[i] from the front; returns how many before `status` was not OK.
+  size_t TakeBlock(std::span<const ShardGene> genes, OrderId* ids, absl::Status& status) {
     size_t taken = 0;
     while (true) {
-      taken += counters_.TakeEach(genes.subspan(taken), sequences + taken);
+      auto rest = genes.subspan(taken);
+      taken += counters_.TakeEach(rest, [&](size_t i, uint64_t sequence) {
+        ids[taken + i] = OrderIdAssembler::Of(rest[i], sequence);
+      });
       if (taken == genes.size()) return taken;
-      status = TakeSlowly(genes[taken].value(), sequences[taken]);
+      uint64_t sequence;
+      status = TakeSlowly(genes[taken].value(), sequence);
       if (!status.ok()) return taken;
+      ids[taken] = OrderIdAssembler::Of(genes[taken], sequence);
       ++taken;
     }
   }

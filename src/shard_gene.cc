@@ -52,17 +52,20 @@ ShardGene ShardGene::Of(BuyerKey buyer) {
 
 void ShardGene::OfEach(std::span<const BuyerKey> buyers, std::span<ShardGene> genes) {
   LOCUS_CHECK(buyers.size() == genes.size());
-  constexpr size_t kBlock = 64;
+  constexpr size_t kBlock = 128;
   for (size_t done = 0; done < buyers.size(); done += kBlock) {
     size_t size = std::min(kBlock, buyers.size() - done);
     std::array<uint64_t, kBlock> keys;
     std::array<uint16_t, kBlock> values;
-    for (size_t i = 0; i < size; ++i) keys[i] = buyers[done + i].number_or_size_;
+    uintptr_t any_text = 0;
+    for (size_t i = 0; i < size; ++i) {
+      keys[i] = buyers[done + i].number_or_size_;
+      any_text |= reinterpret_cast<uintptr_t>(buyers[done + i].text_);
+    }
     GenesOf8(keys.data(), values.data(), size);
     for (size_t i = 0; i < size; ++i) genes[done + i].value_ = values[i];
-    for (size_t i = 0; i < size; ++i) {
-      if (!buyers[done + i].is_uint64()) [[unlikely]]
-        genes[done + i] = Of(buyers[done + i]);
+    for (size_t i = 0; any_text != 0 && i < size; ++i) {
+      if (!buyers[done + i].is_uint64()) genes[done + i] = Of(buyers[done + i]);
     }
   }
 }
