@@ -20,7 +20,3 @@ locus_cli_test(cli_docs_test)
 target_compile_definitions(
   cli_docs_test PRIVATE LOCUS_MAN_PAGE="${PROJECT_SOURCE_DIR}/docs/locus.1"
                         LOCUS_COMPLETION="${PROJECT_SOURCE_DIR}/apps/locus/completion/locus.bash")
-if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  # std::regex of g++ 12 under AddressSanitizer.
-  target_compile_options(cli_docs_test PRIVATE -Wno-maybe-uninitialized)
-endif()
