@@ -153,8 +153,13 @@ class SqliteKillTest : public ::testing::Test {
   }
   // A whole copy, as a backup tool makes it: file and log, then the log merged into the file.
   void CopyWithItsLog(const std::string& from, const std::string& to) {
-    fs::copy_file(from, to);
-    if (fs::exists(from + "-wal")) fs::copy_file(from + "-wal", to + "-wal");
+    // In another process: closing a file here would release this process's locks on it.
+    ChildProcess copier([&] {
+      fs::copy_file(from, to);
+      if (fs::exists(from + "-wal")) fs::copy_file(from + "-wal", to + "-wal");
+      return 0;
+    });
+    ASSERT_EQ(copier.Wait(), 0);
     sqlite3* db = nullptr;
     ASSERT_EQ(sqlite3_open(to.c_str(), &db), SQLITE_OK);
     ASSERT_EQ(sqlite3_exec(db, "PRAGMA wal_checkpoint(TRUNCATE)", nullptr, nullptr, nullptr),
@@ -207,8 +212,9 @@ TEST_F(SqliteKillTest, OldCopyRenamedIntoPlace_NoIdTwice) {
     uint64_t losses = LossesOf(directory_ / "old.db");
     WaitForAll(400);
     WhileLocked([&] {
-      for (const char* suffix : {"-wal", "-shm"}) fs::remove(path_ + suffix);
+      // In this order: who opened the old file without its log would see it rewound.
       fs::rename(directory_ / "old.db", path_);
+      for (const char* suffix : {"-wal", "-shm"}) fs::remove(path_ + suffix);
     });
     WaitForAll(400);
     EXPECT_GT(LossesOf(path_), losses);

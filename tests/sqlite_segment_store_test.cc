@@ -94,9 +94,14 @@ TEST_F(SqliteTest, SomebodyElsesDatabase_IsRefused) {
   sqlite3_open(path_.c_str(), &db);
   sqlite3_exec(db, "CREATE TABLE theirs (a)", nullptr, nullptr, nullptr);
   sqlite3_close(db);
+  std::string before;
+  std::getline(std::ifstream(path_, std::ios::binary), before, '\xFF');
   SqliteSegmentStore::Options options;
   options.create = true;
   EXPECT_TRUE(absl::IsFailedPrecondition(SqliteSegmentStore::Open(path_, options).status()));
+  std::string after;
+  std::getline(std::ifstream(path_, std::ios::binary), after, '\xFF');
+  EXPECT_EQ(before, after) << "and not changed, not even its journal mode";
 }
 
 TEST_F(SqliteTest, SchemaOfANewerVersion_IsRefused) {
@@ -168,6 +173,35 @@ TEST_F(SqliteTest, Reopened_GoesOnWithoutALoss) {
   EXPECT_FALSE(reply.loss_noticed);
 }
 
+// The sidecar remembers the base that the old copies do not have.
+TEST_F(SqliteTest, SameOldCopyPutBackTwice_RepeatsNothing) {
+  auto store = MustOpen(path_);
+  CreateSpace(*store);
+  store.reset();
+  fs::copy_file(path_, directory_ / "copy.db");
+  uint64_t end = 0;
+  for (int i = 0; i < 3; ++i) {
+    fs::copy_file(directory_ / "copy.db", path_, fs::copy_options::overwrite_existing);
+    LeaseReply reply = Lease(*MustOpen(path_, false));
+    EXPECT_EQ(reply.loss_noticed, i > 0);
+    EXPECT_GE(FirstOf(reply), end);
+    end = EndOf(reply);
+  }
+}
+
+TEST_F(SqliteTest, FileDeletedTwiceBesideItsSidecar_RepeatsNothing) {
+  uint64_t end = 0;
+  for (int i = 0; i < 3; ++i) {
+    auto store = MustOpen(path_);
+    CreateSpace(*store);
+    LeaseReply reply = Lease(*store);
+    EXPECT_GE(FirstOf(reply), end);
+    end = EndOf(reply);
+    store.reset();
+    fs::remove(path_);
+  }
+}
+
 TEST_F(SqliteTest, MissingSidecar_IsALoss) {
   auto store = MustOpen(path_);
   CreateSpace(*store);
@@ -182,10 +216,14 @@ TEST_F(SqliteTest, MissingSidecar_IsALoss) {
 TEST_F(SqliteTest, SpoiledSidecar_IsALoss) {
   auto store = MustOpen(path_);
   CreateSpace(*store);
-  std::string good;
-  std::getline(std::ifstream(sidecar_), good);
-  for (std::string text : {std::string(), good, good + "\nx", std::string(69, 'f') + "\n",
-                           "locus-sidecar 1 " + std::string(53, '9') + "\n"}) {
+  for (int spoil = 0; spoil < 5; ++spoil) {
+    std::string text;
+    std::getline(std::ifstream(sidecar_), text, '\0');
+    if (spoil == 0) text.clear();
+    if (spoil == 1) text.pop_back();
+    if (spoil == 2) text += "x";
+    if (spoil == 3) ++text[20];
+    if (spoil == 4) text.erase(text.find("base"));
     std::ofstream(sidecar_) << text;
     EXPECT_TRUE(Lease(*store).loss_noticed) << text;
     EXPECT_FALSE(Lease(*store).loss_noticed);
@@ -197,9 +235,9 @@ TEST_F(SqliteTest, SidecarAheadByOne_CostsOneFalseLoss) {
   auto store = MustOpen(path_);
   CreateSpace(*store);
   uint64_t end = EndOf(Lease(*store));
-  sqlite::Identity identity = sqlite::ReadSidecar(sidecar_).value();
-  ++identity.generation;
-  ASSERT_TRUE(sqlite::WriteSidecar(sidecar_, identity).ok());
+  sqlite::Sidecar sidecar = sqlite::ReadSidecar(sidecar_).value();
+  ++sidecar.identity.generation;
+  ASSERT_TRUE(sqlite::WriteSidecar(sidecar_, sidecar).ok());
   LeaseReply reply = Lease(*store);
   EXPECT_TRUE(reply.loss_noticed);
   EXPECT_GE(FirstOf(reply), end);
@@ -239,6 +277,23 @@ TEST_F(SqliteTest, OldCopyRenamedIntoPlace_IsNoticedByOldAndNewHandles) {
   EXPECT_GE(FirstOf(by_new), end);
   LeaseReply by_old = Lease(*store, 0, end);
   EXPECT_GE(FirstOf(by_old), EndOf(by_new)) << "the handle opened the new file";
+}
+
+// As an operator does who restores a file under running processes: they must not go on with the
+// log that only they still have open.
+TEST_F(SqliteTest, LogRemovedUnderAnOpenHandle_ItOpensTheFileAgain) {
+  auto store = MustOpen(path_);
+  CreateSpace(*store);
+  Lease(*store);
+  sqlite3* db;
+  sqlite3_open(path_.c_str(), &db);
+  sqlite3_exec(db, "PRAGMA wal_checkpoint(TRUNCATE)", nullptr, nullptr, nullptr);
+  sqlite3_close(db);
+  uint64_t end = EndOf(Lease(*store));
+  RemoveLog(path_);
+  LeaseReply reply = Lease(*store);
+  EXPECT_TRUE(reply.loss_noticed) << "the lease in the log is lost";
+  EXPECT_GE(FirstOf(reply), end);
 }
 
 TEST_F(SqliteTest, OldCopyWrittenInPlace_IsNoticed) {

@@ -18,6 +18,9 @@
 namespace locus::sqlite {
 namespace {
 
+constexpr int64_t kApplicationId = 0x6C6F6375;  // "locu", tells our files from others'
+constexpr int64_t kSchemaVersion = 1;
+
 absl::StatusCode CodeOf(int result) {
   switch (result & 0xFF) {
     case SQLITE_READONLY:
@@ -94,15 +97,14 @@ struct Connection::Prepared {
 
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& path, bool create,
                                                              absl::Duration busy_timeout) {
-  struct stat there;
-  bool missing = stat(path.c_str(), &there) != 0 && errno == ENOENT;
-  if (missing && !create) {
-    return absl::NotFoundError(absl::StrCat(
-        "store ", path, " does not exist; a missing store is created only when asked"));
-  }
   std::unique_ptr<Connection> connection(new Connection);
   connection->path_ = path;
   connection->prepared_ = std::make_unique<Prepared>();
+  connection->database_ = IdOf(path);
+  if (connection->database_ == FileId() && !create) {
+    return absl::NotFoundError(absl::StrCat(
+        "store ", path, " does not exist; a missing store is created only when asked"));
+  }
   int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (create ? SQLITE_OPEN_CREATE : 0);
   int result = sqlite3_open_v2(path.c_str(), &connection->db_, flags, nullptr);
   if (result != SQLITE_OK) return ErrorOf(connection->db_, result, path);
@@ -117,19 +119,62 @@ absl::Status Connection::SetUp(absl::Duration busy_timeout) {
     return absl::FailedPreconditionError(
         absl::StrCat("store ", path_, " cannot be written: a lease has to be recorded"));
   }
-  LOCUS_RETURN_IF_ERROR(SwitchToWal(busy_timeout));
-  LOCUS_RETURN_IF_ERROR(Execute("PRAGMA synchronous = FULL"));
   char* resolved = realpath(path_.c_str(), nullptr);
-  struct stat there;
-  if (resolved == nullptr || stat(resolved, &there) != 0) {
-    std::free(resolved);
+  if (resolved == nullptr) {
     return absl::UnavailableError(absl::StrCat("store ", path_, ": ", std::strerror(errno)));
   }
   real_path_ = resolved;
   std::free(resolved);
-  device_ = there.st_dev;
-  inode_ = there.st_ino;
+  if (database_ == FileId()) database_ = IdOf(path_);
+  LOCUS_RETURN_IF_ERROR(CheckSchema());
+  LOCUS_RETURN_IF_ERROR(SwitchToWal(busy_timeout));
+  LOCUS_RETURN_IF_ERROR(Execute("PRAGMA synchronous = FULL"));
+  return NoteLog();
+}
+
+absl::StatusOr<int64_t> Connection::Number(const char* sql) {
+  LOCUS_ASSIGN_OR_RETURN(auto query, Prepare(sql));
+  LOCUS_ASSIGN_OR_RETURN(bool row, query->Step());
+  LOCUS_CHECK(row);
+  return query->Int(0);
+}
+
+absl::StatusOr<bool> Connection::IsEmpty() {
+  LOCUS_ASSIGN_OR_RETURN(int64_t tables, Number("SELECT count(*) FROM sqlite_master"));
+  return tables == 0;
+}
+
+// Before anything is written: the file may be somebody else's.
+absl::Status Connection::CheckSchema() {
+  LOCUS_ASSIGN_OR_RETURN(bool is_empty, IsEmpty());
+  if (is_empty) return absl::OkStatus();
+  LOCUS_ASSIGN_OR_RETURN(int64_t application, Number("PRAGMA application_id"));
+  LOCUS_ASSIGN_OR_RETURN(int64_t version, Number("PRAGMA user_version"));
+  if (application != kApplicationId) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("store ", path_, " is an SQLite database, but not a locus store"));
+  }
+  if (version != kSchemaVersion) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "store ", path_, " has schema version ", version, "; this locus knows ", kSchemaVersion));
+  }
   return absl::OkStatus();
+}
+
+Connection::FileId Connection::IdOf(const std::string& path) {
+  struct stat there;
+  if (stat(path.c_str(), &there) != 0) return FileId();
+  return FileId{there.st_dev, there.st_ino};
+}
+
+// Log and index are opened by the first read after the switch.
+absl::Status Connection::NoteLog() {
+  LOCUS_RETURN_IF_ERROR(IsEmpty().status());
+  log_ = IdOf(real_path_ + "-wal");
+  log_index_ = IdOf(real_path_ + "-shm");
+  if (log_ != FileId() && log_index_ != FileId() && StillThere()) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("store ", path_, " was replaced while it was being opened"));
 }
 
 // The busy handler is not asked where two processes switch a new file at once.
@@ -175,8 +220,8 @@ absl::Status Connection::InTransaction(const std::function<absl::Status()>& body
 }
 
 bool Connection::StillThere() const {
-  struct stat there;
-  return stat(path_.c_str(), &there) == 0 && there.st_dev == device_ && there.st_ino == inode_;
+  return IdOf(path_) == database_ && IdOf(real_path_ + "-wal") == log_ &&
+         IdOf(real_path_ + "-shm") == log_index_;
 }
 
 }  // namespace locus::sqlite

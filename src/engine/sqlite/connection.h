@@ -53,8 +53,8 @@ class Query {
 // Thread safety: none.
 class Connection {
  public:
-  // NOT_FOUND: no such file and `create` is false. FAILED_PRECONDITION: it cannot be written or is
-  // no database.
+  // NOT_FOUND: no such file and `create` is false. FAILED_PRECONDITION: it cannot be written, or is
+  // neither a locus store of this schema version nor empty; such a file is not changed.
   static absl::StatusOr<std::unique_ptr<Connection>> Open(const std::string& path, bool create,
                                                           absl::Duration busy_timeout);
   ~Connection();
@@ -69,7 +69,11 @@ class Connection {
   // connection cached of the file is read again, so that a file overwritten in place is seen.
   absl::Status InTransaction(const std::function<absl::Status()>& body);
 
-  // Whether the path still leads to the file that was opened.
+  // Whether there is nothing in the file yet.
+  absl::StatusOr<bool> IsEmpty();
+
+  // Whether the paths of the database, its log and the log's index still lead to the files that
+  // were opened. Where they do not, other processes work on other files.
   bool StillThere() const;
   // The path with links resolved, as of Open.
   const std::string& real_path() const { return real_path_; }
@@ -77,13 +81,23 @@ class Connection {
  private:
   Connection() = default;
   absl::Status SetUp(absl::Duration busy_timeout);
+  absl::StatusOr<int64_t> Number(const char* sql);
+  absl::Status CheckSchema();
   absl::Status SwitchToWal(absl::Duration busy_timeout);
+  absl::Status NoteLog();
 
   sqlite3* db_ = nullptr;
   std::string path_;
   std::string real_path_;
-  dev_t device_ = 0;
-  ino_t inode_ = 0;
+  struct FileId {  // both 0: no file
+    dev_t device = 0;
+    ino_t inode = 0;
+    friend bool operator==(const FileId&, const FileId&) = default;
+  };
+  static FileId IdOf(const std::string& path);
+  FileId database_;
+  FileId log_;
+  FileId log_index_;
   // By the address of the literal.
   struct Prepared;
   std::unique_ptr<Prepared> prepared_;

@@ -19,9 +19,7 @@ namespace {
 using sqlite::Connection;
 using sqlite::Identity;
 using sqlite::Query;
-
-constexpr int64_t kApplicationId = 0x6C6F6375;  // "locu", tells our files from others'
-constexpr int64_t kSchemaVersion = 1;
+using sqlite::Sidecar;
 
 // Sequences and times fit SQLite's signed 64-bit integers; times are ns since 1970. head_sum_high
 // and head_sum_low add up the upper and lower 32 bits of the space's heads: heads only rise, so a
@@ -38,6 +36,8 @@ constexpr char kSchema[] = R"sql(
   CREATE TABLE locus_section (
     space TEXT NOT NULL, section INTEGER NOT NULL, head INTEGER NOT NULL,
     granted_at INTEGER NOT NULL, PRIMARY KEY (space, section)) STRICT, WITHOUT ROWID;
+  PRAGMA application_id = 1819239285;
+  PRAGMA user_version = 1;
 )sql";
 
 struct Space {
@@ -86,6 +86,7 @@ class SqliteSegmentStore::Rep {
       if (found) return lease_rules::CheckSameOptions(name, found->options, options);
       LOCUS_RETURN_IF_ERROR(CheckClock(options, now));
       Space space{name.str(), options};
+      space.base = beside_.bases[name.str()];  // of a store that lay here before
       RaiseBase(space, now, 0);
       return Insert(space);
     };
@@ -158,36 +159,25 @@ class SqliteSegmentStore::Rep {
     return status;
   }
 
-  absl::StatusOr<int64_t> Pragma(const char* sql) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    LOCUS_ASSIGN_OR_RETURN(auto query, connection_->Prepare(sql));
-    LOCUS_ASSIGN_OR_RETURN(bool row, query->Step());
-    LOCUS_CHECK(row);
-    return query->Int(0);
-  }
-
   absl::Status CheckOrMakeSchema(bool create) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    LOCUS_ASSIGN_OR_RETURN(bool is_empty, connection_->IsEmpty());
+    if (!is_empty) return absl::OkStatus();
+    if (!create) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("store ", path_, " is an empty file, not a locus store"));
+    }
     return connection_->InTransaction([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
-      LOCUS_ASSIGN_OR_RETURN(int64_t application, Pragma("PRAGMA application_id"));
-      LOCUS_ASSIGN_OR_RETURN(int64_t version, Pragma("PRAGMA user_version"));
-      LOCUS_ASSIGN_OR_RETURN(int64_t tables, Pragma("SELECT count(*) FROM sqlite_master"));
-      if (application == kApplicationId && version == kSchemaVersion) return absl::OkStatus();
-      if (application == kApplicationId) {
-        return absl::FailedPreconditionError(absl::StrCat("store ", path_, " has schema version ",
-                                                          version, "; this locus knows ",
-                                                          kSchemaVersion));
-      }
-      if (tables > 0 || !create) {
-        return absl::FailedPreconditionError(
-            absl::StrCat("store ", path_, " is an SQLite database, but not a locus store"));
-      }
+      LOCUS_ASSIGN_OR_RETURN(bool still_empty, connection_->IsEmpty());
+      if (!still_empty) return absl::OkStatus();  // another process was first
       LOCUS_RETURN_IF_ERROR(connection_->Execute(kSchema));
       LOCUS_ASSIGN_OR_RETURN(auto insert,
                              connection_->Prepare("INSERT INTO locus_store VALUES (1, ?, 0, 0)"));
       Identity identity{RandomId(), 0};
       LOCUS_RETURN_IF_ERROR(insert->BindBlob(identity.id).Run());
-      LOCUS_RETURN_IF_ERROR(
-          connection_->Execute("PRAGMA application_id = 1819239285; PRAGMA user_version = 1"));
-      return sqlite::WriteSidecar(sqlite::SidecarPath(connection_->real_path()), identity);
+      std::string path = sqlite::SidecarPath(connection_->real_path());
+      LOCUS_ASSIGN_OR_RETURN(Sidecar sidecar, sqlite::ReadSidecar(path));
+      sidecar.identity = identity;
+      return sqlite::WriteSidecar(path, sidecar);
     });
   }
 
@@ -211,9 +201,9 @@ class SqliteSegmentStore::Rep {
       }
       std::string sidecar = sqlite::SidecarPath(connection_->real_path());
       LOCUS_ASSIGN_OR_RETURN(Identity identity, ReadIdentity());
-      LOCUS_ASSIGN_OR_RETURN(Identity beside, sqlite::ReadSidecar(sidecar));
+      LOCUS_ASSIGN_OR_RETURN(beside_, sqlite::ReadSidecar(sidecar));
       LOCUS_ASSIGN_OR_RETURN(bool sums_agree, HeadSumsAgree());
-      loss_noticed_ = identity != beside || !sums_agree;
+      loss_noticed_ = identity != beside_.identity || !sums_agree;
       if (loss_noticed_) {
         LOCUS_RETURN_IF_ERROR(RaiseAllBases(now, trust));
         identity.id = RandomId();
@@ -221,7 +211,13 @@ class SqliteSegmentStore::Rep {
       LOCUS_RETURN_IF_ERROR(body());
       ++identity.generation;
       LOCUS_RETURN_IF_ERROR(WriteIdentity(identity));
-      return sqlite::WriteSidecar(sidecar, identity);
+      beside_.identity = identity;
+      LOCUS_ASSIGN_OR_RETURN(std::vector<Space> spaces, AllSpaces());
+      for (const Space& space : spaces) {
+        uint64_t& base = beside_.bases[space.name];
+        base = std::max(base, space.base);
+      }
+      return sqlite::WriteSidecar(sidecar, beside_);
     });
   }
 
@@ -278,6 +274,7 @@ class SqliteSegmentStore::Rep {
       if (trust == ClockTrust::kNewestLease) {
         LOCUS_RETURN_IF_ERROR(CheckClock(space.options, now));
       }
+      space.base = std::max(space.base, beside_.bases[space.name]);
       RaiseBase(space, std::max(now, newest_grant_), 0);
       LOCUS_ASSIGN_OR_RETURN(auto sums,
                              connection_->Prepare("SELECT coalesce(sum(head >> 32), 0),"
@@ -449,6 +446,7 @@ class SqliteSegmentStore::Rep {
   // Of the transaction under way.
   absl::Time newest_grant_ ABSL_GUARDED_BY(mutex_);
   bool loss_noticed_ ABSL_GUARDED_BY(mutex_) = false;
+  Sidecar beside_ ABSL_GUARDED_BY(mutex_);
 };
 
 absl::StatusOr<std::unique_ptr<SqliteSegmentStore>> SqliteSegmentStore::Open(

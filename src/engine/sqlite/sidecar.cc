@@ -6,19 +6,69 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "src/check.h"
 #include "src/text.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 namespace locus::sqlite {
 namespace {
 
-// "locus-sidecar 1 <32 hex digits> <20 digits>\n": one sector, so it is written whole.
 constexpr std::string_view kMark = "locus-sidecar 1 ";
-constexpr size_t kSize = kMark.size() + 32 + 1 + 20 + 1;
+constexpr size_t kMaxBytes = 1 << 20;
+
+std::string SumLine(std::string_view lines) {
+  char sum[8];
+  StoreBigEndian64(XXH64(lines.data(), lines.size(), 0), sum);
+  return absl::StrCat("sum ", HexOf({sum, sizeof sum}), "\n");
+}
+
+// Takes what stands before `end` off the front of `text`; nullopt: `end` is not in it.
+std::optional<std::string_view> TakeUntil(std::string_view& text, char end) {
+  size_t at = text.find(end);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::string_view taken = text.substr(0, at);
+  text.remove_prefix(at + 1);
+  return taken;
+}
+
+bool ParseFirstLine(std::string_view line, Identity& identity) {
+  if (!line.starts_with(kMark)) return false;
+  line.remove_prefix(kMark.size());
+  std::optional<std::string_view> hex = TakeUntil(line, ' ');
+  if (!hex || hex->size() != 32) return false;
+  std::optional<absl::uint128> id = ParseHex(*hex);
+  std::optional<uint64_t> generation = ParseDecimal(line, INT64_MAX);
+  if (!id || !generation) return false;
+  identity.id.resize(16);
+  StoreBigEndian64(absl::Uint128High64(*id), identity.id.data());
+  StoreBigEndian64(absl::Uint128Low64(*id), identity.id.data() + 8);
+  identity.generation = *generation;
+  return true;
+}
+
+std::optional<Sidecar> Parse(std::string_view text) {
+  constexpr size_t kSumBytes = 4 + 16 + 1;
+  if (text.size() < kSumBytes) return std::nullopt;
+  std::string_view lines = text.substr(0, text.size() - kSumBytes);
+  if (text.substr(lines.size()) != SumLine(lines)) return std::nullopt;
+  Sidecar sidecar;
+  std::optional<std::string_view> line = TakeUntil(lines, '\n');
+  if (!line || !ParseFirstLine(*line, sidecar.identity)) return std::nullopt;
+  while ((line = TakeUntil(lines, '\n'))) {
+    if (TakeUntil(*line, ' ') != "base") return std::nullopt;
+    std::optional<std::string_view> space = TakeUntil(*line, ' ');
+    std::optional<uint64_t> base = ParseDecimal(*line, uint64_t{1} << 56);
+    if (!space || !base) return std::nullopt;
+    sidecar.bases[std::string(*space)] = *base;
+  }
+  return sidecar;
+}
 
 class File {
  public:
@@ -53,46 +103,36 @@ absl::Status SyncDirectoryOf(const std::string& path) {
 
 std::string SidecarPath(const std::string& real_path) { return real_path + "-locus"; }
 
-absl::StatusOr<Identity> ReadSidecar(const std::string& path) {
+absl::StatusOr<Sidecar> ReadSidecar(const std::string& path) {
   File file(path, O_RDONLY);
-  if (file.fd() < 0 && errno == ENOENT) return Identity();
+  if (file.fd() < 0 && errno == ENOENT) return Sidecar();
   if (file.fd() < 0) return Error(path, "open it");
-  char text[kSize + 1];
-  ssize_t size = pread(file.fd(), text, sizeof text, 0);
+  std::string text;
+  char part[4096];
+  ssize_t size;
+  while ((size = read(file.fd(), part, sizeof part)) > 0 && text.size() < kMaxBytes) {
+    text.append(part, static_cast<size_t>(size));
+  }
   if (size < 0) return Error(path, "read it");
-  std::string_view read(text, static_cast<size_t>(size));
-  if (read.size() != kSize || !read.starts_with(kMark) || read.back() != '\n') return Identity();
-
-  Identity identity;
-  std::string_view hex = read.substr(kMark.size(), 32);
-  std::string_view digits = read.substr(kMark.size() + 33, 20);
-  std::optional<absl::uint128> id = ParseHex(hex);
-  digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size() - 1));
-  std::optional<uint64_t> generation = ParseDecimal(digits, INT64_MAX);
-  if (!id || !generation) return Identity();
-  identity.id.resize(16);
-  StoreBigEndian64(absl::Uint128High64(*id), identity.id.data());
-  StoreBigEndian64(absl::Uint128Low64(*id), identity.id.data() + 8);
-  identity.generation = *generation;
-  return identity;
+  return Parse(text).value_or(Sidecar());
 }
 
-absl::Status WriteSidecar(const std::string& path, const Identity& identity) {
+// In place: what a crash leaves half-written has a wrong sum and counts as lost.
+absl::Status WriteSidecar(const std::string& path, const Sidecar& sidecar) {
+  std::string text = absl::StrCat(ToAbsl(kMark), HexOf(sidecar.identity.id), " ",
+                                  sidecar.identity.generation, "\n");
+  for (const auto& [space, base] : sidecar.bases) {
+    absl::StrAppend(&text, "base ", space, " ", base, "\n");
+  }
+  text += SumLine(text);
+
   struct stat there;
   bool is_new = stat(path.c_str(), &there) != 0;
-  char generation[21];
-  std::snprintf(generation, sizeof generation, "%020llu",
-                static_cast<unsigned long long>(identity.generation));
-  std::string text = absl::StrCat(ToAbsl(kMark), HexOf(identity.id), " ", generation, "\n");
-  LOCUS_CHECK(text.size() == kSize);
-
   File file(path, O_WRONLY | O_CREAT);
   if (file.fd() < 0) return Error(path, "open it for writing");
   ssize_t written = pwrite(file.fd(), text.data(), text.size(), 0);
   if (written != static_cast<ssize_t>(text.size())) return Error(path, "write it");
-  if (!is_new && there.st_size > static_cast<off_t>(kSize) && ftruncate(file.fd(), kSize) != 0) {
-    return Error(path, "shorten it");
-  }
+  if (ftruncate(file.fd(), written) != 0) return Error(path, "shorten it");
   if (fdatasync(file.fd()) != 0) return Error(path, "sync it");
   return is_new ? SyncDirectoryOf(path) : absl::OkStatus();
 }

@@ -3,6 +3,7 @@
 #define LOCUS_SRC_ENGINE_SQLITE_SIDECAR_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "absl/status/status.h"
@@ -19,12 +20,25 @@ struct Identity {
   friend bool operator==(const Identity&, const Identity&) = default;
 };
 
+// What lies beside the database, as text:
+//
+//   locus-sidecar 1 <id, 32 hex digits> <generation>
+//   base <space> <the highest base that the space ever had>
+//   sum <XXH64 of the lines before, 16 hex digits>
+//
+// With the bases, a file that is put back twice, or of which processes see different logs, is
+// raised above what was leased in the meantime, too.
+struct Sidecar {
+  Identity identity;
+  std::map<std::string, uint64_t> bases;
+};
+
 // The sidecar's path for the database at `real_path`.
 std::string SidecarPath(const std::string& real_path);
-// An empty Identity where there is no sidecar or it is not a whole one.
-absl::StatusOr<Identity> ReadSidecar(const std::string& path);
+// An empty one where there is none or it is not whole.
+absl::StatusOr<Sidecar> ReadSidecar(const std::string& path);
 // Durable on return.
-absl::Status WriteSidecar(const std::string& path, const Identity& identity);
+absl::Status WriteSidecar(const std::string& path, const Sidecar& sidecar);
 
 }  // namespace locus::sqlite
 
