@@ -107,6 +107,15 @@ class CountersOf {
     return std::min(fastest, segment.end());
   }
 
+  // Of all cursors of the section: changes with every sequence handed out in it.
+  uint64_t SumOfCursors(uint32_t section) const {
+    uint64_t sum = 0;
+    for (uint32_t vnode = section << shift_; vnode < (section + 1) << shift_; ++vnode) {
+      sum += cursors_[vnode].load(std::memory_order_relaxed);
+    }
+    return sum;
+  }
+
   SegmentWord Current(uint32_t section) const {
     // Stored inverted: a wiped word reads as no segment.
     return SegmentWord::FromBits(~current_[section].load(std::memory_order_acquire));
@@ -243,8 +252,9 @@ class CountersOf {
 
   // What callers tell the loader.
   enum Wish : uint8_t { kNothing = 0, kMore = 1, kStarved = 2 };
-  void AskFor(uint32_t section, Wish wish) {
-    sections_[section].wish.fetch_or(wish, std::memory_order_release);
+  // Returns whether that is news to the loader.
+  bool AskFor(uint32_t section, Wish wish) {
+    return (sections_[section].wish.fetch_or(wish, std::memory_order_release) & wish) == 0;
   }
   uint8_t TakeWish(uint32_t section) {
     std::atomic<uint8_t>& wish = sections_[section].wish;

@@ -2,9 +2,10 @@
 #include "src/load_driver.h"
 
 #include <atomic>
+#include <chrono>
+#include <system_error>
 #include <thread>
 
-#include "absl/time/clock.h"
 #include "src/mutex.h"
 
 namespace locus {
@@ -27,14 +28,24 @@ class OnOwnThread : public LoadDriver {
     // Pairs with the exchange in Run: a wake that finds the flag set is seen by the run to come.
     if (woken_.exchange(true)) return;
     MutexLock lock(mutex_);
-    if (!started_) {
-      started_ = true;
-      thread_ = std::thread([this] { Run(); });
+    if (!started_ && !Start()) {
+      woken_ = false;  // the next wake tries again
+      return;
     }
     wake_up_.NotifyAll();
   }
 
  private:
+  // False: the system gives no thread now.
+  bool Start() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    try {
+      thread_ = std::thread([this] { Run(); });
+      started_ = true;
+    } catch (const std::system_error&) {
+    }
+    return started_;
+  }
+
   void Run() {
     auto due = std::chrono::steady_clock::time_point::max();
     while (true) {
@@ -79,42 +90,46 @@ class OnUsersExecutor : public LoadDriver {
 
   void Wake() override {
     if (woken_.exchange(true)) return;
-    Post(absl::ZeroDuration());
+    Post(absl::ZeroDuration(), kNoTimer);
   }
 
  private:
+  using Due = std::chrono::steady_clock::time_point;
+  static constexpr Due kNoTimer = Due::max();
+
   struct Gate {
     explicit Gate(OnUsersExecutor* driver_in) : driver(driver_in) {}
     Mutex mutex;  // held while the job runs
     OnUsersExecutor* driver ABSL_GUARDED_BY(mutex);
   };
 
-  void Post(absl::Duration delay) {
+  void Post(absl::Duration delay, Due due) {
     executor_.Post(
-        [gate = gate_, is_timer = delay > absl::ZeroDuration()] {
+        [gate = gate_, due] {
           MutexLock lock(gate->mutex);
-          if (gate->driver != nullptr) gate->driver->RunOnce(is_timer);
+          if (gate->driver != nullptr) gate->driver->RunOnce(due);
         },
         delay);
   }
 
-  // Called with the gate's mutex held.
-  void RunOnce(bool is_timer) {
-    if (is_timer) timer_due_ = absl::InfiniteFuture();
+  // Called with the gate's mutex held. `due` is that of the timer which fired.
+  void RunOnce(Due due) {
+    if (due == timer_due_) timer_due_ = kNoTimer;  // a later one that was overtaken changes nothing
     woken_.exchange(false);
     absl::Duration delay = job_();
-    absl::Time due = absl::Now() + delay;
-    if (delay > absl::Hours(24) || timer_due_ <= due) return;  // a timer comes in time already
+    if (delay > absl::Hours(24)) return;
     if (delay <= absl::ZeroDuration()) return Wake();
-    timer_due_ = due;
-    Post(delay);
+    Due next = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(delay);
+    if (timer_due_ <= next + std::chrono::milliseconds(1)) return;  // one comes in time already
+    timer_due_ = next;
+    Post(delay, next);
   }
 
   Executor& executor_;
   const std::shared_ptr<Gate> gate_;
   const Job job_;
   std::atomic<bool> woken_{false};
-  absl::Time timer_due_ = absl::InfiniteFuture();  // the earliest; under the gate's mutex
+  Due timer_due_ = kNoTimer;  // of the earliest timer that is pending; under the gate's mutex
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "locus/order_id_generator.h"
 
 #include <array>
+#include <bit>
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -67,11 +68,11 @@ class OrderIdGenerator::Rep {
     auto result = attempt();
     if (!absl::IsUnavailable(result.status())) return result;
     waits_.fetch_add(1, std::memory_order_relaxed);
-    while (WaitForNews(news, deadline)) {
+    waiters_.fetch_add(1, std::memory_order_acq_rel);
+    do {
       result = attempt();
-      if (!absl::IsUnavailable(result.status())) return result;
-    }
-    result = attempt();
+    } while (absl::IsUnavailable(result.status()) && WaitForNews(news, deadline));
+    waiters_.fetch_sub(1, std::memory_order_relaxed);
     if (absl::IsUnavailable(result.status())) return DeadlineError();
     return result;
   }
@@ -133,8 +134,12 @@ class OrderIdGenerator::Rep {
       if (counters_.UsedUp(gene, segment)) {
         if (counters_.PastLimit(gene)) return absl::Status(absl::StatusCode::kOutOfRange, "");
         bool moved = counters_.MoveOn(section, segment, options_.clock->SinceBoot());
-        counters_.AskFor(section, moved ? Counters::kMore : Counters::kStarved);
-        driver_->Wake();
+        if (counters_.AskFor(section, moved ? Counters::kMore : Counters::kStarved)) {
+          driver_->Wake();
+        }
+        // Whoever found nothing while this one was moving on may wait for no other news. A waiter
+        // raises waiters_ before its attempt: either it is seen here, or it sees the move.
+        if (moved && waiters_.fetch_add(0, std::memory_order_acq_rel) > 0) Announce();
         if (!moved) {
           auto code = refused_.load(std::memory_order_relaxed)
                           ? absl::StatusCode::kFailedPrecondition
@@ -147,17 +152,24 @@ class OrderIdGenerator::Rep {
     }
   }
 
+  void Announce() {
+    MutexLock lock(mutex_);
+    ++news_;
+    news_came_.NotifyAll();
+  }
+
   // So that one transaction leases for all sections that a batch needs.
   void AskForAll(std::span<const BuyerKey> buyers) {
+    bool news = false;
     for (BuyerKey buyer : buyers) {
       uint16_t gene = ShardGene::Of(buyer).value();
       uint32_t section = counters_.SectionOf(gene);
       SegmentWord segment = counters_.Current(section);
       if (counters_.UsedUp(gene, segment) && !counters_.PeekNext(section)) {
-        counters_.AskFor(section, Counters::kStarved);
+        news |= counters_.AskFor(section, Counters::kStarved);
       }
     }
-    driver_->Wake();
+    if (news) driver_->Wake();
   }
 
   // One pass of the loader, on its thread.
@@ -175,6 +187,7 @@ class OrderIdGenerator::Rep {
     if (!requests.empty()) {
       absl::StatusOr<LeaseReply> reply =
           store_->Lease(options_.space, requests, options_.clock->Now());
+      if (reply.ok()) reply = Checked(requests, *std::move(reply));
       if (reply.ok()) {
         Granted(requests, *reply);
       } else {
@@ -183,6 +196,22 @@ class OrderIdGenerator::Rep {
     }
     MutexLock lock(mutex_);
     return std::max(absl::ZeroDuration(), loader_.NextDue() - options_.clock->SinceBoot());
+  }
+
+  // Engines may be the user's own: what would spoil the counters is not taken from them.
+  static absl::StatusOr<LeaseReply> Checked(std::span<const LeaseRequest> requests,
+                                            LeaseReply reply) {
+    bool good = reply.grants.size() == requests.size();
+    for (size_t i = 0; good && i < requests.size(); ++i) {
+      const Segment& segment = reply.grants[i].segment;
+      good = segment.length == 0 ||
+             (segment.first % lease_rules::kUnit == 0 && segment.length % lease_rules::kUnit == 0 &&
+              std::has_single_bit(segment.length) && segment.first >= requests[i].seen &&
+              segment.first < lease_rules::kEndOfSequences &&
+              segment.length <= lease_rules::kEndOfSequences - segment.first);
+    }
+    if (good) return reply;
+    return absl::DataLossError("the store granted what was not asked for, or twice");
   }
 
   void Granted(std::span<const LeaseRequest> requests, const LeaseReply& reply) {
@@ -245,18 +274,19 @@ class OrderIdGenerator::Rep {
 
   absl::Status DeadlineError() const {
     MutexLock lock(mutex_);
-    std::string reason = "the store granted no sequence in time";
-    if (!last_store_error_.ok()) reason = absl::StrCat(last_store_error_.message());
-    if (last_store_error_.ok() && loader_.lead_used_up()) {
-      reason = "the section's leases are as far ahead of the floor as max_lead allows";
-    }
-    return absl::DeadlineExceededError(reason);
+    if (!last_store_error_.ok()) return absl::DeadlineExceededError(last_store_error_.message());
+    return absl::DeadlineExceededError(absl::StrCat(
+        "space ", options_.space.str(), ": no sequence in time",
+        loader_.lead_used_up() ? "; a section's leases are max_lead ahead of the floor, which "
+                                 "rises with time"
+                               : ""));
   }
 
   const std::shared_ptr<SegmentStore> store_;
   const Options options_;
   Counters counters_;
   std::atomic<uint64_t> waits_{0};
+  std::atomic<int> waiters_{0};       // calls with a deadline that found nothing at first
   std::atomic<bool> refused_{false};  // the store's last answer was that somebody must repair it
 
   mutable Mutex mutex_;

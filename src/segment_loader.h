@@ -47,10 +47,12 @@ class SegmentLoaderOf {
     std::vector<LeaseRequest> requests;
     for (uint32_t i = 0; i < sections_.size(); ++i) {
       Section& section = sections_[i];
+      // What callers wish while the store is not asked anyway stays as it is, so that they do not
+      // wake the loader again and again.
+      bool stopped = now < next_attempt_ || (section.lead_used_up && section.due > now);
+      if (section.wanted && (section.in_flight || stopped)) continue;
       if (uint8_t wish = counters_.TakeWish(i)) Hear(i, wish, now);
-      if (!section.wanted || section.in_flight || section.due > now || now < next_attempt_) {
-        continue;
-      }
+      if (!section.wanted || section.due > now || now < next_attempt_) continue;
       section.in_flight = true;
       requests.push_back({static_cast<uint16_t>(i), LengthFor(i, now), section.seen});
     }
@@ -66,9 +68,15 @@ class SegmentLoaderOf {
       section.in_flight = false;
       const LeaseGrant& grant = reply.grants[i];
       totals_.lead = std::max(totals_.lead, grant.lead);
+      if (grant.wait == absl::InfiniteDuration()) {
+        // Callers find a segment past all limits, and answer OUT_OF_RANGE.
+        section.wanted = false;
+        Place(requests[i].section, SegmentWord({kEndOfSequences, 64}), now);
+        continue;
+      }
       if (grant.segment.length == 0) {
         // A little longer than until 64 fit, so that a store is not asked every 4 ms.
-        section.due = now + std::min(grant.wait + absl::Milliseconds(50), absl::Hours(1));
+        section.due = now + grant.wait + absl::Milliseconds(50);
         section.lead_used_up = true;
         continue;
       }
@@ -119,6 +127,8 @@ class SegmentLoaderOf {
   const Totals& totals() const { return totals_; }
 
  private:
+  static constexpr uint64_t kEndOfSequences = uint64_t{1} << 56;
+
   struct Held {
     SegmentWord segment;
     absl::Duration leased_at;
@@ -130,9 +140,9 @@ class SegmentLoaderOf {
     bool wanted = false;
     bool in_flight = false;
     bool lead_used_up = false;
-    SegmentWord to_replace;  // in use and getting old
-    uint64_t fastest_at_tick = 0;
-    absl::Duration due;  // no request before
+    SegmentWord to_replace;    // in use and getting old
+    uint64_t sum_at_tick = 0;  // of the cursors
+    absl::Duration due;        // no request before
     std::vector<Held> held;
   };
 
@@ -212,9 +222,9 @@ class SegmentLoaderOf {
       Section& section = sections_[i];
       if (section.held.empty()) continue;
       ForgetUsedUp(i);
-      uint64_t fastest = counters_.Fastest(i);
-      bool in_use = fastest != section.fastest_at_tick;
-      section.fastest_at_tick = fastest;
+      uint64_t sum = counters_.SumOfCursors(i);
+      bool in_use = sum != section.sum_at_tick;
+      section.sum_at_tick = sum;
       if (in_use) {
         ReplaceOld(i, now);
         if (IsShort(i, now)) Hear(i, CountersOf<Traits>::kMore, now);

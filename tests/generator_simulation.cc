@@ -301,7 +301,7 @@ class Process {
     caller.section = counters_.SectionOf(vnode);
     caller.used_up = segment;
     auto next = counters_.PeekNext(caller.section);
-    if (!next) return counters_.AskFor(caller.section, counters_.kStarved);
+    if (!next) return static_cast<void>(counters_.AskFor(caller.section, counters_.kStarved));
     caller.next = *next;
     caller.state = Caller::kPeeked;
   }

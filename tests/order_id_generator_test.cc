@@ -318,6 +318,85 @@ TEST_F(GeneratorTest, MissingSpace_IsCreatedOnlyWhenAsked) {
   EXPECT_TRUE(absl::IsNotFound(OrderIdGenerator::Create(store_, options_).status()));
 }
 
+TEST_F(GeneratorTest, SequencesUsedUpByOthers_AreOutOfRange) {
+  options_.wide = true;
+  auto generator = Make();
+  ASSERT_TRUE(store_->Raise(SpaceName(), OrderId::kMaxSequence, clock_.Now()).ok());
+  EXPECT_TRUE(absl::IsUnavailable(generator->TryNext(kBuyer).status()));
+  executor_.RunReady();
+  EXPECT_TRUE(absl::IsOutOfRange(generator->TryNext(kBuyer).status()));
+}
+
+TEST_F(GeneratorTest, PolledDuringAnOutage_DoesNotWakeTheLoaderEachTime) {
+  auto generator = Make();
+  store_->FailWith(absl::UnavailableError("down"));
+  int ran = 0;
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_FALSE(generator->TryNext(kBuyer).ok());
+    ran += executor_.RunReady();
+  }
+  EXPECT_LT(ran, 5);
+  EXPECT_LT(generator->Stats().starved, 5u);
+  EXPECT_EQ(store_->calls(), 1);
+}
+
+TEST_F(GeneratorTest, WokenAgainAndAgain_KeepsFewTimers) {
+  options_.horizon = absl::Hours(1);
+  auto generator = Make();
+  for (uint64_t i = 0; i < 2000; ++i) Take(*generator, BuyerKey::Uint64(i));
+  for (int i = 0; i < 20; ++i) executor_.RunDelayed();
+  EXPECT_LT(executor_.delayed(), 10u);
+}
+
+// What the fastest vnode does is not what its section does.
+TEST_F(GeneratorTest, SlowVnodeGoesOn_AfterTheFastestHasStopped) {
+  BuyerKey fast = BuyerKey::Uint64(0), slow = BuyerKey::Uint64(0);
+  auto section = [](BuyerKey buyer) { return ShardGene::Of(buyer).value() / 256; };
+  for (uint64_t i = 1; section(slow) != section(fast) || ShardGene::Of(slow) == ShardGene::Of(fast);
+       ++i) {
+    slow = BuyerKey::Uint64(i);
+  }
+  options_.horizon = absl::Seconds(80);
+  auto generator = Make();
+  for (int i = 0; i < 30; ++i) Take(*generator, fast);
+  for (int i = 0; i < 25; ++i) {
+    Take(*generator, slow);
+    clock_.Advance(absl::Seconds(10));
+    executor_.RunDelayed();
+    executor_.RunReady();
+    if (i < 1) continue;
+    EXPECT_TRUE(generator->TryNext(slow).ok()) << "after " << i << " ticks";
+  }
+}
+
+// A store of a user's own that grants less, or what it granted before.
+class LyingStore : public FaultySegmentStore {
+ public:
+  explicit LyingStore(Clock& clock) : FaultySegmentStore(clock) {}
+  absl::StatusOr<LeaseReply> Lease(const SpaceName& space, std::span<const LeaseRequest> requests,
+                                   absl::Time now) override {
+    auto reply = FaultySegmentStore::Lease(space, requests, now);
+    if (reply.ok()) spoil(*reply);
+    return reply;
+  }
+  std::function<void(LeaseReply&)> spoil;
+};
+
+TEST_F(GeneratorTest, GrantsThatCannotBe_AreNotUsed) {
+  for (auto spoil : std::vector<std::function<void(LeaseReply&)>>{
+           [](LeaseReply& reply) { reply.grants.clear(); },
+           [](LeaseReply& reply) { reply.grants[0].segment.first += 1; },
+           [](LeaseReply& reply) { reply.grants[0].segment.length = 192; },
+           [](LeaseReply& reply) { reply.grants[0].segment.first = ~uint64_t{63}; }}) {
+    auto lying = std::make_shared<LyingStore>(clock_);
+    lying->spoil = spoil;
+    auto generator = OrderIdGenerator::Create(lying, options_).value();
+    EXPECT_FALSE(generator->TryNext(kBuyer).ok());
+    executor_.RunReady();
+    EXPECT_TRUE(absl::IsFailedPrecondition(generator->TryNext(kBuyer).status()));
+  }
+}
+
 TEST_F(GeneratorTest, DestroyedWithTasksPending_TheyDoNothing) {
   auto generator = Make();
   EXPECT_FALSE(generator->TryNext(kBuyer).ok());

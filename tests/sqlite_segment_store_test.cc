@@ -281,7 +281,7 @@ TEST_F(SqliteTest, OldCopyRenamedIntoPlace_IsNoticedByOldAndNewHandles) {
 
 // As an operator does who restores a file under running processes: they must not go on with the
 // log that only they still have open.
-TEST_F(SqliteTest, LogRemovedUnderAnOpenHandle_ItOpensTheFileAgain) {
+TEST_F(SqliteTest, LogRemovedUnderAnOpenHandle_ItWorksOnANewLogAndRepeatsNothing) {
   auto store = MustOpen(path_);
   CreateSpace(*store);
   Lease(*store);
@@ -292,7 +292,7 @@ TEST_F(SqliteTest, LogRemovedUnderAnOpenHandle_ItOpensTheFileAgain) {
   uint64_t end = EndOf(Lease(*store));
   RemoveLog(path_);
   LeaseReply reply = Lease(*store);
-  EXPECT_TRUE(reply.loss_noticed) << "the lease in the log is lost";
+  EXPECT_TRUE(fs::exists(path_ + "-wal"));
   EXPECT_GE(FirstOf(reply), end);
 }
 
@@ -417,6 +417,33 @@ TEST_F(SqliteTest, ClockThatWasAheadAndALostSidecar_AreRepairedTogether) {
   EXPECT_TRUE(absl::IsFailedPrecondition(TryLease(*store).status()));
   ASSERT_TRUE(store->DeclareRestored(space_, clock_.Now()).ok());
   EXPECT_GE(FirstOf(Lease(*store)), end);
+}
+
+TEST_F(SqliteTest, StoreOpenedInAChildWhoseParentHadOneOpen_IsRefused) {
+  auto store = MustOpen(path_);
+  CreateSpace(*store);
+  auto opens = [&] { return SqliteSegmentStore::Open(path_, {}).status(); };
+  ChildProcess refused([&] { return absl::IsFailedPrecondition(opens()) ? 0 : 1; });
+  EXPECT_EQ(refused.Wait(), 0);
+  store.reset();
+  ChildProcess allowed([&] { return opens().ok() ? 0 : 1; });
+  EXPECT_EQ(allowed.Wait(), 0);
+}
+
+TEST_F(SqliteTest, ValuesThatCannotBe_AreDataLoss) {
+  for (const char* spoil :
+       {"UPDATE locus_space SET base = -1", "UPDATE locus_space SET section_size = 0",
+        "UPDATE locus_space SET max_lead = 1", "UPDATE locus_section SET head = -64"}) {
+    std::string path = directory_ / ("spoilt" + std::to_string(std::hash<std::string>()(spoil)));
+    auto store = MustOpen(path);
+    CreateSpace(*store);
+    Lease(*store);
+    sqlite3* db;
+    sqlite3_open(path.c_str(), &db);
+    ASSERT_EQ(sqlite3_exec(db, spoil, nullptr, nullptr, nullptr), SQLITE_OK);
+    sqlite3_close(db);
+    EXPECT_TRUE(absl::IsDataLoss(TryLease(*store).status())) << spoil;
+  }
 }
 
 TEST_F(SqliteTest, ForkedWhileALeaseHoldsTheLock_ChildIsRefusedAtOnce) {

@@ -38,6 +38,12 @@ class ManualExecutor : public Executor {
     return ran + RunReady();
   }
 
+  // How many tasks wait for their delay to pass.
+  size_t delayed() {
+    std::lock_guard lock(mutex_);
+    return later_.size();
+  }
+
  private:
   bool RunOne(std::deque<std::function<void()>>& tasks) {
     std::function<void()> task;

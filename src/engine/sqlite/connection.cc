@@ -3,7 +3,10 @@
 
 #include <sqlite3.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
@@ -95,11 +98,32 @@ struct Connection::Prepared {
   std::map<const char*, sqlite3_stmt*> statements;
 };
 
+namespace {
+
+// SQLite keeps the files that a process has open, with their locks, in its globals; a forked child
+// inherits the records, not the locks.
+std::atomic<int> open_connections{0};
+std::atomic<pid_t> their_process{0};
+
+absl::Status RefuseInheritedConnections(const std::string& path) {
+  if (their_process != getpid() && open_connections > 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("store ", path, " cannot be opened in a process that was forked while it, or ",
+                     "another store, was open: fork first, or exec"));
+  }
+  their_process = getpid();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& path, bool create,
                                                              absl::Duration busy_timeout) {
+  LOCUS_RETURN_IF_ERROR(RefuseInheritedConnections(path));
   std::unique_ptr<Connection> connection(new Connection);
   connection->path_ = path;
   connection->prepared_ = std::make_unique<Prepared>();
+  ++open_connections;
   connection->database_ = IdOf(path);
   if (connection->database_ == FileId() && !create) {
     return absl::NotFoundError(absl::StrCat(
@@ -114,6 +138,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& 
 
 absl::Status Connection::SetUp(absl::Duration busy_timeout) {
   sqlite3_extended_result_codes(db_, 1);
+  busy_timeout = std::clamp(busy_timeout, absl::ZeroDuration(), absl::Hours(24));
   sqlite3_busy_timeout(db_, static_cast<int>(absl::ToInt64Milliseconds(busy_timeout)));
   if (sqlite3_db_readonly(db_, "main") == 1) {
     return absl::FailedPreconditionError(
@@ -189,6 +214,7 @@ absl::Status Connection::SwitchToWal(absl::Duration busy_timeout) {
 }
 
 Connection::~Connection() {
+  --open_connections;
   if (prepared_ != nullptr) {
     for (auto [sql, statement] : prepared_->statements) sqlite3_finalize(statement);
   }

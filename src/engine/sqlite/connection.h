@@ -54,7 +54,8 @@ class Query {
 class Connection {
  public:
   // NOT_FOUND: no such file and `create` is false. FAILED_PRECONDITION: it cannot be written, or is
-  // neither a locus store of this schema version nor empty; such a file is not changed.
+  // neither a locus store of this schema version nor empty (such a file is not changed), or this
+  // process was forked while its parent had a connection open.
   static absl::StatusOr<std::unique_ptr<Connection>> Open(const std::string& path, bool create,
                                                           absl::Duration busy_timeout);
   ~Connection();

@@ -294,7 +294,7 @@ class SqliteSegmentStore::Rep {
     ++space.losses;
   }
 
-  static Space FromRow(Query& row, int first_column) {
+  absl::StatusOr<Space> FromRow(Query& row, int first_column) const {
     auto number = [&](int column) { return static_cast<uint64_t>(row.Int(first_column + column)); };
     Space space;
     space.options.section_size = static_cast<uint32_t>(number(0));
@@ -305,7 +305,14 @@ class SqliteSegmentStore::Rep {
     space.losses = number(5);
     space.head_sum_high = number(6);
     space.head_sum_low = number(7);
-    return space;
+    if (lease_rules::CheckOptions(space.options).ok() &&
+        space.base <= lease_rules::kEndOfSequences) {
+      return space;
+    }
+    return absl::DataLossError(absl::StrCat(
+        "store ", path_, " holds a space with base ", row.Int(first_column + 4), ", section_size ",
+        row.Int(first_column), ", floor_rate ", row.Int(first_column + 2), " and max_lead ",
+        row.Int(first_column + 3), ", which cannot be"));
   }
 
   absl::StatusOr<std::optional<Space>> Find(const SpaceName& name)
@@ -316,7 +323,7 @@ class SqliteSegmentStore::Rep {
                                          " FROM locus_space WHERE name = ?"));
     LOCUS_ASSIGN_OR_RETURN(bool row, query->Bind(name.str()).Step());
     if (!row) return std::nullopt;
-    Space space = FromRow(*query, 0);
+    LOCUS_ASSIGN_OR_RETURN(Space space, FromRow(*query, 0));
     space.name = name.str();
     return space;
   }
@@ -337,8 +344,9 @@ class SqliteSegmentStore::Rep {
     while (true) {
       LOCUS_ASSIGN_OR_RETURN(bool row, query->Step());
       if (!row) return spaces;
-      spaces.push_back(FromRow(*query, 1));
-      spaces.back().name = query->Blob(0);
+      LOCUS_ASSIGN_OR_RETURN(Space space, FromRow(*query, 1));
+      space.name = query->Blob(0);
+      spaces.push_back(std::move(space));
     }
   }
 
@@ -373,7 +381,10 @@ class SqliteSegmentStore::Rep {
         auto query,
         connection_->Prepare("SELECT head FROM locus_section WHERE space = ? AND section = ?"));
     LOCUS_ASSIGN_OR_RETURN(bool row, query->Bind(space.name).Bind(int64_t{section}).Step());
-    return row ? static_cast<uint64_t>(query->Int(0)) : 0;
+    auto head = row ? static_cast<uint64_t>(query->Int(0)) : 0;
+    if (head <= lease_rules::kEndOfSequences) return head;
+    return absl::DataLossError(absl::StrCat("store ", path_, " holds head ", query->Int(0),
+                                            " of section ", section, ", which cannot be"));
   }
 
   absl::Status LeaseAll(Space& space, std::span<const LeaseRequest> requests, absl::Time now,
