@@ -223,6 +223,22 @@ TEST_F(SqliteKillTest, OldCopyRenamedIntoPlace_NoIdTwice) {
   ExpectNoIdTwice();
 }
 
+// As operators do who do not read the manual: nothing locked, nobody stopped, the log removed
+// first.
+TEST_F(SqliteKillTest, OldCopyPutBackCarelessly_NoIdTwice) {
+  WhileLocked([&] { CopyWithItsLog(path_, directory_ / "old.db"); });
+  for (int i = 0; i < 8; ++i) {
+    WaitForAll(200);
+    fs::copy_file(directory_ / "old.db", directory_ / "next.db");
+    for (const char* suffix : {"-wal", "-shm"}) fs::remove(path_ + suffix);
+    WaitFor(i % kProcesses, 5);
+    fs::rename(directory_ / "next.db", path_);
+    WaitForAll(200);
+    KillAndRestart(i % kProcesses);
+  }
+  ExpectNoIdTwice();
+}
+
 TEST_F(SqliteKillTest, OldCopyWrittenInPlace_NoIdTwice) {
   WaitForAll(500);
   WhileLocked([&] { CopyWithItsLog(path_, directory_ / "old.db"); });

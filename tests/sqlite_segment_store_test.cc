@@ -235,9 +235,12 @@ TEST_F(SqliteTest, SidecarAheadByOne_CostsOneFalseLoss) {
   auto store = MustOpen(path_);
   CreateSpace(*store);
   uint64_t end = EndOf(Lease(*store));
-  sqlite::Sidecar sidecar = sqlite::ReadSidecar(sidecar_).value();
-  ++sidecar.identity.generation;
-  ASSERT_TRUE(sqlite::WriteSidecar(sidecar_, sidecar).ok());
+  {
+    auto file = sqlite::SidecarFile::Lock(sidecar_, absl::Seconds(1)).value();
+    sqlite::Sidecar sidecar = file.Read().value();
+    ++sidecar.identity.generation;
+    ASSERT_TRUE(file.Write(sidecar).ok());
+  }
   LeaseReply reply = Lease(*store);
   EXPECT_TRUE(reply.loss_noticed);
   EXPECT_GE(FirstOf(reply), end);

@@ -166,7 +166,7 @@ class SqliteSegmentStore::Rep {
       return absl::FailedPreconditionError(
           absl::StrCat("store ", path_, " is an empty file, not a locus store"));
     }
-    return connection_->InTransaction([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
+    auto make = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
       LOCUS_ASSIGN_OR_RETURN(bool still_empty, connection_->IsEmpty());
       if (!still_empty) return absl::OkStatus();  // another process was first
       LOCUS_RETURN_IF_ERROR(connection_->Execute(kSchema));
@@ -174,11 +174,27 @@ class SqliteSegmentStore::Rep {
                              connection_->Prepare("INSERT INTO locus_store VALUES (1, ?, 0, 0)"));
       Identity identity{RandomId(), 0};
       LOCUS_RETURN_IF_ERROR(insert->BindBlob(identity.id).Run());
-      std::string path = sqlite::SidecarPath(connection_->real_path());
-      LOCUS_ASSIGN_OR_RETURN(Sidecar sidecar, sqlite::ReadSidecar(path));
+      LOCUS_RETURN_IF_ERROR(LockSidecar());
+      LOCUS_ASSIGN_OR_RETURN(Sidecar sidecar, sidecar_file_->Read());
       sidecar.identity = identity;
-      return sqlite::WriteSidecar(path, sidecar);
-    });
+      return sidecar_file_->Write(sidecar);
+    };
+    return InLockedTransaction(make);
+  }
+
+  absl::Status LockSidecar() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    LOCUS_ASSIGN_OR_RETURN(auto locked,
+                           sqlite::SidecarFile::Lock(sqlite::SidecarPath(connection_->real_path()),
+                                                     options_.busy_timeout));
+    sidecar_file_.emplace(std::move(locked));
+    return absl::OkStatus();
+  }
+  // The sidecar that `body` locks stays locked until the commit.
+  template <typename Body>
+  absl::Status InLockedTransaction(const Body& body) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    absl::Status status = connection_->InTransaction(body);
+    sidecar_file_.reset();
+    return status;
   }
 
   // Whether the connection may be used; a file that was replaced is opened anew.
@@ -195,13 +211,13 @@ class SqliteSegmentStore::Rep {
     LOCUS_RETURN_IF_ERROR(RefuseFork());
     MutexLock lock(mutex_);
     LOCUS_RETURN_IF_ERROR(Usable());
-    return connection_->InTransaction([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
+    auto write = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
       if (!connection_->StillThere()) {
         return absl::UnavailableError(absl::StrCat("store ", path_, " was replaced just now"));
       }
-      std::string sidecar = sqlite::SidecarPath(connection_->real_path());
+      LOCUS_RETURN_IF_ERROR(LockSidecar());
       LOCUS_ASSIGN_OR_RETURN(Identity identity, ReadIdentity());
-      LOCUS_ASSIGN_OR_RETURN(beside_, sqlite::ReadSidecar(sidecar));
+      LOCUS_ASSIGN_OR_RETURN(beside_, sidecar_file_->Read());
       LOCUS_ASSIGN_OR_RETURN(bool sums_agree, HeadSumsAgree());
       loss_noticed_ = identity != beside_.identity || !sums_agree;
       if (loss_noticed_) {
@@ -217,8 +233,9 @@ class SqliteSegmentStore::Rep {
         uint64_t& base = beside_.bases[space.name];
         base = std::max(base, space.base);
       }
-      return sqlite::WriteSidecar(sidecar, beside_);
-    });
+      return sidecar_file_->Write(beside_);
+    };
+    return InLockedTransaction(write);
   }
 
   absl::StatusOr<Identity> ReadIdentity() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -458,6 +475,7 @@ class SqliteSegmentStore::Rep {
   absl::Time newest_grant_ ABSL_GUARDED_BY(mutex_);
   bool loss_noticed_ ABSL_GUARDED_BY(mutex_) = false;
   Sidecar beside_ ABSL_GUARDED_BY(mutex_);
+  std::optional<sqlite::SidecarFile> sidecar_file_ ABSL_GUARDED_BY(mutex_);
 };
 
 absl::StatusOr<std::unique_ptr<SqliteSegmentStore>> SqliteSegmentStore::Open(

@@ -2,6 +2,7 @@
 #include "src/engine/sqlite/sidecar.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "src/check.h"
 #include "src/text.h"
 
@@ -20,7 +22,7 @@ namespace locus::sqlite {
 namespace {
 
 constexpr std::string_view kMark = "locus-sidecar 1 ";
-constexpr size_t kMaxBytes = 1 << 20;
+constexpr size_t kMaxBytes = 1 << 16;  // some 700 spaces
 
 std::string SumLine(std::string_view lines) {
   char sum[8];
@@ -70,20 +72,6 @@ std::optional<Sidecar> Parse(std::string_view text) {
   return sidecar;
 }
 
-class File {
- public:
-  File(const std::string& path, int flags) : fd_(open(path.c_str(), flags | O_CLOEXEC, 0666)) {}
-  ~File() {
-    if (fd_ >= 0) close(fd_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  int fd() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 absl::Status Error(const std::string& path, const char* what) {
   int error = errno;
   auto code = error == EACCES || error == EROFS || error == EPERM
@@ -94,47 +82,59 @@ absl::Status Error(const std::string& path, const char* what) {
 }
 
 absl::Status SyncDirectoryOf(const std::string& path) {
-  File directory(path.substr(0, path.rfind('/') + 1), O_RDONLY | O_DIRECTORY);
-  if (directory.fd() < 0 || fsync(directory.fd()) != 0) return Error(path, "sync its directory");
-  return absl::OkStatus();
+  std::string directory = path.substr(0, path.rfind('/') + 1);
+  int fd = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  bool synced = fd >= 0 && fsync(fd) == 0;
+  absl::Status status = synced ? absl::OkStatus() : Error(path, "sync its directory");
+  if (fd >= 0) close(fd);
+  return status;
 }
 
 }  // namespace
 
 std::string SidecarPath(const std::string& real_path) { return real_path + "-locus"; }
 
-absl::StatusOr<Sidecar> ReadSidecar(const std::string& path) {
-  File file(path, O_RDONLY);
-  if (file.fd() < 0 && errno == ENOENT) return Sidecar();
-  if (file.fd() < 0) return Error(path, "open it");
-  std::string text;
-  char part[4096];
-  ssize_t size;
-  while ((size = read(file.fd(), part, sizeof part)) > 0 && text.size() < kMaxBytes) {
-    text.append(part, static_cast<size_t>(size));
+absl::StatusOr<SidecarFile> SidecarFile::Lock(const std::string& path, absl::Duration timeout) {
+  struct stat there;
+  bool is_new = stat(path.c_str(), &there) != 0;
+  SidecarFile file(path, open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (file.fd_ < 0) return Error(path, "open it for writing");
+  absl::Time deadline = absl::Now() + timeout;
+  while (flock(file.fd_, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) return Error(path, "lock it");
+    if (absl::Now() >= deadline) {
+      return absl::UnavailableError(absl::StrCat("sidecar ", path, " is locked for longer than ",
+                                                 absl::FormatDuration(timeout)));
+    }
+    absl::SleepFor(absl::Milliseconds(1));
   }
-  if (size < 0) return Error(path, "read it");
-  return Parse(text).value_or(Sidecar());
+  if (is_new) LOCUS_RETURN_IF_ERROR(SyncDirectoryOf(path));
+  return file;
 }
 
-// In place: what a crash leaves half-written has a wrong sum and counts as lost.
-absl::Status WriteSidecar(const std::string& path, const Sidecar& sidecar) {
+SidecarFile::~SidecarFile() {
+  if (fd_ >= 0) close(fd_);
+}
+
+absl::StatusOr<Sidecar> SidecarFile::Read() const {
+  std::string text(kMaxBytes, '\0');
+  ssize_t size = pread(fd_, text.data(), text.size(), 0);
+  if (size < 0) return Error(path_, "read it");
+  return Parse(std::string_view(text).substr(0, static_cast<size_t>(size))).value_or(Sidecar());
+}
+
+absl::Status SidecarFile::Write(const Sidecar& sidecar) const {
   std::string text = absl::StrCat(ToAbsl(kMark), HexOf(sidecar.identity.id), " ",
                                   sidecar.identity.generation, "\n");
   for (const auto& [space, base] : sidecar.bases) {
     absl::StrAppend(&text, "base ", space, " ", base, "\n");
   }
   text += SumLine(text);
-
-  struct stat there;
-  bool is_new = stat(path.c_str(), &there) != 0;
-  File file(path, O_WRONLY | O_CREAT);
-  if (file.fd() < 0) return Error(path, "open it for writing");
-  ssize_t written = pwrite(file.fd(), text.data(), text.size(), 0);
-  if (written != static_cast<ssize_t>(text.size())) return Error(path, "write it");
-  if (ftruncate(file.fd(), written) != 0) return Error(path, "shorten it");
-  if (fdatasync(file.fd()) != 0) return Error(path, "sync it");
-  return is_new ? SyncDirectoryOf(path) : absl::OkStatus();
+  ssize_t written = pwrite(fd_, text.data(), text.size(), 0);
+  if (written != static_cast<ssize_t>(text.size())) return Error(path_, "write it");
+  if (ftruncate(fd_, written) != 0) return Error(path_, "shorten it");
+  if (fdatasync(fd_) != 0) return Error(path_, "sync it");
+  return absl::OkStatus();
 }
 
 }  // namespace locus::sqlite

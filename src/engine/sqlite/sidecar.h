@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 
 namespace locus::sqlite {
 
@@ -35,10 +37,28 @@ struct Sidecar {
 
 // The sidecar's path for the database at `real_path`.
 std::string SidecarPath(const std::string& real_path);
-// An empty one where there is none or it is not whole.
-absl::StatusOr<Sidecar> ReadSidecar(const std::string& path);
-// Durable on return.
-absl::Status WriteSidecar(const std::string& path, const Sidecar& sidecar);
+
+// The sidecar's file, locked as long as the object lives: processes that see different files under
+// the database's path, and so share no lock of SQLite, still meet here.
+class SidecarFile {
+ public:
+  // Creates it where it is missing. UNAVAILABLE: another process holds it longer than `timeout`.
+  static absl::StatusOr<SidecarFile> Lock(const std::string& path, absl::Duration timeout);
+  SidecarFile(SidecarFile&& other) noexcept
+      : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
+  SidecarFile& operator=(SidecarFile&&) = delete;
+  ~SidecarFile();
+
+  // An empty one where nothing was written yet, or it is not whole.
+  absl::StatusOr<Sidecar> Read() const;
+  // Durable on return. In place: what a crash leaves half-written has a wrong sum, and is lost.
+  absl::Status Write(const Sidecar& sidecar) const;
+
+ private:
+  SidecarFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  std::string path_;
+  int fd_;
+};
 
 }  // namespace locus::sqlite
 
