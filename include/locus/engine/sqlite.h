@@ -19,7 +19,8 @@ namespace locus {
 // raises base above all that the newest lease's clock could reach, and leases go on.
 //
 // Blocks for a file lock up to Options::busy_timeout, then UNAVAILABLE; a disk may take its time.
-// Fork: in a forked child every call answers FAILED_PRECONDITION, and destruction closes nothing.
+// Fork: in a forked child every call answers FAILED_PRECONDITION, and destruction closes nothing;
+// nor can the child open a store of its own while its parent had one open.
 class SqliteSegmentStore : public SegmentStore {
  public:
   struct Options {
