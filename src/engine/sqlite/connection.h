@@ -76,6 +76,7 @@ class Connection {
   // Whether the paths of the database, its log and the log's index still lead to the files that
   // were opened. Where they do not, other processes work on other files.
   bool StillThere() const;
+  const std::string& path() const { return path_; }
   // The path with links resolved, as of Open.
   const std::string& real_path() const { return real_path_; }
 

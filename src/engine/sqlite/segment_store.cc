@@ -10,6 +10,7 @@
 #include "src/check.h"
 #include "src/engine/sqlite/connection.h"
 #include "src/engine/sqlite/sidecar.h"
+#include "src/engine/sqlite/tables.h"
 #include "src/lease_rules.h"
 #include "src/mutex.h"
 
@@ -18,36 +19,9 @@ namespace {
 
 using sqlite::Connection;
 using sqlite::Identity;
-using sqlite::Query;
 using sqlite::Sidecar;
-
-// Sequences and times fit SQLite's signed 64-bit integers; times are ns since 1970. head_sum_high
-// and head_sum_low add up the upper and lower 32 bits of the space's heads: heads only rise, so a
-// file of which only some pages are old shows in their sum.
-constexpr char kSchema[] = R"sql(
-  CREATE TABLE locus_store (
-    one INTEGER PRIMARY KEY CHECK (one = 1), identity BLOB NOT NULL,
-    generation INTEGER NOT NULL, newest_grant INTEGER NOT NULL) STRICT;
-  CREATE TABLE locus_space (
-    name TEXT PRIMARY KEY, section_size INTEGER NOT NULL, floor_epoch INTEGER NOT NULL,
-    floor_rate INTEGER NOT NULL, max_lead INTEGER NOT NULL, base INTEGER NOT NULL,
-    losses INTEGER NOT NULL, head_sum_high INTEGER NOT NULL,
-    head_sum_low INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-  CREATE TABLE locus_section (
-    space TEXT NOT NULL, section INTEGER NOT NULL, head INTEGER NOT NULL,
-    granted_at INTEGER NOT NULL, PRIMARY KEY (space, section)) STRICT, WITHOUT ROWID;
-  PRAGMA application_id = 1819239285;
-  PRAGMA user_version = 1;
-)sql";
-
-struct Space {
-  std::string name;
-  SpaceOptions options;
-  uint64_t base = 0;
-  uint64_t losses = 0;
-  uint64_t head_sum_high = 0;
-  uint64_t head_sum_low = 0;
-};
+using sqlite::Space;
+using sqlite::StoreRow;
 
 // Whose word counts where the caller's clock is behind the newest lease.
 enum class ClockTrust { kNewestLease, kOperatorsWord };
@@ -82,13 +56,13 @@ class SqliteSegmentStore::Rep {
   absl::Status Create(const SpaceName& name, const SpaceOptions& options, absl::Time now) {
     LOCUS_RETURN_IF_ERROR(lease_rules::CheckOptions(options));
     auto write = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
-      LOCUS_ASSIGN_OR_RETURN(std::optional<Space> found, Find(name));
+      LOCUS_ASSIGN_OR_RETURN(std::optional<Space> found, tables_->Find(name));
       if (found) return lease_rules::CheckSameOptions(name, found->options, options);
       LOCUS_RETURN_IF_ERROR(CheckClock(options, now));
       Space space{name.str(), options};
       space.base = beside_.bases[name.str()];  // of a store that lay here before
       RaiseBase(space, now, 0);
-      return Insert(space);
+      return tables_->Insert(space);
     };
     return InWrite(now, write);
   }
@@ -133,7 +107,7 @@ class SqliteSegmentStore::Rep {
       LOCUS_RETURN_IF_ERROR(lease_rules::CheckClock(space.options, now, now));
       RaiseBase(space, std::max(now, newest_grant_), 0);
       newest_grant_ = now;
-      return Update(space);
+      return tables_->Update(space);
     };
     return InWrite(now, write, ClockTrust::kOperatorsWord);
   }
@@ -144,16 +118,18 @@ class SqliteSegmentStore::Rep {
       LOCUS_ASSIGN_OR_RETURN(Space space, Require(name));
       LOCUS_RETURN_IF_ERROR(CheckClock(space.options, now));
       space.base = std::max(space.base, to);
-      return Update(space);
+      return tables_->Update(space);
     };
     return InWrite(now, write);
   }
 
  private:
   absl::Status ConnectLocked(bool create) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    tables_.reset();
     connection_.reset();
     LOCUS_ASSIGN_OR_RETURN(auto opened, Connection::Open(path_, create, options_.busy_timeout));
     connection_ = std::move(opened);
+    tables_.emplace(*connection_);
     absl::Status status = CheckOrMakeSchema(create);
     if (!status.ok()) connection_.reset();
     return status;
@@ -169,11 +145,8 @@ class SqliteSegmentStore::Rep {
     auto make = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
       LOCUS_ASSIGN_OR_RETURN(bool still_empty, connection_->IsEmpty());
       if (!still_empty) return absl::OkStatus();  // another process was first
-      LOCUS_RETURN_IF_ERROR(connection_->Execute(kSchema));
-      LOCUS_ASSIGN_OR_RETURN(auto insert,
-                             connection_->Prepare("INSERT INTO locus_store VALUES (1, ?, 0, 0)"));
       Identity identity{RandomId(), 0};
-      LOCUS_RETURN_IF_ERROR(insert->BindBlob(identity.id).Run());
+      LOCUS_RETURN_IF_ERROR(tables_->Create(identity));
       LOCUS_RETURN_IF_ERROR(LockSidecar());
       LOCUS_ASSIGN_OR_RETURN(Sidecar sidecar, sidecar_file_->Read());
       sidecar.identity = identity;
@@ -216,9 +189,11 @@ class SqliteSegmentStore::Rep {
         return absl::UnavailableError(absl::StrCat("store ", path_, " was replaced just now"));
       }
       LOCUS_RETURN_IF_ERROR(LockSidecar());
-      LOCUS_ASSIGN_OR_RETURN(Identity identity, ReadIdentity());
+      LOCUS_ASSIGN_OR_RETURN(StoreRow row, tables_->ReadStore());
+      newest_grant_ = row.newest_grant;
+      Identity identity = row.identity;
       LOCUS_ASSIGN_OR_RETURN(beside_, sidecar_file_->Read());
-      LOCUS_ASSIGN_OR_RETURN(bool sums_agree, HeadSumsAgree());
+      LOCUS_ASSIGN_OR_RETURN(bool sums_agree, tables_->HeadSumsAgree());
       loss_noticed_ = identity != beside_.identity || !sums_agree;
       if (loss_noticed_) {
         LOCUS_RETURN_IF_ERROR(RaiseAllBases(now, trust));
@@ -226,9 +201,9 @@ class SqliteSegmentStore::Rep {
       }
       LOCUS_RETURN_IF_ERROR(body());
       ++identity.generation;
-      LOCUS_RETURN_IF_ERROR(WriteIdentity(identity));
+      LOCUS_RETURN_IF_ERROR(tables_->WriteStore({identity, newest_grant_}));
       beside_.identity = identity;
-      LOCUS_ASSIGN_OR_RETURN(std::vector<Space> spaces, AllSpaces());
+      LOCUS_ASSIGN_OR_RETURN(std::vector<Space> spaces, tables_->AllSpaces());
       for (const Space& space : spaces) {
         uint64_t& base = beside_.bases[space.name];
         base = std::max(base, space.base);
@@ -236,25 +211,6 @@ class SqliteSegmentStore::Rep {
       return sidecar_file_->Write(beside_);
     };
     return InLockedTransaction(write);
-  }
-
-  absl::StatusOr<Identity> ReadIdentity() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    LOCUS_ASSIGN_OR_RETURN(
-        auto query,
-        connection_->Prepare("SELECT identity, generation, newest_grant FROM locus_store"));
-    LOCUS_ASSIGN_OR_RETURN(bool row, query->Step());
-    if (!row) return absl::DataLossError(absl::StrCat("store ", path_, " has lost its identity"));
-    newest_grant_ = absl::FromUnixNanos(query->Int(2));
-    return Identity{query->Blob(0), static_cast<uint64_t>(query->Int(1))};
-  }
-
-  absl::Status WriteIdentity(const Identity& identity) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    LOCUS_ASSIGN_OR_RETURN(auto update, connection_->Prepare("UPDATE locus_store SET identity = ?, "
-                                                             "generation = ?, newest_grant = ?"));
-    return update->BindBlob(identity.id)
-        .Bind(static_cast<int64_t>(identity.generation))
-        .Bind(absl::ToUnixNanos(newest_grant_))
-        .Run();
   }
 
   // SQLite has no clock of its own: the newest lease stands in for it. Only a caller that is
@@ -270,38 +226,18 @@ class SqliteSegmentStore::Rep {
         ": set the clock right; if it was ahead at that time, run `locus store restored`"));
   }
 
-  absl::StatusOr<bool> HeadSumsAgree() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    LOCUS_ASSIGN_OR_RETURN(
-        auto query,
-        connection_->Prepare(
-            "SELECT count(*) FROM locus_space p LEFT JOIN (SELECT space, sum(head >> 32) AS high,"
-            " sum(head & 4294967295) AS low FROM locus_section GROUP BY space) s"
-            " ON s.space = p.name WHERE p.head_sum_high <> coalesce(s.high, 0)"
-            " OR p.head_sum_low <> coalesce(s.low, 0)"));
-    LOCUS_ASSIGN_OR_RETURN(bool row, query->Step());
-    LOCUS_CHECK(row);
-    return query->Int(0) == 0;
-  }
-
   // Every space may have lost leases; its sums are taken anew.
   absl::Status RaiseAllBases(absl::Time now, ClockTrust trust)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    LOCUS_ASSIGN_OR_RETURN(std::vector<Space> spaces, AllSpaces());
+    LOCUS_ASSIGN_OR_RETURN(std::vector<Space> spaces, tables_->AllSpaces());
     for (Space& space : spaces) {
       if (trust == ClockTrust::kNewestLease) {
         LOCUS_RETURN_IF_ERROR(CheckClock(space.options, now));
       }
       space.base = std::max(space.base, beside_.bases[space.name]);
       RaiseBase(space, std::max(now, newest_grant_), 0);
-      LOCUS_ASSIGN_OR_RETURN(auto sums,
-                             connection_->Prepare("SELECT coalesce(sum(head >> 32), 0),"
-                                                  " coalesce(sum(head & 4294967295), 0)"
-                                                  " FROM locus_section WHERE space = ?"));
-      LOCUS_ASSIGN_OR_RETURN(bool row, sums->Bind(space.name).Step());
-      LOCUS_CHECK(row);
-      space.head_sum_high = static_cast<uint64_t>(sums->Int(0));
-      space.head_sum_low = static_cast<uint64_t>(sums->Int(1));
-      LOCUS_RETURN_IF_ERROR(Update(space));
+      LOCUS_RETURN_IF_ERROR(tables_->SumHeads(space));
+      LOCUS_RETURN_IF_ERROR(tables_->Update(space));
     }
     return absl::OkStatus();
   }
@@ -311,97 +247,10 @@ class SqliteSegmentStore::Rep {
     ++space.losses;
   }
 
-  absl::StatusOr<Space> FromRow(Query& row, int first_column) const {
-    auto number = [&](int column) { return static_cast<uint64_t>(row.Int(first_column + column)); };
-    Space space;
-    space.options.section_size = static_cast<uint32_t>(number(0));
-    space.options.floor_epoch = absl::FromUnixNanos(row.Int(first_column + 1));
-    space.options.floor_rate = number(2);
-    space.options.max_lead = number(3);
-    space.base = number(4);
-    space.losses = number(5);
-    space.head_sum_high = number(6);
-    space.head_sum_low = number(7);
-    if (lease_rules::CheckOptions(space.options).ok() &&
-        space.base <= lease_rules::kEndOfSequences) {
-      return space;
-    }
-    return absl::DataLossError(absl::StrCat(
-        "store ", path_, " holds a space with base ", row.Int(first_column + 4), ", section_size ",
-        row.Int(first_column), ", floor_rate ", row.Int(first_column + 2), " and max_lead ",
-        row.Int(first_column + 3), ", which cannot be"));
-  }
-
-  absl::StatusOr<std::optional<Space>> Find(const SpaceName& name)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    LOCUS_ASSIGN_OR_RETURN(
-        auto query, connection_->Prepare("SELECT section_size, floor_epoch, floor_rate, max_lead,"
-                                         " base, losses, head_sum_high, head_sum_low"
-                                         " FROM locus_space WHERE name = ?"));
-    LOCUS_ASSIGN_OR_RETURN(bool row, query->Bind(name.str()).Step());
-    if (!row) return std::nullopt;
-    LOCUS_ASSIGN_OR_RETURN(Space space, FromRow(*query, 0));
-    space.name = name.str();
-    return space;
-  }
-
   absl::StatusOr<Space> Require(const SpaceName& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    LOCUS_ASSIGN_OR_RETURN(std::optional<Space> space, Find(name));
+    LOCUS_ASSIGN_OR_RETURN(std::optional<Space> space, tables_->Find(name));
     if (space) return *space;
     return absl::NotFoundError(absl::StrCat("store ", path_, " has no space ", name.str()));
-  }
-
-  absl::StatusOr<std::vector<Space>> AllSpaces() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    LOCUS_ASSIGN_OR_RETURN(
-        auto query,
-        connection_->Prepare("SELECT CAST(name AS BLOB), section_size, floor_epoch, floor_rate,"
-                             " max_lead, base, losses, head_sum_high, head_sum_low"
-                             " FROM locus_space"));
-    std::vector<Space> spaces;
-    while (true) {
-      LOCUS_ASSIGN_OR_RETURN(bool row, query->Step());
-      if (!row) return spaces;
-      LOCUS_ASSIGN_OR_RETURN(Space space, FromRow(*query, 1));
-      space.name = query->Blob(0);
-      spaces.push_back(std::move(space));
-    }
-  }
-
-  absl::Status Insert(const Space& space) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    LOCUS_ASSIGN_OR_RETURN(auto insert, connection_->Prepare("INSERT INTO locus_space VALUES "
-                                                             "(?, ?, ?, ?, ?, ?, ?, 0, 0)"));
-    return insert->Bind(space.name)
-        .Bind(int64_t{space.options.section_size})
-        .Bind(absl::ToUnixNanos(space.options.floor_epoch))
-        .Bind(static_cast<int64_t>(space.options.floor_rate))
-        .Bind(static_cast<int64_t>(space.options.max_lead))
-        .Bind(static_cast<int64_t>(space.base))
-        .Bind(static_cast<int64_t>(space.losses))
-        .Run();
-  }
-
-  absl::Status Update(const Space& space) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    LOCUS_ASSIGN_OR_RETURN(
-        auto update, connection_->Prepare("UPDATE locus_space SET base = ?, losses = ?,"
-                                          " head_sum_high = ?, head_sum_low = ? WHERE name = ?"));
-    return update->Bind(static_cast<int64_t>(space.base))
-        .Bind(static_cast<int64_t>(space.losses))
-        .Bind(static_cast<int64_t>(space.head_sum_high))
-        .Bind(static_cast<int64_t>(space.head_sum_low))
-        .Bind(space.name)
-        .Run();
-  }
-
-  absl::StatusOr<uint64_t> HeadOf(const Space& space, uint16_t section)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    LOCUS_ASSIGN_OR_RETURN(
-        auto query,
-        connection_->Prepare("SELECT head FROM locus_section WHERE space = ? AND section = ?"));
-    LOCUS_ASSIGN_OR_RETURN(bool row, query->Bind(space.name).Bind(int64_t{section}).Step());
-    auto head = row ? static_cast<uint64_t>(query->Int(0)) : 0;
-    if (head <= lease_rules::kEndOfSequences) return head;
-    return absl::DataLossError(absl::StrCat("store ", path_, " holds head ", query->Int(0),
-                                            " of section ", section, ", which cannot be"));
   }
 
   absl::Status LeaseAll(Space& space, std::span<const LeaseRequest> requests, absl::Time now,
@@ -409,7 +258,7 @@ class SqliteSegmentStore::Rep {
     std::vector<uint64_t> heads;
     uint64_t lost_up_to = 0;
     for (const LeaseRequest& request : requests) {
-      LOCUS_ASSIGN_OR_RETURN(uint64_t head, HeadOf(space, request.section));
+      LOCUS_ASSIGN_OR_RETURN(uint64_t head, tables_->HeadOf(space, request.section));
       heads.push_back(head);
       if (lease_rules::ShowsLoss(request.seen, space.base, head)) {
         lost_up_to = std::max(lost_up_to, request.seen);
@@ -426,24 +275,11 @@ class SqliteSegmentStore::Rep {
           lease_rules::Decide(space.options, space.base, heads[i], now, requests[i]);
       reply.grants.push_back(decision.grant);
       if (decision.grant.segment.length == 0) continue;
-      LOCUS_RETURN_IF_ERROR(StoreHead(space, requests[i].section, decision.head, now));
+      LOCUS_RETURN_IF_ERROR(tables_->StoreHead(space, requests[i].section, decision.head, now));
       space.head_sum_high += (decision.head >> 32) - (heads[i] >> 32);
       space.head_sum_low += (decision.head & UINT32_MAX) - (heads[i] & UINT32_MAX);
     }
-    return Update(space);
-  }
-
-  absl::Status StoreHead(const Space& space, uint16_t section, uint64_t head, absl::Time now)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    LOCUS_ASSIGN_OR_RETURN(auto upsert,
-                           connection_->Prepare("INSERT INTO locus_section VALUES (?, ?, ?, ?)"
-                                                " ON CONFLICT DO UPDATE SET head = excluded.head,"
-                                                " granted_at = excluded.granted_at"));
-    return upsert->Bind(space.name)
-        .Bind(int64_t{section})
-        .Bind(static_cast<int64_t>(head))
-        .Bind(absl::ToUnixNanos(now))
-        .Run();
+    return tables_->Update(space);
   }
 
   absl::StatusOr<SpaceView> Read(const SpaceName& name, absl::Time now)
@@ -451,19 +287,12 @@ class SqliteSegmentStore::Rep {
     LOCUS_ASSIGN_OR_RETURN(Space space, Require(name));
     SpaceView view{space.options, space.base, space.losses, now, {}};
     uint64_t floor = lease_rules::Floor(view.options, now);
-    LOCUS_ASSIGN_OR_RETURN(auto query,
-                           connection_->Prepare("SELECT section, head, granted_at FROM "
-                                                "locus_section WHERE space = ? ORDER BY section"));
-    query->Bind(space.name);
-    while (true) {
-      LOCUS_ASSIGN_OR_RETURN(bool row, query->Step());
-      if (!row) return view;
-      auto head = static_cast<uint64_t>(query->Int(1));
-      view.sections.push_back(
-          {static_cast<uint16_t>(query->Int(0)), head,
-           lease_rules::FloorTime(view.options, static_cast<int64_t>(head - floor)),
-           absl::FromUnixNanos(query->Int(2))});
+    LOCUS_ASSIGN_OR_RETURN(view.sections, tables_->Sections(space));
+    for (SpaceView::Section& section : view.sections) {
+      section.lead =
+          lease_rules::FloorTime(view.options, static_cast<int64_t>(section.head - floor));
     }
+    return view;
   }
 
   const std::string path_;
@@ -471,6 +300,7 @@ class SqliteSegmentStore::Rep {
   const pid_t process_;
   Mutex mutex_;
   std::unique_ptr<Connection> connection_ ABSL_GUARDED_BY(mutex_);
+  std::optional<sqlite::Tables> tables_ ABSL_GUARDED_BY(mutex_);  // of connection_
   // Of the transaction under way.
   absl::Time newest_grant_ ABSL_GUARDED_BY(mutex_);
   bool loss_noticed_ ABSL_GUARDED_BY(mutex_) = false;

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_ENGINE_SQLITE_TABLES_H_
+#define LOCUS_SRC_ENGINE_SQLITE_TABLES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "locus/segment_store.h"
+#include "src/engine/sqlite/connection.h"
+#include "src/engine/sqlite/sidecar.h"
+
+namespace locus::sqlite {
+
+// A row of locus_space.
+struct Space {
+  std::string name;
+  SpaceOptions options;
+  uint64_t base = 0;
+  uint64_t losses = 0;
+  uint64_t head_sum_high = 0;
+  uint64_t head_sum_low = 0;
+};
+
+// The one row of locus_store.
+struct StoreRow {
+  Identity identity;
+  absl::Time newest_grant;  // of any section of any space
+};
+
+// The tables of a store, row by row. Values that cannot be are DATA_LOSS.
+// Thread safety: none. Every call belongs into a transaction of the connection.
+class Tables {
+ public:
+  explicit Tables(Connection& connection) : connection_(connection) {}
+
+  // In an empty file, with this identity.
+  absl::Status Create(const Identity& identity);
+
+  absl::StatusOr<StoreRow> ReadStore();
+  absl::Status WriteStore(const StoreRow& row);
+
+  absl::StatusOr<std::optional<Space>> Find(const SpaceName& name);
+  absl::StatusOr<std::vector<Space>> AllSpaces();
+  absl::Status Insert(const Space& space);
+  // base, losses and sums.
+  absl::Status Update(const Space& space);
+
+  // 0 where the section never leased.
+  absl::StatusOr<uint64_t> HeadOf(const Space& space, uint16_t section);
+  absl::Status StoreHead(const Space& space, uint16_t section, uint64_t head, absl::Time now);
+  // In order; without their leads.
+  absl::StatusOr<std::vector<SpaceView::Section>> Sections(const Space& space);
+
+  // Whether the heads of every space add up to what its row says: where only some pages of the file
+  // are old, they do not.
+  absl::StatusOr<bool> HeadSumsAgree();
+  // Takes the sums anew.
+  absl::Status SumHeads(Space& space);
+
+ private:
+  absl::StatusOr<Space> FromRow(Query& row, int first_column) const;
+
+  Connection& connection_;
+};
+
+}  // namespace locus::sqlite
+
+#endif  // LOCUS_SRC_ENGINE_SQLITE_TABLES_H_
