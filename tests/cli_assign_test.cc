@@ -267,6 +267,26 @@ TEST_F(AssignTest, AnOutputThatIsAnInput_IsWrongUsage) {
   EXPECT_EQ(ReadFile(in_), "buyer\n1\n");
 }
 
+TEST_F(AssignTest, AnOutputThatWillBeAnotherFile_IsWrongUsage) {
+  std::string other_out = directory_ / "./out.csv";
+  for (const auto& more :
+       std::vector<std::vector<std::string>>{{"--out", out_, "--rejects", other_out},
+                                             {"--out", directory_ / "./store.db"},
+                                             {"--out", directory_ / "store.db-wal"},
+                                             {"--rejects", directory_ / "store.db-shm"},
+                                             {"--out", directory_ / "./store.db-locus"}}) {
+    Outcome outcome = RunLocus(Words(more), "buyer\n1\n");
+    EXPECT_EQ(outcome.exit, 2) << ::testing::PrintToString(more);
+    EXPECT_THAT(outcome.err, HasSubstr("the same file"));
+  }
+  EXPECT_THAT(directory_.Names(), ElementsAre("keys.ring", "table.json"));
+  ASSERT_EQ(Assign("buyer\n1\n").exit, 0);
+  std::filesystem::create_symlink("store.db", directory_ / "link.db");
+  store_ = "sqlite:" + directory_ / "link.db";
+  EXPECT_EQ(Assign("buyer\n1\n", {"--out", directory_ / "store.db-locus"}).exit, 2);
+  EXPECT_EQ(Assign("buyer\n1\n", {"--out", "/dev/null", "--rejects", "/dev/null"}).exit, 0);
+}
+
 TEST_F(AssignTest, AnExistingOutput_IsReplacedWhole) {
   WriteFile(out_, "old");
   std::filesystem::create_symlink(out_, directory_ / "link.csv");

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/stat.h>
 
+#include <cstdlib>
+#include <memory>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "apps/locus/codec_choice.h"
@@ -57,28 +60,54 @@ absl::Status AssignLine::Understand() {
   return CheckFiles();
 }
 
-// Whether both names lead to the same regular file.
+std::string DirectoryOf(const std::string& path) {
+  size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+std::string NameIn(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+bool SameInode(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+// Whether both names lead to the same regular file, or would once it is created.
 bool SameFile(const std::string& a, const std::string& b) {
   struct stat of_a, of_b;
   if (a == "-" || b == "-") return a == b;
-  if (stat(a.c_str(), &of_a) != 0 || stat(b.c_str(), &of_b) != 0) return a == b;
-  return S_ISREG(of_a.st_mode) && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+  bool a_exists = stat(a.c_str(), &of_a) == 0;
+  bool b_exists = stat(b.c_str(), &of_b) == 0;
+  if (a_exists != b_exists) return false;
+  if (a_exists) return S_ISREG(of_a.st_mode) && SameInode(of_a, of_b);
+  return NameIn(a) == NameIn(b) && stat(DirectoryOf(a).c_str(), &of_a) == 0 &&
+         stat(DirectoryOf(b).c_str(), &of_b) == 0 && SameInode(of_a, of_b);
 }
 
-// An output never replaces what the verb reads, nor the other output.
+// SQLite's and the store's files stand beside the database itself, not beside a link to it.
+std::string BehindLinks(const std::string& path) {
+  std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr), &std::free);
+  return real == nullptr ? path : std::string(real.get());
+}
+
+// An output never replaces what the verb reads or writes otherwise, nor the other output.
 absl::Status AssignLine::CheckFiles() const {
   struct File {
-    const char* option;
-    const std::string& path;
+    std::string name;
+    std::string path;
   };
   std::vector<File> outputs = {{"--out", out}};
   if (rejects) outputs.push_back({"--rejects", *rejects});
+  std::vector<File> others = {
+      {"--in", in}, {"--table", table}, {"--keys", keys}, {"--store", store.path}};
+  for (const char* ending : {"-wal", "-shm", "-journal", "-locus"}) {
+    others.push_back({absl::StrCat("the ", ending, " file of --store"),
+                      absl::StrCat(BehindLinks(store.path), ending)});
+  }
   for (const File& output : outputs) {
-    for (const File& input : {File{"--in", in}, File{"--table", table}, File{"--keys", keys},
-                              File{"--store", store.path}}) {
-      if (output.path != "-" && SameFile(output.path, input.path)) {
+    for (const File& other : others) {
+      if (output.path != "-" && SameFile(output.path, other.path)) {
         return absl::InvalidArgumentError(absl::StrCat(
-            output.option, " and ", input.option, " are the same file, ", Quoted(output.path)));
+            output.name, " and ", other.name, " are the same file, ", Quoted(output.path)));
       }
     }
   }
