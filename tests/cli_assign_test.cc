@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -315,6 +316,42 @@ TEST_F(AssignTest, Interrupted_LeavesNothingHalfWritten) {
     EXPECT_EQ(ReadFile(out_), "old");
     EXPECT_FALSE(std::filesystem::exists(rejects_));
   }
+}
+
+// Text after `word` at the start of a line of `store show`.
+std::string Shown(const std::string& store, const std::string& word) {
+  std::string text = RunLocus({"store", "show", store}).out;
+  size_t begin = text.find("\n" + word + " ");
+  return begin == std::string::npos ? text : text.substr(begin, text.find('\n', begin + 1) - begin);
+}
+
+TEST_F(AssignTest, Interrupted_LosesNothingOfTheStore) {
+  ASSERT_EQ(Assign("buyer\n1\n").exit, 0);
+  std::string losses = Shown(store_, "losses");
+  std::string base = Shown(store_, "base");
+  std::string rows = "buyer\n";
+  for (int i = 0; i < 200000; ++i) rows += std::to_string(i) + "\n";
+  WriteFile(in_, rows);
+  for (int run = 0; run < 30; ++run) {
+    RunningCommand assign(Words({"--in", in_, "--out", out_}));
+    auto has_part = [this] {
+      for (const std::string& name : directory_.Names()) {
+        if (name.ends_with(".part")) return true;
+      }
+      return false;
+    };
+    ASSERT_TRUE(Eventually(has_part));  // the leases begin
+    std::this_thread::sleep_for(std::chrono::microseconds(run * 700));
+    assign.Signal(SIGINT);
+    Outcome outcome = assign.Finish();
+    EXPECT_EQ(outcome.exit, 130) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_FALSE(has_part());
+    EXPECT_FALSE(std::filesystem::exists(out_));
+  }
+  ASSERT_EQ(Assign("buyer\n1\n").exit, 0) << "a lease would notice a loss";
+  EXPECT_EQ(Shown(store_, "losses"), losses);
+  EXPECT_EQ(Shown(store_, "base"), base);
 }
 
 TEST_F(AssignTest, ClosedPipe_EndsItQuietly) {

@@ -9,6 +9,7 @@
 #include "apps/locus/codec_choice.h"
 #include "apps/locus/order_assigner.h"
 #include "apps/locus/output_file.h"
+#include "apps/locus/signals.h"
 #include "apps/locus/store_uri.h"
 #include "apps/locus/table_file.h"
 #include "apps/locus/verb.h"
@@ -204,7 +205,10 @@ int RunAssign(std::span<const std::string> words) {
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   absl::Status status = assign_line.Understand();
   if (!status.ok()) return WrongUsage("assign", status);
+  // To end within a lease would be a loss to the store. Assign waits for one that is under way.
+  SignalsDeferred until_assigned;
   absl::StatusOr<uint64_t> rejected = Assign(assign_line);
+  if (!rejected.ok() && Interrupted()) return kInterrupted;
   if (!rejected.ok()) return Fail("assign", rejected.status());
   return *rejected > 0 ? kSomeRefused : kDone;
 }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "apps/locus/signals.h"
 #include "src/check.h"
 #include "src/text.h"
 
@@ -37,6 +38,7 @@ ByteSource::~ByteSource() {
 
 absl::StatusOr<size_t> ByteSource::Read(std::span<char> room) {
   for (;;) {
+    if (Interrupted()) return absl::AbortedError(name_ + ": interrupted");
     ssize_t count = read(fd_, room.data(), room.size());
     if (count >= 0) return static_cast<size_t>(count);
     if (errno != EINTR) return ErrnoStatus(name_, "cannot read", errno);
@@ -88,6 +90,10 @@ void ByteSink::WriteOut() {
 
 void ByteSink::WriteAll(std::string_view bytes) {
   while (status_.ok() && !bytes.empty()) {
+    if (Interrupted()) {
+      status_ = absl::AbortedError(name_ + ": interrupted");
+      return;
+    }
     ssize_t count = write(fd_, bytes.data(), bytes.size());
     if (count >= 0) {
       bytes.remove_prefix(static_cast<size_t>(count));

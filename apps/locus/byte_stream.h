@@ -23,7 +23,7 @@ class ByteSource {
   ByteSource(ByteSource&& other) noexcept;
   ~ByteSource();
 
-  // How many bytes it put into `room`; 0: the end. Blocks.
+  // How many bytes it put into `room`; 0: the end. Blocks. ABORTED: Interrupted().
   absl::StatusOr<size_t> Read(std::span<char> room);
   // nullopt: no regular file.
   std::optional<uint64_t> size() const;
@@ -39,7 +39,7 @@ class ByteSource {
 absl::StatusOr<std::string> ReadWhole(const std::string& path);
 
 // A file descriptor being written. The first error stays: later writes do nothing, and status()
-// and Flush() return it. CANCELLED: the pipe's reader has closed it.
+// and Flush() return it. CANCELLED: the pipe's reader has closed it. ABORTED: Interrupted().
 class ByteSink {
  public:
   static constexpr size_t kBlock = 256 * 1024;

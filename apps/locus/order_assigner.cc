@@ -8,6 +8,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "apps/locus/signals.h"
 #include "apps/locus/verb.h"
 #include "src/check.h"
 #include "src/order_no_assembler.h"
@@ -104,7 +105,9 @@ absl::Status OrderAssigner::FillIds() {
   std::span<const BuyerKey> buyers(batch_.buyers());
   SteadyClock::time_point give_up = SteadyClock::now() + kPatience;
   for (size_t filled = 0; filled < buyers.size();) {
+    if (Interrupted()) return absl::AbortedError("interrupted");
     SteadyClock::time_point now = SteadyClock::now();
+    SignalsHeld from_loading;  // signals are the main thread's; the loading thread starts here
     absl::StatusOr<size_t> count =
         parts_.generator.NextBatch(buyers.subspan(filled), std::span(ids_).subspan(filled),
                                    std::min(give_up, now + kProgressPeriod));

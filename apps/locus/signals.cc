@@ -21,8 +21,16 @@ struct DoomedSlot {
 constexpr int kSlots = 4;
 DoomedSlot slots[kSlots];
 
+std::atomic<bool> deferred = false;
+std::atomic<bool> interrupted = false;
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may use it");
+
+// A signal that came just before a call blocked interrupts it a second later.
+void InterruptAgain(int) { alarm(1); }
+
 // Async-signal-safe.
-void UnlinkAndExit(int) {
+void OnEnding(int) {
+  if (deferred && !interrupted.exchange(true)) return InterruptAgain(0);
   for (DoomedSlot& slot : slots) {
     if (slot.named.load(std::memory_order_acquire)) unlink(slot.path);
   }
@@ -34,6 +42,7 @@ sigset_t Endings() {
   sigemptyset(&set);
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGALRM);  // belongs to them: InterruptAgain
   return set;
 }
 
@@ -42,13 +51,15 @@ sigset_t Endings() {
 void InstallSignalHandlers() {
   std::signal(SIGPIPE, SIG_IGN);
   struct sigaction action = {};
-  action.sa_handler = UnlinkAndExit;
+  action.sa_handler = OnEnding;  // without SA_RESTART
   action.sa_mask = Endings();
   for (int signal : {SIGINT, SIGTERM}) {
     struct sigaction inherited = {};
     sigaction(signal, nullptr, &inherited);
     if (inherited.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);
   }
+  action.sa_handler = InterruptAgain;
+  sigaction(SIGALRM, &action, nullptr);
 }
 
 DoomedFile::DoomedFile(const std::string& path) : slot_(0) {
@@ -65,6 +76,11 @@ DoomedFile::~DoomedFile() {
   slots[slot_].named.store(false, std::memory_order_release);
   slots[slot_].used.store(false);
 }
+
+SignalsDeferred::SignalsDeferred() { deferred = true; }
+SignalsDeferred::~SignalsDeferred() { deferred = false; }
+
+bool Interrupted() { return interrupted; }
 
 SignalsHeld::SignalsHeld() {
   sigset_t endings = Endings();

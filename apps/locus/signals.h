@@ -9,8 +9,9 @@
 namespace locus {
 
 // SIGINT and SIGTERM: unlink every DoomedFile, exit with kInterrupted, whatever any thread is
-// doing; stores and key rings survive that as they survive kill -9. A signal that was ignored
-// stays so. SIGPIPE is ignored: writing to a closed pipe fails instead (ByteSink).
+// doing (but see SignalsDeferred); stores and key rings survive that as they survive kill -9. A
+// signal that was ignored stays so. SIGPIPE is ignored: writing to a closed pipe fails instead
+// (ByteSink).
 void InstallSignalHandlers();
 
 // A file that must not outlive an interruption. At most four at a time, paths below PATH_MAX.
@@ -27,7 +28,22 @@ class DoomedFile {
   int slot_;
 };
 
-// Holds SIGINT and SIGTERM back from this thread while it lives.
+// While one lives (one at a time), the first SIGINT or SIGTERM only makes Interrupted() true, for a
+// verb that must not stop anywhere: blocking calls return EINTR, again every second, and ByteSource
+// and ByteSink then fail. A second signal ends the command at once.
+class SignalsDeferred {
+ public:
+  SignalsDeferred();
+  ~SignalsDeferred();
+  SignalsDeferred(const SignalsDeferred&) = delete;
+  SignalsDeferred& operator=(const SignalsDeferred&) = delete;
+};
+
+// Whether a signal came while a SignalsDeferred lived.
+bool Interrupted();
+
+// Holds SIGINT and SIGTERM back from this thread while it lives, and for good from threads
+// started meanwhile.
 class SignalsHeld {
  public:
   SignalsHeld();
