@@ -366,6 +366,19 @@ TEST_F(AssignTest, ClosedPipe_EndsItQuietly) {
   EXPECT_EQ(outcome.err, "");
 }
 
+TEST_F(AssignTest, ClosedRejectsPipe_IsToldAndTheRestIsDone) {
+  RunningCommand assign(Words({"--out", out_, "--rejects", "-"}));
+  assign.CloseStdout();
+  std::string rows = "buyer\n1\n";
+  while (rows.size() < 1 << 20) rows += "x\n";
+  assign.Write(rows + "2\n");
+  Outcome outcome = assign.Finish();
+  EXPECT_EQ(outcome.exit, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("the rejected rows are not written completely: stdout: "));
+  EXPECT_THAT(outcome.err, HasSubstr("2 rows assigned, "));
+  EXPECT_EQ(WithoutOurs(ReadFile(out_)), "buyer\n1\n2\n");
+}
+
 TEST_F(AssignTest, FullDevice_IsAFailure) {
   ASSERT_TRUE(std::filesystem::exists("/dev/full"));
   Outcome outcome = Assign("buyer\n1\n", {"--out", "/dev/full"});

@@ -165,8 +165,17 @@ void TellSummary(const OrderAssigner::Tally& tally, double seconds) {
   }
 }
 
-// How many rows were rejected.
-absl::StatusOr<uint64_t> Assign(const AssignLine& line) {
+// Whether all of them are written; an error, unless only the reader of a pipe had enough of them.
+absl::StatusOr<bool> CommitRejects(OutputFile& rejects) {
+  absl::Status status = rejects.Commit();
+  if (status.ok()) return true;
+  if (!absl::IsCancelled(status)) return status;
+  Complain("assign",
+           absl::StrCat("the rejected rows are not written completely: ", status.message()));
+  return false;
+}
+
+absl::StatusOr<ExitCode> Assign(const AssignLine& line) {
   LOCUS_ASSIGN_OR_RETURN(RoutingTable table, LoadTable(line.table));
   LOCUS_ASSIGN_OR_RETURN(OrderNoCodec codec, LoadCodec(line.keys, line.space));
   LOCUS_ASSIGN_OR_RETURN(ByteSource in, ByteSource::Open(line.in));
@@ -189,11 +198,14 @@ absl::StatusOr<uint64_t> Assign(const AssignLine& line) {
                          header, columns,
                          line.buyer_type == "text" ? BuyerType::kText : BuyerType::kUint64);
   LOCUS_RETURN_IF_ERROR(assigner.Run(in, splitter));
-  if (rejects != nullptr) LOCUS_RETURN_IF_ERROR(rejects->Commit());
-  LOCUS_RETURN_IF_ERROR(out->Commit());
   progress.Wipe();
+  bool all_rejects = true;
+  if (rejects != nullptr) {
+    LOCUS_ASSIGN_OR_RETURN(all_rejects, CommitRejects(*rejects));
+  }
+  LOCUS_RETURN_IF_ERROR(out->Commit());
   TellSummary(assigner.tally(), progress.seconds());
-  return assigner.tally().rejected;
+  return assigner.tally().rejected > 0 || !all_rejects ? kSomeRefused : kDone;
 }
 
 }  // namespace
@@ -207,10 +219,9 @@ int RunAssign(std::span<const std::string> words) {
   if (!status.ok()) return WrongUsage("assign", status);
   // To end within a lease would be a loss to the store. Assign waits for one that is under way.
   SignalsDeferred until_assigned;
-  absl::StatusOr<uint64_t> rejected = Assign(assign_line);
-  if (!rejected.ok() && Interrupted()) return kInterrupted;
-  if (!rejected.ok()) return Fail("assign", rejected.status());
-  return *rejected > 0 ? kSomeRefused : kDone;
+  absl::StatusOr<ExitCode> exit = Assign(assign_line);
+  if (!exit.ok() && Interrupted()) return kInterrupted;
+  return exit.ok() ? *exit : Fail("assign", exit.status());
 }
 
 }  // namespace locus

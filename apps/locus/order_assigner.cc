@@ -96,7 +96,9 @@ absl::Status OrderAssigner::FinishBatch() {
   assigned_ += batch_.rows().size();
   batch_.Clear();
   LOCUS_RETURN_IF_ERROR(parts_.out.status());
-  if (parts_.rejects != nullptr) LOCUS_RETURN_IF_ERROR(parts_.rejects->status());
+  if (parts_.rejects != nullptr && !absl::IsCancelled(parts_.rejects->status())) {
+    LOCUS_RETURN_IF_ERROR(parts_.rejects->status());
+  }
   parts_.progress.Show(assigned_ + rejected_, bytes_read_);
   return absl::OkStatus();
 }

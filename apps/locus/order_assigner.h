@@ -45,8 +45,8 @@ class OrderAssigner {
 
   // Assigns what follows the header, to the end of the input, a batch at a time; nothing is left
   // in the batch, though perhaps in the sinks. Waits for the store up to a minute without an ID,
-  // then DEADLINE_EXCEEDED. ABORTED: Interrupted(). Errors of the splitter, the generator and the
-  // sinks.
+  // then DEADLINE_EXCEEDED. A rejects pipe that its reader closed is no error: its sink keeps that.
+  // ABORTED: Interrupted(). Errors of the splitter, the generator and the sinks.
   absl::Status Run(ByteSource& in, csv::RecordSplitter& splitter);
 
   Tally tally() const;
