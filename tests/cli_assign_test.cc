@@ -379,6 +379,17 @@ TEST_F(AssignTest, ClosedRejectsPipe_IsToldAndTheRestIsDone) {
   EXPECT_EQ(WithoutOurs(ReadFile(out_)), "buyer\n1\n2\n");
 }
 
+TEST_F(AssignTest, UsedUpSequences_AreExplained) {
+  ASSERT_EQ(RunLocus({"store", "init", store_}).exit, 0);
+  ASSERT_EQ(RunLocus({"store", "raise", store_, "--to", "140737488355328"}).exit, 0);
+  Outcome outcome = Assign("buyer\n1\n");
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_THAT(
+      outcome.err,
+      HasSubstr("no order ID after 0 rows: the sequences of vnode 24031 are used up: 2^47 - 1 "
+                "is the last of a 64-bit order ID (space orders)\n"));
+}
+
 TEST_F(AssignTest, FullDevice_IsAFailure) {
   ASSERT_TRUE(std::filesystem::exists("/dev/full"));
   Outcome outcome = Assign("buyer\n1\n", {"--out", "/dev/full"});

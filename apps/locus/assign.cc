@@ -193,7 +193,7 @@ absl::StatusOr<ExitCode> Assign(const AssignLine& line) {
   }
 
   Progress progress("assign", in.size());
-  OrderAssigner assigner({*generator, codec, line.scheme == "ff1", router, out->sink(),
+  OrderAssigner assigner({*generator, line.space, codec, line.scheme == "ff1", router, out->sink(),
                           rejects == nullptr ? nullptr : &rejects->sink(), progress},
                          header, columns,
                          line.buyer_type == "text" ? BuyerType::kText : BuyerType::kUint64);

@@ -10,6 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "apps/locus/signals.h"
 #include "apps/locus/verb.h"
+#include "locus/order_id.h"
+#include "locus/shard_gene.h"
 #include "src/check.h"
 #include "src/order_no_assembler.h"
 #include "src/text.h"
@@ -119,13 +121,25 @@ absl::Status OrderAssigner::FillIds() {
       continue;
     }
     if (!absl::IsDeadlineExceeded(count.status()) || now >= give_up) {
-      return absl::Status(count.status().code(),
-                          absl::StrCat("no order ID after ", assigned_ + filled,
-                                       " rows: ", count.status().message()));
+      return NoOrderId(count.status(), filled);
     }
     parts_.progress.Show(assigned_ + rejected_, bytes_read_, "waiting for the store");
   }
   return absl::OkStatus();
+}
+
+absl::Status OrderAssigner::NoOrderId(const absl::Status& status, size_t index) const {
+  std::string text(status.message());
+  if (absl::IsOutOfRange(status)) {
+    static_assert(OrderId::kMaxNarrowSequence == (uint64_t{1} << 47) - 1, "the text says so");
+    text = absl::StrCat("the sequences of vnode ", ShardGene::Of(batch_.buyers()[index]).value(),
+                        " are used up: 2^47 - 1 is the last of a 64-bit order ID (space ",
+                        parts_.space.str(), ")");
+  } else if (text.empty()) {
+    text = absl::StrCat("the generator answers ", absl::StatusCodeToString(status.code()));
+  }
+  return absl::Status(status.code(),
+                      absl::StrCat("no order ID after ", assigned_ + index, " rows: ", text));
 }
 
 absl::Status OrderAssigner::FillNumbers() {

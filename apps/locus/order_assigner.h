@@ -16,6 +16,7 @@
 #include "locus/order_id_generator.h"
 #include "locus/order_no_codec.h"
 #include "locus/routing/router.h"
+#include "locus/space.h"
 
 namespace locus {
 
@@ -26,6 +27,7 @@ class OrderAssigner {
   // All outlive the assigner.
   struct Parts {
     OrderIdGenerator& generator;
+    const SpaceName& space;  // the generator's, for messages
     const OrderNoCodec& codec;
     bool ff1;  // order numbers of scheme ff1; otherwise siv
     const Router& router;
@@ -61,6 +63,8 @@ class OrderAssigner {
   void Reject(const csv::Record& record, Rejection rejection);
   absl::Status FinishBatch();
   absl::Status FillIds();
+  // Of the generator's answer for the batch's buyer `index`, with a text in any case.
+  absl::Status NoOrderId(const absl::Status& status, size_t index) const;
   absl::Status FillNumbers();
   void WriteRow(size_t row);
   char* FormatNumber(size_t row, char* out) const;
