@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // locus encode, decode, inspect and keys.
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <map>
+#include <regex>
 #include <set>
 
 #include "absl/strings/escaping.h"
@@ -19,6 +24,7 @@ namespace {
 using nlohmann::json;
 using testing::CommandTest;
 using ::testing::ElementsAre;
+using testing::Eventually;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::Outcome;
@@ -261,6 +267,23 @@ TEST_F(CommandTest, Keys_ConcurrentCommands_LoseNothing) {
   EXPECT_EQ(versions.size(), size_t{kCommands});
   std::string list = RunLocus({"keys", "list", keys_}).out;
   EXPECT_EQ(std::count(list.begin(), list.end(), '\n'), kCommands + 1);
+}
+
+TEST_F(CommandTest, Keys_InterruptedWhileLocked_ChangeNothing) {
+  int fd = open(keys_.c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  ASSERT_EQ(flock(fd, LOCK_EX), 0);
+  struct stat facts;
+  ASSERT_EQ(fstat(fd, &facts), 0);
+  std::string before = ReadFile(keys_);
+  RunningCommand add({"keys", "add", keys_});
+  // A line of /proc/locks with an arrow is one who waits.
+  std::regex waiting("-> FLOCK [^\n]*:" + std::to_string(facts.st_ino) + " ");
+  ASSERT_TRUE(Eventually([&] { return std::regex_search(ReadFile("/proc/locks"), waiting); }));
+  add.Signal(SIGINT);
+  EXPECT_EQ(add.Finish().exit, 130);
+  close(fd);
+  EXPECT_EQ(ReadFile(keys_), before);
 }
 
 }  // namespace

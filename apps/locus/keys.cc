@@ -16,16 +16,18 @@ namespace {
 
 using Change = std::function<absl::Status(KeyRing& ring, std::string& answer)>;
 
-// Reads, changes and writes the ring under a lock, so that no command undoes another's change.
 absl::Status ChangeRing(const std::string& path, const Change& change, std::string& answer) {
-  SignalsHeld until_written;
-  LOCUS_ASSIGN_OR_RETURN(FileLock lock, FileLock::Take(path));
   LOCUS_ASSIGN_OR_RETURN(KeyRing ring, KeyRing::Load(path));
   LOCUS_RETURN_IF_ERROR(change(ring, answer));
   return ring.Save(path);
 }
 
+// Reads, changes and writes the ring under a lock, so that no command undoes another's change. The
+// wait for the lock may be interrupted; a change that was made is answered.
 int RunChange(std::string_view verb, const std::string& path, const Change& change) {
+  absl::StatusOr<FileLock> lock = FileLock::Take(path);
+  if (!lock.ok()) return Fail(verb, lock.status());
+  SignalsHeld until_answered;
   std::string answer;
   absl::Status status = ChangeRing(path, change, answer);
   return status.ok() ? PrintAll(verb, answer) : Fail(verb, status);
