@@ -118,7 +118,18 @@ TEST_F(TableTest, Check_NamesTheOffendingValue) {
   Outcome outcome = RunLocus({"table", "check", "-"}, table.dump());
   EXPECT_EQ(outcome.exit, 1);
   EXPECT_EQ(outcome.out, "");
-  EXPECT_THAT(outcome.err, StartsWith("locus table check: /ranges/1/shard: "));
+  EXPECT_THAT(outcome.err, StartsWith("locus table check: stdin: /ranges/1/shard: "));
+  WriteFile(table_, table.dump());
+  for (const auto& words :
+       std::vector<std::vector<std::string>>{{"table", "check", table_},
+                                             {"ring", table_},
+                                             {"inspect", "--table", table_, "1"},
+                                             {"assign", "--buyer-column", "buyer", "--store",
+                                              store_, "--table", table_, "--keys", keys_}}) {
+    outcome = RunLocus(words);
+    EXPECT_EQ(outcome.exit, 1) << words[0];
+    EXPECT_THAT(outcome.err, HasSubstr(": " + table_ + ": /ranges/1/shard: ")) << words[0];
+  }
   outcome = RunLocus({"table", "check", directory_ / "missing"});
   EXPECT_EQ(outcome.exit, 1);
   EXPECT_THAT(outcome.err, HasSubstr("missing"));

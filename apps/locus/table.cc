@@ -12,7 +12,10 @@ namespace locus {
 
 absl::StatusOr<RoutingTable> LoadTable(const std::string& path) {
   LOCUS_ASSIGN_OR_RETURN(std::string json, ReadWhole(path));
-  return RoutingTable::Parse(json);
+  absl::StatusOr<RoutingTable> table = RoutingTable::Parse(json);
+  if (table.ok()) return table;
+  return absl::Status(table.status().code(),
+                      absl::StrCat(path == "-" ? "stdin" : path, ": ", table.status().message()));
 }
 
 int RunTableNew(std::span<const std::string> words) {

@@ -9,8 +9,8 @@
 
 namespace locus {
 
-// Reads a routing table; "-" is stdin. Errors of ByteSource, which name the path, and of
-// RoutingTable::Parse, which begin with the JSON Pointer.
+// Reads a routing table; "-" is stdin. Errors of ByteSource and of RoutingTable::Parse, all
+// beginning with the path or "stdin"; the latter go on with the JSON Pointer.
 absl::StatusOr<RoutingTable> LoadTable(const std::string& path);
 
 }  // namespace locus
