@@ -53,6 +53,15 @@ TEST(FrameTest, Help_GoesToStdout) {
   EXPECT_THAT(RunLocus({"gene", "--help"}).out, HasSubstr("--type"));
 }
 
+TEST(FrameTest, HelpAndVersion_OnAFullDevice_Fail) {
+  for (const auto& words : std::vector<std::vector<std::string>>{
+           {"--help"}, {"--version"}, {"keys", "--help"}, {"gene", "--help"}}) {
+    Outcome outcome = RunningCommand(words, "/dev/full").Finish();
+    EXPECT_EQ(outcome.exit, 1) << words[0];
+    EXPECT_THAT(outcome.err, AllOf(IsOneLine("locus " + words[0]), HasSubstr("No space left")));
+  }
+}
+
 TEST(FrameTest, WrongUsage_IsOneLineThatNamesTheWord) {
   struct Case {
     std::vector<std::string> words;

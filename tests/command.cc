@@ -48,12 +48,15 @@ void CloseFd(int& fd) {
 
 }  // namespace
 
-RunningCommand::RunningCommand(std::vector<std::string> words) {
+RunningCommand::RunningCommand(std::vector<std::string> words, const char* out_path) {
   std::signal(SIGPIPE, SIG_IGN);
   Pipe in, out, err;
   pid_ = fork();
   LOCUS_CHECK(pid_ >= 0);
-  if (pid_ == 0) Become(words, in.ends[0], out.ends[1], err.ends[1]);
+  if (pid_ == 0) {
+    int out_end = out_path == nullptr ? out.ends[1] : open(out_path, O_WRONLY | O_CLOEXEC);
+    Become(words, in.ends[0], out_end, err.ends[1]);
+  }
   close(in.ends[0]);
   close(out.ends[1]);
   close(err.ends[1]);

@@ -24,7 +24,8 @@ struct Outcome {
 // command is killed.
 class RunningCommand {
  public:
-  explicit RunningCommand(std::vector<std::string> words);
+  // `out_path`: stdout is this file, which exists; Outcome::out and ReadLine have nothing of it.
+  explicit RunningCommand(std::vector<std::string> words, const char* out_path = nullptr);
   ~RunningCommand();
   RunningCommand(const RunningCommand&) = delete;
   RunningCommand& operator=(const RunningCommand&) = delete;

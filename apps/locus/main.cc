@@ -47,8 +47,7 @@ int PrintHelp(std::string_view group) {
     absl::StrAppend(&help, "  ", name, ToAbsl(verb.purpose), "\n");
   }
   help += "\nlocus VERB --help tells what a verb takes; locus --version prints the version.\n";
-  std::fputs(help.c_str(), stdout);
-  return kDone;
+  return PrintAll(group.empty() ? "--help" : absl::StrCat(ToAbsl(group), " --help"), help);
 }
 
 int ComplainAboutVerb(const std::string& message) {
@@ -60,8 +59,7 @@ int Run(const std::vector<std::string>& words) {
   if (words.empty()) return ComplainAboutVerb("a verb is needed");
   if (AsksForHelp(words[0])) return PrintHelp("");
   if (words[0] == "--version") {
-    std::printf("locus %s\n", Version());
-    return kDone;
+    return PrintAll("--version", absl::StrCat("locus ", Version(), "\n"));
   }
   bool is_group = false;
   for (const Verb& verb : kVerbs) {
