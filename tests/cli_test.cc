@@ -161,6 +161,14 @@ TEST(GeneTest, RefusedKeys_LeaveEmptyLinesAndAreExplained) {
   EXPECT_THAT(outcome.err, IsOneLine("locus gene: value 2: "));
 }
 
+TEST(GeneTest, AKeyWithANewline_IsRefused) {
+  Outcome outcome = RunLocus({"gene", "--type", "text", "a\nb", "1"});
+  EXPECT_EQ(outcome.exit, 3);
+  EXPECT_THAT(outcome.out, StartsWith("\n1\t"));
+  EXPECT_EQ(Lines(outcome.out).size(), 2u);
+  EXPECT_EQ(outcome.err, "locus gene: value 1: \"a\\x0ab\" contains a newline\n");
+}
+
 TEST(GeneTest, EmptyStdin_IsDone) {
   Outcome outcome = RunLocus({"gene", "--type", "text"});
   EXPECT_EQ(outcome.exit, 0);

@@ -21,6 +21,10 @@ int RunGene(std::span<const std::string> words) {
   return AnswerEach("gene", keys, [&](std::string_view key, std::string& out) {
     std::optional<BuyerKey> buyer = ParseBuyer(buyer_type, key);
     if (!buyer) return absl::InvalidArgumentError(Quoted(key) + " is not a canonical uint64");
+    // A line of stdin has none; an argument may, and its answer would be two lines.
+    if (key.find('\n') != key.npos) {
+      return absl::InvalidArgumentError(Quoted(key) + " contains a newline");
+    }
     out += key;
     absl::StrAppend(&out, "\t", ShardGene::Of(*buyer).value());
     return absl::OkStatus();
