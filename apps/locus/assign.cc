@@ -58,6 +58,7 @@ struct AssignLine {
 absl::Status AssignLine::Understand() {
   LOCUS_ASSIGN_OR_RETURN(store, StoreUri::Parse(store_text));
   LOCUS_ASSIGN_OR_RETURN(space, SpaceName::Parse(space_text));
+  LOCUS_RETURN_IF_ERROR(CheckKeysPath("--keys", keys));
   return CheckFiles();
 }
 

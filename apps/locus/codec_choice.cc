@@ -23,6 +23,12 @@ absl::StatusOr<KeyVersion> ParseKeyVersion(std::string_view text) {
   return KeyVersion::FromInt(static_cast<int64_t>(*value));
 }
 
+absl::Status CheckKeysPath(std::string_view word, std::string_view path) {
+  if (path != "-") return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      ToAbsl(word), ": a key ring is a file, never stdin or stdout; ./- is a file named \"-\""));
+}
+
 absl::StatusOr<OrderNoCodec> LoadCodec(const std::string& keys_path, const SpaceName& space) {
   LOCUS_ASSIGN_OR_RETURN(KeyRing ring, KeyRing::Load(keys_path));
   return OrderNoCodec::Create(ring, space);

@@ -40,7 +40,7 @@ struct CodecChoice {
 // Sets `exit` when it fails.
 std::optional<CodecChoice> Understand(std::string_view verb, const CodecLine& line, int& exit) {
   std::optional<KeyVersion> version;
-  absl::Status wrong;
+  absl::Status wrong = CheckKeysPath("--keys", line.keys);
   if (line.key_version) {
     absl::StatusOr<KeyVersion> parsed = ParseKeyVersion(*line.key_version);
     wrong.Update(parsed.status());

@@ -157,6 +157,8 @@ std::optional<int> ParseLine(std::span<const std::string> words, InspectLine& li
   if (line.key_version && line.scheme.empty()) {
     return WrongUsage("inspect", "--key-version needs --scheme");
   }
+  absl::Status status = CheckKeysPath("--keys", line.keys.value_or(""));
+  if (!status.ok()) return WrongUsage("inspect", status);
   return std::nullopt;
 }
 

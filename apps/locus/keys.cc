@@ -49,7 +49,10 @@ std::optional<int> ParseFile(std::string_view verb, std::string_view purpose,
                              std::span<const std::string> words, std::string* path) {
   VerbLine line(verb, purpose);
   line.Operand("FILE", path, "The key ring file");
-  return line.Parse(words);
+  if (std::optional<int> exit = line.Parse(words)) return exit;
+  absl::Status status = CheckKeysPath("FILE", *path);
+  if (!status.ok()) return WrongUsage(verb, status);
+  return std::nullopt;
 }
 
 // A verb that changes the state of one version.
@@ -61,6 +64,8 @@ int RunOnVersion(std::string_view verb, std::string_view purpose,
   line.Operand("FILE", &path, "The key ring file");
   line.Operand("VERSION", &version_text, "The key's version, 0..127");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
+  absl::Status status = CheckKeysPath("FILE", path);
+  if (!status.ok()) return WrongUsage(verb, status);
   absl::StatusOr<KeyVersion> version = ParseKeyVersion(version_text);
   if (!version.ok()) return WrongUsage(verb, version.status());
   return RunChange(verb, path,
