@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <map>
 #include <set>
-#include <thread>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -329,19 +328,20 @@ TEST_F(AssignTest, Interrupted_LosesNothingOfTheStore) {
   ASSERT_EQ(Assign("buyer\n1\n").exit, 0);
   std::string losses = Shown(store_, "losses");
   std::string base = Shown(store_, "base");
+  auto has_part = [this] {
+    for (const std::string& name : directory_.Names()) {
+      if (name.ends_with(".part")) return true;
+    }
+    return false;
+  };
   std::string rows = "buyer\n";
-  for (int i = 0; i < 200000; ++i) rows += std::to_string(i) + "\n";
-  WriteFile(in_, rows);
   for (int run = 0; run < 30; ++run) {
-    RunningCommand assign(Words({"--in", in_, "--out", out_}));
-    auto has_part = [this] {
-      for (const std::string& name : directory_.Names()) {
-        if (name.ends_with(".part")) return true;
-      }
-      return false;
-    };
+    // Its input stays open, so that it cannot end before the signal, which finds it at work on more
+    // rows each time.
+    RunningCommand assign(Words({"--out", out_}));
     ASSERT_TRUE(Eventually(has_part));  // the leases begin
-    std::this_thread::sleep_for(std::chrono::microseconds(run * 700));
+    for (int i = 0; i < 2000; ++i) rows += std::to_string(2000 * run + i) + "\n";
+    assign.Write(rows);
     assign.Signal(SIGINT);
     Outcome outcome = assign.Finish();
     EXPECT_EQ(outcome.exit, 130) << outcome.err;
