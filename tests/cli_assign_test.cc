@@ -339,9 +339,9 @@ TEST_F(AssignTest, Interrupted_LosesNothingOfTheStore) {
     // Its input stays open, so that it cannot end before the signal, which finds it at work on more
     // rows each time.
     RunningCommand assign(Words({"--out", out_}));
-    ASSERT_TRUE(Eventually(has_part));  // the leases begin
     for (int i = 0; i < 2000; ++i) rows += std::to_string(2000 * run + i) + "\n";
     assign.Write(rows);
+    ASSERT_TRUE(Eventually(has_part));  // the leases begin
     assign.Signal(SIGINT);
     Outcome outcome = assign.Finish();
     EXPECT_EQ(outcome.exit, 130) << outcome.err;
