@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "apps/locus/signals.h"
 #include "apps/locus/store_uri.h"
 #include "apps/locus/verb.h"
 #include "apps/locus/verb_line.h"
@@ -48,16 +49,20 @@ std::optional<int> ParseStoreLine(std::string_view verb, std::string_view purpos
 }
 
 absl::Status Init(const StoreLine& line) {
+  // Ended between sidecar and commit, a write would cost a false loss.
+  SignalsHeld until_written;
   LOCUS_ASSIGN_OR_RETURN(auto store, OpenStore(line.uri, /*create=*/true));
   return store->Create(line.space, SpaceOptions(), Clock::System().Now());
 }
 
 absl::Status DeclareRestored(const StoreLine& line) {
+  SignalsHeld until_written;
   LOCUS_ASSIGN_OR_RETURN(auto store, OpenStore(line.uri, /*create=*/false));
   return store->DeclareRestored(line.space, Clock::System().Now());
 }
 
 absl::Status Raise(const StoreLine& line, uint64_t to) {
+  SignalsHeld until_written;
   LOCUS_ASSIGN_OR_RETURN(auto store, OpenStore(line.uri, /*create=*/false));
   return store->Raise(line.space, to, Clock::System().Now());
 }
