@@ -45,7 +45,7 @@ class SqliteSegmentStore::Rep {
   absl::Status RefuseFork() const {
     if (!forked()) return absl::OkStatus();
     return absl::FailedPreconditionError(
-        absl::StrCat("store ", path_, " was opened before a fork; open it in the child"));
+        absl::StrCat("store ", path_, " was opened before a fork: fork first, then open"));
   }
 
   absl::Status Connect(bool create) {
