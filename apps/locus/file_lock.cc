@@ -26,8 +26,9 @@ absl::StatusOr<FileLock> FileLock::Take(const std::string& path) {
   for (;;) {
     FileLock lock(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (lock.fd_ < 0) return ErrnoStatus(path, "cannot open", errno);
-    while (flock(lock.fd_, LOCK_EX) != 0) {
+    if (flock(lock.fd_, LOCK_EX) != 0) {
       if (errno != EINTR) return ErrnoStatus(path, "cannot lock", errno);
+      continue;
     }
     // Another process may have replaced the file while this one waited.
     if (BearsName(lock.fd_, path)) return lock;
