@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_TESTS_PRIVATE_SERVER_H_
+#define LOCUS_TESTS_PRIVATE_SERVER_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+
+namespace locus {
+
+// A TCP port of 127.0.0.1 that nobody listens on; not given out twice in this process. Another
+// process may still take it first: start the server, and take another port if it does not come up.
+uint16_t FreePort();
+
+// Asks `condition` every few milliseconds until it holds: false once `within` has passed.
+bool WaitUntil(const std::function<bool()>& condition, absl::Duration within = absl::Seconds(30));
+
+// Whether something accepts connections on this port of 127.0.0.1.
+bool Listens(uint16_t port);
+
+// A server process of a test: dies with the object, and with the test should that be killed.
+// Thread safety: none.
+class PrivateServer {
+ public:
+  // Output goes to `log`, appended. The program is looked for in PATH and in /usr/sbin.
+  PrivateServer(std::vector<std::string> command, std::string log);
+  ~PrivateServer();
+  PrivateServer(const PrivateServer&) = delete;
+  PrivateServer& operator=(const PrivateServer&) = delete;
+
+  // Starts the process (again); waits until `ready`. On failure the test program gets the end of
+  // the log by its messages, and false.
+  bool Start(const std::function<bool()>& ready, absl::Duration within = absl::Seconds(60));
+  // kill -9, and waits for its end.
+  void KillHard();
+  // SIGTERM, and waits for its end; SIGKILL after `within`.
+  void Stop(absl::Duration within = absl::Seconds(30));
+  void Stall();    // SIGSTOP
+  void Resume();   // SIGCONT
+  bool running();  // reaps it if it has ended
+  pid_t pid() const { return pid_; }
+  // The last lines of the log.
+  std::string LogTail() const;
+
+ private:
+  std::vector<std::string> command_;
+  std::string log_;
+  pid_t pid_ = -1;
+};
+
+}  // namespace locus
+
+#endif  // LOCUS_TESTS_PRIVATE_SERVER_H_
