@@ -7,6 +7,7 @@
 
 #include "absl/time/time.h"
 #include "locus/segment_store.h"
+#include "locus/sequencer.h"
 
 namespace locus {
 
@@ -48,6 +49,30 @@ class SqliteSegmentStore : public SegmentStore {
  private:
   class Rep;
   explicit SqliteSegmentStore(std::unique_ptr<Rep> rep);
+  std::unique_ptr<Rep> rep_;
+};
+
+// Numbers per key, in the same file: a row a key, one transaction a call. The clock of ttl is the
+// host's. A file that was put back repeats the numbers since: Set the keys above them first.
+//
+// Blocks, and behaves in a forked child, as the segment store.
+class SqliteSequencer : public Sequencer {
+ public:
+  // As SqliteSegmentStore::Open; INVALID_ARGUMENT: SequencerOptions::Check.
+  static absl::StatusOr<std::unique_ptr<SqliteSequencer>> Open(
+      const std::string& path, const SqliteSegmentStore::Options& options,
+      const SequencerOptions& sequencer_options);
+  ~SqliteSequencer() override;
+
+ private:
+  absl::StatusOr<Taken> Take(const std::string& name, int64_t span) override;
+  absl::Status Store(const std::string& name, int64_t value) override;
+  absl::StatusOr<bool> StoreNew(const std::string& name, int64_t value) override;
+  absl::StatusOr<std::optional<int64_t>> Load(const std::string& name) override;
+  absl::StatusOr<bool> PutBack(const std::string& name, const Taken& taken, int64_t value) override;
+
+  class Rep;
+  SqliteSequencer(const SequencerOptions& sequencer_options, std::unique_ptr<Rep> rep);
   std::unique_ptr<Rep> rep_;
 };
 

@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <unistd.h>
-
 #include <algorithm>
-#include <map>
-#include <random>
 
 #include "absl/strings/str_cat.h"
 #include "locus/engine/sqlite.h"
 #include "src/check.h"
-#include "src/engine/sqlite/connection.h"
-#include "src/engine/sqlite/sidecar.h"
-#include "src/engine/sqlite/tables.h"
+#include "src/engine/sqlite/store_file.h"
 #include "src/lease_rules.h"
 #include "src/mutex.h"
 
 namespace locus {
 namespace {
 
-using sqlite::Connection;
 using sqlite::Identity;
 using sqlite::Sidecar;
 using sqlite::Space;
@@ -26,51 +19,38 @@ using sqlite::StoreRow;
 // Whose word counts where the caller's clock is behind the newest lease.
 enum class ClockTrust { kNewestLease, kOperatorsWord };
 
-std::string RandomId() {
-  std::random_device random;
-  std::string id;
-  while (id.size() < 16) id += static_cast<char>(random());
-  return id;
-}
-
 }  // namespace
 
 class SqliteSegmentStore::Rep {
  public:
-  Rep(std::string path, const Options& options)
-      : path_(std::move(path)), options_(options), process_(getpid()) {}
+  Rep(const std::string& path, const Options& options)
+      : path_(path), file_(path, options.busy_timeout) {}
 
-  bool forked() const { return getpid() != process_; }
-  // Asked before any lock: a forked child may have a copy of one that nobody will release.
-  absl::Status RefuseFork() const {
-    if (!forked()) return absl::OkStatus();
-    return absl::FailedPreconditionError(
-        absl::StrCat("store ", path_, " was opened before a fork: fork first, then open"));
-  }
+  bool forked() const { return home_.left(); }
 
   absl::Status Connect(bool create) {
     MutexLock lock(mutex_);
-    return ConnectLocked(create);
+    return file_.Connect(create);
   }
 
   absl::Status Create(const SpaceName& name, const SpaceOptions& options, absl::Time now) {
     LOCUS_RETURN_IF_ERROR(lease_rules::CheckOptions(options));
     auto write = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
-      LOCUS_ASSIGN_OR_RETURN(std::optional<Space> found, tables_->Find(name));
+      LOCUS_ASSIGN_OR_RETURN(std::optional<Space> found, file_.tables().Find(name));
       if (found) return lease_rules::CheckSameOptions(name, found->options, options);
       LOCUS_RETURN_IF_ERROR(CheckClock(options, now));
       Space space{name.str(), options};
       space.base = beside_.bases[name.str()];  // of a store that lay here before
       RaiseBase(space, now, 0);
-      return tables_->Insert(space);
+      return file_.tables().Insert(space);
     };
     return InWrite(now, write);
   }
 
   absl::StatusOr<SpaceOptions> Open(const SpaceName& name) {
-    LOCUS_RETURN_IF_ERROR(RefuseFork());
+    LOCUS_RETURN_IF_ERROR(home_.RefuseFork(path_));
     MutexLock lock(mutex_);
-    LOCUS_RETURN_IF_ERROR(Usable());
+    LOCUS_RETURN_IF_ERROR(file_.Usable());
     LOCUS_ASSIGN_OR_RETURN(Space space, Require(name));
     return space.options;
   }
@@ -90,12 +70,12 @@ class SqliteSegmentStore::Rep {
   }
 
   absl::StatusOr<SpaceView> Show(const SpaceName& name, absl::Time now) {
-    LOCUS_RETURN_IF_ERROR(RefuseFork());
+    LOCUS_RETURN_IF_ERROR(home_.RefuseFork(path_));
     MutexLock lock(mutex_);
-    LOCUS_RETURN_IF_ERROR(Usable());
-    LOCUS_RETURN_IF_ERROR(connection_->Execute("BEGIN"));
+    LOCUS_RETURN_IF_ERROR(file_.Usable());
+    LOCUS_RETURN_IF_ERROR(file_.connection().Execute("BEGIN"));
     absl::StatusOr<SpaceView> view = Read(name, now);
-    LOCUS_RETURN_IF_ERROR(connection_->Execute("COMMIT"));
+    LOCUS_RETURN_IF_ERROR(file_.connection().Execute("COMMIT"));
     return view;
   }
 
@@ -107,7 +87,7 @@ class SqliteSegmentStore::Rep {
       LOCUS_RETURN_IF_ERROR(lease_rules::CheckClock(space.options, now, now));
       RaiseBase(space, std::max(now, newest_grant_), 0);
       newest_grant_ = now;
-      return tables_->Update(space);
+      return file_.tables().Update(space);
     };
     return InWrite(now, write, ClockTrust::kOperatorsWord);
   }
@@ -118,99 +98,45 @@ class SqliteSegmentStore::Rep {
       LOCUS_ASSIGN_OR_RETURN(Space space, Require(name));
       LOCUS_RETURN_IF_ERROR(CheckClock(space.options, now));
       space.base = std::max(space.base, to);
-      return tables_->Update(space);
+      return file_.tables().Update(space);
     };
     return InWrite(now, write);
   }
 
  private:
-  absl::Status ConnectLocked(bool create) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    tables_.reset();
-    connection_.reset();
-    LOCUS_ASSIGN_OR_RETURN(auto opened, Connection::Open(path_, create, options_.busy_timeout));
-    connection_ = std::move(opened);
-    tables_.emplace(*connection_);
-    absl::Status status = CheckOrMakeSchema(create);
-    if (!status.ok()) connection_.reset();
-    return status;
-  }
-
-  absl::Status CheckOrMakeSchema(bool create) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    LOCUS_ASSIGN_OR_RETURN(bool is_empty, connection_->IsEmpty());
-    if (!is_empty) return absl::OkStatus();
-    if (!create) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("store ", path_, " is an empty file, not a locus store"));
-    }
-    auto make = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
-      LOCUS_ASSIGN_OR_RETURN(bool still_empty, connection_->IsEmpty());
-      if (!still_empty) return absl::OkStatus();  // another process was first
-      Identity identity{RandomId(), 0};
-      LOCUS_RETURN_IF_ERROR(tables_->Create(identity));
-      LOCUS_RETURN_IF_ERROR(LockSidecar());
-      LOCUS_ASSIGN_OR_RETURN(Sidecar sidecar, sidecar_file_->Read());
-      sidecar.identity = identity;
-      return sidecar_file_->Write(sidecar);
-    };
-    return InLockedTransaction(make);
-  }
-
-  absl::Status LockSidecar() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    LOCUS_ASSIGN_OR_RETURN(auto locked,
-                           sqlite::SidecarFile::Lock(sqlite::SidecarPath(connection_->real_path()),
-                                                     options_.busy_timeout));
-    sidecar_file_.emplace(std::move(locked));
-    return absl::OkStatus();
-  }
-  // The sidecar that `body` locks stays locked until the commit.
-  template <typename Body>
-  absl::Status InLockedTransaction(const Body& body) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    absl::Status status = connection_->InTransaction(body);
-    sidecar_file_.reset();
-    return status;
-  }
-
-  // Whether the connection may be used; a file that was replaced is opened anew.
-  absl::Status Usable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (connection_ != nullptr && connection_->StillThere()) return absl::OkStatus();
-    return ConnectLocked(false);
-  }
-
   // Runs `body` in a transaction that compares the identities, and raises the generation in the
   // sidecar, then in the file.
   template <typename Body>
   absl::Status InWrite(absl::Time now, const Body& body,
                        ClockTrust trust = ClockTrust::kNewestLease) {
-    LOCUS_RETURN_IF_ERROR(RefuseFork());
+    LOCUS_RETURN_IF_ERROR(home_.RefuseFork(path_));
     MutexLock lock(mutex_);
-    LOCUS_RETURN_IF_ERROR(Usable());
+    LOCUS_RETURN_IF_ERROR(file_.Usable());
     auto write = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
-      if (!connection_->StillThere()) {
-        return absl::UnavailableError(absl::StrCat("store ", path_, " was replaced just now"));
-      }
-      LOCUS_RETURN_IF_ERROR(LockSidecar());
-      LOCUS_ASSIGN_OR_RETURN(StoreRow row, tables_->ReadStore());
+      LOCUS_RETURN_IF_ERROR(file_.StillThere());
+      LOCUS_RETURN_IF_ERROR(file_.LockSidecar());
+      LOCUS_ASSIGN_OR_RETURN(StoreRow row, file_.tables().ReadStore());
       newest_grant_ = row.newest_grant;
       Identity identity = row.identity;
-      LOCUS_ASSIGN_OR_RETURN(beside_, sidecar_file_->Read());
-      LOCUS_ASSIGN_OR_RETURN(bool sums_agree, tables_->HeadSumsAgree());
+      LOCUS_ASSIGN_OR_RETURN(beside_, file_.sidecar().Read());
+      LOCUS_ASSIGN_OR_RETURN(bool sums_agree, file_.tables().HeadSumsAgree());
       loss_noticed_ = identity != beside_.identity || !sums_agree;
       if (loss_noticed_) {
         LOCUS_RETURN_IF_ERROR(RaiseAllBases(now, trust));
-        identity.id = RandomId();
+        identity.id = sqlite::RandomId();
       }
       LOCUS_RETURN_IF_ERROR(body());
       ++identity.generation;
-      LOCUS_RETURN_IF_ERROR(tables_->WriteStore({identity, newest_grant_}));
+      LOCUS_RETURN_IF_ERROR(file_.tables().WriteStore({identity, newest_grant_}));
       beside_.identity = identity;
-      LOCUS_ASSIGN_OR_RETURN(std::vector<Space> spaces, tables_->AllSpaces());
+      LOCUS_ASSIGN_OR_RETURN(std::vector<Space> spaces, file_.tables().AllSpaces());
       for (const Space& space : spaces) {
         uint64_t& base = beside_.bases[space.name];
         base = std::max(base, space.base);
       }
-      return sidecar_file_->Write(beside_);
+      return file_.sidecar().Write(beside_);
     };
-    return InLockedTransaction(write);
+    return file_.InTransaction(write);
   }
 
   // SQLite has no clock of its own: the newest lease stands in for it. Only a caller that is
@@ -229,15 +155,15 @@ class SqliteSegmentStore::Rep {
   // Every space may have lost leases; its sums are taken anew.
   absl::Status RaiseAllBases(absl::Time now, ClockTrust trust)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    LOCUS_ASSIGN_OR_RETURN(std::vector<Space> spaces, tables_->AllSpaces());
+    LOCUS_ASSIGN_OR_RETURN(std::vector<Space> spaces, file_.tables().AllSpaces());
     for (Space& space : spaces) {
       if (trust == ClockTrust::kNewestLease) {
         LOCUS_RETURN_IF_ERROR(CheckClock(space.options, now));
       }
       space.base = std::max(space.base, beside_.bases[space.name]);
       RaiseBase(space, std::max(now, newest_grant_), 0);
-      LOCUS_RETURN_IF_ERROR(tables_->SumHeads(space));
-      LOCUS_RETURN_IF_ERROR(tables_->Update(space));
+      LOCUS_RETURN_IF_ERROR(file_.tables().SumHeads(space));
+      LOCUS_RETURN_IF_ERROR(file_.tables().Update(space));
     }
     return absl::OkStatus();
   }
@@ -248,7 +174,7 @@ class SqliteSegmentStore::Rep {
   }
 
   absl::StatusOr<Space> Require(const SpaceName& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    LOCUS_ASSIGN_OR_RETURN(std::optional<Space> space, tables_->Find(name));
+    LOCUS_ASSIGN_OR_RETURN(std::optional<Space> space, file_.tables().Find(name));
     if (space) return *space;
     return absl::NotFoundError(absl::StrCat("store ", path_, " has no space ", name.str()));
   }
@@ -258,7 +184,7 @@ class SqliteSegmentStore::Rep {
     std::vector<uint64_t> heads;
     uint64_t lost_up_to = 0;
     for (const LeaseRequest& request : requests) {
-      LOCUS_ASSIGN_OR_RETURN(uint64_t head, tables_->HeadOf(space, request.section));
+      LOCUS_ASSIGN_OR_RETURN(uint64_t head, file_.tables().HeadOf(space, request.section));
       heads.push_back(head);
       if (lease_rules::ShowsLoss(request.seen, space.base, head)) {
         lost_up_to = std::max(lost_up_to, request.seen);
@@ -275,11 +201,12 @@ class SqliteSegmentStore::Rep {
           lease_rules::Decide(space.options, space.base, heads[i], now, requests[i]);
       reply.grants.push_back(decision.grant);
       if (decision.grant.segment.length == 0) continue;
-      LOCUS_RETURN_IF_ERROR(tables_->StoreHead(space, requests[i].section, decision.head, now));
+      LOCUS_RETURN_IF_ERROR(
+          file_.tables().StoreHead(space, requests[i].section, decision.head, now));
       space.head_sum_high += (decision.head >> 32) - (heads[i] >> 32);
       space.head_sum_low += (decision.head & UINT32_MAX) - (heads[i] & UINT32_MAX);
     }
-    return tables_->Update(space);
+    return file_.tables().Update(space);
   }
 
   absl::StatusOr<SpaceView> Read(const SpaceName& name, absl::Time now)
@@ -287,7 +214,7 @@ class SqliteSegmentStore::Rep {
     LOCUS_ASSIGN_OR_RETURN(Space space, Require(name));
     SpaceView view{space.options, space.base, space.losses, now, {}};
     uint64_t floor = lease_rules::Floor(view.options, now);
-    LOCUS_ASSIGN_OR_RETURN(view.sections, tables_->Sections(space));
+    LOCUS_ASSIGN_OR_RETURN(view.sections, file_.tables().Sections(space));
     for (SpaceView::Section& section : view.sections) {
       section.lead =
           lease_rules::FloorTime(view.options, static_cast<int64_t>(section.head - floor));
@@ -296,16 +223,13 @@ class SqliteSegmentStore::Rep {
   }
 
   const std::string path_;
-  const Options options_;
-  const pid_t process_;
+  const sqlite::HomeProcess home_;
   Mutex mutex_;
-  std::unique_ptr<Connection> connection_ ABSL_GUARDED_BY(mutex_);
-  std::optional<sqlite::Tables> tables_ ABSL_GUARDED_BY(mutex_);  // of connection_
+  sqlite::StoreFile file_ ABSL_GUARDED_BY(mutex_);
   // Of the transaction under way.
   absl::Time newest_grant_ ABSL_GUARDED_BY(mutex_);
   bool loss_noticed_ ABSL_GUARDED_BY(mutex_) = false;
   Sidecar beside_ ABSL_GUARDED_BY(mutex_);
-  std::optional<sqlite::SidecarFile> sidecar_file_ ABSL_GUARDED_BY(mutex_);
 };
 
 absl::StatusOr<std::unique_ptr<SqliteSegmentStore>> SqliteSegmentStore::Open(

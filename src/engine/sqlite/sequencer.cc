@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "locus/engine/sqlite.h"
+#include "src/check.h"
+#include "src/engine/sqlite/store_file.h"
+#include "src/mutex.h"
+#include "src/sequencer_rules.h"
+
+namespace locus {
+namespace {
+
+using sqlite::Query;
+
+// expires_at: ms since 1970; 0: never. A version begins at random, so that a key which was
+// forgotten and swept does not meet its old ones again.
+constexpr char kSchema[] = R"sql(
+  CREATE TABLE IF NOT EXISTS locus_sequence (
+    name BLOB PRIMARY KEY, value INTEGER NOT NULL, version INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS locus_sequence_expiry ON locus_sequence (expires_at)
+    WHERE expires_at > 0;
+)sql";
+
+int64_t NowMs() { return absl::ToUnixMillis(absl::Now()); }
+
+int64_t RandomVersion() {
+  std::random_device random;
+  return static_cast<int64_t>(random()) << 30 | random() >> 2;
+}
+
+struct Row {
+  int64_t value = 0;
+  int64_t version = 0;
+  bool live = false;  // false: forgotten, and not swept yet
+};
+
+}  // namespace
+
+class SqliteSequencer::Rep {
+ public:
+  Rep(const std::string& path, absl::Duration busy_timeout, const SequencerOptions& options)
+      : path_(path), options_(options), file_(path, busy_timeout) {}
+
+  bool forked() const { return home_.left(); }
+
+  absl::Status Connect(bool create) {
+    MutexLock lock(mutex_);
+    LOCUS_RETURN_IF_ERROR(file_.Connect(create));
+    return file_.InTransaction([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return file_.connection().Execute(kSchema);
+    });
+  }
+
+  absl::StatusOr<Taken> Take(const std::string& name, int64_t span) {
+    Taken taken;
+    auto take = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
+      LOCUS_ASSIGN_OR_RETURN(std::optional<Row> row, Find(name));
+      std::optional<int64_t> current;
+      if (row && row->live) current = row->value;
+      LOCUS_ASSIGN_OR_RETURN(taken.last,
+                             sequencer_rules::Advance(current, span, options_, KeyOf(name)));
+      LOCUS_ASSIGN_OR_RETURN(taken.version, Write(name, row, taken.last));
+      return absl::OkStatus();
+    };
+    LOCUS_RETURN_IF_ERROR(InWrite(take));
+    return taken;
+  }
+
+  absl::Status Store(const std::string& name, int64_t value) {
+    return InWrite([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
+      LOCUS_ASSIGN_OR_RETURN(std::optional<Row> row, Find(name));
+      return Write(name, row, value).status();
+    });
+  }
+
+  absl::StatusOr<bool> StoreNew(const std::string& name, int64_t value) {
+    bool stored = false;
+    auto store = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
+      LOCUS_ASSIGN_OR_RETURN(std::optional<Row> row, Find(name));
+      if (row && row->live) return Refresh(name);
+      stored = true;
+      return Write(name, row, value).status();
+    };
+    LOCUS_RETURN_IF_ERROR(InWrite(store));
+    return stored;
+  }
+
+  absl::StatusOr<std::optional<int64_t>> Load(const std::string& name) {
+    std::optional<int64_t> value;
+    auto load = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
+      LOCUS_ASSIGN_OR_RETURN(std::optional<Row> row, Find(name));
+      if (!row || !row->live) return absl::OkStatus();
+      value = row->value;
+      return Refresh(name);
+    };
+    LOCUS_RETURN_IF_ERROR(options_.ttl == absl::ZeroDuration() ? InRead(load) : InWrite(load));
+    return value;
+  }
+
+  absl::StatusOr<bool> PutBack(const std::string& name, const Taken& taken, int64_t value) {
+    bool put_back = false;
+    auto put = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
+      LOCUS_ASSIGN_OR_RETURN(std::optional<Row> row, Find(name));
+      put_back = row && row->live && row->value == taken.last &&
+                 row->version == static_cast<int64_t>(taken.version);
+      return put_back ? Write(name, row, value).status() : absl::OkStatus();
+    };
+    LOCUS_RETURN_IF_ERROR(InWrite(put));
+    return put_back;
+  }
+
+ private:
+  std::string_view KeyOf(std::string_view name) const {
+    return name.substr(options_.key_prefix.size());
+  }
+
+  template <typename Body>
+  absl::Status InRead(const Body& body) {
+    LOCUS_RETURN_IF_ERROR(home_.RefuseFork(path_));
+    MutexLock lock(mutex_);
+    LOCUS_RETURN_IF_ERROR(file_.Usable());
+    return body();
+  }
+  template <typename Body>
+  absl::Status InWrite(const Body& body) {
+    return InRead([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return file_.InTransaction([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
+        LOCUS_RETURN_IF_ERROR(file_.StillThere());
+        return body();
+      });
+    });
+  }
+
+  absl::StatusOr<std::optional<Row>> Find(const std::string& name)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    LOCUS_ASSIGN_OR_RETURN(auto query,
+                           file_.connection().Prepare("SELECT value, version, expires_at FROM"
+                                                      " locus_sequence WHERE name = ?"));
+    LOCUS_ASSIGN_OR_RETURN(bool found, query->BindBlob(name).Step());
+    if (!found) return std::nullopt;
+    int64_t expires_at = query->Int(2);
+    Row row{query->Int(0), query->Int(1), expires_at == 0 || expires_at > NowMs()};
+    if (row.value >= 0) return row;
+    return sequencer_rules::NoNumber("store " + path_, KeyOf(name), absl::StrCat(row.value));
+  }
+
+  int64_t Expiry() const {
+    if (options_.ttl == absl::ZeroDuration()) return 0;
+    return NowMs() + absl::ToInt64Milliseconds(options_.ttl);
+  }
+
+  // The version that the row then has.
+  absl::StatusOr<uint64_t> Write(const std::string& name, const std::optional<Row>& row,
+                                 int64_t value) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!row) LOCUS_RETURN_IF_ERROR(Sweep());
+    int64_t version = row ? row->version + 1 : RandomVersion();
+    LOCUS_ASSIGN_OR_RETURN(
+        auto upsert, file_.connection().Prepare("INSERT INTO locus_sequence VALUES (?, ?, ?, ?)"
+                                                " ON CONFLICT DO UPDATE SET value = excluded.value,"
+                                                " version = excluded.version,"
+                                                " expires_at = excluded.expires_at"));
+    upsert->BindBlob(name).Bind(value).Bind(version).Bind(Expiry());
+    LOCUS_RETURN_IF_ERROR(upsert->Run());
+    return static_cast<uint64_t>(version);
+  }
+
+  // With a ttl: the key lives on from now.
+  absl::Status Refresh(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (options_.ttl == absl::ZeroDuration()) return absl::OkStatus();
+    LOCUS_ASSIGN_OR_RETURN(
+        auto update,
+        file_.connection().Prepare("UPDATE locus_sequence SET expires_at = ? WHERE name = ?"));
+    return update->Bind(Expiry()).BindBlob(name).Run();
+  }
+
+  // Two forgotten keys go for each new one, so that they do not pile up.
+  absl::Status Sweep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    LOCUS_ASSIGN_OR_RETURN(
+        auto sweep, file_.connection().Prepare(
+                        "DELETE FROM locus_sequence WHERE name IN (SELECT name FROM locus_sequence"
+                        " WHERE expires_at > 0 AND expires_at <= ? LIMIT 2)"));
+    return sweep->Bind(NowMs()).Run();
+  }
+
+  const std::string path_;
+  const SequencerOptions options_;
+  const sqlite::HomeProcess home_;
+  Mutex mutex_;
+  sqlite::StoreFile file_ ABSL_GUARDED_BY(mutex_);
+};
+
+absl::StatusOr<std::unique_ptr<SqliteSequencer>> SqliteSequencer::Open(
+    const std::string& path, const SqliteSegmentStore::Options& options,
+    const SequencerOptions& sequencer_options) {
+  LOCUS_RETURN_IF_ERROR(sequencer_options.Check());
+  auto rep = std::make_unique<Rep>(path, options.busy_timeout, sequencer_options);
+  LOCUS_RETURN_IF_ERROR(rep->Connect(options.create));
+  return std::unique_ptr<SqliteSequencer>(new SqliteSequencer(sequencer_options, std::move(rep)));
+}
+
+SqliteSequencer::SqliteSequencer(const SequencerOptions& sequencer_options,
+                                 std::unique_ptr<Rep> rep)
+    : Sequencer(sequencer_options), rep_(std::move(rep)) {}
+
+SqliteSequencer::~SqliteSequencer() {
+  if (rep_->forked()) rep_.release();
+}
+
+absl::StatusOr<Sequencer::Taken> SqliteSequencer::Take(const std::string& name, int64_t span) {
+  return rep_->Take(name, span);
+}
+
+absl::Status SqliteSequencer::Store(const std::string& name, int64_t value) {
+  return rep_->Store(name, value);
+}
+
+absl::StatusOr<bool> SqliteSequencer::StoreNew(const std::string& name, int64_t value) {
+  return rep_->StoreNew(name, value);
+}
+
+absl::StatusOr<std::optional<int64_t>> SqliteSequencer::Load(const std::string& name) {
+  return rep_->Load(name);
+}
+
+absl::StatusOr<bool> SqliteSequencer::PutBack(const std::string& name, const Taken& taken,
+                                              int64_t value) {
+  return rep_->PutBack(name, taken, value);
+}
+
+}  // namespace locus
