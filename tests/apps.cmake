@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tests of the command line.
 locus_test(csv_test locus_csv csv)
+locus_test(store_uri_test locus_store_uri)
 
 add_library(locus_command_test STATIC command.cc)
 locus_compile_options(locus_command_test)
@@ -15,6 +16,7 @@ endfunction()
 locus_cli_test(cli_test)
 locus_cli_test(cli_codec_test)
 locus_cli_test(cli_store_test)
+locus_cli_test(cli_seq_test)
 locus_cli_test(cli_assign_test locus_csv csv)
 locus_cli_test(cli_docs_test)
 target_compile_definitions(

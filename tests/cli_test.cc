@@ -89,7 +89,7 @@ TEST(FrameTest, WrongUsage_IsOneLineThatNamesTheWord) {
       {{"keys", "activate", "a"}, "VERSION"},
       {{"keys", "activate", "a", "128"}, "\"128\""},
       {{"keys", "retire", "a", "01"}, "\"01\""},
-      {{"store", "show", "redis://h"}, "\"redis\""},
+      {{"store", "show", "oracle://h"}, "\"oracle\""},
       {{"store", "show", "plain"}, "\"plain\""},
       {{"store", "show", "sqlite:"}, "\"sqlite:\""},
       {{"store", "show", "sqlite:x", "--space", "A"}, "\"A\""},

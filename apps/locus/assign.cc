@@ -7,10 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "apps/locus/codec_choice.h"
+#include "apps/locus/open_store.h"
 #include "apps/locus/order_assigner.h"
 #include "apps/locus/output_file.h"
 #include "apps/locus/signals.h"
-#include "apps/locus/store_uri.h"
 #include "apps/locus/table_file.h"
 #include "apps/locus/verb.h"
 #include "apps/locus/verb_line.h"
@@ -35,7 +35,8 @@ struct AssignLine {
   void DeclareOn(VerbLine& line) {
     line.Required("--buyer-column", "NAME", &buyer_column, "The column of the buyer keys");
     line.Choice("--buyer-type", {"uint64", "text"}, &buyer_type, "What the buyer keys are");
-    line.Required("--store", "URI", &store_text, "The segment store: sqlite:PATH");
+    line.Required("--store", "URI", &store_text,
+                  absl::StrCat("The segment store: ", kStoreUriHelp));
     line.Flag("--create-store", &create_store, "Create the store and the space where missing");
     line.Option("--space", "S", &space_text, "The space in the store [orders]");
     line.Required("--table", "FILE", &table, "The routing table");
@@ -99,11 +100,13 @@ absl::Status AssignLine::CheckFiles() const {
   };
   std::vector<File> outputs = {{"--out", out}};
   if (rejects) outputs.push_back({"--rejects", *rejects});
-  std::vector<File> others = {
-      {"--in", in}, {"--table", table}, {"--keys", keys}, {"--store", store.path}};
-  for (const char* ending : {"-wal", "-shm", "-journal", "-locus"}) {
-    others.push_back({absl::StrCat("the ", ending, " file of --store"),
-                      absl::StrCat(BehindLinks(store.path), ending)});
+  std::vector<File> others = {{"--in", in}, {"--table", table}, {"--keys", keys}};
+  if (store.engine == StoreUri::Engine::kSqlite) {
+    others.push_back({"--store", store.path});
+    for (const char* ending : {"-wal", "-shm", "-journal", "-locus"}) {
+      others.push_back({absl::StrCat("the ", ending, " file of --store"),
+                        absl::StrCat(BehindLinks(store.path), ending)});
+    }
   }
   for (const File& output : outputs) {
     for (const File& other : others) {

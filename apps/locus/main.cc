@@ -21,6 +21,11 @@ constexpr std::array kVerbs = {
     Verb{"keys retire", "Destroy a key for good", RunKeysRetire},
     Verb{"keys rotate", "Add a key and activate it", RunKeysRotate},
     Verb{"keys list", "List the versions of a key ring", RunKeysList},
+    Verb{"seq next", "Take the next number of a key", RunSeqNext},
+    Verb{"seq batch", "Take a run of numbers of a key", RunSeqBatch},
+    Verb{"seq set", "Put a key at a number", RunSeqSet},
+    Verb{"seq set-if-not-exists", "Put a key at a number if it has none", RunSeqSetIfNotExists},
+    Verb{"seq get", "Print the last number of a key", RunSeqGet},
     Verb{"store init", "Create a space in a segment store", RunStoreInit},
     Verb{"store show", "Show what a segment store holds of a space", RunStoreShow},
     Verb{"store restored", "Declare that an older state was put back", RunStoreRestored},
@@ -43,7 +48,7 @@ int PrintHelp(std::string_view group) {
   for (const Verb& verb : kVerbs) {
     if (!group.empty() && !verb.name.starts_with(std::string(group) + " ")) continue;
     std::string name(verb.name);
-    name.resize(18, ' ');
+    name.resize(23, ' ');
     absl::StrAppend(&help, "  ", name, ToAbsl(verb.purpose), "\n");
   }
   help += "\nlocus VERB --help tells what a verb takes; locus --version prints the version.\n";

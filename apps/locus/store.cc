@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "apps/locus/open_store.h"
 #include "apps/locus/signals.h"
-#include "apps/locus/store_uri.h"
 #include "apps/locus/verb.h"
 #include "apps/locus/verb_line.h"
 #include "locus/clock.h"
@@ -26,7 +26,7 @@ struct StoreLine {
   SpaceName space;
 
   void DeclareOn(VerbLine& line) {
-    line.Operand("URI", &uri_text, "The segment store: sqlite:PATH");
+    line.Operand("URI", &uri_text, absl::StrCat("The segment store: ", kStoreUriHelp));
     line.Option("--space", "S", &space_text, "The space in it [orders]");
   }
 

@@ -2,27 +2,53 @@
 #ifndef LOCUS_APPS_LOCUS_STORE_URI_H_
 #define LOCUS_APPS_LOCUS_STORE_URI_H_
 
-#include <memory>
+#include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
-#include "locus/segment_store.h"
 
 namespace locus {
 
-// Where a segment store is: "sqlite:PATH", PATH being everything after the colon as it stands.
+// Where a store is:
+//
+//   sqlite:PATH                                       PATH is all after the colon, as it stands
+//   mysql://[user@]host[:3306][,host...]/database     several hosts: the nodes of a Galera cluster
+//   redis://[user@]host[:6379][,host...][/0]          several hosts: nodes of a Redis Cluster
+//   redis+sentinel://[user@]host[:26379][,host...]/master-name
+//   etcd://[user@]host[:2379][,host...][/prefix]
+//
+// An IPv6 address stands in brackets. In user, database, master name and prefix, %XX is a byte.
+// mysql and etcd take ?tls=on (the system's authorities) or ?tls_ca=FILE, and for a client
+// certificate &tls_cert=FILE&tls_key=FILE. A password is never part of it (apps/locus/password.h).
 struct StoreUri {
-  enum class Engine { kSqlite };
-  Engine engine = Engine::kSqlite;
-  std::string path;
+  enum class Engine { kSqlite, kMysql, kRedis, kRedisSentinel, kEtcd };
+  struct Host {
+    std::string name;  // an IPv6 address without its brackets
+    uint16_t port = 0;
+    friend bool operator==(const Host&, const Host&) = default;
+  };
 
-  // INVALID_ARGUMENT, naming the text and the engines there are.
+  Engine engine = Engine::kSqlite;
+  // sqlite: the file. mysql: the database. redis+sentinel: the master's name. etcd: the prefix,
+  // maybe empty. redis: empty.
+  std::string path;
+  std::vector<Host> hosts;  // at least one, but for sqlite
+  std::string user;
+  uint32_t redis_database = 0;
+  std::map<std::string, std::string> settings;  // after the '?'
+
+  // INVALID_ARGUMENT, naming the text, what is wrong in it and what there is. A password that was
+  // written into it is not repeated.
   static absl::StatusOr<StoreUri> Parse(std::string_view text);
 };
 
-// `create`: whether a missing store is created. Errors of the engine.
-absl::StatusOr<std::shared_ptr<SegmentStore>> OpenStore(const StoreUri& uri, bool create);
+// For the help of --store.
+inline constexpr char kStoreUriHelp[] =
+    "sqlite:PATH, mysql://USER@HOST:PORT/DB, redis://HOST:PORT/DB, "
+    "redis+sentinel://H1:P1,H2:P2/MASTER or etcd://H1:P1,H2:P2/PREFIX";
 
 }  // namespace locus
 

@@ -5,6 +5,11 @@
 _locus_options() {
   case $1 in
     gene) echo --type ;;
+    'seq batch') echo --store --ceiling --key --prefix --step --max-value --at-max --ttl --count ;;
+    'seq set' | 'seq set-if-not-exists')
+      echo --store --ceiling --key --prefix --step --max-value --at-max --ttl --value
+      ;;
+    'seq '*) echo --store --ceiling --key --prefix --step --max-value --at-max --ttl ;;
     'store raise') echo --space --to ;;
     'store '*) echo --space ;;
     'table new') echo --shard ;;
@@ -29,8 +34,10 @@ _locus_value() {
       [[ $2 == inspect ]] && schemes='ff1 ctr64'
       COMPREPLY=($(compgen -W "$schemes" -- "$3"))
       ;;
+    --at-max) COMPREPLY=($(compgen -W 'error wrap' -- "$3")) ;;
     --keys | --table | --in | --out | --rejects | --svg) COMPREPLY=($(compgen -f -- "$3")) ;;
     --store | --space | --to | --key-version | --shard | --buyer-column) ;;
+    --ceiling | --key | --prefix | --step | --max-value | --ttl | --count | --value) ;;
     *) return 1 ;;
   esac
 }
@@ -39,12 +46,13 @@ _locus() {
   local current=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]} verbs=''
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    verbs='gene keys store table ring assign encode decode inspect --help --version'
+    verbs='gene keys seq store table ring assign encode decode inspect --help --version'
     COMPREPLY=($(compgen -W "$verbs" -- "$current"))
     return
   fi
   case $verb in
     keys) verbs='new add activate retire rotate list' ;;
+    seq) verbs='next batch set set-if-not-exists get' ;;
     store) verbs='init show restored raise' ;;
     table) verbs='new check' ;;
   esac
