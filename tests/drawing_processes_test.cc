@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/drawing_processes.h"
+
+#include "gtest/gtest.h"
+#include "locus/engine/memory.h"
+#include "tests/private_server.h"
+#include "tests/sqlite_fixture.h"
+
+namespace locus {
+namespace {
+
+TEST(DrawingProcessesTest, OneStore_NoIdTwice) {
+  TemporaryDirectory directory;
+  std::string path = directory / "store.db";
+  ChildProcess creator([&] {
+    return MustOpen(path)->Create(SpaceName(), SpaceOptions(), absl::Now()).ok() ? 0 : 1;
+  });
+  ASSERT_EQ(creator.Wait(), 0);
+  DrawingProcesses::Options options;
+  options.rate = 0;
+  DrawingProcesses processes([&] { return MustOpen(path); }, options);
+  ASSERT_TRUE(processes.WaitForEach(20000));
+  processes.KillAndRestart(1);
+  ASSERT_TRUE(processes.WaitForEach(20000));
+  processes.Stop();
+  EXPECT_EQ(processes.Repeated(), "");
+  EXPECT_GE(processes.drawn(), 160000u);
+}
+
+// Each process leases from a store of its own, so they repeat each other: the check must see it.
+TEST(DrawingProcessesTest, StoresThatKnowNothingOfEachOther_RepeatIsSeen) {
+  absl::Time now = absl::Now();
+  DrawingProcesses processes(
+      [&]() -> absl::StatusOr<std::shared_ptr<SegmentStore>> {
+        auto store = std::make_shared<MemorySegmentStore>();
+        absl::Status created = store->Create(SpaceName(), SpaceOptions(), now);
+        if (!created.ok()) return created;
+        return store;
+      },
+      DrawingProcesses::Options());
+  bool seen = WaitUntil([&] { return processes.drawn() > 100000; });
+  ASSERT_TRUE(seen);
+  processes.Stop();
+  EXPECT_NE(processes.Repeated(), "");
+}
+
+}  // namespace
+}  // namespace locus
