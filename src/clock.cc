@@ -3,6 +3,7 @@
 
 #include <time.h>
 
+#include "absl/time/clock.h"
 #include "src/check.h"
 
 namespace locus {
@@ -18,9 +19,17 @@ class SystemClock : public Clock {
  public:
   absl::Time Now() override { return absl::TimeFromTimespec(Read(CLOCK_REALTIME)); }
   absl::Duration SinceBoot() override { return absl::DurationFromTimespec(Read(CLOCK_BOOTTIME)); }
+  int64_t UnixMillis() override {
+    timespec time = Read(CLOCK_REALTIME);
+    return int64_t{time.tv_sec} * 1000 + time.tv_nsec / 1'000'000;
+  }
 };
 
 }  // namespace
+
+void Clock::SleepFor(absl::Duration duration) {
+  if (duration > absl::ZeroDuration()) absl::SleepFor(duration);
+}
 
 Clock& Clock::System() {
   static SystemClock* clock = new SystemClock;

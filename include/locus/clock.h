@@ -2,6 +2,8 @@
 #ifndef LOCUS_CLOCK_H_
 #define LOCUS_CLOCK_H_
 
+#include <cstdint>
+
 #include "absl/time/time.h"
 
 namespace locus {
@@ -16,6 +18,12 @@ class Clock {
   virtual absl::Time Now() = 0;
   // Time since boot, suspended time included. Never goes back.
   virtual absl::Duration SinceBoot() = 0;
+  // The whole milliseconds of Now() since 1970-01-01T00:00:00Z. Cheaper than Now() where an
+  // implementation says so; this one asks Now().
+  virtual int64_t UnixMillis() { return absl::ToUnixMillis(Now()); }
+  // Blocks the calling thread for `duration` at least, of real time unless an implementation says
+  // otherwise; returns at once where it is not positive.
+  virtual void SleepFor(absl::Duration duration);
 
   // CLOCK_REALTIME and CLOCK_BOOTTIME. Lives forever.
   static Clock& System();

@@ -9,7 +9,7 @@
 
 namespace locus::testing {
 
-// A clock that stands still until told otherwise.
+// A clock that stands still until told otherwise, or until somebody sleeps by it.
 // Thread safety: all methods may be called from any thread.
 class ManualClock : public Clock {
  public:
@@ -18,6 +18,11 @@ class ManualClock : public Clock {
 
   absl::Time Now() override { return absl::FromUnixNanos(wall_ns_.load()); }
   absl::Duration SinceBoot() override { return absl::Nanoseconds(boot_ns_.load()); }
+
+  // Advances by `duration` and returns at once.
+  void SleepFor(absl::Duration duration) override {
+    if (duration > absl::ZeroDuration()) Advance(duration);
+  }
 
   // Time passes: both clocks go on.
   void Advance(absl::Duration by) {
