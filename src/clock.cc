@@ -27,6 +27,8 @@ class SystemClock : public Clock {
 
 }  // namespace
 
+int64_t Clock::UnixMillis() { return absl::ToUnixMillis(Now()); }
+
 void Clock::SleepFor(absl::Duration duration) {
   if (duration > absl::ZeroDuration()) absl::SleepFor(duration);
 }

@@ -72,6 +72,8 @@ class AnySnowflake::Rep {
         options_(options),
         worker_(WorkerOf(widths, options)),
         node_(NodeOf(widths, options) << widths.sequence),
+        max_sequence_(widths.max_sequence()),
+        time_shift_(widths.total() - widths.time),
         word_(ShapeOf(widths), FirstFloor(), MillisOf(options.ceiling)) {}
 
   // A forked child leaves the worker to its parent, claimed.
@@ -79,19 +81,19 @@ class AnySnowflake::Rep {
     if (!word_.forked()) snowflake_workers::Release(worker_, word_.last_time());
   }
 
-  // Takes up to `wanted` IDs that follow each other; `count` says how many. Returns the first.
-  absl::StatusOr<int64_t> Take(uint64_t wanted, uint64_t& count) {
+  // Takes up to `wanted` slots. Waits; kTake, or why there will be none.
+  SnowflakeStep Take(uint64_t wanted) {
     SnowflakeStep step = TryTake(wanted);
-    while (step.answer != SnowflakeAnswer::kTake) [[unlikely]] {
-        if (step.answer != SnowflakeAnswer::kWait) return Refusal(step);
-        absl::Duration left = TimeOf(step.time) - options_.clock->Now();
-        options_.clock->SleepFor(std::min(left, kLongestSleep));
-        step = TryTake(wanted);
-      }
-    count = step.count;
-    uint64_t time = static_cast<uint64_t>(step.time);
-    return static_cast<int64_t>(time << (widths_.total() - widths_.time) | node_ |
-                                (step.first & widths_.max_sequence()));
+    if (step.answer == SnowflakeAnswer::kWait) [[unlikely]] {
+      return TakeLater(step, wanted);
+    }
+    return step;
+  }
+
+  // The ID of a step's first slot; those of the next ones follow it.
+  int64_t IdOf(const SnowflakeStep& step) const {
+    return static_cast<int64_t>(static_cast<uint64_t>(step.time) << time_shift_ | node_ |
+                                (step.first & max_sequence_));
   }
 
   absl::StatusOr<SnowflakeParts> Decompose(int64_t id) const {
@@ -108,30 +110,13 @@ class AnySnowflake::Rep {
   void RaiseCeiling(absl::Time ceiling) { word_.RaiseCeiling(MillisOf(ceiling)); }
   absl::Time Close() { return TimeOf(word_.Close()); }
 
- private:
-  SnowflakeStep TryTake(uint64_t wanted) {
-    return word_.Take(wanted, [this] {
-      return MillisBetween(worker_.epoch_millis, options_.clock->UnixMillis());
-    });
-  }
-
-  int64_t MillisOf(absl::Time time) const {
-    return MillisBetween(worker_.epoch_millis, absl::ToUnixMillis(time));
-  }
-  absl::Time TimeOf(int64_t millis) const { return options_.epoch + absl::Milliseconds(millis); }
-
-  int64_t FirstFloor() const {
-    int64_t floor = std::max(MillisOf(options_.floor), snowflake_workers::LastTime(worker_));
-    return std::clamp(floor, int64_t{0}, ShapeOf(widths_).max_time);
-  }
-
-  absl::Status Refusal(const SnowflakeStep& step) const {
+  [[gnu::cold]] absl::Status Refusal(const SnowflakeStep& step) const {
     std::string who = absl::StrCat("snowflake worker ", worker_.node, ": ");
     switch (step.answer) {
       case SnowflakeAnswer::kClockBack:
         return absl::FailedPreconditionError(absl::StrCat(
             who, "the clock is more than ", kSnowflakeWaitMillis, " ms behind ",
-            Shown(TimeOf(step.time)), ", the last time used (or its floor); no ID until then"));
+            Shown(TimeOf(step.time)), ", the last time used, or else the floor or the epoch; no ID until then"));
       case SnowflakeAnswer::kTimeUsedUp:
         return absl::OutOfRangeError(absl::StrCat(who, "the ", widths_.time, " bits of time since ",
                                                   Shown(options_.epoch), " ended at ",
@@ -148,10 +133,38 @@ class AnySnowflake::Rep {
     }
   }
 
+ private:
+  [[gnu::noinline]] SnowflakeStep TakeLater(SnowflakeStep step, uint64_t wanted) {
+    while (step.answer == SnowflakeAnswer::kWait) {
+      absl::Duration left = TimeOf(step.time) - options_.clock->Now();
+      options_.clock->SleepFor(std::min(left, kLongestSleep));
+      step = TryTake(wanted);
+    }
+    return step;
+  }
+
+  SnowflakeStep TryTake(uint64_t wanted) {
+    return word_.Take(wanted, [this] {
+      return MillisBetween(worker_.epoch_millis, options_.clock->UnixMillis());
+    });
+  }
+
+  int64_t MillisOf(absl::Time time) const {
+    return MillisBetween(worker_.epoch_millis, absl::ToUnixMillis(time));
+  }
+  absl::Time TimeOf(int64_t millis) const { return options_.epoch + absl::Milliseconds(millis); }
+
+  int64_t FirstFloor() const {
+    int64_t floor = std::max(MillisOf(options_.floor), snowflake_workers::LastTime(worker_));
+    return std::clamp(floor, int64_t{0}, ShapeOf(widths_).max_time);
+  }
+
   const SnowflakeWidths widths_;
   const SnowflakeOptions options_;
   const SnowflakeWorker worker_;
-  const uint64_t node_;
+  const uint64_t node_;  // where it stands in an ID
+  const uint64_t max_sequence_;
+  const int time_shift_;
   SnowflakeWord word_;
 };
 
@@ -185,8 +198,11 @@ absl::Status AnySnowflake::Claim(const SnowflakeWidths& widths, const SnowflakeO
 }
 
 absl::StatusOr<int64_t> AnySnowflake::Next() {
-  uint64_t count;
-  return rep_->Take(1, count);
+  SnowflakeStep step = rep_->Take(1);
+  if (step.answer != SnowflakeAnswer::kTake) [[unlikely]] {
+    return rep_->Refusal(step);
+  }
+  return rep_->IdOf(step);
 }
 
 absl::StatusOr<std::string> AnySnowflake::NextString() {
@@ -197,14 +213,13 @@ absl::StatusOr<std::string> AnySnowflake::NextString() {
 absl::StatusOr<size_t> AnySnowflake::NextBatch(std::span<int64_t> ids) {
   size_t done = 0;
   while (done < ids.size()) {
-    uint64_t count;
-    absl::StatusOr<int64_t> first = rep_->Take(ids.size() - done, count);
-    if (!first.ok()) {
+    SnowflakeStep step = rep_->Take(ids.size() - done);
+    if (step.answer != SnowflakeAnswer::kTake) {
       if (done > 0) return done;
-      return first.status();
+      return rep_->Refusal(step);
     }
-    for (uint64_t i = 0; i < count; ++i) ids[done + i] = *first + static_cast<int64_t>(i);
-    done += count;
+    int64_t id = rep_->IdOf(step);
+    for (uint64_t i = 0; i < step.count; ++i) ids[done++] = id++;
   }
   return done;
 }

@@ -20,7 +20,7 @@ class Clock {
   virtual absl::Duration SinceBoot() = 0;
   // The whole milliseconds of Now() since 1970-01-01T00:00:00Z. Cheaper than Now() where an
   // implementation says so; this one asks Now().
-  virtual int64_t UnixMillis() { return absl::ToUnixMillis(Now()); }
+  virtual int64_t UnixMillis();
   // Blocks the calling thread for `duration` at least, of real time unless an implementation says
   // otherwise; returns at once where it is not positive.
   virtual void SleepFor(absl::Duration duration);
