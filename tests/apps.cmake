@@ -18,6 +18,7 @@ locus_cli_test(cli_codec_test)
 locus_cli_test(cli_store_test)
 locus_cli_test(cli_seq_test)
 locus_cli_test(cli_assign_test locus_csv csv)
+locus_cli_test(cli_snowflake_test)
 locus_cli_test(cli_docs_test)
 target_compile_definitions(
   cli_docs_test PRIVATE LOCUS_MAN_PAGE="${PROJECT_SOURCE_DIR}/docs/locus.1"

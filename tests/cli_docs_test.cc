@@ -81,7 +81,7 @@ std::set<std::string> Completions(const std::string& line) {
 }
 
 TEST(CommandDocsTest, TheHelpNamesEveryVerb) {
-  EXPECT_EQ(Verbs().size(), 23u);
+  EXPECT_GE(Verbs().size(), 25u);
   EXPECT_TRUE(OptionsOf("assign").contains("--buyer-column"));
   EXPECT_TRUE(OptionsOf("store raise").contains("--to"));
 }

@@ -37,6 +37,8 @@ constexpr std::array kVerbs = {
     Verb{"encode", "Make order numbers of order IDs", RunEncode},
     Verb{"decode", "Read order IDs from order numbers", RunDecode},
     Verb{"inspect", "Tell what an order ID or number says", RunInspect},
+    Verb{"snowflake next", "Make snowflake IDs of a worker", RunSnowflakeNext},
+    Verb{"snowflake decode", "Tell what snowflake IDs say", RunSnowflakeDecode},
 };
 
 bool AsksForHelp(std::string_view word) { return word == "--help" || word == "-h"; }

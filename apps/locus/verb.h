@@ -51,6 +51,8 @@ int RunAssign(std::span<const std::string> words);
 int RunEncode(std::span<const std::string> words);
 int RunDecode(std::span<const std::string> words);
 int RunInspect(std::span<const std::string> words);
+int RunSnowflakeNext(std::span<const std::string> words);
+int RunSnowflakeDecode(std::span<const std::string> words);
 
 // One line on stderr: "locus VERB: MESSAGE".
 void Complain(std::string_view verb, std::string_view message);

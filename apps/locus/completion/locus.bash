@@ -21,6 +21,8 @@ _locus_options() {
     encode) echo --keys --space --scheme --key-version --allow-keystream-reuse ;;
     decode) echo --keys --space --scheme --key-version ;;
     inspect) echo --table --keys --space --scheme --key-version ;;
+    'snowflake next') echo --worker --datacenter --layout --epoch-ms --count ;;
+    'snowflake decode') echo --layout --epoch-ms ;;
   esac
 }
 
@@ -35,6 +37,8 @@ _locus_value() {
       COMPREPLY=($(compgen -W "$schemes" -- "$3"))
       ;;
     --at-max) COMPREPLY=($(compgen -W 'error wrap' -- "$3")) ;;
+    --layout) COMPREPLY=($(compgen -W 'default js53' -- "$3")) ;;
+    --worker | --datacenter | --epoch-ms) ;;
     --keys | --table | --in | --out | --rejects | --svg) COMPREPLY=($(compgen -f -- "$3")) ;;
     --store | --space | --to | --key-version | --shard | --buyer-column) ;;
     --ceiling | --key | --prefix | --step | --max-value | --ttl | --count | --value) ;;
@@ -46,7 +50,7 @@ _locus() {
   local current=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]} verbs=''
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    verbs='gene keys seq store table ring assign encode decode inspect --help --version'
+    verbs='gene keys seq snowflake store table ring assign encode decode inspect --help --version'
     COMPREPLY=($(compgen -W "$verbs" -- "$current"))
     return
   fi
@@ -55,6 +59,7 @@ _locus() {
     seq) verbs='next batch set set-if-not-exists get' ;;
     store) verbs='init show restored raise' ;;
     table) verbs='new check' ;;
+    snowflake) verbs='next decode' ;;
   esac
   if [[ -n $verbs ]]; then
     if ((COMP_CWORD == 2)); then
