@@ -125,7 +125,6 @@ class Reader {
   absl::StatusOr<StoreUri::Host> ReadHost(std::string_view part) const {
     StoreUri::Host host;
     host.port = form_.default_port;
-    std::string_view port;
     bool bracketed = !part.empty() && part[0] == '[';
     size_t end = bracketed ? part.find(']') : part.find(':');
     if (bracketed && end == std::string_view::npos) return Refuse("has a '[' without its ']'");

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Four processes draw order IDs while their engine's server is killed, stalled, emptied or failed
+// over to a replica that lacks the last leases: they go on for their horizon, recover by
+// themselves, and no ID comes twice.
+//
+//   engine_fault_test                            a few hundred thousand IDs a test
+//   engine_fault_test --ids=25000000 [--rate=N]  so many IDs a test (scripts/soak)
+#include <cstdlib>
+#include <iostream>
+#include <string_view>
+
+#include "absl/time/clock.h"
+#include "gtest/gtest.h"
+#include "tests/drawing_processes.h"
+#include "tests/fault_target.h"
+#include "tests/fault_targets.h"
+
+namespace locus {
+namespace {
+
+uint64_t ids_a_test = 400'000;
+uint64_t ids_a_second = 80'000;  // of all processes
+
+class EngineFaultTest : public ::testing::TestWithParam<FaultEngine> {
+ protected:
+  // In a process of its own: client libraries and fork do not go together.
+  bool CreateSpace() {
+    return WaitUntil([this] {
+      ChildProcess creator([this] {
+        auto store = target_->Open();
+        if (!store.ok()) return 1;
+        absl::Status status = (*store)->Create(SpaceName(), SpaceOptions(), absl::Now());
+        if (!status.ok()) std::cerr << status << "\n";
+        return status.ok() ? 0 : 1;
+      });
+      return creator.Wait() == 0;
+    });
+  }
+
+  void SetUp() override {
+    target_ = GetParam().make();
+    ASSERT_TRUE(CreateSpace());
+    DrawingProcesses::Options options;
+    options.processes = 4;
+    options.horizon = absl::Seconds(30);
+    options.rate = ids_a_second / 4;
+    processes_ =
+        std::make_unique<DrawingProcesses>([this] { return target_->Open(); }, options);
+    ASSERT_TRUE(processes_->WaitForEach(10'000));
+  }
+
+  // All recover without a restart, draw on to the wanted number, and none is there twice.
+  void ExpectRecovery() {
+    uint64_t failures = processes_->failed_calls();
+    ASSERT_TRUE(processes_->WaitForEach(20'000)) << "drawn " << processes_->drawn();
+    ASSERT_TRUE(WaitUntil([&] { return processes_->drawn() >= ids_a_test; }, absl::Hours(1)));
+    processes_->Stop();
+    EXPECT_EQ(processes_->Repeated(), "");
+    std::cout << processes_->drawn() << " order IDs, " << failures << " calls failed, "
+              << processes_->store_failures() << " leases failed, " << processes_->losses()
+              << " losses noticed\n";
+    EXPECT_EQ(processes_->failed_calls(), Typed()) << "only errors that say what to do next";
+  }
+  uint64_t Typed() const {
+    return processes_->failed_calls(absl::StatusCode::kUnavailable) +
+           processes_->failed_calls(absl::StatusCode::kDeadlineExceeded) +
+           processes_->failed_calls(absl::StatusCode::kNotFound);
+  }
+
+  std::unique_ptr<FaultTarget> target_;
+  std::unique_ptr<DrawingProcesses> processes_;
+};
+
+TEST_P(EngineFaultTest, KilledAndStartedAgain_NoIdTwice) {
+  ASSERT_TRUE(processes_->WaitForAutonomy(absl::Seconds(15)));
+  for (int i = 0; i < 3; ++i) {
+    uint64_t failed = processes_->failed_calls();
+    target_->KillHard();
+    ASSERT_TRUE(processes_->WaitForEach(20'000)) << "they go on without it";
+    EXPECT_EQ(processes_->failed_calls(), failed);
+    ASSERT_TRUE(target_->Restart());
+    processes_->KillAndRestart(i);
+    ASSERT_TRUE(processes_->WaitForEach(20'000));
+    ASSERT_TRUE(processes_->WaitForAutonomy(absl::Seconds(5)));
+  }
+  EXPECT_GT(processes_->store_failures(), 0u);
+  ExpectRecovery();
+}
+
+TEST_P(EngineFaultTest, StalledTenSeconds_NobodyWaits) {
+  ASSERT_TRUE(processes_->WaitForAutonomy(absl::Seconds(15)));
+  uint64_t failed = processes_->failed_calls(), drawn = processes_->drawn();
+  target_->Stall();
+  absl::Time stalled = absl::Now();
+  ASSERT_TRUE(WaitUntil([&] { return absl::Now() - stalled > absl::Seconds(10); }));
+  uint64_t meanwhile = processes_->drawn() - drawn;
+  EXPECT_EQ(processes_->failed_calls(), failed);
+  EXPECT_GT(meanwhile, 5 * ids_a_second) << "at half the rate or better";
+  target_->Resume();
+  ExpectRecovery();
+}
+
+TEST_P(EngineFaultTest, StartedAgainEmpty_NoIdTwice) {
+  ASSERT_TRUE(processes_->WaitForAutonomy(absl::Seconds(5)));
+  ASSERT_TRUE(target_->RestartEmpty());
+  ASSERT_TRUE(processes_->WaitForEach(10'000)) << "from the segments they hold";
+  ASSERT_TRUE(CreateSpace()) << "as an operator does";
+  processes_->KillAndRestart(0);
+  processes_->KillAndRestart(1);
+  ASSERT_TRUE(processes_->WaitForEach(50'000));
+  ExpectRecovery();
+}
+
+TEST_P(EngineFaultTest, FailedOverToAReplicaThatLacksTheLastLeases_NoIdTwice) {
+  if (!target_->has_replica()) {
+    // A declared fact of the engine: its servers agree before they answer, or there is but one.
+    ASSERT_TRUE(GetParam().name == "etcd" || GetParam().name == "sqlite") << GetParam().name;
+    return;
+  }
+  ASSERT_TRUE(target_->FailOver([&] {
+    // New processes lease at once, and all that is lost.
+    for (int i = 0; i < 4; ++i) processes_->KillAndRestart(i);
+    ASSERT_TRUE(processes_->WaitForEach(10'000));
+  }));
+  processes_->KillAndRestart(0);
+  processes_->KillAndRestart(1);
+  ASSERT_TRUE(processes_->WaitForEach(50'000));
+  EXPECT_GT(processes_->losses(), 0u);
+  ExpectRecovery();
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, EngineFaultTest, ::testing::ValuesIn(FaultEngines()),
+                         [](const auto& engine) { return engine.param.name; });
+
+}  // namespace
+}  // namespace locus
+
+int main(int argc, char** argv) {
+  ::testing::InitGoogleTest(&argc, argv);
+  for (int i = 1; i < argc; ++i) {
+    std::string_view word = argv[i];
+    auto read = [&](std::string_view option, uint64_t& number) {
+      if (!word.starts_with(option)) return false;
+      number = std::strtoull(argv[i] + option.size(), nullptr, 10);
+      return number > 0;
+    };
+    if (!read("--ids=", locus::ids_a_test) && !read("--rate=", locus::ids_a_second)) {
+      std::cerr << "engine_fault_test: " << word << " is neither --ids=N nor --rate=N\n";
+      return 2;
+    }
+  }
+  return RUN_ALL_TESTS();
+}
