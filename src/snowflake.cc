@@ -114,9 +114,10 @@ class AnySnowflake::Rep {
     std::string who = absl::StrCat("snowflake worker ", worker_.node, ": ");
     switch (step.answer) {
       case SnowflakeAnswer::kClockBack:
-        return absl::FailedPreconditionError(absl::StrCat(
-            who, "the clock is more than ", kSnowflakeWaitMillis, " ms behind ",
-            Shown(TimeOf(step.time)), ", the last time used, or else the floor or the epoch; no ID until then"));
+        return absl::FailedPreconditionError(
+            absl::StrCat(who, "the clock is more than ", kSnowflakeWaitMillis, " ms behind ",
+                         Shown(TimeOf(step.time)),
+                         ", the last time used, or else the floor or the epoch; no ID until then"));
       case SnowflakeAnswer::kTimeUsedUp:
         return absl::OutOfRangeError(absl::StrCat(who, "the ", widths_.time, " bits of time since ",
                                                   Shown(options_.epoch), " ended at ",
