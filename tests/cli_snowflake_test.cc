@@ -9,6 +9,7 @@
 #include "locus/snowflake_layout.h"
 #include "nlohmann/json.hpp"
 #include "tests/command.h"
+#include "tests/golden.h"
 
 namespace locus {
 namespace {
@@ -36,6 +37,24 @@ std::vector<int64_t> IdsOf(const Outcome& outcome) {
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_THAT(outcome.out, EndsWith("\n"));
   return WholeLines(outcome.out);
+}
+
+TEST(SnowflakeDecodeTest, GoldenIds) {
+  nlohmann::json golden = golden::Load("snowflake.json");
+  for (const auto& line : golden.at("valid")) {
+    Outcome outcome = RunLocus({"snowflake", "decode", "--layout", line.at("layout"), "--epoch-ms",
+                                absl::StrCat(line.at("epoch_ms").get<int64_t>()), line.at("id")});
+    ASSERT_EQ(outcome.exit, 0) << outcome.err;
+    nlohmann::json said = nlohmann::json::parse(outcome.out);
+    EXPECT_EQ(said.size(), 4u);
+    for (const auto& [name, value] : said.items()) EXPECT_EQ(value, line.at(name)) << line;
+  }
+  for (const auto& line : golden.at("invalid")) {
+    Outcome outcome =
+        RunLocus({"snowflake", "decode", "--layout", line.at("layout"), "--", line.at("id")});
+    EXPECT_EQ(outcome.exit, 3) << line;
+    EXPECT_EQ(outcome.out, "\n") << line;
+  }
 }
 
 TEST(SnowflakeDecodeTest, KnownIds) {

@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "locus/testing/manual_clock.h"
 #include "tests/child_process.h"
+#include "tests/golden.h"
 
 namespace locus {
 namespace {
@@ -76,6 +77,20 @@ TEST_F(SnowflakeTest, Decompose_IsTheInverse) {
   ASSERT_TRUE(ids->Next().ok());
   SnowflakeParts parts = ids->Decompose(ids->Next().value()).value();
   EXPECT_EQ(parts, (SnowflakeParts{clock_.Now(), 31, 31, 1}));
+}
+
+TEST_F(SnowflakeTest, Decompose_GoldenIds) {
+  for (const auto& line : golden::Load("snowflake.json").at("valid")) {
+    auto decompose = line.at("layout") == "js53" ? &SnowflakeJs53Layout::Decompose
+                                                 : &SnowflakeDefaultLayout::Decompose;
+    int64_t id = std::stoll(line.at("id").get<std::string>());
+    SnowflakeParts parts = decompose(id, absl::FromUnixMillis(line.at("epoch_ms"))).value();
+    EXPECT_EQ(absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", parts.time, absl::UTCTimeZone()),
+              line.at("time"));
+    EXPECT_EQ(parts.datacenter, line.at("datacenter"));
+    EXPECT_EQ(parts.worker, line.at("worker"));
+    EXPECT_EQ(parts.sequence, line.at("sequence"));
+  }
 }
 
 TEST_F(SnowflakeTest, Decompose_KnownIds) {
