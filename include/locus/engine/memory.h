@@ -3,9 +3,12 @@
 #define LOCUS_ENGINE_MEMORY_H_
 
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "locus/clock.h"
 #include "locus/segment_store.h"
+#include "locus/sequencer.h"
 
 namespace locus {
 
@@ -38,6 +41,32 @@ class MemorySegmentStore : public SegmentStore {
  private:
   struct Rep;
   std::unique_ptr<Rep> rep_;
+};
+
+// Numbers per key in this process's memory, for tests, benchmarks, and counters that need not
+// outlive their process.
+// Never blocks.
+class MemorySequencer : public Sequencer {
+ public:
+  // INVALID_ARGUMENT: SequencerOptions::Check. `clock` is that of ttl (time since boot) and
+  // outlives all handles.
+  static absl::StatusOr<std::unique_ptr<MemorySequencer>> Create(const SequencerOptions& options,
+                                                                 Clock& clock = Clock::System());
+  ~MemorySequencer() override;
+
+  // Another handle on the same keys, as another process has it on another engine.
+  absl::StatusOr<std::unique_ptr<MemorySequencer>> Share(const SequencerOptions& options) const;
+
+ private:
+  absl::StatusOr<Taken> Take(const std::string& name, int64_t span) override;
+  absl::Status Store(const std::string& name, int64_t value) override;
+  absl::StatusOr<bool> StoreNew(const std::string& name, int64_t value) override;
+  absl::StatusOr<std::optional<int64_t>> Load(const std::string& name) override;
+  absl::StatusOr<bool> PutBack(const std::string& name, const Taken& taken, int64_t value) override;
+
+  class Keys;
+  MemorySequencer(const SequencerOptions& options, std::shared_ptr<Keys> keys);
+  const std::shared_ptr<Keys> keys_;
 };
 
 }  // namespace locus
