@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "locus/segment_store.h"
 #include "src/counters.h"
+#include "src/loading_rules.h"
 
 namespace locus {
 
@@ -29,10 +30,6 @@ class SegmentLoaderOf {
     uint64_t losses = 0;
     absl::Duration lead = -absl::InfiniteDuration();
   };
-  // How long after a failure the store is asked again: doubled by each further one.
-  static constexpr absl::Duration kFirstBackoff = absl::Milliseconds(20);
-  static constexpr absl::Duration kLongestBackoff = absl::Seconds(5);
-
   SegmentLoaderOf(const SpaceOptions& space, absl::Duration horizon, CountersOf<Traits>& counters,
                   uint64_t seed)
       : space_(space),
@@ -49,10 +46,10 @@ class SegmentLoaderOf {
       Section& section = sections_[i];
       // What callers wish while the store is not asked anyway stays as it is, so that they do not
       // wake the loader again and again.
-      bool stopped = now < next_attempt_ || (section.lead_used_up && section.due > now);
+      bool stopped = now < backoff_.next_attempt() || (section.lead_used_up && section.due > now);
       if (section.wanted && (section.in_flight || stopped)) continue;
       if (uint8_t wish = counters_.TakeWish(i)) Hear(i, wish, now);
-      if (!section.wanted || section.due > now || now < next_attempt_) continue;
+      if (!section.wanted || section.due > now || now < backoff_.next_attempt()) continue;
       section.in_flight = true;
       requests.push_back({static_cast<uint16_t>(i), LengthFor(i, now), section.seen});
     }
@@ -61,7 +58,7 @@ class SegmentLoaderOf {
 
   void Granted(std::span<const LeaseRequest> requests, const LeaseReply& reply,
                absl::Duration now) {
-    failures_ = 0;
+    backoff_.Succeeded();
     totals_.losses += reply.loss_noticed;
     for (size_t i = 0; i < requests.size(); ++i) {
       Section& section = sections_[requests[i].section];
@@ -96,10 +93,7 @@ class SegmentLoaderOf {
   // The store did not answer, or refused; what it granted all the same is never used.
   void Failed(std::span<const LeaseRequest> requests, absl::Duration now) {
     for (const LeaseRequest& request : requests) sections_[request.section].in_flight = false;
-    absl::Duration backoff =
-        std::min(kLongestBackoff, kFirstBackoff * (1 << std::min(failures_, 12)));
-    ++failures_;
-    next_attempt_ = now + backoff * (0.5 + 0.5 * Random());
+    backoff_.Failed(now, Random());
   }
 
   // When Collect has something to do next, callers' wishes apart.
@@ -107,7 +101,7 @@ class SegmentLoaderOf {
     absl::Duration next = next_tick_;
     for (const Section& section : sections_) {
       if (section.wanted && !section.in_flight) {
-        next = std::min(next, std::max(section.due, next_attempt_));
+        next = std::min(next, std::max(section.due, backoff_.next_attempt()));
       }
     }
     return next;
@@ -146,24 +140,20 @@ class SegmentLoaderOf {
     std::vector<Held> held;
   };
 
-  absl::Duration tick() const { return std::max(horizon_ / 8, absl::Milliseconds(100)); }
+  absl::Duration tick() const { return loading_rules::Tick(horizon_); }
   double Random() { return std::uniform_real_distribution<double>()(random_); }
 
   double RateOf(uint32_t i, absl::Duration now) const {
-    double rate = counters_.RateNow(i, now);
-    bool known = counters_.SecondsInUse(i, now) > absl::ToDoubleSeconds(horizon_) / 8;
-    return known ? rate : std::max(rate, counters_.RateBefore(i));
+    return loading_rules::Rate(counters_.RateNow(i, now), counters_.RateBefore(i),
+                               counters_.SecondsInUse(i, now), horizon_);
   }
 
+  // Rounded up to 64 times a power of two, as the longest and the last one are.
   uint64_t LengthFor(uint32_t i, absl::Duration now) const {
-    const Section& section = sections_[i];
-    if (section.last_length == 0) return 64;
-    double wanted = RateOf(i, now) * absl::ToDoubleSeconds(horizon_);
-    uint64_t longest = std::bit_floor(std::max<uint64_t>(space_.max_lead / 4 / 64, 1));
-    uint64_t units = wanted >= static_cast<double>(longest) * 64
-                         ? longest
-                         : std::bit_ceil(static_cast<uint64_t>(wanted / 64) + 1);
-    return 64 * std::min({units, longest, section.last_length / 64 * 8});
+    uint64_t longest = 64 * std::bit_floor(std::max<uint64_t>(space_.max_lead / 4 / 64, 1));
+    uint64_t length =
+        loading_rules::Length(RateOf(i, now), horizon_, sections_[i].last_length, 64, longest);
+    return 64 * std::bit_ceil((length + 63) / 64);
   }
 
   absl::Duration AutonomyOf(uint32_t i, absl::Duration now) const {
@@ -189,9 +179,8 @@ class SegmentLoaderOf {
     section.wanted = true;
   }
 
-  // So that sections which moved on together do not ask together. Never long beside what is left.
   absl::Duration Jitter(uint32_t i, absl::Duration now) {
-    return std::min(horizon_ / 50, AutonomyOf(i, now) / 8) * Random();
+    return loading_rules::Jitter(AutonomyOf(i, now), horizon_, Random());
   }
 
   void Place(uint32_t i, SegmentWord segment, absl::Duration now) {
@@ -211,7 +200,8 @@ class SegmentLoaderOf {
 
   // Whether what is left would not last a horizon at the next tick.
   bool IsShort(uint32_t i, absl::Duration now) const {
-    return AutonomyOf(i, now) < horizon_ + tick() && counters_.NextCount(i) < counters_.kDepth;
+    return loading_rules::IsShort(AutonomyOf(i, now), horizon_) &&
+           counters_.NextCount(i) < counters_.kDepth;
   }
 
   // Every eighth of a horizon: forgets what is used up, gives up what is old, tops up what is
@@ -280,8 +270,7 @@ class SegmentLoaderOf {
   std::vector<Section> sections_;
   std::mt19937_64 random_;
   Totals totals_;
-  int failures_ = 0;
-  absl::Duration next_attempt_ = -absl::InfiniteDuration();
+  loading_rules::Backoff backoff_;
   absl::Duration next_tick_ = absl::InfiniteDuration();
 };
 
