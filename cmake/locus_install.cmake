@@ -38,3 +38,9 @@ locus_pkgconfig(
 locus_pkgconfig(sqlite "Segments for order IDs from an SQLite file"
                 "locus-core = ${PROJECT_VERSION} sqlite3 >= 3.37")
 locus_pkgconfig(routing "Which shard an order is on" "locus-core = ${PROJECT_VERSION}")
+if(LOCUS_MARIADB)
+  install(FILES ${PROJECT_SOURCE_DIR}/cmake/FindMariadbConnector.cmake
+          DESTINATION ${locus_cmake_dir})
+  locus_pkgconfig(mariadb "Segments and sequences from MariaDB"
+                  "locus-core = ${PROJECT_VERSION} libmariadb")
+endif()

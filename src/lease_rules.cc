@@ -12,8 +12,6 @@
 namespace locus::lease_rules {
 namespace {
 
-constexpr uint64_t kSmallLease = 4096;  // up to here a lease may use the last part of the lead
-
 uint64_t RoundUp(uint64_t sequence) { return (sequence + kUnit - 1) / kUnit * kUnit; }
 
 // The longest segment of at most `wanted` that fits into `room`; 0: none does.

@@ -15,6 +15,7 @@ namespace locus::lease_rules {
 
 constexpr uint64_t kUnit = 64;  // segments begin and end at multiples of it
 constexpr uint64_t kEndOfSequences = uint64_t{1} << 56;
+constexpr uint64_t kSmallLease = 4096;  // up to here a lease may use the last part of the lead
 constexpr absl::Duration kMaxClockDifference = absl::Seconds(60);
 // How far the clocks of an old and a new store may differ without a repeat after a loss.
 constexpr absl::Duration kLossMargin = absl::Seconds(120);

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_ENGINE_MARIADB_ERRORS_H_
+#define LOCUS_SRC_ENGINE_MARIADB_ERRORS_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace locus::mariadb {
+
+// Numbers that a server or the client library gives to errors, as far as something hangs on them.
+enum ErrorNumber : unsigned {
+  kNone = 0,
+  kNotReadyForQueries = 1047,  // Galera: not in the primary component
+  kDuplicateKey = 1062,
+  kNoSuchTable = 1146,
+  kLockWaitTimeout = 1205,
+  kDeadlock = 1213,  // Galera: certification too
+  kReadOnlyServer = 1290,
+  kOutOfRange = 1690,
+};
+
+struct Verdict {
+  absl::StatusCode code = absl::StatusCode::kUnavailable;
+  // The same transaction may go through when it is tried again; it has been rolled back.
+  bool conflict = false;
+  // Nothing more is to be had from this connection.
+  bool leave = false;
+};
+
+// What an error means for the caller.
+Verdict Judge(unsigned number, std::string_view sqlstate, std::string_view text);
+
+// "mariadb PLACE: TEXT (NUMBER)".
+absl::Status StatusOf(const Verdict& verdict, std::string_view place, unsigned number,
+                      std::string_view text);
+
+}  // namespace locus::mariadb
+
+#endif  // LOCUS_SRC_ENGINE_MARIADB_ERRORS_H_

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/engine/mariadb/pool.h"
+
+#include <chrono>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "src/check.h"
+#include "src/engine/mariadb/schema.h"
+#include "src/text.h"
+
+namespace locus {
+namespace {
+
+absl::Status Refuse(absl::string_view option, const std::string& value, absl::string_view limit) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("mariadb option ", option, " is ", value, "; it must be ", limit));
+}
+
+bool IsTimeout(absl::Duration duration) {
+  return duration >= absl::Seconds(1) && duration <= absl::Hours(1);
+}
+
+}  // namespace
+
+absl::Status MariadbOptions::Check() const {
+  if (hosts.empty()) return Refuse("hosts", "empty", "at least one host");
+  for (const Host& host : hosts) {
+    if (host.name.empty() || host.port == 0) {
+      return Refuse("hosts", absl::StrCat(Quoted(host.name), " port ", host.port),
+                    "names with ports 1 to 65535");
+    }
+  }
+  if (database.empty() || absl::StrContains(database, '\0')) {
+    return Refuse("database", Quoted(database), "the name of a database");
+  }
+  if (!IsTimeout(connect_timeout)) {
+    return Refuse("connect_timeout", absl::FormatDuration(connect_timeout), "1s to 1h");
+  }
+  if (!IsTimeout(timeout)) return Refuse("timeout", absl::FormatDuration(timeout), "1s to 1h");
+  if (max_connections < 1 || max_connections > 1000) {
+    return Refuse("max_connections", absl::StrCat(max_connections), "1 to 1000");
+  }
+  return absl::OkStatus();
+}
+
+namespace mariadb {
+namespace {
+
+bool IsTrouble(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsFailedPrecondition(status) ||
+         absl::IsDataLoss(status);
+}
+
+absl::Duration Now() { return Clock::System().SinceBoot(); }
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Pool>> Pool::Make(const MariadbOptions& options, Schema schema) {
+  LOCUS_RETURN_IF_ERROR(options.Check());
+  LOCUS_ASSIGN_OR_RETURN(SecretBytes password, SecretBytes::Allocate(options.password.size() + 1));
+  CopySecret(options.password.data(), password.data(), options.password.size());
+  MariadbOptions without_password;
+  without_password.hosts = options.hosts;
+  without_password.user = options.user;
+  without_password.database = options.database;
+  without_password.connect_timeout = options.connect_timeout;
+  without_password.timeout = options.timeout;
+  without_password.max_connections = options.max_connections;
+  without_password.tls = options.tls;
+  without_password.tls_ca_file = options.tls_ca_file;
+  without_password.accept_weak_durability = options.accept_weak_durability;
+  return std::unique_ptr<Pool>(new Pool(without_password, schema, std::move(password)));
+}
+
+Pool::Pool(const MariadbOptions& options, Schema schema, SecretBytes password)
+    : options_(options),
+      schema_(schema),
+      password_(std::move(password)),
+      random_(std::random_device()()) {}
+
+absl::Status Pool::Use(const std::function<absl::Status(Connection&)>& body) {
+  // Before any lock: a forked child may have a copy of one that nobody will release.
+  if (forked()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("mariadb database ", options_.database,
+                     " was opened before a fork: fork first, then open"));
+  }
+  absl::Status status = UseUncounted(body);
+  if (IsTrouble(status)) {
+    MutexLock lock(mutex_);
+    ++stats_.failures;
+    stats_.last_failure = status;
+  }
+  return status;
+}
+
+absl::Status Pool::UseUncounted(const std::function<absl::Status(Connection&)>& body) {
+  absl::Duration deadline = Now() + options_.timeout;
+  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, Take(deadline));
+  absl::Status status;
+  for (int attempt = 0;; ++attempt) {
+    status = body(*connection);
+    if (status.ok()) break;
+    bool conflict = connection->conflict();
+    if (!connection->spent()) connection->Run("ROLLBACK").IgnoreError();
+    if (!conflict || connection->spent() || Now() >= deadline) break;
+    Pause(attempt);
+  }
+  GiveBack(std::move(connection));
+  return status;
+}
+
+void Pool::Pause(int attempt) {
+  int64_t longest_us = int64_t{1000} << std::min(attempt, 6);
+  int64_t pause_us;
+  {
+    MutexLock lock(mutex_);
+    ++stats_.conflicts;
+    pause_us = std::uniform_int_distribution<int64_t>(longest_us / 4, longest_us)(random_);
+  }
+  std::this_thread::sleep_for(std::chrono::microseconds(pause_us));
+}
+
+absl::StatusOr<std::unique_ptr<Connection>> Pool::Take(absl::Duration deadline) {
+  {
+    auto until = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(deadline - Now());
+    MutexLock lock(mutex_);
+    while (in_use_ >= options_.max_connections) {
+      if (std::chrono::steady_clock::now() >= until) {
+        return absl::UnavailableError(
+            absl::StrCat("mariadb database ", options_.database, ": all ", options_.max_connections,
+                         " connections were in use for ", absl::FormatDuration(options_.timeout)));
+      }
+      given_back_.WaitUntil(mutex_, until);
+    }
+    ++in_use_;
+    while (!idle_.empty()) {
+      std::unique_ptr<Connection> connection = std::move(idle_.back());
+      idle_.pop_back();
+      if (!connection->Stale()) return connection;
+    }
+  }
+  absl::StatusOr<std::unique_ptr<Connection>> connected = Connect();
+  if (!connected.ok()) GiveBack(nullptr);
+  return connected;
+}
+
+absl::StatusOr<std::unique_ptr<Connection>> Pool::Connect() {
+  size_t first;
+  {
+    MutexLock lock(mutex_);
+    first = first_host_;
+  }
+  absl::Status failure;
+  for (size_t i = 0; i < options_.hosts.size(); ++i) {
+    size_t host = (first + i) % options_.hosts.size();
+    auto connected = Connection::Open(options_, options_.hosts[host], password_.data());
+    absl::Status status = connected.status();
+    if (status.ok() && schema_ == Schema::kMustFit) status = CheckSchema(**connected);
+    if (status.ok()) {
+      MutexLock lock(mutex_);
+      first_host_ = host;
+      ++stats_.connects;
+      return connected;
+    }
+    // Worth another attempt as long as one of them is.
+    bool retry = absl::IsUnavailable(status) || absl::IsUnavailable(failure);
+    std::string text = failure.ok() ? "" : absl::StrCat(failure.message(), "; ");
+    failure = absl::Status(retry ? absl::StatusCode::kUnavailable : status.code(),
+                           absl::StrCat(text, status.message()));
+  }
+  return failure;
+}
+
+void Pool::GiveBack(std::unique_ptr<Connection> connection) {
+  bool keep = connection != nullptr && !connection->spent();
+  if (!keep) connection.reset();  // closing may take its time: not under the lock
+  MutexLock lock(mutex_);
+  --in_use_;
+  if (keep) idle_.push_back(std::move(connection));
+  given_back_.NotifyAll();
+}
+
+MariadbStats Pool::Stats() const {
+  if (forked()) return {};
+  MutexLock lock(mutex_);
+  return stats_;
+}
+
+}  // namespace mariadb
+}  // namespace locus

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_ENGINE_MARIADB_POOL_H_
+#define LOCUS_SRC_ENGINE_MARIADB_POOL_H_
+
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "locus/clock.h"
+#include "locus/engine/mariadb.h"
+#include "src/engine/mariadb/connection.h"
+#include "src/mutex.h"
+#include "src/secret_bytes.h"
+#include "src/wipe_on_fork.h"
+
+namespace locus::mariadb {
+
+// The connections of one store or sequencer.
+// Thread safety: all methods may be called from any thread.
+class Pool {
+ public:
+  enum class Schema { kMustFit, kNotLookedAt };
+
+  // Connects nothing. INVALID_ARGUMENT: bad options.
+  static absl::StatusOr<std::unique_ptr<Pool>> Make(const MariadbOptions& options, Schema schema);
+
+  // Runs `body` on a connection. Where it fails by a conflict, the transaction is rolled back and
+  // `body` called again, after growing pauses, until the timeout has passed. FAILED_PRECONDITION at
+  // once in a forked child.
+  absl::Status Use(const std::function<absl::Status(Connection&)>& body);
+
+  bool forked() const { return alive_.wiped(); }
+  MariadbStats Stats() const;
+  const MariadbOptions& options() const { return options_; }  // without the password
+
+ private:
+  Pool(const MariadbOptions& options, Schema schema, SecretBytes password);
+  absl::Status UseUncounted(const std::function<absl::Status(Connection&)>& body);
+  absl::StatusOr<std::unique_ptr<Connection>> Take(absl::Duration deadline);
+  absl::StatusOr<std::unique_ptr<Connection>> Connect();
+  void GiveBack(std::unique_ptr<Connection> connection);
+  void Pause(int attempt);
+
+  MariadbOptions options_;
+  const Schema schema_;
+  const SecretBytes password_;  // ends with a NUL
+  const WipeOnForkWords alive_{1};
+
+  mutable Mutex mutex_;
+  CondVar given_back_;
+  std::vector<std::unique_ptr<Connection>> idle_ ABSL_GUARDED_BY(mutex_);
+  size_t in_use_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t first_host_ ABSL_GUARDED_BY(mutex_) = 0;
+  MariadbStats stats_ ABSL_GUARDED_BY(mutex_);
+  std::minstd_rand random_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace locus::mariadb
+
+#endif  // LOCUS_SRC_ENGINE_MARIADB_POOL_H_

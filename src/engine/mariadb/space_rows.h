@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_ENGINE_MARIADB_SPACE_ROWS_H_
+#define LOCUS_SRC_ENGINE_MARIADB_SPACE_ROWS_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "locus/segment_store.h"
+#include "src/engine/mariadb/connection.h"
+
+// The rows of a space, and the statements that read and write them. Nothing here decides.
+namespace locus::mariadb {
+
+// Of a space's row in locus_space.
+struct SpaceRow {
+  SpaceOptions options;
+  uint64_t base = 0;
+  uint64_t losses = 0;
+  std::string identity;
+};
+
+// Of a section's row in `sequence`. Where there is a row, its head is at or above the base.
+struct SectionRow {
+  uint64_t head = 0;
+  uint64_t version = 0;  // 0: there is no row yet
+  absl::Time granted_at;
+};
+
+// A space as a transaction finds it.
+struct SpaceState {
+  std::optional<SpaceRow> space;
+  std::map<uint16_t, SectionRow> sections;  // those asked for that have a row
+  absl::Time now;                           // the server's time
+  std::string identity;                     // the server's
+};
+
+// `bytes` as a literal: X'00FF'.
+std::string Literal(std::string_view bytes);
+// The time now in us since 1970; the server's, or `told` where a test owns the time.
+std::string NowExpression(std::optional<absl::Time> told);
+// A DATETIME(6) of an expression in us since 1970, and back.
+std::string DateTimeOf(std::string_view us_expression);
+std::string MicrosecondsOf(std::string_view date_time_expression);
+// What tells this server's state from another's: of a cluster its ID; of a server its IDs and when
+// its table of sequences was made, which a restore makes anew.
+std::string IdentityExpression(const ServerFacts& facts);
+
+std::string TypeOf(const SpaceName& space);
+std::string GroupOf(uint16_t section);
+
+// Locks the space, then the sections in their order, then tells time and identity. An empty span
+// with `all`: every section.
+enum class Lock { kForUpdate, kNone };
+std::string ReadStatements(const SpaceName& space, std::span<const LeaseRequest> requests,
+                           Lock lock, const std::string& now, const ServerFacts& facts);
+// Every section, the space and the time, as of one moment.
+std::string ReadAllStatements(const SpaceName& space, const std::string& now,
+                              const ServerFacts& facts);
+// `results` of the statements above from index `first` on. DATA_LOSS: what is stored cannot be.
+absl::StatusOr<SpaceState> ParseState(std::span<const Result> results, const std::string& place);
+
+// Writes sections that were read with SectionRow::version; fails with kOutOfRange, before anything
+// is committed, where somebody else wrote one meanwhile.
+struct SectionWrite {
+  uint16_t section = 0;
+  uint64_t head = 0;
+  uint64_t version_read = 0;
+};
+std::string WriteSections(const SpaceName& space, std::span<const SectionWrite> writes,
+                          absl::Time now);
+std::string InsertSpace(const SpaceName& space, const SpaceRow& row, absl::Time now);
+// base, losses and identity; and lifts every section to the base, so that no lease of a section
+// can be under way beside it.
+std::string WriteBase(const SpaceName& space, const SpaceRow& row);
+// Makes a transaction conflict with any other that writes the space.
+std::string TouchSpace(const SpaceName& space);
+
+// One section's lease in one statement, where it fits in full below the lead and nothing is wrong:
+// affected is 1 then and insert_id the end; otherwise nothing is changed. Its results: of two
+// SETs, of the UPDATE, and the time in us.
+std::string LeaseAtOnce(const SpaceName& space, const SpaceRow& known, const LeaseRequest& request,
+                        absl::Time caller_now, const std::string& now, const ServerFacts& facts);
+
+}  // namespace locus::mariadb
+
+#endif  // LOCUS_SRC_ENGINE_MARIADB_SPACE_ROWS_H_

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_ENGINE_MARIADB_STORE_TIME_H_
+#define LOCUS_SRC_ENGINE_MARIADB_STORE_TIME_H_
+
+#include "locus/clock.h"
+#include "locus/engine/mariadb.h"
+
+namespace locus {
+
+// For tests that own the time: from now on `clock` tells the store's time, to the microsecond, not
+// the server. It outlives the store. Before other threads use the store.
+class MariadbStoreTime {
+ public:
+  static void Tell(MariadbSegmentStore& store, Clock& clock);
+};
+
+}  // namespace locus
+
+#endif  // LOCUS_SRC_ENGINE_MARIADB_STORE_TIME_H_
