@@ -116,6 +116,37 @@ class MariadbSegmentStore : public SegmentStore {
   std::unique_ptr<Rep> rep_;
 };
 
+// Numbers that rise per key, in the same database, by one statement and one round trip a call. A
+// key's row holds its version and, with a ttl, when it is forgotten by the server's clock. Errors,
+// timeouts, threads and fork as MariadbSegmentStore. What a failover or restore forgets, repeats:
+// keys have no floor (docs/operations.md).
+class MariadbSequencer : public Sequencer {
+ public:
+  // Connects once. INVALID_ARGUMENT: bad options. NOT_FOUND: the database has no locus tables.
+  static absl::StatusOr<std::unique_ptr<MariadbSequencer>> Open(
+      const MariadbOptions& options, const SequencerOptions& sequencer_options);
+  ~MariadbSequencer() override;
+
+  // Deletes the rows of up to `most` keys that were forgotten over a minute ago, whoever's they
+  // are, by a hundred a statement; returns how many. A sequencer with a ttl also deletes up to a
+  // hundred within each 256th call of Next or NextBatch.
+  absl::StatusOr<uint64_t> RemoveExpired(uint64_t most);
+
+  MariadbStats Stats() const;
+
+ private:
+  class Rep;
+  MariadbSequencer(const SequencerOptions& sequencer_options, std::unique_ptr<Rep> rep);
+
+  absl::StatusOr<Taken> Take(const std::string& name, int64_t span) override;
+  absl::Status Store(const std::string& name, int64_t value) override;
+  absl::StatusOr<bool> StoreNew(const std::string& name, int64_t value) override;
+  absl::StatusOr<std::optional<int64_t>> Load(const std::string& name) override;
+  absl::StatusOr<bool> PutBack(const std::string& name, const Taken& taken, int64_t value) override;
+
+  std::unique_ptr<Rep> rep_;
+};
+
 }  // namespace locus
 
 #endif  // LOCUS_ENGINE_MARIADB_H_

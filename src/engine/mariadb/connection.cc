@@ -157,12 +157,13 @@ absl::Status Connection::SetOptions(const MariadbOptions& options, bool tls) {
 
 absl::Status Connection::SetUpSession(const MariadbOptions& options) {
   unsigned seconds = WholeSeconds(options.timeout);
-  return Run(absl::StrCat("SET SESSION autocommit=1, completion_type=0, time_zone='+00:00',"
-                          " sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION',"
-                          " sql_select_limit=DEFAULT, sql_safe_updates=0, timestamp=DEFAULT,"
-                          " character_set_results=binary, innodb_lock_wait_timeout=",
-                          seconds, ", max_statement_time=", seconds,
-                          ";SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE"))
+  return Run(absl::StrCat(
+                 "SET SESSION autocommit=1, completion_type=0, time_zone='+00:00',"
+                 " sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION',"
+                 " sql_select_limit=18446744073709551615, sql_safe_updates=0, timestamp=DEFAULT,"
+                 " character_set_results=binary, innodb_lock_wait_timeout=",
+                 seconds, ", max_statement_time=", seconds,
+                 ";SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE"))
       .status();
 }
 
@@ -227,6 +228,16 @@ absl::StatusOr<std::vector<Result>> Connection::Run(const std::string& statement
     if (more < 0) return results;
     if (more > 0) return Fail();
   }
+}
+
+absl::StatusOr<std::vector<Result>> Connection::RunCurrent(const std::string& statements) {
+  if (!facts_.galera) return Run(statements);
+  LOCUS_ASSIGN_OR_RETURN(auto results,
+                         Run(absl::StrCat("SET SESSION wsrep_sync_wait = 1;", statements,
+                                          ";SET SESSION wsrep_sync_wait = 0")));
+  results.erase(results.begin());
+  results.pop_back();
+  return results;
 }
 
 absl::Status Connection::Fail() {

@@ -47,6 +47,8 @@ class Connection {
 
   // Runs statements separated by ';' in one round trip, up to the first that fails; a result each.
   absl::StatusOr<std::vector<Result>> Run(const std::string& statements);
+  // The same, but what they read is all that any node of a cluster has committed before.
+  absl::StatusOr<std::vector<Result>> RunCurrent(const std::string& statements);
   // Of the last Run: the server's error number, 0: none.
   unsigned error() const { return error_; }
   // Whether it failed in a way that a second attempt may not.

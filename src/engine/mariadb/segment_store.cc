@@ -109,10 +109,9 @@ class MariadbSegmentStore::Rep {
   absl::StatusOr<SpaceOptions> Open(const SpaceName& name) {
     SpaceOptions options;
     absl::Status status = pool_->Use([&](Connection& connection) -> absl::Status {
-      LOCUS_ASSIGN_OR_RETURN(
-          auto results,
-          RunCurrent(connection, mariadb::ReadStatements(name, {}, mariadb::Lock::kNone, Now(),
-                                                         connection.facts())));
+      LOCUS_ASSIGN_OR_RETURN(auto results,
+                             connection.RunCurrent(mariadb::ReadStatements(
+                                 name, {}, mariadb::Lock::kNone, Now(), connection.facts())));
       LOCUS_ASSIGN_OR_RETURN(SpaceState state, mariadb::ParseState(results, connection.place()));
       LOCUS_RETURN_IF_ERROR(Require(name, state, connection));
       options = state.space->options;
@@ -142,11 +141,10 @@ class MariadbSegmentStore::Rep {
     absl::Status status = pool_->Use([&](Connection& connection) -> absl::Status {
       LOCUS_ASSIGN_OR_RETURN(
           auto results,
-          RunCurrent(connection,
-                     absl::StrCat("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;"
-                                  "START TRANSACTION WITH CONSISTENT SNAPSHOT;",
-                                  mariadb::ReadAllStatements(name, Now(), connection.facts()),
-                                  ";COMMIT")));
+          connection.RunCurrent(absl::StrCat(
+              "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;"
+              "START TRANSACTION WITH CONSISTENT SNAPSHOT;",
+              mariadb::ReadAllStatements(name, Now(), connection.facts()), ";COMMIT")));
       LOCUS_ASSIGN_OR_RETURN(
           SpaceState state,
           mariadb::ParseState(std::span<const Result>(results).subspan(2), connection.place()));
@@ -191,17 +189,6 @@ class MariadbSegmentStore::Rep {
         absl::StrCat("mariadb ", connection.place(), " has no space ", name.str()));
   }
 
-  // Reads what all nodes of a cluster have committed before. The first result is of `statements`.
-  static absl::StatusOr<std::vector<Result>> RunCurrent(Connection& connection,
-                                                        const std::string& statements) {
-    if (!connection.facts().galera) return connection.Run(statements);
-    LOCUS_ASSIGN_OR_RETURN(
-        auto results, connection.Run(absl::StrCat("SET SESSION wsrep_sync_wait = 1;", statements,
-                                                  ";SET SESSION wsrep_sync_wait = 0")));
-    results.erase(results.begin());
-    return results;
-  }
-
   // Locks the space and the sections; `body` writes and commits.
   absl::Status InTransaction(Connection& connection, const SpaceName& name,
                              std::span<const LeaseRequest> requests,
@@ -209,7 +196,7 @@ class MariadbSegmentStore::Rep {
     std::string read = absl::StrCat(
         "START TRANSACTION;", mariadb::ReadStatements(name, requests, mariadb::Lock::kForUpdate,
                                                       Now(), connection.facts()));
-    LOCUS_ASSIGN_OR_RETURN(auto results, RunCurrent(connection, read));
+    LOCUS_ASSIGN_OR_RETURN(auto results, connection.RunCurrent(read));
     LOCUS_ASSIGN_OR_RETURN(
         SpaceState state,
         mariadb::ParseState(std::span<const Result>(results).subspan(1), connection.place()));

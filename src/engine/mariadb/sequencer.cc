@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <atomic>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "locus/engine/mariadb.h"
+#include "src/check.h"
+#include "src/engine/mariadb/errors.h"
+#include "src/engine/mariadb/pool.h"
+#include "src/engine/mariadb/space_rows.h"
+#include "src/sequencer_rules.h"
+
+namespace locus {
+namespace {
+
+using mariadb::Connection;
+using mariadb::Literal;
+using mariadb::NumberIn;
+using mariadb::Pool;
+
+constexpr char kType[] = "'sequencer'";
+constexpr char kNow[] = "UTC_TIMESTAMP(6)";
+// True of a row that is there but forgotten; neither true nor false of one that stays.
+constexpr char kForgotten[] = "expire_time <= UTC_TIMESTAMP(6)";
+constexpr char kLive[] = "(expire_time IS NULL OR expire_time > UTC_TIMESTAMP(6))";
+
+constexpr uint64_t kRemovedAtOnce = 100;
+constexpr uint64_t kTakesBetweenRemovals = 256;
+
+std::string WhereKey(const std::string& name) {
+  return absl::StrCat(" WHERE type_id = ", kType, " AND group_key = ", Literal(name));
+}
+
+}  // namespace
+
+class MariadbSequencer::Rep {
+ public:
+  Rep(std::unique_ptr<Pool> pool, const SequencerOptions& options)
+      : pool_(std::move(pool)), options_(options) {}
+
+  bool forked() const { return pool_->forked(); }
+  MariadbStats Stats() const { return pool_->Stats(); }
+
+  absl::Status Connect() {
+    return pool_->Use([](Connection& connection) { return connection.Run("DO 1").status(); });
+  }
+
+  absl::StatusOr<Taken> Take(const std::string& name, int64_t span) {
+    std::string statement =
+        absl::StrCat(Insert(name, span), " ON DUPLICATE KEY UPDATE sequence_no = ", Next(span),
+                     ", version_number = version_number + 1, expire_time = VALUES(expire_time),"
+                     " update_time = VALUES(update_time) RETURNING sequence_no, version_number");
+    Taken taken;
+    absl::Status status = pool_->Use([&](Connection& connection) -> absl::Status {
+      auto results = connection.Run(statement);
+      if (connection.error() == mariadb::kOutOfRange) return AtLimit(connection, name, span);
+      LOCUS_RETURN_IF_ERROR(results.status());
+      const mariadb::Result::Row& row = (*results)[0].rows.at(0);
+      LOCUS_ASSIGN_OR_RETURN(taken.last, NumberIn(row, 0, connection.place()));
+      LOCUS_ASSIGN_OR_RETURN(int64_t version, NumberIn(row, 1, connection.place()));
+      taken.version = static_cast<uint64_t>(version);
+      return absl::OkStatus();
+    });
+    LOCUS_RETURN_IF_ERROR(status);
+    bool remove = options_.ttl > absl::ZeroDuration() &&
+                  takes_.fetch_add(1, std::memory_order_relaxed) % kTakesBetweenRemovals == 0;
+    if (remove) RemoveExpired(kRemovedAtOnce).status().IgnoreError();  // another call comes by
+    return taken;
+  }
+
+  absl::Status Store(const std::string& name, int64_t value) {
+    return pool_->Use([&](Connection& connection) {
+      return connection
+          .Run(absl::StrCat(Insert(name, value),
+                            " ON DUPLICATE KEY UPDATE sequence_no = VALUES(sequence_no),"
+                            " version_number = version_number + 1,"
+                            " expire_time = VALUES(expire_time),"
+                            " update_time = VALUES(update_time)"))
+          .status();
+    });
+  }
+
+  absl::StatusOr<bool> StoreNew(const std::string& name, int64_t value) {
+    // LAST_INSERT_ID tells that a forgotten row was taken over. Assignments go from left to right.
+    std::string statement = absl::StrCat(
+        Insert(name, value), " ON DUPLICATE KEY UPDATE sequence_no = IF(", kForgotten,
+        ", IF(LAST_INSERT_ID(1) = 1, VALUES(sequence_no), NULL), sequence_no),"
+        " version_number = IF(",
+        kForgotten, ", version_number + 1, version_number), update_time = IF(", kForgotten,
+        ", VALUES(update_time), update_time), expire_time = ",
+        HasTtl() ? "VALUES(expire_time)"
+                 : absl::StrCat("IF(", kForgotten, ", VALUES(expire_time), expire_time)"));
+    bool stored = false;
+    absl::Status status = pool_->Use([&](Connection& connection) -> absl::Status {
+      LOCUS_ASSIGN_OR_RETURN(auto results, connection.Run(statement));
+      stored = results[0].affected == 1 || results[0].insert_id == 1;
+      return absl::OkStatus();
+    });
+    LOCUS_RETURN_IF_ERROR(status);
+    return stored;
+  }
+
+  absl::StatusOr<std::optional<int64_t>> Load(const std::string& name) {
+    std::string select =
+        absl::StrCat("SELECT sequence_no FROM `sequence`", WhereKey(name), " AND ", kLive);
+    std::string refresh;
+    if (HasTtl()) {
+      refresh = absl::StrCat("UPDATE `sequence` SET expire_time = ", Expiry(), WhereKey(name),
+                             " AND ", kLive, ";");
+    }
+    std::optional<int64_t> value;
+    absl::Status status = pool_->Use([&](Connection& connection) -> absl::Status {
+      LOCUS_ASSIGN_OR_RETURN(auto results, connection.RunCurrent(refresh + select));
+      const auto& rows = results.back().rows;
+      if (rows.empty()) return absl::OkStatus();
+      LOCUS_ASSIGN_OR_RETURN(value, NumberIn(rows[0], 0, connection.place()));
+      return absl::OkStatus();
+    });
+    LOCUS_RETURN_IF_ERROR(status);
+    return value;
+  }
+
+  absl::StatusOr<bool> PutBack(const std::string& name, const Taken& taken, int64_t value) {
+    std::string statement = absl::StrCat(
+        "UPDATE `sequence` SET sequence_no = ", value,
+        ", version_number = version_number + 1, update_time = ", kNow, ", expire_time = ", Expiry(),
+        WhereKey(name), " AND sequence_no = ", taken.last, " AND version_number = ", taken.version,
+        " AND ", kLive);
+    bool put_back = false;
+    absl::Status status = pool_->Use([&](Connection& connection) -> absl::Status {
+      LOCUS_ASSIGN_OR_RETURN(auto results, connection.Run(statement));
+      put_back = results[0].affected == 1;
+      return absl::OkStatus();
+    });
+    LOCUS_RETURN_IF_ERROR(status);
+    return put_back;
+  }
+
+  absl::StatusOr<uint64_t> RemoveExpired(uint64_t most) {
+    uint64_t removed = 0;
+    while (removed < most) {
+      uint64_t at_once = std::min(kRemovedAtOnce, most - removed);
+      uint64_t gone = 0;
+      // Types whose expired_sec is 0, the sections of order IDs among them, are never touched.
+      std::string statement = absl::StrCat(
+          "DELETE FROM `sequence` WHERE type_id = ", kType, " AND expire_time < ", kNow,
+          " - INTERVAL (SELECT NULLIF(expired_sec, 0) FROM sequence_type WHERE type_id = ", kType,
+          ") SECOND ORDER BY expire_time LIMIT ", at_once);
+      absl::Status status = pool_->Use([&](Connection& connection) -> absl::Status {
+        LOCUS_ASSIGN_OR_RETURN(auto results, connection.Run(statement));
+        gone = results[0].affected;
+        return absl::OkStatus();
+      });
+      LOCUS_RETURN_IF_ERROR(status);
+      removed += gone;
+      if (gone < at_once) break;
+    }
+    return removed;
+  }
+
+ private:
+  std::string_view KeyOf(std::string_view name) const {
+    return name.substr(options_.key_prefix.size());
+  }
+  bool HasTtl() const { return options_.ttl > absl::ZeroDuration(); }
+  std::string Expiry() const {
+    if (!HasTtl()) return "NULL";
+    return absl::StrCat(kNow, " + INTERVAL ", absl::ToInt64Microseconds(options_.ttl),
+                        " MICROSECOND");
+  }
+
+  // A new row's version is the time in us: above all versions of the key's earlier lives.
+  std::string Insert(const std::string& name, int64_t value) const {
+    return absl::StrCat(
+        "INSERT INTO `sequence` (type_id, group_key, sequence_no, version_number,"
+        " expire_time, create_time, update_time) VALUES (",
+        kType, ", ", Literal(name), ", ", value, ", ", mariadb::MicrosecondsOf(kNow), ", ",
+        Expiry(), ", ", kNow, ", ", kNow, ")");
+  }
+
+  // sequencer_rules::Advance as an expression. Past the limit it is out of the range of a BIGINT,
+  // whatever the sql_mode, so that the statement fails and changes nothing.
+  std::string Next(int64_t span) const {
+    int64_t limit = sequencer_rules::Limit(options_);
+    std::string next;
+    if (options_.max_value != 0 && options_.at_max == SequencerOptions::AtMax::kWrap) {
+      next = absl::StrCat("IF(sequence_no <= ", limit - span, ", sequence_no + ", span, ", ", span,
+                          ")");
+    } else {
+      int64_t gap = std::numeric_limits<int64_t>::max() - limit;
+      next = absl::StrCat("sequence_no + ", span, " + ", gap, " - ", gap);
+    }
+    return absl::StrCat("IF(", kForgotten, ", ", span, ", ", next, ")");
+  }
+
+  absl::Status AtLimit(Connection& connection, const std::string& name, int64_t span) const {
+    LOCUS_ASSIGN_OR_RETURN(
+        auto results,
+        connection.Run(absl::StrCat("SELECT sequence_no FROM `sequence`", WhereKey(name))));
+    int64_t current = sequencer_rules::Limit(options_);
+    if (!results[0].rows.empty()) {
+      LOCUS_ASSIGN_OR_RETURN(current, NumberIn(results[0].rows[0], 0, connection.place()));
+    }
+    return sequencer_rules::AtLimit(KeyOf(name), current, span, options_);
+  }
+
+  const std::unique_ptr<Pool> pool_;
+  const SequencerOptions options_;
+  std::atomic<uint64_t> takes_{0};  // counts only
+};
+
+absl::StatusOr<std::unique_ptr<MariadbSequencer>> MariadbSequencer::Open(
+    const MariadbOptions& options, const SequencerOptions& sequencer_options) {
+  LOCUS_RETURN_IF_ERROR(sequencer_options.Check());
+  LOCUS_ASSIGN_OR_RETURN(auto pool, Pool::Make(options, Pool::Schema::kMustFit));
+  auto rep = std::make_unique<Rep>(std::move(pool), sequencer_options);
+  LOCUS_RETURN_IF_ERROR(rep->Connect());
+  return std::unique_ptr<MariadbSequencer>(new MariadbSequencer(sequencer_options, std::move(rep)));
+}
+
+MariadbSequencer::MariadbSequencer(const SequencerOptions& sequencer_options,
+                                   std::unique_ptr<Rep> rep)
+    : Sequencer(sequencer_options), rep_(std::move(rep)) {}
+
+MariadbSequencer::~MariadbSequencer() {
+  // In a forked child the sockets are its parent's.
+  if (rep_->forked()) rep_.release();
+}
+
+absl::StatusOr<uint64_t> MariadbSequencer::RemoveExpired(uint64_t most) {
+  return rep_->RemoveExpired(most);
+}
+
+MariadbStats MariadbSequencer::Stats() const { return rep_->Stats(); }
+
+absl::StatusOr<Sequencer::Taken> MariadbSequencer::Take(const std::string& name, int64_t span) {
+  return rep_->Take(name, span);
+}
+
+absl::Status MariadbSequencer::Store(const std::string& name, int64_t value) {
+  return rep_->Store(name, value);
+}
+
+absl::StatusOr<bool> MariadbSequencer::StoreNew(const std::string& name, int64_t value) {
+  return rep_->StoreNew(name, value);
+}
+
+absl::StatusOr<std::optional<int64_t>> MariadbSequencer::Load(const std::string& name) {
+  return rep_->Load(name);
+}
+
+absl::StatusOr<bool> MariadbSequencer::PutBack(const std::string& name, const Taken& taken,
+                                               int64_t value) {
+  return rep_->PutBack(name, taken, value);
+}
+
+}  // namespace locus
