@@ -19,6 +19,9 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/locus-config-version.cmak
 install(FILES ${PROJECT_BINARY_DIR}/locus-config.cmake
               ${PROJECT_BINARY_DIR}/locus-config-version.cmake
               ${PROJECT_SOURCE_DIR}/cmake/FindMurmurhash.cmake DESTINATION ${locus_cmake_dir})
+if(LOCUS_REDIS)
+  install(FILES ${PROJECT_SOURCE_DIR}/cmake/FindHiredis.cmake DESTINATION ${locus_cmake_dir})
+endif()
 
 # locus_pkgconfig(name description requires): locus-<name>.pc. What the archive uses stands in
 # Requires, not in Requires.private: an archive needs it with and without --static.
@@ -42,5 +45,8 @@ if(LOCUS_MARIADB)
   install(FILES ${PROJECT_SOURCE_DIR}/cmake/FindMariadbConnector.cmake
           DESTINATION ${locus_cmake_dir})
   locus_pkgconfig(mariadb "Segments and sequences from MariaDB"
-                  "locus-core = ${PROJECT_VERSION} libmariadb")
+                  "locus-core = ${PROJECT_VERSION} libmariadb"
+if(LOCUS_REDIS)
+  locus_pkgconfig(redis "Numbers and segments for order IDs from Redis"
+                  "locus-core = ${PROJECT_VERSION} hiredis >= 0.14")
 endif()

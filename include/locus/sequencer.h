@@ -108,8 +108,10 @@ class Sequencer {
   virtual absl::StatusOr<bool> PutBack(const std::string& name, const Taken& taken,
                                        int64_t value) = 0;
 
- private:
+  // Prefix and key. INVALID_ARGUMENT: a key that cannot be. For engines with calls of their own.
   absl::StatusOr<std::string> NameOf(std::string_view key) const;
+
+ private:
   absl::Status CheckValue(std::string_view key, int64_t value) const;
 
   const SequencerOptions options_;

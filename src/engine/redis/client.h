@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_ENGINE_REDIS_CLIENT_H_
+#define LOCUS_SRC_ENGINE_REDIS_CLIENT_H_
+
+#include <unistd.h>
+
+#include <atomic>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/engine/redis/servers.h"
+
+namespace locus::redis {
+
+// A Lua script of one key.
+class Script {
+ public:
+  explicit Script(std::string text);
+  const std::string& text() const { return text_; }
+  const std::string& sha() const { return sha_; }  // of its text, as EVALSHA names it
+
+ private:
+  std::string text_;
+  std::string sha_;
+};
+
+struct ScriptCall {
+  std::string_view key;
+  std::span<const std::string_view> args;
+};
+
+// Runs scripts where their keys are.
+// Thread safety, blocking, errors: as in locus/engine/redis.h. Forked children:
+// FAILED_PRECONDITION.
+class Client {
+ public:
+  static absl::StatusOr<std::unique_ptr<Client>> Open(const RedisOptions& options);
+
+  // All of `calls` at once, in one round trip to each server. What a script answers, error replies
+  // turned into a Status.
+  std::vector<absl::StatusOr<Reply>> RunEach(const Script& script,
+                                             std::span<const ScriptCall> calls);
+  absl::StatusOr<Reply> Run(const Script& script, std::string_view key,
+                            std::initializer_list<std::string_view> args);
+
+  bool forked() const { return getpid() != process_; }
+  RedisStats Stats() const;
+
+ private:
+  class Round;
+  explicit Client(std::unique_ptr<Servers> servers) : servers_(std::move(servers)) {}
+
+  const std::unique_ptr<Servers> servers_;
+  const pid_t process_ = getpid();
+  std::atomic<uint64_t> calls_{0};
+  std::atomic<uint64_t> failures_{0};
+  std::atomic<uint64_t> redirects_{0};
+  std::atomic<uint64_t> reloads_{0};
+};
+
+}  // namespace locus::redis
+
+#endif  // LOCUS_SRC_ENGINE_REDIS_CLIENT_H_

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_ENGINE_REDIS_CONNECTION_H_
+#define LOCUS_SRC_ENGINE_REDIS_CONNECTION_H_
+
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "locus/engine/redis.h"
+#include "src/engine/redis/resp.h"
+#include "src/mutex.h"
+#include "src/secret_bytes.h"
+
+namespace locus::redis {
+
+using Deadline = std::chrono::steady_clock::time_point;
+using Address = RedisOptions::Address;
+
+std::string ToString(const Address& address);
+
+// A user's password, ready to be sent.
+class Credentials {
+ public:
+  // Without a password: none.
+  static absl::StatusOr<Credentials> Make(std::string_view user, std::string_view password);
+  bool none() const { return auth_.size() == 0; }
+  std::string_view auth_command() const { return auth_.view(); }
+
+ private:
+  SecretBytes auth_;
+};
+
+// What a server says of itself.
+struct ServerView {
+  std::string version;
+  bool cluster = false;
+  bool master = false;
+  std::string run_id;
+  std::string max_memory;
+  std::string eviction_policy;
+};
+ServerView ParseServerView(std::string_view text_of_info);
+
+// One socket to one server, shared by all threads of a process: requests are sent as they come, and
+// whoever waits while nobody reads does the reading, for all. Once it is broken, by an error or by
+// the first request whose deadline passed, it stays so, and all that is pending has been answered.
+// Thread safety: all methods may be called from any thread.
+class Connection {
+ public:
+  struct Settings {
+    const Credentials* credentials = nullptr;
+    int database = 0;
+    bool password_in_plain_text = false;
+    bool sentinel = false;  // knows neither databases nor INFO of a server
+  };
+  // Connects and introduces itself. UNAVAILABLE, FAILED_PRECONDITION as in redis.h.
+  static absl::StatusOr<std::shared_ptr<Connection>> Open(const Address& address,
+                                                          const Settings& settings,
+                                                          Deadline deadline);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // A request under way. Lives until Finish has returned.
+  struct Exchange {
+    size_t missing = 0;  // replies
+    std::vector<Reply> replies;
+    Deadline deadline;
+    bool sent = false;  // false: the server has seen nothing of it
+    bool done = false;
+    bool waiting = false;
+    absl::Status status;
+    CondVar wake;
+  };
+  // Sends `commands`, which have `replies` answers. Then Finish must be called.
+  void Start(Exchange& exchange, std::string_view commands, size_t replies, Deadline deadline);
+  // Waits for the answers, to the deadline. UNAVAILABLE: there are none, but where `sent` the
+  // server may have done all the same.
+  absl::Status Finish(Exchange& exchange);
+
+  // Whether it can be used; notices a server that has closed an idle connection.
+  bool Usable();
+  void Abandon(const absl::Status& why);  // for a connection to a server that is master no more
+  const Address& address() const { return address_; }
+  const ServerView& server() const { return server_; }
+
+ private:
+  Connection(const Address& address, int fd, int wake_fd);
+  absl::Status Introduce(const Settings& settings, Deadline deadline);
+  absl::Status CheckServer(const Settings& settings) const;
+  absl::StatusOr<std::vector<Reply>> Ask(std::string_view commands, size_t replies,
+                                         Deadline deadline);
+
+  void Lead(Exchange& mine) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Waits for the socket and reads, unlocked.
+  absl::Status Read(bool wants_write, Deadline deadline, std::vector<Reply>& replies);
+  Deadline EarliestDeadline() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void HandOut(std::vector<Reply>& replies) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Flush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Break(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WakeNextLeader() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void PokeLeader();
+  absl::Status Lost(std::string_view why) const;
+
+  const Address address_;
+  const int fd_;
+  const int wake_fd_;  // makes the leader look up
+  ServerView server_;  // set before the connection is shared
+
+  Mutex mutex_;
+  bool broken_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status why_broken_ ABSL_GUARDED_BY(mutex_);
+  bool led_ ABSL_GUARDED_BY(mutex_) = false;
+  std::string unsent_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Exchange*> pending_ ABSL_GUARDED_BY(mutex_);
+  // When something was last sent or received.
+  Deadline last_use_ ABSL_GUARDED_BY(mutex_){};
+  ReplyReader reader_;  // of the leader
+};
+
+}  // namespace locus::redis
+
+#endif  // LOCUS_SRC_ENGINE_REDIS_CONNECTION_H_

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_ENGINE_REDIS_NUMBER_SCRIPT_H_
+#define LOCUS_SRC_ENGINE_REDIS_NUMBER_SCRIPT_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "src/engine/redis/resp.h"
+#include "src/text.h"
+
+namespace locus::redis {
+
+// Stands before scripts that compare numbers up to 2^63 - 1. Lua's are doubles, exact to 2^53: so
+// they stay strings of decimal digits, are compared by halves, and are added to by HINCRBY.
+//
+//   halves(s)        what stands before the last nine digits, and those
+//   is_number(s)     whether s is 0 to 2^63 - 1 in canonical decimal
+//   at_most(a, b)    a <= b
+//   reaches(a, n, b) a + n <= b
+//   born()           the version that a key begins with: µs since 1970, so that it lies above all
+//                    that the key had in an earlier life
+inline constexpr char kNumbers[] = R"lua(
+local function halves(s)
+  return tonumber(string.sub(s, 1, -10)) or 0, tonumber(string.sub(s, -9))
+end
+local function at_most(a, b)
+  if #a ~= #b then return #a < #b end
+  local ah, al = halves(a)
+  local bh, bl = halves(b)
+  return ah < bh or (ah == bh and al <= bl)
+end
+local function is_number(s)
+  return s and #s <= 19 and string.find(s, '^%d+$') and (#s == 1 or string.byte(s) ~= 48)
+    and (#s < 19 or at_most(s, '9223372036854775807'))
+end
+local function reaches(a, n, b)
+  local ah, al = halves(a)
+  local nh, nl = halves(n)
+  local bh, bl = halves(b)
+  local h, l = ah + nh, al + nl
+  if l >= 1000000000 then h, l = h + 1, l - 1000000000 end
+  return h < bh or (h == bh and l <= bl)
+end
+local function born()
+  local now = redis.call('TIME')
+  return now[1] .. string.format('%06d', tonumber(now[2]))
+end
+)lua";
+
+// The number of an answer, which may be absent.
+inline std::optional<int64_t> NumberIn(const Reply& reply, size_t i) {
+  if (i >= reply.elements.size() || reply.elements[i].kind != Reply::Kind::kText) {
+    return std::nullopt;
+  }
+  auto number = ParseDecimal(reply.elements[i].text, INT64_MAX);
+  return number ? std::optional(static_cast<int64_t>(*number)) : std::nullopt;
+}
+
+// The word with which an answer begins; empty: there is none.
+inline std::string_view WordOf(const Reply& reply) {
+  if (reply.elements.empty()) return {};
+  return reply.elements[0].text;
+}
+
+}  // namespace locus::redis
+
+#endif  // LOCUS_SRC_ENGINE_REDIS_NUMBER_SCRIPT_H_

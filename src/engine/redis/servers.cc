@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/engine/redis/servers.h"
+
+#include <openssl/crypto.h>
+
+#include <array>
+
+#include "absl/strings/str_cat.h"
+#include "src/check.h"
+#include "src/engine/redis/errors.h"
+#include "src/text.h"
+
+namespace locus::redis {
+namespace {
+
+Deadline Now() { return std::chrono::steady_clock::now(); }
+
+// CRC-16/XMODEM, as clusters reckon it.
+uint16_t Crc16(std::string_view text) {
+  uint32_t crc = 0;
+  for (char c : text) {
+    crc ^= static_cast<uint32_t>(static_cast<unsigned char>(c)) << 8;
+    for (int bit = 0; bit < 8; ++bit) {
+      crc = (crc & 0x8000) != 0 ? (crc << 1) ^ 0x1021 : crc << 1;
+    }
+    crc &= 0xFFFF;
+  }
+  return static_cast<uint16_t>(crc);
+}
+
+absl::StatusOr<std::vector<Reply>> Ask(Connection& connection, const std::string& commands,
+                                       size_t replies, Deadline deadline) {
+  Connection::Exchange exchange;
+  connection.Start(exchange, commands, replies, deadline);
+  LOCUS_RETURN_IF_ERROR(connection.Finish(exchange));
+  for (const Reply& reply : exchange.replies) {
+    LOCUS_RETURN_IF_ERROR(StatusOf(reply, connection.address()));
+  }
+  return std::move(exchange.replies);
+}
+
+absl::Status CheckMaster(const Connection& connection) {
+  if (connection.server().master) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("redis ", ToString(connection.address()),
+                   " is a replica: name the master, or ask its sentinels"));
+}
+
+bool IsText(const Reply& reply) { return reply.kind == Reply::Kind::kText; }
+bool IsSlot(const Reply& reply) {
+  return reply.kind == Reply::Kind::kInteger && reply.integer >= 0 &&
+         reply.integer < static_cast<int64_t>(kSlots);
+}
+
+}  // namespace
+
+uint16_t SlotOf(std::string_view key) {
+  size_t open = key.find('{');
+  if (open != key.npos) {
+    size_t close = key.find('}', open + 1);
+    if (close != key.npos && close > open + 1) key = key.substr(open + 1, close - open - 1);
+  }
+  return Crc16(key) % kSlots;
+}
+
+absl::Status SingleFlight::Do(const std::function<absl::Status()>& work, Deadline deadline) {
+  {
+    MutexLock lock(mutex_);
+    uint64_t flight = flights_;
+    while (under_way_) {
+      if (Now() >= deadline) return absl::UnavailableError("no connection to redis in time");
+      landed_.WaitUntil(mutex_, deadline);
+      if (flights_ != flight) return outcome_;
+    }
+    under_way_ = true;
+  }
+  absl::Status outcome = work();
+  MutexLock lock(mutex_);
+  under_way_ = false;
+  ++flights_;
+  outcome_ = outcome;
+  landed_.NotifyAll();
+  return outcome;
+}
+
+SharedConnection Node::Current() {
+  MutexLock lock(mutex_);
+  return connection_;
+}
+
+void Node::Put(SharedConnection connection) {
+  MutexLock lock(mutex_);
+  connection_ = std::move(connection);
+}
+
+absl::StatusOr<SharedConnection> Node::Get(Deadline deadline) {
+  SharedConnection current = Current();
+  if (current != nullptr && current->Usable()) return current;
+  auto connect = [&]() -> absl::Status {
+    SharedConnection made_meanwhile = Current();
+    if (made_meanwhile != current && made_meanwhile->Usable()) return absl::OkStatus();
+    LOCUS_ASSIGN_OR_RETURN(SharedConnection made, connect_(deadline));
+    Put(std::move(made));
+    return absl::OkStatus();
+  };
+  LOCUS_RETURN_IF_ERROR(flight_.Do(connect, deadline));
+  return Current();
+}
+
+Servers::Servers(const RedisOptions& options) : options_(options) {
+  // What is kept of them are the credentials.
+  for (std::string* secret : {&options_.password, &options_.sentinel_password}) {
+    OPENSSL_cleanse(secret->data(), secret->size());
+    secret->clear();
+  }
+}
+
+absl::StatusOr<std::unique_ptr<Servers>> Servers::Open(const RedisOptions& options) {
+  LOCUS_RETURN_IF_ERROR(options.Check());
+  std::unique_ptr<Servers> servers(new Servers(options));
+  LOCUS_RETURN_IF_ERROR(servers->TakeSecrets(options));
+  LOCUS_RETURN_IF_ERROR(servers->Begin(Now() + absl::ToChronoNanoseconds(options.timeout)));
+  return servers;
+}
+
+absl::Status Servers::TakeSecrets(const RedisOptions& options) {
+  LOCUS_ASSIGN_OR_RETURN(credentials_, Credentials::Make(options.user, options.password));
+  LOCUS_ASSIGN_OR_RETURN(sentinel_credentials_,
+                         Credentials::Make(options.sentinel_user, options.sentinel_password));
+  return absl::OkStatus();
+}
+
+absl::Status Servers::Begin(Deadline deadline) {
+  if (!options_.master_name.empty()) {
+    single_ = std::make_unique<Node>([this](Deadline by) { return ConnectBySentinels(by); });
+    return single_->Get(deadline).status();
+  }
+  absl::Status status;
+  for (const Address& address : options_.addresses) {
+    absl::StatusOr<SharedConnection> connection = Connect(address, deadline);
+    status = connection.status();
+    if (!status.ok()) continue;
+    if ((*connection)->server().cluster) {
+      NodeAt(address)->Put(*connection);
+      status = ReadSlots(**connection, deadline);
+      if (status.ok()) return status;
+      continue;
+    }
+    if (options_.addresses.size() > 1) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("redis ", ToString(address), " is no node of a cluster: name one address, ",
+                       "or master_name where the addresses are of sentinels"));
+    }
+    single_ = std::make_unique<Node>(
+        [this, address](Deadline by) { return ConnectToMaster(address, by); });
+    single_->Put(*connection);
+    return CheckMaster(**connection);
+  }
+  return status;
+}
+
+absl::StatusOr<SharedConnection> Servers::Connect(const Address& address, Deadline deadline) {
+  Connection::Settings settings;
+  settings.credentials = &credentials_;
+  settings.database = options_.database;
+  settings.password_in_plain_text = options_.password_in_plain_text;
+  Deadline soon = Now() + absl::ToChronoNanoseconds(options_.connect_timeout);
+  auto connection = Connection::Open(address, settings, std::min(deadline, soon));
+  if (connection.ok()) connects_.fetch_add(1, std::memory_order_relaxed);
+  return connection;
+}
+
+absl::StatusOr<SharedConnection> Servers::ConnectToMaster(const Address& address,
+                                                          Deadline deadline) {
+  LOCUS_ASSIGN_OR_RETURN(SharedConnection connection, Connect(address, deadline));
+  LOCUS_RETURN_IF_ERROR(CheckMaster(*connection));
+  return connection;
+}
+
+absl::StatusOr<SharedConnection> Servers::ConnectBySentinels(Deadline deadline) {
+  absl::Status status;
+  for (const Address& sentinel : options_.addresses) {
+    absl::StatusOr<Address> master = AskSentinel(sentinel, deadline);
+    status = master.status();
+    if (!status.ok()) continue;
+    absl::StatusOr<SharedConnection> connection = Connect(*master, deadline);
+    status = connection.status();
+    if (!status.ok()) continue;
+    if ((*connection)->server().master) return connection;
+    status = absl::UnavailableError(absl::StrCat("redis ", ToString(*master), ", which sentinel ",
+                                                 ToString(sentinel), " names as ",
+                                                 options_.master_name, ", is no master now"));
+  }
+  return status;
+}
+
+absl::StatusOr<Address> Servers::AskSentinel(const Address& sentinel, Deadline deadline) {
+  Connection::Settings settings;
+  settings.credentials = &sentinel_credentials_;
+  settings.password_in_plain_text = options_.password_in_plain_text;
+  settings.sentinel = true;
+  Deadline soon = std::min(deadline, Now() + absl::ToChronoNanoseconds(options_.connect_timeout));
+  LOCUS_ASSIGN_OR_RETURN(auto connection, Connection::Open(sentinel, settings, soon));
+  std::string command;
+  AppendCommand(command, std::array<std::string_view, 3>{"SENTINEL", "get-master-addr-by-name",
+                                                         options_.master_name});
+  LOCUS_ASSIGN_OR_RETURN(std::vector<Reply> replies, Ask(*connection, command, 1, soon));
+  const Reply& reply = replies[0];
+  if (reply.elements.size() == 2 && IsText(reply.elements[0]) && IsText(reply.elements[1])) {
+    auto port = ParseDecimal(reply.elements[1].text, 65535);
+    if (port) return Address{reply.elements[0].text, static_cast<uint16_t>(*port)};
+  }
+  return absl::FailedPreconditionError(absl::StrCat("sentinel ", ToString(sentinel),
+                                                    " knows no master of the name ",
+                                                    Quoted(options_.master_name)));
+}
+
+std::shared_ptr<Node> Servers::NodeAt(const Address& address) {
+  MutexLock lock(mutex_);
+  std::shared_ptr<Node>& node = nodes_[ToString(address)];
+  if (node == nullptr) {
+    node = std::make_shared<Node>([this, address](Deadline by) { return Connect(address, by); });
+  }
+  return node;
+}
+
+absl::StatusOr<SharedConnection> Servers::At(const Address& address, Deadline deadline) {
+  return NodeAt(address)->Get(deadline);
+}
+
+absl::StatusOr<SharedConnection> Servers::ForKey(std::string_view key, Deadline deadline) {
+  if (single_ != nullptr) return single_->Get(deadline);
+  if (stale_.load(std::memory_order_acquire)) {
+    LOCUS_RETURN_IF_ERROR(refresh_.Do([&] { return Refresh(deadline); }, deadline));
+  }
+  uint16_t slot = SlotOf(key);
+  std::shared_ptr<Node> node;
+  {
+    MutexLock lock(mutex_);
+    node = slots_[slot];
+  }
+  if (node != nullptr) return node->Get(deadline);
+  Failed();
+  return absl::UnavailableError(absl::StrCat("no node of the redis cluster serves slot ", slot));
+}
+
+void Servers::Moved(uint16_t slot, const Address& to) {
+  std::shared_ptr<Node> node = NodeAt(to);
+  MutexLock lock(mutex_);
+  if (!slots_.empty()) slots_[slot] = node;
+}
+
+void Servers::Failed() {
+  if (single_ == nullptr) stale_.store(true, std::memory_order_release);
+}
+
+absl::Status Servers::Refresh(Deadline deadline) {
+  if (!stale_.load(std::memory_order_acquire)) return absl::OkStatus();
+  std::vector<Address> known = options_.addresses;
+  {
+    MutexLock lock(mutex_);
+    known.insert(known.begin(), masters_.begin(), masters_.end());
+  }
+  absl::Status status;
+  for (const Address& address : known) {
+    absl::StatusOr<SharedConnection> connection = At(address, deadline);
+    status = connection.ok() ? ReadSlots(**connection, deadline) : connection.status();
+    if (status.ok()) break;
+  }
+  return status;
+}
+
+absl::Status Servers::ReadSlots(Connection& connection, Deadline deadline) {
+  stale_.store(false, std::memory_order_release);  // what fails from here on needs another reading
+  std::string command;
+  AppendCommand(command, std::array<std::string_view, 2>{"CLUSTER", "SLOTS"});
+  absl::StatusOr<std::vector<Reply>> replies = Ask(connection, command, 1, deadline);
+  if (!replies.ok()) {
+    Failed();
+    return replies.status();
+  }
+  std::vector<std::shared_ptr<Node>> slots(kSlots);
+  std::vector<Address> masters;
+  for (const Reply& range : (*replies)[0].elements) {
+    if (range.elements.size() < 3 || !IsSlot(range.elements[0]) || !IsSlot(range.elements[1])) {
+      continue;
+    }
+    const std::vector<Reply>& master = range.elements[2].elements;
+    if (master.size() < 2 || master[1].kind != Reply::Kind::kInteger) continue;
+    Address address{master[0].text, static_cast<uint16_t>(master[1].integer)};
+    if (address.host.empty() || address.host == "?") address.host = connection.address().host;
+    std::shared_ptr<Node> node = NodeAt(address);
+    masters.push_back(std::move(address));
+    for (int64_t slot = range.elements[0].integer; slot <= range.elements[1].integer; ++slot) {
+      slots[static_cast<size_t>(slot)] = node;
+    }
+  }
+  MutexLock lock(mutex_);
+  slots_ = std::move(slots);
+  masters_ = std::move(masters);
+  return absl::OkStatus();
+}
+
+}  // namespace locus::redis

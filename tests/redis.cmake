@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+# The engine redis, against servers that the tests start.
+add_library(locus_redis_server STATIC redis_server.cc)
+locus_compile_options(locus_redis_server)
+target_link_libraries(locus_redis_server PUBLIC locus_private_server locus::redis
+                                         PRIVATE Hiredis::hiredis)
+
+locus_test(redis_sequencer_test locus_sequencer_suite locus_redis_server)
