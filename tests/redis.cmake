@@ -6,3 +6,4 @@ target_link_libraries(locus_redis_server PUBLIC locus_private_server locus::redi
                                          PRIVATE Hiredis::hiredis)
 
 locus_test(redis_sequencer_test locus_sequencer_suite locus_redis_server)
+locus_test(redis_ceiling_test locus_redis_server locus::sqlite)
