@@ -7,3 +7,4 @@ target_link_libraries(locus_redis_server PUBLIC locus_private_server locus::redi
 
 locus_test(redis_sequencer_test locus_sequencer_suite locus_redis_server)
 locus_test(redis_ceiling_test locus_redis_server locus::sqlite)
+locus_test(redis_segment_store_test locus_segment_store_suite locus_redis_server)

@@ -204,11 +204,10 @@ TEST_F(RedisCeilingTest, FailoverToALaggingReplica_PlainRepeatsAndThisGoesOn) {
   Draw(*sequencer, 20);
   ASSERT_EQ(plain->Next("p").value(), 1);
   ASSERT_TRUE(Replicate(server_, replica));
-  replica.Stall();
+  CutOff(replica);
   ASSERT_EQ(plain->Next("p").value(), 2);
   Draw(*sequencer, 20);
   server_.KillHard();
-  replica.Resume();
   ASSERT_EQ(replica.Ask("REPLICAOF NO ONE"), "OK");
   EXPECT_EQ(replica.Ask("HGET locus:ceiling:k value"), "20") << "below what was given out";
   EXPECT_EQ(OpenPlain(replica.options())->Next("p").value(), 2) << "the same number again";
@@ -221,9 +220,8 @@ TEST_F(RedisCeilingTest, RolesChangedUnderAQuietConnection_NothingRepeats) {
   auto quiet = Open();
   Draw(*quiet, 10);
   ASSERT_TRUE(Replicate(server_, other));
-  other.Stall();
+  CutOff(other);
   Draw(*Open(), 50);  // a process that quiet knows nothing of
-  other.Resume();
   other.Ask("REPLICAOF NO ONE");
   // The old master takes over what the replica had, whatever that is, and comes back.
   server_.Ask(absl::StrCat("REPLICAOF 127.0.0.1 ", other.port()));

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "gtest/gtest.h"
 
 namespace locus {
 namespace {
@@ -110,6 +111,10 @@ bool Replicate(RedisServer& master, RedisServer& replica) {
     std::string info = replica.Ask("INFO replication");
     return info.find("master_link_status:up") != info.npos && master.Ask("WAIT 1 100") == "1";
   });
+}
+
+void CutOff(RedisServer& replica) {
+  EXPECT_EQ(replica.Ask(absl::StrCat("REPLICAOF 127.0.0.1 ", FreePort())), "OK");
 }
 
 RedisSentinel::RedisSentinel(const RedisServer& master, int quorum, const std::string& more) {

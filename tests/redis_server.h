@@ -43,6 +43,9 @@ class RedisServer {
 // `replica` follows `master` and has all that it has.
 bool Replicate(RedisServer& master, RedisServer& replica);
 
+// `replica` hears nothing more of its master, and stays a replica: it lags from now on.
+void CutOff(RedisServer& replica);
+
 // Sentinels that watch one master of the name `orders`.
 class RedisSentinel {
  public:

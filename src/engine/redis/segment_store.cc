@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/engine/redis/segment_store.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "src/check.h"
+#include "src/engine/redis/client.h"
+#include "src/engine/redis/number_script.h"
+#include "src/engine/redis/segment_scripts.h"
+#include "src/lease_rules.h"
+#include "src/mutex.h"
+#include "src/text.h"
+
+namespace locus {
+namespace {
+
+using redis::NumberIn;
+using redis::Reply;
+using redis::SegmentScripts;
+using redis::WordOf;
+
+constexpr int kMostReloads = 3;  // of a space's options, should it be made anew meanwhile
+
+std::string Micros(absl::Time time) {
+  return absl::StrCat(std::max<int64_t>(absl::ToUnixMicros(time), 0));
+}
+
+std::string TextOf(const SpaceOptions& options) {
+  return absl::StrCat(options.section_size, " ", Micros(options.floor_epoch), " ",
+                      options.floor_rate, " ", options.max_lead);
+}
+
+// The numbers of `text`, by single spaces; fewer than `count`: it is something else.
+std::vector<uint64_t> Numbers(std::string_view text, size_t count) {
+  std::vector<uint64_t> numbers;
+  while (numbers.size() < count) {
+    size_t size = std::min(text.find(' '), text.size());
+    auto number = ParseDecimal(text.substr(0, size), UINT64_MAX);
+    if (!number) return {};
+    numbers.push_back(*number);
+    text.remove_prefix(std::min(size + 1, text.size()));
+  }
+  return text.empty() ? numbers : std::vector<uint64_t>();
+}
+
+std::optional<SpaceOptions> ParseOptions(std::string_view text) {
+  std::vector<uint64_t> numbers = Numbers(text, 4);
+  if (numbers.size() != 4 || numbers[0] > 65536) return std::nullopt;
+  SpaceOptions options;
+  options.section_size = static_cast<uint32_t>(numbers[0]);
+  options.floor_epoch = absl::FromUnixMicros(static_cast<int64_t>(numbers[1]));
+  options.floor_rate = numbers[2];
+  options.max_lead = numbers[3];
+  if (!lease_rules::CheckOptions(options).ok()) return std::nullopt;
+  return options;
+}
+
+std::string_view TextAt(const Reply& reply, size_t i) {
+  return i < reply.elements.size() ? std::string_view(reply.elements[i].text) : std::string_view();
+}
+
+uint64_t SequenceAt(const Reply& reply, size_t i) {
+  auto number = NumberIn(reply, i);
+  return number ? static_cast<uint64_t>(*number) : UINT64_MAX;
+}
+
+absl::Time TimeAt(const Reply& reply, size_t i) {
+  return absl::FromUnixMicros(NumberIn(reply, i).value_or(0));
+}
+
+}  // namespace
+
+class RedisSegmentStore::Rep {
+ public:
+  Rep(std::unique_ptr<redis::Client> client, Clock* clock)
+      : client_(std::move(client)), clock_(clock) {}
+
+  redis::Client& client() { return *client_; }
+
+  absl::Status Create(const SpaceName& space, const SpaceOptions& options, absl::Time caller_now) {
+    LOCUS_RETURN_IF_ERROR(lease_rules::CheckOptions(options));
+    if (absl::FromUnixMicros(absl::ToUnixMicros(options.floor_epoch)) != options.floor_epoch) {
+      return absl::InvalidArgumentError("floor_epoch must be whole microseconds in redis");
+    }
+    LOCUS_ASSIGN_OR_RETURN(Reply reply, client_->Run(SegmentScripts::Get().create, KeyFor(space),
+                                                     {Now(), Micros(caller_now), TextOf(options)}));
+    if (WordOf(reply) == "ok") return absl::OkStatus();
+    if (WordOf(reply) == "clock") return BadClock(options, caller_now, TimeAt(reply, 1));
+    if (WordOf(reply) != "exists") return Unusable(space, reply);
+    std::optional<SpaceOptions> stored = ParseOptions(TextAt(reply, 1));
+    if (!stored) return Unusable(space, reply);
+    return lease_rules::CheckSameOptions(space, *stored, options);
+  }
+
+  absl::StatusOr<LeaseReply> Lease(const SpaceName& space, std::span<const LeaseRequest> requests,
+                                   absl::Time caller_now) {
+    for (int reload = 0; reload < kMostReloads; ++reload) {
+      LOCUS_ASSIGN_OR_RETURN(SpaceOptions options, OptionsOf(space));
+      LOCUS_RETURN_IF_ERROR(lease_rules::CheckRequests(options, requests));
+      std::vector<std::string> words = {Now(), Micros(caller_now), TextOf(options)};
+      words.reserve(3 + 3 * requests.size());
+      for (const LeaseRequest& request : requests) {
+        words.push_back(absl::StrCat(request.section));
+        words.push_back(absl::StrCat(request.length));
+        words.push_back(absl::StrCat(request.seen));
+      }
+      std::vector<std::string_view> args(words.begin(), words.end());
+      std::string key = KeyFor(space);
+      redis::ScriptCall call{key, args};
+      auto replies = client_->RunEach(SegmentScripts::Get().lease, {&call, 1});
+      LOCUS_RETURN_IF_ERROR(replies[0].status());
+      const Reply& reply = *replies[0];
+      if (WordOf(reply) == "ok") return Granted(space, options, requests, reply);
+      if (WordOf(reply) == "clock") return BadClock(options, caller_now, TimeAt(reply, 1));
+      Forget(space);
+      if (WordOf(reply) != "options") return Unusable(space, reply);
+    }
+    return absl::UnavailableError(absl::StrCat("space ", space.str(), " is being made anew"));
+  }
+
+  absl::StatusOr<SpaceView> Show(const SpaceName& space) {
+    LOCUS_ASSIGN_OR_RETURN(Reply reply,
+                           client_->Run(SegmentScripts::Get().show, KeyFor(space), {Now()}));
+    if (WordOf(reply) != "ok") return Unusable(space, reply);
+    std::optional<SpaceOptions> options = ParseOptions(TextAt(reply, 1));
+    std::optional<int64_t> losses = NumberIn(reply, 3);
+    if (!options || !losses) return Unusable(space, reply);
+    SpaceView view;
+    view.options = *options;
+    view.base = SequenceAt(reply, 2);
+    view.losses = static_cast<uint64_t>(*losses);
+    view.now = TimeAt(reply, reply.elements.size() - 1);
+    uint64_t floor = lease_rules::Floor(view.options, view.now);
+    for (size_t i = 4; i + 2 < reply.elements.size(); i += 2) {
+      auto number = ParseDecimal(TextAt(reply, i), 65535);
+      std::vector<uint64_t> held = Numbers(TextAt(reply, i + 1), 2);
+      if (!number || held.size() != 2) return Unusable(space, reply);
+      view.sections.push_back(
+          {static_cast<uint16_t>(*number), held[0],
+           lease_rules::FloorTime(view.options, static_cast<int64_t>(held[0] - floor)),
+           absl::FromUnixMicros(static_cast<int64_t>(held[1]))});
+    }
+    std::sort(view.sections.begin(), view.sections.end(),
+              [](const auto& a, const auto& b) { return a.section < b.section; });
+    return view;
+  }
+
+  absl::Status Raise(const SpaceName& space, bool declares_loss, uint64_t to,
+                     absl::Time caller_now) {
+    LOCUS_ASSIGN_OR_RETURN(
+        Reply reply,
+        client_->Run(SegmentScripts::Get().raise, KeyFor(space),
+                     {Now(), Micros(caller_now), declares_loss ? "1" : "0", absl::StrCat(to)}));
+    if (WordOf(reply) == "ok") return absl::OkStatus();
+    std::optional<SpaceOptions> options = ParseOptions(TextAt(reply, 2));
+    if (WordOf(reply) != "clock" || !options) return Unusable(space, reply);
+    return BadClock(*options, caller_now, TimeAt(reply, 1));
+  }
+
+  absl::StatusOr<SpaceOptions> ReadOptions(const SpaceName& space) {
+    LOCUS_ASSIGN_OR_RETURN(SpaceView view, Show(space));
+    MutexLock lock(mutex_);
+    options_[space] = view.options;
+    return view.options;
+  }
+
+ private:
+  static std::string KeyFor(const SpaceName& space) {
+    return absl::StrCat("locus:segments:{", space.str(), "}");
+  }
+  std::string Now() const { return clock_ == nullptr ? "" : Micros(clock_->Now()); }
+
+  absl::StatusOr<SpaceOptions> OptionsOf(const SpaceName& space) {
+    if (!client_->forked()) {
+      MutexLock lock(mutex_);
+      auto it = options_.find(space);
+      if (it != options_.end()) return it->second;
+    }
+    return ReadOptions(space);
+  }
+  void Forget(const SpaceName& space) {
+    MutexLock lock(mutex_);
+    options_.erase(space);
+  }
+
+  // The script has decided; the rules must have decided the same, or nothing of it is used.
+  absl::StatusOr<LeaseReply> Granted(const SpaceName& space, const SpaceOptions& options,
+                                     std::span<const LeaseRequest> requests, const Reply& reply) {
+    if (reply.elements.size() != 4 + 3 * requests.size()) return Unusable(space, reply);
+    LeaseReply lease;
+    uint64_t base = SequenceAt(reply, 1);
+    lease.loss_noticed = TextAt(reply, 2) == "1";
+    lease.granted_at = TimeAt(reply, reply.elements.size() - 1);
+    for (size_t i = 0; i < requests.size(); ++i) {
+      uint64_t head = SequenceAt(reply, 3 + 3 * i);
+      Segment segment{SequenceAt(reply, 4 + 3 * i), SequenceAt(reply, 5 + 3 * i)};
+      lease_rules::Decision decision =
+          lease_rules::Decide(options, base, head, lease.granted_at, requests[i]);
+      bool same = decision.grant.segment.length == segment.length &&
+                  (segment.length == 0 || decision.grant.segment == segment);
+      if (!same) {
+        return absl::DataLossError(
+            absl::StrCat("redis granted ", segment.first, "+", segment.length, " of section ",
+                         requests[i].section, " in space ", space.str(), " where the rules grant ",
+                         decision.grant.segment.first, "+", decision.grant.segment.length));
+      }
+      lease.grants.push_back(decision.grant);
+    }
+    return lease;
+  }
+
+  static absl::Status BadClock(const SpaceOptions& options, absl::Time caller_now,
+                               absl::Time store_now) {
+    LOCUS_RETURN_IF_ERROR(lease_rules::CheckClock(options, caller_now, store_now));
+    return absl::FailedPreconditionError(
+        "this process's clock is 60s from that of redis: set the clock right");
+  }
+
+  static absl::Status Unusable(const SpaceName& space, const Reply& reply) {
+    if (WordOf(reply) == "none") {
+      return absl::NotFoundError(absl::StrCat("redis has no space ", space.str()));
+    }
+    if (WordOf(reply) == "schema") {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "space ", space.str(), " in redis has schema ", Quoted(TextAt(reply, 1)), ", not 1"));
+    }
+    return absl::DataLossError(absl::StrCat("redis holds ", Quoted(TextAt(reply, 1)), " in space ",
+                                            space.str(), ", which is no state of a space"));
+  }
+
+  const std::unique_ptr<redis::Client> client_;
+  Clock* const clock_;  // null: the server's
+  Mutex mutex_;
+  std::map<SpaceName, SpaceOptions> options_ ABSL_GUARDED_BY(mutex_);
+};
+
+absl::StatusOr<std::unique_ptr<RedisSegmentStore>> RedisSegmentStoreAccess::Open(
+    const RedisOptions& server, Clock* clock) {
+  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<redis::Client> client, redis::Client::Open(server));
+  auto rep = std::make_unique<RedisSegmentStore::Rep>(std::move(client), clock);
+  return std::unique_ptr<RedisSegmentStore>(new RedisSegmentStore(std::move(rep)));
+}
+
+absl::StatusOr<std::unique_ptr<RedisSegmentStore>> RedisSegmentStore::Open(
+    const RedisOptions& server) {
+  return RedisSegmentStoreAccess::Open(server, nullptr);
+}
+
+RedisSegmentStore::RedisSegmentStore(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}
+
+RedisSegmentStore::~RedisSegmentStore() {
+  if (rep_->client().forked()) rep_.release();
+}
+
+absl::Status RedisSegmentStore::Create(const SpaceName& space, const SpaceOptions& options,
+                                       absl::Time caller_now) {
+  return rep_->Create(space, options, caller_now);
+}
+
+absl::StatusOr<SpaceOptions> RedisSegmentStore::Open(const SpaceName& space) {
+  return rep_->ReadOptions(space);
+}
+
+absl::StatusOr<LeaseReply> RedisSegmentStore::Lease(const SpaceName& space,
+                                                    std::span<const LeaseRequest> requests,
+                                                    absl::Time caller_now) {
+  return rep_->Lease(space, requests, caller_now);
+}
+
+absl::StatusOr<SpaceView> RedisSegmentStore::Show(const SpaceName& space, absl::Time) {
+  return rep_->Show(space);
+}
+
+absl::Status RedisSegmentStore::DeclareRestored(const SpaceName& space, absl::Time caller_now) {
+  return rep_->Raise(space, true, 0, caller_now);
+}
+
+absl::Status RedisSegmentStore::Raise(const SpaceName& space, uint64_t to, absl::Time caller_now) {
+  LOCUS_RETURN_IF_ERROR(lease_rules::CheckRaise(to));
+  return rep_->Raise(space, false, to, caller_now);
+}
+
+RedisStats RedisSegmentStore::Stats() const { return rep_->client().Stats(); }
+
+}  // namespace locus
