@@ -8,3 +8,9 @@ target_link_libraries(locus_redis_server PUBLIC locus_private_server locus::redi
 locus_test(redis_sequencer_test locus_sequencer_suite locus_redis_server)
 locus_test(redis_ceiling_test locus_redis_server locus::sqlite)
 locus_test(redis_segment_store_test locus_segment_store_suite locus_redis_server)
+
+add_executable(ceiling_simulation_test ceiling_simulation_test.cc ceiling_simulation.cc)
+locus_compile_options(ceiling_simulation_test)
+target_link_libraries(ceiling_simulation_test PRIVATE locus_test_support locus::redis)
+add_test(NAME ceiling_simulation_test
+         COMMAND ceiling_simulation_test --seeds=${simulation_seeds})
