@@ -45,7 +45,8 @@ if(LOCUS_MARIADB)
   install(FILES ${PROJECT_SOURCE_DIR}/cmake/FindMariadbConnector.cmake
           DESTINATION ${locus_cmake_dir})
   locus_pkgconfig(mariadb "Segments and sequences from MariaDB"
-                  "locus-core = ${PROJECT_VERSION} libmariadb"
+                  "locus-core = ${PROJECT_VERSION} libmariadb")
+endif()
 if(LOCUS_REDIS)
   locus_pkgconfig(redis "Numbers and segments for order IDs from Redis"
                   "locus-core = ${PROJECT_VERSION} hiredis >= 0.14")

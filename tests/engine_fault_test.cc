@@ -44,8 +44,7 @@ class EngineFaultTest : public ::testing::TestWithParam<FaultEngine> {
     options.processes = 4;
     options.horizon = absl::Seconds(30);
     options.rate = ids_a_second / 4;
-    processes_ =
-        std::make_unique<DrawingProcesses>([this] { return target_->Open(); }, options);
+    processes_ = std::make_unique<DrawingProcesses>([this] { return target_->Open(); }, options);
     ASSERT_TRUE(processes_->WaitForEach(10'000));
   }
 

@@ -2,16 +2,23 @@
 #ifndef LOCUS_APPS_LOCUS_PASSWORD_H_
 #define LOCUS_APPS_LOCUS_PASSWORD_H_
 
+#include <string_view>
+
 #include "absl/status/statusor.h"
-#include "src/private_file.h"
 
 namespace locus {
 
-// The password for the engine of a store: LOCUS_PASSWORD, which is then wiped from this process's
-// environment, or the first line of the file (permissions 0600) that LOCUS_PASSWORD_FILE names.
-// Empty: neither is set. INVALID_ARGUMENT: both are, or it is longer than 1,024 bytes; otherwise
-// the errors of ReadPrivateFile.
-absl::StatusOr<PrivateText> ReadPassword();
+enum class PasswordFor { kStore, kCeiling };
+
+// The password for the engine of a store: LOCUS_PASSWORD, which is wiped from this process's
+// environment when it is read, or the first line of the file (permissions 0600) that
+// LOCUS_PASSWORD_FILE names. That of --ceiling: LOCUS_CEILING_PASSWORD or
+// LOCUS_CEILING_PASSWORD_FILE where one is set, otherwise the store's. Empty: none is set. Each is
+// read once; the answer lives as long as the process, in memory that core dumps leave out.
+// INVALID_ARGUMENT: both of a pair are set, or it is longer than 1,024 bytes; otherwise the errors
+// of ReadPrivateFile.
+// Thread safety: none.
+absl::StatusOr<std::string_view> Password(PasswordFor whose);
 
 }  // namespace locus
 
