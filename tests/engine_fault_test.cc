@@ -14,6 +14,7 @@
 #include "tests/drawing_processes.h"
 #include "tests/fault_target.h"
 #include "tests/fault_targets.h"
+#include "tests/private_server.h"
 
 namespace locus {
 namespace {
@@ -28,8 +29,8 @@ class EngineFaultTest : public ::testing::TestWithParam<FaultEngine> {
     return WaitUntil([this] {
       ChildProcess creator([this] {
         auto store = target_->Open();
-        if (!store.ok()) return 1;
-        absl::Status status = (*store)->Create(SpaceName(), SpaceOptions(), absl::Now());
+        absl::Status status = store.status();
+        if (store.ok()) status = (*store)->Create(SpaceName(), SpaceOptions(), absl::Now());
         if (!status.ok()) std::cerr << status << "\n";
         return status.ok() ? 0 : 1;
       });

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/fault_targets.h"
+
+#include "gtest/gtest.h"
+#include "tests/mariadb_replica.h"
+#include "tests/mariadb_server.h"
+#include "tests/redis_server.h"
+
+namespace locus {
+namespace {
+
+template <typename Store>
+absl::StatusOr<std::shared_ptr<SegmentStore>> Shared(absl::StatusOr<std::unique_ptr<Store>> store) {
+  if (!store.ok()) return store.status();
+  return std::shared_ptr<SegmentStore>(*std::move(store));
+}
+
+constexpr char kDatabase[] = "locus_faults";
+
+class MariadbTarget : public FaultTarget {
+ public:
+  MariadbTarget() {
+    EXPECT_TRUE(primary_.Start() && replica_.Start());
+    Replicate(primary_, replica_);
+    EXPECT_TRUE(MakeSchema());
+  }
+
+  absl::StatusOr<std::shared_ptr<SegmentStore>> Open() override {
+    MariadbOptions options = primary_.Account(kDatabase);
+    options.hosts.push_back({"127.0.0.1", replica_.port()});
+    return Shared(MariadbSegmentStore::Open(options));
+  }
+  void KillHard() override { primary_.KillHard(); }
+  bool Restart() override { return primary_.Start(); }
+  void Stall() override { primary_.Stall(); }
+  void Resume() override { primary_.Resume(); }
+  bool RestartEmpty() override {
+    primary_.Empty();
+    return primary_.Start() && MakeSchema();
+  }
+
+  bool has_replica() const override { return true; }
+  bool FailOver(const std::function<void()>& meanwhile) override {
+    WaitForReplica(primary_, replica_);
+    CutOff(replica_);
+    meanwhile();
+    primary_.KillHard();
+    Promote(replica_);
+    return !::testing::Test::HasFailure();
+  }
+
+ private:
+  bool MakeSchema() {
+    absl::Status made = MariadbSegmentStore::CreateSchema(primary_.OptionsFor(kDatabase));
+    EXPECT_TRUE(made.ok()) << made;
+    return made.ok();
+  }
+
+  MariadbServer primary_{ReplicaSettings(1)};
+  MariadbServer replica_{ReplicaSettings(2)};
+};
+
+class RedisTarget : public FaultTarget {
+ public:
+  RedisTarget() {
+    EXPECT_TRUE(master_.Start() && replica_.Start());
+    EXPECT_TRUE(Replicate(master_, replica_));
+  }
+
+  absl::StatusOr<std::shared_ptr<SegmentStore>> Open() override {
+    RedisOptions options = master_.options();
+    options.addresses.push_back(replica_.address());
+    return Shared(RedisSegmentStore::Open(options));
+  }
+  void KillHard() override { master_.KillHard(); }
+  bool Restart() override { return master_.Start(); }
+  void Stall() override { master_.Stall(); }
+  void Resume() override { master_.Resume(); }
+  bool RestartEmpty() override {
+    master_.KillHard();
+    return master_.Start() && master_.Ask("FLUSHALL") == "OK";
+  }
+
+  bool has_replica() const override { return true; }
+  bool FailOver(const std::function<void()>& meanwhile) override {
+    CutOff(replica_);
+    meanwhile();
+    master_.KillHard();
+    return replica_.Ask("REPLICAOF NO ONE") == "OK";
+  }
+
+ private:
+  RedisServer master_{{"--appendonly", "yes", "--appendfsync", "everysec"}};
+  RedisServer replica_;
+};
+
+template <typename Target>
+FaultEngine Named(const char* name) {
+  return {name, [] { return std::make_unique<Target>(); }};
+}
+
+}  // namespace
+
+std::vector<FaultEngine> FaultEngines() {
+  return {Named<MariadbTarget>("mariadb"), Named<RedisTarget>("redis")};
+}
+
+}  // namespace locus
