@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/fault_targets.h"
 
+#include <optional>
+
 #include "gtest/gtest.h"
 #include "tests/mariadb_replica.h"
 #include "tests/mariadb_server.h"
@@ -62,14 +64,10 @@ class MariadbTarget : public FaultTarget {
 
 class RedisTarget : public FaultTarget {
  public:
-  RedisTarget() {
-    EXPECT_TRUE(master_.Start() && replica_.Start());
-    EXPECT_TRUE(Replicate(master_, replica_));
-  }
-
   absl::StatusOr<std::shared_ptr<SegmentStore>> Open() override {
-    RedisOptions options = master_.options();
-    options.addresses.push_back(replica_.address());
+    RedisOptions options;
+    options.addresses = {{"127.0.0.1", sentinel_.port()}};
+    options.master_name = "orders";
     return Shared(RedisSegmentStore::Open(options));
   }
   void KillHard() override { master_.KillHard(); }
@@ -82,16 +80,24 @@ class RedisTarget : public FaultTarget {
   }
 
   bool has_replica() const override { return true; }
+  // The sentinel does it, as soon as it misses the master.
   bool FailOver(const std::function<void()>& meanwhile) override {
-    CutOff(replica_);
+    RedisServer& replica = replica_.emplace();
+    auto sentinel_knows = [&] {
+      return AskRedis(sentinel_.port(), {"SENTINEL", "replicas", "orders"})
+                 .find(std::to_string(replica.port())) != std::string::npos;
+    };
+    if (!Replicate(master_, replica) || !WaitUntil(sentinel_knows)) return false;
+    CutOff(replica);
     meanwhile();
     master_.KillHard();
-    return replica_.Ask("REPLICAOF NO ONE") == "OK";
+    return WaitUntil([&] { return sentinel_.MasterPort() == replica.port(); });
   }
 
  private:
   RedisServer master_{{"--appendonly", "yes", "--appendfsync", "everysec"}};
-  RedisServer replica_;
+  RedisSentinel sentinel_{master_};
+  std::optional<RedisServer> replica_;
 };
 
 template <typename Target>
