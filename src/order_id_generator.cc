@@ -1,35 +1,89 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "locus/order_id_generator.h"
 
+#include <algorithm>
 #include <array>
-#include <bit>
-#include <random>
+#include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "src/check.h"
 #include "src/counters.h"
 #include "src/gene_hash.h"
 #include "src/lease_rules.h"
-#include "src/load_driver.h"
-#include "src/mutex.h"
+#include "src/news.h"
 #include "src/order_id_assembler.h"
-#include "src/segment_loader.h"
+#include "src/store_chain.h"
 
 namespace locus {
+namespace {
 
 using Deadline = std::chrono::steady_clock::time_point;
 
+absl::Status CheckOptions(const OrderIdGenerator::Options& options) {
+  if (options.clock == nullptr) return absl::InvalidArgumentError("a generator needs a clock");
+  if (options.horizon < absl::Seconds(1) || options.horizon > absl::Hours(24)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "horizon ", absl::FormatDuration(options.horizon), " is not between 1s and 24h"));
+  }
+  return absl::OkStatus();
+}
+
+// A set whose stores were found to be part of it, those that did not answer apart.
+struct OpenedSet {
+  SpaceOptions space;
+  std::vector<StoreChain::Place> places;
+
+  static absl::StatusOr<OpenedSet> Open(const SegmentStoreSet& set, const SpaceName& space,
+                                        const std::optional<SpaceOptions>& asked) {
+    OpenedSet opened;
+    LOCUS_ASSIGN_OR_RETURN(SpaceName stored, set.StoredSpace(space));
+    std::optional<SpaceOptions> agreed = asked;
+    std::vector<size_t> silent;
+    absl::Status why_silent;
+    for (size_t i = 0; i < set.members().size(); ++i) {
+      const SegmentStoreSet::Member& member = set.members()[i];
+      uint32_t first = i == 0 ? 0 : set.members()[i - 1].last_section + 1u;
+      opened.places.push_back({member.store, stored, member.name, first, member.last_section, {}});
+      absl::StatusOr<SpaceOptions> found = set.OpenMember(i, space);
+      if (absl::IsUnavailable(found.status())) {
+        silent.push_back(i);
+        why_silent = found.status();
+        continue;
+      }
+      if (!found.ok()) return found.status();
+      if (!agreed) agreed = *found;
+      LOCUS_RETURN_IF_ERROR(lease_rules::CheckSameOptions(stored, *found, *agreed));
+    }
+    if (silent.size() == set.members().size()) return why_silent;
+    opened.space = *agreed;
+    if (set.members().back().last_section != lease_rules::SectionsOf(*agreed) - 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the last section of the set is ", set.members().back().last_section,
+                       ", that of the space is ", lease_rules::SectionsOf(*agreed) - 1));
+    }
+    for (size_t i : silent) {
+      opened.places[i].admit = [set, i, space, stored, expected = *agreed]() -> absl::Status {
+        LOCUS_ASSIGN_OR_RETURN(SpaceOptions found, set.OpenMember(i, space));
+        return lease_rules::CheckSameOptions(stored, found, expected);
+      };
+    }
+    return opened;
+  }
+};
+
+}  // namespace
+
 class OrderIdGenerator::Rep {
  public:
-  Rep(std::shared_ptr<SegmentStore> store, Options options, const SpaceOptions& space)
-      : store_(std::move(store)),
-        options_(std::move(options)),
+  Rep(std::vector<StoreChain::Place> places, Options options, const SpaceOptions& space)
+      : options_(std::move(options)),
         counters_(space.section_size,
-                  (options_.wide ? OrderId::kMaxSequence : OrderId::kMaxNarrowSequence) + 1),
-        loader_(space, options_.horizon, counters_, std::random_device()()) {
-    auto job = [this] { return Load(); };
-    driver_ = options_.executor == nullptr ? LoadDriver::OnThread(job)
-                                           : LoadDriver::OnExecutor(*options_.executor, job);
+                  (options_.wide ? OrderId::kMaxSequence : OrderId::kMaxNarrowSequence) + 1) {
+    for (StoreChain::Place& place : places) {
+      chains_.push_back(
+          std::make_unique<StoreChain>(std::move(place), space, options_, counters_, news_));
+    }
   }
 
   bool forked() const { return counters_.forked(); }
@@ -61,48 +115,41 @@ class OrderIdGenerator::Rep {
     return buyers.size();
   }
 
-  // Calls `attempt` until it returns anything but UNAVAILABLE, or `deadline` has passed.
-  template <typename Attempt>
-  auto Waiting(Deadline deadline, Attempt attempt) -> decltype(attempt()) {
-    uint64_t news = News();
-    auto result = attempt();
-    if (!absl::IsUnavailable(result.status())) return result;
-    waits_.fetch_add(1, std::memory_order_relaxed);
-    waiters_.fetch_add(1, std::memory_order_acq_rel);
-    do {
-      result = attempt();
-    } while (absl::IsUnavailable(result.status()) && WaitForNews(news, deadline));
-    waiters_.fetch_sub(1, std::memory_order_relaxed);
-    if (absl::IsUnavailable(result.status())) return DeadlineError();
-    return result;
-  }
-
-  // A forked child has a copy of a lock that nobody may ever release.
-  absl::Status Refusal() const {
+  // Calls `attempt` until it returns anything but UNAVAILABLE, or `deadline` has passed. What then
+  // failed without a message is explained as of the vnode that `gene` answers.
+  template <typename Attempt, typename Gene>
+  auto Waiting(Deadline deadline, Attempt attempt, Gene gene) -> decltype(attempt()) {
+    auto result = news_.Await(deadline, attempt);
+    absl::StatusCode code = result.status().code();
+    bool refused = code == absl::StatusCode::kFailedPrecondition;
+    if (code != absl::StatusCode::kUnavailable && !refused) return result;
     if (forked()) {
       return absl::FailedPreconditionError(
           "this is a forked child: a generator belongs to the process that made it");
     }
-    MutexLock lock(mutex_);
-    if (!absl::IsFailedPrecondition(last_store_error_)) return absl::OkStatus();
-    return last_store_error_;
+    return ChainOf(counters_.SectionOf(gene())).Explain(code);
   }
 
   GeneratorStats Stats() const {
     GeneratorStats stats;
     if (forked()) return stats;
-    stats.waits = waits_.load(std::memory_order_relaxed);
-    MutexLock lock(mutex_);
-    SegmentLoader::Totals totals = loader_.totals();
-    stats.leases = totals.granted;
-    stats.store_calls = store_calls_;
-    stats.store_failures = store_failures_;
-    stats.starved = totals.starved;
-    stats.losses = totals.losses;
-    stats.dropped = totals.dropped + counters_.overtaken();
-    stats.autonomy = loader_.Autonomy(options_.clock->SinceBoot());
-    if (totals.granted > 0) stats.lead = totals.lead;
-    stats.last_store_error = last_store_error_;
+    stats.waits = news_.waits();
+    stats.dropped = counters_.overtaken();
+    std::optional<absl::Duration> lead;
+    for (const auto& chain : chains_) {
+      StoreStats of_store = chain->Stats();
+      stats.leases += of_store.leases;
+      stats.store_calls += of_store.store_calls;
+      stats.store_failures += of_store.store_failures;
+      stats.losses += of_store.losses;
+      stats.starved += of_store.starved;
+      stats.dropped += chain->dropped();
+      stats.autonomy = std::min(stats.autonomy, of_store.autonomy);
+      if (of_store.leases > 0) lead = std::max(lead.value_or(of_store.lead), of_store.lead);
+      if (stats.last_store_error.ok()) stats.last_store_error = of_store.last_error;
+      stats.stores.push_back(std::move(of_store));
+    }
+    stats.lead = lead.value_or(absl::ZeroDuration());
     return stats;
   }
 
@@ -134,170 +181,41 @@ class OrderIdGenerator::Rep {
       if (counters_.UsedUp(gene, segment)) {
         if (counters_.PastLimit(gene)) return absl::Status(absl::StatusCode::kOutOfRange, "");
         bool moved = counters_.MoveOn(section, segment, options_.clock->SinceBoot());
-        if (counters_.AskFor(section, moved ? Counters::kMore : Counters::kStarved)) {
-          driver_->Wake();
-        }
-        // Whoever found nothing while this one was moving on may wait for no other news. A waiter
-        // raises waiters_ before its attempt: either it is seen here, or it sees the move.
-        if (moved && waiters_.fetch_add(0, std::memory_order_acq_rel) > 0) Announce();
-        if (!moved) {
-          auto code = refused_.load(std::memory_order_relaxed)
-                          ? absl::StatusCode::kFailedPrecondition
-                          : absl::StatusCode::kUnavailable;
-          return absl::Status(code, "");
-        }
+        StoreChain& chain = ChainOf(section);
+        if (counters_.AskFor(section, moved ? Counters::kMore : Counters::kStarved)) chain.Wake();
+        if (!moved) return absl::Status(chain.answer(), "");
+        // Whoever found nothing while this one was moving on may wait for no other news.
+        news_.AnnounceToWaiters();
       }
       sequence = counters_.Take(gene);
       if (sequence != Counters::kNone) return absl::OkStatus();
     }
   }
 
-  void Announce() {
-    MutexLock lock(mutex_);
-    ++news_;
-    news_came_.NotifyAll();
+  // The chain that loads for the section. Few: looked through faster than searched.
+  StoreChain& ChainOf(uint32_t section) {
+    size_t i = 0;
+    while (chains_[i]->last_section() < section) ++i;
+    return *chains_[i];
   }
 
   // So that one transaction leases for all sections that a batch needs.
   void AskForAll(std::span<const BuyerKey> buyers) {
-    bool news = false;
+    std::set<StoreChain*> to_wake;
     for (BuyerKey buyer : buyers) {
       uint16_t gene = ShardGene::Of(buyer).value();
       uint32_t section = counters_.SectionOf(gene);
       SegmentWord segment = counters_.Current(section);
-      if (counters_.UsedUp(gene, segment) && !counters_.PeekNext(section)) {
-        news |= counters_.AskFor(section, Counters::kStarved);
-      }
+      if (!counters_.UsedUp(gene, segment) || counters_.PeekNext(section)) continue;
+      if (counters_.AskFor(section, Counters::kStarved)) to_wake.insert(&ChainOf(section));
     }
-    if (news) driver_->Wake();
+    for (StoreChain* chain : to_wake) chain->Wake();
   }
 
-  // One pass of the loader, on its thread.
-  absl::Duration Load() {
-    std::vector<LeaseRequest> requests;
-    uint64_t starved_before;
-    uint64_t starved;
-    {
-      MutexLock lock(mutex_);
-      starved_before = loader_.totals().starved;
-      requests = loader_.Collect(options_.clock->SinceBoot());
-      starved = loader_.totals().starved - starved_before;
-    }
-    if (starved > 0) Tell(GeneratorEvent::Kind::kStarved, static_cast<uint32_t>(starved));
-    if (!requests.empty()) {
-      absl::StatusOr<LeaseReply> reply =
-          store_->Lease(options_.space, requests, options_.clock->Now());
-      if (reply.ok()) reply = Checked(requests, *std::move(reply));
-      if (reply.ok()) {
-        Granted(requests, *reply);
-      } else {
-        Failed(requests, reply.status());
-      }
-    }
-    MutexLock lock(mutex_);
-    return std::max(absl::ZeroDuration(), loader_.NextDue() - options_.clock->SinceBoot());
-  }
-
-  // Engines may be the user's own: what would spoil the counters is not taken from them.
-  static absl::StatusOr<LeaseReply> Checked(std::span<const LeaseRequest> requests,
-                                            LeaseReply reply) {
-    bool good = reply.grants.size() == requests.size();
-    for (size_t i = 0; good && i < requests.size(); ++i) {
-      const Segment& segment = reply.grants[i].segment;
-      good = segment.length == 0 ||
-             (segment.first % lease_rules::kUnit == 0 && segment.length % lease_rules::kUnit == 0 &&
-              std::has_single_bit(segment.length) && segment.first >= requests[i].seen &&
-              segment.first < lease_rules::kEndOfSequences &&
-              segment.length <= lease_rules::kEndOfSequences - segment.first);
-    }
-    if (good) return reply;
-    return absl::DataLossError("the store granted what was not asked for, or twice");
-  }
-
-  void Granted(std::span<const LeaseRequest> requests, const LeaseReply& reply) {
-    uint32_t granted = 0;
-    for (const LeaseGrant& grant : reply.grants) granted += grant.segment.length > 0;
-    {
-      MutexLock lock(mutex_);
-      ++store_calls_;
-      last_store_error_ = absl::OkStatus();
-      refused_ = false;
-      loader_.Granted(requests, reply, options_.clock->SinceBoot());
-      ++news_;
-      news_came_.NotifyAll();
-    }
-    if (reply.loss_noticed) Tell(GeneratorEvent::Kind::kLossNoticed, 0);
-    if (granted > 0) Tell(GeneratorEvent::Kind::kLeased, granted);
-    auto refused = static_cast<uint32_t>(requests.size()) - granted;
-    if (refused > 0) Tell(GeneratorEvent::Kind::kLeadUsedUp, refused);
-  }
-
-  void Failed(std::span<const LeaseRequest> requests, const absl::Status& status) {
-    {
-      MutexLock lock(mutex_);
-      ++store_calls_;
-      ++store_failures_;
-      last_store_error_ = status;
-      // Data that contradicts itself needs repair just the same.
-      refused_ = absl::IsFailedPrecondition(status) || absl::IsDataLoss(status) ||
-                 absl::IsNotFound(status) || absl::IsInvalidArgument(status);
-      if (refused_) last_store_error_ = absl::FailedPreconditionError(status.message());
-      loader_.Failed(requests, options_.clock->SinceBoot());
-      ++news_;
-      news_came_.NotifyAll();
-    }
-    if (options_.on_event) {
-      options_.on_event(
-          {GeneratorEvent::Kind::kStoreFailed, status, static_cast<uint32_t>(requests.size())});
-    }
-  }
-
-  void Tell(GeneratorEvent::Kind kind, uint32_t sections) {
-    if (options_.on_event) options_.on_event({kind, absl::OkStatus(), sections});
-  }
-
-  uint64_t News() const {
-    if (forked()) return 0;
-    MutexLock lock(mutex_);
-    return news_;
-  }
-  // Returns false at the deadline; otherwise something new came, noted in `news`.
-  bool WaitForNews(uint64_t& news, Deadline deadline) {
-    MutexLock lock(mutex_);
-    while (news_ == news) {
-      if (std::chrono::steady_clock::now() >= deadline) return false;
-      news_came_.WaitUntil(mutex_, deadline);
-    }
-    news = news_;
-    return true;
-  }
-
-  absl::Status DeadlineError() const {
-    MutexLock lock(mutex_);
-    if (!last_store_error_.ok()) return absl::DeadlineExceededError(last_store_error_.message());
-    return absl::DeadlineExceededError(absl::StrCat(
-        "space ", options_.space.str(), ": no sequence in time",
-        loader_.lead_used_up() ? "; a section's leases are max_lead ahead of the floor, which "
-                                 "rises with time"
-                               : ""));
-  }
-
-  const std::shared_ptr<SegmentStore> store_;
   const Options options_;
   Counters counters_;
-  std::atomic<uint64_t> waits_{0};
-  std::atomic<int> waiters_{0};       // calls with a deadline that found nothing at first
-  std::atomic<bool> refused_{false};  // the store's last answer was that somebody must repair it
-
-  mutable Mutex mutex_;
-  CondVar news_came_;
-  SegmentLoader loader_ ABSL_GUARDED_BY(mutex_);
-  uint64_t news_ ABSL_GUARDED_BY(mutex_) = 0;  // answers of the store so far
-  uint64_t store_calls_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t store_failures_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::Status last_store_error_ ABSL_GUARDED_BY(mutex_);
-
-  std::unique_ptr<LoadDriver> driver_;  // last: its end waits for a Load under way
+  News news_;
+  std::vector<std::unique_ptr<StoreChain>> chains_;  // in the order of their sections
 };
 
 OrderIdGenerator::OrderIdGenerator(Rep* rep) : rep_(rep) {}
@@ -309,13 +227,8 @@ OrderIdGenerator::~OrderIdGenerator() {
 
 absl::StatusOr<std::unique_ptr<OrderIdGenerator>> OrderIdGenerator::Create(
     std::shared_ptr<SegmentStore> store, Options options) {
-  if (store == nullptr || options.clock == nullptr) {
-    return absl::InvalidArgumentError("a generator needs a store and a clock");
-  }
-  if (options.horizon < absl::Seconds(1) || options.horizon > absl::Hours(24)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "horizon ", absl::FormatDuration(options.horizon), " is not between 1s and 24h"));
-  }
+  if (store == nullptr) return absl::InvalidArgumentError("a generator needs a store");
+  LOCUS_RETURN_IF_ERROR(CheckOptions(options));
   absl::StatusOr<SpaceOptions> space = store->Open(options.space);
   if (absl::IsNotFound(space.status()) && options.create_space) {
     SpaceOptions wanted = options.space_options.value_or(SpaceOptions());
@@ -327,8 +240,27 @@ absl::StatusOr<std::unique_ptr<OrderIdGenerator>> OrderIdGenerator::Create(
     LOCUS_RETURN_IF_ERROR(
         lease_rules::CheckSameOptions(options.space, *space, *options.space_options));
   }
+  std::vector<StoreChain::Place> places(1);
+  places[0].store = std::move(store);
+  places[0].space = options.space;
+  places[0].last_section = lease_rules::SectionsOf(*space) - 1;
   return std::unique_ptr<OrderIdGenerator>(
-      new OrderIdGenerator(new Rep(std::move(store), std::move(options), *space)));
+      new OrderIdGenerator(new Rep(std::move(places), std::move(options), *space)));
+}
+
+absl::StatusOr<std::unique_ptr<OrderIdGenerator>> OrderIdGenerator::Create(SegmentStoreSet stores,
+                                                                           Options options) {
+  LOCUS_RETURN_IF_ERROR(CheckOptions(options));
+  absl::StatusOr<OpenedSet> opened = OpenedSet::Open(stores, options.space, options.space_options);
+  if (absl::IsNotFound(opened.status()) && options.create_space) {
+    LOCUS_RETURN_IF_ERROR(
+        stores.Establish(options.space, options.space_options.value_or(SpaceOptions()),
+                         options.clock->Now(), SegmentStoreSet::Earlier::kNothingInUse));
+    opened = OpenedSet::Open(stores, options.space, options.space_options);
+  }
+  if (!opened.ok()) return opened.status();
+  return std::unique_ptr<OrderIdGenerator>(
+      new OrderIdGenerator(new Rep(std::move(opened->places), std::move(options), opened->space)));
 }
 
 absl::StatusOr<OrderId> OrderIdGenerator::TryNext(BuyerKey buyer) {
@@ -338,9 +270,8 @@ absl::StatusOr<OrderId> OrderIdGenerator::TryNext(BuyerKey buyer) {
 
 absl::StatusOr<OrderId> OrderIdGenerator::Next(BuyerKey buyer, Deadline deadline) {
   uint16_t gene = ShardGene::Of(buyer).value();
-  absl::StatusOr<OrderId> id = rep_->Waiting(deadline, [&] { return rep_->TryNext(gene); });
-  if (absl::IsFailedPrecondition(id.status())) LOCUS_RETURN_IF_ERROR(rep_->Refusal());
-  return id;
+  return rep_->Waiting(
+      deadline, [&] { return rep_->TryNext(gene); }, [&] { return gene; });
 }
 
 absl::StatusOr<size_t> OrderIdGenerator::NextBatch(std::span<const BuyerKey> buyers,
@@ -356,11 +287,11 @@ absl::StatusOr<size_t> OrderIdGenerator::NextBatch(std::span<const BuyerKey> buy
                                                    std::span<OrderId> ids, Deadline deadline) {
   size_t done = 0;
   do {
-    absl::StatusOr<size_t> filled =
-        rep_->Waiting(deadline, [&] { return NextBatch(buyers.subspan(done), ids.subspan(done)); });
+    absl::StatusOr<size_t> filled = rep_->Waiting(
+        deadline, [&] { return NextBatch(buyers.subspan(done), ids.subspan(done)); },
+        [&] { return ShardGene::Of(buyers[done]).value(); });
     if (!filled.ok()) {
       if (done > 0) return done;
-      if (absl::IsFailedPrecondition(filled.status())) LOCUS_RETURN_IF_ERROR(rep_->Refusal());
       return filled;
     }
     done += *filled;

@@ -32,18 +32,23 @@ class SegmentLoaderOf {
   };
   SegmentLoaderOf(const SpaceOptions& space, absl::Duration horizon, CountersOf<Traits>& counters,
                   uint64_t seed)
+      : SegmentLoaderOf(space, horizon, counters, seed, 0, counters.sections() - 1) {}
+  // For the sections from `first` to `last` alone.
+  SegmentLoaderOf(const SpaceOptions& space, absl::Duration horizon, CountersOf<Traits>& counters,
+                  uint64_t seed, uint32_t first, uint32_t last)
       : space_(space),
         horizon_(horizon),
         counters_(counters),
-        sections_(counters.sections()),
+        first_(first),
+        sections_(last - first + 1),
         random_(seed) {}
 
   // What to ask the store for now; the answer goes to Granted or Failed.
   std::vector<LeaseRequest> Collect(absl::Duration now) {
     if (now >= next_tick_) Tick(now);
     std::vector<LeaseRequest> requests;
-    for (uint32_t i = 0; i < sections_.size(); ++i) {
-      Section& section = sections_[i];
+    for (uint32_t i = first_; i < end(); ++i) {
+      Section& section = At(i);
       // What callers wish while the store is not asked anyway stays as it is, so that they do not
       // wake the loader again and again.
       bool stopped = now < backoff_.next_attempt() || (section.lead_used_up && section.due > now);
@@ -61,7 +66,7 @@ class SegmentLoaderOf {
     backoff_.Succeeded();
     totals_.losses += reply.loss_noticed;
     for (size_t i = 0; i < requests.size(); ++i) {
-      Section& section = sections_[requests[i].section];
+      Section& section = At(requests[i].section);
       section.in_flight = false;
       const LeaseGrant& grant = reply.grants[i];
       totals_.lead = std::max(totals_.lead, grant.lead);
@@ -92,7 +97,7 @@ class SegmentLoaderOf {
 
   // The store did not answer, or refused; what it granted all the same is never used.
   void Failed(std::span<const LeaseRequest> requests, absl::Duration now) {
-    for (const LeaseRequest& request : requests) sections_[request.section].in_flight = false;
+    for (const LeaseRequest& request : requests) At(request.section).in_flight = false;
     backoff_.Failed(now, Random());
   }
 
@@ -115,7 +120,7 @@ class SegmentLoaderOf {
   // How long the section that will be out first goes on without the store.
   absl::Duration Autonomy(absl::Duration now) const {
     absl::Duration least = absl::InfiniteDuration();
-    for (uint32_t i = 0; i < sections_.size(); ++i) least = std::min(least, AutonomyOf(i, now));
+    for (uint32_t i = first_; i < end(); ++i) least = std::min(least, AutonomyOf(i, now));
     return least;
   }
   const Totals& totals() const { return totals_; }
@@ -140,6 +145,10 @@ class SegmentLoaderOf {
     std::vector<Held> held;
   };
 
+  uint32_t end() const { return first_ + static_cast<uint32_t>(sections_.size()); }
+  Section& At(uint32_t i) { return sections_[i - first_]; }
+  const Section& At(uint32_t i) const { return sections_[i - first_]; }
+
   absl::Duration tick() const { return loading_rules::Tick(horizon_); }
   double Random() { return std::uniform_real_distribution<double>()(random_); }
 
@@ -152,7 +161,7 @@ class SegmentLoaderOf {
   uint64_t LengthFor(uint32_t i, absl::Duration now) const {
     uint64_t longest = 64 * std::bit_floor(std::max<uint64_t>(space_.max_lead / 4 / 64, 1));
     uint64_t length =
-        loading_rules::Length(RateOf(i, now), horizon_, sections_[i].last_length, 64, longest);
+        loading_rules::Length(RateOf(i, now), horizon_, At(i).last_length, 64, longest);
     return 64 * std::bit_ceil((length + 63) / 64);
   }
 
@@ -167,7 +176,7 @@ class SegmentLoaderOf {
 
   // A caller moved on to a next segment, or found none.
   void Hear(uint32_t i, uint8_t wish, absl::Duration now) {
-    Section& section = sections_[i];
+    Section& section = At(i);
     bool starved = (wish & CountersOf<Traits>::kStarved) != 0;
     if (starved) {
       ++totals_.starved;
@@ -184,7 +193,7 @@ class SegmentLoaderOf {
   }
 
   void Place(uint32_t i, SegmentWord segment, absl::Duration now) {
-    Section& section = sections_[i];
+    Section& section = At(i);
     section.held.push_back({segment, now});
     SegmentWord current = counters_.Current(i);
     bool replace = current.empty() || current == section.to_replace;
@@ -208,8 +217,8 @@ class SegmentLoaderOf {
   // short.
   void Tick(absl::Duration now) {
     bool any_held = false;
-    for (uint32_t i = 0; i < sections_.size(); ++i) {
-      Section& section = sections_[i];
+    for (uint32_t i = first_; i < end(); ++i) {
+      Section& section = At(i);
       if (section.held.empty()) continue;
       ForgetUsedUp(i);
       uint64_t sum = counters_.SumOfCursors(i);
@@ -234,13 +243,13 @@ class SegmentLoaderOf {
   void ForgetUsedUp(uint32_t i) {
     SegmentWord current = counters_.Current(i);
     if (current.empty()) return;
-    std::erase_if(sections_[i].held,
+    std::erase_if(At(i).held,
                   [&](const Held& held) { return held.segment.first() < current.first(); });
   }
 
   // Of a section that nobody uses: what it holds would only make its next IDs lag.
   void DropOld(uint32_t i, absl::Duration now) {
-    std::erase_if(sections_[i].held, [&](const Held& held) {
+    std::erase_if(At(i).held, [&](const Held& held) {
       if (!IsOld(held, now)) return false;
       totals_.dropped += counters_.Drop(i, held.segment);
       return true;
@@ -249,7 +258,7 @@ class SegmentLoaderOf {
 
   // Of a section in use: goes on with a younger segment, as soon as there is one.
   void ReplaceOld(uint32_t i, absl::Duration now) {
-    Section& section = sections_[i];
+    Section& section = At(i);
     SegmentWord current = counters_.Current(i);
     for (const Held& held : section.held) {
       if (held.segment != current || !IsOld(held, now)) continue;
@@ -267,6 +276,7 @@ class SegmentLoaderOf {
   const SpaceOptions space_;
   const absl::Duration horizon_;
   CountersOf<Traits>& counters_;
+  const uint32_t first_;
   std::vector<Section> sections_;
   std::mt19937_64 random_;
   Totals totals_;

@@ -8,6 +8,8 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -17,6 +19,7 @@
 #include "locus/executor.h"
 #include "locus/order_id.h"
 #include "locus/segment_store.h"
+#include "locus/segment_store_set.h"
 #include "locus/space.h"
 
 namespace locus {
@@ -33,6 +36,24 @@ struct GeneratorEvent {
   Kind kind;
   absl::Status status;    // OK unless kStoreFailed
   uint32_t sections = 0;  // how many sections it is about
+  std::string store;      // its name in a set; empty where there is one store
+};
+
+// What a generator knows of one of its stores.
+struct StoreStats {
+  std::string name;  // in a set; empty where there is one store
+  uint32_t first_section = 0;
+  uint32_t last_section = 0;
+  uint64_t leases = 0;
+  uint64_t store_calls = 0;
+  uint64_t store_failures = 0;
+  uint64_t losses = 0;
+  uint64_t starved = 0;
+  absl::Duration autonomy = absl::InfiniteDuration();
+  absl::Duration lead;
+  // How long the call under way has been waiting for its answer; 0: none is.
+  absl::Duration stalled;
+  absl::Status last_error;  // OK: the last call succeeded
 };
 
 struct GeneratorStats {
@@ -48,7 +69,9 @@ struct GeneratorStats {
   absl::Duration autonomy = absl::InfiniteDuration();
   // The longest lead over the floor that a lease of this generator has reached.
   absl::Duration lead;
-  absl::Status last_store_error;  // OK: the last call succeeded
+  absl::Status last_store_error;  // OK: the last call of every store succeeded
+  // The same for each store, in the order of the set. The numbers above are theirs together.
+  std::vector<StoreStats> stores;
 };
 
 // Hands out order IDs: unique across every process that shares the SegmentStore, under the
@@ -76,17 +99,25 @@ class OrderIdGenerator {
     absl::Duration horizon = absl::Minutes(10);
     // Outlives the generator.
     Clock* clock = &Clock::System();
-    // Runs the loading; outlives the generator. nullptr: one thread of the generator's own,
-    // started on first need, joined at destruction.
+    // Runs the loading; outlives the generator. nullptr: one thread of the generator's own for each
+    // store, started on first need, joined at destruction. An executor needs a thread for each
+    // store that may stall, and one more, so that the others go on.
     Executor* executor = nullptr;
-    // Called on the loading thread; must not call into the generator. May be empty.
+    // Called on the loading thread, of several stores on several at once; must not call into the
+    // generator. May be empty.
     std::function<void(const GeneratorEvent&)> on_event = {};
   };
 
   // INVALID_ARGUMENT: bad options. Errors of SegmentStore::Open and Create. Leases nothing yet.
   static absl::StatusOr<std::unique_ptr<OrderIdGenerator>> Create(
       std::shared_ptr<SegmentStore> store, Options options);
-  // Waits for a store call that is under way.
+  // From several stores, each for its sections: one that is dead or stalled stops no others. Each
+  // must be part of this layout of the set (SegmentStoreSet), all with the same options;
+  // Options::create_space establishes it where nothing is in use in them. A store that does not
+  // answer (UNAVAILABLE) is looked at before its first lease instead, as long as one does.
+  static absl::StatusOr<std::unique_ptr<OrderIdGenerator>> Create(SegmentStoreSet stores,
+                                                                  Options options);
+  // Waits for the store calls that are under way.
   ~OrderIdGenerator();
   OrderIdGenerator(const OrderIdGenerator&) = delete;
   OrderIdGenerator& operator=(const OrderIdGenerator&) = delete;
@@ -95,8 +126,8 @@ class OrderIdGenerator {
   // UNAVAILABLE: no sequence at hand; loading has been set off, retry or use Next. The first call
   // in a section always answers so.
   // OUT_OF_RANGE: the vnode's 47 bits (with Options::wide 56 bits) are used up.
-  // FAILED_PRECONDITION: this is a forked child, or the store refuses until somebody repairs it
-  // (Stats().last_store_error says what).
+  // FAILED_PRECONDITION: this is a forked child, or the section's store refuses until somebody
+  // repairs it (Stats() says what).
   absl::StatusOr<OrderId> TryNext(BuyerKey buyer);
 
   // As TryNext, but waits for the store until `deadline`. DEADLINE_EXCEEDED with the last error of
