@@ -165,9 +165,18 @@ absl::Status SegmentStoreSet::Establish(
   }
   LOCUS_ASSIGN_OR_RETURN(SpaceName map, Named(space, "map", layout_));
   LOCUS_ASSIGN_OR_RETURN(SpaceName stored, StoredSpace(space));
+  // What the members that have the map can have leased. They were raised alike, so it is a bound
+  // also for one that had it and lost everything.
+  std::vector<bool> has_map;
+  uint64_t reach_of_layout = 0;
   for (size_t i = 0; i < members_.size(); ++i) {
     absl::Status status = CheckMap(i, map);
     if (!status.ok() && !absl::IsNotFound(status)) return status;
+    absl::StatusOr<SpaceView> view = absl::NotFoundError("");
+    if (status.ok()) view = members_[i].store->Show(stored, now);
+    if (!view.ok() && !absl::IsNotFound(view.status())) return view.status();
+    has_map.push_back(view.ok());
+    if (view.ok()) reach_of_layout = std::max(reach_of_layout, ReachOf(*view));
   }
 
   Stores stores(retired.begin(), retired.end());
@@ -178,9 +187,11 @@ absl::Status SegmentStoreSet::Establish(
   // Raised before the earlier ones end, since their base is lost then; and after, since they lease
   // until then. Nobody leases of the new ones before the maps are there.
   auto raise = [&]() -> absl::Status {
-    for (const Member& member : members_) {
-      LOCUS_RETURN_IF_ERROR(member.store->Create(stored, options, now));
-      LOCUS_RETURN_IF_ERROR(member.store->Raise(stored, before.reach(), now));
+    for (size_t i = 0; i < members_.size(); ++i) {
+      SegmentStore& store = *members_[i].store;
+      uint64_t reach = has_map[i] ? before.reach() : std::max(before.reach(), reach_of_layout);
+      LOCUS_RETURN_IF_ERROR(store.Create(stored, options, now));
+      LOCUS_RETURN_IF_ERROR(store.Raise(stored, reach, now));
     }
     return absl::OkStatus();
   };

@@ -95,6 +95,18 @@ class SegmentStoreSetTest : public ::testing::Test {
     }
     return ::testing::AssertionSuccess();
   }
+  // Takes of a section in both for some days; whether an ID came twice.
+  bool RepeatWithinDays(OrderIdGenerator& one, OrderIdGenerator& other, uint32_t section) {
+    bool repeated = false;
+    for (int day = 0; day < 3; ++day) {
+      for (int i = 0; i < 1000; ++i) {
+        repeated |= !ids_.insert(TryTake(one, BuyerOf(section)).value()).second;
+        repeated |= !ids_.insert(TryTake(other, BuyerOf(section)).value()).second;
+      }
+      for (int hour = 0; hour < 24; ++hour) PassTime(absl::Hours(1));
+    }
+    return repeated;
+  }
   uint64_t BaseOf(size_t store, const char* space) {
     return stores_[store]->Show(SpaceName::Parse(space).value(), clock_.Now())->base;
   }
@@ -380,15 +392,31 @@ TEST_F(SegmentStoreSetTest, StoreInUseThatIsNeitherMemberNorRetired_MayRepeat) {
   auto first = Open(Thirds()).value();
   ASSERT_TRUE(Establish(Halves(2), Earlier::kEndEarlier).ok());
   auto second = Open(Halves(2)).value();
-  bool repeated = false;
-  for (int day = 0; day < 3; ++day) {
-    for (int i = 0; i < 1000; ++i) {
-      repeated |= !ids_.insert(TryTake(*first, BuyerOf(250)).value()).second;
-      repeated |= !ids_.insert(TryTake(*second, BuyerOf(250)).value()).second;
-    }
-    for (int hour = 0; hour < 24; ++hour) PassTime(absl::Hours(1));
-  }
-  EXPECT_TRUE(repeated);
+  EXPECT_TRUE(RepeatWithinDays(*first, *second, 250));
+}
+
+TEST_F(SegmentStoreSetTest, MemberPutBackToBeforeTheLayoutUnderAnEarlierProcess_MayRepeat) {
+  options_.create_space = true;
+  auto alone = OpenAlone(0);
+  ASSERT_TRUE(TakeAll(*alone, 3));
+  stores_[0]->Remember();
+  ASSERT_TRUE(Establish(Thirds(), Earlier::kEndEarlier).ok());
+  auto set = Open(Thirds()).value();
+  stores_[0]->PutBack(MemorySegmentStore::Rewind::kNewIdentity);
+  EXPECT_TRUE(RepeatWithinDays(*alone, *set, 150));
+}
+
+TEST_F(SegmentStoreSetTest, MemberPutBackToBeforeTheLayout_EstablishedAgainEndsTheEarlierOne) {
+  options_.create_space = true;
+  auto alone = OpenAlone(0);
+  ASSERT_TRUE(TakeAll(*alone, 3));
+  stores_[0]->Remember();
+  ASSERT_TRUE(Establish(Thirds(), Earlier::kEndEarlier).ok());
+  ASSERT_TRUE(TakeAll(*Open(Thirds()).value(), 3));
+  stores_[0]->PutBack(MemorySegmentStore::Rewind::kNewIdentity);
+  ASSERT_TRUE(Establish(Thirds(), Earlier::kEndEarlier).ok());
+  EXPECT_TRUE(TakeAll(*Open(Thirds()).value(), 100));
+  EXPECT_GE(BaseOf(0, "orders"), kEnded);
 }
 
 TEST_F(SegmentStoreSetTest, MemberThatLostEverything_IsRefusedUntilEstablishedAgain) {
