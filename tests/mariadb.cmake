@@ -7,3 +7,14 @@ locus_test(mariadb_segment_store_test locus_segment_store_suite locus_mariadb_se
 locus_test(mariadb_sequencer_test locus_sequencer_suite locus_mariadb_server)
 locus_test(mariadb_tls_test locus_mariadb_server)
 locus_test(mariadb_loss_test locus_mariadb_server)
+locus_test(mariadb_fault_test locus_mariadb_server locus_drawing_processes)
+
+add_library(locus_galera_cluster STATIC galera_cluster.cc)
+locus_compile_options(locus_galera_cluster)
+target_link_libraries(locus_galera_cluster PUBLIC locus_mariadb_server)
+locus_test(mariadb_galera_fault_test locus_galera_cluster locus_drawing_processes)
+locus_test(mariadb_galera_test locus_galera_cluster)
+# Both suites: their tests register themselves.
+target_link_libraries(
+  mariadb_galera_test
+  PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,locus_segment_store_contract,locus_sequencer_contract>)

@@ -2,6 +2,7 @@
 #include "tests/mariadb_server.h"
 
 #include <fcntl.h>
+#include <pwd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,7 +47,13 @@ void MariadbServer::WriteConfig() {
          << "\nbind-address=127.0.0.1\nserver-id=" << settings_.server_id
          << "\nskip-name-resolve\nperformance-schema=OFF\ninnodb-buffer-pool-size=16M\n"
             "innodb-log-file-size=8M\nmax-connections=200\nskip-log-error\n";
-  if (getuid() == 0) config << "user=root\n";
+  if (getuid() == 0) {
+    config << (settings_.as_mysql ? "user=mysql\n" : "user=root\n");
+    const passwd* mysql = getpwnam("mysql");
+    if (settings_.as_mysql && mysql != nullptr) {
+      EXPECT_EQ(chown(directory_.str().c_str(), mysql->pw_uid, mysql->pw_gid), 0);
+    }
+  }
   for (const std::string& line : settings_.lines) config << line << "\n";
 }
 
@@ -64,8 +71,8 @@ bool MariadbServer::Start(const std::vector<std::string>& arguments) {
         << "CREATE USER IF NOT EXISTS locus@'%' IDENTIFIED BY 's3cret';\n"
            "GRANT ALL ON `locus\\_%`.* TO locus@'%';\n";
   }
-  std::vector<std::string> command = {"mariadbd", "--defaults-file=" + path("my.cnf"),
-                                      "--init-file=" + path("accounts.sql")};
+  std::vector<std::string> command = {"mariadbd", "--defaults-file=" + path("my.cnf")};
+  if (settings_.make_accounts) command.push_back("--init-file=" + path("accounts.sql"));
   command.insert(command.end(), arguments.begin(), arguments.end());
   server_ = std::make_unique<PrivateServer>(command, path("log"));
   return server_->Start([this] { return Answers(); });

@@ -2,6 +2,8 @@
 #ifndef LOCUS_TESTS_MARIADB_SERVER_H_
 #define LOCUS_TESTS_MARIADB_SERVER_H_
 
+#include <signal.h>
+
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -25,6 +27,10 @@ class MariadbServer {
     uint16_t server_id = 1;
     std::vector<std::string> lines = {};  // more of my.cnf, without leading dashes
     std::optional<uint16_t> port = {};
+    bool make_accounts = true;  // false: root only
+    // Started by root it becomes user mysql, not root: rsync, by which a Galera node takes
+    // another's state, does not write as root.
+    bool as_mysql = false;
   };
   explicit MariadbServer(Settings settings);
   MariadbServer() : MariadbServer(Settings{}) {}
@@ -32,6 +38,8 @@ class MariadbServer {
   // Creates the data directory where there is none, and starts. More arguments for mariadbd.
   bool Start(const std::vector<std::string>& arguments = {});
   void KillHard() { server_->KillHard(); }
+  // kill -9 only; also from another process.
+  void SignalKill() const { kill(server_->pid(), SIGKILL); }
   void Stop() { server_->Stop(); }
   void Stall() { server_->Stall(); }
   void Resume() { server_->Resume(); }

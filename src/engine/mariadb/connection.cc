@@ -190,6 +190,11 @@ absl::Status Connection::LookAtServer(const MariadbOptions& options) {
     return absl::UnavailableError(
         absl::StrCat("mariadb ", place_, ": the Galera node is not in its primary component"));
   }
+  // By itself a node tries a statement again that failed certification, after it has sent the rows
+  // of the first attempt: whoever reads those is given a number that another has.
+  if (facts_.galera) {
+    LOCUS_RETURN_IF_ERROR(Run("SET SESSION wsrep_retry_autocommit = 0").status());
+  }
   if (read_only) {
     return absl::FailedPreconditionError(
         absl::StrCat("mariadb ", place_, ": the server is read-only"));
