@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything against a Galera cluster of three nodes, all of them written.
+#include <algorithm>
 #include <atomic>
+#include <iostream>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "src/engine/mariadb/store_time.h"
@@ -83,6 +86,36 @@ TEST(MariadbGaleraTest, Identity_IsTheClustersWhateverNode) {
     EXPECT_GE(FirstOf(reply), end);
     end = EndOf(reply);
   }
+}
+
+// A node that tries a failed statement again by itself has already told the first attempt's number.
+TEST(MariadbGaleraTest, ConflictsBetweenNodes_GiveNoNumberTwice) {
+  GaleraDatabase database;
+  constexpr int kThreads = 6, kCalls = 150;
+  std::vector<std::unique_ptr<MariadbSequencer>> at_node;
+  for (size_t node = 0; node < 3; ++node) {
+    at_node.push_back(MariadbSequencer::Open(database.At(node), {}).value());
+  }
+  std::vector<std::vector<int64_t>> given(kThreads);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kCalls; ++i) {
+        auto next = at_node[t % 3]->Next("hot");
+        if (next.ok()) given[t].push_back(*next);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::vector<int64_t> all;
+  for (const auto& numbers : given) all.insert(all.end(), numbers.begin(), numbers.end());
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end());
+  EXPECT_GT(all.size(), size_t{kThreads * kCalls / 2});
+  uint64_t conflicts = 0;
+  for (const auto& sequencer : at_node) conflicts += sequencer->Stats().conflicts;
+  EXPECT_GT(conflicts, 0u) << "nothing was put to the test";
+  std::cout << all.size() << " numbers, " << conflicts << " conflicts\n";
 }
 
 // What a process has seen at one node the next one may not have applied yet: that is no loss.
