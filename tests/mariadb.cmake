@@ -18,3 +18,7 @@ locus_test(mariadb_galera_test locus_galera_cluster)
 target_link_libraries(
   mariadb_galera_test
   PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,locus_segment_store_contract,locus_sequencer_contract>)
+if(NOT LOCUS_SANITIZE)
+  # As key_memory_test: sanitizers keep copies of their own.
+  locus_test(mariadb_password_test locus_mariadb_server)
+endif()

@@ -105,9 +105,9 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const MariadbOption
       new Connection(handle, absl::StrCat(host.name, ":", host.port, "/", options.database)));
   bool tls = NeedsTls(options, host.name);
   LOCUS_RETURN_IF_ERROR(connection->SetOptions(options, tls));
-  bool connected = mysql_real_connect(
-      handle, host.name.c_str(), options.user.c_str(), password, options.database.c_str(),
-      host.port, nullptr, CLIENT_MULTI_STATEMENTS | CLIENT_MULTI_RESULTS | CLIENT_REMEMBER_OPTIONS);
+  bool connected = mysql_real_connect(handle, host.name.c_str(), options.user.c_str(), password,
+                                      options.database.c_str(), host.port, nullptr,
+                                      CLIENT_MULTI_STATEMENTS | CLIENT_MULTI_RESULTS);
   if (handle->passwd != nullptr) {
     ExcludeFromCoreDumps(handle->passwd, std::strlen(handle->passwd));
     explicit_bzero(handle->passwd, std::strlen(handle->passwd));

@@ -28,7 +28,7 @@ struct Result {
 // What a connection found at its server.
 struct ServerFacts {
   bool galera = false;
-  bool has_uid = false;  // the variable server_uid, since 10.5.26, 10.6.19, 10.11.9
+  bool has_uid = false;  // the variable server_uid, which older servers lack
 };
 
 // One session on one server: autocommit, READ COMMITTED, strict, UTC, whatever the server's
