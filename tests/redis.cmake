@@ -14,3 +14,5 @@ locus_compile_options(ceiling_simulation_test)
 target_link_libraries(ceiling_simulation_test PRIVATE locus_test_support locus::redis)
 add_test(NAME ceiling_simulation_test
          COMMAND ceiling_simulation_test --seeds=${simulation_seeds})
+locus_test(redis_fault_test locus_redis_server)
+locus_test(redis_cluster_test locus_redis_server locus::sqlite)

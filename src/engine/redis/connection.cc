@@ -16,8 +16,6 @@
 namespace locus::redis {
 namespace {
 
-constexpr auto kIdle = std::chrono::milliseconds(10);
-
 int MillisecondsUntil(Deadline deadline) {
   auto left = deadline - std::chrono::steady_clock::now();
   auto ms = std::chrono::ceil<std::chrono::milliseconds>(left).count();
@@ -41,7 +39,7 @@ absl::Status Connection::Lost(std::string_view why) const {
 bool Connection::Usable() {
   MutexLock lock(mutex_);
   if (broken_) return false;
-  if (!pending_.empty() || std::chrono::steady_clock::now() - last_use_ < kIdle) return true;
+  if (!pending_.empty()) return true;
   char byte;
   ssize_t size = recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return true;
@@ -67,7 +65,6 @@ void Connection::Start(Exchange& exchange, std::string_view commands, size_t rep
   }
   exchange.sent = true;
   pending_.push_back(&exchange);
-  last_use_ = std::chrono::steady_clock::now();
   if (unsent_.empty()) {
     ssize_t size = send(fd_, commands.data(), commands.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (size < 0 && errno != EAGAIN && errno != EINTR) {
@@ -153,7 +150,6 @@ absl::Status Connection::Read(bool wants_write, Deadline deadline, std::vector<R
 }
 
 void Connection::HandOut(std::vector<Reply>& replies) {
-  if (!replies.empty()) last_use_ = std::chrono::steady_clock::now();
   for (Reply& reply : replies) {
     if (broken_) return;  // answered already
     if (pending_.empty()) return Break(Lost("an answer that nobody asked for"));
