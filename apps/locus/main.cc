@@ -39,6 +39,7 @@ constexpr std::array kVerbs = {
     Verb{"inspect", "Tell what an order ID or number says", RunInspect},
     Verb{"snowflake next", "Make snowflake IDs of a worker", RunSnowflakeNext},
     Verb{"snowflake decode", "Tell what snowflake IDs say", RunSnowflakeDecode},
+    Verb{"uuid", "Make UUIDs", RunUuid},
 };
 
 bool AsksForHelp(std::string_view word) { return word == "--help" || word == "-h"; }

@@ -53,6 +53,7 @@ int RunDecode(std::span<const std::string> words);
 int RunInspect(std::span<const std::string> words);
 int RunSnowflakeNext(std::span<const std::string> words);
 int RunSnowflakeDecode(std::span<const std::string> words);
+int RunUuid(std::span<const std::string> words);
 
 // One line on stderr: "locus VERB: MESSAGE".
 void Complain(std::string_view verb, std::string_view message);

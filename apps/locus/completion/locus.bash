@@ -23,6 +23,7 @@ _locus_options() {
     inspect) echo --table --keys --space --scheme --key-version ;;
     'snowflake next') echo --worker --datacenter --layout --epoch-ms --count ;;
     'snowflake decode') echo --layout --epoch-ms ;;
+    uuid) echo --version --count ;;
   esac
 }
 
@@ -35,6 +36,10 @@ _locus_value() {
       [[ $2 == assign ]] && schemes='siv ff1'
       [[ $2 == inspect ]] && schemes='ff1 ctr64'
       COMPREPLY=($(compgen -W "$schemes" -- "$3"))
+      ;;
+    --version)
+      [[ $2 == uuid ]] || return 1
+      COMPREPLY=($(compgen -W '4 7' -- "$3"))
       ;;
     --at-max) COMPREPLY=($(compgen -W 'error wrap' -- "$3")) ;;
     --layout) COMPREPLY=($(compgen -W 'default js53' -- "$3")) ;;
@@ -50,7 +55,8 @@ _locus() {
   local current=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]} verbs=''
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    verbs='gene keys seq snowflake store table ring assign encode decode inspect --help --version'
+    verbs='gene keys seq snowflake store table ring assign encode decode inspect uuid'
+    verbs+=' --help --version'
     COMPREPLY=($(compgen -W "$verbs" -- "$current"))
     return
   fi
