@@ -40,6 +40,8 @@ constexpr std::array kVerbs = {
     Verb{"snowflake next", "Make snowflake IDs of a worker", RunSnowflakeNext},
     Verb{"snowflake decode", "Tell what snowflake IDs say", RunSnowflakeDecode},
     Verb{"uuid", "Make UUIDs", RunUuid},
+    Verb{"number format", "Make a number of a given form", RunNumberFormat},
+    Verb{"number parse", "Tell the fields of numbers of a given form", RunNumberParse},
 };
 
 bool AsksForHelp(std::string_view word) { return word == "--help" || word == "-h"; }

@@ -54,6 +54,8 @@ int RunInspect(std::span<const std::string> words);
 int RunSnowflakeNext(std::span<const std::string> words);
 int RunSnowflakeDecode(std::span<const std::string> words);
 int RunUuid(std::span<const std::string> words);
+int RunNumberFormat(std::span<const std::string> words);
+int RunNumberParse(std::span<const std::string> words);
 
 // One line on stderr: "locus VERB: MESSAGE".
 void Complain(std::string_view verb, std::string_view message);

@@ -37,6 +37,7 @@ struct VerbLine::Rep {
     CLI::Option* option;
     std::vector<std::string> choices;
     std::function<void(const std::string& value)> store;
+    bool repeated = false;
   };
 
   CLI::Option* Add(const std::string& name, const std::string& value_name,
@@ -106,7 +107,14 @@ void VerbLine::List(const std::string& name, const std::string& value_name,
   rep_->list = rep_->Add(name, value_name + "...", help)
                    ->required()
                    ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  rep_->given.push_back({rep_->list, {}, [values](auto& text) { values->push_back(text); }});
+  rep_->given.push_back({rep_->list, {}, [values](auto& text) { values->push_back(text); }, true});
+}
+
+void VerbLine::Repeated(const std::string& name, const std::string& value_name,
+                        std::vector<std::string>* values, const std::string& help) {
+  CLI::Option* option =
+      rep_->Add(name, value_name, help)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  rep_->given.push_back({option, {}, [values](auto& text) { values->push_back(text); }, true});
 }
 
 void VerbLine::Operand(const std::string& name, std::string* value, const std::string& help) {
@@ -177,7 +185,7 @@ std::string VerbLine::Rep::ReadOperands(std::vector<std::string> found) const {
 std::string VerbLine::Rep::ReadOptions() const {
   for (const Given& each : given) {
     const std::vector<std::string>& values = each.option->results();
-    if (values.size() > 1 && each.option != list) {
+    if (values.size() > 1 && !each.repeated) {
       return each.option->get_name() + " is given more than once";
     }
     for (const std::string& value : values) {

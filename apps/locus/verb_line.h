@@ -40,6 +40,10 @@ class VerbLine {
   void List(const std::string& name, const std::string& value_name,
             std::vector<std::string>* values, const std::string& help);
 
+  // Any number of times, none included; each takes one value.
+  void Repeated(const std::string& name, const std::string& value_name,
+                std::vector<std::string>* values, const std::string& help);
+
   void Operand(const std::string& name, std::string* value, const std::string& help);
   // Any number of operands, none included, after those of Operand().
   void Tail(const std::string& name, std::vector<std::string>* values, const std::string& help);

@@ -24,6 +24,8 @@ _locus_options() {
     'snowflake next') echo --worker --datacenter --layout --epoch-ms --count ;;
     'snowflake decode') echo --layout --epoch-ms ;;
     uuid) echo --version --count ;;
+    'number format') echo --time-zone --field ;;
+    'number parse') echo --time-zone ;;
   esac
 }
 
@@ -46,6 +48,7 @@ _locus_value() {
     --worker | --datacenter | --epoch-ms) ;;
     --keys | --table | --in | --out | --rejects | --svg) COMPREPLY=($(compgen -f -- "$3")) ;;
     --store | --space | --to | --key-version | --shard | --buyer-column) ;;
+    --time-zone | --field) ;;
     --ceiling | --key | --prefix | --step | --max-value | --ttl | --count | --value) ;;
     *) return 1 ;;
   esac
@@ -56,13 +59,14 @@ _locus() {
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
     verbs='gene keys seq snowflake store table ring assign encode decode inspect uuid'
-    verbs+=' --help --version'
+    verbs+=' number --help --version'
     COMPREPLY=($(compgen -W "$verbs" -- "$current"))
     return
   fi
   case $verb in
     keys) verbs='new add activate retire rotate list' ;;
     seq) verbs='next batch set set-if-not-exists get' ;;
+    number) verbs='format parse' ;;
     store) verbs='init show restored raise' ;;
     table) verbs='new check' ;;
     snowflake) verbs='next decode' ;;
