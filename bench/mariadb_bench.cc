@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "locus/engine/mariadb.h"
 
@@ -90,6 +91,6 @@ int main(int argc, char** argv) {
   Measure("Next, 8 threads, one key", seconds, 8,
           [&](int) { return (*sequencer)->Next("k").ok(); });
   Measure("Next, 8 threads, a key each", seconds, 8,
-          [&](int t) { return (*sequencer)->Next("k" + std::to_string(t)).ok(); });
+          [&](int t) { return (*sequencer)->Next(absl::StrCat("k", t)).ok(); });
   return 0;
 }
