@@ -287,7 +287,7 @@ class SegmentSequence::Rep {
       }
       loader_.Granted(static_cast<uint64_t>(batch->count), Use(now), now);
     } else if (absl::IsOutOfRange(status)) {
-      if (loader_.TooMany(static_cast<uint64_t>(asked), now)) return;
+      if (loader_.TooMany(static_cast<uint64_t>(asked), now)) status = absl::OkStatus();
     } else {
       loader_.Failed(now);
     }
