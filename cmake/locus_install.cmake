@@ -51,3 +51,9 @@ if(LOCUS_REDIS)
   locus_pkgconfig(redis "Numbers and segments for order IDs from Redis"
                   "locus-core = ${PROJECT_VERSION} hiredis >= 0.14")
 endif()
+if(LOCUS_ETCD)
+  set(PC_LIBS_MORE " -lboost_json")  # Boost has no pkg-config files
+  locus_pkgconfig(etcd "Segments and sequences from etcd"
+                  "locus-core = ${PROJECT_VERSION} absl_flat_hash_map libssl >= 3.0")
+  unset(PC_LIBS_MORE)
+endif()

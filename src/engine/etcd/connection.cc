@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/engine/etcd/connection.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "src/check.h"
+#include "src/engine/etcd/http.h"
+#include "src/engine/etcd/login.h"
+#include "src/mutex.h"
+#include "src/text.h"
+
+namespace locus::etcd {
+namespace {
+
+// Boot time and wall clocks drift apart by less than a tenth of a second in this time.
+constexpr absl::Duration kClockGoodFor = absl::Minutes(10);
+
+std::atomic<uint64_t> links{0};
+
+// A connection with what came with it.
+struct Link {
+  std::unique_ptr<HttpConnection> http;
+  Origin origin;
+  size_t member = 0;  // of the endpoints
+};
+
+// What became of one request to one member.
+struct Outcome {
+  absl::StatusOr<Answer> answer;
+  bool maybe_served = false;
+  bool try_other_member = false;
+  bool member_failed = false;  // as opposed to refused
+};
+
+Outcome Failed(const absl::Status& status, bool maybe_served) {
+  return {status, maybe_served, true, true};
+}
+
+absl::Status At(const std::string& endpoint, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat("etcd at ", endpoint, ": ", status.message()));
+}
+
+}  // namespace
+
+class Connection::Rep {
+ public:
+  Rep(const EtcdOptions& options, std::vector<Endpoint> endpoints, std::unique_ptr<TlsContext> tls,
+      Login login, Clock* store_clock)
+      : request_timeout_(absl::ToChronoNanoseconds(options.request_timeout)),
+        call_timeout_(absl::ToChronoNanoseconds(options.call_timeout)),
+        most_links_(options.max_connections),
+        endpoints_(std::move(endpoints)),
+        place_("etcd at " + absl::StrJoin(options.endpoints, ",")),
+        tls_(std::move(tls)),
+        login_(std::move(login)),
+        store_clock_(store_clock) {}
+
+  // Of each member once, from the one that answered last; again while members only lack a leader.
+  absl::StatusOr<Answer> Post(std::string_view path, std::string_view request, Repeat repeat,
+                              TimePoint deadline) {
+    for (int round = 1;; ++round) {
+      bool refused_for_now = false;
+      absl::Status last = absl::UnavailableError(place_ + ": there was no time left to ask");
+      size_t first = kept();
+      for (size_t i = 0; i < endpoints_.size(); ++i) {
+        if (i + round > 1 && std::chrono::steady_clock::now() >= deadline) return last;
+        size_t member = (first + i) % endpoints_.size();
+        Outcome outcome = Ask(member, path, request, deadline);
+        if (outcome.answer.ok()) {
+          Keep(member);
+          return outcome.answer;
+        }
+        ++failures_;
+        if (!outcome.try_other_member) return outcome.answer.status();
+        Leave(member);
+        // Where one member may come back, the call may be retried.
+        if (i == 0 || absl::IsUnavailable(outcome.answer.status())) last = outcome.answer.status();
+        if (outcome.maybe_served && repeat == Repeat::kNever) return last;
+        refused_for_now |= !outcome.member_failed;
+      }
+      if (!refused_for_now || !BackOff(round + 4, deadline)) return last;
+    }
+  }
+
+  absl::StatusOr<TimeSpan> Now(TimePoint deadline) {
+    if (store_clock_ != nullptr) {
+      absl::Time now = store_clock_->Now();
+      return TimeSpan{now, now};
+    }
+    if (auto now = KnownTime()) return *now;
+    auto answer = Post("/v3/maintenance/status", "{}", Repeat::kAllowed, deadline);
+    LOCUS_RETURN_IF_ERROR(answer.status());
+    if (auto now = KnownTime()) return *now;
+    return absl::FailedPreconditionError(
+        absl::StrCat(place_, " tells no time: its answers lack a Date header"));
+  }
+
+  EtcdStats Stats() const {
+    return {requests_.load(), failures_.load(), conflicts_.load(), connects_.load(),
+            logins_.load()};
+  }
+
+  const pid_t process_ = getpid();
+  const std::chrono::nanoseconds request_timeout_;
+  const std::chrono::nanoseconds call_timeout_;
+  const int most_links_;
+  const std::vector<Endpoint> endpoints_;
+  const std::string place_;
+  std::atomic<uint64_t> conflicts_{0};
+
+ private:
+  std::optional<TimeSpan> KnownTime() {
+    absl::Duration since_boot = Clock::System().SinceBoot();
+    MutexLock lock(mutex_);
+    return clock_.At(since_boot, since_boot - kClockGoodFor);
+  }
+
+  size_t kept() {
+    MutexLock lock(mutex_);
+    return kept_;
+  }
+  void Keep(size_t member) {
+    MutexLock lock(mutex_);
+    kept_ = member;
+  }
+  // The next call begins with the next member.
+  void Leave(size_t member) {
+    MutexLock lock(mutex_);
+    if (kept_ == member) kept_ = (member + 1) % endpoints_.size();
+  }
+
+  Outcome Ask(size_t member, std::string_view path, std::string_view request, TimePoint deadline) {
+    deadline = std::min(deadline, std::chrono::steady_clock::now() + request_timeout_);
+    absl::StatusOr<Link> link = Take(member, deadline);
+    if (!link.ok()) return Failed(link.status(), false);
+    Outcome outcome = AskOver(*link, path, request, deadline);
+    GiveBack(*std::move(link), outcome.member_failed);
+    return outcome;
+  }
+
+  Outcome AskOver(Link& link, std::string_view path, std::string_view request, TimePoint deadline) {
+    for (bool renewed = false;; renewed = true) {
+      absl::StatusOr<Login::Token> token = TokenFor(link, deadline);
+      if (!token.ok()) {
+        bool retry = absl::IsUnavailable(token.status());
+        return {token.status(), false, retry, retry};
+      }
+      absl::StatusOr<HttpAnswer> got = Exchange(*link.http, {path, token->text, request}, deadline);
+      if (!got.ok()) return Failed(got.status(), absl::IsUnavailable(got.status()));
+      if (got->status == 200) return {Answer{std::move(got->body), link.origin}};
+      Refusal refusal = ReadRefusal(got->status, got->body);
+      if (refusal.token_expired && token->generation > 0 && !renewed) {
+        login_.Forget(token->generation);
+        continue;
+      }
+      return {At(link.origin.endpoint, refusal.status), refusal.maybe_served,
+              refusal.try_other_member, false};
+    }
+  }
+
+  absl::StatusOr<HttpAnswer> Exchange(HttpConnection& http, const HttpRequest& request,
+                                      TimePoint deadline) {
+    absl::Duration sent = Clock::System().SinceBoot();
+    ++requests_;
+    LOCUS_ASSIGN_OR_RETURN(HttpAnswer answer, http.Post(request, deadline));
+    absl::Duration received = Clock::System().SinceBoot();
+    if (auto date = ServerClock::ParseDate(answer.date)) {
+      MutexLock lock(mutex_);
+      clock_.Note(*date, sent, received);
+    }
+    return answer;
+  }
+
+  absl::StatusOr<Login::Token> TokenFor(Link& link, TimePoint deadline) {
+    if (!login_.wanted()) return Login::Token();
+    if (auto token = login_.Known()) return *token;
+    ++logins_;
+    absl::StatusOr<HttpAnswer> answer =
+        Exchange(*link.http, {"/v3/auth/authenticate", "", login_.Request()}, deadline);
+    LOCUS_RETURN_IF_ERROR(answer.status());
+    if (answer->status != 200) {
+      Refusal refusal = ReadRefusal(answer->status, answer->body);
+      return At(link.origin.endpoint, refusal.status);
+    }
+    absl::StatusOr<std::string> text = ReadToken(answer->body);
+    if (!text.ok()) return At(link.origin.endpoint, text.status());
+    return login_.Remember(*std::move(text));
+  }
+
+  // An idle link to the member, or a new one, once there are less than most_links_.
+  absl::StatusOr<Link> Take(size_t member, TimePoint deadline) {
+    {
+      MutexLock lock(mutex_);
+      while (links_in_use_ >= most_links_) {
+        if (std::chrono::steady_clock::now() >= deadline) {
+          return absl::UnavailableError(
+              absl::StrCat(place_, ": all ", most_links_, " connections were in use"));
+        }
+        link_free_.WaitUntil(mutex_, deadline);
+      }
+      ++links_in_use_;
+      while (!idle_.empty()) {
+        auto at = std::find_if(idle_.rbegin(), idle_.rend(),
+                               [&](const Link& link) { return link.member == member; });
+        if (at == idle_.rend()) break;
+        Link link = std::move(*at);
+        idle_.erase(std::next(at).base());
+        if (link.http->StillOpen()) return link;
+      }
+    }
+    absl::StatusOr<Link> link = Connect(member, deadline);
+    if (!link.ok()) Free();
+    return link;
+  }
+
+  absl::StatusOr<Link> Connect(size_t member, TimePoint deadline) {
+    const Endpoint& endpoint = endpoints_[member];
+    Link link;
+    link.member = member;
+    LOCUS_ASSIGN_OR_RETURN(link.http, HttpConnection::Connect(endpoint, tls_.get(), deadline));
+    ++connects_;
+    LOCUS_ASSIGN_OR_RETURN(HttpAnswer answer,
+                           Exchange(*link.http, {"/v3/maintenance/status", "", "{}"}, deadline));
+    if (answer.status != 200) {
+      return At(endpoint.text, ReadRefusal(answer.status, answer.body).status);
+    }
+    absl::StatusOr<MemberStatus> greeting = ReadStatus(answer.body);
+    if (!greeting.ok()) return At(endpoint.text, greeting.status());
+    link.origin = {++links, std::make_shared<MemberStatus>(*std::move(greeting)), endpoint.text};
+    return link;
+  }
+
+  void GiveBack(Link link, bool broken) {
+    // Other links to a member that hung would hang as well, each for another caller.
+    std::vector<Link> dropped;
+    size_t member = link.member;
+    if (broken) {
+      dropped.push_back(std::move(link));
+      MutexLock lock(mutex_);
+      auto others = std::partition(idle_.begin(), idle_.end(),
+                                   [&](const Link& idle) { return idle.member != member; });
+      std::move(others, idle_.end(), std::back_inserter(dropped));
+      idle_.erase(others, idle_.end());
+    } else {
+      MutexLock lock(mutex_);
+      idle_.push_back(std::move(link));
+      if (idle_.size() > static_cast<size_t>(most_links_)) {
+        dropped.push_back(std::move(idle_.front()));
+        idle_.erase(idle_.begin());
+      }
+    }
+    Free();
+  }
+
+  void Free() {
+    MutexLock lock(mutex_);
+    --links_in_use_;
+    link_free_.NotifyAll();
+  }
+
+  const std::unique_ptr<TlsContext> tls_;
+  Login login_;
+  Clock* const store_clock_;
+  std::atomic<uint64_t> requests_{0}, failures_{0}, connects_{0}, logins_{0};
+
+  Mutex mutex_;
+  CondVar link_free_;
+  std::vector<Link> idle_ ABSL_GUARDED_BY(mutex_);  // the last one was used last
+  int links_in_use_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t kept_ ABSL_GUARDED_BY(mutex_) = 0;
+  ServerClock clock_ ABSL_GUARDED_BY(mutex_);
+};
+
+absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const EtcdOptions& options,
+                                                             Clock* store_clock) {
+  LOCUS_RETURN_IF_ERROR(options.Check());
+  std::vector<Endpoint> endpoints;
+  for (const std::string& text : options.endpoints) {
+    LOCUS_ASSIGN_OR_RETURN(Endpoint endpoint, Endpoint::Parse(text));
+    endpoints.push_back(std::move(endpoint));
+  }
+  std::unique_ptr<TlsContext> tls;
+  if (options.tls.enabled) {
+    LOCUS_ASSIGN_OR_RETURN(tls, TlsContext::Load(options.tls));
+  }
+  LOCUS_ASSIGN_OR_RETURN(Login login, Login::Make(options.user, options.password));
+  return std::unique_ptr<Connection>(new Connection(std::make_unique<Rep>(
+      options, std::move(endpoints), std::move(tls), std::move(login), store_clock)));
+}
+
+Connection::Connection(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}
+Connection::~Connection() = default;
+
+bool Connection::left() const { return getpid() != rep_->process_; }
+
+absl::Status Connection::RefuseFork() const {
+  if (!left()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(place(), " was opened before a fork: fork first, then open"));
+}
+
+TimePoint Connection::Deadline() const {
+  return std::chrono::steady_clock::now() + rep_->call_timeout_;
+}
+
+absl::StatusOr<Answer> Connection::Post(std::string_view path, std::string_view request,
+                                        Repeat repeat, TimePoint deadline) {
+  return rep_->Post(path, request, repeat, deadline);
+}
+
+absl::StatusOr<TxnAnswer> Connection::Commit(const Txn& txn, TimePoint deadline) {
+  Repeat repeat = txn.writes() ? Repeat::kNever : Repeat::kAllowed;
+  LOCUS_ASSIGN_OR_RETURN(Answer answer, Post("/v3/kv/txn", txn.Json(), repeat, deadline));
+  absl::StatusOr<TxnReply> reply = ReadTxn(answer.body);
+  if (!reply.ok()) return At(answer.origin.endpoint, reply.status());
+  return TxnAnswer{*std::move(reply), std::move(answer.origin)};
+}
+
+absl::StatusOr<MemberStatus> Connection::Status(TimePoint deadline) {
+  LOCUS_ASSIGN_OR_RETURN(Answer answer,
+                         Post("/v3/maintenance/status", "{}", Repeat::kAllowed, deadline));
+  absl::StatusOr<MemberStatus> status = ReadStatus(answer.body);
+  if (!status.ok()) return At(answer.origin.endpoint, status.status());
+  return status;
+}
+
+absl::StatusOr<TimeSpan> Connection::Now(TimePoint deadline) { return rep_->Now(deadline); }
+const std::string& Connection::place() const { return rep_->place_; }
+void Connection::CountConflict() { ++rep_->conflicts_; }
+EtcdStats Connection::Stats() const { return rep_->Stats(); }
+
+bool BackOff(int round, TimePoint deadline) {
+  thread_local std::minstd_rand random{std::random_device{}()};
+  auto longest = std::chrono::microseconds(1000) * (1 << std::clamp(round - 1, 0, 6));
+  std::chrono::microseconds pause(
+      std::uniform_int_distribution<int64_t>(0, longest.count())(random));
+  if (std::chrono::steady_clock::now() + pause >= deadline) return false;
+  std::this_thread::sleep_for(pause);
+  return true;
+}
+
+}  // namespace locus::etcd

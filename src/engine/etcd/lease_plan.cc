@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/engine/etcd/lease_plan.h"
+
+#include <algorithm>
+
+#include "src/check.h"
+#include "src/lease_rules.h"
+
+namespace locus::etcd {
+namespace {
+
+constexpr size_t kMostTrustedLinks = 1000;
+
+// At most so high when the status was told: a member reads its revision before its index.
+int64_t HighestSurplus(const MemberStatus& status) {
+  return static_cast<int64_t>(status.raft_index) - status.header.revision;
+}
+
+Verdict Lost(Memory& memory) {
+  memory.lost = true;
+  return Verdict::kLoss;
+}
+
+Verdict Sound(const SpaceRecord& record, const Header& header, uint64_t link, absl::Time now,
+              Memory& memory) {
+  memory.life = record.life;
+  memory.revision = header.revision;
+  memory.at = now;
+  memory.lost = false;
+  if (memory.trusted_links.size() >= kMostTrustedLinks) memory.trusted_links.clear();
+  memory.trusted_links.insert(link);
+  return Verdict::kSound;
+}
+
+// Whether the record was raised since this process heard of the cluster last: then by somebody who
+// noticed the same loss.
+bool RaisedSince(const SpaceRecord& record, const Memory& memory) {
+  return record.life != memory.life && record.raised_at >= memory.at;
+}
+
+}  // namespace
+
+std::set<uint32_t> GroupsOf(const SpaceOptions& options, std::span<const LeaseRequest> requests) {
+  std::set<uint32_t> groups;
+  for (const LeaseRequest& request : requests) {
+    groups.insert(request.section / SectionsPerGroup(options));
+  }
+  return groups;
+}
+
+LeasePlan PlanLease(const SpaceImage& image, std::span<const LeaseRequest> requests, absl::Time now,
+                    const std::optional<ClusterIdentity>& lost) {
+  const SpaceRecord& known = image.record;
+  uint32_t per_group = SectionsPerGroup(known.options);
+  auto row_of = [&](const LeaseRequest& request) -> const SectionRow& {
+    return image.groups.at(request.section / per_group).rows[request.section % per_group];
+  };
+  uint64_t lost_up_to = 0;
+  for (const LeaseRequest& request : requests) {
+    if (lease_rules::ShowsLoss(request.seen, known.base, row_of(request).head)) {
+      lost_up_to = std::max(lost_up_to, request.seen);
+    }
+  }
+  LeasePlan plan;
+  plan.reply.granted_at = now;
+  plan.reply.loss_noticed = lost || lost_up_to > 0;
+  SpaceRecord record = known;
+  if (plan.reply.loss_noticed) {
+    record.NoteLoss(now, lost_up_to, lost.value_or(record.identity));
+    plan.new_record = record;
+  }
+  for (const LeaseRequest& request : requests) {
+    const SectionRow& row = row_of(request);
+    lease_rules::Decision decision =
+        lease_rules::Decide(record.options, record.base, row.head, now, request);
+    plan.reply.grants.push_back(decision.grant);
+    if (decision.grant.segment.length == 0) continue;
+    LOCUS_CHECK(decision.head > row.head);
+    uint32_t group = request.section / per_group;
+    auto [changed, first] = plan.changed_groups.try_emplace(group, image.groups.at(group));
+    if (first) changed->second.Renew();
+    changed->second.rows[request.section % per_group] = {decision.head, now};
+  }
+  return plan;
+}
+
+Verdict Judge(const SpaceRecord& record, const Header& header, uint64_t link,
+              const MemberStatus& greeting, absl::Time now, Memory& memory) {
+  if (header.cluster_id != record.identity.cluster_id) return Lost(memory);
+  bool went_back = !memory.life.empty() && header.revision < memory.revision;
+  if ((memory.lost || went_back) && !RaisedSince(record, memory)) return Lost(memory);
+  bool trusted = memory.trusted_links.count(link) > 0;
+  if (trusted || HighestSurplus(greeting) >= record.identity.surplus) {
+    return Sound(record, header, link, now, memory);
+  }
+  return Verdict::kUnclear;
+}
+
+Verdict JudgeAgain(const SpaceRecord& record, const Header& header, uint64_t link,
+                   const MemberStatus& status, absl::Time now, Memory& memory) {
+  bool same_member =
+      status.header.cluster_id == header.cluster_id && status.header.member_id == header.member_id;
+  if (!same_member) return Verdict::kUnclear;
+  if (HighestSurplus(status) < record.identity.surplus) return Lost(memory);
+  return Sound(record, header, link, now, memory);
+}
+
+ClusterIdentity IdentityOf(const MemberStatus& earlier, const Header& later) {
+  return {later.cluster_id, static_cast<int64_t>(earlier.applied_index) - later.revision};
+}
+
+}  // namespace locus::etcd

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_ENGINE_ETCD_LEASE_PLAN_H_
+#define LOCUS_SRC_ENGINE_ETCD_LEASE_PLAN_H_
+
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "locus/segment_store.h"
+#include "src/engine/etcd/reply.h"
+#include "src/engine/etcd/space_record.h"
+
+// What a lease writes, and whether an answer comes from the cluster that it should come from. Pure.
+
+namespace locus::etcd {
+
+// A space as this process knows it; maybe others have written since.
+struct SpaceImage {
+  std::string record_text;  // as it stands in etcd
+  SpaceRecord record;
+  std::map<uint32_t, SectionGroup> groups;
+};
+
+struct LeasePlan {
+  LeaseReply reply;
+  std::optional<SpaceRecord> new_record;            // base is raised
+  std::map<uint32_t, SectionGroup> changed_groups;  // as they are to be
+
+  bool writes() const { return new_record.has_value() || !changed_groups.empty(); }
+};
+
+// `image` has all groups of `requests`. `lost` names the cluster's identity where a loss was
+// noticed that the record does not know of.
+LeasePlan PlanLease(const SpaceImage& image, std::span<const LeaseRequest> requests, absl::Time now,
+                    const std::optional<ClusterIdentity>& lost);
+
+std::set<uint32_t> GroupsOf(const SpaceOptions& options, std::span<const LeaseRequest> requests);
+
+// What a process remembers of a space from answer to answer.
+struct Memory {
+  std::string life;      // of the record; empty: nothing is remembered yet
+  int64_t revision = 0;  // the highest that an answer told
+  absl::Time at;         // when that was, by the cluster's clock
+  bool lost = false;     // a loss was noticed that no record tells of yet
+  std::set<uint64_t> trusted_links;
+};
+
+enum class Verdict {
+  kSound,
+  kLoss,     // the cluster is not the recorded one, or went back
+  kUnclear,  // the greeting is older than the record: the member has to be asked again
+};
+
+// `origin` answered by `header` and found `record`; `greeting` is what the member of that link said
+// of itself at any time since the link was made. Sound: the link is trusted from then on, and
+// the memory brought up to date with `now`. Loss: memory.lost.
+Verdict Judge(const SpaceRecord& record, const Header& header, uint64_t link,
+              const MemberStatus& greeting, absl::Time now, Memory& memory);
+
+// The answer to the question after kUnclear; it was asked after `header` was received. kUnclear:
+// another member answered.
+Verdict JudgeAgain(const SpaceRecord& record, const Header& header, uint64_t link,
+                   const MemberStatus& status, absl::Time now, Memory& memory);
+
+// A bound of the identity from below: `earlier` was told before `later`.
+ClusterIdentity IdentityOf(const MemberStatus& earlier, const Header& later);
+
+}  // namespace locus::etcd
+
+#endif  // LOCUS_SRC_ENGINE_ETCD_LEASE_PLAN_H_

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/engine/etcd/reply.h"
+
+#include <boost/json.hpp>
+#include <limits>
+#include <optional>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "src/check.h"
+#include "src/text.h"
+
+namespace locus::etcd {
+namespace {
+
+namespace json = boost::json;
+
+absl::Status Odd(std::string_view what) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("the answer is none of etcd's JSON gateway: ", ToAbsl(what)));
+}
+
+absl::StatusOr<json::object> Parse(std::string_view body) {
+  json::error_code error;
+  json::value value = json::parse({body.data(), body.size()}, error);
+  if (error) return Odd("no JSON: " + error.message());
+  if (!value.is_object()) return Odd("no object");
+  return std::move(value.as_object());
+}
+
+const json::value* Find(const json::object& object, std::string_view name) {
+  return object.if_contains({name.data(), name.size()});
+}
+
+absl::StatusOr<std::string_view> String(const json::object& object, std::string_view name) {
+  const json::value* value = Find(object, name);
+  if (value == nullptr) return std::string_view();
+  if (!value->is_string()) return Odd(std::string(name) + " is no string");
+  return std::string_view(value->as_string().data(), value->as_string().size());
+}
+
+absl::StatusOr<uint64_t> Number(const json::object& object, std::string_view name,
+                                uint64_t max = std::numeric_limits<uint64_t>::max()) {
+  LOCUS_ASSIGN_OR_RETURN(std::string_view text, String(object, name));
+  if (text.empty()) return 0;
+  std::optional<uint64_t> number = ParseDecimal(text, max);
+  if (!number) return Odd(absl::StrCat(ToAbsl(name), " is ", Quoted(text)));
+  return *number;
+}
+
+absl::StatusOr<int64_t> Positive(const json::object& object, std::string_view name) {
+  LOCUS_ASSIGN_OR_RETURN(uint64_t number,
+                         Number(object, name, std::numeric_limits<int64_t>::max()));
+  return static_cast<int64_t>(number);
+}
+
+absl::StatusOr<std::string> Bytes(const json::object& object, std::string_view name) {
+  LOCUS_ASSIGN_OR_RETURN(std::string_view text, String(object, name));
+  std::string bytes;
+  // Abseil also takes what is not canonical.
+  if (absl::Base64Unescape(ToAbsl(text), &bytes) && absl::Base64Escape(bytes) == ToAbsl(text)) {
+    return bytes;
+  }
+  return Odd(std::string(name) + " is no base64");
+}
+
+absl::StatusOr<const json::object*> Object(const json::object& object, std::string_view name) {
+  const json::value* value = Find(object, name);
+  if (value == nullptr || !value->is_object()) {
+    return Odd(std::string(name) + " is missing or no object");
+  }
+  return &value->as_object();
+}
+
+absl::StatusOr<Header> ReadHeader(const json::object& reply) {
+  LOCUS_ASSIGN_OR_RETURN(const json::object* object, Object(reply, "header"));
+  Header header;
+  LOCUS_ASSIGN_OR_RETURN(header.cluster_id, Number(*object, "cluster_id"));
+  LOCUS_ASSIGN_OR_RETURN(header.member_id, Number(*object, "member_id"));
+  LOCUS_ASSIGN_OR_RETURN(header.revision, Positive(*object, "revision"));
+  if (header.cluster_id != 0 && header.member_id != 0 && header.revision != 0) return header;
+  return Odd("its header lacks cluster_id, member_id or revision");
+}
+
+absl::StatusOr<KeyValue> ReadKeyValue(const json::value& value) {
+  if (!value.is_object()) return Odd("a member of kvs is no object");
+  const json::object& object = value.as_object();
+  KeyValue pair;
+  LOCUS_ASSIGN_OR_RETURN(pair.key, Bytes(object, "key"));
+  LOCUS_ASSIGN_OR_RETURN(pair.value, Bytes(object, "value"));
+  LOCUS_ASSIGN_OR_RETURN(pair.mod_revision, Positive(object, "mod_revision"));
+  if (pair.mod_revision == 0) return Odd("a key without mod_revision");
+  return pair;
+}
+
+absl::StatusOr<std::vector<KeyValue>> ReadRange(const json::object& range) {
+  std::vector<KeyValue> pairs;
+  if (Find(range, "more") != nullptr) return Odd("a range was cut short");
+  const json::value* values = Find(range, "kvs");
+  if (values == nullptr) return pairs;
+  if (!values->is_array()) return Odd("kvs is no array");
+  for (const json::value& value : values->as_array()) {
+    LOCUS_ASSIGN_OR_RETURN(KeyValue pair, ReadKeyValue(value));
+    pairs.push_back(std::move(pair));
+  }
+  return pairs;
+}
+
+}  // namespace
+
+absl::StatusOr<TxnReply> ReadTxn(std::string_view body) {
+  LOCUS_ASSIGN_OR_RETURN(json::object object, Parse(body));
+  TxnReply reply;
+  LOCUS_ASSIGN_OR_RETURN(reply.header, ReadHeader(object));
+  if (const json::value* succeeded = Find(object, "succeeded")) {
+    if (!succeeded->is_bool()) return Odd("succeeded is neither true nor false");
+    reply.succeeded = succeeded->as_bool();
+  }
+  const json::value* responses = Find(object, "responses");
+  if (responses == nullptr) return reply;
+  if (!responses->is_array()) return Odd("responses is no array");
+  for (const json::value& response : responses->as_array()) {
+    if (!response.is_object()) return Odd("a response is no object");
+    if (Find(response.as_object(), "response_put") != nullptr) continue;
+    LOCUS_ASSIGN_OR_RETURN(const json::object* range,
+                           Object(response.as_object(), "response_range"));
+    LOCUS_ASSIGN_OR_RETURN(std::vector<KeyValue> pairs, ReadRange(*range));
+    reply.ranges.push_back(std::move(pairs));
+  }
+  return reply;
+}
+
+absl::StatusOr<MemberStatus> ReadStatus(std::string_view body) {
+  LOCUS_ASSIGN_OR_RETURN(json::object object, Parse(body));
+  MemberStatus status;
+  LOCUS_ASSIGN_OR_RETURN(status.header, ReadHeader(object));
+  LOCUS_ASSIGN_OR_RETURN(std::string_view version, String(object, "version"));
+  status.version = std::string(version);
+  LOCUS_ASSIGN_OR_RETURN(status.leader, Number(object, "leader"));
+  LOCUS_ASSIGN_OR_RETURN(status.raft_index, Number(object, "raftIndex", INT64_MAX));
+  LOCUS_ASSIGN_OR_RETURN(status.applied_index, Number(object, "raftAppliedIndex", INT64_MAX));
+  if (status.raft_index != 0 && status.applied_index != 0) return status;
+  return Odd("no raftIndex and raftAppliedIndex; etcd before 3.4 tells none");
+}
+
+absl::StatusOr<int64_t> ReadLeaseGrant(std::string_view body) {
+  LOCUS_ASSIGN_OR_RETURN(json::object object, Parse(body));
+  LOCUS_RETURN_IF_ERROR(ReadHeader(object).status());
+  LOCUS_ASSIGN_OR_RETURN(int64_t id, Positive(object, "ID"));
+  if (id == 0) return Odd("a lease without ID");
+  return id;
+}
+
+absl::StatusOr<std::string> ReadToken(std::string_view body) {
+  LOCUS_ASSIGN_OR_RETURN(json::object object, Parse(body));
+  LOCUS_ASSIGN_OR_RETURN(std::string_view token, String(object, "token"));
+  for (char c : token) {
+    if (c <= ' ' || c > '~') return Odd("a token that is no header's value");
+  }
+  if (token.empty() || token.size() > 8192) return Odd("a token of no or more than 8192 bytes");
+  return std::string(token);
+}
+
+namespace {
+
+// The codes of gRPC that etcd uses.
+enum Code : int64_t {
+  kInvalidArgument = 3,
+  kNotFound = 5,
+  kPermissionDenied = 7,
+  kResourceExhausted = 8,
+  kFailedPrecondition = 9,
+  kDataLoss = 15,
+  kUnauthenticated = 16,
+};
+
+std::string Printable(std::string_view message) {
+  std::string text(message.substr(0, 200));
+  for (char& c : text) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return text;
+}
+
+Refusal Repair(std::string_view message, std::string_view hint = "") {
+  return {absl::FailedPreconditionError(absl::StrCat(ToAbsl(message), ToAbsl(hint)))};
+}
+
+Refusal Classify(int64_t code, const std::string& message) {
+  auto says = [&](const char* words) { return absl::StrContains(message, words); };
+  if (says("invalid auth token") || says("revision in header is old") ||
+      says("revision of auth store is old")) {
+    return {.status = absl::UnavailableError(message), .token_expired = true};
+  }
+  switch (code) {
+    case kUnauthenticated:
+    case kPermissionDenied:
+    case kFailedPrecondition:
+      return Repair(message);
+    case kInvalidArgument:
+      if (says("user name is empty")) return Repair(message, " (give a user and password)");
+      if (says("too many operations")) return Repair(message, " (--max-txn-ops of 128 are needed)");
+      if (says("too large")) return Repair(message, " (--max-request-bytes)");
+      return Repair(message);
+    case kNotFound:
+      return {absl::NotFoundError(message)};
+    case kResourceExhausted:
+      if (says("space exceeded"))
+        return Repair(message, " (compact, defragment, disarm the alarm)");
+      return {.status = absl::UnavailableError(message), .try_other_member = true};
+    case kDataLoss:
+      return {absl::DataLossError(message)};
+    default:
+      // A member that has no leader says so before it looks at the request.
+      if (says("no leader")) {
+        return {.status = absl::UnavailableError(message), .try_other_member = true};
+      }
+      return {absl::UnavailableError(message), true, true};
+  }
+}
+
+}  // namespace
+
+Refusal ReadRefusal(unsigned http_status, std::string_view body) {
+  absl::StatusOr<json::object> object = Parse(body);
+  if (object.ok()) {
+    absl::StatusOr<std::string_view> message = String(*object, "message");
+    if (message.ok() && message->empty()) message = String(*object, "error");
+    const json::value* code = Find(*object, "code");
+    if (message.ok() && !message->empty() && code != nullptr && code->is_int64()) {
+      return Classify(code->as_int64(), Printable(*message));
+    }
+  }
+  std::string text = absl::StrCat("HTTP status ", http_status, ", and not in etcd's words");
+  if (http_status == 404) return Repair(text, "; is there a gateway of etcd 3.4 or newer?");
+  if (http_status >= 500) return {absl::UnavailableError(text), true, true};
+  return Repair(text);
+}
+
+}  // namespace locus::etcd

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/engine/etcd/request.h"
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "src/text.h"
+
+namespace locus::etcd {
+namespace {
+
+std::string Base64(std::string_view bytes) { return absl::Base64Escape(ToAbsl(bytes)); }
+
+// The first text that does not begin with `prefix` any more.
+std::string FirstAfter(std::string_view prefix) {
+  std::string after(prefix);
+  while (after.back() == '\xFF') after.pop_back();
+  ++after.back();
+  return after;
+}
+
+// Base64 and numbers need no escapes.
+template <typename... Parts>
+void Add(std::string& list, const Parts&... parts) {
+  absl::StrAppend(&list, list.empty() ? "" : ",", parts...);
+}
+
+}  // namespace
+
+Txn& Txn::IfRevision(std::string_view key, int64_t mod_revision) {
+  Add(compares_, R"({"key":")", Base64(key), R"(","target":"MOD","result":"EQUAL","modRevision":")",
+      mod_revision, R"("})");
+  return *this;
+}
+
+void Txn::Compare(std::string_view key, const char* result, std::string_view value) {
+  Add(compares_, R"({"key":")", Base64(key), R"(","target":"VALUE","result":")", result,
+      R"(","value":")", Base64(value), R"("})");
+}
+
+Txn& Txn::IfValue(std::string_view key, std::string_view value) {
+  Compare(key, "EQUAL", value);
+  return *this;
+}
+
+Txn& Txn::IfMarked(std::string_view key, std::string_view mark) {
+  Compare(key, "GREATER", mark);
+  Compare(key, "LESS", FirstAfter(mark));
+  return *this;
+}
+
+Txn& Txn::Put(std::string_view key, std::string_view value, int64_t lease) {
+  Add(puts_, R"({"requestPut":{"key":")", Base64(key), R"(","value":")", Base64(value),
+      R"(","lease":")", lease, R"("}})");
+  return *this;
+}
+
+Txn& Txn::Get(std::string_view key) {
+  Add(ranges_, R"({"requestRange":{"key":")", Base64(key), R"("}})");
+  return *this;
+}
+
+Txn& Txn::GetAll(std::string_view prefix) {
+  Add(ranges_, R"({"requestRange":{"key":")", Base64(prefix), R"(","rangeEnd":")",
+      Base64(FirstAfter(prefix)), R"("}})");
+  return *this;
+}
+
+std::string Txn::Json() const {
+  if (!writes()) return absl::StrCat(R"({"success":[)", ranges_, "]}");
+  return absl::StrCat(R"({"compare":[)", compares_, R"(],"success":[)", puts_, R"(],"failure":[)",
+                      ranges_, "]}");
+}
+
+std::string LeaseGrantJson(int64_t ttl_seconds) {
+  return absl::StrCat(R"({"TTL":")", ttl_seconds, R"("})");
+}
+
+}  // namespace locus::etcd

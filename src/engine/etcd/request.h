@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_ENGINE_ETCD_REQUEST_H_
+#define LOCUS_SRC_ENGINE_ETCD_REQUEST_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace locus::etcd {
+
+// A transaction: where all comparisons hold, the puts are done, otherwise the ranges are read. One
+// that puts nothing reads its ranges in any case; such a one is linearizable as well. etcd
+// allows 128 of each kind, unless it was started with another --max-txn-ops.
+class Txn {
+ public:
+  Txn& IfAbsent(std::string_view key) { return IfRevision(key, 0); }
+  Txn& IfRevision(std::string_view key, int64_t mod_revision);
+  Txn& IfValue(std::string_view key, std::string_view value);
+  // Two comparisons: that the value is `mark` and at least a byte more. The mark is not all 0xFF.
+  Txn& IfMarked(std::string_view key, std::string_view mark);
+
+  // `lease` 0: the key belongs to none.
+  Txn& Put(std::string_view key, std::string_view value, int64_t lease = 0);
+  Txn& Get(std::string_view key);
+  // All keys that begin with `prefix`, which is not all 0xFF, in order.
+  Txn& GetAll(std::string_view prefix);
+
+  bool writes() const { return !puts_.empty(); }
+  // As the gateway takes it.
+  std::string Json() const;
+
+ private:
+  void Compare(std::string_view key, const char* result, std::string_view value);
+
+  // JSON, with commas between.
+  std::string compares_;
+  std::string puts_;
+  std::string ranges_;
+};
+
+std::string LeaseGrantJson(int64_t ttl_seconds);
+
+}  // namespace locus::etcd
+
+#endif  // LOCUS_SRC_ENGINE_ETCD_REQUEST_H_

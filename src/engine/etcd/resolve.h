@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_ENGINE_ETCD_RESOLVE_H_
+#define LOCUS_SRC_ENGINE_ETCD_RESOLVE_H_
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace locus::etcd {
+
+using TimePoint = std::chrono::steady_clock::time_point;
+
+// The numeric addresses of a host, at least one. A numeric address is its own. UNAVAILABLE: no such
+// name, or no answer by the deadline; the system's resolver, which cannot be interrupted, then goes
+// on in a thread of its own until it gives up.
+absl::StatusOr<std::vector<std::string>> Resolve(const std::string& host, TimePoint deadline);
+
+}  // namespace locus::etcd
+
+#endif  // LOCUS_SRC_ENGINE_ETCD_RESOLVE_H_

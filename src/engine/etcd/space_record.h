@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_ENGINE_ETCD_SPACE_RECORD_H_
+#define LOCUS_SRC_ENGINE_ETCD_SPACE_RECORD_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "locus/segment_store.h"
+
+// What stands in etcd, and the text of it. Under PREFIX/ there are, for a space S:
+//
+//   space/S         its SpaceRecord, JSON
+//   heads/S/GG      the SectionRows of a group of neighbouring sections, GG two hex digits
+//
+// A space has at most 32 groups, so that a lease of all its sections fits into one transaction of
+// 128 operations and 1.5 MB.
+
+namespace locus::etcd {
+
+// What tells a cluster from the one that it was, or was restored from. `surplus` is the Raft log's
+// index less the revision. A cluster's life only adds to it: each log entry makes at most one
+// revision. A restored snapshot keeps its revision, with a log that begins anew.
+struct ClusterIdentity {
+  uint64_t cluster_id = 0;
+  int64_t surplus = 0;  // at least so much when it was recorded
+  friend bool operator==(const ClusterIdentity&, const ClusterIdentity&) = default;
+};
+
+struct SpaceRecord {
+  SpaceOptions options;
+  uint64_t base = 0;
+  uint64_t losses = 0;
+  absl::Time raised_at;  // of the last loss
+  ClusterIdentity identity;
+  std::string life;  // 32 random hex digits, others after each loss
+
+  // For a loss noticed at `now`: base above all leases, a new life.
+  void NoteLoss(absl::Time now, uint64_t at_least, const ClusterIdentity& found);
+
+  std::string Text() const;
+  // FAILED_PRECONDITION: of another schema version. DATA_LOSS: cannot be.
+  static absl::StatusOr<SpaceRecord> Parse(std::string_view text);
+};
+
+struct SectionRow {
+  uint64_t head = 0;  // 0: never leased
+  absl::Time granted_at = absl::UnixEpoch();
+};
+
+uint32_t SectionsPerGroup(const SpaceOptions& options);
+
+// What stands for a group: a mark, then 16 bytes a row: head, and time of the grant in ns since
+// 1970, big-endian. Each write has another mark, 16 random bytes: a transaction compares it instead
+// of the whole value, and instead of the revision, which after a rewind comes again with another
+// value.
+struct SectionGroup {
+  std::string mark;  // empty: the key does not exist
+  std::vector<SectionRow> rows;
+
+  void Renew();  // a mark for the next write
+  std::string Text() const;
+  // `count` rows that never leased for an empty text. DATA_LOSS: not `count` rows that can be.
+  static absl::StatusOr<SectionGroup> Parse(std::string_view text, uint32_t count);
+};
+
+}  // namespace locus::etcd
+
+#endif  // LOCUS_SRC_ENGINE_ETCD_SPACE_RECORD_H_

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/engine/etcd/space_store.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "src/check.h"
+#include "src/lease_rules.h"
+#include "src/text.h"
+
+namespace locus::etcd {
+
+SpaceStore::SpaceStore(const EtcdOptions& options, std::unique_ptr<Connection> connection)
+    : prefix_(options.prefix + "/"), connection_(std::move(connection)) {}
+
+absl::StatusOr<std::unique_ptr<SpaceStore>> SpaceStore::Open(const EtcdOptions& options,
+                                                             Clock* store_clock) {
+  LOCUS_ASSIGN_OR_RETURN(auto connection, Connection::Open(options, store_clock));
+  return std::unique_ptr<SpaceStore>(new SpaceStore(options, std::move(connection)));
+}
+
+std::string SpaceStore::RecordKey(const SpaceName& name) const {
+  return prefix_ + "space/" + name.str();
+}
+
+std::string SpaceStore::HeadsKey(const SpaceName& name) const {
+  return prefix_ + "heads/" + name.str() + "/";
+}
+
+std::string SpaceStore::GroupKey(const SpaceName& name, uint32_t group) const {
+  return HeadsKey(name) + absl::StrFormat("%02x", group);
+}
+
+absl::Status SpaceStore::At(const SpaceName& name, const absl::Status& status) const {
+  return absl::Status(status.code(), absl::StrCat(connection_->place(), ", key ",
+                                                  Quoted(RecordKey(name)), ": ", status.message()));
+}
+
+absl::Status SpaceStore::Busy() const {
+  return absl::UnavailableError(connection_->place() +
+                                ": others leased the same sections again and again");
+}
+
+absl::Status SpaceStore::TakeRecord(const SpaceName& name, const std::vector<KeyValue>& found,
+                                    Space& space) {
+  if (found.empty()) {
+    return absl::NotFoundError(absl::StrCat(connection_->place(), " has no space ", name.str(),
+                                            " under prefix ", Quoted(prefix_)));
+  }
+  absl::StatusOr<SpaceRecord> record = SpaceRecord::Parse(found[0].value);
+  if (!record.ok()) return At(name, record.status());
+  space.image.record_text = found[0].value;
+  space.image.record = *std::move(record);
+  return absl::OkStatus();
+}
+
+absl::Status SpaceStore::TakeGroup(const SpaceName& name, uint32_t group, const std::string& text,
+                                   Space& space) {
+  auto parsed = SectionGroup::Parse(text, SectionsPerGroup(space.image.record.options));
+  if (!parsed.ok()) return At(name, parsed.status());
+  space.image.groups[group] = *std::move(parsed);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TxnAnswer> SpaceStore::Read(const SpaceName& name, Space& space,
+                                           TimePoint deadline) {
+  space.known = false;
+  Txn txn;
+  txn.Get(RecordKey(name)).GetAll(HeadsKey(name));
+  LOCUS_ASSIGN_OR_RETURN(TxnAnswer answer, connection_->Commit(txn, deadline));
+  if (answer.ranges.size() != 2) {
+    return At(name, absl::FailedPreconditionError("a transaction of two ranges answered others"));
+  }
+  LOCUS_RETURN_IF_ERROR(TakeRecord(name, answer.ranges[0], space));
+  const SpaceOptions& options = space.image.record.options;
+  uint32_t groups = lease_rules::SectionsOf(options) / SectionsPerGroup(options);
+  space.image.groups.clear();
+  for (uint32_t group = 0; group < groups; ++group) {
+    std::string key = GroupKey(name, group);
+    auto at = std::find_if(answer.ranges[1].begin(), answer.ranges[1].end(),
+                           [&](const KeyValue& pair) { return pair.key == key; });
+    std::string text = at == answer.ranges[1].end() ? std::string() : at->value;
+    LOCUS_RETURN_IF_ERROR(TakeGroup(name, group, text, space));
+  }
+  space.known = true;
+  return answer;
+}
+
+absl::Status SpaceStore::TakeConflict(const SpaceName& name, const TxnAnswer& answer,
+                                      const std::set<uint32_t>& groups, Space& space) {
+  std::string life = space.image.record.life;
+  space.known = false;
+  if (answer.ranges.size() != 1 + groups.size()) {
+    return At(name,
+              absl::FailedPreconditionError("a transaction's ranges are not those asked for"));
+  }
+  LOCUS_RETURN_IF_ERROR(TakeRecord(name, answer.ranges[0], space));
+  // After a loss, what else is remembered of this space may be of another life.
+  if (space.image.record.life != life) return absl::OkStatus();
+  size_t i = 1;
+  for (uint32_t group : groups) {
+    const std::vector<KeyValue>& found = answer.ranges[i++];
+    LOCUS_RETURN_IF_ERROR(
+        TakeGroup(name, group, found.empty() ? std::string() : found[0].value, space));
+  }
+  space.known = true;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Verdict> SpaceStore::Vet(const TxnAnswer& answer, Space& space, TimePoint deadline) {
+  LOCUS_ASSIGN_OR_RETURN(TimeSpan now, connection_->Now(deadline));
+  const SpaceRecord& record = space.image.record;
+  Verdict verdict = Judge(record, answer.header, answer.origin.link, *answer.origin.greeting,
+                          now.earliest, space.memory);
+  if (verdict != Verdict::kUnclear) return verdict;
+  LOCUS_ASSIGN_OR_RETURN(MemberStatus status, connection_->Status(deadline));
+  verdict =
+      JudgeAgain(record, answer.header, answer.origin.link, status, now.earliest, space.memory);
+  if (verdict != Verdict::kUnclear) return verdict;
+  return absl::UnavailableError(connection_->place() +
+                                ": members changed while one was asked whether it was restored");
+}
+
+absl::Status SpaceStore::ReadAndVet(const SpaceName& name, Space& space,
+                                    std::optional<ClusterIdentity>& lost, TimePoint deadline) {
+  lost.reset();
+  std::optional<MemberStatus> earlier;
+  while (true) {
+    LOCUS_ASSIGN_OR_RETURN(TxnAnswer answer, Read(name, space, deadline));
+    LOCUS_ASSIGN_OR_RETURN(Verdict verdict, Vet(answer, space, deadline));
+    if (verdict == Verdict::kSound) return absl::OkStatus();
+    if (earlier) {
+      lost = IdentityOf(*earlier, answer.header);
+      return absl::OkStatus();
+    }
+    // The identity is bounded by a status and an answer after it.
+    LOCUS_ASSIGN_OR_RETURN(earlier, connection_->Status(deadline));
+  }
+}
+
+absl::StatusOr<absl::Time> SpaceStore::TimeFor(const SpaceOptions& options, absl::Time caller_now,
+                                               TimePoint deadline) {
+  LOCUS_ASSIGN_OR_RETURN(TimeSpan now, connection_->Now(deadline));
+  absl::Time time = now.Nearest(caller_now);
+  absl::Status checked = lease_rules::CheckClock(options, caller_now, time);
+  if (checked.ok()) return time;
+  return absl::Status(checked.code(), absl::StrCat(connection_->place(), ": ", checked.message()));
+}
+
+Txn SpaceStore::TxnFor(const SpaceName& name, const SpaceImage& image,
+                       const std::set<uint32_t>& groups, const LeasePlan& plan) const {
+  Txn txn;
+  txn.IfValue(RecordKey(name), image.record_text).Get(RecordKey(name));
+  if (plan.new_record) txn.Put(RecordKey(name), plan.new_record->Text());
+  for (uint32_t group : groups) {
+    std::string key = GroupKey(name, group);
+    const std::string& mark = image.groups.at(group).mark;
+    if (mark.empty()) {
+      txn.IfAbsent(key);
+    } else {
+      txn.IfMarked(key, mark);
+    }
+    txn.Get(key);
+    auto changed = plan.changed_groups.find(group);
+    if (changed != plan.changed_groups.end()) txn.Put(key, changed->second.Text());
+  }
+  return txn;
+}
+
+absl::StatusOr<LeaseReply> SpaceStore::Lease(const SpaceName& name,
+                                             std::span<const LeaseRequest> requests,
+                                             absl::Time caller_now) {
+  LOCUS_RETURN_IF_ERROR(connection_->RefuseFork());
+  TimePoint deadline = connection_->Deadline();
+  TurnHold turn(turn_, deadline);
+  if (!turn.held()) return Busy();
+  Space& space = spaces_[name.str()];
+  SpaceImage& image = space.image;
+  bool fresh = false;
+  for (int round = 1;; ++round) {
+    std::optional<ClusterIdentity> lost;
+    if (!space.known || space.memory.lost) {
+      LOCUS_RETURN_IF_ERROR(ReadAndVet(name, space, lost, deadline));
+      fresh = true;
+    }
+    const SpaceOptions options = image.record.options;
+    LOCUS_RETURN_IF_ERROR(lease_rules::CheckRequests(options, requests));
+    LOCUS_ASSIGN_OR_RETURN(absl::Time now, TimeFor(options, caller_now, deadline));
+    LeasePlan plan = PlanLease(image, requests, now, lost);
+    if (!plan.writes()) {
+      if (fresh) return std::move(plan.reply);
+      space.known = false;
+      continue;
+    }
+    std::set<uint32_t> groups = GroupsOf(options, requests);
+    LOCUS_ASSIGN_OR_RETURN(TxnAnswer answer,
+                           connection_->Commit(TxnFor(name, image, groups, plan), deadline));
+    if (!answer.succeeded) {
+      connection_->CountConflict();
+      LOCUS_RETURN_IF_ERROR(TakeConflict(name, answer, groups, space));
+      LOCUS_RETURN_IF_ERROR(Vet(answer, space, deadline).status());
+      fresh = true;
+      if (round > 1 && !BackOff(round, deadline)) return Busy();
+      continue;
+    }
+    if (plan.new_record) {
+      image.record_text = plan.new_record->Text();
+      image.record = *plan.new_record;
+      space.memory.life.clear();
+      space.memory.lost = false;
+    }
+    for (auto& [number, group] : plan.changed_groups) image.groups[number] = std::move(group);
+    // Nothing of a lease that went to a cluster that was restored is handed out.
+    LOCUS_ASSIGN_OR_RETURN(Verdict verdict, Vet(answer, space, deadline));
+    if (verdict == Verdict::kSound) return std::move(plan.reply);
+    if (std::chrono::steady_clock::now() >= deadline) return Busy();
+  }
+}
+
+absl::Status SpaceStore::Create(const SpaceName& name, const SpaceOptions& options,
+                                absl::Time caller_now) {
+  LOCUS_RETURN_IF_ERROR(connection_->RefuseFork());
+  LOCUS_RETURN_IF_ERROR(lease_rules::CheckOptions(options));
+  TimePoint deadline = connection_->Deadline();
+  TurnHold turn(turn_, deadline);
+  if (!turn.held()) return Busy();
+  Txn read;
+  read.Get(RecordKey(name));
+  for (int round = 1;; ++round) {
+    Space space;
+    LOCUS_ASSIGN_OR_RETURN(MemberStatus status, connection_->Status(deadline));
+    LOCUS_ASSIGN_OR_RETURN(TxnAnswer there, connection_->Commit(read, deadline));
+    absl::Status found =
+        TakeRecord(name, there.ranges.empty() ? std::vector<KeyValue>() : there.ranges[0], space);
+    if (found.ok()) {
+      return lease_rules::CheckSameOptions(name, space.image.record.options, options);
+    }
+    if (!absl::IsNotFound(found)) return found;
+    LOCUS_ASSIGN_OR_RETURN(absl::Time now, TimeFor(options, caller_now, deadline));
+    SpaceRecord record;
+    record.options = options;
+    record.NoteLoss(now, 0, IdentityOf(status, there.header));
+    Txn txn;
+    txn.IfAbsent(RecordKey(name)).Put(RecordKey(name), record.Text());
+    LOCUS_ASSIGN_OR_RETURN(TxnAnswer answer, connection_->Commit(txn, deadline));
+    if (answer.succeeded) return absl::OkStatus();
+    if (!BackOff(round, deadline)) return Busy();
+  }
+}
+
+absl::StatusOr<SpaceOptions> SpaceStore::Open(const SpaceName& name) {
+  LOCUS_RETURN_IF_ERROR(connection_->RefuseFork());
+  Space space;
+  LOCUS_RETURN_IF_ERROR(Read(name, space, connection_->Deadline()).status());
+  return space.image.record.options;
+}
+
+absl::StatusOr<SpaceView> SpaceStore::Show(const SpaceName& name, absl::Time caller_now) {
+  LOCUS_RETURN_IF_ERROR(connection_->RefuseFork());
+  TimePoint deadline = connection_->Deadline();
+  Space space;
+  LOCUS_RETURN_IF_ERROR(Read(name, space, deadline).status());
+  LOCUS_ASSIGN_OR_RETURN(TimeSpan now, connection_->Now(deadline));
+  const SpaceRecord& record = space.image.record;
+  SpaceView view{record.options, record.base, record.losses, now.Nearest(caller_now), {}};
+  uint64_t floor = lease_rules::Floor(view.options, view.now);
+  uint32_t per_group = SectionsPerGroup(view.options);
+  for (const auto& [number, rows] : space.image.groups) {
+    for (uint32_t i = 0; i < per_group; ++i) {
+      const SectionRow& row = rows.rows[i];
+      if (row.head == 0) continue;
+      view.sections.push_back(
+          {static_cast<uint16_t>(number * per_group + i), row.head,
+           lease_rules::FloorTime(view.options, static_cast<int64_t>(row.head - floor)),
+           row.granted_at});
+    }
+  }
+  return view;
+}
+
+template <typename Change>
+absl::Status SpaceStore::Rewrite(const SpaceName& name, absl::Time caller_now,
+                                 const Change& change) {
+  LOCUS_RETURN_IF_ERROR(connection_->RefuseFork());
+  TimePoint deadline = connection_->Deadline();
+  TurnHold turn(turn_, deadline);
+  if (!turn.held()) return Busy();
+  for (int round = 1;; ++round) {
+    Space space;
+    LOCUS_ASSIGN_OR_RETURN(MemberStatus status, connection_->Status(deadline));
+    LOCUS_ASSIGN_OR_RETURN(TxnAnswer there, Read(name, space, deadline));
+    SpaceRecord record = space.image.record;
+    LOCUS_ASSIGN_OR_RETURN(absl::Time now, TimeFor(record.options, caller_now, deadline));
+    change(record, now, IdentityOf(status, there.header));
+    Txn txn;
+    txn.IfValue(RecordKey(name), space.image.record_text).Put(RecordKey(name), record.Text());
+    LOCUS_ASSIGN_OR_RETURN(TxnAnswer answer, connection_->Commit(txn, deadline));
+    if (answer.succeeded) return absl::OkStatus();
+    if (!BackOff(round, deadline)) return Busy();
+  }
+}
+
+absl::Status SpaceStore::DeclareRestored(const SpaceName& name, absl::Time caller_now) {
+  return Rewrite(name, caller_now,
+                 [](SpaceRecord& record, absl::Time now, const ClusterIdentity& identity) {
+                   record.NoteLoss(now, 0, identity);
+                 });
+}
+
+absl::Status SpaceStore::Raise(const SpaceName& name, uint64_t to, absl::Time caller_now) {
+  LOCUS_RETURN_IF_ERROR(lease_rules::CheckRaise(to));
+  return Rewrite(name, caller_now, [&](SpaceRecord& record, absl::Time, const ClusterIdentity&) {
+    record.base = std::max(record.base, to);
+  });
+}
+
+}  // namespace locus::etcd

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_ENGINE_ETCD_SPACE_STORE_H_
+#define LOCUS_SRC_ENGINE_ETCD_SPACE_STORE_H_
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "locus/segment_store.h"
+#include "src/engine/etcd/connection.h"
+#include "src/engine/etcd/lease_plan.h"
+#include "src/engine/etcd/turn.h"
+
+namespace locus::etcd {
+
+// EtcdSegmentStore, whose clock a test may own (Connection::Open).
+// Thread safety: as SegmentStore; calls wait for each other, up to their timeout.
+class SpaceStore : public SegmentStore {
+ public:
+  static absl::StatusOr<std::unique_ptr<SpaceStore>> Open(const EtcdOptions& options,
+                                                          Clock* store_clock = nullptr);
+
+  absl::Status Create(const SpaceName& name, const SpaceOptions& options,
+                      absl::Time caller_now) override;
+  absl::StatusOr<SpaceOptions> Open(const SpaceName& name) override;
+  absl::StatusOr<LeaseReply> Lease(const SpaceName& name, std::span<const LeaseRequest> requests,
+                                   absl::Time caller_now) override;
+  absl::StatusOr<SpaceView> Show(const SpaceName& name, absl::Time caller_now) override;
+  absl::Status DeclareRestored(const SpaceName& name, absl::Time caller_now) override;
+  absl::Status Raise(const SpaceName& name, uint64_t to, absl::Time caller_now) override;
+
+  Connection& connection() { return *connection_; }
+
+ private:
+  struct Space {
+    bool known = false;  // image holds a record and every group
+    SpaceImage image;
+    Memory memory;
+  };
+
+  SpaceStore(const EtcdOptions& options, std::unique_ptr<Connection> connection);
+
+  std::string RecordKey(const SpaceName& name) const;
+  std::string HeadsKey(const SpaceName& name) const;
+  std::string GroupKey(const SpaceName& name, uint32_t group) const;
+  // `status` of `name`, with the place before it.
+  absl::Status At(const SpaceName& name, const absl::Status& status) const;
+  absl::Status Busy() const;
+
+  // Reads the whole space. NOT_FOUND.
+  absl::StatusOr<TxnAnswer> Read(const SpaceName& name, Space& space, TimePoint deadline);
+  absl::Status TakeRecord(const SpaceName& name, const std::vector<KeyValue>& found, Space& space);
+  absl::Status TakeGroup(const SpaceName& name, uint32_t group, const std::string& text,
+                         Space& space);
+  // What the other branch of a lease's transaction read.
+  absl::Status TakeConflict(const SpaceName& name, const TxnAnswer& answer,
+                            const std::set<uint32_t>& groups, Space& space);
+
+  // Read, and the verdict; where that is a loss, the cluster's identity in `lost`.
+  absl::Status ReadAndVet(const SpaceName& name, Space& space, std::optional<ClusterIdentity>& lost,
+                          TimePoint deadline);
+  // kSound or kLoss.
+  absl::StatusOr<Verdict> Vet(const TxnAnswer& answer, Space& space, TimePoint deadline);
+  absl::StatusOr<absl::Time> TimeFor(const SpaceOptions& options, absl::Time caller_now,
+                                     TimePoint deadline);
+  Txn TxnFor(const SpaceName& name, const SpaceImage& image, const std::set<uint32_t>& groups,
+             const LeasePlan& plan) const;
+  // Writes a record that `change` made of the one there is.
+  template <typename Change>
+  absl::Status Rewrite(const SpaceName& name, absl::Time caller_now, const Change& change);
+
+  const std::string prefix_;
+  const std::unique_ptr<Connection> connection_;
+  Turn turn_;
+  std::map<std::string, Space> spaces_;  // for whoever has the turn
+};
+
+}  // namespace locus::etcd
+
+#endif  // LOCUS_SRC_ENGINE_ETCD_SPACE_STORE_H_
