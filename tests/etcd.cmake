@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+# The engine etcd, against servers that the tests start.
+add_library(locus_etcd_server STATIC etcd_server.cc)
+locus_compile_options(locus_etcd_server)
+target_link_libraries(locus_etcd_server PUBLIC locus_private_server locus::etcd locus::core)
+
+locus_test(etcd_segment_store_test locus_segment_store_suite locus_etcd_server)
+locus_test(etcd_sequencer_test locus_sequencer_suite locus_etcd_server)
