@@ -1,32 +1,181 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/locus/open_store.h"
 
+#include <openssl/crypto.h>
+
 #include "absl/strings/str_cat.h"
+#include "apps/locus/password.h"
+#include "locus/engine/etcd.h"
+#include "locus/engine/mariadb.h"
+#include "locus/engine/redis.h"
 #include "locus/engine/sqlite.h"
 #include "src/check.h"
 
 namespace locus {
+namespace {
+
+using Engine = StoreUri::Engine;
+
+// Options with a password in them; wiped with the object.
+template <typename Options>
+class Secretive {
+ public:
+  Secretive() = default;
+  ~Secretive() { OPENSSL_cleanse(options.password.data(), options.password.size()); }
+  Secretive(const Secretive&) = delete;
+  Secretive& operator=(const Secretive&) = delete;
+
+  absl::Status TakePassword(PasswordFor whose = PasswordFor::kStore) {
+    LOCUS_ASSIGN_OR_RETURN(std::string_view password, Password(whose));
+    options.password = password;
+    return absl::OkStatus();
+  }
+
+  Options options;
+};
+
+std::string Setting(const StoreUri& uri, const std::string& name) {
+  auto found = uri.settings.find(name);
+  return found == uri.settings.end() ? std::string() : found->second;
+}
+
+absl::Status Fill(const StoreUri& uri, Secretive<MariadbOptions>& server,
+                  PasswordFor whose = PasswordFor::kStore) {
+  MariadbOptions& options = server.options;
+  for (const StoreUri::Host& host : uri.hosts) options.hosts.push_back({host.name, host.port});
+  options.user = uri.user;
+  options.database = uri.path;
+  options.tls_ca_file = Setting(uri, "tls_ca");
+  if (!uri.settings.empty()) options.tls = MariadbOptions::Tls::kAlways;
+  return server.TakePassword(whose);
+}
+
+absl::Status Fill(const StoreUri& uri, Secretive<RedisOptions>& server) {
+  RedisOptions& options = server.options;
+  for (const StoreUri::Host& host : uri.hosts) options.addresses.push_back({host.name, host.port});
+  if (uri.engine == Engine::kRedisSentinel) options.master_name = uri.path;
+  options.database = static_cast<int>(uri.redis_database);
+  options.user = uri.user;
+  return server.TakePassword();
+}
+
+absl::Status Fill(const StoreUri& uri, Secretive<EtcdOptions>& server) {
+  EtcdOptions& options = server.options;
+  for (const StoreUri::Host& host : uri.hosts) {
+    bool bracketed = host.name.find(':') != std::string::npos;
+    options.endpoints.push_back(
+        absl::StrCat(bracketed ? absl::StrCat("[", host.name, "]") : host.name, ":", host.port));
+  }
+  if (!uri.path.empty()) options.prefix = uri.path;
+  options.user = uri.user;
+  options.tls.enabled = !uri.settings.empty();
+  options.tls.ca_file = Setting(uri, "tls_ca");
+  options.tls.certificate_file = Setting(uri, "tls_cert");
+  options.tls.key_file = Setting(uri, "tls_key");
+  return server.TakePassword();
+}
+
+template <typename Store>
+using Opened = absl::StatusOr<std::unique_ptr<Store>>;
+
+template <typename Interface, typename Store>
+absl::StatusOr<Interface> As(Opened<Store> store) {
+  if (!store.ok()) return store.status();
+  return Interface(*std::move(store));
+}
+
+// What to do where there is no store.
+absl::Status Explained(const absl::Status& status, absl::string_view uri) {
+  if (!absl::IsNotFound(status)) return status;
+  return absl::NotFoundError(
+      absl::StrCat(status.message(), "; `locus store init ", uri, "` makes one"));
+}
+
+}  // namespace
 
 absl::StatusOr<std::shared_ptr<SegmentStore>> OpenStore(const StoreUri& uri, bool create) {
-  SqliteSegmentStore::Options options;
-  options.create = create;
-  LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<SegmentStore> store,
-                         SqliteSegmentStore::Open(uri.path, options));
-  return store;
+  using Result = std::shared_ptr<SegmentStore>;
+  switch (uri.engine) {
+    case Engine::kSqlite: {
+      SqliteSegmentStore::Options options;
+      options.create = create;
+      return As<Result>(SqliteSegmentStore::Open(uri.path, options));
+    }
+    case Engine::kMysql: {
+      Secretive<MariadbOptions> server;
+      LOCUS_RETURN_IF_ERROR(Fill(uri, server));
+      if (create) LOCUS_RETURN_IF_ERROR(MariadbSegmentStore::CreateSchema(server.options));
+      return As<Result>(MariadbSegmentStore::Open(server.options));
+    }
+    case Engine::kRedis:
+    case Engine::kRedisSentinel: {
+      Secretive<RedisOptions> server;
+      LOCUS_RETURN_IF_ERROR(Fill(uri, server));
+      return As<Result>(RedisSegmentStore::Open(server.options));
+    }
+    case Engine::kEtcd: {
+      Secretive<EtcdOptions> server;
+      LOCUS_RETURN_IF_ERROR(Fill(uri, server));
+      return As<Result>(EtcdSegmentStore::Open(server.options));
+    }
+  }
+  LOCUS_CHECK(false);
 }
+
+namespace {
+
+absl::StatusOr<std::unique_ptr<Sequencer>> OpenDurable(const StoreUri& uri, PasswordFor whose,
+                                                       const SequencerOptions& options) {
+  using Result = std::unique_ptr<Sequencer>;
+  if (uri.engine == Engine::kSqlite) {
+    auto sequencer = As<Result>(SqliteSequencer::Open(uri.path, {}, options));
+    if (sequencer.ok()) return sequencer;
+    return Explained(sequencer.status(), absl::StrCat("sqlite:", uri.path));
+  }
+  Secretive<MariadbOptions> server;
+  LOCUS_RETURN_IF_ERROR(Fill(uri, server, whose));
+  auto sequencer = As<Result>(MariadbSequencer::Open(server.options, options));
+  if (sequencer.ok()) return sequencer;
+  return Explained(sequencer.status(), "mysql://...");
+}
+
+absl::StatusOr<std::unique_ptr<Sequencer>> OpenBelowCeiling(const RedisOptions& server,
+                                                            const StoreUri& ceiling,
+                                                            const SequencerOptions& options) {
+  if (ceiling.engine != Engine::kSqlite && ceiling.engine != Engine::kMysql) {
+    return absl::InvalidArgumentError("--ceiling must be a store of sqlite or mysql");
+  }
+  SequencerOptions of_ceiling;
+  of_ceiling.key_prefix = options.key_prefix;
+  LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<Sequencer> durable,
+                         OpenDurable(ceiling, PasswordFor::kCeiling, of_ceiling));
+  return As<std::unique_ptr<Sequencer>>(
+      CeilingSequencer::Open(server, options, std::move(durable)));
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(const StoreUri& uri,
                                                          const StoreUri* ceiling,
                                                          const SequencerOptions& options) {
-  if (ceiling != nullptr) {
+  using Result = std::unique_ptr<Sequencer>;
+  bool is_redis = uri.engine == Engine::kRedis || uri.engine == Engine::kRedisSentinel;
+  if (ceiling != nullptr && !is_redis) {
     return absl::InvalidArgumentError(
         "--ceiling is for a --store of redis: the other engines keep their numbers themselves");
   }
-  absl::StatusOr<std::unique_ptr<Sequencer>> sequencer =
-      SqliteSequencer::Open(uri.path, {}, options);
-  if (!absl::IsNotFound(sequencer.status())) return sequencer;
-  return absl::NotFoundError(absl::StrCat(sequencer.status().message(),
-                                          "; `locus store init sqlite:", uri.path, "` makes one"));
+  if (is_redis) {
+    Secretive<RedisOptions> server;
+    LOCUS_RETURN_IF_ERROR(Fill(uri, server));
+    if (ceiling != nullptr) return OpenBelowCeiling(server.options, *ceiling, options);
+    return As<Result>(RedisSequencer::Open(server.options, options));
+  }
+  if (uri.engine == Engine::kEtcd) {
+    Secretive<EtcdOptions> server;
+    LOCUS_RETURN_IF_ERROR(Fill(uri, server));
+    return As<Result>(EtcdSequencer::Open(server.options, options));
+  }
+  return OpenDurable(uri, PasswordFor::kStore, options);
 }
 
 }  // namespace locus

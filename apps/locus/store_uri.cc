@@ -169,8 +169,9 @@ class Reader {
       rest = TakeAfter(setting, '&');
       std::string_view name = setting;
       std::string_view value = TakeAfter(name, '=');
-      bool known = name == "tls" || name == "tls_ca" || name == "tls_cert" || name == "tls_key";
-      if (!takes_tls || !known) {
+      bool known = takes_tls && (name == "tls" || name == "tls_ca");
+      if (form_.engine == Engine::kEtcd) known |= name == "tls_cert" || name == "tls_key";
+      if (!known) {
         return Refuse(absl::StrCat("has a setting ", Quoted(name), " that there is not"));
       }
       if (value.empty() || (name == "tls" && value != "on")) {

@@ -21,8 +21,9 @@ namespace locus {
 //   etcd://[user@]host[:2379][,host...][/prefix]
 //
 // An IPv6 address stands in brackets. In user, database, master name and prefix, %XX is a byte.
-// mysql and etcd take ?tls=on (the system's authorities) or ?tls_ca=FILE, and for a client
-// certificate &tls_cert=FILE&tls_key=FILE. A password is never part of it (apps/locus/password.h).
+// mysql and etcd take ?tls=on (the system's authorities) or ?tls_ca=FILE; etcd also
+// &tls_cert=FILE&tls_key=FILE, a client certificate. A password is never part of it
+// (apps/locus/password.h).
 struct StoreUri {
   enum class Engine { kSqlite, kMysql, kRedis, kRedisSentinel, kEtcd };
   struct Host {
