@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "gtest/gtest.h"
+#include "tests/etcd_server.h"
 #include "tests/mariadb_replica.h"
 #include "tests/mariadb_server.h"
 #include "tests/redis_server.h"
@@ -100,6 +101,30 @@ class RedisTarget : public FaultTarget {
   std::optional<RedisServer> replica_;
 };
 
+// Three members, killed or stalled all at once. An answer is that of a majority, so there
+// is no replica that lacks one.
+class EtcdTarget : public FaultTarget {
+ public:
+  EtcdTarget() { EXPECT_TRUE(cluster_.Start()); }
+
+  absl::StatusOr<std::shared_ptr<SegmentStore>> Open() override {
+    return Shared(EtcdSegmentStore::Open(cluster_.options()));
+  }
+  void KillHard() override { cluster_.KillHard(); }
+  bool Restart() override { return cluster_.Start(); }
+  void Stall() override {
+    for (int i = 0; i < cluster_.members(); ++i) cluster_.Stall(i);
+  }
+  void Resume() override {
+    for (int i = 0; i < cluster_.members(); ++i) cluster_.Resume(i);
+  }
+  bool RestartEmpty() override { return cluster_.RestartEmpty(); }
+  bool FailOver(const std::function<void()>&) override { return false; }
+
+ private:
+  EtcdServer cluster_{3};
+};
+
 template <typename Target>
 FaultEngine Named(const char* name) {
   return {name, [] { return std::make_unique<Target>(); }};
@@ -108,7 +133,8 @@ FaultEngine Named(const char* name) {
 }  // namespace
 
 std::vector<FaultEngine> FaultEngines() {
-  return {Named<MariadbTarget>("mariadb"), Named<RedisTarget>("redis")};
+  return {Named<MariadbTarget>("mariadb"), Named<RedisTarget>("redis"),
+          Named<EtcdTarget>("etcd")};
 }
 
 }  // namespace locus
