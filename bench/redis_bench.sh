@@ -3,13 +3,13 @@
 # Measures RedisSequencer beside redis-benchmark running the same script with the same arguments, in
 # turns, on a redis-server of its own:
 #
-#   bench/redis_bench.sh [BIN_DIR [SECONDS [ROUNDS]]]      default: build/release/bin 2 5
+#   bench/redis_bench.sh [BIN_DIR [SECONDS [ROUNDS]]]      default: build/release/bin 1 9
 #
 # Prints medians in calls a second and their ratio. Exit 1: a serial or pipelined ratio is below 0.7.
 set -euo pipefail
 bin=${1:-build/release/bin}
-seconds=${2:-2}
-rounds=${3:-5}
+seconds=${2:-1}
+rounds=${3:-9}
 work=$(mktemp -d)
 port=$((20000 + RANDOM % 10000))
 redis-server --port "$port" --bind 127.0.0.1 --save '' --dir "$work" > "$work/log" &
@@ -28,7 +28,7 @@ peer() {
 }
 median() { sort -n "$1" | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 
-calls=$((seconds * 15000))
+calls=$(awk -v s="$seconds" 'BEGIN { printf "%d", s * 15000 }')
 for _ in $(seq "$rounds"); do
   peer 1 1 "$calls" >> "$work/serial"
   "$bin/redis_bench" "$port" next "$seconds" >> "$work/next"

@@ -83,7 +83,9 @@ TEST(RedisFaultTest, IdleConnectionClosedByTheServer_IsReplacedUnnoticed) {
   RedisServer server;
   auto sequencer = Open(server.options());
   ASSERT_EQ(sequencer->Next("k").value(), 1);
+  absl::Time idle = absl::Now() + absl::Milliseconds(2);
   server.Ask("CLIENT KILL TYPE normal");
+  ASSERT_TRUE(WaitUntil([&] { return absl::Now() > idle; }));
   EXPECT_EQ(sequencer->Next("k").value(), 2);
   EXPECT_EQ(sequencer->Stats().connects, 2u);
 }

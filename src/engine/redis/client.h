@@ -2,8 +2,6 @@
 #ifndef LOCUS_SRC_ENGINE_REDIS_CLIENT_H_
 #define LOCUS_SRC_ENGINE_REDIS_CLIENT_H_
 
-#include <unistd.h>
-
 #include <atomic>
 #include <initializer_list>
 #include <memory>
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "src/engine/redis/servers.h"
+#include "src/wipe_on_fork.h"
 
 namespace locus::redis {
 
@@ -47,7 +46,7 @@ class Client {
   absl::StatusOr<Reply> Run(const Script& script, std::string_view key,
                             std::initializer_list<std::string_view> args);
 
-  bool forked() const { return getpid() != process_; }
+  bool forked() const { return home_.wiped(); }
   RedisStats Stats() const;
 
  private:
@@ -55,7 +54,7 @@ class Client {
   explicit Client(std::unique_ptr<Servers> servers) : servers_(std::move(servers)) {}
 
   const std::unique_ptr<Servers> servers_;
-  const pid_t process_ = getpid();
+  const WipeOnForkWords home_{0};
   std::atomic<uint64_t> calls_{0};
   std::atomic<uint64_t> failures_{0};
   std::atomic<uint64_t> redirects_{0};

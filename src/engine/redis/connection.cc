@@ -16,6 +16,9 @@
 namespace locus::redis {
 namespace {
 
+// A connection used that lately is not asked whether the server has closed it.
+constexpr auto kIdle = std::chrono::milliseconds(1);
+
 int MillisecondsUntil(Deadline deadline) {
   auto left = deadline - std::chrono::steady_clock::now();
   auto ms = std::chrono::ceil<std::chrono::milliseconds>(left).count();
@@ -39,7 +42,7 @@ absl::Status Connection::Lost(std::string_view why) const {
 bool Connection::Usable() {
   MutexLock lock(mutex_);
   if (broken_) return false;
-  if (!pending_.empty()) return true;
+  if (!pending_.empty() || std::chrono::steady_clock::now() - last_use_ < kIdle) return true;
   char byte;
   ssize_t size = recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return true;
@@ -65,6 +68,7 @@ void Connection::Start(Exchange& exchange, std::string_view commands, size_t rep
   }
   exchange.sent = true;
   pending_.push_back(&exchange);
+  last_use_ = std::chrono::steady_clock::now();
   if (unsent_.empty()) {
     ssize_t size = send(fd_, commands.data(), commands.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (size < 0 && errno != EAGAIN && errno != EINTR) {

@@ -118,6 +118,8 @@ class Connection {
   bool led_ ABSL_GUARDED_BY(mutex_) = false;
   std::string unsent_ ABSL_GUARDED_BY(mutex_);
   std::deque<Exchange*> pending_ ABSL_GUARDED_BY(mutex_);
+  // When something was last sent.
+  Deadline last_use_ ABSL_GUARDED_BY(mutex_){};
   ReplyReader reader_;  // of the leader
 };
 

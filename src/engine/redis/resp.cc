@@ -20,34 +20,39 @@ void AppendNumber(std::string& out, char kind, size_t number) {
   out += "\r\n";
 }
 
-Reply Convert(const redisReply& from) {
-  Reply reply;
-  switch (from.type) {
-    case REDIS_REPLY_INTEGER:
-      reply.kind = Reply::Kind::kInteger;
-      reply.integer = from.integer;
-      break;
-    case REDIS_REPLY_STRING:
-    case REDIS_REPLY_STATUS:
-      reply.kind = Reply::Kind::kText;
-      reply.text.assign(from.str, from.len);
-      break;
-    case REDIS_REPLY_ERROR:
-      reply.kind = Reply::Kind::kError;
-      reply.text.assign(from.str, from.len);
-      break;
-    case REDIS_REPLY_ARRAY:
-      reply.kind = Reply::Kind::kArray;
-      reply.elements.reserve(from.elements);
-      for (size_t i = 0; i < from.elements; ++i) {
-        reply.elements.push_back(Convert(*from.element[i]));
-      }
-      break;
-    default:
-      break;
-  }
+// The reader builds our replies in place: an element goes where its array has room for it.
+Reply* PlaceOf(const redisReadTask* task) {
+  if (task->parent == nullptr) return new Reply;
+  auto* array = static_cast<Reply*>(task->parent->obj);
+  return &array->elements[static_cast<size_t>(task->idx)];
+}
+
+void* CreateText(const redisReadTask* task, char* text, size_t size) {
+  Reply* reply = PlaceOf(task);
+  reply->kind = task->type == REDIS_REPLY_ERROR ? Reply::Kind::kError : Reply::Kind::kText;
+  reply->text.assign(text, size);
   return reply;
 }
+
+void* CreateArray(const redisReadTask* task, int size) {
+  Reply* reply = PlaceOf(task);
+  reply->kind = Reply::Kind::kArray;
+  reply->elements.resize(static_cast<size_t>(size));
+  return reply;
+}
+
+void* CreateInteger(const redisReadTask* task, long long integer) {
+  Reply* reply = PlaceOf(task);
+  reply->kind = Reply::Kind::kInteger;
+  reply->integer = integer;
+  return reply;
+}
+
+void* CreateNil(const redisReadTask* task) { return PlaceOf(task); }
+
+void Free(void* reply) { delete static_cast<Reply*>(reply); }
+
+redisReplyObjectFunctions functions = {CreateText, CreateArray, CreateInteger, CreateNil, Free};
 
 absl::Status Broken(const redisReader& reader) {
   return absl::UnavailableError(absl::StrCat("the answer is no RESP2: ", reader.errstr));
@@ -68,7 +73,9 @@ void AppendCommand(std::string& out, std::span<const std::string_view> words) {
   for (std::string_view word : words) AppendWord(out, word);
 }
 
-ReplyReader::ReplyReader() : reader_(redisReaderCreate()) { LOCUS_CHECK(reader_ != nullptr); }
+ReplyReader::ReplyReader() : reader_(redisReaderCreateWithFunctions(&functions)) {
+  LOCUS_CHECK(reader_ != nullptr);
+}
 
 ReplyReader::~ReplyReader() { redisReaderFree(reader_); }
 
@@ -81,8 +88,9 @@ absl::StatusOr<bool> ReplyReader::Next(Reply& reply) {
   void* raw = nullptr;
   if (redisReaderGetReply(reader_, &raw) != REDIS_OK) return Broken(*reader_);
   if (raw == nullptr) return false;
-  reply = Convert(*static_cast<redisReply*>(raw));
-  freeReplyObject(raw);
+  auto* whole = static_cast<Reply*>(raw);
+  reply = std::move(*whole);
+  delete whole;
   return true;
 }
 
