@@ -223,11 +223,9 @@ class CliCeilingTest : public CliPasswordTest {
 
 TEST_F(CliCeilingTest, NumbersGoOnAboveAllAfterRedisIsEmptied) {
   Redis().Ask("FLUSHALL");
-  setenv("LOCUS_CEILING_PASSWORD", "s3cret", 1);
   ASSERT_EQ(RunLocus({"store", "init", store_}).exit, 0);
-  setenv("LOCUS_PASSWORD", "s3cret", 1);
+  setenv("LOCUS_PASSWORD", "s3cret", 1);  // of MariaDB; Redis has none
   ASSERT_EQ(RunLocus({"store", "init", uri_}).exit, 0);
-  unsetenv("LOCUS_PASSWORD");
   for (const std::string& ceiling : {store_, uri_}) {
     Redis().Ask("FLUSHALL");
     int64_t last = 0;
@@ -244,6 +242,16 @@ TEST_F(CliCeilingTest, NumbersGoOnAboveAllAfterRedisIsEmptied) {
     EXPECT_EQ(RunLocus({"seq", "next", "--store", redis_, "--key", "plain"}).out, "1\n")
         << "without a ceiling it repeats";
   }
+}
+
+TEST_F(CliCeilingTest, Password_MayBeAnotherThanTheStores) {
+  setenv("LOCUS_PASSWORD", "s3cret", 1);
+  ASSERT_EQ(RunLocus({"store", "init", uri_}).exit, 0);
+  setenv("LOCUS_PASSWORD", "another", 1);
+  EXPECT_EQ(Next(uri_).exit, 1);
+  setenv("LOCUS_CEILING_PASSWORD", "s3cret", 1);
+  Outcome outcome = Next(uri_);
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
 }
 
 TEST_F(CliCeilingTest, OtherCeilings_AreWrongUsage) {

@@ -133,8 +133,7 @@ FaultEngine Named(const char* name) {
 }  // namespace
 
 std::vector<FaultEngine> FaultEngines() {
-  return {Named<MariadbTarget>("mariadb"), Named<RedisTarget>("redis"),
-          Named<EtcdTarget>("etcd")};
+  return {Named<MariadbTarget>("mariadb"), Named<RedisTarget>("redis"), Named<EtcdTarget>("etcd")};
 }
 
 }  // namespace locus

@@ -152,6 +152,13 @@ TEST(RedisFaultTest, Password_IsSentAndNeverShown) {
   EXPECT_TRUE(Open(options)->Next("k").ok());
 }
 
+TEST(RedisFaultTest, PasswordForAServerThatHasNone_IsNoObstacle) {
+  RedisServer server;
+  RedisOptions options = server.options();
+  options.password = "of the ceiling's engine, say";
+  EXPECT_EQ(Open(options)->Next("k").value(), 1);
+}
+
 TEST(RedisFaultTest, UserWithTheDocumentedRights_CanDoAllAndOneWithoutIsTold) {
   RedisServer server;
   ASSERT_EQ(

@@ -50,7 +50,8 @@ struct RedisOptions {
   int database = 0;
   // Empty: the user `default`.
   std::string user;
-  // Empty: no AUTH. The engine's copy is kept out of core dumps; wipe your own.
+  // Empty: no AUTH. A server that has no password for the user `default` is used without. The
+  // engine's copy is kept out of core dumps; wipe your own.
   std::string password;
   std::string sentinel_user;
   std::string sentinel_password;
