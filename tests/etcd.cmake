@@ -7,3 +7,4 @@ target_link_libraries(locus_etcd_server PUBLIC locus_private_server locus::etcd 
 locus_test(etcd_segment_store_test locus_segment_store_suite locus_etcd_server)
 locus_test(etcd_sequencer_test locus_sequencer_suite locus_etcd_server)
 locus_test(etcd_loss_test locus_etcd_server)
+locus_test(etcd_cluster_test locus_drawing_processes locus_etcd_server)

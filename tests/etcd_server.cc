@@ -2,6 +2,8 @@
 #include "tests/etcd_server.h"
 
 #include <cstdlib>
+#include <filesystem>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -24,30 +26,33 @@ bool Run(const std::string& command) { return std::system(command.c_str()) == 0;
 }  // namespace
 
 EtcdServer::EtcdServer(int members, std::vector<std::string> arguments, std::string client_scheme)
-    : scheme_(std::move(client_scheme)) {
+    : arguments_(std::move(arguments)), scheme_(std::move(client_scheme)) {
   for (int i = 0; i < members; ++i) {
     members_.push_back({absl::StrCat("m", i), FreePort(), FreePort(), nullptr});
   }
-  for (int i = 0; i < members; ++i) {
-    Member& member = members_[i];
-    std::string client = absl::StrCat(scheme_, "://127.0.0.1:", member.client_port);
-    std::vector<std::string> command = {"etcd",
-                                        "--name=" + member.name,
-                                        "--data-dir=" + data_directory(i),
-                                        "--listen-client-urls=" + client,
-                                        "--advertise-client-urls=" + client,
-                                        "--listen-peer-urls=" + PeerUrl(member),
-                                        "--initial-advertise-peer-urls=" + PeerUrl(member),
-                                        "--initial-cluster=" + InitialCluster(),
-                                        "--initial-cluster-token=locus-test",
-                                        "--heartbeat-interval=50",
-                                        "--election-timeout=500",
-                                        "--unsafe-no-fsync",
-                                        "--logger=zap",
-                                        "--log-level=warn"};
-    command.insert(command.end(), arguments.begin(), arguments.end());
-    member.server = std::make_unique<PrivateServer>(command, directory_ / (member.name + ".log"));
-  }
+  for (int i = 0; i < members; ++i) members_[i].server = MakeServer(i, "new");
+}
+
+std::unique_ptr<PrivateServer> EtcdServer::MakeServer(int number, const char* state) const {
+  const Member& member = members_[number];
+  std::string client = absl::StrCat(scheme_, "://127.0.0.1:", member.client_port);
+  std::vector<std::string> command = {"etcd",
+                                      "--name=" + member.name,
+                                      "--data-dir=" + data_directory(number),
+                                      "--listen-client-urls=" + client,
+                                      "--advertise-client-urls=" + client,
+                                      "--listen-peer-urls=" + PeerUrl(member),
+                                      "--initial-advertise-peer-urls=" + PeerUrl(member),
+                                      "--initial-cluster=" + InitialCluster(),
+                                      "--initial-cluster-token=locus-test",
+                                      absl::StrCat("--initial-cluster-state=", state),
+                                      "--heartbeat-interval=50",
+                                      "--election-timeout=500",
+                                      "--unsafe-no-fsync",
+                                      "--logger=zap",
+                                      "--log-level=warn"};
+  command.insert(command.end(), arguments_.begin(), arguments_.end());
+  return std::make_unique<PrivateServer>(command, directory_ / (member.name + ".log"));
 }
 
 std::string EtcdServer::PeerUrl(const Member& member) const {
@@ -112,9 +117,19 @@ void EtcdServer::KillHard() {
   for (Member& member : members_) member.server->KillHard();
 }
 
-bool EtcdServer::RestartEmpty(int member) {
+bool EtcdServer::ReplaceMember(int member) {
   KillHard(member);
   std::filesystem::remove_all(data_directory(member));
+  Member& replaced = members_[member];
+  int asked = member == 0 ? 1 : 0;
+  std::string ctl = absl::StrCat("ETCDCTL_API=3 etcdctl --endpoints=", endpoint(asked), " member ");
+  std::string log = absl::StrCat(" >> ", directory_ / "etcdctl.log", " 2>&1");
+  std::string id = absl::StrCat("$(", ctl, "list | grep ' ", replaced.name, ",' | cut -d, -f1)");
+  // A cluster that just lost a member refuses changes until it is sure of the others.
+  if (!WaitUntil([&] { return Run(ctl + "remove " + id + log); })) return false;
+  std::string add = absl::StrCat("add ", replaced.name, " --peer-urls=", PeerUrl(replaced));
+  if (!WaitUntil([&] { return Run(ctl + add + log); })) return false;
+  replaced.server = MakeServer(member, "existing");
   return StartMember(member);
 }
 

@@ -30,7 +30,9 @@ class EtcdServer {
   void Resume(int member = 0) { members_[member].server->Resume(); }
   // kill -9, all data removed, started again: the same names and addresses, so the same cluster ID.
   bool RestartEmpty();
-  bool RestartEmpty(int member);
+  // As an operator does for a member whose disk is lost: removed from the cluster, added again, and
+  // started without data. The others must have a leader.
+  bool ReplaceMember(int member);
 
   int members() const { return static_cast<int>(members_.size()); }
   // That the other members call their leader; -1: none.
@@ -59,9 +61,11 @@ class EtcdServer {
   };
   std::string InitialCluster() const;
   std::string PeerUrl(const Member& member) const;
+  std::unique_ptr<PrivateServer> MakeServer(int number, const char* state) const;
 
   TemporaryDirectory directory_;
-  std::string scheme_;
+  const std::vector<std::string> arguments_;
+  const std::string scheme_;
   std::vector<Member> members_;
 };
 

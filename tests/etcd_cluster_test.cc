@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// A cluster of three members that is done harm to while processes draw from it.
+#include <algorithm>
+#include <atomic>
+#include <set>
+#include <thread>
+
+#include "tests/drawing_processes.h"
+#include "tests/etcd_fixture.h"
+
+namespace locus {
+namespace {
+
+class EtcdClusterTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(server_.Start());
+    auto store = MustOpen(server_.options());
+    CreateSpace(*store);
+  }
+
+  // Members are replaced as soon as they are lost, without the pause by which etcd makes sure.
+  EtcdServer server_{3, {"--strict-reconfig-check=false"}};
+};
+
+DrawingProcesses::Options Drawing(absl::Duration horizon) {
+  DrawingProcesses::Options options;
+  options.horizon = horizon;
+  options.rate = 10'000;
+  return options;
+}
+
+TEST_F(EtcdClusterTest, LeaderKilledAgainAndAgain_NoIdTwice) {
+  DrawingProcesses processes([&] { return MustOpen(server_.options()); },
+                             Drawing(absl::Seconds(20)));
+  ASSERT_TRUE(processes.WaitForEach(5000));
+  for (int i = 0; i < 3; ++i) {
+    int leader = -1;
+    ASSERT_TRUE(WaitUntil([&] { return (leader = server_.Leader()) >= 0; }));
+    server_.KillHard(leader);
+    processes.KillAndRestart(i);
+    ASSERT_TRUE(processes.WaitForEach(5000)) << "a new process leases from the others";
+    ASSERT_TRUE(server_.StartMember(leader));
+    ASSERT_TRUE(server_.WaitForLeader());
+  }
+  processes.Stop();
+  EXPECT_EQ(processes.Repeated(), "");
+  EXPECT_EQ(processes.losses(), 0u);
+  std::cout << processes.drawn() << " order IDs, " << processes.store_failures()
+            << " leases failed\n";
+}
+
+TEST_F(EtcdClusterTest, MemberStalled_OthersServe) {
+  // Each process begins with another member.
+  for (int kept = 0; kept < 3; ++kept) {
+    EtcdOptions options = server_.options();
+    std::rotate(options.endpoints.begin(), options.endpoints.begin() + kept,
+                options.endpoints.end());
+    auto store = MustOpen(options);
+    auto sequencer = MustOpenSequencer(options);
+    uint64_t end = EndOf(Lease(*store));
+    ASSERT_TRUE(sequencer->Next("a").ok());
+    server_.Stall(kept);
+    // A write to the stalled member may have been served: it is not repeated, and no caller is held
+    // beyond its time. The calls after it go to the other members, once they have a leader.
+    absl::Time begin = absl::Now();
+    absl::Status status = TryLease(*store, 0, end).status();
+    EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+    EXPECT_LT(absl::Now() - begin, options.call_timeout);
+    EXPECT_TRUE(WaitUntil([&] { return TryLease(*store, 0, end).ok(); }, absl::Seconds(10)));
+    EXPECT_TRUE(WaitUntil([&] { return sequencer->Next("a").ok(); }, absl::Seconds(10)));
+    server_.Resume(kept);
+    ASSERT_TRUE(server_.WaitForLeader());
+  }
+}
+
+TEST_F(EtcdClusterTest, MemberWithoutLeader_IsPassedOver) {
+  auto store = MustOpen(server_.options(0));
+  uint64_t end = EndOf(Lease(*store));
+  server_.KillHard(1);
+  server_.KillHard(2);
+  auto refused = [&] {
+    absl::Time begin = absl::Now();
+    absl::Status status = TryLease(*store).status();
+    EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+    EXPECT_LT(absl::Now() - begin, absl::Seconds(4));
+    return status.message().find("no leader") != absl::string_view::npos;
+  };
+  EXPECT_TRUE(WaitUntil(refused)) << "once the member has noticed";
+  ASSERT_TRUE(server_.StartMember(1));
+  EXPECT_TRUE(WaitUntil([&] { return TryLease(*store, 0, end).ok(); }));
+  ASSERT_TRUE(server_.StartMember(2));
+}
+
+TEST_F(EtcdClusterTest, MembersWipedOneByOne_LoseNothing) {
+  auto store = MustOpen(server_.options());
+  uint64_t end = EndOf(Lease(*store));
+  for (int member = 0; member < 3; ++member) {
+    // As an operator replaces a broken disk: remove the member, add it, start it empty.
+    server_.KillHard(member);
+    ASSERT_TRUE(WaitUntil([&] { return server_.Leader() >= 0; }));
+    ASSERT_TRUE(server_.ReplaceMember(member));
+    ASSERT_TRUE(server_.WaitForLeader());
+    LeaseReply reply;
+    ASSERT_TRUE(WaitUntil([&] {
+      auto leased = TryLease(*store, 0, end);
+      if (leased.ok()) reply = *leased;
+      return leased.ok();
+    }));
+    EXPECT_FALSE(reply.loss_noticed);
+    EXPECT_GE(FirstOf(reply), end);
+    end = EndOf(reply);
+    auto fresh = MustOpen(server_.options(member));
+    reply = Lease(*fresh);
+    EXPECT_FALSE(reply.loss_noticed) << "seen from the new member";
+    EXPECT_EQ(FirstOf(reply), end);
+    end = EndOf(reply);
+  }
+  EXPECT_EQ(store->Show(SpaceName(), absl::Now())->losses, 1u);
+}
+
+TEST_F(EtcdClusterTest, SnapshotRestoredWhileProcessesDraw_NoIdTwice) {
+  DrawingProcesses processes([&] { return MustOpen(server_.options()); },
+                             Drawing(absl::Seconds(20)));
+  ASSERT_TRUE(processes.WaitForEach(5000));
+  std::string snapshot = server_.directory() / "snapshot.db";
+  ASSERT_TRUE(server_.SaveSnapshot(snapshot));
+  ASSERT_TRUE(processes.WaitForEach(10'000));
+  ASSERT_TRUE(server_.RestoreSnapshot(snapshot));
+  processes.KillAndRestart(0);
+  processes.KillAndRestart(1);
+  ASSERT_TRUE(processes.WaitForEach(20'000));
+  ASSERT_TRUE(WaitUntil([&] { return processes.losses() > 0; }));
+  processes.Stop();
+  EXPECT_EQ(processes.Repeated(), "");
+  auto view = MustOpen(server_.options())->Show(SpaceName(), absl::Now());
+  ASSERT_TRUE(view.ok()) << view.status();
+  EXPECT_EQ(view->losses, 2u) << "noticed by many, raised once";
+}
+
+// Numbers of one key while the leader dies: what was answered is unique, and rises.
+TEST_F(EtcdClusterTest, SequencerWhileLeadersDie_NoNumberTwice) {
+  std::vector<std::vector<int64_t>> given(3);
+  std::atomic<bool> stop{false};
+  std::atomic<int> unavailable{0}, numbers_given{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&, t] {
+      auto sequencer = MustOpenSequencer(server_.options());
+      while (!stop) {
+        auto number = sequencer->Next("a");
+        if (number.ok()) {
+          given[t].push_back(*number);
+          ++numbers_given;
+        } else {
+          EXPECT_TRUE(absl::IsUnavailable(number.status())) << number.status();
+          ++unavailable;
+        }
+      }
+    });
+  }
+  for (int i = 0; i < 3; ++i) {
+    int leader = -1, before = numbers_given;
+    EXPECT_TRUE(WaitUntil([&] { return numbers_given > before + 100; }));
+    EXPECT_TRUE(WaitUntil([&] { return (leader = server_.Leader()) >= 0; }));
+    if (leader < 0) break;
+    server_.KillHard(leader);
+    before = numbers_given;
+    EXPECT_TRUE(WaitUntil([&] { return numbers_given > before + 100; })) << "from the others";
+    EXPECT_TRUE(server_.StartMember(leader));
+    EXPECT_TRUE(server_.WaitForLeader());
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  std::set<int64_t> all;
+  size_t count = 0;
+  for (const auto& numbers : given) {
+    EXPECT_TRUE(std::is_sorted(numbers.begin(), numbers.end()));
+    all.insert(numbers.begin(), numbers.end());
+    count += numbers.size();
+  }
+  EXPECT_EQ(all.size(), count) << "each number once";
+  EXPECT_GT(count, 600u);
+  std::cout << count << " numbers, " << unavailable << " calls unavailable\n";
+}
+
+}  // namespace
+}  // namespace locus
