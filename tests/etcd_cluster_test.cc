@@ -119,6 +119,35 @@ TEST_F(EtcdClusterTest, MembersWipedOneByOne_LoseNothing) {
   EXPECT_EQ(store->Show(SpaceName(), absl::Now())->losses, 1u);
 }
 
+// Two members are lost for good, and the third had not heard of their last leases. It keeps its
+// log, so a new process cannot tell.
+TEST_F(EtcdClusterTest, LaggingMemberForcedToBeTheCluster_IsNoticedByWhoLeasedBefore) {
+  int leader = -1;
+  ASSERT_TRUE(WaitUntil([&] { return (leader = server_.Leader()) >= 0; }));
+  int lagging = (leader + 1) % 3;
+  EtcdOptions options = server_.options();
+  std::swap(options.endpoints[0], options.endpoints[static_cast<size_t>(leader)]);
+  auto store = MustOpen(options);
+  Lease(*store);
+  server_.Stall(lagging);
+  uint64_t end = 0;
+  for (int i = 0; i < 20; ++i) end = EndOf(Lease(*store));
+  server_.KillHard((leader + 2) % 3);
+  server_.KillHard(leader);
+  ASSERT_TRUE(server_.ForceNewCluster(lagging));
+  LeaseReply silent = Lease(*MustOpen(server_.options(lagging)));
+  EXPECT_FALSE(silent.loss_noticed);
+  EXPECT_LT(FirstOf(silent), end) << "what the docs warn of";
+  LeaseReply reply;
+  ASSERT_TRUE(WaitUntil([&] {
+    auto leased = TryLease(*store);
+    if (leased.ok()) reply = *leased;
+    return leased.ok();
+  }));
+  EXPECT_TRUE(reply.loss_noticed);
+  EXPECT_GE(FirstOf(reply), end);
+}
+
 TEST_F(EtcdClusterTest, SnapshotRestoredWhileProcessesDraw_NoIdTwice) {
   DrawingProcesses processes([&] { return MustOpen(server_.options()); },
                              Drawing(absl::Seconds(20)));

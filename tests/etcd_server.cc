@@ -30,10 +30,12 @@ EtcdServer::EtcdServer(int members, std::vector<std::string> arguments, std::str
   for (int i = 0; i < members; ++i) {
     members_.push_back({absl::StrCat("m", i), FreePort(), FreePort(), nullptr});
   }
-  for (int i = 0; i < members; ++i) members_[i].server = MakeServer(i, "new");
+  for (int i = 0; i < members; ++i)
+    members_[i].server = MakeServer(i, "--initial-cluster-state=new");
 }
 
-std::unique_ptr<PrivateServer> EtcdServer::MakeServer(int number, const char* state) const {
+std::unique_ptr<PrivateServer> EtcdServer::MakeServer(int number,
+                                                      const std::string& argument) const {
   const Member& member = members_[number];
   std::string client = absl::StrCat(scheme_, "://127.0.0.1:", member.client_port);
   std::vector<std::string> command = {"etcd",
@@ -45,7 +47,7 @@ std::unique_ptr<PrivateServer> EtcdServer::MakeServer(int number, const char* st
                                       "--initial-advertise-peer-urls=" + PeerUrl(member),
                                       "--initial-cluster=" + InitialCluster(),
                                       "--initial-cluster-token=locus-test",
-                                      absl::StrCat("--initial-cluster-state=", state),
+                                      argument,
                                       "--heartbeat-interval=50",
                                       "--election-timeout=500",
                                       "--unsafe-no-fsync",
@@ -129,8 +131,14 @@ bool EtcdServer::ReplaceMember(int member) {
   if (!WaitUntil([&] { return Run(ctl + "remove " + id + log); })) return false;
   std::string add = absl::StrCat("add ", replaced.name, " --peer-urls=", PeerUrl(replaced));
   if (!WaitUntil([&] { return Run(ctl + add + log); })) return false;
-  replaced.server = MakeServer(member, "existing");
+  replaced.server = MakeServer(member, "--initial-cluster-state=existing");
   return StartMember(member);
+}
+
+bool EtcdServer::ForceNewCluster(int survivor) {
+  KillHard();
+  members_[survivor].server = MakeServer(survivor, "--force-new-cluster");
+  return StartMember(survivor) && WaitUntil([&] { return Leader() == survivor; });
 }
 
 bool EtcdServer::RestartEmpty() {

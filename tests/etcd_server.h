@@ -34,6 +34,9 @@ class EtcdServer {
   // started without data. The others must have a leader.
   bool ReplaceMember(int member);
 
+  // `survivor` alone is the cluster from now on, with what it has; the others are gone.
+  bool ForceNewCluster(int survivor);
+
   int members() const { return static_cast<int>(members_.size()); }
   // That the other members call their leader; -1: none.
   int Leader();
@@ -61,7 +64,7 @@ class EtcdServer {
   };
   std::string InitialCluster() const;
   std::string PeerUrl(const Member& member) const;
-  std::unique_ptr<PrivateServer> MakeServer(int number, const char* state) const;
+  std::unique_ptr<PrivateServer> MakeServer(int number, const std::string& argument) const;
 
   TemporaryDirectory directory_;
   const std::vector<std::string> arguments_;
