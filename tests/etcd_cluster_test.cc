@@ -129,6 +129,9 @@ TEST_F(EtcdClusterTest, LaggingMemberForcedToBeTheCluster_IsNoticedByWhoLeasedBe
   std::swap(options.endpoints[0], options.endpoints[static_cast<size_t>(leader)]);
   auto store = MustOpen(options);
   Lease(*store);
+  // A linearizable read from that member: it knows of the space and the first lease.
+  ASSERT_TRUE(
+      WaitUntil([&] { return MustOpen(server_.options(lagging))->Open(SpaceName()).ok(); }));
   server_.Stall(lagging);
   uint64_t end = 0;
   for (int i = 0; i < 20; ++i) end = EndOf(Lease(*store));
