@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "src/check.h"
 #include "src/lease_rules.h"
 #include "src/text.h"
@@ -29,7 +28,7 @@ std::string SpaceStore::HeadsKey(const SpaceName& name) const {
 }
 
 std::string SpaceStore::GroupKey(const SpaceName& name, uint32_t group) const {
-  return HeadsKey(name) + absl::StrFormat("%02x", group);
+  return absl::StrCat(HeadsKey(name), absl::Hex(group, absl::kZeroPad2));
 }
 
 absl::Status SpaceStore::At(const SpaceName& name, const absl::Status& status) const {
