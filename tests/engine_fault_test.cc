@@ -5,6 +5,7 @@
 //
 //   engine_fault_test                            a few hundred thousand IDs a test
 //   engine_fault_test --ids=25000000 [--rate=N]  so many IDs a test (scripts/soak)
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <string_view>
@@ -38,6 +39,13 @@ class EngineFaultTest : public ::testing::TestWithParam<FaultEngine> {
     });
   }
 
+  uint64_t DrawnWithin(absl::Duration time) {
+    uint64_t drawn = processes_->drawn();
+    absl::Time end = absl::Now() + time;
+    EXPECT_TRUE(WaitUntil([&] { return absl::Now() >= end; }, 2 * time));
+    return processes_->drawn() - drawn;
+  }
+
   // By the store: the process that noticed one may be killed before it can tell.
   int LossesNoted() {
     ChildProcess reader([this] {
@@ -56,6 +64,9 @@ class EngineFaultTest : public ::testing::TestWithParam<FaultEngine> {
     options.processes = 4;
     options.horizon = absl::Seconds(30);
     options.rate = ids_a_second / 4;
+    // So many that no section leases faster than its floor rises: a store that is emptied within
+    // the lead of its creation is covered no further than that (docs/operations.md).
+    options.buyers = std::max<uint64_t>(1000, ids_a_second / 80);
     processes_ = std::make_unique<DrawingProcesses>([this] { return target_->Open(); }, options);
     ASSERT_TRUE(processes_->WaitForEach(10'000));
   }
@@ -75,7 +86,9 @@ class EngineFaultTest : public ::testing::TestWithParam<FaultEngine> {
   uint64_t Typed() const {
     return processes_->failed_calls(absl::StatusCode::kUnavailable) +
            processes_->failed_calls(absl::StatusCode::kDeadlineExceeded) +
-           processes_->failed_calls(absl::StatusCode::kNotFound);
+           processes_->failed_calls(absl::StatusCode::kNotFound) +
+           // An emptied server has no accounts until somebody makes them.
+           processes_->failed_calls(absl::StatusCode::kFailedPrecondition);
   }
 
   std::unique_ptr<FaultTarget> target_;
@@ -100,13 +113,12 @@ TEST_P(EngineFaultTest, KilledAndStartedAgain_NoIdTwice) {
 
 TEST_P(EngineFaultTest, StalledTenSeconds_NobodyWaits) {
   ASSERT_TRUE(processes_->WaitForAutonomy(absl::Seconds(15)));
-  uint64_t failed = processes_->failed_calls(), drawn = processes_->drawn();
+  uint64_t before = DrawnWithin(absl::Seconds(2));
+  uint64_t failed = processes_->failed_calls();
   target_->Stall();
-  absl::Time stalled = absl::Now();
-  ASSERT_TRUE(WaitUntil([&] { return absl::Now() - stalled > absl::Seconds(10); }));
-  uint64_t meanwhile = processes_->drawn() - drawn;
+  uint64_t meanwhile = DrawnWithin(absl::Seconds(10));
   EXPECT_EQ(processes_->failed_calls(), failed);
-  EXPECT_GT(meanwhile, 5 * ids_a_second) << "at half the rate or better";
+  EXPECT_GT(meanwhile, before * 5 / 2) << "at half the rate of before, or better";
   target_->Resume();
   ExpectRecovery();
 }
