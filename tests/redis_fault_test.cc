@@ -152,6 +152,20 @@ TEST(RedisFaultTest, Password_IsSentAndNeverShown) {
   EXPECT_TRUE(Open(options)->Next("k").ok());
 }
 
+// A server that does not know a command repeats its words.
+TEST(RedisFaultTest, PasswordForAServerWithoutAuth_IsNotInTheMessage) {
+  RedisServer server({"--rename-command", "AUTH", "HIDDEN"});
+  RedisOptions options = server.options();
+  options.password = "s3cret";
+  for (const char* user : {"", "somebody"}) {
+    options.user = user;
+    absl::Status status = RedisSequencer::Open(options, {}).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_EQ(status.message().find("s3cret"), absl::string_view::npos) << status;
+    EXPECT_NE(status.message().find("AUTH"), absl::string_view::npos) << status;
+  }
+}
+
 TEST(RedisFaultTest, PasswordForAServerThatHasNone_IsNoObstacle) {
   RedisServer server;
   RedisOptions options = server.options();

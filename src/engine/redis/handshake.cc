@@ -138,7 +138,12 @@ absl::Status Connection::Introduce(const Settings& settings, Deadline deadline) 
     // A server without a password takes everybody, as it would without AUTH.
     bool needs_none = replies[0].IsError("ERR") &&
                       replies[0].text.find("without any password configured") != std::string::npos;
-    if (!needs_none) LOCUS_RETURN_IF_ERROR(StatusOf(replies[0], address_));
+    if (!needs_none) {
+      // A server that does not know AUTH repeats its words, the password among them.
+      std::string& text = replies[0].text;
+      text = text.substr(0, text.find(' ')) + " to AUTH";
+      LOCUS_RETURN_IF_ERROR(StatusOf(replies[0], address_));
+    }
   }
   if (settings.sentinel) return absl::OkStatus();
 
