@@ -232,6 +232,26 @@ TEST_F(RedisCeilingTest, RolesChangedUnderAQuietConnection_NothingRepeats) {
   Draw(*quiet, 200);
 }
 
+// A replica has its master's replication ID, and may take writes all the same.
+TEST_F(RedisCeilingTest, WritableReplicaUnderAnOldConnection_GivesOutNothing) {
+  RedisServer other;
+  auto before = Open();
+  Draw(*before, 10);
+  ASSERT_TRUE(Replicate(server_, other));
+  other.Ask("REPLICAOF NO ONE");
+  server_.Ask("CONFIG SET replica-read-only no");
+  auto after = Open(other.options());
+  Draw(*after, 10);
+  ASSERT_TRUE(Replicate(other, server_));
+  absl::StatusOr<int64_t> number = before->Next("k");
+  EXPECT_TRUE(absl::IsUnavailable(number.status())) << number.status();
+  int64_t next = after->Next("k").value();
+  EXPECT_NE(number.value_or(0), next) << "twice";
+  server_.Ask("REPLICAOF NO ONE");
+  last_ = next;
+  Draw(*before, 10);
+}
+
 // Not covered (docs/operations.md): Redis rewound, and the same master as before.
 TEST_F(RedisCeilingTest, RewindUnderTheSameMaster_RepeatsForAProcessThatHasSeenNothing) {
   auto sequencer = Open();

@@ -156,6 +156,22 @@ TEST_F(RedisStoreTest, MasterThatWasAReplicaMeanwhile_IsALoss) {
   EXPECT_GE(FirstOf(reply), end);
 }
 
+// Which also has the identity that it had as master, until somebody else leases.
+TEST_F(RedisStoreTest, WritableReplicaUnderAnOldConnection_LeasesNothing) {
+  RedisServer other;
+  auto store = OpenWithSpace();
+  Lease(*store);
+  ASSERT_TRUE(Replicate(server_, other));
+  other.Ask("REPLICAOF NO ONE");
+  server_.Ask("CONFIG SET replica-read-only no");
+  ASSERT_TRUE(Replicate(other, server_));
+  LeaseRequest request;
+  absl::Status status = store->Lease(space_, {&request, 1}, clock_.Now()).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  server_.Ask("REPLICAOF NO ONE");
+  EXPECT_TRUE(Lease(*store).loss_noticed);
+}
+
 TEST_F(RedisStoreTest, LossFoundByARaise_IsKept) {
   auto store = OpenWithSpace();
   uint64_t end = EndOf(Lease(*store));

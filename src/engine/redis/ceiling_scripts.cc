@@ -8,7 +8,11 @@ namespace {
 
 constexpr char kTools[] = R"lua(
 local key = KEYS[1]
-local master = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+local replication = redis.call('INFO', 'replication')
+if not string.find(replication, 'role:master', 1, true) then
+  return redis.error_reply('READONLY this is a replica, though it takes writes')
+end
+local master = string.match(replication, 'master_replid:(%x+)')
 local held = redis.call('HMGET', key, 'master', 'life', 'version', 'value', 'ceiling', 'low', 'high')
 local holder, life, version, value, ceiling = held[1], held[2], held[3], held[4], held[5]
 local low, high = held[6], held[7]

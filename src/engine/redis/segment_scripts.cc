@@ -28,14 +28,19 @@ local function more(a, b) return a[1] > b[1] or (a[1] == b[1] and a[2] > b[2]) e
 local function max(a, b) if more(b, a) then return b else return a end end
 local function up(s) if s[2] > 0 then return s[1] + 1 else return s[1] end end
 -- The run, and the term of a master that was a replica in this run. Not the replication id alone:
--- that also changes when the first replica comes or the last has been gone for an hour.
+-- that also changes when the first replica comes or the last has been gone for an hour. Nil: of a
+-- replica, which may take writes all the same.
 local function identity()
   local replication = redis.call('INFO', 'replication')
+  if not string.find(replication, 'role:master', 1, true) then return nil end
   local term = '-'
   if not string.find(replication, 'second_repl_offset:-1', 1, true) then
     term = string.match(replication, 'master_replid:(%x+)')
   end
   return string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') .. ' ' .. term
+end
+local function no_master()
+  return redis.error_reply('READONLY this is a replica, though it takes writes')
 end
 local function parse(options)
   local size, epoch, rate, lead = string.match(options, '^(%d+) (%d+) (%d+) (%d+)$')
@@ -82,7 +87,9 @@ if schema then return {'exists', options} end
 local o = parse(ARGV[3])
 if bad_clock(o, ARGV[2]) then return {'clock', now} end
 base = after_loss(o, {0, 0}, {0, 0})
-redis.call('HSET', key, 'schema', '1', 'options', ARGV[3], 'identity', identity(),
+local id = identity()
+if not id then return no_master() end
+redis.call('HSET', key, 'schema', '1', 'options', ARGV[3], 'identity', id,
            'base', text(base), 'losses', '1')
 return {'ok', now}
 )lua";
@@ -119,6 +126,7 @@ for i = 4, #ARGV, 3 do
   if more(seen, base) and more(seen, heads[i]) then lost_up_to = max(lost_up_to, seen) end
 end
 local id = identity()
+if not id then return no_master() end
 local lost = id ~= seen_identity or lost_up_to[1] + lost_up_to[2] > 0
 if lost then
   base = after_loss(o, base, lost_up_to)
@@ -155,6 +163,7 @@ if not schema then return {'none'} end
 local o = parse(options)
 if bad_clock(o, ARGV[2]) then return {'clock', now, options} end
 local id = identity()
+if not id then return no_master() end
 local lost = ARGV[3] == '1' or id ~= seen_identity
 base = sequence(base)
 if lost then
