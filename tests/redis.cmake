@@ -16,3 +16,7 @@ add_test(NAME ceiling_simulation_test
          COMMAND ceiling_simulation_test --seeds=${simulation_seeds})
 locus_test(redis_fault_test locus_redis_server)
 locus_test(redis_cluster_test locus_redis_server locus::sqlite)
+if(NOT LOCUS_SANITIZE)
+  # As key_memory_test: sanitizers keep copies of their own.
+  locus_test(redis_password_test locus_redis_server)
+endif()
