@@ -11,3 +11,7 @@ locus_test(etcd_cluster_test locus_drawing_processes locus_etcd_server)
 locus_test(etcd_access_test locus_etcd_server)
 locus_test(etcd_connection_test locus_etcd_server)
 locus_test(etcd_rules_test locus::etcd)
+if(NOT LOCUS_SANITIZE)
+  # As key_memory_test: sanitizers keep copies of their own.
+  locus_test(etcd_password_test locus_etcd_server)
+endif()

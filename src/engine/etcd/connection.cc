@@ -15,6 +15,7 @@
 #include "src/engine/etcd/http.h"
 #include "src/engine/etcd/login.h"
 #include "src/mutex.h"
+#include "src/secret_bytes.h"
 #include "src/text.h"
 
 namespace locus::etcd {
@@ -185,6 +186,7 @@ class Connection::Rep {
     ++logins_;
     absl::StatusOr<HttpAnswer> answer =
         Exchange(*link.http, {"/v3/auth/authenticate", "", login_.Request()}, deadline);
+    WipeDeadStack();
     LOCUS_RETURN_IF_ERROR(answer.status());
     if (answer->status != 200) {
       Refusal refusal = ReadRefusal(answer->status, answer->body);

@@ -9,7 +9,6 @@
 #include <boost/asio/ssl.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
-#include <boost/beast/ssl.hpp>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -233,7 +232,8 @@ class StreamConnection : public HttpConnection {
 };
 
 using PlainConnection = StreamConnection<beast::tcp_stream>;
-using TlsConnection = StreamConnection<beast::ssl_stream<beast::tcp_stream>>;
+// Not Beast's own stream, which keeps a copy of what it sends, passwords among it.
+using TlsConnection = StreamConnection<asio::ssl::stream<beast::tcp_stream>>;
 
 template <>
 absl::Status TlsConnection::Handshake(TimePoint deadline) {
