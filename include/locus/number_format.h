@@ -78,12 +78,11 @@ struct ParsedNumber {
 //
 //   field                   width     holds
 //   {date:LAYOUT}           fixed     the number's time in the format's time zone. LAYOUT is made
-//   of {time:LAYOUT}           fixed     yyyy yy MM dd HH mm ss SSS and of - . / : _ between them.
-//   The
-//                                     two names mean the same and tell one time between them. Each
-//                                     unit stands once, and none without all larger ones: MM needs
-//                                     a year. yyyy is 0001 to 9999, yy is 2000 to 2099, HH 00 to
-//                                     23, ss 00 to 59.
+//                                     of yyyy yy MM dd HH mm ss SSS and of - . / : _ between them.
+//                                     Each unit stands once, and none without all larger ones: MM
+//                                     needs a year. yyyy is 0001 to 9999, yy is 2000 to 2099, HH 00
+//                                     to 23, ss 00 to 59.
+//   {time:LAYOUT}           fixed     the same; the two names tell one time between them.
 //   {NAME:N}                N         a number, zero-padded. N is 1 to 19.
 //   {buyer:N}               N         the last N digits of a buyer key, zero-padded: the one field
 //                                     that drops what does not fit. Of a text key they are the last
