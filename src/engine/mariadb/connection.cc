@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/engine/mariadb/connection.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <mysql.h>
 #include <poll.h>
@@ -9,7 +10,6 @@
 #include <cstring>
 #include <mutex>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "src/check.h"
@@ -82,7 +82,12 @@ Result StoredRows(MYSQL_RES* rows) {
 }  // namespace
 
 bool IsLoopback(std::string_view host) {
-  return host == "localhost" || host == "::1" || absl::StartsWith(ToAbsl(host), "127.");
+  // A name may begin with "127." and lead anywhere: addresses only.
+  in_addr address;
+  if (inet_pton(AF_INET, std::string(host).c_str(), &address) == 1) {
+    return ntohl(address.s_addr) >> 24 == 127;
+  }
+  return host == "localhost" || host == "::1";
 }
 
 absl::StatusOr<int64_t> NumberIn(const Result::Row& row, size_t column, std::string_view place) {
