@@ -96,7 +96,9 @@ TEST_F(RedisStoreTest, EmptiedServer_IsFilledOnlyWhenAskedAndStartsAbove) {
   uint64_t end = EndOf(Lease(*store));
   ASSERT_EQ(server_.Ask("FLUSHALL"), "OK");
   LeaseRequest request{0, 64, end};
-  EXPECT_TRUE(absl::IsNotFound(store->Lease(space_, {&request, 1}, clock_.Now()).status()));
+  absl::Status missing = store->Lease(space_, {&request, 1}, clock_.Now()).status();
+  EXPECT_TRUE(absl::IsNotFound(missing)) << missing;
+  EXPECT_NE(missing.message().find(std::to_string(server_.port())), std::string::npos) << missing;
   EXPECT_EQ(server_.Ask("DBSIZE"), "0");
   SpaceOptions others;
   others.section_size = 1024;

@@ -60,6 +60,14 @@ TEST_F(RedisSequencerTest, DatabaseOfOptions_IsUsed) {
   EXPECT_TRUE(absl::IsNotFound(Open(server_.options())->Get("a").status()));
 }
 
+TEST_F(RedisSequencerTest, DatabaseThatTheServerLacks_IsNamed) {
+  RedisOptions options = server_.options();
+  options.database = 99;
+  absl::Status status = RedisSequencer::Open(options, {}).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_NE(status.message().find("database 99"), std::string::npos) << status;
+}
+
 TEST_F(RedisSequencerTest, NextEach_AnswersInOneRoundTripAndOneByOne) {
   SequencerOptions limited;
   limited.max_value = 2;

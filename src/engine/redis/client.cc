@@ -23,6 +23,16 @@ std::string Sha1(std::string_view text) {
   return HexOf({reinterpret_cast<char*>(digest), size});
 }
 
+std::string PlaceOf(const RedisOptions& options) {
+  std::string place = "redis ";
+  for (const Address& address : options.addresses) {
+    absl::StrAppend(&place, &address == &options.addresses[0] ? "" : ",", ToString(address));
+  }
+  if (!options.master_name.empty()) absl::StrAppend(&place, "/", options.master_name);
+  if (options.database != 0) absl::StrAppend(&place, "/", options.database);
+  return place;
+}
+
 }  // namespace
 
 Script::Script(std::string text) : text_(std::move(text)), sha_(Sha1(text_)) {}
@@ -160,6 +170,9 @@ class Client::Round {
   std::vector<Item> open_;
   std::list<Group> groups_;  // an Exchange stays where it is
 };
+
+Client::Client(std::unique_ptr<Servers> servers)
+    : servers_(std::move(servers)), place_(PlaceOf(servers_->options())) {}
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Open(const RedisOptions& options) {
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<Servers> servers, Servers::Open(options));

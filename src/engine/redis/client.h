@@ -47,13 +47,16 @@ class Client {
                             std::initializer_list<std::string_view> args);
 
   bool forked() const { return home_.wiped(); }
+  // For messages: "redis 127.0.0.1:6379"; what stands in the options, with a database other than 0.
+  const std::string& place() const { return place_; }
   RedisStats Stats() const;
 
  private:
   class Round;
-  explicit Client(std::unique_ptr<Servers> servers) : servers_(std::move(servers)) {}
+  explicit Client(std::unique_ptr<Servers> servers);
 
   const std::unique_ptr<Servers> servers_;
+  const std::string place_;
   const WipeOnForkWords home_{0};
   std::atomic<uint64_t> calls_{0};
   std::atomic<uint64_t> failures_{0};

@@ -158,6 +158,10 @@ absl::Status Connection::Introduce(const Settings& settings, Deadline deadline) 
     ++replies;
   }
   LOCUS_ASSIGN_OR_RETURN(std::vector<Reply> answers, Ask(commands, replies, deadline));
+  if (settings.database != 0 && answers.back().IsError("ERR")) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "redis ", ToString(address_), ", database ", settings.database, ": ", answers.back().text));
+  }
   std::string info;
   for (const Reply& answer : answers) {
     LOCUS_RETURN_IF_ERROR(StatusOf(answer, address_));

@@ -219,16 +219,18 @@ class RedisSegmentStore::Rep {
         "this process's clock is 60s from that of redis: set the clock right");
   }
 
-  static absl::Status Unusable(const SpaceName& space, const Reply& reply) {
+  absl::Status Unusable(const SpaceName& space, const Reply& reply) const {
     if (WordOf(reply) == "none") {
-      return absl::NotFoundError(absl::StrCat("redis has no space ", space.str()));
+      return absl::NotFoundError(absl::StrCat(client_->place(), " has no space ", space.str()));
     }
     if (WordOf(reply) == "schema") {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "space ", space.str(), " in redis has schema ", Quoted(TextAt(reply, 1)), ", not 1"));
+      return absl::FailedPreconditionError(absl::StrCat("space ", space.str(), " in ",
+                                                        client_->place(), " has schema ",
+                                                        Quoted(TextAt(reply, 1)), ", not 1"));
     }
-    return absl::DataLossError(absl::StrCat("redis holds ", Quoted(TextAt(reply, 1)), " in space ",
-                                            space.str(), ", which is no state of a space"));
+    return absl::DataLossError(absl::StrCat(client_->place(), " holds ", Quoted(TextAt(reply, 1)),
+                                            " in space ", space.str(),
+                                            ", which is no state of a space"));
   }
 
   const std::unique_ptr<redis::Client> client_;
