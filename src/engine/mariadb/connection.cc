@@ -118,7 +118,14 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const MariadbOption
     explicit_bzero(handle->passwd, std::strlen(handle->passwd));
   }
   WipeDeadStack();
-  if (!connected) return connection->Fail();
+  if (!connected) {
+    absl::Status status = connection->Fail();
+    if (connection->error() != kTlsFailed || options.tls_ca_file.empty()) return status;
+    // The library's text names no file, also where the file is what is wrong.
+    return absl::Status(
+        status.code(),
+        absl::StrCat(status.message(), "; the authorities are those of ", options.tls_ca_file));
+  }
   fcntl(static_cast<int>(mysql_get_socket(handle)), F_SETFD, FD_CLOEXEC);
   if (tls && mysql_get_ssl_cipher(handle) == nullptr) {
     return absl::FailedPreconditionError(

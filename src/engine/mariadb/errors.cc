@@ -15,7 +15,7 @@ constexpr unsigned kFirstOfClient = 2000, kLastOfClient = 2999;
 constexpr unsigned kFirstOfConnector = 5000, kLastOfConnector = 5999;
 
 Verdict JudgeClientError(unsigned number, std::string_view text) {
-  constexpr unsigned kTls = 2026, kNoPlugin = 2058, kPluginFailed = 2059;
+  constexpr unsigned kNoPlugin = 2058, kPluginFailed = 2059;
   Verdict verdict{StatusCode::kUnavailable, false, true};
   if (number == kNoPlugin || number == kPluginFailed) {
     verdict.code = StatusCode::kFailedPrecondition;
@@ -28,7 +28,7 @@ Verdict JudgeClientError(unsigned number, std::string_view text) {
                                  "unexpected eof", "success", "before completion of tls"}) {
     cut_off = cut_off || absl::StrContains(lower, sign);
   }
-  if (number == kTls && !cut_off) verdict.code = StatusCode::kFailedPrecondition;
+  if (number == kTlsFailed && !cut_off) verdict.code = StatusCode::kFailedPrecondition;
   return verdict;
 }
 

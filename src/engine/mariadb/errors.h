@@ -19,6 +19,7 @@ enum ErrorNumber : unsigned {
   kDeadlock = 1213,  // Galera: certification too
   kReadOnlyServer = 1290,
   kOutOfRange = 1690,
+  kTlsFailed = 2026,  // of the client library
 };
 
 struct Verdict {
