@@ -17,9 +17,11 @@ int64_t Limit(const SequencerOptions& options) {
 
 absl::Status AtLimit(std::string_view key, int64_t current, int64_t span,
                      const SequencerOptions& options) {
-  return absl::OutOfRangeError(absl::StrCat("key ", Quoted(key), " is at ", current, "; ",
-                                            span / options.step, " more numbers by ", options.step,
-                                            " would pass the limit ", Limit(options)));
+  int64_t count = span / options.step;
+  return absl::OutOfRangeError(absl::StrCat("key ", Quoted(key), " is at ", current, "; ", count,
+                                            count == 1 ? " more number by " : " more numbers by ",
+                                            options.step, " would pass the limit ",
+                                            Limit(options)));
 }
 
 absl::StatusOr<int64_t> Advance(std::optional<int64_t> current, int64_t span,

@@ -147,8 +147,9 @@ TEST_P(CliEngineTest, Assign_GivesEveryOrderItsId) {
 
 TEST_P(CliEngineTest, Seq_SaysWhatScriptsRead) {
   if (GetParam().name == "mysql") {
-    EXPECT_THAT(RunLocus({"seq", "next", "--store", uri_, "--key", "a"}).err,
-                HasSubstr("locus store init"));
+    std::string err = RunLocus({"seq", "next", "--store", uri_, "--key", "a"}).err;
+    EXPECT_THAT(err, HasSubstr("locus store init"));
+    EXPECT_THAT(err, Not(HasSubstr("..."))) << "it need not be told twice";
   }
   ASSERT_EQ(RunLocus({"store", "init", uri_}).exit, 0);
   EXPECT_EQ(Seq("get", {"--key", "a"}, 1), "");
@@ -213,6 +214,17 @@ TEST_F(CliPasswordTest, InTheUri_IsRefusedAndNotShown) {
   EXPECT_THAT(outcome.err, Not(HasSubstr("hunter2")));
 }
 
+TEST_F(CliPasswordTest, WithoutAUser_IsWrongUsageForEtcd) {
+  setenv("LOCUS_PASSWORD", "hunter2", 1);
+  Outcome outcome = RunLocus({"store", "init", "etcd://127.0.0.1:1/shop"});
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("LOCUS_PASSWORD"));
+  EXPECT_THAT(outcome.err, HasSubstr("127.0.0.1:1 names no user"));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("hunter2")));
+  outcome = RunLocus({"seq", "next", "--key", "k", "--store", "etcd://127.0.0.1:1/shop"});
+  EXPECT_EQ(outcome.exit, 2);
+}
+
 class CliCeilingTest : public CliPasswordTest {
  protected:
   Outcome Next(const std::string& ceiling) {
@@ -256,6 +268,10 @@ TEST_F(CliCeilingTest, Password_MayBeAnotherThanTheStores) {
 
 TEST_F(CliCeilingTest, OtherCeilings_AreWrongUsage) {
   EXPECT_EQ(Next(redis_).exit, 2);
+  Outcome forgets =
+      RunLocus({"seq", "next", "--store", redis_, "--ceiling", store_, "--key", "k", "--ttl", "5"});
+  EXPECT_EQ(forgets.exit, 2);
+  EXPECT_THAT(forgets.err, HasSubstr("--ttl"));
   Outcome missing = Next("sqlite:" + directory_ / "none.db");
   EXPECT_EQ(missing.exit, 1);
   EXPECT_THAT(missing.err, HasSubstr("locus store init"));

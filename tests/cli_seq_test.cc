@@ -39,6 +39,7 @@ class SeqTest : public CommandTest {
 
 TEST_F(SeqTest, EachVerb_SaysWhatScriptsRead) {
   EXPECT_EQ(Says("get", {"--key", "a"}, 1), "");
+  EXPECT_THAT(Seq("get", {"--key", "a"}).err, HasSubstr("key \"a\" is unknown in " + store_));
   EXPECT_EQ(Says("next", {"--key", "a"}), "1\n");
   EXPECT_EQ(Says("next", {"--key", "a"}), "2\n");
   EXPECT_EQ(Says("batch", {"--key", "a", "--count", "5"}), "3 1 5\n");
@@ -58,7 +59,7 @@ TEST_F(SeqTest, Options_ReachTheSequencer) {
   std::vector<std::string> limited = {"--key", "a", "--max-value", "25", "--step", "10"};
   Outcome outcome = Seq("next", limited);
   EXPECT_EQ(outcome.exit, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("25"));
+  EXPECT_THAT(outcome.err, HasSubstr("1 more number by 10 would pass the limit 25 in " + store_));
   EXPECT_EQ(Says("get", {"--key", "a"}), "20\n");
   limited.insert(limited.end(), {"--at-max", "wrap"});
   EXPECT_EQ(Says("next", limited), "10\n");

@@ -4,6 +4,7 @@
 #include <openssl/crypto.h>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "apps/locus/password.h"
 #include "locus/engine/etcd.h"
 #include "locus/engine/mariadb.h"
@@ -72,7 +73,12 @@ absl::Status Fill(const StoreUri& uri, Secretive<EtcdOptions>& server) {
   options.tls.ca_file = Setting(uri, "tls_ca");
   options.tls.certificate_file = Setting(uri, "tls_cert");
   options.tls.key_file = Setting(uri, "tls_key");
-  return server.TakePassword();
+  LOCUS_RETURN_IF_ERROR(server.TakePassword());
+  if (!options.user.empty() || options.password.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("a password is set (LOCUS_PASSWORD or LOCUS_PASSWORD_FILE), but the store at ",
+                   absl::StrJoin(options.endpoints, ","),
+                   " names no user; write etcd://USER@HOST:PORT/PREFIX, or unset the password"));
 }
 
 template <typename Store>
@@ -134,9 +140,7 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenDurable(const StoreUri& uri, Pass
   }
   Secretive<MariadbOptions> server;
   LOCUS_RETURN_IF_ERROR(Fill(uri, server, whose));
-  auto sequencer = As<Result>(MariadbSequencer::Open(server.options, options));
-  if (sequencer.ok()) return sequencer;
-  return Explained(sequencer.status(), "mysql://...");
+  return As<Result>(MariadbSequencer::Open(server.options, options));
 }
 
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenBelowCeiling(const RedisOptions& server,
@@ -144,6 +148,10 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenBelowCeiling(const RedisOptions& 
                                                             const SequencerOptions& options) {
   if (ceiling.engine != Engine::kSqlite && ceiling.engine != Engine::kMysql) {
     return absl::InvalidArgumentError("--ceiling must be a store of sqlite or mysql");
+  }
+  if (options.at_max == SequencerOptions::AtMax::kWrap || options.ttl != absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(
+        "--at-max wrap and --ttl go without --ceiling only: they let numbers come again");
   }
   SequencerOptions of_ceiling;
   of_ceiling.key_prefix = options.key_prefix;

@@ -74,7 +74,10 @@ int RunSeq(SeqLine& seq, VerbLine& line, std::span<const std::string> words,
     LOCUS_ASSIGN_OR_RETURN(
         std::unique_ptr<Sequencer> sequencer,
         OpenSequencer(seq.store, seq.ceiling ? &*seq.ceiling : nullptr, seq.options));
-    return call(*sequencer, out);
+    absl::Status called = call(*sequencer, out);
+    if (!absl::IsNotFound(called) && !absl::IsOutOfRange(called)) return called;
+    // These tell of the key alone.
+    return absl::Status(called.code(), absl::StrCat(called.message(), " in ", seq.store_text));
   };
   absl::Status status = run();
   if (absl::IsInvalidArgument(status)) return WrongUsage(verb, status);
