@@ -364,6 +364,26 @@ TEST_F(RedisCeilingTest, ForkedChild_IsRefused) {
   Draw(*sequencer, 3);
 }
 
+// The fork may copy a lock that is held.
+TEST_F(RedisCeilingTest, ForkedWhileItsLockIsHeld_StatsOfTheChildDoNotHang) {
+  auto sequencer = Open();
+  std::atomic<bool> stop{false};
+  std::thread busy([&] {
+    while (!stop) sequencer->Stats();
+  });
+  for (int i = 0; i < 100; ++i) {
+    ChildProcess child([&] {
+      alarm(5);
+      sequencer->Stats();
+      return 0;
+    });
+    EXPECT_EQ(child.Wait(), 0);
+    if (HasFailure()) break;
+  }
+  stop = true;
+  busy.join();
+}
+
 TEST_F(RedisCeilingTest, SpoiltKey_IsDataLoss) {
   server_.Ask("HSET locus:ceiling:k value 5");
   EXPECT_TRUE(absl::IsDataLoss(Open()->Next("k").status()));

@@ -109,6 +109,7 @@ class CeilingSequencer::Rep {
   }
 
   CeilingStats Stats() {
+    if (forked()) return {};  // where somebody may have held the lock for good
     MutexLock lock(mutex_);
     CeilingStats stats = stats_;
     stats.redis = store_.client().Stats();
