@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sched.h>
+
 #include <fstream>
+#include <iostream>
 #include <limits>
 #include <thread>
 
@@ -145,6 +148,30 @@ TEST_F(EtcdSequencerTest, ForkedChild_IsRefused) {
   EXPECT_EQ(child.Wait(), 0);
   EXPECT_EQ(sequencer_->Next("a").value(), 2);
   EXPECT_EQ(sequencer_->Stats().connects, 1u);
+}
+
+// Each namespace of processes has a number 1 of its own.
+TEST_F(EtcdSequencerTest, ForkedChildWithTheNumberOfItsParent_IsRefused) {
+  ChildProcess unnumbered([&] {
+    if (unshare(CLONE_NEWPID) != 0) return 2;
+    ChildProcess parent([&] {
+      auto sequencer = MustOpenSequencer(options_);
+      if (!sequencer->Next("a").ok() || unshare(CLONE_NEWPID) != 0) return 3;
+      ChildProcess child([&] {
+        bool refused = absl::IsFailedPrecondition(sequencer->Next("a").status());
+        sequencer.reset();
+        return refused ? 0 : 1;
+      });
+      return child.Wait() == 0 && sequencer->Next("a").ok() ? 0 : 4;
+    });
+    return parent.Wait();
+  });
+  int code = unnumbered.Wait();
+  if (code == 2) {
+    std::cout << "this account may make no namespace of processes: nothing to test it with\n";
+    GTEST_SKIP();
+  }
+  EXPECT_EQ(code, 0);
 }
 
 TEST_F(EtcdSequencerTest, BadOptions_AreRefused) {

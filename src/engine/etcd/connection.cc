@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/engine/etcd/connection.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <random>
@@ -17,6 +15,7 @@
 #include "src/mutex.h"
 #include "src/secret_bytes.h"
 #include "src/text.h"
+#include "src/wipe_on_fork.h"
 
 namespace locus::etcd {
 namespace {
@@ -109,7 +108,7 @@ class Connection::Rep {
             logins_.load()};
   }
 
-  const pid_t process_ = getpid();
+  const WipeOnForkWords home_{0};
   const std::chrono::nanoseconds request_timeout_;
   const std::chrono::nanoseconds call_timeout_;
   const int most_links_;
@@ -301,7 +300,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const EtcdOptions& 
 Connection::Connection(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}
 Connection::~Connection() = default;
 
-bool Connection::left() const { return getpid() != rep_->process_; }
+bool Connection::left() const { return rep_->home_.wiped(); }
 
 absl::Status Connection::RefuseFork() const {
   if (!left()) return absl::OkStatus();
