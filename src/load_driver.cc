@@ -29,11 +29,13 @@ class OnOwnThread : public LoadDriver {
     if (woken_.exchange(true)) return;
     MutexLock lock(mutex_);
     if (!started_ && !Start()) {
-      woken_ = false;  // the next wake tries again
+      woken_ = false;  // the next wake tries again; started() asks for it
       return;
     }
     wake_up_.NotifyAll();
   }
+
+  bool started() const override { return started_.load(std::memory_order_relaxed); }
 
  private:
   // False: the system gives no thread now.
@@ -72,7 +74,7 @@ class OnOwnThread : public LoadDriver {
   std::atomic<bool> woken_{false};
   Mutex mutex_;
   CondVar wake_up_;
-  bool started_ ABSL_GUARDED_BY(mutex_) = false;
+  std::atomic<bool> started_{false};  // raised under mutex_
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;  // set once, under mutex_; joined when no Wake can follow
 };
@@ -92,6 +94,8 @@ class OnUsersExecutor : public LoadDriver {
     if (woken_.exchange(true)) return;
     Post(absl::ZeroDuration(), kNoTimer);
   }
+
+  bool started() const override { return true; }
 
  private:
   using Due = std::chrono::steady_clock::time_point;

@@ -23,6 +23,9 @@ class LoadDriver {
   // Has the job run soon, after this call began. Allocates nothing after the first call with a
   // thread of its own.
   virtual void Wake() = 0;
+  // False: no Wake has had a thread yet. Whoever wishes something then wakes again, although he
+  // did before: the system may have had none to give.
+  virtual bool started() const = 0;
 
   // On one thread of its own, started by the first Wake; with an executor on that, which outlives
   // the driver.

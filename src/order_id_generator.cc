@@ -182,7 +182,7 @@ class OrderIdGenerator::Rep {
         if (counters_.PastLimit(gene)) return absl::Status(absl::StatusCode::kOutOfRange, "");
         bool moved = counters_.MoveOn(section, segment, options_.clock->SinceBoot());
         StoreChain& chain = ChainOf(section);
-        if (counters_.AskFor(section, moved ? Counters::kMore : Counters::kStarved)) chain.Wake();
+        chain.Wake(counters_.AskFor(section, moved ? Counters::kMore : Counters::kStarved));
         if (!moved) return absl::Status(chain.answer(), "");
         // Whoever found nothing while this one was moving on may wait for no other news.
         news_.AnnounceToWaiters();
@@ -209,7 +209,7 @@ class OrderIdGenerator::Rep {
       if (!counters_.UsedUp(gene, segment) || counters_.PeekNext(section)) continue;
       if (counters_.AskFor(section, Counters::kStarved)) to_wake.insert(&ChainOf(section));
     }
-    for (StoreChain* chain : to_wake) chain->Wake();
+    for (StoreChain* chain : to_wake) chain->Wake(/*news=*/true);
   }
 
   const Options options_;

@@ -209,7 +209,8 @@ class SegmentSequence::Rep {
   }
 
   void AskFor(Wish wish) {
-    if ((wish_.fetch_or(wish, std::memory_order_release) & wish) == 0) driver_->Wake();
+    bool news = (wish_.fetch_or(wish, std::memory_order_release) & wish) == 0;
+    if (news || !driver_->started()) driver_->Wake();
   }
 
   double SecondsInUse(absl::Duration now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

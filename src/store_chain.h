@@ -39,8 +39,10 @@ class StoreChain {
              Counters& counters, News& news);
 
   uint32_t last_section() const { return place_.last_section; }
-  // A section of the chain wishes something.
-  void Wake() { driver_->Wake(); }
+  // A section of the chain wishes something, which is `news` or was wished before.
+  void Wake(bool news) {
+    if (news || !driver_->started()) driver_->Wake();
+  }
 
   // What callers hear who find no sequence, without a message: UNAVAILABLE, or FAILED_PRECONDITION
   // where the store's last answer was that somebody must repair it.

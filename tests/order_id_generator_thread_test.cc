@@ -7,6 +7,7 @@
 #include "locus/order_id_generator.h"
 #include "locus/testing/faulty_segment_store.h"
 #include "tests/child_process.h"
+#include "tests/no_more_threads.h"
 
 namespace locus {
 namespace {
@@ -34,6 +35,17 @@ TEST_F(OwnThreadTest, Next_WaitsForTheStore) {
   auto generator = OrderIdGenerator::Create(store_, options_).value();
   EXPECT_TRUE(generator->Next(kBuyer, Soon()).ok());
   EXPECT_GE(generator->Stats().waits, 1u);
+}
+
+TEST_F(OwnThreadTest, NoThreadToBeHadAtFirst_TheNextCallTriesAgain) {
+  auto generator = OrderIdGenerator::Create(store_, options_).value();
+  std::vector<OrderId> ids(1);
+  {
+    NoMoreThreads none;
+    EXPECT_TRUE(absl::IsUnavailable(generator->TryNext(kBuyer).status()));
+    EXPECT_TRUE(absl::IsUnavailable(generator->NextBatch({&kBuyer, 1}, ids).status()));
+  }
+  EXPECT_TRUE(generator->Next(kBuyer, Past() + std::chrono::seconds(2)).ok());
 }
 
 TEST_F(OwnThreadTest, Next_AtItsDeadlineNamesTheStoresError) {

@@ -9,6 +9,7 @@
 #include "locus/segment_sequence.h"
 #include "locus/testing/faulty_sequencer.h"
 #include "tests/child_process.h"
+#include "tests/no_more_threads.h"
 
 namespace locus {
 namespace {
@@ -62,6 +63,16 @@ TEST_F(SequenceThreadTest, Next_WaitsForTheStore) {
   EXPECT_EQ(sequence->Next(Soon()).value(), 1);
   EXPECT_GE(sequence->Stats().waits, 1u);
   EXPECT_EQ(sequence->NextBlock(10, Soon())->first, 2);
+}
+
+TEST_F(SequenceThreadTest, NoThreadToBeHadAtFirst_TheNextCallTriesAgain) {
+  auto sequence = Make();
+  {
+    NoMoreThreads none;
+    EXPECT_TRUE(absl::IsUnavailable(sequence->TryNext().status()));
+  }
+  absl::StatusOr<int64_t> number = sequence->Next(In(2000));
+  EXPECT_EQ(number.value_or(0), 1) << number.status();
 }
 
 TEST_F(SequenceThreadTest, Next_AtItsDeadlineNamesTheStoresError) {
