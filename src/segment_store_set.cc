@@ -147,6 +147,24 @@ absl::Status SegmentStoreSet::CheckMap(size_t i, const SpaceName& map) const {
       "): other ranges, names or order of stores; give this one a higher number"));
 }
 
+// A later layout ends this one in its stores, used or not. It must not go on in the others: they
+// would lease what the later one does.
+absl::Status SegmentStoreSet::CheckNotOver(const SpaceName& stored, absl::Time now) const {
+  const Member* over = nullptr;
+  bool all_over = true;
+  for (const Member& member : members_) {
+    absl::StatusOr<SpaceView> view = member.store->Show(stored, now);
+    if (!view.ok() && !absl::IsNotFound(view.status())) return view.status();
+    bool ended = view.ok() && view->base >= kEnded;
+    if (ended) over = &member;
+    all_over &= ended;
+  }
+  if (over == nullptr || all_over) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("layout ", layout_, " is over: a later one ended ", stored.str(), " in store ",
+                   Quoted(over->name), "; use that, or a higher number"));
+}
+
 absl::StatusOr<SpaceOptions> SegmentStoreSet::OpenMember(size_t i, const SpaceName& space) const {
   LOCUS_ASSIGN_OR_RETURN(SpaceName map, Named(space, "map", layout_));
   LOCUS_RETURN_IF_ERROR(CheckMap(i, map));
@@ -178,6 +196,7 @@ absl::Status SegmentStoreSet::Establish(
     has_map.push_back(view.ok());
     if (view.ok()) reach_of_layout = std::max(reach_of_layout, ReachOf(*view));
   }
+  LOCUS_RETURN_IF_ERROR(CheckNotOver(stored, now));
 
   Stores stores(retired.begin(), retired.end());
   for (const Member& member : members_) stores.push_back(member.store);
@@ -198,6 +217,7 @@ absl::Status SegmentStoreSet::Establish(
   LOCUS_RETURN_IF_ERROR(raise());
   LOCUS_RETURN_IF_ERROR(before.End(now));
   LOCUS_RETURN_IF_ERROR(raise());
+  LOCUS_RETURN_IF_ERROR(CheckNotOver(stored, now));  // nor became so meanwhile
   for (size_t i = 0; i < members_.size(); ++i) {
     LOCUS_RETURN_IF_ERROR(members_[i].store->Create(map, MapOf(i), now));
   }

@@ -62,7 +62,9 @@ class SegmentStoreSet {
   // where anything leased and was not ended.
   //
   // INVALID_ARGUMENT: bad options, or the last member's last section is not the space's last.
-  // FAILED_PRECONDITION: a store is part of another layout of this number. Errors of SegmentStore.
+  // FAILED_PRECONDITION: a store is part of another layout of this number; a later layout ended
+  // this one in some of its stores, so that the others must not begin again. Errors of
+  // SegmentStore.
   enum class Earlier { kNothingInUse, kEndEarlier };
   absl::Status Establish(const SpaceName& space, const SpaceOptions& options, absl::Time caller_now,
                          Earlier earlier,
@@ -84,6 +86,7 @@ class SegmentStoreSet {
 
   SpaceOptions MapOf(size_t i) const;
   absl::Status CheckMap(size_t i, const SpaceName& map) const;
+  absl::Status CheckNotOver(const SpaceName& stored, absl::Time now) const;
 
   std::vector<Member> members_;
   uint32_t layout_;

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layouts that a later one ended, and what must not bring them back.
+#include <memory>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "locus/engine/memory.h"
+#include "locus/order_id_generator.h"
+#include "locus/segment_store_set.h"
+#include "locus/testing/manual_clock.h"
+
+namespace locus {
+namespace {
+
+using Earlier = SegmentStoreSet::Earlier;
+
+class SegmentStoreSetEndedTest : public ::testing::Test {
+ protected:
+  SegmentStoreSetEndedTest() {
+    for (int i = 0; i < 4; ++i) stores_.push_back(std::make_shared<MemorySegmentStore>(clock_));
+  }
+  SegmentStoreSet Set(uint32_t layout, std::vector<size_t> members) {
+    std::vector<SegmentStoreSet::Member> named;
+    for (size_t i : members) {
+      bool last = named.size() + 1 == members.size();
+      auto end = static_cast<uint16_t>(last ? 255 : 256 * (named.size() + 1) / members.size() - 1);
+      named.push_back({end, stores_[i], std::string(1, static_cast<char>('a' + i))});
+    }
+    return SegmentStoreSet::Create(named, layout).value();
+  }
+  absl::Status Establish(const SegmentStoreSet& set, Earlier earlier,
+                         std::span<const std::shared_ptr<SegmentStore>> retired = {}) {
+    return set.Establish(space_, SpaceOptions(), clock_.Now(), earlier, retired);
+  }
+  // Layout 2 in stores 0 and 1 has followed layout 1 in stores 0 to 2.
+  void Replace() {
+    ASSERT_TRUE(Establish(Set(1, {0, 1, 2}), Earlier::kNothingInUse).ok());
+    std::vector<std::shared_ptr<SegmentStore>> retired = {stores_[2]};
+    ASSERT_TRUE(Establish(Set(2, {0, 1}), Earlier::kEndEarlier, retired).ok());
+  }
+  void ExpectOver(const SegmentStoreSet& set) {
+    for (Earlier earlier : {Earlier::kNothingInUse, Earlier::kEndEarlier}) {
+      absl::Status status = Establish(set, earlier);
+      EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    }
+    OrderIdGenerator::Options options;
+    options.clock = &clock_;
+    options.create_space = true;
+    EXPECT_FALSE(OrderIdGenerator::Create(set, options).ok());
+  }
+
+  testing::ManualClock clock_;
+  std::vector<std::shared_ptr<SegmentStore>> stores_;
+  SpaceName space_;
+};
+
+TEST_F(SegmentStoreSetEndedTest, RetiredMemberLostEverything_DoesNotBringItsLayoutBack) {
+  Replace();
+  stores_[2] = std::make_shared<MemorySegmentStore>(clock_);
+  ExpectOver(Set(1, {0, 1, 2}));
+}
+
+TEST_F(SegmentStoreSetEndedTest, NewStoreBesideAMemberOfALaterLayout_IsRefused) {
+  Replace();
+  ExpectOver(Set(1, {3, 1, 2}));
+  stores_[2] = std::make_shared<MemorySegmentStore>(clock_);
+  ASSERT_TRUE(Establish(Set(4, {0, 1}), Earlier::kEndEarlier).ok());
+  ExpectOver(Set(3, {0, 2}));
+}
+
+TEST_F(SegmentStoreSetEndedTest, EndedInAllItsStores_IsFoundAsItIs) {
+  Replace();
+  EXPECT_TRUE(Establish(Set(1, {0, 1, 2}), Earlier::kNothingInUse).ok());
+}
+
+}  // namespace
+}  // namespace locus
