@@ -24,17 +24,17 @@ constexpr int64_t kLongestSegment = int64_t{1} << 32;
 constexpr int64_t kLongestThreadBlock = int64_t{1} << 20;
 
 // What can be given back: what `used` numbers of `current` and none of `next` leave. A key takes
-// back only what its last write took, so both together where nobody drew in between, otherwise the
-// last one.
+// back only what its last write took, so both together where `joined` says that nobody drew in
+// between, otherwise the last one.
 struct Unused {
   SequenceBatch batch;
   int64_t used = 0;
 
   static std::optional<Unused> Of(const std::optional<SequenceBatch>& current, int64_t used,
-                                  const std::optional<SequenceBatch>& next) {
+                                  const std::optional<SequenceBatch>& next, bool joined) {
     bool tail = current && used < current->count;
     if (!next) return tail ? std::optional(Unused{*current, used}) : std::nullopt;
-    if (!tail || next->first - next->step != current->last()) return Unused{*next, 0};
+    if (!tail || !joined) return Unused{*next, 0};
     SequenceBatch both = *current;
     both.count += next->count;
     both.version = next->version;
@@ -104,7 +104,7 @@ class SegmentSequence::Rep {
     {
       MutexLock lock(mutex_);
       while (in_flight_) landed_.Wait(mutex_);
-      unused = Unused::Of(current_, used, next_);
+      unused = Unused::Of(current_, used, next_, joined_);
     }
     if (!unused || !options_.return_unused) return 0;
     absl::StatusOr<bool> returned = sequencer_->Return(key_, unused->batch, unused->used);
@@ -232,11 +232,12 @@ class SegmentSequence::Rep {
 
   // One pass of the loader, on its thread.
   absl::Duration Load() {
+    absl::Duration asked_at = options_.clock->SinceBoot();
     int64_t count = 0;
     {
       MutexLock lock(mutex_);
       if (closed_) return absl::InfiniteDuration();
-      count = Collect(options_.clock->SinceBoot());
+      count = Collect(asked_at);
       in_flight_ = count > 0;
     }
     if (count > 0) {
@@ -244,7 +245,7 @@ class SegmentSequence::Rep {
       if (batch.ok() && !Good(*batch, count)) {
         batch = absl::DataLossError("the sequencer gave numbers that it cannot have");
       }
-      Land(batch, count);
+      Land(batch, count, asked_at);
       news_.Announce();
     }
     MutexLock lock(mutex_);
@@ -270,7 +271,18 @@ class SegmentSequence::Rep {
            batch.first <= limit_ && (limit_ - batch.first) / step_ >= batch.count - 1;
   }
 
-  void Land(const absl::StatusOr<SequenceBatch>& batch, int64_t asked) {
+  // Whether nobody drew between the batch taken last and this one, which came at `now`. Numbers
+  // that follow each other do not tell where they come again: others may have drawn a whole round,
+  // or the first ones of a key that was forgotten. A margin for clocks that run differently.
+  bool Follows(const SequenceBatch& batch, absl::Duration now) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const SequencerOptions& key = sequencer_->options();
+    bool wraps = key.max_value != 0 && key.at_max == SequencerOptions::AtMax::kWrap;
+    bool known = key.ttl == absl::ZeroDuration() || now - asked_at_ < key.ttl / 2;
+    return batch.first - step_ == last_ && !wraps && known;
+  }
+
+  void Land(const absl::StatusOr<SequenceBatch>& batch, int64_t asked, absl::Duration asked_at) {
     MutexLock lock(mutex_);
     absl::Duration now = options_.clock->SinceBoot();
     in_flight_ = false;
@@ -278,7 +290,9 @@ class SegmentSequence::Rep {
     absl::Status status = batch.status();
     if (batch.ok()) {
       ++segments_;
+      joined_ = Follows(*batch, now);
       last_ = batch->last();
+      asked_at_ = asked_at;
       next_ = *batch;
       bool needed = !current_ || cursor_.used() == cursor_.length();
       if (needed && !closed_) {
@@ -349,7 +363,9 @@ class SegmentSequence::Rep {
   bool in_flight_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<SequenceBatch> current_ ABSL_GUARDED_BY(mutex_);  // the cursor's
   std::optional<SequenceBatch> next_ ABSL_GUARDED_BY(mutex_);
-  int64_t last_ ABSL_GUARDED_BY(mutex_) = 0;  // number taken
+  bool joined_ ABSL_GUARDED_BY(mutex_) = false;  // whether nobody drew between the last two taken
+  int64_t last_ ABSL_GUARDED_BY(mutex_) = 0;     // number taken
+  absl::Duration asked_at_ ABSL_GUARDED_BY(mutex_);  // for the batch taken last
   absl::Duration installed_at_ ABSL_GUARDED_BY(mutex_);
   double rate_before_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t segments_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -113,10 +113,11 @@ class SegmentSequence {
 
   // Ends the sequence: no call gets a number any more; those given out stay good. Waits for a call
   // to the sequencer that is under way, then gives back what nobody used of the last segments, so
-  // that the key goes on exactly there. Returns how many numbers that were: 0 where another process
-  // drew from the key since (they are a gap), or Options::return_unused is false, or the sequence
-  // was closed already. Errors of Sequencer::Return: the numbers are a gap, or were returned
-  // without an answer. FAILED_PRECONDITION: this is a forked child.
+  // that the key goes on exactly there. Of a key that wraps, or that a ttl may have forgotten in
+  // between, only the last segment goes back. Returns how many numbers that were: 0 where another
+  // process drew from the key since (they are a gap), or Options::return_unused is false, or the
+  // sequence was closed already. Errors of Sequencer::Return: the numbers are a gap, or were
+  // returned without an answer. FAILED_PRECONDITION: this is a forked child.
   absl::StatusOr<int64_t> Close();
 
   SegmentSequenceStats Stats() const;
