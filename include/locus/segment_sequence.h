@@ -46,8 +46,9 @@ struct SegmentSequenceStats {
 // does, at `step` for a new one.
 //
 // Two calls of which one ends before the other begins get rising numbers, in one process, until the
-// key wraps; with Options::thread_block only if both are of one thread. Processes draw segments
-// alternately: their numbers lag behind each other by up to a segment or two.
+// key wraps; with Options::thread_block only calls of Next and TryNext by one thread, and those of
+// NextBlock and TryNextBlock among themselves. Processes draw segments alternately: their numbers
+// lag behind each other by up to a segment or two.
 //
 // Gaps: what a process holds when it dies, what Close could not return, and numbers whose answer
 // from the engine was lost. The horizon bounds how many those are.
