@@ -111,9 +111,11 @@ struct NumberFormat::Rep {
 };
 
 absl::Status NumberFormat::Rep::LocalTimeFor(absl::Time time, LocalTime& local) const {
-  if (LocalTimeOf(time, offset, local)) [[likely]]
-    return absl::OkStatus();
-  return NoYear(time, offset.zone(), "1 to 9999");
+  if (!LocalTimeOf(time, offset, local)) [[unlikely]]
+    return NoYear(time, offset.zone(), "1 to 9999");
+  if (pattern.short_year && local[0] / 100 != 20) [[unlikely]]
+    return NoYear(time, offset.zone(), "2000 to 2099, which yy tells");
+  return absl::OkStatus();
 }
 
 absl::StatusOr<size_t> NumberFormat::Rep::Write(absl::Time time, std::span<const FieldValue> values,
@@ -133,15 +135,9 @@ absl::StatusOr<size_t> NumberFormat::Rep::Write(absl::Time time, std::span<const
         std::memcpy(at, element.text.data(), element.text.size());
         at += element.text.size();
         break;
-      case Kind::kTime: {
-        uint32_t number = local[static_cast<size_t>(element.unit)];
-        if (element.unit == TimeUnit::kYear && element.max_width == 2 && number / 100 != 20)
-            [[unlikely]] {
-          return NoYear(time, offset.zone(), "2000 to 2099, which yy tells");
-        }
-        at = WriteDigits(number, element.max_width, at);
+      case Kind::kTime:
+        at = WriteDigits(local[static_cast<size_t>(element.unit)], element.max_width, at);
         break;
-      }
       case Kind::kDigits:
         if (!value->is_uint64()) [[unlikely]]
           return Wrong(element, absl::StrCat(Shown(*value), " is given, not a number"));

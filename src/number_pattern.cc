@@ -216,6 +216,7 @@ absl::Status Compiler::ReadLayout(std::string_view name, std::string_view layout
     if (has_unit) return RefuseField(absl::StrCat("the unit ", Quoted(run), " stands twice"));
     has_unit = tells_time = true;
     pattern_.smallest = std::max(pattern_.smallest, known->unit);
+    pattern_.short_year |= run == "yy";
     pattern_.elements.push_back({.kind = Kind::kTime,
                                  .unit = known->unit,
                                  .min_width = run.size(),

@@ -56,6 +56,7 @@ struct NumberPattern {
   size_t min_length = 0;
   size_t max_length = 0;
   bool has_time = false;
+  bool short_year = false;              // it tells years by yy
   TimeUnit smallest = TimeUnit::kYear;  // of the units it tells, if it has_time
   size_t last_variable = 0;             // the index of that element, or elements.size()
   size_t after_variable = 0;            // the width of all elements after it

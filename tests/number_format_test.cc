@@ -192,6 +192,7 @@ TEST(NumberFormatTimeTest, Years_AreNeverCut) {
   for (const char* time : {"1999-12-31T23:59:59Z", "2100-01-01T00:00:00Z"}) {
     absl::Status status = yy.Format(Utc(time), {}).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange);
+    EXPECT_EQ(yy.GroupKey(Utc(time)).status(), status) << "no sequence is counted for it";
     EXPECT_THAT(std::string(status.message()), HasSubstr("2000 to 2099"));
   }
   EXPECT_EQ(yy.Parse("691231").value().time, Utc("2069-12-31T00:00:00Z"));
