@@ -5,6 +5,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "src/check.h"
 #include "src/lease_rules.h"
 #include "src/text.h"
@@ -168,6 +169,14 @@ absl::Status SegmentStoreSet::CheckNotOver(const SpaceName& stored, absl::Time n
 absl::StatusOr<SpaceOptions> SegmentStoreSet::OpenMember(size_t i, const SpaceName& space) const {
   LOCUS_ASSIGN_OR_RETURN(SpaceName map, Named(space, "map", layout_));
   LOCUS_RETURN_IF_ERROR(CheckMap(i, map));
+  // The time is only for what this does not look at.
+  LOCUS_ASSIGN_OR_RETURN(SpaceView view, members_[i].store->Show(map, absl::Now()));
+  if (view.base < kEnded) {
+    return absl::NotFoundError(absl::StrCat("layout ", layout_, " of space ", space.str(),
+                                            " was not established to the end: ", map.str(),
+                                            " of store ", Quoted(members_[i].name),
+                                            " does not say that all have theirs"));
+  }
   LOCUS_ASSIGN_OR_RETURN(SpaceName stored, StoredSpace(space));
   return members_[i].store->Open(stored);
 }
@@ -220,6 +229,11 @@ absl::Status SegmentStoreSet::Establish(
   LOCUS_RETURN_IF_ERROR(CheckNotOver(stored, now));  // nor became so meanwhile
   for (size_t i = 0; i < members_.size(); ++i) {
     LOCUS_RETURN_IF_ERROR(members_[i].store->Create(map, MapOf(i), now));
+  }
+  // Now that no other layout can have this number in any of them, each may be used while others
+  // are silent.
+  for (const Member& member : members_) {
+    LOCUS_RETURN_IF_ERROR(member.store->Raise(map, kEnded, now));
   }
   return absl::OkStatus();
 }

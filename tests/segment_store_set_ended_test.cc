@@ -68,6 +68,42 @@ TEST_F(SegmentStoreSetEndedTest, NewStoreBesideAMemberOfALaterLayout_IsRefused) 
   ExpectOver(Set(3, {0, 2}));
 }
 
+// --- Layouts that were not established in all their stores ---
+
+// Answers nothing while it is `dead`; creates nothing while it is `full`.
+class Server : public MemorySegmentStore {
+ public:
+  using MemorySegmentStore::MemorySegmentStore;
+  absl::Status Create(const SpaceName& space, const SpaceOptions& options,
+                      absl::Time now) override {
+    if (full && space.str() == "orders-map1") return absl::UnavailableError("full");
+    return MemorySegmentStore::Create(space, options, now);
+  }
+  absl::StatusOr<SpaceOptions> Open(const SpaceName& space) override {
+    if (dead) return absl::UnavailableError("dead");
+    return MemorySegmentStore::Open(space);
+  }
+  bool dead = false;
+  bool full = false;
+};
+
+TEST_F(SegmentStoreSetEndedTest, EstablishCutOffAndAStoreDead_TheOthersDoNotBeginWithoutIt) {
+  auto server = std::make_shared<Server>(clock_);
+  stores_[1] = server;
+  server->full = true;
+  ASSERT_FALSE(Establish(Set(1, {0, 1}), Earlier::kNothingInUse).ok());
+  server->dead = true;
+  OrderIdGenerator::Options options;
+  options.clock = &clock_;
+  EXPECT_FALSE(OrderIdGenerator::Create(Set(1, {0, 1}), options).ok());
+  // What it would repeat: the same sections may be given to other stores under this number.
+  server->dead = server->full = false;
+  EXPECT_TRUE(Establish(Set(1, {3, 1}), Earlier::kNothingInUse).ok());
+  server->dead = true;
+  EXPECT_FALSE(OrderIdGenerator::Create(Set(1, {0, 1}), options).ok());
+  EXPECT_TRUE(OrderIdGenerator::Create(Set(1, {3, 1}), options).ok());
+}
+
 TEST_F(SegmentStoreSetEndedTest, EndedInAllItsStores_IsFoundAsItIs) {
   Replace();
   EXPECT_TRUE(Establish(Set(1, {0, 1, 2}), Earlier::kNothingInUse).ok());

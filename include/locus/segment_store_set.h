@@ -26,7 +26,7 @@ namespace locus {
 //   SPACE-setN   what the stores lease from in layout N (SPACE itself where a store is used alone)
 //   SPACE-mapN   which ranges and names layout N has, and which of them this store is: a space that
 //                leases nothing, whose options are a hash of that; an engine refuses to create it
-//                with others
+//                with others. It is raised to 2^56 - 1 once all stores have theirs
 //
 // A layout is not used before every store has both, and before all earlier ones, the store's use
 // alone included, were ended in all its stores: raised to 2^56 - 1, where nothing can be leased any
@@ -70,8 +70,9 @@ class SegmentStoreSet {
                          Earlier earlier,
                          std::span<const std::shared_ptr<SegmentStore>> retired = {}) const;
 
-  // What member `i` was established with. NOT_FOUND: not in this layout. FAILED_PRECONDITION: it is
-  // part of another layout of this number. Errors of SegmentStore::Open.
+  // What member `i` was established with. NOT_FOUND: not in this layout, or that was not
+  // established to the end. FAILED_PRECONDITION: it is part of another layout of this number.
+  // Errors of SegmentStore::Open.
   absl::StatusOr<SpaceOptions> OpenMember(size_t i, const SpaceName& space) const;
 
   // What the member's store calls the space. INVALID_ARGUMENT: the name gets longer than 64.
