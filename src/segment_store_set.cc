@@ -148,6 +148,14 @@ absl::Status SegmentStoreSet::CheckMap(size_t i, const SpaceName& map) const {
       "): other ranges, names or order of stores; give this one a higher number"));
 }
 
+// Whether the member's map says that all stores have theirs. Errors of CheckMap.
+absl::StatusOr<bool> SegmentStoreSet::AllHaveMaps(size_t i, const SpaceName& map,
+                                                  absl::Time now) const {
+  LOCUS_RETURN_IF_ERROR(CheckMap(i, map));
+  LOCUS_ASSIGN_OR_RETURN(SpaceView view, members_[i].store->Show(map, now));
+  return view.base >= kEnded;
+}
+
 // A later layout ends this one in its stores, used or not. It must not go on in the others: they
 // would lease what the later one does.
 absl::Status SegmentStoreSet::CheckNotOver(const SpaceName& stored, absl::Time now) const {
@@ -168,10 +176,9 @@ absl::Status SegmentStoreSet::CheckNotOver(const SpaceName& stored, absl::Time n
 
 absl::StatusOr<SpaceOptions> SegmentStoreSet::OpenMember(size_t i, const SpaceName& space) const {
   LOCUS_ASSIGN_OR_RETURN(SpaceName map, Named(space, "map", layout_));
-  LOCUS_RETURN_IF_ERROR(CheckMap(i, map));
   // The time is only for what this does not look at.
-  LOCUS_ASSIGN_OR_RETURN(SpaceView view, members_[i].store->Show(map, absl::Now()));
-  if (view.base < kEnded) {
+  LOCUS_ASSIGN_OR_RETURN(bool complete, AllHaveMaps(i, map, absl::Now()));
+  if (!complete) {
     return absl::NotFoundError(absl::StrCat("layout ", layout_, " of space ", space.str(),
                                             " was not established to the end: ", map.str(),
                                             " of store ", Quoted(members_[i].name),
@@ -192,17 +199,17 @@ absl::Status SegmentStoreSet::Establish(
   }
   LOCUS_ASSIGN_OR_RETURN(SpaceName map, Named(space, "map", layout_));
   LOCUS_ASSIGN_OR_RETURN(SpaceName stored, StoredSpace(space));
-  // What the members that have the map can have leased. They were raised alike, so it is a bound
-  // also for one that had it and lost everything.
-  std::vector<bool> has_map;
+  // What the members that were established to the end can have leased. They were raised alike, so
+  // it is a bound also for one that was so and lost everything.
+  std::vector<bool> established;
   uint64_t reach_of_layout = 0;
   for (size_t i = 0; i < members_.size(); ++i) {
-    absl::Status status = CheckMap(i, map);
-    if (!status.ok() && !absl::IsNotFound(status)) return status;
+    absl::StatusOr<bool> complete = AllHaveMaps(i, map, now);
+    if (!complete.ok() && !absl::IsNotFound(complete.status())) return complete.status();
     absl::StatusOr<SpaceView> view = absl::NotFoundError("");
-    if (status.ok()) view = members_[i].store->Show(stored, now);
+    if (complete.value_or(false)) view = members_[i].store->Show(stored, now);
     if (!view.ok() && !absl::IsNotFound(view.status())) return view.status();
-    has_map.push_back(view.ok());
+    established.push_back(view.ok());
     if (view.ok()) reach_of_layout = std::max(reach_of_layout, ReachOf(*view));
   }
   LOCUS_RETURN_IF_ERROR(CheckNotOver(stored, now));
@@ -212,12 +219,16 @@ absl::Status SegmentStoreSet::Establish(
   LOCUS_ASSIGN_OR_RETURN(
       EarlierLayouts before,
       EarlierLayouts::Find(stores, space, layout_, options, now, earlier == Earlier::kEndEarlier));
+  // Before anything ends: who comes second with another layout of this number is refused here.
+  for (size_t i = 0; i < members_.size(); ++i) {
+    LOCUS_RETURN_IF_ERROR(members_[i].store->Create(map, MapOf(i), now));
+  }
   // Raised before the earlier ones end, since their base is lost then; and after, since they lease
-  // until then. Nobody leases of the new ones before the maps are there.
+  // until then. Nobody leases of the new ones before the maps say that all have theirs.
   auto raise = [&]() -> absl::Status {
     for (size_t i = 0; i < members_.size(); ++i) {
       SegmentStore& store = *members_[i].store;
-      uint64_t reach = has_map[i] ? before.reach() : std::max(before.reach(), reach_of_layout);
+      uint64_t reach = established[i] ? before.reach() : std::max(before.reach(), reach_of_layout);
       LOCUS_RETURN_IF_ERROR(store.Create(stored, options, now));
       LOCUS_RETURN_IF_ERROR(store.Raise(stored, reach, now));
     }
@@ -227,11 +238,8 @@ absl::Status SegmentStoreSet::Establish(
   LOCUS_RETURN_IF_ERROR(before.End(now));
   LOCUS_RETURN_IF_ERROR(raise());
   LOCUS_RETURN_IF_ERROR(CheckNotOver(stored, now));  // nor became so meanwhile
-  for (size_t i = 0; i < members_.size(); ++i) {
-    LOCUS_RETURN_IF_ERROR(members_[i].store->Create(map, MapOf(i), now));
-  }
-  // Now that no other layout can have this number in any of them, each may be used while others
-  // are silent.
+  // No other layout can have this number in any of them, so each may be used while others are
+  // silent.
   for (const Member& member : members_) {
     LOCUS_RETURN_IF_ERROR(member.store->Raise(map, kEnded, now));
   }

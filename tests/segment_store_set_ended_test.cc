@@ -104,6 +104,44 @@ TEST_F(SegmentStoreSetEndedTest, EstablishCutOffAndAStoreDead_TheOthersDoNotBegi
   EXPECT_TRUE(OrderIdGenerator::Create(Set(1, {3, 1}), options).ok());
 }
 
+// Another handle of the same store.
+class Alias : public SegmentStore {
+ public:
+  explicit Alias(std::shared_ptr<SegmentStore> store) : store_(std::move(store)) {}
+  absl::Status Create(const SpaceName& space, const SpaceOptions& options,
+                      absl::Time now) override {
+    return store_->Create(space, options, now);
+  }
+  absl::StatusOr<SpaceOptions> Open(const SpaceName& space) override { return store_->Open(space); }
+  absl::StatusOr<LeaseReply> Lease(const SpaceName& space, std::span<const LeaseRequest> requests,
+                                   absl::Time now) override {
+    return store_->Lease(space, requests, now);
+  }
+  absl::StatusOr<SpaceView> Show(const SpaceName& space, absl::Time now) override {
+    return store_->Show(space, now);
+  }
+  absl::Status DeclareRestored(const SpaceName& space, absl::Time now) override {
+    return store_->DeclareRestored(space, now);
+  }
+  absl::Status Raise(const SpaceName& space, uint64_t to, absl::Time now) override {
+    return store_->Raise(space, to, now);
+  }
+
+ private:
+  const std::shared_ptr<SegmentStore> store_;
+};
+
+TEST_F(SegmentStoreSetEndedTest, SameStoreTwice_IsRefusedBeforeAnythingEnds) {
+  ASSERT_TRUE(stores_[0]->Create(space_, SpaceOptions(), clock_.Now()).ok());
+  auto set = SegmentStoreSet::Create(
+                 {{127, stores_[0], "a"}, {255, std::make_shared<Alias>(stores_[0]), "b"}})
+                 .value();
+  absl::Status status = set.Establish(space_, SpaceOptions(), clock_.Now(), Earlier::kEndEarlier);
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_LT(stores_[0]->Show(space_, clock_.Now())->base, (uint64_t{1} << 56) - 1)
+      << "whoever uses it goes on";
+}
+
 TEST_F(SegmentStoreSetEndedTest, EndedInAllItsStores_IsFoundAsItIs) {
   Replace();
   EXPECT_TRUE(Establish(Set(1, {0, 1, 2}), Earlier::kNothingInUse).ok());

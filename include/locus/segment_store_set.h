@@ -87,6 +87,7 @@ class SegmentStoreSet {
 
   SpaceOptions MapOf(size_t i) const;
   absl::Status CheckMap(size_t i, const SpaceName& map) const;
+  absl::StatusOr<bool> AllHaveMaps(size_t i, const SpaceName& map, absl::Time now) const;
   absl::Status CheckNotOver(const SpaceName& stored, absl::Time now) const;
 
   std::vector<Member> members_;
