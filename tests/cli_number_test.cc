@@ -104,6 +104,8 @@ TEST(CliNumberFormatTest, WrongUsage_NamesValueLimitAndPlace) {
             "field \"date\": \"2026-02-29\" is not a time: day \"29\" at character 9 is not 01 to "
             "28"},
            {{kOrder, "--field", "seq=1", "--field", "date=20261120"}, "\"20261120\" is not a time"},
+           {{kOrder, "--field", "seq=1", "--field", "date=2\": "},
+            "is not a time: year \"2\\\": \" at character 1 is not 0001 to 9999"},
            {{kOrder, "--field", "seq=1", "--field", "date=2026-11-20T14:44:48+8"}, "is not a time"},
            {{kOrder, "--field", "seq=1", "--field", "date=2026-11-20T14:44:48."}, "is not a time"},
            {{kOrder, "--field", "seq=1", "--field", "date=2026-11-20T24:00:00Z"}, "hour \"24\""},

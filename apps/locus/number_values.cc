@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "src/check.h"
 #include "src/text.h"
 
@@ -33,11 +34,10 @@ absl::StatusOr<absl::Time> Read(std::string_view pattern, std::string_view part,
   LOCUS_ASSIGN_OR_RETURN(NumberFormat format, NumberFormat::Compile(pattern, zone));
   absl::StatusOr<ParsedNumber> parsed = format.Parse(part);
   if (parsed.ok()) return *parsed->time;
-  std::string reason(parsed.status().message());
-  size_t colon = reason.rfind("\": ");
-  LOCUS_CHECK(colon != std::string::npos);
-  return absl::InvalidArgumentError(
-      absl::StrCat(Quoted(text), " is not a time: ", reason.substr(colon + 3)));
+  absl::string_view reason = parsed.status().message();
+  LOCUS_CHECK(absl::ConsumePrefix(
+      &reason, absl::StrCat(Quoted(part), " is not a number of ", Quoted(pattern), ": ")));
+  return absl::InvalidArgumentError(absl::StrCat(Quoted(text), " is not a time: ", reason));
 }
 
 // "Z" or "+08:00"; nullopt: neither.
