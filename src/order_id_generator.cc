@@ -62,7 +62,8 @@ struct OpenedSet {
           absl::StrCat("the last section of the set is ", set.members().back().last_section,
                        ", that of the space is ", lease_rules::SectionsOf(*agreed) - 1));
     }
-    for (size_t i : silent) {
+    for (size_t i : silent) opened.places[i].admitted = false;
+    for (size_t i = 0; i < opened.places.size(); ++i) {
       opened.places[i].admit = [set, i, space, stored, expected = *agreed]() -> absl::Status {
         LOCUS_ASSIGN_OR_RETURN(SpaceOptions found, set.OpenMember(i, space));
         return lease_rules::CheckSameOptions(stored, found, expected);

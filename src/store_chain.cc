@@ -36,7 +36,7 @@ StoreChain::StoreChain(Place place, const SpaceOptions& space,
     : place_(std::move(place)),
       options_(options),
       news_(news),
-      admitted_(!place_.admit),
+      admitted_(place_.admitted),
       loader_(space, options.horizon, counters, std::random_device()(), place_.first_section,
               place_.last_section) {
   auto job = [this] { return Load(); };
@@ -115,6 +115,7 @@ absl::StatusOr<LeaseReply> StoreChain::Lease(std::span<const LeaseRequest> reque
   }
   absl::StatusOr<LeaseReply> reply =
       place_.store->Lease(place_.space, requests, options_.clock->Now());
+  if (absl::IsNotFound(reply.status())) admitted_ = !place_.admit;
   return reply.ok() ? Checked(requests, *std::move(reply)) : reply;
 }
 

@@ -30,8 +30,10 @@ class StoreChain {
     std::string name;  // in a set
     uint32_t first_section = 0;
     uint32_t last_section = 0;
-    // Asked before the first lease, until it answers OK; may be empty.
+    // Asked before the next lease, until it answers OK, where `admitted` is false, and where the
+    // store did not know the space: it is not complete as soon as it is there. May be empty.
     std::function<absl::Status()> admit;
+    bool admitted = true;
   };
 
   // `counters`, `news` and `options` outlive the chain.
@@ -65,7 +67,7 @@ class StoreChain {
   Place place_;
   const OrderIdGenerator::Options& options_;
   News& news_;
-  bool admitted_;                     // of the loading thread
+  bool admitted_;                     // false: place_.admit is asked first; of the loading thread
   std::atomic<bool> refused_{false};  // the store's last answer was that somebody must repair it
 
   mutable Mutex mutex_;

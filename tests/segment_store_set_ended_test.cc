@@ -8,6 +8,7 @@
 #include "locus/order_id_generator.h"
 #include "locus/segment_store_set.h"
 #include "locus/testing/manual_clock.h"
+#include "locus/testing/manual_executor.h"
 
 namespace locus {
 namespace {
@@ -50,7 +51,7 @@ class SegmentStoreSetEndedTest : public ::testing::Test {
   }
 
   testing::ManualClock clock_;
-  std::vector<std::shared_ptr<SegmentStore>> stores_;
+  std::vector<std::shared_ptr<MemorySegmentStore>> stores_;
   SpaceName space_;
 };
 
@@ -102,6 +103,35 @@ TEST_F(SegmentStoreSetEndedTest, EstablishCutOffAndAStoreDead_TheOthersDoNotBegi
   server->dead = true;
   EXPECT_FALSE(OrderIdGenerator::Create(Set(1, {0, 1}), options).ok());
   EXPECT_TRUE(OrderIdGenerator::Create(Set(1, {3, 1}), options).ok());
+}
+
+TEST_F(SegmentStoreSetEndedTest, EmptyMemberNotEstablishedAgainToTheEnd_LeasesNothing) {
+  testing::ManualExecutor executor;
+  OrderIdGenerator::Options options;
+  options.clock = &clock_;
+  options.executor = &executor;
+  auto empty = stores_[0]->TakeBackup();
+  ASSERT_TRUE(Establish(Set(1, {0}), Earlier::kNothingInUse).ok());
+  auto generator = OrderIdGenerator::Create(Set(1, {0}), options).value();
+  auto take = [&] {
+    absl::StatusOr<OrderId> id;
+    for (int i = 0; i < 20; ++i) {
+      id = generator->TryNext(BuyerKey::Uint64(1));
+      if (id.ok()) return true;
+      executor.RunReady();
+      clock_.Advance(absl::Seconds(10));
+      executor.RunDelayed();
+    }
+    return false;
+  };
+  stores_[0]->PutBack(*empty, MemorySegmentStore::Rewind::kNewIdentity);
+  EXPECT_FALSE(take());
+  // As far as Establish may have come: the space is there, but not yet above the earlier leases.
+  SpaceName stored = Set(1, {0}).StoredSpace(space_).value();
+  ASSERT_TRUE(stores_[0]->Create(stored, SpaceOptions(), clock_.Now()).ok());
+  EXPECT_FALSE(take());
+  ASSERT_TRUE(Establish(Set(1, {0}), Earlier::kNothingInUse).ok());
+  EXPECT_TRUE(take());
 }
 
 // Another handle of the same store.
