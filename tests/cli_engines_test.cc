@@ -203,7 +203,7 @@ TEST_F(CliPasswordTest, File_MustBePrivate) {
   setenv("LOCUS_PASSWORD", "s3cret", 1);
   outcome = RunLocus({"store", "init", uri_});
   EXPECT_THAT(outcome.err, HasSubstr("both set"));
-  EXPECT_NE(outcome.exit, 0);
+  EXPECT_EQ(outcome.exit, 2);
 }
 
 TEST_F(CliPasswordTest, InTheUri_IsRefusedAndNotShown) {
@@ -217,12 +217,17 @@ TEST_F(CliPasswordTest, InTheUri_IsRefusedAndNotShown) {
 TEST_F(CliPasswordTest, WithoutAUser_IsWrongUsageForEtcd) {
   setenv("LOCUS_PASSWORD", "hunter2", 1);
   Outcome outcome = RunLocus({"store", "init", "etcd://127.0.0.1:1/shop"});
-  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_EQ(outcome.exit, 2);
   EXPECT_THAT(outcome.err, HasSubstr("LOCUS_PASSWORD"));
   EXPECT_THAT(outcome.err, HasSubstr("127.0.0.1:1 names no user"));
   EXPECT_THAT(outcome.err, Not(HasSubstr("hunter2")));
   outcome = RunLocus({"seq", "next", "--key", "k", "--store", "etcd://127.0.0.1:1/shop"});
   EXPECT_EQ(outcome.exit, 2);
+  WriteFile(directory_ / "in.csv", "order,buyer\n1,2\n");
+  outcome = RunLocus({"assign", "--buyer-column", "buyer", "--store", "etcd://127.0.0.1:1/shop",
+                      "--table", table_, "--keys", keys_, "--in", directory_ / "in.csv"});
+  EXPECT_EQ(outcome.exit, 2);
+  EXPECT_EQ(outcome.out, "");
 }
 
 class CliCeilingTest : public CliPasswordTest {

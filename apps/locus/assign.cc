@@ -189,7 +189,13 @@ absl::StatusOr<ExitCode> Assign(const AssignLine& line) {
   csv::Record header;
   LOCUS_RETURN_IF_ERROR(ReadHeader(in, splitter, header));
   LOCUS_ASSIGN_OR_RETURN(OrderColumns columns, OrderColumns::OfHeader(header, line.buyer_column));
-  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<OrderIdGenerator> generator, OpenGenerator(line));
+  absl::StatusOr<std::unique_ptr<OrderIdGenerator>> generator = OpenGenerator(line);
+  // What an engine refuses so came from the URI or the environment.
+  if (absl::IsInvalidArgument(generator.status())) {
+    WrongUsage("assign", generator.status());
+    return kWrongUsage;
+  }
+  LOCUS_RETURN_IF_ERROR(generator.status());
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> out, OutputFile::Create(line.out));
   std::unique_ptr<OutputFile> rejects;
   if (line.rejects) {
@@ -197,7 +203,7 @@ absl::StatusOr<ExitCode> Assign(const AssignLine& line) {
   }
 
   Progress progress("assign", in.size());
-  OrderAssigner assigner({*generator, line.space, codec, line.scheme == "ff1", router, out->sink(),
+  OrderAssigner assigner({**generator, line.space, codec, line.scheme == "ff1", router, out->sink(),
                           rejects == nullptr ? nullptr : &rejects->sink(), progress},
                          header, columns,
                          line.buyer_type == "text" ? BuyerType::kText : BuyerType::kUint64);

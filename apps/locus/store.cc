@@ -48,6 +48,12 @@ std::optional<int> ParseStoreLine(std::string_view verb, std::string_view purpos
   return std::nullopt;
 }
 
+// The exit code. What an engine calls INVALID_ARGUMENT came from the URI or the environment.
+int End(std::string_view verb, const absl::Status& status) {
+  if (status.ok()) return kDone;
+  return absl::IsInvalidArgument(status) ? WrongUsage(verb, status) : Fail(verb, status);
+}
+
 absl::Status Init(const StoreLine& line) {
   // Ended between sidecar and commit, a write would cost a false loss.
   SignalsHeld until_written;
@@ -119,8 +125,7 @@ int RunStoreInit(std::span<const std::string> words) {
                                  words, line)) {
     return *exit;
   }
-  absl::Status status = Init(line);
-  return status.ok() ? kDone : Fail("store init", status);
+  return End("store init", Init(line));
 }
 
 int RunStoreShow(std::span<const std::string> words) {
@@ -132,7 +137,7 @@ int RunStoreShow(std::span<const std::string> words) {
     return *exit;
   }
   absl::StatusOr<std::string> text = Show(line);
-  return text.ok() ? PrintAll("store show", *text) : Fail("store show", text.status());
+  return text.ok() ? PrintAll("store show", *text) : End("store show", text.status());
 }
 
 int RunStoreRestored(std::span<const std::string> words) {
@@ -142,8 +147,7 @@ int RunStoreRestored(std::span<const std::string> words) {
                          "Declares that an older state of the store was put back.", words, line)) {
     return *exit;
   }
-  absl::Status status = DeclareRestored(line);
-  return status.ok() ? kDone : Fail("store restored", status);
+  return End("store restored", DeclareRestored(line));
 }
 
 int RunStoreRaise(std::span<const std::string> words) {
@@ -162,8 +166,7 @@ int RunStoreRaise(std::span<const std::string> words) {
         "store raise",
         absl::StrCat("--to: ", Quoted(to_text), " is not a sequence, 0..", OrderId::kMaxSequence));
   }
-  status = Raise(store_line, *to);
-  return status.ok() ? kDone : Fail("store raise", status);
+  return End("store raise", Raise(store_line, *to));
 }
 
 }  // namespace locus
