@@ -160,6 +160,19 @@ TEST(EtcdOptionsTest, ThatCannotBe_AreRefusedByName) {
             std::string::npos);
   EXPECT_NE(refusal([](auto& o) { o.call_timeout = absl::ZeroDuration(); }).find("call_timeout"),
             std::string::npos);
+  auto with_password = [](EtcdOptions& o) {
+    o.user = "shop";
+    o.password = "s3cret";
+    o.endpoints = {"127.0.0.1:2379", "db1.example:2379"};
+  };
+  EXPECT_NE(refusal(with_password).find("db1.example:2379 is not on this host"), std::string::npos);
+  EtcdOptions trusting;
+  with_password(trusting);
+  trusting.password_in_plain_text = true;
+  EXPECT_TRUE(trusting.Check().ok());
+  trusting.password_in_plain_text = false;
+  trusting.tls.enabled = true;
+  EXPECT_TRUE(trusting.Check().ok());
   EXPECT_NE(refusal([](auto& o) { o.max_connections = 0; }).find("max_connections"),
             std::string::npos);
   EXPECT_NE(refusal([](auto& o) { o.password = "hunter2"; }).find("password"), std::string::npos);

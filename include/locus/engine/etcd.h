@@ -27,6 +27,9 @@ struct EtcdOptions {
   // dumps, and appears in no message.
   std::string user;
   std::string password;
+  // False: a password goes to loopback endpoints, and by TLS, only. True: also in plain text, to be
+  // read by whoever listens on the way.
+  bool password_in_plain_text = false;
 
   // One request to one member, connecting included. Longer: a caller waits longer for a member that
   // hangs (stalled, or its leader just died) before it goes to the next.

@@ -3,6 +3,7 @@
 #include "locus/engine/etcd.h"
 #include "src/check.h"
 #include "src/engine/etcd/http.h"
+#include "src/loopback.h"
 
 namespace locus {
 namespace {
@@ -32,6 +33,13 @@ absl::Status EtcdOptions::Check() const {
   }
   if (user.empty() && !password.empty()) {
     return absl::InvalidArgumentError("etcd option password is given without a user");
+  }
+  for (const std::string& endpoint : endpoints) {
+    if (password.empty() || tls.enabled || password_in_plain_text) break;
+    if (IsLoopback(etcd::Endpoint::Parse(endpoint)->host)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("etcd endpoint ", endpoint, " is not on this host, and tls.enabled is false: ",
+                     "enable TLS, or set password_in_plain_text"));
   }
   if (tls.certificate_file.empty() != tls.key_file.empty()) {
     return absl::InvalidArgumentError(

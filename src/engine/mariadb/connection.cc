@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/engine/mariadb/connection.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <mysql.h>
 #include <poll.h>
@@ -14,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/check.h"
 #include "src/engine/mariadb/errors.h"
+#include "src/loopback.h"
 #include "src/secret_bytes.h"
 #include "src/text.h"
 
@@ -80,15 +80,6 @@ Result StoredRows(MYSQL_RES* rows) {
 }
 
 }  // namespace
-
-bool IsLoopback(std::string_view host) {
-  // A name may begin with "127." and lead anywhere: addresses only.
-  in_addr address;
-  if (inet_pton(AF_INET, std::string(host).c_str(), &address) == 1) {
-    return ntohl(address.s_addr) >> 24 == 127;
-  }
-  return host == "localhost" || host == "::1";
-}
 
 absl::StatusOr<int64_t> NumberIn(const Result::Row& row, size_t column, std::string_view place) {
   int64_t number;

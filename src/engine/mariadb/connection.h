@@ -80,9 +80,6 @@ class Connection {
 // The number in a column that cannot be NULL; DATA_LOSS: there is no such number.
 absl::StatusOr<int64_t> NumberIn(const Result::Row& row, size_t column, std::string_view place);
 
-// Whether `host` names this machine's loopback.
-bool IsLoopback(std::string_view host);
-
 }  // namespace locus::mariadb
 
 #endif  // LOCUS_SRC_ENGINE_MARIADB_CONNECTION_H_
