@@ -257,6 +257,21 @@ TEST_F(MariadbFailoverTest, ReplicaThatLacksTheLastSeconds_IsNoticedAndNothingRe
   EXPECT_EQ(sequencer->Next("a").value(), 2) << "keys have no floor: this number repeats";
 }
 
+// FAILED_PRECONDITION is for "every host read-only": callers do not retry it.
+TEST_F(MariadbFailoverTest, PrimaryMadeReadOnlyUnderOpenConnections_IsUnavailableUntilTheNextCall) {
+  Lease(*store_);
+  WaitForReplica();
+  primary_.Sql("SET GLOBAL read_only=1");
+  OnReplica("STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only=0");
+  absl::Status status = TryLease(*store_).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_TRUE(Lease(*store_).loss_noticed) << "on the other host";
+  OnReplica("SET GLOBAL read_only=1");
+  EXPECT_TRUE(absl::IsUnavailable(TryLease(*store_).status()));
+  status = TryLease(*store_).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+}
+
 // Not covered (docs/operations.md): the floor of the old one reaches what the new one granted.
 TEST_F(MariadbFailoverTest, OldPrimaryThatStillGrants_RepeatsInTime) {
   testing::ManualClock clock(absl::Now());

@@ -62,8 +62,10 @@ Verdict Judge(unsigned number, std::string_view sqlstate, std::string_view text)
     case 1161:
     case 1184:
     case 1927:  // connection killed
-      return {StatusCode::kUnavailable, false, true};
+    // It became read-only under an open session: whether another host writes is found out by
+    // connecting.
     case kReadOnlyServer:
+      return {StatusCode::kUnavailable, false, true};
     case 1044:  // access denied
     case 1045:
     case 1049:  // unknown database
