@@ -105,8 +105,9 @@ absl::Status Pool::UseUncounted(const std::function<absl::Status(Connection&)>& 
     status = body(*connection);
     if (status.ok()) break;
     bool conflict = connection->conflict();
-    if (!connection->spent()) connection->Run("ROLLBACK").IgnoreError();
-    if (!conflict || connection->spent() || Now() >= deadline) break;
+    // A connection that may still be in the transaction serves nobody else.
+    if (!connection->spent() && !connection->Run("ROLLBACK").ok()) connection.reset();
+    if (!conflict || connection == nullptr || connection->spent() || Now() >= deadline) break;
     Pause(attempt);
   }
   GiveBack(std::move(connection));

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <deque>
 #include <random>
+#include <system_error>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -292,8 +293,13 @@ absl::StatusOr<std::unique_ptr<CeilingSequencer>> CeilingSequencer::Open(
         "the durable sequencer of a ceiling must be there, with step 1, no max_value and no ttl");
   }
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<redis::Client> client, redis::Client::Open(server));
-  auto rep = std::make_unique<Rep>(std::move(client), options, std::move(durable), blocks);
-  return std::unique_ptr<CeilingSequencer>(new CeilingSequencer(options, std::move(rep)));
+  try {
+    auto rep = std::make_unique<Rep>(std::move(client), options, std::move(durable), blocks);
+    return std::unique_ptr<CeilingSequencer>(new CeilingSequencer(options, std::move(rep)));
+  } catch (const std::system_error& error) {
+    return absl::UnavailableError(
+        absl::StrCat("a ceiling's thread cannot be started: ", error.what()));
+  }
 }
 
 CeilingSequencer::CeilingSequencer(const SequencerOptions& options, std::unique_ptr<Rep> rep)
