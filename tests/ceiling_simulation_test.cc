@@ -9,6 +9,7 @@
 
 #include "gtest/gtest.h"
 #include "src/engine/redis/ceiling_protocol.h"
+#include "tests/simulation_main.h"
 
 namespace locus {
 namespace {
@@ -74,15 +75,5 @@ TEST(CeilingProtocol, NextBlock_FollowsTheRate) {
 }  // namespace locus
 
 int main(int argc, char** argv) {
-  ::testing::InitGoogleTest(&argc, argv);
-  for (int i = 1; i < argc; ++i) {
-    std::string_view argument = argv[i];
-    if (argument.starts_with("--seed=")) {
-      locus::first_seed = std::strtoull(argv[i] + 7, nullptr, 10);
-      locus::seeds = 1;
-    } else if (argument.starts_with("--seeds=")) {
-      locus::seeds = std::strtoull(argv[i] + 8, nullptr, 10);
-    }
-  }
-  return RUN_ALL_TESTS();
+  return locus::RunSimulation(argc, argv, locus::first_seed, locus::seeds);
 }

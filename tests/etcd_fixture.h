@@ -9,6 +9,7 @@
 #include "locus/engine/etcd.h"
 #include "src/engine/etcd/connection.h"
 #include "tests/etcd_server.h"
+#include "tests/lease_words.h"
 
 namespace locus {
 
@@ -23,25 +24,6 @@ inline std::unique_ptr<EtcdSequencer> MustOpenSequencer(const EtcdOptions& optio
   auto opened = EtcdSequencer::Open(options, sequencer);
   EXPECT_TRUE(opened.ok()) << opened.status();
   return *std::move(opened);
-}
-
-// Short words for leases of one section, by the right time.
-inline absl::StatusOr<LeaseReply> TryLease(SegmentStore& store, uint16_t section = 0,
-                                           uint64_t seen = 0) {
-  LeaseRequest request{section, 4096, seen};
-  return store.Lease(SpaceName(), {&request, 1}, absl::Now());
-}
-inline LeaseReply Lease(SegmentStore& store, uint16_t section = 0, uint64_t seen = 0) {
-  auto reply = TryLease(store, section, seen);
-  EXPECT_TRUE(reply.ok()) << reply.status();
-  return reply.ok() ? *reply : LeaseReply{{LeaseGrant()}, {}, false};
-}
-inline uint64_t EndOf(const LeaseReply& reply) { return reply.grants[0].segment.end(); }
-inline uint64_t FirstOf(const LeaseReply& reply) { return reply.grants[0].segment.first; }
-
-inline void CreateSpace(SegmentStore& store) {
-  absl::Status created = store.Create(SpaceName(), SpaceOptions(), absl::Now());
-  ASSERT_TRUE(created.ok()) << created;
 }
 
 inline std::unique_ptr<etcd::Connection> RawConnection(const EtcdOptions& options) {

@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "locus/engine/mariadb.h"
+#include "tests/lease_words.h"
 #include "tests/mariadb_server.h"
 
 namespace locus {
@@ -16,25 +17,6 @@ inline std::unique_ptr<MariadbSegmentStore> MustOpen(const MariadbOptions& optio
   auto store = MariadbSegmentStore::Open(options);
   EXPECT_TRUE(store.ok()) << store.status();
   return *std::move(store);
-}
-
-// Short words for leases of one section, by the right time.
-inline absl::StatusOr<LeaseReply> TryLease(SegmentStore& store, uint16_t section = 0,
-                                           uint64_t seen = 0) {
-  LeaseRequest request{section, 4096, seen};
-  return store.Lease(SpaceName(), {&request, 1}, absl::Now());
-}
-inline LeaseReply Lease(SegmentStore& store, uint16_t section = 0, uint64_t seen = 0) {
-  auto reply = TryLease(store, section, seen);
-  EXPECT_TRUE(reply.ok()) << reply.status();
-  return reply.ok() ? *reply : LeaseReply{{LeaseGrant()}, {}, false};
-}
-inline uint64_t EndOf(const LeaseReply& reply) { return reply.grants[0].segment.end(); }
-inline uint64_t FirstOf(const LeaseReply& reply) { return reply.grants[0].segment.first; }
-
-inline void CreateSpace(SegmentStore& store) {
-  absl::Status created = store.Create(SpaceName(), SpaceOptions(), absl::Now());
-  ASSERT_TRUE(created.ok()) << created;
 }
 
 // A database with locus tables on the shared server.

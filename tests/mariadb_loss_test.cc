@@ -7,6 +7,7 @@
 #include "locus/testing/manual_clock.h"
 #include "src/engine/mariadb/store_time.h"
 #include "tests/mariadb_fixture.h"
+#include "tests/mariadb_replica.h"
 
 namespace locus {
 namespace {
@@ -196,16 +197,7 @@ class MariadbFailoverTest : public ::testing::Test {
  protected:
   void SetUp() override {
     for (MariadbServer* server : {&primary_, &replica_}) ASSERT_TRUE(server->Start());
-    primary_.Sql(
-        "CREATE USER repl@'%' IDENTIFIED BY 'r'; GRANT REPLICATION SLAVE ON *.* TO"
-        " repl@'%'");
-    replica_.Sql(
-        absl::StrCat("SET GLOBAL gtid_slave_pos=''; CHANGE MASTER TO"
-                     " MASTER_HOST='127.0.0.1', MASTER_PORT=",
-                     primary_.port(),
-                     ", MASTER_USER='repl', MASTER_PASSWORD='r',"
-                     " MASTER_USE_GTID=slave_pos; START SLAVE;"
-                     " SET GLOBAL read_only=1"));
+    Replicate(primary_, replica_);
     options_ = primary_.OptionsFor(kDatabase);
     options_.hosts.push_back({"127.0.0.1", replica_.port()});
     ASSERT_TRUE(MariadbSegmentStore::CreateSchema(options_).ok());
@@ -213,25 +205,8 @@ class MariadbFailoverTest : public ::testing::Test {
     CreateSpace(*store_);
   }
 
-  // Of the replica, read-only or not.
-  void OnReplica(const std::string& statements) {
-    ASSERT_EQ(RunProgram({"mariadb", "--no-defaults", "-h127.0.0.1",
-                          absl::StrCat("-P", replica_.port()), "-uroot", "-e", statements},
-                         replica_.path("client.log")),
-              0);
-  }
-  void WaitForReplica() {
-    std::string position = primary_.Value("SELECT @@gtid_binlog_pos");
-    OnReplica(absl::StrCat("SELECT IF(MASTER_GTID_WAIT('", position,
-                           "', 20) = 0, 1,"
-                           " CAST('late' AS INT)) INTO @late"));
-  }
-
-  static MariadbServer::Settings Numbered(uint16_t id) {
-    return {id, {"log-bin=binlog", "sync-binlog=1", "binlog-format=MIXED"}, {}};
-  }
-  MariadbServer primary_{Numbered(1)};
-  MariadbServer replica_{Numbered(2)};
+  MariadbServer primary_{ReplicaSettings(1)};
+  MariadbServer replica_{ReplicaSettings(2)};
   MariadbOptions options_;
   std::unique_ptr<MariadbSegmentStore> store_;
 };
@@ -240,15 +215,15 @@ TEST_F(MariadbFailoverTest, ReplicaThatLacksTheLastSeconds_IsNoticedAndNothingRe
   Lease(*store_);
   auto sequencer = MariadbSequencer::Open(options_, {}).value();
   EXPECT_EQ(sequencer->Next("a").value(), 1);
-  WaitForReplica();
-  OnReplica("STOP SLAVE SQL_THREAD");
+  WaitForReplica(primary_, replica_);
+  CutOff(replica_);
   uint64_t end = 0;
   for (int i = 0; i < 200; ++i) end = EndOf(Lease(*store_));
   EXPECT_EQ(sequencer->Next("a").value(), 2);
   primary_.KillHard();
   absl::Status status = TryLease(*store_).status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << "the replica is read-only: " << status;
-  OnReplica("STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only=0");
+  Promote(replica_);
 
   LeaseReply reply = Lease(*store_);
   EXPECT_TRUE(reply.loss_noticed);
@@ -260,13 +235,13 @@ TEST_F(MariadbFailoverTest, ReplicaThatLacksTheLastSeconds_IsNoticedAndNothingRe
 // FAILED_PRECONDITION is for "every host read-only": callers do not retry it.
 TEST_F(MariadbFailoverTest, PrimaryMadeReadOnlyUnderOpenConnections_IsUnavailableUntilTheNextCall) {
   Lease(*store_);
-  WaitForReplica();
-  primary_.Sql("SET GLOBAL read_only=1");
-  OnReplica("STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only=0");
+  WaitForReplica(primary_, replica_);
+  MakeReadOnly(primary_);
+  Promote(replica_);
   absl::Status status = TryLease(*store_).status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_TRUE(Lease(*store_).loss_noticed) << "on the other host";
-  OnReplica("SET GLOBAL read_only=1");
+  MakeReadOnly(replica_);
   EXPECT_TRUE(absl::IsUnavailable(TryLease(*store_).status()));
   status = TryLease(*store_).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
@@ -275,8 +250,8 @@ TEST_F(MariadbFailoverTest, PrimaryMadeReadOnlyUnderOpenConnections_IsUnavailabl
 // Not covered (docs/operations.md): the floor of the old one reaches what the new one granted.
 TEST_F(MariadbFailoverTest, OldPrimaryThatStillGrants_RepeatsInTime) {
   testing::ManualClock clock(absl::Now());
-  WaitForReplica();
-  OnReplica("STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only=0");
+  WaitForReplica(primary_, replica_);
+  Promote(replica_);
   MariadbOptions old_only = options_, new_only = options_;
   old_only.hosts.pop_back();
   new_only.hosts.erase(new_only.hosts.begin());

@@ -8,7 +8,7 @@ namespace locus {
 namespace {
 
 // By the client program: our own connections refuse a server that is read-only.
-void OnReplica(MariadbServer& replica, const std::string& statements) {
+void ByClient(MariadbServer& replica, const std::string& statements) {
   EXPECT_EQ(RunProgram({"mariadb", "--no-defaults", "-h127.0.0.1",
                         absl::StrCat("-P", replica.port()), "-uroot", "-e", statements},
                        replica.path("client.log")),
@@ -34,14 +34,16 @@ void Replicate(MariadbServer& primary, MariadbServer& replica) {
 
 void WaitForReplica(MariadbServer& primary, MariadbServer& replica) {
   std::string position = primary.Value("SELECT @@gtid_binlog_pos");
-  OnReplica(replica, absl::StrCat("SELECT IF(MASTER_GTID_WAIT('", position,
-                                  "', 20) = 0, 1, CAST('late' AS INT)) INTO @late"));
+  ByClient(replica, absl::StrCat("SELECT IF(MASTER_GTID_WAIT('", position,
+                                 "', 20) = 0, 1, CAST('late' AS INT)) INTO @late"));
 }
 
-void CutOff(MariadbServer& replica) { OnReplica(replica, "STOP SLAVE SQL_THREAD"); }
+void CutOff(MariadbServer& replica) { ByClient(replica, "STOP SLAVE SQL_THREAD"); }
 
 void Promote(MariadbServer& replica) {
-  OnReplica(replica, "STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only=0");
+  ByClient(replica, "STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only=0");
 }
+
+void MakeReadOnly(MariadbServer& server) { ByClient(server, "SET GLOBAL read_only=1"); }
 
 }  // namespace locus

@@ -18,6 +18,8 @@ void WaitForReplica(MariadbServer& primary, MariadbServer& replica);
 void CutOff(MariadbServer& replica);
 // The replica is a primary from now on.
 void Promote(MariadbServer& replica);
+// Read-only from now on, as a primary is made before another takes its place.
+void MakeReadOnly(MariadbServer& server);
 
 }  // namespace locus
 
