@@ -73,7 +73,9 @@ StoreStats StoreChain::Stats() const {
   stats.autonomy = loader_.Autonomy(now);
   if (totals.granted > 0) stats.lead = totals.lead;
   if (call_began_) stats.stalled = std::max(now - *call_began_, absl::ZeroDuration());
-  stats.last_error = last_error_;
+  // Not shared with the loading thread: the packaged Abseil counts references where TSan cannot
+  // see.
+  stats.last_error = absl::Status(last_error_.code(), last_error_.message());
   return stats;
 }
 
