@@ -11,8 +11,6 @@ using testing::FaultySequencer;
 using testing::ManualClock;
 using testing::ManualExecutor;
 
-constexpr int64_t kHighest = std::numeric_limits<int64_t>::max();
-
 std::chrono::steady_clock::time_point Past() { return std::chrono::steady_clock::now(); }
 
 TEST_F(SegmentSequenceTest, CleanShutdownAndRestart_GoesOnExactly) {

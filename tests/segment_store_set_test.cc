@@ -24,8 +24,6 @@ using testing::ManualExecutor;
 using Earlier = SegmentStoreSet::Earlier;
 using Member = SegmentStoreSet::Member;
 
-constexpr uint64_t kEnded = (uint64_t{1} << 56) - 1;
-
 TEST_F(SegmentStoreSetTest, EachSection_IsLeasedFromItsStore) {
   ASSERT_TRUE(Establish(Thirds()).ok());
   auto generator = Open(Thirds()).value();
