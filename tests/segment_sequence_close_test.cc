@@ -7,10 +7,6 @@
 namespace locus {
 namespace {
 
-using testing::FaultySequencer;
-using testing::ManualClock;
-using testing::ManualExecutor;
-
 std::chrono::steady_clock::time_point Past() { return std::chrono::steady_clock::now(); }
 
 TEST_F(SegmentSequenceTest, CleanShutdownAndRestart_GoesOnExactly) {

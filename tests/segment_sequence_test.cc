@@ -18,10 +18,6 @@
 namespace locus {
 namespace {
 
-using testing::FaultySequencer;
-using testing::ManualClock;
-using testing::ManualExecutor;
-
 constexpr int64_t kHighest = std::numeric_limits<int64_t>::max();
 
 std::chrono::steady_clock::time_point Past() { return std::chrono::steady_clock::now(); }

@@ -8,10 +8,7 @@ namespace locus {
 namespace {
 
 using testing::FaultySegmentStore;
-using testing::ManualClock;
-using testing::ManualExecutor;
 using Earlier = SegmentStoreSet::Earlier;
-using Member = SegmentStoreSet::Member;
 
 constexpr uint64_t kEnded = (uint64_t{1} << 56) - 1;
 

@@ -19,8 +19,6 @@ namespace locus {
 namespace {
 
 using testing::FaultySegmentStore;
-using testing::ManualClock;
-using testing::ManualExecutor;
 using Earlier = SegmentStoreSet::Earlier;
 using Member = SegmentStoreSet::Member;
 
