@@ -39,6 +39,7 @@ TEST(CliNumberFormatTest, PatternsOfTheManual_AreFormatted) {
                 "plate=B12345", "--field", "seq=7"},
                "2611200755B12345000007");
   ExpectNumber({"{seq:3}{check}", "--field", "seq=572"}, "5724");
+  ExpectNumber({"{a:1}{b:1}{c:1}", "--field", "a=1", "b=2", "c=3"}, "123");
   ExpectNumber({"{buyer:4}", "--field", "buyer=u-17850"}, "7850");
   ExpectNumber({"{note:=A-Z;3}", "--field", "note=A=B"}, "A=B");
 }
@@ -89,6 +90,7 @@ TEST(CliNumberFormatTest, WrongUsage_NamesValueLimitAndPlace) {
             "\"0\" is not 1 to 19"},
            {{"{a}{b}"}, "could not be read back"},
            {{"{seq:8}"}, "--field seq=VALUE is required"},
+           {{"{seq:8}", "seq=1"}, "\"seq=1\""},
            {{"{seq:8}", "--field", "seq"}, "--field \"seq\": is not NAME=VALUE"},
            {{"{seq:8}", "--field", "sec=1"}, "the pattern has no field \"sec\""},
            {{"{seq:8}{check}", "--field", "seq=1", "--field", "check=1"}, "is computed, not given"},

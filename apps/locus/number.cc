@@ -158,12 +158,18 @@ absl::Status ParseInto(const NumberFormat& format, std::string_view text, std::s
 
 int RunNumberFormat(std::span<const std::string> words) {
   PatternLine pattern;
-  std::vector<std::string> fields;
+  std::vector<std::string> fields, more;
   VerbLine line("number format", "Prints a number of the given form.");
   pattern.DeclareOn(line);
   line.Repeated("--field", "NAME=VALUE", &fields,
                 "A field's value; date and time are now unless given");
+  line.Tail("NAME=VALUE", &more, "Further fields, after one --field");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
+  if (fields.empty() && !more.empty()) {
+    return WrongUsage("number format", absl::StrCat("unexpected argument ", Quoted(more[0]),
+                                                    "; write --field first"));
+  }
+  fields.insert(fields.end(), more.begin(), more.end());
 
   absl::StatusOr<NumberFormat> format = pattern.Compile();
   if (!format.ok()) return WrongUsage("number format", format.status());
