@@ -40,6 +40,31 @@ TEST_P(SegmentStoreContract, CreatedSpace_KeepsItsOptions) {
   EXPECT_EQ(store_->Open(space_).value(), options);
 }
 
+// Store sets keep a layout in options, and end it by the highest base.
+TEST_P(SegmentStoreContract, OptionsAndBaseAtTheirLimits_AreKeptExactly) {
+  SpaceOptions options;
+  options.section_size = 1;
+  options.floor_epoch = absl::FromUnixSeconds(1'000'000'007);
+  options.floor_rate = uint64_t{1} << 20;
+  options.max_lead = (uint64_t{1} << 26) - 4096;
+  ASSERT_TRUE(store_->Create(space_, options, now()).ok());
+  EXPECT_EQ(under_test_->Connect()->Open(space_).value(), options);
+  for (auto change : std::vector<std::function<void(SpaceOptions&)>>{
+           [](SpaceOptions& o) { o.floor_epoch += absl::Seconds(1); },
+           [](SpaceOptions& o) { --o.floor_rate; }, [](SpaceOptions& o) { o.max_lead += 4096; },
+           [](SpaceOptions& o) { o.section_size = 2; }}) {
+    SpaceOptions other = options;
+    change(other);
+    EXPECT_TRUE(absl::IsFailedPrecondition(store_->Create(space_, other, now())));
+  }
+  constexpr uint64_t kHighest = (uint64_t{1} << 56) - 1;
+  ASSERT_TRUE(store_->Raise(space_, kHighest, now()).ok());
+  EXPECT_EQ(store_->Show(space_, now())->base, kHighest);
+  LeaseGrant grant = Lease(65535, 64);
+  EXPECT_EQ(grant.segment.length, 0u);
+  EXPECT_EQ(grant.wait, absl::InfiniteDuration());
+}
+
 TEST_P(SegmentStoreContract, BadOptions_AreRefused) {
   for (auto spoil : std::vector<std::function<void(SpaceOptions&)>>{
            [](SpaceOptions& o) { o.section_size = 0; }, [](SpaceOptions& o) { o.section_size = 3; },
