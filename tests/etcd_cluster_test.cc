@@ -62,10 +62,11 @@ TEST_F(EtcdClusterTest, MemberStalled_OthersServe) {
     ASSERT_TRUE(sequencer->Next("a").ok());
     server_.Stall(kept);
     // A write to the stalled member may have been served: it is not repeated, and no caller is held
-    // beyond its time. The calls after it go to the other members, once they have a leader.
+    // beyond its time. The calls after it go to the other members, once they have a leader; this
+    // one as well, if the member was too slow for the lease before.
     absl::Time begin = absl::Now();
     absl::Status status = TryLease(*store, 0, end).status();
-    EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+    EXPECT_TRUE(status.ok() || absl::IsUnavailable(status)) << status;
     EXPECT_LT(absl::Now() - begin, options.call_timeout);
     EXPECT_TRUE(WaitUntil([&] { return TryLease(*store, 0, end).ok(); }, absl::Seconds(10)));
     EXPECT_TRUE(WaitUntil([&] { return sequencer->Next("a").ok(); }, absl::Seconds(10)));

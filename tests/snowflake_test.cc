@@ -80,7 +80,8 @@ TEST_F(SnowflakeTest, Decompose_IsTheInverse) {
 }
 
 TEST_F(SnowflakeTest, Decompose_GoldenIds) {
-  for (const auto& line : golden::Load("snowflake.json").at("valid")) {
+  nlohmann::json golden = golden::Load("snowflake.json");
+  for (const auto& line : golden.at("valid")) {
     auto decompose = line.at("layout") == "js53" ? &SnowflakeJs53Layout::Decompose
                                                  : &SnowflakeDefaultLayout::Decompose;
     int64_t id = std::stoll(line.at("id").get<std::string>());
