@@ -28,14 +28,15 @@ class FaultTarget {
   // any, are there.
   virtual bool RestartEmpty() = 0;
 
-  // Whether it has a replica. Then FailOver stops replication, waits until `meanwhile` returns,
-  // kills the server and lets the replica, which lacks what came meanwhile, take its place.
-  virtual bool has_replica() const { return false; }
+  // Of an engine with a replica: stops replication, waits until `meanwhile` returns, kills the
+  // server and lets the replica, which lacks what came meanwhile, take its place.
   virtual bool FailOver(const std::function<void()>& meanwhile) = 0;
 };
 
 struct FaultEngine {
   std::string name;
+  // False: its servers agree before they answer, so that none lacks what was answered.
+  bool has_replica;
   std::function<std::unique_ptr<FaultTarget>()> make;
 };
 inline void PrintTo(const FaultEngine& engine, std::ostream* out) { *out << engine.name; }

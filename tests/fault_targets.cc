@@ -42,7 +42,6 @@ class MariadbTarget : public FaultTarget {
     return primary_.Start() && MakeSchema();
   }
 
-  bool has_replica() const override { return true; }
   bool FailOver(const std::function<void()>& meanwhile) override {
     WaitForReplica(primary_, replica_);
     CutOff(replica_);
@@ -80,7 +79,6 @@ class RedisTarget : public FaultTarget {
     return master_.Start() && master_.Ask("FLUSHALL") == "OK";
   }
 
-  bool has_replica() const override { return true; }
   // The sentinel does it, as soon as it misses the master.
   bool FailOver(const std::function<void()>& meanwhile) override {
     RedisServer& replica = replica_.emplace();
@@ -126,14 +124,15 @@ class EtcdTarget : public FaultTarget {
 };
 
 template <typename Target>
-FaultEngine Named(const char* name) {
-  return {name, [] { return std::make_unique<Target>(); }};
+FaultEngine Named(const char* name, bool has_replica) {
+  return {name, has_replica, [] { return std::make_unique<Target>(); }};
 }
 
 }  // namespace
 
 std::vector<FaultEngine> FaultEngines() {
-  return {Named<MariadbTarget>("mariadb"), Named<RedisTarget>("redis"), Named<EtcdTarget>("etcd")};
+  return {Named<MariadbTarget>("mariadb", true), Named<RedisTarget>("redis", true),
+          Named<EtcdTarget>("etcd", false)};
 }
 
 }  // namespace locus

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processes that draw order IDs while their server is killed, stalled and emptied.
+#include <sys/mman.h>
+
+#include <atomic>
 #include <iostream>
 
 #include "tests/drawing_processes.h"
@@ -109,11 +112,17 @@ TEST_F(MariadbFaultTest, ServerKilledWhileLeasing_NothingIsLeasedTwice) {
   auto store = MustOpen(options_);
   uint64_t end = 0;
   int unavailable = 0;
+  void* shared = mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(shared, MAP_FAILED);
+  auto* leases = static_cast<std::atomic<int>*>(shared);  // granted so far, as the killer sees them
   for (int kill = 0; kill < 3; ++kill) {
-    ChildProcess killer([this, kill] {
-      usleep(static_cast<useconds_t>(3000 + 1700 * kill));
+    std::atomic<int>& granted = *leases;
+    granted = 0;
+    ChildProcess killer([&, kill] {
+      bool leasing = WaitUntil([&] { return granted > 2 * kill; });
       server_.SignalKill();
-      return 0;
+      return leasing ? 0 : 1;
     });
     while (true) {
       std::vector<LeaseRequest> requests;
@@ -126,11 +135,13 @@ TEST_F(MariadbFaultTest, ServerKilledWhileLeasing_NothingIsLeasedTwice) {
       }
       for (const LeaseGrant& grant : reply->grants) EXPECT_GE(grant.segment.first, end);
       end = EndOf(*reply);
+      ++granted;
     }
     EXPECT_EQ(killer.Wait(), 0);
     ASSERT_TRUE(server_.Start());
   }
   EXPECT_EQ(unavailable, 3);
+  munmap(shared, sizeof(std::atomic<int>));
 }
 
 }  // namespace
