@@ -2,14 +2,26 @@
 #ifndef LOCUS_ROUTING_ROUTER_H_
 #define LOCUS_ROUTING_ROUTER_H_
 
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "locus/buyer_key.h"
+#include "locus/clock.h"
+#include "locus/executor.h"
 #include "locus/order_id.h"
 #include "locus/order_no.h"
 #include "locus/routing/routing_table.h"
+#include "locus/routing/table_source.h"
 
 namespace locus {
 
@@ -20,6 +32,131 @@ struct GeneRoute {
   uint32_t permyriad = 0;         // target owns the cohorts below it
 
   friend bool operator==(const GeneRoute&, const GeneRoute&) = default;
+};
+
+// A shard that may hold orders of a buyer, and which of them: those of cohorts first..end - 1.
+struct BuyerRoute {
+  const Shard* shard = nullptr;
+  uint32_t first_cohort = 0;
+  uint32_t end_cohort = 0;
+
+  // By this table the shard has none of the buyer's orders and need not be asked.
+  bool empty() const { return first_cohort == end_cohort; }
+  bool Holds(const OrderId& id) const {
+    return id.cohort() >= first_cohort && id.cohort() < end_cohort;
+  }
+  friend bool operator==(const BuyerRoute&, const BuyerRoute&) = default;
+};
+
+// One shard, or two while the vnode moves, the one with more cohorts (the likelier) first. Their
+// bands are disjoint and together all cohorts.
+class BuyerRoutes {
+ public:
+  size_t size() const { return routes_[1].shard == nullptr ? 1 : 2; }
+  const BuyerRoute& operator[](size_t i) const { return routes_[i]; }
+  const BuyerRoute* begin() const { return routes_.data(); }
+  const BuyerRoute* end() const { return routes_.data() + size(); }
+
+ private:
+  friend class Router;
+  std::array<BuyerRoute, 2> routes_;
+};
+
+// The orders of one shard, of those that Router::Group was given, in the order they were given in.
+struct ShardOrders {
+  const Shard* shard = nullptr;
+  std::span<const OrderId> ids;
+  std::span<const uint32_t> positions;  // ids[i] stood at positions[i]
+};
+
+// What Router::Group fills. Kept and used again it allocates nothing, once it has seen as many
+// orders and shards.
+class OrderGroups {
+ public:
+  // Shards that have any, in the order in which they first came.
+  std::span<const ShardOrders> shards() const { return shards_; }
+
+ private:
+  friend class Router;
+  std::vector<ShardOrders> shards_;
+  std::vector<OrderId> ids_;
+  std::vector<uint32_t> positions_;
+  std::vector<uint32_t> scratch_;
+};
+
+// A table that a Router was given and did not install.
+struct TableRefusal {
+  uint64_t epoch = 0;   // 0: the document could not be read so far
+  std::string version;  // SourcedTable::version; empty: the last good file
+  absl::Status reason;  // INVALID_ARGUMENT: no table; ABORTED: not newer than the one in force
+  absl::Time at;        // when it was seen last
+  uint64_t times = 1;   // in a row
+};
+
+struct RouterStats {
+  enum class Source {
+    kNone,       // the Router has no source
+    kFollowing,  // the source answered when it was asked last
+    kFailing,    // it did not, or refused, or has no table: source_error says what
+  };
+
+  uint64_t epoch = 0;  // of the table in force
+  absl::Time installed_at;
+  // Since the source last said that it has no newer table than that in force: how old the table
+  // may be. InfiniteDuration: it never did.
+  absl::Duration age = absl::InfiniteDuration();
+  // The table in force comes from the last good file, and the source has not confirmed it yet.
+  bool from_last_good_file = false;
+  Source source = Source::kNone;
+  absl::Status source_error;  // OK: the last answer was good
+  absl::Status
+      last_good_error;    // OK: the file was written after the last install, or there is none
+  uint64_t installs = 0;  // the first table included
+  uint64_t refusals = 0;  // all, not only those in last_refusals
+  std::vector<TableRefusal> last_refusals;  // at most 8, the newest first
+};
+
+// Something an operator may want to know, as it happens.
+struct RouterEvent {
+  enum class Kind {
+    kInstalled,        // a newer table is in force
+    kRefused,          // a table was not installed; `status` says why
+    kStartedFromFile,  // the source did not answer at the start: the last good table is in force
+    kSourceFailed,     // told once; again after it recovered
+    kSourceRecovered,
+    kLastGoodFileFailed,  // the table in force could not be written to the last good file
+  };
+  Kind kind;
+  uint64_t epoch = 0;  // of the table it is about; 0: unknown
+  absl::Status status;
+};
+
+// How a Router follows its source.
+struct RouterOptions {
+  // Runs the following; outlives the Router, and needs a thread for it, which it blocks while it
+  // waits for news. nullptr: one thread of the Router's own.
+  Executor* executor = nullptr;
+  // Outlives the Router.
+  Clock* clock = &Clock::System();
+  // Where the last good table is kept, so that a service starts while the source is down. Written
+  // (atomically, with a checksum) after each install from the source, by one process; a file of
+  // each process its own. Empty: not kept, and a Router opens only when its source answers.
+  std::string last_good_file = {};
+  // How long Open tries the source before it starts from the file, or fails. 0: no longer than one
+  // answer takes.
+  absl::Duration open_timeout = absl::Seconds(3);
+  // How long the source may go without confirming the table in force. Longer: RouterStats::age
+  // rises higher in quiet times; shorter: more questions to the source. 100 ms..1 h.
+  absl::Duration confirm_every = absl::Seconds(5);
+  // The longest pause after failures in a row; they begin at 50 ms and double, and a random part of
+  // up to a half is taken off each. 50 ms..1 h.
+  absl::Duration longest_pause = absl::Seconds(5);
+  // Called on the following thread, during Open on the caller's; must not call into the Router. May
+  // be empty.
+  std::function<void(const RouterEvent&)> on_event = {};
+
+  // INVALID_ARGUMENT, naming the option, its value and the limit.
+  absl::Status Check() const;
 };
 
 // Answers which shard an order is on, from the routing table installed last. The table is a hint:
@@ -34,7 +171,14 @@ struct GeneRoute {
 // depend on the number of ranges. Install rewrites the words that change. About 0.5 MiB.
 class Router {
  public:
+  // Of a table that changes by Install only.
   explicit Router(const RoutingTable& table);
+  // With the newest table of `source`, or the last good one, and every newer one from then on.
+  // INVALID_ARGUMENT: bad options. DATA_LOSS: the source does not answer, and the last good file is
+  // damaged. Otherwise, where there is no such file, what the source said.
+  static absl::StatusOr<std::unique_ptr<Router>> Open(std::unique_ptr<TableSource> source,
+                                                      RouterOptions options = {});
+  // Waits for the question to the source that is under way.
   ~Router();
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;
@@ -52,10 +196,26 @@ class Router {
   GeneRoute Route(const OrderNo& number) const { return Route(number.gene()); }
   GeneRoute Route(OrderNo64 number) const { return Route(number.gene()); }
 
+  // The shards that may hold orders of this buyer.
+  BuyerRoutes RoutesOf(BuyerKey buyer) const;
+  BuyerRoutes RoutesOf(ShardGene gene) const;
+
+  // Sorts orders by shard, in one pass over them. At most 2^32 - 1 orders. What `groups` held
+  // before is gone; it points into itself and this Router only.
+  void Group(std::span<const OrderId> ids, OrderGroups& groups) const;
+
   // Replaces the table. A reader sees each vnode's old or new word, never a mixture.
   // ABORTED: its epoch is not greater than epoch(); OUT_OF_RANGE: more than 65,536 descriptions of
   // shards were seen in this Router's life. The table in force stays in either case.
   absl::Status Install(const RoutingTable& table);
+
+  // For callers whom a shard has just refused (ABORTED): returns when a table of at least
+  // `min_epoch` is in force, at once where it is already; otherwise the source is asked now, not
+  // when its time comes. DEADLINE_EXCEEDED: naming both epochs and what the source said last.
+  // FAILED_PRECONDITION: in a forked child.
+  absl::Status Refresh(uint64_t min_epoch, std::chrono::steady_clock::time_point deadline);
+
+  RouterStats Stats() const;
 
   // Of the table in force. An answer given after epoch() returned E is from table E or a later one.
   uint64_t epoch() const;

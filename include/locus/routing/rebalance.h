@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_ROUTING_REBALANCE_H_
+#define LOCUS_ROUTING_REBALANCE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "locus/routing/routing_table.h"
+
+namespace locus {
+
+// What an operator wants of the ring. Shards are called by name.
+struct RebalanceWish {
+  struct NewShard {
+    std::string name;
+    std::string endpoint;
+    uint32_t weight = 100;
+    std::map<std::string, std::string> labels = {};
+  };
+  std::vector<NewShard> add = {};
+  // These give all their vnodes away; they stay in the table, with weight 0.
+  std::vector<std::string> remove = {};
+  std::map<std::string, uint32_t> weights = {};  // 0..RoutingTable::kMaxWeight
+
+  // Load of each vnode, in any one unit: 65,536 numbers, none negative or infinite, not all zero.
+  // Empty: every vnode counts the same, and shares are by weight exactly. Given: shares of load
+  // are by weight, as near as vnodes allow, with few vnodes and little load moved.
+  std::vector<double> load = {};
+
+  // With `load` and labels {"tier": ...}: vnodes whose load is at least hot_above times the mean of
+  // all vnodes go to shards whose label tier is "hot", others to those where it is not. 0: tiers
+  // are not looked at. INVALID_ARGUMENT where no shard with a weight has the label.
+  double hot_above = 0;
+
+  // How far from its share of the load a shard may stay, as a part of the lower bound
+  // max(mean, heaviest vnode) of the most loaded shard. Smaller: more moves. 0..1.
+  double tolerance = 0.01;
+};
+
+// Vnodes first..last change hands.
+struct PlannedMove {
+  uint16_t first = 0;
+  uint16_t last = 0;
+  uint32_t from = 0;  // ids in RebalancePlan::table
+  uint32_t to = 0;
+
+  friend bool operator==(const PlannedMove&, const PlannedMove&) = default;
+};
+
+struct RebalancePlan {
+  // The table that was planned from, with the wish's shards and weights: same epoch, ranges and
+  // moves. Nothing has moved in it.
+  RoutingTable table;
+  // In the order of their vnodes; no two of them touch that could be one.
+  std::vector<PlannedMove> moves;
+  size_t moved_vnodes = 0;
+  std::map<uint32_t, size_t> vnodes_before;  // by shard id; every shard of `table`
+  std::map<uint32_t, size_t> vnodes_after;
+  // With load: the load of the most loaded shard over the mean of the shards; before: of those in
+  // the table planned from, after: of those with a weight.
+  std::optional<double> peak_before;
+  std::optional<double> peak_after;
+  double moved_load = 0;  // part of all load, 0..1; without load, of all vnodes
+};
+
+// Which vnodes should move.
+//
+// Without load: shares by weight are whole vnodes, by largest remainder, ties in favour of who has
+// more; then the moved vnodes are as few as any plan for these shares needs: the sum of what each
+// shard has above its share. Ranges stay as contiguous as that allows.
+// With load: near-optimal; the load of the most loaded shard is within max(tolerance, 2 %) of the
+// lower bound wherever vnodes are small enough for that.
+//
+// Vnodes that already move in `table` (and their present owner's claim to them) count as their
+// target's, and are not moved again.
+//
+// INVALID_ARGUMENT, naming the value and the limit: an unknown or repeated name, a weight out of
+// range, a shard both added and removed, no shard left with a weight, loads that are not as above.
+absl::StatusOr<RebalancePlan> PlanRebalance(const RoutingTable& table, const RebalanceWish& wish);
+
+// The next table on the way: epoch + 1, the plan's shards and weights, and as many of the plan's
+// moves as may run at once, each at permyriad 0, added to those already in `table`; the owners
+// change nowhere. A shard takes part, as giver or taker, in at most `most_per_shard` moves (at
+// least 1). Moves that are done or under way in `table` are left out, so that calling it again when
+// some have ended goes on with the plan; the result of nothing left to do is an equal table.
+// ABORTED: a planned vnode belongs to neither its giver nor its taker, or moves elsewhere: plan
+// again.
+absl::StatusOr<RoutingTable> NextMoves(const RoutingTable& table, const RebalancePlan& plan,
+                                       size_t most_per_shard);
+
+// Owners as they will be when all moves of the plan have ended; without moves, epoch as in `table`.
+RoutingTable AfterRebalance(const RebalancePlan& plan);
+
+}  // namespace locus
+
+#endif  // LOCUS_ROUTING_REBALANCE_H_
