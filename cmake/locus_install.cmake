@@ -52,8 +52,10 @@ if(LOCUS_REDIS)
                   "locus-core = ${PROJECT_VERSION} hiredis >= 0.14")
 endif()
 if(LOCUS_ETCD)
+  locus_pkgconfig(http "HTTP for engines of locus; without headers"
+                  "locus-core = ${PROJECT_VERSION} libssl >= 3.0")
   set(PC_LIBS_MORE " -lboost_json")  # Boost has no pkg-config files
   locus_pkgconfig(etcd "Segments and sequences from etcd"
-                  "locus-core = ${PROJECT_VERSION} absl_flat_hash_map libssl >= 3.0")
+                  "locus-http = ${PROJECT_VERSION} absl_flat_hash_map")
   unset(PC_LIBS_MORE)
 endif()

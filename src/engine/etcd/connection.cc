@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "src/check.h"
-#include "src/engine/etcd/http.h"
 #include "src/engine/etcd/login.h"
+#include "src/http/connection.h"
 #include "src/mutex.h"
 #include "src/secret_bytes.h"
 #include "src/text.h"
@@ -19,6 +19,14 @@
 
 namespace locus::etcd {
 namespace {
+
+using http::Endpoint;
+using http::HttpAnswer;
+using http::HttpConnection;
+using http::TlsContext;
+
+// A space of 65,536 sections is shown in 1.4 MB.
+constexpr size_t kLongestBody = 16 << 20;
 
 // Boot time and wall clocks drift apart by less than a tenth of a second in this time.
 constexpr absl::Duration kClockGoodFor = absl::Minutes(10);
@@ -46,6 +54,15 @@ Outcome Failed(const absl::Status& status, bool maybe_served) {
 
 absl::Status At(const std::string& endpoint, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat("etcd at ", endpoint, ": ", status.message()));
+}
+
+http::HttpRequest GatewayRequest(std::string_view path, std::string_view token,
+                                 std::string_view body) {
+  http::HttpRequest request{"POST", path, {{"Content-Type", "application/json"}}, body};
+  // A member that knows no leader refuses at once, instead of waiting for one.
+  request.headers.emplace_back("Grpc-Metadata-hasleader", "true");
+  if (!token.empty()) request.headers.emplace_back("Authorization", token);
+  return request;
 }
 
 }  // namespace
@@ -153,7 +170,7 @@ class Connection::Rep {
         bool retry = absl::IsUnavailable(token.status());
         return {token.status(), false, retry, retry};
       }
-      absl::StatusOr<HttpAnswer> got = Exchange(*link.http, {path, token->text, request}, deadline);
+      absl::StatusOr<HttpAnswer> got = Exchange(link, path, token->text, request, deadline);
       if (!got.ok()) return Failed(got.status(), absl::IsUnavailable(got.status()));
       if (got->status == 200) return {Answer{std::move(got->body), link.origin}};
       Refusal refusal = ReadRefusal(got->status, got->body);
@@ -166,13 +183,20 @@ class Connection::Rep {
     }
   }
 
-  absl::StatusOr<HttpAnswer> Exchange(HttpConnection& http, const HttpRequest& request,
-                                      TimePoint deadline) {
+  // `token` empty: without one.
+  absl::StatusOr<HttpAnswer> Exchange(Link& link, std::string_view path, std::string_view token,
+                                      std::string_view request, TimePoint deadline) {
     absl::Duration sent = Clock::System().SinceBoot();
     ++requests_;
-    LOCUS_ASSIGN_OR_RETURN(HttpAnswer answer, http.Post(request, deadline));
+    absl::StatusOr<HttpAnswer> answer =
+        link.http->Send(GatewayRequest(path, token, request), kLongestBody, deadline);
+    // One that is too long may be of a write that was done.
+    if (absl::IsOutOfRange(answer.status())) {
+      answer = absl::UnavailableError(answer.status().message());
+    }
+    if (!answer.ok()) return At(link.origin.endpoint, answer.status());
     absl::Duration received = Clock::System().SinceBoot();
-    if (auto date = ServerClock::ParseDate(answer.date)) {
+    if (auto date = ServerClock::ParseDate(answer->Header("Date"))) {
       MutexLock lock(mutex_);
       clock_.Note(*date, sent, received);
     }
@@ -184,7 +208,7 @@ class Connection::Rep {
     if (auto token = login_.Known()) return *token;
     ++logins_;
     absl::StatusOr<HttpAnswer> answer =
-        Exchange(*link.http, {"/v3/auth/authenticate", "", login_.Request()}, deadline);
+        Exchange(link, "/v3/auth/authenticate", "", login_.Request(), deadline);
     WipeDeadStack();
     LOCUS_RETURN_IF_ERROR(answer.status());
     if (answer->status != 200) {
@@ -226,10 +250,13 @@ class Connection::Rep {
     const Endpoint& endpoint = endpoints_[member];
     Link link;
     link.member = member;
-    LOCUS_ASSIGN_OR_RETURN(link.http, HttpConnection::Connect(endpoint, tls_.get(), deadline));
+    link.origin.endpoint = endpoint.text;
+    auto http = HttpConnection::Connect(endpoint, tls_.get(), deadline);
+    if (!http.ok()) return At(endpoint.text, http.status());
+    link.http = *std::move(http);
     ++connects_;
     LOCUS_ASSIGN_OR_RETURN(HttpAnswer answer,
-                           Exchange(*link.http, {"/v3/maintenance/status", "", "{}"}, deadline));
+                           Exchange(link, "/v3/maintenance/status", "", "{}", deadline));
     if (answer.status != 200) {
       return At(endpoint.text, ReadRefusal(answer.status, answer.body).status);
     }
@@ -290,7 +317,8 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const EtcdOptions& 
   }
   std::unique_ptr<TlsContext> tls;
   if (options.tls.enabled) {
-    LOCUS_ASSIGN_OR_RETURN(tls, TlsContext::Load(options.tls));
+    LOCUS_ASSIGN_OR_RETURN(tls, TlsContext::Load({options.tls.ca_file, options.tls.certificate_file,
+                                                  options.tls.key_file}));
   }
   LOCUS_ASSIGN_OR_RETURN(Login login, Login::Make(options.user, options.password));
   return std::unique_ptr<Connection>(new Connection(std::make_unique<Rep>(

@@ -14,10 +14,12 @@
 #include "locus/engine/etcd.h"
 #include "src/engine/etcd/reply.h"
 #include "src/engine/etcd/request.h"
-#include "src/engine/etcd/resolve.h"
 #include "src/engine/etcd/server_clock.h"
+#include "src/http/resolve.h"
 
 namespace locus::etcd {
+
+using http::TimePoint;
 
 // Where an answer came from.
 struct Origin {

@@ -2,7 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "locus/engine/etcd.h"
 #include "src/check.h"
-#include "src/engine/etcd/http.h"
+#include "src/http/endpoint.h"
 #include "src/loopback.h"
 
 namespace locus {
@@ -19,7 +19,8 @@ absl::Status CheckTimeout(const char* name, absl::Duration timeout) {
 absl::Status EtcdOptions::Check() const {
   if (endpoints.empty()) return absl::InvalidArgumentError("etcd option endpoints is empty");
   for (const std::string& endpoint : endpoints) {
-    LOCUS_RETURN_IF_ERROR(etcd::Endpoint::Parse(endpoint).status());
+    absl::Status parsed = http::Endpoint::Parse(endpoint).status();
+    if (!parsed.ok()) return absl::InvalidArgumentError(absl::StrCat("etcd ", parsed.message()));
   }
   if (prefix.size() > 256) {
     return absl::InvalidArgumentError(
@@ -36,7 +37,7 @@ absl::Status EtcdOptions::Check() const {
   }
   for (const std::string& endpoint : endpoints) {
     if (password.empty() || tls.enabled || password_in_plain_text) break;
-    if (IsLoopback(etcd::Endpoint::Parse(endpoint)->host)) continue;
+    if (IsLoopback(http::Endpoint::Parse(endpoint)->host)) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("etcd endpoint ", endpoint, " is not on this host, and tls.enabled is false: ",
                      "enable TLS, or set password_in_plain_text"));

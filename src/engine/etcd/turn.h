@@ -2,10 +2,12 @@
 #ifndef LOCUS_SRC_ENGINE_ETCD_TURN_H_
 #define LOCUS_SRC_ENGINE_ETCD_TURN_H_
 
-#include "src/engine/etcd/resolve.h"
+#include "src/http/resolve.h"
 #include "src/mutex.h"
 
 namespace locus::etcd {
+
+using http::TimePoint;
 
 // One caller at a time, for as long as requests take: unlike a mutex, those who wait give up at
 // their deadline.

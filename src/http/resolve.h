@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef LOCUS_SRC_ENGINE_ETCD_RESOLVE_H_
-#define LOCUS_SRC_ENGINE_ETCD_RESOLVE_H_
+#ifndef LOCUS_SRC_HTTP_RESOLVE_H_
+#define LOCUS_SRC_HTTP_RESOLVE_H_
 
 #include <chrono>
 #include <string>
@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace locus::etcd {
+namespace locus::http {
 
 using TimePoint = std::chrono::steady_clock::time_point;
 
@@ -17,6 +17,6 @@ using TimePoint = std::chrono::steady_clock::time_point;
 // on in a thread of its own until it gives up.
 absl::StatusOr<std::vector<std::string>> Resolve(const std::string& host, TimePoint deadline);
 
-}  // namespace locus::etcd
+}  // namespace locus::http
 
-#endif  // LOCUS_SRC_ENGINE_ETCD_RESOLVE_H_
+#endif  // LOCUS_SRC_HTTP_RESOLVE_H_

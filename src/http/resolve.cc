@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/engine/etcd/resolve.h"
+#include "src/http/resolve.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -12,7 +12,7 @@
 #include "src/mutex.h"
 #include "src/text.h"
 
-namespace locus::etcd {
+namespace locus::http {
 namespace {
 
 // Shared by the caller and the thread that resolves, whichever ends last.
@@ -76,4 +76,4 @@ absl::StatusOr<std::vector<std::string>> Resolve(const std::string& host, TimePo
   return lookup->addresses;
 }
 
-}  // namespace locus::etcd
+}  // namespace locus::http

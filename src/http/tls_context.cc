@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/http/tls_context.h"
+
+#include <openssl/err.h>
+
+#include <boost/asio/buffer.hpp>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "src/check.h"
+#include "src/http/tls_context_rep.h"
+#include "src/private_file.h"
+#include "src/text.h"
+
+namespace locus::http {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+constexpr size_t kLongestPem = 1 << 20;
+
+absl::Status FileError(const std::string& path, std::string_view why) {
+  return absl::FailedPreconditionError(absl::StrCat("TLS file ", path, ": ", ToAbsl(why)));
+}
+
+absl::StatusOr<std::string> ReadPem(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return FileError(path, std::strerror(errno));
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (!in.good() && !in.eof()) return FileError(path, "could not be read");
+  return text;
+}
+
+absl::Status LoadCertificate(asio::ssl::context& context, const TlsFiles& files) {
+  error_code error;
+  LOCUS_ASSIGN_OR_RETURN(std::string chain, ReadPem(files.certificate_file));
+  context.use_certificate_chain(asio::buffer(chain), error);
+  if (error) return FileError(files.certificate_file, "holds no certificate: " + error.message());
+  absl::StatusOr<PrivateText> key = ReadPrivateFile(files.key_file, kLongestPem);
+  if (!key.ok()) return FileError(files.key_file, std::string(key.status().message()));
+  asio::const_buffer pem(key->view().data(), key->view().size());
+  context.use_private_key(pem, asio::ssl::context::pem, error);
+  if (!error) return absl::OkStatus();
+  return FileError(files.key_file, "holds no key that fits the certificate in " +
+                                       files.certificate_file + ": " + error.message());
+}
+
+}  // namespace
+
+TlsContext::TlsContext(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}
+TlsContext::~TlsContext() = default;
+
+absl::StatusOr<std::unique_ptr<TlsContext>> TlsContext::Load(const TlsFiles& files) {
+  std::unique_ptr<Rep> rep;
+  try {
+    rep = std::make_unique<Rep>();
+  } catch (const boost::system::system_error& error) {
+    return absl::UnavailableError(absl::StrCat("TLS could not be set up: ", error.what()));
+  }
+  error_code error;
+  rep->context.set_options(asio::ssl::context::default_workarounds, error);
+  SSL_CTX_set_min_proto_version(rep->context.native_handle(), TLS1_2_VERSION);
+  rep->context.set_verify_mode(asio::ssl::verify_peer, error);
+  if (files.ca_file.empty()) {
+    rep->context.set_default_verify_paths(error);
+    if (error) return FileError("of the system's authorities", error.message());
+  } else {
+    LOCUS_ASSIGN_OR_RETURN(std::string authorities, ReadPem(files.ca_file));
+    rep->context.add_certificate_authority(asio::buffer(authorities), error);
+    if (error) return FileError(files.ca_file, "holds no certificate: " + error.message());
+  }
+  if (!files.certificate_file.empty()) {
+    LOCUS_RETURN_IF_ERROR(LoadCertificate(rep->context, files));
+  }
+  ERR_clear_error();
+  return std::unique_ptr<TlsContext>(new TlsContext(std::move(rep)));
+}
+
+}  // namespace locus::http

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_HTTP_TLS_CONTEXT_H_
+#define LOCUS_SRC_HTTP_TLS_CONTEXT_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace locus::http {
+
+struct TlsFiles {
+  std::string ca_file;  // PEM; empty: the authorities of the system
+  // PEM, both or neither: what the server asks of its clients. The key's file must be readable by
+  // its owner only.
+  std::string certificate_file;
+  std::string key_file;
+};
+
+// Certificates and keys, read once. TLS 1.2 or newer; the server's certificate must be signed by an
+// authority and name the endpoint's host.
+// Thread safety: may be used by any number of connections at once.
+class TlsContext {
+ public:
+  // FAILED_PRECONDITION: a file that is missing, unreadable, open to others or no PEM.
+  static absl::StatusOr<std::unique_ptr<TlsContext>> Load(const TlsFiles& files);
+  ~TlsContext();
+
+  struct Rep;
+  Rep& rep() const { return *rep_; }
+
+ private:
+  explicit TlsContext(std::unique_ptr<Rep> rep);
+  std::unique_ptr<Rep> rep_;
+};
+
+}  // namespace locus::http
+
+#endif  // LOCUS_SRC_HTTP_TLS_CONTEXT_H_

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_HTTP_TLS_CONTEXT_REP_H_
+#define LOCUS_SRC_HTTP_TLS_CONTEXT_REP_H_
+
+#include <boost/asio/ssl/context.hpp>
+
+#include "src/http/tls_context.h"
+
+namespace locus::http {
+
+struct TlsContext::Rep {
+  boost::asio::ssl::context context{boost::asio::ssl::context::tls_client};
+};
+
+}  // namespace locus::http
+
+#endif  // LOCUS_SRC_HTTP_TLS_CONTEXT_REP_H_
