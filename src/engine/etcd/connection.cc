@@ -80,31 +80,20 @@ class Connection::Rep {
         login_(std::move(login)),
         store_clock_(store_clock) {}
 
-  // Of each member once, from the one that answered last; again while members only lack a leader.
   absl::StatusOr<Answer> Post(std::string_view path, std::string_view request, Repeat repeat,
                               TimePoint deadline) {
-    for (int round = 1;; ++round) {
-      bool refused_for_now = false;
-      absl::Status last = absl::UnavailableError(place_ + ": there was no time left to ask");
-      size_t first = kept();
-      for (size_t i = 0; i < endpoints_.size(); ++i) {
-        if (i + round > 1 && std::chrono::steady_clock::now() >= deadline) return last;
-        size_t member = (first + i) % endpoints_.size();
-        Outcome outcome = Ask(member, path, request, deadline);
-        if (outcome.answer.ok()) {
-          Keep(member);
-          return outcome.answer;
-        }
-        ++failures_;
-        if (!outcome.try_other_member) return outcome.answer.status();
-        Leave(member);
-        // Where one member may come back, the call may be retried.
-        if (i == 0 || absl::IsUnavailable(outcome.answer.status())) last = outcome.answer.status();
-        if (outcome.maybe_served && repeat == Repeat::kNever) return last;
-        refused_for_now |= !outcome.member_failed;
-      }
-      if (!refused_for_now || !BackOff(round + 4, deadline)) return last;
-    }
+    return TryMembers(repeat, deadline,
+                      [&](size_t member) { return Ask(member, path, request, deadline); });
+  }
+
+  absl::StatusOr<std::unique_ptr<Stream>> OpenStream(std::string_view path,
+                                                     std::string_view request, TimePoint deadline) {
+    std::unique_ptr<Stream> stream;
+    absl::Status status = TryMembers(Repeat::kAllowed, deadline, [&](size_t member) {
+                            return OpenStreamAt(member, path, request, deadline, stream);
+                          }).status();
+    LOCUS_RETURN_IF_ERROR(status);
+    return stream;
   }
 
   absl::StatusOr<TimeSpan> Now(TimePoint deadline) {
@@ -134,6 +123,33 @@ class Connection::Rep {
   std::atomic<uint64_t> conflicts_{0};
 
  private:
+  // Of each member once, from the one that answered last; again while members only lack a leader.
+  template <typename Asking>
+  absl::StatusOr<Answer> TryMembers(Repeat repeat, TimePoint deadline, const Asking& ask) {
+    for (int round = 1;; ++round) {
+      bool refused_for_now = false;
+      absl::Status last = absl::UnavailableError(place_ + ": there was no time left to ask");
+      size_t first = kept();
+      for (size_t i = 0; i < endpoints_.size(); ++i) {
+        if (i + round > 1 && std::chrono::steady_clock::now() >= deadline) return last;
+        size_t member = (first + i) % endpoints_.size();
+        Outcome outcome = ask(member);
+        if (outcome.answer.ok()) {
+          Keep(member);
+          return outcome.answer;
+        }
+        ++failures_;
+        if (!outcome.try_other_member) return outcome.answer.status();
+        Leave(member);
+        // Where one member may come back, the call may be retried.
+        if (i == 0 || absl::IsUnavailable(outcome.answer.status())) last = outcome.answer.status();
+        if (outcome.maybe_served && repeat == Repeat::kNever) return last;
+        refused_for_now |= !outcome.member_failed;
+      }
+      if (!refused_for_now || !BackOff(round + 4, deadline)) return last;
+    }
+  }
+
   std::optional<TimeSpan> KnownTime() {
     absl::Duration since_boot = Clock::System().SinceBoot();
     MutexLock lock(mutex_);
@@ -158,19 +174,38 @@ class Connection::Rep {
     deadline = std::min(deadline, std::chrono::steady_clock::now() + request_timeout_);
     absl::StatusOr<Link> link = Take(member, deadline);
     if (!link.ok()) return Failed(link.status(), false);
-    Outcome outcome = AskOver(*link, path, request, deadline);
+    Outcome outcome = AskOver(*link, deadline, [&](const std::string& token) {
+      return Exchange(*link, path, token, request, deadline);
+    });
     GiveBack(*std::move(link), outcome.member_failed);
     return outcome;
   }
 
-  Outcome AskOver(Link& link, std::string_view path, std::string_view request, TimePoint deadline) {
+  // The stream's link is in no pool: it may be kept for as long as the process lives.
+  Outcome OpenStreamAt(size_t member, std::string_view path, std::string_view request,
+                       TimePoint deadline, std::unique_ptr<Stream>& stream) {
+    deadline = std::min(deadline, std::chrono::steady_clock::now() + request_timeout_);
+    absl::StatusOr<Link> link = Connect(member, deadline);
+    if (!link.ok()) return Failed(link.status(), false);
+    Outcome outcome = AskOver(*link, deadline, [&](const std::string& token) {
+      return BeginStream(*link, path, token, request, deadline);
+    });
+    if (outcome.answer.ok()) {
+      stream = std::make_unique<Stream>(std::move(link->http), std::move(link->origin));
+    }
+    return outcome;
+  }
+
+  // `exchange`: the request with a token.
+  template <typename Exchanging>
+  Outcome AskOver(Link& link, TimePoint deadline, const Exchanging& exchange) {
     for (bool renewed = false;; renewed = true) {
       absl::StatusOr<Login::Token> token = TokenFor(link, deadline);
       if (!token.ok()) {
         bool retry = absl::IsUnavailable(token.status());
         return {token.status(), false, retry, retry};
       }
-      absl::StatusOr<HttpAnswer> got = Exchange(link, path, token->text, request, deadline);
+      absl::StatusOr<HttpAnswer> got = exchange(token->text);
       if (!got.ok()) return Failed(got.status(), absl::IsUnavailable(got.status()));
       if (got->status == 200) return {Answer{std::move(got->body), link.origin}};
       Refusal refusal = ReadRefusal(got->status, got->body);
@@ -201,6 +236,22 @@ class Connection::Rep {
       clock_.Note(*date, sent, received);
     }
     return answer;
+  }
+
+  // Of an answer that goes on, the head only.
+  absl::StatusOr<HttpAnswer> BeginStream(Link& link, std::string_view path, std::string_view token,
+                                         std::string_view request, TimePoint deadline) {
+    ++requests_;
+    absl::Status begun = link.http->Begin(GatewayRequest(path, token, request), deadline);
+    if (!begun.ok()) return At(link.origin.endpoint, begun);
+    absl::StatusOr<HttpAnswer> answer = link.http->ReadHead(deadline);
+    if (answer.ok() && answer->status != 200) {
+      absl::StatusOr<std::string> body = link.http->ReadBody(kLongestBody, deadline);
+      if (body.ok()) answer->body = *std::move(body);
+      if (!body.ok()) answer = body.status();
+    }
+    if (answer.ok()) return answer;
+    return At(link.origin.endpoint, absl::UnavailableError(answer.status().message()));
   }
 
   absl::StatusOr<Login::Token> TokenFor(Link& link, TimePoint deadline) {
@@ -353,6 +404,12 @@ absl::StatusOr<TxnAnswer> Connection::Commit(const Txn& txn, TimePoint deadline)
   return TxnAnswer{*std::move(reply), std::move(answer.origin)};
 }
 
+absl::StatusOr<std::unique_ptr<Stream>> Connection::OpenStream(std::string_view path,
+                                                               std::string_view request,
+                                                               TimePoint deadline) {
+  return rep_->OpenStream(path, request, deadline);
+}
+
 absl::StatusOr<MemberStatus> Connection::Status(TimePoint deadline) {
   LOCUS_ASSIGN_OR_RETURN(Answer answer,
                          Post("/v3/maintenance/status", "{}", Repeat::kAllowed, deadline));
@@ -365,6 +422,22 @@ absl::StatusOr<TimeSpan> Connection::Now(TimePoint deadline) { return rep_->Now(
 const std::string& Connection::place() const { return rep_->place_; }
 void Connection::CountConflict() { ++rep_->conflicts_; }
 EtcdStats Connection::Stats() const { return rep_->Stats(); }
+
+Stream::Stream(std::unique_ptr<HttpConnection> http, Origin origin)
+    : http_(std::move(http)), origin_(std::move(origin)) {}
+Stream::~Stream() = default;
+
+void Stream::Interrupt() { http_->Interrupt(); }
+
+absl::StatusOr<std::string> Stream::ReadLine(TimePoint deadline) {
+  absl::StatusOr<std::optional<std::string>> line = http_->ReadLine(kLongestBody, deadline);
+  if (!line.ok()) {
+    if (!absl::IsOutOfRange(line.status())) return At(origin_.endpoint, line.status());
+    return At(origin_.endpoint, absl::FailedPreconditionError(line.status().message()));
+  }
+  if (line->has_value()) return **std::move(line);
+  return At(origin_.endpoint, absl::UnavailableError("the stream ended"));
+}
 
 bool BackOff(int round, TimePoint deadline) {
   thread_local std::minstd_rand random{std::random_device{}()};

@@ -17,6 +17,10 @@
 #include "src/engine/etcd/server_clock.h"
 #include "src/http/resolve.h"
 
+namespace locus::http {
+class HttpConnection;
+}
+
 namespace locus::etcd {
 
 using http::TimePoint;
@@ -38,6 +42,26 @@ struct Answer {
 
 struct TxnAnswer : TxnReply {
   Origin origin;
+};
+
+// An answer that goes on and on, as of a watch; one line is one JSON object.
+// Thread safety: none, but for Interrupt, which any thread may call while the stream lives.
+class Stream {
+ public:
+  Stream(std::unique_ptr<http::HttpConnection> http, Origin origin);
+  ~Stream();
+
+  // The next line. CANCELLED: after Interrupt; DEADLINE_EXCEEDED: none came. Neither loses
+  // anything. After all else it is of no further use. UNAVAILABLE: it ended; FAILED_PRECONDITION: a
+  // line is too long.
+  absl::StatusOr<std::string> ReadLine(TimePoint deadline);
+  // The ReadLine that waits now, or else the next one, answers CANCELLED.
+  void Interrupt();
+  const Origin& origin() const { return origin_; }
+
+ private:
+  const std::unique_ptr<http::HttpConnection> http_;
+  const Origin origin_;
 };
 
 // Whether a request that may have been served is sent again, to another member.
@@ -70,6 +94,10 @@ class Connection {
   // One that puts is never repeated, one that only reads may be.
   absl::StatusOr<TxnAnswer> Commit(const Txn& txn, TimePoint deadline);
   absl::StatusOr<MemberStatus> Status(TimePoint deadline);
+  // POSTs to a path whose answer goes on, over a TCP connection that is the stream's own; to the
+  // member that answered last, or another. Fails as Post does.
+  absl::StatusOr<std::unique_ptr<Stream>> OpenStream(std::string_view path,
+                                                     std::string_view request, TimePoint deadline);
 
   // The time of the cluster's clock; asks a member where none answered for ten minutes.
   absl::StatusOr<TimeSpan> Now(TimePoint deadline);

@@ -83,6 +83,13 @@ absl::StatusOr<Header> ReadHeader(const json::object& reply) {
   return Odd("its header lacks cluster_id, member_id or revision");
 }
 
+absl::StatusOr<bool> Flag(const json::object& object, std::string_view name) {
+  const json::value* value = Find(object, name);
+  if (value == nullptr) return false;
+  if (!value->is_bool()) return Odd(std::string(name) + " is neither true nor false");
+  return value->as_bool();
+}
+
 absl::StatusOr<KeyValue> ReadKeyValue(const json::value& value) {
   if (!value.is_object()) return Odd("a member of kvs is no object");
   const json::object& object = value.as_object();
@@ -113,16 +120,14 @@ absl::StatusOr<TxnReply> ReadTxn(std::string_view body) {
   LOCUS_ASSIGN_OR_RETURN(json::object object, Parse(body));
   TxnReply reply;
   LOCUS_ASSIGN_OR_RETURN(reply.header, ReadHeader(object));
-  if (const json::value* succeeded = Find(object, "succeeded")) {
-    if (!succeeded->is_bool()) return Odd("succeeded is neither true nor false");
-    reply.succeeded = succeeded->as_bool();
-  }
+  LOCUS_ASSIGN_OR_RETURN(reply.succeeded, Flag(object, "succeeded"));
   const json::value* responses = Find(object, "responses");
   if (responses == nullptr) return reply;
   if (!responses->is_array()) return Odd("responses is no array");
   for (const json::value& response : responses->as_array()) {
     if (!response.is_object()) return Odd("a response is no object");
     if (Find(response.as_object(), "response_put") != nullptr) continue;
+    if (Find(response.as_object(), "response_delete_range") != nullptr) continue;
     LOCUS_ASSIGN_OR_RETURN(const json::object* range,
                            Object(response.as_object(), "response_range"));
     LOCUS_ASSIGN_OR_RETURN(std::vector<KeyValue> pairs, ReadRange(*range));
@@ -236,6 +241,58 @@ Refusal ReadRefusal(unsigned http_status, std::string_view body) {
   if (http_status == 404) return Repair(text, "; is there a gateway of etcd 3.4 or newer?");
   if (http_status >= 500) return {absl::UnavailableError(text), true, true};
   return Repair(text);
+}
+
+namespace {
+
+absl::StatusOr<WatchReply::Event> ReadEvent(const json::value& value) {
+  if (!value.is_object()) return Odd("an event is no object");
+  const json::object& object = value.as_object();
+  WatchReply::Event event;
+  LOCUS_ASSIGN_OR_RETURN(std::string_view type, String(object, "type"));
+  if (!type.empty() && type != "PUT" && type != "DELETE") {
+    return Odd(absl::StrCat("an event of type ", Quoted(type)));
+  }
+  event.deleted = type == "DELETE";
+  const json::value* pair = Find(object, "kv");
+  if (pair == nullptr) return Odd("an event without kv");
+  LOCUS_ASSIGN_OR_RETURN(event.pair, ReadKeyValue(*pair));
+  return event;
+}
+
+absl::Status StreamError(const json::value& error) {
+  if (!error.is_object()) return Odd("error is no object");
+  LOCUS_ASSIGN_OR_RETURN(std::string_view message, String(error.as_object(), "message"));
+  const json::value* code = Find(error.as_object(), "grpc_code");
+  if (message.empty() || code == nullptr || !code->is_int64()) {
+    return Odd("an error without grpc_code or message");
+  }
+  return Classify(code->as_int64(), Printable(message)).status;
+}
+
+}  // namespace
+
+absl::StatusOr<WatchReply> ReadWatch(std::string_view line) {
+  LOCUS_ASSIGN_OR_RETURN(json::object object, Parse(line));
+  if (const json::value* error = Find(object, "error")) return StreamError(*error);
+  LOCUS_ASSIGN_OR_RETURN(const json::object* result, Object(object, "result"));
+  WatchReply reply;
+  LOCUS_ASSIGN_OR_RETURN(reply.header, ReadHeader(*result));
+  LOCUS_ASSIGN_OR_RETURN(reply.created, Flag(*result, "created"));
+  LOCUS_ASSIGN_OR_RETURN(reply.canceled, Flag(*result, "canceled"));
+  LOCUS_ASSIGN_OR_RETURN(reply.compact_revision, Positive(*result, "compact_revision"));
+  LOCUS_ASSIGN_OR_RETURN(std::string_view reason, String(*result, "cancel_reason"));
+  reply.cancel_reason = Printable(reason);
+  LOCUS_ASSIGN_OR_RETURN(bool fragment, Flag(*result, "fragment"));
+  if (fragment) return Odd("a part of an event, which was not asked for");
+  const json::value* events = Find(*result, "events");
+  if (events == nullptr) return reply;
+  if (!events->is_array()) return Odd("events is no array");
+  for (const json::value& value : events->as_array()) {
+    LOCUS_ASSIGN_OR_RETURN(WatchReply::Event event, ReadEvent(value));
+    reply.events.push_back(std::move(event));
+  }
+  return reply;
 }
 
 }  // namespace locus::etcd

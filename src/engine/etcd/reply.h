@@ -47,6 +47,23 @@ struct MemberStatus {
 
 absl::StatusOr<TxnReply> ReadTxn(std::string_view body);
 absl::StatusOr<MemberStatus> ReadStatus(std::string_view body);
+// A line of a watch's stream. At most one of `created`, `canceled` and events, in practice.
+struct WatchReply {
+  struct Event {
+    bool deleted = false;
+    KeyValue pair;  // of a deletion: without a value
+  };
+
+  Header header;
+  bool created = false;
+  bool canceled = false;  // it ends here; if the revision asked for was compacted:
+  int64_t compact_revision = 0;
+  std::string cancel_reason;  // printable; may be empty
+  std::vector<Event> events;
+};
+
+// A stream that ends with an error answers that error, as ReadRefusal.
+absl::StatusOr<WatchReply> ReadWatch(std::string_view line);
 // The ID of a granted lease, above 0.
 absl::StatusOr<int64_t> ReadLeaseGrant(std::string_view body);
 absl::StatusOr<std::string> ReadToken(std::string_view body);

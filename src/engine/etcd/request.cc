@@ -54,6 +54,17 @@ Txn& Txn::Put(std::string_view key, std::string_view value, int64_t lease) {
   return *this;
 }
 
+Txn& Txn::Delete(std::string_view first, std::string_view end) {
+  Add(puts_, R"({"requestDeleteRange":{"key":")", Base64(first), R"(","rangeEnd":")", Base64(end),
+      R"("}})");
+  return *this;
+}
+
+Txn& Txn::GetRevision(std::string_view key) {
+  Add(ranges_, R"({"requestRange":{"key":")", Base64(key), R"(","keysOnly":true}})");
+  return *this;
+}
+
 Txn& Txn::Get(std::string_view key) {
   Add(ranges_, R"({"requestRange":{"key":")", Base64(key), R"("}})");
   return *this;
@@ -69,6 +80,11 @@ std::string Txn::Json() const {
   if (!writes()) return absl::StrCat(R"({"success":[)", ranges_, "]}");
   return absl::StrCat(R"({"compare":[)", compares_, R"(],"success":[)", puts_, R"(],"failure":[)",
                       ranges_, "]}");
+}
+
+std::string WatchJson(std::string_view key, int64_t from_revision) {
+  return absl::StrCat(R"({"createRequest":{"key":")", Base64(key), R"(","startRevision":")",
+                      from_revision, R"("}})");
 }
 
 std::string LeaseGrantJson(int64_t ttl_seconds) {

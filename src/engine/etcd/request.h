@@ -8,9 +8,9 @@
 
 namespace locus::etcd {
 
-// A transaction: where all comparisons hold, the puts are done, otherwise the ranges are read. One
-// that puts nothing reads its ranges in any case; such a one is linearizable as well. etcd
-// allows 128 of each kind, unless it was started with another --max-txn-ops.
+// A transaction: where all comparisons hold, puts and deletions are done, otherwise the ranges are
+// read. One that puts nothing reads its ranges in any case; such a one is linearizable as well.
+// etcd allows 128 of each kind, unless it was started with another --max-txn-ops.
 class Txn {
  public:
   Txn& IfAbsent(std::string_view key) { return IfRevision(key, 0); }
@@ -21,7 +21,11 @@ class Txn {
 
   // `lease` 0: the key belongs to none.
   Txn& Put(std::string_view key, std::string_view value, int64_t lease = 0);
+  // All keys from `first` up to, and without, `end`. None of them is put in the same transaction.
+  Txn& Delete(std::string_view first, std::string_view end);
   Txn& Get(std::string_view key);
+  // Without its value.
+  Txn& GetRevision(std::string_view key);
   // All keys that begin with `prefix`, which is not all 0xFF, in order.
   Txn& GetAll(std::string_view prefix);
 
@@ -39,6 +43,8 @@ class Txn {
 };
 
 std::string LeaseGrantJson(int64_t ttl_seconds);
+// What became of a key from a revision on.
+std::string WatchJson(std::string_view key, int64_t from_revision);
 
 }  // namespace locus::etcd
 
