@@ -46,6 +46,8 @@ if(LOCUS_MARIADB)
           DESTINATION ${locus_cmake_dir})
   locus_pkgconfig(mariadb "Segments and sequences from MariaDB"
                   "locus-core = ${PROJECT_VERSION} libmariadb")
+  locus_pkgconfig(routing_mariadb "Routing tables from MariaDB, and its shards"
+                  "locus-routing = ${PROJECT_VERSION} locus-mariadb = ${PROJECT_VERSION}")
 endif()
 if(LOCUS_REDIS)
   locus_pkgconfig(redis "Numbers and segments for order IDs from Redis"
