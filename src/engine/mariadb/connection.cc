@@ -92,7 +92,7 @@ absl::StatusOr<int64_t> NumberIn(const Result::Row& row, size_t column, std::str
 
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const MariadbOptions& options,
                                                              const MariadbOptions::Host& host,
-                                                             const char* password) {
+                                                             const char* password, Access access) {
   StartLibrary();
   HoldSigpipe hold;
   MYSQL* handle = mysql_init(nullptr);
@@ -123,7 +123,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const MariadbOption
         absl::StrCat("mariadb ", connection->place_, ": the connection came up without TLS"));
   }
   LOCUS_RETURN_IF_ERROR(connection->SetUpSession(options));
-  LOCUS_RETURN_IF_ERROR(connection->LookAtServer(options));
+  LOCUS_RETURN_IF_ERROR(connection->LookAtServer(options, access));
   return connection;
 }
 
@@ -170,7 +170,7 @@ absl::Status Connection::SetUpSession(const MariadbOptions& options) {
       .status();
 }
 
-absl::Status Connection::LookAtServer(const MariadbOptions& options) {
+absl::Status Connection::LookAtServer(const MariadbOptions& options, Access access) {
   LOCUS_ASSIGN_OR_RETURN(
       std::vector<Result> results,
       Run("SELECT VARIABLE_NAME, VARIABLE_VALUE FROM information_schema.GLOBAL_VARIABLES WHERE"
@@ -198,6 +198,7 @@ absl::Status Connection::LookAtServer(const MariadbOptions& options) {
   if (facts_.galera) {
     LOCUS_RETURN_IF_ERROR(Run("SET SESSION wsrep_retry_autocommit = 0").status());
   }
+  if (access == Access::kRead) return absl::OkStatus();
   if (read_only) {
     return absl::FailedPreconditionError(
         absl::StrCat("mariadb ", place_, ": the server is read-only"));

@@ -36,11 +36,16 @@ struct ServerFacts {
 // Thread safety: none.
 class Connection {
  public:
+  // What a server is asked for. kRead: one that is read-only, or may forget what it committed, does
+  // as well.
+  enum class Access { kWrite, kRead };
+
   // `password` ends with a NUL. Verifies the certificate where the options ask for TLS; does not
   // look at the schema.
   static absl::StatusOr<std::unique_ptr<Connection>> Open(const MariadbOptions& options,
                                                           const MariadbOptions::Host& host,
-                                                          const char* password);
+                                                          const char* password,
+                                                          Access access = Access::kWrite);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -66,7 +71,7 @@ class Connection {
   Connection(st_mysql* handle, std::string place) : handle_(handle), place_(std::move(place)) {}
   absl::Status SetOptions(const MariadbOptions& options, bool tls);
   absl::Status SetUpSession(const MariadbOptions& options);
-  absl::Status LookAtServer(const MariadbOptions& options);
+  absl::Status LookAtServer(const MariadbOptions& options, Access access);
   absl::Status Fail();
 
   st_mysql* handle_;

@@ -13,6 +13,7 @@ namespace locus::mariadb {
 enum ErrorNumber : unsigned {
   kNone = 0,
   kNotReadyForQueries = 1047,  // Galera: not in the primary component
+  kNoSuchColumn = 1054,
   kDuplicateKey = 1062,
   kNoSuchTable = 1146,
   kLockWaitTimeout = 1205,

@@ -58,7 +58,8 @@ absl::Duration Now() { return Clock::System().SinceBoot(); }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Pool>> Pool::Make(const MariadbOptions& options, Schema schema) {
+absl::StatusOr<std::unique_ptr<Pool>> Pool::Make(const MariadbOptions& options, Schema schema,
+                                                 Connection::Access access) {
   LOCUS_RETURN_IF_ERROR(options.Check());
   LOCUS_ASSIGN_OR_RETURN(SecretBytes password, SecretBytes::Allocate(options.password.size() + 1));
   CopySecret(options.password.data(), password.data(), options.password.size());
@@ -72,12 +73,14 @@ absl::StatusOr<std::unique_ptr<Pool>> Pool::Make(const MariadbOptions& options, 
   without_password.tls = options.tls;
   without_password.tls_ca_file = options.tls_ca_file;
   without_password.accept_weak_durability = options.accept_weak_durability;
-  return std::unique_ptr<Pool>(new Pool(without_password, schema, std::move(password)));
+  return std::unique_ptr<Pool>(new Pool(without_password, schema, access, std::move(password)));
 }
 
-Pool::Pool(const MariadbOptions& options, Schema schema, SecretBytes password)
+Pool::Pool(const MariadbOptions& options, Schema schema, Connection::Access access,
+           SecretBytes password)
     : options_(options),
       schema_(schema),
+      access_(access),
       password_(std::move(password)),
       random_(std::random_device()()) {}
 
@@ -158,7 +161,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Pool::Connect() {
   absl::Status failure;
   for (size_t i = 0; i < options_.hosts.size(); ++i) {
     size_t host = (first + i) % options_.hosts.size();
-    auto connected = Connection::Open(options_, options_.hosts[host], password_.data());
+    auto connected = Connection::Open(options_, options_.hosts[host], password_.data(), access_);
     absl::Status status = connected.status();
     if (status.ok() && schema_ == Schema::kMustFit) status = CheckSchema(**connected);
     if (status.ok()) {

@@ -27,7 +27,9 @@ class Pool {
   enum class Schema { kMustFit, kNotLookedAt };
 
   // Connects nothing. INVALID_ARGUMENT: bad options.
-  static absl::StatusOr<std::unique_ptr<Pool>> Make(const MariadbOptions& options, Schema schema);
+  static absl::StatusOr<std::unique_ptr<Pool>> Make(
+      const MariadbOptions& options, Schema schema,
+      Connection::Access access = Connection::Access::kWrite);
 
   // Runs `body` on a connection. Where it fails by a conflict, the transaction is rolled back and
   // `body` called again, after growing pauses, until the timeout has passed. FAILED_PRECONDITION at
@@ -39,7 +41,8 @@ class Pool {
   const MariadbOptions& options() const { return options_; }  // without the password
 
  private:
-  Pool(const MariadbOptions& options, Schema schema, SecretBytes password);
+  Pool(const MariadbOptions& options, Schema schema, Connection::Access access,
+       SecretBytes password);
   absl::Status UseUncounted(const std::function<absl::Status(Connection&)>& body);
   absl::StatusOr<std::unique_ptr<Connection>> Take(absl::Duration deadline);
   absl::StatusOr<std::unique_ptr<Connection>> Connect();
@@ -48,6 +51,7 @@ class Pool {
 
   MariadbOptions options_;
   const Schema schema_;
+  const Connection::Access access_;
   const SecretBytes password_;  // ends with a NUL
   const WipeOnForkWords alive_{1};
 
