@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "locus/routing/engine/mariadb_table.h"
-#include "routing/engine/mariadb/table_place.h"
 #include "src/check.h"
 
 namespace locus {
@@ -15,14 +13,6 @@ absl::Status MariadbTableOptions::Check() const {
   return absl::InvalidArgumentError(absl::StrCat("mariadb table option poll_every is ",
                                                  absl::FormatDuration(poll_every),
                                                  "; it must be 10ms to 1h"));
-}
-
-std::string mariadb::TablePlace(const MariadbOptions& options) {
-  auto host = [](std::string* out, const MariadbOptions::Host& one) {
-    absl::StrAppend(out, one.name, ":", one.port);
-  };
-  return absl::StrCat("mariadb at ", absl::StrJoin(options.hosts, ",", host), " database ",
-                      options.database);
 }
 
 }  // namespace locus

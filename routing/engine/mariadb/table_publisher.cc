@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "locus/routing/engine/mariadb_table.h"
+#include "locus/routing/table_source.h"
+#include "routing/engine/mariadb/table_rows.h"
+#include "src/check.h"
+#include "src/engine/mariadb/pool.h"
+#include "src/engine/mariadb/space_rows.h"
+#include "src/text.h"
+
+namespace locus {
+namespace {
+
+using mariadb::Connection;
+using mariadb::NumberIn;
+using mariadb::Pool;
+using mariadb::Result;
+using mariadb::TableRow;
+
+constexpr int kKept = 1000;
+
+// The table in a result of SelectWhole.
+absl::StatusOr<RoutingTable> ParseTable(const Result& result, const TableRow& row,
+                                        const std::string& place) {
+  const std::optional<std::string>& document = result.rows[0][3];
+  auto data_loss = [&](absl::string_view why) {
+    return absl::DataLossError(absl::StrCat("mariadb ", place, ": the document of epoch ",
+                                            row.epoch, " in routing_table: ", why));
+  };
+  if (!document) {
+    return data_loss(
+        absl::StrCat("it is ", row.bytes, " bytes long; at most ", TableSource::kMaxDocumentBytes));
+  }
+  absl::StatusOr<RoutingTable> table = RoutingTable::Parse(*document);
+  if (!table.ok()) return data_loss(table.status().message());
+  if (table->epoch() != row.epoch) {
+    return data_loss(absl::StrCat("/epoch: it says ", table->epoch()));
+  }
+  return table;
+}
+
+// What a publisher finds before it writes; the head and the newest row are locked.
+struct Found {
+  std::optional<TableRow> newest;
+  std::optional<uint64_t> oldest_to_keep;
+  uint64_t longest_statement = 0;
+
+  uint64_t epoch() const { return newest ? newest->epoch : 0; }
+};
+
+absl::StatusOr<Found> LockAndLook(Connection& connection) {
+  LOCUS_ASSIGN_OR_RETURN(
+      auto results,
+      connection.RunCurrent(absl::StrCat(
+          "START TRANSACTION;SELECT epoch FROM routing_table_head WHERE one = 1 FOR UPDATE;",
+          mariadb::SelectNewest(),
+          " FOR UPDATE;SELECT epoch FROM routing_table ORDER BY epoch DESC"
+          " LIMIT 1 OFFSET ",
+          kKept - 2, ";SELECT @@max_allowed_packet")));
+  if (results[1].rows.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "mariadb ", connection.place(), ": routing_table_head has no row: create its tables anew"));
+  }
+  Found found;
+  LOCUS_ASSIGN_OR_RETURN(found.newest, mariadb::ParseRow(results[2], connection.place()));
+  if (!results[3].rows.empty()) {
+    LOCUS_ASSIGN_OR_RETURN(int64_t epoch, NumberIn(results[3].rows[0], 0, connection.place()));
+    found.oldest_to_keep = static_cast<uint64_t>(epoch);
+  }
+  LOCUS_ASSIGN_OR_RETURN(int64_t longest, NumberIn(results[4].rows[0], 0, connection.place()));
+  found.longest_statement = static_cast<uint64_t>(longest);
+  return found;
+}
+
+std::string WriteStatements(const Found& found, uint64_t epoch, std::string_view document) {
+  std::string prune;
+  if (found.oldest_to_keep) {
+    prune = absl::StrCat("DELETE FROM routing_table WHERE epoch < ", *found.oldest_to_keep, ";");
+  }
+  return absl::StrCat("UPDATE routing_table_head SET epoch = ", epoch,
+                      ", publications = publications + 1 WHERE one = 1;"
+                      "INSERT INTO routing_table (epoch, document, published_at) VALUES (",
+                      epoch, ", X'", HexOf(document), "', UTC_TIMESTAMP(6));", prune, "COMMIT");
+}
+
+absl::Status PublishIn(Connection& connection, const RoutingTable& table,
+                       const std::string& document, uint64_t expected) {
+  LOCUS_ASSIGN_OR_RETURN(Found found, LockAndLook(connection));
+  if (found.epoch() == table.epoch()) {
+    LOCUS_ASSIGN_OR_RETURN(auto same, connection.Run(mariadb::SelectWhole(table.epoch())));
+    if (!same[0].rows.empty()) {
+      auto stored = ParseTable(same[0], *found.newest, connection.place());
+      if (stored.ok() && *stored == table) return connection.Run("COMMIT").status();
+    }
+  }
+  if (found.epoch() != expected) {
+    return absl::AbortedError(absl::StrCat("mariadb ", connection.place(), ": the newest epoch is ",
+                                           found.epoch(), ", not ", expected));
+  }
+  std::string statements = WriteStatements(found, table.epoch(), document);
+  if (statements.size() >= found.longest_statement) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("mariadb ", connection.place(), ": a document of ", document.size(),
+                     " bytes takes a statement of ", statements.size(), "; max_allowed_packet is ",
+                     found.longest_statement, ": set it higher, to 16M or more"));
+  }
+  return connection.Run(statements).status();
+}
+
+}  // namespace
+
+class MariadbTablePublisher::Rep {
+ public:
+  explicit Rep(std::unique_ptr<Pool> pool) : pool_(std::move(pool)) {}
+
+  bool forked() const { return pool_->forked(); }
+  MariadbStats Stats() const { return pool_->Stats(); }
+  std::string place() const { return mariadb::TablePlace(pool_->options()); }
+
+  // Without tables nothing can be published before somebody creates them.
+  absl::Status Use(const std::function<absl::Status(Connection&)>& body) {
+    return pool_->Use([&](Connection& connection) {
+      absl::Status status = body(connection);
+      if (status.ok()) return status;
+      return mariadb::Explain(connection, status, absl::StatusCode::kFailedPrecondition);
+    });
+  }
+
+  absl::StatusOr<RoutingTable> Read(std::optional<uint64_t> epoch) {
+    std::optional<RoutingTable> table;
+    absl::Status status = Use([&](Connection& connection) -> absl::Status {
+      LOCUS_ASSIGN_OR_RETURN(auto results, connection.RunCurrent(mariadb::SelectWhole(epoch)));
+      LOCUS_ASSIGN_OR_RETURN(std::optional<TableRow> row,
+                             mariadb::ParseRow(results[0], connection.place()));
+      if (!row) return NothingThere(connection, epoch);
+      LOCUS_ASSIGN_OR_RETURN(table, ParseTable(results[0], *row, connection.place()));
+      return absl::OkStatus();
+    });
+    if (!status.ok()) return status;
+    return *std::move(table);
+  }
+
+ private:
+  static absl::Status NothingThere(Connection& connection, std::optional<uint64_t> epoch) {
+    LOCUS_ASSIGN_OR_RETURN(
+        auto results, connection.Run("SELECT COUNT(*), MIN(epoch), MAX(epoch) FROM routing_table"));
+    const Result::Row& row = results[0].rows[0];
+    std::string text = absl::StrCat("mariadb ", connection.place(), ": ");
+    if (row[0] == "0") return absl::NotFoundError(text + "nothing was published yet");
+    return absl::NotFoundError(absl::StrCat(text, "epoch ", epoch.value_or(0),
+                                            " is not kept; kept are ", row[0].value_or(""), ", ",
+                                            row[1].value_or(""), " to ", row[2].value_or("")));
+  }
+
+  const std::unique_ptr<Pool> pool_;
+};
+
+absl::Status MariadbTablePublisher::CreateSchema(const MariadbTableOptions& options) {
+  LOCUS_RETURN_IF_ERROR(options.Check());
+  LOCUS_ASSIGN_OR_RETURN(auto pool, Pool::Make(options.mariadb, Pool::Schema::kNotLookedAt));
+  return pool->Use(mariadb::CreateTables);
+}
+
+absl::StatusOr<std::unique_ptr<MariadbTablePublisher>> MariadbTablePublisher::Open(
+    const MariadbTableOptions& options) {
+  LOCUS_RETURN_IF_ERROR(options.Check());
+  LOCUS_ASSIGN_OR_RETURN(auto pool, Pool::Make(options.mariadb, Pool::Schema::kNotLookedAt));
+  return std::unique_ptr<MariadbTablePublisher>(
+      new MariadbTablePublisher(std::make_unique<Rep>(std::move(pool))));
+}
+
+MariadbTablePublisher::MariadbTablePublisher(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}
+
+MariadbTablePublisher::~MariadbTablePublisher() {
+  // In a forked child the sockets are its parent's.
+  if (rep_->forked()) rep_.release();
+}
+
+absl::StatusOr<RoutingTable> MariadbTablePublisher::Current() { return rep_->Read(std::nullopt); }
+
+absl::StatusOr<RoutingTable> MariadbTablePublisher::Fetch(uint64_t epoch) {
+  return rep_->Read(epoch);
+}
+
+absl::Status MariadbTablePublisher::Publish(const RoutingTable& table, uint64_t expected) {
+  if (table.epoch() <= expected) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the table's epoch is ", table.epoch(), "; it must be above ", expected));
+  }
+  std::string document = table.ToJson();
+  if (document.size() > TableSource::kMaxDocumentBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("the table's document is ", document.size(),
+                                                   " bytes long; at most ",
+                                                   TableSource::kMaxDocumentBytes));
+  }
+  return rep_->Use(
+      [&](Connection& connection) { return PublishIn(connection, table, document, expected); });
+}
+
+absl::StatusOr<std::vector<PublishedEpoch>> MariadbTablePublisher::History(size_t most) {
+  if (most < 1) return absl::InvalidArgumentError("a history of 0 epochs; at least 1");
+  std::vector<PublishedEpoch> history;
+  absl::Status status = rep_->Use([&](Connection& connection) -> absl::Status {
+    LOCUS_ASSIGN_OR_RETURN(
+        auto results, connection.RunCurrent(
+                          absl::StrCat("SELECT epoch, ", mariadb::MicrosecondsOf("published_at"),
+                                       " FROM routing_table ORDER BY epoch DESC LIMIT ", most)));
+    history.clear();
+    for (const Result::Row& row : results[0].rows) {
+      LOCUS_ASSIGN_OR_RETURN(int64_t epoch, NumberIn(row, 0, connection.place()));
+      LOCUS_ASSIGN_OR_RETURN(int64_t us, NumberIn(row, 1, connection.place()));
+      history.push_back({static_cast<uint64_t>(epoch), absl::FromUnixMicros(us)});
+    }
+    return absl::OkStatus();
+  });
+  if (!status.ok()) return status;
+  return history;
+}
+
+std::string MariadbTablePublisher::place() const { return rep_->place(); }
+
+MariadbStats MariadbTablePublisher::Stats() const { return rep_->Stats(); }
+
+}  // namespace locus
