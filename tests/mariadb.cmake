@@ -8,13 +8,14 @@ locus_test(mariadb_sequencer_test locus_sequencer_suite locus_mariadb_server)
 locus_test(mariadb_tls_test locus_mariadb_server)
 locus_test(mariadb_loss_test locus_mariadb_server)
 locus_test(mariadb_fault_test locus_mariadb_server locus_drawing_processes)
+locus_test(mariadb_table_test locus_mariadb_server locus::routing_mariadb)
 
 if(NOT LOCUS_SANITIZE)  # what a cluster adds is the servers', the code of ours is that of one server
   add_library(locus_galera_cluster STATIC galera_cluster.cc)
   locus_compile_options(locus_galera_cluster)
   target_link_libraries(locus_galera_cluster PUBLIC locus_mariadb_server)
   locus_test(mariadb_galera_fault_test locus_galera_cluster locus_drawing_processes)
-  locus_test(mariadb_galera_test locus_galera_cluster)
+  locus_test(mariadb_galera_test locus_galera_cluster locus::routing_mariadb)
   # Both suites: their tests register themselves.
   target_link_libraries(
     mariadb_galera_test

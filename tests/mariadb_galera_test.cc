@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "locus/routing/engine/mariadb_table.h"
 #include "src/engine/mariadb/store_time.h"
 #include "tests/galera_cluster.h"
 #include "tests/mariadb_fixture.h"
@@ -132,6 +133,34 @@ TEST(MariadbGaleraTest, NodeThatLags_IsNoLoss) {
     end = EndOf(reply);
   }
   EXPECT_EQ(stores[0]->Show(SpaceName(), absl::Now())->losses, 1u);
+}
+
+// A row lock of one node is none of another: what excludes is the certification of the head.
+TEST(MariadbGaleraTest, TablesPublishedAtTwoNodes_OneSucceeds) {
+  GaleraDatabase database;
+  MariadbTableOptions at[2];
+  std::unique_ptr<MariadbTablePublisher> publishers[2];
+  for (size_t node = 0; node < 2; ++node) {
+    at[node].mariadb = database.At(node);
+    publishers[node] = MariadbTablePublisher::Open(at[node]).value();
+  }
+  ASSERT_TRUE(MariadbTablePublisher::CreateSchema(at[0]).ok());
+  auto table = [](uint64_t epoch) {
+    return RoutingTable::Make(epoch, {{1, "a", "mysql://a/orders", 100, {}}}, {{65535, 1}}).value();
+  };
+  uint64_t newest = 0;
+  for (int round = 0; round < 30; ++round) {
+    absl::Status published[2];
+    std::thread other([&] { published[1] = publishers[1]->Publish(table(newest + 2), newest); });
+    published[0] = publishers[0]->Publish(table(newest + 1), newest);
+    other.join();
+    ASSERT_NE(published[0].ok(), published[1].ok()) << published[0] << " " << published[1];
+    bool first = published[0].ok();
+    EXPECT_TRUE(absl::IsAborted(published[first])) << published[first];
+    newest += first ? 1 : 2;
+    for (auto& publisher : publishers) EXPECT_EQ(publisher->Current().value(), table(newest));
+  }
+  EXPECT_EQ(publishers[0]->History(100)->size(), 30u);
 }
 
 }  // namespace
