@@ -69,19 +69,34 @@ struct ShardOrders {
   std::span<const uint32_t> positions;  // ids[i] stood at positions[i]
 };
 
-// What Router::Group fills. Kept and used again it allocates nothing, once it has seen as many
-// orders and shards.
+// What Router::Group fills: one object of its own for each thread that groups. Kept and used again
+// it allocates nothing, once it has seen as many orders and shards.
 class OrderGroups {
  public:
-  // Shards that have any, in the order in which they first came.
+  OrderGroups() = default;
+  // What shards() says moves along; the object moved from holds nothing.
+  OrderGroups(OrderGroups&&) = default;
+  OrderGroups& operator=(OrderGroups&&) = default;
+
+  // Shards that have any, in the order in which they first came. Good until the next Group into
+  // this object, and as long as it and the Router live. Orders that were grouped while a changed
+  // description of their shard was installed may stand in two groups, each of one description.
   std::span<const ShardOrders> shards() const { return shards_; }
 
  private:
   friend class Router;
+
+  void Prepare(size_t orders);
+  void SeeUpTo(uint16_t index);
+
   std::vector<ShardOrders> shards_;
   std::vector<OrderId> ids_;
   std::vector<uint32_t> positions_;
-  std::vector<uint32_t> scratch_;
+  // The Router's index of each order's shard, then those indexes in the order they first came.
+  std::vector<uint16_t> index_of_each_;
+  std::vector<uint16_t> indexes_;
+  // By that index; 0 between calls.
+  std::vector<uint32_t> cursors_;
 };
 
 // A table that a Router was given and did not install.
@@ -200,8 +215,8 @@ class Router {
   BuyerRoutes RoutesOf(BuyerKey buyer) const;
   BuyerRoutes RoutesOf(ShardGene gene) const;
 
-  // Sorts orders by shard, in one pass over them. At most 2^32 - 1 orders. What `groups` held
-  // before is gone; it points into itself and this Router only.
+  // Sorts orders by shard; each is routed once. At most 2^32 - 1 orders. What `groups` held before
+  // is gone; it points into itself and this Router only.
   void Group(std::span<const OrderId> ids, OrderGroups& groups) const;
 
   // Replaces the table. A reader sees each vnode's old or new word, never a mixture.
@@ -230,6 +245,7 @@ class Router {
   static constexpr uint64_t kPermyriadUnit = uint64_t{1} << 32;
   static constexpr size_t kBlockSize = 256;
 
+  uint64_t ShardIndexOf(const OrderId& id) const;
   const Shard& Description(uint64_t index) const {
     index &= 0xFFFF;
     return blocks_[index / kBlockSize][index % kBlockSize];
