@@ -2,7 +2,6 @@
 #include "routing/rebalance_runs.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <queue>
 #include <set>
@@ -31,18 +30,19 @@ struct Gift {
   size_t last;
   uint32_t taker;
   double load;
+  double most;    // that the two shards could exchange
   int cost;       // how many more moves and ranges there are by it
   bool may_join;  // the next run may go to the same taker
 };
 
 // Gifts that leave no more ranges and moves than there were come first, the largest of them; then
-// those that cost least for what they bring, roughly, so that among equal ones neighbours follow
-// each other and their gifts join.
+// by the cost if all that the two shards could exchange went by gifts like it. Among equal ones
+// neighbours follow each other, and their gifts join.
 using Rank = std::tuple<int, double, bool, size_t>;
 
 Rank RankOf(const Gift& gift) {
   if (gift.cost <= 0) return {gift.cost, -gift.load, !gift.may_join, gift.first};
-  return {1, std::floor(4 * std::log2(gift.cost / gift.load)), !gift.may_join, gift.first};
+  return {1, gift.cost * gift.most / gift.load, !gift.may_join, gift.first};
 }
 
 class Giving {
@@ -73,7 +73,7 @@ class Giving {
       if (gift && RankOf(*gift) == rank) {
         Give(run, *gift);
       } else {
-        // It has become worse since: a gift becomes better only by what Give does beside it.
+        // It has changed since, mostly for the worse.
         Offer(run);
       }
     }
@@ -122,11 +122,11 @@ class Giving {
     return borders;
   }
 
-  Gift GiftOf(const Run& run, size_t first, size_t last, uint32_t taker) const {
+  Gift GiftOf(const Run& run, size_t first, size_t last, uint32_t taker, double most) const {
     int ranges = Borders(run, first, last, taker) - Borders(run, first, last, run.owner);
     bool may_join =
         (first == run.first && CanGive(run.before)) || (last == run.last && CanGive(run.after));
-    return {first, last, taker, Load(first, last), 1 + ranges, may_join};
+    return {first, last, taker, Load(first, last), most, 1 + ranges, may_join};
   }
 
   // The longest parts at both ends of the run that are not above `most`; nothing of them is left
@@ -153,7 +153,7 @@ class Giving {
   void Consider(const Run& run, uint32_t taker, std::optional<Gift>& best) const {
     double most = std::min(surplus_[run.owner], -surplus_[taker]);
     auto consider = [&](size_t first, size_t last) {
-      Gift gift = GiftOf(run, first, last, taker);
+      Gift gift = GiftOf(run, first, last, taker, most);
       if (gift.load > least_ && (!best || RankOf(gift) < RankOf(*best))) best = gift;
     };
     if (Load(run.first, run.last) <= most + least_) return consider(run.first, run.last);
