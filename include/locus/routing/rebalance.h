@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -67,6 +68,8 @@ struct RebalancePlan {
   std::optional<double> peak_before;
   std::optional<double> peak_after;
   double moved_load = 0;  // part of all load, 0..1; without load, of all vnodes
+
+  friend bool operator==(const RebalancePlan&, const RebalancePlan&) = default;
 };
 
 // Which vnodes should move.
@@ -78,7 +81,10 @@ struct RebalancePlan {
 // lower bound wherever vnodes are small enough for that.
 //
 // Vnodes that already move in `table` (and their present owner's claim to them) count as their
-// target's, and are not moved again.
+// target's, before and after, and are not moved again; a shard that gets more of them than its
+// share keeps these, and the others share the rest.
+//
+// New shards get the ids that follow the highest.
 //
 // INVALID_ARGUMENT, naming the value and the limit: an unknown or repeated name, a weight out of
 // range, a shard both added and removed, no shard left with a weight, loads that are not as above.
@@ -93,6 +99,24 @@ absl::StatusOr<RebalancePlan> PlanRebalance(const RoutingTable& table, const Reb
 // again.
 absl::StatusOr<RoutingTable> NextMoves(const RoutingTable& table, const RebalancePlan& plan,
                                        size_t most_per_shard);
+
+// The plan as a JSON document. Shards are called by name, but for `shards`, which are as in the
+// document of a table; the peaks are there with load only.
+//
+//   { "epoch": 12,
+//     "shards": [ {"id": 1, "name": "orders-a", "endpoint": "mysql://127.0.0.1:3306/orders",
+//                  "weight": 100} ],
+//     "moves":  [ {"first": 0, "last": 255, "from": "orders-a", "to": "orders-b"} ],
+//     "moved_vnodes": 256, "before": {"orders-a": 65536}, "after": {"orders-a": 65280},
+//     "moved_load": 0.004, "peak_before": 1.1, "peak_after": 1.002 }
+std::string PlanAsJson(const RebalancePlan& plan);
+
+// Reads back an equal plan, where `table` is the one that was planned from. It may also be a later
+// one that was made of it by NextMoves and by ending moves: RebalancePlan::table then has its
+// epoch, ranges and moves. INVALID_ARGUMENT: as RoutingTable says, beginning with the JSON Pointer,
+// also for a plan that contradicts itself or, of the table's own epoch, the table; one of a later
+// epoch; and one that does not know a shard of the table.
+absl::StatusOr<RebalancePlan> ParsePlan(const RoutingTable& table, std::string_view json);
 
 // Owners as they will be when all moves of the plan have ended; without moves, epoch as in `table`.
 RoutingTable AfterRebalance(const RebalancePlan& plan);
