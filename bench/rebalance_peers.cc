@@ -4,7 +4,7 @@
 // the tables of docs/routing.md; figures do not depend on the machine.
 // usage: rebalance_peers [FILE]
 //        FILE: a buyer key (uint64) a line, as often as the buyer ordered; blank lines are skipped.
-//        Without it: the keys 1 to 1,000,000, once each.
+//        Without it: 1,000,000 random keys, once each.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -29,8 +30,9 @@ struct Buyer {
 using Buyers = std::vector<Buyer>;
 
 Buyers MadeUpBuyers() {
+  std::mt19937_64 random(1);
   Buyers buyers;
-  for (uint64_t key = 1; key <= 1000000; ++key) buyers.push_back({key, 1});
+  for (int i = 0; i < 1000000; ++i) buyers.push_back({random(), 1});
   return buyers;
 }
 

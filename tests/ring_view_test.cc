@@ -2,6 +2,8 @@
 #include "locus/routing/ring_view.h"
 
 #include <cctype>
+#include <map>
+#include <regex>
 #include <set>
 
 #include "gmock/gmock.h"
@@ -110,9 +112,9 @@ size_t VnodesDrawn(const std::string& svg) {
   return sum;
 }
 
-void ExpectSound(const std::string& svg) {
+void ExpectSound(const std::string& svg, size_t rings = 1) {
   EXPECT_EQ(XmlReader(svg).Problem(), "");
-  EXPECT_EQ(VnodesDrawn(svg), 65536u);
+  EXPECT_EQ(VnodesDrawn(svg), rings * 65536);
   EXPECT_LT(svg.size(), 1u << 20);
   EXPECT_THAT(svg, Not(HasSubstr("nan")));
 }
@@ -237,6 +239,118 @@ TEST(RingViewTest, RandomTables_AreSound) {
     SCOPED_TRACE(epoch);
     ExpectSound(RingAsSvg(table));
     EXPECT_THAT(RingAsText(table), HasSubstr("65,536   100.00"));
+  }
+}
+
+struct TextBox {
+  std::string text;
+  double left, top, right, bottom;
+};
+
+// Where each text of the picture stands, taking its letters to be as wide as those of DejaVu Sans
+// are on average.
+std::vector<TextBox> TextBoxesOf(const std::string& svg) {
+  static const std::regex element(
+      "<g transform=\"translate\\((-?[0-9]+) 0\\)\">|<(/g)>|"
+      "<text x=\"([-0-9.]+)\" y=\"([-0-9.]+)\" ([^>]*)>([^<]*)</text>");
+  static const std::regex font("font-size: ([0-9.]+)px");
+  std::vector<TextBox> boxes;
+  double shift = 0;
+  for (std::sregex_iterator it(svg.begin(), svg.end(), element), end; it != end; ++it) {
+    if ((*it)[1].matched) shift = std::stod((*it)[1]);
+    if ((*it)[2].matched) shift = 0;
+    if (!(*it)[3].matched) continue;
+    std::string attributes = (*it)[5];
+    auto has = [&](const char* what) { return attributes.find(what) != std::string::npos; };
+    double size = has("class=\"note\"") || has("class=\"scale\"") ? 12 : has("middle\"") ? 16 : 14;
+    std::smatch own;
+    if (std::regex_search(attributes, own, font)) size = std::stod(own[1]);
+    double width = size * 0.62 * static_cast<double>(ColumnsOf((*it)[6].str()));
+    bool middle = has("class=\"middle\"") || has("class=\"note\"") || has("class=\"title\"") ||
+                  has("class=\"id\"") || has("text-anchor=\"middle\"");
+    double x = std::stod((*it)[3]) + shift;
+    double left = middle ? x - width / 2 : has("text-anchor=\"end\"") ? x - width : x;
+    double y = std::stod((*it)[4]);
+    boxes.push_back({(*it)[6], left, y - size * 0.75, left + width, y + size * 0.2});
+  }
+  return boxes;
+}
+
+void ExpectNoTextOnAnother(const std::string& svg, double width, double height) {
+  std::vector<TextBox> boxes = TextBoxesOf(svg);
+  EXPECT_EQ(boxes.size(), CountOf(svg, "<text "));
+  for (size_t i = 0; i < boxes.size(); ++i) {
+    const TextBox& a = boxes[i];
+    EXPECT_TRUE(a.left >= 0 && a.right <= width && a.top >= 0 && a.bottom <= height) << a.text;
+    for (size_t j = 0; j < i; ++j) {
+      const TextBox& b = boxes[j];
+      EXPECT_FALSE(a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)
+          << a.text << " on " << b.text;
+    }
+  }
+}
+
+// A plan by which each shard gives every fourth of its vnodes to the next one.
+RebalancePlan FinePlan(const RoutingTable& table) {
+  RebalancePlan plan = PlanRebalance(table, {}).value();
+  plan.moves.clear();
+  plan.moved_vnodes = 0;
+  std::map<uint32_t, uint32_t> next;
+  for (size_t i = 0; i < table.shards().size(); ++i) {
+    next[table.shards()[i].id] = table.shards()[(i + 1) % table.shards().size()].id;
+  }
+  for (uint32_t vnode = 0; vnode < 65536; vnode += 4) {
+    auto at = static_cast<uint16_t>(vnode);
+    if (table.MoveOf(ShardGene::FromUint16(at)) != nullptr) continue;
+    uint32_t from = table.OwnerOf(ShardGene::FromUint16(at)).id;
+    if (next[from] == from) continue;
+    plan.moves.push_back({at, at, from, next[from]});
+    ++plan.moved_vnodes;
+  }
+  return plan;
+}
+
+TEST(RebalanceViewTest, NewShard_IsInTheLegendWithItsVnodesBeforeAndAfter) {
+  RoutingTable table = RoutingTable::MakeEven({{"a", "h"}, {"b", "h"}}).value();
+  RebalanceWish wish;
+  wish.add.push_back({.name = "c", .endpoint = "inner-host"});
+  std::string svg = RebalanceAsSvg(PlanRebalance(table, wish).value());
+  ExpectSound(svg, 2);
+  ExpectNoTextOnAnother(svg, 1200, 800);
+  EXPECT_THAT(svg, HasSubstr(">3 c<"));
+  EXPECT_THAT(svg, HasSubstr(">0 \xE2\x86\x92 21,845<"));
+  EXPECT_THAT(svg, HasSubstr(">0.00 \xE2\x86\x92 33.33 %<"));
+  EXPECT_THAT(svg, HasSubstr(">biggest: 50.00 %<"));
+  EXPECT_THAT(svg, HasSubstr("Planned: 21,845 vnodes in "));
+  EXPECT_THAT(svg, HasSubstr("Hatched"));
+  EXPECT_THAT(svg, Not(HasSubstr("inner-host")));
+}
+
+TEST(RebalanceViewTest, NothingToMove_IsTwoEqualRings) {
+  RoutingTable table = RoutingTable::MakeEven({{"a", "h"}, {"b", "h"}}).value();
+  std::string svg = RebalanceAsSvg(PlanRebalance(table, {}).value());
+  ExpectSound(svg, 2);
+  EXPECT_THAT(svg, HasSubstr("Planned: 0 vnodes in 0 moves."));
+  EXPECT_THAT(svg, Not(HasSubstr("Hatched")));
+}
+
+TEST(RebalanceViewTest, FinestPlans_StayBelowTheBoundAndNoTextStandsOnAnother) {
+  for (uint32_t shards : {1u, 2u, 6u, 7u, 12u, 13u, 60u, 65536u}) {
+    SCOPED_TRACE(absl::StrCat(shards, " shards"));
+    std::string svg = RebalanceAsSvg(FinePlan(Finest(shards, false)));
+    ExpectSound(svg, 2);
+    ExpectNoTextOnAnother(svg, 1200, 800);
+  }
+}
+
+TEST(RebalanceViewTest, LongNames_AreCutBeforeTheNumbers) {
+  for (uint32_t shards : {6u, 12u, 13u}) {
+    std::vector<Shard> all;
+    for (uint32_t id = 1; id <= shards; ++id) {
+      all.push_back(Named(id * 100000, std::string(200, 'm') + std::to_string(id)));
+    }
+    RoutingTable table = RoutingTable::Make(1, all, {{65535, 100000}}).value();
+    ExpectNoTextOnAnother(RebalanceAsSvg(FinePlan(table)), 1200, 800);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "locus/routing/rebalance.h"
 #include "locus/routing/routing_table.h"
 
 namespace locus {
@@ -23,6 +24,10 @@ std::string RingAsText(const RoutingTable& table);
 // part of it. Below 1 MiB for every table. Every arc has an attribute data-vnodes, and these sum to
 // 65,536.
 std::string RingAsSvg(const RoutingTable& table);
+
+// The same for a plan, 1200 x 800 pixels: the ring before, hatched where vnodes move already or are
+// planned to, the ring after it, and one legend. Each ring's data-vnodes sum to 65,536.
+std::string RebalanceAsSvg(const RebalancePlan& plan);
 
 }  // namespace locus
 
