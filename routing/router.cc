@@ -1,48 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "locus/routing/router.h"
 
-#include <array>
-#include <unordered_map>
-#include <vector>
-
 #include "absl/strings/str_cat.h"
+#include "routing/router_rep.h"
 #include "routing/table_check.h"
 #include "src/check.h"
-#include "src/mutex.h"
 
 namespace locus {
-
-class Router::Rep {
- public:
-  absl::Status Install(const RoutingTable& table) ABSL_LOCKS_EXCLUDED(mutex_);
-
-  uint64_t epoch() const { return epoch_.load(std::memory_order_acquire); }
-  const std::atomic<uint64_t>* words() const { return words_.data(); }
-  const std::unique_ptr<Shard[]>* blocks() const { return blocks_.data(); }
-
- private:
-  using IndexById = std::unordered_map<uint32_t, uint64_t>;
-
-  static constexpr size_t kMaxDescriptions = 65536;
-
-  // The index of the description that equals `shard`, or description_count_.
-  size_t Find(const Shard& shard) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckRoomFor(const std::vector<Shard>& shards) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  static std::vector<uint64_t> WordsOf(const RoutingTable& table, const IndexById& index_of);
-  IndexById Describe(const std::vector<Shard>& shards) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void SetWord(size_t vnode, uint64_t word) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
-  std::array<std::atomic<uint64_t>, ShardGene::kCount> words_{};
-  // Written before a word that names the place is stored, never after.
-  std::array<std::unique_ptr<Shard[]>, kMaxDescriptions / kBlockSize> blocks_;
-  // Released after the words of its table; pairs with the acquire in epoch().
-  std::atomic<uint64_t> epoch_{0};
-
-  Mutex mutex_;
-  size_t description_count_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::unordered_multimap<uint32_t, size_t> indexes_by_id_ ABSL_GUARDED_BY(mutex_);
-};
 
 size_t Router::Rep::Find(const Shard& shard) const {
   auto [begin, end] = indexes_by_id_.equal_range(shard.id);
@@ -105,27 +69,54 @@ void Router::Rep::SetWord(size_t vnode, uint64_t word) {
   words_[vnode].store(word, std::memory_order_release);
 }
 
-absl::Status Router::Rep::Install(const RoutingTable& table) {
-  MutexLock lock(mutex_);
-  if (table.epoch() <= epoch_.load(std::memory_order_relaxed)) {
-    return absl::AbortedError(absl::StrCat("epoch ", table.epoch(), " is not greater than ",
-                                           epoch(), ", the one in force"));
-  }
+absl::Status Router::Rep::InstallNewer(const RoutingTable& table) {
   LOCUS_RETURN_IF_ERROR(CheckRoomFor(table.shards()));
   IndexById index_of = Describe(table.shards());
   std::vector<uint64_t> words = WordsOf(table, index_of);
   for (size_t vnode = 0; vnode < words.size(); ++vnode) SetWord(vnode, words[vnode]);
   epoch_.store(table.epoch(), std::memory_order_release);
+  if (keeps_table_) in_force_ = table;
+  installed_at_ = clock_.Now();
+  ++installs_;
+  installed_.Announce();
   return absl::OkStatus();
 }
 
+absl::Status Router::Rep::Install(const RoutingTable& table) {
+  if (forked()) {
+    return absl::FailedPreconditionError(
+        "this is a forked child: tables are installed by the process that made the router");
+  }
+  MutexLock lock(mutex_);
+  if (table.epoch() <= epoch_.load(std::memory_order_relaxed)) {
+    return absl::AbortedError(absl::StrCat("epoch ", table.epoch(), " is not greater than ",
+                                           epoch(), ", the one in force"));
+  }
+  return InstallNewer(table);
+}
+
+TableVerdict Router::Rep::Offer(const RoutingTable& table) {
+  MutexLock lock(mutex_);
+  TableVerdict verdict = JudgeTable(in_force_ ? &*in_force_ : nullptr, table);
+  if (verdict.kind != TableVerdict::Kind::kInstall) return verdict;
+  absl::Status installed = InstallNewer(table);
+  if (installed.ok()) return verdict;
+  return {TableVerdict::Kind::kRefuse, table.epoch(), std::move(installed)};
+}
+
 Router::Router(const RoutingTable& table)
-    : rep_(std::make_unique<Rep>()), words_(rep_->words()), blocks_(rep_->blocks()) {
+    : Router(std::make_unique<Rep>(Clock::System(), /*keeps_table=*/false)) {
   // A table's epoch is at least 1 and its shards are at most as many as descriptions fit.
   LOCUS_CHECK(rep_->Install(table).ok());
 }
 
-Router::~Router() = default;
+Router::Router(std::unique_ptr<Rep> rep)
+    : rep_(std::move(rep)), words_(rep_->words()), blocks_(rep_->blocks()) {}
+
+Router::~Router() {
+  // A forked child touches no thread, lock or source of its parent; the memory is its copy's.
+  if (rep_->forked()) static_cast<void>(rep_.release());
+}
 
 GeneRoute Router::Route(ShardGene gene) const {
   uint64_t word = words_[gene.value()].load(std::memory_order_acquire);

@@ -103,9 +103,11 @@ class OrderGroups {
 struct TableRefusal {
   uint64_t epoch = 0;   // 0: the document could not be read so far
   std::string version;  // SourcedTable::version; empty: the last good file
-  absl::Status reason;  // INVALID_ARGUMENT: no table; ABORTED: not newer than the one in force
-  absl::Time at;        // when it was seen last
-  uint64_t times = 1;   // in a row
+  // INVALID_ARGUMENT: no table; ABORTED: not newer than the one in force, and not equal to it;
+  // OUT_OF_RANGE: as Install says.
+  absl::Status reason;
+  absl::Time at;       // when it was seen last
+  uint64_t times = 1;  // in a row
 };
 
 struct RouterStats {
@@ -180,17 +182,20 @@ struct RouterOptions {
 // The pointers it answers stay valid, and what they point to unchanged, as long as the Router
 // lives: a shard whose description changes gets a new Shard.
 //
-// Thread safety: all methods may be called from any thread, also while tables are installed. In a
-// forked child everything but Install may be called too.
-// Cost: routing is one load of a 64-bit word; it takes no lock, allocates nothing, and does not
-// depend on the number of ranges. Install rewrites the words that change. About 0.5 MiB.
+// Thread safety: all methods may be called from any thread, also while tables are installed.
+// Fork: in a forked child everything may be called too; Install and Refresh are refused there,
+// Stats knows the epoch alone, and destruction returns at once. Cost: routing is one load of a
+// 64-bit word; it takes no lock, allocates nothing, and does not depend on the number of ranges.
+// Install rewrites the words that change. About 0.5 MiB.
 class Router {
  public:
   // Of a table that changes by Install only.
   explicit Router(const RoutingTable& table);
   // With the newest table of `source`, or the last good one, and every newer one from then on.
-  // INVALID_ARGUMENT: bad options. DATA_LOSS: the source does not answer, and the last good file is
-  // damaged. Otherwise, where there is no such file, what the source said.
+  // INVALID_ARGUMENT: bad options. UNAVAILABLE: the system has no thread to give. Where neither has
+  // a table: what reading the file said, where there is one (DATA_LOSS: it is damaged), else what
+  // the source said, asked again until open_timeout while it says UNAVAILABLE;
+  // FAILED_PRECONDITION: what it has is refused.
   static absl::StatusOr<std::unique_ptr<Router>> Open(std::unique_ptr<TableSource> source,
                                                       RouterOptions options = {});
   // Waits for the question to the source that is under way.
@@ -221,13 +226,14 @@ class Router {
 
   // Replaces the table. A reader sees each vnode's old or new word, never a mixture.
   // ABORTED: its epoch is not greater than epoch(); OUT_OF_RANGE: more than 65,536 descriptions of
-  // shards were seen in this Router's life. The table in force stays in either case.
+  // shards were seen in this Router's life; FAILED_PRECONDITION: in a forked child. The table in
+  // force stays in either case. Of a Router that follows a source the higher epoch wins.
   absl::Status Install(const RoutingTable& table);
 
   // For callers whom a shard has just refused (ABORTED): returns when a table of at least
   // `min_epoch` is in force, at once where it is already; otherwise the source is asked now, not
   // when its time comes. DEADLINE_EXCEEDED: naming both epochs and what the source said last.
-  // FAILED_PRECONDITION: in a forked child.
+  // FAILED_PRECONDITION: in a forked child. Without a source it waits for an Install.
   absl::Status Refresh(uint64_t min_epoch, std::chrono::steady_clock::time_point deadline);
 
   RouterStats Stats() const;
@@ -246,6 +252,8 @@ class Router {
   static constexpr size_t kBlockSize = 256;
 
   uint64_t ShardIndexOf(const OrderId& id) const;
+  explicit Router(std::unique_ptr<Rep> rep);
+
   const Shard& Description(uint64_t index) const {
     index &= 0xFFFF;
     return blocks_[index / kBlockSize][index % kBlockSize];
