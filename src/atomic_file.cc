@@ -16,29 +16,6 @@
 namespace locus {
 namespace {
 
-absl::Status WriteAll(int fd, std::string_view text, const std::string& path) {
-  while (!text.empty()) {
-    ssize_t written = write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return FailedFileCall(errno, "write", path);
-    text.remove_prefix(static_cast<size_t>(written));
-  }
-  return absl::OkStatus();
-}
-
-std::string DirectoryOf(const std::string& path) {
-  size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-absl::Status SyncDirectory(const std::string& directory) {
-  FileDescriptor fd(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (fd.get() < 0) return FailedFileCall(errno, "open", directory);
-  if (fsync(fd.get()) != 0) return FailedFileCall(errno, "sync", directory);
-  return absl::OkStatus();
-}
-
 // A file beside `path` under a name of its own, removed on destruction unless renamed.
 class TemporaryFile {
  public:
@@ -82,19 +59,6 @@ class TemporaryFile {
   bool renamed_ = false;
 };
 
-// Where a write to `path` would go; also where nothing is there yet.
-std::string FollowLinks(std::string path) {
-  constexpr int kMostLinks = 40;  // as Linux has it
-  for (int i = 0; i < kMostLinks; ++i) {
-    char target[PATH_MAX];
-    ssize_t size = readlink(path.c_str(), target, sizeof target);
-    if (size <= 0 || static_cast<size_t>(size) == sizeof target) return path;
-    std::string named(target, static_cast<size_t>(size));
-    path = named[0] == '/' ? named : absl::StrCat(DirectoryOf(path), "/", named);
-  }
-  return path;
-}
-
 }  // namespace
 
 absl::Status FailedFileCall(int error, std::string_view what, const std::string& path) {
@@ -116,6 +80,42 @@ absl::Status FailedFileCall(int error, std::string_view what, const std::string&
     default:
       return absl::FailedPreconditionError(message);
   }
+}
+
+absl::Status WriteAll(int fd, std::string_view text, const std::string& path) {
+  while (!text.empty()) {
+    ssize_t written = write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return FailedFileCall(errno, "write", path);
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  return absl::OkStatus();
+}
+
+std::string DirectoryOf(const std::string& path) {
+  size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+absl::Status SyncDirectory(const std::string& directory) {
+  FileDescriptor fd(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd.get() < 0) return FailedFileCall(errno, "open", directory);
+  // A file system that cannot sync a directory says EINVAL.
+  if (fsync(fd.get()) != 0 && errno != EINVAL) return FailedFileCall(errno, "sync", directory);
+  return absl::OkStatus();
+}
+
+std::string FollowLinks(std::string path) {
+  constexpr int kMostLinks = 40;  // as Linux has it
+  for (int i = 0; i < kMostLinks; ++i) {
+    char target[PATH_MAX];
+    ssize_t size = readlink(path.c_str(), target, sizeof target);
+    if (size <= 0 || static_cast<size_t>(size) == sizeof target) return path;
+    std::string named(target, static_cast<size_t>(size));
+    path = named[0] == '/' ? named : absl::StrCat(DirectoryOf(path), "/", named);
+  }
+  return path;
 }
 
 absl::Status ReplaceFile(const std::string& path, std::string_view text, mode_t mode) {

@@ -7,6 +7,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 
@@ -14,24 +15,37 @@
 
 namespace locus {
 
-// Closes what it holds.
+// Closes what it holds; -1: nothing.
 class FileDescriptor {
  public:
+  FileDescriptor() = default;
   explicit FileDescriptor(int fd) : fd_(fd) {}
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
   ~FileDescriptor() {
     if (fd_ >= 0) close(fd_);
   }
   int get() const { return fd_; }
 
  private:
-  const int fd_;
+  int fd_ = -1;
 };
 
 // "cannot `what` "path": reason" of the errno `error`. NOT_FOUND, ALREADY_EXISTS; UNAVAILABLE: it
 // may pass (no space, an input error, out of descriptors); otherwise FAILED_PRECONDITION.
 absl::Status FailedFileCall(int error, std::string_view what, const std::string& path);
+
+// "." where the path has none.
+std::string DirectoryOf(const std::string& path);
+// Where a write to `path` would go, behind symbolic links; also where nothing is there yet.
+std::string FollowLinks(std::string path);
+
+absl::Status WriteAll(int fd, std::string_view text, const std::string& path);
+// Makes durable which names are in the directory, where the file system can.
+absl::Status SyncDirectory(const std::string& directory);
 
 // Puts a file of this text at `path`, with permissions `mode` less the umask: whole or not at all,
 // durable on return. Follows a symbolic link at `path`: what it names is replaced, or made.

@@ -3,12 +3,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "apps/locus/codec_choice.h"
-#include "apps/locus/file_lock.h"
 #include "apps/locus/signals.h"
 #include "apps/locus/verb.h"
 #include "apps/locus/verb_line.h"
 #include "locus/key_ring.h"
 #include "src/check.h"
+#include "src/file_lock.h"
 #include "src/text.h"
 
 namespace locus {
