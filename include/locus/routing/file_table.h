@@ -2,14 +2,18 @@
 #ifndef LOCUS_ROUTING_FILE_TABLE_H_
 #define LOCUS_ROUTING_FILE_TABLE_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "locus/routing/table_publisher.h"
 #include "locus/routing/table_source.h"
 
 namespace locus {
 
-// The routing table in a file, as an operator or a configuration service puts it there.
+// The routing table in a file, as an operator, a configuration service or FileTablePublisher puts
+// it there.
 //
 // A change is told within milliseconds, however it comes about: the file replaced by rename,
 // deleted and made again, written in place, reached by symbolic links one of which is turned to
@@ -40,6 +44,36 @@ class FileTableSource : public TableSource {
   class Rep;
   explicit FileTableSource(std::unique_ptr<Rep> rep);
   std::unique_ptr<Rep> rep_;
+};
+
+// Publishes to a file; every table, also the newest, is kept as PATH.epochs/EPOCH.json, 20 digits,
+// the newest 1,000 of them. Routers read PATH only, and see the table before or the one after.
+// Where PATH is a symbolic link, all of this is at the file it leads to.
+//
+// A process killed at any point leaves the table before or the one after, durably, and a history
+// that has it. Publishers exclude each other by a lock (flock) of PATH.lock, for which one waits 10
+// seconds at most (UNAVAILABLE); reading takes none. The directory must be writable, and on a local
+// file system unless all publishers are on one host.
+//
+// The newest table is that of the highest epoch, in PATH or kept: where PATH was deleted or an
+// older one put in its place, the next publication puts that right. DATA_LOSS: PATH is no routing
+// table; once it is removed, the newest kept one counts. published_at is by the clock of the file
+// system. A file that is replaced keeps its permissions.
+class FileTablePublisher : public TablePublisher {
+ public:
+  // Touches nothing. As FileTableSource::Open.
+  static absl::StatusOr<std::unique_ptr<FileTablePublisher>> Open(const std::string& path);
+  ~FileTablePublisher() override;
+
+  absl::StatusOr<RoutingTable> Current() override;
+  absl::Status Publish(const RoutingTable& table, uint64_t expected) override;
+  absl::StatusOr<std::vector<PublishedEpoch>> History(size_t most) override;
+  absl::StatusOr<RoutingTable> Fetch(uint64_t epoch) override;
+  std::string place() const override;
+
+ private:
+  explicit FileTablePublisher(std::string path) : path_(std::move(path)) {}
+  const std::string path_;  // absolute
 };
 
 }  // namespace locus
