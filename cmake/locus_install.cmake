@@ -60,4 +60,7 @@ if(LOCUS_ETCD)
   locus_pkgconfig(etcd "Segments and sequences from etcd"
                   "locus-http = ${PROJECT_VERSION} absl_flat_hash_map")
   unset(PC_LIBS_MORE)
+  locus_pkgconfig(
+    routing_etcd "Routing tables in etcd"
+    "locus-routing = ${PROJECT_VERSION} locus-etcd = ${PROJECT_VERSION} absl_str_format zlib")
 endif()

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "routing/engine/etcd/stored_table.h"
 #include "src/engine/etcd/reply.h"
 #include "src/engine/etcd/sequence_value.h"
 #include "src/engine/etcd/server_clock.h"
@@ -22,6 +23,14 @@ void CheckTxn(std::string_view body) {
   for (const auto& range : reply->ranges) {
     for (const auto& pair : range) Require(pair.mod_revision > 0);
   }
+}
+
+void CheckWatch(std::string_view line) {
+  auto reply = locus::etcd::ReadWatch(line);
+  if (!reply.ok()) return;
+  Require(reply->canceled || (reply->header.revision > 0 && reply->header.cluster_id != 0));
+  for (const auto& event : reply->events) Require(event.pair.mod_revision > 0);
+  for (char c : reply->cancel_reason) Require(c >= ' ' && c <= '~');
 }
 
 void CheckRefusal(std::string_view body) {
@@ -52,6 +61,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     case 't':
       CheckTxn(text);
       break;
+    case 'w':
+      CheckWatch(text);
+      break;
+    case 'p': {
+      auto document = locus::etcd::UnpackDocument(text);
+      if (!document.ok()) break;
+      auto again = locus::etcd::UnpackDocument(locus::etcd::PackDocument(*document));
+      // What is short is stored as it is, whatever it begins with.
+      Require(document->size() <= 65536 || *again == *document);
+      break;
+    }
     case 's': {
       auto status = locus::etcd::ReadStatus(text);
       Require(!status.ok() || status->raft_index > 0);

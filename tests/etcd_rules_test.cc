@@ -37,6 +37,64 @@ TEST(EtcdReplyTest, Txn_IsReadWithWhatIsOmitted) {
   EXPECT_EQ(read.ranges[1][0].mod_revision, 5);
 }
 
+std::string Watched(const std::string& rest) { return R"({"result":)" + With(rest) + "}"; }
+
+TEST(EtcdReplyTest, Watch_IsReadLineByLine) {
+  WatchReply created = ReadWatch(Watched(R"(,"created":true)")).value();
+  EXPECT_TRUE(created.created);
+  EXPECT_FALSE(created.canceled);
+  EXPECT_EQ(created.header.revision, 7);
+  EXPECT_TRUE(created.events.empty());
+
+  WatchReply events =
+      ReadWatch(Watched(R"(,"events":[{"kv":{"key":"YQ==","create_revision":"5",)"
+                        R"("mod_revision":"6","version":"2","value":"AP8="}},)"
+                        R"({"type":"DELETE","kv":{"key":"YQ==","mod_revision":"7"}}])"))
+          .value();
+  ASSERT_EQ(events.events.size(), 2u);
+  EXPECT_FALSE(events.events[0].deleted);
+  EXPECT_EQ(events.events[0].pair.value, std::string("\0\xFF", 2));
+  EXPECT_EQ(events.events[0].pair.mod_revision, 6);
+  EXPECT_TRUE(events.events[1].deleted);
+
+  // As etcd 3.4 has it: without a revision.
+  WatchReply canceled =
+      ReadWatch(R"({"result":{"header":{"cluster_id":"1","member_id":"2","raft_term":"2"},)"
+                R"("canceled":true,"compact_revision":"5"}})")
+          .value();
+  EXPECT_TRUE(canceled.canceled);
+  EXPECT_EQ(canceled.compact_revision, 5);
+
+  absl::Status lost =
+      ReadWatch(R"({"error":{"grpc_code":14,"http_code":503,"message":"etcdserver: no leader"}})")
+          .status();
+  EXPECT_TRUE(absl::IsUnavailable(lost)) << lost;
+}
+
+TEST(EtcdReplyTest, WatchThatNoMemberSends_IsRefused) {
+  for (const std::string& bad : {
+           std::string(),
+           std::string("{}"),
+           std::string(R"({"result":7})"),
+           std::string(R"({"result":{"created":true}})"),
+           std::string(R"({"error":7})"),
+           std::string(R"({"error":{"message":"no code"}})"),
+           std::string(R"({"error":{"grpc_code":14}})"),
+           Watched(R"(,"created":"true")"),
+           Watched(R"(,"canceled":1)"),
+           Watched(R"(,"canceled":true,"compact_revision":"-5")"),
+           Watched(R"(,"fragment":true)"),
+           Watched(R"(,"events":{})"),
+           Watched(R"(,"events":[7])"),
+           Watched(R"(,"events":[{}])"),
+           Watched(R"(,"events":[{"type":"MOVE","kv":{"key":"YQ==","mod_revision":"7"}}])"),
+           Watched(R"(,"events":[{"kv":{"key":"YQ=="}}])"),
+       }) {
+    absl::Status status = ReadWatch(bad).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << bad << ": " << status;
+  }
+}
+
 TEST(EtcdReplyTest, WhatNoMemberSays_IsRefused) {
   for (const std::string& bad : {
            std::string(),

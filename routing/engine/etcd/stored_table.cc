@@ -26,6 +26,11 @@ absl::Status EtcdTableOptions::Check() const {
     return absl::InvalidArgumentError(
         absl::StrCat("etcd table option key is ", Quoted(key), ", where no tables are kept"));
   }
+  if (max_request_bytes < 16 << 10 || max_request_bytes > 1 << 30) {
+    return absl::InvalidArgumentError(absl::StrCat("etcd table option max_request_bytes is ",
+                                                   max_request_bytes,
+                                                   "; it must be 16384 to 1073741824"));
+  }
   return absl::OkStatus();
 }
 
@@ -34,6 +39,8 @@ namespace {
 
 constexpr std::string_view kPackedMark = "zlib ";
 constexpr size_t kLongestPlain = 64 << 10;
+// zlib's format cannot do better than 1,032 to 1.
+constexpr uint64_t kMostPacked = 1040;
 constexpr size_t kMostKept = 1000;
 constexpr size_t kLeastKept = 100;
 constexpr uint64_t kMostKeptBytes = uint64_t{64} << 20;
@@ -67,7 +74,8 @@ std::string PackDocument(const std::string& document) {
   uLongf packed = compressBound(document.size());
   value.resize(head + packed);
   int result = compress2(reinterpret_cast<Bytef*>(value.data() + head), &packed,
-                         reinterpret_cast<const Bytef*>(document.data()), document.size(), 9);
+                         reinterpret_cast<const Bytef*>(document.data()), document.size(),
+                         Z_DEFAULT_COMPRESSION);
   LOCUS_CHECK(result == Z_OK);
   value.resize(head + packed);
   return value;
@@ -87,14 +95,16 @@ absl::StatusOr<std::string> UnpackDocument(std::string_view value) {
   }
   if (*bytes > TableSource::kMaxDocumentBytes) return TooLong(*bytes);
   value.remove_prefix(line + 1);
+  absl::Status damaged = absl::FailedPreconditionError(
+      absl::StrCat("a compressed document that is damaged, or not of ", *bytes, " bytes"));
+  if (*bytes / kMostPacked > value.size()) return damaged;
   std::string document(*bytes, '\0');
   uLongf unpacked = document.size();
   uLong taken = value.size();
   int result = uncompress2(reinterpret_cast<Bytef*>(document.data()), &unpacked,
                            reinterpret_cast<const Bytef*>(value.data()), &taken);
   if (result == Z_OK && unpacked == document.size() && taken == value.size()) return document;
-  return absl::FailedPreconditionError(
-      absl::StrCat("a compressed document that is damaged, or not of ", *bytes, " bytes"));
+  return damaged;
 }
 
 std::string KeptEpoch::Text() const {

@@ -13,6 +13,8 @@ namespace {
 using etcd::KeptEpoch;
 
 constexpr size_t kMostNamed = 10;
+// Of a publication, for everything but the table.
+constexpr size_t kRequestHead = 4096;
 
 absl::StatusOr<RoutingTable> ReadTable(const std::string& value) {
   absl::StatusOr<std::string> document = etcd::UnpackDocument(value);
@@ -40,7 +42,9 @@ std::string Named(const std::vector<KeptEpoch>& history) {
 class EtcdTablePublisher::Rep {
  public:
   Rep(const EtcdTableOptions& options, std::unique_ptr<etcd::Connection> connection)
-      : keys_(options), connection_(std::move(connection)) {}
+      : keys_(options),
+        max_request_bytes_(options.max_request_bytes),
+        connection_(std::move(connection)) {}
 
   etcd::Connection& connection() { return *connection_; }
   const etcd::TableKeys& keys() const { return keys_; }
@@ -87,8 +91,9 @@ class EtcdTablePublisher::Rep {
       return absl::InvalidArgumentError(
           absl::StrCat("epoch ", table.epoch(), " is not greater than the expected ", expected));
     }
-    etcd::TimePoint deadline = connection_->Deadline();
     const std::string value = etcd::PackDocument(table.ToJson());
+    LOCUS_RETURN_IF_ERROR(CheckSize(value));
+    etcd::TimePoint deadline = connection_->Deadline();
     for (;;) {
       etcd::Txn read;
       read.Get(keys_.newest()).GetAll(keys_.AllPublished());
@@ -122,6 +127,15 @@ class EtcdTablePublisher::Rep {
     return absl::StrCat(keys_.place(), ": ", text);
   }
 
+  absl::Status CheckSize(const std::string& value) const {
+    size_t bytes = 2 * value.size() + kRequestHead;
+    if (bytes <= max_request_bytes_) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        Here(absl::StrCat("the table, compressed, takes a request of ", bytes,
+                          " bytes; the option max_request_bytes is ", max_request_bytes_,
+                          ", to be raised together with etcd's --max-request-bytes")));
+  }
+
   absl::Status Expect(uint64_t newest, uint64_t expected) const {
     if (newest == expected) return absl::OkStatus();
     return absl::AbortedError(
@@ -149,12 +163,8 @@ class EtcdTablePublisher::Rep {
       txn.Delete(keys_.Epoch(0), keys_.Epoch(first));
       txn.Delete(keys_.Published(0), keys_.Published(first));
     }
-    absl::StatusOr<etcd::TxnAnswer> answer = connection_->Commit(txn, deadline);
-    if (answer.ok()) return answer->succeeded;
-    if (!absl::IsFailedPrecondition(answer.status())) return answer.status();
-    return absl::FailedPreconditionError(
-        absl::StrCat(answer.status().message(), "; the request puts ", 2 * value.size(),
-                     " bytes, etcd takes 1.5 MiB unless told otherwise"));
+    LOCUS_ASSIGN_OR_RETURN(etcd::TxnAnswer answer, connection_->Commit(txn, deadline));
+    return answer.succeeded;
   }
 
   absl::StatusOr<std::vector<std::vector<etcd::KeyValue>>> Ranges(const etcd::Txn& txn,
@@ -172,6 +182,7 @@ class EtcdTablePublisher::Rep {
   }
 
   const etcd::TableKeys keys_;
+  const size_t max_request_bytes_;
   const std::unique_ptr<etcd::Connection> connection_;
 };
 

@@ -213,6 +213,7 @@ Refusal Classify(int64_t code, const std::string& message) {
     case kResourceExhausted:
       if (says("space exceeded"))
         return Repair(message, " (compact, defragment, disarm the alarm)");
+      if (says("larger than max")) return Repair(message, " (--max-request-bytes)");
       return {.status = absl::UnavailableError(message), .try_other_member = true};
     case kDataLoss:
       return {absl::DataLossError(message)};
@@ -277,9 +278,12 @@ absl::StatusOr<WatchReply> ReadWatch(std::string_view line) {
   if (const json::value* error = Find(object, "error")) return StreamError(*error);
   LOCUS_ASSIGN_OR_RETURN(const json::object* result, Object(object, "result"));
   WatchReply reply;
-  LOCUS_ASSIGN_OR_RETURN(reply.header, ReadHeader(*result));
   LOCUS_ASSIGN_OR_RETURN(reply.created, Flag(*result, "created"));
   LOCUS_ASSIGN_OR_RETURN(reply.canceled, Flag(*result, "canceled"));
+  // The header of a cancellation lacks the revision.
+  if (!reply.canceled) {
+    LOCUS_ASSIGN_OR_RETURN(reply.header, ReadHeader(*result));
+  }
   LOCUS_ASSIGN_OR_RETURN(reply.compact_revision, Positive(*result, "compact_revision"));
   LOCUS_ASSIGN_OR_RETURN(std::string_view reason, String(*result, "cancel_reason"));
   reply.cancel_reason = Printable(reason);

@@ -54,7 +54,7 @@ struct WatchReply {
     KeyValue pair;  // of a deletion: without a value
   };
 
-  Header header;
+  Header header;  // but for a cancellation
   bool created = false;
   bool canceled = false;  // it ends here; if the revision asked for was compacted:
   int64_t compact_revision = 0;

@@ -22,15 +22,18 @@ namespace locus {
 //   <prefix>/<key>/published/<20 digits>  "<ms since 1970> <bytes>": when, and how long its value
 //   is
 //
-// Documents of more than 64 KiB are stored compressed: "zlib <length>\n", then a zlib stream. So a
-// table that changes its shard with every vnode takes about 300 kB. A publication puts the table
-// twice; etcd takes requests of up to 1.5 MiB (--max-request-bytes), and what does not fit is
-// FAILED_PRECONDITION.
+// Documents of more than 64 KiB are stored compressed: "zlib <length>\n", then a zlib stream.
+// 65,536 ranges over 4,096 shards in no order take 400 kB so.
 struct EtcdTableOptions {
   // The user of a source needs to read, that of a publisher to read and write, the keys above.
   EtcdOptions etcd;
   // [a-z0-9_-]{1,64}, but for the names of other things under a prefix: seq, space, heads.
   std::string key = "table";
+  // What the cluster takes in one request (its --max-request-bytes). A publication puts the table
+  // twice; where that does not fit, it is refused (FAILED_PRECONDITION) before it is sent. A member
+  // takes up to half a second for each MB: EtcdOptions::request_timeout covers that.
+  // 16 KiB..1 GiB.
+  size_t max_request_bytes = 1536 << 10;
 
   // INVALID_ARGUMENT, naming the option, its value and the limit.
   absl::Status Check() const;
