@@ -53,9 +53,15 @@ if(LOCUS_REDIS)
   locus_pkgconfig(redis "Numbers and segments for order IDs from Redis"
                   "locus-core = ${PROJECT_VERSION} hiredis >= 0.14")
 endif()
-if(LOCUS_ETCD)
+if(LOCUS_ETCD OR LOCUS_HTTP)
   locus_pkgconfig(http "HTTP for engines of locus; without headers"
                   "locus-core = ${PROJECT_VERSION} libssl >= 3.0")
+endif()
+if(LOCUS_HTTP)
+  locus_pkgconfig(routing_http "Routing tables by HTTP"
+                  "locus-routing = ${PROJECT_VERSION} locus-http = ${PROJECT_VERSION}")
+endif()
+if(LOCUS_ETCD)
   set(PC_LIBS_MORE " -lboost_json")  # Boost has no pkg-config files
   locus_pkgconfig(etcd "Segments and sequences from etcd"
                   "locus-http = ${PROJECT_VERSION} absl_flat_hash_map")

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "routing/engine/http/url.h"
+
+#include <optional>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "src/text.h"
+
+namespace locus::http {
+namespace {
+
+// What of a text that may be no URL can be shown.
+std::string Shown(std::string_view text) {
+  std::string_view shown = text.substr(0, text.find_first_of("?#"));
+  size_t at = shown.rfind('@');
+  if (at == std::string_view::npos) return Quoted(shown);
+  return Quoted("..." + std::string(shown.substr(at)));
+}
+
+absl::Status Refuse(std::string_view text, std::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat("url ", Shown(text), ": ", ToAbsl(why)));
+}
+
+bool IsHost(std::string_view host, bool bracketed) {
+  if (host.empty() || host.size() > 255) return false;
+  for (char c : host) {
+    bool fits = absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' ||
+                (bracketed ? c == ':' || c == '%' : c == '-' || c == '_');
+    if (!fits) return false;
+  }
+  return true;
+}
+
+// Reads host and port. nullopt: they cannot be.
+std::optional<Endpoint> ReadAuthority(std::string_view authority, uint16_t default_port) {
+  Endpoint endpoint;
+  bool bracketed = !authority.empty() && authority[0] == '[';
+  size_t end = authority.find(bracketed ? ']' : ':');
+  if (bracketed && end == std::string_view::npos) return std::nullopt;
+  std::string_view host = authority.substr(bracketed, end - bracketed);
+  std::string_view rest = end == std::string_view::npos ? "" : authority.substr(end + bracketed);
+  if (!IsHost(host, bracketed)) return std::nullopt;
+  endpoint.host = host;
+  endpoint.port = default_port;
+  endpoint.text = authority.substr(0, authority.size() - rest.size());
+  if (rest.empty()) return endpoint;
+  std::optional<uint64_t> port = ParseDecimal(rest.substr(1), 65535);
+  if (rest[0] != ':' || !port || *port == 0) return std::nullopt;
+  endpoint.port = static_cast<uint16_t>(*port);
+  if (endpoint.port != default_port) absl::StrAppend(&endpoint.text, ":", *port);
+  return endpoint;
+}
+
+}  // namespace
+
+absl::StatusOr<Url> Url::Parse(std::string_view text) {
+  if (text.size() > kLongest) {
+    return Refuse(text, absl::StrCat("it is ", text.size(), " bytes long; at most ", kLongest));
+  }
+  size_t slashes = text.find("://");
+  std::string scheme = absl::AsciiStrToLower(ToAbsl(text.substr(0, slashes)));
+  if (slashes == std::string_view::npos || (scheme != "http" && scheme != "https")) {
+    return Refuse(text, "it must begin with https:// or http://");
+  }
+  for (char c : text) {
+    // What RFC 3986 allows nowhere, and whatever could end a line of a request.
+    if (c <= ' ' || c > '~' || std::string_view("\"<>\\^`{|}").find(c) != std::string_view::npos) {
+      return Refuse(text, "it holds a character that must stand as %XX");
+    }
+  }
+  if (text.find('#') != std::string_view::npos) return Refuse(text, "it has a fragment");
+  std::string_view rest = text.substr(slashes + 3);
+  size_t end = rest.find_first_of("/?");
+  std::string_view authority = rest.substr(0, end);
+  std::string_view target = end == std::string_view::npos ? "" : rest.substr(end);
+  if (authority.find('@') != std::string_view::npos) {
+    return Refuse(text, "a user or password does not belong there: use a token");
+  }
+  Url url;
+  url.tls = scheme == "https";
+  std::optional<Endpoint> endpoint = ReadAuthority(authority, url.tls ? 443 : 80);
+  if (!endpoint) return Refuse(text, "its host, or its port (1..65535), cannot be");
+  url.endpoint = *std::move(endpoint);
+  url.target = absl::StrCat(target.empty() || target[0] == '?' ? "/" : "", ToAbsl(target));
+  std::string_view path = std::string_view(url.target).substr(0, url.target.find('?'));
+  url.shown = absl::StrCat(scheme, "://", url.endpoint.text, ToAbsl(path));
+  return url;
+}
+
+}  // namespace locus::http
