@@ -169,7 +169,6 @@ class HttpTableSource::Rep {
     while (true) {
       if (held && LookNowPending()) {
         LetGo();
-        connection_.reset();
         return absl::CancelledError("");
       }
       absl::StatusOr<HttpAnswer> head = connection_->ReadHead(limit);
