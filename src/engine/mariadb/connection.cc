@@ -1,70 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/engine/mariadb/connection.h"
 
-#include <fcntl.h>
 #include <mysql.h>
-#include <poll.h>
-#include <signal.h>
-
-#include <cstring>
-#include <mutex>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "src/check.h"
 #include "src/engine/mariadb/errors.h"
-#include "src/loopback.h"
-#include "src/secret_bytes.h"
+#include "src/engine/mariadb/sigpipe.h"
 #include "src/text.h"
 
 namespace locus::mariadb {
 namespace {
-
-// A write to a TLS connection that the server closed raises SIGPIPE. Whoever links locus decides
-// what that signal does; here it is held back, and taken if it came.
-class HoldSigpipe {
- public:
-  HoldSigpipe() {
-    sigemptyset(&pipe_);
-    sigaddset(&pipe_, SIGPIPE);
-    sigset_t pending;
-    sigpending(&pending);
-    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
-    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
-  }
-  ~HoldSigpipe() {
-    constexpr timespec kAtOnce{};
-    if (!was_pending_) sigtimedwait(&pipe_, nullptr, &kAtOnce);
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  HoldSigpipe(const HoldSigpipe&) = delete;
-  HoldSigpipe& operator=(const HoldSigpipe&) = delete;
-
- private:
-  sigset_t pipe_;
-  sigset_t before_;
-  bool was_pending_;
-};
-
-// The library ignores SIGPIPE for the whole process when it starts; that is undone.
-void StartLibrary() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    struct sigaction before;
-    sigaction(SIGPIPE, nullptr, &before);
-    LOCUS_CHECK(mysql_library_init(0, nullptr, nullptr) == 0);
-    sigaction(SIGPIPE, &before, nullptr);
-  });
-}
-
-unsigned WholeSeconds(absl::Duration duration) {
-  return static_cast<unsigned>(absl::ToInt64Seconds(absl::Ceil(duration, absl::Seconds(1))));
-}
-
-bool NeedsTls(const MariadbOptions& options, std::string_view host) {
-  if (options.tls == MariadbOptions::Tls::kNever) return false;
-  return options.tls == MariadbOptions::Tls::kAlways || !IsLoopback(host);
-}
 
 Result StoredRows(MYSQL_RES* rows) {
   Result result;
@@ -93,69 +40,19 @@ absl::StatusOr<int64_t> NumberIn(const Result::Row& row, size_t column, std::str
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const MariadbOptions& options,
                                                              const MariadbOptions::Host& host,
                                                              const char* password, Access access) {
-  StartLibrary();
-  HoldSigpipe hold;
-  MYSQL* handle = mysql_init(nullptr);
-  if (handle == nullptr) return absl::UnavailableError("mariadb: out of memory");
-  std::unique_ptr<Connection> connection(
-      new Connection(handle, absl::StrCat(host.name, ":", host.port, "/", options.database)));
-  bool tls = NeedsTls(options, host.name);
-  LOCUS_RETURN_IF_ERROR(connection->SetOptions(options, tls));
-  bool connected = mysql_real_connect(handle, host.name.c_str(), options.user.c_str(), password,
-                                      options.database.c_str(), host.port, nullptr,
-                                      CLIENT_MULTI_STATEMENTS | CLIENT_MULTI_RESULTS);
-  if (handle->passwd != nullptr) {
-    ExcludeFromCoreDumps(handle->passwd, std::strlen(handle->passwd));
-    explicit_bzero(handle->passwd, std::strlen(handle->passwd));
-  }
-  WipeDeadStack();
-  if (!connected) {
-    absl::Status status = connection->Fail();
-    if (connection->error() != kTlsFailed || options.tls_ca_file.empty()) return status;
-    // The library's text names no file, also where the file is what is wrong.
-    return absl::Status(
-        status.code(),
-        absl::StrCat(status.message(), "; the authorities are those of ", options.tls_ca_file));
-  }
-  fcntl(static_cast<int>(mysql_get_socket(handle)), F_SETFD, FD_CLOEXEC);
-  if (tls && mysql_get_ssl_cipher(handle) == nullptr) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("mariadb ", connection->place_, ": the connection came up without TLS"));
-  }
+  Login login{host,
+              options.user,
+              options.database,
+              options.connect_timeout,
+              options.timeout,
+              options.tls,
+              options.tls_ca_file,
+              true};
+  LOCUS_ASSIGN_OR_RETURN(Handle handle, LogIn(login, password));
+  std::unique_ptr<Connection> connection(new Connection(std::move(handle), login.place()));
   LOCUS_RETURN_IF_ERROR(connection->SetUpSession(options));
   LOCUS_RETURN_IF_ERROR(connection->LookAtServer(options, access));
   return connection;
-}
-
-Connection::~Connection() {
-  HoldSigpipe hold;
-  mysql_close(handle_);
-}
-
-absl::Status Connection::SetOptions(const MariadbOptions& options, bool tls) {
-  auto set = [this](mysql_option option, const void* value) {
-    LOCUS_CHECK(mysql_optionsv(handle_, option, value) == 0);
-  };
-  unsigned connect_seconds = WholeSeconds(options.connect_timeout);
-  unsigned seconds = WholeSeconds(options.timeout);
-  unsigned tcp = MYSQL_PROTOCOL_TCP;
-  unsigned no = 0;
-  my_bool off = 0, on = 1;
-  set(MYSQL_OPT_CONNECT_TIMEOUT, &connect_seconds);
-  set(MYSQL_OPT_READ_TIMEOUT, &seconds);
-  set(MYSQL_OPT_WRITE_TIMEOUT, &seconds);
-  set(MYSQL_OPT_PROTOCOL, &tcp);
-  set(MYSQL_OPT_LOCAL_INFILE, &no);  // no server reads our files
-  set(MYSQL_OPT_RECONNECT, &off);    // a session that is not set up as ours is none
-  set(MYSQL_SET_CHARSET_NAME, "utf8mb4");
-  // None that hands the password over readable.
-  set(MARIADB_OPT_RESTRICTED_AUTH, "mysql_native_password,client_ed25519,caching_sha2_password");
-  if (!tls) return absl::OkStatus();
-  set(MYSQL_OPT_SSL_ENFORCE, &on);
-  set(MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &on);
-  set(MARIADB_OPT_TLS_VERSION, "TLSv1.2,TLSv1.3");
-  if (!options.tls_ca_file.empty()) set(MYSQL_OPT_SSL_CA, options.tls_ca_file.c_str());
-  return absl::OkStatus();
 }
 
 absl::Status Connection::SetUpSession(const MariadbOptions& options) {
@@ -222,18 +119,18 @@ absl::StatusOr<std::vector<Result>> Connection::Run(const std::string& statement
   HoldSigpipe hold;
   error_ = kNone;
   conflict_ = false;
-  if (mysql_real_query(handle_, statements.data(), statements.size()) != 0) return Fail();
+  if (mysql_real_query(handle_.get(), statements.data(), statements.size()) != 0) return Fail();
   std::vector<Result> results;
   while (true) {
-    if (mysql_field_count(handle_) > 0) {
-      MYSQL_RES* rows = mysql_store_result(handle_);
+    if (mysql_field_count(handle_.get()) > 0) {
+      MYSQL_RES* rows = mysql_store_result(handle_.get());
       if (rows == nullptr) return Fail();
       results.push_back(StoredRows(rows));
       mysql_free_result(rows);
     } else {
-      results.push_back({{}, mysql_affected_rows(handle_), mysql_insert_id(handle_)});
+      results.push_back({{}, mysql_affected_rows(handle_.get()), mysql_insert_id(handle_.get())});
     }
-    int more = mysql_next_result(handle_);
+    int more = mysql_next_result(handle_.get());
     if (more < 0) return results;
     if (more > 0) return Fail();
   }
@@ -250,17 +147,12 @@ absl::StatusOr<std::vector<Result>> Connection::RunCurrent(const std::string& st
 }
 
 absl::Status Connection::Fail() {
-  error_ = mysql_errno(handle_);
-  std::string text = mysql_error(handle_);
-  Verdict verdict = Judge(error_, mysql_sqlstate(handle_), text);
+  error_ = mysql_errno(handle_.get());
+  std::string text = mysql_error(handle_.get());
+  Verdict verdict = Judge(error_, mysql_sqlstate(handle_.get()), text);
   conflict_ = verdict.conflict;
   spent_ = spent_ || verdict.leave;
   return StatusOf(verdict, place_, error_, text);
-}
-
-bool Connection::Stale() const {
-  pollfd poll_fd{static_cast<int>(mysql_get_socket(handle_)), POLLIN, 0};
-  return poll(&poll_fd, 1, 0) != 0;
 }
 
 }  // namespace locus::mariadb

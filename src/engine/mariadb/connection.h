@@ -12,8 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "locus/engine/mariadb.h"
-
-struct st_mysql;
+#include "src/engine/mariadb/login.h"
 
 namespace locus::mariadb {
 
@@ -46,7 +45,6 @@ class Connection {
                                                           const MariadbOptions::Host& host,
                                                           const char* password,
                                                           Access access = Access::kWrite);
-  ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
@@ -62,19 +60,19 @@ class Connection {
   // Whether nothing more is to be had from this connection.
   bool spent() const { return spent_; }
   // Whether the server closed it, or said something, while nobody asked.
-  bool Stale() const;
+  bool Stale() const { return IsStale(handle_.get()); }
 
   const ServerFacts& facts() const { return facts_; }
   const std::string& place() const { return place_; }
 
  private:
-  Connection(st_mysql* handle, std::string place) : handle_(handle), place_(std::move(place)) {}
-  absl::Status SetOptions(const MariadbOptions& options, bool tls);
+  Connection(Handle handle, std::string place)
+      : handle_(std::move(handle)), place_(std::move(place)) {}
   absl::Status SetUpSession(const MariadbOptions& options);
   absl::Status LookAtServer(const MariadbOptions& options, Access access);
   absl::Status Fail();
 
-  st_mysql* handle_;
+  Handle handle_;
   std::string place_;
   ServerFacts facts_;
   unsigned error_ = 0;
