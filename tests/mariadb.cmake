@@ -23,3 +23,7 @@ if(NOT LOCUS_SANITIZE)  # what a cluster adds is the servers', the code of ours 
   # As key_memory_test: sanitizers keep copies of their own.
   locus_test(mariadb_password_test locus_mariadb_server)
 endif()
+
+# The shards of a routing table.
+locus_test(shard_pools_test locus_mariadb_server locus::routing_mariadb MariadbConnector::mariadb)
+locus_test(shard_pools_loss_test locus_mariadb_server locus::routing_mariadb MariadbConnector::mariadb)

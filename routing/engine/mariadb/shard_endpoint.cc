@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "routing/engine/mariadb/shard_endpoint.h"
+
+#include <optional>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "src/check.h"
+#include "src/text.h"
+
+namespace locus {
+namespace {
+
+absl::Status Refuse(absl::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("the endpoint ", what, "; it must be mysql://HOST:PORT/DATABASE"));
+}
+
+// Cuts `text` at the first `mark`; what stood after it, nullopt where there is no mark.
+std::optional<std::string_view> TakeAfter(std::string_view& text, char mark) {
+  size_t at = text.find(mark);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::string_view after = text.substr(at + 1);
+  text = text.substr(0, at);
+  return after;
+}
+
+absl::StatusOr<std::string> Decode(std::string_view part) {
+  std::string out;
+  for (size_t i = 0; i < part.size(); ++i) {
+    if (part[i] != '%') {
+      out += part[i];
+      continue;
+    }
+    std::string_view digits = part.substr(i + 1, 2);
+    auto byte = ParseHex(digits);
+    if (digits.size() != 2 || !byte) return Refuse("has a '%' without two hex digits after it");
+    out += static_cast<char>(static_cast<uint8_t>(*byte));
+    i += 2;
+  }
+  if (out.find('\0') != std::string::npos) return Refuse("has a zero byte");
+  return out;
+}
+
+absl::Status ReadHost(std::string_view part, MariadbOptions::Host& host) {
+  bool bracketed = !part.empty() && part[0] == '[';
+  if (bracketed) part.remove_prefix(1);
+  size_t end = part.find(bracketed ? ']' : ':');
+  if (bracketed && end == std::string_view::npos) return Refuse("has a '[' without its ']'");
+  host.name = part.substr(0, end);
+  std::string_view after =
+      end == std::string_view::npos ? std::string_view() : part.substr(end + bracketed);
+  if (host.name.empty()) return Refuse("has no host");
+  for (char c : host.name) {
+    bool fits = absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '-' ||
+                c == '_' || (bracketed && (c == ':' || c == '%'));
+    if (!fits) return Refuse("has a host that cannot be");
+  }
+  if (after.empty()) return absl::OkStatus();
+  std::optional<uint64_t> number;
+  if (after[0] == ':') number = ParseDecimal(after.substr(1), 65535);
+  if (!number || *number == 0) return Refuse("has a port that is not 1..65535");
+  host.port = static_cast<uint16_t>(*number);
+  return absl::OkStatus();
+}
+
+absl::Status ReadSettings(std::string_view rest, ShardEndpoint& endpoint) {
+  while (!rest.empty()) {
+    std::string_view setting = rest;
+    rest = TakeAfter(setting, '&').value_or(std::string_view());
+    std::string_view name = setting;
+    std::string_view value = TakeAfter(name, '=').value_or(std::string_view());
+    if (name == "tls" && value == "on") {
+      endpoint.tls = true;
+    } else if (name == "tls_ca" && !value.empty() && endpoint.tls_ca_file.empty()) {
+      LOCUS_ASSIGN_OR_RETURN(endpoint.tls_ca_file, Decode(value));
+      endpoint.tls = true;
+    } else {
+      return Refuse("has a setting after '?' that is neither tls=on nor one tls_ca=FILE");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ShardEndpoint> ShardEndpoint::Parse(std::string_view text) {
+  constexpr std::string_view kScheme = "mysql://";
+  if (text.substr(0, kScheme.size()) != kScheme) return Refuse("does not begin with mysql://");
+  text.remove_prefix(kScheme.size());
+  ShardEndpoint endpoint;
+  LOCUS_RETURN_IF_ERROR(ReadSettings(TakeAfter(text, '?').value_or(std::string_view()), endpoint));
+  std::string_view path = TakeAfter(text, '/').value_or(std::string_view());
+  LOCUS_RETURN_IF_ERROR(ReadHost(text, endpoint.host));
+  LOCUS_ASSIGN_OR_RETURN(endpoint.database, Decode(path));
+  if (endpoint.database.empty()) return Refuse("names no database");
+  return endpoint;
+}
+
+}  // namespace locus

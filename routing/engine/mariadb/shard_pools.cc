@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "locus/routing/engine/shard_pools.h"
+
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "routing/engine/mariadb/shard_pool.h"
+#include "src/check.h"
+#include "src/text.h"
+
+namespace locus {
+namespace {
+
+absl::Status Refuse(absl::string_view option, absl::string_view value, absl::string_view limit) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("shard pools option ", option, " is ", value, "; it must be ", limit));
+}
+
+absl::Status Within(absl::string_view option, absl::Duration value, absl::Duration least,
+                    absl::Duration most) {
+  if (value >= least && value <= most) return absl::OkStatus();
+  return Refuse(option, absl::FormatDuration(value),
+                absl::StrCat(absl::FormatDuration(least), " to ", absl::FormatDuration(most)));
+}
+
+absl::Status ForkedError() {
+  return absl::FailedPreconditionError(
+      "the shard pools were made before a fork: fork first, then make them");
+}
+
+}  // namespace
+
+absl::Status ShardPoolsOptions::Check() const {
+  constexpr absl::Duration kSecond = absl::Seconds(1), kHour = absl::Hours(1);
+  LOCUS_RETURN_IF_ERROR(Within("connect_timeout", connect_timeout, kSecond, kHour));
+  LOCUS_RETURN_IF_ERROR(Within("timeout", timeout, kSecond, kHour));
+  if (max_connections < 1 || max_connections > 10000) {
+    return Refuse("max_connections", absl::StrCat(max_connections), "1 to 10000");
+  }
+  if (min_idle > max_connections) {
+    return Refuse("min_idle", absl::StrCat(min_idle),
+                  absl::StrCat("at most max_connections, ", max_connections));
+  }
+  LOCUS_RETURN_IF_ERROR(
+      Within("idle_timeout", idle_timeout, absl::Milliseconds(10), absl::Hours(24)));
+  LOCUS_RETURN_IF_ERROR(
+      Within("max_lifetime", max_lifetime, absl::Milliseconds(10), absl::Hours(24 * 30)));
+  LOCUS_RETURN_IF_ERROR(Within("ping_after", ping_after, absl::ZeroDuration(), absl::Hours(24)));
+  LOCUS_RETURN_IF_ERROR(Within("longest_pause", longest_pause, absl::Milliseconds(50), kHour));
+  return absl::OkStatus();
+}
+
+ShardConnection::ShardConnection(std::shared_ptr<ShardPool> pool,
+                                 std::unique_ptr<ShardSession> session)
+    : pool_(std::move(pool)), session_(std::move(session)) {}
+
+ShardConnection::ShardConnection(ShardConnection&&) noexcept = default;
+
+ShardConnection& ShardConnection::operator=(ShardConnection&& other) noexcept {
+  if (this == &other) return *this;
+  GiveBack();
+  pool_ = std::move(other.pool_);
+  session_ = std::move(other.session_);
+  spoiled_ = other.spoiled_;
+  return *this;
+}
+
+ShardConnection::~ShardConnection() { GiveBack(); }
+
+void ShardConnection::GiveBack() {
+  if (session_ == nullptr) return;
+  if (pool_->forked()) {
+    // The parent's: closing it would end its session. So it stays, and its pool with it.
+    session_.release();
+    new std::shared_ptr<ShardPool>(std::move(pool_));
+    return;
+  }
+  pool_->GiveBack(std::move(session_), spoiled_);
+  pool_.reset();
+}
+
+st_mysql* ShardConnection::handle() const { return session_->handle(); }
+
+const std::string& ShardConnection::place() const { return session_->place(); }
+
+class ShardPools::Rep {
+ public:
+  explicit Rep(std::shared_ptr<const ShardAccount> account) : account_(std::move(account)) {}
+
+  bool forked() const { return account_->forked(); }
+
+  absl::StatusOr<std::shared_ptr<ShardPool>> PoolOf(const Shard& shard);
+  std::vector<ShardPoolStats> Stats() const;
+  void Close();
+
+ private:
+  struct Entry {
+    std::string name;
+    std::shared_ptr<ShardPool> pool;                  // to the endpoint seen last
+    std::vector<std::shared_ptr<ShardPool>> retired;  // to those before, until they are gone
+    ShardPoolStats past;                              // counters of those that are
+  };
+
+  void Retarget(Entry& entry, std::shared_ptr<ShardPool> pool)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::shared_ptr<const ShardAccount> account_;
+  mutable Mutex mutex_;
+  std::map<uint32_t, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+};
+
+absl::StatusOr<std::shared_ptr<ShardPool>> ShardPools::Rep::PoolOf(const Shard& shard) {
+  {
+    MutexLock lock(mutex_);
+    auto entry = entries_.find(shard.id);
+    if (entry != entries_.end() && entry->second.pool->endpoint_text() == shard.endpoint) {
+      return entry->second.pool;
+    }
+  }
+  auto endpoint = ShardEndpoint::Parse(shard.endpoint);
+  if (!endpoint.ok()) {
+    return absl::Status(endpoint.status().code(),
+                        absl::StrCat("shard ", shard.name, ": ", endpoint.status().message()));
+  }
+  auto pool = std::make_shared<ShardPool>(account_, shard, *std::move(endpoint));
+  MutexLock lock(mutex_);
+  Entry& entry = entries_[shard.id];
+  // Another caller may have been first.
+  if (entry.pool == nullptr || entry.pool->endpoint_text() != shard.endpoint) {
+    Retarget(entry, std::move(pool));
+    entry.name = shard.name;
+  }
+  return entry.pool;
+}
+
+void ShardPools::Rep::Retarget(Entry& entry, std::shared_ptr<ShardPool> pool) {
+  if (entry.pool != nullptr) {
+    entry.pool->Retire();
+    ++entry.past.retargets;
+    entry.retired.push_back(std::move(entry.pool));
+  }
+  entry.pool = std::move(pool);
+  std::erase_if(entry.retired, [&entry](const std::shared_ptr<ShardPool>& old) {
+    if (!old->gone()) return false;
+    old->AddTo(entry.past);
+    return true;
+  });
+}
+
+std::vector<ShardPoolStats> ShardPools::Rep::Stats() const {
+  MutexLock lock(mutex_);
+  std::vector<ShardPoolStats> all;
+  for (const auto& [id, entry] : entries_) {
+    ShardPoolStats& stats = all.emplace_back(entry.past);
+    stats.shard = id;
+    stats.name = entry.name;
+    stats.place = entry.pool->place();
+    for (const std::shared_ptr<ShardPool>& old : entry.retired) old->AddTo(stats);
+    entry.pool->AddTo(stats);
+  }
+  return all;
+}
+
+void ShardPools::Rep::Close() {
+  std::map<uint32_t, Entry> entries;
+  {
+    MutexLock lock(mutex_);
+    entries.swap(entries_);
+  }
+  for (auto& [id, entry] : entries) {
+    entry.pool->Retire();
+    entry.retired.push_back(std::move(entry.pool));
+  }
+  for (auto& [id, entry] : entries) {
+    for (const std::shared_ptr<ShardPool>& pool : entry.retired) pool->StopThread();
+  }
+}
+
+absl::StatusOr<std::unique_ptr<ShardPools>> ShardPools::Create(const ShardPoolsOptions& options) {
+  LOCUS_RETURN_IF_ERROR(options.Check());
+  auto account = std::make_shared<ShardAccount>();
+  LOCUS_ASSIGN_OR_RETURN(account->password, SecretBytes::Allocate(options.password.size() + 1));
+  CopySecret(options.password.data(), account->password.data(), options.password.size());
+  ShardPoolsOptions& kept = account->options;
+  kept.user = options.user;
+  kept.connect_timeout = options.connect_timeout;
+  kept.timeout = options.timeout;
+  kept.max_connections = options.max_connections;
+  kept.min_idle = options.min_idle;
+  kept.idle_timeout = options.idle_timeout;
+  kept.max_lifetime = options.max_lifetime;
+  kept.ping_after = options.ping_after;
+  kept.longest_pause = options.longest_pause;
+  kept.tls = options.tls;
+  kept.tls_ca_file = options.tls_ca_file;
+  kept.accept_read_only = options.accept_read_only;
+  return std::unique_ptr<ShardPools>(new ShardPools(std::make_unique<Rep>(std::move(account))));
+}
+
+ShardPools::ShardPools(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}
+
+ShardPools::~ShardPools() {
+  if (rep_->forked()) {
+    rep_.release();  // threads, locks and sockets are the parent's
+    return;
+  }
+  rep_->Close();
+}
+
+absl::StatusOr<ShardConnection> ShardPools::Take(const Shard& shard, TimePoint deadline) {
+  // Before any lock: a forked child may have a copy of one that nobody will release.
+  if (rep_->forked()) return ForkedError();
+  LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<ShardPool> pool, rep_->PoolOf(shard));
+  return ShardPool::Take(pool, deadline);
+}
+
+std::vector<ShardPoolStats> ShardPools::Stats() const {
+  if (rep_->forked()) return {};
+  return rep_->Stats();
+}
+
+}  // namespace locus

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "routing/engine/mariadb/shard_session.h"
+
+#include <mysql.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "src/check.h"
+#include "src/engine/mariadb/errors.h"
+#include "src/engine/mariadb/sigpipe.h"
+#include "src/text.h"
+
+namespace locus {
+namespace {
+
+using mariadb::HoldSigpipe;
+using mariadb::WholeSeconds;
+
+// The server ends a statement first, and its error reaches a connection that is still good.
+constexpr absl::Duration kAnswerOnItsWay = absl::Seconds(1);
+
+// Waits for an answer, which the client library itself does in whole seconds only.
+bool AnswersBy(MYSQL* handle, ShardSession::TimePoint deadline) {
+  pollfd poll_fd{static_cast<int>(mysql_get_socket(handle)), POLLIN, 0};
+  while (true) {
+    auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    int64_t wait = std::clamp<int64_t>(left.count(), 0, 60'000);
+    int ready = poll(&poll_fd, 1, static_cast<int>(wait));
+    if (ready > 0) return true;
+    if (ready == 0 && left.count() <= wait) return false;
+  }
+}
+
+}  // namespace
+
+ShardSession::ShardSession(mariadb::Handle handle, std::string place)
+    : handle_(std::move(handle)), place_(std::move(place)) {}
+
+absl::StatusOr<std::unique_ptr<ShardSession>> ShardSession::Open(const ShardEndpoint& endpoint,
+                                                                 const ShardPoolsOptions& options,
+                                                                 const char* password) {
+  mariadb::Login login{endpoint.host,
+                       options.user,
+                       endpoint.database,
+                       options.connect_timeout,
+                       options.timeout + kAnswerOnItsWay,
+                       endpoint.tls ? MariadbOptions::Tls::kAlways : options.tls,
+                       endpoint.tls_ca_file.empty() ? options.tls_ca_file : endpoint.tls_ca_file};
+  LOCUS_ASSIGN_OR_RETURN(mariadb::Handle handle, mariadb::LogIn(login, password));
+  std::unique_ptr<ShardSession> session(new ShardSession(std::move(handle), login.place()));
+  LOCUS_RETURN_IF_ERROR(session->LookAround(options));
+  LOCUS_RETURN_IF_ERROR(session->SetUp());
+  return session;
+}
+
+// What is set again and again also checks again, at no cost: where the session has gone to another
+// database, or the server has become read-only, no sql_mode is what the statement names.
+absl::Status ShardSession::LookAround(const ShardPoolsOptions& options) {
+  LOCUS_RETURN_IF_ERROR(Run("SELECT HEX(DATABASE()), @@GLOBAL.read_only"));
+  std::unique_ptr<MYSQL_RES, void (*)(MYSQL_RES*)> rows(mysql_store_result(handle()),
+                                                        mysql_free_result);
+  if (rows == nullptr) return Error();
+  MYSQL_ROW row = mysql_fetch_row(rows.get());
+  if (row == nullptr || row[0] == nullptr || row[1] == nullptr) {
+    return absl::UnavailableError(absl::StrCat("mariadb ", place_, ": no answer to SELECT"));
+  }
+  std::string_view read_only = row[1];
+  if (read_only != "0" && read_only != "OFF" && !options.accept_read_only) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("mariadb ", place_, ": the server is read-only"));
+  }
+  unsigned seconds = WholeSeconds(options.timeout);
+  set_up_ = absl::StrCat(
+      "SET SESSION sql_mode = IF(HEX(DATABASE()) <=> '", row[0], "'",
+      options.accept_read_only ? "" : absl::StrCat(" AND @@GLOBAL.read_only = '", row[1], "'"),
+      ", 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', 'not as it was'), autocommit = 1,"
+      " max_statement_time = ",
+      seconds, ", innodb_lock_wait_timeout = ", seconds);
+  return absl::OkStatus();
+}
+
+absl::Status ShardSession::SetUp() { return Run(set_up_); }
+
+absl::Status ShardSession::Run(const std::string& statement) {
+  HoldSigpipe hold;
+  if (mysql_real_query(handle(), statement.data(), statement.size()) != 0) return Error();
+  proven_at_ = std::chrono::steady_clock::now();
+  return absl::OkStatus();
+}
+
+bool ShardSession::Lost() const {
+  unsigned error = mysql_errno(handle());
+  return error != 0 && mariadb::Judge(error, mysql_sqlstate(handle()), mysql_error(handle())).leave;
+}
+
+bool ShardSession::Broken() const {
+  return Lost() || handle_->status != MYSQL_STATUS_READY ||
+         (handle_->server_status & SERVER_MORE_RESULTS_EXIST) != 0 ||
+         // The server's side of this would be reset, the library's would not.
+         std::strcmp(mysql_character_set_name(handle()), "utf8mb4") != 0;
+}
+
+absl::Status ShardSession::Ping(TimePoint deadline) {
+  HoldSigpipe hold;
+  constexpr std::string_view kStatement = "DO 1";
+  if (mysql_send_query(handle(), kStatement.data(), kStatement.size()) != 0) return Error();
+  if (!AnswersBy(handle(), deadline)) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("mariadb ", place_, ": the server gives no sign of life"));
+  }
+  if (mysql_read_query_result(handle()) != 0) return Error();
+  proven_at_ = std::chrono::steady_clock::now();
+  return absl::OkStatus();
+}
+
+absl::Status ShardSession::Reset() {
+  HoldSigpipe hold;
+  if (mysql_reset_connection(handle()) != 0) return Error();
+  return SetUp();
+}
+
+}  // namespace locus

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_ROUTING_ENGINE_MARIADB_SHARD_SESSION_H_
+#define LOCUS_ROUTING_ENGINE_MARIADB_SHARD_SESSION_H_
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "locus/routing/engine/shard_pools.h"
+#include "routing/engine/mariadb/shard_endpoint.h"
+#include "src/engine/mariadb/login.h"
+
+namespace locus {
+
+// One connection of a ShardPool. Thread safety: none.
+class ShardSession {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  // `password` ends with a NUL.
+  static absl::StatusOr<std::unique_ptr<ShardSession>> Open(const ShardEndpoint& endpoint,
+                                                            const ShardPoolsOptions& options,
+                                                            const char* password);
+
+  st_mysql* handle() const { return handle_.get(); }
+  const std::string& place() const { return place_; }
+  TimePoint opened_at() const { return opened_at_; }
+  // When the server answered last, as far as it is known here.
+  TimePoint proven_at() const { return proven_at_; }
+
+  // Whether the last call on the handle lost the connection.
+  bool Lost() const;
+  // Whether it cannot be reset: it is lost, or an answer is half read.
+  bool Broken() const;
+  // Whether the server closed it, or said something, while nobody asked.
+  bool Stale() const { return mariadb::IsStale(handle_.get()); }
+  // Asks for a sign of life. DEADLINE_EXCEEDED: none came by `deadline`; good for nothing then.
+  absl::Status Ping(TimePoint deadline);
+  // Makes the session as it was after Open. After a failure it is good for nothing.
+  absl::Status Reset();
+
+ private:
+  ShardSession(mariadb::Handle handle, std::string place);
+  absl::Status SetUp();
+  absl::Status LookAround(const ShardPoolsOptions& options);
+  absl::Status Run(const std::string& statement);
+  absl::Status Error() const { return mariadb::ErrorOf(handle_.get(), place_); }
+
+  mariadb::Handle handle_;
+  const std::string place_;
+  const TimePoint opened_at_ = std::chrono::steady_clock::now();
+  TimePoint proven_at_ = opened_at_;
+  std::string set_up_;  // the statement that does it
+};
+
+}  // namespace locus
+
+#endif  // LOCUS_ROUTING_ENGINE_MARIADB_SHARD_SESSION_H_
