@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "routing/rebalance_load.h"
+
+#include <atomic>
+#include <cmath>
+#include <mutex>
+#include <numeric>
+#include <string>
+#include <thread>
+
+#include "gtest/gtest.h"
+#include "tests/rebalance_ring.h"
+
+namespace locus {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr uint64_t kLargeCases = 1000;  // each costs ten times as much
+#else
+constexpr uint64_t kLargeCases = 10000;
+#endif
+
+std::vector<double> LoadsOf(const std::vector<uint32_t>& owners, const std::vector<double>& load,
+                            size_t shards) {
+  std::vector<double> loads(shards);
+  for (size_t i = 0; i < owners.size(); ++i) loads[owners[i]] += load[i];
+  return loads;
+}
+
+// Of the most loaded shard, over its share by weight; of shards with a weight.
+double Peak(const std::vector<double>& loads, const std::vector<uint32_t>& weights) {
+  double load = std::accumulate(loads.begin(), loads.end(), 0.0);
+  double weight = std::accumulate(weights.begin(), weights.end(), 0.0);
+  double peak = 0;
+  for (size_t i = 0; i < loads.size(); ++i) {
+    if (weights[i] > 0) peak = std::max(peak, loads[i] / weights[i] * weight / load);
+  }
+  return peak;
+}
+
+// max(mean, heaviest vnode) over the mean: below it no plan's peak is. With weights the heaviest
+// vnode is, at best, on a shard of the greatest weight.
+double LowerBound(const std::vector<double>& load, const std::vector<uint32_t>& weights) {
+  double sum = std::accumulate(load.begin(), load.end(), 0.0);
+  double weight = std::accumulate(weights.begin(), weights.end(), 0.0);
+  return std::max(1.0, std::ranges::max(load) / std::ranges::max(weights) * weight / sum);
+}
+
+double MovedLoad(const std::vector<uint32_t>& before, const std::vector<uint32_t>& after,
+                 const std::vector<double>& load) {
+  double moved = 0;
+  for (size_t i = 0; i < before.size(); ++i) moved += before[i] != after[i] ? load[i] : 0;
+  return moved;
+}
+
+double Uniform(std::mt19937_64& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
+
+// How the load lies on the ring.
+enum class Kind { kFlat, kUniform, kZipf, kHotVnodes, kHalfZero, kHotStretches, kCount };
+
+std::vector<double> RandomLoad(Kind kind, size_t vnodes, std::mt19937_64& random) {
+  std::vector<double> load(vnodes, 1.0);
+  for (double& x : load) {
+    if (kind != Kind::kFlat) x = Uniform(random);
+    if (kind == Kind::kHalfZero && random() % 2 == 0) x = 0;
+    if (kind == Kind::kZipf) x = 1 / (1 + std::floor(x * static_cast<double>(vnodes)));
+  }
+  if (kind == Kind::kZipf) {  // that was a draw; this is each rank once
+    double power = 0.5 + Uniform(random);
+    for (size_t i = 0; i < vnodes; ++i) load[i] = std::pow(static_cast<double>(i + 1), -power);
+    std::shuffle(load.begin(), load.end(), random);
+  }
+  if (kind == Kind::kHotVnodes) {
+    for (uint64_t n = 1 + random() % 20; n > 0; --n) {
+      load[random() % vnodes] = static_cast<double>(vnodes) * Uniform(random) / 40;
+    }
+  }
+  if (kind == Kind::kHotStretches) {
+    for (uint64_t n = 1 + random() % 5; n > 0; --n) {
+      size_t first = random() % vnodes;
+      size_t end = std::min(vnodes, first + 1 + random() % (vnodes / 16));
+      double factor = 2 + 30 * Uniform(random);
+      for (; first < end; ++first) load[first] *= factor;
+    }
+  }
+  return load;
+}
+
+struct Case {
+  PlannedRing ring;
+  std::vector<uint32_t> weights;
+  std::vector<double> load;
+  Kind kind;
+};
+
+Case RandomCase(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  Case c;
+  c.kind = static_cast<Kind>(seed % static_cast<uint64_t>(Kind::kCount));
+  auto shards = static_cast<uint32_t>(2 + random() % 63);
+  c.load = RandomLoad(c.kind, 65536, random);
+  c.weights.assign(shards, 100);
+  if (random() % 3 == 0) {
+    for (uint32_t& weight : c.weights) weight = static_cast<uint32_t>(50 + random() % 150);
+  }
+  uint32_t owning = random() % 3 == 0 ? shards - 1 : shards;  // the last one is new
+  if (random() % 4 == 0 && shards > 2) c.weights[0] = 0;
+  c.ring.fixed.resize(65536);
+  c.ring.owners.resize(65536);
+  if (random() % 2 == 0) {
+    for (size_t i = 0; i < 65536; ++i) {
+      c.ring.owners[i] = static_cast<uint32_t>(i * owning / 65536);
+    }
+  } else {
+    c.ring = RandomRing(65536, owning, random);
+    c.ring.fixed.assign(65536, false);
+  }
+  return c;
+}
+
+struct Worst {
+  double over_bound = 0;
+  uint64_t seed = 0;
+  double moved = 0;
+  double moves = 0;
+  int cases = 0;
+};
+
+TEST(RebalanceLoadTest, LargeRings_PeakIsWithinTwoPercentOfTheLowerBound) {
+  std::atomic<uint64_t> next{0};
+  std::mutex mutex;
+  std::vector<Worst> worst(static_cast<size_t>(Kind::kCount));
+  auto work = [&] {
+    for (uint64_t seed = next++; seed < kLargeCases; seed = next++) {
+      Case c = RandomCase(seed);
+      PlannedRing after = c.ring;
+      BalanceByLoad(c.weights, c.load, 0.01, after);
+      std::vector<double> loads = LoadsOf(after.owners, c.load, c.weights.size());
+      double over = Peak(loads, c.weights) / LowerBound(c.load, c.weights);
+      std::lock_guard lock(mutex);
+      Worst& w = worst[static_cast<size_t>(c.kind)];
+      EXPECT_LE(over, 1.02) << "seed " << seed << " kind " << static_cast<int>(c.kind);
+      for (size_t i = 0; i < loads.size(); ++i) {
+        EXPECT_TRUE(c.weights[i] > 0 || loads[i] == 0) << seed;
+      }
+      if (over > w.over_bound) w.over_bound = over, w.seed = seed;
+      w.moves += static_cast<double>(MovesOf(c.ring.owners, after.owners));
+      w.moved += MovedLoad(c.ring.owners, after.owners, c.load) /
+                 std::accumulate(c.load.begin(), c.load.end(), 0.0);
+      ++w.cases;
+    }
+  };
+  std::thread other(work);
+  work();
+  other.join();
+  for (const Worst& w : worst) {
+    std::cout << "worst " << w.over_bound << " seed " << w.seed << " moved " << w.moved / w.cases
+              << " moves " << w.moves / w.cases << "\n";
+  }
+}
+
+}  // namespace
+}  // namespace locus
