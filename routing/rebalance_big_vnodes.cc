@@ -33,7 +33,10 @@ class BigVnodes {
     std::vector<uint32_t> homeless;
     for (uint32_t vnode : big_) {
       uint32_t home = ring_.owners[vnode];
-      if (Stays(vnode, home)) {
+      if (IsAboveAnyShare(vnode)) {
+        Put(vnode, LeastFull(vnode));
+      } else if (loads_.of(home) + load_[vnode] <=
+                 level_ * (1 + tolerance_) * loads_.weight(home)) {
         Put(vnode, home);
       } else {
         homeless.push_back(vnode);
@@ -65,12 +68,20 @@ class BigVnodes {
     return level;
   }
 
-  bool Stays(uint32_t vnode, uint32_t home) const {
-    double weight = loads_.weight(home);
-    if (weight == 0) return false;
-    if (loads_.of(home) + load_[vnode] <= level_ * (1 + tolerance_) * weight) return true;
-    // Too big for everybody: as well here as anywhere.
-    return loads_.of(home) == 0 && weight == most_weight_ && load_[vnode] > level_ * weight;
+  bool IsAboveAnyShare(uint32_t vnode) const { return load_[vnode] > level_ * most_weight_; }
+
+  // Where a vnode makes the least peak; its home, if nowhere less. Among those that decide the peak
+  // no other measure is near enough.
+  uint32_t LeastFull(uint32_t vnode) const {
+    auto ratio = [&](uint32_t shard) {
+      return (loads_.of(shard) + load_[vnode]) / loads_.weight(shard);
+    };
+    uint32_t best = loads_.BestFor(load_[vnode]);
+    for (uint32_t shard = 0; shard < of_.size(); ++shard) {
+      if (loads_.weight(shard) > 0 && ratio(shard) < ratio(best)) best = shard;
+    }
+    uint32_t home = ring_.owners[vnode];
+    return loads_.weight(home) > 0 && ratio(home) <= ratio(best) ? home : best;
   }
 
   void Put(uint32_t vnode, uint32_t shard) {

@@ -20,7 +20,7 @@ namespace locus {
 namespace {
 
 // A vnode with this part of a shard's mean load is placed by itself.
-constexpr double kBigPart = 0.1;
+constexpr double kBigPart = 0.02;
 // Runs need not meet the windows' edges exactly: single vnodes do the rest.
 constexpr double kInnerWindow = 0.75;
 // A shard gives so many hot vnodes, rather than runs, where these would be kHotGain times as many.

@@ -38,12 +38,24 @@ double Peak(const std::vector<double>& loads, const std::vector<uint32_t>& weigh
   return peak;
 }
 
-// max(mean, heaviest vnode) over the mean: below it no plan's peak is. With weights the heaviest
-// vnode is, at best, on a shard of the greatest weight.
+// max(mean, heaviest vnode) over the mean: below it no plan's peak is. Where weights differ: of the
+// k heaviest vnodes either one is on a shard that is not among the k - 1 of the greatest weight, or
+// two of them are on one shard.
 double LowerBound(const std::vector<double>& load, const std::vector<uint32_t>& weights) {
   double sum = std::accumulate(load.begin(), load.end(), 0.0);
   double weight = std::accumulate(weights.begin(), weights.end(), 0.0);
-  return std::max(1.0, std::ranges::max(load) / std::ranges::max(weights) * weight / sum);
+  std::vector<double> by_weight(weights.begin(), weights.end());
+  std::ranges::sort(by_weight, std::greater<>());
+  std::vector<double> heaviest(std::min(load.size(), weights.size()));
+  std::ranges::partial_sort_copy(load, heaviest, std::greater<>());
+  if (by_weight.front() == by_weight.back()) heaviest.resize(1);
+  double bound = 1;
+  for (size_t k = 0; k < heaviest.size() && by_weight[k] > 0; ++k) {
+    double peak = heaviest[k] / by_weight[k];
+    if (k > 0) peak = std::min(peak, (heaviest[k] + heaviest[k - 1]) / by_weight[0]);
+    bound = std::max(bound, peak * weight / sum);
+  }
+  return bound;
 }
 
 double MovedLoad(const std::vector<uint32_t>& before, const std::vector<uint32_t>& after,
