@@ -24,7 +24,9 @@ class BigVnodes {
     }
     std::ranges::stable_sort(big_, std::greater<>(), [&](uint32_t vnode) { return load[vnode]; });
     for (uint32_t shard = 0; shard < shards; ++shard) {
-      most_weight_ = std::max(most_weight_, loads.weight(shard));
+      double weight = loads.weight(shard);
+      if (weight > 0) least_weight_ = std::min(least_weight_, weight);
+      most_weight_ = std::max(most_weight_, weight);
     }
   }
 
@@ -33,11 +35,11 @@ class BigVnodes {
     std::vector<uint32_t> homeless;
     for (uint32_t vnode : big_) {
       uint32_t home = ring_.owners[vnode];
-      if (IsAboveAnyShare(vnode)) {
-        Put(vnode, LeastFull(vnode));
-      } else if (loads_.of(home) + load_[vnode] <=
-                 level_ * (1 + tolerance_) * loads_.weight(home)) {
+      double fits = level_ * (1 + tolerance_) * loads_.weight(home);
+      if (loads_.of(home) + load_[vnode] <= fits) {
         Put(vnode, home);
+      } else if (load_[vnode] > level_ * least_weight_) {
+        Put(vnode, LeastFull(vnode));  // before the others take the places where it fits
       } else {
         homeless.push_back(vnode);
       }
@@ -67,8 +69,6 @@ class BigVnodes {
     }
     return level;
   }
-
-  bool IsAboveAnyShare(uint32_t vnode) const { return load_[vnode] > level_ * most_weight_; }
 
   // Where a vnode makes the least peak; its home, if nowhere less. Among those that decide the peak
   // no other measure is near enough.
@@ -149,6 +149,7 @@ class BigVnodes {
   ShardLoads& loads_;
   std::vector<uint32_t> big_;              // the biggest first
   std::vector<std::vector<uint32_t>> of_;  // each shard, those that were put there
+  double least_weight_ = std::numeric_limits<double>::infinity();
   double most_weight_ = 0;
   double level_ = 0;
   size_t tries_ = 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <utility>
 
 #include "routing/rebalance_big_vnodes.h"
@@ -51,8 +52,9 @@ class LoadPlan {
   void Go() {
     std::vector<bool> fixed = ring_.fixed;
     double sum = LoadFixed();
+    ShardLoads fixed_loads = loads_;
     PlaceBigVnodes(load_, sum, tolerance_, kBigPart * sum / weighted_, ring_, loads_);
-    SetWindows(sum);
+    SetWindows(sum, fixed, std::move(fixed_loads));
     for (size_t i = 0; i < load_.size(); ++i) {
       if (!ring_.fixed[i]) loads_.Add(ring_.owners[i], load_[i]);
     }
@@ -60,8 +62,8 @@ class LoadPlan {
     GiveHotVnodes(surplus);
     GiveRunsOf(sum, surplus);
     Empty();
-    MoveSingleVnodes(load_, windows_, ring_, loads_);
     ring_.fixed = std::move(fixed);
+    MoveSingleVnodes(load_, windows_, ring_, loads_);
   }
 
  private:
@@ -77,12 +79,28 @@ class LoadPlan {
     return sum;
   }
 
-  // Around the shares of what the big vnodes leave.
-  void SetWindows(double sum) {
-    double level = loads_.LevelFor(sum);
+  // Around the shares of what is left beside fixed vnodes and those above their shard's share.
+  void SetWindows(double sum, const std::vector<bool>& fixed, ShardLoads least) {
+    std::vector<std::pair<double, uint32_t>> heaviest(windows_.size());
+    for (uint32_t i = 0; i < load_.size(); ++i) {
+      if (ring_.fixed[i] && !fixed[i]) {
+        heaviest[ring_.owners[i]] = std::max(heaviest[ring_.owners[i]], {load_[i], i});
+      }
+    }
+    std::vector<uint32_t> shards(windows_.size());
+    std::iota(shards.begin(), shards.end(), 0);
+    std::erase_if(shards, [&](uint32_t shard) { return heaviest[shard].first == 0; });
+    auto ratio = [&](uint32_t shard) { return heaviest[shard].first / least.weight(shard); };
+    std::ranges::sort(shards, std::greater<>(), ratio);
+    double level = least.LevelFor(sum);
+    for (uint32_t shard : shards) {
+      if (ratio(shard) <= level) break;
+      least.Add(shard, heaviest[shard].first);
+      level = least.LevelFor(sum);
+    }
     for (uint32_t shard = 0; shard < windows_.size(); ++shard) {
       LoadWindow& window = windows_[shard];
-      window.share = loads_.of(shard);
+      window.share = least.of(shard);
       if (loads_.weight(shard) > 0) {
         window.share = std::max(window.share, level * loads_.weight(shard));
       }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <limits>
 #include <mutex>
 #include <numeric>
 #include <string>
@@ -36,6 +37,14 @@ double Peak(const std::vector<double>& loads, const std::vector<uint32_t>& weigh
     if (weights[i] > 0) peak = std::max(peak, loads[i] / weights[i] * weight / load);
   }
   return peak;
+}
+
+double Lowest(const std::vector<double>& loads, const std::vector<uint32_t>& weights) {
+  double lowest = std::numeric_limits<double>::infinity();
+  for (size_t i = 0; i < loads.size(); ++i) {
+    if (weights[i] > 0) lowest = std::min(lowest, loads[i] / weights[i]);
+  }
+  return lowest;
 }
 
 // max(mean, heaviest vnode) over the mean: below it no plan's peak is. Where weights differ: of the
@@ -169,6 +178,70 @@ TEST(RebalanceLoadTest, LargeRings_PeakIsWithinTwoPercentOfTheLowerBound) {
     std::cout << "worst " << w.over_bound << " seed " << w.seed << " moved " << w.moved / w.cases
               << " moves " << w.moves / w.cases << "\n";
   }
+}
+
+// Of all ways to deal the vnodes: the least peak, and the least load that is moved by those that
+// are as even as a given one, or more.
+struct Exact {
+  double peak = std::numeric_limits<double>::infinity();
+  double moved = std::numeric_limits<double>::infinity();
+};
+
+Exact Solve(const Case& c, double highest, double lowest) {
+  Exact best;
+  auto shards = static_cast<uint32_t>(c.weights.size());
+  ForEachRing(c.ring, shards, [&](const std::vector<uint32_t>& owners) {
+    std::vector<double> loads = LoadsOf(owners, c.load, shards);
+    for (uint32_t i = 0; i < shards; ++i) {
+      if (c.weights[i] == 0 && loads[i] > 0) return;
+    }
+    double peak = Peak(loads, c.weights);
+    best.peak = std::min(best.peak, peak);
+    if (peak > highest * (1 + 1e-9) || Lowest(loads, c.weights) < lowest * (1 - 1e-9)) return;
+    best.moved = std::min(best.moved, MovedLoad(c.ring.owners, owners, c.load));
+  });
+  return best;
+}
+
+TEST(RebalanceLoadTest, SmallRings_NearTheExactSolver) {
+  double worst_peak = 0;
+  double worst_moved = 0;
+  double peaks = 0;
+  double exact_peaks = 0;
+  double all_moved = 0;
+  double exact_moved = 0;
+  const uint64_t cases = kLargeCases / 25;
+  for (uint64_t seed = 0; seed < cases; ++seed) {
+    std::mt19937_64 random(seed);
+    Case c;
+    c.ring = RandomRing(6 + random() % 4, 3, random);
+    c.ring.fixed.assign(c.ring.owners.size(), false);
+    c.weights = {100, 100, 100};
+    if (seed % 4 == 0) c.weights = {50, 100, 150};
+    for (size_t i = 0; i < c.ring.owners.size(); ++i) {
+      c.load.push_back(std::pow(Uniform(random), seed % 3 == 0 ? 3 : 1));
+    }
+    PlannedRing after = c.ring;
+    BalanceByLoad(c.weights, c.load, 0.01, after);
+    std::vector<double> loads = LoadsOf(after.owners, c.load, 3);
+    double peak = Peak(loads, c.weights);
+    Exact exact = Solve(c, peak, Lowest(loads, c.weights));
+    double sum = std::accumulate(c.load.begin(), c.load.end(), 0.0);
+    double moved = MovedLoad(c.ring.owners, after.owners, c.load);
+    worst_peak = std::max(worst_peak, peak / exact.peak);
+    worst_moved = std::max(worst_moved, (moved - exact.moved) / sum);
+    EXPECT_LE(peak, exact.peak * 1.15) << "seed " << seed;
+    EXPECT_LE(moved, exact.moved + 0.8 * sum) << "seed " << seed;
+    peaks += peak;
+    exact_peaks += exact.peak;
+    all_moved += moved;
+    exact_moved += exact.moved;
+  }
+  std::cout << "peak: " << peaks / exact_peaks << " of the exact solver's on average, "
+            << worst_peak << " at worst; moved load: " << all_moved / exact_moved
+            << " on average, at worst " << worst_moved << " of all load more\n";
+  EXPECT_LE(peaks, exact_peaks * 1.01);
+  EXPECT_LE(all_moved, exact_moved * 1.2);
 }
 
 }  // namespace
