@@ -41,13 +41,13 @@ class Faults {
     std::unique_lock lock(mutex_);
     ++calls_;
     if (mode_ == Mode::kStall) BlockWhile(Mode::kStall, lock);
-    if (mode_ == Mode::kFail) return status_;
+    if (mode_ == Mode::kFail) return Unshared();
     return std::nullopt;
   }
   std::optional<absl::Status> After() {
     std::unique_lock lock(mutex_);
     if (mode_ == Mode::kHoldAnswer) BlockWhile(Mode::kHoldAnswer, lock);
-    if (mode_ == Mode::kLoseAnswer) return status_;
+    if (mode_ == Mode::kLoseAnswer) return Unshared();
     return std::nullopt;
   }
 
@@ -60,6 +60,8 @@ class Faults {
     status_ = std::move(status);
     changed_.notify_all();
   }
+  // The packaged Abseil counts references to a status where TSan cannot see.
+  absl::Status Unshared() const { return absl::Status(status_.code(), status_.message()); }
   template <typename Read>
   int With(Read read) const {
     std::lock_guard lock(mutex_);
