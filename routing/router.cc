@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "locus/routing/router.h"
 
+#include <functional>
+
 #include "absl/strings/str_cat.h"
 #include "routing/router_rep.h"
 #include "routing/table_check.h"
@@ -8,8 +10,26 @@
 
 namespace locus {
 
+namespace {
+
+size_t HashOf(const Shard& shard) {
+  std::hash<std::string> hash;
+  size_t out = shard.id;
+  auto mix = [&](size_t part) { out = (out ^ part) * 0x9E3779B97F4A7C15; };
+  mix(hash(shard.name));
+  mix(hash(shard.endpoint));
+  mix(shard.weight);
+  for (const auto& [name, value] : shard.labels) {
+    mix(hash(name));
+    mix(hash(value));
+  }
+  return out;
+}
+
+}  // namespace
+
 size_t Router::Rep::Find(const Shard& shard) const {
-  auto [begin, end] = indexes_by_id_.equal_range(shard.id);
+  auto [begin, end] = indexes_by_hash_.equal_range(HashOf(shard));
   for (auto it = begin; it != end; ++it) {
     size_t index = it->second;
     if (blocks_[index / kBlockSize][index % kBlockSize] == shard) return index;
@@ -34,7 +54,7 @@ Router::Rep::IndexById Router::Rep::Describe(const std::vector<Shard>& shards) {
       std::unique_ptr<Shard[]>& block = blocks_[index / kBlockSize];
       if (block == nullptr) block = std::make_unique<Shard[]>(kBlockSize);
       block[index % kBlockSize] = shard;
-      indexes_by_id_.emplace(shard.id, index);
+      indexes_by_hash_.emplace(HashOf(shard), index);
       ++description_count_;
     }
     index_of[shard.id] = index;

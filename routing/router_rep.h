@@ -71,7 +71,7 @@ class Router::Rep {
 
   mutable Mutex mutex_;
   size_t description_count_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::unordered_multimap<uint32_t, size_t> indexes_by_id_ ABSL_GUARDED_BY(mutex_);
+  std::unordered_multimap<size_t, size_t> indexes_by_hash_ ABSL_GUARDED_BY(mutex_);
   std::optional<RoutingTable> in_force_ ABSL_GUARDED_BY(mutex_);  // only where it keeps one
   absl::Time installed_at_ ABSL_GUARDED_BY(mutex_);
   uint64_t installs_ ABSL_GUARDED_BY(mutex_) = 0;

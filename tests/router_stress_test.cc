@@ -15,32 +15,49 @@ namespace locus {
 namespace {
 
 #ifdef __SANITIZE_THREAD__
-constexpr uint32_t kInstalls = 300;  // each takes fifty times as long
+constexpr uint32_t kInstalls = 500;  // each takes fifty times as long
 #else
-constexpr uint32_t kInstalls = 3000;
+constexpr uint32_t kInstalls = 10000;
 #endif
 static_assert(kInstalls <= RoutingTable::kMaxPermyriad);
 
-// Table E gives every vnode the same word, from which E can be read back: permyriad E, owner,
-// target and endpoints as functions of E with periods that have no common divisor.
+// Table E gives every vnode the same word, from which E can be read back: permyriad E, owner and
+// target as functions of E with periods that have no common divisor. Each description names E in
+// every part but its id.
 uint32_t OwnerOf(uint64_t epoch) { return static_cast<uint32_t>(1 + epoch % 3); }
 uint32_t TargetOf(uint64_t epoch) { return static_cast<uint32_t>(1 + (epoch + 1 + epoch % 2) % 3); }
-std::string EndpointOf(uint64_t epoch) { return absl::StrCat("host-", epoch % 5); }
 
 RoutingTable TableOf(uint64_t epoch) {
   std::vector<Shard> shards;
   for (uint32_t id = 1; id <= 3; ++id) {
-    shards.push_back(
-        {.id = id, .name = absl::StrCat(id), .endpoint = EndpointOf(epoch), .labels = {}});
+    shards.push_back({.id = id,
+                      .name = absl::StrCat(id, "-", epoch),
+                      .endpoint = absl::StrCat("host-", epoch),
+                      .weight = static_cast<uint32_t>(epoch),
+                      .labels = {{"epoch", absl::StrCat(epoch)}}});
   }
   VnodeMove move{0, 65535, TargetOf(epoch), static_cast<uint32_t>(epoch)};
   return RoutingTable::Make(epoch, shards, {{65535, OwnerOf(epoch)}}, {move}).value();
 }
 
+// Of every epoch from 1.
+const std::vector<RoutingTable>& Tables() {
+  static const std::vector<RoutingTable> tables = [] {
+    std::vector<RoutingTable> made;
+    for (uint64_t epoch = 1; epoch <= kInstalls; ++epoch) made.push_back(TableOf(epoch));
+    return made;
+  }();
+  return tables;
+}
+
+// Whether it is whole and as table `epoch` describes it.
+bool IsOf(uint64_t epoch, const Shard& shard, uint32_t id) {
+  return epoch >= 1 && epoch <= kInstalls && shard == Tables()[epoch - 1].shards()[id - 1];
+}
+
 // Whether table `epoch` gives order `id` to `shard`.
 bool Gives(uint64_t epoch, const OrderId& id, const Shard& shard) {
-  uint32_t expected = id.cohort() < epoch ? TargetOf(epoch) : OwnerOf(epoch);
-  return shard.id == expected && shard.endpoint == EndpointOf(epoch);
+  return IsOf(epoch, shard, id.cohort() < epoch ? TargetOf(epoch) : OwnerOf(epoch));
 }
 
 // One of the threads that route while tables are installed. Checks every answer.
@@ -78,7 +95,7 @@ class Reader {
     if (route.target == nullptr) return;
     Require(route.owner->id == OwnerOf(from) && route.target->id == TargetOf(from),
             "a torn answer: shards and permyriad of two tables");
-    Require(route.owner->endpoint == EndpointOf(from) && route.target->endpoint == EndpointOf(from),
+    Require(IsOf(from, *route.owner, OwnerOf(from)) && IsOf(from, *route.target, TargetOf(from)),
             "a torn answer: descriptions of another table");
   }
 
@@ -104,8 +121,7 @@ class Reader {
 };
 
 TEST(RouterStressTest, ReadersDuringInstalls_SeeWholeTablesInOrder) {
-  std::vector<RoutingTable> tables;
-  for (uint64_t epoch = 1; epoch <= kInstalls; ++epoch) tables.push_back(TableOf(epoch));
+  const std::vector<RoutingTable>& tables = Tables();
   Router router(tables[0]);
   std::atomic<bool> done = false;
   std::vector<Reader> readers = {Reader(router, 1), Reader(router, 2)};
@@ -156,7 +172,7 @@ TEST(RouterStressTest, ForkedDuringInstalls_ChildRoutes) {
   std::atomic<bool> done = false;
   std::thread installer([&] {
     for (uint64_t epoch = 2; epoch <= kInstalls && !done; ++epoch) {
-      EXPECT_TRUE(router.Install(TableOf(epoch)).ok());
+      EXPECT_TRUE(router.Install(Tables()[epoch - 1]).ok());
     }
   });
   for (int i = 0; i < 20; ++i) {

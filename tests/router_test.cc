@@ -52,10 +52,32 @@ TEST(RouterTest, RandomInstallHistories_AnswerLikeTheNaiveTwin) {
     NaiveRouter naive(table);
     for (uint64_t epoch = 2; epoch < 10; ++epoch) {
       ASSERT_NO_FATAL_FAILURE(ExpectEqual(router, naive, random)) << table.ToJson();
-      table = random.Next(epoch);
+      // As a source brings it.
+      table = RoutingTable::Parse(random.Next(epoch).ToJson()).value();
       ASSERT_TRUE(router.Install(table).ok());
       naive.Install(table);
       EXPECT_EQ(router.epoch(), epoch);
+    }
+  }
+}
+
+// Each in a router of its own: nothing of a table before can hide what is missing.
+TEST(RouterTest, RandomTablesThroughTheirDocument_AnswerLikeTheNaiveTwin) {
+  for (uint64_t seed = 101; seed <= 140; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    RandomTable random(seed);
+    RoutingTable table = random.Next(seed);
+    RoutingTable read = RoutingTable::Parse(table.ToJson()).value();
+    ASSERT_EQ(read, table);
+    Router router(read);
+    NaiveRouter naive(table);
+    for (int vnode = 0; vnode < ShardGene::kCount; ++vnode) {
+      GeneRoute route = router.Route(Gene(vnode));
+      NaiveRouter::Answer expected = naive.Route(Gene(vnode));
+      ASSERT_EQ(*route.owner, expected.owner) << "vnode " << vnode;
+      ASSERT_EQ(route.target != nullptr, expected.target.has_value()) << "vnode " << vnode;
+      ASSERT_TRUE(!expected.target || *route.target == *expected.target) << "vnode " << vnode;
+      ASSERT_EQ(route.permyriad, expected.permyriad) << "vnode " << vnode;
     }
   }
 }
