@@ -122,10 +122,10 @@ TEST_F(LastGoodFileTest, NoDirectory_FailsAndNamesTheFile) {
 TEST_F(LastGoodFileTest, KilledWhileWriting_LeavesAWholeTable) {
   ASSERT_TRUE(WriteLastGoodTable(file_, TableOfEpoch(1)).ok());
   std::vector<VnodeRange> ranges;  // for a document that is not written in one go
-  for (uint16_t last = 0; last < 4000; ++last) ranges.push_back({last, 1u + last % 3});
+  for (uint16_t last = 0; last < 2000; ++last) ranges.push_back({last, 1u + last % 3});
   RoutingTable big = RoutingTable::Make(2, TableOfEpoch(2).shards(), ranges).value();
   uint64_t last = 1;
-  for (int i = 0; i < 10; ++i) {
+  for (int i = 0; i < 5; ++i) {
     ChildProcess writer([&] {
       while (true) {
         if (!WriteLastGoodTable(file_, TableOfEpoch(1)).ok()) return 1;
