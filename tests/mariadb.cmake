@@ -27,3 +27,4 @@ endif()
 # The shards of a routing table.
 locus_test(shard_pools_test locus_mariadb_server locus::routing_mariadb MariadbConnector::mariadb)
 locus_test(shard_pools_loss_test locus_mariadb_server locus::routing_mariadb MariadbConnector::mariadb)
+locus_test(schema_test locus_mariadb_server locus::mariadb)
