@@ -29,11 +29,11 @@ std::string Counted(size_t count, std::string_view one, std::string_view many) {
   return WithThousands(count) + std::string(count == 1 ? one : many);
 }
 
-void PaintTable(const RoutingTable& table, const std::string& title, double center_x,
-                RingPage& page) {
+void PaintTable(const RoutingTable& table, const std::map<uint32_t, size_t>& vnodes_of,
+                const std::string& title, double center_x, RingPage& page) {
   size_t shards = 0;
   size_t biggest = 0;
-  for (auto [id, vnodes] : OwnedVnodesOf(table)) {
+  for (auto [id, vnodes] : vnodes_of) {
     shards += vnodes > 0;
     biggest = std::max(biggest, vnodes);
   }
@@ -55,15 +55,12 @@ LegendShape ShapeFor(size_t shards) {
 std::string RebalanceAsSvg(const RebalancePlan& plan) {
   RingPage page(plan.table);
   RoutingTable before = WithPlannedMoves(plan);
-  RoutingTable after = AfterRebalance(plan);
-  PaintTable(before, "before", kBeforeCenterX, page);
-  PaintTable(after, "after", kAfterCenterX, page);
+  PaintTable(before, plan.vnodes_before, "before", kBeforeCenterX, page);
+  PaintTable(AfterRebalance(plan), plan.vnodes_after, "after", kAfterCenterX, page);
 
-  std::map<uint32_t, size_t> vnodes_before = OwnedVnodesOf(before);
-  std::map<uint32_t, size_t> vnodes_after = OwnedVnodesOf(after);
   std::vector<LegendEntry> entries;
   for (const Shard& shard : plan.table.shards()) {
-    entries.push_back({&shard, vnodes_before.at(shard.id), vnodes_after.at(shard.id)});
+    entries.push_back({&shard, plan.vnodes_before.at(shard.id), plan.vnodes_after.at(shard.id)});
   }
   double end = PaintLegend(entries, ShapeFor(entries.size()), kWidth / 2.0, page);
   std::string note = "Clockwise from vnode 0 at the top. Planned: ";

@@ -3,44 +3,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "locus/routing/ring_view.h"
-#include "routing/printable_text.h"
 #include "routing/ring_runs.h"
+#include "routing/text_grid.h"
 
 namespace locus {
 namespace {
-
-enum class Align { kLeft, kRight };
-
-// Rows of cells, printed with two spaces between columns.
-class TextGrid {
- public:
-  explicit TextGrid(std::vector<Align> alignments) : alignments_(std::move(alignments)) {}
-
-  // As many cells as there are alignments.
-  void Add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-
-  void AppendTo(std::string& out) const {
-    std::vector<size_t> widths(alignments_.size(), 0);
-    for (const auto& row : rows_) {
-      for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], ColumnsOf(row[i]));
-    }
-    for (const auto& row : rows_) {
-      std::string line;
-      for (size_t i = 0; i < row.size(); ++i) {
-        std::string padding(widths[i] - ColumnsOf(row[i]), ' ');
-        bool left = alignments_[i] == Align::kLeft;
-        absl::StrAppend(&line, i == 0 ? "" : "  ", left ? row[i] : padding,
-                        left ? padding : row[i]);
-      }
-      out.append(line, 0, line.find_last_not_of(' ') + 1);
-      out += '\n';
-    }
-  }
-
- private:
-  std::vector<Align> alignments_;
-  std::vector<std::vector<std::string>> rows_;
-};
 
 // Of `kBarColumns` for `most`, in steps of an eighth of a column.
 std::string Bar(size_t vnodes, size_t most) {

@@ -2,6 +2,7 @@
 #ifndef LOCUS_ROUTING_RING_VIEW_H_
 #define LOCUS_ROUTING_RING_VIEW_H_
 
+#include <span>
 #include <string>
 
 #include "locus/routing/rebalance.h"
@@ -25,8 +26,15 @@ std::string RingAsText(const RoutingTable& table);
 // 65,536.
 std::string RingAsSvg(const RoutingTable& table);
 
-// The same for a plan, 1200 x 800 pixels: the ring before, hatched where vnodes move already or are
-// planned to, the ring after it, and one legend. Each ring's data-vnodes sum to 65,536.
+// A plan for a terminal, UTF-8: a line per shard (id, name, weight, vnodes and share before and
+// after), what moves in all, the biggest shard before and after, then how much goes from whom to
+// whom. With the loads that were planned with (RebalanceWish::load; empty otherwise) also each
+// shard's part of them. Shows no endpoints.
+std::string RebalanceAsText(const RebalancePlan& plan, std::span<const double> load = {});
+
+// The same for a page, SVG as RingAsSvg's but 1200 x 800 pixels: the ring before, hatched where
+// vnodes move already or are planned to, the ring after it, and one legend. Each ring's data-vnodes
+// sum to 65,536.
 std::string RebalanceAsSvg(const RebalancePlan& plan);
 
 }  // namespace locus
