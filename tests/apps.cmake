@@ -21,6 +21,8 @@ locus_cli_test(cli_uuid_test)
 locus_cli_test(cli_number_test)
 locus_cli_test(cli_assign_test locus_csv csv)
 locus_cli_test(cli_snowflake_test)
+locus_cli_test(cli_plan_test locus::routing)
+locus_cli_test(cli_load_test locus_mariadb_server locus::routing)
 locus_cli_test(cli_docs_test)
 target_compile_definitions(
   cli_docs_test PRIVATE LOCUS_MAN_PAGE="${PROJECT_SOURCE_DIR}/docs/locus.1"

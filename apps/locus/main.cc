@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <string>
@@ -32,6 +33,9 @@ constexpr std::array kVerbs = {
     Verb{"store raise", "Keep sequences below a number out of use", RunStoreRaise},
     Verb{"table new", "Print a routing table of equal ranges", RunTableNew},
     Verb{"table check", "Check a routing table", RunTableCheck},
+    Verb{"plan", "Plan which vnodes should move between shards", RunPlan},
+    Verb{"plan apply", "Begin the moves of a plan in a routing table", RunPlanApply},
+    Verb{"load", "Sample the load of each vnode from the shards", RunLoad},
     Verb{"ring", "Show how shards share the ring", RunRing},
     Verb{"assign", "Give the orders of a CSV file their IDs, numbers and shards", RunAssign},
     Verb{"encode", "Make order numbers of order IDs", RunEncode},
@@ -65,21 +69,26 @@ int ComplainAboutVerb(const std::string& message) {
   return kWrongUsage;
 }
 
+const Verb* FindVerb(const std::string& name) {
+  auto found = std::ranges::find(kVerbs, name, &Verb::name);
+  return found == kVerbs.end() ? nullptr : &*found;
+}
+
 int Run(const std::vector<std::string>& words) {
   if (words.empty()) return ComplainAboutVerb("a verb is needed");
   if (AsksForHelp(words[0])) return PrintHelp("");
   if (words[0] == "--version") {
     return PrintAll("--version", absl::StrCat("locus ", Version(), "\n"));
   }
-  bool is_group = false;
-  for (const Verb& verb : kVerbs) {
-    if (verb.name == words[0]) return verb.run(std::span(words).subspan(1));
-    if (!verb.name.starts_with(words[0] + " ")) continue;
-    is_group = true;
-    if (words.size() > 1 && verb.name == words[0] + " " + words[1]) {
-      return verb.run(std::span(words).subspan(2));
+  // The longer name first: "plan apply" is a verb, and so is "plan".
+  if (words.size() > 1) {
+    if (const Verb* verb = FindVerb(words[0] + " " + words[1])) {
+      return verb->run(std::span(words).subspan(2));
     }
   }
+  if (const Verb* verb = FindVerb(words[0])) return verb->run(std::span(words).subspan(1));
+  bool is_group = std::ranges::any_of(
+      kVerbs, [&](const Verb& verb) { return verb.name.starts_with(words[0] + " "); });
   if (!is_group) return ComplainAboutVerb("unknown verb " + Quoted(words[0]));
   if (words.size() == 1) return ComplainAboutVerb("a verb is needed after " + Quoted(words[0]));
   if (AsksForHelp(words[1])) return PrintHelp(words[0]);

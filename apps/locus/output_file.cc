@@ -92,4 +92,10 @@ absl::Status OutputFile::Commit() {
   return SyncDirectoryOf(path_);
 }
 
+absl::Status WriteWhole(const std::string& path, std::string_view text) {
+  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> file, OutputFile::Create(path));
+  file->sink().Append(text);
+  return file->Commit();
+}
+
 }  // namespace locus

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "apps/locus/byte_stream.h"
@@ -37,6 +38,9 @@ class OutputFile {
   int fd_ = -1;
   std::optional<ByteSink> sink_;
 };
+
+// `text` as the whole content of the file at `path`, as OutputFile writes it.
+absl::Status WriteWhole(const std::string& path, std::string_view text);
 
 }  // namespace locus
 

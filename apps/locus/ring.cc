@@ -4,19 +4,8 @@
 #include "apps/locus/verb.h"
 #include "apps/locus/verb_line.h"
 #include "locus/routing/ring_view.h"
-#include "src/check.h"
 
 namespace locus {
-namespace {
-
-absl::Status WriteFile(const std::string& path, std::string_view text) {
-  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> file, OutputFile::Create(path));
-  file->sink().Append(text);
-  return file->Commit();
-}
-
-}  // namespace
-
 int RunRing(std::span<const std::string> words) {
   std::string path;
   std::optional<std::string> svg;
@@ -29,8 +18,8 @@ int RunRing(std::span<const std::string> words) {
   absl::StatusOr<RoutingTable> table = LoadTable(path);
   if (!table.ok()) return Fail("ring", table.status());
   absl::Status status;
-  if (!svg || *svg != "-") status = WriteFile("-", RingAsText(*table));
-  if (status.ok() && svg) status = WriteFile(*svg, RingAsSvg(*table));
+  if (!svg || *svg != "-") status = WriteWhole("-", RingAsText(*table));
+  if (status.ok() && svg) status = WriteWhole(*svg, RingAsSvg(*table));
   return status.ok() ? kDone : Fail("ring", status);
 }
 

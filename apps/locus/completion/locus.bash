@@ -13,6 +13,9 @@ _locus_options() {
     'store raise') echo --space --to ;;
     'store '*) echo --space ;;
     'table new') echo --shard ;;
+    plan) echo --table --add --remove --weight --load --hot-above --json --svg ;;
+    'plan apply') echo --table --plan --most-per-shard --out ;;
+    load) echo --table --user --by --seconds --table-name --timeout ;;
     ring) echo --svg ;;
     assign)
       echo --buyer-column --buyer-type --store --create-store --space --table --keys --scheme \
@@ -46,9 +49,12 @@ _locus_value() {
     --at-max) COMPREPLY=($(compgen -W 'error wrap' -- "$3")) ;;
     --layout) COMPREPLY=($(compgen -W 'default js53' -- "$3")) ;;
     --worker | --datacenter | --epoch-ms) ;;
-    --keys | --table | --in | --out | --rejects | --svg) COMPREPLY=($(compgen -f -- "$3")) ;;
+    --by) COMPREPLY=($(compgen -W 'rows writes' -- "$3")) ;;
+    --keys | --table | --in | --out | --rejects | --svg | --load | --plan) COMPREPLY=($(compgen -f -- "$3")) ;;
     --store | --space | --to | --key-version | --shard | --buyer-column) ;;
     --time-zone | --field) ;;
+    --add | --remove | --weight | --hot-above | --most-per-shard) ;;
+    --user | --seconds | --table-name | --timeout) ;;
     --ceiling | --key | --prefix | --step | --max-value | --ttl | --count | --value) ;;
     *) return 1 ;;
   esac
@@ -58,7 +64,7 @@ _locus() {
   local current=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]} verbs=''
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    verbs='gene keys seq snowflake store table ring assign encode decode inspect uuid'
+    verbs='gene keys seq snowflake store table plan load ring assign encode decode inspect uuid'
     verbs+=' number --help --version'
     COMPREPLY=($(compgen -W "$verbs" -- "$current"))
     return
@@ -77,6 +83,14 @@ _locus() {
       return
     fi
     verb+=" ${COMP_WORDS[2]}"
+  fi
+  # A verb of its own, and the beginning of another.
+  if [[ $verb == plan ]]; then
+    if ((COMP_CWORD == 2)) && [[ $current != -* ]]; then
+      COMPREPLY=($(compgen -W 'apply' -- "$current"))
+      return
+    fi
+    if ((COMP_CWORD > 2)) && [[ ${COMP_WORDS[2]} == apply ]]; then verb='plan apply'; fi
   fi
   _locus_value "${COMP_WORDS[COMP_CWORD-1]}" "$verb" "$current" && return
   if [[ $current == -* ]]; then
