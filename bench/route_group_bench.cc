@@ -74,7 +74,7 @@ void AppendEach(const Router& router, std::span<const OrderId> orders, MapOfVect
   for (const OrderId& id : orders) groups[&router.Route(id)].push_back(id);
 }
 
-void PeerUnorderedMapOfVectors(benchmark::State& state) {
+void PeerUnorderedMapOfVectorsGroup(benchmark::State& state) {
   Router router(EvenTable());
   std::span<const OrderId> orders = Orders(state.range(0));
   for (auto _ : state) {
@@ -86,7 +86,7 @@ void PeerUnorderedMapOfVectors(benchmark::State& state) {
   CountOrders(state);
 }
 
-void PeerUnorderedMapOfVectorsKept(benchmark::State& state) {
+void PeerKeptMapOfVectorsGroup(benchmark::State& state) {
   Router router(EvenTable());
   std::span<const OrderId> orders = Orders(state.range(0));
   MapOfVectors groups;
@@ -112,8 +112,8 @@ void RoutesOfBuyer(benchmark::State& state) {
 
 BENCHMARK(GroupOrderIds)->Arg(16)->Arg(256)->Arg(4096)->Arg(kMostOrders);
 BENCHMARK(GroupMovingOrderIds)->Arg(4096);
-BENCHMARK(PeerUnorderedMapOfVectors)->Arg(16)->Arg(256)->Arg(4096)->Arg(kMostOrders);
-BENCHMARK(PeerUnorderedMapOfVectorsKept)->Arg(16)->Arg(256)->Arg(4096)->Arg(kMostOrders);
+BENCHMARK(PeerUnorderedMapOfVectorsGroup)->Arg(16)->Arg(256)->Arg(4096)->Arg(kMostOrders);
+BENCHMARK(PeerKeptMapOfVectorsGroup)->Arg(16)->Arg(256)->Arg(4096)->Arg(kMostOrders);
 BENCHMARK(RoutesOfBuyer);
 
 }  // namespace
