@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
 #include <random>
+#include <span>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -12,7 +13,7 @@
 
 // Router::Group against what a DAO would write: route each order and append it to the list of its
 // shard, once with lists made anew and once with lists that are kept and emptied. All group the
-// same random order IDs by 8 shards; figures are per order.
+// same random order IDs by 8 shards; items are orders.
 
 namespace locus {
 namespace {
