@@ -15,7 +15,7 @@ namespace locus {
 namespace {
 
 #ifdef __SANITIZE_THREAD__
-constexpr uint32_t kInstalls = 500;  // each takes fifty times as long
+constexpr uint32_t kInstalls = 150;  // each takes eighty times as long
 #else
 constexpr uint32_t kInstalls = 10000;
 #endif

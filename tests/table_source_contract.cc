@@ -138,7 +138,7 @@ TEST_P(TableSourceContract, LookNowBeforeNext_IsKeptForIt) {
 }
 
 TEST_P(TableSourceContract, Burst_TheLastArrivesAndEpochsNeverFall) {
-  constexpr uint64_t kLast = 101;
+  constexpr uint64_t kLast = 1 + kBurst;
   Put(TableOfEpoch(1));
   SourcedTable found = NextNews("");
   uint64_t epoch = RoutingTable::Parse(found.document).value().epoch();
