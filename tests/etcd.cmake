@@ -11,6 +11,7 @@ locus_test(etcd_cluster_test locus_drawing_processes locus_etcd_server)
 locus_test(etcd_access_test locus_etcd_server)
 locus_test(etcd_connection_test locus_etcd_server)
 locus_test(etcd_rules_test locus::etcd)
+locus_test(http_connection_test locus::http)
 locus_test(etcd_table_test locus_table_source_suite locus_table_publisher_suite
            locus::routing_etcd locus_etcd_server)
 locus_test(etcd_table_cluster_test locus::routing_etcd locus_etcd_server)
