@@ -9,6 +9,8 @@ locus_test(mariadb_tls_test locus_mariadb_server)
 locus_test(mariadb_loss_test locus_mariadb_server)
 locus_test(mariadb_fault_test locus_mariadb_server locus_drawing_processes)
 locus_test(mariadb_table_test locus_mariadb_server locus::routing_mariadb)
+locus_test(mariadb_table_contract_test locus_mariadb_server locus_table_source_suite
+           locus_table_publisher_suite locus::routing_mariadb)
 
 if(NOT LOCUS_SANITIZE)  # what a cluster adds is the servers', the code of ours is that of one server
   add_library(locus_galera_cluster STATIC galera_cluster.cc)
