@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/locus/open_store.h"
 
-#include <openssl/crypto.h>
-
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "apps/locus/password.h"
+#include "apps/locus/server_options.h"
 #include "locus/engine/etcd.h"
 #include "locus/engine/mariadb.h"
 #include "locus/engine/redis.h"
@@ -16,70 +13,6 @@ namespace locus {
 namespace {
 
 using Engine = StoreUri::Engine;
-
-// Options with a password in them; wiped with the object.
-template <typename Options>
-class Secretive {
- public:
-  Secretive() = default;
-  ~Secretive() { OPENSSL_cleanse(options.password.data(), options.password.size()); }
-  Secretive(const Secretive&) = delete;
-  Secretive& operator=(const Secretive&) = delete;
-
-  absl::Status TakePassword(PasswordFor whose = PasswordFor::kStore) {
-    LOCUS_ASSIGN_OR_RETURN(std::string_view password, Password(whose));
-    options.password = password;
-    return absl::OkStatus();
-  }
-
-  Options options;
-};
-
-std::string Setting(const StoreUri& uri, const std::string& name) {
-  auto found = uri.settings.find(name);
-  return found == uri.settings.end() ? std::string() : found->second;
-}
-
-absl::Status Fill(const StoreUri& uri, Secretive<MariadbOptions>& server,
-                  PasswordFor whose = PasswordFor::kStore) {
-  MariadbOptions& options = server.options;
-  for (const StoreUri::Host& host : uri.hosts) options.hosts.push_back({host.name, host.port});
-  options.user = uri.user;
-  options.database = uri.path;
-  options.tls_ca_file = Setting(uri, "tls_ca");
-  if (!uri.settings.empty()) options.tls = MariadbOptions::Tls::kAlways;
-  return server.TakePassword(whose);
-}
-
-absl::Status Fill(const StoreUri& uri, Secretive<RedisOptions>& server) {
-  RedisOptions& options = server.options;
-  for (const StoreUri::Host& host : uri.hosts) options.addresses.push_back({host.name, host.port});
-  if (uri.engine == Engine::kRedisSentinel) options.master_name = uri.path;
-  options.database = static_cast<int>(uri.redis_database);
-  options.user = uri.user;
-  return server.TakePassword();
-}
-
-absl::Status Fill(const StoreUri& uri, Secretive<EtcdOptions>& server) {
-  EtcdOptions& options = server.options;
-  for (const StoreUri::Host& host : uri.hosts) {
-    bool bracketed = host.name.find(':') != std::string::npos;
-    options.endpoints.push_back(
-        absl::StrCat(bracketed ? absl::StrCat("[", host.name, "]") : host.name, ":", host.port));
-  }
-  if (!uri.path.empty()) options.prefix = uri.path;
-  options.user = uri.user;
-  options.tls.enabled = !uri.settings.empty();
-  options.tls.ca_file = Setting(uri, "tls_ca");
-  options.tls.certificate_file = Setting(uri, "tls_cert");
-  options.tls.key_file = Setting(uri, "tls_key");
-  LOCUS_RETURN_IF_ERROR(server.TakePassword());
-  if (!options.user.empty() || options.password.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("a password is set (LOCUS_PASSWORD or LOCUS_PASSWORD_FILE), but the store at ",
-                   absl::StrJoin(options.endpoints, ","),
-                   " names no user; write etcd://USER@HOST:PORT/PREFIX, or unset the password"));
-}
 
 template <typename Store>
 using Opened = absl::StatusOr<std::unique_ptr<Store>>;

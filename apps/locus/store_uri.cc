@@ -40,22 +40,15 @@ std::string_view PossibleSecret(std::string_view text) {
   return part.find(':') == std::string_view::npos ? std::string_view() : part;
 }
 
-std::string Shown(std::string_view text) {
-  std::string_view secret = PossibleSecret(text);
-  if (secret.empty()) return Quoted(text);
-  std::string shown(text);
-  return Quoted(
-      shown.replace(static_cast<size_t>(secret.data() - text.data()), secret.size(), "..."));
-}
-
 class Reader {
  public:
-  Reader(std::string_view text, const EngineForm& form) : text_(text), form_(form) {}
+  Reader(std::string_view text, std::string_view what, const EngineForm& form)
+      : text_(text), what_(what), form_(form) {}
 
   absl::StatusOr<StoreUri> Read(std::string_view rest) {
     StoreUri uri;
     uri.engine = form_.engine;
-    if (!PossibleSecret(text_).empty()) {
+    if (MayHavePassword(text_)) {
       return Refuse(
           "has a password in it; put it into LOCUS_PASSWORD, or into a file of permissions 0600 "
           "that LOCUS_PASSWORD_FILE names (a '@' that is none of that is written %40)");
@@ -73,7 +66,7 @@ class Reader {
 
   absl::Status Refuse(const std::string& what) const {
     return absl::InvalidArgumentError(
-        absl::StrCat("store ", Shown(text_), " ", what, "; write ", form_.form));
+        absl::StrCat(ToAbsl(what_), " ", ShownUri(text_), " ", what, "; write ", form_.form));
   }
 
  private:
@@ -189,6 +182,7 @@ class Reader {
   }
 
   std::string_view text_;
+  std::string_view what_;
   const EngineForm& form_;
 };
 
@@ -202,11 +196,21 @@ std::string Engines() {
 
 }  // namespace
 
-absl::StatusOr<StoreUri> StoreUri::Parse(std::string_view text) {
+std::string ShownUri(std::string_view text) {
+  std::string_view secret = PossibleSecret(text);
+  if (secret.empty()) return Quoted(text);
+  std::string shown(text);
+  return Quoted(
+      shown.replace(static_cast<size_t>(secret.data() - text.data()), secret.size(), "..."));
+}
+
+bool MayHavePassword(std::string_view uri) { return !PossibleSecret(uri).empty(); }
+
+absl::StatusOr<StoreUri> StoreUri::Parse(std::string_view text, std::string_view what) {
   size_t colon = text.find(':');
   if (colon == std::string_view::npos) {
     return absl::InvalidArgumentError(
-        absl::StrCat("store ", Quoted(text),
+        absl::StrCat(ToAbsl(what), " ", Quoted(text),
                      " names no engine; write sqlite:PATH, or the URI of "
                      "one of: ",
                      Engines()));
@@ -214,15 +218,16 @@ absl::StatusOr<StoreUri> StoreUri::Parse(std::string_view text) {
   std::string_view engine = text.substr(0, colon);
   for (const EngineForm& form : kForms) {
     if (form.name != engine) continue;
-    Reader reader(text, form);
+    Reader reader(text, what, form);
     if (form.engine != Engine::kSqlite) return reader.Read(text.substr(colon + 1));
     StoreUri uri;
     uri.path = text.substr(colon + 1);
     if (uri.path.empty()) return reader.Refuse("has no path");
     return uri;
   }
-  return absl::InvalidArgumentError(absl::StrCat("store ", Shown(text), ": there is no engine ",
-                                                 Quoted(engine), "; the engines are: ", Engines()));
+  return absl::InvalidArgumentError(absl::StrCat(ToAbsl(what), " ", ShownUri(text),
+                                                 ": there is no engine ", Quoted(engine),
+                                                 "; the engines are: ", Engines()));
 }
 
 }  // namespace locus

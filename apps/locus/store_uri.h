@@ -42,9 +42,14 @@ struct StoreUri {
   std::map<std::string, std::string> settings;  // after the '?'
 
   // INVALID_ARGUMENT, naming the text, what is wrong in it and what there is. A password that was
-  // written into it is not repeated.
-  static absl::StatusOr<StoreUri> Parse(std::string_view text);
+  // written into it is not repeated. `what`: what messages call it.
+  static absl::StatusOr<StoreUri> Parse(std::string_view text, std::string_view what = "store");
 };
+
+// The text of a URI, quoted for a message, without what may be a password in it.
+std::string ShownUri(std::string_view text);
+// Whether a password may stand in it.
+bool MayHavePassword(std::string_view uri);
 
 // For the help of --store.
 inline constexpr char kStoreUriHelp[] =
