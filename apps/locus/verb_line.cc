@@ -31,7 +31,8 @@ struct VerbLine::Rep {
 
   struct NamedOperand {
     std::string name;
-    std::string* value;
+    std::function<void(std::string value)> store;
+    bool required = true;
   };
   struct Given {
     CLI::Option* option;
@@ -118,8 +119,14 @@ void VerbLine::Repeated(const std::string& name, const std::string& value_name,
 }
 
 void VerbLine::Operand(const std::string& name, std::string* value, const std::string& help) {
-  rep_->operands.push_back({name, value});
+  rep_->operands.push_back({name, [value](std::string text) { *value = std::move(text); }});
   rep_->app.add_option(name, help)->option_text(" ");  // for the help; never filled
+}
+
+void VerbLine::Operand(const std::string& name, std::optional<std::string>* value,
+                       const std::string& help) {
+  rep_->operands.push_back({name, [value](std::string text) { *value = std::move(text); }, false});
+  rep_->app.add_option(name, help)->option_text(" ");
 }
 
 void VerbLine::Tail(const std::string& name, std::vector<std::string>* values,
@@ -168,15 +175,16 @@ VerbLine::Rep::Parts VerbLine::Rep::Divide(std::span<const std::string> words) c
 
 // The answer of this and the next: what is wrong, or nothing.
 std::string VerbLine::Rep::ReadOperands(std::vector<std::string> found) const {
-  if (found.size() < operands.size()) {
+  if (found.size() < operands.size() && operands[found.size()].required) {
     return operands[found.size()].name + " is required";
   }
   if (tail == nullptr && found.size() > operands.size()) {
     return "unexpected argument " + Quoted(found[operands.size()]);
   }
-  for (size_t i = 0; i < operands.size(); ++i) *operands[i].value = std::move(found[i]);
+  size_t given_operands = std::min(found.size(), operands.size());
+  for (size_t i = 0; i < given_operands; ++i) operands[i].store(std::move(found[i]));
   if (tail != nullptr) {
-    tail->assign(std::make_move_iterator(found.begin() + static_cast<ptrdiff_t>(operands.size())),
+    tail->assign(std::make_move_iterator(found.begin() + static_cast<ptrdiff_t>(given_operands)),
                  std::make_move_iterator(found.end()));
   }
   return "";
@@ -208,7 +216,10 @@ std::string VerbLine::Rep::Help() const {
     absl::StrAppend(&usage, " ", each.option->get_name(), " ", each.option->get_option_text());
   }
   usage += " [OPTION...]";
-  for (const NamedOperand& operand : operands) absl::StrAppend(&usage, " ", operand.name);
+  for (const NamedOperand& operand : operands) {
+    absl::StrAppend(&usage, operand.required ? " " : " [", operand.name,
+                    operand.required ? "" : "]");
+  }
   if (tail != nullptr) absl::StrAppend(&usage, " [", tail_name, "...]");
   std::string help = app.help();
   size_t begin = help.find("Usage:");

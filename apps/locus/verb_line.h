@@ -45,6 +45,8 @@ class VerbLine {
                 std::vector<std::string>* values, const std::string& help);
 
   void Operand(const std::string& name, std::string* value, const std::string& help);
+  // One that may be left out, after those that may not.
+  void Operand(const std::string& name, std::optional<std::string>* value, const std::string& help);
   // Any number of operands, none included, after those of Operand().
   void Tail(const std::string& name, std::vector<std::string>* values, const std::string& help);
 
