@@ -16,6 +16,7 @@ endfunction()
 locus_cli_test(cli_test)
 locus_cli_test(cli_codec_test)
 locus_cli_test(cli_store_test)
+locus_cli_test(cli_table_test)
 locus_cli_test(cli_seq_test)
 locus_cli_test(cli_uuid_test)
 locus_cli_test(cli_number_test)
@@ -28,3 +29,4 @@ target_compile_definitions(
   cli_docs_test PRIVATE LOCUS_MAN_PAGE="${PROJECT_SOURCE_DIR}/docs/locus.1"
                         LOCUS_COMPLETION="${PROJECT_SOURCE_DIR}/apps/locus/completion/locus.bash")
 locus_cli_test(cli_engines_test locus_etcd_server locus_mariadb_server locus_redis_server)
+locus_cli_test(cli_table_engines_test locus_etcd_server locus_mariadb_server)

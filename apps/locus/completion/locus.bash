@@ -16,6 +16,10 @@ _locus_options() {
     plan) echo --table --add --remove --weight --load --hot-above --json --svg ;;
     'plan apply') echo --table --plan --most-per-shard --out ;;
     load) echo --table --user --by --seconds --table-name --timeout ;;
+    'table publish') echo --expect --next-epoch ;;
+    'table get') echo --epoch ;;
+    'table history') echo --most ;;
+    'table watch') echo --last-good --count ;;
     ring) echo --svg ;;
     assign)
       echo --buyer-column --buyer-type --store --create-store --space --table --keys --scheme \
@@ -55,6 +59,8 @@ _locus_value() {
     --time-zone | --field) ;;
     --add | --remove | --weight | --hot-above | --most-per-shard) ;;
     --user | --seconds | --table-name | --timeout) ;;
+    --keys | --table | --in | --out | --rejects | --svg | --last-good) COMPREPLY=($(compgen -f -- "$3")) ;;
+    --expect | --epoch | --most) ;;
     --ceiling | --key | --prefix | --step | --max-value | --ttl | --count | --value) ;;
     *) return 1 ;;
   esac
@@ -74,7 +80,7 @@ _locus() {
     seq) verbs='next batch set set-if-not-exists get' ;;
     number) verbs='format parse' ;;
     store) verbs='init show restored raise' ;;
-    table) verbs='new check' ;;
+    table) verbs='new check init publish get history diff restore watch' ;;
     snowflake) verbs='next decode' ;;
   esac
   if [[ -n $verbs ]]; then
@@ -98,7 +104,7 @@ _locus() {
     return
   fi
   case $verb in
-    'keys '* | 'table check' | ring) COMPREPLY=($(compgen -f -- "$current")) ;;
+    'keys '* | 'table check' | 'table publish' | 'table diff' | ring) COMPREPLY=($(compgen -f -- "$current")) ;;
   esac
 }
 

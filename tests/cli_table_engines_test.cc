@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verbs of tables at places that have servers.
+#include <cstdlib>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/command.h"
+#include "tests/etcd_server.h"
+#include "tests/mariadb_server.h"
+#include "tests/private_server.h"
+
+namespace locus {
+namespace {
+
+using testing::CommandTest;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using testing::Outcome;
+using testing::ReadFile;
+using testing::RunLocus;
+using testing::RunningCommand;
+using ::testing::StartsWith;
+
+class CliTablePlaceTest : public CommandTest {
+ protected:
+  void TearDown() override { unsetenv("LOCUS_PASSWORD"); }
+
+  // What anybody does with a place that takes tables.
+  void PublishWatchAndGoBack(const std::string& uri) {
+    ASSERT_EQ(RunLocus({"table", "init", uri}).exit, 0);
+    EXPECT_EQ(RunLocus({"table", "get", uri}).exit, 1);
+    EXPECT_EQ(RunLocus({"table", "history", uri}).out, "");
+    Outcome first = RunLocus({"table", "publish", uri}, ReadFile(table_));
+    EXPECT_THAT(first.out, StartsWith("ok epoch=1 at ")) << first.err;
+    EXPECT_EQ(RunLocus({"table", "get", uri}).out, ReadFile(table_));
+    RunningCommand watch({"table", "watch", uri, "--count", "2"});
+    EXPECT_THAT(watch.ReadLine(), StartsWith("epoch=1 shards=2 source="));
+    Outcome second = RunLocus({"table", "publish", uri, table_, "--next-epoch"});
+    EXPECT_THAT(second.out, StartsWith("ok epoch=2 at ")) << second.err;
+    EXPECT_THAT(watch.ReadLine(), StartsWith("epoch=2 shards=2 source="));
+    EXPECT_EQ(watch.Finish().exit, 0);
+    EXPECT_EQ(RunLocus({"table", "publish", uri, table_, "--expect", "1"}).exit, 1);
+    EXPECT_THAT(RunLocus({"table", "restore", uri, "1"}).out, StartsWith("ok epoch=3 at "));
+    EXPECT_THAT(RunLocus({"table", "history", uri}).out, MatchesRegex("3\t.*\n2\t.*\n1\t.*\n"));
+    EXPECT_EQ(RunLocus({"table", "diff", uri, table_}).out, "no difference\n");
+    EXPECT_EQ(RunLocus({"table", "get", uri, "--epoch", "1"}).out, ReadFile(table_));
+  }
+};
+
+TEST_F(CliTablePlaceTest, Etcd) {
+  EtcdOptions options = FreshEtcdPrefix();
+  PublishWatchAndGoBack("etcd://" + options.endpoints[0] + "/" + options.prefix);
+}
+
+TEST_F(CliTablePlaceTest, Mysql) {
+  MariadbOptions options = FreshMariadbDatabase();
+  setenv("LOCUS_PASSWORD", options.password.c_str(), 1);
+  PublishWatchAndGoBack("mysql://locus@127.0.0.1:" + std::to_string(options.hosts[0].port) + "/" +
+                        options.database);
+}
+
+TEST_F(CliTablePlaceTest, Http_IsReadOnly) {
+  uint16_t port = FreePort();
+  PrivateServer server({"python3", "-m", "http.server", "--bind", "127.0.0.1", "--directory",
+                        directory_ / ".", std::to_string(port)},
+                       directory_ / "log");
+  ASSERT_TRUE(server.Start([port] { return Listens(port); }));
+  std::string uri = "http://127.0.0.1:" + std::to_string(port) + "/table.json";
+  EXPECT_EQ(RunLocus({"table", "get", uri}).out, ReadFile(table_));
+  EXPECT_EQ(RunLocus({"table", "diff", table_, uri}).out, "no difference\n");
+  EXPECT_EQ(RunLocus({"table", "watch", uri, "--count", "1"}).out,
+            "epoch=1 shards=2 source=" + uri + "\n");
+  Outcome missing = RunLocus({"table", "get", uri + "x"});
+  EXPECT_EQ(missing.exit, 1);
+  EXPECT_THAT(missing.err, HasSubstr(uri + "x"));
+  EXPECT_EQ(RunLocus({"table", "history", uri}).exit, 2);
+  EXPECT_EQ(RunLocus({"table", "restore", uri, "1"}).exit, 2);
+}
+
+}  // namespace
+}  // namespace locus
