@@ -54,12 +54,13 @@ _locus_value() {
     --layout) COMPREPLY=($(compgen -W 'default js53' -- "$3")) ;;
     --worker | --datacenter | --epoch-ms) ;;
     --by) COMPREPLY=($(compgen -W 'rows writes' -- "$3")) ;;
-    --keys | --table | --in | --out | --rejects | --svg | --load | --plan) COMPREPLY=($(compgen -f -- "$3")) ;;
+    --keys | --table | --in | --out | --rejects | --svg | --load | --plan | --last-good)
+      COMPREPLY=($(compgen -f -- "$3"))
+      ;;
     --store | --space | --to | --key-version | --shard | --buyer-column) ;;
     --time-zone | --field) ;;
     --add | --remove | --weight | --hot-above | --most-per-shard) ;;
     --user | --seconds | --table-name | --timeout) ;;
-    --keys | --table | --in | --out | --rejects | --svg | --last-good) COMPREPLY=($(compgen -f -- "$3")) ;;
     --expect | --epoch | --most) ;;
     --ceiling | --key | --prefix | --step | --max-value | --ttl | --count | --value) ;;
     *) return 1 ;;
@@ -104,7 +105,9 @@ _locus() {
     return
   fi
   case $verb in
-    'keys '* | 'table check' | 'table publish' | 'table diff' | ring) COMPREPLY=($(compgen -f -- "$current")) ;;
+    'keys '* | 'table check' | 'table publish' | 'table diff' | ring)
+      COMPREPLY=($(compgen -f -- "$current"))
+      ;;
   esac
 }
 
