@@ -377,7 +377,7 @@ TEST_F(EtcdTableServerTest, AnswerLost_RepeatingIsHarmless) {
   options.request_timeout = absl::Milliseconds(100);
   options.call_timeout = absl::Milliseconds(300);
   auto publisher = MustMakePublisher(options);
-  ASSERT_TRUE(publisher->Current().ok()) << "connected";
+  ASSERT_TRUE(WaitUntil([&] { return publisher->Current().ok(); })) << "connected";
   server_.Stall();
   absl::Status status = publisher->Publish(TableOfEpoch(2), 1);
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
