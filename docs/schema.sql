@@ -7,17 +7,17 @@
 --   orders_bigint   order_id 64 bits, order_no 64 bits (ff1)
 --   orders_wide     order_id 64 or 128 bits, order_no 128 bits
 --
--- add your columns behind `version`, and call it as you like. The last part turns the first into the
--- third while it is written.
+-- add your columns behind `version`, and call it as you like. The last part turns the first into
+-- the third while it is written.
 --
 -- What is the same in all of them:
 --
--- * Byte order of order_id is (gene, sequence) order, so the primary key keeps the orders of a vnode
---   together, and those of a buyer nearly so; new orders append at the end of their vnode.
--- * VARBINARY, not BINARY: a row event of the binary log leaves trailing zero bytes of BINARY out, and
---   one in 256 numbers ends with one. No character set is involved.
--- * buyer_uid is the buyer key that the gene was computed from (a text key: VARBINARY). It is what a
---   buyer's orders are found by: a gene alone belongs to many buyers.
+-- * Byte order of order_id is (gene, sequence) order, so the primary key keeps the orders of a
+--   vnode together, and those of a buyer nearly so; new orders append at the end of their vnode.
+-- * VARBINARY, not BINARY: a row event of the binary log leaves trailing zero bytes of BINARY out,
+--   and one in 256 numbers ends with one. No character set is involved.
+-- * buyer_uid is the buyer key that the gene was computed from (a text key: VARBINARY). It is what
+--   a buyer's orders are found by: a gene alone belongs to many buyers.
 -- * version is raised by every UPDATE. Whoever changes an order names the version he read; moving
 --   orders between shards (and a change stream) goes by it.
 -- * shard_gene is STORED, not VIRTUAL: the column is indexed, and of an indexed VIRTUAL column the
@@ -100,14 +100,14 @@ CREATE TABLE orders_wide (
 --
 -- To a BIGINT column such a literal is a number, to a VARBINARY column it is 8 bytes: the same
 -- statement is right on both tables, by the primary key, for INSERT and IN lists too (x'1F0F...' is
--- not: it is always bytes). A client that binds parameters binds bytes once the table is renamed. Of
--- clients that still send numbers then, INSERT and UPDATE are refused, SELECT and DELETE find
+-- not: it is always bytes). A client that binds parameters binds bytes once the table is renamed.
+-- Of clients that still send numbers then, INSERT and UPDATE are refused, SELECT and DELETE find
 -- nothing.
 --
 -- Until the end a write costs two rows. Writers must try again on 1213 (deadlock), which the copy
--- makes likelier. SET SESSION lock_wait_timeout = 2 before steps 2, 5 and 6: behind a long transaction
--- they would wait, and everybody else behind them; repeat a step that timed out. No ID beyond 64 bits
--- may be made before step 5.
+-- makes likelier. SET SESSION lock_wait_timeout = 2 before steps 2, 5 and 6: behind a long
+-- transaction they would wait, and everybody else behind them; repeat a step that timed out. No ID
+-- beyond 64 bits may be made before step 5.
 
 -- Step 1: create `orders_wide` as above, with your columns.
 -- Step 2: from now on every write goes to both. Two triggers for UPDATE: one is for a key that
@@ -130,9 +130,10 @@ CREATE TRIGGER orders_widen_delete AFTER DELETE ON orders FOR EACH ROW
 -- end widen_follow
 
 -- Step 3: copy what was there before, 1,000 rows at a time. Begin with SET @done = NULL; repeat the
--- statements below, each chunk a transaction of its own (autocommit), until @chunk_end is NULL. A row
--- that a trigger wrote already is newer or the same, and stays. The shared lock is what keeps a row
--- from changing between being read and being written; it also makes the chunk wait for a writer.
+-- statements below, each chunk a transaction of its own (autocommit), until @chunk_end is NULL. A
+-- row that a trigger wrote already is newer or the same, and stays. The shared lock is what keeps a
+-- row from changing between being read and being written; it also makes the chunk wait for a
+-- writer.
 
 -- begin widen_copy_chunk
 SELECT MAX(order_id) INTO @chunk_end FROM
@@ -146,8 +147,8 @@ INSERT IGNORE INTO orders_wide (order_id, order_no, order_no_kv, buyer_uid, vers
 SET @done = @chunk_end;
 -- end widen_copy_chunk
 
--- Step 4: compare. One statement, so one snapshot: it holds while orders are written. Both rows of the
--- answer must be equal. Add your columns to both lists.
+-- Step 4: compare. One statement, so one snapshot: it holds while orders are written. Both rows of
+-- the answer must be equal. Add your columns to both lists.
 
 -- begin widen_compare
 SELECT COUNT(*) AS orders, BIT_XOR(CAST(CONV(LEFT(MD5(CONCAT_WS('#',
