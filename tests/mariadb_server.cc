@@ -42,8 +42,10 @@ MariadbServer::MariadbServer(Settings settings)
 void MariadbServer::WriteConfig() {
   std::ofstream config(path("my.cnf"));
   // The log is written and synced as it must be; the directory is in memory, so that is quick.
-  config << "[mariadbd]\ndatadir=" << path("data") << "\nsocket=" << path("sock")
-         << "\npid-file=" << path("pid") << "\nport=" << port_
+  // Temporary files too: in a common directory those of servers with one pid, each in a namespace
+  // of its own, have one name.
+  config << "[mariadbd]\ndatadir=" << path("data") << "\ntmpdir=" << directory_.str()
+         << "\nsocket=" << path("sock") << "\npid-file=" << path("pid") << "\nport=" << port_
          << "\nbind-address=127.0.0.1\nserver-id=" << settings_.server_id
          << "\nskip-name-resolve\nperformance-schema=OFF\ninnodb-buffer-pool-size=16M\n"
             "innodb-log-file-size=8M\nmax-connections=200\nskip-log-error\n";
