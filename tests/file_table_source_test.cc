@@ -3,10 +3,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +18,7 @@
 #include "locus/routing/routing_table.h"
 #include "routing/writer_patience.h"
 #include "tests/child_process.h"
+#include "tests/private_server.h"
 #include "tests/temporary_directory.h"
 
 namespace locus {
@@ -143,6 +146,85 @@ TEST_F(FileTableSourceTest, LookNow_AnswersAtOnce) {
   std::thread other([this] { source_->LookNow(); });
   EXPECT_EQ(NoNews(std::chrono::hours(1)), "no news");
   other.join();
+}
+
+TEST_F(FileTableSourceTest, LookNowWhileItChangesAllTheTime_IsAnsweredAllTheSame) {
+  Write(path_, Document(1) + std::string(32 << 20, ' '));  // it changes while it is read
+  Follow(path_);
+  News();
+  std::atomic<bool> answered = false;
+  std::thread touching([&] {
+    while (!answered) utimensat(AT_FDCWD, path_.c_str(), nullptr, 0);
+  });
+  std::thread asking([&] {
+    EXPECT_EQ(NoNews(std::chrono::hours(1)), "no news");
+    answered = true;
+  });
+  source_->LookNow();
+  EXPECT_TRUE(WaitUntil([&] { return answered.load(); }));
+  answered = true;
+  source_->LookNow();
+  touching.join();
+  asking.join();
+}
+
+TEST_F(FileTableSourceTest, NoDeadline_IsWaitedForAsLongAsItTakes) {
+  Write(path_, Document(1));
+  Follow(path_);
+  News();
+  std::thread writer([this] { Write(path_, Document(2)); });
+  auto next = source_->Next(known_, TableSource::TimePoint::max());
+  writer.join();
+  ASSERT_TRUE(next.ok()) << next.status();
+  EXPECT_EQ(next->value().document, Document(2));
+}
+
+// Whether a process waits for something.
+bool Sleeps(pid_t pid) {
+  std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
+  std::string stat(std::istreambuf_iterator<char>(file), {});
+  size_t name_end = stat.rfind(") ");
+  return name_end != std::string::npos && stat.compare(name_end, 3, ") S") == 0;
+}
+
+// As a user who may enter the directory but not list it: the kernel tells him of no change there.
+TEST_F(FileTableSourceTest, DirectoryThatMayNotBeWatched_IsLookedAtFromTimeToTime) {
+  fs::create_directory(directory_ / "closed");
+  std::string path = directory_ / "closed/table.json";
+  Write(path, Document(1));
+  ASSERT_EQ(chmod(directory_.str().c_str(), 0711), 0);
+  ASSERT_EQ(chmod((directory_ / "closed").c_str(), 0311), 0);
+  int said[2];
+  ASSERT_EQ(pipe(said), 0);
+  constexpr uint64_t kLast = 4;
+  ChildProcess reader([&] {
+    if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0) return 1;
+    // It must be as this test says.
+    if (open((directory_ / "closed").c_str(), O_RDONLY | O_DIRECTORY) >= 0) return 2;
+    Follow(path);
+    for (uint64_t epoch = 1; epoch <= kLast; ++epoch) {
+      if (News() != Document(epoch)) return static_cast<int>(10 + epoch);
+      if (NoNews() != "no news") return 3;
+      pid_t self = getpid();
+      if (write(said[1], &self, sizeof self) != sizeof self) return 4;
+    }
+    source_->LookNow();
+    return NoNews(std::chrono::hours(1)) == "no news" ? 0 : 5;
+  });
+  close(said[1]);
+  for (uint64_t epoch = 2; epoch <= kLast + 1; ++epoch) {
+    pid_t pid;
+    ASSERT_EQ(read(said[0], &pid, sizeof pid), ssize_t{sizeof pid}) << "exit " << reader.Wait();
+    if (epoch > kLast) break;
+    ASSERT_TRUE(WaitUntil([&] { return Sleeps(pid); })) << "it does not wait for news";
+    if (epoch % 2 == 0) {
+      Replace(path, Document(epoch));
+    } else {
+      Write(path, Document(epoch));
+    }
+  }
+  EXPECT_EQ(reader.Wait(), 0);
+  close(said[0]);
 }
 
 TEST_F(FileTableSourceTest, EachWayToReplaceIt_IsNews) {
