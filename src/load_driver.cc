@@ -5,6 +5,7 @@
 #include <chrono>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "src/mutex.h"
 
@@ -79,7 +80,8 @@ class OnOwnThread : public LoadDriver {
   std::thread thread_;  // set once, under mutex_; joined when no Wake can follow
 };
 
-// Tasks may outlive the driver: they hold the gate, which the driver shuts.
+// Tasks may outlive the driver: they hold the gate, which the driver shuts. None of them waits for
+// a run that is under way: jobs may block for long, and the executor's other threads have to do.
 class OnUsersExecutor : public LoadDriver {
  public:
   OnUsersExecutor(Executor& executor, Job job)
@@ -88,6 +90,7 @@ class OnUsersExecutor : public LoadDriver {
   ~OnUsersExecutor() override {
     MutexLock lock(gate_->mutex);
     gate_->driver = nullptr;
+    while (gate_->running) gate_->idle.Wait(gate_->mutex);
   }
 
   void Wake() override {
@@ -103,29 +106,49 @@ class OnUsersExecutor : public LoadDriver {
 
   struct Gate {
     explicit Gate(OnUsersExecutor* driver_in) : driver(driver_in) {}
-    Mutex mutex;  // held while the job runs
-    OnUsersExecutor* driver ABSL_GUARDED_BY(mutex);
+    Mutex mutex;
+    CondVar idle;
+    OnUsersExecutor* driver ABSL_GUARDED_BY(mutex);   // nullptr: no run begins any more
+    bool running ABSL_GUARDED_BY(mutex) = false;      // and the driver lives
+    bool again ABSL_GUARDED_BY(mutex) = false;        // another was due meanwhile
+    Due timer_due ABSL_GUARDED_BY(mutex) = kNoTimer;  // of the earliest timer that is pending
   };
 
   void Post(absl::Duration delay, Due due) {
-    executor_.Post(
-        [gate = gate_, due] {
-          MutexLock lock(gate->mutex);
-          if (gate->driver != nullptr) gate->driver->RunOnce(due);
-        },
-        delay);
+    executor_.Post([gate = gate_, due] { Run(*gate, due); }, delay);
   }
 
-  // Called with the gate's mutex held. `due` is that of the timer which fired.
-  void RunOnce(Due due) {
-    if (due == timer_due_) timer_due_ = kNoTimer;  // a later one that was overtaken changes nothing
-    woken_.exchange(false);
-    absl::Duration delay = job_();
+  // `due` is that of the timer which fired; kNoTimer: a wake.
+  static void Run(Gate& gate, Due due) {
+    OnUsersExecutor* driver;
+    {
+      MutexLock lock(gate.mutex);
+      // A later one that was overtaken changes nothing.
+      if (due == gate.timer_due) gate.timer_due = kNoTimer;
+      if (gate.running) gate.again = true;
+      if (gate.driver == nullptr || gate.running) return;
+      gate.running = true;
+      driver = gate.driver;
+    }
+    driver->woken_.exchange(false);
+    absl::Duration delay = driver->job_();
+    MutexLock lock(gate.mutex);
+    if (gate.driver != nullptr) driver->PostNext(gate, delay);
+    gate.running = false;
+    gate.idle.NotifyAll();
+  }
+
+  void PostNext(Gate& gate, absl::Duration delay) ABSL_EXCLUSIVE_LOCKS_REQUIRED(gate.mutex) {
+    if (std::exchange(gate.again, false)) {
+      woken_ = true;  // as it is already where that was a wake
+      Post(absl::ZeroDuration(), kNoTimer);
+    }
     if (delay > absl::Hours(24)) return;
     if (delay <= absl::ZeroDuration()) return Wake();
     Due next = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(delay);
-    if (timer_due_ <= next + std::chrono::milliseconds(1)) return;  // one comes in time already
-    timer_due_ = next;
+    // One comes in time already.
+    if (gate.timer_due <= next + std::chrono::milliseconds(1)) return;
+    gate.timer_due = next;
     Post(delay, next);
   }
 
@@ -133,7 +156,6 @@ class OnUsersExecutor : public LoadDriver {
   const std::shared_ptr<Gate> gate_;
   const Job job_;
   std::atomic<bool> woken_{false};
-  Due timer_due_ = kNoTimer;  // of the earliest timer that is pending; under the gate's mutex
 };
 
 }  // namespace
