@@ -100,16 +100,19 @@ class FileTableSource::Rep {
 
 absl::StatusOr<std::optional<SourcedTable>> FileTableSource::Rep::Next(const std::string& known,
                                                                        TimePoint deadline) {
-  // What is about to be finished is waited for all the same.
-  TimePoint latest = std::max(deadline, Steady::now()) + kGrace;
+  // Since an answer was due: what is about to be finished is waited for all the same, for a moment.
+  std::optional<TimePoint> due_since;
   for (bool asked = false;;) {
     asked |= WasAsked();
     Look look = LookAt(known);
     if (look.table) return std::optional<SourcedTable>(std::move(look.table));
     TimePoint now = Steady::now();
     if (!look.again && !look.status.ok()) return look.status;
-    bool soon = look.again && *look.again <= now + kWriteShowsFirst && now < latest;
-    if ((asked || now >= deadline) && !soon) {
+    bool due = asked || now >= deadline;
+    if (due && !due_since) due_since = now;
+    bool soon =
+        look.again && *look.again <= now + kWriteShowsFirst && (!due || now < *due_since + kGrace);
+    if (due && !soon) {
       if (!look.status.ok()) return look.status;
       return std::optional<SourcedTable>();
     }
@@ -151,6 +154,7 @@ FileTableSource::Rep::Look FileTableSource::Rep::Vanished(const absl::Status& st
                                                           TimePoint now) {
   Look look;
   look.status = status;
+  busy_since_.reset();  // what comes next is another file
   if (!missing_since_) missing_since_ = now;
   if (expected && now < *missing_since_ + kWriterPause) {
     look.again = *missing_since_ + kWriterPause;
