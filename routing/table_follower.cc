@@ -125,8 +125,6 @@ absl::Duration TableFollower::Run() {
     MutexLock lock(mutex_);
     asking_ = false;
     looking = looking_;
-    // Whoever joined may have come when it had failed already.
-    if (joined_ && !answer.ok()) wished_ = true;
   }
   bool early =
       !looking && SteadyClock::now() - began < absl::ToChronoNanoseconds(FollowRules::kLeastPause);
@@ -134,6 +132,8 @@ absl::Duration TableFollower::Run() {
   FollowRules::Step step = Take(answer, early, verdict);
   MutexLock lock(mutex_);
   absl::Duration now = options_.clock->SinceBoot();
+  // Whoever joined may have come when the answer was on its way already.
+  if (joined_ && step.pause > absl::ZeroDuration()) wished_ = true;
   due_ = now + step.pause;
   due_if_wished_ = now + std::min(step.pause, FollowRules::kLeastPause);
   // Never 0: an executor with one thread shall get at what else it has.

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -41,6 +42,52 @@ TEST_F(RouterRefreshTest, RefreshDuringALongPause_CutsItShort) {
   clock.Advance(FollowRules::kLeastPause);
   ASSERT_TRUE(router->Refresh(2, Long()).ok());
   ExpectInForce(*router, 2);
+}
+
+// Hands a table out, and is asked to look while that is on its way.
+class SlowAnswer : public TableSource {
+ public:
+  explicit SlowAnswer(std::shared_ptr<testing::MemoryTablePlace> place) : source_(place) {}
+
+  absl::StatusOr<std::optional<SourcedTable>> Next(const std::string& known,
+                                                   TimePoint deadline) override {
+    absl::StatusOr<std::optional<SourcedTable>> answer = source_.Next(known, deadline);
+    if (answer.ok() && answer->has_value() && !known.empty() && !held_.exchange(true)) {
+      EXPECT_TRUE(WaitUntil([&] { return looked_.load(); }));
+    }
+    return answer;
+  }
+  void LookNow() override {
+    source_.LookNow();
+    looked_ = true;
+  }
+  std::string place() const override { return source_.place(); }
+  bool held() const { return held_; }
+
+ private:
+  testing::MemoryTableSource source_;
+  std::atomic<bool> held_ = false;
+  std::atomic<bool> looked_ = false;
+};
+
+TEST_F(RouterRefreshTest, RefreshWhileARefusedTableIsOnItsWay_DoesNotSitOutThePause) {
+  Put(5);
+  testing::ManualClock clock;  // no pause ends by itself
+  options_.clock = &clock;
+  auto source = std::make_unique<SlowAnswer>(place_);
+  SlowAnswer& slow = *source;
+  std::unique_ptr<Router> router = Router::Open(std::move(source), options_).value();
+  Put(4);
+  ASSERT_TRUE(WaitUntil([&] { return slow.held(); }));
+  Put(6);
+  std::thread refreshing([&] { EXPECT_TRUE(router->Refresh(6, Long()).ok()); });
+  EXPECT_TRUE(WaitUntil([&] { return router->Stats().refusals == 1; }));
+  // By less than the pause, 25 ms at least; twice, in case it began only after the first time.
+  clock.Advance(FollowRules::kLeastPause);
+  if (!WaitUntil([&] { return router->epoch() == 6; }, absl::Seconds(1))) {
+    clock.Advance(FollowRules::kLeastPause);
+  }
+  refreshing.join();
 }
 
 TEST_F(RouterRefreshTest, RefreshWithoutSuccess_NamesBothEpochsAndTheSourcesLastWord) {
