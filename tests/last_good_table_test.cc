@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "routing/last_good_table.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -117,6 +118,20 @@ TEST_F(LastGoodFileTest, NoDirectory_FailsAndNamesTheFile) {
   absl::Status status = WriteLastGoodTable(directory_ / "none/table", TableOfEpoch(1));
   EXPECT_TRUE(absl::IsNotFound(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("none/table"));
+}
+
+TEST_F(LastGoodFileTest, NoRoomToWrite_LeavesTheTableBeforeAndNothingBeside) {
+  ASSERT_TRUE(WriteLastGoodTable(file_, TableOfEpoch(1)).ok());
+  ChildProcess writer([&] {
+    rlimit room = {100, 100};
+    signal(SIGXFSZ, SIG_IGN);
+    if (setrlimit(RLIMIT_FSIZE, &room) != 0) return 1;
+    return WriteLastGoodTable(file_, TableOfEpoch(2)).ok() ? 2 : 0;
+  });
+  EXPECT_EQ(writer.Wait(), 0);
+  EXPECT_EQ(ReadLastGoodTable(file_)->epoch(), 1u);
+  std::filesystem::directory_iterator files(directory_.str());
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1);
 }
 
 TEST_F(LastGoodFileTest, KilledWhileWriting_LeavesAWholeTable) {
