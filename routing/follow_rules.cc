@@ -44,11 +44,11 @@ void FollowRules::Answered(Step& step) {
   step.events.push_back({.kind = Kind::kSourceRecovered, .status = absl::OkStatus()});
 }
 
-FollowRules::Step FollowRules::NoNews(bool early, absl::Duration now, double random) {
+FollowRules::Step FollowRules::NoNews(bool early, absl::Duration asked_at, double random) {
   Step step;
   Answered(step);
   if (known_accepted_) {
-    confirmed_at_ = now;
+    confirmed_at_ = asked_at;
     file_epoch_ = 0;
     step.source_has_it_in_force = true;
   }

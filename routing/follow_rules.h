@@ -54,8 +54,9 @@ class FollowRules {
   // The table in force comes from the last good file.
   void BeganFromFile(uint64_t epoch) { file_epoch_ = epoch; }
 
-  // The source has no other document than known(). `early`: before the deadline, unasked.
-  Step NoNews(bool early, absl::Duration now, double random);
+  // The source has no other document than known(); it said so at `asked_at` or later, which is all
+  // that is known. `early`: before the deadline, unasked.
+  Step NoNews(bool early, absl::Duration asked_at, double random);
   // It gave a document of this version, which fared so. `at` is by the wall clock.
   Step Offered(const std::string& version, const TableVerdict& verdict, absl::Duration now,
                absl::Time at, double random);

@@ -80,9 +80,10 @@ absl::Status TableFollower::AskUntilOpen() {
   absl::Duration end = options_.clock->SinceBoot() + options_.open_timeout;
   while (true) {
     absl::Duration left = end - options_.clock->SinceBoot();
+    absl::Duration asked_at = options_.clock->SinceBoot();
     Answer answer = Ask(std::max(left, absl::ZeroDuration()));
     TableVerdict verdict;
-    FollowRules::Step step = Take(answer, /*early=*/false, verdict);
+    FollowRules::Step step = Take(answer, asked_at, /*early=*/false, verdict);
     if (step.source_has_it_in_force) return absl::OkStatus();
     if (answer.ok()) {
       return absl::FailedPreconditionError(
@@ -120,6 +121,7 @@ absl::Duration TableFollower::Run() {
     asking_ = true;
   }
   SteadyClock::time_point began = SteadyClock::now();
+  absl::Duration asked_at = options_.clock->SinceBoot();
   Answer answer = Ask(options_.confirm_every);
   {
     MutexLock lock(mutex_);
@@ -129,7 +131,7 @@ absl::Duration TableFollower::Run() {
   bool early =
       !looking && SteadyClock::now() - began < absl::ToChronoNanoseconds(FollowRules::kLeastPause);
   TableVerdict verdict;
-  FollowRules::Step step = Take(answer, early, verdict);
+  FollowRules::Step step = Take(answer, asked_at, early, verdict);
   MutexLock lock(mutex_);
   absl::Duration now = options_.clock->SinceBoot();
   // Whoever joined may have come when the answer was on its way already.
@@ -140,7 +142,8 @@ absl::Duration TableFollower::Run() {
   return std::max((wished_ ? due_if_wished_ : due_) - now, absl::Nanoseconds(1));
 }
 
-FollowRules::Step TableFollower::Take(const Answer& answer, bool early, TableVerdict& verdict) {
+FollowRules::Step TableFollower::Take(const Answer& answer, absl::Duration asked_at, bool early,
+                                      TableVerdict& verdict) {
   absl::StatusOr<RoutingTable> table = absl::NotFoundError("");
   if (answer.ok() && answer->has_value()) {
     table = RoutingTable::Parse((*answer)->document);
@@ -149,13 +152,13 @@ FollowRules::Step TableFollower::Take(const Answer& answer, bool early, TableVer
   FollowRules::Step step;
   {
     MutexLock lock(mutex_);
-    absl::Duration now = options_.clock->SinceBoot();
     if (!answer.ok()) {
       step = rules_.Failed(answer.status(), Random());
     } else if (answer->has_value()) {
-      step = rules_.Offered((*answer)->version, verdict, now, options_.clock->Now(), Random());
+      step = rules_.Offered((*answer)->version, verdict, options_.clock->SinceBoot(),
+                            options_.clock->Now(), Random());
     } else {
-      step = rules_.NoNews(early, now, Random());
+      step = rules_.NoNews(early, asked_at, Random());
     }
   }
   for (const RouterEvent& event : step.events) Tell(event);

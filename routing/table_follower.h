@@ -52,9 +52,9 @@ class TableFollower {
   // none from the source.
   absl::Status AskUntilOpen();
   absl::StatusOr<std::optional<SourcedTable>> Ask(absl::Duration within);
-  // What follows from an answer. `early`: no news, before it was due.
-  FollowRules::Step Take(const absl::StatusOr<std::optional<SourcedTable>>& answer, bool early,
-                         TableVerdict& verdict);
+  // What follows from an answer to what was asked then. `early`: no news, before it was due.
+  FollowRules::Step Take(const absl::StatusOr<std::optional<SourcedTable>>& answer,
+                         absl::Duration asked_at, bool early, TableVerdict& verdict);
   void Keep();
   void Tell(const RouterEvent& event) const;
   double Random() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

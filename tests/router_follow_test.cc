@@ -173,6 +173,23 @@ TEST_F(RouterFollowTest, StalledSource_RoutingGoesOnAndAgeRises) {
   EXPECT_TRUE(WaitUntil([&] { return router->Stats().age < absl::Seconds(1); }));
 }
 
+// A source that looked when it was asked may answer, with what it saw then, much later.
+TEST_F(RouterFollowTest, AnswerThatComesLate_ConfirmsFromWhenItWasAskedFor) {
+  testing::ManualClock clock;
+  options_.clock = &clock;
+  options_.confirm_every = absl::Milliseconds(100);
+  Put(1);
+  std::unique_ptr<Router> router = Open();
+  source_->HoldAnswers();
+  ASSERT_TRUE(WaitUntil([&] { return source_->blocked() == 1; }));
+  clock.Advance(absl::Minutes(1));
+  int looks = source_->calls();
+  source_->Stall();  // the answer held back comes, the next question does not get through
+  ASSERT_TRUE(WaitUntil([&] { return source_->calls() > looks && source_->blocked() == 1; }));
+  EXPECT_EQ(router->Stats().age, absl::Minutes(1));
+  source_->Heal();
+}
+
 TEST_F(RouterFollowTest, OptionsOutOfRange_AreRefusedByName) {
   auto refused = [&](auto spoil) {
     RouterOptions options;

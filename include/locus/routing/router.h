@@ -119,8 +119,8 @@ struct RouterStats {
 
   uint64_t epoch = 0;  // of the table in force
   absl::Time installed_at;
-  // Since the source last said that it has no newer table than that in force: how old the table
-  // may be. InfiniteDuration: it never did.
+  // Since the source was last asked and, to that question, said that it has no newer table than
+  // that in force: how old the table may be. InfiniteDuration: it never did.
   absl::Duration age = absl::InfiniteDuration();
   // The table in force comes from the last good file, and the source has not confirmed it yet.
   bool from_last_good_file = false;
@@ -163,7 +163,8 @@ struct RouterOptions {
   // answer takes.
   absl::Duration open_timeout = absl::Seconds(3);
   // How long the source may go without confirming the table in force. Longer: RouterStats::age
-  // rises higher in quiet times; shorter: more questions to the source. 100 ms..1 h.
+  // rises higher in quiet times, to twice as much; shorter: more questions to the source.
+  // 100 ms..1 h.
   absl::Duration confirm_every = absl::Seconds(5);
   // The longest pause after failures in a row; they begin at 50 ms and double, and a random part of
   // up to a half is taken off each. 50 ms..1 h.
