@@ -102,7 +102,7 @@ class OrderGroups {
 // A table that a Router was given and did not install.
 struct TableRefusal {
   uint64_t epoch = 0;   // 0: the document could not be read so far
-  std::string version;  // SourcedTable::version; empty: the last good file
+  std::string version;  // SourcedTable::version
   // INVALID_ARGUMENT: no table; ABORTED: not newer than the one in force, and not equal to it;
   // OUT_OF_RANGE: as Install says.
   absl::Status reason;
@@ -136,10 +136,12 @@ struct RouterStats {
 // Something an operator may want to know, as it happens.
 struct RouterEvent {
   enum class Kind {
-    kInstalled,        // a newer table is in force
-    kRefused,          // a table was not installed; `status` says why
-    kStartedFromFile,  // the source did not answer at the start: the last good table is in force
-    kSourceFailed,     // told once; again after it recovered
+    kInstalled,  // a newer table is in force
+    kRefused,    // a table was not installed; `status` says why
+    // The source did not answer at the start, or had no table to install: the last good table is in
+    // force, `status` says why.
+    kStartedFromFile,
+    kSourceFailed,  // told once; again after it recovered
     kSourceRecovered,
     kLastGoodFileFailed,  // the table in force could not be written to the last good file
   };
