@@ -106,6 +106,65 @@ TEST_F(HttpConnectionTest, ChunkedBodyLongerThanAllowed_IsOutOfRange) {
   EXPECT_TRUE(absl::IsOutOfRange(status)) << status;
 }
 
+TEST_F(HttpConnectionTest, InterimAnswers_ArePassedOver) {
+  const std::string interim =
+      "HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Hints\r\nLink: x\r\n\r\n";
+  Say(interim + "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+  auto answer = client_->Send({"GET", "/", {}, ""}, 2, In(kLong));
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->status, 200u);
+  EXPECT_EQ(answer->headers.size(), 1u);
+  EXPECT_EQ(answer->body, "ok");
+  EXPECT_TRUE(client_->StillOpen());
+  // The answer itself comes later: what is asked next must not get it.
+  BeginGet();
+  Say(interim);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(client_->ReadHead(In(20)).status()));
+  EXPECT_FALSE(client_->StillOpen());
+  Say("HTTP/1.1 304 Not Modified\r\n\r\n");
+  EXPECT_EQ(client_->ReadHead(In(kLong))->status, 304u);
+  EXPECT_EQ(client_->ReadBody(0, In(kLong)).value(), "");
+  EXPECT_TRUE(client_->StillOpen());
+}
+
+TEST_F(HttpConnectionTest, AnotherProtocol_IsNotSpokenOn) {
+  Say("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n");
+  EXPECT_EQ(client_->Send({"GET", "/", {}, ""}, 2, In(kLong))->status, 101u);
+  EXPECT_FALSE(client_->StillOpen());
+}
+
+// A server that wishes us ill.
+TEST_F(HttpConnectionTest, ChunkThatNeverBegins_IsNotHeldInMemory) {
+  for (const char* beginning : {"1;x=", "0\r\nTrailer: "}) {
+    TearDown();
+    SetUp();
+    BeginGet();
+    Say(std::string(kChunkedHead) + beginning);
+    constexpr int kMost = 64;
+    int said = 0;
+    std::thread saying([&] {
+      std::string text(1 << 20, 'x');
+      while (said < kMost && send(server_, text.data(), text.size(), MSG_NOSIGNAL) > 0) ++said;
+      Hang();
+    });
+    ASSERT_TRUE(client_->ReadHead(In(kLong)).ok());
+    absl::Status status = client_->ReadBody(10, In(kLong)).status();
+    EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+    saying.join();
+    EXPECT_LT(said, kMost) << "all of it was taken";
+  }
+}
+
+TEST_F(HttpConnectionTest, BodyInTheLeastPieces_EndsSoonAfterTheDeadline) {
+  BeginGet();
+  std::string pieces;
+  for (int i = 0; i < 10'000; ++i) pieces += "1\r\nx\r\n";
+  Say(kChunkedHead + pieces);
+  ASSERT_TRUE(client_->ReadHead(In(kLong)).ok());
+  EXPECT_TRUE(absl::IsDeadlineExceeded(client_->ReadBody(1 << 20, In(0)).status()));
+  EXPECT_LT(client_->ReadSome(In(kLong))->size(), 1000u);
+}
+
 TEST_F(HttpConnectionTest, AnswerInPieces_SurvivesDeadlinesAndInterrupts) {
   BeginGet();
   EXPECT_TRUE(absl::IsDeadlineExceeded(client_->ReadHead(In(0)).status()));

@@ -32,6 +32,11 @@ using boost::system::error_code;
 
 constexpr uint32_t kLongestHead = 64 << 10;
 constexpr size_t kLongestPiece = 64 << 10;
+// Of bytes that are not understood yet: the parser itself takes a chunk's extensions, and what
+// follows the last chunk, at any length.
+constexpr size_t kLongestBuffer = kLongestHead + kLongestPiece;
+// What the system holds ready at the deadline may still be read.
+constexpr int kLatePieces = 100;
 
 std::string Describe(const error_code& error) {
   if (error == message::error::end_of_stream || error == asio::error::eof ||
@@ -63,7 +68,10 @@ class StreamConnection : public HttpConnection {
  public:
   template <typename... Arguments>
   explicit StreamConnection(const Endpoint& endpoint, Arguments&... arguments)
-      : endpoint_(endpoint), stream_(io_, arguments...), piece_(kLongestPiece) {}
+      : endpoint_(endpoint),
+        stream_(io_, arguments...),
+        buffer_(kLongestBuffer),
+        piece_(kLongestPiece) {}
   ~StreamConnection() override { Break(); }
 
   absl::Status Connect(TimePoint deadline) {
@@ -92,10 +100,8 @@ class StreamConnection : public HttpConnection {
     for (const auto& [name, value] : request.headers) head.set(Text(name), Text(value));
     head.body() = Body::value_type(request.body.data(), request.body.size());
     head.prepare_payload();
-    parser_.emplace();
-    parser_->body_limit(boost::none);
-    parser_->header_limit(kLongestHead);
-    parser_->skip(request.method == "HEAD");
+    expects_body_ = request.method != "HEAD";
+    ExpectHead();
     kept_.clear();
     error_code error = Run(deadline, [&](auto done) {
       message::async_write(stream_, head, [done](error_code e, size_t) { done(e); });
@@ -104,10 +110,19 @@ class StreamConnection : public HttpConnection {
   }
 
   absl::StatusOr<HttpAnswer> ReadHead(TimePoint deadline) override {
-    LOCUS_RETURN_IF_ERROR(Read(deadline, [&](auto done) {
-      message::async_read_header(stream_, buffer_, *parser_,
-                                 [done](error_code e, size_t) { done(e); });
-    }));
+    for (int late = 0;;) {
+      LOCUS_RETURN_IF_ERROR(Read(deadline, [&](auto done) {
+        message::async_read_header(stream_, buffer_, *parser_,
+                                   [done](error_code e, size_t) { done(e); });
+      }));
+      unsigned status = parser_->get().result_int();
+      bool goes_on = status >= 100 && status <= 199 && status != 101;
+      if (!goes_on) break;
+      ExpectHead();  // the answer itself is still to come
+      if (std::chrono::steady_clock::now() >= deadline && ++late > kLatePieces) {
+        return absl::DeadlineExceededError("no answer in time");
+      }
+    }
     HttpAnswer answer;
     answer.status = parser_->get().result_int();
     for (const auto& field : parser_->get()) {
@@ -117,7 +132,8 @@ class StreamConnection : public HttpConnection {
   }
 
   bool StillOpen() override {
-    bool answered = !parser_ || (parser_->is_done() && parser_->keep_alive());
+    bool answered = !parser_ || (parser_->is_done() && parser_->keep_alive() &&
+                                 parser_->get().result_int() != 101);
     if (broken_ || under_way_ || !answered || buffer_.size() != 0) return false;
     char byte;
     ssize_t got = recv(socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -154,6 +170,13 @@ class StreamConnection : public HttpConnection {
 
  private:
   auto& socket() { return stream_.lowest_layer(); }
+
+  void ExpectHead() {
+    parser_.emplace();
+    parser_->body_limit(boost::none);
+    parser_->header_limit(kLongestHead);
+    parser_->skip(!expects_body_);
+  }
 
   enum class Waited { kDone, kInterrupted, kTooLong };
 
@@ -247,8 +270,9 @@ class StreamConnection : public HttpConnection {
   beast::flat_buffer buffer_;
   std::vector<char> piece_;
   std::optional<message::response_parser<message::buffer_body>> parser_;
-  bool under_way_ = false;  // an operation was started, and has not called back
-  error_code result_;       // of the last one that has
+  bool expects_body_ = true;  // the request was not for a head only
+  bool under_way_ = false;    // an operation was started, and has not called back
+  error_code result_;         // of the last one that has
   bool broken_ = false;
   std::atomic<bool> interrupted_{false};
 };
@@ -348,9 +372,12 @@ absl::StatusOr<std::string> HttpConnection::ReadBody(size_t max_body, TimePoint 
   if (auto length = BodyLength(); length && *length > max_body) {
     return TooLong(absl::StrCat("a body of ", *length, " bytes"), max_body);
   }
-  for (;;) {
+  for (int late = 0;;) {
     if (kept_.size() > max_body) {
       return TooLong(absl::StrCat("a body of more than ", max_body, " bytes"), max_body);
+    }
+    if (std::chrono::steady_clock::now() >= deadline && ++late > kLatePieces) {
+      return absl::DeadlineExceededError("no whole answer in time");
     }
     LOCUS_ASSIGN_OR_RETURN(std::string piece, ReadPiece(deadline));
     if (piece.empty()) return std::exchange(kept_, std::string());

@@ -65,7 +65,7 @@ class HttpConnection {
   // Sends a request; the answer before it was read to its end. UNAVAILABLE: not by the deadline; it
   // may have been served all the same.
   virtual absl::Status Begin(const HttpRequest& request, TimePoint deadline) = 0;
-  // The answer but for its body.
+  // The answer but for its body. Interim answers (100, 102 to 199) are passed over.
   virtual absl::StatusOr<HttpAnswer> ReadHead(TimePoint deadline) = 0;
   // What has come of the body, as soon as anything has. Empty: the body has ended.
   absl::StatusOr<std::string> ReadSome(TimePoint deadline);
