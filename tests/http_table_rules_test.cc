@@ -105,6 +105,10 @@ TEST(HttpAnswerTest, EachStatus_SaysWhatTheCallerDoesNext) {
   EXPECT_TRUE(absl::IsUnavailable(http::CheckHead(Head(304), false)));
   EXPECT_TRUE(http::CheckHead(Head(200, {{"content-length", "5"}}), false).ok());
   EXPECT_TRUE(http::CheckHead(Head(200, {{"Transfer-Encoding", "chunked"}}), true).ok());
+  for (const char* coding : {"gzip", "identity", "chunked, gzip", "gzip, chunked"}) {
+    absl::Status checked = http::CheckHead(Head(200, {{"Transfer-Encoding", coding}}), false);
+    EXPECT_TRUE(absl::IsFailedPrecondition(checked)) << coding << ": " << checked;
+  }
   EXPECT_TRUE(absl::IsFailedPrecondition(
       http::CheckHead(Head(200, {{"Content-Length", "5"}, {"Content-Encoding", "gzip"}}), false)));
 }

@@ -87,7 +87,9 @@ absl::Status CheckHead(const HttpAnswer& head, bool conditional) {
     return absl::FailedPreconditionError(
         absl::StrCat("its document comes in the encoding ", Quoted(coding), ", not asked for"));
   }
-  if (head.Header("Content-Length").empty() && head.Header("Transfer-Encoding").empty()) {
+  // Any other transfer coding ends where the connection does.
+  bool chunked = absl::EqualsIgnoreCase(ToAbsl(head.Header("Transfer-Encoding")), "chunked");
+  if (head.Header("Content-Length").empty() && !chunked) {
     return absl::FailedPreconditionError(
         "its document comes without Content-Length and not chunked: a part of it looks whole");
   }
