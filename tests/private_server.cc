@@ -111,7 +111,11 @@ void PrivateServer::Stop(absl::Duration within) {
 }
 
 void PrivateServer::Stall() {
-  if (pid_ > 0) kill(pid_, SIGSTOP);
+  if (pid_ <= 0) return;
+  kill(pid_, SIGSTOP);
+  // Its threads stop one after the other, and the last ones may answer somebody meanwhile.
+  siginfo_t stopped;
+  waitid(P_PID, static_cast<id_t>(pid_), &stopped, WSTOPPED | WEXITED | WNOWAIT);
 }
 
 void PrivateServer::Resume() {
