@@ -12,8 +12,11 @@ locus_test(etcd_access_test locus_etcd_server)
 locus_test(etcd_connection_test locus_etcd_server)
 locus_test(etcd_rules_test locus::etcd)
 locus_test(http_connection_test locus::http)
+add_library(locus_losing_relay STATIC losing_relay.cc)
+locus_compile_options(locus_losing_relay)
+target_link_libraries(locus_losing_relay PUBLIC locus_private_server locus::core)
 locus_test(etcd_table_test locus_table_source_suite locus_table_publisher_suite
-           locus::routing_etcd locus_etcd_server)
+           locus::routing_etcd locus_etcd_server locus_losing_relay)
 locus_test(etcd_table_cluster_test locus::routing_etcd locus_etcd_server)
 if(NOT LOCUS_SANITIZE)
   # As key_memory_test: sanitizers keep copies of their own.

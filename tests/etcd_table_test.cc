@@ -4,12 +4,14 @@
 #include <random>
 #include <thread>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "routing/engine/etcd/stored_table.h"
+#include "src/http/endpoint.h"
+#include "tests/authority.h"
 #include "tests/child_process.h"
 #include "tests/etcd_table_place.h"
+#include "tests/losing_relay.h"
 #include "tests/table_publisher_contract.h"
 #include "tests/table_source_contract.h"
 
@@ -350,6 +352,23 @@ TEST_F(EtcdTableServerTest, EmptiedAndFilledAtOnce_IsNews) {
   EXPECT_EQ(EpochOf(NewsOf(*source, known)), 2u);
 }
 
+// A snapshot put back under the cluster's old name counts its revisions once more.
+TEST_F(EtcdTableServerTest, SnapshotPutBack_OlderTableIsNewsAndSoIsWhatFollows) {
+  auto source = MustFollow(server_.options());
+  MustPublish(*MustMakePublisher(server_.options()), TableOfEpoch(1), 0);
+  SourcedTable first = NewsOf(*source, "");
+  std::string snapshot = server_.directory() / "snapshot";
+  ASSERT_TRUE(server_.SaveSnapshot(snapshot));
+  MustPublish(*MustMakePublisher(server_.options()), TableOfEpoch(2), 1);
+  std::string known = NewsOf(*source, first.version).version;
+  ASSERT_TRUE(NextWithin(*source, known, absl::Milliseconds(100)).ok());
+  ASSERT_TRUE(server_.RestoreSnapshot(snapshot));
+  SourcedTable found = NewsOf(*source, known);
+  EXPECT_EQ(found.version, first.version);
+  MustPublish(*MustMakePublisher(server_.options()), TableOfEpoch(3), 1);
+  EXPECT_EQ(EpochOf(NewsOf(*source, found.version)), 3u);
+}
+
 TEST_F(EtcdTableServerTest, KilledAndBack_IsUnavailableThenFollowedOn) {
   auto source = MustFollow(server_.options());
   auto publisher = MustMakePublisher(server_.options());
@@ -370,22 +389,73 @@ TEST_F(EtcdTableServerTest, KilledAndBack_IsUnavailableThenFollowedOn) {
 
 TEST_F(EtcdTableServerTest, AnswerLost_RepeatingIsHarmless) {
   EtcdOptions options = server_.options();
-  auto source = MustFollow(options);
-  auto patient = MustMakePublisher(options);
-  MustPublish(*patient, TableOfEpoch(1), 0);
-  std::string known = NewsOf(*source, "").version;
-  options.request_timeout = absl::Milliseconds(100);
-  options.call_timeout = absl::Milliseconds(300);
+  options.request_timeout = options.call_timeout = absl::Seconds(30);
+  auto direct = MustMakePublisher(options);
+  LosingRelay relay(http::Endpoint::Parse(server_.endpoint(0))->port);
+  options.endpoints = {absl::StrCat("127.0.0.1:", relay.port())};
   auto publisher = MustMakePublisher(options);
-  ASSERT_TRUE(WaitUntil([&] { return publisher->Current().ok(); })) << "connected";
-  server_.Stall();
+  MustPublish(*publisher, TableOfEpoch(1), 0);
+  relay.LoseAnswersTo("requestPut");
   absl::Status status = publisher->Publish(TableOfEpoch(2), 1);
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_EQ(relay.lost(), 1) << "not repeated by itself";
+  EXPECT_EQ(direct->Current().value(), TableOfEpoch(2)) << "it was carried out all the same";
+  // What is published already takes no write, whose answer would be lost as well.
+  MustPublish(*publisher, TableOfEpoch(2), 1);
+  relay.LoseAnswersTo("");
+  MustPublish(*publisher, TableOfEpoch(2), 1);
+  EXPECT_EQ(direct->History(10)->size(), 2u);
+  MustPublish(*publisher, TableOfEpoch(3), 2);
+}
+
+TEST_F(EtcdTableServerTest, Stalled_PublisherIsUnavailableUntilItGoesOn) {
+  EtcdOptions options = server_.options();
+  MustPublish(*MustMakePublisher(options), TableOfEpoch(1), 0);
+  options.request_timeout = absl::Milliseconds(100);
+  options.call_timeout = absl::Milliseconds(300);
+  auto hasty = MustMakePublisher(options);
+  ASSERT_TRUE(WaitUntil([&] { return hasty->Current().ok(); })) << "connected";
+  server_.Stall();
+  absl::Status status = hasty->Publish(TableOfEpoch(2), 1);
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   server_.Resume();
-  MustPublish(*publisher, TableOfEpoch(2), 1);
-  MustPublish(*publisher, TableOfEpoch(2), 1);
-  EXPECT_EQ(EpochOf(NewsOf(*source, known)), 2u);
-  EXPECT_EQ(patient->History(10)->size(), 2u);
+  MustPublish(*hasty, TableOfEpoch(2), 1);
+}
+
+TEST(EtcdTableTlsTest, WatchOverTls_BringsTablesOfAnySizeAndEndsWithItsServer) {
+  TemporaryDirectory files;
+  Authority authority(files, "authority");
+  std::string certificate = authority.Sign("server", "IP:127.0.0.1");
+  EtcdServer server(1, {"--cert-file=" + certificate, "--key-file=" + certificate + ".key"},
+                    "https");
+  ASSERT_TRUE(server.Start());
+  EtcdOptions options = server.options();
+  options.tls.enabled = true;
+  options.tls.ca_file = authority.file();
+  options.request_timeout = options.call_timeout = absl::Seconds(30);
+  auto publisher = MustMakePublisher(options);
+  auto source = MustFollow(options);
+  MustPublish(*publisher, TableOfEpoch(1), 0);
+  SourcedTable found = NewsOf(*source, "");
+  // A line of one event within a record of TLS, and one of a hundred records.
+  for (const RoutingTable& table : {TableOfEpoch(2), ScatteredTable(3, 4096), TableOfEpoch(4)}) {
+    std::thread publishing([&] { MustPublish(*publisher, table, table.epoch() - 1); });
+    auto answer = NextWithin(*source, found.version, absl::Hours(1));  // not by a confirmation
+    publishing.join();
+    ASSERT_TRUE(answer.ok() && answer->has_value()) << answer.status();
+    found = **answer;
+    EXPECT_EQ(RoutingTable::Parse(found.document).value(), table);
+  }
+  std::thread looking([&] { source->LookNow(); });
+  EXPECT_EQ(NextWithin(*source, found.version, absl::Hours(1)).value(), std::nullopt);
+  looking.join();
+  std::thread killing([&] { server.KillHard(); });
+  absl::Status status = NextWithin(*source, found.version, absl::Hours(1)).status();
+  killing.join();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  ASSERT_TRUE(server.Start());
+  MustPublish(*publisher, TableOfEpoch(5), 4);
+  EXPECT_EQ(EpochOf(NewsOf(*source, found.version)), 5u);
 }
 
 // A reader's account needs no more than the docs say.
