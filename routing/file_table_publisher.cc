@@ -156,6 +156,7 @@ absl::Status FileTablePublisher::Publish(const RoutingTable& table, uint64_t exp
 }
 
 absl::StatusOr<std::vector<PublishedEpoch>> FileTablePublisher::History(size_t most) {
+  if (most < 1) return absl::InvalidArgumentError("a history of 0 epochs; at least 1");
   Place place = PlaceOf(path_);
   return Published(place, most);
 }

@@ -40,6 +40,7 @@ TEST_P(TablePublisherContract, NothingPublished_IsNotFoundAndHasNoHistory) {
   absl::StatusOr<std::vector<PublishedEpoch>> history = publisher_->History(10);
   ASSERT_TRUE(history.ok()) << history.status();
   EXPECT_TRUE(history->empty());
+  EXPECT_TRUE(absl::IsInvalidArgument(publisher_->History(0).status()));
   EXPECT_TRUE(absl::IsNotFound(publisher_->Fetch(1).status()));
   EXPECT_TRUE(absl::IsNotFound(RestoreTable(*publisher_, 1).status()));
   EXPECT_FALSE(publisher_->place().empty());

@@ -42,8 +42,8 @@ class TablePublisher {
   // epoch of `table` is not greater than `expected`.
   virtual absl::Status Publish(const RoutingTable& table, uint64_t expected) = 0;
 
-  // What is kept, the newest first, at most `most` (at least 1). At least the last 100 tables are
-  // kept. Empty: nothing was published yet.
+  // What is kept, the newest first, at most `most` (at least 1, or INVALID_ARGUMENT). At least the
+  // last 100 tables are kept. Empty: nothing was published yet.
   virtual absl::StatusOr<std::vector<PublishedEpoch>> History(size_t most) = 0;
 
   // A table that is kept. NOT_FOUND, naming the epochs there are.

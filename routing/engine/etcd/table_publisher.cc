@@ -208,6 +208,7 @@ absl::Status EtcdTablePublisher::Publish(const RoutingTable& table, uint64_t exp
 }
 
 absl::StatusOr<std::vector<PublishedEpoch>> EtcdTablePublisher::History(size_t most) {
+  if (most < 1) return absl::InvalidArgumentError("a history of 0 epochs; at least 1");
   LOCUS_ASSIGN_OR_RETURN(std::vector<KeptEpoch> kept, rep_->History());
   std::vector<PublishedEpoch> history;
   for (auto at = kept.rbegin(); at != kept.rend() && history.size() < most; ++at) {
