@@ -92,11 +92,7 @@ class EtcdTableSource::Rep {
         return At(stream_->origin(), reply.status());
       }
       broken = reply->canceled || Contradicts(reply->header);
-      if (broken) {
-        return At(stream_->origin(), absl::UnavailableError(absl::StrCat(
-                                         "the watch was canceled: ", reply->cancel_reason,
-                                         " (compacted to ", reply->compact_revision, ")")));
-      }
+      if (broken) return WhyBroken(*reply);
       if (!reply->events.empty()) return Take(reply->header, reply->events.back());
     }
   }
@@ -104,6 +100,22 @@ class EtcdTableSource::Rep {
   // A cluster that was made anew does not have the revision that the watch is to go on from.
   bool Contradicts(const etcd::Header& header) const {
     return header.cluster_id != newest_.cluster_id || header.revision < newest_.seen_at;
+  }
+
+  absl::Status WhyBroken(const etcd::WatchReply& reply) const {
+    std::string why;
+    if (!reply.canceled) {
+      why = absl::StrCat("it is at revision ", reply.header.revision, " of cluster ",
+                         absl::Hex(reply.header.cluster_id), ", but ", newest_.seen_at, " of ",
+                         absl::Hex(newest_.cluster_id), " was seen before");
+    } else if (reply.compact_revision > 0) {
+      why = absl::StrCat("the watch was canceled: revisions below ", reply.compact_revision,
+                         " were compacted");
+    } else {
+      why = absl::StrCat("the watch was canceled: ",
+                         reply.cancel_reason.empty() ? "no reason given" : reply.cancel_reason);
+    }
+    return At(stream_->origin(), absl::UnavailableError(why));
   }
 
   absl::StatusOr<News> Take(const etcd::Header& header, const etcd::WatchReply::Event& event) {
