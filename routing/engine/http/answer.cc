@@ -36,9 +36,7 @@ std::string Destination(const HttpAnswer& head) {
   std::string_view location = head.Header("Location");
   if (location.empty()) return "nowhere";
   absl::StatusOr<Url> url = Url::Parse(location);
-  if (url.ok()) return url->shown;
-  std::string_view path = location.substr(0, location.find_first_of("?#@"));
-  return Quoted(path);
+  return url.ok() ? url->shown : WithoutSecrets(location);
 }
 
 std::string WithRetryAfter(const HttpAnswer& head) {

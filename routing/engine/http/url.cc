@@ -10,16 +10,8 @@
 namespace locus::http {
 namespace {
 
-// What of a text that may be no URL can be shown.
-std::string Shown(std::string_view text) {
-  std::string_view shown = text.substr(0, text.find_first_of("?#"));
-  size_t at = shown.rfind('@');
-  if (at == std::string_view::npos) return Quoted(shown);
-  return Quoted("..." + std::string(shown.substr(at)));
-}
-
 absl::Status Refuse(std::string_view text, std::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat("url ", Shown(text), ": ", ToAbsl(why)));
+  return absl::InvalidArgumentError(absl::StrCat("url ", WithoutSecrets(text), ": ", ToAbsl(why)));
 }
 
 bool IsHost(std::string_view host, bool bracketed) {
@@ -53,6 +45,13 @@ std::optional<Endpoint> ReadAuthority(std::string_view authority, uint16_t defau
 }
 
 }  // namespace
+
+std::string WithoutSecrets(std::string_view text) {
+  std::string_view shown = text.substr(0, text.find_first_of("?#"));
+  size_t at = shown.rfind('@');
+  if (at == std::string_view::npos) return Quoted(shown);
+  return Quoted("..." + std::string(shown.substr(at)));
+}
 
 absl::StatusOr<Url> Url::Parse(std::string_view text) {
   if (text.size() > kLongest) {

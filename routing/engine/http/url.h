@@ -23,6 +23,9 @@ struct Url {
   static absl::StatusOr<Url> Parse(std::string_view text);
 };
 
+// What of a text that may be no URL can be shown, in quotes: no query, and nothing before an '@'.
+std::string WithoutSecrets(std::string_view text);
+
 }  // namespace locus::http
 
 #endif  // LOCUS_ROUTING_ENGINE_HTTP_URL_H_
