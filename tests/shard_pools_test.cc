@@ -153,10 +153,10 @@ TEST_F(ShardPoolsTest, AllInUse_CallersWaitInLineUntilTheirDeadline) {
   std::atomic<int> served = 0;
   std::vector<std::thread> waiters;
   for (size_t i = 0; i < 3; ++i) {
-    waiters.emplace_back([&] {
+    waiters.emplace_back([&, i] {
       auto connection = pools->Take(shard_, In(kSoon));
       EXPECT_TRUE(connection.ok()) << connection.status();
-      ++served;
+      EXPECT_EQ(served++, static_cast<int>(i)) << "in the order they came";
     });
     ASSERT_TRUE(WaitUntil([&] { return StatsOf(*pools, shard_).waiting == i + 1; }));
   }
