@@ -32,8 +32,9 @@ struct MariadbTableOptions {
 
 // Follows the row with the highest epoch. A row whose document was replaced under the same epoch is
 // news too, and so is an older one where the newest was deleted. The first of `mariadb.hosts` that
-// answers is asked, a read-only replica as well; one that lags behind hands out what it has. The
-// account needs SELECT on routing_table.
+// answers is asked, a read-only replica as well, and from then on the same until it fails, also
+// where one before it is back; one that lags behind hands out what it has. The account needs SELECT
+// on routing_table.
 //
 // Errors beyond those of TableSource: FAILED_PRECONDITION also where a table of the name is none of
 // ours, or the database is not there. NOT_FOUND: the table is empty, or not there. Next blocks up
