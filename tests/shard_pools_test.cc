@@ -313,6 +313,20 @@ TEST_F(ShardPoolsTest, RefusedByTheServer_SaysWhatToRepair) {
   EXPECT_THAT(status.ToString(), Not(HasSubstr("s3cret")));
 }
 
+TEST_F(ShardPoolsTest, ShardRenamed_IsCalledByItsNewName) {
+  ShardPoolsOptions options = PoolOptions();
+  options.max_connections = 1;
+  auto pools = MakePools(options);
+  auto only = pools->Take(shard_, In(kSoon)).value();
+  Shard renamed = shard_;
+  renamed.name = "orders-renamed";
+  absl::Status status = pools->Take(renamed, In(absl::Milliseconds(1))).status();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+  EXPECT_THAT(status.ToString(), HasSubstr("shard orders-renamed: "));
+  EXPECT_EQ(StatsOf(*pools, shard_).name, "orders-renamed");
+  EXPECT_EQ(StatsOf(*pools, shard_).retargets, 0u);
+}
+
 TEST_F(ShardPoolsTest, ReadOnlyServer_IsRefusedUnlessAsked) {
   auto pools = MakePools();
   ShardPoolsOptions options = PoolOptions();

@@ -17,12 +17,11 @@ Clock::duration Chrono(absl::Duration duration) {
 
 }  // namespace
 
-ShardPool::ShardPool(std::shared_ptr<const ShardAccount> account, const Shard& shard,
+ShardPool::ShardPool(std::shared_ptr<const ShardAccount> account, std::string endpoint_text,
                      ShardEndpoint endpoint)
     : account_(std::move(account)),
       endpoint_(std::move(endpoint)),
-      name_(shard.name),
-      endpoint_text_(shard.endpoint),
+      endpoint_text_(std::move(endpoint_text)),
       place_(absl::StrCat(endpoint_.host.name, ":", endpoint_.host.port, "/", endpoint_.database)),
       breaker_(absl::ToChronoNanoseconds(account_->options.longest_pause)),
       random_(std::random_device()()),
@@ -30,15 +29,10 @@ ShardPool::ShardPool(std::shared_ptr<const ShardAccount> account, const Shard& s
 
 ShardPool::~ShardPool() = default;
 
-absl::Status ShardPool::About(const absl::Status& status) const {
-  return absl::Status(status.code(), absl::StrCat("shard ", name_, ": ", status.message()));
-}
-
 absl::StatusOr<ShardConnection> ShardPool::Take(const std::shared_ptr<ShardPool>& self,
                                                 TimePoint deadline) {
-  auto session = self->TakeSession(deadline);
-  if (!session.ok()) return self->About(session.status());
-  return ShardConnection(self, *std::move(session));
+  LOCUS_ASSIGN_OR_RETURN(Session session, self->TakeSession(deadline));
+  return ShardConnection(self, std::move(session));
 }
 
 absl::StatusOr<ShardPool::Session> ShardPool::TakeSession(TimePoint deadline) {
@@ -259,7 +253,7 @@ void ShardPool::AddTo(ShardPoolStats& stats) const {
   stats.failures += stats_.failures;
   if (retired_) return;
   stats.refusing = breaker_.open();
-  stats.last_error = stats_.last_error.ok() ? absl::OkStatus() : About(stats_.last_error);
+  stats.last_error = stats_.last_error;
 }
 
 }  // namespace locus

@@ -36,12 +36,13 @@ class ShardPool {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  ShardPool(std::shared_ptr<const ShardAccount> account, const Shard& shard,
+  // `endpoint_text`: what `endpoint` was read from.
+  ShardPool(std::shared_ptr<const ShardAccount> account, std::string endpoint_text,
             ShardEndpoint endpoint);
   // Not in a forked child.
   ~ShardPool();
 
-  // As ShardPools::Take; `self` is this object's.
+  // As ShardPools::Take, but messages do not name the shard; `self` is this object's.
   static absl::StatusOr<ShardConnection> Take(const std::shared_ptr<ShardPool>& self,
                                               TimePoint deadline);
   void GiveBack(std::unique_ptr<ShardSession> session, bool spoiled);
@@ -73,7 +74,6 @@ class ShardPool {
   // OK: it lives. Otherwise it has been dropped; DEADLINE_EXCEEDED: and there is no time left.
   absl::Status Check(Session& session, TimePoint deadline);
   void Drop(Session session, const absl::Status& why);
-  absl::Status About(const absl::Status& status) const;
 
   absl::Duration Work();
   bool WantsConnection() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -84,7 +84,6 @@ class ShardPool {
 
   const std::shared_ptr<const ShardAccount> account_;
   const ShardEndpoint endpoint_;
-  const std::string name_;
   const std::string endpoint_text_;
   const std::string place_;
 

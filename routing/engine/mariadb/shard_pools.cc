@@ -28,6 +28,11 @@ absl::Status ForkedError() {
       "the shard pools were made before a fork: fork first, then make them");
 }
 
+absl::Status OfShard(const std::string& name, const absl::Status& status) {
+  if (status.ok()) return status;
+  return absl::Status(status.code(), absl::StrCat("shard ", name, ": ", status.message()));
+}
+
 }  // namespace
 
 absl::Status ShardPoolsOptions::Check() const {
@@ -114,22 +119,20 @@ absl::StatusOr<std::shared_ptr<ShardPool>> ShardPools::Rep::PoolOf(const Shard& 
     MutexLock lock(mutex_);
     auto entry = entries_.find(shard.id);
     if (entry != entries_.end() && entry->second.pool->endpoint_text() == shard.endpoint) {
+      if (entry->second.name != shard.name) entry->second.name = shard.name;
       return entry->second.pool;
     }
   }
   auto endpoint = ShardEndpoint::Parse(shard.endpoint);
-  if (!endpoint.ok()) {
-    return absl::Status(endpoint.status().code(),
-                        absl::StrCat("shard ", shard.name, ": ", endpoint.status().message()));
-  }
-  auto pool = std::make_shared<ShardPool>(account_, shard, *std::move(endpoint));
+  if (!endpoint.ok()) return endpoint.status();
+  auto pool = std::make_shared<ShardPool>(account_, shard.endpoint, *std::move(endpoint));
   MutexLock lock(mutex_);
   Entry& entry = entries_[shard.id];
   // Another caller may have been first.
   if (entry.pool == nullptr || entry.pool->endpoint_text() != shard.endpoint) {
     Retarget(entry, std::move(pool));
-    entry.name = shard.name;
   }
+  entry.name = shard.name;
   return entry.pool;
 }
 
@@ -157,6 +160,7 @@ std::vector<ShardPoolStats> ShardPools::Rep::Stats() const {
     stats.place = entry.pool->place();
     for (const std::shared_ptr<ShardPool>& old : entry.retired) old->AddTo(stats);
     entry.pool->AddTo(stats);
+    stats.last_error = OfShard(entry.name, stats.last_error);
   }
   return all;
 }
@@ -210,8 +214,11 @@ ShardPools::~ShardPools() {
 absl::StatusOr<ShardConnection> ShardPools::Take(const Shard& shard, TimePoint deadline) {
   // Before any lock: a forked child may have a copy of one that nobody will release.
   if (rep_->forked()) return ForkedError();
-  LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<ShardPool> pool, rep_->PoolOf(shard));
-  return ShardPool::Take(pool, deadline);
+  absl::StatusOr<std::shared_ptr<ShardPool>> pool = rep_->PoolOf(shard);
+  if (!pool.ok()) return OfShard(shard.name, pool.status());
+  absl::StatusOr<ShardConnection> connection = ShardPool::Take(*pool, deadline);
+  if (!connection.ok()) return OfShard(shard.name, connection.status());
+  return connection;
 }
 
 std::vector<ShardPoolStats> ShardPools::Stats() const {
