@@ -4,24 +4,29 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <utility>
 
 #include "routing/rebalance_big_vnodes.h"
+#include "routing/rebalance_few_vnodes.h"
+#include "routing/rebalance_return.h"
 #include "routing/rebalance_runs.h"
 #include "routing/rebalance_single_vnodes.h"
 #include "routing/shard_loads.h"
 
-// In four steps, from what is hardest to place to what is easiest: vnodes of which a shard holds
-// only a few, a few hot vnodes where they make up what a shard has too much, runs, single vnodes
-// for what is left. Load is moved once and only as far as windows around the shares ask for, so
-// little more of it moves than must.
+// From what is hardest to place to what is easiest: vnodes of which a shard holds only a few, a few
+// hot vnodes where they make up what a shard has too much, runs, single vnodes for what is left.
+// Load is moved once and only as far as windows around the shares ask for, so little more of it
+// moves than must; what need not have moved returns at the end.
 
 namespace locus {
 namespace {
 
 // A vnode with this part of a shard's mean load is placed by itself.
 constexpr double kBigPart = 0.02;
+// One with this part is not given away with those around it.
+constexpr double kBigInRun = 0.15;
 // Runs need not meet the windows' edges exactly: single vnodes do the rest.
 constexpr double kInnerWindow = 0.75;
 // A shard gives so many hot vnodes, rather than runs, where these would be kHotGain times as many.
@@ -50,7 +55,8 @@ class LoadPlan {
   }
 
   void Go() {
-    std::vector<bool> fixed = ring_.fixed;
+    const PlannedRing before = ring_;
+    const std::vector<bool>& fixed = before.fixed;
     double sum = LoadFixed();
     ShardLoads fixed_loads = loads_;
     PlaceBigVnodes(load_, sum, tolerance_, kBigPart * sum / weighted_, ring_, loads_);
@@ -60,10 +66,18 @@ class LoadPlan {
     }
     std::vector<double> surplus = Surplus();
     GiveHotVnodes(surplus);
+    // A vnode that stayed may go with the run that it is in the midst of, but for the biggest: runs
+    // break at what no taker has room for.
+    for (size_t i = 0; i < load_.size(); ++i) {
+      bool may_go = ring_.owners[i] == before.owners[i] && load_[i] < kBigInRun * sum / weighted_;
+      if (may_go) ring_.fixed[i] = before.fixed[i];
+    }
     GiveRunsOf(sum, surplus);
     Empty();
-    ring_.fixed = std::move(fixed);
+    ring_.fixed = before.fixed;
     MoveSingleVnodes(load_, windows_, ring_, loads_);
+    DealFewVnodes(before.owners, load_, Level(), tolerance_, ring_, loads_);
+    ReturnVnodes(before.owners, load_, windows_, ring_, loads_);
   }
 
  private:
@@ -107,6 +121,16 @@ class LoadPlan {
       window.least = window.share - Slack(window, tolerance_);
       window.most = window.share + Slack(window, tolerance_);
     }
+  }
+
+  // Of a shard that has no vnode above its share, over its weight.
+  double Level() const {
+    double level = std::numeric_limits<double>::infinity();
+    for (uint32_t shard = 0; shard < windows_.size(); ++shard) {
+      if (loads_.weight(shard) == 0) continue;
+      level = std::min(level, windows_[shard].share / loads_.weight(shard));
+    }
+    return level;
   }
 
   double Above(double part) const {
