@@ -25,6 +25,24 @@ bool IsHot(const Shard& shard) {
   return tier != shard.labels.end() && tier->second == "hot";
 }
 
+// Where a tier has no load, its vnodes count the same that are on shards of the other one, and
+// those that are in place stay there. Returns the load of all.
+double CountThoseToLeave(const std::vector<uint32_t>& weights, PlannedRing& tier,
+                         std::vector<double>& load) {
+  double sum = 0;
+  for (size_t vnode = 0; vnode < load.size(); ++vnode) {
+    load[vnode] = 0;
+    if (tier.fixed[vnode]) continue;
+    if (weights[tier.owners[vnode]] > 0) {
+      tier.fixed[vnode] = true;
+    } else {
+      load[vnode] = 1;
+      ++sum;
+    }
+  }
+  return sum;
+}
+
 // Plans the vnodes of one tier among its shards, as if there were no others.
 absl::Status BalanceTier(const std::vector<Shard>& shards, const RebalanceWish& wish,
                          double hot_from, bool hot, PlannedRing& ring) {
@@ -37,12 +55,13 @@ absl::Status BalanceTier(const std::vector<Shard>& shards, const RebalanceWish& 
   double sum = 0;
   for (size_t vnode = 0; vnode < load.size(); ++vnode) {
     if ((load[vnode] >= hot_from) == hot) {
-      sum += load[vnode];
+      if (!tier.fixed[vnode] || weights[tier.owners[vnode]] > 0) sum += load[vnode];
     } else {
       load[vnode] = 0;
       tier.fixed[vnode] = true;
     }
   }
+  if (sum == 0) sum = CountThoseToLeave(weights, tier, load);
   if (std::ranges::all_of(weights, [](uint32_t weight) { return weight == 0; })) {
     return absl::InvalidArgumentError(
         absl::StrCat("hot_above: no shard with a weight ",

@@ -218,6 +218,35 @@ TEST(PlanRebalanceTest, Tiers_HotVnodesGoToHotShardsAndOthersElsewhere) {
   EXPECT_EQ(Refusal(table, wish), "hot_above: no shard with a weight has label tier = \"hot\"");
 }
 
+TEST(PlanRebalanceTest, TiersWhereColdVnodesHaveNoLoad_TheseLeaveTheHotShardToo) {
+  RoutingTable even = EvenTable(3);
+  std::vector<Shard> shards = even.shards();
+  shards[2].labels = {{"tier", "hot"}};
+  RoutingTable table = RoutingTable::Make(1, shards, even.ranges()).value();
+  RebalanceWish wish;
+  wish.load.assign(65536, 0);
+  wish.load[5] = wish.load[65000] = 1;
+  wish.hot_above = 10;
+  RebalancePlan plan = PlanRebalance(table, wish).value();
+  CheckPlan(table, plan);
+  EXPECT_EQ(plan.vnodes_after.at(3), 2u);
+  EXPECT_EQ(plan.vnodes_after.at(1) + plan.vnodes_after.at(2), 65534u);
+  EXPECT_LT(plan.vnodes_after.at(1), 40000u) << "dealt to both";
+  EXPECT_EQ(plan.moved_vnodes, plan.vnodes_before.at(3) - 1 + 1) << "all but one, and vnode 5";
+  EXPECT_LE(plan.moves.size(), 5u);
+}
+
+TEST(PlanRebalanceTest, FlatLoad_MovesInAsFewRangesAsByWeight) {
+  RoutingTable table = EvenTable(16);
+  RebalanceWish wish = Adding("new");
+  EXPECT_EQ(PlanRebalance(table, wish).value().moves.size(), 16u);
+  wish.load.assign(65536, 7);
+  EXPECT_LE(PlanRebalance(table, wish).value().moves.size(), 18u);
+  std::mt19937_64 random(1);
+  for (double& load : wish.load) load = static_cast<double>(50 + random() % 100);
+  EXPECT_LE(PlanRebalance(table, wish).value().moves.size(), 20u);
+}
+
 TEST(PlanRebalanceTest, Load_EvensOutAHotStretch) {
   RebalanceWish wish;
   wish.load.assign(65536, 1);
