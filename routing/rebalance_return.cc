@@ -223,7 +223,8 @@ class Returning {
           ExchangeLimits(a, b);
         }
         for (size_t vnode = 0; vnode < load_.size(); ++vnode) {
-          if (ring_.fixed[vnode]) continue;
+          // What has no load is not worth it.
+          if (ring_.fixed[vnode] || load_[vnode] == 0) continue;
           if (ring_.owners[vnode] == a) {
             Put(vnode, vnode, b);
           } else if (ring_.owners[vnode] == b) {

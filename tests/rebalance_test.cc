@@ -247,6 +247,18 @@ TEST(PlanRebalanceTest, FlatLoad_MovesInAsFewRangesAsByWeight) {
   EXPECT_LE(PlanRebalance(table, wish).value().moves.size(), 20u);
 }
 
+TEST(PlanRebalanceTest, LoadOnFewVnodes_OnlyTheseMove) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    std::mt19937_64 random(seed);
+    RebalanceWish wish = Adding("new");
+    wish.load.assign(65536, 0);
+    for (int i = 0; i < 25; ++i)
+      wish.load[random() % 65536] = 1 + static_cast<double>(random() % 1000);
+    RebalancePlan plan = PlanRebalance(EvenTable(16), wish).value();
+    EXPECT_LE(plan.moved_vnodes, 25u) << "seed " << seed;
+  }
+}
+
 TEST(PlanRebalanceTest, Load_EvensOutAHotStretch) {
   RebalanceWish wish;
   wish.load.assign(65536, 1);
