@@ -149,6 +149,17 @@ TEST_F(LoadTest, WhatItPrints_IsWhatPlanReads) {
   EXPECT_THAT(plan.out, HasSubstr("peak_after"));
 }
 
+TEST_F(LoadTest, ShardWithoutVnodes_IsNotAsked) {
+  std::vector<Shard> shards = {
+      {.id = 1, .name = "one", .endpoint = Endpoint(first_), .labels = {}},
+      {.id = 2, .name = "left", .endpoint = "mysql://127.0.0.1:1/x", .weight = 0, .labels = {}}};
+  WriteFile(table_, RoutingTable::Make(1, shards, {{65535, 1}})->ToJson());
+  Insert(first_, 7, 0);
+  Outcome outcome = RunLocus(Words());
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "vnode,load\n7,1\n");
+}
+
 TEST_F(LoadTest, OtherTable_IsReadByItsName) {
   server_.Sql(absl::StrCat("RENAME TABLE ", first_, ".orders TO ", first_, ".order$1, ", second_,
                            ".orders TO ", second_, ".order$1"));

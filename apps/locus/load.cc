@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <atomic>
+#include <set>
 #include <thread>
 
 #include "absl/strings/ascii.h"
@@ -150,10 +151,15 @@ absl::Status SampleLoad(const LoadLine& line, const RoutingTable& table,
   return WriteWhole("-", csv);
 }
 
+// Those that vnodes belong or move to. A shard that has given all away may have been shut down.
 absl::StatusOr<std::vector<SampledShard>> OpenEach(const RoutingTable& table,
                                                    const ShardAccess& access) {
+  std::set<uint32_t> in_use;
+  for (const VnodeRange& range : table.ranges()) in_use.insert(range.shard);
+  for (const VnodeMove& move : table.moves()) in_use.insert(move.to);
   std::vector<SampledShard> shards;
   for (const Shard& shard : table.shards()) {
+    if (!in_use.contains(shard.id)) continue;
     LOCUS_ASSIGN_OR_RETURN(SampledShard sampled, SampledShard::Open(shard, access));
     shards.push_back(std::move(sampled));
   }
