@@ -58,6 +58,7 @@ class LoadPlan {
     const PlannedRing before = ring_;
     const std::vector<bool>& fixed = before.fixed;
     double sum = LoadFixed();
+    if (sum == 0) return Empty();  // all load is where it cannot leave from
     ShardLoads fixed_loads = loads_;
     PlaceBigVnodes(load_, sum, tolerance_, kBigPart * sum / weighted_, ring_, loads_);
     SetWindows(sum, fixed, std::move(fixed_loads));

@@ -247,6 +247,20 @@ TEST(PlanRebalanceTest, FlatLoad_MovesInAsFewRangesAsByWeight) {
   EXPECT_LE(PlanRebalance(table, wish).value().moves.size(), 20u);
 }
 
+TEST(PlanRebalanceTest, AllLoadMovesToARemovedShard_TheOtherVnodesStillLeaveRemovedShards) {
+  RoutingTable even = EvenTable(4);
+  RoutingTable table =
+      RoutingTable::Make(3, even.shards(), even.ranges(), {{0, 9, 3, 500}}).value();
+  RebalanceWish wish;
+  wish.remove = {"orders-2", "orders-3"};
+  wish.load.assign(65536, 0);
+  wish.load[5] = 1;
+  RebalancePlan plan = PlanRebalance(table, wish).value();
+  CheckPlan(table, plan);
+  EXPECT_EQ(plan.vnodes_after.at(3), 10u);
+  EXPECT_EQ(plan.vnodes_after.at(4), 0u);
+}
+
 TEST(PlanRebalanceTest, LoadOnFewVnodes_OnlyTheseMove) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     std::mt19937_64 random(seed);
