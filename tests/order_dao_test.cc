@@ -7,6 +7,7 @@
 #include <map>
 #include <thread>
 
+#include "examples/order_dao/table_place.h"
 #include "locus/engine/memory.h"
 #include "locus/routing/file_table.h"
 #include "tests/shard_pools_fixture.h"
@@ -20,6 +21,7 @@ using shop::Order;
 using shop::OrderDao;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr uint32_t kShards = 4;
 constexpr char kDatabase[] = "locus_shop";
@@ -218,6 +220,52 @@ TEST_F(OrderDaoTest, ShardThatRefuses_IsLeftForWhereANewerTablePoints) {
   from.Sql("DROP TRIGGER locus_shop.guard");
 }
 
+TEST_F(OrderDaoTest, ShardThatRefusesAndNamesAnother_IsLeftForThatWithoutANewerTable) {
+  const uint64_t buyer = 17850;
+  MariadbServer& from = ServerOf(buyer);
+  const uint32_t target = router_->Route(GeneOf(buyer)).owner->id % kShards + 1;
+  from.Sql(
+      absl::StrCat("CREATE TRIGGER locus_shop.guard BEFORE INSERT ON locus_shop.orders FOR EACH ROW"
+                   " SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'LOCUS_FENCED 7 orders-",
+                   target - 1, "'"));
+  auto order = dao_->Insert(buyer);
+  from.Sql("DROP TRIGGER locus_shop.guard");
+  EXPECT_TRUE(order.ok()) << order.status();
+  EXPECT_EQ(RowsOn(from), 0);
+  EXPECT_EQ(RowsOn(*servers_[target - 1]), 1);
+}
+
+TEST_F(OrderDaoTest, StatementUndoneForAnotherTransaction_IsDoneAgain) {
+  Order order = MustInsert(1);
+  MariadbServer& server = ServerOf(1);
+  for (int error : {1213, 1205, 1020}) {
+    // MyISAM: what the trigger counts stays when the statement is undone.
+    server.Sql(absl::StrCat(
+        "CREATE TABLE locus_shop.attempts (n INT) ENGINE = MyISAM;"
+        "INSERT INTO locus_shop.attempts VALUES (0);"
+        "CREATE TRIGGER locus_shop.loses BEFORE UPDATE ON locus_shop.orders FOR EACH ROW BEGIN "
+        "UPDATE locus_shop.attempts SET n = n + 1; "
+        "IF (SELECT n FROM locus_shop.attempts) < 3 THEN "
+        "SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = ",
+        error, ", MESSAGE_TEXT = 'lost'; END IF; END"));
+    auto updated = dao_->Update(order);
+    EXPECT_TRUE(updated.ok()) << error << ": " << updated.status();
+    EXPECT_EQ(server.Value("SELECT n FROM locus_shop.attempts"), "3") << error;
+    if (updated.ok()) order = *updated;
+    server.Sql("DROP TRIGGER locus_shop.loses; DROP TABLE locus_shop.attempts");
+  }
+  EXPECT_EQ(dao_->FindById(order.id).value(), order);
+}
+
+TEST_F(OrderDaoTest, WideOrderId_IsNotThereAndNoShardIsAsked) {
+  OrderId wide = OrderId::FromParts(GeneOf(1), uint64_t{1} << 47).value();
+  EXPECT_TRUE(absl::IsNotFound(dao_->FindById(wide).status()));
+  absl::Status by_no = dao_->FindByNo(codec_.Encode(wide)->ToString()).status();
+  EXPECT_TRUE(absl::IsNotFound(by_no)) << by_no;
+  EXPECT_THAT(by_no.ToString(), HasSubstr(wide.ToString()));
+  EXPECT_EQ(Taken(), 0u);
+}
+
 TEST_F(OrderDaoTest, OrderChangedByAnother_IsNotOverwritten) {
   Order order = MustInsert(1);
   Order changed = dao_->Update(order).value();
@@ -251,6 +299,35 @@ TEST_F(OrderDaoTest, DeadShard_HurtsItsBuyersOnly) {
   ASSERT_TRUE(dead.Start());
   for (const auto& entry : orders) {
     EXPECT_TRUE(WaitUntil([&] { return dao_->FindById(entry.second.id).ok(); }));
+  }
+}
+
+TEST(TablePlaceTest, Place_IsTheSourceThatItNames) {
+  TemporaryDirectory directory;
+  const std::string path = directory / "table.json";
+  std::ofstream(path) << RoutingTable::MakeEven({{"a", "mysql://a/shop"}}).value().ToJson();
+  for (const std::string& place : {path, "file:" + path}) {
+    auto source = shop::OpenTableSource(place, "");
+    ASSERT_TRUE(source.ok()) << source.status();
+    EXPECT_TRUE((*source)->Next("", In(absl::Seconds(20))).ok()) << place;
+  }
+  for (const std::string place : {"etcd://127.0.0.1:1/shop", "mysql://reader@127.0.0.1:1/shop",
+                                  "http://127.0.0.1:1/table.json"}) {  // nobody listens there
+    auto source = shop::OpenTableSource(place, "");
+    ASSERT_TRUE(source.ok()) << source.status();
+    absl::Status status = (*source)->Next("", In(absl::Seconds(1))).status();
+    EXPECT_TRUE(absl::IsUnavailable(status)) << place << ": " << status;
+    EXPECT_THAT(status.ToString(), HasSubstr("127.0.0.1:1"));
+  }
+}
+
+TEST(TablePlaceTest, WhatNamesNoSource_IsRefusedWithoutItsPassword) {
+  for (const std::string place :
+       {"", "zookeeper://h/shop", "mysql://u@h:port/shop", "mysql://u@h:70000/shop",
+        "mysql://u:geheim@h/shop", "etcd://u:geheim@h:1/shop", "http://u:geheim@h/"}) {
+    absl::Status status = shop::OpenTableSource(place, "").status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << place << ": " << status;
+    EXPECT_THAT(status.ToString(), Not(HasSubstr("geheim")));
   }
 }
 

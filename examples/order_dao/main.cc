@@ -4,23 +4,27 @@
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "locus/engine/sqlite.h"
-#include "locus/routing/file_table.h"
 #include "order_dao.h"
+#include "table_place.h"
 
 namespace {
 
 constexpr char kUsage[] =
-    "usage: order_dao --table FILE --keys FILE [--store SQLITE_FILE] [--user USER] VERB VALUE...\n"
+    "usage: order_dao --table TABLE --keys FILE [--store SQLITE_FILE] [--user USER] VERB VALUE...\n"
     "  insert BUYER...      an order each (needs --store)\n"
     "  find-buyer BUYER...\n"
     "  find-id ORDER_ID...\n"
     "  find-no ORDER_NO...\n"
-    "The password is the first line of the file that LOCUS_PASSWORD_FILE names, or empty.\n";
+    "TABLE is a file, or file:PATH, etcd://HOST:PORT/PREFIX, mysql://USER@HOST:PORT/DATABASE or\n"
+    "http(s)://... The password for the shards is the first line of the file that\n"
+    "LOCUS_PASSWORD_FILE names, or empty; that for the table, of LOCUS_TABLE_PASSWORD_FILE.\n";
 
 struct Arguments {
   std::map<std::string, std::string> options;
@@ -43,16 +47,23 @@ std::optional<Arguments> Read(int argc, char** argv) {
   for (const auto& [name, value] : arguments.options) {
     if (name != "table" && name != "keys" && name != "store" && name != "user") return {};
   }
-  bool complete = arguments.options.count("table") + arguments.options.count("keys") == 2;
-  if (!complete || arguments.values.empty()) return {};
+  const std::set<std::string> verbs = {"insert", "find-buyer", "find-id", "find-no"};
+  auto given = [&](const char* option) { return arguments.options.count(option) == 1; };
+  if (!given("table") || !given("keys") || (arguments.verb == "insert" && !given("store")))
+    return {};
+  if (verbs.count(arguments.verb) == 0 || arguments.values.empty()) return {};
   return arguments;
 }
 
-std::string Password() {
-  const char* file = std::getenv("LOCUS_PASSWORD_FILE");
+// The first line of the file that the environment's `variable` names; empty where it names none.
+absl::StatusOr<std::string> PasswordOf(const char* variable) {
+  const char* path = std::getenv(variable);
   std::string line;
-  if (file != nullptr) std::getline(std::ifstream(file) >> std::ws, line);
-  return line;
+  if (path == nullptr) return line;
+  std::ifstream file(path);
+  if (std::getline(file, line)) return line;
+  return absl::FailedPreconditionError(std::string(variable) + " names " + path +
+                                       ", which has no first line to read");
 }
 
 absl::StatusOr<uint64_t> BuyerOf(const std::string& text) {
@@ -77,7 +88,7 @@ absl::Status RunOne(shop::OrderDao& dao, locus::Router& router, const std::strin
     for (const shop::Order& order : *orders) Print(order, router);
     return absl::OkStatus();
   }
-  absl::StatusOr<shop::Order> order = absl::InvalidArgumentError("there is no verb " + verb);
+  absl::StatusOr<shop::Order> order;
   if (verb == "insert") {
     auto buyer = BuyerOf(value);
     order = buyer.ok() ? dao.Insert(*buyer) : buyer.status();
@@ -98,8 +109,12 @@ absl::Status Run(const Arguments& arguments) {
     return found == arguments.options.end() ? std::string() : found->second;
   };
   // What a service does once, when it starts:
-  auto source = locus::FileTableSource::Open(option("table"));
+  auto table_password = PasswordOf("LOCUS_TABLE_PASSWORD_FILE");
+  if (!table_password.ok()) return table_password.status();
+  auto source = shop::OpenTableSource(option("table"), *table_password);
   if (!source.ok()) return source.status();
+  // A service that runs on also sets RouterOptions::last_good_file, to start while the place of the
+  // table is down, and on_event, to tell what it refuses.
   auto router = locus::Router::Open(*std::move(source));
   if (!router.ok()) return router.status();
   auto ring = locus::KeyRing::Load(option("keys"));
@@ -117,7 +132,9 @@ absl::Status Run(const Arguments& arguments) {
   }
   locus::ShardPoolsOptions options;
   options.user = option("user").empty() ? "orders" : option("user");
-  options.password = Password();
+  auto password = PasswordOf("LOCUS_PASSWORD_FILE");
+  if (!password.ok()) return password.status();
+  options.password = *password;
   auto pools = locus::ShardPools::Create(options);
   if (!pools.ok()) return pools.status();
   // And for every request:

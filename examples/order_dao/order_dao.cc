@@ -3,16 +3,21 @@
 
 #include <algorithm>
 #include <string>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "locus/buyer_key.h"
-#include "statement.h"
+#include "locus/shard_gene.h"
 
 namespace shop {
 namespace {
 
 using locus::OrderId;
 using locus::OrderNo;
+using locus::Shard;
+
+constexpr std::chrono::milliseconds kFirstPause{20};
+constexpr std::chrono::milliseconds kLongestPause{500};
 
 absl::StatusOr<Order> OrderOf(const Statement& row) {
   auto id = OrderId::FromInt64(static_cast<int64_t>(row.Number(0)));
@@ -22,24 +27,64 @@ absl::StatusOr<Order> OrderOf(const Statement& row) {
   return Order{*id, *no, row.Number(2), row.Number(3)};
 }
 
+absl::Status NoSuchOrder(const OrderId& id) {
+  return absl::NotFoundError(absl::StrCat("there is no order ", id.ToString()));
+}
+
 }  // namespace
 
-absl::Status OrderDao::WithNewerTable(const std::function<absl::Status(TimePoint deadline)>& call) {
-  const TimePoint deadline = std::chrono::steady_clock::now() + timeout_;
-  const uint64_t epoch = router_.epoch();  // before routing: the call goes by it or a later one
-  absl::Status status = call(deadline);
-  if (!absl::IsAborted(status)) return status;
-  absl::Status refreshed = router_.Refresh(epoch + 1, deadline);
-  if (!refreshed.ok()) {
-    return absl::AbortedError(
-        absl::StrCat(status.message(), "; and no newer table: ", refreshed.message()));
+absl::Status OrderDao::Retrying(TimePoint deadline, const std::function<absl::Status()>& attempt) {
+  std::chrono::milliseconds pause = kFirstPause;
+  absl::Status refused;
+  while (true) {
+    const uint64_t epoch =
+        router_.epoch();  // before routing: the attempt goes by it or a later one
+    absl::Status status = attempt();
+    // Out of time on the way to a shard after one has refused: that it refused is what matters.
+    if (absl::IsDeadlineExceeded(status) && !refused.ok()) return refused;
+    if (!absl::IsAborted(status) || std::chrono::steady_clock::now() >= deadline) return status;
+    const TimePoint again = std::min(deadline, std::chrono::steady_clock::now() + pause);
+    if (LostAgainstAnother(status)) {
+      std::this_thread::sleep_until(again);
+    } else {
+      absl::Status refreshed = router_.Refresh(epoch + 1, again);
+      if (!refreshed.ok() && !absl::IsDeadlineExceeded(refreshed)) return refreshed;
+    }
+    pause = std::min(2 * pause, kLongestPause);
+    refused = status;
   }
-  return call(deadline);
+}
+
+const Shard* OrderDao::ShardNamed(std::string_view name) const {
+  // 65,536 loads, a fraction of a millisecond, and only after a refusal.
+  for (uint32_t vnode = 0; vnode < locus::ShardGene::kCount; ++vnode) {
+    auto gene = locus::ShardGene::FromUint16(static_cast<uint16_t>(vnode));
+    const locus::GeneRoute route = router_.Route(gene);
+    if (route.owner->name == name) return route.owner;
+    if (route.target != nullptr && route.target->name == name) return route.target;
+  }
+  return nullptr;
+}
+
+absl::Status OrderDao::OnShard(const Shard& shard, TimePoint deadline, const Work& work) {
+  auto connection = pools_.Take(shard, deadline);
+  return connection.ok() ? work(*connection) : connection.status();
+}
+
+absl::Status OrderDao::OnShardOf(const OrderId& id, TimePoint deadline, const Work& work) {
+  return Retrying(deadline, [&]() -> absl::Status {
+    const Shard& shard = router_.Route(id);
+    absl::Status status = OnShard(shard, deadline, work);
+    const std::string_view name = ShardThatHasIt(status);
+    const Shard* other = name.empty() || name == shard.name ? nullptr : ShardNamed(name);
+    return other == nullptr ? status : OnShard(*other, deadline, work);
+  });
 }
 
 absl::StatusOr<Order> OrderDao::Insert(uint64_t buyer) {
   if (ids_ == nullptr) return absl::FailedPreconditionError("this program makes no order IDs");
-  auto id = ids_->Next(locus::BuyerKey::Uint64(buyer), std::chrono::steady_clock::now() + timeout_);
+  const TimePoint deadline = Deadline();
+  auto id = ids_->Next(locus::BuyerKey::Uint64(buyer), deadline);
   if (!id.ok()) return id.status();
   auto no = codec_.Encode(*id);
   if (!no.ok()) return no.status();
@@ -47,10 +92,8 @@ absl::StatusOr<Order> OrderDao::Insert(uint64_t buyer) {
   if (!number.ok()) return number.status();
   const Order order{*id, *no, buyer, 1};
   const std::string bytes = no->ToBytes();
-  absl::Status status = WithNewerTable([&](TimePoint deadline) -> absl::Status {
-    auto connection = pools_.Take(router_.Route(order.id), deadline);
-    if (!connection.ok()) return connection.status();
-    Statement insert(*connection,
+  absl::Status status = OnShardOf(order.id, deadline, [&](locus::ShardConnection& connection) {
+    Statement insert(connection,
                      "INSERT INTO orders (order_id, order_no, order_no_kv, buyer_uid, version)"
                      " VALUES (?, ?, ?, ?, 1)");
     insert.Bind(static_cast<uint64_t>(*number)).Bind(bytes);
@@ -61,20 +104,12 @@ absl::StatusOr<Order> OrderDao::Insert(uint64_t buyer) {
   return order;
 }
 
-absl::StatusOr<std::vector<Order>> OrderDao::Select(const locus::Shard& shard, const char* where,
-                                                    uint64_t number, std::string_view bytes,
-                                                    TimePoint deadline) {
-  auto connection = pools_.Take(shard, deadline);
-  if (!connection.ok()) return connection.status();
-  const std::string text =
-      absl::StrCat("SELECT order_id, order_no, buyer_uid, version FROM orders WHERE ", where);
-  Statement select(*connection, text);
-  bytes.empty() ? select.Bind(number) : select.Bind(bytes);
+absl::Status OrderDao::Select(Statement& select, std::vector<Order>& orders) {
+  orders.clear();
   absl::Status status = select.Execute();
-  std::vector<Order> orders;
   while (status.ok()) {
     status = select.Fetch();
-    if (absl::IsNotFound(status)) return orders;
+    if (absl::IsNotFound(status)) return absl::OkStatus();
     if (!status.ok()) break;
     auto order = OrderOf(select);
     if (!order.ok()) return order.status();
@@ -85,20 +120,26 @@ absl::StatusOr<std::vector<Order>> OrderDao::Select(const locus::Shard& shard, c
 
 absl::StatusOr<Order> OrderDao::FindOne(const OrderId& id, const OrderNo* no) {
   auto number = id.ToInt64();
-  if (!number.ok()) return number.status();
+  if (!number.ok()) return NoSuchOrder(id);  // wide: the column has no room for it
   const std::string bytes = no == nullptr ? "" : no->ToBytes();
   std::vector<Order> orders;
-  absl::Status status = WithNewerTable([&](TimePoint deadline) -> absl::Status {
-    auto found = Select(router_.Route(id), no == nullptr ? "order_id = ?" : "order_no = ?",
-                        static_cast<uint64_t>(*number), bytes, deadline);
-    if (found.ok()) orders = *std::move(found);
-    return found.status();
+  absl::Status status = OnShardOf(id, Deadline(), [&](locus::ShardConnection& connection) {
+    if (no == nullptr) {
+      Statement select(connection,
+                       "SELECT order_id, order_no, buyer_uid, version FROM orders"
+                       " WHERE order_id = ?");
+      select.Bind(static_cast<uint64_t>(*number));
+      return Select(select, orders);
+    }
+    Statement select(connection,
+                     "SELECT order_id, order_no, buyer_uid, version FROM orders"
+                     " WHERE order_no = ?");
+    select.Bind(bytes);
+    return Select(select, orders);
   });
   if (!status.ok()) return status;
   // Of a number: that its row has the order ID it decodes to.
-  if (orders.empty() || orders[0].id != id) {
-    return absl::NotFoundError(absl::StrCat("there is no order ", id.ToString()));
-  }
+  if (orders.empty() || orders[0].id != id) return NoSuchOrder(id);
   return orders[0];
 }
 
@@ -113,15 +154,23 @@ absl::StatusOr<Order> OrderDao::FindByNo(std::string_view text) {
 absl::StatusOr<Order> OrderDao::FindById(const OrderId& id) { return FindOne(id, nullptr); }
 
 absl::StatusOr<std::vector<Order>> OrderDao::FindByBuyer(uint64_t buyer) {
-  std::vector<Order> orders;
-  absl::Status status = WithNewerTable([&](TimePoint deadline) -> absl::Status {
+  const TimePoint deadline = Deadline();
+  std::vector<Order> orders, found;
+  auto select_all = [&](locus::ShardConnection& connection) {
+    Statement select(connection,
+                     "SELECT order_id, order_no, buyer_uid, version FROM orders"
+                     " WHERE buyer_uid = ?");
+    select.Bind(buyer);
+    return Select(select, found);
+  };
+  absl::Status status = Retrying(deadline, [&] {
     orders.clear();
     for (const locus::BuyerRoute& route : router_.RoutesOf(locus::BuyerKey::Uint64(buyer))) {
       if (route.empty()) continue;
-      auto found = Select(*route.shard, "buyer_uid = ?", buyer, {}, deadline);
-      if (!found.ok()) return found.status();
+      absl::Status asked = OnShard(*route.shard, deadline, select_all);
+      if (!asked.ok()) return asked;
       // The other shard may have copies of these, or still have them.
-      std::copy_if(found->begin(), found->end(), std::back_inserter(orders),
+      std::copy_if(found.begin(), found.end(), std::back_inserter(orders),
                    [&route](const Order& order) { return route.Holds(order.id); });
     }
     return absl::OkStatus();
@@ -134,13 +183,11 @@ absl::StatusOr<std::vector<Order>> OrderDao::FindByBuyer(uint64_t buyer) {
 
 absl::StatusOr<Order> OrderDao::Update(Order order) {
   auto number = order.id.ToInt64();
-  if (!number.ok()) return number.status();
+  if (!number.ok()) return NoSuchOrder(order.id);
   uint64_t changed = 0;
-  absl::Status status = WithNewerTable([&](TimePoint deadline) -> absl::Status {
-    auto connection = pools_.Take(router_.Route(order.id), deadline);
-    if (!connection.ok()) return connection.status();
+  absl::Status status = OnShardOf(order.id, Deadline(), [&](locus::ShardConnection& connection) {
     // Your columns are set here, too.
-    Statement update(*connection,
+    Statement update(connection,
                      "UPDATE orders SET version = version + 1 WHERE order_id = ? AND version = ?");
     update.Bind(static_cast<uint64_t>(*number)).Bind(order.version);
     absl::Status executed = update.Execute();

@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "statement.h"
 
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace shop {
 namespace {
 
-absl::StatusCode CodeOf(unsigned error, absl::string_view state, absl::string_view text) {
+constexpr std::string_view kFenced = "LOCUS_FENCED ";
+
+constexpr std::array<unsigned, 3> kLost = {1213, 1205, 1020};
+
+bool IsLost(unsigned error) { return std::find(kLost.begin(), kLost.end(), error) != kLost.end(); }
+
+absl::StatusCode CodeOf(unsigned error, absl::string_view state, std::string_view text) {
   // The guard of a shard: it does not have this order, or not any more.
-  if (absl::StrContains(text, "LOCUS_FENCED")) return absl::StatusCode::kAborted;
+  if (text.substr(0, kFenced.size()) == kFenced || IsLost(error)) return absl::StatusCode::kAborted;
   if (error == 1062) return absl::StatusCode::kAlreadyExists;
   // 42: rights, unknown tables and columns, syntax.
   if (absl::StartsWith(state, "42")) return absl::StatusCode::kFailedPrecondition;
@@ -22,6 +30,21 @@ bool IsNumber(enum_field_types type) {
 }
 
 }  // namespace
+
+std::string_view ShardThatHasIt(const absl::Status& status) {
+  std::string_view message(status.message().data(), status.message().size());
+  const size_t found = message.find(kFenced);
+  if (!absl::IsAborted(status) || found == std::string_view::npos) return {};
+  std::string_view rest = message.substr(found + kFenced.size());
+  const size_t space = rest.find(' ');
+  return space == std::string_view::npos ? std::string_view() : rest.substr(space + 1);
+}
+
+bool LostAgainstAnother(const absl::Status& status) {
+  return absl::IsAborted(status) && std::any_of(kLost.begin(), kLost.end(), [&](unsigned error) {
+           return absl::StrContains(status.message(), absl::StrCat(", error ", error, ": "));
+         });
+}
 
 Statement::Statement(locus::ShardConnection& connection, std::string_view text)
     : connection_(connection), text_(text), statement_(mysql_stmt_init(connection.handle())) {}
@@ -98,11 +121,11 @@ absl::Status Statement::Fetch() {
 }
 
 absl::Status Statement::Error() {
-  unsigned error = mysql_stmt_errno(statement_);
-  std::string text = mysql_stmt_error(statement_);
+  const unsigned error = mysql_stmt_errno(statement_);
+  const std::string text = mysql_stmt_error(statement_);
   if (error >= 2000 && error < 3000) connection_.Spoil();  // of the client library: it is lost
   return absl::Status(CodeOf(error, mysql_stmt_sqlstate(statement_), text),
-                      absl::StrCat(connection_.place(), ": ", text, " (", error, ")"));
+                      absl::StrCat(connection_.place(), ", error ", error, ": ", text));
 }
 
 }  // namespace shop

@@ -14,6 +14,16 @@
 
 namespace shop {
 
+// Of the errors of a statement, both ABORTED.
+//
+// A shard that does not have the order, or not any more, says "LOCUS_FENCED <step> <other shard>":
+// the name of that other shard, a part of the status's message. Empty: it is no such error, or the
+// shard knows no other.
+std::string_view ShardThatHasIt(const absl::Status& status);
+// The statement was undone because of another transaction, and may be tried again on this shard: a
+// deadlock (1213), a lock that did not come in time (1205), a row that changed meanwhile (1020).
+bool LostAgainstAnother(const absl::Status& status);
+
 // A prepared statement of up to kMost parameters and columns, which are numbers or at most 16
 // bytes.
 class Statement {
