@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tests of the command line.
-locus_test(csv_test locus_csv csv)
-locus_test(store_uri_test locus_store_uri)
+locus_one_thread_test(csv_test locus_csv csv)
+locus_one_thread_test(store_uri_test locus_store_uri)
 
 add_library(locus_command_test STATIC command.cc)
 locus_compile_options(locus_command_test)

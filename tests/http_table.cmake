@@ -8,6 +8,6 @@ if(LOCUS_SANITIZE MATCHES thread AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # Asio's fences, which TSan does not see; what crosses threads is behind the server's mutex.
   set_source_files_properties(http_table_server.cc PROPERTIES COMPILE_OPTIONS -Wno-tsan)
 endif()
-locus_test(http_table_rules_test locus::routing_http locus::http)
+locus_one_thread_test(http_table_rules_test locus::routing_http locus::http)
 locus_test(http_table_test locus_http_table_server)
 locus_test(http_table_contract_test locus_http_table_server locus_table_source_suite)

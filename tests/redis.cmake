@@ -9,11 +9,7 @@ locus_test(redis_sequencer_test locus_sequencer_suite locus_redis_server)
 locus_test(redis_ceiling_test locus_redis_server locus::sqlite)
 locus_test(redis_segment_store_test locus_segment_store_suite locus_redis_server)
 
-add_executable(ceiling_simulation_test ceiling_simulation_test.cc ceiling_simulation.cc)
-locus_compile_options(ceiling_simulation_test)
-target_link_libraries(ceiling_simulation_test PRIVATE locus_test_support locus::redis)
-add_test(NAME ceiling_simulation_test
-         COMMAND ceiling_simulation_test --seeds=${simulation_seeds})
+locus_simulation(ceiling_simulation locus::redis)
 locus_test(redis_fault_test locus_redis_server)
 locus_test(redis_cluster_test locus_redis_server locus::sqlite)
 if(NOT LOCUS_SANITIZE)
