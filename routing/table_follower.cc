@@ -110,26 +110,30 @@ Answer TableFollower::Ask(absl::Duration within) {
 
 absl::Duration TableFollower::Run() {
   bool looking;
+  absl::Duration within = options_.confirm_every;
+  absl::Duration asked_at = options_.clock->SinceBoot();
   {
     MutexLock lock(mutex_);
     if (stopping_) return absl::InfiniteDuration();
-    absl::Duration wait = (wished_ ? due_if_wished_ : due_) - options_.clock->SinceBoot();
+    absl::Duration wait = (wished_ ? due_if_wished_ : due_) - asked_at;
     if (wait > absl::ZeroDuration()) return wait;
-    looking_ = std::exchange(wished_, false);
-    if (looking_) source_->LookNow();
+    // Soon after a look one waits for news until the next one may come.
+    resting_ = asked_at < next_look_;
+    if (resting_) within = std::min(within, next_look_ - asked_at);
+    looking_ = wished_ && !resting_;
+    if (looking_) BeginLook();
     joined_ = false;
     asking_ = true;
   }
   SteadyClock::time_point began = SteadyClock::now();
-  absl::Duration asked_at = options_.clock->SinceBoot();
-  Answer answer = Ask(options_.confirm_every);
+  Answer answer = Ask(within);
   {
     MutexLock lock(mutex_);
     asking_ = false;
     looking = looking_;
   }
-  bool early =
-      !looking && SteadyClock::now() - began < absl::ToChronoNanoseconds(FollowRules::kLeastPause);
+  absl::Duration least = std::min(within, FollowRules::kLeastPause);
+  bool early = !looking && SteadyClock::now() - began < absl::ToChronoNanoseconds(least);
   TableVerdict verdict;
   FollowRules::Step step = Take(answer, asked_at, early, verdict);
   MutexLock lock(mutex_);
@@ -188,13 +192,19 @@ void TableFollower::Keep() {
   }
 }
 
+void TableFollower::BeginLook() {
+  wished_ = false;
+  next_look_ = options_.clock->SinceBoot() + FollowRules::kLeastPause;
+  source_->LookNow();
+}
+
 void TableFollower::Look() {
   {
     MutexLock lock(mutex_);
-    if (asking_ && !looking_) {
+    if (asking_ && !looking_ && !resting_) {
       looking_ = true;
       joined_ = true;
-      source_->LookNow();
+      BeginLook();
       return;
     }
     if (wished_) return;

@@ -38,7 +38,7 @@ class TableFollower {
   // Follows from then on. UNAVAILABLE: the system has no thread for it.
   absl::Status Start();
   // Has the source asked once more, beginning after this call. Calls that come while it is asked
-  // share the question after that.
+  // share the question after that; such questions begin FollowRules::kLeastPause apart.
   void Look();
 
   // For messages: where, and what it said last.
@@ -55,6 +55,7 @@ class TableFollower {
   // What follows from an answer to what was asked then. `early`: no news, before it was due.
   FollowRules::Step Take(const absl::StatusOr<std::optional<SourcedTable>>& answer,
                          absl::Duration asked_at, bool early, TableVerdict& verdict);
+  void BeginLook() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Keep();
   void Tell(const RouterEvent& event) const;
   double Random() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -74,9 +75,11 @@ class TableFollower {
   // Since boot: when the source is asked again, and when it is if somebody wishes it.
   absl::Duration due_ ABSL_GUARDED_BY(mutex_);
   absl::Duration due_if_wished_ ABSL_GUARDED_BY(mutex_);
-  bool wished_ ABSL_GUARDED_BY(mutex_) = false;  // by Look, for the next question
+  absl::Duration next_look_ ABSL_GUARDED_BY(mutex_);  // not before
+  bool wished_ ABSL_GUARDED_BY(mutex_) = false;       // by Look, for the next question
   bool asking_ ABSL_GUARDED_BY(mutex_) = false;
   bool looking_ ABSL_GUARDED_BY(mutex_) = false;  // the question under way answers at once
+  bool resting_ ABSL_GUARDED_BY(mutex_) = false;  // it ends when the next look may begin
   bool joined_ ABSL_GUARDED_BY(mutex_) = false;   // Look turned it into such a one
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 

@@ -152,6 +152,21 @@ TEST_F(RouterRefreshTest, BurstOfRefreshes_SharesTheLooks) {
   EXPECT_EQ(router->epoch(), 2u);
 }
 
+TEST_F(RouterRefreshTest, RefreshesWithoutEnd_DoNotAskWithoutPause) {
+  Put(1);
+  std::unique_ptr<Router> router = Open();
+  auto begin = std::chrono::steady_clock::now();
+  int before = source_->calls();
+  std::chrono::nanoseconds past{0};
+  while (past < std::chrono::milliseconds(300)) {
+    EXPECT_FALSE(router->Refresh(2, begin).ok());
+    std::this_thread::yield();
+    past = std::chrono::steady_clock::now() - begin;
+  }
+  // A look and a wait for the next one in each 10 ms; a look is two calls where it ends a wait.
+  EXPECT_LE(source_->calls() - before, 4 * (past / std::chrono::milliseconds(10)) + 8);
+}
+
 TEST_F(RouterRefreshTest, InstalledByHandMeanwhile_TheHighestEpochStays) {
   constexpr uint64_t kLast = 100;
   Put(1);

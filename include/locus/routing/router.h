@@ -235,8 +235,9 @@ class Router {
 
   // For callers whom a shard has just refused (ABORTED): returns when a table of at least
   // `min_epoch` is in force, at once where it is already; otherwise the source is asked now, not
-  // when its time comes. DEADLINE_EXCEEDED: naming both epochs and what the source said last.
-  // FAILED_PRECONDITION: in a forked child. Without a source it waits for an Install.
+  // when its time comes (100 times a second at most, for all callers). DEADLINE_EXCEEDED: naming
+  // both epochs and what the source said last. FAILED_PRECONDITION: in a forked child. Without a
+  // source it waits for an Install.
   absl::Status Refresh(uint64_t min_epoch, std::chrono::steady_clock::time_point deadline);
 
   RouterStats Stats() const;
