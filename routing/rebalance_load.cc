@@ -62,9 +62,11 @@ class LoadPlan {
     ShardLoads fixed_loads = loads_;
     PlaceBigVnodes(load_, sum, tolerance_, kBigPart * sum / weighted_, ring_, loads_);
     SetWindows(sum, fixed, std::move(fixed_loads));
+    std::vector<double> others(windows_.size());
     for (size_t i = 0; i < load_.size(); ++i) {
-      if (!ring_.fixed[i]) loads_.Add(ring_.owners[i], load_[i]);
+      if (!ring_.fixed[i]) others[ring_.owners[i]] += load_[i];
     }
+    for (uint32_t shard = 0; shard < others.size(); ++shard) loads_.Add(shard, others[shard]);
     std::vector<double> surplus = Surplus();
     GiveHotVnodes(surplus);
     // A vnode that stayed may go with the run that it is in the midst of, but for the biggest: runs
