@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "locus/routing/table_publisher.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "locus/routing/table_change.h"
 #include "src/check.h"
@@ -9,13 +12,18 @@ namespace locus {
 
 absl::StatusOr<RoutingTable> RestoreTable(TablePublisher& publisher, uint64_t epoch) {
   LOCUS_ASSIGN_OR_RETURN(RoutingTable kept, publisher.Fetch(epoch));
-  LOCUS_ASSIGN_OR_RETURN(RoutingTable newest, publisher.Current());
-  if (newest.epoch() >= RoutingTable::kMaxEpoch) {
-    return absl::OutOfRangeError(absl::StrCat(publisher.place(), ": epoch ", newest.epoch(),
-                                              " is the last one that there is"));
+  absl::StatusOr<RoutingTable> newest = publisher.Current();
+  if (!newest.ok() && !absl::IsNotFound(newest.status())) return newest.status();
+  const uint64_t expected = newest.ok() ? newest->epoch() : 0;
+  // Where the newest table was deleted, or an older one put in its place, more is kept than it.
+  LOCUS_ASSIGN_OR_RETURN(std::vector<PublishedEpoch> epochs, publisher.History(1));
+  const uint64_t highest = epochs.empty() ? expected : std::max(expected, epochs[0].epoch);
+  if (highest >= RoutingTable::kMaxEpoch) {
+    return absl::OutOfRangeError(
+        absl::StrCat(publisher.place(), ": epoch ", highest, " is the last one that there is"));
   }
-  LOCUS_ASSIGN_OR_RETURN(RoutingTable restored, WithEpoch(kept, newest.epoch() + 1));
-  LOCUS_RETURN_IF_ERROR(publisher.Publish(restored, newest.epoch()));
+  LOCUS_ASSIGN_OR_RETURN(RoutingTable restored, WithEpoch(kept, highest + 1));
+  LOCUS_RETURN_IF_ERROR(publisher.Publish(restored, expected));
   return restored;
 }
 

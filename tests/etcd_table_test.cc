@@ -202,6 +202,21 @@ TEST_F(EtcdTableTest, OlderTablePutBack_CannotBeFollowedByWhatWasPublishedBefore
   MustPublish(*publisher_, TableOfEpoch(4), 1);
 }
 
+TEST_F(EtcdTableTest, NewestDeletedOrAnOlderOnePutBack_IsRestoredAboveAllThatIsKept) {
+  for (uint64_t epoch = 1; epoch <= 3; ++epoch) {
+    MustPublish(*publisher_, TableOfEpoch(epoch), epoch - 1);
+  }
+  Delete(keys_.newest());
+  absl::StatusOr<RoutingTable> restored = RestoreTable(*publisher_, 3);
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  EXPECT_EQ(restored->epoch(), 4u);
+  Put(TableOfEpoch(1).ToJson());
+  restored = RestoreTable(*publisher_, 3);
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  EXPECT_EQ(restored->epoch(), 5u);
+  EXPECT_EQ(publisher_->Current().value(), *restored);
+}
+
 TEST_F(EtcdTableTest, HistoryThatCannotBe_IsDataLoss) {
   MustPublish(*publisher_, TableOfEpoch(1), 0);
   PutRaw(options_, keys_.AllPublished() + "2", "yesterday");

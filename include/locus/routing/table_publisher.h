@@ -54,7 +54,8 @@ class TablePublisher {
 };
 
 // Publishes the shards, ranges and moves of the kept table `epoch` anew, as the epoch after the
-// newest: routers never go back to a lower epoch. Answers what it published. ABORTED: somebody else
+// highest that is kept: routers never go back to a lower epoch. Also where the newest table was
+// deleted, or an older one put in its place. Answers what it published. ABORTED: somebody else
 // published meanwhile.
 absl::StatusOr<RoutingTable> RestoreTable(TablePublisher& publisher, uint64_t epoch);
 
