@@ -127,8 +127,7 @@ class Walk {
     ssize_t size = readlink(link.c_str(), target.data(), target.size());
     if (size < 0) return errno == ENOENT ? Missing(link) : FailedFileCall(errno, "follow", link);
     absl::string_view to(target.data(), static_cast<size_t>(size));
-    // assign, not =: g++ 12 -O3 takes a literal here for a copy that overlaps (-Wrestrict).
-    if (!to.empty() && to[0] == '/') here_.assign(1, '/');
+    if (!to.empty() && to[0] == '/') here_ = "/";
     Prepend(to);
     return absl::OkStatus();
   }
