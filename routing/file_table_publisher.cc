@@ -69,7 +69,12 @@ absl::Status PutInForce(const Place& place, const RoutingTable& table,
   LOCUS_RETURN_IF_ERROR(ReplaceTableFile(place.file, place.file + ".publishing", file.document,
                                          before ? &before->file.facts : nullptr, 0));
   LOCUS_ASSIGN_OR_RETURN(file.facts, LookAtTableFile(place.file));
-  return place.kept.Keep(table.epoch(), file);
+  absl::Status kept = place.kept.Keep(table.epoch(), file);
+  if (kept.ok()) return kept;
+  return absl::Status(
+      kept.code(),
+      absl::StrCat("epoch ", table.epoch(), " is in force in ", place.file,
+                   ", but not kept until it is published again or replaced: ", kept.message()));
 }
 
 // "1..4, 7", the lowest first; the lower ones left out where it would be long.

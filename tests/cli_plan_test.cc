@@ -70,6 +70,12 @@ class PlanTest : public ::testing::Test {
   std::string load_ = directory_ / "load.csv";
 };
 
+TEST_F(PlanTest, PlaceInsteadOfAFile_SaysHowToGetOne) {
+  Outcome outcome = RunLocus({"plan", "--table", "etcd://127.0.0.1:1/shop", "--remove", "a"});
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("locus table get URI > FILE"));
+}
+
 TEST_F(PlanTest, NewShard_TakesItsShareAndNothingElseMoves) {
   json plan = PlanJson({"--add", "e=mysql://h5/o"});
   EXPECT_EQ(plan["moved_vnodes"], 13107);

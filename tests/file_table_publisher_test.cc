@@ -157,6 +157,22 @@ TEST_F(FileTablePublisherTest, FileDeletedOrOlder_TheNewestKeptCounts) {
   EXPECT_EQ(Read(path_), Table(4).ToJson());
 }
 
+TEST_F(FileTablePublisherTest, NoRoomToKeepTheTable_ItIsInForceAndKeptLater) {
+  auto publisher = At(path_);
+  ASSERT_TRUE(publisher->Publish(Table(1), 0).ok());
+  // Where a table is written before it is kept.
+  std::string in_the_way = path_ + ".epochs/.keeping";
+  fs::create_directory(in_the_way);
+  absl::Status status = publisher->Publish(Table(2), 1);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("epoch 2 is in force")) << status;
+  EXPECT_EQ(publisher->Current().value(), Table(2));
+  EXPECT_THAT(Epochs(*publisher), ElementsAre(2, 1));
+  fs::remove(in_the_way);
+  EXPECT_TRUE(publisher->Publish(Table(2), 1).ok());
+  ASSERT_TRUE(publisher->Publish(Table(3), 2).ok());
+  EXPECT_THAT(Epochs(*publisher), ElementsAre(3, 2, 1));
+}
+
 TEST_F(FileTablePublisherTest, NoTable_IsDataLossUntilItIsRemoved) {
   ASSERT_TRUE(publisher_->Publish(Table(1), 0).ok());
   Write(path_, "{\"epoch\": \"2\"}");

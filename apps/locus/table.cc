@@ -2,6 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "apps/locus/byte_stream.h"
 #include "apps/locus/table_file.h"
+#include "apps/locus/table_uri.h"
 #include "apps/locus/verb.h"
 #include "apps/locus/verb_line.h"
 #include "locus/routing/routing_table.h"
@@ -11,8 +12,13 @@
 namespace locus {
 
 absl::StatusOr<RoutingTable> LoadTable(const std::string& path) {
-  LOCUS_ASSIGN_OR_RETURN(std::string json, ReadWhole(path));
-  absl::StatusOr<RoutingTable> table = RoutingTable::Parse(json);
+  absl::StatusOr<std::string> json = ReadWhole(path);
+  if (!json.ok() && TableUri::IsMeant(path)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        Quoted(path), " is no file; `locus table get URI > FILE` makes one of a place's table"));
+  }
+  LOCUS_RETURN_IF_ERROR(json.status());
+  absl::StatusOr<RoutingTable> table = RoutingTable::Parse(*json);
   if (table.ok()) return table;
   return absl::Status(table.status().code(),
                       absl::StrCat(path == "-" ? "stdin" : path, ": ", table.status().message()));
