@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The connection against servers that are not there, hang, lie or break off.
-#include <arpa/inet.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -22,16 +21,9 @@ class FakeMember {
   using AnswerTo = std::function<std::string(const std::string& request)>;
 
   explicit FakeMember(AnswerTo answer) : answer_(std::move(answer)) {
-    listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    auto* generic = reinterpret_cast<sockaddr*>(&address);
-    EXPECT_EQ(bind(listener_, generic, length), 0);
-    EXPECT_EQ(getsockname(listener_, generic, &length), 0);
-    EXPECT_EQ(listen(listener_, 10), 0);
-    port_ = ntohs(address.sin_port);
+    LoopbackListener listener = ListenOnLoopback();
+    listener_ = listener.fd;
+    port_ = listener.port;
     thread_ = std::thread([this] { Serve(); });
   }
   ~FakeMember() {

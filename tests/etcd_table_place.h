@@ -5,8 +5,12 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "locus/routing/engine/etcd.h"
 #include "tests/etcd_fixture.h"
@@ -63,6 +67,25 @@ inline void MustPublish(TablePublisher& publisher, const RoutingTable& table, ui
     return !absl::IsUnavailable(status);
   }));
   EXPECT_TRUE(status.ok()) << status;
+}
+
+// As many shards and ranges as anybody has, in no order at all.
+inline RoutingTable ScatteredTable(uint64_t epoch, uint32_t shards_wanted) {
+  std::minstd_rand random(1);
+  std::vector<Shard> shards;
+  for (uint32_t id = 1; id <= shards_wanted; ++id) {
+    shards.push_back({.id = id,
+                      .name = absl::StrCat("orders-", id),
+                      .endpoint = absl::StrCat("mysql://10.", random() % 256, ".", random() % 256,
+                                               ".", random() % 256, ":3306/orders"),
+                      .labels = {{"tier", random() % 2 == 0 ? "hot" : "cold"}}});
+  }
+  std::vector<VnodeRange> ranges;
+  for (uint32_t vnode = 0; vnode < ShardGene::kCount; ++vnode) {
+    ranges.push_back(
+        {static_cast<uint16_t>(vnode), static_cast<uint32_t>(1 + random() % shards_wanted)});
+  }
+  return RoutingTable::Make(epoch, std::move(shards), std::move(ranges)).value();
 }
 
 }  // namespace locus

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The client of HTTP, in steps, against a server that says what the test tells it to.
-#include <arpa/inet.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "src/http/connection.h"
+#include "tests/private_server.h"
 
 namespace locus::http {
 namespace {
@@ -24,16 +24,9 @@ constexpr char kChunkedHead[] =
 class HttpConnectionTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    auto* generic = reinterpret_cast<sockaddr*>(&address);
-    ASSERT_EQ(bind(listener_, generic, length), 0);
-    ASSERT_EQ(getsockname(listener_, generic, &length), 0);
-    ASSERT_EQ(listen(listener_, 1), 0);
-    auto endpoint = Endpoint::Parse(absl::StrCat("127.0.0.1:", ntohs(address.sin_port)));
+    LoopbackListener listener = ListenOnLoopback(1);
+    listener_ = listener.fd;
+    auto endpoint = Endpoint::Parse(absl::StrCat("127.0.0.1:", listener.port));
     auto connection = HttpConnection::Connect(*endpoint, nullptr, In(kLong));
     ASSERT_TRUE(connection.ok()) << connection.status();
     client_ = *std::move(connection);

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "gtest/gtest.h"
+#include "tests/private_server.h"
 
 namespace locus {
 namespace {
@@ -40,14 +40,9 @@ bool SendAll(int to, const std::string& text) {
 }  // namespace
 
 LosingRelay::LosingRelay(uint16_t server_port) : server_port_(server_port) {
-  listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = Loopback(0);
-  socklen_t length = sizeof address;
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  EXPECT_EQ(bind(listener_, generic, length), 0);
-  EXPECT_EQ(getsockname(listener_, generic, &length), 0);
-  EXPECT_EQ(listen(listener_, 16), 0);
-  port_ = ntohs(address.sin_port);
+  LoopbackListener listener = ListenOnLoopback();
+  listener_ = listener.fd;
+  port_ = listener.port;
   stop_ = eventfd(0, EFD_CLOEXEC);
   thread_ = std::thread([this] { Run(); });
 }

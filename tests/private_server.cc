@@ -29,7 +29,8 @@ sockaddr_in Loopback(uint16_t port) {
   return address;
 }
 
-uint16_t AnyFreePort() {
+// A socket bound to a free port.
+LoopbackListener Bound() {
   int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = Loopback(0);
   socklen_t length = sizeof address;
@@ -37,8 +38,7 @@ uint16_t AnyFreePort() {
   if (fd < 0 || bind(fd, generic, length) != 0 || getsockname(fd, generic, &length) != 0) {
     std::abort();
   }
-  close(fd);
-  return ntohs(address.sin_port);
+  return {fd, ntohs(address.sin_port)};
 }
 
 }  // namespace
@@ -46,9 +46,16 @@ uint16_t AnyFreePort() {
 uint16_t FreePort() {
   static std::set<uint16_t> given;
   while (true) {
-    uint16_t port = AnyFreePort();
-    if (given.insert(port).second) return port;
+    LoopbackListener bound = Bound();
+    close(bound.fd);
+    if (given.insert(bound.port).second) return bound.port;
   }
+}
+
+LoopbackListener ListenOnLoopback(int backlog) {
+  LoopbackListener bound = Bound();
+  if (listen(bound.fd, backlog) != 0) std::abort();
+  return bound;
 }
 
 bool WaitUntil(const std::function<bool()>& condition, absl::Duration within) {

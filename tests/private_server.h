@@ -17,6 +17,13 @@ namespace locus {
 // process may still take it first: start the server, and take another port if it does not come up.
 uint16_t FreePort();
 
+// A socket that listens on a free port of 127.0.0.1; whoever takes it closes it.
+struct LoopbackListener {
+  int fd = -1;
+  uint16_t port = 0;
+};
+LoopbackListener ListenOnLoopback(int backlog = 16);
+
 // Asks `condition` every few milliseconds until it holds: false once `within` has passed.
 bool WaitUntil(const std::function<bool()>& condition, absl::Duration within = absl::Seconds(30));
 
