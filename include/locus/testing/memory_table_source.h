@@ -149,6 +149,7 @@ class MemoryTablePublisher : public TablePublisher, public Faults {
     });
   }
   absl::StatusOr<std::vector<PublishedEpoch>> History(size_t most) override {
+    if (most < 1) return absl::InvalidArgumentError("a history of 0 epochs; at least 1");
     return Through([&]() -> absl::StatusOr<std::vector<PublishedEpoch>> {
       std::vector<PublishedEpoch> history;
       for (auto kept = place_->kept_.rbegin();
