@@ -151,7 +151,8 @@ TEST(MariadbTableTest, TablesNotThere_EachSaysWhatToDo) {
   MariadbTableOptions options = FreshDatabase();
   ExpectCode(Refusal(*Source(options)), absl::StatusCode::kNotFound, options.mariadb.database);
   auto publisher = Publisher(options);
-  ExpectCode(publisher->Publish(Table(1), 0), absl::StatusCode::kFailedPrecondition, "created");
+  ExpectCode(publisher->Publish(Table(1), 0), absl::StatusCode::kFailedPrecondition,
+             "locus table init");
   ExpectCode(publisher->Current().status(), absl::StatusCode::kFailedPrecondition, "created");
   ExpectCode(publisher->History(1).status(), absl::StatusCode::kFailedPrecondition, "created");
   Sql(options, absl::StrCat("DROP DATABASE ", options.mariadb.database));

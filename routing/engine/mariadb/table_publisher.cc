@@ -149,9 +149,9 @@ class MariadbTablePublisher::Rep {
     const Result::Row& row = results[0].rows[0];
     std::string text = absl::StrCat("mariadb ", connection.place(), ": ");
     if (row[0] == "0") return absl::NotFoundError(text + "nothing was published yet");
-    return absl::NotFoundError(absl::StrCat(text, "epoch ", epoch.value_or(0),
-                                            " is not kept; kept are ", row[0].value_or(""), ", ",
-                                            row[1].value_or(""), " to ", row[2].value_or("")));
+    return absl::NotFoundError(absl::StrCat(
+        text, "epoch ", epoch.value_or(0), " is not kept; kept are ", row[0].value_or(""),
+        " tables of epochs ", row[1].value_or(""), " to ", row[2].value_or("")));
   }
 
   const std::unique_ptr<Pool> pool_;

@@ -84,8 +84,8 @@ absl::Status Explain(const Connection& connection, const absl::Status& status,
                      absl::StatusCode no_table) {
   if (connection.error() == kNoSuchTable) {
     return absl::Status(no_table, absl::StrCat(status.message(),
-                                               ": its routing tables were not created, or are "
-                                               "gone"));
+                                               ": its routing tables were not created "
+                                               "(CreateSchema, locus table init), or are gone"));
   }
   if (connection.error() == kNoSuchColumn) {
     return absl::FailedPreconditionError(
