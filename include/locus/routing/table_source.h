@@ -41,7 +41,7 @@ class TableSource {
   // Answers as soon as the source has a document whose version is not `known` (empty: none is
   // known), with that document. nullopt: the source answered, and said within this call that
   // `known` is still its newest; by `deadline` at the latest, or after LookNow. One late look may
-  // exceed the deadline by the timeout of one request.
+  // exceed the deadline by what an engine says.
   //
   // UNAVAILABLE: the source does not answer; the next call begins anew. NOT_FOUND: it answers, and
   // has no table (it may have been emptied). FAILED_PRECONDITION: it refuses until somebody repairs
