@@ -34,8 +34,7 @@ class HttpUnderTest : public TablePlaceUnderTest {
 TablePlaceKind Kind(const char* name, bool hold) {
   return {.name = name,
           .make = [hold] { return std::make_unique<HttpUnderTest>(hold); },
-          .takes_any_text = true,
-          .is_polled = !hold};
+          .takes_any_text = true};
 }
 INSTANTIATE_TEST_SUITE_P(Http, TableSourceContract,
                          ::testing::Values(Kind("held", true), Kind("polled", false)));

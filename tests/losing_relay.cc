@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/losing_relay.h"
 
-#include <arpa/inet.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -11,14 +10,6 @@
 
 namespace locus {
 namespace {
-
-sockaddr_in Loopback(uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(port);
-  return address;
-}
 
 // Empty: there is no more.
 std::string Receive(int from) {
@@ -85,9 +76,11 @@ void LosingRelay::Run() {
 void LosingRelay::Accept() {
   Link link;
   link.client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
-  link.server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = Loopback(server_port_);
-  link.ended = connect(link.server, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0;
+  link.server = ConnectToLoopback(server_port_);
+  if (link.server < 0) {
+    close(link.client);
+    return;
+  }
   links_.push_back(link);
 }
 

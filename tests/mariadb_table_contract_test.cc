@@ -47,7 +47,6 @@ const TablePlaceKind& Mariadb() {
       .name = "mariadb",
       .make = [] { return std::make_unique<MariadbUnderTest>(); },
       .takes_any_text = true,
-      .is_polled = true,
   };
   return kind;
 }

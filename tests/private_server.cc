@@ -67,12 +67,18 @@ bool WaitUntil(const std::function<bool()>& condition, absl::Duration within) {
   return true;
 }
 
-bool Listens(uint16_t port) {
+int ConnectToLoopback(uint16_t port) {
   int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = Loopback(port);
-  bool accepted = connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return fd;
   close(fd);
-  return accepted;
+  return -1;
+}
+
+bool Listens(uint16_t port) {
+  int fd = ConnectToLoopback(port);
+  if (fd >= 0) close(fd);
+  return fd >= 0;
 }
 
 PrivateServer::PrivateServer(std::vector<std::string> command, std::string log)

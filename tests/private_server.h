@@ -24,6 +24,9 @@ struct LoopbackListener {
 };
 LoopbackListener ListenOnLoopback(int backlog = 16);
 
+// A connection to this port of 127.0.0.1, which the caller closes; -1: nobody takes it.
+int ConnectToLoopback(uint16_t port);
+
 // Asks `condition` every few milliseconds until it holds: false once `within` has passed.
 bool WaitUntil(const std::function<bool()>& condition, absl::Duration within = absl::Seconds(30));
 

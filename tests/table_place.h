@@ -37,9 +37,6 @@ struct TablePlaceKind {
   std::function<std::unique_ptr<TablePlaceUnderTest>()> make;
   // Whether PutRaw takes what is no routing table.
   bool takes_any_text = true;
-  // Whether a source learns of news by asking every now and then only; nothing then bounds how soon
-  // Next answers without LookNow, other than its deadline.
-  bool is_polled = false;
 };
 inline void PrintTo(const TablePlaceKind& kind, std::ostream* out) { *out << kind.name; }
 

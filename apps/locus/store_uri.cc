@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/check.h"
 #include "src/text.h"
+#include "src/uri_part.h"
 
 namespace locus {
 namespace {
@@ -70,30 +71,9 @@ class Reader {
   }
 
  private:
-  // Cuts `text` at the first `mark`; what stood after it.
-  static std::string_view TakeAfter(std::string_view& text, char mark) {
-    size_t at = text.find(mark);
-    if (at == std::string_view::npos) return {};
-    std::string_view after = text.substr(at + 1);
-    text = text.substr(0, at);
-    return after;
-  }
-
   absl::StatusOr<std::string> Decode(std::string_view part) const {
-    std::string out;
-    for (size_t i = 0; i < part.size(); ++i) {
-      if (part[i] != '%') {
-        out += part[i];
-        continue;
-      }
-      std::string_view digits = part.substr(i + 1, 2);
-      auto byte = ParseHex(digits);
-      if (digits.size() != 2 || !byte) return Refuse("has a '%' without two hex digits after it");
-      out += static_cast<char>(static_cast<uint8_t>(*byte));
-      i += 2;
-    }
-    if (out.find('\0') != std::string::npos) return Refuse("has a zero byte");
-    return out;
+    absl::StatusOr<std::string> decoded = DecodePercents(part);
+    return decoded.ok() ? decoded : Refuse(std::string(decoded.status().message()));
   }
 
   // Leaves the hosts in `rest`.

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/check.h"
 #include "src/text.h"
+#include "src/uri_part.h"
 
 namespace locus {
 namespace {
@@ -16,30 +17,9 @@ absl::Status Refuse(absl::string_view what) {
       absl::StrCat("the endpoint ", what, "; it must be mysql://HOST:PORT/DATABASE"));
 }
 
-// Cuts `text` at the first `mark`; what stood after it, nullopt where there is no mark.
-std::optional<std::string_view> TakeAfter(std::string_view& text, char mark) {
-  size_t at = text.find(mark);
-  if (at == std::string_view::npos) return std::nullopt;
-  std::string_view after = text.substr(at + 1);
-  text = text.substr(0, at);
-  return after;
-}
-
 absl::StatusOr<std::string> Decode(std::string_view part) {
-  std::string out;
-  for (size_t i = 0; i < part.size(); ++i) {
-    if (part[i] != '%') {
-      out += part[i];
-      continue;
-    }
-    std::string_view digits = part.substr(i + 1, 2);
-    auto byte = ParseHex(digits);
-    if (digits.size() != 2 || !byte) return Refuse("has a '%' without two hex digits after it");
-    out += static_cast<char>(static_cast<uint8_t>(*byte));
-    i += 2;
-  }
-  if (out.find('\0') != std::string::npos) return Refuse("has a zero byte");
-  return out;
+  absl::StatusOr<std::string> decoded = DecodePercents(part);
+  return decoded.ok() ? decoded : Refuse(decoded.status().message());
 }
 
 absl::Status ReadHost(std::string_view part, MariadbOptions::Host& host) {
@@ -67,9 +47,9 @@ absl::Status ReadHost(std::string_view part, MariadbOptions::Host& host) {
 absl::Status ReadSettings(std::string_view rest, ShardEndpoint& endpoint) {
   while (!rest.empty()) {
     std::string_view setting = rest;
-    rest = TakeAfter(setting, '&').value_or(std::string_view());
+    rest = TakeAfter(setting, '&');
     std::string_view name = setting;
-    std::string_view value = TakeAfter(name, '=').value_or(std::string_view());
+    std::string_view value = TakeAfter(name, '=');
     if (name == "tls" && value == "on") {
       endpoint.tls = true;
     } else if (name == "tls_ca" && !value.empty() && endpoint.tls_ca_file.empty()) {
@@ -89,8 +69,8 @@ absl::StatusOr<ShardEndpoint> ShardEndpoint::Parse(std::string_view text) {
   if (text.substr(0, kScheme.size()) != kScheme) return Refuse("does not begin with mysql://");
   text.remove_prefix(kScheme.size());
   ShardEndpoint endpoint;
-  LOCUS_RETURN_IF_ERROR(ReadSettings(TakeAfter(text, '?').value_or(std::string_view()), endpoint));
-  std::string_view path = TakeAfter(text, '/').value_or(std::string_view());
+  LOCUS_RETURN_IF_ERROR(ReadSettings(TakeAfter(text, '?'), endpoint));
+  std::string_view path = TakeAfter(text, '/');
   LOCUS_RETURN_IF_ERROR(ReadHost(text, endpoint.host));
   LOCUS_ASSIGN_OR_RETURN(endpoint.database, Decode(path));
   if (endpoint.database.empty()) return Refuse("names no database");
