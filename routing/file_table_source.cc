@@ -47,7 +47,7 @@ constexpr std::chrono::milliseconds kFirstPause{20};
 constexpr std::chrono::milliseconds kLongestPause{1000};
 constexpr std::chrono::milliseconds kShortPause{5};
 // How late an answer may be for the sake of a file that was closed a moment ago.
-constexpr std::chrono::milliseconds kGrace{100};
+constexpr std::chrono::milliseconds kGrace{200};
 
 }  // namespace
 
@@ -93,6 +93,7 @@ class FileTableSource::Rep {
   std::optional<Seen> seen_;
   std::optional<FileFacts> noticed_;     // the file as it was when changed_at_ was set
   TimePoint changed_at_;                 // when the file changed last
+  bool untold_ = false;                  // that change showed before the kernel told of it
   std::optional<TimePoint> busy_since_;  // since when its changes are waited out
   std::optional<TimePoint> missing_since_;
   std::chrono::milliseconds pause_{kFirstPause};
@@ -175,6 +176,7 @@ bool FileTableSource::Rep::Unchanged(const FileFacts& facts, TimePoint now) {
   if (!signs_.changed && noticed_ == facts) return seen_ && seen_->settled && seen_->facts == facts;
   // What nobody told of happened when the file says; what was told, now.
   bool told = signs_.changed && noticed_;
+  untold_ = !signs_.changed && noticed_ && watch_.complete();
   changed_at_ = told ? now : now - std::min<nanoseconds>(AgeOf(facts), std::chrono::hours(1));
   if (!busy_since_) busy_since_ = now;
   noticed_ = facts;
@@ -199,7 +201,10 @@ FileTableSource::Rep::Look FileTableSource::Rep::LookAt(const std::string& known
   if (!look.status.ok()) return look;
   if (Unchanged(*facts, now) && seen_->version == known) return look;
   // While somebody writes there is no point in reading.
-  FileSigns signs{signs_.open, true, false, now - changed_at_, now - busy_since_.value_or(now)};
+  FileSigns signs;
+  signs.open = signs_.open;
+  signs.quiet = now - changed_at_;
+  signs.busy = now - busy_since_.value_or(now);
   if (nanoseconds wait = WaitForWriter(signs); signs_.open && wait > wait.zero()) {
     return HeldBack(known, now + wait);
   }
@@ -219,6 +224,7 @@ FileTableSource::Rep::Look FileTableSource::Rep::LookAt(const std::string& known
     signs.open = signs_.open;
     signs.whole = nlohmann::json::accept(file->document);
     signs.replaced = seen_ && seen_->facts.inode != facts->inode;
+    signs.untold = untold_;
     if (nanoseconds wait = WaitForWriter(signs); wait > wait.zero()) {
       return HeldBack(known, now + wait);
     }

@@ -424,26 +424,38 @@ TEST_F(FileTableSourceTest, WriterInPieces_NoHalfDocumentIsEverHandedOut) {
   close(seen[1]);
 }
 
-TEST(WriterPatienceTest, FinishedFile_IsNotWaitedFor) {
-  FileSigns replaced{false, true, true, {}, {}};
+TEST(WriterPatienceTest, FinishedFile_IsHardlyWaitedFor) {
+  FileSigns replaced{.whole = true, .replaced = true};
   EXPECT_EQ(WaitForWriter(replaced), milliseconds(0));
-  FileSigns in_place{false, true, false, {}, {}};
-  EXPECT_EQ(WaitForWriter(in_place), milliseconds(20));
-  in_place.quiet = milliseconds(20);
+  FileSigns in_place{.whole = true};
+  EXPECT_EQ(WaitForWriter(in_place), milliseconds(100));
+  in_place.quiet = milliseconds(100);
   EXPECT_EQ(WaitForWriter(in_place), milliseconds(0));
 }
 
 TEST(WriterPatienceTest, UnfinishedFile_IsWaitedForUntilItRests) {
-  FileSigns open{true, true, true, milliseconds(300), milliseconds(300)};
+  FileSigns open{.open = true,
+                 .whole = true,
+                 .replaced = true,
+                 .quiet = milliseconds(300),
+                 .busy = milliseconds(300)};
   EXPECT_EQ(WaitForWriter(open), milliseconds(700));
-  FileSigns half{false, false, false, milliseconds(300), milliseconds(300)};
+  FileSigns half{.quiet = milliseconds(300), .busy = milliseconds(300)};
   EXPECT_EQ(WaitForWriter(half), milliseconds(700));
   half.quiet = milliseconds(1000);
   EXPECT_EQ(WaitForWriter(half), milliseconds(0));
 }
 
+// A writer that was stopped between a write and the kernel's word of it: more may come.
+TEST(WriterPatienceTest, ChangeThatNobodyToldOf_IsWaitedForAsIfOpen) {
+  FileSigns untold{.whole = true, .untold = true, .quiet = milliseconds(300)};
+  EXPECT_EQ(WaitForWriter(untold), milliseconds(700));
+  untold.quiet = milliseconds(1000);
+  EXPECT_EQ(WaitForWriter(untold), milliseconds(0));
+}
+
 TEST(WriterPatienceTest, FileThatNeverRests_IsTakenInTheEnd) {
-  FileSigns busy{true, false, false, milliseconds(1), milliseconds(9500)};
+  FileSigns busy{.open = true, .quiet = milliseconds(1), .busy = milliseconds(9500)};
   EXPECT_EQ(WaitForWriter(busy), milliseconds(500));
   busy.busy = seconds(11);
   EXPECT_EQ(WaitForWriter(busy), milliseconds(0));
