@@ -9,15 +9,13 @@
 
 #include "gtest/gtest.h"
 #include "tests/rebalance_ring.h"
+#include "tests/sanitizers.h"
 
 namespace locus {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr uint64_t kLargeCases = 1000;  // each costs ten times as much
-#else
-constexpr uint64_t kLargeCases = 10000;
-#endif
+// Under a sanitizer each costs ten times as much.
+constexpr uint64_t kLargeCases = kUnderAsan || kUnderTsan ? 1000 : 10000;
 
 std::vector<double> LoadsOf(const std::vector<uint32_t>& owners, const std::vector<double>& load,
                             size_t shards) {
