@@ -9,6 +9,7 @@ locus_test(mariadb_tls_test locus_mariadb_server)
 locus_test(mariadb_loss_test locus_mariadb_server)
 locus_test(mariadb_fault_test locus_mariadb_server locus_drawing_processes)
 locus_test(mariadb_table_test locus_mariadb_server locus::routing_mariadb)
+locus_test(mariadb_table_hosts_test locus_mariadb_server locus::routing_mariadb)
 locus_test(mariadb_table_contract_test locus_mariadb_server locus_table_source_suite
            locus_table_publisher_suite locus::routing_mariadb)
 

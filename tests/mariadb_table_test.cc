@@ -113,6 +113,10 @@ TEST(MariadbTableTest, OptionsThatCannotBe_AreRefused) {
     ExpectCode(MariadbTablePublisher::Open(options).status(), absl::StatusCode::kInvalidArgument,
                "poll_every");
   }
+  options.poll_every = absl::Seconds(1);
+  options.ask_all_every = absl::ZeroDuration();
+  ExpectCode(MariadbTableSource::Open(options).status(), absl::StatusCode::kInvalidArgument,
+             "ask_all_every");
 }
 
 TEST(MariadbTableTest, CreateSchemaByMany_IsDoneOnce) {

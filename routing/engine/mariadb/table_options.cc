@@ -4,15 +4,21 @@
 #include "src/check.h"
 
 namespace locus {
+namespace {
+
+absl::Status CheckPeriod(absl::string_view option, absl::Duration value) {
+  if (value >= absl::Milliseconds(10) && value <= absl::Hours(1)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("mariadb table option ", option, " is ",
+                                                 absl::FormatDuration(value),
+                                                 "; it must be 10ms to 1h"));
+}
+
+}  // namespace
 
 absl::Status MariadbTableOptions::Check() const {
   LOCUS_RETURN_IF_ERROR(mariadb.Check());
-  if (poll_every >= absl::Milliseconds(10) && poll_every <= absl::Hours(1)) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(absl::StrCat("mariadb table option poll_every is ",
-                                                 absl::FormatDuration(poll_every),
-                                                 "; it must be 10ms to 1h"));
+  LOCUS_RETURN_IF_ERROR(CheckPeriod("poll_every", poll_every));
+  return CheckPeriod("ask_all_every", ask_all_every);
 }
 
 }  // namespace locus

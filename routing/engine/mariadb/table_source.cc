@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "locus/routing/engine/mariadb_table.h"
@@ -14,22 +15,94 @@ using mariadb::Connection;
 using mariadb::Pool;
 using mariadb::TableRow;
 
+namespace {
+
+using News = absl::StatusOr<std::optional<SourcedTable>>;
+
+// A server of the list, and whether it answered when it was asked last.
+struct Host {
+  std::unique_ptr<Pool> pool;
+  bool answers = false;
+};
+
+absl::StatusOr<TableRow> ReadNewest(Connection& connection) {
+  LOCUS_ASSIGN_OR_RETURN(auto newest, connection.Run(mariadb::SelectNewest()));
+  LOCUS_ASSIGN_OR_RETURN(std::optional<TableRow> row,
+                         mariadb::ParseRow(newest[0], connection.place()));
+  if (row) return *row;
+  return absl::NotFoundError(absl::StrCat("mariadb ", connection.place(),
+                                          ": routing_table is empty: nothing was published"));
+}
+
+News ReadNews(Connection& connection, const std::string& known) {
+  constexpr int kAttempts = 3;
+  for (int i = 0; i < kAttempts; ++i) {
+    LOCUS_ASSIGN_OR_RETURN(TableRow row, ReadNewest(connection));
+    if (row.version() == known) return std::nullopt;
+    if (row.bytes > TableSource::kMaxDocumentBytes) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("mariadb ", connection.place(), ": the document of epoch ", row.epoch,
+                       " in routing_table is ", row.bytes, " bytes long; at most ",
+                       TableSource::kMaxDocumentBytes));
+    }
+    LOCUS_ASSIGN_OR_RETURN(auto document, connection.Run(mariadb::SelectDocument(row)));
+    if (document[0].rows.empty()) continue;  // deleted or replaced since
+    return SourcedTable{document[0].rows[0][0].value_or(""), row.version()};
+  }
+  return absl::UnavailableError(absl::StrCat("mariadb ", connection.place(),
+                                             ": routing_table changed during each of ", kAttempts,
+                                             " attempts to read it"));
+}
+
+// What `read` says of a connection to the host.
+template <typename Answer, typename Read>
+absl::StatusOr<Answer> Ask(Host& host, Read read) {
+  absl::StatusOr<Answer> answer = absl::UnavailableError("");
+  absl::Status status = host.pool->Use([&](Connection& connection) {
+    answer = read(connection);
+    if (answer.ok()) return absl::OkStatus();
+    return mariadb::Explain(connection, answer.status(), absl::StatusCode::kNotFound);
+  });
+  host.answers = !absl::IsUnavailable(status);
+  if (!status.ok()) return status;
+  return answer;
+}
+
+// Of hosts none of which has a table: NOT_FOUND where one of them answered so, otherwise worth
+// another attempt as long as one of them is.
+absl::Status Joined(const absl::Status& one, const absl::Status& other) {
+  if (one.ok()) return other;
+  absl::StatusCode code = other.code();
+  for (absl::StatusCode first : {absl::StatusCode::kNotFound, absl::StatusCode::kUnavailable}) {
+    if (one.code() != first && other.code() != first) continue;
+    code = first;
+    break;
+  }
+  return absl::Status(code, absl::StrCat(one.message(), "; ", other.message()));
+}
+
+}  // namespace
+
 class MariadbTableSource::Rep {
  public:
-  Rep(std::unique_ptr<Pool> pool, absl::Duration poll_every)
-      : pool_(std::move(pool)), poll_every_(absl::ToChronoNanoseconds(poll_every)) {}
+  Rep(std::vector<Host> hosts, const MariadbTableOptions& options)
+      : place_(mariadb::TablePlace(options.mariadb)),
+        poll_every_(absl::ToChronoNanoseconds(options.poll_every)),
+        ask_all_every_(absl::ToChronoNanoseconds(options.ask_all_every)),
+        hosts_(std::move(hosts)) {}
 
-  bool forked() const { return pool_->forked(); }
-  MariadbStats Stats() const { return pool_->Stats(); }
-  std::string place() const { return mariadb::TablePlace(pool_->options()); }
+  bool forked() const { return hosts_[0].pool->forked(); }
+  const std::string& place() const { return place_; }
 
-  absl::StatusOr<std::optional<SourcedTable>> Next(const std::string& known, TimePoint deadline) {
+  News Next(const std::string& known, TimePoint deadline) {
+    // A forked child's copies of locks may be held for ever; the pool says what is wrong.
+    if (forked()) return AskNews(hosts_[0], known);
     while (true) {
-      // In a forked child the mutex may be held for ever; Look says what is wrong.
-      bool hurried = !forked() && TakeLookNow();
+      bool hurried = TakeLookNow();
       TimePoint asked = std::chrono::steady_clock::now();
-      LOCUS_ASSIGN_OR_RETURN(std::optional<SourcedTable> news, Look(known));
-      if (news || hurried) return news;
+      News news = Look(known, hurried);
+      if (!news.ok()) Count(news.status());
+      if (!news.ok() || *news || hurried) return news;
       WaitUntil(std::min(deadline, asked + poll_every_));
       if (std::chrono::steady_clock::now() >= deadline) return std::nullopt;
     }
@@ -39,6 +112,20 @@ class MariadbTableSource::Rep {
     MutexLock lock(mutex_);
     look_now_ = true;
     wake_.NotifyAll();
+  }
+
+  MariadbStats Stats() const {
+    if (forked()) return {};
+    MariadbStats stats;
+    for (const Host& host : hosts_) {
+      MariadbStats one = host.pool->Stats();
+      stats.connects += one.connects;
+      stats.conflicts += one.conflicts;
+    }
+    MutexLock lock(mutex_);
+    stats.failures = failures_;
+    stats.last_failure = last_failure_;
+    return stats;
   }
 
  private:
@@ -52,58 +139,80 @@ class MariadbTableSource::Rep {
     while (!look_now_ && std::chrono::steady_clock::now() < until) wake_.WaitUntil(mutex_, until);
   }
 
-  absl::StatusOr<std::optional<SourcedTable>> Look(const std::string& known) {
-    std::optional<SourcedTable> news;
-    absl::Status status = pool_->Use([&](Connection& connection) {
-      absl::Status read = Read(connection, known, news);
-      if (read.ok()) return read;
-      return mariadb::Explain(connection, read, absl::StatusCode::kNotFound);
-    });
-    if (!status.ok()) return status;
-    return news;
+  void Count(const absl::Status& failure) {
+    if (absl::IsNotFound(failure)) return;
+    MutexLock lock(mutex_);
+    ++failures_;
+    last_failure_ = failure;
   }
 
-  static absl::Status Read(Connection& connection, const std::string& known,
-                           std::optional<SourcedTable>& news) {
-    constexpr int kAttempts = 3;
-    for (int i = 0; i < kAttempts; ++i) {
-      LOCUS_ASSIGN_OR_RETURN(auto newest, connection.Run(mariadb::SelectNewest()));
-      LOCUS_ASSIGN_OR_RETURN(std::optional<TableRow> row,
-                             mariadb::ParseRow(newest[0], connection.place()));
-      if (!row) {
-        return absl::NotFoundError(absl::StrCat("mariadb ", connection.place(),
-                                                ": routing_table is empty: nothing was published"));
+  static News AskNews(Host& host, const std::string& known) {
+    auto read = [&known](Connection& connection) { return ReadNews(connection, known); };
+    return Ask<std::optional<SourcedTable>>(host, read);
+  }
+
+  News Look(const std::string& known, bool hurried) {
+    Host& asked = hosts_[asked_];
+    bool answered = asked.answers;
+    News news = AskNews(asked, known);
+    if (hosts_.size() == 1) return news;
+    // That a connection broke says little about its server.
+    if (absl::IsUnavailable(news.status()) && answered) news = AskNews(asked, known);
+    bool due = std::chrono::steady_clock::now() >= all_due_;
+    if (news.ok() && (*news || !(hurried || due))) return news;
+    return AskAll(known, news.status(), !news.ok() || due);
+  }
+
+  // Goes over to the host with the highest epoch, the first of several. `status`: what the one that
+  // is asked so far says. Without `also_silent` those that did not answer last time are left out.
+  News AskAll(const std::string& known, const absl::Status& status, bool also_silent) {
+    std::optional<TableRow> best;
+    size_t best_host = 0;
+    absl::Status failure;
+    for (size_t i = 0; i < hosts_.size(); ++i) {
+      if (!also_silent && !hosts_[i].answers) continue;
+      bool silent = i == asked_ && absl::IsUnavailable(status);
+      auto row = silent ? status : Ask<TableRow>(hosts_[i], ReadNewest);
+      if (!row.ok()) {
+        failure = Joined(failure, row.status());
+      } else if (!best || row->epoch > best->epoch) {
+        best = *row;
+        best_host = i;
       }
-      if (row->version() == known) return absl::OkStatus();
-      if (row->bytes > kMaxDocumentBytes) {
-        return absl::FailedPreconditionError(absl::StrCat(
-            "mariadb ", connection.place(), ": the document of epoch ", row->epoch,
-            " in routing_table is ", row->bytes, " bytes long; at most ", kMaxDocumentBytes));
-      }
-      LOCUS_ASSIGN_OR_RETURN(auto document, connection.Run(mariadb::SelectDocument(*row)));
-      if (document[0].rows.empty()) continue;  // deleted or replaced since
-      news = SourcedTable{document[0].rows[0][0].value_or(""), row->version()};
-      return absl::OkStatus();
     }
-    return absl::UnavailableError(absl::StrCat("mariadb ", connection.place(),
-                                               ": routing_table changed during each of ", kAttempts,
-                                               " attempts to read it"));
+    if (also_silent) all_due_ = std::chrono::steady_clock::now() + ask_all_every_;
+    if (!best) return failure;
+    asked_ = best_host;
+    if (best->version() == known) return std::nullopt;
+    return AskNews(hosts_[asked_], known);
   }
 
-  const std::unique_ptr<Pool> pool_;
+  const std::string place_;
   const std::chrono::nanoseconds poll_every_;
-  Mutex mutex_;
+  const std::chrono::nanoseconds ask_all_every_;
+
+  // Of the thread in Next.
+  std::vector<Host> hosts_;
+  size_t asked_ = 0;
+  TimePoint all_due_ = TimePoint::min();
+
+  mutable Mutex mutex_;
   CondVar wake_;
   bool look_now_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t failures_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status last_failure_ ABSL_GUARDED_BY(mutex_);
 };
 
 absl::StatusOr<std::unique_ptr<MariadbTableSource>> MariadbTableSource::Open(
     const MariadbTableOptions& options) {
   LOCUS_RETURN_IF_ERROR(options.Check());
-  LOCUS_ASSIGN_OR_RETURN(auto pool, Pool::Make(options.mariadb, Pool::Schema::kNotLookedAt,
+  LOCUS_ASSIGN_OR_RETURN(auto pools,
+                         Pool::MakeForEachHost(options.mariadb, Pool::Schema::kNotLookedAt,
                                                Connection::Access::kRead));
+  std::vector<Host> hosts;
+  for (std::unique_ptr<Pool>& pool : pools) hosts.push_back({std::move(pool)});
   return std::unique_ptr<MariadbTableSource>(
-      new MariadbTableSource(std::make_unique<Rep>(std::move(pool), options.poll_every)));
+      new MariadbTableSource(std::make_unique<Rep>(std::move(hosts), options)));
 }
 
 MariadbTableSource::MariadbTableSource(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}

@@ -61,10 +61,26 @@ absl::Duration Now() { return Clock::System().SinceBoot(); }
 absl::StatusOr<std::unique_ptr<Pool>> Pool::Make(const MariadbOptions& options, Schema schema,
                                                  Connection::Access access) {
   LOCUS_RETURN_IF_ERROR(options.Check());
+  return MakeFor(options.hosts, options, schema, access);
+}
+
+absl::StatusOr<std::vector<std::unique_ptr<Pool>>> Pool::MakeForEachHost(
+    const MariadbOptions& options, Schema schema, Connection::Access access) {
+  LOCUS_RETURN_IF_ERROR(options.Check());
+  std::vector<std::unique_ptr<Pool>> pools;
+  for (const MariadbOptions::Host& host : options.hosts) {
+    LOCUS_ASSIGN_OR_RETURN(pools.emplace_back(), MakeFor({host}, options, schema, access));
+  }
+  return pools;
+}
+
+absl::StatusOr<std::unique_ptr<Pool>> Pool::MakeFor(const std::vector<MariadbOptions::Host>& hosts,
+                                                    const MariadbOptions& options, Schema schema,
+                                                    Connection::Access access) {
   LOCUS_ASSIGN_OR_RETURN(SecretBytes password, SecretBytes::Allocate(options.password.size() + 1));
   CopySecret(options.password.data(), password.data(), options.password.size());
   MariadbOptions without_password;
-  without_password.hosts = options.hosts;
+  without_password.hosts = hosts;
   without_password.user = options.user;
   without_password.database = options.database;
   without_password.connect_timeout = options.connect_timeout;

@@ -30,6 +30,9 @@ class Pool {
   static absl::StatusOr<std::unique_ptr<Pool>> Make(
       const MariadbOptions& options, Schema schema,
       Connection::Access access = Connection::Access::kWrite);
+  // A pool for each of `options.hosts`, in their order.
+  static absl::StatusOr<std::vector<std::unique_ptr<Pool>>> MakeForEachHost(
+      const MariadbOptions& options, Schema schema, Connection::Access access);
 
   // Runs `body` on a connection. Where it fails by a conflict, the transaction is rolled back and
   // `body` called again, after growing pauses, until the timeout has passed. FAILED_PRECONDITION at
@@ -41,6 +44,9 @@ class Pool {
   const MariadbOptions& options() const { return options_; }  // without the password
 
  private:
+  static absl::StatusOr<std::unique_ptr<Pool>> MakeFor(
+      const std::vector<MariadbOptions::Host>& hosts, const MariadbOptions& options, Schema schema,
+      Connection::Access access);
   Pool(const MariadbOptions& options, Schema schema, Connection::Access access,
        SecretBytes password);
   absl::Status UseUncounted(const std::function<absl::Status(Connection&)>& body);

@@ -25,21 +25,33 @@ struct MariadbTableOptions {
   // index entry; the document travels only when it is another one. Longer: routers learn of a new
   // table later.
   absl::Duration poll_every = absl::Seconds(1);
+  // Where `mariadb.hosts` are several: how often the source asks all of them which has the highest
+  // epoch, 10 ms to 1 h. Longer: a replica that has fallen behind hides newer tables for longer.
+  // Shorter: hosts that do not answer cost their connect_timeout more often.
+  absl::Duration ask_all_every = absl::Seconds(30);
 
   // INVALID_ARGUMENT, naming the option, its value and the limit.
   absl::Status Check() const;
 };
 
 // Follows the row with the highest epoch. A row whose document was replaced under the same epoch is
-// news too, and so is an older one where the newest was deleted. The first of `mariadb.hosts` that
-// answers is asked, a read-only replica as well, and from then on the same until it fails, also
-// where one before it is back; one that lags behind hands out what it has. The account needs SELECT
-// on routing_table.
+// news too, and so is an older one where the newest was deleted. The account needs SELECT on
+// routing_table; a read-only replica will do.
+//
+// Of several hosts one is asked each `poll_every`, at first the first that answers. All are asked
+// each `ask_all_every`, when that one fails, and after LookNow (those that did not answer last time
+// are then left out). The one with the highest epoch is asked from then on; of several such, the
+// first in the list. So a table that any host has is handed out ask_all_every + poll_every later,
+// and the time that asking takes, if that host answers then, however far behind the others are.
+// Until then it may be hidden by a host that is behind. While it cannot be had, what the others
+// have is handed out, also where it is older; and a row that was deleted counts as long as any host
+// has it.
 //
 // Errors beyond those of TableSource: FAILED_PRECONDITION also where a table of the name is none of
-// ours, or the database is not there. NOT_FOUND: the table is empty, or not there. Next blocks up
-// to MariadbOptions::timeout (and hosts.size() * connect_timeout) beyond its deadline where a
-// server hangs; LookNow does not cut that short.
+// ours, or the database is not there. NOT_FOUND: the table is empty, or not there. Hosts that fail
+// are passed over in silence while one has a table. Where servers hang, Next blocks for up to
+// (hosts.size() + 1) * (connect_timeout + timeout) of MariadbOptions beyond its deadline; LookNow
+// does not cut that short.
 // Fork: in a forked child Next answers FAILED_PRECONDITION, and destruction touches no socket.
 class MariadbTableSource : public TableSource {
  public:
