@@ -198,6 +198,34 @@ TEST_F(ShardPoolsRetargetTest, OldServerStalled_NewOneIsUsedAtOnce) {
   first_->Resume();
 }
 
+TEST_F(ShardPoolsRetargetTest, OldAndNewHandleInTurn_TheNewerWins) {
+  Router router(TableOf(1));
+  ShardPoolsOptions options = PoolOptions();
+  options.connect_timeout = options.timeout = absl::Seconds(10);
+  auto pools = MakePools(options);
+  const Shard& old_handle = router.Route(order_);
+  EXPECT_TRUE(pools->Take(old_handle, 1, In(kSoon)).ok());
+  ASSERT_TRUE(router.Install(TableOf(2)).ok());
+  const Shard& new_handle = router.Route(order_);
+  for (int i = 0; i < 5; ++i) {
+    auto connection = pools->Take(new_handle, 2, In(kSoon));
+    ASSERT_TRUE(connection.ok()) << connection.status();
+    EXPECT_EQ(Ask(*connection, "SELECT @@port"), absl::StrCat(second_->port()));
+    absl::Status status = pools->Take(old_handle, 1, In(kSoon)).status();
+    EXPECT_TRUE(absl::IsAborted(status)) << status;
+    EXPECT_THAT(status.ToString(), HasSubstr("shard orders-1: a table of epoch 2 has it at "));
+  }
+  EXPECT_TRUE(pools->Take(new_handle, 1, In(kSoon)).ok()) << "its endpoint is the newest";
+  EXPECT_EQ(StatsOf(*pools, fails_).connects, 2u);
+  EXPECT_EQ(StatsOf(*pools, fails_).retargets, 1u);
+
+  ASSERT_TRUE(router.Install(TableOf(3)).ok());
+  EXPECT_EQ(&router.Route(order_), &old_handle);
+  EXPECT_TRUE(pools->Take(old_handle, 3, In(kSoon)).ok()) << "where it was is where it is again";
+  EXPECT_TRUE(absl::IsAborted(pools->Take(new_handle, 2, In(kSoon)).status()));
+  EXPECT_TRUE(pools->Take(new_handle, In(kSoon)).ok()) << "without an epoch the last one counts";
+}
+
 TEST_F(ShardPoolsRetargetTest, EndpointChangedUnderLoad_EveryCallerGetsTheServerOfItsHandle) {
   constexpr uint64_t kEpochs = 40;
   Router router(TableOf(1));

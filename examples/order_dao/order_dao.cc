@@ -33,13 +33,13 @@ absl::Status NoSuchOrder(const OrderId& id) {
 
 }  // namespace
 
-absl::Status OrderDao::Retrying(TimePoint deadline, const std::function<absl::Status()>& attempt) {
+absl::Status OrderDao::Retrying(TimePoint deadline, const Attempt& attempt) {
   std::chrono::milliseconds pause = kFirstPause;
   absl::Status refused;
   while (true) {
     const uint64_t epoch =
         router_.epoch();  // before routing: the attempt goes by it or a later one
-    absl::Status status = attempt();
+    absl::Status status = attempt(epoch);
     // Out of time on the way to a shard after one has refused: that it refused is what matters.
     if (absl::IsDeadlineExceeded(status) && !refused.ok()) return refused;
     if (!absl::IsAborted(status) || std::chrono::steady_clock::now() >= deadline) return status;
@@ -66,18 +66,19 @@ const Shard* OrderDao::ShardNamed(std::string_view name) const {
   return nullptr;
 }
 
-absl::Status OrderDao::OnShard(const Shard& shard, TimePoint deadline, const Work& work) {
-  auto connection = pools_.Take(shard, deadline);
+absl::Status OrderDao::OnShard(const Shard& shard, uint64_t epoch, TimePoint deadline,
+                               const Work& work) {
+  auto connection = pools_.Take(shard, epoch, deadline);
   return connection.ok() ? work(*connection) : connection.status();
 }
 
 absl::Status OrderDao::OnShardOf(const OrderId& id, TimePoint deadline, const Work& work) {
-  return Retrying(deadline, [&]() -> absl::Status {
+  return Retrying(deadline, [&](uint64_t epoch) -> absl::Status {
     const Shard& shard = router_.Route(id);
-    absl::Status status = OnShard(shard, deadline, work);
+    absl::Status status = OnShard(shard, epoch, deadline, work);
     const std::string_view name = ShardThatHasIt(status);
     const Shard* other = name.empty() || name == shard.name ? nullptr : ShardNamed(name);
-    return other == nullptr ? status : OnShard(*other, deadline, work);
+    return other == nullptr ? status : OnShard(*other, epoch, deadline, work);
   });
 }
 
@@ -163,11 +164,11 @@ absl::StatusOr<std::vector<Order>> OrderDao::FindByBuyer(uint64_t buyer) {
     select.Bind(buyer);
     return Select(select, found);
   };
-  absl::Status status = Retrying(deadline, [&] {
+  absl::Status status = Retrying(deadline, [&](uint64_t epoch) {
     orders.clear();
     for (const locus::BuyerRoute& route : router_.RoutesOf(locus::BuyerKey::Uint64(buyer))) {
       if (route.empty()) continue;
-      absl::Status asked = OnShard(*route.shard, deadline, select_all);
+      absl::Status asked = OnShard(*route.shard, epoch, deadline, select_all);
       if (!asked.ok()) return asked;
       // The other shard may have copies of these, or still have them.
       std::copy_if(found.begin(), found.end(), std::back_inserter(orders),

@@ -73,11 +73,15 @@ class OrderDao {
  private:
   using Work = std::function<absl::Status(locus::ShardConnection&)>;
 
+  // Is told which epoch was in force before it routes.
+  using Attempt = std::function<absl::Status(uint64_t epoch)>;
+
   // Makes `attempt` until it answers something else than ABORTED.
-  absl::Status Retrying(TimePoint deadline, const std::function<absl::Status()>& attempt);
+  absl::Status Retrying(TimePoint deadline, const Attempt& attempt);
   // Does `work` on the order's shard or, where that refuses, on the one that it names.
   absl::Status OnShardOf(const locus::OrderId& id, TimePoint deadline, const Work& work);
-  absl::Status OnShard(const locus::Shard& shard, TimePoint deadline, const Work& work);
+  absl::Status OnShard(const locus::Shard& shard, uint64_t epoch, TimePoint deadline,
+                       const Work& work);
   // nullptr: the table gives it no vnodes, or does not know it.
   const locus::Shard* ShardNamed(std::string_view name) const;
   absl::StatusOr<Order> FindOne(const locus::OrderId& id, const locus::OrderNo* no);

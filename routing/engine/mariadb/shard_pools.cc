@@ -2,6 +2,7 @@
 #include "locus/routing/engine/shard_pools.h"
 
 #include <map>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "routing/engine/mariadb/shard_pool.h"
@@ -94,18 +95,28 @@ class ShardPools::Rep {
 
   bool forked() const { return account_->forked(); }
 
-  absl::StatusOr<std::shared_ptr<ShardPool>> PoolOf(const Shard& shard);
+  absl::StatusOr<ShardConnection> Take(const Shard& shard, std::optional<uint64_t> epoch,
+                                       TimePoint deadline);
   std::vector<ShardPoolStats> Stats() const;
   void Close();
 
  private:
   struct Entry {
     std::string name;
-    std::shared_ptr<ShardPool> pool;                  // to the endpoint seen last
+    uint64_t epoch = 0;                               // the highest that a handle came with
+    std::shared_ptr<ShardPool> pool;                  // to the endpoint of the newest handle
     std::vector<std::shared_ptr<ShardPool>> retired;  // to those before, until they are gone
     ShardPoolStats past;                              // counters of those that are
   };
 
+  // Without `epoch` the handle is as new as any before.
+  absl::StatusOr<std::shared_ptr<ShardPool>> PoolOf(const Shard& shard,
+                                                    std::optional<uint64_t> epoch);
+  // ABORTED: an entry that is elsewhere has seen a newer handle.
+  static absl::Status CheckAge(const Entry& entry, std::optional<uint64_t> epoch);
+  // The entry's pool, for a handle with its endpoint.
+  std::shared_ptr<ShardPool> Seen(Entry& entry, const Shard& shard, std::optional<uint64_t> epoch)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Retarget(Entry& entry, std::shared_ptr<ShardPool> pool)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -114,13 +125,22 @@ class ShardPools::Rep {
   std::map<uint32_t, Entry> entries_ ABSL_GUARDED_BY(mutex_);
 };
 
-absl::StatusOr<std::shared_ptr<ShardPool>> ShardPools::Rep::PoolOf(const Shard& shard) {
+absl::Status ShardPools::Rep::CheckAge(const Entry& entry, std::optional<uint64_t> epoch) {
+  if (!epoch || *epoch >= entry.epoch) return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat("a table of epoch ", entry.epoch, " has it at ",
+                                         entry.pool->place(), ", the handle is of epoch ", *epoch,
+                                         ": route again, with the newest table"));
+}
+
+absl::StatusOr<std::shared_ptr<ShardPool>> ShardPools::Rep::PoolOf(const Shard& shard,
+                                                                   std::optional<uint64_t> epoch) {
   {
     MutexLock lock(mutex_);
-    auto entry = entries_.find(shard.id);
-    if (entry != entries_.end() && entry->second.pool->endpoint_text() == shard.endpoint) {
-      if (entry->second.name != shard.name) entry->second.name = shard.name;
-      return entry->second.pool;
+    auto found = entries_.find(shard.id);
+    if (found != entries_.end()) {
+      Entry& entry = found->second;
+      if (entry.pool->endpoint_text() == shard.endpoint) return Seen(entry, shard, epoch);
+      LOCUS_RETURN_IF_ERROR(CheckAge(entry, epoch));
     }
   }
   auto endpoint = ShardEndpoint::Parse(shard.endpoint);
@@ -130,9 +150,17 @@ absl::StatusOr<std::shared_ptr<ShardPool>> ShardPools::Rep::PoolOf(const Shard& 
   Entry& entry = entries_[shard.id];
   // Another caller may have been first.
   if (entry.pool == nullptr || entry.pool->endpoint_text() != shard.endpoint) {
+    LOCUS_RETURN_IF_ERROR(CheckAge(entry, epoch));
     Retarget(entry, std::move(pool));
   }
-  entry.name = shard.name;
+  return Seen(entry, shard, epoch);
+}
+
+std::shared_ptr<ShardPool> ShardPools::Rep::Seen(Entry& entry, const Shard& shard,
+                                                 std::optional<uint64_t> epoch) {
+  if (epoch.value_or(entry.epoch) < entry.epoch) return entry.pool;
+  entry.epoch = epoch.value_or(entry.epoch);
+  if (entry.name != shard.name) entry.name = shard.name;
   return entry.pool;
 }
 
@@ -148,6 +176,18 @@ void ShardPools::Rep::Retarget(Entry& entry, std::shared_ptr<ShardPool> pool) {
     old->AddTo(entry.past);
     return true;
   });
+}
+
+absl::StatusOr<ShardConnection> ShardPools::Rep::Take(const Shard& shard,
+                                                      std::optional<uint64_t> epoch,
+                                                      TimePoint deadline) {
+  // Before any lock: a forked child may have a copy of one that nobody will release.
+  if (forked()) return ForkedError();
+  absl::StatusOr<std::shared_ptr<ShardPool>> pool = PoolOf(shard, epoch);
+  if (!pool.ok()) return OfShard(shard.name, pool.status());
+  absl::StatusOr<ShardConnection> connection = ShardPool::Take(*pool, deadline);
+  if (!connection.ok()) return OfShard(shard.name, connection.status());
+  return connection;
 }
 
 std::vector<ShardPoolStats> ShardPools::Rep::Stats() const {
@@ -212,13 +252,12 @@ ShardPools::~ShardPools() {
 }
 
 absl::StatusOr<ShardConnection> ShardPools::Take(const Shard& shard, TimePoint deadline) {
-  // Before any lock: a forked child may have a copy of one that nobody will release.
-  if (rep_->forked()) return ForkedError();
-  absl::StatusOr<std::shared_ptr<ShardPool>> pool = rep_->PoolOf(shard);
-  if (!pool.ok()) return OfShard(shard.name, pool.status());
-  absl::StatusOr<ShardConnection> connection = ShardPool::Take(*pool, deadline);
-  if (!connection.ok()) return OfShard(shard.name, connection.status());
-  return connection;
+  return rep_->Take(shard, std::nullopt, deadline);
+}
+
+absl::StatusOr<ShardConnection> ShardPools::Take(const Shard& shard, uint64_t epoch,
+                                                 TimePoint deadline) {
+  return rep_->Take(shard, epoch, deadline);
 }
 
 std::vector<ShardPoolStats> ShardPools::Stats() const {

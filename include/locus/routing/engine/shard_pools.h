@@ -141,8 +141,10 @@ class ShardConnection {
 //
 // Pools go by shard id. A handle with another endpoint re-targets the shard's pool: new connections
 // are made there, idle ones to the old endpoint are closed, and those in use when given back. The
-// handle seen last counts; a connection always is to the endpoint of the handle it was asked for
-// with. What belongs to a shard that is in no table any more is closed after max_lifetime.
+// handle seen last counts, or where epochs are given, the one of the highest epoch: an older one
+// is refused, so that handles before and after a change do not re-target the pool in turn. A
+// connection always is to the endpoint of the handle it was asked for with. What belongs to a shard
+// that is in no table any more is closed after max_lifetime.
 //
 // Thread safety: all methods may be called from any thread.
 // Fork: in a forked child every call answers FAILED_PRECONDITION or nothing, and destruction
@@ -169,6 +171,10 @@ class ShardPools {
   // again. INVALID_ARGUMENT: the endpoint is none of the form above. Messages name the shard, and
   // its server unless the endpoint cannot be read; never the password.
   absl::StatusOr<ShardConnection> Take(const Shard& shard, TimePoint deadline);
+  // The same with a handle of the table of `epoch` or a later one: what Router::epoch() said before
+  // the shard was routed to. ABORTED also: the shard was asked for with a higher epoch and another
+  // endpoint: route again.
+  absl::StatusOr<ShardConnection> Take(const Shard& shard, uint64_t epoch, TimePoint deadline);
 
   // Of each shard that was asked for, in the order of their ids.
   std::vector<ShardPoolStats> Stats() const;
