@@ -30,6 +30,7 @@ endif()
 # The shards of a routing table.
 locus_test(shard_pools_test locus_mariadb_server locus::routing_mariadb MariadbConnector::mariadb)
 locus_test(shard_pools_loss_test locus_mariadb_server locus::routing_mariadb MariadbConnector::mariadb)
+locus_test(shard_pools_tls_test locus_mariadb_server locus::routing_mariadb MariadbConnector::mariadb)
 locus_test(schema_test locus_mariadb_server locus::mariadb)
 if(TARGET order_dao_parts)
   locus_test(order_dao_test order_dao_parts locus_mariadb_server)
