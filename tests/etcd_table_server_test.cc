@@ -93,6 +93,35 @@ TEST_F(EtcdTableServerTest, SnapshotPutBack_OlderTableIsNewsAndSoIsWhatFollows) 
   EXPECT_EQ(EpochOf(NewsOf(*source, found.version)), 3u);
 }
 
+// A snapshot was put back, and all that the cluster tells of the table but its contents is as
+// before.
+TEST(EtcdTableRestoredTest, FilledToTheSameRevision_IsNewsWithAndWithoutAStream) {
+  for (bool streams : {false, true}) {
+    EtcdServer server;
+    ASSERT_TRUE(server.Start());
+    absl::Duration wait = streams ? absl::Milliseconds(100) : absl::ZeroDuration();
+    auto source = MustFollow(server.options());
+    MustPublish(*MustMakePublisher(server.options()), TableOfEpoch(1), 0);
+    std::string snapshot = server.directory() / "snapshot";
+    ASSERT_TRUE(server.SaveSnapshot(snapshot));
+    MustPublish(*MustMakePublisher(server.options()), TableOfEpoch(2), 1);
+    std::string known = NewsOf(*source, "").version;
+    ASSERT_TRUE(server.RestoreSnapshot(snapshot));
+    MustPublish(*MustMakePublisher(server.options()), TableOfEpoch(3), 1);
+    SourcedTable found;
+    EXPECT_TRUE(WaitUntil([&] {
+      auto answer = NextWithin(*source, known, wait);
+      if (!answer.ok() || !answer->has_value()) return false;
+      found = **answer;
+      return true;
+    })) << "streams: "
+        << streams;
+    EXPECT_EQ(EpochOf(found), 3u);
+    EXPECT_EQ(found.version.substr(0, found.version.rfind(':')), known.substr(0, known.rfind(':')))
+        << "or else this test shows nothing";
+  }
+}
+
 TEST_F(EtcdTableServerTest, KilledAndBack_IsUnavailableThenFollowedOn) {
   auto source = MustFollow(server_.options());
   auto publisher = MustMakePublisher(server_.options());

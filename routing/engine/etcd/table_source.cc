@@ -53,6 +53,7 @@ class EtcdTableSource::Rep {
     uint64_t cluster_id = 0;
     int64_t mod_revision = 0;
     int64_t seen_at = 0;  // the revision of the cluster at which it was the newest
+    uint64_t link = 0;  // over which it was read; news on a stream opened since are of this member
   };
 
   absl::StatusOr<News> Follow(const std::string& known, TimePoint deadline) {
@@ -120,7 +121,7 @@ class EtcdTableSource::Rep {
 
   absl::StatusOr<News> Take(const etcd::Header& header, const etcd::WatchReply::Event& event) {
     if (event.deleted) return NoTable();
-    LOCUS_ASSIGN_OR_RETURN(SourcedTable table, Read(header, event.pair));
+    LOCUS_ASSIGN_OR_RETURN(SourcedTable table, Read(header, event.pair, newest_.link));
     return table;
   }
 
@@ -130,16 +131,18 @@ class EtcdTableSource::Rep {
     etcd::Txn txn;
     LOCUS_ASSIGN_OR_RETURN(etcd::TxnAnswer answer, Ask(txn.Get(keys_.newest())));
     if (answer.ranges[0].empty()) return NoTable();
-    return Read(answer.header, answer.ranges[0][0]);
+    return Read(answer.header, answer.ranges[0][0], answer.origin.link);
   }
 
-  // A linearizable read of the revision only.
+  // A linearizable read of the revision only: over one link it tells every change. A cluster that
+  // was restored may count to the same revision again, so over another link the table is read anew;
+  // and the stream, whose member may hang, is opened anew, where answers come from.
   absl::StatusOr<News> Confirm() {
     etcd::Txn txn;
     LOCUS_ASSIGN_OR_RETURN(etcd::TxnAnswer answer, Ask(txn.GetRevision(keys_.newest())));
     if (answer.ranges[0].empty()) return NoTable();
-    bool same =
-        !Contradicts(answer.header) && answer.ranges[0][0].mod_revision == newest_.mod_revision;
+    bool same = answer.origin.link == newest_.link && !Contradicts(answer.header) &&
+                answer.ranges[0][0].mod_revision == newest_.mod_revision;
     if (!same) {
       std::string known = newest_.version;
       LOCUS_ASSIGN_OR_RETURN(SourcedTable table, Look());
@@ -147,10 +150,6 @@ class EtcdTableSource::Rep {
       return table;
     }
     newest_.seen_at = answer.header.revision;
-    // The stream goes where answers come from: its own member may hang.
-    if (stream_ != nullptr && stream_->origin().endpoint != answer.origin.endpoint) {
-      KeepStream(nullptr);
-    }
     return std::nullopt;
   }
 
@@ -161,7 +160,8 @@ class EtcdTableSource::Rep {
     return At(answer.origin, absl::FailedPreconditionError("an answer to another question"));
   }
 
-  absl::StatusOr<SourcedTable> Read(const etcd::Header& header, const etcd::KeyValue& pair) {
+  absl::StatusOr<SourcedTable> Read(const etcd::Header& header, const etcd::KeyValue& pair,
+                                    uint64_t link) {
     absl::StatusOr<std::string> document = etcd::UnpackDocument(pair.value);
     if (!document.ok()) {
       return absl::FailedPreconditionError(
@@ -171,7 +171,7 @@ class EtcdTableSource::Rep {
     uint64_t digest = XXH64(pair.value.data(), pair.value.size(), 0);
     newest_ = {absl::StrCat(absl::Hex(header.cluster_id), ":", pair.mod_revision, ":",
                             absl::Hex(digest, absl::kZeroPad16)),
-               header.cluster_id, pair.mod_revision, header.revision};
+               header.cluster_id, pair.mod_revision, header.revision, link};
     return SourcedTable{*std::move(document), newest_.version};
   }
 
