@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,13 +18,39 @@
 namespace locus {
 namespace {
 
+// A file that is written before it gets its name. Its writer has it locked, so that one which is
+// not locked is what a killed writer left: whoever comes next removes it.
+constexpr int kMostTemporary = 1000;
+constexpr int kSwept = 16;
+
+std::string TemporaryName(const std::string& path, int number) {
+  return absl::StrCat(path, ".locus-", number, ".tmp");
+}
+
+// Whether the name is free now.
+bool RemoveAbandoned(const std::string& name) {
+  // For writing: NFS gives an exclusive lock only so.
+  FileDescriptor fd(open(name.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+  if (fd.get() < 0) return errno == ENOENT;
+  struct stat file;
+  if (fstat(fd.get(), &file) != 0 || !S_ISREG(file.st_mode)) return false;
+  if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return false;
+  // Its writer may have come before, and be done.
+  return !BearsName(fd.get(), name) || unlink(name.c_str()) == 0;
+}
+
 // A file beside `path` under a name of its own, removed on destruction unless renamed.
 class TemporaryFile {
  public:
   TemporaryFile(const std::string& path, mode_t mode) : fd_(Open(path, mode, name_, error_)) {}
   ~TemporaryFile() {
-    if (fd_.get() >= 0 && !renamed_) unlink(name_.c_str());
+    if (fd_.get() < 0) return;
+    if (!renamed_) unlink(name_.c_str());
+    // Not left to close(2): a child that another thread forked meanwhile has the descriptor too.
+    flock(fd_.get(), LOCK_UN);
   }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
 
   absl::Status Fill(std::string_view text) {
     if (fd_.get() < 0) return FailedFileCall(error_, "create", name_);
@@ -41,16 +69,25 @@ class TemporaryFile {
   }
 
  private:
-  // Names that a process left behind when it was killed are passed over.
   static int Open(const std::string& path, mode_t mode, std::string& name, int& error) {
-    int fd = -1;
-    for (int i = 0; i < 1000; ++i) {
-      name = absl::StrCat(path, ".", getpid(), "-", i, ".tmp");
-      fd = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    int number = 0;
+    for (int tries = 0; number < kMostTemporary && tries < 2 * kMostTemporary; ++tries) {
+      name = TemporaryName(path, number);
+      FileDescriptor fd(open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
       error = errno;
-      if (fd >= 0 || error != EEXIST) break;
+      if (fd.get() < 0 && error != EEXIST) return -1;
+      if (fd.get() < 0) {
+        if (!RemoveAbandoned(name)) ++number;
+        continue;
+      }
+      // Somebody took it for abandoned, before it was locked, and removes it.
+      if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) continue;
+      if (!BearsName(fd.get(), name)) continue;
+      while (++number < kSwept) RemoveAbandoned(TemporaryName(path, number));
+      return fd.Release();
     }
-    return fd;
+    error = EEXIST;
+    return -1;
   }
 
   std::string name_;
@@ -80,6 +117,12 @@ absl::Status FailedFileCall(int error, std::string_view what, const std::string&
     default:
       return absl::FailedPreconditionError(message);
   }
+}
+
+bool BearsName(int fd, const std::string& path) {
+  struct stat opened, named;
+  return fstat(fd, &opened) == 0 && stat(path.c_str(), &named) == 0 &&
+         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
 absl::Status WriteAll(int fd, std::string_view text, const std::string& path) {

@@ -29,6 +29,7 @@ class FileDescriptor {
     if (fd_ >= 0) close(fd_);
   }
   int get() const { return fd_; }
+  int Release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_ = -1;
@@ -43,12 +44,17 @@ std::string DirectoryOf(const std::string& path);
 // Where a write to `path` would go, behind symbolic links; also where nothing is there yet.
 std::string FollowLinks(std::string path);
 
+// Whether the open file is the one at the path.
+bool BearsName(int fd, const std::string& path);
+
 absl::Status WriteAll(int fd, std::string_view text, const std::string& path);
 // Makes durable which names are in the directory, where the file system can.
 absl::Status SyncDirectory(const std::string& directory);
 
 // Puts a file of this text at `path`, with permissions `mode` less the umask: whole or not at all,
-// durable on return. Follows a symbolic link at `path`: what it names is replaced, or made.
+// durable on return. Follows a symbolic link at `path`: what it names is replaced, or made. It is
+// written as PATH.locus-N.tmp before, locked (flock) meanwhile; what killed writers left of these
+// is removed by the next one.
 absl::Status ReplaceFile(const std::string& path, std::string_view text, mode_t mode);
 // The same, but ALREADY_EXISTS where there is something, be it a dangling link.
 absl::Status CreateFile(const std::string& path, std::string_view text, mode_t mode);

@@ -3,8 +3,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -14,16 +12,6 @@
 #include "src/text.h"
 
 namespace locus {
-namespace {
-
-bool BearsName(int fd, const std::string& path) {
-  struct stat opened, named;
-  return fstat(fd, &opened) == 0 && stat(path.c_str(), &named) == 0 &&
-         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
-}
-
-}  // namespace
-
 absl::StatusOr<FileLock> FileLock::Take(const std::string& path) {
   for (;;) {
     FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

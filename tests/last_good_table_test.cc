@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "tests/child_process.h"
 #include "tests/router_follow_fixture.h"
+#include "tests/traced_child.h"
 
 namespace locus {
 namespace {
@@ -72,6 +73,11 @@ TEST(LastGoodTextTest, Damage_IsNamed) {
 
 class LastGoodFileTest : public RouterFollowTest {
  protected:
+  long FilesHere() {  // NOLINT: as std::distance has it
+    std::filesystem::directory_iterator files(directory_.str());
+    return std::distance(begin(files), end(files));
+  }
+
   const std::string file_ = directory_ / "table";
 };
 
@@ -99,8 +105,7 @@ TEST_F(LastGoodFileTest, Written_HasTheModeOfTheUmaskAndLeavesNothingBeside) {
   ASSERT_EQ(stat(file_.c_str(), &file), 0);
   EXPECT_EQ(file.st_mode & 07777, 0640u);
   ASSERT_TRUE(WriteLastGoodTable(file_, TableOfEpoch(2)).ok());
-  std::filesystem::directory_iterator files(directory_.str());
-  EXPECT_EQ(std::distance(begin(files), end(files)), 1);
+  EXPECT_EQ(FilesHere(), 1);
 }
 
 TEST_F(LastGoodFileTest, SymbolicLink_StaysAndItsTargetIsReplaced) {
@@ -130,8 +135,7 @@ TEST_F(LastGoodFileTest, NoRoomToWrite_LeavesTheTableBeforeAndNothingBeside) {
   });
   EXPECT_EQ(writer.Wait(), 0);
   EXPECT_EQ(ReadLastGoodTable(file_)->epoch(), 1u);
-  std::filesystem::directory_iterator files(directory_.str());
-  EXPECT_EQ(std::distance(begin(files), end(files)), 1);
+  EXPECT_EQ(FilesHere(), 1);
 }
 
 TEST_F(LastGoodFileTest, KilledWhileWriting_LeavesAWholeTable) {
@@ -160,6 +164,48 @@ TEST_F(LastGoodFileTest, KilledWhileWriting_LeavesAWholeTable) {
     EXPECT_EQ(*table, table->epoch() == 1 ? TableOfEpoch(1) : big);
     last = table->epoch();
   }
+}
+
+TEST_F(LastGoodFileTest, KilledAtAnySystemCall_TheNextWriterLeavesNothingBeside) {
+  ASSERT_TRUE(WriteLastGoodTable(file_, TableOfEpoch(1)).ok());
+  int left_something = 0;
+  for (int stop = 1;; ++stop) {
+    TracedChild writer([&] { return WriteLastGoodTable(file_, TableOfEpoch(2)).ok() ? 0 : 1; });
+    if (!writer.RunForStops(stop)) break;
+    writer.Kill();
+    left_something += FilesHere() > 1;
+    absl::Status written = WriteLastGoodTable(file_, TableOfEpoch(3));
+    ASSERT_TRUE(written.ok()) << written;
+    EXPECT_EQ(FilesHere(), 1) << stop;
+    EXPECT_EQ(ReadLastGoodTable(file_)->epoch(), 3u);
+  }
+  EXPECT_GT(left_something, 3);
+}
+
+// Each wherever it stands: also between making its file and locking it, and while it removes what a
+// third one left.
+TEST_F(LastGoodFileTest, TwoWritersAtOnce_NeitherLosesItsFile) {
+  bool ended = false;
+  for (int stop = 1; !ended; ++stop) {
+    std::ofstream(file_ + ".locus-0.tmp") << "left";
+    std::ofstream(file_ + ".locus-2.tmp") << "left";
+    TracedChild writer([&] { return WriteLastGoodTable(file_, TableOfEpoch(2)).ok() ? 0 : 1; });
+    ended = !writer.RunForStops(stop);
+    absl::Status written = WriteLastGoodTable(file_, TableOfEpoch(3));
+    ASSERT_TRUE(written.ok()) << written;
+    EXPECT_EQ(writer.Finish(), 0) << stop;
+    EXPECT_TRUE(ReadLastGoodTable(file_).ok());
+    ASSERT_TRUE(WriteLastGoodTable(file_, TableOfEpoch(4)).ok());
+    EXPECT_EQ(FilesHere(), 1) << stop;
+  }
+}
+
+TEST_F(LastGoodFileTest, WhatIsNoFileOfAWriter_Stays) {
+  ASSERT_EQ(mkdir((file_ + ".locus-0.tmp").c_str(), 0755), 0);
+  ASSERT_EQ(symlink("elsewhere", (file_ + ".locus-1.tmp").c_str()), 0);
+  ASSERT_EQ(mkfifo((file_ + ".locus-2.tmp").c_str(), 0600), 0);
+  ASSERT_TRUE(WriteLastGoodTable(file_, TableOfEpoch(1)).ok());
+  EXPECT_EQ(FilesHere(), 4);
 }
 
 class LastGoodRouterTest : public RouterFollowTest {
