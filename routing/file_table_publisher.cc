@@ -64,12 +64,12 @@ absl::StatusOr<RoutingTable> NewestTable(const Place& place,
 
 // Makes `table` what routers read, and keeps it.
 absl::Status PutInForce(const Place& place, const RoutingTable& table,
-                        const std::optional<Newest>& before) {
+                        const std::optional<Newest>& before, const FileLock& lock) {
   TableFile file{table.ToJson(), {}};
   LOCUS_RETURN_IF_ERROR(ReplaceTableFile(place.file, place.file + ".publishing", file.document,
-                                         before ? &before->file.facts : nullptr, 0));
+                                         before ? &before->file.facts : nullptr, 0, lock));
   LOCUS_ASSIGN_OR_RETURN(file.facts, LookAtTableFile(place.file));
-  absl::Status kept = place.kept.Keep(table.epoch(), file);
+  absl::Status kept = place.kept.Keep(table.epoch(), file, lock);
   if (kept.ok()) return kept;
   return absl::Status(
       kept.code(),
@@ -153,9 +153,10 @@ absl::Status FileTablePublisher::Publish(const RoutingTable& table, uint64_t exp
   }
   // Before a table is replaced it is kept, whoever put it there. What a process that is killed here
   // leaves, the next publication completes.
-  if (in_force) LOCUS_RETURN_IF_ERROR(place.kept.Keep(in_force->table.epoch(), in_force->file));
+  if (in_force)
+    LOCUS_RETURN_IF_ERROR(place.kept.Keep(in_force->table.epoch(), in_force->file, lock));
   if (!in_force || in_force->table != table) {
-    LOCUS_RETURN_IF_ERROR(PutInForce(place, table, in_force));
+    LOCUS_RETURN_IF_ERROR(PutInForce(place, table, in_force, lock));
   }
   return place.kept.Prune();
 }

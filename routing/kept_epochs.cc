@@ -78,16 +78,19 @@ absl::Status Fill(int fd, const std::string& part, std::string_view text, const 
 }  // namespace
 
 absl::Status ReplaceTableFile(const std::string& path, const std::string& part,
-                              std::string_view text, const FileFacts* like, int64_t modified_ns) {
+                              std::string_view text, const FileFacts* like, int64_t modified_ns,
+                              const FileLock& lock) {
+  LOCUS_RETURN_IF_ERROR(lock.CheckHeld());
   if (unlink(part.c_str()) != 0 && errno != ENOENT) return FailedFileCall(errno, "replace", part);
   FileDescriptor fd(open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (fd.get() < 0) return FailedFileCall(errno, "create", part);
   absl::Status filled = Fill(fd.get(), part, text, like, modified_ns);
+  if (filled.ok()) filled = lock.CheckHeld();
   if (filled.ok() && std::rename(part.c_str(), path.c_str()) != 0) {
     filled = FailedFileCall(errno, "replace", path);
   }
   if (!filled.ok()) {
-    unlink(part.c_str());
+    if (BearsName(fd.get(), part)) unlink(part.c_str());
     return filled;
   }
   return SyncDirectory(DirectoryOf(path));
@@ -122,7 +125,7 @@ absl::StatusOr<RoutingTable> KeptEpochs::Read(uint64_t epoch) const {
       absl::StrCat(path, ": /epoch: it is ", table->epoch(), ", not that of its name"));
 }
 
-absl::Status KeptEpochs::Keep(uint64_t epoch, const TableFile& file) const {
+absl::Status KeptEpochs::Keep(uint64_t epoch, const TableFile& file, const FileLock& lock) const {
   if (mkdir(directory_.c_str(), 0777) == 0) {
     LOCUS_RETURN_IF_ERROR(SyncDirectory(DirectoryOf(directory_)));
   } else if (errno != EEXIST) {
@@ -131,7 +134,7 @@ absl::Status KeptEpochs::Keep(uint64_t epoch, const TableFile& file) const {
   std::string path = PathOf(epoch);
   if (LookAtTableFile(path).ok()) return absl::OkStatus();
   return ReplaceTableFile(path, absl::StrCat(directory_, "/.keeping"), file.document, &file.facts,
-                          file.facts.modified_ns);
+                          file.facts.modified_ns, lock);
 }
 
 absl::Status KeptEpochs::Prune() const {

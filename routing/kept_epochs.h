@@ -9,15 +9,18 @@
 #include "absl/status/statusor.h"
 #include "locus/routing/table_publisher.h"
 #include "routing/table_file.h"
+#include "src/file_lock.h"
 
 namespace locus {
 
 // Puts a file of this text at `path`, whole or not at all, durable on return, by way of the file
-// `part`, which nobody else may use meanwhile; what a killed process left of that is replaced. The
-// permissions, and where that is allowed the owner, are those of `like`; nullptr: a new file's.
-// `modified_ns`: when it is to say that it was modified; 0: now.
+// `part`, which is of who has `lock`; what a killed process left of that is replaced. UNAVAILABLE,
+// and nothing was replaced: the lock was lost meanwhile. The permissions, and where that is allowed
+// the owner, are those of `like`; nullptr: a new file's. `modified_ns`: when it is to say that it
+// was modified; 0: now.
 absl::Status ReplaceTableFile(const std::string& path, const std::string& part,
-                              std::string_view text, const FileFacts* like, int64_t modified_ns);
+                              std::string_view text, const FileFacts* like, int64_t modified_ns,
+                              const FileLock& lock);
 
 // A directory of tables that were published: EPOCH.json, 20 digits. Those who write hold the lock
 // of the publication; reading needs none.
@@ -32,7 +35,7 @@ class KeptEpochs {
   // NOT_FOUND; DATA_LOSS: what is there is not this table.
   absl::StatusOr<RoutingTable> Read(uint64_t epoch) const;
   // Where it is not kept already. `file` is what says so.
-  absl::Status Keep(uint64_t epoch, const TableFile& file) const;
+  absl::Status Keep(uint64_t epoch, const TableFile& file, const FileLock& lock) const;
   // All but the newest kMost go.
   absl::Status Prune() const;
 

@@ -21,7 +21,7 @@ absl::StatusOr<FileLock> FileLock::Take(const std::string& path) {
       continue;
     }
     // Another process may have replaced the file while this one waited.
-    if (BearsName(fd.get(), path)) return FileLock(std::move(fd));
+    if (BearsName(fd.get(), path)) return FileLock(std::move(fd), path);
   }
 }
 
@@ -35,7 +35,7 @@ absl::StatusOr<FileLock> FileLock::TakeOrCreate(const std::string& path,
         open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666));
     if (fd.get() < 0) return FailedFileCall(errno, "open", path);
     if (flock(fd.get(), LOCK_EX | LOCK_NB) == 0) {
-      if (BearsName(fd.get(), path)) return FileLock(std::move(fd));
+      if (BearsName(fd.get(), path)) return FileLock(std::move(fd), path);
       continue;
     }
     if (errno == EINTR) continue;
@@ -51,6 +51,12 @@ absl::StatusOr<FileLock> FileLock::TakeOrCreate(const std::string& path,
 FileLock::~FileLock() {
   // Not left to close(2): a child that another thread forked meanwhile has the descriptor too.
   if (fd_.get() >= 0) flock(fd_.get(), LOCK_UN);
+}
+
+absl::Status FileLock::CheckHeld() const {
+  if (BearsName(fd_.get(), path_)) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("the lock ", Quoted(path_), " was deleted or replaced while it was held"));
 }
 
 }  // namespace locus

@@ -4,7 +4,9 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "src/atomic_file.h"
 
@@ -23,9 +25,14 @@ class FileLock {
   FileLock(FileLock&&) noexcept = default;
   ~FileLock();
 
+  // UNAVAILABLE: somebody deleted or replaced the file since, and another may have the lock of what
+  // is there now.
+  absl::Status CheckHeld() const;
+
  private:
-  explicit FileLock(FileDescriptor fd) : fd_(std::move(fd)) {}
+  FileLock(FileDescriptor fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
   FileDescriptor fd_;
+  std::string path_;
 };
 
 }  // namespace locus

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sys/ptrace.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -20,6 +16,7 @@
 #include "locus/routing/file_table.h"
 #include "src/file_lock.h"
 #include "tests/temporary_directory.h"
+#include "tests/traced_child.h"
 
 namespace locus {
 namespace {
@@ -232,31 +229,6 @@ TEST_F(FileTablePublisherTest, ManyPublishersAtOnce_OneSucceedsEachTime) {
   EXPECT_EQ(Epochs(*publisher_).size(), kEpochs);
 }
 
-// Runs `body` in a child that is killed at the `stop`-th time that it enters or leaves a system
-// call. False: it ended before.
-bool KilledAt(int stop, const std::function<void()>& body) {
-  pid_t child = fork();
-  if (child == 0) {
-    if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) _exit(99);
-    raise(SIGSTOP);
-    body();
-    _exit(0);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  for (int i = 0; WIFSTOPPED(status) && i < stop; ++i) {
-    ptrace(PTRACE_SYSCALL, child, nullptr, nullptr);
-    waitpid(child, &status, 0);
-  }
-  if (!WIFSTOPPED(status)) {
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
-    return false;
-  }
-  kill(child, SIGKILL);
-  waitpid(child, &status, 0);
-  return true;
-}
-
 TEST(FileTablePublisherKillTest, KilledAtAnySystemCall_OldOrNewIsThereAndHistoryWhole) {
   int killed = 0, saw_old = 0, saw_new = 0;
   for (int stop = 1;; ++stop) {
@@ -269,8 +241,12 @@ TEST(FileTablePublisherKillTest, KilledAtAnySystemCall_OldOrNewIsThereAndHistory
     if (!first) {
       ASSERT_TRUE(publisher->Publish(Table(1), 0).ok());
     }
-    bool was_killed =
-        KilledAt(stop, [&] { _exit(At(path)->Publish(Table(before + 1), before).ok() ? 0 : 1); });
+    TracedChild child([&] { return At(path)->Publish(Table(before + 1), before).ok() ? 0 : 1; });
+    bool was_killed = child.RunForStops(stop);
+    child.Kill();
+    if (!was_killed) {
+      EXPECT_EQ(child.Finish(), 0);
+    }
     std::string file = Read(path);
     bool is_new = file == Table(before + 1).ToJson();
     EXPECT_TRUE(is_new || file == (first ? "" : Table(1).ToJson())) << stop << ": " << file;
@@ -297,6 +273,35 @@ TEST(FileTablePublisherKillTest, KilledAtAnySystemCall_OldOrNewIsThereAndHistory
   EXPECT_GT(saw_new, 10);
 }
 
+// Somebody who takes PATH.lock for rubbish lets a second publisher in.
+TEST(FileTablePublisherLockTest, LockDeletedWhileHeld_TheSecondPublisherIsNotOverwritten) {
+  TemporaryDirectory directory;
+  std::string path = directory / "table.json";
+  std::string kept = path + ".epochs/00000000000000000001.json";
+  // Where the first one stands then: what is replaced was read and kept; its own table is written.
+  for (const std::string& stands : {kept, path + ".publishing"}) {
+    auto publisher = At(path);
+    Write(path, Table(1).ToJson());
+    fs::remove_all(path + ".epochs");
+    TracedChild first([&] {
+      absl::Status status = At(path)->Publish(Table(2, "first"), 1);
+      if (status.ok()) return 1;
+      return absl::IsUnavailable(status) ? 0 : 2;
+    });
+    ASSERT_TRUE(first.RunUntil([&] { return fs::exists(stands); })) << stands;
+    ASSERT_TRUE(fs::remove(path + ".lock"));
+    absl::Status second = publisher->Publish(Table(2, "second"), 1);
+    ASSERT_TRUE(second.ok()) << second;
+    EXPECT_EQ(first.Finish(), 0) << stands;
+    EXPECT_EQ(*publisher->Current(), Table(2, "second"));
+    EXPECT_EQ(*publisher->Fetch(2), Table(2, "second"));
+    EXPECT_TRUE(publisher->Publish(Table(3), 2).ok());
+    EXPECT_THAT(Names(directory.str()),
+                UnorderedElementsAre("table.json", "table.json.epochs", "table.json.lock"));
+    EXPECT_EQ(Names(path + ".epochs").size(), 3u);
+  }
+}
+
 TEST(FileLockTest, HeldByAnother_IsUnavailableAtTheDeadline) {
   TemporaryDirectory directory;
   auto soon = [] { return std::chrono::steady_clock::now() + std::chrono::milliseconds(20); };
@@ -308,6 +313,22 @@ TEST(FileLockTest, HeldByAnother_IsUnavailableAtTheDeadline) {
   }
   EXPECT_TRUE(FileLock::TakeOrCreate(directory / "lock", soon()).ok());
   EXPECT_TRUE(absl::IsNotFound(FileLock::TakeOrCreate(directory / "no/lock", soon()).status()));
+}
+
+TEST(FileLockTest, FileDeletedOrReplacedWhileHeld_IsNotHeldAnyMore) {
+  TemporaryDirectory directory;
+  auto soon = [] { return std::chrono::steady_clock::now() + std::chrono::seconds(10); };
+  auto lock = FileLock::TakeOrCreate(directory / "lock", soon());
+  ASSERT_TRUE(lock.ok()) << lock.status();
+  EXPECT_TRUE(lock->CheckHeld().ok());
+  FileLock moved = *std::move(lock);
+  EXPECT_TRUE(moved.CheckHeld().ok());
+  fs::remove(directory / "lock");
+  absl::Status lost = moved.CheckHeld();
+  EXPECT_TRUE(absl::IsUnavailable(lost)) << lost;
+  EXPECT_THAT(std::string(lost.message()), HasSubstr(directory / "lock"));
+  EXPECT_TRUE(FileLock::TakeOrCreate(directory / "lock", soon()).ok());
+  EXPECT_TRUE(absl::IsUnavailable(moved.CheckHeld()));
 }
 
 }  // namespace

@@ -52,7 +52,8 @@ class FileTableSource : public TableSource {
 //
 // A process killed at any point leaves the table before or the one after, durably, and a history
 // that has it. Publishers exclude each other by a lock (flock) of PATH.lock, for which one waits 10
-// seconds at most (UNAVAILABLE); reading takes none. The directory must be writable, and on a local
+// seconds at most (UNAVAILABLE); reading takes none. Who finds that PATH.lock was deleted meanwhile
+// replaces nothing (UNAVAILABLE). The directory must be writable, and on a local
 // file system unless all publishers are on one host.
 //
 // The newest table is that of the highest epoch, in PATH or kept: where PATH was deleted or an
