@@ -20,7 +20,7 @@ namespace locus {
 namespace {
 
 constexpr std::string_view kFormat = "locus last good table ";
-constexpr std::string_view kVersion = "1 ";
+constexpr uint64_t kVersion = 1;
 constexpr std::string_view kSum = "xxh64=";
 constexpr std::string_view kBytes = " bytes=";
 constexpr size_t kSumDigits = 16;
@@ -63,13 +63,21 @@ absl::StatusOr<std::string> ReadAll(const std::string& path) {
 
 std::string LastGoodText(const RoutingTable& table) {
   std::string document = table.ToJson();
-  return absl::StrCat(ToAbsl(kFormat), ToAbsl(kVersion), ToAbsl(kSum), SumOf(document),
-                      ToAbsl(kBytes), document.size(), "\n", document);
+  return absl::StrCat(ToAbsl(kFormat), kVersion, " ", ToAbsl(kSum), SumOf(document), ToAbsl(kBytes),
+                      document.size(), "\n", document);
 }
 
 absl::StatusOr<RoutingTable> ParseLastGoodText(std::string_view text) {
   if (!Take(text, kFormat)) return absl::DataLossError("it does not begin as a last good table");
-  if (!Take(text, kVersion)) return absl::DataLossError("it is of another version than 1");
+  size_t space = text.find(' ');
+  if (space == std::string_view::npos) return absl::DataLossError("its header has no end");
+  std::optional<uint64_t> version = ParseDecimal(text.substr(0, space), UINT32_MAX);
+  if (!version || *version < kVersion) return absl::DataLossError("its header names no format");
+  if (*version > kVersion) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("it is of format ", *version, "; this locus reads format ", kVersion));
+  }
+  text.remove_prefix(space + 1);
   size_t end = text.find('\n');
   if (end == std::string_view::npos) return absl::DataLossError("its header has no end");
   std::string_view header = text.substr(0, end);
@@ -96,7 +104,10 @@ absl::StatusOr<RoutingTable> ReadLastGoodTable(const std::string& path) {
   LOCUS_ASSIGN_OR_RETURN(std::string text, ReadAll(path));
   absl::StatusOr<RoutingTable> table = ParseLastGoodText(text);
   if (table.ok()) return table;
-  return absl::DataLossError(absl::StrCat(Quoted(path), " is damaged: ", table.status().message()));
+  bool damaged = absl::IsDataLoss(table.status());
+  return absl::Status(
+      table.status().code(),
+      absl::StrCat(Quoted(path), damaged ? " is damaged: " : ": ", table.status().message()));
 }
 
 absl::Status WriteLastGoodTable(const std::string& path, const RoutingTable& table) {

@@ -196,9 +196,10 @@ class Router {
   explicit Router(const RoutingTable& table);
   // With the newest table of `source`, or the last good one, and every newer one from then on.
   // INVALID_ARGUMENT: bad options. UNAVAILABLE: the system has no thread to give. Where neither has
-  // a table: what reading the file said, where there is one (DATA_LOSS: it is damaged), else what
-  // the source said, asked again until open_timeout while it says UNAVAILABLE;
-  // FAILED_PRECONDITION: what it has is refused.
+  // a table: what reading the file said, where there is one (DATA_LOSS: it is damaged;
+  // FAILED_PRECONDITION: it cannot be read, or is of a later format), else what the source said,
+  // asked again until open_timeout while it says UNAVAILABLE; FAILED_PRECONDITION: what it has is
+  // refused.
   static absl::StatusOr<std::unique_ptr<Router>> Open(std::unique_ptr<TableSource> source,
                                                       RouterOptions options = {});
   // Waits for the question to the source that is under way.
