@@ -52,6 +52,28 @@ TEST_F(CliTablePlaceTest, Etcd) {
   PublishWatchAndGoBack("etcd://" + options.endpoints[0] + "/" + options.prefix);
 }
 
+// As the operations guide has it for a table that somebody spoiled.
+TEST_F(CliTablePlaceTest, EtcdNewestDeletedOrPutBack_NextEpochIsAboveAllThatIsKept) {
+  EtcdOptions options = FreshEtcdPrefix();
+  std::string uri = "etcd://" + options.endpoints[0] + "/" + options.prefix;
+  std::string newest = options.prefix + "/table/newest";
+  for (const char* epoch : {"1", "2", "3"}) {
+    Outcome published = RunLocus({"table", "publish", uri, table_, "--next-epoch"});
+    EXPECT_THAT(published.out, StartsWith(std::string("ok epoch=") + epoch)) << published.err;
+  }
+  ASSERT_TRUE(SharedEtcd().Ctl("del " + newest));
+  Outcome fourth = RunLocus({"table", "publish", uri, table_, "--next-epoch"});
+  EXPECT_THAT(fourth.out, StartsWith("ok epoch=4 at ")) << fourth.err;
+  ASSERT_TRUE(SharedEtcd().Ctl("del " + newest));
+  Outcome fifth = RunLocus({"table", "publish", uri, table_, "--next-epoch", "--expect", "0"});
+  EXPECT_THAT(fifth.out, StartsWith("ok epoch=5 at ")) << fifth.err;
+  ASSERT_TRUE(SharedEtcd().Ctl("put " + newest + " -- < " + table_));
+  Outcome sixth = RunLocus({"table", "publish", uri, table_, "--next-epoch"});
+  EXPECT_THAT(sixth.out, StartsWith("ok epoch=6 at ")) << sixth.err;
+  Outcome again = RunLocus({"table", "publish", uri, table_, "--next-epoch", "--expect", "5"});
+  EXPECT_EQ(again.out, sixth.out) << "repeated: " << again.err;
+}
+
 TEST_F(CliTablePlaceTest, Mysql) {
   MariadbOptions options = FreshMariadbDatabase();
   setenv("LOCUS_PASSWORD", options.password.c_str(), 1);

@@ -197,6 +197,16 @@ TEST_P(TablePublisherContract, RestoredTable_IsPublishedAsTheEpochAfterTheNewest
   EXPECT_TRUE(absl::IsNotFound(RestoreTable(*publisher_, 4).status()));
 }
 
+TEST_P(TablePublisherContract, NextEpoch_IsAfterTheNewestAndAllThatAreKept) {
+  EXPECT_EQ(NextEpoch(*publisher_, 0).value(), 1u);
+  ASSERT_TRUE(publisher_->Publish(TableOfEpoch(8), 0).ok());
+  EXPECT_EQ(NextEpoch(*publisher_, 8).value(), 9u);
+  EXPECT_EQ(NextEpoch(*publisher_, 3).value(), 9u) << "where an older one was put in its place";
+  EXPECT_EQ(NextEpoch(*publisher_, 10).value(), 11u);
+  absl::Status status = NextEpoch(*publisher_, RoutingTable::kMaxEpoch).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange) << status;
+}
+
 TEST_P(TablePublisherContract, NoTableThere_IsDataLossWithThePointer) {
   ASSERT_TRUE(publisher_->Publish(TableOfEpoch(1), 0).ok());
   bool put = place_->PutRaw("{\"epoch\": 2, \"shards\": \"none\", \"ranges\": []}");

@@ -23,6 +23,16 @@ struct Wish {
   bool next_epoch = false;
 };
 
+// What --next-epoch makes of a table that is to follow `expected`.
+absl::StatusOr<uint64_t> EpochAfter(TablePublisher& publisher, uint64_t expected) {
+  absl::StatusOr<RoutingTable> newest = publisher.Current();
+  bool none = absl::IsNotFound(newest.status());
+  bool as_expected = none ? expected == 0 : newest.ok() && newest->epoch() == expected;
+  // Otherwise it is for Publish to tell whether this is a repetition.
+  if (!as_expected && expected < RoutingTable::kMaxEpoch) return expected + 1;
+  return NextEpoch(publisher, expected);
+}
+
 // The epoch of what is published now.
 absl::StatusOr<uint64_t> Publish(TablePublisher& publisher, RoutingTable table, Wish wish) {
   if (!wish.expected) {
@@ -33,12 +43,14 @@ absl::StatusOr<uint64_t> Publish(TablePublisher& publisher, RoutingTable table, 
       --*wish.expected;  // as when it was published first
     }
   }
-  if (wish.next_epoch) {
-    LOCUS_ASSIGN_OR_RETURN(table, WithEpoch(table, *wish.expected + 1));
-  } else if (table.epoch() <= *wish.expected) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the table has epoch ", table.epoch(), ", and ", publisher.place(), " is to go on from ",
-        *wish.expected, "; --next-epoch publishes it as epoch ", *wish.expected + 1));
+  if (wish.next_epoch || table.epoch() <= *wish.expected) {
+    LOCUS_ASSIGN_OR_RETURN(uint64_t next, EpochAfter(publisher, *wish.expected));
+    if (!wish.next_epoch) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the table has epoch ", table.epoch(), ", and ", publisher.place(), " is to go on from ",
+          *wish.expected, "; --next-epoch publishes it as epoch ", next));
+    }
+    LOCUS_ASSIGN_OR_RETURN(table, WithEpoch(table, next));
   }
   LOCUS_RETURN_IF_ERROR(publisher.Publish(table, *wish.expected));
   return table.epoch();
@@ -76,7 +88,7 @@ int RunTablePublish(std::span<const std::string> words) {
   line.Option("--expect", "EPOCH", &expect,
               "Only if this is the newest epoch; 0: nothing was published yet");
   line.Flag("--next-epoch", &wish.next_epoch,
-            "Publish it as the epoch after the newest, whatever it says itself");
+            "Publish it as the epoch after the newest and all kept, whatever it says itself");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   if (expect) {
     absl::StatusOr<uint64_t> epoch = ParseEpoch("--expect", *expect, 0);

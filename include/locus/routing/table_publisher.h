@@ -53,10 +53,14 @@ class TablePublisher {
   virtual std::string place() const = 0;
 };
 
-// Publishes the shards, ranges and moves of the kept table `epoch` anew, as the epoch after the
-// highest that is kept: routers never go back to a lower epoch. Also where the newest table was
-// deleted, or an older one put in its place. Answers what it published. ABORTED: somebody else
-// published meanwhile.
+// The epoch to publish next where the newest is `newest` (0: there is none): the one after the
+// highest that is kept, also where the newest table was deleted, or an older one put in its place.
+// OUT_OF_RANGE: there is none above it.
+absl::StatusOr<uint64_t> NextEpoch(TablePublisher& publisher, uint64_t newest);
+
+// Publishes the shards, ranges and moves of the kept table `epoch` anew, as NextEpoch: routers
+// never go back to a lower epoch. Answers what it published. ABORTED: somebody else published
+// meanwhile.
 absl::StatusOr<RoutingTable> RestoreTable(TablePublisher& publisher, uint64_t epoch);
 
 }  // namespace locus
