@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -20,6 +23,22 @@
 #include "tests/child_process.h"
 #include "tests/private_server.h"
 #include "tests/temporary_directory.h"
+
+namespace {
+
+std::atomic<bool> no_inotify = false;
+std::atomic<int> inotify_asked = 0;
+
+}  // namespace
+
+// In the place of the library's: that a user has no instances left cannot be brought about without
+// taking them from other processes.
+extern "C" int inotify_init1(int flags) noexcept {
+  ++inotify_asked;
+  if (!no_inotify) return static_cast<int>(syscall(SYS_inotify_init1, flags));
+  errno = EMFILE;
+  return -1;
+}
 
 namespace locus {
 namespace {
@@ -225,6 +244,28 @@ TEST_F(FileTableSourceTest, DirectoryThatMayNotBeWatched_IsLookedAtFromTimeToTim
   }
   EXPECT_EQ(reader.Wait(), 0);
   close(said[0]);
+}
+
+TEST_F(FileTableSourceTest, NoInotifyInstanceLeft_IsLookedAtFromTimeToTimeUntilThereIsOne) {
+  no_inotify = true;
+  Write(path_, Document(1));
+  Follow(path_);
+  EXPECT_EQ(News(), Document(1));
+  for (uint64_t epoch = 2; epoch <= 3; ++epoch) {
+    std::thread writer([&, asked = inotify_asked.load()] {
+      EXPECT_TRUE(WaitUntil([&] { return inotify_asked > asked + 2; })) << "it looks no more";
+      Replace(path_, Document(epoch));
+    });
+    EXPECT_EQ(News(), Document(epoch));
+    writer.join();
+  }
+  no_inotify = false;
+  EXPECT_EQ(NoNews(), "no news");
+  int asked = inotify_asked;
+  Replace(path_, Document(4));
+  EXPECT_EQ(News(), Document(4));
+  EXPECT_EQ(NoNews(), "no news");
+  EXPECT_EQ(inotify_asked, asked) << "it has one";
 }
 
 TEST_F(FileTableSourceTest, EachWayToReplaceIt_IsNews) {

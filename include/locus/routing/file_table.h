@@ -18,8 +18,8 @@ namespace locus {
 // A change is told within milliseconds, however it comes about: the file replaced by rename,
 // deleted and made again, written in place, reached by symbolic links one of which is turned to
 // another place (as Kubernetes mounts a ConfigMap), directories exchanged. Where the kernel tells
-// nothing (network file systems, a directory that may not be watched) it is looked at every second,
-// at first more often.
+// nothing (network file systems, a directory that may not be watched, no inotify instance left) it
+// is looked at every second, at first more often.
 //
 // A document that somebody is writing is not handed out before the file is closed or renamed; where
 // neither comes, once it was left alone for a second, or was being written for 10 seconds: then as
