@@ -151,8 +151,8 @@ TEST_F(MariadbLossTest, TableRebuilt_CostsOneFalseLoss) {
   ExpectNoticed(*store_, end);
 }
 
-// Not covered (docs/operations.md): rows put back in place look as they once did, and so does a
-// disk or virtual machine that is put back as a whole.
+// Not covered (docs/operations-engines.md): rows put back in place look as they once did, and so
+// does a disk or virtual machine that is put back as a whole.
 TEST_F(MariadbLossTest, RowsPutBackInPlace_RepeatUntilSomebodyKnowsBetter) {
   LeaseSome(*store_, 3);
   std::string table = absl::StrCat(kDatabase, ".sequence");
@@ -167,8 +167,8 @@ TEST_F(MariadbLossTest, RowsPutBackInPlace_RepeatUntilSomebodyKnowsBetter) {
   EXPECT_GE(FirstOf(Lease(*store_)), first.end()) << "or so";
 }
 
-// Not covered (docs/operations.md): the time at which a table was made is that of its .frm, and
-// rsync leaves files alone that did not change.
+// Not covered (docs/operations-engines.md): the time at which a table was made is that of its .frm,
+// and rsync leaves files alone that did not change.
 TEST_F(MariadbLossTest, DataDirectoryPutBackByRsync_RepeatsUntilSomebodyKnowsBetter) {
   LeaseSome(*store_);
   std::string data = server_.path("data") + "/", backup = server_.path("backup") + "/";
@@ -247,7 +247,8 @@ TEST_F(MariadbFailoverTest, PrimaryMadeReadOnlyUnderOpenConnections_IsUnavailabl
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
 }
 
-// Not covered (docs/operations.md): the floor of the old one reaches what the new one granted.
+// Not covered (docs/operations-engines.md): the floor of the old one reaches what the new one
+// granted.
 TEST_F(MariadbFailoverTest, OldPrimaryThatStillGrants_RepeatsInTime) {
   testing::ManualClock clock(absl::Now());
   WaitForReplica(primary_, replica_);

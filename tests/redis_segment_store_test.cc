@@ -185,7 +185,7 @@ TEST_F(RedisStoreTest, LossFoundByARaise_IsKept) {
   EXPECT_GE(FirstOf(Lease(*store)), end);
 }
 
-// Not covered (docs/operations.md): a rewind that leaves the same master.
+// Not covered (docs/operations-engines.md): a rewind that leaves the same master.
 TEST_F(RedisStoreTest, RewindUnderTheSameMaster_RepeatsUntilSomebodyKnowsBetter) {
   auto store = OpenWithSpace();
   server_.Ask("COPY locus:segments:{orders} old");
@@ -196,8 +196,8 @@ TEST_F(RedisStoreTest, RewindUnderTheSameMaster_RepeatsUntilSomebodyKnowsBetter)
   EXPECT_TRUE(reply.loss_noticed) << "and this is how it closes";
 }
 
-// Not covered (docs/operations.md): without replicas a master forgets, after repl-backlog-ttl, that
-// it ever was one. By default the floor has passed all leases until then.
+// Not covered (docs/operations-engines.md): without replicas a master forgets, after
+// repl-backlog-ttl, that it ever was one. By default the floor has passed all leases until then.
 TEST_F(RedisStoreTest, MasterThatWasAReplicaAndThenLongAlone_RepeatsWhereThatIsShort) {
   RedisServer other;
   auto store = OpenWithSpace();

@@ -77,7 +77,7 @@ struct EtcdStats {
 // Identity: the cluster ID, and by how much the Raft log is ahead of the revisions. The latter
 // never falls in a cluster's life, and falls when a snapshot is restored, whatever the new cluster
 // is called. It is compared at each new connection. A process also notices when revisions fall
-// below those it has seen. docs/operations.md tells what no one notices.
+// below those it has seen. docs/operations-engines.md tells what no one notices.
 //
 // Errors, beyond SegmentStore's: FAILED_PRECONDITION also for a password or certificate that is
 // refused, missing rights, a full database (alarm NOSPACE), and limits of the server that are too

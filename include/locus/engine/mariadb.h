@@ -73,7 +73,7 @@ struct MariadbStats {
 };
 
 // A segment store in a MariaDB database, shared by any number of processes and hosts. Tables,
-// accounts, server settings and what it notices of a loss are in docs/operations.md.
+// accounts, server settings and what it notices of a loss are in docs/operations-engines.md.
 //
 // The store's time is the server's clock. A lease of one section is one statement, a lease of many
 // is one transaction of two round trips; conflicts with other processes are tried again with
@@ -119,7 +119,7 @@ class MariadbSegmentStore : public SegmentStore {
 // Numbers that rise per key, in the same database, by one statement and one round trip a call. A
 // key's row holds its version and, with a ttl, when it is forgotten by the server's clock. Errors,
 // timeouts, threads and fork as MariadbSegmentStore. What a failover or restore forgets, repeats:
-// keys have no floor (docs/operations.md).
+// keys have no floor (docs/operations-engines.md).
 class MariadbSequencer : public Sequencer {
  public:
   // Connects once. INVALID_ARGUMENT: bad options. NOT_FOUND: the database has no locus tables.

@@ -180,7 +180,7 @@ class CeilingSequencer : public Sequencer {
 // The identity of the store is the run of the server and its term as master, so each restart and
 // each failover counts as a loss: base is raised, nothing repeats, and nothing depends on how Redis
 // is set to save. A lease that is not lost needs the server to keep its memory, not its disk.
-// See docs/operations.md for what is not covered.
+// See docs/operations-engines.md for what is not covered.
 class RedisSegmentStore : public SegmentStore {
  public:
   // Connects; creates nothing.

@@ -12,7 +12,7 @@ namespace locus::mariadb {
 namespace {
 
 // What makes version i + 1 of version i; each may run again after it was cut off half-way. Times
-// are UTC. docs/operations.md says what the columns mean.
+// are UTC. docs/operations-engines.md says what the columns mean.
 constexpr std::array kSteps = {
     R"sql(
   CREATE TABLE IF NOT EXISTS sequence_type (
