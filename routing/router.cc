@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "locus/routing/router.h"
 
+#include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "routing/router_rep.h"
-#include "routing/table_check.h"
 #include "src/check.h"
 
 namespace locus {
@@ -62,38 +63,50 @@ Router::Rep::IndexById Router::Rep::Describe(const std::vector<Shard>& shards) {
   return index_of;
 }
 
-std::vector<uint64_t> Router::Rep::WordsOf(const RoutingTable& table, const IndexById& index_of) {
-  std::vector<uint64_t> words;
-  words.reserve(ShardGene::kCount);
-  uint32_t id = 0;
-  uint64_t word = 0;
-  for (uint32_t owner : OwnerOfEachVnode(table.ranges())) {
-    if (owner != id) {
-      id = owner;
-      word = index_of.at(owner) << kTargetShift | index_of.at(owner);
+std::vector<Router::Rep::Run> Router::Rep::RunsOf(const RoutingTable& table,
+                                                  const IndexById& index_of) {
+  std::vector<Run> runs;
+  auto move = table.moves().begin();
+  auto add_owned = [&](uint32_t shard, size_t end) {
+    uint64_t owner = index_of.at(shard);
+    for (size_t vnode = runs.empty() ? 0 : runs.back().end; vnode < end; vnode = runs.back().end) {
+      while (move != table.moves().end() && move->last < vnode) ++move;
+      if (move == table.moves().end() || move->first >= end) {
+        runs.push_back({end, owner << kTargetShift | owner});
+      } else if (move->first > vnode) {
+        runs.push_back({move->first, owner << kTargetShift | owner});
+      } else {
+        uint64_t moving = move->permyriad * kPermyriadUnit | index_of.at(move->to) << kTargetShift;
+        runs.push_back({std::min<size_t>(end, move->last + 1), moving | owner});
+      }
     }
-    words.push_back(word);
-  }
-  for (const VnodeMove& move : table.moves()) {
-    uint64_t moving = move.permyriad * kPermyriadUnit | index_of.at(move.to) << kTargetShift;
-    for (size_t vnode = move.first; vnode <= move.last; ++vnode) {
-      words[vnode] = moving | (words[vnode] & 0xFFFF);
-    }
-  }
-  return words;
+  };
+  for (const VnodeRange& range : table.ranges()) add_owned(range.shard, range.last + size_t{1});
+  add_owned(table.ranges().front().shard, ShardGene::kCount);
+  return runs;
 }
 
-void Router::Rep::SetWord(size_t vnode, uint64_t word) {
-  if (words_[vnode].load(std::memory_order_relaxed) == word) return;
-  // Releases the descriptions that the word names; pairs with the acquire in Route().
-  words_[vnode].store(word, std::memory_order_release);
+void Router::Rep::SetWords(std::vector<Run> runs) {
+  size_t vnode = 0;
+  auto old = runs_.begin();
+  for (const Run& run : runs) {
+    while (vnode < run.end) {
+      size_t end = std::min(run.end, old->end);
+      // Releases the descriptions that the word names; pairs with the acquire in Route().
+      for (; vnode < end && old->word != run.word; ++vnode) {
+        words_[vnode].store(run.word, std::memory_order_release);
+      }
+      vnode = end;
+      if (old->end == end) ++old;
+    }
+  }
+  runs_ = std::move(runs);
 }
 
 absl::Status Router::Rep::InstallNewer(const RoutingTable& table) {
   LOCUS_RETURN_IF_ERROR(CheckRoomFor(table.shards()));
   IndexById index_of = Describe(table.shards());
-  std::vector<uint64_t> words = WordsOf(table, index_of);
-  for (size_t vnode = 0; vnode < words.size(); ++vnode) SetWord(vnode, words[vnode]);
+  SetWords(RunsOf(table, index_of));
   epoch_.store(table.epoch(), std::memory_order_release);
   if (keeps_table_) in_force_ = table;
   installed_at_ = clock_.Now();

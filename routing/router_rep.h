@@ -47,15 +47,21 @@ class Router::Rep {
  private:
   using IndexById = std::unordered_map<uint32_t, uint64_t>;
 
+  // The vnodes from the end of the run before it to end - 1 have the same word.
+  struct Run {
+    size_t end;
+    uint64_t word;
+  };
+
   static constexpr size_t kMaxDescriptions = 65536;
 
   // The index of the description that equals `shard`, or description_count_.
   size_t Find(const Shard& shard) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckRoomFor(const std::vector<Shard>& shards) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  static std::vector<uint64_t> WordsOf(const RoutingTable& table, const IndexById& index_of);
+  static std::vector<Run> RunsOf(const RoutingTable& table, const IndexById& index_of);
   IndexById Describe(const std::vector<Shard>& shards) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void SetWord(size_t vnode, uint64_t word) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SetWords(std::vector<Run> runs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status InstallNewer(const RoutingTable& table) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   std::array<std::atomic<uint64_t>, ShardGene::kCount> words_{};
@@ -70,6 +76,7 @@ class Router::Rep {
   News installed_;  // for Refresh
 
   mutable Mutex mutex_;
+  std::vector<Run> runs_ ABSL_GUARDED_BY(mutex_) = {{ShardGene::kCount, 0}};  // what words_ holds
   size_t description_count_ ABSL_GUARDED_BY(mutex_) = 0;
   std::unordered_multimap<size_t, size_t> indexes_by_hash_ ABSL_GUARDED_BY(mutex_);
   std::optional<RoutingTable> in_force_ ABSL_GUARDED_BY(mutex_);  // only where it keeps one

@@ -2,7 +2,6 @@
 #include "routing/table_check.h"
 
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -140,21 +139,26 @@ absl::Status CheckMove(const VnodeMove& move, const ShardIds& known, std::string
 
 // Stops at the first vnode that moves twice, so the work is bounded by vnodes and moves.
 absl::Status CheckMoves(const std::vector<VnodeMove>& moves, const ShardIds& known,
-                        const std::vector<uint32_t>& owners) {
-  std::vector<std::optional<size_t>> move_of(owners.size());
+                        const std::vector<VnodeRange>& ranges) {
+  std::vector<bool> moving(ShardGene::kCount);
   for (size_t i = 0; i < moves.size(); ++i) {
     std::string pointer = PointerTo("/moves", i);
     LOCUS_RETURN_IF_ERROR(CheckMove(moves[i], known, pointer));
+    auto range = std::ranges::lower_bound(ranges, moves[i].first, {}, &VnodeRange::last);
     for (size_t vnode = moves[i].first; vnode <= moves[i].last; ++vnode) {
-      if (move_of[vnode]) {
-        return RefusedAt(pointer,
-                         absl::StrCat("vnode ", vnode, " is also in /moves/", *move_of[vnode]));
+      if (moving[vnode]) {
+        auto covers = [&](const VnodeMove& move) {
+          return move.first <= vnode && vnode <= move.last;
+        };
+        auto other = std::ranges::find_if(moves, covers) - moves.begin();
+        return RefusedAt(pointer, absl::StrCat("vnode ", vnode, " is also in /moves/", other));
       }
-      if (owners[vnode] == moves[i].to) {
+      if (range != ranges.end() && range->last < vnode) ++range;
+      if ((range == ranges.end() ? ranges.front() : *range).shard == moves[i].to) {
         return RefusedAt(PointerTo(pointer, "to"),
                          absl::StrCat("shard ", moves[i].to, " already owns vnode ", vnode));
       }
-      move_of[vnode] = i;
+      moving[vnode] = true;
     }
   }
   return absl::OkStatus();
@@ -172,8 +176,7 @@ absl::Status CheckTable(uint64_t epoch, const std::vector<Shard>& shards,
   ShardIds known;
   for (const Shard& shard : shards) known.insert(shard.id);
   LOCUS_RETURN_IF_ERROR(CheckRanges(ranges, known));
-  if (moves.empty()) return absl::OkStatus();
-  return CheckMoves(moves, known, OwnerOfEachVnode(ranges));
+  return CheckMoves(moves, known, ranges);
 }
 
 std::vector<uint32_t> OwnerOfEachVnode(const std::vector<VnodeRange>& ranges) {
