@@ -11,3 +11,7 @@ endif()
 locus_one_thread_test(http_table_rules_test locus::routing_http locus::http)
 locus_test(http_table_test locus_http_table_server)
 locus_test(http_table_contract_test locus_http_table_server locus_table_source_suite)
+if(NOT LOCUS_SANITIZE)
+  # As key_memory_test: sanitizers keep copies of their own.
+  locus_test(http_token_test locus_http_table_server)
+endif()

@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/ssl.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 #include <optional>
@@ -19,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/check.h"
 #include "src/http/tls_context_rep.h"
+#include "src/secret_bytes.h"
 #include "src/text.h"
 
 namespace locus::http {
@@ -60,7 +63,28 @@ absl::Status TooLong(std::string_view what, size_t most) {
       absl::StrCat("the answer has ", ToAbsl(what), "; at most ", most, " are taken"));
 }
 
-beast::string_view Text(std::string_view text) { return {text.data(), text.size()}; }
+// In memory of its own, since a header may be a secret.
+absl::StatusOr<SecretBytes> HeadOf(const HttpRequest& request, const Endpoint& endpoint) {
+  std::vector<std::string_view> parts = {request.method, " ",          request.target,
+                                         " HTTP/1.1",    "\r\nHost: ", endpoint.text};
+  for (const auto& [name, value] : request.headers) {
+    parts.insert(parts.end(), {"\r\n", name, ": ", value});
+  }
+  std::string length = absl::StrCat(request.body.size());
+  if (!request.body.empty() || request.method == "POST") {
+    parts.insert(parts.end(), {"\r\nContent-Length: ", length});
+  }
+  parts.push_back("\r\n\r\n");
+  size_t size = 0;
+  for (std::string_view part : parts) size += part.size();
+  LOCUS_ASSIGN_OR_RETURN(SecretBytes head, SecretBytes::Allocate(size));
+  char* out = head.data();
+  for (std::string_view part : parts) {
+    CopySecret(part.data(), out, part.size());
+    out += part.size();
+  }
+  return head;
+}
 
 // Stream: tcp::socket, or TLS over it.
 template <typename Stream>
@@ -91,20 +115,15 @@ class StreamConnection : public HttpConnection {
 
   absl::Status Begin(const HttpRequest& request, TimePoint deadline) override {
     LOCUS_CHECK(!under_way_);
-    using Body = message::span_body<const char>;
-    message::request<Body> head;
-    head.method_string(Text(request.method));
-    head.target(Text(request.target));
-    head.version(11);
-    head.set(message::field::host, endpoint_.text);
-    for (const auto& [name, value] : request.headers) head.set(Text(name), Text(value));
-    head.body() = Body::value_type(request.body.data(), request.body.size());
-    head.prepare_payload();
+    LOCUS_ASSIGN_OR_RETURN(SecretBytes head, HeadOf(request, endpoint_));
+    std::array<asio::const_buffer, 2> text = {
+        asio::const_buffer(head.data(), head.size()),
+        asio::const_buffer(request.body.data(), request.body.size())};
     expects_body_ = request.method != "HEAD";
     ExpectHead();
     kept_.clear();
     error_code error = Run(deadline, [&](auto done) {
-      message::async_write(stream_, head, [done](error_code e, size_t) { done(e); });
+      asio::async_write(stream_, text, [done](error_code e, size_t) { done(e); });
     });
     return error ? Failed(error) : absl::OkStatus();
   }

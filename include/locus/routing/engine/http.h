@@ -21,9 +21,9 @@ struct HttpTableOptions {
   std::string url;
 
   // Sent as "Authorization: Bearer …": one of them or neither. The token is copied to memory that
-  // is left out of core dumps, and appears in no message. The file must be readable by its owner
-  // only; it is read for every request, so that a token may be replaced. At most 65,536 bytes; a
-  // line break at its end is not part of it.
+  // is left out of core dumps, sent from there, and appears in no message. The file must be
+  // readable by its owner only; it is read for every request, so that a token may be replaced. At
+  // most 65,536 bytes; a line break at its end is not part of it.
   std::string token;
   std::string token_file;
   // False: a token goes to loopback hosts, and by TLS, only. True: also in plain text, to be read
