@@ -24,7 +24,7 @@ if(NOT LOCUS_SANITIZE)  # what a cluster adds is the servers', the code of ours 
     mariadb_galera_test
     PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,locus_segment_store_contract,locus_sequencer_contract>)
   # As key_memory_test: sanitizers keep copies of their own.
-  locus_test(mariadb_password_test locus_mariadb_server)
+  locus_test(mariadb_password_test locus_mariadb_server locus::routing_mariadb)
 endif()
 
 # The shards of a routing table.
