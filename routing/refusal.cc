@@ -7,7 +7,8 @@
 namespace locus {
 
 absl::Status RefusedAt(std::string_view pointer, std::string_view reason) {
-  return absl::InvalidArgumentError(absl::StrCat(ToAbsl(pointer), ": ", ToAbsl(reason)));
+  return absl::InvalidArgumentError(
+      absl::StrCat(ToAbsl(pointer), pointer.empty() ? "" : ": ", ToAbsl(reason)));
 }
 
 std::string PointerTo(std::string_view parent, std::string_view member) {

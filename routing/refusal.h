@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 
 // How a document is refused: INVALID_ARGUMENT, the JSON Pointer (RFC 6901) of the offending value,
-// ": ", the reason.
+// ": ", the reason; the reason alone where it is the whole document.
 
 namespace locus {
 

@@ -348,7 +348,7 @@ TEST(ParsePlanTest, WrongValues_AreRefusedAtTheirPointer) {
   RebalancePlan plan = PlanRebalance(table, Adding("c")).value();
   const std::string json = PlanAsJson(plan);
   const std::vector<JsonCase> cases = {
-      {"\"epoch\": 1,", "", ": member \"epoch\" is missing"},
+      {"\"epoch\": 1,", "", "member \"epoch\" is missing"},
       {"\"epoch\": 1,", "\"epoch\": 2,", "/epoch: 2 is not from 1 to 1, the epoch of the table"},
       {"\"id\": 2", "\"id\": 4", "/shards: shard \"orders-1\" of the table is missing; plan again"},
       {"\"name\": \"orders-1\"", "\"name\": \"x\"",
@@ -357,7 +357,7 @@ TEST(ParsePlanTest, WrongValues_AreRefusedAtTheirPointer) {
        "/moved_vnodes: 2; /moves have 21845 vnodes"},
       {"\"moved_load\": 0.", "\"moved_load\": 3.", "/moved_load: 3"},
       {"\"moved_load\"", "\"peak_after\": 1, \"moved_load\"",
-       ": of peak_before and peak_after one is missing"},
+       "of peak_before and peak_after one is missing"},
       {"\"before\": {\"orders-0\": 32768, \"orders-1\": 32768",
        "\"before\": {\"orders-0\": 32767, \"orders-1\": 32769",
        "/before/orders-0: 32767 vnodes do not agree with the table"},

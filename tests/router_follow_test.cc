@@ -250,7 +250,7 @@ TEST_F(RouterFollowTest, OpenedOnWhatOnlyPeopleRepair_FailsAtOnce) {
   place_->Put("{}");
   absl::Status refused = TryOpen().status();
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("memory: its table is refused: : member"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("memory: its table is refused: member"));
   EXPECT_EQ(clock.SinceBoot(), begin);
 }
 

@@ -10,6 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 constexpr char kDocument[] = R"({ "epoch": 12,
   "shards": [ {"id": 1, "name": "orders-a", "endpoint": "mysql://127.0.0.1:3306/orders",
@@ -105,9 +106,9 @@ TEST(RoutingTableTest, WrongValue_IsRefusedAtItsPointer) {
 
 TEST(RoutingTableTest, WrongMembers_AreRefusedAtTheirPointer) {
   const std::vector<Case> cases = {
-      {"\"epoch\": 12,", "", ": member \"epoch\" is missing"},
+      {"\"epoch\": 12,", "", "member \"epoch\" is missing"},
       {"\"ranges\": [ {\"last\": 16383, \"shard\": 1}, {\"last\": 65000, \"shard\": 2} ],", "",
-       ": member \"ranges\" is missing"},
+       "member \"ranges\" is missing"},
       {"\"name\": \"orders-a\",", "", "/shards/0: member \"name\" is missing"},
       {", \"endpoint\": \"mysql://127.0.0.1:3307/orders\"", "",
        "/shards/1: member \"endpoint\" is missing"},
@@ -136,7 +137,7 @@ TEST(RoutingTableTest, EmptyArrays_AreRefused) {
             "/ranges: there is no range");
   EXPECT_EQ(Refusal(R"({"epoch": 1, "shards": {}, "ranges": []})"),
             "/shards: it is of type object, not array");
-  EXPECT_EQ(Refusal("[]"), ": it is of type array, not object");
+  EXPECT_EQ(Refusal("[]"), "it is of type array, not object");
 }
 
 TEST(RoutingTableTest, Credentials_AreRefusedAndNeverShown) {
@@ -161,16 +162,16 @@ TEST(RoutingTableTest, OtherwiseWrongEndpoints_AreNotShownEither) {
 }
 
 TEST(RoutingTableTest, MalformedJson_IsRefusedWithLineColumnAndByte) {
-  EXPECT_THAT(Refusal(""), HasSubstr(": line 1, column 1 (byte 1): syntax error"));
-  EXPECT_THAT(Refusal("{\n  \"epoch\": }"), HasSubstr(": line 2, column 12 (byte 14): syntax"));
+  EXPECT_THAT(Refusal(""), StartsWith("line 1, column 1 (byte 1): syntax error"));
+  EXPECT_THAT(Refusal("{\n  \"epoch\": }"), StartsWith("line 2, column 12 (byte 14): syntax"));
   EXPECT_THAT(Refusal("{\n  \"epoch\": 1e999}"), HasSubstr("a number is out of range"));
   EXPECT_THAT(Refusal(std::string(kDocument) + "x"), HasSubstr("(byte 405): syntax error"));
   EXPECT_THAT(Refusal(std::string(kDocument) + "{}"), HasSubstr("unexpected '{'"));
   EXPECT_EQ(Refusal(std::string(kDocument) + '\0' + "{}"),
-            ": line 6, column 77 (byte 405): there is a NUL byte");
+            "line 6, column 77 (byte 405): there is a NUL byte");
   EXPECT_THAT(Refusal(With("orders-a", "\xC0\xAF")), HasSubstr("ill-formed UTF-8 byte"));
   EXPECT_THAT(Refusal(With("orders-a", "\\ud800")), HasSubstr("surrogate"));
-  EXPECT_THAT(Refusal("// note\n{}"), HasSubstr(": line 1, column 1 (byte 1): syntax"));
+  EXPECT_THAT(Refusal("// note\n{}"), StartsWith("line 1, column 1 (byte 1): syntax"));
   EXPECT_EQ(Refusal(std::string(100000, '[')), "/0/0/0/0/0/0/0/0: it is nested more than 8 deep");
 }
 

@@ -55,12 +55,13 @@ struct VnodeMove {
 // the highest `last` wrap to the first range. weight (100), labels and moves may be left out.
 //
 // A value that exists is valid: every factory checks all of it. INVALID_ARGUMENT messages begin
-// with the JSON Pointer of the offending value (of the parent, where a member is missing), then
-// ": " and the reason: unknown shard, repeated id or name, unsorted or repeated `last`, overlapping
-// moves, first > last, a move of a gene that `to` already owns, a number out of range, unknown or
-// duplicate members, no shards, no ranges, an endpoint with credentials (any '@', or an option
-// password=, passwd= or pwd=), JSON that is malformed (pointer "", then line, column and byte). No
-// message quotes an endpoint. Integers are JSON integers: 1.0 and 1e3 are refused.
+// with the JSON Pointer of the offending value (of the parent, where a member is missing) and ": ",
+// unless that is the whole document, then the reason: unknown shard, repeated id or name, unsorted
+// or repeated `last`, overlapping moves, first > last, a move of a gene that `to` already owns, a
+// number out of range, unknown or duplicate members, no shards, no ranges, an endpoint with
+// credentials (any '@', or an option password=, passwd= or pwd=), JSON that is malformed (line,
+// column and byte). No message quotes an endpoint. Integers are JSON integers: 1.0 and 1e3 are
+// refused.
 //
 // A table keeps shards in the order of their ids and moves in the order of their vnodes, so tables
 // that say the same are equal.
