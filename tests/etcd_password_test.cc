@@ -11,6 +11,8 @@ namespace {
 // Where no authentication is enabled the password is sent and refused all the same.
 void OpenAndSearch(EtcdOptions options) {
   options.user = "somebody";
+  options.request_timeout = absl::Seconds(20);
+  options.call_timeout = absl::Seconds(60);
   Fill(options.password);
   auto sequencer = EtcdSequencer::Open(options, {});
   explicit_bzero(options.password.data(), options.password.size());

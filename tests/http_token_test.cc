@@ -57,6 +57,7 @@ void AskAndSearch(HttpTableSource& source) {
 HttpTableOptions OptionsOf(const HttpTableServer& server) {
   HttpTableOptions options;
   options.url = server.url();
+  options.request_timeout = absl::Seconds(60);
   return options;
 }
 

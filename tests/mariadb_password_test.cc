@@ -52,6 +52,8 @@ TEST(MariadbPasswordTest, ShardPools_LeaveNoPasswordInACoreDump) {
   CreateSecretiveUser();
   ShardPoolsOptions options;
   options.user = "secretive";
+  options.connect_timeout = absl::Seconds(20);
+  options.timeout = absl::Seconds(20);
   Fill(options.password);
   auto pools = ShardPools::Create(options);
   explicit_bzero(options.password.data(), options.password.size());
