@@ -29,4 +29,5 @@ target_compile_definitions(
   cli_docs_test PRIVATE LOCUS_MAN_PAGE="${PROJECT_SOURCE_DIR}/docs/locus.1"
                         LOCUS_COMPLETION="${PROJECT_SOURCE_DIR}/apps/locus/completion/locus.bash")
 locus_cli_test(cli_engines_test locus_etcd_server locus_mariadb_server locus_redis_server)
-locus_cli_test(cli_table_engines_test locus_etcd_server locus_mariadb_server)
+locus_cli_test(cli_table_engines_test locus_etcd_server locus_http_table_server
+               locus_mariadb_server)

@@ -2,10 +2,13 @@
 // The verbs of tables at places that have servers.
 #include <cstdlib>
 
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/authority.h"
 #include "tests/command.h"
 #include "tests/etcd_server.h"
+#include "tests/http_table_server.h"
 #include "tests/mariadb_server.h"
 #include "tests/private_server.h"
 
@@ -15,6 +18,7 @@ namespace {
 using testing::CommandTest;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
+using ::testing::Not;
 using testing::Outcome;
 using testing::ReadFile;
 using testing::RunLocus;
@@ -23,7 +27,10 @@ using ::testing::StartsWith;
 
 class CliTablePlaceTest : public CommandTest {
  protected:
-  void TearDown() override { unsetenv("LOCUS_PASSWORD"); }
+  void TearDown() override {
+    unsetenv("LOCUS_PASSWORD");
+    unsetenv("SSL_CERT_FILE");
+  }
 
   // What anybody does with a place that takes tables.
   void PublishWatchAndGoBack(const std::string& uri) {
@@ -95,8 +102,64 @@ TEST_F(CliTablePlaceTest, Http_IsReadOnly) {
   Outcome missing = RunLocus({"table", "get", uri + "x"});
   EXPECT_EQ(missing.exit, 1);
   EXPECT_THAT(missing.err, HasSubstr(uri + "x"));
-  EXPECT_EQ(RunLocus({"table", "history", uri}).exit, 2);
-  EXPECT_EQ(RunLocus({"table", "restore", uri, "1"}).exit, 2);
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"history", uri},
+                                                {"restore", uri, "1"},
+                                                {"get", uri, "--epoch=1"}}) {
+    std::vector<std::string> verb = {"table"};
+    verb.insert(verb.end(), words.begin(), words.end());
+    Outcome refused = RunLocus(verb);
+    EXPECT_EQ(refused.exit, 2) << words[0];
+    EXPECT_THAT(refused.err, HasSubstr("earlier tables, where the server has its document from"));
+  }
+}
+
+TEST_F(CliTablePlaceTest, HttpServerThatFails_IsNamedOnce) {
+  HttpTableServer server;
+  server.Start();
+  server.SetDocument(ReadFile(table_));
+  RunningCommand watch({"table", "watch", server.url(), "--count", "2"});
+  EXPECT_EQ(watch.ReadLine(), "epoch=1 shards=2 source=" + server.url());
+  HttpTableServer::Behaviour failing;
+  failing.status = 503;
+  server.Behave(failing);
+  size_t asked = server.requests().size();
+  ASSERT_TRUE(WaitUntil([&] { return server.requests().size() > asked + 1; }));
+  server.Behave({});
+  server.SetDocument(absl::StrReplaceAll(ReadFile(table_), {{"\"epoch\": 1,", "\"epoch\": 2,"}}));
+  EXPECT_EQ(watch.ReadLine(), "epoch=2 shards=2 source=" + server.url());
+  EXPECT_THAT(watch.Finish().err,
+              HasSubstr("locus table watch: failing: " + server.url() + ": it answers 503"));
+}
+
+TEST_F(CliTablePlaceTest, HttpsWithAToken_NeedsBothRight) {
+  TemporaryDirectory files;
+  Authority authority(files, "authority");
+  std::string certificate = authority.Sign("server", "IP:127.0.0.1");
+  HttpTableServer server(HttpTableServer::Tls{certificate, certificate + ".key"});
+  server.Start();
+  server.SetDocument(ReadFile(table_));
+  HttpTableServer::Behaviour behaviour;
+  behaviour.token = "right";
+  server.Behave(behaviour);
+  Outcome stranger = RunLocus({"table", "get", server.url()});
+  EXPECT_EQ(stranger.exit, 1);
+  EXPECT_THAT(stranger.err, HasSubstr(server.url() + ": TLS failed"));
+  setenv("SSL_CERT_FILE", authority.file().c_str(), 1);
+  for (const char* wrong : {"", "wrong"}) {
+    setenv("LOCUS_PASSWORD", wrong, 1);
+    Outcome refused = RunLocus({"table", "get", server.url()});
+    EXPECT_EQ(refused.exit, 1);
+    EXPECT_THAT(refused.err, HasSubstr(server.url() + ": it answers 401"));
+    EXPECT_THAT(refused.err, HasSubstr("or none"));
+  }
+  setenv("LOCUS_PASSWORD", "ri ght", 1);
+  EXPECT_THAT(RunLocus({"table", "get", server.url()}).err, HasSubstr("byte 3 of the token"));
+  setenv("LOCUS_PASSWORD", "right", 1);
+  Outcome got = RunLocus({"table", "get", server.url()});
+  EXPECT_EQ(got.out, ReadFile(table_)) << got.err;
+  server.SetDocument("<html>");
+  EXPECT_THAT(RunLocus({"table", "get", server.url()}).err,
+              HasSubstr(server.url() + ": line 1, column 1 (byte 1): syntax error"));
 }
 
 }  // namespace

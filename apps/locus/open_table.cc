@@ -82,7 +82,8 @@ absl::StatusOr<std::unique_ptr<TablePublisher>> OpenTablePublisher(const TableUr
     case Kind::kHttp:
       return absl::InvalidArgumentError(
           absl::StrCat(Quoted(uri.text),
-                       " can be followed only; publish where the server has its document from"));
+                       " can be followed only; publish, and look for earlier tables, where the "
+                       "server has its document from"));
   }
   LOCUS_CHECK(false);
 }

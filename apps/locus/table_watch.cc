@@ -2,6 +2,7 @@
 #include <deque>
 #include <optional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "apps/locus/signals.h"
 #include "apps/locus/table_place.h"
@@ -78,7 +79,8 @@ class EventLines {
  private:
   Line LineOf(const RouterEvent& event) const {
     using Kind = RouterEvent::Kind;
-    std::string why = absl::StrCat(place_, ": ", event.status.message());
+    std::string why(event.status.message());  // sources as a rule name the place themselves
+    if (!absl::StartsWith(why, place_)) why = absl::StrCat(place_, ": ", why);
     switch (event.kind) {
       case Kind::kInstalled: {
         std::string text = absl::StrCat("epoch=", event.epoch);

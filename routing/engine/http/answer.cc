@@ -73,7 +73,7 @@ absl::Status CheckHead(const HttpAnswer& head, bool conditional) {
   }
   if (status == 401 || status == 403) {
     return absl::FailedPreconditionError(
-        answers + ": the token, or the certificate shown, gives no right to the table");
+        answers + ": the table is not for whoever shows this token or certificate, or none");
   }
   if (status >= 300 && status <= 399) {
     return absl::FailedPreconditionError(absl::StrCat(

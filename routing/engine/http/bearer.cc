@@ -13,9 +13,10 @@ absl::StatusOr<Bearer> Bearer::Of(std::string_view token) {
     return absl::InvalidArgumentError(absl::StrCat("the token is ", token.size(),
                                                    " bytes long; it must be 1 to ", kLongestToken));
   }
-  for (char c : token) {
-    if (c > ' ' && c <= '~') continue;
-    return absl::InvalidArgumentError("the token holds a byte that is not visible ASCII");
+  for (size_t i = 0; i < token.size(); ++i) {
+    if (token[i] > ' ' && token[i] <= '~') continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("byte ", i + 1, " of the token is not visible ASCII"));
   }
   Bearer bearer;
   bearer.size = kScheme.size() + token.size();
