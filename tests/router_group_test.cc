@@ -12,6 +12,7 @@
 #include "locus/routing/router.h"
 #include "tests/naive_router.h"
 #include "tests/random_table.h"
+#include "tests/sanitizers.h"
 
 namespace {
 
@@ -269,11 +270,7 @@ RoutingTable OneOwner(uint64_t epoch) {
 }
 
 TEST(RouterGroupTest, GroupedWhileTablesAreInstalled_EachOrderStandsOnceUnderAnInstalledTable) {
-#ifdef __SANITIZE_THREAD__
-  constexpr uint64_t kInstalls = 60;  // each takes fifty times as long
-#else
-  constexpr uint64_t kInstalls = 300;
-#endif
+  constexpr uint64_t kInstalls = kUnderTsan ? 60 : 300;  // each takes fifty times as long there
   Router router(OneOwner(1));
   std::atomic<bool> done{false};
   std::string failure;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "locus/routing/router.h"
+#include "tests/sanitizers.h"
 
 namespace locus {
 namespace {
@@ -18,11 +19,7 @@ constexpr uint32_t kInstalls = 10000;
 static_assert(kInstalls <= RoutingTable::kMaxPermyriad);
 
 // The vnodes from 0 on that each table changes, and that readers ask for.
-#ifdef __SANITIZE_THREAD__
-constexpr int kVnodes = 4096;  // a word takes fifty times as long
-#else
-constexpr int kVnodes = ShardGene::kCount;
-#endif
+constexpr int kVnodes = kUnderTsan ? 4096 : ShardGene::kCount;  // a word takes fifty times as long
 
 // Table E gives every one of kVnodes the same word, from which E can be read back: permyriad E,
 // owner and target as functions of E with periods that have no common divisor. Each description

@@ -14,6 +14,7 @@
 #include "locus/routing/routing_table.h"
 #include "locus/routing/table_publisher.h"
 #include "locus/routing/table_source.h"
+#include "tests/sanitizers.h"
 
 namespace locus {
 
@@ -55,13 +56,8 @@ inline RoutingTable TableOfEpoch(uint64_t epoch) {
 }
 
 // ThreadSanitizer makes a table cost fifty times as much, and finds in a few what it would in many.
-#ifdef __SANITIZE_THREAD__
-inline constexpr uint64_t kBurst = 30;
-inline constexpr uint32_t kMostRanges = 4096;
-#else
-inline constexpr uint64_t kBurst = 100;
-inline constexpr uint32_t kMostRanges = ShardGene::kCount;
-#endif
+inline constexpr uint64_t kBurst = kUnderTsan ? 30 : 100;
+inline constexpr uint32_t kMostRanges = kUnderTsan ? 4096 : ShardGene::kCount;
 
 // Every vnode a range of its own, each owned by another shard than the one before it.
 inline RoutingTable TableOfAllRanges(uint64_t epoch) {

@@ -42,9 +42,8 @@ struct EtcdTableOptions {
 // Follows the newest table by a watch, over a connection of its own: news arrive within
 // milliseconds. When a member dies, or loses its leader, another is asked. By the deadline of Next,
 // and after LookNow, a linearizable read tells whether anything is newer; a stream that has gone
-// silent is found so, and given up. Over a new connection the
-// whole table is read: a restored cluster may be at a revision that was seen before, with another
-// table.
+// silent is found so, and given up. Over a new connection the whole table is read: a restored
+// cluster may be at a revision that was seen before, with another table.
 //
 // Next may exceed its deadline by EtcdOptions::call_timeout; the system's resolver and timers
 // apart. A table that is no document of ours, as put there with etcdctl, is handed out as it is.
