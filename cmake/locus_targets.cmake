@@ -3,7 +3,9 @@
 
 find_program(LOCUS_CCACHE ccache)
 if(LOCUS_CCACHE AND PROJECT_IS_TOP_LEVEL)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${LOCUS_CCACHE})
+  # One cache for all checkouts: paths in this one count from where it lies.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}
+                                  CCACHE_NOHASHDIR=1 ${LOCUS_CCACHE})
 endif()
 
 function(locus_compile_options target)
