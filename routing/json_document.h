@@ -12,8 +12,8 @@ namespace locus {
 // Reads one JSON text (RFC 8259) more strictly than nlohmann::json::parse does. INVALID_ARGUMENT,
 // beginning with a JSON Pointer: a member that is there twice, a member name above 255 bytes,
 // values nested more than 8 deep. A syntax error, invalid UTF-8, a NUL or trailing bytes are
-// reported at the whole document (pointer "") with line, column and byte, all counted from 1. No
-// message quotes a string of the document: it may be a secret that stands where it should not.
+// reported without a pointer, by line, column and byte, all counted from 1. No message quotes a
+// string of the document: it may be a secret that stands where it should not.
 absl::StatusOr<nlohmann::json> ParseJson(std::string_view text);
 
 }  // namespace locus

@@ -66,6 +66,7 @@ Router::Rep::IndexById Router::Rep::Describe(const std::vector<Shard>& shards) {
 std::vector<Router::Rep::Run> Router::Rep::RunsOf(const RoutingTable& table,
                                                   const IndexById& index_of) {
   std::vector<Run> runs;
+  runs.reserve(table.ranges().size() + 2 * table.moves().size() + 1);
   auto move = table.moves().begin();
   auto add_owned = [&](uint32_t shard, size_t end) {
     uint64_t owner = index_of.at(shard);

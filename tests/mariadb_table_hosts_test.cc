@@ -149,6 +149,20 @@ TEST_F(MariadbTableHostsTest, LookNow_AsksAll) {
   EXPECT_EQ(RoutingTable::Parse((*next)->document).value(), Table(2));
 }
 
+TEST_F(MariadbTableHostsTest, LookNowWhereTheOneAskedHasNews_AsksAllAfterThem) {
+  options_.ask_all_every = absl::Hours(1);
+  Publish(0, 1, 0);
+  Publish(1, 1, 0);
+  Open();
+  EXPECT_EQ(News(), Table(1));
+  ExpectNoNews();  // all were asked
+  Publish(0, 2, 1);
+  Publish(1, 3, 1);
+  source_->LookNow();
+  EXPECT_EQ(News(), Table(2));
+  EXPECT_EQ(News(), Table(3));
+}
+
 TEST_F(MariadbTableHostsTest, EmptyOrRefusing_ArePassedOver) {
   Publish(1, 1, 0);
   Open();

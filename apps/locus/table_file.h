@@ -10,7 +10,7 @@
 namespace locus {
 
 // Reads a routing table; "-" is stdin. Errors of ByteSource and of RoutingTable::Parse, all
-// beginning with the path or "stdin"; the latter go on with the JSON Pointer.
+// beginning with the path or "stdin".
 absl::StatusOr<RoutingTable> LoadTable(const std::string& path);
 
 }  // namespace locus

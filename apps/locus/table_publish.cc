@@ -23,12 +23,17 @@ struct Wish {
   bool next_epoch = false;
 };
 
-// What --next-epoch makes of a table that is to follow `expected`.
-absl::StatusOr<uint64_t> EpochAfter(TablePublisher& publisher, uint64_t expected) {
+// What --next-epoch makes of `table`, which is to follow `expected`.
+absl::StatusOr<uint64_t> EpochAfter(TablePublisher& publisher, const RoutingTable& table,
+                                    uint64_t expected) {
   absl::StatusOr<RoutingTable> newest = publisher.Current();
+  if (newest.ok() && newest->epoch() > expected) {
+    absl::StatusOr<RoutingTable> repeated = WithEpoch(table, newest->epoch());
+    if (repeated.ok() && *repeated == *newest) return newest->epoch();
+  }
   bool none = absl::IsNotFound(newest.status());
   bool as_expected = none ? expected == 0 : newest.ok() && newest->epoch() == expected;
-  // Otherwise it is for Publish to tell whether this is a repetition.
+  // Otherwise it is for Publish to refuse it.
   if (!as_expected && expected < RoutingTable::kMaxEpoch) return expected + 1;
   return NextEpoch(publisher, expected);
 }
@@ -44,7 +49,7 @@ absl::StatusOr<uint64_t> Publish(TablePublisher& publisher, RoutingTable table, 
     }
   }
   if (wish.next_epoch || table.epoch() <= *wish.expected) {
-    LOCUS_ASSIGN_OR_RETURN(uint64_t next, EpochAfter(publisher, *wish.expected));
+    LOCUS_ASSIGN_OR_RETURN(uint64_t next, EpochAfter(publisher, table, *wish.expected));
     if (!wish.next_epoch) {
       return absl::InvalidArgumentError(absl::StrCat(
           "the table has epoch ", table.epoch(), ", and ", publisher.place(), " is to go on from ",

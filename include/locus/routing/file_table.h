@@ -19,7 +19,8 @@ namespace locus {
 // deleted and made again, written in place, reached by symbolic links one of which is turned to
 // another place (as Kubernetes mounts a ConfigMap), directories exchanged. Where the kernel tells
 // nothing (network file systems, a directory that may not be watched, no inotify instance left) it
-// is looked at every second, at first more often.
+// is looked at every second, at first more often. Written in place it is told a tenth of a second
+// after it was closed; Next may exceed its deadline by 0.2 s for that.
 //
 // A document that somebody is writing is not handed out before the file is closed or renamed; where
 // neither comes, once it was left alone for a second, or was being written for 10 seconds: then as
@@ -53,8 +54,9 @@ class FileTableSource : public TableSource {
 // A process killed at any point leaves the table before or the one after, durably, and a history
 // that has it. Publishers exclude each other by a lock (flock) of PATH.lock, for which one waits 10
 // seconds at most (UNAVAILABLE); reading takes none. Who finds that PATH.lock was deleted meanwhile
-// replaces nothing (UNAVAILABLE). The directory must be writable, and on a local
-// file system unless all publishers are on one host.
+// replaces nothing from then on (UNAVAILABLE; the message says where the table is in force
+// already). The directory must be writable, and on a local file system unless all publishers are on
+// one host.
 //
 // The newest table is that of the highest epoch, in PATH or kept: where PATH was deleted or an
 // older one put in its place, the next publication puts that right. DATA_LOSS: PATH is no routing

@@ -113,9 +113,9 @@ std::string PlanAsJson(const RebalancePlan& plan);
 
 // Reads back an equal plan, where `table` is the one that was planned from. It may also be a later
 // one that was made of it by NextMoves and by ending moves: RebalancePlan::table then has its
-// epoch, ranges and moves. INVALID_ARGUMENT: as RoutingTable says, beginning with the JSON Pointer,
-// also for a plan that contradicts itself or, of the table's own epoch, the table; one of a later
-// epoch; and one that does not know a shard of the table.
+// epoch, ranges and moves. INVALID_ARGUMENT: as RoutingTable says, also for a plan that contradicts
+// itself or, of the table's own epoch, the table; one of a later epoch; and one that does not know
+// a shard of the table.
 absl::StatusOr<RebalancePlan> ParsePlan(const RoutingTable& table, std::string_view json);
 
 // Owners as they will be when all moves of the plan have ended; without moves, epoch as in `table`.

@@ -189,8 +189,8 @@ struct RouterOptions {
 // Fork: in a forked child everything may be called too; Install and Refresh are refused there,
 // Stats knows the epoch alone, and destruction returns at once. Cost: routing is one load of a
 // 64-bit word; it takes no lock, allocates nothing, and does not depend on the number of ranges.
-// Install rewrites the words that change, and looks at no other. About 0.5 MiB, and 16 bytes for
-// each range and move.
+// Install rewrites the words that change, and looks at no other. About 0.5 MiB, 16 bytes for each
+// range, and 32 for each move.
 class Router {
  public:
   // Of a table that changes by Install only.

@@ -32,8 +32,7 @@ class TablePublisher {
  public:
   virtual ~TablePublisher() = default;
 
-  // The newest table. NOT_FOUND: nothing was published yet. DATA_LOSS: it is no routing table (the
-  // message goes on with the JSON Pointer).
+  // The newest table. NOT_FOUND: nothing was published yet. DATA_LOSS: it is no routing table.
   virtual absl::StatusOr<RoutingTable> Current() = 0;
 
   // Makes `table` the newest where the newest epoch is `expected` (0: nothing was published yet).

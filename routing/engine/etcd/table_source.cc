@@ -53,7 +53,7 @@ class EtcdTableSource::Rep {
     uint64_t cluster_id = 0;
     int64_t mod_revision = 0;
     int64_t seen_at = 0;  // the revision of the cluster at which it was the newest
-    uint64_t link = 0;  // over which it was read; news on a stream opened since are of this member
+    uint64_t link = 0;    // over which it was read, or the one before it where a stream told it
   };
 
   absl::StatusOr<News> Follow(const std::string& known, TimePoint deadline) {
@@ -135,8 +135,7 @@ class EtcdTableSource::Rep {
   }
 
   // A linearizable read of the revision only: over one link it tells every change. A cluster that
-  // was restored may count to the same revision again, so over another link the table is read anew;
-  // and the stream, whose member may hang, is opened anew, where answers come from.
+  // was restored may count to the same revision again, so over another link the table is read anew.
   absl::StatusOr<News> Confirm() {
     etcd::Txn txn;
     LOCUS_ASSIGN_OR_RETURN(etcd::TxnAnswer answer, Ask(txn.GetRevision(keys_.newest())));
@@ -150,6 +149,10 @@ class EtcdTableSource::Rep {
       return table;
     }
     newest_.seen_at = answer.header.revision;
+    // The stream goes where answers come from: its own member may hang.
+    if (stream_ != nullptr && stream_->origin().endpoint != answer.origin.endpoint) {
+      KeepStream(nullptr);
+    }
     return std::nullopt;
   }
 

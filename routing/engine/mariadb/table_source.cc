@@ -68,12 +68,11 @@ absl::StatusOr<Answer> Ask(Host& host, Read read) {
   return answer;
 }
 
-// Of hosts none of which has a table: NOT_FOUND where one of them answered so, otherwise worth
-// another attempt as long as one of them is.
+// Of hosts none of which has a table: worth another attempt as long as one of them is.
 absl::Status Joined(const absl::Status& one, const absl::Status& other) {
   if (one.ok()) return other;
   absl::StatusCode code = other.code();
-  for (absl::StatusCode first : {absl::StatusCode::kNotFound, absl::StatusCode::kUnavailable}) {
+  for (absl::StatusCode first : {absl::StatusCode::kUnavailable, absl::StatusCode::kNotFound}) {
     if (one.code() != first && other.code() != first) continue;
     code = first;
     break;
@@ -159,6 +158,7 @@ class MariadbTableSource::Rep {
     // That a connection broke says little about its server.
     if (absl::IsUnavailable(news.status()) && answered) news = AskNews(asked, known);
     bool due = std::chrono::steady_clock::now() >= all_due_;
+    if (news.ok() && *news && hurried) LookNow();  // another may have still newer ones
     if (news.ok() && (*news || !(hurried || due))) return news;
     return AskAll(known, news.status(), !news.ok() || due);
   }

@@ -48,11 +48,11 @@ struct MariadbTableOptions {
 // has it.
 //
 // Errors beyond those of TableSource: FAILED_PRECONDITION also where a table of the name is none of
-// ours, or the database is not there. NOT_FOUND: the table is empty, or not there. Hosts that fail
-// are passed over in silence while one has a table. Where servers hang, Next blocks for up to
-// (hosts.size() + 1) * (connect_timeout + timeout) of MariadbOptions beyond its deadline; LookNow
-// does not cut that short.
-// Fork: in a forked child Next answers FAILED_PRECONDITION, and destruction touches no socket.
+// ours, or the database is not there. NOT_FOUND: the table is empty, or not there, on every host
+// that does not refuse. Hosts that fail are passed over in silence while one has a table. Where
+// servers hang, Next blocks for up to (hosts.size() + 1) * (connect_timeout + timeout) of
+// MariadbOptions beyond its deadline; LookNow does not cut that short. Fork: in a forked child Next
+// answers FAILED_PRECONDITION, and destruction touches no socket.
 class MariadbTableSource : public TableSource {
  public:
   // Connects nothing: a service may start while the server is away. INVALID_ARGUMENT: bad options.
