@@ -3,6 +3,7 @@
 #define LOCUS_TESTS_CHILD_PROCESS_H_
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,12 +12,17 @@
 
 namespace locus {
 
-// A forked child that runs `body` and exits with what it returns; killed with the object. Fork
-// before the test starts threads.
+// A forked child that runs `body` and exits with what it returns; killed with the object, and with
+// the thread that made it. Fork before the test starts threads.
 class ChildProcess {
  public:
-  explicit ChildProcess(const std::function<int()>& body) : pid_(fork()) {
+  explicit ChildProcess(const std::function<int()>& body) {
+    pid_t parent = getpid();
+    pid_ = fork();
     if (pid_ == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      // It may have ended before; one in another namespace of processes counts as 0.
+      if (getppid() != parent && getppid() != 0) _exit(127);
       alarm(120);
       _exit(body());
     }
@@ -43,7 +49,7 @@ class ChildProcess {
   }
 
  private:
-  pid_t pid_;
+  pid_t pid_ = -1;
 };
 
 }  // namespace locus
