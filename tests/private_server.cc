@@ -7,13 +7,16 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <set>
+#include <random>
 
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
@@ -29,27 +32,46 @@ sockaddr_in Loopback(uint16_t port) {
   return address;
 }
 
-// A socket bound to a free port.
+// Reserves the port against every other process of these tests in this network namespace, until
+// this one ends, however it ends. False: reserved already.
+bool Reserve(uint16_t port) {
+  const std::string name = "locus-port-" + std::to_string(port);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  name.copy(address.sun_path + 1, name.size());  // after a zero byte: an abstract name
+  auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) std::abort();
+  if (bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0) return true;  // fd stays open
+  if (errno != EADDRINUSE) std::abort();
+  close(fd);
+  return false;
+}
+
+// A socket bound to a port that is free and reserved.
 LoopbackListener Bound() {
-  int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = Loopback(0);
-  socklen_t length = sizeof address;
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  if (fd < 0 || bind(fd, generic, length) != 0 || getsockname(fd, generic, &length) != 0) {
-    std::abort();
+  // Below what Linux gives to outgoing connections, which would take a port while no server is
+  // bound to it; above what servers have by default.
+  std::uniform_int_distribution<uint16_t> ports(10'000, 32'767);
+  std::random_device random;
+  while (true) {
+    uint16_t port = ports(random);
+    if (!Reserve(port)) continue;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address = Loopback(port);
+    if (fd < 0) std::abort();
+    if (bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return {fd, port};
+    if (errno != EADDRINUSE) std::abort();
+    close(fd);
   }
-  return {fd, ntohs(address.sin_port)};
 }
 
 }  // namespace
 
 uint16_t FreePort() {
-  static std::set<uint16_t> given;
-  while (true) {
-    LoopbackListener bound = Bound();
-    close(bound.fd);
-    if (given.insert(bound.port).second) return bound.port;
-  }
+  LoopbackListener bound = Bound();
+  close(bound.fd);
+  return bound.port;
 }
 
 LoopbackListener ListenOnLoopback(int backlog) {

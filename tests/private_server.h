@@ -13,11 +13,11 @@
 
 namespace locus {
 
-// A TCP port of 127.0.0.1 that nobody listens on; not given out twice in this process. Another
-// process may still take it first: start the server, and take another port if it does not come up.
+// A TCP port of 127.0.0.1 that nobody listens on. As long as this process lives, neither of these
+// two functions gives it out again, here or in another process of the same network namespace.
 uint16_t FreePort();
 
-// A socket that listens on a free port of 127.0.0.1; whoever takes it closes it.
+// A socket that listens on such a port; whoever takes it closes it.
 struct LoopbackListener {
   int fd = -1;
   uint16_t port = 0;
