@@ -92,9 +92,23 @@ FakeMember::AnswerTo GreetsThen(std::string answer) {
   };
 }
 
-EtcdOptions Impatient(std::vector<std::string> endpoints) {
+// For what is to be answered, however slow this machine is.
+EtcdOptions Patient(std::vector<std::string> endpoints) {
   EtcdOptions options;
   options.endpoints = std::move(endpoints);
+  options.request_timeout = absl::Seconds(20);
+  options.call_timeout = absl::Seconds(60);
+  return options;
+}
+// Where one member hangs, and another must still be in time.
+EtcdOptions PatientCall(std::vector<std::string> endpoints) {
+  EtcdOptions options = Patient(std::move(endpoints));
+  options.request_timeout = absl::Seconds(2);
+  return options;
+}
+// For what is not answered.
+EtcdOptions Impatient(std::vector<std::string> endpoints) {
+  EtcdOptions options = Patient(std::move(endpoints));
   options.request_timeout = absl::Milliseconds(200);
   options.call_timeout = absl::Milliseconds(700);
   return options;
@@ -111,12 +125,12 @@ absl::StatusOr<etcd::TxnAnswer> Get(etcd::Connection& connection) {
 
 TEST(EtcdConnectionTest, NobodyThere_IsUnavailableAtOnceAndNamed) {
   std::string endpoint = absl::StrCat("127.0.0.1:", FreePort());
-  auto connection = RawConnection(Impatient({endpoint}));
+  auto connection = RawConnection(Patient({endpoint}));
   absl::Time begin = absl::Now();
   absl::Status status = Get(*connection).status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_TRUE(absl::StrContains(status.message(), endpoint)) << status;
-  EXPECT_LT(absl::Now() - begin, absl::Milliseconds(200));
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(10));
 }
 
 TEST(EtcdConnectionTest, NameThatDoesNotResolve_IsUnavailableInTime) {
@@ -125,7 +139,7 @@ TEST(EtcdConnectionTest, NameThatDoesNotResolve_IsUnavailableInTime) {
   absl::Status status = Get(*connection).status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_TRUE(absl::StrContains(status.message(), "no-such-host.invalid")) << status;
-  EXPECT_LT(absl::Now() - begin, absl::Seconds(1));
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(5));
 }
 
 TEST(EtcdConnectionTest, DeadEndpoints_ArePassedOverAndTheLivingKept) {
@@ -140,14 +154,13 @@ TEST(EtcdConnectionTest, DeadEndpoints_ArePassedOverAndTheLivingKept) {
 
 TEST(EtcdConnectionTest, MemberThatHangsAtOnce_IsPassedOverInTime) {
   FakeMember hangs([](const std::string&) { return "hang"; });
-  EtcdOptions options = Impatient({hangs.endpoint(), SharedEtcd().endpoint(0)});
-  auto connection = RawConnection(options);
+  auto connection = RawConnection(PatientCall({hangs.endpoint(), SharedEtcd().endpoint(0)}));
   auto answer = Put(*connection);
   EXPECT_TRUE(answer.ok()) << "a greeting is no write: " << answer.status();
-  auto alone = RawConnection(Impatient({hangs.endpoint()}));
+  auto alone = RawConnection(PatientCall({hangs.endpoint()}));
   absl::Time begin = absl::Now();
   EXPECT_TRUE(absl::IsUnavailable(Put(*alone).status()));
-  EXPECT_LT(absl::Now() - begin, absl::Milliseconds(700));
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(20)) << "the time of one request";
 }
 
 TEST(EtcdConnectionTest, WriteThatMayHaveBeenServed_IsNotRepeated) {
@@ -155,13 +168,13 @@ TEST(EtcdConnectionTest, WriteThatMayHaveBeenServed_IsNotRepeated) {
     FakeMember breaks(GreetsThen(end));
     FakeMember other(GreetsThen(FakeMember::Ok(
         R"({"header":{"cluster_id":"1","member_id":"2","revision":"3"},"succeeded":true})")));
-    auto connection = RawConnection(Impatient({breaks.endpoint(), other.endpoint()}));
+    auto connection = RawConnection(PatientCall({breaks.endpoint(), other.endpoint()}));
     absl::Status status = Put(*connection).status();
     EXPECT_TRUE(absl::IsUnavailable(status)) << status;
     EXPECT_TRUE(absl::StrContains(status.message(), breaks.endpoint())) << status;
     EXPECT_EQ(other.requests(), 0);
     EXPECT_TRUE(Put(*connection).ok()) << "the next call goes to the other";
-    auto reader = RawConnection(Impatient({breaks.endpoint(), other.endpoint()}));
+    auto reader = RawConnection(PatientCall({breaks.endpoint(), other.endpoint()}));
     EXPECT_TRUE(Get(*reader).ok()) << "a read is repeated";
   }
 }
@@ -170,14 +183,14 @@ TEST(EtcdConnectionTest, RefusalWithoutLeader_IsRepeatedElsewhere) {
   FakeMember lost(GreetsThen(
       "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 78\r\n\r\n"
       R"({"error":"etcdserver: no leader","message":"etcdserver: no leader","code":14 })"));
-  auto connection = RawConnection(Impatient({lost.endpoint(), SharedEtcd().endpoint(0)}));
+  auto connection = RawConnection(Patient({lost.endpoint(), SharedEtcd().endpoint(0)}));
   EXPECT_TRUE(Put(*connection).ok()) << Put(*connection).status();
 }
 
 TEST(EtcdConnectionTest, AnswersOfSomethingElse_AreRefusedForGood) {
   for (const char* body : {"<html>", "{}", "[]", "{\"header\":{}}"}) {
     FakeMember page(GreetsThen(FakeMember::Ok(absl::StrCat(body, " ", "\n"))));
-    auto connection = RawConnection(Impatient({page.endpoint()}));
+    auto connection = RawConnection(Patient({page.endpoint()}));
     absl::Status status = Get(*connection).status();
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
     EXPECT_TRUE(absl::StrContains(status.message(), page.endpoint())) << status;
@@ -185,7 +198,7 @@ TEST(EtcdConnectionTest, AnswersOfSomethingElse_AreRefusedForGood) {
   FakeMember old([](const std::string&) {
     return "HTTP/1.1 404 Not Found\r\nContent-Length: 10\r\n\r\nNot Found\n";
   });
-  auto connection = RawConnection(Impatient({old.endpoint()}));
+  auto connection = RawConnection(Patient({old.endpoint()}));
   absl::Status status = Get(*connection).status();
   EXPECT_FALSE(status.ok());
   EXPECT_TRUE(absl::StrContains(status.message(), "3.4")) << status;
@@ -193,8 +206,10 @@ TEST(EtcdConnectionTest, AnswersOfSomethingElse_AreRefusedForGood) {
 
 TEST(EtcdConnectionTest, BodyWithoutEnd_IsCutOff) {
   FakeMember floods(GreetsThen("HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n{"));
-  auto connection = RawConnection(Impatient({floods.endpoint()}));
+  auto connection = RawConnection(Patient({floods.endpoint()}));
+  absl::Time begin = absl::Now();
   EXPECT_TRUE(absl::IsUnavailable(Get(*connection).status()));
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(10)) << "by its length, not by the time";
 }
 
 TEST(EtcdConnectionTest, IdleConnectionThatWasClosed_IsNotUsedForAWrite) {
@@ -231,11 +246,11 @@ TEST(EtcdConnectionTest, CallersBeyondTheConnections_WaitOnlyUntilTheirTime) {
   auto connection = RawConnection(options);
   std::vector<std::thread> threads;
   absl::Time begin = absl::Now();
-  for (int t = 0; t < 6; ++t) {
+  for (int t = 0; t < 60; ++t) {
     threads.emplace_back([&] { EXPECT_TRUE(absl::IsUnavailable(Get(*connection).status())); });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_LT(absl::Now() - begin, absl::Seconds(1));
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(6)) << "12 s if each had its turn";
 }
 
 }  // namespace
