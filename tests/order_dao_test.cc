@@ -205,7 +205,7 @@ TEST_F(OrderDaoTest, ShardThatRefuses_IsLeftForWhereANewerTablePoints) {
   from.Sql(
       "CREATE TRIGGER locus_shop.guard BEFORE INSERT ON locus_shop.orders FOR EACH ROW"
       " SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'LOCUS_FENCED 1 elsewhere'");
-  OrderDao hasty(*router_, *pools_, ids_.get(), codec_, std::chrono::milliseconds(300));
+  OrderDao hasty(*router_, *pools_, ids_.get(), codec_, std::chrono::seconds(2));
   absl::Status status = hasty.Insert(buyer).status();
   EXPECT_TRUE(absl::IsAborted(status)) << "no newer table: " << status;
   EXPECT_THAT(status.ToString(), HasSubstr("LOCUS_FENCED"));
@@ -271,10 +271,9 @@ TEST_F(OrderDaoTest, OrderChangedByAnother_IsNotOverwritten) {
   Order changed = dao_->Update(order).value();
   EXPECT_EQ(changed.version, 2u);
   EXPECT_EQ(dao_->FindById(order.id).value(), changed);
-  EXPECT_TRUE(
-      absl::IsAborted(OrderDao(*router_, *pools_, nullptr, codec_, std::chrono::milliseconds(200))
-                          .Update(order)
-                          .status()));
+  EXPECT_TRUE(absl::IsAborted(OrderDao(*router_, *pools_, nullptr, codec_, std::chrono::seconds(2))
+                                  .Update(order)
+                                  .status()));
   EXPECT_EQ(dao_->FindById(order.id).value(), changed);
 }
 
