@@ -36,10 +36,16 @@ inline ShardPoolsOptions PoolOptions() {
   ShardPoolsOptions options;
   options.user = "locus";
   options.password = "s3cret";
-  options.connect_timeout = absl::Seconds(1);
-  options.timeout = absl::Seconds(1);
+  options.connect_timeout = options.timeout = absl::Seconds(10);
   options.max_connections = 4;
   options.longest_pause = absl::Milliseconds(200);
+  return options;
+}
+
+// For a server that hangs, or a statement that does.
+inline ShardPoolsOptions HastyPoolOptions() {
+  ShardPoolsOptions options = PoolOptions();
+  options.connect_timeout = options.timeout = absl::Seconds(1);
   return options;
 }
 

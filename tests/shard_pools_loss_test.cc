@@ -81,7 +81,7 @@ TEST_F(ShardPoolsLossTest, ServerGone_RefusesAtOnceAndHealsByItself) {
 
 // A stopped server still accepts TCP: only timeouts find it out.
 TEST_F(ShardPoolsLossTest, ServerStalled_CallersEndByTheirTimeouts) {
-  auto pools = MakePools();
+  auto pools = MakePools(HastyPoolOptions());
   auto used = pools->Take(fails_, In(kSoon)).value();
   EXPECT_TRUE(Answers(*pools, lives_));
   first_->Stall();
@@ -104,7 +104,7 @@ TEST_F(ShardPoolsLossTest, ServerStalled_CallersEndByTheirTimeouts) {
 }
 
 TEST_F(ShardPoolsLossTest, ServerStalledWithIdleConnections_OnePingFindsOut) {
-  ShardPoolsOptions options = PoolOptions();
+  ShardPoolsOptions options = HastyPoolOptions();
   options.ping_after = absl::ZeroDuration();
   auto pools = MakePools(options);
   {
@@ -121,7 +121,7 @@ TEST_F(ShardPoolsLossTest, ServerStalledWithIdleConnections_OnePingFindsOut) {
 }
 
 TEST_F(ShardPoolsLossTest, PoolsDestroyedWhileAServerStalls_End) {
-  auto pools = MakePools();
+  auto pools = MakePools(HastyPoolOptions());
   first_->Stall();
   EXPECT_FALSE(pools->Take(fails_, In(absl::Milliseconds(20))).ok());
   pools.reset();
@@ -200,9 +200,7 @@ TEST_F(ShardPoolsRetargetTest, OldServerStalled_NewOneIsUsedAtOnce) {
 
 TEST_F(ShardPoolsRetargetTest, OldAndNewHandleInTurn_TheNewerWins) {
   Router router(TableOf(1));
-  ShardPoolsOptions options = PoolOptions();
-  options.connect_timeout = options.timeout = absl::Seconds(10);
-  auto pools = MakePools(options);
+  auto pools = MakePools();
   const Shard& old_handle = router.Route(order_);
   EXPECT_TRUE(pools->Take(old_handle, 1, In(kSoon)).ok());
   ASSERT_TRUE(router.Install(TableOf(2)).ok());

@@ -136,8 +136,8 @@ TEST_F(ShardPoolsTest, NewSession_IsStrictAndUtf8AndLeavesTheRestToTheServer) {
   EXPECT_EQ(Ask(*connection, "SELECT @@character_set_client"), "utf8mb4");
   EXPECT_EQ(Ask(*connection, "SELECT @@tx_isolation = @@GLOBAL.tx_isolation"), "1");
   EXPECT_EQ(Ask(*connection, "SELECT @@time_zone = @@GLOBAL.time_zone"), "1");
-  EXPECT_EQ(Ask(*connection, "SELECT @@max_statement_time"), "1.000000");
-  EXPECT_EQ(Ask(*connection, "SELECT @@innodb_lock_wait_timeout"), "1");
+  EXPECT_EQ(Ask(*connection, "SELECT @@max_statement_time"), "10.000000");
+  EXPECT_EQ(Ask(*connection, "SELECT @@innodb_lock_wait_timeout"), "10");
   EXPECT_EQ(Ask(*connection, "SELECT @@autocommit"), "1");
   EXPECT_EQ(Ask(*connection, "DO 1; DO 2"), "error 1064") << "one statement a call";
 }
@@ -213,7 +213,7 @@ TEST_F(ShardPoolsTest, GivenBack_NothingOfTheSessionIsLeft) {
   auto connection = pools->Take(shard_, In(kSoon)).value();
   EXPECT_EQ(Ask(connection, "SELECT @mine"), "NULL");
   EXPECT_EQ(Ask(connection, "SELECT @@sql_mode"), "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION");
-  EXPECT_EQ(Ask(connection, "SELECT @@max_statement_time"), "1.000000");
+  EXPECT_EQ(Ask(connection, "SELECT @@max_statement_time"), "10.000000");
   EXPECT_EQ(Ask(connection, "SELECT @@autocommit"), "1");
   EXPECT_EQ(Ask(connection, "SELECT COUNT(*) FROM mine"), "error 1146");
   EXPECT_EQ(Ask(connection, "EXECUTE mine"), "error 1243");
@@ -257,7 +257,7 @@ TEST_F(ShardPoolsTest, GivenBackWithoutAWayBack_IsClosed) {
 }
 
 TEST_F(ShardPoolsTest, StatementThatRunsTooLong_IsEndedByTheServer) {
-  auto pools = MakePools();
+  auto pools = MakePools(HastyPoolOptions());
   auto connection = pools->Take(shard_, In(kSoon)).value();
   EXPECT_EQ(Ask(connection, "SELECT SLEEP(1000)"), "error 1969");
   EXPECT_EQ(Ask(connection, "SELECT 1"), "1") << "and the connection is none the worse";

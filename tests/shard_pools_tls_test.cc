@@ -45,7 +45,6 @@ class ShardPoolsTlsTest : public ::testing::Test {
     ShardPoolsOptions options = PoolOptions();
     options.user = "tls";
     options.password = "t";
-    options.connect_timeout = options.timeout = absl::Seconds(10);
     return options;
   }
   static void ExpectVerified(const ShardPoolsOptions& options, const Shard& shard) {
