@@ -100,7 +100,6 @@ class HttpTableServer::Rep {
     MutexLock lock(mutex_);
     document_ = std::move(document);
     ++number_;
-    changed_at_ = absl::Now();
     changed_.NotifyAll();
   }
   void Behave(const Behaviour& behaviour) {
@@ -221,7 +220,7 @@ class HttpTableServer::Rep {
     MutexLock lock(mutex_);
     if (!behaviour_.hold) return;
     ++held_;
-    while (!stopping_ && behaviour_.hold && Unchanged(request, behaviour_) &&
+    while (!stopping_ && behaviour_.hold && Unchanged(request, behaviour_, absl::Now()) &&
            std::chrono::steady_clock::now() < until) {
       changed_.WaitUntil(mutex_, until);
     }
@@ -237,19 +236,20 @@ class HttpTableServer::Rep {
     }
     return "";
   }
-  std::string LastModified(const Behaviour& behaviour) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  std::string LastModified(const Behaviour& behaviour, absl::Time now) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     using Validator = Behaviour::Validator;
     // As if it had been changed long ago: by as many hours as it was changed less often.
     if (behaviour.validator == Validator::kLastModified) {
       return HttpDate(absl::FromUnixSeconds(1'700'000'000 + 3600 * number_));
     }
-    if (behaviour.validator == Validator::kFreshLastModified) return HttpDate(changed_at_);
+    if (behaviour.validator == Validator::kFreshLastModified) return HttpDate(now);
     return "";
   }
-  bool Unchanged(const Request& request, const Behaviour& behaviour) const
+  bool Unchanged(const Request& request, const Behaviour& behaviour, absl::Time now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!document_) return false;
-    std::string etag = ETag(behaviour), modified = LastModified(behaviour);
+    std::string etag = ETag(behaviour), modified = LastModified(behaviour, now);
     if (!etag.empty()) return HeaderOf(request, "If-None-Match") == etag;
     return !modified.empty() && HeaderOf(request, "If-Modified-Since") == modified;
   }
@@ -257,19 +257,19 @@ class HttpTableServer::Rep {
   std::pair<std::string, std::string> Compose(const Request& request,
                                               const Behaviour& behaviour) const {
     MutexLock lock(mutex_);
+    const absl::Time now = absl::Now();
     std::string body = document_.value_or("nothing here");
     unsigned status = document_ ? 200 : 404;
-    if (Unchanged(request, behaviour)) status = 304;
+    if (Unchanged(request, behaviour, now)) status = 304;
     if (!behaviour.token.empty() &&
         HeaderOf(request, "Authorization") != "Bearer " + behaviour.token) {
       status = 401;
     }
     if (behaviour.status != 0) status = behaviour.status;
     if (status != 200) body = status == 304 ? "" : "refused";
-    std::string head =
-        absl::StrCat("HTTP/1.1 ", status, " Said\r\nDate: ", HttpDate(absl::Now()), "\r\n");
+    std::string head = absl::StrCat("HTTP/1.1 ", status, " Said\r\nDate: ", HttpDate(now), "\r\n");
     for (const std::string& line : behaviour.header_lines) absl::StrAppend(&head, line, "\r\n");
-    std::string etag = ETag(behaviour), modified = LastModified(behaviour);
+    std::string etag = ETag(behaviour), modified = LastModified(behaviour, now);
     if (!etag.empty()) absl::StrAppend(&head, "ETag: ", etag, "\r\n");
     if (!modified.empty()) absl::StrAppend(&head, "Last-Modified: ", modified, "\r\n");
     if (behaviour.fault == Fault::kLongLength) {
@@ -331,7 +331,6 @@ class HttpTableServer::Rep {
   Behaviour behaviour_ ABSL_GUARDED_BY(mutex_);
   std::optional<std::string> document_ ABSL_GUARDED_BY(mutex_);
   int number_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::Time changed_at_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> requests_ ABSL_GUARDED_BY(mutex_);
 };
 

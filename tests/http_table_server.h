@@ -42,7 +42,7 @@ class HttpTableServer {
       kWeakETag,
       kRandomETag,
       kLastModified,
-      kFreshLastModified,
+      kFreshLastModified,  // as if it had been changed at this moment
       kNone
     };
     Validator validator = Validator::kETag;
