@@ -196,6 +196,7 @@ EtcdOptions FreshEtcdPrefix() {
   static int prefixes = 0;
   EtcdOptions options = SharedEtcd().options();
   options.prefix = absl::StrCat("test", ++prefixes);
+  options.request_timeout = options.call_timeout = absl::Seconds(30);
   return options;
 }
 

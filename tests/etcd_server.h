@@ -74,7 +74,7 @@ class EtcdServer {
 
 // One for the whole test program, one member, plain; started at first use.
 EtcdServer& SharedEtcd();
-// SharedEtcd under a prefix that nobody used before.
+// SharedEtcd under a prefix that nobody used before, with all the time that a busy machine needs.
 EtcdOptions FreshEtcdPrefix();
 
 }  // namespace locus
