@@ -28,11 +28,18 @@ std::unique_ptr<T> Opened(absl::StatusOr<std::unique_ptr<T>> made) {
   return *std::move(made);
 }
 
-// After whatever is the newest there.
+// After whatever is the newest there; repeats what may be repeated.
 void PublishAt(TablePublisher& publisher, const RoutingTable& table) {
-  absl::StatusOr<RoutingTable> newest = publisher.Current();
-  ASSERT_TRUE(newest.ok() || absl::IsNotFound(newest.status())) << newest.status();
-  absl::Status status = publisher.Publish(table, newest.ok() ? newest->epoch() : 0);
+  absl::StatusOr<RoutingTable> newest;
+  ASSERT_TRUE(WaitUntil([&] {
+    newest = publisher.Current();
+    return newest.ok() || absl::IsNotFound(newest.status());
+  })) << newest.status();
+  absl::Status status;
+  ASSERT_TRUE(WaitUntil([&] {
+    status = publisher.Publish(table, newest.ok() ? newest->epoch() : 0);
+    return !absl::IsUnavailable(status);
+  })) << status;
   ASSERT_TRUE(status.ok()) << status;
 }
 

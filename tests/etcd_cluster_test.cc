@@ -16,7 +16,23 @@ class EtcdClusterTest : public ::testing::Test {
   void SetUp() override {
     ASSERT_TRUE(server_.Start());
     auto store = MustOpen(server_.options());
-    CreateSpace(*store);
+    absl::Status created;
+    ASSERT_TRUE(WaitUntil([&] {
+      created = store->Create(SpaceName(), SpaceOptions(), absl::Now());
+      return !absl::IsUnavailable(created);
+    })) << created;
+    ASSERT_TRUE(created.ok()) << created;
+  }
+
+  // Of section 0, repeated while members elect.
+  static LeaseReply LeaseInTime(SegmentStore& store, uint64_t seen = 0) {
+    auto reply = TryLease(store, 0, seen);
+    EXPECT_TRUE(WaitUntil([&] {
+      if (absl::IsUnavailable(reply.status())) reply = TryLease(store, 0, seen);
+      return !absl::IsUnavailable(reply.status());
+    }));
+    EXPECT_TRUE(reply.ok()) << reply.status();
+    return reply.ok() ? *reply : LeaseReply{{LeaseGrant()}, {}, false};
   }
 
   // Members are replaced as soon as they are lost, without the pause by which etcd makes sure.
@@ -58,8 +74,8 @@ TEST_F(EtcdClusterTest, MemberStalled_OthersServe) {
                 options.endpoints.end());
     auto store = MustOpen(options);
     auto sequencer = MustOpenSequencer(options);
-    uint64_t end = EndOf(Lease(*store));
-    ASSERT_TRUE(sequencer->Next("a").ok());
+    uint64_t end = EndOf(LeaseInTime(*store));
+    ASSERT_TRUE(WaitUntil([&] { return sequencer->Next("a").ok(); }));
     server_.Stall(kept);
     // A write to the stalled member may have been served: it is not repeated, and no caller is held
     // beyond its time. The calls after it go to the other members, once they have a leader; this
@@ -77,7 +93,7 @@ TEST_F(EtcdClusterTest, MemberStalled_OthersServe) {
 
 TEST_F(EtcdClusterTest, MemberWithoutLeader_IsPassedOver) {
   auto store = MustOpen(server_.options(0));
-  uint64_t end = EndOf(Lease(*store));
+  uint64_t end = EndOf(LeaseInTime(*store));
   server_.KillHard(1);
   server_.KillHard(2);
   auto refused = [&] {
@@ -95,29 +111,30 @@ TEST_F(EtcdClusterTest, MemberWithoutLeader_IsPassedOver) {
 
 TEST_F(EtcdClusterTest, MembersWipedOneByOne_LoseNothing) {
   auto store = MustOpen(server_.options());
-  uint64_t end = EndOf(Lease(*store));
+  uint64_t end = EndOf(LeaseInTime(*store));
   for (int member = 0; member < 3; ++member) {
     // As an operator replaces a broken disk: remove the member, add it, start it empty.
     server_.KillHard(member);
     ASSERT_TRUE(WaitUntil([&] { return server_.Leader() >= 0; }));
     ASSERT_TRUE(server_.ReplaceMember(member));
     ASSERT_TRUE(server_.WaitForLeader());
-    LeaseReply reply;
-    ASSERT_TRUE(WaitUntil([&] {
-      auto leased = TryLease(*store, 0, end);
-      if (leased.ok()) reply = *leased;
-      return leased.ok();
-    }));
+    LeaseReply reply = LeaseInTime(*store, end);
     EXPECT_FALSE(reply.loss_noticed);
     EXPECT_GE(FirstOf(reply), end);
     end = EndOf(reply);
     auto fresh = MustOpen(server_.options(member));
+    ASSERT_TRUE(WaitUntil([&] { return fresh->Open(SpaceName()).ok(); })) << "it just joined";
     reply = Lease(*fresh);
     EXPECT_FALSE(reply.loss_noticed) << "seen from the new member";
     EXPECT_EQ(FirstOf(reply), end);
     end = EndOf(reply);
   }
-  EXPECT_EQ(store->Show(SpaceName(), absl::Now())->losses, 1u);
+  absl::StatusOr<SpaceView> view;
+  ASSERT_TRUE(WaitUntil([&] {
+    view = store->Show(SpaceName(), absl::Now());
+    return view.ok();
+  })) << view.status();
+  EXPECT_EQ(view->losses, 1u);
 }
 
 // Two members are lost for good, and the third had not heard of their last leases. It keeps its
@@ -129,17 +146,17 @@ TEST_F(EtcdClusterTest, LaggingMemberForcedToBeTheCluster_IsNoticedByWhoLeasedBe
   EtcdOptions options = server_.options();
   std::swap(options.endpoints[0], options.endpoints[static_cast<size_t>(leader)]);
   auto store = MustOpen(options);
-  Lease(*store);
+  LeaseInTime(*store);
   // A linearizable read from that member: it knows of the space and the first lease.
   ASSERT_TRUE(
       WaitUntil([&] { return MustOpen(server_.options(lagging))->Open(SpaceName()).ok(); }));
   server_.Stall(lagging);
   uint64_t end = 0;
-  for (int i = 0; i < 20; ++i) end = EndOf(Lease(*store));
+  for (int i = 0; i < 20; ++i) end = EndOf(LeaseInTime(*store));
   server_.KillHard((leader + 2) % 3);
   server_.KillHard(leader);
   ASSERT_TRUE(server_.ForceNewCluster(lagging));
-  LeaseReply silent = Lease(*MustOpen(server_.options(lagging)));
+  LeaseReply silent = LeaseInTime(*MustOpen(server_.options(lagging)));
   EXPECT_FALSE(silent.loss_noticed);
   EXPECT_LT(FirstOf(silent), end) << "what the docs warn of";
   LeaseReply reply;
@@ -172,8 +189,10 @@ TEST_F(EtcdClusterTest, SnapshotRestoredWhileProcessesDraw_NoIdTwice) {
   }));
   processes.Stop();
   EXPECT_EQ(processes.Repeated(), "");
-  view = store->Show(SpaceName(), absl::Now());
-  ASSERT_TRUE(view.ok()) << view.status();
+  ASSERT_TRUE(WaitUntil([&] {
+    view = store->Show(SpaceName(), absl::Now());
+    return view.ok();
+  })) << view.status();
   EXPECT_EQ(view->losses, 2u) << "noticed by many, raised once";
 }
 

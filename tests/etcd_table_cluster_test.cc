@@ -96,8 +96,11 @@ TEST_F(EtcdTableClusterTest, StreamOnStalledMember_GoesWhereConfirmationsComeFro
   auto source = FollowFrom(victim);
   publisher_ = MustMakePublisher(BeginningWith((victim + 1) % 3));
   server_.Stall(victim);
-  auto answer = NextWithin(*source, known_, absl::Milliseconds(100));
-  ASSERT_TRUE(answer.ok()) << answer.status();
+  absl::StatusOr<std::optional<SourcedTable>> answer;
+  ASSERT_TRUE(WaitUntil([&] {
+    answer = NextWithin(*source, known_, absl::Milliseconds(100));
+    return answer.ok();
+  })) << answer.status();
   EXPECT_FALSE(answer->has_value());
   Publish();
   answer = NextWithin(*source, known_, absl::Seconds(600));
