@@ -125,10 +125,11 @@ class Mariadb : public ConfigCentre {
   }
 
   std::unique_ptr<TableSource> Follow() override {
-    return Opened(MariadbTableSource::Open(Options()));
+    // Short: a stalled server is to be noticed.
+    return Opened(MariadbTableSource::Open(Options(absl::Seconds(1))));
   }
   void Publish(const RoutingTable& table) override {
-    PublishAt(*Opened(MariadbTablePublisher::Open(Options())), table);
+    PublishAt(*Opened(MariadbTablePublisher::Open(Options(absl::Seconds(30)))), table);
   }
   void Put(const std::string& document) override {
     absl::StatusOr<RoutingTable> table = RoutingTable::Parse(document);
@@ -140,15 +141,15 @@ class Mariadb : public ConfigCentre {
   }
 
  private:
-  MariadbTableOptions Options() const {
+  MariadbTableOptions Options(absl::Duration timeout) const {
     MariadbTableOptions options;
     options.mariadb = server_.Account("locus_centre");
-    options.mariadb.timeout = options.mariadb.connect_timeout = absl::Seconds(1);
+    options.mariadb.timeout = options.mariadb.connect_timeout = timeout;
     return options;
   }
   bool CreateTables() {
     server_.Sql("CREATE DATABASE IF NOT EXISTS locus_centre");
-    absl::Status created = MariadbTablePublisher::CreateSchema(Options());
+    absl::Status created = MariadbTablePublisher::CreateSchema(Options(absl::Seconds(30)));
     EXPECT_TRUE(created.ok()) << created;
     return created.ok();
   }

@@ -175,7 +175,7 @@ TEST_P(ConfigCentreFaultTest, FedBadTables_EachIsRefusedAndReported) {
   centre_->Put(unknown_shard.replace(at, 10, "\"shard\": 9"));
   ExpectRefusal("/ranges/1/shard");
   ExpectUntouched(1);
-  EXPECT_EQ(router_->Stats().source, RouterStats::Source::kFollowing);
+  ExpectSource(RouterStats::Source::kFollowing);
   centre_->Put(Next().ToJson());
   ExpectInstalled();
   ExpectFollowsAgain();

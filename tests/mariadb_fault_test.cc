@@ -23,9 +23,11 @@ class MariadbFaultTest : public ::testing::Test {
     CreateAll();
   }
   void CreateAll() {
-    server_.OptionsFor(kDatabase);
-    ASSERT_TRUE(MariadbSegmentStore::CreateSchema(options_).ok());
-    CreateSpace(*MustOpen(options_));
+    MariadbOptions patient = server_.OptionsFor(kDatabase);
+    patient.timeout = patient.connect_timeout = absl::Seconds(30);
+    absl::Status created = MariadbSegmentStore::CreateSchema(patient);
+    ASSERT_TRUE(created.ok()) << created;
+    CreateSpace(*MustOpen(patient));
   }
   std::unique_ptr<DrawingProcesses> Draw(absl::Duration horizon) {
     DrawingProcesses::Options drawing;

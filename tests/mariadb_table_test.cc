@@ -85,7 +85,7 @@ MariadbTableOptions FreshDatabase() {
   static int made = 0;
   MariadbTableOptions options =
       OptionsOn(SharedMariadb(), absl::StrCat("locus_table_", getpid(), "_", ++made));
-  options.mariadb.timeout = absl::Seconds(10);
+  options.mariadb.timeout = options.mariadb.connect_timeout = absl::Seconds(10);
   return options;
 }
 
@@ -408,7 +408,9 @@ TEST(MariadbTableTest, ReadersAccount_FollowsAndDoesNotPublish) {
 TEST(MariadbTableFaultTest, ServerKilledAndBack_IsFollowedAgain) {
   MariadbServer server;
   ASSERT_TRUE(server.Start());
-  MariadbTableOptions options = OptionsOn(server, "locus_table");
+  const MariadbTableOptions brief = OptionsOn(server, "locus_table");
+  MariadbTableOptions options = brief;
+  options.mariadb.timeout = options.mariadb.connect_timeout = absl::Seconds(10);
   ASSERT_TRUE(MariadbTablePublisher::CreateSchema(options).ok());
   auto source = Source(options);
   auto publisher = Publisher(options);
@@ -423,13 +425,20 @@ TEST(MariadbTableFaultTest, ServerKilledAndBack_IsFollowedAgain) {
   EXPECT_EQ(source->Next(known, In(absl::ZeroDuration())).value(), std::nullopt);
   ASSERT_TRUE(publisher->Publish(Table(2), 1).ok());
 
+  // These have connected before the server stalls.
+  auto brief_source = Source(brief);
+  auto brief_publisher = Publisher(brief);
+  ASSERT_TRUE(WaitUntil([&] {
+    return brief_source->Next("", In(absl::ZeroDuration())).ok() && brief_publisher->Current().ok();
+  }));
   server.Stall();
-  ExpectCode(source->Next(known, In(absl::Hours(1))).status(), absl::StatusCode::kUnavailable,
+  ExpectCode(brief_source->Next(known, In(absl::Hours(1))).status(), absl::StatusCode::kUnavailable,
              "127.0.0.1");
-  EXPECT_TRUE(absl::IsUnavailable(publisher->Publish(Table(3), 2)));
+  EXPECT_TRUE(absl::IsUnavailable(brief_publisher->Publish(Table(3), 2)));
   server.Resume();
   // Whether the server has carried it out or not; a transaction that it holds open ends.
-  EXPECT_TRUE(WaitUntil([&] { return publisher->Publish(Table(3), 2).ok(); }));
+  EXPECT_TRUE(WaitUntil([&] { return brief_publisher->Publish(Table(3), 2).ok(); }));
+  EXPECT_TRUE(WaitUntil([&] { return brief_source->Next(known, In(absl::ZeroDuration())).ok(); }));
   EXPECT_TRUE(publisher->Publish(Table(3), 2).ok());
   auto next = source->Next(known, In(absl::ZeroDuration()));
   ASSERT_TRUE(next.ok() && *next) << next.status();
