@@ -175,7 +175,7 @@ TEST_F(RedisClusterTest, MasterKilled_ItsReplicaTakesOverAndNothingRepeats) {
   std::shared_ptr<Sequencer> durable =
       SqliteSequencer::Open(directory / "ceilings.db", file, SequencerOptions()).value();
   RedisOptions options = cluster_.options();
-  options.timeout = absl::Seconds(1);
+  options.timeout = options.connect_timeout = absl::Seconds(5);
   auto sequencer = CeilingSequencer::Open(options, SequencerOptions(), durable).value();
   int64_t last = 0;
   for (int i = 0; i < 100; ++i) last = sequencer->Next("k").value();
@@ -231,7 +231,7 @@ TEST(RedisSentinelTest, MasterKilled_ItsSuccessorIsFoundAndCeilingsHold) {
   RedisOptions options;
   options.addresses = {{"127.0.0.1", FreePort()}, {"127.0.0.1", sentinel.port()}};  // one is down
   options.master_name = "orders";
-  options.timeout = absl::Seconds(1);
+  options.timeout = options.connect_timeout = absl::Seconds(5);
   auto plain = Open(options);
   TemporaryDirectory directory;
   SqliteSegmentStore::Options file;

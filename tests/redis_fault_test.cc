@@ -27,8 +27,7 @@ std::unique_ptr<RedisSequencer> Open(const RedisOptions& server) {
 
 RedisOptions Impatient(const RedisServer& server) {
   RedisOptions options = server.options();
-  options.timeout = absl::Milliseconds(300);
-  options.connect_timeout = absl::Milliseconds(200);
+  options.timeout = options.connect_timeout = absl::Seconds(1);
   return options;
 }
 
@@ -53,14 +52,15 @@ TEST(RedisFaultTest, StalledServer_AllPendingCallsEndInTimeAndNothingRepeats) {
             absl::string_view::npos)
       << status;
   server.Resume();
-  int64_t next = 0;
+  int64_t next = 0, attempts = 0;
   ASSERT_TRUE(WaitUntil([&] {
+    ++attempts;
     auto number = sequencer->Next("k");
     next = number.value_or(0);
     return number.ok();
   }));
   EXPECT_GT(next, 1);
-  EXPECT_LE(next, 8) << "each call was sent once, whether it was applied or not";
+  EXPECT_LE(next, 7 + attempts) << "each call was sent once, whether it was applied or not";
   EXPECT_GE(sequencer->Stats().failures, 7u);
 }
 
