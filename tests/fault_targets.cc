@@ -95,7 +95,8 @@ class RedisTarget : public FaultTarget {
 
  private:
   RedisServer master_{{"--appendonly", "yes", "--appendfsync", "everysec"}};
-  RedisSentinel sentinel_{master_};
+  // It promotes only a replica that its master has missed for less than ten times this.
+  RedisSentinel sentinel_{master_, 1, "sentinel down-after-milliseconds orders 3000\n"};
   std::optional<RedisServer> replica_;
 };
 
