@@ -18,7 +18,7 @@ class EtcdTableServerTest : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(server_.Start()); }
 
-  EtcdServer server_;
+  EtcdServer server_{1, {"--bcrypt-cost=4"}};
 };
 
 TEST_F(EtcdTableServerTest, CompactedWhileNobodyListened_IsReadAnew) {

@@ -75,7 +75,7 @@ TEST_F(RouterFollowTest, BadOlderAndEqualEpochs_AreRefusedAndTheTableStays) {
   ExpectInForce(*router, 5);
   EXPECT_EQ(router->Stats().last_refusals.size(), 3u);
   EXPECT_EQ(router->Stats().source, Source::kFollowing);
-  EXPECT_EQ(events_.Count(Kind::kRefused), 3);
+  EXPECT_TRUE(WaitUntil([&] { return events_.Count(Kind::kRefused) == 3; }));
 
   Put(6);
   ASSERT_TRUE(Reaches(*router, 6));

@@ -290,7 +290,7 @@ TEST_P(SequencerContract, KeyThatNobodyNames_IsForgotten) {
 // nobody names.
 TEST_P(SequencerContract, EachCall_RefreshesTheKey) {
   auto observer = Connect();
-  auto brief = Connect(WithTtl(absl::Milliseconds(1500)));
+  auto brief = Connect(WithTtl(absl::Seconds(4)));
   auto lasting = Connect(WithTtl(absl::Hours(1)));
   for (const char* key : {"next", "set", "kept", "get", "stays"}) {
     ASSERT_TRUE(brief->Next(key).ok());
