@@ -87,18 +87,20 @@ void MariadbServer::Empty() {
   fs::remove_all(path("data"));
 }
 
-absl::StatusOr<std::vector<mariadb::Result>> MariadbServer::TrySql(const std::string& statements) {
+absl::StatusOr<std::vector<mariadb::Result>> MariadbServer::TrySql(const std::string& statements,
+                                                                   absl::Duration timeout) {
   MariadbOptions options;
   options.user = "root";
   options.database = "mysql";
   options.accept_weak_durability = true;
+  options.timeout = timeout;
   auto connection = mariadb::Connection::Open(options, {"127.0.0.1", port_}, "");
   if (!connection.ok()) return connection.status();
   return (*connection)->Run(statements);
 }
 
 std::vector<mariadb::Result> MariadbServer::Sql(const std::string& statements) {
-  auto results = TrySql(statements);
+  auto results = TrySql(statements, absl::Seconds(60));
   EXPECT_TRUE(results.ok()) << statements << ": " << results.status();
   return results.value_or(std::vector<mariadb::Result>());
 }

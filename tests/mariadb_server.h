@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "locus/engine/mariadb.h"
 #include "src/engine/mariadb/connection.h"
 #include "tests/private_server.h"
@@ -52,7 +53,8 @@ class MariadbServer {
 
   // As root, without a database; fails the test when the server does.
   std::vector<mariadb::Result> Sql(const std::string& statements);
-  absl::StatusOr<std::vector<mariadb::Result>> TrySql(const std::string& statements);
+  absl::StatusOr<std::vector<mariadb::Result>> TrySql(const std::string& statements,
+                                                      absl::Duration timeout = absl::Seconds(5));
   // The first column of the first row.
   std::string Value(const std::string& query);
 
