@@ -69,6 +69,15 @@ class MariadbTableHostsTest : public ::testing::Test {
     }));
     return news ? RoutingTable::Parse(news->document).value() : Table(999);
   }
+  // All were asked, and are not for an hour.
+  void OpenWhereAllHaveOne() {
+    options_.ask_all_every = absl::Hours(1);
+    Publish(0, 1, 0);
+    Publish(1, 1, 0);
+    Open();
+    EXPECT_EQ(News(), Table(1));
+    ExpectNoNews();
+  }
   void ExpectNoNews() {
     auto next = Next();
     EXPECT_TRUE(next.ok() && !*next) << next.status();
@@ -135,12 +144,7 @@ TEST_F(MariadbTableHostsTest, SameEpochOnBoth_TheFirstCounts) {
 }
 
 TEST_F(MariadbTableHostsTest, LookNow_AsksAll) {
-  options_.ask_all_every = absl::Hours(1);
-  Publish(0, 1, 0);
-  Publish(1, 1, 0);
-  Open();
-  EXPECT_EQ(News(), Table(1));
-  ExpectNoNews();  // all were asked
+  OpenWhereAllHaveOne();
   Publish(1, 2, 1);
   ExpectNoNews();
   source_->LookNow();
@@ -150,12 +154,7 @@ TEST_F(MariadbTableHostsTest, LookNow_AsksAll) {
 }
 
 TEST_F(MariadbTableHostsTest, LookNowWhereTheOneAskedHasNews_AsksAllAfterThem) {
-  options_.ask_all_every = absl::Hours(1);
-  Publish(0, 1, 0);
-  Publish(1, 1, 0);
-  Open();
-  EXPECT_EQ(News(), Table(1));
-  ExpectNoNews();  // all were asked
+  OpenWhereAllHaveOne();
   Publish(0, 2, 1);
   Publish(1, 3, 1);
   source_->LookNow();
