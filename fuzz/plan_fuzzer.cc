@@ -35,7 +35,8 @@ void CheckAccepted(const RebalancePlan& plan) {
 void CheckRefusal(const absl::Status& status) {
   LOCUS_CHECK(status.code() == absl::StatusCode::kInvalidArgument);
   absl::string_view message = status.message();
-  LOCUS_CHECK(!message.empty() && (message[0] == '/' || message[0] == ':'));
+  LOCUS_CHECK(!message.empty() && message[0] != ':');
+  LOCUS_CHECK(message[0] != '/' || message.find(": ") != absl::string_view::npos);
 }
 
 }  // namespace

@@ -54,8 +54,9 @@ void CheckAccepted(const RoutingTable& table) {
 void CheckRefusal(const absl::Status& status) {
   LOCUS_CHECK(status.code() == absl::StatusCode::kInvalidArgument);
   absl::string_view message = status.message();
-  LOCUS_CHECK(!message.empty() && (message[0] == '/' || message[0] == ':'));
-  LOCUS_CHECK(message.find(": ") != absl::string_view::npos);
+  // A pointer and the reason, or of the whole document the reason alone.
+  LOCUS_CHECK(!message.empty() && message[0] != ':');
+  LOCUS_CHECK(message[0] != '/' || message.find(": ") != absl::string_view::npos);
 }
 
 }  // namespace
