@@ -14,8 +14,8 @@
 namespace locus {
 namespace {
 
-// Under a sanitizer each costs ten times as much.
-constexpr uint64_t kLargeCases = kUnderAsan || kUnderTsan ? 1000 : 10000;
+// Under sanitizers each costs ten and fifty times as much.
+constexpr uint64_t kLargeCases = kUnderTsan ? 200 : kUnderAsan ? 1000 : 10000;
 
 std::vector<double> LoadsOf(const std::vector<uint32_t>& owners, const std::vector<double>& load,
                             size_t shards) {
