@@ -5,7 +5,7 @@
 
 namespace locus {
 
-#if defined(__has_feature)
+#ifdef __clang__  // headers of others define __has_feature for g++ too
 inline constexpr bool kUnderAsan = __has_feature(address_sanitizer);
 inline constexpr bool kUnderTsan = __has_feature(thread_sanitizer);
 #else
