@@ -3,8 +3,8 @@
 // the same fields wherever the two agree by design.
 #include <cstdint>
 
-#include "src/check.h"
-#include "tests/csv_oracle.h"
+#include "src/base/check.h"
+#include "tests/cli/csv_oracle.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   using namespace locus::csv;

@@ -5,7 +5,7 @@
 
 #include "locus/routing/ring_view.h"
 #include "locus/routing/router.h"
-#include "src/check.h"
+#include "src/base/check.h"
 
 // Any bytes are refused with a JSON Pointer or make a table that survives its JSON form and that a
 // Router answers from as the table itself does.

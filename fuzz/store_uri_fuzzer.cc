@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "apps/locus/store_uri.h"
-#include "src/check.h"
+#include "apps/locus/place/store_uri.h"
+#include "src/base/check.h"
 
 // What is read has what its engine needs; what is refused is refused without the password.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* input, size_t size) {

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "apps/locus/signals.h"
-#include "apps/locus/verb.h"
+#include "apps/locus/line/signals.h"
+#include "apps/locus/line/verb.h"
 #include "locus/version.h"
-#include "src/text.h"
+#include "src/base/text.h"
 
 namespace locus {
 namespace {

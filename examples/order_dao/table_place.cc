@@ -10,7 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "locus/routing/engine/etcd.h"
 #include "locus/routing/engine/http.h"
-#include "locus/routing/engine/mariadb_table.h"
+#include "locus/routing/engine/mariadb.h"
 #include "locus/routing/file_table.h"
 
 namespace shop {

@@ -87,7 +87,7 @@ class KeyRing {
   absl::StatusOr<std::string_view> key(KeyVersion version) const;
 
  private:
-  friend class KeyRingText;  // src/key_ring_text.h: the text of the file
+  friend class KeyRingText;  // src/order_no/key_ring_text.h: the text of the file
   struct Rep;
   explicit KeyRing(std::unique_ptr<Rep> rep);
   // Without any key, therefore without an active one: to be filled.

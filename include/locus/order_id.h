@@ -80,7 +80,7 @@ class OrderId {
   friend std::ostream& operator<<(std::ostream& out, const OrderId& id);
 
  private:
-  friend class OrderIdAssembler;  // src/order_id_assembler.h: parts that were checked already
+  friend class OrderIdAssembler;  // src/id/order_id_assembler.h: parts that were checked already
   constexpr OrderId(uint64_t first, uint64_t rest) : first_(first), rest_(rest) {}
 
   // A wide ID's first word is that of the vnode's last narrow one, and its second word is never 0

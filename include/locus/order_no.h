@@ -86,7 +86,8 @@ class OrderNo {
   friend std::ostream& operator<<(std::ostream& out, const OrderNo& number);
 
  private:
-  friend class OrderNoAssembler;  // src/order_no_assembler.h: parts that were checked already
+  friend class OrderNoAssembler;  // src/order_no/order_no_assembler.h: parts that were checked
+                                  // already
   constexpr OrderNo(uint64_t high, uint64_t low) : high_(high), low_(low) {}
 
   uint64_t high_;

@@ -19,10 +19,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "src/check.h"
+#include "src/base/check.h"
+#include "src/base/secret_bytes.h"
+#include "src/base/text.h"
 #include "src/http/tls_context_rep.h"
-#include "src/secret_bytes.h"
-#include "src/text.h"
 
 namespace locus::http {
 namespace {

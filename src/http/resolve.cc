@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "src/mutex.h"
-#include "src/text.h"
+#include "src/base/mutex.h"
+#include "src/base/text.h"
 
 namespace locus::http {
 namespace {

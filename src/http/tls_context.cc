@@ -9,10 +9,10 @@
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
-#include "src/check.h"
+#include "src/base/check.h"
+#include "src/base/private_file.h"
+#include "src/base/text.h"
 #include "src/http/tls_context_rep.h"
-#include "src/private_file.h"
-#include "src/text.h"
 
 namespace locus::http {
 namespace {

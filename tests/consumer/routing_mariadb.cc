@@ -3,7 +3,7 @@
 #include <chrono>
 #include <iostream>
 
-#include "locus/routing/engine/mariadb_table.h"
+#include "locus/routing/engine/mariadb.h"
 #include "locus/routing/engine/shard_pools.h"
 
 int main() {

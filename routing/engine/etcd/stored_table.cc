@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "src/check.h"
-#include "src/text.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
 
 namespace locus {
 

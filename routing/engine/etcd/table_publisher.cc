@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "locus/clock.h"
 #include "routing/engine/etcd/stored_table.h"
-#include "src/check.h"
+#include "src/base/check.h"
 #include "src/engine/etcd/connection.h"
 
 namespace locus {

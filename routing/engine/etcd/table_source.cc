@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "routing/engine/etcd/stored_table.h"
-#include "src/check.h"
+#include "src/base/check.h"
+#include "src/base/mutex.h"
 #include "src/engine/etcd/connection.h"
-#include "src/mutex.h"
 
 namespace locus {
 namespace {

@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "routing/engine/http/url.h"
-#include "src/check.h"
-#include "src/text.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
 
 namespace locus::http {
 namespace {

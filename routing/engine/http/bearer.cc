@@ -2,8 +2,8 @@
 #include "routing/engine/http/bearer.h"
 
 #include "absl/strings/str_cat.h"
-#include "src/check.h"
-#include "src/private_file.h"
+#include "src/base/check.h"
+#include "src/base/private_file.h"
 
 namespace locus::http {
 

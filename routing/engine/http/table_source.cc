@@ -9,11 +9,11 @@
 #include "routing/engine/http/answer.h"
 #include "routing/engine/http/bearer.h"
 #include "routing/engine/http/url.h"
-#include "src/check.h"
+#include "src/base/check.h"
+#include "src/base/mutex.h"
+#include "src/base/text.h"
+#include "src/base/wipe_on_fork.h"
 #include "src/http/connection.h"
-#include "src/mutex.h"
-#include "src/text.h"
-#include "src/wipe_on_fork.h"
 
 namespace locus {
 

@@ -5,7 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "src/text.h"
+#include "src/base/text.h"
 
 namespace locus::http {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "src/check.h"
-#include "src/text.h"
-#include "src/uri_part.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+#include "src/base/uri_part.h"
 
 namespace locus {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "routing/engine/mariadb/shard_pool.h"
-#include "src/check.h"
-#include "src/text.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
 
 namespace locus {
 namespace {

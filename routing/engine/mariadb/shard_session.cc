@@ -8,10 +8,10 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "src/check.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
 #include "src/engine/mariadb/errors.h"
 #include "src/engine/mariadb/sigpipe.h"
-#include "src/text.h"
 
 namespace locus {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "absl/strings/str_cat.h"
-#include "locus/routing/engine/mariadb_table.h"
-#include "src/check.h"
+#include "locus/routing/engine/mariadb.h"
+#include "src/base/check.h"
 
 namespace locus {
 namespace {

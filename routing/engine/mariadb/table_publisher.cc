@@ -2,13 +2,13 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "locus/routing/engine/mariadb_table.h"
+#include "locus/routing/engine/mariadb.h"
 #include "locus/routing/table_source.h"
 #include "routing/engine/mariadb/table_rows.h"
-#include "src/check.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
 #include "src/engine/mariadb/pool.h"
 #include "src/engine/mariadb/space_rows.h"
-#include "src/text.h"
 
 namespace locus {
 namespace {

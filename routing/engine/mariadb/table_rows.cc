@@ -5,10 +5,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "locus/routing/table_source.h"
-#include "src/check.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
 #include "src/engine/mariadb/errors.h"
 #include "src/engine/mariadb/space_rows.h"
-#include "src/text.h"
 
 namespace locus::mariadb {
 namespace {

@@ -3,11 +3,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "locus/routing/engine/mariadb_table.h"
+#include "locus/routing/engine/mariadb.h"
 #include "routing/engine/mariadb/table_rows.h"
-#include "src/check.h"
+#include "src/base/check.h"
+#include "src/base/mutex.h"
 #include "src/engine/mariadb/pool.h"
-#include "src/mutex.h"
 
 namespace locus {
 

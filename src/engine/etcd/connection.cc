@@ -9,13 +9,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "src/check.h"
+#include "src/base/check.h"
+#include "src/base/mutex.h"
+#include "src/base/secret_bytes.h"
+#include "src/base/text.h"
+#include "src/base/wipe_on_fork.h"
 #include "src/engine/etcd/login.h"
 #include "src/http/connection.h"
-#include "src/mutex.h"
-#include "src/secret_bytes.h"
-#include "src/text.h"
-#include "src/wipe_on_fork.h"
 
 namespace locus::etcd {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "src/check.h"
-#include "src/lease_rules.h"
+#include "src/base/check.h"
+#include "src/lease/lease_rules.h"
 
 namespace locus::etcd {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "src/check.h"
+#include "src/base/check.h"
 
 namespace locus::etcd {
 namespace {

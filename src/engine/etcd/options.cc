@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "absl/strings/str_cat.h"
 #include "locus/engine/etcd.h"
-#include "src/check.h"
+#include "src/base/check.h"
+#include "src/base/loopback.h"
 #include "src/http/endpoint.h"
-#include "src/loopback.h"
 
 namespace locus {
 namespace {

@@ -8,8 +8,8 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "src/check.h"
-#include "src/text.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
 
 namespace locus::etcd {
 namespace {

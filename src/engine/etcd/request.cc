@@ -3,7 +3,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "src/text.h"
+#include "src/base/text.h"
 
 namespace locus::etcd {
 namespace {

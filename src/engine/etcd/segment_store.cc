@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/check.h"
+#include "src/base/check.h"
 #include "src/engine/etcd/space_store.h"
 
 namespace locus {

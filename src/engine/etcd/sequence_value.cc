@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "src/text.h"
+#include "src/base/text.h"
 
 namespace locus::etcd {
 namespace {

@@ -7,13 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "locus/engine/etcd.h"
-#include "src/check.h"
+#include "src/base/check.h"
+#include "src/base/mutex.h"
+#include "src/base/text.h"
 #include "src/engine/etcd/connection.h"
 #include "src/engine/etcd/sequence_value.h"
 #include "src/engine/etcd/turn.h"
-#include "src/mutex.h"
-#include "src/sequencer_rules.h"
-#include "src/text.h"
+#include "src/sequence/sequencer_rules.h"
 
 namespace locus {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "src/text.h"
+#include "src/base/text.h"
 
 namespace locus::etcd {
 

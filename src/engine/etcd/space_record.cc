@@ -7,9 +7,9 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
-#include "src/check.h"
-#include "src/lease_rules.h"
-#include "src/text.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+#include "src/lease/lease_rules.h"
 
 namespace locus::etcd {
 namespace {

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "src/check.h"
-#include "src/lease_rules.h"
-#include "src/text.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+#include "src/lease/lease_rules.h"
 
 namespace locus::etcd {
 

@@ -2,8 +2,8 @@
 #ifndef LOCUS_SRC_ENGINE_ETCD_TURN_H_
 #define LOCUS_SRC_ENGINE_ETCD_TURN_H_
 
+#include "src/base/mutex.h"
 #include "src/http/resolve.h"
-#include "src/mutex.h"
 
 namespace locus::etcd {
 

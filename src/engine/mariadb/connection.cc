@@ -5,10 +5,10 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "src/check.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
 #include "src/engine/mariadb/errors.h"
 #include "src/engine/mariadb/sigpipe.h"
-#include "src/text.h"
 
 namespace locus::mariadb {
 namespace {

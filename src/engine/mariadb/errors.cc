@@ -4,7 +4,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "src/text.h"
+#include "src/base/text.h"
 
 namespace locus::mariadb {
 namespace {

@@ -9,11 +9,11 @@
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
-#include "src/check.h"
+#include "src/base/check.h"
+#include "src/base/loopback.h"
+#include "src/base/secret_bytes.h"
 #include "src/engine/mariadb/errors.h"
 #include "src/engine/mariadb/sigpipe.h"
-#include "src/loopback.h"
-#include "src/secret_bytes.h"
 
 namespace locus::mariadb {
 namespace {

@@ -7,9 +7,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "src/check.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
 #include "src/engine/mariadb/schema.h"
-#include "src/text.h"
 
 namespace locus {
 namespace {

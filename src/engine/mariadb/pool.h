@@ -13,10 +13,10 @@
 #include "absl/time/time.h"
 #include "locus/clock.h"
 #include "locus/engine/mariadb.h"
+#include "src/base/mutex.h"
+#include "src/base/secret_bytes.h"
+#include "src/base/wipe_on_fork.h"
 #include "src/engine/mariadb/connection.h"
-#include "src/mutex.h"
-#include "src/secret_bytes.h"
-#include "src/wipe_on_fork.h"
 
 namespace locus::mariadb {
 

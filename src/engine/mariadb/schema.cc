@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "src/check.h"
+#include "src/base/check.h"
 #include "src/engine/mariadb/errors.h"
 
 namespace locus::mariadb {

@@ -4,14 +4,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "locus/engine/mariadb.h"
-#include "src/check.h"
+#include "src/base/check.h"
+#include "src/base/mutex.h"
 #include "src/engine/mariadb/errors.h"
 #include "src/engine/mariadb/pool.h"
 #include "src/engine/mariadb/schema.h"
 #include "src/engine/mariadb/space_rows.h"
 #include "src/engine/mariadb/store_time.h"
-#include "src/lease_rules.h"
-#include "src/mutex.h"
+#include "src/lease/lease_rules.h"
 
 namespace locus {
 namespace {

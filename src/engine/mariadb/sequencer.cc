@@ -5,11 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "locus/engine/mariadb.h"
-#include "src/check.h"
+#include "src/base/check.h"
 #include "src/engine/mariadb/errors.h"
 #include "src/engine/mariadb/pool.h"
 #include "src/engine/mariadb/space_rows.h"
-#include "src/sequencer_rules.h"
+#include "src/sequence/sequencer_rules.h"
 
 namespace locus {
 namespace {

@@ -6,9 +6,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "src/check.h"
-#include "src/lease_rules.h"
-#include "src/text.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+#include "src/lease/lease_rules.h"
 
 namespace locus::mariadb {
 namespace {

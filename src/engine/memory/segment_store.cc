@@ -4,9 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "locus/engine/memory.h"
-#include "src/check.h"
-#include "src/lease_rules.h"
-#include "src/mutex.h"
+#include "src/base/check.h"
+#include "src/base/mutex.h"
+#include "src/lease/lease_rules.h"
 
 namespace locus {
 namespace {

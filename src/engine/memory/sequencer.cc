@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "locus/engine/memory.h"
-#include "src/check.h"
-#include "src/mutex.h"
-#include "src/sequencer_rules.h"
+#include "src/base/check.h"
+#include "src/base/mutex.h"
+#include "src/sequence/sequencer_rules.h"
 
 namespace locus {
 

@@ -7,10 +7,10 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "src/check.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
 #include "src/engine/redis/ceiling_store.h"
-#include "src/sequencer_rules.h"
-#include "src/text.h"
+#include "src/sequence/sequencer_rules.h"
 
 namespace locus {
 namespace {

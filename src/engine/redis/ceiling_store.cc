@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "src/check.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
 #include "src/engine/redis/number_script.h"
-#include "src/sequencer_rules.h"
-#include "src/text.h"
+#include "src/sequence/sequencer_rules.h"
 
 namespace locus::redis {
 

@@ -7,11 +7,11 @@
 #include <string>
 
 #include "locus/engine/redis.h"
+#include "src/base/mutex.h"
 #include "src/engine/redis/ceiling_protocol.h"
 #include "src/engine/redis/ceiling_scripts.h"
 #include "src/engine/redis/client.h"
 #include "src/engine/redis/servers.h"
-#include "src/mutex.h"
 
 namespace locus::redis {
 

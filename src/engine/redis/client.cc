@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "src/check.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
 #include "src/engine/redis/errors.h"
-#include "src/text.h"
 
 namespace locus::redis {
 namespace {

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "src/base/wipe_on_fork.h"
 #include "src/engine/redis/servers.h"
-#include "src/wipe_on_fork.h"
 
 namespace locus::redis {
 

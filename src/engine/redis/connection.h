@@ -12,9 +12,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "locus/engine/redis.h"
+#include "src/base/mutex.h"
+#include "src/base/secret_bytes.h"
 #include "src/engine/redis/resp.h"
-#include "src/mutex.h"
-#include "src/secret_bytes.h"
 
 namespace locus::redis {
 

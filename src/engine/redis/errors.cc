@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "src/base/text.h"
 #include "src/engine/redis/connection.h"
-#include "src/text.h"
 
 namespace locus::redis {
 namespace {

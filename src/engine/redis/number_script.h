@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "src/base/text.h"
 #include "src/engine/redis/resp.h"
-#include "src/text.h"
 
 namespace locus::redis {
 

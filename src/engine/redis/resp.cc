@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "src/check.h"
+#include "src/base/check.h"
 
 namespace locus::redis {
 namespace {

@@ -6,13 +6,13 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
-#include "src/check.h"
+#include "src/base/check.h"
+#include "src/base/mutex.h"
+#include "src/base/text.h"
 #include "src/engine/redis/client.h"
 #include "src/engine/redis/number_script.h"
 #include "src/engine/redis/segment_scripts.h"
-#include "src/lease_rules.h"
-#include "src/mutex.h"
-#include "src/text.h"
+#include "src/lease/lease_rules.h"
 
 namespace locus {
 namespace {

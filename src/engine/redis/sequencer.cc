@@ -3,12 +3,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "locus/engine/redis.h"
-#include "src/check.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
 #include "src/engine/redis/client.h"
 #include "src/engine/redis/number_script.h"
 #include "src/engine/redis/sequencer_scripts.h"
-#include "src/sequencer_rules.h"
-#include "src/text.h"
+#include "src/sequence/sequencer_rules.h"
 
 namespace locus {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "src/base/mutex.h"
 #include "src/engine/redis/connection.h"
-#include "src/mutex.h"
 
 namespace locus::redis {
 

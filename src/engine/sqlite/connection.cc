@@ -15,8 +15,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "src/check.h"
-#include "src/text.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
 
 namespace locus::sqlite {
 namespace {

@@ -4,10 +4,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "locus/engine/sqlite.h"
-#include "src/check.h"
+#include "src/base/check.h"
+#include "src/base/mutex.h"
 #include "src/engine/sqlite/store_file.h"
-#include "src/mutex.h"
-#include "src/sequencer_rules.h"
+#include "src/sequence/sequencer_rules.h"
 
 namespace locus {
 namespace {

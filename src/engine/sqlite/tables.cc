@@ -2,8 +2,8 @@
 #include "src/engine/sqlite/tables.h"
 
 #include "absl/strings/str_cat.h"
-#include "src/check.h"
-#include "src/lease_rules.h"
+#include "src/base/check.h"
+#include "src/lease/lease_rules.h"
 
 namespace locus::sqlite {
 namespace {

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/locus/id/codec_choice.h"
+
+#include "absl/strings/str_cat.h"
+#include "locus/key_ring.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+
+namespace locus {
+
+Scheme SchemeOf(std::string_view name) {
+  if (name == "ff1") return Scheme::kFf1;
+  if (name == "ctr64") return Scheme::kCtr64;
+  return Scheme::kSiv;
+}
+
+absl::StatusOr<KeyVersion> ParseKeyVersion(std::string_view text) {
+  std::optional<uint64_t> value = ParseDecimal(text, KeyVersion::kMax);
+  if (!value) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("key version ", Quoted(text), " is not a number in 0..", KeyVersion::kMax));
+  }
+  return KeyVersion::FromInt(static_cast<int64_t>(*value));
+}
+
+absl::Status CheckKeysPath(std::string_view word, std::string_view path) {
+  if (path != "-") return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      ToAbsl(word), ": a key ring is a file, never stdin or stdout; ./- is a file named \"-\""));
+}
+
+absl::StatusOr<OrderNoCodec> LoadCodec(const std::string& keys_path, const SpaceName& space) {
+  LOCUS_ASSIGN_OR_RETURN(KeyRing ring, KeyRing::Load(keys_path));
+  return OrderNoCodec::Create(ring, space);
+}
+
+}  // namespace locus

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "absl/strings/str_cat.h"
+#include "apps/locus/id/codec_choice.h"
+#include "apps/locus/line/values.h"
+#include "apps/locus/line/verb.h"
+#include "apps/locus/line/verb_line.h"
+#include "src/base/check.h"
+
+namespace locus {
+namespace {
+
+// What encode and decode take alike.
+struct CodecLine {
+  std::string keys;
+  std::string space = SpaceName().str();
+  std::string scheme = "siv";
+  std::optional<std::string> key_version;
+  std::vector<std::string> values;
+
+  void DeclareOn(VerbLine& line, const std::string& values_help) {
+    line.Required("--keys", "FILE", &keys, "The key ring file");
+    line.Option("--space", "S", &space, "The space whose numbers they are [orders]");
+    line.Choice("--scheme", {"siv", "ff1", "ctr64"}, &scheme, "The form of the numbers");
+    line.Option("--key-version", "N", &key_version,
+                "The key's version; default: the active one. A siv number names its own: decode "
+                "refuses one of another version");
+    line.Tail("VALUE", &values, values_help + "; without any, one a line from stdin");
+  }
+};
+
+// The same, understood.
+struct CodecChoice {
+  OrderNoCodec codec;
+  Scheme scheme;
+  std::optional<KeyVersion> version;  // as asked for
+
+  KeyVersion version_or_active() const { return version.value_or(codec.active()); }
+};
+
+// Sets `exit` when it fails.
+std::optional<CodecChoice> Understand(std::string_view verb, const CodecLine& line, int& exit) {
+  std::optional<KeyVersion> version;
+  absl::Status wrong = CheckKeysPath("--keys", line.keys);
+  if (line.key_version) {
+    absl::StatusOr<KeyVersion> parsed = ParseKeyVersion(*line.key_version);
+    wrong.Update(parsed.status());
+    if (parsed.ok()) version = *parsed;
+  }
+  absl::StatusOr<SpaceName> space = SpaceName::Parse(line.space);
+  wrong.Update(space.status());
+  if (!wrong.ok()) {
+    exit = WrongUsage(verb, wrong);
+    return std::nullopt;
+  }
+  absl::StatusOr<OrderNoCodec> codec = LoadCodec(line.keys, *space);
+  if (!codec.ok()) {
+    exit = Fail(verb, codec.status());
+    return std::nullopt;
+  }
+  return CodecChoice{*std::move(codec), SchemeOf(line.scheme), version};
+}
+
+absl::Status Encode(const CodecChoice& choice, std::string_view value, std::string& out) {
+  LOCUS_ASSIGN_OR_RETURN(OrderId id, OrderId::Parse(value));
+  if (choice.scheme == Scheme::kSiv) {
+    LOCUS_ASSIGN_OR_RETURN(OrderNo number, choice.codec.Encode(id, choice.version_or_active()));
+    out += number.ToString();
+    return absl::OkStatus();
+  }
+  auto encode = choice.scheme == Scheme::kFf1 ? &OrderNoCodec::EncodeFf1
+                                              : &OrderNoCodec::EncodeCtr64ReusingKeystream;
+  LOCUS_ASSIGN_OR_RETURN(OrderNo64 number, (choice.codec.*encode)(id, choice.version_or_active()));
+  out += number.ToString();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<OrderId> DecodeSiv(const CodecChoice& choice, std::string_view value) {
+  LOCUS_ASSIGN_OR_RETURN(OrderNo number, OrderNo::Parse(value));
+  if (choice.version && number.key_version() != *choice.version) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        number.ToString(), " has key version ", static_cast<int>(number.key_version().value()),
+        ", not ", static_cast<int>(choice.version->value())));
+  }
+  return choice.codec.Decode(number);
+}
+
+absl::StatusOr<OrderId> Decode64(const CodecChoice& choice, std::string_view value) {
+  LOCUS_ASSIGN_OR_RETURN(OrderNo64 number, OrderNo64::Parse(value));
+  return choice.scheme == Scheme::kFf1
+             ? choice.codec.DecodeFf1(number, choice.version_or_active())
+             : choice.codec.DecodeCtr64(number, choice.version_or_active());
+}
+
+absl::Status Decode(const CodecChoice& choice, std::string_view value, std::string& out) {
+  LOCUS_ASSIGN_OR_RETURN(OrderId id, choice.scheme == Scheme::kSiv ? DecodeSiv(choice, value)
+                                                                   : Decode64(choice, value));
+  out += id.ToString();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int RunEncode(std::span<const std::string> words) {
+  CodecLine codec_line;
+  bool allow_keystream_reuse = false;
+  VerbLine line("encode", "Prints the order number of each order ID.");
+  codec_line.DeclareOn(line, "Order IDs: decimal (narrow) or 32 hex digits (wide)");
+  line.Flag("--allow-keystream-reuse", &allow_keystream_reuse,
+            "Needed for ctr64: whoever knows one pair of ID and number reads all of that gene");
+  if (std::optional<int> exit = line.Parse(words)) return *exit;
+  if (codec_line.scheme == "ctr64" && !allow_keystream_reuse) {
+    return WrongUsage("encode", "--scheme ctr64 needs --allow-keystream-reuse");
+  }
+  int exit = kDone;
+  std::optional<CodecChoice> choice = Understand("encode", codec_line, exit);
+  if (!choice) return exit;
+  return AnswerEach("encode", codec_line.values, [&](std::string_view value, std::string& out) {
+    return Encode(*choice, value, out);
+  });
+}
+
+int RunDecode(std::span<const std::string> words) {
+  CodecLine codec_line;
+  VerbLine line("decode", "Prints the order ID of each order number.");
+  codec_line.DeclareOn(line, "Order numbers: 26 base-32 or 32 hex digits (siv), decimal (others)");
+  if (std::optional<int> exit = line.Parse(words)) return *exit;
+  int exit = kDone;
+  std::optional<CodecChoice> choice = Understand("decode", codec_line, exit);
+  if (!choice) return exit;
+  return AnswerEach("decode", codec_line.values, [&](std::string_view value, std::string& out) {
+    return Decode(*choice, value, out);
+  });
+}
+
+}  // namespace locus

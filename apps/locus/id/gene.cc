@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "absl/strings/str_cat.h"
+#include "apps/locus/id/buyer.h"
+#include "apps/locus/line/values.h"
+#include "apps/locus/line/verb.h"
+#include "apps/locus/line/verb_line.h"
+#include "locus/shard_gene.h"
+#include "src/base/text.h"
+
+namespace locus {
+
+int RunGene(std::span<const std::string> words) {
+  std::string type;
+  std::vector<std::string> keys;
+  VerbLine line("gene", "Prints KEY, a tab and the key's shard gene, a line for each key.");
+  line.Choice("--type", {"uint64", "text"}, &type, "What the keys are");
+  line.Tail("KEY", &keys, "Buyer keys; without any, one a line from stdin");
+  if (std::optional<int> exit = line.Parse(words)) return *exit;
+
+  BuyerType buyer_type = type == "text" ? BuyerType::kText : BuyerType::kUint64;
+  return AnswerEach("gene", keys, [&](std::string_view key, std::string& out) {
+    std::optional<BuyerKey> buyer = ParseBuyer(buyer_type, key);
+    if (!buyer) return absl::InvalidArgumentError(Quoted(key) + " is not a canonical uint64");
+    // A line of stdin has none; an argument may, and its answer would be two lines.
+    if (key.find('\n') != key.npos) {
+      return absl::InvalidArgumentError(Quoted(key) + " contains a newline");
+    }
+    out += key;
+    absl::StrAppend(&out, "\t", ShardGene::Of(*buyer).value());
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace locus

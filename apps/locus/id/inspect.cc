@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "absl/strings/str_cat.h"
+#include "apps/locus/id/codec_choice.h"
+#include "apps/locus/line/values.h"
+#include "apps/locus/line/verb.h"
+#include "apps/locus/line/verb_line.h"
+#include "apps/locus/table/table_file.h"
+#include "locus/routing/routing_table.h"
+#include "nlohmann/json.hpp"
+#include "src/base/check.h"
+#include "src/base/text.h"
+
+namespace locus {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Writes what is known of one order, member by member; what is not known stays absent.
+class Inspector {
+ public:
+  std::optional<OrderNoCodec> codec;
+  std::optional<RoutingTable> table;
+  std::optional<Scheme> scheme64;       // what a decimal is; nullopt: an order ID
+  std::optional<KeyVersion> version64;  // of such a decimal; nullopt: the active one
+
+  absl::Status Inspect(std::string_view value, std::string& out) const {
+    Json json;
+    LOCUS_RETURN_IF_ERROR(InspectInto(value, json));
+    out += json.dump();
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status InspectInto(std::string_view value, Json& json) const;
+  absl::Status InspectOrderNo64(std::string_view value, Json& json) const;
+  absl::Status InspectOrderNo(const OrderNo& number, Json& json) const;
+  absl::Status InspectOrderId(const OrderId& id, Json& json) const;
+  void AddShard(const OrderId& id, Json& json) const;
+  void AddShards(ShardGene gene, Json& json) const;
+};
+
+void Begin(std::string_view kind, int width, ShardGene gene, Json& json) {
+  json["kind"] = kind;
+  json["width"] = width;
+  json["gene"] = gene.value();
+}
+
+// Kinds are told apart by length and, at 128 bits, by format.
+absl::Status Inspector::InspectInto(std::string_view value, Json& json) const {
+  if (value.size() == OrderNo::kTextLength) {
+    LOCUS_ASSIGN_OR_RETURN(OrderNo number, OrderNo::Parse(value));
+    return InspectOrderNo(number, json);
+  }
+  if (value.size() == 2 * OrderNo::kBytes) {
+    absl::StatusOr<OrderId> wide = OrderId::Parse(value);
+    if (wide.ok()) return InspectOrderId(*wide, json);
+    LOCUS_ASSIGN_OR_RETURN(OrderNo number, OrderNo::Parse(value));
+    return InspectOrderNo(number, json);
+  }
+  if (scheme64) return InspectOrderNo64(value, json);
+  LOCUS_ASSIGN_OR_RETURN(OrderId id, OrderId::Parse(value));
+  return InspectOrderId(id, json);
+}
+
+absl::Status Inspector::InspectOrderNo64(std::string_view value, Json& json) const {
+  LOCUS_ASSIGN_OR_RETURN(OrderNo64 number, OrderNo64::Parse(value));
+  Begin("order_no", 64, number.gene(), json);
+  std::optional<OrderId> id;
+  std::optional<KeyVersion> version = version64;
+  if (codec) {
+    version = version.value_or(codec->active());
+    LOCUS_ASSIGN_OR_RETURN(id, *scheme64 == Scheme::kFf1 ? codec->DecodeFf1(number, *version)
+                                                         : codec->DecodeCtr64(number, *version));
+    json["cohort"] = id->cohort();
+  }
+  if (version) json["key_version"] = version->value();
+  if (id) {
+    json["sequence"] = absl::StrCat(id->sequence());
+    json["order_id"] = id->ToString();
+  }
+  json["order_no"] = number.ToString();
+  id ? AddShard(*id, json) : AddShards(number.gene(), json);
+  return absl::OkStatus();
+}
+
+absl::Status Inspector::InspectOrderNo(const OrderNo& number, Json& json) const {
+  std::optional<OrderId> id;
+  if (codec) {
+    LOCUS_ASSIGN_OR_RETURN(id, codec->Decode(number));
+  }
+  Begin("order_no", number.is_wide() ? 128 : 64, number.gene(), json);
+  if (id) json["cohort"] = id->cohort();
+  json["key_version"] = number.key_version().value();
+  if (id) {
+    json["sequence"] = absl::StrCat(id->sequence());
+    json["order_id"] = id->ToString();
+  }
+  json["order_no"] = number.ToString();
+  id ? AddShard(*id, json) : AddShards(number.gene(), json);
+  return absl::OkStatus();
+}
+
+absl::Status Inspector::InspectOrderId(const OrderId& id, Json& json) const {
+  Begin("order_id", id.width(), id.gene(), json);
+  json["cohort"] = id.cohort();
+  if (codec) json["key_version"] = codec->active().value();
+  json["sequence"] = absl::StrCat(id.sequence());
+  json["order_id"] = id.ToString();
+  if (codec) {
+    LOCUS_ASSIGN_OR_RETURN(OrderNo number, codec->Encode(id));
+    json["order_no"] = number.ToString();
+  }
+  AddShard(id, json);
+  return absl::OkStatus();
+}
+
+void Inspector::AddShard(const OrderId& id, Json& json) const {
+  if (!table) return;
+  const VnodeMove* move = table->MoveOf(id.gene());
+  bool moved = move != nullptr && id.cohort() < move->permyriad;
+  json["shard"] = moved ? table->FindShard(move->to)->name : table->OwnerOf(id.gene()).name;
+}
+
+// Without the cohort, a vnode on its way is on either shard unless all or none of it has moved.
+void Inspector::AddShards(ShardGene gene, Json& json) const {
+  if (!table) return;
+  const VnodeMove* move = table->MoveOf(gene);
+  bool all_moved = move != nullptr && move->permyriad == RoutingTable::kMaxPermyriad;
+  json["shard"] = all_moved ? table->FindShard(move->to)->name : table->OwnerOf(gene).name;
+  if (move != nullptr && move->permyriad > 0 && !all_moved) {
+    json["target"] = table->FindShard(move->to)->name;
+  }
+}
+
+struct InspectLine {
+  std::optional<std::string> table, keys, key_version;
+  std::string space = SpaceName().str();
+  std::string scheme;
+  std::vector<std::string> values;
+};
+
+std::optional<int> ParseLine(std::span<const std::string> words, InspectLine& line) {
+  VerbLine verb_line("inspect", "Prints what each value says, a JSON object a line.");
+  verb_line.Option("--table", "FILE", &line.table, "The routing table, for shard and target");
+  verb_line.Option("--keys", "FILE", &line.keys,
+                   "The key ring file, to tell the order ID of a number and the number of an ID");
+  verb_line.Option("--space", "S", &line.space, "The space whose numbers they are [orders]");
+  verb_line.Option("--scheme", "ff1|ctr64", &line.scheme,
+                   "A decimal is an order number of this form; otherwise an order ID");
+  verb_line.Option("--key-version", "N", &line.key_version,
+                   "The version of such a number's key; default: the active one");
+  verb_line.Tail("VALUE", &line.values, "Order IDs or numbers; without any, one a line from stdin");
+  if (std::optional<int> exit = verb_line.Parse(words)) return exit;
+  if (!line.scheme.empty() && line.scheme != "ff1" && line.scheme != "ctr64") {
+    return WrongUsage("inspect", "--scheme: " + Quoted(line.scheme) + " is not one of ff1, ctr64");
+  }
+  if (line.key_version && line.scheme.empty()) {
+    return WrongUsage("inspect", "--key-version needs --scheme");
+  }
+  absl::Status status = CheckKeysPath("--keys", line.keys.value_or(""));
+  if (!status.ok()) return WrongUsage("inspect", status);
+  return std::nullopt;
+}
+
+}  // namespace
+
+int RunInspect(std::span<const std::string> words) {
+  InspectLine line;
+  if (std::optional<int> exit = ParseLine(words, line)) return *exit;
+  Inspector inspector;
+  if (!line.scheme.empty()) inspector.scheme64 = SchemeOf(line.scheme);
+  if (line.key_version) {
+    absl::StatusOr<KeyVersion> version = ParseKeyVersion(*line.key_version);
+    if (!version.ok()) return WrongUsage("inspect", version.status());
+    inspector.version64 = *version;
+  }
+  absl::StatusOr<SpaceName> space = SpaceName::Parse(line.space);
+  if (!space.ok()) return WrongUsage("inspect", space.status());
+  if (line.keys) {
+    absl::StatusOr<OrderNoCodec> codec = LoadCodec(*line.keys, *space);
+    if (!codec.ok()) return Fail("inspect", codec.status());
+    inspector.codec = *std::move(codec);
+  }
+  if (line.table) {
+    absl::StatusOr<RoutingTable> table = LoadTable(*line.table);
+    if (!table.ok()) return Fail("inspect", table.status());
+    inspector.table = *std::move(table);
+  }
+  return AnswerEach("inspect", line.values, [&](std::string_view value, std::string& out) {
+    return inspector.Inspect(value, out);
+  });
+}
+
+}  // namespace locus

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <functional>
+
+#include "absl/strings/str_cat.h"
+#include "apps/locus/id/codec_choice.h"
+#include "apps/locus/line/signals.h"
+#include "apps/locus/line/verb.h"
+#include "apps/locus/line/verb_line.h"
+#include "locus/key_ring.h"
+#include "src/base/check.h"
+#include "src/base/file_lock.h"
+#include "src/base/text.h"
+
+namespace locus {
+namespace {
+
+using Change = std::function<absl::Status(KeyRing& ring, std::string& answer)>;
+
+absl::Status ChangeRing(const std::string& path, const Change& change, std::string& answer) {
+  LOCUS_ASSIGN_OR_RETURN(KeyRing ring, KeyRing::Load(path));
+  LOCUS_RETURN_IF_ERROR(change(ring, answer));
+  return ring.Save(path);
+}
+
+// Reads, changes and writes the ring under a lock, so that no command undoes another's change. The
+// wait for the lock may be interrupted; a change that was made is answered.
+int RunChange(std::string_view verb, const std::string& path, const Change& change) {
+  absl::StatusOr<FileLock> lock = FileLock::Take(path);
+  if (!lock.ok()) return Fail(verb, lock.status());
+  SignalsHeld until_answered;
+  std::string answer;
+  absl::Status status = ChangeRing(path, change, answer);
+  return status.ok() ? PrintAll(verb, answer) : Fail(verb, status);
+}
+
+void AppendVersion(KeyVersion version, std::string& answer) {
+  absl::StrAppend(&answer, static_cast<int>(version.value()), "\n");
+}
+
+absl::Status AddAndMaybeActivate(KeyRing& ring, bool activate, std::string& answer) {
+  LOCUS_ASSIGN_OR_RETURN(KeyVersion version, ring.Add());
+  if (activate) LOCUS_RETURN_IF_ERROR(ring.Activate(version));
+  AppendVersion(version, answer);
+  return absl::OkStatus();
+}
+
+// A verb whose only operand is FILE.
+std::optional<int> ParseFile(std::string_view verb, std::string_view purpose,
+                             std::span<const std::string> words, std::string* path) {
+  VerbLine line(verb, purpose);
+  line.Operand("FILE", path, "The key ring file");
+  if (std::optional<int> exit = line.Parse(words)) return exit;
+  absl::Status status = CheckKeysPath("FILE", *path);
+  if (!status.ok()) return WrongUsage(verb, status);
+  return std::nullopt;
+}
+
+// A verb that changes the state of one version.
+int RunOnVersion(std::string_view verb, std::string_view purpose,
+                 std::span<const std::string> words,
+                 absl::Status (KeyRing::*change)(KeyVersion version)) {
+  std::string path, version_text;
+  VerbLine line(verb, purpose);
+  line.Operand("FILE", &path, "The key ring file");
+  line.Operand("VERSION", &version_text, "The key's version, 0..127");
+  if (std::optional<int> exit = line.Parse(words)) return *exit;
+  absl::Status status = CheckKeysPath("FILE", path);
+  if (!status.ok()) return WrongUsage(verb, status);
+  absl::StatusOr<KeyVersion> version = ParseKeyVersion(version_text);
+  if (!version.ok()) return WrongUsage(verb, version.status());
+  return RunChange(verb, path,
+                   [&](KeyRing& ring, std::string&) { return (ring.*change)(*version); });
+}
+
+std::string_view NameOf(KeyRing::State state) {
+  switch (state) {
+    case KeyRing::State::kActive:
+      return "active";
+    case KeyRing::State::kReadable:
+      return "readable";
+    case KeyRing::State::kRetired:
+      return "retired";
+  }
+  return "";
+}
+
+}  // namespace
+
+int RunKeysNew(std::span<const std::string> words) {
+  std::string path;
+  if (auto exit = ParseFile("keys new", "Makes a key ring file with one random key, version 1.",
+                            words, &path)) {
+    return *exit;
+  }
+  SignalsHeld until_written;
+  absl::StatusOr<KeyRing> ring = KeyRing::Generate();
+  absl::Status status = ring.ok() ? ring->Save(path, /*must_not_exist=*/true) : ring.status();
+  return status.ok() ? kDone : Fail("keys new", status);
+}
+
+int RunKeysAdd(std::span<const std::string> words) {
+  std::string path;
+  if (auto exit = ParseFile("keys add",
+                            "Adds a random key that is not active, and prints its version. Ship "
+                            "the file to all readers before activating it.",
+                            words, &path)) {
+    return *exit;
+  }
+  return RunChange("keys add", path, [](KeyRing& ring, std::string& answer) {
+    return AddAndMaybeActivate(ring, /*activate=*/false, answer);
+  });
+}
+
+int RunKeysRotate(std::span<const std::string> words) {
+  std::string path;
+  if (auto exit = ParseFile("keys rotate",
+                            "Adds a random key, activates it and prints its version. For a "
+                            "single process; with several, use add and activate.",
+                            words, &path)) {
+    return *exit;
+  }
+  return RunChange("keys rotate", path, [](KeyRing& ring, std::string& answer) {
+    return AddAndMaybeActivate(ring, /*activate=*/true, answer);
+  });
+}
+
+int RunKeysActivate(std::span<const std::string> words) {
+  return RunOnVersion("keys activate", "Makes new order numbers with this version's key.", words,
+                      &KeyRing::Activate);
+}
+
+int RunKeysRetire(std::span<const std::string> words) {
+  return RunOnVersion("keys retire",
+                      "Destroys a version's key: numbers made with it can never be read again.",
+                      words, &KeyRing::Retire);
+}
+
+int RunKeysList(std::span<const std::string> words) {
+  std::string path;
+  if (auto exit = ParseFile("keys list", "Prints VERSION, a tab and active, readable or retired.",
+                            words, &path)) {
+    return *exit;
+  }
+  absl::StatusOr<KeyRing> ring = KeyRing::Load(path);
+  if (!ring.ok()) return Fail("keys list", ring.status());
+  std::string text;
+  for (const KeyRing::Entry& entry : ring->entries()) {
+    absl::StrAppend(&text, static_cast<int>(entry.version.value()), "\t",
+                    ToAbsl(NameOf(entry.state)), "\n");
+  }
+  return PrintAll("keys list", text);
+}
+
+}  // namespace locus

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "apps/locus/id/number_values.h"
+#include "apps/locus/line/values.h"
+#include "apps/locus/line/verb.h"
+#include "apps/locus/line/verb_line.h"
+#include "locus/number_format.h"
+#include "nlohmann/json.hpp"
+#include "src/base/check.h"
+#include "src/base/text.h"
+
+namespace locus {
+namespace {
+
+constexpr size_t kMaxDigits = 20;  // of a uint64
+
+// What both verbs take.
+struct PatternLine {
+  std::string pattern;
+  std::string time_zone = "UTC";
+
+  void DeclareOn(VerbLine& line) {
+    line.Operand("PATTERN", &pattern, "The form, such as {date:yyyyMMdd}{seq:8}; see locus(1)");
+    line.Option("--time-zone", "ZONE", &time_zone,
+                "The zone of its times, such as Asia/Shanghai [UTC]");
+  }
+
+  absl::StatusOr<NumberFormat> Compile() const {
+    absl::TimeZone zone;
+    if (time_zone.empty() || !absl::LoadTimeZone(time_zone, &zone)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--time-zone: ", Quoted(time_zone),
+                       " is not a time zone that this system knows, such as Asia/Shanghai"));
+    }
+    absl::StatusOr<NumberFormat> format = NumberFormat::Compile(pattern, zone);
+    if (format.ok()) return format;
+    return absl::InvalidArgumentError(absl::StrCat("PATTERN: ", format.status().message()));
+  }
+};
+
+struct GivenField {
+  std::string_view name;
+  std::string_view value;
+};
+
+absl::Status WrongField(std::string_view given, std::string_view reason) {
+  return absl::InvalidArgumentError(absl::StrCat("--field ", Quoted(given), ": ", ToAbsl(reason)));
+}
+
+absl::StatusOr<std::vector<GivenField>> SplitFields(const std::vector<std::string>& words,
+                                                    const NumberFormat& format) {
+  std::vector<GivenField> given;
+  for (const std::string& word : words) {
+    size_t equals = word.find('=');
+    if (equals == std::string::npos) return WrongField(word, "is not NAME=VALUE");
+    std::string_view name = std::string_view(word).substr(0, equals);
+    auto field = std::find_if(format.fields().begin(), format.fields().end(),
+                              [&](const NumberField& each) { return each.name == name; });
+    if (field == format.fields().end()) {
+      return WrongField(word, absl::StrCat("the pattern has no field ", Quoted(name)));
+    }
+    if (field->kind == NumberField::Kind::kCheck) {
+      return WrongField(word, "the check digit is computed, not given");
+    }
+    for (const GivenField& before : given) {
+      if (before.name == name) return WrongField(word, "is given more than once");
+    }
+    given.push_back({name, std::string_view(word).substr(equals + 1)});
+  }
+  return given;
+}
+
+// Decimal, leading zeros allowed, as they stand in numbers.
+std::optional<uint64_t> ParseDigits(std::string_view text) {
+  if (text.empty() || text.size() > kMaxDigits) return std::nullopt;
+  text.remove_prefix(std::min(text.find_first_not_of('0'), text.size() - 1));
+  return ParseDecimal(text, UINT64_MAX);
+}
+
+absl::StatusOr<FieldValue> ValueOf(const NumberField& field, std::string_view text) {
+  if (field.kind == NumberField::Kind::kText) return FieldValue::Text(text);
+  std::optional<uint64_t> number = ParseDigits(text);
+  if (number) return FieldValue::Uint64(*number);
+  if (field.kind == NumberField::Kind::kBuyer) return FieldValue::Text(text);
+  return absl::InvalidArgumentError(absl::StrCat("field ", Quoted(field.name), ": ", Quoted(text),
+                                                 " is not a number of up to ", field.max_width,
+                                                 " digits"));
+}
+
+// Date and time set the number's one time; nullopt: neither is given.
+absl::StatusOr<std::optional<absl::Time>> TimeOf(const std::vector<GivenField>& given,
+                                                 absl::TimeZone zone) {
+  std::optional<absl::Time> time;
+  for (const GivenField& each : given) {
+    if (each.name != "date" && each.name != "time") continue;
+    absl::StatusOr<absl::Time> parsed = ParseInstant(each.value, zone);
+    if (!parsed.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("field ", Quoted(each.name), ": ", parsed.status().message()));
+    }
+    if (time && *time != *parsed) {
+      return absl::InvalidArgumentError(
+          "the fields \"date\" and \"time\" are parts of one time, but name two");
+    }
+    time = *parsed;
+  }
+  return time;
+}
+
+absl::StatusOr<std::string> FormatGiven(const NumberFormat& format,
+                                        const std::vector<std::string>& words) {
+  LOCUS_ASSIGN_OR_RETURN(std::vector<GivenField> given, SplitFields(words, format));
+  LOCUS_ASSIGN_OR_RETURN(std::optional<absl::Time> time, TimeOf(given, format.zone()));
+  std::vector<FieldValue> values;
+  for (const NumberField& field : format.fields()) {
+    if (!field.has_value()) continue;
+    auto found = std::find_if(given.begin(), given.end(),
+                              [&](const GivenField& each) { return each.name == field.name; });
+    if (found == given.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("--field ", field.name, "=VALUE is required"));
+    }
+    LOCUS_ASSIGN_OR_RETURN(FieldValue value, ValueOf(field, found->value));
+    values.push_back(value);
+  }
+  return format.Format(time.value_or(absl::Now()), values);
+}
+
+absl::Status ParseInto(const NumberFormat& format, std::string_view text, std::string& out) {
+  LOCUS_ASSIGN_OR_RETURN(ParsedNumber number, format.Parse(text));
+  nlohmann::ordered_json json;
+  size_t next = 0;
+  for (const NumberField& field : format.fields()) {
+    switch (field.kind) {
+      case NumberField::Kind::kTime:
+        json[field.name] = IsoOf(*number.time, format);
+        break;
+      case NumberField::Kind::kDigits:
+        json[field.name] = absl::StrCat(number.values[next++].number);
+        break;
+      case NumberField::Kind::kBuyer:
+      case NumberField::Kind::kText:
+        json[field.name] = number.values[next++].text;
+        break;
+      case NumberField::Kind::kCheck:  // was right, and says nothing else
+        break;
+    }
+  }
+  out += json.dump();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int RunNumberFormat(std::span<const std::string> words) {
+  PatternLine pattern;
+  std::vector<std::string> fields, more;
+  VerbLine line("number format", "Prints a number of the given form.");
+  pattern.DeclareOn(line);
+  line.Repeated("--field", "NAME=VALUE", &fields,
+                "A field's value; date and time are now unless given");
+  line.Tail("NAME=VALUE", &more, "Further fields, after one --field");
+  if (std::optional<int> exit = line.Parse(words)) return *exit;
+  if (fields.empty() && !more.empty()) {
+    return WrongUsage("number format", absl::StrCat("unexpected argument ", Quoted(more[0]),
+                                                    "; write --field first"));
+  }
+  fields.insert(fields.end(), more.begin(), more.end());
+
+  absl::StatusOr<NumberFormat> format = pattern.Compile();
+  if (!format.ok()) return WrongUsage("number format", format.status());
+  absl::StatusOr<std::string> number = FormatGiven(*format, fields);
+  if (!number.ok()) return WrongUsage("number format", number.status());
+  return PrintAll("number format", *number + "\n");
+}
+
+int RunNumberParse(std::span<const std::string> words) {
+  PatternLine pattern;
+  std::vector<std::string> texts;
+  VerbLine line("number parse", "Prints the fields of each number, a JSON object a line.");
+  pattern.DeclareOn(line);
+  line.Tail("TEXT", &texts, "Numbers of that form; without any, one a line from stdin");
+  if (std::optional<int> exit = line.Parse(words)) return *exit;
+
+  absl::StatusOr<NumberFormat> format = pattern.Compile();
+  if (!format.ok()) return WrongUsage("number parse", format.status());
+  return AnswerEach("number parse", texts, [&](std::string_view text, std::string& out) {
+    return ParseInto(*format, text, out);
+  });
+}
+
+}  // namespace locus

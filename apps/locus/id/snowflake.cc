@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "locus/snowflake.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "apps/locus/io/byte_stream.h"
+#include "apps/locus/line/values.h"
+#include "apps/locus/line/verb.h"
+#include "apps/locus/line/verb_line.h"
+#include "nlohmann/json.hpp"
+#include "src/base/check.h"
+#include "src/base/text.h"
+
+namespace locus {
+namespace {
+
+constexpr uint64_t kMaxCount = 1'000'000'000;
+// So that no ID of any layout has a time after the year 9999.
+constexpr uint64_t kMaxEpochMillis = 253402300799999 - ((uint64_t{1} << 41) - 1);
+static_assert(SnowflakeDefaultLayout::kWidths.time == 41 &&
+              SnowflakeJs53Layout::kWidths.time == 41);
+
+// What next and decode take alike.
+struct LayoutLine {
+  std::string layout = "default";
+  std::string epoch = absl::StrCat(absl::ToUnixMillis(kSnowflakeEpoch));
+
+  void DeclareOn(VerbLine& line) {
+    line.Choice("--layout", {"default", "js53"}, &layout,
+                "63 bits, or 53 for IDs that are exact in JavaScript");
+    line.Option("--epoch-ms", "E", &epoch,
+                absl::StrCat("Where time begins, in Unix milliseconds [", epoch, "]"));
+  }
+  SnowflakeWidths widths() const {
+    return layout == "js53" ? SnowflakeJs53Layout::kWidths : SnowflakeDefaultLayout::kWidths;
+  }
+};
+
+absl::StatusOr<uint64_t> ParseIn(std::string_view option, std::string_view text, uint64_t min,
+                                 uint64_t max, std::string_view because = "") {
+  std::optional<uint64_t> value = ParseDecimal(text, max);
+  if (value && *value >= min) return *value;
+  return absl::InvalidArgumentError(absl::StrCat(
+      ToAbsl(option), ": ", Quoted(text), " is not a number in ", min, "..", max, ToAbsl(because)));
+}
+
+absl::StatusOr<absl::Time> ParseEpoch(const std::string& text) {
+  LOCUS_ASSIGN_OR_RETURN(uint64_t millis, ParseIn("--epoch-ms", text, 0, kMaxEpochMillis));
+  return absl::FromUnixMillis(static_cast<int64_t>(millis));
+}
+
+struct NextLine {
+  LayoutLine layout;
+  std::string worker;
+  std::string datacenter = "0";
+  std::string count = "1";
+
+  absl::StatusOr<SnowflakeOptions> Options() const {
+    SnowflakeWidths widths = layout.widths();
+    SnowflakeOptions options;
+    LOCUS_ASSIGN_OR_RETURN(
+        options.datacenter,
+        ParseIn("--datacenter", datacenter, 0, widths.max_datacenter(),
+                widths.datacenter == 0 ? ": layout js53 has no datacenter" : ""));
+    LOCUS_ASSIGN_OR_RETURN(
+        options.worker,
+        ParseIn("--worker", worker, 0, widths.max_worker(options.datacenter),
+                options.datacenter > 0 ? ", what a worker beside a datacenter may be" : ""));
+    LOCUS_ASSIGN_OR_RETURN(options.epoch, ParseEpoch(layout.epoch));
+    return options;
+  }
+};
+
+absl::Status PrintIds(AnySnowflake& generator, uint64_t count) {
+  ByteSink sink(STDOUT_FILENO, "stdout");
+  std::vector<int64_t> ids(4096);
+  std::string lines;
+  while (count > 0 && sink.status().ok()) {
+    auto wanted = std::span(ids).first(std::min<uint64_t>(count, ids.size()));
+    absl::StatusOr<size_t> filled = generator.NextBatch(wanted);
+    if (!filled.ok()) {
+      LOCUS_RETURN_IF_ERROR(sink.Flush());
+      return filled.status();
+    }
+    lines.clear();
+    for (int64_t id : wanted.first(*filled)) absl::StrAppend(&lines, id, "\n");
+    sink.Append(lines);
+    count -= *filled;
+  }
+  return sink.Flush();
+}
+
+// The same worker may make IDs again only in a later millisecond than `last`.
+absl::Status WaitUntilPast(absl::Time last, Clock& clock) {
+  absl::Time next = last + absl::Milliseconds(1);
+  for (absl::Time now = clock.Now(); now < next; now = clock.Now()) {
+    if (next - now > AnySnowflake::kWaitBehind) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the clock was set back by ", absl::FormatDuration(next - now),
+                       ": do not use this worker again until it is where it was"));
+    }
+    clock.SleepFor(next - now);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Decode(const SnowflakeWidths& widths, absl::Time epoch, std::string_view value,
+                    std::string& out) {
+  std::optional<uint64_t> id = ParseDecimal(value, widths.max_id());
+  if (!id) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        Quoted(value), " is not a snowflake ID of this layout: a decimal of at most ",
+        widths.max_id(), " (2^", widths.total(), " - 1), without sign or leading zeros"));
+  }
+  LOCUS_ASSIGN_OR_RETURN(SnowflakeParts parts,
+                         DecomposeSnowflake(widths, static_cast<int64_t>(*id), epoch));
+  nlohmann::ordered_json json;
+  json["time"] = absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", parts.time, absl::UTCTimeZone());
+  json["datacenter"] = parts.datacenter;
+  json["worker"] = parts.worker;
+  json["sequence"] = parts.sequence;
+  out += json.dump();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int RunSnowflakeNext(std::span<const std::string> words) {
+  constexpr std::string_view kVerb = "snowflake next";
+  NextLine line;
+  VerbLine verb_line(kVerb,
+                     "Prints IDs of a worker, a decimal a line. No lease is taken: that nobody "
+                     "else uses this worker at the same time is your responsibility.");
+  verb_line.Required("--worker", "W", &line.worker,
+                     "The worker, 0..1023, beside a datacenter or with js53 0..31");
+  verb_line.Option("--datacenter", "D", &line.datacenter, "The datacenter, 0..31 [0]");
+  line.layout.DeclareOn(verb_line);
+  verb_line.Option("--count", "N", &line.count, "How many IDs [1]");
+  if (std::optional<int> exit = verb_line.Parse(words)) return *exit;
+
+  absl::StatusOr<SnowflakeOptions> options = line.Options();
+  if (!options.ok()) return WrongUsage(kVerb, options.status());
+  absl::StatusOr<uint64_t> count = ParseIn("--count", line.count, 1, kMaxCount);
+  if (!count.ok()) return WrongUsage(kVerb, count.status());
+
+  // From the next millisecond on: an earlier run may have ended, or been killed, in this one.
+  options->floor = options->clock->Now();
+  absl::StatusOr<std::unique_ptr<AnySnowflake>> generator;
+  if (line.layout.layout == "js53") {
+    generator = Snowflake<SnowflakeJs53Layout>::Create(*options);
+  } else {
+    generator = Snowflake<SnowflakeDefaultLayout>::Create(*options);
+  }
+  if (!generator.ok()) return Fail(kVerb, generator.status());
+  absl::Status printed = PrintIds(**generator, *count);
+  absl::Status waited = WaitUntilPast((*generator)->Close(), *options->clock);
+  if (!printed.ok()) return Fail(kVerb, printed);
+  return waited.ok() ? kDone : Fail(kVerb, waited);
+}
+
+int RunSnowflakeDecode(std::span<const std::string> words) {
+  constexpr std::string_view kVerb = "snowflake decode";
+  LayoutLine layout;
+  std::vector<std::string> values;
+  VerbLine line(kVerb,
+                "Prints what each ID says, a JSON object a line: time, datacenter, worker, "
+                "sequence.");
+  layout.DeclareOn(line);
+  line.Tail("VALUE", &values, "Snowflake IDs; without any, one a line from stdin");
+  if (std::optional<int> exit = line.Parse(words)) return *exit;
+  absl::StatusOr<absl::Time> epoch = ParseEpoch(layout.epoch);
+  if (!epoch.ok()) return WrongUsage(kVerb, epoch.status());
+  return AnswerEach(kVerb, values, [&](std::string_view value, std::string& out) {
+    return Decode(layout.widths(), *epoch, value, out);
+  });
+}
+
+}  // namespace locus

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_APPS_LOCUS_IO_OUTPUT_FILE_H_
+#define LOCUS_APPS_LOCUS_IO_OUTPUT_FILE_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "apps/locus/io/byte_stream.h"
+#include "apps/locus/line/signals.h"
+
+namespace locus {
+
+// A file that appears whole or not at all: written under another name in the same directory,
+// renamed by Commit(), removed on destruction and by SIGINT and SIGTERM. It replaces a file of its
+// name; where that is a symbolic link, the file the link leads to.
+// "-" is stdout. That and whatever else is no regular file (a device, a pipe) is written directly.
+class OutputFile {
+ public:
+  // FAILED_PRECONDITION or NOT_FOUND, naming the path.
+  static absl::StatusOr<std::unique_ptr<OutputFile>> Create(const std::string& path);
+  ~OutputFile();
+
+  ByteSink& sink() { return *sink_; }
+  // Writes out what is buffered; a file becomes durable and takes its name. Once.
+  absl::Status Commit();
+
+ private:
+  OutputFile() = default;
+  absl::Status OpenDirectly(const std::string& path);
+  absl::Status OpenTemporary(const std::string& path);
+
+  std::string path_;
+  std::string temporary_;  // empty: written directly, or committed
+  std::optional<DoomedFile> doomed_;
+  int fd_ = -1;
+  std::optional<ByteSink> sink_;
+};
+
+// `text` as the whole content of the file at `path`, as OutputFile writes it.
+absl::Status WriteWhole(const std::string& path, std::string_view text);
+
+}  // namespace locus
+
+#endif  // LOCUS_APPS_LOCUS_IO_OUTPUT_FILE_H_

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_APPS_LOCUS_LINE_VERB_H_
+#define LOCUS_APPS_LOCUS_LINE_VERB_H_
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+// What the verbs of the command have in common: how they are called and how they end.
+namespace locus {
+
+enum ExitCode : int {
+  kDone = 0,
+  kFailed = 1,
+  kWrongUsage = 2,
+  kSomeRefused = 3,
+  kInterrupted = 130,
+};
+
+// `words` are those after the verb. Returns an exit code.
+using RunVerb = int (*)(std::span<const std::string> words);
+
+struct Verb {
+  std::string_view name;  // one word, or two: "keys add"
+  std::string_view purpose;
+  RunVerb run;
+};
+
+int RunGene(std::span<const std::string> words);
+int RunKeysNew(std::span<const std::string> words);
+int RunKeysAdd(std::span<const std::string> words);
+int RunKeysActivate(std::span<const std::string> words);
+int RunKeysRetire(std::span<const std::string> words);
+int RunKeysRotate(std::span<const std::string> words);
+int RunKeysList(std::span<const std::string> words);
+int RunSeqNext(std::span<const std::string> words);
+int RunSeqBatch(std::span<const std::string> words);
+int RunSeqSet(std::span<const std::string> words);
+int RunSeqSetIfNotExists(std::span<const std::string> words);
+int RunSeqGet(std::span<const std::string> words);
+int RunStoreInit(std::span<const std::string> words);
+int RunStoreShow(std::span<const std::string> words);
+int RunStoreRestored(std::span<const std::string> words);
+int RunStoreRaise(std::span<const std::string> words);
+int RunTableNew(std::span<const std::string> words);
+int RunTableCheck(std::span<const std::string> words);
+int RunPlan(std::span<const std::string> words);
+int RunPlanApply(std::span<const std::string> words);
+int RunLoad(std::span<const std::string> words);
+int RunTableInit(std::span<const std::string> words);
+int RunTablePublish(std::span<const std::string> words);
+int RunTableRestore(std::span<const std::string> words);
+int RunTableGet(std::span<const std::string> words);
+int RunTableHistory(std::span<const std::string> words);
+int RunTableDiff(std::span<const std::string> words);
+int RunTableWatch(std::span<const std::string> words);
+int RunRing(std::span<const std::string> words);
+int RunAssign(std::span<const std::string> words);
+int RunEncode(std::span<const std::string> words);
+int RunDecode(std::span<const std::string> words);
+int RunInspect(std::span<const std::string> words);
+int RunSnowflakeNext(std::span<const std::string> words);
+int RunSnowflakeDecode(std::span<const std::string> words);
+int RunUuid(std::span<const std::string> words);
+int RunNumberFormat(std::span<const std::string> words);
+int RunNumberParse(std::span<const std::string> words);
+
+// One line on stderr: "locus VERB: MESSAGE".
+void Complain(std::string_view verb, std::string_view message);
+
+// Complains, and is the exit code of wrong usage.
+int WrongUsage(std::string_view verb, std::string_view message);
+int WrongUsage(std::string_view verb, const absl::Status& status);
+
+// Complains, and is the exit code of a failure. A pipe that its reader closed (CANCELLED, from
+// ByteSink) is none: nothing is said, and the exit code is kDone.
+int Fail(std::string_view verb, const absl::Status& status);
+
+// Writes `text` to stdout; the exit code that this earns.
+int PrintAll(std::string_view verb, std::string_view text);
+
+}  // namespace locus
+
+#endif  // LOCUS_APPS_LOCUS_LINE_VERB_H_

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/locus/place/password.h"
+
+#include <openssl/crypto.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "src/base/check.h"
+#include "src/base/private_file.h"
+#include "src/base/secret_bytes.h"
+
+namespace locus {
+namespace {
+
+constexpr size_t kLongest = 1024;
+
+absl::Status TooLong(absl::string_view where) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("the password in ", where, " is longer than ", kLongest, " bytes"));
+}
+
+absl::StatusOr<PrivateText> TakeFromEnvironment(const char* name, char* value) {
+  size_t size = std::strlen(value);
+  LOCUS_ASSIGN_OR_RETURN(SecretBytes memory, SecretBytes::Allocate(kLongest));
+  if (size <= kLongest) CopySecret(value, memory.data(), size);
+  OPENSSL_cleanse(value, size);
+  unsetenv(name);
+  if (size > kLongest) return TooLong(name);
+  return PrivateText{std::move(memory), size};
+}
+
+absl::StatusOr<PrivateText> Read(const char* name) {
+  std::string file_name = absl::StrCat(name, "_FILE");
+  char* value = std::getenv(name);
+  const char* path = std::getenv(file_name.c_str());
+  if (value != nullptr && path != nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " and ", file_name, " are both set; set one of them"));
+  }
+  if (value != nullptr) return TakeFromEnvironment(name, value);
+  if (path == nullptr) return PrivateText{SecretBytes(), 0};
+  LOCUS_ASSIGN_OR_RETURN(PrivateText text, ReadPrivateFile(path, kLongest + 2));
+  size_t end = text.view().find_first_of("\r\n");
+  if (end != std::string_view::npos) text.size = end;
+  if (text.size > kLongest) return TooLong(absl::StrCat("file ", path));
+  return text;
+}
+
+absl::StatusOr<std::string_view> ViewOf(const absl::StatusOr<PrivateText>& text) {
+  if (!text.ok()) return text.status();
+  return text->view();
+}
+
+}  // namespace
+
+absl::StatusOr<std::string_view> Password(PasswordFor whose) {
+  static const absl::StatusOr<PrivateText> of_store = Read("LOCUS_PASSWORD");
+  static const absl::StatusOr<PrivateText> of_ceiling = Read("LOCUS_CEILING_PASSWORD");
+  bool is_set = !of_ceiling.ok() || of_ceiling->size > 0;
+  return ViewOf(whose == PasswordFor::kCeiling && is_set ? of_ceiling : of_store);
+}
+
+}  // namespace locus

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_APPS_LOCUS_PLACE_PASSWORD_H_
+#define LOCUS_APPS_LOCUS_PLACE_PASSWORD_H_
+
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace locus {
+
+enum class PasswordFor { kStore, kCeiling };
+
+// The password for the engine of a store: LOCUS_PASSWORD, which is wiped from this process's
+// environment when it is read, or the first line of the file (permissions 0600) that
+// LOCUS_PASSWORD_FILE names. That of --ceiling: LOCUS_CEILING_PASSWORD or
+// LOCUS_CEILING_PASSWORD_FILE where one is set, otherwise the store's. Empty: none is set. Each is
+// read once; the answer lives as long as the process, in memory that core dumps leave out.
+// INVALID_ARGUMENT: both of a pair are set, or it is longer than 1,024 bytes; otherwise the errors
+// of ReadPrivateFile.
+// Thread safety: none.
+absl::StatusOr<std::string_view> Password(PasswordFor whose);
+
+}  // namespace locus
+
+#endif  // LOCUS_APPS_LOCUS_PLACE_PASSWORD_H_

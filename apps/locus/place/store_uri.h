@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_APPS_LOCUS_PLACE_STORE_URI_H_
+#define LOCUS_APPS_LOCUS_PLACE_STORE_URI_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace locus {
+
+// Where a store is:
+//
+//   sqlite:PATH                                       PATH is all after the colon, as it stands
+//   mysql://[user@]host[:3306][,host...]/database     several hosts: the nodes of a Galera cluster
+//   redis://[user@]host[:6379][,host...][/0]          several hosts: nodes of a Redis Cluster
+//   redis+sentinel://[user@]host[:26379][,host...]/master-name
+//   etcd://[user@]host[:2379][,host...][/prefix]
+//
+// An IPv6 address stands in brackets. In user, database, master name and prefix, %XX is a byte.
+// mysql and etcd take ?tls=on (the system's authorities) or ?tls_ca=FILE; etcd also
+// &tls_cert=FILE&tls_key=FILE, a client certificate. A password is never part of it
+// (apps/locus/place/password.h).
+struct StoreUri {
+  enum class Engine { kSqlite, kMysql, kRedis, kRedisSentinel, kEtcd };
+  struct Host {
+    std::string name;  // an IPv6 address without its brackets
+    uint16_t port = 0;
+    friend bool operator==(const Host&, const Host&) = default;
+  };
+
+  Engine engine = Engine::kSqlite;
+  // sqlite: the file. mysql: the database. redis+sentinel: the master's name. etcd: the prefix,
+  // maybe empty. redis: empty.
+  std::string path;
+  std::vector<Host> hosts;  // at least one, but for sqlite
+  std::string user;
+  uint32_t redis_database = 0;
+  std::map<std::string, std::string> settings;  // after the '?'
+
+  // INVALID_ARGUMENT, naming the text, what is wrong in it and what there is. A password that was
+  // written into it is not repeated. `what`: what messages call it.
+  static absl::StatusOr<StoreUri> Parse(std::string_view text, std::string_view what = "store");
+};
+
+// The text of a URI, quoted for a message, without what may be a password in it.
+std::string ShownUri(std::string_view text);
+// Whether a password may stand in it.
+bool MayHavePassword(std::string_view uri);
+
+// For the help of --store.
+inline constexpr char kStoreUriHelp[] =
+    "sqlite:PATH, mysql://USER@HOST:PORT/DB, redis://HOST:PORT/DB, "
+    "redis+sentinel://H1:P1,H2:P2/MASTER or etcd://H1:P1,H2:P2/PREFIX";
+
+}  // namespace locus
+
+#endif  // LOCUS_APPS_LOCUS_PLACE_STORE_URI_H_

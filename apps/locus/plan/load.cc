@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <atomic>
+#include <set>
+#include <thread>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "apps/locus/io/output_file.h"
+#include "apps/locus/line/verb.h"
+#include "apps/locus/line/verb_line.h"
+#include "apps/locus/plan/shard_sample.h"
+#include "apps/locus/plan/vnode_load.h"
+#include "apps/locus/table/table_file.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+
+namespace locus {
+namespace {
+
+struct LoadLine {
+  std::string table;
+  ShardAccess access;
+  std::string by = "rows";
+  uint64_t seconds = 10;
+};
+
+absl::StatusOr<uint64_t> ParseSeconds(std::string_view option, const std::string& text) {
+  std::optional<uint64_t> seconds = ParseDecimal(text, 3600);
+  if (seconds && *seconds > 0) return *seconds;
+  return absl::InvalidArgumentError(
+      absl::StrCat(ToAbsl(option), ": ", Quoted(text), " is not 1..3600"));
+}
+
+absl::Status CheckTableName(const std::string& name) {
+  bool fits = !name.empty() && name.size() <= 64;
+  for (char c : name) {
+    fits &= absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$';
+  }
+  if (fits) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--table-name: ", Quoted(name), " is not 1 to 64 letters, digits, '_' and '$'"));
+}
+
+// A sample of each shard, several at once; the first error where there is one.
+absl::StatusOr<std::vector<ShardSample>> CountEach(const std::vector<SampledShard>& shards,
+                                                   Counted counted) {
+  constexpr size_t kAtOnce = 16;
+  std::vector<absl::StatusOr<ShardSample>> answers(shards.size());
+  std::atomic<size_t> next{0};
+  auto work = [&] {
+    for (size_t i = next++; i < shards.size(); i = next++) answers[i] = shards[i].Count(counted);
+  };
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < std::min(kAtOnce, shards.size()); ++i) threads.emplace_back(work);
+  for (std::thread& thread : threads) thread.join();
+
+  std::vector<ShardSample> samples;
+  for (absl::StatusOr<ShardSample>& answer : answers) {
+    LOCUS_ASSIGN_OR_RETURN(ShardSample sample, std::move(answer));
+    samples.push_back(std::move(sample));
+  }
+  return samples;
+}
+
+// The load of each vnode, and what to know about it.
+struct VnodeLoads {
+  std::vector<double> load = std::vector<double>(ShardGene::kCount);
+  double elsewhere = 0;  // of vnodes on shards that the table does not give them to
+  size_t shrunk = 0;     // vnodes whose versions sum to less than before: rows were deleted
+  size_t moving = 0;     // vnodes counted on two shards
+};
+
+bool MayHold(const RoutingTable& table, size_t vnode, uint32_t shard) {
+  ShardGene gene = ShardGene::FromUint16(static_cast<uint16_t>(vnode));
+  const VnodeMove* move = table.MoveOf(gene);
+  return table.OwnerOf(gene).id == shard || (move != nullptr && move->to == shard);
+}
+
+void Add(const RoutingTable& table, uint32_t shard, size_t vnode, double load, VnodeLoads& loads) {
+  (MayHold(table, vnode, shard) ? loads.load[vnode] : loads.elsewhere) += load;
+}
+
+absl::StatusOr<VnodeLoads> SampleRows(const RoutingTable& table,
+                                      const std::vector<SampledShard>& shards) {
+  LOCUS_ASSIGN_OR_RETURN(std::vector<ShardSample> samples, CountEach(shards, Counted::kRows));
+  VnodeLoads loads;
+  for (size_t i = 0; i < shards.size(); ++i) {
+    for (size_t vnode = 0; vnode < ShardGene::kCount; ++vnode) {
+      uint64_t rows = samples[i].counts[vnode];
+      if (rows > 0) Add(table, shards[i].id(), vnode, static_cast<double>(rows), loads);
+    }
+  }
+  return loads;
+}
+
+absl::StatusOr<VnodeLoads> SampleWrites(const RoutingTable& table,
+                                        const std::vector<SampledShard>& shards, uint64_t seconds) {
+  LOCUS_ASSIGN_OR_RETURN(std::vector<ShardSample> first, CountEach(shards, Counted::kVersions));
+  absl::SleepFor(absl::Seconds(seconds));
+  LOCUS_ASSIGN_OR_RETURN(std::vector<ShardSample> second, CountEach(shards, Counted::kVersions));
+  VnodeLoads loads;
+  for (size_t i = 0; i < shards.size(); ++i) {
+    double elapsed = std::chrono::duration<double>(second[i].taken_at - first[i].taken_at).count();
+    for (size_t vnode = 0; vnode < ShardGene::kCount; ++vnode) {
+      uint64_t before = first[i].counts[vnode];
+      uint64_t after = second[i].counts[vnode];
+      loads.shrunk += after < before;
+      if (after <= before) continue;
+      Add(table, shards[i].id(), vnode, static_cast<double>(after - before) / elapsed, loads);
+    }
+  }
+  return loads;
+}
+
+void TellWhatToKnow(const VnodeLoads& loads) {
+  auto tell = [](const std::string& message) { Complain("load", message); };
+  if (loads.moving > 0) {
+    tell(absl::StrCat(loads.moving, " vnodes are moving and counted on both of their shards"));
+  }
+  if (loads.shrunk > 0) {
+    tell(absl::StrCat(loads.shrunk, " vnodes lost rows meanwhile and count as not written"));
+  }
+  if (loads.elsewhere > 0) {
+    tell(absl::StrCat("left out a load of ", loads.elsewhere,
+                      " in vnodes that the table gives to other shards"));
+  }
+  if (std::ranges::all_of(loads.load, [](double load) { return load == 0; })) {
+    tell("there is no load");
+  }
+}
+
+absl::Status SampleLoad(const LoadLine& line, const RoutingTable& table,
+                        const std::vector<SampledShard>& shards) {
+  LOCUS_ASSIGN_OR_RETURN(VnodeLoads loads, line.by == "rows"
+                                               ? SampleRows(table, shards)
+                                               : SampleWrites(table, shards, line.seconds));
+  for (const VnodeMove& move : table.moves()) loads.moving += size_t{move.last} - move.first + 1;
+  std::string csv = absl::StrCat(kVnodeLoadHeader, "\n");
+  for (size_t vnode = 0; vnode < ShardGene::kCount; ++vnode) {
+    double load = loads.load[vnode];
+    if (load == 0) continue;
+    if (line.by == "rows") {
+      absl::StrAppend(&csv, vnode, ",", static_cast<uint64_t>(load), "\n");
+    } else {
+      absl::StrAppend(&csv, vnode, ",", load, "\n");
+    }
+  }
+  TellWhatToKnow(loads);
+  return WriteWhole("-", csv);
+}
+
+// Those that vnodes belong or move to. A shard that has given all away may have been shut down.
+absl::StatusOr<std::vector<SampledShard>> OpenEach(const RoutingTable& table,
+                                                   const ShardAccess& access) {
+  std::set<uint32_t> in_use;
+  for (const VnodeRange& range : table.ranges()) in_use.insert(range.shard);
+  for (const VnodeMove& move : table.moves()) in_use.insert(move.to);
+  std::vector<SampledShard> shards;
+  for (const Shard& shard : table.shards()) {
+    if (!in_use.contains(shard.id)) continue;
+    LOCUS_ASSIGN_OR_RETURN(SampledShard sampled, SampledShard::Open(shard, access));
+    shards.push_back(std::move(sampled));
+  }
+  return shards;
+}
+
+}  // namespace
+
+int RunLoad(std::span<const std::string> words) {
+  LoadLine given;
+  given.access.table_name = "orders";
+  std::string seconds = absl::StrCat(given.seconds);
+  std::string timeout = "600";
+  VerbLine line("load",
+                "Samples the load of each vnode from the shards (MariaDB) and prints it as CSV for "
+                "locus plan. The password is LOCUS_PASSWORD, or in LOCUS_PASSWORD_FILE.");
+  line.Required("--table", "FILE", &given.table, "The routing table; - is stdin");
+  line.Required("--user", "NAME", &given.access.user, "Who may read the shards");
+  line.Choice("--by", {"rows", "writes"}, &given.by,
+              "How many orders a vnode has, or how many are inserted and updated a second");
+  line.Option("--seconds", "N", &seconds, "With --by writes: how long writes are watched [10]");
+  line.Option("--table-name", "T", &given.access.table_name,
+              "The table of orders in each shard [orders]");
+  line.Option("--timeout", "SECONDS", &timeout, "How long one count of a shard may take [600]");
+  if (std::optional<int> exit = line.Parse(words)) return *exit;
+
+  absl::Status status = CheckTableName(given.access.table_name);
+  if (!status.ok()) return WrongUsage("load", status);
+  absl::StatusOr<uint64_t> window = ParseSeconds("--seconds", seconds);
+  if (!window.ok()) return WrongUsage("load", window.status());
+  absl::StatusOr<uint64_t> limit = ParseSeconds("--timeout", timeout);
+  if (!limit.ok()) return WrongUsage("load", limit.status());
+  given.seconds = *window;
+  given.access.timeout = absl::Seconds(*limit);
+
+  absl::StatusOr<RoutingTable> table = LoadTable(given.table);
+  if (!table.ok()) return Fail("load", table.status());
+  absl::StatusOr<std::vector<SampledShard>> shards = OpenEach(*table, given.access);
+  if (!shards.ok()) return Fail("load", shards.status());
+  status = SampleLoad(given, *table, *shards);
+  return status.ok() ? kDone : Fail("load", status);
+}
+
+}  // namespace locus

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <charconv>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "apps/locus/io/byte_stream.h"
+#include "apps/locus/io/output_file.h"
+#include "apps/locus/line/verb.h"
+#include "apps/locus/line/verb_line.h"
+#include "apps/locus/plan/vnode_load.h"
+#include "apps/locus/table/table_file.h"
+#include "locus/routing/rebalance.h"
+#include "locus/routing/ring_view.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+
+namespace locus {
+namespace {
+
+struct PlanLine {
+  std::string table;
+  std::vector<std::string> add;
+  std::vector<std::string> remove;
+  std::vector<std::string> weights;
+  std::optional<std::string> load;
+  std::optional<std::string> hot_above;
+  bool json = false;
+  std::optional<std::string> svg;
+};
+
+// "NAME=VALUE" with a name; nullopt: it is none. A value that is a number has no '=' in it, an
+// endpoint may.
+enum class SplitAt { kFirstEquals, kLastEquals };
+std::optional<std::pair<std::string, std::string>> SplitPair(const std::string& text, SplitAt at) {
+  size_t equals = at == SplitAt::kFirstEquals ? text.find('=') : text.rfind('=');
+  if (equals == std::string::npos || equals == 0) return std::nullopt;
+  return std::pair(text.substr(0, equals), text.substr(equals + 1));
+}
+
+absl::Status NotOfForm(std::string_view option, const std::string& value, std::string_view form) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(ToAbsl(option), ": ", Quoted(value), " is not ", ToAbsl(form)));
+}
+
+// Gives a weight to a shard of the wish that is new, or to one that the table may have.
+absl::Status AddWeight(const std::string& text, RebalanceWish& wish) {
+  auto pair = SplitPair(text, SplitAt::kLastEquals);
+  std::optional<uint64_t> weight;
+  if (pair) weight = ParseDecimal(pair->second, RoutingTable::kMaxWeight);
+  if (!weight) return NotOfForm("--weight", text, "NAME=W, W from 0 to 1000000");
+  if (!wish.weights.emplace(pair->first, static_cast<uint32_t>(*weight)).second) {
+    return absl::InvalidArgumentError(absl::StrCat("--weight: ", Quoted(pair->first), " twice"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<double> ParseHotAbove(const std::string& text) {
+  double value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  bool whole = error == std::errc() && end == text.data() + text.size();
+  if (whole && std::isfinite(value) && value > 0) return value;
+  return NotOfForm("--hot-above", text, "a number above 0");
+}
+
+absl::StatusOr<RebalanceWish> WishOf(const PlanLine& line) {
+  RebalanceWish wish;
+  wish.remove = line.remove;
+  for (const std::string& text : line.weights) LOCUS_RETURN_IF_ERROR(AddWeight(text, wish));
+  for (const std::string& text : line.add) {
+    auto pair = SplitPair(text, SplitAt::kFirstEquals);
+    if (!pair) return NotOfForm("--add", text, "NAME=ENDPOINT");
+    RebalanceWish::NewShard shard{.name = pair->first, .endpoint = pair->second};
+    if (auto weight = wish.weights.extract(shard.name)) shard.weight = weight.mapped();
+    wish.add.push_back(std::move(shard));
+  }
+  if (line.hot_above) {
+    if (!line.load) return absl::InvalidArgumentError("--hot-above needs --load");
+    LOCUS_ASSIGN_OR_RETURN(wish.hot_above, ParseHotAbove(*line.hot_above));
+  }
+  if (line.table == "-" && line.load == "-") {
+    return absl::InvalidArgumentError("--table and --load cannot both be stdin");
+  }
+  if (line.json && line.svg == "-") {
+    return absl::InvalidArgumentError("--json and --svg - cannot both go to stdout");
+  }
+  return wish;
+}
+
+absl::Status Show(const PlanLine& line, const RebalancePlan& plan,
+                  const std::vector<double>& load) {
+  if (line.svg) LOCUS_RETURN_IF_ERROR(WriteWhole(*line.svg, RebalanceAsSvg(plan)));
+  if (line.svg == "-") return absl::OkStatus();
+  if (!line.json) return WriteWhole("-", RebalanceAsText(plan, load));
+  std::string json = PlanAsJson(plan);
+  if (!json.ends_with('\n')) json += '\n';
+  return WriteWhole("-", json);
+}
+
+}  // namespace
+
+int RunPlan(std::span<const std::string> words) {
+  PlanLine given;
+  VerbLine line("plan", "Plans which vnodes should move; `locus plan apply` begins the moves.");
+  line.Required("--table", "FILE", &given.table, "The routing table; - is stdin");
+  line.Repeated("--add", "NAME=ENDPOINT", &given.add,
+                "A new shard and its URL without credentials; weighs 100");
+  line.Repeated("--remove", "NAME", &given.remove,
+                "A shard that gives all its vnodes away; it stays, with weight 0");
+  line.Repeated("--weight", "NAME=W", &given.weights,
+                "The weight of a shard, new ones too: its share among all");
+  line.Option("--load", "CSV", &given.load,
+              "The load of each vnode, as from locus load; shares are of it; - is stdin");
+  line.Option("--hot-above", "X", &given.hot_above,
+              "With --load: vnodes of X times the mean load go to shards labelled tier=hot");
+  line.Flag("--json", &given.json, "Print the plan as JSON, for tools and for plan apply");
+  line.Option("--svg", "OUT", &given.svg,
+              "Also draw the rings before and after; - is stdout, without the text");
+  if (std::optional<int> exit = line.Parse(words)) return *exit;
+
+  absl::StatusOr<RebalanceWish> wish = WishOf(given);
+  if (!wish.ok()) return WrongUsage("plan", wish.status());
+  absl::StatusOr<RoutingTable> table = LoadTable(given.table);
+  if (!table.ok()) return Fail("plan", table.status());
+  if (given.load) {
+    absl::StatusOr<std::vector<double>> load = ReadVnodeLoad(*given.load);
+    if (!load.ok()) return Fail("plan", load.status());
+    wish->load = *std::move(load);
+  }
+  absl::StatusOr<RebalancePlan> plan = PlanRebalance(*table, *wish);
+  // The table and the load are good: what is refused now was said on the line.
+  if (!plan.ok()) return WrongUsage("plan", plan.status());
+  absl::Status status = Show(given, *plan, wish->load);
+  return status.ok() ? kDone : Fail("plan", status);
+}
+
+namespace {
+
+struct ApplyLine {
+  std::string table;
+  std::string plan;
+  std::string most_per_shard = "1";
+  std::string out = "-";
+};
+
+absl::Status Apply(const ApplyLine& line, size_t most_per_shard) {
+  LOCUS_ASSIGN_OR_RETURN(RoutingTable table, LoadTable(line.table));
+  LOCUS_ASSIGN_OR_RETURN(std::string json, ReadWhole(line.plan));
+  absl::StatusOr<RebalancePlan> plan = ParsePlan(table, json);
+  if (!plan.ok()) {
+    return absl::Status(plan.status().code(), absl::StrCat(line.plan == "-" ? "stdin" : line.plan,
+                                                           ": ", plan.status().message()));
+  }
+  LOCUS_ASSIGN_OR_RETURN(RoutingTable next, NextMoves(table, *plan, most_per_shard));
+  std::string document = next.ToJson();
+  if (!document.ends_with('\n')) document += '\n';
+  LOCUS_RETURN_IF_ERROR(WriteWhole(line.out, document));
+  size_t begun = next.moves().size() - table.moves().size();
+  Complain("plan apply", begun == 0 && next == table
+                             ? "nothing is left to begin; the table is as it was"
+                             : absl::StrCat("epoch ", next.epoch(), ": ", begun,
+                                            begun == 1 ? " move begins" : " moves begin"));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int RunPlanApply(std::span<const std::string> words) {
+  ApplyLine given;
+  VerbLine line(
+      "plan apply",
+      "Prints the next table on the way of a plan: its moves, as many as may run at once, "
+      "each at permyriad 0. Owners change only as the moves end.");
+  line.Required("--table", "FILE", &given.table, "The routing table as it is now; - is stdin");
+  line.Required("--plan", "FILE", &given.plan, "What locus plan --json printed; - is stdin");
+  line.Option("--most-per-shard", "N", &given.most_per_shard,
+              "How many moves a shard takes part in at once [1]");
+  line.Option("--out", "FILE", &given.out, "Where the table goes instead of stdout");
+  if (std::optional<int> exit = line.Parse(words)) return *exit;
+
+  if (given.table == "-" && given.plan == "-") {
+    return WrongUsage("plan apply", "--table and --plan cannot both be stdin");
+  }
+  std::optional<uint64_t> most = ParseDecimal(given.most_per_shard, 65536);
+  if (!most || *most == 0) {
+    return WrongUsage("plan apply", absl::StrCat("--most-per-shard: ", Quoted(given.most_per_shard),
+                                                 " is not 1..65536"));
+  }
+  absl::Status status = Apply(given, static_cast<size_t>(*most));
+  return status.ok() ? kDone : Fail("plan apply", status);
+}
+
+}  // namespace locus

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/locus/plan/shard_sample.h"
+
+#include <openssl/crypto.h>
+
+#include "absl/strings/str_cat.h"
+#include "apps/locus/place/password.h"
+#include "apps/locus/place/store_uri.h"
+#include "locus/shard_gene.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+
+namespace locus {
+namespace {
+
+absl::Status About(const std::string& shard, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat("shard ", Quoted(shard), ": ", status.message()));
+}
+
+absl::StatusOr<std::unique_ptr<mariadb::Pool>> MakePool(const Shard& shard,
+                                                        const ShardAccess& access) {
+  LOCUS_ASSIGN_OR_RETURN(StoreUri uri, StoreUri::Parse(shard.endpoint));
+  if (uri.engine != StoreUri::Engine::kMysql) {
+    return absl::InvalidArgumentError("its endpoint is not mysql://HOST:PORT/DB");
+  }
+  MariadbOptions options;
+  for (const StoreUri::Host& host : uri.hosts) options.hosts.push_back({host.name, host.port});
+  options.user = access.user;
+  options.database = uri.path;
+  options.timeout = access.timeout;
+  options.max_connections = 1;
+  options.accept_weak_durability = true;  // only reads
+  if (!uri.settings.empty()) options.tls = MariadbOptions::Tls::kAlways;
+  if (auto ca = uri.settings.find("tls_ca"); ca != uri.settings.end()) {
+    options.tls_ca_file = ca->second;
+  }
+  LOCUS_ASSIGN_OR_RETURN(std::string_view password, Password(PasswordFor::kStore));
+  options.password = password;
+  auto pool = mariadb::Pool::Make(options, mariadb::Pool::Schema::kNotLookedAt);
+  OPENSSL_cleanse(options.password.data(), options.password.size());
+  return pool;
+}
+
+absl::Status Fill(const std::vector<mariadb::Result::Row>& rows, std::vector<uint64_t>& counts) {
+  for (const mariadb::Result::Row& row : rows) {
+    std::optional<uint64_t> gene;
+    std::optional<uint64_t> count;
+    if (row[0]) gene = ParseDecimal(*row[0], ShardGene::kCount - 1);
+    if (row[1]) count = ParseDecimal(*row[1], UINT64_MAX);
+    if (!gene) {
+      return absl::DataLossError(absl::StrCat(
+          "a row has shard_gene ", row[0] ? Quoted(*row[0]) : "NULL", ", which is not 0..65535"));
+    }
+    if (!count) {
+      return absl::DataLossError(absl::StrCat("the versions of gene ", *gene, " sum to ",
+                                              row[1] ? Quoted(*row[1]) : "NULL"));
+    }
+    counts[*gene] = *count;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<SampledShard> SampledShard::Open(const Shard& shard, const ShardAccess& access) {
+  absl::StatusOr<std::unique_ptr<mariadb::Pool>> pool = MakePool(shard, access);
+  if (!pool.ok()) return About(shard.name, pool.status());
+  return SampledShard(shard, access, *std::move(pool));
+}
+
+absl::StatusOr<ShardSample> SampledShard::Count(Counted counted) const {
+  std::string statement =
+      absl::StrCat("SELECT shard_gene, ", counted == Counted::kRows ? "COUNT(*)" : "SUM(version)",
+                   " FROM `", table_name_, "` GROUP BY shard_gene");
+  ShardSample sample;
+  absl::Status status = pool_->Use([&](mariadb::Connection& connection) -> absl::Status {
+    sample.counts.assign(ShardGene::kCount, 0);
+    auto begin = std::chrono::steady_clock::now();
+    LOCUS_ASSIGN_OR_RETURN(std::vector<mariadb::Result> results, connection.Run(statement));
+    sample.taken_at = begin + (std::chrono::steady_clock::now() - begin) / 2;
+    return Fill(results[0].rows, sample.counts);
+  });
+  if (!status.ok()) return About(name_, status);
+  return sample;
+}
+
+}  // namespace locus

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "apps/locus/line/signals.h"
+#include "apps/locus/line/verb.h"
+#include "apps/locus/line/verb_line.h"
+#include "apps/locus/place/open_store.h"
+#include "locus/clock.h"
+#include "locus/order_id.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+#include "src/lease/lease_rules.h"
+
+namespace locus {
+namespace {
+
+struct StoreLine {
+  std::string uri_text;
+  std::string space_text = SpaceName().str();
+  StoreUri uri;
+  SpaceName space;
+
+  void DeclareOn(VerbLine& line) {
+    line.Operand("URI", &uri_text, absl::StrCat("The segment store: ", kStoreUriHelp));
+    line.Option("--space", "S", &space_text, "The space in it [orders]");
+  }
+
+  absl::Status Understand() {
+    LOCUS_ASSIGN_OR_RETURN(uri, StoreUri::Parse(uri_text));
+    LOCUS_ASSIGN_OR_RETURN(space, SpaceName::Parse(space_text));
+    return absl::OkStatus();
+  }
+};
+
+// A verb that takes a URI and a space and no more.
+std::optional<int> ParseStoreLine(std::string_view verb, std::string_view purpose,
+                                  std::span<const std::string> words, StoreLine& store_line) {
+  VerbLine line(verb, purpose);
+  store_line.DeclareOn(line);
+  if (std::optional<int> exit = line.Parse(words)) return exit;
+  absl::Status status = store_line.Understand();
+  if (!status.ok()) return WrongUsage(verb, status);
+  return std::nullopt;
+}
+
+// The exit code. What an engine calls INVALID_ARGUMENT came from the URI or the environment.
+int End(std::string_view verb, const absl::Status& status) {
+  if (status.ok()) return kDone;
+  return absl::IsInvalidArgument(status) ? WrongUsage(verb, status) : Fail(verb, status);
+}
+
+absl::Status Init(const StoreLine& line) {
+  // Ended between sidecar and commit, a write would cost a false loss.
+  SignalsHeld until_written;
+  LOCUS_ASSIGN_OR_RETURN(auto store, OpenStore(line.uri, /*create=*/true));
+  return store->Create(line.space, SpaceOptions(), Clock::System().Now());
+}
+
+absl::Status DeclareRestored(const StoreLine& line) {
+  SignalsHeld until_written;
+  LOCUS_ASSIGN_OR_RETURN(auto store, OpenStore(line.uri, /*create=*/false));
+  return store->DeclareRestored(line.space, Clock::System().Now());
+}
+
+absl::Status Raise(const StoreLine& line, uint64_t to) {
+  SignalsHeld until_written;
+  LOCUS_ASSIGN_OR_RETURN(auto store, OpenStore(line.uri, /*create=*/false));
+  return store->Raise(line.space, to, Clock::System().Now());
+}
+
+constexpr size_t kColumns = 5;
+using Row = std::array<std::string, kColumns>;
+
+// Numbers to the right, texts to the left; two spaces between columns, none after the last.
+std::string Align(const std::vector<Row>& rows) {
+  constexpr std::array<bool, kColumns> kToTheRight = {true, false, true, true, false};
+  std::array<size_t, kColumns> widths{};
+  for (const Row& row : rows) {
+    for (size_t i = 0; i < kColumns; ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string out;
+  for (const Row& row : rows) {
+    for (size_t i = 0; i < kColumns; ++i) {
+      std::string padding(widths[i] - row[i].size(), ' ');
+      bool last = i + 1 == kColumns;
+      out += kToTheRight[i] ? padding + row[i] : last ? row[i] : row[i] + padding;
+      out += last ? "\n" : "  ";
+    }
+  }
+  return out;
+}
+
+std::string ViewText(const SpaceName& space, const SpaceView& view) {
+  std::string out =
+      absl::StrCat("space ", space.str(), "\nbase ", view.base, "\nfloor ",
+                   lease_rules::Floor(view.options, view.now), "\nlosses ", view.losses, "\n");
+  std::vector<Row> rows = {{"section", "vnodes", "head", "lead_s", "last_lease"}};
+  for (const SpaceView::Section& section : view.sections) {
+    uint32_t first = section.section * view.options.section_size;
+    rows.push_back(
+        {absl::StrCat(section.section),
+         absl::StrCat(first, "-", first + view.options.section_size - 1),
+         absl::StrCat(section.head), absl::StrFormat("%.1f", absl::ToDoubleSeconds(section.lead)),
+         absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", section.granted_at, absl::UTCTimeZone())});
+  }
+  return out + Align(rows);
+}
+
+absl::StatusOr<std::string> Show(const StoreLine& line) {
+  LOCUS_ASSIGN_OR_RETURN(auto store, OpenStore(line.uri, /*create=*/false));
+  LOCUS_ASSIGN_OR_RETURN(SpaceView view, store->Show(line.space, Clock::System().Now()));
+  return ViewText(line.space, view);
+}
+
+}  // namespace
+
+int RunStoreInit(std::span<const std::string> words) {
+  StoreLine line;
+  if (auto exit = ParseStoreLine("store init", "Creates the store and the space where missing.",
+                                 words, line)) {
+    return *exit;
+  }
+  return End("store init", Init(line));
+}
+
+int RunStoreShow(std::span<const std::string> words) {
+  StoreLine line;
+  if (auto exit = ParseStoreLine("store show",
+                                 "Prints the space's base, floor and losses, and the head, lead "
+                                 "and last lease of each section.",
+                                 words, line)) {
+    return *exit;
+  }
+  absl::StatusOr<std::string> text = Show(line);
+  return text.ok() ? PrintAll("store show", *text) : End("store show", text.status());
+}
+
+int RunStoreRestored(std::span<const std::string> words) {
+  StoreLine line;
+  if (auto exit =
+          ParseStoreLine("store restored",
+                         "Declares that an older state of the store was put back.", words, line)) {
+    return *exit;
+  }
+  return End("store restored", DeclareRestored(line));
+}
+
+int RunStoreRaise(std::span<const std::string> words) {
+  StoreLine store_line;
+  std::string to_text;
+  VerbLine line("store raise",
+                "Leases no sequence below N from now on, for those who have IDs of this layout.");
+  store_line.DeclareOn(line);
+  line.Required("--to", "N", &to_text, "The lowest sequence still to be leased");
+  if (std::optional<int> exit = line.Parse(words)) return *exit;
+  absl::Status status = store_line.Understand();
+  if (!status.ok()) return WrongUsage("store raise", status);
+  std::optional<uint64_t> to = ParseDecimal(to_text, OrderId::kMaxSequence);
+  if (!to) {
+    return WrongUsage(
+        "store raise",
+        absl::StrCat("--to: ", Quoted(to_text), " is not a sequence, 0..", OrderId::kMaxSequence));
+  }
+  return End("store raise", Raise(store_line, *to));
+}
+
+}  // namespace locus

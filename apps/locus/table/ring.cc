@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/locus/io/output_file.h"
+#include "apps/locus/line/verb.h"
+#include "apps/locus/line/verb_line.h"
+#include "apps/locus/table/table_file.h"
+#include "locus/routing/ring_view.h"
+
+namespace locus {
+int RunRing(std::span<const std::string> words) {
+  std::string path;
+  std::optional<std::string> svg;
+  VerbLine line("ring", "Prints each shard's vnodes and share of the ring, and what moves.");
+  line.Operand("FILE", &path, "The routing table; - is stdin");
+  line.Option("--svg", "OUT", &svg,
+              "Also draw the ring into this file; - is stdout, without the text");
+  if (std::optional<int> exit = line.Parse(words)) return *exit;
+
+  absl::StatusOr<RoutingTable> table = LoadTable(path);
+  if (!table.ok()) return Fail("ring", table.status());
+  absl::Status status;
+  if (!svg || *svg != "-") status = WriteWhole("-", RingAsText(*table));
+  if (status.ok() && svg) status = WriteWhole(*svg, RingAsSvg(*table));
+  return status.ok() ? kDone : Fail("ring", status);
+}
+
+}  // namespace locus

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "absl/strings/str_cat.h"
+#include "apps/locus/io/byte_stream.h"
+#include "apps/locus/line/verb.h"
+#include "apps/locus/line/verb_line.h"
+#include "apps/locus/place/table_uri.h"
+#include "apps/locus/table/table_file.h"
+#include "locus/routing/routing_table.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+
+namespace locus {
+
+absl::StatusOr<RoutingTable> LoadTable(const std::string& path) {
+  absl::StatusOr<std::string> json = ReadWhole(path);
+  if (!json.ok() && TableUri::IsMeant(path)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        Quoted(path), " is no file; `locus table get URI > FILE` makes one of a place's table"));
+  }
+  LOCUS_RETURN_IF_ERROR(json.status());
+  absl::StatusOr<RoutingTable> table = RoutingTable::Parse(*json);
+  if (table.ok()) return table;
+  return absl::Status(table.status().code(),
+                      absl::StrCat(path == "-" ? "stdin" : path, ": ", table.status().message()));
+}
+
+int RunTableNew(std::span<const std::string> words) {
+  std::vector<std::string> shards;
+  VerbLine line("table new",
+                "Prints a routing table, epoch 1, that divides the ring evenly among the shards.");
+  line.List("--shard", "NAME=ENDPOINT", &shards,
+            "A shard and its URL without credentials; ids count from 1");
+  if (std::optional<int> exit = line.Parse(words)) return *exit;
+
+  std::vector<std::pair<std::string, std::string>> names_and_endpoints;
+  for (const std::string& shard : shards) {
+    size_t equals = shard.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return WrongUsage("table new", "--shard: " + Quoted(shard) + " is not NAME=ENDPOINT");
+    }
+    names_and_endpoints.emplace_back(shard.substr(0, equals), shard.substr(equals + 1));
+  }
+  absl::StatusOr<RoutingTable> table = RoutingTable::MakeEven(names_and_endpoints);
+  if (!table.ok()) return Fail("table new", table.status());
+  std::string json = table->ToJson();
+  if (!json.ends_with('\n')) json += '\n';
+  return PrintAll("table new", json);
+}
+
+int RunTableCheck(std::span<const std::string> words) {
+  std::string path;
+  VerbLine line("table check", "Checks a routing table and prints its epoch and shards.");
+  line.Operand("FILE", &path, "The routing table; - is stdin");
+  if (std::optional<int> exit = line.Parse(words)) return *exit;
+
+  absl::StatusOr<RoutingTable> table = LoadTable(path);
+  if (!table.ok()) return Fail("table check", table.status());
+  return PrintAll("table check", absl::StrCat("ok epoch=", table->epoch(),
+                                              " shards=", table->shards().size(), "\n"));
+}
+
+}  // namespace locus

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <deque>
+#include <optional>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "apps/locus/line/signals.h"
+#include "apps/locus/line/verb.h"
+#include "apps/locus/line/verb_line.h"
+#include "apps/locus/table/table_place.h"
+#include "locus/routing/router.h"
+#include "src/base/mutex.h"
+#include "src/base/text.h"
+
+namespace locus {
+namespace {
+
+constexpr std::string_view kVerb = "table watch";
+
+// Passes on what a source has, and remembers how many shards the tables had.
+class ShardCount : public TableSource {
+ public:
+  explicit ShardCount(std::unique_ptr<TableSource> source) : source_(std::move(source)) {}
+
+  absl::StatusOr<std::optional<SourcedTable>> Next(const std::string& known,
+                                                   TimePoint deadline) override {
+    auto next = source_->Next(known, deadline);
+    if (!next.ok() || !next->has_value()) return next;
+    absl::StatusOr<RoutingTable> table = RoutingTable::Parse((*next)->document);
+    if (table.ok()) {
+      epoch_ = table->epoch();
+      shards_ = table->shards().size();
+    }
+    return next;
+  }
+  void LookNow() override { source_->LookNow(); }
+  std::string place() const override { return source_->place(); }
+
+  // Of the last table, if it was of this epoch. Called where Next is: while it installs.
+  std::optional<size_t> Of(uint64_t epoch) const {
+    return epoch_ == epoch ? std::optional(shards_) : std::nullopt;
+  }
+
+ private:
+  const std::unique_ptr<TableSource> source_;
+  uint64_t epoch_ = 0;
+  size_t shards_ = 0;
+};
+
+// What the router tells, on a thread of its own, on its way to the thread that prints.
+class EventLines {
+ public:
+  struct Line {
+    bool is_table = false;  // otherwise a complaint
+    std::string text;
+  };
+
+  explicit EventLines(const ShardCount& source) : source_(source), place_(source.place()) {}
+
+  void Tell(const RouterEvent& event) {
+    MutexLock lock(mutex_);
+    lines_.push_back(LineOf(event));
+    told_.NotifyAll();
+  }
+
+  // nullopt: none within a tenth of a second.
+  std::optional<Line> Next() {
+    auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+    MutexLock lock(mutex_);
+    while (lines_.empty()) {
+      if (std::chrono::steady_clock::now() >= deadline) return std::nullopt;
+      told_.WaitUntil(mutex_, deadline);
+    }
+    Line line = std::move(lines_.front());
+    lines_.pop_front();
+    return line;
+  }
+
+ private:
+  Line LineOf(const RouterEvent& event) const {
+    using Kind = RouterEvent::Kind;
+    std::string why(event.status.message());  // sources as a rule name the place themselves
+    if (!absl::StartsWith(why, place_)) why = absl::StrCat(place_, ": ", why);
+    switch (event.kind) {
+      case Kind::kInstalled: {
+        std::string text = absl::StrCat("epoch=", event.epoch);
+        if (auto shards = source_.Of(event.epoch)) absl::StrAppend(&text, " shards=", *shards);
+        return {true, absl::StrCat(text, " source=", place_)};
+      }
+      case Kind::kStartedFromFile:
+        return {true, absl::StrCat("epoch=", event.epoch, " source=last good file")};
+      case Kind::kRefused:
+        if (event.epoch == 0) return {false, "refused: " + why};
+        return {false, absl::StrCat("refused epoch=", event.epoch, ": ", why)};
+      case Kind::kSourceFailed:
+        return {false, "failing: " + why};
+      case Kind::kSourceRecovered:
+        return {false, "recovered: " + place_};
+      case Kind::kLastGoodFileFailed:
+        return {false, absl::StrCat("not kept: ", event.status.message())};
+    }
+    return {};
+  }
+
+  const ShardCount& source_;
+  const std::string place_;
+  Mutex mutex_;
+  CondVar told_;
+  std::deque<Line> lines_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Prints until `count` tables were in force (0: without end), or a signal comes.
+int Print(EventLines& lines, uint64_t count) {
+  for (uint64_t tables = 0; count == 0 || tables < count;) {
+    if (Interrupted()) return kInterrupted;
+    std::optional<EventLines::Line> line = lines.Next();
+    if (!line) continue;
+    if (!line->is_table) {
+      Complain(kVerb, line->text);
+      continue;
+    }
+    ++tables;
+    int exit = PrintAll(kVerb, line->text + "\n");
+    if (exit != kDone) return exit;
+  }
+  return kDone;
+}
+
+}  // namespace
+
+int RunTableWatch(std::span<const std::string> words) {
+  std::string uri_text, count_text = "0";
+  RouterOptions options;
+  VerbLine line("table watch",
+                "Follows a place as a router does, and prints a line for each table that comes "
+                "into force; refusals and failures go to stderr. Ends by a signal.");
+  line.Operand("URI", &uri_text, absl::StrCat("The place: ", kTableUriHelp));
+  line.Option("--last-good", "FILE", &options.last_good_file,
+              "Keep the last good table there, and start from it while the place does not answer");
+  line.Option("--count", "N", &count_text, "End after so many tables; 0: never [0]");
+  if (std::optional<int> exit = line.Parse(words)) return *exit;
+  std::optional<uint64_t> count = ParseDecimal(count_text, INT64_MAX);
+  if (!count) {
+    return WrongUsage(
+        kVerb, absl::StrCat("--count: ", Quoted(count_text), " is not a number, 0..", INT64_MAX));
+  }
+  absl::StatusOr<TableUri> uri = TableUri::Parse(uri_text);
+  if (!uri.ok()) return WrongUsage(kVerb, uri.status());
+  auto opened = OpenTableSource(*uri);
+  if (!opened.ok()) return FailToOpen(kVerb, opened.status());
+
+  auto source = std::make_unique<ShardCount>(*std::move(opened));
+  EventLines lines(*source);
+  options.on_event = [&lines](const RouterEvent& event) { lines.Tell(event); };
+  SignalsDeferred until_closed;
+  std::unique_ptr<Router> router;
+  {
+    SignalsHeld from_its_thread;
+    auto following = Router::Open(std::move(source), options);
+    if (!following.ok()) return Fail(kVerb, following.status());
+    router = *std::move(following);
+  }
+  return Print(lines, *count);
+}
+
+}  // namespace locus

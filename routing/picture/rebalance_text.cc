@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "locus/routing/ring_view.h"
+#include "routing/picture/ring_runs.h"
+#include "routing/picture/text_grid.h"
+#include "routing/rebalance/planned_ring.h"
+
+namespace locus {
+namespace {
+
+using Vnodes = std::map<uint32_t, size_t>;  // by shard id
+
+// "33.33", of a part of one.
+std::string Percent(double part) {
+  return AsPercent(static_cast<uint64_t>(std::llround(part * RoutingTable::kMaxPermyriad)));
+}
+
+// 1.5 is "1.500", whatever the locale.
+std::string WithThousandths(double value) {
+  std::string digits = absl::StrCat(std::llround(value * 1000));
+  if (digits.size() < 4) digits.insert(0, 4 - digits.size(), '0');
+  return digits.insert(digits.size() - 3, 1, '.');
+}
+
+// The part of all load that each shard has, by its id.
+using Shares = std::map<uint32_t, double>;
+struct LoadShares {
+  Shares before;
+  Shares after;
+};
+
+LoadShares LoadSharesOf(const RebalancePlan& plan, std::span<const double> load) {
+  LoadShares shares;
+  double sum = 0;
+  for (double of_vnode : load) sum += of_vnode;
+  std::vector<uint32_t> owners = PlannedRingOf(plan.table).owners;
+  for (uint32_t& owner : owners) owner = plan.table.shards()[owner].id;
+  for (size_t i = 0; i < load.size(); ++i) shares.before[owners[i]] += load[i] / sum;
+  for (const PlannedMove& move : plan.moves) {
+    std::fill(owners.begin() + move.first, owners.begin() + move.last + 1, move.to);
+  }
+  for (size_t i = 0; i < load.size(); ++i) shares.after[owners[i]] += load[i] / sum;
+  return shares;
+}
+
+std::string SignedDifference(size_t before, size_t after) {
+  if (before == after) return "0";
+  return after > before ? "+" + WithThousands(after - before) : "-" + WithThousands(before - after);
+}
+
+void AppendShards(const RebalancePlan& plan, std::span<const double> load, std::string& out) {
+  std::vector<Align> alignments(load.empty() ? 8 : 10, Align::kRight);
+  alignments[1] = Align::kLeft;
+  TextGrid grid(alignments);
+  std::vector<std::string> row = {"id",      "name",  "weight",  "vnodes",
+                                  "share %", "after", "share %", "change"};
+  if (!load.empty()) row.insert(row.end(), {"load %", "after"});
+  grid.Add(row);
+  LoadShares shares = LoadSharesOf(plan, load);
+  for (const Shard& shard : plan.table.shards()) {
+    size_t before = plan.vnodes_before.at(shard.id);
+    size_t after = plan.vnodes_after.at(shard.id);
+    row = {absl::StrCat(shard.id),     shard.name,
+           absl::StrCat(shard.weight), WithThousands(before),
+           SharePercent(before),       WithThousands(after),
+           SharePercent(after),        SignedDifference(before, after)};
+    if (!load.empty()) {
+      row.insert(row.end(), {Percent(shares.before[shard.id]), Percent(shares.after[shard.id])});
+    }
+    grid.Add(row);
+  }
+  row = {"",       "total",
+         "",       WithThousands(ShardGene::kCount),
+         "100.00", WithThousands(ShardGene::kCount),
+         "100.00", ""};
+  if (!load.empty()) row.insert(row.end(), {"100.00", "100.00"});
+  grid.Add(row);
+  grid.AppendTo(out);
+}
+
+std::string BiggestOf(const RebalancePlan& plan, const Vnodes& vnodes) {
+  auto biggest =
+      std::ranges::max_element(vnodes, {}, [](const auto& entry) { return entry.second; });
+  return absl::StrCat(plan.table.FindShard(biggest->first)->name, " with ",
+                      SharePercent(biggest->second), " %");
+}
+
+void AppendSums(const RebalancePlan& plan, std::string& out) {
+  absl::StrAppend(&out, "\n", WithThousands(plan.moved_vnodes),
+                  plan.moved_vnodes == 1 ? " vnode moves" : " vnodes move", ", ",
+                  SharePercent(plan.moved_vnodes), " %, in ", WithThousands(plan.moves.size()),
+                  plan.moves.size() == 1 ? " move\n" : " moves\n");
+  absl::StrAppend(&out, "biggest shard: before ", BiggestOf(plan, plan.vnodes_before), ", after ",
+                  BiggestOf(plan, plan.vnodes_after), "\n");
+  if (!plan.peak_before || !plan.peak_after) return;
+  absl::StrAppend(&out, Percent(plan.moved_load), " % of the load moves\n",
+                  "most loaded shard over the mean: before ", WithThousandths(*plan.peak_before),
+                  ", after ", WithThousandths(*plan.peak_after), "\n");
+}
+
+// How much goes from whom to whom.
+void AppendFlows(const RebalancePlan& plan, std::string& out) {
+  struct Flow {
+    size_t vnodes = 0;
+    size_t moves = 0;
+  };
+  std::map<std::pair<uint32_t, uint32_t>, Flow> flows;
+  for (const PlannedMove& move : plan.moves) {
+    Flow& flow = flows[{move.from, move.to}];
+    flow.vnodes += size_t{move.last} - move.first + 1;
+    ++flow.moves;
+  }
+  if (flows.empty()) return;
+  TextGrid grid({Align::kLeft, Align::kLeft, Align::kRight, Align::kRight});
+  grid.Add({"from", "to", "vnodes", "moves"});
+  for (const auto& [ends, flow] : flows) {
+    grid.Add({plan.table.FindShard(ends.first)->name, plan.table.FindShard(ends.second)->name,
+              WithThousands(flow.vnodes), WithThousands(flow.moves)});
+  }
+  out += '\n';
+  grid.AppendTo(out);
+}
+
+}  // namespace
+
+std::string RebalanceAsText(const RebalancePlan& plan, std::span<const double> load) {
+  std::string out = absl::StrCat("plan from epoch ", plan.table.epoch(), "\n\n");
+  AppendShards(plan, load, out);
+  AppendSums(plan, out);
+  AppendFlows(plan, out);
+  return out;
+}
+
+}  // namespace locus

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "locus/routing/rebalance.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "routing/rebalance/planned_ring.h"
+#include "routing/rebalance/rebalance_load.h"
+#include "routing/rebalance/rebalance_weights.h"
+#include "routing/rebalance/rebalance_wish.h"
+#include "src/base/check.h"
+
+namespace locus {
+namespace {
+
+std::vector<uint32_t> WeightsOf(const std::vector<Shard>& shards) {
+  std::vector<uint32_t> weights;
+  for (const Shard& shard : shards) weights.push_back(shard.weight);
+  return weights;
+}
+
+bool IsHot(const Shard& shard) {
+  auto tier = shard.labels.find("tier");
+  return tier != shard.labels.end() && tier->second == "hot";
+}
+
+// Where a tier has no load, its vnodes count the same that are on shards of the other one, and
+// those that are in place stay there. Returns the load of all.
+double CountThoseToLeave(const std::vector<uint32_t>& weights, PlannedRing& tier,
+                         std::vector<double>& load) {
+  double sum = 0;
+  for (size_t vnode = 0; vnode < load.size(); ++vnode) {
+    load[vnode] = 0;
+    if (tier.fixed[vnode]) continue;
+    if (weights[tier.owners[vnode]] > 0) {
+      tier.fixed[vnode] = true;
+    } else {
+      load[vnode] = 1;
+      ++sum;
+    }
+  }
+  return sum;
+}
+
+// Plans the vnodes of one tier among its shards, as if there were no others.
+absl::Status BalanceTier(const std::vector<Shard>& shards, const RebalanceWish& wish,
+                         double hot_from, bool hot, PlannedRing& ring) {
+  std::vector<uint32_t> weights = WeightsOf(shards);
+  for (size_t i = 0; i < shards.size(); ++i) {
+    if (IsHot(shards[i]) != hot) weights[i] = 0;
+  }
+  PlannedRing tier = ring;
+  std::vector<double> load = wish.load;
+  double sum = 0;
+  for (size_t vnode = 0; vnode < load.size(); ++vnode) {
+    if ((load[vnode] >= hot_from) == hot) {
+      if (!tier.fixed[vnode] || weights[tier.owners[vnode]] > 0) sum += load[vnode];
+    } else {
+      load[vnode] = 0;
+      tier.fixed[vnode] = true;
+    }
+  }
+  if (sum == 0) sum = CountThoseToLeave(weights, tier, load);
+  if (std::ranges::all_of(weights, [](uint32_t weight) { return weight == 0; })) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("hot_above: no shard with a weight ",
+                     hot ? "has label tier = \"hot\"" : "is without label tier = \"hot\""));
+  }
+  if (sum > 0) BalanceByLoad(weights, load, wish.tolerance, tier);
+  ring.owners = std::move(tier.owners);
+  return absl::OkStatus();
+}
+
+absl::Status Balance(const std::vector<Shard>& shards, const RebalanceWish& wish,
+                     PlannedRing& ring) {
+  if (wish.load.empty()) {
+    BalanceByWeight(WeightsOf(shards), ring);
+  } else if (wish.hot_above == 0) {
+    BalanceByLoad(WeightsOf(shards), wish.load, wish.tolerance, ring);
+  } else {
+    double sum = std::accumulate(wish.load.begin(), wish.load.end(), 0.0);
+    double hot_from = wish.hot_above * sum / static_cast<double>(wish.load.size());
+    for (bool hot : {true, false}) {
+      LOCUS_RETURN_IF_ERROR(BalanceTier(shards, wish, hot_from, hot, ring));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::map<uint32_t, size_t> CountVnodes(const std::vector<Shard>& shards,
+                                       const std::vector<uint32_t>& owners) {
+  std::map<uint32_t, size_t> vnodes;
+  for (const Shard& shard : shards) vnodes[shard.id] = 0;
+  for (uint32_t owner : owners) ++vnodes[shards[owner].id];
+  return vnodes;
+}
+
+// The load of the most loaded shard over the mean of `shards`.
+double Peak(const std::vector<double>& load, const std::vector<uint32_t>& owners, size_t all_shards,
+            size_t shards) {
+  std::vector<double> loads(all_shards);
+  double sum = 0;
+  for (size_t vnode = 0; vnode < load.size(); ++vnode) {
+    loads[owners[vnode]] += load[vnode];
+    sum += load[vnode];
+  }
+  return std::ranges::max(loads) / sum * static_cast<double>(shards);
+}
+
+std::vector<PlannedMove> MovesBetween(const std::vector<Shard>& shards,
+                                      const std::vector<uint32_t>& before,
+                                      const std::vector<uint32_t>& after) {
+  std::vector<PlannedMove> moves;
+  for (size_t i = 0; i < before.size(); ++i) {
+    if (before[i] == after[i]) continue;
+    auto vnode = static_cast<uint16_t>(i);
+    uint32_t from = shards[before[i]].id;
+    uint32_t to = shards[after[i]].id;
+    bool continues = !moves.empty() && moves.back().last + 1u == i && moves.back().from == from &&
+                     moves.back().to == to;
+    if (!continues) moves.push_back({vnode, vnode, from, to});
+    moves.back().last = vnode;
+  }
+  return moves;
+}
+
+}  // namespace
+
+absl::StatusOr<RebalancePlan> PlanRebalance(const RoutingTable& table, const RebalanceWish& wish) {
+  LOCUS_RETURN_IF_ERROR(CheckLoadWish(wish));
+  LOCUS_ASSIGN_OR_RETURN(RoutingTable wished, WithWishedShards(table, wish));
+  const std::vector<Shard>& shards = wished.shards();
+  PlannedRing ring = PlannedRingOf(wished);
+  std::vector<uint32_t> before = ring.owners;
+  LOCUS_RETURN_IF_ERROR(Balance(shards, wish, ring));
+
+  std::vector<PlannedMove> moves = MovesBetween(shards, before, ring.owners);
+  RebalancePlan plan{.table = wished,
+                     .moves = std::move(moves),
+                     .moved_vnodes = 0,
+                     .vnodes_before = CountVnodes(shards, before),
+                     .vnodes_after = CountVnodes(shards, ring.owners),
+                     .peak_before = {},
+                     .peak_after = {}};
+  double load_sum = 0;
+  double moved = 0;
+  for (size_t vnode = 0; vnode < before.size(); ++vnode) {
+    double load = wish.load.empty() ? 1 : wish.load[vnode];
+    load_sum += load;
+    if (before[vnode] == ring.owners[vnode]) continue;
+    ++plan.moved_vnodes;
+    moved += load;
+  }
+  plan.moved_load = moved / load_sum;
+  if (!wish.load.empty()) {
+    auto weighted = std::ranges::count_if(shards, [](const Shard& s) { return s.weight > 0; });
+    plan.peak_before = Peak(wish.load, before, shards.size(), table.shards().size());
+    plan.peak_after = Peak(wish.load, ring.owners, shards.size(), static_cast<size_t>(weighted));
+  }
+  return plan;
+}
+
+RoutingTable AfterRebalance(const RebalancePlan& plan) {
+  const std::vector<Shard>& shards = plan.table.shards();
+  std::vector<uint32_t> owners = PlannedRingOf(plan.table).owners;
+  for (uint32_t& owner : owners) owner = shards[owner].id;
+  for (const PlannedMove& move : plan.moves) {
+    std::fill(owners.begin() + move.first, owners.begin() + move.last + 1, move.to);
+  }
+  std::vector<VnodeRange> ranges;
+  for (size_t vnode = 0; vnode < owners.size(); ++vnode) {
+    if (ranges.empty() || ranges.back().shard != owners[vnode]) {
+      ranges.push_back({0, owners[vnode]});
+    }
+    ranges.back().last = static_cast<uint16_t>(vnode);
+  }
+  absl::StatusOr<RoutingTable> after =
+      RoutingTable::Make(plan.table.epoch(), shards, std::move(ranges));
+  LOCUS_CHECK(after.ok());
+  return *std::move(after);
+}
+
+}  // namespace locus

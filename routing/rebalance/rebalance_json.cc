@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unordered_map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "locus/routing/rebalance.h"
+#include "routing/rebalance/planned_ring.h"
+#include "routing/table/json_document.h"
+#include "routing/table/json_place.h"
+#include "src/base/text.h"
+
+namespace locus {
+namespace {
+
+using nlohmann::json;
+
+using VnodesByName = std::map<std::string, size_t>;
+
+const std::string& NameOf(const RebalancePlan& plan, uint32_t id) {
+  return plan.table.FindShard(id)->name;
+}
+
+std::string JsonOfVnodes(const RebalancePlan& plan, const std::map<uint32_t, size_t>& vnodes) {
+  std::string out = "{";
+  const char* separator = "";
+  for (auto [id, count] : vnodes) {
+    absl::StrAppend(&out, separator, JsonOf(NameOf(plan, id)), ": ", count);
+    separator = ", ";
+  }
+  return out + "}";
+}
+
+absl::Status ReadNumber(const Place& place, double most, double& out) {
+  if (place.value.is_number() && place.value.get<double>() >= 0 &&
+      place.value.get<double>() <= most) {
+    out = place.value.get<double>();
+    return absl::OkStatus();
+  }
+  std::string shown = place.value.is_number() ? place.value.dump() : "it";
+  return RefusedAt(place.pointer, absl::StrCat(shown, " is not a number from 0 to ", most));
+}
+
+// Builds the plan that a document describes, against a table.
+class Reader {
+ public:
+  Reader(const RoutingTable& table, const json& document)
+      : table_(table),
+        root_{document, ""},
+        plan_{.table = table,
+              .moves = {},
+              .moved_vnodes = 0,
+              .vnodes_before = {},
+              .vnodes_after = {},
+              .peak_before = {},
+              .peak_after = {}} {}
+
+  absl::StatusOr<RebalancePlan> Go() && {
+    LOCUS_RETURN_IF_ERROR(CheckMembers(
+        root_, {"epoch", "shards", "moves", "moved_vnodes", "before", "after", "moved_load"},
+        {"peak_before", "peak_after"}));
+    LOCUS_RETURN_IF_ERROR(ReadEpoch());
+    LOCUS_RETURN_IF_ERROR(ReadShards());
+    LOCUS_RETURN_IF_ERROR(CheckIsA(json::value_t::array, root_["moves"]));
+    for (size_t i = 0; i < root_["moves"].value.size(); ++i) LOCUS_RETURN_IF_ERROR(ReadMove(i));
+    LOCUS_RETURN_IF_ERROR(ReadMovedVnodes());
+    LOCUS_RETURN_IF_ERROR(ReadVnodes(root_["before"], plan_.vnodes_before));
+    LOCUS_RETURN_IF_ERROR(ReadVnodes(root_["after"], plan_.vnodes_after));
+    LOCUS_RETURN_IF_ERROR(CheckVnodes());
+    LOCUS_RETURN_IF_ERROR(ReadLoads());
+    return std::move(plan_);
+  }
+
+ private:
+  // Whether nothing has moved yet, so that all can be held against the table.
+  bool planned_from_this() const { return epoch_ == table_.epoch(); }
+
+  absl::Status ReadEpoch() {
+    LOCUS_RETURN_IF_ERROR(Read(root_["epoch"], epoch_));
+    if (epoch_ >= 1 && epoch_ <= table_.epoch()) return absl::OkStatus();
+    return RefusedAt("/epoch", absl::StrCat(epoch_, " is not from 1 to ", table_.epoch(),
+                                            ", the epoch of the table"));
+  }
+
+  absl::Status ReadShards() {
+    std::vector<Shard> shards;
+    LOCUS_RETURN_IF_ERROR(Read(root_["shards"], shards));
+    size_t known = 0;
+    for (size_t i = 0; i < shards.size(); ++i) {
+      const Shard* shard = table_.FindShard(shards[i].id);
+      if (shard == nullptr) continue;
+      ++known;
+      if (shard->name != shards[i].name) {
+        return RefusedAt(
+            PointerTo(PointerTo("/shards", i), "name"),
+            absl::StrCat("shard ", shard->id, " of the table is called ", Quoted(shard->name)));
+      }
+    }
+    if (known < table_.shards().size()) return RefusedAt("/shards", MissingShard(shards));
+    LOCUS_ASSIGN_OR_RETURN(plan_.table, RoutingTable::Make(table_.epoch(), std::move(shards),
+                                                           table_.ranges(), table_.moves()));
+    ring_ = PlannedRingOf(plan_.table);
+    for (const Shard& shard : plan_.table.shards()) ids_[shard.name] = shard.id;
+    return absl::OkStatus();
+  }
+
+  // Fewer of them are in the table than it has; where ids are repeated this may name none.
+  std::string MissingShard(const std::vector<Shard>& shards) const {
+    std::unordered_map<uint32_t, bool> there;
+    for (const Shard& shard : shards) there[shard.id] = true;
+    for (const Shard& shard : table_.shards()) {
+      if (there.contains(shard.id)) continue;
+      return absl::StrCat("shard ", Quoted(shard.name), " of the table is missing; plan again");
+    }
+    return "a shard is there twice";
+  }
+
+  absl::Status ReadShard(const Place& place, uint32_t& id) {
+    std::string name;
+    LOCUS_RETURN_IF_ERROR(Read(place, name));
+    auto found = ids_.find(name);
+    if (found == ids_.end()) return RefusedAt(place.pointer, "it names none of /shards");
+    id = found->second;
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadMove(size_t index) {
+    Place place = root_["moves"][index];
+    PlannedMove move;
+    LOCUS_RETURN_IF_ERROR(CheckMembers(place, {"first", "last", "from", "to"}, {}));
+    LOCUS_RETURN_IF_ERROR(Read(place["first"], move.first));
+    LOCUS_RETURN_IF_ERROR(Read(place["last"], move.last));
+    LOCUS_RETURN_IF_ERROR(ReadShard(place["from"], move.from));
+    LOCUS_RETURN_IF_ERROR(ReadShard(place["to"], move.to));
+    if (move.first > move.last) {
+      return RefusedAt(place["first"].pointer,
+                       absl::StrCat(move.first, " is above last, ", move.last));
+    }
+    if (move.from == move.to) return RefusedAt(place["to"].pointer, "it is the same as from");
+    if (index > 0) {
+      const PlannedMove& before = plan_.moves.back();
+      if (move.first <= before.last) {
+        return RefusedAt(place["first"].pointer,
+                         absl::StrCat(move.first, " is not above ", before.last,
+                                      ", the last of the move before it"));
+      }
+      if (move.first == before.last + 1 && move.from == before.from && move.to == before.to) {
+        return RefusedAt(place.pointer, "it goes on with the move before it: the two are one");
+      }
+    }
+    if (planned_from_this()) LOCUS_RETURN_IF_ERROR(CheckGiver(place, move));
+    plan_.moves.push_back(move);
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckGiver(const Place& place, const PlannedMove& move) const {
+    for (size_t vnode = move.first; vnode <= move.last; ++vnode) {
+      if (ring_.fixed[vnode]) {
+        return RefusedAt(place.pointer, absl::StrCat("vnode ", vnode, " moves already"));
+      }
+      const Shard& owner = plan_.table.shards()[ring_.owners[vnode]];
+      if (owner.id == move.from) continue;
+      return RefusedAt(place["from"].pointer,
+                       absl::StrCat("vnode ", vnode, " belongs to ", Quoted(owner.name)));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadMovedVnodes() {
+    uint64_t moved = 0;
+    LOCUS_RETURN_IF_ERROR(Read(root_["moved_vnodes"], moved));
+    for (const PlannedMove& move : plan_.moves) {
+      plan_.moved_vnodes += size_t{move.last} - move.first + 1;
+    }
+    if (moved == plan_.moved_vnodes) return absl::OkStatus();
+    return RefusedAt("/moved_vnodes",
+                     absl::StrCat(moved, "; /moves have ", plan_.moved_vnodes, " vnodes"));
+  }
+
+  absl::Status ReadVnodes(const Place& place, std::map<uint32_t, size_t>& out) {
+    LOCUS_RETURN_IF_ERROR(CheckIsA(json::value_t::object, place));
+    size_t sum = 0;
+    for (const auto& [name, value] : place.value.items()) {
+      Place vnodes{value, PointerTo(place.pointer, std::string_view(name))};
+      auto found = ids_.find(name);
+      if (found == ids_.end()) return RefusedAt(vnodes.pointer, "it names none of /shards");
+      uint32_t count = 0;
+      LOCUS_RETURN_IF_ERROR(Read(vnodes, count));
+      out[found->second] = count;
+      sum += count;
+    }
+    for (const Shard& shard : plan_.table.shards()) {
+      if (out.contains(shard.id)) continue;
+      return RefusedAt(place.pointer, absl::StrCat("member ", Quoted(shard.name), " is missing"));
+    }
+    if (sum == ShardGene::kCount) return absl::OkStatus();
+    return RefusedAt(place.pointer, absl::StrCat(sum, " vnodes; the ring has ", ShardGene::kCount));
+  }
+
+  absl::Status CheckVnodes() const {
+    std::map<uint32_t, size_t> expected = plan_.vnodes_before;
+    if (planned_from_this()) {
+      for (auto& [id, count] : expected) count = 0;
+      for (uint32_t owner : ring_.owners) ++expected[plan_.table.shards()[owner].id];
+      LOCUS_RETURN_IF_ERROR(CheckEqual("/before", plan_.vnodes_before, expected));
+    }
+    for (const PlannedMove& move : plan_.moves) {
+      size_t count = size_t{move.last} - move.first + 1;
+      expected[move.to] += count;
+      expected[move.from] -= count;  // below 0 it wraps, and is not what stands there
+    }
+    return CheckEqual("/after", plan_.vnodes_after, expected);
+  }
+
+  absl::Status CheckEqual(std::string_view pointer, const std::map<uint32_t, size_t>& vnodes,
+                          const std::map<uint32_t, size_t>& expected) const {
+    for (auto [id, count] : vnodes) {
+      if (count == expected.at(id)) continue;
+      return RefusedAt(PointerTo(pointer, std::string_view(NameOf(plan_, id))),
+                       absl::StrCat(count, " vnodes do not agree with ",
+                                    pointer == "/before" ? "the table" : "/before and /moves"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadLoads() {
+    LOCUS_RETURN_IF_ERROR(ReadNumber(root_["moved_load"], 1, plan_.moved_load));
+    if (root_.value.contains("peak_before") != root_.value.contains("peak_after")) {
+      return RefusedAt("", "of peak_before and peak_after one is missing");
+    }
+    if (!root_.value.contains("peak_before")) return absl::OkStatus();
+    constexpr double kMost = RoutingTable::kMaxShards;
+    LOCUS_RETURN_IF_ERROR(ReadNumber(root_["peak_before"], kMost, plan_.peak_before.emplace()));
+    return ReadNumber(root_["peak_after"], kMost, plan_.peak_after.emplace());
+  }
+
+  const RoutingTable& table_;
+  const Place root_;
+  uint64_t epoch_ = 0;
+  RebalancePlan plan_;
+  PlannedRing ring_;
+  std::unordered_map<std::string, uint32_t> ids_;
+};
+
+}  // namespace
+
+std::string PlanAsJson(const RebalancePlan& plan) {
+  std::string out = absl::StrCat("{\n  \"epoch\": ", plan.table.epoch(), ",\n  \"shards\": [");
+  const char* separator = "\n    ";
+  for (const Shard& shard : plan.table.shards()) {
+    absl::StrAppend(&out, separator, JsonOf(shard));
+    separator = ",\n    ";
+  }
+  out += "\n  ],\n  \"moves\": [";
+  separator = "\n    ";
+  for (const PlannedMove& move : plan.moves) {
+    absl::StrAppend(&out, separator, "{\"first\": ", move.first, ", \"last\": ", move.last,
+                    ", \"from\": ", JsonOf(NameOf(plan, move.from)),
+                    ", \"to\": ", JsonOf(NameOf(plan, move.to)), "}");
+    separator = ",\n    ";
+  }
+  absl::StrAppend(&out, plan.moves.empty() ? "]" : "\n  ]",
+                  ",\n  \"moved_vnodes\": ", plan.moved_vnodes,
+                  ",\n  \"before\": ", JsonOfVnodes(plan, plan.vnodes_before),
+                  ",\n  \"after\": ", JsonOfVnodes(plan, plan.vnodes_after),
+                  ",\n  \"moved_load\": ", json(plan.moved_load).dump());
+  if (plan.peak_before && plan.peak_after) {
+    absl::StrAppend(&out, ",\n  \"peak_before\": ", json(*plan.peak_before).dump(),
+                    ",\n  \"peak_after\": ", json(*plan.peak_after).dump());
+  }
+  return out + "\n}\n";
+}
+
+absl::StatusOr<RebalancePlan> ParsePlan(const RoutingTable& table, std::string_view text) {
+  LOCUS_ASSIGN_OR_RETURN(json document, ParseJson(text));
+  return Reader(table, document).Go();
+}
+
+}  // namespace locus

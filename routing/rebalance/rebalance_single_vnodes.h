@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_ROUTING_REBALANCE_REBALANCE_SINGLE_VNODES_H_
+#define LOCUS_ROUTING_REBALANCE_REBALANCE_SINGLE_VNODES_H_
+
+#include <vector>
+
+#include "routing/rebalance/planned_ring.h"
+#include "routing/rebalance/shard_loads.h"
+
+namespace locus {
+
+// Where a shard's load should be.
+struct LoadWindow {
+  double least = 0;
+  double share = 0;
+  double most = 0;
+};
+
+// Moves single vnodes, and exchanges them, between the shard that is furthest above its share and
+// the one furthest below, until all are in their windows or nothing more helps.
+void MoveSingleVnodes(const std::vector<double>& load, const std::vector<LoadWindow>& windows,
+                      PlannedRing& ring, ShardLoads& loads);
+
+}  // namespace locus
+
+#endif  // LOCUS_ROUTING_REBALANCE_REBALANCE_SINGLE_VNODES_H_

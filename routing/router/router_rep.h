@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_ROUTING_ROUTER_ROUTER_REP_H_
+#define LOCUS_ROUTING_ROUTER_ROUTER_REP_H_
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "locus/routing/router.h"
+#include "routing/router/follow_rules.h"
+#include "routing/router/table_follower.h"
+#include "src/base/mutex.h"
+#include "src/base/news.h"
+#include "src/base/wipe_on_fork.h"
+
+namespace locus {
+
+// All of a Router; what it answers from never moves.
+class Router::Rep {
+ public:
+  // `clock` outlives it. `keeps_table`: a copy of the table in force is kept, to tell whether
+  // another one is equal.
+  Rep(Clock& clock, bool keeps_table) : clock_(clock), keeps_table_(keeps_table) {}
+
+  absl::Status Install(const RoutingTable& table) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The same, where JudgeTable says so. Needs `keeps_table`.
+  TableVerdict Offer(const RoutingTable& table) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The table in force is the first one, whatever came before it, and the follower goes on from it.
+  absl::Status Follow(std::unique_ptr<TableFollower> follower) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Refresh(uint64_t min_epoch, std::chrono::steady_clock::time_point deadline);
+  RouterStats Stats() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  uint64_t epoch() const { return epoch_.load(std::memory_order_acquire); }
+  const std::atomic<uint64_t>* words() const { return words_.data(); }
+  const std::unique_ptr<Shard[]>* blocks() const { return blocks_.data(); }
+  bool forked() const { return fork_mark_.wiped(); }
+
+ private:
+  using IndexById = std::unordered_map<uint32_t, uint64_t>;
+
+  // The vnodes from the end of the run before it to end - 1 have the same word.
+  struct Run {
+    size_t end;
+    uint64_t word;
+  };
+
+  static constexpr size_t kMaxDescriptions = 65536;
+
+  // The index of the description that equals `shard`, or description_count_.
+  size_t Find(const Shard& shard) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckRoomFor(const std::vector<Shard>& shards) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static std::vector<Run> RunsOf(const RoutingTable& table, const IndexById& index_of);
+  IndexById Describe(const std::vector<Shard>& shards) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SetWords(std::vector<Run> runs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status InstallNewer(const RoutingTable& table) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  std::array<std::atomic<uint64_t>, ShardGene::kCount> words_{};
+  // Written before a word that names the place is stored, never after.
+  std::array<std::unique_ptr<Shard[]>, kMaxDescriptions / kBlockSize> blocks_;
+  // Released after the words of its table; pairs with the acquire in epoch().
+  std::atomic<uint64_t> epoch_{0};
+  const WipeOnForkWords fork_mark_{0};
+
+  Clock& clock_;
+  const bool keeps_table_;
+  News installed_;  // for Refresh
+
+  mutable Mutex mutex_;
+  std::vector<Run> runs_ ABSL_GUARDED_BY(mutex_) = {{ShardGene::kCount, 0}};  // what words_ holds
+  size_t description_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::unordered_multimap<size_t, size_t> indexes_by_hash_ ABSL_GUARDED_BY(mutex_);
+  std::optional<RoutingTable> in_force_ ABSL_GUARDED_BY(mutex_);  // only where it keeps one
+  absl::Time installed_at_ ABSL_GUARDED_BY(mutex_);
+  uint64_t installs_ ABSL_GUARDED_BY(mutex_) = 0;
+
+  // nullptr: the Router has no source. Last: it stops before what it installs into goes.
+  std::unique_ptr<TableFollower> follower_;
+};
+
+}  // namespace locus
+
+#endif  // LOCUS_ROUTING_ROUTER_ROUTER_REP_H_

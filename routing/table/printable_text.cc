@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "routing/table/printable_text.h"
+
+#include <cstdint>
+
+namespace locus {
+namespace {
+
+constexpr uint32_t kInvalid = UINT32_MAX;
+
+// How many bytes a sequence has that begins with `lead`; 0: none begins so.
+size_t SequenceLength(unsigned char lead) {
+  if (lead < 0x80) return 1;
+  if (lead >= 0xC2 && lead < 0xE0) return 2;
+  if (lead >= 0xE0 && lead < 0xF0) return 3;
+  if (lead >= 0xF0 && lead < 0xF5) return 4;
+  return 0;
+}
+
+// Takes the first code point off `text`.
+uint32_t TakeCodePoint(std::string_view& text) {
+  constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};  // shorter forms exist below
+  auto lead = static_cast<unsigned char>(text[0]);
+  size_t length = SequenceLength(lead);
+  if (length == 0 || length > text.size()) return kInvalid;
+  uint32_t point = length == 1 ? lead : lead & (0x7Fu >> length);
+  for (size_t i = 1; i < length; ++i) {
+    auto byte = static_cast<unsigned char>(text[i]);
+    if ((byte & 0xC0) != 0x80) return kInvalid;
+    point = point << 6 | (byte & 0x3Fu);
+  }
+  text.remove_prefix(length);
+  bool surrogate = point >= 0xD800 && point <= 0xDFFF;
+  return point < kLeast[length] || surrogate || point > 0x10FFFF ? kInvalid : point;
+}
+
+bool IsPrintable(uint32_t point) {
+  if (point < 0x20 || (point >= 0x7F && point <= 0x9F)) return false;
+  if (point == 0x2028 || point == 0x2029) return false;
+  return point != 0xFFFE && point != 0xFFFF && point != kInvalid;
+}
+
+// The blocks of Unicode's East Asian Width W and F, coarsely.
+bool IsWide(uint32_t point) {
+  return (point >= 0x1100 && point <= 0x115F) || (point >= 0x2E80 && point <= 0xA4CF) ||
+         (point >= 0xAC00 && point <= 0xD7A3) || (point >= 0xF900 && point <= 0xFAFF) ||
+         (point >= 0xFE30 && point <= 0xFE6F) || (point >= 0xFF00 && point <= 0xFF60) ||
+         (point >= 0x1F300 && point <= 0x1FAFF) || (point >= 0x20000 && point <= 0x3FFFD);
+}
+
+}  // namespace
+
+bool IsPrintableUtf8(std::string_view text) {
+  while (!text.empty()) {
+    if (!IsPrintable(TakeCodePoint(text))) return false;
+  }
+  return true;
+}
+
+size_t ColumnsOf(std::string_view text) {
+  size_t columns = 0;
+  while (!text.empty()) columns += IsWide(TakeCodePoint(text)) ? 2 : 1;
+  return columns;
+}
+
+std::string CutToColumns(std::string_view text, size_t columns) {
+  if (ColumnsOf(text) <= columns) return std::string(text);
+  std::string_view rest = text;
+  size_t taken_bytes = 0;
+  for (size_t taken = 0;; taken_bytes = text.size() - rest.size()) {
+    taken += IsWide(TakeCodePoint(rest)) ? 2 : 1;
+    if (taken + 1 > columns) break;  // one is for the dots
+  }
+  return std::string(text.substr(0, taken_bytes)) + "\xE2\x80\xA6";
+}
+
+}  // namespace locus

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_ROUTING_TABLE_PRINTABLE_TEXT_H_
+#define LOCUS_ROUTING_TABLE_PRINTABLE_TEXT_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace locus {
+
+// Well-formed UTF-8 without control characters (U+0000..1F, U+7F..9F, line and paragraph
+// separator) and without the code points that XML forbids (U+FFFE, U+FFFF): safe to print on one
+// line, in JSON and in XML.
+bool IsPrintableUtf8(std::string_view text);
+
+// The following need text that IsPrintableUtf8 accepts.
+
+// How many columns a terminal gives it: East Asian wide characters take two.
+size_t ColumnsOf(std::string_view text);
+
+// `text`, or as much of it as fits, with the character U+2026 (three dots) for the rest.
+std::string CutToColumns(std::string_view text, size_t columns);
+
+}  // namespace locus
+
+#endif  // LOCUS_ROUTING_TABLE_PRINTABLE_TEXT_H_

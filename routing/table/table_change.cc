@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "locus/routing/table_change.h"
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "routing/picture/ring_runs.h"
+#include "routing/table/table_check.h"
+
+namespace locus {
+namespace {
+
+// What a vnode's move is about; nullopt: it does not move.
+struct Moving {
+  uint32_t to;
+  uint32_t permyriad;
+  friend bool operator==(const Moving&, const Moving&) = default;
+};
+
+// A vnode in both tables.
+struct Change {
+  uint32_t owner_before;
+  uint32_t owner_after;
+  std::optional<Moving> move_before;
+  std::optional<Moving> move_after;
+
+  bool changed_hands() const { return owner_before != owner_after; }
+};
+
+std::vector<std::optional<Moving>> MoveOfEachVnode(const RoutingTable& table) {
+  std::vector<std::optional<Moving>> moves(ShardGene::kCount);
+  for (const VnodeMove& move : table.moves()) {
+    for (size_t vnode = move.first; vnode <= move.last; ++vnode) {
+      moves[vnode] = Moving{move.to, move.permyriad};
+    }
+  }
+  return moves;
+}
+
+std::vector<Change> ChangeOfEachVnode(const RoutingTable& before, const RoutingTable& after) {
+  std::vector<uint32_t> owners_before = OwnerOfEachVnode(before.ranges());
+  std::vector<uint32_t> owners_after = OwnerOfEachVnode(after.ranges());
+  std::vector<std::optional<Moving>> moves_before = MoveOfEachVnode(before);
+  std::vector<std::optional<Moving>> moves_after = MoveOfEachVnode(after);
+  std::vector<Change> changes;
+  changes.reserve(ShardGene::kCount);
+  for (size_t i = 0; i < ShardGene::kCount; ++i) {
+    changes.push_back({owners_before[i], owners_after[i], moves_before[i], moves_after[i]});
+  }
+  return changes;
+}
+
+std::string LabelsOf(const Shard& shard) {
+  std::string out;
+  const char* separator = "";
+  for (const auto& [name, value] : shard.labels) {
+    absl::StrAppend(&out, separator, name, "=", value);
+    separator = ",";
+  }
+  return out.empty() ? "none" : out;
+}
+
+std::string Described(const Shard& shard) {
+  std::string labels = shard.labels.empty() ? "" : absl::StrCat(", labels ", LabelsOf(shard));
+  return absl::StrCat("shard ", shard.id, " ", shard.name, ", ", shard.endpoint, ", weight ",
+                      shard.weight, labels);
+}
+
+// "": they are equal.
+std::string ShardDifference(const Shard& before, const Shard& after) {
+  std::string out;
+  auto say = [&](const char* what, const std::string& old, const std::string& now) {
+    if (old != now) absl::StrAppend(&out, "; ", what, " ", old, " -> ", now);
+  };
+  say("name", before.name, after.name);
+  say("endpoint", before.endpoint, after.endpoint);
+  say("weight", absl::StrCat(before.weight), absl::StrCat(after.weight));
+  if (before.labels != after.labels) say("labels", LabelsOf(before), LabelsOf(after));
+  if (out.empty()) return out;
+  return absl::StrCat("~ shard ", after.id, " ", after.name, ":", out.substr(1), "\n");
+}
+
+std::string ShardDifferences(const RoutingTable& before, const RoutingTable& after) {
+  std::string out;
+  for (const Shard& shard : before.shards()) {
+    const Shard* now = after.FindShard(shard.id);
+    out +=
+        now == nullptr ? absl::StrCat("- ", Described(shard), "\n") : ShardDifference(shard, *now);
+  }
+  for (const Shard& shard : after.shards()) {
+    if (before.FindShard(shard.id) == nullptr) absl::StrAppend(&out, "+ ", Described(shard), "\n");
+  }
+  return out;
+}
+
+std::string Vnodes(size_t first, size_t last) {
+  if (first == last) return absl::StrCat("vnode ", first);
+  return absl::StrCat("vnodes ", first, "..", last);
+}
+
+// Calls say(first, last) for each run of vnodes, as long as it goes, of which changes are `same`.
+template <typename Same, typename Say>
+void ForEachRun(const std::vector<Change>& changes, Same same, Say say) {
+  size_t first = 0;
+  for (size_t i = 1; i <= changes.size(); ++i) {
+    if (i < changes.size() && same(changes[first], changes[i])) continue;
+    say(first, i - 1);
+    first = i;
+  }
+}
+
+class MoveDifferences {
+ public:
+  MoveDifferences(const RoutingTable& before, const RoutingTable& after)
+      : before_(before), after_(after) {}
+
+  std::string Of(size_t first, size_t last, const Change& change) const {
+    const auto& [owner_before, owner_after, move_before, move_after] = change;
+    if (move_before == move_after) return "";
+    std::string vnodes = Vnodes(first, last);
+    if (move_before && move_after && move_before->to == move_after->to) {
+      return absl::StrCat("move of ", vnodes, " to ", NameIn(after_, move_after->to), " went on, ",
+                          AsPercent(move_before->permyriad), " % -> ",
+                          AsPercent(move_after->permyriad), " %\n");
+    }
+    std::string out;
+    if (move_before) {
+      const char* what = !move_after && owner_after == move_before->to ? "ended" : "was dropped";
+      out = absl::StrCat("move of ", vnodes, " to ", NameIn(before_, move_before->to), " ", what,
+                         " at ", AsPercent(move_before->permyriad), " %\n");
+    }
+    if (move_after) {
+      absl::StrAppend(&out, "move of ", vnodes, " to ", NameIn(after_, move_after->to), " began, ",
+                      AsPercent(move_after->permyriad), " %\n");
+    }
+    return out;
+  }
+
+  // How a move went on does not depend on the owner, unless it is over.
+  static bool Same(const Change& a, const Change& b) {
+    auto over_well = [](const Change& change) {
+      return change.move_before && change.owner_after == change.move_before->to;
+    };
+    return a.move_before == b.move_before && a.move_after == b.move_after &&
+           over_well(a) == over_well(b);
+  }
+
+  static const std::string& NameIn(const RoutingTable& table, uint32_t id) {
+    return table.FindShard(id)->name;
+  }
+
+ private:
+  const RoutingTable& before_;
+  const RoutingTable& after_;
+};
+
+}  // namespace
+
+absl::StatusOr<RoutingTable> WithEpoch(const RoutingTable& table, uint64_t epoch) {
+  return RoutingTable::Make(epoch, table.shards(), table.ranges(), table.moves());
+}
+
+std::string TableDifference(const RoutingTable& before, const RoutingTable& after) {
+  std::string out = ShardDifferences(before, after);
+  std::vector<Change> changes = ChangeOfEachVnode(before, after);
+  size_t changed_hands = 0;
+  auto same_hands = [](const Change& a, const Change& b) {
+    return a.owner_before == b.owner_before && a.owner_after == b.owner_after;
+  };
+  ForEachRun(changes, same_hands, [&](size_t first, size_t last) {
+    const Change& change = changes[first];
+    if (!change.changed_hands()) return;
+    changed_hands += last - first + 1;
+    absl::StrAppend(&out, Vnodes(first, last), ": ",
+                    MoveDifferences::NameIn(before, change.owner_before), " -> ",
+                    MoveDifferences::NameIn(after, change.owner_after), "\n");
+  });
+  MoveDifferences moves(before, after);
+  ForEachRun(changes, MoveDifferences::Same,
+             [&](size_t first, size_t last) { out += moves.Of(first, last, changes[first]); });
+  if (out.empty()) return "no difference\n";
+  return absl::StrCat(out, WithThousands(changed_hands), " of ", WithThousands(changes.size()),
+                      " vnodes changed hands (", SharePercent(changed_hands), " %)\n");
+}
+
+}  // namespace locus

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/base/file_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "src/base/text.h"
+
+namespace locus {
+absl::StatusOr<FileLock> FileLock::Take(const std::string& path) {
+  for (;;) {
+    FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (fd.get() < 0) return FailedFileCall(errno, "open", path);
+    if (flock(fd.get(), LOCK_EX) != 0) {
+      if (errno != EINTR) return FailedFileCall(errno, "lock", path);
+      continue;
+    }
+    // Another process may have replaced the file while this one waited.
+    if (BearsName(fd.get(), path)) return FileLock(std::move(fd), path);
+  }
+}
+
+absl::StatusOr<FileLock> FileLock::TakeOrCreate(const std::string& path,
+                                                std::chrono::steady_clock::time_point deadline) {
+  // flock(2) knows no deadline, so it is asked again.
+  constexpr std::chrono::milliseconds kLongestPause(50);
+  for (std::chrono::milliseconds pause(1);; pause = std::min(pause * 2, kLongestPause)) {
+    // For writing: NFS gives an exclusive lock only so.
+    FileDescriptor fd(
+        open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666));
+    if (fd.get() < 0) return FailedFileCall(errno, "open", path);
+    if (flock(fd.get(), LOCK_EX | LOCK_NB) == 0) {
+      if (BearsName(fd.get(), path)) return FileLock(std::move(fd), path);
+      continue;
+    }
+    if (errno == EINTR) continue;
+    if (errno != EWOULDBLOCK) return FailedFileCall(errno, "lock", path);
+    if (std::chrono::steady_clock::now() >= deadline) {
+      return absl::UnavailableError(
+          absl::StrCat("cannot lock ", Quoted(path), ": somebody else holds it"));
+    }
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+FileLock::~FileLock() {
+  // Not left to close(2): a child that another thread forked meanwhile has the descriptor too.
+  if (fd_.get() >= 0) flock(fd_.get(), LOCK_UN);
+}
+
+absl::Status FileLock::CheckHeld() const {
+  if (BearsName(fd_.get(), path_)) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("the lock ", Quoted(path_), " was deleted or replaced while it was held"));
+}
+
+}  // namespace locus

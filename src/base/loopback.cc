@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/base/loopback.h"
+
+#include <arpa/inet.h>
+
+#include <string>
+
+namespace locus {
+
+bool IsLoopback(std::string_view host) {
+  // A name may begin with "127." and lead anywhere: addresses only.
+  in_addr address;
+  if (inet_pton(AF_INET, std::string(host).c_str(), &address) == 1) {
+    return ntohl(address.s_addr) >> 24 == 127;
+  }
+  return host == "localhost" || host == "::1";
+}
+
+}  // namespace locus

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_BASE_LOOPBACK_H_
+#define LOCUS_SRC_BASE_LOOPBACK_H_
+
+#include <string_view>
+
+namespace locus {
+
+// Whether `host` is this machine's loopback: localhost, an address in 127.0.0.0/8, or ::1, without
+// brackets. No name is resolved.
+bool IsLoopback(std::string_view host);
+
+}  // namespace locus
+
+#endif  // LOCUS_SRC_BASE_LOOPBACK_H_

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_GENERATOR_COUNTERS_H_
+#define LOCUS_SRC_GENERATOR_COUNTERS_H_
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "absl/time/time.h"
+#include "locus/shard_gene.h"
+#include "src/base/wipe_on_fork.h"
+#include "src/generator/segment_word.h"
+
+namespace locus {
+
+// How counters are; a simulation has fewer vnodes, and breaks something to show that it notices.
+struct CounterTraits {
+  static constexpr uint32_t kVnodes = 65536;
+  static constexpr bool kTakeNextByPlainStore = false;
+  static constexpr bool kRateAcrossSwap = false;
+};
+
+// The sequences of all vnodes: a cursor a vnode, and a section its segment in use and up to kDepth
+// next ones. A sequence is handed out only if it lies in the segment in use at that moment, which
+// this process leased; cursors only rise; so no sequence is handed out twice.
+// Thread safety: all methods may be called from any thread.
+template <typename Traits = CounterTraits>
+class CountersOf {
+ public:
+  static constexpr int kDepth = 4;
+  static constexpr uint64_t kNone = ~uint64_t{0};
+
+  // Sequences from `limit` on are not handed out.
+  CountersOf(uint32_t section_size, uint64_t limit)
+      : shift_(std::countr_zero(section_size)),
+        limit_(limit),
+        cursors_(new std::atomic<uint64_t>[Traits::kVnodes]),
+        current_(Traits::kVnodes / section_size),
+        sections_(new Section[Traits::kVnodes / section_size]) {
+    for (uint32_t i = 0; i < Traits::kVnodes; ++i) cursors_[i].store(0, std::memory_order_relaxed);
+  }
+
+  // The next sequence of the vnode; kNone: the section's segment has none left for it.
+  uint64_t Take(uint16_t gene) {
+    // Acquire pairs with the release in Publish: whoever sees a segment may use it.
+    SegmentWord segment = Current(gene >> shift_);
+    uint64_t end = std::min(segment.end(), limit_);
+    uint64_t cursor = cursors_[gene].load(std::memory_order_relaxed);
+    while (true) {
+      uint64_t sequence = std::max(cursor, segment.first());
+      if (sequence >= end) [[unlikely]] {
+        return kNone;
+      }
+      // Relaxed: the cursor is the only word whose order matters here.
+      if (cursors_[gene].compare_exchange_weak(cursor, sequence + 1, std::memory_order_relaxed)) {
+        return sequence;
+      }
+    }
+  }
+
+  // Calls emit(i, Take(genes[i])) from the front; returns how many before the first kNone. Faster
+  // than single calls: what follows a locked instruction waits for it, so that beside the locked
+  // ones nothing may depend on another, and cursors come while others are being locked.
+  template <typename Emit>
+  size_t TakeEach(std::span<const ShardGene> genes, Emit emit) {
+    for (size_t i = 0; i < genes.size(); ++i) {
+      constexpr size_t kAhead = 8;
+      if (i + kAhead < genes.size()) Prefetch(genes[i + kAhead].value());
+      uint16_t gene = genes[i].value();
+      SegmentWord segment = Current(gene >> shift_);
+      uint64_t sequence = cursors_[gene].load(std::memory_order_relaxed);
+      // The cursor lies in the segment but for the first call since it came into use.
+      bool usual = sequence - segment.first() < segment.length() && sequence < limit_;
+      if (!usual || !cursors_[gene].compare_exchange_strong(
+                        sequence, sequence + 1, std::memory_order_relaxed)) [[unlikely]] {
+        sequence = Take(gene);
+        if (sequence == kNone) return i;
+      }
+      emit(i, sequence);
+    }
+    return genes.size();
+  }
+  void Prefetch(uint16_t gene) const { __builtin_prefetch(&cursors_[gene], 1); }
+
+  uint32_t SectionOf(uint16_t gene) const { return gene >> shift_; }
+  uint32_t sections() const { return static_cast<uint32_t>(current_.size()); }
+  bool forked() const { return current_.wiped(); }
+  // Whether the vnode would go on with a sequence that is not handed out any more.
+  bool PastLimit(uint16_t gene) const {
+    SegmentWord segment = Current(SectionOf(gene));
+    uint64_t cursor = cursors_[gene].load(std::memory_order_relaxed);
+    return std::max(cursor, segment.empty() ? 0 : segment.first()) >= limit_;
+  }
+  // The highest cursor of the section within its segment; 0: it has none.
+  uint64_t Fastest(uint32_t section) const { return FastestIn(section, Current(section)); }
+  uint64_t FastestIn(uint32_t section, SegmentWord segment) const {
+    if (segment.empty()) return 0;
+    uint64_t fastest = segment.first();
+    for (uint32_t vnode = section << shift_; vnode < (section + 1) << shift_; ++vnode) {
+      fastest = std::max(fastest, cursors_[vnode].load(std::memory_order_relaxed));
+    }
+    return std::min(fastest, segment.end());
+  }
+
+  // Of all cursors of the section: changes with every sequence handed out in it.
+  uint64_t SumOfCursors(uint32_t section) const {
+    uint64_t sum = 0;
+    for (uint32_t vnode = section << shift_; vnode < (section + 1) << shift_; ++vnode) {
+      sum += cursors_[vnode].load(std::memory_order_relaxed);
+    }
+    return sum;
+  }
+
+  SegmentWord Current(uint32_t section) const {
+    // Stored inverted: a wiped word reads as no segment.
+    return SegmentWord::FromBits(~current_[section].load(std::memory_order_acquire));
+  }
+
+  // Moving on to a next segment, in steps, so that a simulation can run others in between.
+  struct Next {
+    int slot;
+    SegmentWord segment;
+  };
+  // The earliest next segment.
+  std::optional<Next> PeekNext(uint32_t section) const {
+    std::optional<Next> earliest;
+    for (int slot = 0; slot < kDepth; ++slot) {
+      auto segment =
+          SegmentWord::FromBits(sections_[section].next[slot].load(std::memory_order_acquire));
+      if (!segment.empty() && (!earliest || segment.first() < earliest->segment.first())) {
+        earliest = Next{slot, segment};
+      }
+    }
+    return earliest;
+  }
+  // False: another thread was first. True: `next` is the caller's, to publish or put back.
+  bool TakeNext(uint32_t section, const Next& next) {
+    if constexpr (Traits::kTakeNextByPlainStore) {
+      sections_[section].next[next.slot].store(SegmentWord().bits(), std::memory_order_release);
+      return true;
+    }
+    uint64_t expected = next.segment.bits();
+    return sections_[section].next[next.slot].compare_exchange_strong(
+        expected, SegmentWord().bits(), std::memory_order_acq_rel);
+  }
+  // Puts `segment` in the place of `used_up`. False: that is no longer the segment in use, or it is
+  // a later one.
+  bool Publish(uint32_t section, SegmentWord used_up, SegmentWord segment, absl::Duration now) {
+    if (Late(section, used_up, segment)) return false;
+    uint64_t expected = ~used_up.bits();
+    if (!current_[section].compare_exchange_strong(expected, ~segment.bits(),
+                                                   std::memory_order_acq_rel)) {
+      return false;
+    }
+    Section& cold = sections_[section];
+    double seconds = SecondsInUse(section, now);
+    cold.installed_at.store(absl::ToInt64Nanoseconds(now), std::memory_order_relaxed);
+    uint64_t used = used_up.empty() ? 0 : FastestIn(section, used_up) - used_up.first();
+    if (Traits::kRateAcrossSwap && !used_up.empty()) used = segment.first() - used_up.first();
+    cold.rate.store(static_cast<double>(used) / seconds, std::memory_order_relaxed);
+    return true;
+  }
+  // Stores a next segment; false: all places are taken.
+  bool Store(uint32_t section, SegmentWord segment) {
+    for (std::atomic<uint64_t>& place : sections_[section].next) {
+      uint64_t expected = SegmentWord().bits();
+      if (place.compare_exchange_strong(expected, segment.bits(), std::memory_order_acq_rel)) {
+        return true;
+      }
+    }
+    return false;
+  }
+  // Takes a segment out of use or out of the next ones; false: it is in neither.
+  bool Drop(uint32_t section, SegmentWord segment) {
+    uint64_t expected = ~segment.bits();
+    sections_[section].dropped_at.store(segment.first(), std::memory_order_release);
+    if (current_[section].compare_exchange_strong(expected, ~SegmentWord().bits(),
+                                                  std::memory_order_acq_rel)) {
+      return true;
+    }
+    for (std::atomic<uint64_t>& place : sections_[section].next) {
+      expected = segment.bits();
+      if (place.compare_exchange_strong(expected, SegmentWord().bits(),
+                                        std::memory_order_acq_rel)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // All the steps: replaces `used_up` by the earliest next segment. False: there is none.
+  bool MoveOn(uint32_t section, SegmentWord used_up, absl::Duration now) {
+    if (Current(section) != used_up) return true;
+    std::optional<Next> next = PeekNext(section);
+    if (!next) return Current(section) != used_up;
+    if (!TakeNext(section, *next)) return true;
+    if (!Publish(section, used_up, next->segment, now)) PutBack(section, next->segment);
+    return true;
+  }
+  // Of a segment that was taken but not published: another one overtook it.
+  void PutBack(uint32_t section, SegmentWord segment) {
+    if (Late(section, Current(section), segment) || !Store(section, segment))
+      overtaken_.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  // How many segments were given up because a later one was in use already.
+  uint64_t overtaken() const { return overtaken_.load(std::memory_order_relaxed); }
+  int NextCount(uint32_t section) const {
+    int count = 0;
+    for (const auto& place : sections_[section].next) {
+      count += place.load(std::memory_order_relaxed) != SegmentWord().bits();
+    }
+    return count;
+  }
+  uint64_t NextLength(uint32_t section) const {
+    uint64_t length = 0;
+    for (const auto& place : sections_[section].next) {
+      auto segment = SegmentWord::FromBits(place.load(std::memory_order_relaxed));
+      if (!segment.empty()) length += segment.length();
+    }
+    return length;
+  }
+
+  // Sequences a second of the fastest vnode while the segment before this one was in use (at least
+  // a second); 0: there was none.
+  double RateBefore(uint32_t section) const {
+    return sections_[section].rate.load(std::memory_order_relaxed);
+  }
+  // The same of the segment in use, so far.
+  double RateNow(uint32_t section, absl::Duration now) const {
+    SegmentWord segment = Current(section);
+    if (segment.empty()) return 0;
+    return static_cast<double>(Fastest(section) - segment.first()) / SecondsInUse(section, now);
+  }
+  // Since the segment in use was installed; at least 1.
+  double SecondsInUse(uint32_t section, absl::Duration now) const {
+    absl::Duration installed =
+        absl::Nanoseconds(sections_[section].installed_at.load(std::memory_order_relaxed));
+    return std::max(1.0, absl::ToDoubleSeconds(now - installed));
+  }
+
+  // Whether the vnode finds nothing in this segment.
+  bool UsedUp(uint16_t gene, SegmentWord segment) const {
+    return std::max(cursors_[gene].load(std::memory_order_relaxed), segment.first()) >=
+           std::min(segment.end(), limit_);
+  }
+
+  // What callers tell the loader.
+  enum Wish : uint8_t { kNothing = 0, kMore = 1, kStarved = 2 };
+  // Returns whether that is news to the loader.
+  bool AskFor(uint32_t section, Wish wish) {
+    return (sections_[section].wish.fetch_or(wish, std::memory_order_release) & wish) == 0;
+  }
+  uint8_t TakeWish(uint32_t section) {
+    std::atomic<uint8_t>& wish = sections_[section].wish;
+    if (wish.load(std::memory_order_relaxed) == kNothing) return kNothing;
+    return wish.exchange(kNothing, std::memory_order_acquire);
+  }
+
+ private:
+  // Whether a later segment than this one is, or was, in use.
+  bool Late(uint32_t section, SegmentWord current, SegmentWord segment) const {
+    uint64_t reached = current.empty()
+                           ? sections_[section].dropped_at.load(std::memory_order_acquire)
+                           : current.first();
+    return segment.first() < reached;
+  }
+
+  struct alignas(64) Section {
+    std::array<std::atomic<uint64_t>, kDepth> next = {SegmentWord().bits(), SegmentWord().bits(),
+                                                      SegmentWord().bits(), SegmentWord().bits()};
+    std::atomic<uint64_t> dropped_at{0};   // first of the segment dropped last
+    std::atomic<int64_t> installed_at{0};  // ns since boot
+    std::atomic<double> rate{0};
+    std::atomic<uint8_t> wish{kNothing};
+  };
+
+  int shift_;
+  uint64_t limit_;
+  std::unique_ptr<std::atomic<uint64_t>[]> cursors_;  // by vnode: the sequence after the last one
+  WipeOnForkWords current_;                           // by section: inverted bits
+  std::unique_ptr<Section[]> sections_;
+  std::atomic<uint64_t> overtaken_{0};
+};
+
+using Counters = CountersOf<>;
+
+}  // namespace locus
+
+#endif  // LOCUS_SRC_GENERATOR_COUNTERS_H_

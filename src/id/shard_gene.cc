@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "locus/shard_gene.h"
+
+#include <murmurhash.h>
+
+#include <algorithm>
+#include <array>
+#include <ostream>
+
+#include "src/base/check.h"
+#include "src/id/gene_hash.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace locus {
+namespace {
+
+uint16_t GeneOfText(std::string_view key) {
+  LOCUS_CHECK(key.size() <= UINT32_MAX);  // the library's length is an unsigned int
+  uint64_t murmur[2];
+  lmmh_x64_128(key.data(), static_cast<unsigned>(key.size()), 0, murmur);
+  return static_cast<uint16_t>(XXH64(key.data(), key.size(), 0) ^ murmur[0]);
+}
+
+#if defined(__x86_64__)
+// For processors that multiply eight 64-bit words at once.
+__attribute__((target("avx512f,avx512dq,avx512vl,avx512bw"))) void GenesOf8Wide(
+    const uint64_t* keys, uint16_t* genes, size_t size) {
+  for (size_t i = 0; i < size; ++i) genes[i] = GeneOf8(keys[i]);
+}
+bool MultipliesWide() {
+  return __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512bw");
+}
+#else
+void GenesOf8Wide(const uint64_t*, uint16_t*, size_t) {}
+bool MultipliesWide() { return false; }
+#endif
+
+}  // namespace
+
+void GenesOf8(const uint64_t* keys, uint16_t* genes, size_t size) {
+  static const bool wide = MultipliesWide();
+  if (wide) return GenesOf8Wide(keys, genes, size);
+  for (size_t i = 0; i < size; ++i) genes[i] = GeneOf8(keys[i]);
+}
+
+ShardGene ShardGene::Of(BuyerKey buyer) {
+  return FromUint16(buyer.is_uint64() ? GeneOf8(buyer.uint64()) : GeneOfText(buyer.text()));
+}
+
+void ShardGene::OfEach(std::span<const BuyerKey> buyers, std::span<ShardGene> genes) {
+  LOCUS_CHECK(buyers.size() == genes.size());
+  constexpr size_t kBlock = 128;
+  for (size_t done = 0; done < buyers.size(); done += kBlock) {
+    size_t size = std::min(kBlock, buyers.size() - done);
+    std::array<uint64_t, kBlock> keys;
+    std::array<uint16_t, kBlock> values;
+    uintptr_t any_text = 0;
+    for (size_t i = 0; i < size; ++i) {
+      keys[i] = buyers[done + i].number_or_size_;
+      any_text |= reinterpret_cast<uintptr_t>(buyers[done + i].text_);
+    }
+    GenesOf8(keys.data(), values.data(), size);
+    for (size_t i = 0; i < size; ++i) genes[done + i].value_ = values[i];
+    for (size_t i = 0; any_text != 0 && i < size; ++i) {
+      if (!buyers[done + i].is_uint64()) genes[done + i] = Of(buyers[done + i]);
+    }
+  }
+}
+
+std::ostream& operator<<(std::ostream& out, ShardGene gene) { return out << gene.value(); }
+
+}  // namespace locus

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_NUMBER_LOCAL_TIME_H_
+#define LOCUS_SRC_NUMBER_LOCAL_TIME_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "src/number/number_pattern.h"
+#include "src/number/zone_offset.h"
+
+namespace locus {
+
+// A local time by its units; the index is a TimeUnit.
+using LocalTime = std::array<uint32_t, kTimeUnits>;
+
+// Sets `local` to the local time of an instant. False: that is outside the years 1 to 9999.
+bool LocalTimeOf(absl::Time time, const ZoneOffset& offset, LocalTime& local);
+
+int DaysInMonth(uint32_t year, uint32_t month);
+
+// The first instant at which the zone's clocks show `local`, as far as units down to `smallest`;
+// smaller ones of `local` are at their least. `local` is a calendar date. nullopt: there is none,
+// the clocks skip it.
+std::optional<absl::Time> FirstInstantOf(const LocalTime& local, TimeUnit smallest,
+                                         absl::TimeZone zone);
+
+}  // namespace locus
+
+#endif  // LOCUS_SRC_NUMBER_LOCAL_TIME_H_

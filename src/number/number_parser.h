@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_NUMBER_NUMBER_PARSER_H_
+#define LOCUS_SRC_NUMBER_NUMBER_PARSER_H_
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "locus/number_format.h"
+#include "src/number/local_time.h"
+#include "src/number/number_pattern.h"
+
+namespace locus {
+
+// Reads one number. Used once; what it is given must outlive it.
+class NumberParser {
+ public:
+  NumberParser(const NumberPattern& pattern, absl::TimeZone zone, std::string_view text)
+      : pattern_(pattern), zone_(zone), text_(text) {}
+
+  absl::StatusOr<ParsedNumber> Parse();
+
+ private:
+  absl::Status Refuse(std::string_view reason) const;
+  // About the `width` characters at `at_`.
+  absl::Status RefuseHere(std::string_view name, size_t width, std::string_view reason) const;
+
+  // How many characters the element takes that stands at `at_`.
+  absl::StatusOr<size_t> WidthOf(size_t element) const;
+  absl::Status Take(const NumberElement& element, std::string_view part);
+  absl::Status TakeTime(const NumberElement& element, std::string_view part);
+  absl::StatusOr<absl::Time> Time() const;
+
+  const NumberPattern& pattern_;
+  const absl::TimeZone zone_;
+  const std::string_view text_;
+  size_t at_ = 0;
+  LocalTime local_ = {1, 1, 1, 0, 0, 0, 0};
+  size_t day_at_ = 0;  // where the day stands
+  ParsedNumber parsed_;
+};
+
+}  // namespace locus
+
+#endif  // LOCUS_SRC_NUMBER_NUMBER_PARSER_H_

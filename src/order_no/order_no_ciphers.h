@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_ORDER_NO_ORDER_NO_CIPHERS_H_
+#define LOCUS_SRC_ORDER_NO_ORDER_NO_CIPHERS_H_
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "locus/key_ring.h"
+#include "locus/space.h"
+#include "src/base/secret_bytes.h"
+#include "src/order_no/aes.h"
+#include "src/order_no/ff1.h"
+
+namespace locus {
+
+// The ciphers of one key version of one space.
+// Thread safety: one thread at a time.
+struct OrderNoCiphers {
+  static constexpr size_t kKeys = 4;
+
+  // Of the four derived keys, one after the other in the order of the members.
+  static absl::StatusOr<OrderNoCiphers> Create(const unsigned char* keys);
+
+  Aes256 tag;
+  Aes256 ctr;
+  Ff1 ff1;
+  Aes256 ctr64;
+};
+
+// The ciphers of all key versions of a ring, several times over, so that threads seldom want the
+// same ones: each set of ciphers is lent to one thread at a time.
+// Thread safety: const methods may be called from any thread.
+class CipherPool {
+ public:
+  // What a thread may use until the lease dies; keep it for no longer than one piece of work.
+  class Lease {
+   public:
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    ~Lease() {
+      // Pairs with the exchange in CipherPool::Claim.
+      if (busy_ != nullptr) busy_->store(false, std::memory_order_release);
+    }
+    const OrderNoCiphers* operator->() const { return ciphers_; }
+    const OrderNoCiphers& operator*() const { return *ciphers_; }
+
+   private:
+    friend class CipherPool;
+    Lease(std::atomic<bool>* busy, const OrderNoCiphers* ciphers)
+        : busy_(busy), ciphers_(ciphers) {}
+    explicit Lease(std::unique_ptr<OrderNoCiphers> own)
+        : own_(std::move(own)), busy_(nullptr), ciphers_(own_.get()) {}
+
+    std::unique_ptr<OrderNoCiphers> own_;
+    std::atomic<bool>* busy_;
+    const OrderNoCiphers* ciphers_;
+  };
+
+  // UNAVAILABLE: OpenSSL could not derive a key or set up a cipher, or no memory for secrets.
+  static absl::StatusOr<std::unique_ptr<CipherPool>> Create(const KeyRing& ring,
+                                                            const SpaceName& space);
+
+  bool has(KeyVersion version) const { return index_of_version_[version.value()] != kNone; }
+
+  // Needs has(version). One atomic exchange as a rule. While all sets are lent for long, ciphers
+  // are made for this lease alone: a forked child must not wait for threads that it does not have.
+  Lease Claim(KeyVersion version) const;
+
+ private:
+  static constexpr uint8_t kNone = 255;
+  // Of its own cache line: threads on different sets do not slow each other down.
+  struct alignas(64) Set {
+    mutable std::atomic<bool> busy = false;
+    std::vector<OrderNoCiphers> ciphers;
+  };
+
+  CipherPool() { index_of_version_.fill(kNone); }
+  absl::Status DeriveKeys(const KeyRing& ring, const SpaceName& space);
+  absl::Status MakeSets();
+  const unsigned char* keys(size_t index) const;
+  Lease ClaimAfterWaiting(size_t index) const;
+
+  std::array<uint8_t, KeyVersion::kMax + 1> index_of_version_;
+  size_t versions_ = 0;
+  SecretBytes derived_keys_;
+  std::vector<Set> sets_;  // a power of two of them
+};
+
+}  // namespace locus
+
+#endif  // LOCUS_SRC_ORDER_NO_ORDER_NO_CIPHERS_H_

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "locus/sequencer.h"
+
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+#include "src/sequence/sequencer_rules.h"
+
+namespace locus {
+namespace sequencer_rules {
+
+int64_t Limit(const SequencerOptions& options) {
+  return options.max_value == 0 ? std::numeric_limits<int64_t>::max() : options.max_value;
+}
+
+absl::Status AtLimit(std::string_view key, int64_t current, int64_t span,
+                     const SequencerOptions& options) {
+  int64_t count = span / options.step;
+  return absl::OutOfRangeError(absl::StrCat("key ", Quoted(key), " is at ", current, "; ", count,
+                                            count == 1 ? " more number by " : " more numbers by ",
+                                            options.step, " would pass the limit ",
+                                            Limit(options)));
+}
+
+absl::StatusOr<int64_t> Advance(std::optional<int64_t> current, int64_t span,
+                                const SequencerOptions& options, std::string_view key) {
+  if (current.value_or(0) <= Limit(options) - span) return current.value_or(0) + span;
+  bool wraps = options.max_value != 0 && options.at_max == SequencerOptions::AtMax::kWrap;
+  if (wraps) return span;
+  return AtLimit(key, *current, span, options);
+}
+
+absl::Status NoNumber(std::string_view engine, std::string_view key, std::string_view stored) {
+  return absl::DataLossError(absl::StrCat(ToAbsl(engine), " holds ", Quoted(stored), " for key ",
+                                          Quoted(key), ", which is no number from 0 to 2^63 - 1"));
+}
+
+}  // namespace sequencer_rules
+
+namespace {
+
+using sequencer_rules::kLongestKey;
+using sequencer_rules::kLongestPrefix;
+using sequencer_rules::Limit;
+
+absl::Status Refuse(absl::string_view option, int64_t value, absl::string_view limit) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("sequencer option ", option, " is ", value, "; it must be ", limit));
+}
+
+}  // namespace
+
+absl::Status SequencerOptions::Check() const {
+  if (key_prefix.size() > kLongestPrefix) {
+    return Refuse("key_prefix", static_cast<int64_t>(key_prefix.size()), "at most 256 bytes long");
+  }
+  if (step < 1) return Refuse("step", step, "at least 1");
+  if (max_value < 0) return Refuse("max_value", max_value, "0 (none) or at least the step");
+  if (max_value != 0 && max_value < step) {
+    return Refuse("max_value", max_value, absl::StrCat("0 (none) or at least the step ", step));
+  }
+  if (ttl < absl::ZeroDuration() || ttl > absl::Hours(24 * 36500) ||
+      absl::Trunc(ttl, absl::Milliseconds(1)) != ttl) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("sequencer option ttl is ", absl::FormatDuration(ttl),
+                     "; it must be 0 (none) or whole milliseconds up to 100 years"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> Sequencer::NameOf(std::string_view key) const {
+  if (key.empty() || key.size() > kLongestKey) {
+    return absl::InvalidArgumentError(absl::StrCat("key ", Quoted(key.substr(0, 64)),
+                                                   key.size() > 64 ? "..." : "", " is ", key.size(),
+                                                   " bytes; it must be 1 to 512"));
+  }
+  return options_.key_prefix + std::string(key);
+}
+
+absl::Status Sequencer::CheckValue(std::string_view key, int64_t value) const {
+  if (value >= 0 && value <= Limit(options_)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("value ", value, " for key ", Quoted(key), " must be 0 to ", Limit(options_)));
+}
+
+absl::StatusOr<int64_t> Sequencer::Next(std::string_view key) {
+  LOCUS_ASSIGN_OR_RETURN(std::string name, NameOf(key));
+  LOCUS_ASSIGN_OR_RETURN(Taken taken, Take(name, options_.step));
+  return taken.last;
+}
+
+absl::StatusOr<SequenceBatch> Sequencer::NextBatch(std::string_view key, int64_t count) {
+  LOCUS_ASSIGN_OR_RETURN(std::string name, NameOf(key));
+  int64_t most = Limit(options_) / options_.step;
+  if (count < 1 || count > most) {
+    return absl::InvalidArgumentError(absl::StrCat("a batch of ", count, " numbers for key ",
+                                                   Quoted(key), " must have 1 to ", most,
+                                                   ", all there are up to ", Limit(options_)));
+  }
+  int64_t span = count * options_.step;
+  LOCUS_ASSIGN_OR_RETURN(Taken taken, Take(name, span));
+  return SequenceBatch{taken.last - span + options_.step, options_.step, count, taken.version};
+}
+
+absl::Status Sequencer::Set(std::string_view key, int64_t value) {
+  LOCUS_ASSIGN_OR_RETURN(std::string name, NameOf(key));
+  LOCUS_RETURN_IF_ERROR(CheckValue(key, value));
+  return Store(name, value);
+}
+
+absl::StatusOr<bool> Sequencer::SetIfNotExists(std::string_view key, int64_t value) {
+  LOCUS_ASSIGN_OR_RETURN(std::string name, NameOf(key));
+  LOCUS_RETURN_IF_ERROR(CheckValue(key, value));
+  return StoreNew(name, value);
+}
+
+absl::StatusOr<int64_t> Sequencer::Get(std::string_view key) {
+  LOCUS_ASSIGN_OR_RETURN(std::string name, NameOf(key));
+  LOCUS_ASSIGN_OR_RETURN(std::optional<int64_t> value, Load(name));
+  if (value) return *value;
+  return absl::NotFoundError(absl::StrCat("key ", Quoted(key), " is unknown"));
+}
+
+absl::StatusOr<bool> Sequencer::Return(std::string_view key, const SequenceBatch& batch,
+                                       int64_t used) {
+  LOCUS_ASSIGN_OR_RETURN(std::string name, NameOf(key));
+  if (batch.step != options_.step || batch.count < 1 || used < 0 || used > batch.count) {
+    return absl::InvalidArgumentError(absl::StrCat("of a batch of ", batch.count, " numbers by ",
+                                                   batch.step, " for key ", Quoted(key), " ", used,
+                                                   " cannot be used; the step is ", options_.step));
+  }
+  if (used == batch.count) return true;
+  return PutBack(name, {batch.last(), batch.version}, batch.first + (used - 1) * batch.step);
+}
+
+}  // namespace locus

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_SNOWFLAKE_SNOWFLAKE_WORD_H_
+#define LOCUS_SRC_SNOWFLAKE_SNOWFLAKE_WORD_H_
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "src/base/wipe_on_fork.h"
+
+namespace locus {
+
+// The clock policy of Snowflake generators, and the word that it moves. Times are milliseconds
+// since the generator's epoch; a slot is time << sequence_bits | sequence. The word holds the last
+// slot taken. A forked child finds 0, which no generator ever stores; a closed word has its top bit
+// set, which time and sequence leave free, as a layout has at least one bit of worker.
+
+inline constexpr int64_t kSnowflakeGoOnMillis = 5;
+inline constexpr int64_t kSnowflakeWaitMillis = 1000;
+
+struct SnowflakeShape {
+  int sequence_bits = 0;
+  int64_t max_time = 0;
+
+  uint64_t max_sequence() const { return (uint64_t{1} << sequence_bits) - 1; }
+};
+
+enum class SnowflakeAnswer {
+  kTake,
+  kWait,
+  kClockBack,
+  kTimeUsedUp,
+  kAboveCeiling,
+  kClosed,
+  kForked
+};
+
+struct SnowflakeStep {
+  static constexpr uint64_t kClosed = uint64_t{1} << 63;
+
+  SnowflakeAnswer answer = SnowflakeAnswer::kForked;
+  // kTake, kTimeUsedUp, kAboveCeiling: of the slot; kWait: when to look again; kClockBack: the last
+  // one used.
+  int64_t time = 0;
+  uint64_t first = 0;  // kTake: the first slot
+  uint64_t count = 0;  // kTake: how many, at most `wanted`, all of one millisecond
+};
+
+// What comes after `word` when the clock, read later than the word, says `now`.
+inline SnowflakeStep DecideSnowflake(const SnowflakeShape& shape, uint64_t word, int64_t now,
+                                     int64_t ceiling, uint64_t wanted) {
+  using enum SnowflakeAnswer;
+  if (word == 0) return {kForked};
+  if ((word & SnowflakeStep::kClosed) != 0) return {kClosed};
+  auto last = static_cast<int64_t>(word >> shape.sequence_bits);
+  int64_t time = now;
+  uint64_t sequence = 0;
+  if (now <= last) {
+    if (last - now > kSnowflakeWaitMillis) return {kClockBack, last};
+    if (last - now > kSnowflakeGoOnMillis) return {kWait, last};
+    bool used_up = (word & shape.max_sequence()) == shape.max_sequence();
+    time = used_up ? last + 1 : last;
+    sequence = used_up ? 0 : (word & shape.max_sequence()) + 1;
+  }
+  if (time > shape.max_time) return {kTimeUsedUp, time};
+  if (time > ceiling) return {kAboveCeiling, time};
+  if (time > std::max(now, last)) return {kWait, time};
+  return {kTake, time, static_cast<uint64_t>(time) << shape.sequence_bits | sequence,
+          std::min(wanted, shape.max_sequence() + 1 - sequence)};
+}
+
+// What a simulation breaks to show that it would notice.
+struct SnowflakeWordTraits {
+  static constexpr bool kClockBeforeWord = false;
+  static constexpr bool kPlainStore = false;
+  static constexpr auto Decide = DecideSnowflake;
+};
+
+// Slots only rise, each is taken once, and none after Close.
+// Thread safety: all methods may be called from any thread.
+template <typename Traits = SnowflakeWordTraits>
+class SnowflakeWordOf {
+ public:
+  // The slots of `floor` (0 .. max_time) and before are taken.
+  SnowflakeWordOf(const SnowflakeShape& shape, int64_t floor, int64_t ceiling)
+      : shape_(shape), words_(1), ceiling_(ceiling) {
+    words_[0].store(static_cast<uint64_t>(floor) << shape.sequence_bits | shape.max_sequence(),
+                    std::memory_order_release);
+  }
+
+  // Takes up to `wanted` slots, or answers why not. `now` reads the clock.
+  template <typename ReadClock>
+  SnowflakeStep Take(uint64_t wanted, ReadClock now) {
+    while (true) {
+      int64_t early = Traits::kClockBeforeWord ? now() : 0;
+      // Acquire: the word is read before the clock. A caller held up between the two the other way
+      // round would find others far ahead of its reading, and take that for a clock set back.
+      uint64_t word = words_[0].load(std::memory_order_acquire);
+      int64_t time = Traits::kClockBeforeWord ? early : now();
+      SnowflakeStep step = Traits::Decide(shape_, word, time, ceiling(), wanted);
+      if (step.answer != SnowflakeAnswer::kTake) [[unlikely]] {
+        return step;
+      }
+      uint64_t last = step.first + step.count - 1;
+      if constexpr (Traits::kPlainStore) {
+        words_[0].store(last, std::memory_order_release);
+        return step;
+      }
+      // Release pairs with the load above: whoever finds this slot reads the clock after us.
+      if (words_[0].compare_exchange_strong(word, last, std::memory_order_release,
+                                            std::memory_order_relaxed)) {
+        return step;
+      }
+    }
+  }
+
+  void RaiseCeiling(int64_t ceiling) {
+    int64_t before = ceiling_.load(std::memory_order_relaxed);
+    // Release pairs with ceiling(): what made it valid happened before it is used.
+    while (before < ceiling &&
+           !ceiling_.compare_exchange_weak(before, ceiling, std::memory_order_release)) {
+    }
+  }
+  int64_t ceiling() const { return ceiling_.load(std::memory_order_acquire); }
+
+  // Returns the last time used; 0 in a forked child.
+  int64_t Close() {
+    if (forked()) return 0;
+    words_[0].fetch_or(SnowflakeStep::kClosed, std::memory_order_acq_rel);
+    return last_time();
+  }
+  // 0 in a forked child.
+  int64_t last_time() const {
+    uint64_t word = words_[0].load(std::memory_order_acquire) & ~SnowflakeStep::kClosed;
+    return static_cast<int64_t>(word >> shape_.sequence_bits);
+  }
+  bool forked() const { return words_.wiped(); }
+
+ private:
+  const SnowflakeShape shape_;
+  WipeOnForkWords words_;
+  std::atomic<int64_t> ceiling_;
+};
+
+using SnowflakeWord = SnowflakeWordOf<>;
+
+}  // namespace locus
+
+#endif  // LOCUS_SRC_SNOWFLAKE_SNOWFLAKE_WORD_H_

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_SNOWFLAKE_SNOWFLAKE_WORKERS_H_
+#define LOCUS_SRC_SNOWFLAKE_SNOWFLAKE_WORKERS_H_
+
+#include <compare>
+#include <cstdint>
+
+#include "absl/status/status.h"
+
+namespace locus {
+
+// The workers of this process. One is what makes the same IDs: another division of the middle bits
+// does not make another worker.
+struct SnowflakeWorker {
+  int64_t epoch_millis = 0;
+  int time_bits = 0;
+  int sequence_bits = 0;
+  int total_bits = 0;
+  uint64_t node = 0;  // datacenter and worker as they stand in an ID
+
+  friend auto operator<=>(const SnowflakeWorker&, const SnowflakeWorker&) = default;
+};
+
+// Sees to it that a worker has one generator at a time, and that the next goes on after it. What
+// has been a worker is remembered as long as the process lives.
+// Thread safety: may be called from any thread.
+namespace snowflake_workers {
+
+// ALREADY_EXISTS: it is claimed.
+absl::Status Claim(const SnowflakeWorker& worker);
+// The last time that generators of the claimed worker used; 0: none has been.
+int64_t LastTime(const SnowflakeWorker& worker);
+void Release(const SnowflakeWorker& worker, int64_t last_time);
+
+}  // namespace snowflake_workers
+}  // namespace locus
+
+#endif  // LOCUS_SRC_SNOWFLAKE_SNOWFLAKE_WORKERS_H_

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "locus/routing/routing_table.h"
+#include "nlohmann/json.hpp"
+#include "tests/cli/command.h"
+
+namespace locus {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::Outcome;
+using testing::ReadFile;
+using testing::RunLocus;
+using ::testing::StartsWith;
+using testing::TemporaryDirectory;
+using testing::WriteFile;
+
+class PlanTest : public ::testing::Test {
+ protected:
+  // Four shards of a quarter each.
+  void SetUp() override {
+    WriteFile(table_, RoutingTable::MakeEven({{"a", "mysql://h1/o"},
+                                              {"b", "mysql://h2/o"},
+                                              {"c", "mysql://h3/o"},
+                                              {"d", "mysql://h4/o"}})
+                          .value()
+                          .ToJson());
+  }
+
+  Outcome Plan(std::vector<std::string> words) {
+    words.insert(words.begin(), {"plan", "--table", table_});
+    return RunLocus(words);
+  }
+  json PlanJson(std::vector<std::string> words) {
+    words.push_back("--json");
+    Outcome outcome = Plan(words);
+    EXPECT_EQ(outcome.exit, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+    return json::parse(outcome.out);
+  }
+  // All moves that `plan apply` wrote into the table are done, one after the other.
+  void EndMoves() {
+    RoutingTable table = RoutingTable::Parse(ReadFile(table_)).value();
+    std::vector<VnodeRange> ranges;
+    for (int vnode = 0; vnode < ShardGene::kCount; ++vnode) {
+      ShardGene gene = ShardGene::FromUint16(static_cast<uint16_t>(vnode));
+      const VnodeMove* move = table.MoveOf(gene);
+      ranges.push_back({gene.value(), move == nullptr ? table.OwnerOf(gene).id : move->to});
+    }
+    WriteFile(table_, RoutingTable::Make(table.epoch() + 1, table.shards(), ranges)->ToJson());
+  }
+  std::map<std::string, size_t> VnodesOfTable() {
+    RoutingTable table = RoutingTable::Parse(ReadFile(table_)).value();
+    std::map<std::string, size_t> vnodes;
+    for (int vnode = 0; vnode < ShardGene::kCount; ++vnode) {
+      ++vnodes[table.OwnerOf(ShardGene::FromUint16(static_cast<uint16_t>(vnode))).name];
+    }
+    return vnodes;
+  }
+
+  TemporaryDirectory directory_;
+  std::string table_ = directory_ / "table.json";
+  std::string plan_ = directory_ / "plan.json";
+  std::string load_ = directory_ / "load.csv";
+};
+
+TEST_F(PlanTest, PlaceInsteadOfAFile_SaysHowToGetOne) {
+  Outcome outcome = RunLocus({"plan", "--table", "etcd://127.0.0.1:1/shop", "--remove", "a"});
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("locus table get URI > FILE"));
+}
+
+TEST_F(PlanTest, NewShard_TakesItsShareAndNothingElseMoves) {
+  json plan = PlanJson({"--add", "e=mysql://h5/o"});
+  EXPECT_EQ(plan["moved_vnodes"], 13107);
+  EXPECT_EQ(plan["before"],
+            json({{"a", 16384}, {"b", 16384}, {"c", 16384}, {"d", 16384}, {"e", 0}}));
+  EXPECT_EQ(plan["after"]["e"], 13107);
+  EXPECT_FALSE(plan.contains("peak_before"));
+  size_t moved = 0;
+  for (const json& move : plan["moves"]) {
+    EXPECT_EQ(move["to"], "e");
+    moved += move["last"].get<size_t>() - move["first"].get<size_t>() + 1;
+  }
+  EXPECT_EQ(moved, 13107u);
+  EXPECT_EQ(ReadFile(table_).find("\"e\""), std::string::npos) << "plan changes nothing";
+}
+
+TEST_F(PlanTest, TextForPeople_SaysBeforeAfterAndWhereItGoes) {
+  Outcome outcome = Plan({"--add", "e=mysql://inner/o"});
+  ASSERT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, StartsWith("plan from epoch 1\n\nid  name   weight  vnodes  share %"));
+  EXPECT_THAT(outcome.out,
+              HasSubstr("\n 5  e         100       0     0.00  13,107    20.00  +13,107"));
+  EXPECT_THAT(outcome.out, HasSubstr("\n    total          65,536   100.00  65,536   100.00\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("\n13,107 vnodes move, 20.00 %, in "));
+  EXPECT_THAT(outcome.out,
+              HasSubstr("\nbiggest shard: before a with 25.00 %, after a with 20.00 %"));
+  EXPECT_THAT(outcome.out, HasSubstr("\nfrom  to  vnodes  moves\na     e    3,276      1\n"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("inner")));
+}
+
+TEST_F(PlanTest, WeightsAndRemovals_AreSharesOfTheRing) {
+  json plan = PlanJson(
+      {"--remove", "d", "--weight", "a=200", "--add", "e=mysql://h5/o", "--weight", "e=100"});
+  EXPECT_EQ(plan["after"]["d"], 0);
+  EXPECT_EQ(plan["after"]["a"], 26215);
+  EXPECT_EQ(plan["after"]["e"], 13107);
+}
+
+TEST_F(PlanTest, NameWithAnEqualsSign_TakesAWeight) {
+  WriteFile(table_, RoutingTable::MakeEven({{"x=y", "h"}, {"z", "h"}})->ToJson());
+  EXPECT_EQ(PlanJson({"--weight", "x=y=300"})["after"]["x=y"], 49152);
+}
+
+TEST_F(PlanTest, Load_IsWhatSharesAreOf) {
+  // Vnodes of shard a have three times the load of the others.
+  std::string csv = "vnode,load\r\n";
+  for (int vnode = 0; vnode < 65536; ++vnode) {
+    absl::StrAppend(&csv, vnode, ",", vnode < 16384 ? "1.5" : "5e-1", "\n");
+  }
+  WriteFile(load_, csv);
+  json plan = PlanJson({"--load", load_});
+  EXPECT_NEAR(plan["peak_before"].get<double>(), 2, 1e-6);
+  EXPECT_LT(plan["peak_after"].get<double>(), 1.02);
+  EXPECT_GE(plan["peak_after"].get<double>(), 1);
+  std::string text = Plan({"--load", load_}).out;
+  EXPECT_THAT(text, HasSubstr("load %"));
+  EXPECT_THAT(text, HasSubstr("\nmost loaded shard over the mean: before 2.000, after 1.0"));
+}
+
+TEST_F(PlanTest, LoadOnStdin_IsRead) {
+  Outcome outcome =
+      RunLocus({"plan", "--table", table_, "--load", "-", "--json"}, "65535,1\n\n0,1\n");
+  ASSERT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_TRUE(json::parse(outcome.out).contains("peak_after"));
+}
+
+TEST_F(PlanTest, BadLoads_AreRefusedWithTheirLine) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"vnode,load\n1,2\n\n1,3\n", "line 4: vnode 1 has its load on line 2 already"},
+      {"65536,1\n", "line 1: vnode \"65536\" is not 0..65535"},
+      {"01,1\n", "line 1: vnode \"01\""},
+      {"1,2\nvnode,load\n", "line 2: vnode \"vnode\""},
+      {"1\n", "line 1: has 1 fields"},
+      {"1,2,3\n", "line 1: has 3 fields"},
+      {"1,-1\n", "line 1: load \"-1\" is not a finite number from 0 on"},
+      {"1,-0\n", "load \"-0\""},
+      {"1,nan\n", "load \"nan\""},
+      {"1,inf\n", "load \"inf\""},
+      {"1,1e999\n", "load \"1e999\""},
+      {"1, 2\n", "load \" 2\""},
+      {"1,2x\n", "load \"2x\""},
+      {"1,\n", "load \"\""},
+      {"vnode,load\n1,0\n", "no vnode has any load"},
+      {"", "no vnode has any load"},
+  };
+  for (auto [csv, message] : cases) {
+    WriteFile(load_, csv);
+    Outcome outcome = Plan({"--load", load_});
+    EXPECT_EQ(outcome.exit, 1) << csv;
+    EXPECT_THAT(outcome.err, StartsWith("locus plan: " + load_ + ": "));
+    EXPECT_THAT(outcome.err, HasSubstr(message));
+    EXPECT_EQ(outcome.out, "");
+  }
+}
+
+TEST_F(PlanTest, HotVnodes_GoToShardsOfTheirTier) {
+  std::vector<Shard> shards = {
+      {.id = 1, .name = "cold", .endpoint = "h", .labels = {}},
+      {.id = 2, .name = "fast", .endpoint = "h", .labels = {{"tier", "hot"}}}};
+  WriteFile(table_, RoutingTable::Make(1, shards, {{65535, 1}})->ToJson());
+  std::string csv;
+  for (int vnode = 0; vnode < 65536; ++vnode) {
+    absl::StrAppend(&csv, vnode, ",", vnode >= 100 && vnode < 110 ? 1000 : 1, "\n");
+  }
+  WriteFile(load_, csv);
+  json plan = PlanJson({"--load", load_, "--hot-above", "50"});
+  EXPECT_EQ(plan["after"], json({{"cold", 65526}, {"fast", 10}}));
+  EXPECT_EQ(plan["moves"], json::parse(R"([{"first":100,"last":109,"from":"cold","to":"fast"}])"));
+}
+
+TEST_F(PlanTest, Svg_IsWrittenBesideTheTextOrInItsPlace) {
+  std::string svg = directory_ / "plan.svg";
+  Outcome outcome = Plan({"--add", "e=mysql://h5/o", "--svg", svg});
+  ASSERT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, StartsWith("plan from epoch 1\n"));
+  EXPECT_THAT(ReadFile(svg), StartsWith("<svg "));
+  Outcome only = Plan({"--add", "e=mysql://h5/o", "--svg", "-"});
+  EXPECT_EQ(only.out, ReadFile(svg));
+  EXPECT_THAT(PlanJson({"--svg", svg}), Not(json()));
+}
+
+TEST_F(PlanTest, WrongUsage_NamesTheWord) {
+  const std::pair<std::vector<std::string>, const char*> cases[] = {
+      {{"--add", "e"}, "--add: \"e\" is not NAME=ENDPOINT"},
+      {{"--add", "=h"}, "--add: \"=h\""},
+      {{"--weight", "a"}, "--weight: \"a\" is not NAME=W"},
+      {{"--weight", "a=-1"}, "--weight: \"a=-1\""},
+      {{"--weight", "a=1000001"}, "--weight: \"a=1000001\""},
+      {{"--weight", "a=1", "--weight", "a=2"}, "\"a\" twice"},
+      {{"--weight", "nobody=1"}, "nobody"},
+      {{"--remove", "nobody"}, "nobody"},
+      {{"--remove", "a", "--remove", "b", "--remove", "c", "--remove", "d"}, "weight"},
+      {{"--hot-above", "2"}, "--hot-above needs --load"},
+      {{"--load", load_, "--hot-above", "0"}, "--hot-above: \"0\" is not a number above 0"},
+      {{"--json", "--svg", "-"}, "--json and --svg -"},
+      {{"nonsense"}, "nonsense"},
+  };
+  WriteFile(load_, "1,1\n");
+  for (const auto& [words, message] : cases) {
+    Outcome outcome = Plan(words);
+    EXPECT_EQ(outcome.exit, 2) << message;
+    EXPECT_THAT(outcome.err, StartsWith("locus plan: "));
+    EXPECT_THAT(outcome.err, HasSubstr(message));
+    EXPECT_EQ(outcome.out, "");
+  }
+  EXPECT_EQ(RunLocus({"plan", "--table", "-", "--load", "-"}).exit, 2);
+  EXPECT_EQ(RunLocus({"plan", "--table", directory_ / "none"}).exit, 1);
+}
+
+TEST_F(PlanTest, AppliedUntilNothingIsLeft_OwnersAreThoseOfThePlan) {
+  Outcome planned = Plan({"--add", "e=mysql://h5/o", "--remove", "b", "--json"});
+  ASSERT_EQ(planned.exit, 0) << planned.err;
+  WriteFile(plan_, planned.out);
+  json after = json::parse(planned.out)["after"];
+  for (int round = 0;; ++round) {
+    ASSERT_LT(round, 20);
+    RoutingTable before = RoutingTable::Parse(ReadFile(table_)).value();
+    Outcome outcome =
+        RunLocus({"plan", "apply", "--table", table_, "--plan", plan_, "--most-per-shard", "2"});
+    ASSERT_EQ(outcome.exit, 0) << outcome.err;
+    RoutingTable next = RoutingTable::Parse(outcome.out).value();
+    if (next == before) {
+      EXPECT_EQ(outcome.err,
+                "locus plan apply: nothing is left to begin; the table is as it was\n");
+      break;
+    }
+    EXPECT_EQ(next.epoch(), before.epoch() + 1);
+    EXPECT_EQ(next.ranges(), before.ranges()) << "no owner changes";
+    EXPECT_FALSE(next.moves().empty());
+    std::map<uint32_t, int> takes_part;
+    for (const VnodeMove& move : next.moves()) {
+      EXPECT_EQ(move.permyriad, 0u);
+      ++takes_part[move.to];
+      ++takes_part[next.OwnerOf(ShardGene::FromUint16(move.first)).id];
+    }
+    for (auto [shard, moves] : takes_part) EXPECT_LE(moves, 2) << "shard " << shard;
+    EXPECT_THAT(outcome.err, HasSubstr(absl::StrCat("epoch ", next.epoch(), ": ")));
+    WriteFile(table_, outcome.out);
+    EndMoves();
+  }
+  std::map<std::string, size_t> vnodes = VnodesOfTable();
+  for (auto& [name, count] : after.items()) EXPECT_EQ(vnodes[name], count) << name;
+  EXPECT_EQ(vnodes["b"], 0u);
+}
+
+TEST_F(PlanTest, ApplyToAFile_ReplacesTheTable) {
+  WriteFile(plan_, Plan({"--weight", "a=50", "--json"}).out);
+  Outcome outcome =
+      RunLocus({"plan", "apply", "--table", table_, "--plan", plan_, "--out", table_});
+  ASSERT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(RoutingTable::Parse(ReadFile(table_))->epoch(), 2u);
+  EXPECT_EQ(RoutingTable::Parse(ReadFile(table_))->FindShard(1)->weight, 50u);
+}
+
+TEST_F(PlanTest, PlanOfAnotherTable_IsRefused) {
+  WriteFile(plan_, Plan({"--add", "e=mysql://h5/o", "--json"}).out);
+  WriteFile(table_, RoutingTable::MakeEven({{"other", "h"}})->ToJson());
+  Outcome outcome = RunLocus({"plan", "apply", "--table", table_, "--plan", plan_});
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_THAT(outcome.err, StartsWith("locus plan apply: " + plan_ + ": /"));
+  EXPECT_EQ(outcome.out, "");
+}
+
+TEST_F(PlanTest, ApplyWithWrongUsage_NamesTheWord) {
+  for (const char* most : {"0", "-1", "x", "65537"}) {
+    Outcome outcome =
+        RunLocus({"plan", "apply", "--table", table_, "--plan", plan_, "--most-per-shard", most});
+    EXPECT_EQ(outcome.exit, 2);
+    EXPECT_THAT(outcome.err, HasSubstr("--most-per-shard: "));
+  }
+  EXPECT_EQ(RunLocus({"plan", "apply", "--table", "-", "--plan", "-"}).exit, 2);
+  EXPECT_EQ(RunLocus({"plan", "apply", "--table", table_}).exit, 2);
+  EXPECT_EQ(RunLocus({"plan", "apply", "--table", table_, "--plan", plan_}).exit, 1);
+  WriteFile(plan_, "{}");
+  Outcome outcome = RunLocus({"plan", "apply", "--table", table_, "--plan", plan_});
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_THAT(outcome.err, StartsWith("locus plan apply: " + plan_ + ": "));
+}
+
+TEST(PlanHelpTest, VerbOfOneWordAndOfTwo_AreToldApart) {
+  EXPECT_THAT(RunLocus({"plan", "--help"}).out, HasSubstr("--hot-above"));
+  EXPECT_THAT(RunLocus({"plan", "apply", "--help"}).out, HasSubstr("--most-per-shard"));
+  EXPECT_EQ(RunLocus({"plan", "nonsense"}).exit, 2);
+}
+
+}  // namespace
+}  // namespace locus

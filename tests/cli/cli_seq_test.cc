@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// locus seq, on the engine that needs no server.
+#include <sys/stat.h>
+
+#include <cstdlib>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/cli/command.h"
+
+namespace locus {
+namespace {
+
+using testing::CommandTest;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::Outcome;
+using testing::RunLocus;
+using testing::WriteFile;
+
+class SeqTest : public CommandTest {
+ protected:
+  void SetUp() override {
+    CommandTest::SetUp();
+    ASSERT_EQ(RunLocus({"store", "init", store_}).exit, 0);
+  }
+  Outcome Seq(const std::string& verb, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"seq", verb, "--store", store_};
+    words.insert(words.end(), more.begin(), more.end());
+    return RunLocus(words);
+  }
+  // What it prints; fails the test where the exit code is another.
+  std::string Says(const std::string& verb, const std::vector<std::string>& more, int exit = 0) {
+    Outcome outcome = Seq(verb, more);
+    EXPECT_EQ(outcome.exit, exit) << outcome.err;
+    return outcome.out;
+  }
+};
+
+TEST_F(SeqTest, EachVerb_SaysWhatScriptsRead) {
+  EXPECT_EQ(Says("get", {"--key", "a"}, 1), "");
+  EXPECT_THAT(Seq("get", {"--key", "a"}).err, HasSubstr("key \"a\" is unknown in " + store_));
+  EXPECT_EQ(Says("next", {"--key", "a"}), "1\n");
+  EXPECT_EQ(Says("next", {"--key", "a"}), "2\n");
+  EXPECT_EQ(Says("batch", {"--key", "a", "--count", "5"}), "3 1 5\n");
+  EXPECT_EQ(Says("batch", {"--key", "a"}), "8 1 1\n");
+  EXPECT_EQ(Says("get", {"--key", "a"}), "8\n");
+  EXPECT_EQ(Says("set", {"--key", "a", "--value", "100"}), "");
+  EXPECT_EQ(Says("get", {"--key", "a"}), "100\n");
+  EXPECT_EQ(Says("set-if-not-exists", {"--key", "a", "--value", "7"}), "kept\n");
+  EXPECT_EQ(Says("set-if-not-exists", {"--key", "b", "--value", "7"}), "set\n");
+  EXPECT_EQ(Says("next", {"--key", "b"}), "8\n");
+}
+
+TEST_F(SeqTest, Options_ReachTheSequencer) {
+  EXPECT_EQ(Says("batch", {"--key", "a", "--step", "10", "--count", "2"}), "10 10 2\n");
+  EXPECT_EQ(Says("next", {"--key", "a", "--prefix", "x/"}), "1\n");
+  EXPECT_EQ(Says("get", {"--key", "x/a"}), "1\n");
+  std::vector<std::string> limited = {"--key", "a", "--max-value", "25", "--step", "10"};
+  Outcome outcome = Seq("next", limited);
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("1 more number by 10 would pass the limit 25 in " + store_));
+  EXPECT_EQ(Says("get", {"--key", "a"}), "20\n");
+  limited.insert(limited.end(), {"--at-max", "wrap"});
+  EXPECT_EQ(Says("next", limited), "10\n");
+  EXPECT_EQ(Says("next", {"--key", "brief", "--ttl", "1"}), "1\n");
+  EXPECT_TRUE(testing::Eventually([&] { return Seq("get", {"--key", "brief"}).exit == 1; }));
+}
+
+TEST_F(SeqTest, BadInput_IsWrongUsageAndChangesNothing) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"batch", "--key", "a", "--count", "0"}, "0"},
+      {{"batch", "--key", "a", "--count", "x"}, "--count: \"x\""},
+      {{"batch", "--key", "a", "--count", "11", "--max-value", "10"}, "10"},
+      {{"next", "--key", "a", "--step", "0"}, "step is 0"},
+      {{"next", "--key", "a", "--step", "-1"}, "--step: \"-1\""},
+      {{"next", "--key", "a", "--max-value", "9223372036854775808"}, "9223372036854775807"},
+      {{"next", "--key", "a", "--at-max", "stop"}, "stop"},
+      {{"next", "--key", "a", "--ttl", "1.5"}, "--ttl: \"1.5\""},
+      {{"next", "--key", ""}, "1 to 512"},
+      {{"next", "--key", std::string(513, 'k')}, "513"},
+      {{"set", "--key", "a", "--value", "-5"}, "--value: \"-5\""},
+      {{"set", "--key", "a"}, "--value"},
+      {{"next"}, "--key"},
+      {{"next", "--key", "a", "--count", "2"}, "--count"}};
+  for (const auto& [words, named] : cases) {
+    Outcome outcome = Seq(words[0], {words.begin() + 1, words.end()});
+    EXPECT_EQ(outcome.exit, 2) << words[0] << ": " << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(named));
+    EXPECT_EQ(outcome.out, "");
+  }
+  EXPECT_EQ(Says("get", {"--key", "a"}, 1), "");
+}
+
+TEST_F(SeqTest, MissingStore_IsNotMade) {
+  std::string path = directory_ / "other.db";
+  Outcome outcome = RunLocus({"seq", "next", "--store", "sqlite:" + path, "--key", "a"});
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("locus store init sqlite:" + path));
+  struct stat there;
+  EXPECT_NE(stat(path.c_str(), &there), 0);
+}
+
+TEST_F(SeqTest, CeilingWithoutRedis_IsWrongUsage) {
+  Outcome outcome = Seq("next", {"--key", "a", "--ceiling", store_});
+  EXPECT_EQ(outcome.exit, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("redis"));
+}
+
+}  // namespace
+}  // namespace locus

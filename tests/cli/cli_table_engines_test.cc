@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verbs of tables at places that have servers.
+#include <cstdlib>
+
+#include "absl/strings/str_replace.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/cli/command.h"
+#include "tests/engine/etcd/etcd_server.h"
+#include "tests/engine/mariadb/mariadb_server.h"
+#include "tests/source/http_table_server.h"
+#include "tests/support/authority.h"
+#include "tests/support/private_server.h"
+
+namespace locus {
+namespace {
+
+using testing::CommandTest;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+using testing::Outcome;
+using testing::ReadFile;
+using testing::RunLocus;
+using testing::RunningCommand;
+using ::testing::StartsWith;
+
+class CliTablePlaceTest : public CommandTest {
+ protected:
+  void TearDown() override {
+    unsetenv("LOCUS_PASSWORD");
+    unsetenv("SSL_CERT_FILE");
+  }
+
+  // What anybody does with a place that takes tables.
+  void PublishWatchAndGoBack(const std::string& uri) {
+    ASSERT_EQ(RunLocus({"table", "init", uri}).exit, 0);
+    EXPECT_EQ(RunLocus({"table", "get", uri}).exit, 1);
+    EXPECT_EQ(RunLocus({"table", "history", uri}).out, "");
+    Outcome first = RunLocus({"table", "publish", uri}, ReadFile(table_));
+    EXPECT_THAT(first.out, StartsWith("ok epoch=1 at ")) << first.err;
+    EXPECT_EQ(RunLocus({"table", "get", uri}).out, ReadFile(table_));
+    RunningCommand watch({"table", "watch", uri, "--count", "2"});
+    EXPECT_THAT(watch.ReadLine(), StartsWith("epoch=1 shards=2 source="));
+    Outcome second = RunLocus({"table", "publish", uri, table_, "--next-epoch"});
+    EXPECT_THAT(second.out, StartsWith("ok epoch=2 at ")) << second.err;
+    EXPECT_THAT(watch.ReadLine(), StartsWith("epoch=2 shards=2 source="));
+    EXPECT_EQ(watch.Finish().exit, 0);
+    EXPECT_EQ(RunLocus({"table", "publish", uri, table_, "--expect", "1"}).exit, 1);
+    EXPECT_THAT(RunLocus({"table", "restore", uri, "1"}).out, StartsWith("ok epoch=3 at "));
+    EXPECT_THAT(RunLocus({"table", "history", uri}).out, MatchesRegex("3\t.*\n2\t.*\n1\t.*\n"));
+    EXPECT_EQ(RunLocus({"table", "diff", uri, table_}).out, "no difference\n");
+    EXPECT_EQ(RunLocus({"table", "get", uri, "--epoch", "1"}).out, ReadFile(table_));
+  }
+};
+
+TEST_F(CliTablePlaceTest, Etcd) {
+  EtcdOptions options = FreshEtcdPrefix();
+  PublishWatchAndGoBack("etcd://" + options.endpoints[0] + "/" + options.prefix);
+}
+
+// As the operations guide has it for a table that somebody spoiled.
+TEST_F(CliTablePlaceTest, EtcdNewestDeletedOrPutBack_NextEpochIsAboveAllThatIsKept) {
+  EtcdOptions options = FreshEtcdPrefix();
+  std::string uri = "etcd://" + options.endpoints[0] + "/" + options.prefix;
+  std::string newest = options.prefix + "/table/newest";
+  for (const char* epoch : {"1", "2", "3"}) {
+    Outcome published = RunLocus({"table", "publish", uri, table_, "--next-epoch"});
+    EXPECT_THAT(published.out, StartsWith(std::string("ok epoch=") + epoch)) << published.err;
+  }
+  ASSERT_TRUE(SharedEtcd().Ctl("del " + newest));
+  Outcome fourth = RunLocus({"table", "publish", uri, table_, "--next-epoch"});
+  EXPECT_THAT(fourth.out, StartsWith("ok epoch=4 at ")) << fourth.err;
+  ASSERT_TRUE(SharedEtcd().Ctl("del " + newest));
+  Outcome fifth = RunLocus({"table", "publish", uri, table_, "--next-epoch", "--expect", "0"});
+  EXPECT_THAT(fifth.out, StartsWith("ok epoch=5 at ")) << fifth.err;
+  Outcome again = RunLocus({"table", "publish", uri, table_, "--next-epoch", "--expect", "0"});
+  EXPECT_EQ(again.out, fifth.out) << "repeated: " << again.err;
+  ASSERT_TRUE(SharedEtcd().Ctl("put " + newest + " -- < " + table_));
+  Outcome sixth = RunLocus({"table", "publish", uri, table_, "--next-epoch"});
+  EXPECT_THAT(sixth.out, StartsWith("ok epoch=6 at ")) << sixth.err;
+  again = RunLocus({"table", "publish", uri, table_, "--next-epoch", "--expect", "5"});
+  EXPECT_EQ(again.out, sixth.out) << "repeated: " << again.err;
+}
+
+TEST_F(CliTablePlaceTest, Mysql) {
+  MariadbOptions options = FreshMariadbDatabase();
+  setenv("LOCUS_PASSWORD", options.password.c_str(), 1);
+  PublishWatchAndGoBack("mysql://locus@127.0.0.1:" + std::to_string(options.hosts[0].port) + "/" +
+                        options.database);
+}
+
+TEST_F(CliTablePlaceTest, Http_IsReadOnly) {
+  uint16_t port = FreePort();
+  PrivateServer server({"python3", "-m", "http.server", "--bind", "127.0.0.1", "--directory",
+                        directory_ / ".", std::to_string(port)},
+                       directory_ / "log");
+  ASSERT_TRUE(server.Start([port] { return Listens(port); }));
+  std::string uri = "http://127.0.0.1:" + std::to_string(port) + "/table.json";
+  EXPECT_EQ(RunLocus({"table", "get", uri}).out, ReadFile(table_));
+  EXPECT_EQ(RunLocus({"table", "diff", table_, uri}).out, "no difference\n");
+  EXPECT_EQ(RunLocus({"table", "watch", uri, "--count", "1"}).out,
+            "epoch=1 shards=2 source=" + uri + "\n");
+  Outcome missing = RunLocus({"table", "get", uri + "x"});
+  EXPECT_EQ(missing.exit, 1);
+  EXPECT_THAT(missing.err, HasSubstr(uri + "x"));
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"history", uri},
+                                                {"restore", uri, "1"},
+                                                {"get", uri, "--epoch=1"}}) {
+    std::vector<std::string> verb = {"table"};
+    verb.insert(verb.end(), words.begin(), words.end());
+    Outcome refused = RunLocus(verb);
+    EXPECT_EQ(refused.exit, 2) << words[0];
+    EXPECT_THAT(refused.err, HasSubstr("earlier tables, where the server has its document from"));
+  }
+}
+
+TEST_F(CliTablePlaceTest, HttpServerThatFails_IsNamedOnce) {
+  HttpTableServer server;
+  server.Start();
+  server.SetDocument(ReadFile(table_));
+  RunningCommand watch({"table", "watch", server.url(), "--count", "2"});
+  EXPECT_EQ(watch.ReadLine(), "epoch=1 shards=2 source=" + server.url());
+  HttpTableServer::Behaviour failing;
+  failing.status = 503;
+  server.Behave(failing);
+  size_t asked = server.requests().size();
+  ASSERT_TRUE(WaitUntil([&] { return server.requests().size() > asked + 1; }));
+  server.Behave({});
+  server.SetDocument(absl::StrReplaceAll(ReadFile(table_), {{"\"epoch\": 1,", "\"epoch\": 2,"}}));
+  EXPECT_EQ(watch.ReadLine(), "epoch=2 shards=2 source=" + server.url());
+  EXPECT_THAT(watch.Finish().err,
+              HasSubstr("locus table watch: failing: " + server.url() + ": it answers 503"));
+}
+
+TEST_F(CliTablePlaceTest, HttpsWithAToken_NeedsBothRight) {
+  TemporaryDirectory files;
+  Authority authority(files, "authority");
+  std::string certificate = authority.Sign("server", "IP:127.0.0.1");
+  HttpTableServer server(HttpTableServer::Tls{certificate, certificate + ".key"});
+  server.Start();
+  server.SetDocument(ReadFile(table_));
+  HttpTableServer::Behaviour behaviour;
+  behaviour.token = "right";
+  server.Behave(behaviour);
+  Outcome stranger = RunLocus({"table", "get", server.url()});
+  EXPECT_EQ(stranger.exit, 1);
+  EXPECT_THAT(stranger.err, HasSubstr(server.url() + ": TLS failed"));
+  setenv("SSL_CERT_FILE", authority.file().c_str(), 1);
+  for (const char* wrong : {"", "wrong"}) {
+    setenv("LOCUS_PASSWORD", wrong, 1);
+    Outcome refused = RunLocus({"table", "get", server.url()});
+    EXPECT_EQ(refused.exit, 1);
+    EXPECT_THAT(refused.err, HasSubstr(server.url() + ": it answers 401"));
+    EXPECT_THAT(refused.err, HasSubstr("or none"));
+  }
+  setenv("LOCUS_PASSWORD", "ri ght", 1);
+  EXPECT_THAT(RunLocus({"table", "get", server.url()}).err, HasSubstr("byte 3 of the token"));
+  setenv("LOCUS_PASSWORD", "right", 1);
+  Outcome got = RunLocus({"table", "get", server.url()});
+  EXPECT_EQ(got.out, ReadFile(table_)) << got.err;
+  server.SetDocument("<html>");
+  EXPECT_THAT(RunLocus({"table", "get", server.url()}).err,
+              HasSubstr(server.url() + ": line 1, column 1 (byte 1): syntax error"));
+}
+
+}  // namespace
+}  // namespace locus

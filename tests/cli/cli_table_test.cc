@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verbs of tables that work on a place.
+#include <csignal>
+#include <filesystem>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/cli/command.h"
+
+namespace locus {
+namespace {
+
+using nlohmann::json;
+using testing::CommandTest;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+using testing::Outcome;
+using testing::ReadFile;
+using testing::RunLocus;
+using testing::RunningCommand;
+using ::testing::StartsWith;
+using testing::WriteFile;
+
+using Words = std::vector<std::string>;
+
+class TablePlaceTest : public CommandTest {
+ protected:
+  // table.json with another epoch and endpoint.
+  std::string Document(uint64_t epoch, const std::string& endpoint = "mysql://db1/a") {
+    json table = json::parse(ReadFile(table_));
+    table["epoch"] = epoch;
+    table["shards"][0]["endpoint"] = endpoint;
+    return table.dump();
+  }
+
+  std::string Publish(const std::string& document, Words options = {}) {
+    Words words = {"table", "publish", uri_};
+    words.insert(words.end(), options.begin(), options.end());
+    Outcome outcome = RunLocus(words, document);
+    return outcome.exit == 0 ? outcome.out : outcome.err;
+  }
+
+  std::string Said(uint64_t epoch) {
+    return "ok epoch=" + std::to_string(epoch) + " at file " + path_ + "\n";
+  }
+
+  uint64_t NewestEpoch() { return json::parse(RunLocus({"table", "get", uri_}).out)["epoch"]; }
+
+  std::string path_ = directory_ / "published.json";
+  std::string uri_ = "file:" + path_;
+};
+
+TEST_F(TablePlaceTest, NewTable_IsPublishedFromStdin) {
+  std::string made = RunLocus({"table", "new", "--shard", "a=x://h", "b=x://h"}).out;
+  EXPECT_EQ(Publish(made), Said(1));
+  EXPECT_EQ(ReadFile(path_), made);
+  EXPECT_EQ(RunLocus({"table", "get", uri_}).out, made);
+  EXPECT_EQ(RunLocus({"table", "get", "file://" + path_}).out, made);
+  EXPECT_EQ(Publish(made), Said(1)) << "it is there already";
+  EXPECT_EQ(RunLocus({"table", "publish", uri_, table_, "--next-epoch"}).out, Said(2));
+  EXPECT_EQ(RunLocus({"table", "init", uri_}).exit, 0);
+}
+
+TEST_F(TablePlaceTest, EpochThatIsNotNewer_IsRefusedWithTheWayOut) {
+  Publish(Document(5));
+  std::string refused = Publish(Document(5, "x://other"));
+  EXPECT_THAT(refused, StartsWith("locus table publish: the table has epoch 5"));
+  EXPECT_THAT(refused, HasSubstr("--next-epoch publishes it as epoch 6"));
+  EXPECT_EQ(Publish(Document(5, "x://other"), {"--next-epoch"}), Said(6));
+  EXPECT_EQ(Publish(Document(5), {"--next-epoch"}), Said(7));
+  EXPECT_EQ(Publish(Document(5, "x://other"), {"--next-epoch", "--expect", "7"}), Said(8));
+}
+
+TEST_F(TablePlaceTest, OtherEpochThanExpected_Fails) {
+  EXPECT_THAT(Publish(Document(3), {"--expect", "2"}), HasSubstr("is 0, not 2"));
+  EXPECT_EQ(Publish(Document(3), {"--expect", "0"}), Said(3));
+  Outcome outcome = RunLocus({"table", "publish", uri_, "--expect", "2"}, Document(4));
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("is 3, not 2"));
+  EXPECT_EQ(NewestEpoch(), 3u);
+}
+
+TEST_F(TablePlaceTest, NoTable_IsRefusedBeforeThePlaceIsTouched) {
+  Outcome outcome = RunLocus({"table", "publish", uri_}, "{\"epoch\": 1}");
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_THAT(outcome.err, StartsWith("locus table publish: stdin: "));
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".lock"));
+}
+
+TEST_F(TablePlaceTest, History_IsNewestFirstWithTimes) {
+  EXPECT_EQ(RunLocus({"table", "history", uri_}).out, "");
+  for (uint64_t epoch : {1, 2, 9}) Publish(Document(epoch));
+  EXPECT_THAT(RunLocus({"table", "history", uri_}).out,
+              MatchesRegex("9\t[-0-9]+T[:0-9]+Z\n2\t[-0-9]+T[:0-9]+Z\n1\t[-0-9]+T[:0-9]+Z\n"));
+  EXPECT_THAT(RunLocus({"table", "history", uri_, "--most", "1"}).out,
+              MatchesRegex("9\t[-0-9]+T[:0-9]+Z\n"));
+  EXPECT_EQ(RunLocus({"table", "history", uri_, "--most", "0"}).exit, 2);
+}
+
+TEST_F(TablePlaceTest, GetAndRestore_GoBackToAnEpoch) {
+  Publish(Document(1));
+  Publish(Document(2, "x://second"));
+  Outcome first = RunLocus({"table", "get", uri_, "--epoch", "1"});
+  EXPECT_EQ(json::parse(first.out)["shards"][0]["endpoint"], "mysql://db1/a");
+  Outcome missing = RunLocus({"table", "get", uri_, "--epoch", "7"});
+  EXPECT_EQ(missing.exit, 1);
+  EXPECT_THAT(missing.err, HasSubstr("there are 1..2"));
+  EXPECT_EQ(RunLocus({"table", "restore", uri_, "1"}).out, Said(3));
+  json now = json::parse(RunLocus({"table", "get", uri_}).out);
+  EXPECT_EQ(now["epoch"], 3);
+  EXPECT_EQ(now["shards"][0]["endpoint"], "mysql://db1/a");
+  EXPECT_EQ(RunLocus({"table", "restore", uri_, "8"}).exit, 1);
+  EXPECT_EQ(RunLocus({"table", "restore", uri_, "first"}).exit, 2);
+}
+
+TEST_F(TablePlaceTest, Diff_TakesEpochsFilesAndPlaces) {
+  Publish(Document(1));
+  EXPECT_THAT(RunLocus({"table", "diff", uri_}).err, HasSubstr("one table only"));
+  Publish(Document(2, "x://second"));
+  Publish(Document(3, "x://third"));
+  std::string last = RunLocus({"table", "diff", uri_}).out;
+  EXPECT_THAT(last, HasSubstr("x://second"));
+  EXPECT_THAT(last, HasSubstr("x://third"));
+  EXPECT_EQ(RunLocus({"table", "diff", uri_, "2"}).out, last);
+  EXPECT_EQ(RunLocus({"table", "diff", uri_, "2", "3"}).out, last);
+  EXPECT_THAT(RunLocus({"table", "diff", uri_, "1", "2"}).out, Not(HasSubstr("x://third")));
+  EXPECT_THAT(RunLocus({"table", "diff", uri_, table_}).out, HasSubstr("x://third"));
+  EXPECT_EQ(RunLocus({"table", "diff", path_, uri_}).out, "no difference\n");
+  EXPECT_EQ(RunLocus({"table", "diff", path_, "-"}, ReadFile(path_)).out, "no difference\n");
+  EXPECT_EQ(RunLocus({"table", "diff", uri_, "9"}).exit, 1);
+  for (const Words& words : {Words{"table", "diff", path_}, Words{"table", "diff", path_, "2"},
+                             Words{"table", "diff", path_, path_, "2"},
+                             Words{"table", "diff", uri_, "0"}, Words{"table", "diff"}}) {
+    EXPECT_EQ(RunLocus(words).exit, 2) << words.size();
+  }
+}
+
+TEST_F(TablePlaceTest, WrongPlaces_AreNamed) {
+  struct Case {
+    std::string uri, named;
+  };
+  for (const Case& each :
+       {Case{path_, "is no URI"}, Case{"redis://h/0", "\"redis\""}, Case{"file:", "has no path"},
+        Case{"file://host/x", "names a host"}, Case{"http://h/table.json", "can be followed only"},
+        Case{"mysql://h", "place of tables \"mysql://h\" has no database"}}) {
+    Outcome outcome = RunLocus({"table", "publish", each.uri, table_});
+    EXPECT_EQ(outcome.exit, 2) << each.uri << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(each.named));
+  }
+  for (const char* uri : {"http://me:hunter2@h/x", "etcd://me:hunter2@h"}) {
+    Outcome outcome = RunLocus({"table", "get", uri});
+    EXPECT_EQ(outcome.exit, 2);
+    EXPECT_THAT(outcome.err, Not(HasSubstr("hunter2")));
+    EXPECT_THAT(outcome.err, HasSubstr("LOCUS_PASSWORD_FILE"));
+  }
+  Outcome nothing = RunLocus({"table", "get", uri_});
+  EXPECT_EQ(nothing.exit, 1);
+  EXPECT_THAT(nothing.err, HasSubstr(path_));
+}
+
+TEST_F(TablePlaceTest, Watch_PrintsEachTableUntilASignal) {
+  Publish(Document(1));
+  RunningCommand watch({"table", "watch", uri_, "--last-good", directory_ / "last.json"});
+  EXPECT_EQ(watch.ReadLine(), "epoch=1 shards=2 source=file " + path_);
+  Publish(Document(2));
+  EXPECT_EQ(watch.ReadLine(), "epoch=2 shards=2 source=file " + path_);
+  WriteFile(path_ + ".tmp", "[]");
+  std::filesystem::rename(path_ + ".tmp", path_);
+  std::filesystem::remove(path_);
+  Publish(Document(3));
+  EXPECT_EQ(watch.ReadLine(), "epoch=3 shards=2 source=file " + path_);
+  watch.Signal(SIGTERM);
+  Outcome outcome = watch.Finish();
+  EXPECT_EQ(outcome.exit, 130);
+}
+
+TEST_F(TablePlaceTest, Watch_EndsAtItsCount) {
+  Publish(Document(5));
+  RunningCommand watch({"table", "watch", uri_, "--count", "2"});
+  EXPECT_EQ(watch.ReadLine(), "epoch=5 shards=2 source=file " + path_);
+  Publish(Document(6));
+  EXPECT_EQ(watch.ReadLine(), "epoch=6 shards=2 source=file " + path_);
+  EXPECT_EQ(watch.Finish().exit, 0);
+  Outcome nothing = RunLocus({"table", "watch", "file:" + (directory_ / "missing")});
+  EXPECT_EQ(nothing.exit, 1);
+  EXPECT_THAT(nothing.err, HasSubstr("missing"));
+  EXPECT_EQ(RunLocus({"table", "watch", uri_, "--count", "x"}).exit, 2);
+}
+
+TEST_F(TablePlaceTest, Watch_StartsFromTheLastGoodTable) {
+  std::string last = directory_ / "last.json";
+  Publish(Document(4));
+  EXPECT_EQ(RunLocus({"table", "watch", uri_, "--last-good", last, "--count", "1"}).exit, 0);
+  ASSERT_TRUE(std::filesystem::exists(last));
+  std::filesystem::remove(path_);
+  Outcome outcome = RunLocus({"table", "watch", uri_, "--last-good", last, "--count", "1"});
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "epoch=4 source=last good file\n");
+  WriteFile(path_, "[]");
+  outcome = RunLocus({"table", "watch", uri_, "--last-good", last, "--count", "1"});
+  EXPECT_EQ(outcome.out, "epoch=4 source=last good file\n");
+  EXPECT_THAT(outcome.err, StartsWith("locus table watch: refused: file " + path_ + ": "));
+}
+
+}  // namespace
+}  // namespace locus

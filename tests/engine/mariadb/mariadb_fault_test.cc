@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes that draw order IDs while their server is killed, stalled and emptied.
+#include <sys/mman.h>
+
+#include <atomic>
+#include <iostream>
+
+#include "tests/engine/mariadb/mariadb_fixture.h"
+#include "tests/generator/drawing_processes.h"
+
+namespace locus {
+namespace {
+
+constexpr char kDatabase[] = "locus_fault";
+
+class MariadbFaultTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(server_.Start());
+    options_ = server_.OptionsFor(kDatabase);
+    options_.timeout = absl::Seconds(1);
+    options_.connect_timeout = absl::Seconds(1);
+    CreateAll();
+  }
+  void CreateAll() {
+    MariadbOptions patient = server_.OptionsFor(kDatabase);
+    patient.timeout = patient.connect_timeout = absl::Seconds(30);
+    absl::Status created = MariadbSegmentStore::CreateSchema(patient);
+    ASSERT_TRUE(created.ok()) << created;
+    CreateSpace(*MustOpen(patient));
+  }
+  std::unique_ptr<DrawingProcesses> Draw(absl::Duration horizon) {
+    DrawingProcesses::Options drawing;
+    drawing.processes = 3;
+    drawing.buyers = 300;
+    drawing.rate = 5000;
+    drawing.horizon = horizon;
+    return std::make_unique<DrawingProcesses>(
+        [options = options_]() -> absl::StatusOr<std::shared_ptr<SegmentStore>> {
+          return MariadbSegmentStore::Open(options);
+        },
+        drawing);
+  }
+  void ExpectNoIdTwice(DrawingProcesses& drawing) {
+    drawing.Stop();
+    EXPECT_EQ(drawing.Repeated(), "");
+    std::cout << drawing.drawn() << " order IDs, " << drawing.store_failures()
+              << " leases that failed\n";
+  }
+
+  MariadbServer server_;
+  MariadbOptions options_;
+};
+
+TEST_F(MariadbFaultTest, ServerKilledAndRestarted_NoIdTwiceAndNoLoss) {
+  auto drawing = Draw(absl::Seconds(1));
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(drawing->WaitForEach(3000));
+    server_.KillHard();
+    ASSERT_TRUE(server_.Start());
+    ASSERT_TRUE(drawing->WaitForEach(3000));
+    drawing->KillAndRestart(i);
+  }
+  EXPECT_EQ(drawing->losses(), 0u);
+  ExpectNoIdTwice(*drawing);
+}
+
+TEST_F(MariadbFaultTest, ServerGone_GeneratorsGoOnFromTheirSegments) {
+  auto drawing = Draw(absl::Seconds(30));
+  ASSERT_TRUE(drawing->WaitForEach(10000));
+  ASSERT_TRUE(drawing->WaitForAutonomy(absl::Seconds(10)));
+  server_.KillHard();
+  uint64_t failed = drawing->failed_calls();
+  EXPECT_TRUE(drawing->WaitForEach(10000)) << "two seconds of the rate";
+  EXPECT_EQ(drawing->failed_calls(), failed);
+  ASSERT_TRUE(server_.Start());
+  uint64_t failures = drawing->store_failures();
+  ASSERT_TRUE(drawing->WaitForEach(5000));
+  EXPECT_GE(drawing->store_failures(), failures);
+  ExpectNoIdTwice(*drawing);
+}
+
+TEST_F(MariadbFaultTest, ServerStalled_IsUnavailableAndGoesOnAfterwards) {
+  auto store = MustOpen(options_);
+  Lease(*store);
+  auto drawing = Draw(absl::Seconds(1));
+  ASSERT_TRUE(drawing->WaitForEach(3000));
+  server_.Stall();
+  absl::Time start = absl::Now();
+  absl::Status status = TryLease(*store).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_LT(absl::Now() - start, absl::Seconds(4)) << "hosts * connect_timeout + 3 * timeout";
+  uint64_t failures = drawing->store_failures();
+  EXPECT_TRUE(WaitUntil([&] { return drawing->store_failures() > failures; }));
+  server_.Resume();
+  ASSERT_TRUE(drawing->WaitForEach(3000));
+  EXPECT_TRUE(WaitUntil([&] { return TryLease(*store).ok(); }));
+  EXPECT_EQ(drawing->losses(), 0u);
+  ExpectNoIdTwice(*drawing);
+}
+
+TEST_F(MariadbFaultTest, ServerEmptied_GoesOnOnceSomebodyCreatesItAgain) {
+  auto drawing = Draw(absl::Seconds(1));
+  ASSERT_TRUE(drawing->WaitForEach(3000));
+  server_.Empty();
+  ASSERT_TRUE(server_.Start());
+  CreateAll();
+  ASSERT_TRUE(drawing->WaitForEach(3000));
+  ExpectNoIdTwice(*drawing);
+}
+
+// A lease whose COMMIT is cut off may have been granted: nothing of it comes again.
+TEST_F(MariadbFaultTest, ServerKilledWhileLeasing_NothingIsLeasedTwice) {
+  auto store = MustOpen(options_);
+  uint64_t end = 0;
+  int unavailable = 0;
+  void* shared = mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(shared, MAP_FAILED);
+  auto* leases = static_cast<std::atomic<int>*>(shared);  // granted so far, as the killer sees them
+  for (int kill = 0; kill < 3; ++kill) {
+    std::atomic<int>& granted = *leases;
+    granted = 0;
+    ChildProcess killer([&, kill] {
+      bool leasing = WaitUntil([&] { return granted > 2 * kill; });
+      server_.SignalKill();
+      return leasing ? 0 : 1;
+    });
+    while (true) {
+      std::vector<LeaseRequest> requests;
+      for (uint16_t section = 0; section < 20; ++section) requests.push_back({section, 64, 0});
+      auto reply = store->Lease(SpaceName(), requests, absl::Now());
+      if (!reply.ok()) {
+        EXPECT_TRUE(absl::IsUnavailable(reply.status())) << reply.status();
+        ++unavailable;
+        break;
+      }
+      for (const LeaseGrant& grant : reply->grants) EXPECT_GE(grant.segment.first, end);
+      end = EndOf(*reply);
+      ++granted;
+    }
+    EXPECT_EQ(killer.Wait(), 0);
+    ASSERT_TRUE(server_.Start());
+  }
+  EXPECT_EQ(unavailable, 3);
+  munmap(shared, sizeof(std::atomic<int>));
+}
+
+}  // namespace
+}  // namespace locus

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/engine/mariadb/mariadb_server.h"
+
+#include <fcntl.h>
+#include <pwd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+
+namespace locus {
+
+namespace fs = std::filesystem;
+
+int RunProgram(const std::vector<std::string>& words, const std::string& out,
+               const std::string& in) {
+  pid_t child = fork();
+  if (child == 0) {
+    std::vector<char*> arguments;
+    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    dup2(open(in.c_str(), O_RDONLY), 0);
+    dup2(open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
+    dup2(1, 2);
+    execvp(arguments[0], arguments.data());
+    _exit(127);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+MariadbServer::MariadbServer(Settings settings)
+    : settings_(std::move(settings)), port_(settings_.port.value_or(FreePort())) {
+  WriteConfig();
+}
+
+void MariadbServer::WriteConfig() {
+  std::ofstream config(path("my.cnf"));
+  // The log is written and synced as it must be; the directory is in memory, so that is quick.
+  // Temporary files too: in a common directory those of servers with one pid, each in a namespace
+  // of its own, have one name.
+  config << "[mariadbd]\ndatadir=" << path("data") << "\ntmpdir=" << directory_.str()
+         << "\nsocket=" << path("sock") << "\npid-file=" << path("pid") << "\nport=" << port_
+         << "\nbind-address=127.0.0.1\nserver-id=" << settings_.server_id
+         << "\nskip-name-resolve\nperformance-schema=OFF\ninnodb-buffer-pool-size=16M\n"
+            "innodb-log-file-size=8M\nmax-connections=200\nskip-log-error\n";
+  if (getuid() == 0) {
+    config << (settings_.as_mysql ? "user=mysql\n" : "user=root\n");
+    const passwd* mysql = getpwnam("mysql");
+    if (settings_.as_mysql && mysql != nullptr) {
+      EXPECT_EQ(chown(directory_.str().c_str(), mysql->pw_uid, mysql->pw_gid), 0);
+    }
+  }
+  for (const std::string& line : settings_.lines) config << line << "\n";
+}
+
+bool MariadbServer::Start(const std::vector<std::string>& arguments) {
+  if (!fs::exists(path("data"))) {
+    std::string log = path("install.log");
+    int exit = RunProgram({"mariadb-install-db", "--defaults-file=" + path("my.cnf"),
+                           "--auth-root-authentication-method=normal", "--skip-test-db"},
+                          log);
+    if (exit != 0) {
+      ADD_FAILURE() << "mariadb-install-db: exit " << exit << "\n" << std::ifstream(log).rdbuf();
+      return false;
+    }
+    std::ofstream(path("accounts.sql"))
+        << "CREATE USER IF NOT EXISTS locus@'%' IDENTIFIED BY 's3cret';\n"
+           "GRANT ALL ON `locus\\_%`.* TO locus@'%';\n";
+  }
+  std::vector<std::string> command = {"mariadbd", "--defaults-file=" + path("my.cnf")};
+  if (settings_.make_accounts) command.push_back("--init-file=" + path("accounts.sql"));
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  server_ = std::make_unique<PrivateServer>(command, path("log"));
+  return server_->Start([this] { return Answers(); });
+}
+
+bool MariadbServer::Answers() { return Listens(port_) && TrySql("DO 1").ok(); }
+
+void MariadbServer::Empty() {
+  server_->KillHard();
+  fs::remove_all(path("data"));
+}
+
+absl::StatusOr<std::vector<mariadb::Result>> MariadbServer::TrySql(const std::string& statements,
+                                                                   absl::Duration timeout) {
+  MariadbOptions options;
+  options.user = "root";
+  options.database = "mysql";
+  options.accept_weak_durability = true;
+  options.timeout = timeout;
+  auto connection = mariadb::Connection::Open(options, {"127.0.0.1", port_}, "");
+  if (!connection.ok()) return connection.status();
+  return (*connection)->Run(statements);
+}
+
+std::vector<mariadb::Result> MariadbServer::Sql(const std::string& statements) {
+  auto results = TrySql(statements, absl::Seconds(60));
+  EXPECT_TRUE(results.ok()) << statements << ": " << results.status();
+  return results.value_or(std::vector<mariadb::Result>());
+}
+
+std::string MariadbServer::Value(const std::string& query) {
+  auto results = Sql(query);
+  if (results.empty() || results[0].rows.empty()) return "";
+  return results[0].rows[0][0].value_or("NULL");
+}
+
+MariadbOptions MariadbServer::Account(const std::string& database) const {
+  MariadbOptions options;
+  options.hosts = {{"127.0.0.1", port_}};
+  options.user = "locus";
+  options.password = "s3cret";
+  options.database = database;
+  return options;
+}
+
+MariadbOptions MariadbServer::OptionsFor(const std::string& database) {
+  Sql("CREATE DATABASE IF NOT EXISTS " + database);
+  return Account(database);
+}
+
+MariadbServer& SharedMariadb() {
+  static MariadbServer& server = *[] {
+    static MariadbServer started;
+    EXPECT_TRUE(started.Start());
+    return &started;
+  }();
+  return server;
+}
+
+MariadbOptions FreshMariadbDatabase() {
+  static int made = 0;
+  MariadbOptions options = SharedMariadb().OptionsFor(absl::StrCat("locus_", ++made));
+  absl::Status created = MariadbSegmentStore::CreateSchema(options);
+  EXPECT_TRUE(created.ok()) << created;
+  return options;
+}
+
+}  // namespace locus

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_TESTS_ENGINE_MARIADB_MARIADB_SERVER_H_
+#define LOCUS_TESTS_ENGINE_MARIADB_MARIADB_SERVER_H_
+
+#include <signal.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "locus/engine/mariadb.h"
+#include "src/engine/mariadb/connection.h"
+#include "tests/support/private_server.h"
+#include "tests/support/temporary_directory.h"
+
+namespace locus {
+
+// A MariaDB server of a test's own, on a free port of 127.0.0.1, with the account "locus" (password
+// "s3cret", all rights on databases locus_%) and the account "root" without a password.
+// Thread safety: none.
+class MariadbServer {
+ public:
+  struct Settings {
+    uint16_t server_id = 1;
+    std::vector<std::string> lines = {};  // more of my.cnf, without leading dashes
+    std::optional<uint16_t> port = {};
+    bool make_accounts = true;  // false: root only
+    // Started by root it becomes user mysql, not root: rsync, by which a Galera node takes
+    // another's state, does not write as root.
+    bool as_mysql = false;
+  };
+  explicit MariadbServer(Settings settings);
+  MariadbServer() : MariadbServer(Settings{}) {}
+
+  // Creates the data directory where there is none, and starts. More arguments for mariadbd.
+  bool Start(const std::vector<std::string>& arguments = {});
+  void KillHard() { server_->KillHard(); }
+  // kill -9 only; also from another process.
+  void SignalKill() const { kill(server_->pid(), SIGKILL); }
+  void Stop() { server_->Stop(); }
+  void Stall() { server_->Stall(); }
+  void Resume() { server_->Resume(); }
+  // Kills it and deletes all it knew; Start begins with nothing.
+  void Empty();
+
+  uint16_t port() const { return port_; }
+  std::string path(const std::string& name) const { return directory_ / name; }
+  std::string LogTail() const { return server_->LogTail(); }
+
+  // As root, without a database; fails the test when the server does.
+  std::vector<mariadb::Result> Sql(const std::string& statements);
+  absl::StatusOr<std::vector<mariadb::Result>> TrySql(const std::string& statements,
+                                                      absl::Duration timeout = absl::Seconds(5));
+  // The first column of the first row.
+  std::string Value(const std::string& query);
+
+  // For `database` by the account "locus"; makes the database.
+  MariadbOptions OptionsFor(const std::string& database);
+  // As OptionsFor, but of whom the server has nothing yet.
+  MariadbOptions Account(const std::string& database) const;
+
+ private:
+  void WriteConfig();
+  bool Answers();
+
+  TemporaryDirectory directory_;
+  Settings settings_;
+  uint16_t port_;
+  std::unique_ptr<PrivateServer> server_;
+};
+
+// A program of the packages, such as mariadb-dump: its exit code; output goes to `out`.
+int RunProgram(const std::vector<std::string>& words, const std::string& out = "/dev/null",
+               const std::string& in = "/dev/null");
+
+// The server that the tests of a program share; started at the first call.
+MariadbServer& SharedMariadb();
+// A database on it that nobody else uses.
+MariadbOptions FreshMariadbDatabase();
+
+}  // namespace locus
+
+#endif  // LOCUS_TESTS_ENGINE_MARIADB_MARIADB_SERVER_H_

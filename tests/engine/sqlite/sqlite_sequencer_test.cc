@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sqlite3.h>
+
+#include <thread>
+
+#include "tests/engine/sqlite/sqlite_fixture.h"
+#include "tests/sequence/sequencer_contract.h"
+#include "tests/support/child_process.h"
+
+namespace locus {
+namespace {
+
+SqliteSegmentStore::Options Creating() {
+  SqliteSegmentStore::Options options;
+  options.create = true;
+  options.busy_timeout = absl::Seconds(30);
+  return options;
+}
+
+std::unique_ptr<SqliteSequencer> MustOpenSequencer(const std::string& path,
+                                                   const SequencerOptions& options = {}) {
+  auto sequencer = SqliteSequencer::Open(path, Creating(), options);
+  EXPECT_TRUE(sequencer.ok()) << sequencer.status();
+  return *std::move(sequencer);
+}
+
+class SqliteUnderTest : public SequencerUnderTest {
+ public:
+  std::unique_ptr<Sequencer> Connect(const SequencerOptions& options) override {
+    return MustOpenSequencer(directory_ / "store.db", options);
+  }
+
+ private:
+  TemporaryDirectory directory_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Sqlite, SequencerContract,
+                         ::testing::Values(SequencerEngine{
+                             "sqlite", [] { return std::make_unique<SqliteUnderTest>(); }}));
+
+class SqliteSequencerTest : public SqliteTest {};
+
+TEST_F(SqliteSequencerTest, MissingFile_IsCreatedOnlyWhenAsked) {
+  absl::Status status = SqliteSequencer::Open(path_, {}, {}).status();
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST_F(SqliteSequencerTest, BadOptions_AreRefusedBeforeAnythingIsOpened) {
+  SequencerOptions options;
+  options.step = 0;
+  EXPECT_TRUE(absl::IsInvalidArgument(SqliteSequencer::Open(path_, Creating(), options).status()));
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST_F(SqliteSequencerTest, OneFile_HoldsSegmentsAndSequences) {
+  auto store = MustOpen(path_);
+  CreateSpace(*store);
+  LeaseReply before = Lease(*store);
+  auto sequencer = MustOpenSequencer(path_);
+  EXPECT_EQ(sequencer->Next("a").value(), 1);
+  LeaseReply after = Lease(*store);
+  EXPECT_FALSE(after.loss_noticed);
+  EXPECT_EQ(FirstOf(after), EndOf(before));
+  EXPECT_EQ(sequencer->Next("a").value(), 2);
+}
+
+TEST_F(SqliteSequencerTest, NumberThatCannotBe_IsDataLoss) {
+  auto sequencer = MustOpenSequencer(path_);
+  ASSERT_TRUE(sequencer->Next("a").ok());
+  sqlite3* db;
+  ASSERT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(db, "UPDATE locus_sequence SET value = -5", nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  sqlite3_close(db);
+  absl::Status status = sequencer->Next("a").status();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_NE(status.message().find("-5"), absl::string_view::npos);
+}
+
+TEST_F(SqliteSequencerTest, ForgottenKeys_AreSweptAsNewOnesCome) {
+  SequencerOptions options;
+  options.ttl = absl::Milliseconds(1);
+  auto brief = MustOpenSequencer(path_, options);
+  auto lasting = MustOpenSequencer(path_);
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(brief->Next("brief" + std::to_string(i)).ok());
+  while (lasting->Get("brief19").ok()) std::this_thread::yield();
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(lasting->Next("lasting" + std::to_string(i)).ok());
+  sqlite3* db;
+  ASSERT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);
+  sqlite3_stmt* count;
+  ASSERT_EQ(sqlite3_prepare_v2(db, "SELECT count(*) FROM locus_sequence", -1, &count, nullptr),
+            SQLITE_OK);
+  ASSERT_EQ(sqlite3_step(count), SQLITE_ROW);
+  EXPECT_EQ(sqlite3_column_int64(count, 0), 20);
+  sqlite3_finalize(count);
+  sqlite3_close(db);
+}
+
+TEST_F(SqliteSequencerTest, ForkedChild_IsRefused) {
+  auto sequencer = MustOpenSequencer(path_);
+  ASSERT_TRUE(sequencer->Next("a").ok());
+  ChildProcess child([&] {
+    bool refused = absl::IsFailedPrecondition(sequencer->Next("a").status());
+    sequencer.reset();
+    return refused ? 0 : 1;
+  });
+  EXPECT_EQ(child.Wait(), 0);
+  EXPECT_EQ(sequencer->Next("a").value(), 2);
+}
+
+}  // namespace
+}  // namespace locus

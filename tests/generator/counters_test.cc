@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/generator/counters.h"
+
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace locus {
+namespace {
+
+constexpr uint64_t kNoLimit = uint64_t{1} << 56;
+
+SegmentWord Word(uint64_t first, uint64_t length) { return SegmentWord({first, length}); }
+
+TEST(SegmentWordTest, EverySegment_SurvivesPacking) {
+  for (uint64_t first = 64; first < kNoLimit; first *= 2) {
+    for (uint64_t length = 64; length < kNoLimit; length *= 2) {
+      SegmentWord word({first, length});
+      EXPECT_EQ(word.first(), first);
+      EXPECT_EQ(word.length(), length);
+      EXPECT_FALSE(word.empty());
+    }
+  }
+}
+
+TEST(CountersTest, NoSegment_HandsOutNothing) {
+  Counters counters(256, kNoLimit);
+  for (int gene = 0; gene < 65536; ++gene) {
+    ASSERT_EQ(counters.Take(static_cast<uint16_t>(gene)), Counters::kNone);
+  }
+}
+
+TEST(CountersTest, EveryVnodeOfASection_MayUseTheWholeSegment) {
+  Counters counters(256, kNoLimit);
+  ASSERT_TRUE(counters.Publish(1, SegmentWord(), Word(6400, 64), absl::ZeroDuration()));
+  for (uint16_t gene : std::vector<uint16_t>{256, 300, 511}) {
+    for (uint64_t n = 0; n < 64; ++n) EXPECT_EQ(counters.Take(gene), 6400 + n);
+    EXPECT_EQ(counters.Take(gene), Counters::kNone);
+  }
+  EXPECT_EQ(counters.Take(255), Counters::kNone);
+  EXPECT_EQ(counters.Take(512), Counters::kNone);
+}
+
+TEST(CountersTest, MoveOn_TakesTheEarliestNextSegment) {
+  Counters counters(256, kNoLimit);
+  SegmentWord first = Word(640, 64);
+  ASSERT_TRUE(counters.Publish(0, SegmentWord(), first, absl::ZeroDuration()));
+  ASSERT_TRUE(counters.Store(0, Word(6400, 64)));
+  ASSERT_TRUE(counters.Store(0, Word(1280, 128)));
+  EXPECT_TRUE(counters.MoveOn(0, first, absl::ZeroDuration()));
+  EXPECT_EQ(counters.Current(0), Word(1280, 128));
+  EXPECT_TRUE(counters.MoveOn(0, Word(1280, 128), absl::ZeroDuration()));
+  EXPECT_EQ(counters.Current(0), Word(6400, 64));
+  EXPECT_FALSE(counters.MoveOn(0, Word(6400, 64), absl::ZeroDuration()));
+}
+
+TEST(CountersTest, SegmentTakenTooLate_IsPutBackOrGivenUpButNeverGoesBackwards) {
+  Counters counters(256, kNoLimit);
+  SegmentWord first = Word(640, 64);
+  ASSERT_TRUE(counters.Publish(0, SegmentWord(), first, absl::ZeroDuration()));
+  ASSERT_TRUE(counters.Store(0, Word(1280, 64)));
+  Counters::Next slow = *counters.PeekNext(0);
+  ASSERT_TRUE(counters.TakeNext(0, slow));
+  ASSERT_TRUE(counters.Store(0, Word(2560, 64)));
+  ASSERT_TRUE(counters.MoveOn(0, first, absl::ZeroDuration()));
+  EXPECT_FALSE(counters.Publish(0, first, slow.segment, absl::ZeroDuration()));
+  counters.PutBack(0, slow.segment);
+  EXPECT_EQ(counters.Current(0), Word(2560, 64));
+  EXPECT_EQ(counters.NextCount(0), 0);
+  EXPECT_EQ(counters.overtaken(), 1u);
+}
+
+// What is empty tells nothing about what was in use before.
+TEST(CountersTest, SegmentTakenTooLate_IsGivenUpAlsoWhenItsOvertakerWasDropped) {
+  Counters counters(256, kNoLimit);
+  ASSERT_TRUE(counters.Publish(0, SegmentWord(), Word(2560, 64), absl::ZeroDuration()));
+  ASSERT_TRUE(counters.Drop(0, Word(2560, 64)));
+  counters.PutBack(0, Word(1280, 64));
+  EXPECT_EQ(counters.NextCount(0), 0);
+}
+
+TEST(CountersTest, EarlierSegment_IsNeverPublishedOverALaterOne) {
+  Counters counters(256, kNoLimit);
+  ASSERT_TRUE(counters.Publish(0, SegmentWord(), Word(2560, 64), absl::ZeroDuration()));
+  EXPECT_FALSE(counters.Publish(0, Word(2560, 64), Word(1280, 64), absl::ZeroDuration()));
+  EXPECT_EQ(counters.Current(0), Word(2560, 64));
+}
+
+TEST(CountersTest, Limit_EndsAVnodeInTheMiddleOfASegment) {
+  Counters counters(256, 640 + 10);
+  ASSERT_TRUE(counters.Publish(0, SegmentWord(), Word(640, 64), absl::ZeroDuration()));
+  for (int n = 0; n < 10; ++n) EXPECT_FALSE(counters.Take(0) == Counters::kNone);
+  EXPECT_EQ(counters.Take(0), Counters::kNone);
+  EXPECT_TRUE(counters.PastLimit(0));
+  EXPECT_FALSE(counters.PastLimit(1));
+}
+
+TEST(CountersTest, ThreadsOnOneVnode_ShareSegmentsWithoutARepeatOrAGap) {
+  Counters counters(256, kNoLimit);
+  constexpr uint64_t kSegments = 200, kLength = 64;
+  std::atomic<uint64_t> stored{0};
+  std::vector<std::vector<uint64_t>> got(4);
+  std::vector<std::thread> threads;
+  for (auto& mine : got) {
+    threads.emplace_back([&] {
+      while (mine.empty() || stored < kSegments || counters.NextCount(0) > 0 ||
+             !counters.UsedUp(7, counters.Current(0))) {
+        uint64_t sequence = counters.Take(7);
+        if (sequence != Counters::kNone) {
+          mine.push_back(sequence);
+          continue;
+        }
+        SegmentWord segment = counters.Current(0);
+        if (counters.UsedUp(7, segment)) counters.MoveOn(0, segment, absl::ZeroDuration());
+        if (stored >= kSegments && counters.NextCount(0) == 0 && mine.empty()) break;
+      }
+    });
+  }
+  while (stored < kSegments) {
+    if (counters.Store(0, Word(kLength * (stored + 1), kLength))) ++stored;
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::vector<uint64_t> all;
+  for (auto& mine : got) {
+    EXPECT_TRUE(std::is_sorted(mine.begin(), mine.end()));
+    all.insert(all.end(), mine.begin(), mine.end());
+  }
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end());
+  EXPECT_EQ(all.size() + kLength * counters.overtaken(), kSegments * kLength);
+}
+
+}  // namespace
+}  // namespace locus

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "locus/order_id_generator.h"
+
+#include <algorithm>
+#include <random>
+#include <set>
+
+#include "gtest/gtest.h"
+#include "locus/testing/faulty_segment_store.h"
+#include "locus/testing/manual_clock.h"
+#include "locus/testing/manual_executor.h"
+#include "tests/generator/naive_generator.h"
+
+namespace locus {
+namespace {
+
+using testing::FaultySegmentStore;
+using testing::ManualClock;
+using testing::ManualExecutor;
+
+std::chrono::steady_clock::time_point Soon() {
+  return std::chrono::steady_clock::now() + std::chrono::seconds(20);
+}
+
+class GeneratorTest : public ::testing::Test {
+ protected:
+  GeneratorTest() : store_(std::make_shared<FaultySegmentStore>(clock_)) {
+    options_.clock = &clock_;
+    options_.executor = &executor_;
+    options_.create_space = true;
+  }
+  std::unique_ptr<OrderIdGenerator> Make() {
+    return OrderIdGenerator::Create(store_, options_).value();
+  }
+  // Takes one, running the loader where needed.
+  OrderId Take(OrderIdGenerator& generator, BuyerKey buyer) {
+    for (int i = 0; i < 100; ++i) {
+      absl::StatusOr<OrderId> id = generator.TryNext(buyer);
+      if (id.ok()) return *id;
+      EXPECT_TRUE(absl::IsUnavailable(id.status())) << id.status();
+      executor_.RunReady();
+      clock_.Advance(absl::Milliseconds(10));
+      executor_.RunDelayed();
+    }
+    ADD_FAILURE() << "no ID after 100 attempts";
+    return OrderId();
+  }
+
+  ManualClock clock_;
+  ManualExecutor executor_;
+  std::shared_ptr<FaultySegmentStore> store_;
+  OrderIdGenerator::Options options_;
+};
+
+const BuyerKey kBuyer = BuyerKey::Uint64(17850);
+
+TEST_F(GeneratorTest, FirstCall_IsUnavailableWithoutAMessageAndSetsOffLoading) {
+  auto generator = Make();
+  absl::Status status = generator->TryNext(kBuyer).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(status.message().empty());
+  EXPECT_EQ(store_->calls(), 0);
+  EXPECT_GE(executor_.RunReady(), 1);
+  EXPECT_GE(store_->calls(), 1);
+  EXPECT_TRUE(generator->TryNext(kBuyer).ok());
+}
+
+TEST_F(GeneratorTest, Ids_CarryTheGeneAndRise) {
+  auto generator = Make();
+  OrderId last = Take(*generator, kBuyer);
+  EXPECT_EQ(last.gene(), ShardGene::Of(kBuyer));
+  for (int i = 0; i < 10000; ++i) {
+    OrderId id = Take(*generator, kBuyer);
+    ASSERT_GT(id, last);
+    ASSERT_EQ(id.gene(), last.gene());
+    last = id;
+  }
+}
+
+TEST_F(GeneratorTest, SegmentsOfAHotSection_GrowEightfoldAtMostAndAreFewer) {
+  auto generator = Make();
+  for (int i = 0; i < 200000; ++i) Take(*generator, kBuyer);
+  GeneratorStats stats = generator->Stats();
+  EXPECT_LT(stats.leases, 40u);
+  EXPECT_GT(stats.leases, 4u);
+  EXPECT_GT(stats.autonomy, absl::ZeroDuration());
+  EXPECT_TRUE(stats.last_store_error.ok());
+}
+
+TEST_F(GeneratorTest, TwoGenerators_NeverShareAnId) {
+  auto one = Make(), other = Make();
+  std::set<OrderId> ids;
+  for (int i = 0; i < 5000; ++i) {
+    EXPECT_TRUE(ids.insert(Take(i % 3 == 0 ? *one : *other, kBuyer)).second);
+  }
+}
+
+TEST_F(GeneratorTest, AgainstTheNaiveTwin_OnRandomHistories_NoIdComesTwice) {
+  auto fast = Make();
+  NaiveGenerator naive(*store_, SpaceName(), 256);
+  std::mt19937_64 random(11);
+  std::set<OrderId> ids;
+  std::map<std::pair<bool, uint16_t>, OrderId> last;
+  for (int i = 0; i < 20000; ++i) {
+    BuyerKey buyer = BuyerKey::Uint64(random() % 50);
+    ShardGene gene = ShardGene::Of(buyer);
+    bool is_fast = random() % 2 == 0;
+    OrderId id = is_fast ? Take(*fast, buyer) : naive.Next(gene, clock_.Now()).value();
+    ASSERT_TRUE(ids.insert(id).second) << id;
+    ASSERT_EQ(id.gene(), gene);
+    OrderId& before = last[{is_fast, gene.value()}];
+    ASSERT_LT(before, id);
+    before = id;
+    if (random() % 100 == 0) clock_.Advance(absl::Seconds(random() % 2000));
+  }
+}
+
+TEST_F(GeneratorTest, StoreDown_IdsGoOnForTheHorizonThenAreUnavailable) {
+  options_.horizon = absl::Seconds(100);
+  auto generator = Make();
+  // 1,000 a second, until segments have adapted.
+  auto second = [&] {
+    for (int i = 0; i < 100; ++i) Take(*generator, kBuyer);
+    clock_.Advance(absl::Milliseconds(100));
+    executor_.RunDelayed();
+  };
+  for (int i = 0; i < 5000; ++i) second();
+  EXPECT_GE(generator->Stats().autonomy, absl::Seconds(100));
+  store_->FailWith(absl::UnavailableError("the store is down"));
+  absl::Duration went_on;
+  while (generator->TryNext(kBuyer).ok()) {
+    for (int i = 0; i < 99 && generator->TryNext(kBuyer).ok(); ++i) {
+    }
+    clock_.Advance(absl::Milliseconds(100));
+    executor_.RunDelayed();
+    went_on += absl::Milliseconds(100);
+    ASSERT_LT(went_on, absl::Seconds(1000));
+  }
+  EXPECT_GE(went_on, absl::Seconds(100));
+  EXPECT_TRUE(absl::IsUnavailable(generator->TryNext(kBuyer).status()));
+  EXPECT_EQ(generator->Stats().last_store_error.message(), "the store is down");
+  store_->Heal();
+  clock_.Advance(absl::Seconds(10));
+  executor_.RunDelayed();
+  Take(*generator, kBuyer);
+}
+
+TEST_F(GeneratorTest, QuietProcess_DropsSegmentsOlderThanTwoHorizons) {
+  auto generator = Make();
+  OrderId before = Take(*generator, kBuyer);
+  for (int i = 0; i < 40; ++i) {
+    clock_.Advance(absl::Minutes(1));
+    executor_.RunDelayed();
+  }
+  EXPECT_GE(generator->Stats().dropped, 1u);
+  clock_.Advance(absl::Hours(24));
+  OrderId after = Take(*generator, kBuyer);
+  EXPECT_GE(after.sequence(), before.sequence() + 16384 * 3600 * 24 - (1 << 25));
+}
+
+TEST_F(GeneratorTest, StoreRefuses_CallersHearFailedPreconditionUntilItIsRepaired) {
+  auto generator = Make();
+  store_->FailWith(absl::FailedPreconditionError("this clock is wrong"));
+  EXPECT_TRUE(absl::IsUnavailable(generator->TryNext(kBuyer).status()));
+  executor_.RunReady();
+  EXPECT_TRUE(absl::IsFailedPrecondition(generator->TryNext(kBuyer).status()));
+  absl::Status status = generator->Next(kBuyer, Soon()).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status));
+  EXPECT_EQ(status.message(), "this clock is wrong");
+  store_->Heal();
+  clock_.Advance(absl::Seconds(10));
+  executor_.RunDelayed();
+  EXPECT_TRUE(generator->TryNext(kBuyer).ok());
+}
+
+TEST_F(GeneratorTest, WrongClock_GetsNoLease) {
+  auto generator = Make();
+  Take(*generator, kBuyer);
+  ManualClock wrong(clock_.Now() + absl::Hours(1));
+  options_.clock = &wrong;
+  auto other = Make();
+  EXPECT_FALSE(other->TryNext(kBuyer).ok());
+  executor_.RunReady();
+  EXPECT_TRUE(absl::IsFailedPrecondition(other->TryNext(kBuyer).status()));
+}
+
+TEST_F(GeneratorTest, NarrowSequencesUsedUp_IsOutOfRangeWithoutWide) {
+  auto generator = Make();
+  ASSERT_TRUE(store_->Raise(SpaceName(), OrderId::kMaxNarrowSequence - 100, clock_.Now()).ok());
+  absl::StatusOr<OrderId> id = Take(*generator, kBuyer);
+  int count = 0;
+  OrderId last;
+  while (true) {
+    id = generator->TryNext(kBuyer);
+    if (absl::IsUnavailable(id.status())) {
+      executor_.RunReady();
+      clock_.Advance(absl::Milliseconds(10));
+      executor_.RunDelayed();
+      continue;
+    }
+    if (!id.ok()) break;
+    last = *id;
+    ASSERT_LT(++count, 1000);
+  }
+  EXPECT_EQ(id.status().code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(last.sequence(), OrderId::kMaxNarrowSequence);
+  int calls = store_->calls();
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(generator->TryNext(kBuyer).ok());
+  executor_.RunReady();
+  EXPECT_EQ(store_->calls(), calls) << "nothing more is leased";
+}
+
+TEST_F(GeneratorTest, NarrowSequencesUsedUp_GoOnWideWhenAsked) {
+  options_.wide = true;
+  auto generator = Make();
+  ASSERT_TRUE(store_->Raise(SpaceName(), OrderId::kMaxNarrowSequence - 100, clock_.Now()).ok());
+  OrderId last = Take(*generator, kBuyer);
+  EXPECT_FALSE(last.is_wide());
+  for (int i = 0; i < 1000; ++i) {
+    OrderId id = Take(*generator, kBuyer);
+    ASSERT_LT(last, id);
+    last = id;
+  }
+  EXPECT_TRUE(last.is_wide());
+  EXPECT_EQ(last.gene(), ShardGene::Of(kBuyer));
+}
+
+TEST_F(GeneratorTest, WideSequencesUsedUp_IsOutOfRange) {
+  options_.wide = true;
+  auto generator = Make();
+  ASSERT_TRUE(store_->Raise(SpaceName(), OrderId::kMaxSequence - 63, clock_.Now()).ok());
+  OrderId last;
+  for (int i = 0; i < 64; ++i) last = Take(*generator, kBuyer);
+  EXPECT_EQ(last.sequence(), OrderId::kMaxSequence);
+  EXPECT_EQ(generator->TryNext(kBuyer).status().code(), absl::StatusCode::kOutOfRange);
+}
+
+TEST_F(GeneratorTest, LeadUsedUp_WaitsForTheFloor) {
+  SpaceOptions space;
+  space.max_lead = 8192;
+  options_.space_options = space;
+  std::vector<GeneratorEvent::Kind> events;
+  options_.on_event = [&](const GeneratorEvent& event) { events.push_back(event.kind); };
+  auto generator = Make();
+  clock_.Advance(absl::Seconds(200));  // past the jump of creation
+  for (int i = 0; i < 9000; ++i) Take(*generator, kBuyer);
+  EXPECT_NE(std::count(events.begin(), events.end(), GeneratorEvent::Kind::kLeadUsedUp), 0);
+  EXPECT_NE(std::count(events.begin(), events.end(), GeneratorEvent::Kind::kLeased), 0);
+  EXPECT_NE(std::count(events.begin(), events.end(), GeneratorEvent::Kind::kStarved), 0);
+}
+
+TEST_F(GeneratorTest, StoreLost_IsNoticedAndNothingRepeats) {
+  auto generator = Make();
+  store_->Remember();
+  std::set<OrderId> ids;
+  for (int i = 0; i < 3000; ++i) EXPECT_TRUE(ids.insert(Take(*generator, kBuyer)).second);
+  store_->PutBack(MemorySegmentStore::Rewind::kSilent);
+  for (int i = 0; i < 30000; ++i) ASSERT_TRUE(ids.insert(Take(*generator, kBuyer)).second);
+  EXPECT_EQ(generator->Stats().losses, 1u);
+}
+
+TEST_F(GeneratorTest, LostAnswers_SkipSequencesButNeverRepeat) {
+  auto generator = Make();
+  std::set<OrderId> ids;
+  for (int i = 0; i < 5000; ++i) {
+    if (i % 100 == 0) store_->LoseAnswersWith(absl::UnavailableError("timeout"));
+    absl::StatusOr<OrderId> id = generator->TryNext(kBuyer);
+    if (id.ok()) {
+      EXPECT_TRUE(ids.insert(*id).second);
+    }
+    executor_.RunReady();
+    store_->Heal();
+    clock_.Advance(absl::Milliseconds(100));
+    executor_.RunDelayed();
+  }
+  EXPECT_GT(ids.size(), 3000u);
+}
+
+TEST_F(GeneratorTest, Batch_FillsFromTheFrontAndSaysHowMany) {
+  auto generator = Make();
+  std::vector<BuyerKey> buyers;
+  for (uint64_t i = 0; i < 3000; ++i) buyers.push_back(BuyerKey::Uint64(i * 7919));
+  std::vector<OrderId> ids(buyers.size());
+  EXPECT_TRUE(absl::IsUnavailable(generator->NextBatch(buyers, ids).status()));
+  executor_.RunReady();
+  EXPECT_LE(store_->calls(), 2) << "one transaction for all sections, one for their next ones";
+  EXPECT_EQ(generator->NextBatch(buyers, ids).value(), buyers.size());
+  for (size_t i = 0; i < buyers.size(); ++i) EXPECT_EQ(ids[i].gene(), ShardGene::Of(buyers[i]));
+  EXPECT_EQ(std::set<OrderId>(ids.begin(), ids.end()).size(), ids.size());
+
+  store_->FailWith(absl::UnavailableError("down"));
+  std::vector<BuyerKey> same(1000, kBuyer);
+  size_t filled = generator->NextBatch(same, ids).value();
+  EXPECT_GT(filled, 0u);
+  EXPECT_LT(filled, 1000u);
+  EXPECT_TRUE(absl::IsInvalidArgument(generator->NextBatch(buyers, {}).status()));
+  EXPECT_EQ(generator->NextBatch({}, {}).value(), 0u);
+}
+
+TEST_F(GeneratorTest, OptionsThatDifferFromTheStores_AreRefused) {
+  Make();
+  SpaceOptions other;
+  other.section_size = 64;
+  options_.space_options = other;
+  EXPECT_TRUE(absl::IsFailedPrecondition(OrderIdGenerator::Create(store_, options_).status()));
+  options_.space_options.reset();
+  options_.horizon = absl::Milliseconds(1);
+  EXPECT_TRUE(absl::IsInvalidArgument(OrderIdGenerator::Create(store_, options_).status()));
+}
+
+TEST_F(GeneratorTest, MissingSpace_IsCreatedOnlyWhenAsked) {
+  options_.create_space = false;
+  EXPECT_TRUE(absl::IsNotFound(OrderIdGenerator::Create(store_, options_).status()));
+}
+
+TEST_F(GeneratorTest, SequencesUsedUpByOthers_AreOutOfRange) {
+  options_.wide = true;
+  auto generator = Make();
+  ASSERT_TRUE(store_->Raise(SpaceName(), OrderId::kMaxSequence, clock_.Now()).ok());
+  EXPECT_TRUE(absl::IsUnavailable(generator->TryNext(kBuyer).status()));
+  executor_.RunReady();
+  EXPECT_TRUE(absl::IsOutOfRange(generator->TryNext(kBuyer).status()));
+}
+
+TEST_F(GeneratorTest, PolledDuringAnOutage_DoesNotWakeTheLoaderEachTime) {
+  auto generator = Make();
+  store_->FailWith(absl::UnavailableError("down"));
+  int ran = 0;
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_FALSE(generator->TryNext(kBuyer).ok());
+    ran += executor_.RunReady();
+  }
+  EXPECT_LT(ran, 5);
+  EXPECT_LT(generator->Stats().starved, 5u);
+  EXPECT_EQ(store_->calls(), 1);
+}
+
+TEST_F(GeneratorTest, WokenAgainAndAgain_KeepsFewTimers) {
+  options_.horizon = absl::Hours(1);
+  auto generator = Make();
+  for (uint64_t i = 0; i < 2000; ++i) Take(*generator, BuyerKey::Uint64(i));
+  for (int i = 0; i < 20; ++i) executor_.RunDelayed();
+  EXPECT_LT(executor_.delayed(), 10u);
+}
+
+// What the fastest vnode does is not what its section does.
+TEST_F(GeneratorTest, SlowVnodeGoesOn_AfterTheFastestHasStopped) {
+  BuyerKey fast = BuyerKey::Uint64(0), slow = BuyerKey::Uint64(0);
+  auto section = [](BuyerKey buyer) { return ShardGene::Of(buyer).value() / 256; };
+  for (uint64_t i = 1; section(slow) != section(fast) || ShardGene::Of(slow) == ShardGene::Of(fast);
+       ++i) {
+    slow = BuyerKey::Uint64(i);
+  }
+  options_.horizon = absl::Seconds(80);
+  auto generator = Make();
+  for (int i = 0; i < 30; ++i) Take(*generator, fast);
+  for (int i = 0; i < 25; ++i) {
+    Take(*generator, slow);
+    clock_.Advance(absl::Seconds(10));
+    executor_.RunDelayed();
+    executor_.RunReady();
+    if (i < 1) continue;
+    EXPECT_TRUE(generator->TryNext(slow).ok()) << "after " << i << " ticks";
+  }
+}
+
+// A store of a user's own that grants less, or what it granted before.
+class LyingStore : public FaultySegmentStore {
+ public:
+  explicit LyingStore(Clock& clock) : FaultySegmentStore(clock) {}
+  absl::StatusOr<LeaseReply> Lease(const SpaceName& space, std::span<const LeaseRequest> requests,
+                                   absl::Time now) override {
+    auto reply = FaultySegmentStore::Lease(space, requests, now);
+    if (reply.ok()) spoil(*reply);
+    return reply;
+  }
+  std::function<void(LeaseReply&)> spoil;
+};
+
+TEST_F(GeneratorTest, GrantsThatCannotBe_AreNotUsed) {
+  for (auto spoil : std::vector<std::function<void(LeaseReply&)>>{
+           [](LeaseReply& reply) { reply.grants.clear(); },
+           [](LeaseReply& reply) { reply.grants[0].segment.first += 1; },
+           [](LeaseReply& reply) { reply.grants[0].segment.length = 192; },
+           [](LeaseReply& reply) { reply.grants[0].segment.first = ~uint64_t{63}; }}) {
+    auto lying = std::make_shared<LyingStore>(clock_);
+    lying->spoil = spoil;
+    auto generator = OrderIdGenerator::Create(lying, options_).value();
+    EXPECT_FALSE(generator->TryNext(kBuyer).ok());
+    executor_.RunReady();
+    EXPECT_TRUE(absl::IsFailedPrecondition(generator->TryNext(kBuyer).status()));
+  }
+}
+
+TEST_F(GeneratorTest, DestroyedWithTasksPending_TheyDoNothing) {
+  auto generator = Make();
+  EXPECT_FALSE(generator->TryNext(kBuyer).ok());
+  generator.reset();
+  executor_.RunReady();
+  EXPECT_EQ(store_->calls(), 0);
+}
+
+}  // namespace
+}  // namespace locus

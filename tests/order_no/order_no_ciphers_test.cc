@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/order_no/order_no_ciphers.h"
+
+#include <memory>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace locus {
+namespace {
+
+KeyVersion Version(int value) { return KeyVersion::FromInt(value).value(); }
+
+std::unique_ptr<CipherPool> PoolOfVersion5() {
+  KeyRing ring = KeyRing::FromKey(Version(5), std::string(32, 'k')).value();
+  return CipherPool::Create(ring, SpaceName()).value();
+}
+
+TEST(CipherPoolTest, VersionsOfTheRing_AreKnown) {
+  KeyRing ring = KeyRing::FromKey(Version(5), std::string(32, 'k')).value();
+  ASSERT_TRUE(ring.AddKey(Version(6), std::string(32, 'l')).ok());
+  ASSERT_TRUE(ring.AddKey(Version(127), std::string(32, 'm')).ok());
+  ASSERT_TRUE(ring.Retire(Version(6)).ok());
+  std::unique_ptr<CipherPool> pool = CipherPool::Create(ring, SpaceName()).value();
+  for (int i = 0; i <= KeyVersion::kMax; ++i) {
+    EXPECT_EQ(pool->has(Version(i)), i == 5 || i == 127) << i;
+  }
+}
+
+TEST(CipherPoolTest, AllSetsLentForLong_MoreAreMadeAndAgree) {
+  std::unique_ptr<CipherPool> pool = PoolOfVersion5();
+  // More than a pool has sets; all are held by one thread, which could wait for none of them.
+  constexpr size_t kLeases = 40;
+  std::vector<std::unique_ptr<CipherPool::Lease>> leases;
+  for (size_t i = 0; i < kLeases; ++i) {
+    leases.emplace_back(new CipherPool::Lease(pool->Claim(Version(5))));
+  }
+  const AesBlock tag = (*leases[0])->tag.Encrypt({1, 2});
+  const uint64_t ff1 = (*leases[0])->ff1.Encrypt(ShardGene(), Version(5), 3);
+  for (const auto& lease : leases) {
+    EXPECT_EQ((*lease)->tag.Encrypt({1, 2}), tag);
+    EXPECT_EQ((*lease)->ff1.Encrypt(ShardGene(), Version(5), 3), ff1);
+    for (const auto& other : leases) {
+      EXPECT_EQ(lease == other, &**lease == &**other) << "one set lent twice";
+    }
+  }
+}
+
+TEST(CipherPoolTest, LeaseReturned_IsLentAgain) {
+  std::unique_ptr<CipherPool> pool = PoolOfVersion5();
+  const OrderNoCiphers* first = &*pool->Claim(Version(5));
+  EXPECT_EQ(&*pool->Claim(Version(5)), first);
+}
+
+}  // namespace
+}  // namespace locus

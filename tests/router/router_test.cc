@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "locus/routing/router.h"
+
+#include <set>
+
+#include "gtest/gtest.h"
+#include "tests/router/naive_router.h"
+#include "tests/table/random_table.h"
+
+namespace locus {
+namespace {
+
+Shard TestShard(uint32_t id, std::string endpoint) {
+  return {.id = id, .name = absl::StrCat("s", id), .endpoint = std::move(endpoint), .labels = {}};
+}
+
+// Shards 1 and 2 own a half each.
+RoutingTable Halves(uint64_t epoch, std::vector<VnodeMove> moves = {}, std::string first = "a",
+                    std::string second = "b") {
+  return RoutingTable::Make(epoch, {TestShard(1, first), TestShard(2, second)},
+                            {{32767, 1}, {65535, 2}}, std::move(moves))
+      .value();
+}
+
+ShardGene Gene(int value) { return ShardGene::FromUint16(static_cast<uint16_t>(value)); }
+OrderId Id(int gene, uint64_t sequence) { return OrderId::FromParts(Gene(gene), sequence).value(); }
+
+void ExpectEqual(const Router& router, NaiveRouter& naive, RandomTable& random) {
+  for (int vnode = 0; vnode < ShardGene::kCount; ++vnode) {
+    GeneRoute route = router.Route(Gene(vnode));
+    NaiveRouter::Answer expected = naive.Route(Gene(vnode));
+    ASSERT_EQ(*route.owner, expected.owner) << "vnode " << vnode;
+    ASSERT_EQ(route.target != nullptr, expected.target.has_value()) << "vnode " << vnode;
+    if (expected.target) {
+      ASSERT_EQ(*route.target, *expected.target) << "vnode " << vnode;
+    }
+    ASSERT_EQ(route.permyriad, expected.permyriad) << "vnode " << vnode;
+  }
+  for (int i = 0; i < 20000; ++i) {
+    uint64_t sequence = random.Below(OrderId::kMaxSequence + 1) >> random.Below(57);
+    OrderId id = Id(random.Vnode(), sequence);
+    ASSERT_EQ(router.Route(id), naive.Route(id)) << id;
+  }
+}
+
+TEST(RouterTest, RandomInstallHistories_AnswerLikeTheNaiveTwin) {
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    RandomTable random(seed);
+    RoutingTable table = random.Next(1);
+    Router router(table);
+    NaiveRouter naive(table);
+    for (uint64_t epoch = 2; epoch < 10; ++epoch) {
+      ASSERT_NO_FATAL_FAILURE(ExpectEqual(router, naive, random)) << table.ToJson();
+      // As a source brings it.
+      table = RoutingTable::Parse(random.Next(epoch).ToJson()).value();
+      ASSERT_TRUE(router.Install(table).ok());
+      naive.Install(table);
+      EXPECT_EQ(router.epoch(), epoch);
+    }
+  }
+}
+
+// Each in a router of its own: nothing of a table before can hide what is missing.
+TEST(RouterTest, RandomTablesThroughTheirDocument_AnswerLikeTheNaiveTwin) {
+  for (uint64_t seed = 101; seed <= 140; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    RandomTable random(seed);
+    RoutingTable table = random.Next(seed);
+    RoutingTable read = RoutingTable::Parse(table.ToJson()).value();
+    ASSERT_EQ(read, table);
+    Router router(read);
+    NaiveRouter naive(table);
+    for (int vnode = 0; vnode < ShardGene::kCount; ++vnode) {
+      GeneRoute route = router.Route(Gene(vnode));
+      NaiveRouter::Answer expected = naive.Route(Gene(vnode));
+      ASSERT_EQ(*route.owner, expected.owner) << "vnode " << vnode;
+      ASSERT_EQ(route.target != nullptr, expected.target.has_value()) << "vnode " << vnode;
+      ASSERT_TRUE(!expected.target || *route.target == *expected.target) << "vnode " << vnode;
+      ASSERT_EQ(route.permyriad, expected.permyriad) << "vnode " << vnode;
+    }
+  }
+}
+
+TEST(RouterTest, MovingVnode_SplitsOrdersByCohort) {
+  Router router(Halves(1, {{0, 255, 2, 500}}));
+  int moved = 0;
+  for (uint64_t sequence = 0; sequence < 10000; ++sequence) {
+    OrderId id = Id(7, sequence);
+    uint32_t shard = router.Route(id).id;
+    EXPECT_EQ(shard, id.cohort() < 500 ? 2u : 1u);
+    moved += shard == 2;
+  }
+  EXPECT_EQ(moved, 500);
+}
+
+TEST(RouterTest, PermyriadZero_GivesNoOrderToTheTargetButShowsTheMove) {
+  Router router(Halves(1, {{9, 9, 2, 0}}));
+  for (uint64_t n = 0; n < 10000; ++n) ASSERT_EQ(router.Route(Id(9, n)).id, 1u);
+  GeneRoute route = router.Route(Gene(9));
+  ASSERT_NE(route.target, nullptr);
+  EXPECT_EQ(route.target->id, 2u);
+  EXPECT_EQ(route.permyriad, 0u);
+}
+
+TEST(RouterTest, PermyriadFull_GivesEveryOrderToTheTarget) {
+  Router router(Halves(1, {{9, 9, 2, 10000}}));
+  for (uint64_t n = 0; n < 10000; ++n) ASSERT_EQ(router.Route(Id(9, n)).id, 2u);
+  EXPECT_EQ(router.Route(Gene(9)).owner->id, 1u);
+}
+
+TEST(RouterTest, OrderNo_IsRoutedByItsGene) {
+  Router router(Halves(1, {{256, 511, 2, 1}}));
+  std::string bytes("\x00\x80\x10\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00", 16);
+  OrderNo number = OrderNo::FromBytes(bytes).value();
+  EXPECT_EQ(router.Route(number), router.Route(number.gene()));
+  EXPECT_EQ(router.Route(number).target->id, 2u);
+}
+
+TEST(RouterTest, EpochNotGreater_IsAbortedAndTheTableStays) {
+  Router router(Halves(5));
+  for (uint64_t epoch : {5, 4, 1}) {
+    absl::Status status = router.Install(Halves(epoch, {{0, 0, 2, 10000}}, "c", "d"));
+    EXPECT_EQ(status.code(), absl::StatusCode::kAborted) << status;
+    EXPECT_EQ(router.epoch(), 5u);
+    EXPECT_EQ(router.Route(Gene(0)).target, nullptr);
+    EXPECT_EQ(router.Route(Gene(0)).owner->endpoint, "a");
+  }
+  EXPECT_EQ(router.Install(Halves(5)).message(), "epoch 5 is not greater than 5, the one in force");
+}
+
+TEST(RouterTest, DescriptionSeenBefore_IsTheSameObject) {
+  Router router(Halves(1));
+  const Shard* first = router.Route(Gene(0)).owner;
+  ASSERT_TRUE(router.Install(Halves(2, {}, "elsewhere")).ok());
+  const Shard* second = router.Route(Gene(0)).owner;
+  EXPECT_NE(second, first);
+  EXPECT_EQ(first->endpoint, "a");
+  EXPECT_EQ(second->endpoint, "elsewhere");
+  ASSERT_TRUE(router.Install(Halves(3)).ok());
+  EXPECT_EQ(router.Route(Gene(0)).owner, first);
+}
+
+TEST(RouterTest, AnswersOfLongAgo_StayValid) {
+  Router router(Halves(1));
+  std::vector<const Shard*> answers;
+  for (uint64_t epoch = 2; epoch < 1000; ++epoch) {
+    answers.push_back(router.Route(Gene(0)).owner);
+    ASSERT_TRUE(router.Install(Halves(epoch, {}, absl::StrCat("host-", epoch))).ok());
+  }
+  for (size_t i = 1; i < answers.size(); ++i) {
+    EXPECT_EQ(answers[i]->endpoint, absl::StrCat("host-", i + 1));
+  }
+}
+
+TEST(RouterTest, TooManyDescriptions_AreOutOfRangeAndTheTableStays) {
+  std::vector<std::pair<std::string, std::string>> names;
+  for (size_t i = 0; i < RoutingTable::kMaxShards; ++i) names.emplace_back(absl::StrCat(i), "h");
+  RoutingTable full = RoutingTable::MakeEven(names).value();
+  Router router(full);
+  EXPECT_EQ(router.Route(Gene(65535)).owner->id, 65536u);
+
+  absl::Status status = router.Install(Halves(2));
+  EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange) << status;
+  EXPECT_EQ(router.epoch(), 1u);
+  EXPECT_EQ(router.Route(Gene(0)).owner->name, "0");
+  EXPECT_EQ(router.Route(Gene(65535)).owner->name, "65535");
+  // What needs no new description is still installed.
+  RoutingTable one = RoutingTable::Make(3, {full.shards()[9]}, {{0, 10}}).value();
+  EXPECT_TRUE(router.Install(one).ok());
+  EXPECT_EQ(router.Route(Gene(65535)).owner->id, 10u);
+}
+
+}  // namespace
+}  // namespace locus

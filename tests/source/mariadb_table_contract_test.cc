@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "absl/strings/str_cat.h"
+#include "locus/routing/engine/mariadb.h"
+#include "src/base/text.h"
+#include "tests/engine/mariadb/mariadb_server.h"
+#include "tests/source/table_publisher_contract.h"
+#include "tests/source/table_source_contract.h"
+
+namespace locus {
+namespace {
+
+class MariadbUnderTest : public TablePlaceUnderTest {
+ public:
+  MariadbUnderTest() {
+    static int made = 0;
+    options_.mariadb = SharedMariadb().OptionsFor(absl::StrCat("locus_table_", ++made));
+    options_.mariadb.timeout = absl::Seconds(30);
+    options_.poll_every = absl::Milliseconds(20);
+    absl::Status created = MariadbTablePublisher::CreateSchema(options_);
+    EXPECT_TRUE(created.ok()) << created;
+  }
+  std::unique_ptr<TableSource> Follow() override {
+    return MariadbTableSource::Open(options_).value();
+  }
+  std::unique_ptr<TablePublisher> MakePublisher() override {
+    return MariadbTablePublisher::Open(options_).value();
+  }
+  // In place of all that is there; what is no table goes under the newest epoch.
+  bool PutRaw(const std::string& document) override {
+    auto table = RoutingTable::Parse(document);
+    std::string epoch = table.ok() ? absl::StrCat(table->epoch())
+                                   : "(SELECT GREATEST(1, epoch) FROM routing_table_head)";
+    SharedMariadb().Sql(absl::StrCat(
+        "USE ", options_.mariadb.database,
+        ";START TRANSACTION;DELETE FROM routing_table;INSERT INTO routing_table (epoch, document)"
+        " VALUES (",
+        epoch, ", X'", HexOf(document), "');COMMIT"));
+    return true;
+  }
+
+ private:
+  MariadbTableOptions options_;
+};
+
+const TablePlaceKind& Mariadb() {
+  static const TablePlaceKind kind{
+      .name = "mariadb",
+      .make = [] { return std::make_unique<MariadbUnderTest>(); },
+      .takes_any_text = true,
+  };
+  return kind;
+}
+INSTANTIATE_TEST_SUITE_P(Mariadb, TableSourceContract, ::testing::Values(Mariadb()));
+INSTANTIATE_TEST_SUITE_P(Mariadb, TablePublisherContract, ::testing::Values(Mariadb()));
+
+}  // namespace
+}  // namespace locus

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/source/table_publisher_contract.h"
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+
+namespace locus {
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(TablePublisherContract);
+
+namespace {
+
+using ::testing::HasSubstr;
+
+std::vector<uint64_t> EpochsOf(const std::vector<PublishedEpoch>& history) {
+  std::vector<uint64_t> epochs;
+  for (const PublishedEpoch& published : history) epochs.push_back(published.epoch);
+  return epochs;
+}
+
+std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
+
+// Retries what may be retried: a place may answer UNAVAILABLE to one of two that collide.
+absl::Status PublishSurely(TablePublisher& publisher, const RoutingTable& table,
+                           uint64_t expected) {
+  absl::Status status = publisher.Publish(table, expected);
+  for (int i = 0; i < 100 && absl::IsUnavailable(status); ++i) {
+    status = publisher.Publish(table, expected);
+  }
+  return status;
+}
+
+}  // namespace
+
+TEST_P(TablePublisherContract, NothingPublished_IsNotFoundAndHasNoHistory) {
+  EXPECT_TRUE(absl::IsNotFound(publisher_->Current().status())) << publisher_->Current().status();
+  absl::StatusOr<std::vector<PublishedEpoch>> history = publisher_->History(10);
+  ASSERT_TRUE(history.ok()) << history.status();
+  EXPECT_TRUE(history->empty());
+  EXPECT_TRUE(absl::IsInvalidArgument(publisher_->History(0).status()));
+  EXPECT_TRUE(absl::IsNotFound(publisher_->Fetch(1).status()));
+  EXPECT_TRUE(absl::IsNotFound(RestoreTable(*publisher_, 1).status()));
+  EXPECT_FALSE(publisher_->place().empty());
+}
+
+TEST_P(TablePublisherContract, Published_IsCurrentForEveryHandleAndForSources) {
+  std::unique_ptr<TablePublisher> other = place_->MakePublisher();
+  for (uint64_t epoch : {1, 2, 5}) {
+    uint64_t before = epoch == 5 ? 2 : epoch - 1;
+    absl::Status status = publisher_->Publish(TableOfEpoch(epoch), before);
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_EQ(other->Current().value(), TableOfEpoch(epoch));
+    auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    auto seen = place_->Follow()->Next("", deadline);
+    ASSERT_TRUE(seen.ok() && seen->has_value()) << seen.status();
+    EXPECT_EQ(RoutingTable::Parse((*seen)->document).value(), TableOfEpoch(epoch));
+  }
+}
+
+TEST_P(TablePublisherContract, AnotherEpochThanExpected_IsAbortedNamingIt) {
+  ASSERT_TRUE(publisher_->Publish(TableOfEpoch(4), 0).ok());
+  for (uint64_t expected : {0, 3, 5}) {
+    absl::Status status = publisher_->Publish(TableOfEpoch(6), expected);
+    EXPECT_TRUE(absl::IsAborted(status)) << status;
+    EXPECT_THAT(MessageOf(status), HasSubstr("4"));
+  }
+  EXPECT_EQ(publisher_->Current()->epoch(), 4u);
+  EXPECT_EQ(EpochsOf(publisher_->History(10).value()), std::vector<uint64_t>{4});
+}
+
+TEST_P(TablePublisherContract, FirstTableExpectingOne_IsAborted) {
+  absl::Status status = publisher_->Publish(TableOfEpoch(6), 5);
+  EXPECT_TRUE(absl::IsAborted(status)) << status;
+  EXPECT_TRUE(absl::IsNotFound(publisher_->Current().status()));
+}
+
+TEST_P(TablePublisherContract, EpochNotGreaterThanExpected_IsInvalid) {
+  ASSERT_TRUE(publisher_->Publish(TableOfEpoch(4), 0).ok());
+  for (uint64_t epoch : {1, 3, 4}) {
+    absl::Status status = publisher_->Publish(TableOfEpoch(epoch), 4);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  }
+  EXPECT_EQ(publisher_->Current().value(), TableOfEpoch(4));
+}
+
+TEST_P(TablePublisherContract, EqualAgain_IsOkWithoutAChange) {
+  ASSERT_TRUE(publisher_->Publish(TableOfEpoch(1), 0).ok());
+  ASSERT_TRUE(publisher_->Publish(TableOfEpoch(2), 1).ok());
+  absl::Status status = publisher_->Publish(TableOfEpoch(2), 1);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(EpochsOf(publisher_->History(10).value()), (std::vector<uint64_t>{2, 1}));
+  // Of the same epoch, but not equal in every part.
+  RoutingTable other = RoutingTable::Make(2, TableOfEpoch(2).shards(), {{65535, 1}}).value();
+  EXPECT_TRUE(absl::IsAborted(publisher_->Publish(other, 1)));
+  EXPECT_EQ(publisher_->Current().value(), TableOfEpoch(2));
+}
+
+TEST_P(TablePublisherContract, RacingPublishers_OneWinsEachRound) {
+  constexpr int kThreads = 2;
+  constexpr uint64_t kRounds = 10;
+  std::vector<std::unique_ptr<TablePublisher>> handles;
+  for (int i = 0; i < kThreads; ++i) handles.push_back(place_->MakePublisher());
+  for (uint64_t round = 1; round <= kRounds; ++round) {
+    std::vector<absl::Status> answers(kThreads);
+    std::vector<RoutingTable> tables;
+    for (uint32_t i = 0; i < kThreads; ++i) {
+      tables.push_back(
+          RoutingTable::Make(round, TableOfEpoch(round).shards(), {{65535, 1 + i}}).value());
+    }
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < kThreads; ++i) {
+      threads.emplace_back(
+          [&, i] { answers[i] = PublishSurely(*handles[i], tables[i], round - 1); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    int winners = 0;
+    for (size_t i = 0; i < kThreads; ++i) {
+      winners += answers[i].ok();
+      EXPECT_TRUE(answers[i].ok() || absl::IsAborted(answers[i])) << answers[i];
+      EXPECT_EQ(publisher_->Current().value() == tables[i], answers[i].ok());
+    }
+    ASSERT_EQ(winners, 1) << "round " << round;
+  }
+  EXPECT_EQ(publisher_->History(100)->size(), kRounds);
+}
+
+TEST_P(TablePublisherContract, History_IsNewestFirstAndEachIsFetched) {
+  std::vector<uint64_t> published = {1, 2, 3, 10, 11};
+  uint64_t before = 0;
+  for (uint64_t epoch : published) {
+    ASSERT_TRUE(publisher_->Publish(TableOfEpoch(epoch), before).ok());
+    before = epoch;
+  }
+  absl::StatusOr<std::vector<PublishedEpoch>> history = publisher_->History(100);
+  ASSERT_TRUE(history.ok()) << history.status();
+  EXPECT_EQ(EpochsOf(*history), (std::vector<uint64_t>{11, 10, 3, 2, 1}));
+  for (size_t i = 1; i < history->size(); ++i) {
+    EXPECT_GE((*history)[i - 1].published_at, (*history)[i].published_at);
+  }
+  EXPECT_GT(history->back().published_at, absl::UnixEpoch());
+  EXPECT_EQ(EpochsOf(publisher_->History(2).value()), (std::vector<uint64_t>{11, 10}));
+  std::unique_ptr<TablePublisher> other = place_->MakePublisher();
+  for (uint64_t epoch : published) {
+    absl::StatusOr<RoutingTable> table = other->Fetch(epoch);
+    ASSERT_TRUE(table.ok()) << table.status();
+    EXPECT_EQ(*table, TableOfEpoch(epoch));
+  }
+}
+
+TEST_P(TablePublisherContract, EpochNotKept_IsNotFoundNamingThoseThereAre) {
+  ASSERT_TRUE(publisher_->Publish(TableOfEpoch(21), 0).ok());
+  ASSERT_TRUE(publisher_->Publish(TableOfEpoch(35), 21).ok());
+  absl::Status status = publisher_->Fetch(30).status();
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
+  EXPECT_THAT(MessageOf(status), HasSubstr("30"));
+  EXPECT_THAT(MessageOf(status), HasSubstr("21"));
+  EXPECT_THAT(MessageOf(status), HasSubstr("35"));
+}
+
+TEST_P(TablePublisherContract, AHundredTables_AreKept) {
+  constexpr uint64_t kLast = 100;
+  for (uint64_t epoch = 1; epoch <= kLast; ++epoch) {
+    absl::Status status = publisher_->Publish(TableOfEpoch(epoch), epoch - 1);
+    ASSERT_TRUE(status.ok()) << status;
+  }
+  absl::StatusOr<std::vector<PublishedEpoch>> history = publisher_->History(1000);
+  ASSERT_TRUE(history.ok()) << history.status();
+  ASSERT_GE(history->size(), 100u);
+  EXPECT_EQ(history->front().epoch, kLast);
+  EXPECT_EQ(publisher_->Fetch(1).value(), TableOfEpoch(1));
+  EXPECT_EQ(publisher_->Fetch(kLast).value(), TableOfEpoch(kLast));
+}
+
+TEST_P(TablePublisherContract, BigTable_ComesBackWhole) {
+  RoutingTable table = TableOfAllRanges(1);
+  absl::Status status = publisher_->Publish(table, 0);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(publisher_->Current().value(), table);
+  EXPECT_EQ(publisher_->Fetch(1).value(), table);
+  ASSERT_TRUE(publisher_->Publish(TableOfEpoch(2), 1).ok());
+  EXPECT_EQ(publisher_->Fetch(1).value(), table);
+}
+
+TEST_P(TablePublisherContract, RestoredTable_IsPublishedAsTheEpochAfterTheNewest) {
+  ASSERT_TRUE(publisher_->Publish(TableOfEpoch(3), 0).ok());
+  ASSERT_TRUE(publisher_->Publish(TableOfEpoch(8), 3).ok());
+  absl::StatusOr<RoutingTable> restored = RestoreTable(*publisher_, 3);
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  EXPECT_EQ(restored->epoch(), 9u);
+  RoutingTable old = TableOfEpoch(3);
+  EXPECT_EQ(*restored, RoutingTable::Make(9, old.shards(), old.ranges(), old.moves()).value());
+  EXPECT_EQ(publisher_->Current().value(), *restored);
+  EXPECT_EQ(EpochsOf(publisher_->History(10).value()), (std::vector<uint64_t>{9, 8, 3}));
+  EXPECT_TRUE(absl::IsNotFound(RestoreTable(*publisher_, 4).status()));
+}
+
+TEST_P(TablePublisherContract, NextEpoch_IsAfterTheNewestAndAllThatAreKept) {
+  EXPECT_EQ(NextEpoch(*publisher_, 0).value(), 1u);
+  ASSERT_TRUE(publisher_->Publish(TableOfEpoch(8), 0).ok());
+  EXPECT_EQ(NextEpoch(*publisher_, 8).value(), 9u);
+  EXPECT_EQ(NextEpoch(*publisher_, 3).value(), 9u) << "where an older one was put in its place";
+  EXPECT_EQ(NextEpoch(*publisher_, 10).value(), 11u);
+  absl::Status status = NextEpoch(*publisher_, RoutingTable::kMaxEpoch).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange) << status;
+}
+
+TEST_P(TablePublisherContract, NoTableThere_IsDataLossWithThePointer) {
+  ASSERT_TRUE(publisher_->Publish(TableOfEpoch(1), 0).ok());
+  bool put = place_->PutRaw("{\"epoch\": 2, \"shards\": \"none\", \"ranges\": []}");
+  ASSERT_EQ(put, GetParam().takes_any_text);
+  absl::StatusOr<RoutingTable> current = publisher_->Current();
+  if (put) {
+    EXPECT_TRUE(absl::IsDataLoss(current.status())) << current.status();
+    EXPECT_THAT(MessageOf(current.status()), HasSubstr("/shards: "));
+  } else {
+    EXPECT_EQ(current.value(), TableOfEpoch(1));
+  }
+}
+
+}  // namespace locus
