@@ -4,11 +4,10 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "src/base/backoff.h"
 #include "src/base/text.h"
 
 namespace locus {
@@ -27,9 +26,9 @@ absl::StatusOr<FileLock> FileLock::Take(const std::string& path) {
 
 absl::StatusOr<FileLock> FileLock::TakeOrCreate(const std::string& path,
                                                 std::chrono::steady_clock::time_point deadline) {
-  // flock(2) knows no deadline, so it is asked again.
-  constexpr std::chrono::milliseconds kLongestPause(50);
-  for (std::chrono::milliseconds pause(1);; pause = std::min(pause * 2, kLongestPause)) {
+  // flock(2) takes no deadline, so this tries without blocking, again and again.
+  internal::Backoff backoff({.first = absl::Milliseconds(1), .longest = absl::Milliseconds(50)});
+  for (;;) {
     // For writing: NFS gives an exclusive lock only so.
     FileDescriptor fd(
         open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666));
@@ -40,11 +39,10 @@ absl::StatusOr<FileLock> FileLock::TakeOrCreate(const std::string& path,
     }
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) return FailedFileCall(errno, "lock", path);
-    if (std::chrono::steady_clock::now() >= deadline) {
+    if (!internal::SleepBeforeRetry(backoff, deadline)) {
       return absl::UnavailableError(
-          absl::StrCat("cannot lock ", Quoted(path), ": somebody else holds it"));
+          absl::StrCat("cannot lock ", Quoted(path), ": another process holds the lock; retry"));
     }
-    std::this_thread::sleep_for(pause);
   }
 }
 
