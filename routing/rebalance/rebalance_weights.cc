@@ -10,60 +10,85 @@
 namespace locus {
 namespace {
 
-// `vnodes` among the shards of `weights`, which are not all 0.
-std::vector<size_t> LargestRemainder(const std::vector<uint32_t>& weights, size_t vnodes,
-                                     const std::vector<size_t>& has) {
+// What a shard owns before the plan.
+struct Owned {
+  size_t vnodes = 0;
+  size_t fixed = 0;  // of them, those that cannot move
+};
+
+// A shard's part of the vnodes is rarely a whole number. Its share is that number rounded down
+// (the floor) or up (the ceiling).
+struct RoundedShare {
+  size_t floor = 0;
+  uint64_t remainder = 0;  // 0: the part is a whole number, and the floor is the share
+  size_t share = 0;
+
+  size_t ceiling() const { return floor + (remainder > 0); }
+};
+
+// Shares `vnodes` among the shards by `weights`, which are not all 0.
+//
+// Ceilings go first to shards that own that many vnodes already: such a shard would otherwise give
+// a vnode away only for another one to be rounded up. This makes the plan move as few vnodes as any
+// rounding allows. Among equals the largest remainder wins.
+std::vector<RoundedShare> Round(const std::vector<uint32_t>& weights, size_t vnodes,
+                                const std::vector<Owned>& owned) {
   uint64_t sum = 0;
   for (uint32_t weight : weights) sum += weight;
   LOCUS_CHECK(sum > 0);
-  std::vector<size_t> shares(weights.size());
-  std::vector<std::tuple<uint64_t, size_t, uint32_t>> remainders;
+  std::vector<RoundedShare> shares(weights.size());
+  // More fixed vnodes than the floor, more vnodes than the floor, remainder, vnodes, ~shard: the
+  // last makes the lower shard win where all else is equal.
+  std::vector<std::tuple<bool, bool, uint64_t, size_t, uint32_t>> claims;
   size_t left = vnodes;
   for (uint32_t shard = 0; shard < weights.size(); ++shard) {
     uint64_t quota = uint64_t{weights[shard]} * vnodes;
-    shares[shard] = quota / sum;
-    left -= shares[shard];
-    // In the order of shards where all else is equal.
-    remainders.emplace_back(quota % sum, has[shard], ~shard);
+    size_t floor = quota / sum;
+    shares[shard] = {.floor = floor, .remainder = quota % sum, .share = floor};
+    left -= floor;
+    if (quota % sum == 0) continue;
+    claims.emplace_back(owned[shard].fixed > floor, owned[shard].vnodes > floor, quota % sum,
+                        owned[shard].vnodes, ~shard);
   }
-  std::ranges::sort(remainders, std::greater<>());
-  for (size_t i = 0; i < left; ++i) ++shares[~std::get<2>(remainders[i])];
+  std::ranges::sort(claims, std::greater<>());
+  LOCUS_CHECK(left <= claims.size());
+  for (size_t i = 0; i < left; ++i) ++shares[~std::get<4>(claims[i])].share;
   return shares;
 }
 
 }  // namespace
 
 std::vector<size_t> SharesByWeight(const std::vector<uint32_t>& weights, const PlannedRing& ring) {
-  std::vector<size_t> has(weights.size());
-  std::vector<size_t> fixed(weights.size());
+  std::vector<Owned> owned(weights.size());
   for (size_t vnode = 0; vnode < ring.owners.size(); ++vnode) {
-    ++has[ring.owners[vnode]];
-    if (ring.fixed[vnode]) ++fixed[ring.owners[vnode]];
+    Owned& of_owner = owned[ring.owners[vnode]];
+    ++of_owner.vnodes;
+    of_owner.fixed += ring.fixed[vnode];
   }
-  std::vector<uint32_t> sharing = weights;  // 0: has its fixed vnodes and no others
-  std::vector<bool> keeps(weights.size());
+  std::vector<uint32_t> sharing = weights;  // 0: the shard has its fixed vnodes and no others
   while (true) {
-    size_t kept = 0;
+    size_t left = ring.owners.size();
     for (size_t shard = 0; shard < weights.size(); ++shard) {
-      if (keeps[shard] || weights[shard] == 0) kept += fixed[shard];
+      if (sharing[shard] == 0) left -= owned[shard].fixed;
     }
-    std::vector<size_t> shares = LargestRemainder(sharing, ring.owners.size() - kept, has);
-    bool all_fit = true;
+    std::vector<RoundedShare> rounded = Round(sharing, left, owned);
+    // Shards that cannot go down to their share drop out, which lowers the shares of the others.
+    // Those above their ceiling go first: without them there may be ceilings for the rest.
+    std::vector<size_t> above_ceiling;
+    std::vector<size_t> above_share;
     for (size_t shard = 0; shard < weights.size(); ++shard) {
-      if (sharing[shard] > 0 && fixed[shard] > shares[shard]) {
-        keeps[shard] = true;
-        all_fit = false;
-      }
+      if (sharing[shard] == 0) continue;
+      if (owned[shard].fixed > rounded[shard].ceiling()) above_ceiling.push_back(shard);
+      if (owned[shard].fixed > rounded[shard].share) above_share.push_back(shard);
     }
-    if (all_fit) {
-      for (size_t shard = 0; shard < weights.size(); ++shard) {
-        if (sharing[shard] == 0) shares[shard] = fixed[shard];
-      }
-      return shares;
-    }
+    for (size_t shard : above_ceiling.empty() ? above_share : above_ceiling) sharing[shard] = 0;
+    if (!above_share.empty()) continue;
+
+    std::vector<size_t> shares;
     for (size_t shard = 0; shard < weights.size(); ++shard) {
-      if (keeps[shard]) sharing[shard] = 0;
+      shares.push_back(sharing[shard] > 0 ? rounded[shard].share : owned[shard].fixed);
     }
+    return shares;
   }
 }
 

@@ -10,12 +10,14 @@
 
 namespace locus {
 
-// How many of the ring's vnodes each shard should own, by largest remainder, ties in favour of who
-// has more. A shard that more vnodes are fixed to than its share keeps these, and the others share
-// the rest. Needs a weight above 0.
+// How many of the ring's vnodes each shard should own: its part by weight, rounded down or up.
+// Which shards are rounded up is chosen so that as few vnodes move as any such shares allow, then
+// by largest remainder. A shard with more fixed vnodes than its share keeps these, and the others
+// share the rest. At least one weight must be above 0.
 std::vector<size_t> SharesByWeight(const std::vector<uint32_t>& weights, const PlannedRing& ring);
 
-// Moves as few vnodes as shares by weight need.
+// Gives every shard its share, moving no more vnodes than that takes: the greater of what shards
+// own above their ceilings and what they lack below their floors.
 void BalanceByWeight(const std::vector<uint32_t>& weights, PlannedRing& ring);
 
 }  // namespace locus

@@ -74,9 +74,9 @@ struct RebalancePlan {
 
 // Which vnodes should move.
 //
-// Without load: shares by weight are whole vnodes, by largest remainder, ties in favour of who has
-// more; then the moved vnodes are as few as any plan for these shares needs: the sum of what each
-// shard has above its share. Ranges stay as contiguous as that allows.
+// Without load: shares by weight are whole vnodes, each shard's part rounded down or up so that as
+// few vnodes move as any rounding allows: the greater of what shards own above their part rounded up
+// and what they lack below it rounded down. Ranges stay as contiguous as that allows.
 // With load: near-optimal; the load of the most loaded shard is within max(tolerance, 2 %) of the
 // lower bound wherever vnodes are small enough for that.
 //
