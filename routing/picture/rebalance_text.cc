@@ -7,6 +7,7 @@
 #include "routing/picture/ring_runs.h"
 #include "routing/picture/text_grid.h"
 #include "routing/rebalance/planned_ring.h"
+#include "routing/table/printable_text.h"
 
 namespace locus {
 namespace {
@@ -51,7 +52,8 @@ std::string SignedDifference(size_t before, size_t after) {
   return after > before ? "+" + WithThousands(after - before) : "-" + WithThousands(before - after);
 }
 
-void AppendShards(const RebalancePlan& plan, std::span<const double> load, std::string& out) {
+void AppendShards(const RebalancePlan& plan, std::span<const double> load, TextStyle style,
+                  std::string& out) {
   std::vector<Align> alignments(load.empty() ? 8 : 10, Align::kRight);
   alignments[1] = Align::kLeft;
   TextGrid grid(alignments);
@@ -78,23 +80,29 @@ void AppendShards(const RebalancePlan& plan, std::span<const double> load, std::
          "100.00", ""};
   if (!load.empty()) row.insert(row.end(), {"100.00", "100.00"});
   grid.Add(row);
-  grid.AppendTo(out);
+  grid.AppendTo(out, style);
 }
 
-std::string BiggestOf(const RebalancePlan& plan, const Vnodes& vnodes) {
+std::string BiggestOf(const RebalancePlan& plan, const Vnodes& vnodes, TextStyle style) {
   auto biggest =
       std::ranges::max_element(vnodes, {}, [](const auto& entry) { return entry.second; });
-  return absl::StrCat(plan.table.FindShard(biggest->first)->name, " with ",
-                      SharePercent(biggest->second), " %");
+  std::string name = plan.table.FindShard(biggest->first)->name;
+  if (!style.utf8) name = ToAscii(name);
+  constexpr size_t kOtherColumns = 36;  // of the line
+  if (style.columns > 0) {
+    size_t left = std::max(style.columns, kOtherColumns + 8) - kOtherColumns;
+    name = CutMiddle(name, left, style.utf8);
+  }
+  return absl::StrCat(name, " with ", SharePercent(biggest->second), " %");
 }
 
-void AppendSums(const RebalancePlan& plan, std::string& out) {
+void AppendSums(const RebalancePlan& plan, TextStyle style, std::string& out) {
   absl::StrAppend(&out, "\n", WithThousands(plan.moved_vnodes),
                   plan.moved_vnodes == 1 ? " vnode moves" : " vnodes move", ", ",
                   SharePercent(plan.moved_vnodes), " %, in ", WithThousands(plan.moves.size()),
                   plan.moves.size() == 1 ? " move\n" : " moves\n");
-  absl::StrAppend(&out, "biggest shard: before ", BiggestOf(plan, plan.vnodes_before), ", after ",
-                  BiggestOf(plan, plan.vnodes_after), "\n");
+  absl::StrAppend(&out, "biggest shard before: ", BiggestOf(plan, plan.vnodes_before, style),
+                  "\nbiggest shard after: ", BiggestOf(plan, plan.vnodes_after, style), "\n");
   if (!plan.peak_before || !plan.peak_after) return;
   absl::StrAppend(&out, Percent(plan.moved_load), " % of the load moves\n",
                   "most loaded shard over the mean: before ", WithThousandths(*plan.peak_before),
@@ -102,7 +110,7 @@ void AppendSums(const RebalancePlan& plan, std::string& out) {
 }
 
 // How much goes from whom to whom.
-void AppendFlows(const RebalancePlan& plan, std::string& out) {
+void AppendFlows(const RebalancePlan& plan, TextStyle style, std::string& out) {
   struct Flow {
     size_t vnodes = 0;
     size_t moves = 0;
@@ -121,16 +129,17 @@ void AppendFlows(const RebalancePlan& plan, std::string& out) {
               WithThousands(flow.vnodes), WithThousands(flow.moves)});
   }
   out += '\n';
-  grid.AppendTo(out);
+  grid.AppendTo(out, style);
 }
 
 }  // namespace
 
-std::string RebalanceAsText(const RebalancePlan& plan, std::span<const double> load) {
+std::string RebalanceAsText(const RebalancePlan& plan, std::span<const double> load,
+                            TextStyle style) {
   std::string out = absl::StrCat("plan from epoch ", plan.table.epoch(), "\n\n");
-  AppendShards(plan, load, out);
-  AppendSums(plan, out);
-  AppendFlows(plan, out);
+  AppendShards(plan, load, style, out);
+  AppendSums(plan, style, out);
+  AppendFlows(plan, style, out);
   return out;
 }
 

@@ -9,33 +9,23 @@
 namespace locus {
 namespace {
 
-// Of `kBarColumns` for `most`, in steps of an eighth of a column.
-std::string Bar(size_t vnodes, size_t most) {
-  constexpr size_t kBarColumns = 40;
-  constexpr const char* kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-  size_t eighths = (vnodes * kBarColumns * 8 + most / 2) / most;
-  if (vnodes > 0) eighths = std::max<size_t>(eighths, 1);
-  std::string bar;
-  for (size_t i = 0; i < eighths / 8; ++i) bar += "█";
-  return bar + kEighths[eighths % 8];
-}
-
-void AppendShards(const RoutingTable& table, std::string& out) {
+void AppendShards(const RoutingTable& table, TextStyle style, std::string& out) {
   std::map<uint32_t, size_t> owned = OwnedVnodesOf(table);
   size_t most = 0;
   for (auto [shard, vnodes] : owned) most = std::max(most, vnodes);
-  TextGrid grid({Align::kRight, Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
-  grid.Add({"id", "name", "vnodes", "share %", ""});
+  TextGrid grid({Align::kRight, Align::kLeft, Align::kRight, Align::kRight});
+  grid.Add({"id", "name", "vnodes", "share %"});
   for (const Shard& shard : table.shards()) {
     size_t vnodes = owned.at(shard.id);
-    grid.Add({absl::StrCat(shard.id), shard.name, WithThousands(vnodes), SharePercent(vnodes),
-              Bar(vnodes, most)});
+    grid.AddWithBar(
+        {absl::StrCat(shard.id), shard.name, WithThousands(vnodes), SharePercent(vnodes)},
+        static_cast<double>(vnodes) / static_cast<double>(most));
   }
-  grid.Add({"", "total", WithThousands(ShardGene::kCount), SharePercent(ShardGene::kCount), ""});
-  grid.AppendTo(out);
+  grid.Add({"", "total", WithThousands(ShardGene::kCount), SharePercent(ShardGene::kCount)});
+  grid.AppendTo(out, style);
 }
 
-void AppendMoves(const RoutingTable& table, std::string& out) {
+void AppendMoves(const RoutingTable& table, TextStyle style, std::string& out) {
   size_t moving = 0;
   TextGrid grid({Align::kRight, Align::kRight, Align::kLeft, Align::kLeft, Align::kRight});
   grid.Add({"first", "last", "from", "to", "permyriad"});
@@ -45,15 +35,15 @@ void AppendMoves(const RoutingTable& table, std::string& out) {
               table.FindShard(run.to)->name, absl::StrCat(run.permyriad)});
   }
   absl::StrAppend(&out, "\n", WithThousands(moving), " vnodes move\n");
-  if (moving > 0) grid.AppendTo(out);
+  if (moving > 0) grid.AppendTo(out, style);
 }
 
 }  // namespace
 
-std::string RingAsText(const RoutingTable& table) {
+std::string RingAsText(const RoutingTable& table, TextStyle style) {
   std::string out = absl::StrCat("epoch ", table.epoch(), "\n\n");
-  AppendShards(table, out);
-  AppendMoves(table, out);
+  AppendShards(table, style, out);
+  AppendMoves(table, style, out);
   return out;
 }
 

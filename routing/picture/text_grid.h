@@ -2,28 +2,62 @@
 #ifndef LOCUS_ROUTING_PICTURE_TEXT_GRID_H_
 #define LOCUS_ROUTING_PICTURE_TEXT_GRID_H_
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "locus/routing/text_style.h"
+
 namespace locus {
 
+// What TextStyleOf decides by. A null pointer: the variable is not set.
+struct Terminal {
+  const char* columns = nullptr;   // COLUMNS
+  const char* lc_all = nullptr;    // LC_ALL
+  const char* lc_ctype = nullptr;  // LC_CTYPE
+  const char* lang = nullptr;      // LANG
+  size_t width = 0;                // of the terminal; 0: the output is none
+};
+
+// COLUMNS, where it is a number above 0, else the terminal's width. UTF-8 if the first of LC_ALL,
+// LC_CTYPE and LANG that is set and not empty names it.
+TextStyle TextStyleOf(const Terminal& terminal);
+
+// Of stdout: reads the environment and asks the terminal.
+TextStyle StdoutStyle();
+
+// kLeft is for text, which may be cut to fit; kRight is for numbers, which are never cut.
 enum class Align { kLeft, kRight };
 
-// Rows of cells for a terminal, printed with two spaces between columns. Cells are text that
+// A table for a terminal: rows of cells, two spaces between columns. Cells are text that
 // IsPrintableUtf8 accepts.
 class TextGrid {
  public:
   explicit TextGrid(std::vector<Align> alignments) : alignments_(std::move(alignments)) {}
 
-  // As many cells as there are alignments.
-  void Add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  // A row has as many cells as there are alignments.
+  void Add(std::vector<std::string> row) { rows_.push_back({std::move(row), -1}); }
+  // A row that ends in a bar of this part, 0..1, of the longest one. Bars take up to 40 columns of
+  // what the cells leave of the line, and are left out where they leave less than 8.
+  void AddWithBar(std::vector<std::string> row, double part) {
+    rows_.push_back({std::move(row), part});
+  }
 
-  void AppendTo(std::string& out) const;
+  // Where lines would be longer than style.columns, the widest columns of text are cut, to 8
+  // columns at the least.
+  void AppendTo(std::string& out, TextStyle style = {}) const;
 
  private:
+  struct Row {
+    std::vector<std::string> cells;
+    double bar;  // below 0: none
+  };
+
+  std::vector<size_t> WidthsOf(const std::vector<Row>& rows, size_t columns) const;
+
   std::vector<Align> alignments_;
-  std::vector<std::vector<std::string>> rows_;
+  std::vector<Row> rows_;
 };
 
 }  // namespace locus

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "routing/table/printable_text.h"
 
+#include <algorithm>
 #include <cstdint>
+
+#include "absl/strings/str_cat.h"
 
 namespace locus {
 namespace {
@@ -72,6 +75,39 @@ std::string CutToColumns(std::string_view text, size_t columns) {
     if (taken + 1 > columns) break;  // one is for the dots
   }
   return std::string(text.substr(0, taken_bytes)) + "\xE2\x80\xA6";
+}
+
+std::string CutMiddle(std::string_view text, size_t columns, bool utf8) {
+  if (ColumnsOf(text) <= columns) return std::string(text);
+  std::string dots = utf8 ? "\xE2\x80\xA6" : "..";
+  size_t left = columns - std::min(columns, ColumnsOf(dots));
+  size_t head_columns = (left + 1) / 2;
+  size_t head = 0;  // bytes
+  std::string_view rest = text;
+  for (size_t taken = 0; !rest.empty(); head = text.size() - rest.size()) {
+    taken += IsWide(TakeCodePoint(rest)) ? 2 : 1;
+    if (taken > head_columns) break;
+  }
+  rest = text.substr(head);
+  while (ColumnsOf(rest) > left - head_columns) TakeCodePoint(rest);
+  return std::string(text.substr(0, head)) + dots + std::string(rest);
+}
+
+std::string ToAscii(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    uint32_t point = TakeCodePoint(text);
+    if (point < 0x80) {
+      out += static_cast<char>(point);
+    } else if (point < 0x10000) {
+      absl::StrAppend(&out, "\\u", absl::Hex(point, absl::kZeroPad4));
+    } else {
+      point -= 0x10000;
+      absl::StrAppend(&out, "\\u", absl::Hex(0xD800 + (point >> 10), absl::kZeroPad4), "\\u",
+                      absl::Hex(0xDC00 + (point & 0x3FF), absl::kZeroPad4));
+    }
+  }
+  return out;
 }
 
 }  // namespace locus

@@ -21,6 +21,13 @@ size_t ColumnsOf(std::string_view text);
 // `text`, or as much of it as fits, with the character U+2026 (three dots) for the rest.
 std::string CutToColumns(std::string_view text, size_t columns);
 
+// `text`, or its beginning and its end with U+2026 between them, `columns` wide at the most: names
+// that differ in a number at their end still differ. `utf8` false: two full stops instead.
+std::string CutMiddle(std::string_view text, size_t columns, bool utf8);
+
+// `text` with what is not ASCII escaped as in JSON: \u8ba2, above U+FFFF as two surrogates.
+std::string ToAscii(std::string_view text);
+
 }  // namespace locus
 
 #endif  // LOCUS_ROUTING_TABLE_PRINTABLE_TEXT_H_

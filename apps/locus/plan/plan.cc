@@ -11,6 +11,7 @@
 #include "apps/locus/table/table_file.h"
 #include "locus/routing/rebalance.h"
 #include "locus/routing/ring_view.h"
+#include "routing/picture/text_grid.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
 
@@ -90,7 +91,7 @@ absl::Status Show(const PlanLine& line, const RebalancePlan& plan,
                   const std::vector<double>& load) {
   if (line.svg) LOCUS_RETURN_IF_ERROR(WriteWhole(*line.svg, RebalanceAsSvg(plan)));
   if (line.svg == "-") return absl::OkStatus();
-  if (!line.json) return WriteWhole("-", RebalanceAsText(plan, load));
+  if (!line.json) return WriteWhole("-", RebalanceAsText(plan, load, StdoutStyle()));
   std::string json = PlanAsJson(plan);
   if (!json.ends_with('\n')) json += '\n';
   return WriteWhole("-", json);

@@ -4,6 +4,7 @@
 #include "apps/locus/line/verb_line.h"
 #include "apps/locus/table/table_file.h"
 #include "locus/routing/ring_view.h"
+#include "routing/picture/text_grid.h"
 
 namespace locus {
 int RunRing(std::span<const std::string> words) {
@@ -18,7 +19,7 @@ int RunRing(std::span<const std::string> words) {
   absl::StatusOr<RoutingTable> table = LoadTable(path);
   if (!table.ok()) return Fail("ring", table.status());
   absl::Status status;
-  if (!svg || *svg != "-") status = WriteWhole("-", RingAsText(*table));
+  if (!svg || *svg != "-") status = WriteWhole("-", RingAsText(*table, StdoutStyle()));
   if (status.ok() && svg) status = WriteWhole(*svg, RingAsSvg(*table));
   return status.ok() ? kDone : Fail("ring", status);
 }
