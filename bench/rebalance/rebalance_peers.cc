@@ -100,14 +100,16 @@ ShardGene GeneOf(uint64_t key) { return ShardGene::FromUint16(GeneOf8(key)); }
 // Shard i has the id i + 1.
 Placement ByLocus(const Change& change, const Buyers& buyers, bool by_load) {
   std::vector<std::pair<std::string, std::string>> names;
-  for (size_t i = 0; i < change.before; ++i) names.emplace_back("s" + std::to_string(i), "host");
+  for (size_t i = 0; i < change.before; ++i)
+    names.emplace_back("s" + std::to_string(i), "host-s" + std::to_string(i));
   RoutingTable table = RoutingTable::MakeEven(names).value();
 
   RebalanceWish wish;
   for (size_t i = 0; i < change.shards(); ++i) {
     std::string name = "s" + std::to_string(i);
     if (i >= change.before) {
-      wish.add.push_back({.name = name, .endpoint = "host", .weight = 100 * change.weight(i)});
+      wish.add.push_back(
+          {.name = name, .endpoint = "host-" + name, .weight = 100 * change.weight(i)});
     } else if (change.weight(i) == 0) {
       wish.remove.push_back(name);
     } else if (change.weight(i) != 1) {

@@ -110,7 +110,8 @@ void WaitForAll(const std::vector<Report*>& reports, uint64_t epoch) {
 RoutingTable FirstTable() {
   std::vector<std::pair<std::string, std::string>> shards;
   for (int i = 0; i < 16; ++i) {
-    shards.emplace_back("orders-" + std::to_string(i), "mysql://127.0.0.1:3306/orders");
+    shards.emplace_back("orders-" + std::to_string(i),
+                        "mysql://127.0.0.1:3306/orders-" + std::to_string(i));
   }
   return Get(RoutingTable::MakeEven(shards));
 }

@@ -19,8 +19,9 @@ constexpr double kAfterCenterX = 900;
 RoutingTable WithPlannedMoves(const RebalancePlan& plan) {
   std::vector<VnodeMove> moves = plan.table.moves();
   for (const PlannedMove& move : plan.moves) moves.push_back({move.first, move.last, move.to, 0});
-  absl::StatusOr<RoutingTable> table = RoutingTable::Make(plan.table.epoch(), plan.table.shards(),
-                                                          plan.table.ranges(), std::move(moves));
+  absl::StatusOr<RoutingTable> table =
+      RoutingTable::Make(plan.table.epoch(), plan.table.shards(), plan.table.ranges(),
+                         std::move(moves), plan.table.table_id());
   LOCUS_CHECK(table.ok());
   return *std::move(table);
 }

@@ -67,11 +67,12 @@ absl::Status Read(const Place& place, VnodeRange& out) {
 }
 
 absl::Status Read(const Place& place, VnodeMove& out) {
-  LOCUS_RETURN_IF_ERROR(CheckMembers(place, {"first", "last", "to", "permyriad"}, {}));
+  LOCUS_RETURN_IF_ERROR(CheckMembers(place, {"first", "last", "to", "permyriad"}, {"step"}));
   LOCUS_RETURN_IF_ERROR(Read(place["first"], out.first));
   LOCUS_RETURN_IF_ERROR(Read(place["last"], out.last));
   LOCUS_RETURN_IF_ERROR(Read(place["to"], out.to));
-  return Read(place["permyriad"], out.permyriad);
+  LOCUS_RETURN_IF_ERROR(Read(place["permyriad"], out.permyriad));
+  return place.value.contains("step") ? Read(place["step"], out.step) : absl::OkStatus();
 }
 
 // json::dump cannot fail here: the text of a table is UTF-8.

@@ -2,19 +2,26 @@
 #include "locus/routing/routing_table.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
 #include "routing/table/refusal.h"
 #include "routing/table/table_check.h"
 #include "src/base/check.h"
+#include "src/base/random_word.h"
 
 namespace locus {
 
 absl::StatusOr<RoutingTable> RoutingTable::Make(uint64_t epoch, std::vector<Shard> shards,
                                                 std::vector<VnodeRange> ranges,
-                                                std::vector<VnodeMove> moves) {
-  LOCUS_RETURN_IF_ERROR(CheckTable(epoch, shards, ranges, moves));
+                                                std::vector<VnodeMove> moves,
+                                                std::string table_id) {
+  LOCUS_RETURN_IF_ERROR(CheckTable(epoch, table_id, shards, ranges, moves));
   RoutingTable table;
   table.epoch_ = epoch;
+  absl::AsciiStrToLower(&table_id);
+  table.table_id_ = std::move(table_id);
   table.shards_ = std::move(shards);
   table.ranges_ = std::move(ranges);
   table.moves_ = std::move(moves);
@@ -24,7 +31,8 @@ absl::StatusOr<RoutingTable> RoutingTable::Make(uint64_t epoch, std::vector<Shar
 }
 
 absl::StatusOr<RoutingTable> RoutingTable::MakeEven(
-    const std::vector<std::pair<std::string, std::string>>& names_and_endpoints) {
+    const std::vector<std::pair<std::string, std::string>>& names_and_endpoints,
+    std::string table_id) {
   std::vector<Shard> shards;
   std::vector<VnodeRange> ranges;
   uint64_t count = names_and_endpoints.size();
@@ -35,7 +43,13 @@ absl::StatusOr<RoutingTable> RoutingTable::MakeEven(
     uint64_t end = (i + 1) * ShardGene::kCount / count;
     ranges.push_back({.last = static_cast<uint16_t>(end - 1), .shard = id});
   }
-  return Make(1, std::move(shards), std::move(ranges));
+  return Make(1, std::move(shards), std::move(ranges), {}, std::move(table_id));
+}
+
+absl::StatusOr<std::string> RoutingTable::NewTableId() {
+  std::optional<uint64_t> word = RandomWord();
+  if (!word) return absl::UnavailableError("OpenSSL has no randomness for a table_id; try again");
+  return absl::StrCat(absl::Hex(*word, absl::kZeroPad16));
 }
 
 const Shard& RoutingTable::OwnerOf(ShardGene gene) const {

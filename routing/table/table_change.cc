@@ -160,7 +160,7 @@ class MoveDifferences {
 }  // namespace
 
 absl::StatusOr<RoutingTable> WithEpoch(const RoutingTable& table, uint64_t epoch) {
-  return RoutingTable::Make(epoch, table.shards(), table.ranges(), table.moves());
+  return RoutingTable::Make(epoch, table.shards(), table.ranges(), table.moves(), table.table_id());
 }
 
 std::string TableDifference(const RoutingTable& before, const RoutingTable& after) {

@@ -39,7 +39,7 @@ absl::Status CheckNonEmptyText(std::string_view text, size_t max_bytes, std::str
   return CheckText(text, max_bytes, pointer);
 }
 
-// A password may hold any character, '/' too, so an '@' anywhere is taken for the end of one.
+// A password may contain any character, also '/', so an '@' anywhere may be the end of one.
 bool MayHoldCredentials(std::string_view endpoint) {
   if (endpoint.find('@') != std::string_view::npos) return true;
   std::string lower = absl::AsciiStrToLower(ToAbsl(endpoint));
@@ -49,12 +49,23 @@ bool MayHoldCredentials(std::string_view endpoint) {
   return false;
 }
 
+absl::Status CheckTableId(std::string_view table_id) {
+  if (table_id.empty()) return absl::OkStatus();
+  if (table_id.size() == RoutingTable::kTableIdDigits && ParseHex(table_id)) {
+    return absl::OkStatus();
+  }
+  return RefusedAt("/table_id", absl::StrCat("it is not ", RoutingTable::kTableIdDigits,
+                                             " hex digits, as `locus table new` makes them"));
+}
+
 absl::Status CheckEndpoint(std::string_view endpoint, std::string_view pointer) {
   if (MayHoldCredentials(endpoint)) {
-    return RefusedAt(pointer, "it holds user or password; an endpoint carries no credentials");
+    return RefusedAt(pointer,
+                     "it contains a user or a password; an endpoint carries no credentials");
   }
   LOCUS_RETURN_IF_ERROR(CheckNonEmptyText(endpoint, RoutingTable::kMaxTextBytes, pointer));
-  if (endpoint.find(' ') != std::string_view::npos) return RefusedAt(pointer, "it holds a space");
+  if (endpoint.find(' ') != std::string_view::npos)
+    return RefusedAt(pointer, "it contains a space");
   return absl::OkStatus();
 }
 
@@ -79,28 +90,46 @@ absl::Status CheckShard(const Shard& shard, std::string_view pointer) {
   return CheckLabels(shard, PointerTo(pointer, "labels"));
 }
 
-absl::Status CheckShards(const std::vector<Shard>& shards) {
-  if (shards.empty()) return RefusedAt("/shards", "there is no shard");
-  if (shards.size() > RoutingTable::kMaxShards) {
-    return RefusedAt("/shards",
-                     absl::StrCat(shards.size(), " shards; at most ", RoutingTable::kMaxShards));
-  }
-  std::unordered_map<uint32_t, size_t> by_id;
-  std::unordered_map<std::string, size_t> by_name;
-  for (size_t i = 0; i < shards.size(); ++i) {
-    std::string pointer = PointerTo("/shards", i);
-    LOCUS_RETURN_IF_ERROR(CheckShard(shards[i], pointer));
-    auto [id, id_is_new] = by_id.try_emplace(shards[i].id, i);
+// Checks what must be different in every shard. A message names an endpoint by its pointer only: it
+// may be what an operator keeps secret.
+class Uniqueness {
+ public:
+  absl::Status Check(const Shard& shard, size_t index) {
+    std::string pointer = PointerTo("/shards", index);
+    auto [id, id_is_new] = by_id_.try_emplace(shard.id, index);
     if (!id_is_new) {
       return RefusedAt(PointerTo(pointer, "id"),
-                       absl::StrCat(shards[i].id, " is also the id of /shards/", id->second));
+                       absl::StrCat(shard.id, " is also the id of /shards/", id->second));
     }
-    auto [name, name_is_new] = by_name.try_emplace(shards[i].name, i);
+    auto [name, name_is_new] = by_name_.try_emplace(shard.name, index);
     if (!name_is_new) {
       return RefusedAt(
           PointerTo(pointer, "name"),
-          absl::StrCat(Quoted(shards[i].name), " is also the name of /shards/", name->second));
+          absl::StrCat(Quoted(shard.name), " is also the name of /shards/", name->second));
     }
+    auto [endpoint, endpoint_is_new] = by_endpoint_.try_emplace(shard.endpoint, index);
+    if (!endpoint_is_new) {
+      return RefusedAt(PointerTo(pointer, "endpoint"),
+                       absl::StrCat("/shards/", endpoint->second,
+                                    " has the same endpoint; two shards are two databases"));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // The texts are the shards' own.
+  std::unordered_map<uint32_t, size_t> by_id_;
+  std::unordered_map<std::string_view, size_t> by_name_, by_endpoint_;
+};
+
+absl::Status CheckShards(const std::vector<Shard>& shards) {
+  if (shards.empty()) return RefusedAt("/shards", "there is no shard");
+  TextTotal total;
+  for (const Shard& shard : shards) LOCUS_RETURN_IF_ERROR(total.Add(shard));
+  Uniqueness unique;
+  for (size_t i = 0; i < shards.size(); ++i) {
+    LOCUS_RETURN_IF_ERROR(CheckShard(shards[i], PointerTo("/shards", i)));
+    LOCUS_RETURN_IF_ERROR(unique.Check(shards[i], i));
   }
   return absl::OkStatus();
 }
@@ -134,6 +163,9 @@ absl::Status CheckMove(const VnodeMove& move, const ShardIds& known, std::string
     return RefusedAt(PointerTo(pointer, "permyriad"),
                      OutOf(move.permyriad, 0, RoutingTable::kMaxPermyriad));
   }
+  if (move.step > RoutingTable::kMaxStep) {
+    return RefusedAt(PointerTo(pointer, "step"), OutOf(move.step, 0, RoutingTable::kMaxStep));
+  }
   return absl::OkStatus();
 }
 
@@ -166,17 +198,35 @@ absl::Status CheckMoves(const std::vector<VnodeMove>& moves, const ShardIds& kno
 
 }  // namespace
 
-absl::Status CheckTable(uint64_t epoch, const std::vector<Shard>& shards,
+absl::Status CheckTable(uint64_t epoch, std::string_view table_id, const std::vector<Shard>& shards,
                         const std::vector<VnodeRange>& ranges,
                         const std::vector<VnodeMove>& moves) {
   if (epoch < 1 || epoch > RoutingTable::kMaxEpoch) {
     return RefusedAt("/epoch", OutOf(epoch, 1, RoutingTable::kMaxEpoch));
   }
+  LOCUS_RETURN_IF_ERROR(CheckTableId(table_id));
   LOCUS_RETURN_IF_ERROR(CheckShards(shards));
   ShardIds known;
   for (const Shard& shard : shards) known.insert(shard.id);
   LOCUS_RETURN_IF_ERROR(CheckRanges(ranges, known));
   return CheckMoves(moves, known, ranges);
+}
+
+absl::Status TextTotal::Add(const Shard& shard) {
+  if (++shards_ > RoutingTable::kMaxShards) {
+    return RefusedAt("/shards", absl::StrCat("more than ", RoutingTable::kMaxShards, " shards"));
+  }
+  labels_ += shard.labels.size();
+  if (labels_ > RoutingTable::kMaxLabels) {
+    return RefusedAt("/shards", absl::StrCat("more than ", RoutingTable::kMaxLabels,
+                                             " labels of all shards together"));
+  }
+  bytes_ += shard.name.size() + shard.endpoint.size();
+  for (const auto& [name, value] : shard.labels) bytes_ += name.size() + value.size();
+  if (bytes_ <= RoutingTable::kMaxAllTextBytes) return absl::OkStatus();
+  return RefusedAt("/shards",
+                   absl::StrCat("names, endpoints and labels of all shards have more than ",
+                                RoutingTable::kMaxAllTextBytes, " bytes together"));
 }
 
 std::vector<uint32_t> OwnerOfEachVnode(const std::vector<VnodeRange>& ranges) {

@@ -3,6 +3,7 @@
 #define LOCUS_ROUTING_TABLE_TABLE_CHECK_H_
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -10,12 +11,22 @@
 
 namespace locus {
 
-// Whether these parts make a routing table; all the rules that RoutingTable's comment lists, other
-// than those of JSON. A refusal names the parts by their pointers in the document.
-absl::Status CheckTable(uint64_t epoch, const std::vector<Shard>& shards,
+// Counts shards and their labels and texts as they are read, so that a document with too many of
+// them is refused before they are all in memory.
+class TextTotal {
+ public:
+  absl::Status Add(const Shard& shard);
+
+ private:
+  size_t shards_ = 0, labels_ = 0, bytes_ = 0;
+};
+
+// Whether these parts make a routing table: all the rules in RoutingTable's comment but those about
+// JSON. A refusal names a part by its pointer in the document. An empty table_id is none.
+absl::Status CheckTable(uint64_t epoch, std::string_view table_id, const std::vector<Shard>& shards,
                         const std::vector<VnodeRange>& ranges, const std::vector<VnodeMove>& moves);
 
-// The id of each vnode's owner, by the ceiling map. Needs ranges that CheckTable accepts.
+// The shard id of each vnode's owner, by the ceiling map. `ranges` must be valid.
 std::vector<uint32_t> OwnerOfEachVnode(const std::vector<VnodeRange>& ranges);
 
 }  // namespace locus

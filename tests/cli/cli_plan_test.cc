@@ -116,7 +116,7 @@ TEST_F(PlanTest, WeightsAndRemovals_AreSharesOfTheRing) {
 }
 
 TEST_F(PlanTest, NameWithAnEqualsSign_TakesAWeight) {
-  WriteFile(table_, RoutingTable::MakeEven({{"x=y", "h"}, {"z", "h"}})->ToJson());
+  WriteFile(table_, RoutingTable::MakeEven({{"x=y", "h"}, {"z", "i"}})->ToJson());
   EXPECT_EQ(PlanJson({"--weight", "x=y=300"})["after"]["x=y"], 49152);
 }
 
@@ -175,7 +175,7 @@ TEST_F(PlanTest, BadLoads_AreRefusedWithTheirLine) {
 TEST_F(PlanTest, HotVnodes_GoToShardsOfTheirTier) {
   std::vector<Shard> shards = {
       {.id = 1, .name = "cold", .endpoint = "h", .labels = {}},
-      {.id = 2, .name = "fast", .endpoint = "h", .labels = {{"tier", "hot"}}}};
+      {.id = 2, .name = "fast", .endpoint = "i", .labels = {{"tier", "hot"}}}};
   WriteFile(table_, RoutingTable::Make(1, shards, {{65535, 1}})->ToJson());
   std::string csv;
   for (int vnode = 0; vnode < 65536; ++vnode) {

@@ -95,7 +95,7 @@ TEST_F(TableTest, New_DividesTheRingEvenly) {
   EXPECT_EQ(table.at("ranges"),
             json({{{"last", 32767}, {"shard", 1}}, {{"last", 65535}, {"shard", 2}}}));
   std::vector<std::string> words = {"table",   "new",     "--shard",
-                                    "a=x://h", "b=x://h", "--shard=c=x://h?k=v"};
+                                    "a=x://h", "b=x://i", "--shard=c=x://h?k=v"};
   json three = json::parse(RunLocus(words).out);
   EXPECT_EQ(three.at("shards").at(2).at("endpoint"), "x://h?k=v");
   EXPECT_EQ(three.at("ranges").at(0).at("last"), 21844);

@@ -53,7 +53,7 @@ class TablePlaceTest : public CommandTest {
 };
 
 TEST_F(TablePlaceTest, NewTable_IsPublishedFromStdin) {
-  std::string made = RunLocus({"table", "new", "--shard", "a=x://h", "b=x://h"}).out;
+  std::string made = RunLocus({"table", "new", "--shard", "a=x://h", "b=x://i"}).out;
   EXPECT_EQ(Publish(made), Said(1));
   EXPECT_EQ(ReadFile(path_), made);
   EXPECT_EQ(RunLocus({"table", "get", uri_}).out, made);

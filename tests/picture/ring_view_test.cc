@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 Shard Named(uint32_t id, std::string name) {
-  return {.id = id, .name = std::move(name), .endpoint = "h", .labels = {}};
+  return {.id = id, .name = name, .endpoint = "h-" + name, .labels = {}};
 }
 
 size_t CountOf(const std::string& text, const std::string& part) {
@@ -311,7 +311,7 @@ RebalancePlan FinePlan(const RoutingTable& table) {
 }
 
 TEST(RebalanceViewTest, NewShard_IsInTheLegendWithItsVnodesBeforeAndAfter) {
-  RoutingTable table = RoutingTable::MakeEven({{"a", "h"}, {"b", "h"}}).value();
+  RoutingTable table = RoutingTable::MakeEven({{"a", "h"}, {"b", "i"}}).value();
   RebalanceWish wish;
   wish.add.push_back({.name = "c", .endpoint = "inner-host"});
   std::string svg = RebalanceAsSvg(PlanRebalance(table, wish).value());
@@ -327,7 +327,7 @@ TEST(RebalanceViewTest, NewShard_IsInTheLegendWithItsVnodesBeforeAndAfter) {
 }
 
 TEST(RebalanceViewTest, NothingToMove_IsTwoEqualRings) {
-  RoutingTable table = RoutingTable::MakeEven({{"a", "h"}, {"b", "h"}}).value();
+  RoutingTable table = RoutingTable::MakeEven({{"a", "h"}, {"b", "i"}}).value();
   std::string svg = RebalanceAsSvg(PlanRebalance(table, {}).value());
   ExpectSound(svg, 2);
   EXPECT_THAT(svg, HasSubstr("Planned: 0 vnodes in 0 moves."));
@@ -347,7 +347,7 @@ TEST(RebalanceViewTest, LongNames_AreCutBeforeTheNumbers) {
   for (uint32_t shards : {6u, 12u, 13u}) {
     std::vector<Shard> all;
     for (uint32_t id = 1; id <= shards; ++id) {
-      all.push_back(Named(id * 100000, std::string(200, 'm') + std::to_string(id)));
+      all.push_back(Named(id * 100000, std::string(58, 'm') + std::to_string(id)));
     }
     RoutingTable table = RoutingTable::Make(1, all, {{65535, 100000}}).value();
     ExpectNoTextOnAnother(RebalanceAsSvg(FinePlan(table)), 1200, 800);

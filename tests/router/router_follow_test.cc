@@ -99,7 +99,7 @@ TEST_F(RouterFollowTest, MoreDescriptionsThanARouterHolds_AreRefused) {
   std::unique_ptr<Router> router = Open();
   std::vector<std::pair<std::string, std::string>> names;
   size_t room = RoutingTable::kMaxShards - TableOfEpoch(1).shards().size();
-  for (size_t i = 0; i < room; ++i) names.emplace_back(absl::StrCat(i), "h");
+  for (size_t i = 0; i < room; ++i) names.emplace_back(absl::StrCat(i), absl::StrCat("h", i));
   RoutingTable full = WithEpoch(RoutingTable::MakeEven(names).value(), 2).value();
   ASSERT_TRUE(router->Install(full).ok());
   Put(3);

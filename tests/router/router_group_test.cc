@@ -47,14 +47,16 @@ Shard TestShard(uint32_t id, std::string endpoint = "host") {
 
 // Shards 1 and 2 own a half each.
 RoutingTable Halves(uint64_t epoch, std::vector<VnodeMove> moves = {}) {
-  return RoutingTable::Make(epoch, {TestShard(1), TestShard(2)}, {{32767, 1}, {65535, 2}},
+  return RoutingTable::Make(epoch, {TestShard(1), TestShard(2, "other")}, {{32767, 1}, {65535, 2}},
                             std::move(moves))
       .value();
 }
 
 RoutingTable Even(size_t shards) {
   std::vector<std::pair<std::string, std::string>> names;
-  for (size_t i = 1; i <= shards; ++i) names.emplace_back(absl::StrCat("s", i), "host");
+  for (size_t i = 1; i <= shards; ++i) {
+    names.emplace_back(absl::StrCat("s", i), absl::StrCat("host-", i));
+  }
   return RoutingTable::MakeEven(names).value();
 }
 

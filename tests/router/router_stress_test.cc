@@ -32,7 +32,7 @@ RoutingTable TableOf(uint64_t epoch) {
   for (uint32_t id = 1; id <= 3; ++id) {
     shards.push_back({.id = id,
                       .name = absl::StrCat(id, "-", epoch),
-                      .endpoint = absl::StrCat("host-", epoch),
+                      .endpoint = absl::StrCat("host-", id, "-", epoch),
                       .weight = static_cast<uint32_t>(epoch),
                       .labels = {{"epoch", absl::StrCat(epoch)}}});
   }

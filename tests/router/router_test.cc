@@ -155,7 +155,9 @@ TEST(RouterTest, AnswersOfLongAgo_StayValid) {
 
 TEST(RouterTest, TooManyDescriptions_AreOutOfRangeAndTheTableStays) {
   std::vector<std::pair<std::string, std::string>> names;
-  for (size_t i = 0; i < RoutingTable::kMaxShards; ++i) names.emplace_back(absl::StrCat(i), "h");
+  for (size_t i = 0; i < RoutingTable::kMaxShards; ++i) {
+    names.emplace_back(absl::StrCat(i), absl::StrCat("h", i));
+  }
   RoutingTable full = RoutingTable::MakeEven(names).value();
   Router router(full);
   EXPECT_EQ(router.Route(Gene(65535)).owner->id, 65536u);

@@ -64,7 +64,7 @@ class Traffic {
   bool IsOfATable(const Shard& shard) const {
     uint64_t epoch = std::strtoull(shard.labels.at("epoch").c_str(), nullptr, 10);
     return epoch >= 1 && epoch <= published_.load() &&
-           shard.endpoint == absl::StrCat("mysql://host-", epoch % 7, ":3306/orders");
+           shard.endpoint == absl::StrCat("mysql://host-", epoch % 7, ":3306/orders-", shard.id);
   }
 
   const Router& router_;

@@ -77,7 +77,7 @@ inline RoutingTable ScatteredTable(uint64_t epoch, uint32_t shards_wanted) {
     shards.push_back({.id = id,
                       .name = absl::StrCat("orders-", id),
                       .endpoint = absl::StrCat("mysql://10.", random() % 256, ".", random() % 256,
-                                               ".", random() % 256, ":3306/orders"),
+                                               ".", random() % 256, ":3306/orders-", id),
                       .labels = {{"tier", random() % 2 == 0 ? "hot" : "cold"}}});
   }
   std::vector<VnodeRange> ranges;

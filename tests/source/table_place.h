@@ -47,7 +47,7 @@ inline RoutingTable TableOfEpoch(uint64_t epoch) {
   for (uint32_t id = 1; id <= 3; ++id) {
     shards.push_back({.id = id,
                       .name = absl::StrCat("orders-", id),
-                      .endpoint = absl::StrCat("mysql://host-", epoch % 7, ":3306/orders"),
+                      .endpoint = absl::StrCat("mysql://host-", epoch % 7, ":3306/orders-", id),
                       .labels = {{"epoch", absl::StrCat(epoch)}}});
   }
   auto cut = static_cast<uint16_t>(1000 + epoch % 50000);

@@ -36,7 +36,7 @@ class RandomTable {
       Shard& shard = shards[i];
       shard.id = i + 1;
       shard.name = absl::StrCat("orders-", i, Below(8) == 0 ? " \"\\/~ \xC3\xA9" : "");
-      shard.endpoint = absl::StrCat("mysql://127.0.0.", Below(3), ":3306/orders");
+      shard.endpoint = absl::StrCat("mysql://127.0.0.", Below(3), ":3306/orders-", i);
       if (Below(4) == 0) shard.weight = static_cast<uint32_t>(Below(200));
       if (Below(4) == 0) shard.labels = {{"tier", "hot"}, {"a/b~c", ""}};
     }

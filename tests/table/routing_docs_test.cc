@@ -95,7 +95,7 @@ TEST(RoutingDocsTest, Example_StandsInTheDocsAsItIsCompiled) {
 TEST(RoutingDocsTest, Example_FindsEachOrderOnceWhileItsVnodeMoves) {
   constexpr uint64_t kBuyer = 7;
   uint16_t gene = locus::ShardGene::Of(locus::BuyerKey::Uint64(kBuyer)).value();
-  locus::RoutingTable even = locus::RoutingTable::MakeEven({{"a", "h"}, {"b", "h"}}).value();
+  locus::RoutingTable even = locus::RoutingTable::MakeEven({{"a", "h"}, {"b", "i"}}).value();
   uint32_t owner = even.OwnerOf(locus::ShardGene::FromUint16(gene)).id;
   locus::Router router(
       locus::RoutingTable::Make(1, even.shards(), even.ranges(), {{gene, gene, 3 - owner, 5000}})

@@ -60,6 +60,29 @@ TEST(RoutingTableTest, Document_IsRead) {
   EXPECT_EQ(table.FindShard(3), nullptr);
 }
 
+TEST(RoutingTableTest, TableIdAndStep_AreReadAndWrittenWhereThereAreAny) {
+  RoutingTable without = RoutingTable::Parse(kDocument).value();
+  EXPECT_EQ(without.table_id(), "");
+  EXPECT_EQ(without.moves()[0].step, 0u);
+  EXPECT_EQ(without.ToJson().find("table_id"), std::string::npos);
+  EXPECT_EQ(without.ToJson().find("step"), std::string::npos);
+  std::string text = With("12,", "12, \"table_id\": \"9F1C02d7b5a64e38\",");
+  text.replace(text.find("500}"), 4, "500, \"step\": 7}");
+  RoutingTable with = RoutingTable::Parse(text).value();
+  EXPECT_EQ(with.table_id(), "9f1c02d7b5a64e38");
+  EXPECT_EQ(with.moves()[0].step, 7u);
+  EXPECT_NE(with, without);
+  EXPECT_THAT(with.ToJson(), HasSubstr("\n  \"table_id\": \"9f1c02d7b5a64e38\",\n"));
+  EXPECT_THAT(with.ToJson(), HasSubstr("\"permyriad\": 500, \"step\": 7}"));
+  EXPECT_EQ(RoutingTable::Parse(with.ToJson()).value(), with);
+}
+
+TEST(RoutingTableTest, NewTableIds_AreValidAndDiffer) {
+  std::string one = RoutingTable::NewTableId().value();
+  EXPECT_NE(one, RoutingTable::NewTableId().value());
+  EXPECT_EQ(RoutingTable::MakeEven({{"a", "h"}}, one)->table_id(), one);
+}
+
 TEST(RoutingTableTest, WrongValue_IsRefusedAtItsPointer) {
   const std::vector<Case> cases = {
       {"12,", "0,", "/epoch: 0 is not from 1 to 9223372036854775807"},
@@ -78,8 +101,9 @@ TEST(RoutingTableTest, WrongValue_IsRefusedAtItsPointer) {
       {"\"orders-b\"", "\"\"", "/shards/1/name: it is empty"},
       {"\"orders-b\"", "7", "/shards/1/name: it is of type number, not string"},
       {"\"orders-b\"", "\"a\\tb\"", "/shards/1/name: it is not UTF-8 without control characters"},
-      {"\"orders-b\"", "\"" + std::string(256, 'x') + "\"",
-       "/shards/1/name: 256 bytes; at most 255"},
+      {"\"orders-b\"", "\"" + std::string(65, 'x') + "\"", "/shards/1/name: 65 bytes; at most 64"},
+      {"7/orders", "6/orders",
+       "/shards/1/endpoint: /shards/0 has the same endpoint; two shards are two databases"},
       {"\"weight\": 100", "\"weight\": 1000001",
        "/shards/0/weight: 1000001 is not from 0 to 1000000"},
       {"\"weight\": 100", "\"weight\": null",
@@ -122,6 +146,16 @@ TEST(RoutingTableTest, WrongMembers_AreRefusedAtTheirPointer) {
        "/shards/0/labels/x~1y: the member is there twice"},
       {"\"tier\"", "\"" + std::string(256, 'x') + "\"",
        "/shards/0/labels: a member name of 256 bytes; at most 255"},
+      {"12,", "12, \"table_id\": 7,", "/table_id: it is of type number, not string"},
+      {"12,", "12, \"table_id\": \"\",", "/table_id: it is empty"},
+      {"12,", "12, \"table_id\": \"9f1c02d7b5a64e3\",",
+       "/table_id: it is not 16 hex digits, as `locus table new` makes them"},
+      {"12,", "12, \"table_id\": \"9f1c02d7b5a64e3g\",",
+       "/table_id: it is not 16 hex digits, as `locus table new` makes them"},
+      {"500}", "500, \"step\": 9223372036854775808}",
+       "/moves/0/step: 9223372036854775808 is not from 0 to 9223372036854775807"},
+      {"500}", "500, \"step\": -1}",
+       "/moves/0/step: -1 is not an integer from 0 to 18446744073709551615"},
       {"{\"last\": 16383, \"shard\": 1}", "[]", "/ranges/0: it is of type array, not object"},
       {"{\"tier\": \"hot\"}", "[]", "/shards/0/labels: it is of type array, not object"},
       {"\"hot\"", "[[[[[[[[]]]]]]]]",
@@ -145,15 +179,16 @@ TEST(RoutingTableTest, Credentials_AreRefusedAndNeverShown) {
        {"mysql://root:hunter2@h/db", "root:hunter2@h", "mysql://root@h/hunter2",
         "mysql://u:hunter2/x@h/db", "mysql://h/db?Password=hunter2", "host=h PWD=hunter2"}) {
     std::string message = Refusal(With("mysql://127.0.0.1:3307/orders", endpoint));
-    EXPECT_EQ(message,
-              "/shards/1/endpoint: it holds user or password; an endpoint carries no credentials");
+    EXPECT_EQ(
+        message,
+        "/shards/1/endpoint: it contains a user or a password; an endpoint carries no credentials");
   }
 }
 
 TEST(RoutingTableTest, OtherwiseWrongEndpoints_AreNotShownEither) {
   const std::string where = "mysql://127.0.0.1:3307/orders";
   EXPECT_EQ(Refusal(With(where, "")), "/shards/1/endpoint: it is empty");
-  EXPECT_EQ(Refusal(With(where, "a b")), "/shards/1/endpoint: it holds a space");
+  EXPECT_EQ(Refusal(With(where, "a b")), "/shards/1/endpoint: it contains a space");
   EXPECT_EQ(Refusal(With(where, std::string(2049, 'x'))),
             "/shards/1/endpoint: 2049 bytes; at most 2048");
   for (std::string broken : {"hunter2\n", "hunter2\\u12", "hunter2\xFF", "hunter2\" x"}) {
@@ -239,7 +274,7 @@ TEST(RoutingTableTest, ToJson_HasALineForEachElement) {
 
 std::vector<std::pair<std::string, std::string>> Names(size_t count) {
   std::vector<std::pair<std::string, std::string>> names;
-  for (size_t i = 0; i < count; ++i) names.emplace_back(absl::StrCat("s", i), "h");
+  for (size_t i = 0; i < count; ++i) names.emplace_back(absl::StrCat("s", i), absl::StrCat("h", i));
   return names;
 }
 
@@ -265,7 +300,30 @@ TEST(RoutingTableTest, MakeEven_CutsTheRingWhereDocumented) {
 TEST(RoutingTableTest, MakeEvenOfNoneOrTooMany_IsRefused) {
   EXPECT_EQ(RoutingTable::MakeEven({}).status().message(), "/shards: there is no shard");
   EXPECT_EQ(RoutingTable::MakeEven(Names(65537)).status().message(),
-            "/shards: 65537 shards; at most 65536");
+            "/shards: more than 65536 shards");
+}
+
+std::vector<Shard> ShardsWithLabels(size_t shards, size_t labels_each, size_t value_bytes) {
+  std::vector<Shard> made;
+  for (uint32_t id = 1; id <= shards; ++id) {
+    Shard shard{
+        .id = id, .name = absl::StrCat("s", id), .endpoint = absl::StrCat("h", id), .labels = {}};
+    for (size_t i = 0; i < labels_each; ++i) {
+      shard.labels[absl::StrCat("l", i)] = std::string(value_bytes, 'x');
+    }
+    made.push_back(std::move(shard));
+  }
+  return made;
+}
+
+TEST(RoutingTableTest, LabelsAndTextsOfAllShards_AreLimitedTogether) {
+  EXPECT_TRUE(RoutingTable::Make(1, ShardsWithLabels(256, 256, 1), {{0, 1}}).ok());
+  EXPECT_EQ(RoutingTable::Make(1, ShardsWithLabels(256, 257, 1), {{0, 1}}).status().message(),
+            "/shards: more than 65536 labels of all shards together");
+  EXPECT_TRUE(RoutingTable::Make(1, ShardsWithLabels(40, 100, 2000), {{0, 1}}).ok());
+  EXPECT_EQ(RoutingTable::Make(1, ShardsWithLabels(42, 100, 2000), {{0, 1}}).status().message(),
+            "/shards: names, endpoints and labels of all shards have more than 8388608 bytes "
+            "together");
 }
 
 }  // namespace

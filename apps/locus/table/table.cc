@@ -40,7 +40,10 @@ int RunTableNew(std::span<const std::string> words) {
     }
     names_and_endpoints.emplace_back(shard.substr(0, equals), shard.substr(equals + 1));
   }
-  absl::StatusOr<RoutingTable> table = RoutingTable::MakeEven(names_and_endpoints);
+  absl::StatusOr<std::string> table_id = RoutingTable::NewTableId();
+  if (!table_id.ok()) return Fail("table new", table_id.status());
+  absl::StatusOr<RoutingTable> table =
+      RoutingTable::MakeEven(names_and_endpoints, *std::move(table_id));
   if (!table.ok()) return Fail("table new", table.status());
   std::string json = table->ToJson();
   if (!json.ends_with('\n')) json += '\n';
