@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <unordered_set>
 
 #include "absl/strings/str_cat.h"
 #include "routing/rebalance/planned_ring.h"
@@ -143,6 +144,11 @@ absl::StatusOr<RebalancePlan> PlanRebalance(const RoutingTable& table, const Reb
                      .vnodes_after = CountVnodes(shards, ring.owners),
                      .peak_before = {},
                      .peak_after = {}};
+  const std::unordered_set<std::string> removed(wish.remove.begin(), wish.remove.end());
+  for (const Shard& shard : shards) {
+    bool reweighted = wish.weights.contains(shard.name) || removed.contains(shard.name);
+    if (reweighted) plan.reweighted.push_back(shard.id);
+  }
   double load_sum = 0;
   double moved = 0;
   for (size_t vnode = 0; vnode < before.size(); ++vnode) {
@@ -176,7 +182,7 @@ RoutingTable AfterRebalance(const RebalancePlan& plan) {
     ranges.back().last = static_cast<uint16_t>(vnode);
   }
   absl::StatusOr<RoutingTable> after =
-      RoutingTable::Make(plan.table.epoch(), shards, std::move(ranges));
+      RoutingTable::Make(plan.table.epoch(), shards, std::move(ranges), {}, plan.table.table_id());
   LOCUS_CHECK(after.ok());
   return *std::move(after);
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <unordered_map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "locus/routing/rebalance.h"
 #include "routing/rebalance/planned_ring.h"
 #include "routing/table/json_document.h"
@@ -28,6 +30,12 @@ std::string JsonOfVnodes(const RebalancePlan& plan, const std::map<uint32_t, siz
     separator = ", ";
   }
   return out + "}";
+}
+
+std::vector<std::string> ReweightedNames(const RebalancePlan& plan) {
+  std::vector<std::string> names;
+  for (uint32_t id : plan.reweighted) names.push_back(JsonOf(NameOf(plan, id)));
+  return names;
 }
 
 absl::Status ReadNumber(const Place& place, double most, double& out) {
@@ -57,11 +65,12 @@ class Reader {
   absl::StatusOr<RebalancePlan> Go() && {
     LOCUS_RETURN_IF_ERROR(CheckMembers(
         root_, {"epoch", "shards", "moves", "moved_vnodes", "before", "after", "moved_load"},
-        {"peak_before", "peak_after"}));
+        {"peak_before", "peak_after", "reweighted"}));
     LOCUS_RETURN_IF_ERROR(ReadEpoch());
     LOCUS_RETURN_IF_ERROR(ReadShards());
     LOCUS_RETURN_IF_ERROR(CheckIsA(json::value_t::array, root_["moves"]));
     for (size_t i = 0; i < root_["moves"].value.size(); ++i) LOCUS_RETURN_IF_ERROR(ReadMove(i));
+    LOCUS_RETURN_IF_ERROR(ReadReweighted());
     LOCUS_RETURN_IF_ERROR(ReadMovedVnodes());
     LOCUS_RETURN_IF_ERROR(ReadVnodes(root_["before"], plan_.vnodes_before));
     LOCUS_RETURN_IF_ERROR(ReadVnodes(root_["after"], plan_.vnodes_after));
@@ -96,8 +105,9 @@ class Reader {
       }
     }
     if (known < table_.shards().size()) return RefusedAt("/shards", MissingShard(shards));
-    LOCUS_ASSIGN_OR_RETURN(plan_.table, RoutingTable::Make(table_.epoch(), std::move(shards),
-                                                           table_.ranges(), table_.moves()));
+    LOCUS_ASSIGN_OR_RETURN(plan_.table,
+                           RoutingTable::Make(table_.epoch(), std::move(shards), table_.ranges(),
+                                              table_.moves(), table_.table_id()));
     ring_ = PlannedRingOf(plan_.table);
     for (const Shard& shard : plan_.table.shards()) ids_[shard.name] = shard.id;
     return absl::OkStatus();
@@ -163,6 +173,23 @@ class Reader {
                        absl::StrCat("vnode ", vnode, " belongs to ", Quoted(owner.name)));
     }
     return absl::OkStatus();
+  }
+
+  absl::Status ReadReweighted() {
+    if (!root_.value.contains("reweighted")) {
+      for (const Shard& shard : plan_.table.shards()) plan_.reweighted.push_back(shard.id);
+      return absl::OkStatus();
+    }
+    Place names = root_["reweighted"];
+    LOCUS_RETURN_IF_ERROR(CheckIsA(json::value_t::array, names));
+    for (size_t i = 0; i < names.value.size(); ++i) {
+      LOCUS_RETURN_IF_ERROR(ReadShard(names[i], plan_.reweighted.emplace_back()));
+    }
+    std::ranges::sort(plan_.reweighted);
+    if (std::ranges::adjacent_find(plan_.reweighted) == plan_.reweighted.end()) {
+      return absl::OkStatus();
+    }
+    return RefusedAt(names.pointer, "a shard is there twice");
   }
 
   absl::Status ReadMovedVnodes() {
@@ -258,8 +285,9 @@ std::string PlanAsJson(const RebalancePlan& plan) {
                     ", \"to\": ", JsonOf(NameOf(plan, move.to)), "}");
     separator = ",\n    ";
   }
-  absl::StrAppend(&out, plan.moves.empty() ? "]" : "\n  ]",
-                  ",\n  \"moved_vnodes\": ", plan.moved_vnodes,
+  absl::StrAppend(&out, plan.moves.empty() ? "]" : "\n  ]", ",\n  \"reweighted\": [",
+                  absl::StrJoin(ReweightedNames(plan), ", "),
+                  "],\n  \"moved_vnodes\": ", plan.moved_vnodes,
                   ",\n  \"before\": ", JsonOfVnodes(plan, plan.vnodes_before),
                   ",\n  \"after\": ", JsonOfVnodes(plan, plan.vnodes_after),
                   ",\n  \"moved_load\": ", json(plan.moved_load).dump());

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -19,8 +20,8 @@ absl::Status PlanAgain(const Parts&... parts) {
   return absl::AbortedError(absl::StrCat(parts..., "; plan again"));
 }
 
-// The shards of `table`, with the plan's weights, and the plan's shards that are not there yet. An
-// endpoint or label that was changed since stays changed.
+// The shards of `table` with the weights that the wish set, and the plan's shards that are not
+// there yet. Whatever else was changed since the plan was made stays changed.
 absl::StatusOr<std::vector<Shard>> ShardsOnTheWay(const RoutingTable& table,
                                                   const RebalancePlan& plan) {
   std::vector<Shard> shards = table.shards();
@@ -41,7 +42,7 @@ absl::StatusOr<std::vector<Shard>> ShardsOnTheWay(const RoutingTable& table,
     } else if (shards[found->second].name != planned.name) {
       return PlanAgain("shard ", planned.id, " is ", Quoted(shards[found->second].name),
                        ", not the planned ", Quoted(planned.name));
-    } else {
+    } else if (std::ranges::binary_search(plan.reweighted, planned.id)) {
       shards[found->second].weight = planned.weight;
     }
   }
@@ -129,7 +130,8 @@ absl::StatusOr<RoutingTable> NextMoves(const RoutingTable& table, const Rebalanc
     }
   }
   if (moves.size() == table.moves().size() && shards == table.shards()) return table;
-  return RoutingTable::Make(table.epoch() + 1, std::move(shards), table.ranges(), std::move(moves));
+  return RoutingTable::Make(table.epoch() + 1, std::move(shards), table.ranges(), std::move(moves),
+                            table.table_id());
 }
 
 }  // namespace locus

@@ -35,7 +35,10 @@ absl::Status CheckNewShard(const Shard& shard) {
 class WishedShards {
  public:
   explicit WishedShards(const RoutingTable& table) : shards_(table.shards()) {
-    for (size_t i = 0; i < shards_.size(); ++i) by_name_[shards_[i].name] = i;
+    for (size_t i = 0; i < shards_.size(); ++i) {
+      by_name_[shards_[i].name] = i;
+      by_endpoint_[shards_[i].endpoint] = shards_[i].name;
+    }
   }
 
   absl::Status Add(const RebalanceWish::NewShard& wished) {
@@ -44,6 +47,11 @@ class WishedShards {
     }
     if (shards_.back().id == UINT32_MAX) {
       return Refused("new shard ", Quoted(wished.name), ": no id is left above ", UINT32_MAX);
+    }
+    auto [other, is_new] = by_endpoint_.try_emplace(wished.endpoint, wished.name);
+    if (!is_new) {
+      return Refused("new shard ", Quoted(wished.name), ": shard ", Quoted(other->second),
+                     " has the same endpoint; two shards are two databases");
     }
     Shard shard{.id = shards_.back().id + 1,
                 .name = wished.name,
@@ -92,6 +100,7 @@ class WishedShards {
  private:
   std::vector<Shard> shards_;  // in the order of their ids
   std::unordered_map<std::string, size_t> by_name_;
+  std::unordered_map<std::string, std::string> by_endpoint_;  // the name of its shard
   std::set<std::string> removed_;
 };
 
@@ -111,7 +120,8 @@ absl::StatusOr<RoutingTable> WithWishedShards(const RoutingTable& table,
   if (std::ranges::none_of(shards, [](const Shard& shard) { return shard.weight > 0; })) {
     return Refused("no shard is left with a weight: all ", shards.size(), " have weight 0");
   }
-  return RoutingTable::Make(table.epoch(), std::move(shards), table.ranges(), table.moves());
+  return RoutingTable::Make(table.epoch(), std::move(shards), table.ranges(), table.moves(),
+                            table.table_id());
 }
 
 absl::Status CheckLoadWish(const RebalanceWish& wish) {

@@ -107,7 +107,7 @@ TEST(NextMovesTest, RandomTables_AreLedToThePlansEndWithinTheCap) {
     if (seed % 2 == 0 && owners[100] != last_shard) moves = {{100, 200, last_shard, 77}};
     RoutingTable table = WithOwners(random_table, 5, owners, moves);
     RebalanceWish wish;
-    wish.add = {{.name = "new-1", .endpoint = "e"}, {.name = "new-2", .endpoint = "e"}};
+    wish.add = {{.name = "new-1", .endpoint = "e"}, {.name = "new-2", .endpoint = "f"}};
     if (table.shards().size() > 1) wish.remove = {table.shards()[0].name};
     RebalancePlan plan = PlanRebalance(table, wish).value();
     ExecuteToTheEnd(table, plan, 1 + random() % 4, random);
@@ -148,6 +148,36 @@ TEST(NextMovesTest, EndpointChangedSince_StaysChanged) {
   shards[0].endpoint = "mysql://elsewhere";
   table = RoutingTable::Make(2, shards, table.ranges()).value();
   EXPECT_EQ(NextMoves(table, plan, 1)->FindShard(1)->endpoint, "mysql://elsewhere");
+}
+
+TEST(NextMovesTest, WeightChangedSince_StaysChangedUnlessTheWishSetIt) {
+  RoutingTable table = EvenTable(1);
+  RebalanceWish wish;
+  wish.weights = {{"b", 40}};
+  wish.remove = {"c"};
+  RebalancePlan plan = PlanRebalance(table, wish).value();
+  EXPECT_EQ(plan.reweighted, (std::vector<uint32_t>{2, 3}));
+  std::vector<Shard> shards = table.shards();
+  shards[0].weight = 70;
+  shards[1].weight = 80;
+  table = RoutingTable::Make(2, shards, table.ranges()).value();
+  RebalancePlan read = ParsePlan(table, PlanAsJson(plan)).value();
+  for (const RebalancePlan& each : {plan, read}) {
+    RoutingTable next = NextMoves(table, each, 1).value();
+    EXPECT_EQ(next.FindShard(1)->weight, 70u);
+    EXPECT_EQ(next.FindShard(2)->weight, 40u);
+    EXPECT_EQ(next.FindShard(3)->weight, 0u);
+  }
+}
+
+TEST(NextMovesTest, TableId_StaysAllTheWay) {
+  RoutingTable even = EvenTable(1);
+  RoutingTable table =
+      RoutingTable::Make(1, even.shards(), even.ranges(), {}, "0123456789abcdef").value();
+  RebalancePlan plan = PlanToRemoveC(table);
+  EXPECT_EQ(NextMoves(table, plan, 1)->table_id(), table.table_id());
+  EXPECT_EQ(AfterRebalance(plan).table_id(), table.table_id());
+  EXPECT_EQ(ParsePlan(table, PlanAsJson(plan))->table.table_id(), table.table_id());
 }
 
 TEST(NextMovesTest, VnodeOfAnotherShard_Aborts) {

@@ -68,6 +68,9 @@ struct RebalancePlan {
   std::optional<double> peak_before;
   std::optional<double> peak_after;
   double moved_load = 0;  // part of all load, 0..1; without load, of all vnodes
+  // Ids of the shards whose weight the wish sets, in their order. NextMoves carries these weights
+  // over; a weight that somebody else changed since the plan was made stays changed.
+  std::vector<uint32_t> reweighted = {};
 
   friend bool operator==(const RebalancePlan&, const RebalancePlan&) = default;
 };
@@ -90,25 +93,26 @@ struct RebalancePlan {
 // range, a shard both added and removed, no shard left with a weight, loads that are not as above.
 absl::StatusOr<RebalancePlan> PlanRebalance(const RoutingTable& table, const RebalanceWish& wish);
 
-// The next table on the way: epoch + 1, the plan's shards and weights, and as many of the plan's
-// moves as may run at once, each at permyriad 0, added to those already in `table`; the owners
-// change nowhere. A shard takes part, as giver or taker, in at most `most_per_shard` moves (at
-// least 1). Moves that are done or under way in `table` are left out, so that calling it again when
-// some have ended goes on with the plan; the result of nothing left to do is an equal table.
+// The next table on the way: epoch + 1, the plan's new shards and reweighted ones, and as many of
+// the plan's moves as may run at once, each at permyriad 0, added to those already in `table`; the
+// owners change nowhere. A shard takes part, as giver or taker, in at most `most_per_shard` moves
+// (at least 1). Moves that are done or under way in `table` are left out, so that calling it again
+// when some have ended goes on with the plan; the result of nothing left to do is an equal table.
 // ABORTED: a planned vnode belongs to neither its giver nor its taker, or moves elsewhere: plan
 // again.
 absl::StatusOr<RoutingTable> NextMoves(const RoutingTable& table, const RebalancePlan& plan,
                                        size_t most_per_shard);
 
 // The plan as a JSON document. Shards are called by name, but for `shards`, which are as in the
-// document of a table; the peaks are there with load only.
+// document of a table; the peaks are there with load only. A document without `reweighted`
+// reweights every shard.
 //
 //   { "epoch": 12,
 //     "shards": [ {"id": 1, "name": "orders-a", "endpoint": "mysql://127.0.0.1:3306/orders",
 //                  "weight": 100} ],
 //     "moves":  [ {"first": 0, "last": 255, "from": "orders-a", "to": "orders-b"} ],
-//     "moved_vnodes": 256, "before": {"orders-a": 65536}, "after": {"orders-a": 65280},
-//     "moved_load": 0.004, "peak_before": 1.1, "peak_after": 1.002 }
+//     "reweighted": ["orders-a"], "moved_vnodes": 256, "before": {"orders-a": 65536}, "after":
+//     {"orders-a": 65280}, "moved_load": 0.004, "peak_before": 1.1, "peak_after": 1.002 }
 std::string PlanAsJson(const RebalancePlan& plan);
 
 // Reads back an equal plan, where `table` is the one that was planned from. It may also be a later
