@@ -22,6 +22,12 @@ inline absl::string_view ToAbsl(std::string_view text) { return {text.data(), te
 // printable ASCII as \xHH.
 std::string Quoted(std::string_view text);
 
+// What a server, a file or another program said, made safe for a message and for a terminal:
+// control characters, invisible and direction-changing characters and whatever is not valid UTF-8
+// become \xHH; other UTF-8 stays as it is. At most `most` bytes of `text`, then "...".
+constexpr size_t kMostForeignBytes = 512;
+std::string Printable(std::string_view text, size_t most = kMostForeignBytes);
+
 // Canonical decimal: digits only, no leading zeros, zero is "0", at most `max`.
 std::optional<uint64_t> ParseDecimal(std::string_view text, uint64_t max);
 
