@@ -206,6 +206,19 @@ TEST_F(CliPasswordTest, File_MustBePrivate) {
   EXPECT_EQ(outcome.exit, 2);
 }
 
+TEST_F(CliPasswordTest, FileThatIsEmpty_IsRefusedAndNamed) {
+  std::string file = directory_ / "password";
+  for (const char* text : {"", "\n", "\r\n", "\ns3cret\n"}) {
+    WriteFile(file, text);
+    ASSERT_EQ(chmod(file.c_str(), 0600), 0);
+    setenv("LOCUS_PASSWORD_FILE", file.c_str(), 1);
+    Outcome outcome = RunLocus({"store", "init", uri_});
+    EXPECT_EQ(outcome.exit, 2) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(file));
+    EXPECT_THAT(outcome.err, HasSubstr("LOCUS_PASSWORD_FILE"));
+  }
+}
+
 TEST_F(CliPasswordTest, InTheUri_IsRefusedAndNotShown) {
   std::string with = uri_;
   with.replace(with.find("locus@"), 6, "locus:hunter2@");
