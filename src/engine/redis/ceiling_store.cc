@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
+#include "src/engine/redis/answers.h"
 #include "src/engine/redis/number_script.h"
 #include "src/sequence/sequencer_rules.h"
 
@@ -20,11 +21,7 @@ CeilingStore::Name CeilingStore::NameOf(const std::string& name, size_t prefix_s
 }
 
 absl::Status CeilingStore::Spoilt(const Name& name, const Reply& reply) const {
-  std::string stored;
-  for (size_t i = 1; i < reply.elements.size(); ++i) {
-    absl::StrAppend(&stored, i > 1 ? ", " : "", reply.elements[i].text);
-  }
-  return sequencer_rules::NoNumber("redis", name.key, stored);
+  return sequencer_rules::NoNumber("redis", name.key, TextsOf(reply));
 }
 
 absl::StatusOr<Drawn> CeilingStore::Draw(const Name& name, const ceiling::DrawRequest& request) {
@@ -32,22 +29,9 @@ absl::StatusOr<Drawn> CeilingStore::Draw(const Name& name, const ceiling::DrawRe
                                                    {absl::StrCat(request.seen), request.new_life,
                                                     absl::StrCat(request.span),
                                                     absl::StrCat(request.limit - request.span)}));
-  std::string_view word = WordOf(reply);
-  if (word == "bad" || reply.elements.size() < 2) return Spoilt(name, reply);
-  Drawn drawn;
-  drawn.life = reply.elements[1].text;
-  drawn.value = NumberIn(reply, 2).value_or(0);
-  if (word == "lost") drawn.word = Word::kLost;
-  if (word == "short") drawn.word = Word::kShort;
-  if (word == "max") drawn.word = Word::kMax;
-  if (word != "ok") return drawn;
-  auto version = NumberIn(reply, 3), top = NumberIn(reply, 4);
-  if (!version || !top) return Spoilt(name, reply);
-  drawn.version = static_cast<uint64_t>(*version);
-  drawn.left = *top - drawn.value - request.span;
-  auto low = NumberIn(reply, 5), high = NumberIn(reply, 6);
-  if (low && high) drawn.left += *high - *low;
-  return drawn;
+  std::optional<Drawn> drawn = ReadDrawn(reply, request.span, request.limit);
+  if (!drawn) return Spoilt(name, reply);
+  return *std::move(drawn);
 }
 
 absl::StatusOr<Block> CeilingStore::Raise(const Name& name, int64_t least, int64_t wanted) {
@@ -70,15 +54,19 @@ absl::Status CeilingStore::Install(const Name& name, const std::string& life, co
                    {life, absl::StrCat(block.low), absl::StrCat(block.high),
                     absl::StrCat(block.high - block.low)});
   LOCUS_RETURN_IF_ERROR(reply.status());
-  return WordOf(*reply) == "bad" ? Spoilt(name, *reply) : absl::OkStatus();
+  for (std::string_view word : {"begun", "extended", "next", "kept", "late"}) {
+    if (WordOf(*reply) == word) return absl::OkStatus();
+  }
+  return Spoilt(name, *reply);
 }
 
 absl::StatusOr<std::optional<int64_t>> CeilingStore::Look(const Name& name, uint64_t seen) {
   LOCUS_ASSIGN_OR_RETURN(
       Reply reply, client_->Run(CeilingScripts::Get().look, name.redis, {absl::StrCat(seen)}));
-  if (WordOf(reply) == "bad") return Spoilt(name, reply);
   if (WordOf(reply) == "none") return std::nullopt;
-  return NumberIn(reply, 1);
+  std::optional<int64_t> value = NumberIn(reply, 1);
+  if (WordOf(reply) != "ok" || !value) return Spoilt(name, reply);
+  return value;
 }
 
 absl::StatusOr<CeilingStore::SetTo> CeilingStore::Set(const Name& name, uint64_t seen,
@@ -89,10 +77,11 @@ absl::StatusOr<CeilingStore::SetTo> CeilingStore::Set(const Name& name, uint64_t
                                       {absl::StrCat(seen), absl::StrCat(value), block ? life : "",
                                        block ? absl::StrCat(block->low) : "",
                                        block ? absl::StrCat(block->high) : ""}));
-  if (WordOf(reply) == "bad") return Spoilt(name, reply);
   if (WordOf(reply) == "stored") return SetTo::kStored;
   if (WordOf(reply) == "below") return SetTo::kBelow;
-  return WordOf(reply) == "short" ? SetTo::kShort : SetTo::kLost;
+  if (WordOf(reply) == "short") return SetTo::kShort;
+  if (WordOf(reply) == "lost") return SetTo::kLost;
+  return Spoilt(name, reply);
 }
 
 absl::StatusOr<bool> CeilingStore::PutBack(const Name& name, uint64_t seen, int64_t last,
@@ -100,8 +89,9 @@ absl::StatusOr<bool> CeilingStore::PutBack(const Name& name, uint64_t seen, int6
   LOCUS_ASSIGN_OR_RETURN(Reply reply, client_->Run(CeilingScripts::Get().put_back, name.redis,
                                                    {absl::StrCat(seen), absl::StrCat(last),
                                                     absl::StrCat(version), absl::StrCat(value)}));
-  if (WordOf(reply) == "bad") return Spoilt(name, reply);
-  return WordOf(reply) == "stored";
+  if (WordOf(reply) == "stored") return true;
+  if (WordOf(reply) == "kept") return false;
+  return Spoilt(name, reply);
 }
 
 }  // namespace locus::redis

@@ -9,12 +9,14 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
+#include "src/engine/redis/answers.h"
 #include "src/engine/redis/errors.h"
+#include "src/engine/redis/number_script.h"
 
 namespace locus::redis {
 namespace {
 
-constexpr int kMostRounds = 8;  // redirections, reloads and connections that were broken before
+constexpr int kMostRounds = 8;  // of redirections, script loads and connections found broken
 
 std::string Sha1(std::string_view text) {
   unsigned char digest[EVP_MAX_MD_SIZE];
@@ -37,7 +39,7 @@ std::string PlaceOf(const RedisOptions& options) {
 
 Script::Script(std::string text) : text_(std::move(text)), sha_(Sha1(text_)) {}
 
-// What is under way of one RunEach.
+// One call of RunEach: its calls go to their servers in rounds until each has an answer.
 class Client::Round {
  public:
   Round(Client& client, const Script& script, std::span<const ScriptCall> calls, Deadline deadline)
@@ -58,7 +60,8 @@ class Client::Round {
       groups_.clear();
     }
     for (const Item& item : open_) {
-      Fail(item, absl::UnavailableError("redis redirects this key again and again"));
+      Fail(item, absl::UnavailableError(absl::StrCat("redis redirected one key ", kMostRounds,
+                                                     " times: its nodes disagree")));
     }
     return std::move(results_);
   }
@@ -66,8 +69,8 @@ class Client::Round {
  private:
   struct Item {
     size_t call;
-    bool whole;                  // the script's text, not its digest
-    std::optional<Address> ask;  // where to ask this once
+    bool whole;                  // send the script's text, not its digest
+    std::optional<Address> ask;  // the server to ask for this one attempt
   };
   struct Group {
     SharedConnection connection;
@@ -120,7 +123,7 @@ class Client::Round {
         if (group.exchange.sent) {
           Fail(item, status);
         } else {
-          open_.push_back(std::move(item));  // the server has seen nothing of it
+          open_.push_back(std::move(item));  // the server has seen nothing of it: try again
         }
       }
       return;
@@ -134,6 +137,11 @@ class Client::Round {
 
   void Settle(Item& item, Reply& reply, Connection& connection) {
     if (reply.kind != Reply::Kind::kError) {
+      if (!IsScriptAnswer(reply)) {
+        return Fail(item, absl::FailedPreconditionError(absl::StrCat(
+                              "redis ", ToString(connection.address()),
+                              " sends an answer that no script of locus gives: is it a Redis?")));
+      }
       results_[item.call] = std::move(reply);
       return;
     }

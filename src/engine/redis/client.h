@@ -39,15 +39,15 @@ class Client {
  public:
   static absl::StatusOr<std::unique_ptr<Client>> Open(const RedisOptions& options);
 
-  // All of `calls` at once, in one round trip to each server. What a script answers, error replies
-  // turned into a Status.
+  // Runs all of `calls` at once, in one round trip to each server. An answer is an array of a word
+  // and then texts or nils (IsScriptAnswer); error replies become a Status.
   std::vector<absl::StatusOr<Reply>> RunEach(const Script& script,
                                              std::span<const ScriptCall> calls);
   absl::StatusOr<Reply> Run(const Script& script, std::string_view key,
                             std::initializer_list<std::string_view> args);
 
   bool forked() const { return home_.wiped(); }
-  // For messages: "redis 127.0.0.1:6379"; what stands in the options, with a database other than 0.
+  // For messages: "redis 127.0.0.1:6379", from the options; with the database unless it is 0.
   const std::string& place() const { return place_; }
   RedisStats Stats() const;
 

@@ -16,8 +16,12 @@
 namespace locus::redis {
 namespace {
 
-// A connection used that lately is not asked whether the server has closed it.
+// A connection used this recently is not checked for having been closed: the check is a system
+// call.
 constexpr auto kIdle = std::chrono::milliseconds(1);
+
+// For all replies of one exchange. The longest legal one shows a space of 65,536 sections (13 MB).
+constexpr size_t kMostMemory = 96 << 20;
 
 int MillisecondsUntil(Deadline deadline) {
   auto left = deadline - std::chrono::steady_clock::now();
@@ -46,7 +50,8 @@ bool Connection::Usable() {
   char byte;
   ssize_t size = recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return true;
-  Break(Lost(size == 0 ? "the server has closed the connection" : "unasked answer or error"));
+  Break(Lost(size == 0 ? "the server has closed the connection"
+                       : "the server sent something unasked, or the socket failed"));
   return false;
 }
 
@@ -102,7 +107,7 @@ absl::Status Connection::Finish(Exchange& exchange) {
 }
 
 void Connection::Lead(Exchange& mine) {
-  std::vector<Reply> replies;
+  std::vector<Received> replies;
   while (!mine.done) {
     Deadline deadline = EarliestDeadline();
     bool wants_write = !unsent_.empty();
@@ -126,11 +131,11 @@ Deadline Connection::EarliestDeadline() const {
   return earliest;
 }
 
-absl::Status Connection::Read(bool wants_write, Deadline deadline, std::vector<Reply>& replies) {
+absl::Status Connection::Read(bool wants_write, Deadline deadline, std::vector<Received>& replies) {
   short wanted = static_cast<short>(POLLIN | (wants_write ? POLLOUT : 0));
   pollfd watched[] = {{fd_, wanted, 0}, {wake_fd_, POLLIN, 0}};
   int ready = poll(watched, 2, MillisecondsUntil(deadline));
-  if (ready <= 0) return absl::OkStatus();  // the leader looks at the clock
+  if (ready <= 0) return absl::OkStatus();  // the leader checks the deadline
   if ((watched[1].revents & POLLIN) != 0) {
     uint64_t pokes;
     [[maybe_unused]] ssize_t ignored = read(wake_fd_, &pokes, sizeof pokes);
@@ -141,24 +146,28 @@ absl::Status Connection::Read(bool wants_write, Deadline deadline, std::vector<R
   if (size == 0) return Lost("the server has closed the connection");
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return absl::OkStatus();
   if (size < 0) return Lost(absl::StrCat("cannot receive: ", std::strerror(errno)));
-  absl::Status fed = reader_.Feed(buffer, static_cast<size_t>(size));
-  if (!fed.ok()) return Lost({fed.message().data(), fed.message().size()});
+  reader_.Feed({buffer, static_cast<size_t>(size)});
   while (true) {
     Reply reply;
     absl::StatusOr<bool> whole = reader_.Next(reply);
-    if (!whole.ok())
+    if (!whole.ok()) {
       return Lost({whole.status().message().data(), whole.status().message().size()});
+    }
     if (!*whole) return absl::OkStatus();
-    replies.push_back(std::move(reply));
+    replies.push_back({std::move(reply), reader_.last_cost()});
   }
 }
 
-void Connection::HandOut(std::vector<Reply>& replies) {
-  for (Reply& reply : replies) {
-    if (broken_) return;  // answered already
-    if (pending_.empty()) return Break(Lost("an answer that nobody asked for"));
+void Connection::HandOut(std::vector<Received>& replies) {
+  for (Received& received : replies) {
+    if (broken_) return;  // every exchange has failed already
+    if (pending_.empty()) return Break(Lost("the server sent an answer that nobody asked for"));
     Exchange& exchange = *pending_.front();
-    exchange.replies.push_back(std::move(reply));
+    exchange.cost += received.cost;
+    if (exchange.cost > kMostMemory) {
+      return Break(Lost(absl::StrCat("the answers take more than ", kMostMemory, " bytes")));
+    }
+    exchange.replies.push_back(std::move(received.reply));
     if (--exchange.missing > 0) continue;
     pending_.pop_front();
     exchange.done = true;
@@ -175,7 +184,8 @@ void Connection::Flush() {
   }
 }
 
-// The socket itself is closed with the object: others may be about to use its number.
+// Shuts the socket down but does not close it: another thread may be about to use its descriptor,
+// which a new socket could get meanwhile. The destructor closes it.
 void Connection::Break(const absl::Status& why) {
   if (broken_) return;
   broken_ = true;

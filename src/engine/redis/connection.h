@@ -35,7 +35,7 @@ class Credentials {
   SecretBytes auth_;
 };
 
-// What a server says of itself.
+// What a server's INFO says.
 struct ServerView {
   std::string version;
   bool cluster = false;
@@ -44,11 +44,13 @@ struct ServerView {
   std::string max_memory;
   std::string eviction_policy;
 };
+// Of any text: a field that is missing or has an absurd length stays empty.
 ServerView ParseServerView(std::string_view text_of_info);
 
-// One socket to one server, shared by all threads of a process: requests are sent as they come, and
-// whoever waits while nobody reads does the reading, for all. Once it is broken, by an error or by
-// the first request whose deadline passed, it stays so, and all that is pending has been answered.
+// One socket to one server, shared by all threads of a process. A request is sent at once; the
+// first thread that waits for an answer reads the answers of all threads (the leader). The
+// connection breaks at the first error, at the first request whose deadline passes, and when one
+// exchange's answers take too much memory; every pending request then fails.
 // Thread safety: all methods may be called from any thread.
 class Connection {
  public:
@@ -56,9 +58,9 @@ class Connection {
     const Credentials* credentials = nullptr;
     int database = 0;
     bool password_in_plain_text = false;
-    bool sentinel = false;  // knows neither databases nor INFO of a server
+    bool sentinel = false;  // a sentinel has neither databases nor a server's INFO
   };
-  // Connects and introduces itself. UNAVAILABLE, FAILED_PRECONDITION as in redis.h.
+  // Connects, logs in and checks the server. UNAVAILABLE, FAILED_PRECONDITION as in redis.h.
   static absl::StatusOr<std::shared_ptr<Connection>> Open(const Address& address,
                                                           const Settings& settings,
                                                           Deadline deadline);
@@ -69,6 +71,7 @@ class Connection {
   // A request under way. Lives until Finish has returned.
   struct Exchange {
     size_t missing = 0;  // replies
+    size_t cost = 0;     // bytes of memory that the replies take
     std::vector<Reply> replies;
     Deadline deadline;
     bool sent = false;  // false: the server has seen nothing of it
@@ -77,15 +80,15 @@ class Connection {
     absl::Status status;
     CondVar wake;
   };
-  // Sends `commands`, which have `replies` answers. Then Finish must be called.
+  // Sends `commands`, to which the server sends `replies` answers. Finish must follow.
   void Start(Exchange& exchange, std::string_view commands, size_t replies, Deadline deadline);
-  // Waits for the answers, to the deadline. UNAVAILABLE: there are none, but where `sent` the
-  // server may have done all the same.
+  // Waits for the answers until the deadline. UNAVAILABLE: they did not come; if `sent`, the server
+  // may have run the commands all the same.
   absl::Status Finish(Exchange& exchange);
 
-  // Whether it can be used; notices a server that has closed an idle connection.
+  // False: broken, or closed by the server while idle.
   bool Usable();
-  void Abandon(const absl::Status& why);  // for a connection to a server that is master no more
+  void Abandon(const absl::Status& why);  // the server is no longer the master
   const Address& address() const { return address_; }
   const ServerView& server() const { return server_; }
 
@@ -97,10 +100,14 @@ class Connection {
                                          Deadline deadline);
 
   void Lead(Exchange& mine) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Waits for the socket and reads, unlocked.
-  absl::Status Read(bool wants_write, Deadline deadline, std::vector<Reply>& replies);
+  struct Received {
+    Reply reply;
+    size_t cost;  // bytes of memory
+  };
+  // Waits for the socket and reads what is there, without the lock.
+  absl::Status Read(bool wants_write, Deadline deadline, std::vector<Received>& replies);
   Deadline EarliestDeadline() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void HandOut(std::vector<Reply>& replies) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void HandOut(std::vector<Received>& replies) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Flush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Break(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WakeNextLeader() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -109,7 +116,7 @@ class Connection {
 
   const Address address_;
   const int fd_;
-  const int wake_fd_;  // makes the leader look up
+  const int wake_fd_;  // ends the leader's poll
   ServerView server_;  // set before the connection is shared
 
   Mutex mutex_;
@@ -118,9 +125,8 @@ class Connection {
   bool led_ ABSL_GUARDED_BY(mutex_) = false;
   std::string unsent_ ABSL_GUARDED_BY(mutex_);
   std::deque<Exchange*> pending_ ABSL_GUARDED_BY(mutex_);
-  // When something was last sent.
-  Deadline last_use_ ABSL_GUARDED_BY(mutex_){};
-  ReplyReader reader_;  // of the leader
+  Deadline last_use_ ABSL_GUARDED_BY(mutex_){};  // when something was last sent
+  ReplyReader reader_;                           // used by the leader only
 };
 
 }  // namespace locus::redis

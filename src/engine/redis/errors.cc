@@ -10,6 +10,7 @@
 namespace locus::redis {
 namespace {
 
+// Errors that may be gone at the next attempt.
 constexpr std::string_view kPassing[] = {"LOADING",    "BUSY",     "MASTERDOWN", "CLUSTERDOWN",
                                          "TRYAGAIN",   "OOM",      "MISCONF",    "NOREPLICAS",
                                          "UNKILLABLE", "READONLY", "NOGOODSLAVE"};
@@ -23,7 +24,7 @@ bool IsAny(const Reply& reply, std::span<const std::string_view> codes) {
 
 absl::Status StatusOf(const Reply& reply, const Address& from) {
   if (reply.kind != Reply::Kind::kError) return absl::OkStatus();
-  // Errors of scripts go on for lines; those of keys may show one.
+  // Errors of scripts have several lines, of which the first says what happened.
   std::string_view text = reply.text;
   std::string message =
       absl::StrCat("redis ", ToString(from), " answers ", Quoted(text.substr(0, text.find('\n'))));
@@ -34,25 +35,6 @@ absl::Status StatusOf(const Reply& reply, const Address& from) {
 
 bool ShowsNoMaster(const Reply& reply) {
   return reply.IsError("READONLY") || reply.IsError("MASTERDOWN");
-}
-
-std::optional<Redirect> ParseRedirect(const Reply& reply, const Address& from) {
-  Redirect redirect;
-  redirect.ask = reply.IsError("ASK");
-  if (!redirect.ask && !reply.IsError("MOVED")) return std::nullopt;
-  std::string_view rest = reply.text;
-  rest.remove_prefix(rest.find(' ') + 1);
-  size_t space = rest.find(' '), colon = rest.rfind(':');
-  if (space == rest.npos || colon == rest.npos || colon < space) return std::nullopt;
-  auto slot = ParseDecimal(rest.substr(0, space), 16383);
-  std::string_view port_text = rest.substr(colon + 1);
-  auto port = ParseDecimal(port_text.substr(0, port_text.find('@')), 65535);
-  if (!slot || !port) return std::nullopt;
-  redirect.slot = static_cast<uint16_t>(*slot);
-  redirect.to.host = std::string(rest.substr(space + 1, colon - space - 1));
-  if (redirect.to.host.empty() || redirect.to.host == "?") redirect.to.host = from.host;
-  redirect.to.port = static_cast<uint16_t>(*port);
-  return redirect;
 }
 
 }  // namespace locus::redis

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a connection begins: connect, AUTH, SELECT, INFO.
+// The beginning of a connection: connect, AUTH, SELECT, INFO.
 #include <fcntl.h>
 #include <hiredis/hiredis.h>
 #include <netinet/in.h>
@@ -20,7 +20,8 @@
 namespace locus::redis {
 namespace {
 
-constexpr uint64_t kOldestMajor = 5;  // scripts are replicated by their effects from there on
+constexpr uint64_t kOldestMajor = 5;  // the first that replicates a script by its effects
+constexpr size_t kLongestField = 128;
 
 bool IsLoopback(int fd) {
   sockaddr_storage peer{};
@@ -37,14 +38,16 @@ bool IsLoopback(int fd) {
 
 std::string_view Field(std::string_view text, std::string_view name) {
   for (size_t at = 0; (at = text.find(name, at)) != text.npos; at += name.size()) {
-    if ((at != 0 && text[at - 1] != '\n') || text[at + name.size()] != ':') continue;
-    std::string_view rest = text.substr(at + name.size() + 1);
-    return rest.substr(0, rest.find_first_of("\r\n"));
+    std::string_view rest = text.substr(at + name.size());
+    if ((at != 0 && text[at - 1] != '\n') || !rest.starts_with(':')) continue;
+    rest.remove_prefix(1);
+    std::string_view value = rest.substr(0, rest.find_first_of("\r\n"));
+    return value.size() <= kLongestField ? value : std::string_view();
   }
   return {};
 }
 
-// Appends words to memory that is just as long as they need.
+// Appends words to memory that has exactly the room they need.
 class SecretWriter {
  public:
   explicit SecretWriter(SecretBytes& out) : out_(out) {}
@@ -135,11 +138,11 @@ absl::Status Connection::Introduce(const Settings& settings, Deadline deadline) 
     }
     LOCUS_ASSIGN_OR_RETURN(std::vector<Reply> replies,
                            Ask(credentials.auth_command(), 1, deadline));
-    // A server without a password takes everybody, as it would without AUTH.
+    // A server that has no password lets everybody in; its complaint about AUTH is no failure.
     bool needs_none = replies[0].IsError("ERR") &&
                       replies[0].text.find("without any password configured") != std::string::npos;
     if (!needs_none) {
-      // A server that does not know AUTH repeats its words, the password among them.
+      // A server that does not know AUTH repeats the command, and so the password: drop the rest.
       std::string& text = replies[0].text;
       text = text.substr(0, text.find(' ')) + " to AUTH";
       LOCUS_RETURN_IF_ERROR(StatusOf(replies[0], address_));
@@ -159,12 +162,18 @@ absl::Status Connection::Introduce(const Settings& settings, Deadline deadline) 
   }
   LOCUS_ASSIGN_OR_RETURN(std::vector<Reply> answers, Ask(commands, replies, deadline));
   if (settings.database != 0 && answers.back().IsError("ERR")) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "redis ", ToString(address_), ", database ", settings.database, ": ", answers.back().text));
+    return absl::FailedPreconditionError(absl::StrCat("redis ", ToString(address_), ", database ",
+                                                      settings.database, ": ",
+                                                      Printable(answers.back().text)));
   }
   std::string info;
   for (const Reply& answer : answers) {
     LOCUS_RETURN_IF_ERROR(StatusOf(answer, address_));
+    if (answer.kind != Reply::Kind::kText) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("redis ", ToString(address_),
+                       " answers INFO with something that is no text: is it a Redis?"));
+    }
     absl::StrAppend(&info, answer.text, "\r\n");
   }
   server_ = ParseServerView(info);
@@ -176,17 +185,17 @@ absl::Status Connection::CheckServer(const Settings& settings) const {
   uint64_t major = 0;
   std::from_chars(server_.version.data(), server_.version.data() + server_.version.size(), major);
   if (major < kOldestMajor) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(place, " is of version ", server_.version, "; needed is 5.0 or later"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        place, " has version ", Quoted(server_.version), "; locus needs 5.0 or newer"));
   }
   if (server_.max_memory != "0" && server_.eviction_policy.starts_with("allkeys")) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(place, " may evict any key (maxmemory-policy ", server_.eviction_policy,
-                     "), and counters are no cache: set noeviction, or a policy volatile-*"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        place, " may evict any key (maxmemory-policy ", Printable(server_.eviction_policy),
+        "), counters of locus too: set noeviction, or a volatile-* policy"));
   }
   if (server_.cluster && settings.database != 0) {
     return absl::FailedPreconditionError(absl::StrCat(
-        place, " is of a cluster, which has no database ", settings.database, ", only 0"));
+        place, " belongs to a cluster, which has no database ", settings.database, ", only 0"));
   }
   return absl::OkStatus();
 }

@@ -11,15 +11,16 @@
 
 namespace locus::redis {
 
-// Stands before scripts that compare numbers up to 2^63 - 1. Lua's are doubles, exact to 2^53: so
-// they stay strings of decimal digits, are compared by halves, and are added to by HINCRBY.
+// The head of scripts that compare numbers up to 2^63 - 1. Lua's numbers are doubles, exact to 2^53
+// only: so numbers stay strings of decimal digits, are compared in halves and added to by HINCRBY.
 //
 //   halves(s)        what stands before the last nine digits, and those
 //   is_number(s)     whether s is 0 to 2^63 - 1 in canonical decimal
 //   at_most(a, b)    a <= b
 //   reaches(a, n, b) a + n <= b
-//   born()           the version that a key begins with: µs since 1970, so that it lies above all
-//                    that the key had in an earlier life
+//   born()           the version that a key begins with: µs since 1970, which is above every
+//   version
+//                    that the key had before it was deleted
 inline constexpr char kNumbers[] = R"lua(
 local function halves(s)
   return tonumber(string.sub(s, 1, -10)) or 0, tonumber(string.sub(s, -9))
@@ -48,7 +49,7 @@ local function born()
 end
 )lua";
 
-// The number of an answer, which may be absent.
+// The number at `i` of a script's answer. nullopt: there is none from 0 to 2^63 - 1.
 inline std::optional<int64_t> NumberIn(const Reply& reply, size_t i) {
   if (i >= reply.elements.size() || reply.elements[i].kind != Reply::Kind::kText) {
     return std::nullopt;
@@ -57,10 +58,22 @@ inline std::optional<int64_t> NumberIn(const Reply& reply, size_t i) {
   return number ? std::optional(static_cast<int64_t>(*number)) : std::nullopt;
 }
 
-// The word with which an answer begins; empty: there is none.
-inline std::string_view WordOf(const Reply& reply) {
-  if (reply.elements.empty()) return {};
-  return reply.elements[0].text;
+// The text at `i` of a script's answer; empty: there is none.
+inline std::string_view TextAt(const Reply& reply, size_t i) {
+  return i < reply.elements.size() ? std::string_view(reply.elements[i].text) : std::string_view();
+}
+
+// The word with which a script's answer begins; empty: there is none.
+inline std::string_view WordOf(const Reply& reply) { return TextAt(reply, 0); }
+
+// Whether one of our scripts can have answered this: a word and then texts, of which some may be
+// missing. Nothing that reads an answer needs to look for arrays in it.
+inline bool IsScriptAnswer(const Reply& reply) {
+  if (reply.kind != Reply::Kind::kArray || WordOf(reply).empty()) return false;
+  for (const Reply& element : reply.elements) {
+    if (element.kind != Reply::Kind::kText && element.kind != Reply::Kind::kNil) return false;
+  }
+  return true;
 }
 
 }  // namespace locus::redis

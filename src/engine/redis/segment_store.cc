@@ -20,6 +20,7 @@ namespace {
 using redis::NumberIn;
 using redis::Reply;
 using redis::SegmentScripts;
+using redis::TextAt;
 using redis::WordOf;
 
 constexpr int kMostReloads = 3;  // of a space's options, should it be made anew meanwhile
@@ -58,17 +59,17 @@ std::optional<SpaceOptions> ParseOptions(std::string_view text) {
   return options;
 }
 
-std::string_view TextAt(const Reply& reply, size_t i) {
-  return i < reply.elements.size() ? std::string_view(reply.elements[i].text) : std::string_view();
+// A sequence or the length of a segment, at most 2^56.
+std::optional<uint64_t> SequenceAt(const Reply& reply, size_t i) {
+  return ParseDecimal(TextAt(reply, i), lease_rules::kEndOfSequences);
 }
 
-uint64_t SequenceAt(const Reply& reply, size_t i) {
-  auto number = NumberIn(reply, i);
-  return number ? static_cast<uint64_t>(*number) : UINT64_MAX;
-}
-
-absl::Time TimeAt(const Reply& reply, size_t i) {
-  return absl::FromUnixMicros(NumberIn(reply, i).value_or(0));
+// 1970 to 2255: within it no arithmetic of the rules overflows.
+constexpr uint64_t kMostMicros = uint64_t{9'000'000'000} * 1'000'000;
+std::optional<absl::Time> TimeAt(const Reply& reply, size_t i) {
+  auto micros = ParseDecimal(TextAt(reply, i), kMostMicros);
+  if (!micros) return std::nullopt;
+  return absl::FromUnixMicros(static_cast<int64_t>(*micros));
 }
 
 }  // namespace
@@ -88,7 +89,7 @@ class RedisSegmentStore::Rep {
     LOCUS_ASSIGN_OR_RETURN(Reply reply, client_->Run(SegmentScripts::Get().create, KeyFor(space),
                                                      {Now(), Micros(caller_now), TextOf(options)}));
     if (WordOf(reply) == "ok") return absl::OkStatus();
-    if (WordOf(reply) == "clock") return BadClock(options, caller_now, TimeAt(reply, 1));
+    if (WordOf(reply) == "clock") return BadClock(space, options, caller_now, reply);
     if (WordOf(reply) != "exists") return Unusable(space, reply);
     std::optional<SpaceOptions> stored = ParseOptions(TextAt(reply, 1));
     if (!stored) return Unusable(space, reply);
@@ -114,7 +115,7 @@ class RedisSegmentStore::Rep {
       LOCUS_RETURN_IF_ERROR(replies[0].status());
       const Reply& reply = *replies[0];
       if (WordOf(reply) == "ok") return Granted(space, options, requests, reply);
-      if (WordOf(reply) == "clock") return BadClock(options, caller_now, TimeAt(reply, 1));
+      if (WordOf(reply) == "clock") return BadClock(space, options, caller_now, reply);
       Forget(space);
       if (WordOf(reply) != "options") return Unusable(space, reply);
     }
@@ -126,18 +127,23 @@ class RedisSegmentStore::Rep {
                            client_->Run(SegmentScripts::Get().show, KeyFor(space), {Now()}));
     if (WordOf(reply) != "ok") return Unusable(space, reply);
     std::optional<SpaceOptions> options = ParseOptions(TextAt(reply, 1));
+    std::optional<uint64_t> base = SequenceAt(reply, 2);
     std::optional<int64_t> losses = NumberIn(reply, 3);
-    if (!options || !losses) return Unusable(space, reply);
+    std::optional<absl::Time> now = TimeAt(reply, reply.elements.size() - 1);
+    if (!options || !base || !losses || !now) return Unusable(space, reply);
     SpaceView view;
     view.options = *options;
-    view.base = SequenceAt(reply, 2);
+    view.base = *base;
     view.losses = static_cast<uint64_t>(*losses);
-    view.now = TimeAt(reply, reply.elements.size() - 1);
+    view.now = *now;
     uint64_t floor = lease_rules::Floor(view.options, view.now);
     for (size_t i = 4; i + 2 < reply.elements.size(); i += 2) {
       auto number = ParseDecimal(TextAt(reply, i), 65535);
       std::vector<uint64_t> held = Numbers(TextAt(reply, i + 1), 2);
-      if (!number || held.size() != 2) return Unusable(space, reply);
+      if (!number || held.size() != 2 || held[0] > lease_rules::kEndOfSequences ||
+          held[1] > kMostMicros) {
+        return Unusable(space, reply);
+      }
       view.sections.push_back(
           {static_cast<uint16_t>(*number), held[0],
            lease_rules::FloorTime(view.options, static_cast<int64_t>(held[0] - floor)),
@@ -157,7 +163,7 @@ class RedisSegmentStore::Rep {
     if (WordOf(reply) == "ok") return absl::OkStatus();
     std::optional<SpaceOptions> options = ParseOptions(TextAt(reply, 2));
     if (WordOf(reply) != "clock" || !options) return Unusable(space, reply);
-    return BadClock(*options, caller_now, TimeAt(reply, 1));
+    return BadClock(space, *options, caller_now, reply);
   }
 
   absl::StatusOr<SpaceOptions> ReadOptions(const SpaceName& space) {
@@ -191,14 +197,19 @@ class RedisSegmentStore::Rep {
                                      std::span<const LeaseRequest> requests, const Reply& reply) {
     if (reply.elements.size() != 4 + 3 * requests.size()) return Unusable(space, reply);
     LeaseReply lease;
-    uint64_t base = SequenceAt(reply, 1);
+    std::optional<uint64_t> base = SequenceAt(reply, 1);
+    std::optional<absl::Time> granted_at = TimeAt(reply, reply.elements.size() - 1);
+    if (!base || !granted_at) return Unusable(space, reply);
     lease.loss_noticed = TextAt(reply, 2) == "1";
-    lease.granted_at = TimeAt(reply, reply.elements.size() - 1);
+    lease.granted_at = *granted_at;
     for (size_t i = 0; i < requests.size(); ++i) {
-      uint64_t head = SequenceAt(reply, 3 + 3 * i);
-      Segment segment{SequenceAt(reply, 4 + 3 * i), SequenceAt(reply, 5 + 3 * i)};
+      std::optional<uint64_t> head = SequenceAt(reply, 3 + 3 * i),
+                              first = SequenceAt(reply, 4 + 3 * i),
+                              length = SequenceAt(reply, 5 + 3 * i);
+      if (!head || !first || !length) return Unusable(space, reply);
+      Segment segment{*first, *length};
       lease_rules::Decision decision =
-          lease_rules::Decide(options, base, head, lease.granted_at, requests[i]);
+          lease_rules::Decide(options, *base, *head, lease.granted_at, requests[i]);
       bool same = decision.grant.segment.length == segment.length &&
                   (segment.length == 0 || decision.grant.segment == segment);
       if (!same) {
@@ -212,9 +223,12 @@ class RedisSegmentStore::Rep {
     return lease;
   }
 
-  static absl::Status BadClock(const SpaceOptions& options, absl::Time caller_now,
-                               absl::Time store_now) {
-    LOCUS_RETURN_IF_ERROR(lease_rules::CheckClock(options, caller_now, store_now));
+  // Of an answer that names the store's time and refuses the caller's.
+  absl::Status BadClock(const SpaceName& space, const SpaceOptions& options, absl::Time caller_now,
+                        const Reply& reply) const {
+    std::optional<absl::Time> store_now = TimeAt(reply, 1);
+    if (!store_now) return Unusable(space, reply);
+    LOCUS_RETURN_IF_ERROR(lease_rules::CheckClock(options, caller_now, *store_now));
     return absl::FailedPreconditionError(
         "this process's clock is 60s from that of redis: set the clock right");
   }

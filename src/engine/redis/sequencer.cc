@@ -5,6 +5,7 @@
 #include "locus/engine/redis.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
+#include "src/engine/redis/answers.h"
 #include "src/engine/redis/client.h"
 #include "src/engine/redis/number_script.h"
 #include "src/engine/redis/sequencer_scripts.h"
@@ -49,26 +50,20 @@ class RedisSequencer::Rep {
 
   absl::StatusOr<Taken> Took(absl::StatusOr<Reply> reply, std::string_view key, int64_t span) {
     LOCUS_RETURN_IF_ERROR(reply.status());
-    std::string_view word = WordOf(*reply);
-    std::optional<int64_t> current = NumberIn(*reply, 1);
-    std::optional<int64_t> version = NumberIn(*reply, 2);
-    if (!current || !version) return Spoilt(key, *reply);
-    if (word == "max") return sequencer_rules::AtLimit(key, *current, span, options_);
-    int64_t from = word == "wrap" ? 0 : *current;
-    return Taken{from + span, static_cast<uint64_t>(*version)};
+    auto answer = redis::ReadTaken(*reply, span, sequencer_rules::Limit(options_));
+    if (!answer) return Spoilt(key, *reply);
+    if (answer->at_limit) return sequencer_rules::AtLimit(key, answer->current, span, options_);
+    return Taken{answer->current + span, answer->version};
   }
 
   absl::StatusOr<bool> Stored(const Reply& reply, std::string_view key) const {
-    if (WordOf(reply) == "bad") return Spoilt(key, reply);
-    return WordOf(reply) == "stored";
+    if (WordOf(reply) == "stored") return true;
+    if (WordOf(reply) == "kept") return false;
+    return Spoilt(key, reply);
   }
 
   absl::Status Spoilt(std::string_view key, const Reply& reply) const {
-    std::string stored;
-    for (size_t i = 1; i < reply.elements.size(); ++i) {
-      absl::StrAppend(&stored, i > 1 ? ", " : "", reply.elements[i].text);
-    }
-    return sequencer_rules::NoNumber("redis", key, stored);
+    return sequencer_rules::NoNumber("redis", key, redis::TextsOf(reply));
   }
 
  private:
@@ -152,7 +147,7 @@ absl::StatusOr<std::optional<int64_t>> RedisSequencer::Load(const std::string& n
       Reply reply, rep_->client().Run(rep_->scripts().load, Rep::KeyFor(name), {rep_->ttl()}));
   if (WordOf(reply) == "none") return std::nullopt;
   std::optional<int64_t> value = NumberIn(reply, 1);
-  if (WordOf(reply) == "bad" || !value) return rep_->Spoilt(rep_->KeyOf(name), reply);
+  if (WordOf(reply) != "ok" || !value) return rep_->Spoilt(rep_->KeyOf(name), reply);
   return value;
 }
 

@@ -3,6 +3,7 @@
 
 #include <openssl/crypto.h>
 
+#include <algorithm>
 #include <array>
 
 #include "absl/strings/str_cat.h"
@@ -15,7 +16,7 @@ namespace {
 
 Deadline Now() { return std::chrono::steady_clock::now(); }
 
-// CRC-16/XMODEM, as clusters reckon it.
+// CRC-16/XMODEM, the hash of Redis clusters.
 uint16_t Crc16(std::string_view text) {
   uint32_t crc = 0;
   for (char c : text) {
@@ -27,6 +28,10 @@ uint16_t Crc16(std::string_view text) {
   }
   return static_cast<uint16_t>(crc);
 }
+
+// Nodes that redirections named once. Beyond this those that serve no slot are forgotten: a server
+// that redirects to ever new addresses does not grow the list for good.
+constexpr size_t kMostIdleNodes = 1024;
 
 absl::StatusOr<std::vector<Reply>> Ask(Connection& connection, const std::string& commands,
                                        size_t replies, Deadline deadline) {
@@ -44,12 +49,6 @@ absl::Status CheckMaster(const Connection& connection) {
   return absl::FailedPreconditionError(
       absl::StrCat("redis ", ToString(connection.address()),
                    " is a replica: name the master, or ask its sentinels"));
-}
-
-bool IsText(const Reply& reply) { return reply.kind == Reply::Kind::kText; }
-bool IsSlot(const Reply& reply) {
-  return reply.kind == Reply::Kind::kInteger && reply.integer >= 0 &&
-         reply.integer < static_cast<int64_t>(kSlots);
 }
 
 }  // namespace
@@ -108,7 +107,7 @@ absl::StatusOr<SharedConnection> Node::Get(Deadline deadline) {
 }
 
 Servers::Servers(const RedisOptions& options) : options_(options) {
-  // What is kept of them are the credentials.
+  // The credentials hold the passwords from here on.
   for (std::string* secret : {&options_.password, &options_.sentinel_password}) {
     OPENSSL_cleanse(secret->data(), secret->size());
     secret->clear();
@@ -205,11 +204,7 @@ absl::StatusOr<Address> Servers::AskSentinel(const Address& sentinel, Deadline d
   AppendCommand(command, std::array<std::string_view, 3>{"SENTINEL", "get-master-addr-by-name",
                                                          options_.master_name});
   LOCUS_ASSIGN_OR_RETURN(std::vector<Reply> replies, Ask(*connection, command, 1, soon));
-  const Reply& reply = replies[0];
-  if (reply.elements.size() == 2 && IsText(reply.elements[0]) && IsText(reply.elements[1])) {
-    auto port = ParseDecimal(reply.elements[1].text, 65535);
-    if (port) return Address{reply.elements[0].text, static_cast<uint16_t>(*port)};
-  }
+  if (auto master = ReadMasterAddress(replies[0])) return *std::move(master);
   return absl::FailedPreconditionError(absl::StrCat("sentinel ", ToString(sentinel),
                                                     " knows no master of the name ",
                                                     Quoted(options_.master_name)));
@@ -217,6 +212,9 @@ absl::StatusOr<Address> Servers::AskSentinel(const Address& sentinel, Deadline d
 
 std::shared_ptr<Node> Servers::NodeAt(const Address& address) {
   MutexLock lock(mutex_);
+  if (nodes_.size() >= kMostIdleNodes) {
+    std::erase_if(nodes_, [](const auto& entry) { return entry.second.use_count() == 1; });
+  }
   std::shared_ptr<Node>& node = nodes_[ToString(address)];
   if (node == nullptr) {
     node = std::make_shared<Node>([this, address](Deadline by) { return Connect(address, by); });
@@ -271,7 +269,8 @@ absl::Status Servers::Refresh(Deadline deadline) {
 }
 
 absl::Status Servers::ReadSlots(Connection& connection, Deadline deadline) {
-  stale_.store(false, std::memory_order_release);  // what fails from here on needs another reading
+  // First: a failure from here on calls for another reading.
+  stale_.store(false, std::memory_order_release);
   std::string command;
   AppendCommand(command, std::array<std::string_view, 2>{"CLUSTER", "SLOTS"});
   absl::StatusOr<std::vector<Reply>> replies = Ask(connection, command, 1, deadline);
@@ -279,21 +278,20 @@ absl::Status Servers::ReadSlots(Connection& connection, Deadline deadline) {
     Failed();
     return replies.status();
   }
+  absl::StatusOr<std::vector<SlotRange>> ranges =
+      redis::ReadSlots((*replies)[0], connection.address());
+  if (!ranges.ok()) {
+    Failed();
+    return absl::Status(
+        ranges.status().code(),
+        absl::StrCat("redis ", ToString(connection.address()), ": ", ranges.status().message()));
+  }
   std::vector<std::shared_ptr<Node>> slots(kSlots);
   std::vector<Address> masters;
-  for (const Reply& range : (*replies)[0].elements) {
-    if (range.elements.size() < 3 || !IsSlot(range.elements[0]) || !IsSlot(range.elements[1])) {
-      continue;
-    }
-    const std::vector<Reply>& master = range.elements[2].elements;
-    if (master.size() < 2 || master[1].kind != Reply::Kind::kInteger) continue;
-    Address address{master[0].text, static_cast<uint16_t>(master[1].integer)};
-    if (address.host.empty() || address.host == "?") address.host = connection.address().host;
-    std::shared_ptr<Node> node = NodeAt(address);
-    masters.push_back(std::move(address));
-    for (int64_t slot = range.elements[0].integer; slot <= range.elements[1].integer; ++slot) {
-      slots[static_cast<size_t>(slot)] = node;
-    }
+  for (SlotRange& range : *ranges) {
+    std::shared_ptr<Node> node = NodeAt(range.master);
+    std::fill(slots.begin() + range.first, slots.begin() + range.last + 1, node);
+    masters.push_back(std::move(range.master));
   }
   MutexLock lock(mutex_);
   slots_ = std::move(slots);

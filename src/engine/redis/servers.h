@@ -10,21 +10,20 @@
 #include <vector>
 
 #include "src/base/mutex.h"
+#include "src/engine/redis/answers.h"
 #include "src/engine/redis/connection.h"
 
 namespace locus::redis {
 
-constexpr size_t kSlots = 16384;
-
-// The slot of a cluster in which `key` lies: of its tag, what stands between the first { and the
-// next }, if that is not empty; else of the whole key.
+// The slot of a cluster in which `key` lies. Hashed is the key's tag (the text between the first {
+// and the next }) if it has one that is not empty, otherwise the whole key.
 uint16_t SlotOf(std::string_view key);
 
-// Work that one thread does for all that want it done at the same time.
+// Lets one thread do a piece of work for all threads that want it done at the same time.
 class SingleFlight {
  public:
-  // Does `work`, or waits for another thread that is at it, and answers what came of it.
-  // UNAVAILABLE at the deadline.
+  // Does `work`, or waits for a thread that is doing it; returns its outcome. UNAVAILABLE at the
+  // deadline.
   absl::Status Do(const std::function<absl::Status()>& work, Deadline deadline);
 
  private:
@@ -37,7 +36,7 @@ class SingleFlight {
 
 using SharedConnection = std::shared_ptr<Connection>;
 
-// The connection to one server, or to whichever server has a role; made when needed.
+// The connection to one server, or to the server that has a role now; made when needed.
 class Node {
  public:
   using Connect = std::function<absl::StatusOr<SharedConnection>(Deadline)>;
@@ -54,19 +53,19 @@ class Node {
   SharedConnection connection_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Which server holds which key: always the same one, the master that the sentinels name, or that
-// of the key's slot in a cluster.
+// Knows which server holds a key: one fixed server, the master that the sentinels name, or the
+// master of the key's slot in a cluster.
 // Thread safety: all methods may be called from any thread.
 class Servers {
  public:
   static absl::StatusOr<std::unique_ptr<Servers>> Open(const RedisOptions& options);
 
   absl::StatusOr<SharedConnection> ForKey(std::string_view key, Deadline deadline);
-  // The node of a cluster that a redirection names.
+  // A node of a cluster, as a redirection names it.
   absl::StatusOr<SharedConnection> At(const Address& address, Deadline deadline);
   // A slot moved for good.
   void Moved(uint16_t slot, const Address& to);
-  // A connection failed, or its server is master no more: others may have taken over.
+  // A connection failed, or its server is no longer a master: another may have taken over.
   void Failed();
 
   uint64_t connects() const { return connects_.load(std::memory_order_relaxed); }
@@ -93,7 +92,7 @@ class Servers {
 
   std::unique_ptr<Node> single_;  // unless it is a cluster; set before the object is shared
 
-  std::atomic<bool> stale_{false};  // of slots_: read it anew before use
+  std::atomic<bool> stale_{false};  // slots_ must be read again before use
   SingleFlight refresh_;
   Mutex mutex_;
   std::map<std::string, std::shared_ptr<Node>> nodes_ ABSL_GUARDED_BY(mutex_);

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_ENGINE_REDIS_ANSWERS_H_
+#define LOCUS_SRC_ENGINE_REDIS_ANSWERS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "src/engine/redis/ceiling_protocol.h"
+#include "src/engine/redis/connection.h"
+#include "src/engine/redis/resp.h"
+
+// What the replies of a server mean. Every shape that a reply can have is decided here, whatever
+// the server sends; those who use the results check nothing again. Pure; errors name no place.
+
+namespace locus::redis {
+
+constexpr size_t kSlots = 16384;
+
+// Whether a server may name this host: 1 to 255 visible ASCII characters.
+bool IsHost(std::string_view text);
+
+// "MOVED 3999 127.0.0.1:6381", and the like with ASK. An empty host: that of `from`. nullopt: it is
+// no redirection, or one to nowhere.
+struct Redirect {
+  bool ask = false;
+  uint16_t slot = 0;
+  RedisOptions::Address to;
+};
+std::optional<Redirect> ParseRedirect(const Reply& reply, const RedisOptions::Address& from);
+
+// Of CLUSTER SLOTS: who is the master of which slots. No slot comes twice. A node without a known
+// host has that of `from`. FAILED_PRECONDITION: the reply has another shape.
+struct SlotRange {
+  uint16_t first = 0;
+  uint16_t last = 0;
+  RedisOptions::Address master;
+};
+absl::StatusOr<std::vector<SlotRange>> ReadSlots(const Reply& reply,
+                                                 const RedisOptions::Address& from);
+
+// Of SENTINEL get-master-addr-by-name. nullopt: it names none.
+std::optional<RedisOptions::Address> ReadMasterAddress(const Reply& reply);
+
+// Of the script `take`.
+struct TakeAnswer {
+  bool at_limit = false;  // nothing was taken, `current` is the last number
+  int64_t current = 0;    // the number that the span was added to
+  uint64_t version = 0;
+};
+// nullopt: nothing that this script answers, or a number above `limit`.
+std::optional<TakeAnswer> ReadTaken(const Reply& reply, int64_t span, int64_t limit);
+
+// Of the script `draw`. nullopt: nothing that this script answers.
+std::optional<ceiling::Drawn> ReadDrawn(const Reply& reply, int64_t span, int64_t limit);
+
+// What an answer holds besides its word, for a message: the first texts.
+std::string TextsOf(const Reply& reply);
+
+}  // namespace locus::redis
+
+#endif  // LOCUS_SRC_ENGINE_REDIS_ANSWERS_H_

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/lying_server.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tests/support/private_server.h"
+
+namespace locus {
+
+bool LyingPeer::WaitFor(short events, int timeout_ms) {
+  pollfd watched[] = {{fd_, events, 0}, {stop_fd_, POLLIN, 0}};
+  int ready = poll(watched, 2, timeout_ms);
+  return ready > 0 && (watched[1].revents & POLLIN) == 0 && watched[0].revents != 0;
+}
+
+bool LyingPeer::Send(std::string_view bytes) {
+  while (!bytes.empty()) {
+    if (!WaitFor(POLLOUT, -1)) return false;
+    ssize_t size = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (size < 0 && errno == EAGAIN) continue;
+    if (size <= 0) return false;
+    bytes.remove_prefix(static_cast<size_t>(size));
+  }
+  return true;
+}
+
+bool LyingPeer::Drip(std::string_view bytes, int pause_ms) {
+  for (char byte : bytes) {
+    if (!Send({&byte, 1})) return false;
+    pollfd stop{stop_fd_, POLLIN, 0};
+    if (poll(&stop, 1, pause_ms) != 0) return false;
+  }
+  return true;
+}
+
+std::string LyingPeer::Receive() {
+  if (!WaitFor(POLLIN, -1)) return {};
+  char buffer[4096];
+  ssize_t size = recv(fd_, buffer, sizeof buffer, 0);
+  return size > 0 ? std::string(buffer, static_cast<size_t>(size)) : std::string();
+}
+
+bool LyingPeer::ReceiveExactly(size_t size, std::string& bytes) {
+  bytes.resize(size);
+  for (size_t got = 0; got < size;) {
+    if (!WaitFor(POLLIN, -1)) return false;
+    ssize_t more = recv(fd_, bytes.data() + got, size - got, 0);
+    if (more <= 0) return false;
+    got += static_cast<size_t>(more);
+  }
+  return true;
+}
+
+void LyingPeer::Hang() {
+  while (!Receive().empty()) {
+  }
+}
+
+LyingServer::LyingServer(Serve serve) : serve_(std::move(serve)) {
+  LoopbackListener listener = ListenOnLoopback(64);
+  listener_ = listener.fd;
+  port_ = listener.port;
+  stop_fd_ = eventfd(0, EFD_CLOEXEC);
+  acceptor_ = std::thread([this] { Accept(); });
+}
+
+LyingServer::~LyingServer() {
+  uint64_t one = 1;
+  [[maybe_unused]] ssize_t ignored = write(stop_fd_, &one, sizeof one);
+  acceptor_.join();
+  for (std::thread& thread : threads_) thread.join();
+  close(listener_);
+  close(stop_fd_);
+}
+
+void LyingServer::Accept() {
+  while (true) {
+    pollfd watched[] = {{listener_, POLLIN, 0}, {stop_fd_, POLLIN, 0}};
+    poll(watched, 2, -1);
+    if ((watched[1].revents & POLLIN) != 0) return;
+    int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    if (fd < 0) continue;
+    ++connections_;
+    threads_.emplace_back([this, fd] {
+      LyingPeer peer(fd, stop_fd_);
+      serve_(peer);
+      shutdown(fd, SHUT_RDWR);
+      close(fd);
+    });
+  }
+}
+
+size_t PeakMemoryMiB() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<size_t>(usage.ru_maxrss) / 1024;
+}
+
+}  // namespace locus
