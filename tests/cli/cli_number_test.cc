@@ -84,7 +84,7 @@ TEST(CliNumberFormatTest, WrongUsage_NamesValueLimitAndPlace) {
     std::string named;
   };
   for (const Case& wrong : std::vector<Case>{
-           {{}, "PATTERN is required"},
+           {{}, "missing: PATTERN"},
            {{"{seq:0}"},
             "PATTERN: pattern \"{seq:0}\": field \"{seq:0}\" at character 1: the width "
             "\"0\" is not 1 to 19"},

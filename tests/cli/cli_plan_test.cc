@@ -262,14 +262,15 @@ TEST_F(PlanTest, AppliedUntilNothingIsLeft_OwnersAreThoseOfThePlan) {
   EXPECT_EQ(vnodes["b"], 0u);
 }
 
-TEST_F(PlanTest, ApplyToAFile_ReplacesTheTable) {
+TEST_F(PlanTest, ApplyToAFile_WritesTheNextTable) {
+  const std::string next = directory_ / "next.json";
   WriteFile(plan_, Plan({"--weight", "a=50", "--json"}).out);
   Outcome outcome =
-      RunLocus({"plan", "apply", "--table", table_, "--plan", plan_, "--out", table_});
+      RunLocus({"plan", "apply", "--table", table_, "--plan", plan_, "--out", next});
   ASSERT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "");
-  EXPECT_EQ(RoutingTable::Parse(ReadFile(table_))->epoch(), 2u);
-  EXPECT_EQ(RoutingTable::Parse(ReadFile(table_))->FindShard(1)->weight, 50u);
+  EXPECT_EQ(RoutingTable::Parse(ReadFile(next))->epoch(), 2u);
+  EXPECT_EQ(RoutingTable::Parse(ReadFile(next))->FindShard(1)->weight, 50u);
 }
 
 TEST_F(PlanTest, PlanOfAnotherTable_IsRefused) {

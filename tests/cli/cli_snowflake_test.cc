@@ -245,8 +245,8 @@ TEST(SnowflakeUsageTest, BadValues_NameOptionValueAndLimit) {
   }
 }
 
-TEST(SnowflakeUsageTest, HelpSaysWhoAnswersForTheWorker) {
-  EXPECT_THAT(RunLocus({"snowflake", "next", "--help"}).out, HasSubstr("your responsibility"));
+TEST(SnowflakeUsageTest, HelpSaysThatNoLeaseIsTaken) {
+  EXPECT_THAT(RunLocus({"snowflake", "next", "--help"}).out, HasSubstr("takes no lease"));
 }
 
 }  // namespace

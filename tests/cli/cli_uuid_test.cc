@@ -65,7 +65,7 @@ TEST(CliUuidTest, WrongUsage_NamesValueAndLimit) {
     EXPECT_EQ(outcome.exit, 2) << count;
     EXPECT_EQ(outcome.out, "");
     EXPECT_EQ(outcome.err, "locus uuid: --count: \"" + count +
-                               "\" is not a canonical decimal of 1 to 18446744073709551615\n");
+                               "\" is not a whole number in 1..18446744073709551615\n");
   }
   Outcome outcome = RunLocus({"uuid", "--version", "1"});
   EXPECT_EQ(outcome.exit, 2);

@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sys/stat.h>
-
-#include <cstdlib>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -13,17 +10,16 @@
 #include "apps/locus/line/verb.h"
 #include "apps/locus/line/verb_line.h"
 #include "apps/locus/place/open_store.h"
+#include "apps/locus/place/uri_options.h"
 #include "apps/locus/table/table_file.h"
 #include "src/base/check.h"
-#include "src/base/text.h"
 
 namespace locus {
 namespace {
 
 struct AssignLine {
-  std::string buyer_column, store_text, table, keys;
+  std::string buyer_column, table, keys;
   std::string buyer_type = "uint64";
-  std::string space_text = SpaceName().str();
   std::string scheme = "siv";
   std::string in = "-";
   std::string out = "-";
@@ -33,98 +29,27 @@ struct AssignLine {
   SpaceName space;
 
   void DeclareOn(VerbLine& line) {
-    line.Required("--buyer-column", "NAME", &buyer_column, "The column of the buyer keys");
+    line.Text("--buyer-column NAME", &buyer_column, "The column of the buyer keys").Required();
     line.Choice("--buyer-type", {"uint64", "text"}, &buyer_type, "What the buyer keys are");
-    line.Required("--store", "URI", &store_text,
-                  absl::StrCat("The segment store: ", kStoreUriHelp));
+    StoreOption(line, "--store URI", &store, absl::StrCat("The segment store: ", kStoreUriHelp))
+        .Required()
+        .Else("LOCUS_STORE");
     line.Flag("--create-store", &create_store, "Create the store and the space where missing");
-    line.Option("--space", "S", &space_text, "The space in the store [orders]");
-    line.Required("--table", "FILE", &table, "The routing table");
-    line.Required("--keys", "FILE", &keys, "The key ring file");
+    SpaceOption(line, &space, "The space in the store");
+    TableOption(line, "--table FILE", &table, "The routing table").Required().Else("LOCUS_TABLE");
+    line.File("--keys FILE", &keys, FileUse::kKeyRing, "The key ring file")
+        .Required()
+        .Else("LOCUS_KEYS");
     line.Choice("--scheme", {"siv", "ff1"}, &scheme, "The form of the order numbers");
-    line.Option("--in", "FILE", &in, "The orders, CSV with a header [-, stdin]");
-    line.Option("--out", "FILE", &out,
-                "Where they go with order_id, order_no and shard [-, stdout]; a file appears "
-                "whole or not at all");
-    line.Option("--rejects", "FILE", &rejects,
-                "Where rows that get no order ID go with line and reason; default: they are "
-                "counted and the first 10 told");
+    line.File("--in FILE", &in, FileUse::kRead, "The orders, CSV with a header; - is stdin");
+    line.File("--out FILE", &out, FileUse::kWrite,
+              "Where they go with order_id, order_no and shard; - is stdout. A file appears whole "
+              "or not at all");
+    line.File("--rejects FILE", &rejects, FileUse::kWrite,
+              "Where rows without an order ID go, with line and reason. Without this option they "
+              "are counted, and the first 10 are shown");
   }
-
-  // INVALID_ARGUMENT, for wrong usage.
-  absl::Status Understand();
-  absl::Status CheckFiles() const;
 };
-
-absl::Status AssignLine::Understand() {
-  LOCUS_ASSIGN_OR_RETURN(store, StoreUri::Parse(store_text));
-  LOCUS_ASSIGN_OR_RETURN(space, SpaceName::Parse(space_text));
-  LOCUS_RETURN_IF_ERROR(CheckKeysPath("--keys", keys));
-  return CheckFiles();
-}
-
-std::string DirectoryOf(const std::string& path) {
-  size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
-}
-
-std::string NameIn(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
-bool SameInode(const struct stat& a, const struct stat& b) {
-  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
-// Whether both names lead to the same regular file, or would once it is created.
-bool SameFile(const std::string& a, const std::string& b) {
-  struct stat of_a, of_b;
-  if (a == "-" || b == "-") return a == b;
-  bool a_exists = stat(a.c_str(), &of_a) == 0;
-  bool b_exists = stat(b.c_str(), &of_b) == 0;
-  if (a_exists != b_exists) return false;
-  if (a_exists) return S_ISREG(of_a.st_mode) && SameInode(of_a, of_b);
-  return NameIn(a) == NameIn(b) && stat(DirectoryOf(a).c_str(), &of_a) == 0 &&
-         stat(DirectoryOf(b).c_str(), &of_b) == 0 && SameInode(of_a, of_b);
-}
-
-// SQLite's and the store's files stand beside the database itself, not beside a link to it.
-std::string BehindLinks(const std::string& path) {
-  std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr), &std::free);
-  return real == nullptr ? path : std::string(real.get());
-}
-
-// An output never replaces what the verb reads or writes otherwise, nor the other output.
-absl::Status AssignLine::CheckFiles() const {
-  struct File {
-    std::string name;
-    std::string path;
-  };
-  std::vector<File> outputs = {{"--out", out}};
-  if (rejects) outputs.push_back({"--rejects", *rejects});
-  std::vector<File> others = {{"--in", in}, {"--table", table}, {"--keys", keys}};
-  if (store.engine == StoreUri::Engine::kSqlite) {
-    others.push_back({"--store", store.path});
-    for (const char* ending : {"-wal", "-shm", "-journal", "-locus"}) {
-      others.push_back({absl::StrCat("the ", ending, " file of --store"),
-                        absl::StrCat(BehindLinks(store.path), ending)});
-    }
-  }
-  for (const File& output : outputs) {
-    for (const File& other : others) {
-      if (output.path != "-" && SameFile(output.path, other.path)) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            output.name, " and ", other.name, " are the same file, ", Quoted(output.path)));
-      }
-    }
-  }
-  if (rejects && SameFile(*rejects, out)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--out and --rejects are the same file, ", Quoted(out)));
-  }
-  if (in == "-" && table == "-") {
-    return absl::InvalidArgumentError("--in and --table are both stdin");
-  }
-  return absl::OkStatus();
-}
 
 // Reads on to the first record that is not a blank line.
 absl::Status ReadHeader(ByteSource& in, csv::RecordSplitter& splitter, csv::Record& header) {
@@ -222,11 +147,11 @@ absl::StatusOr<ExitCode> Assign(const AssignLine& line) {
 
 int RunAssign(std::span<const std::string> words) {
   AssignLine assign_line;
-  VerbLine line("assign", "Gives each order of a CSV file its order ID, order number and shard.");
+  VerbLine line("assign", "Gives each order of a CSV file its order ID, order number and shard.",
+                "locus assign --buyer-column customer --store sqlite:orders.db --create-store "
+                "--table table.json --keys keys.ring --in orders.csv --out assigned.csv");
   assign_line.DeclareOn(line);
   if (std::optional<int> exit = line.Parse(words)) return *exit;
-  absl::Status status = assign_line.Understand();
-  if (!status.ok()) return WrongUsage("assign", status);
   // To end within a lease would be a loss to the store. Assign waits for one that is under way.
   SignalsDeferred until_assigned;
   absl::StatusOr<ExitCode> exit = Assign(assign_line);

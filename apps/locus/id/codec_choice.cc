@@ -18,15 +18,9 @@ absl::StatusOr<KeyVersion> ParseKeyVersion(std::string_view text) {
   std::optional<uint64_t> value = ParseDecimal(text, KeyVersion::kMax);
   if (!value) {
     return absl::InvalidArgumentError(
-        absl::StrCat("key version ", Quoted(text), " is not a number in 0..", KeyVersion::kMax));
+        absl::StrCat(Quoted(text), " is not a key version in 0..", KeyVersion::kMax));
   }
   return KeyVersion::FromInt(static_cast<int64_t>(*value));
-}
-
-absl::Status CheckKeysPath(std::string_view word, std::string_view path) {
-  if (path != "-") return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      ToAbsl(word), ": a key ring is a file, never stdin or stdout; ./- is a file named \"-\""));
 }
 
 absl::StatusOr<OrderNoCodec> LoadCodec(const std::string& keys_path, const SpaceName& space) {

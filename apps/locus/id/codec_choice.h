@@ -17,12 +17,8 @@ enum class Scheme { kSiv, kFf1, kCtr64 };
 // `name` is one of siv, ff1, ctr64.
 Scheme SchemeOf(std::string_view name);
 
-// Canonical decimal, 0..127. INVALID_ARGUMENT.
+// For VerbLine::Value: canonical decimal, 0..127. INVALID_ARGUMENT.
 absl::StatusOr<KeyVersion> ParseKeyVersion(std::string_view text);
-
-// INVALID_ARGUMENT, naming `word`, where the path of a key ring is "-": elsewhere that is stdin or
-// stdout, where keys do not belong.
-absl::Status CheckKeysPath(std::string_view word, std::string_view path);
 
 // The codec of a key ring file and a space. Errors of KeyRing::Load and OrderNoCodec::Create.
 absl::StatusOr<OrderNoCodec> LoadCodec(const std::string& keys_path, const SpaceName& space);

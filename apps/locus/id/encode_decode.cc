@@ -4,6 +4,7 @@
 #include "apps/locus/line/values.h"
 #include "apps/locus/line/verb.h"
 #include "apps/locus/line/verb_line.h"
+#include "apps/locus/place/uri_options.h"
 #include "src/base/check.h"
 
 namespace locus {
@@ -12,23 +13,27 @@ namespace {
 // What encode and decode take alike.
 struct CodecLine {
   std::string keys;
-  std::string space = SpaceName().str();
+  SpaceName space;
   std::string scheme = "siv";
-  std::optional<std::string> key_version;
+  std::optional<KeyVersion> key_version;
   std::vector<std::string> values;
 
   void DeclareOn(VerbLine& line, const std::string& values_help) {
-    line.Required("--keys", "FILE", &keys, "The key ring file");
-    line.Option("--space", "S", &space, "The space whose numbers they are [orders]");
+    line.File("--keys FILE", &keys, FileUse::kKeyRing, "The key ring file")
+        .Required()
+        .Else("LOCUS_KEYS");
+    SpaceOption(line, &space, "The space whose numbers they are");
     line.Choice("--scheme", {"siv", "ff1", "ctr64"}, &scheme, "The form of the numbers");
-    line.Option("--key-version", "N", &key_version,
-                "The key's version; default: the active one. A siv number names its own: decode "
-                "refuses one of another version");
-    line.Tail("VALUE", &values, values_help + "; without any, one a line from stdin");
+    line.Value("--key-version N", &key_version, ParseKeyVersion,
+               "The key's version, 0..127. A siv number names its own version; decode refuses one "
+               "of another")
+        .Default("the active one");
+    line.Tail("VALUE", &values, VerbLine::WithoutAny::kReadsStdin,
+              values_help + "; without any, one is read from each line of stdin");
   }
 };
 
-// The same, understood.
+// The same, with the keys loaded.
 struct CodecChoice {
   OrderNoCodec codec;
   Scheme scheme;
@@ -37,27 +42,9 @@ struct CodecChoice {
   KeyVersion version_or_active() const { return version.value_or(codec.active()); }
 };
 
-// Sets `exit` when it fails.
-std::optional<CodecChoice> Understand(std::string_view verb, const CodecLine& line, int& exit) {
-  std::optional<KeyVersion> version;
-  absl::Status wrong = CheckKeysPath("--keys", line.keys);
-  if (line.key_version) {
-    absl::StatusOr<KeyVersion> parsed = ParseKeyVersion(*line.key_version);
-    wrong.Update(parsed.status());
-    if (parsed.ok()) version = *parsed;
-  }
-  absl::StatusOr<SpaceName> space = SpaceName::Parse(line.space);
-  wrong.Update(space.status());
-  if (!wrong.ok()) {
-    exit = WrongUsage(verb, wrong);
-    return std::nullopt;
-  }
-  absl::StatusOr<OrderNoCodec> codec = LoadCodec(line.keys, *space);
-  if (!codec.ok()) {
-    exit = Fail(verb, codec.status());
-    return std::nullopt;
-  }
-  return CodecChoice{*std::move(codec), SchemeOf(line.scheme), version};
+absl::StatusOr<CodecChoice> Load(const CodecLine& line) {
+  LOCUS_ASSIGN_OR_RETURN(OrderNoCodec codec, LoadCodec(line.keys, line.space));
+  return CodecChoice{std::move(codec), SchemeOf(line.scheme), line.key_version};
 }
 
 absl::Status Encode(const CodecChoice& choice, std::string_view value, std::string& out) {
@@ -103,17 +90,18 @@ absl::Status Decode(const CodecChoice& choice, std::string_view value, std::stri
 int RunEncode(std::span<const std::string> words) {
   CodecLine codec_line;
   bool allow_keystream_reuse = false;
-  VerbLine line("encode", "Prints the order number of each order ID.");
+  VerbLine line("encode", "Prints the order number of each order ID.",
+                "locus encode --keys keys.ring 2237160347336769");
   codec_line.DeclareOn(line, "Order IDs: decimal (narrow) or 32 hex digits (wide)");
   line.Flag("--allow-keystream-reuse", &allow_keystream_reuse,
-            "Needed for ctr64: whoever knows one pair of ID and number reads all of that gene");
+            "Needed for ctr64: anyone who knows one pair of ID and number can read all numbers of "
+            "that gene");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   if (codec_line.scheme == "ctr64" && !allow_keystream_reuse) {
     return WrongUsage("encode", "--scheme ctr64 needs --allow-keystream-reuse");
   }
-  int exit = kDone;
-  std::optional<CodecChoice> choice = Understand("encode", codec_line, exit);
-  if (!choice) return exit;
+  absl::StatusOr<CodecChoice> choice = Load(codec_line);
+  if (!choice.ok()) return Fail("encode", choice.status());
   return AnswerEach("encode", codec_line.values, [&](std::string_view value, std::string& out) {
     return Encode(*choice, value, out);
   });
@@ -121,12 +109,12 @@ int RunEncode(std::span<const std::string> words) {
 
 int RunDecode(std::span<const std::string> words) {
   CodecLine codec_line;
-  VerbLine line("decode", "Prints the order ID of each order number.");
+  VerbLine line("decode", "Prints the order ID of each order number.",
+                "locus decode --keys keys.ring 0FWHAJ0FJ8Q3V5J9M2D1S7XK4T");
   codec_line.DeclareOn(line, "Order numbers: 26 base-32 or 32 hex digits (siv), decimal (others)");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
-  int exit = kDone;
-  std::optional<CodecChoice> choice = Understand("decode", codec_line, exit);
-  if (!choice) return exit;
+  absl::StatusOr<CodecChoice> choice = Load(codec_line);
+  if (!choice.ok()) return Fail("decode", choice.status());
   return AnswerEach("decode", codec_line.values, [&](std::string_view value, std::string& out) {
     return Decode(*choice, value, out);
   });

@@ -12,9 +12,11 @@ namespace locus {
 int RunGene(std::span<const std::string> words) {
   std::string type;
   std::vector<std::string> keys;
-  VerbLine line("gene", "Prints KEY, a tab and the key's shard gene, a line for each key.");
+  VerbLine line("gene", "Prints each buyer key, a tab and its shard gene.",
+                "locus gene --type uint64 17850 13047");
   line.Choice("--type", {"uint64", "text"}, &type, "What the keys are");
-  line.Tail("KEY", &keys, "Buyer keys; without any, one a line from stdin");
+  line.Tail("KEY", &keys, VerbLine::WithoutAny::kReadsStdin,
+            "Buyer keys; without any, one is read from each line of stdin");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
 
   BuyerType buyer_type = type == "text" ? BuyerType::kText : BuyerType::kUint64;

@@ -4,6 +4,7 @@
 #include "apps/locus/line/values.h"
 #include "apps/locus/line/verb.h"
 #include "apps/locus/line/verb_line.h"
+#include "apps/locus/place/uri_options.h"
 #include "apps/locus/table/table_file.h"
 #include "locus/routing/routing_table.h"
 #include "nlohmann/json.hpp"
@@ -133,51 +134,42 @@ void Inspector::AddShards(ShardGene gene, Json& json) const {
 }
 
 struct InspectLine {
-  std::optional<std::string> table, keys, key_version;
-  std::string space = SpaceName().str();
-  std::string scheme;
+  std::optional<std::string> table, keys, scheme;
+  std::optional<KeyVersion> key_version;
+  SpaceName space;
   std::vector<std::string> values;
-};
 
-std::optional<int> ParseLine(std::span<const std::string> words, InspectLine& line) {
-  VerbLine verb_line("inspect", "Prints what each value says, a JSON object a line.");
-  verb_line.Option("--table", "FILE", &line.table, "The routing table, for shard and target");
-  verb_line.Option("--keys", "FILE", &line.keys,
-                   "The key ring file, to tell the order ID of a number and the number of an ID");
-  verb_line.Option("--space", "S", &line.space, "The space whose numbers they are [orders]");
-  verb_line.Option("--scheme", "ff1|ctr64", &line.scheme,
-                   "A decimal is an order number of this form; otherwise an order ID");
-  verb_line.Option("--key-version", "N", &line.key_version,
-                   "The version of such a number's key; default: the active one");
-  verb_line.Tail("VALUE", &line.values, "Order IDs or numbers; without any, one a line from stdin");
-  if (std::optional<int> exit = verb_line.Parse(words)) return exit;
-  if (!line.scheme.empty() && line.scheme != "ff1" && line.scheme != "ctr64") {
-    return WrongUsage("inspect", "--scheme: " + Quoted(line.scheme) + " is not one of ff1, ctr64");
+  void DeclareOn(VerbLine& line) {
+    TableOption(line, "--table FILE", &table, "The routing table, for shard and target")
+        .Else("LOCUS_TABLE");
+    line.File("--keys FILE", &keys, FileUse::kKeyRing,
+              "The key ring file, for the order ID of a number and the number of an ID")
+        .Else("LOCUS_KEYS");
+    SpaceOption(line, &space, "The space whose numbers they are");
+    line.Choice("--scheme", {"ff1", "ctr64"}, &scheme,
+                "A decimal is an order number of this form; without it, an order ID");
+    line.Value("--key-version N", &key_version, ParseKeyVersion,
+               "The version of such a number's key, 0..127")
+        .Default("the active one")
+        .Needs("--scheme");
+    line.Tail("VALUE", &values, VerbLine::WithoutAny::kReadsStdin,
+              "Order IDs or numbers; without any, one is read from each line of stdin");
   }
-  if (line.key_version && line.scheme.empty()) {
-    return WrongUsage("inspect", "--key-version needs --scheme");
-  }
-  absl::Status status = CheckKeysPath("--keys", line.keys.value_or(""));
-  if (!status.ok()) return WrongUsage("inspect", status);
-  return std::nullopt;
-}
+};
 
 }  // namespace
 
 int RunInspect(std::span<const std::string> words) {
   InspectLine line;
-  if (std::optional<int> exit = ParseLine(words, line)) return *exit;
+  VerbLine verb_line("inspect", "Prints what each order ID or number says, one JSON object a line.",
+                     "locus inspect --table table.json --keys keys.ring 2237160347336769");
+  line.DeclareOn(verb_line);
+  if (std::optional<int> exit = verb_line.Parse(words)) return *exit;
   Inspector inspector;
-  if (!line.scheme.empty()) inspector.scheme64 = SchemeOf(line.scheme);
-  if (line.key_version) {
-    absl::StatusOr<KeyVersion> version = ParseKeyVersion(*line.key_version);
-    if (!version.ok()) return WrongUsage("inspect", version.status());
-    inspector.version64 = *version;
-  }
-  absl::StatusOr<SpaceName> space = SpaceName::Parse(line.space);
-  if (!space.ok()) return WrongUsage("inspect", space.status());
+  if (line.scheme) inspector.scheme64 = SchemeOf(*line.scheme);
+  inspector.version64 = line.key_version;
   if (line.keys) {
-    absl::StatusOr<OrderNoCodec> codec = LoadCodec(*line.keys, *space);
+    absl::StatusOr<OrderNoCodec> codec = LoadCodec(*line.keys, line.space);
     if (!codec.ok()) return Fail("inspect", codec.status());
     inspector.codec = *std::move(codec);
   }

@@ -47,27 +47,21 @@ absl::Status AddAndMaybeActivate(KeyRing& ring, bool activate, std::string& answ
 // A verb whose only operand is FILE.
 std::optional<int> ParseFile(std::string_view verb, std::string_view purpose,
                              std::span<const std::string> words, std::string* path) {
-  VerbLine line(verb, purpose);
-  line.Operand("FILE", path, "The key ring file");
-  if (std::optional<int> exit = line.Parse(words)) return exit;
-  absl::Status status = CheckKeysPath("FILE", *path);
-  if (!status.ok()) return WrongUsage(verb, status);
-  return std::nullopt;
+  VerbLine line(verb, purpose, absl::StrCat("locus ", ToAbsl(verb), " keys.ring"));
+  line.File("FILE", path, FileUse::kKeyRing, "The key ring file").Else("LOCUS_KEYS");
+  return line.Parse(words);
 }
 
 // A verb that changes the state of one version.
 int RunOnVersion(std::string_view verb, std::string_view purpose,
                  std::span<const std::string> words,
                  absl::Status (KeyRing::*change)(KeyVersion version)) {
-  std::string path, version_text;
-  VerbLine line(verb, purpose);
-  line.Operand("FILE", &path, "The key ring file");
-  line.Operand("VERSION", &version_text, "The key's version, 0..127");
+  std::string path;
+  std::optional<KeyVersion> version;
+  VerbLine line(verb, purpose, absl::StrCat("locus ", ToAbsl(verb), " keys.ring 1"));
+  line.File("FILE", &path, FileUse::kKeyRing, "The key ring file");
+  line.Value("VERSION", &version, ParseKeyVersion, "The key's version, 0..127").Required();
   if (std::optional<int> exit = line.Parse(words)) return *exit;
-  absl::Status status = CheckKeysPath("FILE", path);
-  if (!status.ok()) return WrongUsage(verb, status);
-  absl::StatusOr<KeyVersion> version = ParseKeyVersion(version_text);
-  if (!version.ok()) return WrongUsage(verb, version.status());
   return RunChange(verb, path,
                    [&](KeyRing& ring, std::string&) { return (ring.*change)(*version); });
 }

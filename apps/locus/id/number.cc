@@ -19,24 +19,26 @@ namespace {
 
 constexpr size_t kMaxDigits = 20;  // of a uint64
 
+absl::StatusOr<absl::TimeZone> ParseTimeZone(std::string_view name) {
+  absl::TimeZone zone;
+  if (!name.empty() && absl::LoadTimeZone(ToAbsl(name), &zone)) return zone;
+  return absl::InvalidArgumentError(absl::StrCat(
+      Quoted(name), " is not a time zone that this system knows, such as Asia/Shanghai"));
+}
+
 // What both verbs take.
 struct PatternLine {
   std::string pattern;
-  std::string time_zone = "UTC";
+  absl::TimeZone zone = absl::UTCTimeZone();
 
   void DeclareOn(VerbLine& line) {
-    line.Operand("PATTERN", &pattern, "The form, such as {date:yyyyMMdd}{seq:8}; see locus(1)");
-    line.Option("--time-zone", "ZONE", &time_zone,
-                "The zone of its times, such as Asia/Shanghai [UTC]");
+    line.Text("PATTERN", &pattern, "The form, such as {date:yyyyMMdd}{seq:8}; see locus(1)");
+    line.Value("--time-zone ZONE", &zone, ParseTimeZone,
+               "The zone of its times, such as Asia/Shanghai")
+        .Default("UTC");
   }
 
   absl::StatusOr<NumberFormat> Compile() const {
-    absl::TimeZone zone;
-    if (time_zone.empty() || !absl::LoadTimeZone(time_zone, &zone)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--time-zone: ", Quoted(time_zone),
-                       " is not a time zone that this system knows, such as Asia/Shanghai"));
-    }
     absl::StatusOr<NumberFormat> format = NumberFormat::Compile(pattern, zone);
     if (format.ok()) return format;
     return absl::InvalidArgumentError(absl::StrCat("PATTERN: ", format.status().message()));
@@ -159,11 +161,13 @@ absl::Status ParseInto(const NumberFormat& format, std::string_view text, std::s
 int RunNumberFormat(std::span<const std::string> words) {
   PatternLine pattern;
   std::vector<std::string> fields, more;
-  VerbLine line("number format", "Prints a number of the given form.");
+  VerbLine line("number format", "Prints a number of the given form.",
+                "locus number format '{date:yyyyMMdd}{seq:8}' --field seq=42");
   pattern.DeclareOn(line);
-  line.Repeated("--field", "NAME=VALUE", &fields,
-                "A field's value; date and time are now unless given");
-  line.Tail("NAME=VALUE", &more, "Further fields, after one --field");
+  line.Repeated("--field NAME=VALUE", &fields,
+                "The value of a field; date and time are now unless given");
+  line.Tail("NAME=VALUE", &more, VerbLine::WithoutAny::kNothing,
+            "Further fields, after one --field");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   if (fields.empty() && !more.empty()) {
     return WrongUsage("number format", absl::StrCat("unexpected argument ", Quoted(more[0]),
@@ -181,9 +185,11 @@ int RunNumberFormat(std::span<const std::string> words) {
 int RunNumberParse(std::span<const std::string> words) {
   PatternLine pattern;
   std::vector<std::string> texts;
-  VerbLine line("number parse", "Prints the fields of each number, a JSON object a line.");
+  VerbLine line("number parse", "Prints the fields of each number, one JSON object a line.",
+                "locus number parse '{date:yyyyMMdd}{seq:8}' 2026112000000042");
   pattern.DeclareOn(line);
-  line.Tail("TEXT", &texts, "Numbers of that form; without any, one a line from stdin");
+  line.Tail("TEXT", &texts, VerbLine::WithoutAny::kReadsStdin,
+            "Numbers of that form; without any, one is read from each line of stdin");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
 
   absl::StatusOr<NumberFormat> format = pattern.Compile();

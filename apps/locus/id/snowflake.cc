@@ -26,50 +26,50 @@ static_assert(SnowflakeDefaultLayout::kWidths.time == 41 &&
 // What next and decode take alike.
 struct LayoutLine {
   std::string layout = "default";
-  std::string epoch = absl::StrCat(absl::ToUnixMillis(kSnowflakeEpoch));
+  uint64_t epoch_ms = static_cast<uint64_t>(absl::ToUnixMillis(kSnowflakeEpoch));
 
   void DeclareOn(VerbLine& line) {
     line.Choice("--layout", {"default", "js53"}, &layout,
                 "63 bits, or 53 for IDs that are exact in JavaScript");
-    line.Option("--epoch-ms", "E", &epoch,
-                absl::StrCat("Where time begins, in Unix milliseconds [", epoch, "]"));
+    line.Number("--epoch-ms E", &epoch_ms, {.most = kMaxEpochMillis},
+                "Where time begins, in Unix milliseconds");
   }
+  absl::Time epoch() const { return absl::FromUnixMillis(static_cast<int64_t>(epoch_ms)); }
   SnowflakeWidths widths() const {
     return layout == "js53" ? SnowflakeJs53Layout::kWidths : SnowflakeDefaultLayout::kWidths;
   }
 };
 
-absl::StatusOr<uint64_t> ParseIn(std::string_view option, std::string_view text, uint64_t min,
-                                 uint64_t max, std::string_view because = "") {
-  std::optional<uint64_t> value = ParseDecimal(text, max);
-  if (value && *value >= min) return *value;
-  return absl::InvalidArgumentError(absl::StrCat(
-      ToAbsl(option), ": ", Quoted(text), " is not a number in ", min, "..", max, ToAbsl(because)));
-}
-
-absl::StatusOr<absl::Time> ParseEpoch(const std::string& text) {
-  LOCUS_ASSIGN_OR_RETURN(uint64_t millis, ParseIn("--epoch-ms", text, 0, kMaxEpochMillis));
-  return absl::FromUnixMillis(static_cast<int64_t>(millis));
-}
-
 struct NextLine {
   LayoutLine layout;
-  std::string worker;
-  std::string datacenter = "0";
-  std::string count = "1";
+  uint64_t worker = 0;
+  uint64_t datacenter = 0;
+  uint64_t count = 1;
 
+  void DeclareOn(VerbLine& line) {
+    line.Number("--worker W", &worker, {.most = 1023},
+                "The worker, 0..1023; beside a datacenter or with js53, 0..31")
+        .Required();
+    line.Number("--datacenter D", &datacenter, {.most = 31}, "The datacenter, 0..31");
+    layout.DeclareOn(line);
+    line.Number("--count N", &count, {.least = 1, .most = kMaxCount}, "How many IDs");
+  }
+
+  // The limits of worker and datacenter depend on the layout, and the worker's on the datacenter.
   absl::StatusOr<SnowflakeOptions> Options() const {
     SnowflakeWidths widths = layout.widths();
+    if (datacenter > widths.max_datacenter()) {
+      return NotInRange("--datacenter", datacenter, 0, widths.max_datacenter(),
+                        ": layout js53 has no datacenter");
+    }
+    if (worker > widths.max_worker(datacenter)) {
+      return NotInRange("--worker", worker, 0, widths.max_worker(datacenter),
+                        datacenter > 0 ? ", the workers beside a datacenter" : "");
+    }
     SnowflakeOptions options;
-    LOCUS_ASSIGN_OR_RETURN(
-        options.datacenter,
-        ParseIn("--datacenter", datacenter, 0, widths.max_datacenter(),
-                widths.datacenter == 0 ? ": layout js53 has no datacenter" : ""));
-    LOCUS_ASSIGN_OR_RETURN(
-        options.worker,
-        ParseIn("--worker", worker, 0, widths.max_worker(options.datacenter),
-                options.datacenter > 0 ? ", what a worker beside a datacenter may be" : ""));
-    LOCUS_ASSIGN_OR_RETURN(options.epoch, ParseEpoch(layout.epoch));
+    options.datacenter = datacenter;
+    options.worker = worker;
+    options.epoch = layout.epoch();
     return options;
   }
 };
@@ -132,19 +132,13 @@ int RunSnowflakeNext(std::span<const std::string> words) {
   constexpr std::string_view kVerb = "snowflake next";
   NextLine line;
   VerbLine verb_line(kVerb,
-                     "Prints IDs of a worker, a decimal a line. No lease is taken: that nobody "
-                     "else uses this worker at the same time is your responsibility.");
-  verb_line.Required("--worker", "W", &line.worker,
-                     "The worker, 0..1023, beside a datacenter or with js53 0..31");
-  verb_line.Option("--datacenter", "D", &line.datacenter, "The datacenter, 0..31 [0]");
-  line.layout.DeclareOn(verb_line);
-  verb_line.Option("--count", "N", &line.count, "How many IDs [1]");
+                     "Prints IDs of a worker, one decimal a line. It takes no lease: make sure "
+                     "that nothing else uses this worker at the same time.",
+                     "locus snowflake next --worker 7 --count 3");
+  line.DeclareOn(verb_line);
   if (std::optional<int> exit = verb_line.Parse(words)) return *exit;
-
   absl::StatusOr<SnowflakeOptions> options = line.Options();
   if (!options.ok()) return WrongUsage(kVerb, options.status());
-  absl::StatusOr<uint64_t> count = ParseIn("--count", line.count, 1, kMaxCount);
-  if (!count.ok()) return WrongUsage(kVerb, count.status());
 
   // From the next millisecond on: an earlier run may have ended, or been killed, in this one.
   options->floor = options->clock->Now();
@@ -155,7 +149,7 @@ int RunSnowflakeNext(std::span<const std::string> words) {
     generator = Snowflake<SnowflakeDefaultLayout>::Create(*options);
   }
   if (!generator.ok()) return Fail(kVerb, generator.status());
-  absl::Status printed = PrintIds(**generator, *count);
+  absl::Status printed = PrintIds(**generator, line.count);
   absl::Status waited = WaitUntilPast((*generator)->Close(), *options->clock);
   if (!printed.ok()) return Fail(kVerb, printed);
   return waited.ok() ? kDone : Fail(kVerb, waited);
@@ -166,15 +160,15 @@ int RunSnowflakeDecode(std::span<const std::string> words) {
   LayoutLine layout;
   std::vector<std::string> values;
   VerbLine line(kVerb,
-                "Prints what each ID says, a JSON object a line: time, datacenter, worker, "
-                "sequence.");
+                "Prints the time, datacenter, worker and sequence of each ID, one JSON object a "
+                "line.",
+                "locus snowflake decode 512345678901234567");
   layout.DeclareOn(line);
-  line.Tail("VALUE", &values, "Snowflake IDs; without any, one a line from stdin");
+  line.Tail("VALUE", &values, VerbLine::WithoutAny::kReadsStdin,
+            "Snowflake IDs; without any, one is read from each line of stdin");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
-  absl::StatusOr<absl::Time> epoch = ParseEpoch(layout.epoch);
-  if (!epoch.ok()) return WrongUsage(kVerb, epoch.status());
   return AnswerEach(kVerb, values, [&](std::string_view value, std::string& out) {
-    return Decode(layout.widths(), *epoch, value, out);
+    return Decode(layout.widths(), layout.epoch(), value, out);
   });
 }
 

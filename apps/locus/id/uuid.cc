@@ -3,19 +3,13 @@
 
 #include <unistd.h>
 
-#include <limits>
-
-#include "absl/strings/str_cat.h"
 #include "apps/locus/io/byte_stream.h"
 #include "apps/locus/line/verb.h"
 #include "apps/locus/line/verb_line.h"
 #include "src/base/check.h"
-#include "src/base/text.h"
 
 namespace locus {
 namespace {
-
-constexpr uint64_t kMaxCount = std::numeric_limits<uint64_t>::max();
 
 absl::Status WriteUuids(uint64_t count, absl::StatusOr<Uuid> (*make)()) {
   ByteSink sink(STDOUT_FILENO, "stdout");
@@ -34,19 +28,13 @@ absl::Status WriteUuids(uint64_t count, absl::StatusOr<Uuid> (*make)()) {
 
 int RunUuid(std::span<const std::string> words) {
   std::string version = "7";
-  std::string count_text = "1";
-  VerbLine line("uuid", "Prints new UUIDs (RFC 9562), one a line.");
+  uint64_t count = 1;
+  VerbLine line("uuid", "Prints new UUIDs (RFC 9562), one a line.", "locus uuid --count 3");
   line.Choice("--version", {"4", "7"}, &version,
               "7: time first, each above the one before; 4: random");
-  line.Option("--count", "N", &count_text, "How many [1]");
+  line.Number("--count N", &count, {.least = 1}, "How many");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
-
-  std::optional<uint64_t> count = ParseDecimal(count_text, kMaxCount);
-  if (!count || *count == 0) {
-    return WrongUsage("uuid", absl::StrCat("--count: ", Quoted(count_text),
-                                           " is not a canonical decimal of 1 to ", kMaxCount));
-  }
-  absl::Status status = WriteUuids(*count, version == "4" ? Uuid::NewV4 : Uuid::NewV7);
+  absl::Status status = WriteUuids(count, version == "4" ? Uuid::NewV4 : Uuid::NewV7);
   return status.ok() ? kDone : Fail("uuid", status);
 }
 

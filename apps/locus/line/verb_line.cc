@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/locus/line/verb_line.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <functional>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <deque>
+#include <map>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "apps/locus/line/help.h"
+#include "apps/locus/line/path_check.h"
+#include "apps/locus/line/suggest.h"
 #include "apps/locus/line/verb.h"
 #include "src/base/text.h"
 
@@ -19,229 +24,364 @@ bool LooksLikeOption(std::string_view word) {
          !absl::ascii_isdigit(static_cast<unsigned char>(word[1]));
 }
 
+absl::Status Wrong(const std::string& message) { return absl::InvalidArgumentError(message); }
+
 }  // namespace
 
-// CLI11 knows the options, writes the help and says what is missing. It never sees an operand: it
-// would take "[a,b]" apart and refuse "-5".
 struct VerbLine::Rep {
-  Rep(std::string_view verb_name, std::string_view purpose)
-      : verb(verb_name), app(std::string(purpose), "locus " + std::string(verb_name)) {
-    app.set_help_flag("-h,--help", "Print this help and exit");
-  }
-
-  struct NamedOperand {
-    std::string name;
-    std::function<void(std::string value)> store;
-    bool required = true;
-  };
+  // A value that the words give an option or operand.
   struct Given {
-    CLI::Option* option;
-    std::vector<std::string> choices;
-    std::function<void(const std::string& value)> store;
-    bool repeated = false;
+    Option* option;
+    std::string value;
+    std::string source;  // for messages: the option's name, or its environment variable
   };
 
-  CLI::Option* Add(const std::string& name, const std::string& value_name,
-                   const std::string& help) {
-    return app.add_option(name, help)
-        ->option_text(value_name)
-        ->expected(1)
-        ->allow_extra_args(false);
-  }
-
-  // Parts of the words that CLI11 reads, and the operands.
-  struct Parts {
-    std::vector<std::string> options;
-    std::vector<std::string> operands;
-  };
-  Parts Divide(std::span<const std::string> words) const;
-  std::string ReadOperands(std::vector<std::string> operands) const;
-  std::string ReadOptions() const;
+  Option* Find(std::string_view name);
+  Option* NextOperand(size_t count);
+  absl::Status TakeOption(const std::string& word, std::span<const std::string>& rest);
+  absl::Status TakeOperand(const std::string& word);
+  absl::Status Divide(std::span<const std::string> words);
+  void TakeEnvironment();
+  bool IsGiven(const Option& option) const;
+  absl::Status CheckMissing() const;
+  absl::Status ReadValues();
+  absl::Status CheckNeeds() const;
+  absl::Status CheckFiles() const;
+  absl::Status Read(std::span<const std::string> words);
   std::string Help() const;
 
   std::string verb;
-  CLI::App app;
+  std::string purpose;
+  std::string example;
+  std::deque<Option> options;  // and operands, in the order declared; pointers stay good
+  Option* tail = nullptr;
+  bool tail_reads_stdin = false;
+
+  bool help_wanted = false;
   std::vector<Given> given;
-  CLI::Option* list = nullptr;
-  std::vector<NamedOperand> operands;
-  std::string tail_name;
-  std::vector<std::string>* tail = nullptr;
+  Option* last = nullptr;  // the option that the words named last
+  size_t operand_count = 0;
 };
 
-VerbLine::VerbLine(std::string_view verb, std::string_view purpose)
-    : rep_(std::make_unique<Rep>(verb, purpose)) {}
+VerbLine::VerbLine(std::string_view verb, std::string_view purpose, std::string_view example)
+    : rep_(std::make_unique<Rep>()) {
+  rep_->verb = verb;
+  rep_->purpose = purpose;
+  rep_->example = example;
+}
 VerbLine::~VerbLine() = default;
 
-void VerbLine::Flag(const std::string& name, bool* given, const std::string& help) {
-  rep_->app.add_flag(name, *given, help);
+Option& VerbLine::Add(const std::string& spec, const std::string& help) {
+  size_t space = std::min(spec.find(' '), spec.size());
+  Option option;
+  option.name = spec.substr(0, space);
+  option.value_name = spec.substr(std::min(space + 1, spec.size()));
+  option.help = help;
+  option.required = !option.is_option();
+  LOCUS_CHECK(rep_->Find(option.name) == nullptr || !option.is_option());
+  return rep_->options.emplace_back(std::move(option));
 }
 
-void VerbLine::Option(const std::string& name, const std::string& value_name, std::string* value,
-                      const std::string& help) {
-  rep_->given.push_back(
-      {rep_->Add(name, value_name, help), {}, [value](auto& text) { *value = text; }});
+Option& VerbLine::Flag(const std::string& name, bool* given, const std::string& help) {
+  Option& option = Add(name, help);
+  option.is_flag = true;
+  option.read = [given](const std::string&) {
+    *given = true;
+    return absl::OkStatus();
+  };
+  return option;
 }
 
-void VerbLine::Option(const std::string& name, const std::string& value_name,
-                      std::optional<std::string>* value, const std::string& help) {
-  rep_->given.push_back(
-      {rep_->Add(name, value_name, help), {}, [value](auto& text) { *value = text; }});
+namespace {
+
+auto ReadChoice(const std::vector<std::string>& choices) {
+  return [choices](std::string_view text) -> absl::StatusOr<std::string> {
+    if (std::ranges::find(choices, text) != choices.end()) return std::string(text);
+    return Wrong(absl::StrCat(Quoted(text), " is not one of ", absl::StrJoin(choices, ", "),
+                              DidYouMean(text, choices)));
+  };
 }
 
-void VerbLine::Required(const std::string& name, const std::string& value_name, std::string* value,
-                        const std::string& help) {
-  Option(name, value_name, value, help);
-  rep_->given.back().option->required();
+}  // namespace
+
+Option& VerbLine::Choice(const std::string& name, const std::vector<std::string>& choices,
+                         std::string* target, const std::string& help) {
+  std::string spec = absl::StrCat(name, " ", absl::StrJoin(choices, "|"));
+  Option& option = Value(spec, target, ReadChoice(choices), help);
+  option.choices = choices;
+  if (std::ranges::find(choices, *target) == choices.end()) option.Required();
+  return option;
 }
 
-void VerbLine::Choice(const std::string& name, const std::vector<std::string>& choices,
-                      std::string* value, const std::string& help) {
-  bool has_default = std::find(choices.begin(), choices.end(), *value) != choices.end();
-  Option(name, absl::StrJoin(choices, "|"), value,
-         has_default ? absl::StrCat(help, " [", *value, "]") : help);
-  rep_->given.back().choices = choices;
-  rep_->given.back().option->required(!has_default);
+Option& VerbLine::Choice(const std::string& name, const std::vector<std::string>& choices,
+                         std::optional<std::string>* target, const std::string& help) {
+  std::string spec = absl::StrCat(name, " ", absl::StrJoin(choices, "|"));
+  Option& option = Value(spec, target, ReadChoice(choices), help);
+  option.choices = choices;
+  return option;
 }
 
-void VerbLine::List(const std::string& name, const std::string& value_name,
-                    std::vector<std::string>* values, const std::string& help) {
-  rep_->list = rep_->Add(name, value_name + "...", help)
-                   ->required()
-                   ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  rep_->given.push_back({rep_->list, {}, [values](auto& text) { values->push_back(text); }, true});
-}
-
-void VerbLine::Repeated(const std::string& name, const std::string& value_name,
-                        std::vector<std::string>* values, const std::string& help) {
-  CLI::Option* option =
-      rep_->Add(name, value_name, help)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  rep_->given.push_back({option, {}, [values](auto& text) { values->push_back(text); }, true});
-}
-
-void VerbLine::Operand(const std::string& name, std::string* value, const std::string& help) {
-  rep_->operands.push_back({name, [value](std::string text) { *value = std::move(text); }});
-  rep_->app.add_option(name, help)->option_text(" ");  // for the help; never filled
-}
-
-void VerbLine::Operand(const std::string& name, std::optional<std::string>* value,
+Option& VerbLine::File(const std::string& spec, std::string* target, FileUse use,
                        const std::string& help) {
-  rep_->operands.push_back({name, [value](std::string text) { *value = std::move(text); }, false});
-  rep_->app.add_option(name, help)->option_text(" ");
+  Option& option = Text(spec, target, help).Offers(Offer::kFiles);
+  return option.Names([target, use, name = option.name]() -> std::vector<NamedFile> {
+    return {{name, *target, use}};
+  });
 }
 
-void VerbLine::Tail(const std::string& name, std::vector<std::string>* values,
-                    const std::string& help) {
-  rep_->tail_name = name;
-  rep_->tail = values;
-  rep_->app.add_option(name, help)->option_text("...");
+Option& VerbLine::File(const std::string& spec, std::optional<std::string>* target, FileUse use,
+                       const std::string& help) {
+  Option& option = Text(spec, target, help).Offers(Offer::kFiles);
+  return option.Names([target, use, name = option.name]() -> std::vector<NamedFile> {
+    if (!*target) return {};
+    return {{name, **target, use}};
+  });
 }
 
-VerbLine::Rep::Parts VerbLine::Rep::Divide(std::span<const std::string> words) const {
-  Parts parts;
-  const CLI::Option* last = nullptr;
-  for (size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
+Option& VerbLine::Repeated(const std::string& spec, std::vector<std::string>* values,
+                           const std::string& help) {
+  Option& option = Add(spec, help);
+  option.required = false;
+  option.repeated = true;
+  option.read = [values](const std::string& text) {
+    values->push_back(text);
+    return absl::OkStatus();
+  };
+  return option;
+}
+
+Option& VerbLine::List(const std::string& spec, std::vector<std::string>* values,
+                       const std::string& help) {
+  Option& option = Repeated(spec, values, help);
+  option.value_name += "...";
+  option.required = true;
+  option.takes_operands = true;
+  return option;
+}
+
+Option& VerbLine::Tail(const std::string& name, std::vector<std::string>* values,
+                       WithoutAny without, const std::string& help) {
+  rep_->tail = &Repeated(name, values, help);
+  rep_->tail_reads_stdin = without == WithoutAny::kReadsStdin;
+  return *rep_->tail;
+}
+
+absl::StatusOr<std::string> VerbLine::TakeText(std::string_view text) { return std::string(text); }
+
+absl::StatusOr<uint64_t> VerbLine::ReadWhole(std::string_view text, const WholeRange& range) {
+  std::optional<uint64_t> number = ParseDecimal(text, range.most);
+  if (number && *number >= range.least) return *number;
+  return Wrong(
+      absl::StrCat(Quoted(text), " is not ", range.what, " in ", range.least, "..", range.most));
+}
+
+absl::StatusOr<double> VerbLine::ReadFactor(std::string_view text) {
+  double value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  bool whole = error == std::errc() && end == text.data() + text.size();
+  if (whole && std::isfinite(value) && value > 0) return value;
+  return Wrong(absl::StrCat(Quoted(text), " is not a number above 0"));
+}
+
+absl::StatusOr<absl::Duration> VerbLine::ReadDuration(std::string_view text,
+                                                      const DurationRange& range) {
+  static const std::map<std::string_view, absl::Duration> kUnits = {
+      {"", absl::Seconds(1)},  {"ms", absl::Milliseconds(1)}, {"s", absl::Seconds(1)},
+      {"m", absl::Minutes(1)}, {"h", absl::Hours(1)},         {"d", absl::Hours(24)}};
+  size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  auto unit = kUnits.find(text.substr(digits));
+  // 2^53 of the longest unit does not overflow a Duration.
+  std::optional<uint64_t> number = ParseDecimal(text.substr(0, digits), uint64_t{1} << 53);
+  if (number && unit != kUnits.end()) {
+    absl::Duration value = unit->second * static_cast<double>(*number);
+    if (value >= range.least && value <= range.most) return value;
+  }
+  return Wrong(absl::StrCat(Quoted(text), " is not a duration in ", ShownDefault(range.least), "..",
+                            ShownDefault(range.most), "; write 90, 90s, 10m, 2h or 1d"));
+}
+
+std::string VerbLine::ShownDefault(absl::Duration duration) {
+  int64_t seconds = absl::ToInt64Seconds(duration);
+  return duration == absl::Seconds(seconds) ? absl::StrCat(seconds)
+                                            : absl::FormatDuration(duration);
+}
+
+Option* VerbLine::Rep::Find(std::string_view name) {
+  auto found = std::ranges::find(options, name, &Option::name);
+  return found == options.end() ? nullptr : &*found;
+}
+
+// The operand that stands at place `count`; nullptr: there is none.
+Option* VerbLine::Rep::NextOperand(size_t count) {
+  for (Option& option : options) {
+    if (option.is_option() || &option == tail) continue;
+    if (count-- == 0) return &option;
+  }
+  return tail;
+}
+
+absl::Status VerbLine::Rep::TakeOption(const std::string& word,
+                                       std::span<const std::string>& rest) {
+  size_t equals = word.find('=');
+  last = Find(word.substr(0, equals));
+  if (last == nullptr || !last->is_option()) {
+    std::vector<std::string> known = {"--help"};
+    for (const Option& option : options) {
+      if (option.is_option()) known.push_back(option.name);
+    }
+    return Wrong(
+        absl::StrCat("unknown option ", Quoted(word), DidYouMean(word.substr(0, equals), known)));
+  }
+  if (!last->repeated && IsGiven(*last)) return Wrong(last->name + " is given more than once");
+  std::string value;
+  if (equals != std::string::npos) {
+    if (last->is_flag) return Wrong(last->name + " takes no value");
+    value = word.substr(equals + 1);
+  } else if (!last->is_flag) {
+    if (rest.empty()) return Wrong(absl::StrCat(last->Shown(), ": the value is missing"));
+    value = rest.front();
+    rest = rest.subspan(1);
+  }
+  given.push_back({last, std::move(value), last->name});
+  return absl::OkStatus();
+}
+
+absl::Status VerbLine::Rep::TakeOperand(const std::string& word) {
+  Option* operand = NextOperand(operand_count);
+  if (operand == nullptr) return Wrong("unexpected argument " + Quoted(word));
+  ++operand_count;
+  given.push_back({operand, word, operand->name});
+  return absl::OkStatus();
+}
+
+absl::Status VerbLine::Rep::Divide(std::span<const std::string> words) {
+  absl::Status status;  // the first thing wrong; a later --help still helps
+  while (!words.empty()) {
+    const std::string& word = words.front();
+    words = words.subspan(1);
     if (word == "--") {
-      parts.operands.insert(parts.operands.end(), words.begin() + static_cast<ptrdiff_t>(i) + 1,
-                            words.end());
+      for (const std::string& each : words) status.Update(TakeOperand(each));
       break;
     }
-    if (!LooksLikeOption(word)) {
-      if (list != nullptr && last == list) {
-        parts.options.push_back(list->get_name());
-        parts.options.push_back(word);
-      } else {
-        parts.operands.push_back(word);
-      }
-      continue;
-    }
-    // A value after '=' becomes a word of its own: CLI11 takes an empty one for a missing one.
-    size_t equals = word.find('=');
-    std::string name = word.substr(0, equals);
-    last = app.get_option_no_throw(name);
-    if (last == nullptr || last->get_items_expected_max() == 0) {
-      parts.options.push_back(word);
-      continue;
-    }
-    parts.options.push_back(name);
-    if (equals != std::string::npos) {
-      parts.options.push_back(word.substr(equals + 1));
-    } else if (i + 1 < words.size()) {
-      parts.options.push_back(words[++i]);
+    if (word == "--help" || word == "-h") {
+      help_wanted = true;
+    } else if (LooksLikeOption(word)) {
+      status.Update(TakeOption(word, words));
+    } else if (last != nullptr && last->takes_operands) {
+      given.push_back({last, word, last->name});
+    } else {
+      status.Update(TakeOperand(word));
     }
   }
-  return parts;
+  return status;
 }
 
-// The answer of this and the next: what is wrong, or nothing.
-std::string VerbLine::Rep::ReadOperands(std::vector<std::string> found) const {
-  if (found.size() < operands.size() && operands[found.size()].required) {
-    return operands[found.size()].name + " is required";
+void VerbLine::Rep::TakeEnvironment() {
+  for (Option& option : options) {
+    if (option.variable == nullptr || IsGiven(option)) continue;
+    const char* value = std::getenv(option.variable);
+    if (value != nullptr && *value != '\0') given.push_back({&option, value, option.variable});
   }
-  if (tail == nullptr && found.size() > operands.size()) {
-    return "unexpected argument " + Quoted(found[operands.size()]);
-  }
-  size_t given_operands = std::min(found.size(), operands.size());
-  for (size_t i = 0; i < given_operands; ++i) operands[i].store(std::move(found[i]));
-  if (tail != nullptr) {
-    tail->assign(std::make_move_iterator(found.begin() + static_cast<ptrdiff_t>(given_operands)),
-                 std::make_move_iterator(found.end()));
-  }
-  return "";
 }
 
-std::string VerbLine::Rep::ReadOptions() const {
+bool VerbLine::Rep::IsGiven(const Option& option) const {
+  return std::ranges::any_of(given, [&](const Given& each) { return each.option == &option; });
+}
+
+absl::Status VerbLine::Rep::CheckMissing() const {
+  std::vector<std::string> missing;
+  for (const Option& option : options) {
+    if (!option.required || IsGiven(option)) continue;
+    missing.push_back(option.variable == nullptr
+                          ? option.Shown()
+                          : absl::StrCat(option.Shown(), " (or ", option.variable, ")"));
+  }
+  if (missing.empty()) return absl::OkStatus();
+  return Wrong(
+      absl::StrCat("missing: ", absl::StrJoin(missing, ", "), "; see locus ", verb, " --help"));
+}
+
+absl::Status VerbLine::Rep::ReadValues() {
   for (const Given& each : given) {
-    const std::vector<std::string>& values = each.option->results();
-    if (values.size() > 1 && !each.repeated) {
-      return each.option->get_name() + " is given more than once";
-    }
-    for (const std::string& value : values) {
-      if (!each.choices.empty() &&
-          std::find(each.choices.begin(), each.choices.end(), value) == each.choices.end()) {
-        return absl::StrCat(each.option->get_name(), ": ", Quoted(value), " is not one of ",
-                            absl::StrJoin(each.choices, ", "));
-      }
-      each.store(value);
-    }
+    absl::Status status = each.option->read(each.value);
+    if (!status.ok()) return Wrong(absl::StrCat(each.source, ": ", status.message()));
   }
-  return "";
+  return absl::OkStatus();
 }
 
-// CLI11's, but with a usage line that tells what is required.
+absl::Status VerbLine::Rep::CheckNeeds() const {
+  for (const Given& each : given) {
+    const std::string& needs = each.option->needs;
+    bool met = needs.empty() || std::ranges::any_of(given, [&](const Given& other) {
+                 return other.option->name == needs;
+               });
+    if (!met) return Wrong(absl::StrCat(each.option->name, " needs ", needs));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VerbLine::Rep::CheckFiles() const {
+  std::vector<NamedFile> files = FilesOfEnvironment();
+  for (const Option& option : options) {
+    // An output that is not given is stdout, as a rule in place of another output.
+    if (option.files == nullptr) continue;
+    for (NamedFile& file : option.files()) {
+      if (!file.path.empty()) files.push_back(std::move(file));
+    }
+  }
+  if (tail_reads_stdin && !IsGiven(*tail)) {
+    files.push_back({absl::StrCat("the list of ", tail->name), "-", FileUse::kRead});
+  }
+  return CheckPaths(files);
+}
+
+absl::Status VerbLine::Rep::Read(std::span<const std::string> words) {
+  LOCUS_RETURN_IF_ERROR(Divide(words));
+  TakeEnvironment();
+  LOCUS_RETURN_IF_ERROR(CheckMissing());
+  LOCUS_RETURN_IF_ERROR(ReadValues());
+  LOCUS_RETURN_IF_ERROR(CheckNeeds());
+  return CheckFiles();
+}
+
 std::string VerbLine::Rep::Help() const {
   std::string usage = "Usage: locus " + verb;
-  for (const Given& each : given) {
-    if (!each.option->get_required()) continue;
-    absl::StrAppend(&usage, " ", each.option->get_name(), " ", each.option->get_option_text());
+  std::string operands;
+  std::vector<std::pair<std::string, std::string>> terms;
+  for (const Option& option : options) {
+    bool on_usage_line = option.required || !option.is_option();
+    std::string shown = &option == tail ? option.name + "..." : option.Shown();
+    if (on_usage_line) {
+      std::string piece = option.required ? shown : absl::StrCat("[", shown, "]");
+      absl::StrAppend(option.is_option() ? &usage : &operands, " ", piece);
+    }
+    std::vector<std::string> notes;
+    if (option.required) notes.push_back("required");
+    if (option.repeated && option.is_option()) notes.push_back("may be repeated");
+    if (!option.shown_default.empty()) notes.push_back("default: " + option.shown_default);
+    if (option.variable != nullptr) notes.push_back(absl::StrCat("or $", option.variable));
+    std::string note = notes.empty() ? "" : absl::StrCat(" [", absl::StrJoin(notes, ", "), "]");
+    terms.emplace_back(shown, option.help + note);
   }
-  usage += " [OPTION...]";
-  for (const NamedOperand& operand : operands) {
-    absl::StrAppend(&usage, operand.required ? " " : " [", operand.name,
-                    operand.required ? "" : "]");
-  }
-  if (tail != nullptr) absl::StrAppend(&usage, " [", tail_name, "...]");
-  std::string help = app.help();
-  size_t begin = help.find("Usage:");
-  return help.replace(begin, help.find('\n', begin) - begin, usage);
+  terms.emplace_back("--help, -h", "Print this help");
+  size_t width = HelpWidth();
+  std::string text = Wrapped(absl::StrCat(usage, " [OPTION...]", operands), 0, width);
+  absl::StrAppend(&text, "\n", Wrapped(purpose, 0, width), "\n", TermsTable(terms, width));
+  if (!example.empty()) absl::StrAppend(&text, "\nExample:\n  ", example, "\n");
+  return text;
 }
 
 std::optional<int> VerbLine::Parse(std::span<const std::string> words) {
-  Rep::Parts parts = rep_->Divide(words);
-  std::reverse(parts.options.begin(), parts.options.end());  // CLI11 takes them from the back
-  try {
-    rep_->app.parse(parts.options);
-  } catch (const CLI::CallForHelp&) {
-    return PrintAll(rep_->verb, rep_->Help());
-  } catch (const CLI::ExtrasError&) {
-    return WrongUsage(rep_->verb, "unknown option " + Quoted(rep_->app.remaining().at(0)));
-  } catch (const CLI::ParseError& error) {
-    return WrongUsage(rep_->verb, error.what());
-  }
-  std::string wrong = rep_->ReadOptions();
-  if (wrong.empty()) wrong = rep_->ReadOperands(std::move(parts.operands));
-  if (!wrong.empty()) return WrongUsage(rep_->verb, wrong);
+  absl::Status status = rep_->Read(words);
+  if (rep_->help_wanted) return PrintAll(rep_->verb, rep_->Help());
+  if (!status.ok()) return WrongUsage(rep_->verb, status);
   return std::nullopt;
+}
+
+absl::Status NotInRange(std::string_view option, uint64_t value, uint64_t least, uint64_t most,
+                        std::string_view because) {
+  return Wrong(absl::StrCat(ToAbsl(option), ": \"", value, "\" is not in ", least, "..", most,
+                            ToAbsl(because)));
 }
 
 }  // namespace locus

@@ -48,6 +48,7 @@ class Reader {
 
   absl::StatusOr<StoreUri> Read(std::string_view rest) {
     StoreUri uri;
+    uri.text = text_;
     uri.engine = form_.engine;
     if (MayHavePassword(text_)) {
       return Refuse(
@@ -201,6 +202,7 @@ absl::StatusOr<StoreUri> StoreUri::Parse(std::string_view text, std::string_view
     Reader reader(text, what, form);
     if (form.engine != Engine::kSqlite) return reader.Read(text.substr(colon + 1));
     StoreUri uri;
+    uri.text = text;
     uri.path = text.substr(colon + 1);
     if (uri.path.empty()) return reader.Refuse("has no path");
     return uri;

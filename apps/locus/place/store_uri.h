@@ -32,6 +32,7 @@ struct StoreUri {
     friend bool operator==(const Host&, const Host&) = default;
   };
 
+  std::string text;  // as it was written
   Engine engine = Engine::kSqlite;
   // sqlite: the file. mysql: the database. redis+sentinel: the master's name. etcd: the prefix,
   // maybe empty. redis: empty.

@@ -10,6 +10,7 @@
 #include "apps/locus/io/output_file.h"
 #include "apps/locus/line/verb.h"
 #include "apps/locus/line/verb_line.h"
+#include "apps/locus/place/uri_options.h"
 #include "apps/locus/plan/shard_sample.h"
 #include "apps/locus/plan/vnode_load.h"
 #include "apps/locus/table/table_file.h"
@@ -23,24 +24,17 @@ struct LoadLine {
   std::string table;
   ShardAccess access;
   std::string by = "rows";
-  uint64_t seconds = 10;
+  absl::Duration window = absl::Seconds(10);
 };
 
-absl::StatusOr<uint64_t> ParseSeconds(std::string_view option, const std::string& text) {
-  std::optional<uint64_t> seconds = ParseDecimal(text, 3600);
-  if (seconds && *seconds > 0) return *seconds;
-  return absl::InvalidArgumentError(
-      absl::StrCat(ToAbsl(option), ": ", Quoted(text), " is not 1..3600"));
-}
-
-absl::Status CheckTableName(const std::string& name) {
+absl::StatusOr<std::string> ParseTableName(std::string_view name) {
   bool fits = !name.empty() && name.size() <= 64;
   for (char c : name) {
     fits &= absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$';
   }
-  if (fits) return absl::OkStatus();
+  if (fits) return std::string(name);
   return absl::InvalidArgumentError(
-      absl::StrCat("--table-name: ", Quoted(name), " is not 1 to 64 letters, digits, '_' and '$'"));
+      absl::StrCat(Quoted(name), " is not 1 to 64 letters, digits, '_' and '$'"));
 }
 
 // A sample of each shard, several at once; the first error where there is one.
@@ -96,9 +90,10 @@ absl::StatusOr<VnodeLoads> SampleRows(const RoutingTable& table,
 }
 
 absl::StatusOr<VnodeLoads> SampleWrites(const RoutingTable& table,
-                                        const std::vector<SampledShard>& shards, uint64_t seconds) {
+                                        const std::vector<SampledShard>& shards,
+                                        absl::Duration window) {
   LOCUS_ASSIGN_OR_RETURN(std::vector<ShardSample> first, CountEach(shards, Counted::kVersions));
-  absl::SleepFor(absl::Seconds(seconds));
+  absl::SleepFor(window);
   LOCUS_ASSIGN_OR_RETURN(std::vector<ShardSample> second, CountEach(shards, Counted::kVersions));
   VnodeLoads loads;
   for (size_t i = 0; i < shards.size(); ++i) {
@@ -135,7 +130,7 @@ absl::Status SampleLoad(const LoadLine& line, const RoutingTable& table,
                         const std::vector<SampledShard>& shards) {
   LOCUS_ASSIGN_OR_RETURN(VnodeLoads loads, line.by == "rows"
                                                ? SampleRows(table, shards)
-                                               : SampleWrites(table, shards, line.seconds));
+                                               : SampleWrites(table, shards, line.window));
   for (const VnodeMove& move : table.moves()) loads.moving += size_t{move.last} - move.first + 1;
   std::string csv = absl::StrCat(kVnodeLoadHeader, "\n");
   for (size_t vnode = 0; vnode < ShardGene::kCount; ++vnode) {
@@ -171,35 +166,31 @@ absl::StatusOr<std::vector<SampledShard>> OpenEach(const RoutingTable& table,
 int RunLoad(std::span<const std::string> words) {
   LoadLine given;
   given.access.table_name = "orders";
-  std::string seconds = absl::StrCat(given.seconds);
-  std::string timeout = "600";
+  given.access.timeout = absl::Seconds(600);
   VerbLine line("load",
                 "Samples the load of each vnode from the shards (MariaDB) and prints it as CSV for "
-                "locus plan. The password is LOCUS_PASSWORD, or in LOCUS_PASSWORD_FILE.");
-  line.Required("--table", "FILE", &given.table, "The routing table; - is stdin");
-  line.Required("--user", "NAME", &given.access.user, "Who may read the shards");
+                "`locus plan`. The password is LOCUS_PASSWORD, or in LOCUS_PASSWORD_FILE.",
+                "locus load --table table.json --user reader > load.csv");
+  constexpr DurationRange kWindow = {.least = absl::Seconds(1), .most = absl::Hours(1)};
+  TableOption(line, "--table FILE", &given.table, "The routing table; - is stdin")
+      .Required()
+      .Else("LOCUS_TABLE");
+  line.Text("--user NAME", &given.access.user, "A database user who may read the shards")
+      .Required();
   line.Choice("--by", {"rows", "writes"}, &given.by,
               "How many orders a vnode has, or how many are inserted and updated a second");
-  line.Option("--seconds", "N", &seconds, "With --by writes: how long writes are watched [10]");
-  line.Option("--table-name", "T", &given.access.table_name,
-              "The table of orders in each shard [orders]");
-  line.Option("--timeout", "SECONDS", &timeout, "How long one count of a shard may take [600]");
+  line.Duration("--seconds N", &given.window, kWindow, "With --by writes: how long to watch them");
+  line.Value("--table-name T", &given.access.table_name, ParseTableName,
+             "The table of orders in each shard");
+  line.Duration("--timeout SECONDS", &given.access.timeout, kWindow,
+                "How long one count of a shard may take");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
-
-  absl::Status status = CheckTableName(given.access.table_name);
-  if (!status.ok()) return WrongUsage("load", status);
-  absl::StatusOr<uint64_t> window = ParseSeconds("--seconds", seconds);
-  if (!window.ok()) return WrongUsage("load", window.status());
-  absl::StatusOr<uint64_t> limit = ParseSeconds("--timeout", timeout);
-  if (!limit.ok()) return WrongUsage("load", limit.status());
-  given.seconds = *window;
-  given.access.timeout = absl::Seconds(*limit);
 
   absl::StatusOr<RoutingTable> table = LoadTable(given.table);
   if (!table.ok()) return Fail("load", table.status());
   absl::StatusOr<std::vector<SampledShard>> shards = OpenEach(*table, given.access);
   if (!shards.ok()) return Fail("load", shards.status());
-  status = SampleLoad(given, *table, *shards);
+  absl::Status status = SampleLoad(given, *table, *shards);
   return status.ok() ? kDone : Fail("load", status);
 }
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <charconv>
-#include <cmath>
-
 #include "absl/strings/str_cat.h"
 #include "apps/locus/io/byte_stream.h"
 #include "apps/locus/io/output_file.h"
 #include "apps/locus/line/verb.h"
 #include "apps/locus/line/verb_line.h"
+#include "apps/locus/place/uri_options.h"
 #include "apps/locus/plan/vnode_load.h"
 #include "apps/locus/table/table_file.h"
 #include "locus/routing/rebalance.h"
@@ -24,7 +22,7 @@ struct PlanLine {
   std::vector<std::string> remove;
   std::vector<std::string> weights;
   std::optional<std::string> load;
-  std::optional<std::string> hot_above;
+  std::optional<double> hot_above;
   bool json = false;
   std::optional<std::string> svg;
 };
@@ -55,14 +53,6 @@ absl::Status AddWeight(const std::string& text, RebalanceWish& wish) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<double> ParseHotAbove(const std::string& text) {
-  double value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  bool whole = error == std::errc() && end == text.data() + text.size();
-  if (whole && std::isfinite(value) && value > 0) return value;
-  return NotOfForm("--hot-above", text, "a number above 0");
-}
-
 absl::StatusOr<RebalanceWish> WishOf(const PlanLine& line) {
   RebalanceWish wish;
   wish.remove = line.remove;
@@ -74,13 +64,7 @@ absl::StatusOr<RebalanceWish> WishOf(const PlanLine& line) {
     if (auto weight = wish.weights.extract(shard.name)) shard.weight = weight.mapped();
     wish.add.push_back(std::move(shard));
   }
-  if (line.hot_above) {
-    if (!line.load) return absl::InvalidArgumentError("--hot-above needs --load");
-    LOCUS_ASSIGN_OR_RETURN(wish.hot_above, ParseHotAbove(*line.hot_above));
-  }
-  if (line.table == "-" && line.load == "-") {
-    return absl::InvalidArgumentError("--table and --load cannot both be stdin");
-  }
+  if (line.hot_above) wish.hot_above = *line.hot_above;
   if (line.json && line.svg == "-") {
     return absl::InvalidArgumentError("--json and --svg - cannot both go to stdout");
   }
@@ -101,21 +85,27 @@ absl::Status Show(const PlanLine& line, const RebalancePlan& plan,
 
 int RunPlan(std::span<const std::string> words) {
   PlanLine given;
-  VerbLine line("plan", "Plans which vnodes should move; `locus plan apply` begins the moves.");
-  line.Required("--table", "FILE", &given.table, "The routing table; - is stdin");
-  line.Repeated("--add", "NAME=ENDPOINT", &given.add,
-                "A new shard and its URL without credentials; weighs 100");
-  line.Repeated("--remove", "NAME", &given.remove,
-                "A shard that gives all its vnodes away; it stays, with weight 0");
-  line.Repeated("--weight", "NAME=W", &given.weights,
-                "The weight of a shard, new ones too: its share among all");
-  line.Option("--load", "CSV", &given.load,
-              "The load of each vnode, as from locus load; shares are of it; - is stdin");
-  line.Option("--hot-above", "X", &given.hot_above,
-              "With --load: vnodes of X times the mean load go to shards labelled tier=hot");
+  VerbLine line("plan", "Plans which vnodes should move; `locus plan apply` begins the moves.",
+                "locus plan --table table.json --add c=mysql://db3:3306/orders");
+  TableOption(line, "--table FILE", &given.table, "The routing table; - is stdin")
+      .Required()
+      .Else("LOCUS_TABLE");
+  line.Repeated("--add NAME=ENDPOINT", &given.add,
+                "A new shard and its URL without credentials; its weight is 100");
+  line.Repeated("--remove NAME", &given.remove,
+                "A shard that gives all its vnodes away; it stays, with weight 0")
+      .Offers(Offer::kShards);
+  line.Repeated("--weight NAME=W", &given.weights,
+                "The weight of a shard, new ones too: its share among all")
+      .Offers(Offer::kShards);
+  line.File("--load CSV", &given.load, FileUse::kRead,
+            "The load of each vnode, as `locus load` prints it, to share that; - is stdin");
+  line.Factor("--hot-above X", &given.hot_above,
+              "Vnodes of X times the mean load go to shards labelled tier=hot")
+      .Needs("--load");
   line.Flag("--json", &given.json, "Print the plan as JSON, for tools and for plan apply");
-  line.Option("--svg", "OUT", &given.svg,
-              "Also draw the rings before and after; - is stdout, without the text");
+  line.File("--svg OUT", &given.svg, FileUse::kWrite,
+            "Also draw the rings before and after; - is stdout, without the text");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
 
   absl::StatusOr<RebalanceWish> wish = WishOf(given);
@@ -139,11 +129,11 @@ namespace {
 struct ApplyLine {
   std::string table;
   std::string plan;
-  std::string most_per_shard = "1";
+  size_t most_per_shard = 1;
   std::string out = "-";
 };
 
-absl::Status Apply(const ApplyLine& line, size_t most_per_shard) {
+absl::Status Apply(const ApplyLine& line) {
   LOCUS_ASSIGN_OR_RETURN(RoutingTable table, LoadTable(line.table));
   LOCUS_ASSIGN_OR_RETURN(std::string json, ReadWhole(line.plan));
   absl::StatusOr<RebalancePlan> plan = ParsePlan(table, json);
@@ -151,7 +141,7 @@ absl::Status Apply(const ApplyLine& line, size_t most_per_shard) {
     return absl::Status(plan.status().code(), absl::StrCat(line.plan == "-" ? "stdin" : line.plan,
                                                            ": ", plan.status().message()));
   }
-  LOCUS_ASSIGN_OR_RETURN(RoutingTable next, NextMoves(table, *plan, most_per_shard));
+  LOCUS_ASSIGN_OR_RETURN(RoutingTable next, NextMoves(table, *plan, line.most_per_shard));
   std::string document = next.ToJson();
   if (!document.ends_with('\n')) document += '\n';
   LOCUS_RETURN_IF_ERROR(WriteWhole(line.out, document));
@@ -169,24 +159,20 @@ int RunPlanApply(std::span<const std::string> words) {
   ApplyLine given;
   VerbLine line(
       "plan apply",
-      "Prints the next table on the way of a plan: its moves, as many as may run at once, "
-      "each at permyriad 0. Owners change only as the moves end.");
-  line.Required("--table", "FILE", &given.table, "The routing table as it is now; - is stdin");
-  line.Required("--plan", "FILE", &given.plan, "What locus plan --json printed; - is stdin");
-  line.Option("--most-per-shard", "N", &given.most_per_shard,
-              "How many moves a shard takes part in at once [1]");
-  line.Option("--out", "FILE", &given.out, "Where the table goes instead of stdout");
+      "Prints the next table on the way of a plan: it begins as many of the plan's moves as may "
+      "run at once, each at permyriad 0. Owners change only as the moves end.",
+      "locus plan apply --table table.json --plan plan.json --out next.json");
+  TableOption(line, "--table FILE", &given.table, "The routing table as it is now; - is stdin")
+      .Required()
+      .Else("LOCUS_TABLE");
+  line.File("--plan FILE", &given.plan, FileUse::kRead,
+            "What `locus plan --json` printed; - is stdin")
+      .Required();
+  line.Number("--most-per-shard N", &given.most_per_shard, {.least = 1, .most = 65536},
+              "How many moves a shard takes part in at once");
+  line.File("--out FILE", &given.out, FileUse::kWrite, "Where the table goes; - is stdout");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
-
-  if (given.table == "-" && given.plan == "-") {
-    return WrongUsage("plan apply", "--table and --plan cannot both be stdin");
-  }
-  std::optional<uint64_t> most = ParseDecimal(given.most_per_shard, 65536);
-  if (!most || *most == 0) {
-    return WrongUsage("plan apply", absl::StrCat("--most-per-shard: ", Quoted(given.most_per_shard),
-                                                 " is not 1..65536"));
-  }
-  absl::Status status = Apply(given, static_cast<size_t>(*most));
+  absl::Status status = Apply(given);
   return status.ok() ? kDone : Fail("plan apply", status);
 }
 

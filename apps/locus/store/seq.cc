@@ -6,57 +6,42 @@
 #include "apps/locus/line/verb.h"
 #include "apps/locus/line/verb_line.h"
 #include "apps/locus/place/open_store.h"
+#include "apps/locus/place/uri_options.h"
 #include "src/base/check.h"
-#include "src/base/text.h"
 
 namespace locus {
 namespace {
 
 constexpr uint64_t kHighest = std::numeric_limits<int64_t>::max();
-constexpr uint64_t kLongestTtl = uint64_t{100} * 365 * 86400;
-
-absl::StatusOr<int64_t> Number(const char* option, std::string_view text, uint64_t max) {
-  std::optional<uint64_t> number = ParseDecimal(text, max);
-  if (number) return static_cast<int64_t>(*number);
-  return absl::InvalidArgumentError(
-      absl::StrCat(option, ": ", Quoted(text), " is not a number, 0..", max));
-}
+constexpr absl::Duration kLongestTtl = absl::Hours(24 * 365 * 100);
 
 // What every seq verb takes.
 struct SeqLine {
-  std::string verb;
-  std::string store_text, key, prefix, step = "1", max_value = "0", at_max = "error", ttl = "0";
-  std::optional<std::string> ceiling_text;
   StoreUri store;
   std::optional<StoreUri> ceiling;
+  std::string key, at_max = "error";
   SequencerOptions options;
 
   void DeclareOn(VerbLine& line) {
-    line.Required("--store", "URI", &store_text,
-                  absl::StrCat("Where the numbers are: ", kStoreUriHelp));
-    line.Option("--ceiling", "URI", &ceiling_text,
-                "With --store redis...: a store of mysql or sqlite that keeps its numbers from "
-                "repeating after Redis lost some");
-    line.Required("--key", "K", &key, "Whose number: 1 to 512 bytes");
-    line.Option("--prefix", "P", &prefix, "Stands before the key in the store");
-    line.Option("--step", "S", &step, "Between two numbers of a key [1]");
-    line.Option("--max-value", "M", &max_value, "The highest number; 0: none [0]");
+    StoreOption(line, "--store URI", &store, absl::StrCat("Where the numbers are: ", kStoreUriHelp))
+        .Required()
+        .Else("LOCUS_STORE");
+    StoreOption(line, "--ceiling URI", &ceiling,
+                "With --store redis...: a mysql or sqlite store that keeps numbers from repeating "
+                "after Redis lost some");
+    line.Text("--key K", &key, "The name of the counter: 1 to 512 bytes").Required();
+    line.Text("--prefix P", &options.key_prefix, "Stands before the name in the store");
+    line.Number("--step S", &options.step, {.most = kHighest}, "Between two numbers");
+    line.Number("--max-value M", &options.max_value, {.most = kHighest},
+                "The highest number; 0: no limit");
     line.Choice("--at-max", {"error", "wrap"}, &at_max,
-                "Past the highest number: fail, or start again at the step [error]");
-    line.Option("--ttl", "SECONDS", &ttl,
-                "A key that nobody names for so long is forgotten; 0: keys stay [0]");
+                "Past the highest number: fail, or start again at the step");
+    line.Duration("--ttl SECONDS", &options.ttl, {.most = kLongestTtl},
+                  "A counter that no call names for so long is forgotten; 0: counters stay. Units "
+                  "are taken too: 10m, 2h, 1d");
   }
 
-  absl::Status Understand() {
-    LOCUS_ASSIGN_OR_RETURN(store, StoreUri::Parse(store_text));
-    if (ceiling_text) {
-      LOCUS_ASSIGN_OR_RETURN(ceiling, StoreUri::Parse(*ceiling_text));
-    }
-    options.key_prefix = prefix;
-    LOCUS_ASSIGN_OR_RETURN(options.step, Number("--step", step, kHighest));
-    LOCUS_ASSIGN_OR_RETURN(options.max_value, Number("--max-value", max_value, kHighest));
-    LOCUS_ASSIGN_OR_RETURN(int64_t seconds, Number("--ttl", ttl, kLongestTtl));
-    options.ttl = absl::Seconds(seconds);
+  absl::Status Check() {
     if (at_max == "wrap") options.at_max = SequencerOptions::AtMax::kWrap;
     return options.Check();
   }
@@ -70,14 +55,14 @@ int RunSeq(SeqLine& seq, VerbLine& line, std::span<const std::string> words,
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   std::string out;
   auto run = [&]() -> absl::Status {
-    LOCUS_RETURN_IF_ERROR(seq.Understand());
+    LOCUS_RETURN_IF_ERROR(seq.Check());
     LOCUS_ASSIGN_OR_RETURN(
         std::unique_ptr<Sequencer> sequencer,
         OpenSequencer(seq.store, seq.ceiling ? &*seq.ceiling : nullptr, seq.options));
     absl::Status called = call(*sequencer, out);
     if (!absl::IsNotFound(called) && !absl::IsOutOfRange(called)) return called;
-    // These tell of the key alone.
-    return absl::Status(called.code(), absl::StrCat(called.message(), " in ", seq.store_text));
+    // These messages name the counter alone.
+    return absl::Status(called.code(), absl::StrCat(called.message(), " in ", seq.store.text));
   };
   absl::Status status = run();
   if (absl::IsInvalidArgument(status)) return WrongUsage(verb, status);
@@ -88,7 +73,8 @@ int RunSeq(SeqLine& seq, VerbLine& line, std::span<const std::string> words,
 
 int RunSeqNext(std::span<const std::string> words) {
   SeqLine seq;
-  VerbLine line("seq next", "Takes the next number of a key, and prints it.");
+  VerbLine line("seq next", "Takes the next number of a counter and prints it.",
+                "locus seq next --store sqlite:numbers.db --key invoices");
   return RunSeq(seq, line, words, "seq next", [&](Sequencer& sequencer, std::string& out) {
     auto number = sequencer.Next(seq.key);
     if (number.ok()) absl::StrAppend(&out, *number, "\n");
@@ -98,11 +84,11 @@ int RunSeqNext(std::span<const std::string> words) {
 
 int RunSeqBatch(std::span<const std::string> words) {
   SeqLine seq;
-  std::string count_text = "1";
-  VerbLine line("seq batch", "Takes the next N numbers of a key, and prints FIRST STEP COUNT.");
-  line.Option("--count", "N", &count_text, "How many numbers [1]");
+  int64_t count = 1;
+  VerbLine line("seq batch", "Takes the next N numbers of a counter and prints FIRST STEP COUNT.",
+                "locus seq batch --store sqlite:numbers.db --key invoices --count 100");
+  line.Number("--count N", &count, {.most = kHighest}, "How many numbers");
   auto call = [&](Sequencer& sequencer, std::string& out) -> absl::Status {
-    LOCUS_ASSIGN_OR_RETURN(int64_t count, Number("--count", count_text, kHighest));
     LOCUS_ASSIGN_OR_RETURN(SequenceBatch batch, sequencer.NextBatch(seq.key, count));
     absl::StrAppend(&out, batch.first, " ", batch.step, " ", batch.count, "\n");
     return absl::OkStatus();
@@ -112,24 +98,23 @@ int RunSeqBatch(std::span<const std::string> words) {
 
 int RunSeqSet(std::span<const std::string> words) {
   SeqLine seq;
-  std::string value_text;
-  VerbLine line("seq set", "Puts a key at a number; the next one is that plus the step.");
-  line.Required("--value", "V", &value_text, "The number");
-  auto call = [&](Sequencer& sequencer, std::string&) -> absl::Status {
-    LOCUS_ASSIGN_OR_RETURN(int64_t value, Number("--value", value_text, kHighest));
-    return sequencer.Set(seq.key, value);
-  };
+  int64_t value = 0;
+  VerbLine line("seq set", "Sets a counter to a number; the next one is that plus the step.",
+                "locus seq set --store sqlite:numbers.db --key invoices --value 5000");
+  line.Number("--value V", &value, {.most = kHighest}, "The number").Required();
+  auto call = [&](Sequencer& sequencer, std::string&) { return sequencer.Set(seq.key, value); };
   return RunSeq(seq, line, words, "seq set", call);
 }
 
 int RunSeqSetIfNotExists(std::span<const std::string> words) {
   SeqLine seq;
-  std::string value_text;
-  VerbLine line("seq set-if-not-exists",
-                "Puts a key at a number if it has none, and prints \"set\" or \"kept\".");
-  line.Required("--value", "V", &value_text, "The number");
+  int64_t value = 0;
+  VerbLine line(
+      "seq set-if-not-exists",
+      "Sets a counter that has no number yet, and prints \"set\" or \"kept\".",
+      "locus seq set-if-not-exists --store sqlite:numbers.db --key invoices --value 5000");
+  line.Number("--value V", &value, {.most = kHighest}, "The number").Required();
   auto call = [&](Sequencer& sequencer, std::string& out) -> absl::Status {
-    LOCUS_ASSIGN_OR_RETURN(int64_t value, Number("--value", value_text, kHighest));
     LOCUS_ASSIGN_OR_RETURN(bool set, sequencer.SetIfNotExists(seq.key, value));
     out = set ? "set\n" : "kept\n";
     return absl::OkStatus();
@@ -139,7 +124,8 @@ int RunSeqSetIfNotExists(std::span<const std::string> words) {
 
 int RunSeqGet(std::span<const std::string> words) {
   SeqLine seq;
-  VerbLine line("seq get", "Prints the last number of a key; exits 1 if the key is unknown.");
+  VerbLine line("seq get", "Prints the last number of a counter; exits 1 if it has none.",
+                "locus seq get --store sqlite:numbers.db --key invoices");
   return RunSeq(seq, line, words, "seq get", [&](Sequencer& sequencer, std::string& out) {
     auto number = sequencer.Get(seq.key);
     if (number.ok()) absl::StrAppend(&out, *number, "\n");

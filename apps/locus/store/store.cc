@@ -10,6 +10,7 @@
 #include "apps/locus/line/verb.h"
 #include "apps/locus/line/verb_line.h"
 #include "apps/locus/place/open_store.h"
+#include "apps/locus/place/uri_options.h"
 #include "locus/clock.h"
 #include "locus/order_id.h"
 #include "src/base/check.h"
@@ -20,32 +21,22 @@ namespace locus {
 namespace {
 
 struct StoreLine {
-  std::string uri_text;
-  std::string space_text = SpaceName().str();
   StoreUri uri;
   SpaceName space;
 
   void DeclareOn(VerbLine& line) {
-    line.Operand("URI", &uri_text, absl::StrCat("The segment store: ", kStoreUriHelp));
-    line.Option("--space", "S", &space_text, "The space in it [orders]");
-  }
-
-  absl::Status Understand() {
-    LOCUS_ASSIGN_OR_RETURN(uri, StoreUri::Parse(uri_text));
-    LOCUS_ASSIGN_OR_RETURN(space, SpaceName::Parse(space_text));
-    return absl::OkStatus();
+    StoreOption(line, "URI", &uri, absl::StrCat("The segment store: ", kStoreUriHelp))
+        .Else("LOCUS_STORE");
+    SpaceOption(line, &space, "The space in it");
   }
 };
 
 // A verb that takes a URI and a space and no more.
 std::optional<int> ParseStoreLine(std::string_view verb, std::string_view purpose,
                                   std::span<const std::string> words, StoreLine& store_line) {
-  VerbLine line(verb, purpose);
+  VerbLine line(verb, purpose, absl::StrCat("locus ", ToAbsl(verb), " sqlite:orders.db"));
   store_line.DeclareOn(line);
-  if (std::optional<int> exit = line.Parse(words)) return exit;
-  absl::Status status = store_line.Understand();
-  if (!status.ok()) return WrongUsage(verb, status);
-  return std::nullopt;
+  return line.Parse(words);
 }
 
 // The exit code. What an engine calls INVALID_ARGUMENT came from the URI or the environment.
@@ -152,21 +143,17 @@ int RunStoreRestored(std::span<const std::string> words) {
 
 int RunStoreRaise(std::span<const std::string> words) {
   StoreLine store_line;
-  std::string to_text;
+  uint64_t to = 0;
   VerbLine line("store raise",
-                "Leases no sequence below N from now on, for those who have IDs of this layout.");
+                "Leases no sequence below N from now on. For users who already have IDs of this "
+                "layout.",
+                "locus store raise sqlite:orders.db --to 5000000");
   store_line.DeclareOn(line);
-  line.Required("--to", "N", &to_text, "The lowest sequence still to be leased");
+  line.Number("--to N", &to, {.most = OrderId::kMaxSequence, .what = "a sequence"},
+              "The lowest sequence that may still be leased")
+      .Required();
   if (std::optional<int> exit = line.Parse(words)) return *exit;
-  absl::Status status = store_line.Understand();
-  if (!status.ok()) return WrongUsage("store raise", status);
-  std::optional<uint64_t> to = ParseDecimal(to_text, OrderId::kMaxSequence);
-  if (!to) {
-    return WrongUsage(
-        "store raise",
-        absl::StrCat("--to: ", Quoted(to_text), " is not a sequence, 0..", OrderId::kMaxSequence));
-  }
-  return End("store raise", Raise(store_line, *to));
+  return End("store raise", Raise(store_line, to));
 }
 
 }  // namespace locus

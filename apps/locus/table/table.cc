@@ -4,6 +4,7 @@
 #include "apps/locus/line/verb.h"
 #include "apps/locus/line/verb_line.h"
 #include "apps/locus/place/table_uri.h"
+#include "apps/locus/place/uri_options.h"
 #include "apps/locus/table/table_file.h"
 #include "locus/routing/routing_table.h"
 #include "src/base/check.h"
@@ -27,8 +28,9 @@ absl::StatusOr<RoutingTable> LoadTable(const std::string& path) {
 int RunTableNew(std::span<const std::string> words) {
   std::vector<std::string> shards;
   VerbLine line("table new",
-                "Prints a routing table, epoch 1, that divides the ring evenly among the shards.");
-  line.List("--shard", "NAME=ENDPOINT", &shards,
+                "Prints a routing table, epoch 1, that divides the ring evenly among the shards.",
+                "locus table new --shard a=mysql://db1:3306/orders b=mysql://db2:3306/orders");
+  line.List("--shard NAME=ENDPOINT", &shards,
             "A shard and its URL without credentials; ids count from 1");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
 
@@ -52,8 +54,9 @@ int RunTableNew(std::span<const std::string> words) {
 
 int RunTableCheck(std::span<const std::string> words) {
   std::string path;
-  VerbLine line("table check", "Checks a routing table and prints its epoch and shards.");
-  line.Operand("FILE", &path, "The routing table; - is stdin");
+  VerbLine line("table check", "Checks a routing table and prints its epoch and shards.",
+                "locus table check table.json");
+  TableOption(line, "FILE", &path, "The routing table; - is stdin").Else("LOCUS_TABLE");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
 
   absl::StatusOr<RoutingTable> table = LoadTable(path);

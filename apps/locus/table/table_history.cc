@@ -6,6 +6,7 @@
 #include "absl/time/time.h"
 #include "apps/locus/line/verb.h"
 #include "apps/locus/line/verb_line.h"
+#include "apps/locus/place/uri_options.h"
 #include "apps/locus/table/table_file.h"
 #include "apps/locus/table/table_place.h"
 #include "locus/routing/table_change.h"
@@ -16,6 +17,7 @@ namespace locus {
 namespace {
 
 constexpr uint64_t kMostListed = 1'000'000;
+constexpr std::string_view kDiff = "table diff";
 
 int Finish(std::string_view verb, const absl::StatusOr<std::string>& out) {
   return out.ok() ? PrintAll(verb, *out) : Fail(verb, out.status());
@@ -40,39 +42,31 @@ absl::StatusOr<std::string> ChangeSince(TablePlace& place, uint64_t before,
   return TableDifference(from, to);
 }
 
-// Of tables kept at one place.
-int DiffEpochs(const std::string& uri_text, const std::optional<std::string>& before_text,
-               const std::optional<std::string>& after_text) {
-  constexpr std::string_view kVerb = "table diff";
-  std::optional<uint64_t> before, after;
-  for (auto [text, epoch] : {std::pair{&before_text, &before}, std::pair{&after_text, &after}}) {
-    if (!*text) continue;
-    absl::StatusOr<uint64_t> parsed = ParseEpoch("EPOCH", **text);
-    if (!parsed.ok()) return WrongUsage(kVerb, parsed.status());
-    *epoch = *parsed;
-  }
-  TablePlace place(kVerb);
-  if (std::optional<int> exit = place.OpenPublisher(uri_text)) return *exit;
-  return Finish(kVerb, before ? ChangeSince(place, *before, after) : LastChange(place));
+// Compares tables kept at one place.
+int DiffEpochs(const TableUri& uri, std::optional<uint64_t> before, std::optional<uint64_t> after) {
+  TablePlace place(kDiff);
+  if (std::optional<int> exit = place.OpenPublisher(uri)) return *exit;
+  return Finish(kDiff, before ? ChangeSince(place, *before, after) : LastChange(place));
 }
 
-// Of two files or places, in any mixture.
+// Compares two files or places, in any mixture.
 int DiffTables(const std::string& before_text, const std::string& after_text) {
-  constexpr std::string_view kVerb = "table diff";
   std::vector<RoutingTable> tables;
   for (const std::string* text : {&before_text, &after_text}) {
     absl::StatusOr<RoutingTable> table;
     if (TableUri::IsMeant(*text)) {
-      TablePlace place(kVerb);
-      if (std::optional<int> exit = place.OpenToRead(*text)) return *exit;
+      absl::StatusOr<TableUri> uri = TableUri::Parse(*text);
+      if (!uri.ok()) return WrongUsage(kDiff, uri.status());
+      TablePlace place(kDiff);
+      if (std::optional<int> exit = place.OpenToRead(*uri)) return *exit;
       table = place.Newest();
     } else {
       table = LoadTable(*text);
     }
-    if (!table.ok()) return Fail(kVerb, table.status());
+    if (!table.ok()) return Fail(kDiff, table.status());
     tables.push_back(*std::move(table));
   }
-  return PrintAll(kVerb, TableDifference(tables[0], tables[1]));
+  return PrintAll(kDiff, TableDifference(tables[0], tables[1]));
 }
 
 bool IsNumber(const std::string& text) { return ParseDecimal(text, UINT64_MAX).has_value(); }
@@ -80,42 +74,39 @@ bool IsNumber(const std::string& text) { return ParseDecimal(text, UINT64_MAX).h
 }  // namespace
 
 int RunTableGet(std::span<const std::string> words) {
-  std::string uri_text;
-  std::optional<std::string> epoch_text;
-  VerbLine line("table get", "Prints the newest routing table of a place, or one that it keeps.");
-  line.Operand("URI", &uri_text, absl::StrCat("The place: ", kTableUriHelp));
-  line.Option("--epoch", "N", &epoch_text, "Of this epoch [the newest]");
+  TableUri uri;
+  std::optional<uint64_t> epoch;
+  VerbLine line("table get", "Prints the newest routing table of a place, or one that it keeps.",
+                "locus table get file:/etc/locus/table.json > table.json");
+  PlaceOption(line, "URI", &uri, absl::StrCat("The place: ", kTableUriHelp)).Else("LOCUS_TABLE");
+  EpochOption(line, "--epoch N", &epoch, 1, "The table of this epoch").Default("the newest");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   TablePlace place("table get");
-  if (!epoch_text) {
-    if (std::optional<int> exit = place.OpenToRead(uri_text)) return *exit;
+  if (!epoch) {
+    if (std::optional<int> exit = place.OpenToRead(uri)) return *exit;
     absl::StatusOr<RoutingTable> table = place.Newest();
     return table.ok() ? PrintAll("table get", table->ToJson()) : Fail("table get", table.status());
   }
-  absl::StatusOr<uint64_t> epoch = ParseEpoch("--epoch", *epoch_text);
-  if (!epoch.ok()) return WrongUsage("table get", epoch.status());
-  if (std::optional<int> exit = place.OpenPublisher(uri_text)) return *exit;
+  if (std::optional<int> exit = place.OpenPublisher(uri)) return *exit;
   absl::StatusOr<RoutingTable> table = place.publisher().Fetch(*epoch);
   return table.ok() ? PrintAll("table get", table->ToJson()) : Fail("table get", table.status());
 }
 
 int RunTableHistory(std::span<const std::string> words) {
-  std::string uri_text, most_text = "100";
+  TableUri uri;
+  uint64_t most = 100;
   VerbLine line("table history",
                 "Prints the epochs that a place keeps and when each was published (UTC), a tab "
-                "between them, the newest first.");
-  line.Operand("URI", &uri_text,
-               "The place: file:PATH, etcd://H1:P1,H2:P2/PREFIX or mysql://USER@HOST:PORT/DB");
-  line.Option("--most", "N", &most_text, "At most so many [100]");
+                "between them, the newest first.",
+                "locus table history file:/etc/locus/table.json --most 10");
+  PlaceOption(line, "URI", &uri,
+              "The place: file:PATH, etcd://H1:P1,H2:P2/PREFIX or mysql://USER@HOST:PORT/DB")
+      .Else("LOCUS_TABLE");
+  line.Number("--most N", &most, {.least = 1, .most = kMostListed}, "How many at most");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
-  std::optional<uint64_t> most = ParseDecimal(most_text, kMostListed);
-  if (!most || *most == 0) {
-    return WrongUsage("table history", absl::StrCat("--most: ", Quoted(most_text),
-                                                    " is not a number, 1..", kMostListed));
-  }
   TablePlace place("table history");
-  if (std::optional<int> exit = place.OpenPublisher(uri_text)) return *exit;
-  absl::StatusOr<std::vector<PublishedEpoch>> epochs = place.publisher().History(*most);
+  if (std::optional<int> exit = place.OpenPublisher(uri)) return *exit;
+  absl::StatusOr<std::vector<PublishedEpoch>> epochs = place.publisher().History(most);
   if (!epochs.ok()) return Fail("table history", epochs.status());
   std::string out;
   for (const PublishedEpoch& each : *epochs) {
@@ -128,28 +119,39 @@ int RunTableHistory(std::span<const std::string> words) {
 
 int RunTableDiff(std::span<const std::string> words) {
   std::string first;
-  std::optional<std::string> second, third;
-  VerbLine line("table diff",
-                "Tells what differs between two routing tables: of a place, the newest two, or "
-                "those of two EPOCHs (the second: the newest); or of two TABLEs.");
-  line.Operand(
-      "TABLE", &first,
-      absl::StrCat("A file, - for stdin, or a place, meaning its newest: ", kTableUriHelp));
-  line.Operand("TABLE|EPOCH", &second,
-               "The table after; a number is an epoch of the first's place");
-  line.Operand("EPOCH", &third, "The epoch after");
+  std::optional<std::string> second;
+  std::optional<uint64_t> third;
+  VerbLine line(kDiff,
+                "Prints the differences between two routing tables: of a place, the newest two, or "
+                "those of two EPOCHs (the second: the newest); or of two TABLEs.",
+                "locus table diff file:/etc/locus/table.json next.json");
+  TableOption(line, "TABLE", &first,
+              absl::StrCat("A file, - for stdin, or a place, meaning its newest: ", kTableUriHelp));
+  TableOption(line, "TABLE|EPOCH", &second,
+              "The table after; a number is an epoch of the first's place");
+  EpochOption(line, "EPOCH", &third, 1, "The epoch after");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   bool by_epoch = !second || IsNumber(*second);
-  if (by_epoch && !TableUri::IsMeant(first)) {
-    return WrongUsage("table diff",
-                      second ? absl::StrCat(Quoted(*second), " is an epoch, and ", Quoted(first),
-                                            " no place that keeps epochs; a file of that name is "
-                                            "written ./",
-                                            *second)
+  if (!by_epoch) {
+    if (third) return WrongUsage(kDiff, absl::StrCat("unexpected argument \"", *third, "\""));
+    return DiffTables(first, *second);
+  }
+  if (!TableUri::IsMeant(first)) {
+    return WrongUsage(kDiff,
+                      second ? absl::StrCat(Quoted(*second), " is an epoch, but ", Quoted(first),
+                                            " is not a place that keeps epochs; write ./", *second,
+                                            " for a file of that name")
                              : "a second TABLE is required beside a file");
   }
-  if (!by_epoch && third) return WrongUsage("table diff", "unexpected argument " + Quoted(*third));
-  return by_epoch ? DiffEpochs(first, second, third) : DiffTables(first, *second);
+  absl::StatusOr<TableUri> uri = TableUri::Parse(first);
+  if (!uri.ok()) return WrongUsage(kDiff, uri.status());
+  std::optional<uint64_t> before;
+  if (second) before = ParseDecimal(*second, RoutingTable::kMaxEpoch);
+  if (second && before.value_or(0) == 0) {
+    return WrongUsage(kDiff, absl::StrCat("EPOCH: ", Quoted(*second), " is not an epoch in 1..",
+                                          RoutingTable::kMaxEpoch));
+  }
+  return DiffEpochs(*uri, before, third);
 }
 
 }  // namespace locus

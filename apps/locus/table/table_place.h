@@ -8,21 +8,22 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "apps/locus/line/verb_line.h"
 #include "apps/locus/place/open_table.h"
 #include "locus/routing/routing_table.h"
 
 // What the verbs that work on a place of routing tables have in common.
 namespace locus {
 
-// A place as the command line names it. Either answers the exit code after it complained: wrong
-// usage for what is wrong in the URI, or cannot be done with it.
+// A place that a verb works on. Both Opens complain and answer an exit code where they fail: wrong
+// usage where the URI is at fault.
 class TablePlace {
  public:
   explicit TablePlace(std::string_view verb) : verb_(verb) {}
 
-  std::optional<int> OpenPublisher(const std::string& uri_text);
+  std::optional<int> OpenPublisher(const TableUri& uri);
   // For reading: also a place that can be followed only.
-  std::optional<int> OpenToRead(const std::string& uri_text);
+  std::optional<int> OpenToRead(const TableUri& uri);
 
   TablePublisher& publisher() { return *publisher_; }
   // The newest table.
@@ -34,9 +35,15 @@ class TablePlace {
   std::unique_ptr<TableSource> source_;  // where there is no publisher
 };
 
-// 1..RoutingTable::kMaxEpoch, or from `least`. INVALID_ARGUMENT, naming `what` it was read from.
-absl::StatusOr<uint64_t> ParseEpoch(std::string_view what, std::string_view text,
-                                    uint64_t least = 1);
+// Declares an option or operand that is an epoch, least..RoutingTable::kMaxEpoch.
+template <typename Target>
+Option& EpochOption(VerbLine& line, const std::string& spec, Target* epoch, uint64_t least,
+                    const std::string& help) {
+  return line
+      .Number(spec, epoch, {.least = least, .most = RoutingTable::kMaxEpoch, .what = "an epoch"},
+              help)
+      .Default("");
+}
 
 // The exit code for what opening a place said: INVALID_ARGUMENT came from the URI or the
 // environment.

@@ -6,6 +6,7 @@
 #include "apps/locus/line/signals.h"
 #include "apps/locus/line/verb.h"
 #include "apps/locus/line/verb_line.h"
+#include "apps/locus/place/uri_options.h"
 #include "apps/locus/table/table_file.h"
 #include "apps/locus/table/table_place.h"
 #include "locus/routing/table_change.h"
@@ -68,41 +69,36 @@ std::string Published(uint64_t epoch, const TablePublisher& publisher) {
 }  // namespace
 
 int RunTableInit(std::span<const std::string> words) {
-  std::string uri_text;
+  TableUri uri;
   VerbLine line("table init",
-                "Makes what a place needs before tables are published to it: the tables of mysql; "
-                "file and etcd need nothing.");
-  line.Operand("URI", &uri_text, kPlaceHelp);
+                "Creates what a place needs before tables are published to it: the tables of "
+                "mysql. A file or etcd needs nothing.",
+                "locus table init mysql://locus@db1:3306/routing");
+  PlaceOption(line, "URI", &uri, kPlaceHelp).Else("LOCUS_TABLE");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
-  absl::StatusOr<TableUri> uri = TableUri::Parse(uri_text);
-  if (!uri.ok()) return WrongUsage("table init", uri.status());
   SignalsHeld until_written;
-  absl::Status status = InitTablePlace(*uri);
+  absl::Status status = InitTablePlace(uri);
   return status.ok() ? kDone : FailToOpen("table init", status);
 }
 
 int RunTablePublish(std::span<const std::string> words) {
-  std::string uri_text;
-  std::optional<std::string> file, expect;
+  TableUri uri;
+  std::string file = "-";
   Wish wish;
   VerbLine line("table publish",
                 "Makes a routing table the newest at a place, and prints its epoch. Fails where "
-                "somebody else published meanwhile.");
-  line.Operand("URI", &uri_text, kPlaceHelp);
-  line.Operand("FILE", &file, "The routing table [-]");
-  line.Option("--expect", "EPOCH", &expect,
+                "somebody else published meanwhile.",
+                "locus table publish file:/etc/locus/table.json next.json --expect 7");
+  PlaceOption(line, "URI", &uri, kPlaceHelp);
+  line.File("FILE", &file, FileUse::kRead, "The routing table; - is stdin").required = false;
+  EpochOption(line, "--expect EPOCH", &wish.expected, 0,
               "Only if this is the newest epoch; 0: nothing was published yet");
   line.Flag("--next-epoch", &wish.next_epoch,
             "Publish it as the epoch after the newest and all kept, whatever it says itself");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
-  if (expect) {
-    absl::StatusOr<uint64_t> epoch = ParseEpoch("--expect", *expect, 0);
-    if (!epoch.ok()) return WrongUsage("table publish", epoch.status());
-    wish.expected = *epoch;
-  }
   TablePlace place("table publish");
-  if (std::optional<int> exit = place.OpenPublisher(uri_text)) return *exit;
-  absl::StatusOr<RoutingTable> table = LoadTable(file.value_or("-"));
+  if (std::optional<int> exit = place.OpenPublisher(uri)) return *exit;
+  absl::StatusOr<RoutingTable> table = LoadTable(file);
   if (!table.ok()) return Fail("table publish", table.status());
   SignalsHeld until_published;
   absl::StatusOr<uint64_t> epoch = Publish(place.publisher(), *std::move(table), wish);
@@ -111,19 +107,19 @@ int RunTablePublish(std::span<const std::string> words) {
 }
 
 int RunTableRestore(std::span<const std::string> words) {
-  std::string uri_text, epoch_text;
+  TableUri uri;
+  uint64_t epoch = 0;
   VerbLine line("table restore",
-                "Publishes the table of an earlier epoch anew, as the epoch after the newest: "
-                "routers never go back to a lower epoch.");
-  line.Operand("URI", &uri_text, kPlaceHelp);
-  line.Operand("EPOCH", &epoch_text, "Whose shards, ranges and moves");
+                "Publishes the table of an earlier epoch again, as the epoch after the newest: "
+                "routers never go back to a lower epoch.",
+                "locus table restore file:/etc/locus/table.json 6");
+  PlaceOption(line, "URI", &uri, kPlaceHelp);
+  EpochOption(line, "EPOCH", &epoch, 1, "The epoch whose shards, ranges and moves are published");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
-  absl::StatusOr<uint64_t> epoch = ParseEpoch("EPOCH", epoch_text);
-  if (!epoch.ok()) return WrongUsage("table restore", epoch.status());
   TablePlace place("table restore");
-  if (std::optional<int> exit = place.OpenPublisher(uri_text)) return *exit;
+  if (std::optional<int> exit = place.OpenPublisher(uri)) return *exit;
   SignalsHeld until_published;
-  absl::StatusOr<RoutingTable> table = RestoreTable(place.publisher(), *epoch);
+  absl::StatusOr<RoutingTable> table = RestoreTable(place.publisher(), epoch);
   if (!table.ok()) return Fail("table restore", table.status());
   return PrintAll("table restore", Published(table->epoch(), place.publisher()));
 }

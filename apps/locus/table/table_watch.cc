@@ -7,6 +7,7 @@
 #include "apps/locus/line/signals.h"
 #include "apps/locus/line/verb.h"
 #include "apps/locus/line/verb_line.h"
+#include "apps/locus/place/uri_options.h"
 #include "apps/locus/table/table_place.h"
 #include "locus/routing/router.h"
 #include "src/base/mutex.h"
@@ -129,24 +130,19 @@ int Print(EventLines& lines, uint64_t count) {
 }  // namespace
 
 int RunTableWatch(std::span<const std::string> words) {
-  std::string uri_text, count_text = "0";
+  TableUri uri;
+  uint64_t count = 0;
   RouterOptions options;
   VerbLine line("table watch",
                 "Follows a place as a router does, and prints a line for each table that comes "
-                "into force; refusals and failures go to stderr. Ends by a signal.");
-  line.Operand("URI", &uri_text, absl::StrCat("The place: ", kTableUriHelp));
-  line.Option("--last-good", "FILE", &options.last_good_file,
-              "Keep the last good table there, and start from it while the place does not answer");
-  line.Option("--count", "N", &count_text, "End after so many tables; 0: never [0]");
+                "into force; refusals and failures go to stderr. A signal ends it.",
+                "locus table watch file:/etc/locus/table.json");
+  PlaceOption(line, "URI", &uri, absl::StrCat("The place: ", kTableUriHelp)).Else("LOCUS_TABLE");
+  line.File("--last-good FILE", &options.last_good_file, FileUse::kKeep,
+            "Keep the last good table there, and start from it while the place does not answer");
+  line.Number("--count N", &count, {.most = INT64_MAX}, "End after so many tables; 0: never");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
-  std::optional<uint64_t> count = ParseDecimal(count_text, INT64_MAX);
-  if (!count) {
-    return WrongUsage(
-        kVerb, absl::StrCat("--count: ", Quoted(count_text), " is not a number, 0..", INT64_MAX));
-  }
-  absl::StatusOr<TableUri> uri = TableUri::Parse(uri_text);
-  if (!uri.ok()) return WrongUsage(kVerb, uri.status());
-  auto opened = OpenTableSource(*uri);
+  auto opened = OpenTableSource(uri);
   if (!opened.ok()) return FailToOpen(kVerb, opened.status());
 
   auto source = std::make_unique<ShardCount>(*std::move(opened));
@@ -160,7 +156,7 @@ int RunTableWatch(std::span<const std::string> words) {
     if (!following.ok()) return Fail(kVerb, following.status());
     router = *std::move(following);
   }
-  return Print(lines, *count);
+  return Print(lines, count);
 }
 
 }  // namespace locus
