@@ -168,6 +168,44 @@ TEST_F(ShardPoolsTest, AllInUse_CallersWaitInLineUntilTheirDeadline) {
   EXPECT_EQ(StatsOf(*pools, shard_).open, 4u);
 }
 
+// One account may have two connections; the pool would like four.
+TEST_F(ShardPoolsTest, ServerGivesNoMoreConnections_CallersShareThoseThatAreOpen) {
+  server_.Sql("ALTER USER locus@'%' WITH MAX_USER_CONNECTIONS 2");
+  auto pools = MakePools();
+  std::vector<ShardConnection> held;
+  for (int i = 0; i < 2; ++i) held.push_back(pools->Take(shard_, In(kSoon)).value());
+  std::atomic<int> served = 0;
+  std::vector<std::thread> waiters;
+  for (int i = 0; i < 6; ++i) {
+    waiters.emplace_back([&] {
+      auto connection = pools->Take(shard_, In(kSoon));
+      EXPECT_TRUE(connection.ok()) << connection.status();
+      if (connection.ok() && Ask(*connection, "SELECT 1") == "1") ++served;
+    });
+  }
+  ASSERT_TRUE(WaitUntil([&] {
+    ShardPoolStats stats = StatsOf(*pools, shard_);
+    return stats.waiting == 6 && stats.failures > 1;
+  }));
+  ShardPoolStats stats = StatsOf(*pools, shard_);
+  EXPECT_EQ(stats.limit, 2u);
+  EXPECT_FALSE(stats.refusing);
+  EXPECT_TRUE(absl::IsUnavailable(stats.last_error)) << stats.last_error;
+  absl::Status status = pools->Take(shard_, In(absl::Milliseconds(20))).status();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+  EXPECT_THAT(status.ToString(), HasSubstr("2 of at most 4 are open"));
+  EXPECT_THAT(status.ToString(), HasSubstr("max_user_connections"));
+  held.clear();
+  for (std::thread& waiter : waiters) waiter.join();
+  EXPECT_EQ(served, 6);
+  EXPECT_EQ(StatsOf(*pools, shard_).refusals, 0u);
+  server_.Sql("ALTER USER locus@'%' WITH MAX_USER_CONNECTIONS 0");
+  for (int i = 0; i < 2; ++i) held.push_back(pools->Take(shard_, In(kSoon)).value());
+  auto third = pools->Take(shard_, In(kSoon));
+  EXPECT_TRUE(third.ok()) << "the limit is lowered for a while only: " << third.status();
+  EXPECT_EQ(StatsOf(*pools, shard_).limit, 4u);
+}
+
 TEST_F(ShardPoolsTest, ManyThreads_NeverShareAConnectionNorExceedTheLimit) {
   auto pools = MakePools();
   const Shard other = ShardOn(server_, 2);

@@ -7,9 +7,9 @@
 
 namespace locus {
 
-// Decides who may try to reach a server that did not answer. Closed: everybody. After a failure
-// open: nobody for a pause, then one (the probe), whose outcome closes it or begins a longer pause.
-// Thread safety: none.
+// Decides who may try to reach a server that did not answer. It starts closed: everybody may try. A
+// failure opens it: nobody may try for a pause, then one caller (the probe). The probe's outcome
+// closes the breaker or starts a longer pause. Thread safety: none.
 class Breaker {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -20,18 +20,20 @@ class Breaker {
 
   bool open() const { return pause_ > Duration::zero(); }
   bool probing() const { return probing_; }
-  // Whether a caller that needs the server is to be refused now.
+  // When the pause ends.
+  TimePoint retry_at() const { return retry_at_; }
+  // Whether a caller that needs the server must be refused now.
   bool Refuses(TimePoint now) const { return open() && (probing_ || now < retry_at_); }
-  // The caller is the probe; not while Refuses().
+  // The caller becomes the probe. Not while Refuses().
   void BeginProbe() { probing_ = true; }
 
   void OnSuccess() {
     pause_ = Duration::zero();
     probing_ = false;
   }
-  // `part`, 0..1, is what is taken off the pause, of its half.
+  // `part`, 0..1, shortens the pause by that part of its half, so that clients do not try together.
   void OnFailure(TimePoint now, double part) {
-    // What fails beside a probe, or in the pause, was under way before and says nothing new.
+    // An attempt that fails during the pause began before it and says nothing new.
     if (open() && !probing_) return;
     pause_ = open() ? std::min(pause_ * 2, longest_) : kFirstPause;
     retry_at_ = now + pause_ - std::chrono::duration_cast<Duration>(pause_ * (part / 2));

@@ -17,13 +17,44 @@ Clock::duration Chrono(absl::Duration duration) {
 
 }  // namespace
 
+// A caller with a condition that nobody else waits on. The condition belongs to the thread, because
+// it is notified after the lock is released: the caller may have returned by then.
+struct ShardPool::Waiter : Queue::Caller {
+  static const std::shared_ptr<CondVar>& OfThread() {
+    thread_local const std::shared_ptr<CondVar> condition = std::make_shared<CondVar>();
+    return condition;
+  }
+  const std::shared_ptr<CondVar>& answered = OfThread();
+};
+
+class ABSL_SCOPED_LOCKABLE ShardPool::Decision {
+ public:
+  explicit Decision(ShardPool& pool) ABSL_EXCLUSIVE_LOCK_FUNCTION(pool.mutex_) : pool_(pool) {
+    pool_.mutex_.Lock();
+  }
+  ~Decision() ABSL_UNLOCK_FUNCTION() {
+    auto answered = std::exchange(pool_.answered_, {});
+    pool_.mutex_.Unlock();
+    for (const std::shared_ptr<CondVar>& condition : answered) condition->NotifyAll();
+  }
+  Decision(const Decision&) = delete;
+  Decision& operator=(const Decision&) = delete;
+
+ private:
+  ShardPool& pool_;
+};
+
 ShardPool::ShardPool(std::shared_ptr<const ShardAccount> account, std::string endpoint_text,
                      ShardEndpoint endpoint)
     : account_(std::move(account)),
       endpoint_(std::move(endpoint)),
       endpoint_text_(std::move(endpoint_text)),
       place_(absl::StrCat(endpoint_.host.name, ":", endpoint_.host.port, "/", endpoint_.database)),
-      breaker_(absl::ToChronoNanoseconds(account_->options.longest_pause)),
+      queue_(account_->options.max_connections,
+             absl::ToChronoNanoseconds(account_->options.longest_pause),
+             [this](Queue::Caller& caller) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+               answered_.push_back(static_cast<Waiter&>(caller).answered);
+             }),
       random_(std::random_device()()),
       driver_(LoadDriver::OnThread([this] { return Work(); })) {}
 
@@ -36,114 +67,94 @@ absl::StatusOr<ShardConnection> ShardPool::Take(const std::shared_ptr<ShardPool>
 }
 
 absl::StatusOr<ShardPool::Session> ShardPool::TakeSession(TimePoint deadline) {
-  for (bool first_in_line = false;; first_in_line = true) {
-    LOCUS_ASSIGN_OR_RETURN(Session session, NextIdle(deadline, first_in_line));
-    absl::Status status = Check(session, deadline);
-    if (status.ok()) {
+  for (bool again = false;; again = true) {
+    Waiter caller;
+    bool ping;
+    {
       MutexLock lock(mutex_);
-      ++stats_.taken;
-      return session;
+      LOCUS_RETURN_IF_ERROR(Await(caller, deadline, again));
+      if (caller.proven) return std::move(caller.connection);
+      ping = NeedsPing(*caller.connection, Clock::now());
     }
+    absl::Status status = Check(caller.connection, ping, deadline);
+    if (status.ok()) return std::move(caller.connection);
     if (Clock::now() >= deadline) return status;
   }
 }
 
-absl::StatusOr<ShardPool::Session> ShardPool::NextIdle(TimePoint deadline, bool first_in_line) {
-  MutexLock lock(mutex_);
-  const uint64_t ticket = ++last_ticket_;
-  line_.insert(first_in_line ? line_.begin() : line_.end(), ticket);
-  bool probe = false;
-  absl::Status status;
-  Session session;
-  while (true) {
-    status = MayWait(Clock::now(), deadline, line_.front() == ticket, probe);
-    if (!status.ok()) break;
-    if (line_.front() == ticket && !idle_.empty()) {
-      session = std::move(idle_.back());
-      idle_.pop_back();
+absl::Status ShardPool::Await(Waiter& caller, TimePoint deadline, bool again) {
+  TimePoint now = Clock::now();
+  if (now >= deadline && !queue_.retired()) return TimedOut();
+  queue_.Ask(caller, now, again);
+  WakeThread();
+  while (caller.answer == Queue::Answer::kNone && Clock::now() < deadline) {
+    caller.answered->WaitUntil(mutex_, deadline);
+  }
+  switch (caller.answer) {
+    case Queue::Answer::kServed:
+      return absl::OkStatus();
+    case Queue::Answer::kRefused:
+      return absl::Status(caller.error.code(),
+                          absl::StrCat(caller.error.message(),
+                                       "; callers are refused until the next attempt to connect"));
+    case Queue::Answer::kRetired:
+      return absl::AbortedError(absl::StrCat("the shard is no longer at ", place_,
+                                             ": route again, with the newest table"));
+    case Queue::Answer::kNone:
       break;
-    }
-    changed_.WaitUntil(mutex_, deadline);
   }
-  line_.erase(std::find(line_.begin(), line_.end(), ticket));
-  if (!line_.empty()) changed_.NotifyAll();  // another is the first now
-  if (!status.ok()) return status;
-  return session;
+  absl::Status status = TimedOut();
+  queue_.Leave(caller);
+  return status;
 }
 
-absl::Status ShardPool::MayWait(TimePoint now, TimePoint deadline, bool first, bool& probe) {
-  if (retired_) {
-    return absl::AbortedError(
-        absl::StrCat("it is not at ", place_, " any more: route again, with the newest table"));
-  }
-  if (now >= deadline) {
-    return absl::DeadlineExceededError(absl::StrCat(
-        "no connection to ", place_, " in time: ", open_ - connecting_, " of at most ",
-        account_->options.max_connections, " are open, ", idle_.size(), " idle, ", line_.size(),
-        " callers wait", connecting_ ? ", and the server has not let in the next one yet" : ""));
-  }
-  if (first && !idle_.empty()) return absl::OkStatus();
-  bool own_probe = probe && breaker_.probing();
-  if (breaker_.Refuses(now) && !own_probe) {
-    return absl::Status(
-        stats_.last_error.code(),
-        absl::StrCat(stats_.last_error.message(), "; callers are refused for a moment"));
-  }
-  if (open_ >= account_->options.max_connections) return absl::OkStatus();
-  if (breaker_.open() && !breaker_.probing()) {
-    breaker_.BeginProbe();
-    probe = true;
-  }
-  if (WantsConnection()) driver_->Wake();
-  return absl::OkStatus();
+absl::Status ShardPool::TimedOut() {
+  ++timeouts_;
+  const size_t standing = queue_.open() - queue_.connecting();
+  return absl::DeadlineExceededError(
+      absl::StrCat("no connection to ", place_, " became free in time: ", standing, " of at most ",
+                   account_->options.max_connections, " are open, ", queue_.idle(),
+                   " idle; callers waiting: ", queue_.waiting(),
+                   queue_.connecting() ? "; an attempt to connect has not been answered yet" : "",
+                   standing < account_->options.max_connections && !queue_.last_error().ok()
+                       ? absl::StrCat("; last error: ", queue_.last_error().message())
+                       : ""));
 }
 
-absl::Status ShardPool::Check(Session& session, TimePoint deadline) {
+bool ShardPool::NeedsPing(const ShardSession& session, TimePoint now) const {
+  return session.proven_at() <= suspect_since_ ||
+         now - session.proven_at() >= Chrono(account_->options.ping_after);
+}
+
+absl::Status ShardPool::Check(Session& session, bool ping, TimePoint deadline) {
   if (session->Stale()) {
     absl::Status closed = absl::UnavailableError(
         absl::StrCat("mariadb ", place_, ": the server closed an idle connection"));
-    Drop(std::move(session), closed);
+    Discard(std::move(session), closed);
     return closed;
   }
-  TimePoint now = Clock::now();
-  {
-    MutexLock lock(mutex_);
-    if (session->proven_at() > suspect_since_ &&
-        now - session->proven_at() < Chrono(account_->options.ping_after)) {
-      return absl::OkStatus();
-    }
-  }
-  TimePoint patience = now + Chrono(account_->options.connect_timeout);
+  if (!ping) return absl::OkStatus();
+  TimePoint patience = Clock::now() + Chrono(account_->options.connect_timeout);
   absl::Status status = session->Ping(std::min(deadline, patience));
   if (status.ok()) return status;
   std::vector<Session> others;
   if (absl::IsDeadlineExceeded(status) && patience <= deadline) {
-    // A server that hangs: the others would hang too, one after the other.
+    // The server hangs. Callers that tried the other connections would hang one after the other.
     status = absl::UnavailableError(status.message());
-    MutexLock lock(mutex_);
-    NoteFailure(status);
-    others.swap(idle_);
-    open_ -= others.size();
+    Decision decision(*this);
+    suspect_since_ = Clock::now();
+    others = queue_.Hang(suspect_since_, status, RandomPart());
   }
-  Drop(std::move(session), status);
+  Discard(std::move(session), status);
   return status;
 }
 
-// What does not answer any more makes the others suspect.
-void ShardPool::Drop(Session session, const absl::Status& why) {
-  session.reset();
-  MutexLock lock(mutex_);
-  --open_;
+void ShardPool::Discard(Session session, const absl::Status& why) {
+  session.reset();  // closing may take its time: not under the lock
+  Decision decision(*this);
   suspect_since_ = Clock::now();
-  ++stats_.failures;
-  stats_.last_error = why;
-  changed_.NotifyAll();
-}
-
-void ShardPool::NoteFailure(const absl::Status& status) {
-  breaker_.OnFailure(Clock::now(), std::uniform_real_distribution<double>(0, 1)(random_));
-  suspect_since_ = Clock::now();
-  stats_.last_error = status;
+  queue_.Discard(why);
+  WakeThread();
 }
 
 void ShardPool::GiveBack(Session session, bool spoiled) {
@@ -151,43 +162,35 @@ void ShardPool::GiveBack(Session session, bool spoiled) {
               Clock::now() - session->opened_at() < Chrono(account_->options.max_lifetime);
   if (keep) {
     MutexLock lock(mutex_);
-    keep = !retired_;
+    keep = !queue_.retired();
   }
   if (keep) keep = session->Reset().ok();
+  absl::Status broke;
   if (session->Lost()) {
-    return Drop(std::move(session), absl::UnavailableError(absl::StrCat(
-                                        "mariadb ", place_, ": a connection in use broke")));
+    broke = absl::UnavailableError(absl::StrCat("mariadb ", place_, ": a connection in use broke"));
   }
-  if (!keep) session.reset();  // closing may take its time: not under the lock
-  MutexLock lock(mutex_);
-  if (keep && !retired_) {
-    idle_.push_back(std::move(session));
-    // Its thread closes it one day, which it must know of when it sleeps.
-    if (idle_.size() == 1) driver_->Wake();
+  if (!keep) session.reset();  // not under the lock, as above
+  Decision decision(*this);
+  if (keep) {
+    session = queue_.Return(std::move(session));
   } else {
-    --open_;
+    if (!broke.ok()) suspect_since_ = Clock::now();
+    queue_.Close(broke);
   }
-  changed_.NotifyAll();
+  WakeThread();
 }
 
-bool ShardPool::WantsConnection() const {
-  if (retired_ || connecting_ || open_ >= account_->options.max_connections) return false;
-  return breaker_.open() ? breaker_.probing() : line_.size() > idle_.size();
+void ShardPool::WakeThread() {
+  if (NextRun(Clock::now()) < next_run_) driver_->Wake();
 }
 
-void ShardPool::CollectExpired(TimePoint now, std::vector<Session>& expired) {
-  const ShardPoolsOptions& options = account_->options;
-  size_t spare = idle_.size() - std::min(idle_.size(), options.min_idle);
-  std::vector<Session> kept;
-  for (Session& session : idle_) {
-    bool old = now - session->opened_at() >= Chrono(options.max_lifetime);
-    // The longest idle stand first. What a ping proved counts as use: it is for somebody.
-    bool unused = spare > 0 && now - session->proven_at() >= Chrono(options.idle_timeout);
-    if (unused && !old) --spare;
-    (old || unused ? expired : kept).push_back(std::move(session));
-  }
-  idle_ = std::move(kept);
-  open_ -= expired.size();
+double ShardPool::RandomPart() { return std::uniform_real_distribution<double>(0, 1)(random_); }
+
+ShardPool::TimePoint ShardPool::NextRun(TimePoint now) const {
+  const ShardPoolsSettings& options = account_->options;
+  TimePoint connect = queue_.ConnectAt(now);
+  if (queue_.retired() || queue_.open() == 0) return connect;
+  return std::min(connect, now + Chrono(std::min(options.idle_timeout, options.max_lifetime) / 4));
 }
 
 absl::Duration ShardPool::Work() {
@@ -195,65 +198,67 @@ absl::Duration ShardPool::Work() {
   bool connect;
   {
     MutexLock lock(mutex_);
-    CollectExpired(Clock::now(), expired);
-    connect = WantsConnection();
-    if (connect) {
-      ++open_;
-      connecting_ = true;
-    }
+    next_run_ = TimePoint::min();
+    TimePoint now = Clock::now();
+    const ShardPoolsSettings& options = account_->options;
+    expired = queue_.TakeExpired(options.min_idle, [&](const Session& session) {
+      if (now - session->opened_at() >= Chrono(options.max_lifetime)) return Queue::Age::kTooOld;
+      // A ping counts as use: it was done for a caller.
+      return now - session->proven_at() >= Chrono(options.idle_timeout) ? Queue::Age::kUnused
+                                                                        : Queue::Age::kFresh;
+    });
+    connect = queue_.BeginConnect(now);
   }
   expired.clear();
   if (connect) Connect();
   MutexLock lock(mutex_);
-  if (WantsConnection()) return absl::ZeroDuration();
-  if (idle_.empty()) return absl::InfiniteDuration();
-  return std::min(account_->options.idle_timeout, account_->options.max_lifetime) / 4;
+  TimePoint now = Clock::now();
+  next_run_ = NextRun(now);
+  return next_run_ == TimePoint::max() ? absl::InfiniteDuration()
+                                       : absl::FromChrono(next_run_ - now);
 }
 
 void ShardPool::Connect() {
   auto session = ShardSession::Open(endpoint_, account_->options, account_->password.data());
-  MutexLock lock(mutex_);
-  connecting_ = false;
+  Session unwanted;  // closed after the lock is released
+  Decision decision(*this);
   if (session.ok()) {
-    ++stats_.connects;
-    stats_.last_error = absl::OkStatus();
-    breaker_.OnSuccess();
-    if (!retired_) idle_.push_back(*std::move(session));
-  } else {
-    ++stats_.failures;
-    NoteFailure(session.status());
+    unwanted = queue_.Connected(*std::move(session));
+    return;
   }
-  if (!session.ok() || retired_) --open_;
-  changed_.NotifyAll();
+  suspect_since_ = Clock::now();
+  queue_.FailToConnect(suspect_since_, session.status(), RandomPart());
 }
 
 void ShardPool::Retire() {
   std::vector<Session> idle;
-  MutexLock lock(mutex_);
-  retired_ = true;
-  idle.swap(idle_);
-  open_ -= idle.size();
-  changed_.NotifyAll();
+  Decision decision(*this);
+  idle = queue_.Retire();
 }
 
 void ShardPool::StopThread() { driver_.reset(); }
 
 bool ShardPool::gone() const {
   MutexLock lock(mutex_);
-  return retired_ && open_ == 0 && !connecting_;
+  return queue_.retired() && queue_.open() == 0;
 }
 
 void ShardPool::AddTo(ShardPoolStats& stats) const {
   MutexLock lock(mutex_);
-  stats.open += open_ - connecting_;
-  stats.idle += idle_.size();
-  stats.waiting += line_.size();
-  stats.taken += stats_.taken;
-  stats.connects += stats_.connects;
-  stats.failures += stats_.failures;
-  if (retired_) return;
-  stats.refusing = breaker_.open();
-  stats.last_error = stats_.last_error;
+  stats.open += queue_.open() - queue_.connecting();
+  stats.idle += queue_.idle();
+  stats.waiting += queue_.waiting();
+  stats.taken += queue_.handed_out();
+  stats.waits += queue_.waits();
+  stats.timeouts += timeouts_;
+  stats.refusals += queue_.refusals();
+  stats.connects += queue_.connects();
+  stats.reconnects += queue_.reconnects();
+  stats.failures += queue_.failures();
+  if (queue_.retired()) return;
+  stats.limit = queue_.limit();
+  stats.refusing = queue_.refusing();
+  stats.last_error = queue_.last_error();
 }
 
 }  // namespace locus

@@ -36,7 +36,7 @@ absl::Status OfShard(const std::string& name, const absl::Status& status) {
 
 }  // namespace
 
-absl::Status ShardPoolsOptions::Check() const {
+absl::Status ShardPoolsSettings::Check() const {
   constexpr absl::Duration kSecond = absl::Seconds(1), kHour = absl::Hours(1);
   LOCUS_RETURN_IF_ERROR(Within("connect_timeout", connect_timeout, kSecond, kHour));
   LOCUS_RETURN_IF_ERROR(Within("timeout", timeout, kSecond, kHour));
@@ -225,19 +225,7 @@ absl::StatusOr<std::unique_ptr<ShardPools>> ShardPools::Create(const ShardPoolsO
   auto account = std::make_shared<ShardAccount>();
   LOCUS_ASSIGN_OR_RETURN(account->password, SecretBytes::Allocate(options.password.size() + 1));
   CopySecret(options.password.data(), account->password.data(), options.password.size());
-  ShardPoolsOptions& kept = account->options;
-  kept.user = options.user;
-  kept.connect_timeout = options.connect_timeout;
-  kept.timeout = options.timeout;
-  kept.max_connections = options.max_connections;
-  kept.min_idle = options.min_idle;
-  kept.idle_timeout = options.idle_timeout;
-  kept.max_lifetime = options.max_lifetime;
-  kept.ping_after = options.ping_after;
-  kept.longest_pause = options.longest_pause;
-  kept.tls = options.tls;
-  kept.tls_ca_file = options.tls_ca_file;
-  kept.accept_read_only = options.accept_read_only;
+  account->options = options;  // all but the password
   return std::unique_ptr<ShardPools>(new ShardPools(std::make_unique<Rep>(std::move(account))));
 }
 

@@ -21,30 +21,31 @@ class ShardSession {
 
   // `password` ends with a NUL.
   static absl::StatusOr<std::unique_ptr<ShardSession>> Open(const ShardEndpoint& endpoint,
-                                                            const ShardPoolsOptions& options,
+                                                            const ShardPoolsSettings& options,
                                                             const char* password);
 
   st_mysql* handle() const { return handle_.get(); }
   const std::string& place() const { return place_; }
   TimePoint opened_at() const { return opened_at_; }
-  // When the server answered last, as far as it is known here.
+  // When the server answered last, as far as this object knows.
   TimePoint proven_at() const { return proven_at_; }
 
   // Whether the last call on the handle lost the connection.
   bool Lost() const;
-  // Whether it cannot be reset: it is lost, or an answer is half read.
+  // Whether it cannot be reset: the connection is lost, or a result has not been read to its end.
   bool Broken() const;
-  // Whether the server closed it, or said something, while nobody asked.
+  // Whether the server closed the connection or sent something unasked.
   bool Stale() const { return mariadb::IsStale(handle_.get()); }
-  // Asks for a sign of life. DEADLINE_EXCEEDED: none came by `deadline`; good for nothing then.
+  // Pings the server. DEADLINE_EXCEEDED: no answer came by `deadline`. After any error the session
+  // must be closed.
   absl::Status Ping(TimePoint deadline);
-  // Makes the session as it was after Open. After a failure it is good for nothing.
+  // Makes the session what it was after Open, its role included. After an error it must be closed.
   absl::Status Reset();
 
  private:
   ShardSession(mariadb::Handle handle, std::string place);
   absl::Status SetUp();
-  absl::Status LookAround(const ShardPoolsOptions& options);
+  absl::Status LookAround(const ShardPoolsSettings& options);
   absl::Status Run(const std::string& statement);
   absl::Status Error() const { return mariadb::ErrorOf(handle_.get(), place_); }
 
@@ -52,7 +53,7 @@ class ShardSession {
   const std::string place_;
   const TimePoint opened_at_ = std::chrono::steady_clock::now();
   TimePoint proven_at_ = opened_at_;
-  std::string set_up_;  // the statement that does it
+  std::string set_up_;  // the statement that sets the session up
 };
 
 }  // namespace locus

@@ -61,6 +61,8 @@ Verdict Judge(unsigned number, std::string_view sqlstate, std::string_view text)
     case 1160:
     case 1161:
     case 1184:
+    case 1203:  // max_user_connections of the account
+    case 1226:  // a limit of the account: MAX_USER_CONNECTIONS and the like
     case 1927:  // connection killed
     // It became read-only under an open session: whether another host writes is found out by
     // connecting.
