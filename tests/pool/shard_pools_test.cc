@@ -260,6 +260,30 @@ TEST_F(ShardPoolsTest, GivenBack_NothingOfTheSessionIsLeft) {
   EXPECT_EQ(StatsOf(*pools, shard_).connects, 1u) << "the same connection";
 }
 
+// COM_RESET_CONNECTION keeps the role that a holder took.
+TEST_F(ShardPoolsTest, GivenBackWithAnotherRole_TheNextHolderHasThatOfTheLogin) {
+  server_.Sql(
+      "CREATE ROLE IF NOT EXISTS locus_auditor; CREATE ROLE IF NOT EXISTS `locus``writer`;"
+      "GRANT locus_auditor TO locus@'%'; GRANT `locus``writer` TO locus@'%';"
+      "GRANT SELECT ON mysql.* TO locus_auditor");
+  ShardPoolsOptions options = PoolOptions();
+  options.max_connections = 1;
+  for (const std::string login : {"NULL", "locus`writer"}) {
+    server_.Sql(login == "NULL" ? "SET DEFAULT ROLE NONE FOR locus@'%'"
+                                : "SET DEFAULT ROLE `locus``writer` FOR locus@'%'");
+    auto pools = MakePools(options);
+    for (int i = 0; i < 3; ++i) {
+      auto connection = pools->Take(shard_, In(kSoon)).value();
+      EXPECT_EQ(Ask(connection, "SELECT CURRENT_ROLE()"), login);
+      EXPECT_EQ(Ask(connection, "SELECT COUNT(*) FROM mysql.db WHERE 0"), "error 1142");
+      EXPECT_EQ(Ask(connection, "SET ROLE locus_auditor"), "");
+      EXPECT_EQ(Ask(connection, "SELECT COUNT(*) FROM mysql.db WHERE 0"), "0");
+    }
+    EXPECT_EQ(StatsOf(*pools, shard_).connects, 1u) << "the same connection";
+  }
+  server_.Sql("SET DEFAULT ROLE NONE FOR locus@'%'");
+}
+
 TEST_F(ShardPoolsTest, GivenBackWithoutAWayBack_IsClosed) {
   ShardPoolsOptions options = PoolOptions();
   options.max_connections = 1;

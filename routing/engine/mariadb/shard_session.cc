@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
 #include "src/engine/mariadb/errors.h"
@@ -35,6 +36,11 @@ class SigpipeHold {
  private:
   std::optional<HoldSigpipe> hold_;
 };
+
+// The name of a role as SQL writes it.
+std::string Identifier(absl::string_view name) {
+  return absl::StrCat("`", absl::StrReplaceAll(name, {{"`", "``"}}), "`");
+}
 
 // Waits for an answer to the millisecond; the client library knows whole seconds only.
 bool AnswersBy(MYSQL* handle, ShardSession::TimePoint deadline) {
@@ -73,9 +79,10 @@ absl::StatusOr<std::unique_ptr<ShardSession>> ShardSession::Open(const ShardEndp
 
 // Composes the statement that sets the session up, also after each reset. The statement checks the
 // session at no extra cost: if the session has moved to another database, or the server has become
-// read-only, it names an sql_mode that does not exist and fails.
+// read-only, it names an sql_mode that does not exist and fails. It sets the role because
+// COM_RESET_CONNECTION keeps the one that the last holder took.
 absl::Status ShardSession::LookAround(const ShardPoolsSettings& options) {
-  LOCUS_RETURN_IF_ERROR(Run("SELECT HEX(DATABASE()), @@GLOBAL.read_only"));
+  LOCUS_RETURN_IF_ERROR(Run("SELECT HEX(DATABASE()), @@GLOBAL.read_only, CURRENT_ROLE()"));
   std::unique_ptr<MYSQL_RES, void (*)(MYSQL_RES*)> rows(mysql_store_result(handle()),
                                                         mysql_free_result);
   if (rows == nullptr) return Error();
@@ -94,7 +101,8 @@ absl::Status ShardSession::LookAround(const ShardPoolsSettings& options) {
       options.accept_read_only ? "" : absl::StrCat(" AND @@GLOBAL.read_only = '", row[1], "'"),
       ", 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', 'not as it was'), autocommit = 1,"
       " max_statement_time = ",
-      seconds, ", innodb_lock_wait_timeout = ", seconds);
+      seconds, ", innodb_lock_wait_timeout = ", seconds, ", ROLE ",
+      row[2] == nullptr ? "NONE" : Identifier(row[2]));
   return absl::OkStatus();
 }
 
