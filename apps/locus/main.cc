@@ -2,11 +2,15 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "apps/locus/line/complete.h"
+#include "apps/locus/line/help.h"
 #include "apps/locus/line/signals.h"
+#include "apps/locus/line/suggest.h"
 #include "apps/locus/line/verb.h"
 #include "locus/version.h"
 #include "src/base/text.h"
@@ -14,61 +18,86 @@
 namespace locus {
 namespace {
 
+constexpr std::string_view kOrders = "Orders and their numbers";
+constexpr std::string_view kKeys = "Keys of order numbers";
+constexpr std::string_view kStores = "Stores of order IDs";
+constexpr std::string_view kTables = "Routing tables";
+constexpr std::string_view kMoves = "Moving vnodes between shards";
+constexpr std::string_view kNumbers = "Other numbers";
+
 constexpr std::array kVerbs = {
-    Verb{"gene", "Compute the shard genes of buyer keys", RunGene},
-    Verb{"keys new", "Make a key ring file", RunKeysNew},
-    Verb{"keys add", "Add a key that is not active yet", RunKeysAdd},
-    Verb{"keys activate", "Make new numbers with another key", RunKeysActivate},
-    Verb{"keys retire", "Destroy a key for good", RunKeysRetire},
-    Verb{"keys rotate", "Add a key and activate it", RunKeysRotate},
-    Verb{"keys list", "List the versions of a key ring", RunKeysList},
-    Verb{"seq next", "Take the next number of a key", RunSeqNext},
-    Verb{"seq batch", "Take a run of numbers of a key", RunSeqBatch},
-    Verb{"seq set", "Put a key at a number", RunSeqSet},
-    Verb{"seq set-if-not-exists", "Put a key at a number if it has none", RunSeqSetIfNotExists},
-    Verb{"seq get", "Print the last number of a key", RunSeqGet},
-    Verb{"store init", "Create a space in a segment store", RunStoreInit},
-    Verb{"store show", "Show what a segment store holds of a space", RunStoreShow},
-    Verb{"store restored", "Declare that an older state was put back", RunStoreRestored},
-    Verb{"store raise", "Keep sequences below a number out of use", RunStoreRaise},
-    Verb{"table new", "Print a routing table of equal ranges", RunTableNew},
-    Verb{"table check", "Check a routing table", RunTableCheck},
-    Verb{"table init", "Prepare a place for routing tables", RunTableInit},
-    Verb{"table publish", "Make a routing table the newest at a place", RunTablePublish},
-    Verb{"table get", "Print a routing table of a place", RunTableGet},
-    Verb{"table history", "List the routing tables that a place keeps", RunTableHistory},
-    Verb{"table diff", "Tell what differs between two routing tables", RunTableDiff},
-    Verb{"table restore", "Publish an earlier routing table anew", RunTableRestore},
-    Verb{"table watch", "Follow a place as a router does", RunTableWatch},
-    Verb{"plan", "Plan which vnodes should move between shards", RunPlan},
-    Verb{"plan apply", "Begin the moves of a plan in a routing table", RunPlanApply},
-    Verb{"load", "Sample the load of each vnode from the shards", RunLoad},
-    Verb{"ring", "Show how shards share the ring", RunRing},
-    Verb{"assign", "Give the orders of a CSV file their IDs, numbers and shards", RunAssign},
-    Verb{"encode", "Make order numbers of order IDs", RunEncode},
-    Verb{"decode", "Read order IDs from order numbers", RunDecode},
-    Verb{"inspect", "Tell what an order ID or number says", RunInspect},
-    Verb{"snowflake next", "Make snowflake IDs of a worker", RunSnowflakeNext},
-    Verb{"snowflake decode", "Tell what snowflake IDs say", RunSnowflakeDecode},
-    Verb{"uuid", "Make UUIDs", RunUuid},
-    Verb{"number format", "Make a number of a given form", RunNumberFormat},
-    Verb{"number parse", "Tell the fields of numbers of a given form", RunNumberParse},
+    Verb{"assign", kOrders, "Give the orders of a CSV file their IDs, numbers and shards",
+         RunAssign},
+    Verb{"encode", kOrders, "Make order numbers of order IDs", RunEncode},
+    Verb{"decode", kOrders, "Read order IDs from order numbers", RunDecode},
+    Verb{"inspect", kOrders, "Show what an order ID or number says", RunInspect},
+    Verb{"gene", kOrders, "Compute the shard genes of buyer keys", RunGene},
+    Verb{"keys new", kKeys, "Make a key ring file", RunKeysNew},
+    Verb{"keys add", kKeys, "Add a key that is not active yet", RunKeysAdd},
+    Verb{"keys activate", kKeys, "Make new numbers with another key", RunKeysActivate},
+    Verb{"keys retire", kKeys, "Destroy a key for good", RunKeysRetire},
+    Verb{"keys rotate", kKeys, "Add a key and activate it", RunKeysRotate},
+    Verb{"keys list", kKeys, "List the versions of a key ring", RunKeysList},
+    Verb{"store init", kStores, "Create a space in a segment store", RunStoreInit},
+    Verb{"store show", kStores, "Show what a segment store holds of a space", RunStoreShow},
+    Verb{"store restored", kStores, "Declare that an older state was put back", RunStoreRestored},
+    Verb{"store raise", kStores, "Keep sequences below a number out of use", RunStoreRaise},
+    Verb{"table new", kTables, "Print a routing table of equal ranges", RunTableNew},
+    Verb{"table check", kTables, "Check a routing table", RunTableCheck},
+    Verb{"table init", kTables, "Prepare a place for routing tables", RunTableInit},
+    Verb{"table publish", kTables, "Make a routing table the newest at a place", RunTablePublish},
+    Verb{"table get", kTables, "Print a routing table of a place", RunTableGet},
+    Verb{"table history", kTables, "List the routing tables that a place keeps", RunTableHistory},
+    Verb{"table diff", kTables, "Show what differs between two routing tables", RunTableDiff},
+    Verb{"table restore", kTables, "Publish an earlier routing table again", RunTableRestore},
+    Verb{"table watch", kTables, "Follow a place as a router does", RunTableWatch},
+    Verb{"ring", kTables, "Show how shards share the ring", RunRing},
+    Verb{"plan", kMoves, "Plan which vnodes should move between shards", RunPlan},
+    Verb{"plan apply", kMoves, "Begin the moves of a plan in a routing table", RunPlanApply},
+    Verb{"load", kMoves, "Sample the load of each vnode from the shards", RunLoad},
+    Verb{"seq next", kNumbers, "Take the next number of a counter", RunSeqNext},
+    Verb{"seq batch", kNumbers, "Take a run of numbers of a counter", RunSeqBatch},
+    Verb{"seq set", kNumbers, "Set a counter to a number", RunSeqSet},
+    Verb{"seq set-if-not-exists", kNumbers, "Set a counter that has no number yet",
+         RunSeqSetIfNotExists},
+    Verb{"seq get", kNumbers, "Print the last number of a counter", RunSeqGet},
+    Verb{"snowflake next", kNumbers, "Make snowflake IDs of a worker", RunSnowflakeNext},
+    Verb{"snowflake decode", kNumbers, "Show what snowflake IDs say", RunSnowflakeDecode},
+    Verb{"uuid", kNumbers, "Make UUIDs", RunUuid},
+    Verb{"number format", kNumbers, "Make a number of a given form", RunNumberFormat},
+    Verb{"number parse", kNumbers, "Show the fields of numbers of a given form", RunNumberParse},
 };
 
-bool AsksForHelp(std::string_view word) { return word == "--help" || word == "-h"; }
+bool AsksForHelp(std::string_view word) {
+  return word == "--help" || word == "-h" || word == "help";
+}
 
-int PrintHelp(std::string_view group) {
-  std::string help = group.empty() ? "Usage: locus VERB [OPTION...] [VALUE...]\n\nVerbs:\n"
-                                   : absl::StrCat("Usage: locus ", ToAbsl(group),
-                                                  " VERB [OPTION...] [VALUE...]\n\nVerbs:\n");
+bool IsIn(const Verb& verb, std::string_view first_word) {
+  return verb.name.starts_with(std::string(first_word) + " ");
+}
+
+// The help of all verbs, or of those that begin with a word.
+int PrintHelp(std::string_view first_word) {
+  std::string who = first_word.empty() ? "locus" : absl::StrCat("locus ", ToAbsl(first_word));
+  std::string help = absl::StrCat("Usage: ", who, " VERB [OPTION...] [VALUE...]\n");
+  std::vector<std::pair<std::string, std::string>> terms;
+  std::string_view group;
+  auto end_group = [&] {
+    if (!terms.empty()) {
+      absl::StrAppend(&help, "\n", ToAbsl(group), ":\n", TermsTable(terms, HelpWidth()));
+    }
+    terms.clear();
+  };
   for (const Verb& verb : kVerbs) {
-    if (!group.empty() && !verb.name.starts_with(std::string(group) + " ")) continue;
-    std::string name(verb.name);
-    name.resize(23, ' ');
-    absl::StrAppend(&help, "  ", name, ToAbsl(verb.purpose), "\n");
+    if (!first_word.empty() && verb.name != first_word && !IsIn(verb, first_word)) continue;
+    if (verb.group != group) end_group();
+    group = verb.group;
+    terms.emplace_back(verb.name, verb.purpose);
   }
-  help += "\nlocus VERB --help tells what a verb takes; locus --version prints the version.\n";
-  return PrintAll(group.empty() ? "--help" : absl::StrCat(ToAbsl(group), " --help"), help);
+  end_group();
+  help += "\nlocus help VERB shows what a verb takes; locus version prints the version.\n";
+  return PrintAll(first_word.empty() ? "--help" : absl::StrCat(ToAbsl(first_word), " --help"),
+                  help);
 }
 
 int ComplainAboutVerb(const std::string& message) {
@@ -81,12 +110,50 @@ const Verb* FindVerb(const std::string& name) {
   return found == kVerbs.end() ? nullptr : &*found;
 }
 
-int Run(const std::vector<std::string>& words) {
-  if (words.empty()) return ComplainAboutVerb("a verb is needed");
-  if (AsksForHelp(words[0])) return PrintHelp("");
-  if (words[0] == "--version") {
-    return PrintAll("--version", absl::StrCat("locus ", Version(), "\n"));
+int UnknownVerb(const std::string& name) {
+  std::vector<std::string> known = {"help", "version"};
+  for (const Verb& verb : kVerbs) {
+    known.emplace_back(verb.name);
+    known.emplace_back(verb.name.substr(0, verb.name.find(' ')));
   }
+  return ComplainAboutVerb(absl::StrCat("unknown verb ", Quoted(name), DidYouMean(name, known)));
+}
+
+// What a shell may put for the last of `words`, which is being typed (line/complete.h).
+int PrintOffers(const std::vector<std::string>& words) {
+  auto run = [&](const Verb& verb, size_t count) {
+    std::vector<std::string> rest = {std::string(kCompletionMarker)};
+    rest.insert(rest.end(), words.begin() + static_cast<ptrdiff_t>(count), words.end());
+    return verb.run(rest);
+  };
+  std::string out;
+  if (words.size() > 2) {
+    if (const Verb* verb = FindVerb(words[0] + " " + words[1])) return run(*verb, 2);
+  }
+  const Verb* of_one_word = words.size() > 1 ? FindVerb(words[0]) : nullptr;
+  std::set<std::string> offered;
+  for (const Verb& verb : kVerbs) {
+    size_t space = std::min(verb.name.find(' '), verb.name.size());
+    std::string first(verb.name.substr(0, space));
+    if (words.size() <= 1) {
+      bool alone = space == verb.name.size();
+      if (!offered.insert(first).second) continue;
+      OfferWord(words.empty() ? "" : words[0], first, alone ? verb.purpose : verb.group, out);
+    } else if (words.size() == 2 && IsIn(verb, words[0])) {
+      OfferWord(words[1], verb.name.substr(space + 1), verb.purpose, out);
+    }
+  }
+  if (words.size() <= 1) {
+    for (const char* word : {"help", "version", "--help", "--version"}) {
+      OfferWord(words.empty() ? "" : words[0], word, "", out);
+    }
+  }
+  if (out.empty() && of_one_word != nullptr) return run(*of_one_word, 1);
+  if (of_one_word == nullptr && words.size() == 2) OfferWord(words[1], "--help", "", out);
+  return PrintAll("complete", out);
+}
+
+int RunVerbOf(const std::vector<std::string>& words) {
   // The longer name first: "plan apply" is a verb, and so is "plan".
   if (words.size() > 1) {
     if (const Verb* verb = FindVerb(words[0] + " " + words[1])) {
@@ -94,12 +161,29 @@ int Run(const std::vector<std::string>& words) {
     }
   }
   if (const Verb* verb = FindVerb(words[0])) return verb->run(std::span(words).subspan(1));
-  bool is_group = std::ranges::any_of(
-      kVerbs, [&](const Verb& verb) { return verb.name.starts_with(words[0] + " "); });
-  if (!is_group) return ComplainAboutVerb("unknown verb " + Quoted(words[0]));
+  bool is_group =
+      std::ranges::any_of(kVerbs, [&](const Verb& verb) { return IsIn(verb, words[0]); });
+  if (!is_group) return UnknownVerb(words[0]);
   if (words.size() == 1) return ComplainAboutVerb("a verb is needed after " + Quoted(words[0]));
   if (AsksForHelp(words[1])) return PrintHelp(words[0]);
-  return ComplainAboutVerb("unknown verb " + Quoted(words[0] + " " + words[1]));
+  return UnknownVerb(words[0] + " " + words[1]);
+}
+
+int Run(std::vector<std::string> words) {
+  if (words.empty()) return ComplainAboutVerb("a verb is needed");
+  if (words[0] == "--version" || words[0] == "version") {
+    return PrintAll("--version", absl::StrCat("locus ", Version(), "\n"));
+  }
+  if (words[0] == "complete") {
+    words.erase(words.begin());
+    return PrintOffers(words);
+  }
+  if (AsksForHelp(words[0])) {
+    words.erase(words.begin());
+    if (words.empty()) return PrintHelp("");
+    words.push_back("--help");
+  }
+  return RunVerbOf(words);
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // locus assign.
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -287,6 +290,29 @@ TEST_F(AssignTest, AnOutputThatWillBeAnotherFile_IsWrongUsage) {
   EXPECT_EQ(Assign("buyer\n1\n", {"--out", "/dev/null", "--rejects", "/dev/null"}).exit, 0);
 }
 
+TEST_F(AssignTest, AReplacedOutput_KeepsItsMode) {
+  WriteFile(out_, "old");
+  ASSERT_EQ(chmod(out_.c_str(), 0600), 0);
+  ASSERT_EQ(Assign("buyer\n1\n", {"--out", out_}).exit, 0);
+  struct stat facts;
+  ASSERT_EQ(stat(out_.c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 07777, 0600u);
+  if (geteuid() == 0) {  // only root may give a file away
+    ASSERT_EQ(chown(out_.c_str(), 65534, 65534), 0);
+    ASSERT_EQ(chmod(out_.c_str(), 0640), 0);
+    ASSERT_EQ(Assign("buyer\n1\n", {"--out", out_}).exit, 0);
+    ASSERT_EQ(stat(out_.c_str(), &facts), 0);
+    EXPECT_EQ(facts.st_uid, 65534u);
+    EXPECT_EQ(facts.st_gid, 65534u);
+    EXPECT_EQ(facts.st_mode & 07777, 0640u);
+  }
+}
+
+TEST_F(AssignTest, Quiet_PrintsErrorsOnly) {
+  EXPECT_EQ(Assign("buyer\n1\n", {"--quiet"}).err, "");
+  EXPECT_THAT(Assign("buyer\nx\n", {"--quiet"}).err, HasSubstr("non-canonical"));
+}
+
 TEST_F(AssignTest, AnExistingOutput_IsReplacedWhole) {
   WriteFile(out_, "old");
   std::filesystem::create_symlink(out_, directory_ / "link.csv");
@@ -300,7 +326,7 @@ TEST_F(AssignTest, AnExistingOutput_IsReplacedWhole) {
 
 TEST_F(AssignTest, Interrupted_LeavesNothingHalfWritten) {
   WriteFile(out_, "old");
-  for (int signal : {SIGINT, SIGTERM}) {
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
     RunningCommand assign(Words({"--out", out_, "--rejects", rejects_}));
     ASSERT_TRUE(assign.Write("buyer\n1\n"));
     auto parts = [this] {

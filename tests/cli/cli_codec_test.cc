@@ -14,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "locus/order_id.h"
+#include "locus/order_no.h"
 #include "nlohmann/json.hpp"
 #include "tests/cli/command.h"
 #include "tests/support/golden.h"
@@ -199,6 +200,30 @@ TEST_F(CommandTest, Inspect_WideIdsAndRefusals) {
   EXPECT_THAT(outcome.out, StartsWith("\n{"));
   number[25] = number[25] == '0' ? '1' : '0';
   EXPECT_EQ(RunLocus({"inspect", "--keys", keys_, number}).exit, 3) << "it is not authentic";
+}
+
+TEST_F(CommandTest, ANumberOfOtherKeysOrSpace_IsNamedSo) {
+  std::string number = RunLocus({"encode", "--keys", keys_, "77"}).out;
+  number.pop_back();
+  for (const char* verb : {"decode", "inspect"}) {
+    Outcome outcome = RunLocus({verb, "--keys", keys_, "--space", "other", number});
+    EXPECT_EQ(outcome.exit, 3);
+    EXPECT_THAT(outcome.err,
+                HasSubstr(number + " was not made with these keys for space \"other\""));
+  }
+}
+
+TEST_F(CommandTest, APastedNumber_MayHaveDashesAndSpaces) {
+  std::string number = RunLocus({"encode", "--keys", keys_, "77"}).out;
+  number.pop_back();
+  std::string dashed = number.substr(0, 4) + "-" + number.substr(4, 10) + " " + number.substr(14);
+  EXPECT_EQ(RunLocus({"decode", "--keys", keys_, dashed, number}).out, "77\n77\n");
+  EXPECT_EQ(Inspect({"--keys", keys_, " " + dashed + " "}).at("order_id"), "77");
+  EXPECT_EQ(Inspect({dashed}).at("order_no"), number);
+  // An order ID is a number: what has a dash before it is another one.
+  EXPECT_EQ(RunLocus({"inspect", "--", "-77"}).exit, 3);
+  EXPECT_EQ(RunLocus({"inspect", "7 7"}).exit, 3);
+  EXPECT_FALSE(OrderNo::Parse(dashed).ok()) << "the format itself refuses them";
 }
 
 TEST_F(CommandTest, Inspect_WhileAVnodeMoves) {

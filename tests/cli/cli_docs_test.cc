@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Man page and bash completion know every verb and option that the command knows.
+// Man page and completions know every verb and option that the command knows.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -16,6 +16,7 @@ namespace {
 using ::testing::HasSubstr;
 using testing::ReadFile;
 using testing::RunLocus;
+using testing::WriteFile;
 
 std::vector<std::string> Words(const std::string& text) {
   std::vector<std::string> words;
@@ -65,19 +66,23 @@ std::string ManSection(const std::string& verb) {
   return match.str() + rest.substr(0, rest.find("\n.S"));
 }
 
-// What bash offers after `line`, whose last word is being typed.
-std::set<std::string> Completions(const std::string& line) {
-  std::string script = "source " + std::string(LOCUS_COMPLETION) + "; COMP_WORDS=(" + line +
-                       "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _locus; "
-                       "for word in \"${COMPREPLY[@]}\"; do echo \" $word\"; done";
-  std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(("bash -c '" + script + "'").c_str(), "r"),
-                                             pclose);
+std::string OutputOf(const std::string& shell_command) {
+  std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(shell_command.c_str(), "r"), pclose);
   std::string out;
   std::array<char, 4096> block;
   while (size_t count = fread(block.data(), 1, block.size(), pipe.get())) {
     out.append(block.data(), count);
   }
-  return AllOf(out, " ([^\n]+)\n");
+  return out;
+}
+
+// What bash puts for the end of `line`, which is being typed.
+std::set<std::string> Completions(const std::string& line) {
+  std::string script =
+      "PATH=" LOCUS_BINARY_DIR ":$PATH; source " LOCUS_COMPLETION "; COMP_LINE=\"" + line +
+      "\"; COMP_POINT=${#COMP_LINE}; _locus; "
+      "for word in \"${COMPREPLY[@]}\"; do echo \" $word\"; done";
+  return AllOf(OutputOf("bash -c '" + script + "'"), " ([^\n]+)\n");
 }
 
 TEST(CommandDocsTest, TheHelpNamesEveryVerb) {
@@ -91,7 +96,7 @@ TEST(CommandDocsTest, TheManPageHasEveryVerbAndOption) {
     std::string section = ManSection(verb);
     EXPECT_THAT(section, HasSubstr(Words(verb).back())) << verb;
     for (const std::string& option : OptionsOf(verb)) {
-      if (option == "--help") continue;  // under OPTIONS
+      if (option == "--help" || option == "--quiet") continue;  // under OPTIONS
       EXPECT_THAT(section, HasSubstr(option)) << verb;
     }
   }
@@ -104,9 +109,47 @@ TEST(CommandDocsTest, TheCompletionHasEveryVerbAndOption) {
     std::vector<std::string> words = Words(verb);
     EXPECT_TRUE(Completions("locus " + words[0].substr(0, 2)).contains(words[0])) << verb;
     if (words.size() == 2) {
-      EXPECT_TRUE(Completions("locus " + words[0] + " \"\"").contains(words[1])) << verb;
+      EXPECT_TRUE(Completions("locus " + words[0] + " ").contains(words[1])) << verb;
     }
     EXPECT_EQ(Completions("locus " + verb + " --"), OptionsOf(verb)) << verb;
+  }
+  EXPECT_EQ(Completions("locus he"), std::set<std::string>{"help"});
+}
+
+TEST(CommandDocsTest, TheCompletionOffersValues) {
+  testing::TemporaryDirectory directory;
+  const std::string table = directory / "table.json";
+  WriteFile(table, RunLocus({"table", "new", "--shard", "alpha=h1", "beta=h2"}).out);
+  using Offers = std::set<std::string>;
+  EXPECT_EQ(Completions("locus encode --scheme "), (Offers{"siv", "ff1", "ctr64"}));
+  EXPECT_EQ(Completions("locus encode --scheme=c"), Offers{"ctr64"}) << "bash keeps --scheme=";
+  EXPECT_EQ(Completions("locus store show "),
+            (Offers{"sqlite:", "mysql://", "redis://", "redis+sentinel://", "etcd://"}));
+  EXPECT_EQ(Completions("locus store show redis+"), Offers{"redis+sentinel://"});
+  EXPECT_TRUE(Completions("locus table get ").contains("https://"));
+  EXPECT_EQ(Completions("locus plan --table " + table + " --remove "), (Offers{"alpha", "beta"}));
+  EXPECT_EQ(Completions("locus plan --table " + table + " --weight b"), Offers{"beta="});
+  EXPECT_EQ(Completions("locus ring " + directory / "tab"), Offers{table});
+  EXPECT_EQ(Completions("locus ring --svg=" + directory / "tab"), Offers{table});
+  EXPECT_EQ(Completions("locus store show sqlite:" + directory / "tab"), Offers{table});
+  EXPECT_EQ(Completions("locus plan --table /nowhere --remove "), Offers{}) << "and no message";
+}
+
+// zsh and fish are not part of the build; where they are installed they must at least accept it.
+TEST(CommandDocsTest, TheOtherCompletions_AskTheSameCommand) {
+  for (const char* script : {LOCUS_COMPLETION_ZSH, LOCUS_COMPLETION_FISH}) {
+    EXPECT_THAT(ReadFile(script), HasSubstr(" complete ")) << script;
+  }
+  EXPECT_EQ(RunLocus({"complete", "uuid", "--ver"}).out,
+            "--version\t7: time first, each above the one before; 4: random\n");
+}
+
+TEST(CommandDocsTest, EveryVerbHasAnExample) {
+  for (const std::string& verb : Verbs()) {
+    std::vector<std::string> words = Words(verb);
+    words.insert(words.begin(), "help");
+    std::string help = RunLocus(words).out;
+    EXPECT_THAT(help, HasSubstr("\nExample:\n  locus " + verb + " ")) << verb;
   }
 }
 

@@ -265,8 +265,7 @@ TEST_F(PlanTest, AppliedUntilNothingIsLeft_OwnersAreThoseOfThePlan) {
 TEST_F(PlanTest, ApplyToAFile_WritesTheNextTable) {
   const std::string next = directory_ / "next.json";
   WriteFile(plan_, Plan({"--weight", "a=50", "--json"}).out);
-  Outcome outcome =
-      RunLocus({"plan", "apply", "--table", table_, "--plan", plan_, "--out", next});
+  Outcome outcome = RunLocus({"plan", "apply", "--table", table_, "--plan", plan_, "--out", next});
   ASSERT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "");
   EXPECT_EQ(RoutingTable::Parse(ReadFile(next))->epoch(), 2u);

@@ -53,6 +53,24 @@ TEST(FrameTest, Help_GoesToStdout) {
   EXPECT_THAT(RunLocus({"gene", "--help"}).out, HasSubstr("--type"));
 }
 
+TEST(FrameTest, HelpAndVersion_AreVerbsToo) {
+  EXPECT_EQ(RunLocus({"version"}).out, "locus 0.1.0\n");
+  EXPECT_EQ(RunLocus({"help"}).out, RunLocus({"--help"}).out);
+  EXPECT_EQ(RunLocus({"help", "keys"}).out, RunLocus({"keys", "--help"}).out);
+  EXPECT_EQ(RunLocus({"help", "plan", "apply"}).out, RunLocus({"plan", "apply", "--help"}).out);
+  EXPECT_EQ(RunLocus({"help", "plan"}).out, RunLocus({"plan", "--help"}).out);
+  EXPECT_EQ(RunLocus({"help", "frobnicate"}).exit, 2);
+  EXPECT_THAT(RunLocus({"help"}).out, AllOf(HasSubstr("\nRouting tables:\n  table new "),
+                                            HasSubstr("\nOther numbers:\n  seq next ")));
+}
+
+TEST(FrameTest, AMistypedVerb_IsCorrected) {
+  EXPECT_EQ(RunLocus({"asign"}).err,
+            "locus: unknown verb \"asign\"; did you mean \"assign\"?; see locus --help\n");
+  EXPECT_THAT(RunLocus({"table", "pubish"}).err, HasSubstr("did you mean \"table publish\"?"));
+  EXPECT_THAT(RunLocus({"tabel", "get"}).err, HasSubstr("did you mean \"table\"?"));
+}
+
 TEST(FrameTest, HelpAndVersion_OnAFullDevice_Fail) {
   for (const auto& words : std::vector<std::vector<std::string>>{
            {"--help"}, {"--version"}, {"keys", "--help"}, {"gene", "--help"}}) {
@@ -208,7 +226,7 @@ TEST(GeneTest, ClosedPipe_EndsItQuietly) {
 }
 
 TEST(GeneTest, Interrupted_ExitsWith130) {
-  for (int signal : {SIGINT, SIGTERM}) {
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
     RunningCommand gene({"gene", "--type", "uint64"});
     ASSERT_TRUE(gene.Write("1\n"));
     gene.ReadLine();

@@ -38,7 +38,7 @@ void CloseFd(int& fd) {
   dup2(in, STDIN_FILENO);
   dup2(out, STDOUT_FILENO);
   dup2(err, STDERR_FILENO);
-  for (int signal : {SIGINT, SIGTERM, SIGPIPE}) std::signal(signal, SIG_DFL);
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) std::signal(signal, SIG_DFL);
   std::vector<char*> argv = {const_cast<char*>("locus")};
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);

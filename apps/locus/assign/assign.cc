@@ -84,13 +84,13 @@ absl::StatusOr<std::unique_ptr<OrderIdGenerator>> OpenGenerator(const AssignLine
       absl::StrCat(status.message(), "; --create-store creates what is missing"));
 }
 
-void TellSummary(const OrderAssigner::Tally& tally, double seconds) {
+void PrintSummary(const OrderAssigner::Tally& tally, double seconds) {
   uint64_t rows = tally.assigned + tally.rejected;
-  Complain("assign", absl::StrFormat("%d rows assigned, %d rejected, %.2f s, %.0f rows/s",
-                                     tally.assigned, tally.rejected, seconds,
-                                     static_cast<double>(rows) / std::max(seconds, 1e-9)));
+  Note("assign", absl::StrFormat("%d rows assigned, %d rejected, %.2f s, %.0f rows/s",
+                                 tally.assigned, tally.rejected, seconds,
+                                 static_cast<double>(rows) / std::max(seconds, 1e-9)));
   for (const auto& [name, orders] : tally.per_shard) {
-    Complain("assign", absl::StrCat("shard ", name, ": ", orders, " rows"));
+    Note("assign", absl::StrCat("shard ", name, ": ", orders, " rows"));
   }
 }
 
@@ -139,7 +139,7 @@ absl::StatusOr<ExitCode> Assign(const AssignLine& line) {
     LOCUS_ASSIGN_OR_RETURN(all_rejects, CommitRejects(*rejects));
   }
   LOCUS_RETURN_IF_ERROR(out->Commit());
-  TellSummary(assigner.tally(), progress.seconds());
+  PrintSummary(assigner.tally(), progress.seconds());
   return assigner.tally().rejected > 0 || !all_rejects ? kSomeRefused : kDone;
 }
 

@@ -23,6 +23,24 @@ absl::StatusOr<KeyVersion> ParseKeyVersion(std::string_view text) {
   return KeyVersion::FromInt(static_cast<int64_t>(*value));
 }
 
+std::string Unspaced(std::string_view value) {
+  std::string bare;
+  for (char c : value) {
+    if (c != ' ' && c != '-') bare += c;
+  }
+  bool fits = bare.size() == OrderNo::kTextLength || bare.size() == 2 * OrderNo::kBytes;
+  return fits ? bare : std::string(value);
+}
+
+absl::StatusOr<OrderId> DecodeOrderNo(const OrderNoCodec& codec, const SpaceName& space,
+                                      const OrderNo& number) {
+  absl::StatusOr<OrderId> id = codec.Decode(number);
+  if (!absl::IsInvalidArgument(id.status())) return id;
+  return absl::InvalidArgumentError(
+      absl::StrCat(number.ToString(), " was not made with these keys for space ",
+                   Quoted(space.str()), "; check it for a typing error, then --keys and --space"));
+}
+
 absl::StatusOr<OrderNoCodec> LoadCodec(const std::string& keys_path, const SpaceName& space) {
   LOCUS_ASSIGN_OR_RETURN(KeyRing ring, KeyRing::Load(keys_path));
   return OrderNoCodec::Create(ring, space);

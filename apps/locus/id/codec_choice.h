@@ -20,6 +20,14 @@ Scheme SchemeOf(std::string_view name);
 // For VerbLine::Value: canonical decimal, 0..127. INVALID_ARGUMENT.
 absl::StatusOr<KeyVersion> ParseKeyVersion(std::string_view text);
 
+// The text of an order_no as people paste it, without the dashes and spaces that make it readable.
+// Other text is returned as it is: what is left must be as long as an order_no.
+std::string Unspaced(std::string_view value);
+
+// The order ID of a number. INVALID_ARGUMENT where it was not made with these keys for this space.
+absl::StatusOr<OrderId> DecodeOrderNo(const OrderNoCodec& codec, const SpaceName& space,
+                                      const OrderNo& number);
+
 // The codec of a key ring file and a space. Errors of KeyRing::Load and OrderNoCodec::Create.
 absl::StatusOr<OrderNoCodec> LoadCodec(const std::string& keys_path, const SpaceName& space);
 

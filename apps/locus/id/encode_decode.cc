@@ -36,6 +36,7 @@ struct CodecLine {
 // The same, with the keys loaded.
 struct CodecChoice {
   OrderNoCodec codec;
+  SpaceName space;
   Scheme scheme;
   std::optional<KeyVersion> version;  // as asked for
 
@@ -44,7 +45,7 @@ struct CodecChoice {
 
 absl::StatusOr<CodecChoice> Load(const CodecLine& line) {
   LOCUS_ASSIGN_OR_RETURN(OrderNoCodec codec, LoadCodec(line.keys, line.space));
-  return CodecChoice{std::move(codec), SchemeOf(line.scheme), line.key_version};
+  return CodecChoice{std::move(codec), line.space, SchemeOf(line.scheme), line.key_version};
 }
 
 absl::Status Encode(const CodecChoice& choice, std::string_view value, std::string& out) {
@@ -62,13 +63,13 @@ absl::Status Encode(const CodecChoice& choice, std::string_view value, std::stri
 }
 
 absl::StatusOr<OrderId> DecodeSiv(const CodecChoice& choice, std::string_view value) {
-  LOCUS_ASSIGN_OR_RETURN(OrderNo number, OrderNo::Parse(value));
+  LOCUS_ASSIGN_OR_RETURN(OrderNo number, OrderNo::Parse(Unspaced(value)));
   if (choice.version && number.key_version() != *choice.version) {
     return absl::InvalidArgumentError(absl::StrCat(
         number.ToString(), " has key version ", static_cast<int>(number.key_version().value()),
         ", not ", static_cast<int>(choice.version->value())));
   }
-  return choice.codec.Decode(number);
+  return DecodeOrderNo(choice.codec, choice.space, number);
 }
 
 absl::StatusOr<OrderId> Decode64(const CodecChoice& choice, std::string_view value) {

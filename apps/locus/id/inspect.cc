@@ -20,6 +20,7 @@ using Json = nlohmann::ordered_json;
 class Inspector {
  public:
   std::optional<OrderNoCodec> codec;
+  SpaceName space;
   std::optional<RoutingTable> table;
   std::optional<Scheme> scheme64;       // what a decimal is; nullopt: an order ID
   std::optional<KeyVersion> version64;  // of such a decimal; nullopt: the active one
@@ -47,7 +48,8 @@ void Begin(std::string_view kind, int width, ShardGene gene, Json& json) {
 }
 
 // Kinds are told apart by length and, at 128 bits, by format.
-absl::Status Inspector::InspectInto(std::string_view value, Json& json) const {
+absl::Status Inspector::InspectInto(std::string_view given, Json& json) const {
+  const std::string value = Unspaced(given);
   if (value.size() == OrderNo::kTextLength) {
     LOCUS_ASSIGN_OR_RETURN(OrderNo number, OrderNo::Parse(value));
     return InspectOrderNo(number, json);
@@ -87,7 +89,7 @@ absl::Status Inspector::InspectOrderNo64(std::string_view value, Json& json) con
 absl::Status Inspector::InspectOrderNo(const OrderNo& number, Json& json) const {
   std::optional<OrderId> id;
   if (codec) {
-    LOCUS_ASSIGN_OR_RETURN(id, codec->Decode(number));
+    LOCUS_ASSIGN_OR_RETURN(id, DecodeOrderNo(*codec, space, number));
   }
   Begin("order_no", number.is_wide() ? 128 : 64, number.gene(), json);
   if (id) json["cohort"] = id->cohort();
@@ -168,6 +170,7 @@ int RunInspect(std::span<const std::string> words) {
   Inspector inspector;
   if (line.scheme) inspector.scheme64 = SchemeOf(*line.scheme);
   inspector.version64 = line.key_version;
+  inspector.space = line.space;
   if (line.keys) {
     absl::StatusOr<OrderNoCodec> codec = LoadCodec(*line.keys, line.space);
     if (!codec.ok()) return Fail("inspect", codec.status());

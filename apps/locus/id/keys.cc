@@ -7,6 +7,7 @@
 #include "apps/locus/line/verb.h"
 #include "apps/locus/line/verb_line.h"
 #include "locus/key_ring.h"
+#include "nlohmann/json.hpp"
 #include "src/base/check.h"
 #include "src/base/file_lock.h"
 #include "src/base/text.h"
@@ -131,17 +132,22 @@ int RunKeysRetire(std::span<const std::string> words) {
 
 int RunKeysList(std::span<const std::string> words) {
   std::string path;
-  if (auto exit = ParseFile("keys list", "Prints VERSION, a tab and active, readable or retired.",
-                            words, &path)) {
-    return *exit;
-  }
+  bool json = false;
+  VerbLine line("keys list", "Prints each version, a tab and active, readable or retired.",
+                "locus keys list keys.ring");
+  line.File("FILE", &path, FileUse::kKeyRing, "The key ring file").Else("LOCUS_KEYS");
+  line.Flag("--json", &json, "Print a JSON object");
+  if (std::optional<int> exit = line.Parse(words)) return *exit;
   absl::StatusOr<KeyRing> ring = KeyRing::Load(path);
   if (!ring.ok()) return Fail("keys list", ring.status());
   std::string text;
+  nlohmann::ordered_json keys = nlohmann::ordered_json::array();
   for (const KeyRing::Entry& entry : ring->entries()) {
-    absl::StrAppend(&text, static_cast<int>(entry.version.value()), "\t",
-                    ToAbsl(NameOf(entry.state)), "\n");
+    int version = entry.version.value();
+    absl::StrAppend(&text, version, "\t", ToAbsl(NameOf(entry.state)), "\n");
+    keys.push_back({{"version", version}, {"state", NameOf(entry.state)}});
   }
+  if (json) text = nlohmann::ordered_json({{"keys", std::move(keys)}}).dump() + "\n";
   return PrintAll("keys list", text);
 }
 

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "apps/locus/line/signals.h"
+#include "apps/locus/line/verb.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
 
@@ -23,7 +24,14 @@ absl::Status ErrnoStatus(std::string_view name, std::string_view what, int error
 }
 
 absl::StatusOr<ByteSource> ByteSource::Open(const std::string& path) {
-  if (path == "-") return ByteSource("stdin", STDIN_FILENO);
+  if (path == "-") {
+    // A command that waits without a word looks as if it hung.
+    if (isatty(STDIN_FILENO) == 1 && !IsQuiet()) {
+      constexpr std::string_view kNotice = "locus: reading standard input; end it with Ctrl-D\n";
+      [[maybe_unused]] ssize_t written = write(STDERR_FILENO, kNotice.data(), kNotice.size());
+    }
+    return ByteSource("stdin", STDIN_FILENO);
+  }
   int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return ErrnoStatus(path, "cannot open", errno);
   return ByteSource(path, fd);

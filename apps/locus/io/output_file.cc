@@ -64,14 +64,31 @@ absl::Status OutputFile::OpenTemporary(const std::string& path) {
   temporary_ = absl::StrCat(path_, ".", absl::Hex(random(), absl::kZeroPad8),
                             absl::Hex(random(), absl::kZeroPad8), ".part");
   if (temporary_.size() >= PATH_MAX) return ErrnoStatus(path, "cannot create", ENAMETOOLONG);
+  struct stat replaced;
+  bool replaces = stat(path_.c_str(), &replaced) == 0;
   doomed_.emplace(temporary_);
-  fd_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  // Nobody else may read it before it has the mode of the file that it replaces.
+  fd_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, replaces ? 0600 : 0666);
   if (fd_ < 0) {
     int error = errno;
     temporary_.clear();
     return ErrnoStatus(path, "cannot create", error);
   }
+  if (replaces) LOCUS_RETURN_IF_ERROR(TakeOver(path, replaced));
   sink_.emplace(fd_, path);
+  return absl::OkStatus();
+}
+
+absl::Status OutputFile::TakeOver(const std::string& path, const struct stat& replaced) {
+  struct stat own;
+  if (fstat(fd_, &own) != 0) return ErrnoStatus(path, "cannot read its mode", errno);
+  bool same_owner = own.st_uid == replaced.st_uid && own.st_gid == replaced.st_gid;
+  if (!same_owner && fchown(fd_, replaced.st_uid, replaced.st_gid) != 0) {
+    return ErrnoStatus(path, "cannot be replaced by a file of the same owner and group", errno);
+  }
+  if (fchmod(fd_, replaced.st_mode & 07777) != 0) {
+    return ErrnoStatus(path, "cannot be replaced by a file of the same mode", errno);
+  }
   return absl::OkStatus();
 }
 

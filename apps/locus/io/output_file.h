@@ -2,6 +2,8 @@
 #ifndef LOCUS_APPS_LOCUS_IO_OUTPUT_FILE_H_
 #define LOCUS_APPS_LOCUS_IO_OUTPUT_FILE_H_
 
+#include <sys/stat.h>
+
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,12 +16,15 @@
 namespace locus {
 
 // A file that appears whole or not at all: written under another name in the same directory,
-// renamed by Commit(), removed on destruction and by SIGINT and SIGTERM. It replaces a file of its
-// name; where that is a symbolic link, the file the link leads to.
-// "-" is stdout. That and whatever else is no regular file (a device, a pipe) is written directly.
+// renamed by Commit(), removed on destruction and by signals that end the command. It replaces a
+// file of its name and takes over its mode, owner and group; where that is a symbolic link, it
+// replaces the file the link leads to.
+// "-" is stdout. That and anything else that is not a regular file (a device, a pipe) is written
+// directly.
 class OutputFile {
  public:
-  // FAILED_PRECONDITION or NOT_FOUND, naming the path.
+  // FAILED_PRECONDITION or NOT_FOUND, naming the path; also where owner and mode of the file to be
+  // replaced cannot be kept.
   static absl::StatusOr<std::unique_ptr<OutputFile>> Create(const std::string& path);
   ~OutputFile();
 
@@ -31,6 +36,7 @@ class OutputFile {
   OutputFile() = default;
   absl::Status OpenDirectly(const std::string& path);
   absl::Status OpenTemporary(const std::string& path);
+  absl::Status TakeOver(const std::string& path, const struct stat& replaced);
 
   std::string path_;
   std::string temporary_;  // empty: written directly, or committed

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_format.h"
+#include "apps/locus/line/verb.h"
 #include "src/base/text.h"
 
 namespace locus {
@@ -21,7 +22,9 @@ void WriteToStderr(std::string_view text) {
 }  // namespace
 
 Progress::Progress(std::string_view verb, std::optional<uint64_t> total_bytes)
-    : verb_(verb), total_bytes_(total_bytes), on_terminal_(isatty(STDERR_FILENO) == 1) {}
+    : verb_(verb),
+      total_bytes_(total_bytes),
+      on_terminal_(isatty(STDERR_FILENO) == 1 && !IsQuiet()) {}
 
 Progress::~Progress() { Wipe(); }
 

@@ -9,16 +9,16 @@
 
 namespace locus {
 
-// One line on stderr that tells how far a long verb is, at what rate, and how long it will take;
-// rewritten five times a second. Silent where stderr is no terminal.
+// One line on stderr that shows how far a long verb is, at what rate, and how long it will take;
+// rewritten five times a second. Silent where stderr is not a terminal, and with --quiet.
 class Progress {
  public:
-  // `total_bytes` of the input; nullopt: unknown, so that no end is foretold.
+  // `total_bytes` of the input; nullopt: unknown, so the time left is not shown.
   Progress(std::string_view verb, std::optional<uint64_t> total_bytes);
   // Wipes the line.
   ~Progress();
 
-  // `note`: what it waits for, or nothing.
+  // `note`: what the verb waits for, or nothing.
   void Show(uint64_t rows, uint64_t bytes, std::string_view note = "");
   void Wipe();
   double seconds() const;

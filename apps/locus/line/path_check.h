@@ -11,9 +11,9 @@
 namespace locus {
 
 // INVALID_ARGUMENT where an output (kWrite, kKeep) is the same file as another of `files`, by name,
-// hard link or symbolic link, or would be once both exist; where an output is a key ring or a SQLite
-// database; where two inputs are both stdin; and where a key ring is "-". Devices and pipes may be
-// named twice.
+// hard link or symbolic link, or would be once both exist; where an output is a key ring or a
+// SQLite database; where two inputs are both stdin; and where a key ring is "-". Devices and pipes
+// may be named twice.
 absl::Status CheckPaths(const std::vector<NamedFile>& files);
 
 // The files that a SQLite database at `path` consists of, and the sidecar of its segment store.

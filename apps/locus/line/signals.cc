@@ -37,12 +37,13 @@ void OnEnding(int) {
   _exit(kInterrupted);
 }
 
+constexpr int kEndings[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
 sigset_t Endings() {
   sigset_t set;
   sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGTERM);
-  sigaddset(&set, SIGALRM);  // belongs to them: InterruptAgain
+  for (int signal : kEndings) sigaddset(&set, signal);
+  sigaddset(&set, SIGALRM);  // InterruptAgain repeats them with it
   return set;
 }
 
@@ -53,7 +54,7 @@ void InstallSignalHandlers() {
   struct sigaction action = {};
   action.sa_handler = OnEnding;  // without SA_RESTART
   action.sa_mask = Endings();
-  for (int signal : {SIGINT, SIGTERM}) {
+  for (int signal : kEndings) {
     struct sigaction inherited = {};
     sigaction(signal, nullptr, &inherited);
     if (inherited.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);

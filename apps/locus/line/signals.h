@@ -5,13 +5,14 @@
 #include <csignal>
 #include <string>
 
-// How the command ends when it is told to. Signals belong to the process, so this state is global.
+// How the command ends when a signal asks for it. Signals belong to the process, so this state is
+// global.
 namespace locus {
 
-// SIGINT and SIGTERM: unlink every DoomedFile, exit with kInterrupted, whatever any thread is
-// doing (but see SignalsDeferred); stores and key rings survive that as they survive kill -9. A
-// signal that was ignored stays so. SIGPIPE is ignored: writing to a closed pipe fails instead
-// (ByteSink).
+// SIGINT, SIGTERM, SIGHUP and SIGQUIT, called endings here, unlink every DoomedFile and exit with
+// kInterrupted, whatever any thread is doing (but see SignalsDeferred); stores and key rings
+// survive that as they survive kill -9. A signal that was ignored, as by nohup, stays ignored.
+// SIGPIPE is ignored: writing to a closed pipe fails instead (ByteSink).
 void InstallSignalHandlers();
 
 // A file that must not outlive an interruption. At most four at a time, paths below PATH_MAX.
@@ -28,9 +29,9 @@ class DoomedFile {
   int slot_;
 };
 
-// While one lives (one at a time), the first SIGINT or SIGTERM only makes Interrupted() true, for a
-// verb that must not stop anywhere: blocking calls return EINTR, again every second, and ByteSource
-// and ByteSink then fail. A second signal ends the command at once.
+// While one lives (one at a time), the first ending only makes Interrupted() true. For a verb that
+// must not stop at any point: blocking calls return EINTR, again every second, and ByteSource and
+// ByteSink then fail. A second signal ends the command at once.
 class SignalsDeferred {
  public:
   SignalsDeferred();
@@ -42,8 +43,7 @@ class SignalsDeferred {
 // Whether a signal came while a SignalsDeferred lived.
 bool Interrupted();
 
-// Holds SIGINT and SIGTERM back from this thread while it lives, and for good from threads
-// started meanwhile.
+// Holds endings back from this thread while it lives, and for good from threads started meanwhile.
 class SignalsHeld {
  public:
   SignalsHeld();

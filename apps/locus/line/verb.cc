@@ -6,19 +6,36 @@
 #include <algorithm>
 
 #include "apps/locus/io/byte_stream.h"
+#include "src/base/text.h"
 
 namespace locus {
+
+namespace {
+
+constexpr size_t kMostMessageBytes = 8192;
+
+bool quiet = false;  // set before a verb starts threads
+
+}  // namespace
 
 void Complain(std::string_view verb, std::string_view message) {
   std::string line = "locus ";
   line += verb;
   line += ": ";
-  line += message;
-  std::replace(line.begin(), line.end(), '\n', ' ');
+  std::string one_line(message);
+  std::replace(one_line.begin(), one_line.end(), '\n', ' ');
+  line += Printable(one_line, kMostMessageBytes);
   line += '\n';
   // One write, so that lines of several processes do not mix. Nothing is left to do if it fails.
   [[maybe_unused]] ssize_t written = write(STDERR_FILENO, line.data(), line.size());
 }
+
+void Note(std::string_view verb, std::string_view message) {
+  if (!quiet) Complain(verb, message);
+}
+
+void BeQuiet() { quiet = true; }
+bool IsQuiet() { return quiet; }
 
 int WrongUsage(std::string_view verb, std::string_view message) {
   Complain(verb, message);

@@ -23,7 +23,8 @@ enum ExitCode : int {
 using RunVerb = int (*)(std::span<const std::string> words);
 
 struct Verb {
-  std::string_view name;  // one word, or two: "keys add"
+  std::string_view name;   // one word, or two: "keys add"
+  std::string_view group;  // the heading under which `locus --help` lists it
   std::string_view purpose;
   RunVerb run;
 };
@@ -67,8 +68,16 @@ int RunUuid(std::span<const std::string> words);
 int RunNumberFormat(std::span<const std::string> words);
 int RunNumberParse(std::span<const std::string> words);
 
-// One line on stderr: "locus VERB: MESSAGE".
+// One line on stderr: "locus VERB: MESSAGE". Control characters in it are escaped: a message may
+// quote what a server or a file said.
 void Complain(std::string_view verb, std::string_view message);
+
+// The same for what is no error: progress, summaries, hints. Not printed after BeQuiet().
+void Note(std::string_view verb, std::string_view message);
+
+// --quiet, which every verb takes.
+void BeQuiet();
+bool IsQuiet();
 
 // Complains, and is the exit code of wrong usage.
 int WrongUsage(std::string_view verb, std::string_view message);

@@ -10,6 +10,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
+#include "apps/locus/line/complete.h"
 #include "apps/locus/line/help.h"
 #include "apps/locus/line/path_check.h"
 #include "apps/locus/line/suggest.h"
@@ -37,6 +38,7 @@ struct VerbLine::Rep {
   };
 
   Option* Find(std::string_view name);
+  const Option* Find(std::string_view name) const;
   Option* NextOperand(size_t count);
   absl::Status TakeOption(const std::string& word, std::span<const std::string>& rest);
   absl::Status TakeOperand(const std::string& word);
@@ -49,6 +51,8 @@ struct VerbLine::Rep {
   absl::Status CheckFiles() const;
   absl::Status Read(std::span<const std::string> words);
   std::string Help() const;
+  std::string TableOfLine() const;
+  std::string Offers(std::span<const std::string> words);
 
   std::string verb;
   std::string purpose;
@@ -57,6 +61,7 @@ struct VerbLine::Rep {
   Option* tail = nullptr;
   bool tail_reads_stdin = false;
 
+  bool quiet = false;
   bool help_wanted = false;
   std::vector<Given> given;
   Option* last = nullptr;  // the option that the words named last
@@ -68,6 +73,7 @@ VerbLine::VerbLine(std::string_view verb, std::string_view purpose, std::string_
   rep_->verb = verb;
   rep_->purpose = purpose;
   rep_->example = example;
+  Flag("--quiet", &rep_->quiet, "Print errors only, without notes, summaries and progress");
 }
 VerbLine::~VerbLine() = default;
 
@@ -211,6 +217,11 @@ Option* VerbLine::Rep::Find(std::string_view name) {
   return found == options.end() ? nullptr : &*found;
 }
 
+const Option* VerbLine::Rep::Find(std::string_view name) const {
+  auto found = std::ranges::find(options, name, &Option::name);
+  return found == options.end() ? nullptr : &*found;
+}
+
 // The operand that stands at place `count`; nullptr: there is none.
 Option* VerbLine::Rep::NextOperand(size_t count) {
   for (Option& option : options) {
@@ -349,6 +360,7 @@ std::string VerbLine::Rep::Help() const {
   std::string operands;
   std::vector<std::pair<std::string, std::string>> terms;
   for (const Option& option : options) {
+    if (option.name == "--quiet") continue;  // with --help, at the end
     bool on_usage_line = option.required || !option.is_option();
     std::string shown = &option == tail ? option.name + "..." : option.Shown();
     if (on_usage_line) {
@@ -363,6 +375,7 @@ std::string VerbLine::Rep::Help() const {
     std::string note = notes.empty() ? "" : absl::StrCat(" [", absl::StrJoin(notes, ", "), "]");
     terms.emplace_back(shown, option.help + note);
   }
+  terms.emplace_back("--quiet", Find("--quiet")->help);
   terms.emplace_back("--help, -h", "Print this help");
   size_t width = HelpWidth();
   std::string text = Wrapped(absl::StrCat(usage, " [OPTION...]", operands), 0, width);
@@ -371,10 +384,62 @@ std::string VerbLine::Rep::Help() const {
   return text;
 }
 
+// The value that the words give an option, or its environment variable.
+std::string VerbLine::Rep::TableOfLine() const {
+  for (const Given& each : given) {
+    if (each.option->offer == Offer::kFilesAndTableUris) return each.value;
+  }
+  return "";
+}
+
+// `words`: all that stands after the verb; the last is being typed.
+std::string VerbLine::Rep::Offers(std::span<const std::string> words) {
+  std::string out;
+  if (words.empty()) return out;
+  const std::string& typed = words.back();
+  words = words.first(words.size() - 1);
+  Option* pending = nullptr;  // the option whose value is being typed
+  if (!words.empty() && LooksLikeOption(words.back())) {
+    pending = Find(words.back());
+    if (pending != nullptr && (!pending->is_option() || pending->is_flag)) pending = nullptr;
+  }
+  if (pending != nullptr) words = words.first(words.size() - 1);
+  Divide(words).IgnoreError();
+  TakeEnvironment();
+  std::string table = TableOfLine();
+  if (pending != nullptr) {
+    OfferValues(*pending, "", typed, table, out);
+    return out;
+  }
+  size_t equals = typed.find('=');
+  if (LooksLikeOption(typed) && equals != std::string::npos) {
+    Option* option = Find(typed.substr(0, equals));
+    std::string_view before = std::string_view(typed).substr(0, equals + 1);
+    if (option != nullptr) {
+      OfferValues(*option, before, std::string_view(typed).substr(equals + 1), table, out);
+    }
+    return out;
+  }
+  if (typed.starts_with("-")) {
+    for (const Option& option : options) {
+      bool open = option.is_option() && (option.repeated || !IsGiven(option));
+      if (open) OfferWord(typed, option.name, option.help, out);
+    }
+    OfferWord(typed, "--help", "Print the help of this verb", out);
+    return out;
+  }
+  if (Option* operand = NextOperand(operand_count)) OfferValues(*operand, "", typed, table, out);
+  return out;
+}
+
 std::optional<int> VerbLine::Parse(std::span<const std::string> words) {
+  if (!words.empty() && words[0] == kCompletionMarker) {
+    return PrintAll(rep_->verb, rep_->Offers(words.subspan(1)));
+  }
   absl::Status status = rep_->Read(words);
   if (rep_->help_wanted) return PrintAll(rep_->verb, rep_->Help());
   if (!status.ok()) return WrongUsage(rep_->verb, status);
+  if (rep_->quiet) BeQuiet();
   return std::nullopt;
 }
 

@@ -109,20 +109,20 @@ absl::StatusOr<VnodeLoads> SampleWrites(const RoutingTable& table,
   return loads;
 }
 
-void TellWhatToKnow(const VnodeLoads& loads) {
-  auto tell = [](const std::string& message) { Complain("load", message); };
+void PrintCaveats(const VnodeLoads& loads) {
+  auto note = [](const std::string& message) { Note("load", message); };
   if (loads.moving > 0) {
-    tell(absl::StrCat(loads.moving, " vnodes are moving and counted on both of their shards"));
+    note(absl::StrCat(loads.moving, " vnodes are moving and counted on both of their shards"));
   }
   if (loads.shrunk > 0) {
-    tell(absl::StrCat(loads.shrunk, " vnodes lost rows meanwhile and count as not written"));
+    note(absl::StrCat(loads.shrunk, " vnodes lost rows meanwhile and count as not written"));
   }
   if (loads.elsewhere > 0) {
-    tell(absl::StrCat("left out a load of ", loads.elsewhere,
+    note(absl::StrCat("left out a load of ", loads.elsewhere,
                       " in vnodes that the table gives to other shards"));
   }
   if (std::ranges::all_of(loads.load, [](double load) { return load == 0; })) {
-    tell("there is no load");
+    note("there is no load");
   }
 }
 
@@ -142,7 +142,7 @@ absl::Status SampleLoad(const LoadLine& line, const RoutingTable& table,
       absl::StrAppend(&csv, vnode, ",", load, "\n");
     }
   }
-  TellWhatToKnow(loads);
+  PrintCaveats(loads);
   return WriteWhole("-", csv);
 }
 

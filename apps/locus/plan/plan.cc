@@ -146,10 +146,10 @@ absl::Status Apply(const ApplyLine& line) {
   if (!document.ends_with('\n')) document += '\n';
   LOCUS_RETURN_IF_ERROR(WriteWhole(line.out, document));
   size_t begun = next.moves().size() - table.moves().size();
-  Complain("plan apply", begun == 0 && next == table
-                             ? "nothing is left to begin; the table is as it was"
-                             : absl::StrCat("epoch ", next.epoch(), ": ", begun,
-                                            begun == 1 ? " move begins" : " moves begin"));
+  Note("plan apply", begun == 0 && next == table
+                         ? "nothing is left to begin; the table is as it was"
+                         : absl::StrCat("epoch ", next.epoch(), ": ", begun,
+                                        begun == 1 ? " move begins" : " moves begin"));
   return absl::OkStatus();
 }
 

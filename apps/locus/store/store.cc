@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <array>
-#include <cstdio>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
@@ -13,6 +9,8 @@
 #include "apps/locus/place/uri_options.h"
 #include "locus/clock.h"
 #include "locus/order_id.h"
+#include "nlohmann/json.hpp"
+#include "routing/picture/text_grid.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
 #include "src/lease/lease_rules.h"
@@ -64,48 +62,54 @@ absl::Status Raise(const StoreLine& line, uint64_t to) {
   return store->Raise(line.space, to, Clock::System().Now());
 }
 
-constexpr size_t kColumns = 5;
-using Row = std::array<std::string, kColumns>;
-
-// Numbers to the right, texts to the left; two spaces between columns, none after the last.
-std::string Align(const std::vector<Row>& rows) {
-  constexpr std::array<bool, kColumns> kToTheRight = {true, false, true, true, false};
-  std::array<size_t, kColumns> widths{};
-  for (const Row& row : rows) {
-    for (size_t i = 0; i < kColumns; ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string out;
-  for (const Row& row : rows) {
-    for (size_t i = 0; i < kColumns; ++i) {
-      std::string padding(widths[i] - row[i].size(), ' ');
-      bool last = i + 1 == kColumns;
-      out += kToTheRight[i] ? padding + row[i] : last ? row[i] : row[i] + padding;
-      out += last ? "\n" : "  ";
-    }
-  }
-  return out;
+std::string UtcOf(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone());
 }
 
 std::string ViewText(const SpaceName& space, const SpaceView& view) {
   std::string out =
       absl::StrCat("space ", space.str(), "\nbase ", view.base, "\nfloor ",
                    lease_rules::Floor(view.options, view.now), "\nlosses ", view.losses, "\n");
-  std::vector<Row> rows = {{"section", "vnodes", "head", "lead_s", "last_lease"}};
+  TextGrid grid({Align::kRight, Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
+  grid.Add({"section", "vnodes", "head", "lead_s", "last_lease"});
   for (const SpaceView::Section& section : view.sections) {
     uint32_t first = section.section * view.options.section_size;
-    rows.push_back(
-        {absl::StrCat(section.section),
-         absl::StrCat(first, "-", first + view.options.section_size - 1),
-         absl::StrCat(section.head), absl::StrFormat("%.1f", absl::ToDoubleSeconds(section.lead)),
-         absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", section.granted_at, absl::UTCTimeZone())});
+    grid.Add({absl::StrCat(section.section),
+              absl::StrCat(first, "-", first + view.options.section_size - 1),
+              absl::StrCat(section.head),
+              absl::StrFormat("%.1f", absl::ToDoubleSeconds(section.lead)),
+              UtcOf(section.granted_at)});
   }
-  return out + Align(rows);
+  grid.AppendTo(out, StdoutStyle());
+  return out;
 }
 
-absl::StatusOr<std::string> Show(const StoreLine& line) {
+// Sequences are strings: JavaScript's numbers end at 2^53.
+std::string ViewJson(const SpaceName& space, const SpaceView& view) {
+  nlohmann::ordered_json json;
+  json["space"] = space.str();
+  json["base"] = absl::StrCat(view.base);
+  json["floor"] = absl::StrCat(lease_rules::Floor(view.options, view.now));
+  json["losses"] = view.losses;
+  json["section_size"] = view.options.section_size;
+  json["now"] = UtcOf(view.now);
+  json["sections"] = nlohmann::ordered_json::array();
+  for (const SpaceView::Section& section : view.sections) {
+    uint32_t first = section.section * view.options.section_size;
+    json["sections"].push_back({{"section", section.section},
+                                {"first_vnode", first},
+                                {"last_vnode", first + view.options.section_size - 1},
+                                {"head", absl::StrCat(section.head)},
+                                {"lead_s", absl::ToDoubleSeconds(section.lead)},
+                                {"last_lease", UtcOf(section.granted_at)}});
+  }
+  return json.dump() + "\n";
+}
+
+absl::StatusOr<std::string> Show(const StoreLine& line, bool json) {
   LOCUS_ASSIGN_OR_RETURN(auto store, OpenStore(line.uri, /*create=*/false));
   LOCUS_ASSIGN_OR_RETURN(SpaceView view, store->Show(line.space, Clock::System().Now()));
-  return ViewText(line.space, view);
+  return json ? ViewJson(line.space, view) : ViewText(line.space, view);
 }
 
 }  // namespace
@@ -120,14 +124,16 @@ int RunStoreInit(std::span<const std::string> words) {
 }
 
 int RunStoreShow(std::span<const std::string> words) {
-  StoreLine line;
-  if (auto exit = ParseStoreLine("store show",
-                                 "Prints the space's base, floor and losses, and the head, lead "
-                                 "and last lease of each section.",
-                                 words, line)) {
-    return *exit;
-  }
-  absl::StatusOr<std::string> text = Show(line);
+  StoreLine store_line;
+  bool json = false;
+  VerbLine line("store show",
+                "Prints the space's base, floor and losses, and the head, lead and last lease of "
+                "each section.",
+                "locus store show sqlite:orders.db");
+  store_line.DeclareOn(line);
+  line.Flag("--json", &json, "Print a JSON object");
+  if (std::optional<int> exit = line.Parse(words)) return *exit;
+  absl::StatusOr<std::string> text = Show(store_line, json);
   return text.ok() ? PrintAll("store show", *text) : End("store show", text.status());
 }
 

@@ -6,6 +6,7 @@
 #include "apps/locus/place/table_uri.h"
 #include "apps/locus/place/uri_options.h"
 #include "apps/locus/table/table_file.h"
+#include "apps/locus/table/table_json.h"
 #include "locus/routing/routing_table.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
@@ -54,13 +55,16 @@ int RunTableNew(std::span<const std::string> words) {
 
 int RunTableCheck(std::span<const std::string> words) {
   std::string path;
+  bool json = false;
   VerbLine line("table check", "Checks a routing table and prints its epoch and shards.",
                 "locus table check table.json");
   TableOption(line, "FILE", &path, "The routing table; - is stdin").Else("LOCUS_TABLE");
+  line.Flag("--json", &json, "Print a JSON object");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
 
   absl::StatusOr<RoutingTable> table = LoadTable(path);
   if (!table.ok()) return Fail("table check", table.status());
+  if (json) return PrintAll("table check", CheckAsJson(*table));
   return PrintAll("table check", absl::StrCat("ok epoch=", table->epoch(),
                                               " shards=", table->shards().size(), "\n"));
 }

@@ -8,6 +8,7 @@
 #include "apps/locus/line/verb_line.h"
 #include "apps/locus/place/uri_options.h"
 #include "apps/locus/table/table_file.h"
+#include "apps/locus/table/table_json.h"
 #include "apps/locus/table/table_place.h"
 #include "locus/routing/table_change.h"
 #include "src/base/check.h"
@@ -23,8 +24,12 @@ int Finish(std::string_view verb, const absl::StatusOr<std::string>& out) {
   return out.ok() ? PrintAll(verb, *out) : Fail(verb, out.status());
 }
 
+std::string Difference(const RoutingTable& before, const RoutingTable& after, bool json) {
+  return json ? DifferenceAsJson(before, after) : TableDifference(before, after);
+}
+
 // The table before the newest, and the newest.
-absl::StatusOr<std::string> LastChange(TablePlace& place) {
+absl::StatusOr<std::string> LastChange(TablePlace& place, bool json) {
   LOCUS_ASSIGN_OR_RETURN(std::vector<PublishedEpoch> epochs, place.publisher().History(2));
   if (epochs.size() < 2) {
     return absl::NotFoundError(absl::StrCat(place.publisher().place(), " keeps ",
@@ -32,25 +37,26 @@ absl::StatusOr<std::string> LastChange(TablePlace& place) {
   }
   LOCUS_ASSIGN_OR_RETURN(RoutingTable before, place.publisher().Fetch(epochs[1].epoch));
   LOCUS_ASSIGN_OR_RETURN(RoutingTable after, place.publisher().Fetch(epochs[0].epoch));
-  return TableDifference(before, after);
+  return Difference(before, after, json);
 }
 
 absl::StatusOr<std::string> ChangeSince(TablePlace& place, uint64_t before,
-                                        std::optional<uint64_t> after) {
+                                        std::optional<uint64_t> after, bool json) {
   LOCUS_ASSIGN_OR_RETURN(RoutingTable from, place.publisher().Fetch(before));
   LOCUS_ASSIGN_OR_RETURN(RoutingTable to, after ? place.publisher().Fetch(*after) : place.Newest());
-  return TableDifference(from, to);
+  return Difference(from, to, json);
 }
 
 // Compares tables kept at one place.
-int DiffEpochs(const TableUri& uri, std::optional<uint64_t> before, std::optional<uint64_t> after) {
+int DiffEpochs(const TableUri& uri, std::optional<uint64_t> before, std::optional<uint64_t> after,
+               bool json) {
   TablePlace place(kDiff);
   if (std::optional<int> exit = place.OpenPublisher(uri)) return *exit;
-  return Finish(kDiff, before ? ChangeSince(place, *before, after) : LastChange(place));
+  return Finish(kDiff, before ? ChangeSince(place, *before, after, json) : LastChange(place, json));
 }
 
 // Compares two files or places, in any mixture.
-int DiffTables(const std::string& before_text, const std::string& after_text) {
+int DiffTables(const std::string& before_text, const std::string& after_text, bool json) {
   std::vector<RoutingTable> tables;
   for (const std::string* text : {&before_text, &after_text}) {
     absl::StatusOr<RoutingTable> table;
@@ -66,7 +72,7 @@ int DiffTables(const std::string& before_text, const std::string& after_text) {
     if (!table.ok()) return Fail(kDiff, table.status());
     tables.push_back(*std::move(table));
   }
-  return PrintAll(kDiff, TableDifference(tables[0], tables[1]));
+  return PrintAll(kDiff, Difference(tables[0], tables[1], json));
 }
 
 bool IsNumber(const std::string& text) { return ParseDecimal(text, UINT64_MAX).has_value(); }
@@ -95,6 +101,7 @@ int RunTableGet(std::span<const std::string> words) {
 int RunTableHistory(std::span<const std::string> words) {
   TableUri uri;
   uint64_t most = 100;
+  bool json = false;
   VerbLine line("table history",
                 "Prints the epochs that a place keeps and when each was published (UTC), a tab "
                 "between them, the newest first.",
@@ -103,11 +110,15 @@ int RunTableHistory(std::span<const std::string> words) {
               "The place: file:PATH, etcd://H1:P1,H2:P2/PREFIX or mysql://USER@HOST:PORT/DB")
       .Else("LOCUS_TABLE");
   line.Number("--most N", &most, {.least = 1, .most = kMostListed}, "How many at most");
+  line.Flag("--json", &json, "Print a JSON object");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   TablePlace place("table history");
   if (std::optional<int> exit = place.OpenPublisher(uri)) return *exit;
   absl::StatusOr<std::vector<PublishedEpoch>> epochs = place.publisher().History(most);
   if (!epochs.ok()) return Fail("table history", epochs.status());
+  if (json) {
+    return PrintAll("table history", HistoryAsJson(place.publisher().place(), *epochs));
+  }
   std::string out;
   for (const PublishedEpoch& each : *epochs) {
     absl::StrAppend(&out, each.epoch, "\t",
@@ -121,6 +132,7 @@ int RunTableDiff(std::span<const std::string> words) {
   std::string first;
   std::optional<std::string> second;
   std::optional<uint64_t> third;
+  bool json = false;
   VerbLine line(kDiff,
                 "Prints the differences between two routing tables: of a place, the newest two, or "
                 "those of two EPOCHs (the second: the newest); or of two TABLEs.",
@@ -130,11 +142,12 @@ int RunTableDiff(std::span<const std::string> words) {
   TableOption(line, "TABLE|EPOCH", &second,
               "The table after; a number is an epoch of the first's place");
   EpochOption(line, "EPOCH", &third, 1, "The epoch after");
+  line.Flag("--json", &json, "Print a JSON object");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   bool by_epoch = !second || IsNumber(*second);
   if (!by_epoch) {
     if (third) return WrongUsage(kDiff, absl::StrCat("unexpected argument \"", *third, "\""));
-    return DiffTables(first, *second);
+    return DiffTables(first, *second, json);
   }
   if (!TableUri::IsMeant(first)) {
     return WrongUsage(kDiff,
@@ -151,7 +164,7 @@ int RunTableDiff(std::span<const std::string> words) {
     return WrongUsage(kDiff, absl::StrCat("EPOCH: ", Quoted(*second), " is not an epoch in 1..",
                                           RoutingTable::kMaxEpoch));
   }
-  return DiffEpochs(*uri, before, third);
+  return DiffEpochs(*uri, before, third, json);
 }
 
 }  // namespace locus
