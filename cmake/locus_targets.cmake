@@ -5,7 +5,8 @@ find_program(LOCUS_CCACHE ccache)
 if(LOCUS_CCACHE AND PROJECT_IS_TOP_LEVEL)
   # One cache for all checkouts: paths in this one count from where it lies.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}
-                                  CCACHE_NOHASHDIR=1 ${LOCUS_CCACHE})
+                                  CCACHE_NOHASHDIR=1
+                                  CCACHE_SLOPPINESS=pch_defines,time_macros ${LOCUS_CCACHE})
 endif()
 
 function(locus_compile_options target)

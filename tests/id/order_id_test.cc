@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "src/base/text.h"
 #include "tests/support/golden.h"
 
 namespace locus {

@@ -17,6 +17,7 @@
 #include "src/id/order_id_assembler.h"
 #include "src/order_no/aes.h"
 #include "src/order_no/key_derivation.h"
+#include "src/base/text.h"
 #include "tests/support/golden.h"
 
 namespace locus {

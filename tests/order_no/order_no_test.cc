@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "gtest/gtest.h"
+#include "src/base/text.h"
 #include "tests/support/golden.h"
 
 namespace locus {

@@ -12,6 +12,7 @@
 #include "locus/routing/file_table.h"
 #include "tests/engine/mariadb/sql_sections.h"
 #include "tests/pool/shard_pools_fixture.h"
+#include "tests/support/golden.h"
 #include "tests/support/temporary_directory.h"
 
 namespace locus {
@@ -29,7 +30,7 @@ constexpr char kDatabase[] = "locus_shop";
 class OrderDaoTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    auto schema = SqlSections(absl::StrCat(LOCUS_GOLDEN_DIR, "/../../docs/schema.sql"));
+    auto schema = SqlSections(golden::ProjectDirectory() + "/docs/schema.sql");
     for (uint32_t i = 0; i < kShards; ++i) {
       servers_[i] = new MariadbServer;
       ASSERT_TRUE(servers_[i]->Start());

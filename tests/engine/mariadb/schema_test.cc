@@ -15,6 +15,7 @@
 #include "src/base/text.h"
 #include "tests/engine/mariadb/mariadb_server.h"
 #include "tests/engine/mariadb/sql_sections.h"
+#include "tests/support/golden.h"
 
 namespace locus {
 namespace {
@@ -136,7 +137,7 @@ class SchemaTest : public ::testing::Test {
   }
 
   const std::map<std::string, std::vector<std::string>> sections_ =
-      SqlSections(absl::StrCat(LOCUS_GOLDEN_DIR, "/../../docs/schema.sql"));
+      SqlSections(golden::ProjectDirectory() + "/docs/schema.sql");
   std::mt19937_64 random_{20261122};
   Session sql_;
 };
