@@ -70,7 +70,7 @@ void MeasureLeases(SegmentStore& store, Measured& measured) {
     for (uint16_t i = 0; i < sections; ++i) {
       requests.push_back({static_cast<uint16_t>(first + i), 64, 0});
     }
-    return store.Lease(SpaceName(), requests, absl::Now()).status();
+    return store.Lease(SpaceName(), SpaceOptions(), requests, absl::Now()).status();
   };
   absl::Status first = lease(0, 256);
   if (!first.ok()) Give(first);

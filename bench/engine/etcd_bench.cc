@@ -73,7 +73,7 @@ std::unique_ptr<locus::EtcdSequencer> OpenSequencer(absl::Duration ttl = absl::Z
 absl::Status LeaseSections(locus::SegmentStore& store, int first, int count) {
   std::vector<locus::LeaseRequest> requests;
   for (int i = 0; i < count; ++i) requests.push_back({static_cast<uint16_t>(first + i), 64, 0});
-  return store.Lease(locus::SpaceName(), requests, absl::Now()).status();
+  return store.Lease(locus::SpaceName(), locus::SpaceOptions(), requests, absl::Now()).status();
 }
 
 }  // namespace

@@ -18,10 +18,11 @@ namespace {
 class DistantStore : public MemorySegmentStore {
  public:
   explicit DistantStore(std::chrono::milliseconds distance) : distance_(distance) {}
-  absl::StatusOr<LeaseReply> Lease(const SpaceName& space, std::span<const LeaseRequest> requests,
+  absl::StatusOr<LeaseReply> Lease(const SpaceName& space, const SpaceOptions& options,
+                                   std::span<const LeaseRequest> requests,
                                    absl::Time caller_now) override {
     std::this_thread::sleep_for(distance_);
-    return MemorySegmentStore::Lease(space, requests, caller_now);
+    return MemorySegmentStore::Lease(space, options, requests, caller_now);
   }
 
  private:

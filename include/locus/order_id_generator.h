@@ -108,7 +108,8 @@ class OrderIdGenerator {
     std::function<void(const GeneratorEvent&)> on_event = {};
   };
 
-  // INVALID_ARGUMENT: bad options. Errors of SegmentStore::Open and Create. Leases nothing yet.
+  // INVALID_ARGUMENT: bad options. Errors of SegmentStore::ReadOptions and Create. Leases nothing
+  // yet.
   static absl::StatusOr<std::unique_ptr<OrderIdGenerator>> Create(
       std::shared_ptr<SegmentStore> store, Options options);
   // From several stores, each for its sections: one that is dead or stalled stops no others. Each

@@ -23,7 +23,7 @@ struct Segment {
   friend bool operator==(const Segment&, const Segment&) = default;
 };
 
-// What holds for a space from its creation on; kept in the store.
+// What holds for a space from its creation on. The store keeps it, and compares it at each lease.
 struct SpaceOptions {
   // Adjacent vnodes that lease segments together: a power of two, 1..65536. Fewer sections: fewer
   // leases, but a hot vnode draws longer segments for all its neighbours.
@@ -75,6 +75,19 @@ struct SpaceView {
   std::vector<Section> sections;  // those that leased, in order
 };
 
+// How far Raise may lift base. A base far above the floor gives up all sequences below it for good:
+// beyond 2^47 - 1 a space has no narrow order IDs left.
+enum class RaiseReach {
+  kNearFloor,  // at most 1 % of the 2^47 narrow sequences above the floor
+  kAnywhere,   // up to 2^56 - 1, which ends the space
+};
+
+// What Raise did to base.
+struct BaseRaise {
+  uint64_t before = 0;
+  uint64_t after = 0;
+};
+
 // A durable place from which sections lease segments. The rules (docs/architecture.md):
 //
 //   top   = max(floor(now), base) + max_lead
@@ -86,7 +99,7 @@ struct SpaceView {
 // the store knows; DeclareRestored. Each raises base. What is not covered is in docs/operations.md.
 //
 // `caller_now` is the wall time of the calling process. Where it differs from the store's by more
-// than 60 s no lease is granted and nothing is created or raised: one bad clock would burn
+// than 60 s, no lease is granted and nothing is created or raised: one bad clock would burn
 // sequences for good.
 //
 // Errors of every method: UNAVAILABLE: the store did not answer, or is busy; a lease may have been
@@ -102,19 +115,24 @@ class SegmentStore {
   // FAILED_PRECONDITION: it exists with others.
   virtual absl::Status Create(const SpaceName& space, const SpaceOptions& options,
                               absl::Time caller_now) = 0;
-  // What the space was created with. NOT_FOUND: there is no such space.
-  virtual absl::StatusOr<SpaceOptions> Open(const SpaceName& space) = 0;
+  // Reads the options that the space was created with. NOT_FOUND: there is no such space.
+  virtual absl::StatusOr<SpaceOptions> ReadOptions(const SpaceName& space) = 0;
   // One atomic step for all requests, which name different sections: each gets its grant or all
-  // fail. INVALID_ARGUMENT: a section or length that cannot be.
-  virtual absl::StatusOr<LeaseReply> Lease(const SpaceName& space,
+  // fail. `options` are those that the caller read when it began to use the space.
+  // FAILED_PRECONDITION: the space has other options now, because it was lost and created again;
+  // its sections and its floor are not the caller's any more. INVALID_ARGUMENT: a section or length
+  // that cannot be. Cost: one round trip or transaction, however many sections are asked for.
+  virtual absl::StatusOr<LeaseReply> Lease(const SpaceName& space, const SpaceOptions& options,
                                            std::span<const LeaseRequest> requests,
                                            absl::Time caller_now) = 0;
   virtual absl::StatusOr<SpaceView> Show(const SpaceName& space, absl::Time caller_now) = 0;
   // An operator put back an older state of the store: counts as a loss.
   virtual absl::Status DeclareRestored(const SpaceName& space, absl::Time caller_now) = 0;
-  // base = max(base, to): for those who already have IDs of this layout. INVALID_ARGUMENT: `to` is
-  // above 2^56 - 1.
-  virtual absl::Status Raise(const SpaceName& space, uint64_t to, absl::Time caller_now) = 0;
+  // base = max(base, to): for those who already have IDs of this layout. Segments that generators
+  // hold stay in use: restart them, or wait two horizons. INVALID_ARGUMENT: `to` is above 2^56 - 1,
+  // or further above the floor than `reach` allows.
+  virtual absl::StatusOr<BaseRaise> Raise(const SpaceName& space, uint64_t to, RaiseReach reach,
+                                          absl::Time caller_now) = 0;
 };
 
 }  // namespace locus

@@ -72,7 +72,7 @@ class SegmentStoreSet {
 
   // What member `i` was established with. NOT_FOUND: not in this layout, or that was not
   // established to the end. FAILED_PRECONDITION: it is part of another layout of this number.
-  // Errors of SegmentStore::Open.
+  // Errors of SegmentStore::ReadOptions.
   absl::StatusOr<SpaceOptions> OpenMember(size_t i, const SpaceName& space) const;
 
   // What the member's store calls the space. INVALID_ARGUMENT: the name gets longer than 64.

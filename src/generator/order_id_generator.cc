@@ -230,11 +230,11 @@ absl::StatusOr<std::unique_ptr<OrderIdGenerator>> OrderIdGenerator::Create(
     std::shared_ptr<SegmentStore> store, Options options) {
   if (store == nullptr) return absl::InvalidArgumentError("a generator needs a store");
   LOCUS_RETURN_IF_ERROR(CheckOptions(options));
-  absl::StatusOr<SpaceOptions> space = store->Open(options.space);
+  absl::StatusOr<SpaceOptions> space = store->ReadOptions(options.space);
   if (absl::IsNotFound(space.status()) && options.create_space) {
     SpaceOptions wanted = options.space_options.value_or(SpaceOptions());
     LOCUS_RETURN_IF_ERROR(store->Create(options.space, wanted, options.clock->Now()));
-    space = store->Open(options.space);
+    space = store->ReadOptions(options.space);
   }
   if (!space.ok()) return space.status();
   if (options.space_options) {

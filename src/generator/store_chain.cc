@@ -34,6 +34,7 @@ absl::StatusOr<LeaseReply> Checked(std::span<const LeaseRequest> requests, Lease
 StoreChain::StoreChain(Place place, const SpaceOptions& space,
                        const OrderIdGenerator::Options& options, Counters& counters, News& news)
     : place_(std::move(place)),
+      space_options_(space),
       options_(options),
       news_(news),
       admitted_(place_.admitted),
@@ -116,7 +117,7 @@ absl::StatusOr<LeaseReply> StoreChain::Lease(std::span<const LeaseRequest> reque
     admitted_ = true;
   }
   absl::StatusOr<LeaseReply> reply =
-      place_.store->Lease(place_.space, requests, options_.clock->Now());
+      place_.store->Lease(place_.space, space_options_, requests, options_.clock->Now());
   if (absl::IsNotFound(reply.status())) admitted_ = !place_.admit;
   return reply.ok() ? Checked(requests, *std::move(reply)) : reply;
 }

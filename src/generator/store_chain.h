@@ -65,6 +65,7 @@ class StoreChain {
   void Tell(GeneratorEvent::Kind kind, uint32_t sections, absl::Status status = absl::OkStatus());
 
   Place place_;
+  const SpaceOptions space_options_;  // each lease names them: the space may be created again
   const OrderIdGenerator::Options& options_;
   News& news_;
   bool admitted_;                     // false: place_.admit is asked first; of the loading thread

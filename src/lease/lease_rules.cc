@@ -20,13 +20,13 @@ uint64_t LongestFit(uint64_t first, uint64_t limit, uint64_t wanted) {
   return std::min(wanted, std::bit_floor((limit - first) / kUnit) * kUnit);
 }
 
+}  // namespace
+
 std::string Describe(const SpaceOptions& options) {
   return absl::StrCat("section_size ", options.section_size, ", floor_epoch ",
                       absl::FormatTime(options.floor_epoch, absl::UTCTimeZone()), ", floor_rate ",
                       options.floor_rate, ", max_lead ", options.max_lead);
 }
-
-}  // namespace
 
 absl::Status CheckOptions(const SpaceOptions& options) {
   if (!std::has_single_bit(options.section_size) || options.section_size > 65536) {

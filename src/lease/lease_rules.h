@@ -4,12 +4,13 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "locus/segment_store.h"
 
-// What every engine of SegmentStore decides alike; engines only read, call these, and write.
+// The arithmetic and the limits of leases; lease_plan.h decides with them.
 
 namespace locus::lease_rules {
 
@@ -19,6 +20,9 @@ constexpr uint64_t kSmallLease = 4096;  // up to here a lease may use the last p
 constexpr absl::Duration kMaxClockDifference = absl::Seconds(60);
 // How far the clocks of an old and a new store may differ without a repeat after a loss.
 constexpr absl::Duration kLossMargin = absl::Seconds(120);
+
+// "section_size 256, floor_epoch ..."
+std::string Describe(const SpaceOptions& options);
 
 absl::Status CheckOptions(const SpaceOptions& options);
 absl::Status CheckSameOptions(const SpaceName& space, const SpaceOptions& stored,

@@ -48,7 +48,7 @@ class EarlierLayouts {
       LOCUS_ASSIGN_OR_RETURN(SpaceName name, Named(space, "set", before));
       for (const auto& store : stores) {
         found.spaces_.push_back({store.get(), name});
-        absl::Status status = store->Open(name).status();
+        absl::Status status = store->ReadOptions(name).status();
         if (absl::IsNotFound(status)) {
           LOCUS_RETURN_IF_ERROR(store->Create(name, options, now));
           continue;
@@ -68,7 +68,8 @@ class EarlierLayouts {
 
   // Nothing is leased of them any more; reach() knows all that was.
   absl::Status End(absl::Time now) {
-    for (auto& [store, name] : spaces_) LOCUS_RETURN_IF_ERROR(store->Raise(name, kEnded, now));
+    for (auto& [store, name] : spaces_)
+      LOCUS_RETURN_IF_ERROR(store->Raise(name, kEnded, RaiseReach::kAnywhere, now).status());
     for (auto& [store, name] : spaces_) {
       LOCUS_ASSIGN_OR_RETURN(SpaceView view, store->Show(name, now));
       reach_ = std::max(reach_, ReachOf(view));
@@ -141,7 +142,7 @@ SpaceOptions SegmentStoreSet::MapOf(size_t i) const {
 }
 
 absl::Status SegmentStoreSet::CheckMap(size_t i, const SpaceName& map) const {
-  LOCUS_ASSIGN_OR_RETURN(SpaceOptions stored, members_[i].store->Open(map));
+  LOCUS_ASSIGN_OR_RETURN(SpaceOptions stored, members_[i].store->ReadOptions(map));
   if (stored == MapOf(i)) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "store ", Quoted(members_[i].name), " is part of another layout ", layout_, " (", map.str(),
@@ -185,7 +186,7 @@ absl::StatusOr<SpaceOptions> SegmentStoreSet::OpenMember(size_t i, const SpaceNa
                                             " does not say that all have theirs"));
   }
   LOCUS_ASSIGN_OR_RETURN(SpaceName stored, StoredSpace(space));
-  return members_[i].store->Open(stored);
+  return members_[i].store->ReadOptions(stored);
 }
 
 absl::Status SegmentStoreSet::Establish(
@@ -230,7 +231,7 @@ absl::Status SegmentStoreSet::Establish(
       SegmentStore& store = *members_[i].store;
       uint64_t reach = established[i] ? before.reach() : std::max(before.reach(), reach_of_layout);
       LOCUS_RETURN_IF_ERROR(store.Create(stored, options, now));
-      LOCUS_RETURN_IF_ERROR(store.Raise(stored, reach, now));
+      LOCUS_RETURN_IF_ERROR(store.Raise(stored, reach, RaiseReach::kAnywhere, now).status());
     }
     return absl::OkStatus();
   };
@@ -241,7 +242,7 @@ absl::Status SegmentStoreSet::Establish(
   // No other layout can have this number in any of them, so each may be used while others are
   // silent.
   for (const Member& member : members_) {
-    LOCUS_RETURN_IF_ERROR(member.store->Raise(map, kEnded, now));
+    LOCUS_RETURN_IF_ERROR(member.store->Raise(map, kEnded, RaiseReach::kAnywhere, now).status());
   }
   return absl::OkStatus();
 }

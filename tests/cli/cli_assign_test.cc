@@ -407,7 +407,7 @@ TEST_F(AssignTest, ClosedRejectsPipe_IsToldAndTheRestIsDone) {
 
 TEST_F(AssignTest, UsedUpSequences_AreExplained) {
   ASSERT_EQ(RunLocus({"store", "init", store_}).exit, 0);
-  ASSERT_EQ(RunLocus({"store", "raise", store_, "--to", "140737488355328"}).exit, 0);
+  ASSERT_EQ(RunLocus({"store", "raise", store_, "--to", "140737488355328", "--anywhere"}).exit, 0);
   Outcome outcome = Assign("buyer\n1\n");
   EXPECT_EQ(outcome.exit, 1);
   EXPECT_THAT(

@@ -104,7 +104,7 @@ TEST_P(CliEngineTest, Store_IsMadeShownRaisedAndDeclaredRestored) {
   EXPECT_THAT(RunLocus({"store", "show", uri_}).out, HasSubstr("\nlosses 1\n"));
   EXPECT_EQ(RunLocus({"store", "restored", uri_}).exit, 0);
   EXPECT_THAT(RunLocus({"store", "show", uri_}).out, HasSubstr("\nlosses 2\n"));
-  EXPECT_EQ(RunLocus({"store", "raise", uri_, "--to", "72057594037927935"}).exit, 0);
+  EXPECT_EQ(RunLocus({"store", "raise", uri_, "--to", "72057594037927935", "--anywhere"}).exit, 0);
   EXPECT_THAT(RunLocus({"store", "show", uri_}).out, HasSubstr("\nbase 72057594037927935\n"));
 }
 

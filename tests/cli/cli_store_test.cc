@@ -59,7 +59,19 @@ TEST_F(StoreTest, Restored_RaisesBase) {
 
 TEST_F(StoreTest, Raise_KeepsSequencesOutOfUse) {
   ASSERT_EQ(RunLocus({"store", "init", store_}).exit, 0);
-  EXPECT_EQ(RunLocus({"store", "raise", store_, "--to", "72057594037927000"}).exit, 0);
+  uint64_t base = Shown("base");
+  // MAX over a column of Snowflake IDs, as an operator may take it for N.
+  Outcome far = RunLocus({"store", "raise", store_, "--to", "140737488355327"});
+  EXPECT_EQ(far.exit, 2);
+  EXPECT_THAT(far.err, HasSubstr("140737488355327"));
+  EXPECT_THAT(far.err, HasSubstr("--anywhere"));
+  EXPECT_EQ(Shown("base"), base);
+  Outcome near = RunLocus({"store", "raise", store_, "--to", std::to_string(base + 1000)});
+  EXPECT_EQ(near.exit, 0) << near.err;
+  EXPECT_EQ(near.out, "space orders\nbase_before " + std::to_string(base) + "\nbase " +
+                          std::to_string(base + 1000) + "\n");
+  EXPECT_EQ(RunLocus({"store", "raise", store_, "--to", "72057594037927000", "--anywhere"}).exit,
+            0);
   EXPECT_EQ(Shown("base"), 72057594037927000u);
   EXPECT_EQ(RunLocus({"store", "raise", store_, "--to", "5"}).exit, 0);
   EXPECT_EQ(Shown("base"), 72057594037927000u) << "base never falls";

@@ -10,7 +10,7 @@ int main() {
   auto store = locus::EtcdSegmentStore::Open(cluster).value();
   auto sequencer = locus::EtcdSequencer::Open(cluster, {}).value();
   for (const absl::Status& status :
-       {store->Open(locus::SpaceName()).status(), sequencer->Next("invoices").status()}) {
+       {store->ReadOptions(locus::SpaceName()).status(), sequencer->Next("invoices").status()}) {
     std::cout << status << '\n';
   }
 }

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/generator/counters.h"
 #include "src/generator/segment_loader.h"
+#include "src/lease/lease_plan.h"
 #include "src/lease/lease_rules.h"
 
 namespace locus {
@@ -76,25 +77,22 @@ class World {
     absl::Status clock = lease_rules::CheckClock(options_, caller_now, StoreNow());
     coverage.refused_clocks += !clock.ok();
     if (!clock.ok()) return clock;
-    uint64_t seen = 0;
+    lease::State state{{options_, stored_.base, 0}, {}, stored_.identity != identity_};
     for (const LeaseRequest& request : requests) {
-      bool lost =
-          lease_rules::ShowsLoss(request.seen, stored_.base, stored_.heads[request.section]);
-      if (lost) seen = std::max(seen, request.seen);
+      state.heads.push_back(stored_.heads[request.section]);
     }
+    lease::Outcome outcome = lease::Plan(state, requests, StoreNow());
     uint64_t base_before = stored_.base;
-    LeaseReply reply;
-    reply.loss_noticed = seen > 0 || stored_.identity != identity_;
-    if (reply.loss_noticed) NoticeLoss(seen);
-    for (const LeaseRequest& request : requests) {
-      lease_rules::Decision decision = lease_rules::Decide(
-          options_, stored_.base, stored_.heads[request.section], StoreNow(), request);
-      stored_.heads[request.section] = decision.head;
-      reply.grants.push_back(decision.grant);
-      if (decision.grant.segment.length > 0) Record(request.section, decision.grant.segment);
+    stored_.base = outcome.space.base;
+    if (outcome.reply.loss_noticed) LossNoticed();
+    for (const lease::Outcome::Head& head : outcome.heads) {
+      uint16_t section = requests[head.request].section;
+      stored_.heads[section] = head.after;
+      Record(section, outcome.reply.grants[head.request].segment);
     }
+    LeaseReply& reply = outcome.reply;
     if (fault_ == Fault::kForgetBase && reply.loss_noticed) stored_.base = base_before;
-    return reply;
+    return std::move(outcome.reply);
   }
 
   // The broken variant: the tail of a segment comes back.
@@ -132,9 +130,9 @@ class World {
     store_offset_ = RandomOffset();
     ++identity_;
     stored_ = StoredState();
-    NoticeLoss(0);
+    RaiseBase();
   }
-  void DeclareRestored() { NoticeLoss(0); }
+  void DeclareRestored() { RaiseBase(); }
 
   // A generator handed out this sequence.
   void Issued(uint32_t vnode, uint64_t sequence) {
@@ -162,9 +160,14 @@ class World {
   const SpaceOptions& options() const { return options_; }
 
  private:
-  void NoticeLoss(uint64_t seen) {
+  void RaiseBase() {
+    lease::Space space{options_, stored_.base, 0};
+    lease::NoteLoss(space, StoreNow());
+    stored_.base = space.base;
+    LossNoticed();
+  }
+  void LossNoticed() {
     ++coverage.losses_noticed;
-    stored_.base = lease_rules::BaseAfterLoss(options_, stored_.base, StoreNow(), seen);
     stored_.identity = identity_;
     in_silence_ = false;
   }

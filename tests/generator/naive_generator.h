@@ -19,17 +19,17 @@ class NaiveGenerator {
  public:
   NaiveGenerator(SegmentStore& store, SpaceName space, uint64_t length)
       : store_(store), space_(std::move(space)), length_(length) {
-    section_size_ = store_.Open(space_).value().section_size;
+    options_ = store_.ReadOptions(space_).value();
   }
 
   absl::StatusOr<OrderId> Next(ShardGene gene, absl::Time now) {
     std::lock_guard lock(mutex_);
-    auto section = static_cast<uint16_t>(gene.value() / section_size_);
+    auto section = static_cast<uint16_t>(gene.value() / options_.section_size);
     Segment& segment = segments_[section];
     uint64_t sequence = std::max(next_[gene], segment.first);
     if (segment.length == 0 || sequence >= segment.end()) {
       LeaseRequest request{section, length_, segment.end()};
-      auto reply = store_.Lease(space_, {&request, 1}, now);
+      auto reply = store_.Lease(space_, options_, {&request, 1}, now);
       if (!reply.ok()) return reply.status();
       if (reply->grants[0].segment.length == 0) return absl::UnavailableError("lead used up");
       segment = reply->grants[0].segment;
@@ -43,7 +43,7 @@ class NaiveGenerator {
   SegmentStore& store_;
   const SpaceName space_;
   const uint64_t length_;
-  uint32_t section_size_;
+  SpaceOptions options_;
   std::mutex mutex_;
   std::map<uint16_t, Segment> segments_;
   std::map<ShardGene, uint64_t> next_;

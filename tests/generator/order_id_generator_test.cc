@@ -186,7 +186,10 @@ TEST_F(GeneratorTest, WrongClock_GetsNoLease) {
 
 TEST_F(GeneratorTest, NarrowSequencesUsedUp_IsOutOfRangeWithoutWide) {
   auto generator = Make();
-  ASSERT_TRUE(store_->Raise(SpaceName(), OrderId::kMaxNarrowSequence - 100, clock_.Now()).ok());
+  ASSERT_TRUE(store_
+                  ->Raise(SpaceName(), OrderId::kMaxNarrowSequence - 100, RaiseReach::kAnywhere,
+                          clock_.Now())
+                  .ok());
   absl::StatusOr<OrderId> id = Take(*generator, kBuyer);
   int count = 0;
   OrderId last;
@@ -213,7 +216,10 @@ TEST_F(GeneratorTest, NarrowSequencesUsedUp_IsOutOfRangeWithoutWide) {
 TEST_F(GeneratorTest, NarrowSequencesUsedUp_GoOnWideWhenAsked) {
   options_.wide = true;
   auto generator = Make();
-  ASSERT_TRUE(store_->Raise(SpaceName(), OrderId::kMaxNarrowSequence - 100, clock_.Now()).ok());
+  ASSERT_TRUE(store_
+                  ->Raise(SpaceName(), OrderId::kMaxNarrowSequence - 100, RaiseReach::kAnywhere,
+                          clock_.Now())
+                  .ok());
   OrderId last = Take(*generator, kBuyer);
   EXPECT_FALSE(last.is_wide());
   for (int i = 0; i < 1000; ++i) {
@@ -228,7 +234,9 @@ TEST_F(GeneratorTest, NarrowSequencesUsedUp_GoOnWideWhenAsked) {
 TEST_F(GeneratorTest, WideSequencesUsedUp_IsOutOfRange) {
   options_.wide = true;
   auto generator = Make();
-  ASSERT_TRUE(store_->Raise(SpaceName(), OrderId::kMaxSequence - 63, clock_.Now()).ok());
+  ASSERT_TRUE(
+      store_->Raise(SpaceName(), OrderId::kMaxSequence - 63, RaiseReach::kAnywhere, clock_.Now())
+          .ok());
   OrderId last;
   for (int i = 0; i < 64; ++i) last = Take(*generator, kBuyer);
   EXPECT_EQ(last.sequence(), OrderId::kMaxSequence);
@@ -316,7 +324,8 @@ TEST_F(GeneratorTest, MissingSpace_IsCreatedOnlyWhenAsked) {
 TEST_F(GeneratorTest, SequencesUsedUpByOthers_AreOutOfRange) {
   options_.wide = true;
   auto generator = Make();
-  ASSERT_TRUE(store_->Raise(SpaceName(), OrderId::kMaxSequence, clock_.Now()).ok());
+  ASSERT_TRUE(
+      store_->Raise(SpaceName(), OrderId::kMaxSequence, RaiseReach::kAnywhere, clock_.Now()).ok());
   EXPECT_TRUE(absl::IsUnavailable(generator->TryNext(kBuyer).status()));
   executor_.RunReady();
   EXPECT_TRUE(absl::IsOutOfRange(generator->TryNext(kBuyer).status()));
@@ -368,9 +377,10 @@ TEST_F(GeneratorTest, SlowVnodeGoesOn_AfterTheFastestHasStopped) {
 class LyingStore : public FaultySegmentStore {
  public:
   explicit LyingStore(Clock& clock) : FaultySegmentStore(clock) {}
-  absl::StatusOr<LeaseReply> Lease(const SpaceName& space, std::span<const LeaseRequest> requests,
+  absl::StatusOr<LeaseReply> Lease(const SpaceName& space, const SpaceOptions& options,
+                                   std::span<const LeaseRequest> requests,
                                    absl::Time now) override {
-    auto reply = FaultySegmentStore::Lease(space, requests, now);
+    auto reply = FaultySegmentStore::Lease(space, options, requests, now);
     if (reply.ok()) spoil(*reply);
     return reply;
   }

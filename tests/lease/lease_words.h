@@ -12,7 +12,7 @@ namespace locus {
 inline absl::StatusOr<LeaseReply> TryLease(SegmentStore& store, uint16_t section = 0,
                                            uint64_t seen = 0) {
   LeaseRequest request{section, 4096, seen};
-  return store.Lease(SpaceName(), {&request, 1}, absl::Now());
+  return store.Lease(SpaceName(), SpaceOptions(), {&request, 1}, absl::Now());
 }
 // Fails the test when refused.
 inline LeaseReply Lease(SegmentStore& store, uint16_t section = 0, uint64_t seen = 0) {

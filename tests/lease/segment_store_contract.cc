@@ -13,7 +13,10 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SegmentStoreContract);
 
 LeaseGrant SegmentStoreContract::Lease(uint16_t section, uint64_t length, uint64_t seen) {
   LeaseRequest request{section, length, seen};
-  absl::StatusOr<LeaseReply> reply = store_->Lease(space_, {&request, 1}, now());
+  absl::StatusOr<SpaceOptions> options = store_->ReadOptions(space_);
+  EXPECT_TRUE(options.ok()) << options.status();
+  if (!options.ok()) return {};
+  absl::StatusOr<LeaseReply> reply = store_->Lease(space_, *options, {&request, 1}, now());
   EXPECT_TRUE(reply.ok()) << reply.status();
   if (!reply.ok()) return {};
   loss_noticed_ = reply->loss_noticed;
@@ -22,10 +25,11 @@ LeaseGrant SegmentStoreContract::Lease(uint16_t section, uint64_t length, uint64
 
 TEST_P(SegmentStoreContract, UnknownSpace_IsNotFound) {
   LeaseRequest request;
-  EXPECT_TRUE(absl::IsNotFound(store_->Open(space_).status()));
-  EXPECT_TRUE(absl::IsNotFound(store_->Lease(space_, {&request, 1}, now()).status()));
+  EXPECT_TRUE(absl::IsNotFound(store_->ReadOptions(space_).status()));
+  EXPECT_TRUE(
+      absl::IsNotFound(store_->Lease(space_, SpaceOptions(), {&request, 1}, now()).status()));
   EXPECT_TRUE(absl::IsNotFound(store_->Show(space_, now()).status()));
-  EXPECT_TRUE(absl::IsNotFound(store_->Raise(space_, 1, now())));
+  EXPECT_TRUE(absl::IsNotFound(store_->Raise(space_, 1, RaiseReach::kAnywhere, now()).status()));
   EXPECT_TRUE(absl::IsNotFound(store_->DeclareRestored(space_, now())));
 }
 
@@ -34,10 +38,10 @@ TEST_P(SegmentStoreContract, CreatedSpace_KeepsItsOptions) {
   options.section_size = 1024;
   options.max_lead = 1 << 20;
   ASSERT_TRUE(store_->Create(space_, options, now()).ok());
-  EXPECT_EQ(under_test_->Connect()->Open(space_).value(), options);
+  EXPECT_EQ(under_test_->Connect()->ReadOptions(space_).value(), options);
   EXPECT_TRUE(store_->Create(space_, options, now()).ok()) << "the same again";
   EXPECT_TRUE(absl::IsFailedPrecondition(store_->Create(space_, SpaceOptions(), now())));
-  EXPECT_EQ(store_->Open(space_).value(), options);
+  EXPECT_EQ(store_->ReadOptions(space_).value(), options);
 }
 
 // Store sets keep a layout in options, and end it by the highest base.
@@ -48,7 +52,7 @@ TEST_P(SegmentStoreContract, OptionsAndBaseAtTheirLimits_AreKeptExactly) {
   options.floor_rate = uint64_t{1} << 20;
   options.max_lead = (uint64_t{1} << 26) - 4096;
   ASSERT_TRUE(store_->Create(space_, options, now()).ok());
-  EXPECT_EQ(under_test_->Connect()->Open(space_).value(), options);
+  EXPECT_EQ(under_test_->Connect()->ReadOptions(space_).value(), options);
   for (auto change : std::vector<std::function<void(SpaceOptions&)>>{
            [](SpaceOptions& o) { o.floor_epoch += absl::Seconds(1); },
            [](SpaceOptions& o) { --o.floor_rate; }, [](SpaceOptions& o) { o.max_lead += 4096; },
@@ -58,7 +62,7 @@ TEST_P(SegmentStoreContract, OptionsAndBaseAtTheirLimits_AreKeptExactly) {
     EXPECT_TRUE(absl::IsFailedPrecondition(store_->Create(space_, other, now())));
   }
   constexpr uint64_t kHighest = (uint64_t{1} << 56) - 1;
-  ASSERT_TRUE(store_->Raise(space_, kHighest, now()).ok());
+  ASSERT_TRUE(store_->Raise(space_, kHighest, RaiseReach::kAnywhere, now()).ok());
   EXPECT_EQ(store_->Show(space_, now())->base, kHighest);
   LeaseGrant grant = Lease(65535, 64);
   EXPECT_EQ(grant.segment.length, 0u);
@@ -75,7 +79,7 @@ TEST_P(SegmentStoreContract, BadOptions_AreRefused) {
     spoil(options);
     EXPECT_TRUE(absl::IsInvalidArgument(store_->Create(space_, options, now())));
   }
-  EXPECT_TRUE(absl::IsNotFound(store_->Open(space_).status()));
+  EXPECT_TRUE(absl::IsNotFound(store_->ReadOptions(space_).status()));
 }
 
 TEST_P(SegmentStoreContract, FirstLease_StartsAboveAllThatAnEarlierStoreCouldHaveGranted) {
@@ -94,7 +98,7 @@ TEST_P(SegmentStoreContract, Leases_NeverOverlapWithinASection) {
   for (int i = 0; i < 50; ++i) {
     LeaseRequest request{7, uint64_t{64} << (i % 5), 0};
     SegmentStore& store = i % 2 == 0 ? *store_ : *other;
-    Segment segment = store.Lease(space_, {&request, 1}, now())->grants[0].segment;
+    Segment segment = store.Lease(space_, SpaceOptions(), {&request, 1}, now())->grants[0].segment;
     EXPECT_GE(segment.first, end);
     EXPECT_EQ(segment.first % 64, 0u);
     EXPECT_EQ(segment.length, request.length);
@@ -109,7 +113,7 @@ TEST_P(SegmentStoreContract, ManySectionsInOneLease_GetOneGrantEachInOrder) {
   for (uint16_t section = 0; section < 256; ++section) {
     requests.push_back({static_cast<uint16_t>(255 - section), uint64_t{64} << (section % 4), 0});
   }
-  LeaseReply reply = store_->Lease(space_, requests, now()).value();
+  LeaseReply reply = store_->Lease(space_, SpaceOptions(), requests, now()).value();
   ASSERT_EQ(reply.grants.size(), 256u);
   for (size_t i = 0; i < 256; ++i) EXPECT_EQ(reply.grants[i].segment.length, requests[i].length);
   EXPECT_EQ(store_->Show(space_, now())->sections.size(), 256u);
@@ -123,7 +127,8 @@ TEST_P(SegmentStoreContract, BadRequest_RefusesTheWholeLease) {
                            LeaseRequest{1, 192, 0}, LeaseRequest{0, 64, 0},
                            LeaseRequest{1, 64, (uint64_t{1} << 56) + 1}}) {
     std::vector<LeaseRequest> requests = {{0, 64, 0}, bad};
-    EXPECT_TRUE(absl::IsInvalidArgument(store_->Lease(space_, requests, now()).status()));
+    EXPECT_TRUE(
+        absl::IsInvalidArgument(store_->Lease(space_, SpaceOptions(), requests, now()).status()));
   }
   EXPECT_TRUE(store_->Show(space_, now())->sections.empty());
 }
@@ -199,18 +204,107 @@ TEST_P(SegmentStoreContract, DeclaredRestore_LiftsBaseByTheLead) {
 TEST_P(SegmentStoreContract, Raise_LiftsBaseAndNeverLowersIt) {
   ASSERT_TRUE(store_->Create(space_, SpaceOptions(), now()).ok());
   uint64_t to = uint64_t{1} << 46;
-  ASSERT_TRUE(store_->Raise(space_, to + 1, now()).ok());
-  ASSERT_TRUE(store_->Raise(space_, 5, now()).ok());
+  ASSERT_TRUE(store_->Raise(space_, to + 1, RaiseReach::kAnywhere, now()).ok());
+  ASSERT_TRUE(store_->Raise(space_, 5, RaiseReach::kAnywhere, now()).ok());
   EXPECT_EQ(store_->Show(space_, now())->base, to + 1);
   EXPECT_EQ(Lease(0, 64).segment.first, to + 64) << "rounded up to 64";
-  EXPECT_TRUE(absl::IsInvalidArgument(store_->Raise(space_, uint64_t{1} << 56, now())));
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      store_->Raise(space_, uint64_t{1} << 56, RaiseReach::kAnywhere, now()).status()));
 }
 
 TEST_P(SegmentStoreContract, LastSequences_AreLeasedAndThenUsedUp) {
   ASSERT_TRUE(store_->Create(space_, SpaceOptions(), now()).ok());
-  ASSERT_TRUE(store_->Raise(space_, (uint64_t{1} << 56) - 128, now()).ok());
+  ASSERT_TRUE(store_->Raise(space_, (uint64_t{1} << 56) - 128, RaiseReach::kAnywhere, now()).ok());
   EXPECT_EQ(Lease(0, 4096).segment.length, 128u);
   EXPECT_EQ(Lease(0, 64).wait, absl::InfiniteDuration());
+}
+
+TEST_P(SegmentStoreContract, RaiseFarAboveTheFloor_NeedsItsOwnWord) {
+  SpaceOptions options;
+  ASSERT_TRUE(store_->Create(space_, options, now()).ok());
+  uint64_t base = store_->Show(space_, now())->base;
+  uint64_t near = lease_rules::Floor(options, now()) + (uint64_t{1} << 47) / 100;
+  // What MAX over a column of Snowflake IDs gives: it would end the narrow IDs of the space.
+  uint64_t far = (uint64_t{1} << 47) - 1;
+  for (uint64_t to : {near + options.floor_rate, far}) {
+    absl::Status refused = store_->Raise(space_, to, RaiseReach::kNearFloor, now()).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+    EXPECT_NE(refused.message().find(std::to_string(to)), absl::string_view::npos) << refused;
+  }
+  EXPECT_EQ(store_->Show(space_, now())->base, base);
+  BaseRaise raise = store_->Raise(space_, near, RaiseReach::kNearFloor, now()).value();
+  EXPECT_EQ(raise.before, base);
+  EXPECT_EQ(raise.after, near);
+  raise = store_->Raise(space_, far, RaiseReach::kAnywhere, now()).value();
+  EXPECT_EQ(raise.before, near);
+  EXPECT_EQ(raise.after, far);
+  raise = store_->Raise(space_, far, RaiseReach::kNearFloor, now()).value();
+  EXPECT_EQ(raise.before, far) << "nothing is given up by a raise to where base is";
+  EXPECT_EQ(raise.after, far);
+}
+
+TEST_P(SegmentStoreContract, LeaseByOtherOptions_IsRefusedAndChangesNothing) {
+  SpaceOptions stored;
+  ASSERT_TRUE(store_->Create(space_, stored, now()).ok());
+  uint64_t end = Lease(0, 64).segment.end();
+  for (auto change : std::vector<std::function<void(SpaceOptions&)>>{
+           [](SpaceOptions& o) { o.section_size = 64; },
+           [](SpaceOptions& o) { o.section_size = 0; },
+           [](SpaceOptions& o) { o.floor_epoch += absl::Seconds(1); },
+           [](SpaceOptions& o) { o.floor_epoch += absl::Nanoseconds(1); },
+           [](SpaceOptions& o) { --o.floor_rate; }, [](SpaceOptions& o) { o.max_lead += 4096; }}) {
+    SpaceOptions callers = stored;
+    change(callers);
+    // One section is the engines' quick path, several are not.
+    for (size_t count : {1, 3}) {
+      std::vector<LeaseRequest> requests;
+      for (uint16_t section = 0; section < count; ++section) {
+        requests.push_back({section, 64, end + (uint64_t{1} << 40)});
+      }
+      for (bool knows_the_space : {true, false}) {
+        std::unique_ptr<SegmentStore> fresh = under_test_->Connect();
+        SegmentStore& store = knows_the_space ? *store_ : *fresh;
+        absl::Status refused = store.Lease(space_, callers, requests, now()).status();
+        EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+      }
+    }
+  }
+  EXPECT_EQ(store_->Show(space_, now())->losses, 1u) << "`seen` of another space is no loss";
+  EXPECT_EQ(store_->Show(space_, now())->sections.size(), 1u);
+  EXPECT_EQ(Lease(0, 64).segment.first, end);
+}
+
+// The space is lost with all it had, and somebody creates it again with smaller sections: vnode 100
+// was in section 0, and now is in section 1. Processes that still hold the old options must not
+// lease section 1 for other vnodes.
+TEST_P(SegmentStoreContract, SpaceCreatedAgainWithOtherOptions_RefusesThoseWhoKnowTheOldOnes) {
+  SpaceOptions old_options, new_options;
+  new_options.section_size = 64;
+  ASSERT_TRUE(store_->Create(space_, old_options, now()).ok());
+  uint64_t seen = 0;
+  for (uint16_t section = 0; section < 2; ++section) {
+    seen = std::max(seen, Lease(section, 1 << 16).segment.end());
+  }
+  Advance(absl::Hours(1));
+  under_test_->LoseSpaces();
+  std::unique_ptr<SegmentStore> other = under_test_->Connect();
+  ASSERT_TRUE(other->Create(space_, new_options, now()).ok());
+
+  for (uint64_t known : {uint64_t{0}, seen}) {
+    for (size_t count : {1, 2}) {
+      std::vector<LeaseRequest> requests;
+      for (uint16_t section = 0; section < count; ++section)
+        requests.push_back({section, 64, known});
+      absl::Status refused = store_->Lease(space_, old_options, requests, now()).status();
+      EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+      EXPECT_NE(refused.message().find("section_size 64"), absl::string_view::npos) << refused;
+    }
+  }
+  LeaseRequest request{1, 64, 0};
+  LeaseReply reply = other->Lease(space_, new_options, {&request, 1}, now()).value();
+  EXPECT_GE(reply.grants[0].segment.first, seen);
+  reply = store_->Lease(space_, new_options, {&request, 1}, now()).value();
+  EXPECT_GE(reply.grants[0].segment.first, seen) << "by the handle that knew the old space";
 }
 
 TEST_P(SegmentStoreContract, CallersClockBehind_GetsNothingAndCreatesNothing) {
@@ -218,18 +312,19 @@ TEST_P(SegmentStoreContract, CallersClockBehind_GetsNothingAndCreatesNothing) {
   Lease(0, 64);
   absl::Time wrong = now() - absl::Seconds(61);
   LeaseRequest request;
-  absl::Status refused = store_->Lease(space_, {&request, 1}, wrong).status();
+  absl::Status refused = store_->Lease(space_, SpaceOptions(), {&request, 1}, wrong).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
-  EXPECT_TRUE(store_->Lease(space_, {&request, 1}, now() - absl::Seconds(59)).ok());
+  EXPECT_TRUE(store_->Lease(space_, SpaceOptions(), {&request, 1}, now() - absl::Seconds(59)).ok());
   SpaceName other = SpaceName::Parse("other").value();
   EXPECT_TRUE(absl::IsFailedPrecondition(store_->Create(other, SpaceOptions(), wrong)));
-  EXPECT_TRUE(absl::IsNotFound(store_->Open(other).status()));
+  EXPECT_TRUE(absl::IsNotFound(store_->ReadOptions(other).status()));
 }
 
 TEST_P(SegmentStoreContract, CallersClockAhead_IsRefusedWhereTheStoreHasItsOwn) {
   ASSERT_TRUE(store_->Create(space_, SpaceOptions(), now()).ok());
   LeaseRequest request;
-  absl::Status status = store_->Lease(space_, {&request, 1}, now() + absl::Seconds(61)).status();
+  absl::Status status =
+      store_->Lease(space_, SpaceOptions(), {&request, 1}, now() + absl::Seconds(61)).status();
   EXPECT_EQ(absl::IsFailedPrecondition(status), under_test_->has_own_clock()) << status;
 }
 
@@ -246,7 +341,7 @@ TEST_P(SegmentStoreContract, Spaces_AreIndependent) {
   Advance(absl::Seconds(10));
   ASSERT_TRUE(store_->Create(other, SpaceOptions(), now()).ok());
   EXPECT_TRUE(store_->Show(other, now())->sections.empty());
-  ASSERT_TRUE(store_->Raise(other, uint64_t{1} << 45, now()).ok());
+  ASSERT_TRUE(store_->Raise(other, uint64_t{1} << 45, RaiseReach::kAnywhere, now()).ok());
   EXPECT_LT(Lease(0, 64).segment.first, uint64_t{1} << 45);
 }
 
@@ -271,7 +366,7 @@ TEST_P(SegmentStoreContract, ConcurrentHandles_LeaseDisjointSegments) {
       std::unique_ptr<SegmentStore> store = under_test_->Connect();
       for (int i = 0; i < kLeases;) {
         LeaseRequest request{1, 64, 0};
-        auto reply = store->Lease(space_, {&request, 1}, now());
+        auto reply = store->Lease(space_, SpaceOptions(), {&request, 1}, now());
         if (absl::IsUnavailable(reply.status())) continue;
         ASSERT_TRUE(reply.ok()) << reply.status();
         mine.push_back(reply->grants[0].segment);

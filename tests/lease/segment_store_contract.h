@@ -19,6 +19,8 @@ class StoreUnderTest {
   virtual ~StoreUnderTest() = default;
   // Another handle on the same stored state, as another process has it.
   virtual std::unique_ptr<SegmentStore> Connect() = 0;
+  // Deletes every space past the engine, with what it leased, as a lost disk does.
+  virtual void LoseSpaces() = 0;
   // The time of the store, and of callers whose clock is right.
   virtual testing::ManualClock& clock() = 0;
   // Whether the store has a clock of its own, against which callers' clocks are checked both ways.

@@ -80,9 +80,9 @@ class Server : public MemorySegmentStore {
     if (full && space.str() == "orders-map1") return absl::UnavailableError("full");
     return MemorySegmentStore::Create(space, options, now);
   }
-  absl::StatusOr<SpaceOptions> Open(const SpaceName& space) override {
+  absl::StatusOr<SpaceOptions> ReadOptions(const SpaceName& space) override {
     if (dead) return absl::UnavailableError("dead");
-    return MemorySegmentStore::Open(space);
+    return MemorySegmentStore::ReadOptions(space);
   }
   bool dead = false;
   bool full = false;
@@ -142,10 +142,13 @@ class Alias : public SegmentStore {
                       absl::Time now) override {
     return store_->Create(space, options, now);
   }
-  absl::StatusOr<SpaceOptions> Open(const SpaceName& space) override { return store_->Open(space); }
-  absl::StatusOr<LeaseReply> Lease(const SpaceName& space, std::span<const LeaseRequest> requests,
+  absl::StatusOr<SpaceOptions> ReadOptions(const SpaceName& space) override {
+    return store_->ReadOptions(space);
+  }
+  absl::StatusOr<LeaseReply> Lease(const SpaceName& space, const SpaceOptions& options,
+                                   std::span<const LeaseRequest> requests,
                                    absl::Time now) override {
-    return store_->Lease(space, requests, now);
+    return store_->Lease(space, options, requests, now);
   }
   absl::StatusOr<SpaceView> Show(const SpaceName& space, absl::Time now) override {
     return store_->Show(space, now);
@@ -153,8 +156,9 @@ class Alias : public SegmentStore {
   absl::Status DeclareRestored(const SpaceName& space, absl::Time now) override {
     return store_->DeclareRestored(space, now);
   }
-  absl::Status Raise(const SpaceName& space, uint64_t to, absl::Time now) override {
-    return store_->Raise(space, to, now);
+  absl::StatusOr<BaseRaise> Raise(const SpaceName& space, uint64_t to, RaiseReach reach,
+                                  absl::Time now) override {
+    return store_->Raise(space, to, reach, now);
   }
 
  private:

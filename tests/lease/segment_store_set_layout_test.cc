@@ -31,7 +31,7 @@ TEST_F(SegmentStoreSetTest, SpaceRaisedFarAboveTheFloor_TheSetStartsAboveIt) {
   options_.create_space = true;
   auto alone = OpenAlone(0);
   uint64_t high = uint64_t{1} << 46;
-  ASSERT_TRUE(stores_[0]->Raise(space_, high, clock_.Now()).ok());
+  ASSERT_TRUE(stores_[0]->Raise(space_, high, RaiseReach::kAnywhere, clock_.Now()).ok());
   ASSERT_TRUE(TakeAll(*alone));
   ASSERT_TRUE(Establish(Thirds(), Earlier::kEndEarlier).ok());
   auto set = Open(Thirds()).value();
@@ -125,8 +125,10 @@ TEST_F(SegmentStoreSetTest, EstablishInterruptedAnywhere_IsFinishedByTheNext) {
     absl::Status Create(const SpaceName& s, const SpaceOptions& o, absl::Time now) override {
       return left_-- > 0 ? MemorySegmentStore::Create(s, o, now) : absl::UnavailableError("cut");
     }
-    absl::Status Raise(const SpaceName& s, uint64_t to, absl::Time now) override {
-      return left_-- > 0 ? MemorySegmentStore::Raise(s, to, now) : absl::UnavailableError("cut");
+    absl::StatusOr<BaseRaise> Raise(const SpaceName& s, uint64_t to, RaiseReach reach,
+                                    absl::Time now) override {
+      if (left_-- > 0) return MemorySegmentStore::Raise(s, to, reach, now);
+      return absl::UnavailableError("cut");
     }
 
    private:
@@ -142,7 +144,7 @@ TEST_F(SegmentStoreSetTest, EstablishInterruptedAnywhere_IsFinishedByTheNext) {
     options_.create_space = true;
     auto alone = OrderIdGenerator::Create(one, options_).value();
     options_.create_space = false;
-    ASSERT_TRUE(one->Raise(space_, uint64_t{1} << 46, clock_.Now()).ok());
+    ASSERT_TRUE(one->Raise(space_, uint64_t{1} << 46, RaiseReach::kAnywhere, clock_.Now()).ok());
     ASSERT_TRUE(TakeAll(*alone, 3));
     auto set = SegmentStoreSet::Create({{127, one, "a"}, {255, two, "b"}}).value();
     left = cut;

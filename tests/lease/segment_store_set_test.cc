@@ -102,9 +102,9 @@ TEST_F(SegmentStoreSetTest, StoreThatRefuses_IsToldToItsSectionsOnly) {
 class Server : public FaultySegmentStore {
  public:
   explicit Server(Clock& clock) : FaultySegmentStore(clock) {}
-  absl::StatusOr<SpaceOptions> Open(const SpaceName& space) override {
+  absl::StatusOr<SpaceOptions> ReadOptions(const SpaceName& space) override {
     if (dead) return absl::UnavailableError("dead");
-    return FaultySegmentStore::Open(space);
+    return FaultySegmentStore::ReadOptions(space);
   }
   bool dead = false;
 };
@@ -143,7 +143,7 @@ TEST_F(SegmentStoreSetTest, StoreDeadAtTheStartThatIsAnotherLayouts_IsRefusedOnc
 TEST_F(SegmentStoreSetTest, AllStoresDeadAtTheStart_IsUnavailable) {
   class Dead : public MemorySegmentStore {
    public:
-    absl::StatusOr<SpaceOptions> Open(const SpaceName&) override {
+    absl::StatusOr<SpaceOptions> ReadOptions(const SpaceName&) override {
       return absl::UnavailableError("dead");
     }
   };
@@ -254,7 +254,7 @@ TEST_F(SegmentStoreSetTest, SetsThatCannotBe_AreRefused) {
 // Stores hold it: a set of another version of locus must be known again.
 TEST_F(SegmentStoreSetTest, MapInTheStore_IsFrozen) {
   ASSERT_TRUE(Establish(Thirds()).ok());
-  SpaceOptions map = stores_[1]->Open(SpaceName::Parse("orders-map1").value()).value();
+  SpaceOptions map = stores_[1]->ReadOptions(SpaceName::Parse("orders-map1").value()).value();
   EXPECT_EQ(map.section_size, 256u);
   EXPECT_EQ(absl::ToUnixSeconds(map.floor_epoch), 362924836);
   EXPECT_EQ(map.floor_rate, 141318u);

@@ -56,10 +56,13 @@ absl::Status DeclareRestored(const StoreLine& line) {
   return store->DeclareRestored(line.space, Clock::System().Now());
 }
 
-absl::Status Raise(const StoreLine& line, uint64_t to) {
+absl::StatusOr<std::string> Raise(const StoreLine& line, uint64_t to, RaiseReach reach) {
   SignalsHeld until_written;
   LOCUS_ASSIGN_OR_RETURN(auto store, OpenStore(line.uri, /*create=*/false));
-  return store->Raise(line.space, to, Clock::System().Now());
+  LOCUS_ASSIGN_OR_RETURN(BaseRaise raise,
+                         store->Raise(line.space, to, reach, Clock::System().Now()));
+  return absl::StrCat("space ", line.space.str(), "\nbase_before ", raise.before, "\nbase ",
+                      raise.after, "\n");
 }
 
 std::string UtcOf(absl::Time time) {
@@ -150,16 +153,25 @@ int RunStoreRestored(std::span<const std::string> words) {
 int RunStoreRaise(std::span<const std::string> words) {
   StoreLine store_line;
   uint64_t to = 0;
-  VerbLine line("store raise",
-                "Leases no sequence below N from now on. For users who already have IDs of this "
-                "layout.",
-                "locus store raise sqlite:orders.db --to 5000000");
+  VerbLine line(
+      "store raise",
+      "Leases no sequence below N from now on, and prints base before and after. For users "
+      "who already have IDs of this layout. Segments that running generators hold stay in "
+      "use: restart them, or wait two horizons.",
+      "locus store raise sqlite:orders.db --to 5000000");
   store_line.DeclareOn(line);
   line.Number("--to N", &to, {.most = OrderId::kMaxSequence, .what = "a sequence"},
               "The lowest sequence that may still be leased")
       .Required();
+  bool anywhere = false;
+  line.Flag(
+      "--anywhere", &anywhere,
+      "Confirms an N of more than 1 % of the 2^47 narrow sequences above the floor: all below "
+      "it are given up for good");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
-  return End("store raise", Raise(store_line, to));
+  absl::StatusOr<std::string> text =
+      Raise(store_line, to, anywhere ? RaiseReach::kAnywhere : RaiseReach::kNearFloor);
+  return text.ok() ? PrintAll("store raise", *text) : End("store raise", text.status());
 }
 
 }  // namespace locus

@@ -91,23 +91,8 @@ class EtcdSegmentStore : public SegmentStore {
   // Reads the files of Options::tls; asks no server. INVALID_ARGUMENT: EtcdOptions::Check;
   // FAILED_PRECONDITION: a file that is missing, unreadable or open to others.
   static absl::StatusOr<std::unique_ptr<EtcdSegmentStore>> Open(const EtcdOptions& options);
-  ~EtcdSegmentStore() override;
 
-  absl::Status Create(const SpaceName& space, const SpaceOptions& options,
-                      absl::Time caller_now) override;
-  absl::StatusOr<SpaceOptions> Open(const SpaceName& space) override;
-  absl::StatusOr<LeaseReply> Lease(const SpaceName& space, std::span<const LeaseRequest> requests,
-                                   absl::Time caller_now) override;
-  absl::StatusOr<SpaceView> Show(const SpaceName& space, absl::Time caller_now) override;
-  absl::Status DeclareRestored(const SpaceName& space, absl::Time caller_now) override;
-  absl::Status Raise(const SpaceName& space, uint64_t to, absl::Time caller_now) override;
-
-  EtcdStats Stats() const;
-
- private:
-  class Rep;
-  explicit EtcdSegmentStore(std::unique_ptr<Rep> rep);
-  std::unique_ptr<Rep> rep_;
+  virtual EtcdStats Stats() const = 0;
 };
 
 // Numbers per key in etcd. A call is one transaction that compares the revision which this process

@@ -96,24 +96,8 @@ class MariadbSegmentStore : public SegmentStore {
 
   // Connects once. NOT_FOUND: the database has no locus tables.
   static absl::StatusOr<std::unique_ptr<MariadbSegmentStore>> Open(const MariadbOptions& options);
-  ~MariadbSegmentStore() override;
 
-  absl::Status Create(const SpaceName& space, const SpaceOptions& options,
-                      absl::Time caller_now) override;
-  absl::StatusOr<SpaceOptions> Open(const SpaceName& space) override;
-  absl::StatusOr<LeaseReply> Lease(const SpaceName& space, std::span<const LeaseRequest> requests,
-                                   absl::Time caller_now) override;
-  absl::StatusOr<SpaceView> Show(const SpaceName& space, absl::Time caller_now) override;
-  absl::Status DeclareRestored(const SpaceName& space, absl::Time caller_now) override;
-  absl::Status Raise(const SpaceName& space, uint64_t to, absl::Time caller_now) override;
-
-  MariadbStats Stats() const;
-
- private:
-  class Rep;
-  friend class MariadbStoreTime;
-  explicit MariadbSegmentStore(std::unique_ptr<Rep> rep);
-  std::unique_ptr<Rep> rep_;
+  virtual MariadbStats Stats() const = 0;
 };
 
 // Numbers that rise per key, in the same database, by one statement and one round trip a call. A

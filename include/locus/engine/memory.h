@@ -23,12 +23,14 @@ class MemorySegmentStore : public SegmentStore {
 
   absl::Status Create(const SpaceName& space, const SpaceOptions& options,
                       absl::Time caller_now) override;
-  absl::StatusOr<SpaceOptions> Open(const SpaceName& space) override;
-  absl::StatusOr<LeaseReply> Lease(const SpaceName& space, std::span<const LeaseRequest> requests,
+  absl::StatusOr<SpaceOptions> ReadOptions(const SpaceName& space) override;
+  absl::StatusOr<LeaseReply> Lease(const SpaceName& space, const SpaceOptions& options,
+                                   std::span<const LeaseRequest> requests,
                                    absl::Time caller_now) override;
   absl::StatusOr<SpaceView> Show(const SpaceName& space, absl::Time caller_now) override;
   absl::Status DeclareRestored(const SpaceName& space, absl::Time caller_now) override;
-  absl::Status Raise(const SpaceName& space, uint64_t to, absl::Time caller_now) override;
+  absl::StatusOr<BaseRaise> Raise(const SpaceName& space, uint64_t to, RaiseReach reach,
+                                  absl::Time caller_now) override;
 
   // A copy of all that the store holds, as a backup would.
   class Backup;

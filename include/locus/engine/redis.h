@@ -185,24 +185,8 @@ class RedisSegmentStore : public SegmentStore {
  public:
   // Connects; creates nothing.
   static absl::StatusOr<std::unique_ptr<RedisSegmentStore>> Open(const RedisOptions& server);
-  ~RedisSegmentStore() override;
 
-  absl::Status Create(const SpaceName& space, const SpaceOptions& options,
-                      absl::Time caller_now) override;
-  absl::StatusOr<SpaceOptions> Open(const SpaceName& space) override;
-  absl::StatusOr<LeaseReply> Lease(const SpaceName& space, std::span<const LeaseRequest> requests,
-                                   absl::Time caller_now) override;
-  absl::StatusOr<SpaceView> Show(const SpaceName& space, absl::Time caller_now) override;
-  absl::Status DeclareRestored(const SpaceName& space, absl::Time caller_now) override;
-  absl::Status Raise(const SpaceName& space, uint64_t to, absl::Time caller_now) override;
-
-  RedisStats Stats() const;
-
- private:
-  class Rep;
-  friend class RedisSegmentStoreAccess;
-  explicit RedisSegmentStore(std::unique_ptr<Rep> rep);
-  std::unique_ptr<Rep> rep_;
+  virtual RedisStats Stats() const = 0;
 };
 
 }  // namespace locus

@@ -35,21 +35,6 @@ class SqliteSegmentStore : public SegmentStore {
   // be written, is no SQLite database, or has a schema of another version. Messages name the path.
   static absl::StatusOr<std::unique_ptr<SqliteSegmentStore>> Open(const std::string& path,
                                                                   const Options& options);
-  ~SqliteSegmentStore() override;
-
-  absl::Status Create(const SpaceName& space, const SpaceOptions& options,
-                      absl::Time caller_now) override;
-  absl::StatusOr<SpaceOptions> Open(const SpaceName& space) override;
-  absl::StatusOr<LeaseReply> Lease(const SpaceName& space, std::span<const LeaseRequest> requests,
-                                   absl::Time caller_now) override;
-  absl::StatusOr<SpaceView> Show(const SpaceName& space, absl::Time caller_now) override;
-  absl::Status DeclareRestored(const SpaceName& space, absl::Time caller_now) override;
-  absl::Status Raise(const SpaceName& space, uint64_t to, absl::Time caller_now) override;
-
- private:
-  class Rep;
-  explicit SqliteSegmentStore(std::unique_ptr<Rep> rep);
-  std::unique_ptr<Rep> rep_;
 };
 
 // Numbers per key, in the same file: a row a key, one transaction a call. The clock of ttl is the

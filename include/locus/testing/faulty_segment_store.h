@@ -27,11 +27,14 @@ class FaultySegmentStore : public SegmentStore, public Faults {
                       absl::Time caller_now) override {
     return store_.Create(space, options, caller_now);
   }
-  absl::StatusOr<SpaceOptions> Open(const SpaceName& space) override { return store_.Open(space); }
-  absl::StatusOr<LeaseReply> Lease(const SpaceName& space, std::span<const LeaseRequest> requests,
+  absl::StatusOr<SpaceOptions> ReadOptions(const SpaceName& space) override {
+    return store_.ReadOptions(space);
+  }
+  absl::StatusOr<LeaseReply> Lease(const SpaceName& space, const SpaceOptions& options,
+                                   std::span<const LeaseRequest> requests,
                                    absl::Time caller_now) override {
     if (std::optional<absl::Status> status = Before()) return *status;
-    absl::StatusOr<LeaseReply> reply = store_.Lease(space, requests, caller_now);
+    absl::StatusOr<LeaseReply> reply = store_.Lease(space, options, requests, caller_now);
     if (std::optional<absl::Status> status = After()) return *status;
     return reply;
   }
@@ -41,8 +44,9 @@ class FaultySegmentStore : public SegmentStore, public Faults {
   absl::Status DeclareRestored(const SpaceName& space, absl::Time caller_now) override {
     return store_.DeclareRestored(space, caller_now);
   }
-  absl::Status Raise(const SpaceName& space, uint64_t to, absl::Time caller_now) override {
-    return store_.Raise(space, to, caller_now);
+  absl::StatusOr<BaseRaise> Raise(const SpaceName& space, uint64_t to, RaiseReach reach,
+                                  absl::Time caller_now) override {
+    return store_.Raise(space, to, reach, caller_now);
   }
 
  private:

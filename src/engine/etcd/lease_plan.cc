@@ -2,9 +2,10 @@
 #include "src/engine/etcd/lease_plan.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "src/base/check.h"
-#include "src/lease/lease_rules.h"
+#include "src/lease/lease_plan.h"
 
 namespace locus::etcd {
 namespace {
@@ -50,37 +51,29 @@ std::set<uint32_t> GroupsOf(const SpaceOptions& options, std::span<const LeaseRe
 
 LeasePlan PlanLease(const SpaceImage& image, std::span<const LeaseRequest> requests, absl::Time now,
                     const std::optional<ClusterIdentity>& lost) {
-  const SpaceRecord& known = image.record;
-  uint32_t per_group = SectionsPerGroup(known.options);
-  auto row_of = [&](const LeaseRequest& request) -> const SectionRow& {
-    return image.groups.at(request.section / per_group).rows[request.section % per_group];
-  };
-  uint64_t lost_up_to = 0;
+  uint32_t per_group = SectionsPerGroup(image.record.options);
+  lease::State state{image.record, {}, lost.has_value()};
   for (const LeaseRequest& request : requests) {
-    if (lease_rules::ShowsLoss(request.seen, known.base, row_of(request).head)) {
-      lost_up_to = std::max(lost_up_to, request.seen);
-    }
+    const SectionGroup& group = image.groups.at(request.section / per_group);
+    state.heads.push_back(group.rows[request.section % per_group].head);
   }
+  lease::Outcome outcome = lease::Plan(state, requests, now);
+
   LeasePlan plan;
-  plan.reply.granted_at = now;
-  plan.reply.loss_noticed = lost || lost_up_to > 0;
-  SpaceRecord record = known;
-  if (plan.reply.loss_noticed) {
-    record.NoteLoss(now, lost_up_to, lost.value_or(record.identity));
-    plan.new_record = record;
+  if (outcome.reply.loss_noticed) {
+    SpaceRecord record = image.record;
+    static_cast<lease::Space&>(record) = outcome.space;
+    record.BeginLife(now, lost.value_or(record.identity));
+    plan.new_record = std::move(record);
   }
-  for (const LeaseRequest& request : requests) {
-    const SectionRow& row = row_of(request);
-    lease_rules::Decision decision =
-        lease_rules::Decide(record.options, record.base, row.head, now, request);
-    plan.reply.grants.push_back(decision.grant);
-    if (decision.grant.segment.length == 0) continue;
-    LOCUS_CHECK(decision.head > row.head);
-    uint32_t group = request.section / per_group;
-    auto [changed, first] = plan.changed_groups.try_emplace(group, image.groups.at(group));
+  for (const lease::Outcome::Head& head : outcome.heads) {
+    uint16_t section = requests[head.request].section;
+    uint32_t number = section / per_group;
+    auto [changed, first] = plan.changed_groups.try_emplace(number, image.groups.at(number));
     if (first) changed->second.Renew();
-    changed->second.rows[request.section % per_group] = {decision.head, now};
+    changed->second.rows[section % per_group] = {head.after, now};
   }
+  plan.reply = std::move(outcome.reply);
   return plan;
 }
 

@@ -68,9 +68,12 @@ class Members {
 
 }  // namespace
 
-void SpaceRecord::NoteLoss(absl::Time now, uint64_t at_least, const ClusterIdentity& found) {
-  base = lease_rules::BaseAfterLoss(options, base, now, at_least);
-  ++losses;
+void SpaceRecord::NoteLoss(absl::Time now, const ClusterIdentity& found) {
+  lease::NoteLoss(*this, now);
+  BeginLife(now, found);
+}
+
+void SpaceRecord::BeginLife(absl::Time now, const ClusterIdentity& found) {
   raised_at = now;
   identity = found;
   life = HexOf(RandomBytes());

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "locus/segment_store.h"
+#include "src/lease/lease_plan.h"
 
 // What stands in etcd, and the text of it. Under PREFIX/ there are, for a space S:
 //
@@ -30,16 +31,15 @@ struct ClusterIdentity {
   friend bool operator==(const ClusterIdentity&, const ClusterIdentity&) = default;
 };
 
-struct SpaceRecord {
-  SpaceOptions options;
-  uint64_t base = 0;
-  uint64_t losses = 0;
-  absl::Time raised_at;  // of the last loss
+struct SpaceRecord : lease::Space {
+  absl::Time raised_at;  // when the last loss was noticed
   ClusterIdentity identity;
-  std::string life;  // 32 random hex digits, others after each loss
+  std::string life;  // 32 random hex digits, new ones after each loss
 
-  // For a loss noticed at `now`: base above all leases, a new life.
-  void NoteLoss(absl::Time now, uint64_t at_least, const ClusterIdentity& found);
+  // Raises base for a loss that was noticed at `now` in the cluster `found`.
+  void NoteLoss(absl::Time now, const ClusterIdentity& found);
+  // After base was raised for a loss.
+  void BeginLife(absl::Time now, const ClusterIdentity& found);
 
   std::string Text() const;
   // FAILED_PRECONDITION: of another schema version. DATA_LOSS: cannot be.

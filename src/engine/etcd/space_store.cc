@@ -2,16 +2,23 @@
 #include "src/engine/etcd/space_store.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
+#include "src/lease/lease_plan.h"
 #include "src/lease/lease_rules.h"
 
 namespace locus::etcd {
 
 SpaceStore::SpaceStore(const EtcdOptions& options, std::unique_ptr<Connection> connection)
     : prefix_(options.prefix + "/"), connection_(std::move(connection)) {}
+
+SpaceStore::~SpaceStore() {
+  // The sockets belong to the parent: the child abandons them.
+  if (connection_->left()) static_cast<void>(connection_.release());
+}
 
 absl::StatusOr<std::unique_ptr<SpaceStore>> SpaceStore::Open(const EtcdOptions& options,
                                                              Clock* store_clock) {
@@ -167,54 +174,74 @@ Txn SpaceStore::TxnFor(const SpaceName& name, const SpaceImage& image,
   return txn;
 }
 
-absl::StatusOr<LeaseReply> SpaceStore::Lease(const SpaceName& name,
+absl::StatusOr<LeaseReply> SpaceStore::Lease(const SpaceName& name, const SpaceOptions& options,
                                              std::span<const LeaseRequest> requests,
                                              absl::Time caller_now) {
   LOCUS_RETURN_IF_ERROR(connection_->RefuseFork());
-  TimePoint deadline = connection_->Deadline();
-  TurnHold turn(turn_, deadline);
+  LeaseCall call{name, options, requests, caller_now, connection_->Deadline()};
+  TurnHold turn(turn_, call.deadline);
   if (!turn.held()) return Busy();
   Space& space = spaces_[name.str()];
-  SpaceImage& image = space.image;
-  bool fresh = false;
   for (int round = 1;; ++round) {
     std::optional<ClusterIdentity> lost;
     if (!space.known || space.memory.lost) {
-      LOCUS_RETURN_IF_ERROR(ReadAndVet(name, space, lost, deadline));
-      fresh = true;
+      LOCUS_RETURN_IF_ERROR(ReadAndVet(name, space, lost, call.deadline));
+      call.image_is_fresh = true;
     }
-    const SpaceOptions options = image.record.options;
-    LOCUS_RETURN_IF_ERROR(lease_rules::CheckRequests(options, requests));
-    LOCUS_ASSIGN_OR_RETURN(absl::Time now, TimeFor(options, caller_now, deadline));
-    LeasePlan plan = PlanLease(image, requests, now, lost);
-    if (!plan.writes()) {
-      if (fresh) return std::move(plan.reply);
-      space.known = false;
-      continue;
-    }
-    std::set<uint32_t> groups = GroupsOf(options, requests);
-    LOCUS_ASSIGN_OR_RETURN(TxnAnswer answer,
-                           connection_->Commit(TxnFor(name, image, groups, plan), deadline));
-    if (!answer.succeeded) {
-      connection_->CountConflict();
-      LOCUS_RETURN_IF_ERROR(TakeConflict(name, answer, groups, space));
-      LOCUS_RETURN_IF_ERROR(Vet(answer, space, deadline).status());
-      fresh = true;
-      if (round > 1 && !BackOff(round, deadline)) return Busy();
-      continue;
-    }
-    if (plan.new_record) {
-      image.record_text = plan.new_record->Text();
-      image.record = *plan.new_record;
-      space.memory.life.clear();
-      space.memory.lost = false;
-    }
-    for (auto& [number, group] : plan.changed_groups) image.groups[number] = std::move(group);
-    // Nothing of a lease that went to a cluster that was restored is handed out.
-    LOCUS_ASSIGN_OR_RETURN(Verdict verdict, Vet(answer, space, deadline));
-    if (verdict == Verdict::kSound) return std::move(plan.reply);
-    if (std::chrono::steady_clock::now() >= deadline) return Busy();
+    LOCUS_ASSIGN_OR_RETURN(std::optional<LeasePlan> plan, PlanFor(call, space, lost));
+    if (!plan) continue;
+    if (!plan->writes()) return std::move(plan->reply);
+    LOCUS_ASSIGN_OR_RETURN(Written written, Write(call, *plan, space));
+    if (written == Written::kSound) return std::move(plan->reply);
+    bool others_were_first = written == Written::kConflict;
+    // The first conflict is the price of leasing from memory: what is known now is fresh.
+    if (others_were_first && round > 1 && !BackOff(round, call.deadline)) return Busy();
+    if (!others_were_first && std::chrono::steady_clock::now() >= call.deadline) return Busy();
   }
+}
+
+absl::StatusOr<std::optional<LeasePlan>> SpaceStore::PlanFor(
+    const LeaseCall& call, Space& space, const std::optional<ClusterIdentity>& lost) {
+  absl::Status admitted =
+      lease::Admit(call.name, space.image.record.options, call.options, call.requests);
+  std::optional<LeasePlan> plan;
+  if (admitted.ok()) {
+    LOCUS_ASSIGN_OR_RETURN(absl::Time now, TimeFor(call.options, call.caller_now, call.deadline));
+    plan = PlanLease(space.image, call.requests, now, lost);
+    if (plan->writes()) return plan;
+  }
+  // A refusal is not compared with what etcd holds, as a write is: it must come from a fresh read.
+  if (!call.image_is_fresh) {
+    space.known = false;
+    return std::nullopt;
+  }
+  if (!admitted.ok()) return admitted;
+  return plan;
+}
+
+absl::StatusOr<SpaceStore::Written> SpaceStore::Write(LeaseCall& call, LeasePlan& plan,
+                                                      Space& space) {
+  SpaceImage& image = space.image;
+  std::set<uint32_t> groups = GroupsOf(call.options, call.requests);
+  LOCUS_ASSIGN_OR_RETURN(
+      TxnAnswer answer, connection_->Commit(TxnFor(call.name, image, groups, plan), call.deadline));
+  if (!answer.succeeded) {
+    connection_->CountConflict();
+    LOCUS_RETURN_IF_ERROR(TakeConflict(call.name, answer, groups, space));
+    LOCUS_RETURN_IF_ERROR(Vet(answer, space, call.deadline).status());
+    call.image_is_fresh = true;
+    return Written::kConflict;
+  }
+  if (plan.new_record) {
+    image.record_text = plan.new_record->Text();
+    image.record = *plan.new_record;
+    space.memory.life.clear();
+    space.memory.lost = false;
+  }
+  for (auto& [number, group] : plan.changed_groups) image.groups[number] = std::move(group);
+  // Nothing of a lease that went to a cluster that was restored is handed out.
+  LOCUS_ASSIGN_OR_RETURN(Verdict verdict, Vet(answer, space, call.deadline));
+  return verdict == Verdict::kSound ? Written::kSound : Written::kToLostCluster;
 }
 
 absl::Status SpaceStore::Create(const SpaceName& name, const SpaceOptions& options,
@@ -239,7 +266,7 @@ absl::Status SpaceStore::Create(const SpaceName& name, const SpaceOptions& optio
     LOCUS_ASSIGN_OR_RETURN(absl::Time now, TimeFor(options, caller_now, deadline));
     SpaceRecord record;
     record.options = options;
-    record.NoteLoss(now, 0, IdentityOf(status, there.header));
+    record.NoteLoss(now, IdentityOf(status, there.header));
     Txn txn;
     txn.IfAbsent(RecordKey(name)).Put(RecordKey(name), record.Text());
     LOCUS_ASSIGN_OR_RETURN(TxnAnswer answer, connection_->Commit(txn, deadline));
@@ -248,7 +275,7 @@ absl::Status SpaceStore::Create(const SpaceName& name, const SpaceOptions& optio
   }
 }
 
-absl::StatusOr<SpaceOptions> SpaceStore::Open(const SpaceName& name) {
+absl::StatusOr<SpaceOptions> SpaceStore::ReadOptions(const SpaceName& name) {
   LOCUS_RETURN_IF_ERROR(connection_->RefuseFork());
   Space space;
   LOCUS_RETURN_IF_ERROR(Read(name, space, connection_->Deadline()).status());
@@ -261,21 +288,17 @@ absl::StatusOr<SpaceView> SpaceStore::Show(const SpaceName& name, absl::Time cal
   Space space;
   LOCUS_RETURN_IF_ERROR(Read(name, space, deadline).status());
   LOCUS_ASSIGN_OR_RETURN(TimeSpan now, connection_->Now(deadline));
-  const SpaceRecord& record = space.image.record;
-  SpaceView view{record.options, record.base, record.losses, now.Nearest(caller_now), {}};
-  uint64_t floor = lease_rules::Floor(view.options, view.now);
-  uint32_t per_group = SectionsPerGroup(view.options);
-  for (const auto& [number, rows] : space.image.groups) {
+  uint32_t per_group = SectionsPerGroup(space.image.record.options);
+  std::vector<SpaceView::Section> sections;
+  for (const auto& [number, group] : space.image.groups) {
     for (uint32_t i = 0; i < per_group; ++i) {
-      const SectionRow& row = rows.rows[i];
+      const SectionRow& row = group.rows[i];
       if (row.head == 0) continue;
-      view.sections.push_back(
-          {static_cast<uint16_t>(number * per_group + i), row.head,
-           lease_rules::FloorTime(view.options, static_cast<int64_t>(row.head - floor)),
-           row.granted_at});
+      sections.push_back({static_cast<uint16_t>(number * per_group + i), row.head,
+                          absl::ZeroDuration(), row.granted_at});
     }
   }
-  return view;
+  return lease::View(space.image.record, now.Nearest(caller_now), std::move(sections));
 }
 
 template <typename Change>
@@ -291,7 +314,7 @@ absl::Status SpaceStore::Rewrite(const SpaceName& name, absl::Time caller_now,
     LOCUS_ASSIGN_OR_RETURN(TxnAnswer there, Read(name, space, deadline));
     SpaceRecord record = space.image.record;
     LOCUS_ASSIGN_OR_RETURN(absl::Time now, TimeFor(record.options, caller_now, deadline));
-    change(record, now, IdentityOf(status, there.header));
+    LOCUS_RETURN_IF_ERROR(change(record, now, IdentityOf(status, there.header)));
     Txn txn;
     txn.IfValue(RecordKey(name), space.image.record_text).Put(RecordKey(name), record.Text());
     LOCUS_ASSIGN_OR_RETURN(TxnAnswer answer, connection_->Commit(txn, deadline));
@@ -303,15 +326,29 @@ absl::Status SpaceStore::Rewrite(const SpaceName& name, absl::Time caller_now,
 absl::Status SpaceStore::DeclareRestored(const SpaceName& name, absl::Time caller_now) {
   return Rewrite(name, caller_now,
                  [](SpaceRecord& record, absl::Time now, const ClusterIdentity& identity) {
-                   record.NoteLoss(now, 0, identity);
+                   record.NoteLoss(now, identity);
+                   return absl::OkStatus();
                  });
 }
 
-absl::Status SpaceStore::Raise(const SpaceName& name, uint64_t to, absl::Time caller_now) {
-  LOCUS_RETURN_IF_ERROR(lease_rules::CheckRaise(to));
-  return Rewrite(name, caller_now, [&](SpaceRecord& record, absl::Time, const ClusterIdentity&) {
-    record.base = std::max(record.base, to);
-  });
+absl::StatusOr<BaseRaise> SpaceStore::Raise(const SpaceName& name, uint64_t to, RaiseReach reach,
+                                            absl::Time caller_now) {
+  BaseRaise raise;
+  auto change = [&](SpaceRecord& record, absl::Time now, const ClusterIdentity&) -> absl::Status {
+    LOCUS_ASSIGN_OR_RETURN(raise, lease::Raise(record, to, reach, now));
+    return absl::OkStatus();
+  };
+  LOCUS_RETURN_IF_ERROR(Rewrite(name, caller_now, change));
+  return raise;
 }
 
 }  // namespace locus::etcd
+
+namespace locus {
+
+absl::StatusOr<std::unique_ptr<EtcdSegmentStore>> EtcdSegmentStore::Open(
+    const EtcdOptions& options) {
+  return etcd::SpaceStore::Open(options);
+}
+
+}  // namespace locus

@@ -4,9 +4,11 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
+#include "locus/engine/etcd.h"
 #include "locus/segment_store.h"
 #include "src/engine/etcd/connection.h"
 #include "src/engine/etcd/lease_plan.h"
@@ -16,27 +18,44 @@ namespace locus::etcd {
 
 // EtcdSegmentStore, whose clock a test may own (Connection::Open).
 // Thread safety: as SegmentStore; calls wait for each other, up to their timeout.
-class SpaceStore : public SegmentStore {
+class SpaceStore final : public EtcdSegmentStore {
  public:
   static absl::StatusOr<std::unique_ptr<SpaceStore>> Open(const EtcdOptions& options,
                                                           Clock* store_clock = nullptr);
+  ~SpaceStore() override;
 
   absl::Status Create(const SpaceName& name, const SpaceOptions& options,
                       absl::Time caller_now) override;
-  absl::StatusOr<SpaceOptions> Open(const SpaceName& name) override;
-  absl::StatusOr<LeaseReply> Lease(const SpaceName& name, std::span<const LeaseRequest> requests,
+  absl::StatusOr<SpaceOptions> ReadOptions(const SpaceName& name) override;
+  absl::StatusOr<LeaseReply> Lease(const SpaceName& name, const SpaceOptions& options,
+                                   std::span<const LeaseRequest> requests,
                                    absl::Time caller_now) override;
   absl::StatusOr<SpaceView> Show(const SpaceName& name, absl::Time caller_now) override;
   absl::Status DeclareRestored(const SpaceName& name, absl::Time caller_now) override;
-  absl::Status Raise(const SpaceName& name, uint64_t to, absl::Time caller_now) override;
-
-  Connection& connection() { return *connection_; }
+  absl::StatusOr<BaseRaise> Raise(const SpaceName& name, uint64_t to, RaiseReach reach,
+                                  absl::Time caller_now) override;
+  EtcdStats Stats() const override { return connection_->Stats(); }
 
  private:
   struct Space {
     bool known = false;  // image holds a record and every group
     SpaceImage image;
     Memory memory;
+  };
+
+  // One call of Lease, over all its attempts.
+  struct LeaseCall {
+    const SpaceName& name;
+    const SpaceOptions& options;
+    std::span<const LeaseRequest> requests;
+    absl::Time caller_now;
+    TimePoint deadline;
+    bool image_is_fresh = false;  // the space was read since the call began
+  };
+  enum class Written {
+    kSound,
+    kConflict,       // others wrote first; the image has what they wrote
+    kToLostCluster,  // the cluster is not the recorded one, or went back
   };
 
   SpaceStore(const EtcdOptions& options, std::unique_ptr<Connection> connection);
@@ -64,6 +83,11 @@ class SpaceStore : public SegmentStore {
   absl::StatusOr<Verdict> Vet(const TxnAnswer& answer, Space& space, TimePoint deadline);
   absl::StatusOr<absl::Time> TimeFor(const SpaceOptions& options, absl::Time caller_now,
                                      TimePoint deadline);
+  // What the lease writes. Nullopt: the image has to be read first.
+  absl::StatusOr<std::optional<LeasePlan>> PlanFor(const LeaseCall& call, Space& space,
+                                                   const std::optional<ClusterIdentity>& lost);
+  // Writes the plan in one transaction, if nobody wrote what it is made of since it was read.
+  absl::StatusOr<Written> Write(LeaseCall& call, LeasePlan& plan, Space& space);
   Txn TxnFor(const SpaceName& name, const SpaceImage& image, const std::set<uint32_t>& groups,
              const LeasePlan& plan) const;
   // Writes a record that `change` made of the one there is.
@@ -71,7 +95,7 @@ class SpaceStore : public SegmentStore {
   absl::Status Rewrite(const SpaceName& name, absl::Time caller_now, const Change& change);
 
   const std::string prefix_;
-  const std::unique_ptr<Connection> connection_;
+  std::unique_ptr<Connection> connection_;
   Turn turn_;
   std::map<std::string, Space> spaces_;  // for whoever has the turn
 };

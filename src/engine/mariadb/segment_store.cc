@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "locus/engine/mariadb.h"
@@ -11,6 +12,7 @@
 #include "src/engine/mariadb/schema.h"
 #include "src/engine/mariadb/space_rows.h"
 #include "src/engine/mariadb/store_time.h"
+#include "src/lease/lease_plan.h"
 #include "src/lease/lease_rules.h"
 
 namespace locus {
@@ -23,65 +25,59 @@ using mariadb::SectionWrite;
 using mariadb::SpaceRow;
 using mariadb::SpaceState;
 
-void RaiseBase(SpaceState& state, uint64_t at_least) {
-  SpaceRow& space = *state.space;
-  space.base = lease_rules::BaseAfterLoss(space.options, space.base, state.now, at_least);
-  ++space.losses;
-  space.identity = state.identity;
+void NoteLoss(SpaceState& state, uint64_t at_least) {
+  lease::NoteLoss(*state.space, state.now, at_least);
+  state.space->identity = state.identity;
 }
 
-// What a lease changes.
-struct LeasePlan {
-  LeaseReply reply;
-  std::vector<SectionWrite> writes;
+lease::State StateOf(const SpaceState& read, std::span<const LeaseRequest> requests) {
+  lease::State state{*read.space, {}, read.space->identity != read.identity};
+  for (const LeaseRequest& request : requests) {
+    auto row = read.sections.find(request.section);
+    state.heads.push_back(row == read.sections.end() ? 0 : row->second.head);
+  }
+  return state;
+}
+
+// What a lease writes, in the order of the sections.
+struct LeaseWrites {
+  std::vector<SectionWrite> sections;
   bool first_of_a_section = false;
 };
 
-// Leases for all requests from `state`, whose base it raises where they show a loss.
-LeasePlan PlanLease(SpaceState& state, std::span<const LeaseRequest> requests) {
-  SpaceRow& space = *state.space;
-  LeasePlan plan;
-  plan.reply.granted_at = state.now;
-  plan.reply.loss_noticed = space.identity != state.identity;
-  uint64_t lost_up_to = 0;
-  for (const LeaseRequest& request : requests) {
-    if (lease_rules::ShowsLoss(request.seen, space.base, state.sections[request.section].head)) {
-      lost_up_to = std::max(lost_up_to, request.seen);
-      plan.reply.loss_noticed = true;
-    }
-  }
-  if (plan.reply.loss_noticed) RaiseBase(state, lost_up_to);
-  for (const LeaseRequest& request : requests) {
-    const mariadb::SectionRow& row = state.sections[request.section];
-    lease_rules::Decision decision =
-        lease_rules::Decide(space.options, space.base, row.head, state.now, request);
-    plan.reply.grants.push_back(decision.grant);
-    if (decision.grant.segment.length == 0) continue;
+LeaseWrites WritesFor(const lease::Outcome& outcome, std::span<const LeaseRequest> requests,
+                      const SpaceState& read) {
+  LeaseWrites writes;
+  for (const lease::Outcome::Head& head : outcome.heads) {
+    uint16_t section = requests[head.request].section;
+    auto row = read.sections.find(section);
+    uint64_t version = row == read.sections.end() ? 0 : row->second.version;
+    writes.first_of_a_section |= version == 0;
     // Writing the base raises each version by one.
-    uint64_t version = row.version + (plan.reply.loss_noticed && row.version > 0 ? 1 : 0);
-    plan.writes.push_back({request.section, decision.head, version});
-    if (row.version == 0) plan.first_of_a_section = true;
+    if (outcome.reply.loss_noticed && version > 0) ++version;
+    writes.sections.push_back({section, head.after, version});
   }
-  std::sort(plan.writes.begin(), plan.writes.end(),
+  std::sort(writes.sections.begin(), writes.sections.end(),
             [](const SectionWrite& a, const SectionWrite& b) { return a.section < b.section; });
-  return plan;
+  return writes;
 }
 
-}  // namespace
-
-class MariadbSegmentStore::Rep {
+class Store final : public MariadbSegmentStore {
  public:
-  explicit Rep(std::unique_ptr<Pool> pool) : pool_(std::move(pool)) {}
+  explicit Store(std::unique_ptr<Pool> pool) : pool_(std::move(pool)) {}
+  ~Store() override {
+    // In a forked child the sockets are its parent's.
+    if (pool_->forked()) static_cast<void>(pool_.release());
+  }
 
-  bool forked() const { return pool_->forked(); }
-  MariadbStats Stats() const { return pool_->Stats(); }
   void TellTime(Clock& clock) { told_ = &clock; }
 
   absl::Status Connect() {
     return pool_->Use([](Connection& connection) { return connection.Run("DO 1").status(); });
   }
 
-  absl::Status Create(const SpaceName& name, const SpaceOptions& options, absl::Time caller_now) {
+  absl::Status Create(const SpaceName& name, const SpaceOptions& options,
+                      absl::Time caller_now) override {
     LOCUS_RETURN_IF_ERROR(lease_rules::CheckOptions(options));
     return Write(name, {}, [&](Connection& connection, SpaceState& state) -> absl::Status {
       if (state.space) {
@@ -97,8 +93,9 @@ class MariadbSegmentStore::Rep {
                                       mariadb::TypeOf(name), "'")));
       LOCUS_ASSIGN_OR_RETURN(int64_t head,
                              mariadb::NumberIn(highest[0].rows[0], 0, connection.place()));
-      state.space = SpaceRow{options, 0, 0, ""};
-      RaiseBase(state, static_cast<uint64_t>(head));
+      state.space.emplace();
+      state.space->options = options;
+      NoteLoss(state, static_cast<uint64_t>(head));
       return connection
           .Run(absl::StrCat(mariadb::InsertSpace(name, *state.space, state.now), ";",
                             mariadb::WriteBase(name, *state.space), ";COMMIT"))
@@ -106,7 +103,7 @@ class MariadbSegmentStore::Rep {
     });
   }
 
-  absl::StatusOr<SpaceOptions> Open(const SpaceName& name) {
+  absl::StatusOr<SpaceOptions> ReadOptions(const SpaceName& name) override {
     SpaceOptions options;
     absl::Status status = pool_->Use([&](Connection& connection) -> absl::Status {
       LOCUS_ASSIGN_OR_RETURN(auto results,
@@ -121,22 +118,22 @@ class MariadbSegmentStore::Rep {
     return options;
   }
 
-  absl::StatusOr<LeaseReply> Lease(const SpaceName& name, std::span<const LeaseRequest> requests,
-                                   absl::Time caller_now) {
-    LeaseReply reply;
+  absl::StatusOr<LeaseReply> Lease(const SpaceName& name, const SpaceOptions& options,
+                                   std::span<const LeaseRequest> requests,
+                                   absl::Time caller_now) override {
+    LeaseCall call{name, options, requests, caller_now, {}};
     absl::Status status = pool_->Use([&](Connection& connection) -> absl::Status {
-      LOCUS_ASSIGN_OR_RETURN(bool leased,
-                             LeaseAtOnce(connection, name, requests, caller_now, reply));
+      LOCUS_ASSIGN_OR_RETURN(bool leased, LeaseAtOnce(connection, call));
       if (leased) return absl::OkStatus();
       return InTransaction(connection, name, requests, [&](SpaceState& state) -> absl::Status {
-        return LeaseAll(connection, name, requests, caller_now, state, reply);
+        return LeaseAll(connection, state, call);
       });
     });
     if (!status.ok()) return status;
-    return reply;
+    return std::move(call.reply);
   }
 
-  absl::StatusOr<SpaceView> Show(const SpaceName& name) {
+  absl::StatusOr<SpaceView> Show(const SpaceName& name, absl::Time) override {
     SpaceView view;
     absl::Status status = pool_->Use([&](Connection& connection) -> absl::Status {
       LOCUS_ASSIGN_OR_RETURN(
@@ -149,34 +146,45 @@ class MariadbSegmentStore::Rep {
           SpaceState state,
           mariadb::ParseState(std::span<const Result>(results).subspan(2), connection.place()));
       LOCUS_RETURN_IF_ERROR(Require(name, state, connection));
-      const SpaceRow& space = *state.space;
-      view = SpaceView{space.options, space.base, space.losses, state.now, {}};
-      uint64_t floor = lease_rules::Floor(view.options, view.now);
+      std::vector<SpaceView::Section> sections;
       for (const auto& [section, row] : state.sections) {
-        view.sections.push_back(
-            {section, row.head,
-             lease_rules::FloorTime(view.options, static_cast<int64_t>(row.head - floor)),
-             row.granted_at});
+        sections.push_back({section, row.head, absl::ZeroDuration(), row.granted_at});
       }
+      view = lease::View(*state.space, state.now, std::move(sections));
       return absl::OkStatus();
     });
     if (!status.ok()) return status;
     return view;
   }
 
-  // `change` has the space with the clock checked, and changes its base.
-  absl::Status ChangeBase(const SpaceName& name, absl::Time caller_now,
-                          const std::function<void(SpaceState&)>& change) {
-    return Write(name, {}, [&](Connection& connection, SpaceState& state) -> absl::Status {
-      LOCUS_RETURN_IF_ERROR(Require(name, state, connection));
-      LOCUS_RETURN_IF_ERROR(lease_rules::CheckClock(state.space->options, caller_now, state.now));
-      change(state);
-      return connection.Run(absl::StrCat(mariadb::WriteBase(name, *state.space), ";COMMIT"))
-          .status();
+  absl::Status DeclareRestored(const SpaceName& name, absl::Time caller_now) override {
+    return ChangeBase(name, caller_now, [](SpaceState& state) {
+      NoteLoss(state, 0);
+      return absl::OkStatus();
     });
   }
 
+  absl::StatusOr<BaseRaise> Raise(const SpaceName& name, uint64_t to, RaiseReach reach,
+                                  absl::Time caller_now) override {
+    BaseRaise raise;
+    LOCUS_RETURN_IF_ERROR(ChangeBase(name, caller_now, [&](SpaceState& state) -> absl::Status {
+      LOCUS_ASSIGN_OR_RETURN(raise, lease::Raise(*state.space, to, reach, state.now));
+      return absl::OkStatus();
+    }));
+    return raise;
+  }
+
+  MariadbStats Stats() const override { return pool_->Stats(); }
+
  private:
+  struct LeaseCall {
+    const SpaceName& space;
+    const SpaceOptions& options;
+    std::span<const LeaseRequest> requests;
+    absl::Time caller_now;
+    LeaseReply reply;
+  };
+
   std::string Now() const {
     return mariadb::NowExpression(told_ == nullptr ? std::nullopt
                                                    : std::optional<absl::Time>(told_->Now()));
@@ -212,47 +220,64 @@ class MariadbSegmentStore::Rep {
     });
   }
 
-  // False: not to be had in one statement.
-  absl::StatusOr<bool> LeaseAtOnce(Connection& connection, const SpaceName& name,
-                                   std::span<const LeaseRequest> requests, absl::Time caller_now,
-                                   LeaseReply& reply) {
-    if (requests.size() != 1) return false;
-    std::optional<SpaceRow> known = Known(name);
-    if (!known || !lease_rules::CheckRequests(known->options, requests).ok()) return false;
-    const LeaseRequest& request = requests[0];
-    LOCUS_ASSIGN_OR_RETURN(
-        auto results, connection.Run(mariadb::LeaseAtOnce(name, *known, request, caller_now, Now(),
-                                                          connection.facts())));
+  // `change` gets the space with the clock checked, and changes its base.
+  absl::Status ChangeBase(const SpaceName& name, absl::Time caller_now,
+                          const std::function<absl::Status(SpaceState&)>& change) {
+    return Write(name, {}, [&](Connection& connection, SpaceState& state) -> absl::Status {
+      LOCUS_RETURN_IF_ERROR(Require(name, state, connection));
+      LOCUS_RETURN_IF_ERROR(lease_rules::CheckClock(state.space->options, caller_now, state.now));
+      LOCUS_RETURN_IF_ERROR(change(state));
+      return connection.Run(absl::StrCat(mariadb::WriteBase(name, *state.space), ";COMMIT"))
+          .status();
+    });
+  }
+
+  // The usual lease of one section: one statement, whose conditions are those of the rules. False:
+  // a condition does not hold, so the transaction has to decide.
+  absl::StatusOr<bool> LeaseAtOnce(Connection& connection, LeaseCall& call) {
+    if (call.requests.size() != 1) return false;
+    std::optional<SpaceRow> known = Known(call.space);
+    if (!known || !lease::Admit(call.space, known->options, call.options, call.requests).ok()) {
+      return false;
+    }
+    const LeaseRequest& request = call.requests[0];
+    LOCUS_ASSIGN_OR_RETURN(auto results, connection.Run(mariadb::LeaseAtOnce(
+                                             call.space, *known, request, call.caller_now, Now(),
+                                             connection.facts())));
     if (results[2].affected == 0) return false;
     LOCUS_ASSIGN_OR_RETURN(int64_t now_us,
                            mariadb::NumberIn(results[3].rows[0], 0, connection.place()));
     uint64_t end = results[2].insert_id;
-    reply = {};
-    reply.granted_at = absl::FromUnixMicros(now_us);
+    call.reply = {};
+    call.reply.granted_at = absl::FromUnixMicros(now_us);
     LeaseGrant grant;
     grant.segment = {end - request.length, request.length};
     grant.lead = lease_rules::FloorTime(
         known->options,
-        static_cast<int64_t>(end - lease_rules::Floor(known->options, reply.granted_at)));
-    reply.grants.push_back(grant);
+        static_cast<int64_t>(end - lease_rules::Floor(known->options, call.reply.granted_at)));
+    call.reply.grants.push_back(grant);
     return true;
   }
 
-  absl::Status LeaseAll(Connection& connection, const SpaceName& name,
-                        std::span<const LeaseRequest> requests, absl::Time caller_now,
-                        SpaceState& state, LeaseReply& reply) {
-    LOCUS_RETURN_IF_ERROR(Require(name, state, connection));
-    LOCUS_RETURN_IF_ERROR(lease_rules::CheckRequests(state.space->options, requests));
-    LOCUS_RETURN_IF_ERROR(lease_rules::CheckClock(state.space->options, caller_now, state.now));
-    LeasePlan plan = PlanLease(state, requests);
+  absl::Status LeaseAll(Connection& connection, const SpaceState& read, LeaseCall& call) {
+    LOCUS_RETURN_IF_ERROR(Require(call.space, read, connection));
+    LOCUS_RETURN_IF_ERROR(
+        lease::Admit(call.space, read.space->options, call.options, call.requests));
+    LOCUS_RETURN_IF_ERROR(lease_rules::CheckClock(call.options, call.caller_now, read.now));
+    lease::Outcome outcome = lease::Plan(StateOf(read, call.requests), call.requests, read.now);
+    LeaseWrites writes = WritesFor(outcome, call.requests, read);
+    SpaceRow space = *read.space;
+    static_cast<lease::Space&>(space) = outcome.space;
     std::string statements;
-    if (plan.reply.loss_noticed) {
-      absl::StrAppend(&statements, mariadb::WriteBase(name, *state.space), ";");
-    } else if (plan.first_of_a_section) {
-      absl::StrAppend(&statements, mariadb::TouchSpace(name), ";");
+    if (outcome.reply.loss_noticed) {
+      space.identity = read.identity;
+      absl::StrAppend(&statements, mariadb::WriteBase(call.space, space), ";");
+    } else if (writes.first_of_a_section) {
+      absl::StrAppend(&statements, mariadb::TouchSpace(call.space), ";");
     }
-    if (!plan.writes.empty()) {
-      absl::StrAppend(&statements, mariadb::WriteSections(name, plan.writes, state.now), ";");
+    if (!writes.sections.empty()) {
+      absl::StrAppend(&statements, mariadb::WriteSections(call.space, writes.sections, read.now),
+                      ";");
     }
     absl::Status written = connection.Run(absl::StrCat(statements, "COMMIT")).status();
     if (connection.error() == mariadb::kOutOfRange) {
@@ -261,8 +286,8 @@ class MariadbSegmentStore::Rep {
                                                  ": a section was leased by others all the time"));
     }
     LOCUS_RETURN_IF_ERROR(written);
-    Remember(name, *state.space);
-    reply = std::move(plan.reply);
+    Remember(call.space, space);
+    call.reply = std::move(outcome.reply);
     return absl::OkStatus();
   }
 
@@ -277,12 +302,14 @@ class MariadbSegmentStore::Rep {
     known_[name] = space;
   }
 
-  const std::unique_ptr<Pool> pool_;
-  Clock* told_ = nullptr;
+  std::unique_ptr<Pool> pool_;
+  Clock* told_ = nullptr;  // of a test that owns the time
   Mutex mutex_;
   // As last read; a base that has risen since only makes a lease take the longer way.
   std::map<SpaceName, SpaceRow> known_ ABSL_GUARDED_BY(mutex_);
 };
+
+}  // namespace
 
 absl::Status MariadbSegmentStore::CreateSchema(const MariadbOptions& options) {
   LOCUS_ASSIGN_OR_RETURN(auto pool, Pool::Make(options, Pool::Schema::kNotLookedAt));
@@ -292,53 +319,13 @@ absl::Status MariadbSegmentStore::CreateSchema(const MariadbOptions& options) {
 absl::StatusOr<std::unique_ptr<MariadbSegmentStore>> MariadbSegmentStore::Open(
     const MariadbOptions& options) {
   LOCUS_ASSIGN_OR_RETURN(auto pool, Pool::Make(options, Pool::Schema::kMustFit));
-  auto rep = std::make_unique<Rep>(std::move(pool));
-  LOCUS_RETURN_IF_ERROR(rep->Connect());
-  return std::unique_ptr<MariadbSegmentStore>(new MariadbSegmentStore(std::move(rep)));
+  auto store = std::make_unique<Store>(std::move(pool));
+  LOCUS_RETURN_IF_ERROR(store->Connect());
+  return store;
 }
-
-MariadbSegmentStore::MariadbSegmentStore(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}
-
-MariadbSegmentStore::~MariadbSegmentStore() {
-  // In a forked child the sockets are its parent's.
-  if (rep_->forked()) rep_.release();
-}
-
-absl::Status MariadbSegmentStore::Create(const SpaceName& space, const SpaceOptions& options,
-                                         absl::Time caller_now) {
-  return rep_->Create(space, options, caller_now);
-}
-
-absl::StatusOr<SpaceOptions> MariadbSegmentStore::Open(const SpaceName& space) {
-  return rep_->Open(space);
-}
-
-absl::StatusOr<LeaseReply> MariadbSegmentStore::Lease(const SpaceName& space,
-                                                      std::span<const LeaseRequest> requests,
-                                                      absl::Time caller_now) {
-  return rep_->Lease(space, requests, caller_now);
-}
-
-absl::StatusOr<SpaceView> MariadbSegmentStore::Show(const SpaceName& space, absl::Time) {
-  return rep_->Show(space);
-}
-
-absl::Status MariadbSegmentStore::DeclareRestored(const SpaceName& space, absl::Time caller_now) {
-  return rep_->ChangeBase(space, caller_now, [](SpaceState& state) { RaiseBase(state, 0); });
-}
-
-absl::Status MariadbSegmentStore::Raise(const SpaceName& space, uint64_t to,
-                                        absl::Time caller_now) {
-  LOCUS_RETURN_IF_ERROR(lease_rules::CheckRaise(to));
-  return rep_->ChangeBase(space, caller_now, [to](SpaceState& state) {
-    state.space->base = std::max(state.space->base, to);
-  });
-}
-
-MariadbStats MariadbSegmentStore::Stats() const { return rep_->Stats(); }
 
 void MariadbStoreTime::Tell(MariadbSegmentStore& store, Clock& clock) {
-  store.rep_->TellTime(clock);
+  static_cast<Store&>(store).TellTime(clock);
 }
 
 }  // namespace locus

@@ -13,16 +13,14 @@
 #include "absl/time/time.h"
 #include "locus/segment_store.h"
 #include "src/engine/mariadb/connection.h"
+#include "src/lease/lease_plan.h"
 
 // The rows of a space, and the statements that read and write them. Nothing here decides.
 namespace locus::mariadb {
 
 // Of a space's row in locus_space.
-struct SpaceRow {
-  SpaceOptions options;
-  uint64_t base = 0;
-  uint64_t losses = 0;
-  std::string identity;
+struct SpaceRow : lease::Space {
+  std::string identity;  // of the server, as the last loss found it
 };
 
 // Of a section's row in `sequence`. Where there is a row, its head is at or above the base.

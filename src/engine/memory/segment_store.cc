@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <map>
 
 #include "absl/strings/str_cat.h"
 #include "locus/engine/memory.h"
 #include "src/base/check.h"
 #include "src/base/mutex.h"
+#include "src/lease/lease_plan.h"
 #include "src/lease/lease_rules.h"
 
 namespace locus {
@@ -16,17 +16,9 @@ struct Section {
   absl::Time granted_at;
 };
 
-struct Space {
-  SpaceOptions options;
-  uint64_t base = 0;
-  uint64_t losses = 0;
+struct Space : lease::Space {
   uint64_t identity = 0;  // of the store, as this space saw it last
   std::map<uint16_t, Section> sections;
-
-  void RaiseBase(absl::Time now, uint64_t at_least) {
-    base = lease_rules::BaseAfterLoss(options, base, now, at_least);
-    ++losses;
-  }
 };
 
 }  // namespace
@@ -69,61 +61,48 @@ absl::Status MemorySegmentStore::Create(const SpaceName& space, const SpaceOptio
   Space& created = rep_->state.spaces[space];
   created.options = options;
   created.identity = rep_->identity;
-  created.RaiseBase(now, 0);
+  lease::NoteLoss(created, now);
   return absl::OkStatus();
 }
 
-absl::StatusOr<SpaceOptions> MemorySegmentStore::Open(const SpaceName& space) {
+absl::StatusOr<SpaceOptions> MemorySegmentStore::ReadOptions(const SpaceName& space) {
   MutexLock lock(rep_->mutex);
   LOCUS_ASSIGN_OR_RETURN(Space * found, rep_->Find(space));
   return found->options;
 }
 
 absl::StatusOr<LeaseReply> MemorySegmentStore::Lease(const SpaceName& space,
+                                                     const SpaceOptions& options,
                                                      std::span<const LeaseRequest> requests,
                                                      absl::Time caller_now) {
   MutexLock lock(rep_->mutex);
   LOCUS_ASSIGN_OR_RETURN(Space * found, rep_->Find(space));
-  LOCUS_RETURN_IF_ERROR(lease_rules::CheckRequests(found->options, requests));
-  LeaseReply reply;
-  reply.granted_at = rep_->clock.Now();
-  LOCUS_RETURN_IF_ERROR(lease_rules::CheckClock(found->options, caller_now, reply.granted_at));
+  LOCUS_RETURN_IF_ERROR(lease::Admit(space, found->options, options, requests));
+  absl::Time now = rep_->clock.Now();
+  LOCUS_RETURN_IF_ERROR(lease_rules::CheckClock(options, caller_now, now));
 
-  uint64_t lost_up_to = 0;
+  lease::State state{*found, {}, found->identity != rep_->identity};
   for (const LeaseRequest& request : requests) {
     auto it = found->sections.find(request.section);
-    uint64_t head = it == found->sections.end() ? 0 : it->second.head;
-    if (lease_rules::ShowsLoss(request.seen, found->base, head)) {
-      lost_up_to = std::max(lost_up_to, request.seen);
-    }
+    state.heads.push_back(it == found->sections.end() ? 0 : it->second.head);
   }
-  reply.loss_noticed = lost_up_to > 0 || found->identity != rep_->identity;
-  if (reply.loss_noticed) {
-    found->RaiseBase(reply.granted_at, lost_up_to);
-    found->identity = rep_->identity;
+  lease::Outcome outcome = lease::Plan(state, requests, now);
+  static_cast<lease::Space&>(*found) = outcome.space;
+  found->identity = rep_->identity;
+  for (const lease::Outcome::Head& head : outcome.heads) {
+    found->sections[requests[head.request].section] = {head.after, now};
   }
-  for (const LeaseRequest& request : requests) {
-    Section& section = found->sections[request.section];
-    lease_rules::Decision decision =
-        lease_rules::Decide(found->options, found->base, section.head, reply.granted_at, request);
-    if (decision.grant.segment.length > 0) section = {decision.head, reply.granted_at};
-    reply.grants.push_back(decision.grant);
-  }
-  return reply;
+  return std::move(outcome.reply);
 }
 
 absl::StatusOr<SpaceView> MemorySegmentStore::Show(const SpaceName& space, absl::Time) {
   MutexLock lock(rep_->mutex);
   LOCUS_ASSIGN_OR_RETURN(Space * found, rep_->Find(space));
-  SpaceView view{found->options, found->base, found->losses, rep_->clock.Now(), {}};
-  uint64_t floor = lease_rules::Floor(view.options, view.now);
+  std::vector<SpaceView::Section> sections;
   for (const auto& [number, section] : found->sections) {
-    view.sections.push_back(
-        {number, section.head,
-         lease_rules::FloorTime(view.options, static_cast<int64_t>(section.head - floor)),
-         section.granted_at});
+    sections.push_back({number, section.head, absl::ZeroDuration(), section.granted_at});
   }
-  return view;
+  return lease::View(*found, rep_->clock.Now(), std::move(sections));
 }
 
 absl::Status MemorySegmentStore::DeclareRestored(const SpaceName& space, absl::Time caller_now) {
@@ -131,17 +110,17 @@ absl::Status MemorySegmentStore::DeclareRestored(const SpaceName& space, absl::T
   LOCUS_ASSIGN_OR_RETURN(Space * found, rep_->Find(space));
   absl::Time now = rep_->clock.Now();
   LOCUS_RETURN_IF_ERROR(lease_rules::CheckClock(found->options, caller_now, now));
-  found->RaiseBase(now, 0);
+  lease::NoteLoss(*found, now);
   return absl::OkStatus();
 }
 
-absl::Status MemorySegmentStore::Raise(const SpaceName& space, uint64_t to, absl::Time caller_now) {
-  LOCUS_RETURN_IF_ERROR(lease_rules::CheckRaise(to));
+absl::StatusOr<BaseRaise> MemorySegmentStore::Raise(const SpaceName& space, uint64_t to,
+                                                    RaiseReach reach, absl::Time caller_now) {
   MutexLock lock(rep_->mutex);
   LOCUS_ASSIGN_OR_RETURN(Space * found, rep_->Find(space));
-  LOCUS_RETURN_IF_ERROR(lease_rules::CheckClock(found->options, caller_now, rep_->clock.Now()));
-  found->base = std::max(found->base, to);
-  return absl::OkStatus();
+  absl::Time now = rep_->clock.Now();
+  LOCUS_RETURN_IF_ERROR(lease_rules::CheckClock(found->options, caller_now, now));
+  return lease::Raise(*found, to, reach, now);
 }
 
 std::shared_ptr<const MemorySegmentStore::Backup> MemorySegmentStore::TakeBackup() const {

@@ -165,6 +165,7 @@ if bad_clock(o, ARGV[2]) then return {'clock', now, options} end
 local id = identity()
 if not id then return no_master() end
 local lost = ARGV[3] == '1' or id ~= seen_identity
+local before = base
 base = sequence(base)
 if lost then
   base = after_loss(o, base, {0, 0})
@@ -172,7 +173,7 @@ if lost then
 end
 base = max(base, sequence(ARGV[4]))
 redis.call('HSET', key, 'base', text(base), 'identity', id)
-return {'ok', now}
+return {'ok', before, text(base), now}
 )lua";
 
 Script Make(const char* body) { return Script(std::string(kTools) + body); }

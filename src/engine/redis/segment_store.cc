@@ -3,15 +3,15 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
-#include "src/base/mutex.h"
 #include "src/base/text.h"
 #include "src/engine/redis/client.h"
 #include "src/engine/redis/number_script.h"
 #include "src/engine/redis/segment_scripts.h"
+#include "src/lease/lease_plan.h"
 #include "src/lease/lease_rules.h"
 
 namespace locus {
@@ -22,8 +22,6 @@ using redis::Reply;
 using redis::SegmentScripts;
 using redis::TextAt;
 using redis::WordOf;
-
-constexpr int kMostReloads = 3;  // of a space's options, should it be made anew meanwhile
 
 std::string Micros(absl::Time time) {
   return absl::StrCat(std::max<int64_t>(absl::ToUnixMicros(time), 0));
@@ -72,18 +70,24 @@ std::optional<absl::Time> TimeAt(const Reply& reply, size_t i) {
   return absl::FromUnixMicros(static_cast<int64_t>(*micros));
 }
 
-}  // namespace
+// Whether a space can have these options in Redis.
+bool CanHave(const SpaceOptions& options) {
+  return lease_rules::CheckOptions(options).ok() &&
+         absl::FromUnixMicros(absl::ToUnixMicros(options.floor_epoch)) == options.floor_epoch;
+}
 
-class RedisSegmentStore::Rep {
+class Store final : public RedisSegmentStore {
  public:
-  Rep(std::unique_ptr<redis::Client> client, Clock* clock)
+  Store(std::unique_ptr<redis::Client> client, Clock* clock)
       : client_(std::move(client)), clock_(clock) {}
+  ~Store() override {
+    if (client_->forked()) static_cast<void>(client_.release());
+  }
 
-  redis::Client& client() { return *client_; }
-
-  absl::Status Create(const SpaceName& space, const SpaceOptions& options, absl::Time caller_now) {
+  absl::Status Create(const SpaceName& space, const SpaceOptions& options,
+                      absl::Time caller_now) override {
     LOCUS_RETURN_IF_ERROR(lease_rules::CheckOptions(options));
-    if (absl::FromUnixMicros(absl::ToUnixMicros(options.floor_epoch)) != options.floor_epoch) {
+    if (!CanHave(options)) {
       return absl::InvalidArgumentError("floor_epoch must be whole microseconds in redis");
     }
     LOCUS_ASSIGN_OR_RETURN(Reply reply, client_->Run(SegmentScripts::Get().create, KeyFor(space),
@@ -96,33 +100,43 @@ class RedisSegmentStore::Rep {
     return lease_rules::CheckSameOptions(space, *stored, options);
   }
 
-  absl::StatusOr<LeaseReply> Lease(const SpaceName& space, std::span<const LeaseRequest> requests,
-                                   absl::Time caller_now) {
-    for (int reload = 0; reload < kMostReloads; ++reload) {
-      LOCUS_ASSIGN_OR_RETURN(SpaceOptions options, OptionsOf(space));
-      LOCUS_RETURN_IF_ERROR(lease_rules::CheckRequests(options, requests));
-      std::vector<std::string> words = {Now(), Micros(caller_now), TextOf(options)};
-      words.reserve(3 + 3 * requests.size());
-      for (const LeaseRequest& request : requests) {
-        words.push_back(absl::StrCat(request.section));
-        words.push_back(absl::StrCat(request.length));
-        words.push_back(absl::StrCat(request.seen));
-      }
-      std::vector<std::string_view> args(words.begin(), words.end());
-      std::string key = KeyFor(space);
-      redis::ScriptCall call{key, args};
-      auto replies = client_->RunEach(SegmentScripts::Get().lease, {&call, 1});
-      LOCUS_RETURN_IF_ERROR(replies[0].status());
-      const Reply& reply = *replies[0];
-      if (WordOf(reply) == "ok") return Granted(space, options, requests, reply);
-      if (WordOf(reply) == "clock") return BadClock(space, options, caller_now, reply);
-      Forget(space);
-      if (WordOf(reply) != "options") return Unusable(space, reply);
-    }
-    return absl::UnavailableError(absl::StrCat("space ", space.str(), " is being made anew"));
+  absl::StatusOr<SpaceOptions> ReadOptions(const SpaceName& space) override {
+    LOCUS_ASSIGN_OR_RETURN(SpaceView view, Show(space, absl::InfinitePast()));
+    return view.options;
   }
 
-  absl::StatusOr<SpaceView> Show(const SpaceName& space) {
+  absl::StatusOr<LeaseReply> Lease(const SpaceName& space, const SpaceOptions& options,
+                                   std::span<const LeaseRequest> requests,
+                                   absl::Time caller_now) override {
+    // Options that no space can have differ from those of this one.
+    if (!CanHave(options)) {
+      LOCUS_ASSIGN_OR_RETURN(SpaceOptions stored, ReadOptions(space));
+      return lease::Admit(space, stored, options, requests);
+    }
+    LOCUS_RETURN_IF_ERROR(lease_rules::CheckRequests(options, requests));
+    std::vector<std::string> words = {Now(), Micros(caller_now), TextOf(options)};
+    words.reserve(3 + 3 * requests.size());
+    for (const LeaseRequest& request : requests) {
+      words.push_back(absl::StrCat(request.section));
+      words.push_back(absl::StrCat(request.length));
+      words.push_back(absl::StrCat(request.seen));
+    }
+    std::vector<std::string_view> args(words.begin(), words.end());
+    std::string key = KeyFor(space);
+    redis::ScriptCall call{key, args};
+    auto replies = client_->RunEach(SegmentScripts::Get().lease, {&call, 1});
+    LOCUS_RETURN_IF_ERROR(replies[0].status());
+    const Reply& reply = *replies[0];
+    if (WordOf(reply) == "ok") return Granted(space, options, requests, reply);
+    if (WordOf(reply) == "clock") return BadClock(space, options, caller_now, reply);
+    if (WordOf(reply) == "options") {
+      std::optional<SpaceOptions> stored = ParseOptions(TextAt(reply, 1));
+      if (stored && *stored != options) return lease::Admit(space, *stored, options, requests);
+    }
+    return Unusable(space, reply);
+  }
+
+  absl::StatusOr<SpaceView> Show(const SpaceName& space, absl::Time) override {
     LOCUS_ASSIGN_OR_RETURN(Reply reply,
                            client_->Run(SegmentScripts::Get().show, KeyFor(space), {Now()}));
     if (WordOf(reply) != "ok") return Unusable(space, reply);
@@ -131,12 +145,7 @@ class RedisSegmentStore::Rep {
     std::optional<int64_t> losses = NumberIn(reply, 3);
     std::optional<absl::Time> now = TimeAt(reply, reply.elements.size() - 1);
     if (!options || !base || !losses || !now) return Unusable(space, reply);
-    SpaceView view;
-    view.options = *options;
-    view.base = *base;
-    view.losses = static_cast<uint64_t>(*losses);
-    view.now = *now;
-    uint64_t floor = lease_rules::Floor(view.options, view.now);
+    std::vector<SpaceView::Section> sections;
     for (size_t i = 4; i + 2 < reply.elements.size(); i += 2) {
       auto number = ParseDecimal(TextAt(reply, i), 65535);
       std::vector<uint64_t> held = Numbers(TextAt(reply, i + 1), 2);
@@ -144,34 +153,30 @@ class RedisSegmentStore::Rep {
           held[1] > kMostMicros) {
         return Unusable(space, reply);
       }
-      view.sections.push_back(
-          {static_cast<uint16_t>(*number), held[0],
-           lease_rules::FloorTime(view.options, static_cast<int64_t>(held[0] - floor)),
-           absl::FromUnixMicros(static_cast<int64_t>(held[1]))});
+      sections.push_back({static_cast<uint16_t>(*number), held[0], absl::ZeroDuration(),
+                          absl::FromUnixMicros(static_cast<int64_t>(held[1]))});
     }
-    std::sort(view.sections.begin(), view.sections.end(),
+    std::sort(sections.begin(), sections.end(),
               [](const auto& a, const auto& b) { return a.section < b.section; });
-    return view;
+    return lease::View({*options, *base, static_cast<uint64_t>(*losses)}, *now,
+                       std::move(sections));
   }
 
-  absl::Status Raise(const SpaceName& space, bool declares_loss, uint64_t to,
-                     absl::Time caller_now) {
-    LOCUS_ASSIGN_OR_RETURN(
-        Reply reply,
-        client_->Run(SegmentScripts::Get().raise, KeyFor(space),
-                     {Now(), Micros(caller_now), declares_loss ? "1" : "0", absl::StrCat(to)}));
-    if (WordOf(reply) == "ok") return absl::OkStatus();
-    std::optional<SpaceOptions> options = ParseOptions(TextAt(reply, 2));
-    if (WordOf(reply) != "clock" || !options) return Unusable(space, reply);
-    return BadClock(space, *options, caller_now, reply);
+  absl::Status DeclareRestored(const SpaceName& space, absl::Time caller_now) override {
+    return ChangeBase(space, /*declares_loss=*/true, 0, caller_now).status();
   }
 
-  absl::StatusOr<SpaceOptions> ReadOptions(const SpaceName& space) {
-    LOCUS_ASSIGN_OR_RETURN(SpaceView view, Show(space));
-    MutexLock lock(mutex_);
-    options_[space] = view.options;
-    return view.options;
+  absl::StatusOr<BaseRaise> Raise(const SpaceName& space, uint64_t to, RaiseReach reach,
+                                  absl::Time caller_now) override {
+    // Whether the raise is sane does not depend on what happens meanwhile: floor and base only
+    // rise.
+    LOCUS_ASSIGN_OR_RETURN(SpaceView view, Show(space, caller_now));
+    lease::Space checked{view.options, view.base, view.losses};
+    LOCUS_RETURN_IF_ERROR(lease::Raise(checked, to, reach, view.now).status());
+    return ChangeBase(space, /*declares_loss=*/false, to, caller_now);
   }
+
+  RedisStats Stats() const override { return client_->Stats(); }
 
  private:
   static std::string KeyFor(const SpaceName& space) {
@@ -179,48 +184,55 @@ class RedisSegmentStore::Rep {
   }
   std::string Now() const { return clock_ == nullptr ? "" : Micros(clock_->Now()); }
 
-  absl::StatusOr<SpaceOptions> OptionsOf(const SpaceName& space) {
-    if (!client_->forked()) {
-      MutexLock lock(mutex_);
-      auto it = options_.find(space);
-      if (it != options_.end()) return it->second;
+  absl::StatusOr<BaseRaise> ChangeBase(const SpaceName& space, bool declares_loss, uint64_t to,
+                                       absl::Time caller_now) {
+    LOCUS_ASSIGN_OR_RETURN(
+        Reply reply,
+        client_->Run(SegmentScripts::Get().raise, KeyFor(space),
+                     {Now(), Micros(caller_now), declares_loss ? "1" : "0", absl::StrCat(to)}));
+    if (WordOf(reply) == "ok") {
+      std::optional<uint64_t> before = SequenceAt(reply, 1), after = SequenceAt(reply, 2);
+      if (!before || !after) return Unusable(space, reply);
+      return BaseRaise{*before, *after};
     }
-    return ReadOptions(space);
-  }
-  void Forget(const SpaceName& space) {
-    MutexLock lock(mutex_);
-    options_.erase(space);
+    if (WordOf(reply) != "clock") return Unusable(space, reply);
+    std::optional<SpaceOptions> options = ParseOptions(TextAt(reply, 2));
+    if (!options) return Unusable(space, reply);
+    return BadClock(space, *options, caller_now, reply);
   }
 
   // The script has decided; the rules must have decided the same, or nothing of it is used.
   absl::StatusOr<LeaseReply> Granted(const SpaceName& space, const SpaceOptions& options,
                                      std::span<const LeaseRequest> requests, const Reply& reply) {
     if (reply.elements.size() != 4 + 3 * requests.size()) return Unusable(space, reply);
-    LeaseReply lease;
     std::optional<uint64_t> base = SequenceAt(reply, 1);
     std::optional<absl::Time> granted_at = TimeAt(reply, reply.elements.size() - 1);
     if (!base || !granted_at) return Unusable(space, reply);
-    lease.loss_noticed = TextAt(reply, 2) == "1";
-    lease.granted_at = *granted_at;
+    // As the script left it: a loss that it noticed has raised base already.
+    lease::State after{{options, *base, 0}, {}, false};
+    std::vector<Segment> segments;
     for (size_t i = 0; i < requests.size(); ++i) {
       std::optional<uint64_t> head = SequenceAt(reply, 3 + 3 * i),
                               first = SequenceAt(reply, 4 + 3 * i),
                               length = SequenceAt(reply, 5 + 3 * i);
       if (!head || !first || !length) return Unusable(space, reply);
-      Segment segment{*first, *length};
-      lease_rules::Decision decision =
-          lease_rules::Decide(options, *base, *head, lease.granted_at, requests[i]);
-      bool same = decision.grant.segment.length == segment.length &&
-                  (segment.length == 0 || decision.grant.segment == segment);
-      if (!same) {
+      after.heads.push_back(*head);
+      segments.push_back({*first, *length});
+    }
+    lease::Outcome outcome = lease::Plan(after, requests, *granted_at);
+    for (size_t i = 0; i < requests.size(); ++i) {
+      const Segment& segment = segments[i];
+      const Segment& planned = outcome.reply.grants[i].segment;
+      bool same = planned.length == segment.length && (segment.length == 0 || planned == segment);
+      if (!same || outcome.reply.loss_noticed) {
         return absl::DataLossError(
             absl::StrCat("redis granted ", segment.first, "+", segment.length, " of section ",
                          requests[i].section, " in space ", space.str(), " where the rules grant ",
-                         decision.grant.segment.first, "+", decision.grant.segment.length));
+                         planned.first, "+", planned.length));
       }
-      lease.grants.push_back(decision.grant);
     }
-    return lease;
+    outcome.reply.loss_noticed = TextAt(reply, 2) == "1";
+    return std::move(outcome.reply);
   }
 
   // Of an answer that names the store's time and refuses the caller's.
@@ -247,58 +259,21 @@ class RedisSegmentStore::Rep {
                                             ", which is no state of a space"));
   }
 
-  const std::unique_ptr<redis::Client> client_;
+  std::unique_ptr<redis::Client> client_;
   Clock* const clock_;  // null: the server's
-  Mutex mutex_;
-  std::map<SpaceName, SpaceOptions> options_ ABSL_GUARDED_BY(mutex_);
 };
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<RedisSegmentStore>> RedisSegmentStoreAccess::Open(
     const RedisOptions& server, Clock* clock) {
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<redis::Client> client, redis::Client::Open(server));
-  auto rep = std::make_unique<RedisSegmentStore::Rep>(std::move(client), clock);
-  return std::unique_ptr<RedisSegmentStore>(new RedisSegmentStore(std::move(rep)));
+  return std::make_unique<Store>(std::move(client), clock);
 }
 
 absl::StatusOr<std::unique_ptr<RedisSegmentStore>> RedisSegmentStore::Open(
     const RedisOptions& server) {
   return RedisSegmentStoreAccess::Open(server, nullptr);
 }
-
-RedisSegmentStore::RedisSegmentStore(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}
-
-RedisSegmentStore::~RedisSegmentStore() {
-  if (rep_->client().forked()) rep_.release();
-}
-
-absl::Status RedisSegmentStore::Create(const SpaceName& space, const SpaceOptions& options,
-                                       absl::Time caller_now) {
-  return rep_->Create(space, options, caller_now);
-}
-
-absl::StatusOr<SpaceOptions> RedisSegmentStore::Open(const SpaceName& space) {
-  return rep_->ReadOptions(space);
-}
-
-absl::StatusOr<LeaseReply> RedisSegmentStore::Lease(const SpaceName& space,
-                                                    std::span<const LeaseRequest> requests,
-                                                    absl::Time caller_now) {
-  return rep_->Lease(space, requests, caller_now);
-}
-
-absl::StatusOr<SpaceView> RedisSegmentStore::Show(const SpaceName& space, absl::Time) {
-  return rep_->Show(space);
-}
-
-absl::Status RedisSegmentStore::DeclareRestored(const SpaceName& space, absl::Time caller_now) {
-  return rep_->Raise(space, true, 0, caller_now);
-}
-
-absl::Status RedisSegmentStore::Raise(const SpaceName& space, uint64_t to, absl::Time caller_now) {
-  LOCUS_RETURN_IF_ERROR(lease_rules::CheckRaise(to));
-  return rep_->Raise(space, false, to, caller_now);
-}
-
-RedisStats RedisSegmentStore::Stats() const { return rep_->client().Stats(); }
 
 }  // namespace locus

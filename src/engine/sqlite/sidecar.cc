@@ -2,18 +2,21 @@
 #include "src/engine/sqlite/sidecar.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
+#include "src/lease/lease_rules.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -21,8 +24,10 @@
 namespace locus::sqlite {
 namespace {
 
-constexpr std::string_view kMark = "locus-sidecar 1 ";
-constexpr size_t kMaxBytes = 1 << 16;  // some 700 spaces
+constexpr std::string_view kMark = "locus-sidecar ";
+constexpr uint64_t kVersion = 2;
+// More than kMostSpaces lines of the longest names and numbers.
+constexpr size_t kMostBytes = 1 << 20;
 
 std::string SumLine(std::string_view lines) {
   char sum[8];
@@ -39,44 +44,106 @@ std::optional<std::string_view> TakeUntil(std::string_view& text, char end) {
   return taken;
 }
 
-bool ParseFirstLine(std::string_view line, Identity& identity) {
-  if (!line.starts_with(kMark)) return false;
+// The numbers of `line`, which are separated by single spaces.
+template <size_t kCount>
+bool TakeNumbers(std::string_view line, std::array<uint64_t, kCount>& numbers) {
+  for (size_t i = 0; i < kCount; ++i) {
+    size_t size = i + 1 < kCount ? line.find(' ') : line.size();
+    if (size == std::string_view::npos) return false;
+    std::optional<uint64_t> number = ParseDecimal(line.substr(0, size), INT64_MAX);
+    if (!number) return false;
+    numbers[i] = *number;
+    line.remove_prefix(std::min(size + 1, line.size()));
+  }
+  return true;
+}
+
+// "<version> <id> <generation>"; the version.
+std::optional<uint64_t> ParseFirstLine(std::string_view line, Identity& identity) {
+  if (!line.starts_with(kMark)) return std::nullopt;
   line.remove_prefix(kMark.size());
+  std::optional<std::string_view> version_text = TakeUntil(line, ' ');
+  std::optional<uint64_t> version;
+  if (version_text) version = ParseDecimal(*version_text, UINT32_MAX);
+  if (!version || *version == 0) return std::nullopt;
+  if (*version > kVersion) return version;  // its lines are not known here
   std::optional<std::string_view> hex = TakeUntil(line, ' ');
-  if (!hex || hex->size() != 32) return false;
+  if (!hex || hex->size() != 32) return std::nullopt;
   std::optional<absl::uint128> id = ParseHex(*hex);
   std::optional<uint64_t> generation = ParseDecimal(line, INT64_MAX);
-  if (!id || !generation) return false;
+  if (!id || !generation) return std::nullopt;
   identity.id.resize(16);
   StoreBigEndian64(absl::Uint128High64(*id), identity.id.data());
   StoreBigEndian64(absl::Uint128Low64(*id), identity.id.data() + 8);
   identity.generation = *generation;
-  return true;
+  return version;
 }
 
-std::optional<Sidecar> Parse(std::string_view text) {
+bool ParseSpace(std::string_view line, uint64_t version, Sidecar& sidecar) {
+  if (TakeUntil(line, ' ') != (version == 1 ? "base" : "space")) return false;
+  std::optional<std::string_view> name = TakeUntil(line, ' ');
+  if (!name) return false;
+  Sidecar::Space space;
+  if (version == 1) {
+    std::optional<uint64_t> base = ParseDecimal(line, lease_rules::kEndOfSequences);
+    if (!base) return false;
+    space.base = *base;
+  } else {
+    std::array<uint64_t, 5> numbers;
+    if (!TakeNumbers(line, numbers) || numbers[0] > lease_rules::kEndOfSequences ||
+        numbers[1] > UINT32_MAX) {
+      return false;
+    }
+    space.base = numbers[0];
+    space.options =
+        SpaceOptions{static_cast<uint32_t>(numbers[1]),
+                     absl::FromUnixNanos(static_cast<int64_t>(numbers[2])), numbers[3], numbers[4]};
+    if (!lease_rules::CheckOptions(*space.options).ok()) return false;
+  }
+  return sidecar.spaces.emplace(*name, space).second;
+}
+
+// An empty sidecar: the text is not whole.
+absl::StatusOr<Sidecar> Parse(std::string_view text, const std::string& path) {
   constexpr size_t kSumBytes = 4 + 16 + 1;
-  if (text.size() < kSumBytes) return std::nullopt;
+  if (text.size() < kSumBytes) return Sidecar();
   std::string_view lines = text.substr(0, text.size() - kSumBytes);
-  if (text.substr(lines.size()) != SumLine(lines)) return std::nullopt;
+  if (text.substr(lines.size()) != SumLine(lines)) return Sidecar();
   Sidecar sidecar;
   std::optional<std::string_view> line = TakeUntil(lines, '\n');
-  if (!line || !ParseFirstLine(*line, sidecar.identity)) return std::nullopt;
+  std::optional<uint64_t> version;
+  if (line) version = ParseFirstLine(*line, sidecar.identity);
+  if (!version) return Sidecar();
+  if (*version > kVersion) {
+    return absl::FailedPreconditionError(absl::StrCat("sidecar ", path, " has version ", *version,
+                                                      "; this locus knows ", kVersion,
+                                                      ": use the newer locus that wrote it"));
+  }
   while ((line = TakeUntil(lines, '\n'))) {
-    if (TakeUntil(*line, ' ') != "base") return std::nullopt;
-    std::optional<std::string_view> space = TakeUntil(*line, ' ');
-    std::optional<uint64_t> base = ParseDecimal(*line, uint64_t{1} << 56);
-    if (!space || !base) return std::nullopt;
-    sidecar.bases[std::string(*space)] = *base;
+    if (!ParseSpace(*line, *version, sidecar)) return Sidecar();
   }
   return sidecar;
 }
 
+std::string TextOf(const Sidecar& sidecar) {
+  std::string text = absl::StrCat(ToAbsl(kMark), kVersion, " ", HexOf(sidecar.identity.id), " ",
+                                  sidecar.identity.generation, "\n");
+  for (const auto& [name, space] : sidecar.spaces) {
+    SpaceOptions options = space.options.value_or(SpaceOptions());
+    absl::StrAppend(&text, "space ", name, " ", space.base, " ", options.section_size, " ",
+                    absl::ToUnixNanos(options.floor_epoch), " ", options.floor_rate, " ",
+                    options.max_lead, "\n");
+  }
+  return text + SumLine(text);
+}
+
 absl::Status Error(const std::string& path, const char* what) {
   int error = errno;
-  auto code = error == EACCES || error == EROFS || error == EPERM
-                  ? absl::StatusCode::kFailedPrecondition
-                  : absl::StatusCode::kUnavailable;
+  // What may pass by itself; anything else needs somebody to repair it.
+  bool passes = error == ENOSPC || error == EDQUOT || error == EFBIG || error == EIO ||
+                error == EMFILE || error == ENFILE || error == ENOMEM || error == EAGAIN ||
+                error == ENOENT;
+  auto code = passes ? absl::StatusCode::kUnavailable : absl::StatusCode::kFailedPrecondition;
   return absl::Status(code,
                       absl::StrCat("sidecar ", path, ": cannot ", what, ": ", strerror(error)));
 }
@@ -90,50 +157,89 @@ absl::Status SyncDirectoryOf(const std::string& path) {
   return status;
 }
 
+// Opens `path` for writing. A file that it creates gets the mode, and the owner of the database:
+// an operator may run the command as root, and the service must be able to write the file later.
+absl::StatusOr<FileDescriptor> OpenOrCreate(const std::string& path, const struct stat& database,
+                                            mode_t mode) {
+  while (true) {
+    FileDescriptor fd(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+    if (fd.get() >= 0) return fd;
+    if (errno != ENOENT) return Error(path, "open it for writing");
+    FileDescriptor made(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+    if (made.get() < 0 && errno == EEXIST) continue;
+    if (made.get() < 0) return Error(path, "create it");
+    if (geteuid() == 0 && fchown(made.get(), database.st_uid, database.st_gid) != 0) {
+      return Error(path, "give it the database's owner");
+    }
+    if (fchmod(made.get(), mode) != 0) return Error(path, "set its mode");
+    LOCUS_RETURN_IF_ERROR(SyncDirectoryOf(path));
+    return made;
+  }
+}
+
 }  // namespace
 
 std::string SidecarPath(const std::string& real_path) { return real_path + "-locus"; }
+std::string SidecarLockPath(const std::string& real_path) { return real_path + "-locus-lock"; }
 
-absl::StatusOr<SidecarFile> SidecarFile::Lock(const std::string& path, absl::Duration timeout) {
-  struct stat there;
-  bool is_new = stat(path.c_str(), &there) != 0;
-  SidecarFile file(path, open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-  if (file.fd_ < 0) return Error(path, "open it for writing");
-  absl::Time deadline = absl::Now() + timeout;
-  while (flock(file.fd_, LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK && errno != EINTR) return Error(path, "lock it");
-    if (absl::Now() >= deadline) {
-      return absl::UnavailableError(absl::StrCat("sidecar ", path, " is locked for longer than ",
-                                                 absl::FormatDuration(timeout)));
+absl::StatusOr<SidecarFile> SidecarFile::Lock(const std::string& real_path,
+                                              absl::Duration timeout) {
+  struct stat database;
+  if (stat(real_path.c_str(), &database) != 0) return Error(real_path, "find its database");
+  const mode_t writers = database.st_mode & 0222;
+  const std::string lock_path = SidecarLockPath(real_path);
+  // Created here, with a mode that lets only writers of the database open it.
+  LOCUS_RETURN_IF_ERROR(OpenOrCreate(lock_path, database, writers | writers << 1).status());
+  LOCUS_ASSIGN_OR_RETURN(FileLock lock,
+                         FileLock::TakeOrCreate(lock_path, std::chrono::steady_clock::now() +
+                                                               absl::ToChronoNanoseconds(timeout)));
+  const std::string path = SidecarPath(real_path);
+  LOCUS_ASSIGN_OR_RETURN(FileDescriptor fd, OpenOrCreate(path, database, database.st_mode & 0666));
+  return SidecarFile(path, std::move(lock), std::move(fd));
+}
+
+absl::StatusOr<Sidecar> SidecarFile::Read() {
+  std::string text;
+  std::string part(size_t{1} << 16, '\0');
+  while (true) {
+    ssize_t size = pread(fd_.get(), part.data(), part.size(), static_cast<off_t>(text.size()));
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) {
+      // Nobody knows what it says: it must not count as empty.
+      return absl::FailedPreconditionError(Error(path_, "read it").message());
     }
-    absl::SleepFor(absl::Milliseconds(1));
+    if (size == 0) break;
+    text.append(part, 0, static_cast<size_t>(size));
+    if (text.size() > kMostBytes) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("sidecar ", path_, " is larger than ", kMostBytes,
+                       " bytes, so it is no sidecar of locus: move it away"));
+    }
   }
-  if (is_new) LOCUS_RETURN_IF_ERROR(SyncDirectoryOf(path));
-  return file;
+  before_ = std::move(text);
+  return Parse(before_, path_);
 }
 
-SidecarFile::~SidecarFile() {
-  if (fd_ >= 0) close(fd_);
+absl::Status SidecarFile::Write(const Sidecar& sidecar) {
+  written_ = true;
+  return Replace(TextOf(sidecar));
 }
 
-absl::StatusOr<Sidecar> SidecarFile::Read() const {
-  std::string text(kMaxBytes, '\0');
-  ssize_t size = pread(fd_, text.data(), text.size(), 0);
-  if (size < 0) return Error(path_, "read it");
-  return Parse(std::string_view(text).substr(0, static_cast<size_t>(size))).value_or(Sidecar());
+void SidecarFile::TakeBack() {
+  if (written_) Replace(before_).IgnoreError();
 }
 
-absl::Status SidecarFile::Write(const Sidecar& sidecar) const {
-  std::string text = absl::StrCat(ToAbsl(kMark), HexOf(sidecar.identity.id), " ",
-                                  sidecar.identity.generation, "\n");
-  for (const auto& [space, base] : sidecar.bases) {
-    absl::StrAppend(&text, "base ", space, " ", base, "\n");
+absl::Status SidecarFile::Replace(const std::string& text) const {
+  size_t done = 0;
+  while (done < text.size()) {
+    ssize_t size =
+        pwrite(fd_.get(), text.data() + done, text.size() - done, static_cast<off_t>(done));
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) return Error(path_, "write it");
+    done += static_cast<size_t>(size);
   }
-  text += SumLine(text);
-  ssize_t written = pwrite(fd_, text.data(), text.size(), 0);
-  if (written != static_cast<ssize_t>(text.size())) return Error(path_, "write it");
-  if (ftruncate(fd_, written) != 0) return Error(path_, "shorten it");
-  if (fdatasync(fd_) != 0) return Error(path_, "sync it");
+  if (ftruncate(fd_.get(), static_cast<off_t>(done)) != 0) return Error(path_, "shorten it");
+  if (fdatasync(fd_.get()) != 0) return Error(path_, "sync it");
   return absl::OkStatus();
 }
 

@@ -2,14 +2,19 @@
 #ifndef LOCUS_SRC_ENGINE_SQLITE_SIDECAR_H_
 #define LOCUS_SRC_ENGINE_SQLITE_SIDECAR_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "locus/segment_store.h"
+#include "src/base/atomic_file.h"
+#include "src/base/file_lock.h"
 
 namespace locus::sqlite {
 
@@ -24,40 +29,65 @@ struct Identity {
 
 // What lies beside the database, as text:
 //
-//   locus-sidecar 1 <id, 32 hex digits> <generation>
-//   base <space> <the highest base that the space ever had>
+//   locus-sidecar 2 <id, 32 hex digits> <generation>
+//   space <name> <base> <section_size> <floor_epoch, ns since 1970> <floor_rate> <max_lead>
 //   sum <XXH64 of the lines before, 16 hex digits>
 //
-// With the bases, a file that is put back twice, or of which processes see different logs, is
-// raised above what was leased in the meantime, too.
+// `base` is the highest that the space ever had. With it, a file that is put back twice, or of
+// which processes see different logs, is raised above what was leased in the meantime, too. With
+// the options, so is a space that is created again with a slower floor.
+//
+// Version 1 had `base <name> <base>` instead of the `space` lines. It is read, and written again as
+// version 2.
 struct Sidecar {
+  struct Space {
+    uint64_t base = 0;
+    std::optional<SpaceOptions> options;  // nullopt: read from version 1
+  };
   Identity identity;
-  std::map<std::string, uint64_t> bases;
+  std::map<std::string, Space> spaces;
 };
+
+// So many spaces a sidecar may name. Each write rewrites all of them: some 500 KB at the limit.
+constexpr size_t kMostSpaces = 4096;
 
 // The sidecar's path for the database at `real_path`.
 std::string SidecarPath(const std::string& real_path);
+// The file that is locked while the sidecar is read or written.
+std::string SidecarLockPath(const std::string& real_path);
 
 // The sidecar's file, locked as long as the object lives: processes that see different files under
 // the database's path, and so share no lock of SQLite, still meet here.
+//
+// The lock is of a file beside the sidecar, which only those may open who may write the database:
+// flock(2) asks for no right to write, so anybody who may read the locked file can hold its lock.
 class SidecarFile {
  public:
-  // Creates it where it is missing. UNAVAILABLE: another process holds it longer than `timeout`.
-  static absl::StatusOr<SidecarFile> Lock(const std::string& path, absl::Duration timeout);
-  SidecarFile(SidecarFile&& other) noexcept
-      : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
-  SidecarFile& operator=(SidecarFile&&) = delete;
-  ~SidecarFile();
+  // Of the database at `real_path`. Creates what is missing, with the database's owner.
+  // UNAVAILABLE: another process holds the lock longer than `timeout`.
+  static absl::StatusOr<SidecarFile> Lock(const std::string& real_path, absl::Duration timeout);
 
-  // An empty one where nothing was written yet, or it is not whole.
-  absl::StatusOr<Sidecar> Read() const;
+  // An empty sidecar where nothing was written yet, or where it is not whole: a crash while it was
+  // written leaves it so. FAILED_PRECONDITION: it cannot be read, is larger than any sidecar, or
+  // was written by a newer locus.
+  absl::StatusOr<Sidecar> Read();
   // Durable on return. In place: what a crash leaves half-written has a wrong sum, and is lost.
-  absl::Status Write(const Sidecar& sidecar) const;
+  absl::Status Write(const Sidecar& sidecar);
+  // After a Write whose transaction did not commit: puts back what the last Read found, so that the
+  // next write finds no difference. If that fails, the next write takes the difference for a loss,
+  // as after a crash.
+  void TakeBack();
 
  private:
-  SidecarFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  SidecarFile(std::string path, FileLock lock, FileDescriptor fd)
+      : path_(std::move(path)), lock_(std::move(lock)), fd_(std::move(fd)) {}
+  absl::Status Replace(const std::string& text) const;
+
   std::string path_;
-  int fd_;
+  FileLock lock_;
+  FileDescriptor fd_;
+  std::string before_;  // as Read found it
+  bool written_ = false;
 };
 
 }  // namespace locus::sqlite

@@ -57,8 +57,7 @@ absl::Status StoreFile::CheckOrMakeSchema(bool create) {
 }
 
 absl::Status StoreFile::LockSidecar() {
-  LOCUS_ASSIGN_OR_RETURN(auto locked,
-                         SidecarFile::Lock(SidecarPath(connection_->real_path()), busy_timeout_));
+  LOCUS_ASSIGN_OR_RETURN(auto locked, SidecarFile::Lock(connection_->real_path(), busy_timeout_));
   sidecar_.emplace(std::move(locked));
   return absl::OkStatus();
 }

@@ -46,10 +46,13 @@ class StoreFile {
   absl::Status LockSidecar();
   // The locked sidecar.
   SidecarFile& sidecar() { return *sidecar_; }
-  // A sidecar that `body` locks stays locked until the commit.
+  // A sidecar that `body` locks stays locked until the commit. If there is no commit, what `body`
+  // wrote to the sidecar is taken back before the lock is released: a transaction that failed in a
+  // living process is no loss.
   template <typename Body>
   absl::Status InTransaction(const Body& body) {
     absl::Status status = connection_->InTransaction(body);
+    if (!status.ok() && sidecar_) sidecar_->TakeBack();
     sidecar_.reset();
     return status;
   }

@@ -13,15 +13,13 @@
 #include "locus/segment_store.h"
 #include "src/engine/sqlite/connection.h"
 #include "src/engine/sqlite/sidecar.h"
+#include "src/lease/lease_plan.h"
 
 namespace locus::sqlite {
 
 // A row of locus_space.
-struct Space {
+struct Space : lease::Space {
   std::string name;
-  SpaceOptions options;
-  uint64_t base = 0;
-  uint64_t losses = 0;
   uint64_t head_sum_high = 0;
   uint64_t head_sum_low = 0;
 };

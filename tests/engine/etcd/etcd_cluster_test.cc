@@ -123,7 +123,8 @@ TEST_F(EtcdClusterTest, MembersWipedOneByOne_LoseNothing) {
     EXPECT_GE(FirstOf(reply), end);
     end = EndOf(reply);
     auto fresh = MustOpen(server_.options(member));
-    ASSERT_TRUE(WaitUntil([&] { return fresh->Open(SpaceName()).ok(); })) << "it just joined";
+    ASSERT_TRUE(WaitUntil([&] { return fresh->ReadOptions(SpaceName()).ok(); }))
+        << "it just joined";
     reply = Lease(*fresh);
     EXPECT_FALSE(reply.loss_noticed) << "seen from the new member";
     EXPECT_EQ(FirstOf(reply), end);
@@ -149,7 +150,7 @@ TEST_F(EtcdClusterTest, LaggingMemberForcedToBeTheCluster_IsNoticedByWhoLeasedBe
   LeaseInTime(*store);
   // A linearizable read from that member: it knows of the space and the first lease.
   ASSERT_TRUE(
-      WaitUntil([&] { return MustOpen(server_.options(lagging))->Open(SpaceName()).ok(); }));
+      WaitUntil([&] { return MustOpen(server_.options(lagging))->ReadOptions(SpaceName()).ok(); }));
   server_.Stall(lagging);
   uint64_t end = 0;
   for (int i = 0; i < 20; ++i) end = EndOf(LeaseInTime(*store));

@@ -30,7 +30,7 @@ class EtcdLossTest : public ::testing::Test {
   }
   absl::StatusOr<LeaseReply> TryLease(SegmentStore& store, uint64_t seen = 0) {
     LeaseRequest request{0, 4096, seen};
-    return store.Lease(SpaceName(), {&request, 1}, clock_.Now());
+    return store.Lease(SpaceName(), SpaceOptions(), {&request, 1}, clock_.Now());
   }
   LeaseReply Lease(SegmentStore& store, uint64_t seen = 0) {
     auto reply = TryLease(store, seen);

@@ -230,7 +230,7 @@ TEST(EtcdServerClockTest, Answers_NarrowTheSpanAndAlwaysHoldTheTime) {
 
 SpaceRecord SomeRecord() {
   SpaceRecord record;
-  record.NoteLoss(absl::FromUnixSeconds(1'795'000'000), 0, {77, -5});
+  record.NoteLoss(absl::FromUnixSeconds(1'795'000'000), {77, -5});
   return record;
 }
 
@@ -241,7 +241,7 @@ TEST(EtcdSpaceRecordTest, Text_IsReadBackExactly) {
   EXPECT_EQ(read.options, record.options);
   EXPECT_EQ(read.identity, record.identity);
   std::string life = record.life;
-  record.NoteLoss(absl::FromUnixSeconds(1'795'000'100), 0, {77, -5});
+  record.NoteLoss(absl::FromUnixSeconds(1'795'000'100), {77, -5});
   EXPECT_NE(record.life, life);
   EXPECT_EQ(record.losses, 2u);
 }
@@ -290,7 +290,7 @@ TEST(EtcdJudgeTest, EachWayToGoBack_IsALossUntilItIsRecorded) {
 
   // Another process recorded it.
   SpaceRecord raised = record;
-  raised.NoteLoss(now + absl::Seconds(1), 0, {77, -150});
+  raised.NoteLoss(now + absl::Seconds(1), {77, -150});
   EXPECT_EQ(Judge(raised, header, 2, greeting, now, copy), Verdict::kSound);
   EXPECT_EQ(Judge(raised, header, 2, greeting, now, copy), Verdict::kSound);
 

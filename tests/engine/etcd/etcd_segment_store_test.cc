@@ -16,6 +16,13 @@ class EtcdUnderTest : public StoreUnderTest {
     EXPECT_TRUE(store.ok()) << store.status();
     return *std::move(store);
   }
+  void LoseSpaces() override {
+    auto connection = RawConnection(options_);
+    etcd::Txn txn;
+    txn.Delete(options_.prefix + "/", options_.prefix + "0");  // '0' comes after '/'
+    auto answer = connection->Commit(txn, connection->Deadline());
+    EXPECT_TRUE(answer.ok()) << answer.status();
+  }
   testing::ManualClock& clock() override { return clock_; }
   bool has_own_clock() const override { return true; }
 
@@ -71,11 +78,11 @@ TEST_F(EtcdSegmentStoreTest, EverySectionOfTheSmallestSize_IsLeasedInOneStep) {
   for (uint32_t section = 0; section < 65536; ++section) {
     requests.push_back({static_cast<uint16_t>(section), 64, 0});
   }
-  auto reply = store_->Lease(SpaceName(), requests, absl::Now());
+  auto reply = store_->Lease(SpaceName(), options, requests, absl::Now());
   ASSERT_TRUE(reply.ok()) << reply.status();
   for (const LeaseGrant& grant : reply->grants) EXPECT_EQ(grant.segment.length, 64u);
   auto other = MustOpen(patient);
-  reply = other->Lease(SpaceName(), requests, absl::Now());
+  reply = other->Lease(SpaceName(), options, requests, absl::Now());
   ASSERT_TRUE(reply.ok()) << reply.status();
   EXPECT_EQ(other->Show(SpaceName(), absl::Now())->sections.size(), 65536u);
 }
@@ -89,11 +96,12 @@ TEST_F(EtcdSegmentStoreTest, ServersClock_DecidesAndIsCheckedBothWays) {
   EXPECT_LE(granted_at, absl::Now() + absl::Milliseconds(1));
   LeaseRequest request;
   for (absl::Duration wrong : {absl::Seconds(62), absl::Seconds(-62)}) {
-    absl::Status status = store_->Lease(SpaceName(), {&request, 1}, absl::Now() + wrong).status();
+    absl::Status status =
+        store_->Lease(SpaceName(), SpaceOptions(), {&request, 1}, absl::Now() + wrong).status();
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   }
   for (absl::Duration off : {absl::Seconds(59), absl::Seconds(-59)}) {
-    auto reply = store_->Lease(SpaceName(), {&request, 1}, absl::Now() + off);
+    auto reply = store_->Lease(SpaceName(), SpaceOptions(), {&request, 1}, absl::Now() + off);
     ASSERT_TRUE(reply.ok()) << reply.status();
     EXPECT_LE(absl::AbsDuration(reply->granted_at - absl::Now()), absl::Milliseconds(1500))
         << "the server's time, not the caller's";
@@ -128,9 +136,10 @@ TEST_F(EtcdSegmentStoreTest, ForkedChild_IsRefused) {
   ChildProcess child([&] {
     bool refused =
         absl::IsFailedPrecondition(TryLease(*store_).status()) &&
-        absl::IsFailedPrecondition(store_->Open(SpaceName()).status()) &&
+        absl::IsFailedPrecondition(store_->ReadOptions(SpaceName()).status()) &&
         absl::IsFailedPrecondition(store_->Show(SpaceName(), absl::Now()).status()) &&
-        absl::IsFailedPrecondition(store_->Raise(SpaceName(), 1, absl::Now())) &&
+        absl::IsFailedPrecondition(
+            store_->Raise(SpaceName(), 1, RaiseReach::kAnywhere, absl::Now()).status()) &&
         absl::IsFailedPrecondition(store_->Create(SpaceName(), SpaceOptions(), absl::Now()));
     store_.reset();
     return refused ? 0 : 1;

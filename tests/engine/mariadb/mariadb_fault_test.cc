@@ -129,7 +129,7 @@ TEST_F(MariadbFaultTest, ServerKilledWhileLeasing_NothingIsLeasedTwice) {
     while (true) {
       std::vector<LeaseRequest> requests;
       for (uint16_t section = 0; section < 20; ++section) requests.push_back({section, 64, 0});
-      auto reply = store->Lease(SpaceName(), requests, absl::Now());
+      auto reply = store->Lease(SpaceName(), SpaceOptions(), requests, absl::Now());
       if (!reply.ok()) {
         EXPECT_TRUE(absl::IsUnavailable(reply.status())) << reply.status();
         ++unavailable;

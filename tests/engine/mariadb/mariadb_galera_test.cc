@@ -49,6 +49,12 @@ class GaleraUnderTest : public StoreUnderTest {
     MariadbStoreTime::Tell(*store, clock_);
     return store;
   }
+  void LoseSpaces() override {
+    std::string db = database_.At(0).database;
+    Cluster().node(0).Sql(absl::StrCat("DELETE FROM ", db, ".`sequence`; DELETE FROM ", db,
+                                       ".locus_space; DELETE FROM ", db,
+                                       ".sequence_type WHERE type_id LIKE 'space:%'"));
+  }
   testing::ManualClock& clock() override { return clock_; }
   bool has_own_clock() const override { return true; }
 

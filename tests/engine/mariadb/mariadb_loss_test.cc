@@ -113,7 +113,7 @@ TEST_F(MariadbLossTest, EmptiedServer_LeasesNothingUntilCreatedAndThenAboveAll) 
   MariadbStoreTime::Tell(*store_, clock);
   auto lease = [&] {
     LeaseRequest request{0, 4096, 0};
-    return store_->Lease(SpaceName(), {&request, 1}, clock.Now());
+    return store_->Lease(SpaceName(), SpaceOptions(), {&request, 1}, clock.Now());
   };
   clock.Advance(absl::Hours(1));
   uint64_t end = 0;
@@ -136,7 +136,8 @@ TEST_F(MariadbLossTest, TablesDroppedUnderAnOpenHandle_AreNotMadeAgain) {
 }
 
 TEST_F(MariadbLossTest, SpaceRowGoneAndCreatedAgain_StartsAboveItsSections) {
-  ASSERT_TRUE(store_->Raise(SpaceName(), uint64_t{1} << 46, absl::Now()).ok());
+  ASSERT_TRUE(
+      store_->Raise(SpaceName(), uint64_t{1} << 46, RaiseReach::kAnywhere, absl::Now()).ok());
   uint64_t end = LeaseSome(*store_);
   server_.Sql(absl::StrCat("DELETE FROM ", kDatabase, ".locus_space"));
   EXPECT_TRUE(absl::IsNotFound(TryLease(*store_).status()));
@@ -187,7 +188,8 @@ TEST_F(MariadbLossTest, DataDirectoryPutBackByRsync_RepeatsUntilSomebodyKnowsBet
 TEST_F(MariadbLossTest, ClockOfTheServer_IsComparedBothWays) {
   for (absl::Duration off : {absl::Seconds(61), -absl::Seconds(61)}) {
     LeaseRequest request;
-    absl::Status status = store_->Lease(SpaceName(), {&request, 1}, absl::Now() + off).status();
+    absl::Status status =
+        store_->Lease(SpaceName(), SpaceOptions(), {&request, 1}, absl::Now() + off).status();
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   }
 }
@@ -261,7 +263,7 @@ TEST_F(MariadbFailoverTest, OldPrimaryThatStillGrants_RepeatsInTime) {
   MariadbStoreTime::Tell(*new_store, clock);
   auto lease = [&](SegmentStore& store) {
     LeaseRequest request{0, 64, 0};
-    return store.Lease(SpaceName(), {&request, 1}, clock.Now())->grants[0].segment;
+    return store.Lease(SpaceName(), SpaceOptions(), {&request, 1}, clock.Now())->grants[0].segment;
   };
   Segment granted = lease(*new_store);
   EXPECT_LT(lease(*old_store).end(), granted.first) << "not at once";

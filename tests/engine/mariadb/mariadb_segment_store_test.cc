@@ -24,6 +24,12 @@ class MariadbUnderTest : public StoreUnderTest {
     MariadbStoreTime::Tell(*store, clock_);
     return store;
   }
+  void LoseSpaces() override {
+    const std::string& db = options_.database;
+    SharedMariadb().Sql(absl::StrCat("DELETE FROM ", db, ".`sequence`; DELETE FROM ", db,
+                                     ".locus_space; DELETE FROM ", db,
+                                     ".sequence_type WHERE type_id LIKE 'space:%'"));
+  }
   testing::ManualClock& clock() override { return clock_; }
   bool has_own_clock() const override { return true; }
 
@@ -73,8 +79,8 @@ TEST_F(MariadbTest, RandomLeases_AreAsTheRulesSay) {
       uint64_t seen = random() % 50 == 0 ? ends[section] + 640 : random() % 2 * ends[section];
       requests.push_back({section, uint64_t{64} << random() % 12, seen});
     }
-    LeaseReply got = store->Lease(SpaceName(), requests, clock.Now()).value();
-    LeaseReply expected = twin.Lease(SpaceName(), requests, clock.Now()).value();
+    LeaseReply got = store->Lease(SpaceName(), space, requests, clock.Now()).value();
+    LeaseReply expected = twin.Lease(SpaceName(), space, requests, clock.Now()).value();
     EXPECT_EQ(got.loss_noticed, expected.loss_noticed) << i;
     EXPECT_EQ(got.granted_at, expected.granted_at) << i;
     for (size_t n = 0; n < requests.size(); ++n) {

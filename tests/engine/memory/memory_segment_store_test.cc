@@ -13,10 +13,12 @@ class Shared : public SegmentStore {
   absl::Status Create(const SpaceName& s, const SpaceOptions& o, absl::Time now) override {
     return store_.Create(s, o, now);
   }
-  absl::StatusOr<SpaceOptions> Open(const SpaceName& s) override { return store_.Open(s); }
-  absl::StatusOr<LeaseReply> Lease(const SpaceName& s, std::span<const LeaseRequest> r,
-                                   absl::Time now) override {
-    return store_.Lease(s, r, now);
+  absl::StatusOr<SpaceOptions> ReadOptions(const SpaceName& s) override {
+    return store_.ReadOptions(s);
+  }
+  absl::StatusOr<LeaseReply> Lease(const SpaceName& s, const SpaceOptions& o,
+                                   std::span<const LeaseRequest> r, absl::Time now) override {
+    return store_.Lease(s, o, r, now);
   }
   absl::StatusOr<SpaceView> Show(const SpaceName& s, absl::Time now) override {
     return store_.Show(s, now);
@@ -24,8 +26,9 @@ class Shared : public SegmentStore {
   absl::Status DeclareRestored(const SpaceName& s, absl::Time now) override {
     return store_.DeclareRestored(s, now);
   }
-  absl::Status Raise(const SpaceName& s, uint64_t to, absl::Time now) override {
-    return store_.Raise(s, to, now);
+  absl::StatusOr<BaseRaise> Raise(const SpaceName& s, uint64_t to, RaiseReach reach,
+                                  absl::Time now) override {
+    return store_.Raise(s, to, reach, now);
   }
 
  private:
@@ -35,12 +38,14 @@ class Shared : public SegmentStore {
 class MemoryUnderTest : public StoreUnderTest {
  public:
   std::unique_ptr<SegmentStore> Connect() override { return std::make_unique<Shared>(store_); }
+  void LoseSpaces() override { store_.PutBack(*empty_, MemorySegmentStore::Rewind::kNewIdentity); }
   testing::ManualClock& clock() override { return clock_; }
   bool has_own_clock() const override { return true; }
 
  private:
   testing::ManualClock clock_;
   MemorySegmentStore store_{clock_};
+  const std::shared_ptr<const MemorySegmentStore::Backup> empty_ = store_.TakeBackup();
 };
 
 INSTANTIATE_TEST_SUITE_P(Memory, SegmentStoreContract,
@@ -52,7 +57,7 @@ class MemoryRewindTest : public ::testing::Test {
   MemoryRewindTest() { EXPECT_TRUE(store_.Create(space_, SpaceOptions(), clock_.Now()).ok()); }
   LeaseReply Lease(uint16_t section, uint64_t seen = 0) {
     LeaseRequest request{section, 4096, seen};
-    return store_.Lease(space_, {&request, 1}, clock_.Now()).value();
+    return store_.Lease(space_, SpaceOptions(), {&request, 1}, clock_.Now()).value();
   }
   testing::ManualClock clock_;
   MemorySegmentStore store_{clock_};
@@ -89,13 +94,34 @@ TEST_F(MemoryRewindTest, SecondLossThatDestroysBaseWithinTheLead_MayRepeat) {
   MemorySegmentStore created_anew(clock_);
   ASSERT_TRUE(created_anew.Create(space_, SpaceOptions(), clock_.Now()).ok());
   LeaseRequest request{0, 4096, 0};
-  EXPECT_EQ(created_anew.Lease(space_, {&request, 1}, clock_.Now())->grants[0].segment, before);
+  EXPECT_EQ(
+      created_anew.Lease(space_, SpaceOptions(), {&request, 1}, clock_.Now())->grants[0].segment,
+      before);
 
   clock_.Advance(absl::Seconds(1024 + 1));
   MemorySegmentStore later(clock_);
   ASSERT_TRUE(later.Create(space_, SpaceOptions(), clock_.Now()).ok());
-  EXPECT_GE(later.Lease(space_, {&request, 1}, clock_.Now())->grants[0].segment.first,
-            before.end());
+  EXPECT_GE(
+      later.Lease(space_, SpaceOptions(), {&request, 1}, clock_.Now())->grants[0].segment.first,
+      before.end());
+}
+
+// Not covered: nothing is left of the lost space, and the new one has a slower floor.
+TEST_F(MemoryRewindTest, SpaceCreatedAgainWithASlowerFloor_MayRepeat) {
+  clock_.Advance(absl::Hours(1));
+  Segment before = Lease(0).grants[0].segment;
+  SpaceOptions slow;
+  slow.floor_rate = 1;
+  MemorySegmentStore anew(clock_);
+  ASSERT_TRUE(anew.Create(space_, slow, clock_.Now()).ok());
+  LeaseRequest request{0, 4096, 0};
+  auto reply = anew.Lease(space_, slow, {&request, 1}, clock_.Now());
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_LT(reply->grants[0].segment.first, before.first) << "this is the hole";
+  // Processes that know the old options are refused, whatever they have seen.
+  request.seen = before.end();
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      anew.Lease(space_, SpaceOptions(), {&request, 1}, clock_.Now()).status()));
 }
 
 // Not covered: the clock of the new store is further behind than the margin of a loss.
@@ -109,7 +135,8 @@ TEST_F(MemoryRewindTest, NewStoreWhoseClockIsMoreThan120SecondsBehind_MayRepeat)
     testing::ManualClock behind(clock_.Now() - absl::Seconds(seconds));
     MemorySegmentStore anew(behind);
     ASSERT_TRUE(anew.Create(space_, SpaceOptions(), behind.Now()).ok());
-    uint64_t first = anew.Lease(space_, {&request, 1}, behind.Now())->grants[0].segment.first;
+    uint64_t first =
+        anew.Lease(space_, SpaceOptions(), {&request, 1}, behind.Now())->grants[0].segment.first;
     EXPECT_EQ(first >= end, seconds <= 120) << seconds;
   }
 }

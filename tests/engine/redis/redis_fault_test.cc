@@ -192,7 +192,7 @@ TEST(RedisFaultTest, UserWithTheDocumentedRights_CanDoAllAndOneWithoutIsTold) {
   ASSERT_TRUE(store.ok()) << store.status();
   ASSERT_TRUE((*store)->Create(SpaceName(), SpaceOptions(), absl::Now()).ok());
   LeaseRequest request;
-  EXPECT_TRUE((*store)->Lease(SpaceName(), {&request, 1}, absl::Now()).ok());
+  EXPECT_TRUE((*store)->Lease(SpaceName(), SpaceOptions(), {&request, 1}, absl::Now()).ok());
   EXPECT_TRUE((*store)->Show(SpaceName(), absl::Now()).ok());
   server.Ask("ACL SETUSER orders -evalsha -eval");
   EXPECT_TRUE(absl::IsFailedPrecondition(sequencer->Next("k").status()));

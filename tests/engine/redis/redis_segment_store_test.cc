@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The segment store on real servers: the contract, then the ways Redis can lose what was leased.
-#include <random>
-
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "src/engine/redis/segment_store.h"
-#include "src/lease/lease_rules.h"
 #include "tests/engine/redis/redis_server.h"
 #include "tests/lease/segment_store_contract.h"
 #include "tests/support/child_process.h"
@@ -32,6 +29,7 @@ class RedisUnderTest : public StoreUnderTest {
   std::unique_ptr<SegmentStore> Connect() override {
     return Open(SharedServer().options(), &clock_);
   }
+  void LoseSpaces() override { EXPECT_EQ(SharedServer().Ask("FLUSHALL"), "OK"); }
   testing::ManualClock& clock() override { return clock_; }
   bool has_own_clock() const override { return true; }
 
@@ -54,7 +52,7 @@ class RedisStoreTest : public ::testing::Test {
   }
   LeaseReply Lease(SegmentStore& store, uint16_t section = 0, uint64_t seen = 0) {
     LeaseRequest request{section, 4096, seen};
-    auto reply = store.Lease(space_, {&request, 1}, clock_.Now());
+    auto reply = store.Lease(space_, SpaceOptions(), {&request, 1}, clock_.Now());
     EXPECT_TRUE(reply.ok()) << reply.status();
     return reply.ok() ? *reply : LeaseReply{{LeaseGrant()}, {}, false};
   }
@@ -72,12 +70,12 @@ TEST_F(RedisStoreTest, WithoutAClockOfTests_TheServersTimeCounts) {
   absl::Time now = absl::Now();
   ASSERT_TRUE((*store)->Create(space_, SpaceOptions(), now).ok());
   LeaseRequest request{0, 64, 0};
-  auto reply = (*store)->Lease(space_, {&request, 1}, now);
+  auto reply = (*store)->Lease(space_, SpaceOptions(), {&request, 1}, now);
   ASSERT_TRUE(reply.ok()) << reply.status();
   EXPECT_LT(absl::AbsDuration(reply->granted_at - now), absl::Seconds(30));
   for (absl::Duration off : {-absl::Minutes(3), absl::Minutes(3)}) {
-    EXPECT_TRUE(
-        absl::IsFailedPrecondition((*store)->Lease(space_, {&request, 1}, now + off).status()));
+    EXPECT_TRUE(absl::IsFailedPrecondition(
+        (*store)->Lease(space_, SpaceOptions(), {&request, 1}, now + off).status()));
   }
 }
 
@@ -85,9 +83,9 @@ TEST_F(RedisStoreTest, ManySections_AreOneScript) {
   auto store = OpenWithSpace();
   std::vector<LeaseRequest> requests;
   for (uint16_t section = 0; section < 256; ++section) requests.push_back({section, 64, 0});
-  ASSERT_TRUE(store->Lease(space_, requests, clock_.Now()).ok());
+  ASSERT_TRUE(store->Lease(space_, SpaceOptions(), requests, clock_.Now()).ok());
   uint64_t calls = store->Stats().calls;
-  ASSERT_TRUE(store->Lease(space_, requests, clock_.Now()).ok());
+  ASSERT_TRUE(store->Lease(space_, SpaceOptions(), requests, clock_.Now()).ok());
   EXPECT_EQ(store->Stats().calls, calls + 1);
 }
 
@@ -96,14 +94,19 @@ TEST_F(RedisStoreTest, EmptiedServer_IsFilledOnlyWhenAskedAndStartsAbove) {
   uint64_t end = EndOf(Lease(*store));
   ASSERT_EQ(server_.Ask("FLUSHALL"), "OK");
   LeaseRequest request{0, 64, end};
-  absl::Status missing = store->Lease(space_, {&request, 1}, clock_.Now()).status();
+  absl::Status missing = store->Lease(space_, SpaceOptions(), {&request, 1}, clock_.Now()).status();
   EXPECT_TRUE(absl::IsNotFound(missing)) << missing;
   EXPECT_NE(missing.message().find(std::to_string(server_.port())), std::string::npos) << missing;
   EXPECT_EQ(server_.Ask("DBSIZE"), "0");
   SpaceOptions others;
   others.section_size = 1024;
   ASSERT_TRUE(store->Create(space_, others, clock_.Now()).ok());
-  EXPECT_GE(FirstOf(Lease(*store)), end) << "though its options are others now";
+  absl::Status others_now =
+      store->Lease(space_, SpaceOptions(), {&request, 1}, clock_.Now()).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(others_now)) << others_now;
+  auto reply = store->Lease(space_, others, {&request, 1}, clock_.Now());
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_GE(reply->grants[0].segment.first, end);
 }
 
 TEST_F(RedisStoreTest, RestartFromAnOlderDump_IsALossForWhoeverComesFirst) {
@@ -167,7 +170,7 @@ TEST_F(RedisStoreTest, WritableReplicaUnderAnOldConnection_LeasesNothing) {
   server_.Ask("CONFIG SET replica-read-only no");
   ASSERT_TRUE(Replicate(other, server_));
   LeaseRequest request;
-  absl::Status status = store->Lease(space_, {&request, 1}, clock_.Now()).status();
+  absl::Status status = store->Lease(space_, SpaceOptions(), {&request, 1}, clock_.Now()).status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   server_.Ask("REPLICAOF NO ONE");
   EXPECT_TRUE(Lease(*store).loss_noticed);
@@ -180,7 +183,7 @@ TEST_F(RedisStoreTest, LossFoundByARaise_IsKept) {
   server_.KillHard();
   ASSERT_TRUE(server_.Start());
   store = Open();
-  ASSERT_TRUE(store->Raise(space_, 5, clock_.Now()).ok());
+  ASSERT_TRUE(store->Raise(space_, 5, RaiseReach::kAnywhere, clock_.Now()).ok());
   EXPECT_EQ(store->Show(space_, clock_.Now())->losses, 2u);
   EXPECT_GE(FirstOf(Lease(*store)), end);
 }
@@ -237,7 +240,9 @@ TEST_F(RedisStoreTest, OtherSchemaOrSpoiltState_IsNamed) {
   auto store = OpenWithSpace();
   server_.Ask("HSET locus:segments:{orders} schema 2");
   LeaseRequest request{0, 64, 0};
-  auto lease = [&] { return store->Lease(space_, {&request, 1}, clock_.Now()).status(); };
+  auto lease = [&] {
+    return store->Lease(space_, SpaceOptions(), {&request, 1}, clock_.Now()).status();
+  };
   EXPECT_TRUE(absl::IsFailedPrecondition(lease())) << lease();
   server_.Ask("HSET locus:segments:{orders} schema 1 base x");
   EXPECT_TRUE(absl::IsDataLoss(lease())) << lease();
@@ -251,56 +256,13 @@ TEST_F(RedisStoreTest, ForkedChild_IsRefused) {
   auto store = OpenWithSpace();
   ChildProcess child([&] {
     LeaseRequest request{0, 64, 0};
-    bool refused =
-        absl::IsFailedPrecondition(store->Lease(space_, {&request, 1}, clock_.Now()).status());
+    bool refused = absl::IsFailedPrecondition(
+        store->Lease(space_, SpaceOptions(), {&request, 1}, clock_.Now()).status());
     store.reset();
     return refused ? 0 : 1;
   });
   EXPECT_EQ(child.Wait(), 0);
   Lease(*store);
-}
-
-// The script decides beside the rules; the store itself refuses a grant that differs.
-TEST_F(RedisStoreTest, RandomStates_AreDecidedAsTheRulesSay) {
-  auto store = Open();
-  std::mt19937_64 random(3);
-  auto below = [&](uint64_t n) { return random() % n; };
-  int lengths = 0, refusals = 0, losses = 0;
-  for (int i = 0; i < 1500; ++i) {
-    SCOPED_TRACE(i);
-    SpaceOptions options;
-    options.floor_rate = 1 + below(1 << 20);
-    options.max_lead = 4096 * (1 + below(below(2) == 0 ? 4 : 1 << 28));
-    options.floor_epoch += absl::Microseconds(static_cast<int64_t>(below(2'000'000'000)));
-    clock_.Advance(absl::Microseconds(static_cast<int64_t>(below(3'000'000))));
-    server_.Ask("FLUSHALL");
-    ASSERT_TRUE(store->Create(space_, options, clock_.Now()).ok());
-    EXPECT_EQ(store->Show(space_, clock_.Now())->base,
-              lease_rules::BaseAfterLoss(options, 0, clock_.Now(), 0));
-    uint64_t floor = lease_rules::Floor(options, clock_.Now());
-    uint64_t near[] = {0, floor, uint64_t{1} << 53, (uint64_t{1} << 56) - 5000};
-    uint64_t base = std::min(near[below(4)] + below(4096), (uint64_t{1} << 56) - 1);
-    uint64_t head = std::min(near[below(4)] + below(4096), uint64_t{1} << 56) / 64 * 64;
-    uint64_t seen = below(3) == 0 ? near[below(4)] + below(4096) : 0;
-    server_.AskWords({"HSET", "locus:segments:{orders}", "base", absl::StrCat(base), "3",
-                      absl::StrCat(head, " 1")});
-    LeaseRequest request{3, uint64_t{64} << below(30), seen};
-    auto reply = store->Lease(space_, {&request, 1}, clock_.Now());
-    ASSERT_TRUE(reply.ok()) << reply.status();
-    bool lost = lease_rules::ShowsLoss(seen, base, head);
-    EXPECT_EQ(reply->loss_noticed, lost);
-    if (lost) base = lease_rules::BaseAfterLoss(options, base, clock_.Now(), seen);
-    SpaceView view = store->Show(space_, clock_.Now()).value();
-    auto expected = lease_rules::Decide(options, base, head, clock_.Now(), request);
-    EXPECT_EQ(view.base, base);
-    EXPECT_EQ(reply->grants[0].segment, expected.grant.segment);
-    EXPECT_EQ(view.sections.at(0).head, expected.head);
-    (reply->grants[0].segment.length > 0 ? lengths : refusals) += 1;
-    losses += lost;
-  }
-  EXPECT_GT(lengths, 100);
-  EXPECT_GT(refusals, 100);
-  EXPECT_GT(losses, 100);
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ class SqliteTest : public ::testing::Test {
   absl::StatusOr<LeaseReply> TryLease(SegmentStore& store, uint16_t section = 0,
                                       uint64_t seen = 0) {
     LeaseRequest request{section, 4096, seen};
-    return store.Lease(space_, {&request, 1}, clock_.Now());
+    return store.Lease(space_, SpaceOptions(), {&request, 1}, clock_.Now());
   }
   LeaseReply Lease(SegmentStore& store, uint16_t section = 0, uint64_t seen = 0) {
     auto reply = TryLease(store, section, seen);

@@ -74,7 +74,7 @@ TEST_F(SqliteTest, SpoiledSidecar_IsALoss) {
     if (spoil == 1) text.pop_back();
     if (spoil == 2) text += "x";
     if (spoil == 3) ++text[20];
-    if (spoil == 4) text.erase(text.find("base"));
+    if (spoil == 4) text.erase(text.find("space"));
     std::ofstream(sidecar_) << text;
     EXPECT_TRUE(Lease(*store).loss_noticed) << text;
     EXPECT_FALSE(Lease(*store).loss_noticed);
@@ -87,7 +87,7 @@ TEST_F(SqliteTest, SidecarAheadByOne_CostsOneFalseLoss) {
   CreateSpace(*store);
   uint64_t end = EndOf(Lease(*store));
   {
-    auto file = sqlite::SidecarFile::Lock(sidecar_, absl::Seconds(1)).value();
+    auto file = sqlite::SidecarFile::Lock(path_, absl::Seconds(1)).value();
     sqlite::Sidecar sidecar = file.Read().value();
     ++sidecar.identity.generation;
     ASSERT_TRUE(file.Write(sidecar).ok());
