@@ -87,6 +87,34 @@ CREATE TABLE orders_wide (
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4;
 -- end orders_wide
 
+-- Adopting locus for a table that holds order IDs of this layout already
+-- ======================================================================
+--
+-- Stop what made them. The statement answers N for `locus store raise URI --to N`: no sequence below
+-- it is leased any more. Of an empty table it is 1. IDs of another layout (Snowflake, say) give
+-- an N far above the floor, which the command refuses: they cannot share a column with order IDs.
+
+-- begin adopt
+SELECT COALESCE(MAX(order_id & 140737488355327), 0) + 1 AS N FROM orders;
+-- end adopt
+
+-- Of bytes, the last 47 bits of a narrow ID and the last 56 of a wide one:
+
+-- begin adopt_wide
+SELECT COALESCE(MAX(IF(OCTET_LENGTH(order_id) = 8,
+                       CAST(CONV(HEX(order_id), 16, 10) AS UNSIGNED) & 140737488355327,
+                       CAST(CONV(HEX(SUBSTR(order_id, 10)), 16, 10) AS UNSIGNED))), 0) + 1 AS N
+FROM orders_wide;
+-- end adopt_wide
+
+-- A column that was AUTO_INCREMENT: drop the attribute before the first order ID of locus is
+-- inserted. The server lifts its counter above every value that is inserted, so that the next value
+-- it makes by itself is the order ID that locus makes next in that vnode.
+
+-- begin adopt_auto_increment
+ALTER TABLE orders MODIFY order_id BIGINT UNSIGNED NOT NULL;
+-- end adopt_auto_increment
+
 -- From `orders` with 64-bit IDs to 128 bits, while orders are written
 -- ==================================================================
 --
