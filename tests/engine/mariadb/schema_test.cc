@@ -427,12 +427,55 @@ TEST_F(WidenTest, NumbersSentToTheWideTable_AreNotStoredAndFindNothing) {
             1u);
 }
 
+TEST_F(SchemaTest, AdoptingStatements_AnswerTheSequenceAfterTheHighest) {
+  Create("orders");
+  Create("orders_wide");
+  const std::string& narrow = sections_.at("adopt")[0];
+  const std::string& wide = sections_.at("adopt_wide")[0];
+  EXPECT_EQ(sql_.Value(narrow), "1") << "of an empty table";
+  EXPECT_EQ(sql_.Value(wide), "1") << "of an empty table";
+  // The highest sequence is in neither the lowest nor the highest gene.
+  std::vector<OrderId> ids = {IdOf(0, 5), IdOf(0x8001, 0x123456789ABC), IdOf(65535, 3)};
+  Insert("orders", ids);
+  Insert("orders_wide", ids);
+  EXPECT_EQ(sql_.Value(narrow), absl::StrCat(0x123456789ABD));
+  EXPECT_EQ(sql_.Value(wide), absl::StrCat(0x123456789ABD));
+  Insert("orders_wide", {IdOf(7, OrderId::kMaxNarrowSequence)});
+  EXPECT_EQ(sql_.Value(wide), absl::StrCat(OrderId::kMaxNarrowSequence + 1));
+  Insert("orders_wide", {IdOf(9, OrderId::kMaxNarrowSequence + 12345)});
+  EXPECT_EQ(sql_.Value(wide), absl::StrCat(OrderId::kMaxNarrowSequence + 12346));
+  Insert("orders_wide", {IdOf(1, OrderId::kMaxSequence)});
+  EXPECT_EQ(sql_.Value(wide), absl::StrCat(OrderId::kMaxSequence + 1));
+}
+
+// A table from before locus: the server accepts no generated column over AUTO_INCREMENT.
+TEST_F(SchemaTest, AutoIncrementBesideLocus_CollidesUnlessItIsDroppedBefore) {
+  sql_.Rows(
+      "CREATE TABLE orders (order_id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,"
+      " buyer_uid BIGINT UNSIGNED NOT NULL)");
+  auto insert = [&](const OrderId& id) {
+    return sql_.Try("INSERT INTO orders VALUES (" + Literal(id) + ", 7)");
+  };
+  const std::string by_the_server = "INSERT INTO orders (buyer_uid) VALUES (7)";
+  OrderId first = IdOf(15903, 77), next = IdOf(15903, 78);
+  EXPECT_EQ(insert(first), 0u);
+  EXPECT_EQ(sql_.Try(by_the_server), 0u);
+  EXPECT_EQ(insert(next), 1062u) << "the server's counter took the order ID that locus makes next";
+
+  sql_.Rows("DELETE FROM orders");
+  sql_.Run(sections_.at("adopt_auto_increment"));
+  EXPECT_EQ(insert(first), 0u);
+  EXPECT_NE(sql_.Try(by_the_server), 0u) << "an order without an ID is refused";
+  EXPECT_EQ(insert(next), 0u);
+}
+
 TEST_F(SchemaTest, EverySectionOfTheFile_IsKnownHere) {
   std::vector<std::string> names;
   for (const auto& [name, statements] : sections_) names.push_back(name);
-  EXPECT_THAT(names, ElementsAre("orders", "orders_bigint", "orders_wide", "widen_compare",
-                                 "widen_copy_chunk", "widen_differences", "widen_finish",
-                                 "widen_follow", "widen_swap"));
+  EXPECT_THAT(names,
+              ElementsAre("adopt", "adopt_auto_increment", "adopt_wide", "orders", "orders_bigint",
+                          "orders_wide", "widen_compare", "widen_copy_chunk", "widen_differences",
+                          "widen_finish", "widen_follow", "widen_swap"));
 }
 
 }  // namespace

@@ -2,11 +2,13 @@
 // A store that is lost, put back or spoilt: what is noticed, and what is not covered.
 #include <sqlite3.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <map>
 
 #include "src/engine/sqlite/sidecar.h"
 #include "tests/engine/sqlite/sqlite_fixture.h"
+#include "tests/support/golden.h"
 
 namespace locus {
 namespace {
@@ -271,6 +273,50 @@ TEST_F(SqliteTest, ClockThatWasAheadAndALostSidecar_AreRepairedTogether) {
   EXPECT_TRUE(absl::IsFailedPrecondition(TryLease(*store).status()));
   ASSERT_TRUE(store->DeclareRestored(space_, clock_.Now()).ok());
   EXPECT_GE(FirstOf(Lease(*store)), end);
+}
+
+// The commands of docs/operations.md, run as they stand there, under an open handle.
+using SqliteRestoreTest = SqliteTest;
+
+// The indented lines of steps 1 to 3 of the section "Restoring".
+std::string RestoreCommands() {
+  std::ifstream runbook(golden::ProjectDirectory() + "/docs/operations.md");
+  std::string commands, line;
+  while (std::getline(runbook, line) && line != "## Restoring") continue;
+  while (std::getline(runbook, line) && !line.starts_with("4. ")) {
+    if (line.starts_with("       ")) commands += line.substr(7) + "\n";
+  }
+  return commands;
+}
+
+TEST_F(SqliteRestoreTest, StepsOfTheRunbook_LoseNothing) {
+  const std::string orders = directory_ / "orders.db";
+  auto store = MustOpen(orders);
+  CreateSpace(*store);
+  Lease(*store);
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(orders.c_str(), &db), SQLITE_OK);
+  std::string backup = "VACUUM INTO '" + (directory_ / "copy.db") + "'";
+  ASSERT_EQ(sqlite3_exec(db, backup.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(db);
+  fs::permissions(orders, fs::perms(0640));
+  uint64_t end = 0;
+  for (int i = 0; i < 20; ++i) end = EndOf(Lease(*store));
+
+  std::string commands = RestoreCommands();
+  ASSERT_NE(commands.find("mv orders.db lost.db"), std::string::npos) << commands;
+  ASSERT_NE(commands.find("mv copy.db orders.db"), std::string::npos) << commands;
+  ASSERT_EQ(std::system(("cd " + directory_.str() + " && set -e\n" + commands).c_str()), 0);
+
+  EXPECT_EQ(fs::status(orders).permissions(), fs::perms(0640));
+  EXPECT_EQ(store->Show(space_, clock_.Now())->losses, 1u) << "as the copy has it";
+  LeaseReply reply = Lease(*store);
+  EXPECT_TRUE(reply.loss_noticed);
+  EXPECT_GE(FirstOf(reply), end);
+  EXPECT_EQ(store->Show(space_, clock_.Now())->losses, 2u);
+  // What was moved aside is whole: the log has the newest leases.
+  EXPECT_EQ(MustOpen(directory_ / "lost.db", false)->Show(space_, clock_.Now())->sections[0].head,
+            end);
 }
 
 }  // namespace

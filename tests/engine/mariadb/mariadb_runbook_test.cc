@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands of docs/operations-engines.md for MariaDB, run as they stand there.
+#include <fstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "tests/engine/mariadb/mariadb_fixture.h"
+#include "tests/engine/mariadb/mariadb_replica.h"
+#include "tests/support/golden.h"
+
+namespace locus {
+namespace {
+
+constexpr char kDatabase[] = "locus_runbook";
+
+// The indented lines between two lines that begin so, without their indentation.
+std::string Commands(const std::string& from, const std::string& to) {
+  std::ifstream runbook(golden::ProjectDirectory() + "/docs/operations-engines.md");
+  std::string commands, line;
+  while (std::getline(runbook, line) && !absl::StartsWith(line, from)) continue;
+  while (std::getline(runbook, line) && !absl::StartsWith(line, to)) {
+    if (absl::StartsWith(line, "    ")) {
+      absl::StrAppend(&commands, line.substr(line.find_first_not_of(' ')), "\n");
+    }
+  }
+  EXPECT_NE(commands, "") << from;
+  return commands;
+}
+
+TEST(MariadbRunbookTest, GrantsOfTheSetUp_SufficeForInitAndForLeases) {
+  MariadbServer& server = SharedMariadb();
+  std::string grants = Commands("A database, an account for", "`locus store init`");
+  ASSERT_TRUE(absl::StrContains(grants, "locus_init@"));
+  // Accounts and database of the test's own; TLS has tests of its own.
+  server.Sql(absl::StrReplaceAll(grants, {{"DATABASE locus", "DATABASE runbook_grants"},
+                                          {"ON locus.", "ON runbook_grants."},
+                                          {"locus@'10.%'", "runbook@'%'"},
+                                          {"locus_init@'10.%'", "runbook_init@'%'"},
+                                          {"…", "s3cret"},
+                                          {" REQUIRE SSL", ""}}));
+  MariadbOptions init = server.Account("runbook_grants"), plain = init;
+  init.user = "runbook_init";
+  plain.user = "runbook";
+  absl::Status refused = MariadbSegmentStore::CreateSchema(plain);
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  absl::Status created = MariadbSegmentStore::CreateSchema(init);
+  ASSERT_TRUE(created.ok()) << created;
+  CreateSpace(*MustOpen(init));
+
+  auto store = MustOpen(plain);
+  uint64_t end = EndOf(Lease(*store));
+  EXPECT_EQ(FirstOf(Lease(*store)), end) << "the quick path needs no more rights";
+  ASSERT_TRUE(store->DeclareRestored(SpaceName(), absl::Now()).ok());
+  EXPECT_GE(FirstOf(Lease(*store)), end);
+  auto sequencer = MariadbSequencer::Open(plain, {});
+  ASSERT_TRUE(sequencer.ok()) << sequencer.status();
+  EXPECT_EQ((*sequencer)->Next("a").value(), 1);
+}
+
+TEST(MariadbRunbookTest, DumpAndRestore_LoseNothing) {
+  MariadbServer server;
+  ASSERT_TRUE(server.Start());
+  MariadbOptions options = server.OptionsFor(kDatabase);
+  ASSERT_TRUE(MariadbSegmentStore::CreateSchema(options).ok());
+  auto store = MustOpen(options);
+  CreateSpace(*store);
+  Lease(*store);
+  const std::string login =
+      absl::StrCat(" --no-defaults -h127.0.0.1 -P", server.port(), " -uroot ");
+  auto run = [&](const std::string& commands) {
+    std::string words =
+        absl::StrReplaceAll(commands, {{"mariadb-dump ", "mariadb-dump" + login},
+                                       {"mariadb locus", "mariadb" + login + "locus"},
+                                       {" locus ", absl::StrCat(" ", kDatabase, " ")},
+                                       {"locus.sql", server.path("locus.sql")}});
+    words = absl::StrReplaceAll(words, {{login + "locus <", login + kDatabase + " <"}});
+    EXPECT_EQ(RunProgram({"sh", "-ec", words}, server.path("runbook.log")), 0) << words;
+  };
+  run(Commands("**Backup.** The tables", "**Restore of a dump.**"));
+  uint64_t end = 0;
+  for (int i = 0; i < 20; ++i) end = EndOf(Lease(*store));
+
+  run(Commands("**Restore of a dump.**", "2. Declare it"));
+  ASSERT_TRUE(store->DeclareRestored(SpaceName(), absl::Now()).ok());
+  EXPECT_GE(store->Show(SpaceName(), absl::Now())->losses, 2u);
+  EXPECT_GE(FirstOf(Lease(*store)), end);
+  EXPECT_GE(FirstOf(Lease(*MustOpen(options))), end);
+}
+
+TEST(MariadbRunbookTest, Failover_LosesNothing) {
+  MariadbServer primary{ReplicaSettings(1)}, replica{ReplicaSettings(2)};
+  for (MariadbServer* server : {&primary, &replica}) ASSERT_TRUE(server->Start());
+  Replicate(primary, replica);
+  MariadbOptions options = primary.OptionsFor(kDatabase);
+  options.hosts.push_back({"127.0.0.1", replica.port()});
+  ASSERT_TRUE(MariadbSegmentStore::CreateSchema(options).ok());
+  auto store = MustOpen(options);
+  CreateSpace(*store);
+  WaitForReplica(primary, replica);
+  CutOff(replica);  // it lacks what is leased from here on
+  uint64_t end = 0;
+  for (int i = 0; i < 20; ++i) end = EndOf(Lease(*store));
+
+  // As an operator's client does: statement by statement, each to its end.
+  auto run = [](MariadbServer& server, const std::string& statements) {
+    EXPECT_EQ(RunProgram({"mariadb", "--no-defaults", "-h127.0.0.1",
+                          absl::StrCat("-P", server.port()), "-uroot", "-e", statements}),
+              0)
+        << statements;
+  };
+  run(primary, Commands("1. Fence the old primary", "2. On the replica"));
+  run(replica, Commands("2. On the replica", "3. Processes go over"));
+
+  absl::StatusOr<LeaseReply> reply = absl::UnavailableError("not asked yet");
+  ASSERT_TRUE(WaitUntil([&] {
+    reply = TryLease(*store);
+    return reply.ok();
+  })) << reply.status();
+  EXPECT_TRUE(reply->loss_noticed);
+  EXPECT_GE(FirstOf(*reply), end);
+  EXPECT_EQ(store->Show(SpaceName(), absl::Now())->losses, 2u);
+  EXPECT_FALSE(Lease(*store).loss_noticed);
+}
+
+}  // namespace
+}  // namespace locus
