@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
@@ -8,9 +9,11 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "locus/engine/sqlite.h"
+#include "locus/order_id_generator.h"
 #include "order_dao.h"
 #include "table_place.h"
 
@@ -55,7 +58,7 @@ std::optional<Arguments> Read(int argc, char** argv) {
   return arguments;
 }
 
-// The first line of the file that the environment's `variable` names; empty where it names none.
+// The first line of the file that the environment variable names; empty if it is not set.
 absl::StatusOr<std::string> PasswordOf(const char* variable) {
   const char* path = std::getenv(variable);
   std::string line;
@@ -63,14 +66,14 @@ absl::StatusOr<std::string> PasswordOf(const char* variable) {
   std::ifstream file(path);
   if (std::getline(file, line)) return line;
   return absl::FailedPreconditionError(std::string(variable) + " names " + path +
-                                       ", which has no first line to read");
+                                       ", which has no first line; write the password there");
 }
 
 absl::StatusOr<uint64_t> BuyerOf(const std::string& text) {
   uint64_t buyer = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), buyer);
   if (error == std::errc() && end == text.data() + text.size()) return buyer;
-  return absl::InvalidArgumentError("\"" + text + "\" is no buyer: a number is");
+  return absl::InvalidArgumentError("\"" + text + "\" is not a buyer: write a number");
 }
 
 void Print(const shop::Order& order, locus::Router& router) {
@@ -78,8 +81,22 @@ void Print(const shop::Order& order, locus::Router& router) {
             << order.version << "\t" << router.Route(order.id).name << "\n";
 }
 
-absl::Status RunOne(shop::OrderDao& dao, locus::Router& router, const std::string& verb,
-                    const std::string& value) {
+// The caller takes the order ID, so that it can insert the order again after a lost answer.
+absl::StatusOr<shop::Order> Insert(shop::OrderDao& dao, locus::OrderIdGenerator& ids,
+                                   uint64_t buyer) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  auto id = ids.Next(locus::BuyerKey::Uint64(buyer), deadline);
+  if (!id.ok()) return id.status();
+  auto order = dao.Insert(*id, buyer);
+  while (absl::IsUnavailable(order.status()) && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    order = dao.Insert(*id, buyer);
+  }
+  return order;
+}
+
+absl::Status RunOne(shop::OrderDao& dao, locus::Router& router, locus::OrderIdGenerator* ids,
+                    const std::string& verb, const std::string& value) {
   if (verb == "find-buyer") {
     auto buyer = BuyerOf(value);
     if (!buyer.ok()) return buyer.status();
@@ -91,7 +108,7 @@ absl::Status RunOne(shop::OrderDao& dao, locus::Router& router, const std::strin
   absl::StatusOr<shop::Order> order;
   if (verb == "insert") {
     auto buyer = BuyerOf(value);
-    order = buyer.ok() ? dao.Insert(*buyer) : buyer.status();
+    order = buyer.ok() ? Insert(dao, *ids, *buyer) : buyer.status();
   } else if (verb == "find-id") {
     auto id = locus::OrderId::Parse(value);
     order = id.ok() ? dao.FindById(*id) : id.status();
@@ -108,13 +125,13 @@ absl::Status Run(const Arguments& arguments) {
     auto found = arguments.options.find(name);
     return found == arguments.options.end() ? std::string() : found->second;
   };
-  // What a service does once, when it starts:
+  // Once, when the service starts:
   auto table_password = PasswordOf("LOCUS_TABLE_PASSWORD_FILE");
   if (!table_password.ok()) return table_password.status();
   auto source = shop::OpenTableSource(option("table"), *table_password);
   if (!source.ok()) return source.status();
-  // A service that runs on also sets RouterOptions::last_good_file, to start while the place of the
-  // table is down, and on_event, to tell what it refuses.
+  // A service also sets RouterOptions::last_good_file, so that it can start while the source of the
+  // table is down, and on_event, which reports tables that it refuses.
   auto router = locus::Router::Open(*std::move(source));
   if (!router.ok()) return router.status();
   auto ring = locus::KeyRing::Load(option("keys"));
@@ -137,10 +154,10 @@ absl::Status Run(const Arguments& arguments) {
   options.password = *password;
   auto pools = locus::ShardPools::Create(options);
   if (!pools.ok()) return pools.status();
-  // And for every request:
-  shop::OrderDao dao(**router, **pools, ids.get(), *codec);
+  // For every request:
+  shop::OrderDao dao(**router, **pools, *codec);
   for (const std::string& value : arguments.values) {
-    absl::Status status = RunOne(dao, **router, arguments.verb, value);
+    absl::Status status = RunOne(dao, **router, ids.get(), arguments.verb, value);
     if (!status.ok()) return status;
   }
   return absl::OkStatus();

@@ -33,18 +33,20 @@ absl::Status NoSuchOrder(const OrderId& id) {
 
 }  // namespace
 
-absl::Status OrderDao::Retrying(TimePoint deadline, const Attempt& attempt) {
+absl::Status OrderDao::Retrying(TimePoint deadline, Repeatable repeatable, const Attempt& attempt) {
   std::chrono::milliseconds pause = kFirstPause;
   absl::Status refused;
   while (true) {
-    const uint64_t epoch =
-        router_.epoch();  // before routing: the attempt goes by it or a later one
+    // Read before routing: the attempt goes by the table of this epoch or a later one.
+    const uint64_t epoch = router_.epoch();
     absl::Status status = attempt(epoch);
-    // Out of time on the way to a shard after one has refused: that it refused is what matters.
+    const bool lost = repeatable == Repeatable::kYes && AnswerLost(status);
+    // If a shard has refused and time runs out on the way to the next, the refusal says more.
     if (absl::IsDeadlineExceeded(status) && !refused.ok()) return refused;
-    if (!absl::IsAborted(status) || std::chrono::steady_clock::now() >= deadline) return status;
+    if (!absl::IsAborted(status) && !lost) return status;
+    if (std::chrono::steady_clock::now() >= deadline) return status;
     const TimePoint again = std::min(deadline, std::chrono::steady_clock::now() + pause);
-    if (LostAgainstAnother(status)) {
+    if (lost || LostAgainstAnother(status)) {
       std::this_thread::sleep_until(again);
     } else {
       absl::Status refreshed = router_.Refresh(epoch + 1, again);
@@ -72,8 +74,9 @@ absl::Status OrderDao::OnShard(const Shard& shard, uint64_t epoch, TimePoint dea
   return connection.ok() ? work(*connection) : connection.status();
 }
 
-absl::Status OrderDao::OnShardOf(const OrderId& id, TimePoint deadline, const Work& work) {
-  return Retrying(deadline, [&](uint64_t epoch) -> absl::Status {
+absl::Status OrderDao::OnShardOf(const OrderId& id, TimePoint deadline, Repeatable repeatable,
+                                 const Work& work) {
+  return Retrying(deadline, repeatable, [&](uint64_t epoch) -> absl::Status {
     const Shard& shard = router_.Route(id);
     absl::Status status = OnShard(shard, epoch, deadline, work);
     const std::string_view name = ShardThatHasIt(status);
@@ -82,27 +85,68 @@ absl::Status OrderDao::OnShardOf(const OrderId& id, TimePoint deadline, const Wo
   });
 }
 
-absl::StatusOr<Order> OrderDao::Insert(uint64_t buyer) {
-  if (ids_ == nullptr) return absl::FailedPreconditionError("this program makes no order IDs");
-  const TimePoint deadline = Deadline();
-  auto id = ids_->Next(locus::BuyerKey::Uint64(buyer), deadline);
-  if (!id.ok()) return id.status();
-  auto no = codec_.Encode(*id);
+absl::StatusOr<Order> OrderDao::Insert(const OrderId& id, uint64_t buyer) {
+  if (id.gene() != locus::ShardGene::Of(locus::BuyerKey::Uint64(buyer))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("order ID ", id.ToString(), " was not made for buyer ", buyer));
+  }
+  auto no = codec_.Encode(id);
   if (!no.ok()) return no.status();
-  auto number = id->ToInt64();  // a table with wide IDs binds id->ToBytes()
-  if (!number.ok()) return number.status();
-  const Order order{*id, *no, buyer, 1};
+  auto number = id.ToInt64();  // a table with wide IDs binds id.ToBytes()
+  if (!number.ok()) return absl::FailedPreconditionError(number.status().message());
+  Order order{id, *no, buyer, 1};
   const std::string bytes = no->ToBytes();
-  absl::Status status = OnShardOf(order.id, deadline, [&](locus::ShardConnection& connection) {
-    Statement insert(connection,
-                     "INSERT INTO orders (order_id, order_no, order_no_kv, buyer_uid, version)"
-                     " VALUES (?, ?, ?, ?, 1)");
-    insert.Bind(static_cast<uint64_t>(*number)).Bind(bytes);
-    insert.Bind(uint64_t{order.no.key_version().value()}).Bind(buyer);
-    return insert.Execute();
-  });
+  bool in_doubt = false;
+  auto insert = [&](locus::ShardConnection& connection) {
+    absl::Status executed;
+    {
+      Statement statement(connection,
+                          "INSERT INTO orders (order_id, order_no, order_no_kv, buyer_uid, version)"
+                          " VALUES (?, ?, ?, ?, 1)");
+      statement.Bind(static_cast<uint64_t>(*number)).Bind(bytes);
+      statement.Bind(uint64_t{no->key_version().value()}).Bind(buyer);
+      executed = statement.Execute();
+    }
+    in_doubt = in_doubt || AnswerLost(executed);
+    return absl::IsAlreadyExists(executed) ? CompareWithStored(connection, order) : executed;
+  };
+  absl::Status status = OnShardOf(id, Deadline(), Repeatable::kYes, insert);
+  if (status.ok()) return order;
+  if (!in_doubt || absl::IsAlreadyExists(status)) return status;
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(), "; order ", id.ToString(),
+                                   " may be stored: insert it again with the same ID"));
+}
+
+absl::Status OrderDao::CompareWithStored(locus::ShardConnection& connection, Order& order) {
+  std::vector<Order> stored;
+  absl::Status status = SelectById(connection, order.id, stored);
   if (!status.ok()) return status;
-  return order;
+  if (stored.empty()) {
+    return absl::AlreadyExistsError(absl::StrCat(
+        "another order has the order_no ", order.no.ToString(), " of order ", order.id.ToString()));
+  }
+  // After a key rotation one order may have two valid numbers: the stored one counts if it decodes
+  // to this ID. Compare the columns that you added, too.
+  auto id = codec_.Decode(stored[0].no);
+  if (stored[0].buyer == order.buyer && id.ok() && *id == order.id) {
+    order = stored[0];
+    return absl::OkStatus();
+  }
+  return absl::AlreadyExistsError(absl::StrCat("order ", order.id.ToString(),
+                                               " exists with other contents: it belongs to buyer ",
+                                               stored[0].buyer));
+}
+
+absl::Status OrderDao::SelectById(locus::ShardConnection& connection, const OrderId& id,
+                                  std::vector<Order>& orders) {
+  auto number = id.ToInt64();
+  if (!number.ok()) return number.status();
+  Statement select(connection,
+                   "SELECT order_id, order_no, buyer_uid, version FROM orders"
+                   " WHERE order_id = ?");
+  select.Bind(static_cast<uint64_t>(*number));
+  return Select(select, orders);
 }
 
 absl::Status OrderDao::Select(Statement& select, std::vector<Order>& orders) {
@@ -120,26 +164,20 @@ absl::Status OrderDao::Select(Statement& select, std::vector<Order>& orders) {
 }
 
 absl::StatusOr<Order> OrderDao::FindOne(const OrderId& id, const OrderNo* no) {
-  auto number = id.ToInt64();
-  if (!number.ok()) return NoSuchOrder(id);  // wide: the column has no room for it
+  if (!id.ToInt64().ok()) return NoSuchOrder(id);  // wide: the column has no room for it
   const std::string bytes = no == nullptr ? "" : no->ToBytes();
   std::vector<Order> orders;
-  absl::Status status = OnShardOf(id, Deadline(), [&](locus::ShardConnection& connection) {
-    if (no == nullptr) {
-      Statement select(connection,
-                       "SELECT order_id, order_no, buyer_uid, version FROM orders"
-                       " WHERE order_id = ?");
-      select.Bind(static_cast<uint64_t>(*number));
-      return Select(select, orders);
-    }
-    Statement select(connection,
-                     "SELECT order_id, order_no, buyer_uid, version FROM orders"
-                     " WHERE order_no = ?");
-    select.Bind(bytes);
-    return Select(select, orders);
-  });
+  auto select = [&](locus::ShardConnection& connection) {
+    if (no == nullptr) return SelectById(connection, id, orders);
+    Statement by_no(connection,
+                    "SELECT order_id, order_no, buyer_uid, version FROM orders"
+                    " WHERE order_no = ?");
+    by_no.Bind(bytes);
+    return Select(by_no, orders);
+  };
+  absl::Status status = OnShardOf(id, Deadline(), Repeatable::kYes, select);
   if (!status.ok()) return status;
-  // Of a number: that its row has the order ID it decodes to.
+  // A row found by its order_no counts if it has the order ID that the order_no decodes to.
   if (orders.empty() || orders[0].id != id) return NoSuchOrder(id);
   return orders[0];
 }
@@ -164,13 +202,13 @@ absl::StatusOr<std::vector<Order>> OrderDao::FindByBuyer(uint64_t buyer) {
     select.Bind(buyer);
     return Select(select, found);
   };
-  absl::Status status = Retrying(deadline, [&](uint64_t epoch) {
+  absl::Status status = Retrying(deadline, Repeatable::kYes, [&](uint64_t epoch) {
     orders.clear();
     for (const locus::BuyerRoute& route : router_.RoutesOf(locus::BuyerKey::Uint64(buyer))) {
       if (route.empty()) continue;
       absl::Status asked = OnShard(*route.shard, epoch, deadline, select_all);
       if (!asked.ok()) return asked;
-      // The other shard may have copies of these, or still have them.
+      // While the vnode moves, the other shard holds copies of some of these.
       std::copy_if(found.begin(), found.end(), std::back_inserter(orders),
                    [&route](const Order& order) { return route.Holds(order.id); });
     }
@@ -186,19 +224,21 @@ absl::StatusOr<Order> OrderDao::Update(Order order) {
   auto number = order.id.ToInt64();
   if (!number.ok()) return NoSuchOrder(order.id);
   uint64_t changed = 0;
-  absl::Status status = OnShardOf(order.id, Deadline(), [&](locus::ShardConnection& connection) {
-    // Your columns are set here, too.
+  // Not repeatable: after a lost answer the version may have changed already.
+  auto change = [&](locus::ShardConnection& connection) {
+    // Set your columns here, too.
     Statement update(connection,
                      "UPDATE orders SET version = version + 1 WHERE order_id = ? AND version = ?");
     update.Bind(static_cast<uint64_t>(*number)).Bind(order.version);
     absl::Status executed = update.Execute();
     if (executed.ok()) changed = update.affected();
     return executed;
-  });
+  };
+  absl::Status status = OnShardOf(order.id, Deadline(), Repeatable::kNo, change);
   if (!status.ok()) return status;
   if (changed == 0) {
-    return absl::AbortedError(absl::StrCat("order ", order.id.ToString(), " is not of version ",
-                                           order.version, " any more, or gone: read it again"));
+    return absl::AbortedError(absl::StrCat("order ", order.id.ToString(), " no longer has version ",
+                                           order.version, ", or is gone: read it again"));
   }
   ++order.version;
   return order;

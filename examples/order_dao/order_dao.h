@@ -11,7 +11,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "locus/order_id.h"
-#include "locus/order_id_generator.h"
 #include "locus/order_no.h"
 #include "locus/order_no_codec.h"
 #include "locus/routing/engine/shard_pools.h"
@@ -20,7 +19,7 @@
 
 namespace shop {
 
-// A row of the table `orders` of docs/schema.sql. Your columns come on top.
+// A row of the table `orders` of docs/schema.sql. Add your columns.
 struct Order {
   locus::OrderId id;
   locus::OrderNo no;
@@ -32,65 +31,78 @@ struct Order {
 
 // Orders in sharded MariaDB, in the table `orders`: with narrow order IDs.
 //
-// A shard that refuses a write because it does not have the order any more names the shard that
-// does, which is asked next; after that the routing table is asked for a newer one, again and again
-// until `timeout`. What lost against another transaction (a deadlock, a lock that did not come) is
-// tried again, too. A call ends by `timeout`, and a statement that is under way then by
-// ShardPoolsOptions::timeout.
+// A shard that refuses a write because it no longer has the order names the shard that does; that
+// one is asked next. If it refuses too, the call asks for a newer routing table and starts again,
+// until `timeout`. A statement that lost against another transaction (a deadlock, a lock wait that
+// took too long) is tried again, too. A call ends by `timeout`; a statement that is under way then
+// ends by ShardPoolsSettings::timeout.
 //
 // NOT_FOUND: no such order; a wide order ID is never in this table, and no shard is asked for it.
-// ABORTED: it moves, or somebody changed it; begin the larger operation again. Otherwise the errors
-// of ShardPools::Take. UNAVAILABLE of Insert and Update: the connection may have been lost after
-// the shard did what it was told; look by the order ID before doing it anew. Thread safety: all
-// methods may be called from any thread.
+// ABORTED: the order is being moved, or somebody changed it; restart the larger operation.
+// INVALID_ARGUMENT, FAILED_PRECONDITION: the shard refuses the statement for good; do not retry.
+// Otherwise the errors of ShardPools::Take. Thread safety: all methods may be called from any
+// thread.
 class OrderDao {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  // All of them outlive it. `ids` may be nullptr in a program that inserts nothing.
-  OrderDao(locus::Router& router, locus::ShardPools& pools, locus::OrderIdGenerator* ids,
-           const locus::OrderNoCodec& codec,
+  // All of them outlive it.
+  OrderDao(locus::Router& router, locus::ShardPools& pools, const locus::OrderNoCodec& codec,
            std::chrono::milliseconds timeout = std::chrono::seconds(3))
-      : router_(router), pools_(pools), ids_(ids), codec_(codec), timeout_(timeout) {}
+      : router_(router), pools_(pools), codec_(codec), timeout_(timeout) {}
 
-  // FAILED_PRECONDITION also: the order ID is wide; docs/schema.sql has the way to a table for
-  // such.
-  absl::StatusOr<Order> Insert(uint64_t buyer);
+  // Stores a new order with an ID that the caller took from OrderIdGenerator for this buyer, and
+  // returns it. Safe to repeat with the same ID: an order that is stored already is returned as it
+  // stands. After a lost answer the call repeats itself; where it cannot find out whether the order
+  // was stored, it says so and the caller repeats it, with the same ID. A new ID would store the
+  // order twice.
+  //
+  // ALREADY_EXISTS: the ID, or its order_no, belongs to another order. INVALID_ARGUMENT also: the
+  // ID was made for another buyer. FAILED_PRECONDITION also: the ID is wide; docs/schema.sql shows
+  // how to get to a table that holds wide IDs.
+  absl::StatusOr<Order> Insert(const locus::OrderId& id, uint64_t buyer);
 
   // For a public edge: `text` is what a customer sent. It is decoded and authenticated before any
   // shard is touched, and INVALID_ARGUMENT where that fails.
   absl::StatusOr<Order> FindByNo(std::string_view text);
-  // For services inside: an order ID is no secret, and nobody can tell whether it was made up.
+  // For internal services: an order ID is not secret, and anybody can make one up.
   absl::StatusOr<Order> FindById(const locus::OrderId& id);
-  // The oldest first. Asks two shards while the buyer's vnode moves, and takes from each what the
-  // table gives it.
+  // The oldest first. Asks two shards while the buyer's vnode moves, and takes from each the orders
+  // that the table assigns to it.
   absl::StatusOr<std::vector<Order>> FindByBuyer(uint64_t buyer);
 
-  // Stores a changed order as the version after `order.version`, which it returns. ABORTED: the
-  // order has another version by now.
+  // Stores a changed order as the version after `order.version`, and returns it. ABORTED: the order
+  // has another version by now. UNAVAILABLE: the connection may have broken after the change was
+  // stored; read the order before you try again.
   absl::StatusOr<Order> Update(Order order);
 
  private:
   using Work = std::function<absl::Status(locus::ShardConnection&)>;
 
-  // Is told which epoch was in force before it routes.
+  // Gets the epoch that was in force before it routes.
   using Attempt = std::function<absl::Status(uint64_t epoch)>;
+  // Whether the statement may be repeated when its answer was lost.
+  enum class Repeatable { kNo, kYes };
 
-  // Makes `attempt` until it answers something else than ABORTED.
-  absl::Status Retrying(TimePoint deadline, const Attempt& attempt);
-  // Does `work` on the order's shard or, where that refuses, on the one that it names.
-  absl::Status OnShardOf(const locus::OrderId& id, TimePoint deadline, const Work& work);
+  // Repeats `attempt` until it returns anything but ABORTED (or a lost answer, if repeatable).
+  absl::Status Retrying(TimePoint deadline, Repeatable repeatable, const Attempt& attempt);
+  // Does `work` on the order's shard, or on the shard that this one names when it refuses.
+  absl::Status OnShardOf(const locus::OrderId& id, TimePoint deadline, Repeatable repeatable,
+                         const Work& work);
   absl::Status OnShard(const locus::Shard& shard, uint64_t epoch, TimePoint deadline,
                        const Work& work);
-  // nullptr: the table gives it no vnodes, or does not know it.
+  // nullptr: the table gives this shard no vnodes, or does not hold it.
   const locus::Shard* ShardNamed(std::string_view name) const;
+  // The shard has the key of `order` already: OK, and the stored order, if it is the same order.
+  absl::Status CompareWithStored(locus::ShardConnection& connection, Order& order);
   absl::StatusOr<Order> FindOne(const locus::OrderId& id, const locus::OrderNo* no);
+  static absl::Status SelectById(locus::ShardConnection& connection, const locus::OrderId& id,
+                                 std::vector<Order>& orders);
   static absl::Status Select(Statement& select, std::vector<Order>& orders);
   TimePoint Deadline() const { return std::chrono::steady_clock::now() + timeout_; }
 
   locus::Router& router_;
   locus::ShardPools& pools_;
-  locus::OrderIdGenerator* const ids_;
   const locus::OrderNoCodec& codec_;
   const std::chrono::milliseconds timeout_;
 };

@@ -14,18 +14,24 @@
 
 namespace shop {
 
-// Of the errors of a statement, both ABORTED.
+// What the error of a statement says; both kinds of these are ABORTED.
 //
-// A shard that does not have the order, or not any more, says "LOCUS_FENCED <step> <other shard>":
-// the name of that other shard, a part of the status's message. Empty: it is no such error, or the
-// shard knows no other.
+// A shard that does not have the order, or no longer has it, answers
+// "LOCUS_FENCED <step> <other shard>". Returns the name of the other shard, which is a part of the
+// status's message. Empty: it is another error, or the shard knows no other.
 std::string_view ShardThatHasIt(const absl::Status& status);
-// The statement was undone because of another transaction, and may be tried again on this shard: a
-// deadlock (1213), a lock that did not come in time (1205), a row that changed meanwhile (1020).
+// Another transaction was in the way and the statement was rolled back: a deadlock (1213), a lock
+// wait that took too long (1205), a row that has changed (1020). Try again on this shard.
 bool LostAgainstAnother(const absl::Status& status);
+// The connection broke before the answer came: the server may have executed the statement.
+bool AnswerLost(const absl::Status& status);
 
-// A prepared statement of up to kMost parameters and columns, which are numbers or at most 16
-// bytes.
+// A prepared statement with up to kMost parameters and columns. Each of them is a number or has at
+// most 16 bytes; none is NULL.
+//
+// Errors: ALREADY_EXISTS duplicate key. INVALID_ARGUMENT a value does not fit (SQLSTATE 22xxx).
+// FAILED_PRECONDITION another refusal that a retry does not change: constraints (23xxx), SIGNAL
+// (45000), rights and names (42xxx). ABORTED see above. Otherwise UNAVAILABLE.
 class Statement {
  public:
   static constexpr size_t kMost = 6;
@@ -57,6 +63,8 @@ class Statement {
     unsigned long length = 0;
   };
 
+  // The next parameter's; the last again where there are too many, which Execute() refuses.
+  size_t Next();
   absl::Status Error();
   absl::Status BindColumns();
 

@@ -24,7 +24,7 @@ Opened Open(absl::StatusOr<std::unique_ptr<Source>> source) {
   return std::unique_ptr<locus::TableSource>(*std::move(source));
 }
 
-// user@hosts/path, of which only the hosts must be there.
+// user@hosts/path; only the hosts are required.
 struct Server {
   std::string user, path;
   std::vector<std::string> hosts;
@@ -89,13 +89,14 @@ absl::StatusOr<std::unique_ptr<locus::TableSource>> OpenTableSource(const std::s
   if (slashes == std::string::npos) return Open(locus::FileTableSource::Open(place));
   const Server server = ServerOf(place.substr(slashes + 3));
   if (server.user.find(':') != std::string::npos) {
-    return absl::InvalidArgumentError("a password does not stand in the place of a table");
+    return absl::InvalidArgumentError(
+        "the location of the table must not contain a password; pass it separately");
   }
   if (scheme == "etcd") return OpenEtcd(server, password);
   if (scheme == "mysql") return OpenMariadb(server, password);
   return absl::InvalidArgumentError(
-      absl::StrCat("no routing table is had from \"", scheme,
-                   "\"; write a file's path, or file:, etcd:, mysql:, http: or https:"));
+      absl::StrCat("routing tables cannot be read from \"", scheme,
+                   ":\"; write a file's path, or file:, etcd:, mysql:, http: or https:"));
 }
 
 }  // namespace shop

@@ -17,9 +17,8 @@ namespace shop {
 //   mysql://user@host[:3306]/database
 //   http://host[:port]/path, https://...
 //
-// Your service names one of them in its configuration, and has options of it there. `password`: of
-// the user; by http a bearer token. INVALID_ARGUMENT: none of these; otherwise the errors of
-// opening the source.
+// `password` is the user's; for http a bearer token. INVALID_ARGUMENT: `place` has none of these
+// forms. Otherwise the errors of opening the source.
 absl::StatusOr<std::unique_ptr<locus::TableSource>> OpenTableSource(const std::string& place,
                                                                     const std::string& password);
 

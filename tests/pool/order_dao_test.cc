@@ -9,9 +9,11 @@
 
 #include "examples/order_dao/table_place.h"
 #include "locus/engine/memory.h"
+#include "locus/order_id_generator.h"
 #include "locus/routing/file_table.h"
 #include "tests/engine/mariadb/sql_sections.h"
 #include "tests/pool/shard_pools_fixture.h"
+#include "tests/source/losing_relay.h"
 #include "tests/support/golden.h"
 #include "tests/support/temporary_directory.h"
 
@@ -62,8 +64,7 @@ class OrderDaoTest : public ::testing::Test {
     ASSERT_TRUE(ids.ok()) << ids.status();
     ids_ = *std::move(ids);
     pools_ = MakePools();
-    dao_ =
-        std::make_unique<OrderDao>(*router_, *pools_, ids_.get(), codec_, std::chrono::seconds(20));
+    dao_ = std::make_unique<OrderDao>(*router_, *pools_, codec_, std::chrono::seconds(20));
   }
 
   // Puts the next epoch into the file, whole.
@@ -76,8 +77,11 @@ class OrderDaoTest : public ::testing::Test {
     Publish(std::move(moves));
     ASSERT_TRUE(router_->Refresh(epoch_, In(absl::Seconds(20))).ok());
   }
+  OrderId NewId(uint64_t buyer) {
+    return ids_->Next(BuyerKey::Uint64(buyer), In(absl::Seconds(20))).value();
+  }
   Order MustInsert(uint64_t buyer) {
-    auto order = dao_->Insert(buyer);
+    auto order = dao_->Insert(NewId(buyer), buyer);
     EXPECT_TRUE(order.ok()) << order.status();
     return *order;
   }
@@ -206,12 +210,12 @@ TEST_F(OrderDaoTest, ShardThatRefuses_IsLeftForWhereANewerTablePoints) {
   from.Sql(
       "CREATE TRIGGER locus_shop.guard BEFORE INSERT ON locus_shop.orders FOR EACH ROW"
       " SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'LOCUS_FENCED 1 elsewhere'");
-  OrderDao hasty(*router_, *pools_, ids_.get(), codec_, std::chrono::seconds(2));
-  absl::Status status = hasty.Insert(buyer).status();
+  OrderDao hasty(*router_, *pools_, codec_, std::chrono::seconds(2));
+  absl::Status status = hasty.Insert(NewId(buyer), buyer).status();
   EXPECT_TRUE(absl::IsAborted(status)) << "no newer table: " << status;
   EXPECT_THAT(status.ToString(), HasSubstr("LOCUS_FENCED"));
   std::thread insert([&] {
-    auto order = dao_->Insert(buyer);
+    auto order = dao_->Insert(NewId(buyer), buyer);
     EXPECT_TRUE(order.ok()) << order.status();
   });
   Publish({{vnode, vnode, target, 10000}});
@@ -229,7 +233,7 @@ TEST_F(OrderDaoTest, ShardThatRefusesAndNamesAnother_IsLeftForThatWithoutANewerT
       absl::StrCat("CREATE TRIGGER locus_shop.guard BEFORE INSERT ON locus_shop.orders FOR EACH ROW"
                    " SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'LOCUS_FENCED 7 orders-",
                    target - 1, "'"));
-  auto order = dao_->Insert(buyer);
+  auto order = dao_->Insert(NewId(buyer), buyer);
   from.Sql("DROP TRIGGER locus_shop.guard");
   EXPECT_TRUE(order.ok()) << order.status();
   EXPECT_EQ(RowsOn(from), 0);
@@ -258,6 +262,107 @@ TEST_F(OrderDaoTest, StatementUndoneForAnotherTransaction_IsDoneAgain) {
   EXPECT_EQ(dao_->FindById(order.id).value(), order);
 }
 
+TEST_F(OrderDaoTest, AnswerLostAfterCommit_OneRowAndTheSameOrder) {
+  const uint64_t buyer = 17850;
+  MariadbServer& server = ServerOf(buyer);
+  LosingRelay relay(server.port());
+  for (Shard& shard : shards_) {
+    if (shard.id == router_->Route(GeneOf(buyer)).owner->id) {
+      shard.endpoint = absl::StrCat("mysql://127.0.0.1:", relay.port(), "/", kDatabase);
+    }
+  }
+  PublishAndWait({});
+  const OrderId id = NewId(buyer);
+  relay.LoseAnswersTo("INSERT INTO orders");
+  OrderDao hasty(*router_, *pools_, codec_, std::chrono::seconds(2));
+  absl::Status status = hasty.Insert(id, buyer).status();
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(status.ToString(), HasSubstr("may be stored: insert it again with the same ID"));
+  EXPECT_GT(relay.lost(), 1) << "the call repeats itself, with the ID it has";
+  EXPECT_TRUE(WaitUntil([&] { return RowsOn(server) > 0; }));
+
+  relay.LoseAnswersTo("");
+  auto order = dao_->Insert(id, buyer);
+  ASSERT_TRUE(order.ok()) << order.status();
+  EXPECT_EQ(RowsOn(server), 1);
+  EXPECT_EQ(dao_->FindById(id).value(), *order);
+
+  // One lost answer is mended within the call.
+  const OrderId next = NewId(buyer);
+  const int lost = relay.lost();
+  relay.LoseAnswersTo("INSERT INTO orders");
+  std::thread heals([&] {
+    EXPECT_TRUE(WaitUntil([&] { return relay.lost() > lost; }));
+    relay.LoseAnswersTo("");
+  });
+  auto mended = dao_->Insert(next, buyer);
+  heals.join();
+  EXPECT_TRUE(mended.ok()) << mended.status();
+  EXPECT_EQ(RowsOn(server), 2);
+}
+
+TEST_F(OrderDaoTest, SameIdAgain_IsTheStoredOrderOrAlreadyExists) {
+  const uint64_t buyer = 1;
+  Order order = MustInsert(buyer);
+  EXPECT_EQ(dao_->Insert(order.id, buyer).value(), order);
+  order = dao_->Update(order).value();
+  EXPECT_EQ(dao_->Insert(order.id, buyer).value(), order) << "as it stands now";
+  MariadbServer& server = ServerOf(buyer);
+  EXPECT_EQ(RowsOn(server), 1);
+
+  absl::Status status = dao_->Insert(order.id, buyer + 1).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << "not made for that buyer: " << status;
+  server.Sql("UPDATE locus_shop.orders SET buyer_uid = 77");
+  status = dao_->Insert(order.id, buyer).status();
+  EXPECT_TRUE(absl::IsAlreadyExists(status)) << status;
+  EXPECT_THAT(status.ToString(), HasSubstr("belongs to buyer 77"));
+  server.Sql("UPDATE locus_shop.orders SET order_id = order_id + 1");
+  status = dao_->Insert(order.id, buyer).status();
+  EXPECT_TRUE(absl::IsAlreadyExists(status)) << "another has its order_no: " << status;
+  EXPECT_EQ(RowsOn(server), 1);
+}
+
+TEST_F(OrderDaoTest, RefusedForGood_IsNotCalledUnavailable) {
+  MariadbServer& server = ServerOf(1);
+  struct Case {
+    const char* signal;
+    absl::StatusCode code;
+  };
+  for (const Case& c :
+       {Case{"SQLSTATE '22003' SET MYSQL_ERRNO = 1264", absl::StatusCode::kInvalidArgument},
+        Case{"SQLSTATE '22001' SET MYSQL_ERRNO = 1406", absl::StatusCode::kInvalidArgument},
+        Case{"SQLSTATE '23000' SET MYSQL_ERRNO = 1452", absl::StatusCode::kFailedPrecondition},
+        Case{"SQLSTATE '23000' SET MYSQL_ERRNO = 4025", absl::StatusCode::kFailedPrecondition},
+        Case{"SQLSTATE '45000' SET MESSAGE_TEXT = 'no credit'",
+             absl::StatusCode::kFailedPrecondition}}) {
+    server.Sql(absl::StrCat(
+        "CREATE TRIGGER locus_shop.refuses BEFORE INSERT ON locus_shop.orders FOR EACH ROW SIGNAL ",
+        c.signal));
+    absl::Status status = dao_->Insert(NewId(1), 1).status();
+    EXPECT_EQ(status.code(), c.code) << c.signal << ": " << status;
+    server.Sql("DROP TRIGGER locus_shop.refuses");
+  }
+}
+
+TEST_F(OrderDaoTest, StatementWithoutParameters_Runs) {
+  MustInsert(1);
+  const Shard& shard = *router_->Route(GeneOf(1)).owner;
+  auto connection = pools_->Take(shard, router_->epoch(), In(absl::Seconds(20)));
+  ASSERT_TRUE(connection.ok()) << connection.status();
+  {
+    shop::Statement count(*connection, "SELECT COUNT(*) FROM orders");
+    ASSERT_TRUE(count.Execute().ok());
+    ASSERT_TRUE(count.Fetch().ok());
+    EXPECT_EQ(count.Number(0), 1u);
+    EXPECT_TRUE(absl::IsNotFound(count.Fetch()));
+  }
+  shop::Statement remove(*connection, "DELETE FROM orders");
+  ASSERT_TRUE(remove.Execute().ok());
+  EXPECT_EQ(remove.affected(), 1u);
+  shop::Statement wrong(*connection, "SELECT 1, 2, 3, 4, 5, 6, 7");
+  EXPECT_TRUE(absl::IsInvalidArgument(wrong.Execute())) << "more columns than it holds";
+}
+
 TEST_F(OrderDaoTest, WideOrderId_IsNotThereAndNoShardIsAsked) {
   OrderId wide = OrderId::FromParts(GeneOf(1), uint64_t{1} << 47).value();
   EXPECT_TRUE(absl::IsNotFound(dao_->FindById(wide).status()));
@@ -272,9 +377,8 @@ TEST_F(OrderDaoTest, OrderChangedByAnother_IsNotOverwritten) {
   Order changed = dao_->Update(order).value();
   EXPECT_EQ(changed.version, 2u);
   EXPECT_EQ(dao_->FindById(order.id).value(), changed);
-  EXPECT_TRUE(absl::IsAborted(OrderDao(*router_, *pools_, nullptr, codec_, std::chrono::seconds(2))
-                                  .Update(order)
-                                  .status()));
+  EXPECT_TRUE(absl::IsAborted(
+      OrderDao(*router_, *pools_, codec_, std::chrono::seconds(2)).Update(order).status()));
   EXPECT_EQ(dao_->FindById(order.id).value(), changed);
 }
 
