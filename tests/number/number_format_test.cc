@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "locus/number_format.h"
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "src/number/damm.h"
@@ -344,7 +345,7 @@ TEST(NumberFormatPatternTest, WrongPatterns_AreRefusedWithFieldAndPlace) {
            {"{check}{seq:4}", "field \"{check}\" at character 1: no digit can stand before it"},
            {"NO{p:A-Z}{check}", "no digit can stand before it"},
            {"{a:A-Z;64}{b:A-Z;64}{c:A-Z;64}{d:A-Z;64}{seq:1}", "up to 257 characters"},
-           {std::string(249, 'x') + "{seq:16}", "it has 257 bytes, more than 256"}}) {
+           {absl::StrCat(std::string(249, 'x'), "{seq:16}"), "it has 257 bytes, more than 256"}}) {
     absl::Status status = NumberFormat::Compile(wrong.pattern).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << wrong.pattern;
     EXPECT_THAT(std::string(status.message()), HasSubstr(wrong.reason)) << wrong.pattern;
