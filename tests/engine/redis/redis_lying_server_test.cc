@@ -288,16 +288,16 @@ void UseSequencer(Sequencer& sequencer) {
 void UseStore(RedisSegmentStore& store) {
   SpaceName space;
   store.Create(space, SpaceOptions(), absl::Now()).IgnoreError();
-  store.Open(space).status().IgnoreError();
+  store.ReadOptions(space).status().IgnoreError();
   LeaseRequest request;
   request.length = 64;
-  store.Lease(space, {&request, 1}, absl::Now()).status().IgnoreError();
+  store.Lease(space, SpaceOptions(), {&request, 1}, absl::Now()).status().IgnoreError();
   auto view = store.Show(space, absl::Now());
   if (view.ok()) {
     EXPECT_LE(view->base, uint64_t{1} << 56);
   }
   store.DeclareRestored(space, absl::Now()).IgnoreError();
-  store.Raise(space, 1000, absl::Now()).IgnoreError();
+  store.Raise(space, 1000, RaiseReach::kNearFloor, absl::Now()).status().IgnoreError();
 }
 
 TEST(RedisLyingServerTest, RandomReplies_HarmNobody) {
