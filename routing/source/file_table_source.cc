@@ -14,7 +14,9 @@
 #include "routing/source/path_watch.h"
 #include "routing/source/table_file.h"
 #include "routing/source/writer_patience.h"
+#include "src/base/backoff.h"
 #include "src/base/check.h"
+#include "src/base/random_word.h"
 #include "src/base/text.h"
 
 #define XXH_INLINE_ALL
@@ -33,20 +35,22 @@ std::string VersionOf(const std::string& document) {
                       absl::Hex(hash.low64, absl::kZeroPad16));
 }
 
-// How long ago the file changed, by the clock of this host; 0 where that is in the future.
+// How long ago the file changed, by this host's clock; 0 if its time lies in the future.
 nanoseconds AgeOf(const FileFacts& file) {
   int64_t age = absl::GetCurrentTimeNanos() - std::max(file.modified_ns, file.changed_ns);
   return nanoseconds(std::max<int64_t>(age, 0));
 }
 
-// File systems tell times to some milliseconds, some to 2 s: a file that had changed shortly before
-// it was read may have changed once more since and show the same time.
+// File systems store times in units of up to 2 s: a file that had changed shortly before it was
+// read may have changed again since and show the same time.
 constexpr std::chrono::seconds kTimesAreCoarse{3};
-// Between looks, where the kernel does not tell of changes.
-constexpr std::chrono::milliseconds kFirstPause{20};
-constexpr std::chrono::milliseconds kLongestPause{1000};
+// Between looks at the file where the kernel does not report changes. All processes on a host would
+// look together without jitter.
+constexpr internal::Backoff::Policy kPolling = {.first = absl::Milliseconds(20),
+                                                .longest = absl::Seconds(1)};
+// Until the next look after the file moved or changed during this one.
 constexpr std::chrono::milliseconds kShortPause{5};
-// How late an answer may be for the sake of a file that was closed a moment ago.
+// How late an answer may be because the file was closed a moment ago.
 constexpr std::chrono::milliseconds kGrace{200};
 
 }  // namespace
@@ -65,24 +69,30 @@ class FileTableSource::Rep {
   const std::string& path() const { return path_; }
 
  private:
-  // What a look found: news, or what to answer unless something comes of waiting.
+  // The result of one look at the file: a new document, or the answer if none comes until `again`.
   struct Look {
-    std::optional<SourcedTable> table;
-    absl::Status status;             // OK: `known` is the newest
-    std::optional<TimePoint> again;  // an answer would be premature before; nullopt: it is not
+    std::optional<SourcedTable> table = {};
+    absl::Status status = {};             // OK: `known` is the newest
+    std::optional<TimePoint> again = {};  // it is too early to answer before; nullopt: it is not
   };
 
   // What was read last.
   struct Seen {
     FileFacts facts;
     std::string version;
-    bool settled = false;  // the facts tell every change since
+    bool settled = false;  // a change since then would show in the facts
   };
 
   Look LookAt(const std::string& known);
   Look Vanished(const absl::Status& status, bool expected, TimePoint now);
   Look HeldBack(const std::string& known, TimePoint until) const;
-  bool Unchanged(const FileFacts& facts, TimePoint now);
+  Look Read(const std::string& file, const FileFacts& facts, const std::string& known,
+            TimePoint now);
+  void NoteChange(const FileFacts& facts, TimePoint now);
+  // Whether `known` is certain to be in the file still, without reading it.
+  bool Unchanged(const FileFacts& facts, const std::string& known) const;
+  FileSigns SignsAt(TimePoint now) const;
+  TimePoint NextLook(TimePoint until, TimePoint now);
   bool WasAsked();
   void Wait(TimePoint until);
 
@@ -93,15 +103,15 @@ class FileTableSource::Rep {
   std::optional<Seen> seen_;
   std::optional<FileFacts> noticed_;     // the file as it was when changed_at_ was set
   TimePoint changed_at_;                 // when the file changed last
-  bool untold_ = false;                  // that change showed before the kernel told of it
+  bool unreported_ = false;              // that change showed before the kernel reported it
   std::optional<TimePoint> busy_since_;  // since when its changes are waited out
   std::optional<TimePoint> missing_since_;
-  std::chrono::milliseconds pause_{kFirstPause};
+  internal::Backoff polling_{kPolling};
 };
 
 absl::StatusOr<std::optional<SourcedTable>> FileTableSource::Rep::Next(const std::string& known,
                                                                        TimePoint deadline) {
-  // Since an answer was due: what is about to be finished is waited for all the same, for a moment.
+  // An answer that is due is still held back for kGrace if a writer is about to finish.
   std::optional<TimePoint> due_since;
   for (bool asked = false;;) {
     asked |= WasAsked();
@@ -117,15 +127,19 @@ absl::StatusOr<std::optional<SourcedTable>> FileTableSource::Rep::Next(const std
       if (!look.status.ok()) return look.status;
       return std::optional<SourcedTable>();
     }
-    TimePoint until = soon ? *look.again : std::min(deadline, look.again.value_or(deadline));
-    if (watch_.complete()) {
-      pause_ = kFirstPause;
-    } else {
-      until = std::min(until, now + pause_);
-      pause_ = std::min(pause_ * 2, kLongestPause);
-    }
-    Wait(until);
+    Wait(NextLook(soon ? *look.again : std::min(deadline, look.again.value_or(deadline)), now));
   }
+}
+
+// `until`, or sooner where the kernel would not report a change.
+TimePoint FileTableSource::Rep::NextLook(TimePoint until, TimePoint now) {
+  if (watch_.complete()) {
+    polling_.Reset();
+    return until;
+  }
+  uint64_t ticks = static_cast<uint64_t>(now.time_since_epoch().count());
+  absl::Duration pause = polling_.Next(RandomWord().value_or(ticks));
+  return std::min(until, now + absl::ToChronoNanoseconds(pause));
 }
 
 bool FileTableSource::Rep::WasAsked() {
@@ -133,7 +147,7 @@ bool FileTableSource::Rep::WasAsked() {
   return read(wake_.get(), &times, sizeof times) == sizeof times;
 }
 
-// Until news, LookNow or `until`.
+// Until the file may have changed, LookNow or `until`.
 void FileTableSource::Rep::Wait(TimePoint until) {
   for (;;) {
     TimePoint now = Steady::now();
@@ -141,7 +155,7 @@ void FileTableSource::Rep::Wait(TimePoint until) {
     auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now);
     constexpr std::chrono::milliseconds kLongestPoll = std::chrono::hours(1);
     std::array<pollfd, 2> fds = {pollfd{wake_.get(), POLLIN, 0},
-                                 pollfd{watch_.fd(), POLLIN, 0}};  // -1 is passed over
+                                 pollfd{watch_.fd(), POLLIN, 0}};  // poll skips -1
     int ready =
         poll(fds.data(), fds.size(), static_cast<int>(std::min(left, kLongestPoll).count()));
     if (ready < 0 && errno != EINTR) return;
@@ -150,7 +164,7 @@ void FileTableSource::Rep::Wait(TimePoint until) {
   }
 }
 
-// A file that editors and tools delete and make anew is back soon.
+// Editors and tools delete a file and create it again a moment later.
 FileTableSource::Rep::Look FileTableSource::Rep::Vanished(const absl::Status& status, bool expected,
                                                           TimePoint now) {
   Look look;
@@ -171,17 +185,29 @@ FileTableSource::Rep::Look FileTableSource::Rep::HeldBack(const std::string& kno
   return look;
 }
 
-// Notes when the file changed. Whether it is what was read last, and will stay so unless it shows.
-bool FileTableSource::Rep::Unchanged(const FileFacts& facts, TimePoint now) {
-  if (!signs_.changed && noticed_ == facts) return seen_ && seen_->settled && seen_->facts == facts;
-  // What nobody told of happened when the file says; what was told, now.
-  bool told = signs_.changed && noticed_;
-  untold_ = !signs_.changed && noticed_ && watch_.complete();
-  changed_at_ = told ? now : now - std::min<nanoseconds>(AgeOf(facts), std::chrono::hours(1));
+// Notes when the file changed last, if it changed since it was noticed.
+void FileTableSource::Rep::NoteChange(const FileFacts& facts, TimePoint now) {
+  if (!signs_.changed && noticed_ == facts) return;
+  // A change that the kernel reported happened now, any other when the file says.
+  bool reported = signs_.changed && noticed_;
+  unreported_ = !signs_.changed && noticed_ && watch_.complete();
+  changed_at_ = reported ? now : now - std::min<nanoseconds>(AgeOf(facts), std::chrono::hours(1));
   if (!busy_since_) busy_since_ = now;
   noticed_ = facts;
   signs_.changed = false;
-  return false;
+}
+
+bool FileTableSource::Rep::Unchanged(const FileFacts& facts, const std::string& known) const {
+  return seen_ && seen_->settled && seen_->facts == facts && seen_->version == known;
+}
+
+FileSigns FileTableSource::Rep::SignsAt(TimePoint now) const {
+  FileSigns signs;
+  signs.open = signs_.open;
+  signs.unreported = unreported_;
+  signs.quiet = now - changed_at_;
+  signs.busy = now - busy_since_.value_or(now);
+  return signs;
 }
 
 FileTableSource::Rep::Look FileTableSource::Rep::LookAt(const std::string& known) {
@@ -191,47 +217,43 @@ FileTableSource::Rep::Look FileTableSource::Rep::LookAt(const std::string& known
   bool expected = seen_ || !known.empty();
   if (absl::IsNotFound(chain.status)) return Vanished(chain.status, expected, now);
   missing_since_.reset();
-  Look look;
-  look.status = chain.status;
-  if (!look.status.ok()) return look;
-
+  if (!chain.status.ok()) return Look{.status = chain.status};
   absl::StatusOr<FileFacts> facts = LookAtTableFile(chain.file);
   if (absl::IsNotFound(facts.status())) return HeldBack(known, now + kShortPause);
-  look.status = facts.status();
-  if (!look.status.ok()) return look;
-  if (Unchanged(*facts, now) && seen_->version == known) return look;
-  // While somebody writes there is no point in reading.
-  FileSigns signs;
-  signs.open = signs_.open;
-  signs.quiet = now - changed_at_;
-  signs.busy = now - busy_since_.value_or(now);
-  if (nanoseconds wait = WaitForWriter(signs); signs_.open && wait > wait.zero()) {
-    return HeldBack(known, now + wait);
-  }
+  if (!facts.ok()) return Look{.status = facts.status()};
+  bool changed = signs_.changed || noticed_ != *facts;
+  NoteChange(*facts, now);
+  if (!changed && Unchanged(*facts, known)) return Look();
+  // While a writer has the file open there is no point in reading it.
+  nanoseconds wait = WaitForWriter(SignsAt(now));
+  if (signs_.open && wait > wait.zero()) return HeldBack(known, now + wait);
+  return Read(chain.file, *facts, known, now);
+}
 
-  nanoseconds age = AgeOf(*facts);
-  absl::StatusOr<TableFile> file = ReadTableFile(chain.file);
+FileTableSource::Rep::Look FileTableSource::Rep::Read(const std::string& file,
+                                                      const FileFacts& facts,
+                                                      const std::string& known, TimePoint now) {
+  nanoseconds age = AgeOf(facts);
+  absl::StatusOr<TableFile> read = ReadTableFile(file);
   watch_.Take(signs_);
-  bool moved = absl::IsAborted(file.status()) || absl::IsNotFound(file.status());
-  if (moved || (file.ok() && (signs_.changed || file->facts != *facts))) {
+  // What was read may be half old and half new if the file changed meanwhile.
+  bool moved = absl::IsAborted(read.status()) || absl::IsNotFound(read.status());
+  if (moved || (read.ok() && (signs_.changed || read->facts != facts))) {
     return HeldBack(known, now + kShortPause);
   }
-  look.status = file.status();
-  if (!look.status.ok()) return look;
-
-  std::string version = VersionOf(file->document);
+  if (!read.ok()) return Look{.status = read.status()};
+  Look look;
+  std::string version = VersionOf(read->document);
   if (version != known) {
-    signs.open = signs_.open;
-    signs.whole = nlohmann::json::accept(file->document);
-    signs.replaced = seen_ && seen_->facts.inode != facts->inode;
-    signs.untold = untold_;
-    if (nanoseconds wait = WaitForWriter(signs); wait > wait.zero()) {
-      return HeldBack(known, now + wait);
-    }
-    look.table = SourcedTable{std::move(file->document), version};
+    FileSigns signs = SignsAt(now);
+    signs.whole = nlohmann::json::accept(read->document);
+    signs.replaced = seen_ && seen_->facts.inode != facts.inode;
+    nanoseconds wait = WaitForWriter(signs);
+    if (wait > wait.zero()) return HeldBack(known, now + wait);
+    look.table = SourcedTable{std::move(read->document), version};
   }
   busy_since_.reset();
-  seen_ = {*facts, std::move(version), age > kTimesAreCoarse};
+  seen_ = {facts, std::move(version), age > kTimesAreCoarse};
   return look;
 }
 

@@ -20,12 +20,12 @@
 namespace locus {
 namespace {
 
-constexpr int kMostLinks = 40;  // as the kernel
+constexpr int kMostLinks = 40;  // like the kernel
 constexpr uint32_t kItself = IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_DONT_FOLLOW;
 constexpr uint32_t kNames = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MODIFY |
                             IN_CLOSE_WRITE | IN_ATTRIB | IN_EXCL_UNLINK;
 
-// File systems on which another host, or a process behind the kernel, may change files untold.
+// File systems on which another host, or a process behind the kernel, may change files unreported.
 bool ChangesUntold(const std::string& directory) {
   constexpr std::array<uint64_t, 12> kShared = {
       0x6969,      // NFS
@@ -47,7 +47,7 @@ bool ChangesUntold(const std::string& directory) {
   return std::find(kShared.begin(), kShared.end(), type) != kShared.end();
 }
 
-// Walks a path as the kernel does, and notes where it came by.
+// Walks a path as the kernel does, and notes the directories.
 class Walk {
  public:
   explicit Walk(const std::string& path) : path_(path) { Prepend(path); }
@@ -158,8 +158,8 @@ PathChain PathWatch::Follow() {
       complete_ &= same;
       return chain;
     }
-    if (same && i > 0) return chain;  // the kernel does not watch all of it
-    // What changes while the watches are set is seen by following once more.
+    if (same && i > 0) return chain;  // the kernel refused to watch some of it
+    // Following once more finds what changed while the watches were being set.
     SetWatches(chain);
   }
 }
@@ -178,7 +178,7 @@ void PathWatch::SetWatches(const PathChain& chain) {
     int watch = inotify_add_watch(inotify_.get(), each.path.c_str(), mask);
     if (watch < 0 || ChangesUntold(each.path)) complete_ = false;
     if (watch < 0) continue;
-    // One directory twice on the way, by a bind mount.
+    // A bind mount can put one directory on the path twice.
     if (watched.count(watch) != 0) {
       inotify_add_watch(inotify_.get(), each.path.c_str(), mask | IN_MASK_ADD);
     }
@@ -208,14 +208,14 @@ bool PathWatch::Take(WriterSigns& signs) {
   }
 }
 
-// Whether it matters.
+// Whether the event matters.
 bool PathWatch::Note(int watch, uint32_t mask, std::string_view name, WriterSigns& signs) {
   if (mask & IN_Q_OVERFLOW) {
     stale_ = signs.changed = true;
     return true;
   }
   auto found = watched_.find(watch);
-  if (found == watched_.end()) return false;  // told before the watch was removed
+  if (found == watched_.end()) return false;  // reported before the watch was removed
   if (mask & (IN_IGNORED | IN_UNMOUNT | IN_DELETE_SELF | IN_MOVE_SELF)) {
     if (mask & IN_IGNORED) watched_.erase(found);
     stale_ = signs.changed = true;
@@ -227,7 +227,7 @@ bool PathWatch::Note(int watch, uint32_t mask, std::string_view name, WriterSign
       found->second.has_file && name == std::string_view(file_).substr(file_.rfind('/') + 1);
   if (!is_file) return true;
   if (mask & IN_MODIFY) signs.open = true;
-  // Another file bears the name, or none, or the writer is done.
+  // The name belongs to another file or to none, or the writer closed it.
   if (mask & (IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE)) {
     signs.open = false;
   }

@@ -16,53 +16,51 @@
 
 namespace locus {
 
-// The way from the root to a file, through all symbolic links.
+// The directories that lead from the root to a file, through all symbolic links.
 struct PathChain {
   struct Directory {
     std::string path;  // without symbolic links
     dev_t device = 0;
     ino_t inode = 0;
-    // What is looked up in it and may turn the way elsewhere: symbolic links, the file, what is
-    // missing.
+    // Names in it that decide where the path leads: symbolic links, the file, what is missing.
     std::set<std::string> names;
 
     friend bool operator==(const Directory&, const Directory&) = default;
   };
 
   std::vector<Directory> directories;
-  // Where it ends, without symbolic links: the file, or what was in the way of one.
+  // Where the path ends, without symbolic links: at the file, or where it could not go on.
   std::string file;
-  // NOT_FOUND: something on the way is missing. FAILED_PRECONDITION: it may not be looked at, links
-  // go in circles, or there is something else than a regular file at its end.
+  // NOT_FOUND: something on the path is missing. FAILED_PRECONDITION: no right to search a
+  // directory, a loop of symbolic links, or no regular file at the end.
   absl::Status status;
 };
 
 // `path` is absolute.
 PathChain FollowPath(const std::string& path);
 
-// What is known of those who write a file.
+// What the kernel reported about writers of a file.
 struct WriterSigns {
-  // It changed, or what the path leads to did, since somebody cleared this.
+  // The file, or where the path leads, changed since this was cleared.
   bool changed = false;
-  // It was written to and not closed since.
+  // The file was written to, and not closed since.
   bool open = false;
 };
 
-// Tells of whatever happens to the file at a path, by inotify on all directories that the way to it
-// leads through: those themselves, and names in them that matter.
+// Reports changes of the file at a path, by inotify on every directory that the path leads through.
 // Thread safety: none.
 class PathWatch {
  public:
   explicit PathWatch(const std::string& path);  // absolute
 
-  // Where the path leads now. From then on changes are told.
+  // Where the path leads now. Changes are reported from then on.
   PathChain Follow();
-  // Whether the kernel tells all changes since the last Follow(): not where it refuses to watch,
-  // nor on file systems that others change too.
+  // Whether every change since the last Follow() is reported: not if the kernel refuses to watch,
+  // nor on file systems that other hosts change.
   bool complete() const { return complete_; }
-  // Becomes readable when there may be news; -1: never.
+  // Becomes readable when something may have changed; -1: never.
   int fd() const { return inotify_.get(); }
-  // Takes what was told so far. Whether any of it matters.
+  // Adds what was reported so far to `signs`. Returns whether any of it matters.
   bool Take(WriterSigns& signs);
 
  private:
@@ -77,10 +75,10 @@ class PathWatch {
   const std::string path_;
   FileDescriptor inotify_;
   std::map<int, Watched> watched_;  // by watch descriptor
-  // What watched_ was made for.
+  // The chain that watched_ was made for.
   std::vector<PathChain::Directory> directories_;
   std::string file_;
-  bool stale_ = true;  // the watches are to be set anew
+  bool stale_ = true;  // the watches must be set again
   bool complete_ = false;
 };
 

@@ -7,29 +7,29 @@
 
 namespace locus {
 
-// What speaks for and against a file being finished.
+// What suggests that a writer has finished a file, or has not.
 struct FileSigns {
-  bool open = false;                  // somebody wrote to it and did not close it since
-  bool whole = false;                 // what is in it is one JSON text
+  bool open = false;                  // it was written to, and not closed since
+  bool whole = false;                 // its contents are one JSON text
   bool replaced = false;              // it is another file than the one read before
-  bool untold = false;                // its last change is one that the kernel has yet to tell of
+  bool unreported = false;            // the kernel has not reported its last change yet
   std::chrono::nanoseconds quiet{0};  // since it changed last
   std::chrono::nanoseconds busy{0};   // since it began to change
 };
 
-// How long a file may stay as somebody left it without closing it, or without it being a JSON text.
+// How long a file is waited for that is still open, or is not a JSON text, and no longer changes.
 inline constexpr std::chrono::seconds kWriterPause{1};
-// How long it may go on changing.
+// How long a file is waited for that goes on changing.
 inline constexpr std::chrono::seconds kWriterBound{10};
-// A write shows in the file before the kernel tells of it: when the writer runs again, on a busy
-// machine. The time of the file may show it too, or be that of the write before.
+// A write shows in the file before the kernel reports it, later still on a busy machine, and the
+// time of the file may not show it. So a change is given this long to be followed by another one.
 inline constexpr std::chrono::milliseconds kWriteShowsFirst{100};
 
-// How long the file is still to be waited for; 0: it is taken as it is.
+// How much longer to wait for the writer; 0: take the file as it is.
 inline std::chrono::nanoseconds WaitForWriter(const FileSigns& signs) {
   std::chrono::nanoseconds pause = kWriterPause;
-  if (!signs.open && !signs.untold && signs.whole)
-    pause = signs.replaced ? pause.zero() : kWriteShowsFirst;
+  bool finished = !signs.open && !signs.unreported && signs.whole;
+  if (finished) pause = signs.replaced ? pause.zero() : kWriteShowsFirst;
   std::chrono::nanoseconds wait = std::min(pause - signs.quiet, kWriterBound - signs.busy);
   return std::max(wait, wait.zero());
 }

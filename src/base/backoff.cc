@@ -10,7 +10,7 @@
 
 namespace locus::internal {
 
-Backoff::Backoff(const Policy& policy) : policy_(policy) {
+Backoff::Backoff(Policy policy) : policy_(policy) {
   LOCUS_CHECK(policy.first > absl::ZeroDuration() && policy.first <= policy.longest);
   LOCUS_CHECK(policy.jitter >= 0 && policy.jitter <= 1);
 }

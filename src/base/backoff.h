@@ -23,7 +23,7 @@ class Backoff {
     double jitter = 0.5;
   };
 
-  explicit Backoff(const Policy& policy);
+  explicit Backoff(Policy policy);
 
   // The wait after one more failure: uniform in ((1 - jitter) × w, w], where w is
   // min(first × 2^failures, longest). The same random word always gives the same wait.

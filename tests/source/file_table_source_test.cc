@@ -53,7 +53,7 @@ std::string Document(uint64_t epoch) {
   epoch += 100000;
   std::vector<Shard> shards(300);
   for (uint32_t i = 0; i < shards.size(); ++i) {
-    shards[i] = {i + 1, absl::StrCat("shard-", i), absl::StrCat("x://", epoch), 100, {}};
+    shards[i] = {i + 1, absl::StrCat("shard-", i), absl::StrCat("x://", epoch, "/", 1000 + i), 100, {}};
   }
   return RoutingTable::Make(epoch, shards, {{65535, 1}}).value().ToJson();
 }
@@ -489,10 +489,10 @@ TEST(WriterPatienceTest, UnfinishedFile_IsWaitedForUntilItRests) {
 
 // A writer that was stopped between a write and the kernel's word of it: more may come.
 TEST(WriterPatienceTest, ChangeThatNobodyToldOf_IsWaitedForAsIfOpen) {
-  FileSigns untold{.whole = true, .untold = true, .quiet = milliseconds(300)};
-  EXPECT_EQ(WaitForWriter(untold), milliseconds(700));
-  untold.quiet = milliseconds(1000);
-  EXPECT_EQ(WaitForWriter(untold), milliseconds(0));
+  FileSigns unreported{.whole = true, .unreported = true, .quiet = milliseconds(300)};
+  EXPECT_EQ(WaitForWriter(unreported), milliseconds(700));
+  unreported.quiet = milliseconds(1000);
+  EXPECT_EQ(WaitForWriter(unreported), milliseconds(0));
 }
 
 TEST(WriterPatienceTest, FileThatNeverRests_IsTakenInTheEnd) {

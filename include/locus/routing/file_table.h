@@ -12,26 +12,24 @@
 
 namespace locus {
 
-// The routing table in a file, as an operator, a configuration service or FileTablePublisher puts
-// it there.
+// A routing table in a file that an operator, a configuration service or FileTablePublisher writes.
 //
-// A change is told within milliseconds, however it comes about: the file replaced by rename,
-// deleted and made again, written in place, reached by symbolic links one of which is turned to
-// another place (as Kubernetes mounts a ConfigMap), directories exchanged. Where the kernel tells
-// nothing (network file systems, a directory that may not be watched, no inotify instance left) it
-// is looked at every second, at first more often. Written in place it is told a tenth of a second
+// A change is noticed within milliseconds, whether the file is replaced by rename, deleted and
+// created again, written in place, reached through a symbolic link that changes (as Kubernetes
+// mounts a ConfigMap), or its directories are exchanged. Where the kernel reports no changes
+// (network file systems, a directory that may not be watched, no inotify instance left) the file is
+// checked every second, at first more often. A file written in place is read a tenth of a second
 // after it was closed; Next may exceed its deadline by 0.2 s for that.
 //
-// A document that somebody is writing is not handed out before the file is closed or renamed; where
-// neither comes, once it was left alone for a second, or was being written for 10 seconds: then as
-// it is. A file that vanished is NOT_FOUND after a second, or at the deadline.
-// SourcedTable::version is of the contents alone: a file that was touched, or replaced by its
-// equal, is no news.
+// A file that is being written is not read until it is closed or renamed, has not changed for a
+// second, or has been changing for 10 seconds; then it is read as it is. A file that disappeared is
+// NOT_FOUND after a second, or at the deadline. SourcedTable::version depends on the contents only:
+// touching the file, or replacing it with the same contents, is not news.
 //
-// FAILED_PRECONDITION: no regular file; longer than kMaxDocumentBytes; not readable.
+// FAILED_PRECONDITION: not a regular file; longer than kMaxDocumentBytes; not readable.
 class FileTableSource : public TableSource {
  public:
-  // The file need not be there yet. A relative path is one of the working directory of now.
+  // The file need not exist yet. A relative path is resolved against the working directory at once.
   // INVALID_ARGUMENT: an empty path, or one with a zero byte.
   static absl::StatusOr<std::unique_ptr<FileTableSource>> Open(const std::string& path);
   ~FileTableSource() override;
