@@ -10,51 +10,49 @@
 
 namespace locus {
 
-// A document as a source has it; nobody has checked it yet.
+// A document as a source has it, not checked yet.
 struct SourcedTable {
-  std::string document;  // the JSON of a RoutingTable, if all is well
-  // How the source tells this document from those before and after it (a revision, an ETag); opaque
-  // to everybody else, never empty.
+  std::string document;  // should be the JSON of a RoutingTable
+  // Tells this document from those before and after it (a revision, an ETag). Only the source
+  // understands it. Never empty.
   std::string version;
 };
 
 // Where routing tables come from: a file, etcd, MariaDB, HTTP (locus/routing/file_table.h and
 // locus/routing/engine/). Router::Open follows one: it asks for the current document and then for
-// every newer one. A document that was overtaken before it was fetched may be passed over.
+// every newer one. A document that was replaced before it was fetched may be skipped.
 //
-// A source reports what it finds, also what is older or no table at all: what may be installed is
-// decided in one place, by the follower. It waits between failures nowhere: that is the follower's
-// part too.
+// A source returns whatever it finds, even an older table or no table at all: the follower decides
+// what is installed. Sources never back off after a failure; the follower does.
 //
 // Thread safety: Next is called by one thread at a time; LookNow, and everything const, from any.
-// Fork: a forked child calls nothing of it and does not destroy it.
+// Fork: a forked child must not call a source or destroy it.
 class TableSource {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  // A document of the largest table that there may be fits well within. What is longer is refused
+  // A document of the largest legal table is shorter. A longer one is refused
   // (FAILED_PRECONDITION, naming both lengths) before it is held in memory.
   static constexpr size_t kMaxDocumentBytes = size_t{64} << 20;
 
   virtual ~TableSource() = default;
 
-  // Answers as soon as the source has a document whose version is not `known` (empty: none is
-  // known), with that document. nullopt: the source answered, and said within this call that
-  // `known` is still its newest; by `deadline` at the latest, or after LookNow. One late look may
-  // exceed the deadline by what an engine says.
+  // Returns the source's document as soon as its version is not `known` (empty: none is known).
+  // nullopt: during this call the source confirmed that `known` is its newest; at the deadline, or
+  // after LookNow. The last question may exceed the deadline by as much as the engine documents.
   //
-  // UNAVAILABLE: the source does not answer; the next call begins anew. NOT_FOUND: it answers, and
+  // UNAVAILABLE: the source does not answer; the next call tries again. NOT_FOUND: it answers, but
   // has no table (it may have been emptied). FAILED_PRECONDITION: it refuses until somebody repairs
-  // (rights, certificates, what is there is no table of ours). Messages name the place, never a
-  // password.
+  // rights, certificates or what is stored there. Messages name the place, never a password.
   virtual absl::StatusOr<std::optional<SourcedTable>> Next(const std::string& known,
                                                            TimePoint deadline) = 0;
 
-  // A Next() that is waiting for news asks its source once more and answers at once; where none is
-  // under way, the next one does. For callers that heard of a newer table, and for shutting down.
+  // Has the Next() under way, or if there is none the next one, ask the source once more and return
+  // at once. For callers that know of a newer table, and for shutting down.
   virtual void LookNow() = 0;
 
-  // For messages: "etcd at h1:2379 key locus/table", without credentials.
+  // The place of the table, for messages and last-good files: "etcd at h1:2379 key locus/table".
+  // Without credentials. Sources of one place have the same text.
   virtual std::string place() const = 0;
 };
 

@@ -13,7 +13,7 @@
 namespace locus {
 namespace {
 
-// In one call: then it is the follower's part to pause.
+// In one call of Next; then the follower backs off.
 constexpr int kMostStreams = 3;
 
 absl::Status At(const etcd::Origin& origin, const absl::Status& status) {
@@ -31,11 +31,12 @@ class EtcdTableSource::Rep {
   etcd::Connection& connection() { return *connection_; }
   const etcd::TableKeys& keys() const { return keys_; }
 
-  using News = std::optional<SourcedTable>;
+  // A newer table, or nullopt: there is none.
+  using Newer = std::optional<SourcedTable>;
 
-  absl::StatusOr<News> Next(const std::string& known, TimePoint deadline) {
+  absl::StatusOr<Newer> Next(const std::string& known, TimePoint deadline) {
     LOCUS_RETURN_IF_ERROR(connection_->RefuseFork());
-    absl::StatusOr<News> news = Follow(known, deadline);
+    absl::StatusOr<Newer> news = Follow(known, deadline);
     if (!news.ok()) Forget();
     return news;
   }
@@ -47,16 +48,16 @@ class EtcdTableSource::Rep {
   }
 
  private:
-  // What is known of the newest table.
+  // The newest table that was read.
   struct Newest {
-    std::string version;  // empty: nothing
+    std::string version;  // empty: none
     uint64_t cluster_id = 0;
     int64_t mod_revision = 0;
     int64_t seen_at = 0;  // the revision of the cluster at which it was the newest
-    uint64_t link = 0;    // over which it was read, or the one before it where a stream told it
+    uint64_t link = 0;    // over which it was read; if a stream brought it, that of the one before
   };
 
-  absl::StatusOr<News> Follow(const std::string& known, TimePoint deadline) {
+  absl::StatusOr<Newer> Follow(const std::string& known, TimePoint deadline) {
     for (int streams = 0; streams < kMostStreams; ++streams) {
       if (newest_.version.empty() || newest_.version != known) {
         bool answer_at_once = TakeLookNow();
@@ -67,7 +68,7 @@ class EtcdTableSource::Rep {
       bool waits = std::chrono::steady_clock::now() < deadline;
       if (stream_ == nullptr && waits) LOCUS_RETURN_IF_ERROR(OpenStream());
       bool broken = false;
-      absl::StatusOr<News> news = Listen(deadline, broken);
+      absl::StatusOr<Newer> news = Listen(deadline, broken);
       if (!broken) return news;
       last_break_ = news.status();
       Forget();
@@ -77,8 +78,8 @@ class EtcdTableSource::Rep {
                      " streams broke, the last one: ", last_break_.message()));
   }
 
-  // Waits for news on the stream. `broken`: it is of no further use, and the status says why.
-  absl::StatusOr<News> Listen(TimePoint deadline, bool& broken) {
+  // Waits for news on the stream. `broken`: the stream is useless now; the status says why.
+  absl::StatusOr<Newer> Listen(TimePoint deadline, bool& broken) {
     for (;;) {
       if (stream_ == nullptr || TakeLookNow()) return Confirm();
       absl::StatusOr<std::string> line = stream_->ReadLine(deadline);
@@ -98,7 +99,7 @@ class EtcdTableSource::Rep {
     }
   }
 
-  // A cluster that was made anew does not have the revision that the watch is to go on from.
+  // A cluster that was created anew lacks the revision from which the watch should go on.
   bool Contradicts(const etcd::Header& header) const {
     return header.cluster_id != newest_.cluster_id || header.revision < newest_.seen_at;
   }
@@ -119,13 +120,13 @@ class EtcdTableSource::Rep {
     return At(stream_->origin(), absl::UnavailableError(why));
   }
 
-  absl::StatusOr<News> Take(const etcd::Header& header, const etcd::WatchReply::Event& event) {
+  absl::StatusOr<Newer> Take(const etcd::Header& header, const etcd::WatchReply::Event& event) {
     if (event.deleted) return NoTable();
     LOCUS_ASSIGN_OR_RETURN(SourcedTable table, Read(header, event.pair, newest_.link));
     return table;
   }
 
-  // A linearizable read of the table; the stream, if there was one, ends.
+  // Reads the table, linearizably, and ends the stream.
   absl::StatusOr<SourcedTable> Look() {
     Forget();
     etcd::Txn txn;
@@ -134,9 +135,9 @@ class EtcdTableSource::Rep {
     return Read(answer.header, answer.ranges[0][0], answer.origin.link);
   }
 
-  // A linearizable read of the revision only: over one link it tells every change. A cluster that
-  // was restored may count to the same revision again, so over another link the table is read anew.
-  absl::StatusOr<News> Confirm() {
+  // Reads only the revision, linearizably: over one link it differs after every change. A cluster
+  // that was restored may reach the same revision again, so over another link the table is read.
+  absl::StatusOr<Newer> Confirm() {
     etcd::Txn txn;
     LOCUS_ASSIGN_OR_RETURN(etcd::TxnAnswer answer, Ask(txn.GetRevision(keys_.newest())));
     if (answer.ranges[0].empty()) return NoTable();
@@ -149,7 +150,7 @@ class EtcdTableSource::Rep {
       return table;
     }
     newest_.seen_at = answer.header.revision;
-    // The stream goes where answers come from: its own member may hang.
+    // The stream moves to the member that answers: its own may hang.
     if (stream_ != nullptr && stream_->origin().endpoint != answer.origin.endpoint) {
       KeepStream(nullptr);
     }
@@ -170,7 +171,7 @@ class EtcdTableSource::Rep {
       return absl::FailedPreconditionError(
           absl::StrCat(keys_.place(), ": ", document.status().message()));
     }
-    // A cluster that was emptied may be called the same, and count to the same revision again.
+    // A cluster that was emptied may have the same ID and reach the same revision again.
     uint64_t digest = XXH64(pair.value.data(), pair.value.size(), 0);
     newest_ = {absl::StrCat(absl::Hex(header.cluster_id), ":", pair.mod_revision, ":",
                             absl::Hex(digest, absl::kZeroPad16)),
@@ -207,13 +208,13 @@ class EtcdTableSource::Rep {
 
   const etcd::TableKeys keys_;
   const std::unique_ptr<etcd::Connection> connection_;
-  // Of the one thread that calls Next.
+  // Used only by the thread that calls Next.
   Newest newest_;
   absl::Status last_break_;
 
   Mutex mutex_;
   bool look_now_ ABSL_GUARDED_BY(mutex_) = false;
-  // Replaced under the mutex, and by the thread that calls Next only, which reads it without.
+  // Replaced under the mutex by the thread that calls Next, which reads it without.
   std::unique_ptr<etcd::Stream> stream_;
 };
 

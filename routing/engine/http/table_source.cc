@@ -74,7 +74,7 @@ class HttpTableSource::Rep {
   }
 
  private:
-  // Whole seconds for which a request may be held.
+  // For how many whole seconds the server may hold a request.
   int64_t HoldFor(std::chrono::nanoseconds left) const {
     auto hold = std::chrono::duration_cast<std::chrono::seconds>(std::min(left, wait_));
     return std::max<int64_t>(0, hold.count());
@@ -93,8 +93,8 @@ class HttpTableSource::Rep {
     while (!look_now_ && steady_clock::now() < until) wake_.WaitUntil(mutex_, until);
   }
 
-  // One request, and a second one where a connection turns out to have been closed meanwhile.
-  // CANCELLED: by LookNow, while the server held it.
+  // Sends one request, and a second one if the server had closed the kept connection. CANCELLED: by
+  // LookNow, while the server held the request.
   absl::Status Ask(const std::string& known, int64_t hold, std::optional<SourcedTable>& news) {
     Bearer read;
     if (!token_file_.empty()) {
@@ -123,7 +123,7 @@ class HttpTableSource::Rep {
                         TimePoint start, std::optional<SourcedTable>& news) {
     answered_ = false;
     bool conditional = !validators_.empty() && validated_version_ == known;
-    if (!conditional) hold = 0;  // the answer is the document, whatever it is
+    if (!conditional) hold = 0;  // any document is an answer
     std::string agent = absl::StrCat("locus/", Version());
     std::string prefer = absl::StrCat("wait=", hold);
     http::HttpRequest request{"GET", url_.target, {}, ""};
@@ -172,7 +172,7 @@ class HttpTableSource::Rep {
         return absl::CancelledError("");
       }
       absl::StatusOr<HttpAnswer> head = connection_->ReadHead(limit);
-      // An interrupt may be a late one of a request before this.
+      // The interrupt may have been meant for an earlier request.
       if (absl::IsCancelled(head.status())) continue;
       LetGo();
       if (absl::IsDeadlineExceeded(head.status())) return NoAnswer();
@@ -202,7 +202,7 @@ class HttpTableSource::Rep {
         "no whole answer within ", absl::FormatDuration(absl::FromChrono(request_timeout_))));
   }
 
-  // What a server says beside an error is not shown; it is read so that the connection serves on.
+  // The body of an error is not shown; it is read so that the connection can be used again.
   static constexpr size_t kLongestRefusal = 64 << 10;
 
   Url url_;
@@ -214,16 +214,16 @@ class HttpTableSource::Rep {
   std::chrono::nanoseconds poll_every_{};
   const WipeOnForkWords alive_{1};
 
-  // Of the thread that calls Next.
+  // Used only by the thread that calls Next.
   std::unique_ptr<HttpConnection> connection_;
-  bool answered_ = false;          // the head of an answer came to the last request
+  bool answered_ = false;          // the last request got the head of an answer
   http::Validators validators_;    // of the last document read
-  std::string validated_version_;  // likewise
+  std::string validated_version_;  // its version
 
   Mutex mutex_;
   CondVar wake_;
   bool look_now_ ABSL_GUARDED_BY(mutex_) = false;
-  // The connection on which a request is held; it lives on until this is nullptr.
+  // The connection on which a request is held; it is not destroyed before this is nullptr.
   HttpConnection* held_ ABSL_GUARDED_BY(mutex_) = nullptr;
 
   std::atomic<uint64_t> requests_{0}, connects_{0}, unchanged_{0}, documents_{0};  // counts only

@@ -17,9 +17,9 @@ using mariadb::TableRow;
 
 namespace {
 
-using News = absl::StatusOr<std::optional<SourcedTable>>;
+using Answer = absl::StatusOr<std::optional<SourcedTable>>;
 
-// A server of the list, and whether it answered when it was asked last.
+// One of the servers, and whether it answered last time.
 struct Host {
   std::unique_ptr<Pool> pool;
   bool answers = false;
@@ -34,7 +34,7 @@ absl::StatusOr<TableRow> ReadNewest(Connection& connection) {
                                           ": routing_table is empty: nothing was published"));
 }
 
-News ReadNews(Connection& connection, const std::string& known) {
+Answer ReadNews(Connection& connection, const std::string& known) {
   constexpr int kAttempts = 3;
   for (int i = 0; i < kAttempts; ++i) {
     LOCUS_ASSIGN_OR_RETURN(TableRow row, ReadNewest(connection));
@@ -46,7 +46,7 @@ News ReadNews(Connection& connection, const std::string& known) {
                        TableSource::kMaxDocumentBytes));
     }
     LOCUS_ASSIGN_OR_RETURN(auto document, connection.Run(mariadb::SelectDocument(row)));
-    if (document[0].rows.empty()) continue;  // deleted or replaced since
+    if (document[0].rows.empty()) continue;  // it was deleted or replaced since
     return SourcedTable{document[0].rows[0][0].value_or(""), row.version()};
   }
   return absl::UnavailableError(absl::StrCat("mariadb ", connection.place(),
@@ -54,10 +54,10 @@ News ReadNews(Connection& connection, const std::string& known) {
                                              " attempts to read it"));
 }
 
-// What `read` says of a connection to the host.
-template <typename Answer, typename Read>
-absl::StatusOr<Answer> Ask(Host& host, Read read) {
-  absl::StatusOr<Answer> answer = absl::UnavailableError("");
+// The answer of `read` over a connection to the host.
+template <typename T, typename Read>
+absl::StatusOr<T> Ask(Host& host, Read read) {
+  absl::StatusOr<T> answer = absl::UnavailableError("");
   absl::Status status = host.pool->Use([&](Connection& connection) {
     answer = read(connection);
     if (answer.ok()) return absl::OkStatus();
@@ -68,7 +68,7 @@ absl::StatusOr<Answer> Ask(Host& host, Read read) {
   return answer;
 }
 
-// Of hosts none of which has a table: worth another attempt as long as one of them is.
+// The status of several hosts without a table: retryable if that of any of them is.
 absl::Status Joined(const absl::Status& one, const absl::Status& other) {
   if (one.ok()) return other;
   absl::StatusCode code = other.code();
@@ -93,13 +93,13 @@ class MariadbTableSource::Rep {
   bool forked() const { return hosts_[0].pool->forked(); }
   const std::string& place() const { return place_; }
 
-  News Next(const std::string& known, TimePoint deadline) {
-    // A forked child's copies of locks may be held for ever; the pool says what is wrong.
+  Answer Next(const std::string& known, TimePoint deadline) {
+    // In a forked child a lock may be held for ever, so ask the pool first: it refuses.
     if (forked()) return AskNews(hosts_[0], known);
     while (true) {
       bool hurried = TakeLookNow();
       TimePoint asked = std::chrono::steady_clock::now();
-      News news = Look(known, hurried);
+      Answer news = Look(known, hurried);
       if (!news.ok()) Count(news.status());
       if (!news.ok() || *news || hurried) return news;
       WaitUntil(std::min(deadline, asked + poll_every_));
@@ -145,27 +145,27 @@ class MariadbTableSource::Rep {
     last_failure_ = failure;
   }
 
-  static News AskNews(Host& host, const std::string& known) {
+  static Answer AskNews(Host& host, const std::string& known) {
     auto read = [&known](Connection& connection) { return ReadNews(connection, known); };
     return Ask<std::optional<SourcedTable>>(host, read);
   }
 
-  News Look(const std::string& known, bool hurried) {
+  Answer Look(const std::string& known, bool hurried) {
     Host& asked = hosts_[asked_];
     bool answered = asked.answers;
-    News news = AskNews(asked, known);
+    Answer news = AskNews(asked, known);
     if (hosts_.size() == 1) return news;
-    // That a connection broke says little about its server.
+    // A broken connection says little about its server: try a new one.
     if (absl::IsUnavailable(news.status()) && answered) news = AskNews(asked, known);
     bool due = std::chrono::steady_clock::now() >= all_due_;
-    if (news.ok() && *news && hurried) LookNow();  // another may have still newer ones
+    if (news.ok() && *news && hurried) LookNow();  // another host may have a newer one
     if (news.ok() && (*news || !(hurried || due))) return news;
     return AskAll(known, news.status(), !news.ok() || due);
   }
 
-  // Goes over to the host with the highest epoch, the first of several. `status`: what the one that
-  // is asked so far says. Without `also_silent` those that did not answer last time are left out.
-  News AskAll(const std::string& known, const absl::Status& status, bool also_silent) {
+  // Switches to the host with the highest epoch, to the first one if several have it. `status`: the
+  // answer of the current host. Without `also_silent` it skips those that did not answer last time.
+  Answer AskAll(const std::string& known, const absl::Status& status, bool also_silent) {
     std::optional<TableRow> best;
     size_t best_host = 0;
     absl::Status failure;
@@ -191,7 +191,7 @@ class MariadbTableSource::Rep {
   const std::chrono::nanoseconds poll_every_;
   const std::chrono::nanoseconds ask_all_every_;
 
-  // Of the thread in Next.
+  // Used only by the thread in Next.
   std::vector<Host> hosts_;
   size_t asked_ = 0;
   TimePoint all_due_ = TimePoint::min();
