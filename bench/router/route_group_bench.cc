@@ -69,7 +69,7 @@ void Group(benchmark::State& state, const RoutingTable& table) {
 void GroupOrderIds(benchmark::State& state) { Group(state, EvenTable()); }
 void GroupMovingOrderIds(benchmark::State& state) { Group(state, MovingTable()); }
 
-using MapOfVectors = std::unordered_map<const Shard*, std::vector<OrderId>>;
+using MapOfVectors = std::unordered_map<const RoutedShard*, std::vector<OrderId>>;
 
 void AppendEach(const Router& router, std::span<const OrderId> orders, MapOfVectors& groups) {
   for (const OrderId& id : orders) groups[&router.Route(id)].push_back(id);

@@ -14,7 +14,7 @@ namespace {
 
 using locus::OrderId;
 using locus::OrderNo;
-using locus::Shard;
+using locus::RoutedShard;
 
 constexpr std::chrono::milliseconds kFirstPause{20};
 constexpr std::chrono::milliseconds kLongestPause{500};
@@ -57,7 +57,7 @@ absl::Status OrderDao::Retrying(TimePoint deadline, Repeatable repeatable, const
   }
 }
 
-const Shard* OrderDao::ShardNamed(std::string_view name) const {
+const RoutedShard* OrderDao::ShardNamed(std::string_view name) const {
   // 65,536 loads, a fraction of a millisecond, and only after a refusal.
   for (uint32_t vnode = 0; vnode < locus::ShardGene::kCount; ++vnode) {
     auto gene = locus::ShardGene::FromUint16(static_cast<uint16_t>(vnode));
@@ -68,7 +68,7 @@ const Shard* OrderDao::ShardNamed(std::string_view name) const {
   return nullptr;
 }
 
-absl::Status OrderDao::OnShard(const Shard& shard, uint64_t epoch, TimePoint deadline,
+absl::Status OrderDao::OnShard(const RoutedShard& shard, uint64_t epoch, TimePoint deadline,
                                const Work& work) {
   auto connection = pools_.Take(shard, epoch, deadline);
   return connection.ok() ? work(*connection) : connection.status();
@@ -77,10 +77,10 @@ absl::Status OrderDao::OnShard(const Shard& shard, uint64_t epoch, TimePoint dea
 absl::Status OrderDao::OnShardOf(const OrderId& id, TimePoint deadline, Repeatable repeatable,
                                  const Work& work) {
   return Retrying(deadline, repeatable, [&](uint64_t epoch) -> absl::Status {
-    const Shard& shard = router_.Route(id);
+    const RoutedShard& shard = router_.Route(id);
     absl::Status status = OnShard(shard, epoch, deadline, work);
     const std::string_view name = ShardThatHasIt(status);
-    const Shard* other = name.empty() || name == shard.name ? nullptr : ShardNamed(name);
+    const RoutedShard* other = name.empty() || name == shard.name ? nullptr : ShardNamed(name);
     return other == nullptr ? status : OnShard(*other, epoch, deadline, work);
   });
 }

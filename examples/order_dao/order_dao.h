@@ -89,10 +89,10 @@ class OrderDao {
   // Does `work` on the order's shard, or on the shard that this one names when it refuses.
   absl::Status OnShardOf(const locus::OrderId& id, TimePoint deadline, Repeatable repeatable,
                          const Work& work);
-  absl::Status OnShard(const locus::Shard& shard, uint64_t epoch, TimePoint deadline,
+  absl::Status OnShard(const locus::RoutedShard& shard, uint64_t epoch, TimePoint deadline,
                        const Work& work);
   // nullptr: the table gives this shard no vnodes, or does not hold it.
-  const locus::Shard* ShardNamed(std::string_view name) const;
+  const locus::RoutedShard* ShardNamed(std::string_view name) const;
   // The shard has the key of `order` already: OK, and the stored order, if it is the same order.
   absl::Status CompareWithStored(locus::ShardConnection& connection, Order& order);
   absl::StatusOr<Order> FindOne(const locus::OrderId& id, const locus::OrderNo* no);

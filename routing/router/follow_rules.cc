@@ -14,37 +14,52 @@ absl::Status Unshared(const absl::Status& status) {
   return absl::Status(status.code(), status.message());
 }
 
-TableVerdict JudgeTable(const RoutingTable* in_force, const RoutingTable& offered) {
+absl::Status EpochNotGreater(uint64_t offered, uint64_t in_force) {
+  return absl::AbortedError(absl::StrCat("epoch ", offered, " is not greater than epoch ", in_force,
+                                         ", which is in force"));
+}
+
+absl::Status CheckSameTable(const RoutingTable& in_force, const RoutingTable& offered) {
+  // A table of an earlier version has none and may get one.
+  bool same = in_force.table_id().empty() || offered.table_id().empty() ||
+              in_force.table_id() == offered.table_id();
+  if (same) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "epoch ", offered.epoch(), " is of table ", offered.table_id(), ", epoch ", in_force.epoch(),
+      " in force is of table ", in_force.table_id(),
+      ": check that this place is the right one; to follow the other table, restart the process"));
+}
+
+TableJudgement JudgeTable(const RoutingTable* in_force, const RoutingTable& offered) {
   uint64_t epoch = offered.epoch();
-  if (in_force == nullptr || epoch > in_force->epoch()) {
-    return {TableVerdict::Kind::kInstall, epoch, absl::OkStatus()};
-  }
-  if (offered == *in_force) return {TableVerdict::Kind::kConfirm, epoch, absl::OkStatus()};
-  std::string reason = epoch == in_force->epoch()
-                           ? absl::StrCat("epoch ", epoch, " is in force with other content")
-                           : absl::StrCat("epoch ", epoch, " is not greater than ",
-                                          in_force->epoch(), ", the one in force");
-  return {TableVerdict::Kind::kRefuse, epoch, absl::AbortedError(reason)};
+  auto refuse = [&](absl::Status reason) {
+    return TableJudgement{TableJudgement::Kind::kRefuse, epoch, std::move(reason)};
+  };
+  if (in_force == nullptr) return {TableJudgement::Kind::kInstall, epoch, absl::OkStatus()};
+  absl::Status same_table = CheckSameTable(*in_force, offered);
+  if (!same_table.ok()) return refuse(std::move(same_table));
+  if (epoch > in_force->epoch()) return {TableJudgement::Kind::kInstall, epoch, absl::OkStatus()};
+  if (offered == *in_force) return {TableJudgement::Kind::kConfirm, epoch, absl::OkStatus()};
+  if (epoch < in_force->epoch()) return refuse(EpochNotGreater(epoch, in_force->epoch()));
+  return refuse(absl::AbortedError(
+      absl::StrCat("epoch ", epoch,
+                   " is in force with other contents: two tables were published "
+                   "under one epoch; publish the right one under a greater epoch")));
 }
 
-TableVerdict RefuseDocument(const absl::Status& why) {
-  return {TableVerdict::Kind::kRefuse, 0, Unshared(why)};
-}
-
-absl::Duration FollowRules::PauseAfter(int fruitless, double random) const {
-  constexpr int kMostDoublings = 20;  // past an hour
-  absl::Duration pause = kFirstPause * (int64_t{1} << std::clamp(fruitless - 1, 0, kMostDoublings));
-  return std::min(longest_pause_, pause) * (1 - random / 2);
+TableJudgement RefuseDocument(const absl::Status& why) {
+  return {TableJudgement::Kind::kRefuse, 0, Unshared(why)};
 }
 
 void FollowRules::Answered(Step& step) {
+  ++reads_;
   if (source_error_.ok()) return;
   source_error_ = absl::OkStatus();
-  fruitless_ = 0;
+  backoff_.Reset();
   step.events.push_back({.kind = Kind::kSourceRecovered, .status = absl::OkStatus()});
 }
 
-FollowRules::Step FollowRules::NoNews(bool early, absl::Duration asked_at, double random) {
+FollowRules::Step FollowRules::NoNews(bool early, absl::Duration asked_at, uint64_t random_word) {
   Step step;
   Answered(step);
   if (known_accepted_) {
@@ -52,70 +67,82 @@ FollowRules::Step FollowRules::NoNews(bool early, absl::Duration asked_at, doubl
     file_epoch_ = 0;
     step.source_has_it_in_force = true;
   }
-  fruitless_ = early ? fruitless_ + 1 : 0;
-  if (early) step.pause = PauseAfter(fruitless_, random);
+  if (early) {
+    step.pause = backoff_.Next(random_word);
+  } else {
+    backoff_.Reset();
+  }
   return step;
 }
 
-FollowRules::Step FollowRules::Offered(const std::string& version, const TableVerdict& verdict,
-                                       absl::Duration now, absl::Time at, double random) {
+FollowRules::Step FollowRules::Offered(const std::string& version, const TableJudgement& judgement,
+                                       absl::Duration now, absl::Time at, uint64_t random_word) {
   Step step;
   Answered(step);
-  // Also of what is refused: asked from there the source does not give it again and again.
+  // Kept for a refused document too, so that the source does not give it again and again.
   known_ = version;
-  known_accepted_ = verdict.accepted();
-  step.source_has_it_in_force = verdict.accepted();
-  if (verdict.accepted()) {
+  known_accepted_ = judgement.accepted();
+  step.source_has_it_in_force = judgement.accepted();
+  if (judgement.accepted()) {
     confirmed_at_ = now;
     file_epoch_ = 0;
   }
-  if (verdict.kind == TableVerdict::Kind::kInstall) {
-    fruitless_ = 0;
-    step.events.push_back({Kind::kInstalled, verdict.epoch, absl::OkStatus()});
+  if (judgement.kind == TableJudgement::Kind::kInstall) {
+    backoff_.Reset();
+    step.installed = true;
+    step.events.push_back({Kind::kInstalled, judgement.epoch, absl::OkStatus()});
+    if (judgement.nearly_full) {
+      step.events.push_back({Kind::kDescriptionsNearlyFull, judgement.epoch, absl::OkStatus()});
+    }
     return step;
   }
-  // A source whose every answer is of another version must not be asked without a pause.
-  step.pause = PauseAfter(++fruitless_, random);
-  if (verdict.kind == TableVerdict::Kind::kRefuse) {
-    NoteRefusal(version, verdict, at);
-    step.events.push_back({Kind::kRefused, verdict.epoch, Unshared(verdict.reason)});
+  // Without a pause, a source that changes its version with every answer would be asked in a loop.
+  step.pause = backoff_.Next(random_word);
+  if (judgement.kind == TableJudgement::Kind::kRefuse) {
+    NoteRefusal(version, judgement, at);
+    step.events.push_back({Kind::kRefused, judgement.epoch, Unshared(judgement.reason)});
   }
   return step;
 }
 
-FollowRules::Step FollowRules::Failed(const absl::Status& status, double random) {
+FollowRules::Step FollowRules::Failed(const absl::Status& status, uint64_t random_word) {
   Step step;
-  fruitless_ = source_error_.ok() ? 1 : fruitless_ + 1;
-  step.pause = PauseAfter(fruitless_, random);
+  ++reads_;
+  ++read_failures_;
+  if (source_error_.ok()) backoff_.Reset();
+  step.pause = backoff_.Next(random_word);
   if (source_error_.ok()) {
     step.events.push_back({.kind = Kind::kSourceFailed, .status = Unshared(status)});
   }
   source_error_ = Unshared(status);
   if (absl::IsNotFound(status)) {
-    // Emptied: what is put there next is news, even if it is what was there before.
+    // The place was emptied: whatever is put there next is news, even the same document.
     known_.clear();
     known_accepted_ = false;
   }
   return step;
 }
 
-void FollowRules::NoteRefusal(const std::string& version, const TableVerdict& verdict,
+void FollowRules::NoteRefusal(const std::string& version, const TableJudgement& judgement,
                               absl::Time at) {
   ++refusals_;
   if (!last_refusals_.empty()) {
     TableRefusal& last = last_refusals_.front();
-    if (last.version == version && last.epoch == verdict.epoch && last.reason == verdict.reason) {
+    if (last.version == version && last.epoch == judgement.epoch &&
+        last.reason == judgement.reason) {
       ++last.times;
       last.at = at;
       return;
     }
   }
-  last_refusals_.push_front(
-      {.epoch = verdict.epoch, .version = version, .reason = Unshared(verdict.reason), .at = at});
+  last_refusals_.push_front({.epoch = judgement.epoch,
+                             .version = version,
+                             .reason = Unshared(judgement.reason),
+                             .at = at});
   if (last_refusals_.size() > kKeptRefusals) last_refusals_.pop_back();
 }
 
-std::string FollowRules::LastWord(const std::string& place) const {
+std::string FollowRules::LastAnswer(const std::string& place) const {
   if (!source_error_.ok()) return std::string(source_error_.message());
   if (known_.empty()) return absl::StrCat(place, " has not answered yet");
   if (known_accepted_) return absl::StrCat(place, " has no newer table");
@@ -124,11 +151,15 @@ std::string FollowRules::LastWord(const std::string& place) const {
 }
 
 void FollowRules::Fill(uint64_t epoch, absl::Duration now, RouterStats& stats) const {
-  stats.source =
-      source_error_.ok() ? RouterStats::Source::kFollowing : RouterStats::Source::kFailing;
+  using Source = RouterStats::Source;
+  stats.source = Source::kFollowing;
+  if (!known_.empty() && !known_accepted_) stats.source = Source::kRefused;
+  if (!source_error_.ok()) stats.source = Source::kFailing;
   stats.source_error = Unshared(source_error_);
   if (confirmed_at_) stats.age = std::max(now - *confirmed_at_, absl::ZeroDuration());
   stats.from_last_good_file = file_epoch_ != 0 && file_epoch_ == epoch;
+  stats.reads = reads_;
+  stats.read_failures = read_failures_;
   stats.refusals = refusals_;
   for (const TableRefusal& refusal : last_refusals_) {
     stats.last_refusals.push_back(refusal);

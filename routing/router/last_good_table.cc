@@ -6,7 +6,9 @@
 
 #include <cerrno>
 #include <optional>
+#include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "locus/routing/table_source.h"
 #include "src/base/atomic_file.h"
@@ -20,15 +22,20 @@ namespace locus {
 namespace {
 
 constexpr std::string_view kFormat = "locus last good table ";
-constexpr uint64_t kVersion = 1;
+constexpr uint64_t kVersion = 2;
+constexpr uint64_t kVersionWithoutPlace = 1;
 constexpr std::string_view kSum = "xxh64=";
 constexpr std::string_view kBytes = " bytes=";
+constexpr std::string_view kPlace = " place=";
 constexpr size_t kSumDigits = 16;
-// With room for the header.
-constexpr size_t kMaxFileBytes = TableSource::kMaxDocumentBytes + 128;
+// With room for the header, whose place may be a long path or list of hosts.
+constexpr size_t kMaxFileBytes = TableSource::kMaxDocumentBytes + (size_t{64} << 10);
 
-std::string SumOf(std::string_view document) {
-  return absl::StrCat(absl::Hex(XXH64(document.data(), document.size(), 0), absl::kZeroPad16));
+std::string SumOf(std::string_view text) {
+  return absl::StrCat(absl::Hex(XXH64(text.data(), text.size(), 0), absl::kZeroPad16));
+}
+std::string SumOf(std::string_view written_place, std::string_view document) {
+  return SumOf(absl::StrCat(ToAbsl(written_place), "\n", ToAbsl(document)));
 }
 
 bool Take(std::string_view& text, std::string_view prefix) {
@@ -44,7 +51,7 @@ absl::StatusOr<std::string> ReadAll(const std::string& path) {
   struct stat file;
   if (fstat(fd.get(), &file) != 0) return FailedFileCall(errno, "inspect", path);
   if (!S_ISREG(file.st_mode)) {
-    return absl::FailedPreconditionError(absl::StrCat(Quoted(path), " is no regular file"));
+    return absl::FailedPreconditionError(absl::StrCat(Quoted(path), " is not a regular file"));
   }
   std::string text;
   char piece[1 << 16];
@@ -61,21 +68,25 @@ absl::StatusOr<std::string> ReadAll(const std::string& path) {
 
 }  // namespace
 
-std::string LastGoodText(const RoutingTable& table) {
+std::string LastGoodText(std::string_view place, const RoutingTable& table) {
   std::string document = table.ToJson();
-  return absl::StrCat(ToAbsl(kFormat), kVersion, " ", ToAbsl(kSum), SumOf(document), ToAbsl(kBytes),
-                      document.size(), "\n", document);
+  std::string written_place = absl::CEscape(ToAbsl(place));
+  return absl::StrCat(ToAbsl(kFormat), kVersion, " ", ToAbsl(kSum), SumOf(written_place, document),
+                      ToAbsl(kBytes), document.size(), ToAbsl(kPlace), written_place, "\n",
+                      document);
 }
 
-absl::StatusOr<RoutingTable> ParseLastGoodText(std::string_view text) {
-  if (!Take(text, kFormat)) return absl::DataLossError("it does not begin as a last good table");
+absl::StatusOr<LastGoodTable> ParseLastGoodText(std::string_view text) {
+  if (!Take(text, kFormat)) return absl::DataLossError("it does not begin as a last-good table");
   size_t space = text.find(' ');
   if (space == std::string_view::npos) return absl::DataLossError("its header has no end");
   std::optional<uint64_t> version = ParseDecimal(text.substr(0, space), UINT32_MAX);
-  if (!version || *version < kVersion) return absl::DataLossError("its header names no format");
+  if (!version || *version < kVersionWithoutPlace) {
+    return absl::DataLossError("its header names no format");
+  }
   if (*version > kVersion) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("it is of format ", *version, "; this locus reads format ", kVersion));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "it is of format ", *version, "; this version of locus reads formats up to ", kVersion));
   }
   text.remove_prefix(space + 1);
   size_t end = text.find('\n');
@@ -88,30 +99,62 @@ absl::StatusOr<RoutingTable> ParseLastGoodText(std::string_view text) {
     header.remove_prefix(kSumDigits);
   }
   if (sum.empty() || !Take(header, kBytes)) return absl::DataLossError("its header is malformed");
+  std::string_view written_place;
+  bool has_place = *version > kVersionWithoutPlace;
+  if (has_place) {
+    size_t place = header.find(kPlace);
+    if (place == std::string_view::npos) return absl::DataLossError("its header has no place");
+    written_place = header.substr(place + kPlace.size());
+    header = header.substr(0, place);
+  }
   std::optional<uint64_t> bytes = ParseDecimal(header, TableSource::kMaxDocumentBytes);
   if (!bytes) return absl::DataLossError("its header has no length");
   if (*bytes != document.size()) {
     return absl::DataLossError(
         absl::StrCat("its document has ", document.size(), " bytes, its header says ", *bytes));
   }
-  if (SumOf(document) != sum) return absl::DataLossError("its checksum does not fit its document");
+  if (sum != (has_place ? SumOf(written_place, document) : SumOf(document))) {
+    return absl::DataLossError("its checksum does not match its contents");
+  }
+  std::string place;
+  bool unescaped = absl::CUnescape(ToAbsl(written_place), &place);
+  if (!unescaped || (has_place && place.empty())) {
+    return absl::DataLossError("its header has no place");
+  }
   absl::StatusOr<RoutingTable> table = RoutingTable::Parse(document);
-  if (table.ok()) return table;
+  if (table.ok()) return LastGoodTable{std::move(place), *std::move(table)};
   return absl::DataLossError(absl::StrCat("its document is refused: ", table.status().message()));
 }
 
-absl::StatusOr<RoutingTable> ReadLastGoodTable(const std::string& path) {
+absl::StatusOr<LastGoodTable> ReadLastGoodTable(const std::string& path) {
   LOCUS_ASSIGN_OR_RETURN(std::string text, ReadAll(path));
-  absl::StatusOr<RoutingTable> table = ParseLastGoodText(text);
-  if (table.ok()) return table;
-  bool damaged = absl::IsDataLoss(table.status());
+  absl::StatusOr<LastGoodTable> kept = ParseLastGoodText(text);
+  if (kept.ok()) return kept;
+  bool damaged = absl::IsDataLoss(kept.status());
   return absl::Status(
-      table.status().code(),
-      absl::StrCat(Quoted(path), damaged ? " is damaged: " : ": ", table.status().message()));
+      kept.status().code(),
+      absl::StrCat(Quoted(path), damaged ? " is damaged: " : ": ", kept.status().message()));
 }
 
-absl::Status WriteLastGoodTable(const std::string& path, const RoutingTable& table) {
-  return ReplaceFile(path, LastGoodText(table), 0644);
+absl::Status WriteLastGoodTable(const std::string& path, std::string_view place,
+                                const RoutingTable& table) {
+  return ReplaceFile(path, LastGoodText(place, table), 0644);
+}
+
+absl::Status CheckLastGoodPlace(const std::string& path, const LastGoodTable& kept,
+                                const std::string& place) {
+  if (kept.place == place) return absl::OkStatus();
+  if (kept.place.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the last-good file ", Quoted(path), " (epoch ", kept.table.epoch(),
+                     ") was written by an earlier version and does not say of which place it is; "
+                     "it is not used, and replaced when the source answers"));
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("the last-good file ", Quoted(path), " (epoch ", kept.table.epoch(), ") is of ",
+                   Quoted(kept.place), ", this router follows ", Quoted(place),
+                   ": it is not used, and replaced when the source answers; give each router a "
+                   "file of its own"));
 }
 
 }  // namespace locus

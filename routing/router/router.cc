@@ -13,19 +13,22 @@ namespace locus {
 
 namespace {
 
+// Of what makes a description: not of weight and labels, which change without orders moving.
 size_t HashOf(const Shard& shard) {
   std::hash<std::string> hash;
   size_t out = shard.id;
   auto mix = [&](size_t part) { out = (out ^ part) * 0x9E3779B97F4A7C15; };
   mix(hash(shard.name));
   mix(hash(shard.endpoint));
-  mix(shard.weight);
-  for (const auto& [name, value] : shard.labels) {
-    mix(hash(name));
-    mix(hash(value));
-  }
   return out;
 }
+
+bool Describes(const RoutedShard& description, const Shard& shard) {
+  return description.id == shard.id && description.name == shard.name &&
+         description.endpoint == shard.endpoint;
+}
+
+bool NearlyFull(size_t descriptions) { return descriptions > Router::kMaxDescriptions / 10 * 9; }
 
 }  // namespace
 
@@ -33,18 +36,19 @@ size_t Router::Rep::Find(const Shard& shard) const {
   auto [begin, end] = indexes_by_hash_.equal_range(HashOf(shard));
   for (auto it = begin; it != end; ++it) {
     size_t index = it->second;
-    if (blocks_[index / kBlockSize][index % kBlockSize] == shard) return index;
+    if (Describes(blocks_[index / kBlockSize][index % kBlockSize], shard)) return index;
   }
   return description_count_;
 }
 
-absl::Status Router::Rep::CheckRoomFor(const std::vector<Shard>& shards) const {
-  size_t needed = description_count_;
-  for (const Shard& shard : shards) needed += Find(shard) == description_count_;
-  if (needed <= kMaxDescriptions) return absl::OkStatus();
-  return absl::OutOfRangeError(
-      absl::StrCat("the router would hold ", needed, " descriptions of shards, at most ",
-                   kMaxDescriptions, "; it keeps all that it ever saw, so make a new router"));
+absl::Status Router::Rep::CheckRoomFor(const RoutingTable& table) const {
+  size_t added = 0;
+  for (const Shard& shard : table.shards()) added += Find(shard) == description_count_;
+  if (description_count_ + added <= kMaxDescriptions) return absl::OkStatus();
+  return absl::OutOfRangeError(absl::StrCat(
+      "epoch ", table.epoch(), " has ", added, " new shards or endpoints; this router keeps all ",
+      description_count_, " that it has seen, and at most ", kMaxDescriptions,
+      ": restart the process to follow this table and later ones"));
 }
 
 Router::Rep::IndexById Router::Rep::Describe(const std::vector<Shard>& shards) {
@@ -52,9 +56,9 @@ Router::Rep::IndexById Router::Rep::Describe(const std::vector<Shard>& shards) {
   for (const Shard& shard : shards) {
     size_t index = Find(shard);
     if (index == description_count_) {
-      std::unique_ptr<Shard[]>& block = blocks_[index / kBlockSize];
-      if (block == nullptr) block = std::make_unique<Shard[]>(kBlockSize);
-      block[index % kBlockSize] = shard;
+      std::unique_ptr<RoutedShard[]>& block = blocks_[index / kBlockSize];
+      if (block == nullptr) block = std::make_unique<RoutedShard[]>(kBlockSize);
+      block[index % kBlockSize] = RoutedShard(shard);
       indexes_by_hash_.emplace(HashOf(shard), index);
       ++description_count_;
     }
@@ -104,44 +108,53 @@ void Router::Rep::SetWords(std::vector<Run> runs) {
   runs_ = std::move(runs);
 }
 
-absl::Status Router::Rep::InstallNewer(const RoutingTable& table) {
-  LOCUS_RETURN_IF_ERROR(CheckRoomFor(table.shards()));
-  IndexById index_of = Describe(table.shards());
-  SetWords(RunsOf(table, index_of));
-  epoch_.store(table.epoch(), std::memory_order_release);
-  if (keeps_table_) in_force_ = table;
+absl::Status Router::Rep::InstallNewer(std::shared_ptr<const RoutingTable> table) {
+  LOCUS_RETURN_IF_ERROR(CheckRoomFor(*table));
+  IndexById index_of = Describe(table->shards());
+  SetWords(RunsOf(*table, index_of));
+  epoch_.store(table->epoch(), std::memory_order_release);
+  in_force_ = std::move(table);
   installed_at_ = clock_.Now();
   ++installs_;
-  installed_.Announce();
   return absl::OkStatus();
 }
 
-absl::Status Router::Rep::Install(const RoutingTable& table) {
+absl::Status Router::Rep::Install(RoutingTable table) {
   if (forked()) {
     return absl::FailedPreconditionError(
-        "this is a forked child: tables are installed by the process that made the router");
+        "this is a forked child: only the process that made the router installs tables");
   }
-  MutexLock lock(mutex_);
-  if (table.epoch() <= epoch_.load(std::memory_order_relaxed)) {
-    return absl::AbortedError(absl::StrCat("epoch ", table.epoch(), " is not greater than ",
-                                           epoch(), ", the one in force"));
+  {
+    MutexLock lock(mutex_);
+    // The first table is installed by the constructor.
+    TableJudgement judgement = JudgeTable(in_force_.get(), table);
+    if (judgement.kind == TableJudgement::Kind::kRefuse) return judgement.reason;
+    if (judgement.kind == TableJudgement::Kind::kConfirm) return EpochNotGreater(epoch(), epoch());
+    LOCUS_RETURN_IF_ERROR(InstallNewer(std::make_shared<const RoutingTable>(std::move(table))));
   }
-  return InstallNewer(table);
+  waiters_.Reached(epoch());
+  return absl::OkStatus();
 }
 
-TableVerdict Router::Rep::Offer(const RoutingTable& table) {
-  MutexLock lock(mutex_);
-  TableVerdict verdict = JudgeTable(in_force_ ? &*in_force_ : nullptr, table);
-  if (verdict.kind != TableVerdict::Kind::kInstall) return verdict;
-  absl::Status installed = InstallNewer(table);
-  if (installed.ok()) return verdict;
-  return {TableVerdict::Kind::kRefuse, table.epoch(), std::move(installed)};
+TableJudgement Router::Rep::Offer(std::shared_ptr<const RoutingTable> table) {
+  TableJudgement judgement;
+  {
+    MutexLock lock(mutex_);
+    judgement = JudgeTable(in_force_.get(), *table);
+    if (judgement.kind != TableJudgement::Kind::kInstall) return judgement;
+    bool was_nearly_full = NearlyFull(description_count_);
+    absl::Status installed = InstallNewer(std::move(table));
+    if (!installed.ok())
+      return {TableJudgement::Kind::kRefuse, judgement.epoch, std::move(installed)};
+    judgement.nearly_full = !was_nearly_full && NearlyFull(description_count_);
+  }
+  waiters_.Reached(epoch());
+  return judgement;
 }
 
-Router::Router(const RoutingTable& table)
-    : Router(std::make_unique<Rep>(Clock::System(), /*keeps_table=*/false)) {
-  // A table's epoch is at least 1 and its shards are at most as many as descriptions fit.
-  LOCUS_CHECK(rep_->Install(table).ok());
+Router::Router(RoutingTable table) : Router(std::make_unique<Rep>(Clock::System())) {
+  // A table's shards are at most as many as descriptions fit.
+  LOCUS_CHECK(rep_->Install(std::move(table)).ok());
 }
 
 Router::Router(std::unique_ptr<Rep> rep)
@@ -154,13 +167,13 @@ Router::~Router() {
 
 GeneRoute Router::Route(ShardGene gene) const {
   uint64_t word = words_[gene.value()].load(std::memory_order_acquire);
-  const Shard& owner = Description(word);
-  const Shard& target = Description(word >> kTargetShift);
+  const RoutedShard& owner = Description(word);
+  const RoutedShard& target = Description(word >> kTargetShift);
   if (&owner == &target) return {.owner = &owner};
   return {&owner, &target, static_cast<uint32_t>(word / kPermyriadUnit)};
 }
 
-absl::Status Router::Install(const RoutingTable& table) { return rep_->Install(table); }
+absl::Status Router::Install(RoutingTable table) { return rep_->Install(std::move(table)); }
 
 uint64_t Router::epoch() const { return rep_->epoch(); }
 

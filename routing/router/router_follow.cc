@@ -21,7 +21,7 @@ absl::Status CheckBetween(std::string_view option, absl::Duration value, absl::D
 }  // namespace
 
 absl::Status RouterOptions::Check() const {
-  if (clock == nullptr) return absl::InvalidArgumentError("a router needs a clock");
+  if (clock == nullptr) return absl::InvalidArgumentError("clock is nullptr");
   LOCUS_RETURN_IF_ERROR(
       CheckBetween("open_timeout", open_timeout, absl::ZeroDuration(), absl::Hours(1)));
   LOCUS_RETURN_IF_ERROR(
@@ -31,12 +31,15 @@ absl::Status RouterOptions::Check() const {
 
 absl::StatusOr<std::unique_ptr<Router>> Router::Open(std::unique_ptr<TableSource> source,
                                                      RouterOptions options) {
-  if (source == nullptr) return absl::InvalidArgumentError("a router that follows needs a source");
+  if (source == nullptr) return absl::InvalidArgumentError("source is nullptr");
   LOCUS_RETURN_IF_ERROR(options.Check());
-  auto rep = std::make_unique<Rep>(*options.clock, /*keeps_table=*/true);
-  auto offer = [rep = rep.get()](const RoutingTable& table) { return rep->Offer(table); };
+  auto rep = std::make_unique<Rep>(*options.clock);
+  auto offer = [rep = rep.get()](std::shared_ptr<const RoutingTable> table) {
+    return rep->Offer(std::move(table));
+  };
   auto follower =
-      std::make_unique<TableFollower>(std::move(source), std::move(options), std::move(offer));
+      std::make_unique<TableFollower>(std::move(source), std::move(options), std::move(offer),
+                                      [rep = rep.get()] { return rep->waiting(); });
   LOCUS_RETURN_IF_ERROR(follower->Open());
   LOCUS_RETURN_IF_ERROR(rep->Follow(std::move(follower)));
   return std::unique_ptr<Router>(new Router(std::move(rep)));
@@ -55,33 +58,42 @@ absl::Status Router::Rep::Refresh(uint64_t min_epoch,
                                   std::chrono::steady_clock::time_point deadline) {
   if (forked()) {
     return absl::FailedPreconditionError(
-        "this is a forked child: tables are followed by the process that made the router");
+        "this is a forked child: only the process that made the router follows tables");
   }
-  if (follower_ != nullptr) follower_->Look();
-  auto in_force = [&]() -> absl::StatusOr<uint64_t> {
-    uint64_t now = epoch();
-    if (now >= min_epoch) return now;
-    return absl::Status(absl::StatusCode::kUnavailable, "");
+  refreshes_.fetch_add(1, std::memory_order_relaxed);
+  auto want = [this] {
+    if (follower_ != nullptr) follower_->Want();
   };
-  absl::StatusOr<uint64_t> reached = installed_.Await(deadline, in_force);
-  if (reached.ok()) return absl::OkStatus();
-  return absl::DeadlineExceededError(
-      absl::StrCat("epoch ", min_epoch, " is not in force in time, ", epoch(), " is; ",
-                   follower_ == nullptr ? "the router has no source" : follower_->LastWord()));
+  if (waiters_.Wait(min_epoch, deadline, want)) return absl::OkStatus();
+  refresh_timeouts_.fetch_add(1, std::memory_order_relaxed);
+  return absl::DeadlineExceededError(absl::StrCat(
+      "epoch ", min_epoch, " was not in force by the deadline, epoch ", epoch(), " is; ",
+      follower_ == nullptr ? "the router has no source" : follower_->LastAnswer()));
 }
 
 RouterStats Router::Rep::Stats() const {
   RouterStats stats;
   stats.epoch = epoch();
-  if (forked()) return stats;  // whoever held the locks is not here
+  if (forked()) return stats;  // a lock may be held by a thread that this process does not have
   {
     MutexLock lock(mutex_);
     stats.epoch = epoch();
     stats.installed_at = installed_at_;
     stats.installs = installs_;
+    stats.descriptions = description_count_;
+    stats.max_descriptions = kMaxDescriptions;
   }
+  stats.refreshes = refreshes_.load(std::memory_order_relaxed);
+  stats.refresh_timeouts = refresh_timeouts_.load(std::memory_order_relaxed);
+  stats.refreshing = waiters_.waiting();
   if (follower_ != nullptr) follower_->Fill(stats.epoch, stats);
   return stats;
+}
+
+std::shared_ptr<const RoutingTable> Router::Rep::Table() const {
+  if (forked()) return nullptr;
+  MutexLock lock(mutex_);
+  return in_force_;
 }
 
 absl::Status Router::Refresh(uint64_t min_epoch, std::chrono::steady_clock::time_point deadline) {
@@ -90,5 +102,7 @@ absl::Status Router::Refresh(uint64_t min_epoch, std::chrono::steady_clock::time
 }
 
 RouterStats Router::Stats() const { return rep_->Stats(); }
+
+std::shared_ptr<const RoutingTable> Router::Table() const { return rep_->Table(); }
 
 }  // namespace locus

@@ -30,14 +30,14 @@ void OrderGroups::Prepare(size_t orders) {
 void OrderGroups::SeeUpTo(uint16_t index) { cursors_.resize(size_t{index} + 1); }
 
 uint64_t Router::ShardIndexOf(const OrderId& id) const {
-  // Pairs with the release in SetWord(), as in Route(). Loaded once an order: its answer is that of
-  // one table, whatever is installed meanwhile.
+  // Pairs with the release in SetWords(), as in Route(). Loaded once per order, so that its answer
+  // is that of one table, whatever is installed meanwhile.
   uint64_t word = words_[id.gene().value()].load(std::memory_order_acquire);
   if (word >= kPermyriadUnit && id.cohort() < word / kPermyriadUnit) word >>= kTargetShift;
   return word & 0xFFFF;
 }
 
-// A counting sort: routing and counting, then the groups' places, then each order into its place.
+// A counting sort: route and count, find where each group begins, put each order into its place.
 void Router::Group(std::span<const OrderId> ids, OrderGroups& groups) const {
   groups.Prepare(ids.size());
   for (size_t i = 0; i < ids.size(); ++i) {

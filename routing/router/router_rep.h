@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -15,34 +14,35 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "locus/routing/router.h"
+#include "routing/router/epoch_waiters.h"
 #include "routing/router/follow_rules.h"
 #include "routing/router/table_follower.h"
+#include "src/base/fork_guard.h"
 #include "src/base/mutex.h"
-#include "src/base/news.h"
-#include "src/base/wipe_on_fork.h"
 
 namespace locus {
 
-// All of a Router; what it answers from never moves.
+// The state of a Router. What it answers from never moves.
 class Router::Rep {
  public:
-  // `clock` outlives it. `keeps_table`: a copy of the table in force is kept, to tell whether
-  // another one is equal.
-  Rep(Clock& clock, bool keeps_table) : clock_(clock), keeps_table_(keeps_table) {}
+  // `clock` outlives it.
+  explicit Rep(Clock& clock) : clock_(clock) {}
 
-  absl::Status Install(const RoutingTable& table) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The same, where JudgeTable says so. Needs `keeps_table`.
-  TableVerdict Offer(const RoutingTable& table) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Install(RoutingTable table) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Installs the table if JudgeTable says so.
+  TableJudgement Offer(std::shared_ptr<const RoutingTable> table) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The table in force is the first one, whatever came before it, and the follower goes on from it.
+  // Counts the table in force as the first one, and has `follower` go on from it.
   absl::Status Follow(std::unique_ptr<TableFollower> follower) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Refresh(uint64_t min_epoch, std::chrono::steady_clock::time_point deadline);
   RouterStats Stats() const ABSL_LOCKS_EXCLUDED(mutex_);
+  std::shared_ptr<const RoutingTable> Table() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   uint64_t epoch() const { return epoch_.load(std::memory_order_acquire); }
   const std::atomic<uint64_t>* words() const { return words_.data(); }
-  const std::unique_ptr<Shard[]>* blocks() const { return blocks_.data(); }
-  bool forked() const { return fork_mark_.wiped(); }
+  const std::unique_ptr<RoutedShard[]>* blocks() const { return blocks_.data(); }
+  bool forked() const { return process_.forked(); }
+  bool waiting() const { return waiters_.waiting() > 0; }  // in Refresh, for a newer table
 
  private:
   using IndexById = std::unordered_map<uint32_t, uint64_t>;
@@ -53,33 +53,32 @@ class Router::Rep {
     uint64_t word;
   };
 
-  static constexpr size_t kMaxDescriptions = 65536;
-
-  // The index of the description that equals `shard`, or description_count_.
+  // The index of the description of `shard`, or description_count_ if it has none.
   size_t Find(const Shard& shard) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckRoomFor(const std::vector<Shard>& shards) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckRoomFor(const RoutingTable& table) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static std::vector<Run> RunsOf(const RoutingTable& table, const IndexById& index_of);
   IndexById Describe(const std::vector<Shard>& shards) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SetWords(std::vector<Run> runs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status InstallNewer(const RoutingTable& table) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status InstallNewer(std::shared_ptr<const RoutingTable> table)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   std::array<std::atomic<uint64_t>, ShardGene::kCount> words_{};
   // Written before a word that names the place is stored, never after.
-  std::array<std::unique_ptr<Shard[]>, kMaxDescriptions / kBlockSize> blocks_;
+  std::array<std::unique_ptr<RoutedShard[]>, kMaxDescriptions / kBlockSize> blocks_;
   // Released after the words of its table; pairs with the acquire in epoch().
   std::atomic<uint64_t> epoch_{0};
-  const WipeOnForkWords fork_mark_{0};
+  const internal::ForkGuard process_;
 
   Clock& clock_;
-  const bool keeps_table_;
-  News installed_;  // for Refresh
+  internal::EpochWaiters waiters_;  // in Refresh
+  std::atomic<uint64_t> refreshes_{0};
+  std::atomic<uint64_t> refresh_timeouts_{0};
 
   mutable Mutex mutex_;
   std::vector<Run> runs_ ABSL_GUARDED_BY(mutex_) = {{ShardGene::kCount, 0}};  // what words_ holds
   size_t description_count_ ABSL_GUARDED_BY(mutex_) = 0;
   std::unordered_multimap<size_t, size_t> indexes_by_hash_ ABSL_GUARDED_BY(mutex_);
-  std::optional<RoutingTable> in_force_ ABSL_GUARDED_BY(mutex_);  // only where it keeps one
+  std::shared_ptr<const RoutingTable> in_force_ ABSL_GUARDED_BY(mutex_);  // nullptr: none yet
   absl::Time installed_at_ ABSL_GUARDED_BY(mutex_);
   uint64_t installs_ ABSL_GUARDED_BY(mutex_) = 0;
 

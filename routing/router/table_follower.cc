@@ -6,24 +6,34 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "routing/router/last_good_table.h"
 #include "src/base/check.h"
+#include "src/base/text.h"
 
 namespace locus {
-namespace {
 
+using internal::FollowSchedule;
+using Kind = RouterEvent::Kind;
 using SteadyClock = std::chrono::steady_clock;
-using Answer = absl::StatusOr<std::optional<SourcedTable>>;
-
-}  // namespace
 
 TableFollower::TableFollower(std::unique_ptr<TableSource> source, RouterOptions options,
-                             Offer offer)
+                             Offer offer, Waiting waiting, internal::LastGoodWriter::Write write)
     : source_(std::move(source)),
       options_(std::move(options)),
       offer_(std::move(offer)),
+      waiting_(std::move(waiting)),
       rules_(options_.longest_pause),
+      schedule_(options_.confirm_every),
       random_(std::random_device()()) {
+  if (!options_.last_good_file.empty()) {
+    if (!write) {
+      write = [path = options_.last_good_file, place = source_->place()](
+                  const RoutingTable& table) { return WriteLastGoodTable(path, place, table); };
+    }
+    writer_ = std::make_unique<internal::LastGoodWriter>(
+        std::move(write), [this](uint64_t epoch, const absl::Status& failure) {
+          Report({Kind::kLastGoodFileFailed, epoch, failure});
+        });
+  }
   auto job = [this] { return Run(); };
   driver_ = options_.executor == nullptr ? LoadDriver::OnThread(job)
                                          : LoadDriver::OnExecutor(*options_.executor, job);
@@ -32,46 +42,54 @@ TableFollower::TableFollower(std::unique_ptr<TableSource> source, RouterOptions 
 TableFollower::~TableFollower() {
   {
     MutexLock lock(mutex_);
-    stopping_ = true;
+    schedule_.Stop();
   }
   source_->LookNow();
   driver_.reset();
 }
 
-double TableFollower::Random() { return std::uniform_real_distribution<double>()(random_); }
-
-void TableFollower::Tell(const RouterEvent& event) const {
-  if (options_.on_event) options_.on_event(event);
+void TableFollower::Report(const RouterEvent& event) const {
+  if (!options_.on_event) return;
+  MutexLock lock(report_mutex_);
+  options_.on_event(event);
 }
 
 absl::Status TableFollower::Open() {
-  absl::StatusOr<RoutingTable> kept = absl::NotFoundError("");
-  if (!options_.last_good_file.empty()) kept = ReadLastGoodTable(options_.last_good_file);
-  uint64_t file_epoch = kept.ok() ? kept->epoch() : 0;
-  if (kept.ok()) LOCUS_CHECK(offer_(*kept).accepted());
-  {
-    MutexLock lock(mutex_);
-    if (kept.ok()) {
-      rules_.BeganFromFile(file_epoch);
-    } else if (!absl::IsNotFound(kept.status())) {
-      last_good_error_ = Unshared(kept.status());
+  absl::Status file = absl::NotFoundError("");
+  uint64_t file_epoch = 0;
+  if (writer_ != nullptr) {
+    absl::StatusOr<LastGoodTable> read = ReadLastGoodTable(options_.last_good_file);
+    file = read.status();
+    if (read.ok()) {
+      file_epoch = read->table.epoch();
+      file = CheckLastGoodPlace(options_.last_good_file, *read, source_->place());
+    }
+    if (file.ok()) {
+      kept_ = std::make_shared<const RoutingTable>(std::move(read->table));
+      kept_epoch_ = file_epoch;
+      writer_->BeganWith(file_epoch);
+    } else if (!absl::IsNotFound(file)) {
+      writer_->BeganDamaged(file);
     }
   }
-  kept_epoch_ = file_epoch;
   absl::Status why_not = AskUntilOpen();
-  if (!why_not.ok() && !kept.ok()) {
-    if (absl::IsNotFound(kept.status())) return why_not;
-    return absl::Status(
-        kept.status().code(),
-        absl::StrCat(kept.status().message(), "; and the source: ", why_not.message()));
+  bool ignored = !file.ok() && file_epoch != 0;
+  if (why_not.ok() && ignored) Report({Kind::kLastGoodFileIgnored, file_epoch, file});
+  if (why_not.ok()) return why_not;
+  if (kept_ != nullptr) OfferKept();
+  if (file.ok() && kept_epoch_ != 0) {
+    Report({Kind::kStartedFromFile, kept_epoch_, why_not});
+    return absl::OkStatus();
   }
-  if (!why_not.ok()) Tell({RouterEvent::Kind::kStartedFromFile, file_epoch, why_not});
-  return absl::OkStatus();
+  if (file.ok() || absl::IsNotFound(file)) return why_not;
+  return absl::Status(file.code(),
+                      absl::StrCat(file.message(), "; the source answered: ", why_not.message()));
 }
 
 absl::Status TableFollower::Start() {
   driver_->Wake();
-  if (driver_->started()) return absl::OkStatus();
+  bool started = driver_->started() && (writer_ == nullptr || writer_->started());
+  if (started) return absl::OkStatus();
   return absl::UnavailableError(
       absl::StrCat("the system has no thread for following ", source_->place()));
 }
@@ -79,17 +97,16 @@ absl::Status TableFollower::Start() {
 absl::Status TableFollower::AskUntilOpen() {
   absl::Duration end = options_.clock->SinceBoot() + options_.open_timeout;
   while (true) {
-    absl::Duration left = end - options_.clock->SinceBoot();
     absl::Duration asked_at = options_.clock->SinceBoot();
-    Answer answer = Ask(std::max(left, absl::ZeroDuration()));
-    TableVerdict verdict;
-    FollowRules::Step step = Take(answer, asked_at, /*early=*/false, verdict);
+    Answer answer = Ask(std::max(end - asked_at, absl::ZeroDuration()));
+    TableJudgement judgement;
+    FollowRules::Step step = Take(answer, asked_at, /*early=*/false, judgement);
     if (step.source_has_it_in_force) return absl::OkStatus();
     if (answer.ok()) {
       return absl::FailedPreconditionError(
-          absl::StrCat(source_->place(), ": its table is refused: ", verdict.reason.message()));
+          absl::StrCat(source_->place(), ": its table is refused: ", judgement.reason.message()));
     }
-    left = end - options_.clock->SinceBoot();
+    absl::Duration left = end - options_.clock->SinceBoot();
     if (!absl::IsUnavailable(answer.status()) || left <= absl::ZeroDuration()) {
       return Unshared(answer.status());
     }
@@ -97,7 +114,7 @@ absl::Status TableFollower::AskUntilOpen() {
   }
 }
 
-Answer TableFollower::Ask(absl::Duration within) {
+TableFollower::Answer TableFollower::Ask(absl::Duration within) {
   std::string known;
   {
     MutexLock lock(mutex_);
@@ -105,123 +122,113 @@ Answer TableFollower::Ask(absl::Duration within) {
   }
   Answer answer = source_->Next(known, SteadyClock::now() + absl::ToChronoNanoseconds(within));
   if (!answer.ok() || answer->has_value() || !known.empty()) return answer;
-  return absl::UnavailableError(absl::StrCat(source_->place(), ": no table in time"));
+  return absl::UnavailableError(absl::StrCat(source_->place(), ": no table before the deadline"));
 }
 
 absl::Duration TableFollower::Run() {
-  bool looking;
-  absl::Duration within = options_.confirm_every;
   absl::Duration asked_at = options_.clock->SinceBoot();
+  FollowSchedule::Turn turn;
   {
     MutexLock lock(mutex_);
-    if (stopping_) return absl::InfiniteDuration();
-    absl::Duration wait = (wished_ ? due_if_wished_ : due_) - asked_at;
-    if (wait > absl::ZeroDuration()) return wait;
-    // Soon after a look one waits for news until the next one may come.
-    resting_ = asked_at < next_look_;
-    if (resting_) within = std::min(within, next_look_ - asked_at);
-    looking_ = wished_ && !resting_;
-    if (looking_) BeginLook();
-    joined_ = false;
-    asking_ = true;
+    turn = schedule_.Begin(asked_at, waiting_(), random_());
   }
+  if (!turn.ask) return turn.within;
+  if (turn.look) source_->LookNow();
   SteadyClock::time_point began = SteadyClock::now();
-  Answer answer = Ask(within);
+  Answer answer = Ask(turn.within);
+  absl::Duration took = absl::FromChrono(SteadyClock::now() - began);
+  bool looked;
   {
     MutexLock lock(mutex_);
-    asking_ = false;
-    looking = looking_;
+    // A caller may have turned the question into a look.
+    looked = schedule_.phase() == FollowSchedule::Phase::kLooking;
   }
-  absl::Duration least = std::min(within, FollowRules::kLeastPause);
-  bool early = !looking && SteadyClock::now() - began < absl::ToChronoNanoseconds(least);
-  TableVerdict verdict;
-  FollowRules::Step step = Take(answer, asked_at, early, verdict);
+  bool early = !looked && took < std::min(turn.within, FollowSchedule::kFirstWait);
+  TableJudgement judgement;
+  FollowRules::Step step = Take(answer, asked_at, early, judgement);
   MutexLock lock(mutex_);
-  absl::Duration now = options_.clock->SinceBoot();
-  // Whoever joined may have come when the answer was on its way already.
-  if (joined_ && step.pause > absl::ZeroDuration()) wished_ = true;
-  due_ = now + step.pause;
-  due_if_wished_ = now + std::min(step.pause, FollowRules::kLeastPause);
-  // Never 0: an executor with one thread shall get at what else it has.
-  return std::max((wished_ ? due_if_wished_ : due_) - now, absl::Nanoseconds(1));
+  return schedule_.Finished(options_.clock->SinceBoot(), step.pause, step.installed, waiting_());
+}
+
+void TableFollower::OfferKept() {
+  uint64_t epoch = kept_->epoch();
+  // The first table that is offered is always installed.
+  LOCUS_CHECK(offer_(std::exchange(kept_, nullptr)).accepted());
+  MutexLock lock(mutex_);
+  rules_.BeganFromFile(epoch);
+}
+
+void TableFollower::OfferKeptBefore(const RoutingTable& first) {
+  if (kept_ == nullptr) return;
+  if (CheckSameTable(*kept_, first).ok()) return OfferKept();
+  Report({Kind::kLastGoodFileIgnored, kept_->epoch(),
+          absl::FailedPreconditionError(absl::StrCat(
+              "the last-good file ", Quoted(options_.last_good_file), " (epoch ", kept_->epoch(),
+              ") is of table ", kept_->table_id(), ", the source has table ", first.table_id(),
+              ": the file is replaced"))});
+  kept_.reset();
+  kept_epoch_ = 0;
 }
 
 FollowRules::Step TableFollower::Take(const Answer& answer, absl::Duration asked_at, bool early,
-                                      TableVerdict& verdict) {
-  absl::StatusOr<RoutingTable> table = absl::NotFoundError("");
+                                      TableJudgement& judgement) {
+  std::shared_ptr<const RoutingTable> table;
   if (answer.ok() && answer->has_value()) {
-    table = RoutingTable::Parse((*answer)->document);
-    verdict = table.ok() ? offer_(*table) : RefuseDocument(table.status());
+    absl::StatusOr<RoutingTable> parsed = RoutingTable::Parse((*answer)->document);
+    if (parsed.ok()) {
+      table = std::make_shared<const RoutingTable>(*std::move(parsed));
+      OfferKeptBefore(*table);
+      judgement = offer_(table);
+    } else {
+      judgement = RefuseDocument(parsed.status());
+    }
   }
   FollowRules::Step step;
   {
     MutexLock lock(mutex_);
     if (!answer.ok()) {
-      step = rules_.Failed(answer.status(), Random());
+      step = rules_.Failed(answer.status(), random_());
     } else if (answer->has_value()) {
-      step = rules_.Offered((*answer)->version, verdict, options_.clock->SinceBoot(),
-                            options_.clock->Now(), Random());
+      step = rules_.Offered((*answer)->version, judgement, options_.clock->SinceBoot(),
+                            options_.clock->Now(), random_());
     } else {
-      step = rules_.NoNews(early, asked_at, Random());
+      step = rules_.NoNews(early, asked_at, random_());
     }
   }
-  for (const RouterEvent& event : step.events) Tell(event);
-  if (table.ok() && verdict.accepted() && table->epoch() != kept_epoch_) {
-    to_keep_ = *std::move(table);
+  for (const RouterEvent& event : step.events) Report(event);
+  if (writer_ == nullptr) return step;
+  if (table != nullptr && judgement.accepted() && table->epoch() != kept_epoch_) {
+    kept_epoch_ = table->epoch();
+    writer_->Put(std::move(table));
+  } else if (step.source_has_it_in_force) {
+    writer_->Retry();
   }
-  if (step.source_has_it_in_force) Keep();
   return step;
 }
 
-// Where the file could not be written it is tried again whenever the source confirms the table.
-void TableFollower::Keep() {
-  if (options_.last_good_file.empty() || !to_keep_) return;
-  absl::Status written = WriteLastGoodTable(options_.last_good_file, *to_keep_);
-  uint64_t epoch = to_keep_->epoch();
-  bool news;
+void TableFollower::Want() {
+  FollowSchedule::Nudge nudge;
   {
     MutexLock lock(mutex_);
-    news = last_good_error_ != written;
-    last_good_error_ = Unshared(written);
+    // An install may have come first; then a look would be for nobody.
+    if (!waiting_()) return;
+    nudge = schedule_.Want(options_.clock->SinceBoot(), random_());
   }
-  if (written.ok()) {
-    kept_epoch_ = epoch;
-    to_keep_.reset();
-  } else if (news) {
-    Tell({RouterEvent::Kind::kLastGoodFileFailed, epoch, std::move(written)});
-  }
+  if (nudge == FollowSchedule::Nudge::kLook) source_->LookNow();
+  if (nudge == FollowSchedule::Nudge::kWake) driver_->Wake();
 }
 
-void TableFollower::BeginLook() {
-  wished_ = false;
-  next_look_ = options_.clock->SinceBoot() + FollowRules::kLeastPause;
-  source_->LookNow();
-}
-
-void TableFollower::Look() {
-  {
-    MutexLock lock(mutex_);
-    if (asking_ && !looking_ && !resting_) {
-      looking_ = true;
-      joined_ = true;
-      BeginLook();
-      return;
-    }
-    if (wished_) return;
-    wished_ = true;
-  }
-  driver_->Wake();
-}
-
-std::string TableFollower::LastWord() const {
+std::string TableFollower::LastAnswer() const {
   MutexLock lock(mutex_);
-  return rules_.LastWord(source_->place());
+  return rules_.LastAnswer(source_->place());
 }
 
 void TableFollower::Fill(uint64_t epoch, RouterStats& stats) const {
-  MutexLock lock(mutex_);
-  rules_.Fill(epoch, options_.clock->SinceBoot(), stats);
-  stats.last_good_error = Unshared(last_good_error_);
+  {
+    MutexLock lock(mutex_);
+    rules_.Fill(epoch, options_.clock->SinceBoot(), stats);
+  }
+  if (writer_ != nullptr) writer_->Fill(stats);
 }
 
 }  // namespace locus

@@ -346,7 +346,7 @@ TEST_F(OrderDaoTest, RefusedForGood_IsNotCalledUnavailable) {
 
 TEST_F(OrderDaoTest, StatementWithoutParameters_Runs) {
   MustInsert(1);
-  const Shard& shard = *router_->Route(GeneOf(1)).owner;
+  const RoutedShard& shard = *router_->Route(GeneOf(1)).owner;
   auto connection = pools_->Take(shard, router_->epoch(), In(absl::Seconds(20)));
   ASSERT_TRUE(connection.ok()) << connection.status();
   {

@@ -26,7 +26,7 @@ class ShardPoolsLossTest : public ::testing::Test {
     delete first_;
     delete second_;
   }
-  static bool Answers(ShardPools& pools, const Shard& shard) {
+  static bool Answers(ShardPools& pools, const RoutedShard& shard) {
     auto connection = pools.Take(shard, In(kSoon));
     return connection.ok() && Ask(*connection, "SELECT 1") == "1";
   }
@@ -201,10 +201,10 @@ TEST_F(ShardPoolsRetargetTest, OldServerStalled_NewOneIsUsedAtOnce) {
 TEST_F(ShardPoolsRetargetTest, OldAndNewHandleInTurn_TheNewerWins) {
   Router router(TableOf(1));
   auto pools = MakePools();
-  const Shard& old_handle = router.Route(order_);
+  const RoutedShard& old_handle = router.Route(order_);
   EXPECT_TRUE(pools->Take(old_handle, 1, In(kSoon)).ok());
   ASSERT_TRUE(router.Install(TableOf(2)).ok());
-  const Shard& new_handle = router.Route(order_);
+  const RoutedShard& new_handle = router.Route(order_);
   for (int i = 0; i < 5; ++i) {
     auto connection = pools->Take(new_handle, 2, In(kSoon));
     ASSERT_TRUE(connection.ok()) << connection.status();
@@ -234,7 +234,7 @@ TEST_F(ShardPoolsRetargetTest, EndpointChangedUnderLoad_EveryCallerGetsTheServer
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       while (!done) {
-        const Shard& shard = router.Route(order_);
+        const RoutedShard& shard = router.Route(order_);
         auto connection = pools->Take(shard, In(kSoon));
         if (absl::IsAborted(connection.status())) continue;
         ASSERT_TRUE(connection.ok()) << connection.status();

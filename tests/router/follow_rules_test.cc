@@ -22,14 +22,14 @@ std::vector<Kind> KindsOf(const FollowRules::Step& step) {
   return kinds;
 }
 
-TableVerdict Installed(uint64_t epoch) {
-  return {TableVerdict::Kind::kInstall, epoch, absl::OkStatus()};
+TableJudgement Installed(uint64_t epoch) {
+  return {TableJudgement::Kind::kInstall, epoch, absl::OkStatus()};
 }
-TableVerdict Confirmed(uint64_t epoch) {
-  return {TableVerdict::Kind::kConfirm, epoch, absl::OkStatus()};
+TableJudgement Confirmed(uint64_t epoch) {
+  return {TableJudgement::Kind::kConfirm, epoch, absl::OkStatus()};
 }
-TableVerdict Refused(uint64_t epoch, const char* why = "why") {
-  return {TableVerdict::Kind::kRefuse, epoch, absl::AbortedError(why)};
+TableJudgement Refused(uint64_t epoch, const char* why = "why") {
+  return {TableJudgement::Kind::kRefuse, epoch, absl::AbortedError(why)};
 }
 
 RouterStats StatsOf(const FollowRules& rules, uint64_t epoch, absl::Duration now = kNow) {
@@ -40,16 +40,18 @@ RouterStats StatsOf(const FollowRules& rules, uint64_t epoch, absl::Duration now
 
 TEST(JudgeTableTest, Epochs_DecideAndContentOnlyWhereTheyAreEqual) {
   RoutingTable five = TableOfEpoch(5);
-  EXPECT_EQ(JudgeTable(nullptr, five).kind, TableVerdict::Kind::kInstall);
-  EXPECT_EQ(JudgeTable(&five, TableOfEpoch(6)).kind, TableVerdict::Kind::kInstall);
-  EXPECT_EQ(JudgeTable(&five, five).kind, TableVerdict::Kind::kConfirm);
-  TableVerdict older = JudgeTable(&five, TableOfEpoch(4));
-  EXPECT_EQ(older.kind, TableVerdict::Kind::kRefuse);
+  EXPECT_EQ(JudgeTable(nullptr, five).kind, TableJudgement::Kind::kInstall);
+  EXPECT_EQ(JudgeTable(&five, TableOfEpoch(6)).kind, TableJudgement::Kind::kInstall);
+  EXPECT_EQ(JudgeTable(&five, five).kind, TableJudgement::Kind::kConfirm);
+  TableJudgement older = JudgeTable(&five, TableOfEpoch(4));
+  EXPECT_EQ(older.kind, TableJudgement::Kind::kRefuse);
   EXPECT_EQ(older.epoch, 4u);
   EXPECT_TRUE(absl::IsAborted(older.reason));
   RoutingTable other = RoutingTable::Make(5, five.shards(), five.ranges()).value();
-  EXPECT_EQ(JudgeTable(&five, other).reason,
-            absl::AbortedError("epoch 5 is in force with other content"));
+  EXPECT_EQ(
+      JudgeTable(&five, other).reason,
+      absl::AbortedError("epoch 5 is in force with other contents: two tables were published under "
+                         "one epoch; publish the right one under a greater epoch"));
 }
 
 TEST(FollowRulesTest, FailuresInARow_PauseLongerUpToTheLongest) {
@@ -65,8 +67,10 @@ TEST(FollowRulesTest, FailuresInARow_PauseLongerUpToTheLongest) {
 
 TEST(FollowRulesTest, Pause_LosesUpToAHalfAtRandom) {
   FollowRules rules(absl::Seconds(1));
-  EXPECT_EQ(rules.Failed(kDown, 0.5).pause, absl::Milliseconds(37.5));
-  EXPECT_EQ(rules.Failed(kDown, 1).pause, absl::Milliseconds(50));
+  EXPECT_EQ(rules.Failed(kDown, uint64_t{1} << 63).pause, absl::Milliseconds(37.5));
+  absl::Duration least = rules.Failed(kDown, UINT64_MAX).pause;
+  EXPECT_GE(least, absl::Milliseconds(50));
+  EXPECT_LT(least, absl::Milliseconds(50) + absl::Nanoseconds(1));
 }
 
 TEST(FollowRulesTest, Recovered_TheNextFailurePausesShortAgain) {

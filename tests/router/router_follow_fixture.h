@@ -81,7 +81,7 @@ class RouterFollowTest : public ::testing::Test {
     EXPECT_EQ(router.epoch(), epoch);
     GeneRoute route = router.Route(ShardGene::FromUint16(uint16_t{0}));
     EXPECT_EQ(route.permyriad, TableOfEpoch(epoch).moves()[0].permyriad);
-    EXPECT_EQ(route.owner->labels.at("epoch"), absl::StrCat(epoch));
+    EXPECT_EQ(router.Table()->FindShard(route.owner->id)->labels.at("epoch"), absl::StrCat(epoch));
   }
   static bool Reaches(Router& router, uint64_t epoch) {
     return WaitUntil([&] { return router.epoch() == epoch; });

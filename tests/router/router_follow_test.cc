@@ -66,15 +66,18 @@ TEST_F(RouterFollowTest, BadOlderAndEqualEpochs_AreRefusedAndTheTableStays) {
   ASSERT_TRUE(WaitUntil([&] { return refusals() == 2; }));
   TableRefusal older = router->Stats().last_refusals.at(0);
   EXPECT_EQ(older.epoch, 4u);
-  EXPECT_EQ(older.reason, absl::AbortedError("epoch 4 is not greater than 5, the one in force"));
+  EXPECT_EQ(older.reason,
+            absl::AbortedError("epoch 4 is not greater than epoch 5, which is in force"));
 
   place_->Put(RoutingTable::Make(5, TableOfEpoch(5).shards(), {{0, 1}})->ToJson());
   ASSERT_TRUE(WaitUntil([&] { return refusals() == 3; }));
   TableRefusal other = router->Stats().last_refusals.at(0);
-  EXPECT_EQ(other.reason, absl::AbortedError("epoch 5 is in force with other content"));
+  EXPECT_TRUE(absl::IsAborted(other.reason));
+  EXPECT_THAT(std::string(other.reason.message()),
+              HasSubstr("epoch 5 is in force with other contents"));
   ExpectInForce(*router, 5);
   EXPECT_EQ(router->Stats().last_refusals.size(), 3u);
-  EXPECT_EQ(router->Stats().source, Source::kFollowing);
+  EXPECT_EQ(router->Stats().source, Source::kRefused);
   EXPECT_TRUE(WaitUntil([&] { return events_.Count(Kind::kRefused) == 3; }));
 
   Put(6);
@@ -104,8 +107,30 @@ TEST_F(RouterFollowTest, MoreDescriptionsThanARouterHolds_AreRefused) {
   ASSERT_TRUE(router->Install(full).ok());
   Put(3);
   ASSERT_TRUE(WaitUntil([&] { return router->Stats().refusals == 1; }));
-  EXPECT_TRUE(absl::IsOutOfRange(router->Stats().last_refusals.at(0).reason));
+  RouterStats stats = router->Stats();
+  EXPECT_TRUE(absl::IsOutOfRange(stats.last_refusals.at(0).reason));
+  EXPECT_EQ(stats.source, Source::kRefused);
+  EXPECT_EQ(stats.descriptions, stats.max_descriptions);
   EXPECT_EQ(router->epoch(), 2u);
+  EXPECT_TRUE(WaitUntil([&] { return events_.Count(Kind::kRefused) == 1; }));
+}
+
+TEST_F(RouterFollowTest, DescriptionsNearlyFull_IsReportedOnce) {
+  Put(1);
+  std::unique_ptr<Router> router = Open();
+  auto put_with = [&](uint64_t epoch, size_t shards) {
+    std::vector<std::pair<std::string, std::string>> names;
+    for (size_t i = 0; i < shards; ++i) names.emplace_back(absl::StrCat(i), absl::StrCat("h", i));
+    place_->Put(WithEpoch(RoutingTable::MakeEven(names).value(), epoch)->ToJson());
+    ASSERT_TRUE(Reaches(*router, epoch));
+  };
+  put_with(2, Router::kMaxDescriptions / 2);
+  EXPECT_EQ(events_.Count(Kind::kDescriptionsNearlyFull), 0);
+  put_with(3, Router::kMaxDescriptions / 100 * 95);
+  EXPECT_TRUE(WaitUntil([&] { return events_.Count(Kind::kDescriptionsNearlyFull) == 1; }));
+  put_with(4, Router::kMaxDescriptions / 100 * 96);
+  EXPECT_TRUE(WaitUntil([&] { return events_.Count(Kind::kInstalled) == 4; }));
+  EXPECT_EQ(events_.Count(Kind::kDescriptionsNearlyFull), 1);
 }
 
 TEST_F(RouterFollowTest, FailingSource_IsToldOnceAndRecovers) {

@@ -252,7 +252,7 @@ TEST(RouterGroupTest, RandomTables_ExactlyTheRouteOfAnOrdersShardHoldsIt) {
     RandomTable random(seed);
     Router router(random.Next(1));
     for (const OrderId& id : RandomIds(5000, random)) {
-      const Shard* holder = nullptr;
+      const RoutedShard* holder = nullptr;
       for (const BuyerRoute& route : router.RoutesOf(id.gene())) {
         if (!route.Holds(id)) continue;
         ASSERT_EQ(holder, nullptr) << "two hold " << id;

@@ -3,12 +3,14 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "locus/testing/manual_clock.h"
-#include "routing/router/follow_rules.h"
+#include "routing/router/follow_schedule.h"
 #include "tests/router/router_follow_fixture.h"
 
 // Routers whose users do not only route while they follow: they refresh, install, fork, end.
@@ -32,9 +34,9 @@ TEST_F(RouterRefreshTest, RefreshToWhatIsInForce_AsksNobody) {
 // By less than a pause after a failure, 25 ms at least, until that epoch is in force; twice, in
 // case the pause began only after the first time.
 void CutPauseShort(uint64_t epoch, testing::ManualClock& clock, const Router& router) {
-  clock.Advance(FollowRules::kLeastPause);
+  clock.Advance(internal::FollowSchedule::kFirstWait);
   auto in_force = [&] { return router.epoch() == epoch; };
-  if (!WaitUntil(in_force, absl::Seconds(10))) clock.Advance(FollowRules::kLeastPause);
+  if (!WaitUntil(in_force, absl::Seconds(10))) clock.Advance(internal::FollowSchedule::kFirstWait);
 }
 
 TEST_F(RouterRefreshTest, RefreshDuringALongPause_CutsItShort) {
@@ -104,22 +106,23 @@ TEST_F(RouterRefreshTest, RefreshWithoutSuccess_NamesBothEpochsAndTheSourcesLast
     EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
     return std::string(status.message());
   };
-  EXPECT_EQ(message(), "epoch 4 is not in force in time, 3 is; memory has no newer table");
+  EXPECT_EQ(message(),
+            "epoch 4 was not in force by the deadline, epoch 3 is; memory has no newer table");
   Put(2);
   ASSERT_TRUE(WaitUntil([&] { return router->Stats().refusals == 1; }));
   EXPECT_EQ(message(),
-            "epoch 4 is not in force in time, 3 is; the table of memory is refused: epoch 2 is not "
-            "greater than 3, the one in force");
+            "epoch 4 was not in force by the deadline, epoch 3 is; the table of memory is refused: "
+            "epoch 2 is not greater than epoch 3, which is in force");
   Break(absl::UnavailableError("memory: down"));
   ASSERT_TRUE(WaitUntil([&] { return router->Stats().source == Source::kFailing; }));
-  EXPECT_EQ(message(), "epoch 4 is not in force in time, 3 is; memory: down");
+  EXPECT_EQ(message(), "epoch 4 was not in force by the deadline, epoch 3 is; memory: down");
 }
 
 TEST_F(RouterRefreshTest, RefreshOfARouterWithoutASource_WaitsForInstall) {
   Router router(TableOfEpoch(1));
   EXPECT_EQ(router.Refresh(2, In(absl::Milliseconds(10))),
             absl::DeadlineExceededError(
-                "epoch 2 is not in force in time, 1 is; the router has no source"));
+                "epoch 2 was not in force by the deadline, epoch 1 is; the router has no source"));
   std::thread installing([&] { EXPECT_TRUE(router.Install(TableOfEpoch(2)).ok()); });
   EXPECT_TRUE(router.Refresh(2, Long()).ok());
   installing.join();
@@ -130,46 +133,125 @@ TEST_F(RouterRefreshTest, RefreshOfARouterWithoutASource_WaitsForInstall) {
   EXPECT_EQ(stats.age, absl::InfiniteDuration());
 }
 
-TEST_F(RouterRefreshTest, BurstOfRefreshes_SharesTheLooks) {
-  Put(1);
-  std::unique_ptr<Router> router = Open();
-  ASSERT_TRUE(WaitUntil([&] { return source_->calls() == 2; }));
-  source_->HoldAnswers();
-  source_->LookNow();
-  ASSERT_TRUE(WaitUntil([&] { return source_->blocked() == 1; }));
-  int looks = source_->calls();
-  constexpr int kThreads = 50;
-  std::atomic<int> begun = 0;
-  std::vector<std::thread> threads;
-  for (int i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&] {
-      ++begun;
-      EXPECT_TRUE(router->Refresh(2, Long()).ok());
-    });
+// A place that is only read when it is asked, as a database is: news reach nobody by themselves.
+class PolledSource : public TableSource {
+ public:
+  void Put(uint64_t epoch) {
+    std::lock_guard lock(mutex_);
+    document_ = TableOfEpoch(epoch).ToJson();
+    version_ = absl::StrCat("v", epoch);
   }
-  ASSERT_TRUE(WaitUntil([&] { return begun == kThreads; }));
-  Put(2);
-  source_->Heal();
-  for (std::thread& thread : threads) thread.join();
-  // The one that began before, the one that all share, one for those who came during it, the one
-  // that waits for news, and what the place's changes cost.
-  EXPECT_LE(source_->calls() - looks, 8);
-  EXPECT_EQ(router->epoch(), 2u);
+  int reads() const {
+    std::lock_guard lock(mutex_);
+    return reads_;
+  }
+  int listening() const {
+    std::lock_guard lock(mutex_);
+    return listening_;
+  }
+
+  absl::StatusOr<std::optional<SourcedTable>> Next(const std::string& known,
+                                                   TimePoint deadline) override {
+    std::unique_lock lock(mutex_);
+    ++reads_;
+    ++listening_;
+    if (version_ == known) look_.wait_until(lock, deadline, [&] { return look_now_; });
+    --listening_;
+    if (std::exchange(look_now_, false)) ++reads_;
+    if (version_ == known) return std::nullopt;
+    return SourcedTable{document_, version_};
+  }
+  void LookNow() override {
+    std::lock_guard lock(mutex_);
+    look_now_ = true;
+    look_.notify_all();
+  }
+  std::string place() const override { return "a polled place"; }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable look_;
+  bool look_now_ = false;
+  std::string document_, version_;
+  int reads_ = 0;
+  int listening_ = 0;
+};
+
+class ManyWritersTest : public RouterRefreshTest {
+ protected:
+  ManyWritersTest() {
+    auto source = std::make_unique<PolledSource>();
+    polled_ = source.get();
+    polled_->Put(1);
+    options_.confirm_every = absl::Hours(1);
+    router_ = Router::Open(std::move(source), options_).value();
+    EXPECT_TRUE(WaitUntil([&] { return polled_->listening() == 1; }));
+  }
+  // `count` writers that were refused at one moment, each with a thread of its own.
+  void Refresh(int count, uint64_t epoch, std::chrono::steady_clock::time_point deadline) {
+    for (int i = 0; i < count; ++i) {
+      writers_.emplace_back(
+          [this, epoch, deadline] { reached_ += router_->Refresh(epoch, deadline).ok(); });
+    }
+  }
+  void Join() {
+    for (std::thread& writer : writers_) writer.join();
+  }
+  bool AllWait(int count) {
+    return WaitUntil([&] { return router_->Stats().refreshing == static_cast<uint64_t>(count); });
+  }
+
+  PolledSource* polled_ = nullptr;
+  std::unique_ptr<Router> router_;
+  std::vector<std::thread> writers_;
+  std::atomic<int> reached_ = 0;
+};
+
+constexpr int kManyWriters = kUnderTsan ? 200 : 2000;
+
+TEST_F(ManyWritersTest, TableIsThere_OneReadForAll) {
+  polled_->Put(2);
+  int before = polled_->reads();
+  Refresh(kManyWriters, 2, Long());
+  Join();
+  EXPECT_EQ(reached_, kManyWriters);
+  // The look, the question that listens for the wait between looks, and the one after it.
+  EXPECT_LE(polled_->reads() - before, 3);
+  EXPECT_EQ(router_->Stats().refreshing, 0u);
 }
 
-TEST_F(RouterRefreshTest, RefreshesWithoutEnd_DoNotAskWithoutPause) {
-  Put(1);
-  std::unique_ptr<Router> router = Open();
-  auto begin = std::chrono::steady_clock::now();
-  int before = source_->calls();
-  std::chrono::nanoseconds past{0};
-  while (past < std::chrono::milliseconds(300)) {
-    EXPECT_FALSE(router->Refresh(2, begin).ok());
-    std::this_thread::yield();
-    past = std::chrono::steady_clock::now() - begin;
+TEST_F(ManyWritersTest, TableComesLate_ReadsDoNotDependOnTheNumberOfWriters) {
+  int before = polled_->reads();
+  auto began = std::chrono::steady_clock::now();
+  Refresh(kManyWriters, 2, Long());
+  ASSERT_TRUE(AllWait(kManyWriters));
+  ASSERT_TRUE(WaitUntil([&] { return polled_->reads() >= before + 10; }));
+  polled_->Put(2);
+  Join();
+  EXPECT_EQ(reached_, kManyWriters);
+  auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  // Looks of a first second, after 10, 20, 40 ms ... each with a question that listens in between;
+  // then two of each a second where jitter halves every wait.
+  EXPECT_LE(polled_->reads() - before, 40 + 8 * seconds);
+}
+
+TEST_F(ManyWritersTest, WritersThatComeAgainAndAgain_ReadNoMoreThanThoseThatWait) {
+  auto began = std::chrono::steady_clock::now();
+  int before = polled_->reads();
+  std::atomic<bool> done = false;
+  for (int i = 0; i < 64; ++i) {
+    writers_.emplace_back([&] {
+      while (!done) EXPECT_FALSE(router_->Refresh(2, In(absl::Milliseconds(5))).ok());
+    });
   }
-  // A look and a wait for the next one in each 10 ms; a look is two calls where it ends a wait.
-  EXPECT_LE(source_->calls() - before, 4 * (past / std::chrono::milliseconds(10)) + 8);
+  ASSERT_TRUE(WaitUntil([&] { return polled_->reads() >= before + 12; }));
+  done = true;
+  Join();
+  auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  EXPECT_LE(polled_->reads() - before, 40 + 8 * seconds);
+  RouterStats stats = router_->Stats();
+  EXPECT_GE(stats.refreshes, 64u);
+  EXPECT_EQ(stats.refresh_timeouts, stats.refreshes);
 }
 
 TEST_F(RouterRefreshTest, InstalledByHandMeanwhile_TheHighestEpochStays) {
@@ -222,7 +304,7 @@ TEST_F(RouterRefreshTest, ForkedChild_RoutesAndTouchesNothingElse) {
     ASSERT_NE(child, -1);
     if (child == 0) {
       alarm(60);
-      const Shard* owner = router->Route(ShardGene::FromUint16(uint16_t{0})).owner;
+      const RoutedShard* owner = router->Route(ShardGene::FromUint16(uint16_t{0})).owner;
       bool routed = owner != nullptr && owner->id == 1;
       RouterStats stats = router->Stats();
       uint64_t epoch = router->epoch();

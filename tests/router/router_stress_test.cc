@@ -61,12 +61,12 @@ ShardGene GeneOf(uint64_t number) {
 }
 
 // Whether it is whole and as table `epoch` describes it.
-bool IsOf(uint64_t epoch, const Shard& shard, uint32_t id) {
+bool IsOf(uint64_t epoch, const RoutedShard& shard, uint32_t id) {
   return epoch >= 1 && epoch <= kInstalls && shard == Tables()[epoch - 1].shards()[id - 1];
 }
 
 // Whether table `epoch` gives order `id` to `shard`.
-bool Gives(uint64_t epoch, const OrderId& id, const Shard& shard) {
+bool Gives(uint64_t epoch, const OrderId& id, const RoutedShard& shard) {
   return IsOf(epoch, shard, id.cohort() < epoch ? TargetOf(epoch) : OwnerOf(epoch));
 }
 
@@ -113,7 +113,7 @@ class Reader {
     ShardGene gene = GeneOf(random_());
     OrderId id = OrderId::FromParts(gene, random_() & OrderId::kMaxSequence).value();
     uint64_t before = router_.epoch();
-    const Shard& shard = router_.Route(id);
+    const RoutedShard& shard = router_.Route(id);
     uint64_t after = router_.epoch();
     bool given = false;
     for (uint64_t epoch = before; epoch <= after + 1; ++epoch) given |= Gives(epoch, id, shard);

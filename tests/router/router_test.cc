@@ -126,14 +126,15 @@ TEST(RouterTest, EpochNotGreater_IsAbortedAndTheTableStays) {
     EXPECT_EQ(router.Route(Gene(0)).target, nullptr);
     EXPECT_EQ(router.Route(Gene(0)).owner->endpoint, "a");
   }
-  EXPECT_EQ(router.Install(Halves(5)).message(), "epoch 5 is not greater than 5, the one in force");
+  EXPECT_EQ(router.Install(Halves(5)).message(),
+            "epoch 5 is not greater than epoch 5, which is in force");
 }
 
 TEST(RouterTest, DescriptionSeenBefore_IsTheSameObject) {
   Router router(Halves(1));
-  const Shard* first = router.Route(Gene(0)).owner;
+  const RoutedShard* first = router.Route(Gene(0)).owner;
   ASSERT_TRUE(router.Install(Halves(2, {}, "elsewhere")).ok());
-  const Shard* second = router.Route(Gene(0)).owner;
+  const RoutedShard* second = router.Route(Gene(0)).owner;
   EXPECT_NE(second, first);
   EXPECT_EQ(first->endpoint, "a");
   EXPECT_EQ(second->endpoint, "elsewhere");
@@ -143,7 +144,7 @@ TEST(RouterTest, DescriptionSeenBefore_IsTheSameObject) {
 
 TEST(RouterTest, AnswersOfLongAgo_StayValid) {
   Router router(Halves(1));
-  std::vector<const Shard*> answers;
+  std::vector<const RoutedShard*> answers;
   for (uint64_t epoch = 2; epoch < 1000; ++epoch) {
     answers.push_back(router.Route(Gene(0)).owner);
     ASSERT_TRUE(router.Install(Halves(epoch, {}, absl::StrCat("host-", epoch))).ok());
@@ -171,6 +172,79 @@ TEST(RouterTest, TooManyDescriptions_AreOutOfRangeAndTheTableStays) {
   RoutingTable one = RoutingTable::Make(3, {full.shards()[9]}, {{0, 10}}).value();
   EXPECT_TRUE(router.Install(one).ok());
   EXPECT_EQ(router.Route(Gene(65535)).owner->id, 10u);
+}
+
+// A table of `count` shards whose weights and labels are functions of the epoch.
+RoutingTable ReweightedTable(uint64_t epoch, size_t count, const std::string& suffix = "") {
+  std::vector<Shard> shards;
+  std::vector<VnodeRange> ranges;
+  for (size_t i = 0; i < count; ++i) {
+    auto id = static_cast<uint32_t>(i + 1);
+    Shard shard = TestShard(id, absl::StrCat("mysql://host-", id, suffix));
+    shard.weight = static_cast<uint32_t>(100 + epoch);
+    shard.labels = {{"epoch", absl::StrCat(epoch)}};
+    shards.push_back(std::move(shard));
+    ranges.push_back({static_cast<uint16_t>((i + 1) * ShardGene::kCount / count - 1), id});
+  }
+  return RoutingTable::Make(epoch, std::move(shards), std::move(ranges)).value();
+}
+
+TEST(RouterTest, TwoThousandShardsReweightedAHundredTimes_NeedNoNewDescription) {
+  constexpr size_t kShards = 2000;
+  Router router(ReweightedTable(1, kShards));
+  const RoutedShard* first = router.Route(Gene(0)).owner;
+  for (uint64_t epoch = 2; epoch <= 101; ++epoch) {
+    ASSERT_TRUE(router.Install(ReweightedTable(epoch, kShards)).ok()) << epoch;
+  }
+  EXPECT_EQ(router.Stats().descriptions, kShards);
+  EXPECT_EQ(router.Route(Gene(0)).owner, first);
+  const Shard* shard = router.Table()->FindShard(first->id);
+  ASSERT_NE(shard, nullptr);
+  EXPECT_EQ(shard->weight, 201u);
+  EXPECT_EQ(shard->labels.at("epoch"), "101");
+}
+
+TEST(RouterTest, EndpointsThatChangeWithoutEnd_StopAtTheLimitAndSayWhatToDo) {
+  constexpr size_t kShards = 2000;
+  constexpr uint64_t kFit = Router::kMaxDescriptions / kShards;
+  Router router(ReweightedTable(1, kShards));
+  uint64_t epoch = 1;
+  absl::Status status;
+  while (status.ok()) {
+    ++epoch;
+    status = router.Install(ReweightedTable(epoch, kShards, absl::StrCat("/", epoch)));
+  }
+  EXPECT_EQ(epoch, kFit + 1);
+  EXPECT_TRUE(absl::IsOutOfRange(status)) << status;
+  EXPECT_EQ(status.message(),
+            "epoch 33 has 2000 new shards or endpoints; this router keeps all 64000 that it has "
+            "seen, and at most 65536: restart the process to follow this table and later ones");
+  RouterStats stats = router.Stats();
+  EXPECT_EQ(stats.descriptions, kFit * kShards);
+  EXPECT_EQ(stats.max_descriptions, Router::kMaxDescriptions);
+  EXPECT_EQ(router.epoch(), kFit);
+  EXPECT_EQ(router.Route(Gene(0)).owner->endpoint, absl::StrCat("mysql://host-1/", kFit));
+}
+
+TEST(RouterTest, Table_IsThatInForceAndOutlivesTheNext) {
+  Router router(Halves(1));
+  std::shared_ptr<const RoutingTable> one = router.Table();
+  ASSERT_TRUE(router.Install(Halves(2, {}, "elsewhere")).ok());
+  EXPECT_EQ(*one, Halves(1));
+  EXPECT_EQ(*router.Table(), Halves(2, {}, "elsewhere"));
+}
+
+TEST(RouterTest, TableWithAnotherId_IsRefused) {
+  auto with_id = [](uint64_t epoch, std::string table_id) {
+    RoutingTable table = Halves(epoch);
+    return RoutingTable::Make(epoch, table.shards(), table.ranges(), {}, std::move(table_id))
+        .value();
+  };
+  Router router(Halves(1));
+  EXPECT_TRUE(router.Install(with_id(2, "00000000000000a1")).ok()) << "a table may get an ID";
+  absl::Status status = router.Install(with_id(3, "00000000000000b2"));
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_TRUE(router.Install(with_id(4, "00000000000000a1")).ok());
 }
 
 }  // namespace

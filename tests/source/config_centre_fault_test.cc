@@ -52,7 +52,7 @@ class Traffic {
     std::mt19937_64 random(seed);
     while (!stop_) {
       auto id = OrderId::FromInt64(static_cast<int64_t>(random() >> 1)).value();
-      const Shard& shard = router_.Route(id);
+      const RoutedShard& shard = router_.Route(id);
       BuyerRoutes routes = router_.RoutesOf(BuyerKey::Uint64(random()));
       bool right = IsOfATable(shard);
       for (const BuyerRoute& route : routes) right = right && IsOfATable(*route.shard);
@@ -61,10 +61,13 @@ class Traffic {
     }
   }
 
-  bool IsOfATable(const Shard& shard) const {
-    uint64_t epoch = std::strtoull(shard.labels.at("epoch").c_str(), nullptr, 10);
-    return epoch >= 1 && epoch <= published_.load() &&
-           shard.endpoint == absl::StrCat("mysql://host-", epoch % 7, ":3306/orders-", shard.id);
+  bool IsOfATable(const RoutedShard& shard) const {
+    for (uint64_t epoch = 1; epoch <= std::min<uint64_t>(published_.load(), 7); ++epoch) {
+      if (shard.endpoint == absl::StrCat("mysql://host-", epoch % 7, ":3306/orders-", shard.id)) {
+        return shard.name == absl::StrCat("orders-", shard.id);
+      }
+    }
+    return false;
   }
 
   const Router& router_;

@@ -20,7 +20,7 @@ struct Order {
 // What each shard's database holds.
 using Databases = std::map<uint32_t, std::vector<Order>>;
 
-std::vector<Order> SelectByIds(const Databases& databases, const locus::Shard& shard,
+std::vector<Order> SelectByIds(const Databases& databases, const locus::RoutedShard& shard,
                                std::span<const locus::OrderId> ids) {
   std::vector<Order> found;
   for (const Order& order : databases.at(shard.id)) {
@@ -29,7 +29,7 @@ std::vector<Order> SelectByIds(const Databases& databases, const locus::Shard& s
   return found;
 }
 
-std::vector<Order> SelectByBuyer(const Databases& databases, const locus::Shard& shard,
+std::vector<Order> SelectByBuyer(const Databases& databases, const locus::RoutedShard& shard,
                                  uint64_t buyer) {
   std::vector<Order> found;
   for (const Order& order : databases.at(shard.id)) {

@@ -183,7 +183,7 @@ char* OrderAssigner::FormatNumber(size_t row, char* out) const {
 }
 
 OrderAssigner::ShardColumn& OrderAssigner::ColumnOf(const OrderId& id) {
-  const Shard& shard = parts_.router.Route(id);
+  const RoutedShard& shard = parts_.router.Route(id);
   ShardColumn& column = shards_[&shard];
   if (column.text.empty()) {
     column.text += ',';

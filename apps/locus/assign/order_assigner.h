@@ -75,7 +75,7 @@ class OrderAssigner {
   std::vector<OrderId> ids_;
   std::vector<OrderNo> numbers_;      // of ids_, scheme siv
   std::vector<OrderNo64> numbers64_;  // of ids_, scheme ff1
-  absl::flat_hash_map<const Shard*, ShardColumn> shards_;
+  absl::flat_hash_map<const RoutedShard*, ShardColumn> shards_;
   uint64_t bytes_read_ = 0;
   uint64_t assigned_ = 0;
   uint64_t rejected_ = 0;

@@ -97,8 +97,14 @@ class EventLines {
         return {false, "failing: " + why};
       case Kind::kSourceRecovered:
         return {false, "recovered: " + place_};
+      case Kind::kLastGoodFileIgnored:
+        return {false, std::string(event.status.message())};
       case Kind::kLastGoodFileFailed:
         return {false, absl::StrCat("not kept: ", event.status.message())};
+      case Kind::kDescriptionsNearlyFull:
+        return {false,
+                absl::StrCat("epoch=", event.epoch, ": this process has seen nearly as many ",
+                             "shards and endpoints as it can hold: start it again")};
     }
     return {};
   }

@@ -27,16 +27,16 @@ namespace locus {
 
 // Where the orders of a vnode may be.
 struct GeneRoute {
-  const Shard* owner = nullptr;
-  const Shard* target = nullptr;  // nullptr while the vnode does not move
-  uint32_t permyriad = 0;         // target owns the cohorts below it
+  const RoutedShard* owner = nullptr;
+  const RoutedShard* target = nullptr;  // nullptr while the vnode does not move
+  uint32_t permyriad = 0;               // target owns the cohorts below it
 
   friend bool operator==(const GeneRoute&, const GeneRoute&) = default;
 };
 
 // A shard that may hold orders of a buyer, and which of them: those of cohorts first..end - 1.
 struct BuyerRoute {
-  const Shard* shard = nullptr;
+  const RoutedShard* shard = nullptr;
   uint32_t first_cohort = 0;
   uint32_t end_cohort = 0;
 
@@ -62,25 +62,25 @@ class BuyerRoutes {
   std::array<BuyerRoute, 2> routes_;
 };
 
-// The orders of one shard, of those that Router::Group was given, in the order they were given in.
+// Those of the orders given to Router::Group that are on one shard, in the order they were given.
 struct ShardOrders {
-  const Shard* shard = nullptr;
+  const RoutedShard* shard = nullptr;
   std::span<const OrderId> ids;
   std::span<const uint32_t> positions;  // ids[i] stood at positions[i]
 };
 
-// What Router::Group fills: one object of its own for each thread that groups. Kept and used again
-// it allocates nothing, once it has seen as many orders and shards.
+// The result of Router::Group. Each thread that groups needs its own; used again, it allocates
+// nothing once it has held as many orders and shards.
 class OrderGroups {
  public:
   OrderGroups() = default;
-  // What shards() says moves along; the object moved from holds nothing.
+  // The spans of shards() move along; the object moved from is empty.
   OrderGroups(OrderGroups&&) = default;
   OrderGroups& operator=(OrderGroups&&) = default;
 
-  // Shards that have any, in the order in which they first came. Good until the next Group into
-  // this object, and as long as it and the Router live. Orders that were grouped while a changed
-  // description of their shard was installed may stand in two groups, each of one description.
+  // The shards that have any of the orders, in the order of their first one. Valid until the next
+  // Group into this object, and as long as it and the Router live. While a changed endpoint of a
+  // shard is being installed, its orders may stand in two groups, one for each endpoint.
   std::span<const ShardOrders> shards() const { return shards_; }
 
  private:
@@ -99,80 +99,105 @@ class OrderGroups {
   std::vector<uint32_t> cursors_;
 };
 
-// A table that a Router was given and did not install.
+// A table that a Router was offered and did not install.
 struct TableRefusal {
-  uint64_t epoch = 0;   // 0: the document could not be read so far
+  uint64_t epoch = 0;   // 0: the document could not be read far enough to know
   std::string version;  // SourcedTable::version
-  // INVALID_ARGUMENT: no table; ABORTED: not newer than the one in force, and not equal to it;
-  // OUT_OF_RANGE: as Install says.
+  // INVALID_ARGUMENT: the document is no routing table. ABORTED: its epoch is not greater than the
+  // one in force, and it is not equal to it. FAILED_PRECONDITION: it has another table_id.
+  // OUT_OF_RANGE: the Router has no room for its shards (Router::Install).
   absl::Status reason;
-  absl::Time at;       // when it was seen last
-  uint64_t times = 1;  // in a row
+  absl::Time at;       // when it was last offered
+  uint64_t times = 1;  // how often in a row
 };
 
+// A snapshot of one Router. Counters start at 0 when it is made and never fall.
 struct RouterStats {
   enum class Source {
     kNone,       // the Router has no source
-    kFollowing,  // the source answered when it was asked last
-    kFailing,    // it did not, or refused, or has no table: source_error says what
+    kFollowing,  // the source answered last time, and its newest table is in force
+    kRefused,    // it answered, but its newest table was refused: last_refusals.front() says why
+    kFailing,    // it did not answer, refused the question, or has no table: see source_error
   };
 
-  uint64_t epoch = 0;  // of the table in force
+  // The table in force.
+  uint64_t epoch = 0;
   absl::Time installed_at;
-  // Since the source was last asked and, to that question, said that it has no newer table than
-  // that in force: how old the table may be. InfiniteDuration: it never did.
+  uint64_t installs = 0;  // tables installed, the first one included
+  // Time since the source was last asked a question to which it answered that the table in force is
+  // its newest: how old the table may be. InfiniteDuration: it never did.
   absl::Duration age = absl::InfiniteDuration();
-  // The table in force comes from the last good file, and the source has not confirmed it yet.
+  // The table in force comes from the last-good file, and the source has not confirmed it yet.
   bool from_last_good_file = false;
+
+  // The source.
   Source source = Source::kNone;
-  absl::Status source_error;  // OK: the last answer was good
-  absl::Status
-      last_good_error;    // OK: the file was written after the last install, or there is none
-  uint64_t installs = 0;  // the first table included
-  uint64_t refusals = 0;  // all, not only those in last_refusals
+  absl::Status source_error;   // OK: the last answer was good
+  uint64_t reads = 0;          // questions put to the source, and answered or failed
+  uint64_t read_failures = 0;  // of these, those that failed
+  uint64_t refusals = 0;       // tables refused; all of them, not only those in last_refusals
   std::vector<TableRefusal> last_refusals;  // at most 8, the newest first
+
+  // Calls of Refresh.
+  uint64_t refreshes = 0;         // those that had to wait
+  uint64_t refresh_timeouts = 0;  // of these, those that ended with DEADLINE_EXCEEDED
+  uint64_t refreshing = 0;        // those that wait now
+
+  // Distinct shards (id, name, endpoint) that this Router has ever routed to, and how many it can
+  // hold: at the limit it refuses tables with further ones, and the process must be restarted.
+  uint64_t descriptions = 0;
+  uint64_t max_descriptions = 0;
+
+  // The last-good file; all 0 and OK without one.
+  uint64_t last_good_writes = 0;    // tables written
+  uint64_t last_good_failures = 0;  // attempts that failed
+  uint64_t last_good_epoch = 0;     // of the table in the file; 0: unknown
+  absl::Status last_good_error;     // OK: the last attempt succeeded, or there was none
 };
 
-// Something an operator may want to know, as it happens.
+// Something that an operator may want to know, as it happens.
 struct RouterEvent {
   enum class Kind {
     kInstalled,  // a newer table is in force
     kRefused,    // a table was not installed; `status` says why
-    // The source did not answer at the start, or had no table to install: the last good table is in
-    // force, `status` says why.
+    // When the Router was opened the source did not answer, or had no table to install. The
+    // last-good table is in force; `status` says what the source said.
     kStartedFromFile,
-    kSourceFailed,  // told once; again after it recovered
+    kLastGoodFileIgnored,  // it is not of this source's table; `status` says why
+    kSourceFailed,         // reported once, and again only after it recovered
     kSourceRecovered,
-    kLastGoodFileFailed,  // the table in force could not be written to the last good file
+    kLastGoodFileFailed,      // the table in force could not be written to the last-good file
+    kDescriptionsNearlyFull,  // RouterStats::descriptions passed nine tenths of the limit
   };
   Kind kind;
-  uint64_t epoch = 0;  // of the table it is about; 0: unknown
+  uint64_t epoch = 0;  // of the table that the event is about; 0: unknown
   absl::Status status;
 };
 
 // How a Router follows its source.
 struct RouterOptions {
-  // Runs the following; outlives the Router, and needs a thread for it, which it blocks while it
-  // waits for news. nullptr: one thread of the Router's own.
+  // Runs the following; outlives the Router. It needs a thread for it, which is blocked while the
+  // source is waited for. nullptr: the Router starts a thread of its own.
   Executor* executor = nullptr;
   // Outlives the Router.
   Clock* clock = &Clock::System();
-  // Where the last good table is kept, so that a service starts while the source is down. Written
-  // (atomically, with a checksum) after each install from the source, by one process; a file of
-  // each process its own. Empty: not kept, and a Router opens only when its source answers.
+  // A local file that keeps the newest table, so that a service starts while its source is down.
+  // Rewritten (atomically, with a checksum) after each install from the source, on a thread of its
+  // own: a slow disk delays no install. Each process needs its own file. It is used only for the
+  // source it was written from (TableSource::place), and only if the source has no table with
+  // another table_id. Empty: no file; then Open fails when its source does not answer.
   std::string last_good_file = {};
-  // How long Open tries the source before it starts from the file, or fails. 0: no longer than one
-  // answer takes.
+  // How long Open waits for the source before it starts from the file or fails. 0: one question.
   absl::Duration open_timeout = absl::Seconds(3);
-  // How long the source may go without confirming the table in force. Longer: RouterStats::age
-  // rises higher in quiet times, to twice as much; shorter: more questions to the source.
+  // The longest time between confirmations that the table in force is the source's newest. Longer:
+  // RouterStats::age rises to twice as much in quiet times. Shorter: more questions to the source.
   // 100 ms..1 h.
   absl::Duration confirm_every = absl::Seconds(5);
-  // The longest pause after failures in a row; they begin at 50 ms and double, and a random part of
-  // up to a half is taken off each. 50 ms..1 h.
+  // The longest wait between questions to a source that fails. The waits begin at 50 ms and double;
+  // a random part of up to a half is taken off each. 50 ms..1 h.
   absl::Duration longest_pause = absl::Seconds(5);
-  // Called on the following thread, during Open on the caller's; must not call into the Router. May
-  // be empty.
+  // Calls never overlap. They come from the following thread, from the thread that writes the file,
+  // and during Open from the caller's. Must not call into the Router. May be empty.
   std::function<void(const RouterEvent&)> on_event = {};
 
   // INVALID_ARGUMENT, naming the option, its value and the limit.
@@ -182,34 +207,37 @@ struct RouterOptions {
 // Answers which shard an order is on, from the routing table installed last. The table is a hint:
 // the fence inside the shard is the truth.
 //
-// The pointers it answers stay valid, and what they point to unchanged, as long as the Router
-// lives: a shard whose description changes gets a new Shard.
+// The shards it answers stay valid and unchanged as long as the Router lives: a shard whose name or
+// endpoint changes gets a new RoutedShard, one whose weight or labels change keeps it. They are
+// kept for good, so their number is limited (kMaxDescriptions).
 //
 // Thread safety: all methods may be called from any thread, also while tables are installed.
-// Fork: in a forked child everything may be called too; Install and Refresh are refused there,
-// Stats knows the epoch alone, and destruction returns at once. Cost: routing is one load of a
+// Fork: in a forked child routing works on; Install and Refresh are refused there, Stats has the
+// epoch only, Table is nullptr, and destruction returns at once. Cost: routing is one load of a
 // 64-bit word; it takes no lock, allocates nothing, and does not depend on the number of ranges.
-// Install rewrites the words that change, and looks at no other. About 0.5 MiB, 16 bytes for each
-// range, and 32 for each move.
+// Install rewrites only the words that change. About 0.5 MiB and the table itself.
 class Router {
  public:
-  // Of a table that changes by Install only.
-  explicit Router(const RoutingTable& table);
-  // With the newest table of `source`, or the last good one, and every newer one from then on.
-  // INVALID_ARGUMENT: bad options. UNAVAILABLE: the system has no thread to give. Where neither has
-  // a table: what reading the file said, where there is one (DATA_LOSS: it is damaged;
-  // FAILED_PRECONDITION: it cannot be read, or is of a later format), else what the source said,
-  // asked again until open_timeout while it says UNAVAILABLE; FAILED_PRECONDITION: what it has is
-  // refused.
+  // Distinct shards (id, name, endpoint) in a Router's life. A table has at most as many.
+  static constexpr size_t kMaxDescriptions = 65536;
+
+  // Routes by `table` until another one is passed to Install.
+  explicit Router(RoutingTable table);
+  // Routes by the newest table of `source`, or the last-good one, and follows the source from then
+  // on. INVALID_ARGUMENT: bad options. UNAVAILABLE: the system has no thread to give. Where there
+  // is no table to start from, the status of the last-good file if there is one (DATA_LOSS: it is
+  // damaged; FAILED_PRECONDITION: it cannot be read, is of another place, or has a format without a
+  // place or a later one), otherwise the source's, which is asked until open_timeout while it is
+  // UNAVAILABLE; FAILED_PRECONDITION: its table is refused.
   static absl::StatusOr<std::unique_ptr<Router>> Open(std::unique_ptr<TableSource> source,
                                                       RouterOptions options = {});
-  // Waits for the question to the source that is under way.
+  // Waits for the question to the source and for the write of the last-good file under way.
   ~Router();
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;
 
   // The one shard that the table gives this order to.
-  const Shard& Route(const OrderId& id) const {
+  const RoutedShard& Route(const OrderId& id) const {
     uint64_t word = words_[id.gene().value()].load(std::memory_order_acquire);
     if (word < kPermyriadUnit) [[likely]]
       return Description(word);
@@ -225,24 +253,30 @@ class Router {
   BuyerRoutes RoutesOf(BuyerKey buyer) const;
   BuyerRoutes RoutesOf(ShardGene gene) const;
 
-  // Sorts orders by shard; each is routed once. At most 2^32 - 1 orders. What `groups` held before
-  // is gone; it points into itself and this Router only.
+  // Sorts orders by shard, routing each once. At most 2^32 - 1 orders. Replaces what `groups` held;
+  // its spans point into it and into this Router.
   void Group(std::span<const OrderId> ids, OrderGroups& groups) const;
 
   // Replaces the table. A reader sees each vnode's old or new word, never a mixture.
-  // ABORTED: its epoch is not greater than epoch(); OUT_OF_RANGE: more than 65,536 descriptions of
-  // shards were seen in this Router's life; FAILED_PRECONDITION: in a forked child. The table in
-  // force stays in either case. Of a Router that follows a source the higher epoch wins.
-  absl::Status Install(const RoutingTable& table);
+  // ABORTED: its epoch is not greater than epoch(). FAILED_PRECONDITION: it has another table_id,
+  // or this is a forked child. OUT_OF_RANGE: with its shards the Router would hold more than
+  // kMaxDescriptions. In each case the table in force stays. A Router that follows a source keeps
+  // whichever table has the higher epoch.
+  absl::Status Install(RoutingTable table);
 
-  // For callers whom a shard has just refused (ABORTED): returns when a table of at least
-  // `min_epoch` is in force, at once where it is already; otherwise the source is asked now, not
-  // when its time comes (100 times a second at most, for all callers). DEADLINE_EXCEEDED: naming
-  // both epochs and what the source said last. FAILED_PRECONDITION: in a forked child. Without a
-  // source it waits for an Install.
+  // For callers whose write a shard has just refused (ABORTED): returns when a table of at least
+  // `min_epoch` is in force. However many callers wait, the source is asked by one question at a
+  // time, at once for the first of them and then after waits that grow from 10 ms to 1 s, with
+  // jitter. A caller is woken only by its epoch or by its deadline. DEADLINE_EXCEEDED: names both
+  // epochs and the source's last answer. FAILED_PRECONDITION: in a forked child. A Router without a
+  // source waits for an Install.
   absl::Status Refresh(uint64_t min_epoch, std::chrono::steady_clock::time_point deadline);
 
   RouterStats Stats() const;
+
+  // The table in force, with weights and labels. Never nullptr but in a forked child. Cost: a lock;
+  // not for each request.
+  std::shared_ptr<const RoutingTable> Table() const;
 
   // Of the table in force. An answer given after epoch() returned E is from table E or a later one.
   uint64_t epoch() const;
@@ -251,8 +285,8 @@ class Router {
   class Rep;
 
   // A vnode's word: permyriad | index of target 16 | index of owner 16, the highest first; a vnode
-  // that does not move has its owner for target and permyriad 0. An index is that of a Shard in
-  // blocks_[index / kBlockSize].
+  // that does not move has its owner for target and permyriad 0. An index i is that of
+  // blocks_[i / kBlockSize][i % kBlockSize].
   static constexpr int kTargetShift = 16;
   static constexpr uint64_t kPermyriadUnit = uint64_t{1} << 32;
   static constexpr size_t kBlockSize = 256;
@@ -260,14 +294,14 @@ class Router {
   uint64_t ShardIndexOf(const OrderId& id) const;
   explicit Router(std::unique_ptr<Rep> rep);
 
-  const Shard& Description(uint64_t index) const {
+  const RoutedShard& Description(uint64_t index) const {
     index &= 0xFFFF;
     return blocks_[index / kBlockSize][index % kBlockSize];
   }
 
   std::unique_ptr<Rep> rep_;
-  const std::atomic<uint64_t>* words_;      // of rep_; here, so that Route is inlined
-  const std::unique_ptr<Shard[]>* blocks_;  // of rep_
+  const std::atomic<uint64_t>* words_;            // of rep_; here, so that Route is inlined
+  const std::unique_ptr<RoutedShard[]>* blocks_;  // of rep_
 };
 
 }  // namespace locus

@@ -25,6 +25,20 @@ struct Shard {
   friend bool operator==(const Shard&, const Shard&) = default;
 };
 
+// What a route needs of a shard. Weight and labels are no part of it, since they change without
+// orders moving; Router::Table has them.
+struct RoutedShard {
+  RoutedShard() = default;
+  RoutedShard(const Shard& shard)  // NOLINT(google-explicit-constructor): loses nothing routed by
+      : id(shard.id), name(shard.name), endpoint(shard.endpoint) {}
+
+  uint32_t id = 0;
+  std::string name;
+  std::string endpoint;
+
+  friend bool operator==(const RoutedShard&, const RoutedShard&) = default;
+};
+
 // The vnodes above the previous range, up to and including `last`, belong to `shard`.
 struct VnodeRange {
   uint16_t last = 0;

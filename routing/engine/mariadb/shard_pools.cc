@@ -95,7 +95,7 @@ class ShardPools::Rep {
 
   bool forked() const { return account_->forked(); }
 
-  absl::StatusOr<ShardConnection> Take(const Shard& shard, std::optional<uint64_t> epoch,
+  absl::StatusOr<ShardConnection> Take(const RoutedShard& shard, std::optional<uint64_t> epoch,
                                        TimePoint deadline);
   std::vector<ShardPoolStats> Stats() const;
   void Close();
@@ -110,12 +110,12 @@ class ShardPools::Rep {
   };
 
   // Without `epoch` the handle is as new as any before.
-  absl::StatusOr<std::shared_ptr<ShardPool>> PoolOf(const Shard& shard,
+  absl::StatusOr<std::shared_ptr<ShardPool>> PoolOf(const RoutedShard& shard,
                                                     std::optional<uint64_t> epoch);
   // ABORTED: an entry that is elsewhere has seen a newer handle.
   static absl::Status CheckAge(const Entry& entry, std::optional<uint64_t> epoch);
   // The entry's pool, for a handle with its endpoint.
-  std::shared_ptr<ShardPool> Seen(Entry& entry, const Shard& shard, std::optional<uint64_t> epoch)
+  std::shared_ptr<ShardPool> Seen(Entry& entry, const RoutedShard& shard, std::optional<uint64_t> epoch)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Retarget(Entry& entry, std::shared_ptr<ShardPool> pool)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -132,7 +132,7 @@ absl::Status ShardPools::Rep::CheckAge(const Entry& entry, std::optional<uint64_
                                          ": route again, with the newest table"));
 }
 
-absl::StatusOr<std::shared_ptr<ShardPool>> ShardPools::Rep::PoolOf(const Shard& shard,
+absl::StatusOr<std::shared_ptr<ShardPool>> ShardPools::Rep::PoolOf(const RoutedShard& shard,
                                                                    std::optional<uint64_t> epoch) {
   {
     MutexLock lock(mutex_);
@@ -156,7 +156,7 @@ absl::StatusOr<std::shared_ptr<ShardPool>> ShardPools::Rep::PoolOf(const Shard& 
   return Seen(entry, shard, epoch);
 }
 
-std::shared_ptr<ShardPool> ShardPools::Rep::Seen(Entry& entry, const Shard& shard,
+std::shared_ptr<ShardPool> ShardPools::Rep::Seen(Entry& entry, const RoutedShard& shard,
                                                  std::optional<uint64_t> epoch) {
   if (epoch.value_or(entry.epoch) < entry.epoch) return entry.pool;
   entry.epoch = epoch.value_or(entry.epoch);
@@ -178,7 +178,7 @@ void ShardPools::Rep::Retarget(Entry& entry, std::shared_ptr<ShardPool> pool) {
   });
 }
 
-absl::StatusOr<ShardConnection> ShardPools::Rep::Take(const Shard& shard,
+absl::StatusOr<ShardConnection> ShardPools::Rep::Take(const RoutedShard& shard,
                                                       std::optional<uint64_t> epoch,
                                                       TimePoint deadline) {
   // Before any lock: a forked child may have a copy of one that nobody will release.
@@ -239,11 +239,11 @@ ShardPools::~ShardPools() {
   rep_->Close();
 }
 
-absl::StatusOr<ShardConnection> ShardPools::Take(const Shard& shard, TimePoint deadline) {
+absl::StatusOr<ShardConnection> ShardPools::Take(const RoutedShard& shard, TimePoint deadline) {
   return rep_->Take(shard, std::nullopt, deadline);
 }
 
-absl::StatusOr<ShardConnection> ShardPools::Take(const Shard& shard, uint64_t epoch,
+absl::StatusOr<ShardConnection> ShardPools::Take(const RoutedShard& shard, uint64_t epoch,
                                                  TimePoint deadline) {
   return rep_->Take(shard, epoch, deadline);
 }

@@ -193,11 +193,11 @@ class ShardPools {
   // caller waited: route again. INVALID_ARGUMENT: the endpoint does not have the form above.
   // Messages name the shard, and its server unless the endpoint cannot be parsed; never the
   // password.
-  absl::StatusOr<ShardConnection> Take(const Shard& shard, TimePoint deadline);
+  absl::StatusOr<ShardConnection> Take(const RoutedShard& shard, TimePoint deadline);
   // The same for a shard of the table of `epoch` or of a later one: pass what Router::epoch()
   // returned before the shard was routed to. ABORTED also: a table of a higher epoch gives the
   // shard another endpoint: route again.
-  absl::StatusOr<ShardConnection> Take(const Shard& shard, uint64_t epoch, TimePoint deadline);
+  absl::StatusOr<ShardConnection> Take(const RoutedShard& shard, uint64_t epoch, TimePoint deadline);
 
   // All shards that were asked for, in the order of their ids. Takes each pool's lock for a moment.
   std::vector<ShardPoolStats> Stats() const;
