@@ -7,6 +7,25 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/locus
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/LICENSES.md
               ${PROJECT_SOURCE_DIR}/NOTICE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
+# What locus::uri links: the engines of this build.
+set(LOCUS_URI_NEEDS "")
+set(locus_uri_requires "locus-routing = ${PROJECT_VERSION} locus-sqlite = ${PROJECT_VERSION}")
+if(LOCUS_MARIADB)
+  string(APPEND LOCUS_URI_NEEDS " MariadbConnector::mariadb")
+  string(APPEND locus_uri_requires " locus-routing_mariadb = ${PROJECT_VERSION}")
+endif()
+if(LOCUS_REDIS)
+  string(APPEND LOCUS_URI_NEEDS " Hiredis::hiredis")
+  string(APPEND locus_uri_requires " locus-redis = ${PROJECT_VERSION}")
+endif()
+if(LOCUS_ETCD)
+  string(APPEND LOCUS_URI_NEEDS " Boost::json ZLIB::ZLIB")
+  string(APPEND locus_uri_requires " locus-routing_etcd = ${PROJECT_VERSION}")
+endif()
+if(LOCUS_HTTP)
+  string(APPEND locus_uri_requires " locus-routing_http = ${PROJECT_VERSION}")
+endif()
+
 set(locus_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/locus)
 install(EXPORT locus_targets NAMESPACE locus:: FILE locus-targets.cmake
         DESTINATION ${locus_cmake_dir})
@@ -70,3 +89,4 @@ if(LOCUS_ETCD)
     routing_etcd "Routing tables in etcd"
     "locus-routing = ${PROJECT_VERSION} locus-etcd = ${PROJECT_VERSION} absl_str_format zlib")
 endif()
+locus_pkgconfig(uri "Opens stores, sequencers and routing tables by URI" "${locus_uri_requires}")

@@ -3,12 +3,12 @@
 #include <cstdint>
 #include <string_view>
 
-#include "apps/locus/place/store_uri.h"
+#include "routing/uri/store_uri.h"
 #include "src/base/check.h"
 
 // What is read has what its engine needs; what is refused is refused without the password.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* input, size_t size) {
-  using locus::StoreUri;
+  using locus::internal::StoreUri;
   std::string_view text(reinterpret_cast<const char*>(input), size);
   auto uri = StoreUri::Parse(text);
   if (!uri.ok()) {

@@ -17,7 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "apps/locus/place/open_store.h"
+#include "locus/routing/uri.h"
 
 namespace locus {
 namespace {
@@ -94,13 +94,12 @@ int main(int argc, char** argv) {
     std::fputs("usage: engines_bench NAME URI SECONDS\n", stderr);
     return 2;
   }
-  auto uri = StoreUri::Parse(argv[2]);
-  if (!uri.ok()) Give(uri.status());
-  auto store = OpenStore(*uri, /*create=*/true);
+  // The servers of the bench script know no passwords.
+  auto store = OpenSegmentStore(argv[2], {.create = true});
   if (!store.ok()) Give(store.status());
   absl::Status created = (*store)->Create(SpaceName(), SpaceOptions(), absl::Now());
   if (!created.ok()) Give(created);
-  auto sequencer = OpenSequencer(*uri, nullptr, SequencerOptions());
+  auto sequencer = OpenSequencer(argv[2]);
   if (!sequencer.ok()) Give(sequencer.status());
   Measured measured(argv[1], std::atof(argv[3]));
   MeasureLeases(**store, measured);

@@ -28,9 +28,9 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
-#include "apps/locus/place/open_table.h"
 #include "locus/routing/router.h"
 #include "locus/routing/table_change.h"
+#include "locus/routing/uri.h"
 
 namespace locus {
 namespace {
@@ -71,7 +71,7 @@ std::vector<Report*> ShareReports(size_t routers) {
   return reports;
 }
 
-void BeRouter(const TableUri& uri, Report& report) {
+void BeRouter(const std::string& uri, Report& report) {
   RouterOptions options;
   options.on_event = [&report](const RouterEvent& event) {
     if (event.kind != RouterEvent::Kind::kInstalled) return;
@@ -122,7 +122,7 @@ double At(std::vector<double>& times, double part) {
                         static_cast<size_t>(part * static_cast<double>(times.size())))];
 }
 
-void Measure(const char* name, const TableUri& at, const std::vector<Report*>& reports,
+void Measure(const char* name, const std::string& at, const std::vector<Report*>& reports,
              uint64_t tables) {
   std::unique_ptr<TablePublisher> publisher = Get(OpenTablePublisher(at));
   RoutingTable table = Get(publisher->Current());
@@ -168,8 +168,8 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "usage: propagation_bench NAME SOURCE_URI PUBLISH_URI ROUTERS TABLES\n");
     return 2;
   }
-  TableUri from = Get(TableUri::Parse(argv[2]));
-  TableUri to = Get(TableUri::Parse(argv[3]));
+  std::string from = argv[2];
+  std::string to = argv[3];
   std::vector<Report*> reports = ShareReports(Count(argv[4]));
   uint64_t tables = Count(argv[5]);
 

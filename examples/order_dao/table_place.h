@@ -17,8 +17,8 @@ namespace shop {
 //   mysql://user@host[:3306]/database
 //   http://host[:port]/path, https://...
 //
-// `password` is the user's; for http a bearer token. INVALID_ARGUMENT: `place` has none of these
-// forms. Otherwise the errors of opening the source.
+// Your service names one of them in its configuration. `password`: of the user; by http a bearer
+// token. Errors of locus::OpenTableSource.
 absl::StatusOr<std::unique_ptr<locus::TableSource>> OpenTableSource(const std::string& place,
                                                                     const std::string& password);
 

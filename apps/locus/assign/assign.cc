@@ -31,7 +31,8 @@ struct AssignLine {
   void DeclareOn(VerbLine& line) {
     line.Text("--buyer-column NAME", &buyer_column, "The column of the buyer keys").Required();
     line.Choice("--buyer-type", {"uint64", "text"}, &buyer_type, "What the buyer keys are");
-    StoreOption(line, "--store URI", &store, absl::StrCat("The segment store: ", kStoreUriHelp))
+    StoreOption(line, "--store URI", &store,
+                absl::StrCat("The segment store: ", internal::kStoreUriHelp))
         .Required()
         .Else("LOCUS_STORE");
     line.Flag("--create-store", &create_store, "Create the store and the space where missing");

@@ -22,7 +22,7 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr size_t kBatch = 2048;
-constexpr uint64_t kMaxTold = 10;  // rejections told on stderr
+constexpr uint64_t kMaxShown = 10;  // rejections on stderr
 constexpr auto kPatience = std::chrono::seconds(60);
 constexpr auto kProgressPeriod = std::chrono::milliseconds(500);
 // Two commas, an order ID of at most 32 characters and an order number of at most 26.
@@ -84,7 +84,7 @@ void OrderAssigner::Reject(const csv::Record& record, Rejection rejection) {
     parts_.rejects->Append(record.bytes);
     parts_.rejects->Append(absl::StrCat(",", record.line, ",", ToAbsl(TextOf(rejection))));
     parts_.rejects->Append(record.ending);
-  } else if (rejected_ <= kMaxTold) {
+  } else if (rejected_ <= kMaxShown) {
     parts_.progress.Wipe();
     Complain("assign", absl::StrCat("line ", record.line, ": ", ToAbsl(TextOf(rejection)), ": ",
                                     Quoted(record.bytes)));
@@ -160,7 +160,7 @@ void OrderAssigner::WriteRow(size_t row) {
   ShardColumn& shard = ColumnOf(ids_[row]);
   ++shard.orders;
   size_t size = bytes.size() + kMaxIdAndNumber + shard.text.size() + ending.size();
-  if (size > ByteSink::kBlock / 4) {  // a record larger than the sink's buffer is no common one
+  if (size > ByteSink::kBlock / 4) {  // rare: a record larger than the sink's buffer
     parts_.out.Append(bytes);
     bytes.remove_prefix(bytes.size());
     size = kMaxIdAndNumber + shard.text.size() + ending.size();

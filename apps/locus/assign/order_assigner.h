@@ -20,8 +20,8 @@
 
 namespace locus {
 
-// The stream of orders through generator, codec and router: each record leaves as it came, with
-// ",order_id,order_no,shard" before its line ending, or is rejected.
+// Passes a stream of orders through generator, codec and router. Each record is written as it was
+// read, with ",order_id,order_no,shard" before its line ending, or is rejected.
 class OrderAssigner {
  public:
   // All outlive the assigner.
@@ -32,7 +32,7 @@ class OrderAssigner {
     bool ff1;  // order numbers of scheme ff1; otherwise siv
     const Router& router;
     ByteSink& out;
-    ByteSink* rejects;  // nullptr: the first few rejections are told on stderr
+    ByteSink* rejects;  // nullptr: the first few rejections go to stderr
     Progress& progress;
   };
   struct Tally {
@@ -45,10 +45,10 @@ class OrderAssigner {
   OrderAssigner(const Parts& parts, const csv::Record& header, OrderColumns columns,
                 BuyerType buyer_type);
 
-  // Assigns what follows the header, to the end of the input, a batch at a time; nothing is left
-  // in the batch, though perhaps in the sinks. Waits for the store up to a minute without an ID,
-  // then DEADLINE_EXCEEDED. A rejects pipe that its reader closed is no error: its sink keeps that.
-  // ABORTED: Interrupted(). Errors of the splitter, the generator and the sinks.
+  // Assigns all records after the header, a batch at a time. On return no record is left in the
+  // batch; the sinks may still hold some. DEADLINE_EXCEEDED: the store gave no ID for a minute.
+  // ABORTED: Interrupted(). Errors of the splitter, the generator and the sinks. A pipe of rejects
+  // whose reader closed it is not an error here; its sink keeps the status.
   absl::Status Run(ByteSource& in, csv::RecordSplitter& splitter);
 
   Tally tally() const;
@@ -63,7 +63,8 @@ class OrderAssigner {
   void Reject(const csv::Record& record, Rejection rejection);
   absl::Status FinishBatch();
   absl::Status FillIds();
-  // Of the generator's answer for the batch's buyer `index`, with a text in any case.
+  // The error to report when the generator refused the buyer at `index` of the batch. Never without
+  // a message.
   absl::Status NoOrderId(const absl::Status& status, size_t index) const;
   absl::Status FillNumbers();
   void WriteRow(size_t row);

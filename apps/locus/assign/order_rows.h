@@ -17,13 +17,13 @@
 
 namespace locus {
 
-// Where in a record the buyer stands, by the header.
+// Which field of a record has the buyer, as the header says.
 struct OrderColumns {
   size_t count = 0;
   size_t buyer = 0;
 
-  // INVALID_ARGUMENT: no column, or more than one, is named `buyer_column` (names those there
-  // are); a column is already named order_id, order_no or shard.
+  // INVALID_ARGUMENT: no column, or more than one, is named `buyer_column` (the message lists the
+  // columns); a column is already named order_id, order_no or shard.
   static absl::StatusOr<OrderColumns> OfHeader(const csv::Record& header,
                                                std::string_view buyer_column);
 };
@@ -42,7 +42,7 @@ class OrderBatch {
 
   OrderBatch(OrderColumns columns, BuyerType type) : columns_(columns), type_(type) {}
 
-  // Adds the record, or says why it cannot be.
+  // Adds the record, or answers why it cannot be added.
   Rejection Add(const csv::Record& record);
   void Clear();
 
@@ -55,7 +55,7 @@ class OrderBatch {
   std::vector<Row> rows_;
   std::vector<BuyerKey> buyers_;
   std::string scratch_;
-  std::deque<std::string> unquoted_;  // buyers out of which quotes were taken
+  std::deque<std::string> unquoted_;  // buyers whose quotes were removed
 };
 
 }  // namespace locus

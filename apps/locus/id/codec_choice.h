@@ -20,8 +20,8 @@ Scheme SchemeOf(std::string_view name);
 // For VerbLine::Value: canonical decimal, 0..127. INVALID_ARGUMENT.
 absl::StatusOr<KeyVersion> ParseKeyVersion(std::string_view text);
 
-// The text of an order_no as people paste it, without the dashes and spaces that make it readable.
-// Other text is returned as it is: what is left must be as long as an order_no.
+// A pasted order_no without the dashes and spaces that people put in. Text that is not as long as
+// an order_no without them is returned unchanged.
 std::string Unspaced(std::string_view value);
 
 // The order ID of a number. INVALID_ARGUMENT where it was not made with these keys for this space.

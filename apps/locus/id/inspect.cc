@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Writes what is known of one order, member by member; what is not known stays absent.
+// Writes what is known of one order, member by member, and leaves out the rest.
 class Inspector {
  public:
   std::optional<OrderNoCodec> codec;
@@ -124,7 +124,8 @@ void Inspector::AddShard(const OrderId& id, Json& json) const {
   json["shard"] = moved ? table->FindShard(move->to)->name : table->OwnerOf(id.gene()).name;
 }
 
-// Without the cohort, a vnode on its way is on either shard unless all or none of it has moved.
+// Without the cohort an order of a moving vnode may be on either shard, unless all or nothing of
+// the vnode has moved.
 void Inspector::AddShards(ShardGene gene, Json& json) const {
   if (!table) return;
   const VnodeMove* move = table->MoveOf(gene);

@@ -88,16 +88,16 @@ absl::StatusOr<absl::Time> ParseInstant(std::string_view text, absl::TimeZone zo
 }
 
 std::string IsoOf(absl::Time time, const NumberFormat& format) {
-  auto tells = [&](std::string_view unit) {
+  auto has = [&](std::string_view unit) {
     return std::any_of(format.fields().begin(), format.fields().end(), [&](const auto& field) {
       return field.layout.find(unit) != std::string::npos;
     });
   };
-  std::string_view iso = tells("SSS")  ? "%E4Y-%m-%dT%H:%M:%E3S%Ez"
-                         : tells("HH") ? "%E4Y-%m-%dT%H:%M:%S%Ez"
-                         : tells("dd") ? "%E4Y-%m-%d"
-                         : tells("MM") ? "%E4Y-%m"
-                                       : "%E4Y";
+  std::string_view iso = has("SSS")  ? "%E4Y-%m-%dT%H:%M:%E3S%Ez"
+                         : has("HH") ? "%E4Y-%m-%dT%H:%M:%S%Ez"
+                         : has("dd") ? "%E4Y-%m-%d"
+                         : has("MM") ? "%E4Y-%m"
+                                     : "%E4Y";
   return absl::FormatTime(ToAbsl(iso), time, format.zone());
 }
 

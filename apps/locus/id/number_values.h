@@ -14,12 +14,12 @@ namespace locus {
 
 // An instant: a date "2026-11-20", "2026-11" or "2026" (its beginning in `zone`), a local time of
 // `zone` "2026-11-20T14:44:48", or RFC 3339 with its own offset "2026-11-20T14:44:48+08:00",
-// "...Z". A time may have a fraction of 1 to 9 digits. INVALID_ARGUMENT: it is none of these, or
-// the calendar or the zone does not have it.
+// "...Z". A time may have a fraction of 1 to 9 digits. INVALID_ARGUMENT: it has another form,
+// or the calendar or the zone does not have it.
 absl::StatusOr<absl::Time> ParseInstant(std::string_view text, absl::TimeZone zone);
 
-// The time that a number of `format` tells, in the format's zone, as ParseInstant reads it: a date
-// as far as the format tells it, or with hours "2026-11-20T14:00:00+08:00".
+// The time in a number of `format`, in the format's zone, as ParseInstant reads it: a date with the
+// units that the format has, or with hours "2026-11-20T14:00:00+08:00".
 std::string IsoOf(absl::Time time, const NumberFormat& format);
 
 }  // namespace locus

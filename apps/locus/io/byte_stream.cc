@@ -25,7 +25,7 @@ absl::Status ErrnoStatus(std::string_view name, std::string_view what, int error
 
 absl::StatusOr<ByteSource> ByteSource::Open(const std::string& path) {
   if (path == "-") {
-    // A command that waits without a word looks as if it hung.
+    // A silent command that waits for input looks as if it hung.
     if (isatty(STDIN_FILENO) == 1 && !IsQuiet()) {
       constexpr std::string_view kNotice = "locus: reading standard input; end it with Ctrl-D\n";
       [[maybe_unused]] ssize_t written = write(STDERR_FILENO, kNotice.data(), kNotice.size());

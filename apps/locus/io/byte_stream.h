@@ -18,14 +18,14 @@ namespace locus {
 // A file being read; "-" is stdin. Messages name it.
 class ByteSource {
  public:
-  // NOT_FOUND; FAILED_PRECONDITION for what else open(2) says.
+  // NOT_FOUND; FAILED_PRECONDITION for other errors of open(2).
   static absl::StatusOr<ByteSource> Open(const std::string& path);
   ByteSource(ByteSource&& other) noexcept;
   ~ByteSource();
 
   // How many bytes it put into `room`; 0: the end. Blocks. ABORTED: Interrupted().
   absl::StatusOr<size_t> Read(std::span<char> room);
-  // nullopt: no regular file.
+  // nullopt: not a regular file.
   std::optional<uint64_t> size() const;
   int fd() const { return fd_; }
 

@@ -41,7 +41,7 @@ struct Record {
   }
 };
 
-// Splits a stream into records, whatever the chunks it arrives in:
+// Splits a stream into records. The chunks in which it arrives do not matter:
 //
 //   for (;;) {
 //     switch (*splitter.Next(record)) {

@@ -72,7 +72,7 @@ int RunNumberParse(std::span<const std::string> words);
 // quote what a server or a file said.
 void Complain(std::string_view verb, std::string_view message);
 
-// The same for what is no error: progress, summaries, hints. Not printed after BeQuiet().
+// The same for messages that are not errors: summaries and hints. Not printed after BeQuiet().
 void Note(std::string_view verb, std::string_view message);
 
 // --quiet, which every verb takes.
@@ -84,10 +84,10 @@ int WrongUsage(std::string_view verb, std::string_view message);
 int WrongUsage(std::string_view verb, const absl::Status& status);
 
 // Complains, and is the exit code of a failure. A pipe that its reader closed (CANCELLED, from
-// ByteSink) is none: nothing is said, and the exit code is kDone.
+// ByteSink) is not a failure: nothing is printed, and the exit code is kDone.
 int Fail(std::string_view verb, const absl::Status& status);
 
-// Writes `text` to stdout; the exit code that this earns.
+// Writes `text` to stdout and answers the exit code.
 int PrintAll(std::string_view verb, std::string_view text);
 
 }  // namespace locus

@@ -38,7 +38,7 @@ namespace locus {
 //
 // Options may stand anywhere before "--"; everything after that is an operand. A word is an option
 // if it begins with '-' and is neither "-" nor followed by a digit, so negative numbers are
-// operands. An option's value is the next word whatever it looks like, or follows '='.
+// operands. An option's value is the next word, even one that looks like an option, or follows '='.
 //
 // Targets must outlive Parse().
 class VerbLine {

@@ -5,19 +5,20 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "apps/locus/place/store_uri.h"
 #include "locus/segment_store.h"
 #include "locus/sequencer.h"
+#include "routing/uri/store_uri.h"
 
+// locus/routing/uri.h with the passwords of the command's environment.
 namespace locus {
 
-// `create`: whether a missing store is created, and an older schema brought up to date. Errors of
-// the engine, and of ReadPassword.
+using internal::StoreUri;
+
+// `create`: whether a missing store is created, and an older schema brought up to date. Errors also
+// of Password.
 absl::StatusOr<std::shared_ptr<SegmentStore>> OpenStore(const StoreUri& uri, bool create);
 
-// `ceiling`: the durable store of a CeilingSequencer; nullptr: none. NOT_FOUND: the store must be
-// created first. INVALID_ARGUMENT: a ceiling for an engine that needs none, or on one that cannot
-// hold it. Errors as above.
+// `ceiling`: nullptr: none. A NOT_FOUND says how the store is created.
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(const StoreUri& uri,
                                                          const StoreUri* ceiling,
                                                          const SequencerOptions& options);

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "locus/routing/uri.h"
 
 namespace locus {
 
@@ -19,6 +20,11 @@ enum class PasswordFor { kStore, kCeiling };
 // of ReadPrivateFile.
 // Thread safety: none.
 absl::StatusOr<std::string_view> Password(PasswordFor whose);
+
+// The same for locus/routing/uri.h.
+inline AskPassword AskFor(PasswordFor whose) {
+  return [whose] { return Password(whose); };
+}
 
 }  // namespace locus
 

@@ -18,7 +18,7 @@ std::vector<NamedFile> FilesOf(const std::string& name, const StoreUri& uri) {
 std::vector<NamedFile> FilesOf(const std::string& name, const TableUri& uri) {
   switch (uri.kind) {
     case TableUri::Kind::kFile:
-      return {{name, uri.text}, {"the lock of " + name, uri.text + ".lock"}};
+      return {{name, uri.path}, {"the lock of " + name, uri.path + ".lock"}};
     case TableUri::Kind::kEtcd:
     case TableUri::Kind::kMysql:
       return FilesOf(name, uri.server);

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "apps/locus/line/verb_line.h"
-#include "apps/locus/place/store_uri.h"
-#include "apps/locus/place/table_uri.h"
+#include "apps/locus/place/open_store.h"
+#include "apps/locus/place/open_table.h"
 #include "locus/space.h"
 
 // Options and operands that several verbs take, declared in one way.

@@ -41,7 +41,7 @@ absl::Status NotOfForm(std::string_view option, const std::string& value, std::s
       absl::StrCat(ToAbsl(option), ": ", Quoted(value), " is not ", ToAbsl(form)));
 }
 
-// Gives a weight to a shard of the wish that is new, or to one that the table may have.
+// Sets the weight of a shard, of the table or new.
 absl::Status AddWeight(const std::string& text, RebalanceWish& wish) {
   auto pair = SplitPair(text, SplitAt::kLastEquals);
   std::optional<uint64_t> weight;
@@ -118,7 +118,7 @@ int RunPlan(std::span<const std::string> words) {
     wish->load = *std::move(load);
   }
   absl::StatusOr<RebalancePlan> plan = PlanRebalance(*table, *wish);
-  // The table and the load are good: what is refused now was said on the line.
+  // Table and load were read; what is refused now stands on the command line.
   if (!plan.ok()) return WrongUsage("plan", plan.status());
   absl::Status status = Show(given, *plan, wish->load);
   return status.ok() ? kDone : Fail("plan", status);

@@ -5,13 +5,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "apps/locus/place/password.h"
-#include "apps/locus/place/store_uri.h"
 #include "locus/shard_gene.h"
+#include "routing/uri/store_uri.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
+#include "src/engine/mariadb/pool.h"
 
 namespace locus {
 namespace {
+
+using internal::StoreUri;
 
 absl::Status About(const std::string& shard, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat("shard ", Quoted(shard), ": ", status.message()));

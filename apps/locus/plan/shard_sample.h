@@ -11,9 +11,12 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "locus/routing/routing_table.h"
-#include "src/engine/mariadb/pool.h"
 
 namespace locus {
+
+namespace mariadb {
+class Pool;
+}
 
 // What of the orders of a shard is counted, per vnode.
 enum class Counted {
@@ -40,7 +43,8 @@ struct ShardSample {
 class SampledShard {
  public:
   // Connects nothing. The password is that of LOCUS_PASSWORD or LOCUS_PASSWORD_FILE.
-  // INVALID_ARGUMENT: the endpoint is none of MariaDB; names the shard.
+  // INVALID_ARGUMENT: the endpoint is not one of MariaDB; names the shard. FAILED_PRECONDITION:
+  // this build has no MariaDB.
   static absl::StatusOr<SampledShard> Open(const Shard& shard, const ShardAccess& access);
 
   // One statement. UNAVAILABLE, FAILED_PRECONDITION, also where there is no such table or column,
@@ -50,13 +54,13 @@ class SampledShard {
   uint32_t id() const { return id_; }
 
  private:
-  SampledShard(const Shard& shard, const ShardAccess& access, std::unique_ptr<mariadb::Pool> pool)
+  SampledShard(const Shard& shard, const ShardAccess& access, std::shared_ptr<mariadb::Pool> pool)
       : id_(shard.id), name_(shard.name), table_name_(access.table_name), pool_(std::move(pool)) {}
 
   uint32_t id_;
   std::string name_;
   std::string table_name_;
-  std::unique_ptr<mariadb::Pool> pool_;
+  std::shared_ptr<mariadb::Pool> pool_;  // shared: its type is known in the .cc only
 };
 
 }  // namespace locus

@@ -23,7 +23,8 @@ struct SeqLine {
   SequencerOptions options;
 
   void DeclareOn(VerbLine& line) {
-    StoreOption(line, "--store URI", &store, absl::StrCat("Where the numbers are: ", kStoreUriHelp))
+    StoreOption(line, "--store URI", &store,
+                absl::StrCat("Where the numbers are: ", internal::kStoreUriHelp))
         .Required()
         .Else("LOCUS_STORE");
     StoreOption(line, "--ceiling URI", &ceiling,

@@ -23,7 +23,7 @@ struct StoreLine {
   SpaceName space;
 
   void DeclareOn(VerbLine& line) {
-    StoreOption(line, "URI", &uri, absl::StrCat("The segment store: ", kStoreUriHelp))
+    StoreOption(line, "URI", &uri, absl::StrCat("The segment store: ", internal::kStoreUriHelp))
         .Else("LOCUS_STORE");
     SpaceOption(line, &space, "The space in it");
   }

@@ -3,7 +3,7 @@
 #include "apps/locus/io/byte_stream.h"
 #include "apps/locus/line/verb.h"
 #include "apps/locus/line/verb_line.h"
-#include "apps/locus/place/table_uri.h"
+#include "apps/locus/place/open_table.h"
 #include "apps/locus/place/uri_options.h"
 #include "apps/locus/table/table_file.h"
 #include "apps/locus/table/table_json.h"

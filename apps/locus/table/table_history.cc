@@ -84,7 +84,8 @@ int RunTableGet(std::span<const std::string> words) {
   std::optional<uint64_t> epoch;
   VerbLine line("table get", "Prints the newest routing table of a place, or one that it keeps.",
                 "locus table get file:/etc/locus/table.json > table.json");
-  PlaceOption(line, "URI", &uri, absl::StrCat("The place: ", kTableUriHelp)).Else("LOCUS_TABLE");
+  PlaceOption(line, "URI", &uri, absl::StrCat("The place: ", internal::kTableUriHelp))
+      .Else("LOCUS_TABLE");
   EpochOption(line, "--epoch N", &epoch, 1, "The table of this epoch").Default("the newest");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   TablePlace place("table get");
@@ -138,7 +139,8 @@ int RunTableDiff(std::span<const std::string> words) {
                 "those of two EPOCHs (the second: the newest); or of two TABLEs.",
                 "locus table diff file:/etc/locus/table.json next.json");
   TableOption(line, "TABLE", &first,
-              absl::StrCat("A file, - for stdin, or a place, meaning its newest: ", kTableUriHelp));
+              absl::StrCat("A file, - for stdin, or a place, meaning its newest: ",
+                           internal::kTableUriHelp));
   TableOption(line, "TABLE|EPOCH", &second,
               "The table after; a number is an epoch of the first's place");
   EpochOption(line, "EPOCH", &third, 1, "The epoch after");

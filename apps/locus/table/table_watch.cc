@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kVerb = "table watch";
 
-// Passes on what a source has, and remembers how many shards the tables had.
+// Passes a source's tables on, and remembers how many shards they had.
 class ShardCount : public TableSource {
  public:
   explicit ShardCount(std::unique_ptr<TableSource> source) : source_(std::move(source)) {}
@@ -37,7 +37,8 @@ class ShardCount : public TableSource {
   void LookNow() override { source_->LookNow(); }
   std::string place() const override { return source_->place(); }
 
-  // Of the last table, if it was of this epoch. Called where Next is: while it installs.
+  // Of the last table, if it was of this epoch. Called on the thread of Next, while the router
+  // installs.
   std::optional<size_t> Of(uint64_t epoch) const {
     return epoch_ == epoch ? std::optional(shards_) : std::nullopt;
   }
@@ -48,7 +49,7 @@ class ShardCount : public TableSource {
   size_t shards_ = 0;
 };
 
-// What the router tells, on a thread of its own, on its way to the thread that prints.
+// The router's events, on their way from its thread to the thread that prints.
 class EventLines {
  public:
   struct Line {
@@ -64,7 +65,7 @@ class EventLines {
     told_.NotifyAll();
   }
 
-  // nullopt: none within a tenth of a second.
+  // nullopt: no event within a tenth of a second.
   std::optional<Line> Next() {
     auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
     MutexLock lock(mutex_);
@@ -80,7 +81,7 @@ class EventLines {
  private:
   Line LineOf(const RouterEvent& event) const {
     using Kind = RouterEvent::Kind;
-    std::string why(event.status.message());  // sources as a rule name the place themselves
+    std::string why(event.status.message());  // most sources name the place themselves
     if (!absl::StartsWith(why, place_)) why = absl::StrCat(place_, ": ", why);
     switch (event.kind) {
       case Kind::kInstalled: {
@@ -143,7 +144,8 @@ int RunTableWatch(std::span<const std::string> words) {
                 "Follows a place as a router does, and prints a line for each table that comes "
                 "into force; refusals and failures go to stderr. A signal ends it.",
                 "locus table watch file:/etc/locus/table.json");
-  PlaceOption(line, "URI", &uri, absl::StrCat("The place: ", kTableUriHelp)).Else("LOCUS_TABLE");
+  PlaceOption(line, "URI", &uri, absl::StrCat("The place: ", internal::kTableUriHelp))
+      .Else("LOCUS_TABLE");
   line.File("--last-good FILE", &options.last_good_file, FileUse::kKeep,
             "Keep the last good table there, and start from it while the place does not answer");
   line.Number("--count N", &count, {.most = INT64_MAX}, "End after so many tables; 0: never");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/locus/place/store_uri.h"
+#include "routing/uri/store_uri.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -7,6 +7,7 @@
 namespace locus {
 namespace {
 
+using internal::StoreUri;
 using Engine = StoreUri::Engine;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/locus/place/table_uri.h"
+#include "routing/uri/table_uri.h"
 
 #include <array>
 
@@ -7,7 +7,7 @@
 #include "src/base/check.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 using Kind = TableUri::Kind;
@@ -63,9 +63,10 @@ absl::StatusOr<TableUri> TableUri::Parse(std::string_view text) {
                                       Quoted(text.substr(0, colon)), ToAbsl(kWrite)));
   }
   uri.kind = found->kind;
+  uri.text = text;
   switch (uri.kind) {
     case Kind::kFile: {
-      LOCUS_ASSIGN_OR_RETURN(uri.text, FilePath(text, text.substr(colon + 1)));
+      LOCUS_ASSIGN_OR_RETURN(uri.path, FilePath(text, text.substr(colon + 1)));
       return uri;
     }
     case Kind::kEtcd:
@@ -76,13 +77,13 @@ absl::StatusOr<TableUri> TableUri::Parse(std::string_view text) {
     case Kind::kHttp:
       if (MayHavePassword(text)) {
         return Refused(text,
-                       " has a password in it; put a token into LOCUS_PASSWORD, or into a file of "
-                       "permissions 0600 that LOCUS_PASSWORD_FILE names");
+                       " has a password in it, which a URI must not have: give a token apart, to "
+                       "the command by LOCUS_PASSWORD or a file of permissions 0600 that "
+                       "LOCUS_PASSWORD_FILE names");
       }
-      uri.text = text;
       return uri;
   }
   LOCUS_CHECK(false);
 }
 
-}  // namespace locus
+}  // namespace locus::internal

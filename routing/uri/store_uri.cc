@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/locus/place/store_uri.h"
+#include "routing/uri/store_uri.h"
 
 #include <array>
 #include <optional>
@@ -10,7 +10,7 @@
 #include "src/base/text.h"
 #include "src/base/uri_part.h"
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 using Engine = StoreUri::Engine;
@@ -52,8 +52,9 @@ class Reader {
     uri.engine = form_.engine;
     if (MayHavePassword(text_)) {
       return Refuse(
-          "has a password in it; put it into LOCUS_PASSWORD, or into a file of permissions 0600 "
-          "that LOCUS_PASSWORD_FILE names (a '@' that is none of that is written %40)");
+          "has a password in it, which a URI must not have: give it apart, to the command by "
+          "LOCUS_PASSWORD or a file of permissions 0600 that LOCUS_PASSWORD_FILE names (write a "
+          "'@' of a name as %40)");
     }
     if (rest.substr(0, 2) != "//") return Refuse("has no \"//\" after the engine");
     rest.remove_prefix(2);
@@ -108,7 +109,9 @@ class Reader {
     for (char c : host.name) {
       bool fits = absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '-' ||
                   c == '_' || (bracketed && (c == ':' || c == '%'));
-      if (!fits) return Refuse(absl::StrCat("has a host ", Quoted(host.name), " that cannot be"));
+      if (!fits)
+        return Refuse(
+            absl::StrCat("has a host ", Quoted(host.name), " with a character that no host has"));
     }
     if (after.empty()) return host;
     std::optional<uint64_t> number;
@@ -146,10 +149,11 @@ class Reader {
       bool known = takes_tls && (name == "tls" || name == "tls_ca");
       if (form_.engine == Engine::kEtcd) known |= name == "tls_cert" || name == "tls_key";
       if (!known) {
-        return Refuse(absl::StrCat("has a setting ", Quoted(name), " that there is not"));
+        return Refuse(absl::StrCat("has an unknown setting ", Quoted(name)));
       }
       if (value.empty() || (name == "tls" && value != "on")) {
-        return Refuse(absl::StrCat("has a setting ", Quoted(setting), " without a use"));
+        return Refuse(
+            absl::StrCat("has a setting ", Quoted(setting), " with a value that it does not take"));
       }
       LOCUS_ASSIGN_OR_RETURN(std::string decoded, Decode(value));
       if (!uri.settings.emplace(name, decoded).second) {
@@ -176,6 +180,11 @@ std::string Engines() {
 }
 
 }  // namespace
+
+std::string StoreUri::Setting(const std::string& name) const {
+  auto found = settings.find(name);
+  return found == settings.end() ? std::string() : found->second;
+}
 
 std::string ShownUri(std::string_view text) {
   std::string_view secret = PossibleSecret(text);
@@ -212,4 +221,4 @@ absl::StatusOr<StoreUri> StoreUri::Parse(std::string_view text, std::string_view
                                                  "; the engines are: ", Engines()));
 }
 
-}  // namespace locus
+}  // namespace locus::internal

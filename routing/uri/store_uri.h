@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef LOCUS_APPS_LOCUS_PLACE_STORE_URI_H_
-#define LOCUS_APPS_LOCUS_PLACE_STORE_URI_H_
+#ifndef LOCUS_ROUTING_URI_STORE_URI_H_
+#define LOCUS_ROUTING_URI_STORE_URI_H_
 
 #include <cstdint>
 #include <map>
@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace locus {
+namespace locus::internal {
 
 // Where a store is:
 //
@@ -20,10 +20,7 @@ namespace locus {
 //   redis+sentinel://[user@]host[:26379][,host...]/master-name
 //   etcd://[user@]host[:2379][,host...][/prefix]
 //
-// An IPv6 address stands in brackets. In user, database, master name and prefix, %XX is a byte.
-// mysql and etcd take ?tls=on (the system's authorities) or ?tls_ca=FILE; etcd also
-// &tls_cert=FILE&tls_key=FILE, a client certificate. A password is never part of it
-// (apps/locus/place/password.h).
+// as locus/routing/uri.h says.
 struct StoreUri {
   enum class Engine { kSqlite, kMysql, kRedis, kRedisSentinel, kEtcd };
   struct Host {
@@ -35,15 +32,18 @@ struct StoreUri {
   std::string text;  // as it was written
   Engine engine = Engine::kSqlite;
   // sqlite: the file. mysql: the database. redis+sentinel: the master's name. etcd: the prefix,
-  // maybe empty. redis: empty.
+  // which may be empty. redis: empty.
   std::string path;
-  std::vector<Host> hosts;  // at least one, but for sqlite
+  std::vector<Host> hosts;  // at least one; none for sqlite
   std::string user;
   uint32_t redis_database = 0;
   std::map<std::string, std::string> settings;  // after the '?'
 
-  // INVALID_ARGUMENT, naming the text, what is wrong in it and what there is. A password that was
-  // written into it is not repeated. `what`: what messages call it.
+  // The value of a setting, "" where it has none.
+  std::string Setting(const std::string& name) const;
+
+  // INVALID_ARGUMENT, naming the text, what is wrong in it and the forms there are. A password in
+  // it is not repeated. `what`: what messages call it.
   static absl::StatusOr<StoreUri> Parse(std::string_view text, std::string_view what = "store");
 };
 
@@ -57,6 +57,6 @@ inline constexpr char kStoreUriHelp[] =
     "sqlite:PATH, mysql://USER@HOST:PORT/DB, redis://HOST:PORT/DB, "
     "redis+sentinel://H1:P1,H2:P2/MASTER or etcd://H1:P1,H2:P2/PREFIX";
 
-}  // namespace locus
+}  // namespace locus::internal
 
-#endif  // LOCUS_APPS_LOCUS_PLACE_STORE_URI_H_
+#endif  // LOCUS_ROUTING_URI_STORE_URI_H_

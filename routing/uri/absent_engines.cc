@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engines that this build leaves out: LOCUS_WITHOUT_* comes from CMake.
+#include "absl/strings/str_cat.h"
+#include "routing/uri/engines.h"
+#include "src/base/text.h"
+
+namespace locus::internal {
+namespace {
+
+[[maybe_unused]] absl::Status Absent(std::string_view place, std::string_view option) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(ToAbsl(place), ": this locus was built without the engine; build it with -D",
+                   ToAbsl(option), "=ON"));
+}
+
+}  // namespace
+
+#ifdef LOCUS_WITHOUT_MARIADB
+absl::StatusOr<std::shared_ptr<SegmentStore>> OpenMysqlStore(const StoreUri& uri, std::string_view,
+                                                             bool) {
+  return Absent(uri.text, "LOCUS_MARIADB");
+}
+absl::StatusOr<std::unique_ptr<Sequencer>> OpenMysqlSequencer(const StoreUri& uri, std::string_view,
+                                                              const SequencerOptions&) {
+  return Absent(uri.text, "LOCUS_MARIADB");
+}
+absl::StatusOr<std::unique_ptr<TableSource>> OpenMysqlSource(const StoreUri& uri,
+                                                             std::string_view) {
+  return Absent(uri.text, "LOCUS_MARIADB");
+}
+absl::StatusOr<std::unique_ptr<TablePublisher>> OpenMysqlPublisher(const StoreUri& uri,
+                                                                   std::string_view) {
+  return Absent(uri.text, "LOCUS_MARIADB");
+}
+absl::Status CreateMysqlTablePlace(const StoreUri& uri, std::string_view) {
+  return Absent(uri.text, "LOCUS_MARIADB");
+}
+#endif
+
+#ifdef LOCUS_WITHOUT_REDIS
+absl::StatusOr<std::shared_ptr<SegmentStore>> OpenRedisStore(const StoreUri& uri,
+                                                             std::string_view) {
+  return Absent(uri.text, "LOCUS_REDIS");
+}
+absl::StatusOr<std::unique_ptr<Sequencer>> OpenRedisSequencer(const StoreUri& uri, std::string_view,
+                                                              const SequencerOptions&,
+                                                              std::shared_ptr<Sequencer>) {
+  return Absent(uri.text, "LOCUS_REDIS");
+}
+#endif
+
+#ifdef LOCUS_WITHOUT_ETCD
+absl::StatusOr<std::shared_ptr<SegmentStore>> OpenEtcdStore(const StoreUri& uri, std::string_view) {
+  return Absent(uri.text, "LOCUS_ETCD");
+}
+absl::StatusOr<std::unique_ptr<Sequencer>> OpenEtcdSequencer(const StoreUri& uri, std::string_view,
+                                                             const SequencerOptions&) {
+  return Absent(uri.text, "LOCUS_ETCD");
+}
+absl::StatusOr<std::unique_ptr<TableSource>> OpenEtcdSource(const StoreUri& uri, std::string_view) {
+  return Absent(uri.text, "LOCUS_ETCD");
+}
+absl::StatusOr<std::unique_ptr<TablePublisher>> OpenEtcdPublisher(const StoreUri& uri,
+                                                                  std::string_view) {
+  return Absent(uri.text, "LOCUS_ETCD");
+}
+#endif
+
+#ifdef LOCUS_WITHOUT_HTTP
+absl::StatusOr<std::unique_ptr<TableSource>> OpenHttpSource(const std::string& url,
+                                                            std::string_view) {
+  return Absent(url, "LOCUS_HTTP");
+}
+#endif
+
+}  // namespace locus::internal

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_ROUTING_URI_ENGINES_H_
+#define LOCUS_ROUTING_URI_ENGINES_H_
+
+#include <memory>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "locus/routing/table_publisher.h"
+#include "locus/routing/table_source.h"
+#include "locus/segment_store.h"
+#include "locus/sequencer.h"
+#include "routing/uri/store_uri.h"
+
+// What each engine opens. An engine has a file of its own, which is compiled where the engine is;
+// absent_engines.cc answers FAILED_PRECONDITION in the place of the others.
+namespace locus::internal {
+
+absl::StatusOr<std::shared_ptr<SegmentStore>> OpenMysqlStore(const StoreUri& uri,
+                                                             std::string_view password,
+                                                             bool create);
+absl::StatusOr<std::unique_ptr<Sequencer>> OpenMysqlSequencer(const StoreUri& uri,
+                                                              std::string_view password,
+                                                              const SequencerOptions& options);
+absl::StatusOr<std::unique_ptr<TableSource>> OpenMysqlSource(const StoreUri& uri,
+                                                             std::string_view password);
+absl::StatusOr<std::unique_ptr<TablePublisher>> OpenMysqlPublisher(const StoreUri& uri,
+                                                                   std::string_view password);
+absl::Status CreateMysqlTablePlace(const StoreUri& uri, std::string_view password);
+
+absl::StatusOr<std::shared_ptr<SegmentStore>> OpenRedisStore(const StoreUri& uri,
+                                                             std::string_view password);
+// `ceiling`: nullptr: none.
+absl::StatusOr<std::unique_ptr<Sequencer>> OpenRedisSequencer(const StoreUri& uri,
+                                                              std::string_view password,
+                                                              const SequencerOptions& options,
+                                                              std::shared_ptr<Sequencer> ceiling);
+
+absl::StatusOr<std::shared_ptr<SegmentStore>> OpenEtcdStore(const StoreUri& uri,
+                                                            std::string_view password);
+absl::StatusOr<std::unique_ptr<Sequencer>> OpenEtcdSequencer(const StoreUri& uri,
+                                                             std::string_view password,
+                                                             const SequencerOptions& options);
+absl::StatusOr<std::unique_ptr<TableSource>> OpenEtcdSource(const StoreUri& uri,
+                                                            std::string_view password);
+absl::StatusOr<std::unique_ptr<TablePublisher>> OpenEtcdPublisher(const StoreUri& uri,
+                                                                  std::string_view password);
+
+absl::StatusOr<std::unique_ptr<TableSource>> OpenHttpSource(const std::string& url,
+                                                            std::string_view token);
+
+}  // namespace locus::internal
+
+#endif  // LOCUS_ROUTING_URI_ENGINES_H_

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "locus/engine/sqlite.h"
+#include "locus/routing/uri.h"
+#include "routing/uri/engines.h"
+#include "routing/uri/opened.h"
+#include "routing/uri/password.h"
+#include "src/base/check.h"
+
+namespace locus {
+namespace {
+
+using Engine = internal::StoreUri::Engine;
+
+// A sequencer that keeps its numbers through crashes without another's help.
+absl::StatusOr<std::unique_ptr<Sequencer>> OpenDurable(const internal::StoreUri& uri,
+                                                       const AskPassword& ask,
+                                                       const SequencerOptions& options) {
+  if (uri.engine == Engine::kSqlite) {
+    return internal::As<std::unique_ptr<Sequencer>>(SqliteSequencer::Open(uri.path, {}, options));
+  }
+  LOCUS_ASSIGN_OR_RETURN(std::string_view password, internal::Ask(ask));
+  return internal::OpenMysqlSequencer(uri, password, options);
+}
+
+absl::StatusOr<std::shared_ptr<Sequencer>> OpenCeiling(const SequencerUriOptions& options) {
+  LOCUS_ASSIGN_OR_RETURN(internal::StoreUri uri,
+                         internal::StoreUri::Parse(options.ceiling, "ceiling"));
+  if (uri.engine != Engine::kSqlite && uri.engine != Engine::kMysql) {
+    return absl::InvalidArgumentError("a ceiling must be a store of sqlite or mysql");
+  }
+  if (options.sequencer.at_max == SequencerOptions::AtMax::kWrap ||
+      options.sequencer.ttl != absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(
+        "a ceiling goes with neither wrapping at the maximum nor a ttl: both let numbers repeat");
+  }
+  SequencerOptions of_ceiling;
+  of_ceiling.key_prefix = options.sequencer.key_prefix;
+  LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<Sequencer> ceiling,
+                         OpenDurable(uri, options.ceiling_password, of_ceiling));
+  return ceiling;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<SegmentStore>> OpenSegmentStore(std::string_view uri_text,
+                                                               const StoreUriOptions& options) {
+  LOCUS_ASSIGN_OR_RETURN(internal::StoreUri uri, internal::StoreUri::Parse(uri_text));
+  if (uri.engine == Engine::kSqlite) {
+    SqliteSegmentStore::Options of_file;
+    of_file.create = options.create;
+    return internal::As<std::shared_ptr<SegmentStore>>(SqliteSegmentStore::Open(uri.path, of_file));
+  }
+  LOCUS_ASSIGN_OR_RETURN(std::string_view password, internal::Ask(options.password));
+  switch (uri.engine) {
+    case Engine::kSqlite:
+      break;
+    case Engine::kMysql:
+      return internal::OpenMysqlStore(uri, password, options.create);
+    case Engine::kRedis:
+    case Engine::kRedisSentinel:
+      return internal::OpenRedisStore(uri, password);
+    case Engine::kEtcd:
+      return internal::OpenEtcdStore(uri, password);
+  }
+  LOCUS_CHECK(false);
+}
+
+absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(std::string_view uri_text,
+                                                         const SequencerUriOptions& options) {
+  LOCUS_ASSIGN_OR_RETURN(internal::StoreUri uri, internal::StoreUri::Parse(uri_text));
+  bool is_redis = uri.engine == Engine::kRedis || uri.engine == Engine::kRedisSentinel;
+  if (!options.ceiling.empty() && !is_redis) {
+    return absl::InvalidArgumentError(
+        "a ceiling is for redis: the other engines do not lose numbers");
+  }
+  if (is_redis) {
+    std::shared_ptr<Sequencer> ceiling;
+    if (!options.ceiling.empty()) {
+      LOCUS_ASSIGN_OR_RETURN(ceiling, OpenCeiling(options));
+    }
+    LOCUS_ASSIGN_OR_RETURN(std::string_view password, internal::Ask(options.password));
+    return internal::OpenRedisSequencer(uri, password, options.sequencer, std::move(ceiling));
+  }
+  if (uri.engine == Engine::kEtcd) {
+    LOCUS_ASSIGN_OR_RETURN(std::string_view password, internal::Ask(options.password));
+    return internal::OpenEtcdSequencer(uri, password, options.sequencer);
+  }
+  return OpenDurable(uri, options.password, options.sequencer);
+}
+
+}  // namespace locus
