@@ -81,10 +81,12 @@ int PrintHelp(std::string_view first_word) {
   std::string who = first_word.empty() ? "locus" : absl::StrCat("locus ", ToAbsl(first_word));
   std::string help = absl::StrCat("Usage: ", who, " VERB [OPTION...] [VALUE...]\n");
   std::vector<std::pair<std::string, std::string>> terms;
+  size_t widest = 0;
+  for (const Verb& verb : kVerbs) widest = std::max(widest, verb.name.size());
   std::string_view group;
   auto end_group = [&] {
     if (!terms.empty()) {
-      absl::StrAppend(&help, "\n", ToAbsl(group), ":\n", TermsTable(terms, HelpWidth()));
+      absl::StrAppend(&help, "\n", ToAbsl(group), ":\n", TermsTable(terms, HelpWidth(), widest));
     }
     terms.clear();
   };

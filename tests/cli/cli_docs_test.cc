@@ -135,13 +135,38 @@ TEST(CommandDocsTest, TheCompletionOffersValues) {
   EXPECT_EQ(Completions("locus plan --table /nowhere --remove "), Offers{}) << "and no message";
 }
 
-// zsh and fish are not part of the build; where they are installed they must at least accept it.
-TEST(CommandDocsTest, TheOtherCompletions_AskTheSameCommand) {
-  for (const char* script : {LOCUS_COMPLETION_ZSH, LOCUS_COMPLETION_FISH}) {
-    EXPECT_THAT(ReadFile(script), HasSubstr(" complete ")) << script;
-  }
-  EXPECT_EQ(RunLocus({"complete", "uuid", "--ver"}).out,
+TEST(CommandDocsTest, FishOffersTheSame) {
+  auto offers = [](const std::string& line) {
+    return OutputOf("PATH=" LOCUS_BINARY_DIR
+                    ":$PATH fish --no-config -c 'source " LOCUS_COMPLETION_FISH "; complete -C \"" +
+                    line + "\"'");
+  };
+  EXPECT_EQ(offers("locus uuid --ver"),
             "--version\t7: time first, each above the one before; 4: random\n");
+  EXPECT_EQ(offers("locus encode --scheme c"), "ctr64\n");
+  EXPECT_THAT(offers("locus store show redis+"), HasSubstr("redis+sentinel://\t"));
+  testing::TemporaryDirectory directory;
+  WriteFile(directory / "table.json", "");
+  const std::string name = directory / "table.json";
+  EXPECT_THAT(offers("locus ring --svg=" + directory / "tab"), HasSubstr("--svg=" + name));
+}
+
+// zsh completes in its line editor only: stand-ins print what it is given.
+TEST(CommandDocsTest, ZshOffersTheSame) {
+  auto offers = [](const std::string& words) {
+    return OutputOf("PATH=" LOCUS_BINARY_DIR
+                    ":$PATH zsh -f -c '_describe() { print -rl -- \"${(@P)2}\" };"
+                    "_files() { print -r -- \"files after $IPREFIX\" };"
+                    "compset() { IPREFIX=${PREFIX[1,${#2}]} };"
+                    "words=(" +
+                    words +
+                    "); CURRENT=$#words; PREFIX=${words[-1]}; source " LOCUS_COMPLETION_ZSH "'");
+  };
+  EXPECT_EQ(offers("locus uuid --ver"),
+            "--version:7: time first, each above the one before; 4: random\n");
+  EXPECT_EQ(offers("locus encode --scheme c"), "ctr64\n");
+  EXPECT_THAT(offers("locus store show redis+"), HasSubstr("redis+sentinel\\://:"));
+  EXPECT_EQ(offers("locus ring --svg=x"), "files after --svg=\n");
 }
 
 TEST(CommandDocsTest, EveryVerbHasAnExample) {

@@ -232,7 +232,7 @@ TEST_F(CliPasswordTest, WithoutAUser_IsWrongUsageForEtcd) {
   Outcome outcome = RunLocus({"store", "init", "etcd://127.0.0.1:1/shop"});
   EXPECT_EQ(outcome.exit, 2);
   EXPECT_THAT(outcome.err, HasSubstr("LOCUS_PASSWORD"));
-  EXPECT_THAT(outcome.err, HasSubstr("127.0.0.1:1 names no user"));
+  EXPECT_THAT(outcome.err, HasSubstr("127.0.0.1:1/shop names no user"));
   EXPECT_THAT(outcome.err, Not(HasSubstr("hunter2")));
   outcome = RunLocus({"seq", "next", "--key", "k", "--store", "etcd://127.0.0.1:1/shop"});
   EXPECT_EQ(outcome.exit, 2);

@@ -111,7 +111,8 @@ TEST_F(CliTablePlaceTest, Http_IsReadOnly) {
     verb.insert(verb.end(), words.begin(), words.end());
     Outcome refused = RunLocus(verb);
     EXPECT_EQ(refused.exit, 2) << words[0];
-    EXPECT_THAT(refused.err, HasSubstr("earlier tables, where the server has its document from"));
+    EXPECT_THAT(refused.err,
+                HasSubstr("earlier tables, at the place from which the server has its document"));
   }
 }
 

@@ -60,7 +60,7 @@ TEST_F(UriTest, AWrongUri_IsInvalidArgument) {
   for (const char* uri : {"", "table.json", "redis://h", "sqlite:x", "file:", "file://host/x"}) {
     EXPECT_TRUE(absl::IsInvalidArgument(OpenTableSource(uri).status())) << uri;
     EXPECT_TRUE(absl::IsInvalidArgument(OpenTablePublisher(uri).status())) << uri;
-    EXPECT_TRUE(absl::IsInvalidArgument(CreateTablePlace(uri).status())) << uri;
+    EXPECT_TRUE(absl::IsInvalidArgument(CreateTablePlace(uri))) << uri;
   }
   absl::Status read_only = OpenTablePublisher("http://127.0.0.1:1/t").status();
   EXPECT_TRUE(absl::IsInvalidArgument(read_only));

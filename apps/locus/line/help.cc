@@ -43,10 +43,10 @@ std::string Wrapped(std::string_view text, size_t indent, size_t width) {
   return out;
 }
 
-std::string TermsTable(const std::vector<std::pair<std::string, std::string>>& terms,
-                       size_t width) {
+std::string TermsTable(const std::vector<std::pair<std::string, std::string>>& terms, size_t width,
+                       size_t widest) {
   constexpr size_t kIndent = 2, kWidestTerm = 28;
-  size_t column = 0;
+  size_t column = widest == 0 ? 0 : kIndent + widest + 2;
   for (const auto& [term, meaning] : terms) {
     if (term.size() <= kWidestTerm) column = std::max(column, kIndent + term.size() + 2);
   }

@@ -16,8 +16,10 @@ size_t HelpWidth();
 // longer word has a line of its own.
 std::string Wrapped(std::string_view text, size_t indent, size_t width);
 
-// Terms to the left, what they mean to the right of them, wrapped.
-std::string TermsTable(const std::vector<std::pair<std::string, std::string>>& terms, size_t width);
+// Terms to the left, their meanings to the right, wrapped. `widest`: of the terms of several tables
+// that stand below each other.
+std::string TermsTable(const std::vector<std::pair<std::string, std::string>>& terms, size_t width,
+                       size_t widest = 0);
 
 }  // namespace locus
 

@@ -21,10 +21,12 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(const StoreUri& uri,
   if (ceiling != nullptr) all.ceiling = ceiling->text;
   absl::StatusOr<std::unique_ptr<Sequencer>> sequencer = OpenSequencer(uri.text, all);
   if (!absl::IsNotFound(sequencer.status())) return sequencer;
-  const StoreUri& missing =
-      ceiling != nullptr && uri.engine != StoreUri::Engine::kSqlite ? *ceiling : uri;
+  // A missing file is one of two; the message of mysql says what to do by itself.
+  const StoreUri& file =
+      uri.engine == StoreUri::Engine::kSqlite || ceiling == nullptr ? uri : *ceiling;
+  if (file.engine != StoreUri::Engine::kSqlite) return sequencer;
   return absl::NotFoundError(absl::StrCat(sequencer.status().message(), "; `locus store init ",
-                                          missing.text, "` creates it"));
+                                          file.text, "` creates it"));
 }
 
 }  // namespace locus

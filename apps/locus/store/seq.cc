@@ -44,6 +44,10 @@ struct SeqLine {
 
   absl::Status Check() {
     if (at_max == "wrap") options.at_max = SequencerOptions::AtMax::kWrap;
+    if (ceiling && (at_max == "wrap" || options.ttl != absl::ZeroDuration())) {
+      return absl::InvalidArgumentError(
+          "--ceiling goes with neither --at-max wrap nor --ttl: both let numbers repeat");
+    }
     return options.Check();
   }
 };
