@@ -57,12 +57,7 @@ absl::StatusOr<std::vector<uint64_t>> EpochsIn(const std::string& directory) {
 absl::Status Fill(int fd, const std::string& part, std::string_view text, const FileFacts* like,
                   int64_t modified_ns) {
   if (like != nullptr) {
-    // The owner is kept as far as this process may; chown(2) may clear bits of the permissions.
-    if (fchown(fd, like->user, like->group) != 0 &&
-        fchown(fd, static_cast<uid_t>(-1), like->group) != 0 && errno != EPERM) {
-      return FailedFileCall(errno, "give away", part);
-    }
-    if (fchmod(fd, like->permissions) != 0) return FailedFileCall(errno, "protect", part);
+    LOCUS_RETURN_IF_ERROR(KeepPermissions(fd, like->user, like->group, like->permissions, part));
   }
   LOCUS_RETURN_IF_ERROR(WriteAll(fd, text, part));
   if (modified_ns != 0) {
@@ -82,7 +77,9 @@ absl::Status ReplaceTableFile(const std::string& path, const std::string& part,
                               const FileLock& lock) {
   LOCUS_RETURN_IF_ERROR(lock.CheckHeld());
   if (unlink(part.c_str()) != 0 && errno != ENOENT) return FailedFileCall(errno, "replace", part);
-  FileDescriptor fd(open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  // Readable by nobody else before it has the permissions of `like`.
+  mode_t mode = like == nullptr ? 0666 : 0600;
+  FileDescriptor fd(open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (fd.get() < 0) return FailedFileCall(errno, "create", part);
   absl::Status filled = Fill(fd.get(), part, text, like, modified_ns);
   if (filled.ok()) filled = lock.CheckHeld();

@@ -58,6 +58,7 @@ class TemporaryFile {
     if (fsync(fd_.get()) != 0) return FailedFileCall(errno, "sync", name_);
     return absl::OkStatus();
   }
+  int fd() const { return fd_.get(); }
   absl::Status LinkAs(const std::string& path) {
     if (link(name_.c_str(), path.c_str()) != 0) return FailedFileCall(errno, "create", path);
     return absl::OkStatus();
@@ -161,10 +162,30 @@ std::string FollowLinks(std::string path) {
   return path;
 }
 
-absl::Status ReplaceFile(const std::string& path, std::string_view text, mode_t mode) {
+absl::Status KeepPermissions(int fd, uid_t user, gid_t group, mode_t permissions,
+                             const std::string& path) {
+  constexpr uid_t kSameUser = static_cast<uid_t>(-1);
+  // Only root may give a file away; a member of the group may keep that.
+  if (fchown(fd, user, group) != 0 && fchown(fd, kSameUser, group) != 0) {
+    mode_t of_others = permissions & 07;
+    permissions &= ~mode_t{070} | of_others << 3;
+  }
+  // Afterwards: chown(2) may clear bits of the permissions.
+  if (fchmod(fd, permissions) != 0) return FailedFileCall(errno, "set the permissions of", path);
+  return absl::OkStatus();
+}
+
+absl::Status ReplaceFile(const std::string& path, std::string_view text, mode_t mode, mode_t most) {
   std::string target = FollowLinks(path);
-  TemporaryFile temporary(target, mode);
+  struct stat before;
+  bool replaces = stat(target.c_str(), &before) == 0;
+  // Readable by nobody else before it has the permissions of the file that it replaces.
+  TemporaryFile temporary(target, replaces ? 0600 : mode);
   LOCUS_RETURN_IF_ERROR(temporary.Fill(text));
+  if (replaces) {
+    LOCUS_RETURN_IF_ERROR(KeepPermissions(temporary.fd(), before.st_uid, before.st_gid,
+                                          before.st_mode & 07777 & most, target));
+  }
   LOCUS_RETURN_IF_ERROR(temporary.RenameTo(target));
   return SyncDirectory(DirectoryOf(target));
 }

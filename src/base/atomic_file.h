@@ -51,12 +51,20 @@ absl::Status WriteAll(int fd, std::string_view text, const std::string& path);
 // Makes durable which names are in the directory, where the file system can.
 absl::Status SyncDirectory(const std::string& directory);
 
-// Puts a file of this text at `path`, with permissions `mode` less the umask: whole or not at all,
-// durable on return. Follows a symbolic link at `path`: what it names is replaced, or made. It is
-// written as PATH.locus-N.tmp before, locked (flock) meanwhile; what killed writers left of these
-// is removed by the next one.
-absl::Status ReplaceFile(const std::string& path, std::string_view text, mode_t mode);
-// The same, but ALREADY_EXISTS where there is something, be it a dangling link.
+// Gives the open file the permissions, and as far as this process may the owner and group, of the
+// file that it is to replace. Where the group cannot be kept, the new one gets no more than others
+// have. For messages the file is called `path`.
+absl::Status KeepPermissions(int fd, uid_t user, gid_t group, mode_t permissions,
+                             const std::string& path);
+
+// Puts a file of this text at `path`: whole or not at all, durable on return. A new file has
+// permissions `mode` less the umask. A file that is replaced keeps its permissions, but none that
+// `most` lacks, and its owner as KeepPermissions says. Follows a symbolic link at `path`: the file
+// that it leads to is replaced or created. The text is first written to PATH.locus-N.tmp, which is
+// locked (flock) meanwhile; the next writer removes those that killed writers left.
+absl::Status ReplaceFile(const std::string& path, std::string_view text, mode_t mode,
+                         mode_t most = 07777);
+// The same for a new file only: ALREADY_EXISTS where there is anything, even a dangling link.
 absl::Status CreateFile(const std::string& path, std::string_view text, mode_t mode);
 
 }  // namespace locus

@@ -56,7 +56,8 @@ absl::StatusOr<PrivateText> ReadPrivateFile(const std::string& path, size_t max_
 
 absl::Status WritePrivateFile(const std::string& path, std::string_view text, bool must_not_exist) {
   constexpr mode_t kOwnerOnly = 0600;
-  return must_not_exist ? CreateFile(path, text, kOwnerOnly) : ReplaceFile(path, text, kOwnerOnly);
+  return must_not_exist ? CreateFile(path, text, kOwnerOnly)
+                        : ReplaceFile(path, text, kOwnerOnly, kOwnerOnly);
 }
 
 }  // namespace locus
