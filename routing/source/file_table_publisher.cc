@@ -17,67 +17,68 @@ namespace {
 
 constexpr std::chrono::seconds kLockTimeout{10};
 
-// What is at the path: the table, if it is one, and the bytes.
+// The table that routers read, and the file it is in.
 struct Newest {
   TableFile file;
   RoutingTable table;
 };
 
-// Where everything is, symbolic links followed.
-struct Place {
-  std::string file;
+// The files of a publisher, symbolic links followed.
+struct Files {
+  std::string table;
   KeptEpochs kept;
 };
 
-Place PlaceOf(const std::string& path) {
-  std::string file = FollowLinks(path);
-  return {file, KeptEpochs(file + ".epochs")};
+Files FilesAt(const std::string& path) {
+  std::string table = FollowLinks(path);
+  return {table, KeptEpochs(table + ".epochs")};
 }
 
-// nullopt: nothing is there. DATA_LOSS: it is no table.
-absl::StatusOr<std::optional<Newest>> InForce(const Place& place) {
-  // A file that is replaced while it is read, over and over, is read at last.
+// nullopt: there is no such file. DATA_LOSS: it is no routing table.
+absl::StatusOr<std::optional<Newest>> InForce(const Files& files) {
+  // A file may be replaced while it is read, but not a hundred times in a row.
   constexpr int kTries = 100;
-  absl::StatusOr<TableFile> file = ReadTableFile(place.file);
+  absl::StatusOr<TableFile> file = ReadTableFile(files.table);
   for (int i = 1; absl::IsAborted(file.status()) && i < kTries; ++i) {
-    file = ReadTableFile(place.file);
+    file = ReadTableFile(files.table);
   }
   if (absl::IsNotFound(file.status())) return std::optional<Newest>();
   if (absl::IsAborted(file.status())) return absl::UnavailableError(file.status().message());
   LOCUS_RETURN_IF_ERROR(file.status());
   absl::StatusOr<RoutingTable> table = RoutingTable::Parse(file->document);
   if (table.ok()) return std::optional<Newest>({*std::move(file), *std::move(table)});
-  return absl::DataLossError(absl::StrCat(place.file, ": ", table.status().message()));
+  return absl::DataLossError(absl::StrCat(files.table, ": ", table.status().message()));
 }
 
-// The table of the highest epoch, in force or kept.
-absl::StatusOr<RoutingTable> NewestTable(const Place& place,
+// The table of the highest epoch, whether routers read it or it is only kept: PATH may have been
+// deleted or replaced by an older table.
+absl::StatusOr<RoutingTable> NewestTable(const Files& files,
                                          const std::optional<Newest>& in_force) {
-  LOCUS_ASSIGN_OR_RETURN(std::vector<PublishedEpoch> kept, place.kept.List(1));
+  LOCUS_ASSIGN_OR_RETURN(std::vector<PublishedEpoch> kept, files.kept.List(1));
   if (!kept.empty() && (!in_force || kept[0].epoch > in_force->table.epoch())) {
-    return place.kept.Read(kept[0].epoch);
+    return files.kept.Read(kept[0].epoch);
   }
   if (in_force) return in_force->table;
   return absl::NotFoundError(
-      absl::StrCat("no routing table was published to ", place.file, " yet"));
+      absl::StrCat("no routing table was published to ", files.table, " yet"));
 }
 
-// Makes `table` what routers read, and keeps it.
-absl::Status PutInForce(const Place& place, const RoutingTable& table,
+// Replaces the file that routers read, then keeps the table.
+absl::Status PutInForce(const Files& files, const RoutingTable& table,
                         const std::optional<Newest>& before, const FileLock& lock) {
   TableFile file{table.ToJson(), {}};
-  LOCUS_RETURN_IF_ERROR(ReplaceTableFile(place.file, place.file + ".publishing", file.document,
+  LOCUS_RETURN_IF_ERROR(ReplaceTableFile(files.table, files.table + ".publishing", file.document,
                                          before ? &before->file.facts : nullptr, 0, lock));
-  LOCUS_ASSIGN_OR_RETURN(file.facts, LookAtTableFile(place.file));
-  absl::Status kept = place.kept.Keep(table.epoch(), file, lock);
+  LOCUS_ASSIGN_OR_RETURN(file.facts, LookAtTableFile(files.table));
+  absl::Status kept = files.kept.Keep(table.epoch(), file, lock);
   if (kept.ok()) return kept;
   return absl::Status(
       kept.code(),
-      absl::StrCat("epoch ", table.epoch(), " is in force in ", place.file,
+      absl::StrCat("epoch ", table.epoch(), " is in force in ", files.table,
                    ", but not kept until it is published again or replaced: ", kept.message()));
 }
 
-// "1..4, 7", the lowest first; the lower ones left out where it would be long.
+// "1..4, 7", the lowest first; of many runs the highest eight.
 std::string Runs(std::vector<PublishedEpoch> newest_first) {
   constexpr size_t kMostRuns = 8;
   std::vector<std::string> runs;
@@ -99,10 +100,11 @@ std::string Runs(std::vector<PublishedEpoch> newest_first) {
   return absl::StrJoin(runs, ", ");
 }
 
-// What is kept, and what is in force if it is not; a file in force that is no table is not told.
-absl::StatusOr<std::vector<PublishedEpoch>> Published(const Place& place, size_t most) {
-  LOCUS_ASSIGN_OR_RETURN(std::vector<PublishedEpoch> all, place.kept.List(most));
-  absl::StatusOr<std::optional<Newest>> in_force = InForce(place);
+// The kept tables and the one in force, the newest first. A file in force that is no table is left
+// out, so that the history can still be read.
+absl::StatusOr<std::vector<PublishedEpoch>> Published(const Files& files, size_t most) {
+  LOCUS_ASSIGN_OR_RETURN(std::vector<PublishedEpoch> all, files.kept.List(most));
+  absl::StatusOr<std::optional<Newest>> in_force = InForce(files);
   if (!in_force.ok() && (all.empty() || !absl::IsDataLoss(in_force.status()))) {
     return in_force.status();
   }
@@ -127,52 +129,49 @@ absl::StatusOr<std::unique_ptr<FileTablePublisher>> FileTablePublisher::Open(
 }
 
 absl::StatusOr<RoutingTable> FileTablePublisher::Current() {
-  Place place = PlaceOf(path_);
-  LOCUS_ASSIGN_OR_RETURN(std::optional<Newest> in_force, InForce(place));
-  return NewestTable(place, in_force);
+  Files files = FilesAt(path_);
+  LOCUS_ASSIGN_OR_RETURN(std::optional<Newest> in_force, InForce(files));
+  return NewestTable(files, in_force);
 }
 
-absl::Status FileTablePublisher::Publish(const RoutingTable& table, uint64_t expected) {
-  if (table.epoch() <= expected) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("/epoch: ", table.epoch(), " is not greater than ", expected,
-                     ", the epoch that is to be replaced in ", path_));
-  }
-  Place place = PlaceOf(path_);
+absl::Status FileTablePublisher::Publish(const RoutingTable& table, uint64_t expected,
+                                         const GuardedChanges& named) {
+  Files files = FilesAt(path_);
   LOCUS_ASSIGN_OR_RETURN(FileLock lock,
-                         FileLock::TakeOrCreate(place.file + ".lock",
+                         FileLock::TakeOrCreate(files.table + ".lock",
                                                 std::chrono::steady_clock::now() + kLockTimeout));
-  LOCUS_ASSIGN_OR_RETURN(std::optional<Newest> in_force, InForce(place));
-  absl::StatusOr<RoutingTable> newest = NewestTable(place, in_force);
+  LOCUS_ASSIGN_OR_RETURN(std::optional<Newest> in_force, InForce(files));
+  absl::StatusOr<RoutingTable> newest = NewestTable(files, in_force);
   if (!newest.ok() && !absl::IsNotFound(newest.status())) return newest.status();
-  uint64_t epoch = newest.ok() ? newest->epoch() : 0;
-  bool is_newest = newest.ok() && *newest == table;
-  if (!is_newest && epoch != expected) {
-    return absl::AbortedError(absl::StrCat("the newest epoch in ", path_, " is ", epoch, ", not ",
-                                           expected, "; somebody else published"));
+  // The newest table is that of the highest epoch, kept or in force: no other is above it.
+  absl::Status judged =
+      JudgePublication({.newest = newest.ok() ? &*newest : nullptr}, table, expected, named)
+          .status();
+  if (!judged.ok()) {
+    return absl::Status(judged.code(), absl::StrCat(place(), ": ", judged.message()));
   }
-  // Before a table is replaced it is kept, whoever put it there. What a process that is killed here
-  // leaves, the next publication completes.
+  // A table is kept before it is replaced, also one that was put there by hand. The next
+  // publication completes what a process that is killed from here on leaves.
   if (in_force)
-    LOCUS_RETURN_IF_ERROR(place.kept.Keep(in_force->table.epoch(), in_force->file, lock));
+    LOCUS_RETURN_IF_ERROR(files.kept.Keep(in_force->table.epoch(), in_force->file, lock));
   if (!in_force || in_force->table != table) {
-    LOCUS_RETURN_IF_ERROR(PutInForce(place, table, in_force, lock));
+    LOCUS_RETURN_IF_ERROR(PutInForce(files, table, in_force, lock));
   }
-  return place.kept.Prune();
+  return files.kept.Prune();
 }
 
 absl::StatusOr<std::vector<PublishedEpoch>> FileTablePublisher::History(size_t most) {
   if (most < 1) return absl::InvalidArgumentError("a history of 0 epochs; at least 1");
-  Place place = PlaceOf(path_);
-  return Published(place, most);
+  Files files = FilesAt(path_);
+  return Published(files, most);
 }
 
 absl::StatusOr<RoutingTable> FileTablePublisher::Fetch(uint64_t epoch) {
-  Place place = PlaceOf(path_);
-  absl::StatusOr<RoutingTable> kept = place.kept.Read(epoch);
+  Files files = FilesAt(path_);
+  absl::StatusOr<RoutingTable> kept = files.kept.Read(epoch);
   if (!absl::IsNotFound(kept.status())) return kept;
-  LOCUS_ASSIGN_OR_RETURN(std::vector<PublishedEpoch> all, Published(place, 2 * KeptEpochs::kMost));
-  LOCUS_ASSIGN_OR_RETURN(std::optional<Newest> in_force, InForce(place));
+  LOCUS_ASSIGN_OR_RETURN(std::vector<PublishedEpoch> all, Published(files, 2 * KeptEpochs::kMost));
+  LOCUS_ASSIGN_OR_RETURN(std::optional<Newest> in_force, InForce(files));
   if (in_force && in_force->table.epoch() == epoch) return in_force->table;
   return absl::NotFoundError(all.empty()
                                  ? absl::StrCat("no routing table was published to ", path_, " yet")

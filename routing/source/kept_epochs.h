@@ -13,17 +13,17 @@
 
 namespace locus {
 
-// Puts a file of this text at `path`, whole or not at all, durable on return, by way of the file
-// `part`, which is of who has `lock`; what a killed process left of that is replaced. UNAVAILABLE,
-// and nothing was replaced: the lock was lost meanwhile. The permissions, and where that is allowed
-// the owner, are those of `like`; nullptr: a new file's. `modified_ns`: when it is to say that it
-// was modified; 0: now.
+// Puts a file of this text at `path`, whole or not at all, durable on return. The text is first
+// written to the file `part`, which belongs to the holder of `lock`; one that a killed process left
+// is replaced. UNAVAILABLE, and nothing was replaced: the lock was lost meanwhile. `like`: the file
+// whose permissions, and where that is allowed owner, are kept; nullptr: those of a new file.
+// `modified_ns`: the modification time that the file gets; 0: now.
 absl::Status ReplaceTableFile(const std::string& path, const std::string& part,
                               std::string_view text, const FileFacts* like, int64_t modified_ns,
                               const FileLock& lock);
 
-// A directory of tables that were published: EPOCH.json, 20 digits. Those who write hold the lock
-// of the publication; reading needs none.
+// A directory of published tables: EPOCH.json, 20 digits. Writers hold the lock of the publication;
+// readers need none.
 class KeptEpochs {
  public:
   static constexpr size_t kMost = 1000;
@@ -34,9 +34,9 @@ class KeptEpochs {
   absl::StatusOr<std::vector<PublishedEpoch>> List(size_t most) const;
   // NOT_FOUND; DATA_LOSS: what is there is not this table.
   absl::StatusOr<RoutingTable> Read(uint64_t epoch) const;
-  // Where it is not kept already. `file` is what says so.
+  // Keeps the table of this epoch, unless it is kept already.
   absl::Status Keep(uint64_t epoch, const TableFile& file, const FileLock& lock) const;
-  // All but the newest kMost go.
+  // Removes all but the newest kMost.
   absl::Status Prune() const;
 
  private:

@@ -5,10 +5,130 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "locus/routing/table_change.h"
+#include "absl/strings/str_join.h"
+#include "routing/table/vnode_changes.h"
 #include "src/base/check.h"
 
 namespace locus {
+namespace {
+
+constexpr size_t kMostNamed = 8;
+
+// "vnodes 0..255, vnodes 300..310 and 2 more runs".
+std::string SpansText(const std::vector<VnodeSpan>& spans) {
+  std::vector<std::string> texts;
+  for (const VnodeSpan& span : spans) {
+    if (texts.size() == kMostNamed) break;
+    texts.push_back(internal::VnodesText(span.first, span.last));
+  }
+  std::string text = absl::StrJoin(texts, ", ");
+  if (spans.size() <= kMostNamed) return text;
+  return absl::StrCat(text, " and ", spans.size() - kMostNamed, " more runs");
+}
+
+std::string ShardsText(const std::vector<uint32_t>& ids, const RoutingTable& table) {
+  std::vector<std::string> texts;
+  for (uint32_t id : ids) {
+    if (texts.size() == kMostNamed) break;
+    texts.push_back(absl::StrCat("shard ", id, " ", table.FindShard(id)->name));
+  }
+  std::string text = absl::StrJoin(texts, ", ");
+  if (ids.size() <= kMostNamed) return text;
+  return absl::StrCat(text, " and ", ids.size() - kMostNamed, " more shards");
+}
+
+absl::Status RefuseGuarded(const GuardedChanges& changes, const PublishedState& state) {
+  std::vector<std::string> reasons;
+  if (!changes.moves.empty()) {
+    reasons.push_back(
+        absl::StrCat("drops or changes the move in progress of ", SpansText(changes.moves)));
+  }
+  if (!changes.owners.empty()) {
+    reasons.push_back(
+        absl::StrCat("gives ", SpansText(changes.owners), " another owner outside of a move"));
+  }
+  if (!changes.shards.empty()) {
+    reasons.push_back(
+        absl::StrCat("drops ", ShardsText(changes.shards, *state.newest), ", still in use"));
+  }
+  if (changes.epoch != 0) {
+    uint64_t newest = state.newest == nullptr ? 0 : state.newest->epoch();
+    reasons.push_back(absl::StrCat("jumps from epoch ", std::max(newest, state.highest), " to ",
+                                   changes.epoch, ", by more than ",
+                                   GuardedChanges::kMaxEpochJump));
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("the table ", absl::StrJoin(reasons, "; "),
+                   "; plan again from the newest table, or name exactly these changes"));
+}
+
+absl::Status CheckTableId(const RoutingTable& newest, const RoutingTable& table) {
+  if (newest.table_id().empty() || newest.table_id() == table.table_id()) return absl::OkStatus();
+  if (table.table_id().empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("/table_id: the table has none, and the newest table is ", newest.table_id(),
+                     "; start from the newest table"));
+  }
+  return absl::FailedPreconditionError(absl::StrCat("/table_id: the table is ", table.table_id(),
+                                                    ", and the newest table is ", newest.table_id(),
+                                                    ": it belongs to another place"));
+}
+
+absl::Status CheckExpected(const PublishedState& state, const RoutingTable& table,
+                           uint64_t expected) {
+  uint64_t newest = state.newest == nullptr ? 0 : state.newest->epoch();
+  uint64_t seen = std::max(newest, state.highest);
+  if (expected > seen) {
+    return absl::AbortedError(
+        absl::StrCat("the highest epoch here is ", seen, ", not the expected ", expected,
+                     ": this place was put back to an older state, or is another one"));
+  }
+  if (newest != expected) {
+    return absl::AbortedError(
+        absl::StrCat("the newest epoch is ", newest, ", not the expected ", expected,
+                     "; compare with the newest table, then plan again from it"));
+  }
+  if (table.epoch() > seen) return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat("epoch ", seen, " was published before, and epoch ",
+                                         table.epoch(), " is not above it"));
+}
+
+absl::Status CheckLost(const TablePublisher& publisher, uint64_t seen,
+                       const RestoreOptions& options) {
+  if (options.above <= seen) {
+    if (!options.lost_after) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(publisher.place(), ": no table is lost: it has epoch ", seen,
+                     ", and routers have epoch ", options.above, " at most"));
+  }
+  if (options.lost_after == seen) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      publisher.place(), ": the highest epoch here is ", seen, ", and routers have epoch ",
+      options.above,
+      ": this place was put back to an older state and has lost the tables between. "
+      "Publish the table that routers have (their last good file), or say that they are lost after "
+      "epoch ",
+      seen));
+}
+
+}  // namespace
+
+absl::StatusOr<Publication> JudgePublication(const PublishedState& state, const RoutingTable& table,
+                                             uint64_t expected, const GuardedChanges& named) {
+  if (table.epoch() <= expected) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("/epoch: ", table.epoch(), " is not greater than the expected ", expected));
+  }
+  if (state.newest != nullptr) {
+    if (*state.newest == table) return Publication::kIsNewest;
+    LOCUS_RETURN_IF_ERROR(CheckTableId(*state.newest, table));
+  }
+  LOCUS_RETURN_IF_ERROR(CheckExpected(state, table, expected));
+  GuardedChanges changes = GuardedChangesBetween(state.newest, table, state.highest);
+  LOCUS_ASSIGN_OR_RETURN(GuardedChanges unnamed, Unnamed(changes, named));
+  if (!unnamed.empty()) return RefuseGuarded(unnamed, state);
+  return Publication::kNeeded;
+}
 
 absl::StatusOr<uint64_t> NextEpoch(TablePublisher& publisher, uint64_t newest) {
   LOCUS_ASSIGN_OR_RETURN(std::vector<PublishedEpoch> epochs, publisher.History(1));
@@ -18,15 +138,39 @@ absl::StatusOr<uint64_t> NextEpoch(TablePublisher& publisher, uint64_t newest) {
       absl::StrCat(publisher.place(), ": epoch ", highest, " is the last one that there is"));
 }
 
-absl::StatusOr<RoutingTable> RestoreTable(TablePublisher& publisher, uint64_t epoch) {
+absl::StatusOr<PreparedTable> PrepareRestore(TablePublisher& publisher, uint64_t epoch,
+                                             const RestoreOptions& options) {
   LOCUS_ASSIGN_OR_RETURN(RoutingTable kept, publisher.Fetch(epoch));
   absl::StatusOr<RoutingTable> newest = publisher.Current();
   if (!newest.ok() && !absl::IsNotFound(newest.status())) return newest.status();
-  const uint64_t expected = newest.ok() ? newest->epoch() : 0;
-  LOCUS_ASSIGN_OR_RETURN(uint64_t next, NextEpoch(publisher, expected));
-  LOCUS_ASSIGN_OR_RETURN(RoutingTable restored, WithEpoch(kept, next));
-  LOCUS_RETURN_IF_ERROR(publisher.Publish(restored, expected));
-  return restored;
+  uint64_t seen = newest.ok() ? newest->epoch() : 0;
+  LOCUS_ASSIGN_OR_RETURN(uint64_t next, NextEpoch(publisher, seen));
+  LOCUS_RETURN_IF_ERROR(CheckLost(publisher, next - 1, options));
+  if (options.above == RoutingTable::kMaxEpoch) {
+    return absl::OutOfRangeError(
+        absl::StrCat(publisher.place(), ": there is no epoch above ", options.above));
+  }
+  // A table from before tables had an id becomes the table that the place has now.
+  bool adopts = newest.ok() && kept.table_id().empty();
+  LOCUS_ASSIGN_OR_RETURN(
+      RoutingTable restored,
+      RoutingTable::Make(std::max(next, options.above + 1), kept.shards(), kept.ranges(),
+                         kept.moves(), adopts ? newest->table_id() : kept.table_id()));
+  PreparedTable prepared{.newest = std::nullopt, .table = std::move(restored)};
+  if (newest.ok()) prepared.newest = *std::move(newest);
+  return prepared;
+}
+
+absl::StatusOr<RoutingTable> RestoreTable(TablePublisher& publisher, uint64_t epoch,
+                                          const RestoreOptions& options) {
+  LOCUS_ASSIGN_OR_RETURN(PreparedTable prepared, PrepareRestore(publisher, epoch, options));
+  GuardedChanges named = options.named;
+  // A jump above the routers' epoch is what `above` and `lost_after` ask for.
+  if (options.lost_after) {
+    named.epoch = GuardedChangesBetween(nullptr, prepared.table, *options.lost_after).epoch;
+  }
+  LOCUS_RETURN_IF_ERROR(publisher.Publish(prepared.table, prepared.expected(), named));
+  return std::move(prepared.table);
 }
 
 }  // namespace locus

@@ -1,57 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "locus/routing/table_change.h"
 
-#include <cstdint>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "routing/picture/ring_runs.h"
 #include "routing/table/table_check.h"
+#include "routing/table/vnode_changes.h"
 
 namespace locus {
+namespace internal {
 namespace {
 
-// What a vnode's move is about; nullopt: it does not move.
-struct Moving {
-  uint32_t to;
-  uint32_t permyriad;
-  friend bool operator==(const Moving&, const Moving&) = default;
-};
-
-// A vnode in both tables.
-struct Change {
-  uint32_t owner_before;
-  uint32_t owner_after;
-  std::optional<Moving> move_before;
-  std::optional<Moving> move_after;
-
-  bool changed_hands() const { return owner_before != owner_after; }
-};
-
-std::vector<std::optional<Moving>> MoveOfEachVnode(const RoutingTable& table) {
-  std::vector<std::optional<Moving>> moves(ShardGene::kCount);
+std::vector<std::optional<MoveState>> MoveOfEachVnode(const RoutingTable& table) {
+  std::vector<std::optional<MoveState>> moves(ShardGene::kCount);
   for (const VnodeMove& move : table.moves()) {
     for (size_t vnode = move.first; vnode <= move.last; ++vnode) {
-      moves[vnode] = Moving{move.to, move.permyriad};
+      moves[vnode] = MoveState{move.to, move.permyriad, move.step};
     }
   }
   return moves;
 }
 
-std::vector<Change> ChangeOfEachVnode(const RoutingTable& before, const RoutingTable& after) {
+}  // namespace
+
+std::vector<VnodeChange> ChangeOfEachVnode(const RoutingTable& before, const RoutingTable& after) {
   std::vector<uint32_t> owners_before = OwnerOfEachVnode(before.ranges());
   std::vector<uint32_t> owners_after = OwnerOfEachVnode(after.ranges());
-  std::vector<std::optional<Moving>> moves_before = MoveOfEachVnode(before);
-  std::vector<std::optional<Moving>> moves_after = MoveOfEachVnode(after);
-  std::vector<Change> changes;
+  std::vector<std::optional<MoveState>> moves_before = MoveOfEachVnode(before);
+  std::vector<std::optional<MoveState>> moves_after = MoveOfEachVnode(after);
+  std::vector<VnodeChange> changes;
   changes.reserve(ShardGene::kCount);
   for (size_t i = 0; i < ShardGene::kCount; ++i) {
     changes.push_back({owners_before[i], owners_after[i], moves_before[i], moves_after[i]});
   }
   return changes;
 }
+
+std::string VnodesText(size_t first, size_t last) {
+  if (first == last) return absl::StrCat("vnode ", first);
+  return absl::StrCat("vnodes ", first, "..", last);
+}
+
+}  // namespace internal
+
+using internal::ChangeOfEachVnode;
+using internal::ForEachRun;
+using internal::MoveState;
+using internal::VnodeChange;
+using internal::VnodesText;
+
+namespace {
 
 std::string LabelsOf(const Shard& shard) {
   std::string out;
@@ -96,20 +96,12 @@ std::string ShardDifferences(const RoutingTable& before, const RoutingTable& aft
   return out;
 }
 
-std::string Vnodes(size_t first, size_t last) {
-  if (first == last) return absl::StrCat("vnode ", first);
-  return absl::StrCat("vnodes ", first, "..", last);
-}
-
-// Calls say(first, last) for each run of vnodes, as long as it goes, of which changes are `same`.
-template <typename Same, typename Say>
-void ForEachRun(const std::vector<Change>& changes, Same same, Say say) {
-  size_t first = 0;
-  for (size_t i = 1; i <= changes.size(); ++i) {
-    if (i < changes.size() && same(changes[first], changes[i])) continue;
-    say(first, i - 1);
-    first = i;
-  }
+// "5.00 % -> 6.00 %", with the steps where these differ.
+std::string Progress(const MoveState& before, const MoveState& after) {
+  std::string steps =
+      before.step == after.step ? "" : absl::StrCat(", step ", before.step, " -> ", after.step);
+  return absl::StrCat(AsPercent(before.permyriad), " % -> ", AsPercent(after.permyriad), " %",
+                      steps);
 }
 
 class MoveDifferences {
@@ -117,18 +109,17 @@ class MoveDifferences {
   MoveDifferences(const RoutingTable& before, const RoutingTable& after)
       : before_(before), after_(after) {}
 
-  std::string Of(size_t first, size_t last, const Change& change) const {
+  std::string Of(size_t first, size_t last, const VnodeChange& change) const {
     const auto& [owner_before, owner_after, move_before, move_after] = change;
     if (move_before == move_after) return "";
-    std::string vnodes = Vnodes(first, last);
+    std::string vnodes = VnodesText(first, last);
     if (move_before && move_after && move_before->to == move_after->to) {
       return absl::StrCat("move of ", vnodes, " to ", NameIn(after_, move_after->to), " went on, ",
-                          AsPercent(move_before->permyriad), " % -> ",
-                          AsPercent(move_after->permyriad), " %\n");
+                          Progress(*move_before, *move_after), "\n");
     }
     std::string out;
     if (move_before) {
-      const char* what = !move_after && owner_after == move_before->to ? "ended" : "was dropped";
+      const char* what = change.ended() ? "ended" : "was dropped";
       out = absl::StrCat("move of ", vnodes, " to ", NameIn(before_, move_before->to), " ", what,
                          " at ", AsPercent(move_before->permyriad), " %\n");
     }
@@ -140,8 +131,8 @@ class MoveDifferences {
   }
 
   // How a move went on does not depend on the owner, unless it is over.
-  static bool Same(const Change& a, const Change& b) {
-    auto over_well = [](const Change& change) {
+  static bool Same(const VnodeChange& a, const VnodeChange& b) {
+    auto over_well = [](const VnodeChange& change) {
       return change.move_before && change.owner_after == change.move_before->to;
     };
     return a.move_before == b.move_before && a.move_after == b.move_after &&
@@ -164,17 +155,23 @@ absl::StatusOr<RoutingTable> WithEpoch(const RoutingTable& table, uint64_t epoch
 }
 
 std::string TableDifference(const RoutingTable& before, const RoutingTable& after) {
-  std::string out = ShardDifferences(before, after);
-  std::vector<Change> changes = ChangeOfEachVnode(before, after);
+  std::string out;
+  if (before.table_id() != after.table_id()) {
+    auto shown = [](const std::string& id) { return id.empty() ? std::string("none") : id; };
+    out =
+        absl::StrCat("table_id ", shown(before.table_id()), " -> ", shown(after.table_id()), "\n");
+  }
+  out += ShardDifferences(before, after);
+  std::vector<VnodeChange> changes = ChangeOfEachVnode(before, after);
   size_t changed_hands = 0;
-  auto same_hands = [](const Change& a, const Change& b) {
+  auto same_hands = [](const VnodeChange& a, const VnodeChange& b) {
     return a.owner_before == b.owner_before && a.owner_after == b.owner_after;
   };
   ForEachRun(changes, same_hands, [&](size_t first, size_t last) {
-    const Change& change = changes[first];
+    const VnodeChange& change = changes[first];
     if (!change.changed_hands()) return;
     changed_hands += last - first + 1;
-    absl::StrAppend(&out, Vnodes(first, last), ": ",
+    absl::StrAppend(&out, VnodesText(first, last), ": ",
                     MoveDifferences::NameIn(before, change.owner_before), " -> ",
                     MoveDifferences::NameIn(after, change.owner_after), "\n");
   });

@@ -104,7 +104,7 @@ TEST_F(FileTablePublisherTest, OtherEpochThanExpected_ChangesNothing) {
   ASSERT_TRUE(publisher_->Publish(Table(5), 0).ok());
   absl::Status aborted = publisher_->Publish(Table(7), 6);
   EXPECT_TRUE(absl::IsAborted(aborted)) << aborted;
-  EXPECT_THAT(std::string(aborted.message()), HasSubstr("is 5, not 6"));
+  EXPECT_THAT(std::string(aborted.message()), HasSubstr("here is 5, not the expected 6"));
   EXPECT_TRUE(absl::IsAborted(publisher_->Publish(Table(7), 0)));
   EXPECT_TRUE(absl::IsAborted(publisher_->Publish(Table(5, "b"), 0))) << "of the same epoch";
   EXPECT_TRUE(absl::IsInvalidArgument(publisher_->Publish(Table(5), 5)));

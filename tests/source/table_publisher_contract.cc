@@ -23,6 +23,23 @@ std::vector<uint64_t> EpochsOf(const std::vector<PublishedEpoch>& history) {
 
 std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
 
+RoutingTable WithWeightOfFirst(const RoutingTable& table, uint32_t weight) {
+  std::vector<Shard> shards = table.shards();
+  shards[0].weight = weight;
+  return RoutingTable::Make(table.epoch(), shards, table.ranges(), table.moves()).value();
+}
+
+RoutingTable WithTableId(const RoutingTable& table, const std::string& table_id) {
+  return RoutingTable::Make(table.epoch(), table.shards(), table.ranges(), table.moves(), table_id)
+      .value();
+}
+
+// The next epoch of `table` with these moves.
+RoutingTable NextWithMoves(const RoutingTable& table, std::vector<VnodeMove> moves) {
+  return RoutingTable::Make(table.epoch() + 1, table.shards(), table.ranges(), std::move(moves))
+      .value();
+}
+
 // Retries what may be retried: a place may answer UNAVAILABLE to one of two that collide.
 absl::Status PublishSurely(TablePublisher& publisher, const RoutingTable& table,
                            uint64_t expected) {
@@ -93,7 +110,7 @@ TEST_P(TablePublisherContract, EqualAgain_IsOkWithoutAChange) {
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(EpochsOf(publisher_->History(10).value()), (std::vector<uint64_t>{2, 1}));
   // Of the same epoch, but not equal in every part.
-  RoutingTable other = RoutingTable::Make(2, TableOfEpoch(2).shards(), {{65535, 1}}).value();
+  RoutingTable other = WithWeightOfFirst(TableOfEpoch(2), 7);
   EXPECT_TRUE(absl::IsAborted(publisher_->Publish(other, 1)));
   EXPECT_EQ(publisher_->Current().value(), TableOfEpoch(2));
 }
@@ -107,8 +124,7 @@ TEST_P(TablePublisherContract, RacingPublishers_OneWinsEachRound) {
     std::vector<absl::Status> answers(kThreads);
     std::vector<RoutingTable> tables;
     for (uint32_t i = 0; i < kThreads; ++i) {
-      tables.push_back(
-          RoutingTable::Make(round, TableOfEpoch(round).shards(), {{65535, 1 + i}}).value());
+      tables.push_back(WithWeightOfFirst(TableOfEpoch(round), 1 + i));
     }
     std::vector<std::thread> threads;
     for (size_t i = 0; i < kThreads; ++i) {
@@ -180,7 +196,7 @@ TEST_P(TablePublisherContract, BigTable_ComesBackWhole) {
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_EQ(publisher_->Current().value(), table);
   EXPECT_EQ(publisher_->Fetch(1).value(), table);
-  ASSERT_TRUE(publisher_->Publish(TableOfEpoch(2), 1).ok());
+  ASSERT_TRUE(PublishAnyway(*publisher_, TableOfEpoch(2), 1).ok());
   EXPECT_EQ(publisher_->Fetch(1).value(), table);
 }
 
@@ -205,6 +221,119 @@ TEST_P(TablePublisherContract, NextEpoch_IsAfterTheNewestAndAllThatAreKept) {
   EXPECT_EQ(NextEpoch(*publisher_, 10).value(), 11u);
   absl::Status status = NextEpoch(*publisher_, RoutingTable::kMaxEpoch).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange) << status;
+}
+
+// The clobber that lost another operator's half-done move.
+TEST_P(TablePublisherContract, MoveInProgress_IsDroppedOrChangedByNameOnly) {
+  RoutingTable first = TableOfEpoch(1);
+  ASSERT_TRUE(publisher_->Publish(first, 0).ok());
+  RoutingTable begun = NextWithMoves(first, {{0, 0, 2, 2500}, {500, 599, 2, 0, 1}});
+  ASSERT_TRUE(publisher_->Publish(begun, 1).ok()) << "a move may begin";
+  for (const std::vector<VnodeMove>& moves : {std::vector<VnodeMove>{{0, 0, 2, 2500}},
+                                              {{0, 0, 2, 2500}, {500, 599, 2, 100, 1}},
+                                              {{0, 0, 2, 2500}, {500, 599, 2, 0, 2}},
+                                              {{0, 0, 2, 2500}, {500, 599, 3, 0, 1}}}) {
+    absl::Status status = publisher_->Publish(NextWithMoves(begun, moves), 2);
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_THAT(MessageOf(status), HasSubstr("the move in progress of vnodes 500..599"));
+    EXPECT_EQ(publisher_->Current().value(), begun);
+  }
+  RoutingTable further = NextWithMoves(begun, {{0, 0, 2, 2500}, {500, 599, 2, 100, 2}});
+  GuardedChanges too_much{.moves = {{499, 599}}};
+  absl::Status status = publisher_->Publish(further, 2, too_much);
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  GuardedChanges exactly{.moves = {{500, 599}}};
+  status = publisher_->Publish(further, 2, exactly);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_TRUE(publisher_->Publish(further, 2, exactly).ok()) << "repeated";
+  EXPECT_EQ(publisher_->Current().value(), further);
+}
+
+TEST_P(TablePublisherContract, AnotherOwnerOrLostShard_IsPublishedByNameOnly) {
+  RoutingTable first = TableOfEpoch(1);
+  ASSERT_TRUE(publisher_->Publish(first, 0).ok());
+  std::vector<Shard> shards = first.shards();
+  shards.pop_back();
+  RoutingTable next = RoutingTable::Make(2, shards, {{65535, 1}}, {{0, 0, 2, 2500}}).value();
+  absl::Status status = publisher_->Publish(next, 1);
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(MessageOf(status), HasSubstr("vnodes 1001..65535 another owner"));
+  EXPECT_THAT(MessageOf(status), HasSubstr("drops shard 3 orders-3"));
+  status = publisher_->Publish(next, 1, {.owners = {{1001, 65535}}});
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_TRUE(publisher_->Publish(next, 1, {.owners = {{1001, 65535}}, .shards = {3}}).ok());
+}
+
+TEST_P(TablePublisherContract, JumpOfEpochs_IsPublishedByNameOnly) {
+  absl::Status status = publisher_->Publish(TableOfEpoch(1001), 0);
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  ASSERT_TRUE(publisher_->Publish(TableOfEpoch(1000), 0).ok());
+  status = publisher_->Publish(TableOfEpoch(2001), 1000);
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(MessageOf(status), HasSubstr("from epoch 1000 to 2001"));
+  EXPECT_TRUE(publisher_->Publish(TableOfEpoch(2001), 1000, {.epoch = 2001}).ok());
+}
+
+TEST_P(TablePublisherContract, TableOfAnotherPlace_IsNeverPublished) {
+  const std::string ours = "9f1c02d7b5a64e38", other = "0000000000000001";
+  ASSERT_TRUE(publisher_->Publish(TableOfEpoch(1), 0).ok());
+  ASSERT_TRUE(publisher_->Publish(WithTableId(TableOfEpoch(2), ours), 1).ok()) << "it gets an id";
+  for (const std::string& id : {other, std::string()}) {
+    absl::Status status = publisher_->Publish(WithTableId(TableOfEpoch(3), id), 2);
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_THAT(MessageOf(status), HasSubstr("/table_id: "));
+    EXPECT_THAT(MessageOf(status), HasSubstr(ours));
+  }
+  EXPECT_TRUE(publisher_->Publish(WithTableId(TableOfEpoch(3), ours), 2).ok());
+  // One of before there were ids is restored as the table that it became.
+  EXPECT_EQ(RestoreTable(*publisher_, 1)->table_id(), ours);
+}
+
+TEST_P(TablePublisherContract, PlaceThatSawLess_SaysThatItWasPutBack) {
+  ASSERT_TRUE(publisher_->Publish(TableOfEpoch(4), 0).ok());
+  absl::Status status = publisher_->Publish(TableOfEpoch(10), 9);
+  EXPECT_TRUE(absl::IsAborted(status)) << status;
+  EXPECT_THAT(MessageOf(status), HasSubstr("put back to an older state"));
+}
+
+TEST_P(TablePublisherContract, RestoreWhileAMoveIsInProgress_NeedsItsName) {
+  RoutingTable first = TableOfEpoch(1);
+  ASSERT_TRUE(publisher_->Publish(first, 0).ok());
+  ASSERT_TRUE(
+      publisher_->Publish(NextWithMoves(first, {{0, 0, 2, 2500}, {500, 599, 2, 0}}), 1).ok());
+  absl::Status status = RestoreTable(*publisher_, 1).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(MessageOf(status), HasSubstr("vnodes 500..599"));
+  RestoreOptions options;
+  options.named.moves = {{500, 599}};
+  EXPECT_EQ(RestoreTable(*publisher_, 1, options)->epoch(), 3u);
+}
+
+// What happened after an old etcd snapshot: routers had epoch 9, and epoch 5 was published anew.
+TEST_P(TablePublisherContract, RestoreBelowTheRouters_NeedsThatTheLossIsKnown) {
+  for (uint64_t epoch : {1, 2, 3, 4}) {
+    ASSERT_TRUE(publisher_->Publish(TableOfEpoch(epoch), epoch - 1).ok());
+  }
+  RestoreOptions options;
+  options.above = 3;
+  EXPECT_EQ(RestoreTable(*publisher_, 2, options)->epoch(), 5u) << "the place has seen it all";
+  options.above = 9;
+  for (std::optional<uint64_t> lost_after :
+       {std::optional<uint64_t>(), std::optional<uint64_t>(4)}) {
+    options.lost_after = lost_after;
+    absl::Status status = RestoreTable(*publisher_, 2, options).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_THAT(MessageOf(status),
+                HasSubstr("the highest epoch here is 5, and routers have epoch 9"));
+  }
+  EXPECT_EQ(publisher_->Current()->epoch(), 5u);
+  options.lost_after = 5;
+  EXPECT_EQ(RestoreTable(*publisher_, 2, options)->epoch(), 10u);
+  options.above = 5000;
+  options.lost_after = 10;
+  EXPECT_EQ(RestoreTable(*publisher_, 2, options)->epoch(), 5001u) << "a jump that is asked for";
+  options.above = 4;
+  EXPECT_TRUE(absl::IsInvalidArgument(RestoreTable(*publisher_, 2, options).status()));
 }
 
 TEST_P(TablePublisherContract, NoTableThere_IsDataLossWithThePointer) {

@@ -68,6 +68,17 @@ TEST(TableDifferenceTest, Shards_ComeGoAndChange) {
             "0 of 65,536 vnodes changed hands (0.00 %)\n");
 }
 
+TEST(TableDifferenceTest, TableIdAndSteps_AreShown) {
+  RoutingTable old = Table(1, {{65535, 1}}, {{0, 9, 2, 500, 1}});
+  RoutingTable now =
+      RoutingTable::Make(2, old.shards(), old.ranges(), {{0, 9, 2, 500, 2}}, "0123456789abcdef")
+          .value();
+  EXPECT_EQ(TableDifference(old, now),
+            "table_id none -> 0123456789abcdef\n"
+            "move of vnodes 0..9 to b went on, 5.00 % -> 5.00 %, step 1 -> 2\n"
+            "0 of 65,536 vnodes changed hands (0.00 %)\n");
+}
+
 TEST(TableDifferenceTest, Moves_BeginGoOnEndAndAreDropped) {
   RoutingTable before = Table(
       1, {{65535, 1}}, {{0, 9, 2, 500}, {10, 19, 2, 500}, {20, 29, 2, 10000}, {30, 39, 2, 7}});

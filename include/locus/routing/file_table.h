@@ -45,21 +45,21 @@ class FileTableSource : public TableSource {
   std::unique_ptr<Rep> rep_;
 };
 
-// Publishes to a file; every table, also the newest, is kept as PATH.epochs/EPOCH.json, 20 digits,
-// the newest 1,000 of them. Routers read PATH only, and see the table before or the one after.
-// Where PATH is a symbolic link, all of this is at the file it leads to.
+// Publishes to a file. Every table, also the newest, is kept as PATH.epochs/EPOCH.json, 20 digits,
+// up to the newest 1,000. Routers read PATH only, and see the table before or the one after. Where
+// PATH is a symbolic link, all of this is beside the file that it leads to.
 //
 // A process killed at any point leaves the table before or the one after, durably, and a history
-// that has it. Publishers exclude each other by a lock (flock) of PATH.lock, for which one waits 10
-// seconds at most (UNAVAILABLE); reading takes none. Who finds that PATH.lock was deleted meanwhile
-// replaces nothing from then on (UNAVAILABLE; the message says where the table is in force
-// already). The directory must be writable, and on a local file system unless all publishers are on
-// one host.
+// that has it. Publishers exclude each other by a lock (flock) of PATH.lock and wait for it at most
+// 10 seconds (UNAVAILABLE); reading takes no lock. A publisher whose lock file was deleted stops
+// writing (UNAVAILABLE; the message says where its table is in force already). The directory must
+// be writable, and on a local file system unless all publishers are on one host.
 //
-// The newest table is that of the highest epoch, in PATH or kept: where PATH was deleted or an
-// older one put in its place, the next publication puts that right. DATA_LOSS: PATH is no routing
+// The newest table is that of the highest epoch, in PATH or kept: where PATH was deleted or
+// replaced by an older table, the next publication puts that right. DATA_LOSS: PATH is no routing
 // table; once it is removed, the newest kept one counts. published_at is by the clock of the file
-// system. A file that is replaced keeps its permissions.
+// system. A file that is replaced keeps its permissions, and its owner and group where the process
+// may set them.
 class FileTablePublisher : public TablePublisher {
  public:
   // Touches nothing. As FileTableSource::Open.
@@ -67,7 +67,9 @@ class FileTablePublisher : public TablePublisher {
   ~FileTablePublisher() override;
 
   absl::StatusOr<RoutingTable> Current() override;
-  absl::Status Publish(const RoutingTable& table, uint64_t expected) override;
+  using TablePublisher::Publish;
+  absl::Status Publish(const RoutingTable& table, uint64_t expected,
+                       const GuardedChanges& named) override;
   absl::StatusOr<std::vector<PublishedEpoch>> History(size_t most) override;
   absl::StatusOr<RoutingTable> Fetch(uint64_t epoch) override;
   std::string place() const override;

@@ -126,20 +126,19 @@ class MemoryTablePublisher : public TablePublisher, public Faults {
   absl::StatusOr<RoutingTable> Current() override {
     return Through([this] { return place_->Current(); });
   }
-  absl::Status Publish(const RoutingTable& table, uint64_t expected) override {
-    if (table.epoch() <= expected) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("epoch ", table.epoch(), " is not greater than ", expected));
-    }
+  using TablePublisher::Publish;
+  absl::Status Publish(const RoutingTable& table, uint64_t expected,
+                       const GuardedChanges& named) override {
     return Through([&]() -> absl::Status {
       absl::StatusOr<RoutingTable> newest = place_->Current();
-      if (newest.ok() && *newest == table) return absl::OkStatus();
       if (!newest.ok() && !absl::IsNotFound(newest.status())) return newest.status();
-      uint64_t epoch = newest.ok() ? newest->epoch() : 0;
-      if (epoch != expected) {
-        return absl::AbortedError(
-            absl::StrCat("memory: the newest epoch is ", epoch, ", not ", expected));
+      PublishedState state{.newest = newest.ok() ? &*newest : nullptr};
+      absl::StatusOr<Publication> judged = JudgePublication(state, table, expected, named);
+      if (!judged.ok()) {
+        return absl::Status(judged.status().code(),
+                            absl::StrCat("memory: ", judged.status().message()));
       }
+      if (*judged == Publication::kIsNewest) return absl::OkStatus();
       place_->Replace(table.ToJson());
       std::erase_if(place_->kept_, [&](const MemoryTablePlace::Kept& kept) {
         return kept.table.epoch() == table.epoch();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "locus/clock.h"
@@ -85,12 +86,8 @@ class EtcdTablePublisher::Rep {
     return absl::DataLossError(Here(absl::StrCat("kept as epoch ", epoch, ": ", why)));
   }
 
-  absl::Status Publish(const RoutingTable& table, uint64_t expected) {
+  absl::Status Publish(const RoutingTable& table, uint64_t expected, const GuardedChanges& named) {
     LOCUS_RETURN_IF_ERROR(connection_->RefuseFork());
-    if (table.epoch() <= expected) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("epoch ", table.epoch(), " is not greater than the expected ", expected));
-    }
     const std::string value = etcd::PackDocument(table.ToJson());
     LOCUS_RETURN_IF_ERROR(CheckSize(value));
     etcd::TimePoint deadline = connection_->Deadline();
@@ -99,15 +96,20 @@ class EtcdTablePublisher::Rep {
       read.Get(keys_.newest()).GetAll(keys_.AllPublished());
       LOCUS_ASSIGN_OR_RETURN(auto ranges, Ranges(read, 2, deadline));
       LOCUS_ASSIGN_OR_RETURN(std::vector<KeptEpoch> history, HistoryIn(ranges[1]));
+      std::optional<RoutingTable> newest;
       if (!ranges[0].empty()) {
-        absl::StatusOr<RoutingTable> newest = ReadTable(ranges[0][0].value);
-        if (!newest.ok()) return absl::DataLossError(Here(newest.status().message()));
-        if (*newest == table) return absl::OkStatus();
-        LOCUS_RETURN_IF_ERROR(Expect(newest->epoch(), expected));
-      } else {
-        LOCUS_RETURN_IF_ERROR(Expect(0, expected));
+        absl::StatusOr<RoutingTable> parsed = ReadTable(ranges[0][0].value);
+        if (!parsed.ok()) return absl::DataLossError(Here(parsed.status().message()));
+        newest = *std::move(parsed);
       }
-      LOCUS_RETURN_IF_ERROR(ExpectNewer(table.epoch(), history));
+      // Somebody may have put an older table back, or deleted the newest, without a publisher.
+      PublishedState state{.newest = newest ? &*newest : nullptr,
+                           .highest = history.empty() ? 0 : history.back().epoch};
+      absl::StatusOr<Publication> judged = JudgePublication(state, table, expected, named);
+      if (!judged.ok()) {
+        return absl::Status(judged.status().code(), Here(judged.status().message()));
+      }
+      if (*judged == Publication::kIsNewest) return absl::OkStatus();
       LOCUS_ASSIGN_OR_RETURN(etcd::TimeSpan now, connection_->Now(deadline));
       KeptEpoch kept{table.epoch(), now.Nearest(Clock::System().Now()), value.size()};
       if (!history.empty()) {
@@ -134,20 +136,6 @@ class EtcdTablePublisher::Rep {
         Here(absl::StrCat("the table, compressed, takes a request of ", bytes,
                           " bytes; the option max_request_bytes is ", max_request_bytes_,
                           ", to be raised together with etcd's --max-request-bytes")));
-  }
-
-  absl::Status Expect(uint64_t newest, uint64_t expected) const {
-    if (newest == expected) return absl::OkStatus();
-    return absl::AbortedError(
-        Here(absl::StrCat("the newest epoch is ", newest, ", not the expected ", expected)));
-  }
-
-  // Somebody may have put an older table back, or deleted the newest, past all publishers.
-  absl::Status ExpectNewer(uint64_t epoch, const std::vector<KeptEpoch>& history) const {
-    if (history.empty() || history.back().epoch < epoch) return absl::OkStatus();
-    return absl::AbortedError(
-        Here(absl::StrCat("epoch ", history.back().epoch, " was published before, and epoch ",
-                          epoch, " is not newer")));
   }
 
   absl::StatusOr<bool> Write(const std::string& value, int64_t revision,
@@ -203,8 +191,9 @@ EtcdTablePublisher::~EtcdTablePublisher() {
 
 absl::StatusOr<RoutingTable> EtcdTablePublisher::Current() { return rep_->Current(); }
 
-absl::Status EtcdTablePublisher::Publish(const RoutingTable& table, uint64_t expected) {
-  return rep_->Publish(table, expected);
+absl::Status EtcdTablePublisher::Publish(const RoutingTable& table, uint64_t expected,
+                                         const GuardedChanges& named) {
+  return rep_->Publish(table, expected, named);
 }
 
 absl::StatusOr<std::vector<PublishedEpoch>> EtcdTablePublisher::History(size_t most) {

@@ -85,21 +85,34 @@ std::string WriteStatements(const Found& found, uint64_t epoch, std::string_view
                       epoch, ", X'", HexOf(document), "', UTC_TIMESTAMP(6));", prune, "COMMIT");
 }
 
-absl::Status PublishIn(Connection& connection, const RoutingTable& table,
-                       const std::string& document, uint64_t expected) {
+struct Wanted {
+  const RoutingTable& table;
+  const std::string document;
+  const uint64_t expected;
+  const GuardedChanges& named;
+};
+
+// Reads the newest table within the transaction that has locked its row.
+absl::StatusOr<std::optional<RoutingTable>> ReadNewest(Connection& connection, const Found& found) {
+  if (!found.newest) return std::nullopt;
+  LOCUS_ASSIGN_OR_RETURN(auto row, connection.Run(mariadb::SelectWhole(found.newest->epoch)));
+  if (row[0].rows.empty()) return std::nullopt;
+  return ParseTable(row[0], *found.newest, connection.place());
+}
+
+absl::Status PublishIn(Connection& connection, const Wanted& wanted) {
+  const std::string& document = wanted.document;
   LOCUS_ASSIGN_OR_RETURN(Found found, LockAndLook(connection));
-  if (found.epoch() == table.epoch()) {
-    LOCUS_ASSIGN_OR_RETURN(auto same, connection.Run(mariadb::SelectWhole(table.epoch())));
-    if (!same[0].rows.empty()) {
-      auto stored = ParseTable(same[0], *found.newest, connection.place());
-      if (stored.ok() && *stored == table) return connection.Run("COMMIT").status();
-    }
+  LOCUS_ASSIGN_OR_RETURN(std::optional<RoutingTable> newest, ReadNewest(connection, found));
+  PublishedState state{.newest = newest ? &*newest : nullptr};
+  absl::StatusOr<Publication> judged =
+      JudgePublication(state, wanted.table, wanted.expected, wanted.named);
+  if (!judged.ok()) {
+    return absl::Status(judged.status().code(), absl::StrCat("mariadb ", connection.place(), ": ",
+                                                             judged.status().message()));
   }
-  if (found.epoch() != expected) {
-    return absl::AbortedError(absl::StrCat("mariadb ", connection.place(), ": the newest epoch is ",
-                                           found.epoch(), ", not ", expected));
-  }
-  std::string statements = WriteStatements(found, table.epoch(), document);
+  if (*judged == Publication::kIsNewest) return connection.Run("COMMIT").status();
+  std::string statements = WriteStatements(found, wanted.table.epoch(), document);
   if (statements.size() >= found.longest_statement) {
     return absl::FailedPreconditionError(
         absl::StrCat("mariadb ", connection.place(), ": a document of ", document.size(),
@@ -184,19 +197,10 @@ absl::StatusOr<RoutingTable> MariadbTablePublisher::Fetch(uint64_t epoch) {
   return rep_->Read(epoch);
 }
 
-absl::Status MariadbTablePublisher::Publish(const RoutingTable& table, uint64_t expected) {
-  if (table.epoch() <= expected) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the table's epoch is ", table.epoch(), "; it must be above ", expected));
-  }
-  std::string document = table.ToJson();
-  if (document.size() > TableSource::kMaxDocumentBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("the table's document is ", document.size(),
-                                                   " bytes long; at most ",
-                                                   TableSource::kMaxDocumentBytes));
-  }
-  return rep_->Use(
-      [&](Connection& connection) { return PublishIn(connection, table, document, expected); });
+absl::Status MariadbTablePublisher::Publish(const RoutingTable& table, uint64_t expected,
+                                            const GuardedChanges& named) {
+  Wanted wanted{table, table.ToJson(), expected, named};
+  return rep_->Use([&](Connection& connection) { return PublishIn(connection, wanted); });
 }
 
 absl::StatusOr<std::vector<PublishedEpoch>> MariadbTablePublisher::History(size_t most) {

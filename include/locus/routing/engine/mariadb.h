@@ -97,7 +97,9 @@ class MariadbTablePublisher : public TablePublisher {
   ~MariadbTablePublisher() override;
 
   absl::StatusOr<RoutingTable> Current() override;
-  absl::Status Publish(const RoutingTable& table, uint64_t expected) override;
+  using TablePublisher::Publish;
+  absl::Status Publish(const RoutingTable& table, uint64_t expected,
+                       const GuardedChanges& named) override;
   absl::StatusOr<std::vector<PublishedEpoch>> History(size_t most) override;
   absl::StatusOr<RoutingTable> Fetch(uint64_t epoch) override;
   std::string place() const override;
