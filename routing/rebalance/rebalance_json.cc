@@ -8,13 +8,53 @@
 #include "locus/routing/rebalance.h"
 #include "routing/rebalance/planned_ring.h"
 #include "routing/table/json_document.h"
-#include "routing/table/json_place.h"
+#include "routing/table/refusal.h"
+#include "routing/table/table_check.h"
+#include "routing/table/table_json.h"
+#include "src/base/check.h"
 #include "src/base/text.h"
 
 namespace locus {
 namespace {
 
+using internal::JsonMember;
+using internal::JsonOf;
+using internal::JsonShape;
+using internal::JsonValue;
+using internal::kNameJson;
+using internal::kUint16Json;
+using internal::kUint32Json;
+using internal::kUint64Json;
+using internal::Read;
 using nlohmann::json;
+using Kind = JsonShape::Kind;
+
+constexpr JsonShape kNumberJson{.kind = Kind::kNumber};
+constexpr JsonMember kMoveMembers[] = {{.name = "first", .shape = &kUint16Json},
+                                       {.name = "last", .shape = &kUint16Json},
+                                       {.name = "from", .shape = &kNameJson},
+                                       {.name = "to", .shape = &kNameJson}};
+constexpr JsonShape kMoveJson{.kind = Kind::kObject, .members = kMoveMembers};
+constexpr JsonShape kMovesJson{
+    .kind = Kind::kArray, .most = ShardGene::kCount, .element = &kMoveJson};
+constexpr JsonShape kNamesJson{
+    .kind = Kind::kArray, .most = RoutingTable::kMaxShards, .element = &kNameJson};
+constexpr JsonShape kVnodesJson{.kind = Kind::kMap,
+                                .most = RoutingTable::kMaxShards,
+                                .element = &kUint32Json,
+                                .name_bytes = RoutingTable::kMaxNameBytes};
+constinit const JsonMember kPlanMembers[] = {
+    {.name = "epoch", .shape = &kUint64Json},
+    {.name = "shards", .shape = &internal::kShardsJson},
+    {.name = "moves", .shape = &kMovesJson},
+    {.name = "moved_vnodes", .shape = &kUint64Json},
+    {.name = "before", .shape = &kVnodesJson},
+    {.name = "after", .shape = &kVnodesJson},
+    {.name = "moved_load", .shape = &kNumberJson},
+    {.name = "peak_before", .shape = &kNumberJson, .required = false},
+    {.name = "peak_after", .shape = &kNumberJson, .required = false},
+    {.name = "reweighted", .shape = &kNamesJson, .required = false}};
+constinit const JsonShape kPlanJson{.kind = Kind::kObject, .members = kPlanMembers};
 
 using VnodesByName = std::map<std::string, size_t>;
 
@@ -38,14 +78,11 @@ std::vector<std::string> ReweightedNames(const RebalancePlan& plan) {
   return names;
 }
 
-absl::Status ReadNumber(const Place& place, double most, double& out) {
-  if (place.value.is_number() && place.value.get<double>() >= 0 &&
-      place.value.get<double>() <= most) {
-    out = place.value.get<double>();
-    return absl::OkStatus();
-  }
-  std::string shown = place.value.is_number() ? place.value.dump() : "it";
-  return RefusedAt(place.pointer, absl::StrCat(shown, " is not a number from 0 to ", most));
+absl::Status ReadNumber(const JsonValue& place, double most, double& out) {
+  out = place.value.get<double>();
+  if (out >= 0 && out <= most) return absl::OkStatus();
+  return RefusedAt(place.pointer,
+                   absl::StrCat(place.value.dump(), " is not a number from 0 to ", most));
 }
 
 // Builds the plan that a document describes, against a table.
@@ -63,12 +100,8 @@ class Reader {
               .peak_after = {}} {}
 
   absl::StatusOr<RebalancePlan> Go() && {
-    LOCUS_RETURN_IF_ERROR(CheckMembers(
-        root_, {"epoch", "shards", "moves", "moved_vnodes", "before", "after", "moved_load"},
-        {"peak_before", "peak_after", "reweighted"}));
     LOCUS_RETURN_IF_ERROR(ReadEpoch());
     LOCUS_RETURN_IF_ERROR(ReadShards());
-    LOCUS_RETURN_IF_ERROR(CheckIsA(json::value_t::array, root_["moves"]));
     for (size_t i = 0; i < root_["moves"].value.size(); ++i) LOCUS_RETURN_IF_ERROR(ReadMove(i));
     LOCUS_RETURN_IF_ERROR(ReadReweighted());
     LOCUS_RETURN_IF_ERROR(ReadMovedVnodes());
@@ -84,7 +117,7 @@ class Reader {
   bool planned_from_this() const { return epoch_ == table_.epoch(); }
 
   absl::Status ReadEpoch() {
-    LOCUS_RETURN_IF_ERROR(Read(root_["epoch"], epoch_));
+    Read(root_["epoch"], epoch_);
     if (epoch_ >= 1 && epoch_ <= table_.epoch()) return absl::OkStatus();
     return RefusedAt("/epoch", absl::StrCat(epoch_, " is not from 1 to ", table_.epoch(),
                                             ", the epoch of the table"));
@@ -92,7 +125,12 @@ class Reader {
 
   absl::Status ReadShards() {
     std::vector<Shard> shards;
-    LOCUS_RETURN_IF_ERROR(Read(root_["shards"], shards));
+    JsonValue array = root_["shards"];
+    TextTotal total;
+    for (size_t i = 0; i < array.value.size(); ++i) {
+      Read(array[i], shards.emplace_back());
+      LOCUS_RETURN_IF_ERROR(total.Add(shards.back()));
+    }
     size_t known = 0;
     for (size_t i = 0; i < shards.size(); ++i) {
       const Shard* shard = table_.FindShard(shards[i].id);
@@ -124,9 +162,9 @@ class Reader {
     return "a shard is there twice";
   }
 
-  absl::Status ReadShard(const Place& place, uint32_t& id) {
+  absl::Status ReadShard(const JsonValue& place, uint32_t& id) {
     std::string name;
-    LOCUS_RETURN_IF_ERROR(Read(place, name));
+    Read(place, name);
     auto found = ids_.find(name);
     if (found == ids_.end()) return RefusedAt(place.pointer, "it names none of /shards");
     id = found->second;
@@ -134,11 +172,10 @@ class Reader {
   }
 
   absl::Status ReadMove(size_t index) {
-    Place place = root_["moves"][index];
+    JsonValue place = root_["moves"][index];
     PlannedMove move;
-    LOCUS_RETURN_IF_ERROR(CheckMembers(place, {"first", "last", "from", "to"}, {}));
-    LOCUS_RETURN_IF_ERROR(Read(place["first"], move.first));
-    LOCUS_RETURN_IF_ERROR(Read(place["last"], move.last));
+    Read(place["first"], move.first);
+    Read(place["last"], move.last);
     LOCUS_RETURN_IF_ERROR(ReadShard(place["from"], move.from));
     LOCUS_RETURN_IF_ERROR(ReadShard(place["to"], move.to));
     if (move.first > move.last) {
@@ -162,7 +199,7 @@ class Reader {
     return absl::OkStatus();
   }
 
-  absl::Status CheckGiver(const Place& place, const PlannedMove& move) const {
+  absl::Status CheckGiver(const JsonValue& place, const PlannedMove& move) const {
     for (size_t vnode = move.first; vnode <= move.last; ++vnode) {
       if (ring_.fixed[vnode]) {
         return RefusedAt(place.pointer, absl::StrCat("vnode ", vnode, " moves already"));
@@ -180,8 +217,7 @@ class Reader {
       for (const Shard& shard : plan_.table.shards()) plan_.reweighted.push_back(shard.id);
       return absl::OkStatus();
     }
-    Place names = root_["reweighted"];
-    LOCUS_RETURN_IF_ERROR(CheckIsA(json::value_t::array, names));
+    JsonValue names = root_["reweighted"];
     for (size_t i = 0; i < names.value.size(); ++i) {
       LOCUS_RETURN_IF_ERROR(ReadShard(names[i], plan_.reweighted.emplace_back()));
     }
@@ -194,7 +230,7 @@ class Reader {
 
   absl::Status ReadMovedVnodes() {
     uint64_t moved = 0;
-    LOCUS_RETURN_IF_ERROR(Read(root_["moved_vnodes"], moved));
+    Read(root_["moved_vnodes"], moved);
     for (const PlannedMove& move : plan_.moves) {
       plan_.moved_vnodes += size_t{move.last} - move.first + 1;
     }
@@ -203,15 +239,14 @@ class Reader {
                      absl::StrCat(moved, "; /moves have ", plan_.moved_vnodes, " vnodes"));
   }
 
-  absl::Status ReadVnodes(const Place& place, std::map<uint32_t, size_t>& out) {
-    LOCUS_RETURN_IF_ERROR(CheckIsA(json::value_t::object, place));
+  absl::Status ReadVnodes(const JsonValue& place, std::map<uint32_t, size_t>& out) {
     size_t sum = 0;
     for (const auto& [name, value] : place.value.items()) {
-      Place vnodes{value, PointerTo(place.pointer, std::string_view(name))};
+      JsonValue vnodes{value, PointerTo(place.pointer, std::string_view(name))};
       auto found = ids_.find(name);
       if (found == ids_.end()) return RefusedAt(vnodes.pointer, "it names none of /shards");
       uint32_t count = 0;
-      LOCUS_RETURN_IF_ERROR(Read(vnodes, count));
+      Read(vnodes, count);
       out[found->second] = count;
       sum += count;
     }
@@ -261,7 +296,7 @@ class Reader {
   }
 
   const RoutingTable& table_;
-  const Place root_;
+  const JsonValue root_;
   uint64_t epoch_ = 0;
   RebalancePlan plan_;
   PlannedRing ring_;
@@ -299,7 +334,7 @@ std::string PlanAsJson(const RebalancePlan& plan) {
 }
 
 absl::StatusOr<RebalancePlan> ParsePlan(const RoutingTable& table, std::string_view text) {
-  LOCUS_ASSIGN_OR_RETURN(json document, ParseJson(text));
+  LOCUS_ASSIGN_OR_RETURN(json document, internal::ParseJson(text, kPlanJson));
   return Reader(table, document).Go();
 }
 

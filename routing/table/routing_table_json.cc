@@ -4,13 +4,74 @@
 #include "absl/strings/str_cat.h"
 #include "locus/routing/routing_table.h"
 #include "routing/table/json_document.h"
-#include "routing/table/json_place.h"
+#include "routing/table/refusal.h"
+#include "routing/table/table_check.h"
+#include "routing/table/table_json.h"
 #include "src/base/check.h"
 
 namespace locus {
 namespace {
 
-using nlohmann::json;
+using internal::JsonMember;
+using internal::JsonOf;
+using internal::JsonShape;
+using internal::JsonValue;
+using internal::kUint16Json;
+using internal::kUint32Json;
+using internal::kUint64Json;
+using Kind = JsonShape::Kind;
+
+// Longer than a table_id: CheckTable says what one looks like.
+constexpr JsonShape kTableIdJson{.kind = Kind::kString, .most = 64};
+constexpr JsonMember kRangeMembers[] = {{.name = "last", .shape = &kUint16Json},
+                                        {.name = "shard", .shape = &kUint32Json}};
+constexpr JsonShape kRangeJson{.kind = Kind::kObject, .members = kRangeMembers};
+constexpr JsonMember kMoveMembers[] = {{.name = "first", .shape = &kUint16Json},
+                                       {.name = "last", .shape = &kUint16Json},
+                                       {.name = "to", .shape = &kUint32Json},
+                                       {.name = "permyriad", .shape = &kUint32Json},
+                                       {.name = "step", .shape = &kUint64Json, .required = false}};
+constexpr JsonShape kMoveJson{.kind = Kind::kObject, .members = kMoveMembers};
+// As many as there are vnodes: ranges rise, and moves do not overlap.
+constexpr JsonShape kRangesJson{
+    .kind = Kind::kArray, .most = ShardGene::kCount, .element = &kRangeJson};
+constexpr JsonShape kMovesJson{
+    .kind = Kind::kArray, .most = ShardGene::kCount, .element = &kMoveJson};
+constinit const JsonMember kTableMembers[] = {
+    {.name = "epoch", .shape = &kUint64Json},
+    {.name = "table_id", .shape = &kTableIdJson, .required = false},
+    {.name = "shards", .shape = &internal::kShardsJson},
+    {.name = "ranges", .shape = &kRangesJson},
+    {.name = "moves", .shape = &kMovesJson, .required = false}};
+constinit const JsonShape kTableJson{.kind = Kind::kObject, .members = kTableMembers};
+
+// Takes the elements of a document as they are read, so that it is never in memory as JSON values.
+struct Parts {
+  absl::Status Take(std::string_view array, const JsonValue& element) {
+    if (array == "shards") {
+      Read(element, shards.emplace_back());
+      return total.Add(shards.back());
+    }
+    if (array == "ranges") {
+      VnodeRange& range = ranges.emplace_back();
+      internal::Read(element["last"], range.last);
+      internal::Read(element["shard"], range.shard);
+      return absl::OkStatus();
+    }
+    VnodeMove& move = moves.emplace_back();
+    internal::Read(element["first"], move.first);
+    internal::Read(element["last"], move.last);
+    internal::Read(element["to"], move.to);
+    internal::Read(element["permyriad"], move.permyriad);
+    if (element.Has("step")) internal::Read(element["step"], move.step);
+    return absl::OkStatus();
+  }
+
+  TextTotal total;
+  std::vector<Shard> shards;
+  std::vector<VnodeRange> ranges;
+  std::vector<VnodeMove> moves;
+};
 
 std::string JsonOf(const VnodeRange& range) {
   return absl::StrCat("{\"last\": ", range.last, ", \"shard\": ", range.shard, "}");
@@ -37,23 +98,18 @@ void AppendArray(const char* name, const std::vector<Element>& elements, std::st
 }  // namespace
 
 absl::StatusOr<RoutingTable> RoutingTable::Parse(std::string_view text) {
-  LOCUS_ASSIGN_OR_RETURN(json document, ParseJson(text));
-  Place root{document, ""};
-  LOCUS_RETURN_IF_ERROR(CheckMembers(root, {"epoch", "shards", "ranges"}, {"table_id", "moves"}));
-  uint64_t epoch = 0;
+  Parts parts;
+  auto take = [&parts](std::string_view array, const JsonValue& element) {
+    return parts.Take(array, element);
+  };
+  LOCUS_ASSIGN_OR_RETURN(nlohmann::json document, internal::ParseJson(text, kTableJson, take));
   std::string table_id;
-  std::vector<Shard> shards;
-  std::vector<VnodeRange> ranges;
-  std::vector<VnodeMove> moves;
-  LOCUS_RETURN_IF_ERROR(Read(root["epoch"], epoch));
   if (document.contains("table_id")) {
-    LOCUS_RETURN_IF_ERROR(Read(root["table_id"], table_id));
+    table_id = document["table_id"].get<std::string>();
     if (table_id.empty()) return RefusedAt("/table_id", "it is empty");
   }
-  LOCUS_RETURN_IF_ERROR(Read(root["shards"], shards));
-  LOCUS_RETURN_IF_ERROR(Read(root["ranges"], ranges));
-  if (document.contains("moves")) LOCUS_RETURN_IF_ERROR(Read(root["moves"], moves));
-  return Make(epoch, std::move(shards), std::move(ranges), std::move(moves), std::move(table_id));
+  return Make(document["epoch"].get<uint64_t>(), std::move(parts.shards), std::move(parts.ranges),
+              std::move(parts.moves), std::move(table_id));
 }
 
 std::string RoutingTable::ToJson() const {

@@ -31,9 +31,9 @@ class TableSource {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  // A document of the largest legal table is shorter. A longer one is refused
-  // (FAILED_PRECONDITION, naming both lengths) before it is held in memory.
-  static constexpr size_t kMaxDocumentBytes = size_t{64} << 20;
+  // What RoutingTable::ToJson writes of the largest legal table fits, with little to spare. A longer
+  // document is refused (FAILED_PRECONDITION, naming both lengths) before it is held in memory.
+  static constexpr size_t kMaxDocumentBytes = size_t{32} << 20;
 
   virtual ~TableSource() = default;
 
