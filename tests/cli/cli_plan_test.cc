@@ -70,10 +70,10 @@ class PlanTest : public ::testing::Test {
   std::string load_ = directory_ / "load.csv";
 };
 
-TEST_F(PlanTest, PlaceInsteadOfAFile_SaysHowToGetOne) {
+TEST_F(PlanTest, PlaceThatDoesNotAnswer_IsNamed) {
   Outcome outcome = RunLocus({"plan", "--table", "etcd://127.0.0.1:1/shop", "--remove", "a"});
   EXPECT_EQ(outcome.exit, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("locus table get URI > FILE"));
+  EXPECT_THAT(outcome.err, HasSubstr("etcd at 127.0.0.1:1"));
 }
 
 TEST_F(PlanTest, NewShard_TakesItsShareAndNothingElseMoves) {

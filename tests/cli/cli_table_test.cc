@@ -39,7 +39,18 @@ class TablePlaceTest : public CommandTest {
     Words words = {"table", "publish", uri_};
     words.insert(words.end(), options.begin(), options.end());
     Outcome outcome = RunLocus(words, document);
-    return outcome.exit == 0 ? outcome.out : outcome.err;
+    return outcome.exit == 0 ? LastLine(outcome.out) : outcome.err;
+  }
+
+  static std::string LastLine(const std::string& text) {
+    return text.empty() ? "" : text.substr(text.rfind('\n', text.size() - 2) + 1);
+  }
+
+  // Document(epoch) in which a move of vnodes 0..99 to the second shard is under way.
+  std::string Moving(uint64_t epoch, uint64_t permyriad) {
+    json table = json::parse(Document(epoch));
+    table["moves"] = {{{"first", 0}, {"last", 99}, {"to", 2}, {"permyriad", permyriad}}};
+    return table.dump();
   }
 
   std::string Said(uint64_t epoch) {
@@ -54,31 +65,94 @@ class TablePlaceTest : public CommandTest {
 
 TEST_F(TablePlaceTest, NewTable_IsPublishedFromStdin) {
   std::string made = RunLocus({"table", "new", "--shard", "a=x://h", "b=x://i"}).out;
-  EXPECT_EQ(Publish(made), Said(1));
+  EXPECT_EQ(RunLocus({"table", "publish", uri_}, made).out,
+            "the first table here: 2 shards, 0 moves\n" + Said(1));
   EXPECT_EQ(ReadFile(path_), made);
   EXPECT_EQ(RunLocus({"table", "get", uri_}).out, made);
   EXPECT_EQ(RunLocus({"table", "get", "file://" + path_}).out, made);
-  EXPECT_EQ(Publish(made), Said(1)) << "it is there already";
-  EXPECT_EQ(RunLocus({"table", "publish", uri_, table_, "--next-epoch"}).out, Said(2));
+  EXPECT_EQ(RunLocus({"table", "publish", uri_}, made).out, "no difference\n" + Said(1))
+      << "it is there already";
   EXPECT_EQ(RunLocus({"table", "init", uri_}).exit, 0);
+}
+
+TEST_F(TablePlaceTest, TableMadeAnew_IsAnotherTableAndRefused) {
+  Publish(RunLocus({"table", "new", "--shard", "a=x://h", "b=x://i"}).out);
+  std::string again = RunLocus({"table", "new", "--shard", "a=x://other", "b=x://i"}).out;
+  std::string refused = Publish(again, {"--next-epoch", "--expect", "1"});
+  EXPECT_THAT(refused, HasSubstr("/table_id: the table is "));
+  EXPECT_THAT(refused, Not(HasSubstr("add:"))) << "nothing would help";
+  EXPECT_EQ(NewestEpoch(), 1u);
 }
 
 TEST_F(TablePlaceTest, EpochThatIsNotNewer_IsRefusedWithTheWayOut) {
   Publish(Document(5));
   std::string refused = Publish(Document(5, "x://other"));
-  EXPECT_THAT(refused, StartsWith("locus table publish: the table has epoch 5"));
-  EXPECT_THAT(refused, HasSubstr("--next-epoch publishes it as epoch 6"));
-  EXPECT_EQ(Publish(Document(5, "x://other"), {"--next-epoch"}), Said(6));
-  EXPECT_EQ(Publish(Document(5), {"--next-epoch"}), Said(7));
-  EXPECT_EQ(Publish(Document(5, "x://other"), {"--next-epoch", "--expect", "7"}), Said(8));
+  EXPECT_THAT(refused, HasSubstr("epoch 5 was published since; compare with `locus table diff URI "
+                                 "FILE`, then plan again from `locus table get URI`"));
+  EXPECT_THAT(refused, Not(HasSubstr("--next-epoch")));
+  EXPECT_EQ(RunLocus({"table", "publish", uri_, table_, "--next-epoch"}).exit, 2)
+      << "it needs --expect";
+  EXPECT_EQ(Publish(Document(5, "x://other"), {"--next-epoch", "--expect", "5"}), Said(6));
+  EXPECT_EQ(Publish(Document(5, "x://other"), {"--next-epoch", "--expect", "5"}), Said(6))
+      << "repeated";
+  EXPECT_THAT(Publish(Document(5), {"--next-epoch", "--expect", "5"}),
+              HasSubstr("epoch 6 was published since"));
+  EXPECT_EQ(Publish(Document(5), {"--next-epoch", "--expect", "6"}), Said(7));
+}
+
+TEST_F(TablePlaceTest, Publication_PrintsWhatItChanges) {
+  Publish(Document(1));
+  Outcome outcome = RunLocus({"table", "publish", uri_, "--dry-run"}, Document(2, "x://other"));
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("endpoint mysql://db1/a -> x://other"));
+  EXPECT_THAT(outcome.out, HasSubstr("dry run, nothing published: epoch=2 at file "));
+  EXPECT_EQ(NewestEpoch(), 1u);
+  outcome = RunLocus({"table", "publish", uri_}, Document(2, "x://other"));
+  EXPECT_THAT(outcome.out, HasSubstr("endpoint mysql://db1/a -> x://other"));
+  EXPECT_EQ(LastLine(outcome.out), Said(2));
+}
+
+// What dropped another operator's half-done move, exit 0.
+TEST_F(TablePlaceTest, MoveInProgress_IsDroppedOnlyByItsName) {
+  Publish(Document(1));
+  Publish(Moving(2, 0));
+  EXPECT_THAT(Publish(Document(2)), HasSubstr("epoch 2 was published since"));
+  Words options = {"--next-epoch", "--expect", "2"};
+  std::string refused = Publish(Document(2), options);
+  EXPECT_THAT(refused, HasSubstr("the move in progress of vnodes 0..99"));
+  EXPECT_THAT(refused, HasSubstr("to publish it all the same, add: --change-move 0..99\n"));
+  EXPECT_EQ(NewestEpoch(), 2u);
+  for (const char* wrong : {"99..0", "0..65536", "x", "", "0..", "..9"}) {
+    Words words = {"table", "publish", uri_, "--change-move", wrong};
+    EXPECT_EQ(RunLocus(words, Document(3)).exit, 2) << wrong;
+  }
+  EXPECT_THAT(Publish(Document(3), {"--change-move", "0..100"}),
+              HasSubstr("vnode 100 is named for a change of a move"));
+  EXPECT_EQ(Publish(Moving(3, 500), {"--change-move", "0..99"}), Said(3));
+  EXPECT_EQ(Publish(Document(4), {"--change-move", "0..99"}), Said(4));
+}
+
+TEST_F(TablePlaceTest, OwnersShardsAndEpochs_AreChangedOnlyByTheirNames) {
+  Publish(Document(1));
+  json table = json::parse(Document(1500));
+  table["shards"].erase(1);
+  table["ranges"] = {{{"last", 65535}, {"shard", 1}}};
+  std::string refused = Publish(table.dump());
+  EXPECT_THAT(refused,
+              HasSubstr("add: --change-owner 32768..65535 --drop-shard 'b,c' --jump-to 1500\n"));
+  EXPECT_THAT(Publish(table.dump(), {"--drop-shard", "nobody"}),
+              HasSubstr("the newest table has no shard \"nobody\""));
+  EXPECT_EQ(Publish(table.dump(),
+                    {"--change-owner", "32768..65535", "--drop-shard", "b,c", "--jump-to", "1500"}),
+            Said(1500));
 }
 
 TEST_F(TablePlaceTest, OtherEpochThanExpected_Fails) {
-  EXPECT_THAT(Publish(Document(3), {"--expect", "2"}), HasSubstr("is 0, not 2"));
+  EXPECT_THAT(Publish(Document(3), {"--expect", "2"}), HasSubstr("is 0, not the expected 2"));
   EXPECT_EQ(Publish(Document(3), {"--expect", "0"}), Said(3));
   Outcome outcome = RunLocus({"table", "publish", uri_, "--expect", "2"}, Document(4));
   EXPECT_EQ(outcome.exit, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("is 3, not 2"));
+  EXPECT_THAT(outcome.err, HasSubstr("epoch 3 was published since"));
   EXPECT_EQ(NewestEpoch(), 3u);
 }
 
@@ -107,12 +181,60 @@ TEST_F(TablePlaceTest, GetAndRestore_GoBackToAnEpoch) {
   Outcome missing = RunLocus({"table", "get", uri_, "--epoch", "7"});
   EXPECT_EQ(missing.exit, 1);
   EXPECT_THAT(missing.err, HasSubstr("there are 1..2"));
-  EXPECT_EQ(RunLocus({"table", "restore", uri_, "1"}).out, Said(3));
+  Outcome dry = RunLocus({"table", "restore", uri_, "1", "--dry-run"});
+  EXPECT_THAT(dry.out, HasSubstr("endpoint x://second -> mysql://db1/a"));
+  EXPECT_EQ(NewestEpoch(), 2u);
+  EXPECT_EQ(LastLine(RunLocus({"table", "restore", uri_, "1"}).out), Said(3));
   json now = json::parse(RunLocus({"table", "get", uri_}).out);
   EXPECT_EQ(now["epoch"], 3);
   EXPECT_EQ(now["shards"][0]["endpoint"], "mysql://db1/a");
   EXPECT_EQ(RunLocus({"table", "restore", uri_, "8"}).exit, 1);
   EXPECT_EQ(RunLocus({"table", "restore", uri_, "first"}).exit, 2);
+}
+
+TEST_F(TablePlaceTest, RestoreWhileAMoveIsInProgress_NeedsItsName) {
+  Publish(Document(1));
+  Publish(Moving(2, 0));
+  Outcome refused = RunLocus({"table", "restore", uri_, "1"});
+  EXPECT_EQ(refused.exit, 1);
+  EXPECT_THAT(refused.err, HasSubstr("add: --change-move 0..99\n"));
+  EXPECT_EQ(LastLine(RunLocus({"table", "restore", uri_, "1", "--change-move", "0..99"}).out),
+            Said(3));
+}
+
+// docs/operations-routing.md, a place put back to an older state: routers run epoch 9, the place
+// has epoch 4 at most.
+TEST_F(TablePlaceTest, PlacePutBack_RestoreRefusesUntilTheLossIsNamed) {
+  for (uint64_t epoch = 1; epoch <= 4; ++epoch) Publish(Document(epoch));
+  std::string last_good = Document(9, "mysql://db9/a");  // what routers have
+  Outcome refused = RunLocus({"table", "restore", uri_, "3", "--above", "9"});
+  EXPECT_EQ(refused.exit, 1);
+  EXPECT_THAT(refused.err, HasSubstr("the highest epoch here is 4, and routers have epoch 9"));
+  EXPECT_THAT(refused.err, HasSubstr("--lost-after 4"));
+  EXPECT_EQ(NewestEpoch(), 4u);
+  EXPECT_EQ(RunLocus({"table", "restore", uri_, "3", "--lost-after", "4"}).exit, 2)
+      << "it needs --above";
+  // What loses nothing: the table that routers have.
+  EXPECT_EQ(Publish(last_good), Said(9));
+  // Where nobody has it any more.
+  Words words = {"table", "restore", uri_, "3", "--above", "12", "--lost-after", "9"};
+  EXPECT_EQ(LastLine(RunLocus(words).out), Said(13));
+}
+
+TEST_F(TablePlaceTest, RingAndPlan_TakeAPlace) {
+  Publish(Document(1));
+  Outcome ring = RunLocus({"ring", uri_});
+  EXPECT_EQ(ring.exit, 0) << ring.err;
+  EXPECT_EQ(ring.out, RunLocus({"ring", path_}).out);
+  Outcome plan = RunLocus({"plan", "--table", uri_, "--add", "d=mysql://db4/d", "--json"});
+  EXPECT_EQ(plan.exit, 0) << plan.err;
+  Outcome next = RunLocus({"plan", "apply", "--table", uri_, "--plan", "-"}, plan.out);
+  EXPECT_EQ(next.exit, 0) << next.err;
+  EXPECT_EQ(Publish(next.out), Said(2));
+  EXPECT_EQ(json::parse(RunLocus({"table", "get", uri_}).out)["moves"].size(), 1u);
+  Outcome missing = RunLocus({"ring", "file:" + (directory_ / "missing")});
+  EXPECT_EQ(missing.exit, 1);
+  EXPECT_THAT(missing.err, HasSubstr("missing"));
 }
 
 TEST_F(TablePlaceTest, Diff_TakesEpochsFilesAndPlaces) {

@@ -87,7 +87,8 @@ int RunPlan(std::span<const std::string> words) {
   PlanLine given;
   VerbLine line("plan", "Plans which vnodes should move; `locus plan apply` begins the moves.",
                 "locus plan --table table.json --add c=mysql://db3:3306/orders");
-  TableOption(line, "--table FILE", &given.table, "The routing table; - is stdin")
+  TableOption(line, "--table FILE", &given.table,
+              "The routing table, a file or the URI of a place; - is stdin")
       .Required()
       .Else("LOCUS_TABLE");
   line.Repeated("--add NAME=ENDPOINT", &given.add,
@@ -162,7 +163,8 @@ int RunPlanApply(std::span<const std::string> words) {
       "Prints the next table on the way of a plan: it begins as many of the plan's moves as may "
       "run at once, each at permyriad 0. Owners change only as the moves end.",
       "locus plan apply --table table.json --plan plan.json --out next.json");
-  TableOption(line, "--table FILE", &given.table, "The routing table as it is now; - is stdin")
+  TableOption(line, "--table FILE", &given.table,
+              "The routing table as it is now, a file or the URI of a place; - is stdin")
       .Required()
       .Else("LOCUS_TABLE");
   line.File("--plan FILE", &given.plan, FileUse::kRead,

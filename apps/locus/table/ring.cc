@@ -16,7 +16,8 @@ int RunRing(std::span<const std::string> words) {
   bool json = false;
   VerbLine line("ring", "Prints each shard's vnodes and share of the ring, and what moves.",
                 "locus ring table.json");
-  TableOption(line, "FILE", &path, "The routing table; - is stdin").Else("LOCUS_TABLE");
+  TableOption(line, "FILE", &path, "The routing table, a file or the URI of a place; - is stdin")
+      .Else("LOCUS_TABLE");
   line.File("--svg OUT", &svg, FileUse::kWrite,
             "Also draw the ring into this file; - is stdout, without the text");
   line.Flag("--json", &json, "Print a JSON object instead of the text");

@@ -7,6 +7,7 @@
 #include "apps/locus/place/uri_options.h"
 #include "apps/locus/table/table_file.h"
 #include "apps/locus/table/table_json.h"
+#include "apps/locus/table/table_place.h"
 #include "locus/routing/routing_table.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
@@ -14,13 +15,12 @@
 namespace locus {
 
 absl::StatusOr<RoutingTable> LoadTable(const std::string& path) {
-  absl::StatusOr<std::string> json = ReadWhole(path);
-  if (!json.ok() && TableUri::IsMeant(path)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        Quoted(path), " is no file; `locus table get URI > FILE` makes one of a place's table"));
+  if (TableUri::IsMeant(path)) {
+    LOCUS_ASSIGN_OR_RETURN(TableUri uri, TableUri::Parse(path));
+    return NewestAt(uri);
   }
-  LOCUS_RETURN_IF_ERROR(json.status());
-  absl::StatusOr<RoutingTable> table = RoutingTable::Parse(*json);
+  LOCUS_ASSIGN_OR_RETURN(std::string json, ReadWhole(path));
+  absl::StatusOr<RoutingTable> table = RoutingTable::Parse(json);
   if (table.ok()) return table;
   return absl::Status(table.status().code(),
                       absl::StrCat(path == "-" ? "stdin" : path, ": ", table.status().message()));

@@ -9,8 +9,8 @@
 
 namespace locus {
 
-// Reads a routing table; "-" is stdin. Errors of ByteSource and of RoutingTable::Parse, all
-// beginning with the path or "stdin".
+// Reads a routing table from a file, or the newest one from the place that a URI names; "-" is
+// stdin. Errors of a file begin with its path or "stdin", those of a place name the place.
 absl::StatusOr<RoutingTable> LoadTable(const std::string& path);
 
 }  // namespace locus

@@ -44,6 +44,15 @@ absl::StatusOr<RoutingTable> TablePlace::Newest() {
   return publisher_ != nullptr ? publisher_->Current() : AskOnce(*source_);
 }
 
+absl::StatusOr<RoutingTable> NewestAt(const TableUri& uri) {
+  if (uri.kind == TableUri::Kind::kHttp) {
+    LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<TableSource> source, OpenTableSource(uri));
+    return AskOnce(*source);
+  }
+  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<TablePublisher> publisher, OpenTablePublisher(uri));
+  return publisher->Current();
+}
+
 int FailToOpen(std::string_view verb, const absl::Status& status) {
   return absl::IsInvalidArgument(status) ? WrongUsage(verb, status) : Fail(verb, status);
 }

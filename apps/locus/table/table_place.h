@@ -35,6 +35,9 @@ class TablePlace {
   std::unique_ptr<TableSource> source_;  // where there is no publisher
 };
 
+// The newest table of a place, also of one that can be followed only.
+absl::StatusOr<RoutingTable> NewestAt(const TableUri& uri);
+
 // Declares an option or operand that is an epoch, least..RoutingTable::kMaxEpoch.
 template <typename Target>
 Option& EpochOption(VerbLine& line, const std::string& spec, Target* epoch, uint64_t least,

@@ -7,6 +7,7 @@
 #include "apps/locus/line/verb.h"
 #include "apps/locus/line/verb_line.h"
 #include "apps/locus/place/uri_options.h"
+#include "apps/locus/table/named_changes.h"
 #include "apps/locus/table/table_file.h"
 #include "apps/locus/table/table_place.h"
 #include "locus/routing/table_change.h"
@@ -19,51 +20,90 @@ constexpr char kPlaceHelp[] =
     "The place: file:PATH, etcd://H1:P1,H2:P2/PREFIX or "
     "mysql://USER@HOST:PORT/DB";
 
-struct Wish {
-  std::optional<uint64_t> expected;  // the newest epoch; nullopt: whichever it is
+struct PublishLine {
+  TableUri uri;
+  std::string file = "-";
+  std::optional<uint64_t> expect;  // the newest epoch; nullopt: whichever it is
   bool next_epoch = false;
+  bool dry_run = false;
+  NamedChanges named;
 };
 
-// What --next-epoch makes of `table`, which is to follow `expected`.
-absl::StatusOr<uint64_t> EpochAfter(TablePublisher& publisher, const RoutingTable& table,
-                                    uint64_t expected) {
+absl::StatusOr<std::optional<RoutingTable>> NewestOf(TablePublisher& publisher) {
   absl::StatusOr<RoutingTable> newest = publisher.Current();
-  if (newest.ok() && newest->epoch() > expected) {
-    absl::StatusOr<RoutingTable> repeated = WithEpoch(table, newest->epoch());
-    if (repeated.ok() && *repeated == *newest) return newest->epoch();
-  }
-  bool none = absl::IsNotFound(newest.status());
-  bool as_expected = none ? expected == 0 : newest.ok() && newest->epoch() == expected;
-  // Otherwise it is for Publish to refuse it.
-  if (!as_expected && expected < RoutingTable::kMaxEpoch) return expected + 1;
-  return NextEpoch(publisher, expected);
+  if (absl::IsNotFound(newest.status())) return std::nullopt;
+  LOCUS_RETURN_IF_ERROR(newest.status());
+  return *std::move(newest);
 }
 
-// The epoch of what is published now.
-absl::StatusOr<uint64_t> Publish(TablePublisher& publisher, RoutingTable table, Wish wish) {
-  if (!wish.expected) {
-    absl::StatusOr<RoutingTable> newest = publisher.Current();
-    if (!newest.ok() && !absl::IsNotFound(newest.status())) return newest.status();
-    wish.expected = newest.ok() ? newest->epoch() : 0;
-    if (!wish.next_epoch && newest.ok() && *newest == table) {
-      --*wish.expected;  // as when it was published first
-    }
+// Somebody else published since the table was made.
+absl::Status Overtaken(const TablePublisher& publisher, uint64_t newest, const PublishLine& line) {
+  return absl::AbortedError(absl::StrCat(publisher.place(), ": epoch ", newest,
+                                         " was published since; compare with `locus table diff "
+                                         "URI ",
+                                         line.file == "-" ? "FILE" : line.file,
+                                         "`, then plan again from `locus table get URI`"));
+}
+
+// The table as it is to be published, with its epoch.
+absl::StatusOr<PreparedTable> Prepare(TablePublisher& publisher, RoutingTable table,
+                                      const PublishLine& line) {
+  LOCUS_ASSIGN_OR_RETURN(std::optional<RoutingTable> newest, NewestOf(publisher));
+  const uint64_t epoch = newest ? newest->epoch() : 0;
+  // A publication whose answer was lost is repeated with the same words.
+  absl::StatusOr<RoutingTable> repeated = table;
+  if (line.next_epoch && epoch > *line.expect) repeated = WithEpoch(table, epoch);
+  if (newest && repeated.ok() && *repeated == *newest &&
+      (!line.next_epoch || epoch > *line.expect)) {
+    return PreparedTable{std::move(newest), *std::move(repeated)};
   }
-  if (wish.next_epoch || table.epoch() <= *wish.expected) {
-    LOCUS_ASSIGN_OR_RETURN(uint64_t next, EpochAfter(publisher, table, *wish.expected));
-    if (!wish.next_epoch) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the table has epoch ", table.epoch(), ", and ", publisher.place(), " is to go on from ",
-          *wish.expected, "; --next-epoch publishes it as epoch ", next));
-    }
+  if (line.expect && *line.expect < epoch) return Overtaken(publisher, epoch, line);
+  if (line.next_epoch && line.expect == epoch) {
+    LOCUS_ASSIGN_OR_RETURN(uint64_t next, NextEpoch(publisher, epoch));
     LOCUS_ASSIGN_OR_RETURN(table, WithEpoch(table, next));
   }
-  LOCUS_RETURN_IF_ERROR(publisher.Publish(table, *wish.expected));
-  return table.epoch();
+  if (line.expect.value_or(epoch) == epoch && table.epoch() <= epoch) {
+    return Overtaken(publisher, epoch, line);
+  }
+  return PreparedTable{std::move(newest), std::move(table)};
 }
 
-std::string Published(uint64_t epoch, const TablePublisher& publisher) {
-  return absl::StrCat("ok epoch=", epoch, " at ", publisher.place(), "\n");
+// Adds the option that a refusal for lost tables asks for.
+absl::Status WithLostAfter(TablePublisher& publisher, const absl::Status& status) {
+  absl::StatusOr<uint64_t> next = NextEpoch(publisher, 0);
+  if (!absl::IsFailedPrecondition(status) || !next.ok()) return status;
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(), " (--lost-after ", *next - 1, ")"));
+}
+
+std::string ChangeText(const PreparedTable& prepared) {
+  if (prepared.newest) return TableDifference(*prepared.newest, prepared.table);
+  return absl::StrCat("the first table here: ", prepared.table.shards().size(), " shards, ",
+                      prepared.table.moves().size(), " moves\n");
+}
+
+// Prints what changes, then publishes unless it is a dry run.
+absl::Status PrintAndPublish(std::string_view verb, TablePublisher& publisher,
+                             const PreparedTable& prepared, uint64_t expected, bool dry_run,
+                             const NamedChanges& named) {
+  LOCUS_ASSIGN_OR_RETURN(uint64_t next, NextEpoch(publisher, 0));
+  PublishedState state{.newest = prepared.newest ? &*prepared.newest : nullptr,
+                       .highest = next - 1};
+  LOCUS_ASSIGN_OR_RETURN(GuardedChanges changes, named.Resolve(state.newest));
+  absl::StatusOr<Publication> judged = JudgePublication(state, prepared.table, expected, changes);
+  if (!judged.ok()) {
+    bool nameable = absl::IsFailedPrecondition(judged.status());
+    return absl::Status(
+        judged.status().code(),
+        absl::StrCat(publisher.place(), ": ", judged.status().message(),
+                     nameable ? FlagsThatAreMissing(state, prepared.table, changes) : ""));
+  }
+  if (PrintAll(verb, ChangeText(prepared)) != kDone) return absl::CancelledError("");
+  if (!dry_run) LOCUS_RETURN_IF_ERROR(publisher.Publish(prepared.table, expected, changes));
+  const char* done = dry_run ? "dry run, nothing published: epoch=" : "ok epoch=";
+  bool printed = PrintAll(verb, absl::StrCat(done, prepared.table.epoch(), " at ",
+                                             publisher.place(), "\n")) == kDone;
+  return printed ? absl::OkStatus() : absl::CancelledError("");
 }
 
 }  // namespace
@@ -82,46 +122,73 @@ int RunTableInit(std::span<const std::string> words) {
 }
 
 int RunTablePublish(std::span<const std::string> words) {
-  TableUri uri;
-  std::string file = "-";
-  Wish wish;
-  VerbLine line("table publish",
-                "Makes a routing table the newest at a place, and prints its epoch. Fails where "
-                "somebody else published meanwhile.",
+  constexpr std::string_view kVerb = "table publish";
+  PublishLine given;
+  VerbLine line(kVerb,
+                "Makes a routing table the newest at a place, and prints what it changes. Refused "
+                "where somebody else published meanwhile, and where the change could lose orders "
+                "or another operator's move, unless that is named.",
                 "locus table publish file:/etc/locus/table.json next.json --expect 7");
-  PlaceOption(line, "URI", &uri, kPlaceHelp);
-  line.File("FILE", &file, FileUse::kRead, "The routing table; - is stdin").required = false;
-  EpochOption(line, "--expect EPOCH", &wish.expected, 0,
+  PlaceOption(line, "URI", &given.uri, kPlaceHelp);
+  line.File("FILE", &given.file, FileUse::kRead, "The routing table; - is stdin").required = false;
+  EpochOption(line, "--expect EPOCH", &given.expect, 0,
               "Only if this is the newest epoch; 0: nothing was published yet");
-  line.Flag("--next-epoch", &wish.next_epoch,
-            "Publish it as the epoch after the newest and all kept, whatever it says itself");
+  line.Flag("--next-epoch", &given.next_epoch,
+            "Publish it as the epoch after all that the place has, whatever epoch it says")
+      .Needs("--expect");
+  line.Flag("--dry-run", &given.dry_run, "Only print what it would change, or why it is refused");
+  given.named.Declare(line);
   if (std::optional<int> exit = line.Parse(words)) return *exit;
-  TablePlace place("table publish");
-  if (std::optional<int> exit = place.OpenPublisher(uri)) return *exit;
-  absl::StatusOr<RoutingTable> table = LoadTable(file);
-  if (!table.ok()) return Fail("table publish", table.status());
+  if (absl::Status read = given.named.Read(); !read.ok()) return WrongUsage(kVerb, read);
+  TablePlace place(kVerb);
+  if (std::optional<int> exit = place.OpenPublisher(given.uri)) return *exit;
+  absl::StatusOr<RoutingTable> table = LoadTable(given.file);
+  if (!table.ok()) return Fail(kVerb, table.status());
   SignalsHeld until_published;
-  absl::StatusOr<uint64_t> epoch = Publish(place.publisher(), *std::move(table), wish);
-  if (!epoch.ok()) return Fail("table publish", epoch.status());
-  return PrintAll("table publish", Published(*epoch, place.publisher()));
+  absl::StatusOr<PreparedTable> prepared = Prepare(place.publisher(), *std::move(table), given);
+  if (!prepared.ok()) return Fail(kVerb, prepared.status());
+  uint64_t expected = given.expect.value_or(prepared->expected());
+  // The newest already: as when it was published first.
+  if (expected >= prepared->table.epoch() && prepared->newest == prepared->table) {
+    expected = prepared->table.epoch() - 1;
+  }
+  absl::Status status =
+      PrintAndPublish(kVerb, place.publisher(), *prepared, expected, given.dry_run, given.named);
+  return status.ok() ? kDone : Fail(kVerb, status);
 }
 
 int RunTableRestore(std::span<const std::string> words) {
+  constexpr std::string_view kVerb = "table restore";
   TableUri uri;
   uint64_t epoch = 0;
-  VerbLine line("table restore",
+  RestoreOptions options;
+  NamedChanges named;
+  bool dry_run = false;
+  VerbLine line(kVerb,
                 "Publishes the table of an earlier epoch again, as the epoch after the newest: "
-                "routers never go back to a lower epoch.",
-                "locus table restore file:/etc/locus/table.json 6");
+                "routers never go back to a lower epoch. Refused as `table publish` is, for "
+                "instance while a move is in progress that the earlier table does not have.",
+                "locus table restore file:/etc/locus/table.json 6 --above 9");
   PlaceOption(line, "URI", &uri, kPlaceHelp);
   EpochOption(line, "EPOCH", &epoch, 1, "The epoch whose shards, ranges and moves are published");
+  EpochOption(line, "--above EPOCH", &options.above, 1,
+              "The highest epoch of all running routers (RouterStats::epoch)");
+  EpochOption(line, "--lost-after EPOCH", &options.lost_after, 0,
+              "Accept that the place has lost all tables after this epoch, its highest")
+      .Needs("--above");
+  line.Flag("--dry-run", &dry_run, "Only print what it would change, or why it is refused");
+  named.Declare(line);
   if (std::optional<int> exit = line.Parse(words)) return *exit;
-  TablePlace place("table restore");
+  if (absl::Status read = named.Read(); !read.ok()) return WrongUsage(kVerb, read);
+  TablePlace place(kVerb);
   if (std::optional<int> exit = place.OpenPublisher(uri)) return *exit;
   SignalsHeld until_published;
-  absl::StatusOr<RoutingTable> table = RestoreTable(place.publisher(), epoch);
-  if (!table.ok()) return Fail("table restore", table.status());
-  return PrintAll("table restore", Published(table->epoch(), place.publisher()));
+  absl::StatusOr<PreparedTable> prepared = PrepareRestore(place.publisher(), epoch, options);
+  if (!prepared.ok()) return Fail(kVerb, WithLostAfter(place.publisher(), prepared.status()));
+  if (options.lost_after) named.AllowJump(prepared->table, *options.lost_after);
+  absl::Status status =
+      PrintAndPublish(kVerb, place.publisher(), *prepared, prepared->expected(), dry_run, named);
+  return status.ok() ? kDone : Fail(kVerb, status);
 }
 
 }  // namespace locus
