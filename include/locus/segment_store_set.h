@@ -20,28 +20,28 @@ namespace locus {
 // Several stores that lease for one space, each for a range of its sections: a store that is dead
 // or slow stops its own sections, and no others.
 //
-// If two processes held different opinions on which store leases for a section, order IDs would
-// repeat. So a set is a *layout*, numbered from 1, and each store keeps which one it is part of:
+// If two processes disagreed on which store leases for a section, order IDs would repeat. So a set
+// is a *layout*, numbered from 1, and each store keeps which one it is part of:
 //
 //   SPACE-setN   what the stores lease from in layout N (SPACE itself where a store is used alone)
 //   SPACE-mapN   which ranges and names layout N has, and which of them this store is: a space that
 //                leases nothing, whose options are a hash of that; an engine refuses to create it
 //                with others. It is raised to 2^56 - 1 once all stores have theirs
 //
-// A layout is not used before every store has both, and before all earlier ones, the store's use
-// alone included, were ended in all its stores: raised to 2^56 - 1, where nothing can be leased any
-// more. So whoever still has an earlier layout, or uses one of the stores alone, hears OUT_OF_RANGE
-// once its segments are used up, and nobody repeats an ID. Space names of these two forms belong to
-// sets.
+// A layout is not used before every store has both spaces, and before all earlier layouts, the use
+// of a store alone included, were ended in all its stores: raised to 2^56 - 1, where nothing can be
+// leased. A process that still uses an earlier layout, or one of the stores alone, gets
+// OUT_OF_RANGE once its segments are used up; it repeats no ID. Space names of these two forms
+// belong to sets.
 //
-// What nothing can notice: a store that was in use and is neither a member nor `retired`; two
-// stores that are given the same name in two layouts of the same number. See docs/operations.md.
+// Two mistakes go unnoticed: a store that was in use and is neither a member nor `retired`; two
+// stores that have the same name in two layouts of the same number. See docs/operations.md.
 //
 // A value; copies share the stores.
 class SegmentStoreSet {
  public:
   struct Member {
-    // Of the sections it leases for; it begins after the member before.
+    // The last section that it leases for. Its first follows the last of the member before it.
     uint16_t last_section = 0;
     std::shared_ptr<SegmentStore> store;
     // For stats, events and messages, and part of the layout: 1 to 64 printable ASCII characters.
@@ -53,13 +53,13 @@ class SegmentStoreSet {
   // twice, the same store twice, a layout that is not in 1..kLastLayout.
   static absl::StatusOr<SegmentStoreSet> Create(std::vector<Member> members, uint32_t layout = 1);
 
-  // Brings the layout into being, or finds it. Needs every store. Safe to repeat after a failure
-  // in the middle, and the way to bring back a member that lost everything.
+  // Creates the layout, or finds it. Needs every store. Safe to repeat after a failure in the
+  // middle, and the way to bring back a member that lost everything.
   //
-  // kEndEarlier ends whatever is in use in these stores, and in those `retired` ones that were part
-  // of an earlier layout and are not of this one: generators on it go on only until their segments
-  // are used up. The new layout starts above all their leases. kNothingInUse: FAILED_PRECONDITION
-  // where anything leased and was not ended.
+  // kEndEarlier ends every earlier layout in these stores, and in the `retired` ones: stores that
+  // were part of an earlier layout and are not part of this one. Generators on an earlier layout go
+  // on until their segments are used up. The new layout starts above all their leases.
+  // kNothingInUse: FAILED_PRECONDITION if anything leased and was not ended.
   //
   // INVALID_ARGUMENT: bad options, or the last member's last section is not the space's last.
   // FAILED_PRECONDITION: a store is part of another layout of this number; a later layout ended
@@ -70,12 +70,13 @@ class SegmentStoreSet {
                          Earlier earlier,
                          std::span<const std::shared_ptr<SegmentStore>> retired = {}) const;
 
-  // What member `i` was established with. NOT_FOUND: not in this layout, or that was not
-  // established to the end. FAILED_PRECONDITION: it is part of another layout of this number.
+  // The options that member `i` was established with. NOT_FOUND: it is not part of this layout, or
+  // the layout was not established to the end. FAILED_PRECONDITION: it is part of another layout of
+  // this number.
   // Errors of SegmentStore::ReadOptions.
   absl::StatusOr<SpaceOptions> OpenMember(size_t i, const SpaceName& space) const;
 
-  // What the member's store calls the space. INVALID_ARGUMENT: the name gets longer than 64.
+  // The name of the space in the members' stores. INVALID_ARGUMENT: it is longer than 64.
   absl::StatusOr<SpaceName> StoredSpace(const SpaceName& space) const;
 
   const std::vector<Member>& members() const { return members_; }

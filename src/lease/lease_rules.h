@@ -28,8 +28,8 @@ absl::Status CheckOptions(const SpaceOptions& options);
 absl::Status CheckSameOptions(const SpaceName& space, const SpaceOptions& stored,
                               const SpaceOptions& asked);
 absl::Status CheckRequests(const SpaceOptions& options, std::span<const LeaseRequest> requests);
-// FAILED_PRECONDITION: the caller's clock is more than 60 s from the store's, or before the
-// floor's epoch.
+// FAILED_PRECONDITION: the caller's clock differs from the store's by more than 60 s, or the
+// store's clock is before the floor's epoch.
 absl::Status CheckClock(const SpaceOptions& options, absl::Time caller_now, absl::Time store_now);
 absl::Status CheckRaise(uint64_t to);
 

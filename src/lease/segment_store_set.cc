@@ -21,25 +21,25 @@ using Stores = std::vector<std::shared_ptr<SegmentStore>>;
 // No lease starts from here: what is left is shorter than a segment.
 constexpr uint64_t kEnded = lease_rules::kEndOfSequences - 1;
 
-// SPACE-setN or SPACE-mapN; of layout 0 SPACE itself, a store used alone.
+// SPACE-setN or SPACE-mapN. Layout 0 is SPACE itself: a store that is used alone.
 absl::StatusOr<SpaceName> Named(const SpaceName& space, absl::string_view kind, uint32_t layout) {
   if (layout == 0) return space;
   return SpaceName::Parse(absl::StrCat(space.str(), "-", kind, layout));
 }
 
-// Above all that was or can be leased of a space.
+// A sequence above all that was, or can be, leased from a space.
 uint64_t ReachOf(const SpaceView& view) {
   uint64_t reach = view.base >= kEnded ? 0 : view.base + view.options.max_lead;
   for (const SpaceView::Section& section : view.sections) reach = std::max(reach, section.head);
   return std::min(reach, kEnded);
 }
 
-// The spaces of earlier layouts in some stores; also those that never were, which must not come to
-// be any more.
+// The spaces of earlier layouts in some stores. Those that do not exist count too: they must not be
+// created later.
 class EarlierLayouts {
  public:
-  // Finds them, and creates those that are missing. FAILED_PRECONDITION: `may_be_used` is false,
-  // and one leased and was not ended.
+  // Finds the spaces, and creates those that are missing. FAILED_PRECONDITION: `may_be_used` is
+  // false, and one of them leased and was not ended.
   static absl::StatusOr<EarlierLayouts> Find(const Stores& stores, const SpaceName& space,
                                              uint32_t layout, const SpaceOptions& options,
                                              absl::Time now, bool may_be_used) {
@@ -66,7 +66,7 @@ class EarlierLayouts {
     return found;
   }
 
-  // Nothing is leased of them any more; reach() knows all that was.
+  // From here on nothing is leased from them, and reach() is above all that was.
   absl::Status End(absl::Time now) {
     for (auto& [store, name] : spaces_)
       LOCUS_RETURN_IF_ERROR(store->Raise(name, kEnded, RaiseReach::kAnywhere, now).status());
@@ -125,8 +125,8 @@ absl::StatusOr<SpaceName> SegmentStoreSet::StoredSpace(const SpaceName& space) c
   return Named(space, "set", layout_);
 }
 
-// The options of the space SPACE-mapN: 64 bits of hash, in fields that every engine keeps exactly
-// and compares. Frozen: stores hold it.
+// The options of the space SPACE-mapN: 64 bits of hash, in fields that every engine stores exactly
+// and compares. Frozen, because stores hold it.
 SpaceOptions SegmentStoreSet::MapOf(size_t i) const {
   std::string text = absl::StrCat("locus store set\n", layout_, "\n");
   for (const Member& member : members_) {
@@ -149,7 +149,7 @@ absl::Status SegmentStoreSet::CheckMap(size_t i, const SpaceName& map) const {
       "): other ranges, names or order of stores; give this one a higher number"));
 }
 
-// Whether the member's map says that all stores have theirs. Errors of CheckMap.
+// Whether the member's map says that all stores have their maps. Errors of CheckMap.
 absl::StatusOr<bool> SegmentStoreSet::AllHaveMaps(size_t i, const SpaceName& map,
                                                   absl::Time now) const {
   LOCUS_RETURN_IF_ERROR(CheckMap(i, map));
@@ -157,8 +157,8 @@ absl::StatusOr<bool> SegmentStoreSet::AllHaveMaps(size_t i, const SpaceName& map
   return view.base >= kEnded;
 }
 
-// A later layout ends this one in its stores, used or not. It must not go on in the others: they
-// would lease what the later one does.
+// A later layout ends this one in its own stores, used or not. This one must not go on in the other
+// stores: they would lease what the later layout leases.
 absl::Status SegmentStoreSet::CheckNotOver(const SpaceName& stored, absl::Time now) const {
   const Member* over = nullptr;
   bool all_over = true;
@@ -171,13 +171,13 @@ absl::Status SegmentStoreSet::CheckNotOver(const SpaceName& stored, absl::Time n
   }
   if (over == nullptr || all_over) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("layout ", layout_, " is over: a later one ended ", stored.str(), " in store ",
-                   Quoted(over->name), "; use that, or a higher number"));
+      absl::StrCat("layout ", layout_, " is over: a later layout ended ", stored.str(),
+                   " in store ", Quoted(over->name), "; use the later layout, or a higher number"));
 }
 
 absl::StatusOr<SpaceOptions> SegmentStoreSet::OpenMember(size_t i, const SpaceName& space) const {
   LOCUS_ASSIGN_OR_RETURN(SpaceName map, Named(space, "map", layout_));
-  // The time is only for what this does not look at.
+  // The time only fills fields of the view that this function does not read.
   LOCUS_ASSIGN_OR_RETURN(bool complete, AllHaveMaps(i, map, absl::Now()));
   if (!complete) {
     return absl::NotFoundError(absl::StrCat("layout ", layout_, " of space ", space.str(),
@@ -200,8 +200,8 @@ absl::Status SegmentStoreSet::Establish(
   }
   LOCUS_ASSIGN_OR_RETURN(SpaceName map, Named(space, "map", layout_));
   LOCUS_ASSIGN_OR_RETURN(SpaceName stored, StoredSpace(space));
-  // What the members that were established to the end can have leased. They were raised alike, so
-  // it is a bound also for one that was so and lost everything.
+  // A bound of what the established members can have leased. All members were raised alike, so it
+  // holds for a member that was established and lost everything, too.
   std::vector<bool> established;
   uint64_t reach_of_layout = 0;
   for (size_t i = 0; i < members_.size(); ++i) {
@@ -220,12 +220,13 @@ absl::Status SegmentStoreSet::Establish(
   LOCUS_ASSIGN_OR_RETURN(
       EarlierLayouts before,
       EarlierLayouts::Find(stores, space, layout_, options, now, earlier == Earlier::kEndEarlier));
-  // Before anything ends: who comes second with another layout of this number is refused here.
+  // Before anything ends: if another layout of this number exists, this one is refused here.
   for (size_t i = 0; i < members_.size(); ++i) {
     LOCUS_RETURN_IF_ERROR(members_[i].store->Create(map, MapOf(i), now));
   }
-  // Raised before the earlier ones end, since their base is lost then; and after, since they lease
-  // until then. Nobody leases of the new ones before the maps say that all have theirs.
+  // Raised before the earlier layouts end, because ending them overwrites their base, and again
+  // afterwards, because they lease until then. Nobody leases from the new spaces before the maps
+  // say that all stores have theirs.
   auto raise = [&]() -> absl::Status {
     for (size_t i = 0; i < members_.size(); ++i) {
       SegmentStore& store = *members_[i].store;
@@ -238,9 +239,10 @@ absl::Status SegmentStoreSet::Establish(
   LOCUS_RETURN_IF_ERROR(raise());
   LOCUS_RETURN_IF_ERROR(before.End(now));
   LOCUS_RETURN_IF_ERROR(raise());
-  LOCUS_RETURN_IF_ERROR(CheckNotOver(stored, now));  // nor became so meanwhile
-  // No other layout can have this number in any of them, so each may be used while others are
-  // silent.
+  // A later layout may have ended this one meanwhile.
+  LOCUS_RETURN_IF_ERROR(CheckNotOver(stored, now));
+  // No other layout can have this number in any of the stores, so each may be used while others do
+  // not answer.
   for (const Member& member : members_) {
     LOCUS_RETURN_IF_ERROR(member.store->Raise(map, kEnded, RaiseReach::kAnywhere, now).status());
   }

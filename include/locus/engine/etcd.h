@@ -69,15 +69,15 @@ struct EtcdStats {
 // its sections, which compares what this process knows of them; on the usual path one round trip,
 // one more for each time that another process leased the same sections since.
 //
-// Clock: etcd tells its time by the Date header of its answers, in whole seconds; what several
-// answers tell is narrowed to a span of a second or less. A lease's time is the caller's, moved
-// into that span: a caller within 60 s of it gets leases by etcd's clock, whatever its own says.
+// Clock: etcd gives its time only in the Date header of its answers, in whole seconds; several
+// answers narrow it to a span of a second or less. A lease's time is the caller's, moved into that
+// span: a caller within 60 s of it gets leases by etcd's clock, whatever its own clock says.
 // The clock is that of the member that answered last.
 //
 // Identity: the cluster ID, and by how much the Raft log is ahead of the revisions. The latter
 // never falls in a cluster's life, and falls when a snapshot is restored, whatever the new cluster
 // is called. It is compared at each new connection. A process also notices when revisions fall
-// below those it has seen. docs/operations-engines.md tells what no one notices.
+// below those it has seen. docs/operations-engines.md lists what goes unnoticed.
 //
 // Errors, beyond SegmentStore's: FAILED_PRECONDITION also for a password or certificate that is
 // refused, missing rights, a full database (alarm NOSPACE), and limits of the server that are too

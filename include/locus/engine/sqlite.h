@@ -12,12 +12,13 @@
 namespace locus {
 
 // A segment store in one SQLite file (WAL, synchronous=FULL), shared by any number of processes of
-// one host. Beside it lies the sidecar `<realpath>-locus`, with the identity that tells a lost or
-// rewound file (docs/operations.md): back up and restore the database file without it.
+// one host. Beside it lies the sidecar `<realpath>-locus`, by whose identity a lost or rewound file
+// is noticed (docs/operations.md): back up and restore the database file without it. One file holds
+// at most 4,096 spaces; Create beyond that is FAILED_PRECONDITION.
 //
-// It has no clock of its own: caller_now is the store's time, and a caller more than 60 s behind
-// the newest lease is refused. DeclareRestored takes the caller's word that its clock is right: it
-// raises base above all that the newest lease's clock could reach, and leases go on.
+// SQLite has no clock of its own: caller_now is the store's time, and a caller more than 60 s
+// behind the newest lease is refused. DeclareRestored takes the caller's word that its clock is
+// right: it raises base above all that the newest lease's clock could reach, and leases go on.
 //
 // Blocks for a file lock up to Options::busy_timeout, then UNAVAILABLE; a disk may take its time.
 // Fork: in a forked child every call answers FAILED_PRECONDITION, and destruction closes nothing;

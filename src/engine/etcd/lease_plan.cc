@@ -12,29 +12,29 @@ namespace {
 
 constexpr size_t kMostTrustedLinks = 1000;
 
-// At most so high when the status was told: a member reads its revision before its index.
+// An upper bound at the time of the status: a member reads its revision before its index.
 int64_t HighestSurplus(const MemberStatus& status) {
   return static_cast<int64_t>(status.raft_index) - status.header.revision;
 }
 
-Verdict Lost(Memory& memory) {
+Soundness Lost(Memory& memory) {
   memory.lost = true;
-  return Verdict::kLoss;
+  return Soundness::kLost;
 }
 
-Verdict Sound(const SpaceRecord& record, const Header& header, uint64_t link, absl::Time now,
-              Memory& memory) {
+Soundness Sound(const SpaceRecord& record, const Header& header, uint64_t link, absl::Time now,
+                Memory& memory) {
   memory.life = record.life;
   memory.revision = header.revision;
   memory.at = now;
   memory.lost = false;
   if (memory.trusted_links.size() >= kMostTrustedLinks) memory.trusted_links.clear();
   memory.trusted_links.insert(link);
-  return Verdict::kSound;
+  return Soundness::kSound;
 }
 
-// Whether the record was raised since this process heard of the cluster last: then by somebody who
-// noticed the same loss.
+// Whether the record was raised after this process last heard from the cluster. Then another
+// process noticed the same loss.
 bool RaisedSince(const SpaceRecord& record, const Memory& memory) {
   return record.life != memory.life && record.raised_at >= memory.at;
 }
@@ -77,8 +77,8 @@ LeasePlan PlanLease(const SpaceImage& image, std::span<const LeaseRequest> reque
   return plan;
 }
 
-Verdict Judge(const SpaceRecord& record, const Header& header, uint64_t link,
-              const MemberStatus& greeting, absl::Time now, Memory& memory) {
+Soundness Judge(const SpaceRecord& record, const Header& header, uint64_t link,
+                const MemberStatus& greeting, absl::Time now, Memory& memory) {
   if (header.cluster_id != record.identity.cluster_id) return Lost(memory);
   bool went_back = !memory.life.empty() && header.revision < memory.revision;
   if ((memory.lost || went_back) && !RaisedSince(record, memory)) return Lost(memory);
@@ -86,14 +86,14 @@ Verdict Judge(const SpaceRecord& record, const Header& header, uint64_t link,
   if (trusted || HighestSurplus(greeting) >= record.identity.surplus) {
     return Sound(record, header, link, now, memory);
   }
-  return Verdict::kUnclear;
+  return Soundness::kUnclear;
 }
 
-Verdict JudgeAgain(const SpaceRecord& record, const Header& header, uint64_t link,
-                   const MemberStatus& status, absl::Time now, Memory& memory) {
+Soundness JudgeAgain(const SpaceRecord& record, const Header& header, uint64_t link,
+                     const MemberStatus& status, absl::Time now, Memory& memory) {
   bool same_member =
       status.header.cluster_id == header.cluster_id && status.header.member_id == header.member_id;
-  if (!same_member) return Verdict::kUnclear;
+  if (!same_member) return Soundness::kUnclear;
   if (HighestSurplus(status) < record.identity.surplus) return Lost(memory);
   return Sound(record, header, link, now, memory);
 }

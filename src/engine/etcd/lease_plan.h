@@ -14,11 +14,11 @@
 #include "src/engine/etcd/reply.h"
 #include "src/engine/etcd/space_record.h"
 
-// What a lease writes, and whether an answer comes from the cluster that it should come from. Pure.
+// What a lease writes, and whether an answer comes from the recorded cluster. Pure functions.
 
 namespace locus::etcd {
 
-// A space as this process knows it; maybe others have written since.
+// A space as this process last read or wrote it. Others may have written since.
 struct SpaceImage {
   std::string record_text;  // as it stands in etcd
   SpaceRecord record;
@@ -33,8 +33,8 @@ struct LeasePlan {
   bool writes() const { return new_record.has_value() || !changed_groups.empty(); }
 };
 
-// `image` has all groups of `requests`. `lost` names the cluster's identity where a loss was
-// noticed that the record does not know of.
+// `image` has all groups of `requests`. `lost`: the cluster's identity, if a loss was noticed that
+// the record does not know of.
 LeasePlan PlanLease(const SpaceImage& image, std::span<const LeaseRequest> requests, absl::Time now,
                     const std::optional<ClusterIdentity>& lost);
 
@@ -43,30 +43,30 @@ std::set<uint32_t> GroupsOf(const SpaceOptions& options, std::span<const LeaseRe
 // What a process remembers of a space from answer to answer.
 struct Memory {
   std::string life;      // of the record; empty: nothing is remembered yet
-  int64_t revision = 0;  // the highest that an answer told
+  int64_t revision = 0;  // the highest of all answers
   absl::Time at;         // when that was, by the cluster's clock
-  bool lost = false;     // a loss was noticed that no record tells of yet
+  bool lost = false;     // a loss was noticed that no record knows of yet
   std::set<uint64_t> trusted_links;
 };
 
-enum class Verdict {
+enum class Soundness {
   kSound,
-  kLoss,     // the cluster is not the recorded one, or went back
+  kLost,     // the cluster is not the recorded one, or went back
   kUnclear,  // the greeting is older than the record: the member has to be asked again
 };
 
-// `origin` answered by `header` and found `record`; `greeting` is what the member of that link said
-// of itself at any time since the link was made. Sound: the link is trusted from then on, and
-// the memory brought up to date with `now`. Loss: memory.lost.
-Verdict Judge(const SpaceRecord& record, const Header& header, uint64_t link,
-              const MemberStatus& greeting, absl::Time now, Memory& memory);
+// A member answered with `header` and found `record`; `greeting` is its own status, of any time
+// since the link was made. kSound: the link is trusted from then on, and the memory is brought up
+// to date with `now`. kLost: sets memory.lost.
+Soundness Judge(const SpaceRecord& record, const Header& header, uint64_t link,
+                const MemberStatus& greeting, absl::Time now, Memory& memory);
 
-// The answer to the question after kUnclear; it was asked after `header` was received. kUnclear:
+// After kUnclear: `status` is the member's, asked for after `header` was received. kUnclear again:
 // another member answered.
-Verdict JudgeAgain(const SpaceRecord& record, const Header& header, uint64_t link,
-                   const MemberStatus& status, absl::Time now, Memory& memory);
+Soundness JudgeAgain(const SpaceRecord& record, const Header& header, uint64_t link,
+                     const MemberStatus& status, absl::Time now, Memory& memory);
 
-// A bound of the identity from below: `earlier` was told before `later`.
+// Bounds the identity from below: `earlier` was received before `later`.
 ClusterIdentity IdentityOf(const MemberStatus& earlier, const Header& later);
 
 }  // namespace locus::etcd

@@ -22,9 +22,9 @@
 
 namespace locus::etcd {
 
-// What tells a cluster from the one that it was, or was restored from. `surplus` is the Raft log's
-// index less the revision. A cluster's life only adds to it: each log entry makes at most one
-// revision. A restored snapshot keeps its revision, with a log that begins anew.
+// Tells a cluster from the one that it was restored from. `surplus` is the index of the Raft log
+// less the revision. It only rises in a cluster's life, because each log entry makes at most one
+// revision. A restored snapshot keeps its revision, but its log begins anew.
 struct ClusterIdentity {
   uint64_t cluster_id = 0;
   int64_t surplus = 0;  // at least so much when it was recorded

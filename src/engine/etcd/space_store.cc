@@ -114,16 +114,17 @@ absl::Status SpaceStore::TakeConflict(const SpaceName& name, const TxnAnswer& an
   return absl::OkStatus();
 }
 
-absl::StatusOr<Verdict> SpaceStore::Vet(const TxnAnswer& answer, Space& space, TimePoint deadline) {
+absl::StatusOr<Soundness> SpaceStore::Vet(const TxnAnswer& answer, Space& space,
+                                          TimePoint deadline) {
   LOCUS_ASSIGN_OR_RETURN(TimeSpan now, connection_->Now(deadline));
   const SpaceRecord& record = space.image.record;
-  Verdict verdict = Judge(record, answer.header, answer.origin.link, *answer.origin.greeting,
-                          now.earliest, space.memory);
-  if (verdict != Verdict::kUnclear) return verdict;
+  Soundness soundness = Judge(record, answer.header, answer.origin.link, *answer.origin.greeting,
+                              now.earliest, space.memory);
+  if (soundness != Soundness::kUnclear) return soundness;
   LOCUS_ASSIGN_OR_RETURN(MemberStatus status, connection_->Status(deadline));
-  verdict =
+  soundness =
       JudgeAgain(record, answer.header, answer.origin.link, status, now.earliest, space.memory);
-  if (verdict != Verdict::kUnclear) return verdict;
+  if (soundness != Soundness::kUnclear) return soundness;
   return absl::UnavailableError(connection_->place() +
                                 ": members changed while one was asked whether it was restored");
 }
@@ -134,8 +135,8 @@ absl::Status SpaceStore::ReadAndVet(const SpaceName& name, Space& space,
   std::optional<MemberStatus> earlier;
   while (true) {
     LOCUS_ASSIGN_OR_RETURN(TxnAnswer answer, Read(name, space, deadline));
-    LOCUS_ASSIGN_OR_RETURN(Verdict verdict, Vet(answer, space, deadline));
-    if (verdict == Verdict::kSound) return absl::OkStatus();
+    LOCUS_ASSIGN_OR_RETURN(Soundness soundness, Vet(answer, space, deadline));
+    if (soundness == Soundness::kSound) return absl::OkStatus();
     if (earlier) {
       lost = IdentityOf(*earlier, answer.header);
       return absl::OkStatus();
@@ -240,8 +241,8 @@ absl::StatusOr<SpaceStore::Written> SpaceStore::Write(LeaseCall& call, LeasePlan
   }
   for (auto& [number, group] : plan.changed_groups) image.groups[number] = std::move(group);
   // Nothing of a lease that went to a cluster that was restored is handed out.
-  LOCUS_ASSIGN_OR_RETURN(Verdict verdict, Vet(answer, space, call.deadline));
-  return verdict == Verdict::kSound ? Written::kSound : Written::kToLostCluster;
+  LOCUS_ASSIGN_OR_RETURN(Soundness soundness, Vet(answer, space, call.deadline));
+  return soundness == Soundness::kSound ? Written::kSound : Written::kToLostCluster;
 }
 
 absl::Status SpaceStore::Create(const SpaceName& name, const SpaceOptions& options,

@@ -63,7 +63,7 @@ class SpaceStore final : public EtcdSegmentStore {
   std::string RecordKey(const SpaceName& name) const;
   std::string HeadsKey(const SpaceName& name) const;
   std::string GroupKey(const SpaceName& name, uint32_t group) const;
-  // `status` of `name`, with the place before it.
+  // The same status, with the place and the key before its message.
   absl::Status At(const SpaceName& name, const absl::Status& status) const;
   absl::Status Busy() const;
 
@@ -72,15 +72,15 @@ class SpaceStore final : public EtcdSegmentStore {
   absl::Status TakeRecord(const SpaceName& name, const std::vector<KeyValue>& found, Space& space);
   absl::Status TakeGroup(const SpaceName& name, uint32_t group, const std::string& text,
                          Space& space);
-  // What the other branch of a lease's transaction read.
+  // Takes over what the transaction of a lease read because others had written first.
   absl::Status TakeConflict(const SpaceName& name, const TxnAnswer& answer,
                             const std::set<uint32_t>& groups, Space& space);
 
-  // Read, and the verdict; where that is a loss, the cluster's identity in `lost`.
+  // Reads the space and judges the answer. `lost`: the cluster's identity, if it is a loss.
   absl::Status ReadAndVet(const SpaceName& name, Space& space, std::optional<ClusterIdentity>& lost,
                           TimePoint deadline);
-  // kSound or kLoss.
-  absl::StatusOr<Verdict> Vet(const TxnAnswer& answer, Space& space, TimePoint deadline);
+  // kSound or kLost.
+  absl::StatusOr<Soundness> Vet(const TxnAnswer& answer, Space& space, TimePoint deadline);
   absl::StatusOr<absl::Time> TimeFor(const SpaceOptions& options, absl::Time caller_now,
                                      TimePoint deadline);
   // What the lease writes. Nullopt: the image has to be read first.
@@ -90,14 +90,14 @@ class SpaceStore final : public EtcdSegmentStore {
   absl::StatusOr<Written> Write(LeaseCall& call, LeasePlan& plan, Space& space);
   Txn TxnFor(const SpaceName& name, const SpaceImage& image, const std::set<uint32_t>& groups,
              const LeasePlan& plan) const;
-  // Writes a record that `change` made of the one there is.
+  // Replaces the record by what `change` makes of it.
   template <typename Change>
   absl::Status Rewrite(const SpaceName& name, absl::Time caller_now, const Change& change);
 
   const std::string prefix_;
   std::unique_ptr<Connection> connection_;
   Turn turn_;
-  std::map<std::string, Space> spaces_;  // for whoever has the turn
+  std::map<std::string, Space> spaces_;  // used only by the caller that has the turn
 };
 
 }  // namespace locus::etcd

@@ -30,10 +30,10 @@ struct SectionRow {
   absl::Time granted_at;
 };
 
-// A space as a transaction finds it.
+// A space as a transaction read it.
 struct SpaceState {
   std::optional<SpaceRow> space;
-  std::map<uint16_t, SectionRow> sections;  // those asked for that have a row
+  std::map<uint16_t, SectionRow> sections;  // of those asked for, the ones that have a row
   absl::Time now;                           // the server's time
   std::string identity;                     // the server's
 };

@@ -19,7 +19,7 @@ using sqlite::Sidecar;
 using sqlite::Space;
 using sqlite::StoreRow;
 
-// What stands in for the store's clock where the caller's is behind the newest lease.
+// What counts as the store's clock if the caller's is behind the newest lease.
 enum class ClockTrust { kNewestLease, kOperatorsWord };
 
 class Store final : public SqliteSegmentStore {
@@ -92,8 +92,8 @@ class Store final : public SqliteSegmentStore {
     return view;
   }
 
-  // An operator's word that the clock is right now counts: where the newest lease lies ahead of it,
-  // base is raised above all that the clock of that time could reach.
+  // Takes the operator's word that the clock is right now: if the newest lease is ahead of it, base
+  // is raised above all that the wrong clock could reach.
   absl::Status DeclareRestored(const SpaceName& name, absl::Time now) override {
     auto declare = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::StatusOr<Space> {
       LOCUS_ASSIGN_OR_RETURN(Space space, Require(name));
@@ -168,8 +168,8 @@ class Store final : public SqliteSegmentStore {
     return absl::OkStatus();
   }
 
-  // SQLite has no clock of its own: the newest lease stands in for it. Only a caller that is
-  // behind it can be told from one that comes later.
+  // SQLite has no clock of its own, so the newest lease stands in for one. A clock that is ahead
+  // cannot be told from time that has passed; only one that is behind is refused.
   absl::Status CheckClock(const SpaceOptions& options, absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     LOCUS_RETURN_IF_ERROR(lease_rules::CheckClock(options, now, now));
@@ -207,7 +207,7 @@ class Store final : public SqliteSegmentStore {
     lease::NoteLoss(space, now, at_least);
   }
 
-  // Every space may have lost leases; its sums are taken anew.
+  // Any space may have lost leases. Its sums may be wrong too, so they are computed again.
   absl::Status RaiseAllBases(absl::Time now, ClockTrust trust)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     LOCUS_ASSIGN_OR_RETURN(std::vector<Space> spaces, file_->tables().AllSpaces());

@@ -38,7 +38,7 @@ class StoreFile {
 
   // `create`: whether a missing file is made, with the schema and a sidecar.
   absl::Status Connect(bool create);
-  // Whether the connection may be used; a file that was replaced is opened anew.
+  // Checks that the connection may be used. Opens a file that was replaced again.
   absl::Status Usable();
   // UNAVAILABLE if the file was replaced since. For the beginning of a transaction.
   absl::Status StillThere() const;

@@ -54,10 +54,10 @@ class Tables {
   // In order; without their leads.
   absl::StatusOr<std::vector<SpaceView::Section>> Sections(const Space& space);
 
-  // Whether the heads of every space add up to what its row says: where only some pages of the file
-  // are old, they do not.
+  // Whether the heads of every space add up to the sums in its row. They do not if only some pages
+  // of the file are old.
   absl::StatusOr<bool> HeadSumsAgree();
-  // Takes the sums anew.
+  // Computes the sums again.
   absl::Status SumHeads(Space& space);
 
  private:

@@ -280,23 +280,23 @@ TEST(EtcdJudgeTest, EachWayToGoBack_IsALossUntilItIsRecorded) {
   Header header{77, 1, 100};
   MemberStatus greeting{{77, 1, 90}, "3.4.23", 1, 95, 95};  // surplus 5 at most
   Memory memory;
-  EXPECT_EQ(Judge(record, header, 1, greeting, now, memory), Verdict::kSound);
+  EXPECT_EQ(Judge(record, header, 1, greeting, now, memory), Soundness::kSound);
   header.revision = 99;
   Memory copy = memory;
-  EXPECT_EQ(Judge(record, header, 1, greeting, now, copy), Verdict::kLoss) << "revisions fell";
+  EXPECT_EQ(Judge(record, header, 1, greeting, now, copy), Soundness::kLost) << "revisions fell";
   header.revision = 200;
-  EXPECT_EQ(Judge(record, header, 1, greeting, now, copy), Verdict::kLoss)
+  EXPECT_EQ(Judge(record, header, 1, greeting, now, copy), Soundness::kLost)
       << "noticed, not recorded";
 
   // Another process recorded it.
   SpaceRecord raised = record;
   raised.NoteLoss(now + absl::Seconds(1), {77, -150});
-  EXPECT_EQ(Judge(raised, header, 2, greeting, now, copy), Verdict::kSound);
-  EXPECT_EQ(Judge(raised, header, 2, greeting, now, copy), Verdict::kSound);
+  EXPECT_EQ(Judge(raised, header, 2, greeting, now, copy), Soundness::kSound);
+  EXPECT_EQ(Judge(raised, header, 2, greeting, now, copy), Soundness::kSound);
 
   copy = memory;
   header.cluster_id = 78;
-  EXPECT_EQ(Judge(record, header, 1, greeting, now, copy), Verdict::kLoss) << "another cluster";
+  EXPECT_EQ(Judge(record, header, 1, greeting, now, copy), Soundness::kLost) << "another cluster";
 }
 
 TEST(EtcdJudgeTest, RestoredSnapshot_ShowsInTheSurplusOfANewLink) {
@@ -305,17 +305,17 @@ TEST(EtcdJudgeTest, RestoredSnapshot_ShowsInTheSurplusOfANewLink) {
   Header header{77, 1, 100};
   MemberStatus restored{{77, 1, 100}, "3.4.23", 1, 4, 4};  // -96
   Memory memory;
-  EXPECT_EQ(Judge(record, header, 1, restored, now, memory), Verdict::kUnclear);
-  EXPECT_EQ(JudgeAgain(record, header, 1, restored, now, memory), Verdict::kLoss);
+  EXPECT_EQ(Judge(record, header, 1, restored, now, memory), Soundness::kUnclear);
+  EXPECT_EQ(JudgeAgain(record, header, 1, restored, now, memory), Soundness::kLost);
   EXPECT_TRUE(memory.lost);
 
   // A greeting from before the record's last change is no proof.
   Memory fresh;
   MemberStatus now_fine{{77, 1, 120}, "3.4.23", 1, 130, 130};
-  EXPECT_EQ(JudgeAgain(record, header, 1, now_fine, now, fresh), Verdict::kSound);
-  EXPECT_EQ(Judge(record, header, 1, restored, now, fresh), Verdict::kSound) << "a trusted link";
+  EXPECT_EQ(JudgeAgain(record, header, 1, now_fine, now, fresh), Soundness::kSound);
+  EXPECT_EQ(Judge(record, header, 1, restored, now, fresh), Soundness::kSound) << "a trusted link";
   now_fine.header.member_id = 2;
-  EXPECT_EQ(JudgeAgain(record, header, 3, now_fine, now, fresh), Verdict::kUnclear);
+  EXPECT_EQ(JudgeAgain(record, header, 3, now_fine, now, fresh), Soundness::kUnclear);
 }
 
 }  // namespace

@@ -54,6 +54,23 @@ TEST_F(EtcdSegmentStoreTest, UsualLease_IsOneRoundTrip) {
   EXPECT_EQ(store_->Stats().connects, 1u);
 }
 
+TEST_F(EtcdSegmentStoreTest, LeaseOfAllSections_IsOneRoundTripOnceTheSpaceIsKnown) {
+  CreateSpace(*store_);
+  std::vector<LeaseRequest> requests;
+  for (uint16_t section = 0; section < 256; ++section) requests.push_back({section, 64, 0});
+  auto lease = [&] {
+    auto reply = store_->Lease(SpaceName(), SpaceOptions(), requests, absl::Now());
+    ASSERT_TRUE(reply.ok()) << reply.status();
+    for (const LeaseGrant& grant : reply->grants) EXPECT_EQ(grant.segment.length, 64u);
+  };
+  uint64_t before = store_->Stats().requests;
+  lease();
+  EXPECT_LE(store_->Stats().requests, before + 2) << "one reads the space";
+  before = store_->Stats().requests;
+  lease();
+  EXPECT_EQ(store_->Stats().requests, before + 1);
+}
+
 TEST_F(EtcdSegmentStoreTest, LeaseAfterAnotherProcess_IsOneRoundTripMore) {
   CreateSpace(*store_);
   Lease(*store_);

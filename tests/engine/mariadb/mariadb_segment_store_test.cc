@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "locus/engine/memory.h"
@@ -133,6 +134,28 @@ TEST_F(MariadbTest, SectionLockedByAnother_IsUnavailableWithinTheTimeout) {
   ASSERT_TRUE(blocker->Run("ROLLBACK").ok());
   EXPECT_TRUE(TryLease(*store).ok());
   EXPECT_GE(store->Stats().failures, 1u);
+}
+
+TEST_F(MariadbTest, LeaseOfAllSections_IsOneTransaction) {
+  auto store = MustOpen(options_);
+  CreateSpace(*store);
+  auto commits = [&] {
+    int64_t count = 0;
+    EXPECT_TRUE(
+        absl::SimpleAtoi(server_.Value("SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS"
+                                       " WHERE VARIABLE_NAME = 'COM_COMMIT'"),
+                         &count));
+    return count;
+  };
+  std::vector<LeaseRequest> requests;
+  for (uint16_t section = 0; section < 256; ++section) requests.push_back({section, 64, 0});
+  for (const char* when : {"first use", "later"}) {
+    int64_t before = commits();
+    auto reply = store->Lease(SpaceName(), SpaceOptions(), requests, absl::Now());
+    ASSERT_TRUE(reply.ok()) << reply.status();
+    for (const LeaseGrant& grant : reply->grants) EXPECT_EQ(grant.segment.length, 64u);
+    EXPECT_EQ(commits(), before + 1) << when;
+  }
 }
 
 TEST_F(MariadbTest, VersionNumber_RisesByEveryLease) {

@@ -89,6 +89,23 @@ TEST_F(SqliteSidecarTest, ThreeThousandSpaces_AreNoLoss) {
   EXPECT_GE(FirstOf(Lease(*MustOpen(path_))), end);
 }
 
+// As a generator asks for when it warms up.
+TEST_F(SqliteSidecarTest, LeaseOfAllSections_IsOneTransaction) {
+  auto store = MustOpen(path_);
+  CreateSpace(*store);
+  auto generation = [&] {
+    auto file = sqlite::SidecarFile::Lock(path_, absl::Seconds(30)).value();
+    return file.Read()->identity.generation;
+  };
+  uint64_t before = generation();
+  std::vector<LeaseRequest> requests;
+  for (uint16_t section = 0; section < 256; ++section) requests.push_back({section, 64, 0});
+  auto reply = store->Lease(space_, SpaceOptions(), requests, clock_.Now());
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  for (const LeaseGrant& grant : reply->grants) EXPECT_EQ(grant.segment.length, 64u);
+  EXPECT_EQ(generation(), before + 1);
+}
+
 TEST_F(SqliteSidecarTest, MoreSpacesThanTheLimit_AreRefusedAtCreation) {
   auto store = MustOpen(path_);
   CreateSpace(*store);
