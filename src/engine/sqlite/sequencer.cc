@@ -5,6 +5,7 @@
 #include "absl/time/clock.h"
 #include "locus/engine/sqlite.h"
 #include "src/base/check.h"
+#include "src/base/fork_guard.h"
 #include "src/base/mutex.h"
 #include "src/engine/sqlite/store_file.h"
 #include "src/sequence/sequencer_rules.h"
@@ -44,7 +45,7 @@ class SqliteSequencer::Rep {
   Rep(const std::string& path, absl::Duration busy_timeout, const SequencerOptions& options)
       : path_(path), options_(options), file_(path, busy_timeout) {}
 
-  bool forked() const { return home_.left(); }
+  bool forked() const { return home_.forked(); }
 
   absl::Status Connect(bool create) {
     MutexLock lock(mutex_);
@@ -119,7 +120,7 @@ class SqliteSequencer::Rep {
 
   template <typename Body>
   absl::Status InRead(const Body& body) {
-    LOCUS_RETURN_IF_ERROR(home_.RefuseFork(path_));
+    LOCUS_RETURN_IF_ERROR(home_.Check("a sequencer's handle"));
     MutexLock lock(mutex_);
     LOCUS_RETURN_IF_ERROR(file_.Usable());
     return body();
@@ -187,7 +188,7 @@ class SqliteSequencer::Rep {
 
   const std::string path_;
   const SequencerOptions options_;
-  const sqlite::HomeProcess home_;
+  const internal::ForkGuard home_;
   Mutex mutex_;
   sqlite::StoreFile file_ ABSL_GUARDED_BY(mutex_);
 };

@@ -168,9 +168,10 @@ absl::StatusOr<FileDescriptor> OpenOrCreate(const std::string& path, const struc
     FileDescriptor made(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode));
     if (made.get() < 0 && errno == EEXIST) continue;
     if (made.get() < 0) return Error(path, "create it");
-    if (geteuid() == 0 && fchown(made.get(), database.st_uid, database.st_gid) != 0) {
-      return Error(path, "give it the database's owner");
-    }
+    bool is_root = geteuid() == 0;
+    // Others may give their files at most to another group of theirs.
+    bool given = fchown(made.get(), is_root ? database.st_uid : uid_t(-1), database.st_gid) == 0;
+    if (is_root && !given) return Error(path, "give it the database's owner");
     if (fchmod(made.get(), mode) != 0) return Error(path, "set its mode");
     LOCUS_RETURN_IF_ERROR(SyncDirectoryOf(path));
     return made;

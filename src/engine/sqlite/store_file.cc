@@ -18,14 +18,6 @@ std::string RandomId() {
 StoreFile::StoreFile(std::string path, absl::Duration busy_timeout)
     : path_(std::move(path)), busy_timeout_(busy_timeout) {}
 
-bool HomeProcess::left() const { return getpid() != process_; }
-
-absl::Status HomeProcess::RefuseFork(const std::string& path) const {
-  if (!left()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("store ", path, " was opened before a fork: fork first, then open"));
-}
-
 absl::Status StoreFile::Connect(bool create) {
   tables_.reset();
   connection_.reset();

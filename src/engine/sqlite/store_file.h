@@ -2,8 +2,6 @@
 #ifndef LOCUS_SRC_ENGINE_SQLITE_STORE_FILE_H_
 #define LOCUS_SRC_ENGINE_SQLITE_STORE_FILE_H_
 
-#include <unistd.h>
-
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,19 +13,6 @@
 #include "src/engine/sqlite/tables.h"
 
 namespace locus::sqlite {
-
-// The process that opened a store; a forked child may not use it.
-// Thread safety: all methods may be called from any thread.
-class HomeProcess {
- public:
-  bool left() const;
-  // Ask before any lock: a forked child may have a copy of one that nobody will release.
-  // FAILED_PRECONDITION, naming the store.
-  absl::Status RefuseFork(const std::string& path) const;
-
- private:
-  const pid_t process_ = getpid();
-};
 
 // The file of a store as one process holds it: opened, its schema made or checked, opened anew
 // when it was replaced.
