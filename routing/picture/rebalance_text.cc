@@ -4,10 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "locus/routing/ring_view.h"
-#include "routing/picture/ring_runs.h"
 #include "routing/picture/text_grid.h"
 #include "routing/rebalance/planned_ring.h"
 #include "routing/table/printable_text.h"
+#include "routing/table/ring_runs.h"
 
 namespace locus {
 namespace {

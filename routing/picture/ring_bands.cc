@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "routing/picture/ring_runs.h"
+#include "routing/table/ring_runs.h"
 #include "routing/table/table_check.h"
 
 namespace locus {

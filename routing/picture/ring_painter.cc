@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "routing/picture/ring_bands.h"
-#include "routing/picture/ring_runs.h"
 #include "routing/table/printable_text.h"
+#include "routing/table/ring_runs.h"
 #include "src/base/text.h"
 
 namespace locus {

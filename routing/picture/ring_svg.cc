@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "locus/routing/ring_view.h"
 #include "routing/picture/ring_painter.h"
-#include "routing/picture/ring_runs.h"
+#include "routing/table/ring_runs.h"
 
 namespace locus {
 namespace {

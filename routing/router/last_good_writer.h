@@ -10,8 +10,8 @@
 #include "absl/status/status.h"
 #include "locus/routing/router.h"
 #include "locus/routing/routing_table.h"
+#include "src/base/load_driver.h"
 #include "src/base/mutex.h"
-#include "src/generator/load_driver.h"
 
 namespace locus::internal {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "routing/picture/ring_runs.h"
+#include "routing/table/ring_runs.h"
 #include "routing/table/table_check.h"
 #include "routing/table/vnode_changes.h"
 

@@ -10,10 +10,10 @@
 #include <string>
 
 #include "locus/order_id_generator.h"
+#include "src/base/load_driver.h"
 #include "src/base/mutex.h"
 #include "src/base/news.h"
 #include "src/generator/counters.h"
-#include "src/generator/load_driver.h"
 #include "src/generator/segment_loader.h"
 
 namespace locus {

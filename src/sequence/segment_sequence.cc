@@ -7,11 +7,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
+#include "src/base/load_driver.h"
 #include "src/base/mutex.h"
 #include "src/base/news.h"
 #include "src/base/text.h"
 #include "src/base/wipe_on_fork.h"
-#include "src/generator/load_driver.h"
 #include "src/sequence/sequence_cursor.h"
 #include "src/sequence/sequence_loader.h"
 #include "src/sequence/sequencer_rules.h"

@@ -14,10 +14,10 @@
 #include "routing/engine/mariadb/pool_queue.h"
 #include "routing/engine/mariadb/shard_endpoint.h"
 #include "routing/engine/mariadb/shard_session.h"
+#include "src/base/load_driver.h"
 #include "src/base/mutex.h"
 #include "src/base/secret_bytes.h"
 #include "src/base/wipe_on_fork.h"
-#include "src/generator/load_driver.h"
 
 namespace locus {
 

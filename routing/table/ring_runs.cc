@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "routing/picture/ring_runs.h"
+#include "routing/table/ring_runs.h"
 
 #include "absl/strings/str_cat.h"
 #include "routing/table/table_check.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef LOCUS_ROUTING_PICTURE_RING_RUNS_H_
-#define LOCUS_ROUTING_PICTURE_RING_RUNS_H_
+#ifndef LOCUS_ROUTING_TABLE_RING_RUNS_H_
+#define LOCUS_ROUTING_TABLE_RING_RUNS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 #include "locus/routing/routing_table.h"
 
-// What both views of the ring show.
+// Neighbouring vnodes of a table that share an owner or a move, as people read them.
 
 namespace locus {
 
@@ -44,4 +44,4 @@ std::string SharePercent(size_t vnodes);
 
 }  // namespace locus
 
-#endif  // LOCUS_ROUTING_PICTURE_RING_RUNS_H_
+#endif  // LOCUS_ROUTING_TABLE_RING_RUNS_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef LOCUS_SRC_GENERATOR_LOAD_DRIVER_H_
-#define LOCUS_SRC_GENERATOR_LOAD_DRIVER_H_
+#ifndef LOCUS_SRC_BASE_LOAD_DRIVER_H_
+#define LOCUS_SRC_BASE_LOAD_DRIVER_H_
 
 #include <functional>
 #include <memory>
@@ -35,4 +35,4 @@ class LoadDriver {
 
 }  // namespace locus
 
-#endif  // LOCUS_SRC_GENERATOR_LOAD_DRIVER_H_
+#endif  // LOCUS_SRC_BASE_LOAD_DRIVER_H_
