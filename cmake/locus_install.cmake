@@ -4,8 +4,14 @@ include(CMakePackageConfigHelpers)
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/locus
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
-install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/LICENSES.md
-              ${PROJECT_SOURCE_DIR}/NOTICE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# Each package has the licences in a folder of its own name.
+set(locus_licences ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/LICENSES.md
+                   ${PROJECT_SOURCE_DIR}/NOTICE)
+install(FILES ${locus_licences} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/liblocus-dev)
+if(LOCUS_BUILD_APPS)
+  install(FILES ${locus_licences} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/locus
+          COMPONENT command)
+endif()
 
 # What locus::uri links: the engines of this build.
 set(LOCUS_URI_NEEDS "")

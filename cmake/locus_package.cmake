@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+# Two Debian packages, made by cpack in the build folder: locus, the command, and liblocus-dev, the
+# headers, archives, CMake package and pkg-config files. Their parts are install components.
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_VENDOR locus)
+set(CPACK_PACKAGE_CONTACT "the maintainers of locus <maintainers@users.noreply.github.com>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_ALL dev)
+if(LOCUS_BUILD_APPS)
+  list(APPEND CPACK_COMPONENTS_ALL command)
+endif()
+set(CPACK_STRIP_FILES ON)
+
+set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME locus)
+set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION utils)
+set(CPACK_DEBIAN_COMMAND_PACKAGE_SHLIBDEPS ON)
+set(CPACK_COMPONENT_COMMAND_DESCRIPTION
+    "The command locus: order IDs, order_nos, stores, routing tables, plans.")
+
+# Archives name what their users must link: the packages that hold it.
+set(locus_dev_needs libabsl-dev libmurmurhash-dev "libssl-dev (>= 3.0)" "libsqlite3-dev (>= 3.37)")
+if(LOCUS_MARIADB)
+  list(APPEND locus_dev_needs libmariadb-dev)
+endif()
+if(LOCUS_REDIS)
+  list(APPEND locus_dev_needs libhiredis-dev)
+endif()
+if(LOCUS_ETCD)
+  list(APPEND locus_dev_needs "libboost-json1.81-dev | libboost-json-dev (>= 1.81)" zlib1g-dev)
+endif()
+list(JOIN locus_dev_needs ", " CPACK_DEBIAN_DEV_PACKAGE_DEPENDS)
+set(CPACK_DEBIAN_DEV_PACKAGE_NAME liblocus-dev)
+set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
+set(CPACK_COMPONENT_DEV_DESCRIPTION
+    "Headers and archives of locus: order IDs, order_nos, sequences, routing.")
+
+include(CPack)
