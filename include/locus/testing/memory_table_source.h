@@ -30,13 +30,13 @@ class MemoryTablePlace {
   // `clock` outlives the place.
   explicit MemoryTablePlace(Clock& clock = Clock::System()) : clock_(clock) {}
 
-  // What sources find from now on, whatever it is and whatever was there before: a bad document, an
-  // older table. Nothing is kept of it.
+  // Sources find this document from now on, even if it is bad or an older table. It is not kept for
+  // the history.
   void Put(std::string document) {
     std::lock_guard lock(mutex_);
     Replace(std::move(document));
   }
-  // There is no table any more. Those published before are still kept.
+  // Removes the newest table; the history keeps those that were published.
   void Empty() {
     std::lock_guard lock(mutex_);
     current_.reset();
@@ -52,7 +52,7 @@ class MemoryTablePlace {
     absl::Time published_at;
   };
 
-  // The following need mutex_ held.
+  // Call these with mutex_ held.
   void Replace(std::string document) {
     current_ = SourcedTable{std::move(document), absl::StrCat("v", ++versions_)};
     changed_.notify_all();
@@ -73,9 +73,9 @@ class MemoryTablePlace {
   std::vector<Kept> kept_;  // in the order of publication
 };
 
-// Follows a MemoryTablePlace, with faults when a test says so. Each look at the place is a call in
-// the sense of Faults: a Next that waits for news takes one at its begin, when the place changes,
-// and after LookNow. So faults that begin while it waits are met by LookNow.
+// Follows a MemoryTablePlace, with the faults that a test sets. Each look at the place counts as a
+// call of Faults: Next looks when it begins, when the place changes, and after LookNow. So LookNow
+// makes a waiting Next meet a fault that was set meanwhile.
 class MemoryTableSource : public TableSource, public Faults {
  public:
   explicit MemoryTableSource(std::shared_ptr<MemoryTablePlace> place) : place_(std::move(place)) {}
@@ -117,7 +117,7 @@ class MemoryTableSource : public TableSource, public Faults {
   bool look_now_ = false;  // under the mutex of the place
 };
 
-// Publishes into a MemoryTablePlace, with faults when a test says so. Keeps every table.
+// Publishes into a MemoryTablePlace, with the faults that a test sets. Keeps every table.
 class MemoryTablePublisher : public TablePublisher, public Faults {
  public:
   explicit MemoryTablePublisher(std::shared_ptr<MemoryTablePlace> place)
