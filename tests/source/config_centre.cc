@@ -15,6 +15,7 @@
 #include "tests/engine/etcd/etcd_server.h"
 #include "tests/engine/mariadb/mariadb_server.h"
 #include "tests/source/http_table_server.h"
+#include "tests/source/table_place.h"
 #include "tests/support/temporary_directory.h"
 
 namespace locus {
