@@ -80,9 +80,9 @@ class MariadbTableSource : public TableSource {
 // The account needs SELECT, INSERT and DELETE on routing_table, SELECT and UPDATE on
 // routing_table_head. FAILED_PRECONDITION also where these tables are not there, the server is
 // read-only, its settings are not durable (MariadbOptions::accept_weak_durability), or its
-// max_allowed_packet is too small for the document. INVALID_ARGUMENT also for a table whose
-// document is longer than TableSource::kMaxDocumentBytes. A conflict with another transaction is
-// tried again with growing pauses, up to MariadbOptions::timeout, then UNAVAILABLE.
+// max_allowed_packet is too small for the document. DATA_LOSS also for publishing where the newest
+// row is no routing table; once it is deleted, the one before it counts. A conflict with another
+// transaction is tried again with growing pauses, up to MariadbOptions::timeout, then UNAVAILABLE.
 // Fork: in a forked child every call answers FAILED_PRECONDITION, and destruction touches no
 // socket.
 class MariadbTablePublisher : public TablePublisher {
