@@ -23,12 +23,12 @@ RoutingTable TableOf(int64_t shards) {
 
 void PlanFor(benchmark::State& state, std::vector<double> load) {
   RoutingTable table = TableOf(state.range(0));
-  RebalanceWish wish;
-  wish.add = {{.name = "new", .endpoint = "mysql://new"}};
-  wish.load = std::move(load);
+  RebalanceRequest request;
+  request.add = {{.name = "new", .endpoint = "mysql://new"}};
+  request.load = std::move(load);
   size_t moves = 0;
   for (auto _ : state) {
-    auto plan = PlanRebalance(table, wish);
+    auto plan = PlanRebalance(table, request);
     if (!plan.ok()) return state.SkipWithError(plan.status().ToString().c_str());
     moves = plan->moves.size();
   }
@@ -49,7 +49,13 @@ void PlanByLoad(benchmark::State& state) {
 }
 
 BENCHMARK(PlanByWeights)->ArgName("shards")->Arg(16)->Arg(64)->Unit(benchmark::kMillisecond);
-BENCHMARK(PlanByLoad)->ArgName("shards")->Arg(16)->Arg(64)->Unit(benchmark::kMillisecond);
+// 65,535 shards and the new one are as many as there are vnodes.
+BENCHMARK(PlanByLoad)
+    ->ArgName("shards")
+    ->Arg(16)
+    ->Arg(64)
+    ->Arg(65535)
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace locus

@@ -104,23 +104,23 @@ Placement ByLocus(const Change& change, const Buyers& buyers, bool by_load) {
     names.emplace_back("s" + std::to_string(i), "host-s" + std::to_string(i));
   RoutingTable table = RoutingTable::MakeEven(names).value();
 
-  RebalanceWish wish;
+  RebalanceRequest request;
   for (size_t i = 0; i < change.shards(); ++i) {
     std::string name = "s" + std::to_string(i);
     if (i >= change.before) {
-      wish.add.push_back(
+      request.add.push_back(
           {.name = name, .endpoint = "host-" + name, .weight = 100 * change.weight(i)});
     } else if (change.weight(i) == 0) {
-      wish.remove.push_back(name);
+      request.remove.push_back(name);
     } else if (change.weight(i) != 1) {
-      wish.weights[name] = 100 * change.weight(i);
+      request.weights[name] = 100 * change.weight(i);
     }
   }
   if (by_load) {
-    wish.load.resize(ShardGene::kCount);
-    for (const Buyer& buyer : buyers) wish.load[GeneOf8(buyer.key)] += buyer.orders;
+    request.load.resize(ShardGene::kCount);
+    for (const Buyer& buyer : buyers) request.load[GeneOf8(buyer.key)] += buyer.orders;
   }
-  RoutingTable after = AfterRebalance(PlanRebalance(table, wish).value());
+  RoutingTable after = AfterRebalance(PlanRebalance(table, request).value());
   auto in = [](const RoutingTable& of) {
     return [&of](uint64_t key) { return of.OwnerOf(GeneOf(key)).id - 1; };
   };

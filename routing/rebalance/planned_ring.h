@@ -10,15 +10,15 @@
 
 namespace locus {
 
-// A ring while it is being planned. It may have any number of vnodes, so that exact solvers can be
-// compared on small ones. Shards are called by their index.
+// A ring while it is being planned. It may have any number of vnodes, so that tests can compare
+// plans of small rings with exact solutions. Shards are numbered from 0.
 struct PlannedRing {
   std::vector<uint32_t> owners;  // of each vnode, as planned so far
   std::vector<bool> fixed;       // the vnode stays with its owner, whatever the plan
 };
 
-// As it will be when the moves that are under way have ended; their vnodes are fixed. The index of
-// a shard is its place in table.shards().
+// The ring as it will be when all moves under way have ended; vnodes that move are fixed. A shard's
+// number is its place in table.shards().
 PlannedRing PlannedRingOf(const RoutingTable& table);
 
 }  // namespace locus

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "routing/rebalance/planned_ring.h"
 #include "routing/rebalance/rebalance_load.h"
+#include "routing/rebalance/rebalance_request.h"
 #include "routing/rebalance/rebalance_weights.h"
-#include "routing/rebalance/rebalance_wish.h"
 #include "src/base/check.h"
 
 namespace locus {
@@ -26,8 +26,8 @@ bool IsHot(const Shard& shard) {
   return tier != shard.labels.end() && tier->second == "hot";
 }
 
-// Where a tier has no load, its vnodes count the same that are on shards of the other one, and
-// those that are in place stay there. Returns the load of all.
+// For a tier without load: its vnodes on shards of the other tier get the load 1 each, so that they
+// are shared evenly; the others stay. Returns the load of all.
 double CountThoseToLeave(const std::vector<uint32_t>& weights, PlannedRing& tier,
                          std::vector<double>& load) {
   double sum = 0;
@@ -44,15 +44,15 @@ double CountThoseToLeave(const std::vector<uint32_t>& weights, PlannedRing& tier
   return sum;
 }
 
-// Plans the vnodes of one tier among its shards, as if there were no others.
-absl::Status BalanceTier(const std::vector<Shard>& shards, const RebalanceWish& wish,
+// Plans the vnodes of one tier among its shards, without regard to the other tier.
+absl::Status BalanceTier(const std::vector<Shard>& shards, const RebalanceRequest& request,
                          double hot_from, bool hot, PlannedRing& ring) {
   std::vector<uint32_t> weights = WeightsOf(shards);
   for (size_t i = 0; i < shards.size(); ++i) {
     if (IsHot(shards[i]) != hot) weights[i] = 0;
   }
   PlannedRing tier = ring;
-  std::vector<double> load = wish.load;
+  std::vector<double> load = request.load;
   double sum = 0;
   for (size_t vnode = 0; vnode < load.size(); ++vnode) {
     if ((load[vnode] >= hot_from) == hot) {
@@ -68,22 +68,22 @@ absl::Status BalanceTier(const std::vector<Shard>& shards, const RebalanceWish& 
         absl::StrCat("hot_above: no shard with a weight ",
                      hot ? "has label tier = \"hot\"" : "is without label tier = \"hot\""));
   }
-  if (sum > 0) BalanceByLoad(weights, load, wish.tolerance, tier);
+  if (sum > 0) BalanceByLoad(weights, load, request.tolerance, tier);
   ring.owners = std::move(tier.owners);
   return absl::OkStatus();
 }
 
-absl::Status Balance(const std::vector<Shard>& shards, const RebalanceWish& wish,
+absl::Status Balance(const std::vector<Shard>& shards, const RebalanceRequest& request,
                      PlannedRing& ring) {
-  if (wish.load.empty()) {
+  if (request.load.empty()) {
     BalanceByWeight(WeightsOf(shards), ring);
-  } else if (wish.hot_above == 0) {
-    BalanceByLoad(WeightsOf(shards), wish.load, wish.tolerance, ring);
+  } else if (request.hot_above == 0) {
+    BalanceByLoad(WeightsOf(shards), request.load, request.tolerance, ring);
   } else {
-    double sum = std::accumulate(wish.load.begin(), wish.load.end(), 0.0);
-    double hot_from = wish.hot_above * sum / static_cast<double>(wish.load.size());
+    double sum = std::accumulate(request.load.begin(), request.load.end(), 0.0);
+    double hot_from = request.hot_above * sum / static_cast<double>(request.load.size());
     for (bool hot : {true, false}) {
-      LOCUS_RETURN_IF_ERROR(BalanceTier(shards, wish, hot_from, hot, ring));
+      LOCUS_RETURN_IF_ERROR(BalanceTier(shards, request, hot_from, hot, ring));
     }
   }
   return absl::OkStatus();
@@ -97,16 +97,24 @@ std::map<uint32_t, size_t> CountVnodes(const std::vector<Shard>& shards,
   return vnodes;
 }
 
-// The load of the most loaded shard over the mean of `shards`.
-double Peak(const std::vector<double>& load, const std::vector<uint32_t>& owners, size_t all_shards,
-            size_t shards) {
-  std::vector<double> loads(all_shards);
+// The greatest load of a shard over its share by weight. Shards without a weight, and owners past
+// the end of `weights`, do not count.
+double Peak(const std::vector<double>& load, const std::vector<uint32_t>& owners,
+            const std::vector<uint32_t>& weights) {
+  std::vector<double> loads(weights.size());
   double sum = 0;
   for (size_t vnode = 0; vnode < load.size(); ++vnode) {
-    loads[owners[vnode]] += load[vnode];
+    if (owners[vnode] < loads.size()) loads[owners[vnode]] += load[vnode];
     sum += load[vnode];
   }
-  return std::ranges::max(loads) / sum * static_cast<double>(shards);
+  double weight_sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  double peak = 0;
+  for (size_t shard = 0; shard < weights.size(); ++shard) {
+    if (weights[shard] > 0) {
+      peak = std::max(peak, loads[shard] / sum * (weight_sum / weights[shard]));
+    }
+  }
+  return peak;
 }
 
 std::vector<PlannedMove> MovesBetween(const std::vector<Shard>& shards,
@@ -128,41 +136,41 @@ std::vector<PlannedMove> MovesBetween(const std::vector<Shard>& shards,
 
 }  // namespace
 
-absl::StatusOr<RebalancePlan> PlanRebalance(const RoutingTable& table, const RebalanceWish& wish) {
-  LOCUS_RETURN_IF_ERROR(CheckLoadWish(wish));
-  LOCUS_ASSIGN_OR_RETURN(RoutingTable wished, WithWishedShards(table, wish));
-  const std::vector<Shard>& shards = wished.shards();
-  PlannedRing ring = PlannedRingOf(wished);
+absl::StatusOr<RebalancePlan> PlanRebalance(const RoutingTable& table,
+                                            const RebalanceRequest& request) {
+  LOCUS_RETURN_IF_ERROR(CheckLoadRequest(request));
+  LOCUS_ASSIGN_OR_RETURN(RoutingTable requested, WithRequestedShards(table, request));
+  const std::vector<Shard>& shards = requested.shards();
+  PlannedRing ring = PlannedRingOf(requested);
   std::vector<uint32_t> before = ring.owners;
-  LOCUS_RETURN_IF_ERROR(Balance(shards, wish, ring));
+  LOCUS_RETURN_IF_ERROR(Balance(shards, request, ring));
 
   std::vector<PlannedMove> moves = MovesBetween(shards, before, ring.owners);
-  RebalancePlan plan{.table = wished,
+  RebalancePlan plan{.table = requested,
                      .moves = std::move(moves),
                      .moved_vnodes = 0,
                      .vnodes_before = CountVnodes(shards, before),
                      .vnodes_after = CountVnodes(shards, ring.owners),
                      .peak_before = {},
                      .peak_after = {}};
-  const std::unordered_set<std::string> removed(wish.remove.begin(), wish.remove.end());
+  const std::unordered_set<std::string> removed(request.remove.begin(), request.remove.end());
   for (const Shard& shard : shards) {
-    bool reweighted = wish.weights.contains(shard.name) || removed.contains(shard.name);
+    bool reweighted = request.weights.contains(shard.name) || removed.contains(shard.name);
     if (reweighted) plan.reweighted.push_back(shard.id);
   }
   double load_sum = 0;
   double moved = 0;
   for (size_t vnode = 0; vnode < before.size(); ++vnode) {
-    double load = wish.load.empty() ? 1 : wish.load[vnode];
+    double load = request.load.empty() ? 1 : request.load[vnode];
     load_sum += load;
     if (before[vnode] == ring.owners[vnode]) continue;
     ++plan.moved_vnodes;
     moved += load;
   }
   plan.moved_load = moved / load_sum;
-  if (!wish.load.empty()) {
-    auto weighted = std::ranges::count_if(shards, [](const Shard& s) { return s.weight > 0; });
-    plan.peak_before = Peak(wish.load, before, shards.size(), table.shards().size());
-    plan.peak_after = Peak(wish.load, ring.owners, shards.size(), static_cast<size_t>(weighted));
+  if (!request.load.empty()) {
+    plan.peak_before = Peak(request.load, before, WeightsOf(table.shards()));
+    plan.peak_after = Peak(request.load, ring.owners, WeightsOf(shards));
   }
   return plan;
 }

@@ -5,11 +5,13 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <set>
+#include <utility>
 
 namespace locus {
 namespace {
 
-// Tried exchanges of big vnodes; bounds the work where no plan comes near the level.
+// How many exchanges are tried. Bounds the work where no plan comes near the level.
 constexpr size_t kMostTries = 2000000;
 
 class BigVnodes {
@@ -30,7 +32,7 @@ class BigVnodes {
     }
   }
 
-  void Go(double sum) {
+  void Go(double sum, bool exchange) {
     level_ = LevelOfTheOthers(sum);
     std::vector<uint32_t> homeless;
     for (uint32_t vnode : big_) {
@@ -45,7 +47,7 @@ class BigVnodes {
       }
     }
     for (uint32_t vnode : homeless) Put(vnode, loads_.BestFor(load_[vnode]));
-    Improve();
+    if (exchange) Improve();
   }
 
  private:
@@ -56,11 +58,12 @@ class BigVnodes {
     double peak;  // of the two shards, afterwards
   };
 
-  // A vnode above everybody's share has a shard of its own; the level of all others is lower.
+  // A vnode above every shard's share gets a shard of its own, which lowers the level of the
+  // others.
   double LevelOfTheOthers(double sum) const {
     double weights = 0;
     for (uint32_t shard = 0; shard < of_.size(); ++shard) weights += loads_.weight(shard);
-    double level = loads_.LevelFor(sum);
+    double level = ShareLevel(loads_, sum).level();
     for (uint32_t vnode : big_) {
       if (load_[vnode] <= level * most_weight_ || weights <= most_weight_) break;
       sum -= load_[vnode];
@@ -70,16 +73,12 @@ class BigVnodes {
     return level;
   }
 
-  // Where a vnode makes the least peak; its home, if nowhere less. Among those that decide the peak
-  // no other measure is near enough.
+  // The shard where the vnode makes the least peak; its home, if no shard is better.
   uint32_t LeastFull(uint32_t vnode) const {
     auto ratio = [&](uint32_t shard) {
       return (loads_.of(shard) + load_[vnode]) / loads_.weight(shard);
     };
     uint32_t best = loads_.BestFor(load_[vnode]);
-    for (uint32_t shard = 0; shard < of_.size(); ++shard) {
-      if (loads_.weight(shard) > 0 && ratio(shard) < ratio(best)) best = shard;
-    }
     uint32_t home = ring_.owners[vnode];
     return loads_.weight(home) > 0 && ratio(home) <= ratio(best) ? home : best;
   }
@@ -96,32 +95,34 @@ class BigVnodes {
     loads_.Add(shard, -load_[vnode]);
   }
 
-  // Exchanges vnodes of the fullest shard as long as that makes it less full.
+  // Exchanges vnodes of the fullest shard as long as that makes it less full. A shard for which
+  // nothing helps is left out.
   void Improve() {
-    std::vector<bool> done(of_.size());
-    while (true) {
-      std::optional<uint32_t> fullest;
-      for (uint32_t shard = 0; shard < of_.size(); ++shard) {
-        if (done[shard] || loads_.weight(shard) == 0) continue;
-        if (!fullest || loads_.RatioOf(shard) > loads_.RatioOf(*fullest)) fullest = shard;
-      }
-      if (!fullest || loads_.RatioOf(*fullest) <= level_ * (1 + tolerance_)) return;
-      std::optional<Exchange> best = BestExchange(*fullest);
+    std::set<std::pair<double, uint32_t>> by_ratio;
+    for (uint32_t shard = 0; shard < of_.size(); ++shard) {
+      if (loads_.weight(shard) > 0) by_ratio.emplace(loads_.RatioOf(shard), shard);
+    }
+    while (!by_ratio.empty()) {
+      auto [ratio, fullest] = *by_ratio.rbegin();
+      if (ratio <= level_ * (1 + tolerance_)) return;
+      std::optional<Exchange> best = BestExchange(fullest);
       if (tries_ > kMostTries) return;
-      if (!best) {
-        done[*fullest] = true;
-        continue;
-      }
+      by_ratio.erase(std::prev(by_ratio.end()));
+      if (!best) continue;
+      bool other_is_listed = by_ratio.erase({loads_.RatioOf(best->with), best->with}) > 0;
       Take(best->given);
       if (best->taken) Take(*best->taken);
       Put(best->given, best->with);
-      if (best->taken) Put(*best->taken, *fullest);
+      if (best->taken) Put(*best->taken, fullest);
+      by_ratio.emplace(loads_.RatioOf(fullest), fullest);
+      if (other_is_listed) by_ratio.emplace(loads_.RatioOf(best->with), best->with);
     }
   }
 
   std::optional<Exchange> BestExchange(uint32_t fullest) {
     std::optional<Exchange> best;
-    // So much less, that rounding does not go in circles.
+    // An exchange must lower the peak by more than rounding could, or exchanges might go in
+    // circles.
     double peak = loads_.RatioOf(fullest) * (1 - 1e-9);
     auto consider = [&](uint32_t given, std::optional<uint32_t> taken, uint32_t with) {
       ++tries_;
@@ -158,8 +159,8 @@ class BigVnodes {
 }  // namespace
 
 void PlaceBigVnodes(const std::vector<double>& load, double sum, double tolerance, double least_big,
-                    PlannedRing& ring, ShardLoads& loads) {
-  BigVnodes(load, tolerance, least_big, ring, loads, loads.size()).Go(sum);
+                    bool exchange, PlannedRing& ring, ShardLoads& loads) {
+  BigVnodes(load, tolerance, least_big, ring, loads, loads.size()).Go(sum, exchange);
 }
 
 }  // namespace locus

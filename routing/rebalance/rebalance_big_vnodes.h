@@ -10,11 +10,13 @@
 
 namespace locus {
 
-// Decides where the vnodes go of which a shard holds only a few, before the others are laid around
-// them: they stay where they are, as far as they fit there, and are fixed afterwards. `loads` holds
-// what is fixed, and then these too. `sum` is what the shards with a weight will have in all.
+// Passes kBigVnodes and, if `exchange`, kExchangeBigVnodes: places the vnodes with a load of at
+// least `least_big`, of which a shard holds only a few. They stay where they are if they fit there,
+// and are fixed afterwards, so that the other vnodes are planned around them. `loads` holds the
+// load of fixed vnodes; that of big ones is added. `sum` is what all shards with a weight will have
+// together.
 void PlaceBigVnodes(const std::vector<double>& load, double sum, double tolerance, double least_big,
-                    PlannedRing& ring, ShardLoads& loads);
+                    bool exchange, PlannedRing& ring, ShardLoads& loads);
 
 }  // namespace locus
 

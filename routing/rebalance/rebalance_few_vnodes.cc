@@ -8,8 +8,10 @@ namespace locus {
 namespace {
 
 constexpr size_t kMostVnodes = 32;
-constexpr size_t kMostSteps = 300000;  // of each search
-// So much better, that rounding does not count as better.
+// Limits of each search: how many placements are tried, and how many shards are looked at for them.
+constexpr size_t kMostSteps = 300000;
+constexpr size_t kMostLooks = 32 * kMostSteps;
+// A plan must be better by more than this, a part of the figure, so that rounding does not count.
 constexpr double kBetter = 1e-9;
 
 class FewVnodes {
@@ -32,7 +34,7 @@ class FewVnodes {
     dealt_ = best_;
   }
 
-  // The shards of the vnodes, in their order.
+  // Returns the shard of each vnode.
   std::vector<uint32_t> Go(double level, double tolerance) {
     Ends ends = EndsOf(loads_);
     const double unlimited = std::numeric_limits<double>::infinity();
@@ -51,7 +53,7 @@ class FewVnodes {
 
  private:
   enum class Aim { kPeak, kLowest, kMoved };
-  // Over the weight.
+  // The greatest and least load over weight of any shard.
   struct Ends {
     double highest = 0;
     double lowest = std::numeric_limits<double>::infinity();
@@ -82,13 +84,14 @@ class FewVnodes {
     return moved;
   }
 
-  // Every way within the limits, each found one better in the aim than the one before; none better
-  // than `enough` is looked for.
+  // Goes through all placements within the limits. Each one found must be better in the aim than
+  // the one before; the search ends with one that is as good as `enough`.
   void Search(Aim aim, Limits limits, double enough) {
     aim_ = aim;
     limits_ = limits;
     enough_ = enough;
     steps_ = 0;
+    looks_ = 0;
     found_ = false;
     over_ = false;
     Deal(0, 0);
@@ -96,6 +99,7 @@ class FewVnodes {
 
   void Deal(size_t index, double moved) {
     if (index == load_.size()) return Found(moved);
+    looks_ += shards_.size();
     double lacking = 0;
     for (uint32_t shard : shards_) {
       lacking += std::max(0.0, limits_.least * loads_.weight(shard) - now_[shard]);
@@ -114,7 +118,7 @@ class FewVnodes {
   }
 
   void Put(size_t index, uint32_t shard, double moved) {
-    if (over_ || ++steps_ > kMostSteps) {
+    if (over_ || ++steps_ > kMostSteps || looks_ > kMostLooks) {
       over_ = true;
       return;
     }
@@ -155,11 +159,12 @@ class FewVnodes {
   std::vector<uint32_t> best_;
   std::vector<double> left_;  // what a vnode and all after it have
 
-  // Of the search under way.
+  // State of the current search.
   Aim aim_ = Aim::kPeak;
   Limits limits_ = {};
   double enough_ = 0;
   size_t steps_ = 0;
+  size_t looks_ = 0;
   bool found_ = false;
   bool over_ = false;
   Ends found_ends_;
@@ -183,7 +188,7 @@ void DealFewVnodes(const std::vector<uint32_t>& homes, const std::vector<double>
     loads.Add(dealt[i], load[vnodes[i]]);
     ring.owners[vnodes[i]] = dealt[i];
   }
-  // Whatever went along with them.
+  // Vnodes without load that had moved inside runs return.
   for (size_t vnode = 0; vnode < load.size(); ++vnode) {
     if (load[vnode] == 0 && loads.weight(homes[vnode]) > 0) ring.owners[vnode] = homes[vnode];
   }

@@ -10,11 +10,11 @@
 
 namespace locus {
 
-// Where only a few vnodes have any load, tries all ways to deal them, as far as a bound on the work
-// lets it: the least peak there is, then the most for the shard that has least, then, within
-// `tolerance` of both, as little load moved as can be. `homes` are the owners before the plan,
-// `level` the load over weight of a shard that has its share. Leaves rings with more loaded vnodes
-// as they are.
+// Pass kFewVnodes: where at most 32 vnodes have any load, tries all ways to place them, up to a
+// limit of work. Looks for the least peak, then for the greatest load of the least loaded shard,
+// then, within `tolerance` of both, for the least load moved. `homes` are the owners before the
+// plan, `level` is the load over weight of a shard that has its share. Rings with more loaded
+// vnodes stay as they are.
 void DealFewVnodes(const std::vector<uint32_t>& homes, const std::vector<double>& load,
                    double level, double tolerance, PlannedRing& ring, ShardLoads& loads);
 

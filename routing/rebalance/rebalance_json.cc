@@ -113,7 +113,8 @@ class Reader {
   }
 
  private:
-  // Whether nothing has moved yet, so that all can be held against the table.
+  // Whether the table is the one planned from. Then nothing has moved yet, and all can be checked
+  // against it.
   bool planned_from_this() const { return epoch_ == table_.epoch(); }
 
   absl::Status ReadEpoch() {
@@ -151,7 +152,7 @@ class Reader {
     return absl::OkStatus();
   }
 
-  // Fewer of them are in the table than it has; where ids are repeated this may name none.
+  // Names a shard of the table that the plan lacks. If ids are repeated there may be none.
   std::string MissingShard(const std::vector<Shard>& shards) const {
     std::unordered_map<uint32_t, bool> there;
     for (const Shard& shard : shards) there[shard.id] = true;
@@ -290,7 +291,7 @@ class Reader {
       return RefusedAt("", "of peak_before and peak_after one is missing");
     }
     if (!root_.value.contains("peak_before")) return absl::OkStatus();
-    constexpr double kMost = RoutingTable::kMaxShards;
+    constexpr double kMost = double{RoutingTable::kMaxShards} * RoutingTable::kMaxWeight;
     LOCUS_RETURN_IF_ERROR(ReadNumber(root_["peak_before"], kMost, plan_.peak_before.emplace()));
     return ReadNumber(root_["peak_after"], kMost, plan_.peak_after.emplace());
   }

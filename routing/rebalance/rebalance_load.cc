@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "routing/rebalance/rebalance_big_vnodes.h"
@@ -15,27 +16,29 @@
 #include "routing/rebalance/rebalance_single_vnodes.h"
 #include "routing/rebalance/shard_loads.h"
 
-// From what is hardest to place to what is easiest: vnodes of which a shard holds only a few, a few
-// hot vnodes where they make up what a shard has too much, runs, single vnodes for what is left.
 // Load is moved once and only as far as windows around the shares ask for, so little more of it
-// moves than must; what need not have moved returns at the end.
+// moves than must; what need not have moved returns at the end. The passes and their order are
+// LoadPass.
 
 namespace locus {
 namespace {
 
-// A vnode with this part of a shard's mean load is placed by itself.
+// A vnode that has this part of a shard's mean load is placed on its own.
 constexpr double kBigPart = 0.02;
-// One with this part is not given away with those around it.
+// A vnode that has this part does not travel inside a run.
 constexpr double kBigInRun = 0.15;
-// Runs need not meet the windows' edges exactly: single vnodes do the rest.
+// Runs aim at the inside of the windows, because they cannot meet an edge exactly; single vnodes
+// correct what is left.
 constexpr double kInnerWindow = 0.75;
-// A shard gives so many hot vnodes, rather than runs, where these would be kHotGain times as many.
+// A shard gives up to kMostHotVnodes hot vnodes instead of runs, if the runs would hold kHotGain
+// times as many vnodes.
 constexpr size_t kMostHotVnodes = 64;
 constexpr double kHotGain = 8;
+constexpr double kRounding = 1e-12;  // of all load
 
 double Slack(const LoadWindow& window, double tolerance) { return window.share * tolerance; }
 
-// The part of `tolerance` for which `amount`, which falls as its argument rises, is `wanted`.
+// The argument from 0 to `tolerance` at which `amount`, a falling function, is `wanted`.
 double Solve(double tolerance, double wanted, const std::function<double(double)>& amount) {
   double low = 0;
   double high = tolerance;
@@ -49,42 +52,78 @@ double Solve(double tolerance, double wanted, const std::function<double(double)
 class LoadPlan {
  public:
   LoadPlan(const std::vector<uint32_t>& weights, const std::vector<double>& load, double tolerance,
-           PlannedRing& ring)
-      : load_(load), tolerance_(tolerance), ring_(ring), loads_(weights), windows_(weights.size()) {
+           std::optional<LoadPass> without, PlannedRing& ring)
+      : load_(load),
+        tolerance_(tolerance),
+        without_(without),
+        ring_(ring),
+        loads_(weights),
+        windows_(weights.size()) {
     for (uint32_t weight : weights) weighted_ += weight > 0;
   }
 
   void Go() {
     const PlannedRing before = ring_;
-    const std::vector<bool>& fixed = before.fixed;
     double sum = LoadFixed();
     if (sum == 0) return Empty();  // all load is where it cannot leave from
-    ShardLoads fixed_loads = loads_;
-    PlaceBigVnodes(load_, sum, tolerance_, kBigPart * sum / weighted_, ring_, loads_);
-    SetWindows(sum, fixed, std::move(fixed_loads));
+    const ShardLoads fixed_loads = loads_;
+    if (AllWithinTolerance(fixed_loads, sum)) {
+      LoadOthers();
+      return Empty();  // only vnodes without load are left on shards without a weight
+    }
+    if (Runs(LoadPass::kBigVnodes)) {
+      PlaceBigVnodes(load_, sum, tolerance_, kBigPart * sum / weighted_,
+                     Runs(LoadPass::kExchangeBigVnodes), ring_, loads_);
+    }
+    SetWindows(sum, before.fixed, fixed_loads);
+    LoadOthers();
+    std::vector<double> surplus = Surplus();
+    if (Runs(LoadPass::kHotVnodes)) GiveHotVnodes(surplus);
+    // A placed vnode that stayed at home may still travel inside a run, unless it is one of the
+    // biggest: a run would break at a vnode that no taker has room for.
+    for (size_t i = 0; i < load_.size(); ++i) {
+      bool may_go = ring_.owners[i] == before.owners[i] && load_[i] < kBigInRun * sum / weighted_;
+      if (may_go) ring_.fixed[i] = before.fixed[i];
+    }
+    if (Runs(LoadPass::kRuns)) GiveRunsOf(sum, surplus);
+    Empty();
+    ring_.fixed = before.fixed;
+    if (Runs(LoadPass::kSingleVnodes)) MoveSingleVnodes(load_, windows_, ring_, loads_);
+    if (Runs(LoadPass::kFewVnodes)) {
+      DealFewVnodes(before.owners, load_, Level(), tolerance_, ring_, loads_);
+    }
+    ReturnVnodes(before.owners, load_, windows_, without_, ring_, loads_);
+  }
+
+ private:
+  bool Runs(LoadPass pass) const { return without_ != pass; }
+
+  // Whether no shard is further from its share than the tolerance. Then nothing has to move but
+  // what is on shards without a weight.
+  bool AllWithinTolerance(const ShardLoads& fixed_loads, double sum) const {
+    std::vector<double> loads(windows_.size());
+    for (size_t i = 0; i < load_.size(); ++i) loads[ring_.owners[i]] += load_[i];
+    ShareLevel least(fixed_loads, sum);
+    for (uint32_t shard = 0; shard < loads.size(); ++shard) {
+      double share = std::max(least.load(shard), least.level() * loads_.weight(shard));
+      double slack = share * tolerance_ + sum * kRounding;
+      if (loads_.weight(shard) == 0) slack = 0;
+      if (std::abs(loads[shard] - share) > slack) return false;
+    }
+    return true;
+  }
+
+  // Adds the load of all vnodes that are not fixed to loads_.
+  void LoadOthers() {
     std::vector<double> others(windows_.size());
     for (size_t i = 0; i < load_.size(); ++i) {
       if (!ring_.fixed[i]) others[ring_.owners[i]] += load_[i];
     }
     for (uint32_t shard = 0; shard < others.size(); ++shard) loads_.Add(shard, others[shard]);
-    std::vector<double> surplus = Surplus();
-    GiveHotVnodes(surplus);
-    // A vnode that stayed may go with the run that it is in the midst of, but for the biggest: runs
-    // break at what no taker has room for.
-    for (size_t i = 0; i < load_.size(); ++i) {
-      bool may_go = ring_.owners[i] == before.owners[i] && load_[i] < kBigInRun * sum / weighted_;
-      if (may_go) ring_.fixed[i] = before.fixed[i];
-    }
-    GiveRunsOf(sum, surplus);
-    Empty();
-    ring_.fixed = before.fixed;
-    MoveSingleVnodes(load_, windows_, ring_, loads_);
-    DealFewVnodes(before.owners, load_, Level(), tolerance_, ring_, loads_);
-    ReturnVnodes(before.owners, load_, windows_, ring_, loads_);
   }
 
- private:
-  // Adds what cannot move to loads_. Returns the load that shards with a weight will have in all.
+  // Adds the load that cannot move to loads_. Returns the load that all shards with a weight will
+  // have together.
   double LoadFixed() {
     std::vector<double> fixed(windows_.size());
     double sum = 0;
@@ -96,8 +135,9 @@ class LoadPlan {
     return sum;
   }
 
-  // Around the shares of what is left beside fixed vnodes and those above their shard's share.
-  void SetWindows(double sum, const std::vector<bool>& fixed, ShardLoads least) {
+  // Sets each shard's window around its share. A shard whose fixed or heaviest vnodes alone exceed
+  // its share has that load as its share, and the others share the rest.
+  void SetWindows(double sum, const std::vector<bool>& fixed, const ShardLoads& least) {
     std::vector<std::pair<double, uint32_t>> heaviest(windows_.size());
     for (uint32_t i = 0; i < load_.size(); ++i) {
       if (ring_.fixed[i] && !fixed[i]) {
@@ -109,15 +149,15 @@ class LoadPlan {
     std::erase_if(shards, [&](uint32_t shard) { return heaviest[shard].first == 0; });
     auto ratio = [&](uint32_t shard) { return heaviest[shard].first / least.weight(shard); };
     std::ranges::sort(shards, std::greater<>(), ratio);
-    double level = least.LevelFor(sum);
+    ShareLevel least_of(least, sum);
     for (uint32_t shard : shards) {
-      if (ratio(shard) <= level) break;
-      least.Add(shard, heaviest[shard].first);
-      level = least.LevelFor(sum);
+      if (ratio(shard) <= least_of.level()) break;
+      least_of.Raise(shard, heaviest[shard].first);
     }
+    double level = least_of.level();
     for (uint32_t shard = 0; shard < windows_.size(); ++shard) {
       LoadWindow& window = windows_[shard];
-      window.share = least.of(shard);
+      window.share = least_of.load(shard);
       if (loads_.weight(shard) > 0) {
         window.share = std::max(window.share, level * loads_.weight(shard));
       }
@@ -126,7 +166,7 @@ class LoadPlan {
     }
   }
 
-  // Of a shard that has no vnode above its share, over its weight.
+  // The share over the weight of a shard that has no vnode above its share.
   double Level() const {
     double level = std::numeric_limits<double>::infinity();
     for (uint32_t shard = 0; shard < windows_.size(); ++shard) {
@@ -153,7 +193,8 @@ class LoadPlan {
     return sum;
   }
 
-  // What each shard gives, so that as little moves as the windows allow.
+  // How much load each shard should give (above 0) or take (below 0), so that as little moves as
+  // the windows allow.
   std::vector<double> Surplus() const {
     double inner = tolerance_ * kInnerWindow;
     double moved = std::max(Above(inner), Below(inner));
@@ -186,18 +227,22 @@ class LoadPlan {
       uint32_t owner = ring_.owners[i];
       if (ring_.fixed[i] || surplus[owner] <= 0 || loads_.weight(owner) == 0) continue;
       ++vnodes[owner];
-      // Whoever is not hot by much cannot be one of the few.
+      // A vnode below this cannot be one of at most kMostHotVnodes that make up the surplus.
       if (load_[i] * kHotGain < surplus[owner] / kMostHotVnodes) continue;
       if (load_[i] <= surplus[owner]) hottest[owner].emplace_back(load_[i], i);
     }
+    std::set<std::pair<double, uint32_t>> takers;  // the one that lacks most comes first
     for (uint32_t shard = 0; shard < surplus.size(); ++shard) {
-      GiveHotVnodes(shard, vnodes[shard], hottest[shard], surplus);
+      if (surplus[shard] < 0) takers.emplace(surplus[shard], shard);
+    }
+    for (uint32_t shard = 0; shard < surplus.size(); ++shard) {
+      GiveHotVnodes(shard, vnodes[shard], hottest[shard], takers, surplus);
     }
   }
 
   void GiveHotVnodes(uint32_t shard, size_t vnodes,
                      std::vector<std::pair<double, uint32_t>>& hottest,
-                     std::vector<double>& surplus) {
+                     std::set<std::pair<double, uint32_t>>& takers, std::vector<double>& surplus) {
     size_t count = std::min(hottest.size(), kMostHotVnodes);
     std::partial_sort(hottest.begin(), hottest.begin() + static_cast<ptrdiff_t>(count),
                       hottest.end(), std::greater<>());
@@ -213,11 +258,14 @@ class LoadPlan {
     if (given.empty() || left > surplus[shard] / 4) return;
     if (static_cast<double>(given.size()) * kHotGain > in_runs * done / surplus[shard]) return;
     for (uint32_t vnode : given) {
-      auto taker = static_cast<uint32_t>(std::ranges::min_element(surplus) - surplus.begin());
-      if (surplus[taker] + load_[vnode] > 0) continue;
+      if (takers.empty()) return;
+      auto [lacks, taker] = *takers.begin();
+      if (lacks + load_[vnode] > 0) continue;
       Move(vnode, taker);
       surplus[shard] -= load_[vnode];
       surplus[taker] += load_[vnode];
+      takers.erase(takers.begin());
+      if (surplus[taker] < 0) takers.emplace(surplus[taker], taker);
     }
   }
 
@@ -235,8 +283,8 @@ class LoadPlan {
     for (uint32_t shard = 0; shard < change.size(); ++shard) loads_.Add(shard, change[shard]);
   }
 
-  // Gives away what is left on shards without a weight: vnodes that no taker had room for, to who
-  // has least, those without load to a neighbour.
+  // Gives away what is left on shards without a weight: a vnode with load to the least loaded
+  // shard, one without to the owner of the vnode before it.
   void Empty() {
     for (size_t i = 0; i < load_.size(); ++i) {
       if (ring_.fixed[i] || loads_.weight(ring_.owners[i]) > 0) continue;
@@ -250,6 +298,7 @@ class LoadPlan {
 
   const std::vector<double>& load_;
   const double tolerance_;
+  const std::optional<LoadPass> without_;
   PlannedRing& ring_;
   ShardLoads loads_;
   std::vector<LoadWindow> windows_;
@@ -259,8 +308,8 @@ class LoadPlan {
 }  // namespace
 
 void BalanceByLoad(const std::vector<uint32_t>& weights, const std::vector<double>& load,
-                   double tolerance, PlannedRing& ring) {
-  LoadPlan(weights, load, tolerance, ring).Go();
+                   double tolerance, PlannedRing& ring, std::optional<LoadPass> without) {
+  LoadPlan(weights, load, tolerance, without, ring).Go();
 }
 
 }  // namespace locus

@@ -20,7 +20,7 @@ absl::Status PlanAgain(const Parts&... parts) {
   return absl::AbortedError(absl::StrCat(parts..., "; plan again"));
 }
 
-// The shards of `table` with the weights that the wish set, and the plan's shards that are not
+// The shards of `table` with the weights that the request set, and the plan's shards that are not
 // there yet. Whatever else was changed since the plan was made stays changed.
 absl::StatusOr<std::vector<Shard>> ShardsOnTheWay(const RoutingTable& table,
                                                   const RebalancePlan& plan) {

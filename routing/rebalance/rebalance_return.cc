@@ -9,11 +9,14 @@
 namespace locus {
 namespace {
 
-// Bound the work: the heaviest runs, and the heaviest vnodes of each shard, are looked at.
+// These bound the work: only the heaviest runs, and the heaviest vnodes of each shard, are tried.
 constexpr size_t kMostRuns = 512;
 constexpr size_t kMostVnodes = 64;
 constexpr size_t kMostShards = 256;
 constexpr int kMostRounds = 8;
+// So many vnodes without load, between two that change places, go along: moving them is cheaper
+// than breaking up the run. Longer stretches stay.
+constexpr size_t kMostCarried = 16;
 constexpr double kRounding = 1e-9;
 
 // Neighbouring vnodes that go from one shard to another.
@@ -49,13 +52,12 @@ class Returning {
     }
   }
 
-  void Go() {
+  void Go(std::optional<LoadPass> without) {
     for (int round = 0; round < kMostRounds; ++round) {
-      bool better = ExchangeShards();
+      bool better = without != LoadPass::kExchangeShards && ExchangeShards();
       ListRuns();
-      better |= ReturnOne();
-      better |= ReturnTwo();
-      better |= Replace();
+      if (without != LoadPass::kReturnRuns) better |= ReturnRuns();
+      if (without != LoadPass::kReplaceRuns) better |= ReplaceRuns();
       if (!better) return;
     }
   }
@@ -91,7 +93,7 @@ class Returning {
     run.load = 0;
   }
 
-  // Those that may go home and make a difference, the heaviest first.
+  // Lists the runs that may go home and have any load, the heaviest first.
   void ListRuns() {
     runs_.clear();
     bool goes_on = false;
@@ -113,34 +115,12 @@ class Returning {
     if (runs_.size() > kMostRuns) runs_.resize(kMostRuns);
   }
 
-  bool ReturnOne() {
+  bool ReturnRuns() {
     bool any = false;
     for (MovedRun& run : runs_) {
       if (!Fits({{run.home, run.load}, {run.now, -run.load}})) continue;
       Return(run);
       any = true;
-    }
-    return any;
-  }
-
-  bool ReturnTwo() {
-    bool any = false;
-    for (MovedRun& one : runs_) {
-      for (MovedRun& other : runs_) {
-        if (one.load == 0) break;
-        // Two that have no shard in common fit only if each does.
-        bool apart = one.now != other.home && one.home != other.now;
-        if (&one == &other || other.load == 0 || apart) continue;
-        if (!Fits({{one.home, one.load},
-                   {one.now, -one.load},
-                   {other.home, other.load},
-                   {other.now, -other.load}})) {
-          continue;
-        }
-        Return(one);
-        Return(other);
-        any = true;
-      }
     }
     return any;
   }
@@ -161,8 +141,9 @@ class Returning {
     return heaviest;
   }
 
-  // Of one shard a lighter vnode instead of a run, the lightest that will do.
-  bool Replace() {
+  // Returns a run and gives a lighter vnode of the same shard in its place, the lightest that will
+  // do.
+  bool ReplaceRuns() {
     bool any = false;
     auto heaviest = HeaviestAtHome();
     for (MovedRun& run : runs_) {
@@ -192,7 +173,7 @@ class Returning {
            std::min(after_a, after_b) >= low * (1 - kRounding);
   }
 
-  // The window of a shard with a heavy vnode goes where the vnode goes.
+  // A window that was widened for a heavy vnode goes where the vnode goes.
   void ExchangeLimits(uint32_t a, uint32_t b) {
     std::swap(limits_[a], limits_[b]);
     double ratio = loads_.weight(a) / loads_.weight(b);
@@ -200,7 +181,29 @@ class Returning {
     limits_[b] = {limits_[b].least / ratio, limits_[b].share / ratio, limits_[b].most / ratio};
   }
 
-  // Two shards each of which has more of what was the other's than of its own.
+  void SwapShards(uint32_t a, uint32_t b) {
+    constexpr size_t kNone = SIZE_MAX;
+    size_t last_loaded = kNone;  // of the run, swapped already
+    for (size_t vnode = 0; vnode < load_.size(); ++vnode) {
+      uint32_t owner = ring_.owners[vnode];
+      if (ring_.fixed[vnode] || (owner != a && owner != b)) {
+        last_loaded = kNone;
+        continue;
+      }
+      uint32_t taker = owner == a ? b : a;
+      if (load_[vnode] == 0) continue;
+      // All between are vnodes of a and b without load.
+      bool carried = last_loaded != kNone && vnode - last_loaded <= kMostCarried;
+      for (size_t between = last_loaded + 1; carried && between < vnode; ++between) {
+        bool of_the_run = homes_[between] == homes_[vnode] && ring_.owners[between] == owner;
+        if (of_the_run) ring_.owners[between] = taker;
+      }
+      Put(vnode, vnode, taker);
+      last_loaded = vnode;
+    }
+  }
+
+  // Swaps all that two shards hold where each has more of the other's vnodes than of its own.
   bool ExchangeShards() {
     size_t shards = limits_.size();
     if (shards > kMostShards) return false;
@@ -222,15 +225,7 @@ class Returning {
           if (!AsEvenAfter(a, b, change)) continue;
           ExchangeLimits(a, b);
         }
-        for (size_t vnode = 0; vnode < load_.size(); ++vnode) {
-          // What has no load is not worth it.
-          if (ring_.fixed[vnode] || load_[vnode] == 0) continue;
-          if (ring_.owners[vnode] == a) {
-            Put(vnode, vnode, b);
-          } else if (ring_.owners[vnode] == b) {
-            Put(vnode, vnode, a);
-          }
-        }
+        SwapShards(a, b);
         for (auto& to : from_to) std::swap(to[a], to[b]);
         std::swap(free[a], free[b]);
         any = true;
@@ -250,8 +245,9 @@ class Returning {
 }  // namespace
 
 void ReturnVnodes(const std::vector<uint32_t>& homes, const std::vector<double>& load,
-                  const std::vector<LoadWindow>& windows, PlannedRing& ring, ShardLoads& loads) {
-  Returning(homes, load, windows, ring, loads).Go();
+                  const std::vector<LoadWindow>& windows, std::optional<LoadPass> without,
+                  PlannedRing& ring, ShardLoads& loads) {
+  Returning(homes, load, windows, ring, loads).Go(without);
 }
 
 }  // namespace locus

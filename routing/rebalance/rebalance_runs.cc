@@ -35,9 +35,9 @@ struct Gift {
   bool may_join;  // the next run may go to the same taker
 };
 
-// Gifts that leave no more ranges and moves than there were come first, the largest of them; then
-// by the cost if all that the two shards could exchange went by gifts like it. Among equal ones
-// neighbours follow each other, and their gifts join.
+// Gifts that add no ranges and moves come first, and of these the largest. The others are ordered
+// by what it would cost to exchange all that the two shards could by gifts like this one. Equal
+// gifts are ordered by place, so that gifts of neighbouring vnodes join.
 using Rank = std::tuple<int, double, bool, size_t>;
 
 Rank RankOf(const Gift& gift) {
@@ -73,7 +73,7 @@ class Giving {
       if (gift && RankOf(*gift) == rank) {
         Give(run, *gift);
       } else {
-        // It has changed since, mostly for the worse.
+        // The shards' surpluses have changed since the offer was made: offer what is best now.
         Offer(run);
       }
     }
@@ -106,7 +106,8 @@ class Giving {
     if (gift) offers_.emplace(RankOf(*gift), run, ++runs_[run].offer);
   }
 
-  // How many borders between shards `owner` has on both sides of first..last of `run`.
+  // How many of the two ends of first..last in `run` would be borders between shards if `owner` had
+  // these vnodes.
   int Borders(const Run& run, size_t first, size_t last, uint32_t owner) const {
     int borders = 0;
     if (first > run.first) {
@@ -129,8 +130,8 @@ class Giving {
     return {first, last, taker, Load(first, last), most, 1 + ranges, may_join};
   }
 
-  // The longest parts at both ends of the run that are not above `most`; nothing of them is left
-  // out but vnodes that count nothing.
+  // The longest parts at either end of the run whose load is not above `most`. They do not end in
+  // vnodes without load.
   std::optional<size_t> LastOfPart(const Run& run, double most) const {
     auto begin = load_before_.begin() + static_cast<ptrdiff_t>(run.first);
     auto end = load_before_.begin() + static_cast<ptrdiff_t>(run.last) + 2;
@@ -168,7 +169,7 @@ class Giving {
     for (size_t beside : {run.before, run.after}) {
       if (beside != kNone && Takes(OwnerOf(beside))) Consider(run, OwnerOf(beside), best);
     }
-    // Whoever wants just as much; else who wants most.
+    // The taker that lacks just this much, else the one that lacks most.
     double most = std::min(surplus_[run.owner], Load(run.first, run.last));
     auto taker = takers_.lower_bound({most, 0});
     if (taker == takers_.end() || taker->first > most + least_) taker = std::prev(takers_.end());
@@ -210,7 +211,7 @@ class Giving {
   std::vector<double>& surplus_;
   std::vector<Run> runs_;
   std::set<std::pair<double, uint32_t>> takers_;  // by how much they lack
-  // Of a run only the newest counts.
+  // Only the newest offer of a run is valid.
   std::priority_queue<Offered, std::vector<Offered>, std::greater<>> offers_;
 };
 

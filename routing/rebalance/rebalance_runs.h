@@ -8,14 +8,14 @@
 
 namespace locus {
 
-// Gives runs of vnodes from shards whose surplus is positive to those where it is negative, until
-// no run can be given without giving or taking too much. Few runs, long ones, and where they join
-// ranges of the taker. Where every vnode has load 1, nothing is fixed and the surpluses are whole
-// numbers whose sum is 0, all of it is given.
+// Pass kRuns: gives runs of vnodes from shards with a surplus above 0 to shards with one below 0,
+// until any further run would give or take too much. Prefers few and long runs, and runs that join
+// a range of the taker. If every vnode has load 1, nothing is fixed and the surpluses are whole
+// numbers that sum to 0, all surpluses become 0.
 //
-// `load_before` is the load of the vnodes before each, and last of all (one more than vnodes); it
-// rises, but for stretches of vnodes that count nothing: loads closer than `least` are equal, and a
-// run does not end in vnodes that make no difference.
+// `load_before` has one number more than there are vnodes: the load of all vnodes before each one,
+// and at the end that of all. Loads that differ by less than `least` are taken as equal, and a run
+// does not end in vnodes without load.
 void GiveRuns(const std::vector<double>& load_before, double least, PlannedRing& ring,
               std::vector<double>& surplus);
 

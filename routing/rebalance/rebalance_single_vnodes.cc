@@ -9,7 +9,7 @@
 namespace locus {
 namespace {
 
-// Bounds the work where nothing comes near the windows.
+// How many exchanges are tried. Bounds the work where no plan meets the windows.
 constexpr size_t kMostSwapTries = 2000000;
 
 class SingleVnodes {
@@ -36,7 +36,7 @@ class SingleVnodes {
       bool low_is_out = loads_.of(low) < windows_[low].least;
       if (!high_is_out && !low_is_out) return;
       if (Step(high, low)) continue;
-      // Nothing goes between these two: leave out the one that is further from where it should be.
+      // No vnode helps between these two: give up on one that is outside its window.
       by_excess_.erase(high_is_out ? std::prev(by_excess_.end()) : by_excess_.begin());
     }
   }
@@ -81,7 +81,7 @@ class SingleVnodes {
   bool Step(uint32_t high, uint32_t low) {
     double needed =
         std::max(loads_.of(high) - windows_[high].most, windows_[low].least - loads_.of(low));
-    // Neither shard may be left further out on the other side than the worse of them is now.
+    // A vnode must not carry either shard further out on its other side than the worse is out now.
     double most = std::max(
         std::min(loads_.of(high) - windows_[high].least, windows_[low].most - loads_.of(low)),
         (loads_.of(high) - windows_[high].share) / 2 + (windows_[low].share - loads_.of(low)) / 2);
@@ -103,7 +103,8 @@ class SingleVnodes {
     return true;
   }
 
-  // Exchanges the pair whose difference is the least that is enough, or the most that is allowed.
+  // Exchanges the pair of vnodes whose difference is the least that suffices, else the greatest
+  // that is allowed.
   bool Swap(uint32_t high, uint32_t low, double needed, double most) {
     const std::vector<Entry>& givers = SortedOf(high);
     const std::vector<Entry>& takers = SortedOf(low);

@@ -16,8 +16,8 @@ struct LoadWindow {
   double most = 0;
 };
 
-// Moves single vnodes, and exchanges them, between the shard that is furthest above its share and
-// the one furthest below, until all are in their windows or nothing more helps.
+// Pass kSingleVnodes: moves or exchanges single vnodes between the shard that is furthest above its
+// share and the one furthest below, until all shards are in their windows or nothing helps.
 void MoveSingleVnodes(const std::vector<double>& load, const std::vector<LoadWindow>& windows,
                       PlannedRing& ring, ShardLoads& loads);
 

@@ -106,10 +106,10 @@ TEST(NextMovesTest, RandomTables_AreLedToThePlansEndWithinTheCap) {
     uint32_t last_shard = random_table.shards().back().id;
     if (seed % 2 == 0 && owners[100] != last_shard) moves = {{100, 200, last_shard, 77}};
     RoutingTable table = WithOwners(random_table, 5, owners, moves);
-    RebalanceWish wish;
-    wish.add = {{.name = "new-1", .endpoint = "e"}, {.name = "new-2", .endpoint = "f"}};
-    if (table.shards().size() > 1) wish.remove = {table.shards()[0].name};
-    RebalancePlan plan = PlanRebalance(table, wish).value();
+    RebalanceRequest request;
+    request.add = {{.name = "new-1", .endpoint = "e"}, {.name = "new-2", .endpoint = "f"}};
+    if (table.shards().size() > 1) request.remove = {table.shards()[0].name};
+    RebalancePlan plan = PlanRebalance(table, request).value();
     ExecuteToTheEnd(table, plan, 1 + random() % 4, random);
   }
 }
@@ -121,9 +121,9 @@ RoutingTable EvenTable(uint64_t epoch, std::vector<VnodeMove> moves = {}) {
 }
 
 RebalancePlan PlanToRemoveC(const RoutingTable& table) {
-  RebalanceWish wish;
-  wish.remove = {"c"};
-  return PlanRebalance(table, wish).value();
+  RebalanceRequest request;
+  request.remove = {"c"};
+  return PlanRebalance(table, request).value();
 }
 
 TEST(NextMovesTest, CapOfNothing_IsRefused) {
@@ -150,12 +150,12 @@ TEST(NextMovesTest, EndpointChangedSince_StaysChanged) {
   EXPECT_EQ(NextMoves(table, plan, 1)->FindShard(1)->endpoint, "mysql://elsewhere");
 }
 
-TEST(NextMovesTest, WeightChangedSince_StaysChangedUnlessTheWishSetIt) {
+TEST(NextMovesTest, WeightChangedSince_StaysChangedUnlessTheRequestSetIt) {
   RoutingTable table = EvenTable(1);
-  RebalanceWish wish;
-  wish.weights = {{"b", 40}};
-  wish.remove = {"c"};
-  RebalancePlan plan = PlanRebalance(table, wish).value();
+  RebalanceRequest request;
+  request.weights = {{"b", 40}};
+  request.remove = {"c"};
+  RebalancePlan plan = PlanRebalance(table, request).value();
   EXPECT_EQ(plan.reweighted, (std::vector<uint32_t>{2, 3}));
   std::vector<Shard> shards = table.shards();
   shards[0].weight = 70;
@@ -201,9 +201,9 @@ TEST(NextMovesTest, VnodeOfAnotherShard_Aborts) {
 
 TEST(NextMovesTest, ShardOfAnotherNameOrId_Aborts) {
   RoutingTable table = EvenTable(1);
-  RebalanceWish wish;
-  wish.add = {{.name = "d", .endpoint = "e"}};
-  RebalancePlan plan = PlanRebalance(table, wish).value();
+  RebalanceRequest request;
+  request.add = {{.name = "d", .endpoint = "e"}};
+  RebalancePlan plan = PlanRebalance(table, request).value();
   for (Shard other : {Shard{.id = 4, .name = "x", .endpoint = "e", .labels = {}},
                       Shard{.id = 9, .name = "d", .endpoint = "e", .labels = {}}}) {
     std::vector<Shard> shards = table.shards();

@@ -23,14 +23,14 @@ RoutingTable EvenTable(int shards) {
   return RoutingTable::MakeEven(names).value();
 }
 
-RebalanceWish Adding(const std::string& name) {
-  RebalanceWish wish;
-  wish.add = {{.name = name, .endpoint = "mysql://" + name}};
-  return wish;
+RebalanceRequest Adding(const std::string& name) {
+  RebalanceRequest request;
+  request.add = {{.name = name, .endpoint = "mysql://" + name}};
+  return request;
 }
 
-std::string Refusal(const RoutingTable& table, const RebalanceWish& wish) {
-  absl::Status status = PlanRebalance(table, wish).status();
+std::string Refusal(const RoutingTable& table, const RebalanceRequest& request) {
+  absl::Status status = PlanRebalance(table, request).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
   return std::string(status.message());
 }
@@ -77,28 +77,28 @@ void CheckPlan(const RoutingTable& table, const RebalancePlan& plan) {
   EXPECT_TRUE(after.moves().empty());
 }
 
-RebalanceWish RandomWish(const RoutingTable& table, std::mt19937_64& random) {
-  RebalanceWish wish;
+RebalanceRequest RandomRequest(const RoutingTable& table, std::mt19937_64& random) {
+  RebalanceRequest request;
   for (uint64_t n = random() % 3; n > 0; --n) {
-    wish.add.push_back(
+    request.add.push_back(
         {.name = absl::StrCat("new-", n), .endpoint = absl::StrCat("mysql://new-", n)});
   }
-  if (wish.add.empty()) wish.weights[table.shards()[0].name] = 70;
+  if (request.add.empty()) request.weights[table.shards()[0].name] = 70;
   if (table.shards().size() > 1 && random() % 2 == 0) {
-    wish.remove = {table.shards().back().name};
+    request.remove = {table.shards().back().name};
   }
   if (random() % 2 == 0) {
-    for (int i = 0; i < 65536; ++i) wish.load.push_back(static_cast<double>(random() % 100));
+    for (int i = 0; i < 65536; ++i) request.load.push_back(static_cast<double>(random() % 100));
   }
-  return wish;
+  return request;
 }
 
-TEST(PlanRebalanceTest, RandomTablesAndWishes_MakePlansThatAreReadBack) {
+TEST(PlanRebalanceTest, RandomTablesAndRequests_MakePlansThatAreReadBack) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     RoutingTable table = RandomTable(seed).Next(1 + seed);
-    RebalancePlan plan = PlanRebalance(table, RandomWish(table, random)).value();
+    RebalancePlan plan = PlanRebalance(table, RandomRequest(table, random)).value();
     CheckPlan(table, plan);
     absl::StatusOr<RebalancePlan> again = ParsePlan(table, PlanAsJson(plan));
     ASSERT_TRUE(again.ok()) << again.status();
@@ -122,19 +122,19 @@ TEST(PlanRebalanceTest, NewShards_GetTheIdsAboveTheHighest) {
   RoutingTable table =
       RoutingTable::Make(1, {{.id = 7, .name = "a", .endpoint = "e", .labels = {}}}, {{65535, 7}})
           .value();
-  RebalanceWish wish;
-  wish.add = {{.name = "b", .endpoint = "f"}, {.name = "c", .endpoint = "g", .weight = 5}};
-  wish.weights = {{"b", 10}};
-  RebalancePlan plan = PlanRebalance(table, wish).value();
+  RebalanceRequest request;
+  request.add = {{.name = "b", .endpoint = "f"}, {.name = "c", .endpoint = "g", .weight = 5}};
+  request.weights = {{"b", 10}};
+  RebalancePlan plan = PlanRebalance(table, request).value();
   EXPECT_EQ(plan.table.FindShard(8)->name, "b");
   EXPECT_EQ(plan.table.FindShard(8)->weight, 10u);
   EXPECT_EQ(plan.table.FindShard(9)->weight, 5u);
 }
 
 TEST(PlanRebalanceTest, RemovedShard_GivesAllAndStaysWithWeightZero) {
-  RebalanceWish wish;
-  wish.remove = {"orders-1"};
-  RebalancePlan plan = PlanRebalance(EvenTable(4), wish).value();
+  RebalanceRequest request;
+  request.remove = {"orders-1"};
+  RebalancePlan plan = PlanRebalance(EvenTable(4), request).value();
   EXPECT_EQ(plan.table.FindShard(2)->weight, 0u);
   EXPECT_EQ(plan.vnodes_after.at(2), 0u);
   EXPECT_EQ(plan.moved_vnodes, 16384u);
@@ -145,9 +145,9 @@ TEST(PlanRebalanceTest, OneShard_NothingMoves) {
   RebalancePlan plan = PlanRebalance(EvenTable(1), {}).value();
   EXPECT_TRUE(plan.moves.empty());
   EXPECT_EQ(plan.moved_load, 0);
-  RebalanceWish wish;
-  wish.load.assign(65536, 1);
-  plan = PlanRebalance(EvenTable(1), wish).value();
+  RebalanceRequest request;
+  request.load.assign(65536, 1);
+  plan = PlanRebalance(EvenTable(1), request).value();
   EXPECT_TRUE(plan.moves.empty());
   EXPECT_EQ(plan.peak_before, 1.0);
   EXPECT_EQ(plan.peak_after, 1.0);
@@ -177,13 +177,13 @@ TEST(PlanRebalanceTest, RingThatWraps_CountsTheWrappedVnodesAsTheFirstShards) {
 }
 
 TEST(PlanRebalanceTest, OnlyOneWeightLeft_ItGetsAll) {
-  RebalanceWish wish;
-  wish.weights = {{"orders-0", 0}, {"orders-2", 0}};
-  RebalancePlan plan = PlanRebalance(EvenTable(3), wish).value();
+  RebalanceRequest request;
+  request.weights = {{"orders-0", 0}, {"orders-2", 0}};
+  RebalancePlan plan = PlanRebalance(EvenTable(3), request).value();
   EXPECT_EQ(plan.vnodes_after.at(2), 65536u);
-  wish.load.assign(65536, 0);
-  wish.load[0] = 1;
-  plan = PlanRebalance(EvenTable(3), wish).value();
+  request.load.assign(65536, 0);
+  request.load[0] = 1;
+  plan = PlanRebalance(EvenTable(3), request).value();
   EXPECT_EQ(plan.vnodes_after.at(2), 65536u) << "vnodes without load leave too";
 }
 
@@ -191,9 +191,9 @@ TEST(PlanRebalanceTest, MovesUnderWay_CountAsTheTargetsAndAreNotMovedAgain) {
   RoutingTable even = EvenTable(2);
   RoutingTable table =
       RoutingTable::Make(3, even.shards(), even.ranges(), {{0, 9999, 2, 500}}).value();
-  RebalanceWish wish;
-  wish.remove = {"orders-1"};
-  RebalancePlan plan = PlanRebalance(table, wish).value();
+  RebalanceRequest request;
+  request.remove = {"orders-1"};
+  RebalancePlan plan = PlanRebalance(table, request).value();
   CheckPlan(table, plan);
   EXPECT_EQ(plan.vnodes_before.at(2), 42768u);
   EXPECT_EQ(plan.vnodes_after.at(2), 10000u) << "these still move there";
@@ -204,19 +204,19 @@ TEST(PlanRebalanceTest, Tiers_HotVnodesGoToHotShardsAndOthersElsewhere) {
   std::vector<Shard> shards = even.shards();
   shards[3].labels = {{"tier", "hot"}};
   RoutingTable table = RoutingTable::Make(1, shards, even.ranges()).value();
-  RebalanceWish wish;
-  wish.load.assign(65536, 1);
-  for (size_t i = 0; i < 65536; i += 1000) wish.load[i] = 50;
-  wish.hot_above = 10;
-  RebalancePlan plan = PlanRebalance(table, wish).value();
+  RebalanceRequest request;
+  request.load.assign(65536, 1);
+  for (size_t i = 0; i < 65536; i += 1000) request.load[i] = 50;
+  request.hot_above = 10;
+  RebalancePlan plan = PlanRebalance(table, request).value();
   CheckPlan(table, plan);
   RoutingTable after = AfterRebalance(plan);
   for (int i = 0; i < 65536; ++i) {
     bool on_hot = after.OwnerOf(ShardGene::FromUint16(static_cast<uint16_t>(i))).id == 4;
     ASSERT_EQ(on_hot, i % 1000 == 0) << i;
   }
-  wish.remove = {"orders-3"};
-  EXPECT_EQ(Refusal(table, wish), "hot_above: no shard with a weight has label tier = \"hot\"");
+  request.remove = {"orders-3"};
+  EXPECT_EQ(Refusal(table, request), "hot_above: no shard with a weight has label tier = \"hot\"");
 }
 
 TEST(PlanRebalanceTest, TiersWhereColdVnodesHaveNoLoad_TheseLeaveTheHotShardToo) {
@@ -224,11 +224,11 @@ TEST(PlanRebalanceTest, TiersWhereColdVnodesHaveNoLoad_TheseLeaveTheHotShardToo)
   std::vector<Shard> shards = even.shards();
   shards[2].labels = {{"tier", "hot"}};
   RoutingTable table = RoutingTable::Make(1, shards, even.ranges()).value();
-  RebalanceWish wish;
-  wish.load.assign(65536, 0);
-  wish.load[5] = wish.load[65000] = 1;
-  wish.hot_above = 10;
-  RebalancePlan plan = PlanRebalance(table, wish).value();
+  RebalanceRequest request;
+  request.load.assign(65536, 0);
+  request.load[5] = request.load[65000] = 1;
+  request.hot_above = 10;
+  RebalancePlan plan = PlanRebalance(table, request).value();
   CheckPlan(table, plan);
   EXPECT_EQ(plan.vnodes_after.at(3), 2u);
   EXPECT_EQ(plan.vnodes_after.at(1) + plan.vnodes_after.at(2), 65534u);
@@ -239,24 +239,24 @@ TEST(PlanRebalanceTest, TiersWhereColdVnodesHaveNoLoad_TheseLeaveTheHotShardToo)
 
 TEST(PlanRebalanceTest, FlatLoad_MovesInAsFewRangesAsByWeight) {
   RoutingTable table = EvenTable(16);
-  RebalanceWish wish = Adding("new");
-  EXPECT_EQ(PlanRebalance(table, wish).value().moves.size(), 16u);
-  wish.load.assign(65536, 7);
-  EXPECT_LE(PlanRebalance(table, wish).value().moves.size(), 18u);
+  RebalanceRequest request = Adding("new");
+  EXPECT_EQ(PlanRebalance(table, request).value().moves.size(), 16u);
+  request.load.assign(65536, 7);
+  EXPECT_LE(PlanRebalance(table, request).value().moves.size(), 18u);
   std::mt19937_64 random(1);
-  for (double& load : wish.load) load = static_cast<double>(50 + random() % 100);
-  EXPECT_LE(PlanRebalance(table, wish).value().moves.size(), 20u);
+  for (double& load : request.load) load = static_cast<double>(50 + random() % 100);
+  EXPECT_LE(PlanRebalance(table, request).value().moves.size(), 20u);
 }
 
 TEST(PlanRebalanceTest, AllLoadMovesToARemovedShard_TheOtherVnodesStillLeaveRemovedShards) {
   RoutingTable even = EvenTable(4);
   RoutingTable table =
       RoutingTable::Make(3, even.shards(), even.ranges(), {{0, 9, 3, 500}}).value();
-  RebalanceWish wish;
-  wish.remove = {"orders-2", "orders-3"};
-  wish.load.assign(65536, 0);
-  wish.load[5] = 1;
-  RebalancePlan plan = PlanRebalance(table, wish).value();
+  RebalanceRequest request;
+  request.remove = {"orders-2", "orders-3"};
+  request.load.assign(65536, 0);
+  request.load[5] = 1;
+  RebalancePlan plan = PlanRebalance(table, request).value();
   CheckPlan(table, plan);
   EXPECT_EQ(plan.vnodes_after.at(3), 10u);
   EXPECT_EQ(plan.vnodes_after.at(4), 0u);
@@ -265,77 +265,79 @@ TEST(PlanRebalanceTest, AllLoadMovesToARemovedShard_TheOtherVnodesStillLeaveRemo
 TEST(PlanRebalanceTest, LoadOnFewVnodes_OnlyTheseMove) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     std::mt19937_64 random(seed);
-    RebalanceWish wish = Adding("new");
-    wish.load.assign(65536, 0);
+    RebalanceRequest request = Adding("new");
+    request.load.assign(65536, 0);
     for (int i = 0; i < 25; ++i)
-      wish.load[random() % 65536] = 1 + static_cast<double>(random() % 1000);
-    RebalancePlan plan = PlanRebalance(EvenTable(16), wish).value();
+      request.load[random() % 65536] = 1 + static_cast<double>(random() % 1000);
+    RebalancePlan plan = PlanRebalance(EvenTable(16), request).value();
     EXPECT_LE(plan.moved_vnodes, 25u) << "seed " << seed;
   }
 }
 
 TEST(PlanRebalanceTest, Load_EvensOutAHotStretch) {
-  RebalanceWish wish;
-  wish.load.assign(65536, 1);
-  std::fill(wish.load.begin(), wish.load.begin() + 1000, 100.0);
-  RebalancePlan plan = PlanRebalance(EvenTable(4), wish).value();
+  RebalanceRequest request;
+  request.load.assign(65536, 1);
+  std::fill(request.load.begin(), request.load.begin() + 1000, 100.0);
+  RebalancePlan plan = PlanRebalance(EvenTable(4), request).value();
   EXPECT_GT(*plan.peak_before, 2.5);
   EXPECT_LE(*plan.peak_after, 1.02);
   EXPECT_LT(plan.moves.size(), 10u) << "runs, where the load is flat";
 }
 
-TEST(PlanRebalanceTest, WrongWishes_AreRefusedByNameAndLimit) {
+TEST(PlanRebalanceTest, WrongRequests_AreRefusedByNameAndLimit) {
   RoutingTable table = EvenTable(2);
-  RebalanceWish wish;
-  wish.remove = {"x"};
-  EXPECT_EQ(Refusal(table, wish), "shard to remove \"x\": no such shard");
-  wish.remove = {"orders-0", "orders-0"};
-  EXPECT_EQ(Refusal(table, wish), "shard to remove \"orders-0\": it is named twice");
-  wish.remove = {"orders-0", "orders-1"};
-  EXPECT_EQ(Refusal(table, wish), "no shard is left with a weight: all 2 have weight 0");
-  wish.remove = {"orders-0"};
-  wish.weights = {{"orders-0", 5}};
-  EXPECT_EQ(Refusal(table, wish), "shard to remove \"orders-0\": it is to have weight 5 as well");
-  wish = Adding("n");
-  wish.remove = {"n"};
-  EXPECT_EQ(Refusal(table, wish), "shard to remove \"n\": it is to be added as well");
+  RebalanceRequest request;
+  request.remove = {"x"};
+  EXPECT_EQ(Refusal(table, request), "shard to remove \"x\": no such shard");
+  request.remove = {"orders-0", "orders-0"};
+  EXPECT_EQ(Refusal(table, request), "shard to remove \"orders-0\": it is named twice");
+  request.remove = {"orders-0", "orders-1"};
+  EXPECT_EQ(Refusal(table, request), "no shard is left with a weight: all 2 have weight 0");
+  request.remove = {"orders-0"};
+  request.weights = {{"orders-0", 5}};
+  EXPECT_EQ(Refusal(table, request),
+            "shard to remove \"orders-0\": it is to have weight 5 as well");
+  request = Adding("n");
+  request.remove = {"n"};
+  EXPECT_EQ(Refusal(table, request), "shard to remove \"n\": it is to be added as well");
   EXPECT_EQ(Refusal(table, Adding("orders-1")),
             "new shard \"orders-1\": there is a shard of that name");
-  wish = Adding("n");
-  wish.add[0].endpoint = "mysql://user@h";
-  EXPECT_THAT(Refusal(table, wish), HasSubstr("new shard \"n\": endpoint: it contains a user or"));
-  wish = {};
-  wish.weights = {{"x", 5}};
-  EXPECT_EQ(Refusal(table, wish), "weight of \"x\": no such shard");
-  wish.weights = {{"orders-0", 1000001}};
-  EXPECT_EQ(Refusal(table, wish), "weight of \"orders-0\": 1000001 is not from 0 to 1000000");
+  request = Adding("n");
+  request.add[0].endpoint = "mysql://user@h";
+  EXPECT_THAT(Refusal(table, request),
+              HasSubstr("new shard \"n\": endpoint: it contains a user or"));
+  request = {};
+  request.weights = {{"x", 5}};
+  EXPECT_EQ(Refusal(table, request), "weight of \"x\": no such shard");
+  request.weights = {{"orders-0", 1000001}};
+  EXPECT_EQ(Refusal(table, request), "weight of \"orders-0\": 1000001 is not from 0 to 1000000");
 }
 
 TEST(PlanRebalanceTest, WrongLoads_AreRefused) {
   RoutingTable table = EvenTable(2);
-  RebalanceWish wish;
-  wish.load.assign(65535, 1);
-  EXPECT_EQ(Refusal(table, wish),
+  RebalanceRequest request;
+  request.load.assign(65535, 1);
+  EXPECT_EQ(Refusal(table, request),
             "load: 65535 numbers; one for each of the 65536 vnodes is needed");
-  wish.load.assign(65536, 0);
-  EXPECT_EQ(Refusal(table, wish), "load: it is 0 for every vnode");
-  wish.load[7] = -1;
-  EXPECT_EQ(Refusal(table, wish), "load of vnode 7: -1 is not a number from 0");
-  wish.load[7] = std::numeric_limits<double>::infinity();
-  EXPECT_EQ(Refusal(table, wish), "load of vnode 7: inf is not a number from 0");
-  wish.load.assign(65536, std::numeric_limits<double>::max());
-  EXPECT_EQ(Refusal(table, wish), "load: its sum is beyond the largest number");
-  wish.load.assign(65536, 1);
-  wish.tolerance = 1.5;
-  EXPECT_EQ(Refusal(table, wish), "tolerance: 1.5 is not from 0 to 1");
-  wish.tolerance = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_EQ(Refusal(table, wish), "tolerance: nan is not from 0 to 1");
-  wish.tolerance = 0.01;
-  wish.hot_above = -1;
-  EXPECT_EQ(Refusal(table, wish), "hot_above: -1 is not a number from 0");
-  wish.hot_above = 2;
-  wish.load.clear();
-  EXPECT_EQ(Refusal(table, wish), "hot_above: 2 needs load");
+  request.load.assign(65536, 0);
+  EXPECT_EQ(Refusal(table, request), "load: it is 0 for every vnode");
+  request.load[7] = -1;
+  EXPECT_EQ(Refusal(table, request), "load of vnode 7: -1 is not a number from 0");
+  request.load[7] = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(Refusal(table, request), "load of vnode 7: inf is not a number from 0");
+  request.load.assign(65536, std::numeric_limits<double>::max());
+  EXPECT_EQ(Refusal(table, request), "load: its sum is beyond the largest number");
+  request.load.assign(65536, 1);
+  request.tolerance = 1.5;
+  EXPECT_EQ(Refusal(table, request), "tolerance: 1.5 is not from 0 to 1");
+  request.tolerance = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(Refusal(table, request), "tolerance: nan is not from 0 to 1");
+  request.tolerance = 0.01;
+  request.hot_above = -1;
+  EXPECT_EQ(Refusal(table, request), "hot_above: -1 is not a number from 0");
+  request.hot_above = 2;
+  request.load.clear();
+  EXPECT_EQ(Refusal(table, request), "hot_above: 2 needs load");
 }
 
 struct JsonCase {

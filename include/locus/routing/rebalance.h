@@ -16,8 +16,8 @@
 
 namespace locus {
 
-// What an operator wants of the ring. Shards are called by name.
-struct RebalanceWish {
+// What to change about the ring. Shards are given by name.
+struct RebalanceRequest {
   struct NewShard {
     std::string name;
     std::string endpoint;
@@ -30,8 +30,8 @@ struct RebalanceWish {
   std::map<std::string, uint32_t> weights = {};  // 0..RoutingTable::kMaxWeight
 
   // Load of each vnode, in any one unit: 65,536 numbers, none negative or infinite, not all zero.
-  // Empty: every vnode counts the same, and shares are by weight exactly. Given: shares of load
-  // are by weight, as near as vnodes allow, with few vnodes and little load moved.
+  // Empty: every vnode counts the same, and shares are by weight exactly. Given: shares of the load
+  // are by weight, as near as the tolerance asks, with few vnodes and little load moved.
   std::vector<double> load = {};
 
   // With `load` and labels {"tier": ...}: vnodes whose load is at least hot_above times the mean of
@@ -39,8 +39,11 @@ struct RebalanceWish {
   // are not looked at. INVALID_ARGUMENT where no shard with a weight has the label.
   double hot_above = 0;
 
-  // How far from its share of the load a shard may stay, as a part of the lower bound
-  // max(mean, heaviest vnode) of the most loaded shard. Smaller: more moves. 0..1.
+  // With `load`: how far from its share of the load a shard may stay, as a part of that share: at
+  // 0.05, a shard that has 5 % more or less than its share is left as it is. Where all shards are
+  // within it nothing moves, but from shards without a weight. Larger: fewer and smaller moves, and
+  // shards less even. A vnode that alone is above a shard's share cannot be divided; the tolerance
+  // then holds for the shares of the others. 0..1.
   double tolerance = 0.01;
 };
 
@@ -55,7 +58,7 @@ struct PlannedMove {
 };
 
 struct RebalancePlan {
-  // The table that was planned from, with the wish's shards and weights: same epoch, ranges and
+  // The table that was planned from, with the request's shards and weights: same epoch, ranges and
   // moves. Nothing has moved in it.
   RoutingTable table;
   // In the order of their vnodes; no two of them touch that could be one.
@@ -63,13 +66,13 @@ struct RebalancePlan {
   size_t moved_vnodes = 0;
   std::map<uint32_t, size_t> vnodes_before;  // by shard id; every shard of `table`
   std::map<uint32_t, size_t> vnodes_after;
-  // With load: the load of the most loaded shard over the mean of the shards; before: of those in
-  // the table planned from, after: of those with a weight.
+  // With load: the load of the most loaded shard over its share by weight, 1 being even; before: by
+  // the weights of the table planned from. Shards without a weight do not count.
   std::optional<double> peak_before;
   std::optional<double> peak_after;
   double moved_load = 0;  // part of all load, 0..1; without load, of all vnodes
-  // Ids of the shards whose weight the wish sets, in their order. NextMoves carries these weights
-  // over; a weight that somebody else changed since the plan was made stays changed.
+  // Ids of the shards whose weight the request sets, in their order. NextMoves carries these
+  // weights over; a weight that somebody else changed since the plan was made stays changed.
   std::vector<uint32_t> reweighted = {};
 
   friend bool operator==(const RebalancePlan&, const RebalancePlan&) = default;
@@ -78,10 +81,10 @@ struct RebalancePlan {
 // Which vnodes should move.
 //
 // Without load: shares by weight are whole vnodes, each shard's part rounded down or up so that as
-// few vnodes move as any rounding allows: the greater of what shards own above their part rounded up
-// and what they lack below it rounded down. Ranges stay as contiguous as that allows.
-// With load: near-optimal; the load of the most loaded shard is within max(tolerance, 2 %) of the
-// lower bound wherever vnodes are small enough for that.
+// few vnodes move as any rounding allows: the greater of what shards own above their part rounded
+// up and what they lack below it rounded down. Ranges stay as contiguous as that allows. With load:
+// near-optimal; the load of the most loaded shard is within max(tolerance, 2 %) of the lower bound
+// wherever vnodes are small enough for that.
 //
 // Vnodes that already move in `table` (and their present owner's claim to them) count as their
 // target's, before and after, and are not moved again; a shard that gets more of them than its
@@ -91,7 +94,8 @@ struct RebalancePlan {
 //
 // INVALID_ARGUMENT, naming the value and the limit: an unknown or repeated name, a weight out of
 // range, a shard both added and removed, no shard left with a weight, loads that are not as above.
-absl::StatusOr<RebalancePlan> PlanRebalance(const RoutingTable& table, const RebalanceWish& wish);
+absl::StatusOr<RebalancePlan> PlanRebalance(const RoutingTable& table,
+                                            const RebalanceRequest& request);
 
 // The next table on the way: epoch + 1, the plan's new shards and reweighted ones, and as many of
 // the plan's moves as may run at once, each at permyriad 0, added to those already in `table`; the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "routing/rebalance/rebalance_wish.h"
+#include "routing/rebalance/rebalance_request.h"
 
 #include <algorithm>
 #include <cmath>
@@ -22,7 +22,8 @@ absl::Status Refused(const Parts&... parts) {
   return absl::InvalidArgumentError(absl::StrCat(parts...));
 }
 
-// What a table refuses of one shard, without the pointer of a table that nobody has seen.
+// Refuses what a table would refuse of this shard. The message leaves out the JSON Pointer: the
+// caller has no such document.
 absl::Status CheckNewShard(const Shard& shard) {
   Shard alone = shard;
   alone.id = 1;
@@ -32,32 +33,32 @@ absl::Status CheckNewShard(const Shard& shard) {
                  absl::StripPrefix(status.message(), "/shards/0/"));
 }
 
-class WishedShards {
+class RequestedShards {
  public:
-  explicit WishedShards(const RoutingTable& table) : shards_(table.shards()) {
+  explicit RequestedShards(const RoutingTable& table) : shards_(table.shards()) {
     for (size_t i = 0; i < shards_.size(); ++i) {
       by_name_[shards_[i].name] = i;
       by_endpoint_[shards_[i].endpoint] = shards_[i].name;
     }
   }
 
-  absl::Status Add(const RebalanceWish::NewShard& wished) {
-    if (by_name_.contains(wished.name)) {
-      return Refused("new shard ", Quoted(wished.name), ": there is a shard of that name");
+  absl::Status Add(const RebalanceRequest::NewShard& requested) {
+    if (by_name_.contains(requested.name)) {
+      return Refused("new shard ", Quoted(requested.name), ": there is a shard of that name");
     }
     if (shards_.back().id == UINT32_MAX) {
-      return Refused("new shard ", Quoted(wished.name), ": no id is left above ", UINT32_MAX);
+      return Refused("new shard ", Quoted(requested.name), ": no id is left above ", UINT32_MAX);
     }
-    auto [other, is_new] = by_endpoint_.try_emplace(wished.endpoint, wished.name);
+    auto [other, is_new] = by_endpoint_.try_emplace(requested.endpoint, requested.name);
     if (!is_new) {
-      return Refused("new shard ", Quoted(wished.name), ": shard ", Quoted(other->second),
+      return Refused("new shard ", Quoted(requested.name), ": shard ", Quoted(other->second),
                      " has the same endpoint; two shards are two databases");
     }
     Shard shard{.id = shards_.back().id + 1,
-                .name = wished.name,
-                .endpoint = wished.endpoint,
-                .weight = wished.weight,
-                .labels = wished.labels};
+                .name = requested.name,
+                .endpoint = requested.endpoint,
+                .weight = requested.weight,
+                .labels = requested.labels};
     LOCUS_RETURN_IF_ERROR(CheckNewShard(shard));
     by_name_[shard.name] = shards_.size();
     shards_.push_back(std::move(shard));
@@ -75,19 +76,19 @@ class WishedShards {
     return absl::OkStatus();
   }
 
-  absl::Status Remove(const std::string& name, const RebalanceWish& wish) {
+  absl::Status Remove(const std::string& name, const RebalanceRequest& request) {
     auto found = by_name_.find(name);
     if (found == by_name_.end())
       return Refused("shard to remove ", Quoted(name), ": no such shard");
     if (!removed_.insert(name).second) {
       return Refused("shard to remove ", Quoted(name), ": it is named twice");
     }
-    auto is_it = [&](const RebalanceWish::NewShard& shard) { return shard.name == name; };
-    if (std::ranges::any_of(wish.add, is_it)) {
+    auto is_it = [&](const RebalanceRequest::NewShard& shard) { return shard.name == name; };
+    if (std::ranges::any_of(request.add, is_it)) {
       return Refused("shard to remove ", Quoted(name), ": it is to be added as well");
     }
-    auto weight = wish.weights.find(name);
-    if (weight != wish.weights.end() && weight->second > 0) {
+    auto weight = request.weights.find(name);
+    if (weight != request.weights.end() && weight->second > 0) {
       return Refused("shard to remove ", Quoted(name), ": it is to have weight ", weight->second,
                      " as well");
     }
@@ -106,17 +107,18 @@ class WishedShards {
 
 }  // namespace
 
-absl::StatusOr<RoutingTable> WithWishedShards(const RoutingTable& table,
-                                              const RebalanceWish& wish) {
-  WishedShards wished(table);
-  for (const RebalanceWish::NewShard& shard : wish.add) {
-    LOCUS_RETURN_IF_ERROR(wished.Add(shard));
+absl::StatusOr<RoutingTable> WithRequestedShards(const RoutingTable& table,
+                                                 const RebalanceRequest& request) {
+  RequestedShards requested(table);
+  for (const RebalanceRequest::NewShard& shard : request.add) {
+    LOCUS_RETURN_IF_ERROR(requested.Add(shard));
   }
-  for (const auto& [name, weight] : wish.weights) {
-    LOCUS_RETURN_IF_ERROR(wished.SetWeight(name, weight));
+  for (const auto& [name, weight] : request.weights) {
+    LOCUS_RETURN_IF_ERROR(requested.SetWeight(name, weight));
   }
-  for (const std::string& name : wish.remove) LOCUS_RETURN_IF_ERROR(wished.Remove(name, wish));
-  std::vector<Shard> shards = std::move(wished).Take();
+  for (const std::string& name : request.remove)
+    LOCUS_RETURN_IF_ERROR(requested.Remove(name, request));
+  std::vector<Shard> shards = std::move(requested).Take();
   if (std::ranges::none_of(shards, [](const Shard& shard) { return shard.weight > 0; })) {
     return Refused("no shard is left with a weight: all ", shards.size(), " have weight 0");
   }
@@ -124,24 +126,24 @@ absl::StatusOr<RoutingTable> WithWishedShards(const RoutingTable& table,
                             table.table_id());
 }
 
-absl::Status CheckLoadWish(const RebalanceWish& wish) {
-  if (!(wish.tolerance >= 0 && wish.tolerance <= 1)) {
-    return Refused("tolerance: ", wish.tolerance, " is not from 0 to 1");
+absl::Status CheckLoadRequest(const RebalanceRequest& request) {
+  if (!(request.tolerance >= 0 && request.tolerance <= 1)) {
+    return Refused("tolerance: ", request.tolerance, " is not from 0 to 1");
   }
-  if (!(wish.hot_above >= 0) || std::isinf(wish.hot_above)) {
-    return Refused("hot_above: ", wish.hot_above, " is not a number from 0");
+  if (!(request.hot_above >= 0) || std::isinf(request.hot_above)) {
+    return Refused("hot_above: ", request.hot_above, " is not a number from 0");
   }
-  if (wish.load.empty()) {
-    if (wish.hot_above > 0) return Refused("hot_above: ", wish.hot_above, " needs load");
+  if (request.load.empty()) {
+    if (request.hot_above > 0) return Refused("hot_above: ", request.hot_above, " needs load");
     return absl::OkStatus();
   }
-  if (wish.load.size() != ShardGene::kCount) {
-    return Refused("load: ", wish.load.size(), " numbers; one for each of the ", ShardGene::kCount,
-                   " vnodes is needed");
+  if (request.load.size() != ShardGene::kCount) {
+    return Refused("load: ", request.load.size(), " numbers; one for each of the ",
+                   ShardGene::kCount, " vnodes is needed");
   }
   double sum = 0;
-  for (size_t vnode = 0; vnode < wish.load.size(); ++vnode) {
-    double load = wish.load[vnode];
+  for (size_t vnode = 0; vnode < request.load.size(); ++vnode) {
+    double load = request.load[vnode];
     if (!(load >= 0) || std::isinf(load)) {
       return Refused("load of vnode ", vnode, ": ", load, " is not a number from 0");
     }
