@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "locus/routing/ring_view.h"
+#include "routing/picture/plan_figures.h"
 #include "routing/picture/text_grid.h"
-#include "routing/rebalance/planned_ring.h"
 #include "routing/table/printable_text.h"
 #include "routing/table/ring_runs.h"
 
@@ -14,43 +13,11 @@ namespace {
 
 using Vnodes = std::map<uint32_t, size_t>;  // by shard id
 
-// "33.33", of a part of one.
-std::string Percent(double part) {
-  return AsPercent(static_cast<uint64_t>(std::llround(part * RoutingTable::kMaxPermyriad)));
-}
-
-// 1.5 is "1.500", whatever the locale.
-std::string WithThousandths(double value) {
-  std::string digits = absl::StrCat(std::llround(value * 1000));
-  if (digits.size() < 4) digits.insert(0, 4 - digits.size(), '0');
-  return digits.insert(digits.size() - 3, 1, '.');
-}
-
-// The part of all load that each shard has, by its id.
-using Shares = std::map<uint32_t, double>;
-struct LoadShares {
-  Shares before;
-  Shares after;
-};
-
-LoadShares LoadSharesOf(const RebalancePlan& plan, std::span<const double> load) {
-  LoadShares shares;
-  double sum = 0;
-  for (double of_vnode : load) sum += of_vnode;
-  std::vector<uint32_t> owners = PlannedRingOf(plan.table).owners;
-  for (uint32_t& owner : owners) owner = plan.table.shards()[owner].id;
-  for (size_t i = 0; i < load.size(); ++i) shares.before[owners[i]] += load[i] / sum;
-  for (const PlannedMove& move : plan.moves) {
-    std::fill(owners.begin() + move.first, owners.begin() + move.last + 1, move.to);
-  }
-  for (size_t i = 0; i < load.size(); ++i) shares.after[owners[i]] += load[i] / sum;
-  return shares;
-}
-
-std::string SignedDifference(size_t before, size_t after) {
-  if (before == after) return "0";
-  return after > before ? "+" + WithThousands(after - before) : "-" + WithThousands(before - after);
-}
+using internal::LoadShares;
+using internal::LoadSharesOf;
+using internal::Percent;
+using internal::SignedDifference;
+using internal::WithThousandths;
 
 void AppendShards(const RebalancePlan& plan, std::span<const double> load, TextStyle style,
                   std::string& out) {
@@ -105,7 +72,7 @@ void AppendSums(const RebalancePlan& plan, TextStyle style, std::string& out) {
                   "\nbiggest shard after: ", BiggestOf(plan, plan.vnodes_after, style), "\n");
   if (!plan.peak_before || !plan.peak_after) return;
   absl::StrAppend(&out, Percent(plan.moved_load), " % of the load moves\n",
-                  "most loaded shard over the mean: before ", WithThousandths(*plan.peak_before),
+                  "most loaded shard over its share: before ", WithThousandths(*plan.peak_before),
                   ", after ", WithThousandths(*plan.peak_after), "\n");
 }
 

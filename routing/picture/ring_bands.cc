@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kMaxRuns = 720;
 constexpr size_t kSlices = 512;
 constexpr size_t kSliceVnodes = ShardGene::kCount / kSlices;
-// A shard with a smaller part of its slice is drawn together with others like it.
+// Shards with fewer vnodes of a slice are drawn as one band, kSeveralShards.
 constexpr size_t kLeastVnodesInSlice = kSliceVnodes / 10;
 
 std::vector<OwnerBand> BandPerRun(const std::vector<OwnedRun>& runs) {
@@ -28,7 +28,7 @@ std::vector<OwnerBand> BandPerRun(const std::vector<OwnedRun>& runs) {
   return bands;
 }
 
-// How many vnodes of a slice each shard owns, the thin ones together.
+// How many vnodes of a slice each shard owns; those with too few count for kSeveralShards.
 std::map<uint32_t, size_t> SharesOfSlice(const std::vector<uint32_t>& owners, size_t first) {
   std::map<uint32_t, size_t> vnodes;
   for (size_t i = 0; i < kSliceVnodes; ++i) ++vnodes[owners[first + i]];

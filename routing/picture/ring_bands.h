@@ -8,8 +8,8 @@
 
 #include "locus/routing/routing_table.h"
 
-// What the picture of a ring draws, in vnodes and not yet in pixels. However fine the table, there
-// are at most a few thousand bands.
+// What the picture of a ring draws, in vnodes. However finely the table is divided, there are at
+// most a few thousand bands.
 
 namespace locus {
 

@@ -2,80 +2,39 @@
 #ifndef LOCUS_ROUTING_PICTURE_RING_PAINTER_H_
 #define LOCUS_ROUTING_PICTURE_RING_PAINTER_H_
 
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <set>
+#include <span>
 #include <string>
-#include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "locus/routing/routing_table.h"
+#include "routing/picture/shard_fills.h"
+#include "routing/picture/svg_page.h"
 
-// The parts that pictures of rings are made of.
+namespace locus::internal {
 
-namespace locus {
-
-// Where PaintRing draws, in pixels; another place is a group that is moved.
-inline constexpr double kRingCenterX = 400;
-inline constexpr double kRingCenterY = 340;
-
-// An SVG document in the making: what is drawn so far, and which fills it needs. Shards have their
-// fills by their place in the table.
-class RingPage {
- public:
-  explicit RingPage(const RoutingTable& table);
-
-  // Of kSeveralShards too.
-  std::string FillOf(uint32_t shard);
-  // Whether FillOf(kSeveralShards) was asked for.
-  bool several_shown() const { return several_shown_; }
-
-  void Append(std::string_view svg) { body_ += svg; }
-  void Text(double x, double y, std::string_view attributes, std::string_view text);
-  std::string Finish(int width, int height, std::string_view title) const;
-
- private:
-  std::unordered_map<uint32_t, size_t> index_of_;
-  std::set<size_t> fills_used_;
-  bool several_shown_ = false;
-  std::string body_;
+// Where a ring is drawn: within a circle of this radius, with all that is around it.
+struct RingPlace {
+  double x;  // of the centre
+  double y;
+  double radius;
+  bool with_load = false;  // leaves room for PaintLoad
 };
 
-// Owners, hatches and targets of what moves, the ids of arcs that have room, vnode numbers.
-enum class MoveLabels { kShown, kLeftOut };
-void PaintRing(const RoutingTable& table, MoveLabels labels, RingPage& page);
+// Owners, stripes over what moves, a band around the owners for the targets of moves and for dark
+// shards, the ids of shards whose arcs have room, and vnode numbers at the quarters.
+void PaintRing(const RoutingTable& table, const RingPlace& place, ShardFills& fills, SvgPage& page);
 
-// Three lines within the ring, the first one large.
-void PaintCenter(const std::string& title, std::string_view second, std::string_view third,
-                 RingPage& page);
+// How far each move has come, beside it, where there is room.
+void PaintMoveProgress(const RoutingTable& table, const RingPlace& place, SvgPage& page);
 
-// A shard's vnodes, in a picture of two rings also those afterwards.
-struct LegendEntry {
-  const Shard* shard;
-  size_t vnodes;
-  std::optional<size_t> after = {};
-};
+// How the load lies along the ring, as a grey band around it with the square root of the load as
+// its height, and a line for the mean. `load` has a number for each vnode. Returns the highest
+// point over the mean.
+double PaintLoad(std::span<const double> load, const RingPlace& place, SvgPage& page);
 
-struct LegendShape {
-  size_t columns;
-  size_t rows;
-  double width;  // of a column
-  double row_height;
-  double font_size;
-  size_t name_columns;
-  double share_width;  // in font sizes
-};
+// Lines of text in the middle of the ring, the first one large. They are cut to fit.
+void PaintCenter(const std::vector<std::string>& lines, const RingPlace& place, SvgPage& page);
 
-// Centred on `center_x`. Where there is no room for all shards, those with the most vnodes and a
-// line on the others. Returns where it ends.
-double PaintLegend(const std::vector<LegendEntry>& entries, const LegendShape& shape,
-                   double center_x, RingPage& page);
-
-// A line below the legend.
-void PaintNote(double center_x, double y, std::string note, RingPage& page);
-
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_ROUTING_PICTURE_RING_PAINTER_H_

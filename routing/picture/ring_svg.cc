@@ -3,48 +3,62 @@
 
 #include "absl/strings/str_cat.h"
 #include "locus/routing/ring_view.h"
+#include "routing/picture/picture_notes.h"
+#include "routing/picture/ring_legend.h"
 #include "routing/picture/ring_painter.h"
 #include "routing/table/ring_runs.h"
 
 namespace locus {
 namespace {
 
-std::string ShardsOf(const RoutingTable& table) {
-  size_t shards = table.shards().size();
-  return absl::StrCat(WithThousands(shards), shards == 1 ? " shard" : " shards");
-}
+using internal::RingPlace;
+using internal::ShardFills;
+using internal::SvgPage;
 
-void PaintTitle(const RoutingTable& table, RingPage& page) {
-  size_t moving = 0;
-  for (const MovingRun& run : MovingRunsOf(table)) moving += run.last - run.first + 1;
-  PaintCenter(absl::StrCat("epoch ", table.epoch()), ShardsOf(table),
-              moving == 0 ? "nothing moves" : WithThousands(moving) + " vnodes move", page);
-}
+constexpr double kMostDiameter = 1200;
 
-LegendShape ShapeFor(size_t shards) {
-  if (shards <= 6) return {1, shards, 480, 23, 15, 30, 5.5};
-  if (shards <= 12) return {2, (shards + 1) / 2, 385, 23, 14, 20, 5.5};
-  return {2, std::min<size_t>(8, (shards + 1) / 2), 385, 16.5, 12, 26, 5.5};
+// The shards with the most vnodes first.
+internal::Legend LegendOf(const RoutingTable& table) {
+  std::map<uint32_t, size_t> owned = OwnedVnodesOf(table);
+  size_t most = 0;
+  for (auto [shard, vnodes] : owned) most = std::max(most, vnodes);
+  internal::Legend legend;
+  for (const Shard& shard : table.shards()) {
+    size_t vnodes = owned.at(shard.id);
+    double part = static_cast<double>(vnodes) / static_cast<double>(most);
+    legend.entries.push_back({.shard = &shard,
+                              .figures = WithThousands(vnodes) + " vnodes",
+                              .more = SharePercent(vnodes) + " %",
+                              .before = part,
+                              .after = part,
+                              .vnodes = vnodes});
+  }
+  std::ranges::stable_sort(legend.entries, std::greater<>(), &internal::LegendEntry::vnodes);
+  return legend;
 }
 
 }  // namespace
 
 std::string RingAsSvg(const RoutingTable& table) {
-  RingPage page(table);
-  PaintRing(table, MoveLabels::kShown, page);
-  PaintTitle(table, page);
+  size_t moving = 0;
+  for (const MovingRun& run : MovingRunsOf(table)) moving += run.last - run.first + 1;
+  std::string movement =
+      moving == 0 ? "nothing moves" : internal::Counted(moving, " vnode moves", " vnodes move");
+  internal::Legend legend = LegendOf(table);
+  double width = WidthOf(legend);
+  double diameter = std::min(width, kMostDiameter);
 
-  std::map<uint32_t, size_t> owned = OwnedVnodesOf(table);
-  std::vector<LegendEntry> entries;
-  for (const Shard& shard : table.shards()) entries.push_back({&shard, owned.at(shard.id)});
-  double end = PaintLegend(entries, ShapeFor(entries.size()), kRingCenterX, page);
-  PaintNote(
-      kRingCenterX, end + 16,
-      table.moves().empty()
-          ? "Clockwise from vnode 0 at the top."
-          : "Clockwise from vnode 0 at the top. Hatched: moving to the shard of the outer band.",
-      page);
-  return page.Finish(800, 800, absl::StrCat("Routing table, epoch ", table.epoch()));
+  SvgPage page;
+  ShardFills fills(table, {});
+  RingPlace place{width / 2, diameter / 2, diameter / 2};
+  PaintRing(table, place, fills, page);
+  PaintMoveProgress(table, place, page);
+  PaintCenter({absl::StrCat("epoch ", table.epoch()),
+               internal::Counted(table.shards().size(), " shard", " shards"), movement},
+              place, page);
+  double end = PaintLegend(legend, 0, diameter + 24, fills, page);
+  PaintNotes({.moves = moving > 0, .several = fills.several_shown()}, 0, end + 6, page);
+  return page.Finish(absl::StrCat("Routing table, epoch ", table.epoch()), fills.Definitions());
 }
 
 }  // namespace locus
