@@ -133,7 +133,24 @@ TEST_F(PlanTest, Load_IsWhatSharesAreOf) {
   EXPECT_GE(plan["peak_after"].get<double>(), 1);
   std::string text = Plan({"--load", load_}).out;
   EXPECT_THAT(text, HasSubstr("load %"));
-  EXPECT_THAT(text, HasSubstr("\nmost loaded shard over the mean: before 2.000, after 1.0"));
+  EXPECT_THAT(text, HasSubstr("\nmost loaded shard over its share: before 2.000, after 1.0"));
+}
+
+TEST_F(PlanTest, Tolerance_LeavesShardsWithinItAlone) {
+  std::string csv = "vnode,load\n";  // shard a has 1.15 times the mean
+  for (int vnode = 0; vnode < 65536; ++vnode) {
+    absl::StrAppend(&csv, vnode, ",", vnode < 16384 ? "1.2105" : "1", "\n");
+  }
+  WriteFile(load_, csv);
+  EXPECT_GT(PlanJson({"--load", load_})["moved_vnodes"], 0);
+  EXPECT_GT(PlanJson({"--load", load_, "--tolerance", "0.1"})["moved_vnodes"], 0);
+  EXPECT_EQ(PlanJson({"--load", load_, "--tolerance", "0.2"})["moved_vnodes"], 0);
+  Outcome outcome = Plan({"--tolerance", "0.2"});
+  EXPECT_EQ(outcome.exit, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("--load"));
+  outcome = Plan({"--load", load_, "--tolerance", "20"});
+  EXPECT_EQ(outcome.exit, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("--tolerance: \"20\" is not a number from 0 to 1"));
 }
 
 TEST_F(PlanTest, LoadOnStdin_IsRead) {
@@ -196,6 +213,26 @@ TEST_F(PlanTest, Svg_IsWrittenBesideTheTextOrInItsPlace) {
   Outcome only = Plan({"--add", "e=mysql://h5/o", "--svg", "-"});
   EXPECT_EQ(only.out, ReadFile(svg));
   EXPECT_THAT(PlanJson({"--svg", svg}), Not(json()));
+}
+
+TEST_F(PlanTest, SvgOfAPlanByLoad_DrawsTheLoad) {
+  WriteFile(load_, "0,1\n1,2\n65535,1\n");
+  Outcome outcome = Plan({"--load", load_, "--svg", "-"});
+  EXPECT_THAT(outcome.out, HasSubstr("class=\"load\""));
+  EXPECT_THAT(Plan({"--add", "e=mysql://h5/o", "--svg", "-"}).out,
+              Not(HasSubstr("class=\"load\"")));
+}
+
+TEST_F(PlanTest, Ring_IsPrintedAsTextJsonAndPicture) {
+  EXPECT_THAT(RunLocus({"ring", table_}).out, HasSubstr("total"));
+  json ring = json::parse(RunLocus({"ring", table_, "--json"}).out);
+  EXPECT_EQ(ring["shards"].size(), 4u);
+  EXPECT_EQ(ring["shards"][0]["vnodes"], 16384);
+  std::string svg = directory_ / "ring.svg";
+  json again = json::parse(RunLocus({"ring", table_, "--json", "--svg", svg}).out);
+  EXPECT_EQ(again, ring);
+  EXPECT_THAT(ReadFile(svg), StartsWith("<svg "));
+  EXPECT_EQ(RunLocus({"ring", table_, "--json", "--svg", "-"}).exit, 2);
 }
 
 TEST_F(PlanTest, WrongUsage_NamesTheWord) {

@@ -63,7 +63,7 @@ struct VnodeLoads {
   std::vector<double> load = std::vector<double>(ShardGene::kCount);
   double elsewhere = 0;  // of vnodes on shards that the table does not give them to
   size_t shrunk = 0;     // vnodes whose versions sum to less than before: rows were deleted
-  size_t moving = 0;     // vnodes counted on two shards
+  size_t moving = 0;     // vnodes that two shards count
 };
 
 bool MayHold(const RoutingTable& table, size_t vnode, uint32_t shard) {
@@ -72,8 +72,16 @@ bool MayHold(const RoutingTable& table, size_t vnode, uint32_t shard) {
   return table.OwnerOf(gene).id == shard || (move != nullptr && move->to == shard);
 }
 
+// While a vnode moves, its orders are copied and both shards count them: the greater count is
+// nearer to the truth than the sum.
 void Add(const RoutingTable& table, uint32_t shard, size_t vnode, double load, VnodeLoads& loads) {
-  (MayHold(table, vnode, shard) ? loads.load[vnode] : loads.elsewhere) += load;
+  if (!MayHold(table, vnode, shard)) {
+    loads.elsewhere += load;
+  } else if (table.MoveOf(ShardGene::FromUint16(static_cast<uint16_t>(vnode))) != nullptr) {
+    loads.load[vnode] = std::max(loads.load[vnode], load);
+  } else {
+    loads.load[vnode] += load;
+  }
 }
 
 absl::StatusOr<VnodeLoads> SampleRows(const RoutingTable& table,
@@ -112,17 +120,19 @@ absl::StatusOr<VnodeLoads> SampleWrites(const RoutingTable& table,
 void PrintCaveats(const VnodeLoads& loads) {
   auto note = [](const std::string& message) { Note("load", message); };
   if (loads.moving > 0) {
-    note(absl::StrCat(loads.moving, " vnodes are moving and counted on both of their shards"));
+    note(absl::StrCat(loads.moving,
+                      " vnodes are moving; for each the greater count of its two shards is taken"));
   }
   if (loads.shrunk > 0) {
-    note(absl::StrCat(loads.shrunk, " vnodes lost rows meanwhile and count as not written"));
+    note(absl::StrCat(loads.shrunk,
+                      " vnodes lost rows while they were watched; their load is taken as 0"));
   }
   if (loads.elsewhere > 0) {
     note(absl::StrCat("left out a load of ", loads.elsewhere,
                       " in vnodes that the table gives to other shards"));
   }
   if (std::ranges::all_of(loads.load, [](double load) { return load == 0; })) {
-    note("there is no load");
+    note("no vnode has any load, so there is nothing to plan by");
   }
 }
 

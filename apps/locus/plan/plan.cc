@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <charconv>
+
 #include "absl/strings/str_cat.h"
 #include "apps/locus/io/byte_stream.h"
 #include "apps/locus/io/output_file.h"
@@ -23,6 +25,7 @@ struct PlanLine {
   std::vector<std::string> weights;
   std::optional<std::string> load;
   std::optional<double> hot_above;
+  std::optional<double> tolerance;
   bool json = false;
   std::optional<std::string> svg;
 };
@@ -42,38 +45,47 @@ absl::Status NotOfForm(std::string_view option, const std::string& value, std::s
 }
 
 // Sets the weight of a shard, of the table or new.
-absl::Status AddWeight(const std::string& text, RebalanceWish& wish) {
+absl::Status AddWeight(const std::string& text, RebalanceRequest& request) {
   auto pair = SplitPair(text, SplitAt::kLastEquals);
   std::optional<uint64_t> weight;
   if (pair) weight = ParseDecimal(pair->second, RoutingTable::kMaxWeight);
   if (!weight) return NotOfForm("--weight", text, "NAME=W, W from 0 to 1000000");
-  if (!wish.weights.emplace(pair->first, static_cast<uint32_t>(*weight)).second) {
+  if (!request.weights.emplace(pair->first, static_cast<uint32_t>(*weight)).second) {
     return absl::InvalidArgumentError(absl::StrCat("--weight: ", Quoted(pair->first), " twice"));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<RebalanceWish> WishOf(const PlanLine& line) {
-  RebalanceWish wish;
-  wish.remove = line.remove;
-  for (const std::string& text : line.weights) LOCUS_RETURN_IF_ERROR(AddWeight(text, wish));
+absl::StatusOr<double> ReadTolerance(std::string_view text) {
+  double part = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), part);
+  bool whole = error == std::errc() && end == text.data() + text.size();
+  if (whole && part >= 0 && part <= 1) return part;
+  return absl::InvalidArgumentError(absl::StrCat(Quoted(text), " is not a number from 0 to 1"));
+}
+
+absl::StatusOr<RebalanceRequest> RequestOf(const PlanLine& line) {
+  RebalanceRequest request;
+  request.remove = line.remove;
+  for (const std::string& text : line.weights) LOCUS_RETURN_IF_ERROR(AddWeight(text, request));
   for (const std::string& text : line.add) {
     auto pair = SplitPair(text, SplitAt::kFirstEquals);
     if (!pair) return NotOfForm("--add", text, "NAME=ENDPOINT");
-    RebalanceWish::NewShard shard{.name = pair->first, .endpoint = pair->second};
-    if (auto weight = wish.weights.extract(shard.name)) shard.weight = weight.mapped();
-    wish.add.push_back(std::move(shard));
+    RebalanceRequest::NewShard shard{.name = pair->first, .endpoint = pair->second};
+    if (auto weight = request.weights.extract(shard.name)) shard.weight = weight.mapped();
+    request.add.push_back(std::move(shard));
   }
-  if (line.hot_above) wish.hot_above = *line.hot_above;
+  if (line.hot_above) request.hot_above = *line.hot_above;
+  if (line.tolerance) request.tolerance = *line.tolerance;
   if (line.json && line.svg == "-") {
     return absl::InvalidArgumentError("--json and --svg - cannot both go to stdout");
   }
-  return wish;
+  return request;
 }
 
 absl::Status Show(const PlanLine& line, const RebalancePlan& plan,
                   const std::vector<double>& load) {
-  if (line.svg) LOCUS_RETURN_IF_ERROR(WriteWhole(*line.svg, RebalanceAsSvg(plan)));
+  if (line.svg) LOCUS_RETURN_IF_ERROR(WriteWhole(*line.svg, RebalanceAsSvg(plan, load)));
   if (line.svg == "-") return absl::OkStatus();
   if (!line.json) return WriteWhole("-", RebalanceAsText(plan, load, StdoutStyle()));
   std::string json = PlanAsJson(plan);
@@ -104,24 +116,28 @@ int RunPlan(std::span<const std::string> words) {
   line.Factor("--hot-above X", &given.hot_above,
               "Vnodes of X times the mean load go to shards labelled tier=hot")
       .Needs("--load");
+  line.Value("--tolerance PART", &given.tolerance, ReadTolerance,
+             "How far from its share of the load a shard may stay, 0 to 1; larger: fewer moves "
+             "[0.01]")
+      .Needs("--load");
   line.Flag("--json", &given.json, "Print the plan as JSON, for tools and for plan apply");
   line.File("--svg OUT", &given.svg, FileUse::kWrite,
             "Also draw the rings before and after; - is stdout, without the text");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
 
-  absl::StatusOr<RebalanceWish> wish = WishOf(given);
-  if (!wish.ok()) return WrongUsage("plan", wish.status());
+  absl::StatusOr<RebalanceRequest> request = RequestOf(given);
+  if (!request.ok()) return WrongUsage("plan", request.status());
   absl::StatusOr<RoutingTable> table = LoadTable(given.table);
   if (!table.ok()) return Fail("plan", table.status());
   if (given.load) {
     absl::StatusOr<std::vector<double>> load = ReadVnodeLoad(*given.load);
     if (!load.ok()) return Fail("plan", load.status());
-    wish->load = *std::move(load);
+    request->load = *std::move(load);
   }
-  absl::StatusOr<RebalancePlan> plan = PlanRebalance(*table, *wish);
+  absl::StatusOr<RebalancePlan> plan = PlanRebalance(*table, *request);
   // Table and load were read; what is refused now stands on the command line.
   if (!plan.ok()) return WrongUsage("plan", plan.status());
-  absl::Status status = Show(given, *plan, wish->load);
+  absl::Status status = Show(given, *plan, request->load);
   return status.ok() ? kDone : Fail("plan", status);
 }
 
