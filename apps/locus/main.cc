@@ -103,7 +103,7 @@ int PrintHelp(std::string_view first_word) {
 }
 
 int ComplainAboutVerb(const std::string& message) {
-  std::fprintf(stderr, "locus: %s; see locus --help\n", message.c_str());
+  std::fprintf(stderr, "locus: %s\n", message.c_str());
   return kWrongUsage;
 }
 
@@ -118,7 +118,9 @@ int UnknownVerb(const std::string& name) {
     known.emplace_back(verb.name);
     known.emplace_back(verb.name.substr(0, verb.name.find(' ')));
   }
-  return ComplainAboutVerb(absl::StrCat("unknown verb ", Quoted(name), DidYouMean(name, known)));
+  std::string nearest = DidYouMean(name, known);
+  return ComplainAboutVerb(
+      absl::StrCat("unknown verb ", Quoted(name), nearest.empty() ? "; see locus help" : nearest));
 }
 
 // What a shell may put for the last of `words`, which is being typed (line/complete.h).
@@ -166,13 +168,16 @@ int RunVerbOf(const std::vector<std::string>& words) {
   bool is_group =
       std::ranges::any_of(kVerbs, [&](const Verb& verb) { return IsIn(verb, words[0]); });
   if (!is_group) return UnknownVerb(words[0]);
-  if (words.size() == 1) return ComplainAboutVerb("a verb is needed after " + Quoted(words[0]));
+  if (words.size() == 1) {
+    return ComplainAboutVerb(
+        absl::StrCat("a verb is needed after ", Quoted(words[0]), "; see locus help ", words[0]));
+  }
   if (AsksForHelp(words[1])) return PrintHelp(words[0]);
   return UnknownVerb(words[0] + " " + words[1]);
 }
 
 int Run(std::vector<std::string> words) {
-  if (words.empty()) return ComplainAboutVerb("a verb is needed");
+  if (words.empty()) return ComplainAboutVerb("a verb is needed; see locus help");
   if (words[0] == "--version" || words[0] == "version") {
     return PrintAll("--version", absl::StrCat("locus ", Version(), "\n"));
   }

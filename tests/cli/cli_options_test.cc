@@ -137,6 +137,15 @@ TEST_F(OutputTest, AKeyRingOrADatabase_IsNeverReplaced) {
   }
 }
 
+TEST_F(OutputTest, ADanglingLinkToAnotherOutput_IsRefused) {
+  const std::string link = directory_ / "link.csv", out = directory_ / "out.csv";
+  std::filesystem::create_symlink("out.csv", link);
+  EXPECT_THAT(Refusal({"assign", "--buyer-column=b", "--store=" + store_, "--table", table_,
+                       "--keys", keys_, "--out", out, "--rejects", link}),
+              HasSubstr("are the same file"));
+  EXPECT_FALSE(std::filesystem::exists(out));
+}
+
 TEST_F(OutputTest, TwoInputsFromStdin_AreRefused) {
   EXPECT_THAT(Refusal({"plan", "--table", "-", "--load", "-"}), HasSubstr("are both stdin"));
   EXPECT_THAT(Refusal({"inspect", "--table", "-"}), HasSubstr("are both stdin"));
