@@ -100,6 +100,19 @@ TEST_F(PoolQueueTest, CallerLeavesAtItsDeadline_TheNextOneIsServed) {
   EXPECT_EQ(second.answer, Answer::kServed);
 }
 
+TEST_F(PoolQueueTest, CallerRunsOutOfTimeBeforeItUsesTheConnection_TheNextOneGetsIt) {
+  Queue queue = MakeQueue(1);
+  auto holders = Fill(queue, 1);
+  Queue::Caller& first = Ask(queue);
+  Queue::Caller& second = Ask(queue);
+  Return(queue, *holders[0]);
+  ASSERT_EQ(first.answer, Answer::kServed);
+  EXPECT_EQ(queue.PutBack(std::move(first.connection)), nullptr);
+  EXPECT_EQ(second.answer, Answer::kServed);
+  EXPECT_EQ(queue.handed_out(), 2u);
+  EXPECT_EQ(queue.in_use(), 1u);
+}
+
 TEST_F(PoolQueueTest, ConnectionTurnsOutDead_ItsCallerKeepsItsTurn) {
   Queue queue = MakeQueue(1);
   auto holders = Fill(queue, 1);

@@ -167,7 +167,8 @@ TEST_F(ShardPoolsRetargetTest, EndpointChanged_IdleConnectionsGoAndThoseInUseFin
   { auto given_back = std::move(in_use); }
   EXPECT_TRUE(WaitUntil([&] { return SessionsOn(*first_) == 0; })) << "not used again";
   ASSERT_TRUE(router.Install(TableOf(3)).ok());
-  EXPECT_EQ(Ask(*pools->Take(router.Route(order_), In(kSoon)), port), absl::StrCat(first_->port()));
+  EXPECT_EQ(Ask(*pools->Take(router.Route(order_), 3, In(kSoon)), port),
+            absl::StrCat(first_->port()));
 }
 
 TEST_F(ShardPoolsRetargetTest, EndpointChangedWhileCallersWait_TheyAreToldToRouteAgain) {
@@ -211,7 +212,7 @@ TEST_F(ShardPoolsRetargetTest, OldAndNewHandleInTurn_TheNewerWins) {
     EXPECT_EQ(Ask(*connection, "SELECT @@port"), absl::StrCat(second_->port()));
     absl::Status status = pools->Take(old_handle, 1, In(kSoon)).status();
     EXPECT_TRUE(absl::IsAborted(status)) << status;
-    EXPECT_THAT(status.ToString(), HasSubstr("shard orders-1: a table of epoch 2 has it at "));
+    EXPECT_THAT(status.ToString(), HasSubstr("shard orders-1: the table of epoch 2 has it at "));
   }
   EXPECT_TRUE(pools->Take(new_handle, 1, In(kSoon)).ok()) << "its endpoint is the newest";
   EXPECT_EQ(StatsOf(*pools, fails_).connects, 2u);
@@ -221,7 +222,26 @@ TEST_F(ShardPoolsRetargetTest, OldAndNewHandleInTurn_TheNewerWins) {
   EXPECT_EQ(&router.Route(order_), &old_handle);
   EXPECT_TRUE(pools->Take(old_handle, 3, In(kSoon)).ok()) << "where it was is where it is again";
   EXPECT_TRUE(absl::IsAborted(pools->Take(new_handle, 2, In(kSoon)).status()));
-  EXPECT_TRUE(pools->Take(new_handle, In(kSoon)).ok()) << "without an epoch the last one counts";
+}
+
+TEST_F(ShardPoolsRetargetTest, OldAndNewHandleInTurnWithoutEpochs_TheOneThatCameLaterWins) {
+  Router router(TableOf(1));
+  auto pools = MakePools();
+  const RoutedShard& old_handle = router.Route(order_);
+  EXPECT_TRUE(pools->Take(old_handle, In(kSoon)).ok());
+  ASSERT_TRUE(router.Install(TableOf(2)).ok());
+  const RoutedShard& new_handle = router.Route(order_);
+  absl::Status status;
+  // If this program stands still for a second, the old handle wins that time.
+  EXPECT_TRUE(WaitUntil([&] {
+    if (!pools->Take(new_handle, In(kSoon)).ok()) return false;
+    status = pools->Take(old_handle, In(kSoon)).status();
+    return absl::IsAborted(status);
+  }));
+  EXPECT_THAT(status.ToString(), HasSubstr("shard orders-1: it moved to "));
+  EXPECT_TRUE(WaitUntil([&] { return pools->Take(old_handle, In(kSoon)).ok(); }))
+      << "where it was is where it is again, once nobody asks for the other endpoint";
+  EXPECT_GE(StatsOf(*pools, fails_).retargets, 2u);
 }
 
 TEST_F(ShardPoolsRetargetTest, EndpointChangedUnderLoad_EveryCallerGetsTheServerOfItsHandle) {
@@ -234,8 +254,9 @@ TEST_F(ShardPoolsRetargetTest, EndpointChangedUnderLoad_EveryCallerGetsTheServer
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       while (!done) {
+        const uint64_t epoch = router.epoch();
         const RoutedShard& shard = router.Route(order_);
-        auto connection = pools->Take(shard, In(kSoon));
+        auto connection = pools->Take(shard, epoch, In(kSoon));
         if (absl::IsAborted(connection.status())) continue;
         ASSERT_TRUE(connection.ok()) << connection.status();
         std::string port = Ask(*connection, "SELECT @@port");

@@ -14,6 +14,12 @@
 
 namespace locus::internal {
 
+// A status that shares nothing with `status`: ThreadSanitizer does not see the reference counts of
+// the packaged Abseil, so a status that threads share looks like a race to it.
+inline absl::Status UnsharedCopy(const absl::Status& status) {
+  return absl::Status(status.code(), status.message());
+}
+
 // Decides which caller gets which connection of a pool, who is refused, and when another connection
 // is made. Pure: it takes no lock, reads no clock and touches no socket. Times are arguments, and
 // the pool closes the connections that a method returns.
@@ -82,6 +88,14 @@ class PoolQueue {
     Offer(std::move(connection));
     return nullptr;
   }
+  // The same for a connection that its caller did not use: its time was up.
+  Connection PutBack(Connection connection) {
+    --handed_out_;
+    --in_use_;
+    if (retired_) return connection;
+    Offer(std::move(connection));
+    return nullptr;
+  }
   // A connection in use is closed: on purpose (OK), or because it broke.
   void Close(const absl::Status& why) {
     --in_use_;
@@ -98,7 +112,7 @@ class PoolQueue {
   std::vector<Connection> Hang(TimePoint now, const absl::Status& why, double part) {
     hung_ = true;
     breaker_.OnFailure(now, part);
-    last_error_ = why;
+    last_error_ = UnsharedCopy(why);
     broken_ += idle_.size();
     std::vector<Connection> idle = std::exchange(idle_, {});
     RefuseIfHopeless();
@@ -134,7 +148,7 @@ class PoolQueue {
   void FailToConnect(TimePoint now, const absl::Status& why, double part) {
     connecting_ = false;
     ++failures_;
-    last_error_ = why;
+    last_error_ = UnsharedCopy(why);
     breaker_.OnFailure(now, part);
     RefuseIfHopeless();
   }
@@ -197,7 +211,7 @@ class PoolQueue {
   void Refuse(Caller& caller) {
     ++refusals_;
     caller.answer = Answer::kRefused;
-    caller.error = last_error_;
+    caller.error = UnsharedCopy(last_error_);
   }
   // A connection the server has just answered on.
   void Offer(Connection connection) {
@@ -222,7 +236,7 @@ class PoolQueue {
   void NoteBroken(const absl::Status& why, size_t count) {
     failures_ += count;
     broken_ += count;
-    last_error_ = why;
+    last_error_ = UnsharedCopy(why);
   }
 
   const size_t max_connections_;

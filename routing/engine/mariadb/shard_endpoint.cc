@@ -34,7 +34,7 @@ absl::Status ReadHost(std::string_view part, MariadbOptions::Host& host) {
   for (char c : host.name) {
     bool fits = absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '-' ||
                 c == '_' || (bracketed && (c == ':' || c == '%'));
-    if (!fits) return Refuse("has a host that cannot be");
+    if (!fits) return Refuse("has a host with a character that host names do not have");
   }
   if (after.empty()) return absl::OkStatus();
   std::optional<uint64_t> number;

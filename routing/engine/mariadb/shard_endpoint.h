@@ -10,15 +10,14 @@
 
 namespace locus {
 
-// Where a shard is: mysql://host[:3306]/database[?tls=on|?tls_ca=FILE], as ShardPools has it.
+// A shard's endpoint: mysql://host[:3306]/database[?tls=on|?tls_ca=FILE], see ShardPools.
 struct ShardEndpoint {
   MariadbOptions::Host host;  // an IPv6 address without its brackets
   std::string database;
-  bool tls = false;         // it asks for TLS
-  std::string tls_ca_file;  // empty: it names none
+  bool tls = false;         // the endpoint asks for TLS
+  std::string tls_ca_file;  // empty: the endpoint names none
 
-  // INVALID_ARGUMENT, saying what is wrong. Does not quote the text: somebody may have written a
-  // password into it.
+  // INVALID_ARGUMENT, saying what is wrong. Does not quote the text, which may contain a password.
   static absl::StatusOr<ShardEndpoint> Parse(std::string_view text);
 };
 

@@ -69,14 +69,13 @@ absl::StatusOr<ShardConnection> ShardPool::Take(const std::shared_ptr<ShardPool>
 absl::StatusOr<ShardPool::Session> ShardPool::TakeSession(TimePoint deadline) {
   for (bool again = false;; again = true) {
     Waiter caller;
-    bool ping;
+    Proof proof = Proof::kFresh;
     {
       MutexLock lock(mutex_);
       LOCUS_RETURN_IF_ERROR(Await(caller, deadline, again));
-      if (caller.proven) return std::move(caller.connection);
-      ping = NeedsPing(*caller.connection, Clock::now());
+      if (!caller.proven) proof = ProofOf(*caller.connection, Clock::now());
     }
-    absl::Status status = Check(caller.connection, ping, deadline);
+    absl::Status status = Check(caller.connection, proof, deadline);
     if (status.ok()) return std::move(caller.connection);
     if (Clock::now() >= deadline) return status;
   }
@@ -121,24 +120,40 @@ absl::Status ShardPool::TimedOut() {
                        : ""));
 }
 
-bool ShardPool::NeedsPing(const ShardSession& session, TimePoint now) const {
-  return session.proven_at() <= suspect_since_ ||
-         now - session.proven_at() >= Chrono(account_->options.ping_after);
+ShardPool::Proof ShardPool::ProofOf(const ShardSession& session, TimePoint now) const {
+  const bool ping = session.proven_at() <= suspect_since_ ||
+                    now - session.proven_at() >= Chrono(account_->options.ping_after);
+  return ping ? Proof::kOld : Proof::kRecent;
 }
 
-absl::Status ShardPool::Check(Session& session, bool ping, TimePoint deadline) {
-  if (session->Stale()) {
-    absl::Status closed = absl::UnavailableError(
-        absl::StrCat("mariadb ", place_, ": the server closed an idle connection"));
-    Discard(std::move(session), closed);
-    return closed;
+absl::Status ShardPool::Check(Session& session, Proof proof, TimePoint deadline) {
+  const Clock::duration patience = Chrono(account_->options.connect_timeout);
+  // The statement that ends a reset was sent when the connection came back, maybe long ago.
+  TimePoint hangs_at =
+      session->reset_unfinished() ? session->proven_at() + patience : TimePoint::max();
+  absl::Status status = session->FinishReset(std::min(deadline, hangs_at));
+  if (session->reset_unfinished() && deadline < hangs_at) {
+    // The caller's time is up, not the server's: the connection serves the next one.
+    Decision decision(*this);
+    session = queue_.PutBack(std::move(session));
+    return TimedOut();
   }
-  if (!ping) return absl::OkStatus();
-  TimePoint patience = Clock::now() + Chrono(account_->options.connect_timeout);
-  absl::Status status = session->Ping(std::min(deadline, patience));
+  if (!status.ok() && !absl::IsDeadlineExceeded(status) && !session->Lost()) {
+    // The last holder changed what a reset does not restore, or the server became read-only: the
+    // connection is closed, and connecting again shows which.
+    Discard(std::move(session), absl::OkStatus());
+    return status;
+  }
+  if (status.ok() && proof != Proof::kFresh && session->Stale()) {
+    status = absl::UnavailableError(
+        absl::StrCat("mariadb ", place_, ": the server closed an idle connection"));
+  } else if (status.ok() && proof == Proof::kOld) {
+    hangs_at = Clock::now() + patience;
+    status = session->Ping(std::min(deadline, hangs_at));
+  }
   if (status.ok()) return status;
   std::vector<Session> others;
-  if (absl::IsDeadlineExceeded(status) && patience <= deadline) {
+  if (absl::IsDeadlineExceeded(status) && hangs_at <= deadline) {
     // The server hangs. Callers that tried the other connections would hang one after the other.
     status = absl::UnavailableError(status.message());
     Decision decision(*this);
@@ -152,7 +167,7 @@ absl::Status ShardPool::Check(Session& session, bool ping, TimePoint deadline) {
 void ShardPool::Discard(Session session, const absl::Status& why) {
   session.reset();  // closing may take its time: not under the lock
   Decision decision(*this);
-  suspect_since_ = Clock::now();
+  if (!why.ok()) suspect_since_ = Clock::now();
   queue_.Discard(why);
   WakeThread();
 }
@@ -164,7 +179,7 @@ void ShardPool::GiveBack(Session session, bool spoiled) {
     MutexLock lock(mutex_);
     keep = !queue_.retired();
   }
-  if (keep) keep = session->Reset().ok();
+  if (keep) keep = session->BeginReset().ok();
   absl::Status broke;
   if (session->Lost()) {
     broke = absl::UnavailableError(absl::StrCat("mariadb ", place_, ": a connection in use broke"));
@@ -258,7 +273,7 @@ void ShardPool::AddTo(ShardPoolStats& stats) const {
   if (queue_.retired()) return;
   stats.limit = queue_.limit();
   stats.refusing = queue_.refusing();
-  stats.last_error = queue_.last_error();
+  stats.last_error = internal::UnsharedCopy(queue_.last_error());
 }
 
 }  // namespace locus

@@ -14,10 +14,10 @@
 #include "routing/engine/mariadb/pool_queue.h"
 #include "routing/engine/mariadb/shard_endpoint.h"
 #include "routing/engine/mariadb/shard_session.h"
+#include "src/base/fork_guard.h"
 #include "src/base/load_driver.h"
 #include "src/base/mutex.h"
 #include "src/base/secret_bytes.h"
-#include "src/base/wipe_on_fork.h"
 
 namespace locus {
 
@@ -25,9 +25,9 @@ namespace locus {
 struct ShardAccount {
   ShardPoolsSettings options;
   SecretBytes password;  // ends with a NUL
-  WipeOnForkWords alive{1};
+  internal::ForkGuard process;
 
-  bool forked() const { return alive.wiped(); }
+  bool forked() const { return process.forked(); }
 };
 
 // The connections to one endpoint: PoolQueue decides, this class does the I/O. A thread of the pool
@@ -74,10 +74,13 @@ class ShardPool {
   absl::Status Await(Waiter& caller, TimePoint deadline, bool again)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status TimedOut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool NeedsPing(const ShardSession& session, TimePoint now) const
+  // When the server answered on a connection last: a moment ago, recently enough to do without a
+  // ping, or too long ago.
+  enum class Proof { kFresh, kRecent, kOld };
+  Proof ProofOf(const ShardSession& session, TimePoint now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // OK: the connection lives. Otherwise it has been closed.
-  absl::Status Check(Session& session, bool ping, TimePoint deadline);
+  // OK: the connection lives and is set up. Otherwise it has been closed.
+  absl::Status Check(Session& session, Proof proof, TimePoint deadline);
   void Discard(Session session, const absl::Status& why);
   // Has the thread run earlier if there is something to do earlier.
   void WakeThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -24,11 +24,6 @@ absl::Status Within(absl::string_view option, absl::Duration value, absl::Durati
                 absl::StrCat(absl::FormatDuration(least), " to ", absl::FormatDuration(most)));
 }
 
-absl::Status ForkedError() {
-  return absl::FailedPreconditionError(
-      "the shard pools were made before a fork: fork first, then make them");
-}
-
 absl::Status OfShard(const std::string& name, const absl::Status& status) {
   if (status.ok()) return status;
   return absl::Status(status.code(), absl::StrCat("shard ", name, ": ", status.message()));
@@ -103,19 +98,22 @@ class ShardPools::Rep {
  private:
   struct Entry {
     std::string name;
-    uint64_t epoch = 0;                               // the highest that a handle came with
-    std::shared_ptr<ShardPool> pool;                  // to the endpoint of the newest handle
-    std::vector<std::shared_ptr<ShardPool>> retired;  // to those before, until they are gone
-    ShardPoolStats past;                              // counters of those that are
+    uint64_t epoch = 0;                               // the highest that a caller passed
+    std::shared_ptr<ShardPool> pool;                  // to the newest endpoint
+    TimePoint asked_at;                               // when a caller last asked for that endpoint
+    std::string left;                                 // the endpoint before
+    std::vector<std::shared_ptr<ShardPool>> retired;  // to earlier endpoints, until they are gone
+    ShardPoolStats past;                              // counters of those that are gone
   };
 
-  // Without `epoch` the handle is as new as any before.
   absl::StatusOr<std::shared_ptr<ShardPool>> PoolOf(const RoutedShard& shard,
                                                     std::optional<uint64_t> epoch);
-  // ABORTED: an entry that is elsewhere has seen a newer handle.
-  static absl::Status CheckAge(const Entry& entry, std::optional<uint64_t> epoch);
-  // The entry's pool, for a handle with its endpoint.
-  std::shared_ptr<ShardPool> Seen(Entry& entry, const RoutedShard& shard, std::optional<uint64_t> epoch)
+  // ABORTED: `shard`, which names another endpoint than the entry, is older than the entry.
+  static absl::Status CheckAge(const Entry& entry, const RoutedShard& shard,
+                               std::optional<uint64_t> epoch);
+  // The entry's pool, for a shard with the entry's endpoint.
+  std::shared_ptr<ShardPool> Seen(Entry& entry, const RoutedShard& shard,
+                                  std::optional<uint64_t> epoch)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Retarget(Entry& entry, std::shared_ptr<ShardPool> pool)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -125,11 +123,23 @@ class ShardPools::Rep {
   std::map<uint32_t, Entry> entries_ ABSL_GUARDED_BY(mutex_);
 };
 
-absl::Status ShardPools::Rep::CheckAge(const Entry& entry, std::optional<uint64_t> epoch) {
-  if (!epoch || *epoch >= entry.epoch) return absl::OkStatus();
-  return absl::AbortedError(absl::StrCat("a table of epoch ", entry.epoch, " has it at ",
-                                         entry.pool->place(), ", the handle is of epoch ", *epoch,
-                                         ": route again, with the newest table"));
+absl::Status ShardPools::Rep::CheckAge(const Entry& entry, const RoutedShard& shard,
+                                       std::optional<uint64_t> epoch) {
+  if (epoch && *epoch >= entry.epoch) return absl::OkStatus();
+  if (epoch) {
+    return absl::AbortedError(absl::StrCat("the table of epoch ", entry.epoch, " has it at ",
+                                           entry.pool->place(), ", the caller passed epoch ",
+                                           *epoch, ": route again, with the newest table"));
+  }
+  // Without epochs old and new shards look alike. The endpoint that came later counts for as long
+  // as callers ask for it; otherwise they would re-target the pool in turn, at every call.
+  constexpr std::chrono::seconds kInUse{1};
+  if (shard.endpoint != entry.left || std::chrono::steady_clock::now() - entry.asked_at >= kInUse) {
+    return absl::OkStatus();
+  }
+  return absl::AbortedError(absl::StrCat("it moved to ", entry.pool->place(),
+                                         ", where other callers use it: route again, with the"
+                                         " newest table, or pass the table's epoch"));
 }
 
 absl::StatusOr<std::shared_ptr<ShardPool>> ShardPools::Rep::PoolOf(const RoutedShard& shard,
@@ -140,7 +150,7 @@ absl::StatusOr<std::shared_ptr<ShardPool>> ShardPools::Rep::PoolOf(const RoutedS
     if (found != entries_.end()) {
       Entry& entry = found->second;
       if (entry.pool->endpoint_text() == shard.endpoint) return Seen(entry, shard, epoch);
-      LOCUS_RETURN_IF_ERROR(CheckAge(entry, epoch));
+      LOCUS_RETURN_IF_ERROR(CheckAge(entry, shard, epoch));
     }
   }
   auto endpoint = ShardEndpoint::Parse(shard.endpoint);
@@ -148,9 +158,9 @@ absl::StatusOr<std::shared_ptr<ShardPool>> ShardPools::Rep::PoolOf(const RoutedS
   auto pool = std::make_shared<ShardPool>(account_, shard.endpoint, *std::move(endpoint));
   MutexLock lock(mutex_);
   Entry& entry = entries_[shard.id];
-  // Another caller may have been first.
+  // Another caller may have made it meanwhile.
   if (entry.pool == nullptr || entry.pool->endpoint_text() != shard.endpoint) {
-    LOCUS_RETURN_IF_ERROR(CheckAge(entry, epoch));
+    LOCUS_RETURN_IF_ERROR(CheckAge(entry, shard, epoch));
     Retarget(entry, std::move(pool));
   }
   return Seen(entry, shard, epoch);
@@ -158,6 +168,7 @@ absl::StatusOr<std::shared_ptr<ShardPool>> ShardPools::Rep::PoolOf(const RoutedS
 
 std::shared_ptr<ShardPool> ShardPools::Rep::Seen(Entry& entry, const RoutedShard& shard,
                                                  std::optional<uint64_t> epoch) {
+  entry.asked_at = std::chrono::steady_clock::now();
   if (epoch.value_or(entry.epoch) < entry.epoch) return entry.pool;
   entry.epoch = epoch.value_or(entry.epoch);
   if (entry.name != shard.name) entry.name = shard.name;
@@ -167,6 +178,7 @@ std::shared_ptr<ShardPool> ShardPools::Rep::Seen(Entry& entry, const RoutedShard
 void ShardPools::Rep::Retarget(Entry& entry, std::shared_ptr<ShardPool> pool) {
   if (entry.pool != nullptr) {
     entry.pool->Retire();
+    entry.left = entry.pool->endpoint_text();
     ++entry.past.retargets;
     entry.retired.push_back(std::move(entry.pool));
   }
@@ -181,8 +193,8 @@ void ShardPools::Rep::Retarget(Entry& entry, std::shared_ptr<ShardPool> pool) {
 absl::StatusOr<ShardConnection> ShardPools::Rep::Take(const RoutedShard& shard,
                                                       std::optional<uint64_t> epoch,
                                                       TimePoint deadline) {
-  // Before any lock: a forked child may have a copy of one that nobody will release.
-  if (forked()) return ForkedError();
+  // Before any lock: a forked child may have copied a lock that nobody will release.
+  if (forked()) return internal::ForkGuard::Refusal("a ShardPools");
   absl::StatusOr<std::shared_ptr<ShardPool>> pool = PoolOf(shard, epoch);
   if (!pool.ok()) return OfShard(shard.name, pool.status());
   absl::StatusOr<ShardConnection> connection = ShardPool::Take(*pool, deadline);
@@ -232,11 +244,8 @@ absl::StatusOr<std::unique_ptr<ShardPools>> ShardPools::Create(const ShardPoolsO
 ShardPools::ShardPools(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}
 
 ShardPools::~ShardPools() {
-  if (rep_->forked()) {
-    rep_.release();  // threads, locks and sockets are the parent's
-    return;
-  }
-  rep_->Close();
+  internal::AbandonIfForked(rep_);
+  if (rep_ != nullptr) rep_->Close();
 }
 
 absl::StatusOr<ShardConnection> ShardPools::Take(const RoutedShard& shard, TimePoint deadline) {

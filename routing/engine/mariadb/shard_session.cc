@@ -131,21 +131,38 @@ absl::Status ShardSession::Ping(TimePoint deadline) {
   SigpipeHold hold(handle());
   constexpr std::string_view kStatement = "DO 1";
   if (mysql_send_query(handle(), kStatement.data(), kStatement.size()) != 0) return Error();
+  absl::Status answer = ReadAnswer(deadline);
+  if (answer.ok()) proven_at_ = std::chrono::steady_clock::now();
+  return answer;
+}
+
+absl::Status ShardSession::ReadAnswer(TimePoint deadline) {
   if (!AnswersBy(handle(), deadline)) {
     return absl::DeadlineExceededError(
         absl::StrCat("mariadb ", place_, ": the server gives no sign of life"));
   }
   if (mysql_read_query_result(handle()) != 0) return Error();
+  if (mysql_field_count(handle()) == 0) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("mariadb ", place_, ": the server answered a statement without rows by rows"));
+}
+
+absl::Status ShardSession::BeginReset() {
+  SigpipeHold hold(handle());
+  if (mysql_reset_connection(handle()) != 0) return Error();
   proven_at_ = std::chrono::steady_clock::now();
+  if (mysql_send_query(handle(), set_up_.data(), set_up_.size()) != 0) return Error();
+  reset_unfinished_ = true;
   return absl::OkStatus();
 }
 
-absl::Status ShardSession::Reset() {
-  {
-    SigpipeHold hold(handle());
-    if (mysql_reset_connection(handle()) != 0) return Error();
-  }
-  return SetUp();
+// The answer may have come long ago, so it proves nothing: proven_at_ stays.
+absl::Status ShardSession::FinishReset(TimePoint deadline) {
+  if (!reset_unfinished_) return absl::OkStatus();
+  SigpipeHold hold(handle());
+  absl::Status answer = ReadAnswer(deadline);
+  reset_unfinished_ = absl::IsDeadlineExceeded(answer);
+  return answer;
 }
 
 }  // namespace locus

@@ -39,20 +39,29 @@ class ShardSession {
   // Pings the server. DEADLINE_EXCEEDED: no answer came by `deadline`. After any error the session
   // must be closed.
   absl::Status Ping(TimePoint deadline);
-  // Makes the session what it was after Open, its role included. After an error it must be closed.
-  absl::Status Reset();
+  // Makes the session what it was after Open, its role included: ends what its holder began, and
+  // sends the statement that sets the session up. After an error it must be closed.
+  absl::Status BeginReset();
+  // Reads the answer to that statement; OK at once if none is outstanding. Whoever takes the
+  // connection calls it, so that the answer travels while the connection changes hands.
+  // DEADLINE_EXCEEDED: no answer came by `deadline`; it is still outstanding. After any other error
+  // the session must be closed.
+  absl::Status FinishReset(TimePoint deadline);
+  bool reset_unfinished() const { return reset_unfinished_; }
 
  private:
   ShardSession(mariadb::Handle handle, std::string place);
   absl::Status SetUp();
   absl::Status LookAround(const ShardPoolsSettings& options);
   absl::Status Run(const std::string& statement);
+  absl::Status ReadAnswer(TimePoint deadline);
   absl::Status Error() const { return mariadb::ErrorOf(handle_.get(), place_); }
 
   mariadb::Handle handle_;
   const std::string place_;
   const TimePoint opened_at_ = std::chrono::steady_clock::now();
   TimePoint proven_at_ = opened_at_;
+  bool reset_unfinished_ = false;
   std::string set_up_;  // the statement that sets the session up
 };
 

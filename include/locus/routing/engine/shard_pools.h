@@ -110,8 +110,9 @@ class ShardSession;
 //
 // Giving it back ends everything begun on it. An open transaction is rolled back. Session and user
 // variables, temporary tables, locks and prepared statements are gone, and the role is again the
-// one that the account has after login. This costs two round trips, each at most `timeout` and a
-// second. If it fails, or if the last call on the handle lost the connection, the connection is
+// one that the account has after login. This costs a round trip, at most `timeout` and a second; a
+// second one, which sets the session up again, overlaps with handing the connection to the next
+// caller. If it fails, or if the last call on the handle lost the connection, the connection is
 // closed instead. A MYSQL_STMT that is still open must not be used afterwards; its owner closes it.
 //
 // Thread safety: one thread at a time. May outlive its ShardPools. A forked child may only destroy
@@ -164,9 +165,10 @@ class ShardConnection {
 // Pools are kept by shard id. A shard with another endpoint re-targets its pool: new connections go
 // there; connections to the old endpoint are closed when idle, or when given back. The epoch says
 // which endpoint is newer: a shard of an older table with another endpoint gets ABORTED, so that
-// shards from before and after a change do not re-target the pool in turn. Without epochs the shard
-// passed last counts. A connection always leads to the endpoint of the shard that was passed. What
-// belongs to a shard that no table holds any more is closed after max_lifetime.
+// shards from before and after a change do not re-target the pool in turn. Without epochs the
+// endpoint passed last counts, except that the endpoint before gets ABORTED until nobody has asked
+// for the newer one for a second. A connection always leads to the endpoint of the shard that was
+// passed. What belongs to a shard that no table holds any more is closed after max_lifetime.
 //
 // Thread safety: all methods may be called from any thread.
 // Fork: in a forked child every call returns FAILED_PRECONDITION or nothing, and destruction
