@@ -65,8 +65,7 @@ TEST(FrameTest, HelpAndVersion_AreVerbsToo) {
 }
 
 TEST(FrameTest, AMistypedVerb_IsCorrected) {
-  EXPECT_EQ(RunLocus({"asign"}).err,
-            "locus: unknown verb \"asign\"; did you mean \"assign\"?\n");
+  EXPECT_EQ(RunLocus({"asign"}).err, "locus: unknown verb \"asign\"; did you mean \"assign\"?\n");
   EXPECT_THAT(RunLocus({"table", "pubish"}).err, HasSubstr("did you mean \"table publish\"?"));
   EXPECT_THAT(RunLocus({"tabel", "get"}).err, HasSubstr("did you mean \"table\"?"));
 }
