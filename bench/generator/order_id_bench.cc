@@ -6,6 +6,7 @@
 
 #include "benchmark/benchmark.h"
 #include "locus/engine/memory.h"
+#include "locus/internal/gene_hash.h"
 #include "locus/order_id_generator.h"
 #include "locus/shard_gene.h"
 
@@ -19,6 +20,13 @@ std::vector<BuyerKey> RandomBuyers(int thread) {
   std::vector<BuyerKey> buyers;
   for (size_t i = 0; i < kInputs; ++i) buyers.push_back(BuyerKey::Uint64(random()));
   return buyers;
+}
+
+std::vector<uint16_t> RandomIndices(int thread) {
+  std::mt19937_64 random(2000 + thread);
+  std::vector<uint16_t> indices;
+  for (size_t i = 0; i < kInputs; ++i) indices.push_back(static_cast<uint16_t>(random()));
+  return indices;
 }
 
 // One generator for all runs, with segments as long as they get: the store is not measured.
@@ -53,6 +61,25 @@ void OrderIdTryNext(benchmark::State& state) {
   }
 }
 BENCHMARK(OrderIdTryNext)->Threads(1)->Threads(2);
+
+void OrderIdTryNextGene(benchmark::State& state) {
+  std::vector<ShardGene> genes;
+  for (uint16_t index : RandomIndices(state.thread_index())) {
+    genes.push_back(ShardGene::FromUint16(index));
+  }
+  OrderIdGenerator& generator = Generator();
+  size_t i = 0;
+  for (auto _ : state) {
+    ShardGene gene = genes[i++ % kInputs];
+    absl::StatusOr<OrderId> id = generator.TryNext(gene);
+    if (!id.ok()) [[unlikely]] {
+      id = generator.Next(gene, absl::Seconds(10));
+      if (!id.ok()) return state.SkipWithError("no order ID");
+    }
+    benchmark::DoNotOptimize(id->first_word());
+  }
+}
+BENCHMARK(OrderIdTryNextGene)->Threads(1)->Threads(2);
 
 void OrderIdNextBatch(benchmark::State& state) {
   auto size = static_cast<size_t>(state.range(0));
@@ -95,13 +122,6 @@ BENCHMARK(GeneUint64Batch)->Arg(1024);
 
 std::atomic<uint64_t> packed_words[65536];
 
-std::vector<uint16_t> RandomIndices(int thread) {
-  std::mt19937_64 random(2000 + thread);
-  std::vector<uint16_t> indices;
-  for (size_t i = 0; i < kInputs; ++i) indices.push_back(static_cast<uint16_t>(random()));
-  return indices;
-}
-
 void LimitRandomCas65536(benchmark::State& state) {
   std::vector<uint16_t> indices = RandomIndices(state.thread_index());
   size_t i = 0;
@@ -114,6 +134,22 @@ void LimitRandomCas65536(benchmark::State& state) {
   }
 }
 BENCHMARK(LimitRandomCas65536)->Threads(1)->Threads(2);
+
+// What TryNext cannot leave out: both hashes of the buyer key as they are defined, then the
+// compare-and-swap of a word whose address they give. All of it inline.
+void LimitHashCas65536(benchmark::State& state) {
+  std::vector<BuyerKey> buyers = RandomBuyers(state.thread_index());
+  size_t i = 0;
+  for (auto _ : state) {
+    uint16_t gene = internal::GeneOf8(buyers[i++ % kInputs].uint64());
+    std::atomic<uint64_t>& word = packed_words[gene];
+    uint64_t value = word.load(std::memory_order_relaxed);
+    while (!word.compare_exchange_weak(value, value + 1, std::memory_order_relaxed)) {
+    }
+    benchmark::DoNotOptimize(value);
+  }
+}
+BENCHMARK(LimitHashCas65536)->Threads(1)->Threads(2);
 
 std::atomic<uint64_t> shared_word;
 

@@ -17,10 +17,13 @@
 #include <vector>
 
 #include "bench/rebalance/placement_peers.h"
+#include "locus/internal/gene_hash.h"
 #include "locus/routing/rebalance.h"
-#include "src/id/gene_hash.h"
 
 namespace locus {
+
+using internal::GeneOf8;
+using internal::Xxh64Of8;
 namespace {
 
 struct Buyer {

@@ -14,6 +14,9 @@
 #include "locus/shard_gene.h"
 
 namespace locus {
+namespace internal {
+class OrderIdAssembler;
+}
 
 // An order ID: says in which vnode the order lives. Two formats, one type:
 //
@@ -78,9 +81,13 @@ class OrderId {
 
   friend constexpr auto operator<=>(const OrderId&, const OrderId&) = default;
   friend std::ostream& operator<<(std::ostream& out, const OrderId& id);
+  template <typename Sink>
+  friend void AbslStringify(Sink& sink, const OrderId& id) {
+    sink.Append(id.ToString());
+  }
 
  private:
-  friend class OrderIdAssembler;  // src/id/order_id_assembler.h: parts that were checked already
+  friend class internal::OrderIdAssembler;  // makes them of parts that were checked already
   constexpr OrderId(uint64_t first, uint64_t rest) : first_(first), rest_(rest) {}
 
   // A wide ID's first word is that of the vnode's last narrow one, and its second word is never 0

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -17,60 +18,93 @@
 #include "locus/buyer_key.h"
 #include "locus/clock.h"
 #include "locus/executor.h"
+#include "locus/internal/deadline.h"
+#include "locus/internal/hot_counters.h"
+#include "locus/internal/order_id_assembler.h"
+#include "locus/latency_histogram.h"
 #include "locus/order_id.h"
 #include "locus/segment_store.h"
 #include "locus/segment_store_set.h"
+#include "locus/shard_gene.h"
 #include "locus/space.h"
 
 namespace locus {
 
-// Something an operator may want to know, as it happens.
+// Something that an operator may want to know, as it happens.
 struct GeneratorEvent {
   enum class Kind {
-    kLeased,       // segments arrived
+    kLeased,       // segments arrived; `ranges` lists them
     kStoreFailed,  // a call to the store failed; `status` says why
-    kStarved,      // a caller found no sequence left in a section
+    kFirstUse,     // a caller came to a section that had no segment yet
+    kStarved,      // a caller found no sequence left in a section that was in use
     kLossNoticed,  // the store had lost leases and raised its base
     kLeadUsedUp,   // a section's leases are as far ahead of the floor as they may be
   };
-  Kind kind;
-  absl::Status status;    // OK unless kStoreFailed
-  uint32_t sections = 0;  // how many sections it is about
-  std::string store;      // its name in a set; empty where there is one store
+  // Sequences that a section leased.
+  struct Range {
+    uint16_t section = 0;
+    Segment segment;
+  };
+  Kind kind = Kind::kLeased;
+  absl::Status status = {};        // OK unless kStoreFailed
+  uint32_t sections = 0;           // how many sections the event is about
+  std::vector<Range> ranges = {};  // of kLeased, otherwise empty
+  std::string store = {};          // its name in a set; empty if there is one store
 };
+
+// "leased", "store_failed", "first_use", "starved", "loss_noticed", "lead_used_up".
+std::string_view ToString(GeneratorEvent::Kind kind);
+template <typename Sink>
+void AbslStringify(Sink& sink, GeneratorEvent::Kind kind) {
+  sink.Append(ToString(kind));
+}
 
 // What a generator knows of one of its stores.
 struct StoreStats {
-  std::string name;  // in a set; empty where there is one store
+  std::string name;  // in a set; empty if there is one store
   uint32_t first_section = 0;
   uint32_t last_section = 0;
   uint64_t leases = 0;
   uint64_t store_calls = 0;
   uint64_t store_failures = 0;
   uint64_t losses = 0;
+  uint64_t first_uses = 0;
   uint64_t starved = 0;
   absl::Duration autonomy = absl::InfiniteDuration();
   absl::Duration lead;
-  // How long the call under way has been waiting for its answer; 0: none is.
+  // How far the store's clock was ahead of this process's at the last lease (negative: behind),
+  // give or take half the duration of that call.
+  absl::Duration clock_offset;
+  // How long the calls took, failed ones included.
+  LatencyHistogram lease_latency;
+  // How long the present call has been waiting for its answer; 0 without a call.
   absl::Duration stalled;
   absl::Status last_error;  // OK: the last call succeeded
 };
 
+// Counts are since the generator was made.
 struct GeneratorStats {
+  // Order IDs handed out. Read from the cursors, so that handing one out counts nothing: each time
+  // a section's segment is replaced, a call that is under way in that moment may be missed.
+  uint64_t ids = 0;
   uint64_t leases = 0;          // segments granted
   uint64_t store_calls = 0;     // calls that leased them, failed ones included
   uint64_t store_failures = 0;  // calls that failed
   uint64_t waits = 0;           // calls with a deadline that had to wait
-  uint64_t starved = 0;         // sections found without a sequence, first uses included
+  uint64_t first_uses = 0;      // sections that a caller found without their first segment
+  uint64_t starved = 0;         // times that a section in use ran out of sequences
   uint64_t losses = 0;          // losses of the store that this generator's leases noticed
   uint64_t dropped = 0;         // segments given up: too old, or overtaken by a later one
-  // How long the section that will be out first goes on without the store, at its present rate.
+  // How long the section that runs out first goes on without the store, at its present rate.
   // InfiniteDuration while no section is in use.
   absl::Duration autonomy = absl::InfiniteDuration();
   // The longest lead over the floor that a lease of this generator has reached.
   absl::Duration lead;
-  absl::Status last_store_error;  // OK: the last call of every store succeeded
-  // The same for each store, in the order of the set. The numbers above are theirs together.
+  // Of the stores, the offset that is furthest from 0.
+  absl::Duration clock_offset;
+  LatencyHistogram lease_latency;
+  absl::Status last_store_error;  // OK: the last call to every store succeeded
+  // The same for each store, in the order of the set. The figures above are theirs together.
   std::vector<StoreStats> stores;
 };
 
@@ -79,18 +113,18 @@ struct GeneratorStats {
 // by two horizons, and by the length of an outage where a section in use lives through one.
 //
 // Thread safety: all methods may be called from any thread.
-// Cost: TryNext takes no lock and allocates nothing while its section has a sequence, and does not
-// depend on how many vnodes are in use; the call that uses a segment up also wakes the loader. One
-// store round trip per segment, off the caller's thread. About 0.6 MiB of memory (64 bytes more a
-// section where sections are smaller than the default).
+// Cost: TryNext is two hashes and one compare-and-swap, inline; no lock and no allocation while its
+// section has a sequence, however many vnodes are in use. The call that uses a segment up also
+// wakes the loader. One store round trip per segment, off the caller's thread. About 0.6 MiB of
+// memory (64 bytes more a section where sections are smaller than the default).
 // Fork: in a forked child every call answers FAILED_PRECONDITION, and destruction returns at once.
 class OrderIdGenerator {
  public:
   struct Options {
     SpaceName space = {};
-    // nullopt: take the space as the store has it. Otherwise FAILED_PRECONDITION where it differs.
+    // nullopt: take the space as the store has it. Otherwise FAILED_PRECONDITION if it differs.
     std::optional<SpaceOptions> space_options = {};
-    // Create the space where the store has none (a loss, as far as the rules go).
+    // Create the space if the store has none (which the store counts as a loss).
     bool create_space = false;
     // Go on with 128-bit IDs once a vnode's 47 bits are used up. False: OUT_OF_RANGE there.
     bool wide = false;
@@ -103,19 +137,25 @@ class OrderIdGenerator {
     // store, started on first need, joined at destruction. An executor needs a thread for each
     // store that may stall, and one more, so that the others go on.
     Executor* executor = nullptr;
-    // Called on the loading thread, of several stores on several at once; must not call into the
-    // generator. May be empty.
+    // Called on the loading thread, with several stores on several threads at once; must not call
+    // into the generator. May be empty.
     std::function<void(const GeneratorEvent&)> on_event = {};
   };
 
+  using Deadline = std::chrono::steady_clock::time_point;
+
+  // With default options. The space must exist.
+  static absl::StatusOr<std::unique_ptr<OrderIdGenerator>> Create(
+      std::shared_ptr<SegmentStore> store);
   // INVALID_ARGUMENT: bad options. Errors of SegmentStore::ReadOptions and Create. Leases nothing
   // yet.
   static absl::StatusOr<std::unique_ptr<OrderIdGenerator>> Create(
       std::shared_ptr<SegmentStore> store, Options options);
   // From several stores, each for its sections: one that is dead or stalled stops no others. Each
   // must be part of this layout of the set (SegmentStoreSet), all with the same options;
-  // Options::create_space establishes it where nothing is in use in them. A store that does not
-  // answer (UNAVAILABLE) is looked at before its first lease instead, as long as one does.
+  // Options::create_space establishes it if nothing is in use in them. A store that does not
+  // answer (UNAVAILABLE) is checked before its first lease instead, as long as another one does.
+  static absl::StatusOr<std::unique_ptr<OrderIdGenerator>> Create(SegmentStoreSet stores);
   static absl::StatusOr<std::unique_ptr<OrderIdGenerator>> Create(SegmentStoreSet stores,
                                                                   Options options);
   // Waits for the store calls that are under way.
@@ -123,34 +163,81 @@ class OrderIdGenerator {
   OrderIdGenerator(const OrderIdGenerator&) = delete;
   OrderIdGenerator& operator=(const OrderIdGenerator&) = delete;
 
-  // The next ID of the buyer's vnode, at once. Without a message, so that it allocates nothing:
-  // UNAVAILABLE: no sequence at hand; loading has been set off, retry or use Next. The first call
-  // in a section always answers so.
+  // The next ID of the buyer's vnode, at once. Errors have no message, so that they allocate
+  // nothing:
+  // UNAVAILABLE: no sequence is at hand; loading has begun, retry or use Next. The first call in a
+  // section always answers so, unless Warm leased for it.
   // OUT_OF_RANGE: the vnode's 47 bits (with Options::wide 56 bits) are used up.
   // FAILED_PRECONDITION: this is a forked child, or the section's store refuses until somebody
   // repairs it (Stats() says what).
-  absl::StatusOr<OrderId> TryNext(BuyerKey buyer);
+  absl::StatusOr<OrderId> TryNext(BuyerKey buyer) { return TryNext(ShardGene::Of(buyer)); }
+  // The same for callers that have the gene already.
+  absl::StatusOr<OrderId> TryNext(ShardGene gene) {
+    uint64_t sequence;
+    if (hot_.TryTake(gene.value(), sequence)) [[likely]] {
+      return internal::OrderIdAssembler::Narrow(gene, sequence);
+    }
+    return TryNextSlowly(gene);
+  }
 
-  // As TryNext, but waits for the store until `deadline`. DEADLINE_EXCEEDED with the last error of
-  // the store in the message. FAILED_PRECONDITION at once, with the store's message.
-  absl::StatusOr<OrderId> Next(BuyerKey buyer, std::chrono::steady_clock::time_point deadline);
+  // As TryNext, but waits for the store until `deadline`, and every error has a message.
+  // DEADLINE_EXCEEDED with the last error of the store. FAILED_PRECONDITION and OUT_OF_RANGE at
+  // once.
+  absl::StatusOr<OrderId> Next(BuyerKey buyer, Deadline deadline) {
+    return Next(ShardGene::Of(buyer), deadline);
+  }
+  absl::StatusOr<OrderId> Next(ShardGene gene, Deadline deadline);
+  // Waits for at most `timeout`, by the steady clock.
+  absl::StatusOr<OrderId> Next(BuyerKey buyer, absl::Duration timeout) {
+    return Next(ShardGene::Of(buyer), timeout);
+  }
+  absl::StatusOr<OrderId> Next(ShardGene gene, absl::Duration timeout) {
+    absl::StatusOr<OrderId> id = TryNext(gene);  // without reading the clock
+    return id.ok() ? id : Next(gene, internal::DeadlineAfter(timeout));
+  }
 
-  // ids[i] = TryNext(buyers[i]) from the front until one fails; returns how many it filled. Where
-  // none was filled, the status of the first (OK and 0 for empty spans). INVALID_ARGUMENT: `ids` is
-  // shorter than `buyers`. Cheaper per ID than single calls; loading is set off for all sections
-  // that the rest of the batch needs.
+  // ids[i] = TryNext(buyers[i]) from the front until one fails; returns how many it filled. If none
+  // was filled, the status of the first (OK and 0 for empty spans). INVALID_ARGUMENT: `ids` is
+  // shorter than `buyers`. Cheaper per ID than single calls; loading begins for all sections that
+  // the rest of the batch needs.
   absl::StatusOr<size_t> NextBatch(std::span<const BuyerKey> buyers, std::span<OrderId> ids);
-  // As NextBatch, but waits for the store until `deadline` and fills all of it, or returns fewer
-  // only where the next one failed as Next would.
+  absl::StatusOr<size_t> NextBatch(std::span<const ShardGene> genes, std::span<OrderId> ids);
+  // As NextBatch, but waits for the store until `deadline` and fills all of `ids`; fewer only if
+  // the next one failed as Next would.
   absl::StatusOr<size_t> NextBatch(std::span<const BuyerKey> buyers, std::span<OrderId> ids,
-                                   std::chrono::steady_clock::time_point deadline);
+                                   Deadline deadline);
+  absl::StatusOr<size_t> NextBatch(std::span<const ShardGene> genes, std::span<OrderId> ids,
+                                   Deadline deadline);
+  absl::StatusOr<size_t> NextBatch(std::span<const BuyerKey> buyers, std::span<OrderId> ids,
+                                   absl::Duration timeout) {
+    return NextBatch(buyers, ids, internal::DeadlineAfter(timeout));
+  }
+  absl::StatusOr<size_t> NextBatch(std::span<const ShardGene> genes, std::span<OrderId> ids,
+                                   absl::Duration timeout) {
+    return NextBatch(genes, ids, internal::DeadlineAfter(timeout));
+  }
+
+  // Leases a segment for every section that has none, so that the first callers need not wait: one
+  // call to each store for all of its sections (for up to 1,024 of them). Call it before traffic
+  // arrives. It costs up to 64 sequences a section, in sections that nobody uses too. Errors as of
+  // Next, of the first section that has no segment yet; those that have one keep it.
+  absl::Status Warm(Deadline deadline);
+  // Only for the sections of these buyers.
+  absl::Status Warm(Deadline deadline, std::span<const BuyerKey> buyers);
+  absl::Status Warm(absl::Duration timeout) { return Warm(internal::DeadlineAfter(timeout)); }
+  absl::Status Warm(absl::Duration timeout, std::span<const BuyerKey> buyers) {
+    return Warm(internal::DeadlineAfter(timeout), buyers);
+  }
 
   GeneratorStats Stats() const;
 
  private:
   class Rep;
   explicit OrderIdGenerator(Rep* rep);
-  Rep* rep_;  // not a unique_ptr: a forked child abandons it
+  absl::StatusOr<OrderId> TryNextSlowly(ShardGene gene);
+
+  const internal::HotCounters hot_;  // of rep_
+  Rep* rep_;                         // not a unique_ptr: a forked child abandons it
 };
 
 }  // namespace locus

@@ -6,12 +6,15 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "locus/clock.h"
 #include "locus/executor.h"
+#include "locus/internal/deadline.h"
+#include "locus/latency_histogram.h"
 #include "locus/sequencer.h"
 
 namespace locus {
@@ -25,14 +28,19 @@ struct SequenceBlock {
   int64_t last() const { return first + (count - 1) * step; }
 };
 
+// Counts are since the sequence was made.
 struct SegmentSequenceStats {
-  uint64_t segments = 0;        // taken from the sequencer
-  uint64_t store_calls = 0;     // calls that took or returned some, failed ones included
-  uint64_t store_failures = 0;  // calls that failed
-  uint64_t waits = 0;           // calls with a deadline that had to wait
-  uint64_t starved = 0;         // how often the loader heard of a caller without a number
-  // Numbers that nobody got although they were taken, at most: a thread stood still in the middle
-  // of a call while 256 segments came and went. Not those that Close could not return.
+  // Numbers handed out, those in threads' blocks included. Read from the cursor, so that handing
+  // one out counts nothing.
+  uint64_t numbers = 0;
+  uint64_t segments = 0;           // taken from the sequencer
+  uint64_t store_calls = 0;        // calls that took or returned some, failed ones included
+  uint64_t store_failures = 0;     // calls that failed
+  uint64_t waits = 0;              // calls with a deadline that had to wait
+  uint64_t starved = 0;            // times that the loader found a caller without a number
+  LatencyHistogram lease_latency;  // of the calls that took numbers, failed ones included
+  // The most numbers that were taken and that nobody got: a thread stood still in the middle of a
+  // call while 256 segments came and went. Not those that Close could not return.
   uint64_t skipped = 0;
   // How long the numbers at hand last at the present rate. InfiniteDuration before the first use.
   absl::Duration autonomy = absl::InfiniteDuration();
@@ -87,6 +95,10 @@ class SegmentSequence {
   // INVALID_ARGUMENT: bad options or key. Takes nothing yet.
   static absl::StatusOr<std::unique_ptr<SegmentSequence>> Create(
       std::shared_ptr<Sequencer> sequencer, std::string key, Options options);
+  static absl::StatusOr<std::unique_ptr<SegmentSequence>> Create(
+      std::shared_ptr<Sequencer> sequencer, std::string key) {
+    return Create(std::move(sequencer), std::move(key), Options());
+  }
   // Close, its answer dropped: blocks as long.
   ~SegmentSequence();
   SegmentSequence(const SegmentSequence&) = delete;
@@ -104,6 +116,11 @@ class SegmentSequence {
   // As TryNext, but waits for the sequencer until `deadline`. DEADLINE_EXCEEDED with its last error
   // in the message. OUT_OF_RANGE and FAILED_PRECONDITION at once, with its message.
   absl::StatusOr<int64_t> Next(std::chrono::steady_clock::time_point deadline);
+  // Waits for at most `timeout`, by the steady clock.
+  absl::StatusOr<int64_t> Next(absl::Duration timeout) {
+    absl::StatusOr<int64_t> number = TryNext();  // without reading the clock
+    return number.ok() ? number : Next(internal::DeadlineAfter(timeout));
+  }
 
   // The next numbers, 1 to `count` of them: fewer where a segment ends, none left out. From the
   // shared counter, also with Options::thread_block. INVALID_ARGUMENT: `count` is not in
@@ -111,6 +128,9 @@ class SegmentSequence {
   absl::StatusOr<SequenceBlock> TryNextBlock(int64_t count);
   absl::StatusOr<SequenceBlock> NextBlock(int64_t count,
                                           std::chrono::steady_clock::time_point deadline);
+  absl::StatusOr<SequenceBlock> NextBlock(int64_t count, absl::Duration timeout) {
+    return NextBlock(count, internal::DeadlineAfter(timeout));
+  }
 
   // Ends the sequence: no call gets a number any more; those given out stay good. Waits for a call
   // to the sequencer that is under way, then gives back what nobody used of the last segments, so

@@ -3,6 +3,7 @@
 #define LOCUS_SEQUENCER_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,8 +11,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "locus/latency_histogram.h"
 
 namespace locus {
+namespace internal {
+class CallCounts;
+}
 
 struct SequencerOptions {
   // Stands before each key in the engine: keys of two prefixes never meet, as long as neither
@@ -34,6 +39,13 @@ struct SequencerOptions {
   absl::Status Check() const;
 };
 
+// "error", "wrap".
+std::string_view ToString(SequencerOptions::AtMax at_max);
+template <typename Sink>
+void AbslStringify(Sink& sink, SequencerOptions::AtMax at_max) {
+  sink.Append(ToString(at_max));
+}
+
 // `count` numbers: first, first + step, first + 2 step, ...
 struct SequenceBatch {
   int64_t first = 0;
@@ -43,6 +55,14 @@ struct SequenceBatch {
   uint64_t version = 0;
 
   int64_t last() const { return first + (count - 1) * step; }
+};
+
+// Counts are since the sequencer was opened.
+struct SequencerStats {
+  uint64_t calls = 0;        // to the engine, failed ones included; of any method
+  uint64_t failures = 0;     // calls that failed with anything but OUT_OF_RANGE
+  uint64_t numbers = 0;      // taken by Next and NextBatch, returned ones included
+  LatencyHistogram latency;  // of all calls
 };
 
 // Numbers that strictly rise per key (until a key wraps, is Set or forgotten), unique over all
@@ -88,11 +108,14 @@ class Sequencer {
   // must not use them any more, whatever the answer.
   absl::StatusOr<bool> Return(std::string_view key, const SequenceBatch& batch, int64_t used);
 
+  // Zeros in a forked child.
+  SequencerStats Stats() const;
+
   const SequencerOptions& options() const { return options_; }
 
  protected:
   // `options` have been checked.
-  explicit Sequencer(SequencerOptions options) : options_(std::move(options)) {}
+  explicit Sequencer(SequencerOptions options);
 
   // What an engine does; its arguments have been checked. `name` is prefix and key, 1..768 bytes.
   struct Taken {
@@ -115,6 +138,8 @@ class Sequencer {
   absl::Status CheckValue(std::string_view key, int64_t value) const;
 
   const SequencerOptions options_;
+  const std::shared_ptr<internal::CallCounts>
+      counts_;  // not unique: its type is complete elsewhere
 };
 
 }  // namespace locus

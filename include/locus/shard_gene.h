@@ -8,8 +8,10 @@
 #include <functional>
 #include <iosfwd>
 #include <span>
+#include <string>
 
 #include "locus/buyer_key.h"
+#include "locus/internal/gene_hash.h"
 
 namespace locus {
 
@@ -29,7 +31,10 @@ class ShardGene {
   // Gene 0.
   constexpr ShardGene() = default;
 
-  static ShardGene Of(BuyerKey buyer);
+  // A uint64 key is hashed inline.
+  static ShardGene Of(BuyerKey buyer) {
+    return buyer.is_uint64() ? FromUint16(internal::GeneOfOne(buyer.uint64())) : OfText(buyer);
+  }
   // genes[i] = Of(buyers[i]); the spans are of one size. Cheaper per key than single calls.
   static void OfEach(std::span<const BuyerKey> buyers, std::span<ShardGene> genes);
 
@@ -44,8 +49,14 @@ class ShardGene {
 
   friend constexpr auto operator<=>(ShardGene, ShardGene) = default;
   friend std::ostream& operator<<(std::ostream& out, ShardGene gene);
+  template <typename Sink>
+  friend void AbslStringify(Sink& sink, ShardGene gene) {
+    sink.Append(std::to_string(gene.value()));
+  }
 
  private:
+  static ShardGene OfText(BuyerKey buyer);
+
   uint16_t value_ = 0;
 };
 

@@ -10,8 +10,8 @@
 
 namespace locus {
 
-// Runs one background job, never twice at once, whenever it is woken and whenever the job said it
-// wants to run again.
+// Runs one background job, never twice at once: whenever it is woken, and when the job asked to run
+// again.
 // Thread safety: all methods may be called from any thread.
 class LoadDriver {
  public:
@@ -23,8 +23,8 @@ class LoadDriver {
   // Has the job run soon, after this call began. Allocates nothing after the first call with a
   // thread of its own.
   virtual void Wake() = 0;
-  // False: no Wake has had a thread yet. Whoever wishes something then wakes again, although he
-  // did before: the system may have had none to give.
+  // False: no Wake has got a thread yet, because the system may have had none to give. Callers must
+  // then wake it again.
   virtual bool started() const = 0;
 
   // On one thread of its own, started by the first Wake; with an executor on that, which outlives

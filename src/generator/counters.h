@@ -12,11 +12,15 @@
 #include <span>
 
 #include "absl/time/time.h"
+#include "locus/internal/hot_counters.h"
+#include "locus/internal/segment_word.h"
 #include "locus/shard_gene.h"
 #include "src/base/wipe_on_fork.h"
-#include "src/generator/segment_word.h"
 
 namespace locus {
+
+using internal::HotCounters;
+using internal::SegmentWord;
 
 // How counters are; a simulation has fewer vnodes, and breaks something to show that it notices.
 struct CounterTraits {
@@ -36,64 +40,65 @@ class CountersOf {
   static constexpr uint64_t kNone = ~uint64_t{0};
 
   // Sequences from `limit` on are not handed out.
+  // Above 2^47 they are not usual ones (HotCounters).
   CountersOf(uint32_t section_size, uint64_t limit)
       : shift_(std::countr_zero(section_size)),
         limit_(limit),
-        cursors_(new std::atomic<uint64_t>[Traits::kVnodes]),
-        current_(Traits::kVnodes / section_size),
+        sections_count_(Traits::kVnodes / section_size),
+        words_(Traits::kVnodes + sections_count_),
         sections_(new Section[Traits::kVnodes / section_size]) {
-    for (uint32_t i = 0; i < Traits::kVnodes; ++i) cursors_[i].store(0, std::memory_order_relaxed);
+    for (uint32_t section = 0; section < sections_count_; ++section) {
+      InUse(section).store(HotCounters::Stored(SegmentWord()), std::memory_order_relaxed);
+    }
   }
+
+  // For callers that inline the usual case. It knows no limit but 2^47.
+  HotCounters hot() { return {&words_[0], shift_}; }
 
   // The next sequence of the vnode; kNone: the section's segment has none left for it.
   uint64_t Take(uint16_t gene) {
     // Acquire pairs with the release in Publish: whoever sees a segment may use it.
     SegmentWord segment = Current(gene >> shift_);
     uint64_t end = std::min(segment.end(), limit_);
-    uint64_t cursor = cursors_[gene].load(std::memory_order_relaxed);
+    uint64_t cursor = words_[gene].load(std::memory_order_relaxed);
     while (true) {
       uint64_t sequence = std::max(cursor, segment.first());
       if (sequence >= end) [[unlikely]] {
         return kNone;
       }
       // Relaxed: the cursor is the only word whose order matters here.
-      if (cursors_[gene].compare_exchange_weak(cursor, sequence + 1, std::memory_order_relaxed)) {
+      if (words_[gene].compare_exchange_weak(cursor, sequence + 1, std::memory_order_relaxed)) {
         return sequence;
       }
     }
   }
 
   // Calls emit(i, Take(genes[i])) from the front; returns how many before the first kNone. Faster
-  // than single calls: what follows a locked instruction waits for it, so that beside the locked
-  // ones nothing may depend on another, and cursors come while others are being locked.
+  // than single calls: cursors come while others are being locked.
   template <typename Emit>
   size_t TakeEach(std::span<const ShardGene> genes, Emit emit) {
+    constexpr size_t kAhead = 8;
+    const HotCounters usual = hot();
     for (size_t i = 0; i < genes.size(); ++i) {
-      constexpr size_t kAhead = 8;
       if (i + kAhead < genes.size()) Prefetch(genes[i + kAhead].value());
-      uint16_t gene = genes[i].value();
-      SegmentWord segment = Current(gene >> shift_);
-      uint64_t sequence = cursors_[gene].load(std::memory_order_relaxed);
-      // The cursor lies in the segment but for the first call since it came into use.
-      bool usual = sequence - segment.first() < segment.length() && sequence < limit_;
-      if (!usual || !cursors_[gene].compare_exchange_strong(
-                        sequence, sequence + 1, std::memory_order_relaxed)) [[unlikely]] {
-        sequence = Take(gene);
+      uint64_t sequence;
+      if (!usual.TryTake(genes[i].value(), sequence)) [[unlikely]] {
+        sequence = Take(genes[i].value());
         if (sequence == kNone) return i;
       }
       emit(i, sequence);
     }
     return genes.size();
   }
-  void Prefetch(uint16_t gene) const { __builtin_prefetch(&cursors_[gene], 1); }
+  void Prefetch(uint16_t gene) const { __builtin_prefetch(&words_[gene], 1); }
 
   uint32_t SectionOf(uint16_t gene) const { return gene >> shift_; }
-  uint32_t sections() const { return static_cast<uint32_t>(current_.size()); }
-  bool forked() const { return current_.wiped(); }
+  uint32_t sections() const { return sections_count_; }
+  bool forked() const { return words_.wiped(); }
   // Whether the vnode would go on with a sequence that is not handed out any more.
   bool PastLimit(uint16_t gene) const {
     SegmentWord segment = Current(SectionOf(gene));
-    uint64_t cursor = cursors_[gene].load(std::memory_order_relaxed);
+    uint64_t cursor = words_[gene].load(std::memory_order_relaxed);
     return std::max(cursor, segment.empty() ? 0 : segment.first()) >= limit_;
   }
   // The highest cursor of the section within its segment; 0: it has none.
@@ -102,23 +107,34 @@ class CountersOf {
     if (segment.empty()) return 0;
     uint64_t fastest = segment.first();
     for (uint32_t vnode = section << shift_; vnode < (section + 1) << shift_; ++vnode) {
-      fastest = std::max(fastest, cursors_[vnode].load(std::memory_order_relaxed));
+      fastest = std::max(fastest, words_[vnode].load(std::memory_order_relaxed));
     }
     return std::min(fastest, segment.end());
+  }
+
+  // How many sequences were handed out, told by the cursors. Takers are not counted who saw a
+  // segment just before it went out of use, at most one a thread and segment; while one goes out
+  // of use its sequences may be missing for a moment.
+  uint64_t Given() const {
+    uint64_t given = 0;
+    for (uint32_t section = 0; section < sections(); ++section) {
+      given += sections_[section].given.load(std::memory_order_relaxed) +
+               GivenOf(section, Current(section));
+    }
+    return given;
   }
 
   // Of all cursors of the section: changes with every sequence handed out in it.
   uint64_t SumOfCursors(uint32_t section) const {
     uint64_t sum = 0;
     for (uint32_t vnode = section << shift_; vnode < (section + 1) << shift_; ++vnode) {
-      sum += cursors_[vnode].load(std::memory_order_relaxed);
+      sum += words_[vnode].load(std::memory_order_relaxed);
     }
     return sum;
   }
 
   SegmentWord Current(uint32_t section) const {
-    // Stored inverted: a wiped word reads as no segment.
-    return SegmentWord::FromBits(~current_[section].load(std::memory_order_acquire));
+    return HotCounters::Read(InUse(section).load(std::memory_order_acquire));
   }
 
   // Moving on to a next segment, in steps, so that a simulation can run others in between.
@@ -152,14 +168,15 @@ class CountersOf {
   // a later one.
   bool Publish(uint32_t section, SegmentWord used_up, SegmentWord segment, absl::Duration now) {
     if (Late(section, used_up, segment)) return false;
-    uint64_t expected = ~used_up.bits();
-    if (!current_[section].compare_exchange_strong(expected, ~segment.bits(),
-                                                   std::memory_order_acq_rel)) {
+    uint64_t expected = HotCounters::Stored(used_up);
+    if (!InUse(section).compare_exchange_strong(expected, HotCounters::Stored(segment),
+                                                std::memory_order_acq_rel)) {
       return false;
     }
     Section& cold = sections_[section];
     double seconds = SecondsInUse(section, now);
     cold.installed_at.store(absl::ToInt64Nanoseconds(now), std::memory_order_relaxed);
+    cold.given.fetch_add(GivenOf(section, used_up), std::memory_order_relaxed);
     uint64_t used = used_up.empty() ? 0 : FastestIn(section, used_up) - used_up.first();
     if (Traits::kRateAcrossSwap && !used_up.empty()) used = segment.first() - used_up.first();
     cold.rate.store(static_cast<double>(used) / seconds, std::memory_order_relaxed);
@@ -177,10 +194,11 @@ class CountersOf {
   }
   // Takes a segment out of use or out of the next ones; false: it is in neither.
   bool Drop(uint32_t section, SegmentWord segment) {
-    uint64_t expected = ~segment.bits();
+    uint64_t expected = HotCounters::Stored(segment);
     sections_[section].dropped_at.store(segment.first(), std::memory_order_release);
-    if (current_[section].compare_exchange_strong(expected, ~SegmentWord().bits(),
-                                                  std::memory_order_acq_rel)) {
+    if (InUse(section).compare_exchange_strong(expected, HotCounters::Stored(SegmentWord()),
+                                               std::memory_order_acq_rel)) {
+      sections_[section].given.fetch_add(GivenOf(section, segment), std::memory_order_relaxed);
       return true;
     }
     for (std::atomic<uint64_t>& place : sections_[section].next) {
@@ -246,20 +264,21 @@ class CountersOf {
 
   // Whether the vnode finds nothing in this segment.
   bool UsedUp(uint16_t gene, SegmentWord segment) const {
-    return std::max(cursors_[gene].load(std::memory_order_relaxed), segment.first()) >=
+    return std::max(words_[gene].load(std::memory_order_relaxed), segment.first()) >=
            std::min(segment.end(), limit_);
   }
 
-  // What callers tell the loader.
-  enum Wish : uint8_t { kNothing = 0, kMore = 1, kStarved = 2 };
+  // What callers ask the loader for. kMore: the section moved on to its next segment. kStarved: a
+  // caller found no sequence. kWarm: a segment before the first caller comes.
+  enum Request : uint8_t { kNothing = 0, kMore = 1, kStarved = 2, kWarm = 4 };
   // Returns whether that is news to the loader.
-  bool AskFor(uint32_t section, Wish wish) {
-    return (sections_[section].wish.fetch_or(wish, std::memory_order_release) & wish) == 0;
+  bool AskFor(uint32_t section, Request request) {
+    return (sections_[section].asked.fetch_or(request, std::memory_order_release) & request) == 0;
   }
-  uint8_t TakeWish(uint32_t section) {
-    std::atomic<uint8_t>& wish = sections_[section].wish;
-    if (wish.load(std::memory_order_relaxed) == kNothing) return kNothing;
-    return wish.exchange(kNothing, std::memory_order_acquire);
+  uint8_t TakeRequests(uint32_t section) {
+    std::atomic<uint8_t>& asked = sections_[section].asked;
+    if (asked.load(std::memory_order_relaxed) == kNothing) return kNothing;
+    return asked.exchange(kNothing, std::memory_order_acquire);
   }
 
  private:
@@ -271,19 +290,37 @@ class CountersOf {
     return segment.first() < reached;
   }
 
+  uint64_t GivenOf(uint32_t section, SegmentWord segment) const {
+    if (segment.empty()) return 0;
+    uint64_t given = 0;
+    for (uint32_t vnode = section << shift_; vnode < (section + 1) << shift_; ++vnode) {
+      uint64_t cursor = words_[vnode].load(std::memory_order_relaxed);
+      given += std::clamp(cursor, segment.first(), segment.end()) - segment.first();
+    }
+    return given;
+  }
+
+  std::atomic<uint64_t>& InUse(uint32_t section) { return words_[Traits::kVnodes + section]; }
+  const std::atomic<uint64_t>& InUse(uint32_t section) const {
+    return words_[Traits::kVnodes + section];
+  }
+
   struct alignas(64) Section {
     std::array<std::atomic<uint64_t>, kDepth> next = {SegmentWord().bits(), SegmentWord().bits(),
                                                       SegmentWord().bits(), SegmentWord().bits()};
     std::atomic<uint64_t> dropped_at{0};   // first of the segment dropped last
     std::atomic<int64_t> installed_at{0};  // ns since boot
     std::atomic<double> rate{0};
-    std::atomic<uint8_t> wish{kNothing};
+    std::atomic<uint64_t> given{0};        // from segments that went out of use
+    std::atomic<uint8_t> asked{kNothing};  // Request bits
   };
 
   int shift_;
   uint64_t limit_;
-  std::unique_ptr<std::atomic<uint64_t>[]> cursors_;  // by vnode: the sequence after the last one
-  WipeOnForkWords current_;                           // by section: inverted bits
+  uint32_t sections_count_;
+  // By vnode the cursor, the sequence after the last one; then by section the segment in use, as
+  // HotCounters stores it.
+  WipeOnForkWords words_;
   std::unique_ptr<Section[]> sections_;
   std::atomic<uint64_t> overtaken_{0};
 };

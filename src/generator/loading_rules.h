@@ -6,33 +6,34 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
+#include "src/base/backoff.h"
 
-// How much is taken from a store when, the same for the segments of order IDs and for those of one
-// counter. Pure; times are since boot, random numbers lie in [0, 1).
+// When to take how much from a store: the same rules for segments of order IDs and for those of one
+// counter. Pure functions; times are since boot, random numbers lie in [0, 1).
 namespace locus::loading_rules {
 
-// The most times that a length is multiplied at once.
+// By how much a length grows at most in one step.
 constexpr uint64_t kGrowth = 8;
 
-// How often what is at hand is looked at.
+// How often the supply is checked.
 inline absl::Duration Tick(absl::Duration horizon) {
   return std::max(horizon / 8, absl::Milliseconds(100));
 }
 
-// What is at hand does not last a horizon beyond the next tick.
+// Whether the supply will not last a horizon at the next tick.
 inline bool IsShort(absl::Duration autonomy, absl::Duration horizon) {
   return autonomy < horizon + Tick(horizon);
 }
 
-// Numbers a second: of the segment in use, or for as long as that tells little, of the one before
-// where that is more.
+// Numbers a second. While the segment in use is too young to measure, the rate of the one before
+// counts where it is higher.
 inline double Rate(double now, double before, double seconds_in_use, absl::Duration horizon) {
   bool known = seconds_in_use > absl::ToDoubleSeconds(horizon) / 8;
   return known ? now : std::max(now, before);
 }
 
-// How much to take: a horizon at this rate, at most kGrowth times what was taken last. `last` 0:
-// nothing yet.
+// How much to take: what a horizon needs at this rate, at most kGrowth times the last amount.
+// `last` is 0 before the first.
 inline uint64_t Length(double rate, absl::Duration horizon, uint64_t last, uint64_t shortest,
                        uint64_t longest) {
   if (last == 0) return shortest;
@@ -42,29 +43,15 @@ inline uint64_t Length(double rate, absl::Duration horizon, uint64_t last, uint6
   return std::clamp(std::min(length, kGrowth * last), shortest, longest);
 }
 
-// So that those who moved on together do not ask together. Never long beside what is left.
+// A delay so that sections which moved on together do not ask together. Short compared with how
+// long the supply lasts.
 inline absl::Duration Jitter(absl::Duration autonomy, absl::Duration horizon, double random) {
   return std::min(horizon / 50, autonomy / 8) * random;
 }
 
-// When a store that failed is asked again.
-class Backoff {
- public:
-  static constexpr absl::Duration kFirst = absl::Milliseconds(20);
-  static constexpr absl::Duration kLongest = absl::Seconds(5);
-
-  void Succeeded() { failures_ = 0; }
-  void Failed(absl::Duration now, double random) {
-    absl::Duration pause = std::min(kLongest, kFirst * (1 << std::min(failures_, 12)));
-    ++failures_;
-    next_attempt_ = now + pause * (0.5 + 0.5 * random);
-  }
-  absl::Duration next_attempt() const { return next_attempt_; }
-
- private:
-  int failures_ = 0;  // in a row
-  absl::Duration next_attempt_ = -absl::InfiniteDuration();
-};
+// How long a store that failed is left alone.
+inline constexpr internal::Backoff::Policy kBackoff = {
+    .first = absl::Milliseconds(20), .longest = absl::Seconds(5), .jitter = 0.5};
 
 }  // namespace locus::loading_rules
 

@@ -27,6 +27,7 @@ class SegmentLoaderOf {
     uint64_t granted = 0;
     uint64_t dropped = 0;
     uint64_t starved = 0;
+    uint64_t first_uses = 0;
     uint64_t losses = 0;
     absl::Duration lead = -absl::InfiniteDuration();
   };
@@ -47,14 +48,14 @@ class SegmentLoaderOf {
   std::vector<LeaseRequest> Collect(absl::Duration now) {
     if (now >= next_tick_) Tick(now);
     std::vector<LeaseRequest> requests;
-    for (uint32_t i = first_; i < end(); ++i) {
+    for (uint32_t i = first_; i < end() && requests.size() < kMostRequests; ++i) {
       Section& section = At(i);
-      // What callers wish while the store is not asked anyway stays as it is, so that they do not
-      // wake the loader again and again.
-      bool stopped = now < backoff_.next_attempt() || (section.lead_used_up && section.due > now);
+      // While the store is not asked anyway, requests of callers stay where they are, so that
+      // callers do not wake the loader again and again.
+      bool stopped = now < retry_at_ || (section.lead_used_up && section.due > now);
       if (section.wanted && (section.in_flight || stopped)) continue;
-      if (uint8_t wish = counters_.TakeWish(i)) Hear(i, wish, now);
-      if (!section.wanted || section.due > now || now < backoff_.next_attempt()) continue;
+      if (uint8_t asked = counters_.TakeRequests(i)) Hear(i, asked, now);
+      if (!section.wanted || section.due > now || now < retry_at_) continue;
       section.in_flight = true;
       requests.push_back({static_cast<uint16_t>(i), LengthFor(i, now), section.seen});
     }
@@ -63,7 +64,8 @@ class SegmentLoaderOf {
 
   void Granted(std::span<const LeaseRequest> requests, const LeaseReply& reply,
                absl::Duration now) {
-    backoff_.Succeeded();
+    backoff_.Reset();
+    retry_at_ = -absl::InfiniteDuration();
     totals_.losses += reply.loss_noticed;
     for (size_t i = 0; i < requests.size(); ++i) {
       Section& section = At(requests[i].section);
@@ -73,7 +75,7 @@ class SegmentLoaderOf {
       if (grant.wait == absl::InfiniteDuration()) {
         // Callers find a segment past all limits, and answer OUT_OF_RANGE.
         section.wanted = false;
-        Place(requests[i].section, SegmentWord({kEndOfSequences, 64}), now);
+        Install(requests[i].section, SegmentWord({kEndOfSequences, 64}), now);
         continue;
       }
       if (grant.segment.length == 0) {
@@ -84,10 +86,12 @@ class SegmentLoaderOf {
       }
       section.lead_used_up = false;
       bool first = section.last_length == 0;
+      // Callers who asked before the first segment came were not starved.
+      if (first) counters_.TakeRequests(requests[i].section);
       section.seen = std::max(section.seen, grant.segment.end());
       section.last_length = requests[i].length;
       ++totals_.granted;
-      Place(requests[i].section, SegmentWord(grant.segment), now);
+      Install(requests[i].section, SegmentWord(grant.segment), now);
       bool more = first || section.depth > 1 || IsShort(requests[i].section, now);
       section.wanted = more && counters_.NextCount(requests[i].section) < section.depth;
       if (section.wanted) section.due = now;
@@ -98,15 +102,15 @@ class SegmentLoaderOf {
   // The store did not answer, or refused; what it granted all the same is never used.
   void Failed(std::span<const LeaseRequest> requests, absl::Duration now) {
     for (const LeaseRequest& request : requests) At(request.section).in_flight = false;
-    backoff_.Failed(now, Random());
+    retry_at_ = now + backoff_.Next(random_());
   }
 
-  // When Collect has something to do next, callers' wishes apart.
+  // When Collect has something to do next, new requests of callers apart.
   absl::Duration NextDue() const {
     absl::Duration next = next_tick_;
     for (const Section& section : sections_) {
       if (section.wanted && !section.in_flight) {
-        next = std::min(next, std::max(section.due, backoff_.next_attempt()));
+        next = std::min(next, std::max(section.due, retry_at_));
       }
     }
     return next;
@@ -127,6 +131,8 @@ class SegmentLoaderOf {
 
  private:
   static constexpr uint64_t kEndOfSequences = uint64_t{1} << 56;
+  // Of one call to the store, so that a transaction stays small where sections are.
+  static constexpr size_t kMostRequests = 1024;
 
   struct Held {
     SegmentWord segment;
@@ -174,17 +180,20 @@ class SegmentLoaderOf {
     return absl::Seconds(static_cast<double>(left + counters_.NextLength(i)) / rate);
   }
 
-  // A caller moved on to a next segment, or found none.
-  void Hear(uint32_t i, uint8_t wish, absl::Duration now) {
+  // Decides what follows from the requests of callers (CountersOf::Request).
+  void Hear(uint32_t i, uint8_t asked, absl::Duration now) {
     Section& section = At(i);
-    bool starved = (wish & CountersOf<Traits>::kStarved) != 0;
-    if (starved) {
+    bool starved = (asked & CountersOf<Traits>::kStarved) != 0;
+    bool warm = (asked & CountersOf<Traits>::kWarm) != 0 && counters_.Current(i).empty();
+    if (starved && section.last_length == 0) {
+      ++totals_.first_uses;
+    } else if (starved) {
       ++totals_.starved;
-      if (section.last_length > 0) section.depth = std::min(section.depth + 1, counters_.kDepth);
+      section.depth = std::min(section.depth + 1, counters_.kDepth);
     }
-    if (!starved && (section.wanted || !IsShort(i, now))) return;
-    if (!section.wanted || !section.lead_used_up)
-      section.due = starved ? now : now + Jitter(i, now);
+    bool urgent = starved || warm;
+    if (!urgent && (section.wanted || !IsShort(i, now))) return;
+    if (!section.wanted || !section.lead_used_up) section.due = urgent ? now : now + Jitter(i, now);
     section.wanted = true;
   }
 
@@ -192,7 +201,7 @@ class SegmentLoaderOf {
     return loading_rules::Jitter(AutonomyOf(i, now), horizon_, Random());
   }
 
-  void Place(uint32_t i, SegmentWord segment, absl::Duration now) {
+  void Install(uint32_t i, SegmentWord segment, absl::Duration now) {
     Section& section = At(i);
     section.held.push_back({segment, now});
     SegmentWord current = counters_.Current(i);
@@ -280,7 +289,8 @@ class SegmentLoaderOf {
   std::vector<Section> sections_;
   std::mt19937_64 random_;
   Totals totals_;
-  loading_rules::Backoff backoff_;
+  internal::Backoff backoff_{loading_rules::kBackoff};
+  absl::Duration retry_at_ = -absl::InfiniteDuration();  // no call to the store before
   absl::Duration next_tick_ = absl::InfiniteDuration();
 };
 

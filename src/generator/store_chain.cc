@@ -14,7 +14,7 @@
 namespace locus {
 namespace {
 
-// Engines may be the user's own: what would spoil the counters is not taken from them.
+// Engines may be the user's own, so a reply is checked before it can spoil the counters.
 absl::StatusOr<LeaseReply> Checked(std::span<const LeaseRequest> requests, LeaseReply reply) {
   bool good = reply.grants.size() == requests.size();
   for (size_t i = 0; good && i < requests.size(); ++i) {
@@ -26,20 +26,22 @@ absl::StatusOr<LeaseReply> Checked(std::span<const LeaseRequest> requests, Lease
             segment.length <= lease_rules::kEndOfSequences - segment.first);
   }
   if (good) return reply;
-  return absl::DataLossError("the store granted what was not asked for, or twice");
+  return absl::DataLossError(
+      "the store granted a segment that was not asked for, or one that overlaps an earlier one");
 }
 
 }  // namespace
 
-StoreChain::StoreChain(Place place, const SpaceOptions& space,
-                       const OrderIdGenerator::Options& options, Counters& counters, News& news)
-    : place_(std::move(place)),
+StoreChain::StoreChain(Assignment assignment, const SpaceOptions& space,
+                       const OrderIdGenerator::Options& options, Counters& counters,
+                       internal::ResultSignal& loaded)
+    : assigned_(std::move(assignment)),
       space_options_(space),
       options_(options),
-      news_(news),
-      admitted_(place_.admitted),
-      loader_(space, options.horizon, counters, std::random_device()(), place_.first_section,
-              place_.last_section) {
+      loaded_(loaded),
+      admitted_(assigned_.admitted),
+      loader_(space, options.horizon, counters, std::random_device()(), assigned_.first_section,
+              assigned_.last_section) {
   auto job = [this] { return Load(); };
   driver_ = options.executor == nullptr ? LoadDriver::OnThread(job)
                                         : LoadDriver::OnExecutor(*options.executor, job);
@@ -48,11 +50,12 @@ StoreChain::StoreChain(Place place, const SpaceOptions& space,
 absl::Status StoreChain::Explain(absl::StatusCode code) const {
   MutexLock lock(mutex_);
   if (code == absl::StatusCode::kUnavailable) code = absl::StatusCode::kDeadlineExceeded;
-  std::string of = place_.name.empty() ? "" : absl::StrCat("store ", Quoted(place_.name), ": ");
+  std::string of =
+      assigned_.name.empty() ? "" : absl::StrCat("store ", Quoted(assigned_.name), ": ");
   if (!last_error_.ok()) return absl::Status(code, absl::StrCat(of, last_error_.message()));
   if (code == absl::StatusCode::kFailedPrecondition) return absl::Status(code, of);
   return absl::DeadlineExceededError(absl::StrCat(
-      of, "space ", place_.space.str(), ": no sequence in time",
+      of, "space ", assigned_.space.str(), ": no sequence in time",
       loader_.lead_used_up() ? "; a section's leases are max_lead ahead of the floor, which "
                                "rises with time"
                              : ""));
@@ -60,9 +63,9 @@ absl::Status StoreChain::Explain(absl::StatusCode code) const {
 
 StoreStats StoreChain::Stats() const {
   StoreStats stats;
-  stats.name = place_.name;
-  stats.first_section = place_.first_section;
-  stats.last_section = place_.last_section;
+  stats.name = assigned_.name;
+  stats.first_section = assigned_.first_section;
+  stats.last_section = assigned_.last_section;
   absl::Duration now = options_.clock->SinceBoot();
   MutexLock lock(mutex_);
   const SegmentLoader::Totals& totals = loader_.totals();
@@ -71,11 +74,13 @@ StoreStats StoreChain::Stats() const {
   stats.store_failures = store_failures_;
   stats.losses = totals.losses;
   stats.starved = totals.starved;
+  stats.first_uses = totals.first_uses;
+  stats.lease_latency = lease_latency_;
+  stats.clock_offset = clock_offset_;
   stats.autonomy = loader_.Autonomy(now);
   if (totals.granted > 0) stats.lead = totals.lead;
   if (call_began_) stats.stalled = std::max(now - *call_began_, absl::ZeroDuration());
-  // Not shared with the loading thread: the packaged Abseil counts references where TSan cannot
-  // see.
+  // A copy of its own: the packaged Abseil counts references where TSan cannot see it.
   stats.last_error = absl::Status(last_error_.code(), last_error_.message());
   return stats;
 }
@@ -88,17 +93,24 @@ uint64_t StoreChain::dropped() const {
 // One pass of the loader, on its thread.
 absl::Duration StoreChain::Load() {
   std::vector<LeaseRequest> requests;
-  uint64_t starved_before;
   uint64_t starved;
+  uint64_t first_uses;
   {
     MutexLock lock(mutex_);
     absl::Duration now = options_.clock->SinceBoot();
-    starved_before = loader_.totals().starved;
+    const SegmentLoader::Totals before = loader_.totals();
     requests = loader_.Collect(now);
-    starved = loader_.totals().starved - starved_before;
+    starved = loader_.totals().starved - before.starved;
+    first_uses = loader_.totals().first_uses - before.first_uses;
     if (!requests.empty()) call_began_ = now;
   }
-  if (starved > 0) Tell(GeneratorEvent::Kind::kStarved, static_cast<uint32_t>(starved));
+  if (first_uses > 0) {
+    Report(
+        {.kind = GeneratorEvent::Kind::kFirstUse, .sections = static_cast<uint32_t>(first_uses)});
+  }
+  if (starved > 0) {
+    Report({.kind = GeneratorEvent::Kind::kStarved, .sections = static_cast<uint32_t>(starved)});
+  }
   if (!requests.empty()) {
     absl::StatusOr<LeaseReply> reply = Lease(requests);
     if (reply.ok()) {
@@ -113,18 +125,32 @@ absl::Duration StoreChain::Load() {
 
 absl::StatusOr<LeaseReply> StoreChain::Lease(std::span<const LeaseRequest> requests) {
   if (!admitted_) {
-    LOCUS_RETURN_IF_ERROR(place_.admit());
+    LOCUS_RETURN_IF_ERROR(assigned_.admit());
     admitted_ = true;
   }
+  absl::Duration began = options_.clock->SinceBoot();
+  absl::Time sent_at = options_.clock->Now();
   absl::StatusOr<LeaseReply> reply =
-      place_.store->Lease(place_.space, space_options_, requests, options_.clock->Now());
-  if (absl::IsNotFound(reply.status())) admitted_ = !place_.admit;
-  return reply.ok() ? Checked(requests, *std::move(reply)) : reply;
+      assigned_.store->Lease(assigned_.space, space_options_, requests, sent_at);
+  absl::Duration took = std::max(options_.clock->SinceBoot() - began, absl::ZeroDuration());
+  if (absl::IsNotFound(reply.status())) admitted_ = !assigned_.admit;
+  MutexLock lock(mutex_);
+  lease_latency_.Add(took);
+  if (!reply.ok()) return reply;
+  // The store read its clock at some moment of the call; half of it is the best guess.
+  clock_offset_ = reply->granted_at - (sent_at + took / 2);
+  return Checked(requests, *std::move(reply));
 }
 
 void StoreChain::Granted(std::span<const LeaseRequest> requests, const LeaseReply& reply) {
-  uint32_t granted = 0;
-  for (const LeaseGrant& grant : reply.grants) granted += grant.segment.length > 0;
+  GeneratorEvent leased{.kind = GeneratorEvent::Kind::kLeased};
+  for (size_t i = 0; i < requests.size(); ++i) {
+    if (reply.grants[i].segment.length == 0) continue;
+    ++leased.sections;
+    if (options_.on_event) {
+      leased.ranges.push_back({requests[i].section, reply.grants[i].segment});
+    }
+  }
   {
     MutexLock lock(mutex_);
     ++store_calls_;
@@ -133,11 +159,11 @@ void StoreChain::Granted(std::span<const LeaseRequest> requests, const LeaseRepl
     refused_ = false;
     loader_.Granted(requests, reply, options_.clock->SinceBoot());
   }
-  news_.Announce();
-  if (reply.loss_noticed) Tell(GeneratorEvent::Kind::kLossNoticed, 0);
-  if (granted > 0) Tell(GeneratorEvent::Kind::kLeased, granted);
-  auto refused = static_cast<uint32_t>(requests.size()) - granted;
-  if (refused > 0) Tell(GeneratorEvent::Kind::kLeadUsedUp, refused);
+  loaded_.Notify();
+  if (reply.loss_noticed) Report({.kind = GeneratorEvent::Kind::kLossNoticed});
+  auto refused = static_cast<uint32_t>(requests.size()) - leased.sections;
+  if (leased.sections > 0) Report(std::move(leased));
+  if (refused > 0) Report({.kind = GeneratorEvent::Kind::kLeadUsedUp, .sections = refused});
 }
 
 void StoreChain::Failed(std::span<const LeaseRequest> requests, const absl::Status& status) {
@@ -153,14 +179,16 @@ void StoreChain::Failed(std::span<const LeaseRequest> requests, const absl::Stat
     if (refused_) last_error_ = absl::FailedPreconditionError(status.message());
     loader_.Failed(requests, options_.clock->SinceBoot());
   }
-  news_.Announce();
-  Tell(GeneratorEvent::Kind::kStoreFailed, static_cast<uint32_t>(requests.size()), status);
+  loaded_.Notify();
+  Report({.kind = GeneratorEvent::Kind::kStoreFailed,
+          .status = status,
+          .sections = static_cast<uint32_t>(requests.size())});
 }
 
-void StoreChain::Tell(GeneratorEvent::Kind kind, uint32_t sections, absl::Status status) {
-  if (options_.on_event) {
-    options_.on_event({kind, std::move(status), sections, place_.name});
-  }
+void StoreChain::Report(GeneratorEvent event) {
+  if (!options_.on_event) return;
+  event.store = assigned_.name;
+  options_.on_event(event);
 }
 
 }  // namespace locus

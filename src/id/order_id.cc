@@ -6,9 +6,12 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
-#include "src/id/order_id_assembler.h"
+#include "locus/internal/order_id_assembler.h"
 
 namespace locus {
+
+using internal::OrderIdAssembler;
+
 namespace {
 
 absl::Status NotAnOrderId(std::string_view shown, std::string_view reason) {

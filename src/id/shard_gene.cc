@@ -7,13 +7,16 @@
 #include <array>
 #include <ostream>
 
+#include "locus/internal/gene_hash.h"
 #include "src/base/check.h"
-#include "src/id/gene_hash.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 namespace locus {
+
+using internal::GeneOf8;
+
 namespace {
 
 uint16_t GeneOfText(std::string_view key) {
@@ -40,15 +43,18 @@ bool MultipliesWide() { return false; }
 
 }  // namespace
 
-void GenesOf8(const uint64_t* keys, uint16_t* genes, size_t size) {
+const uint64_t internal::kGeneMultipliers[8] = {
+    0x9E3779B185EBCA87u, 0xC2B2AE3D27D4EB4Fu, 0x165667B19E3779F9u, 0x85EBCA77C2B2AE63u,  // XXH64
+    0x87C37B91114253D5u, 0x4CF5AD432745937Fu, 0xFF51AFD7ED558CCDu, 0xC4CEB9FE1A85EC53u,  // Murmur3
+};
+
+void internal::GenesOf8(const uint64_t* keys, uint16_t* genes, size_t size) {
   static const bool wide = MultipliesWide();
   if (wide) return GenesOf8Wide(keys, genes, size);
-  for (size_t i = 0; i < size; ++i) genes[i] = GeneOf8(keys[i]);
+  for (size_t i = 0; i < size; ++i) genes[i] = internal::GeneOfOne(keys[i]);
 }
 
-ShardGene ShardGene::Of(BuyerKey buyer) {
-  return FromUint16(buyer.is_uint64() ? GeneOf8(buyer.uint64()) : GeneOfText(buyer.text()));
-}
+ShardGene ShardGene::OfText(BuyerKey buyer) { return FromUint16(GeneOfText(buyer.text())); }
 
 void ShardGene::OfEach(std::span<const BuyerKey> buyers, std::span<ShardGene> genes) {
   LOCUS_CHECK(buyers.size() == genes.size());
@@ -62,7 +68,7 @@ void ShardGene::OfEach(std::span<const BuyerKey> buyers, std::span<ShardGene> ge
       keys[i] = buyers[done + i].number_or_size_;
       any_text |= reinterpret_cast<uintptr_t>(buyers[done + i].text_);
     }
-    GenesOf8(keys.data(), values.data(), size);
+    internal::GenesOf8(keys.data(), values.data(), size);
     for (size_t i = 0; i < size; ++i) genes[done + i].value_ = values[i];
     for (size_t i = 0; any_text != 0 && i < size; ++i) {
       if (!buyers[done + i].is_uint64()) genes[done + i] = Of(buyers[done + i]);

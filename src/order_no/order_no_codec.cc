@@ -8,11 +8,13 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
-#include "src/id/order_id_assembler.h"
+#include "locus/internal/order_id_assembler.h"
 #include "src/order_no/order_no_assembler.h"
 #include "src/order_no/order_no_ciphers.h"
 
 namespace locus {
+
+using internal::OrderIdAssembler;
 namespace {
 
 // How the 100 bits below the header are divided.

@@ -11,7 +11,7 @@
 
 namespace locus {
 
-// What is at hand of one counter, and how fast it goes.
+// How many numbers of one counter are at hand, and how fast they go.
 struct SequenceUse {
   bool any = false;        // a segment is, or was, in use
   bool has_next = false;   // another waits
@@ -31,11 +31,10 @@ class SequenceLoader {
   SequenceLoader(uint64_t shortest, uint64_t longest, absl::Duration horizon, uint64_t seed)
       : shortest_(shortest), longest_(longest), horizon_(horizon), random_(seed) {}
 
-  // Whether callers' wishes may wait: the sequencer is not asked before a time that NextDue knows.
-  bool stopped(absl::Duration now) const {
-    return wanted_ && (in_flight_ || now < backoff_.next_attempt());
-  }
-  // A caller moved on to the next segment, or found none.
+  // Whether requests of callers may wait: the sequencer is not asked before a time that NextDue
+  // knows.
+  bool stopped(absl::Duration now) const { return wanted_ && (in_flight_ || now < retry_at_); }
+  // A caller moved on to the next segment, or was starved: it found none.
   void Hear(bool starved, const SequenceUse& use, absl::Duration now) {
     starved_ += starved;
     if (use.has_next || (!starved && (wanted_ || !IsShort(use)))) return;
@@ -50,7 +49,7 @@ class SequenceLoader {
       next_tick_ = now + loading_rules::Tick(horizon_);
     }
     if (use.has_next) wanted_ = false;
-    if (!wanted_ || in_flight_ || due_ > now || now < backoff_.next_attempt()) return 0;
+    if (!wanted_ || in_flight_ || due_ > now || now < retry_at_) return 0;
     in_flight_ = true;
     return std::min(ceiling_,
                     loading_rules::Length(Rate(use), horizon_, last_length_, shortest_, longest_));
@@ -58,7 +57,8 @@ class SequenceLoader {
 
   // `use` is what there is with the new segment.
   void Granted(uint64_t count, const SequenceUse& use, absl::Duration now) {
-    backoff_.Succeeded();
+    backoff_.Reset();
+    retry_at_ = -absl::InfiniteDuration();
     in_flight_ = false;
     bool first = last_length_ == 0;
     last_length_ = count;
@@ -69,7 +69,7 @@ class SequenceLoader {
       next_tick_ = now + loading_rules::Tick(horizon_);
     }
   }
-  // The sequencer has not so many numbers before its limit. False: not even one.
+  // The sequencer does not have that many numbers before its limit. False: not even one.
   bool TooMany(uint64_t count, absl::Duration now) {
     in_flight_ = false;
     ceiling_ = std::max<uint64_t>(count / loading_rules::kGrowth, 1);
@@ -78,18 +78,18 @@ class SequenceLoader {
       return true;
     }
     // Others may still return some.
-    backoff_.Failed(now + loading_rules::Backoff::kLongest, Random());
+    retry_at_ = now + loading_rules::kBackoff.longest + backoff_.Next(random_());
     return false;
   }
   void Failed(absl::Duration now) {
     in_flight_ = false;
-    backoff_.Failed(now, Random());
+    retry_at_ = now + backoff_.Next(random_());
   }
 
-  // When Collect has something to do next, callers' wishes apart.
+  // When Collect has something to do next, new requests of callers apart.
   absl::Duration NextDue() const {
     if (!wanted_ || in_flight_) return next_tick_;
-    return std::min(next_tick_, std::max(due_, backoff_.next_attempt()));
+    return std::min(next_tick_, std::max(due_, retry_at_));
   }
   // How long the numbers at hand last.
   absl::Duration Autonomy(const SequenceUse& use) const {
@@ -115,8 +115,9 @@ class SequenceLoader {
   const uint64_t longest_;
   const absl::Duration horizon_;
   std::mt19937_64 random_;
-  loading_rules::Backoff backoff_;
-  uint64_t last_length_ = 0;  // 0: nothing taken yet
+  internal::Backoff backoff_{loading_rules::kBackoff};
+  absl::Duration retry_at_ = -absl::InfiniteDuration();  // no call to the sequencer before
+  uint64_t last_length_ = 0;                             // 0: nothing taken yet
   uint64_t ceiling_ = ~uint64_t{0};
   uint64_t starved_ = 0;
   bool wanted_ = false;

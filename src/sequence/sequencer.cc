@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "locus/sequencer.h"
 
+#include <chrono>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
+#include "src/sequence/call_counts.h"
 #include "src/sequence/sequencer_rules.h"
 
 namespace locus {
@@ -50,7 +52,35 @@ absl::Status Refuse(absl::string_view option, int64_t value, absl::string_view l
       absl::StrCat("sequencer option ", option, " is ", value, "; it must be ", limit));
 }
 
+absl::Status StatusOf(const absl::Status& status) { return status; }
+template <typename T>
+absl::Status StatusOf(const absl::StatusOr<T>& result) {
+  return result.status();
+}
+
+// What `call` to the engine returns; counts it, and the numbers that it took.
+template <typename Call>
+auto Counted(internal::CallCounts& counts, Call call, int64_t numbers = 0) -> decltype(call()) {
+  auto began = std::chrono::steady_clock::now();
+  auto result = call();
+  auto took = absl::FromChrono(std::chrono::steady_clock::now() - began);
+  absl::Status status = StatusOf(result);
+  counts.Count(status.ok() || absl::IsOutOfRange(status),
+               status.ok() ? static_cast<uint64_t>(numbers) : 0, took);
+  return result;
+}
+
 }  // namespace
+
+std::string_view ToString(SequencerOptions::AtMax at_max) {
+  switch (at_max) {
+    case SequencerOptions::AtMax::kError:
+      return "error";
+    case SequencerOptions::AtMax::kWrap:
+      return "wrap";
+  }
+  return "unknown";
+}
 
 absl::Status SequencerOptions::Check() const {
   if (key_prefix.size() > kLongestPrefix) {
@@ -70,6 +100,11 @@ absl::Status SequencerOptions::Check() const {
   return absl::OkStatus();
 }
 
+Sequencer::Sequencer(SequencerOptions options)
+    : options_(std::move(options)), counts_(std::make_shared<internal::CallCounts>()) {}
+
+SequencerStats Sequencer::Stats() const { return counts_->Stats(); }
+
 absl::StatusOr<std::string> Sequencer::NameOf(std::string_view key) const {
   if (key.empty() || key.size() > kLongestKey) {
     return absl::InvalidArgumentError(absl::StrCat("key ", Quoted(key.substr(0, 64)),
@@ -87,7 +122,8 @@ absl::Status Sequencer::CheckValue(std::string_view key, int64_t value) const {
 
 absl::StatusOr<int64_t> Sequencer::Next(std::string_view key) {
   LOCUS_ASSIGN_OR_RETURN(std::string name, NameOf(key));
-  LOCUS_ASSIGN_OR_RETURN(Taken taken, Take(name, options_.step));
+  LOCUS_ASSIGN_OR_RETURN(Taken taken, Counted(
+                                          *counts_, [&] { return Take(name, options_.step); }, 1));
   return taken.last;
 }
 
@@ -100,25 +136,27 @@ absl::StatusOr<SequenceBatch> Sequencer::NextBatch(std::string_view key, int64_t
                                                    ", all there are up to ", Limit(options_)));
   }
   int64_t span = count * options_.step;
-  LOCUS_ASSIGN_OR_RETURN(Taken taken, Take(name, span));
+  LOCUS_ASSIGN_OR_RETURN(Taken taken, Counted(
+                                          *counts_, [&] { return Take(name, span); }, count));
   return SequenceBatch{taken.last - span + options_.step, options_.step, count, taken.version};
 }
 
 absl::Status Sequencer::Set(std::string_view key, int64_t value) {
   LOCUS_ASSIGN_OR_RETURN(std::string name, NameOf(key));
   LOCUS_RETURN_IF_ERROR(CheckValue(key, value));
-  return Store(name, value);
+  return Counted(*counts_, [&] { return Store(name, value); });
 }
 
 absl::StatusOr<bool> Sequencer::SetIfNotExists(std::string_view key, int64_t value) {
   LOCUS_ASSIGN_OR_RETURN(std::string name, NameOf(key));
   LOCUS_RETURN_IF_ERROR(CheckValue(key, value));
-  return StoreNew(name, value);
+  return Counted(*counts_, [&] { return StoreNew(name, value); });
 }
 
 absl::StatusOr<int64_t> Sequencer::Get(std::string_view key) {
   LOCUS_ASSIGN_OR_RETURN(std::string name, NameOf(key));
-  LOCUS_ASSIGN_OR_RETURN(std::optional<int64_t> value, Load(name));
+  LOCUS_ASSIGN_OR_RETURN(std::optional<int64_t> value,
+                         Counted(*counts_, [&] { return Load(name); }));
   if (value) return *value;
   return absl::NotFoundError(absl::StrCat("key ", Quoted(key), " is unknown"));
 }
@@ -132,7 +170,9 @@ absl::StatusOr<bool> Sequencer::Return(std::string_view key, const SequenceBatch
                                                    " cannot be used; the step is ", options_.step));
   }
   if (used == batch.count) return true;
-  return PutBack(name, {batch.last(), batch.version}, batch.first + (used - 1) * batch.step);
+  return Counted(*counts_, [&] {
+    return PutBack(name, {batch.last(), batch.version}, batch.first + (used - 1) * batch.step);
+  });
 }
 
 }  // namespace locus

@@ -131,5 +131,57 @@ TEST(CountersTest, ThreadsOnOneVnode_ShareSegmentsWithoutARepeatOrAGap) {
   EXPECT_EQ(all.size() + kLength * counters.overtaken(), kSegments * kLength);
 }
 
+TEST(CountersTest, Given_CountsWhatWasTakenFromEverySegment) {
+  Counters counters(256, kNoLimit);
+  EXPECT_EQ(counters.Given(), 0u);
+  SegmentWord first = Word(6400, 64);
+  ASSERT_TRUE(counters.Publish(1, SegmentWord(), first, absl::ZeroDuration()));
+  for (int i = 0; i < 10; ++i) counters.Take(256);
+  for (int i = 0; i < 64; ++i) counters.Take(257);
+  EXPECT_EQ(counters.Given(), 74u);
+  ASSERT_TRUE(counters.Publish(1, first, Word(64000, 128), absl::ZeroDuration()));
+  EXPECT_EQ(counters.Given(), 74u);
+  counters.Take(256);
+  EXPECT_EQ(counters.Given(), 75u);
+  ASSERT_TRUE(counters.Drop(1, Word(64000, 128)));
+  EXPECT_EQ(counters.Given(), 75u);
+}
+
+// Callers inline this part; it may only take what Take would.
+TEST(HotCountersTest, TakesInsideTheSegmentAndNowhereElse) {
+  Counters counters(256, kNoLimit);
+  internal::HotCounters hot = counters.hot();
+  uint64_t sequence;
+  EXPECT_FALSE(hot.TryTake(256, sequence)) << "no segment";
+  ASSERT_TRUE(counters.Publish(1, SegmentWord(), Word(6400, 64), absl::ZeroDuration()));
+  EXPECT_FALSE(hot.TryTake(256, sequence)) << "the cursor is below the segment";
+  EXPECT_EQ(counters.Take(256), 6400u);
+  for (uint64_t i = 1; i < 64; ++i) {
+    ASSERT_TRUE(hot.TryTake(256, sequence));
+    EXPECT_EQ(sequence, 6400 + i);
+  }
+  EXPECT_FALSE(hot.TryTake(256, sequence)) << "the cursor is at the segment's end";
+  EXPECT_EQ(counters.Take(256), Counters::kNone);
+
+  Counters wide(256, kNoLimit);
+  internal::HotCounters of_wide = wide.hot();
+  uint64_t last_narrow = OrderId::kMaxNarrowSequence;
+  ASSERT_TRUE(
+      wide.Publish(0, SegmentWord(), Word(last_narrow + 1 - 64, 128), absl::ZeroDuration()));
+  wide.Take(0);
+  while (of_wide.TryTake(0, sequence)) last_narrow = sequence;
+  EXPECT_EQ(last_narrow, OrderId::kMaxNarrowSequence) << "a wide ID is not a usual one";
+  EXPECT_EQ(wide.Take(0), OrderId::kMaxNarrowSequence + 1);
+}
+
+TEST(HotCountersTest, TheZeroOfAForkedChild_IsNoSegmentForAnyCursor) {
+  EXPECT_EQ(internal::HotCounters::Read(0), SegmentWord());
+  for (SegmentWord word :
+       {SegmentWord(), Word(0, 64), Word(6400, 64), Word(uint64_t{1} << 55, 128)}) {
+    EXPECT_EQ(internal::HotCounters::Read(internal::HotCounters::Stored(word)), word);
+    EXPECT_NE(internal::HotCounters::Stored(word), 0u);
+  }
+}
+
 }  // namespace
 }  // namespace locus

@@ -2,6 +2,7 @@
 #include "locus/order_id_generator.h"
 
 #include <algorithm>
+#include <atomic>
 #include <random>
 #include <set>
 
@@ -302,7 +303,7 @@ TEST_F(GeneratorTest, Batch_FillsFromTheFrontAndSaysHowMany) {
   EXPECT_GT(filled, 0u);
   EXPECT_LT(filled, 1000u);
   EXPECT_TRUE(absl::IsInvalidArgument(generator->NextBatch(buyers, {}).status()));
-  EXPECT_EQ(generator->NextBatch({}, {}).value(), 0u);
+  EXPECT_EQ(generator->NextBatch(std::span<const BuyerKey>(), {}).value(), 0u);
 }
 
 TEST_F(GeneratorTest, OptionsThatDifferFromTheStores_AreRefused) {
@@ -408,6 +409,142 @@ TEST_F(GeneratorTest, DestroyedWithTasksPending_TheyDoNothing) {
   generator.reset();
   executor_.RunReady();
   EXPECT_EQ(store_->calls(), 0);
+}
+
+TEST_F(GeneratorTest, Genes_AreTheVnodesOfTheirBuyers) {
+  auto generator = Make();
+  OrderId of_buyer = Take(*generator, kBuyer);
+  absl::StatusOr<OrderId> of_gene = generator->TryNext(ShardGene::Of(kBuyer));
+  ASSERT_TRUE(of_gene.ok());
+  EXPECT_EQ(of_gene->gene(), of_buyer.gene());
+  EXPECT_EQ(of_gene->sequence(), of_buyer.sequence() + 1);
+  std::vector<ShardGene> genes(100, of_buyer.gene());
+  std::vector<OrderId> ids(100);
+  ASSERT_TRUE(generator->NextBatch(genes, ids).ok());
+  EXPECT_EQ(ids[0].sequence(), of_gene->sequence() + 1);
+  std::vector<OrderId> few(99);
+  EXPECT_TRUE(absl::IsInvalidArgument(generator->NextBatch(genes, few).status()));
+}
+
+TEST_F(GeneratorTest, NextWithATimeout_WaitsForTheStoreOrSaysWhy) {
+  options_.executor = nullptr;
+  auto generator = Make();
+  EXPECT_TRUE(generator->Next(kBuyer, absl::Seconds(20)).ok());
+  EXPECT_TRUE(generator->Next(ShardGene::Of(kBuyer), absl::InfiniteDuration()).ok());
+  std::vector<ShardGene> genes = {ShardGene::FromUint16(uint16_t{40000}),
+                                  ShardGene::FromUint16(uint16_t{50000})};
+  std::vector<OrderId> ids(2);
+  EXPECT_EQ(generator->NextBatch(genes, ids, absl::Seconds(20)).value(), 2u);
+  store_->FailWith(absl::UnavailableError("down"));
+  absl::Status late = generator->Next(ShardGene(), absl::ZeroDuration()).status();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(late)) << late;
+}
+
+TEST_F(GeneratorTest, NextPastTheLastSequence_SaysWhatAndWhere) {
+  options_.executor = nullptr;
+  auto generator = Make();
+  ASSERT_TRUE(
+      store_
+          ->Raise(SpaceName(), OrderId::kMaxNarrowSequence + 1, RaiseReach::kAnywhere, clock_.Now())
+          .ok());
+  ShardGene gene = ShardGene::FromUint16(uint16_t{515});
+  absl::Status status = generator->Next(gene, absl::Seconds(20)).status();
+  EXPECT_TRUE(absl::IsOutOfRange(status)) << status;
+  std::string message(status.message());
+  EXPECT_NE(message.find("space orders, vnode 515 of section 2"), std::string::npos) << message;
+  EXPECT_NE(message.find("140737488355327 (2^47 - 1)"), std::string::npos) << message;
+  EXPECT_NE(message.find("Options::wide"), std::string::npos) << message;
+}
+
+TEST_F(GeneratorTest, Warm_LeasesForAllSectionsInOneCall) {
+  options_.executor = nullptr;
+  std::atomic<int> first_uses = 0;
+  options_.on_event = [&](const GeneratorEvent& event) {
+    if (event.kind == GeneratorEvent::Kind::kLeased && event.ranges.size() != event.sections) {
+      ADD_FAILURE() << "ranges are missing";
+    }
+    first_uses += event.kind == GeneratorEvent::Kind::kFirstUse;
+  };
+  auto generator = Make();
+  ASSERT_TRUE(generator->Warm(absl::Seconds(60)).ok());
+  for (uint32_t gene = 0; gene < 65536; gene += 256) {
+    ASSERT_TRUE(generator->TryNext(ShardGene::FromUint16(static_cast<uint16_t>(gene))).ok());
+  }
+  GeneratorStats stats = generator->Stats();
+  EXPECT_GE(stats.leases, 256u);
+  EXPECT_LE(stats.store_calls, 3u) << "the second one is for what comes next";
+  EXPECT_EQ(stats.waits, 1u) << "only Warm itself waited";
+  EXPECT_EQ(stats.first_uses, 0u);
+  EXPECT_EQ(stats.starved, 0u);
+  EXPECT_EQ(first_uses, 0);
+  EXPECT_EQ(stats.ids, 256u);
+  EXPECT_TRUE(generator->Warm(absl::ZeroDuration()).ok()) << "all have a segment";
+}
+
+TEST_F(GeneratorTest, WarmForBuyers_LeasesForTheirSectionsOnly) {
+  auto generator = Make();
+  std::vector<BuyerKey> buyers = {kBuyer};
+  EXPECT_TRUE(absl::IsDeadlineExceeded(generator->Warm(absl::ZeroDuration(), buyers)));
+  executor_.RunReady();
+  EXPECT_TRUE(generator->Warm(absl::ZeroDuration(), buyers).ok());
+  EXPECT_TRUE(generator->TryNext(kBuyer).ok());
+  EXPECT_LE(generator->Stats().leases, 2u);
+  EXPECT_TRUE(generator->Warm(absl::ZeroDuration(), std::span<const BuyerKey>()).ok());
+}
+
+TEST_F(GeneratorTest, WarmOnADeadStore_SaysWhy) {
+  auto generator = Make();
+  store_->FailWith(absl::UnavailableError("connection refused"));
+  EXPECT_FALSE(generator->Warm(absl::ZeroDuration()).ok());
+  executor_.RunReady();
+  absl::Status status = generator->Warm(absl::ZeroDuration());
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+  EXPECT_EQ(status.message(), "connection refused");
+}
+
+TEST_F(GeneratorTest, FirstUse_IsNotStarving) {
+  std::vector<GeneratorEvent::Kind> kinds;
+  std::vector<GeneratorEvent::Range> ranges;
+  options_.on_event = [&](const GeneratorEvent& event) {
+    kinds.push_back(event.kind);
+    ranges.insert(ranges.end(), event.ranges.begin(), event.ranges.end());
+  };
+  auto generator = Make();
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(generator->TryNext(kBuyer).ok());
+  executor_.RunReady();
+  OrderId id = generator->TryNext(kBuyer).value();
+  GeneratorStats stats = generator->Stats();
+  EXPECT_EQ(stats.first_uses, 1u);
+  EXPECT_EQ(stats.starved, 0u);
+  EXPECT_EQ(stats.ids, 1u);
+  ASSERT_GE(kinds.size(), 2u);
+  EXPECT_EQ(kinds[0], GeneratorEvent::Kind::kFirstUse);
+  EXPECT_EQ(kinds[1], GeneratorEvent::Kind::kLeased);
+  ASSERT_FALSE(ranges.empty());
+  EXPECT_EQ(ranges[0].section, id.gene().value() / 256);
+  EXPECT_EQ(ranges[0].segment.first, id.sequence());
+}
+
+TEST_F(GeneratorTest, Stats_CountEveryIdAcrossSegments) {
+  auto generator = Make();
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 20000; ++i) Take(*generator, BuyerKey::Uint64(random() % 40));
+  GeneratorStats stats = generator->Stats();
+  EXPECT_EQ(stats.ids, 20000u);
+  EXPECT_GT(stats.leases, 10u);
+  EXPECT_EQ(stats.lease_latency.total(), stats.store_calls);
+  EXPECT_EQ(stats.stores[0].lease_latency.total(), stats.store_calls);
+}
+
+TEST_F(GeneratorTest, Stats_ShowHowFarTheStoresClockIsAhead) {
+  ManualClock ahead(clock_.Now() + absl::Seconds(20));
+  options_.clock = &clock_;
+  store_ = std::make_shared<FaultySegmentStore>(ahead);
+  auto generator = Make();
+  Take(*generator, kBuyer);
+  absl::Duration offset = generator->Stats().clock_offset;
+  EXPECT_GT(offset, absl::Seconds(19));
+  EXPECT_LT(offset, absl::Seconds(21));
 }
 
 }  // namespace

@@ -8,13 +8,19 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "src/id/gene_hash.h"
+#include "locus/internal/gene_hash.h"
 #include "tests/support/golden.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 namespace locus {
+
+using internal::GeneOf8;
+using internal::GeneOfOne;
+using internal::Murmur3Low64Of8;
+using internal::Xxh64Of8;
+
 namespace {
 
 static_assert(!std::is_constructible_v<ShardGene, int>);
@@ -91,6 +97,7 @@ TEST(ShardGeneTest, InlinedHashes_AgreeWithTheLibraries) {
     std::memcpy(bytes, &key, 8);
     ASSERT_EQ(Xxh64Of8(key), XXH64(bytes, 8, 0)) << key;
     ASSERT_EQ(Murmur3Low64Of8(key), LibraryMurmurLow64({bytes, 8})) << key;
+    ASSERT_EQ(GeneOfOne(key), GeneOf8(key)) << key;
   }
 }
 

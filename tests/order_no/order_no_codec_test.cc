@@ -14,13 +14,16 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "src/id/order_id_assembler.h"
+#include "locus/internal/order_id_assembler.h"
 #include "src/order_no/aes.h"
 #include "src/order_no/key_derivation.h"
 #include "src/base/text.h"
 #include "tests/support/golden.h"
 
 namespace locus {
+
+using internal::OrderIdAssembler;
+
 namespace {
 
 const nlohmann::json& Golden() {

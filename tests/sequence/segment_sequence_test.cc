@@ -388,5 +388,27 @@ TEST_F(SegmentSequenceTest, DestroyedWithTasksPending_TheyDoNothing) {
   EXPECT_EQ(store_->calls(), 0);
 }
 
+TEST_F(SegmentSequenceTest, Stats_CountTheNumbersHandedOut) {
+  auto sequence = Make();
+  EXPECT_EQ(sequence->Stats().numbers, 0u);
+  Take(*sequence, 1000);
+  SegmentSequenceStats stats = sequence->Stats();
+  EXPECT_EQ(stats.numbers, 1000u);
+  EXPECT_GT(stats.segments, 2u);
+  EXPECT_EQ(stats.lease_latency.total(), stats.store_calls);
+  ASSERT_TRUE(sequence->Close().ok());
+  EXPECT_EQ(sequence->Stats().numbers, 1000u);
+}
+
+TEST_F(SegmentSequenceTest, NextWithATimeout_WaitsForTheSequencerOrSaysWhy) {
+  options_.executor = nullptr;
+  auto sequence = SegmentSequence::Create(store_, "k").value();
+  EXPECT_EQ(sequence->Next(absl::Seconds(20)).value(), 1);
+  EXPECT_EQ(sequence->NextBlock(2, absl::Seconds(20)).value().first, 2);
+  auto other = SegmentSequence::Create(store_, "other").value();
+  store_->FailWith(absl::UnavailableError("down"));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(other->Next(absl::ZeroDuration()).status()));
+}
+
 }  // namespace
 }  // namespace locus

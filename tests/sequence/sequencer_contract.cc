@@ -64,6 +64,19 @@ TEST_P(SequencerContract, Batch_IsARunOfNumbers) {
   EXPECT_EQ(sequencer->Next("a").value(), 50);
 }
 
+TEST_P(SequencerContract, Stats_CountCallsNumbersAndTheirTime) {
+  auto sequencer = Connect();
+  ASSERT_TRUE(sequencer->Next("a").ok());
+  ASSERT_TRUE(sequencer->NextBatch("a", 7).ok());
+  ASSERT_TRUE(sequencer->Get("a").ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(sequencer->Next("").status())) << "never reaches the engine";
+  SequencerStats stats = sequencer->Stats();
+  EXPECT_EQ(stats.calls, 3u);
+  EXPECT_EQ(stats.failures, 0u);
+  EXPECT_EQ(stats.numbers, 8u);
+  EXPECT_EQ(stats.latency.total(), 3u);
+}
+
 TEST_P(SequencerContract, Get_TellsTheLastNumber) {
   auto sequencer = Connect();
   EXPECT_TRUE(absl::IsNotFound(sequencer->Get("a").status()));

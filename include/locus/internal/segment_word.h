@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef LOCUS_SRC_GENERATOR_SEGMENT_WORD_H_
-#define LOCUS_SRC_GENERATOR_SEGMENT_WORD_H_
+#ifndef LOCUS_INTERNAL_SEGMENT_WORD_H_
+#define LOCUS_INTERNAL_SEGMENT_WORD_H_
 
 #include <bit>
 #include <cstdint>
 
 #include "locus/segment_store.h"
 
-namespace locus {
+namespace locus::internal {
 
 // A segment in 64 bits, so that it is read and replaced atomically: first / 64 in the high 58 bits,
 // log2(length / 64) in the low 6.
@@ -36,6 +36,6 @@ class SegmentWord {
 static_assert(SegmentWord().first() == SegmentWord().end(), "nothing lies in no segment");
 static_assert(SegmentWord({.first = 640, .length = 256}).end() == 896);
 
-}  // namespace locus
+}  // namespace locus::internal
 
-#endif  // LOCUS_SRC_GENERATOR_SEGMENT_WORD_H_
+#endif  // LOCUS_INTERNAL_SEGMENT_WORD_H_

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef LOCUS_SRC_ID_GENE_HASH_H_
-#define LOCUS_SRC_ID_GENE_HASH_H_
+#ifndef LOCUS_INTERNAL_GENE_HASH_H_
+#define LOCUS_INTERNAL_GENE_HASH_H_
 
 #include <cstddef>
 #include <cstdint>
 
-namespace locus {
+namespace locus::internal {
 
 // always_inline: called from code for wider processors, they would keep it from being vectorised.
 [[gnu::always_inline]] constexpr uint64_t RotateLeft(uint64_t x, int r) {
@@ -48,9 +48,35 @@ namespace locus {
   return static_cast<uint16_t>(Xxh64Of8(key) ^ Murmur3Low64Of8(key));
 }
 
+// The multipliers of both hashes. From memory: as an immediate each would be an instruction of ten
+// bytes, and a call of TryNext has eleven multiplications.
+extern const uint64_t kGeneMultipliers[8];
+
+// GeneOf8 for a single key at run time: the steps of the two hashes alternate, so that they overlap
+// in the processor from the first one on. Tests hold it to GeneOf8.
+[[gnu::always_inline]] inline uint16_t GeneOfOne(uint64_t key) {
+  const uint64_t* m = kGeneMultipliers;
+  uint64_t x = key * m[1];
+  uint64_t h = key * m[4];
+  x = RotateLeft(x, 31) * m[0];
+  h = RotateLeft(h, 31) * m[5];
+  x ^= 0x27D4EB2F165667C5u + 8;
+  h ^= 8;
+  x = RotateLeft(x, 27) * m[0] + m[3];
+  uint64_t h1 = h + 8;
+  uint64_t h2 = h + 16;
+  x = (x ^ x >> 33) * m[1];
+  h1 = (h1 ^ h1 >> 33) * m[6];
+  h2 = (h2 ^ h2 >> 33) * m[6];
+  x = (x ^ x >> 29) * m[2];
+  h1 = (h1 ^ h1 >> 33) * m[7];
+  h2 = (h2 ^ h2 >> 33) * m[7];
+  return static_cast<uint16_t>((x ^ x >> 32) ^ ((h1 ^ h1 >> 33) + (h2 ^ h2 >> 33)));
+}
+
 // genes[i] = GeneOf8(keys[i]).
 void GenesOf8(const uint64_t* keys, uint16_t* genes, size_t size);
 
-}  // namespace locus
+}  // namespace locus::internal
 
-#endif  // LOCUS_SRC_ID_GENE_HASH_H_
+#endif  // LOCUS_INTERNAL_GENE_HASH_H_

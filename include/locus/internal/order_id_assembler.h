@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef LOCUS_SRC_ID_ORDER_ID_ASSEMBLER_H_
-#define LOCUS_SRC_ID_ORDER_ID_ASSEMBLER_H_
+#ifndef LOCUS_INTERNAL_ORDER_ID_ASSEMBLER_H_
+#define LOCUS_INTERNAL_ORDER_ID_ASSEMBLER_H_
 
 #include "locus/order_id.h"
 
-namespace locus {
+namespace locus::internal {
 
 // Makes order IDs of parts that were checked already.
 class OrderIdAssembler {
@@ -25,6 +25,6 @@ class OrderIdAssembler {
   }
 };
 
-}  // namespace locus
+}  // namespace locus::internal
 
-#endif  // LOCUS_SRC_ID_ORDER_ID_ASSEMBLER_H_
+#endif  // LOCUS_INTERNAL_ORDER_ID_ASSEMBLER_H_

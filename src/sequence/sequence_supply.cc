@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/sequence/sequence_supply.h"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "src/base/check.h"
+#include "src/base/fork_guard.h"
+#include "src/base/text.h"
+#include "src/sequence/sequencer_rules.h"
+
+namespace locus {
+namespace {
+
+// What can be given back when `used` numbers of `current` and none of `next` were handed out. A key
+// takes back only what its last write took: both batches together if `joined` says that nobody drew
+// in between, otherwise the last one.
+struct Unused {
+  SequenceBatch batch;
+  int64_t used = 0;
+
+  static std::optional<Unused> Of(const std::optional<SequenceBatch>& current, int64_t used,
+                                  const std::optional<SequenceBatch>& next, bool joined) {
+    bool tail = current && used < current->count;
+    if (!next) return tail ? std::optional(Unused{*current, used}) : std::nullopt;
+    if (!tail || !joined) return Unused{*next, 0};
+    SequenceBatch both = *current;
+    both.count += next->count;
+    both.version = next->version;
+    return Unused{both, used};
+  }
+};
+
+}  // namespace
+
+SequenceSupply::SequenceSupply(std::shared_ptr<Sequencer> sequencer, std::string key,
+                               const SegmentSequence::Options& options,
+                               internal::ResultSignal& loaded)
+    : sequencer_(std::move(sequencer)),
+      key_(std::move(key)),
+      options_(options),
+      step_(sequencer_->options().step),
+      limit_(sequencer_rules::Limit(sequencer_->options())),
+      cursor_(words_[0], step_),
+      loaded_(loaded),
+      loader_(Bounded(options.min_length), Bounded(options.max_length), options.horizon,
+              std::random_device()()) {
+  auto job = [this] { return Load(); };
+  driver_ = options_.executor == nullptr ? LoadDriver::OnThread(job)
+                                         : LoadDriver::OnExecutor(*options_.executor, job);
+}
+
+uint64_t SequenceSupply::Bounded(int64_t length) const {
+  return static_cast<uint64_t>(std::min(length, limit_ / step_));
+}
+
+bool SequenceSupply::MoveOn(uint64_t generation) {
+  if (closed_.load(std::memory_order_acquire)) return false;
+  if (!has_next_.load(std::memory_order_acquire)) return cursor_.installed() != generation;
+  {
+    MutexLock lock(mutex_);
+    if (closed_) return false;
+    if (cursor_.generation() != generation) return true;
+    if (!next_) return false;
+    InstallNext(options_.clock->SinceBoot());
+  }
+  AskFor(kMore);
+  loaded_.NotifyIfAwaited();
+  return true;
+}
+
+void SequenceSupply::InstallNext(absl::Duration now) {
+  if (current_) {
+    rate_before_ = static_cast<double>(cursor_.used()) / SecondsInUse(now);
+    given_ += cursor_.used();
+  }
+  installed_at_ = now;
+  current_ = std::exchange(next_, std::nullopt);
+  has_next_.store(false, std::memory_order_relaxed);
+  cursor_.Install(current_->first, static_cast<uint64_t>(current_->count));
+}
+
+void SequenceSupply::AskFor(Request request) {
+  bool is_new = (asked_.fetch_or(request, std::memory_order_release) & request) == 0;
+  if (is_new || !driver_->started()) driver_->Wake();
+}
+
+double SequenceSupply::SecondsInUse(absl::Duration now) const {
+  return std::max(1.0, absl::ToDoubleSeconds(now - installed_at_));
+}
+
+SequenceUse SequenceSupply::Use(absl::Duration now) const {
+  SequenceUse use;
+  if (!current_) return use;
+  uint64_t used = cursor_.used();
+  use.any = true;
+  use.has_next = next_.has_value();
+  use.left = cursor_.length() - used + (next_ ? static_cast<uint64_t>(next_->count) : 0);
+  use.seconds_in_use = SecondsInUse(now);
+  use.rate_now = static_cast<double>(used) / use.seconds_in_use;
+  use.rate_before = rate_before_;
+  return use;
+}
+
+// One pass of the loader, on its thread.
+absl::Duration SequenceSupply::Load() {
+  absl::Duration asked_at = options_.clock->SinceBoot();
+  int64_t count = 0;
+  {
+    MutexLock lock(mutex_);
+    if (closed_) return absl::InfiniteDuration();
+    count = Collect(asked_at);
+    in_flight_ = count > 0;
+  }
+  if (count > 0) {
+    absl::StatusOr<SequenceBatch> batch = sequencer_->NextBatch(key_, count);
+    if (batch.ok() && !Good(*batch, count)) {
+      batch = absl::DataLossError("the sequencer gave numbers that it cannot have");
+    }
+    Land(batch, count, asked_at);
+    loaded_.Notify();
+  }
+  MutexLock lock(mutex_);
+  if (closed_) return absl::InfiniteDuration();
+  return std::max(absl::ZeroDuration(), loader_.NextDue() - options_.clock->SinceBoot());
+}
+
+int64_t SequenceSupply::Collect(absl::Duration now) {
+  SequenceUse use = Use(now);
+  if (!loader_.stopped(now)) {
+    uint8_t asked = asked_.exchange(kNothing, std::memory_order_acquire);
+    if (asked != kNothing) loader_.Hear((asked & kStarved) != 0, use, now);
+  }
+  auto count = static_cast<int64_t>(loader_.Collect(use, now));
+  // Up to the limit, not past it: there a whole batch fails, or leaves out what is before it.
+  int64_t left = (limit_ - last_) / step_;
+  return left > 0 ? std::min(count, left) : count;
+}
+
+// Engines may be the user's own.
+bool SequenceSupply::Good(const SequenceBatch& batch, int64_t asked) const {
+  return batch.step == step_ && batch.count >= 1 && batch.count <= asked && batch.first >= 1 &&
+         batch.first <= limit_ && (limit_ - batch.first) / step_ >= batch.count - 1;
+}
+
+// Whether nobody drew between the batch taken last and this one, which came at `now`. Numbers
+// that follow each other do not prove it for a key whose numbers come again: others may have
+// drawn a whole round, or the first ones of a key that was forgotten in between. Half of the ttl
+// is a margin for clocks that run differently.
+bool SequenceSupply::Follows(const SequenceBatch& batch, absl::Duration now) const {
+  const SequencerOptions& key = sequencer_->options();
+  bool wraps = key.max_value != 0 && key.at_max == SequencerOptions::AtMax::kWrap;
+  bool known = key.ttl == absl::ZeroDuration() || now - asked_at_ < key.ttl / 2;
+  return batch.first - step_ == last_ && !wraps && known;
+}
+
+void SequenceSupply::Land(const absl::StatusOr<SequenceBatch>& batch, int64_t asked,
+                          absl::Duration asked_at) {
+  MutexLock lock(mutex_);
+  absl::Duration now = options_.clock->SinceBoot();
+  in_flight_ = false;
+  landed_.NotifyAll();
+  lease_latency_.Add(std::max(now - asked_at, absl::ZeroDuration()));
+  absl::Status status = batch.status();
+  if (batch.ok()) {
+    ++segments_;
+    joined_ = Follows(*batch, now);
+    last_ = batch->last();
+    asked_at_ = asked_at;
+    next_ = *batch;
+    bool needed = !current_ || cursor_.used() == cursor_.length();
+    if (needed && !closed_) {
+      InstallNext(now);
+    } else {
+      has_next_.store(true, std::memory_order_release);
+    }
+    loader_.Granted(static_cast<uint64_t>(batch->count), Use(now), now);
+  } else if (absl::IsOutOfRange(status)) {
+    if (loader_.TooMany(static_cast<uint64_t>(asked), now)) status = absl::OkStatus();
+  } else {
+    loader_.Failed(now);
+  }
+  Count(status);
+}
+
+// Notes how a call to the sequencer ended.
+void SequenceSupply::Count(absl::Status status) {
+  ++store_calls_;
+  store_failures_ += !status.ok();
+  absl::StatusCode answer = absl::StatusCode::kUnavailable;
+  if (absl::IsOutOfRange(status)) answer = status.code();
+  // Data that contradicts itself needs repair just the same.
+  if (absl::IsFailedPrecondition(status) || absl::IsDataLoss(status) || absl::IsNotFound(status) ||
+      absl::IsInvalidArgument(status)) {
+    answer = absl::StatusCode::kFailedPrecondition;
+  }
+  answer_.store(answer, std::memory_order_relaxed);
+  last_store_error_ = std::move(status);
+}
+
+absl::Status SequenceSupply::Explained(absl::StatusCode code) const {
+  if (forked()) {
+    return internal::ForkGuard::Refusal("a segment sequence");
+  }
+  if (closed_) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the sequence of key ", Quoted(key_), " is closed"));
+  }
+  if (code == absl::StatusCode::kUnavailable) code = absl::StatusCode::kDeadlineExceeded;
+  MutexLock lock(mutex_);
+  if (!last_store_error_.ok()) return absl::Status(code, last_store_error_.message());
+  return absl::Status(code, absl::StrCat("key ", Quoted(key_), ": no number in time"));
+}
+
+absl::StatusOr<int64_t> SequenceSupply::Close(const std::function<void()>& before) {
+  if (forked()) return Explained(absl::StatusCode::kFailedPrecondition);
+  int64_t used;
+  {
+    MutexLock lock(mutex_);
+    if (closed_.exchange(true)) return 0;
+    before();
+    used = static_cast<int64_t>(cursor_.Close());
+    given_ += static_cast<uint64_t>(used);
+  }
+  loaded_.Notify();
+  std::optional<Unused> unused;
+  {
+    MutexLock lock(mutex_);
+    while (in_flight_) landed_.Wait(mutex_);
+    unused = Unused::Of(current_, used, next_, joined_);
+  }
+  if (!unused || !options_.return_unused) return 0;
+  absl::StatusOr<bool> returned = sequencer_->Return(key_, unused->batch, unused->used);
+  MutexLock lock(mutex_);
+  Count(returned.status());
+  LOCUS_RETURN_IF_ERROR(returned.status());
+  return *returned ? unused->batch.count - unused->used : 0;
+}
+
+SegmentSequenceStats SequenceSupply::Stats() const {
+  SegmentSequenceStats stats;
+  MutexLock lock(mutex_);
+  stats.numbers = given_ + (closed_ ? 0 : cursor_.used());
+  stats.lease_latency = lease_latency_;
+  stats.segments = segments_;
+  stats.store_calls = store_calls_;
+  stats.store_failures = store_failures_;
+  stats.starved = loader_.starved();
+  stats.autonomy = loader_.Autonomy(Use(options_.clock->SinceBoot()));
+  stats.last_store_error = last_store_error_;
+  return stats;
+}
+
+}  // namespace locus

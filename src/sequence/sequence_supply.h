@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_SEQUENCE_SEQUENCE_SUPPLY_H_
+#define LOCUS_SRC_SEQUENCE_SEQUENCE_SUPPLY_H_
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "locus/segment_sequence.h"
+#include "src/base/load_driver.h"
+#include "src/base/mutex.h"
+#include "src/base/result_signal.h"
+#include "src/base/wipe_on_fork.h"
+#include "src/sequence/sequence_cursor.h"
+#include "src/sequence/sequence_loader.h"
+
+namespace locus {
+
+// Keeps the cursor of one counter supplied: takes segments from the sequencer on the loader's
+// thread, ahead of need, puts them in use one after the other, and gives back what is left at the
+// end. Callers take from cursor() themselves and come here when they find nothing.
+// Thread safety: all methods may be called from any thread.
+class SequenceSupply {
+ public:
+  // What callers ask the loader for. kMore: a segment came into use. kStarved: a caller found no
+  // number.
+  enum Request : uint8_t { kNothing = 0, kMore = 1, kStarved = 2 };
+
+  // `loaded`, which outlives the supply, is notified of each answer of the sequencer.
+  SequenceSupply(std::shared_ptr<Sequencer> sequencer, std::string key,
+                 const SegmentSequence::Options& options, internal::ResultSignal& loaded);
+
+  // In a forked child too.
+  bool forked() const { return words_.wiped(); }
+  SequenceCursor& cursor() { return cursor_; }
+  int64_t step() const { return step_; }
+  bool closed() const { return closed_.load(std::memory_order_acquire); }
+  // The code for callers that find no number.
+  absl::StatusCode answer() const { return answer_.load(std::memory_order_relaxed); }
+
+  // Puts the next segment in use after that of `generation`. False: none follows yet, or ever.
+  bool MoveOn(uint64_t generation);
+  void AskFor(Request request);
+  // The status of a call that failed with `code`, with a message. In a forked child too.
+  absl::Status Explained(absl::StatusCode code) const;
+
+  // SegmentSequence::Close. `before` runs once no new segment comes into use, before the numbers of
+  // the cursor end.
+  absl::StatusOr<int64_t> Close(const std::function<void()>& before);
+  // All but waits and skipped.
+  SegmentSequenceStats Stats() const;
+
+ private:
+  uint64_t Bounded(int64_t length) const;
+  absl::Duration Load();
+  int64_t Collect(absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Good(const SequenceBatch& batch, int64_t asked) const;
+  bool Follows(const SequenceBatch& batch, absl::Duration now) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Land(const absl::StatusOr<SequenceBatch>& batch, int64_t asked, absl::Duration asked_at);
+  void InstallNext(absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Count(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  double SecondsInUse(absl::Duration now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  SequenceUse Use(absl::Duration now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::shared_ptr<Sequencer> sequencer_;
+  const std::string key_;
+  const SegmentSequence::Options options_;
+  const int64_t step_;
+  const int64_t limit_;
+  WipeOnForkWords words_{1};  // the cursor's
+  SequenceCursor cursor_;     // all but Take under mutex_
+
+  std::atomic<bool> closed_{false};       // raised under mutex_
+  std::atomic<bool> has_next_{false};     // whether next_ is set
+  std::atomic<uint8_t> asked_{kNothing};  // Request bits
+  // The code for callers that find no number.
+  std::atomic<absl::StatusCode> answer_{absl::StatusCode::kUnavailable};
+  internal::ResultSignal& loaded_;
+
+  mutable Mutex mutex_;
+  CondVar landed_;  // in_flight_ became false
+  SequenceLoader loader_ ABSL_GUARDED_BY(mutex_);
+  bool in_flight_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<SequenceBatch> current_ ABSL_GUARDED_BY(mutex_);  // the cursor's
+  std::optional<SequenceBatch> next_ ABSL_GUARDED_BY(mutex_);
+  bool joined_ ABSL_GUARDED_BY(mutex_) = false;  // whether nobody drew between the last two taken
+  int64_t last_ ABSL_GUARDED_BY(mutex_) = 0;     // number taken
+  absl::Duration asked_at_ ABSL_GUARDED_BY(mutex_);  // for the batch taken last
+  absl::Duration installed_at_ ABSL_GUARDED_BY(mutex_);
+  double rate_before_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t given_ ABSL_GUARDED_BY(mutex_) = 0;  // numbers of segments that are not in use any more
+  LatencyHistogram lease_latency_ ABSL_GUARDED_BY(mutex_);
+  uint64_t segments_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t store_calls_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t store_failures_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status last_store_error_ ABSL_GUARDED_BY(mutex_);
+
+  std::unique_ptr<LoadDriver> driver_;  // last: its end waits for a Load under way
+};
+
+}  // namespace locus
+
+#endif  // LOCUS_SRC_SEQUENCE_SEQUENCE_SUPPLY_H_
