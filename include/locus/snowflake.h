@@ -33,6 +33,16 @@ struct SnowflakeOptions {
   Clock* clock = &Clock::System();
 };
 
+// Counts are since the generator was made.
+struct SnowflakeStats {
+  // IDs handed out. Read from the generator's word, so that handing one out counts nothing.
+  uint64_t ids = 0;
+  uint64_t waits = 0;      // calls that waited for the clock: a used-up millisecond, a rollback
+  uint64_t rollbacks = 0;  // calls that found the clock behind the last time used
+  uint64_t refusals = 0;   // calls that returned an error
+  double years_left = 0;   // YearsLeft()
+};
+
 // Hands out 64-bit IDs of time, worker and sequence: unique among workers, rising within one. Time
 // is in milliseconds and after the epoch, so no ID is 0. Of one worker at most
 // 2^(bits of sequence) IDs a millisecond. Snowflake<Layout> makes one; whoever renews its lease
@@ -84,6 +94,8 @@ class AnySnowflake {
   // Watch it: 0 means OUT_OF_RANGE from then on.
   double YearsLeft() const;
 
+  SnowflakeStats Stats() const;
+
   // From now on IDs may have times up to `ceiling`. Call it once that is stored. Never lowers it.
   void RaiseCeiling(absl::Time ceiling);
   // No ID is made from now on: not by a call under way either, unless it has its ID already.
@@ -111,7 +123,7 @@ class Snowflake : public AnySnowflake {
   // INVALID_ARGUMENT: no clock, an epoch that is not in whole milliseconds or not between the years
   // 1 and 9999, a datacenter or worker that does not fit the layout. ALREADY_EXISTS: this process
   // has a generator with the same epoch, widths and worker. Reads no clock.
-  static absl::StatusOr<std::unique_ptr<Snowflake>> Create(const SnowflakeOptions& options) {
+  static absl::StatusOr<std::unique_ptr<Snowflake>> Create(const SnowflakeOptions& options = {}) {
     absl::Status claimed = Claim(Layout::kWidths, options);
     if (!claimed.ok()) return claimed;
     return std::unique_ptr<Snowflake>(new Snowflake(options));

@@ -2,10 +2,12 @@
 #include "locus/snowflake.h"
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
+#include "src/base/fork_guard.h"
 #include "src/snowflake/snowflake_word.h"
 #include "src/snowflake/snowflake_workers.h"
 
@@ -83,7 +85,13 @@ class AnySnowflake::Rep {
 
   // Takes up to `wanted` slots. Waits; kTake, or why there will be none.
   SnowflakeStep Take(uint64_t wanted) {
-    SnowflakeStep step = TryTake(wanted);
+    int64_t now;
+    SnowflakeStep step = TryTake(wanted, now);
+    // A used-up millisecond waits for the one after the clock's; anything later is a rollback.
+    if (step.time - now > (step.answer == SnowflakeAnswer::kWait) && IsOfClock(step.answer))
+        [[unlikely]] {
+      rollbacks_.fetch_add(1, std::memory_order_relaxed);
+    }
     if (step.answer == SnowflakeAnswer::kWait) [[unlikely]] {
       return TakeLater(step, wanted);
     }
@@ -107,10 +115,27 @@ class AnySnowflake::Rep {
     return std::max(0.0, static_cast<double>(left) / kMillisPerYear);
   }
 
+  SnowflakeStats Stats() const {
+    SnowflakeStats stats;
+    if (word_.forked()) return stats;
+    uint64_t before = ids_reported_.load(std::memory_order_relaxed);
+    uint64_t ids = word_.taken();
+    while (ids > before &&
+           !ids_reported_.compare_exchange_weak(before, ids, std::memory_order_relaxed)) {
+    }
+    stats.ids = std::max(ids, before);
+    stats.waits = waits_.load(std::memory_order_relaxed);
+    stats.rollbacks = rollbacks_.load(std::memory_order_relaxed);
+    stats.refusals = refusals_.load(std::memory_order_relaxed);
+    stats.years_left = YearsLeft();
+    return stats;
+  }
+
   void RaiseCeiling(absl::Time ceiling) { word_.RaiseCeiling(MillisOf(ceiling)); }
   absl::Time Close() { return TimeOf(word_.Close()); }
 
-  [[gnu::cold]] absl::Status Refusal(const SnowflakeStep& step) const {
+  [[gnu::cold]] absl::Status Refusal(const SnowflakeStep& step) {
+    refusals_.fetch_add(1, std::memory_order_relaxed);
     std::string who = absl::StrCat("snowflake worker ", worker_.node, ": ");
     switch (step.answer) {
       case SnowflakeAnswer::kClockBack:
@@ -129,25 +154,33 @@ class AnySnowflake::Rep {
       case SnowflakeAnswer::kClosed:
         return absl::FailedPreconditionError(absl::StrCat(who, "the generator was closed"));
       default:
-        return absl::FailedPreconditionError(
-            "this is a forked child: a generator belongs to the process that made it");
+        return internal::ForkGuard::Refusal("a snowflake generator");
     }
   }
 
  private:
   [[gnu::noinline]] SnowflakeStep TakeLater(SnowflakeStep step, uint64_t wanted) {
+    waits_.fetch_add(1, std::memory_order_relaxed);
     while (step.answer == SnowflakeAnswer::kWait) {
       absl::Duration left = TimeOf(step.time) - options_.clock->Now();
       options_.clock->SleepFor(std::min(left, kLongestSleep));
-      step = TryTake(wanted);
+      int64_t now;
+      step = TryTake(wanted, now);
     }
     return step;
   }
 
-  SnowflakeStep TryTake(uint64_t wanted) {
-    return word_.Take(wanted, [this] {
-      return MillisBetween(worker_.epoch_millis, options_.clock->UnixMillis());
+  // `now`: the clock's reading.
+  SnowflakeStep TryTake(uint64_t wanted, int64_t& now) {
+    now = 0;
+    return word_.Take(wanted, [this, &now] {
+      return now = MillisBetween(worker_.epoch_millis, options_.clock->UnixMillis());
     });
+  }
+
+  static bool IsOfClock(SnowflakeAnswer answer) {
+    return answer == SnowflakeAnswer::kTake || answer == SnowflakeAnswer::kWait ||
+           answer == SnowflakeAnswer::kClockBack;
   }
 
   int64_t MillisOf(absl::Time time) const {
@@ -167,6 +200,10 @@ class AnySnowflake::Rep {
   const uint64_t max_sequence_;
   const int time_shift_;
   SnowflakeWord word_;
+  std::atomic<uint64_t> waits_{0};
+  std::atomic<uint64_t> rollbacks_{0};
+  std::atomic<uint64_t> refusals_{0};
+  mutable std::atomic<uint64_t> ids_reported_{0};  // so that Stats() never goes back
 };
 
 AnySnowflake::AnySnowflake(const SnowflakeWidths& widths, const SnowflakeOptions& options)
@@ -230,6 +267,8 @@ absl::StatusOr<SnowflakeParts> AnySnowflake::Decompose(int64_t id) const {
 }
 
 double AnySnowflake::YearsLeft() const { return rep_->YearsLeft(); }
+SnowflakeStats AnySnowflake::Stats() const { return rep_->Stats(); }
+
 void AnySnowflake::RaiseCeiling(absl::Time ceiling) { rep_->RaiseCeiling(ceiling); }
 absl::Time AnySnowflake::Close() { return rep_->Close(); }
 

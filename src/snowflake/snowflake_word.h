@@ -83,7 +83,7 @@ class SnowflakeWordOf {
  public:
   // The slots of `floor` (0 .. max_time) and before are taken.
   SnowflakeWordOf(const SnowflakeShape& shape, int64_t floor, int64_t ceiling)
-      : shape_(shape), words_(1), ceiling_(ceiling) {
+      : shape_(shape), words_(1), ceiling_(ceiling), finished_(~shape.max_sequence()) {
     words_[0].store(static_cast<uint64_t>(floor) << shape.sequence_bits | shape.max_sequence(),
                     std::memory_order_release);
   }
@@ -109,6 +109,10 @@ class SnowflakeWordOf {
       // Release pairs with the load above: whoever finds this slot reads the clock after us.
       if (words_[0].compare_exchange_strong(word, last, std::memory_order_release,
                                             std::memory_order_relaxed)) {
+        // Once a millisecond: that of `word` will get no more.
+        if (word >> shape_.sequence_bits != last >> shape_.sequence_bits) {
+          finished_.fetch_add((word & shape_.max_sequence()) + 1, std::memory_order_relaxed);
+        }
         return step;
       }
     }
@@ -135,11 +139,18 @@ class SnowflakeWordOf {
     return static_cast<int64_t>(word >> shape_.sequence_bits);
   }
   bool forked() const { return words_.wiped(); }
+  // How many slots were taken; too few for a moment while a millisecond ends.
+  uint64_t taken() const {
+    uint64_t word = words_[0].load(std::memory_order_relaxed);
+    return finished_.load(std::memory_order_relaxed) + (word & shape_.max_sequence()) + 1;
+  }
 
  private:
   const SnowflakeShape shape_;
   WipeOnForkWords words_;
   std::atomic<int64_t> ceiling_;
+  // Slots of milliseconds that ended. Begins below 0 by the slots of the floor, which nobody took.
+  std::atomic<uint64_t> finished_;
 };
 
 using SnowflakeWord = SnowflakeWordOf<>;

@@ -409,5 +409,36 @@ TEST(SnowflakeSystemClockTest, CeilingRaisedAndClosedByAnotherThread) {
   for (int64_t id : got) EXPECT_LE(ids->Decompose(id).value().time, last);
 }
 
+TEST_F(SnowflakeTest, Stats_CountIdsWaitsRollbacksAndRefusals) {
+  epoch_ = clock_.Now() - absl::Seconds(7);  // 20 bits of time are 17 minutes
+  auto ids = Short::Create(Options(1)).value();
+  EXPECT_EQ(ids->Stats().ids, 0u);
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(ids->Next().ok());
+  EXPECT_EQ(ids->Stats().ids, 4u);
+  EXPECT_EQ(ids->Stats().waits, 0u);
+  ASSERT_TRUE(ids->Next().ok()) << "the millisecond is used up: waits for the next";
+  std::vector<int64_t> batch(7);
+  ASSERT_EQ(ids->NextBatch(batch).value(), 7u);
+  SnowflakeStats stats = ids->Stats();
+  EXPECT_EQ(stats.ids, 12u);
+  EXPECT_EQ(stats.waits, 2u);
+  EXPECT_EQ(stats.rollbacks, 0u);
+  EXPECT_GT(stats.years_left, 0);
+
+  clock_.Advance(kMs);
+  ASSERT_TRUE(ids->Next().ok());
+  clock_.Jump(-3 * kMs);
+  ASSERT_TRUE(ids->Next().ok()) << "goes on behind the last time";
+  EXPECT_EQ(ids->Stats().rollbacks, 1u);
+  clock_.Jump(-absl::Seconds(5));
+  EXPECT_FALSE(ids->Next().ok());
+  stats = ids->Stats();
+  EXPECT_EQ(stats.ids, 14u);
+  EXPECT_EQ(stats.rollbacks, 2u);
+  EXPECT_EQ(stats.refusals, 1u);
+  ids->Close();
+  EXPECT_EQ(ids->Stats().ids, 14u);
+}
+
 }  // namespace
 }  // namespace locus
