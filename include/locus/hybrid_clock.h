@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -37,18 +38,21 @@ class HybridTime {
   friend constexpr auto operator<=>(HybridTime, HybridTime) = default;
   // Milliseconds, a point, counter.
   friend std::ostream& operator<<(std::ostream& out, HybridTime time);
+  template <typename Sink>
+  friend void AbslStringify(Sink& sink, HybridTime time) {
+    sink.Append(std::to_string(time.unix_millis()) + "." + std::to_string(time.counter()));
+  }
 
  private:
   explicit constexpr HybridTime(uint64_t value) : value_(value) {}
   uint64_t value_ = 0;
 };
 
-// Tells moments that respect causality without a central clock: what Now() or Observe() answers is
-// later than all that this clock answered before, and than every remote moment it observed. So send
-// Now() with each message, and Observe() it on receipt: an effect is never earlier than its cause,
-// whatever the clocks of the nodes say. Beside that, a moment stays close to the physical clock:
-// its milliseconds are the highest reading that it knows of, except that the counter carries into
-// them once it is full.
+// Gives moments that respect causality without a central clock: each is later than all moments that
+// this clock gave before and than every remote moment it observed. Send Now() with each message and
+// Observe() it on receipt: then an effect is never earlier than its cause, whatever the clocks of
+// the nodes say. A moment also stays close to the physical clock: its milliseconds are the highest
+// reading that the clock knows of, except that a full counter carries into them.
 //
 // Drift: how far a moment may be ahead of this node's physical clock. Past it both methods answer
 // FAILED_PRECONDITION and change nothing: a clock somewhere needs repair (Observe: the sender's is
@@ -61,7 +65,7 @@ class HybridTime {
 class HybridClock {
  public:
   struct Options {
-    // At least 0. Longer: worse clocks are tolerated, and moments tell less about real time.
+    // At least 0. Longer: worse clocks are tolerated, and moments say less about real time.
     absl::Duration max_drift = absl::Milliseconds(500);
     // Outlives this one.
     Clock* clock = &Clock::System();
@@ -69,6 +73,7 @@ class HybridClock {
 
   // INVALID_ARGUMENT: no clock, a negative or infinite drift.
   static absl::StatusOr<HybridClock> Create(const Options& options);
+  static absl::StatusOr<HybridClock> Create() { return Create(Options()); }
   // Only while no other thread uses it.
   HybridClock(HybridClock&& other) noexcept
       : options_(other.options_), last_(other.last_.load(std::memory_order_relaxed)) {}
@@ -77,7 +82,7 @@ class HybridClock {
   absl::StatusOr<HybridTime> Now();
   // A message was received that carries `remote`.
   absl::StatusOr<HybridTime> Observe(HybridTime remote);
-  // What it answered last, without a reading; HybridTime() before the first.
+  // The moment given last, without reading the clock; HybridTime() before the first.
   HybridTime last() const { return HybridTime::FromUint64(last_.load(std::memory_order_acquire)); }
 
  private:

@@ -72,8 +72,8 @@ class KeyRing {
   // ring to all readers before Activate(). The version is one above the highest given, or the
   // smallest never given once 127 was. OUT_OF_RANGE: all 128 versions were given.
   absl::StatusOr<KeyVersion> Add();
-  // Adds a given key, not active. ALREADY_EXISTS: the version was given before, be it retired
-  // since; INVALID_ARGUMENT: `key` has not 32 bytes.
+  // Adds a given key, not active. ALREADY_EXISTS: the version was given before, even if it is
+  // retired now; INVALID_ARGUMENT: `key` has not 32 bytes.
   absl::Status AddKey(KeyVersion version, std::string_view key);
   // NOT_FOUND: no such version; FAILED_PRECONDITION: it is retired.
   absl::Status Activate(KeyVersion version);
@@ -96,6 +96,13 @@ class KeyRing {
 
   std::unique_ptr<Rep> rep_;
 };
+
+// "active", "readable", "retired".
+std::string_view ToString(KeyRing::State state);
+template <typename Sink>
+void AbslStringify(Sink& sink, KeyRing::State state) {
+  sink.Append(ToString(state));
+}
 
 }  // namespace locus
 

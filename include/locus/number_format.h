@@ -35,6 +35,13 @@ struct NumberField {
   bool has_value() const { return kind != Kind::kTime && kind != Kind::kCheck; }
 };
 
+// "time", "digits", "buyer", "text", "check".
+std::string_view ToString(NumberField::Kind kind);
+template <typename Sink>
+void AbslStringify(Sink& sink, NumberField::Kind kind) {
+  sink.Append(ToString(kind));
+}
+
 // What a field is filled with. Two pointers wide; passed by value. Text does not own its bytes;
 // they must outlive the call.
 class FieldValue {

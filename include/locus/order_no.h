@@ -32,6 +32,10 @@ class KeyVersion {
 
   constexpr uint8_t value() const { return value_; }
   friend constexpr auto operator<=>(KeyVersion, KeyVersion) = default;
+  template <typename Sink>
+  friend void AbslStringify(Sink& sink, KeyVersion version) {
+    sink.Append(std::to_string(version.value()));
+  }
 
  private:
   uint8_t value_ = 0;
@@ -54,6 +58,10 @@ class OrderNo {
  public:
   static constexpr size_t kBytes = 16;
   static constexpr size_t kTextLength = 26;
+
+  // Key version 0 of gene 0, with a tag and ciphertext of zeros: a place to assign to. Decoding
+  // refuses it, bar a chance of 2^-53.
+  constexpr OrderNo() = default;
 
   static absl::StatusOr<OrderNo> FromBytes(std::string_view bytes);
   // 26 base-32 digits (Crockford's alphabet: either case, I and L read as 1, O as 0) or exactly
@@ -84,14 +92,18 @@ class OrderNo {
 
   friend constexpr auto operator<=>(const OrderNo&, const OrderNo&) = default;
   friend std::ostream& operator<<(std::ostream& out, const OrderNo& number);
+  template <typename Sink>
+  friend void AbslStringify(Sink& sink, const OrderNo& number) {
+    sink.Append(number.ToString());
+  }
 
  private:
   friend class OrderNoAssembler;  // src/order_no/order_no_assembler.h: parts that were checked
                                   // already
   constexpr OrderNo(uint64_t high, uint64_t low) : high_(high), low_(low) {}
 
-  uint64_t high_;
-  uint64_t low_;
+  uint64_t high_ = uint64_t{2} << 43;  // format 2
+  uint64_t low_ = 0;
 };
 
 // The number a customer sees where a BIGINT column is wanted (schemes ff1 and ctr64):
@@ -104,6 +116,9 @@ class OrderNo {
 // narrow order ID: its column or endpoint does. An immutable value of 8 bytes.
 class OrderNo64 {
  public:
+  // 0: a place to assign to.
+  constexpr OrderNo64() = default;
+
   // INVALID_ARGUMENT when negative.
   static absl::StatusOr<OrderNo64> FromInt64(int64_t value);
   // Decimal, at most 2^63 - 1, no sign, no leading zeros.
@@ -117,12 +132,16 @@ class OrderNo64 {
 
   friend constexpr auto operator<=>(OrderNo64, OrderNo64) = default;
   friend std::ostream& operator<<(std::ostream& out, OrderNo64 number);
+  template <typename Sink>
+  friend void AbslStringify(Sink& sink, OrderNo64 number) {
+    sink.Append(number.ToString());
+  }
 
  private:
   friend class OrderNoAssembler;
   explicit constexpr OrderNo64(std::same_as<int64_t> auto value) : value_(value) {}
 
-  int64_t value_;
+  int64_t value_ = 0;
 };
 
 }  // namespace locus

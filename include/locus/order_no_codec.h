@@ -39,7 +39,7 @@ class OrderNoCodec {
  public:
   // Takes what it needs from the ring; the ring may die or change afterwards. UNAVAILABLE: OpenSSL
   // could not set up a cipher.
-  static absl::StatusOr<OrderNoCodec> Create(const KeyRing& ring, const SpaceName& space);
+  static absl::StatusOr<OrderNoCodec> Create(const KeyRing& ring, const SpaceName& space = {});
   OrderNoCodec(OrderNoCodec&&) noexcept;
   OrderNoCodec& operator=(OrderNoCodec&&) noexcept;
   ~OrderNoCodec();

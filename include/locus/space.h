@@ -21,6 +21,10 @@ class SpaceName {
 
   const std::string& str() const { return name_; }
   friend auto operator<=>(const SpaceName&, const SpaceName&) = default;
+  template <typename Sink>
+  friend void AbslStringify(Sink& sink, const SpaceName& space) {
+    sink.Append(space.name_);
+  }
 
  private:
   explicit SpaceName(std::string_view name) : name_(name) {}

@@ -72,7 +72,7 @@ class Uuid {
     if (low_ >> 62 != 0b10) return std::nullopt;
     return static_cast<int>(high_ >> 12 & 0xF);
   }
-  // The millisecond that a version 7 UUID tells. nullopt: of another version.
+  // The millisecond of a version 7 UUID. nullopt: of another version.
   std::optional<absl::Time> time() const;
 
   // 36 characters, lower case. Parse() reads it back.
@@ -84,6 +84,10 @@ class Uuid {
 
   friend constexpr auto operator<=>(const Uuid&, const Uuid&) = default;
   friend std::ostream& operator<<(std::ostream& out, const Uuid& uuid);
+  template <typename Sink>
+  friend void AbslStringify(Sink& sink, const Uuid& uuid) {
+    sink.Append(uuid.ToString());
+  }
 
  private:
   constexpr Uuid(uint64_t high, uint64_t low) : high_(high), low_(low) {}

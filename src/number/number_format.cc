@@ -98,6 +98,22 @@ absl::Status CheckText(const NumberElement& element, const FieldValue& value) {
 
 }  // namespace
 
+std::string_view ToString(NumberField::Kind kind) {
+  switch (kind) {
+    case NumberField::Kind::kTime:
+      return "time";
+    case NumberField::Kind::kDigits:
+      return "digits";
+    case NumberField::Kind::kBuyer:
+      return "buyer";
+    case NumberField::Kind::kText:
+      return "text";
+    case NumberField::Kind::kCheck:
+      return "check";
+  }
+  return "unknown";
+}
+
 struct NumberFormat::Rep {
   Rep(NumberPattern compiled, absl::TimeZone zone) : pattern(std::move(compiled)), offset(zone) {}
 

@@ -23,6 +23,18 @@ absl::Status NoSuchVersion(KeyVersion version) {
 
 }  // namespace
 
+std::string_view ToString(KeyRing::State state) {
+  switch (state) {
+    case KeyRing::State::kActive:
+      return "active";
+    case KeyRing::State::kReadable:
+      return "readable";
+    case KeyRing::State::kRetired:
+      return "retired";
+  }
+  return "unknown";
+}
+
 KeyRing::KeyRing(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}
 KeyRing::KeyRing(KeyRing&&) noexcept = default;
 KeyRing& KeyRing::operator=(KeyRing&&) noexcept = default;

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values and enums as text, with an Abseil that has AbslStringify and with one that has not.
+#include <string>
+#include <string_view>
+
+#include "absl/base/config.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "locus/locus.h"
+
+namespace locus {
+namespace {
+
+// What AbslStringify needs of a sink.
+struct Sink {
+  std::string text;
+  void Append(std::string_view more) { text += more; }
+};
+
+template <typename T>
+std::string Stringified(const T& value) {
+  Sink sink;
+  AbslStringify(sink, value);
+#if defined(ABSL_LTS_RELEASE_VERSION) && ABSL_LTS_RELEASE_VERSION >= 20230125
+  EXPECT_EQ(absl::StrCat(value), sink.text);
+#endif
+  return sink.text;
+}
+
+TEST(StringifyTest, Values_AreTheirCanonicalText) {
+  OrderId id = OrderId::FromParts(ShardGene::FromUint16(uint16_t{7}), 99).value();
+  EXPECT_EQ(Stringified(id), id.ToString());
+  EXPECT_EQ(Stringified(id.gene()), "7");
+  EXPECT_EQ(Stringified(KeyVersion::FromLowBits(5)), "5");
+  EXPECT_EQ(Stringified(OrderNo()), OrderNo().ToString());
+  EXPECT_EQ(Stringified(OrderNo64::FromInt64(12).value()), "12");
+  EXPECT_EQ(Stringified(Uuid()), "00000000-0000-0000-0000-000000000000");
+  EXPECT_EQ(Stringified(SpaceName()), "orders");
+  EXPECT_EQ(Stringified(HybridTime::FromUint64(uint64_t{5} << 16 | 3)), "5.3");
+}
+
+TEST(StringifyTest, Enums_AreWords) {
+  using Kind = GeneratorEvent::Kind;
+  EXPECT_EQ(Stringified(Kind::kLeased), "leased");
+  EXPECT_EQ(Stringified(Kind::kStoreFailed), "store_failed");
+  EXPECT_EQ(Stringified(Kind::kFirstUse), "first_use");
+  EXPECT_EQ(Stringified(Kind::kStarved), "starved");
+  EXPECT_EQ(Stringified(Kind::kLossNoticed), "loss_noticed");
+  EXPECT_EQ(Stringified(Kind::kLeadUsedUp), "lead_used_up");
+  EXPECT_EQ(Stringified(KeyRing::State::kActive), "active");
+  EXPECT_EQ(Stringified(KeyRing::State::kReadable), "readable");
+  EXPECT_EQ(Stringified(KeyRing::State::kRetired), "retired");
+  EXPECT_EQ(Stringified(NumberField::Kind::kTime), "time");
+  EXPECT_EQ(Stringified(NumberField::Kind::kDigits), "digits");
+  EXPECT_EQ(Stringified(NumberField::Kind::kBuyer), "buyer");
+  EXPECT_EQ(Stringified(NumberField::Kind::kText), "text");
+  EXPECT_EQ(Stringified(NumberField::Kind::kCheck), "check");
+  EXPECT_EQ(Stringified(SequencerOptions::AtMax::kError), "error");
+  EXPECT_EQ(Stringified(SequencerOptions::AtMax::kWrap), "wrap");
+}
+
+TEST(StringifyTest, DefaultOrderNo_HasTheFixedBitsAndIsRefusedByDecode) {
+  OrderNo number;
+  EXPECT_EQ(OrderNo::Parse(number.ToString()).value(), number);
+  KeyRing ring = KeyRing::Generate().value();
+  OrderNoCodec codec = OrderNoCodec::Create(ring).value();
+  EXPECT_TRUE(absl::IsInvalidArgument(codec.Decode(number).status()));
+  EXPECT_EQ(OrderNo64().ToInt64(), 0);
+}
+
+}  // namespace
+}  // namespace locus
