@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_ROUTING_METRICS_H_
+#define LOCUS_ROUTING_METRICS_H_
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "locus/latency_histogram.h"
+#include "locus/order_id_generator.h"
+#include "locus/routing/engine/shard_pools.h"
+#include "locus/routing/router.h"
+#include "locus/segment_sequence.h"
+#include "locus/sequencer.h"
+#include "locus/snowflake.h"
+
+namespace locus {
+
+// Stats as the text that Prometheus scrapes (exposition format 0.0.4), for a handler of /metrics:
+//
+//   PrometheusText text;
+//   text.Add(generator->Stats());
+//   text.Add(router.Stats(), {{"table", "orders"}});
+//   response.body = text.ToString();
+//   response.content_type = PrometheusText::kContentType;
+//
+// Names begin with locus_, units are seconds, and counters end in _total. Several objects of one
+// kind need labels that tell them apart: two samples of one name and equal labels are an error of
+// the caller, which Prometheus reports. Neither keys nor passwords are in a Stats, so none get out.
+// Thread safety: none. Stats() of each object may be called at any time.
+class PrometheusText {
+ public:
+  // Names and values. A name is [a-zA-Z_][a-zA-Z0-9_]*, other characters become '_'; any value.
+  using Labels = std::vector<std::pair<std::string, std::string>>;
+  static constexpr std::string_view kContentType = "text/plain; version=0.0.4; charset=utf-8";
+
+  // With a label `store` where the generator has several.
+  void Add(const GeneratorStats& stats, const Labels& labels = {});
+  void Add(const SnowflakeStats& stats, const Labels& labels = {});
+  void Add(const SegmentSequenceStats& stats, const Labels& labels = {});
+  void Add(const SequencerStats& stats, const Labels& labels = {});
+  void Add(const RouterStats& stats, const Labels& labels = {});
+  // With the labels `shard`, the number, and `shard_name`.
+  void Add(std::span<const ShardPoolStats> stats, const Labels& labels = {});
+
+  // All that was added: the samples of one name together, with HELP and TYPE.
+  std::string ToString() const;
+
+ private:
+  struct Family {
+    std::string help;
+    std::string_view type;
+    std::string samples;
+  };
+
+  Family& FamilyOf(std::string_view name, std::string_view type, std::string_view help);
+  void Counter(std::string_view name, std::string_view help, uint64_t value, const Labels& labels);
+  void Gauge(std::string_view name, std::string_view help, double value, const Labels& labels);
+  void Seconds(std::string_view name, std::string_view help, absl::Duration value,
+               const Labels& labels);
+  void Histogram(std::string_view name, std::string_view help, const LatencyHistogram& histogram,
+                 const Labels& labels);
+  void AddStore(const StoreStats& stats, const Labels& labels);
+
+  std::map<std::string, Family, std::less<>> families_;
+};
+
+}  // namespace locus
+
+#endif  // LOCUS_ROUTING_METRICS_H_

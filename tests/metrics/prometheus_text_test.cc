@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "locus/engine/memory.h"
+#include "locus/locus.h"
+#include "locus/routing/metrics.h"
+#include "tests/metrics/prometheus_parser.h"
+
+namespace locus {
+namespace {
+
+using ::testing::IsEmpty;
+
+TEST(PrometheusTextTest, StatsOfRealObjects_AreAValidDocumentWithTheirFigures) {
+  OrderIdGenerator::Options options;
+  options.create_space = true;
+  auto generator =
+      OrderIdGenerator::Create(std::make_shared<MemorySegmentStore>(), options).value();
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_TRUE(generator->Next(BuyerKey::Uint64(5), absl::Seconds(20)).ok());
+  }
+  std::shared_ptr<Sequencer> sequencer = MemorySequencer::Create(SequencerOptions()).value();
+  ASSERT_TRUE(sequencer->NextBatch("invoices", 10).ok());
+  ASSERT_TRUE(absl::IsNotFound(sequencer->Get("unknown").status()));
+  auto sequence = SegmentSequence::Create(sequencer, "parking").value();
+  for (int i = 0; i < 7; ++i) ASSERT_TRUE(sequence->Next(absl::Seconds(20)).ok());
+  auto snowflake = Snowflake<>::Create({.worker = 3}).value();
+  for (int i = 0; i < 9000; ++i) ASSERT_TRUE(snowflake->Next().ok());
+  Router router(RoutingTable::MakeEven({{"a", "db-a:3306"}, {"b", "db-b:3306"}}).value());
+
+  PrometheusText text;
+  text.Add(generator->Stats());
+  text.Add(sequencer->Stats());
+  text.Add(sequence->Stats(), {{"key", "parking"}});
+  text.Add(snowflake->Stats(), {{"worker", "3"}});
+  text.Add(router.Stats());
+  PrometheusDocument document(text.ToString());
+
+  EXPECT_THAT(document.faults(), IsEmpty()) << text.ToString();
+  EXPECT_EQ(document.Value("locus_order_ids_total"), 50);
+  EXPECT_EQ(document.Value("locus_store_first_uses_total"), 1);
+  EXPECT_EQ(document.Value("locus_store_up"), 1);
+  EXPECT_EQ(document.Value("locus_store_lease_duration_seconds_count"),
+            document.Value("locus_store_calls_total"));
+  EXPECT_GE(document.Value("locus_sequencer_numbers_total"), 10);
+  EXPECT_EQ(document.Value("locus_sequencer_call_failures_total"), 0);
+  EXPECT_EQ(document.Value("locus_sequence_numbers_total", {{"key", "parking"}}), 7);
+  EXPECT_EQ(document.Value("locus_snowflake_ids_total", {{"worker", "3"}}), 9000);
+  EXPECT_EQ(document.Value("locus_router_epoch"), static_cast<double>(router.Stats().epoch));
+  EXPECT_EQ(document.Value("locus_router_table_age_seconds"), HUGE_VAL);
+}
+
+TEST(PrometheusTextTest, SeveralObjects_AreToldApartByTheirLabels) {
+  GeneratorStats stats;
+  stats.ids = std::numeric_limits<uint64_t>::max();
+  stats.stores.resize(2);
+  stats.stores[0].name = "east";
+  stats.stores[1].name = "west";
+  stats.stores[1].leases = 4;
+  stats.stores[1].last_error = absl::UnavailableError("secret detail");
+  stats.stores[1].clock_offset = absl::Milliseconds(-1500);
+  stats.stores[1].lease_latency.Add(absl::Milliseconds(3));
+  stats.stores[1].lease_latency.Add(absl::Hours(1));
+  std::vector<ShardPoolStats> pools(2);
+  pools[0].shard = 1;
+  pools[0].name = "orders \"a\"\\\n";
+  pools[1].shard = 2;
+  pools[1].waiting = 7;
+  PrometheusText text;
+  text.Add(stats, {{"space", "orders"}});
+  text.Add(GeneratorStats(), {{"space", "returns"}});
+  text.Add(pools);
+  PrometheusDocument document(text.ToString());
+
+  EXPECT_THAT(document.faults(), IsEmpty()) << text.ToString();
+  PrometheusDocument::Labels west = {{"space", "orders"}, {"store", "west"}};
+  EXPECT_EQ(document.Value("locus_store_leases_total", west), 4);
+  EXPECT_EQ(document.Value("locus_store_up", west), 0);
+  EXPECT_EQ(document.Value("locus_store_clock_offset_seconds", west), -1.5);
+  EXPECT_EQ(document.Value("locus_store_lease_duration_seconds_sum", west), 3600.003);
+  west["le"] = "0.005";
+  EXPECT_EQ(document.Value("locus_store_lease_duration_seconds_bucket", west), 1);
+  EXPECT_EQ(document.Value("locus_order_ids_total", {{"space", "returns"}}), 0);
+  EXPECT_NE(text.ToString().find("locus_order_ids_total{space=\"orders\"} 18446744073709551615\n"),
+            std::string::npos)
+      << "counters are not rounded";
+  EXPECT_EQ(document.Value("locus_pool_waiting_callers", {{"shard", "2"}, {"shard_name", ""}}), 7);
+  EXPECT_EQ(document.Value("locus_pool_waiting_callers",
+                           {{"shard", "1"}, {"shard_name", "orders \"a\"\\\n"}}),
+            0);
+  EXPECT_EQ(text.ToString().find("secret"), std::string::npos);
+}
+
+// The parser would notice each of these.
+TEST(PrometheusTextTest, FaultyDocuments_AreNoticed) {
+  const std::string head = "# HELP a_total A.\n# TYPE a_total counter\n";
+  EXPECT_THAT(PrometheusDocument(head + "a_total 1\n").faults(), IsEmpty());
+  for (std::string bad :
+       {head + "a_total 1", head + "a_total x\n", head + "a_total{b=1} 1\n", head + "b_total 1\n",
+        head + "a_total 1\na_total 1\n", head + "a_total -1\n", head + "a_total{b=\"\\x\"} 1\n",
+        std::string("a 1\n"), std::string("# TYPE a gauge\na 1\n"),
+        std::string("# HELP a A.\n# TYPE a counter\na 1\n"),
+        std::string("# HELP a_ms A.\n# TYPE a_ms gauge\na_ms 1\n"),
+        std::string("# HELP a A.\n# TYPE a histogram\na_bucket{le=\"1\"} 1\na_sum 1\na_count 1\n"),
+        std::string("# HELP a A.\n# TYPE a histogram\na_bucket{le=\"1\"} 2\n"
+                    "a_bucket{le=\"+Inf\"} 1\na_sum 1\na_count 1\n")}) {
+    EXPECT_FALSE(PrometheusDocument(bad).faults().empty()) << bad;
+  }
+}
+
+TEST(LatencyHistogramTest, ADuration_IsInTheFirstBucketThatHoldsIt) {
+  LatencyHistogram histogram;
+  histogram.Add(absl::ZeroDuration());
+  histogram.Add(LatencyHistogram::kUpperBounds[0]);
+  histogram.Add(LatencyHistogram::kUpperBounds[0] + absl::Nanoseconds(1));
+  histogram.Add(absl::Hours(2));
+  EXPECT_EQ(histogram.count(0), 2u);
+  EXPECT_EQ(histogram.count(1), 1u);
+  EXPECT_EQ(histogram.count(LatencyHistogram::kBuckets - 1), 1u);
+  LatencyHistogram twice = histogram;
+  twice.Merge(histogram);
+  EXPECT_EQ(twice.total(), 8u);
+  EXPECT_EQ(twice.sum(), 2 * histogram.sum());
+}
+
+}  // namespace
+}  // namespace locus
