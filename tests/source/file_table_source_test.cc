@@ -53,7 +53,8 @@ std::string Document(uint64_t epoch) {
   epoch += 100000;
   std::vector<Shard> shards(300);
   for (uint32_t i = 0; i < shards.size(); ++i) {
-    shards[i] = {i + 1, absl::StrCat("shard-", i), absl::StrCat("x://", epoch, "/", 1000 + i), 100, {}};
+    shards[i] = {
+        i + 1, absl::StrCat("shard-", i), absl::StrCat("x://", epoch, "/", 1000 + i), 100, {}};
   }
   return RoutingTable::Make(epoch, shards, {{65535, 1}}).value().ToJson();
 }
@@ -152,8 +153,10 @@ TEST_F(FileTableSourceTest, TooLong_IsRefusedWithBothLengths) {
   Follow(path_);
   auto next = NextWithin(seconds(60));
   EXPECT_TRUE(absl::IsFailedPrecondition(next.status())) << next.status();
-  EXPECT_THAT(std::string(next.status().message()), HasSubstr("67108865"));
-  EXPECT_THAT(std::string(next.status().message()), HasSubstr("67108864"));
+  EXPECT_THAT(std::string(next.status().message()),
+              HasSubstr(std::to_string(TableSource::kMaxDocumentBytes + 1)));
+  EXPECT_THAT(std::string(next.status().message()),
+              HasSubstr(std::to_string(TableSource::kMaxDocumentBytes)));
 }
 
 TEST_F(FileTableSourceTest, LookNow_AnswersAtOnce) {
@@ -168,7 +171,10 @@ TEST_F(FileTableSourceTest, LookNow_AnswersAtOnce) {
 }
 
 TEST_F(FileTableSourceTest, LookNowWhileItChangesAllTheTime_IsAnsweredAllTheSame) {
-  Write(path_, Document(1) + std::string(32 << 20, ' '));  // it changes while it is read
+  // As long as may be, so that it changes while it is read.
+  std::string document = Document(1);
+  document.resize(TableSource::kMaxDocumentBytes, ' ');
+  Write(path_, document);
   Follow(path_);
   News();
   std::atomic<bool> answered = false;

@@ -158,8 +158,7 @@ TEST(RoutingTableTest, WrongMembers_AreRefusedAtTheirPointer) {
        "/moves/0/step: -1 is not an integer from 0 to 18446744073709551615"},
       {"{\"last\": 16383, \"shard\": 1}", "[]", "/ranges/0: it is of type array, not object"},
       {"{\"tier\": \"hot\"}", "[]", "/shards/0/labels: it is of type array, not object"},
-      {"\"hot\"", "[[[[[[[[]]]]]]]]",
-       "/shards/0/labels/tier: it is of type array, not string"},
+      {"\"hot\"", "[[[[[[[[]]]]]]]]", "/shards/0/labels/tier: it is of type array, not string"},
   };
   for (const Case& c : cases) EXPECT_EQ(Refusal(With(c.from, c.to)), c.message);
 }
