@@ -16,10 +16,10 @@ class LatencyHistogram {
  public:
   // Of each bucket but the last, which has none. A call of exactly a bound is in its bucket.
   static constexpr std::array<absl::Duration, 14> kUpperBounds = {
-      absl::Microseconds(100), absl::Microseconds(250), absl::Microseconds(500),
+      absl::Microseconds(100), absl::Microseconds(250),  absl::Microseconds(500),
       absl::Milliseconds(1),   absl::Microseconds(2500), absl::Milliseconds(5),
-      absl::Milliseconds(10),  absl::Milliseconds(25),  absl::Milliseconds(50),
-      absl::Milliseconds(100), absl::Milliseconds(250), absl::Seconds(1),
+      absl::Milliseconds(10),  absl::Milliseconds(25),   absl::Milliseconds(50),
+      absl::Milliseconds(100), absl::Milliseconds(250),  absl::Seconds(1),
       absl::Seconds(5),        absl::Seconds(30)};
   static constexpr size_t kBuckets = kUpperBounds.size() + 1;
 

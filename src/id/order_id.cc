@@ -4,9 +4,9 @@
 #include <ostream>
 
 #include "absl/strings/str_cat.h"
+#include "locus/internal/order_id_assembler.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
-#include "locus/internal/order_id_assembler.h"
 
 namespace locus {
 

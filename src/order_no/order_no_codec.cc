@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "locus/internal/order_id_assembler.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
-#include "locus/internal/order_id_assembler.h"
 #include "src/order_no/order_no_assembler.h"
 #include "src/order_no/order_no_ciphers.h"
 

@@ -24,8 +24,8 @@ TEST(StoreSetMapGoldenTest, EstablishedSet_KeepsTheMapOfEachMember) {
     absl::StatusOr<SegmentStoreSet> made = SegmentStoreSet::Create(members, set["layout"]);
     ASSERT_TRUE(made.ok()) << made.status();
     absl::Time now = absl::Now();
-    absl::Status established = made->Establish(SpaceName(), SpaceOptions(), now,
-                                               SegmentStoreSet::Earlier::kNothingInUse);
+    absl::Status established =
+        made->Establish(SpaceName(), SpaceOptions(), now, SegmentStoreSet::Earlier::kNothingInUse);
     ASSERT_TRUE(established.ok()) << established;
     SpaceName space = SpaceName::Parse(set["space"].get<std::string>()).value();
     for (size_t i = 0; i < members.size(); ++i) {

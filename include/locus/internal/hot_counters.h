@@ -20,9 +20,9 @@ class HotCounters {
   HotCounters(std::atomic<uint64_t>* words, int section_shift)
       : words_(words), section_shift_(section_shift) {}
 
-  // Takes the vnode's next sequence. False: the call is not a usual one (the cursor lies outside the
-  // section's segment, the order ID would be wide, another thread took the sequence, or this is a
-  // forked child); the slow path knows what to do.
+  // Takes the vnode's next sequence. False: the call is not a usual one (the cursor lies outside
+  // the section's segment, the order ID would be wide, another thread took the sequence, or this is
+  // a forked child); the slow path knows what to do.
   [[gnu::always_inline]] bool TryTake(uint16_t gene, uint64_t& sequence) const {
     std::atomic<uint64_t>& cursor = words_[gene];
     sequence = cursor.load(std::memory_order_relaxed);

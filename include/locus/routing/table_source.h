@@ -31,8 +31,9 @@ class TableSource {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  // What RoutingTable::ToJson writes of the largest legal table fits, with little to spare. A longer
-  // document is refused (FAILED_PRECONDITION, naming both lengths) before it is held in memory.
+  // What RoutingTable::ToJson writes of the largest legal table fits, with little to spare. A
+  // longer document is refused (FAILED_PRECONDITION, naming both lengths) before it is held in
+  // memory.
   static constexpr size_t kMaxDocumentBytes = size_t{32} << 20;
 
   virtual ~TableSource() = default;

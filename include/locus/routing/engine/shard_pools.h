@@ -199,7 +199,8 @@ class ShardPools {
   // The same for a shard of the table of `epoch` or of a later one: pass what Router::epoch()
   // returned before the shard was routed to. ABORTED also: a table of a higher epoch gives the
   // shard another endpoint: route again.
-  absl::StatusOr<ShardConnection> Take(const RoutedShard& shard, uint64_t epoch, TimePoint deadline);
+  absl::StatusOr<ShardConnection> Take(const RoutedShard& shard, uint64_t epoch,
+                                       TimePoint deadline);
 
   // All shards that were asked for, in the order of their ids. Takes each pool's lock for a moment.
   std::vector<ShardPoolStats> Stats() const;
