@@ -178,7 +178,7 @@ TEST_P(ConfigCentreFaultTest, FedBadTables_EachIsRefusedAndReported) {
   centre_->Put(unknown_shard.replace(at, 10, "\"shard\": 9"));
   ExpectRefusal("/ranges/1/shard");
   ExpectUntouched(1);
-  ExpectSource(RouterStats::Source::kFollowing);
+  ExpectSource(RouterStats::Source::kRefused);
   centre_->Put(Next().ToJson());
   ExpectInstalled();
   ExpectFollowsAgain();
