@@ -79,7 +79,8 @@ absl::StatusOr<ShardSample> SampledShard::Count(Counted counted) const {
   absl::Status status = pool_->Use([&](mariadb::Connection& connection) -> absl::Status {
     sample.counts.assign(ShardGene::kCount, 0);
     auto begin = std::chrono::steady_clock::now();
-    LOCUS_ASSIGN_OR_RETURN(std::vector<mariadb::Result> results, connection.Run(statement));
+    LOCUS_ASSIGN_OR_RETURN(std::vector<mariadb::Result> results,
+                           connection.Run(statement, {mariadb::Rows(2, ShardGene::kCount + 1)}));
     sample.taken_at = begin + (std::chrono::steady_clock::now() - begin) / 2;
     return Fill(results[0].rows, sample.counts);
   });

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <optional>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "src/base/check.h"
@@ -18,24 +19,15 @@
 namespace locus {
 namespace {
 
-using mariadb::HoldSigpipe;
 using mariadb::WholeSeconds;
 
 // The server ends a slow statement first; its error needs this long to arrive, and the connection
 // stays usable.
 constexpr absl::Duration kAnswerOnItsWay = absl::Seconds(1);
 
-// Only a write by TLS raises SIGPIPE. Holding the signal back costs four system calls, a tenth of a
-// short statement on the same machine, so plain connections do without.
-class SigpipeHold {
- public:
-  explicit SigpipeHold(MYSQL* handle) {
-    if (mysql_get_ssl_cipher(handle) != nullptr) hold_.emplace();
-  }
-
- private:
-  std::optional<HoldSigpipe> hold_;
-};
+// Of what the session's own statements answer.
+constexpr size_t kMostBytes = 4096;
+constexpr size_t kLongestWord = 512;  // a database's name has at most 256 bytes, in hex
 
 // The name of a role as SQL writes it.
 std::string Identifier(absl::string_view name) {
@@ -57,21 +49,24 @@ bool AnswersBy(MYSQL* handle, ShardSession::TimePoint deadline) {
 
 }  // namespace
 
-ShardSession::ShardSession(mariadb::Handle handle, std::string place)
-    : handle_(std::move(handle)), place_(std::move(place)) {}
+ShardSession::ShardSession(mariadb::Handle handle, std::string place,
+                           std::chrono::nanoseconds answer_time)
+    : handle_(std::move(handle)), place_(std::move(place)), answer_time_(answer_time) {}
 
 absl::StatusOr<std::unique_ptr<ShardSession>> ShardSession::Open(const ShardEndpoint& endpoint,
                                                                  const ShardPoolsSettings& options,
                                                                  const char* password) {
-  mariadb::Login login{endpoint.host,
-                       options.user,
-                       endpoint.database,
-                       options.connect_timeout,
-                       options.timeout + kAnswerOnItsWay,
-                       endpoint.tls ? MariadbOptions::Tls::kAlways : options.tls,
-                       endpoint.tls_ca_file.empty() ? options.tls_ca_file : endpoint.tls_ca_file};
+  mariadb::Login login;
+  login.host = endpoint.host;
+  login.user = options.user;
+  login.database = endpoint.database;
+  login.connect_timeout = options.connect_timeout;
+  login.timeout = options.timeout + kAnswerOnItsWay;
+  login.tls = endpoint.tls ? MariadbOptions::Tls::kAlways : options.tls;
+  login.tls_ca_file = endpoint.tls_ca_file.empty() ? options.tls_ca_file : endpoint.tls_ca_file;
   LOCUS_ASSIGN_OR_RETURN(mariadb::Handle handle, mariadb::LogIn(login, password));
-  std::unique_ptr<ShardSession> session(new ShardSession(std::move(handle), login.place()));
+  std::unique_ptr<ShardSession> session(
+      new ShardSession(std::move(handle), login.place(), absl::ToChronoNanoseconds(login.timeout)));
   LOCUS_RETURN_IF_ERROR(session->LookAround(options));
   LOCUS_RETURN_IF_ERROR(session->SetUp());
   return session;
@@ -82,37 +77,46 @@ absl::StatusOr<std::unique_ptr<ShardSession>> ShardSession::Open(const ShardEndp
 // read-only, it names an sql_mode that does not exist and fails. It sets the role because
 // COM_RESET_CONNECTION keeps the one that the last holder took.
 absl::Status ShardSession::LookAround(const ShardPoolsSettings& options) {
-  LOCUS_RETURN_IF_ERROR(Run("SELECT HEX(DATABASE()), @@GLOBAL.read_only, CURRENT_ROLE()"));
-  std::unique_ptr<MYSQL_RES, void (*)(MYSQL_RES*)> rows(mysql_store_result(handle()),
-                                                        mysql_free_result);
-  if (rows == nullptr) return Error();
-  MYSQL_ROW row = mysql_fetch_row(rows.get());
-  if (row == nullptr || row[0] == nullptr || row[1] == nullptr) {
-    return absl::UnavailableError(absl::StrCat("mariadb ", place_, ": no answer to SELECT"));
+  LOCUS_ASSIGN_OR_RETURN(
+      std::vector<mariadb::Result> results,
+      Run("SELECT HEX(DATABASE()), @@GLOBAL.read_only, CURRENT_ROLE()", mariadb::OneRow(3)));
+  const mariadb::Result::Row& row = results[0].rows[0];
+  // They go into a statement: hex digits, a number or a word, and a name that is quoted.
+  auto is_plain = [](const std::optional<std::string>& text) {
+    return text && text->size() <= kLongestWord &&
+           std::all_of(text->begin(), text->end(), absl::ascii_isalnum);
+  };
+  if (!is_plain(row[0]) || !is_plain(row[1]) || row[2].value_or("").size() > kLongestWord) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("mariadb ", place_, ": its database is ", Quoted(row[0].value_or("NULL")),
+                     " in hex, its read_only ", Quoted(row[1].value_or("NULL")), " and its role ",
+                     Quoted(row[2].value_or("NULL")), ", which no MariaDB answers"));
   }
-  std::string_view read_only = row[1];
+  const std::string &database = *row[0], &read_only = *row[1];
   if (read_only != "0" && read_only != "OFF" && !options.accept_read_only) {
     return absl::FailedPreconditionError(
         absl::StrCat("mariadb ", place_, ": the server is read-only"));
   }
   unsigned seconds = WholeSeconds(options.timeout);
   set_up_ = absl::StrCat(
-      "SET SESSION sql_mode = IF(HEX(DATABASE()) <=> '", row[0], "'",
-      options.accept_read_only ? "" : absl::StrCat(" AND @@GLOBAL.read_only = '", row[1], "'"),
+      "SET SESSION sql_mode = IF(HEX(DATABASE()) <=> '", database, "'",
+      options.accept_read_only ? "" : absl::StrCat(" AND @@GLOBAL.read_only = '", read_only, "'"),
       ", 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', 'not as it was'), autocommit = 1,"
       " max_statement_time = ",
       seconds, ", innodb_lock_wait_timeout = ", seconds, ", ROLE ",
-      row[2] == nullptr ? "NONE" : Identifier(row[2]));
+      row[2] ? Identifier(*row[2]) : "NONE");
   return absl::OkStatus();
 }
 
-absl::Status ShardSession::SetUp() { return Run(set_up_); }
+absl::Status ShardSession::SetUp() { return Run(set_up_, mariadb::kNoRows).status(); }
 
-absl::Status ShardSession::Run(const std::string& statement) {
-  SigpipeHold hold(handle());
-  if (mysql_real_query(handle(), statement.data(), statement.size()) != 0) return Error();
-  proven_at_ = std::chrono::steady_clock::now();
-  return absl::OkStatus();
+absl::StatusOr<std::vector<mariadb::Result>> ShardSession::Run(const std::string& statement,
+                                                               const mariadb::Shape& shape) {
+  auto deadline = std::chrono::steady_clock::now() + answer_time_;
+  mariadb::Answer answer =
+      mariadb::Ask(handle(), place_, {statement, {&shape, 1}, deadline, kMostBytes});
+  if (answer.results.ok()) proven_at_ = std::chrono::steady_clock::now();
+  return std::move(answer.results);
 }
 
 bool ShardSession::Lost() const {
@@ -128,7 +132,7 @@ bool ShardSession::Broken() const {
 }
 
 absl::Status ShardSession::Ping(TimePoint deadline) {
-  SigpipeHold hold(handle());
+  mariadb::HoldSigpipeOfTls hold(handle());
   constexpr std::string_view kStatement = "DO 1";
   if (mysql_send_query(handle(), kStatement.data(), kStatement.size()) != 0) return Error();
   absl::Status answer = ReadAnswer(deadline);
@@ -141,6 +145,8 @@ absl::Status ShardSession::ReadAnswer(TimePoint deadline) {
     return absl::DeadlineExceededError(
         absl::StrCat("mariadb ", place_, ": the server gives no sign of life"));
   }
+  // Not bounded by `deadline`: a session whose answer is late stays good.
+  mariadb::BoundedCall call(handle(), std::chrono::steady_clock::now() + answer_time_);
   if (mysql_read_query_result(handle()) != 0) return Error();
   if (mysql_field_count(handle()) == 0) return absl::OkStatus();
   return absl::UnavailableError(
@@ -148,7 +154,8 @@ absl::Status ShardSession::ReadAnswer(TimePoint deadline) {
 }
 
 absl::Status ShardSession::BeginReset() {
-  SigpipeHold hold(handle());
+  mariadb::HoldSigpipeOfTls hold(handle());
+  mariadb::BoundedCall call(handle(), std::chrono::steady_clock::now() + answer_time_);
   if (mysql_reset_connection(handle()) != 0) return Error();
   proven_at_ = std::chrono::steady_clock::now();
   if (mysql_send_query(handle(), set_up_.data(), set_up_.size()) != 0) return Error();
@@ -159,7 +166,7 @@ absl::Status ShardSession::BeginReset() {
 // The answer may have come long ago, so it proves nothing: proven_at_ stays.
 absl::Status ShardSession::FinishReset(TimePoint deadline) {
   if (!reset_unfinished_) return absl::OkStatus();
-  SigpipeHold hold(handle());
+  mariadb::HoldSigpipeOfTls hold(handle());
   absl::Status answer = ReadAnswer(deadline);
   reset_unfinished_ = absl::IsDeadlineExceeded(answer);
   return answer;

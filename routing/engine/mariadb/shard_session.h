@@ -5,11 +5,13 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "locus/routing/engine/shard_pools.h"
 #include "routing/engine/mariadb/shard_endpoint.h"
+#include "src/engine/mariadb/answer.h"
 #include "src/engine/mariadb/login.h"
 
 namespace locus {
@@ -27,7 +29,7 @@ class ShardSession {
   st_mysql* handle() const { return handle_.get(); }
   const std::string& place() const { return place_; }
   TimePoint opened_at() const { return opened_at_; }
-  // When the server answered last, as far as this object knows.
+  // When the server last answered one of the session's own statements.
   TimePoint proven_at() const { return proven_at_; }
 
   // Whether the last call on the handle lost the connection.
@@ -50,15 +52,17 @@ class ShardSession {
   bool reset_unfinished() const { return reset_unfinished_; }
 
  private:
-  ShardSession(mariadb::Handle handle, std::string place);
+  ShardSession(mariadb::Handle handle, std::string place, std::chrono::nanoseconds answer_time);
   absl::Status SetUp();
   absl::Status LookAround(const ShardPoolsSettings& options);
-  absl::Status Run(const std::string& statement);
+  absl::StatusOr<std::vector<mariadb::Result>> Run(const std::string& statement,
+                                                   const mariadb::Shape& shape);
   absl::Status ReadAnswer(TimePoint deadline);
   absl::Status Error() const { return mariadb::ErrorOf(handle_.get(), place_); }
 
   mariadb::Handle handle_;
   const std::string place_;
+  const std::chrono::nanoseconds answer_time_;  // of each of the session's own statements
   const TimePoint opened_at_ = std::chrono::steady_clock::now();
   TimePoint proven_at_ = opened_at_;
   bool reset_unfinished_ = false;

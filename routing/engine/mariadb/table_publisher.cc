@@ -53,12 +53,15 @@ struct Found {
 absl::StatusOr<Found> LockAndLook(Connection& connection) {
   LOCUS_ASSIGN_OR_RETURN(
       auto results,
-      connection.RunCurrent(absl::StrCat(
-          "START TRANSACTION;SELECT epoch FROM routing_table_head WHERE one = 1 FOR UPDATE;",
-          mariadb::SelectNewest(),
-          " FOR UPDATE;SELECT epoch FROM routing_table ORDER BY epoch DESC"
-          " LIMIT 1 OFFSET ",
-          kKept - 2, ";SELECT @@max_allowed_packet")));
+      connection.RunCurrent(
+          absl::StrCat(
+              "START TRANSACTION;SELECT epoch FROM routing_table_head WHERE one = 1 FOR UPDATE;",
+              mariadb::SelectNewest(),
+              " FOR UPDATE;SELECT epoch FROM routing_table ORDER BY epoch DESC"
+              " LIMIT 1 OFFSET ",
+              kKept - 2, ";SELECT @@max_allowed_packet"),
+          {mariadb::kNoRows, mariadb::AtMostOneRow(1), mariadb::kNewestShape,
+           mariadb::AtMostOneRow(1), mariadb::OneRow(1)}));
   if (results[1].rows.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "mariadb ", connection.place(), ": routing_table_head has no row: create its tables anew"));
@@ -95,7 +98,9 @@ struct Wanted {
 // Reads the newest table within the transaction that has locked its row.
 absl::StatusOr<std::optional<RoutingTable>> ReadNewest(Connection& connection, const Found& found) {
   if (!found.newest) return std::nullopt;
-  LOCUS_ASSIGN_OR_RETURN(auto row, connection.Run(mariadb::SelectWhole(found.newest->epoch)));
+  LOCUS_ASSIGN_OR_RETURN(auto row,
+                         connection.Run(mariadb::SelectWhole(found.newest->epoch),
+                                        {&mariadb::kWholeShape, 1}, mariadb::kDocumentBytes));
   if (row[0].rows.empty()) return std::nullopt;
   return ParseTable(row[0], *found.newest, connection.place());
 }
@@ -144,7 +149,9 @@ class MariadbTablePublisher::Rep {
   absl::StatusOr<RoutingTable> Read(std::optional<uint64_t> epoch) {
     std::optional<RoutingTable> table;
     absl::Status status = Use([&](Connection& connection) -> absl::Status {
-      LOCUS_ASSIGN_OR_RETURN(auto results, connection.RunCurrent(mariadb::SelectWhole(epoch)));
+      LOCUS_ASSIGN_OR_RETURN(
+          auto results, connection.RunCurrent(mariadb::SelectWhole(epoch),
+                                              {&mariadb::kWholeShape, 1}, mariadb::kDocumentBytes));
       LOCUS_ASSIGN_OR_RETURN(std::optional<TableRow> row,
                              mariadb::ParseRow(results[0], connection.place()));
       if (!row) return NothingThere(connection, epoch);
@@ -158,13 +165,15 @@ class MariadbTablePublisher::Rep {
  private:
   static absl::Status NothingThere(Connection& connection, std::optional<uint64_t> epoch) {
     LOCUS_ASSIGN_OR_RETURN(
-        auto results, connection.Run("SELECT COUNT(*), MIN(epoch), MAX(epoch) FROM routing_table"));
+        auto results, connection.Run("SELECT COUNT(*), MIN(epoch), MAX(epoch) FROM routing_table",
+                                     {mariadb::OneRow(3)}));
     const Result::Row& row = results[0].rows[0];
     std::string text = absl::StrCat("mariadb ", connection.place(), ": ");
     if (row[0] == "0") return absl::NotFoundError(text + "nothing was published yet");
-    return absl::NotFoundError(absl::StrCat(
-        text, "epoch ", epoch.value_or(0), " is not kept; kept are ", row[0].value_or(""),
-        " tables of epochs ", row[1].value_or(""), " to ", row[2].value_or("")));
+    return absl::NotFoundError(
+        absl::StrCat(text, "epoch ", epoch.value_or(0), " is not kept; kept are ",
+                     Printable(row[0].value_or("")), " tables of epochs ",
+                     Printable(row[1].value_or("")), " to ", Printable(row[2].value_or(""))));
   }
 
   const std::unique_ptr<Pool> pool_;
@@ -210,7 +219,8 @@ absl::StatusOr<std::vector<PublishedEpoch>> MariadbTablePublisher::History(size_
     LOCUS_ASSIGN_OR_RETURN(
         auto results, connection.RunCurrent(
                           absl::StrCat("SELECT epoch, ", mariadb::MicrosecondsOf("published_at"),
-                                       " FROM routing_table ORDER BY epoch DESC LIMIT ", most)));
+                                       " FROM routing_table ORDER BY epoch DESC LIMIT ", most),
+                          {mariadb::Rows(2, most)}));
     history.clear();
     for (const Result::Row& row : results[0].rows) {
       LOCUS_ASSIGN_OR_RETURN(int64_t epoch, NumberIn(row, 0, connection.place()));

@@ -68,7 +68,6 @@ std::string SelectWhole(std::optional<uint64_t> epoch) {
 absl::StatusOr<std::optional<TableRow>> ParseRow(const Result& result, std::string_view place) {
   if (result.rows.empty()) return std::nullopt;
   const Result::Row& row = result.rows[0];
-  LOCUS_CHECK(row.size() >= 3);
   std::optional<uint64_t> epoch = ParseDecimal(row[0].value_or(""), UINT64_MAX);
   std::optional<uint64_t> bytes = ParseDecimal(row[1].value_or(""), UINT64_MAX);
   if (!epoch || !bytes || row[2].value_or("").empty()) {
@@ -98,16 +97,17 @@ absl::Status CreateTables(Connection& connection) {
   LOCUS_ASSIGN_OR_RETURN(
       auto results, connection.Run("SELECT TABLE_NAME, TABLE_COMMENT FROM information_schema.TABLES"
                                    " WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME IN"
-                                   " ('routing_table', 'routing_table_head')"));
+                                   " ('routing_table', 'routing_table_head')",
+                                   {Rows(2, 2)}));
   for (const Result::Row& row : results[0].rows) {
     std::string comment = row[1].value_or("");
     if (comment == kComment) continue;
     bool ours = absl::StartsWith(comment, "locus routing tables, version ");
-    return absl::FailedPreconditionError(
-        absl::StrCat("mariadb ", connection.place(), " holds a table ", row[0].value_or(""),
-                     ours ? " of another version of locus: its comment is "
-                          : " that is not of locus: use another database; its comment is ",
-                     Quoted(comment), ", not ", Quoted(kComment)));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "mariadb ", connection.place(), " holds a table ", Printable(row[0].value_or("")),
+        ours ? " of another version of locus: its comment is "
+             : " that is not of locus: use another database; its comment is ",
+        Quoted(comment), ", not ", Quoted(kComment)));
   }
   std::string statements = kCreateTables;
   for (size_t at; (at = statements.find("%s")) != std::string::npos;) {

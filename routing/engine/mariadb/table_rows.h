@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "locus/engine/mariadb.h"
+#include "locus/routing/table_source.h"
 #include "src/engine/mariadb/connection.h"
 
 // The rows that routing tables are kept in: statements, and what their answers mean.
@@ -37,7 +38,14 @@ std::string SelectDocument(const TableRow& row);
 // epoch, or of `epoch`.
 std::string SelectWhole(std::optional<uint64_t> epoch);
 
-// nullopt: there is none. FAILED_PRECONDITION: such a row is none of ours.
+// What these statements answer; a document needs room for kDocumentBytes.
+constexpr Shape kNewestShape = AtMostOneRow(3);
+constexpr Shape kDocumentShape = AtMostOneRow(1);
+constexpr Shape kWholeShape = AtMostOneRow(4);
+constexpr size_t kDocumentBytes = TableSource::kMaxDocumentBytes + (64 << 10);
+
+// Of SelectNewest or SelectWhole. nullopt: there is no row. FAILED_PRECONDITION: the row is not one
+// of locus.
 absl::StatusOr<std::optional<TableRow>> ParseRow(const Result& result, std::string_view place);
 
 // What a statement about these tables says that failed: UNAVAILABLE and the like as they are;

@@ -26,7 +26,8 @@ struct Host {
 };
 
 absl::StatusOr<TableRow> ReadNewest(Connection& connection) {
-  LOCUS_ASSIGN_OR_RETURN(auto newest, connection.Run(mariadb::SelectNewest()));
+  LOCUS_ASSIGN_OR_RETURN(auto newest,
+                         connection.Run(mariadb::SelectNewest(), {mariadb::kNewestShape}));
   LOCUS_ASSIGN_OR_RETURN(std::optional<TableRow> row,
                          mariadb::ParseRow(newest[0], connection.place()));
   if (row) return *row;
@@ -45,7 +46,9 @@ Answer ReadNews(Connection& connection, const std::string& known) {
                        " in routing_table is ", row.bytes, " bytes long; at most ",
                        TableSource::kMaxDocumentBytes));
     }
-    LOCUS_ASSIGN_OR_RETURN(auto document, connection.Run(mariadb::SelectDocument(row)));
+    LOCUS_ASSIGN_OR_RETURN(
+        auto document, connection.Run(mariadb::SelectDocument(row), {&mariadb::kDocumentShape, 1},
+                                      mariadb::kDocumentBytes));
     if (document[0].rows.empty()) continue;  // it was deleted or replaced since
     return SourcedTable{document[0].rows[0][0].value_or(""), row.version()};
   }

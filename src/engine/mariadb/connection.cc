@@ -1,57 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/engine/mariadb/connection.h"
 
-#include <mysql.h>
+#include <algorithm>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
-#include "src/engine/mariadb/errors.h"
-#include "src/engine/mariadb/sigpipe.h"
 
 namespace locus::mariadb {
 namespace {
 
-Result StoredRows(MYSQL_RES* rows) {
-  Result result;
-  unsigned columns = mysql_num_fields(rows);
-  while (MYSQL_ROW row = mysql_fetch_row(rows)) {
-    unsigned long* lengths = mysql_fetch_lengths(rows);
-    Result::Row& out = result.rows.emplace_back(columns);
-    for (unsigned i = 0; i < columns; ++i) {
-      if (row[i] != nullptr) out[i].emplace(row[i], lengths[i]);
-    }
-  }
-  return result;
-}
+// The server ends a statement at its own timeout; its error then needs a moment to arrive.
+constexpr auto kAnswerOnItsWay = std::chrono::seconds(1);
+
+constexpr size_t kVariablesAsked = 6;
 
 }  // namespace
 
-absl::StatusOr<int64_t> NumberIn(const Result::Row& row, size_t column, std::string_view place) {
-  int64_t number;
-  LOCUS_CHECK(column < row.size());
-  if (row[column] && absl::SimpleAtoi(ToAbsl(*row[column]), &number)) return number;
-  return absl::DataLossError(absl::StrCat("mariadb ", ToAbsl(place), " holds ",
-                                          Quoted(row[column].value_or("NULL")),
-                                          " where a number must stand"));
-}
-
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const MariadbOptions& options,
                                                              const MariadbOptions::Host& host,
-                                                             const char* password, Access access) {
-  Login login{host,
-              options.user,
-              options.database,
-              options.connect_timeout,
-              options.timeout,
-              options.tls,
-              options.tls_ca_file,
-              true};
+                                                             const char* password, Access access,
+                                                             TimePoint deadline) {
+  Login login;
+  login.host = host;
+  login.user = options.user;
+  login.database = options.database;
+  login.connect_timeout = options.connect_timeout;
+  login.timeout = options.timeout;
+  login.deadline = deadline;
+  login.tls = options.tls;
+  login.tls_ca_file = options.tls_ca_file;
+  login.multi_statements = true;
   LOCUS_ASSIGN_OR_RETURN(Handle handle, LogIn(login, password));
-  std::unique_ptr<Connection> connection(new Connection(std::move(handle), login.place()));
+  std::unique_ptr<Connection> connection(
+      new Connection(std::move(handle), login.place(), deadline,
+                     std::chrono::seconds(WholeSeconds(options.timeout)) + kAnswerOnItsWay));
   LOCUS_RETURN_IF_ERROR(connection->SetUpSession(options));
-  LOCUS_RETURN_IF_ERROR(connection->LookAtServer(options, access));
+  LOCUS_RETURN_IF_ERROR(connection->ReadFacts(options, access));
   return connection;
 }
 
@@ -67,14 +52,15 @@ absl::Status Connection::SetUpSession(const MariadbOptions& options) {
       .status();
 }
 
-absl::Status Connection::LookAtServer(const MariadbOptions& options, Access access) {
+absl::Status Connection::ReadFacts(const MariadbOptions& options, Access access) {
   LOCUS_ASSIGN_OR_RETURN(
       std::vector<Result> results,
       Run("SELECT VARIABLE_NAME, VARIABLE_VALUE FROM information_schema.GLOBAL_VARIABLES WHERE"
           " VARIABLE_NAME IN ('READ_ONLY', 'INNODB_FLUSH_LOG_AT_TRX_COMMIT', 'LOG_BIN',"
           " 'SYNC_BINLOG', 'WSREP_ON', 'SERVER_UID')"
           ";SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME ="
-          " 'WSREP_READY'"));
+          " 'WSREP_READY'",
+          {Rows(2, kVariablesAsked), AtMostOneRow(1)}));
   std::string flush, log_bin, sync_binlog;
   bool read_only = false;
   for (const Result::Row& row : results[0].rows) {
@@ -90,8 +76,8 @@ absl::Status Connection::LookAtServer(const MariadbOptions& options, Access acce
     return absl::UnavailableError(
         absl::StrCat("mariadb ", place_, ": the Galera node is not in its primary component"));
   }
-  // By itself a node tries a statement again that failed certification, after it has sent the rows
-  // of the first attempt: whoever reads those is given a number that another has.
+  // By default a node retries a statement that failed certification after it has sent the rows of
+  // the first attempt: we would read a number that another caller gets as well.
   if (facts_.galera) {
     LOCUS_RETURN_IF_ERROR(Run("SET SESSION wsrep_retry_autocommit = 0").status());
   }
@@ -103,56 +89,43 @@ absl::Status Connection::LookAtServer(const MariadbOptions& options, Access acce
   if (options.accept_weak_durability) return absl::OkStatus();
   if (flush != "1" && flush != "3") {
     return absl::FailedPreconditionError(
-        absl::StrCat("mariadb ", place_, ": innodb_flush_log_at_trx_commit is ", flush,
-                     ": a crash would forget commits; set it to 1, or accept weak durability"));
+        absl::StrCat("mariadb ", place_, ": innodb_flush_log_at_trx_commit is ", Printable(flush),
+                     ": a crash would lose commits; set it to 1, or accept weak durability"));
   }
   if (log_bin == "ON" && sync_binlog != "1") {
     return absl::FailedPreconditionError(
-        absl::StrCat("mariadb ", place_, ": sync_binlog is ", sync_binlog,
-                     ": a crash would roll back commits that its binary log has lost; set it to 1,"
-                     " or accept weak durability"));
+        absl::StrCat("mariadb ", place_, ": sync_binlog is ", Printable(sync_binlog),
+                     ": a crash would roll back commits that its binary log lost; set it to 1, or"
+                     " accept weak durability"));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<Result>> Connection::Run(const std::string& statements) {
-  HoldSigpipe hold;
-  error_ = kNone;
-  conflict_ = false;
-  if (mysql_real_query(handle_.get(), statements.data(), statements.size()) != 0) return Fail();
-  std::vector<Result> results;
-  while (true) {
-    if (mysql_field_count(handle_.get()) > 0) {
-      MYSQL_RES* rows = mysql_store_result(handle_.get());
-      if (rows == nullptr) return Fail();
-      results.push_back(StoredRows(rows));
-      mysql_free_result(rows);
-    } else {
-      results.push_back({{}, mysql_affected_rows(handle_.get()), mysql_insert_id(handle_.get())});
-    }
-    int more = mysql_next_result(handle_.get());
-    if (more < 0) return results;
-    if (more > 0) return Fail();
-  }
+absl::StatusOr<std::vector<Result>> Connection::Run(const std::string& statements,
+                                                    std::span<const Shape> shapes,
+                                                    size_t most_bytes) {
+  TimePoint deadline = std::min(deadline_, std::chrono::steady_clock::now() + answer_time_);
+  Answer answer = Ask(handle_.get(), place_, {statements, shapes, deadline, most_bytes});
+  error_ = answer.error;
+  conflict_ = answer.conflict;
+  spent_ = spent_ || answer.spent;
+  return std::move(answer.results);
 }
 
-absl::StatusOr<std::vector<Result>> Connection::RunCurrent(const std::string& statements) {
-  if (!facts_.galera) return Run(statements);
+absl::StatusOr<std::vector<Result>> Connection::RunCurrent(const std::string& statements,
+                                                           std::span<const Shape> shapes,
+                                                           size_t most_bytes) {
+  if (!facts_.galera) return Run(statements, shapes, most_bytes);
+  std::vector<Shape> all = {kNoRows};
+  all.insert(all.end(), shapes.begin(), shapes.end());
+  all.push_back(kNoRows);
   LOCUS_ASSIGN_OR_RETURN(auto results,
                          Run(absl::StrCat("SET SESSION wsrep_sync_wait = 1;", statements,
-                                          ";SET SESSION wsrep_sync_wait = 0")));
+                                          ";SET SESSION wsrep_sync_wait = 0"),
+                             all, most_bytes));
   results.erase(results.begin());
   results.pop_back();
   return results;
-}
-
-absl::Status Connection::Fail() {
-  error_ = mysql_errno(handle_.get());
-  std::string text = mysql_error(handle_.get());
-  Verdict verdict = Judge(error_, mysql_sqlstate(handle_.get()), text);
-  conflict_ = verdict.conflict;
-  spent_ = spent_ || verdict.leave;
-  return StatusOf(verdict, place_, error_, text);
 }
 
 }  // namespace locus::mariadb

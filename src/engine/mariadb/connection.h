@@ -2,86 +2,97 @@
 #ifndef LOCUS_SRC_ENGINE_MARIADB_CONNECTION_H_
 #define LOCUS_SRC_ENGINE_MARIADB_CONNECTION_H_
 
-#include <cstdint>
+#include <initializer_list>
 #include <memory>
-#include <optional>
+#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "locus/engine/mariadb.h"
+#include "src/engine/mariadb/answer.h"
 #include "src/engine/mariadb/login.h"
 
 namespace locus::mariadb {
 
-// What a server answers to one statement.
-struct Result {
-  using Row = std::vector<std::optional<std::string>>;
-  std::vector<Row> rows;
-  uint64_t affected = 0;   // of a statement without rows
-  uint64_t insert_id = 0;  // likewise: what LAST_INSERT_ID(expression) was given
-};
-
-// What a connection found at its server.
+// What a new connection read about its server.
 struct ServerFacts {
   bool galera = false;
   bool has_uid = false;  // the variable server_uid, which older servers lack
 };
 
 // One session on one server: autocommit, READ COMMITTED, strict, UTC, whatever the server's
-// defaults are. Statements are text; what goes into them is numbers and hex literals.
+// defaults are. Statements are text that holds numbers and hex literals only, never foreign text.
 // Thread safety: none.
 class Connection {
  public:
-  // What a server is asked for. kRead: one that is read-only, or may forget what it committed, does
-  // as well.
+  // What the connection is for. kRead also accepts a server that is read-only, or that may forget
+  // what it committed.
   enum class Access { kWrite, kRead };
 
-  // `password` ends with a NUL. Verifies the certificate where the options ask for TLS; does not
-  // look at the schema.
+  // `password` ends with a NUL. Verifies the certificate if the options ask for TLS; does not look
+  // at the schema. UNAVAILABLE at `deadline`, which also bounds all statements until another is
+  // set.
   static absl::StatusOr<std::unique_ptr<Connection>> Open(const MariadbOptions& options,
                                                           const MariadbOptions::Host& host,
-                                                          const char* password,
-                                                          Access access = Access::kWrite);
+                                                          const char* password, Access access,
+                                                          TimePoint deadline);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Runs statements separated by ';' in one round trip, up to the first that fails; a result each.
-  absl::StatusOr<std::vector<Result>> Run(const std::string& statements);
-  // The same, but what they read is all that any node of a cluster has committed before.
-  absl::StatusOr<std::vector<Result>> RunCurrent(const std::string& statements);
+  // Runs statements, separated by ';', in one round trip, up to the first that fails. One result
+  // for each of `shapes`, and of that shape; without shapes at least one, all of them without rows.
+  // Each call ends within the options' timeout and a second, and by the deadline.
+  absl::StatusOr<std::vector<Result>> Run(const std::string& statements,
+                                          std::span<const Shape> shapes = {},
+                                          size_t most_bytes = Question::kMostBytes);
+  absl::StatusOr<std::vector<Result>> Run(const std::string& statements,
+                                          std::initializer_list<Shape> shapes) {
+    return Run(statements, {shapes.begin(), shapes.size()});
+  }
+  // The same, and what they read includes all that any node of a cluster committed before the call.
+  absl::StatusOr<std::vector<Result>> RunCurrent(const std::string& statements,
+                                                 std::span<const Shape> shapes,
+                                                 size_t most_bytes = Question::kMostBytes);
+  absl::StatusOr<std::vector<Result>> RunCurrent(const std::string& statements,
+                                                 std::initializer_list<Shape> shapes) {
+    return RunCurrent(statements, {shapes.begin(), shapes.size()});
+  }
+  void set_deadline(TimePoint deadline) { deadline_ = deadline; }
+
   // Of the last Run: the server's error number, 0: none.
   unsigned error() const { return error_; }
-  // Whether it failed in a way that a second attempt may not.
+  // Whether the last Run failed in a way that a second attempt may not.
   bool conflict() const { return conflict_; }
   void NoteConflict() { conflict_ = true; }
-  // Whether nothing more is to be had from this connection.
+  // Whether this connection is of no further use.
   bool spent() const { return spent_; }
-  // Whether the server closed it, or said something, while nobody asked.
+  // Whether the server closed it, or sent something, while nobody asked.
   bool Stale() const { return IsStale(handle_.get()); }
 
   const ServerFacts& facts() const { return facts_; }
   const std::string& place() const { return place_; }
 
  private:
-  Connection(Handle handle, std::string place)
-      : handle_(std::move(handle)), place_(std::move(place)) {}
+  Connection(Handle handle, std::string place, TimePoint deadline,
+             std::chrono::nanoseconds answer_time)
+      : handle_(std::move(handle)),
+        place_(std::move(place)),
+        deadline_(deadline),
+        answer_time_(answer_time) {}
   absl::Status SetUpSession(const MariadbOptions& options);
-  absl::Status LookAtServer(const MariadbOptions& options, Access access);
-  absl::Status Fail();
+  absl::Status ReadFacts(const MariadbOptions& options, Access access);
 
   Handle handle_;
   std::string place_;
+  TimePoint deadline_;
+  std::chrono::nanoseconds answer_time_;
   ServerFacts facts_;
   unsigned error_ = 0;
   bool conflict_ = false;
   bool spent_ = false;
 };
-
-// The number in a column that cannot be NULL; DATA_LOSS: there is no such number.
-absl::StatusOr<int64_t> NumberIn(const Result::Row& row, size_t column, std::string_view place);
 
 }  // namespace locus::mariadb
 

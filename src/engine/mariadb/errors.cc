@@ -20,8 +20,8 @@ Verdict JudgeClientError(unsigned number, std::string_view text) {
   if (number == kNoPlugin || number == kPluginFailed) {
     verdict.code = StatusCode::kFailedPrecondition;
   }
-  // The same number stands for a certificate that does not verify and for a handshake that was
-  // cut off.
+  // One number stands for a certificate that does not verify and for a handshake that was cut off;
+  // only the text tells them apart.
   std::string lower = absl::AsciiStrToLower(ToAbsl(text));
   bool cut_off = false;
   for (absl::string_view sign : {"connection reset", "broken pipe", "timed out", "timeout",
@@ -64,8 +64,7 @@ Verdict Judge(unsigned number, std::string_view sqlstate, std::string_view text)
     case 1203:  // max_user_connections of the account
     case 1226:  // a limit of the account: MAX_USER_CONNECTIONS and the like
     case 1927:  // connection killed
-    // It became read-only under an open session: whether another host writes is found out by
-    // connecting.
+    // It became read-only under an open session. Connecting again finds the host that writes now.
     case kReadOnlyServer:
       return {StatusCode::kUnavailable, false, true};
     case 1044:  // access denied
@@ -95,8 +94,8 @@ Verdict Judge(unsigned number, std::string_view sqlstate, std::string_view text)
 
 absl::Status StatusOf(const Verdict& verdict, std::string_view place, unsigned number,
                       std::string_view text) {
-  return absl::Status(
-      verdict.code, absl::StrCat("mariadb ", ToAbsl(place), ": ", ToAbsl(text), " (", number, ")"));
+  return absl::Status(verdict.code, absl::StrCat("mariadb ", ToAbsl(place), ": ", Printable(text),
+                                                 " (", number, ")"));
 }
 
 }  // namespace locus::mariadb

@@ -9,7 +9,7 @@
 
 namespace locus::mariadb {
 
-// Numbers that a server or the client library gives to errors, as far as something hangs on them.
+// The error numbers of servers and of the client library that some code here depends on.
 enum ErrorNumber : unsigned {
   kNone = 0,
   kNotReadyForQueries = 1047,  // Galera: not in the primary component
@@ -27,14 +27,14 @@ struct Verdict {
   absl::StatusCode code = absl::StatusCode::kUnavailable;
   // The same transaction may go through when it is tried again; it has been rolled back.
   bool conflict = false;
-  // Nothing more is to be had from this connection.
+  // The connection is of no further use.
   bool leave = false;
 };
 
 // What an error means for the caller.
 Verdict Judge(unsigned number, std::string_view sqlstate, std::string_view text);
 
-// "mariadb PLACE: TEXT (NUMBER)".
+// "mariadb PLACE: TEXT (NUMBER)", the server's text escaped.
 absl::Status StatusOf(const Verdict& verdict, std::string_view place, unsigned number,
                       std::string_view text);
 

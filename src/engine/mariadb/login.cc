@@ -5,6 +5,7 @@
 #include <mysql.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 
@@ -18,7 +19,7 @@
 namespace locus::mariadb {
 namespace {
 
-// The library ignores SIGPIPE for the whole process when it starts; that is undone.
+// Starting the library makes the whole process ignore SIGPIPE; undo that.
 void StartLibrary() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -26,6 +27,7 @@ void StartLibrary() {
     sigaction(SIGPIPE, nullptr, &before);
     LOCUS_CHECK(mysql_library_init(0, nullptr, nullptr) == 0);
     sigaction(SIGPIPE, &before, nullptr);
+    BoundedCall::Install();
   });
 }
 
@@ -48,9 +50,9 @@ void SetOptions(MYSQL* handle, const Login& login) {
   set(MYSQL_OPT_WRITE_TIMEOUT, &seconds);
   set(MYSQL_OPT_PROTOCOL, &tcp);
   set(MYSQL_OPT_LOCAL_INFILE, &no);  // no server reads our files
-  set(MYSQL_OPT_RECONNECT, &off);    // a session that is not set up as ours is none
+  set(MYSQL_OPT_RECONNECT, &off);    // a new session would lack our settings
   set(MYSQL_SET_CHARSET_NAME, "utf8mb4");
-  // None that hands the password over readable.
+  // Only plugins that never send the password in readable form.
   set(MARIADB_OPT_RESTRICTED_AUTH, "mysql_native_password,client_ed25519,caching_sha2_password");
   if (!NeedsTls(login)) return;
   set(MYSQL_OPT_SSL_ENFORCE, &on);
@@ -91,9 +93,17 @@ absl::StatusOr<Handle> LogIn(const Login& login, const char* password) {
   SetOptions(handle.get(), login);
   unsigned long flags = login.multi_statements ? CLIENT_MULTI_STATEMENTS | CLIENT_MULTI_RESULTS
                                                : CLIENT_MULTI_RESULTS;
-  bool connected =
-      mysql_real_connect(handle.get(), login.host.name.c_str(), login.user.c_str(), password,
-                         login.database.c_str(), login.host.port, nullptr, flags);
+  auto most = 2 * absl::ToChronoNanoseconds(login.connect_timeout);
+  TimePoint deadline = std::min(login.deadline, std::chrono::steady_clock::now() + most);
+  absl::Status bound;
+  bool connected = false;
+  {
+    BoundedCall call(handle.get(), deadline);
+    connected =
+        mysql_real_connect(handle.get(), login.host.name.c_str(), login.user.c_str(), password,
+                           login.database.c_str(), login.host.port, nullptr, flags) != nullptr;
+    bound = call.Status();
+  }
   if (handle->passwd != nullptr) {
     ExcludeFromCoreDumps(handle->passwd, std::strlen(handle->passwd));
     explicit_bzero(handle->passwd, std::strlen(handle->passwd));
@@ -101,8 +111,11 @@ absl::StatusOr<Handle> LogIn(const Login& login, const char* password) {
   WipeDeadStack();
   if (!connected) {
     absl::Status status = ErrorOf(handle.get(), login.place());
+    if (!bound.ok() && absl::IsUnavailable(status)) {
+      return absl::UnavailableError(absl::StrCat("mariadb ", login.place(), ": ", bound.message()));
+    }
     if (mysql_errno(handle.get()) != kTlsFailed || login.tls_ca_file.empty()) return status;
-    // The library's text names no file, also where the file is what is wrong.
+    // The library's text does not name the file, which may be what is wrong.
     return absl::Status(
         status.code(),
         absl::StrCat(status.message(), "; the authorities are those of ", login.tls_ca_file));

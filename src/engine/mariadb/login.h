@@ -9,18 +9,21 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "locus/engine/mariadb.h"
+#include "src/engine/mariadb/bounded_call.h"
 
 struct st_mysql;
 
 namespace locus::mariadb {
 
-// Whom to connect to and how; the password comes apart.
+// Where to connect and how. The password is passed separately.
 struct Login {
   MariadbOptions::Host host;
   std::string user;
   std::string database;
   absl::Duration connect_timeout;
-  absl::Duration timeout;  // of one answer
+  absl::Duration timeout;  // of one read or write, once the connection stands
+  // For all of LogIn; it never takes longer than twice the connect_timeout.
+  TimePoint deadline = TimePoint::max();
   MariadbOptions::Tls tls = MariadbOptions::Tls::kBeyondLoopback;
   std::string tls_ca_file;
   bool multi_statements = false;  // several in one text, separated by ';'
@@ -34,18 +37,18 @@ struct CloseHandle {
 };
 using Handle = std::unique_ptr<st_mysql, CloseHandle>;
 
-// An authenticated connection: by TCP, with a verified certificate where `login` asks for TLS, with
-// timeouts, closed on exec. Its session is as the server makes it, but for the character set
+// Connects and authenticates: by TCP, with a verified certificate if `login` asks for TLS, with
+// timeouts, closed on exec. The session is the server's default, except for the character set
 // utf8mb4. `password` ends with a NUL; the client library's copy of it is wiped.
 absl::StatusOr<Handle> LogIn(const Login& login, const char* password);
 
-// What the handle's last call failed with.
+// The error of the handle's last call.
 absl::Status ErrorOf(st_mysql* handle, const std::string& place);
 
-// Whether the server closed the connection, or said something, while nobody asked.
+// Whether the server closed the connection, or sent something, while nobody asked.
 bool IsStale(st_mysql* handle);
 
-// Rounded up: the unit of the client library and of the server's variables.
+// Rounded up; the unit of the client library and of the server's variables.
 unsigned WholeSeconds(absl::Duration duration);
 
 }  // namespace locus::mariadb

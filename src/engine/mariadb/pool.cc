@@ -1,52 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/engine/mariadb/pool.h"
 
-#include <chrono>
+#include <algorithm>
+#include <cstring>
 #include <thread>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "src/base/check.h"
-#include "src/base/text.h"
 #include "src/engine/mariadb/schema.h"
 
-namespace locus {
-namespace {
-
-absl::Status Refuse(absl::string_view option, const std::string& value, absl::string_view limit) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("mariadb option ", option, " is ", value, "; it must be ", limit));
-}
-
-bool IsTimeout(absl::Duration duration) {
-  return duration >= absl::Seconds(1) && duration <= absl::Hours(1);
-}
-
-}  // namespace
-
-absl::Status MariadbOptions::Check() const {
-  if (hosts.empty()) return Refuse("hosts", "empty", "at least one host");
-  for (const Host& host : hosts) {
-    if (host.name.empty() || host.port == 0) {
-      return Refuse("hosts", absl::StrCat(Quoted(host.name), " port ", host.port),
-                    "names with ports 1 to 65535");
-    }
-  }
-  if (database.empty() || absl::StrContains(database, '\0')) {
-    return Refuse("database", Quoted(database), "the name of a database");
-  }
-  if (!IsTimeout(connect_timeout)) {
-    return Refuse("connect_timeout", absl::FormatDuration(connect_timeout), "1s to 1h");
-  }
-  if (!IsTimeout(timeout)) return Refuse("timeout", absl::FormatDuration(timeout), "1s to 1h");
-  if (max_connections < 1 || max_connections > 1000) {
-    return Refuse("max_connections", absl::StrCat(max_connections), "1 to 1000");
-  }
-  return absl::OkStatus();
-}
-
-namespace mariadb {
+namespace locus::mariadb {
 namespace {
 
 bool IsTrouble(const absl::Status& status) {
@@ -54,7 +17,7 @@ bool IsTrouble(const absl::Status& status) {
          absl::IsDataLoss(status);
 }
 
-absl::Duration Now() { return Clock::System().SinceBoot(); }
+TimePoint Now() { return std::chrono::steady_clock::now(); }
 
 }  // namespace
 
@@ -79,16 +42,10 @@ absl::StatusOr<std::unique_ptr<Pool>> Pool::MakeFor(const std::vector<MariadbOpt
                                                     Connection::Access access) {
   LOCUS_ASSIGN_OR_RETURN(SecretBytes password, SecretBytes::Allocate(options.password.size() + 1));
   CopySecret(options.password.data(), password.data(), options.password.size());
-  MariadbOptions without_password;
+  MariadbOptions without_password = options;
+  explicit_bzero(without_password.password.data(), without_password.password.size());
+  without_password.password.clear();
   without_password.hosts = hosts;
-  without_password.user = options.user;
-  without_password.database = options.database;
-  without_password.connect_timeout = options.connect_timeout;
-  without_password.timeout = options.timeout;
-  without_password.max_connections = options.max_connections;
-  without_password.tls = options.tls;
-  without_password.tls_ca_file = options.tls_ca_file;
-  without_password.accept_weak_durability = options.accept_weak_durability;
   return std::unique_ptr<Pool>(new Pool(without_password, schema, access, std::move(password)));
 }
 
@@ -101,7 +58,7 @@ Pool::Pool(const MariadbOptions& options, Schema schema, Connection::Access acce
       random_(std::random_device()()) {}
 
 absl::Status Pool::Use(const std::function<absl::Status(Connection&)>& body) {
-  // Before any lock: a forked child may have a copy of one that nobody will release.
+  // Before any lock: a forked child may hold a copy of one that no thread will release.
   if (forked()) {
     return absl::FailedPreconditionError(
         absl::StrCat("mariadb database ", options_.database,
@@ -117,16 +74,21 @@ absl::Status Pool::Use(const std::function<absl::Status(Connection&)>& body) {
 }
 
 absl::Status Pool::UseUncounted(const std::function<absl::Status(Connection&)>& body) {
-  absl::Duration deadline = Now() + options_.timeout;
-  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, Take(deadline));
+  const auto timeout = absl::ToChronoNanoseconds(options_.timeout);
+  const TimePoint retry_until = Now() + timeout;
+  // Of the whole call, as MariadbOptions promises, whatever the servers do.
+  const TimePoint end = Now() + 3 * timeout +
+                        options_.hosts.size() * absl::ToChronoNanoseconds(options_.connect_timeout);
+  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, Take(retry_until, end));
+  connection->set_deadline(end);
   absl::Status status;
   for (int attempt = 0;; ++attempt) {
     status = body(*connection);
     if (status.ok()) break;
     bool conflict = connection->conflict();
-    // A connection that may still be in the transaction serves nobody else.
+    // A connection that may still be in the transaction must not serve another caller.
     if (!connection->spent() && !connection->Run("ROLLBACK").ok()) connection.reset();
-    if (!conflict || connection == nullptr || connection->spent() || Now() >= deadline) break;
+    if (!conflict || connection == nullptr || connection->spent() || Now() >= retry_until) break;
     Pause(attempt);
   }
   GiveBack(std::move(connection));
@@ -144,12 +106,11 @@ void Pool::Pause(int attempt) {
   std::this_thread::sleep_for(std::chrono::microseconds(pause_us));
 }
 
-absl::StatusOr<std::unique_ptr<Connection>> Pool::Take(absl::Duration deadline) {
+absl::StatusOr<std::unique_ptr<Connection>> Pool::Take(TimePoint until, TimePoint end) {
   {
-    auto until = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(deadline - Now());
     MutexLock lock(mutex_);
     while (in_use_ >= options_.max_connections) {
-      if (std::chrono::steady_clock::now() >= until) {
+      if (Now() >= until) {
         return absl::UnavailableError(
             absl::StrCat("mariadb database ", options_.database, ": all ", options_.max_connections,
                          " connections were in use for ", absl::FormatDuration(options_.timeout)));
@@ -163,12 +124,12 @@ absl::StatusOr<std::unique_ptr<Connection>> Pool::Take(absl::Duration deadline) 
       if (!connection->Stale()) return connection;
     }
   }
-  absl::StatusOr<std::unique_ptr<Connection>> connected = Connect();
+  absl::StatusOr<std::unique_ptr<Connection>> connected = Connect(end);
   if (!connected.ok()) GiveBack(nullptr);
   return connected;
 }
 
-absl::StatusOr<std::unique_ptr<Connection>> Pool::Connect() {
+absl::StatusOr<std::unique_ptr<Connection>> Pool::Connect(TimePoint end) {
   size_t first;
   {
     MutexLock lock(mutex_);
@@ -177,7 +138,8 @@ absl::StatusOr<std::unique_ptr<Connection>> Pool::Connect() {
   absl::Status failure;
   for (size_t i = 0; i < options_.hosts.size(); ++i) {
     size_t host = (first + i) % options_.hosts.size();
-    auto connected = Connection::Open(options_, options_.hosts[host], password_.data(), access_);
+    auto connected =
+        Connection::Open(options_, options_.hosts[host], password_.data(), access_, end);
     absl::Status status = connected.status();
     if (status.ok() && schema_ == Schema::kMustFit) status = CheckSchema(**connected);
     if (status.ok()) {
@@ -186,7 +148,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Pool::Connect() {
       ++stats_.connects;
       return connected;
     }
-    // Worth another attempt as long as one of them is.
+    // If one host may answer next time, the call may be retried.
     bool retry = absl::IsUnavailable(status) || absl::IsUnavailable(failure);
     std::string text = failure.ok() ? "" : absl::StrCat(failure.message(), "; ");
     failure = absl::Status(retry ? absl::StatusCode::kUnavailable : status.code(),
@@ -197,7 +159,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Pool::Connect() {
 
 void Pool::GiveBack(std::unique_ptr<Connection> connection) {
   bool keep = connection != nullptr && !connection->spent();
-  if (!keep) connection.reset();  // closing may take its time: not under the lock
+  if (!keep) connection.reset();  // before the lock: closing may take time
   MutexLock lock(mutex_);
   --in_use_;
   if (keep) idle_.push_back(std::move(connection));
@@ -210,5 +172,4 @@ MariadbStats Pool::Stats() const {
   return stats_;
 }
 
-}  // namespace mariadb
-}  // namespace locus
+}  // namespace locus::mariadb

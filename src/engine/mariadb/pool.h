@@ -10,8 +10,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
-#include "locus/clock.h"
 #include "locus/engine/mariadb.h"
 #include "src/base/mutex.h"
 #include "src/base/secret_bytes.h"
@@ -30,13 +28,14 @@ class Pool {
   static absl::StatusOr<std::unique_ptr<Pool>> Make(
       const MariadbOptions& options, Schema schema,
       Connection::Access access = Connection::Access::kWrite);
-  // A pool for each of `options.hosts`, in their order.
+  // One pool for each of `options.hosts`, in their order.
   static absl::StatusOr<std::vector<std::unique_ptr<Pool>>> MakeForEachHost(
       const MariadbOptions& options, Schema schema, Connection::Access access);
 
-  // Runs `body` on a connection. Where it fails by a conflict, the transaction is rolled back and
-  // `body` called again, after growing pauses, until the timeout has passed. FAILED_PRECONDITION at
-  // once in a forked child.
+  // Runs `body` on a connection. If it fails by a conflict, the transaction is rolled back and
+  // `body` runs again, after growing pauses, until the timeout has passed. The whole call takes at
+  // most hosts.size() * connect_timeout + 3 * timeout. FAILED_PRECONDITION at once in a forked
+  // child.
   absl::Status Use(const std::function<absl::Status(Connection&)>& body);
 
   bool forked() const { return alive_.wiped(); }
@@ -50,8 +49,8 @@ class Pool {
   Pool(const MariadbOptions& options, Schema schema, Connection::Access access,
        SecretBytes password);
   absl::Status UseUncounted(const std::function<absl::Status(Connection&)>& body);
-  absl::StatusOr<std::unique_ptr<Connection>> Take(absl::Duration deadline);
-  absl::StatusOr<std::unique_ptr<Connection>> Connect();
+  absl::StatusOr<std::unique_ptr<Connection>> Take(TimePoint until, TimePoint end);
+  absl::StatusOr<std::unique_ptr<Connection>> Connect(TimePoint end);
   void GiveBack(std::unique_ptr<Connection> connection);
   void Pause(int attempt);
 

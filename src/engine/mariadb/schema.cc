@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "src/base/check.h"
+#include "src/base/text.h"
 #include "src/engine/mariadb/errors.h"
 
 namespace locus::mariadb {
@@ -47,7 +48,8 @@ absl::Status AnotherVersion(std::string_view place, int64_t found) {
 }
 
 absl::StatusOr<int64_t> ReadVersion(Connection& connection) {
-  auto results = connection.Run("SELECT version FROM locus_schema WHERE one = 1");
+  auto results =
+      connection.Run("SELECT version FROM locus_schema WHERE one = 1", {AtMostOneRow(1)});
   if (!results.ok() && connection.error() == kNoSuchTable) {
     return absl::NotFoundError(absl::StrCat("mariadb ", connection.place(),
                                             ": there are no locus tables: run `locus store init`"));
@@ -61,9 +63,10 @@ absl::Status RefuseTablesOfOthers(Connection& connection) {
   LOCUS_ASSIGN_OR_RETURN(auto results,
                          connection.Run("SELECT TABLE_NAME FROM information_schema.TABLES WHERE"
                                         " TABLE_SCHEMA = DATABASE() AND TABLE_NAME IN"
-                                        " ('sequence', 'sequence_type', 'locus_space')"));
+                                        " ('sequence', 'sequence_type', 'locus_space')",
+                                        {Rows(1, 3)}));
   std::vector<std::string> names;
-  for (const Result::Row& row : results[0].rows) names.push_back(row[0].value_or(""));
+  for (const Result::Row& row : results[0].rows) names.push_back(Printable(row[0].value_or("")));
   if (names.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("mariadb ", connection.place(), " holds tables that are not of locus: ",

@@ -90,7 +90,8 @@ class Store final : public MariadbSegmentStore {
           auto highest,
           connection.Run(absl::StrCat("SELECT COALESCE(MAX(sequence_no), 0) FROM `sequence` WHERE"
                                       " type_id = '",
-                                      mariadb::TypeOf(name), "'")));
+                                      mariadb::TypeOf(name), "'"),
+                         {mariadb::OneRow(1)}));
       LOCUS_ASSIGN_OR_RETURN(int64_t head,
                              mariadb::NumberIn(highest[0].rows[0], 0, connection.place()));
       state.space.emplace();
@@ -106,9 +107,11 @@ class Store final : public MariadbSegmentStore {
   absl::StatusOr<SpaceOptions> ReadOptions(const SpaceName& name) override {
     SpaceOptions options;
     absl::Status status = pool_->Use([&](Connection& connection) -> absl::Status {
-      LOCUS_ASSIGN_OR_RETURN(auto results,
-                             connection.RunCurrent(mariadb::ReadStatements(
-                                 name, {}, mariadb::Lock::kNone, Now(), connection.facts())));
+      LOCUS_ASSIGN_OR_RETURN(
+          auto results,
+          connection.RunCurrent(
+              mariadb::ReadStatements(name, {}, mariadb::Lock::kNone, Now(), connection.facts()),
+              mariadb::kStateShapes));
       LOCUS_ASSIGN_OR_RETURN(SpaceState state, mariadb::ParseState(results, connection.place()));
       LOCUS_RETURN_IF_ERROR(Require(name, state, connection));
       options = state.space->options;
@@ -138,10 +141,12 @@ class Store final : public MariadbSegmentStore {
     absl::Status status = pool_->Use([&](Connection& connection) -> absl::Status {
       LOCUS_ASSIGN_OR_RETURN(
           auto results,
-          connection.RunCurrent(absl::StrCat(
-              "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;"
-              "START TRANSACTION WITH CONSISTENT SNAPSHOT;",
-              mariadb::ReadAllStatements(name, Now(), connection.facts()), ";COMMIT")));
+          connection.RunCurrent(
+              absl::StrCat("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;"
+                           "START TRANSACTION WITH CONSISTENT SNAPSHOT;",
+                           mariadb::ReadAllStatements(name, Now(), connection.facts()), ";COMMIT"),
+              {mariadb::kNoRows, mariadb::kNoRows, mariadb::kStateShapes[0],
+               mariadb::kStateShapes[1], mariadb::kStateShapes[2], mariadb::kNoRows}));
       LOCUS_ASSIGN_OR_RETURN(
           SpaceState state,
           mariadb::ParseState(std::span<const Result>(results).subspan(2), connection.place()));
@@ -204,7 +209,10 @@ class Store final : public MariadbSegmentStore {
     std::string read = absl::StrCat(
         "START TRANSACTION;", mariadb::ReadStatements(name, requests, mariadb::Lock::kForUpdate,
                                                       Now(), connection.facts()));
-    LOCUS_ASSIGN_OR_RETURN(auto results, connection.RunCurrent(read));
+    LOCUS_ASSIGN_OR_RETURN(
+        auto results,
+        connection.RunCurrent(read, {mariadb::kNoRows, mariadb::kStateShapes[0],
+                                     mariadb::kStateShapes[1], mariadb::kStateShapes[2]}));
     LOCUS_ASSIGN_OR_RETURN(
         SpaceState state,
         mariadb::ParseState(std::span<const Result>(results).subspan(1), connection.place()));
@@ -241,9 +249,11 @@ class Store final : public MariadbSegmentStore {
       return false;
     }
     const LeaseRequest& request = call.requests[0];
-    LOCUS_ASSIGN_OR_RETURN(auto results, connection.Run(mariadb::LeaseAtOnce(
-                                             call.space, *known, request, call.caller_now, Now(),
-                                             connection.facts())));
+    LOCUS_ASSIGN_OR_RETURN(
+        auto results,
+        connection.Run(mariadb::LeaseAtOnce(call.space, *known, request, call.caller_now, Now(),
+                                            connection.facts()),
+                       {mariadb::kNoRows, mariadb::kNoRows, mariadb::kNoRows, mariadb::OneRow(1)}));
     if (results[2].affected == 0) return false;
     LOCUS_ASSIGN_OR_RETURN(int64_t now_us,
                            mariadb::NumberIn(results[3].rows[0], 0, connection.place()));

@@ -53,10 +53,10 @@ class MariadbSequencer::Rep {
                      " update_time = VALUES(update_time) RETURNING sequence_no, version_number");
     Taken taken;
     absl::Status status = pool_->Use([&](Connection& connection) -> absl::Status {
-      auto results = connection.Run(statement);
+      auto results = connection.Run(statement, {mariadb::OneRow(2)});
       if (connection.error() == mariadb::kOutOfRange) return AtLimit(connection, name, span);
       LOCUS_RETURN_IF_ERROR(results.status());
-      const mariadb::Result::Row& row = (*results)[0].rows.at(0);
+      const mariadb::Result::Row& row = (*results)[0].rows[0];
       LOCUS_ASSIGN_OR_RETURN(taken.last, NumberIn(row, 0, connection.place()));
       LOCUS_ASSIGN_OR_RETURN(int64_t version, NumberIn(row, 1, connection.place()));
       taken.version = static_cast<uint64_t>(version);
@@ -105,13 +105,15 @@ class MariadbSequencer::Rep {
     std::string select =
         absl::StrCat("SELECT sequence_no FROM `sequence`", WhereKey(name), " AND ", kLive);
     std::string refresh;
+    std::vector<mariadb::Shape> shapes = {mariadb::AtMostOneRow(1)};
     if (HasTtl()) {
+      shapes.insert(shapes.begin(), mariadb::kNoRows);
       refresh = absl::StrCat("UPDATE `sequence` SET expire_time = ", Expiry(), WhereKey(name),
                              " AND ", kLive, ";");
     }
     std::optional<int64_t> value;
     absl::Status status = pool_->Use([&](Connection& connection) -> absl::Status {
-      LOCUS_ASSIGN_OR_RETURN(auto results, connection.RunCurrent(refresh + select));
+      LOCUS_ASSIGN_OR_RETURN(auto results, connection.RunCurrent(refresh + select, shapes));
       const auto& rows = results.back().rows;
       if (rows.empty()) return absl::OkStatus();
       LOCUS_ASSIGN_OR_RETURN(value, NumberIn(rows[0], 0, connection.place()));
@@ -197,7 +199,8 @@ class MariadbSequencer::Rep {
   absl::Status AtLimit(Connection& connection, const std::string& name, int64_t span) const {
     LOCUS_ASSIGN_OR_RETURN(
         auto results,
-        connection.Run(absl::StrCat("SELECT sequence_no FROM `sequence`", WhereKey(name))));
+        connection.Run(absl::StrCat("SELECT sequence_no FROM `sequence`", WhereKey(name)),
+                       {mariadb::AtMostOneRow(1)}));
     int64_t current = sequencer_rules::Limit(options_);
     if (!results[0].rows.empty()) {
       LOCUS_ASSIGN_OR_RETURN(current, NumberIn(results[0].rows[0], 0, connection.place()));

@@ -2,13 +2,16 @@
 #ifndef LOCUS_SRC_ENGINE_MARIADB_SIGPIPE_H_
 #define LOCUS_SRC_ENGINE_MARIADB_SIGPIPE_H_
 
+#include <mysql.h>
 #include <signal.h>
+
+#include <optional>
 
 namespace locus::mariadb {
 
-// A write to a TLS connection that the server closed raises SIGPIPE. Whoever links locus decides
-// what that signal does; while an object lives it is held back on this thread, and taken if it
-// came.
+// A write to a TLS connection that the server closed raises SIGPIPE, and the program that links
+// locus decides what that signal does. While an object lives, the signal is blocked on this thread;
+// its destructor discards one that came.
 class HoldSigpipe {
  public:
   HoldSigpipe() {
@@ -31,6 +34,18 @@ class HoldSigpipe {
   sigset_t pipe_;
   sigset_t before_;
   bool was_pending_;
+};
+
+// The same for calls with `handle`, at no cost on a plain connection, which raises no SIGPIPE:
+// holding the signal back takes four system calls, a tenth of a short statement on one machine.
+class HoldSigpipeOfTls {
+ public:
+  explicit HoldSigpipeOfTls(MYSQL* handle) {
+    if (mysql_get_ssl_cipher(handle) != nullptr) hold_.emplace();
+  }
+
+ private:
+  std::optional<HoldSigpipe> hold_;
 };
 
 }  // namespace locus::mariadb

@@ -137,7 +137,6 @@ std::string ReadAllStatements(const SpaceName& space, const std::string& now,
 }
 
 absl::StatusOr<SpaceState> ParseState(std::span<const Result> results, const std::string& place) {
-  LOCUS_CHECK(results.size() >= 3 && results[2].rows.size() == 1);
   SpaceState state;
   if (!results[0].rows.empty()) {
     LOCUS_ASSIGN_OR_RETURN(state.space, ParseSpace(results[0].rows[0], place));

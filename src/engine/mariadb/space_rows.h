@@ -60,7 +60,9 @@ std::string ReadStatements(const SpaceName& space, std::span<const LeaseRequest>
 // Every section, the space and the time, as of one moment.
 std::string ReadAllStatements(const SpaceName& space, const std::string& now,
                               const ServerFacts& facts);
-// `results` of the statements above from index `first` on. DATA_LOSS: what is stored cannot be.
+// The results of either: the space, its sections, time and identity.
+constexpr Shape kStateShapes[] = {AtMostOneRow(7), Rows(4, 65536), OneRow(2)};
+// Of such results. DATA_LOSS: what is stored cannot be.
 absl::StatusOr<SpaceState> ParseState(std::span<const Result> results, const std::string& place);
 
 // Writes sections that were read with SectionRow::version; fails with kOutOfRange, before anything

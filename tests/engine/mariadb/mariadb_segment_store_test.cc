@@ -114,7 +114,7 @@ TEST_F(MariadbTest, SpaceLockedByAnother_LeaseOfOneSectionGoesOn) {
   auto store = MustOpen(options_);
   CreateSpace(*store);
   Lease(*store);
-  auto blocker = mariadb::Connection::Open(options_, options_.hosts[0], "s3cret").value();
+  auto blocker = SqlSession::Open(options_).value();
   ASSERT_TRUE(blocker->Run("START TRANSACTION; SELECT * FROM locus_space FOR UPDATE").ok());
   EXPECT_TRUE(TryLease(*store).ok());
 }
@@ -125,7 +125,7 @@ TEST_F(MariadbTest, SectionLockedByAnother_IsUnavailableWithinTheTimeout) {
   auto store = MustOpen(options);
   CreateSpace(*store);
   Lease(*store);
-  auto blocker = mariadb::Connection::Open(options_, options_.hosts[0], "s3cret").value();
+  auto blocker = SqlSession::Open(options_).value();
   ASSERT_TRUE(blocker->Run("START TRANSACTION; SELECT * FROM `sequence` FOR UPDATE").ok());
   absl::Time start = absl::Now();
   absl::Status status = TryLease(*store).status();

@@ -2,6 +2,7 @@
 #include "tests/engine/mariadb/mariadb_server.h"
 
 #include <fcntl.h>
+#include <mysql.h>
 #include <pwd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -90,13 +91,62 @@ void MariadbServer::Empty() {
 absl::StatusOr<std::vector<mariadb::Result>> MariadbServer::TrySql(const std::string& statements,
                                                                    absl::Duration timeout) {
   MariadbOptions options;
+  options.hosts = {{"127.0.0.1", port_}};
   options.user = "root";
   options.database = "mysql";
-  options.accept_weak_durability = true;
   options.timeout = timeout;
-  auto connection = mariadb::Connection::Open(options, {"127.0.0.1", port_}, "");
-  if (!connection.ok()) return connection.status();
-  return (*connection)->Run(statements);
+  auto session = SqlSession::Open(options);
+  if (!session.ok()) return session.status();
+  return (*session)->Run(statements);
+}
+
+absl::StatusOr<std::unique_ptr<SqlSession>> SqlSession::Open(const MariadbOptions& options) {
+  mariadb::Login login;
+  login.host = options.hosts[0];
+  login.user = options.user;
+  login.database = options.database;
+  login.connect_timeout = options.connect_timeout;
+  login.timeout = options.timeout;
+  login.multi_statements = true;
+  auto handle = mariadb::LogIn(login, options.password.c_str());
+  if (!handle.ok()) return handle.status();
+  std::unique_ptr<SqlSession> session(new SqlSession(*std::move(handle)));
+  absl::Status set = session
+                         ->Run(
+                             "SET SESSION time_zone='+00:00', character_set_results=binary,"
+                             " sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION';"
+                             "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+                         .status();
+  if (!set.ok()) return set;
+  return session;
+}
+
+absl::StatusOr<std::vector<mariadb::Result>> SqlSession::Run(const std::string& statements) {
+  MYSQL* handle = handle_.get();
+  std::vector<mariadb::Result> results;
+  int more = mysql_real_query(handle, statements.data(), statements.size());
+  while (more == 0) {
+    mariadb::Result& result = results.emplace_back();
+    result.affected = mysql_affected_rows(handle);
+    result.insert_id = mysql_insert_id(handle);
+    unsigned columns = mysql_field_count(handle);
+    MYSQL_RES* rows = mysql_store_result(handle);
+    if (rows == nullptr && columns > 0) break;
+    while (MYSQL_ROW row = rows == nullptr ? nullptr : mysql_fetch_row(rows)) {
+      auto& out = result.rows.emplace_back(columns);
+      for (unsigned i = 0; i < columns; ++i) {
+        if (row[i] != nullptr) out[i].emplace(row[i], mysql_fetch_lengths(rows)[i]);
+      }
+    }
+    mysql_free_result(rows);
+    more = mysql_next_result(handle);
+    if (more < 0) {
+      error_ = 0;
+      return results;
+    }
+  }
+  error_ = mysql_errno(handle);
+  return mariadb::ErrorOf(handle, "of the test");
 }
 
 std::vector<mariadb::Result> MariadbServer::Sql(const std::string& statements) {

@@ -19,6 +19,24 @@
 
 namespace locus {
 
+// A session of a test, for statements of any shape on a server that tells the truth.
+// Thread safety: none.
+class SqlSession {
+ public:
+  static absl::StatusOr<std::unique_ptr<SqlSession>> Open(const MariadbOptions& options);
+
+  // Statements separated by ';', up to the first that fails; a result each.
+  absl::StatusOr<std::vector<mariadb::Result>> Run(const std::string& statements);
+  // Of the last Run: the server's error number, 0: none.
+  unsigned error() const { return error_; }
+
+ private:
+  explicit SqlSession(mariadb::Handle handle) : handle_(std::move(handle)) {}
+
+  mariadb::Handle handle_;
+  unsigned error_ = 0;
+};
+
 // A MariaDB server of a test's own, on a free port of 127.0.0.1, with the account "locus" (password
 // "s3cret", all rights on databases locus_%) and the account "root" without a password.
 // Thread safety: none.

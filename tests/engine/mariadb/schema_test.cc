@@ -20,7 +20,6 @@
 namespace locus {
 namespace {
 
-using mariadb::Connection;
 using mariadb::Result;
 using ::testing::ElementsAre;
 
@@ -29,7 +28,7 @@ class Session {
  public:
   explicit Session(const std::string& database) {
     MariadbOptions options = SharedMariadb().OptionsFor(database);
-    auto opened = Connection::Open(options, options.hosts[0], options.password.c_str());
+    auto opened = SqlSession::Open(options);
     EXPECT_TRUE(opened.ok()) << opened.status();
     connection_ = *std::move(opened);
   }
@@ -60,7 +59,7 @@ class Session {
   }
 
  private:
-  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<SqlSession> connection_;
 };
 
 OrderId IdOf(uint16_t gene, uint64_t sequence) {

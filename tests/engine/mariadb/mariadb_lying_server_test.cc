@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// Servers that are no MariaDB, or a broken one, or a proxy that mixes answers up: no answer makes a
+// call throw, abort, take long or take much memory.
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "locus/engine/mariadb.h"
+#include "tests/engine/mariadb/lying_mariadb.h"
+#include "tests/support/lying_server.h"
+
+namespace locus {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+LyingServer::Serve Saying(const MariadbLie& lie) {
+  return [lie](LyingPeer& peer) { ServeMariadb(peer, lie); };
+}
+
+std::string Honest(const std::string& statements) {
+  return MariadbAnswer(HonestResults(statements));
+}
+
+// Honest but for texts that hold `words`.
+MariadbLie Except(const std::string& words, const std::string& lie) {
+  return [=](const std::string& statements) {
+    return absl::StrContains(statements, words) ? lie : Honest(statements);
+  };
+}
+
+absl::Status UseSequencer(const LyingServer& server) {
+  auto sequencer = MariadbSequencer::Open(OptionsOf(server), {});
+  if (!sequencer.ok()) return sequencer.status();
+  absl::Status status = (*sequencer)->Next("k").status();
+  status.Update((*sequencer)->NextBatch("k", 10).status());
+  status.Update((*sequencer)->Get("k").status());
+  status.Update((*sequencer)->Set("k", 7));
+  status.Update((*sequencer)->SetIfNotExists("k", 7).status());
+  (*sequencer)->RemoveExpired(10).status().IgnoreError();
+  return status;
+}
+
+absl::Status UseStore(const LyingServer& server) {
+  MariadbSegmentStore::CreateSchema(OptionsOf(server)).IgnoreError();
+  auto opened = MariadbSegmentStore::Open(OptionsOf(server));
+  if (!opened.ok()) return opened.status();
+  MariadbSegmentStore& store = **opened;
+  SpaceName space;
+  absl::Status status = store.Create(space, SpaceOptions(), absl::Now());
+  status.Update(store.Open(space).status());
+  std::vector<LeaseRequest> requests(2);
+  requests[0].section = 7;
+  requests[0].length = requests[1].length = 64;
+  status.Update(store.Lease(space, requests, absl::Now()).status());
+  status.Update(store.Lease(space, {requests.data(), 1}, absl::Now()).status());
+  status.Update(store.Show(space, absl::Now()).status());
+  status.Update(store.DeclareRestored(space, absl::Now()));
+  status.Update(store.Raise(space, 1000, absl::Now()));
+  return status;
+}
+
+TEST(MariadbLyingServerTest, HonestAnswers_AreAccepted) {
+  LyingServer server(Saying(Honest));
+  EXPECT_TRUE(UseSequencer(server).ok()) << UseSequencer(server);
+  EXPECT_TRUE(UseStore(server).ok()) << UseStore(server);
+}
+
+FakeResult Table(unsigned columns, size_t rows) {
+  FakeResult table;
+  table.columns = columns;
+  table.rows.assign(rows, std::vector<std::optional<std::string>>(columns, "1"));
+  return table;
+}
+
+// Each of these aborted the process or read past a vector.
+TEST(MariadbLyingServerTest, ResultsOfAnotherShape_AreRefused) {
+  struct Case {
+    std::string words;
+    std::vector<FakeResult> results;
+  };
+  const FakeResult none;
+  for (const Case& lie :
+       std::vector<Case>{{"GLOBAL_VARIABLES", {Table(1, 1), Table(1, 0)}},  // a column is missing
+                         {"GLOBAL_VARIABLES", {Table(2, 1)}},               // a result is missing
+                         {"GLOBAL_VARIABLES", {none, none}},                // no rows at all
+                         {"GLOBAL_VARIABLES", {Table(2, 1), Table(1, 2)}},  // a row too many
+                         {"locus_schema", {Table(0, 0)}},
+                         {"locus_schema", {Table(1, 1), Table(1, 1)}},  // a result too many
+                         {"RETURNING", {Table(2, 0)}},                  // the row is missing
+                         {"RETURNING", {Table(1, 1)}},
+                         {"RETURNING", {none}}}) {
+    LyingServer server(Saying(Except(lie.words, MariadbAnswer(lie.results))));
+    absl::Status status = UseSequencer(server);
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("another shape"));
+  }
+  for (const Case& lie :
+       std::vector<Case>{{"FROM locus_space", {Table(3, 1), Table(4, 1), Table(2, 1)}},
+                         {"FROM locus_space", {none, Table(7, 1), Table(4, 1)}},
+                         {"FROM locus_space", {none, Table(7, 1), Table(4, 1), Table(2, 0)}},
+                         {"FROM locus_space", {none, Table(7, 1), Table(2, 1), Table(2, 1)}}}) {
+    LyingServer server(Saying(Except(lie.words, MariadbAnswer(lie.results))));
+    EXPECT_TRUE(absl::IsFailedPrecondition(UseStore(server))) << lie.words;
+  }
+  LyingServer server(Saying([](const std::string& statements) {
+    std::vector<FakeResult> results = HonestResults(statements);
+    if (absl::StrContains(statements, "FOR UPDATE")) results[1].rows.clear();  // no such space
+    if (absl::StrContains(statements, "COALESCE")) results[0].rows.clear();
+    return MariadbAnswer(results);
+  }));
+  EXPECT_TRUE(absl::IsFailedPrecondition(UseStore(server)));
+}
+
+TEST(MariadbLyingServerTest, ValuesThatCannotBe_AreDataLoss) {
+  for (const char* value : {"", "-", "1x", "99999999999999999999", "0x10"}) {
+    FakeResult result = Table(2, 1);
+    result.rows[0][0] = value;
+    LyingServer server(Saying(Except("RETURNING", MariadbAnswer({result}))));
+    absl::Status status = UseSequencer(server);
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  }
+  FakeResult null = Table(2, 1);
+  null.rows[0][1].reset();
+  LyingServer server(Saying(Except("RETURNING", MariadbAnswer({null}))));
+  EXPECT_TRUE(absl::IsDataLoss(UseSequencer(server)));
+}
+
+// Rows, columns, results, one huge value, error texts: without end.
+TEST(MariadbLyingServerTest, FloodingServer_TakesNeitherMemoryNorTime) {
+  const size_t before = PeakMemoryMiB();
+  const std::string column = MariadbAnswer({Table(1, 0)}).substr(5, 40);
+  std::vector<std::pair<std::string, std::string>> floods;  // how it begins, and goes on
+  std::string one = MariadbAnswer({Table(2, 1)});
+  std::string without_end = one.substr(0, one.size() - 9);
+  std::string row = MariadbPacket(0,
+                                  "\x01"
+                                  "1\x01"
+                                  "1");
+  floods.push_back({without_end, row});
+  floods.push_back({MariadbPacket(1, "\x02"), MariadbPacket(2, std::string(200, 'x'))});
+  floods.push_back({without_end, MariadbPacket(0, std::string(0xFFFFFF, 'x')).substr(0, 1 << 20)});
+  std::string more = MariadbAnswer({FakeResult(), FakeResult()});
+  floods.push_back({"", more.substr(0, more.size() / 2)});
+  for (const auto& [begin, piece] : floods) {
+    LyingServer server([&](LyingPeer& peer) {
+      std::string many;
+      while (many.size() < 1 << 16) many += piece;
+      ServeMariadb(peer, [&](const std::string& statements) {
+        if (!absl::StrContains(statements, "RETURNING")) return Honest(statements);
+        peer.Send(begin);
+        // The numbers of the messages go on by one, or the library stops reading at once.
+        uint8_t number = static_cast<uint8_t>(begin.empty() ? 1 : begin.size() < 9 ? 2 : 6);
+        while (true) {
+          std::string numbered = many;
+          for (size_t at = 0; at + 4 <= numbered.size(); at += piece.size()) {
+            numbered[at + 3] = static_cast<char>(number++);
+          }
+          if (!peer.Send(numbered)) return std::string();
+        }
+      });
+    });
+    absl::Time start = absl::Now();
+    absl::Status status = UseSequencer(server);
+    EXPECT_FALSE(status.ok());
+    EXPECT_LT(absl::Now() - start, absl::Seconds(60)) << status;
+  }
+  EXPECT_LT(PeakMemoryMiB() - before, 96u);
+}
+
+TEST(MariadbLyingServerTest, DrippingServer_HoldsNoCallPastItsBound) {
+  for (const char* words : {"RETURNING", "SET SESSION", "locus_schema"}) {
+    LyingServer server([&](LyingPeer& peer) {
+      ServeMariadb(peer, [&](const std::string& statements) {
+        if (!absl::StrContains(statements, words)) return Honest(statements);
+        FakeResult large = Table(2, 1);
+        large.rows[0][0] = std::string(5000, '1');
+        peer.Drip(MariadbAnswer({large}), 100);
+        return std::string();
+      });
+    });
+    MariadbOptions options = OptionsOf(server);
+    options.timeout = options.connect_timeout = absl::Seconds(1);
+    absl::Time start = absl::Now();
+    auto sequencer = MariadbSequencer::Open(options, {});
+    absl::Status status = sequencer.ok() ? (*sequencer)->Next("k").status() : sequencer.status();
+    EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("did not end within"));
+    EXPECT_LT(absl::Now() - start, absl::Seconds(60)) << "the answer takes eight minutes";
+  }
+  LyingServer greeter([](LyingPeer& peer) { peer.Drip(std::string(10'000, '\x0A'), 100); });
+  MariadbOptions options = OptionsOf(greeter);
+  options.timeout = options.connect_timeout = absl::Seconds(1);
+  absl::Time start = absl::Now();
+  absl::Status status = MariadbSequencer::Open(options, {}).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_LT(absl::Now() - start, absl::Seconds(60));
+}
+
+TEST(MariadbLyingServerTest, TextOfTheServer_IsEscapedInMessages) {
+  LyingServer server(
+      Saying(Except("RETURNING", MariadbError(1064, "42000", "near '\x1B[2J\x1B]0;owned\x07'"))));
+  absl::Status status = UseSequencer(server);
+  EXPECT_THAT(std::string(status.message()), Not(HasSubstr("\x1B")));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("\\x1b[2J"));
+  LyingServer greeter([](LyingPeer& peer) {
+    peer.Send(MariadbPacket(0, "\xFF\x15\x04#28000no \x1B[31mentry"));
+    peer.Hang();
+  });
+  status = MariadbSequencer::Open(OptionsOf(greeter), {}).status();
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(std::string(status.message()), Not(HasSubstr("\x1B")));
+}
+
+TEST(MariadbLyingServerTest, ServerThatAsksForAFile_GetsNone) {
+  LyingServer server(Saying(Except("RETURNING", MariadbPacket(1, "\xFB/etc/passwd"))));
+  EXPECT_FALSE(UseSequencer(server).ok());
+}
+
+TEST(MariadbLyingServerTest, RandomAnswers_HarmNobody) {
+  const size_t before = PeakMemoryMiB();
+  for (uint32_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(seed);
+    LyingServer server([seed](LyingPeer& peer) { ServeRandomly(peer, seed); });
+    UseSequencer(server).IgnoreError();
+    UseStore(server).IgnoreError();
+  }
+  EXPECT_LT(PeakMemoryMiB() - before, 96u);
+}
+
+}  // namespace
+}  // namespace locus
