@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Routing tables read from servers that are no MariaDB, or a broken one.
+#include "absl/strings/match.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "locus/routing/engine/mariadb.h"
+#include "tests/engine/mariadb/lying_mariadb.h"
+#include "tests/support/lying_server.h"
+
+namespace locus {
+namespace {
+
+MariadbTableOptions TableOptionsOf(const LyingServer& server) {
+  MariadbTableOptions options;
+  options.mariadb = OptionsOf(server);
+  return options;
+}
+
+absl::Status Use(const LyingServer& server) {
+  auto source = MariadbTableSource::Open(TableOptionsOf(server)).value();
+  auto news = source->Next("", std::chrono::steady_clock::now());
+  auto publisher = MariadbTablePublisher::Open(TableOptionsOf(server)).value();
+  absl::StatusOr<RoutingTable> current = publisher->Current();
+  absl::Status status = news.status();
+  status.Update(current.status());
+  status.Update(publisher->Fetch(1).status());
+  publisher->Fetch(2).status().IgnoreError();
+  status.Update(publisher->History(5).status());
+  MariadbTablePublisher::CreateSchema(TableOptionsOf(server)).IgnoreError();
+  if (current.ok()) status.Update(publisher->Publish(*current, 0));
+  return status;
+}
+
+TEST(MariadbTableLyingServerTest, HonestAnswers_AreAccepted) {
+  LyingServer server([](LyingPeer& peer) {
+    ServeMariadb(peer, [](const std::string& statements) {
+      return MariadbAnswer(HonestResults(statements));
+    });
+  });
+  EXPECT_TRUE(Use(server).ok()) << Use(server);
+}
+
+TEST(MariadbTableLyingServerTest, ResultsOfAnotherShape_AreRefused) {
+  for (const char* words : {"SELECT epoch, bytes", "SELECT document", "COUNT(*)", "SELECT epoch, T",
+                            "max_allowed_packet"}) {
+    for (unsigned columns : {0u, 1u, 2u, 5u}) {
+      for (size_t rows : {0u, 2u}) {
+        LyingServer server([&](LyingPeer& peer) {
+          ServeMariadb(peer, [&](const std::string& statements) {
+            std::vector<FakeResult> results = HonestResults(statements);
+            if (absl::StrContains(statements, words)) {
+              FakeResult& last = results.back();
+              last.columns = columns;
+              last.rows.assign(rows, std::vector<std::optional<std::string>>(columns, "1"));
+            }
+            return MariadbAnswer(results);
+          });
+        });
+        Use(server).IgnoreError();
+      }
+    }
+  }
+}
+
+TEST(MariadbTableLyingServerTest, RandomAnswers_HarmNobody) {
+  const size_t before = PeakMemoryMiB();
+  for (uint32_t seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(seed);
+    LyingServer server([seed](LyingPeer& peer) { ServeRandomly(peer, seed); });
+    Use(server).IgnoreError();
+  }
+  EXPECT_LT(PeakMemoryMiB() - before, 96u);
+}
+
+}  // namespace
+}  // namespace locus
