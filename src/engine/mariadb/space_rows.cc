@@ -13,6 +13,10 @@
 namespace locus::mariadb {
 namespace {
 
+// Stands before the part of an identity that says when the files of `sequence` last changed owner,
+// mode or place.
+constexpr char kFiles[] = " files ";
+
 std::string Quote(const std::string& plain) { return absl::StrCat("'", plain, "'"); }
 
 // Groups are digits only; their order is that of the sections.
@@ -111,10 +115,24 @@ std::string IdentityExpression(const ServerFacts& facts) {
     return "(SELECT CONCAT('cluster/', VARIABLE_VALUE) FROM information_schema.GLOBAL_STATUS"
            " WHERE VARIABLE_NAME = 'WSREP_CLUSTER_STATE_UUID')";
   }
-  return absl::StrCat("(SELECT CONCAT_WS('/', 'server', ",
-                      facts.has_uid ? "@@server_uid" : "@@hostname, @@port",
-                      ", @@server_id, CREATE_TIME) FROM information_schema.TABLES WHERE"
+  return absl::StrCat("(SELECT CONCAT(CONCAT_WS('/', 'server', ",
+                      facts.has_uid ? "@@server_uid" : "@@hostname, @@port", ", @@server_id, ",
+                      "(SELECT ", MicrosecondsOf("ROW_START"),
+                      " FROM locus_birth WHERE one = 1)), '", kFiles,
+                      "', CREATE_TIME) FROM information_schema.TABLES WHERE"
                       " TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'sequence')");
+}
+
+IdentityChange Compare(std::string_view recorded, std::string_view found) {
+  if (recorded == found) return IdentityChange::kNone;
+  size_t files = found.find(kFiles), recorded_files = recorded.find(kFiles);
+  if (files == found.npos) return IdentityChange::kOther;  // a cluster
+  // Version 1 of the tables recorded the files' time as the last part.
+  if (recorded_files == recorded.npos && recorded.starts_with("server/")) {
+    return IdentityChange::kFiles;
+  }
+  return recorded.substr(0, recorded_files) == found.substr(0, files) ? IdentityChange::kFiles
+                                                                      : IdentityChange::kOther;
 }
 
 std::string TypeOf(const SpaceName& space) { return "space:" + space.str(); }

@@ -45,9 +45,16 @@ std::string NowExpression(std::optional<absl::Time> told);
 // A DATETIME(6) of an expression in us since 1970, and back.
 std::string DateTimeOf(std::string_view us_expression);
 std::string MicrosecondsOf(std::string_view date_time_expression);
-// What tells this server's state from another's: of a cluster its ID; of a server its IDs and when
-// its table of sequences was made, which a restore makes anew.
+// What tells one store from another, as an SQL expression. Of a cluster: its state UUID. Of a
+// server: its IDs and when the locus tables were made (locus_birth), then " files " and the time at
+// which the files of `sequence` last changed owner, mode or place.
 std::string IdentityExpression(const ServerFacts& facts);
+
+// How the identity differs from the one recorded with a space. kOther: it is another server, or the
+// tables were made from a dump. kFiles: only the files' time differs. They were copied back, or
+// chown, chmod, ALTER or OPTIMIZE changed that time: a server cannot tell these apart.
+enum class IdentityChange { kNone, kFiles, kOther };
+IdentityChange Compare(std::string_view recorded, std::string_view found);
 
 std::string TypeOf(const SpaceName& space);
 std::string GroupOf(uint16_t section);
