@@ -115,7 +115,9 @@ absl::StatusOr<std::vector<KeptEpoch>> ReadHistory(const TableKeys& keys,
                                                    const std::vector<KeyValue>& pairs) {
   std::vector<KeptEpoch> history;
   for (const KeyValue& pair : pairs) {
-    std::string_view name = std::string_view(pair.key).substr(keys.AllPublished().size());
+    std::string_view name = pair.key;
+    // A key that does not begin so is read as one whose epoch cannot be.
+    if (name.starts_with(keys.AllPublished())) name.remove_prefix(keys.AllPublished().size());
     size_t digits = name.find_first_not_of('0');
     std::optional<uint64_t> epoch;
     if (name.size() == 20 && digits != std::string_view::npos) {

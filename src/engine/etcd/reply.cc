@@ -21,9 +21,30 @@ absl::Status Odd(std::string_view what) {
       absl::StrCat("the answer is none of etcd's JSON gateway: ", ToAbsl(what)));
 }
 
+// The largest legal answer lists 1,000 epochs or 1,024 groups of sections, with five members each.
+constexpr size_t kMostValues = 1 << 17;
+constexpr size_t kDeepest = 16;
+
+// Whether `body` announces more values than any answer of etcd has. Each would take 24 bytes and
+// more in memory, for as little as two bytes that were sent.
+bool HasTooManyValues(std::string_view body) {
+  size_t values = 1;
+  bool in_text = false;
+  for (size_t i = 0; i < body.size() && values <= kMostValues; ++i) {
+    char c = body[i];
+    if (c == '"') in_text = !in_text;
+    if (in_text && c == '\\') ++i;
+    if (!in_text && (c == ',' || c == '[' || c == '{')) ++values;
+  }
+  return values > kMostValues;
+}
+
 absl::StatusOr<json::object> Parse(std::string_view body) {
+  if (HasTooManyValues(body)) return Odd(absl::StrCat("more than ", kMostValues, " values"));
   json::error_code error;
-  json::value value = json::parse({body.data(), body.size()}, error);
+  json::parse_options options;
+  options.max_depth = kDeepest;
+  json::value value = json::parse({body.data(), body.size()}, error, {}, options);
   if (error) return Odd("no JSON: " + error.message());
   if (!value.is_object()) return Odd("no object");
   return std::move(value.as_object());

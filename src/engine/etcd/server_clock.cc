@@ -13,6 +13,10 @@ std::optional<absl::Time> ServerClock::ParseDate(std::string_view date) {
   if (!absl::ParseTime("%a, %d %b %Y %H:%M:%S GMT", ToAbsl(date), &time, &error)) {
     return std::nullopt;
   }
+  // ParseTime also takes "infinite-future", and years with which later sums would overflow.
+  if (time < absl::UnixEpoch() || time > absl::FromUnixSeconds(int64_t{1} << 33)) {
+    return std::nullopt;
+  }
   return time;
 }
 

@@ -35,7 +35,8 @@ void NoteLoss(SpaceState& state, uint64_t at_least) {
 // Whether it did.
 bool RaiseAfterChangedFiles(SpaceState& state) {
   SpaceRow& space = *state.space;
-  if (Compare(space.identity, state.identity) != mariadb::IdentityChange::kFiles) return false;
+  if (mariadb::Compare(space.identity, state.identity) != mariadb::IdentityChange::kFiles)
+    return false;
   space.base = lease_rules::BaseAfterLoss(space.options, space.base, state.now, 0);
   space.identity = state.identity;
   return true;

@@ -54,11 +54,11 @@ absl::Status UseStore(const LyingServer& server) {
   std::vector<LeaseRequest> requests(2);
   requests[0].section = 7;
   requests[0].length = requests[1].length = 64;
-  status.Update(store.Lease(space, requests, absl::Now()).status());
-  status.Update(store.Lease(space, {requests.data(), 1}, absl::Now()).status());
+  status.Update(store.Lease(space, SpaceOptions(), requests, absl::Now()).status());
+  status.Update(store.Lease(space, SpaceOptions(), {requests.data(), 1}, absl::Now()).status());
   status.Update(store.Show(space, absl::Now()).status());
   status.Update(store.DeclareRestored(space, absl::Now()));
-  status.Update(store.Raise(space, 1000, absl::Now()));
+  status.Update(store.Raise(space, 1000, RaiseReach::kAnywhere, absl::Now()).status());
   return status;
 }
 
