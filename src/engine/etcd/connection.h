@@ -27,10 +27,10 @@ using http::TimePoint;
 
 // Where an answer came from.
 struct Origin {
-  // The TCP connection: counted from 1, no number comes twice in this process. All answers of one
-  // link are of one running member: a member that was restored was started again.
+  // Identifies the TCP connection: counted from 1, unique in this process. All answers of one link
+  // come from one run of a member: restoring a member restarts it.
   uint64_t link = 0;
-  // What the member said of itself when the link was made.
+  // The status of the member when the link was made.
   std::shared_ptr<const MemberStatus> greeting;
   std::string endpoint;
 };
@@ -44,18 +44,18 @@ struct TxnAnswer : TxnReply {
   Origin origin;
 };
 
-// An answer that goes on and on, as of a watch; one line is one JSON object.
+// An answer without an end, as of a watch; each line is one JSON object.
 // Thread safety: none, but for Interrupt, which any thread may call while the stream lives.
 class Stream {
  public:
   Stream(std::unique_ptr<http::HttpConnection> http, Origin origin);
   ~Stream();
 
-  // The next line. CANCELLED: after Interrupt; DEADLINE_EXCEEDED: none came. Neither loses
-  // anything. After all else it is of no further use. UNAVAILABLE: it ended; FAILED_PRECONDITION: a
-  // line is too long.
+  // The next line. CANCELLED after Interrupt, DEADLINE_EXCEEDED if no line came: call again,
+  // nothing is lost. After any other error the stream is of no further use. UNAVAILABLE: it ended;
+  // FAILED_PRECONDITION: a line is too long.
   absl::StatusOr<std::string> ReadLine(TimePoint deadline);
-  // The ReadLine that waits now, or else the next one, answers CANCELLED.
+  // Makes the ReadLine that waits now, or else the next one, return CANCELLED.
   void Interrupt();
   const Origin& origin() const { return origin_; }
 
@@ -64,25 +64,25 @@ class Stream {
   const Origin origin_;
 };
 
-// Whether a request that may have been served is sent again, to another member.
+// Whether a request that one member may have served is sent again to another.
 enum class Repeat { kAllowed, kNever };
 
-// A cluster by its JSON gateway: its members in turn, links kept open, tokens renewed.
-// Thread safety: all methods may be called from any thread. Fork: the caller asks left() first, and
-// in a child does not destroy it.
+// Talks to a cluster by its JSON gateway: tries members in turn, keeps links open, renews tokens.
+// Thread safety: all methods may be called from any thread. Fork: callers ask left() first, and do
+// not destroy the object in a child.
 class Connection {
  public:
-  // As EtcdSegmentStore::Open. A `store_clock` tells the servers' time instead of their answers.
+  // As EtcdSegmentStore::Open. A `store_clock` replaces the time that the servers' answers carry.
   static absl::StatusOr<std::unique_ptr<Connection>> Open(const EtcdOptions& options,
                                                           Clock* store_clock = nullptr);
   ~Connection();
 
-  // Whether this is a forked child of the process that opened it.
+  // Whether this process is a forked child of the one that opened the connection.
   bool left() const;
   // FAILED_PRECONDITION in a forked child.
   absl::Status RefuseFork() const;
 
-  // When a call that begins now has to end.
+  // When a call that begins now must end.
   TimePoint Deadline() const;
 
   // POSTs a JSON object to a path of the gateway ("/v3/kv/txn"). UNAVAILABLE: no member answered by
@@ -91,15 +91,15 @@ class Connection {
   // endpoint.
   absl::StatusOr<Answer> Post(std::string_view path, std::string_view request, Repeat repeat,
                               TimePoint deadline);
-  // One that puts is never repeated, one that only reads may be.
+  // A transaction that writes is never repeated; one that only reads may be.
   absl::StatusOr<TxnAnswer> Commit(const Txn& txn, TimePoint deadline);
   absl::StatusOr<MemberStatus> Status(TimePoint deadline);
-  // POSTs to a path whose answer goes on, over a TCP connection that is the stream's own; to the
-  // member that answered last, or another. Fails as Post does.
+  // POSTs to a path whose answer has no end, over a TCP connection of the stream's own; first to
+  // the member that answered last. Fails as Post does.
   absl::StatusOr<std::unique_ptr<Stream>> OpenStream(std::string_view path,
                                                      std::string_view request, TimePoint deadline);
 
-  // The time of the cluster's clock; asks a member where none answered for ten minutes.
+  // The cluster's time. Asks a member if none has answered for ten minutes.
   absl::StatusOr<TimeSpan> Now(TimePoint deadline);
 
   // "etcd at h1:p1,h2:p2"

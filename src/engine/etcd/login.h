@@ -13,7 +13,7 @@
 
 namespace locus::etcd {
 
-// User and password, and the token that the cluster gave for them.
+// A user and password, and the token that the cluster issued for them.
 // Thread safety: all methods may be called from any thread.
 class Login {
  public:
@@ -22,16 +22,16 @@ class Login {
     uint64_t generation = 0;  // 0: none
   };
 
-  // An empty user: no login is wanted.
+  // With an empty user there is no login.
   static absl::StatusOr<Login> Make(std::string_view user, std::string_view password);
 
   bool wanted() const { return request_.size() > 0; }
-  // The JSON that asks for a token; in secret memory.
+  // The JSON that requests a token, in secret memory.
   std::string_view Request() const { return request_.view(); }
 
   std::optional<Token> Known() const;
   Token Remember(std::string text);
-  // A token that is newer stays.
+  // Forgets the token of `generation`; a newer one stays.
   void Forget(uint64_t generation);
 
  private:

@@ -10,10 +10,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-// What the JSON gateway answers, read strictly: it comes from outside. Integers of 64 bits are
-// strings; zero, false and empty members are left out; members that are not known here are passed
-// over. Whatever else is odd is FAILED_PRECONDITION: the other side is no etcd gateway of a version
-// that this code knows. Pure functions.
+// Reads the answers of the JSON gateway, strictly, as they come from outside. 64-bit integers are
+// strings; the gateway leaves out zero, false and empty members; unknown members are ignored.
+// Anything else unexpected is FAILED_PRECONDITION: the server is no etcd gateway of a version that
+// this code knows. An answer of more than 131,072 values or 16 levels is refused before it is
+// parsed. Pure functions.
 
 namespace locus::etcd {
 
@@ -32,43 +33,43 @@ struct KeyValue {
 struct TxnReply {
   Header header;
   bool succeeded = false;
-  // Of each range operation of the branch that was taken, in order; puts are left out.
+  // The results of the range operations of the branch taken, in order. Puts have no result here.
   std::vector<std::vector<KeyValue>> ranges;
 };
 
-// What a member says of itself.
+// What a member reports about itself.
 struct MemberStatus {
   Header header;  // its revision was read before the indexes
   std::string version;
-  uint64_t leader = 0;  // 0: it knows none
+  uint64_t leader = 0;  // 0: it knows no leader
   uint64_t raft_index = 0;
   uint64_t applied_index = 0;
 };
 
 absl::StatusOr<TxnReply> ReadTxn(std::string_view body);
 absl::StatusOr<MemberStatus> ReadStatus(std::string_view body);
-// A line of a watch's stream. At most one of `created`, `canceled` and events, in practice.
+// One line of a watch's stream. In practice at most one of `created`, `canceled` and events is set.
 struct WatchReply {
   struct Event {
     bool deleted = false;
-    KeyValue pair;  // of a deletion: without a value
+    KeyValue pair;  // without a value if deleted
   };
 
-  Header header;  // but for a cancellation
+  Header header;  // not set if canceled
   bool created = false;
-  bool canceled = false;  // it ends here; if the revision asked for was compacted:
-  int64_t compact_revision = 0;
-  std::string cancel_reason;  // printable; may be empty
+  bool canceled = false;         // the stream ends here
+  int64_t compact_revision = 0;  // set if the revision asked for was compacted
+  std::string cancel_reason;     // printable; may be empty
   std::vector<Event> events;
 };
 
-// A stream that ends with an error answers that error, as ReadRefusal.
+// A line that reports an error becomes that error, as in ReadRefusal.
 absl::StatusOr<WatchReply> ReadWatch(std::string_view line);
 // The ID of a granted lease, above 0.
 absl::StatusOr<int64_t> ReadLeaseGrant(std::string_view body);
 absl::StatusOr<std::string> ReadToken(std::string_view body);
 
-// A refusal, and what follows from it.
+// A refusal, and what the caller may do about it.
 struct Refusal {
   absl::Status status;            // names no place
   bool maybe_served = false;      // false: the request had no effect, and will have none

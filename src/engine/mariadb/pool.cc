@@ -17,6 +17,10 @@ bool IsTrouble(const absl::Status& status) {
          absl::IsDataLoss(status);
 }
 
+// Most of each pause is random: those who conflict began at the same time.
+constexpr internal::Backoff::Policy kConflictPauses{absl::Milliseconds(1), absl::Milliseconds(64),
+                                                    0.75};
+
 TimePoint Now() { return std::chrono::steady_clock::now(); }
 
 }  // namespace
@@ -81,29 +85,29 @@ absl::Status Pool::UseUncounted(const std::function<absl::Status(Connection&)>& 
                         options_.hosts.size() * absl::ToChronoNanoseconds(options_.connect_timeout);
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, Take(retry_until, end));
   connection->set_deadline(end);
+  internal::Backoff backoff(kConflictPauses);
   absl::Status status;
-  for (int attempt = 0;; ++attempt) {
+  while (true) {
     status = body(*connection);
     if (status.ok()) break;
     bool conflict = connection->conflict();
     // A connection that may still be in the transaction must not serve another caller.
     if (!connection->spent() && !connection->Run("ROLLBACK").ok()) connection.reset();
     if (!conflict || connection == nullptr || connection->spent() || Now() >= retry_until) break;
-    Pause(attempt);
+    Pause(backoff);
   }
   GiveBack(std::move(connection));
   return status;
 }
 
-void Pool::Pause(int attempt) {
-  int64_t longest_us = int64_t{1000} << std::min(attempt, 6);
-  int64_t pause_us;
+void Pool::Pause(internal::Backoff& backoff) {
+  absl::Duration pause;
   {
     MutexLock lock(mutex_);
     ++stats_.conflicts;
-    pause_us = std::uniform_int_distribution<int64_t>(longest_us / 4, longest_us)(random_);
+    pause = backoff.Next(random_());
   }
-  std::this_thread::sleep_for(std::chrono::microseconds(pause_us));
+  std::this_thread::sleep_for(absl::ToChronoNanoseconds(pause));
 }
 
 absl::StatusOr<std::unique_ptr<Connection>> Pool::Take(TimePoint until, TimePoint end) {

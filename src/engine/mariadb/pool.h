@@ -11,9 +11,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "locus/engine/mariadb.h"
+#include "src/base/backoff.h"
+#include "src/base/fork_guard.h"
 #include "src/base/mutex.h"
 #include "src/base/secret_bytes.h"
-#include "src/base/wipe_on_fork.h"
 #include "src/engine/mariadb/connection.h"
 
 namespace locus::mariadb {
@@ -38,7 +39,7 @@ class Pool {
   // child.
   absl::Status Use(const std::function<absl::Status(Connection&)>& body);
 
-  bool forked() const { return alive_.wiped(); }
+  bool forked() const { return process_.forked(); }
   MariadbStats Stats() const;
   const MariadbOptions& options() const { return options_; }  // without the password
 
@@ -52,13 +53,13 @@ class Pool {
   absl::StatusOr<std::unique_ptr<Connection>> Take(TimePoint until, TimePoint end);
   absl::StatusOr<std::unique_ptr<Connection>> Connect(TimePoint end);
   void GiveBack(std::unique_ptr<Connection> connection);
-  void Pause(int attempt);
+  void Pause(internal::Backoff& backoff);
 
   MariadbOptions options_;
   const Schema schema_;
   const Connection::Access access_;
   const SecretBytes password_;  // ends with a NUL
-  const WipeOnForkWords alive_{1};
+  const internal::ForkGuard process_;
 
   mutable Mutex mutex_;
   CondVar given_back_;
@@ -66,7 +67,7 @@ class Pool {
   size_t in_use_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t first_host_ ABSL_GUARDED_BY(mutex_) = 0;
   MariadbStats stats_ ABSL_GUARDED_BY(mutex_);
-  std::minstd_rand random_ ABSL_GUARDED_BY(mutex_);
+  std::mt19937_64 random_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace locus::mariadb
