@@ -50,7 +50,7 @@ absl::Status UseStore(const LyingServer& server) {
   MariadbSegmentStore& store = **opened;
   SpaceName space;
   absl::Status status = store.Create(space, SpaceOptions(), absl::Now());
-  status.Update(store.Open(space).status());
+  status.Update(store.ReadOptions(space).status());
   std::vector<LeaseRequest> requests(2);
   requests[0].section = 7;
   requests[0].length = requests[1].length = 64;
