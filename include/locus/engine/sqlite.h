@@ -48,18 +48,9 @@ class SqliteSequencer : public Sequencer {
   static absl::StatusOr<std::unique_ptr<SqliteSequencer>> Open(
       const std::string& path, const SqliteSegmentStore::Options& options,
       const SequencerOptions& sequencer_options);
-  ~SqliteSequencer() override;
 
- private:
-  absl::StatusOr<Taken> Take(const std::string& name, int64_t span) override;
-  absl::Status Store(const std::string& name, int64_t value) override;
-  absl::StatusOr<bool> StoreNew(const std::string& name, int64_t value) override;
-  absl::StatusOr<std::optional<int64_t>> Load(const std::string& name) override;
-  absl::StatusOr<bool> PutBack(const std::string& name, const Taken& taken, int64_t value) override;
-
-  class Rep;
-  SqliteSequencer(const SequencerOptions& sequencer_options, std::unique_ptr<Rep> rep);
-  std::unique_ptr<Rep> rep_;
+ protected:
+  explicit SqliteSequencer(const SequencerOptions& options) : Sequencer(options) {}
 };
 
 }  // namespace locus

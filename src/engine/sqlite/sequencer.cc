@@ -38,31 +38,35 @@ struct Row {
   bool live = false;  // false: forgotten, and not swept yet
 };
 
-}  // namespace
-
-class SqliteSequencer::Rep {
+class FileSequencer final : public SqliteSequencer {
  public:
-  Rep(const std::string& path, absl::Duration busy_timeout, const SequencerOptions& options)
-      : path_(path), options_(options), file_(path, busy_timeout) {}
-
-  bool forked() const { return home_.forked(); }
+  FileSequencer(const std::string& path, absl::Duration busy_timeout,
+                const SequencerOptions& options)
+      : SqliteSequencer(options),
+        path_(path),
+        file_(std::make_unique<sqlite::StoreFile>(path, busy_timeout)) {}
+  ~FileSequencer() override {
+    // Closing a connection in a forked child could undo its parent's log: the child abandons it.
+    if (home_.forked()) static_cast<void>(file_.release());
+  }
 
   absl::Status Connect(bool create) {
     MutexLock lock(mutex_);
-    LOCUS_RETURN_IF_ERROR(file_.Connect(create));
-    return file_.InTransaction([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return file_.connection().Execute(kSchema);
+    LOCUS_RETURN_IF_ERROR(file_->Connect(create));
+    return file_->InTransaction([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return file_->connection().Execute(kSchema);
     });
   }
 
-  absl::StatusOr<Taken> Take(const std::string& name, int64_t span) {
+ private:
+  absl::StatusOr<Taken> Take(const std::string& name, int64_t span) override {
     Taken taken;
     auto take = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
       LOCUS_ASSIGN_OR_RETURN(std::optional<Row> row, Find(name));
       std::optional<int64_t> current;
       if (row && row->live) current = row->value;
       LOCUS_ASSIGN_OR_RETURN(taken.last,
-                             sequencer_rules::Advance(current, span, options_, KeyOf(name)));
+                             sequencer_rules::Advance(current, span, options(), KeyOf(name)));
       LOCUS_ASSIGN_OR_RETURN(taken.version, Write(name, row, taken.last));
       return absl::OkStatus();
     };
@@ -70,14 +74,14 @@ class SqliteSequencer::Rep {
     return taken;
   }
 
-  absl::Status Store(const std::string& name, int64_t value) {
+  absl::Status Store(const std::string& name, int64_t value) override {
     return InWrite([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
       LOCUS_ASSIGN_OR_RETURN(std::optional<Row> row, Find(name));
       return Write(name, row, value).status();
     });
   }
 
-  absl::StatusOr<bool> StoreNew(const std::string& name, int64_t value) {
+  absl::StatusOr<bool> StoreNew(const std::string& name, int64_t value) override {
     bool stored = false;
     auto store = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
       LOCUS_ASSIGN_OR_RETURN(std::optional<Row> row, Find(name));
@@ -89,7 +93,7 @@ class SqliteSequencer::Rep {
     return stored;
   }
 
-  absl::StatusOr<std::optional<int64_t>> Load(const std::string& name) {
+  absl::StatusOr<std::optional<int64_t>> Load(const std::string& name) override {
     std::optional<int64_t> value;
     auto load = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
       LOCUS_ASSIGN_OR_RETURN(std::optional<Row> row, Find(name));
@@ -97,11 +101,12 @@ class SqliteSequencer::Rep {
       value = row->value;
       return Refresh(name);
     };
-    LOCUS_RETURN_IF_ERROR(options_.ttl == absl::ZeroDuration() ? InRead(load) : InWrite(load));
+    LOCUS_RETURN_IF_ERROR(options().ttl == absl::ZeroDuration() ? InRead(load) : InWrite(load));
     return value;
   }
 
-  absl::StatusOr<bool> PutBack(const std::string& name, const Taken& taken, int64_t value) {
+  absl::StatusOr<bool> PutBack(const std::string& name, const Taken& taken,
+                               int64_t value) override {
     bool put_back = false;
     auto put = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
       LOCUS_ASSIGN_OR_RETURN(std::optional<Row> row, Find(name));
@@ -113,23 +118,22 @@ class SqliteSequencer::Rep {
     return put_back;
   }
 
- private:
   std::string_view KeyOf(std::string_view name) const {
-    return name.substr(options_.key_prefix.size());
+    return name.substr(options().key_prefix.size());
   }
 
   template <typename Body>
   absl::Status InRead(const Body& body) {
     LOCUS_RETURN_IF_ERROR(home_.Check("a sequencer's handle"));
     MutexLock lock(mutex_);
-    LOCUS_RETURN_IF_ERROR(file_.Usable());
+    LOCUS_RETURN_IF_ERROR(file_->Usable());
     return body();
   }
   template <typename Body>
   absl::Status InWrite(const Body& body) {
     return InRead([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return file_.InTransaction([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
-        LOCUS_RETURN_IF_ERROR(file_.StillThere());
+      return file_->InTransaction([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
+        LOCUS_RETURN_IF_ERROR(file_->StillThere());
         return body();
       });
     });
@@ -138,8 +142,8 @@ class SqliteSequencer::Rep {
   absl::StatusOr<std::optional<Row>> Find(const std::string& name)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     LOCUS_ASSIGN_OR_RETURN(auto query,
-                           file_.connection().Prepare("SELECT value, version, expires_at FROM"
-                                                      " locus_sequence WHERE name = ?"));
+                           file_->connection().Prepare("SELECT value, version, expires_at FROM"
+                                                       " locus_sequence WHERE name = ?"));
     LOCUS_ASSIGN_OR_RETURN(bool found, query->BindBlob(name).Step());
     if (!found) return std::nullopt;
     int64_t expires_at = query->Int(2);
@@ -149,8 +153,8 @@ class SqliteSequencer::Rep {
   }
 
   int64_t Expiry() const {
-    if (options_.ttl == absl::ZeroDuration()) return 0;
-    return NowMs() + absl::ToInt64Milliseconds(options_.ttl);
+    if (options().ttl == absl::ZeroDuration()) return 0;
+    return NowMs() + absl::ToInt64Milliseconds(options().ttl);
   }
 
   // The version that the row then has.
@@ -158,11 +162,11 @@ class SqliteSequencer::Rep {
                                  int64_t value) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!row) LOCUS_RETURN_IF_ERROR(Sweep());
     int64_t version = row ? row->version + 1 : RandomVersion();
-    LOCUS_ASSIGN_OR_RETURN(
-        auto upsert, file_.connection().Prepare("INSERT INTO locus_sequence VALUES (?, ?, ?, ?)"
-                                                " ON CONFLICT DO UPDATE SET value = excluded.value,"
-                                                " version = excluded.version,"
-                                                " expires_at = excluded.expires_at"));
+    LOCUS_ASSIGN_OR_RETURN(auto upsert, file_->connection().Prepare(
+                                            "INSERT INTO locus_sequence VALUES (?, ?, ?, ?)"
+                                            " ON CONFLICT DO UPDATE SET value = excluded.value,"
+                                            " version = excluded.version,"
+                                            " expires_at = excluded.expires_at"));
     upsert->BindBlob(name).Bind(value).Bind(version).Bind(Expiry());
     LOCUS_RETURN_IF_ERROR(upsert->Run());
     return static_cast<uint64_t>(version);
@@ -170,65 +174,37 @@ class SqliteSequencer::Rep {
 
   // With a ttl: the key lives on from now.
   absl::Status Refresh(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (options_.ttl == absl::ZeroDuration()) return absl::OkStatus();
+    if (options().ttl == absl::ZeroDuration()) return absl::OkStatus();
     LOCUS_ASSIGN_OR_RETURN(
         auto update,
-        file_.connection().Prepare("UPDATE locus_sequence SET expires_at = ? WHERE name = ?"));
+        file_->connection().Prepare("UPDATE locus_sequence SET expires_at = ? WHERE name = ?"));
     return update->Bind(Expiry()).BindBlob(name).Run();
   }
 
   // Two forgotten keys go for each new one, so that they do not pile up.
   absl::Status Sweep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     LOCUS_ASSIGN_OR_RETURN(
-        auto sweep, file_.connection().Prepare(
+        auto sweep, file_->connection().Prepare(
                         "DELETE FROM locus_sequence WHERE name IN (SELECT name FROM locus_sequence"
                         " WHERE expires_at > 0 AND expires_at <= ? LIMIT 2)"));
     return sweep->Bind(NowMs()).Run();
   }
 
   const std::string path_;
-  const SequencerOptions options_;
   const internal::ForkGuard home_;
   Mutex mutex_;
-  sqlite::StoreFile file_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<sqlite::StoreFile> file_ ABSL_PT_GUARDED_BY(mutex_);
 };
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<SqliteSequencer>> SqliteSequencer::Open(
     const std::string& path, const SqliteSegmentStore::Options& options,
     const SequencerOptions& sequencer_options) {
   LOCUS_RETURN_IF_ERROR(sequencer_options.Check());
-  auto rep = std::make_unique<Rep>(path, options.busy_timeout, sequencer_options);
-  LOCUS_RETURN_IF_ERROR(rep->Connect(options.create));
-  return std::unique_ptr<SqliteSequencer>(new SqliteSequencer(sequencer_options, std::move(rep)));
-}
-
-SqliteSequencer::SqliteSequencer(const SequencerOptions& sequencer_options,
-                                 std::unique_ptr<Rep> rep)
-    : Sequencer(sequencer_options), rep_(std::move(rep)) {}
-
-SqliteSequencer::~SqliteSequencer() {
-  if (rep_->forked()) rep_.release();
-}
-
-absl::StatusOr<Sequencer::Taken> SqliteSequencer::Take(const std::string& name, int64_t span) {
-  return rep_->Take(name, span);
-}
-
-absl::Status SqliteSequencer::Store(const std::string& name, int64_t value) {
-  return rep_->Store(name, value);
-}
-
-absl::StatusOr<bool> SqliteSequencer::StoreNew(const std::string& name, int64_t value) {
-  return rep_->StoreNew(name, value);
-}
-
-absl::StatusOr<std::optional<int64_t>> SqliteSequencer::Load(const std::string& name) {
-  return rep_->Load(name);
-}
-
-absl::StatusOr<bool> SqliteSequencer::PutBack(const std::string& name, const Taken& taken,
-                                              int64_t value) {
-  return rep_->PutBack(name, taken, value);
+  auto sequencer = std::make_unique<FileSequencer>(path, options.busy_timeout, sequencer_options);
+  LOCUS_RETURN_IF_ERROR(sequencer->Connect(options.create));
+  return sequencer;
 }
 
 }  // namespace locus
