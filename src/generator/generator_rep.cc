@@ -118,18 +118,21 @@ absl::Status OrderIdGenerator::Rep::TryWarm(const std::vector<uint32_t>& section
   absl::StatusCode code = absl::StatusCode::kOk;
   for (uint32_t section : sections) {
     if (!counters_.Current(section).empty()) continue;
+    // A segment that is waiting needs no lease, whatever the store says now.
+    if (counters_.PeekNext(section)) {
+      // Callers that found nothing while this one was moving on get no other signal.
+      if (counters_.MoveOn(section, SegmentWord(), options_.clock->SinceBoot())) {
+        loaded_.NotifyIfAwaited();
+      }
+      continue;
+    }
     StoreChain& chain = ChainOf(section);
     // A refusal decides: waiting does not help.
     if (code != absl::StatusCode::kFailedPrecondition) {
       code = chain.answer();
       missing = section;
     }
-    // A segment that is waiting needs no lease; the first caller moves on to it.
-    if (counters_.PeekNext(section)) {
-      counters_.MoveOn(section, SegmentWord(), options_.clock->SinceBoot());
-    } else if (counters_.AskFor(section, Counters::kWarm) || !chain.started()) {
-      to_wake.insert(&chain);
-    }
+    if (counters_.AskFor(section, Counters::kWarm) || !chain.started()) to_wake.insert(&chain);
   }
   for (StoreChain* chain : to_wake) chain->Wake(/*news=*/true);
   return code == absl::StatusCode::kOk ? absl::OkStatus() : absl::Status(code, "");

@@ -48,7 +48,15 @@ class SegmentLoaderOf {
   std::vector<LeaseRequest> Collect(absl::Duration now) {
     if (now >= next_tick_) Tick(now);
     std::vector<LeaseRequest> requests;
-    for (uint32_t i = first_; i < end() && requests.size() < kMostRequests; ++i) {
+    more_to_collect_ = false;
+    for (size_t seen = 0; seen < sections_.size(); ++seen) {
+      uint32_t i = first_ + static_cast<uint32_t>((resume_at_ + seen) % sections_.size());
+      if (requests.size() == kMostRequests) {
+        // The next call goes on here: from the front it would ask for the same sections again.
+        more_to_collect_ = true;
+        resume_at_ = i - first_;
+        break;
+      }
       Section& section = At(i);
       // While the store is not asked anyway, requests of callers stay where they are, so that
       // callers do not wake the loader again and again.
@@ -107,7 +115,7 @@ class SegmentLoaderOf {
 
   // When Collect has something to do next, new requests of callers apart.
   absl::Duration NextDue() const {
-    absl::Duration next = next_tick_;
+    absl::Duration next = more_to_collect_ ? std::min(next_tick_, retry_at_) : next_tick_;
     for (const Section& section : sections_) {
       if (section.wanted && !section.in_flight) {
         next = std::min(next, std::max(section.due, retry_at_));
@@ -292,6 +300,9 @@ class SegmentLoaderOf {
   internal::Backoff backoff_{loading_rules::kBackoff};
   absl::Duration retry_at_ = -absl::InfiniteDuration();  // no call to the store before
   absl::Duration next_tick_ = absl::InfiniteDuration();
+  // Collect stopped at the most requests of one call; the sections from resume_at_ on were not seen.
+  bool more_to_collect_ = false;
+  size_t resume_at_ = 0;
 };
 
 using SegmentLoader = SegmentLoaderOf<>;

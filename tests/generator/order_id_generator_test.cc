@@ -481,6 +481,20 @@ TEST_F(GeneratorTest, Warm_LeasesForAllSectionsInOneCall) {
   EXPECT_TRUE(generator->Warm(absl::ZeroDuration()).ok()) << "all have a segment";
 }
 
+// One call to a store asks for 1,024 sections at most.
+TEST_F(GeneratorTest, WarmOfMoreSectionsThanACallTakes_GoesOnAtOnce) {
+  options_.space_options = SpaceOptions{.section_size = 32};
+  auto generator = Make();
+  EXPECT_FALSE(generator->Warm(absl::ZeroDuration()).ok());
+  // Time stands still: nothing that is due later runs.
+  executor_.RunReady();
+  EXPECT_TRUE(generator->Warm(absl::ZeroDuration()).ok());
+  for (uint32_t gene = 0; gene < 65536; gene += 32) {
+    ASSERT_TRUE(generator->TryNext(ShardGene::FromUint16(static_cast<uint16_t>(gene))).ok())
+        << gene;
+  }
+}
+
 TEST_F(GeneratorTest, WarmForBuyers_LeasesForTheirSectionsOnly) {
   auto generator = Make();
   std::vector<BuyerKey> buyers = {kBuyer};
