@@ -51,6 +51,8 @@ inline Found Search() {
     } else if (line.starts_with("VmFlags:") && writable) {
       bool dumped = (line + " ").find(" dd ") == std::string::npos;
       for (unsigned long at = begin; at < end; at += kWindow - kLength + 1) {
+        // The window is searched too: what is left in it of other memory must not count.
+        std::memset(window.data(), 0, kWindow);
         ssize_t got = pread(memory, window.data(), std::min<size_t>(kWindow, end - at),
                             static_cast<off_t>(at));
         for (ssize_t i = 0; i + static_cast<ssize_t>(kLength) <= got; ++i) {
