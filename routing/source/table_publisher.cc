@@ -164,12 +164,7 @@ absl::StatusOr<PreparedTable> PrepareRestore(TablePublisher& publisher, uint64_t
 absl::StatusOr<RoutingTable> RestoreTable(TablePublisher& publisher, uint64_t epoch,
                                           const RestoreOptions& options) {
   LOCUS_ASSIGN_OR_RETURN(PreparedTable prepared, PrepareRestore(publisher, epoch, options));
-  GuardedChanges named = options.named;
-  // A jump above the routers' epoch is what `above` and `lost_after` ask for.
-  if (options.lost_after) {
-    named.epoch = GuardedChangesBetween(nullptr, prepared.table, *options.lost_after).epoch;
-  }
-  LOCUS_RETURN_IF_ERROR(publisher.Publish(prepared.table, prepared.expected(), named));
+  LOCUS_RETURN_IF_ERROR(publisher.Publish(prepared.table, prepared.expected(), options.named));
   return std::move(prepared.table);
 }
 

@@ -277,7 +277,8 @@ TEST_F(AssignTest, AnOutputThatWillBeAnotherFile_IsWrongUsage) {
                                              {"--out", directory_ / "./store.db"},
                                              {"--out", directory_ / "store.db-wal"},
                                              {"--rejects", directory_ / "store.db-shm"},
-                                             {"--out", directory_ / "./store.db-locus"}}) {
+                                             {"--out", directory_ / "./store.db-locus"},
+                                             {"--out", directory_ / "store.db-locus-lock"}}) {
     Outcome outcome = RunLocus(Words(more), "buyer\n1\n");
     EXPECT_EQ(outcome.exit, 2) << ::testing::PrintToString(more);
     EXPECT_THAT(outcome.err, HasSubstr("the same file"));

@@ -219,6 +219,12 @@ TEST_F(TablePlaceTest, PlacePutBack_RestoreRefusesUntilTheLossIsNamed) {
   // Where nobody has it any more.
   Words words = {"table", "restore", uri_, "3", "--above", "12", "--lost-after", "9"};
   EXPECT_EQ(LastLine(RunLocus(words).out), Said(13));
+  // A mistyped epoch would be the last but a few that there are.
+  words = {"table", "restore", uri_, "3", "--above", "50000", "--lost-after", "13"};
+  Outcome jump = RunLocus(words);
+  EXPECT_EQ(jump.exit, 1);
+  EXPECT_THAT(jump.err, HasSubstr("--jump-to 50001"));
+  EXPECT_EQ(NewestEpoch(), 13u);
 }
 
 TEST_F(TablePlaceTest, RingAndPlan_TakeAPlace) {

@@ -111,7 +111,7 @@ int RunEncode(std::span<const std::string> words) {
 int RunDecode(std::span<const std::string> words) {
   CodecLine codec_line;
   VerbLine line("decode", "Prints the order ID of each order number.",
-                "locus decode --keys keys.ring 0FWHAJ0FJ8Q3V5J9M2D1S7XK4T");
+                "locus decode --keys keys.ring 2G02812R8Z8PM04ZF8ZPH5M66Z");
   codec_line.DeclareOn(line, "Order numbers: 26 base-32 or 32 hex digits (siv), decimal (others)");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   absl::StatusOr<CodecChoice> choice = Load(codec_line);

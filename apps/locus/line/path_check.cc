@@ -118,7 +118,7 @@ std::vector<NamedFile> SqliteFiles(const std::string& name, const std::string& p
   std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr), &std::free);
   std::string beside = real == nullptr ? path : std::string(real.get());
   std::vector<NamedFile> files = {{name, path, FileUse::kRead}};
-  for (const char* ending : {"-wal", "-shm", "-journal", "-locus"}) {
+  for (const char* ending : {"-wal", "-shm", "-journal", "-locus", "-locus-lock"}) {
     files.push_back({absl::StrCat("the ", ending, " file of ", name), beside + ending});
   }
   return files;

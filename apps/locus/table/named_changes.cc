@@ -80,10 +80,6 @@ absl::Status NamedChanges::Read() {
   return ReadSpans(kOwners, owners_, changes_.owners);
 }
 
-void NamedChanges::AllowJump(const RoutingTable& table, uint64_t highest) {
-  changes_.epoch = GuardedChangesBetween(nullptr, table, highest).epoch;
-}
-
 absl::StatusOr<GuardedChanges> NamedChanges::Resolve(const RoutingTable* newest) const {
   GuardedChanges changes = changes_;
   for (const std::string& name : shards_) {

@@ -20,8 +20,6 @@ class NamedChanges {
   void Declare(VerbLine& line);
   // INVALID_ARGUMENT, naming the option: a span is none. After VerbLine::Parse.
   absl::Status Read();
-  // Names the jump to the table's epoch, where it is one from `highest`.
-  void AllowJump(const RoutingTable& table, uint64_t highest);
 
   // Shards are named by their names in the newest table. INVALID_ARGUMENT: it has no such shard.
   absl::StatusOr<GuardedChanges> Resolve(const RoutingTable* newest) const;

@@ -185,7 +185,6 @@ int RunTableRestore(std::span<const std::string> words) {
   SignalsHeld until_published;
   absl::StatusOr<PreparedTable> prepared = PrepareRestore(place.publisher(), epoch, options);
   if (!prepared.ok()) return Fail(kVerb, WithLostAfter(place.publisher(), prepared.status()));
-  if (options.lost_after) named.AllowJump(prepared->table, *options.lost_after);
   absl::Status status =
       PrintAndPublish(kVerb, place.publisher(), *prepared, prepared->expected(), dry_run, named);
   return status.ok() ? kDone : Fail(kVerb, status);

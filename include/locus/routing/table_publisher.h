@@ -93,7 +93,8 @@ struct RestoreOptions {
   // its caller knows. What routers have is in their last good files; publishing that loses nothing.
   std::optional<uint64_t> lost_after = std::nullopt;
   // As for TablePublisher::Publish: a restored table makes guarded changes like any other, for
-  // instance where it drops a move that is in progress now.
+  // instance where it drops a move that is in progress now, or where `above` jumps: a mistyped
+  // epoch would end the place's epochs for good.
   GuardedChanges named = {};
 };
 

@@ -144,7 +144,9 @@ TEST(MariadbLyingServerTest, FloodingServer_TakesNeitherMemoryNorTime) {
   floods.push_back({without_end, MariadbPacket(0, std::string(0xFFFFFF, 'x')).substr(0, 1 << 20)});
   std::string more = MariadbAnswer({FakeResult(), FakeResult()});
   floods.push_back({"", more.substr(0, more.size() / 2)});
-  for (const auto& [begin, piece] : floods) {
+  for (const auto& flood : floods) {
+    const auto& begin = flood.first;  // clang 14 captures no structured bindings
+    const auto& piece = flood.second;
     LyingServer server([&](LyingPeer& peer) {
       std::string many;
       while (many.size() < 1 << 16) many += piece;
