@@ -300,7 +300,8 @@ class SegmentLoaderOf {
   internal::Backoff backoff_{loading_rules::kBackoff};
   absl::Duration retry_at_ = -absl::InfiniteDuration();  // no call to the store before
   absl::Duration next_tick_ = absl::InfiniteDuration();
-  // Collect stopped at the most requests of one call; the sections from resume_at_ on were not seen.
+  // Collect stopped at the most requests of one call; the sections from resume_at_ on were not
+  // seen.
   bool more_to_collect_ = false;
   size_t resume_at_ = 0;
 };
