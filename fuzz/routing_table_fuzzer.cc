@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <malloc.h>
+#include <sanitizer/allocator_interface.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <new>
 #include <string_view>
 
 #include "locus/routing/ring_view.h"
@@ -59,8 +57,17 @@ void CheckAccepted(const RoutingTable& table) {
   }
 }
 
-// What operator new gave and did not take back; the fuzzer runs on one thread.
+// What the allocator gave and did not take back; the fuzzer runs on one thread. Counted by hooks of
+// the sanitizer: with operators new and delete of our own, libFuzzer's would no longer be a pair.
 size_t bytes_now = 0, bytes_peak = 0;
+
+void CountGiven(const volatile void* memory, size_t) {
+  bytes_now += __sanitizer_get_allocated_size(memory);
+  bytes_peak = std::max(bytes_peak, bytes_now);
+}
+void CountTaken(const volatile void* memory) {
+  if (memory != nullptr) bytes_now -= __sanitizer_get_allocated_size(memory);
+}
 
 // A byte of a document makes at most this much: "{}," of a shard's 128 bytes in a vector that
 // grows, and the tables of ids, names and endpoints. Beyond it a small document costs a fixed
@@ -68,6 +75,8 @@ size_t bytes_now = 0, bytes_peak = 0;
 constexpr size_t kMostPerByte = 200, kMostFixed = 1 << 20;
 
 absl::StatusOr<RoutingTable> ParseCounted(std::string_view text) {
+  // Memory from before the hooks may be freed meanwhile: the count starts again.
+  bytes_now = size_t{1} << 40;
   size_t before = bytes_now;
   bytes_peak = bytes_now;
   absl::StatusOr<RoutingTable> table = RoutingTable::Parse(text);
@@ -86,20 +95,10 @@ void CheckRefusal(const absl::Status& status) {
 }  // namespace
 }  // namespace locus
 
-void* operator new(size_t size) {
-  void* memory = std::malloc(size);
-  if (memory == nullptr) throw std::bad_alloc();
-  locus::bytes_now += malloc_usable_size(memory);
-  locus::bytes_peak = std::max(locus::bytes_peak, locus::bytes_now);
-  return memory;
-}
-void operator delete(void* memory) noexcept {
-  if (memory != nullptr) locus::bytes_now -= malloc_usable_size(memory);
-  std::free(memory);
-}
-void operator delete(void* memory, size_t) noexcept { operator delete(memory); }
-
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
+  static const bool counting =
+      __sanitizer_install_malloc_and_free_hooks(locus::CountGiven, locus::CountTaken) > 0;
+  LOCUS_CHECK(counting);
   std::string_view text(reinterpret_cast<const char*>(bytes), size);
   absl::StatusOr<locus::RoutingTable> table = locus::ParseCounted(text);
   if (table.ok()) {
