@@ -32,7 +32,8 @@ absl::StatusOr<HybridTime> AnswerOf(const nlohmann::json& step) {
 }
 
 TEST(HybridTimeGoldenTest, EachValue_HasItsFields) {
-  for (const nlohmann::json& value : golden::Load("hybrid_time.json")["values"]) {
+  const nlohmann::json all = golden::Load("hybrid_time.json")["values"];
+  for (const nlohmann::json& value : all) {
     HybridTime time = TimeOf(value["value"]);
     EXPECT_EQ(std::to_string(time.unix_millis()), value["unix_millis"]);
     EXPECT_EQ(time.counter(), value["counter"]);
@@ -40,7 +41,8 @@ TEST(HybridTimeGoldenTest, EachValue_HasItsFields) {
 }
 
 TEST(HybridTimeGoldenTest, EachStep_GivesItsAnswer) {
-  for (const nlohmann::json& step : golden::Load("hybrid_time.json")["steps"]) {
+  const nlohmann::json all = golden::Load("hybrid_time.json")["steps"];
+  for (const nlohmann::json& step : all) {
     absl::StatusOr<HybridTime> answer = AnswerOf(step);
     ASSERT_TRUE(answer.ok()) << step << ": " << answer.status();
     EXPECT_EQ(*answer, TimeOf(step["answer"])) << step;
@@ -48,7 +50,8 @@ TEST(HybridTimeGoldenTest, EachStep_GivesItsAnswer) {
 }
 
 TEST(HybridTimeGoldenTest, RemoteTimeTooFarAhead_IsRefused) {
-  for (const nlohmann::json& step : golden::Load("hybrid_time.json")["refused_at_drift_500"]) {
+  const nlohmann::json all = golden::Load("hybrid_time.json")["refused_at_drift_500"];
+  for (const nlohmann::json& step : all) {
     EXPECT_EQ(AnswerOf(step).status().code(), absl::StatusCode::kFailedPrecondition) << step;
   }
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tests/support/private_server.h"
+#include "tests/support/sanitizers.h"
 
 namespace locus {
 
@@ -95,6 +96,7 @@ void LyingServer::Accept() {
 }
 
 size_t PeakMemoryMiB() {
+  if (kUnderAsan || kUnderTsan) return 0;
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<size_t>(usage.ru_maxrss) / 1024;

@@ -61,6 +61,7 @@ class LyingServer {
 };
 
 // The most memory that this process has ever used, in MiB.
+// 0 under a sanitizer, whose allocator keeps what was freed: other builds check the bounds.
 size_t PeakMemoryMiB();
 
 }  // namespace locus

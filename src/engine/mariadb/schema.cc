@@ -62,7 +62,10 @@ absl::StatusOr<int64_t> ReadVersion(Connection& connection) {
   }
   LOCUS_RETURN_IF_ERROR(results.status());
   if ((*results)[0].rows.empty()) return 0;  // creation was cut off
-  return NumberIn((*results)[0].rows[0], 0, connection.place());
+  LOCUS_ASSIGN_OR_RETURN(int64_t version, NumberIn((*results)[0].rows[0], 0, connection.place()));
+  if (version >= 0) return version;
+  return absl::DataLossError(absl::StrCat(
+      "mariadb ", connection.place(), ": the locus tables say that they have version ", version));
 }
 
 absl::Status RefuseTablesOfOthers(Connection& connection) {

@@ -114,6 +114,14 @@ TEST(MariadbLyingServerTest, ResultsOfAnotherShape_AreRefused) {
   EXPECT_TRUE(absl::IsFailedPrecondition(UseStore(server)));
 }
 
+// It would be an index below the first step of an upgrade.
+TEST(MariadbLyingServerTest, NegativeSchemaVersion_IsDataLoss) {
+  FakeResult version = Table(1, 1);
+  version.rows[0][0] = "-3";
+  LyingServer server(Saying(Except("locus_schema", MariadbAnswer({version}))));
+  EXPECT_TRUE(absl::IsDataLoss(MariadbSegmentStore::CreateSchema(OptionsOf(server))));
+}
+
 TEST(MariadbLyingServerTest, ValuesThatCannotBe_AreDataLoss) {
   for (const char* value : {"", "-", "1x", "99999999999999999999", "0x10"}) {
     FakeResult result = Table(2, 1);
