@@ -12,7 +12,9 @@ int main() {
   options.mariadb.user = "shop";
   options.mariadb.database = "shop";
   auto source = locus::MariadbTableSource::Open(options).value();
-  auto pools = locus::ShardPools::Create({.user = "shop"}).value();
+  locus::ShardPoolsOptions shards;
+  shards.user = "shop";
+  auto pools = locus::ShardPools::Create(shards).value();
   locus::Shard shard;
   shard.id = 1;
   shard.name = "orders-a";
