@@ -37,7 +37,7 @@ class PoolQueueTest : public ::testing::Test {
   // Serves the first caller in line, or fills the pool.
   void Connect(Queue& queue) {
     ASSERT_TRUE(queue.BeginConnect(now_));
-    EXPECT_EQ(queue.Connected(std::make_unique<int>(made_++)), nullptr);
+    EXPECT_EQ(queue.Connected(std::make_unique<int>(made_++), now_), nullptr);
   }
   void FailToConnect(Queue& queue) {
     ASSERT_TRUE(queue.BeginConnect(now_));
@@ -55,7 +55,7 @@ class PoolQueueTest : public ::testing::Test {
     return holders;
   }
   void Return(Queue& queue, Queue::Caller& caller) {
-    EXPECT_EQ(queue.Return(std::move(caller.connection)), nullptr);
+    EXPECT_EQ(queue.Return(std::move(caller.connection), now_), nullptr);
   }
 
   Breaker::TimePoint now_{};
@@ -195,7 +195,7 @@ TEST_F(PoolQueueTest, LastOpenConnectionBreaksDuringAProbe_WaitingCallersAwaitIt
   ASSERT_TRUE(queue.BeginConnect(now_));
   queue.Close(absl::UnavailableError("a connection in use broke"));
   EXPECT_EQ(waiting.answer, Answer::kNone);
-  EXPECT_EQ(queue.Connected(std::make_unique<int>(7)), nullptr);
+  EXPECT_EQ(queue.Connected(std::make_unique<int>(7), now_), nullptr);
   EXPECT_EQ(waiting.answer, Answer::kServed);
 }
 
@@ -205,7 +205,7 @@ TEST_F(PoolQueueTest, ServerHangs_CallersAreRefusedUntilItAnswersAgain) {
   Return(queue, *holders[0]);
   Return(queue, *holders[1]);
   Queue::Caller& pings = Ask(queue);
-  EXPECT_EQ(queue.Hang(now_, kTooMany, 0).size(), 1u);
+  EXPECT_EQ(queue.Hang(now_, now_, kTooMany, 0).size(), 1u);
   queue.Discard(kTooMany);
   queue.Ask(pings, now_, /*again=*/true);
   EXPECT_EQ(pings.answer, Answer::kRefused) << "though one is in use: it hangs like the others";
@@ -214,13 +214,33 @@ TEST_F(PoolQueueTest, ServerHangs_CallersAreRefusedUntilItAnswersAgain) {
   EXPECT_EQ(Ask(queue).answer, Answer::kNone) << "waits for that one";
 }
 
+// A session asked long ago is found to hang, though the server answers on others meanwhile.
+TEST_F(PoolQueueTest, SessionHangsButTheServerHasAnsweredSince_TheOthersGoOn) {
+  Queue queue = MakeQueue(3);
+  auto holders = Fill(queue, 3);
+  Return(queue, *holders[0]);
+  const Breaker::TimePoint asked_at = now_ + milliseconds(1);
+  now_ += milliseconds(500);
+  Return(queue, *holders[1]);
+  now_ += milliseconds(500);
+  EXPECT_THAT(queue.Hang(asked_at, now_, kTooMany, 0), IsEmpty());
+  queue.Discard(kTooMany);
+  EXPECT_EQ(queue.idle(), 2u);
+  EXPECT_FALSE(queue.refusing());
+  EXPECT_EQ(Ask(queue).answer, Answer::kServed);
+
+  EXPECT_EQ(queue.Hang(now_, now_, kTooMany, 0).size(), 1u) << "nothing came after that";
+  queue.NoteAnswer(now_ + milliseconds(1));
+  EXPECT_EQ(Ask(queue).answer, Answer::kNone) << "not refused: it answers on what is in use";
+}
+
 TEST_F(PoolQueueTest, Retired_NobodyIsServedAndConnectionsAreClosedAsTheyComeBack) {
   Queue queue = MakeQueue(2);
   auto holders = Fill(queue, 2);
   Return(queue, *holders[0]);
   EXPECT_EQ(queue.Retire().size(), 1u);
   EXPECT_EQ(Ask(queue).answer, Answer::kRetired);
-  EXPECT_NE(queue.Return(std::move(holders[1]->connection)), nullptr);
+  EXPECT_NE(queue.Return(std::move(holders[1]->connection), now_), nullptr);
   EXPECT_EQ(queue.open(), 0u);
 
   Queue other = MakeQueue(2);
@@ -228,7 +248,7 @@ TEST_F(PoolQueueTest, Retired_NobodyIsServedAndConnectionsAreClosedAsTheyComeBac
   ASSERT_TRUE(other.BeginConnect(now_));
   other.Retire();
   EXPECT_EQ(waiting.answer, Answer::kRetired);
-  EXPECT_NE(other.Connected(std::make_unique<int>(1)), nullptr) << "nobody wants it now";
+  EXPECT_NE(other.Connected(std::make_unique<int>(1), now_), nullptr) << "nobody wants it now";
   EXPECT_EQ(other.open(), 0u);
 }
 
@@ -307,7 +327,8 @@ TEST_F(PoolQueueTest, RandomEvents_InvariantsHold) {
           break;
         case 7:
           if (connecting && random() % 3 == 0) queue.FailToConnect(now_, kTooMany, 0);
-          if (connecting && queue.connecting()) queue.Connected(std::make_unique<int>(made_++));
+          if (connecting && queue.connecting())
+            queue.Connected(std::make_unique<int>(made_++), now_);
           connecting = false;
           break;
       }
@@ -324,7 +345,7 @@ TEST_F(PoolQueueTest, RandomEvents_InvariantsHold) {
     while (!line.empty()) {
       now_ += milliseconds(500);
       if (!connecting) connecting = queue.BeginConnect(now_);
-      if (connecting) queue.Connected(std::make_unique<int>(made_++));
+      if (connecting) queue.Connected(std::make_unique<int>(made_++), now_);
       connecting = false;
       if (!holders.empty()) {
         Queue::Caller* holder = holders.back();

@@ -3,6 +3,9 @@
 // throw, abort or wait past its deadline, or takes much memory.
 #include <mysql.h>
 
+#include <atomic>
+#include <vector>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -136,6 +139,36 @@ TEST(ShardPoolsLyingServerTest, TextOfAShard_IsEscapedInMessages) {
   EXPECT_FALSE(status.ok());
   EXPECT_THAT(std::string(status.message()), Not(HasSubstr("\x1B")));
   EXPECT_THAT(std::string(status.message()), HasSubstr("\\x1b[31m"));
+}
+
+// One connection hangs, as behind a router that lost it, and the shard answers on another one
+// afterwards.
+TEST(ShardPoolsLyingServerTest, OldConnectionHangs_ConnectionsThatAnswerGoOn) {
+  std::atomic<int> peers = 0;
+  LyingServer server([&](LyingPeer& peer) {
+    int set_ups = ++peers == 1 ? 0 : 2;
+    ServeMariadb(peer, [&](const std::string& statements) {
+      if (absl::StrContains(statements, "SET SESSION") && ++set_ups == 2) peer.Hang();
+      return Honest(statements);
+    });
+  });
+  auto pools = MakePools();
+  std::vector<ShardConnection> both;
+  for (int i = 0; i < 2; ++i) {
+    auto connection = Take(*pools, server, kLong);
+    ASSERT_TRUE(connection.ok()) << connection.status();
+    both.push_back(*std::move(connection));
+  }
+  both.erase(both.begin());  // the reset is never answered
+  both.clear();
+  auto lives = Take(*pools, server, kLong);
+  ASSERT_TRUE(lives.ok()) << lives.status();
+  auto next = Take(*pools, server, kLong);
+  EXPECT_TRUE(next.ok()) << next.status();
+  ShardPoolStats stats = pools->Stats()[0];
+  EXPECT_EQ(stats.failures, 1u);
+  EXPECT_EQ(stats.refusals, 0u);
+  EXPECT_EQ(stats.open, 2u);
 }
 
 TEST(ShardPoolsLyingServerTest, RandomAnswers_HarmNobody) {

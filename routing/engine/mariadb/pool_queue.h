@@ -80,11 +80,12 @@ class PoolQueue {
   // Takes a caller out of the line whose deadline has passed; not one that has its answer.
   void Leave(Caller& caller) { line_.erase(caller.place); }
 
-  // The connection comes back and can be used again. Returns it if it must be closed.
-  Connection Return(Connection connection) {
+  // The connection comes back and can be used again; the server answered on it at `answered_at`.
+  // Returns it if it must be closed.
+  Connection Return(Connection connection, TimePoint answered_at) {
     --in_use_;
     if (retired_) return connection;
-    hung_ = false;
+    NoteAnswer(answered_at);
     Offer(std::move(connection));
     return nullptr;
   }
@@ -107,9 +108,17 @@ class PoolQueue {
     --handed_out_;
     Close(why);
   }
-  // The server gave no answer on a connection: the others are not worth a try either. Returns the
-  // idle ones. `part` as in Breaker::OnFailure.
-  std::vector<Connection> Hang(TimePoint now, const absl::Status& why, double part) {
+  // The server answered on a connection that is in use.
+  void NoteAnswer(TimePoint at) {
+    hung_ = false;
+    last_answer_ = std::max(last_answer_, at);
+  }
+  // The server gave no answer to what it was asked at `asked_at` on a connection: the others are
+  // not worth a try either. Returns the idle ones. None if the server has answered on another
+  // connection since: then only this one hangs. `part` as in Breaker::OnFailure.
+  std::vector<Connection> Hang(TimePoint asked_at, TimePoint now, const absl::Status& why,
+                               double part) {
+    if (asked_at < last_answer_) return {};
     hung_ = true;
     breaker_.OnFailure(now, part);
     last_error_ = UnsharedCopy(why);
@@ -134,9 +143,9 @@ class PoolQueue {
     return true;
   }
   // Returns the connection if it must be closed.
-  Connection Connected(Connection connection) {
+  Connection Connected(Connection connection, TimePoint now) {
     connecting_ = false;
-    hung_ = false;
+    NoteAnswer(now);
     ++connects_;
     if (broken_ > 0) --broken_, ++reconnects_;
     last_error_ = absl::OkStatus();
@@ -245,6 +254,7 @@ class PoolQueue {
   bool connecting_ = false;
   // The server gave no answer on a connection, and none on another one since.
   bool hung_ = false;
+  TimePoint last_answer_ = TimePoint::min();
   size_t in_use_ = 0;
   std::vector<Connection> idle_;  // the one used last at the end; empty while callers wait
   std::list<Caller*> line_;

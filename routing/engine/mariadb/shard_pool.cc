@@ -129,8 +129,8 @@ ShardPool::Proof ShardPool::ProofOf(const ShardSession& session, TimePoint now) 
 absl::Status ShardPool::Check(Session& session, Proof proof, TimePoint deadline) {
   const Clock::duration patience = Chrono(account_->options.connect_timeout);
   // The statement that ends a reset was sent when the connection came back, maybe long ago.
-  TimePoint hangs_at =
-      session->reset_unfinished() ? session->proven_at() + patience : TimePoint::max();
+  TimePoint asked_at = session->proven_at();
+  TimePoint hangs_at = session->reset_unfinished() ? asked_at + patience : TimePoint::max();
   absl::Status status = session->FinishReset(std::min(deadline, hangs_at));
   if (session->reset_unfinished() && deadline < hangs_at) {
     // The caller's time is up, not the server's: the connection serves the next one.
@@ -148,8 +148,13 @@ absl::Status ShardPool::Check(Session& session, Proof proof, TimePoint deadline)
     status = absl::UnavailableError(
         absl::StrCat("mariadb ", place_, ": the server closed an idle connection"));
   } else if (status.ok() && proof == Proof::kOld) {
-    hangs_at = Clock::now() + patience;
+    asked_at = Clock::now();
+    hangs_at = asked_at + patience;
     status = session->Ping(std::min(deadline, hangs_at));
+    if (status.ok()) {
+      MutexLock lock(mutex_);
+      queue_.NoteAnswer(session->proven_at());
+    }
   }
   if (status.ok()) return status;
   std::vector<Session> others;
@@ -158,7 +163,7 @@ absl::Status ShardPool::Check(Session& session, Proof proof, TimePoint deadline)
     status = absl::UnavailableError(status.message());
     Decision decision(*this);
     suspect_since_ = Clock::now();
-    others = queue_.Hang(suspect_since_, status, RandomPart());
+    others = queue_.Hang(asked_at, suspect_since_, status, RandomPart());
   }
   Discard(std::move(session), status);
   return status;
@@ -187,7 +192,8 @@ void ShardPool::GiveBack(Session session, bool spoiled) {
   if (!keep) session.reset();  // not under the lock, as above
   Decision decision(*this);
   if (keep) {
-    session = queue_.Return(std::move(session));
+    const TimePoint answered_at = session->proven_at();
+    session = queue_.Return(std::move(session), answered_at);
   } else {
     if (!broke.ok()) suspect_since_ = Clock::now();
     queue_.Close(broke);
@@ -238,7 +244,8 @@ void ShardPool::Connect() {
   Session unwanted;  // closed after the lock is released
   Decision decision(*this);
   if (session.ok()) {
-    unwanted = queue_.Connected(*std::move(session));
+    const TimePoint answered_at = (*session)->proven_at();
+    unwanted = queue_.Connected(*std::move(session), answered_at);
     return;
   }
   suspect_since_ = Clock::now();
