@@ -46,7 +46,12 @@ Outcome Plan(const State& state, std::span<const LeaseRequest> requests, absl::T
     }
   }
   outcome.reply.loss_noticed = state.identity_changed || lost_up_to > 0;
-  if (outcome.reply.loss_noticed) NoteLoss(outcome.space, now, lost_up_to);
+  outcome.base_raised = outcome.reply.loss_noticed || state.maybe_put_back;
+  if (outcome.reply.loss_noticed) {
+    NoteLoss(outcome.space, now, lost_up_to);
+  } else if (state.maybe_put_back) {
+    outcome.space.base = lease_rules::BaseAfterLoss(state.space.options, state.space.base, now, 0);
+  }
 
   for (size_t i = 0; i < requests.size(); ++i) {
     lease_rules::Decision decision = lease_rules::Decide(outcome.space.options, outcome.space.base,

@@ -42,6 +42,9 @@ struct State {
   std::vector<uint64_t> heads;
   // The store's identity is not the one that was recorded with the space.
   bool identity_changed = false;
+  // The store may have been put back from a copy, but what shows it has harmless causes too. Base
+  // is raised as after a loss; it counts as one only if a request shows that leases are missing.
+  bool maybe_put_back = false;
 };
 
 // What the engine has to store and to answer.
@@ -52,8 +55,9 @@ struct Outcome {
     uint64_t after = 0;
   };
   LeaseReply reply;
-  Space space;              // to be stored if reply.loss_noticed; otherwise as it was
-  std::vector<Head> heads;  // to be stored, with reply.granted_at; only of granted segments
+  Space space;               // to be stored if base_raised; otherwise as it was
+  bool base_raised = false;  // by a loss, or because of State::maybe_put_back
+  std::vector<Head> heads;   // to be stored, with reply.granted_at; only of granted segments
 };
 
 // Decides a lease: notices a loss, raises base for it, then decides each request. The requests

@@ -29,6 +29,7 @@ TEST(LeasePlanTest, NothingLost_GrantsAndLeavesTheSpaceAsItWas) {
   std::vector<LeaseRequest> requests = {{7, 4096, 0}, {2, 64, head}};
   Outcome outcome = Plan(StateOf({0, head}), requests, kNow);
   EXPECT_FALSE(outcome.reply.loss_noticed);
+  EXPECT_FALSE(outcome.base_raised);
   EXPECT_EQ(outcome.reply.granted_at, kNow);
   EXPECT_EQ(outcome.space.base, 64000u);
   EXPECT_EQ(outcome.space.losses, 3u);
@@ -67,6 +68,23 @@ TEST(LeasePlanTest, ChangedIdentity_RaisesBaseAboveAllThatCanHaveBeenLeased) {
   EXPECT_EQ(outcome.space.base, lease_rules::Floor(SpaceOptions(), kNow + absl::Seconds(120)) +
                                     SpaceOptions().max_lead);
   EXPECT_GE(outcome.reply.grants[0].segment.first, outcome.space.base);
+}
+
+TEST(LeasePlanTest, PerhapsPutBack_RaisesBaseAndCountsOnlyALossThatShows) {
+  const uint64_t head = lease_rules::kUnit * (FloorNow() / 64 + 500);
+  for (uint64_t seen : {head, head + 64}) {
+    State state = StateOf({head});
+    state.maybe_put_back = true;
+    LeaseRequest request{0, 64, seen};
+    Outcome outcome = Plan(state, {&request, 1}, kNow);
+    const bool shows = seen > head;
+    EXPECT_TRUE(outcome.base_raised);
+    EXPECT_EQ(outcome.reply.loss_noticed, shows);
+    EXPECT_EQ(outcome.space.losses, shows ? 4u : 3u);
+    EXPECT_EQ(outcome.space.base, lease_rules::Floor(SpaceOptions(), kNow + absl::Seconds(120)) +
+                                      SpaceOptions().max_lead);
+    EXPECT_GE(outcome.reply.grants[0].segment.first, outcome.space.base);
+  }
 }
 
 TEST(LeasePlanTest, SectionWithoutRoom_IsNotWritten) {

@@ -60,7 +60,7 @@ LeasePlan PlanLease(const SpaceImage& image, std::span<const LeaseRequest> reque
   lease::Outcome outcome = lease::Plan(state, requests, now);
 
   LeasePlan plan;
-  if (outcome.reply.loss_noticed) {
+  if (outcome.base_raised) {
     SpaceRecord record = image.record;
     static_cast<lease::Space&>(record) = outcome.space;
     record.BeginLife(now, lost.value_or(record.identity));

@@ -30,20 +30,14 @@ void NoteLoss(SpaceState& state, uint64_t at_least) {
   state.space->identity = state.identity;
 }
 
-// Raises base where the files of the tables may have been put back, which looks like a chown of
-// them. Not counted as a loss: `losses` is worth an alarm, and a raise costs 17 minutes of floor.
-// Whether it did.
-bool RaiseAfterChangedFiles(SpaceState& state) {
-  SpaceRow& space = *state.space;
-  if (mariadb::Compare(space.identity, state.identity) != mariadb::IdentityChange::kFiles)
-    return false;
-  space.base = lease_rules::BaseAfterLoss(space.options, space.base, state.now, 0);
-  space.identity = state.identity;
-  return true;
-}
-
 lease::State StateOf(const SpaceState& read, std::span<const LeaseRequest> requests) {
-  lease::State state{*read.space, {}, read.space->identity != read.identity};
+  using mariadb::IdentityChange;
+  const IdentityChange change = mariadb::Compare(read.space->identity, read.identity);
+  lease::State state{*read.space, {}};
+  state.identity_changed = change == IdentityChange::kOther;
+  // A chown looks to the server as files that were put back do. Not counted as a loss: `losses` is
+  // worth an alarm, and a raise costs 17 minutes of floor.
+  state.maybe_put_back = change == IdentityChange::kFiles;
   for (const LeaseRequest& request : requests) {
     auto row = read.sections.find(request.section);
     state.heads.push_back(row == read.sections.end() ? 0 : row->second.head);
@@ -58,7 +52,7 @@ struct LeaseWrites {
 };
 
 LeaseWrites WritesFor(const lease::Outcome& outcome, std::span<const LeaseRequest> requests,
-                      const SpaceState& read, bool writes_base) {
+                      const SpaceState& read) {
   LeaseWrites writes;
   for (const lease::Outcome::Head& head : outcome.heads) {
     uint16_t section = requests[head.request].section;
@@ -66,7 +60,7 @@ LeaseWrites WritesFor(const lease::Outcome& outcome, std::span<const LeaseReques
     uint64_t version = row == read.sections.end() ? 0 : row->second.version;
     writes.first_of_a_section |= version == 0;
     // Writing the base raises each version by one.
-    if (writes_base && version > 0) ++version;
+    if (outcome.base_raised && version > 0) ++version;
     writes.sections.push_back({section, head.after, version});
   }
   std::sort(writes.sections.begin(), writes.sections.end(),
@@ -288,19 +282,17 @@ class Store final : public MariadbSegmentStore {
     return true;
   }
 
-  absl::Status LeaseAll(Connection& connection, SpaceState& read, LeaseCall& call) {
+  absl::Status LeaseAll(Connection& connection, const SpaceState& read, LeaseCall& call) {
     LOCUS_RETURN_IF_ERROR(Require(call.space, read, connection));
     LOCUS_RETURN_IF_ERROR(
         lease::Admit(call.space, read.space->options, call.options, call.requests));
     LOCUS_RETURN_IF_ERROR(lease_rules::CheckClock(call.options, call.caller_now, read.now));
-    bool raised = RaiseAfterChangedFiles(read);
     lease::Outcome outcome = lease::Plan(StateOf(read, call.requests), call.requests, read.now);
-    bool writes_base = raised || outcome.reply.loss_noticed;
-    LeaseWrites writes = WritesFor(outcome, call.requests, read, writes_base);
+    LeaseWrites writes = WritesFor(outcome, call.requests, read);
     SpaceRow space = *read.space;
     static_cast<lease::Space&>(space) = outcome.space;
     std::string statements;
-    if (writes_base) {
+    if (outcome.base_raised) {
       space.identity = read.identity;
       absl::StrAppend(&statements, mariadb::WriteBase(call.space, space), ";");
     } else if (writes.first_of_a_section) {

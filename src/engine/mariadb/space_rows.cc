@@ -125,14 +125,17 @@ std::string IdentityExpression(const ServerFacts& facts) {
 
 IdentityChange Compare(std::string_view recorded, std::string_view found) {
   if (recorded == found) return IdentityChange::kNone;
-  size_t files = found.find(kFiles), recorded_files = recorded.find(kFiles);
+  const size_t files = found.find(kFiles), recorded_files = recorded.find(kFiles);
   if (files == found.npos) return IdentityChange::kOther;  // a cluster
-  // Version 1 of the tables recorded the files' time as the last part.
-  if (recorded_files == recorded.npos && recorded.starts_with("server/")) {
-    return IdentityChange::kFiles;
+  found = found.substr(0, files);
+  recorded = recorded.substr(0, recorded_files);
+  if (recorded_files == recorded.npos) {
+    // Version 1 of the tables recorded server/IDs/time of the files, and not when the tables were
+    // made: only the IDs can be compared.
+    found = found.substr(0, found.rfind('/'));
+    recorded = recorded.substr(0, recorded.rfind('/'));
   }
-  return recorded.substr(0, recorded_files) == found.substr(0, files) ? IdentityChange::kFiles
-                                                                      : IdentityChange::kOther;
+  return recorded == found ? IdentityChange::kFiles : IdentityChange::kOther;
 }
 
 std::string TypeOf(const SpaceName& space) { return "space:" + space.str(); }

@@ -52,7 +52,8 @@ std::string IdentityExpression(const ServerFacts& facts);
 
 // How the identity differs from the one recorded with a space. kOther: it is another server, or the
 // tables were made from a dump. kFiles: only the files' time differs. They were copied back, or
-// chown, chmod, ALTER or OPTIMIZE changed that time: a server cannot tell these apart.
+// chown, chmod, ALTER or OPTIMIZE changed that time: a server cannot tell these apart. Also where
+// version 1 of the tables recorded the identity, which lacks the tables' birth, on the same server.
 enum class IdentityChange { kNone, kFiles, kOther };
 IdentityChange Compare(std::string_view recorded, std::string_view found);
 

@@ -122,6 +122,43 @@ TEST_F(MariadbLossTest, DataDirectoryPutBack_RaisesBase) {
   EXPECT_FALSE(Lease(*store_).loss_noticed);
 }
 
+// Only the files' time differs, and base is raised for that above what the process has seen: the
+// process still proves the loss.
+TEST_F(MariadbLossTest, DataDirectoryPutBackUnderAProcessThatSawMore_IsALoss) {
+  const uint64_t losses = Losses();
+  server_.Stop();
+  WaitForAnotherSecond();
+  fs::copy(server_.path("data"), server_.path("backup"), fs::copy_options::recursive);
+  ASSERT_TRUE(server_.Start());
+  uint64_t end = LeaseSome(*store_);
+  server_.Empty();
+  fs::rename(server_.path("backup"), server_.path("data"));
+  ASSERT_TRUE(server_.Start());
+  LeaseReply reply = Lease(*store_, 0, end);
+  EXPECT_TRUE(reply.loss_noticed);
+  EXPECT_GE(FirstOf(reply), end);
+  EXPECT_EQ(Losses(), losses + 1);
+}
+
+// Version 1 of the tables recorded IDs of the server and the files' time.
+TEST_F(MariadbLossTest, IdentityOfVersion1_IsALossOnAnotherServerOnly) {
+  std::string space = absl::StrCat(kDatabase, ".locus_space");
+  std::string now = server_.Value("SELECT identity FROM " + space);
+  std::string ids = now.substr(0, now.find(" files "));
+  ids = ids.substr(0, ids.rfind('/'));
+  auto record = [&](const std::string& identity) {
+    server_.Sql(absl::StrCat("UPDATE ", space, " SET identity = '", identity, "'"));
+  };
+  const uint64_t losses = Losses();
+  const uint64_t end = LeaseSome(*store_);
+  record(ids + "/2026-01-01 00:00:00");
+  ExpectRaised(*store_, end);
+  EXPECT_EQ(Losses(), losses);
+  record(ids + "1/2026-01-01 00:00:00");
+  EXPECT_TRUE(Lease(*store_).loss_noticed);
+  EXPECT_EQ(Losses(), losses + 1);
+}
+
 TEST_F(MariadbLossTest, FilesChangedOwnerOrMode_IsNoLoss) {
   const uint64_t losses = Losses();
   for (const char* program : {"chmod", "chown"}) {
