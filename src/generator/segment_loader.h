@@ -26,6 +26,7 @@ class SegmentLoaderOf {
   struct Totals {
     uint64_t granted = 0;
     uint64_t dropped = 0;
+    uint64_t moved_on = 0;  // sections that left an old segment for the next one
     uint64_t starved = 0;
     uint64_t first_uses = 0;
     uint64_t losses = 0;
@@ -281,6 +282,7 @@ class SegmentLoaderOf {
       if (held.segment != current || !IsOld(held, now)) continue;
       if (counters_.MoveOn(i, current, now)) {
         ++totals_.dropped;
+        ++totals_.moved_on;
       } else {
         section.to_replace = current;
         section.wanted = true;

@@ -95,6 +95,7 @@ absl::Duration StoreChain::Load() {
   std::vector<LeaseRequest> requests;
   uint64_t starved;
   uint64_t first_uses;
+  bool moved_on;
   {
     MutexLock lock(mutex_);
     absl::Duration now = options_.clock->SinceBoot();
@@ -102,8 +103,12 @@ absl::Duration StoreChain::Load() {
     requests = loader_.Collect(now);
     starved = loader_.totals().starved - before.starved;
     first_uses = loader_.totals().first_uses - before.first_uses;
+    moved_on = loader_.totals().moved_on != before.moved_on;
     if (!requests.empty()) call_began_ = now;
   }
+  // Callers that found nothing while the loader was moving on get no other signal, for as long as
+  // the store does not answer.
+  if (moved_on) loaded_.NotifyIfAwaited();
   if (first_uses > 0) {
     Report(
         {.kind = GeneratorEvent::Kind::kFirstUse, .sections = static_cast<uint32_t>(first_uses)});
