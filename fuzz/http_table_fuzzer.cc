@@ -54,7 +54,8 @@ std::string_view TakeLine(std::string_view& text) {
 
 void CheckAnswer(std::string_view text) {
   HttpAnswer head;
-  head.status = static_cast<unsigned>(locus::ParseDecimal(TakeLine(text), 999).value_or(200));
+  head.status =
+      static_cast<unsigned>(locus::internal::ParseDecimal(TakeLine(text), 999).value_or(200));
   while (!text.empty()) {
     std::string_view line = TakeLine(text);
     size_t colon = line.find(": ");

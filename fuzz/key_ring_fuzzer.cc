@@ -10,7 +10,7 @@
 // Of every text that is a key ring: what is printed of it parses to the same ring, and prints
 // alike.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* input, size_t size) {
-  using locus::KeyRing, locus::KeyRingText;
+  using locus::KeyRing, locus::internal::KeyRingText;
   std::string_view text(reinterpret_cast<const char*>(input), size);
   auto ring = KeyRing::Parse(text);
   if (!ring.ok()) {

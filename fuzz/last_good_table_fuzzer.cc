@@ -17,6 +17,11 @@
 #include <xxhash.h>
 
 namespace locus {
+
+using internal::LastGoodTable;
+using internal::LastGoodText;
+using internal::ParseLastGoodText;
+
 namespace {
 
 void Check(std::string_view text) {
@@ -54,7 +59,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   locus::Check(text);
   std::string whole = locus::UnderAHeader(text);
   absl::StatusOr<locus::RoutingTable> document = locus::RoutingTable::Parse(text);
-  LOCUS_CHECK(locus::ParseLastGoodText(whole).ok() == document.ok());
+  LOCUS_CHECK(locus::internal::ParseLastGoodText(whole).ok() == document.ok());
   locus::Check(whole);
   return 0;
 }

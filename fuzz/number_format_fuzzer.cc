@@ -63,7 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* input, size_t size) {
   std::vector<FieldValue> values;
   int64_t ms = 1'795'185'888'987;
   for (const NumberField& field : format->fields()) {
-    uint64_t word = rest.size() < 8 ? 7 : locus::LoadBigEndian64(rest.data());
+    uint64_t word = rest.size() < 8 ? 7 : locus::internal::LoadBigEndian64(rest.data());
     rest.remove_prefix(std::min<size_t>(rest.size(), 8));
     if (field.kind == NumberField::Kind::kTime)
       ms ^= static_cast<int64_t>(word % (uint64_t{1} << 48));

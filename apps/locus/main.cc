@@ -15,7 +15,11 @@
 #include "locus/version.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::cli {
+
+using internal::Quoted;
+using internal::ToAbsl;
+
 namespace {
 
 constexpr std::string_view kOrders = "Orders and their numbers";
@@ -194,9 +198,9 @@ int Run(std::vector<std::string> words) {
 }
 
 }  // namespace
-}  // namespace locus
+}  // namespace locus::cli
 
 int main(int argc, char** argv) {
-  locus::InstallSignalHandlers();
-  return locus::Run(std::vector<std::string>(argv + (argc > 0), argv + argc));
+  locus::cli::InstallSignalHandlers();
+  return locus::cli::Run(std::vector<std::string>(argv + (argc > 0), argv + argc));
 }

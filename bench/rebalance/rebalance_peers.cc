@@ -24,6 +24,7 @@ namespace locus {
 
 using internal::GeneOf8;
 using internal::Xxh64Of8;
+
 namespace {
 
 struct Buyer {

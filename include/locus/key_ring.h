@@ -13,6 +13,9 @@
 #include "locus/order_no.h"
 
 namespace locus {
+namespace internal {
+class KeyRingText;
+}
 
 // The master keys of order numbers, by version. One version is active: new numbers are made with
 // it. The others stay readable until they are retired; a retired version has no key any more and
@@ -87,7 +90,7 @@ class KeyRing {
   absl::StatusOr<std::string_view> key(KeyVersion version) const;
 
  private:
-  friend class KeyRingText;  // src/order_no/key_ring_text.h: the text of the file
+  friend class internal::KeyRingText;  // src/order_no/key_ring_text.h: the text of the file
   struct Rep;
   explicit KeyRing(std::unique_ptr<Rep> rep);
   // Without any key, therefore without an active one: to be filled.

@@ -14,6 +14,9 @@
 #include "locus/shard_gene.h"
 
 namespace locus {
+namespace internal {
+class OrderNoAssembler;
+}
 
 // Version of a master key, 0..127. A version is never given to a second key.
 class KeyVersion {
@@ -98,8 +101,8 @@ class OrderNo {
   }
 
  private:
-  friend class OrderNoAssembler;  // src/order_no/order_no_assembler.h: parts that were checked
-                                  // already
+  friend class internal::OrderNoAssembler;  // src/order_no/order_no_assembler.h: parts that were
+                                            // checked already
   constexpr OrderNo(uint64_t high, uint64_t low) : high_(high), low_(low) {}
 
   uint64_t high_ = uint64_t{2} << 43;  // format 2
@@ -138,7 +141,7 @@ class OrderNo64 {
   }
 
  private:
-  friend class OrderNoAssembler;
+  friend class internal::OrderNoAssembler;
   explicit constexpr OrderNo64(std::same_as<int64_t> auto value) : value_(value) {}
 
   int64_t value_ = 0;

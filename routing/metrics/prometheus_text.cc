@@ -7,6 +7,9 @@
 #include "src/base/text.h"
 
 namespace locus {
+
+using internal::ToAbsl;
+
 namespace {
 
 // StrCat has six digits, which would round counters and times.

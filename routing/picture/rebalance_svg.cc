@@ -14,12 +14,16 @@
 #include "src/base/check.h"
 
 namespace locus {
-namespace {
 
+using internal::AsPercent;
 using internal::Counted;
 using internal::RingPlace;
 using internal::ShardFills;
+using internal::SharePercent;
 using internal::SvgPage;
+using internal::WithThousands;
+
+namespace {
 
 constexpr double kBetweenRings = 40;
 constexpr double kHeader = 52;

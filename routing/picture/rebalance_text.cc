@@ -9,15 +9,22 @@
 #include "routing/table/ring_runs.h"
 
 namespace locus {
-namespace {
 
-using Vnodes = std::map<uint32_t, size_t>;  // by shard id
-
+using internal::Align;
+using internal::CutMiddle;
 using internal::LoadShares;
 using internal::LoadSharesOf;
 using internal::Percent;
+using internal::SharePercent;
 using internal::SignedDifference;
+using internal::TextGrid;
+using internal::ToAscii;
+using internal::WithThousands;
 using internal::WithThousandths;
+
+namespace {
+
+using Vnodes = std::map<uint32_t, size_t>;  // by shard id
 
 void AppendShards(const RebalancePlan& plan, std::span<const double> load, TextStyle style,
                   std::string& out) {

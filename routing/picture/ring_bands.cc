@@ -6,7 +6,7 @@
 #include "routing/table/ring_runs.h"
 #include "routing/table/table_check.h"
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 constexpr size_t kMaxRuns = 720;
@@ -97,4 +97,4 @@ std::vector<TargetBand> TargetBandsOf(const RoutingTable& table) {
   return bands;
 }
 
-}  // namespace locus
+}  // namespace locus::internal

@@ -11,7 +11,7 @@
 // What the picture of a ring draws, in vnodes. However finely the table is divided, there are at
 // most a few thousand bands.
 
-namespace locus {
+namespace locus::internal {
 
 // Stands for several shards, each too thin to be drawn. No shard has this id.
 inline constexpr uint32_t kSeveralShards = 0;
@@ -36,6 +36,6 @@ struct TargetBand {
 };
 std::vector<TargetBand> TargetBandsOf(const RoutingTable& table);
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_ROUTING_PICTURE_RING_BANDS_H_

@@ -8,6 +8,7 @@
 #include "routing/table/ring_runs.h"
 
 namespace locus::internal {
+
 namespace {
 
 // Pixels. Where there are many shards an entry is one line and has no bars.

@@ -10,6 +10,7 @@
 #include "routing/table/ring_runs.h"
 
 namespace locus::internal {
+
 namespace {
 
 // The circles of a ring, from the inside out.

@@ -9,11 +9,17 @@
 #include "routing/table/ring_runs.h"
 
 namespace locus {
-namespace {
 
+using internal::MovingRun;
+using internal::MovingRunsOf;
+using internal::OwnedVnodesOf;
 using internal::RingPlace;
 using internal::ShardFills;
+using internal::SharePercent;
 using internal::SvgPage;
+using internal::WithThousands;
+
+namespace {
 
 constexpr double kMostDiameter = 1200;
 

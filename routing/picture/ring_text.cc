@@ -7,6 +7,15 @@
 #include "routing/table/ring_runs.h"
 
 namespace locus {
+
+using internal::Align;
+using internal::MovingRun;
+using internal::MovingRunsOf;
+using internal::OwnedVnodesOf;
+using internal::SharePercent;
+using internal::TextGrid;
+using internal::WithThousands;
+
 namespace {
 
 void AppendShards(const RoutingTable& table, TextStyle style, std::string& out) {

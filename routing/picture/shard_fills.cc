@@ -7,6 +7,7 @@
 #include "routing/picture/ring_bands.h"
 
 namespace locus::internal {
+
 namespace {
 
 constexpr size_t kHues = 6;

@@ -10,6 +10,7 @@
 #include "src/base/text.h"
 
 namespace locus::internal {
+
 namespace {
 
 constexpr double kMargin = 12;

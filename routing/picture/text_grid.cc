@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "routing/table/printable_text.h"
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 constexpr size_t kGap = 2;
@@ -113,4 +113,4 @@ void TextGrid::AppendTo(std::string& out, TextStyle style) const {
   }
 }
 
-}  // namespace locus
+}  // namespace locus::internal

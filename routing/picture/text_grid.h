@@ -9,7 +9,7 @@
 
 #include "locus/routing/text_style.h"
 
-namespace locus {
+namespace locus::internal {
 
 // What TextStyleOf decides by. A null pointer: the variable is not set.
 struct Terminal {
@@ -60,6 +60,6 @@ class TextGrid {
   std::vector<Row> rows_;
 };
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_ROUTING_PICTURE_TEXT_GRID_H_

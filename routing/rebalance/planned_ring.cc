@@ -5,7 +5,7 @@
 
 #include "routing/table/table_check.h"
 
-namespace locus {
+namespace locus::internal {
 
 PlannedRing PlannedRingOf(const RoutingTable& table) {
   std::unordered_map<uint32_t, uint32_t> index_of;
@@ -22,4 +22,4 @@ PlannedRing PlannedRingOf(const RoutingTable& table) {
   return ring;
 }
 
-}  // namespace locus
+}  // namespace locus::internal

@@ -8,7 +8,7 @@
 
 #include "locus/routing/routing_table.h"
 
-namespace locus {
+namespace locus::internal {
 
 // A ring while it is being planned. It may have any number of vnodes, so that tests can compare
 // plans of small rings with exact solutions. Shards are numbered from 0.
@@ -21,6 +21,6 @@ struct PlannedRing {
 // number is its place in table.shards().
 PlannedRing PlannedRingOf(const RoutingTable& table);
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_ROUTING_REBALANCE_PLANNED_RING_H_

@@ -13,6 +13,14 @@
 #include "src/base/check.h"
 
 namespace locus {
+
+using internal::BalanceByLoad;
+using internal::BalanceByWeight;
+using internal::CheckLoadRequest;
+using internal::PlannedRing;
+using internal::PlannedRingOf;
+using internal::WithRequestedShards;
+
 namespace {
 
 std::vector<uint32_t> WeightsOf(const std::vector<Shard>& shards) {

@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 // How many exchanges are tried. Bounds the work where no plan comes near the level.
@@ -163,4 +163,4 @@ void PlaceBigVnodes(const std::vector<double>& load, double sum, double toleranc
   BigVnodes(load, tolerance, least_big, ring, loads, loads.size()).Go(sum, exchange);
 }
 
-}  // namespace locus
+}  // namespace locus::internal

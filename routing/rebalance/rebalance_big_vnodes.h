@@ -8,7 +8,7 @@
 #include "routing/rebalance/planned_ring.h"
 #include "routing/rebalance/shard_loads.h"
 
-namespace locus {
+namespace locus::internal {
 
 // Passes kBigVnodes and, if `exchange`, kExchangeBigVnodes: places the vnodes with a load of at
 // least `least_big`, of which a shard holds only a few. They stay where they are if they fit there,
@@ -18,6 +18,6 @@ namespace locus {
 void PlaceBigVnodes(const std::vector<double>& load, double sum, double tolerance, double least_big,
                     bool exchange, PlannedRing& ring, ShardLoads& loads);
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_ROUTING_REBALANCE_REBALANCE_BIG_VNODES_H_

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 constexpr size_t kMostVnodes = 32;
@@ -194,4 +194,4 @@ void DealFewVnodes(const std::vector<uint32_t>& homes, const std::vector<double>
   }
 }
 
-}  // namespace locus
+}  // namespace locus::internal

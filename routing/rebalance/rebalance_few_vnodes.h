@@ -8,7 +8,7 @@
 #include "routing/rebalance/planned_ring.h"
 #include "routing/rebalance/shard_loads.h"
 
-namespace locus {
+namespace locus::internal {
 
 // Pass kFewVnodes: where at most 32 vnodes have any load, tries all ways to place them, up to a
 // limit of work. Looks for the least peak, then for the greatest load of the least loaded shard,
@@ -18,6 +18,6 @@ namespace locus {
 void DealFewVnodes(const std::vector<uint32_t>& homes, const std::vector<double>& load,
                    double level, double tolerance, PlannedRing& ring, ShardLoads& loads);
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_ROUTING_REBALANCE_REBALANCE_FEW_VNODES_H_

@@ -15,7 +15,6 @@
 #include "src/base/text.h"
 
 namespace locus {
-namespace {
 
 using internal::JsonMember;
 using internal::JsonOf;
@@ -25,7 +24,16 @@ using internal::kNameJson;
 using internal::kUint16Json;
 using internal::kUint32Json;
 using internal::kUint64Json;
+using internal::PlannedRing;
+using internal::PlannedRingOf;
+using internal::PointerTo;
+using internal::Quoted;
 using internal::Read;
+using internal::RefusedAt;
+using internal::TextTotal;
+
+namespace {
+
 using nlohmann::json;
 using Kind = JsonShape::Kind;
 

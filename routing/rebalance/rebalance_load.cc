@@ -20,7 +20,7 @@
 // moves than must; what need not have moved returns at the end. The passes and their order are
 // LoadPass.
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 // A vnode that has this part of a shard's mean load is placed on its own.
@@ -312,4 +312,4 @@ void BalanceByLoad(const std::vector<uint32_t>& weights, const std::vector<doubl
   LoadPlan(weights, load, tolerance, without, ring).Go();
 }
 
-}  // namespace locus
+}  // namespace locus::internal

@@ -8,7 +8,7 @@
 
 #include "routing/rebalance/planned_ring.h"
 
-namespace locus {
+namespace locus::internal {
 
 // The passes of a plan by load, in their order: from what is hardest to place to what is easiest.
 // Each works on what the ones before it left. tests/rebalance/load_pass_test.cc shows by leaving
@@ -44,6 +44,6 @@ enum class LoadPass : uint8_t {
 void BalanceByLoad(const std::vector<uint32_t>& weights, const std::vector<double>& load,
                    double tolerance, PlannedRing& ring, std::optional<LoadPass> without = {});
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_ROUTING_REBALANCE_REBALANCE_LOAD_H_

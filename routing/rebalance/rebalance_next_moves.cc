@@ -13,6 +13,10 @@
 #include "src/base/text.h"
 
 namespace locus {
+
+using internal::OwnerOfEachVnode;
+using internal::Quoted;
+
 namespace {
 
 template <typename... Parts>

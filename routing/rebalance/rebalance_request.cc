@@ -14,7 +14,7 @@
 #include "src/base/check.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 template <typename... Parts>
@@ -154,4 +154,4 @@ absl::Status CheckLoadRequest(const RebalanceRequest& request) {
   return absl::OkStatus();
 }
 
-}  // namespace locus
+}  // namespace locus::internal

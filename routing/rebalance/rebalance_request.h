@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "locus/routing/rebalance.h"
 
-namespace locus {
+namespace locus::internal {
 
 // The table with the shards and weights that are requested: same epoch, ranges and moves.
 absl::StatusOr<RoutingTable> WithRequestedShards(const RoutingTable& table,
@@ -15,6 +15,6 @@ absl::StatusOr<RoutingTable> WithRequestedShards(const RoutingTable& table,
 // Whether load, hot_above and tolerance are as RebalanceRequest says.
 absl::Status CheckLoadRequest(const RebalanceRequest& request);
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_ROUTING_REBALANCE_REBALANCE_REQUEST_H_

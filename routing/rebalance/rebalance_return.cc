@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 // These bound the work: only the heaviest runs, and the heaviest vnodes of each shard, are tried.
@@ -250,4 +250,4 @@ void ReturnVnodes(const std::vector<uint32_t>& homes, const std::vector<double>&
   Returning(homes, load, windows, ring, loads).Go(without);
 }
 
-}  // namespace locus
+}  // namespace locus::internal

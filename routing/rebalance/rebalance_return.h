@@ -11,7 +11,7 @@
 #include "routing/rebalance/rebalance_single_vnodes.h"
 #include "routing/rebalance/shard_loads.h"
 
-namespace locus {
+namespace locus::internal {
 
 // Undoes moves that the plan does not need: passes kExchangeShards, kReturnRuns and kReplaceRuns,
 // in rounds until none helps. `homes` are the owners before the plan. No shard gets further out of
@@ -20,6 +20,6 @@ void ReturnVnodes(const std::vector<uint32_t>& homes, const std::vector<double>&
                   const std::vector<LoadWindow>& windows, std::optional<LoadPass> without,
                   PlannedRing& ring, ShardLoads& loads);
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_ROUTING_REBALANCE_REBALANCE_RETURN_H_

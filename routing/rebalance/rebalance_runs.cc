@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 constexpr size_t kNone = SIZE_MAX;
@@ -222,4 +222,4 @@ void GiveRuns(const std::vector<double>& load_before, double least, PlannedRing&
   Giving(load_before, least, ring, surplus).Go();
 }
 
-}  // namespace locus
+}  // namespace locus::internal

@@ -6,7 +6,7 @@
 
 #include "routing/rebalance/planned_ring.h"
 
-namespace locus {
+namespace locus::internal {
 
 // Pass kRuns: gives runs of vnodes from shards with a surplus above 0 to shards with one below 0,
 // until any further run would give or take too much. Prefers few and long runs, and runs that join
@@ -19,6 +19,6 @@ namespace locus {
 void GiveRuns(const std::vector<double>& load_before, double least, PlannedRing& ring,
               std::vector<double>& surplus);
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_ROUTING_REBALANCE_REBALANCE_RUNS_H_

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 // How many exchanges are tried. Bounds the work where no plan meets the windows.
@@ -153,4 +153,4 @@ void MoveSingleVnodes(const std::vector<double>& load, const std::vector<LoadWin
   SingleVnodes(load, windows, ring, loads).Go();
 }
 
-}  // namespace locus
+}  // namespace locus::internal

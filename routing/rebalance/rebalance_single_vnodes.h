@@ -7,7 +7,7 @@
 #include "routing/rebalance/planned_ring.h"
 #include "routing/rebalance/shard_loads.h"
 
-namespace locus {
+namespace locus::internal {
 
 // Where a shard's load should be.
 struct LoadWindow {
@@ -21,6 +21,6 @@ struct LoadWindow {
 void MoveSingleVnodes(const std::vector<double>& load, const std::vector<LoadWindow>& windows,
                       PlannedRing& ring, ShardLoads& loads);
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_ROUTING_REBALANCE_REBALANCE_SINGLE_VNODES_H_

@@ -7,7 +7,7 @@
 #include "routing/rebalance/rebalance_runs.h"
 #include "src/base/check.h"
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 // What a shard owns before the plan.
@@ -105,4 +105,4 @@ void BalanceByWeight(const std::vector<uint32_t>& weights, PlannedRing& ring) {
   for (double left : surplus) LOCUS_CHECK(left == 0);
 }
 
-}  // namespace locus
+}  // namespace locus::internal

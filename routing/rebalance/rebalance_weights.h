@@ -8,7 +8,7 @@
 
 #include "routing/rebalance/planned_ring.h"
 
-namespace locus {
+namespace locus::internal {
 
 // How many of the ring's vnodes each shard should own: its part by weight, rounded down or up.
 // Which shards are rounded up is chosen so that as few vnodes move as any such shares allow, then
@@ -20,6 +20,6 @@ std::vector<size_t> SharesByWeight(const std::vector<uint32_t>& weights, const P
 // own above their ceilings and what they lack below their floors.
 void BalanceByWeight(const std::vector<uint32_t>& weights, PlannedRing& ring);
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_ROUTING_REBALANCE_REBALANCE_WEIGHTS_H_

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <limits>
 
-namespace locus {
+namespace locus::internal {
 
 ShardLoads::ShardLoads(const std::vector<uint32_t>& weights)
     : weights_(weights.begin(), weights.end()), loads_(weights.size()) {
@@ -85,4 +85,4 @@ void ShareLevel::DropShardsAbove() {
   }
 }
 
-}  // namespace locus
+}  // namespace locus::internal

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace locus {
+namespace locus::internal {
 
 // The load of each shard (by index) while a ring is being planned, and which shard has room.
 class ShardLoads {
@@ -68,6 +68,6 @@ class ShareLevel {
   std::set<std::pair<double, uint32_t>> below_;  // ratio, shard
 };
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_ROUTING_REBALANCE_SHARD_LOADS_H_

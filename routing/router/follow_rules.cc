@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace locus {
+namespace locus::internal {
 
 using Kind = RouterEvent::Kind;
 
@@ -167,4 +167,4 @@ void FollowRules::Fill(uint64_t epoch, absl::Duration now, RouterStats& stats) c
   }
 }
 
-}  // namespace locus
+}  // namespace locus::internal

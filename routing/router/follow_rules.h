@@ -14,7 +14,7 @@
 #include "locus/routing/routing_table.h"
 #include "src/base/backoff.h"
 
-namespace locus {
+namespace locus::internal {
 
 // What a router decides about a table that it is offered.
 struct TableJudgement {
@@ -81,7 +81,7 @@ class FollowRules {
   void Answered(Step& step);
   void NoteRefusal(const std::string& version, const TableJudgement& judgement, absl::Time at);
 
-  internal::Backoff backoff_;  // counts answers in a row that brought nothing new
+  Backoff backoff_;  // counts answers in a row that brought nothing new
   std::string known_;
   // Whether the document of version known_ was accepted: then "no news" confirms it.
   bool known_accepted_ = false;
@@ -98,6 +98,6 @@ class FollowRules {
 // cannot see it.
 absl::Status Unshared(const absl::Status& status);
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_ROUTING_ROUTER_FOLLOW_RULES_H_

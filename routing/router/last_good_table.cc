@@ -18,7 +18,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 constexpr std::string_view kFormat = "locus last good table ";
@@ -157,4 +157,4 @@ absl::Status CheckLastGoodPlace(const std::string& path, const LastGoodTable& ke
                    "file of its own"));
 }
 
-}  // namespace locus
+}  // namespace locus::internal

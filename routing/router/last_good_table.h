@@ -19,7 +19,7 @@
 // earlier versions, has no place and its XXH64 is that of the document; a number above 2 is a later
 // format.
 
-namespace locus {
+namespace locus::internal {
 
 struct LastGoodTable {
   std::string place;  // empty: the file is of format 1
@@ -42,6 +42,6 @@ absl::Status WriteLastGoodTable(const std::string& path, std::string_view place,
 absl::Status CheckLastGoodPlace(const std::string& path, const LastGoodTable& kept,
                                 const std::string& place);
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_ROUTING_ROUTER_LAST_GOOD_TABLE_H_

@@ -11,6 +11,11 @@
 
 namespace locus {
 
+using internal::EpochNotGreater;
+using internal::JudgeTable;
+using internal::MutexLock;
+using internal::TableJudgement;
+
 namespace {
 
 // Of what makes a description: not of weight and labels, which change without orders moving.

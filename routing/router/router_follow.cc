@@ -8,6 +8,12 @@
 #include "src/base/text.h"
 
 namespace locus {
+
+using internal::FollowRules;
+using internal::MutexLock;
+using internal::TableFollower;
+using internal::ToAbsl;
+
 namespace {
 
 absl::Status CheckBetween(std::string_view option, absl::Duration value, absl::Duration least,

@@ -30,10 +30,12 @@ class Router::Rep {
 
   absl::Status Install(RoutingTable table) ABSL_LOCKS_EXCLUDED(mutex_);
   // Installs the table if JudgeTable says so.
-  TableJudgement Offer(std::shared_ptr<const RoutingTable> table) ABSL_LOCKS_EXCLUDED(mutex_);
+  internal::TableJudgement Offer(std::shared_ptr<const RoutingTable> table)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Counts the table in force as the first one, and has `follower` go on from it.
-  absl::Status Follow(std::unique_ptr<TableFollower> follower) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Follow(std::unique_ptr<internal::TableFollower> follower)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Refresh(uint64_t min_epoch, std::chrono::steady_clock::time_point deadline);
   RouterStats Stats() const ABSL_LOCKS_EXCLUDED(mutex_);
   std::shared_ptr<const RoutingTable> Table() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -74,7 +76,7 @@ class Router::Rep {
   std::atomic<uint64_t> refreshes_{0};
   std::atomic<uint64_t> refresh_timeouts_{0};
 
-  mutable Mutex mutex_;
+  mutable internal::Mutex mutex_;
   std::vector<Run> runs_ ABSL_GUARDED_BY(mutex_) = {{ShardGene::kCount, 0}};  // what words_ holds
   size_t description_count_ ABSL_GUARDED_BY(mutex_) = 0;
   std::unordered_multimap<size_t, size_t> indexes_by_hash_ ABSL_GUARDED_BY(mutex_);
@@ -83,7 +85,7 @@ class Router::Rep {
   uint64_t installs_ ABSL_GUARDED_BY(mutex_) = 0;
 
   // nullptr: the Router has no source. Last: it stops before what it installs into goes.
-  std::unique_ptr<TableFollower> follower_;
+  std::unique_ptr<internal::TableFollower> follower_;
 };
 
 }  // namespace locus

@@ -9,14 +9,13 @@
 #include "src/base/check.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::internal {
 
-using internal::FollowSchedule;
 using Kind = RouterEvent::Kind;
 using SteadyClock = std::chrono::steady_clock;
 
 TableFollower::TableFollower(std::unique_ptr<TableSource> source, RouterOptions options,
-                             Offer offer, Waiting waiting, internal::LastGoodWriter::Write write)
+                             Offer offer, Waiting waiting, LastGoodWriter::Write write)
     : source_(std::move(source)),
       options_(std::move(options)),
       offer_(std::move(offer)),
@@ -29,7 +28,7 @@ TableFollower::TableFollower(std::unique_ptr<TableSource> source, RouterOptions 
       write = [path = options_.last_good_file, place = source_->place()](
                   const RoutingTable& table) { return WriteLastGoodTable(path, place, table); };
     }
-    writer_ = std::make_unique<internal::LastGoodWriter>(
+    writer_ = std::make_unique<LastGoodWriter>(
         std::move(write), [this](uint64_t epoch, const absl::Status& failure) {
           Report({Kind::kLastGoodFileFailed, epoch, failure});
         });
@@ -231,4 +230,4 @@ void TableFollower::Fill(uint64_t epoch, RouterStats& stats) const {
   if (writer_ != nullptr) writer_->Fill(stats);
 }
 
-}  // namespace locus
+}  // namespace locus::internal

@@ -21,7 +21,7 @@
 #include "src/base/load_driver.h"
 #include "src/base/mutex.h"
 
-namespace locus {
+namespace locus::internal {
 
 // Asks a TableSource for its tables, offers them to a router, and keeps the last-good one in a
 // file. FollowSchedule decides when to ask, FollowRules what follows from an answer.
@@ -37,7 +37,7 @@ class TableFollower {
   // `options` were checked. What `offer` and `waiting` need outlives the follower. `write` replaces
   // WriteLastGoodTable in tests.
   TableFollower(std::unique_ptr<TableSource> source, RouterOptions options, Offer offer,
-                Waiting waiting, internal::LastGoodWriter::Write write = nullptr);
+                Waiting waiting, LastGoodWriter::Write write = nullptr);
   // Waits for the question to the source and the write of the file that are under way.
   ~TableFollower();
 
@@ -85,13 +85,13 @@ class TableFollower {
   mutable Mutex report_mutex_;  // held while on_event runs
   mutable Mutex mutex_;
   FollowRules rules_ ABSL_GUARDED_BY(mutex_);
-  internal::FollowSchedule schedule_ ABSL_GUARDED_BY(mutex_);
+  FollowSchedule schedule_ ABSL_GUARDED_BY(mutex_);
   std::mt19937_64 random_ ABSL_GUARDED_BY(mutex_);
 
-  std::unique_ptr<internal::LastGoodWriter> writer_;  // nullptr: there is no file
-  std::unique_ptr<LoadDriver> driver_;                // last: its end waits for a Run under way
+  std::unique_ptr<LastGoodWriter> writer_;  // nullptr: there is no file
+  std::unique_ptr<LoadDriver> driver_;      // last: its end waits for a Run under way
 };
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_ROUTING_ROUTER_TABLE_FOLLOWER_H_

@@ -13,6 +13,16 @@
 #include "src/base/text.h"
 
 namespace locus {
+
+using internal::AbsolutePath;
+using internal::FileLock;
+using internal::FollowLinks;
+using internal::KeptEpochs;
+using internal::LookAtTableFile;
+using internal::ReadTableFile;
+using internal::ReplaceTableFile;
+using internal::TableFile;
+
 namespace {
 
 constexpr std::chrono::seconds kLockTimeout{10};

@@ -23,6 +23,24 @@
 #include <xxhash.h>
 
 namespace locus {
+
+using internal::AbsolutePath;
+using internal::FailedFileCall;
+using internal::FileDescriptor;
+using internal::FileFacts;
+using internal::FileSigns;
+using internal::kWriterPause;
+using internal::kWriteShowsFirst;
+using internal::LookAtTableFile;
+using internal::PathChain;
+using internal::PathWatch;
+using internal::Quoted;
+using internal::RandomWord;
+using internal::ReadTableFile;
+using internal::TableFile;
+using internal::WaitForWriter;
+using internal::WriterSigns;
+
 namespace {
 
 using std::chrono::nanoseconds;

@@ -20,7 +20,7 @@
 #include "src/base/check.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 constexpr size_t kDigits = 20;
@@ -143,4 +143,4 @@ absl::Status KeptEpochs::Prune() const {
   return absl::OkStatus();
 }
 
-}  // namespace locus
+}  // namespace locus::internal

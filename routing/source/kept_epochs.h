@@ -11,7 +11,7 @@
 #include "routing/source/table_file.h"
 #include "src/base/file_lock.h"
 
-namespace locus {
+namespace locus::internal {
 
 // Puts a file of this text at `path`, whole or not at all, durable on return. The text is first
 // written to the file `part`, which belongs to the holder of `lock`; one that a killed process left
@@ -45,6 +45,6 @@ class KeptEpochs {
   const std::string directory_;
 };
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_ROUTING_SOURCE_KEPT_EPOCHS_H_

@@ -17,7 +17,7 @@
 #include "src/base/check.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 constexpr int kMostLinks = 40;  // like the kernel
@@ -234,4 +234,4 @@ bool PathWatch::Note(int watch, uint32_t mask, std::string_view name, WriterSign
   return true;
 }
 
-}  // namespace locus
+}  // namespace locus::internal

@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "src/base/atomic_file.h"
 
-namespace locus {
+namespace locus::internal {
 
 // The directories that lead from the root to a file, through all symbolic links.
 struct PathChain {
@@ -82,6 +82,6 @@ class PathWatch {
   bool complete_ = false;
 };
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_ROUTING_SOURCE_PATH_WATCH_H_

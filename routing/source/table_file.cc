@@ -14,7 +14,7 @@
 #include "src/base/check.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 int64_t Nanoseconds(const struct timespec& time) {
@@ -97,4 +97,4 @@ absl::StatusOr<std::string> AbsolutePath(const std::string& path) {
   return absl::StrCat(here.data(), "/", path);
 }
 
-}  // namespace locus
+}  // namespace locus::internal

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace locus {
+namespace locus::internal {
 
 // What of a file changes whenever its contents do.
 struct FileFacts {
@@ -37,6 +37,6 @@ absl::StatusOr<TableFile> ReadTableFile(const std::string& path);
 // The path from the root. INVALID_ARGUMENT: it is empty, or has a zero byte.
 absl::StatusOr<std::string> AbsolutePath(const std::string& path);
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_ROUTING_SOURCE_TABLE_FILE_H_

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
-namespace locus {
+namespace locus::internal {
 
 // What suggests that a writer has finished a file, or has not.
 struct FileSigns {
@@ -34,6 +34,6 @@ inline std::chrono::nanoseconds WaitForWriter(const FileSigns& signs) {
   return std::max(wait, wait.zero());
 }
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_ROUTING_SOURCE_WRITER_PATIENCE_H_

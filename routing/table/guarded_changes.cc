@@ -10,10 +10,13 @@
 #include "routing/table/vnode_changes.h"
 
 namespace locus {
-namespace {
 
+using internal::OwnerOfEachVnode;
 using internal::VnodeChange;
 using internal::VnodesText;
+
+namespace {
+
 using VnodeSet = std::bitset<ShardGene::kCount>;
 
 bool ChangesAMove(const VnodeChange& change) {

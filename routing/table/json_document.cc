@@ -13,6 +13,7 @@
 #include "src/base/text.h"
 
 namespace locus::internal {
+
 namespace {
 
 using nlohmann::json;

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 constexpr uint32_t kInvalid = UINT32_MAX;
@@ -110,4 +110,4 @@ std::string ToAscii(std::string_view text) {
   return out;
 }
 
-}  // namespace locus
+}  // namespace locus::internal

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace locus {
+namespace locus::internal {
 
 // Well-formed UTF-8 without control characters (U+0000..1F, U+7F..9F, line and paragraph
 // separator) and without the code points that XML forbids (U+FFFE, U+FFFF): safe to print on one
@@ -28,6 +28,6 @@ std::string CutMiddle(std::string_view text, size_t columns, bool utf8);
 // `text` with what is not ASCII escaped as in JSON: \u8ba2, above U+FFFF as two surrogates.
 std::string ToAscii(std::string_view text);
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_ROUTING_TABLE_PRINTABLE_TEXT_H_

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::internal {
 
 absl::Status RefusedAt(std::string_view pointer, std::string_view reason) {
   return absl::InvalidArgumentError(
@@ -33,4 +33,4 @@ std::string PointerTo(std::string_view parent, size_t index) {
   return absl::StrCat(ToAbsl(parent), "/", index);
 }
 
-}  // namespace locus
+}  // namespace locus::internal

@@ -11,7 +11,7 @@
 // How a document is refused: INVALID_ARGUMENT, the JSON Pointer (RFC 6901) of the offending value,
 // ": ", the reason; the reason alone where it is the whole document.
 
-namespace locus {
+namespace locus::internal {
 
 absl::Status RefusedAt(std::string_view pointer, std::string_view reason);
 
@@ -20,6 +20,6 @@ absl::Status RefusedAt(std::string_view pointer, std::string_view reason);
 std::string PointerTo(std::string_view parent, std::string_view member);
 std::string PointerTo(std::string_view parent, size_t index);
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_ROUTING_TABLE_REFUSAL_H_

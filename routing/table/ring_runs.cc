@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "routing/table/table_check.h"
 
-namespace locus {
+namespace locus::internal {
 
 std::vector<OwnedRun> OwnedRunsOf(const RoutingTable& table) {
   std::vector<uint32_t> owners = OwnerOfEachVnode(table.ranges());
@@ -59,4 +59,4 @@ std::string SharePercent(size_t vnodes) {
   return AsPercent((vnodes * uint64_t{10000} + ShardGene::kCount / 2) / ShardGene::kCount);
 }
 
-}  // namespace locus
+}  // namespace locus::internal

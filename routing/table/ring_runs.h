@@ -12,7 +12,7 @@
 
 // Neighbouring vnodes of a table that share an owner or a move, as people read them.
 
-namespace locus {
+namespace locus::internal {
 
 // Neighbouring vnodes first..last of one shard, as long as they go.
 struct OwnedRun {
@@ -42,6 +42,6 @@ std::string AsPercent(uint64_t permyriad);
 // The part of all vnodes, in percent with two decimals: "25.00".
 std::string SharePercent(size_t vnodes);
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_ROUTING_TABLE_RING_RUNS_H_

@@ -13,6 +13,9 @@
 
 namespace locus {
 
+using internal::CheckTable;
+using internal::RandomWord;
+
 absl::StatusOr<RoutingTable> RoutingTable::Make(uint64_t epoch, std::vector<Shard> shards,
                                                 std::vector<VnodeRange> ranges,
                                                 std::vector<VnodeMove> moves,

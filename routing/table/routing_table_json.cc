@@ -10,7 +10,6 @@
 #include "src/base/check.h"
 
 namespace locus {
-namespace {
 
 using internal::JsonMember;
 using internal::JsonOf;
@@ -19,6 +18,11 @@ using internal::JsonValue;
 using internal::kUint16Json;
 using internal::kUint32Json;
 using internal::kUint64Json;
+using internal::RefusedAt;
+using internal::TextTotal;
+
+namespace {
+
 using Kind = JsonShape::Kind;
 
 // Longer than a table_id: CheckTable says what one looks like.

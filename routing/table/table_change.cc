@@ -10,6 +10,17 @@
 #include "routing/table/vnode_changes.h"
 
 namespace locus {
+
+using internal::AsPercent;
+using internal::ChangeOfEachVnode;
+using internal::ForEachRun;
+using internal::MoveState;
+using internal::OwnerOfEachVnode;
+using internal::SharePercent;
+using internal::VnodeChange;
+using internal::VnodesText;
+using internal::WithThousands;
+
 namespace internal {
 namespace {
 
@@ -44,12 +55,6 @@ std::string VnodesText(size_t first, size_t last) {
 }
 
 }  // namespace internal
-
-using internal::ChangeOfEachVnode;
-using internal::ForEachRun;
-using internal::MoveState;
-using internal::VnodeChange;
-using internal::VnodesText;
 
 namespace {
 

@@ -14,7 +14,7 @@
 #include "src/base/check.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 using ShardIds = std::unordered_set<uint32_t>;
@@ -238,4 +238,4 @@ std::vector<uint32_t> OwnerOfEachVnode(const std::vector<VnodeRange>& ranges) {
   return owners;
 }
 
-}  // namespace locus
+}  // namespace locus::internal

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "locus/routing/routing_table.h"
 
-namespace locus {
+namespace locus::internal {
 
 // Counts shards and their labels and texts as they are read, so that a document with too many of
 // them is refused before they are all in memory.
@@ -29,6 +29,6 @@ absl::Status CheckTable(uint64_t epoch, std::string_view table_id, const std::ve
 // The shard id of each vnode's owner, by the ceiling map. `ranges` must be valid.
 std::vector<uint32_t> OwnerOfEachVnode(const std::vector<VnodeRange>& ranges);
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_ROUTING_TABLE_TABLE_CHECK_H_

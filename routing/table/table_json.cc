@@ -7,6 +7,7 @@
 #include "src/base/text.h"
 
 namespace locus::internal {
+
 namespace {
 
 using nlohmann::json;

@@ -5,6 +5,7 @@
 #include "src/base/text.h"
 
 namespace locus::internal {
+
 namespace {
 
 [[maybe_unused]] absl::Status Absent(std::string_view place, std::string_view option) {

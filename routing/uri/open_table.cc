@@ -10,6 +10,9 @@
 #include "src/base/text.h"
 
 namespace locus {
+
+using internal::Quoted;
+
 namespace {
 
 using Kind = internal::TableUri::Kind;

@@ -11,6 +11,7 @@
 #include "src/base/uri_part.h"
 
 namespace locus::internal {
+
 namespace {
 
 using Engine = StoreUri::Engine;

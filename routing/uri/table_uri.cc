@@ -8,6 +8,7 @@
 #include "src/base/text.h"
 
 namespace locus::internal {
+
 namespace {
 
 using Kind = TableUri::Kind;

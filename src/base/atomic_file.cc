@@ -15,7 +15,7 @@
 #include "src/base/check.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 // A file that is written before it gets its name. Its writer has it locked, so that one which is
@@ -199,4 +199,4 @@ absl::Status CreateFile(const std::string& path, std::string_view text, mode_t m
   return SyncDirectory(DirectoryOf(path));
 }
 
-}  // namespace locus
+}  // namespace locus::internal

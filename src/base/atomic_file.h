@@ -13,7 +13,7 @@
 
 // Files that are there whole or not at all. Messages name the path.
 
-namespace locus {
+namespace locus::internal {
 
 // Closes what it holds; -1: nothing.
 class FileDescriptor {
@@ -67,6 +67,6 @@ absl::Status ReplaceFile(const std::string& path, std::string_view text, mode_t 
 // The same for a new file only: ALREADY_EXISTS where there is anything, even a dangling link.
 absl::Status CreateFile(const std::string& path, std::string_view text, mode_t mode);
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_SRC_BASE_ATOMIC_FILE_H_

@@ -10,7 +10,7 @@
 #include "src/base/backoff.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::internal {
 absl::StatusOr<FileLock> FileLock::Take(const std::string& path) {
   for (;;) {
     FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -27,7 +27,7 @@ absl::StatusOr<FileLock> FileLock::Take(const std::string& path) {
 absl::StatusOr<FileLock> FileLock::TakeOrCreate(const std::string& path,
                                                 std::chrono::steady_clock::time_point deadline) {
   // flock(2) takes no deadline, so this tries without blocking, again and again.
-  internal::Backoff backoff({.first = absl::Milliseconds(1), .longest = absl::Milliseconds(50)});
+  Backoff backoff({.first = absl::Milliseconds(1), .longest = absl::Milliseconds(50)});
   for (;;) {
     // For writing: NFS gives an exclusive lock only so.
     FileDescriptor fd(
@@ -39,7 +39,7 @@ absl::StatusOr<FileLock> FileLock::TakeOrCreate(const std::string& path,
     }
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) return FailedFileCall(errno, "lock", path);
-    if (!internal::SleepBeforeRetry(backoff, deadline)) {
+    if (!SleepBeforeRetry(backoff, deadline)) {
       return absl::UnavailableError(
           absl::StrCat("cannot lock ", Quoted(path), ": another process holds the lock; retry"));
     }
@@ -57,4 +57,4 @@ absl::Status FileLock::CheckHeld() const {
       absl::StrCat("the lock ", Quoted(path_), " was deleted or replaced while it was held"));
 }
 
-}  // namespace locus
+}  // namespace locus::internal

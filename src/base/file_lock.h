@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "src/base/atomic_file.h"
 
-namespace locus {
+namespace locus::internal {
 
 // While it lives, nobody else who asks has the lock of this file: no other process, and no other
 // thread. Made for files that are replaced by rename: the lock is of the file that bears the name
@@ -35,6 +35,6 @@ class FileLock {
   std::string path_;
 };
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_SRC_BASE_FILE_LOCK_H_

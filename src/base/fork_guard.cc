@@ -8,6 +8,7 @@
 #include "src/base/wipe_on_fork.h"
 
 namespace locus::internal {
+
 namespace {
 
 // Numbers given to this process and its ancestors; not wiped, so a child counts on.

@@ -9,7 +9,7 @@
 
 #include "src/base/mutex.h"
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 class OnOwnThread : public LoadDriver {
@@ -168,4 +168,4 @@ std::unique_ptr<LoadDriver> LoadDriver::OnExecutor(Executor& executor, Job job) 
   return std::make_unique<OnUsersExecutor>(executor, std::move(job));
 }
 
-}  // namespace locus
+}  // namespace locus::internal

@@ -8,7 +8,7 @@
 #include "absl/time/time.h"
 #include "locus/executor.h"
 
-namespace locus {
+namespace locus::internal {
 
 // Runs one background job, never twice at once: whenever it is woken, and when the job asked to run
 // again.
@@ -33,6 +33,6 @@ class LoadDriver {
   static std::unique_ptr<LoadDriver> OnExecutor(Executor& executor, Job job);
 };
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_SRC_BASE_LOAD_DRIVER_H_

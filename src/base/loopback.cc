@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace locus {
+namespace locus::internal {
 
 bool IsLoopback(std::string_view host) {
   // A name may begin with "127." and lead anywhere: addresses only.
@@ -16,4 +16,4 @@ bool IsLoopback(std::string_view host) {
   return host == "localhost" || host == "::1";
 }
 
-}  // namespace locus
+}  // namespace locus::internal

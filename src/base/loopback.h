@@ -4,12 +4,12 @@
 
 #include <string_view>
 
-namespace locus {
+namespace locus::internal {
 
 // Whether `host` is this machine's loopback: localhost, an address in 127.0.0.0/8, or ::1, without
 // brackets. No name is resolved.
 bool IsLoopback(std::string_view host);
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_SRC_BASE_LOOPBACK_H_

@@ -8,7 +8,7 @@
 
 #include "absl/base/thread_annotations.h"
 
-namespace locus {
+namespace locus::internal {
 
 // std::mutex with annotations, so that clang checks guarded fields (the packaged absl::Mutex is
 // not instrumented and gives false races under TSan).
@@ -55,6 +55,6 @@ class CondVar {
   std::condition_variable condition_;
 };
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_SRC_BASE_MUTEX_H_

@@ -12,7 +12,7 @@
 #include "src/base/check.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 absl::Status CheckPrivate(const struct stat& file, const std::string& path) {
@@ -60,4 +60,4 @@ absl::Status WritePrivateFile(const std::string& path, std::string_view text, bo
                         : ReplaceFile(path, text, kOwnerOnly, kOwnerOnly);
 }
 
-}  // namespace locus
+}  // namespace locus::internal

@@ -11,7 +11,7 @@
 
 // Files that nobody but their owner may read. Messages name the path.
 
-namespace locus {
+namespace locus::internal {
 
 struct PrivateText {
   std::string_view view() const { return memory.view().substr(0, size); }
@@ -29,6 +29,6 @@ absl::StatusOr<PrivateText> ReadPrivateFile(const std::string& path, size_t max_
 // Follows a symbolic link at `path`. ALREADY_EXISTS: `must_not_exist` and there is something.
 absl::Status WritePrivateFile(const std::string& path, std::string_view text, bool must_not_exist);
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_SRC_BASE_PRIVATE_FILE_H_

@@ -9,7 +9,7 @@
 #include "src/base/secret_bytes.h"
 #include "src/base/wipe_on_fork.h"
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 bool FillFromOpenSsl(uint64_t* words, size_t count) {
@@ -85,4 +85,4 @@ std::optional<uint64_t> RandomWord() {
   return buffer->Next();
 }
 
-}  // namespace locus
+}  // namespace locus::internal

@@ -11,7 +11,7 @@
 
 #include "src/base/check.h"
 
-namespace locus {
+namespace locus::internal {
 
 absl::StatusOr<SecretBytes> SecretBytes::Allocate(size_t size) {
   void* pages = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -60,4 +60,4 @@ void CopySecret(const void* from, void* to, size_t size) {
   OPENSSL_cleanse(frames, sizeof frames);
 }
 
-}  // namespace locus
+}  // namespace locus::internal

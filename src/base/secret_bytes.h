@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace locus {
+namespace locus::internal {
 
 // Memory for secrets: pages of its own, left out of core dumps, wiped before they are given back.
 // Moved, not copied.
@@ -49,6 +49,6 @@ void CopySecret(const void* from, void* to, size_t size);
 // secrets.
 void WipeDeadStack();
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_SRC_BASE_SECRET_BYTES_H_

@@ -6,6 +6,8 @@
 
 namespace locus {
 
+using internal::Quoted;
+
 absl::StatusOr<SpaceName> SpaceName::Parse(std::string_view name) {
   constexpr size_t kMaxLength = 64;
   constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz0123456789_-";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 constexpr char kHexDigits[] = "0123456789abcdef";
@@ -127,4 +127,4 @@ std::string HexOf(std::string_view bytes) {
   return out;
 }
 
-}  // namespace locus
+}  // namespace locus::internal

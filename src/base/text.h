@@ -13,7 +13,7 @@
 // Text forms that several values share. No errors here: the caller knows what the text was meant
 // to be, and says so.
 
-namespace locus {
+namespace locus::internal {
 
 // For calling Abseil, whose string_view is a type of its own in this build.
 inline absl::string_view ToAbsl(std::string_view text) { return {text.data(), text.size()}; }
@@ -50,6 +50,6 @@ inline uint64_t LoadBigEndian64(const char* in) {
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "locus is built for little-endian only");
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_SRC_BASE_TEXT_H_

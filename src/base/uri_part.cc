@@ -5,7 +5,7 @@
 
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::internal {
 
 std::string_view TakeAfter(std::string_view& text, char mark) {
   size_t at = text.find(mark);
@@ -34,4 +34,4 @@ absl::StatusOr<std::string> DecodePercents(std::string_view part) {
   return out;
 }
 
-}  // namespace locus
+}  // namespace locus::internal

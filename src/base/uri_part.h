@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace locus {
+namespace locus::internal {
 
 // Cuts `text` at the first `mark`; what stood after it, empty where there is no mark.
 std::string_view TakeAfter(std::string_view& text, char mark);
@@ -15,6 +15,6 @@ std::string_view TakeAfter(std::string_view& text, char mark);
 // %XX is a byte. INVALID_ARGUMENT: what the part has that it must not, as in "has a zero byte".
 absl::StatusOr<std::string> DecodePercents(std::string_view part);
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_SRC_BASE_URI_PART_H_

@@ -7,7 +7,7 @@
 
 #include "src/base/check.h"
 
-namespace locus {
+namespace locus::internal {
 
 WipeOnForkWords::WipeOnForkWords(size_t size)
     : size_(size), bytes_((size + 1) * sizeof(std::atomic<uint64_t>)) {
@@ -21,4 +21,4 @@ WipeOnForkWords::WipeOnForkWords(size_t size)
 
 WipeOnForkWords::~WipeOnForkWords() { munmap(words_, bytes_); }
 
-}  // namespace locus
+}  // namespace locus::internal

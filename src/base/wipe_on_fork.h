@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace locus {
+namespace locus::internal {
 
 // An array of atomic words that a forked child finds all zero (MADV_WIPEONFORK, Linux 4.14), also
 // after a bare clone(). So a child cannot take a parent's segment, and the parent pays nothing.
@@ -30,6 +30,6 @@ class WipeOnForkWords {
   std::atomic<uint64_t>* words_;  // size_ of them, then the mark that wiped() reads
 };
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_SRC_BASE_WIPE_ON_FORK_H_

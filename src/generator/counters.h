@@ -17,10 +17,7 @@
 #include "locus/shard_gene.h"
 #include "src/base/wipe_on_fork.h"
 
-namespace locus {
-
-using internal::HotCounters;
-using internal::SegmentWord;
+namespace locus::internal {
 
 // How counters are; a simulation has fewer vnodes, and breaks something to show that it notices.
 struct CounterTraits {
@@ -327,6 +324,6 @@ class CountersOf {
 
 using Counters = CountersOf<>;
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_SRC_GENERATOR_COUNTERS_H_

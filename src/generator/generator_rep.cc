@@ -13,8 +13,11 @@
 
 namespace locus {
 
+using internal::Counters;
 using internal::ForkGuard;
 using internal::OrderIdAssembler;
+using internal::SegmentWord;
+using internal::StoreChain;
 
 OrderIdGenerator::Rep::Rep(std::vector<StoreChain::Assignment> assignments, Options options,
                            const SpaceOptions& space)

@@ -25,7 +25,8 @@ class OrderIdGenerator::Rep {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
 
-  Rep(std::vector<StoreChain::Assignment> assignments, Options options, const SpaceOptions& space);
+  Rep(std::vector<internal::StoreChain::Assignment> assignments, Options options,
+      const SpaceOptions& space);
 
   // In a forked child too.
   bool forked() const { return counters_.forked(); }
@@ -54,16 +55,16 @@ class OrderIdGenerator::Rep {
   absl::Status TakeSlowly(ShardGene gene, uint64_t& sequence);
   template <typename Key>
   void AskForAll(std::span<const Key> keys);
-  StoreChain& ChainOf(uint32_t section) const;
+  internal::StoreChain& ChainOf(uint32_t section) const;
   absl::Status TryWarm(const std::vector<uint32_t>& sections, uint32_t& missing);
   absl::Status Explain(absl::Status status, ShardGene gene) const;
   absl::Status UsedUp(ShardGene gene) const;
 
   const Options options_;
-  Counters counters_;
+  internal::Counters counters_;
   internal::ResultSignal loaded_;
-  mutable std::atomic<uint64_t> ids_reported_{0};    // so that Stats() never goes back
-  std::vector<std::unique_ptr<StoreChain>> chains_;  // in the order of their sections
+  mutable std::atomic<uint64_t> ids_reported_{0};              // so that Stats() never goes back
+  std::vector<std::unique_ptr<internal::StoreChain>> chains_;  // in the order of their sections
 };
 
 }  // namespace locus

@@ -12,6 +12,9 @@
 #include "src/lease/lease_rules.h"
 
 namespace locus {
+
+using internal::StoreChain;
+
 namespace {
 
 absl::Status CheckOptions(const OrderIdGenerator::Options& options) {

@@ -14,7 +14,7 @@
 #include "src/generator/counters.h"
 #include "src/generator/loading_rules.h"
 
-namespace locus {
+namespace locus::internal {
 
 // Decides which sections lease how much when, and puts what they were granted where callers find
 // it. Does no I/O and reads no clock: (state, time) -> requests, (state, reply, time) -> state.
@@ -299,7 +299,7 @@ class SegmentLoaderOf {
   std::vector<Section> sections_;
   std::mt19937_64 random_;
   Totals totals_;
-  internal::Backoff backoff_{loading_rules::kBackoff};
+  Backoff backoff_{loading_rules::kBackoff};
   absl::Duration retry_at_ = -absl::InfiniteDuration();  // no call to the store before
   absl::Duration next_tick_ = absl::InfiniteDuration();
   // Collect stopped at the most requests of one call; the sections from resume_at_ on were not
@@ -310,6 +310,6 @@ class SegmentLoaderOf {
 
 using SegmentLoader = SegmentLoaderOf<>;
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_SRC_GENERATOR_SEGMENT_LOADER_H_

@@ -11,7 +11,7 @@
 #include "src/base/text.h"
 #include "src/lease/lease_rules.h"
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 // Engines may be the user's own, so a reply is checked before it can spoil the counters.
@@ -34,7 +34,7 @@ absl::StatusOr<LeaseReply> Checked(std::span<const LeaseRequest> requests, Lease
 
 StoreChain::StoreChain(Assignment assignment, const SpaceOptions& space,
                        const OrderIdGenerator::Options& options, Counters& counters,
-                       internal::ResultSignal& loaded)
+                       ResultSignal& loaded)
     : assigned_(std::move(assignment)),
       space_options_(space),
       options_(options),
@@ -196,4 +196,4 @@ void StoreChain::Report(GeneratorEvent event) {
   options_.on_event(event);
 }
 
-}  // namespace locus
+}  // namespace locus::internal

@@ -16,7 +16,7 @@
 #include "src/generator/counters.h"
 #include "src/generator/segment_loader.h"
 
-namespace locus {
+namespace locus::internal {
 
 // One store of a generator with all that its sections need: their loader, the thread or tasks it
 // runs on, the call under way, the last error. Chains share the counters and the signal to waiting
@@ -38,8 +38,7 @@ class StoreChain {
 
   // `counters`, `loaded` and `options` outlive the chain.
   StoreChain(Assignment assignment, const SpaceOptions& space,
-             const OrderIdGenerator::Options& options, Counters& counters,
-             internal::ResultSignal& loaded);
+             const OrderIdGenerator::Options& options, Counters& counters, ResultSignal& loaded);
 
   uint32_t last_section() const { return assigned_.last_section; }
   // Has the loader look at the requests of callers. `news`: whether there is one that it was not
@@ -71,7 +70,7 @@ class StoreChain {
   Assignment assigned_;
   const SpaceOptions space_options_;  // each lease names them: the space may be created again
   const OrderIdGenerator::Options& options_;
-  internal::ResultSignal& loaded_;
+  ResultSignal& loaded_;
   bool admitted_;                     // false: assigned_.admit comes first; of the loading thread
   std::atomic<bool> refused_{false};  // the store's last answer was that somebody must repair it
 
@@ -87,6 +86,6 @@ class StoreChain {
   std::unique_ptr<LoadDriver> driver_;  // last: its end waits for a Load under way
 };
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_SRC_GENERATOR_STORE_CHAIN_H_

@@ -25,6 +25,11 @@
 #include "src/http/tls_context_rep.h"
 
 namespace locus::http {
+
+using internal::CopySecret;
+using internal::SecretBytes;
+using internal::ToAbsl;
+
 namespace {
 
 namespace asio = boost::asio;

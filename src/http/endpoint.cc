@@ -8,6 +8,9 @@
 
 namespace locus::http {
 
+using internal::ParseDecimal;
+using internal::Quoted;
+
 absl::StatusOr<Endpoint> Endpoint::Parse(std::string_view text) {
   auto refuse = [&] {
     return absl::InvalidArgumentError(absl::StrCat("endpoint ", Quoted(text), " is not host:port"));

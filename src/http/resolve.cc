@@ -13,6 +13,12 @@
 #include "src/base/text.h"
 
 namespace locus::http {
+
+using internal::CondVar;
+using internal::Mutex;
+using internal::MutexLock;
+using internal::Quoted;
+
 namespace {
 
 // Shared by the caller and the thread that resolves, whichever ends last.

@@ -15,6 +15,11 @@
 #include "src/http/tls_context_rep.h"
 
 namespace locus::http {
+
+using internal::PrivateText;
+using internal::ReadPrivateFile;
+using internal::ToAbsl;
+
 namespace {
 
 namespace asio = boost::asio;

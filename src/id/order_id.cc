@@ -10,7 +10,14 @@
 
 namespace locus {
 
+using internal::HexOf;
+using internal::LoadBigEndian64;
 using internal::OrderIdAssembler;
+using internal::ParseDecimal;
+using internal::ParseHex;
+using internal::Quoted;
+using internal::StoreBigEndian64;
+using internal::ToAbsl;
 
 namespace {
 

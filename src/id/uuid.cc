@@ -13,6 +13,13 @@
 #include "src/id/uuid_v7.h"
 
 namespace locus {
+
+using internal::LoadBigEndian64;
+using internal::Quoted;
+using internal::RandomWord;
+using internal::StoreBigEndian64;
+using internal::ToAbsl;
+
 namespace {
 
 constinit uuid_v7::Order process_order;

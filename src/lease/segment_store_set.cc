@@ -14,6 +14,9 @@
 #include <xxhash.h>
 
 namespace locus {
+
+using internal::Quoted;
+
 namespace {
 
 using Stores = std::vector<std::shared_ptr<SegmentStore>>;

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace locus {
+namespace locus::internal {
 
 // The check digit of H. Michael Damm over the digits of `text`; other characters are passed over.
 inline char DammDigit(std::string_view text) {
@@ -23,6 +23,6 @@ inline char DammDigit(std::string_view text) {
   return static_cast<char>('0' + check);
 }
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_SRC_NUMBER_DAMM_H_

@@ -3,7 +3,7 @@
 
 #include "absl/time/civil_time.h"
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 constexpr int64_t kYear1 = -62'135'596'800;      // 0001-01-01 00:00:00
@@ -90,4 +90,4 @@ std::optional<absl::Time> FirstInstantOf(const LocalTime& local, TimeUnit smalle
   return first + absl::Milliseconds(local[6]);
 }
 
-}  // namespace locus
+}  // namespace locus::internal

@@ -11,7 +11,7 @@
 #include "src/number/number_pattern.h"
 #include "src/number/zone_offset.h"
 
-namespace locus {
+namespace locus::internal {
 
 // A local time by its units; the index is a TimeUnit.
 using LocalTime = std::array<uint32_t, kTimeUnits>;
@@ -27,6 +27,6 @@ int DaysInMonth(uint32_t year, uint32_t month);
 std::optional<absl::Time> FirstInstantOf(const LocalTime& local, TimeUnit smallest,
                                          absl::TimeZone zone);
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_SRC_NUMBER_LOCAL_TIME_H_

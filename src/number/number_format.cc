@@ -14,6 +14,18 @@
 #include "src/number/zone_offset.h"
 
 namespace locus {
+
+using internal::DammDigit;
+using internal::LocalTime;
+using internal::LocalTimeOf;
+using internal::NumberElement;
+using internal::NumberParser;
+using internal::NumberPattern;
+using internal::Quoted;
+using internal::TimeUnit;
+using internal::ToAbsl;
+using internal::ZoneOffset;
+
 namespace {
 
 using Kind = NumberElement::Kind;

@@ -9,7 +9,7 @@
 #include "src/base/text.h"
 #include "src/number/damm.h"
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 using Kind = NumberElement::Kind;
@@ -158,4 +158,4 @@ absl::StatusOr<absl::Time> NumberParser::Time() const {
                              zone_.name()));
 }
 
-}  // namespace locus
+}  // namespace locus::internal

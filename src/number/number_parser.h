@@ -13,7 +13,7 @@
 #include "src/number/local_time.h"
 #include "src/number/number_pattern.h"
 
-namespace locus {
+namespace locus::internal {
 
 // Reads one number. Used once; what it is given must outlive it.
 class NumberParser {
@@ -43,6 +43,6 @@ class NumberParser {
   ParsedNumber parsed_;
 };
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_SRC_NUMBER_NUMBER_PARSER_H_

@@ -10,7 +10,7 @@
 #include "src/base/check.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 using Kind = NumberElement::Kind;
@@ -358,4 +358,4 @@ absl::StatusOr<NumberPattern> NumberPattern::Compile(std::string_view text) {
   return Compiler(text).Compile();
 }
 
-}  // namespace locus
+}  // namespace locus::internal

@@ -13,7 +13,7 @@
 #include "locus/number_format.h"
 
 // What NumberFormat compiles a pattern into. The grammar is in locus/number_format.h.
-namespace locus {
+namespace locus::internal {
 
 // Units of time, the largest first.
 enum class TimeUnit : uint8_t { kYear, kMonth, kDay, kHour, kMinute, kSecond, kMillisecond };
@@ -64,6 +64,6 @@ struct NumberPattern {
   static absl::StatusOr<NumberPattern> Compile(std::string_view text);
 };
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_SRC_NUMBER_NUMBER_PATTERN_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/number/zone_offset.h"
 
-namespace locus {
+namespace locus::internal {
 
 ZoneOffset::ZoneOffset(absl::TimeZone zone) : zone_(zone) {
   for (std::atomic<uint64_t>& slot : slots_) {
@@ -20,4 +20,4 @@ int64_t ZoneOffset::Look(int64_t seconds) const {
   return first;
 }
 
-}  // namespace locus
+}  // namespace locus::internal

@@ -8,7 +8,7 @@
 
 #include "absl/time/time.h"
 
-namespace locus {
+namespace locus::internal {
 
 // How far a zone's local time is ahead of UTC, in seconds. Asking for times near the last ones
 // costs one load. Thread safety: At may be called from any thread.
@@ -55,6 +55,6 @@ class ZoneOffset {
   mutable std::array<std::atomic<uint64_t>, kSlots> slots_;  // window 32 | offset 32
 };
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_SRC_NUMBER_ZONE_OFFSET_H_

@@ -13,7 +13,7 @@
 #include "src/base/check.h"
 #include "src/base/secret_bytes.h"
 
-namespace locus {
+namespace locus::internal {
 
 // AES-256-ECB as its provider offers it. An EVP_CIPHER_CTX would hide where the key schedule lies;
 // the provider's own context is the block that holds it.
@@ -115,4 +115,4 @@ void Aes256::Encrypt(const AesBlock* in, AesBlock* out, size_t count) const {
   LOCUS_CHECK(encrypted == 1 && written == bytes);
 }
 
-}  // namespace locus
+}  // namespace locus::internal

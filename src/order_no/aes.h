@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace locus {
+namespace locus::internal {
 
 // 16 bytes, seen as two numbers that stand big-endian in memory.
 class AesBlock {
@@ -59,6 +59,6 @@ class Aes256 {
   void* context_;
 };
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_SRC_ORDER_NO_AES_H_

@@ -5,7 +5,7 @@
 
 // Names in comments are those of SP 800-38G, algorithm 7.
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 constexpr unsigned kRounds = 10;
@@ -59,4 +59,4 @@ uint64_t Ff1::Decrypt(ShardGene gene, KeyVersion version, uint64_t cipher) const
   return a << kRightBits | b;
 }
 
-}  // namespace locus
+}  // namespace locus::internal

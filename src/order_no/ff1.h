@@ -8,7 +8,7 @@
 #include "locus/shard_gene.h"
 #include "src/order_no/aes.h"
 
-namespace locus {
+namespace locus::internal {
 
 // FF1 of NIST SP 800-38G: AES-256, radix 2, n = 47, 10 rounds, most significant bit first, tweak =
 // gene (2 bytes, big-endian) then key version (1 byte). Ten AES blocks a number.
@@ -31,6 +31,6 @@ class Ff1 {
   AesBlock mac_of_p_;
 };
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_SRC_ORDER_NO_FF1_H_

@@ -10,7 +10,7 @@
 
 #include "src/base/secret_bytes.h"
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 OSSL_PARAM OctetString(const char* name, std::string_view value) {
@@ -43,4 +43,4 @@ absl::Status DeriveKey(std::string_view master, std::string_view salt, std::stri
   return absl::OkStatus();
 }
 
-}  // namespace locus
+}  // namespace locus::internal

@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 
-namespace locus {
+namespace locus::internal {
 
 inline constexpr size_t kDerivedKeyBytes = 32;
 
@@ -15,6 +15,6 @@ inline constexpr size_t kDerivedKeyBytes = 32;
 absl::Status DeriveKey(std::string_view master, std::string_view salt, std::string_view purpose,
                        unsigned char* out);
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_SRC_ORDER_NO_KEY_DERIVATION_H_

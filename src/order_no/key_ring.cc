@@ -15,6 +15,15 @@
 #include "src/order_no/key_ring_text.h"
 
 namespace locus {
+
+using internal::CopySecret;
+using internal::KeyRingText;
+using internal::PrivateText;
+using internal::Quoted;
+using internal::ReadPrivateFile;
+using internal::SecretBytes;
+using internal::WritePrivateFile;
+
 namespace {
 
 absl::Status NoSuchVersion(KeyVersion version) {

@@ -18,7 +18,7 @@ struct KeyRing::Rep {
 
   std::array<Given, kVersions> given_by_version{};
   KeyVersion active;
-  SecretBytes keys;  // kVersions * kKeyBytes
+  internal::SecretBytes keys;  // kVersions * kKeyBytes
 };
 
 }  // namespace locus

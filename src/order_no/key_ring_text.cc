@@ -13,7 +13,7 @@
 #include "src/base/text.h"
 #include "src/order_no/key_ring_rep.h"
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 constexpr std::string_view kTitle = "locus-key-ring 1";
@@ -143,4 +143,4 @@ absl::StatusOr<PrivateText> KeyRingText::Print(const KeyRing& ring) {
   return PrivateText{std::move(memory), size};
 }
 
-}  // namespace locus
+}  // namespace locus::internal

@@ -8,7 +8,7 @@
 #include "locus/key_ring.h"
 #include "src/base/private_file.h"
 
-namespace locus {
+namespace locus::internal {
 
 // The text of a key ring file.
 class KeyRingText {
@@ -23,6 +23,6 @@ class KeyRingText {
   static absl::StatusOr<PrivateText> Print(const KeyRing& ring);
 };
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_SRC_ORDER_NO_KEY_RING_TEXT_H_

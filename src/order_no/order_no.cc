@@ -9,6 +9,16 @@
 #include "src/order_no/order_no_assembler.h"
 
 namespace locus {
+
+using internal::HexOf;
+using internal::LoadBigEndian64;
+using internal::OrderNoAssembler;
+using internal::ParseDecimal;
+using internal::ParseHex;
+using internal::Quoted;
+using internal::StoreBigEndian64;
+using internal::ToAbsl;
+
 namespace {
 
 // Crockford's base 32.

@@ -4,7 +4,7 @@
 
 #include "locus/order_no.h"
 
-namespace locus {
+namespace locus::internal {
 
 // Makes order numbers of words that were checked already.
 class OrderNoAssembler {
@@ -15,6 +15,6 @@ class OrderNoAssembler {
   static constexpr OrderNo64 Of64(int64_t value) { return OrderNo64(value); }
 };
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_SRC_ORDER_NO_ORDER_NO_ASSEMBLER_H_

@@ -10,7 +10,7 @@
 #include "src/base/check.h"
 #include "src/order_no/key_derivation.h"
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 constexpr std::string_view kPurposes[OrderNoCiphers::kKeys] = {
@@ -113,4 +113,4 @@ CipherPool::Lease CipherPool::ClaimAfterWaiting(size_t index) const {
   }
 }
 
-}  // namespace locus
+}  // namespace locus::internal

@@ -16,7 +16,7 @@
 #include "src/order_no/aes.h"
 #include "src/order_no/ff1.h"
 
-namespace locus {
+namespace locus::internal {
 
 // The ciphers of one key version of one space.
 // Thread safety: one thread at a time.
@@ -91,6 +91,6 @@ class CipherPool {
   std::vector<Set> sets_;  // a power of two of them
 };
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_SRC_ORDER_NO_ORDER_NO_CIPHERS_H_

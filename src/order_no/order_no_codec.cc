@@ -14,7 +14,13 @@
 
 namespace locus {
 
+using internal::Aes256;
+using internal::AesBlock;
+using internal::CipherPool;
 using internal::OrderIdAssembler;
+using internal::OrderNoAssembler;
+using internal::OrderNoCiphers;
+
 namespace {
 
 // How the 100 bits below the header are divided.

@@ -15,6 +15,12 @@
 #include "src/sequence/thread_blocks.h"
 
 namespace locus {
+
+using internal::Quoted;
+using internal::SequenceCursor;
+using internal::SequenceSupply;
+using internal::ThreadBlocks;
+
 namespace {
 
 constexpr int64_t kLongestSegment = int64_t{1} << 32;

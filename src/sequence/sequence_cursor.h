@@ -9,7 +9,7 @@
 
 #include "src/base/check.h"
 
-namespace locus {
+namespace locus::internal {
 
 // How a cursor is; a test explores interleavings by atomics of its own.
 struct SequenceCursorTraits {
@@ -168,6 +168,6 @@ class SequenceCursorOf {
 
 using SequenceCursor = SequenceCursorOf<>;
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_SRC_SEQUENCE_SEQUENCE_CURSOR_H_

@@ -9,7 +9,7 @@
 #include "absl/time/time.h"
 #include "src/generator/loading_rules.h"
 
-namespace locus {
+namespace locus::internal {
 
 // How many numbers of one counter are at hand, and how fast they go.
 struct SequenceUse {
@@ -115,7 +115,7 @@ class SequenceLoader {
   const uint64_t longest_;
   const absl::Duration horizon_;
   std::mt19937_64 random_;
-  internal::Backoff backoff_{loading_rules::kBackoff};
+  Backoff backoff_{loading_rules::kBackoff};
   absl::Duration retry_at_ = -absl::InfiniteDuration();  // no call to the sequencer before
   uint64_t last_length_ = 0;                             // 0: nothing taken yet
   uint64_t ceiling_ = ~uint64_t{0};
@@ -126,6 +126,6 @@ class SequenceLoader {
   absl::Duration next_tick_ = absl::InfiniteDuration();
 };
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_SRC_SEQUENCE_SEQUENCE_LOADER_H_

@@ -11,7 +11,7 @@
 #include "src/base/text.h"
 #include "src/sequence/sequencer_rules.h"
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 // What can be given back when `used` numbers of `current` and none of `next` were handed out. A key
@@ -36,8 +36,7 @@ struct Unused {
 }  // namespace
 
 SequenceSupply::SequenceSupply(std::shared_ptr<Sequencer> sequencer, std::string key,
-                               const SegmentSequence::Options& options,
-                               internal::ResultSignal& loaded)
+                               const SegmentSequence::Options& options, ResultSignal& loaded)
     : sequencer_(std::move(sequencer)),
       key_(std::move(key)),
       options_(options),
@@ -202,7 +201,7 @@ void SequenceSupply::Count(absl::Status status) {
 
 absl::Status SequenceSupply::Explained(absl::StatusCode code) const {
   if (forked()) {
-    return internal::ForkGuard::Refusal("a segment sequence");
+    return ForkGuard::Refusal("a segment sequence");
   }
   if (closed_) {
     return absl::FailedPreconditionError(
@@ -253,4 +252,4 @@ SegmentSequenceStats SequenceSupply::Stats() const {
   return stats;
 }
 
-}  // namespace locus
+}  // namespace locus::internal

@@ -18,7 +18,7 @@
 #include "src/sequence/sequence_cursor.h"
 #include "src/sequence/sequence_loader.h"
 
-namespace locus {
+namespace locus::internal {
 
 // Keeps the cursor of one counter supplied: takes segments from the sequencer on the loader's
 // thread, ahead of need, puts them in use one after the other, and gives back what is left at the
@@ -32,7 +32,7 @@ class SequenceSupply {
 
   // `loaded`, which outlives the supply, is notified of each answer of the sequencer.
   SequenceSupply(std::shared_ptr<Sequencer> sequencer, std::string key,
-                 const SegmentSequence::Options& options, internal::ResultSignal& loaded);
+                 const SegmentSequence::Options& options, ResultSignal& loaded);
 
   // In a forked child too.
   bool forked() const { return words_.wiped(); }
@@ -80,7 +80,7 @@ class SequenceSupply {
   std::atomic<uint8_t> asked_{kNothing};  // Request bits
   // The code for callers that find no number.
   std::atomic<absl::StatusCode> answer_{absl::StatusCode::kUnavailable};
-  internal::ResultSignal& loaded_;
+  ResultSignal& loaded_;
 
   mutable Mutex mutex_;
   CondVar landed_;  // in_flight_ became false
@@ -103,6 +103,6 @@ class SequenceSupply {
   std::unique_ptr<LoadDriver> driver_;  // last: its end waits for a Load under way
 };
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_SRC_SEQUENCE_SEQUENCE_SUPPLY_H_

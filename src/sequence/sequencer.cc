@@ -11,6 +11,10 @@
 #include "src/sequence/sequencer_rules.h"
 
 namespace locus {
+
+using internal::Quoted;
+using internal::ToAbsl;
+
 namespace sequencer_rules {
 
 int64_t Limit(const SequencerOptions& options) {

@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 std::atomic<uint64_t> last_identity{0};
@@ -102,4 +102,4 @@ void ThreadBlocks::Give(ThreadBlock block) {
   held.reached = block.next + (block.left - 1) * step_;
 }
 
-}  // namespace locus
+}  // namespace locus::internal

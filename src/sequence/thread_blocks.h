@@ -12,7 +12,7 @@
 #include "src/base/mutex.h"
 #include "src/base/wipe_on_fork.h"
 
-namespace locus {
+namespace locus::internal {
 
 // Numbers that one thread has for itself.
 struct ThreadBlock {
@@ -86,6 +86,6 @@ class ThreadBlocks {
   const std::atomic<uint64_t>& open_;  // shared_->words[0]
 };
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_SRC_SEQUENCE_THREAD_BLOCKS_H_

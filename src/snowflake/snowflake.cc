@@ -12,6 +12,15 @@
 #include "src/snowflake/snowflake_workers.h"
 
 namespace locus {
+
+using internal::kSnowflakeGoOnMillis;
+using internal::kSnowflakeWaitMillis;
+using internal::SnowflakeAnswer;
+using internal::SnowflakeShape;
+using internal::SnowflakeStep;
+using internal::SnowflakeWord;
+using internal::SnowflakeWorker;
+
 namespace {
 
 static_assert(AnySnowflake::kGoOnBehind == absl::Milliseconds(kSnowflakeGoOnMillis));
@@ -80,7 +89,7 @@ class AnySnowflake::Rep {
 
   // A forked child leaves the worker to its parent, claimed.
   ~Rep() {
-    if (!word_.forked()) snowflake_workers::Release(worker_, word_.last_time());
+    if (!word_.forked()) internal::snowflake_workers::Release(worker_, word_.last_time());
   }
 
   // Takes up to `wanted` slots. Waits; kTake, or why there will be none.
@@ -189,7 +198,8 @@ class AnySnowflake::Rep {
   absl::Time TimeOf(int64_t millis) const { return options_.epoch + absl::Milliseconds(millis); }
 
   int64_t FirstFloor() const {
-    int64_t floor = std::max(MillisOf(options_.floor), snowflake_workers::LastTime(worker_));
+    int64_t floor =
+        std::max(MillisOf(options_.floor), internal::snowflake_workers::LastTime(worker_));
     return std::clamp(floor, int64_t{0}, ShapeOf(widths_).max_time);
   }
 
@@ -232,7 +242,7 @@ absl::Status AnySnowflake::Claim(const SnowflakeWidths& widths, const SnowflakeO
         "worker ", options.worker, " is above ", max_worker, ", the highest of this layout",
         widths.datacenter > 0 ? absl::StrCat(" beside datacenter ", options.datacenter) : ""));
   }
-  return snowflake_workers::Claim(WorkerOf(widths, options));
+  return internal::snowflake_workers::Claim(WorkerOf(widths, options));
 }
 
 absl::StatusOr<int64_t> AnySnowflake::Next() {

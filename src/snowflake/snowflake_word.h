@@ -8,7 +8,7 @@
 
 #include "src/base/wipe_on_fork.h"
 
-namespace locus {
+namespace locus::internal {
 
 // The clock policy of Snowflake generators, and the word that it moves. Times are milliseconds
 // since the generator's epoch; a slot is time << sequence_bits | sequence. The word holds the last
@@ -155,6 +155,6 @@ class SnowflakeWordOf {
 
 using SnowflakeWord = SnowflakeWordOf<>;
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_SRC_SNOWFLAKE_SNOWFLAKE_WORD_H_

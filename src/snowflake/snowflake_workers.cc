@@ -7,7 +7,7 @@
 #include "src/base/check.h"
 #include "src/base/mutex.h"
 
-namespace locus::snowflake_workers {
+namespace locus::internal::snowflake_workers {
 namespace {
 
 struct Workers {
@@ -53,4 +53,4 @@ void Release(const SnowflakeWorker& worker, int64_t last_time) {
   entry.last_time = std::max(entry.last_time, last_time);
 }
 
-}  // namespace locus::snowflake_workers
+}  // namespace locus::internal::snowflake_workers

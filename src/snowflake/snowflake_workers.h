@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 
-namespace locus {
+namespace locus::internal {
 
 // The workers of this process. One is what makes the same IDs: another division of the middle bits
 // does not make another worker.
@@ -33,6 +33,6 @@ int64_t LastTime(const SnowflakeWorker& worker);
 void Release(const SnowflakeWorker& worker, int64_t last_time);
 
 }  // namespace snowflake_workers
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_SRC_SNOWFLAKE_SNOWFLAKE_WORKERS_H_

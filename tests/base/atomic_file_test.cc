@@ -10,6 +10,7 @@
 #include "tests/support/temporary_directory.h"
 
 namespace locus::internal {
+
 namespace {
 
 std::string Read(const std::string& path) {

@@ -9,6 +9,9 @@
 #include "tests/support/private_server.h"
 
 namespace locus {
+
+using internal::LoadDriver;
+
 namespace {
 
 // A job that blocks while it is told to, as one that talks to a store.

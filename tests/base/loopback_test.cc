@@ -4,6 +4,9 @@
 #include "gtest/gtest.h"
 
 namespace locus {
+
+using internal::IsLoopback;
+
 namespace {
 
 TEST(LoopbackTest, NameThatOnlyLooksLikeOne_IsNone) {

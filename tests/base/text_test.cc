@@ -5,6 +5,12 @@
 #include "locus/space.h"
 
 namespace locus {
+
+using internal::kMostForeignBytes;
+using internal::ParseDecimal;
+using internal::Printable;
+using internal::Quoted;
+
 namespace {
 
 TEST(TextTest, ParseDecimal_KeepsToItsLimit) {

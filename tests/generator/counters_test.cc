@@ -7,6 +7,10 @@
 #include "gtest/gtest.h"
 
 namespace locus {
+
+using internal::Counters;
+using internal::SegmentWord;
+
 namespace {
 
 constexpr uint64_t kNoLimit = uint64_t{1} << 56;

@@ -15,6 +15,11 @@
 #include "src/lease/lease_rules.h"
 
 namespace locus {
+
+using internal::CountersOf;
+using internal::SegmentLoaderOf;
+using internal::SegmentWord;
+
 namespace {
 
 SimulationCoverage coverage;

@@ -11,6 +11,11 @@
 #include "tests/support/private_server.h"
 
 namespace locus {
+
+using internal::Counters;
+using internal::SegmentWord;
+using internal::StoreChain;
+
 namespace {
 
 // A caller may look between the two steps by which a section moves on, and find nothing. It waits

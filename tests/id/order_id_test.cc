@@ -12,6 +12,9 @@
 #include "tests/support/golden.h"
 
 namespace locus {
+
+using internal::HexOf;
+
 namespace {
 
 static_assert(!std::is_constructible_v<OrderId, int>, "OrderId id(5) does not compile");

@@ -20,6 +20,9 @@
 #include "src/id/uuid_v7.h"
 
 namespace locus {
+
+using internal::RandomWord;
+
 namespace {
 
 using ::testing::HasSubstr;

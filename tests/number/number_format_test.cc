@@ -7,6 +7,9 @@
 #include "src/number/damm.h"
 
 namespace locus {
+
+using internal::DammDigit;
+
 namespace {
 
 using ::testing::ElementsAre;

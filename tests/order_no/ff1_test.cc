@@ -9,6 +9,10 @@
 #include "tests/support/golden.h"
 
 namespace locus {
+
+using internal::Aes256;
+using internal::Ff1;
+
 namespace {
 
 using ff1_reference::Numerals;

@@ -26,6 +26,15 @@
 // Where keys lie in this process: every byte of memory is searched.
 
 namespace locus {
+
+using internal::CipherPool;
+using internal::DeriveKey;
+using internal::ExcludeFromCoreDumps;
+using internal::kDerivedKeyBytes;
+using internal::PrivateText;
+using internal::ReadPrivateFile;
+using internal::SecretBytes;
+
 namespace {
 
 constexpr unsigned char kMask = 0xA7;

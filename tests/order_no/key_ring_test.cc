@@ -19,6 +19,10 @@
 #include "src/order_no/key_ring_text.h"
 
 namespace locus {
+
+using internal::KeyRingText;
+using internal::Quoted;
+
 namespace {
 
 using testing::HasSubstr;

@@ -7,6 +7,11 @@
 #include "gtest/gtest.h"
 
 namespace locus {
+
+using internal::AesBlock;
+using internal::CipherPool;
+using internal::OrderNoCiphers;
+
 namespace {
 
 KeyVersion Version(int value) { return KeyVersion::FromInt(value).value(); }

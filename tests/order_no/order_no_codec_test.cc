@@ -22,7 +22,14 @@
 
 namespace locus {
 
+using internal::Aes256;
+using internal::AesBlock;
+using internal::DeriveKey;
+using internal::HexOf;
+using internal::kDerivedKeyBytes;
+using internal::LoadBigEndian64;
 using internal::OrderIdAssembler;
+using internal::StoreBigEndian64;
 
 namespace {
 
@@ -70,7 +77,7 @@ std::string DerivedHex(const std::string& purpose) {
 }
 
 std::string HexOf(const AesBlock& block) {
-  return locus::HexOf({reinterpret_cast<const char*>(&block), sizeof block});
+  return locus::internal::HexOf({reinterpret_cast<const char*>(&block), sizeof block});
 }
 
 AesBlock BlockOfHex(const std::string& hex) {

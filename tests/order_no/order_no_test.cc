@@ -8,6 +8,9 @@
 #include "tests/support/golden.h"
 
 namespace locus {
+
+using internal::HexOf;
+
 namespace {
 
 static_assert(!std::is_constructible_v<OrderNo, int>);

@@ -12,6 +12,10 @@
 #include "tests/table/random_table.h"
 
 namespace locus {
+
+using internal::ColumnsOf;
+using internal::CutToColumns;
+
 namespace {
 
 using testing::HasSubstr;

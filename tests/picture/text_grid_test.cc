@@ -6,6 +6,15 @@
 #include "routing/table/printable_text.h"
 
 namespace locus {
+
+using internal::Align;
+using internal::ColumnsOf;
+using internal::CutMiddle;
+using internal::IsPrintableUtf8;
+using internal::TextGrid;
+using internal::TextStyleOf;
+using internal::ToAscii;
+
 namespace {
 
 TEST(TextStyleOfTest, Columns_AreTheVariableThenTheTerminalThenUnlimited) {

@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 
 namespace locus::internal {
+
 namespace {
 
 using std::chrono::milliseconds;

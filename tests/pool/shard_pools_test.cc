@@ -13,6 +13,10 @@
 #include "tests/support/sanitizers.h"
 
 namespace locus {
+
+using internal::Breaker;
+using internal::ShardEndpoint;
+
 namespace {
 
 using ::testing::HasSubstr;

@@ -107,7 +107,7 @@ inline std::vector<double> RandomLoad(Kind kind, size_t vnodes, std::mt19937_64&
 }
 
 struct Case {
-  PlannedRing ring;
+  internal::PlannedRing ring;
   std::vector<uint32_t> weights;
   std::vector<double> load;
   Kind kind;

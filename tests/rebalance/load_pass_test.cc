@@ -7,6 +7,11 @@
 #include "tests/rebalance/load_cases.h"
 
 namespace locus {
+
+using internal::BalanceByLoad;
+using internal::LoadPass;
+using internal::PlannedRing;
+
 namespace {
 
 // Of a population of rings.

@@ -9,6 +9,10 @@
 #include "tests/support/sanitizers.h"
 
 namespace locus {
+
+using internal::BalanceByLoad;
+using internal::PlannedRing;
+
 namespace {
 
 // Under sanitizers each costs ten and fifty times as much.

@@ -44,7 +44,7 @@ inline std::vector<size_t> VnodesOf(const std::vector<uint32_t>& owners, size_t 
 
 // Calls `visit` with every way to deal the ring's vnodes to its shards that leaves the fixed ones
 // where they are.
-inline void ForEachRing(const PlannedRing& ring, uint32_t shards,
+inline void ForEachRing(const internal::PlannedRing& ring, uint32_t shards,
                         const std::function<void(const std::vector<uint32_t>&)>& visit) {
   std::vector<uint32_t> owners = ring.owners;
   std::function<void(size_t)> deal = [&](size_t vnode) {
@@ -60,8 +60,8 @@ inline void ForEachRing(const PlannedRing& ring, uint32_t shards,
 }
 
 // Runs of random lengths, a few vnodes fixed.
-inline PlannedRing RandomRing(size_t vnodes, uint32_t shards, std::mt19937_64& random) {
-  PlannedRing ring{.owners = std::vector<uint32_t>(vnodes), .fixed = {}};
+inline internal::PlannedRing RandomRing(size_t vnodes, uint32_t shards, std::mt19937_64& random) {
+  internal::PlannedRing ring{.owners = std::vector<uint32_t>(vnodes), .fixed = {}};
   ring.fixed.resize(vnodes);
   uint64_t longest = 1 + random() % vnodes;
   bool fixes = random() % 3 == 0;

@@ -9,6 +9,11 @@
 #include "tests/rebalance/rebalance_ring.h"
 
 namespace locus {
+
+using internal::BalanceByWeight;
+using internal::PlannedRing;
+using internal::SharesByWeight;
+
 namespace {
 
 // The bound. Let a plan give shard i in all share(i) vnodes, where it had has(i). Every vnode that

@@ -6,6 +6,11 @@
 #include "tests/source/table_place.h"
 
 namespace locus {
+
+using internal::FollowRules;
+using internal::JudgeTable;
+using internal::TableJudgement;
+
 namespace {
 
 using ::testing::ElementsAre;

@@ -14,6 +14,11 @@
 // Routers that keep a last-good file, and start from it.
 
 namespace locus {
+
+using internal::LastGoodTable;
+using internal::ReadLastGoodTable;
+using internal::WriteLastGoodTable;
+
 namespace {
 
 using ::testing::HasSubstr;

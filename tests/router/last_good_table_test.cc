@@ -17,6 +17,14 @@
 #include <xxhash.h>
 
 namespace locus {
+
+using internal::CheckLastGoodPlace;
+using internal::LastGoodTable;
+using internal::LastGoodText;
+using internal::ParseLastGoodText;
+using internal::ReadLastGoodTable;
+using internal::WriteLastGoodTable;
+
 namespace {
 
 using ::testing::HasSubstr;

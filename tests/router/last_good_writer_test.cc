@@ -9,9 +9,13 @@
 #include "tests/router/router_follow_fixture.h"
 
 namespace locus {
-namespace {
 
 using internal::LastGoodWriter;
+using internal::TableFollower;
+using internal::TableJudgement;
+
+namespace {
+
 using ::testing::ElementsAre;
 using Kind = RouterEvent::Kind;
 

@@ -10,6 +10,9 @@
 #include "tests/support/no_more_threads.h"
 
 namespace locus {
+
+using internal::FollowRules;
+
 namespace {
 
 using ::testing::ElementsAre;

@@ -12,6 +12,11 @@
 #include "tests/support/interleaving.h"
 
 namespace locus {
+
+using internal::SequenceCursor;
+using internal::SequenceCursorOf;
+using internal::SequenceCursorTraits;
+
 namespace {
 
 using Taken = SequenceCursor::Taken;

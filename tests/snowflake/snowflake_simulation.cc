@@ -13,6 +13,13 @@
 #include "src/snowflake/snowflake_word.h"
 
 namespace locus {
+
+using internal::DecideSnowflake;
+using internal::SnowflakeAnswer;
+using internal::SnowflakeShape;
+using internal::SnowflakeStep;
+using internal::SnowflakeWordOf;
+
 namespace {
 
 using enum SnowflakeAnswer;

@@ -19,6 +19,9 @@
 #include "tests/support/traced_child.h"
 
 namespace locus {
+
+using internal::FileLock;
+
 namespace {
 
 namespace fs = std::filesystem;

@@ -41,6 +41,10 @@ extern "C" int inotify_init1(int flags) noexcept {
 }
 
 namespace locus {
+
+using internal::FileSigns;
+using internal::WaitForWriter;
+
 namespace {
 
 namespace fs = std::filesystem;

@@ -24,6 +24,11 @@
 #include "tests/support/private_server.h"
 
 namespace locus {
+
+using internal::CondVar;
+using internal::Mutex;
+using internal::MutexLock;
+
 namespace {
 
 namespace asio = boost::asio;

@@ -9,6 +9,9 @@
 #include "tests/support/private_server.h"
 
 namespace locus {
+
+using internal::MutexLock;
+
 namespace {
 
 // Empty: there is no more.

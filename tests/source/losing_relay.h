@@ -46,7 +46,7 @@ class LosingRelay {
   int stop_ = -1;
   uint16_t port_ = 0;
   std::atomic<int> lost_{0};
-  Mutex mutex_;
+  internal::Mutex mutex_;
   std::string word_ ABSL_GUARDED_BY(mutex_);
   std::vector<Link> links_;  // of the thread
   std::thread thread_;

@@ -7,6 +7,9 @@
 #include "tests/source/table_source_contract.h"
 
 namespace locus {
+
+using internal::HexOf;
+
 namespace {
 
 class MariadbUnderTest : public TablePlaceUnderTest {

@@ -13,6 +13,9 @@
 #include "tests/support/child_process.h"
 
 namespace locus {
+
+using internal::HexOf;
+
 namespace {
 
 using ::testing::HasSubstr;

@@ -37,7 +37,7 @@ struct Found {
 // How often it stands in this process's writable memory.
 inline Found Search() {
   constexpr size_t kWindow = 1 << 20;
-  SecretBytes window = SecretBytes::Allocate(kWindow).value();
+  internal::SecretBytes window = internal::SecretBytes::Allocate(kWindow).value();
   std::ifstream smaps("/proc/self/smaps");
   int memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
   Found found;

@@ -5,9 +5,11 @@
 #include "gtest/gtest.h"
 
 namespace locus {
-namespace {
 
 using internal::StoreUri;
+
+namespace {
+
 using Engine = StoreUri::Engine;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

@@ -14,7 +14,7 @@
 #include "apps/locus/table/table_file.h"
 #include "src/base/check.h"
 
-namespace locus {
+namespace locus::cli {
 namespace {
 
 struct AssignLine {
@@ -160,4 +160,4 @@ int RunAssign(std::span<const std::string> words) {
   return exit.ok() ? *exit : Fail("assign", exit.status());
 }
 
-}  // namespace locus
+}  // namespace locus::cli

@@ -16,7 +16,12 @@
 #include "src/base/text.h"
 #include "src/order_no/order_no_assembler.h"
 
-namespace locus {
+namespace locus::cli {
+
+using internal::OrderNoAssembler;
+using internal::Quoted;
+using internal::ToAbsl;
+
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
@@ -201,4 +206,4 @@ OrderAssigner::Tally OrderAssigner::tally() const {
   return tally;
 }
 
-}  // namespace locus
+}  // namespace locus::cli

@@ -18,7 +18,7 @@
 #include "locus/routing/router.h"
 #include "locus/space.h"
 
-namespace locus {
+namespace locus::cli {
 
 // Passes a stream of orders through generator, codec and router. Each record is written as it was
 // read, with ",order_id,order_no,shard" before its line ending, or is rejected.
@@ -82,6 +82,6 @@ class OrderAssigner {
   uint64_t rejected_ = 0;
 };
 
-}  // namespace locus
+}  // namespace locus::cli
 
 #endif  // LOCUS_APPS_LOCUS_ASSIGN_ORDER_ASSIGNER_H_

@@ -7,7 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::cli {
+
+using internal::Quoted;
+
 namespace {
 
 std::vector<std::string> NamesOf(const csv::Record& header) {
@@ -93,4 +96,4 @@ void OrderBatch::Clear() {
   unquoted_.clear();
 }
 
-}  // namespace locus
+}  // namespace locus::cli

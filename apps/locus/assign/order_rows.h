@@ -15,7 +15,7 @@
 #include "apps/locus/io/csv.h"
 #include "locus/buyer_key.h"
 
-namespace locus {
+namespace locus::cli {
 
 // Which field of a record has the buyer, as the header says.
 struct OrderColumns {
@@ -58,6 +58,6 @@ class OrderBatch {
   std::deque<std::string> unquoted_;  // buyers whose quotes were removed
 };
 
-}  // namespace locus
+}  // namespace locus::cli
 
 #endif  // LOCUS_APPS_LOCUS_ASSIGN_ORDER_ROWS_H_

@@ -8,7 +8,7 @@
 #include "locus/buyer_key.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::cli {
 
 // What the text of a buyer key stands for.
 enum class BuyerType { kUint64, kText };
@@ -17,11 +17,11 @@ enum class BuyerType { kUint64, kText };
 // key is the text's exact bytes, and does not own them.
 inline std::optional<BuyerKey> ParseBuyer(BuyerType type, std::string_view text) {
   if (type == BuyerType::kText) return BuyerKey::Text(text);
-  std::optional<uint64_t> number = ParseDecimal(text, UINT64_MAX);
+  std::optional<uint64_t> number = internal::ParseDecimal(text, UINT64_MAX);
   if (!number) return std::nullopt;
   return BuyerKey::Uint64(*number);
 }
 
-}  // namespace locus
+}  // namespace locus::cli
 
 #endif  // LOCUS_APPS_LOCUS_ID_BUYER_H_

@@ -6,7 +6,10 @@
 #include "src/base/check.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::cli {
+
+using internal::ParseDecimal;
+using internal::Quoted;
 
 Scheme SchemeOf(std::string_view name) {
   if (name == "ff1") return Scheme::kFf1;
@@ -46,4 +49,4 @@ absl::StatusOr<OrderNoCodec> LoadCodec(const std::string& keys_path, const Space
   return OrderNoCodec::Create(ring, space);
 }
 
-}  // namespace locus
+}  // namespace locus::cli

@@ -10,7 +10,7 @@
 #include "locus/order_no.h"
 #include "locus/order_no_codec.h"
 
-namespace locus {
+namespace locus::cli {
 
 enum class Scheme { kSiv, kFf1, kCtr64 };
 
@@ -31,6 +31,6 @@ absl::StatusOr<OrderId> DecodeOrderNo(const OrderNoCodec& codec, const SpaceName
 // The codec of a key ring file and a space. Errors of KeyRing::Load and OrderNoCodec::Create.
 absl::StatusOr<OrderNoCodec> LoadCodec(const std::string& keys_path, const SpaceName& space);
 
-}  // namespace locus
+}  // namespace locus::cli
 
 #endif  // LOCUS_APPS_LOCUS_ID_CODEC_CHOICE_H_

@@ -7,7 +7,7 @@
 #include "apps/locus/place/uri_options.h"
 #include "src/base/check.h"
 
-namespace locus {
+namespace locus::cli {
 namespace {
 
 // What encode and decode take alike.
@@ -121,4 +121,4 @@ int RunDecode(std::span<const std::string> words) {
   });
 }
 
-}  // namespace locus
+}  // namespace locus::cli

@@ -7,7 +7,9 @@
 #include "locus/shard_gene.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::cli {
+
+using internal::Quoted;
 
 int RunGene(std::span<const std::string> words) {
   std::string type;
@@ -33,4 +35,4 @@ int RunGene(std::span<const std::string> words) {
   });
 }
 
-}  // namespace locus
+}  // namespace locus::cli

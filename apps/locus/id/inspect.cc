@@ -11,7 +11,7 @@
 #include "src/base/check.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -187,4 +187,4 @@ int RunInspect(std::span<const std::string> words) {
   });
 }
 
-}  // namespace locus
+}  // namespace locus::cli

@@ -12,7 +12,11 @@
 #include "src/base/file_lock.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::cli {
+
+using internal::FileLock;
+using internal::ToAbsl;
+
 namespace {
 
 using Change = std::function<absl::Status(KeyRing& ring, std::string& answer)>;
@@ -151,4 +155,4 @@ int RunKeysList(std::span<const std::string> words) {
   return PrintAll("keys list", text);
 }
 
-}  // namespace locus
+}  // namespace locus::cli

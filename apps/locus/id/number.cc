@@ -14,7 +14,12 @@
 #include "src/base/check.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::cli {
+
+using internal::ParseDecimal;
+using internal::Quoted;
+using internal::ToAbsl;
+
 namespace {
 
 constexpr size_t kMaxDigits = 20;  // of a uint64
@@ -199,4 +204,4 @@ int RunNumberParse(std::span<const std::string> words) {
   });
 }
 
-}  // namespace locus
+}  // namespace locus::cli

@@ -9,7 +9,11 @@
 #include "src/base/check.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::cli {
+
+using internal::Quoted;
+using internal::ToAbsl;
+
 namespace {
 
 constexpr size_t kYearLength = 4;
@@ -101,4 +105,4 @@ std::string IsoOf(absl::Time time, const NumberFormat& format) {
   return absl::FormatTime(ToAbsl(iso), time, format.zone());
 }
 
-}  // namespace locus
+}  // namespace locus::cli

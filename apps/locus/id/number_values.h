@@ -10,7 +10,7 @@
 #include "locus/number_format.h"
 
 // The values of number fields as the command line and JSON have them.
-namespace locus {
+namespace locus::cli {
 
 // An instant: a date "2026-11-20", "2026-11" or "2026" (its beginning in `zone`), a local time of
 // `zone` "2026-11-20T14:44:48", or RFC 3339 with its own offset "2026-11-20T14:44:48+08:00",
@@ -22,6 +22,6 @@ absl::StatusOr<absl::Time> ParseInstant(std::string_view text, absl::TimeZone zo
 // units that the format has, or with hours "2026-11-20T14:00:00+08:00".
 std::string IsoOf(absl::Time time, const NumberFormat& format);
 
-}  // namespace locus
+}  // namespace locus::cli
 
 #endif  // LOCUS_APPS_LOCUS_ID_NUMBER_VALUES_H_

@@ -14,7 +14,11 @@
 #include "src/base/check.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::cli {
+
+using internal::ParseDecimal;
+using internal::Quoted;
+
 namespace {
 
 constexpr uint64_t kMaxCount = 1'000'000'000;
@@ -172,4 +176,4 @@ int RunSnowflakeDecode(std::span<const std::string> words) {
   });
 }
 
-}  // namespace locus
+}  // namespace locus::cli

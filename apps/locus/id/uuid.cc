@@ -8,7 +8,7 @@
 #include "apps/locus/line/verb_line.h"
 #include "src/base/check.h"
 
-namespace locus {
+namespace locus::cli {
 namespace {
 
 absl::Status WriteUuids(uint64_t count, absl::StatusOr<Uuid> (*make)()) {
@@ -38,4 +38,4 @@ int RunUuid(std::span<const std::string> words) {
   return status.ok() ? kDone : Fail("uuid", status);
 }
 
-}  // namespace locus
+}  // namespace locus::cli

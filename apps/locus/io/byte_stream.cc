@@ -15,7 +15,9 @@
 #include "src/base/check.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::cli {
+
+using internal::ToAbsl;
 
 absl::Status ErrnoStatus(std::string_view name, std::string_view what, int error) {
   std::string message = absl::StrCat(ToAbsl(name), ": ", ToAbsl(what), ": ", strerror(error));
@@ -113,4 +115,4 @@ void ByteSink::WriteAll(std::string_view bytes) {
   }
 }
 
-}  // namespace locus
+}  // namespace locus::cli

@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 
 // Files and pipes, read and written in large blocks. Not thread-safe.
-namespace locus {
+namespace locus::cli {
 
 // A file being read; "-" is stdin. Messages name it.
 class ByteSource {
@@ -72,6 +72,6 @@ class ByteSink {
 // What the errno of a call on `name` means: "NAME: WHAT: No space left on device".
 absl::Status ErrnoStatus(std::string_view name, std::string_view what, int error);
 
-}  // namespace locus
+}  // namespace locus::cli
 
 #endif  // LOCUS_APPS_LOCUS_IO_BYTE_STREAM_H_

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
 
-namespace locus {
+namespace locus::cli {
 namespace {
 
 std::string DirectoryOf(const std::string& path) {
@@ -115,4 +115,4 @@ absl::Status WriteWhole(const std::string& path, std::string_view text) {
   return file->Commit();
 }
 
-}  // namespace locus
+}  // namespace locus::cli

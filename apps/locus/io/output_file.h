@@ -13,7 +13,7 @@
 #include "apps/locus/io/byte_stream.h"
 #include "apps/locus/line/signals.h"
 
-namespace locus {
+namespace locus::cli {
 
 // A file that appears whole or not at all: written under another name in the same directory,
 // renamed by Commit(), removed on destruction and by signals that end the command. It replaces a
@@ -48,6 +48,6 @@ class OutputFile {
 // `text` as the whole content of the file at `path`, as OutputFile writes it.
 absl::Status WriteWhole(const std::string& path, std::string_view text);
 
-}  // namespace locus
+}  // namespace locus::cli
 
 #endif  // LOCUS_APPS_LOCUS_IO_OUTPUT_FILE_H_

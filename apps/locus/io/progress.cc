@@ -9,7 +9,10 @@
 #include "apps/locus/line/verb.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::cli {
+
+using internal::ToAbsl;
+
 namespace {
 
 constexpr std::chrono::milliseconds kPeriod(200);
@@ -53,4 +56,4 @@ void Progress::Wipe() {
   shown_ = false;
 }
 
-}  // namespace locus
+}  // namespace locus::cli

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-namespace locus {
+namespace locus::cli {
 
 // One line on stderr that shows how far a long verb is, at what rate, and how long it will take;
 // rewritten five times a second. Silent where stderr is not a terminal, and with --quiet.
@@ -34,6 +34,6 @@ class Progress {
   SteadyClock::time_point next_ = start_;
 };
 
-}  // namespace locus
+}  // namespace locus::cli
 
 #endif  // LOCUS_APPS_LOCUS_IO_PROGRESS_H_

@@ -6,7 +6,10 @@
 #include "locus/routing/routing_table.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::cli {
+
+using internal::ToAbsl;
+
 namespace {
 
 struct Scheme {
@@ -89,4 +92,4 @@ void OfferValues(const Option& option, std::string_view before, std::string_view
   }
 }
 
-}  // namespace locus
+}  // namespace locus::cli

@@ -12,7 +12,7 @@
 // `locus complete WORD...` with the words after "locus", the last of which is being typed, and read
 // one offer a line: the word, then maybe a tab and what it means. ":files PREFIX" asks the shell to
 // offer the names of files for what follows PREFIX in the word.
-namespace locus {
+namespace locus::cli {
 
 // The first word after a verb for which VerbLine::Parse prints offers instead of reading the line.
 inline constexpr std::string_view kCompletionMarker =
@@ -29,6 +29,6 @@ void OfferValues(const Option& option, std::string_view before, std::string_view
 void OfferWord(std::string_view typed, std::string_view word, std::string_view meaning,
                std::string& out);
 
-}  // namespace locus
+}  // namespace locus::cli
 
 #endif  // LOCUS_APPS_LOCUS_LINE_COMPLETE_H_

@@ -10,7 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::cli {
+
+using internal::ParseDecimal;
 
 size_t HelpWidth() {
   constexpr size_t kUsual = 80, kLeast = 40, kMost = 100;
@@ -65,4 +67,4 @@ std::string TermsTable(const std::vector<std::pair<std::string, std::string>>& t
   return out;
 }
 
-}  // namespace locus
+}  // namespace locus::cli

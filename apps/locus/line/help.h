@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace locus {
+namespace locus::cli {
 
 // How wide the help is: COLUMNS, or the terminal's width, or 80; never below 40 nor above 100.
 size_t HelpWidth();
@@ -21,6 +21,6 @@ std::string Wrapped(std::string_view text, size_t indent, size_t width);
 std::string TermsTable(const std::vector<std::pair<std::string, std::string>>& terms, size_t width,
                        size_t widest = 0);
 
-}  // namespace locus
+}  // namespace locus::cli
 
 #endif  // LOCUS_APPS_LOCUS_LINE_HELP_H_

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 
-namespace locus {
+namespace locus::cli {
 
 // The limits of a whole number, and what messages call it.
 struct WholeRange {
@@ -103,6 +103,6 @@ class Option {
   std::function<std::vector<NamedFile>()> files;
 };
 
-}  // namespace locus
+}  // namespace locus::cli
 
 #endif  // LOCUS_APPS_LOCUS_LINE_OPTION_H_

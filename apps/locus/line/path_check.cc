@@ -13,7 +13,10 @@
 #include "src/base/check.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::cli {
+
+using internal::Quoted;
+
 namespace {
 
 bool IsWritten(FileUse use) { return use == FileUse::kWrite || use == FileUse::kKeep; }
@@ -133,4 +136,4 @@ std::vector<NamedFile> FilesOfEnvironment() {
   return files;
 }
 
-}  // namespace locus
+}  // namespace locus::cli

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "apps/locus/line/option.h"
 
-namespace locus {
+namespace locus::cli {
 
 // INVALID_ARGUMENT where an output (kWrite, kKeep) is the same file as another of `files`, by name,
 // hard link or symbolic link, or would be once both exist; where an output is a key ring or a
@@ -22,6 +22,6 @@ std::vector<NamedFile> SqliteFiles(const std::string& name, const std::string& p
 // The files that environment variables name: passwords.
 std::vector<NamedFile> FilesOfEnvironment();
 
-}  // namespace locus
+}  // namespace locus::cli
 
 #endif  // LOCUS_APPS_LOCUS_LINE_PATH_CHECK_H_

@@ -10,7 +10,7 @@
 #include "apps/locus/line/verb.h"
 #include "src/base/check.h"
 
-namespace locus {
+namespace locus::cli {
 namespace {
 
 struct DoomedSlot {
@@ -90,4 +90,4 @@ SignalsHeld::SignalsHeld() {
 
 SignalsHeld::~SignalsHeld() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
-}  // namespace locus
+}  // namespace locus::cli

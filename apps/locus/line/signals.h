@@ -7,7 +7,7 @@
 
 // How the command ends when a signal asks for it. Signals belong to the process, so this state is
 // global.
-namespace locus {
+namespace locus::cli {
 
 // SIGINT, SIGTERM, SIGHUP and SIGQUIT, called endings here, unlink every DoomedFile and exit with
 // kInterrupted, whatever any thread is doing (but see SignalsDeferred); stores and key rings
@@ -55,6 +55,6 @@ class SignalsHeld {
   sigset_t before_;
 };
 
-}  // namespace locus
+}  // namespace locus::cli
 
 #endif  // LOCUS_APPS_LOCUS_LINE_SIGNALS_H_

@@ -6,7 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::cli {
+
+using internal::Quoted;
+
 namespace {
 
 constexpr size_t kShortest = 3;  // any word is near a shorter one
@@ -47,4 +50,4 @@ std::string DidYouMean(std::string_view word, const std::vector<std::string>& kn
   return nearest == nullptr ? "" : absl::StrCat("; did you mean ", Quoted(*nearest), "?");
 }
 
-}  // namespace locus
+}  // namespace locus::cli

@@ -11,7 +11,10 @@
 #include "src/base/check.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::cli {
+
+using internal::ToAbsl;
+
 namespace {
 
 constexpr size_t kMaxLine = 16 * 1024 * 1024;
@@ -90,4 +93,4 @@ int AnswerEach(std::string_view verb, const std::vector<std::string>& values,
   return answerer.refused() ? kSomeRefused : kDone;
 }
 
-}  // namespace locus
+}  // namespace locus::cli

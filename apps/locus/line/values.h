@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 
-namespace locus {
+namespace locus::cli {
 
 // Appends the answer to `value`, without a line ending, or refuses it; what it appended before it
 // refused is dropped.
@@ -22,6 +22,6 @@ using Answer = std::function<absl::Status(std::string_view value, std::string& l
 // Returns the exit code: kDone, kSomeRefused, or kFailed when stdin or stdout failed.
 int AnswerEach(std::string_view verb, const std::vector<std::string>& values, const Answer& answer);
 
-}  // namespace locus
+}  // namespace locus::cli
 
 #endif  // LOCUS_APPS_LOCUS_LINE_VALUES_H_

@@ -8,7 +8,9 @@
 #include "apps/locus/io/byte_stream.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::cli {
+
+using internal::Printable;
 
 namespace {
 
@@ -59,4 +61,4 @@ int PrintAll(std::string_view verb, std::string_view text) {
   return status.ok() ? kDone : Fail(verb, status);
 }
 
-}  // namespace locus
+}  // namespace locus::cli

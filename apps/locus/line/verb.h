@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 
 // What the verbs of the command have in common: how they are called and how they end.
-namespace locus {
+namespace locus::cli {
 
 enum ExitCode : int {
   kDone = 0,
@@ -90,6 +90,6 @@ int Fail(std::string_view verb, const absl::Status& status);
 // Writes `text` to stdout and answers the exit code.
 int PrintAll(std::string_view verb, std::string_view text);
 
-}  // namespace locus
+}  // namespace locus::cli
 
 #endif  // LOCUS_APPS_LOCUS_LINE_VERB_H_

@@ -17,7 +17,12 @@
 #include "apps/locus/line/verb.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::cli {
+
+using internal::ParseDecimal;
+using internal::Quoted;
+using internal::ToAbsl;
+
 namespace {
 
 bool LooksLikeOption(std::string_view word) {
@@ -449,4 +454,4 @@ absl::Status NotInRange(std::string_view option, uint64_t value, uint64_t least,
                             ToAbsl(because)));
 }
 
-}  // namespace locus
+}  // namespace locus::cli

@@ -16,7 +16,7 @@
 #include "apps/locus/line/option.h"
 #include "src/base/check.h"
 
-namespace locus {
+namespace locus::cli {
 
 // The command line of one verb: declares what the verb takes, then reads the words.
 //
@@ -167,6 +167,6 @@ class VerbLine {
 absl::Status NotInRange(std::string_view option, uint64_t value, uint64_t least, uint64_t most,
                         std::string_view because);
 
-}  // namespace locus
+}  // namespace locus::cli
 
 #endif  // LOCUS_APPS_LOCUS_LINE_VERB_LINE_H_

@@ -5,7 +5,7 @@
 #include "apps/locus/place/password.h"
 #include "locus/routing/uri.h"
 
-namespace locus {
+namespace locus::cli {
 
 absl::StatusOr<std::shared_ptr<SegmentStore>> OpenStore(const StoreUri& uri, bool create) {
   return OpenSegmentStore(uri.text, {.password = AskFor(PasswordFor::kStore), .create = create});
@@ -29,4 +29,4 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(const StoreUri& uri,
                                           file.text, "` creates it"));
 }
 
-}  // namespace locus
+}  // namespace locus::cli

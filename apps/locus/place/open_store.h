@@ -10,7 +10,7 @@
 #include "routing/uri/store_uri.h"
 
 // locus/routing/uri.h with the passwords of the command's environment.
-namespace locus {
+namespace locus::cli {
 
 using internal::StoreUri;
 
@@ -23,6 +23,6 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(const StoreUri& uri,
                                                          const StoreUri* ceiling,
                                                          const SequencerOptions& options);
 
-}  // namespace locus
+}  // namespace locus::cli
 
 #endif  // LOCUS_APPS_LOCUS_PLACE_OPEN_STORE_H_

@@ -4,7 +4,7 @@
 #include "apps/locus/place/password.h"
 #include "locus/routing/uri.h"
 
-namespace locus {
+namespace locus::cli {
 namespace {
 
 TableUriOptions WithPassword() { return {.password = AskFor(PasswordFor::kStore)}; }
@@ -23,4 +23,4 @@ absl::Status InitTablePlace(const TableUri& uri) {
   return CreateTablePlace(uri.text, WithPassword());
 }
 
-}  // namespace locus
+}  // namespace locus::cli

@@ -11,7 +11,7 @@
 
 // locus/routing/uri.h with the password of the command's environment. INVALID_ARGUMENT of these: of
 // the URI, or of Password.
-namespace locus {
+namespace locus::cli {
 
 using internal::TableUri;
 
@@ -19,6 +19,6 @@ absl::StatusOr<std::unique_ptr<TableSource>> OpenTableSource(const TableUri& uri
 absl::StatusOr<std::unique_ptr<TablePublisher>> OpenTablePublisher(const TableUri& uri);
 absl::Status InitTablePlace(const TableUri& uri);
 
-}  // namespace locus
+}  // namespace locus::cli
 
 #endif  // LOCUS_APPS_LOCUS_PLACE_OPEN_TABLE_H_

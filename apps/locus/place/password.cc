@@ -12,7 +12,13 @@
 #include "src/base/private_file.h"
 #include "src/base/secret_bytes.h"
 
-namespace locus {
+namespace locus::cli {
+
+using internal::CopySecret;
+using internal::PrivateText;
+using internal::ReadPrivateFile;
+using internal::SecretBytes;
+
 namespace {
 
 constexpr size_t kLongest = 1024;
@@ -69,4 +75,4 @@ absl::StatusOr<std::string_view> Password(PasswordFor whose) {
   return ViewOf(whose == PasswordFor::kCeiling && is_set ? of_ceiling : of_store);
 }
 
-}  // namespace locus
+}  // namespace locus::cli

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "locus/routing/uri.h"
 
-namespace locus {
+namespace locus::cli {
 
 enum class PasswordFor { kStore, kCeiling };
 
@@ -26,6 +26,6 @@ inline AskPassword AskFor(PasswordFor whose) {
   return [whose] { return Password(whose); };
 }
 
-}  // namespace locus
+}  // namespace locus::cli
 
 #endif  // LOCUS_APPS_LOCUS_PLACE_PASSWORD_H_

@@ -3,7 +3,7 @@
 
 #include "apps/locus/line/path_check.h"
 
-namespace locus {
+namespace locus::cli {
 namespace {
 
 std::vector<NamedFile> FilesOf(const std::string& name, const StoreUri& uri) {
@@ -75,4 +75,4 @@ Option& SpaceOption(VerbLine& line, SpaceName* space, const std::string& help) {
   return line.Value("--space S", space, SpaceName::Parse, help).Default(space->str());
 }
 
-}  // namespace locus
+}  // namespace locus::cli

@@ -11,7 +11,7 @@
 #include "locus/space.h"
 
 // Options and operands that several verbs take, declared in one way.
-namespace locus {
+namespace locus::cli {
 
 // A store's URI. Its files take part in the check of outputs.
 Option& StoreOption(VerbLine& line, const std::string& spec, StoreUri* uri,
@@ -32,6 +32,6 @@ Option& TableOption(VerbLine& line, const std::string& spec, std::optional<std::
 // --space.
 Option& SpaceOption(VerbLine& line, SpaceName* space, const std::string& help);
 
-}  // namespace locus
+}  // namespace locus::cli
 
 #endif  // LOCUS_APPS_LOCUS_PLACE_URI_OPTIONS_H_

@@ -17,7 +17,10 @@
 #include "src/base/check.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::cli {
+
+using internal::Quoted;
+
 namespace {
 
 struct LoadLine {
@@ -204,4 +207,4 @@ int RunLoad(std::span<const std::string> words) {
   return status.ok() ? kDone : Fail("load", status);
 }
 
-}  // namespace locus
+}  // namespace locus::cli

@@ -15,7 +15,13 @@
 #include "src/base/check.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::cli {
+
+using internal::ParseDecimal;
+using internal::Quoted;
+using internal::StdoutStyle;
+using internal::ToAbsl;
+
 namespace {
 
 struct PlanLine {
@@ -194,4 +200,4 @@ int RunPlanApply(std::span<const std::string> words) {
   return status.ok() ? kDone : Fail("plan apply", status);
 }
 
-}  // namespace locus
+}  // namespace locus::cli

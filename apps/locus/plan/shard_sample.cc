@@ -11,10 +11,13 @@
 #include "src/base/text.h"
 #include "src/engine/mariadb/pool.h"
 
-namespace locus {
-namespace {
+namespace locus::cli {
 
+using internal::ParseDecimal;
+using internal::Quoted;
 using internal::StoreUri;
+
+namespace {
 
 absl::Status About(const std::string& shard, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat("shard ", Quoted(shard), ": ", status.message()));
@@ -88,4 +91,4 @@ absl::StatusOr<ShardSample> SampledShard::Count(Counted counted) const {
   return sample;
 }
 
-}  // namespace locus
+}  // namespace locus::cli

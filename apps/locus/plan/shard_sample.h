@@ -12,11 +12,11 @@
 #include "absl/time/time.h"
 #include "locus/routing/routing_table.h"
 
-namespace locus {
-
-namespace mariadb {
+namespace locus::mariadb {
 class Pool;
 }
+
+namespace locus::cli {
 
 // What of the orders of a shard is counted, per vnode.
 enum class Counted {
@@ -63,6 +63,6 @@ class SampledShard {
   std::shared_ptr<mariadb::Pool> pool_;  // shared: its type is known in the .cc only
 };
 
-}  // namespace locus
+}  // namespace locus::cli
 
 #endif  // LOCUS_APPS_LOCUS_PLAN_SHARD_SAMPLE_H_

@@ -4,7 +4,10 @@
 #include "apps/locus/plan/shard_sample.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::cli {
+
+using internal::Quoted;
+
 namespace {
 
 absl::Status Absent(const std::string& shard) {
@@ -21,4 +24,4 @@ absl::StatusOr<SampledShard> SampledShard::Open(const Shard& shard, const ShardA
 
 absl::StatusOr<ShardSample> SampledShard::Count(Counted) const { return Absent(name_); }
 
-}  // namespace locus
+}  // namespace locus::cli

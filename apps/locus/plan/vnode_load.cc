@@ -13,7 +13,11 @@
 #include "src/base/check.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::cli {
+
+using internal::ParseDecimal;
+using internal::Quoted;
+
 namespace {
 
 std::optional<double> ParseLoad(std::string_view text) {
@@ -93,4 +97,4 @@ absl::StatusOr<std::vector<double>> ReadVnodeLoad(const std::string& path) {
       absl::StrCat(path == "-" ? "stdin" : path, ": ", load.status().message()));
 }
 
-}  // namespace locus
+}  // namespace locus::cli

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace locus {
+namespace locus::cli {
 
 // The first line of such a file, which may be left out.
 inline constexpr char kVnodeLoadHeader[] = "vnode,load";
@@ -18,6 +18,6 @@ inline constexpr char kVnodeLoadHeader[] = "vnode,load";
 // INVALID_ARGUMENT, naming file and line; otherwise errors of ByteSource.
 absl::StatusOr<std::vector<double>> ReadVnodeLoad(const std::string& path);
 
-}  // namespace locus
+}  // namespace locus::cli
 
 #endif  // LOCUS_APPS_LOCUS_PLAN_VNODE_LOAD_H_

@@ -9,7 +9,7 @@
 #include "apps/locus/place/uri_options.h"
 #include "src/base/check.h"
 
-namespace locus {
+namespace locus::cli {
 namespace {
 
 constexpr uint64_t kHighest = std::numeric_limits<int64_t>::max();
@@ -138,4 +138,4 @@ int RunSeqGet(std::span<const std::string> words) {
   });
 }
 
-}  // namespace locus
+}  // namespace locus::cli

@@ -15,7 +15,13 @@
 #include "src/base/text.h"
 #include "src/lease/lease_rules.h"
 
-namespace locus {
+namespace locus::cli {
+
+using internal::Align;
+using internal::StdoutStyle;
+using internal::TextGrid;
+using internal::ToAbsl;
+
 namespace {
 
 struct StoreLine {
@@ -174,4 +180,4 @@ int RunStoreRaise(std::span<const std::string> words) {
   return text.ok() ? PrintAll("store raise", *text) : End("store raise", text.status());
 }
 
-}  // namespace locus
+}  // namespace locus::cli

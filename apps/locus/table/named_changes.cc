@@ -10,7 +10,11 @@
 #include "src/base/check.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::cli {
+
+using internal::ParseDecimal;
+using internal::Quoted;
+
 namespace {
 
 constexpr char kMoves[] = "--change-move";
@@ -117,4 +121,4 @@ std::string FlagsThatAreMissing(const PublishedState& state, const RoutingTable&
   return text;
 }
 
-}  // namespace locus
+}  // namespace locus::cli

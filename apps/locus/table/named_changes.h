@@ -11,7 +11,7 @@
 #include "apps/locus/line/verb_line.h"
 #include "locus/routing/table_publisher.h"
 
-namespace locus {
+namespace locus::cli {
 
 // The guarded changes that a command line names: --change-move, --change-owner, --drop-shard and
 // --jump-to.
@@ -35,6 +35,6 @@ class NamedChanges {
 std::string FlagsThatAreMissing(const PublishedState& state, const RoutingTable& table,
                                 const GuardedChanges& named);
 
-}  // namespace locus
+}  // namespace locus::cli
 
 #endif  // LOCUS_APPS_LOCUS_TABLE_NAMED_CHANGES_H_

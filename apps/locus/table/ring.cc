@@ -8,7 +8,9 @@
 #include "locus/routing/ring_view.h"
 #include "routing/picture/text_grid.h"
 
-namespace locus {
+namespace locus::cli {
+
+using internal::StdoutStyle;
 
 int RunRing(std::span<const std::string> words) {
   std::string path;
@@ -34,4 +36,4 @@ int RunRing(std::span<const std::string> words) {
   return status.ok() ? kDone : Fail("ring", status);
 }
 
-}  // namespace locus
+}  // namespace locus::cli

@@ -12,7 +12,9 @@
 #include "src/base/check.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::cli {
+
+using internal::Quoted;
 
 absl::StatusOr<RoutingTable> LoadTable(const std::string& path) {
   if (TableUri::IsMeant(path)) {
@@ -69,4 +71,4 @@ int RunTableCheck(std::span<const std::string> words) {
                                               " shards=", table->shards().size(), "\n"));
 }
 
-}  // namespace locus
+}  // namespace locus::cli

@@ -14,7 +14,11 @@
 #include "src/base/check.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::cli {
+
+using internal::ParseDecimal;
+using internal::Quoted;
+
 namespace {
 
 constexpr uint64_t kMostListed = 1'000'000;
@@ -169,4 +173,4 @@ int RunTableDiff(std::span<const std::string> words) {
   return DiffEpochs(*uri, before, third, json);
 }
 
-}  // namespace locus
+}  // namespace locus::cli

@@ -8,7 +8,7 @@
 #include "locus/shard_gene.h"
 #include "nlohmann/json.hpp"
 
-namespace locus {
+namespace locus::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -137,4 +137,4 @@ std::string DifferenceAsJson(const RoutingTable& before, const RoutingTable& aft
   return Line(json);
 }
 
-}  // namespace locus
+}  // namespace locus::cli

@@ -9,13 +9,13 @@
 #include "locus/routing/table_publisher.h"
 
 // What the verbs of routing tables print with --json: one object on one line.
-namespace locus {
+namespace locus::cli {
 
 std::string CheckAsJson(const RoutingTable& table);
 std::string RingAsJson(const RoutingTable& table);
 std::string HistoryAsJson(const std::string& place, std::span<const PublishedEpoch> epochs);
 std::string DifferenceAsJson(const RoutingTable& before, const RoutingTable& after);
 
-}  // namespace locus
+}  // namespace locus::cli
 
 #endif  // LOCUS_APPS_LOCUS_TABLE_TABLE_JSON_H_

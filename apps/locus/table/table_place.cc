@@ -7,7 +7,7 @@
 #include "apps/locus/line/verb.h"
 #include "src/base/check.h"
 
-namespace locus {
+namespace locus::cli {
 namespace {
 
 template <typename Interface>
@@ -57,4 +57,4 @@ int FailToOpen(std::string_view verb, const absl::Status& status) {
   return absl::IsInvalidArgument(status) ? WrongUsage(verb, status) : Fail(verb, status);
 }
 
-}  // namespace locus
+}  // namespace locus::cli

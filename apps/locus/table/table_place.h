@@ -13,7 +13,7 @@
 #include "locus/routing/routing_table.h"
 
 // What the verbs that work on a place of routing tables have in common.
-namespace locus {
+namespace locus::cli {
 
 // A place that a verb works on. Both Opens complain and answer an exit code where they fail: wrong
 // usage where the URI is at fault.
@@ -52,6 +52,6 @@ Option& EpochOption(VerbLine& line, const std::string& spec, Target* epoch, uint
 // environment.
 int FailToOpen(std::string_view verb, const absl::Status& status);
 
-}  // namespace locus
+}  // namespace locus::cli
 
 #endif  // LOCUS_APPS_LOCUS_TABLE_TABLE_PLACE_H_

@@ -13,7 +13,7 @@
 #include "locus/routing/table_change.h"
 #include "src/base/check.h"
 
-namespace locus {
+namespace locus::cli {
 namespace {
 
 constexpr char kPlaceHelp[] =
@@ -190,4 +190,4 @@ int RunTableRestore(std::span<const std::string> words) {
   return status.ok() ? kDone : Fail(kVerb, status);
 }
 
-}  // namespace locus
+}  // namespace locus::cli

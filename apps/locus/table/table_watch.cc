@@ -13,7 +13,12 @@
 #include "src/base/mutex.h"
 #include "src/base/text.h"
 
-namespace locus {
+namespace locus::cli {
+
+using internal::CondVar;
+using internal::Mutex;
+using internal::MutexLock;
+
 namespace {
 
 constexpr std::string_view kVerb = "table watch";
@@ -167,4 +172,4 @@ int RunTableWatch(std::span<const std::string> words) {
   return Print(lines, count);
 }
 
-}  // namespace locus
+}  // namespace locus::cli

@@ -14,6 +14,10 @@
 
 namespace locus {
 
+using internal::ParseDecimal;
+using internal::Quoted;
+using internal::ToAbsl;
+
 absl::Status EtcdTableOptions::Check() const {
   LOCUS_RETURN_IF_ERROR(etcd.Check());
   bool good = !key.empty() && key.size() <= 64 &&

@@ -11,6 +11,10 @@
 #include "src/engine/etcd/connection.h"
 
 namespace locus {
+
+using internal::Mutex;
+using internal::MutexLock;
+
 namespace {
 
 // In one call of Next; then the follower backs off.

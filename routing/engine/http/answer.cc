@@ -11,6 +11,11 @@
 #include "src/base/text.h"
 
 namespace locus::http {
+
+using internal::HexOf;
+using internal::Quoted;
+using internal::ToAbsl;
+
 namespace {
 
 // RFC 9110: entity-tag = [ "W/" ] DQUOTE *etagc DQUOTE.

@@ -7,6 +7,11 @@
 
 namespace locus::http {
 
+using internal::CopySecret;
+using internal::PrivateText;
+using internal::ReadPrivateFile;
+using internal::SecretBytes;
+
 absl::StatusOr<Bearer> Bearer::Of(std::string_view token) {
   constexpr std::string_view kScheme = "Bearer ";
   if (token.empty() || token.size() > kLongestToken) {

@@ -22,7 +22,7 @@ struct Bearer {
   // it is open to others, or holds no token.
   static absl::StatusOr<Bearer> Read(const std::string& file);
 
-  SecretBytes memory;
+  internal::SecretBytes memory;
   size_t size = 0;  // 0: there is none
 };
 

@@ -6,6 +6,9 @@
 #include "src/base/loopback.h"
 
 namespace locus {
+
+using internal::IsLoopback;
+
 namespace {
 
 absl::Status Refuse(const std::string& what) {

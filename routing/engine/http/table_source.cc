@@ -17,6 +17,11 @@
 
 namespace locus {
 
+using internal::CondVar;
+using internal::Mutex;
+using internal::MutexLock;
+using internal::WipeOnForkWords;
+
 using http::Bearer;
 using http::HttpAnswer;
 using http::HttpConnection;

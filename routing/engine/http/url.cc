@@ -8,6 +8,11 @@
 #include "src/base/text.h"
 
 namespace locus::http {
+
+using internal::ParseDecimal;
+using internal::Quoted;
+using internal::ToAbsl;
+
 namespace {
 
 absl::Status Refuse(std::string_view text, std::string_view why) {

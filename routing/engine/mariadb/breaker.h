@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
-namespace locus {
+namespace locus::internal {
 
 // Decides who may try to reach a server that did not answer. It starts closed: everybody may try. A
 // failure opens it: nobody may try for a pause, then one caller (the probe). The probe's outcome
@@ -47,6 +47,6 @@ class Breaker {
   bool probing_ = false;
 };
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_ROUTING_ENGINE_MARIADB_BREAKER_H_

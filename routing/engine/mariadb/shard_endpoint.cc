@@ -9,7 +9,7 @@
 #include "src/base/text.h"
 #include "src/base/uri_part.h"
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 absl::Status Refuse(absl::string_view what) {
@@ -77,4 +77,4 @@ absl::StatusOr<ShardEndpoint> ShardEndpoint::Parse(std::string_view text) {
   return endpoint;
 }
 
-}  // namespace locus
+}  // namespace locus::internal

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "locus/engine/mariadb.h"
 
-namespace locus {
+namespace locus::internal {
 
 // A shard's endpoint: mysql://host[:3306]/database[?tls=on|?tls_ca=FILE], see ShardPools.
 struct ShardEndpoint {
@@ -21,6 +21,6 @@ struct ShardEndpoint {
   static absl::StatusOr<ShardEndpoint> Parse(std::string_view text);
 };
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_ROUTING_ENGINE_MARIADB_SHARD_ENDPOINT_H_

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -280,7 +280,7 @@ void ShardPool::AddTo(ShardPoolStats& stats) const {
   if (queue_.retired()) return;
   stats.limit = queue_.limit();
   stats.refusing = queue_.refusing();
-  stats.last_error = internal::UnsharedCopy(queue_.last_error());
+  stats.last_error = UnsharedCopy(queue_.last_error());
 }
 
-}  // namespace locus
+}  // namespace locus::internal

@@ -19,13 +19,13 @@
 #include "src/base/mutex.h"
 #include "src/base/secret_bytes.h"
 
-namespace locus {
+namespace locus::internal {
 
 // What the pools of a ShardPools share. Outlives them all.
 struct ShardAccount {
   ShardPoolsSettings options;
   SecretBytes password;  // ends with a NUL
-  internal::ForkGuard process;
+  ForkGuard process;
 
   bool forked() const { return process.forked(); }
 };
@@ -63,7 +63,7 @@ class ShardPool {
 
  private:
   using Session = std::unique_ptr<ShardSession>;
-  using Queue = internal::PoolQueue<Session>;
+  using Queue = PoolQueue<Session>;
   struct Waiter;
   // Holds the lock. Wakes the callers that got their answer after it has released the lock: a
   // thread that wakes earlier runs into the lock and sleeps again, which doubles the switches.
@@ -110,6 +110,6 @@ class ShardPool {
   std::unique_ptr<LoadDriver> driver_;  // the last: its thread uses the rest
 };
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_ROUTING_ENGINE_MARIADB_SHARD_POOL_H_

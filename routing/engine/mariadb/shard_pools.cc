@@ -10,6 +10,16 @@
 #include "src/base/text.h"
 
 namespace locus {
+
+using internal::CopySecret;
+using internal::Mutex;
+using internal::MutexLock;
+using internal::SecretBytes;
+using internal::ShardAccount;
+using internal::ShardEndpoint;
+using internal::ShardPool;
+using internal::ShardSession;
+
 namespace {
 
 absl::Status Refuse(absl::string_view option, absl::string_view value, absl::string_view limit) {

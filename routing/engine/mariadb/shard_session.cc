@@ -16,7 +16,7 @@
 #include "src/engine/mariadb/errors.h"
 #include "src/engine/mariadb/sigpipe.h"
 
-namespace locus {
+namespace locus::internal {
 namespace {
 
 using mariadb::WholeSeconds;
@@ -172,4 +172,4 @@ absl::Status ShardSession::FinishReset(TimePoint deadline) {
   return answer;
 }
 
-}  // namespace locus
+}  // namespace locus::internal

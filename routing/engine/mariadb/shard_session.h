@@ -14,7 +14,7 @@
 #include "src/engine/mariadb/answer.h"
 #include "src/engine/mariadb/login.h"
 
-namespace locus {
+namespace locus::internal {
 
 // One connection of a ShardPool. Thread safety: none.
 class ShardSession {
@@ -69,6 +69,6 @@ class ShardSession {
   std::string set_up_;  // the statement that sets the session up
 };
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_ROUTING_ENGINE_MARIADB_SHARD_SESSION_H_

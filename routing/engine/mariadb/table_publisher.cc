@@ -11,6 +11,10 @@
 #include "src/engine/mariadb/space_rows.h"
 
 namespace locus {
+
+using internal::HexOf;
+using internal::Printable;
+
 namespace {
 
 using mariadb::Connection;

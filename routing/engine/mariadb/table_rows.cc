@@ -11,6 +11,12 @@
 #include "src/engine/mariadb/space_rows.h"
 
 namespace locus::mariadb {
+
+using internal::ParseDecimal;
+using internal::Printable;
+using internal::Quoted;
+using internal::ToAbsl;
+
 namespace {
 
 // By which our tables are told from those of others.

@@ -11,6 +11,10 @@
 
 namespace locus {
 
+using internal::CondVar;
+using internal::Mutex;
+using internal::MutexLock;
+
 using mariadb::Connection;
 using mariadb::Pool;
 using mariadb::TableRow;

@@ -18,6 +18,13 @@
 #include "src/http/connection.h"
 
 namespace locus::etcd {
+
+using internal::CondVar;
+using internal::Mutex;
+using internal::MutexLock;
+using internal::WipeDeadStack;
+using internal::WipeOnForkWords;
+
 namespace {
 
 using http::Endpoint;

@@ -6,6 +6,10 @@
 #include "src/base/check.h"
 
 namespace locus::etcd {
+
+using internal::MutexLock;
+using internal::SecretBytes;
+
 namespace {
 
 // A JSON string takes up to six bytes for each of its own.

@@ -35,9 +35,9 @@ class Login {
   void Forget(uint64_t generation);
 
  private:
-  SecretBytes request_;
+  internal::SecretBytes request_;
   struct Shared {
-    Mutex mutex;
+    internal::Mutex mutex;
     Token token ABSL_GUARDED_BY(mutex);
     uint64_t generations ABSL_GUARDED_BY(mutex) = 0;
   };

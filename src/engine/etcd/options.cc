@@ -6,6 +6,9 @@
 #include "src/http/endpoint.h"
 
 namespace locus {
+
+using internal::IsLoopback;
+
 namespace {
 
 absl::Status CheckTimeout(const char* name, absl::Duration timeout) {

@@ -12,6 +12,12 @@
 #include "src/base/text.h"
 
 namespace locus::etcd {
+
+using internal::ParseDecimal;
+using internal::Printable;
+using internal::Quoted;
+using internal::ToAbsl;
+
 namespace {
 
 namespace json = boost::json;
@@ -200,14 +206,6 @@ enum Code : int64_t {
   kDataLoss = 15,
   kUnauthenticated = 16,
 };
-
-std::string Printable(std::string_view message) {
-  std::string text(message.substr(0, 200));
-  for (char& c : text) {
-    if (c < ' ' || c > '~') c = '?';
-  }
-  return text;
-}
 
 Refusal Repair(std::string_view message, std::string_view hint = "") {
   return {absl::FailedPreconditionError(absl::StrCat(ToAbsl(message), ToAbsl(hint)))};

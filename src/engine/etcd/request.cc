@@ -6,6 +6,9 @@
 #include "src/base/text.h"
 
 namespace locus::etcd {
+
+using internal::ToAbsl;
+
 namespace {
 
 std::string Base64(std::string_view bytes) { return absl::Base64Escape(ToAbsl(bytes)); }

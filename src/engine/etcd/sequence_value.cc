@@ -7,6 +7,9 @@
 #include "src/base/text.h"
 
 namespace locus::etcd {
+
+using internal::ParseDecimal;
+
 namespace {
 
 std::optional<int64_t> Number(std::string_view text) {

@@ -16,6 +16,11 @@
 #include "src/sequence/sequencer_rules.h"
 
 namespace locus {
+
+using internal::Mutex;
+using internal::MutexLock;
+using internal::Quoted;
+
 namespace {
 
 using etcd::SequenceValue;

@@ -7,6 +7,8 @@
 
 namespace locus::etcd {
 
+using internal::ToAbsl;
+
 std::optional<absl::Time> ServerClock::ParseDate(std::string_view date) {
   absl::Time time;
   std::string error;

@@ -12,6 +12,13 @@
 #include "src/lease/lease_rules.h"
 
 namespace locus::etcd {
+
+using internal::HexOf;
+using internal::LoadBigEndian64;
+using internal::ParseDecimal;
+using internal::Quoted;
+using internal::StoreBigEndian64;
+
 namespace {
 
 namespace json = boost::json;

@@ -12,6 +12,8 @@
 
 namespace locus::etcd {
 
+using internal::Quoted;
+
 SpaceStore::SpaceStore(const EtcdOptions& options, std::unique_ptr<Connection> connection)
     : prefix_(options.prefix + "/"), connection_(std::move(connection)) {}
 

@@ -16,7 +16,7 @@ class Turn {
  public:
   // False: the deadline passed first.
   bool Begin(TimePoint deadline) {
-    MutexLock lock(mutex_);
+    internal::MutexLock lock(mutex_);
     while (taken_) {
       if (std::chrono::steady_clock::now() >= deadline) return false;
       free_.WaitUntil(mutex_, deadline);
@@ -25,14 +25,14 @@ class Turn {
     return true;
   }
   void End() {
-    MutexLock lock(mutex_);
+    internal::MutexLock lock(mutex_);
     taken_ = false;
     free_.NotifyAll();
   }
 
  private:
-  Mutex mutex_;
-  CondVar free_;
+  internal::Mutex mutex_;
+  internal::CondVar free_;
   bool taken_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -13,6 +13,10 @@
 #include "src/engine/mariadb/sigpipe.h"
 
 namespace locus::mariadb {
+
+using internal::Quoted;
+using internal::ToAbsl;
+
 namespace {
 
 // Of what comes before the rows: column descriptions, or an error, or the number of rows changed.

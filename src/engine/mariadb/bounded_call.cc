@@ -26,6 +26,11 @@ extern "C" int ma_pvio_register_callback(my_bool add,
                                                           const unsigned char* bytes, size_t size));
 
 namespace locus::mariadb {
+
+using internal::CondVar;
+using internal::Mutex;
+using internal::MutexLock;
+
 namespace {
 
 // Shuts sockets down at their deadlines, in a thread of its own. TLS reads block inside OpenSSL

@@ -8,6 +8,9 @@
 #include "src/base/text.h"
 
 namespace locus::mariadb {
+
+using internal::Printable;
+
 namespace {
 
 // The server ends a statement at its own timeout; its error then needs a moment to arrive.

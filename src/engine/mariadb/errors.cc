@@ -7,6 +7,10 @@
 #include "src/base/text.h"
 
 namespace locus::mariadb {
+
+using internal::Printable;
+using internal::ToAbsl;
+
 namespace {
 
 using absl::StatusCode;

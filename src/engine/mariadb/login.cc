@@ -17,6 +17,11 @@
 #include "src/engine/mariadb/sigpipe.h"
 
 namespace locus::mariadb {
+
+using internal::ExcludeFromCoreDumps;
+using internal::IsLoopback;
+using internal::WipeDeadStack;
+
 namespace {
 
 // Starting the library makes the whole process ignore SIGPIPE; undo that.

@@ -5,6 +5,9 @@
 #include "src/base/text.h"
 
 namespace locus {
+
+using internal::Quoted;
+
 namespace {
 
 absl::Status Refuse(absl::string_view option, const std::string& value, absl::string_view limit) {

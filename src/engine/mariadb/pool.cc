@@ -10,6 +10,11 @@
 #include "src/engine/mariadb/schema.h"
 
 namespace locus::mariadb {
+
+using internal::CopySecret;
+using internal::MutexLock;
+using internal::SecretBytes;
+
 namespace {
 
 bool IsTrouble(const absl::Status& status) {

@@ -48,7 +48,7 @@ class Pool {
       const std::vector<MariadbOptions::Host>& hosts, const MariadbOptions& options, Schema schema,
       Connection::Access access);
   Pool(const MariadbOptions& options, Schema schema, Connection::Access access,
-       SecretBytes password);
+       internal::SecretBytes password);
   absl::Status UseUncounted(const std::function<absl::Status(Connection&)>& body);
   absl::StatusOr<std::unique_ptr<Connection>> Take(TimePoint until, TimePoint end);
   absl::StatusOr<std::unique_ptr<Connection>> Connect(TimePoint end);
@@ -58,11 +58,11 @@ class Pool {
   MariadbOptions options_;
   const Schema schema_;
   const Connection::Access access_;
-  const SecretBytes password_;  // ends with a NUL
+  const internal::SecretBytes password_;  // ends with a NUL
   const internal::ForkGuard process_;
 
-  mutable Mutex mutex_;
-  CondVar given_back_;
+  mutable internal::Mutex mutex_;
+  internal::CondVar given_back_;
   std::vector<std::unique_ptr<Connection>> idle_ ABSL_GUARDED_BY(mutex_);
   size_t in_use_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t first_host_ ABSL_GUARDED_BY(mutex_) = 0;

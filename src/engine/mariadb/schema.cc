@@ -10,6 +10,9 @@
 #include "src/engine/mariadb/errors.h"
 
 namespace locus::mariadb {
+
+using internal::Printable;
+
 namespace {
 
 // What makes version i + 1 of version i; each may run again after it was cut off half-way. Times

@@ -16,6 +16,11 @@
 #include "src/lease/lease_rules.h"
 
 namespace locus {
+
+using internal::MariadbStoreTime;
+using internal::Mutex;
+using internal::MutexLock;
+
 namespace {
 
 using mariadb::Connection;

@@ -11,6 +11,10 @@
 #include "src/lease/lease_rules.h"
 
 namespace locus::mariadb {
+
+using internal::Quoted;
+using internal::ToAbsl;
+
 namespace {
 
 // Stands before the part of an identity that says when the files of `sequence` last changed owner,

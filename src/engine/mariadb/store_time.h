@@ -5,7 +5,7 @@
 #include "locus/clock.h"
 #include "locus/engine/mariadb.h"
 
-namespace locus {
+namespace locus::internal {
 
 // For tests that own the time: from now on `clock` tells the store's time, to the microsecond, not
 // the server. It outlives the store. Before other threads use the store.
@@ -14,6 +14,6 @@ class MariadbStoreTime {
   static void Tell(MariadbSegmentStore& store, Clock& clock);
 };
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_SRC_ENGINE_MARIADB_STORE_TIME_H_

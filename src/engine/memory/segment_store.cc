@@ -9,6 +9,10 @@
 #include "src/lease/lease_rules.h"
 
 namespace locus {
+
+using internal::Mutex;
+using internal::MutexLock;
+
 namespace {
 
 struct Section {

@@ -9,6 +9,9 @@
 
 namespace locus {
 
+using internal::Mutex;
+using internal::MutexLock;
+
 // What all handles share.
 class MemorySequencer::Keys {
  public:

@@ -9,6 +9,10 @@
 #include "src/engine/redis/number_script.h"
 
 namespace locus::redis {
+
+using internal::ParseDecimal;
+using internal::ToAbsl;
+
 namespace {
 
 constexpr size_t kLongestHost = 255;

@@ -13,6 +13,12 @@
 #include "src/sequence/sequencer_rules.h"
 
 namespace locus {
+
+using internal::CondVar;
+using internal::Mutex;
+using internal::MutexLock;
+using internal::Quoted;
+
 namespace {
 
 using ceiling::Block;

@@ -14,6 +14,9 @@
 #include "src/engine/redis/number_script.h"
 
 namespace locus::redis {
+
+using internal::HexOf;
+
 namespace {
 
 constexpr int kMostRounds = 8;  // of redirections, script loads and connections found broken

@@ -57,7 +57,7 @@ class Client {
 
   const std::unique_ptr<Servers> servers_;
   const std::string place_;
-  const WipeOnForkWords home_{0};
+  const internal::WipeOnForkWords home_{0};
   std::atomic<uint64_t> calls_{0};
   std::atomic<uint64_t> failures_{0};
   std::atomic<uint64_t> redirects_{0};

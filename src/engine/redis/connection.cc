@@ -14,6 +14,10 @@
 #include "src/base/text.h"
 
 namespace locus::redis {
+
+using internal::MutexLock;
+using internal::ToAbsl;
+
 namespace {
 
 // A connection used this recently is not checked for having been closed: the check is a system

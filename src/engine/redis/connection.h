@@ -32,7 +32,7 @@ class Credentials {
   std::string_view auth_command() const { return auth_.view(); }
 
  private:
-  SecretBytes auth_;
+  internal::SecretBytes auth_;
 };
 
 // What a server's INFO says.
@@ -78,7 +78,7 @@ class Connection {
     bool done = false;
     bool waiting = false;
     absl::Status status;
-    CondVar wake;
+    internal::CondVar wake;
   };
   // Sends `commands`, to which the server sends `replies` answers. Finish must follow.
   void Start(Exchange& exchange, std::string_view commands, size_t replies, Deadline deadline);
@@ -119,7 +119,7 @@ class Connection {
   const int wake_fd_;  // ends the leader's poll
   ServerView server_;  // set before the connection is shared
 
-  Mutex mutex_;
+  internal::Mutex mutex_;
   bool broken_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status why_broken_ ABSL_GUARDED_BY(mutex_);
   bool led_ ABSL_GUARDED_BY(mutex_) = false;

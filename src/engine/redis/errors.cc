@@ -8,6 +8,9 @@
 #include "src/engine/redis/connection.h"
 
 namespace locus::redis {
+
+using internal::Quoted;
+
 namespace {
 
 // Errors that may be gone at the next attempt.

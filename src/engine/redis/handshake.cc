@@ -18,6 +18,12 @@
 #include "src/engine/redis/errors.h"
 
 namespace locus::redis {
+
+using internal::CopySecret;
+using internal::Printable;
+using internal::Quoted;
+using internal::SecretBytes;
+
 namespace {
 
 constexpr uint64_t kOldestMajor = 5;  // the first that replicates a script by its effects

@@ -54,7 +54,7 @@ inline std::optional<int64_t> NumberIn(const Reply& reply, size_t i) {
   if (i >= reply.elements.size() || reply.elements[i].kind != Reply::Kind::kText) {
     return std::nullopt;
   }
-  auto number = ParseDecimal(reply.elements[i].text, INT64_MAX);
+  auto number = internal::ParseDecimal(reply.elements[i].text, INT64_MAX);
   return number ? std::optional(static_cast<int64_t>(*number)) : std::nullopt;
 }
 

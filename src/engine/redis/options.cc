@@ -4,6 +4,9 @@
 #include "src/base/text.h"
 
 namespace locus {
+
+using internal::Quoted;
+
 namespace {
 
 absl::Status CheckDuration(absl::string_view option, absl::Duration value) {

@@ -10,6 +10,10 @@
 #include "src/base/text.h"
 
 namespace locus::redis {
+
+using internal::Quoted;
+using internal::ToAbsl;
+
 namespace {
 
 // The shortest element, "+\r\n": an array of n elements takes at least 3 n bytes.

@@ -15,6 +15,10 @@
 #include "src/lease/lease_rules.h"
 
 namespace locus {
+
+using internal::ParseDecimal;
+using internal::Quoted;
+
 namespace {
 
 using redis::NumberIn;
@@ -265,7 +269,7 @@ class Store final : public RedisSegmentStore {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<RedisSegmentStore>> RedisSegmentStoreAccess::Open(
+absl::StatusOr<std::unique_ptr<RedisSegmentStore>> internal::RedisSegmentStoreAccess::Open(
     const RedisOptions& server, Clock* clock) {
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<redis::Client> client, redis::Client::Open(server));
   return std::make_unique<Store>(std::move(client), clock);
@@ -273,7 +277,7 @@ absl::StatusOr<std::unique_ptr<RedisSegmentStore>> RedisSegmentStoreAccess::Open
 
 absl::StatusOr<std::unique_ptr<RedisSegmentStore>> RedisSegmentStore::Open(
     const RedisOptions& server) {
-  return RedisSegmentStoreAccess::Open(server, nullptr);
+  return internal::RedisSegmentStoreAccess::Open(server, nullptr);
 }
 
 }  // namespace locus

@@ -7,7 +7,7 @@
 #include "locus/clock.h"
 #include "locus/engine/redis.h"
 
-namespace locus {
+namespace locus::internal {
 
 // For tests: a store whose time is that of `clock`, not the server's.
 class RedisSegmentStoreAccess {
@@ -16,6 +16,6 @@ class RedisSegmentStoreAccess {
                                                                  Clock* clock);
 };
 
-}  // namespace locus
+}  // namespace locus::internal
 
 #endif  // LOCUS_SRC_ENGINE_REDIS_SEGMENT_STORE_H_

@@ -13,6 +13,8 @@
 
 namespace locus {
 
+using internal::ToAbsl;
+
 using redis::NumberIn;
 using redis::Reply;
 using redis::ScriptCall;

@@ -12,6 +12,10 @@
 #include "src/engine/redis/errors.h"
 
 namespace locus::redis {
+
+using internal::MutexLock;
+using internal::Quoted;
+
 namespace {
 
 Deadline Now() { return std::chrono::steady_clock::now(); }

@@ -27,8 +27,8 @@ class SingleFlight {
   absl::Status Do(const std::function<absl::Status()>& work, Deadline deadline);
 
  private:
-  Mutex mutex_;
-  CondVar landed_;
+  internal::Mutex mutex_;
+  internal::CondVar landed_;
   bool under_way_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t flights_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status outcome_ ABSL_GUARDED_BY(mutex_);
@@ -49,7 +49,7 @@ class Node {
 
   const Connect connect_;
   SingleFlight flight_;
-  Mutex mutex_;
+  internal::Mutex mutex_;
   SharedConnection connection_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -94,7 +94,7 @@ class Servers {
 
   std::atomic<bool> stale_{false};  // slots_ must be read again before use
   SingleFlight refresh_;
-  Mutex mutex_;
+  internal::Mutex mutex_;
   std::map<std::string, std::shared_ptr<Node>> nodes_ ABSL_GUARDED_BY(mutex_);
   std::vector<Address> masters_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<Node>> slots_ ABSL_GUARDED_BY(mutex_);

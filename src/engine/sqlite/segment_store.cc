@@ -12,6 +12,10 @@
 #include "src/lease/lease_rules.h"
 
 namespace locus {
+
+using internal::Mutex;
+using internal::MutexLock;
+
 namespace {
 
 using sqlite::Identity;

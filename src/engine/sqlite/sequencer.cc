@@ -11,6 +11,10 @@
 #include "src/sequence/sequencer_rules.h"
 
 namespace locus {
+
+using internal::Mutex;
+using internal::MutexLock;
+
 namespace {
 
 using sqlite::Query;

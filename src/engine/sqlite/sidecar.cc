@@ -22,6 +22,15 @@
 #include <xxhash.h>
 
 namespace locus::sqlite {
+
+using internal::FileDescriptor;
+using internal::FileLock;
+using internal::HexOf;
+using internal::ParseDecimal;
+using internal::ParseHex;
+using internal::StoreBigEndian64;
+using internal::ToAbsl;
+
 namespace {
 
 constexpr std::string_view kMark = "locus-sidecar ";

@@ -79,13 +79,13 @@ class SidecarFile {
   void TakeBack();
 
  private:
-  SidecarFile(std::string path, FileLock lock, FileDescriptor fd)
+  SidecarFile(std::string path, internal::FileLock lock, internal::FileDescriptor fd)
       : path_(std::move(path)), lock_(std::move(lock)), fd_(std::move(fd)) {}
   absl::Status Replace(const std::string& text) const;
 
   std::string path_;
-  FileLock lock_;
-  FileDescriptor fd_;
+  internal::FileLock lock_;
+  internal::FileDescriptor fd_;
   std::string before_;  // as Read found it
   bool written_ = false;
 };

@@ -14,6 +14,9 @@
 #include "tests/sequence/sequencer_contract.h"
 
 namespace locus {
+
+using internal::MariadbStoreTime;
+
 namespace {
 
 GaleraCluster& Cluster() {

@@ -10,6 +10,9 @@
 #include "tests/engine/mariadb/mariadb_replica.h"
 
 namespace locus {
+
+using internal::MariadbStoreTime;
+
 namespace {
 
 namespace fs = std::filesystem;

@@ -16,6 +16,9 @@
 #include "tests/support/child_process.h"
 
 namespace locus {
+
+using internal::MariadbStoreTime;
+
 namespace {
 
 class MariadbUnderTest : public StoreUnderTest {

@@ -18,6 +18,9 @@
 #include "tests/support/golden.h"
 
 namespace locus {
+
+using internal::HexOf;
+
 namespace {
 
 using mariadb::Result;

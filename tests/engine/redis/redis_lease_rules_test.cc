@@ -14,6 +14,9 @@
 #include "tests/engine/redis/redis_server.h"
 
 namespace locus {
+
+using internal::RedisSegmentStoreAccess;
+
 namespace {
 
 constexpr char kKey[] = "locus:segments:{orders}";

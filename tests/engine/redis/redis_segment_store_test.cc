@@ -8,6 +8,9 @@
 #include "tests/support/child_process.h"
 
 namespace locus {
+
+using internal::RedisSegmentStoreAccess;
+
 namespace {
 
 RedisServer& SharedServer() {

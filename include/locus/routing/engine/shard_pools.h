@@ -19,6 +19,10 @@
 struct st_mysql;
 
 namespace locus {
+namespace internal {
+class ShardPool;
+class ShardSession;
+}  // namespace internal
 
 // How to connect to shards, but for the password. Limits are per shard.
 struct ShardPoolsSettings {
@@ -103,9 +107,6 @@ struct ShardPoolStats {
   uint64_t retargets = 0;   // changes of the endpoint
 };
 
-class ShardPool;
-class ShardSession;
-
 // A connection that its holder uses alone. Destroying it gives it back to the pool.
 //
 // Giving it back ends everything begun on it. An open transaction is rolled back. Session and user
@@ -137,12 +138,13 @@ class ShardConnection {
   void Spoil() { spoiled_ = true; }
 
  private:
-  friend class ShardPool;
-  ShardConnection(std::shared_ptr<ShardPool> pool, std::unique_ptr<ShardSession> session);
+  friend class internal::ShardPool;
+  ShardConnection(std::shared_ptr<internal::ShardPool> pool,
+                  std::unique_ptr<internal::ShardSession> session);
   void GiveBack();
 
-  std::shared_ptr<ShardPool> pool_;
-  std::unique_ptr<ShardSession> session_;
+  std::shared_ptr<internal::ShardPool> pool_;
+  std::unique_ptr<internal::ShardSession> session_;
   bool spoiled_ = false;
 };
 
