@@ -2,15 +2,15 @@
 #ifndef LOCUS_ROUTING_ROUTER_LAST_GOOD_WRITER_H_
 #define LOCUS_ROUTING_ROUTER_LAST_GOOD_WRITER_H_
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
+#include <thread>
 
 #include "absl/status/status.h"
 #include "locus/routing/router.h"
 #include "locus/routing/routing_table.h"
-#include "src/base/load_driver.h"
 #include "src/base/mutex.h"
 
 namespace locus::internal {
@@ -20,13 +20,19 @@ namespace locus::internal {
 // Thread safety: all methods may be called from any thread.
 class LastGoodWriter {
  public:
-  // Writes the table, durably.
+  // Writes the table, durably. May outlive the writer: see the destructor.
   using Write = std::function<absl::Status(const RoutingTable&)>;
-  // Called after a failure unlike the one before, from the writing thread.
+  // Called after a failure unlike the one before, from the writing thread. Never after the end of
+  // the writer.
   using OnFailure = std::function<void(uint64_t epoch, const absl::Status&)>;
 
-  LastGoodWriter(Write write, OnFailure on_failure);
-  // Writes what is still to be written.
+  // How long the destructor waits for the disk.
+  static constexpr std::chrono::milliseconds kPatience{5000};
+
+  LastGoodWriter(Write write, OnFailure on_failure, std::chrono::milliseconds patience = kPatience);
+  // Writes what is still to be written, also what failed before, and waits for it. Not for longer
+  // than `patience`, so that a process can end while its disk stalls: the thread then goes on by
+  // itself until the write returns.
   ~LastGoodWriter();
 
   // The file held this table when the process started.
@@ -35,7 +41,7 @@ class LastGoodWriter {
   void BeganDamaged(const absl::Status& status);
   // Has the table written, unless a later call comes before its turn.
   void Put(std::shared_ptr<const RoutingTable> table);
-  // Tries once more if the last write failed.
+  // Tries once more if the last write failed, or if the system had no thread for it.
   void Retry();
   // False: there is a table to write and the system has no thread for it.
   bool started() const;
@@ -44,21 +50,17 @@ class LastGoodWriter {
   void Fill(RouterStats& stats) const;
 
  private:
-  void WriteNewest();
+  struct State;
+  static void Run(State& state);
+  static void WriteNewest(State& state);
+  // Starts the thread unless it runs; it stays without one if the system has none now.
+  void Start();
 
-  const Write write_;
-  const OnFailure on_failure_;
-
-  mutable Mutex mutex_;
-  std::shared_ptr<const RoutingTable> pending_ ABSL_GUARDED_BY(mutex_);
-  bool failed_ ABSL_GUARDED_BY(mutex_) = false;  // pending_ was tried, and waits for Retry
-  bool woken_ ABSL_GUARDED_BY(mutex_) = false;
-  uint64_t writes_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t failures_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t epoch_in_file_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: unknown
-  absl::Status error_ ABSL_GUARDED_BY(mutex_);
-
-  std::unique_ptr<LoadDriver> driver_;  // last: its end waits for a write under way
+  // Shared with the thread, which may outlive this object.
+  const std::shared_ptr<State> state_;
+  const std::chrono::milliseconds patience_;
+  Mutex start_mutex_;
+  std::thread thread_ ABSL_GUARDED_BY(start_mutex_);
 };
 
 }  // namespace locus::internal

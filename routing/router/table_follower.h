@@ -38,7 +38,7 @@ class TableFollower {
   // WriteLastGoodTable in tests.
   TableFollower(std::unique_ptr<TableSource> source, RouterOptions options, Offer offer,
                 Waiting waiting, LastGoodWriter::Write write = nullptr);
-  // Waits for the question to the source and the write of the file that are under way.
+  // Waits for the question to the source that is under way, and for the file as LastGoodWriter.
   ~TableFollower();
 
   // Offers the first table, from the source or from the file, on the caller's thread. Errors as

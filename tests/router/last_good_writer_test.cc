@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "routing/router/last_good_writer.h"
 
+#include <atomic>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 
 #include "gmock/gmock.h"
 #include "routing/router/table_follower.h"
 #include "tests/router/router_follow_fixture.h"
+#include "tests/support/no_more_threads.h"
 
 namespace locus {
 
@@ -121,6 +124,63 @@ TEST(LastGoodWriterTest, Failure_IsReportedOnceAndRetriedWhenAsked) {
   EXPECT_TRUE(StatsOf(writer).last_good_error.ok());
   writer.Retry();  // nothing is left to write
   EXPECT_THAT(disk.written(), ElementsAre(1));
+}
+
+TEST(LastGoodWriterTest, Destroyed_TriesOnceMoreWhatFailed) {
+  Disk disk;
+  disk.Fail(absl::UnavailableError("no space left"));
+  {
+    LastGoodWriter writer(disk.Write(), IgnoreFailure);
+    writer.Put(Shared(1));
+    ASSERT_TRUE(WaitUntil([&] { return StatsOf(writer).last_good_failures == 1; }));
+    disk.Heal();
+  }
+  EXPECT_THAT(disk.written(), ElementsAre(1));
+}
+
+TEST(LastGoodWriterTest, NoThreadAtFirst_RetryStartsIt) {
+  Disk disk;
+  LastGoodWriter writer(disk.Write(), IgnoreFailure);
+  {
+    NoMoreThreads none;
+    writer.Put(Shared(1));
+    EXPECT_FALSE(writer.started());
+    writer.Retry();
+    EXPECT_FALSE(writer.started());
+  }
+  writer.Retry();
+  EXPECT_TRUE(writer.started());
+  EXPECT_TRUE(WaitUntil([&] { return StatsOf(writer).last_good_epoch == 1; }));
+}
+
+TEST(LastGoodWriterTest, DestroyedWithoutAThread_WritesAllTheSame) {
+  Disk disk;
+  NoMoreThreads none;
+  {
+    LastGoodWriter writer(disk.Write(), IgnoreFailure);
+    writer.Put(Shared(1));
+  }
+  EXPECT_THAT(disk.written(), ElementsAre(1));
+}
+
+// The disk may never answer again, and the process has to end.
+TEST(LastGoodWriterTest, DestroyedWhileTheDiskStalls_LeavesTheWriteToItself) {
+  auto disk = std::make_shared<Disk>();
+  std::atomic<int> reported = 0;
+  disk->Stall();
+  {
+    LastGoodWriter writer([disk, write = disk->Write()](const RoutingTable& t) { return write(t); },
+                          [&](uint64_t, const absl::Status&) { ++reported; },
+                          std::chrono::milliseconds(20));
+    writer.Put(Shared(1));
+    disk->AwaitBegun(1);
+    writer.Put(Shared(2));
+  }
+  EXPECT_THAT(disk->written(), ElementsAre());
+  disk->Fail(absl::UnavailableError("no space left"));
+  disk->AwaitBegun(2);  // the newest is still tried, once
+  EXPECT_TRUE(WaitUntil([&] { return disk.use_count() == 1; })) << "the thread ends";
+  EXPECT_EQ(reported, 0) << "nobody is left to hear it";
 }
 
 class StalledDiskTest : public RouterFollowTest {};

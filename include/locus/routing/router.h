@@ -231,7 +231,8 @@ class Router {
   // UNAVAILABLE; FAILED_PRECONDITION: its table is refused.
   static absl::StatusOr<std::unique_ptr<Router>> Open(std::unique_ptr<TableSource> source,
                                                       RouterOptions options = {});
-  // Waits for the question to the source and for the write of the last-good file under way.
+  // Waits for the question to the source under way, and up to 5 s for the last-good file. A disk
+  // that stalls for longer holds up nobody: a thread of the library goes on with the write.
   ~Router();
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;
