@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "routing/router/router_rep.h"
 #include "src/base/check.h"
+#include "src/base/fork_guard.h"
 
 namespace locus {
 
@@ -125,10 +126,7 @@ absl::Status Router::Rep::InstallNewer(std::shared_ptr<const RoutingTable> table
 }
 
 absl::Status Router::Rep::Install(RoutingTable table) {
-  if (forked()) {
-    return absl::FailedPreconditionError(
-        "this is a forked child: only the process that made the router installs tables");
-  }
+  LOCUS_RETURN_IF_ERROR(process_.Check("a router that takes tables"));
   {
     MutexLock lock(mutex_);
     // The first table is installed by the constructor.
@@ -167,7 +165,7 @@ Router::Router(std::unique_ptr<Rep> rep)
 
 Router::~Router() {
   // A forked child touches no thread, lock or source of its parent; the memory is its copy's.
-  if (rep_->forked()) static_cast<void>(rep_.release());
+  internal::AbandonIfForked(rep_);
 }
 
 GeneRoute Router::Route(ShardGene gene) const {

@@ -62,10 +62,7 @@ absl::Status Router::Rep::Follow(std::unique_ptr<TableFollower> follower) {
 
 absl::Status Router::Rep::Refresh(uint64_t min_epoch,
                                   std::chrono::steady_clock::time_point deadline) {
-  if (forked()) {
-    return absl::FailedPreconditionError(
-        "this is a forked child: only the process that made the router follows tables");
-  }
+  LOCUS_RETURN_IF_ERROR(process_.Check("a router that follows tables"));
   refreshes_.fetch_add(1, std::memory_order_relaxed);
   auto want = [this] {
     if (follower_ != nullptr) follower_->Want();

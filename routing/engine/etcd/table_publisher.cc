@@ -186,7 +186,7 @@ EtcdTablePublisher::EtcdTablePublisher(std::unique_ptr<Rep> rep) : rep_(std::mov
 
 EtcdTablePublisher::~EtcdTablePublisher() {
   // The sockets belong to the parent: the child abandons them.
-  if (rep_->connection().left()) rep_.release();
+  if (rep_->connection().forked()) rep_.release();
 }
 
 absl::StatusOr<RoutingTable> EtcdTablePublisher::Current() { return rep_->Current(); }

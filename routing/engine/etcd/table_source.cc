@@ -234,7 +234,7 @@ EtcdTableSource::EtcdTableSource(std::unique_ptr<Rep> rep) : rep_(std::move(rep)
 
 EtcdTableSource::~EtcdTableSource() {
   // The sockets belong to the parent: the child abandons them.
-  if (rep_->connection().left()) rep_.release();
+  if (rep_->connection().forked()) rep_.release();
 }
 
 absl::StatusOr<std::optional<SourcedTable>> EtcdTableSource::Next(const std::string& known,

@@ -10,9 +10,9 @@
 #include "routing/engine/http/bearer.h"
 #include "routing/engine/http/url.h"
 #include "src/base/check.h"
+#include "src/base/fork_guard.h"
 #include "src/base/mutex.h"
 #include "src/base/text.h"
-#include "src/base/wipe_on_fork.h"
 #include "src/http/connection.h"
 
 namespace locus {
@@ -20,7 +20,6 @@ namespace locus {
 using internal::CondVar;
 using internal::Mutex;
 using internal::MutexLock;
-using internal::WipeOnForkWords;
 
 using http::Bearer;
 using http::HttpAnswer;
@@ -51,7 +50,7 @@ class HttpTableSource::Rep {
     return rep;
   }
 
-  bool forked() const { return alive_.wiped(); }
+  bool forked() const { return process_.forked(); }
   const std::string& place() const { return url_.shown; }
   HttpTableStats Stats() const { return {requests_, connects_, unchanged_, documents_}; }
 
@@ -217,7 +216,7 @@ class HttpTableSource::Rep {
   std::chrono::nanoseconds request_timeout_{};
   std::chrono::nanoseconds wait_{};
   std::chrono::nanoseconds poll_every_{};
-  const WipeOnForkWords alive_{1};
+  const internal::ForkGuard process_;
 
   // Used only by the thread that calls Next.
   std::unique_ptr<HttpConnection> connection_;
@@ -244,14 +243,13 @@ HttpTableSource::HttpTableSource(std::unique_ptr<Rep> rep) : rep_(std::move(rep)
 
 HttpTableSource::~HttpTableSource() {
   // In a forked child the socket is its parent's.
-  if (rep_->forked()) rep_.release();
+  internal::AbandonIfForked(rep_);
 }
 
 absl::StatusOr<std::optional<SourcedTable>> HttpTableSource::Next(const std::string& known,
                                                                   TimePoint deadline) {
   if (rep_->forked()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(rep_->place(), " was opened before a fork: fork first, then open"));
+    return internal::ForkGuard::Refusal(absl::StrCat("the source of ", rep_->place()));
   }
   return rep_->Next(known, deadline);
 }

@@ -6,6 +6,7 @@
 #include "locus/routing/table_source.h"
 #include "routing/engine/mariadb/table_rows.h"
 #include "src/base/check.h"
+#include "src/base/fork_guard.h"
 #include "src/base/text.h"
 #include "src/engine/mariadb/pool.h"
 #include "src/engine/mariadb/space_rows.h"
@@ -201,7 +202,7 @@ MariadbTablePublisher::MariadbTablePublisher(std::unique_ptr<Rep> rep) : rep_(st
 
 MariadbTablePublisher::~MariadbTablePublisher() {
   // In a forked child the sockets are its parent's.
-  if (rep_->forked()) rep_.release();
+  internal::AbandonIfForked(rep_);
 }
 
 absl::StatusOr<RoutingTable> MariadbTablePublisher::Current() { return rep_->Read(std::nullopt); }

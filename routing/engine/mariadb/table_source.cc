@@ -6,6 +6,7 @@
 #include "locus/routing/engine/mariadb.h"
 #include "routing/engine/mariadb/table_rows.h"
 #include "src/base/check.h"
+#include "src/base/fork_guard.h"
 #include "src/base/mutex.h"
 #include "src/engine/mariadb/pool.h"
 
@@ -226,7 +227,7 @@ MariadbTableSource::MariadbTableSource(std::unique_ptr<Rep> rep) : rep_(std::mov
 
 MariadbTableSource::~MariadbTableSource() {
   // In a forked child the sockets are its parent's.
-  if (rep_->forked()) rep_.release();
+  internal::AbandonIfForked(rep_);
 }
 
 absl::StatusOr<std::optional<SourcedTable>> MariadbTableSource::Next(const std::string& known,

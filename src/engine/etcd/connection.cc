@@ -3,17 +3,15 @@
 
 #include <algorithm>
 #include <atomic>
-#include <random>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "src/base/check.h"
+#include "src/base/fork_guard.h"
 #include "src/base/mutex.h"
 #include "src/base/secret_bytes.h"
 #include "src/base/text.h"
-#include "src/base/wipe_on_fork.h"
 #include "src/engine/etcd/login.h"
 #include "src/http/connection.h"
 
@@ -23,7 +21,6 @@ using internal::CondVar;
 using internal::Mutex;
 using internal::MutexLock;
 using internal::WipeDeadStack;
-using internal::WipeOnForkWords;
 
 namespace {
 
@@ -54,6 +51,10 @@ struct Outcome {
   bool try_other_member = false;
   bool member_failed = false;  // as opposed to refused
 };
+
+// Between rounds through all members while none knows a leader.
+constexpr internal::Backoff::Policy kPausesWithoutLeader{absl::Milliseconds(16),
+                                                         absl::Milliseconds(64), 1};
 
 Outcome Failed(const absl::Status& status, bool maybe_served) {
   return {status, maybe_served, true, true};
@@ -121,7 +122,7 @@ class Connection::Rep {
             logins_.load()};
   }
 
-  const WipeOnForkWords home_{0};
+  const internal::ForkGuard process_;
   const std::chrono::nanoseconds request_timeout_;
   const std::chrono::nanoseconds call_timeout_;
   const int most_links_;
@@ -133,12 +134,13 @@ class Connection::Rep {
   // Of each member once, from the one that answered last; again while members only lack a leader.
   template <typename Asking>
   absl::StatusOr<Answer> TryMembers(Repeat repeat, TimePoint deadline, const Asking& ask) {
-    for (int round = 1;; ++round) {
+    internal::Backoff backoff(kPausesWithoutLeader);
+    while (true) {
       bool refused_for_now = false;
       absl::Status last = absl::UnavailableError(place_ + ": there was no time left to ask");
       size_t first = kept();
       for (size_t i = 0; i < endpoints_.size(); ++i) {
-        if (i + round > 1 && std::chrono::steady_clock::now() >= deadline) return last;
+        if (i + backoff.failures() > 0 && std::chrono::steady_clock::now() >= deadline) return last;
         size_t member = (first + i) % endpoints_.size();
         Outcome outcome = ask(member);
         if (outcome.answer.ok()) {
@@ -153,7 +155,7 @@ class Connection::Rep {
         if (outcome.maybe_served && repeat == Repeat::kNever) return last;
         refused_for_now |= !outcome.member_failed;
       }
-      if (!refused_for_now || !BackOff(round + 4, deadline)) return last;
+      if (!refused_for_now || !SleepBeforeRetry(backoff, deadline)) return last;
     }
   }
 
@@ -386,12 +388,11 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const EtcdOptions& 
 Connection::Connection(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}
 Connection::~Connection() = default;
 
-bool Connection::left() const { return rep_->home_.wiped(); }
+bool Connection::forked() const { return rep_->process_.forked(); }
 
 absl::Status Connection::RefuseFork() const {
-  if (!left()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat(place(), " was opened before a fork: fork first, then open"));
+  if (!forked()) return absl::OkStatus();
+  return internal::ForkGuard::Refusal(absl::StrCat("the connection to ", place()));
 }
 
 TimePoint Connection::Deadline() const {
@@ -444,16 +445,6 @@ absl::StatusOr<std::string> Stream::ReadLine(TimePoint deadline) {
   }
   if (line->has_value()) return **std::move(line);
   return At(origin_.endpoint, absl::UnavailableError("the stream ended"));
-}
-
-bool BackOff(int round, TimePoint deadline) {
-  thread_local std::minstd_rand random{std::random_device{}()};
-  auto longest = std::chrono::microseconds(1000) * (1 << std::clamp(round - 1, 0, 6));
-  std::chrono::microseconds pause(
-      std::uniform_int_distribution<int64_t>(0, longest.count())(random));
-  if (std::chrono::steady_clock::now() + pause >= deadline) return false;
-  std::this_thread::sleep_for(pause);
-  return true;
 }
 
 }  // namespace locus::etcd

@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "locus/clock.h"
 #include "locus/engine/etcd.h"
+#include "src/base/backoff.h"
 #include "src/engine/etcd/reply.h"
 #include "src/engine/etcd/request.h"
 #include "src/engine/etcd/server_clock.h"
@@ -68,8 +69,8 @@ class Stream {
 enum class Repeat { kAllowed, kNever };
 
 // Talks to a cluster by its JSON gateway: tries members in turn, keeps links open, renews tokens.
-// Thread safety: all methods may be called from any thread. Fork: callers ask left() first, and do
-// not destroy the object in a child.
+// Thread safety: all methods may be called from any thread. Fork: callers ask forked() first, and
+// do not destroy the object in a child.
 class Connection {
  public:
   // As EtcdSegmentStore::Open. A `store_clock` replaces the time that the servers' answers carry.
@@ -78,7 +79,7 @@ class Connection {
   ~Connection();
 
   // Whether this process is a forked child of the one that opened the connection.
-  bool left() const;
+  bool forked() const;
   // FAILED_PRECONDITION in a forked child.
   absl::Status RefuseFork() const;
 
@@ -114,9 +115,9 @@ class Connection {
   std::unique_ptr<Rep> rep_;
 };
 
-// Sleeps before the repetition number `round`, counted from 1: a random part of 1 ms, doubled each
-// round up to 64 ms. False: the deadline would pass.
-bool BackOff(int round, TimePoint deadline);
+// Between attempts at a transaction whose keys others changed meanwhile.
+inline constexpr internal::Backoff::Policy kConflictPauses{absl::Milliseconds(1),
+                                                           absl::Milliseconds(64), 1};
 
 }  // namespace locus::etcd
 

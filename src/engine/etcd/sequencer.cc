@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
@@ -143,7 +144,9 @@ class EtcdSequencer::Rep {
     if (!turn.held()) return Busy(name);
     Entry entry = Recall(name);
     bool fresh = false;
-    for (int round = 1;; ++round) {
+    internal::Backoff backoff(etcd::kConflictPauses);
+    bool first_conflict = true;
+    while (true) {
       LOCUS_ASSIGN_OR_RETURN(int64_t now_ms, NowMs(entry, deadline));
       bool live = entry.mod_revision != 0 &&
                   (entry.value.expires_at == 0 || entry.value.expires_at > now_ms);
@@ -152,7 +155,9 @@ class EtcdSequencer::Rep {
         LOCUS_ASSIGN_OR_RETURN(bool written, Write(name, **decided, entry, deadline));
         if (written) return entry;
         connection_->CountConflict();
-        if (round > 1 && !etcd::BackOff(round - 1, deadline)) return Busy(name);
+        if (!std::exchange(first_conflict, false) && !SleepBeforeRetry(backoff, deadline)) {
+          return Busy(name);
+        }
       } else {
         if (fresh) {
           LOCUS_RETURN_IF_ERROR(decided.status());
@@ -285,7 +290,7 @@ EtcdSequencer::EtcdSequencer(const SequencerOptions& sequencer_options, std::uni
     : Sequencer(sequencer_options), rep_(std::move(rep)) {}
 
 EtcdSequencer::~EtcdSequencer() {
-  if (rep_->connection().left()) rep_.release();
+  if (rep_->connection().forked()) rep_.release();
 }
 
 absl::StatusOr<Sequencer::Taken> EtcdSequencer::Take(const std::string& name, int64_t span) {

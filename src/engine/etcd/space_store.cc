@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
+#include "src/base/fork_guard.h"
 #include "src/base/text.h"
 #include "src/lease/lease_plan.h"
 #include "src/lease/lease_rules.h"
@@ -19,7 +20,7 @@ SpaceStore::SpaceStore(const EtcdOptions& options, std::unique_ptr<Connection> c
 
 SpaceStore::~SpaceStore() {
   // The sockets belong to the parent: the child abandons them.
-  if (connection_->left()) static_cast<void>(connection_.release());
+  internal::AbandonIfForked(connection_);
 }
 
 absl::StatusOr<std::unique_ptr<SpaceStore>> SpaceStore::Open(const EtcdOptions& options,
@@ -185,7 +186,9 @@ absl::StatusOr<LeaseReply> SpaceStore::Lease(const SpaceName& name, const SpaceO
   TurnHold turn(turn_, call.deadline);
   if (!turn.held()) return Busy();
   Space& space = spaces_[name.str()];
-  for (int round = 1;; ++round) {
+  internal::Backoff backoff(kConflictPauses);
+  bool first_conflict = true;
+  while (true) {
     std::optional<ClusterIdentity> lost;
     if (!space.known || space.memory.lost) {
       LOCUS_RETURN_IF_ERROR(ReadAndVet(name, space, lost, call.deadline));
@@ -198,7 +201,10 @@ absl::StatusOr<LeaseReply> SpaceStore::Lease(const SpaceName& name, const SpaceO
     if (written == Written::kSound) return std::move(plan->reply);
     bool others_were_first = written == Written::kConflict;
     // The first conflict is the price of leasing from memory: what is known now is fresh.
-    if (others_were_first && round > 1 && !BackOff(round, call.deadline)) return Busy();
+    if (others_were_first && !std::exchange(first_conflict, false) &&
+        !SleepBeforeRetry(backoff, call.deadline)) {
+      return Busy();
+    }
     if (!others_were_first && std::chrono::steady_clock::now() >= call.deadline) return Busy();
   }
 }
@@ -256,7 +262,8 @@ absl::Status SpaceStore::Create(const SpaceName& name, const SpaceOptions& optio
   if (!turn.held()) return Busy();
   Txn read;
   read.Get(RecordKey(name));
-  for (int round = 1;; ++round) {
+  internal::Backoff backoff(kConflictPauses);
+  while (true) {
     Space space;
     LOCUS_ASSIGN_OR_RETURN(MemberStatus status, connection_->Status(deadline));
     LOCUS_ASSIGN_OR_RETURN(TxnAnswer there, connection_->Commit(read, deadline));
@@ -274,7 +281,7 @@ absl::Status SpaceStore::Create(const SpaceName& name, const SpaceOptions& optio
     txn.IfAbsent(RecordKey(name)).Put(RecordKey(name), record.Text());
     LOCUS_ASSIGN_OR_RETURN(TxnAnswer answer, connection_->Commit(txn, deadline));
     if (answer.succeeded) return absl::OkStatus();
-    if (!BackOff(round, deadline)) return Busy();
+    if (!SleepBeforeRetry(backoff, deadline)) return Busy();
   }
 }
 
@@ -311,7 +318,8 @@ absl::Status SpaceStore::Rewrite(const SpaceName& name, absl::Time caller_now,
   TimePoint deadline = connection_->Deadline();
   TurnHold turn(turn_, deadline);
   if (!turn.held()) return Busy();
-  for (int round = 1;; ++round) {
+  internal::Backoff backoff(kConflictPauses);
+  while (true) {
     Space space;
     LOCUS_ASSIGN_OR_RETURN(MemberStatus status, connection_->Status(deadline));
     LOCUS_ASSIGN_OR_RETURN(TxnAnswer there, Read(name, space, deadline));
@@ -322,7 +330,7 @@ absl::Status SpaceStore::Rewrite(const SpaceName& name, absl::Time caller_now,
     txn.IfValue(RecordKey(name), space.image.record_text).Put(RecordKey(name), record.Text());
     LOCUS_ASSIGN_OR_RETURN(TxnAnswer answer, connection_->Commit(txn, deadline));
     if (answer.succeeded) return absl::OkStatus();
-    if (!BackOff(round, deadline)) return Busy();
+    if (!SleepBeforeRetry(backoff, deadline)) return Busy();
   }
 }
 

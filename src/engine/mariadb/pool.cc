@@ -69,9 +69,8 @@ Pool::Pool(const MariadbOptions& options, Schema schema, Connection::Access acce
 absl::Status Pool::Use(const std::function<absl::Status(Connection&)>& body) {
   // Before any lock: a forked child may hold a copy of one that no thread will release.
   if (forked()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("mariadb database ", options_.database,
-                     " was opened before a fork: fork first, then open"));
+    return internal::ForkGuard::Refusal(
+        absl::StrCat("the pool of mariadb database ", options_.database));
   }
   absl::Status status = UseUncounted(body);
   if (IsTrouble(status)) {

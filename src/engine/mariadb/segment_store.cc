@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "locus/engine/mariadb.h"
 #include "src/base/check.h"
+#include "src/base/fork_guard.h"
 #include "src/base/mutex.h"
 #include "src/engine/mariadb/errors.h"
 #include "src/engine/mariadb/pool.h"
@@ -78,7 +79,7 @@ class Store final : public MariadbSegmentStore {
   explicit Store(std::unique_ptr<Pool> pool) : pool_(std::move(pool)) {}
   ~Store() override {
     // In a forked child the sockets are its parent's.
-    if (pool_->forked()) static_cast<void>(pool_.release());
+    internal::AbandonIfForked(pool_);
   }
 
   void TellTime(Clock& clock) { told_ = &clock; }

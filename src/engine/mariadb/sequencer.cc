@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "locus/engine/mariadb.h"
 #include "src/base/check.h"
+#include "src/base/fork_guard.h"
 #include "src/engine/mariadb/errors.h"
 #include "src/engine/mariadb/pool.h"
 #include "src/engine/mariadb/space_rows.h"
@@ -228,7 +229,7 @@ MariadbSequencer::MariadbSequencer(const SequencerOptions& sequencer_options,
 
 MariadbSequencer::~MariadbSequencer() {
   // In a forked child the sockets are its parent's.
-  if (rep_->forked()) rep_.release();
+  internal::AbandonIfForked(rep_);
 }
 
 absl::StatusOr<uint64_t> MariadbSequencer::RemoveExpired(uint64_t most) {

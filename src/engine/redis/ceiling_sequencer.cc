@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
+#include "src/base/fork_guard.h"
 #include "src/base/text.h"
 #include "src/engine/redis/ceiling_store.h"
 #include "src/sequence/sequencer_rules.h"
@@ -143,8 +144,8 @@ class CeilingSequencer::Rep {
 
   absl::StatusOr<std::shared_ptr<Key>> Find(const std::string& name) {
     if (forked()) {
-      return absl::FailedPreconditionError(
-          "the sequencer was opened before a fork: fork first, then open");
+      return internal::ForkGuard::Refusal(
+          absl::StrCat("the sequencer of ", store_.client().place()));
     }
     MutexLock lock(mutex_);
     if (keys_.size() >= kMostKeys) {
@@ -311,9 +312,7 @@ absl::StatusOr<std::unique_ptr<CeilingSequencer>> CeilingSequencer::Open(
 CeilingSequencer::CeilingSequencer(const SequencerOptions& options, std::unique_ptr<Rep> rep)
     : Sequencer(options), rep_(std::move(rep)) {}
 
-CeilingSequencer::~CeilingSequencer() {
-  if (rep_->forked()) rep_.release();
-}
+CeilingSequencer::~CeilingSequencer() { internal::AbandonIfForked(rep_); }
 
 absl::StatusOr<Sequencer::Taken> CeilingSequencer::Take(const std::string& name, int64_t span) {
   return rep_->Take(name, span);

@@ -193,9 +193,8 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Open(const RedisOptions& options
 std::vector<absl::StatusOr<Reply>> Client::RunEach(const Script& script,
                                                    std::span<const ScriptCall> calls) {
   if (forked()) {
-    absl::Status refusal = absl::FailedPreconditionError(
-        "redis was connected to before a fork: fork first, then open");
-    return std::vector<absl::StatusOr<Reply>>(calls.size(), refusal);
+    return std::vector<absl::StatusOr<Reply>>(
+        calls.size(), internal::ForkGuard::Refusal(absl::StrCat("the client of ", place_)));
   }
   Deadline deadline =
       std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(servers_->options().timeout);

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/wipe_on_fork.h"
+#include "src/base/fork_guard.h"
 #include "src/engine/redis/servers.h"
 
 namespace locus::redis {
@@ -46,7 +46,7 @@ class Client {
   absl::StatusOr<Reply> Run(const Script& script, std::string_view key,
                             std::initializer_list<std::string_view> args);
 
-  bool forked() const { return home_.wiped(); }
+  bool forked() const { return process_.forked(); }
   // For messages: "redis 127.0.0.1:6379", from the options; with the database unless it is 0.
   const std::string& place() const { return place_; }
   RedisStats Stats() const;
@@ -57,7 +57,7 @@ class Client {
 
   const std::unique_ptr<Servers> servers_;
   const std::string place_;
-  const internal::WipeOnForkWords home_{0};
+  const internal::ForkGuard process_;
   std::atomic<uint64_t> calls_{0};
   std::atomic<uint64_t> failures_{0};
   std::atomic<uint64_t> redirects_{0};

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
+#include "src/base/fork_guard.h"
 #include "src/base/text.h"
 #include "src/engine/redis/client.h"
 #include "src/engine/redis/number_script.h"
@@ -84,9 +85,7 @@ class Store final : public RedisSegmentStore {
  public:
   Store(std::unique_ptr<redis::Client> client, Clock* clock)
       : client_(std::move(client)), clock_(clock) {}
-  ~Store() override {
-    if (client_->forked()) static_cast<void>(client_.release());
-  }
+  ~Store() override { internal::AbandonIfForked(client_); }
 
   absl::Status Create(const SpaceName& space, const SpaceOptions& options,
                       absl::Time caller_now) override {

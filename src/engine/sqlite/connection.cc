@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "src/base/check.h"
+#include "src/base/fork_guard.h"
 #include "src/base/text.h"
 
 namespace locus::sqlite {
@@ -103,15 +104,15 @@ namespace {
 // SQLite keeps the files that a process has open, with their locks, in its globals; a forked child
 // inherits the records, not the locks.
 std::atomic<int> open_connections{0};
-std::atomic<pid_t> their_process{0};
+std::atomic<internal::ForkGuard> their_process{internal::ForkGuard()};
 
 absl::Status RefuseInheritedConnections(const std::string& path) {
-  if (their_process != getpid() && open_connections > 0) {
+  if (their_process.load().forked() && open_connections > 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("store ", path, " cannot be opened in a process that was forked while it, or ",
                      "another store, was open: fork first, or exec"));
   }
-  their_process = getpid();
+  their_process = internal::ForkGuard();
   return absl::OkStatus();
 }
 
