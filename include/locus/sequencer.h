@@ -136,6 +136,7 @@ class Sequencer {
 
  private:
   absl::Status CheckValue(std::string_view key, int64_t value) const;
+  absl::StatusOr<Taken> TakeNumbers(std::string_view key, const std::string& name, int64_t count);
 
   const SequencerOptions options_;
   const std::shared_ptr<internal::CallCounts>

@@ -124,10 +124,25 @@ absl::Status Sequencer::CheckValue(std::string_view key, int64_t value) const {
       absl::StrCat("value ", value, " for key ", Quoted(key), " must be 0 to ", Limit(options_)));
 }
 
+// What an engine answers is compared with what it was asked: its rows can be edited by hand, and a
+// server or proxy can answer anything.
+absl::StatusOr<Sequencer::Taken> Sequencer::TakeNumbers(std::string_view key,
+                                                        const std::string& name, int64_t count) {
+  const int64_t span = count * options_.step;
+  auto take = [&]() -> absl::StatusOr<Taken> {
+    LOCUS_ASSIGN_OR_RETURN(Taken taken, Take(name, span));
+    if (taken.last >= span && taken.last <= Limit(options_)) return taken;
+    return absl::DataLossError(
+        absl::StrCat("the engine answered ", taken.last, " as the last of ", count, " numbers by ",
+                     options_.step, " for key ", Quoted(key), "; it must be ", span, " to ",
+                     Limit(options_), ": look at what is stored for the key"));
+  };
+  return Counted(*counts_, take, count);
+}
+
 absl::StatusOr<int64_t> Sequencer::Next(std::string_view key) {
   LOCUS_ASSIGN_OR_RETURN(std::string name, NameOf(key));
-  LOCUS_ASSIGN_OR_RETURN(Taken taken, Counted(
-                                          *counts_, [&] { return Take(name, options_.step); }, 1));
+  LOCUS_ASSIGN_OR_RETURN(Taken taken, TakeNumbers(key, name, 1));
   return taken.last;
 }
 
@@ -139,10 +154,9 @@ absl::StatusOr<SequenceBatch> Sequencer::NextBatch(std::string_view key, int64_t
                                                    Quoted(key), " must have 1 to ", most,
                                                    ", all there are up to ", Limit(options_)));
   }
-  int64_t span = count * options_.step;
-  LOCUS_ASSIGN_OR_RETURN(Taken taken, Counted(
-                                          *counts_, [&] { return Take(name, span); }, count));
-  return SequenceBatch{taken.last - span + options_.step, options_.step, count, taken.version};
+  LOCUS_ASSIGN_OR_RETURN(Taken taken, TakeNumbers(key, name, count));
+  int64_t first = taken.last - (count - 1) * options_.step;
+  return SequenceBatch{first, options_.step, count, taken.version};
 }
 
 absl::Status Sequencer::Set(std::string_view key, int64_t value) {
@@ -161,6 +175,11 @@ absl::StatusOr<int64_t> Sequencer::Get(std::string_view key) {
   LOCUS_ASSIGN_OR_RETURN(std::string name, NameOf(key));
   LOCUS_ASSIGN_OR_RETURN(std::optional<int64_t> value,
                          Counted(*counts_, [&] { return Load(name); }));
+  if (value && *value < 0) {
+    return absl::DataLossError(absl::StrCat("the engine answered ", *value, " for key ",
+                                            Quoted(key),
+                                            ", which is no number from 0 to 2^63 - 1"));
+  }
   if (value) return *value;
   return absl::NotFoundError(absl::StrCat("key ", Quoted(key), " is unknown"));
 }
@@ -172,6 +191,13 @@ absl::StatusOr<bool> Sequencer::Return(std::string_view key, const SequenceBatch
     return absl::InvalidArgumentError(absl::StrCat("of a batch of ", batch.count, " numbers by ",
                                                    batch.step, " for key ", Quoted(key), " ", used,
                                                    " cannot be used; the step is ", options_.step));
+  }
+  int64_t most = Limit(options_) / options_.step;
+  if (batch.count > most || batch.first < options_.step ||
+      batch.first > Limit(options_) - (batch.count - 1) * options_.step) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a batch of ", batch.count, " numbers by ", batch.step, " from ", batch.first, " for key ",
+        Quoted(key), " was never taken: numbers are ", options_.step, " to ", Limit(options_)));
   }
   if (used == batch.count) return true;
   return Counted(*counts_, [&] {

@@ -49,5 +49,54 @@ TEST(SequencerRulesTest, Advance_StopsOrStartsAgainAtTheLimit) {
   EXPECT_EQ(Advance(6, 4, options, "k").value(), 10);
 }
 
+// An engine that answers `number` to every call.
+class StubbornSequencer : public Sequencer {
+ public:
+  StubbornSequencer(int64_t number, const SequencerOptions& options)
+      : Sequencer(options), number_(number) {}
+
+ private:
+  absl::StatusOr<Taken> Take(const std::string&, int64_t) override { return Taken{number_, 1}; }
+  absl::Status Store(const std::string&, int64_t) override { return absl::OkStatus(); }
+  absl::StatusOr<bool> StoreNew(const std::string&, int64_t) override { return true; }
+  absl::StatusOr<std::optional<int64_t>> Load(const std::string&) override { return number_; }
+  absl::StatusOr<bool> PutBack(const std::string&, const Taken&, int64_t) override { return true; }
+
+  const int64_t number_;
+};
+
+TEST(SequencerTest, EngineAnswersNumbersItWasNotAskedFor_IsDataLoss) {
+  SequencerOptions options;
+  options.step = 10;
+  options.max_value = 1000;
+  for (int64_t number : {std::numeric_limits<int64_t>::min(), int64_t{-1}, int64_t{9},
+                         int64_t{1001}, std::numeric_limits<int64_t>::max()}) {
+    StubbornSequencer engine(number, options);
+    EXPECT_TRUE(absl::IsDataLoss(engine.Next("k").status())) << number;
+    EXPECT_TRUE(absl::IsDataLoss(engine.NextBatch("k", 5).status())) << number;
+    EXPECT_EQ(absl::IsDataLoss(engine.Get("k").status()), number < 0) << number;
+    EXPECT_EQ(engine.Stats().numbers, 0u);
+  }
+  StubbornSequencer engine(50, options);
+  EXPECT_EQ(engine.Next("k").value(), 50);
+  EXPECT_EQ(engine.NextBatch("k", 5)->first, 10);
+  EXPECT_TRUE(absl::IsDataLoss(engine.NextBatch("k", 6).status()));
+}
+
+TEST(SequencerTest, ReturnOfABatchThatCannotBe_IsRefused) {
+  constexpr int64_t kLowest = std::numeric_limits<int64_t>::min();
+  constexpr int64_t kHighest = std::numeric_limits<int64_t>::max();
+  SequencerOptions options;
+  options.step = 10;
+  StubbornSequencer engine(50, options);
+  for (const SequenceBatch& batch :
+       {SequenceBatch{kLowest, 10, 5, 1}, SequenceBatch{0, 10, 5, 1},
+        SequenceBatch{kHighest - 39, 10, 5, 1}, SequenceBatch{10, 10, kHighest, 1}}) {
+    absl::Status status = engine.Return("k", batch, 1).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << batch.first << ": " << status;
+  }
+  EXPECT_TRUE(engine.Return("k", {kHighest - 40, 10, 5, 1}, 1).value());
+}
+
 }  // namespace
 }  // namespace locus

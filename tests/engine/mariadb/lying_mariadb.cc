@@ -59,7 +59,7 @@ constexpr char kDocument[] =
 FakeResult HonestResult(const std::string& statement) {
   auto says = [&](const char* words) { return absl::StrContains(statement, words); };
   std::string now = absl::StrCat(absl::ToUnixMicros(absl::Now()));
-  if (says("RETURNING")) return Row({"7", "8"});
+  if (says("RETURNING")) return Row({"70", "8"});
   FakeResult changed;
   changed.affected = 1;
   changed.insert_id = 128;

@@ -123,7 +123,8 @@ TEST(MariadbLyingServerTest, NegativeSchemaVersion_IsDataLoss) {
 }
 
 TEST(MariadbLyingServerTest, ValuesThatCannotBe_AreDataLoss) {
-  for (const char* value : {"", "-", "1x", "99999999999999999999", "0x10"}) {
+  for (const char* value :
+       {"", "-", "1x", "99999999999999999999", "0x10", "0", "-1", "-9223372036854775808"}) {
     FakeResult result = Table(2, 1);
     result.rows[0][0] = value;
     LyingServer server(Saying(Except("RETURNING", MariadbAnswer({result}))));
