@@ -11,6 +11,7 @@
 #include "tests/engine/mariadb/mariadb_server.h"
 #include "tests/source/table_place.h"
 #include "tests/support/child_process.h"
+#include "tests/support/fork_with_threads.h"
 
 namespace locus {
 

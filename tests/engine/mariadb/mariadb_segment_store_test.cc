@@ -14,6 +14,7 @@
 #include "tests/engine/mariadb/mariadb_fixture.h"
 #include "tests/lease/segment_store_contract.h"
 #include "tests/support/child_process.h"
+#include "tests/support/fork_with_threads.h"
 
 namespace locus {
 

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "src/engine/mariadb/sigpipe.h"
 
 namespace locus {
 
@@ -100,17 +101,34 @@ absl::StatusOr<std::vector<mariadb::Result>> MariadbServer::TrySql(const std::st
   return (*session)->Run(statements);
 }
 
+// With the client library alone: what the engine adds starts a thread, and tests fork.
 absl::StatusOr<std::unique_ptr<SqlSession>> SqlSession::Open(const MariadbOptions& options) {
-  mariadb::Login login;
-  login.host = options.hosts[0];
-  login.user = options.user;
-  login.database = options.database;
-  login.connect_timeout = options.connect_timeout;
-  login.timeout = options.timeout;
-  login.multi_statements = true;
-  auto handle = mariadb::LogIn(login, options.password.c_str());
-  if (!handle.ok()) return handle.status();
-  std::unique_ptr<SqlSession> session(new SqlSession(*std::move(handle)));
+  mariadb::HoldSigpipe hold;
+  static const bool library_started = [] {  // which ignores SIGPIPE for the whole process
+    struct sigaction before;
+    sigaction(SIGPIPE, nullptr, &before);
+    bool started = mysql_library_init(0, nullptr, nullptr) == 0;
+    sigaction(SIGPIPE, &before, nullptr);
+    return started;
+  }();
+  mariadb::Handle handle(library_started ? mysql_init(nullptr) : nullptr);
+  if (handle == nullptr) return absl::InternalError("the client library does not start");
+  unsigned connect_seconds = mariadb::WholeSeconds(options.connect_timeout);
+  unsigned seconds = mariadb::WholeSeconds(options.timeout);
+  unsigned tcp = MYSQL_PROTOCOL_TCP;
+  mysql_optionsv(handle.get(), MYSQL_OPT_CONNECT_TIMEOUT, &connect_seconds);
+  mysql_optionsv(handle.get(), MYSQL_OPT_READ_TIMEOUT, &seconds);
+  mysql_optionsv(handle.get(), MYSQL_OPT_WRITE_TIMEOUT, &seconds);
+  mysql_optionsv(handle.get(), MYSQL_OPT_PROTOCOL, &tcp);
+  mysql_optionsv(handle.get(), MYSQL_SET_CHARSET_NAME, "utf8mb4");
+  const MariadbOptions::Host& host = options.hosts[0];
+  if (mysql_real_connect(handle.get(), host.name.c_str(), options.user.c_str(),
+                         options.password.c_str(), options.database.c_str(), host.port, nullptr,
+                         CLIENT_MULTI_STATEMENTS | CLIENT_MULTI_RESULTS) == nullptr) {
+    return mariadb::ErrorOf(handle.get(), "of the test");
+  }
+  fcntl(static_cast<int>(mysql_get_socket(handle.get())), F_SETFD, FD_CLOEXEC);
+  std::unique_ptr<SqlSession> session(new SqlSession(std::move(handle)));
   absl::Status set = session
                          ->Run(
                              "SET SESSION time_zone='+00:00', character_set_results=binary,"
