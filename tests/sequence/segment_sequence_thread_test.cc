@@ -185,7 +185,11 @@ TEST_F(SequenceThreadTest, ClosedWhileACallIsUnderWay_WhatItBringsIsReturned) {
   EXPECT_FALSE(sequence->TryNext().ok());
   while (store_->blocked() == 0) std::this_thread::yield();
   EXPECT_EQ(keys_->Get("k").value(), 64);
-  std::thread healer([&] { store_->Heal(); });
+  std::thread healer([&] {
+    // A segment that came before it is closed would be followed by a second one.
+    while (!absl::IsFailedPrecondition(sequence->TryNext().status())) std::this_thread::yield();
+    store_->Heal();
+  });
   EXPECT_EQ(sequence->Close().value(), 64);
   healer.join();
   EXPECT_EQ(keys_->Get("k").value(), 0);
