@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <random>
@@ -30,6 +31,21 @@ sockaddr_in Loopback(uint16_t port) {
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   address.sin_port = htons(port);
   return address;
+}
+
+// Stopped, or ended: a process that is gone has no threads.
+bool EachThreadStands(pid_t pid) {
+  std::error_code gone;
+  std::filesystem::directory_iterator threads("/proc/" + std::to_string(pid) + "/task", gone), none;
+  for (; !gone && threads != none; threads.increment(gone)) {
+    std::ifstream in(threads->path() / "stat");
+    std::string stat{std::istreambuf_iterator<char>(in), {}};
+    size_t name_ends = stat.rfind(')');  // a name may hold anything
+    if (name_ends == std::string::npos) continue;
+    char state = stat[name_ends + 2];
+    if (state != 'T' && state != 'Z' && state != 'X') return false;
+  }
+  return true;
 }
 
 // Reserves the port against every other process of these tests in this network namespace, until
@@ -148,9 +164,9 @@ void PrivateServer::Stop(absl::Duration within) {
 void PrivateServer::Stall() {
   if (pid_ <= 0) return;
   kill(pid_, SIGSTOP);
-  // Its threads stop one after the other, and the last ones may answer somebody meanwhile.
-  siginfo_t stopped;
-  waitid(P_PID, static_cast<id_t>(pid_), &stopped, WSTOPPED | WEXITED | WNOWAIT);
+  // Its threads stop one after the other, and the last ones may answer somebody meanwhile. waitid
+  // would tell only the process that started it.
+  EXPECT_TRUE(WaitUntil([this] { return EachThreadStands(pid_); }));
 }
 
 void PrivateServer::Resume() {

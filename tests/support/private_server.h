@@ -50,8 +50,8 @@ class PrivateServer {
   void KillHard();
   // SIGTERM, and waits for its end; SIGKILL after `within`.
   void Stop(absl::Duration within = absl::Seconds(30));
-  void Stall();    // SIGSTOP
-  void Resume();   // SIGCONT
+  void Stall();    // SIGSTOP, and waits until it stands; also from another process
+  void Resume();   // SIGCONT; also from another process
   bool running();  // reaps it if it has ended
   pid_t pid() const { return pid_; }
   // The last lines of the log.
