@@ -109,26 +109,16 @@ class MariadbSequencer : public Sequencer {
   // Connects once. INVALID_ARGUMENT: bad options. NOT_FOUND: the database has no locus tables.
   static absl::StatusOr<std::unique_ptr<MariadbSequencer>> Open(
       const MariadbOptions& options, const SequencerOptions& sequencer_options);
-  ~MariadbSequencer() override;
 
   // Deletes the rows of up to `most` keys that were forgotten over a minute ago, whoever's they
   // are, by a hundred a statement; returns how many. A sequencer with a ttl also deletes up to a
   // hundred within each 256th call of Next or NextBatch.
-  absl::StatusOr<uint64_t> RemoveExpired(uint64_t most);
+  virtual absl::StatusOr<uint64_t> RemoveExpired(uint64_t most) = 0;
 
-  MariadbStats Stats() const;
+  virtual MariadbStats Stats() const = 0;
 
- private:
-  class Rep;
-  MariadbSequencer(const SequencerOptions& sequencer_options, std::unique_ptr<Rep> rep);
-
-  absl::StatusOr<Taken> Take(const std::string& name, int64_t span) override;
-  absl::Status Store(const std::string& name, int64_t value) override;
-  absl::StatusOr<bool> StoreNew(const std::string& name, int64_t value) override;
-  absl::StatusOr<std::optional<int64_t>> Load(const std::string& name) override;
-  absl::StatusOr<bool> PutBack(const std::string& name, const Taken& taken, int64_t value) override;
-
-  std::unique_ptr<Rep> rep_;
+ protected:
+  explicit MariadbSequencer(const SequencerOptions& options) : Sequencer(options) {}
 };
 
 }  // namespace locus

@@ -89,25 +89,15 @@ class RedisSequencer : public Sequencer {
   // Connects. INVALID_ARGUMENT: options that cannot be; else as above.
   static absl::StatusOr<std::unique_ptr<RedisSequencer>> Open(const RedisOptions& server,
                                                               const SequencerOptions& options);
-  ~RedisSequencer() override;
 
   // Next for each of `keys`, all in one round trip (in a cluster: one to each node, at once). They
   // succeed or fail one by one, as Next does; a key named twice gets two numbers, in either order.
-  std::vector<absl::StatusOr<int64_t>> NextEach(std::span<const std::string_view> keys);
+  virtual std::vector<absl::StatusOr<int64_t>> NextEach(std::span<const std::string_view> keys) = 0;
 
-  RedisStats Stats() const;
+  virtual RedisStats Stats() const = 0;
 
  protected:
-  absl::StatusOr<Taken> Take(const std::string& name, int64_t span) override;
-  absl::Status Store(const std::string& name, int64_t value) override;
-  absl::StatusOr<bool> StoreNew(const std::string& name, int64_t value) override;
-  absl::StatusOr<std::optional<int64_t>> Load(const std::string& name) override;
-  absl::StatusOr<bool> PutBack(const std::string& name, const Taken& taken, int64_t value) override;
-
- private:
-  class Rep;
-  RedisSequencer(const SequencerOptions& options, std::unique_ptr<Rep> rep);
-  std::unique_ptr<Rep> rep_;
+  explicit RedisSequencer(const SequencerOptions& options) : Sequencer(options) {}
 };
 
 // Numbers that Redis counts, below a ceiling that a durable sequencer has stored before: unique

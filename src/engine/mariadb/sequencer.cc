@@ -33,21 +33,22 @@ std::string WhereKey(const std::string& name) {
   return absl::StrCat(" WHERE type_id = ", kType, " AND group_key = ", Literal(name));
 }
 
-}  // namespace
-
-class MariadbSequencer::Rep {
+class Numbers final : public MariadbSequencer {
  public:
-  Rep(std::unique_ptr<Pool> pool, const SequencerOptions& options)
-      : pool_(std::move(pool)), options_(options) {}
+  Numbers(std::unique_ptr<Pool> pool, const SequencerOptions& options)
+      : MariadbSequencer(options), pool_(std::move(pool)) {}
+  ~Numbers() override {
+    // In a forked child the sockets are its parent's.
+    internal::AbandonIfForked(pool_);
+  }
 
-  bool forked() const { return pool_->forked(); }
-  MariadbStats Stats() const { return pool_->Stats(); }
+  MariadbStats Stats() const override { return pool_->Stats(); }
 
   absl::Status Connect() {
     return pool_->Use([](Connection& connection) { return connection.Run("DO 1").status(); });
   }
 
-  absl::StatusOr<Taken> Take(const std::string& name, int64_t span) {
+  absl::StatusOr<Taken> Take(const std::string& name, int64_t span) override {
     std::string statement =
         absl::StrCat(Insert(name, span), " ON DUPLICATE KEY UPDATE sequence_no = ", Next(span),
                      ", version_number = version_number + 1, expire_time = VALUES(expire_time),"
@@ -64,13 +65,13 @@ class MariadbSequencer::Rep {
       return absl::OkStatus();
     });
     LOCUS_RETURN_IF_ERROR(status);
-    bool remove = options_.ttl > absl::ZeroDuration() &&
+    bool remove = options().ttl > absl::ZeroDuration() &&
                   takes_.fetch_add(1, std::memory_order_relaxed) % kTakesBetweenRemovals == 0;
     if (remove) RemoveExpired(kRemovedAtOnce).status().IgnoreError();  // another call comes by
     return taken;
   }
 
-  absl::Status Store(const std::string& name, int64_t value) {
+  absl::Status Store(const std::string& name, int64_t value) override {
     return pool_->Use([&](Connection& connection) {
       return connection
           .Run(absl::StrCat(Insert(name, value),
@@ -82,7 +83,7 @@ class MariadbSequencer::Rep {
     });
   }
 
-  absl::StatusOr<bool> StoreNew(const std::string& name, int64_t value) {
+  absl::StatusOr<bool> StoreNew(const std::string& name, int64_t value) override {
     // LAST_INSERT_ID tells that a forgotten row was taken over. Assignments go from left to right.
     std::string statement = absl::StrCat(
         Insert(name, value), " ON DUPLICATE KEY UPDATE sequence_no = IF(", kForgotten,
@@ -102,7 +103,7 @@ class MariadbSequencer::Rep {
     return stored;
   }
 
-  absl::StatusOr<std::optional<int64_t>> Load(const std::string& name) {
+  absl::StatusOr<std::optional<int64_t>> Load(const std::string& name) override {
     std::string select =
         absl::StrCat("SELECT sequence_no FROM `sequence`", WhereKey(name), " AND ", kLive);
     std::string refresh;
@@ -124,7 +125,8 @@ class MariadbSequencer::Rep {
     return value;
   }
 
-  absl::StatusOr<bool> PutBack(const std::string& name, const Taken& taken, int64_t value) {
+  absl::StatusOr<bool> PutBack(const std::string& name, const Taken& taken,
+                               int64_t value) override {
     std::string statement = absl::StrCat(
         "UPDATE `sequence` SET sequence_no = ", value,
         ", version_number = version_number + 1, update_time = ", kNow, ", expire_time = ", Expiry(),
@@ -140,7 +142,7 @@ class MariadbSequencer::Rep {
     return put_back;
   }
 
-  absl::StatusOr<uint64_t> RemoveExpired(uint64_t most) {
+  absl::StatusOr<uint64_t> RemoveExpired(uint64_t most) override {
     uint64_t removed = 0;
     while (removed < most) {
       uint64_t at_once = std::min(kRemovedAtOnce, most - removed);
@@ -164,12 +166,12 @@ class MariadbSequencer::Rep {
 
  private:
   std::string_view KeyOf(std::string_view name) const {
-    return name.substr(options_.key_prefix.size());
+    return name.substr(options().key_prefix.size());
   }
-  bool HasTtl() const { return options_.ttl > absl::ZeroDuration(); }
+  bool HasTtl() const { return options().ttl > absl::ZeroDuration(); }
   std::string Expiry() const {
     if (!HasTtl()) return "NULL";
-    return absl::StrCat(kNow, " + INTERVAL ", absl::ToInt64Microseconds(options_.ttl),
+    return absl::StrCat(kNow, " + INTERVAL ", absl::ToInt64Microseconds(options().ttl),
                         " MICROSECOND");
   }
 
@@ -185,9 +187,9 @@ class MariadbSequencer::Rep {
   // sequencer_rules::Advance as an expression. Past the limit it is out of the range of a BIGINT,
   // whatever the sql_mode, so that the statement fails and changes nothing.
   std::string Next(int64_t span) const {
-    int64_t limit = sequencer_rules::Limit(options_);
+    int64_t limit = sequencer_rules::Limit(options());
     std::string next;
-    if (options_.max_value != 0 && options_.at_max == SequencerOptions::AtMax::kWrap) {
+    if (options().max_value != 0 && options().at_max == SequencerOptions::AtMax::kWrap) {
       next = absl::StrCat("IF(sequence_no <= ", limit - span, ", sequence_no + ", span, ", ", span,
                           ")");
     } else {
@@ -202,61 +204,26 @@ class MariadbSequencer::Rep {
         auto results,
         connection.Run(absl::StrCat("SELECT sequence_no FROM `sequence`", WhereKey(name)),
                        {mariadb::AtMostOneRow(1)}));
-    int64_t current = sequencer_rules::Limit(options_);
+    int64_t current = sequencer_rules::Limit(options());
     if (!results[0].rows.empty()) {
       LOCUS_ASSIGN_OR_RETURN(current, NumberIn(results[0].rows[0], 0, connection.place()));
     }
-    return sequencer_rules::AtLimit(KeyOf(name), current, span, options_);
+    return sequencer_rules::AtLimit(KeyOf(name), current, span, options());
   }
 
-  const std::unique_ptr<Pool> pool_;
-  const SequencerOptions options_;
+  std::unique_ptr<Pool> pool_;
   std::atomic<uint64_t> takes_{0};  // counts only
 };
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<MariadbSequencer>> MariadbSequencer::Open(
     const MariadbOptions& options, const SequencerOptions& sequencer_options) {
   LOCUS_RETURN_IF_ERROR(sequencer_options.Check());
   LOCUS_ASSIGN_OR_RETURN(auto pool, Pool::Make(options, Pool::Schema::kMustFit));
-  auto rep = std::make_unique<Rep>(std::move(pool), sequencer_options);
-  LOCUS_RETURN_IF_ERROR(rep->Connect());
-  return std::unique_ptr<MariadbSequencer>(new MariadbSequencer(sequencer_options, std::move(rep)));
-}
-
-MariadbSequencer::MariadbSequencer(const SequencerOptions& sequencer_options,
-                                   std::unique_ptr<Rep> rep)
-    : Sequencer(sequencer_options), rep_(std::move(rep)) {}
-
-MariadbSequencer::~MariadbSequencer() {
-  // In a forked child the sockets are its parent's.
-  internal::AbandonIfForked(rep_);
-}
-
-absl::StatusOr<uint64_t> MariadbSequencer::RemoveExpired(uint64_t most) {
-  return rep_->RemoveExpired(most);
-}
-
-MariadbStats MariadbSequencer::Stats() const { return rep_->Stats(); }
-
-absl::StatusOr<Sequencer::Taken> MariadbSequencer::Take(const std::string& name, int64_t span) {
-  return rep_->Take(name, span);
-}
-
-absl::Status MariadbSequencer::Store(const std::string& name, int64_t value) {
-  return rep_->Store(name, value);
-}
-
-absl::StatusOr<bool> MariadbSequencer::StoreNew(const std::string& name, int64_t value) {
-  return rep_->StoreNew(name, value);
-}
-
-absl::StatusOr<std::optional<int64_t>> MariadbSequencer::Load(const std::string& name) {
-  return rep_->Load(name);
-}
-
-absl::StatusOr<bool> MariadbSequencer::PutBack(const std::string& name, const Taken& taken,
-                                               int64_t value) {
-  return rep_->PutBack(name, taken, value);
+  auto numbers = std::make_unique<Numbers>(std::move(pool), sequencer_options);
+  LOCUS_RETURN_IF_ERROR(numbers->Connect());
+  return numbers;
 }
 
 }  // namespace locus

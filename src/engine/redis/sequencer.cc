@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "locus/engine/redis.h"
 #include "src/base/check.h"
+#include "src/base/fork_guard.h"
 #include "src/base/text.h"
 #include "src/engine/redis/answers.h"
 #include "src/engine/redis/client.h"
@@ -21,30 +22,106 @@ using redis::ScriptCall;
 using redis::SequencerScripts;
 using redis::WordOf;
 
-class RedisSequencer::Rep {
+namespace {
+
+class Numbers final : public RedisSequencer {
  public:
-  Rep(std::unique_ptr<redis::Client> client, const SequencerOptions& options)
-      : client_(std::move(client)),
-        options_(options),
+  Numbers(std::unique_ptr<redis::Client> client, const SequencerOptions& options)
+      : RedisSequencer(options),
+        client_(std::move(client)),
         ttl_(absl::StrCat(absl::ToInt64Milliseconds(options.ttl))) {}
+  ~Numbers() override {
+    // In a forked child the sockets are its parent's.
+    internal::AbandonIfForked(client_);
+  }
 
-  redis::Client& client() { return *client_; }
-  const SequencerScripts& scripts() const { return SequencerScripts::Get(); }
-  std::string_view ttl() const { return ttl_; }
+  std::vector<absl::StatusOr<int64_t>> NextEach(std::span<const std::string_view> keys) override {
+    std::vector<absl::StatusOr<int64_t>> numbers(keys.size(), absl::StatusOr<int64_t>(0));
+    TakeArgs args(*this, options().step);
+    std::vector<std::string> names(keys.size());
+    std::vector<ScriptCall> calls;
+    std::vector<size_t> asked;
+    calls.reserve(keys.size());
+    asked.reserve(keys.size());
+    for (size_t i = 0; i < keys.size(); ++i) {
+      absl::StatusOr<std::string> name = NameOf(keys[i]);
+      if (!name.ok()) {
+        numbers[i] = name.status();
+        continue;
+      }
+      names[i] = KeyFor(*name);
+      calls.push_back({names[i], args.views});
+      asked.push_back(i);
+    }
+    auto replies = client_->RunEach(Scripts().take, calls);
+    for (size_t i = 0; i < asked.size(); ++i) {
+      auto taken = Took(std::move(replies[i]), keys[asked[i]], options().step);
+      if (taken.ok()) {
+        numbers[asked[i]] = taken->last;
+      } else {
+        numbers[asked[i]] = taken.status();
+      }
+    }
+    return numbers;
+  }
 
+  RedisStats Stats() const override { return client_->Stats(); }
+
+ private:
+  absl::StatusOr<Taken> Take(const std::string& name, int64_t span) override {
+    TakeArgs args(*this, span);
+    std::string key = KeyFor(name);
+    ScriptCall call{key, args.views};
+    auto replies = client_->RunEach(Scripts().take, {&call, 1});
+    return Took(std::move(replies[0]), KeyOf(name), span);
+  }
+
+  absl::Status Store(const std::string& name, int64_t value) override {
+    LOCUS_ASSIGN_OR_RETURN(
+        Reply reply, client_->Run(Scripts().store, KeyFor(name), {absl::StrCat(value), "0", ttl_}));
+    return Stored(reply, KeyOf(name)).status();
+  }
+
+  absl::StatusOr<bool> StoreNew(const std::string& name, int64_t value) override {
+    LOCUS_ASSIGN_OR_RETURN(
+        Reply reply, client_->Run(Scripts().store, KeyFor(name), {absl::StrCat(value), "1", ttl_}));
+    return Stored(reply, KeyOf(name));
+  }
+
+  absl::StatusOr<std::optional<int64_t>> Load(const std::string& name) override {
+    LOCUS_ASSIGN_OR_RETURN(Reply reply, client_->Run(Scripts().load, KeyFor(name), {ttl_}));
+    if (WordOf(reply) == "none") return std::nullopt;
+    std::optional<int64_t> value = NumberIn(reply, 1);
+    if (WordOf(reply) != "ok" || !value) return Spoilt(KeyOf(name), reply);
+    return value;
+  }
+
+  absl::StatusOr<bool> PutBack(const std::string& name, const Taken& taken,
+                               int64_t value) override {
+    LOCUS_ASSIGN_OR_RETURN(Reply reply,
+                           client_->Run(Scripts().put_back, KeyFor(name),
+                                        {absl::StrCat(taken.last), absl::StrCat(taken.version),
+                                         absl::StrCat(value), ttl_}));
+    return Stored(reply, KeyOf(name));
+  }
+
+  static const SequencerScripts& Scripts() { return SequencerScripts::Get(); }
   static std::string KeyFor(std::string_view name) {
     return absl::StrCat("locus:sequence:", ToAbsl(name));
   }
   std::string_view KeyOf(std::string_view name) const {
-    return name.substr(options_.key_prefix.size());
+    return name.substr(options().key_prefix.size());
+  }
+  bool Wraps() const {
+    return options().max_value != 0 && options().at_max == SequencerOptions::AtMax::kWrap;
   }
 
   // ARGV of the script `take`.
   struct TakeArgs {
-    TakeArgs(const Rep& rep, int64_t span)
-        : words{absl::StrCat(span), absl::StrCat(sequencer_rules::Limit(rep.options_) - span),
-                rep.Wraps() ? "1" : "0"},
-          views{words[0], words[1], words[2], rep.ttl_} {}
+    TakeArgs(const Numbers& numbers, int64_t span)
+        : words{absl::StrCat(span), absl::StrCat(sequencer_rules::Limit(numbers.options()) - span),
+                numbers.Wraps() ? "1" : "0"},
+          views{words[0], words[1], words[2], numbers.ttl_} {}
     TakeArgs(const TakeArgs&) = delete;
     std::array<std::string, 3> words;
     std::array<std::string_view, 4> views;
@@ -52,9 +129,9 @@ class RedisSequencer::Rep {
 
   absl::StatusOr<Taken> Took(absl::StatusOr<Reply> reply, std::string_view key, int64_t span) {
     LOCUS_RETURN_IF_ERROR(reply.status());
-    auto answer = redis::ReadTaken(*reply, span, sequencer_rules::Limit(options_));
+    auto answer = redis::ReadTaken(*reply, span, sequencer_rules::Limit(options()));
     if (!answer) return Spoilt(key, *reply);
-    if (answer->at_limit) return sequencer_rules::AtLimit(key, answer->current, span, options_);
+    if (answer->at_limit) return sequencer_rules::AtLimit(key, answer->current, span, options());
     return Taken{answer->current + span, answer->version};
   }
 
@@ -68,100 +145,17 @@ class RedisSequencer::Rep {
     return sequencer_rules::NoNumber("redis", key, redis::TextsOf(reply));
   }
 
- private:
-  bool Wraps() const {
-    return options_.max_value != 0 && options_.at_max == SequencerOptions::AtMax::kWrap;
-  }
-
-  const std::unique_ptr<redis::Client> client_;
-  const SequencerOptions options_;
+  std::unique_ptr<redis::Client> client_;
   const std::string ttl_;
 };
 
-RedisSequencer::RedisSequencer(const SequencerOptions& options, std::unique_ptr<Rep> rep)
-    : Sequencer(options), rep_(std::move(rep)) {}
-
-RedisSequencer::~RedisSequencer() {
-  if (rep_->client().forked()) rep_.release();
-}
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<RedisSequencer>> RedisSequencer::Open(
     const RedisOptions& server, const SequencerOptions& options) {
   LOCUS_RETURN_IF_ERROR(options.Check());
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<redis::Client> client, redis::Client::Open(server));
-  auto rep = std::make_unique<Rep>(std::move(client), options);
-  return std::unique_ptr<RedisSequencer>(new RedisSequencer(options, std::move(rep)));
+  return std::make_unique<Numbers>(std::move(client), options);
 }
-
-std::vector<absl::StatusOr<int64_t>> RedisSequencer::NextEach(
-    std::span<const std::string_view> keys) {
-  std::vector<absl::StatusOr<int64_t>> numbers(keys.size(), absl::StatusOr<int64_t>(0));
-  Rep::TakeArgs args(*rep_, options().step);
-  std::vector<std::string> names(keys.size());
-  std::vector<ScriptCall> calls;
-  std::vector<size_t> asked;
-  calls.reserve(keys.size());
-  asked.reserve(keys.size());
-  for (size_t i = 0; i < keys.size(); ++i) {
-    absl::StatusOr<std::string> name = NameOf(keys[i]);
-    if (!name.ok()) {
-      numbers[i] = name.status();
-      continue;
-    }
-    names[i] = Rep::KeyFor(*name);
-    calls.push_back({names[i], args.views});
-    asked.push_back(i);
-  }
-  auto replies = rep_->client().RunEach(rep_->scripts().take, calls);
-  for (size_t i = 0; i < asked.size(); ++i) {
-    auto taken = rep_->Took(std::move(replies[i]), keys[asked[i]], options().step);
-    if (taken.ok()) {
-      numbers[asked[i]] = taken->last;
-    } else {
-      numbers[asked[i]] = taken.status();
-    }
-  }
-  return numbers;
-}
-
-absl::StatusOr<Sequencer::Taken> RedisSequencer::Take(const std::string& name, int64_t span) {
-  Rep::TakeArgs args(*rep_, span);
-  std::string key = Rep::KeyFor(name);
-  ScriptCall call{key, args.views};
-  auto replies = rep_->client().RunEach(rep_->scripts().take, {&call, 1});
-  return rep_->Took(std::move(replies[0]), rep_->KeyOf(name), span);
-}
-
-absl::Status RedisSequencer::Store(const std::string& name, int64_t value) {
-  LOCUS_ASSIGN_OR_RETURN(Reply reply, rep_->client().Run(rep_->scripts().store, Rep::KeyFor(name),
-                                                         {absl::StrCat(value), "0", rep_->ttl()}));
-  return rep_->Stored(reply, rep_->KeyOf(name)).status();
-}
-
-absl::StatusOr<bool> RedisSequencer::StoreNew(const std::string& name, int64_t value) {
-  LOCUS_ASSIGN_OR_RETURN(Reply reply, rep_->client().Run(rep_->scripts().store, Rep::KeyFor(name),
-                                                         {absl::StrCat(value), "1", rep_->ttl()}));
-  return rep_->Stored(reply, rep_->KeyOf(name));
-}
-
-absl::StatusOr<std::optional<int64_t>> RedisSequencer::Load(const std::string& name) {
-  LOCUS_ASSIGN_OR_RETURN(
-      Reply reply, rep_->client().Run(rep_->scripts().load, Rep::KeyFor(name), {rep_->ttl()}));
-  if (WordOf(reply) == "none") return std::nullopt;
-  std::optional<int64_t> value = NumberIn(reply, 1);
-  if (WordOf(reply) != "ok" || !value) return rep_->Spoilt(rep_->KeyOf(name), reply);
-  return value;
-}
-
-absl::StatusOr<bool> RedisSequencer::PutBack(const std::string& name, const Taken& taken,
-                                             int64_t value) {
-  LOCUS_ASSIGN_OR_RETURN(Reply reply,
-                         rep_->client().Run(rep_->scripts().put_back, Rep::KeyFor(name),
-                                            {absl::StrCat(taken.last), absl::StrCat(taken.version),
-                                             absl::StrCat(value), rep_->ttl()}));
-  return rep_->Stored(reply, rep_->KeyOf(name));
-}
-
-RedisStats RedisSequencer::Stats() const { return rep_->client().Stats(); }
 
 }  // namespace locus
