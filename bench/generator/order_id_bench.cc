@@ -97,6 +97,22 @@ void OrderIdNextBatch(benchmark::State& state) {
 }
 BENCHMARK(OrderIdNextBatch)->Arg(1024)->Threads(1)->Threads(2);
 
+// As OrderIdNextBatch/1024 on a processor that hashes fewer keys at once.
+template <internal::GeneLanes kLanes>
+void NextBatchWith(benchmark::State& state) {
+  if (internal::UseGeneLanes(kLanes) != kLanes) state.SetLabel("this processor hashes fewer");
+  OrderIdNextBatch(state);
+  internal::UseGeneLanes(internal::GeneLanes::kEight);
+}
+void OrderIdNextBatchAvx2(benchmark::State& state) {
+  NextBatchWith<internal::GeneLanes::kFour>(state);
+}
+BENCHMARK(OrderIdNextBatchAvx2)->Arg(1024);
+void OrderIdNextBatchScalar(benchmark::State& state) {
+  NextBatchWith<internal::GeneLanes::kOne>(state);
+}
+BENCHMARK(OrderIdNextBatchScalar)->Arg(1024);
+
 void GeneUint64(benchmark::State& state) {
   std::vector<BuyerKey> buyers = RandomBuyers(0);
   size_t i = 0;

@@ -50,17 +50,28 @@ absl::StatusOr<size_t> OrderIdGenerator::Rep::TryBatch(std::span<const ShardGene
 
 absl::StatusOr<size_t> OrderIdGenerator::Rep::TryBatch(std::span<const BuyerKey> buyers,
                                                        std::span<OrderId> ids) {
-  constexpr size_t kBlock = 256;
-  std::array<ShardGene, kBlock> genes;
+  // Genes are hashed one block ahead of the block that is taken, so that the processor hashes, and
+  // fetches cursors, while it waits for compare-and-swaps.
+  constexpr size_t kBlock = 64;
+  std::array<std::array<ShardGene, kBlock>, 2> genes;
+  size_t hashed = 0;
+  auto hash_next = [&] {
+    auto next = buyers.subspan(hashed, std::min(kBlock, buyers.size() - hashed));
+    auto& block = genes[hashed / kBlock % 2];
+    ShardGene::OfEach(next, std::span(block).first(next.size()));
+    for (size_t i = 0; i < next.size(); ++i) counters_.Prefetch(block[i].value());
+    hashed += next.size();
+  };
+  hash_next();
   size_t done = 0;
   while (done < buyers.size()) {
-    size_t size = std::min(kBlock, buyers.size() - done);
-    auto block = std::span(genes).first(size);
-    ShardGene::OfEach(buyers.subspan(done, size), block);
+    size_t end = hashed;
+    auto block = std::span(genes[done / kBlock % 2]).first(end - done);
+    hash_next();
     absl::Status status;
     size_t taken = TakeBlock(block, ids.data() + done, status);
     done += taken;
-    if (taken == size) continue;
+    if (done == end) continue;
     if (absl::IsUnavailable(status)) AskForAll(buyers.subspan(done));
     if (done > 0) return done;
     return status;

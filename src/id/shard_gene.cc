@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <ostream>
 
 #include "locus/internal/gene_hash.h"
@@ -26,20 +27,40 @@ uint16_t GeneOfText(std::string_view key) {
   return static_cast<uint16_t>(XXH64(key.data(), key.size(), 0) ^ murmur[0]);
 }
 
+using internal::GeneLanes;
+
+void GenesOneByOne(const uint64_t* keys, uint16_t* genes, size_t size) {
+  for (size_t i = 0; i < size; ++i) genes[i] = internal::GeneOfOne(keys[i]);
+}
+
 #if defined(__x86_64__)
-// For processors that multiply eight 64-bit words at once.
-__attribute__((target("avx512f,avx512dq,avx512vl,avx512bw"))) void GenesOf8Wide(
+// AVX2 has no multiplication of 64-bit words; three of 32-bit words and two additions are still
+// faster for four keys at once than four plain ones.
+__attribute__((target("avx2"))) void GenesFourAtOnce(const uint64_t* keys, uint16_t* genes,
+                                                     size_t size) {
+  for (size_t i = 0; i < size; ++i) genes[i] = GeneOf8(keys[i]);
+}
+__attribute__((target("avx512f,avx512dq,avx512vl,avx512bw"))) void GenesEightAtOnce(
     const uint64_t* keys, uint16_t* genes, size_t size) {
   for (size_t i = 0; i < size; ++i) genes[i] = GeneOf8(keys[i]);
 }
-bool MultipliesWide() {
-  return __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512bw");
+GeneLanes WidestLanes() {
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw")) {
+    return GeneLanes::kEight;
+  }
+  return __builtin_cpu_supports("avx2") ? GeneLanes::kFour : GeneLanes::kOne;
 }
 #else
-void GenesOf8Wide(const uint64_t*, uint16_t*, size_t) {}
-bool MultipliesWide() { return false; }
+constexpr auto GenesFourAtOnce = GenesOneByOne;
+constexpr auto GenesEightAtOnce = GenesOneByOne;
+GeneLanes WidestLanes() { return GeneLanes::kOne; }
 #endif
+
+std::atomic<GeneLanes>& LanesInUse() {
+  static std::atomic<GeneLanes> lanes = WidestLanes();
+  return lanes;
+}
 
 }  // namespace
 
@@ -49,9 +70,20 @@ const uint64_t internal::kGeneMultipliers[8] = {
 };
 
 void internal::GenesOf8(const uint64_t* keys, uint16_t* genes, size_t size) {
-  static const bool wide = MultipliesWide();
-  if (wide) return GenesOf8Wide(keys, genes, size);
-  for (size_t i = 0; i < size; ++i) genes[i] = internal::GeneOfOne(keys[i]);
+  switch (LanesInUse().load(std::memory_order_relaxed)) {
+    case GeneLanes::kEight:
+      return GenesEightAtOnce(keys, genes, size);
+    case GeneLanes::kFour:
+      return GenesFourAtOnce(keys, genes, size);
+    case GeneLanes::kOne:
+      return GenesOneByOne(keys, genes, size);
+  }
+}
+
+internal::GeneLanes internal::UseGeneLanes(GeneLanes most) {
+  GeneLanes lanes = std::min(most, WidestLanes());
+  LanesInUse().store(lanes, std::memory_order_relaxed);
+  return lanes;
 }
 
 ShardGene ShardGene::OfText(BuyerKey buyer) { return FromUint16(GeneOfText(buyer.text())); }

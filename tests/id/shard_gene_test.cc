@@ -16,9 +16,12 @@
 
 namespace locus {
 
+using internal::GeneLanes;
 using internal::GeneOf8;
 using internal::GeneOfOne;
+using internal::GenesOf8;
 using internal::Murmur3Low64Of8;
+using internal::UseGeneLanes;
 using internal::Xxh64Of8;
 
 namespace {
@@ -110,6 +113,23 @@ TEST(ShardGeneTest, Batch_AgreesWithSingleCallsForAnyLength) {
     for (size_t i = 0; i < buyers.size(); ++i) EXPECT_EQ(genes[i], ShardGene::Of(buyers[i]));
     buyers.push_back(n % 7 == 3 ? BuyerKey::Text("buyer") : BuyerKey::Uint64(random()));
   }
+}
+
+// What this processor can hash at once, at every length around a block's end.
+TEST(ShardGeneTest, KeysHashedAtOnce_AgreeWithSingleOnes) {
+  std::mt19937_64 random(3);
+  std::vector<uint64_t> keys(300);
+  for (uint64_t& key : keys) key = random();
+  for (GeneLanes most : {GeneLanes::kOne, GeneLanes::kFour, GeneLanes::kEight}) {
+    if (UseGeneLanes(most) != most) continue;  // falls back to one that the loop has tried
+    for (size_t size = 0; size <= keys.size(); ++size) {
+      std::vector<uint16_t> genes(size + 1, 0xABCD);
+      GenesOf8(keys.data(), genes.data(), size);
+      for (size_t i = 0; i < size; ++i) ASSERT_EQ(genes[i], GeneOf8(keys[i])) << size << " " << i;
+      ASSERT_EQ(genes[size], 0xABCD) << size;
+    }
+  }
+  UseGeneLanes(GeneLanes::kEight);
 }
 
 TEST(ShardGeneTest, TextAndNumberOfTheSameDigits_AreDifferentKeys) {

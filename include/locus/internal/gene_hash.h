@@ -74,8 +74,15 @@ extern const uint64_t kGeneMultipliers[8];
   return static_cast<uint16_t>((x ^ x >> 32) ^ ((h1 ^ h1 >> 33) + (h2 ^ h2 >> 33)));
 }
 
-// genes[i] = GeneOf8(keys[i]).
+// genes[i] = GeneOf8(keys[i]). Hashes as many keys at once as the processor can.
 void GenesOf8(const uint64_t* keys, uint16_t* genes, size_t size);
+
+// How many keys GenesOf8 hashes at once: four need AVX2, eight need AVX-512.
+enum class GeneLanes { kOne, kFour, kEight };
+
+// For tests and benchmarks: from now on GenesOf8 hashes at most so many keys at once, in the whole
+// process. Returns what it uses, which is fewer where the processor cannot.
+GeneLanes UseGeneLanes(GeneLanes most);
 
 }  // namespace locus::internal
 
