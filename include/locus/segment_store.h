@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -81,6 +82,13 @@ enum class RaiseReach {
   kNearFloor,  // at most 1 % of the 2^47 narrow sequences above the floor
   kAnywhere,   // up to 2^56 - 1, which ends the space
 };
+
+// "near_floor", "anywhere".
+std::string_view ToString(RaiseReach reach);
+template <typename Sink>
+void AbslStringify(Sink& sink, RaiseReach reach) {
+  sink.Append(ToString(reach));
+}
 
 // What Raise did to base.
 struct BaseRaise {

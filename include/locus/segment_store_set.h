@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -94,6 +95,13 @@ class SegmentStoreSet {
   std::vector<Member> members_;
   uint32_t layout_;
 };
+
+// "nothing_in_use", "end_earlier".
+std::string_view ToString(SegmentStoreSet::Earlier earlier);
+template <typename Sink>
+void AbslStringify(Sink& sink, SegmentStoreSet::Earlier earlier) {
+  sink.Append(ToString(earlier));
+}
 
 }  // namespace locus
 

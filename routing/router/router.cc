@@ -38,6 +38,42 @@ bool NearlyFull(size_t descriptions) { return descriptions > Router::kMaxDescrip
 
 }  // namespace
 
+std::string_view ToString(RouterStats::Source source) {
+  switch (source) {
+    case RouterStats::Source::kNone:
+      return "none";
+    case RouterStats::Source::kFollowing:
+      return "following";
+    case RouterStats::Source::kRefused:
+      return "refused";
+    case RouterStats::Source::kFailing:
+      return "failing";
+  }
+  return "unknown";
+}
+
+std::string_view ToString(RouterEvent::Kind kind) {
+  switch (kind) {
+    case RouterEvent::Kind::kInstalled:
+      return "installed";
+    case RouterEvent::Kind::kRefused:
+      return "refused";
+    case RouterEvent::Kind::kStartedFromFile:
+      return "started_from_file";
+    case RouterEvent::Kind::kLastGoodFileIgnored:
+      return "last_good_file_ignored";
+    case RouterEvent::Kind::kSourceFailed:
+      return "source_failed";
+    case RouterEvent::Kind::kSourceRecovered:
+      return "source_recovered";
+    case RouterEvent::Kind::kLastGoodFileFailed:
+      return "last_good_file_failed";
+    case RouterEvent::Kind::kDescriptionsNearlyFull:
+      return "descriptions_nearly_full";
+  }
+  return "unknown";
+}
+
 size_t Router::Rep::Find(const Shard& shard) const {
   auto [begin, end] = indexes_by_hash_.equal_range(HashOf(shard));
   for (auto it = begin; it != end; ++it) {

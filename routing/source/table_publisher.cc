@@ -113,6 +113,16 @@ absl::Status CheckLost(const TablePublisher& publisher, uint64_t seen,
 
 }  // namespace
 
+std::string_view ToString(Publication publication) {
+  switch (publication) {
+    case Publication::kNeeded:
+      return "needed";
+    case Publication::kIsNewest:
+      return "is_newest";
+  }
+  return "unknown";
+}
+
 absl::StatusOr<Publication> JudgePublication(const PublishedState& state, const RoutingTable& table,
                                              uint64_t expected, const GuardedChanges& named) {
   if (table.epoch() <= expected) {

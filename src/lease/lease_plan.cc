@@ -8,7 +8,19 @@
 #include "src/base/check.h"
 #include "src/lease/lease_rules.h"
 
-namespace locus::lease {
+namespace locus {
+
+std::string_view ToString(RaiseReach reach) {
+  switch (reach) {
+    case RaiseReach::kNearFloor:
+      return "near_floor";
+    case RaiseReach::kAnywhere:
+      return "anywhere";
+  }
+  return "unknown";
+}
+
+namespace lease {
 namespace {
 
 // A hundredth of the sequences of narrow order IDs: 2.7 years of the default floor.
@@ -88,4 +100,5 @@ SpaceView View(const Space& space, absl::Time now, std::vector<SpaceView::Sectio
   return {space.options, space.base, space.losses, now, std::move(sections)};
 }
 
-}  // namespace locus::lease
+}  // namespace lease
+}  // namespace locus

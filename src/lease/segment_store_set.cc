@@ -93,6 +93,16 @@ class EarlierLayouts {
 
 }  // namespace
 
+std::string_view ToString(SegmentStoreSet::Earlier earlier) {
+  switch (earlier) {
+    case SegmentStoreSet::Earlier::kNothingInUse:
+      return "nothing_in_use";
+    case SegmentStoreSet::Earlier::kEndEarlier:
+      return "end_earlier";
+  }
+  return "unknown";
+}
+
 absl::StatusOr<SegmentStoreSet> SegmentStoreSet::Create(std::vector<Member> members,
                                                         uint32_t layout) {
   if (members.empty()) return absl::InvalidArgumentError("a set needs a store");

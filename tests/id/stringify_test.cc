@@ -1,31 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values and enums as text, with an Abseil that has AbslStringify and with one that has not.
-#include <string>
-#include <string_view>
-
-#include "absl/base/config.h"
-#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "locus/engine/memory.h"
 #include "locus/locus.h"
+#include "tests/support/stringified.h"
 
 namespace locus {
 namespace {
-
-// What AbslStringify needs of a sink.
-struct Sink {
-  std::string text;
-  void Append(std::string_view more) { text += more; }
-};
-
-template <typename T>
-std::string Stringified(const T& value) {
-  Sink sink;
-  AbslStringify(sink, value);
-#if defined(ABSL_LTS_RELEASE_VERSION) && ABSL_LTS_RELEASE_VERSION >= 20230125
-  EXPECT_EQ(absl::StrCat(value), sink.text);
-#endif
-  return sink.text;
-}
 
 TEST(StringifyTest, Values_AreTheirCanonicalText) {
   OrderId id = OrderId::FromParts(ShardGene::FromUint16(uint16_t{7}), 99).value();
@@ -57,6 +38,12 @@ TEST(StringifyTest, Enums_AreWords) {
   EXPECT_EQ(Stringified(NumberField::Kind::kCheck), "check");
   EXPECT_EQ(Stringified(SequencerOptions::AtMax::kError), "error");
   EXPECT_EQ(Stringified(SequencerOptions::AtMax::kWrap), "wrap");
+  EXPECT_EQ(Stringified(RaiseReach::kNearFloor), "near_floor");
+  EXPECT_EQ(Stringified(RaiseReach::kAnywhere), "anywhere");
+  EXPECT_EQ(Stringified(SegmentStoreSet::Earlier::kNothingInUse), "nothing_in_use");
+  EXPECT_EQ(Stringified(SegmentStoreSet::Earlier::kEndEarlier), "end_earlier");
+  EXPECT_EQ(Stringified(MemorySegmentStore::Rewind::kNewIdentity), "new_identity");
+  EXPECT_EQ(Stringified(MemorySegmentStore::Rewind::kSilent), "silent");
 }
 
 TEST(StringifyTest, DefaultOrderNo_HasTheFixedBitsAndIsRefusedByDecode) {

@@ -4,7 +4,9 @@
 #include <set>
 
 #include "gtest/gtest.h"
+#include "locus/routing/table_publisher.h"
 #include "tests/router/naive_router.h"
+#include "tests/support/stringified.h"
 #include "tests/table/random_table.h"
 
 namespace locus {
@@ -245,6 +247,24 @@ TEST(RouterTest, TableWithAnotherId_IsRefused) {
   absl::Status status = router.Install(with_id(3, "00000000000000b2"));
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_TRUE(router.Install(with_id(4, "00000000000000a1")).ok());
+}
+
+TEST(RouterTest, Enums_AreWords) {
+  using Kind = RouterEvent::Kind;
+  EXPECT_EQ(Stringified(Kind::kInstalled), "installed");
+  EXPECT_EQ(Stringified(Kind::kRefused), "refused");
+  EXPECT_EQ(Stringified(Kind::kStartedFromFile), "started_from_file");
+  EXPECT_EQ(Stringified(Kind::kLastGoodFileIgnored), "last_good_file_ignored");
+  EXPECT_EQ(Stringified(Kind::kSourceFailed), "source_failed");
+  EXPECT_EQ(Stringified(Kind::kSourceRecovered), "source_recovered");
+  EXPECT_EQ(Stringified(Kind::kLastGoodFileFailed), "last_good_file_failed");
+  EXPECT_EQ(Stringified(Kind::kDescriptionsNearlyFull), "descriptions_nearly_full");
+  EXPECT_EQ(Stringified(RouterStats::Source::kNone), "none");
+  EXPECT_EQ(Stringified(RouterStats::Source::kFollowing), "following");
+  EXPECT_EQ(Stringified(RouterStats::Source::kRefused), "refused");
+  EXPECT_EQ(Stringified(RouterStats::Source::kFailing), "failing");
+  EXPECT_EQ(Stringified(Publication::kNeeded), "needed");
+  EXPECT_EQ(Stringified(Publication::kIsNewest), "is_newest");
 }
 
 }  // namespace

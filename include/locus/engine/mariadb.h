@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -63,6 +64,13 @@ struct MariadbOptions {
   // INVALID_ARGUMENT, naming the option, its value and the limit.
   absl::Status Check() const;
 };
+
+// "beyond_loopback", "always", "never".
+std::string_view ToString(MariadbOptions::Tls tls);
+template <typename Sink>
+void AbslStringify(Sink& sink, MariadbOptions::Tls tls) {
+  sink.Append(ToString(tls));
+}
 
 // Of one store or sequencer, since it was opened.
 struct MariadbStats {

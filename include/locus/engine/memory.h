@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "locus/clock.h"
 #include "locus/segment_store.h"
@@ -44,6 +45,13 @@ class MemorySegmentStore : public SegmentStore {
   struct Rep;
   std::unique_ptr<Rep> rep_;
 };
+
+// "new_identity", "silent".
+std::string_view ToString(MemorySegmentStore::Rewind rewind);
+template <typename Sink>
+void AbslStringify(Sink& sink, MemorySegmentStore::Rewind rewind) {
+  sink.Append(ToString(rewind));
+}
 
 // Numbers per key in this process's memory, for tests, benchmarks, and counters that need not
 // outlive their process.

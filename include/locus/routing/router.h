@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -155,6 +156,13 @@ struct RouterStats {
   absl::Status last_good_error;     // OK: the last attempt succeeded, or there was none
 };
 
+// "none", "following", "refused", "failing".
+std::string_view ToString(RouterStats::Source source);
+template <typename Sink>
+void AbslStringify(Sink& sink, RouterStats::Source source) {
+  sink.Append(ToString(source));
+}
+
 // Something that an operator may want to know, as it happens.
 struct RouterEvent {
   enum class Kind {
@@ -173,6 +181,14 @@ struct RouterEvent {
   uint64_t epoch = 0;  // of the table that the event is about; 0: unknown
   absl::Status status;
 };
+
+// "installed", "refused", "started_from_file", "last_good_file_ignored", "source_failed",
+// "source_recovered", "last_good_file_failed", "descriptions_nearly_full".
+std::string_view ToString(RouterEvent::Kind kind);
+template <typename Sink>
+void AbslStringify(Sink& sink, RouterEvent::Kind kind) {
+  sink.Append(ToString(kind));
+}
 
 // How a Router follows its source.
 struct RouterOptions {

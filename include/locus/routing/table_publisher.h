@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -66,6 +67,13 @@ enum class Publication {
   kNeeded,
   kIsNewest,  // the table is the newest already: nothing is to be written
 };
+
+// "needed", "is_newest".
+std::string_view ToString(Publication publication);
+template <typename Sink>
+void AbslStringify(Sink& sink, Publication publication) {
+  sink.Append(ToString(publication));
+}
 
 // The one rule of every publisher. Its caller holds off other publishers between reading `state`
 // and writing; messages do not name the place.

@@ -21,6 +21,18 @@ bool IsTimeout(absl::Duration duration) {
 
 }  // namespace
 
+std::string_view ToString(MariadbOptions::Tls tls) {
+  switch (tls) {
+    case MariadbOptions::Tls::kBeyondLoopback:
+      return "beyond_loopback";
+    case MariadbOptions::Tls::kAlways:
+      return "always";
+    case MariadbOptions::Tls::kNever:
+      return "never";
+  }
+  return "unknown";
+}
+
 absl::Status MariadbOptions::Check() const {
   if (hosts.empty()) return Refuse("hosts", "empty", "at least one host");
   for (const Host& host : hosts) {

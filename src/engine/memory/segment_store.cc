@@ -49,6 +49,16 @@ struct MemorySegmentStore::Rep {
   uint64_t identity ABSL_GUARDED_BY(mutex) = 1;
 };
 
+std::string_view ToString(MemorySegmentStore::Rewind rewind) {
+  switch (rewind) {
+    case MemorySegmentStore::Rewind::kNewIdentity:
+      return "new_identity";
+    case MemorySegmentStore::Rewind::kSilent:
+      return "silent";
+  }
+  return "unknown";
+}
+
 MemorySegmentStore::MemorySegmentStore(Clock& clock) : rep_(std::make_unique<Rep>(clock)) {}
 MemorySegmentStore::~MemorySegmentStore() = default;
 

@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tests/engine/mariadb/mariadb_fixture.h"
+#include "tests/support/stringified.h"
 
 namespace locus {
 namespace {
@@ -149,6 +150,12 @@ TEST_F(MariadbTlsTest, ServerKilledUnderATlsConnection_IsUnavailable) {
   }
   ASSERT_TRUE(server_->Start());
   EXPECT_TRUE(TryLease(*store).ok());
+}
+
+TEST(MariadbTlsNamesTest, Tls_IsAWord) {
+  EXPECT_EQ(Stringified(Tls::kBeyondLoopback), "beyond_loopback");
+  EXPECT_EQ(Stringified(Tls::kAlways), "always");
+  EXPECT_EQ(Stringified(Tls::kNever), "never");
 }
 
 }  // namespace
