@@ -19,7 +19,6 @@
 #include "gtest/gtest.h"
 #include "locus/routing/file_table.h"
 #include "locus/routing/routing_table.h"
-#include "routing/source/writer_patience.h"
 #include "tests/support/child_process.h"
 #include "tests/support/private_server.h"
 #include "tests/support/temporary_directory.h"
@@ -41,10 +40,6 @@ extern "C" int inotify_init1(int flags) noexcept {
 }
 
 namespace locus {
-
-using internal::FileSigns;
-using internal::WaitForWriter;
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -473,43 +468,6 @@ TEST_F(FileTableSourceTest, WriterInPieces_NoHalfDocumentIsEverHandedOut) {
   EXPECT_EQ(writer.Wait(), 0);
   close(seen[0]);
   close(seen[1]);
-}
-
-TEST(WriterPatienceTest, FinishedFile_IsHardlyWaitedFor) {
-  FileSigns replaced{.whole = true, .replaced = true};
-  EXPECT_EQ(WaitForWriter(replaced), milliseconds(0));
-  FileSigns in_place{.whole = true};
-  EXPECT_EQ(WaitForWriter(in_place), milliseconds(100));
-  in_place.quiet = milliseconds(100);
-  EXPECT_EQ(WaitForWriter(in_place), milliseconds(0));
-}
-
-TEST(WriterPatienceTest, UnfinishedFile_IsWaitedForUntilItRests) {
-  FileSigns open{.open = true,
-                 .whole = true,
-                 .replaced = true,
-                 .quiet = milliseconds(300),
-                 .busy = milliseconds(300)};
-  EXPECT_EQ(WaitForWriter(open), milliseconds(700));
-  FileSigns half{.quiet = milliseconds(300), .busy = milliseconds(300)};
-  EXPECT_EQ(WaitForWriter(half), milliseconds(700));
-  half.quiet = milliseconds(1000);
-  EXPECT_EQ(WaitForWriter(half), milliseconds(0));
-}
-
-// A writer that was stopped between a write and the kernel's word of it: more may come.
-TEST(WriterPatienceTest, ChangeThatNobodyToldOf_IsWaitedForAsIfOpen) {
-  FileSigns unreported{.whole = true, .unreported = true, .quiet = milliseconds(300)};
-  EXPECT_EQ(WaitForWriter(unreported), milliseconds(700));
-  unreported.quiet = milliseconds(1000);
-  EXPECT_EQ(WaitForWriter(unreported), milliseconds(0));
-}
-
-TEST(WriterPatienceTest, FileThatNeverRests_IsTakenInTheEnd) {
-  FileSigns busy{.open = true, .quiet = milliseconds(1), .busy = milliseconds(9500)};
-  EXPECT_EQ(WaitForWriter(busy), milliseconds(500));
-  busy.busy = seconds(11);
-  EXPECT_EQ(WaitForWriter(busy), milliseconds(0));
 }
 
 }  // namespace
