@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -202,6 +203,10 @@ class OrderIdGenerator {
   // the rest of the batch needs.
   absl::StatusOr<size_t> NextBatch(std::span<const BuyerKey> buyers, std::span<OrderId> ids);
   absl::StatusOr<size_t> NextBatch(std::span<const ShardGene> genes, std::span<OrderId> ids);
+  // Of buyers in braces, as in NextBatch({a, b}, ids). Empty braces name no buyers: OK and 0.
+  absl::StatusOr<size_t> NextBatch(std::initializer_list<BuyerKey> buyers, std::span<OrderId> ids) {
+    return NextBatch(std::span(buyers.begin(), buyers.size()), ids);
+  }
   // As NextBatch, but waits for the store until `deadline` and fills all of `ids`; fewer only if
   // the next one failed as Next would.
   absl::StatusOr<size_t> NextBatch(std::span<const BuyerKey> buyers, std::span<OrderId> ids,
@@ -215,6 +220,14 @@ class OrderIdGenerator {
   absl::StatusOr<size_t> NextBatch(std::span<const ShardGene> genes, std::span<OrderId> ids,
                                    absl::Duration timeout) {
     return NextBatch(genes, ids, internal::DeadlineAfter(timeout));
+  }
+  absl::StatusOr<size_t> NextBatch(std::initializer_list<BuyerKey> buyers, std::span<OrderId> ids,
+                                   Deadline deadline) {
+    return NextBatch(std::span(buyers.begin(), buyers.size()), ids, deadline);
+  }
+  absl::StatusOr<size_t> NextBatch(std::initializer_list<BuyerKey> buyers, std::span<OrderId> ids,
+                                   absl::Duration timeout) {
+    return NextBatch(std::span(buyers.begin(), buyers.size()), ids, timeout);
   }
 
   // Leases a segment for every section that has none, so that the first callers need not wait: one

@@ -94,6 +94,26 @@ TEST_F(GeneratorTest, Batch_FillsFromTheFrontAndSaysHowMany) {
   EXPECT_EQ(generator->NextBatch(std::span<const BuyerKey>(), {}).value(), 0u);
 }
 
+TEST_F(GeneratorTest, BatchInBraces_IsOfBuyersAndMayBeEmpty) {
+  auto generator = Make();
+  EXPECT_EQ(generator->NextBatch({}, {}).value(), 0u);
+  EXPECT_EQ(generator->NextBatch({}, {}, Soon()).value(), 0u);
+  EXPECT_EQ(generator->NextBatch({}, {}, absl::Seconds(1)).value(), 0u);
+
+  BuyerKey other = BuyerKey::Text("another buyer");
+  Take(*generator, kBuyer);
+  Take(*generator, other);
+  OrderId ids[2];
+  ASSERT_EQ(generator->NextBatch({kBuyer, other}, ids).value(), 2u);
+  EXPECT_EQ(ids[0].gene(), ShardGene::Of(kBuyer));
+  EXPECT_EQ(ids[1].gene(), ShardGene::Of(other));
+  ASSERT_EQ(generator->NextBatch({other}, ids, absl::Seconds(1)).value(), 1u);
+  EXPECT_EQ(ids[0].gene(), ShardGene::Of(other));
+  ASSERT_EQ(generator->NextBatch({kBuyer, other}, ids, Soon()).value(), 2u);
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      generator->NextBatch({kBuyer, other}, std::span(ids).first(1)).status()));
+}
+
 TEST_F(GeneratorTest, OptionsThatDifferFromTheStores_AreRefused) {
   Make();
   SpaceOptions other;
