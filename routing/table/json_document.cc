@@ -64,7 +64,8 @@ absl::Status CheckTokens(std::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
     char c = text[i];
     if (c == '\0') return SyntaxError(text, i + 1, "there is a NUL byte");
-    if (i - start > kMaxJsonToken) {
+    // `start` is the byte before the token.
+    if (i - start > kMaxJsonToken + 1) {
       return SyntaxError(text, start + 1,
                          absl::StrCat("a string or number of more than ", kMaxJsonToken, " bytes"));
     }
@@ -99,7 +100,9 @@ json::value_t TypeOf(Kind kind) {
 
 absl::Status RefuseType(const JsonShape& shape, const json& value, std::string_view pointer) {
   if (shape.kind == Kind::kInteger) {
-    std::string shown = value.is_number() ? value.dump() : "it";
+    // -0 is refused like any other sign; the parser reads it as a signed 0.
+    bool minus_zero = value.type() == json::value_t::number_integer && value == 0;
+    std::string shown = minus_zero ? "-0" : value.is_number() ? value.dump() : "it";
     return RefusedAt(pointer, absl::StrCat(shown, " is not an integer from 0 to ", shape.most));
   }
   return RefusedAt(pointer, absl::StrCat("it is of type ", value.type_name(), ", not ",

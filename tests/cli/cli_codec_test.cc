@@ -198,6 +198,8 @@ TEST_F(CommandTest, Inspect_WideIdsAndRefusals) {
   Outcome outcome = RunLocus({"inspect", "nonsense", "5"});
   EXPECT_EQ(outcome.exit, 3);
   EXPECT_THAT(outcome.out, StartsWith("\n{"));
+  EXPECT_THAT(RunLocus({"inspect", "5000ffffffffffff00007fffffffffff"}).err,
+              HasSubstr("is not an order ID: its sequence is below 2^47"));
   number[25] = number[25] == '0' ? '1' : '0';
   EXPECT_EQ(RunLocus({"inspect", "--keys", keys_, number}).exit, 3) << "it is not authentic";
 }

@@ -4,6 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "locus/routing/table_source.h"
 #include "nlohmann/json.hpp"
 #include "tests/cli/command.h"
 
@@ -145,6 +146,15 @@ TEST_F(TableTest, Check_NamesTheOffendingValue) {
   outcome = RunLocus({"table", "check", directory_ / "missing"});
   EXPECT_EQ(outcome.exit, 1);
   EXPECT_THAT(outcome.err, HasSubstr("missing"));
+}
+
+TEST_F(TableTest, Check_RefusesWhatRoutersRefuseForItsLength) {
+  std::string longest = ReadFile(table_);
+  longest.resize(TableSource::kMaxDocumentBytes, ' ');
+  EXPECT_EQ(RunLocus({"table", "check", "-"}, longest).out, "ok epoch=1 shards=2\n");
+  Outcome outcome = RunLocus({"table", "check", "-"}, longest + "\n");
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("stdin: it is 33554433 bytes long; at most 33554432"));
 }
 
 TEST_F(TableTest, Ring_AsTextAndAsPicture) {

@@ -83,6 +83,24 @@ TEST(RoutingTableTest, NewTableIds_AreValidAndDiffer) {
   EXPECT_EQ(RoutingTable::MakeEven({{"a", "h"}}, one)->table_id(), one);
 }
 
+TEST(RoutingTableTest, LongestEndpoint_MayBeWrittenInEscapes) {
+  const std::string endpoint = "mysql://127.0.0.1:3307/orders";
+  std::string escaped;
+  for (size_t i = 0; i < RoutingTable::kMaxTextBytes; ++i) escaped += "\\u0061";
+  EXPECT_EQ(RoutingTable::Parse(With(endpoint, escaped))->shards()[1].endpoint,
+            std::string(RoutingTable::kMaxTextBytes, 'a'));
+  EXPECT_THAT(Refusal(With(endpoint, escaped + "a")),
+              HasSubstr("a string or number of more than 12288 bytes"));
+}
+
+// A byte order mark before the document is skipped, anything else that JSON does not have is not.
+TEST(RoutingTableTest, ByteOrderMark_IsSkippedOnce) {
+  const std::string mark = "\xEF\xBB\xBF";
+  EXPECT_EQ(RoutingTable::Parse(mark + kDocument).value(), RoutingTable::Parse(kDocument).value());
+  EXPECT_THAT(Refusal(mark + mark + kDocument), HasSubstr("(byte 4)"));
+  EXPECT_THAT(Refusal(kDocument + mark), HasSubstr("syntax error"));
+}
+
 TEST(RoutingTableTest, WrongValue_IsRefusedAtItsPointer) {
   const std::vector<Case> cases = {
       {"12,", "0,", "/epoch: 0 is not from 1 to 9223372036854775807"},
@@ -91,6 +109,7 @@ TEST(RoutingTableTest, WrongValue_IsRefusedAtItsPointer) {
       {"12,", "12.0,", "/epoch: 12.0 is not an integer from 0 to 18446744073709551615"},
       {"12,", "1e3,", "/epoch: 1000.0 is not an integer from 0 to 18446744073709551615"},
       {"12,", "-12,", "/epoch: -12 is not an integer from 0 to 18446744073709551615"},
+      {"12,", "-0,", "/epoch: -0 is not an integer from 0 to 18446744073709551615"},
       {"12,", "\"12\",", "/epoch: it is not an integer from 0 to 18446744073709551615"},
       {"\"id\": 1", "\"id\": 0", "/shards/0/id: 0 is not an id; the first is 1"},
       {"\"id\": 1", "\"id\": 4294967296",

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "apps/locus/id/codec_choice.h"
 #include "apps/locus/line/values.h"
@@ -57,6 +58,9 @@ absl::Status Inspector::InspectInto(std::string_view given, Json& json) const {
   if (value.size() == 2 * OrderNo::kBytes) {
     absl::StatusOr<OrderId> wide = OrderId::Parse(value);
     if (wide.ok()) return InspectOrderId(*wide, json);
+    // Where the format is a wide order ID's, only the order ID's error says what is wrong.
+    std::optional<absl::uint128> bits = internal::ParseHex(value);
+    if (bits && (absl::Uint128High64(*bits) >> 43 & 0xF) == 0xF) return wide.status();
     LOCUS_ASSIGN_OR_RETURN(OrderNo number, OrderNo::Parse(value));
     return InspectOrderNo(number, json);
   }

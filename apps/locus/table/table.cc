@@ -9,6 +9,7 @@
 #include "apps/locus/table/table_json.h"
 #include "apps/locus/table/table_place.h"
 #include "locus/routing/routing_table.h"
+#include "locus/routing/table_source.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
 
@@ -22,10 +23,15 @@ absl::StatusOr<RoutingTable> LoadTable(const std::string& path) {
     return NewestAt(uri);
   }
   LOCUS_ASSIGN_OR_RETURN(std::string json, ReadWhole(path));
+  const std::string shown = path == "-" ? "stdin" : path;
+  // As every source does: a longer document that passes here would be refused by routers.
+  if (json.size() > TableSource::kMaxDocumentBytes) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        shown, ": it is ", json.size(), " bytes long; at most ", TableSource::kMaxDocumentBytes));
+  }
   absl::StatusOr<RoutingTable> table = RoutingTable::Parse(json);
   if (table.ok()) return table;
-  return absl::Status(table.status().code(),
-                      absl::StrCat(path == "-" ? "stdin" : path, ": ", table.status().message()));
+  return absl::Status(table.status().code(), absl::StrCat(shown, ": ", table.status().message()));
 }
 
 int RunTableNew(std::span<const std::string> words) {
