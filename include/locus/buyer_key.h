@@ -12,8 +12,8 @@ namespace locus {
 //
 // Text "123" and uint64 123 are different keys and live in different vnodes. A signed BIGINT is
 // passed as its two's complement: BuyerKey::Uint64(static_cast<uint64_t>(uid)). Text is taken as
-// its exact bytes, UTF-8 by convention: nothing is trimmed, folded or normalised. Keys are
-// assigned by the system: whoever may choose text keys can aim at one vnode.
+// its exact bytes, UTF-8 by convention: nothing is trimmed, folded or normalised. Let the system
+// assign buyer keys: a user who may choose text keys can aim at one vnode.
 //
 // A text key does not own its bytes; they must outlive the call it is passed to.
 class BuyerKey {
@@ -24,9 +24,9 @@ class BuyerKey {
   }
 
   constexpr bool is_uint64() const { return text_ == nullptr; }
-  // Only of a uint64 key.
+  // Requires is_uint64().
   constexpr uint64_t uint64() const { return number_or_size_; }
-  // Only of a text key.
+  // Requires !is_uint64().
   constexpr std::string_view text() const { return {text_, size_t{number_or_size_}}; }
 
  private:

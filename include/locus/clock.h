@@ -8,7 +8,8 @@
 
 namespace locus {
 
-// Where a process learns the time; an argument, so that tests own it (locus::testing::ManualClock).
+// The source of the time. It is an argument everywhere, so that tests control it
+// (locus::testing::ManualClock).
 // Thread safety: all methods may be called from any thread.
 class Clock {
  public:
@@ -18,11 +19,11 @@ class Clock {
   virtual absl::Time Now() = 0;
   // Time since boot, suspended time included. Never goes back.
   virtual absl::Duration SinceBoot() = 0;
-  // The whole milliseconds of Now() since 1970-01-01T00:00:00Z. Cheaper than Now() where an
-  // implementation says so; this one asks Now().
+  // The whole milliseconds of Now() since 1970-01-01T00:00:00Z. Calls Now() unless an
+  // implementation overrides it with something cheaper.
   virtual int64_t UnixMillis();
-  // Blocks the calling thread for `duration` at least, of real time unless an implementation says
-  // otherwise; returns at once where it is not positive.
+  // Blocks the calling thread for at least `duration` of real time, unless an implementation says
+  // otherwise. Returns at once if `duration` is not positive.
   virtual void SleepFor(absl::Duration duration);
 
   // CLOCK_REALTIME and CLOCK_BOOTTIME. Lives forever.

@@ -8,16 +8,16 @@
 
 namespace locus {
 
-// Where background work runs when the user brings threads along. Tasks talk to stores and may
-// block for as long as a store call may: an event loop hands them to a pool.
+// Runs background work on threads of the user. Tasks call stores and may block as long as a store
+// call does, so do not run them on the thread of an event loop.
 // Thread safety: Post may be called from any thread, also from inside a task.
 class Executor {
  public:
   virtual ~Executor() = default;
 
-  // Runs `task` once, not before `delay` has passed; on another thread or later on this one, never
-  // inside Post. Dropping it instead is allowed only at shutdown: whoever waits for its effect
-  // waits to a deadline.
+  // Runs `task` once after `delay` has passed, on another thread or later on this one, never inside
+  // Post. An executor may drop tasks only at shutdown; callers that wait for their effect then wait
+  // until their deadline.
   virtual void Post(std::function<void()> task, absl::Duration delay) = 0;
 };
 

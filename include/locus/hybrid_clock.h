@@ -19,15 +19,15 @@ namespace locus {
 //
 //   milliseconds since 1970 48 | counter 16
 //
-// Ordered as the number. Fits a positive BIGINT until the year 6429. Two nodes may have the same
-// one: where that matters, order by (time, node).
+// Ordered as the number. Fits a positive BIGINT until the year 6429. Two nodes may produce equal
+// moments: where that matters, order by (time, node).
 class HybridTime {
  public:
   static constexpr int kCounterBits = 16;
 
-  // Before every moment of a clock.
+  // Zero: before every moment that a clock gives.
   constexpr HybridTime() = default;
-  // Any number is one.
+  // Every number is a valid moment.
   static constexpr HybridTime FromUint64(uint64_t value) { return HybridTime(value); }
 
   constexpr uint64_t value() const { return value_; }
@@ -36,7 +36,7 @@ class HybridTime {
   absl::Time time() const { return absl::FromUnixMillis(unix_millis()); }
 
   friend constexpr auto operator<=>(HybridTime, HybridTime) = default;
-  // Milliseconds, a point, counter.
+  // Prints milliseconds, a point, and the counter.
   friend std::ostream& operator<<(std::ostream& out, HybridTime time);
   template <typename Sink>
   friend void AbslStringify(Sink& sink, HybridTime time) {
@@ -54,14 +54,15 @@ class HybridTime {
 // the nodes say. A moment also stays close to the physical clock: its milliseconds are the highest
 // reading that the clock knows of, except that a full counter carries into them.
 //
-// Drift: how far a moment may be ahead of this node's physical clock. Past it both methods answer
-// FAILED_PRECONDITION and change nothing: a clock somewhere needs repair (Observe: the sender's is
-// ahead; Now: this node's was set back), or it comes right as time passes. So one bad clock cannot
-// drag the others along for good. OUT_OF_RANGE: the milliseconds are used up (in the year 10889).
+// Drift. A moment may be ahead of this node's physical clock by at most Options::max_drift. Beyond
+// that both methods return FAILED_PRECONDITION and change nothing, so that one bad clock cannot
+// drag the others along. From Observe it means that the sender's clock is ahead; from Now, that
+// this node's clock was set back. It ends when the clock is repaired or enough time has passed.
+// OUT_OF_RANGE: the milliseconds are used up (in the year 10889).
 //
-// Thread safety: all methods may be called from any thread; calls that follow each other get rising
-// moments, whichever threads make them, and no two calls the same.
-// Cost: one clock reading and one CAS; no lock, no allocation unless it fails.
+// Thread safety: all methods may be called from any thread. A call that begins after another has
+// returned gets a later moment, on any threads; no two calls get the same one.
+// Cost: one clock reading and one CAS; no lock; allocates only on failure.
 class HybridClock {
  public:
   struct Options {
@@ -74,13 +75,13 @@ class HybridClock {
   // INVALID_ARGUMENT: no clock, a negative or infinite drift.
   static absl::StatusOr<HybridClock> Create(const Options& options);
   static absl::StatusOr<HybridClock> Create() { return Create(Options()); }
-  // Only while no other thread uses it.
+  // Requires that no other thread uses `other`.
   HybridClock(HybridClock&& other) noexcept
       : options_(other.options_), last_(other.last_.load(std::memory_order_relaxed)) {}
 
-  // A local event, or a message that is about to be sent.
+  // The moment of a local event, or of a message about to be sent.
   absl::StatusOr<HybridTime> Now();
-  // A message was received that carries `remote`.
+  // The moment at which a message that carries `remote` was received.
   absl::StatusOr<HybridTime> Observe(HybridTime remote);
   // The moment given last, without reading the clock; HybridTime() before the first.
   HybridTime last() const { return HybridTime::FromUint64(last_.load(std::memory_order_acquire)); }

@@ -10,11 +10,11 @@
 
 namespace locus {
 
-// How long calls took: their number by upper bounds of their duration, and the sum. A value of 136
-// bytes. Thread safety: none; const methods may be called from any thread.
+// The durations of calls: how many fell into each bucket, and their sum. A value of 136 bytes.
+// Thread safety: none; const methods may be called from any thread.
 class LatencyHistogram {
  public:
-  // Of each bucket but the last, which has none. A call of exactly a bound is in its bucket.
+  // The upper bound of each bucket, inclusive; the last bucket has none.
   static constexpr std::array<absl::Duration, 14> kUpperBounds = {
       absl::Microseconds(100), absl::Microseconds(250),  absl::Microseconds(500),
       absl::Milliseconds(1),   absl::Microseconds(2500), absl::Milliseconds(5),
@@ -35,7 +35,7 @@ class LatencyHistogram {
     sum_ += other.sum_;
   }
 
-  // Calls in bucket `i` alone, not in those below it.
+  // Calls in bucket `i` only (Prometheus counts the buckets below it too).
   uint64_t count(size_t i) const { return counts_[i]; }
   uint64_t total() const {
     uint64_t total = 0;

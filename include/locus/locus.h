@@ -3,7 +3,7 @@
 #define LOCUS_LOCUS_H_
 
 // All of the core (locus::core). Engines, routing and metrics are headers of their own:
-// locus/engine/<name>.h, locus/routing/*.h, locus/metrics/prometheus.h.
+// locus/engine/<name>.h, locus/routing/*.h (metrics: locus/routing/metrics.h).
 
 #include "locus/buyer_key.h"
 #include "locus/clock.h"

@@ -18,7 +18,7 @@ namespace internal {
 class OrderIdAssembler;
 }
 
-// An order ID: says in which vnode the order lives. Two formats, one type:
+// An order ID, which contains the vnode of its order. One type for two formats:
 //
 //   narrow,  64 bits   0 | gene 16 | sequence 47                           a positive BIGINT
 //   wide,   128 bits   0 | gene 16 | 1111 | 1 x43 | 0 x8 | sequence 56     from sequence 2^47 on
@@ -27,7 +27,7 @@ class OrderIdAssembler;
 // a column VARBINARY(16) holds both. In either, gene = first 3 bytes >> 7 & 0xFFFF. operator< is
 // (gene, sequence) order across both widths, and the order of the bytes in such a column.
 //
-// Every factory refuses what is not exactly such a value: INVALID_ARGUMENT, naming the value.
+// Every factory refuses any other value: INVALID_ARGUMENT, and the message names the value.
 // An immutable value of 16 bytes; copies are cheap.
 class OrderId {
  public:
@@ -45,7 +45,7 @@ class OrderId {
 
   // Narrow up to sequence 2^47 - 1, wide from there. OUT_OF_RANGE above 2^56 - 1.
   static absl::StatusOr<OrderId> FromParts(ShardGene gene, uint64_t sequence);
-  // From a BIGINT column. INVALID_ARGUMENT when negative.
+  // From a BIGINT column. INVALID_ARGUMENT: the value is negative.
   static absl::StatusOr<OrderId> FromInt64(int64_t value);
   // From a VARBINARY(16) column: 8 or 16 bytes.
   static absl::StatusOr<OrderId> FromBytes(std::string_view bytes);
@@ -67,16 +67,16 @@ class OrderId {
            kCohorts;
   }
 
-  // For a BIGINT column. FAILED_PRECONDITION for a wide ID, which has no such form.
+  // For a BIGINT column. FAILED_PRECONDITION: the ID is wide and does not fit 64 bits.
   absl::StatusOr<int64_t> ToInt64() const;
   // For a VARBINARY(16) column: 8 or 16 bytes, big-endian.
   std::string ToBytes() const;
   // Decimal (narrow) or 32 lower-case hex digits (wide). Parse() reads it back.
   std::string ToString() const;
 
-  // The first 8 bytes as a big-endian number: of a narrow ID all of it.
+  // The first 8 bytes as a big-endian number; a narrow ID has no more.
   constexpr uint64_t first_word() const { return first_; }
-  // Bytes 9 to 16 as a big-endian number: of a narrow ID 0, of a wide one its sequence.
+  // Bytes 9 to 16 as a big-endian number: the sequence of a wide ID, 0 for a narrow one.
   constexpr uint64_t rest_word() const { return rest_; }
 
   friend constexpr auto operator<=>(const OrderId&, const OrderId&) = default;
@@ -87,7 +87,7 @@ class OrderId {
   }
 
  private:
-  friend class internal::OrderIdAssembler;  // makes them of parts that were checked already
+  friend class internal::OrderIdAssembler;  // makes IDs of parts that were checked already
   constexpr OrderId(uint64_t first, uint64_t rest) : first_(first), rest_(rest) {}
 
   // A wide ID's first word is that of the vnode's last narrow one, and its second word is never 0

@@ -24,7 +24,7 @@ class KeyVersion {
   static constexpr int kMax = 127;
 
   constexpr KeyVersion() = default;
-  // INVALID_ARGUMENT outside 0..127.
+  // INVALID_ARGUMENT: `value` is outside 0..127.
   static absl::StatusOr<KeyVersion> FromInt(int64_t value);
   // The low 7 bits of `bits`; the top bit is ignored.
   static constexpr KeyVersion FromLowBits(uint8_t bits) {
@@ -50,20 +50,21 @@ class KeyVersion {
 //   format 2, of a narrow order ID: tag 53, ciphertext 47
 //   format 3, of a wide order ID:   tag 44, ciphertext 56
 //
-// Bits are listed from the highest down; bytes are big-endian. The gene can be read without a key;
-// everything else of the order ID cannot. A value of this type has the right length and fixed
-// bits, but nobody has vouched for it until OrderNoCodec::Decode() has: at a public edge decode
-// before any shard is touched.
+// Bits are listed from the highest down; bytes are big-endian. The gene can be read without a key,
+// the sequence cannot. A value of this type has the right length and fixed bits, but it is
+// authentic only if OrderNoCodec::Decode() accepts it. At a public edge, decode before you query
+// any shard.
 //
-// Several texts name one number (case, I L O, hex): index, compare, cache and rate-limit on the
-// bytes. Factories refuse everything else: INVALID_ARGUMENT. An immutable value of 16 bytes.
+// Several texts name one order_no (case, I L O, hex): index, compare, cache and rate-limit on the
+// bytes. Every factory refuses any other value with INVALID_ARGUMENT. An immutable value of 16
+// bytes.
 class OrderNo {
  public:
   static constexpr size_t kBytes = 16;
   static constexpr size_t kTextLength = 26;
 
-  // Key version 0 of gene 0, with a tag and ciphertext of zeros: a place to assign to. Decoding
-  // refuses it, bar a chance of 2^-53.
+  // Gene 0, key version 0, tag and ciphertext 0: a value to assign to. Decoding refuses it, except
+  // with probability 2^-53.
   constexpr OrderNo() = default;
 
   static absl::StatusOr<OrderNo> FromBytes(std::string_view bytes);
@@ -77,7 +78,7 @@ class OrderNo {
   constexpr KeyVersion key_version() const {
     return KeyVersion::FromLowBits(static_cast<uint8_t>(high_ >> 36));
   }
-  // Whether it is of a wide order ID.
+  // Whether it was made of a wide order ID.
   constexpr bool is_wide() const { return (high_ >> 43 & 0xF) == 3; }
 
   // 16 bytes for a VARBINARY(16) column (a BINARY column would lose trailing zeros in row events).
@@ -109,20 +110,20 @@ class OrderNo {
   uint64_t low_ = 0;
 };
 
-// The number a customer sees where a BIGINT column is wanted (schemes ff1 and ctr64):
+// The number a customer sees, for a BIGINT column (schemes ff1 and ctr64):
 //
 //   0 | gene 16 | 47 bits of ciphertext
 //
-// Not authenticated. Of narrow order IDs only. It carries no key version: that is stored beside
-// it (order_no_kv), the unique key is (order_no, order_no_kv), and a row found by number counts
-// only if decoding with its version gives its order_id. Nothing about the value tells it from a
-// narrow order ID: its column or endpoint does. An immutable value of 8 bytes.
+// Not authenticated, and for narrow order IDs only. It has no key version: store that beside it
+// (order_no_kv) and make (order_no, order_no_kv) the unique key. Accept a row found by its number
+// only if decoding with the row's version gives the row's order_id. The value cannot be told from a
+// narrow order ID; its column or endpoint says which one it is. An immutable value of 8 bytes.
 class OrderNo64 {
  public:
-  // 0: a place to assign to.
+  // 0: a value to assign to.
   constexpr OrderNo64() = default;
 
-  // INVALID_ARGUMENT when negative.
+  // INVALID_ARGUMENT: the value is negative.
   static absl::StatusOr<OrderNo64> FromInt64(int64_t value);
   // Decimal, at most 2^63 - 1, no sign, no leading zeros.
   static absl::StatusOr<OrderNo64> Parse(std::string_view text);

@@ -16,53 +16,54 @@
 
 namespace locus {
 
-// Makes and reads order numbers of one space. Three schemes:
+// Encodes order IDs of one space as order_nos and decodes them. Three schemes:
 //
 //   siv    OrderNo, 128 bits, the default: AES-256-CTR with a synthetic IV. Deterministic (so it
 //          can be indexed), bound to the gene, authenticated: a guess succeeds with 2^-53 (narrow)
 //          or 2^-44 (wide).
 //   ff1    OrderNo64: NIST SP 800-38G FF1, AES-256, radix 2, n = 47, 10 rounds, tweak = gene and
 //          key version. A permutation of the sequences of one gene; not authenticated.
-//   ctr64  OrderNo64: sequence XOR one keystream per gene. Whoever knows one pair of order ID and
-//          number of a gene reads all others of it. It exists to read numbers made so elsewhere.
+//   ctr64  OrderNo64: sequence XOR one keystream per gene. One known pair of order ID and order_no
+//          opens all others of that gene. It exists to read numbers that were made this way.
 //
-// Keys are derived from the ring's master keys by HKDF-SHA256, salted with the space. An order_no
-// is made once and stored: after a rotation of keys one order may have two valid numbers, so
-// idempotency uses the order ID.
+// Keys are derived from the key ring's master keys by HKDF-SHA256, salted with the space. Make an
+// order_no once and store it: after a rotation of keys one order may have two valid order_nos, so
+// use the order ID for idempotency.
 //
-// Keys and what is computed of them lie in memory that core dumps leave out, and are wiped on
-// destruction; only while Create() derives keys does OpenSSL hold copies elsewhere.
+// Keys and key schedules lie in memory that core dumps leave out and that is wiped on destruction.
+// OpenSSL holds copies elsewhere only while Create() derives keys.
 // Thread safety: const methods may be called from any thread, in a forked child too.
-// Cost: two AES blocks a number (siv), ten (ff1), one (ctr64); no lock, and no allocation on
-// success unless more threads are suspended within a call than there are processors.
+// Cost: two AES blocks a number (siv), ten (ff1), one (ctr64); no lock. A successful call allocates
+// only if more threads are suspended inside calls than there are processors.
 class OrderNoCodec {
  public:
-  // Takes what it needs from the ring; the ring may die or change afterwards. UNAVAILABLE: OpenSSL
-  // could not set up a cipher.
+  // Copies what it needs from the key ring, which may change or be destroyed afterwards.
+  // UNAVAILABLE: OpenSSL could not set up a cipher.
   static absl::StatusOr<OrderNoCodec> Create(const KeyRing& ring, const SpaceName& space = {});
   OrderNoCodec(OrderNoCodec&&) noexcept;
   OrderNoCodec& operator=(OrderNoCodec&&) noexcept;
   ~OrderNoCodec();
 
-  // siv. Without a version: the active one. NOT_FOUND: the ring has no key of that version.
+  // siv. Without a version it uses the active one. NOT_FOUND: the key ring has no key of the
+  // version.
   absl::StatusOr<OrderNo> Encode(OrderId id) const;
   absl::StatusOr<OrderNo> Encode(OrderId id, KeyVersion version) const;
-  // INVALID_ARGUMENT for whatever is not an order_no of this space under a key of the ring. The
-  // message does not say which check failed.
+  // INVALID_ARGUMENT: it is not an order_no of this space under a key of the ring. The message does
+  // not say which check failed.
   absl::StatusOr<OrderId> Decode(OrderNo number) const;
 
-  // numbers[i] = Encode(ids[i]). Makes a constant number of OpenSSL calls per 256 numbers.
+  // numbers[i] = Encode(ids[i]), by a constant number of OpenSSL calls per 256 numbers.
   // INVALID_ARGUMENT: the spans differ in size.
   absl::Status EncodeBatch(std::span<const OrderId> ids, std::span<OrderNo> numbers) const;
-  // ids[i] = Decode(numbers[i]), nullopt where that refuses; the spans are of one size. Makes a
-  // constant number of OpenSSL calls per key version and 256 numbers. Returns how many it refused.
+  // ids[i] = Decode(numbers[i]), or nullopt if that fails; the spans have the same size. Returns
+  // how many failed. Makes a constant number of OpenSSL calls per key version and 256 numbers.
   size_t DecodeBatch(std::span<const OrderNo> numbers, std::span<std::optional<OrderId>> ids) const;
 
-  // ff1. INVALID_ARGUMENT for a wide ID; NOT_FOUND: no key of that version.
+  // ff1. INVALID_ARGUMENT: the ID is wide. NOT_FOUND: there is no key of that version.
   absl::StatusOr<OrderNo64> EncodeFf1(OrderId id, KeyVersion version) const;
   absl::StatusOr<OrderId> DecodeFf1(OrderNo64 number, KeyVersion version) const;
 
-  // ctr64. INVALID_ARGUMENT for a wide ID; NOT_FOUND: no key of that version.
+  // ctr64. INVALID_ARGUMENT: the ID is wide. NOT_FOUND: there is no key of that version.
   absl::StatusOr<OrderNo64> EncodeCtr64ReusingKeystream(OrderId id, KeyVersion version) const;
   absl::StatusOr<OrderId> DecodeCtr64(OrderNo64 number, KeyVersion version) const;
 

@@ -35,10 +35,11 @@ class ShardGene {
   static ShardGene Of(BuyerKey buyer) {
     return buyer.is_uint64() ? FromUint16(internal::GeneOfOne(buyer.uint64())) : OfText(buyer);
   }
-  // genes[i] = Of(buyers[i]); the spans are of one size. Cheaper per key than single calls.
+  // genes[i] = Of(buyers[i]); the spans have the same size. Cheaper per buyer key than single
+  // calls.
   static void OfEach(std::span<const BuyerKey> buyers, std::span<ShardGene> genes);
 
-  // Takes a uint16_t and nothing that converts to one: a wider number would lose bits silently.
+  // Takes a uint16_t only, no type that converts to it: a wider number would lose bits silently.
   static constexpr ShardGene FromUint16(std::same_as<uint16_t> auto value) {
     ShardGene gene;
     gene.value_ = value;

@@ -17,16 +17,16 @@
 namespace locus {
 
 struct SnowflakeOptions {
-  // Who makes the IDs. Nobody else may use the same numbers with this epoch at the same time: hold
-  // a lease on them, or see to it yourself. Where the layout has a datacenter and it is 0, `worker`
-  // may fill the bits of both fields (SnowflakeLayout).
+  // The numbers of this generator. No other generator may use them with this epoch at the same
+  // time: hold a lease on them, or assign them so that they are unique. With datacenter 0, `worker`
+  // may use the bits of both fields (SnowflakeLayout).
   uint64_t datacenter = 0;
   uint64_t worker = 0;
-  // Where time begins, in whole milliseconds; never changed once IDs exist. Later: the time field
-  // lasts longer.
+  // The time of an ID counts from here, in whole milliseconds. Never change it once IDs exist.
+  // Later: the time field lasts longer.
   absl::Time epoch = kSnowflakeEpoch;
-  // Every ID's time is after the floor and not after the ceiling: what a lease of the worker
-  // supplies. A new holder's floor is the ceiling of the one before.
+  // Every ID's time is after the floor and at most the ceiling. A lease of the worker supplies
+  // both: the floor of a new holder is the ceiling of the holder before.
   absl::Time floor = absl::InfinitePast();
   absl::Time ceiling = absl::InfiniteFuture();
   // Outlives the generator.
@@ -43,32 +43,31 @@ struct SnowflakeStats {
   double years_left = 0;   // YearsLeft()
 };
 
-// Hands out 64-bit IDs of time, worker and sequence: unique among workers, rising within one. Time
-// is in milliseconds and after the epoch, so no ID is 0. Of one worker at most
-// 2^(bits of sequence) IDs a millisecond. Snowflake<Layout> makes one; whoever renews its lease
-// need not know the layout.
+// Hands out 64-bit IDs of time, worker and sequence. IDs are unique among workers and rise within
+// one. The time is in milliseconds after the epoch, so no ID is 0. A worker makes at most
+// 2^(bits of sequence) IDs a millisecond. Snowflake<Layout>::Create makes a generator; code that
+// renews its lease works with this class and need not know the layout.
 //
-// The clock. Each reading is compared with the last time used (at the start: the floor):
-//   after it, or equal                 that time, while the millisecond has sequences
-//   up to kGoOnBehind before it        the last time used, while its sequences last
-//   up to kWaitBehind before it        waits for the clock
-//   further back                       FAILED_PRECONDITION
-// A used-up millisecond waits for the next one, asleep. IDs are never ahead of the highest reading.
-// Without a ceiling a clock that leaps ahead takes the generator along; set back, it is refused
-// until it is there again. A ceiling bounds that to the lease.
+// Clock. Each reading is compared with the last time used (at the start, the floor):
+//   equal or later                     uses the reading, while the millisecond has sequences
+//   up to kGoOnBehind earlier          uses the last time, while its millisecond has sequences
+//   up to kWaitBehind earlier          waits for the clock
+//   still earlier                      FAILED_PRECONDITION
+// When a millisecond is used up, the call sleeps until the next one. An ID is never ahead of the
+// highest reading. If the clock jumps forward and is set back later, the generator fails until the
+// clock is there again; a ceiling limits how far such a jump can take it.
 //
-// What one process cannot see. A process that starts knows nothing of IDs that an earlier one made
-// with the same worker before the clock was set back, or that another makes now: a lease does (its
-// ceilings are stored). Without leases, see to it that a worker starts anew only after the clock
-// has passed the time of its last ID. Within one process a worker has one generator at a time, and
-// the next goes on after it.
+// Restarts. A new process does not know the IDs that another one made with the same worker before
+// the clock was set back, or makes now. A lease prevents that, because its ceilings are stored.
+// Without leases, start a worker again only after the clock has passed the time of its last ID.
+// Within one process a worker has one generator at a time, and the next one continues after it.
 //
 // Errors of Next, NextBatch and NextString: UNAVAILABLE: the next ID would be above the ceiling;
 // OUT_OF_RANGE: the time field is used up; FAILED_PRECONDITION: the clock is further back than
 // kWaitBehind, the generator was closed, or this is a forked child. The message says which.
 // Thread safety: all methods may be called from any thread.
-// Cost: one clock reading and one CAS a call, whatever its number of IDs; no lock (some caller
-// always gets on), no allocation unless it fails.
+// Cost: one clock reading and one CAS per call, for any number of IDs. Lock-free; allocates only on
+// failure.
 class AnySnowflake {
  public:
   static constexpr absl::Duration kGoOnBehind = absl::Milliseconds(5);
@@ -78,30 +77,30 @@ class AnySnowflake {
   AnySnowflake(const AnySnowflake&) = delete;
   AnySnowflake& operator=(const AnySnowflake&) = delete;
 
-  // The next ID, positive. Blocks for the rest of a used-up millisecond, or for a clock that was
-  // set back by kWaitBehind at most.
+  // The next ID, positive. Blocks for the rest of a used-up millisecond, or while the clock is at
+  // most kWaitBehind behind.
   absl::StatusOr<int64_t> Next();
-  // As decimal.
+  // Next() in decimal.
   absl::StatusOr<std::string> NextString();
-  // Fills `ids` with rising IDs, as many by one CAS as the millisecond has left; waits as Next
-  // does. Returns how many: fewer only where the next one failed; where none was filled, the
-  // failure (OK and 0 for an empty span).
+  // Fills `ids` with rising IDs and returns their number. Waits as Next does; one CAS takes all
+  // that the millisecond has left. Returns less than ids.size() only if the next ID failed, and the
+  // error only if the first one failed. An empty span gives 0.
   absl::StatusOr<size_t> NextBatch(std::span<int64_t> ids);
   // The parts of an ID made with this layout and epoch. INVALID_ARGUMENT as the layout's.
   absl::StatusOr<SnowflakeParts> Decompose(int64_t id) const;
 
-  // How many years the time field lasts from now on, or from the last time used if that is later.
-  // Watch it: 0 means OUT_OF_RANGE from then on.
+  // How many years the time field lasts, from now or from the last time used if that is later. At 0
+  // every call fails with OUT_OF_RANGE.
   double YearsLeft() const;
 
   SnowflakeStats Stats() const;
 
-  // From now on IDs may have times up to `ceiling`. Call it once that is stored. Never lowers it.
+  // Lets IDs have times up to `ceiling`. Call it after the ceiling was stored. Never lowers it.
   void RaiseCeiling(absl::Time ceiling);
-  // No ID is made from now on: not by a call under way either, unless it has its ID already.
-  // Returns the last time used, or the floor where none was (the epoch, without a floor): nobody
-  // was or will be given an ID of a later time. May be called again; answers the same. A forked
-  // child closes nothing and learns the epoch.
+  // Ends the generator: no call gets an ID afterwards, not even a call under way unless it has
+  // taken its ID already. Returns the last time used; if no ID was made, the floor, or the epoch
+  // without a floor. No ID has or will get a later time. A second call returns the same. In a
+  // forked child it closes nothing and returns the epoch.
   absl::Time Close();
 
  protected:

@@ -23,15 +23,15 @@ struct SnowflakeWidths {
   constexpr uint64_t max_id() const { return (uint64_t{1} << total()) - 1; }
   constexpr uint64_t max_time() const { return (uint64_t{1} << time) - 1; }
   constexpr uint64_t max_datacenter() const { return (uint64_t{1} << datacenter) - 1; }
-  // Beside this datacenter: where it is 0, a worker has the bits of both fields.
+  // The highest worker in this datacenter. In datacenter 0 a worker has the bits of both fields.
   constexpr uint64_t max_worker(uint64_t beside_datacenter) const {
     return (uint64_t{1} << (beside_datacenter == 0 ? datacenter + worker : worker)) - 1;
   }
   constexpr uint64_t max_sequence() const { return (uint64_t{1} << sequence) - 1; }
 };
 
-// What an ID says. A worker that fills the datacenter's bits too is datacenter * 2^(bits of worker)
-// + worker: an ID does not tell.
+// The fields of an ID. A worker of datacenter 0 may use the bits of both fields; an ID does not
+// show that. Such a worker's number is datacenter * 2^(bits of worker) + worker.
 struct SnowflakeParts {
   absl::Time time;  // in whole milliseconds
   uint64_t datacenter = 0;
@@ -41,8 +41,8 @@ struct SnowflakeParts {
   friend bool operator==(const SnowflakeParts&, const SnowflakeParts&) = default;
 };
 
-// INVALID_ARGUMENT: the ID is negative or has more bits than the layout. `epoch` is in whole
-// milliseconds, and not so far that the time would be infinite.
+// Splits an ID into its fields. INVALID_ARGUMENT: the ID is negative or has more bits than the
+// layout. `epoch` is in whole milliseconds, and near enough that the time is finite.
 absl::StatusOr<SnowflakeParts> DecomposeSnowflake(const SnowflakeWidths& widths, int64_t id,
                                                   absl::Time epoch);
 
@@ -67,8 +67,8 @@ class SnowflakeLayout {
  public:
   static constexpr SnowflakeWidths kWidths = Widths();
 
-  // INVALID_ARGUMENT: the ID is negative or has more bits than the layout. `epoch` is the one that
-  // the ID was made with.
+  // Splits an ID into its fields. `epoch` is the one that the ID was made with. INVALID_ARGUMENT:
+  // the ID is negative or has more bits than the layout.
   static absl::StatusOr<SnowflakeParts> Decompose(int64_t id, absl::Time epoch = kSnowflakeEpoch) {
     return DecomposeSnowflake(kWidths, id, epoch);
   }

@@ -10,13 +10,13 @@
 
 namespace locus {
 
-// The name of a space: an independent set of sequences in a store. It also salts the order_no
-// keys, so spaces may share master keys. Tables that share orders share a space.
-// One to 64 of a-z, 0-9, '_' and '-'; the default is "orders".
+// The name of a space: an independent set of sequences in a store. It also salts the keys of
+// order_nos, so spaces may share a key ring. Database tables that share orders share a space.
+// 1 to 64 characters of a-z, 0-9, '_' and '-'; the default is "orders".
 class SpaceName {
  public:
   SpaceName() : name_("orders") {}
-  // INVALID_ARGUMENT for a name of other characters or length.
+  // INVALID_ARGUMENT: the name has other characters or another length.
   static absl::StatusOr<SpaceName> Parse(std::string_view name);
 
   const std::string& str() const { return name_; }

@@ -26,22 +26,22 @@ namespace locus {
 //
 // It is RFC 9562 section 6.2 method 3 (the clock's precision in rand_a, 12 bits, 244 ns) followed
 // by method 1 (a dedicated counter of 4 bits, 0 in each new tick of 244 ns; a full one carries into
-// the tick). Time and counter are one number, never given twice in a process: it is the clock's, or
-// one more than the last where the clock has not passed that.
+// the tick). Time and counter form one number that a process never uses twice: the clock's reading
+// with counter 0, or the last number plus 1 if the clock has not passed that.
 //
-// Strictly ordered: of two calls of NewV7 in a process, whatever their threads, the one that
-// returned before the other began made the smaller UUID. That holds inside a millisecond, and when
-// the clock is set back: the UUIDs then go on from the highest time given, 15 ns each, until the
-// clock has passed it. More than 65 million UUIDs a second would run ahead of the clock in the same
-// way. Across processes the order is that of their clocks.
+// Order. If one call of NewV7 returns before another begins in the same process, on any threads, it
+// made the smaller UUID. This holds within a millisecond and after the clock was set back: UUIDs
+// then continue from the highest time used, 15 ns each, until the clock has passed it. More than 65
+// million UUIDs a second run ahead of the clock in the same way. Across processes the order follows
+// their clocks.
 //
-// Random bits come from OpenSSL, each thread drawing 4 KiB at a time. They are never used twice: a
-// forked child, also one of a bare clone(), finds its copy of those not used yet erased. They are
-// left out of core dumps and erased as they are used. Not for use in a signal handler.
+// Random bits come from OpenSSL, 4 KiB at a time for each thread. They are never used twice: in a
+// forked child, also after a bare clone(), the unused ones are erased. They are left out of core
+// dumps, and each is erased when it is used. Do not call these functions in a signal handler.
 //
-// Thread safety: all functions may be called from any thread. Threads share one word, the last time
-// and counter: no lock, one compare-and-swap. Cost: a clock read and that; no allocation but 4 KiB
-// for a thread's first.
+// Thread safety: all functions may be called from any thread.
+// Cost: a clock reading and one compare-and-swap on a word that all threads share; no lock. The
+// first call of a thread allocates 4 KiB.
 class Uuid {
  public:
   static constexpr size_t kBytes = 16;
@@ -59,25 +59,25 @@ class Uuid {
   static constexpr Uuid FromWords(uint64_t high, uint64_t low) { return Uuid(high, low); }
   // From 16 bytes. INVALID_ARGUMENT: another length.
   static absl::StatusOr<Uuid> FromBytes(std::string_view bytes);
-  // From text: 36 characters, hex digits of either case in groups of 8-4-4-4-12, and nothing else:
-  // no braces, no urn:uuid:. Any version and variant. INVALID_ARGUMENT names the text, the
+  // From text: 36 characters, hex digits of either case in groups of 8-4-4-4-12, of any version and
+  // variant. Braces and urn:uuid: are refused. INVALID_ARGUMENT: the message names the text, the
   // character at fault and its position from 1.
   static absl::StatusOr<Uuid> Parse(std::string_view text);
 
   constexpr uint64_t high_word() const { return high_; }
   constexpr uint64_t low_word() const { return low_; }
 
-  // nullopt: of another variant than RFC 9562's (bits 10), as are the Nil and the Max UUID.
+  // nullopt: the variant is not that of RFC 9562 (bits 10), as in the Nil and the Max UUID.
   constexpr std::optional<int> version() const {
     if (low_ >> 62 != 0b10) return std::nullopt;
     return static_cast<int>(high_ >> 12 & 0xF);
   }
-  // The millisecond of a version 7 UUID. nullopt: of another version.
+  // The millisecond of a version 7 UUID. nullopt: it has another version.
   std::optional<absl::Time> time() const;
 
   // 36 characters, lower case. Parse() reads it back.
   std::string ToString() const;
-  // The same, without a terminating NUL.
+  // Writes the same text, without a terminating NUL.
   void FormatTo(std::span<char, kTextLength> out) const;
   // 16 bytes, big-endian, as for a column BINARY(16).
   std::string ToBytes() const;
