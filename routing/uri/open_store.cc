@@ -62,7 +62,7 @@ absl::StatusOr<std::shared_ptr<SegmentStore>> OpenSegmentStore(std::string_view 
     case Engine::kEtcd:
       return internal::OpenEtcdStore(uri, password);
   }
-  LOCUS_CHECK(false);
+  LOCUS_UNREACHABLE();
 }
 
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(std::string_view uri_text,

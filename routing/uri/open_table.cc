@@ -36,7 +36,7 @@ absl::StatusOr<std::unique_ptr<TableSource>> OpenTableSource(std::string_view ur
     case Kind::kHttp:
       return internal::OpenHttpSource(uri.text, password);
   }
-  LOCUS_CHECK(false);
+  LOCUS_UNREACHABLE();
 }
 
 absl::StatusOr<std::unique_ptr<TablePublisher>> OpenTablePublisher(std::string_view uri_text,

@@ -84,7 +84,7 @@ absl::StatusOr<TableUri> TableUri::Parse(std::string_view text) {
       }
       return uri;
   }
-  LOCUS_CHECK(false);
+  LOCUS_UNREACHABLE();
 }
 
 }  // namespace locus::internal

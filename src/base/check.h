@@ -15,6 +15,14 @@
     }                                                                                            \
   } while (false)
 
+// Aborts like LOCUS_CHECK(false). For the end of a function that returns a value in every case
+// above: an unoptimized g++ takes a check there for a way out without a value.
+#define LOCUS_UNREACHABLE()                                                                \
+  do {                                                                                     \
+    std::fprintf(stderr, "locus: unreachable code reached (%s:%d)\n", __FILE__, __LINE__); \
+    std::abort();                                                                          \
+  } while (false)
+
 // Returns the Status of `expression` to the caller unless it is OK.
 #define LOCUS_RETURN_IF_ERROR(expression)     \
   do {                                        \

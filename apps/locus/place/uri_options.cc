@@ -25,7 +25,7 @@ std::vector<NamedFile> FilesOf(const std::string& name, const TableUri& uri) {
     case TableUri::Kind::kHttp:
       return {};
   }
-  LOCUS_CHECK(false);
+  LOCUS_UNREACHABLE();
 }
 
 std::vector<NamedFile> FilesOfTable(const std::string& name, const std::string& table) {

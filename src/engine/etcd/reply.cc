@@ -2,6 +2,7 @@
 #include "src/engine/etcd/reply.h"
 
 #include <boost/json.hpp>
+#include <boost/system/error_code.hpp>
 #include <limits>
 #include <optional>
 
@@ -47,7 +48,7 @@ bool HasTooManyValues(std::string_view body) {
 
 absl::StatusOr<json::object> Parse(std::string_view body) {
   if (HasTooManyValues(body)) return Odd(absl::StrCat("more than ", kMostValues, " values"));
-  json::error_code error;
+  boost::system::error_code error;
   json::parse_options options;
   options.max_depth = kDeepest;
   json::value value = json::parse({body.data(), body.size()}, error, {}, options);

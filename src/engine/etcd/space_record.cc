@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <boost/system/error_code.hpp>
 #include <limits>
 #include <random>
 
@@ -105,7 +106,7 @@ std::string SpaceRecord::Text() const {
 }
 
 absl::StatusOr<SpaceRecord> SpaceRecord::Parse(std::string_view text) {
-  json::error_code error;
+  boost::system::error_code error;
   json::value value = json::parse({text.data(), text.size()}, error);
   if (error || !value.is_object()) return CannotBe(text);
   Members members(value.as_object());
