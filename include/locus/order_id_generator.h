@@ -31,15 +31,15 @@
 
 namespace locus {
 
-// Something that an operator may want to know, as it happens.
+// An event of a generator, for logs and alarms.
 struct GeneratorEvent {
   enum class Kind {
     kLeased,       // segments arrived; `ranges` lists them
     kStoreFailed,  // a call to the store failed; `status` says why
-    kFirstUse,     // a caller came to a section that had no segment yet
-    kStarved,      // a caller found no sequence left in a section that was in use
+    kFirstUse,     // a call needed a section that had no segment yet
+    kStarved,      // a call found no sequence left in a section in use
     kLossNoticed,  // the store had lost leases and raised its base
-    kLeadUsedUp,   // a section's leases are as far ahead of the floor as they may be
+    kLeadUsedUp,   // a section's leases are as far ahead of the floor as max_lead allows
   };
   // Sequences that a section leased.
   struct Range {
@@ -60,7 +60,7 @@ void AbslStringify(Sink& sink, GeneratorEvent::Kind kind) {
   sink.Append(ToString(kind));
 }
 
-// What a generator knows of one of its stores.
+// The stats of one store of a generator; the members mean the same as in GeneratorStats.
 struct StoreStats {
   std::string name;  // in a set; empty if there is one store
   uint32_t first_section = 0;
@@ -73,20 +73,20 @@ struct StoreStats {
   uint64_t starved = 0;
   absl::Duration autonomy = absl::InfiniteDuration();
   absl::Duration lead;
-  // How far the store's clock was ahead of this process's at the last lease (negative: behind),
-  // give or take half the duration of that call.
+  // How far the store's clock was ahead of this process's at the last lease (negative: behind), to
+  // within half the duration of that call.
   absl::Duration clock_offset;
-  // How long the calls took, failed ones included.
+  // The durations of the calls, failed ones included.
   LatencyHistogram lease_latency;
-  // How long the present call has been waiting for its answer; 0 without a call.
+  // How long the call under way has waited for its answer; 0 without one.
   absl::Duration stalled;
   absl::Status last_error;  // OK: the last call succeeded
 };
 
-// Counts are since the generator was made.
+// Counters start when the generator is created.
 struct GeneratorStats {
-  // Order IDs handed out. Read from the cursors, so that handing one out counts nothing: each time
-  // a section's segment is replaced, a call that is under way in that moment may be missed.
+  // Order IDs handed out, computed from the cursors so that TryNext counts nothing. A call under
+  // way while its section's segment is replaced may be missed.
   uint64_t ids = 0;
   uint64_t leases = 0;          // segments granted
   uint64_t store_calls = 0;     // calls that leased them, failed ones included
@@ -96,50 +96,50 @@ struct GeneratorStats {
   uint64_t starved = 0;         // times that a section in use ran out of sequences
   uint64_t losses = 0;          // losses of the store that this generator's leases noticed
   uint64_t dropped = 0;         // segments given up: too old, or overtaken by a later one
-  // How long the section that runs out first goes on without the store, at its present rate.
-  // InfiniteDuration while no section is in use.
+  // How long the generator goes on without the store at the present rates: the time until the first
+  // section runs out. InfiniteDuration while no section is in use.
   absl::Duration autonomy = absl::InfiniteDuration();
-  // The longest lead over the floor that a lease of this generator has reached.
+  // The largest lead over the floor that a lease of this generator has reached.
   absl::Duration lead;
-  // Of the stores, the offset that is furthest from 0.
+  // The offset that is furthest from 0 among the stores.
   absl::Duration clock_offset;
   LatencyHistogram lease_latency;
   absl::Status last_store_error;  // OK: the last call to every store succeeded
-  // The same for each store, in the order of the set. The figures above are theirs together.
+  // The stats of each store, in the order of the set. The figures above combine them.
   std::vector<StoreStats> stores;
 };
 
-// Hands out order IDs: unique across every process that shares the SegmentStore, under the
-// guarantee of SegmentStore. IDs of one vnode rise within a process; across processes they may lag
-// by two horizons, and by the length of an outage where a section in use lives through one.
+// Hands out order IDs that are unique across all processes that share the SegmentStore, under its
+// guarantee. IDs of one vnode rise within a process. Those of another process may lag by two
+// horizons, plus the length of an outage of the store.
 //
 // Thread safety: all methods may be called from any thread.
 // Cost: TryNext is two hashes and one compare-and-swap, inline; no lock and no allocation while its
 // section has a sequence, however many vnodes are in use. The call that uses a segment up also
 // wakes the loader. One store round trip per segment, off the caller's thread. About 0.6 MiB of
 // memory (64 bytes more a section where sections are smaller than the default).
-// Fork: in a forked child every call answers FAILED_PRECONDITION, and destruction returns at once.
+// Fork: in a forked child every call returns FAILED_PRECONDITION, and destruction returns at once.
 class OrderIdGenerator {
  public:
   struct Options {
     SpaceName space = {};
-    // nullopt: take the space as the store has it. Otherwise FAILED_PRECONDITION if it differs.
+    // nullopt: use the options that the store has. Otherwise FAILED_PRECONDITION if they differ.
     std::optional<SpaceOptions> space_options = {};
-    // Create the space if the store has none (which the store counts as a loss).
+    // Create the space if the store does not have it. The store counts that as a loss.
     bool create_space = false;
-    // Go on with 128-bit IDs once a vnode's 47 bits are used up. False: OUT_OF_RANGE there.
+    // Go on with 128-bit IDs once a vnode's 47 bits are used up. False: OUT_OF_RANGE then.
     bool wide = false;
     // How long a generator goes on without its store. Longer: bigger segments, more sequences
     // lost at a crash, IDs that lag further. 1 s .. 1 day.
     absl::Duration horizon = absl::Minutes(10);
-    // Outlives the generator.
+    // Must outlive the generator.
     Clock* clock = &Clock::System();
-    // Runs the loading; outlives the generator. nullptr: one thread of the generator's own for each
-    // store, started on first need, joined at destruction. An executor needs a thread for each
-    // store that may stall, and one more, so that the others go on.
+    // Runs the loading; must outlive the generator. nullptr: the generator starts one thread for
+    // each store when it is first needed, and joins it on destruction. An executor needs one thread
+    // more than the number of stores that may stall, so that the others go on.
     Executor* executor = nullptr;
-    // Called on the loading thread, with several stores on several threads at once; must not call
-    // into the generator. May be empty.
+    // Called on the loading thread; with several stores, on several threads at once. It must not
+    // call the generator. May be empty.
     std::function<void(const GeneratorEvent&)> on_event = {};
   };
 
@@ -148,14 +148,15 @@ class OrderIdGenerator {
   // With default options. The space must exist.
   static absl::StatusOr<std::unique_ptr<OrderIdGenerator>> Create(
       std::shared_ptr<SegmentStore> store);
-  // INVALID_ARGUMENT: bad options. Errors of SegmentStore::ReadOptions and Create. Leases nothing
-  // yet.
+  // INVALID_ARGUMENT: bad options. Otherwise the errors of SegmentStore::ReadOptions and Create.
+  // Leases nothing yet.
   static absl::StatusOr<std::unique_ptr<OrderIdGenerator>> Create(
       std::shared_ptr<SegmentStore> store, Options options);
-  // From several stores, each for its sections: one that is dead or stalled stops no others. Each
-  // must be part of this layout of the set (SegmentStoreSet), all with the same options;
-  // Options::create_space establishes it if nothing is in use in them. A store that does not
-  // answer (UNAVAILABLE) is checked before its first lease instead, as long as another one does.
+  // From several stores, each for its own sections: a store that is down or stalls does not stop
+  // the others. All must be part of this layout of the set (SegmentStoreSet), with the same
+  // options. Options::create_space establishes the layout if nothing is in use in the stores. A
+  // store that does not answer (UNAVAILABLE) is checked before its first lease, provided that
+  // another answers.
   static absl::StatusOr<std::unique_ptr<OrderIdGenerator>> Create(SegmentStoreSet stores);
   static absl::StatusOr<std::unique_ptr<OrderIdGenerator>> Create(SegmentStoreSet stores,
                                                                   Options options);
@@ -164,13 +165,12 @@ class OrderIdGenerator {
   OrderIdGenerator(const OrderIdGenerator&) = delete;
   OrderIdGenerator& operator=(const OrderIdGenerator&) = delete;
 
-  // The next ID of the buyer's vnode, at once. Errors have no message, so that they allocate
-  // nothing:
-  // UNAVAILABLE: no sequence is at hand; loading has begun, retry or use Next. The first call in a
-  // section always answers so, unless Warm leased for it.
+  // The next ID of the buyer's vnode, without waiting. Errors have no message and allocate nothing:
+  // UNAVAILABLE: no sequence is available yet; loading has begun, so retry or use Next. The first
+  // call in a section always returns this, unless Warm leased for it.
   // OUT_OF_RANGE: the vnode's 47 bits (with Options::wide 56 bits) are used up.
   // FAILED_PRECONDITION: this is a forked child, or the section's store refuses until somebody
-  // repairs it (Stats() says what).
+  // repairs the cause (see Stats()).
   absl::StatusOr<OrderId> TryNext(BuyerKey buyer) { return TryNext(ShardGene::Of(buyer)); }
   // The same for callers that have the gene already.
   absl::StatusOr<OrderId> TryNext(ShardGene gene) {
@@ -182,8 +182,8 @@ class OrderIdGenerator {
   }
 
   // As TryNext, but waits for the store until `deadline`, and every error has a message.
-  // DEADLINE_EXCEEDED with the last error of the store. FAILED_PRECONDITION and OUT_OF_RANGE at
-  // once.
+  // DEADLINE_EXCEEDED: the message has the last error of the store. FAILED_PRECONDITION and
+  // OUT_OF_RANGE are returned without waiting.
   absl::StatusOr<OrderId> Next(BuyerKey buyer, Deadline deadline) {
     return Next(ShardGene::Of(buyer), deadline);
   }
@@ -197,17 +197,17 @@ class OrderIdGenerator {
     return id.ok() ? id : Next(gene, internal::DeadlineAfter(timeout));
   }
 
-  // ids[i] = TryNext(buyers[i]) from the front until one fails; returns how many it filled. If none
-  // was filled, the status of the first (OK and 0 for empty spans). INVALID_ARGUMENT: `ids` is
-  // shorter than `buyers`. Cheaper per ID than single calls; loading begins for all sections that
-  // the rest of the batch needs.
+  // Sets ids[i] = TryNext(buyers[i]) from the front until one fails, and returns how many it set.
+  // If the first one fails, returns its error; empty spans give 0. INVALID_ARGUMENT: `ids` is
+  // shorter than `buyers`. Cheaper per ID than single calls. After a failure, loading begins for
+  // all sections that the rest of the batch needs.
   absl::StatusOr<size_t> NextBatch(std::span<const BuyerKey> buyers, std::span<OrderId> ids);
   absl::StatusOr<size_t> NextBatch(std::span<const ShardGene> genes, std::span<OrderId> ids);
-  // Of buyers in braces, as in NextBatch({a, b}, ids). Empty braces name no buyers: OK and 0.
+  // For buyers in braces: NextBatch({a, b}, ids). Empty braces mean no buyers, not no genes.
   absl::StatusOr<size_t> NextBatch(std::initializer_list<BuyerKey> buyers, std::span<OrderId> ids) {
     return NextBatch(std::span(buyers.begin(), buyers.size()), ids);
   }
-  // As NextBatch, but waits for the store until `deadline` and fills all of `ids`; fewer only if
+  // The same, but waits for the store until `deadline`. Sets fewer than buyers.size() IDs only if
   // the next one failed as Next would.
   absl::StatusOr<size_t> NextBatch(std::span<const BuyerKey> buyers, std::span<OrderId> ids,
                                    Deadline deadline);
@@ -230,10 +230,10 @@ class OrderIdGenerator {
     return NextBatch(std::span(buyers.begin(), buyers.size()), ids, timeout);
   }
 
-  // Leases a segment for every section that has none, so that the first callers need not wait: one
-  // call to each store for all of its sections (for up to 1,024 of them). Call it before traffic
-  // arrives. It costs up to 64 sequences a section, in sections that nobody uses too. Errors as of
-  // Next, of the first section that has no segment yet; those that have one keep it.
+  // Leases a segment for every section that has none, so that the first callers need not wait.
+  // Makes one call to each store for up to 1,024 of its sections. Call it before traffic arrives.
+  // It costs up to 64 sequences per section, also in sections that stay unused. Returns the error
+  // that Next would return for the first section without a segment; segments that were leased stay.
   absl::Status Warm(Deadline deadline);
   // Only for the sections of these buyers.
   absl::Status Warm(Deadline deadline, std::span<const BuyerKey> buyers);
@@ -249,7 +249,7 @@ class OrderIdGenerator {
   explicit OrderIdGenerator(Rep* rep);
   absl::StatusOr<OrderId> TryNextSlowly(ShardGene gene);
 
-  const internal::HotCounters hot_;  // of rep_
+  const internal::HotCounters hot_;  // a view of rep_, here so that TryNext is inlined
   Rep* rep_;                         // not a unique_ptr: a forked child abandons it
 };
 

@@ -24,16 +24,18 @@ struct Segment {
   friend bool operator==(const Segment&, const Segment&) = default;
 };
 
-// What holds for a space from its creation on. The store keeps it, and compares it at each lease.
+// The options of a space, fixed when it is created. The store keeps them and compares them with
+// those of every lease.
 struct SpaceOptions {
-  // Adjacent vnodes that lease segments together: a power of two, 1..65536. Fewer sections: fewer
-  // leases, but a hot vnode draws longer segments for all its neighbours.
+  // How many adjacent vnodes lease segments together: a power of two, 1..65536. Larger: fewer
+  // leases, but a busy vnode makes the segments of all its neighbours longer.
   uint32_t section_size = 256;
   // The floor is the sequence that time alone has reached: (now - floor_epoch) * floor_rate, with
-  // fractional seconds. At 16,384 a second 47 bits last 272 years.
+  // fractional seconds. At 16,384 a second, 47 bits last 272 years.
   absl::Time floor_epoch = absl::FromUnixSeconds(1672531200);  // 2023-01-01T00:00:00Z
   uint64_t floor_rate = 16384;                                 // sequences a second, 1..2^20
-  // How far leases may run ahead of the floor: a section's largest burst. A multiple of 4,096.
+  // How many sequences a section's leases may be ahead of the floor, which is its largest burst. A
+  // multiple of 4,096.
   uint64_t max_lead = uint64_t{1} << 24;
 
   friend bool operator==(const SpaceOptions&, const SpaceOptions&) = default;
@@ -42,16 +44,17 @@ struct SpaceOptions {
 struct LeaseRequest {
   uint16_t section = 0;
   uint64_t length = 64;  // 64 times a power of two
-  // The highest end of a segment that this process was granted in this section; 0: none yet.
+  // The highest end of all segments granted to this process in this section; 0: none yet.
   uint64_t seen = 0;
 };
 
 struct LeaseGrant {
-  // May be shorter than asked for; without length: nothing fits below the lead now.
+  // May be shorter than requested. Length 0: no segment fits below max_lead now.
   Segment segment;
-  // Without a segment: how long until one of 64 fits. InfiniteDuration: the sequences are used up.
+  // Without a segment: the time until one of length 64 fits. InfiniteDuration: the sequences are
+  // used up.
   absl::Duration wait;
-  // How far the section's leases are ahead of the floor, in time of the floor.
+  // How far the section's leases are ahead of the floor: the time until the floor is there.
   absl::Duration lead;
 };
 
@@ -61,7 +64,7 @@ struct LeaseReply {
   bool loss_noticed = false;       // this call found that the store lost leases, and raised base
 };
 
-// What a store holds of one space.
+// The state of one space in a store.
 struct SpaceView {
   struct Section {
     uint16_t section = 0;
@@ -71,15 +74,15 @@ struct SpaceView {
   };
   SpaceOptions options;
   uint64_t base = 0;              // no lease after the last loss starts below it
-  uint64_t losses = 0;            // how often base was raised, creation included
+  uint64_t losses = 0;            // how often a loss raised base, creation included
   absl::Time now;                 // the store's time
-  std::vector<Section> sections;  // those that leased, in order
+  std::vector<Section> sections;  // those that have leased, in order
 };
 
-// How far Raise may lift base. A base far above the floor gives up all sequences below it for good:
-// beyond 2^47 - 1 a space has no narrow order IDs left.
+// How far Raise may raise base. The sequences below base are lost for good: with a base above
+// 2^47 - 1 a space has no narrow order IDs left.
 enum class RaiseReach {
-  kNearFloor,  // at most 1 % of the 2^47 narrow sequences above the floor
+  kNearFloor,  // to at most 1 % of the 2^47 narrow sequences above the floor
   kAnywhere,   // up to 2^56 - 1, which ends the space
 };
 
@@ -90,7 +93,7 @@ void AbslStringify(Sink& sink, RaiseReach reach) {
   sink.Append(ToString(reach));
 }
 
-// What Raise did to base.
+// The value of base before and after Raise.
 struct BaseRaise {
   uint64_t before = 0;
   uint64_t after = 0;
@@ -102,43 +105,46 @@ struct BaseRaise {
 //   first = max(head, seen, floor(now), base), rounded up to 64
 //   end   = first + length, where length falls until end fits below top
 //
-// No lease granted after a loss was noticed overlaps a lease granted before that loss. A loss is:
-// the space is created; the store's identity differs from the recorded one; `seen` is above what
-// the store knows; DeclareRestored. Each raises base. What is not covered is in docs/operations.md.
+// A loss means that the store may have forgotten leases: the space was created, the store's
+// identity differs from the recorded one, `seen` is above what the store knows, or DeclareRestored
+// was called. Each loss raises base, so that no lease granted after a loss was noticed overlaps a
+// lease granted before that loss. docs/operations.md lists what this does not cover.
 //
-// `caller_now` is the wall time of the calling process. Where it differs from the store's by more
-// than 60 s, no lease is granted and nothing is created or raised: one bad clock would burn
-// sequences for good.
+// `caller_now` is the wall time of the calling process. If it differs from the store's by more than
+// 60 s, nothing is leased, created or raised (FAILED_PRECONDITION), since one wrong clock would use
+// up sequences for good.
 //
 // Errors of every method: UNAVAILABLE: the store did not answer, or is busy; a lease may have been
-// granted all the same. FAILED_PRECONDITION: refused until somebody repairs (clock, read-only,
-// another schema version). DATA_LOSS: the stored state contradicts itself.
+// granted nevertheless. FAILED_PRECONDITION: the store refuses until somebody repairs the cause (a
+// wrong clock, a read-only store, another schema version). DATA_LOSS: the stored state contradicts
+// itself.
 // Thread safety: all methods may be called from any thread. They block, up to a bound that the
 // engine states.
 class SegmentStore {
  public:
   virtual ~SegmentStore() = default;
 
-  // Creates the space, or finds it with the same options. INVALID_ARGUMENT: bad options;
-  // FAILED_PRECONDITION: it exists with others.
+  // Creates the space if it does not exist. INVALID_ARGUMENT: bad options. FAILED_PRECONDITION: it
+  // exists with other options.
   virtual absl::Status Create(const SpaceName& space, const SpaceOptions& options,
                               absl::Time caller_now) = 0;
   // Reads the options that the space was created with. NOT_FOUND: there is no such space.
   virtual absl::StatusOr<SpaceOptions> ReadOptions(const SpaceName& space) = 0;
-  // One atomic step for all requests, which name different sections: each gets its grant or all
-  // fail. `options` are those that the caller read when it began to use the space.
-  // FAILED_PRECONDITION: the space has other options now, because it was lost and created again;
-  // its sections and its floor are not the caller's any more. INVALID_ARGUMENT: a section or length
-  // that cannot be. Cost: one round trip or transaction, however many sections are asked for.
+  // Leases a segment for each request, all in one atomic step: every request gets its grant, or the
+  // call fails. The requests name different sections. `options` are those that the caller read when
+  // it began to use the space. FAILED_PRECONDITION: the space has other options now, because it was
+  // lost and created again. INVALID_ARGUMENT: a bad section or length. Cost: one round trip or
+  // transaction for any number of sections.
   virtual absl::StatusOr<LeaseReply> Lease(const SpaceName& space, const SpaceOptions& options,
                                            std::span<const LeaseRequest> requests,
                                            absl::Time caller_now) = 0;
+  // The state of the space. NOT_FOUND: there is no such space.
   virtual absl::StatusOr<SpaceView> Show(const SpaceName& space, absl::Time caller_now) = 0;
-  // An operator put back an older state of the store: counts as a loss.
+  // Records a loss. Call it after an older state of the store was restored.
   virtual absl::Status DeclareRestored(const SpaceName& space, absl::Time caller_now) = 0;
-  // base = max(base, to): for those who already have IDs of this layout. Segments that generators
-  // hold stay in use: restart them, or wait two horizons. INVALID_ARGUMENT: `to` is above 2^56 - 1,
-  // or further above the floor than `reach` allows.
+  // Sets base to max(base, to), so that new leases lie above IDs that already exist. Generators go
+  // on with the segments they hold: restart them, or wait two horizons. INVALID_ARGUMENT: `to` is
+  // above 2^56 - 1, or further above the floor than `reach` allows.
   virtual absl::StatusOr<BaseRaise> Raise(const SpaceName& space, uint64_t to, RaiseReach reach,
                                           absl::Time caller_now) = 0;
 };

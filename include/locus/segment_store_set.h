@@ -18,54 +18,56 @@
 
 namespace locus {
 
-// Several stores that lease for one space, each for a range of its sections: a store that is dead
-// or slow stops its own sections, and no others.
+// Several stores that lease for one space, each for a range of its sections. A store that is down
+// or slow stops its own sections only.
 //
-// If two processes disagreed on which store leases for a section, order IDs would repeat. So a set
-// is a *layout*, numbered from 1, and each store keeps which one it is part of:
+// Order IDs would repeat if two processes disagreed on which store leases for a section. A set
+// therefore is a *layout* with a number from 1, and each store records its part of the layout in
+// two spaces:
 //
-//   SPACE-setN   what the stores lease from in layout N (SPACE itself where a store is used alone)
-//   SPACE-mapN   which ranges and names layout N has, and which of them this store is: a space that
-//                leases nothing, whose options are a hash of that; an engine refuses to create it
-//                with others. It is raised to 2^56 - 1 once all stores have theirs
+//   SPACE-setN   from which the store leases in layout N (from SPACE itself where it is used alone)
+//   SPACE-mapN   which leases nothing. Its options are a hash of the ranges and names of layout N
+//   and
+//                of this store's place among them; an engine refuses to create it with others. It
+//                is raised to 2^56 - 1 once all stores have theirs
 //
-// A layout is not used before every store has both spaces, and before all earlier layouts, the use
-// of a store alone included, were ended in all its stores: raised to 2^56 - 1, where nothing can be
-// leased. A process that still uses an earlier layout, or one of the stores alone, gets
-// OUT_OF_RANGE once its segments are used up; it repeats no ID. Space names of these two forms
-// belong to sets.
+// A layout is used only when every store has both spaces and all earlier layouts have been ended in
+// all its stores. The use of a store alone counts as an earlier layout. Ending a layout raises its
+// spaces to 2^56 - 1, where nothing can be leased: a process that still uses it gets OUT_OF_RANGE
+// once its segments are used up, and repeats no ID. Space names of these two forms belong to sets.
 //
-// Two mistakes go unnoticed: a store that was in use and is neither a member nor `retired`; two
-// stores that have the same name in two layouts of the same number. See docs/operations.md.
+// Two mistakes go unnoticed: leaving out a store that was in use, both as a member and in
+// `retired`; and two layouts of the same number that give one name to two stores. See
+// docs/operations.md.
 //
 // A value; copies share the stores.
 class SegmentStoreSet {
  public:
   struct Member {
-    // The last section that it leases for. Its first follows the last of the member before it.
+    // The last section of this member. Its first section follows the last one of the member before.
     uint16_t last_section = 0;
     std::shared_ptr<SegmentStore> store;
-    // For stats, events and messages, and part of the layout: 1 to 64 printable ASCII characters.
+    // The name in stats, events and messages; part of the layout. 1 to 64 printable ASCII
+    // characters.
     std::string name;
   };
   static constexpr uint32_t kLastLayout = 999;
 
-  // INVALID_ARGUMENT: no members, `last_section`s that do not rise, a name that is bad or comes
-  // twice, the same store twice, a layout that is not in 1..kLastLayout.
+  // INVALID_ARGUMENT: no members, `last_section`s that do not rise, a bad or repeated name, a store
+  // given twice, a layout outside 1..kLastLayout.
   static absl::StatusOr<SegmentStoreSet> Create(std::vector<Member> members, uint32_t layout = 1);
 
-  // Creates the layout, or finds it. Needs every store. Safe to repeat after a failure in the
-  // middle, and the way to bring back a member that lost everything.
+  // Creates the layout if it does not exist. Every store must answer. Repeat it after a failure, or
+  // to bring back a member that lost everything.
   //
-  // kEndEarlier ends every earlier layout in these stores, and in the `retired` ones: stores that
-  // were part of an earlier layout and are not part of this one. Generators on an earlier layout go
-  // on until their segments are used up. The new layout starts above all their leases.
-  // kNothingInUse: FAILED_PRECONDITION if anything leased and was not ended.
+  // kEndEarlier ends every earlier layout in these stores and in the `retired` ones, which are the
+  // stores of earlier layouts that are not part of this one. Generators on an earlier layout go on
+  // until their segments are used up. The new layout starts above all their leases. kNothingInUse:
+  // FAILED_PRECONDITION if a space of an earlier layout has leased and was not ended.
   //
-  // INVALID_ARGUMENT: bad options, or the last member's last section is not the space's last.
-  // FAILED_PRECONDITION: a store is part of another layout of this number; a later layout ended
-  // this one in some of its stores, so that the others must not begin again. Errors of
-  // SegmentStore.
+  // INVALID_ARGUMENT: bad options, or the last member's last section is not the last of the space.
+  // FAILED_PRECONDITION: a store is part of another layout of this number, or a later layout has
+  // ended this one in some of its stores. Errors of SegmentStore.
   enum class Earlier { kNothingInUse, kEndEarlier };
   absl::Status Establish(const SpaceName& space, const SpaceOptions& options, absl::Time caller_now,
                          Earlier earlier,

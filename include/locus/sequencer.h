@@ -19,20 +19,20 @@ class CallCounts;
 }
 
 struct SequencerOptions {
-  // Stands before each key in the engine: keys of two prefixes never meet, as long as neither
+  // Put before each counter name in the engine. Counters of two prefixes never collide if neither
   // prefix begins with the other. At most 256 bytes.
   std::string key_prefix;
-  // Between two numbers of a key; the first number of a key is `step`. At least 1.
+  // The distance between two numbers of a counter, and its first number. At least 1.
   int64_t step = 1;
-  // The highest number; 0: none but 2^63 - 1. At least `step`.
+  // The highest number, at least `step`. 0: 2^63 - 1.
   int64_t max_value = 0;
-  // What happens to a call whose numbers would pass max_value (without one, 2^63 - 1: always
-  // kError). kError: OUT_OF_RANGE, and the key keeps its value. kWrap: the key starts again at
-  // `step`, and its numbers repeat.
+  // What a call does whose numbers would pass max_value. kError: it fails with OUT_OF_RANGE, and
+  // the counter keeps its value. kWrap: the counter starts again at `step`, and its numbers repeat.
+  // With max_value 0 it is always kError.
   enum class AtMax { kError, kWrap };
   AtMax at_max = AtMax::kError;
-  // A key that no call named for so long is forgotten and starts again at `step`; in whole
-  // milliseconds. 0: keys stay.
+  // A counter that no call named for this time is forgotten and starts again at `step`. In whole
+  // milliseconds. 0: counters are kept.
   absl::Duration ttl = absl::ZeroDuration();
 
   // INVALID_ARGUMENT, naming the option, its value and the limit.
@@ -51,75 +51,77 @@ struct SequenceBatch {
   int64_t first = 0;
   int64_t step = 1;
   int64_t count = 0;
-  // Which write of the key this was, as the engine counts them; for Sequencer::Return.
+  // The number of the write to the counter, as the engine counts them; for Sequencer::Return.
   uint64_t version = 0;
 
   int64_t last() const { return first + (count - 1) * step; }
 };
 
-// Counts are since the sequencer was opened.
+// Counters start when the sequencer is opened.
 struct SequencerStats {
-  uint64_t calls = 0;        // to the engine, failed ones included; of any method
+  uint64_t calls = 0;        // calls of the engine by any method, failed ones included
   uint64_t failures = 0;     // calls that failed with anything but OUT_OF_RANGE
   uint64_t numbers = 0;      // taken by Next and NextBatch, returned ones included
   LatencyHistogram latency;  // of all calls
 };
 
-// Numbers that strictly rise per key (until a key wraps, is Set or forgotten), unique over all
-// processes that share the engine: what a ticket server or a database sequence does. A call is one
-// round trip to the engine; many a second for one key are drawn by batches (SegmentSequence).
+// Named counters, as a ticket server or a database sequence provides them. The numbers of a counter
+// strictly rise, until it wraps, is Set or is forgotten, and are unique over all processes that
+// share the engine. A call is one round trip to the engine; use SegmentSequence for many numbers a
+// second.
 //
-// A key is 1 to 512 bytes of any value. Keys are independent of each other. What is stored for a
-// key is the last number given out.
+// The parameter `key` of the methods is a counter name: 1 to 512 bytes of any value. Counters are
+// independent of each other. The engine stores the last number given out.
 //
-// Each call sets when its key is forgotten: options().ttl from now. Without a ttl a call that
-// writes makes the key stay for good; Get and a call that changes nothing leave it as it is.
+// Every call postpones the time at which its counter is forgotten to options().ttl from now. With
+// ttl 0, a call that writes keeps the counter for good; Get and calls that change nothing do not.
 //
-// Errors of every method: INVALID_ARGUMENT: a key, count or value that cannot be, named.
-// UNAVAILABLE: the engine did not answer: the call may have been applied all the same, so a number
-// may be skipped, never repeated. FAILED_PRECONDITION: refused until somebody repairs. DATA_LOSS:
-// what is stored for the key is no number of this kind. An error changes nothing, UNAVAILABLE
-// apart. Thread safety: all methods may be called from any thread. They block, up to a bound that
-// the engine states.
+// Errors of every method: INVALID_ARGUMENT: a bad counter name, count or value; the message names
+// it. UNAVAILABLE: the engine did not answer. The call may have been applied nevertheless, so a
+// number may be skipped, but is never repeated. FAILED_PRECONDITION: the engine refuses until
+// somebody repairs the cause. DATA_LOSS: the value stored for the counter is not a valid number.
+// Errors other than UNAVAILABLE change nothing. Thread safety: all methods may be called from any
+// thread. They block, up to a bound that the engine states.
 class Sequencer {
  public:
   virtual ~Sequencer() = default;
 
-  // OUT_OF_RANGE: the key is at its limit (SequencerOptions::at_max).
+  // The next number. OUT_OF_RANGE: the counter is at its limit (SequencerOptions::at_max).
   absl::StatusOr<int64_t> Next(std::string_view key);
 
-  // `count` numbers at once, all or nothing; at least 1. They never cross the limit: at it the
-  // batch starts again as a whole or fails as a whole. INVALID_ARGUMENT: more numbers than there
-  // are up to max_value. OUT_OF_RANGE: as for Next.
+  // The next `count` numbers, at least 1, all or nothing. A batch never crosses the limit: it
+  // starts again or fails as a whole. INVALID_ARGUMENT: there are fewer numbers up to max_value.
+  // OUT_OF_RANGE: as for Next.
   absl::StatusOr<SequenceBatch> NextBatch(std::string_view key, int64_t count);
 
-  // The next number will be value + step. 0 to max_value. Lower than the last number given out:
-  // numbers repeat; that is the caller's decision.
+  // Makes value + step the next number. `value` is 0 to max_value. If it is below the last number
+  // given out, numbers repeat: the caller decides.
   absl::Status Set(std::string_view key, int64_t value);
 
-  // False: the key had a value, and keeps it.
+  // Sets the counter if it has no value. Returns false if it had one, which it keeps.
   absl::StatusOr<bool> SetIfNotExists(std::string_view key, int64_t value);
 
-  // The last number given out, or what Set put there. NOT_FOUND: the key is unknown or forgotten.
+  // The last number given out, or the value of Set. NOT_FOUND: the counter is unknown or forgotten.
   absl::StatusOr<int64_t> Get(std::string_view key);
 
-  // Gives back the numbers of `batch` after its first `used`, if no write of the key came after
-  // that batch; the next call then goes on with them. False: too late, they are skipped. The caller
-  // must not use them any more, whatever the answer.
+  // Returns the numbers of `batch` after its first `used`, so that the next call continues with
+  // them. False: the counter was written after that batch, and the numbers are skipped. Whatever
+  // the result, the caller must not use them any more.
   absl::StatusOr<bool> Return(std::string_view key, const SequenceBatch& batch, int64_t used);
 
-  // Zeros in a forked child.
+  // All zeros in a forked child.
   SequencerStats Stats() const;
 
   const SequencerOptions& options() const { return options_; }
 
  protected:
-  // `options` have been checked.
+  // Requires that `options` were checked.
   explicit Sequencer(SequencerOptions options);
 
-  // What an engine does; its arguments have been checked. `name` is prefix and key, 1..768 bytes.
+  // The part of an engine. Arguments have been checked. `name` is prefix and counter name, 1..768
+  // bytes.
   struct Taken {
-    int64_t last = 0;  // of the numbers taken
+    int64_t last = 0;  // the last number taken
     uint64_t version = 0;
   };
   // Takes `span` = count * step: see sequencer_rules::Advance for the arithmetic.
@@ -127,11 +129,11 @@ class Sequencer {
   virtual absl::Status Store(const std::string& name, int64_t value) = 0;
   virtual absl::StatusOr<bool> StoreNew(const std::string& name, int64_t value) = 0;
   virtual absl::StatusOr<std::optional<int64_t>> Load(const std::string& name) = 0;
-  // Puts `value` back where `name` is still at `taken`; as a write with a version of its own.
+  // Writes `value` if `name` is still at `taken`; the write gets a new version.
   virtual absl::StatusOr<bool> PutBack(const std::string& name, const Taken& taken,
                                        int64_t value) = 0;
 
-  // Prefix and key. INVALID_ARGUMENT: a key that cannot be. For engines with calls of their own.
+  // Prefix and counter name, for engines with further calls. INVALID_ARGUMENT: a bad counter name.
   absl::StatusOr<std::string> NameOf(std::string_view key) const;
 
  private:

@@ -15,29 +15,31 @@ namespace locus {
 
 // How to reach an etcd cluster, version 3.4 or newer, by its JSON gateway (the client URL).
 struct EtcdOptions {
-  // Members, "host:port"; an IPv6 address stands in brackets. The one that answers is kept; when it
-  // fails, or has no leader, the others are tried in turn.
+  // Members as "host:port", with brackets around an IPv6 address. Calls go to the member that
+  // answered last; if it fails or has no leader, the others are tried in turn.
   std::vector<std::string> endpoints;
-  // Keys begin with it and a '/'. Stores of different prefixes know nothing of each other. At most
-  // 256 bytes, of any value.
+  // The etcd keys begin with the prefix and a '/'. Stores with different prefixes are independent.
+  // At most 256 bytes of any value.
   std::string prefix = "locus";
 
-  // Where the cluster has authentication enabled. The user needs read and write rights on all keys
-  // that begin with `prefix` and '/'. The password is copied to memory that is left out of core
-  // dumps, and appears in no message.
+  // For a cluster with authentication enabled. The user needs read and write rights on all etcd
+  // keys that begin with `prefix` and '/'. The password is copied to memory that core dumps leave
+  // out, and appears in no message.
   std::string user;
   std::string password;
-  // False: a password goes to loopback endpoints, and by TLS, only. True: also in plain text, to be
-  // read by whoever listens on the way.
+  // False: sends a password only to loopback endpoints or over TLS. True: also in plain text, which
+  // anyone on the network path can read.
   bool password_in_plain_text = false;
 
-  // One request to one member, connecting included. Longer: a caller waits longer for a member that
-  // hangs (stalled, or its leader just died) before it goes to the next.
+  // The time limit of one request to one member, connecting included. Longer: a caller waits longer
+  // for a member that hangs before it tries the next one.
   absl::Duration request_timeout = absl::Seconds(1);
-  // A whole call: all requests to all members, and what is repeated because others wrote the same
-  // key. No call blocks longer, but for the rounding of the system's timers.
+  // The time limit of a whole call: all requests to all members, including repetitions because
+  // other processes wrote the same etcd key. No call blocks longer, except for the rounding of
+  // timers.
   absl::Duration call_timeout = absl::Seconds(3);
-  // Connections of one store or sequencer, kept open between calls; more callers wait. 1..1000.
+  // The connections of one store or sequencer, kept open between calls; further callers wait for
+  // one. 1..1000.
   int max_connections = 8;
 
   struct Tls {
@@ -45,8 +47,8 @@ struct EtcdOptions {
     // authority of `ca_file` and name the endpoint's host (or IP address).
     bool enabled = false;
     std::string ca_file;  // PEM; empty: the authorities of the system
-    // PEM, both or neither: a certificate that the cluster asks of its clients. The key's file must
-    // be readable by its owner only.
+    // PEM, both or neither: the client certificate, for a cluster that requires one. Only its owner
+    // may be able to read the key's file.
     std::string certificate_file;
     std::string key_file;
   };
@@ -59,55 +61,56 @@ struct EtcdOptions {
 // Counts since a store or sequencer was opened.
 struct EtcdStats {
   uint64_t requests = 0;   // sent to members
-  uint64_t failures = 0;   // of them, without an answer or refused
-  uint64_t conflicts = 0;  // repeated, as somebody else wrote a key meanwhile
+  uint64_t failures = 0;   // requests without an answer, or refused
+  uint64_t conflicts = 0;  // requests repeated because another process wrote an etcd key meanwhile
   uint64_t connects = 0;   // TCP connections made
-  uint64_t logins = 0;     // tokens asked for with user and password
+  uint64_t logins = 0;     // tokens requested with user and password
 };
 
 // A segment store in etcd, shared by any number of processes. A lease is one transaction for all
-// its sections, which compares what this process knows of them; on the usual path one round trip,
-// one more for each time that another process leased the same sections since.
+// its sections; it compares what this process knows of them with what etcd has. It usually takes
+// one round trip, and one more each time another process has leased the same sections since.
 //
-// Clock: etcd gives its time only in the Date header of its answers, in whole seconds; several
-// answers narrow it to a span of a second or less. A lease's time is the caller's, moved into that
-// span: a caller within 60 s of it gets leases by etcd's clock, whatever its own clock says.
-// The clock is that of the member that answered last.
+// Clock: etcd shows its time only in the Date header of answers, in whole seconds. Several answers
+// narrow it to a second or less. The time of a lease is the caller's time, moved into that span: a
+// caller within 60 s of it leases by etcd's clock. The clock is that of the member that answered
+// last.
 //
-// Identity: the cluster ID, and by how much the Raft log is ahead of the revisions. The latter
-// never falls in a cluster's life, and falls when a snapshot is restored, whatever the new cluster
-// is called. It is compared at each new connection. A process also notices when revisions fall
+// Identity: the cluster ID, and the number by which the Raft index is ahead of the revision. That
+// number never falls while a cluster lives, and falls when a snapshot is restored, also under the
+// same cluster ID. It is compared at each new connection. A process also notices if revisions fall
 // below those it has seen. docs/operations-engines.md lists what goes unnoticed.
 //
-// Errors, beyond SegmentStore's: FAILED_PRECONDITION also for a password or certificate that is
-// refused, missing rights, a full database (alarm NOSPACE), and limits of the server that are too
-// small (--max-txn-ops below 128). NOT_FOUND: the space is not there; an emptied cluster answers so
+// Errors beyond SegmentStore's: FAILED_PRECONDITION: also for a password or certificate that is
+// refused, missing rights, a full database (alarm NOSPACE), and server limits that are too small
+// (--max-txn-ops below 128). NOT_FOUND: the space does not exist; an emptied cluster returns this
 // until the space is created again.
-// Blocks up to EtcdOptions::call_timeout. Connects at the first call, and again by itself.
-// Fork: in a forked child every call answers FAILED_PRECONDITION, and destruction touches no
+// Blocks up to EtcdOptions::call_timeout. Connects at the first call, and reconnects when needed.
+// Fork: in a forked child every call returns FAILED_PRECONDITION, and destruction touches no
 // socket.
 class EtcdSegmentStore : public SegmentStore {
  public:
-  // Reads the files of Options::tls; asks no server. INVALID_ARGUMENT: EtcdOptions::Check;
-  // FAILED_PRECONDITION: a file that is missing, unreadable or open to others.
+  // Reads the files of EtcdOptions::tls; contacts no server. INVALID_ARGUMENT: EtcdOptions::Check.
+  // FAILED_PRECONDITION: a file is missing, unreadable, or readable by others.
   static absl::StatusOr<std::unique_ptr<EtcdSegmentStore>> Open(const EtcdOptions& options);
 
   virtual EtcdStats Stats() const = 0;
 };
 
-// Numbers per key in etcd. A call is one transaction that compares the revision which this process
-// saw last; where another process wrote the key since, the transaction reads it, and is repeated
-// after a random pause. Calls of one process for one key wait for each other.
+// Counters in etcd. A call is one transaction that compares the revision which this process saw
+// last. If another process has written the counter since, the transaction reads it and is repeated
+// after a random pause. Calls of one process for one counter wait for each other.
 //
-// A call that UNAVAILABLE ended may be applied later. It is not repeated by itself: no number goes
-// missing without an error.
+// A call that returned UNAVAILABLE may be applied later. It is never retried automatically, so a
+// skipped number always shows as an error.
 //
-// The clock of ttl is the servers' (EtcdSegmentStore), to a second. Expiry is stored with the
-// value; an etcd lease, one for all keys that a process writes within a quarter of the ttl, deletes
-// what is forgotten up to two quarters and two minutes later.
+// ttl is measured by the servers' clock (EtcdSegmentStore), to a second. The expiry is stored with
+// the value. An etcd lease, shared by all counters that a process writes within a quarter of the
+// ttl, deletes a forgotten counter up to half the ttl and two minutes later.
 //
-// A cluster that was emptied or restored repeats the numbers since: Set the keys above them first.
-// Blocks, fails and behaves in a forked child as the segment store.
+// After a cluster was emptied or restored, numbers repeat: first Set the counters above the numbers
+// that were given out.
+// Blocks, fails, and behaves in a forked child as the segment store does.
 class EtcdSequencer : public Sequencer {
  public:
   // As EtcdSegmentStore::Open; INVALID_ARGUMENT also: SequencerOptions::Check.

@@ -13,12 +13,12 @@
 
 namespace locus {
 
-// A segment store in this process's memory, for tests and benchmarks: nothing survives the
-// process, so its order IDs repeat after a restart.
+// A segment store in the memory of this process, for tests and benchmarks. Nothing survives the
+// process, so order IDs repeat after a restart.
 // Never blocks.
 class MemorySegmentStore : public SegmentStore {
  public:
-  // `clock` is the store's clock and outlives it.
+  // `clock` is the store's clock and must outlive it.
   explicit MemorySegmentStore(Clock& clock = Clock::System());
   ~MemorySegmentStore() override;
 
@@ -33,11 +33,11 @@ class MemorySegmentStore : public SegmentStore {
   absl::StatusOr<BaseRaise> Raise(const SpaceName& space, uint64_t to, RaiseReach reach,
                                   absl::Time caller_now) override;
 
-  // A copy of all that the store holds, as a backup would.
+  // A copy of everything that the store holds, like a backup.
   class Backup;
   std::shared_ptr<const Backup> TakeBackup() const;
-  // Puts the copy back. kNewIdentity: as a server that another one replaced, which the next lease
-  // notices. kSilent: the store cannot tell, as after a disk that lied.
+  // Restores the copy. kNewIdentity: like a server that was replaced by another one; the next lease
+  // notices the loss. kSilent: like a disk that lost writes; the store does not notice it.
   enum class Rewind { kNewIdentity, kSilent };
   void PutBack(const Backup& backup, Rewind rewind);
 
@@ -53,18 +53,18 @@ void AbslStringify(Sink& sink, MemorySegmentStore::Rewind rewind) {
   sink.Append(ToString(rewind));
 }
 
-// Numbers per key in this process's memory, for tests, benchmarks, and counters that need not
-// outlive their process.
+// Counters in the memory of this process, for tests, benchmarks, and counters that need not outlive
+// their process.
 // Never blocks.
 class MemorySequencer : public Sequencer {
  public:
-  // INVALID_ARGUMENT: SequencerOptions::Check. `clock` is that of ttl (time since boot) and
-  // outlives all handles.
+  // `clock` measures ttl (by the time since boot) and must outlive all handles. INVALID_ARGUMENT:
+  // SequencerOptions::Check.
   static absl::StatusOr<std::unique_ptr<MemorySequencer>> Create(const SequencerOptions& options,
                                                                  Clock& clock = Clock::System());
   ~MemorySequencer() override;
 
-  // Another handle on the same keys, as another process has it on another engine.
+  // Another handle on the same counters, as another process would have on another engine.
   absl::StatusOr<std::unique_ptr<MemorySequencer>> Share(const SequencerOptions& options) const;
 
  private:

@@ -15,23 +15,23 @@
 #include "locus/segment_store.h"
 #include "locus/sequencer.h"
 
-// What locus keeps in Redis: 5.0 or later (6.0 for ACL users), tested with 7.0. One server, a
-// master that sentinels watch, or a cluster (found out by asking the server).
+// Engines on Redis 5.0 or later (6.0 for ACL users), tested with 7.0: a single server, a master
+// that sentinels watch, or a cluster, which is recognized by asking the server.
 //
-// Common to all classes here. Threads share one connection for each server; their calls are
-// pipelined on it. A call takes Options::timeout at most, connecting included; only the resolver of
-// host names has time limits of its own. A connection that broke is made anew by the next call.
-// After a timeout, or when the connection breaks, a call may have been applied: it is answered
-// UNAVAILABLE and never sent again. Scripts that the server does not know (NOSCRIPT) and keys that
-// have moved (MOVED, ASK) are followed: there the server has said that it did nothing.
+// Common to all classes here. Threads share one connection for each server and pipeline their calls
+// on it. A call takes at most RedisOptions::timeout, connecting included; only the resolver of host
+// names has its own time limits. The next call replaces a broken connection. After a timeout or a
+// broken connection a call may have been applied: it returns UNAVAILABLE and is never sent again.
+// If the server does not know a script (NOSCRIPT) or has moved a Redis key (MOVED, ASK), the call
+// is sent again, since the server has done nothing.
 //
-// UNAVAILABLE: no answer, the server is loading, busy, out of memory, cannot save, or its cluster
-// or sentinels have no master now. FAILED_PRECONDITION: a wrong password or too few rights (needed
-// are eval, evalsha, info, select, time, cluster|slots, asking and the commands of hashes and
-// expiry on the keys `locus:*`); a replica was named as the server; the server may evict keys
-// without a ttl (maxmemory-policy allkeys-*): counters are no cache; a version before 5.0. Thread
-// safety: all methods may be called from any thread. Fork: in a forked child every call answers
-// FAILED_PRECONDITION; destruction there touches no socket.
+// UNAVAILABLE: there was no answer; the server is loading, busy, out of memory or cannot save; or
+// the cluster or the sentinels have no master now. FAILED_PRECONDITION: the password is wrong;
+// rights are missing (needed are eval, evalsha, info, select, time, cluster|slots, asking, and the
+// commands of hashes and expiry on the Redis keys `locus:*`); the server is a replica; it may evict
+// Redis keys without a ttl (maxmemory-policy allkeys-*); its version is below 5.0. Thread safety:
+// all methods may be called from any thread. Fork: in a forked child every call returns
+// FAILED_PRECONDITION, and destruction touches no socket.
 
 namespace locus {
 
@@ -40,36 +40,37 @@ struct RedisOptions {
     std::string host;
     uint16_t port = 6379;
   };
-  // One server; or any nodes of one cluster, of which one must answer at first; or, with
+  // A single server; or some nodes of a cluster, one of which must answer at first; or, with
   // master_name, sentinels. Several addresses are tried in order.
   std::vector<Address> addresses;
-  // The name by which the sentinels know the master. Empty: `addresses` are not sentinels. The
-  // sentinels are asked again after each failure, and a server that is no master is not used.
+  // The master's name at the sentinels. Empty: `addresses` are not sentinels. The sentinels are
+  // asked again after each failure, and a server that is not a master is not used.
   std::string master_name;
   // The number of the database; 0 in a cluster.
   int database = 0;
   // Empty: the user `default`.
   std::string user;
-  // Empty: no AUTH. A server that has no password for the user `default` is used without. The
-  // engine's copy is kept out of core dumps; wipe your own.
+  // Empty: no AUTH. If the server has no password for the user `default`, it is used without one.
+  // The engine's copy is left out of core dumps; wipe your own.
   std::string password;
   std::string sentinel_user;
   std::string sentinel_password;
-  // There is no TLS here: whoever listens on the way reads the password and all that follows.
-  // False: with a password only loopback addresses are connected to (the near end of a tunnel,
-  // say), any other is FAILED_PRECONDITION. True: you know that the network is yours.
+  // There is no TLS here: anyone on the network path can read the password and everything else.
+  // False: with a password, only loopback addresses may be used, such as the local end of a tunnel;
+  // any other address is FAILED_PRECONDITION. True: for a network that you trust.
   bool password_in_plain_text = false;
-  // Of a call in all. Longer: callers wait longer for a server that stalls. Shorter: UNAVAILABLE
-  // when the server has a slow moment, and each such call may skip a number.
+  // The time limit of a whole call. Longer: callers wait longer for a server that stalls. Shorter:
+  // UNAVAILABLE when the server is slow for a moment, and each such call may skip a number.
   absl::Duration timeout = absl::Seconds(2);
-  // Of one attempt to connect, as a part of `timeout`. Shorter: the next address sooner.
+  // The time limit of one attempt to connect, within `timeout`. Shorter: the next address is tried
+  // sooner.
   absl::Duration connect_timeout = absl::Milliseconds(500);
 
   // INVALID_ARGUMENT, naming the option, its value and the limit; never a password.
   absl::Status Check() const;
 };
 
-// What went wrong so far, in one object.
+// Counters of one store or sequencer since it was opened.
 struct RedisStats {
   uint64_t calls = 0;      // requests sent: scripts and their repeats
   uint64_t connects = 0;   // connections made
@@ -78,20 +79,21 @@ struct RedisStats {
   uint64_t reloads = 0;    // scripts that the server did not know
 };
 
-// Numbers that Redis counts; see Sequencer. Each operation is one script and one round trip. Each
-// key is a hash of its own, `locus:sequence:` + prefix + key, with the fields value and version, so
-// it lies in one slot of a cluster; a tag in braces inside prefix or key places it as usual.
+// Counters in Redis. Each operation is one script and one round trip. A counter is a hash with the
+// fields value and version, under the Redis key `locus:sequence:` + prefix + counter name. It lies
+// in one slot of a cluster; a hash tag in the prefix or the name places it as usual.
 //
 // Redis forgets: after a restart without persistence, a failover to a replica that lags, or
-// FLUSHALL, numbers repeat. Where that matters: CeilingSequencer.
+// FLUSHALL, numbers repeat. CeilingSequencer prevents that.
 class RedisSequencer : public Sequencer {
  public:
-  // Connects. INVALID_ARGUMENT: options that cannot be; else as above.
+  // Connects. INVALID_ARGUMENT: bad options. Otherwise the errors above.
   static absl::StatusOr<std::unique_ptr<RedisSequencer>> Open(const RedisOptions& server,
                                                               const SequencerOptions& options);
 
-  // Next for each of `keys`, all in one round trip (in a cluster: one to each node, at once). They
-  // succeed or fail one by one, as Next does; a key named twice gets two numbers, in either order.
+  // Next for each of the counter names `keys`, in one round trip (in a cluster, one to each node,
+  // in parallel). Each succeeds or fails on its own, as Next does. A name given twice gets two
+  // numbers, in either order.
   virtual std::vector<absl::StatusOr<int64_t>> NextEach(std::span<const std::string_view> keys) = 0;
 
   virtual RedisStats Stats() const = 0;
@@ -100,36 +102,37 @@ class RedisSequencer : public Sequencer {
   explicit RedisSequencer(const SequencerOptions& options) : Sequencer(options) {}
 };
 
-// Numbers that Redis counts, below a ceiling that a durable sequencer has stored before: unique
-// whatever Redis loses. After FLUSHALL, a restart without persistence or a failover to a replica
-// that lags, numbers go on above all that were ever given out. Any number of processes share a key.
+// Counters in Redis, below a ceiling that a durable sequencer stored before: numbers are unique
+// whatever Redis loses. After FLUSHALL, a restart without persistence, or a failover to a replica
+// that lags, numbers continue above all that were ever given out. Any number of processes share a
+// counter.
 //
-// How: a raise draws a block of numbers from the durable sequencer, which nobody else ever gets,
-// and installs it in Redis for the master that runs now. What Redis holds counts only on the
-// master, and in its term as master, for which it was installed; anywhere else, and where a process
-// knows of a later write, the numbers go on with a new block. Blocks are raised ahead of use, on a
-// thread of its own; a caller waits for the durable sequencer only where numbers are used up sooner
-// than they are raised.
+// A raise takes a block of numbers from the durable sequencer and installs it in Redis for the
+// present master. The block is valid only on that master and during its present term as master.
+// Elsewhere, and if a process has seen a later write than Redis shows, numbers continue in a new
+// block. A thread in the background raises blocks ahead of use; a caller waits for the durable
+// sequencer only if numbers are used up faster than that.
 //
-// Unlike Sequencer: Set only raises, to numbers somewhere above `value`; lower than the last number
-// is FAILED_PRECONDITION. Get after a loss starts a new block and answers what lies below it. Keys
-// do not wrap and have no ttl (INVALID_ARGUMENT in Open). Errors of the durable sequencer are
-// passed on, where no numbers are left below the ceiling.
+// Differences from Sequencer: Set only raises, to numbers somewhere above `value`; a value below
+// the last number is FAILED_PRECONDITION. Get after a loss starts a new block and returns the
+// number below it. Counters do not wrap and have no ttl (INVALID_ARGUMENT in Open). Errors of the
+// durable sequencer are returned when no numbers are left below the ceiling.
 //
 // Not covered: a rewind of Redis that leaves it the same master (FLUSHALL, then RESTORE of an older
-// dump), unless the process has seen more; loss of the durable sequencer. While two masters serve
-// (a partition), numbers stay unique, but those of the old master are lower than the new one's.
+// dump), unless the process has seen later numbers; and a loss of the durable sequencer. While two
+// masters serve during a partition, numbers stay unique, but those of the old master are lower.
 class CeilingSequencer : public Sequencer {
  public:
   struct Options {
     // How many numbers a raise takes at first, and at least. Larger: fewer writes to the durable
-    // sequencer; more numbers skipped by a loss of Redis (up to two blocks a process and key).
+    // sequencer, but a loss of Redis skips more numbers (up to two blocks per process and counter).
     int64_t block = 1000;
-    // A key whose block lasts less than a second gets twice as many the next time, up to so many.
+    // The greatest block. A counter whose block lasts less than a second gets twice as many numbers
+    // in the next one.
     int64_t max_block = 1'000'000;
   };
-  // `durable` keeps the ceilings, under the same keys: its options must be step 1, no max_value and
-  // no ttl (INVALID_ARGUMENT). Nothing else may use these keys of it.
+  // `durable` stores the ceilings under the same counter names; nothing else may use those. Its
+  // options must have step 1, no max_value and no ttl (INVALID_ARGUMENT).
   static absl::StatusOr<std::unique_ptr<CeilingSequencer>> Open(const RedisOptions& server,
                                                                 const SequencerOptions& options,
                                                                 std::shared_ptr<Sequencer> durable,
@@ -139,13 +142,13 @@ class CeilingSequencer : public Sequencer {
       std::shared_ptr<Sequencer> durable) {
     return Open(server, options, std::move(durable), Options());
   }
-  // Waits for a raise under way.
+  // Waits for a raise that is under way.
   ~CeilingSequencer() override;
 
   struct CeilingStats {
     RedisStats redis;
     uint64_t raises = 0;        // blocks drawn from the durable sequencer
-    uint64_t losses = 0;        // blocks started because what Redis held did not count (or was new)
+    uint64_t losses = 0;        // blocks started because the one in Redis was invalid or missing
     uint64_t waits = 0;         // calls that had to wait for a raise
     uint64_t raise_errors = 0;  // raises that failed
     absl::Status last_raise_error;  // OK: the last raise succeeded
@@ -165,12 +168,11 @@ class CeilingSequencer : public Sequencer {
   std::unique_ptr<Rep> rep_;
 };
 
-// A segment store in Redis. Each space is one hash, `locus:segments:{space}`, in one slot of a
-// cluster; a lease is one script and one round trip for all its sections; the time is the server's.
-// The identity of the store is the run of the server and its term as master, so each restart and
-// each failover counts as a loss: base is raised, nothing repeats, and nothing depends on how Redis
-// is set to save. A lease that is not lost needs the server to keep its memory, not its disk.
-// See docs/operations-engines.md for what is not covered.
+// A segment store in Redis. A space is one hash, `locus:segments:{space}`, in one slot of a
+// cluster. A lease is one script and one round trip for all its sections. The store's time is the
+// server's. The store's identity is the server's run ID and its term as master, so each restart and
+// each failover counts as a loss and raises base: nothing repeats, however Redis is configured to
+// save. docs/operations-engines.md lists what is not covered.
 class RedisSegmentStore : public SegmentStore {
  public:
   // Connects; creates nothing.

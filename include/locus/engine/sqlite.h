@@ -11,37 +11,41 @@
 
 namespace locus {
 
-// A segment store in one SQLite file (WAL, synchronous=FULL), shared by any number of processes of
-// one host. Beside it lies the sidecar `<realpath>-locus`, by whose identity a lost or rewound file
-// is noticed (docs/operations.md): back up and restore the database file without it. One file holds
-// at most 4,096 spaces; Create beyond that is FAILED_PRECONDITION.
+// A segment store in one SQLite file (WAL, synchronous=FULL), shared by any number of processes on
+// one host. The sidecar `<realpath>-locus` beside it holds an identity by which the store notices
+// that the file was lost or rewound (docs/operations.md): back up and restore the database file
+// without the sidecar. A file holds at most 4,096 spaces; Create fails with FAILED_PRECONDITION
+// beyond that.
 //
-// SQLite has no clock of its own: caller_now is the store's time, and a caller more than 60 s
-// behind the newest lease is refused. DeclareRestored takes the caller's word that its clock is
-// right: it raises base above all that the newest lease's clock could reach, and leases go on.
+// SQLite has no clock of its own. caller_now is the store's time, and a caller whose clock is more
+// than 60 s behind the newest lease is refused. DeclareRestored trusts the caller's clock: it
+// raises base above everything that the clock of the newest lease could reach, and leases go on.
 //
-// Blocks for a file lock up to Options::busy_timeout, then UNAVAILABLE; a disk may take its time.
-// Fork: in a forked child every call answers FAILED_PRECONDITION, and destruction closes nothing;
-// nor can the child open a store of its own while its parent had one open.
+// A call blocks for a file lock up to Options::busy_timeout, then returns UNAVAILABLE; in addition
+// it waits for the disk.
+// Fork: in a forked child every call returns FAILED_PRECONDITION, and destruction closes nothing.
+// If its parent had a store open, the child cannot open one of its own.
 class SqliteSegmentStore : public SegmentStore {
  public:
   struct Options {
-    // How long to wait for another process's transaction. Shorter: UNAVAILABLE under contention.
+    // How long to wait for a transaction of another process. Shorter: UNAVAILABLE under contention.
     absl::Duration busy_timeout = absl::Seconds(5);
-    // Whether a missing file is created (an empty store, no space in it yet).
+    // Creates a missing file: an empty store without a space.
     bool create = false;
   };
 
-  // NOT_FOUND: there is no such file and Options::create is false. FAILED_PRECONDITION: it cannot
-  // be written, is no SQLite database, or has a schema of another version. Messages name the path.
+  // NOT_FOUND: there is no such file and Options::create is false. FAILED_PRECONDITION: the file
+  // cannot be written, is not an SQLite database, or has another schema version. Messages name the
+  // path.
   static absl::StatusOr<std::unique_ptr<SqliteSegmentStore>> Open(const std::string& path,
                                                                   const Options& options);
 };
 
-// Numbers per key, in the same file: a row a key, one transaction a call. The clock of ttl is the
-// host's. A file that was put back repeats the numbers since: Set the keys above them first.
+// Counters in the same file: one row per counter, one transaction per call. ttl is measured by the
+// host's clock. After an older file was restored, numbers repeat: first Set the counters above the
+// numbers that were given out.
 //
-// Blocks, and behaves in a forked child, as the segment store.
+// Blocks, and behaves in a forked child, as the segment store does.
 class SqliteSequencer : public Sequencer {
  public:
   // As SqliteSegmentStore::Open; INVALID_ARGUMENT: SequencerOptions::Check.

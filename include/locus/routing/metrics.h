@@ -28,26 +28,27 @@ namespace locus {
 //   response.body = text.ToString();
 //   response.content_type = PrometheusText::kContentType;
 //
-// Names begin with locus_, units are seconds, and counters end in _total. Several objects of one
-// kind need labels that tell them apart: two samples of one name and equal labels are an error of
-// the caller, which Prometheus reports. Neither keys nor passwords are in a Stats, so none get out.
-// Thread safety: none. Stats() of each object may be called at any time.
+// Names begin with locus_, units are seconds, and counters end in _total. Give several objects of
+// one kind different labels: two samples with the same name and labels are an error of the caller,
+// which Prometheus reports. Stats contain neither keys nor passwords. Thread safety: none. Stats()
+// of each object may be called at any time.
 class PrometheusText {
  public:
-  // Names and values. A name is [a-zA-Z_][a-zA-Z0-9_]*, other characters become '_'; any value.
+  // Names and values. A name is [a-zA-Z_][a-zA-Z0-9_]*; other characters become '_'. A value is any
+  // text.
   using Labels = std::vector<std::pair<std::string, std::string>>;
   static constexpr std::string_view kContentType = "text/plain; version=0.0.4; charset=utf-8";
 
-  // With a label `store` where the generator has several.
+  // Adds a label `store` if the generator has several stores.
   void Add(const GeneratorStats& stats, const Labels& labels = {});
   void Add(const SnowflakeStats& stats, const Labels& labels = {});
   void Add(const SegmentSequenceStats& stats, const Labels& labels = {});
   void Add(const SequencerStats& stats, const Labels& labels = {});
   void Add(const RouterStats& stats, const Labels& labels = {});
-  // With the labels `shard`, the number, and `shard_name`.
+  // Adds the labels `shard`, the ID, and `shard_name`.
   void Add(std::span<const ShardPoolStats> stats, const Labels& labels = {});
 
-  // All that was added: the samples of one name together, with HELP and TYPE.
+  // Everything that was added. The samples of one name stand together, with HELP and TYPE.
   std::string ToString() const;
 
  private:

@@ -16,7 +16,7 @@
 
 namespace locus {
 
-// What to change about the ring. Shards are given by name.
+// The changes to plan. Shards are given by name.
 struct RebalanceRequest {
   struct NewShard {
     std::string name;
@@ -25,29 +25,29 @@ struct RebalanceRequest {
     std::map<std::string, std::string> labels = {};
   };
   std::vector<NewShard> add = {};
-  // These give all their vnodes away; they stay in the table, with weight 0.
+  // Shards that give all their vnodes away. They stay in the table, with weight 0.
   std::vector<std::string> remove = {};
   std::map<std::string, uint32_t> weights = {};  // 0..RoutingTable::kMaxWeight
 
-  // Load of each vnode, in any one unit: 65,536 numbers, none negative or infinite, not all zero.
-  // Empty: every vnode counts the same, and shares are by weight exactly. Given: shares of the load
-  // are by weight, as near as the tolerance asks, with few vnodes and little load moved.
+  // The load of each vnode, in any unit: 65,536 finite numbers, none negative, not all zero. Empty:
+  // every vnode counts the same, and shares follow the weights exactly. Given: the shares of the
+  // load follow the weights within the tolerance, with few vnodes and little load moved.
   std::vector<double> load = {};
 
-  // With `load` and labels {"tier": ...}: vnodes whose load is at least hot_above times the mean of
-  // all vnodes go to shards whose label tier is "hot", others to those where it is not. 0: tiers
-  // are not looked at. INVALID_ARGUMENT where no shard with a weight has the label.
+  // With `load`: vnodes whose load is at least hot_above times the mean go to shards with the label
+  // {"tier": "hot"}, the others to the other shards. 0: labels are ignored. INVALID_ARGUMENT: no
+  // shard with a weight has the label.
   double hot_above = 0;
 
-  // With `load`: how far from its share of the load a shard may stay, as a part of that share: at
-  // 0.05, a shard that has 5 % more or less than its share is left as it is. Where all shards are
-  // within it nothing moves, but from shards without a weight. Larger: fewer and smaller moves, and
-  // shards less even. A vnode that alone is above a shard's share cannot be divided; the tolerance
-  // then holds for the shares of the others. 0..1.
+  // With `load`: how far a shard's load may differ from its share, as a fraction of the share. At
+  // 0.05 a shard with 5 % more or less than its share is left alone. If all shards are within it,
+  // only shards without a weight give vnodes away. Larger: fewer and smaller moves, less even
+  // shards. A vnode whose load exceeds a shard's share cannot be divided; the tolerance then
+  // applies to the shares of the others. 0..1.
   double tolerance = 0.01;
 };
 
-// Vnodes first..last change hands.
+// Vnodes first..last move from one shard to another.
 struct PlannedMove {
   uint16_t first = 0;
   uint16_t last = 0;
@@ -58,37 +58,37 @@ struct PlannedMove {
 };
 
 struct RebalancePlan {
-  // The table that was planned from, with the request's shards and weights: same epoch, ranges and
-  // moves. Nothing has moved in it.
+  // The table that was planned from, with the new shards and weights of the request. Its epoch,
+  // ranges and moves are unchanged.
   RoutingTable table;
-  // In the order of their vnodes; no two of them touch that could be one.
+  // Ordered by vnode. Adjacent moves between the same shards are merged.
   std::vector<PlannedMove> moves;
   size_t moved_vnodes = 0;
   std::map<uint32_t, size_t> vnodes_before;  // by shard id; every shard of `table`
   std::map<uint32_t, size_t> vnodes_after;
-  // With load: the load of the most loaded shard over its share by weight, 1 being even; before: by
-  // the weights of the table planned from. Shards without a weight do not count.
+  // With load: the load of the most loaded shard divided by its share; 1 is even. peak_before uses
+  // the weights before the request. Shards without a weight do not count.
   std::optional<double> peak_before;
   std::optional<double> peak_after;
-  double moved_load = 0;  // part of all load, 0..1; without load, of all vnodes
-  // Ids of the shards whose weight the request sets, in their order. NextMoves carries these
-  // weights over; a weight that somebody else changed since the plan was made stays changed.
+  double moved_load = 0;  // the part of all load that moves, 0..1; without load, of all vnodes
+  // The ids of the shards whose weight the request sets, in order. NextMoves sets these weights
+  // only; other weights that were changed since the plan was made stay.
   std::vector<uint32_t> reweighted = {};
 
   friend bool operator==(const RebalancePlan&, const RebalancePlan&) = default;
 };
 
-// Which vnodes should move.
+// Plans which vnodes should move.
 //
-// Without load: shares by weight are whole vnodes, each shard's part rounded down or up so that as
-// few vnodes move as any rounding allows: the greater of what shards own above their part rounded
-// up and what they lack below it rounded down. Ranges stay as contiguous as that allows. With load:
-// near-optimal; the load of the most loaded shard is within max(tolerance, 2 %) of the lower bound
-// wherever vnodes are small enough for that.
+// Without load, each shard's share is its part of the vnodes by weight, rounded down or up such
+// that the fewest vnodes move. That number is the greater of two sums over the shards: the vnodes
+// that they own above their share rounded up, and those that they lack below their share rounded
+// down. Ranges stay as contiguous as that allows. With load, the plan is near-optimal: the load of
+// the most loaded shard is within max(tolerance, 2 %) of the lower bound, if vnodes are small
+// enough for that.
 //
-// Vnodes that already move in `table` (and their present owner's claim to them) count as their
-// target's, before and after, and are not moved again; a shard that gets more of them than its
-// share keeps these, and the others share the rest.
+// Vnodes that move in `table` already count as their target's, before and after, and are not moved
+// again. A shard that gets more of them than its share keeps them, and the others share the rest.
 //
 // New shards get the ids that follow the highest.
 //
@@ -97,19 +97,18 @@ struct RebalancePlan {
 absl::StatusOr<RebalancePlan> PlanRebalance(const RoutingTable& table,
                                             const RebalanceRequest& request);
 
-// The next table on the way: epoch + 1, the plan's new shards and reweighted ones, and as many of
-// the plan's moves as may run at once, each at permyriad 0, added to those already in `table`; the
-// owners change nowhere. A shard takes part, as giver or taker, in at most `most_per_shard` moves
-// (at least 1). Moves that are done or under way in `table` are left out, so that calling it again
-// when some have ended goes on with the plan; the result of nothing left to do is an equal table.
-// ABORTED: a planned vnode belongs to neither its giver nor its taker, or moves elsewhere: plan
-// again.
+// The next table of the plan: epoch + 1, the plan's new shards and weights, the moves of `table`,
+// and as many further moves of the plan as may run at once, each at permyriad 0. Owners do not
+// change. A shard takes part, as giver or taker, in at most `most_per_shard` moves (at least 1).
+// Moves that are done or under way are left out, so call it again when some have ended; if nothing
+// is left to do, the result equals `table`. ABORTED: a planned vnode belongs to neither its giver
+// nor its taker, or moves elsewhere: plan again.
 absl::StatusOr<RoutingTable> NextMoves(const RoutingTable& table, const RebalancePlan& plan,
                                        size_t most_per_shard);
 
-// The plan as a JSON document. Shards are called by name, but for `shards`, which are as in the
-// document of a table; the peaks are there with load only. A document without `reweighted`
-// reweights every shard.
+// The plan as a JSON document. Shards are given by name, except in `shards`, which has the form of
+// a routing table's. The peaks are present only with load. A document without `reweighted` sets the
+// weight of every shard.
 //
 //   { "epoch": 12,
 //     "shards": [ {"id": 1, "name": "orders-a", "endpoint": "mysql://127.0.0.1:3306/orders",
@@ -119,14 +118,15 @@ absl::StatusOr<RoutingTable> NextMoves(const RoutingTable& table, const Rebalanc
 //     {"orders-a": 65280}, "moved_load": 0.004, "peak_before": 1.1, "peak_after": 1.002 }
 std::string PlanAsJson(const RebalancePlan& plan);
 
-// Reads back an equal plan, where `table` is the one that was planned from. It may also be a later
-// one that was made of it by NextMoves and by ending moves: RebalancePlan::table then has its
-// epoch, ranges and moves. INVALID_ARGUMENT: as RoutingTable says, also for a plan that contradicts
-// itself or, of the table's own epoch, the table; one of a later epoch; and one that does not know
-// a shard of the table.
+// Parses a plan. With the `table` that was planned from it gives an equal plan. `table` may also be
+// a later one, made from it by NextMoves and by ending moves; RebalancePlan::table then has that
+// table's epoch, ranges and moves. INVALID_ARGUMENT: as for RoutingTable; also if the plan
+// contradicts itself, has the epoch of `table` and contradicts it, has a later epoch, or lacks a
+// shard of `table`.
 absl::StatusOr<RebalancePlan> ParsePlan(const RoutingTable& table, std::string_view json);
 
-// Owners as they will be when all moves of the plan have ended; without moves, epoch as in `table`.
+// The table with the owners after all moves of the plan have ended: without moves, with the same
+// epoch.
 RoutingTable AfterRebalance(const RebalancePlan& plan);
 
 }  // namespace locus

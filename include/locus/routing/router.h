@@ -30,18 +30,18 @@ namespace locus {
 struct GeneRoute {
   const RoutedShard* owner = nullptr;
   const RoutedShard* target = nullptr;  // nullptr while the vnode does not move
-  uint32_t permyriad = 0;               // target owns the cohorts below it
+  uint32_t permyriad = 0;               // `target` owns the cohorts below this
 
   friend bool operator==(const GeneRoute&, const GeneRoute&) = default;
 };
 
-// A shard that may hold orders of a buyer, and which of them: those of cohorts first..end - 1.
+// A shard that may hold orders of a buyer: those in the cohorts first_cohort..end_cohort - 1.
 struct BuyerRoute {
   const RoutedShard* shard = nullptr;
   uint32_t first_cohort = 0;
   uint32_t end_cohort = 0;
 
-  // By this table the shard has none of the buyer's orders and need not be asked.
+  // The shard has none of the buyer's orders by this table and need not be asked.
   bool empty() const { return first_cohort == end_cohort; }
   bool Holds(const OrderId& id) const {
     return id.cohort() >= first_cohort && id.cohort() < end_cohort;
@@ -49,8 +49,8 @@ struct BuyerRoute {
   friend bool operator==(const BuyerRoute&, const BuyerRoute&) = default;
 };
 
-// One shard, or two while the vnode moves, the one with more cohorts (the likelier) first. Their
-// bands are disjoint and together all cohorts.
+// One shard, or two while the vnode moves: first the one with more cohorts, which is the likelier
+// one. Their cohorts are disjoint and together complete.
 class BuyerRoutes {
  public:
   size_t size() const { return routes_[1].shard == nullptr ? 1 : 2; }
@@ -63,25 +63,25 @@ class BuyerRoutes {
   std::array<BuyerRoute, 2> routes_;
 };
 
-// Those of the orders given to Router::Group that are on one shard, in the order they were given.
+// The orders on one shard, in the order in which Router::Group got them.
 struct ShardOrders {
   const RoutedShard* shard = nullptr;
   std::span<const OrderId> ids;
   std::span<const uint32_t> positions;  // ids[i] stood at positions[i]
 };
 
-// The result of Router::Group. Each thread that groups needs its own; used again, it allocates
-// nothing once it has held as many orders and shards.
+// The result of Router::Group. Each thread needs its own. Reuse it: it allocates only to hold more
+// orders or shards than before.
 class OrderGroups {
  public:
   OrderGroups() = default;
-  // The spans of shards() move along; the object moved from is empty.
+  // The spans of shards() stay valid; the object moved from is empty.
   OrderGroups(OrderGroups&&) = default;
   OrderGroups& operator=(OrderGroups&&) = default;
 
-  // The shards that have any of the orders, in the order of their first one. Valid until the next
-  // Group into this object, and as long as it and the Router live. While a changed endpoint of a
-  // shard is being installed, its orders may stand in two groups, one for each endpoint.
+  // The shards that have any of the orders, in the order of each shard's first one. Valid until the
+  // next Group into this object, and while this object and the Router exist. While a shard's new
+  // endpoint is being installed, its orders may be in two groups, one for each endpoint.
   std::span<const ShardOrders> shards() const { return shards_; }
 
  private:
@@ -100,33 +100,33 @@ class OrderGroups {
   std::vector<uint32_t> cursors_;
 };
 
-// A table that a Router was offered and did not install.
+// A table that a Router refused to install.
 struct TableRefusal {
   uint64_t epoch = 0;   // 0: the document could not be read far enough to know
   std::string version;  // SourcedTable::version
-  // INVALID_ARGUMENT: the document is no routing table. ABORTED: its epoch is not greater than the
-  // one in force, and it is not equal to it. FAILED_PRECONDITION: it has another table_id.
-  // OUT_OF_RANGE: the Router has no room for its shards (Router::Install).
+  // INVALID_ARGUMENT: the document is not a routing table. ABORTED: its epoch is not greater than
+  // that of the table in force, and the tables differ. FAILED_PRECONDITION: it has another
+  // table_id. OUT_OF_RANGE: the Router has no room for its shards (Router::Install).
   absl::Status reason;
-  absl::Time at;       // when it was last offered
-  uint64_t times = 1;  // how often in a row
+  absl::Time at;       // when it was last refused
+  uint64_t times = 1;  // how often it was refused in a row
 };
 
 // A snapshot of one Router. Counters start at 0 when it is made and never fall.
 struct RouterStats {
   enum class Source {
     kNone,       // the Router has no source
-    kFollowing,  // the source answered last time, and its newest table is in force
-    kRefused,    // it answered, but its newest table was refused: last_refusals.front() says why
-    kFailing,    // it did not answer, refused the question, or has no table: see source_error
+    kFollowing,  // the last answer was good, and the source's newest table is in force
+    kRefused,    // the source answered, but its table was refused: see last_refusals.front()
+    kFailing,    // the source did not answer, returned an error, or has no table: see source_error
   };
 
   // The table in force.
   uint64_t epoch = 0;
   absl::Time installed_at;
   uint64_t installs = 0;  // tables installed, the first one included
-  // Time since the source was last asked a question to which it answered that the table in force is
-  // its newest: how old the table may be. InfiniteDuration: it never did.
+  // How old the table in force may be: the time since the beginning of the last question that the
+  // source answered by confirming the table as its newest. InfiniteDuration: it never has.
   absl::Duration age = absl::InfiniteDuration();
   // The table in force comes from the last-good file, and the source has not confirmed it yet.
   bool from_last_good_file = false;
@@ -134,7 +134,7 @@ struct RouterStats {
   // The source.
   Source source = Source::kNone;
   absl::Status source_error;   // OK: the last answer was good
-  uint64_t reads = 0;          // questions put to the source, and answered or failed
+  uint64_t reads = 0;          // questions to the source that ended, failed ones included
   uint64_t read_failures = 0;  // of these, those that failed
   uint64_t refusals = 0;       // tables refused; all of them, not only those in last_refusals
   std::vector<TableRefusal> last_refusals;  // at most 8, the newest first
@@ -144,8 +144,8 @@ struct RouterStats {
   uint64_t refresh_timeouts = 0;  // of these, those that ended with DEADLINE_EXCEEDED
   uint64_t refreshing = 0;        // those that wait now
 
-  // Distinct shards (id, name, endpoint) that this Router has ever routed to, and how many it can
-  // hold: at the limit it refuses tables with further ones, and the process must be restarted.
+  // Distinct shards (id, name, endpoint) that this Router has ever routed to, and their limit. At
+  // the limit it refuses tables with further ones, and the process must be restarted.
   uint64_t descriptions = 0;
   uint64_t max_descriptions = 0;
 
@@ -163,16 +163,16 @@ void AbslStringify(Sink& sink, RouterStats::Source source) {
   sink.Append(ToString(source));
 }
 
-// Something that an operator may want to know, as it happens.
+// An event of a Router, for logs and alarms.
 struct RouterEvent {
   enum class Kind {
     kInstalled,  // a newer table is in force
     kRefused,    // a table was not installed; `status` says why
-    // When the Router was opened the source did not answer, or had no table to install. The
-    // last-good table is in force; `status` says what the source said.
+    // The Router was opened while the source did not answer or had no table to install. The
+    // last-good table is in force; `status` is the source's.
     kStartedFromFile,
-    kLastGoodFileIgnored,  // it is not of this source's table; `status` says why
-    kSourceFailed,         // reported once, and again only after it recovered
+    kLastGoodFileIgnored,  // the file belongs to another table or place; `status` says why
+    kSourceFailed,         // the source fails; reported again only after it recovered
     kSourceRecovered,
     kLastGoodFileFailed,      // the table in force could not be written to the last-good file
     kDescriptionsNearlyFull,  // RouterStats::descriptions passed nine tenths of the limit
@@ -192,25 +192,25 @@ void AbslStringify(Sink& sink, RouterEvent::Kind kind) {
 
 // How a Router follows its source.
 struct RouterOptions {
-  // Runs the following; outlives the Router. It needs a thread for it, which is blocked while the
-  // source is waited for. nullptr: the Router starts a thread of its own.
+  // Runs the task that follows the source, which blocks a thread while it waits for the source.
+  // Must outlive the Router. nullptr: the Router starts a thread of its own.
   Executor* executor = nullptr;
-  // Outlives the Router.
+  // Must outlive the Router.
   Clock* clock = &Clock::System();
-  // A local file that keeps the newest table, so that a service starts while its source is down.
-  // Rewritten (atomically, with a checksum) after each install from the source, on a thread of its
-  // own: a slow disk delays no install. Each process needs its own file. It is used only for the
-  // source it was written from (TableSource::place), and only if the source has no table with
-  // another table_id. Empty: no file; then Open fails when its source does not answer.
+  // A local file that keeps the newest table, so that a service can start while its source is down.
+  // It is rewritten after each install from the source, atomically and with a checksum, on a thread
+  // of its own so that a slow disk delays no install. Each process needs its own file. It is used
+  // only for the source that it was written from (TableSource::place), and only if the source has
+  // no table with another table_id. Empty: no file; Open then fails if its source does not answer.
   std::string last_good_file = {};
-  // How long Open waits for the source before it starts from the file or fails. 0: one question.
+  // How long Open waits for the source before it starts from the file or fails. 0: it asks once.
   absl::Duration open_timeout = absl::Seconds(3);
   // The longest time between confirmations that the table in force is the source's newest. Longer:
   // RouterStats::age rises to twice as much in quiet times. Shorter: more questions to the source.
   // 100 ms..1 h.
   absl::Duration confirm_every = absl::Seconds(5);
-  // The longest wait between questions to a source that fails. The waits begin at 50 ms and double;
-  // a random part of up to a half is taken off each. 50 ms..1 h.
+  // The longest wait between questions to a source that fails. Waits begin at 50 ms and double;
+  // each is shortened by a random part of up to a half. 50 ms..1 h.
   absl::Duration longest_pause = absl::Seconds(5);
   // Calls never overlap. They come from the following thread, from the thread that writes the file,
   // and during Open from the caller's. Must not call into the Router. May be empty.
@@ -220,18 +220,18 @@ struct RouterOptions {
   absl::Status Check() const;
 };
 
-// Answers which shard an order is on, from the routing table installed last. The table is a hint:
-// the fence inside the shard is the truth.
+// Says which shard an order is on, by the routing table that was installed last. The table is a
+// hint; the fence inside the shard is authoritative.
 //
-// The shards it answers stay valid and unchanged as long as the Router lives: a shard whose name or
-// endpoint changes gets a new RoutedShard, one whose weight or labels change keeps it. They are
-// kept for good, so their number is limited (kMaxDescriptions).
+// The shards that it returns stay valid and unchanged while the Router exists. A shard whose name
+// or endpoint changes gets a new RoutedShard; one whose weight or labels change keeps it. They are
+// never freed, so their number is limited (kMaxDescriptions).
 //
 // Thread safety: all methods may be called from any thread, also while tables are installed.
-// Fork: in a forked child routing works on; Install and Refresh are refused there, Stats has the
-// epoch only, Table is nullptr, and destruction returns at once. Cost: routing is one load of a
-// 64-bit word; it takes no lock, allocates nothing, and does not depend on the number of ranges.
-// Install rewrites only the words that change. About 0.5 MiB and the table itself.
+// Cost: routing is one load of a 64-bit word, whatever the number of ranges; no lock, no
+// allocation. Install rewrites only the words that change. About 0.5 MiB of memory and the table
+// itself. Fork: in a forked child routing goes on. Install and Refresh fail there, Stats has the
+// epoch only, Table returns nullptr, and destruction returns at once.
 class Router {
  public:
   // Distinct shards (id, name, endpoint) in a Router's life. A table has at most as many.
@@ -239,11 +239,11 @@ class Router {
 
   // Routes by `table` until another one is passed to Install.
   explicit Router(RoutingTable table);
-  // Routes by the newest table of `source`, or the last-good one, and follows the source from then
-  // on. INVALID_ARGUMENT: bad options. UNAVAILABLE: the system has no thread to give. Where there
-  // is no table to start from, the status of the last-good file if there is one (DATA_LOSS: it is
-  // damaged; FAILED_PRECONDITION: it cannot be read, is of another place, or has a format without a
-  // place or a later one), otherwise the source's, which is asked until open_timeout while it is
+  // Routes by the newest table of `source`, or by the last-good one, and follows the source.
+  // INVALID_ARGUMENT: bad options. UNAVAILABLE: no thread can be started. If there is no table to
+  // start from, returns the error of the last-good file if there is one: DATA_LOSS: it is damaged;
+  // FAILED_PRECONDITION: it cannot be read, is of another place, or has an earlier or later format.
+  // Otherwise returns the error of the source, which is asked until open_timeout while it is
   // UNAVAILABLE; FAILED_PRECONDITION: its table is refused.
   static absl::StatusOr<std::unique_ptr<Router>> Open(std::unique_ptr<TableSource> source,
                                                       RouterOptions options = {});
@@ -260,7 +260,7 @@ class Router {
       return Description(word);
     return Description(id.cohort() < word / kPermyriadUnit ? word >> kTargetShift : word);
   }
-  // Without keys the cohort is unknown: owner and, while the vnode moves, target.
+  // The owner and, while the vnode moves, the target: the cohort is unknown without the order ID.
   GeneRoute Route(ShardGene gene) const;
   // The gene of an order_no needs no key; at a public edge decode it first and route the order ID.
   GeneRoute Route(const OrderNo& number) const { return Route(number.gene()); }
@@ -270,32 +270,33 @@ class Router {
   BuyerRoutes RoutesOf(BuyerKey buyer) const;
   BuyerRoutes RoutesOf(ShardGene gene) const;
 
-  // Sorts orders by shard, routing each once. At most 2^32 - 1 orders. Replaces what `groups` held;
-  // its spans point into it and into this Router.
+  // Groups orders by shard and routes each of them once. At most 2^32 - 1 orders. Replaces the
+  // contents of `groups`, whose spans point into it and into this Router.
   void Group(std::span<const OrderId> ids, OrderGroups& groups) const;
 
-  // Replaces the table. A reader sees each vnode's old or new word, never a mixture.
-  // ABORTED: its epoch is not greater than epoch(). FAILED_PRECONDITION: it has another table_id,
-  // or this is a forked child. OUT_OF_RANGE: with its shards the Router would hold more than
-  // kMaxDescriptions. In each case the table in force stays. A Router that follows a source keeps
-  // whichever table has the higher epoch.
+  // Replaces the table. A reader sees the old route or the new route of each vnode, never a
+  // mixture. ABORTED: the epoch is not greater than epoch(). FAILED_PRECONDITION: the table has
+  // another table_id, or this is a forked child. OUT_OF_RANGE: with its shards the Router would
+  // hold more than kMaxDescriptions. After an error the table in force stays. A Router that follows
+  // a source keeps the table with the higher epoch.
   absl::Status Install(RoutingTable table);
 
-  // For callers whose write a shard has just refused (ABORTED): returns when a table of at least
-  // `min_epoch` is in force. However many callers wait, the source is asked by one question at a
-  // time, at once for the first of them and then after waits that grow from 10 ms to 1 s, with
-  // jitter. A caller is woken only by its epoch or by its deadline. DEADLINE_EXCEEDED: names both
-  // epochs and the source's last answer. FAILED_PRECONDITION: in a forked child. A Router without a
-  // source waits for an Install.
+  // Waits until a table of at least `min_epoch` is in force. Call it after a shard has refused a
+  // write (ABORTED). The source is asked one question at a time for any number of callers: at once
+  // for the first one, then after waits that grow from 10 ms to 1 s, with jitter. A caller wakes
+  // only when its epoch is in force or at its deadline. DEADLINE_EXCEEDED: the message has both
+  // epochs and the source's last answer. FAILED_PRECONDITION: this is a forked child. A Router
+  // without a source waits for an Install.
   absl::Status Refresh(uint64_t min_epoch, std::chrono::steady_clock::time_point deadline);
 
   RouterStats Stats() const;
 
-  // The table in force, with weights and labels. Never nullptr but in a forked child. Cost: a lock;
-  // not for each request.
+  // The table in force, with weights and labels; nullptr only in a forked child. It takes a lock:
+  // do not call it for each request.
   std::shared_ptr<const RoutingTable> Table() const;
 
-  // Of the table in force. An answer given after epoch() returned E is from table E or a later one.
+  // The epoch of the table in force. A route taken after epoch() returned E is from E or a later
+  // one.
   uint64_t epoch() const;
 
  private:

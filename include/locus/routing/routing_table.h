@@ -25,7 +25,7 @@ struct Shard {
   friend bool operator==(const Shard&, const Shard&) = default;
 };
 
-// What a route needs of a shard. Weight and labels are no part of it, since they change without
+// The part of a shard that routing needs. Weight and labels are left out, since they change without
 // orders moving; Router::Table has them.
 struct RoutedShard {
   RoutedShard() = default;
@@ -53,7 +53,7 @@ struct VnodeMove {
   uint16_t last = 0;
   uint32_t to = 0;
   uint32_t permyriad = 0;  // 0..10000
-  // Number of the move's last change, as the fences of both shards have it; 0: none was numbered.
+  // The number of the move's last change, as in the fences of both shards; 0: no number was given.
   uint64_t step = 0;
 
   friend bool operator==(const VnodeMove&, const VnodeMove&) = default;
@@ -71,9 +71,9 @@ struct VnodeMove {
 // the highest `last` wrap to the first range. table_id, weight (100), labels, moves and a move's
 // step (0) are optional.
 //
-// A value that exists is valid: every factory checks all of it. An INVALID_ARGUMENT message begins
-// with the JSON Pointer of the offending value and ": "; a missing member is reported at its
-// parent, and a fault of the whole document without a pointer. Refused are: an unknown shard, a
+// A RoutingTable is always valid: every factory checks all of it. An INVALID_ARGUMENT message
+// begins with the JSON Pointer of the offending value and ": "; a missing member is reported at its
+// parent, and an error of the whole document without a pointer. Refused are: an unknown shard, a
 // repeated id, name or endpoint, an unsorted or repeated `last`, overlapping moves, first > last, a
 // move of a gene that `to` already owns, a number out of range, unknown or duplicate members, no
 // shards, no ranges, an endpoint with credentials (any '@', or an option password=, passwd= or
@@ -105,15 +105,15 @@ class RoutingTable {
                                            std::vector<VnodeRange> ranges,
                                            std::vector<VnodeMove> moves = {},
                                            std::string table_id = {});
-  // The ring in as many equal ranges as there are shards: ids from 1, weight 100, epoch 1, range i
-  // ends at floor((i + 1) * 65536 / n) - 1.
+  // Divides the ring into equal ranges, one for each shard: ids from 1, weight 100, epoch 1. Range
+  // i of n ends at floor((i + 1) * 65536 / n) - 1.
   static absl::StatusOr<RoutingTable> MakeEven(
       const std::vector<std::pair<std::string, std::string>>& names_and_endpoints,
       std::string table_id = {});
   // A random table_id for a new table. UNAVAILABLE: the system has no randomness.
   static absl::StatusOr<std::string> NewTableId();
 
-  // The document, indented by two, with a line for each shard, range and move. Parse() reads back
+  // The document, indented by two spaces, with a line for each shard, range and move. Parse() gives
   // an equal table.
   std::string ToJson() const;
 
@@ -124,9 +124,9 @@ class RoutingTable {
   const std::vector<VnodeRange>& ranges() const { return ranges_; }
   const std::vector<VnodeMove>& moves() const { return moves_; }
 
-  // By the ceiling map. Cost: a binary search; Router is for looking up in bulk.
+  // The owner by the ceiling map. Cost: a binary search; use Router for many lookups.
   const Shard& OwnerOf(ShardGene gene) const;
-  // The move that gene takes part in, or nullptr.
+  // The move that `gene` takes part in, or nullptr.
   const VnodeMove* MoveOf(ShardGene gene) const;
   // nullptr: no shard of that id.
   const Shard* FindShard(uint32_t id) const;

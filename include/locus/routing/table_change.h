@@ -15,10 +15,10 @@ namespace locus {
 // `table` under another epoch, 1..kMaxEpoch (INVALID_ARGUMENT), otherwise unchanged.
 absl::StatusOr<RoutingTable> WithEpoch(const RoutingTable& table, uint64_t epoch);
 
-// What differs between two tables, for people: a line per shard that came, went or changed
-// (endpoints are shown), per run of vnodes that changed hands, and per move that began, went on,
-// ended or was dropped; at the end how many vnodes changed hands in all. "no difference\n" where
-// they differ in the epoch at most.
+// The differences between two tables, for people: a line per shard that was added, dropped or
+// changed (with its endpoint), per run of vnodes that got another owner, and per move that began,
+// went on, ended or was dropped, and finally how many vnodes got another owner. "no difference\n"
+// if at most the epochs differ.
 std::string TableDifference(const RoutingTable& before, const RoutingTable& after);
 
 // Vnodes first..last.
@@ -30,20 +30,20 @@ struct VnodeSpan {
 };
 
 // The changes between two tables that can lose orders or another operator's work. A publisher makes
-// them only where its caller names them (TablePublisher::Publish).
+// them only if its caller names them (TablePublisher::Publish).
 struct GuardedChanges {
-  // Vnodes whose move, which was in progress, is dropped or changed: another target, permyriad or
-  // step. A move that stood at permyriad 10000 and whose target now owns the vnodes has ended; that
-  // is not guarded.
+  // Vnodes whose move in progress is dropped or changed: it gets another target, permyriad or step.
+  // The end of a move is not guarded: it was at permyriad 10000, and its target now owns the
+  // vnodes.
   std::vector<VnodeSpan> moves = {};
-  // Vnodes that get another owner outside of a move, or whose new move begins above permyriad 0,
-  // which gives part of their orders to another shard at once.
+  // Vnodes that get another owner outside of a move, or whose new move begins above permyriad 0.
+  // Both give orders to another shard at once.
   std::vector<VnodeSpan> owners = {};
   // Ids of shards that own vnodes or are the target of a move, and are dropped or replaced by
   // another shard: one with another name and another endpoint.
   std::vector<uint32_t> shards = {};
-  // The new epoch, where it is more than kMaxEpochJump above every epoch before it; 0: it is not.
-  // Epochs that were jumped over are lost: routers never go back to a lower one.
+  // The new epoch, if it is more than kMaxEpochJump above every epoch before it; otherwise 0. The
+  // epochs in between are lost, since routers never go back to a lower one.
   uint64_t epoch = 0;
 
   static constexpr uint64_t kMaxEpochJump = 1000;
@@ -52,14 +52,14 @@ struct GuardedChanges {
   friend bool operator==(const GuardedChanges&, const GuardedChanges&) = default;
 };
 
-// The guarded changes from `before` to `after`, spans as long as they go, in the order of vnodes.
-// `before` nullptr: there was no table. `highest`: the highest epoch that there ever was, if that
-// is above the epoch of `before`.
+// The guarded changes from `before` to `after`, as the longest spans, ordered by vnode. `before` is
+// nullptr if there was no table. `highest` is the highest epoch that ever existed, if it is above
+// the epoch of `before`.
 GuardedChanges GuardedChangesBetween(const RoutingTable* before, const RoutingTable& after,
                                      uint64_t highest = 0);
 
-// Those of `changes` that `named` leaves out. INVALID_ARGUMENT: `named` has one that `changes` has
-// not: its caller knows another table than the newest.
+// The changes in `changes` that are not in `named`. INVALID_ARGUMENT: `named` has one that is not
+// in `changes`: its caller knows another table than the newest.
 absl::StatusOr<GuardedChanges> Unnamed(const GuardedChanges& changes, const GuardedChanges& named);
 
 }  // namespace locus

@@ -6,13 +6,14 @@
 
 namespace locus {
 
-// What the place can show that a text table is printed to.
+// What the output device of a text table can show.
 struct TextStyle {
-  // The width of a line. Tables cut long names in their middle to fit; numbers are never cut, so a
-  // table of very many columns may still be wider. 0: no limit, for files and pipes.
+  // The width of a line. Tables shorten long names in the middle to fit. Numbers are never
+  // shortened, so a table with very many columns may still be wider. 0: no limit, for files and
+  // pipes.
   size_t columns = 0;
-  // Whether UTF-8 is shown. If not, only ASCII is printed: bars are drawn with '#', and other
-  // characters of names are escaped as in JSON (\u8ba2).
+  // Whether the device shows UTF-8. If not, only ASCII is printed: bars are drawn with '#', and
+  // other characters of names are escaped as in JSON (\u8ba2).
   bool utf8 = true;
 };
 

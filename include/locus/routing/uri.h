@@ -25,25 +25,25 @@
 //   http://host[:port]/path, https://...              of routing tables, to be followed only
 //
 // An IPv6 address stands in brackets. In user, database, master name and prefix, %XX is a byte.
-// mysql and etcd take ?tls=on (the system's authorities) or ?tls_ca=FILE; etcd also
-// &tls_cert=FILE&tls_key=FILE, a client certificate. A user with more to say about a server than a
-// URI can uses the engine's own options (locus/engine/, locus/routing/engine/).
+// mysql and etcd take ?tls=on (the system's authorities) or ?tls_ca=FILE; etcd also takes
+// &tls_cert=FILE&tls_key=FILE, a client certificate. For settings that a URI cannot express, use
+// the engine's own options (locus/engine/, locus/routing/engine/).
 //
-// Errors of every function: INVALID_ARGUMENT: the URI is not one of these, has a password in it
-// (which messages do not repeat), or its engine cannot do this. FAILED_PRECONDITION: the engine was
-// left out of this build; the message names the CMake option. Otherwise the errors of the engine's
-// Open, and of the password's callback.
+// Errors of every function: INVALID_ARGUMENT: the URI is not one of these, contains a password
+// (which messages do not repeat), or its engine does not provide this. FAILED_PRECONDITION: the
+// engine was left out of this build; the message names the CMake option. Otherwise the errors of
+// the engine's Open, and of the password callback.
 namespace locus {
 
-// Asked once, while a place is opened, for the password of its user, or for the bearer token of
-// http. The text must stay valid until the call that asked returns; it is copied to memory that is
-// wiped. Empty: none. A password never stands in a URI.
+// Returns the password of a URI's user, or the bearer token for http; called once while a place is
+// opened. The text must stay valid until the opening function returns. It is copied to memory that
+// is wiped. Empty: no password. A URI never contains a password.
 using AskPassword = std::function<absl::StatusOr<std::string_view>()>;
 
 struct StoreUriOptions {
   AskPassword password = nullptr;
-  // Creates a missing sqlite file, and the tables of mysql, and brings older ones up to date.
-  // False: NOT_FOUND where they are missing.
+  // Creates a missing sqlite file or the tables of mysql, and upgrades older ones. False: NOT_FOUND
+  // if they are missing.
   bool create = false;
 };
 absl::StatusOr<std::shared_ptr<SegmentStore>> OpenSegmentStore(std::string_view uri,
@@ -52,9 +52,9 @@ absl::StatusOr<std::shared_ptr<SegmentStore>> OpenSegmentStore(std::string_view 
 struct SequencerUriOptions {
   AskPassword password = nullptr;
   SequencerOptions sequencer = {};
-  // For redis only: a store of sqlite or mysql that keeps a ceiling for each counter, so that no
-  // number repeats after Redis lost some (CeilingSequencer). Goes with neither AtMax::kWrap nor a
-  // ttl, which let numbers come again. Empty: none.
+  // For redis only: an sqlite or mysql store that keeps a ceiling for each counter, so that no
+  // number repeats after Redis lost some (CeilingSequencer). It excludes AtMax::kWrap and a ttl,
+  // with which numbers repeat. Empty: no ceiling.
   std::string ceiling = {};
   AskPassword ceiling_password = nullptr;
 };
@@ -68,7 +68,7 @@ absl::StatusOr<std::unique_ptr<TableSource>> OpenTableSource(std::string_view ur
                                                              const TableUriOptions& options = {});
 absl::StatusOr<std::unique_ptr<TablePublisher>> OpenTablePublisher(
     std::string_view uri, const TableUriOptions& options = {});
-// Creates what a place needs before anything is published to it: the tables of mysql; others need
+// Prepares a place for its first publication: creates the tables of mysql. Other places need
 // nothing.
 absl::Status CreateTablePlace(std::string_view uri, const TableUriOptions& options = {});
 

@@ -11,17 +11,17 @@
 
 namespace locus::testing {
 
-// What goes wrong with the calls of a stand-in, when a test says so.
+// Faults that a test injects into the calls of a fake.
 // Thread safety: all methods may be called from any thread.
 class Faults {
  public:
-  // Calls answer `status` and change nothing, until Heal.
+  // Calls return `status` and change nothing, until Heal.
   void FailWith(absl::Status status) { Switch(Mode::kFail, std::move(status)); }
-  // Calls are carried out, but their callers hear `status`, until Heal: a lost answer.
+  // Calls are carried out but return `status`, until Heal: a lost answer.
   void LoseAnswersWith(absl::Status status) { Switch(Mode::kLoseAnswer, std::move(status)); }
   // Calls block before they are carried out, until Heal.
   void Stall() { Switch(Mode::kStall, absl::OkStatus()); }
-  // Calls are carried out, and the answer held back until Heal: it comes late.
+  // Calls are carried out and return only after Heal: a late answer.
   void HoldAnswers() { Switch(Mode::kHoldAnswer, absl::OkStatus()); }
   void Heal() { Switch(Mode::kHealthy, absl::OkStatus()); }
 
@@ -36,7 +36,7 @@ class Faults {
  protected:
   ~Faults() = default;
 
-  // What a stand-in asks before and after it carries a call out: what to answer instead.
+  // A fake calls these before and after it carries a call out; a status is to be returned instead.
   std::optional<absl::Status> Before() {
     std::unique_lock lock(mutex_);
     ++calls_;
@@ -60,7 +60,7 @@ class Faults {
     status_ = std::move(status);
     changed_.notify_all();
   }
-  // The packaged Abseil counts references to a status where TSan cannot see.
+  // A copy that shares nothing: TSan does not see the reference counts of the packaged Abseil.
   absl::Status Unshared() const { return absl::Status(status_.code(), status_.message()); }
   template <typename Read>
   int With(Read read) const {

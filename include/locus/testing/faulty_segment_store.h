@@ -11,8 +11,8 @@
 
 namespace locus::testing {
 
-// A memory store whose leases fail, stall, are granted without an answer, or are rewound, when a
-// test says so. What is not a lease passes through.
+// A memory store whose leases a test can make fail, stall, lose their answers or be rewound. Other
+// calls are passed on.
 // Thread safety: all methods may be called from any thread.
 class FaultySegmentStore : public SegmentStore, public Faults {
  public:

@@ -12,8 +12,8 @@
 
 namespace locus::testing {
 
-// A sequencer whose numbers come from another one, and whose calls fail, stall, or lose their
-// answers when a test says so. Keys must be at most 512 bytes with the prefix of its options.
+// A sequencer that passes its calls to another one, and that a test can make fail, stall or lose
+// answers. A counter name has at most 512 bytes including the prefix of the options.
 // Thread safety: all methods may be called from any thread.
 class FaultySequencer : public Sequencer, public Faults {
  public:

@@ -9,7 +9,7 @@
 
 namespace locus::testing {
 
-// A clock that stands still until told otherwise, or until somebody sleeps by it.
+// A clock that changes only when a test advances it or calls SleepFor.
 // Thread safety: all methods may be called from any thread.
 class ManualClock : public Clock {
  public:
@@ -24,12 +24,12 @@ class ManualClock : public Clock {
     if (duration > absl::ZeroDuration()) Advance(duration);
   }
 
-  // Time passes: both clocks go on.
+  // Lets time pass, for both clocks.
   void Advance(absl::Duration by) {
     wall_ns_ += absl::ToInt64Nanoseconds(by);
     boot_ns_ += absl::ToInt64Nanoseconds(by);
   }
-  // Somebody sets the wall clock; the time since boot does not change.
+  // Sets the wall clock; the time since boot does not change.
   void Jump(absl::Duration by) { wall_ns_ += absl::ToInt64Nanoseconds(by); }
 
  private:

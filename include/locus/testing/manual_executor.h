@@ -19,13 +19,13 @@ class ManualExecutor : public Executor {
     (delay > absl::ZeroDuration() ? later_ : now_).push_back(std::move(task));
   }
 
-  // Runs tasks without a delay until none is left; returns how many it ran.
+  // Runs the tasks without a delay until none is left, and returns how many it ran.
   int RunReady() {
     int ran = 0;
     while (RunOne(now_)) ++ran;
     return ran;
   }
-  // Runs the tasks whose delay has not passed too, each once: those posted before this call.
+  // Also runs each task that was posted with a delay before this call, once.
   int RunDelayed() {
     std::deque<std::function<void()>> due;
     {

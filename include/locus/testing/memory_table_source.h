@@ -30,8 +30,7 @@ class MemoryTablePlace {
   // `clock` outlives the place.
   explicit MemoryTablePlace(Clock& clock = Clock::System()) : clock_(clock) {}
 
-  // Sources find this document from now on, even if it is bad or an older table. It is not kept for
-  // the history.
+  // Gives sources this document, even a bad one or an older table. It does not enter the history.
   void Put(std::string document) {
     std::lock_guard lock(mutex_);
     Replace(std::move(document));
@@ -73,9 +72,9 @@ class MemoryTablePlace {
   std::vector<Kept> kept_;  // in the order of publication
 };
 
-// Follows a MemoryTablePlace, with the faults that a test sets. Each look at the place counts as a
-// call of Faults: Next looks when it begins, when the place changes, and after LookNow. So LookNow
-// makes a waiting Next meet a fault that was set meanwhile.
+// Follows a MemoryTablePlace, with the faults that a test injects. Each reading of the place counts
+// as a call of Faults: Next reads when it begins, when the place changes, and after LookNow. So
+// LookNow exposes a waiting Next to a fault that was set meanwhile.
 class MemoryTableSource : public TableSource, public Faults {
  public:
   explicit MemoryTableSource(std::shared_ptr<MemoryTablePlace> place) : place_(std::move(place)) {}
@@ -117,7 +116,7 @@ class MemoryTableSource : public TableSource, public Faults {
   bool look_now_ = false;  // under the mutex of the place
 };
 
-// Publishes into a MemoryTablePlace, with the faults that a test sets. Keeps every table.
+// Publishes into a MemoryTablePlace, with the faults that a test injects. Keeps every table.
 class MemoryTablePublisher : public TablePublisher, public Faults {
  public:
   explicit MemoryTablePublisher(std::shared_ptr<MemoryTablePlace> place)

@@ -15,45 +15,46 @@
 
 namespace locus {
 
-// Where in an etcd cluster routing tables are.
+// The place of a routing table in an etcd cluster. Its etcd keys are:
 //
-//   <prefix>/<key>/newest              the newest table, as a document
-//   <prefix>/<key>/epochs/<20 digits>  the same of each epoch that is kept
-//   <prefix>/<key>/published/<20 digits>  "<ms since 1970> <bytes>": when, and how long its value
-//   is
+//   <prefix>/<key>/newest                 the newest table, as a document
+//   <prefix>/<key>/epochs/<20 digits>     the document of each epoch that is kept
+//   <prefix>/<key>/published/<20 digits>  "<ms since 1970> <bytes>": when the epoch was published,
+//                                         and the length of its value
 //
 // Documents of more than 64 KiB are stored compressed: "zlib <length>\n", then a zlib stream.
-// 65,536 ranges over 4,096 shards in no order take 400 kB so.
+// 65,536 ranges over 4,096 shards in random order take 400 kB in this form.
 struct EtcdTableOptions {
-  // The user of a source needs to read, that of a publisher to read and write, the keys above.
+  // The user of a source needs the right to read the etcd keys above; the user of a publisher, to
+  // read and write them.
   EtcdOptions etcd;
-  // [a-z0-9_-]{1,64}, but for the names of other things under a prefix: seq, space, heads.
+  // [a-z0-9_-]{1,64}, except seq, space and heads, which locus uses for other things.
   std::string key = "table";
-  // What the cluster takes in one request (its --max-request-bytes). A publication puts the table
-  // twice; where that does not fit, it is refused (FAILED_PRECONDITION) before it is sent. A member
-  // takes up to half a second for each MB: EtcdOptions::request_timeout covers that.
-  // 16 KiB..1 GiB.
+  // The cluster's limit of one request (--max-request-bytes). A publication writes the table twice.
+  // If it does not fit, it is refused before it is sent (FAILED_PRECONDITION). A member takes up to
+  // half a second per MB: choose EtcdOptions::request_timeout accordingly. 16 KiB..1 GiB.
   size_t max_request_bytes = 1536 << 10;
 
   // INVALID_ARGUMENT, naming the option, its value and the limit.
   absl::Status Check() const;
 };
 
-// Follows the newest table by a watch, over a connection of its own: news arrive within
-// milliseconds. When a member dies, or loses its leader, another is asked. By the deadline of Next,
-// and after LookNow, a linearizable read tells whether anything is newer; a stream that has gone
-// silent is found so, and given up. Over a new connection the whole table is read: a restored
-// cluster may be at a revision that was seen before, with another table.
+// Follows the newest table by a watch on its own connection: a newer table arrives within
+// milliseconds. If a member fails or loses its leader, another one is used. At the deadline of
+// Next, and after LookNow, a linearizable read checks for a newer table; this also detects a silent
+// watch, which is then closed. On a new connection the whole table is read, since a restored
+// cluster may have another table at a revision that was seen before.
 //
-// Next may exceed its deadline by EtcdOptions::call_timeout; the system's resolver and timers
-// apart. A table that is no document of ours, as put there with etcdctl, is handed out as it is.
-// NOT_FOUND also for a key that was deleted and a cluster that was emptied. After Next answered an
-// error, the next one reads the table anew. Fork: in a forked child Next answers
-// FAILED_PRECONDITION, and destruction touches no socket.
+// Next may exceed its deadline by EtcdOptions::call_timeout, apart from the system's resolver and
+// timers. A value that is not a routing table, such as one written with etcdctl, is returned as it
+// is. NOT_FOUND: also if the etcd key was deleted or the cluster was emptied. After an error, the
+// next call reads the table again. Fork: in a forked child Next returns FAILED_PRECONDITION, and
+// destruction touches no socket.
 class EtcdTableSource : public TableSource {
  public:
-  // Reads the files of EtcdOptions::tls; asks no server. INVALID_ARGUMENT: Check;
-  // FAILED_PRECONDITION: a file that is missing, unreadable or open to others.
+  // Reads the files of EtcdOptions::tls; contacts no server. INVALID_ARGUMENT:
+  // EtcdTableOptions::Check. FAILED_PRECONDITION: a file is missing, unreadable, or readable by
+  // others.
   static absl::StatusOr<std::unique_ptr<EtcdTableSource>> Open(const EtcdTableOptions& options);
   ~EtcdTableSource() override;
 
@@ -68,15 +69,14 @@ class EtcdTableSource : public TableSource {
   std::unique_ptr<Rep> rep_;
 };
 
-// Publishes by one transaction that compares the revision of the newest table. Times are of the
-// cluster's clock, to a second. Kept are the last 1,000 tables; where they take more than 64 MiB,
-// fewer, but never less than 100. etcd itself keeps what was overwritten and deleted until it is
-// told to compact (--auto-compaction-retention).
+// Publishes by one transaction that compares the revision of the newest table. Times are by the
+// cluster's clock, to a second. It keeps the last 1,000 tables, or fewer if they take more than
+// 64 MiB, but at least 100. etcd keeps what was overwritten and deleted until it compacts
+// (--auto-compaction-retention).
 //
-// Where somebody deleted the newest table, one may be published that expects epoch 0 and is newer
-// than all that are kept. Blocks up to EtcdOptions::call_timeout.
-// Fork: in a forked child every call answers FAILED_PRECONDITION, and destruction touches no
-// socket.
+// After the newest table was deleted, a table can be published that expects epoch 0 and is newer
+// than all that are kept. Blocks up to EtcdOptions::call_timeout. Fork: in a forked child every
+// call returns FAILED_PRECONDITION, and destruction touches no socket.
 class EtcdTablePublisher : public TablePublisher {
  public:
   // As EtcdTableSource::Open.

@@ -179,7 +179,7 @@ class ShardPools {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  // Connects nothing. INVALID_ARGUMENT: bad options.
+  // Does not connect. INVALID_ARGUMENT: bad options.
   static absl::StatusOr<std::unique_ptr<ShardPools>> Create(const ShardPoolsOptions& options);
   // Closes idle connections; those in use are closed when given back. Waits for an attempt to
   // connect that is under way. No other call may be under way.
@@ -204,7 +204,8 @@ class ShardPools {
   absl::StatusOr<ShardConnection> Take(const RoutedShard& shard, uint64_t epoch,
                                        TimePoint deadline);
 
-  // All shards that were asked for, in the order of their ids. Takes each pool's lock for a moment.
+  // One entry per shard that was passed to Take, ordered by id. Takes each pool's lock for a
+  // moment.
   std::vector<ShardPoolStats> Stats() const;
 
  private:
