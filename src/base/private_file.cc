@@ -17,17 +17,18 @@ namespace {
 
 absl::Status CheckPrivate(const struct stat& file, const std::string& path) {
   if (!S_ISREG(file.st_mode)) {
-    return absl::FailedPreconditionError(absl::StrCat(Quoted(path), " is no regular file"));
+    return absl::FailedPreconditionError(absl::StrCat(Quoted(path), " is not a regular file"));
   }
   if ((file.st_mode & 077) != 0) {
     return absl::FailedPreconditionError(
         absl::StrCat(Quoted(path), " has permissions ", absl::Hex(file.st_mode >> 6 & 7),
                      absl::Hex(file.st_mode >> 3 & 7), absl::Hex(file.st_mode & 7),
-                     "; group and others may have none (chmod 600)"));
+                     "; group and others must have none (chmod 600)"));
   }
   if (file.st_uid != 0 && file.st_uid != geteuid()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        Quoted(path), " belongs to user ", file.st_uid, ", neither root nor user ", geteuid()));
+    return absl::FailedPreconditionError(
+        absl::StrCat(Quoted(path), " belongs to user ", file.st_uid,
+                     ", who is neither root nor user ", geteuid()));
   }
   return absl::OkStatus();
 }

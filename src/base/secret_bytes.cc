@@ -16,11 +16,11 @@ namespace locus::internal {
 absl::StatusOr<SecretBytes> SecretBytes::Allocate(size_t size) {
   void* pages = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (pages == MAP_FAILED) {
-    return absl::UnavailableError("the kernel gives no memory for secrets");
+    return absl::UnavailableError("the kernel provides no memory for secrets");
   }
   SecretBytes secret(static_cast<char*>(pages), size);
   if (madvise(pages, size, MADV_DONTDUMP) != 0) {
-    return absl::UnavailableError("the kernel does not leave memory out of core dumps");
+    return absl::UnavailableError("the kernel cannot leave memory out of core dumps");
   }
   return secret;
 }

@@ -27,7 +27,7 @@ absl::StatusOr<LeaseReply> Checked(std::span<const LeaseRequest> requests, Lease
   }
   if (good) return reply;
   return absl::DataLossError(
-      "the store granted a segment that was not asked for, or one that overlaps an earlier one");
+      "the store granted a segment that was not requested, or that overlaps an earlier one");
 }
 
 }  // namespace

@@ -40,10 +40,10 @@ using boost::system::error_code;
 
 constexpr uint32_t kLongestHead = 64 << 10;
 constexpr size_t kLongestPiece = 64 << 10;
-// Of bytes that are not understood yet: the parser itself takes a chunk's extensions, and what
-// follows the last chunk, at any length.
+// The limit of bytes that are not parsed yet. Beast's parser itself accepts chunk extensions and
+// trailers of any length.
 constexpr size_t kLongestBuffer = kLongestHead + kLongestPiece;
-// What the system holds ready at the deadline may still be read.
+// At the deadline, data that the system already has may still be read.
 constexpr int kLatePieces = 100;
 
 std::string Describe(const error_code& error) {
@@ -54,8 +54,8 @@ std::string Describe(const error_code& error) {
   return error.message();
 }
 
-// What TLS itself refuses stays refused. (A server says so of a client's certificate only in answer
-// to the first request.)
+// An error of TLS itself lasts until somebody repairs it. (A server refuses a client's certificate
+// only in its answer to the first request.)
 absl::Status Failed(const error_code& error) {
   if (error == asio::error::timed_out) return absl::UnavailableError("no answer in time");
   bool refused = error.category() == asio::error::get_ssl_category();
@@ -107,7 +107,7 @@ class StreamConnection : public HttpConnection {
     LOCUS_ASSIGN_OR_RETURN(std::vector<std::string> addresses, Resolve(endpoint_.host, deadline));
     error_code error = asio::error::host_not_found;
     for (size_t i = 0; i < addresses.size(); ++i) {
-      // An address that does not answer leaves the others their share of the time.
+      // Each address gets a share of the time, so that one without an answer does not use it all.
       auto left = deadline - std::chrono::steady_clock::now();
       auto share = left / static_cast<int64_t>(addresses.size() - i);
       error = ConnectTo(addresses[i], std::chrono::steady_clock::now() + share);
@@ -142,7 +142,7 @@ class StreamConnection : public HttpConnection {
       unsigned status = parser_->get().result_int();
       bool goes_on = status >= 100 && status <= 199 && status != 101;
       if (!goes_on) break;
-      ExpectHead();  // the answer itself is still to come
+      ExpectHead();  // an interim answer: the final one follows
       if (std::chrono::steady_clock::now() >= deadline && ++late > kLatePieces) {
         return absl::DeadlineExceededError("no answer in time");
       }
@@ -204,13 +204,13 @@ class StreamConnection : public HttpConnection {
 
   enum class Waited { kDone, kInterrupted, kTooLong };
 
-  // For what is under way. Whatever it is for, it goes on.
+  // Waits for the operation under way, which continues after a timeout or an interrupt.
   Waited Wait(TimePoint deadline, bool interruptible) {
     for (;;) {
       if (!under_way_) return Waited::kDone;
       if (interruptible && interrupted_.exchange(false)) return Waited::kInterrupted;
       io_.restart();
-      if (io_.poll_one() > 0) continue;  // what has come counts, however late it is
+      if (io_.poll_one() > 0) continue;  // data that has arrived counts, also after the deadline
       if (std::chrono::steady_clock::now() >= deadline) return Waited::kTooLong;
       io_.run_one_until(deadline);
     }
@@ -225,7 +225,7 @@ class StreamConnection : public HttpConnection {
     });
   }
 
-  // Runs what `start` starts until it calls its argument; cut off at the deadline.
+  // Starts an operation and runs it until it calls its argument; cancelled at the deadline.
   template <typename Start>
   error_code Run(TimePoint deadline, const Start& start) {
     Launch(start);
@@ -236,7 +236,7 @@ class StreamConnection : public HttpConnection {
     return result_;
   }
 
-  // The same, but nothing is cut off: the next call goes on.
+  // The same, but without cancelling: the next call continues the operation.
   template <typename Start>
   absl::Status Read(TimePoint deadline, const Start& start) {
     if (broken_) return absl::UnavailableError("connection closed");
@@ -270,7 +270,8 @@ class StreamConnection : public HttpConnection {
     tcp::endpoint to(asio::ip::make_address(address, error), endpoint_.port);
     if (error) return error;
     socket().close(error);
-    // Asio's own open() lets the socket slip into programs that this process starts.
+    // SOCK_CLOEXEC: a socket opened by Asio would be inherited by programs that this process
+    // starts.
     int fd = ::socket(to.protocol().family(), SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) return error_code(errno, boost::system::system_category());
     socket().assign(to.protocol(), fd, error);
@@ -321,7 +322,7 @@ absl::Status TlsConnection::Handshake(TimePoint deadline) {
   return absl::FailedPreconditionError(absl::StrCat(
       "TLS failed: ",
       verified == X509_V_OK ? error.message() : X509_verify_cert_error_string(verified),
-      "; the endpoint's host, its certificate and the authorities must agree"));
+      "; the certificate must name the endpoint's host and be signed by one of the authorities"));
 }
 
 }  // namespace
@@ -401,7 +402,7 @@ absl::StatusOr<std::string> HttpConnection::ReadBody(size_t max_body, TimePoint 
       return TooLong(absl::StrCat("a body of more than ", max_body, " bytes"), max_body);
     }
     if (std::chrono::steady_clock::now() >= deadline && ++late > kLatePieces) {
-      return absl::DeadlineExceededError("no whole answer in time");
+      return absl::DeadlineExceededError("no complete answer in time");
     }
     LOCUS_ASSIGN_OR_RETURN(std::string piece, ReadPiece(deadline));
     if (piece.empty()) return std::exchange(kept_, std::string());

@@ -15,8 +15,9 @@
 #include "src/http/resolve.h"
 #include "src/http/tls_context.h"
 
-// A client of HTTP/1.1 with a deadline for each step and a limit for all that a server sends. All
-// of Boost.Beast is behind this header. Error messages name no place: the caller knows the server.
+// An HTTP/1.1 client with a deadline for each step and a limit for everything that a server sends.
+// It hides Boost.Beast, which costs 20 s of compile time per file. Error messages do not name the
+// server: the caller adds it.
 
 namespace locus::http {
 
@@ -47,23 +48,23 @@ struct HttpAnswer {
 // Thread safety: none, except Interrupt, which any thread may call while the connection lives.
 class HttpConnection {
  public:
-  // `tls` nullptr: plain text; otherwise it outlives the connection. UNAVAILABLE: nobody there, or
-  // not by the deadline. FAILED_PRECONDITION: the certificate of either side was refused.
+  // `tls` nullptr: plain text; otherwise it must outlive the connection. UNAVAILABLE: no connection
+  // by the deadline. FAILED_PRECONDITION: the certificate of either side was refused.
   static absl::StatusOr<std::unique_ptr<HttpConnection>> Connect(const Endpoint& endpoint,
                                                                  const TlsContext* tls,
                                                                  TimePoint deadline);
   virtual ~HttpConnection() = default;
 
-  // UNAVAILABLE: no whole answer by the deadline; OUT_OF_RANGE: a body of more than `max_body`
+  // UNAVAILABLE: no complete answer by the deadline; OUT_OF_RANGE: a body of more than `max_body`
   // bytes. In both cases the server may have served the request, and the connection is of no
   // further use. Interrupt has no effect on it.
   absl::StatusOr<HttpAnswer> Send(const HttpRequest& request, size_t max_body, TimePoint deadline);
-  // False: the server closed it, sent something unasked, or has not ended its last answer. A
-  // request would be lost.
+  // False: the server closed the connection, sent unrequested data, or has not ended its last
+  // answer, so that a request would be lost.
   virtual bool StillOpen() = 0;
 
-  // Sends a request, once the answer before it was read to its end. UNAVAILABLE: not sent by the
-  // deadline; the server may have served it all the same.
+  // Sends a request; the answer before it must have been read to its end. UNAVAILABLE: it was not
+  // sent completely by the deadline; the server may have served it nevertheless.
   virtual absl::Status Begin(const HttpRequest& request, TimePoint deadline) = 0;
   // The answer without its body. Interim answers (100, 102 to 199) are skipped.
   virtual absl::StatusOr<HttpAnswer> ReadHead(TimePoint deadline) = 0;
@@ -75,18 +76,18 @@ class HttpConnection {
   // The rest of the body. OUT_OF_RANGE: it has more than `max_body` bytes.
   absl::StatusOr<std::string> ReadBody(size_t max_body, TimePoint deadline);
 
-  // Makes the step that waits now, or else the next one that reads, return CANCELLED.
+  // Makes the step that waits now return CANCELLED, or the next one that reads if none waits.
   virtual void Interrupt() = 0;
 
  protected:
-  // As ReadSome, without what is kept already.
+  // As ReadSome, but skips kept_.
   virtual absl::StatusOr<std::string> ReadPiece(TimePoint deadline) = 0;
   // As the head of the answer announced; nullopt: it did not.
   virtual std::optional<uint64_t> BodyLength() const = 0;
 
   bool ignore_interrupts_ = false;
   std::string kept_;     // of the body: received but not yet returned
-  size_t searched_ = 0;  // of kept_: no line ends before here
+  size_t searched_ = 0;  // an offset in kept_ before which no line ends
 };
 
 }  // namespace locus::http

@@ -21,7 +21,7 @@ using internal::Quoted;
 
 namespace {
 
-// Shared by the caller and the thread that resolves, whichever ends last.
+// Shared by the caller and the resolving thread, since either may end first.
 struct Lookup {
   Mutex mutex;
   CondVar answered;

@@ -12,9 +12,9 @@ namespace locus::http {
 
 using TimePoint = std::chrono::steady_clock::time_point;
 
-// The numeric addresses of a host, at least one. A numeric address is its own. UNAVAILABLE: no such
-// name, or no answer by the deadline; the system's resolver, which cannot be interrupted, then goes
-// on in a thread of its own until it gives up.
+// The numeric addresses of a host, at least one. A numeric address gives itself. UNAVAILABLE: there
+// is no such name, or no answer by the deadline. The system's resolver cannot be interrupted, so it
+// then goes on in its own thread until it gives up.
 absl::StatusOr<std::vector<std::string>> Resolve(const std::string& host, TimePoint deadline);
 
 }  // namespace locus::http

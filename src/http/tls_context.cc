@@ -49,7 +49,7 @@ absl::Status LoadCertificate(asio::ssl::context& context, const TlsFiles& files)
   asio::const_buffer pem(key->view().data(), key->view().size());
   context.use_private_key(pem, asio::ssl::context::pem, error);
   if (!error) return absl::OkStatus();
-  return FileError(files.key_file, "holds no key that fits the certificate in " +
+  return FileError(files.key_file, "holds no key that matches the certificate in " +
                                        files.certificate_file + ": " + error.message());
 }
 

@@ -11,8 +11,8 @@ namespace locus::http {
 
 struct TlsFiles {
   std::string ca_file;  // PEM; empty: the authorities of the system
-  // PEM, both or neither: what the server asks of its clients. The key's file must be readable by
-  // its owner only.
+  // PEM, both or neither: the client certificate. Only its owner may be able to read the key's
+  // file.
   std::string certificate_file;
   std::string key_file;
 };
@@ -22,7 +22,7 @@ struct TlsFiles {
 // Thread safety: may be used by any number of connections at once.
 class TlsContext {
  public:
-  // FAILED_PRECONDITION: a file that is missing, unreadable, open to others or no PEM.
+  // FAILED_PRECONDITION: a file is missing, unreadable, readable by others, or not PEM.
   static absl::StatusOr<std::unique_ptr<TlsContext>> Load(const TlsFiles& files);
   ~TlsContext();
 

@@ -70,7 +70,7 @@ absl::StatusOr<OrderId> OrderId::FromBytes(std::string_view bytes) {
 absl::StatusOr<OrderId> OrderId::Parse(std::string_view text) {
   if (text.size() == 32) {
     std::optional<absl::uint128> value = ParseHex(text);
-    if (!value) return NotAnOrderId(Quoted(text), "of 32 characters not all are hex digits");
+    if (!value) return NotAnOrderId(Quoted(text), "not all of its 32 characters are hex digits");
     return FromWideWords(absl::Uint128High64(*value), absl::Uint128Low64(*value), Quoted(text));
   }
   std::optional<uint64_t> value = ParseDecimal(text, INT64_MAX);

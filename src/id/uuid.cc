@@ -61,8 +61,9 @@ absl::Status NotAUuid(std::string_view text, std::string_view reason) {
 absl::Status WhatIsWrong(std::string_view text) {
   size_t i = 0;
   while (IsHyphenPlace(i) ? text[i] == '-' : HexValue(text[i]) >= 0) ++i;
-  return NotAUuid(text, absl::StrCat("character ", i + 1, ", ", Quoted(text.substr(i, 1)),
-                                     IsHyphenPlace(i) ? ", is no hyphen" : ", is no hex digit"));
+  return NotAUuid(text,
+                  absl::StrCat("character ", i + 1, ", ", Quoted(text.substr(i, 1)),
+                               IsHyphenPlace(i) ? ", is not a hyphen" : ", is not a hex digit"));
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ absl::StatusOr<BaseRaise> Raise(Space& space, uint64_t to, RaiseReach reach, abs
     return absl::InvalidArgumentError(absl::StrCat(
         "sequence ", to, " is ", to - floor, " above the floor, ", floor,
         "; more than 1 % of all narrow sequences, ", kNearFloor,
-        ", would be given up for good: compute it again from order IDs of this layout only, or "
+        ", would be lost for good: compute it again from order IDs of this layout only, or "
         "confirm it (RaiseReach::kAnywhere, `locus store raise --anywhere`)"));
   }
   BaseRaise raise{space.base, std::max(space.base, to)};

@@ -68,7 +68,7 @@ absl::Status CheckRequests(const SpaceOptions& options, std::span<const LeaseReq
     }
     if (named[request.section]) {
       return absl::InvalidArgumentError(
-          absl::StrCat("section ", request.section, " is asked for twice in one lease"));
+          absl::StrCat("section ", request.section, " is requested twice in one lease"));
     }
     named.set(request.section);
     if (request.length % kUnit != 0 || !std::has_single_bit(request.length / kUnit) ||
@@ -92,13 +92,13 @@ absl::Status CheckClock(const SpaceOptions& options, absl::Time caller_now, absl
         absl::StrCat("this process's clock, ", absl::FormatTime(caller_now, absl::UTCTimeZone()),
                      ", is ", absl::FormatDuration(absl::AbsDuration(difference)),
                      difference < absl::ZeroDuration() ? " behind" : " ahead of",
-                     " the store's; at most 60s are allowed: set the clock right"));
+                     " the store's; at most 60s are allowed: correct the clock"));
   }
   if (store_now < options.floor_epoch) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the store's clock, ", absl::FormatTime(store_now, absl::UTCTimeZone()),
         ", is before the floor's epoch, ",
-        absl::FormatTime(options.floor_epoch, absl::UTCTimeZone()), ": set the clock right"));
+        absl::FormatTime(options.floor_epoch, absl::UTCTimeZone()), ": correct the clock"));
   }
   return absl::OkStatus();
 }

@@ -7,9 +7,10 @@
 
 namespace locus::internal {
 
-// The check digit of H. Michael Damm over the digits of `text`; other characters are passed over.
+// The check digit of H. Michael Damm over the digits of `text`; other characters are skipped.
 inline char DammDigit(std::string_view text) {
-  // His quasigroup of order 10: totally anti-symmetric, its diagonal 0.
+  // Damm's quasigroup of order 10. It is totally anti-symmetric, which detects swapped digits, and
+  // its diagonal is 0, so that appending the check digit gives 0.
   static constexpr uint8_t kTable[10][10] = {
       {0, 3, 1, 7, 5, 9, 8, 6, 4, 2}, {7, 0, 9, 2, 1, 5, 4, 8, 6, 3},
       {4, 2, 0, 6, 8, 7, 1, 3, 5, 9}, {1, 7, 5, 0, 9, 8, 3, 4, 2, 6},

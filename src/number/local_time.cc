@@ -81,9 +81,9 @@ std::optional<absl::Time> FirstInstantOf(const LocalTime& local, TimeUnit smalle
                                          absl::TimeZone zone) {
   absl::CivilSecond begin = CivilOf(local);
   absl::TimeZone::TimeInfo found = zone.At(begin);
-  absl::Time first = found.pre;  // of a time that comes twice the earlier one
+  absl::Time first = found.pre;  // the earlier one, if the local time occurs twice
   if (found.kind == absl::TimeZone::TimeInfo::SKIPPED) {
-    // The clocks go on with what follows the gap, which may still be in the unit.
+    // The clocks continue after the gap, which may still be within the unit.
     if (zone.At(found.trans).cs >= NextUnit(begin, smallest)) return std::nullopt;
     first = found.trans;
   }

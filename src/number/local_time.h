@@ -13,17 +13,17 @@
 
 namespace locus::internal {
 
-// A local time by its units; the index is a TimeUnit.
+// A local time as its units; the index is a TimeUnit.
 using LocalTime = std::array<uint32_t, kTimeUnits>;
 
-// Sets `local` to the local time of an instant. False: that is outside the years 1 to 9999.
+// Sets `local` to the local time of an instant. False: it is outside the years 1 to 9999.
 bool LocalTimeOf(absl::Time time, const ZoneOffset& offset, LocalTime& local);
 
 int DaysInMonth(uint32_t year, uint32_t month);
 
-// The first instant at which the zone's clocks show `local`, as far as units down to `smallest`;
-// smaller ones of `local` are at their least. `local` is a calendar date. nullopt: there is none,
-// the clocks skip it.
+// The first instant at which the zone's clocks show `local`, compared down to the unit `smallest`;
+// the smaller units of `local` are at their minimum. The date in `local` exists. nullopt: the zone
+// skips this local time.
 std::optional<absl::Time> FirstInstantOf(const LocalTime& local, TimeUnit smallest,
                                          absl::TimeZone zone);
 

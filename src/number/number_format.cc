@@ -72,7 +72,7 @@ absl::Status NoYear(absl::Time time, absl::TimeZone zone, std::string_view years
       absl::StrCat("time ", absl::FormatTime(time, zone), " is not in the years ", ToAbsl(years)));
 }
 
-// The number that the digits at the end of a text key make, modulo `limit`.
+// The value of the digits at the end of a text key, modulo `limit`.
 absl::StatusOr<uint64_t> LastDigitsOf(const NumberElement& element, std::string_view key) {
   std::string_view rest = key;
   while (!rest.empty() && rest.back() >= '0' && rest.back() <= '9') rest.remove_suffix(1);

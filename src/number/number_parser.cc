@@ -70,7 +70,7 @@ absl::StatusOr<ParsedNumber> NumberParser::Parse() {
     at_ += width;
   }
   if (at_ != text_.size()) {
-    return RefuseHere("the rest", text_.size() - at_, "is too much");
+    return RefuseHere("the rest", text_.size() - at_, "is left over");
   }
   if (pattern_.has_time) {
     LOCUS_ASSIGN_OR_RETURN(parsed_.time, Time());

@@ -15,7 +15,7 @@
 
 namespace locus::internal {
 
-// Reads one number. Used once; what it is given must outlive it.
+// Parses one number. Use each object once; its arguments must outlive it.
 class NumberParser {
  public:
   NumberParser(const NumberPattern& pattern, absl::TimeZone zone, std::string_view text)
@@ -25,10 +25,10 @@ class NumberParser {
 
  private:
   absl::Status Refuse(std::string_view reason) const;
-  // About the `width` characters at `at_`.
+  // An error about the `width` characters at `at_`.
   absl::Status RefuseHere(std::string_view name, size_t width, std::string_view reason) const;
 
-  // How many characters the element takes that stands at `at_`.
+  // How many characters the element at `at_` takes.
   absl::StatusOr<size_t> WidthOf(size_t element) const;
   absl::Status Take(const NumberElement& element, std::string_view part);
   absl::Status TakeTime(const NumberElement& element, std::string_view part);
@@ -39,7 +39,7 @@ class NumberParser {
   const std::string_view text_;
   size_t at_ = 0;
   LocalTime local_ = {1, 1, 1, 0, 0, 0, 0};
-  size_t day_at_ = 0;  // where the day stands
+  size_t day_at_ = 0;  // the position of the day
   ParsedNumber parsed_;
 };
 

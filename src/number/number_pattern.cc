@@ -84,7 +84,7 @@ class Compiler {
     return absl::InvalidArgumentError(
         absl::StrCat("pattern ", Quoted(pattern_.text), ": ", ToAbsl(reason)));
   }
-  // About the field that is being read, or the literal at position `at`.
+  // An error about the field that is being read, or about the literal at position `at`.
   absl::Status RefuseField(std::string_view reason) const {
     return Refuse(absl::StrCat("field ", Quoted(field_), " at character ", field_at_ + 1, ": ",
                                ToAbsl(reason)));
@@ -170,7 +170,7 @@ absl::Status Compiler::ReadField() {
   LOCUS_RETURN_IF_ERROR(CheckName(name));
   bool bare = colon == inside.npos;
   std::string_view declared = bare ? "" : inside.substr(colon + 1);
-  if (!bare && declared.empty()) return RefuseField("nothing stands after its colon");
+  if (!bare && declared.empty()) return RefuseField("nothing follows its colon");
   if (name == "check") {
     return bare ? ReadCheck() : RefuseField("a check digit is written {check}");
   }
@@ -190,7 +190,7 @@ absl::Status Compiler::CheckName(std::string_view name) const {
                                     " is not 1 to 32 of a-z, 0-9 and '_', a letter first"));
   }
   for (const NumberField& field : pattern_.fields) {
-    if (field.name == name) return RefuseField("its name stands twice");
+    if (field.name == name) return RefuseField("its name occurs twice");
   }
   return absl::OkStatus();
 }
@@ -225,7 +225,7 @@ absl::Status Compiler::ReadLayout(std::string_view name, std::string_view layout
     i += run.size();
     width += run.size();
   }
-  if (!tells_time) return RefuseField("its layout tells no time");
+  if (!tells_time) return RefuseField("its layout has no unit of time");
   pattern_.fields.push_back({.name = std::string(name),
                              .kind = NumberField::Kind::kTime,
                              .min_width = width,
@@ -287,13 +287,13 @@ absl::StatusOr<Alphabet> Compiler::ReadAlphabet(std::string_view text) const {
     char first = text[i], last = first;
     bool at_an_end = i == 0 || i + 1 == text.size();
     if (first == '-' && !at_an_end) {
-      return RefuseField("a '-' that is no range stands first or last in an alphabet");
+      return RefuseField("a '-' outside a range must come first or last in an alphabet");
     }
     if (i + 2 < text.size() && text[i + 1] == '-') {
       last = text[i + 2];
       i += 2;
     }
-    if (first == ' ' || last == ' ') return RefuseField("a space stands in its alphabet");
+    if (first == ' ' || last == ' ') return RefuseField("its alphabet has a space");
     if (last < first) {
       return RefuseField(absl::StrCat("the range ", Quoted(text.substr(i - 2, 3)), " falls"));
     }
@@ -311,7 +311,7 @@ absl::StatusOr<Alphabet> Compiler::ReadAlphabet(std::string_view text) const {
 
 absl::Status Compiler::ReadCheck() {
   if (std::none_of(pattern_.elements.begin(), pattern_.elements.end(), MayHoldDigits)) {
-    return RefuseField("no digit can stand before it");
+    return RefuseField("no digit can precede it");
   }
   AddField({.kind = Kind::kCheck, .min_width = 1, .max_width = 1, .text = "check"},
            NumberField::Kind::kCheck);
@@ -340,10 +340,10 @@ absl::Status Compiler::CheckVariableFields() {
     if (last == elements.size() || !elements[i].is_variable()) continue;
     const NumberElement& next = elements[i + 1];
     if (next.kind == Kind::kLiteral && !elements[i].alphabet.Has(next.text[0])) continue;
-    return Refuse(absl::StrCat("a number could not be read back: where field \"", elements[i].text,
-                               "\" ends is unclear, as \"", elements[last].text,
-                               "\" varies in width too; after \"", elements[i].text,
-                               "\" a literal is needed that begins with none of its alphabet ",
+    return Refuse(absl::StrCat("its numbers could not be parsed: the end of field \"",
+                               elements[i].text, "\" is ambiguous, since \"", elements[last].text,
+                               "\" varies in width too; put a literal after \"", elements[i].text,
+                               "\" that begins with a character outside its alphabet ",
                                elements[i].alphabet_text));
   }
   for (size_t i = last + 1; i < elements.size(); ++i) {

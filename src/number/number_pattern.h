@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "locus/number_format.h"
 
-// What NumberFormat compiles a pattern into. The grammar is in locus/number_format.h.
+// The compiled form of a NumberFormat. The grammar is in locus/number_format.h.
 namespace locus::internal {
 
 // Units of time, the largest first.
@@ -21,7 +21,7 @@ inline constexpr size_t kTimeUnits = 7;
 
 class Alphabet {
  public:
-  // False: it has `c` already.
+  // Returns false if it has `c` already.
   bool Add(char c) {
     if (Has(c)) return false;
     has_.set(static_cast<unsigned char>(c));
@@ -43,7 +43,7 @@ struct NumberElement {
   uint64_t limit = 0;              // of kDigits: the highest number
   std::string text = {};           // of kLiteral its characters, otherwise the field's name
   Alphabet alphabet = {};          // of kText
-  std::string alphabet_text = {};  // the same as it was declared
+  std::string alphabet_text = {};  // the alphabet as declared
 
   bool is_variable() const { return min_width != max_width; }
 };
@@ -56,10 +56,10 @@ struct NumberPattern {
   size_t min_length = 0;
   size_t max_length = 0;
   bool has_time = false;
-  bool short_year = false;              // it tells years by yy
-  TimeUnit smallest = TimeUnit::kYear;  // of the units it tells, if it has_time
-  size_t last_variable = 0;             // the index of that element, or elements.size()
-  size_t after_variable = 0;            // the width of all elements after it
+  bool short_year = false;              // years are written as yy
+  TimeUnit smallest = TimeUnit::kYear;  // the smallest unit, if has_time
+  size_t last_variable = 0;   // the index of the last element of variable width, or elements.size()
+  size_t after_variable = 0;  // the width of all elements after it
 
   static absl::StatusOr<NumberPattern> Compile(std::string_view text);
 };

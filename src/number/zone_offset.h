@@ -10,11 +10,12 @@
 
 namespace locus::internal {
 
-// How far a zone's local time is ahead of UTC, in seconds. Asking for times near the last ones
-// costs one load. Thread safety: At may be called from any thread.
+// How far a zone's local time is ahead of UTC, in seconds. Times near those asked for before cost
+// one load, instead of a search in the zone's table. Thread safety: At may be called from any
+// thread.
 class ZoneOffset {
  public:
-  // Times that may be asked for: the years 0 to 10000.
+  // The valid times: the years 0 to 10000.
   static constexpr int64_t kFirst = -62'167'219'200;
   static constexpr int64_t kLast = 253'433'923'199;
 
@@ -23,7 +24,7 @@ class ZoneOffset {
   // `seconds` since 1970 (UTC), kFirst to kLast.
   int64_t At(int64_t seconds) const {
     int32_t window = WindowOf(seconds);
-    // Relaxed: all of it is in this one word.
+    // Relaxed: the window and its offset are in this one word.
     uint64_t cached = SlotOf(window).load(std::memory_order_relaxed);
     if (static_cast<int32_t>(cached >> 32) == window) [[likely]] {
       return static_cast<int32_t>(cached);
@@ -34,8 +35,8 @@ class ZoneOffset {
   absl::TimeZone zone() const { return zone_; }
 
  private:
-  // Offsets are cached for a window of 2^10 seconds that begins and ends with the same: no zone
-  // has changed its offset and changed it back in so short a time.
+  // An offset is cached for a window of 2^10 seconds if the window begins and ends with it: no zone
+  // has ever changed its offset and changed it back within such a time.
   static constexpr int kWindowBits = 10;
   static constexpr int32_t kNoWindow = INT32_MIN;
   static_assert(kLast >> kWindowBits <= INT32_MAX && kFirst >> kWindowBits > kNoWindow);
@@ -43,8 +44,8 @@ class ZoneOffset {
   static int32_t WindowOf(int64_t seconds) { return static_cast<int32_t>(seconds >> kWindowBits); }
   int64_t Look(int64_t seconds) const;
 
-  // Neighbouring windows have slots of their own, so that threads that work on orders of a day do
-  // not take each other's.
+  // Neighbouring windows use different slots, so that threads that work on orders of one day do not
+  // evict each other's windows.
   std::atomic<uint64_t>& SlotOf(int32_t window) const {
     return slots_[static_cast<uint32_t>(window) % kSlots];
   }

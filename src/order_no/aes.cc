@@ -28,7 +28,7 @@ struct AesFunctions {
 
 namespace {
 
-// At least what a context of OpenSSL takes: some 450 bytes.
+// At least the size of a context of OpenSSL, which is about 450 bytes.
 constexpr size_t kContextBytes = 1024;
 
 bool HasName(std::string_view colon_separated, std::string_view name) {

@@ -10,7 +10,7 @@
 
 namespace locus::internal {
 
-// 16 bytes, seen as two numbers that stand big-endian in memory.
+// 16 bytes, as two numbers that are big-endian in memory.
 class AesBlock {
  public:
   AesBlock() = default;
@@ -34,7 +34,7 @@ class Aes256 {
  public:
   static constexpr size_t kKeyBytes = 32;
 
-  // Of key[0..31]. UNAVAILABLE: OpenSSL could not set up the cipher.
+  // Prepares the cipher for key[0..31]. UNAVAILABLE: OpenSSL could not set it up.
   static absl::StatusOr<Aes256> Create(const unsigned char* key);
   Aes256(Aes256&& other) noexcept
       : functions_(other.functions_), context_(std::exchange(other.context_, nullptr)) {}

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-// Names in comments are those of SP 800-38G, algorithm 7.
+// Names in comments are those of SP 800-38G, algorithm 7 (FF1.Encrypt).
 
 namespace locus::internal {
 namespace {
@@ -23,7 +23,7 @@ AesBlock P() {
           uint64_t{Ff1::kBits} << 32 | kTweakBytes};
 }
 
-// The tweak where it stands in Q, in the first three bytes.
+// The tweak at its place in Q, the first three bytes.
 uint64_t TweakOf(ShardGene gene, KeyVersion version) {
   return uint64_t{gene.value()} << 48 | uint64_t{version.value()} << 40;
 }

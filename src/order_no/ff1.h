@@ -27,7 +27,8 @@ class Ff1 {
   uint64_t Y(uint64_t tweak, unsigned round, uint64_t half) const;
 
   Aes256 aes_;
-  // AES of the block P, which is the same for every number: where each round's CBC-MAC goes on.
+  // AES of the block P, which is the same for every number: the state from which the CBC-MAC of
+  // each round continues.
   AesBlock mac_of_p_;
 };
 

@@ -11,7 +11,7 @@ namespace locus::internal {
 inline constexpr size_t kDerivedKeyBytes = 32;
 
 // Writes HKDF-SHA256 of `master`, salted, to out[0..31]. OpenSSL holds copies on the ordinary heap
-// while this runs; nothing of them is left when it returns. UNAVAILABLE: OpenSSL refuses.
+// while this runs, and wipes them before it returns. UNAVAILABLE: OpenSSL failed.
 absl::Status DeriveKey(std::string_view master, std::string_view salt, std::string_view purpose,
                        unsigned char* out);
 

@@ -106,7 +106,7 @@ absl::StatusOr<KeyVersion> KeyRing::Add() {
                    }).base();
   auto next = above_all != given.end() ? above_all
                                        : std::find(given.begin(), given.end(), Rep::Given::kNever);
-  if (next == given.end()) return absl::OutOfRangeError("all 128 key versions were given");
+  if (next == given.end()) return absl::OutOfRangeError("all 128 key versions were used");
   KeyVersion version = KeyVersion::FromLowBits(static_cast<uint8_t>(next - given.begin()));
   LOCUS_RETURN_IF_ERROR(AddRandom(version));
   return version;
@@ -127,7 +127,7 @@ absl::Status KeyRing::AddKey(KeyVersion version, std::string_view key) {
   }
   if (rep_->given(version) != Rep::Given::kNever) {
     return absl::AlreadyExistsError(
-        absl::StrCat("key version ", version.value(), " was given before"));
+        absl::StrCat("key version ", version.value(), " was used before"));
   }
   CopySecret(key.data(), rep_->key(version), kKeyBytes);
   rep_->given(version) = Rep::Given::kHasKey;

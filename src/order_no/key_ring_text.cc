@@ -43,7 +43,7 @@ std::optional<KeyVersion> ParseVersion(std::string_view text) {
 bool DecodeKey(std::string_view base64, unsigned char* key, unsigned char* scratch) {
   if (base64.size() != kBase64Bytes) return false;
   auto* in = reinterpret_cast<const unsigned char*>(base64.data());
-  // The last of its 33 bytes stands for the padding.
+  // EVP_DecodeBlock writes 33 bytes; the last one comes from the padding.
   if (EVP_DecodeBlock(scratch, in, kBase64Bytes) != KeyRing::kKeyBytes + 1) return false;
   CopySecret(scratch, key, KeyRing::kKeyBytes);
   EVP_EncodeBlock(scratch, key, KeyRing::kKeyBytes);
@@ -102,7 +102,7 @@ absl::StatusOr<KeyRing> KeyRingText::Parse(std::string_view text, std::string_vi
       return lines.Refuse("does not begin with a version in 0..127 and one space");
     }
     Given& given = ring.rep_->given(*version);
-    if (given != Given::kNever) return lines.Refuse("its version was given by a line above");
+    if (given != Given::kNever) return lines.Refuse("its version occurs in a line above");
     std::string_view key = line.substr(space + 1);
     if (key == kRetired) {
       given = Given::kRetired;
@@ -113,7 +113,7 @@ absl::StatusOr<KeyRing> KeyRingText::Parse(std::string_view text, std::string_vi
     }
   }
   if (ring.rep_->given(*active) != Given::kHasKey) {
-    return lines.RefuseLine(2, "no key of the active version follows");
+    return lines.RefuseLine(2, "the key of the active version is missing");
   }
   ring.rep_->active = *active;
   return ring;

@@ -16,7 +16,7 @@ class KeyRingText {
   // Longer than any ring's text.
   static constexpr size_t kMaxBytes = 8192;
 
-  // INVALID_ARGUMENT: a message of `where`, the line's number and the rule it breaks, with nothing
+  // INVALID_ARGUMENT: the message has `where`, the line's number and the broken rule, and nothing
   // of the line itself.
   static absl::StatusOr<KeyRing> Parse(std::string_view text, std::string_view where);
   // Parse() reads it back. UNAVAILABLE: no memory for secrets.

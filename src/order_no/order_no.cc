@@ -73,7 +73,7 @@ absl::StatusOr<OrderNo> OrderNo::Parse(std::string_view text) {
   absl::uint128 value = 0;
   if (text.size() == 2 * kBytes) {
     std::optional<absl::uint128> hex = ParseHex(text);
-    if (!hex) return NotAnOrderNo(Quoted(text), "of 32 characters not all are hex digits");
+    if (!hex) return NotAnOrderNo(Quoted(text), "not all of its 32 characters are hex digits");
     value = *hex;
   } else if (text.size() == kTextLength) {
     if (kDigitValues[static_cast<unsigned char>(text[0])] > 3) {
@@ -83,7 +83,7 @@ absl::StatusOr<OrderNo> OrderNo::Parse(std::string_view text) {
       int digit = kDigitValues[static_cast<unsigned char>(text[i])];
       if (digit < 0) {
         return NotAnOrderNo(Quoted(text),
-                            absl::StrCat("character ", i + 1, " is no base-32 digit"));
+                            absl::StrCat("character ", i + 1, " is not a base-32 digit"));
       }
       value = value << 5 | absl::uint128(static_cast<uint64_t>(digit));
     }

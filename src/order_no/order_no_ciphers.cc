@@ -19,7 +19,8 @@ constexpr size_t kKeyBytesOfVersion = OrderNoCiphers::kKeys * kDerivedKeyBytes;
 static_assert(kDerivedKeyBytes == Aes256::kKeyBytes);
 
 constexpr size_t kMaxSets = 32;
-// With twice as many sets as processors a collision needs a thread that was suspended in its lease.
+// With twice as many sets as processors, threads collide only if one was suspended during its
+// lease.
 size_t SetCount() {
   size_t processors = std::max(2u, std::thread::hardware_concurrency());
   return std::min(kMaxSets, 2 * std::bit_ceil(processors));

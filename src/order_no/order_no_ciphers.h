@@ -23,7 +23,7 @@ namespace locus::internal {
 struct OrderNoCiphers {
   static constexpr size_t kKeys = 4;
 
-  // Of the four derived keys, one after the other in the order of the members.
+  // Takes the four derived keys, one after the other in the order of the members.
   static absl::StatusOr<OrderNoCiphers> Create(const unsigned char* keys);
 
   Aes256 tag;
@@ -32,12 +32,12 @@ struct OrderNoCiphers {
   Aes256 ctr64;
 };
 
-// The ciphers of all key versions of a ring, several times over, so that threads seldom want the
-// same ones: each set of ciphers is lent to one thread at a time.
+// Several sets of the ciphers of all key versions of a ring. A set is lent to one thread at a time;
+// there are several so that threads rarely need the same one.
 // Thread safety: const methods may be called from any thread.
 class CipherPool {
  public:
-  // What a thread may use until the lease dies; keep it for no longer than one piece of work.
+  // A set lent to a thread until this object is destroyed. Keep it for one piece of work only.
   class Lease {
    public:
     Lease(const Lease&) = delete;
@@ -67,13 +67,13 @@ class CipherPool {
 
   bool has(KeyVersion version) const { return index_of_version_[version.value()] != kNone; }
 
-  // Needs has(version). One atomic exchange as a rule. While all sets are lent for long, ciphers
-  // are made for this lease alone: a forked child must not wait for threads that it does not have.
+  // Needs has(version). Usually one atomic exchange. If all sets stay lent, makes ciphers for this
+  // lease alone instead of waiting: in a forked child the threads that hold them do not exist.
   Lease Claim(KeyVersion version) const;
 
  private:
   static constexpr uint8_t kNone = 255;
-  // Of its own cache line: threads on different sets do not slow each other down.
+  // On its own cache line, so that threads on different sets do not slow each other down.
   struct alignas(64) Set {
     mutable std::atomic<bool> busy = false;
     std::vector<OrderNoCiphers> ciphers;

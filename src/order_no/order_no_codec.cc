@@ -23,7 +23,7 @@ using internal::OrderNoCiphers;
 
 namespace {
 
-// How the 100 bits below the header are divided.
+// The division of the 100 bits below the header.
 struct Format {
   uint64_t code;
   int tag_bits;
@@ -73,12 +73,13 @@ uint64_t SequenceOf(OrderNo number, const AesBlock& keystream) {
   return (number.low() & CipherMask(format)) ^ Mask(format, keystream);
 }
 
-// header << 100 | sequence, of what the number was decrypted to
+// header << 100 | sequence, of the decrypted number
 AesBlock TagInput(OrderNo number, uint64_t sequence) {
   return {number.high() & kHeaderMask, sequence};
 }
 
-// Both checks are made before either is looked at.
+// Both checks are computed before either is tested, so that the time taken does not show which
+// failed.
 bool IsGenuine(OrderNo number, uint64_t sequence, const AesBlock& t) {
   const AesBlock iv = IvOf(number);
   const AesBlock expected = Iv(FormatOf(number.is_wide()), number.high() & kHeaderMask, t);
@@ -98,7 +99,7 @@ absl::Status NotOfThisSpace(OrderNo number) {
 
 absl::Status TooWide(OrderId id) {
   return absl::InvalidArgumentError(
-      absl::StrCat("order ID ", id.ToString(), " is wide; a 64-bit order_no has no room for it"));
+      absl::StrCat("order ID ", id.ToString(), " is wide and does not fit a 64-bit order_no"));
 }
 
 OrderNo64 Join64(ShardGene gene, uint64_t cipher) {
@@ -130,8 +131,8 @@ void EncodeChunk(const OrderNoCiphers& ciphers, KeyVersion version, std::span<co
   for (size_t i = 0; i < ids.size(); ++i) numbers[i] = Seal(ids[i], ivs[i], keystream[i]);
 }
 
-// Decodes those of `numbers` whose places are listed, which are of one key version, into the same
-// places of `ids`. Returns how many it refused.
+// Decodes the `numbers` at the listed places, which have one key version, into the same places of
+// `ids`. Returns how many it refused.
 size_t DecodeGroup(const OrderNoCiphers& ciphers, std::span<const uint8_t> places,
                    const OrderNo* numbers, std::optional<OrderId>* ids) {
   Blocks inputs, outputs;
@@ -155,7 +156,7 @@ size_t DecodeGroup(const OrderNoCiphers& ciphers, std::span<const uint8_t> place
   return refused;
 }
 
-// The numbers of a chunk, grouped by key version.
+// The numbers of a chunk by key version, so that one set of ciphers decodes each group.
 class Groups {
  public:
   Groups(const OrderNo* numbers, size_t count) : numbers_(numbers), pending_count_(count) {

@@ -116,7 +116,7 @@ absl::Duration SequenceSupply::Load() {
   if (count > 0) {
     absl::StatusOr<SequenceBatch> batch = sequencer_->NextBatch(key_, count);
     if (batch.ok() && !Good(*batch, count)) {
-      batch = absl::DataLossError("the sequencer gave numbers that it cannot have");
+      batch = absl::DataLossError("the sequencer returned invalid numbers");
     }
     Land(batch, count, asked_at);
     loaded_.Notify();
@@ -205,7 +205,7 @@ absl::Status SequenceSupply::Explained(absl::StatusCode code) const {
   }
   if (closed_) {
     return absl::FailedPreconditionError(
-        absl::StrCat("the sequence of key ", Quoted(key_), " is closed"));
+        absl::StrCat("the sequence of counter ", Quoted(key_), " is closed"));
   }
   if (code == absl::StatusCode::kUnavailable) code = absl::StatusCode::kDeadlineExceeded;
   MutexLock lock(mutex_);

@@ -40,7 +40,8 @@ absl::StatusOr<int64_t> Advance(std::optional<int64_t> current, int64_t span,
 
 absl::Status NoNumber(std::string_view engine, std::string_view key, std::string_view stored) {
   return absl::DataLossError(absl::StrCat(ToAbsl(engine), " holds ", Quoted(stored), " for key ",
-                                          Quoted(key), ", which is no number from 0 to 2^63 - 1"));
+                                          Quoted(key),
+                                          ", which is not a number from 0 to 2^63 - 1"));
 }
 
 }  // namespace sequencer_rules
@@ -133,9 +134,9 @@ absl::StatusOr<Sequencer::Taken> Sequencer::TakeNumbers(std::string_view key,
     LOCUS_ASSIGN_OR_RETURN(Taken taken, Take(name, span));
     if (taken.last >= span && taken.last <= Limit(options_)) return taken;
     return absl::DataLossError(
-        absl::StrCat("the engine answered ", taken.last, " as the last of ", count, " numbers by ",
+        absl::StrCat("the engine returned ", taken.last, " as the last of ", count, " numbers by ",
                      options_.step, " for key ", Quoted(key), "; it must be ", span, " to ",
-                     Limit(options_), ": look at what is stored for the key"));
+                     Limit(options_), ": check the stored value of the counter"));
   };
   return Counted(*counts_, take, count);
 }
@@ -176,9 +177,9 @@ absl::StatusOr<int64_t> Sequencer::Get(std::string_view key) {
   LOCUS_ASSIGN_OR_RETURN(std::optional<int64_t> value,
                          Counted(*counts_, [&] { return Load(name); }));
   if (value && *value < 0) {
-    return absl::DataLossError(absl::StrCat("the engine answered ", *value, " for key ",
+    return absl::DataLossError(absl::StrCat("the engine returned ", *value, " for key ",
                                             Quoted(key),
-                                            ", which is no number from 0 to 2^63 - 1"));
+                                            ", which is not a number from 0 to 2^63 - 1"));
   }
   if (value) return *value;
   return absl::NotFoundError(absl::StrCat("key ", Quoted(key), " is unknown"));

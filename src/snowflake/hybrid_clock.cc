@@ -27,7 +27,7 @@ std::ostream& operator<<(std::ostream& out, HybridTime time) {
 
 absl::StatusOr<HybridClock> HybridClock::Create(const Options& options) {
   if (options.clock == nullptr) {
-    return absl::InvalidArgumentError("a hybrid clock needs a physical one");
+    return absl::InvalidArgumentError("a hybrid clock needs a physical clock");
   }
   if (options.max_drift < absl::ZeroDuration() || options.max_drift == absl::InfiniteDuration()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -41,8 +41,8 @@ absl::StatusOr<HybridTime> HybridClock::Observe(HybridTime remote) { return Afte
 
 absl::StatusOr<HybridTime> HybridClock::After(HybridTime remote) {
   while (true) {
-    // Acquire: this word before the clock. The other way round, a caller held up between the two
-    // would take the progress of other threads for drift.
+    // Acquire: read the word before the clock. In the other order, a thread suspended between the
+    // two would mistake the progress of other threads for drift.
     uint64_t last = last_.load(std::memory_order_acquire);
     auto millis = static_cast<uint64_t>(
         std::clamp<int64_t>(options_.clock->UnixMillis(), 0, static_cast<int64_t>(kMaxMillis)));
@@ -52,7 +52,7 @@ absl::StatusOr<HybridTime> HybridClock::After(HybridTime remote) {
     auto ahead = HybridTime::FromUint64(next).unix_millis() - static_cast<int64_t>(millis);
     if (absl::Milliseconds(ahead) > options_.max_drift) [[unlikely]] {
       return absl::FailedPreconditionError(
-          absl::StrCat(remote.value() > last ? "the remote time " : "the last time told ",
+          absl::StrCat(remote.value() > last ? "the remote time " : "the last time given ",
                        Shown(HybridTime::FromUint64(known)), " is ", ahead,
                        " ms ahead of the clock, more than max_drift ",
                        absl::FormatDuration(options_.max_drift)));

@@ -26,7 +26,7 @@ namespace {
 static_assert(AnySnowflake::kGoOnBehind == absl::Milliseconds(kSnowflakeGoOnMillis));
 static_assert(AnySnowflake::kWaitBehind == absl::Milliseconds(kSnowflakeWaitMillis));
 
-// Longer sleeps could miss that the generator was closed, or the clock set forward.
+// Longer sleeps would notice too late that the generator was closed or the clock set forward.
 constexpr absl::Duration kLongestSleep = absl::Milliseconds(10);
 
 constexpr int64_t kFirstEpochMillis = -62135596800000;  // 0001-01-01T00:00:00Z
@@ -36,7 +36,7 @@ std::string Shown(absl::Time time) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
 }
 
-// Far from an overflow, be the time infinite.
+// Clamped far from an overflow, also for an infinite time.
 int64_t MillisBetween(int64_t epoch, int64_t unix_millis) {
   constexpr int64_t kFar = std::numeric_limits<int64_t>::max() / 4;
   return std::clamp(unix_millis, -kFar, kFar) - epoch;
@@ -87,16 +87,18 @@ class AnySnowflake::Rep {
         time_shift_(widths.total() - widths.time),
         word_(ShapeOf(widths), FirstFloor(), MillisOf(options.ceiling)) {}
 
-  // A forked child leaves the worker to its parent, claimed.
+  // A forked child leaves the claim to its parent.
   ~Rep() {
     if (!word_.forked()) internal::snowflake_workers::Release(worker_, word_.last_time());
   }
 
-  // Takes up to `wanted` slots. Waits; kTake, or why there will be none.
+  // Takes up to `wanted` slots and waits if necessary. Returns kTake, or the reason why none will
+  // come.
   SnowflakeStep Take(uint64_t wanted) {
     int64_t now;
     SnowflakeStep step = TryTake(wanted, now);
-    // A used-up millisecond waits for the one after the clock's; anything later is a rollback.
+    // After a used-up millisecond the next slot is in the one after the clock's; a later one means
+    // that the clock was set back.
     if (step.time - now > (step.answer == SnowflakeAnswer::kWait) && IsOfClock(step.answer))
         [[unlikely]] {
       rollbacks_.fetch_add(1, std::memory_order_relaxed);
@@ -107,7 +109,7 @@ class AnySnowflake::Rep {
     return step;
   }
 
-  // The ID of a step's first slot; those of the next ones follow it.
+  // The ID of a step's first slot; the IDs of its other slots follow by adding 1.
   int64_t IdOf(const SnowflakeStep& step) const {
     return static_cast<int64_t>(static_cast<uint64_t>(step.time) << time_shift_ | node_ |
                                 (step.first & max_sequence_));
@@ -148,10 +150,10 @@ class AnySnowflake::Rep {
     std::string who = absl::StrCat("snowflake worker ", worker_.node, ": ");
     switch (step.answer) {
       case SnowflakeAnswer::kClockBack:
-        return absl::FailedPreconditionError(
-            absl::StrCat(who, "the clock is more than ", kSnowflakeWaitMillis, " ms behind ",
-                         Shown(TimeOf(step.time)),
-                         ", the last time used, or else the floor or the epoch; no ID until then"));
+        return absl::FailedPreconditionError(absl::StrCat(
+            who, "the clock is more than ", kSnowflakeWaitMillis, " ms behind ",
+            Shown(TimeOf(step.time)),
+            ", the last time used (or the floor or epoch); there is no ID until then"));
       case SnowflakeAnswer::kTimeUsedUp:
         return absl::OutOfRangeError(absl::StrCat(who, "the ", widths_.time, " bits of time since ",
                                                   Shown(options_.epoch), " ended at ",
@@ -206,7 +208,7 @@ class AnySnowflake::Rep {
   const SnowflakeWidths widths_;
   const SnowflakeOptions options_;
   const SnowflakeWorker worker_;
-  const uint64_t node_;  // where it stands in an ID
+  const uint64_t node_;  // datacenter and worker at their place in an ID
   const uint64_t max_sequence_;
   const int time_shift_;
   SnowflakeWord word_;

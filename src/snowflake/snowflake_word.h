@@ -39,14 +39,14 @@ struct SnowflakeStep {
   static constexpr uint64_t kClosed = uint64_t{1} << 63;
 
   SnowflakeAnswer answer = SnowflakeAnswer::kForked;
-  // kTake, kTimeUsedUp, kAboveCeiling: of the slot; kWait: when to look again; kClockBack: the last
-  // one used.
+  // kTake, kTimeUsedUp, kAboveCeiling: the time of the slot; kWait: when to try again; kClockBack:
+  // the last time used.
   int64_t time = 0;
   uint64_t first = 0;  // kTake: the first slot
   uint64_t count = 0;  // kTake: how many, at most `wanted`, all of one millisecond
 };
 
-// What comes after `word` when the clock, read later than the word, says `now`.
+// The next step after `word` at the time `now`, which was read after the word.
 inline SnowflakeStep DecideSnowflake(const SnowflakeShape& shape, uint64_t word, int64_t now,
                                      int64_t ceiling, uint64_t wanted) {
   using enum SnowflakeAnswer;
@@ -69,7 +69,7 @@ inline SnowflakeStep DecideSnowflake(const SnowflakeShape& shape, uint64_t word,
           std::min(wanted, shape.max_sequence() + 1 - sequence)};
 }
 
-// What a simulation breaks to show that it would notice.
+// Faults that the simulation injects to show that it detects them.
 struct SnowflakeWordTraits {
   static constexpr bool kClockBeforeWord = false;
   static constexpr bool kPlainStore = false;
@@ -88,13 +88,13 @@ class SnowflakeWordOf {
                     std::memory_order_release);
   }
 
-  // Takes up to `wanted` slots, or answers why not. `now` reads the clock.
+  // Takes up to `wanted` slots, or says why not. `now` reads the clock.
   template <typename ReadClock>
   SnowflakeStep Take(uint64_t wanted, ReadClock now) {
     while (true) {
       int64_t early = Traits::kClockBeforeWord ? now() : 0;
-      // Acquire: the word is read before the clock. A caller held up between the two the other way
-      // round would find others far ahead of its reading, and take that for a clock set back.
+      // Acquire: read the word before the clock. In the other order, a thread suspended between the
+      // two would find others far ahead of its reading, and mistake that for a clock set back.
       uint64_t word = words_[0].load(std::memory_order_acquire);
       int64_t time = Traits::kClockBeforeWord ? early : now();
       SnowflakeStep step = Traits::Decide(shape_, word, time, ceiling(), wanted);
@@ -106,10 +106,10 @@ class SnowflakeWordOf {
         words_[0].store(last, std::memory_order_release);
         return step;
       }
-      // Release pairs with the load above: whoever finds this slot reads the clock after us.
+      // Release pairs with the load above: a thread that finds this slot reads the clock after us.
       if (words_[0].compare_exchange_strong(word, last, std::memory_order_release,
                                             std::memory_order_relaxed)) {
-        // Once a millisecond: that of `word` will get no more.
+        // Once a millisecond: the millisecond of `word` gets no more slots.
         if (word >> shape_.sequence_bits != last >> shape_.sequence_bits) {
           finished_.fetch_add((word & shape_.max_sequence()) + 1, std::memory_order_relaxed);
         }
@@ -120,7 +120,7 @@ class SnowflakeWordOf {
 
   void RaiseCeiling(int64_t ceiling) {
     int64_t before = ceiling_.load(std::memory_order_relaxed);
-    // Release pairs with ceiling(): what made it valid happened before it is used.
+    // Release pairs with ceiling(): the ceiling was stored before a thread uses it.
     while (before < ceiling &&
            !ceiling_.compare_exchange_weak(before, ceiling, std::memory_order_release)) {
     }
@@ -139,7 +139,7 @@ class SnowflakeWordOf {
     return static_cast<int64_t>(word >> shape_.sequence_bits);
   }
   bool forked() const { return words_.wiped(); }
-  // How many slots were taken; too few for a moment while a millisecond ends.
+  // How many slots were taken. Briefly too few while a millisecond ends.
   uint64_t taken() const {
     uint64_t word = words_[0].load(std::memory_order_relaxed);
     return finished_.load(std::memory_order_relaxed) + (word & shape_.max_sequence()) + 1;
@@ -149,7 +149,7 @@ class SnowflakeWordOf {
   const SnowflakeShape shape_;
   WipeOnForkWords words_;
   std::atomic<int64_t> ceiling_;
-  // Slots of milliseconds that ended. Begins below 0 by the slots of the floor, which nobody took.
+  // Slots of past milliseconds. Starts below 0 by the slots of the floor, which were never taken.
   std::atomic<uint64_t> finished_;
 };
 

@@ -32,7 +32,8 @@ absl::Status Claim(const SnowflakeWorker& worker) {
   Workers::Entry& entry = all.entries[worker];
   if (entry.claimed) {
     return absl::AlreadyExistsError(absl::StrCat("this process has a generator for worker ",
-                                                 worker.node, " of this epoch and layout already"));
+                                                 worker.node,
+                                                 " with this epoch and layout already"));
   }
   entry.claimed = true;
   return absl::OkStatus();

@@ -9,21 +9,20 @@
 
 namespace locus::internal {
 
-// The workers of this process. One is what makes the same IDs: another division of the middle bits
-// does not make another worker.
+// The workers of this process. Generators that make the same IDs have the same worker, even if they
+// divide the middle bits differently.
 struct SnowflakeWorker {
   int64_t epoch_millis = 0;
   int time_bits = 0;
   int sequence_bits = 0;
   int total_bits = 0;
-  uint64_t node = 0;  // datacenter and worker as they stand in an ID
+  uint64_t node = 0;  // datacenter and worker, as in an ID
 
   friend auto operator<=>(const SnowflakeWorker&, const SnowflakeWorker&) = default;
 };
 
-// Sees to it that a worker has one generator at a time, and that the next goes on after it. What
-// has been a worker is remembered as long as the process lives.
-// Thread safety: may be called from any thread.
+// Ensures that a worker has one generator at a time and that the next one continues after it.
+// Workers are remembered for the life of the process. Thread safety: may be called from any thread.
 namespace snowflake_workers {
 
 // ALREADY_EXISTS: it is claimed.

@@ -102,7 +102,8 @@ TEST(UuidTest, EachWrongCharacter_IsNamedWithItsPlace) {
       absl::Status status = Uuid::Parse(text).status();
       EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << i;
       EXPECT_THAT(std::string(status.message()), HasSubstr(place)) << i;
-      EXPECT_THAT(std::string(status.message()), HasSubstr(hyphen ? "is no hyphen" : "hex digit"));
+      EXPECT_THAT(std::string(status.message()),
+                  HasSubstr(hyphen ? "is not a hyphen" : "hex digit"));
     }
   }
 }

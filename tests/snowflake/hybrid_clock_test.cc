@@ -100,7 +100,7 @@ TEST_F(HybridClockTest, OwnClockSetBackPastTheDrift_IsRefusedUntilItComesRight) 
   clock_.Jump(-501 * kMs);
   absl::Status status = hybrid.Now().status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
-  EXPECT_THAT(status.message(), HasSubstr("the last time told 2026-01-01T00:00:00.000Z+0 is 501"));
+  EXPECT_THAT(status.message(), HasSubstr("the last time given 2026-01-01T00:00:00.000Z+0 is 501"));
   clock_.Advance(kMs);
   EXPECT_GT(hybrid.Now().value(), before);
 }

@@ -114,7 +114,7 @@ class Connection::Rep {
     LOCUS_RETURN_IF_ERROR(answer.status());
     if (auto now = KnownTime()) return *now;
     return absl::FailedPreconditionError(
-        absl::StrCat(place_, " tells no time: its answers lack a Date header"));
+        absl::StrCat(place_, " does not give its time: its answers have no Date header"));
   }
 
   EtcdStats Stats() const {
@@ -137,7 +137,7 @@ class Connection::Rep {
     internal::Backoff backoff(kPausesWithoutLeader);
     while (true) {
       bool refused_for_now = false;
-      absl::Status last = absl::UnavailableError(place_ + ": there was no time left to ask");
+      absl::Status last = absl::UnavailableError(place_ + ": no time was left to send the request");
       size_t first = kept();
       for (size_t i = 0; i < endpoints_.size(); ++i) {
         if (i + backoff.failures() > 0 && std::chrono::steady_clock::now() >= deadline) return last;
@@ -247,7 +247,7 @@ class Connection::Rep {
     return answer;
   }
 
-  // Of an answer that goes on, the head only.
+  // Reads only the head of a streamed answer.
   absl::StatusOr<HttpAnswer> BeginStream(Link& link, std::string_view path, std::string_view token,
                                          std::string_view request, TimePoint deadline) {
     ++requests_;

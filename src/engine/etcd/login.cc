@@ -15,7 +15,7 @@ namespace {
 // A JSON string takes up to six bytes for each of its own.
 constexpr size_t kMostEscaped = 6;
 
-// Writes into memory that nobody copies, unlike a JSON library.
+// Writes the password to its own memory only; a JSON library would leave copies.
 class SecretWriter {
  public:
   explicit SecretWriter(char* out) : begin_(out), out_(out) {}

@@ -25,7 +25,7 @@ namespace json = boost::json;
 
 absl::Status Odd(std::string_view what) {
   return absl::FailedPreconditionError(
-      absl::StrCat("the answer is none of etcd's JSON gateway: ", ToAbsl(what)));
+      absl::StrCat("the answer does not come from etcd's JSON gateway: ", ToAbsl(what)));
 }
 
 // The largest legal answer lists 1,000 epochs or 1,024 groups of sections, with five members each.
@@ -64,7 +64,7 @@ const json::value* Find(const json::object& object, std::string_view name) {
 absl::StatusOr<std::string_view> String(const json::object& object, std::string_view name) {
   const json::value* value = Find(object, name);
   if (value == nullptr) return std::string_view();
-  if (!value->is_string()) return Odd(std::string(name) + " is no string");
+  if (!value->is_string()) return Odd(std::string(name) + " is not a string");
   return std::string_view(value->as_string().data(), value->as_string().size());
 }
 
@@ -90,13 +90,13 @@ absl::StatusOr<std::string> Bytes(const json::object& object, std::string_view n
   if (absl::Base64Unescape(ToAbsl(text), &bytes) && absl::Base64Escape(bytes) == ToAbsl(text)) {
     return bytes;
   }
-  return Odd(std::string(name) + " is no base64");
+  return Odd(std::string(name) + " is not base64");
 }
 
 absl::StatusOr<const json::object*> Object(const json::object& object, std::string_view name) {
   const json::value* value = Find(object, name);
   if (value == nullptr || !value->is_object()) {
-    return Odd(std::string(name) + " is missing or no object");
+    return Odd(std::string(name) + " is missing or not an object");
   }
   return &value->as_object();
 }
@@ -119,13 +119,13 @@ absl::StatusOr<bool> Flag(const json::object& object, std::string_view name) {
 }
 
 absl::StatusOr<KeyValue> ReadKeyValue(const json::value& value) {
-  if (!value.is_object()) return Odd("a member of kvs is no object");
+  if (!value.is_object()) return Odd("a member of kvs is not an object");
   const json::object& object = value.as_object();
   KeyValue pair;
   LOCUS_ASSIGN_OR_RETURN(pair.key, Bytes(object, "key"));
   LOCUS_ASSIGN_OR_RETURN(pair.value, Bytes(object, "value"));
   LOCUS_ASSIGN_OR_RETURN(pair.mod_revision, Positive(object, "mod_revision"));
-  if (pair.mod_revision == 0) return Odd("a key without mod_revision");
+  if (pair.mod_revision == 0) return Odd("a key has no mod_revision");
   return pair;
 }
 
@@ -134,7 +134,7 @@ absl::StatusOr<std::vector<KeyValue>> ReadRange(const json::object& range) {
   if (Find(range, "more") != nullptr) return Odd("a range was cut short");
   const json::value* values = Find(range, "kvs");
   if (values == nullptr) return pairs;
-  if (!values->is_array()) return Odd("kvs is no array");
+  if (!values->is_array()) return Odd("kvs is not an array");
   for (const json::value& value : values->as_array()) {
     LOCUS_ASSIGN_OR_RETURN(KeyValue pair, ReadKeyValue(value));
     pairs.push_back(std::move(pair));
@@ -151,9 +151,9 @@ absl::StatusOr<TxnReply> ReadTxn(std::string_view body) {
   LOCUS_ASSIGN_OR_RETURN(reply.succeeded, Flag(object, "succeeded"));
   const json::value* responses = Find(object, "responses");
   if (responses == nullptr) return reply;
-  if (!responses->is_array()) return Odd("responses is no array");
+  if (!responses->is_array()) return Odd("responses is not an array");
   for (const json::value& response : responses->as_array()) {
-    if (!response.is_object()) return Odd("a response is no object");
+    if (!response.is_object()) return Odd("a response is not an object");
     if (Find(response.as_object(), "response_put") != nullptr) continue;
     if (Find(response.as_object(), "response_delete_range") != nullptr) continue;
     LOCUS_ASSIGN_OR_RETURN(const json::object* range,
@@ -174,14 +174,14 @@ absl::StatusOr<MemberStatus> ReadStatus(std::string_view body) {
   LOCUS_ASSIGN_OR_RETURN(status.raft_index, Number(object, "raftIndex", INT64_MAX));
   LOCUS_ASSIGN_OR_RETURN(status.applied_index, Number(object, "raftAppliedIndex", INT64_MAX));
   if (status.raft_index != 0 && status.applied_index != 0) return status;
-  return Odd("no raftIndex and raftAppliedIndex; etcd before 3.4 tells none");
+  return Odd("raftIndex and raftAppliedIndex are missing; etcd before 3.4 does not send them");
 }
 
 absl::StatusOr<int64_t> ReadLeaseGrant(std::string_view body) {
   LOCUS_ASSIGN_OR_RETURN(json::object object, Parse(body));
   LOCUS_RETURN_IF_ERROR(ReadHeader(object).status());
   LOCUS_ASSIGN_OR_RETURN(int64_t id, Positive(object, "ID"));
-  if (id == 0) return Odd("a lease without ID");
+  if (id == 0) return Odd("a lease has no ID");
   return id;
 }
 
@@ -189,9 +189,10 @@ absl::StatusOr<std::string> ReadToken(std::string_view body) {
   LOCUS_ASSIGN_OR_RETURN(json::object object, Parse(body));
   LOCUS_ASSIGN_OR_RETURN(std::string_view token, String(object, "token"));
   for (char c : token) {
-    if (c <= ' ' || c > '~') return Odd("a token that is no header's value");
+    if (c <= ' ' || c > '~') return Odd("a token is not valid in a header");
   }
-  if (token.empty() || token.size() > 8192) return Odd("a token of no or more than 8192 bytes");
+  if (token.empty() || token.size() > 8192)
+    return Odd("a token is empty or longer than 8192 bytes");
   return std::string(token);
 }
 
@@ -225,7 +226,8 @@ Refusal Classify(int64_t code, const std::string& message) {
       return Repair(message);
     case kInvalidArgument:
       if (says("user name is empty")) return Repair(message, " (give a user and password)");
-      if (says("too many operations")) return Repair(message, " (--max-txn-ops of 128 are needed)");
+      if (says("too many operations"))
+        return Repair(message, " (--max-txn-ops must be at least 128)");
       if (says("too large")) return Repair(message, " (--max-request-bytes)");
       return Repair(message);
     case kNotFound:
@@ -258,8 +260,8 @@ Refusal ReadRefusal(unsigned http_status, std::string_view body) {
       return Classify(code->as_int64(), Printable(*message));
     }
   }
-  std::string text = absl::StrCat("HTTP status ", http_status, ", and not in etcd's words");
-  if (http_status == 404) return Repair(text, "; is there a gateway of etcd 3.4 or newer?");
+  std::string text = absl::StrCat("HTTP status ", http_status, ", without an error of etcd");
+  if (http_status == 404) return Repair(text, "; is this the JSON gateway of etcd 3.4 or newer?");
   if (http_status >= 500) return {absl::UnavailableError(text), true, true};
   return Repair(text);
 }
@@ -267,7 +269,7 @@ Refusal ReadRefusal(unsigned http_status, std::string_view body) {
 namespace {
 
 absl::StatusOr<WatchReply::Event> ReadEvent(const json::value& value) {
-  if (!value.is_object()) return Odd("an event is no object");
+  if (!value.is_object()) return Odd("an event is not an object");
   const json::object& object = value.as_object();
   WatchReply::Event event;
   LOCUS_ASSIGN_OR_RETURN(std::string_view type, String(object, "type"));
@@ -276,17 +278,17 @@ absl::StatusOr<WatchReply::Event> ReadEvent(const json::value& value) {
   }
   event.deleted = type == "DELETE";
   const json::value* pair = Find(object, "kv");
-  if (pair == nullptr) return Odd("an event without kv");
+  if (pair == nullptr) return Odd("an event has no kv");
   LOCUS_ASSIGN_OR_RETURN(event.pair, ReadKeyValue(*pair));
   return event;
 }
 
 absl::Status StreamError(const json::value& error) {
-  if (!error.is_object()) return Odd("error is no object");
+  if (!error.is_object()) return Odd("error is not an object");
   LOCUS_ASSIGN_OR_RETURN(std::string_view message, String(error.as_object(), "message"));
   const json::value* code = Find(error.as_object(), "grpc_code");
   if (message.empty() || code == nullptr || !code->is_int64()) {
-    return Odd("an error without grpc_code or message");
+    return Odd("an error has no grpc_code or message");
   }
   return Classify(code->as_int64(), Printable(message)).status;
 }
@@ -308,10 +310,10 @@ absl::StatusOr<WatchReply> ReadWatch(std::string_view line) {
   LOCUS_ASSIGN_OR_RETURN(std::string_view reason, String(*result, "cancel_reason"));
   reply.cancel_reason = Printable(reason);
   LOCUS_ASSIGN_OR_RETURN(bool fragment, Flag(*result, "fragment"));
-  if (fragment) return Odd("a part of an event, which was not asked for");
+  if (fragment) return Odd("a part of an event came, which was not requested");
   const json::value* events = Find(*result, "events");
   if (events == nullptr) return reply;
-  if (!events->is_array()) return Odd("events is no array");
+  if (!events->is_array()) return Odd("events is not an array");
   for (const json::value& value : events->as_array()) {
     LOCUS_ASSIGN_OR_RETURN(WatchReply::Event event, ReadEvent(value));
     reply.events.push_back(std::move(event));

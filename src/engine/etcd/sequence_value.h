@@ -9,12 +9,12 @@
 
 namespace locus::etcd {
 
-// What stands for a key of a sequencer: "NUMBER", or with a ttl "NUMBER EXPIRY VERSION", decimal.
+// The value of a counter: "NUMBER", or with a ttl "NUMBER EXPIRY VERSION", decimal.
 struct SequenceValue {
   int64_t number = 0;
   int64_t expires_at = 0;  // ms since 1970; 0: never
-  // The revision of the write that gave out the number; 0: that which this value was written with.
-  // Calls that only refresh the expiry keep it.
+  // The revision of the write that gave out the number; 0: the revision of this value. Calls that
+  // only refresh the expiry keep it.
   int64_t version = 0;
 
   std::string Text() const;

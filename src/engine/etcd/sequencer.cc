@@ -32,7 +32,7 @@ using etcd::TxnAnswer;
 constexpr size_t kMostRemembered = 100'000;
 constexpr size_t kTurns = 64;
 
-// A key as this process knows it; others may have written since.
+// A counter as this process knows it; other processes may have written it since.
 struct Entry {
   SequenceValue value;
   std::string text;          // empty: the key does not exist
@@ -43,7 +43,7 @@ struct Entry {
   }
 };
 
-// What a call makes of an entry: a value to write, or nothing (the answer stands in the call).
+// The result of a decision about an entry: a value to write, or nothing.
 using Decide = std::function<absl::StatusOr<std::optional<SequenceValue>>(
     const Entry& entry, bool live, int64_t now_ms)>;
 
@@ -127,16 +127,16 @@ class EtcdSequencer::Rep {
   absl::StatusOr<std::optional<SequenceValue>> New(int64_t number, int64_t now_ms) const {
     return SequenceValue{number, ttl_ms_ == 0 ? 0 : now_ms + ttl_ms_, 0};
   }
-  // Nullopt: without a ttl, a call that changes nothing leaves the key as it is.
+  // nullopt: without a ttl, a call that changes nothing leaves the counter as it is.
   absl::StatusOr<std::optional<SequenceValue>> Refreshed(const Entry& entry, int64_t now_ms) const {
     if (ttl_ms_ == 0) return std::nullopt;
     return SequenceValue{entry.value.number, now_ms + ttl_ms_,
                          static_cast<int64_t>(entry.version())};
   }
 
-  // Lets `decide` answer from what is remembered of the key, and writes that if the key is still
-  // so; otherwise again, from what it has become. An answer without a write, and an error, count
-  // only where the key was read in this call. The key as it then is.
+  // Calls `decide` with the remembered entry and writes its value if the counter is unchanged;
+  // otherwise reads the counter and decides again. A decision not to write, and an error, count
+  // only if the counter was read in this call. Returns the counter's state afterwards.
   absl::StatusOr<Entry> Call(const std::string& name, const Decide& decide) {
     LOCUS_RETURN_IF_ERROR(connection_->RefuseFork());
     TimePoint deadline = connection_->Deadline();
@@ -172,7 +172,8 @@ class EtcdSequencer::Rep {
     }
   }
 
-  // True: done, and `entry` is what was written. False: `entry` is what stands there.
+  // True: written; `entry` is the new state. False: not written; `entry` is the state that was
+  // read.
   absl::StatusOr<bool> Write(const std::string& name, const SequenceValue& value, Entry& entry,
                              TimePoint deadline) {
     std::string key = KeyFor(name);
@@ -180,7 +181,7 @@ class EtcdSequencer::Rep {
       LOCUS_ASSIGN_OR_RETURN(int64_t lease, LeaseId(deadline));
       Txn txn;
       txn.IfRevision(key, entry.mod_revision).Put(key, value.Text(), lease).Get(key);
-      // After a rewind a revision comes again, with another value.
+      // After a rewind a revision occurs again, with another value.
       if (entry.mod_revision != 0) txn.IfValue(key, entry.text);
       absl::StatusOr<TxnAnswer> answer = connection_->Commit(txn, deadline);
       if (absl::IsNotFound(answer.status()) && lease != 0 && !lease_was_lost) {
@@ -221,7 +222,7 @@ class EtcdSequencer::Rep {
 
   absl::Status Busy(const std::string& name) const {
     return absl::UnavailableError(absl::StrCat(connection_->place(), ": key ", Quoted(KeyOf(name)),
-                                               " was written by others again and again"));
+                                               " was written by other processes each time"));
   }
 
   std::string KeyFor(const std::string& name) const { return prefix_ + name; }
@@ -241,8 +242,8 @@ class EtcdSequencer::Rep {
     entries_.erase(name);
   }
 
-  // The etcd lease that new values belong to; 0 without a ttl. One is used for a while and lives
-  // until the last value written in that while has expired.
+  // The etcd lease of new values; 0 without a ttl. A lease is used for a quarter of the ttl and
+  // lives until the last value written with it has expired.
   absl::StatusOr<int64_t> LeaseId(TimePoint deadline) {
     if (ttl_ms_ == 0) return 0;
     absl::Duration used_for = std::max(options_.ttl / 4, absl::Minutes(1));

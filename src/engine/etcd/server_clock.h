@@ -10,7 +10,7 @@
 
 namespace locus::etcd {
 
-// Between which moments the time of a clock lies.
+// A span in which the time of a clock lies.
 struct TimeSpan {
   absl::Time earliest;
   absl::Time latest;
@@ -25,11 +25,11 @@ struct TimeSpan {
 // Thread safety: none.
 class ServerClock {
  public:
-  // Nullopt: no HTTP date.
+  // nullopt: it is not an HTTP date.
   static std::optional<absl::Time> ParseDate(std::string_view date);
 
   void Note(absl::Time date, absl::Duration sent, absl::Duration received);
-  // Nullopt: there was no answer yet, or not since `not_before`.
+  // nullopt: there was no answer yet, or none since `not_before`.
   std::optional<TimeSpan> At(absl::Duration since_boot, absl::Duration not_before) const;
 
  private:

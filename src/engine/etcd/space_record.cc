@@ -113,8 +113,8 @@ absl::StatusOr<SpaceRecord> SpaceRecord::Parse(std::string_view text) {
   uint64_t schema = members.Number("schema");
   if (!members.good()) return CannotBe(text);
   if (schema != kSchema) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("holds a space of schema version ", schema, "; this locus knows ", kSchema));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "holds a space of schema version ", schema, "; this version of locus supports ", kSchema));
   }
   SpaceRecord record;
   record.options.section_size = static_cast<uint32_t>(members.Number("section_size", UINT32_MAX));
@@ -128,7 +128,7 @@ absl::StatusOr<SpaceRecord> SpaceRecord::Parse(std::string_view text) {
   record.identity.cluster_id = members.Number("cluster", std::numeric_limits<uint64_t>::max());
   record.identity.surplus = members.SignedNumber("surplus");
   record.life = std::string(members.Text("life"));
-  // What is written again must be what was read: comparisons are by text.
+  // Writing it again must give the text that was read, since transactions compare texts.
   bool exact = members.good() && lease_rules::CheckOptions(record.options).ok() &&
                record.life.size() == 32 && record.Text() == text;
   if (!exact) return CannotBe(text);

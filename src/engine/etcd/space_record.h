@@ -12,7 +12,7 @@
 #include "locus/segment_store.h"
 #include "src/lease/lease_plan.h"
 
-// What stands in etcd, and the text of it. Under PREFIX/ there are, for a space S:
+// The values of a space in etcd, and their text. A space S has, under PREFIX/:
 //
 //   space/S         its SpaceRecord, JSON
 //   heads/S/GG      the SectionRows of a group of neighbouring sections, GG two hex digits
@@ -22,12 +22,12 @@
 
 namespace locus::etcd {
 
-// Tells a cluster from the one that it was restored from. `surplus` is the index of the Raft log
-// less the revision. It only rises in a cluster's life, because each log entry makes at most one
-// revision. A restored snapshot keeps its revision, but its log begins anew.
+// Distinguishes a cluster from the one that it was restored from. `surplus` is the index of the
+// Raft log less the revision. It only rises in a cluster's life, because each log entry makes at
+// most one revision. A restored snapshot keeps its revision, but its log begins anew.
 struct ClusterIdentity {
   uint64_t cluster_id = 0;
-  int64_t surplus = 0;  // at least so much when it was recorded
+  int64_t surplus = 0;  // at least this much when it was recorded
   friend bool operator==(const ClusterIdentity&, const ClusterIdentity&) = default;
 };
 
@@ -42,7 +42,7 @@ struct SpaceRecord : lease::Space {
   void BeginLife(absl::Time now, const ClusterIdentity& found);
 
   std::string Text() const;
-  // FAILED_PRECONDITION: of another schema version. DATA_LOSS: cannot be.
+  // FAILED_PRECONDITION: it has another schema version. DATA_LOSS: it is invalid.
   static absl::StatusOr<SpaceRecord> Parse(std::string_view text);
 };
 
@@ -53,17 +53,18 @@ struct SectionRow {
 
 uint32_t SectionsPerGroup(const SpaceOptions& options);
 
-// What stands for a group: a mark, then 16 bytes a row: head, and time of the grant in ns since
-// 1970, big-endian. Each write has another mark, 16 random bytes: a transaction compares it instead
-// of the whole value, and instead of the revision, which after a rewind comes again with another
-// value.
+// The value of a group: a mark, then 16 bytes per row: head, and the time of the grant in ns since
+// 1970, big-endian. Each write has a new mark of 16 random bytes. A transaction compares the mark
+// instead of the whole value, and instead of the revision, which occurs again with another value
+// after a rewind.
 struct SectionGroup {
   std::string mark;  // empty: the key does not exist
   std::vector<SectionRow> rows;
 
   void Renew();  // a mark for the next write
   std::string Text() const;
-  // `count` rows that never leased for an empty text. DATA_LOSS: not `count` rows that can be.
+  // An empty text gives `count` rows that never leased. DATA_LOSS: there are not `count` valid
+  // rows.
   static absl::StatusOr<SectionGroup> Parse(std::string_view text, uint32_t count);
 };
 

@@ -48,7 +48,7 @@ absl::Status SpaceStore::At(const SpaceName& name, const absl::Status& status) c
 
 absl::Status SpaceStore::Busy() const {
   return absl::UnavailableError(connection_->place() +
-                                ": others leased the same sections again and again");
+                                ": other processes leased the same sections each time");
 }
 
 absl::Status SpaceStore::TakeRecord(const SpaceName& name, const std::vector<KeyValue>& found,
@@ -79,7 +79,8 @@ absl::StatusOr<TxnAnswer> SpaceStore::Read(const SpaceName& name, Space& space,
   txn.Get(RecordKey(name)).GetAll(HeadsKey(name));
   LOCUS_ASSIGN_OR_RETURN(TxnAnswer answer, connection_->Commit(txn, deadline));
   if (answer.ranges.size() != 2) {
-    return At(name, absl::FailedPreconditionError("a transaction of two ranges answered others"));
+    return At(name,
+              absl::FailedPreconditionError("a transaction of two ranges returned other ones"));
   }
   LOCUS_RETURN_IF_ERROR(TakeRecord(name, answer.ranges[0], space));
   const SpaceOptions& options = space.image.record.options;
@@ -102,10 +103,10 @@ absl::Status SpaceStore::TakeConflict(const SpaceName& name, const TxnAnswer& an
   space.known = false;
   if (answer.ranges.size() != 1 + groups.size()) {
     return At(name,
-              absl::FailedPreconditionError("a transaction's ranges are not those asked for"));
+              absl::FailedPreconditionError("a transaction returned other ranges than requested"));
   }
   LOCUS_RETURN_IF_ERROR(TakeRecord(name, answer.ranges[0], space));
-  // After a loss, what else is remembered of this space may be of another life.
+  // After a loss the rest of the image may belong to the space's earlier life.
   if (space.image.record.life != life) return absl::OkStatus();
   size_t i = 1;
   for (uint32_t group : groups) {
@@ -129,7 +130,7 @@ absl::StatusOr<Soundness> SpaceStore::Vet(const TxnAnswer& answer, Space& space,
       JudgeAgain(record, answer.header, answer.origin.link, status, now.earliest, space.memory);
   if (soundness != Soundness::kUnclear) return soundness;
   return absl::UnavailableError(connection_->place() +
-                                ": members changed while one was asked whether it was restored");
+                                ": another member answered during the check for a restore");
 }
 
 absl::Status SpaceStore::ReadAndVet(const SpaceName& name, Space& space,
@@ -200,7 +201,7 @@ absl::StatusOr<LeaseReply> SpaceStore::Lease(const SpaceName& name, const SpaceO
     LOCUS_ASSIGN_OR_RETURN(Written written, Write(call, *plan, space));
     if (written == Written::kSound) return std::move(plan->reply);
     bool others_were_first = written == Written::kConflict;
-    // The first conflict is the price of leasing from memory: what is known now is fresh.
+    // The first conflict is the price of leasing from memory; the image is fresh now.
     if (others_were_first && !std::exchange(first_conflict, false) &&
         !SleepBeforeRetry(backoff, call.deadline)) {
       return Busy();
@@ -219,7 +220,7 @@ absl::StatusOr<std::optional<LeasePlan>> SpaceStore::PlanFor(
     plan = PlanLease(space.image, call.requests, now, lost);
     if (plan->writes()) return plan;
   }
-  // A refusal is not compared with what etcd holds, as a write is: it must come from a fresh read.
+  // A refusal, unlike a write, is not compared with the state in etcd, so it needs a fresh read.
   if (!call.image_is_fresh) {
     space.known = false;
     return std::nullopt;
@@ -248,7 +249,7 @@ absl::StatusOr<SpaceStore::Written> SpaceStore::Write(LeaseCall& call, LeasePlan
     space.memory.lost = false;
   }
   for (auto& [number, group] : plan.changed_groups) image.groups[number] = std::move(group);
-  // Nothing of a lease that went to a cluster that was restored is handed out.
+  // A lease from a restored cluster may repeat earlier ones, so none of it is handed out.
   LOCUS_ASSIGN_OR_RETURN(Soundness soundness, Vet(answer, space, call.deadline));
   return soundness == Soundness::kSound ? Written::kSound : Written::kToLostCluster;
 }

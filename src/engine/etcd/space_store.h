@@ -16,7 +16,7 @@
 
 namespace locus::etcd {
 
-// EtcdSegmentStore, whose clock a test may own (Connection::Open).
+// The EtcdSegmentStore; tests open it with their own clock (Connection::Open).
 // Thread safety: as SegmentStore; calls wait for each other, up to their timeout.
 class SpaceStore final : public EtcdSegmentStore {
  public:
@@ -76,21 +76,22 @@ class SpaceStore final : public EtcdSegmentStore {
   absl::Status TakeConflict(const SpaceName& name, const TxnAnswer& answer,
                             const std::set<uint32_t>& groups, Space& space);
 
-  // Reads the space and judges the answer. `lost`: the cluster's identity, if it is a loss.
+  // Reads the space and checks for a loss. `lost`: the cluster's identity if there was one.
   absl::Status ReadAndVet(const SpaceName& name, Space& space, std::optional<ClusterIdentity>& lost,
                           TimePoint deadline);
   // kSound or kLost.
   absl::StatusOr<Soundness> Vet(const TxnAnswer& answer, Space& space, TimePoint deadline);
   absl::StatusOr<absl::Time> TimeFor(const SpaceOptions& options, absl::Time caller_now,
                                      TimePoint deadline);
-  // What the lease writes. Nullopt: the image has to be read first.
+  // The transaction of the lease. nullopt: the image must be read first.
   absl::StatusOr<std::optional<LeasePlan>> PlanFor(const LeaseCall& call, Space& space,
                                                    const std::optional<ClusterIdentity>& lost);
-  // Writes the plan in one transaction, if nobody wrote what it is made of since it was read.
+  // Writes the plan in one transaction, unless another process has written its input since it was
+  // read.
   absl::StatusOr<Written> Write(LeaseCall& call, LeasePlan& plan, Space& space);
   Txn TxnFor(const SpaceName& name, const SpaceImage& image, const std::set<uint32_t>& groups,
              const LeasePlan& plan) const;
-  // Replaces the record by what `change` makes of it.
+  // Replaces the record by the result of `change`.
   template <typename Change>
   absl::Status Rewrite(const SpaceName& name, absl::Time caller_now, const Change& change);
 

@@ -9,9 +9,8 @@ namespace locus::etcd {
 
 using http::TimePoint;
 
-// One caller at a time, for as long as requests take: unlike a mutex, those who wait give up at
-// their deadline.
-// Thread safety: all methods may be called from any thread.
+// Admits one caller at a time, for as long as requests take. Unlike with a mutex, waiting callers
+// give up at their deadline. Thread safety: all methods may be called from any thread.
 class Turn {
  public:
   // False: the deadline passed first.

@@ -125,7 +125,7 @@ class Exchange {
     call_.Cut();
     answer_.spent = true;
     answer_.results = absl::FailedPreconditionError(
-        absl::StrCat("mariadb ", place_, " gives an answer of another shape: ", what,
+        absl::StrCat("mariadb ", place_, " returned a result of another shape: ", what,
                      "; is it a MariaDB, and does a proxy keep a session on one connection?"));
     return false;
   }
@@ -149,7 +149,7 @@ absl::StatusOr<int64_t> NumberIn(const Result::Row& row, size_t column, std::str
   if (row[column] && absl::SimpleAtoi(ToAbsl(*row[column]), &number)) return number;
   return absl::DataLossError(absl::StrCat("mariadb ", ToAbsl(place), " holds ",
                                           Quoted(row[column].value_or("NULL")),
-                                          " where a number must stand"));
+                                          " instead of a number"));
 }
 
 }  // namespace locus::mariadb

@@ -160,8 +160,8 @@ void BoundedCall::OnRead(int mode, MYSQL* handle, const unsigned char*, size_t s
 
 absl::Status BoundedCall::Status() const {
   if (too_much_) {
-    return absl::UnavailableError(
-        absl::StrCat("the server sent more than ", allowed_, " bytes where fewer belong"));
+    return absl::UnavailableError(absl::StrCat("the server sent more than ", allowed_,
+                                               " bytes, more than such an answer has"));
   }
   if (std::chrono::steady_clock::now() < deadline_) return absl::OkStatus();
   absl::Duration bound = absl::FromChrono(deadline_ - started_);

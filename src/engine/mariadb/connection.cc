@@ -93,13 +93,13 @@ absl::Status Connection::ReadFacts(const MariadbOptions& options, Access access)
   if (flush != "1" && flush != "3") {
     return absl::FailedPreconditionError(
         absl::StrCat("mariadb ", place_, ": innodb_flush_log_at_trx_commit is ", Printable(flush),
-                     ": a crash would lose commits; set it to 1, or accept weak durability"));
+                     ": a crash could lose commits; set it to 1, or accept weak durability"));
   }
   if (log_bin == "ON" && sync_binlog != "1") {
-    return absl::FailedPreconditionError(
-        absl::StrCat("mariadb ", place_, ": sync_binlog is ", Printable(sync_binlog),
-                     ": a crash would roll back commits that its binary log lost; set it to 1, or"
-                     " accept weak durability"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "mariadb ", place_, ": sync_binlog is ", Printable(sync_binlog),
+        ": a crash could lose commits from its binary log and roll them back; set it to 1, or"
+        " accept weak durability"));
   }
   return absl::OkStatus();
 }

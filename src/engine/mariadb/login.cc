@@ -128,7 +128,7 @@ absl::StatusOr<Handle> LogIn(const Login& login, const char* password) {
   fcntl(static_cast<int>(mysql_get_socket(handle.get())), F_SETFD, FD_CLOEXEC);
   if (NeedsTls(login) && mysql_get_ssl_cipher(handle.get()) == nullptr) {
     return absl::FailedPreconditionError(
-        absl::StrCat("mariadb ", login.place(), ": the connection came up without TLS"));
+        absl::StrCat("mariadb ", login.place(), ": the connection was made without TLS"));
   }
   return handle;
 }

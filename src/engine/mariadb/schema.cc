@@ -15,8 +15,8 @@ using internal::Printable;
 
 namespace {
 
-// What makes version i + 1 of version i; each may run again after it was cut off half-way. Times
-// are UTC. docs/operations-engines.md says what the columns mean.
+// The statements that upgrade version i to i + 1. Each can run again after an interruption. Times
+// are UTC. docs/operations-engines.md explains the columns.
 constexpr std::array kSteps = {
     R"sql(
   CREATE TABLE IF NOT EXISTS sequence_type (
@@ -52,7 +52,7 @@ constexpr int64_t kVersion = kSteps.size();
 absl::Status AnotherVersion(std::string_view place, int64_t found) {
   return absl::FailedPreconditionError(
       absl::StrCat("mariadb ", absl::string_view(place.data(), place.size()),
-                   ": the locus tables have version ", found, ", this program knows ", kVersion,
+                   ": the locus tables have version ", found, "; this program supports ", kVersion,
                    found < kVersion ? ": run `locus store init`" : ": use a newer locus"));
 }
 
@@ -67,8 +67,8 @@ absl::StatusOr<int64_t> ReadVersion(Connection& connection) {
   if ((*results)[0].rows.empty()) return 0;  // creation was cut off
   LOCUS_ASSIGN_OR_RETURN(int64_t version, NumberIn((*results)[0].rows[0], 0, connection.place()));
   if (version >= 0) return version;
-  return absl::DataLossError(absl::StrCat(
-      "mariadb ", connection.place(), ": the locus tables say that they have version ", version));
+  return absl::DataLossError(absl::StrCat("mariadb ", connection.place(),
+                                          ": the locus tables have the invalid version ", version));
 }
 
 absl::Status RefuseTablesOfOthers(Connection& connection) {
@@ -81,8 +81,8 @@ absl::Status RefuseTablesOfOthers(Connection& connection) {
   for (const Result::Row& row : results[0].rows) names.push_back(Printable(row[0].value_or("")));
   if (names.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("mariadb ", connection.place(), " holds tables that are not of locus: ",
-                   absl::StrJoin(names, ", "), ": use a database of its own"));
+      absl::StrCat("mariadb ", connection.place(), " contains tables that are not locus's: ",
+                   absl::StrJoin(names, ", "), ": use a separate database for locus"));
 }
 
 }  // namespace
@@ -96,7 +96,7 @@ absl::Status CreateOrUpgradeSchema(Connection& connection) {
   absl::StatusOr<int64_t> found = ReadVersion(connection);
   if (absl::IsNotFound(found.status())) {
     LOCUS_RETURN_IF_ERROR(RefuseTablesOfOthers(connection));
-    // First of all: from here on the other tables are known to be ours.
+    // First, so that after an interruption the other tables are recognized as ours.
     LOCUS_RETURN_IF_ERROR(
         connection
             .Run("CREATE TABLE IF NOT EXISTS locus_schema (one TINYINT NOT NULL PRIMARY KEY,"

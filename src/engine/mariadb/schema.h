@@ -7,11 +7,11 @@
 
 namespace locus::mariadb {
 
-// Whether the database holds the tables of this version. NOT_FOUND: it holds none of locus.
-// FAILED_PRECONDITION: another version.
+// Checks that the database has the tables of this version. NOT_FOUND: it has no locus tables.
+// FAILED_PRECONDITION: they have another version.
 absl::Status CheckSchema(Connection& connection);
 
-// Creates or upgrades them; begins again where an earlier attempt was cut off.
+// Creates or upgrades the tables. Continues after an interrupted attempt.
 absl::Status CreateOrUpgradeSchema(Connection& connection);
 
 }  // namespace locus::mariadb

@@ -312,7 +312,7 @@ class Store final : public MariadbSegmentStore {
     if (connection.error() == mariadb::kOutOfRange) {
       connection.NoteConflict();
       return absl::UnavailableError(absl::StrCat("mariadb ", connection.place(),
-                                                 ": a section was leased by others all the time"));
+                                                 ": other processes leased a section each time"));
     }
     LOCUS_RETURN_IF_ERROR(written);
     Remember(call.space, space);

@@ -72,7 +72,7 @@ std::optional<Redirect> ParseRedirect(const Reply& reply, const Address& from) {
 }
 
 absl::StatusOr<std::vector<SlotRange>> ReadSlots(const Reply& reply, const Address& from) {
-  if (reply.kind != Reply::Kind::kArray) return NotSlots("it is no array");
+  if (reply.kind != Reply::Kind::kArray) return NotSlots("it is not an array");
   std::bitset<kSlots> named;
   std::vector<SlotRange> ranges;
   for (const Reply& range : reply.elements) {

@@ -82,7 +82,7 @@ class CeilingSequencer::Rep {
           LOCUS_RETURN_IF_ERROR(RaiseFor(*key, call, span, drawn.word == ceiling::Word::kLost));
       }
     }
-    return absl::UnavailableError("the numbers raised for this call are used up by others");
+    return absl::UnavailableError("other processes used up the numbers raised for this call");
   }
 
   absl::Status Store(const std::string& name, int64_t value) {
@@ -215,7 +215,7 @@ class CeilingSequencer::Rep {
         case CeilingStore::SetTo::kBelow:
           return absl::FailedPreconditionError(
               absl::StrCat("key ", Quoted(key.name.key), " is above ", value,
-                           " already, and numbers below a durable ceiling never go back"));
+                           " already, and numbers below a durable ceiling cannot be lowered"));
         default:
           break;
       }
@@ -223,7 +223,7 @@ class CeilingSequencer::Rep {
       life = drawn.life;
       LOCUS_ASSIGN_OR_RETURN(block, BlockAbove(key, value));
     }
-    return absl::UnavailableError("the numbers raised for this call are used up by others");
+    return absl::UnavailableError("other processes used up the numbers raised for this call");
   }
 
   absl::StatusOr<Block> BlockAbove(Key& key, int64_t value) {
@@ -287,7 +287,7 @@ absl::StatusOr<std::unique_ptr<CeilingSequencer>> CeilingSequencer::Open(
   LOCUS_RETURN_IF_ERROR(options.Check());
   if (options.at_max == SequencerOptions::AtMax::kWrap || options.ttl != absl::ZeroDuration()) {
     return absl::InvalidArgumentError(
-        "below a durable ceiling no number comes again: at_max must be kError and ttl 0");
+        "a durable ceiling excludes repeated numbers: at_max must be kError and ttl 0");
   }
   if (blocks.block < 1 || blocks.max_block < blocks.block || blocks.max_block > int64_t{1} << 40) {
     return absl::InvalidArgumentError(
@@ -297,7 +297,7 @@ absl::StatusOr<std::unique_ptr<CeilingSequencer>> CeilingSequencer::Open(
   if (durable == nullptr || durable->options().step != 1 || durable->options().max_value != 0 ||
       durable->options().ttl != absl::ZeroDuration()) {
     return absl::InvalidArgumentError(
-        "the durable sequencer of a ceiling must be there, with step 1, no max_value and no ttl");
+        "a ceiling needs a durable sequencer with step 1, no max_value and no ttl");
   }
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<redis::Client> client, redis::Client::Open(server));
   try {
@@ -305,7 +305,7 @@ absl::StatusOr<std::unique_ptr<CeilingSequencer>> CeilingSequencer::Open(
     return std::unique_ptr<CeilingSequencer>(new CeilingSequencer(options, std::move(rep)));
   } catch (const std::system_error& error) {
     return absl::UnavailableError(
-        absl::StrCat("a ceiling's thread cannot be started: ", error.what()));
+        absl::StrCat("the thread of a ceiling cannot be started: ", error.what()));
   }
 }
 

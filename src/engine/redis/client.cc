@@ -64,7 +64,7 @@ class Client::Round {
     }
     for (const Item& item : open_) {
       Fail(item, absl::UnavailableError(absl::StrCat("redis redirected one key ", kMostRounds,
-                                                     " times: its nodes disagree")));
+                                                     " times: the nodes of the cluster disagree")));
     }
     return std::move(results_);
   }
@@ -143,7 +143,7 @@ class Client::Round {
       if (!IsScriptAnswer(reply)) {
         return Fail(item, absl::FailedPreconditionError(absl::StrCat(
                               "redis ", ToString(connection.address()),
-                              " sends an answer that no script of locus gives: is it a Redis?")));
+                              " sent an answer that no script of locus returns: is it Redis?")));
       }
       results_[item.call] = std::move(reply);
       return;

@@ -55,7 +55,7 @@ bool Connection::Usable() {
   ssize_t size = recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return true;
   Break(Lost(size == 0 ? "the server has closed the connection"
-                       : "the server sent something unasked, or the socket failed"));
+                       : "the server sent unrequested data, or the socket failed"));
   return false;
 }
 
@@ -165,7 +165,7 @@ absl::Status Connection::Read(bool wants_write, Deadline deadline, std::vector<R
 void Connection::HandOut(std::vector<Received>& replies) {
   for (Received& received : replies) {
     if (broken_) return;  // every exchange has failed already
-    if (pending_.empty()) return Break(Lost("the server sent an answer that nobody asked for"));
+    if (pending_.empty()) return Break(Lost("the server sent an answer without a request"));
     Exchange& exchange = *pending_.front();
     exchange.cost += received.cost;
     if (exchange.cost > kMostMemory) {

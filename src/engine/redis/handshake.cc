@@ -176,9 +176,8 @@ absl::Status Connection::Introduce(const Settings& settings, Deadline deadline) 
   for (const Reply& answer : answers) {
     LOCUS_RETURN_IF_ERROR(StatusOf(answer, address_));
     if (answer.kind != Reply::Kind::kText) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("redis ", ToString(address_),
-                       " answers INFO with something that is no text: is it a Redis?"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          "redis ", ToString(address_), " did not answer INFO with text: is it Redis?"));
     }
     absl::StrAppend(&info, answer.text, "\r\n");
   }
@@ -196,8 +195,8 @@ absl::Status Connection::CheckServer(const Settings& settings) const {
   }
   if (server_.max_memory != "0" && server_.eviction_policy.starts_with("allkeys")) {
     return absl::FailedPreconditionError(absl::StrCat(
-        place, " may evict any key (maxmemory-policy ", Printable(server_.eviction_policy),
-        "), counters of locus too: set noeviction, or a volatile-* policy"));
+        place, " may evict any Redis key (maxmemory-policy ", Printable(server_.eviction_policy),
+        "), including those of locus: set noeviction or a volatile-* policy"));
   }
   if (server_.cluster && settings.database != 0) {
     return absl::FailedPreconditionError(absl::StrCat(

@@ -60,7 +60,7 @@ void ReplyReader::Feed(std::string_view bytes) {
 }
 
 absl::Status ReplyReader::Refuse(std::string_view why) {
-  lost_ = absl::UnavailableError(absl::StrCat("the answer is no RESP2: ", ToAbsl(why)));
+  lost_ = absl::UnavailableError(absl::StrCat("the answer is not RESP2: ", ToAbsl(why)));
   buffer_.clear();
   open_.clear();
   read_ = searched_ = 0;

@@ -245,7 +245,7 @@ class Store final : public RedisSegmentStore {
     if (!store_now) return Unusable(space, reply);
     LOCUS_RETURN_IF_ERROR(lease_rules::CheckClock(options, caller_now, *store_now));
     return absl::FailedPreconditionError(
-        "this process's clock is 60s from that of redis: set the clock right");
+        "this process's clock is 60s from that of redis: correct the clock");
   }
 
   absl::Status Unusable(const SpaceName& space, const Reply& reply) const {
@@ -259,7 +259,7 @@ class Store final : public RedisSegmentStore {
     }
     return absl::DataLossError(absl::StrCat(client_->place(), " holds ", Quoted(TextAt(reply, 1)),
                                             " in space ", space.str(),
-                                            ", which is no state of a space"));
+                                            ", which is not a valid state of a space"));
   }
 
   std::unique_ptr<redis::Client> client_;

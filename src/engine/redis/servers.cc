@@ -50,9 +50,8 @@ absl::StatusOr<std::vector<Reply>> Ask(Connection& connection, const std::string
 
 absl::Status CheckMaster(const Connection& connection) {
   if (connection.server().master) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("redis ", ToString(connection.address()),
-                   " is a replica: name the master, or ask its sentinels"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "redis ", ToString(connection.address()), " is a replica: give the master or its sentinels"));
 }
 
 }  // namespace
@@ -150,9 +149,9 @@ absl::Status Servers::Begin(Deadline deadline) {
       continue;
     }
     if (options_.addresses.size() > 1) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("redis ", ToString(address), " is no node of a cluster: name one address, ",
-                       "or master_name where the addresses are of sentinels"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          "redis ", ToString(address), " is not a node of a cluster: give one address, ",
+          "or master_name if the addresses are those of sentinels"));
     }
     single_ = std::make_unique<Node>(
         [this, address](Deadline by) { return ConnectToMaster(address, by); });
@@ -192,7 +191,7 @@ absl::StatusOr<SharedConnection> Servers::ConnectBySentinels(Deadline deadline) 
     if ((*connection)->server().master) return connection;
     status = absl::UnavailableError(absl::StrCat("redis ", ToString(*master), ", which sentinel ",
                                                  ToString(sentinel), " names as ",
-                                                 options_.master_name, ", is no master now"));
+                                                 options_.master_name, ", is not a master now"));
   }
   return status;
 }
@@ -210,7 +209,7 @@ absl::StatusOr<Address> Servers::AskSentinel(const Address& sentinel, Deadline d
   LOCUS_ASSIGN_OR_RETURN(std::vector<Reply> replies, Ask(*connection, command, 1, soon));
   if (auto master = ReadMasterAddress(replies[0])) return *std::move(master);
   return absl::FailedPreconditionError(absl::StrCat("sentinel ", ToString(sentinel),
-                                                    " knows no master of the name ",
+                                                    " does not know a master named ",
                                                     Quoted(options_.master_name)));
 }
 

@@ -128,7 +128,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& 
   connection->database_ = IdOf(path);
   if (connection->database_ == FileId() && !create) {
     return absl::NotFoundError(absl::StrCat(
-        "store ", path, " does not exist; a missing store is created only when asked"));
+        "store ", path, " does not exist; a missing store is created only on request"));
   }
   int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (create ? SQLITE_OPEN_CREATE : 0);
   int result = sqlite3_open_v2(path.c_str(), &connection->db_, flags, nullptr);
@@ -143,7 +143,7 @@ absl::Status Connection::SetUp(absl::Duration busy_timeout) {
   sqlite3_busy_timeout(db_, static_cast<int>(absl::ToInt64Milliseconds(busy_timeout)));
   if (sqlite3_db_readonly(db_, "main") == 1) {
     return absl::FailedPreconditionError(
-        absl::StrCat("store ", path_, " cannot be written: a lease has to be recorded"));
+        absl::StrCat("store ", path_, " cannot be written, but leases must be recorded"));
   }
   char* resolved = realpath(path_.c_str(), nullptr);
   if (resolved == nullptr) {
@@ -181,8 +181,9 @@ absl::Status Connection::CheckSchema() {
         absl::StrCat("store ", path_, " is an SQLite database, but not a locus store"));
   }
   if (version != kSchemaVersion) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "store ", path_, " has schema version ", version, "; this locus knows ", kSchemaVersion));
+    return absl::FailedPreconditionError(absl::StrCat("store ", path_, " has schema version ",
+                                                      version, "; this version of locus supports ",
+                                                      kSchemaVersion));
   }
   return absl::OkStatus();
 }

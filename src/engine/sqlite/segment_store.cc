@@ -182,7 +182,7 @@ class Store final : public SqliteSegmentStore {
         "this process's clock, ", absl::FormatTime(now, absl::UTCTimeZone()),
         ", is more than 60s behind the newest lease of store ", path_, ", granted at ",
         absl::FormatTime(newest_grant_, absl::UTCTimeZone()),
-        ": set the clock right; if it was ahead at that time, run `locus store restored`"));
+        ": correct the clock; if it was ahead at that time, run `locus store restored`"));
   }
 
   // The sidecar names all spaces, and is rewritten by each lease.

@@ -125,7 +125,7 @@ absl::StatusOr<Sidecar> Parse(std::string_view text, const std::string& path) {
   if (!version) return Sidecar();
   if (*version > kVersion) {
     return absl::FailedPreconditionError(absl::StrCat("sidecar ", path, " has version ", *version,
-                                                      "; this locus knows ", kVersion,
+                                                      "; this version of locus supports ", kVersion,
                                                       ": use the newer locus that wrote it"));
   }
   while ((line = TakeUntil(lines, '\n'))) {
@@ -223,7 +223,7 @@ absl::StatusOr<Sidecar> SidecarFile::Read() {
     if (text.size() > kMostBytes) {
       return absl::FailedPreconditionError(
           absl::StrCat("sidecar ", path_, " is larger than ", kMostBytes,
-                       " bytes, so it is no sidecar of locus: move it away"));
+                       " bytes, so it is not a sidecar of locus: move it away"));
     }
   }
   before_ = std::move(text);
