@@ -75,8 +75,8 @@ void AppendSums(const RebalancePlan& plan, TextStyle style, std::string& out) {
                   plan.moved_vnodes == 1 ? " vnode moves" : " vnodes move", ", ",
                   SharePercent(plan.moved_vnodes), " %, in ", WithThousands(plan.moves.size()),
                   plan.moves.size() == 1 ? " move\n" : " moves\n");
-  absl::StrAppend(&out, "biggest shard before: ", BiggestOf(plan, plan.vnodes_before, style),
-                  "\nbiggest shard after: ", BiggestOf(plan, plan.vnodes_after, style), "\n");
+  absl::StrAppend(&out, "largest shard before: ", BiggestOf(plan, plan.vnodes_before, style),
+                  "\nlargest shard after: ", BiggestOf(plan, plan.vnodes_after, style), "\n");
   if (!plan.peak_before || !plan.peak_after) return;
   absl::StrAppend(&out, Percent(plan.moved_load), " % of the load moves\n",
                   "most loaded shard over its share: before ", WithThousandths(*plan.peak_before),

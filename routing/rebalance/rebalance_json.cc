@@ -168,14 +168,14 @@ class Reader {
       if (there.contains(shard.id)) continue;
       return absl::StrCat("shard ", Quoted(shard.name), " of the table is missing; plan again");
     }
-    return "a shard is there twice";
+    return "a shard occurs twice";
   }
 
   absl::Status ReadShard(const JsonValue& place, uint32_t& id) {
     std::string name;
     Read(place, name);
     auto found = ids_.find(name);
-    if (found == ids_.end()) return RefusedAt(place.pointer, "it names none of /shards");
+    if (found == ids_.end()) return RefusedAt(place.pointer, "it is not a shard of /shards");
     id = found->second;
     return absl::OkStatus();
   }
@@ -200,7 +200,7 @@ class Reader {
                                       ", the last of the move before it"));
       }
       if (move.first == before.last + 1 && move.from == before.from && move.to == before.to) {
-        return RefusedAt(place.pointer, "it goes on with the move before it: the two are one");
+        return RefusedAt(place.pointer, "it continues the move before it: merge the two");
       }
     }
     if (planned_from_this()) LOCUS_RETURN_IF_ERROR(CheckGiver(place, move));
@@ -234,7 +234,7 @@ class Reader {
     if (std::ranges::adjacent_find(plan_.reweighted) == plan_.reweighted.end()) {
       return absl::OkStatus();
     }
-    return RefusedAt(names.pointer, "a shard is there twice");
+    return RefusedAt(names.pointer, "a shard occurs twice");
   }
 
   absl::Status ReadMovedVnodes() {
@@ -253,7 +253,7 @@ class Reader {
     for (const auto& [name, value] : place.value.items()) {
       JsonValue vnodes{value, PointerTo(place.pointer, std::string_view(name))};
       auto found = ids_.find(name);
-      if (found == ids_.end()) return RefusedAt(vnodes.pointer, "it names none of /shards");
+      if (found == ids_.end()) return RefusedAt(vnodes.pointer, "it is not a shard of /shards");
       uint32_t count = 0;
       Read(vnodes, count);
       out[found->second] = count;
@@ -296,7 +296,7 @@ class Reader {
   absl::Status ReadLoads() {
     LOCUS_RETURN_IF_ERROR(ReadNumber(root_["moved_load"], 1, plan_.moved_load));
     if (root_.value.contains("peak_before") != root_.value.contains("peak_after")) {
-      return RefusedAt("", "of peak_before and peak_after one is missing");
+      return RefusedAt("", "peak_before and peak_after need each other");
     }
     if (!root_.value.contains("peak_before")) return absl::OkStatus();
     constexpr double kMost = double{RoutingTable::kMaxShards} * RoutingTable::kMaxWeight;

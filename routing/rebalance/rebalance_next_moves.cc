@@ -120,7 +120,7 @@ absl::StatusOr<std::vector<PlannedMove>> StillToMove(const PlannedMove& planned,
 absl::StatusOr<RoutingTable> NextMoves(const RoutingTable& table, const RebalancePlan& plan,
                                        size_t most_per_shard) {
   if (most_per_shard == 0) {
-    return absl::InvalidArgumentError("moves of a shard at once: 0; at least 1");
+    return absl::InvalidArgumentError("most_per_shard is 0; at least 1");
   }
   LOCUS_ASSIGN_OR_RETURN(std::vector<Shard> shards, ShardsOnTheWay(table, plan));
   VnodeStates states(table);

@@ -44,10 +44,10 @@ class RequestedShards {
 
   absl::Status Add(const RebalanceRequest::NewShard& requested) {
     if (by_name_.contains(requested.name)) {
-      return Refused("new shard ", Quoted(requested.name), ": there is a shard of that name");
+      return Refused("new shard ", Quoted(requested.name), ": a shard of that name exists");
     }
     if (shards_.back().id == UINT32_MAX) {
-      return Refused("new shard ", Quoted(requested.name), ": no id is left above ", UINT32_MAX);
+      return Refused("new shard ", Quoted(requested.name), ": no id is free above ", UINT32_MAX);
     }
     auto [other, is_new] = by_endpoint_.try_emplace(requested.endpoint, requested.name);
     if (!is_new) {
@@ -81,16 +81,15 @@ class RequestedShards {
     if (found == by_name_.end())
       return Refused("shard to remove ", Quoted(name), ": no such shard");
     if (!removed_.insert(name).second) {
-      return Refused("shard to remove ", Quoted(name), ": it is named twice");
+      return Refused("shard to remove ", Quoted(name), ": it is given twice");
     }
     auto is_it = [&](const RebalanceRequest::NewShard& shard) { return shard.name == name; };
     if (std::ranges::any_of(request.add, is_it)) {
-      return Refused("shard to remove ", Quoted(name), ": it is to be added as well");
+      return Refused("shard to remove ", Quoted(name), ": it is also added");
     }
     auto weight = request.weights.find(name);
     if (weight != request.weights.end() && weight->second > 0) {
-      return Refused("shard to remove ", Quoted(name), ": it is to have weight ", weight->second,
-                     " as well");
+      return Refused("shard to remove ", Quoted(name), ": it also gets weight ", weight->second);
     }
     shards_[found->second].weight = 0;
     return absl::OkStatus();
@@ -120,7 +119,7 @@ absl::StatusOr<RoutingTable> WithRequestedShards(const RoutingTable& table,
     LOCUS_RETURN_IF_ERROR(requested.Remove(name, request));
   std::vector<Shard> shards = std::move(requested).Take();
   if (std::ranges::none_of(shards, [](const Shard& shard) { return shard.weight > 0; })) {
-    return Refused("no shard is left with a weight: all ", shards.size(), " have weight 0");
+    return Refused("no shard with a weight is left: all ", shards.size(), " have weight 0");
   }
   return RoutingTable::Make(table.epoch(), std::move(shards), table.ranges(), table.moves(),
                             table.table_id());
@@ -150,7 +149,7 @@ absl::Status CheckLoadRequest(const RebalanceRequest& request) {
     sum += load;
   }
   if (sum == 0) return Refused("load: it is 0 for every vnode");
-  if (std::isinf(sum)) return Refused("load: its sum is beyond the largest number");
+  if (std::isinf(sum)) return Refused("load: its sum is not finite");
   return absl::OkStatus();
 }
 

@@ -27,7 +27,7 @@ absl::Status CheckSameTable(const RoutingTable& in_force, const RoutingTable& of
   return absl::FailedPreconditionError(absl::StrCat(
       "epoch ", offered.epoch(), " is of table ", offered.table_id(), ", epoch ", in_force.epoch(),
       " in force is of table ", in_force.table_id(),
-      ": check that this place is the right one; to follow the other table, restart the process"));
+      ": check that this is the right place; restart the process to follow the other table"));
 }
 
 TableJudgement JudgeTable(const RoutingTable* in_force, const RoutingTable& offered) {

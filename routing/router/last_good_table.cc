@@ -77,7 +77,7 @@ std::string LastGoodText(std::string_view place, const RoutingTable& table) {
 }
 
 absl::StatusOr<LastGoodTable> ParseLastGoodText(std::string_view text) {
-  if (!Take(text, kFormat)) return absl::DataLossError("it does not begin as a last-good table");
+  if (!Take(text, kFormat)) return absl::DataLossError("it does not begin like a last-good table");
   size_t space = text.find(' ');
   if (space == std::string_view::npos) return absl::DataLossError("its header has no end");
   std::optional<uint64_t> version = ParseDecimal(text.substr(0, space), UINT32_MAX);
@@ -86,7 +86,7 @@ absl::StatusOr<LastGoodTable> ParseLastGoodText(std::string_view text) {
   }
   if (*version > kVersion) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "it is of format ", *version, "; this version of locus reads formats up to ", kVersion));
+        "it has format ", *version, "; this version of locus reads formats up to ", kVersion));
   }
   text.remove_prefix(space + 1);
   size_t end = text.find('\n');
@@ -147,14 +147,14 @@ absl::Status CheckLastGoodPlace(const std::string& path, const LastGoodTable& ke
   if (kept.place.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat("the last-good file ", Quoted(path), " (epoch ", kept.table.epoch(),
-                     ") was written by an earlier version and does not say of which place it is; "
-                     "it is not used, and replaced when the source answers"));
+                     ") was written by an earlier version and does not name its place; it is not "
+                     "used, and will be replaced when the source answers"));
   }
   return absl::FailedPreconditionError(
       absl::StrCat("the last-good file ", Quoted(path), " (epoch ", kept.table.epoch(), ") is of ",
                    Quoted(kept.place), ", this router follows ", Quoted(place),
-                   ": it is not used, and replaced when the source answers; give each router a "
-                   "file of its own"));
+                   ": it is not used, and will be replaced when the source answers; give each "
+                   "router its own file"));
 }
 
 }  // namespace locus::internal

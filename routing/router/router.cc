@@ -87,10 +87,11 @@ absl::Status Router::Rep::CheckRoomFor(const RoutingTable& table) const {
   size_t added = 0;
   for (const Shard& shard : table.shards()) added += Find(shard) == description_count_;
   if (description_count_ + added <= kMaxDescriptions) return absl::OkStatus();
-  return absl::OutOfRangeError(absl::StrCat(
-      "epoch ", table.epoch(), " has ", added, " new shards or endpoints; this router keeps all ",
-      description_count_, " that it has seen, and at most ", kMaxDescriptions,
-      ": restart the process to follow this table and later ones"));
+  return absl::OutOfRangeError(
+      absl::StrCat("epoch ", table.epoch(), " has ", added,
+                   " new shards or endpoints; this router has kept all ", description_count_,
+                   " that it has seen, and at most ", kMaxDescriptions,
+                   ": restart the process to follow this table and later ones"));
 }
 
 Router::Rep::IndexById Router::Rep::Describe(const std::vector<Shard>& shards) {

@@ -90,7 +90,7 @@ absl::Status TableFollower::Start() {
   bool started = driver_->started() && (writer_ == nullptr || writer_->started());
   if (started) return absl::OkStatus();
   return absl::UnavailableError(
-      absl::StrCat("the system has no thread for following ", source_->place()));
+      absl::StrCat("the system has no thread to follow ", source_->place()));
 }
 
 absl::Status TableFollower::AskUntilOpen() {

@@ -84,8 +84,9 @@ absl::Status PutInForce(const Files& files, const RoutingTable& table,
   if (kept.ok()) return kept;
   return absl::Status(
       kept.code(),
-      absl::StrCat("epoch ", table.epoch(), " is in force in ", files.table,
-                   ", but not kept until it is published again or replaced: ", kept.message()));
+      absl::StrCat(
+          "epoch ", table.epoch(), " is in force in ", files.table,
+          ", but is not in the history until it is published again or replaced: ", kept.message()));
 }
 
 // "1..4, 7", the lowest first; of many runs the highest eight.

@@ -119,7 +119,7 @@ absl::StatusOr<RoutingTable> KeptEpochs::Read(uint64_t epoch) const {
   }
   if (table->epoch() == epoch) return table;
   return absl::DataLossError(
-      absl::StrCat(path, ": /epoch: it is ", table->epoch(), ", not that of its name"));
+      absl::StrCat(path, ": /epoch: it is ", table->epoch(), ", not the epoch of its name"));
 }
 
 absl::Status KeptEpochs::Keep(uint64_t epoch, const TableFile& file, const FileLock& lock) const {

@@ -134,7 +134,7 @@ class Walk {
 
   absl::Status NoRegularFile(bool is_directory) const {
     return absl::FailedPreconditionError(
-        Quoted(path_) + (is_directory ? " is a directory, no file" : " is no regular file"));
+        Quoted(path_) + (is_directory ? " is a directory, not a file" : " is not a regular file"));
   }
 
   const std::string& path_;

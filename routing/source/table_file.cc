@@ -23,7 +23,7 @@ int64_t Nanoseconds(const struct timespec& time) {
 
 absl::StatusOr<FileFacts> RegularFile(const struct stat& file, const std::string& path) {
   if (S_ISREG(file.st_mode)) return FileFacts::Of(file);
-  return absl::FailedPreconditionError(Quoted(path) + " is no regular file");
+  return absl::FailedPreconditionError(Quoted(path) + " is not a regular file");
 }
 
 absl::Status TooLong(const std::string& path, uint64_t size) {
@@ -89,7 +89,7 @@ absl::StatusOr<TableFile> ReadTableFile(const std::string& path) {
 absl::StatusOr<std::string> AbsolutePath(const std::string& path) {
   if (path.empty()) return absl::InvalidArgumentError("the path of a routing table is empty");
   if (path.find('\0') != std::string::npos) {
-    return absl::InvalidArgumentError("a path has a zero byte: " + Quoted(path));
+    return absl::InvalidArgumentError("a path contains a zero byte: " + Quoted(path));
   }
   if (path[0] == '/') return path;
   std::array<char, PATH_MAX> here;

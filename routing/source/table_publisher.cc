@@ -81,7 +81,7 @@ absl::Status CheckExpected(const PublishedState& state, const RoutingTable& tabl
   if (expected > seen) {
     return absl::AbortedError(
         absl::StrCat("the highest epoch here is ", seen, ", not the expected ", expected,
-                     ": this place was put back to an older state, or is another one"));
+                     ": this place was restored to an older state, or it is another place"));
   }
   if (newest != expected) {
     return absl::AbortedError(
@@ -102,13 +102,13 @@ absl::Status CheckLost(const TablePublisher& publisher, uint64_t seen,
                      ", and routers have epoch ", options.above, " at most"));
   }
   if (options.lost_after == seen) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      publisher.place(), ": the highest epoch here is ", seen, ", and routers have epoch ",
-      options.above,
-      ": this place was put back to an older state and has lost the tables between. "
-      "Publish the table that routers have (their last good file), or say that they are lost after "
-      "epoch ",
-      seen));
+  return absl::FailedPreconditionError(
+      absl::StrCat(publisher.place(), ": the highest epoch here is ", seen,
+                   ", and routers have epoch ", options.above,
+                   ": this place was restored to an older state and has lost the tables in "
+                   "between. Publish the table that routers have (their last-good file), or "
+                   "confirm that the tables are lost after epoch ",
+                   seen));
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ absl::StatusOr<std::vector<VnodeSpan>> UnnamedSpans(const std::vector<VnodeSpan>
   VnodeSpan first = SpansOf(in_vain).front();
   return absl::InvalidArgumentError(absl::StrCat(
       VnodesText(first.first, first.last), first.first == first.last ? " is" : " are",
-      " named for a change of ", what, " that the table does not make; name exactly what changes"));
+      " named for a change of ", what, " that the table does not make; name exactly the changes"));
 }
 
 }  // namespace
@@ -116,16 +116,14 @@ absl::StatusOr<GuardedChanges> Unnamed(const GuardedChanges& changes, const Guar
   }
   for (uint32_t id : named_shards) {
     if (std::ranges::count(changes.shards, id) > 0) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("shard ", id,
-                     " is named to be dropped, and the table does not drop it from use; name "
-                     "exactly what changes"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "shard ", id,
+        " is named as dropped, but the table does not drop it from use; name exactly the changes"));
   }
   if (named.epoch != 0 && named.epoch != changes.epoch) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("epoch ", named.epoch,
-                     " is named for a jump, and the table does not jump there; name "
-                     "exactly what changes"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "epoch ", named.epoch,
+        " is named as a jump, but the table does not jump there; name exactly the changes"));
   }
   left.epoch = named.epoch == 0 ? changes.epoch : 0;
   return left;

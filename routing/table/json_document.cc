@@ -241,7 +241,7 @@ absl::Status Builder::TakeName(string_t& name) {
     object.expected = member->shape;
   }
   if (object.value->contains(name)) {
-    return RefusedAt(PointerTo(Here(), std::string_view(name)), "the member is there twice");
+    return RefusedAt(PointerTo(Here(), std::string_view(name)), "the member occurs twice");
   }
   object.member = std::move(name);
   return absl::OkStatus();

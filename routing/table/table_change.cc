@@ -185,7 +185,7 @@ std::string TableDifference(const RoutingTable& before, const RoutingTable& afte
              [&](size_t first, size_t last) { out += moves.Of(first, last, changes[first]); });
   if (out.empty()) return "no difference\n";
   return absl::StrCat(out, WithThousands(changed_hands), " of ", WithThousands(changes.size()),
-                      " vnodes changed hands (", SharePercent(changed_hands), " %)\n");
+                      " vnodes got another owner (", SharePercent(changed_hands), " %)\n");
 }
 
 }  // namespace locus

@@ -26,12 +26,12 @@ absl::StatusOr<std::shared_ptr<Sequencer>> OpenCeiling(const SequencerUriOptions
   LOCUS_ASSIGN_OR_RETURN(internal::StoreUri uri,
                          internal::StoreUri::Parse(options.ceiling, "ceiling"));
   if (uri.engine != Engine::kSqlite && uri.engine != Engine::kMysql) {
-    return absl::InvalidArgumentError("a ceiling must be a store of sqlite or mysql");
+    return absl::InvalidArgumentError("a ceiling must be an sqlite or mysql store");
   }
   if (options.sequencer.at_max == SequencerOptions::AtMax::kWrap ||
       options.sequencer.ttl != absl::ZeroDuration()) {
     return absl::InvalidArgumentError(
-        "a ceiling goes with neither wrapping at the maximum nor a ttl: both let numbers repeat");
+        "a ceiling excludes wrapping at the maximum and a ttl, since numbers repeat with both");
   }
   SequencerOptions of_ceiling;
   of_ceiling.key_prefix = options.sequencer.key_prefix;
@@ -71,7 +71,7 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(std::string_view uri_te
   bool is_redis = uri.engine == Engine::kRedis || uri.engine == Engine::kRedisSentinel;
   if (!options.ceiling.empty() && !is_redis) {
     return absl::InvalidArgumentError(
-        "a ceiling is for redis: the other engines do not lose numbers");
+        "a ceiling is for redis only; the other engines do not lose numbers");
   }
   if (is_redis) {
     std::shared_ptr<Sequencer> ceiling;

@@ -48,8 +48,8 @@ absl::StatusOr<std::unique_ptr<TablePublisher>> OpenTablePublisher(std::string_v
   if (uri.kind == Kind::kHttp) {
     return absl::InvalidArgumentError(
         absl::StrCat(Quoted(uri.text),
-                     " can be followed only; publish, and look for earlier tables, at the place "
-                     "from which the server has its document"));
+                     " can only be followed; publish, and read earlier tables, at the place from "
+                     "which the server gets its document"));
   }
   LOCUS_ASSIGN_OR_RETURN(std::string_view password, internal::Ask(options.password));
   return uri.kind == Kind::kEtcd ? internal::OpenEtcdPublisher(uri.server, password)

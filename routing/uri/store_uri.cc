@@ -53,9 +53,9 @@ class Reader {
     uri.engine = form_.engine;
     if (MayHavePassword(text_)) {
       return Refuse(
-          "has a password in it, which a URI must not have: give it apart, to the command by "
-          "LOCUS_PASSWORD or a file of permissions 0600 that LOCUS_PASSWORD_FILE names (write a "
-          "'@' of a name as %40)");
+          "contains a password, which a URI must not have: set LOCUS_PASSWORD for the command, or "
+          "LOCUS_PASSWORD_FILE to the name of a file with permissions 0600 (write an '@' in a name "
+          "as %40)");
     }
     if (rest.substr(0, 2) != "//") return Refuse("has no \"//\" after the engine");
     rest.remove_prefix(2);
@@ -111,8 +111,8 @@ class Reader {
       bool fits = absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '-' ||
                   c == '_' || (bracketed && (c == ':' || c == '%'));
       if (!fits)
-        return Refuse(
-            absl::StrCat("has a host ", Quoted(host.name), " with a character that no host has"));
+        return Refuse(absl::StrCat("has a host ", Quoted(host.name),
+                                   " with a character that host names do not have"));
     }
     if (after.empty()) return host;
     std::optional<uint64_t> number;
@@ -153,8 +153,7 @@ class Reader {
         return Refuse(absl::StrCat("has an unknown setting ", Quoted(name)));
       }
       if (value.empty() || (name == "tls" && value != "on")) {
-        return Refuse(
-            absl::StrCat("has a setting ", Quoted(setting), " with a value that it does not take"));
+        return Refuse(absl::StrCat("has a setting ", Quoted(setting), " with an invalid value"));
       }
       LOCUS_ASSIGN_OR_RETURN(std::string decoded, Decode(value));
       if (!uri.settings.emplace(name, decoded).second) {

@@ -52,7 +52,7 @@ absl::StatusOr<TableUri> TableUri::Parse(std::string_view text) {
       "; write file:PATH, or the URI of one of: etcd, mysql, http, https";
   size_t colon = text.find(':');
   if (colon == std::string_view::npos) {
-    return Refused(text, absl::StrCat(" is no URI", ToAbsl(kWrite)));
+    return Refused(text, absl::StrCat(" is not a URI", ToAbsl(kWrite)));
   }
   TableUri uri;
   const Scheme* found = nullptr;
@@ -77,10 +77,10 @@ absl::StatusOr<TableUri> TableUri::Parse(std::string_view text) {
     }
     case Kind::kHttp:
       if (MayHavePassword(text)) {
-        return Refused(text,
-                       " has a password in it, which a URI must not have: give a token apart, to "
-                       "the command by LOCUS_PASSWORD or a file of permissions 0600 that "
-                       "LOCUS_PASSWORD_FILE names");
+        return Refused(
+            text,
+            " contains a password, which a URI must not have: set LOCUS_PASSWORD to a token for "
+            "the command, or LOCUS_PASSWORD_FILE to the name of a file with permissions 0600");
       }
       return uri;
   }

@@ -109,7 +109,7 @@ TEST_F(CliTablePlaceTest, Http_IsReadOnly) {
     Outcome refused = RunLocus(verb);
     EXPECT_EQ(refused.exit, 2) << words[0];
     EXPECT_THAT(refused.err,
-                HasSubstr("earlier tables, at the place from which the server has its document"));
+                HasSubstr("earlier tables, at the place from which the server gets its document"));
   }
 }
 
@@ -150,7 +150,7 @@ TEST_F(CliTablePlaceTest, HttpsWithAToken_NeedsBothRight) {
     Outcome refused = RunLocus({"table", "get", server.url()});
     EXPECT_EQ(refused.exit, 1);
     EXPECT_THAT(refused.err, HasSubstr(server.url() + ": it answers 401"));
-    EXPECT_THAT(refused.err, HasSubstr("or none"));
+    EXPECT_THAT(refused.err, HasSubstr("is missing or not accepted"));
   }
   setenv("LOCUS_PASSWORD", "ri ght", 1);
   EXPECT_THAT(RunLocus({"table", "get", server.url()}).err, HasSubstr("byte 3 of the token"));

@@ -114,7 +114,7 @@ TEST_F(ShardPoolsLossTest, ServerStalledWithIdleConnections_OnePingFindsOut) {
   first_->Stall();
   absl::Status status = pools->Take(fails_, In(kSoon)).status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
-  EXPECT_THAT(status.ToString(), HasSubstr("gives no sign of life; callers are refused"));
+  EXPECT_THAT(status.ToString(), HasSubstr("does not respond; callers are refused"));
   EXPECT_EQ(StatsOf(*pools, fails_).open, 0u) << "the others would have hung too";
   first_->Resume();
   EXPECT_TRUE(WaitUntil([&] { return Answers(*pools, fails_); }));

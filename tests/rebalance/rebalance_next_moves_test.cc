@@ -129,7 +129,7 @@ RebalancePlan PlanToRemoveC(const RoutingTable& table) {
 TEST(NextMovesTest, CapOfNothing_IsRefused) {
   RoutingTable table = EvenTable(1);
   EXPECT_EQ(NextMoves(table, PlanToRemoveC(table), 0).status().message(),
-            "moves of a shard at once: 0; at least 1");
+            "most_per_shard is 0; at least 1");
 }
 
 TEST(NextMovesTest, FirstStep_TakesTheWeightsAndStartsAtNothing) {

@@ -290,18 +290,17 @@ TEST(PlanRebalanceTest, WrongRequests_AreRefusedByNameAndLimit) {
   request.remove = {"x"};
   EXPECT_EQ(Refusal(table, request), "shard to remove \"x\": no such shard");
   request.remove = {"orders-0", "orders-0"};
-  EXPECT_EQ(Refusal(table, request), "shard to remove \"orders-0\": it is named twice");
+  EXPECT_EQ(Refusal(table, request), "shard to remove \"orders-0\": it is given twice");
   request.remove = {"orders-0", "orders-1"};
-  EXPECT_EQ(Refusal(table, request), "no shard is left with a weight: all 2 have weight 0");
+  EXPECT_EQ(Refusal(table, request), "no shard with a weight is left: all 2 have weight 0");
   request.remove = {"orders-0"};
   request.weights = {{"orders-0", 5}};
-  EXPECT_EQ(Refusal(table, request),
-            "shard to remove \"orders-0\": it is to have weight 5 as well");
+  EXPECT_EQ(Refusal(table, request), "shard to remove \"orders-0\": it also gets weight 5");
   request = Adding("n");
   request.remove = {"n"};
-  EXPECT_EQ(Refusal(table, request), "shard to remove \"n\": it is to be added as well");
+  EXPECT_EQ(Refusal(table, request), "shard to remove \"n\": it is also added");
   EXPECT_EQ(Refusal(table, Adding("orders-1")),
-            "new shard \"orders-1\": there is a shard of that name");
+            "new shard \"orders-1\": a shard of that name exists");
   request = Adding("n");
   request.add[0].endpoint = "mysql://user@h";
   EXPECT_THAT(Refusal(table, request),
@@ -326,7 +325,7 @@ TEST(PlanRebalanceTest, WrongLoads_AreRefused) {
   request.load[7] = std::numeric_limits<double>::infinity();
   EXPECT_EQ(Refusal(table, request), "load of vnode 7: inf is not a number from 0");
   request.load.assign(65536, std::numeric_limits<double>::max());
-  EXPECT_EQ(Refusal(table, request), "load: its sum is beyond the largest number");
+  EXPECT_EQ(Refusal(table, request), "load: its sum is not finite");
   request.load.assign(65536, 1);
   request.tolerance = 1.5;
   EXPECT_EQ(Refusal(table, request), "tolerance: 1.5 is not from 0 to 1");
@@ -360,16 +359,16 @@ TEST(ParsePlanTest, WrongValues_AreRefusedAtTheirPointer) {
        "/moved_vnodes: 2; /moves have 21845 vnodes"},
       {"\"moved_load\": 0.", "\"moved_load\": 3.", "/moved_load: 3"},
       {"\"moved_load\"", "\"peak_after\": 1, \"moved_load\"",
-       "of peak_before and peak_after one is missing"},
+       "peak_before and peak_after need each other"},
       {"\"before\": {\"orders-0\": 32768, \"orders-1\": 32768",
        "\"before\": {\"orders-0\": 32767, \"orders-1\": 32769",
        "/before/orders-0: 32767 vnodes do not agree with the table"},
       {"\"before\": {\"orders-0\": 32768", "\"before\": {\"orders-0\": 1",
        "/before: 32769 vnodes; the ring has 65536"},
       {"\"before\": {\"orders-0\": 32768", "\"before\": {\"x\": 32768",
-       "/before/x: it names none of /shards"},
+       "/before/x: it is not a shard of /shards"},
       {"\"from\": \"orders-0\"", "\"from\": \"orders-1\"", "/moves/0/from: vnode "},
-      {"\"from\": \"orders-0\"", "\"from\": \"x\"", "/moves/0/from: it names none of /shards"},
+      {"\"from\": \"orders-0\"", "\"from\": \"x\"", "/moves/0/from: it is not a shard of /shards"},
       {"\"from\": \"orders-0\"", "\"from\": \"c\"", "/moves/0/to: it is the same as from"},
   };
   for (const JsonCase& c : cases) {

@@ -121,7 +121,7 @@ TEST(LastGoodTextTest, Damage_IsNamed) {
   auto why = [](std::string damaged) {
     return std::string(ParseLastGoodText(damaged).status().message());
   };
-  EXPECT_EQ(why(""), "it does not begin as a last-good table");
+  EXPECT_EQ(why(""), "it does not begin like a last-good table");
   EXPECT_EQ(why("locus last good table 0 xxh64=0 bytes=0\n"), "its header names no format");
   EXPECT_EQ(why(text.substr(0, 40)), "its header has no end");
   EXPECT_THAT(why(text.substr(0, text.size() - 1)), HasSubstr(", its header says "));

@@ -219,7 +219,7 @@ TEST(RouterTest, EndpointsThatChangeWithoutEnd_StopAtTheLimitAndSayWhatToDo) {
   EXPECT_EQ(epoch, kFit + 1);
   EXPECT_TRUE(absl::IsOutOfRange(status)) << status;
   EXPECT_EQ(status.message(),
-            "epoch 33 has 2000 new shards or endpoints; this router keeps all 64000 that it has "
+            "epoch 33 has 2000 new shards or endpoints; this router has kept all 64000 that it has "
             "seen, and at most 65536: restart the process to follow this table and later ones");
   RouterStats stats = router.Stats();
   EXPECT_EQ(stats.descriptions, kFit * kShards);

@@ -149,11 +149,13 @@ TEST(MariadbTableTest, TablesOfOthers_AreLeftAlone) {
   }
   MariadbTableOptions options = FreshDatabase();
   Sql(options, "CREATE TABLE routing_table (id INT PRIMARY KEY)");
-  ExpectCode(Refusal(*Source(options)), absl::StatusCode::kFailedPrecondition, "somebody else");
+  ExpectCode(Refusal(*Source(options)), absl::StatusCode::kFailedPrecondition,
+             "it was not created by locus");
   Sql(options,
       "DROP TABLE routing_table; CREATE TABLE routing_table (epoch VARCHAR(9), bytes INT, checksum"
       " INT); INSERT INTO routing_table VALUES ('1 OR 1', 0, 0)");
-  ExpectCode(Refusal(*Source(options)), absl::StatusCode::kFailedPrecondition, "no table of locus");
+  ExpectCode(Refusal(*Source(options)), absl::StatusCode::kFailedPrecondition,
+             "it was not created by locus");
 }
 
 TEST(MariadbTableTest, TablesNotThere_EachSaysWhatToDo) {

@@ -293,7 +293,7 @@ TEST_P(TablePublisherContract, PlaceThatSawLess_SaysThatItWasPutBack) {
   ASSERT_TRUE(publisher_->Publish(TableOfEpoch(4), 0).ok());
   absl::Status status = publisher_->Publish(TableOfEpoch(10), 9);
   EXPECT_TRUE(absl::IsAborted(status)) << status;
-  EXPECT_THAT(MessageOf(status), HasSubstr("put back to an older state"));
+  EXPECT_THAT(MessageOf(status), HasSubstr("restored to an older state"));
 }
 
 TEST_P(TablePublisherContract, RestoreWhileAMoveIsInProgress_NeedsItsName) {

@@ -48,7 +48,7 @@ TEST(TableDifferenceTest, RunsThatChangedHands_AreALineEachAndCounted) {
             "vnodes 16384..32767: a -> c\n"
             "vnodes 32768..40000: b -> c\n"
             "vnode 65535: b -> a\n"
-            "23,618 of 65,536 vnodes changed hands (36.04 %)\n");
+            "23,618 of 65,536 vnodes got another owner (36.04 %)\n");
 }
 
 TEST(TableDifferenceTest, Shards_ComeGoAndChange) {
@@ -65,7 +65,7 @@ TEST(TableDifferenceTest, Shards_ComeGoAndChange) {
             "-> tier=hot,zone=1\n"
             "- shard 2 b, mysql://b, weight 100\n"
             "+ shard 4 d, mysql://d, weight 100, labels tier=cold\n"
-            "0 of 65,536 vnodes changed hands (0.00 %)\n");
+            "0 of 65,536 vnodes got another owner (0.00 %)\n");
 }
 
 TEST(TableDifferenceTest, TableIdAndSteps_AreShown) {
@@ -76,7 +76,7 @@ TEST(TableDifferenceTest, TableIdAndSteps_AreShown) {
   EXPECT_EQ(TableDifference(old, now),
             "table_id none -> 0123456789abcdef\n"
             "move of vnodes 0..9 to b went on, 5.00 % -> 5.00 %, step 1 -> 2\n"
-            "0 of 65,536 vnodes changed hands (0.00 %)\n");
+            "0 of 65,536 vnodes got another owner (0.00 %)\n");
 }
 
 TEST(TableDifferenceTest, Moves_BeginGoOnEndAndAreDropped) {
@@ -92,7 +92,7 @@ TEST(TableDifferenceTest, Moves_BeginGoOnEndAndAreDropped) {
             "move of vnodes 30..39 to b was dropped at 0.07 %\n"
             "move of vnodes 30..39 to c began, 0.00 %\n"
             "move of vnode 50 to c began, 0.01 %\n"
-            "10 of 65,536 vnodes changed hands (0.02 %)\n");
+            "10 of 65,536 vnodes got another owner (0.02 %)\n");
 }
 
 // The naive twin counts by OwnerOf.

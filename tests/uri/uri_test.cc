@@ -64,7 +64,7 @@ TEST_F(UriTest, AWrongUri_IsInvalidArgument) {
   }
   absl::Status read_only = OpenTablePublisher("http://127.0.0.1:1/t").status();
   EXPECT_TRUE(absl::IsInvalidArgument(read_only));
-  EXPECT_THAT(std::string(read_only.message()), HasSubstr("can be followed only"));
+  EXPECT_THAT(std::string(read_only.message()), HasSubstr("can only be followed"));
 }
 
 TEST_F(UriTest, APassword_IsNeverPartOfAUri) {

@@ -28,7 +28,7 @@ absl::Status EtcdTableOptions::Check() const {
   }
   if (key == "seq" || key == "space" || key == "heads") {
     return absl::InvalidArgumentError(
-        absl::StrCat("etcd table option key is ", Quoted(key), ", where no tables are kept"));
+        absl::StrCat("etcd table option key is ", Quoted(key), ", which is reserved"));
   }
   if (max_request_bytes < 16 << 10 || max_request_bytes > 1 << 30) {
     return absl::InvalidArgumentError(absl::StrCat("etcd table option max_request_bytes is ",
@@ -95,12 +95,12 @@ absl::StatusOr<std::string> UnpackDocument(std::string_view value) {
   std::optional<uint64_t> bytes;
   if (line != std::string_view::npos) bytes = ParseDecimal(value.substr(0, line), UINT64_MAX);
   if (!bytes || *bytes == 0) {
-    return absl::FailedPreconditionError("a compressed document without its length");
+    return absl::FailedPreconditionError("a compressed document has no length");
   }
   if (*bytes > TableSource::kMaxDocumentBytes) return TooLong(*bytes);
   value.remove_prefix(line + 1);
   absl::Status damaged = absl::FailedPreconditionError(
-      absl::StrCat("a compressed document that is damaged, or not of ", *bytes, " bytes"));
+      absl::StrCat("a compressed document is damaged, or does not have ", *bytes, " bytes"));
   if (*bytes / kMostPacked > value.size()) return damaged;
   std::string document(*bytes, '\0');
   uLongf unpacked = document.size();

@@ -135,7 +135,7 @@ class EtcdTablePublisher::Rep {
     return absl::FailedPreconditionError(
         Here(absl::StrCat("the table, compressed, takes a request of ", bytes,
                           " bytes; the option max_request_bytes is ", max_request_bytes_,
-                          ", to be raised together with etcd's --max-request-bytes")));
+                          "; raise it together with etcd's --max-request-bytes")));
   }
 
   absl::StatusOr<bool> Write(const std::string& value, int64_t revision,
@@ -160,7 +160,7 @@ class EtcdTablePublisher::Rep {
                                                                   etcd::TimePoint deadline) {
     LOCUS_ASSIGN_OR_RETURN(etcd::TxnAnswer answer, connection_->Commit(txn, deadline));
     if (answer.ranges.size() == expected) return std::move(answer.ranges);
-    return absl::FailedPreconditionError(Here("an answer to another question"));
+    return absl::FailedPreconditionError(Here("the answer belongs to another request"));
   }
 
   absl::StatusOr<std::vector<KeptEpoch>> HistoryIn(const std::vector<etcd::KeyValue>& pairs) const {

@@ -79,7 +79,7 @@ class EtcdTableSource::Rep {
     }
     return absl::UnavailableError(
         absl::StrCat(keys_.place(), ": ", kMostStreams,
-                     " streams broke, the last one: ", last_break_.message()));
+                     " streams broke; the last one: ", last_break_.message()));
   }
 
   // Waits for news on the stream. `broken`: the stream is useless now; the status says why.
@@ -165,7 +165,8 @@ class EtcdTableSource::Rep {
     LOCUS_ASSIGN_OR_RETURN(etcd::TxnAnswer answer,
                            connection_->Commit(txn, connection_->Deadline()));
     if (answer.ranges.size() == 1) return answer;
-    return At(answer.origin, absl::FailedPreconditionError("an answer to another question"));
+    return At(answer.origin,
+              absl::FailedPreconditionError("the answer belongs to another request"));
   }
 
   absl::StatusOr<SourcedTable> Read(const etcd::Header& header, const etcd::KeyValue& pair,

@@ -47,7 +47,7 @@ std::string Destination(const HttpAnswer& head) {
 std::string WithRetryAfter(const HttpAnswer& head) {
   std::string_view after = head.Header("Retry-After");
   if (after.empty()) return "";
-  return absl::StrCat(", to be asked again after ", Quoted(after));
+  return absl::StrCat("; retry after ", Quoted(after));
 }
 
 }  // namespace
@@ -70,31 +70,33 @@ absl::Status CheckHead(const HttpAnswer& head, bool conditional) {
   std::string answers = absl::StrCat("it answers ", status);
   if (status == 304) {
     return conditional ? absl::OkStatus()
-                       : absl::UnavailableError(answers + " to a request without conditions");
+                       : absl::UnavailableError(answers + " to an unconditional request");
   }
-  if (status == 404 || status == 410) return absl::NotFoundError(answers + ": no table is there");
+  if (status == 404 || status == 410) return absl::NotFoundError(answers + ": there is no table");
   if (status == 408 || status == 425 || status == 429 || (status >= 500 && status <= 599)) {
     return absl::UnavailableError(answers + WithRetryAfter(head));
   }
   if (status == 401 || status == 403) {
     return absl::FailedPreconditionError(
-        answers + ": the table is not for whoever shows this token or certificate, or none");
+        answers + ": the token or client certificate is missing or not accepted");
   }
   if (status >= 300 && status <= 399) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        answers, ", a redirect to ", Destination(head), ": none is followed, name that url"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(answers, ", a redirect to ", Destination(head),
+                     ": redirects are not followed; use that url"));
   }
-  if (status != 200) return absl::FailedPreconditionError(answers + ", where 200 was expected");
+  if (status != 200) return absl::FailedPreconditionError(answers + " instead of 200");
   std::string_view coding = head.Header("Content-Encoding");
   if (!coding.empty() && !absl::EqualsIgnoreCase(ToAbsl(coding), "identity")) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("its document comes in the encoding ", Quoted(coding), ", not asked for"));
+    return absl::FailedPreconditionError(absl::StrCat("its document has the encoding ",
+                                                      Quoted(coding), ", which was not requested"));
   }
   // Any other transfer coding ends where the connection does.
   bool chunked = absl::EqualsIgnoreCase(ToAbsl(head.Header("Transfer-Encoding")), "chunked");
   if (head.Header("Content-Length").empty() && !chunked) {
     return absl::FailedPreconditionError(
-        "its document comes without Content-Length and not chunked: a part of it looks whole");
+        "its document has neither Content-Length nor chunked encoding: a truncated one would go "
+        "unnoticed");
   }
   return absl::OkStatus();
 }

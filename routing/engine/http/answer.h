@@ -8,13 +8,13 @@
 #include "absl/status/status.h"
 #include "src/http/connection.h"
 
-// What the head of an answer means for whoever asked for a document.
+// The meaning of an answer's head for the request for a document.
 
 namespace locus::http {
 
-// By what a later request asks whether a document is still the newest.
+// The validators with which a later request asks whether a document is still the newest.
 struct Validators {
-  std::string etag;           // as it stands, W/ and quotes included; empty: none
+  std::string etag;           // verbatim, with W/ and quotes; empty: none
   std::string last_modified;  // likewise; empty: none that is good for it
 
   bool empty() const { return etag.empty() && last_modified.empty(); }
@@ -24,11 +24,11 @@ struct Validators {
 // change again in the same second.
 Validators ValidatorsOf(const HttpAnswer& head);
 
-// OK: the answer is a 200 with a document, of which a part can be told from the whole; or a 304
-// where the request was `conditional`. Otherwise what HttpTableSource says of it, without a place.
+// OK: the answer is a 200 with a document whose end is known, or a 304 to a `conditional` request.
+// Otherwise the error that HttpTableSource documents, without the place.
 absl::Status CheckHead(const HttpAnswer& head, bool conditional);
 
-// Another one for every other document.
+// A version that differs for every other document.
 std::string VersionOf(std::string_view document);
 
 }  // namespace locus::http

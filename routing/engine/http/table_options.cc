@@ -30,7 +30,7 @@ absl::Status HttpTableOptions::Check() const {
   LOCUS_RETURN_IF_ERROR(CheckSpan("wait", wait, absl::ZeroDuration()));
   LOCUS_RETURN_IF_ERROR(CheckSpan("poll_every", poll_every, absl::Milliseconds(10)));
   if (!token.empty() && !token_file.empty()) {
-    return Refuse("token is given, and token_file: give one of them");
+    return Refuse("token and token_file are both set; set one of them");
   }
   bool has_token = !token.empty() || !token_file.empty();
   if (has_token && !parsed->tls && !token_in_plain_text && !IsLoopback(parsed->endpoint.host)) {
@@ -39,10 +39,10 @@ absl::Status HttpTableOptions::Check() const {
                                "https, or set token_in_plain_text"));
   }
   if (tls.certificate_file.empty() != tls.key_file.empty()) {
-    return Refuse("tls.certificate_file needs tls.key_file, and the other way round");
+    return Refuse("tls.certificate_file and tls.key_file need each other");
   }
   if (!parsed->tls && (!tls.ca_file.empty() || !tls.certificate_file.empty())) {
-    return Refuse(absl::StrCat("url ", parsed->shown, " is not https, but TLS files are given"));
+    return Refuse(absl::StrCat("url ", parsed->shown, " is not https, but TLS files are set"));
   }
   return absl::OkStatus();
 }

@@ -203,7 +203,7 @@ class HttpTableSource::Rep {
 
   absl::Status NoAnswer() const {
     return absl::UnavailableError(absl::StrCat(
-        "no whole answer within ", absl::FormatDuration(absl::FromChrono(request_timeout_))));
+        "no complete answer within ", absl::FormatDuration(absl::FromChrono(request_timeout_))));
   }
 
   // The body of an error is not shown; it is read so that the connection can be used again.

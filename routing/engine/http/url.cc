@@ -29,7 +29,7 @@ bool IsHost(std::string_view host, bool bracketed) {
   return true;
 }
 
-// Reads host and port. nullopt: they cannot be.
+// Reads host and port. nullopt: they are invalid.
 std::optional<Endpoint> ReadAuthority(std::string_view authority, uint16_t default_port) {
   Endpoint endpoint;
   bool bracketed = !authority.empty() && authority[0] == '[';
@@ -68,9 +68,9 @@ absl::StatusOr<Url> Url::Parse(std::string_view text) {
     return Refuse(text, "it must begin with https:// or http://");
   }
   for (char c : text) {
-    // What RFC 3986 allows nowhere, and whatever could end a line of a request.
+    // Characters that RFC 3986 allows nowhere, and those that could end a line of a request.
     if (c <= ' ' || c > '~' || std::string_view("\"<>\\^`{|}").find(c) != std::string_view::npos) {
-      return Refuse(text, "it holds a character that must stand as %XX");
+      return Refuse(text, "it contains a character that must be written as %XX");
     }
   }
   if (text.find('#') != std::string_view::npos) return Refuse(text, "it has a fragment");
@@ -79,12 +79,12 @@ absl::StatusOr<Url> Url::Parse(std::string_view text) {
   std::string_view authority = rest.substr(0, end);
   std::string_view target = end == std::string_view::npos ? "" : rest.substr(end);
   if (authority.find('@') != std::string_view::npos) {
-    return Refuse(text, "a user or password does not belong there: use a token");
+    return Refuse(text, "it contains a user or a password: use a token instead");
   }
   Url url;
   url.tls = scheme == "https";
   std::optional<Endpoint> endpoint = ReadAuthority(authority, url.tls ? 443 : 80);
-  if (!endpoint) return Refuse(text, "its host, or its port (1..65535), cannot be");
+  if (!endpoint) return Refuse(text, "its host or its port (1..65535) is invalid");
   url.endpoint = *std::move(endpoint);
   url.target = absl::StrCat(target.empty() || target[0] == '?' ? "/" : "", ToAbsl(target));
   std::string_view path = std::string_view(url.target).substr(0, url.target.find('?'));

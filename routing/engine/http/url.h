@@ -10,7 +10,7 @@
 
 namespace locus::http {
 
-// An absolute URL, taken apart.
+// The parts of an absolute URL.
 struct Url {
   static constexpr size_t kLongest = 8192;
 
@@ -19,11 +19,12 @@ struct Url {
   std::string target;  // path and query, for a request
   std::string shown;   // without the query, which may hold a secret
 
-  // INVALID_ARGUMENT: "url SHOWN: reason"; no message shows a query or what stands before an '@'.
+  // INVALID_ARGUMENT: "url SHOWN: reason"; no message shows a query or the part before an '@'.
   static absl::StatusOr<Url> Parse(std::string_view text);
 };
 
-// What of a text that may be no URL can be shown, in quotes: no query, and nothing before an '@'.
+// The part of a text, perhaps not a URL, that messages may show, in quotes: without a query and
+// without anything before an '@'.
 std::string WithoutSecrets(std::string_view text);
 
 }  // namespace locus::http

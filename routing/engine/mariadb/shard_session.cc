@@ -90,7 +90,7 @@ absl::Status ShardSession::LookAround(const ShardPoolsSettings& options) {
     return absl::FailedPreconditionError(
         absl::StrCat("mariadb ", place_, ": its database is ", Quoted(row[0].value_or("NULL")),
                      " in hex, its read_only ", Quoted(row[1].value_or("NULL")), " and its role ",
-                     Quoted(row[2].value_or("NULL")), ", which no MariaDB answers"));
+                     Quoted(row[2].value_or("NULL")), ", which MariaDB never returns"));
   }
   const std::string &database = *row[0], &read_only = *row[1];
   if (read_only != "0" && read_only != "OFF" && !options.accept_read_only) {
@@ -143,14 +143,14 @@ absl::Status ShardSession::Ping(TimePoint deadline) {
 absl::Status ShardSession::ReadAnswer(TimePoint deadline) {
   if (!AnswersBy(handle(), deadline)) {
     return absl::DeadlineExceededError(
-        absl::StrCat("mariadb ", place_, ": the server gives no sign of life"));
+        absl::StrCat("mariadb ", place_, ": the server does not respond"));
   }
   // Not bounded by `deadline`: a session whose answer is late stays good.
   mariadb::BoundedCall call(handle(), std::chrono::steady_clock::now() + answer_time_);
   if (mysql_read_query_result(handle()) != 0) return Error();
   if (mysql_field_count(handle()) == 0) return absl::OkStatus();
   return absl::UnavailableError(
-      absl::StrCat("mariadb ", place_, ": the server answered a statement without rows by rows"));
+      absl::StrCat("mariadb ", place_, ": the server returned rows for a statement that has none"));
 }
 
 absl::Status ShardSession::BeginReset() {

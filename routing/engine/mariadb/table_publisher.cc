@@ -41,7 +41,7 @@ absl::StatusOr<RoutingTable> ParseTable(const Result& result, const TableRow& ro
   absl::StatusOr<RoutingTable> table = RoutingTable::Parse(*document);
   if (!table.ok()) return data_loss(table.status().message());
   if (table->epoch() != row.epoch) {
-    return data_loss(absl::StrCat("/epoch: it says ", table->epoch()));
+    return data_loss(absl::StrCat("/epoch: it is ", table->epoch()));
   }
   return table;
 }
@@ -69,7 +69,8 @@ absl::StatusOr<Found> LockAndLook(Connection& connection) {
            mariadb::AtMostOneRow(1), mariadb::OneRow(1)}));
   if (results[1].rows.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "mariadb ", connection.place(), ": routing_table_head has no row: create its tables anew"));
+        "mariadb ", connection.place(),
+        ": routing_table_head has no row: create the tables again (locus table init)"));
   }
   Found found;
   LOCUS_ASSIGN_OR_RETURN(found.newest, mariadb::ParseRow(results[2], connection.place()));

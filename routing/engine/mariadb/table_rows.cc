@@ -80,7 +80,7 @@ absl::StatusOr<std::optional<TableRow>> ParseRow(const Result& result, std::stri
     return absl::FailedPreconditionError(absl::StrCat(
         "mariadb ", ToAbsl(place), ": routing_table holds epoch ", Quoted(row[0].value_or("NULL")),
         ", bytes ", Quoted(row[1].value_or("NULL")), " and checksum ",
-        Quoted(row[2].value_or("NULL")), ": it is no table of locus"));
+        Quoted(row[2].value_or("NULL")), ": it was not created by locus"));
   }
   return TableRow{*epoch, *bytes, *row[2]};
 }
@@ -88,13 +88,14 @@ absl::StatusOr<std::optional<TableRow>> ParseRow(const Result& result, std::stri
 absl::Status Explain(const Connection& connection, const absl::Status& status,
                      absl::StatusCode no_table) {
   if (connection.error() == kNoSuchTable) {
-    return absl::Status(no_table, absl::StrCat(status.message(),
-                                               ": its routing tables were not created "
-                                               "(CreateSchema, locus table init), or are gone"));
+    return absl::Status(no_table,
+                        absl::StrCat(status.message(),
+                                     ": the place has not been prepared for routing tables: "
+                                     "run `locus table init` (CreateSchema)"));
   }
   if (connection.error() == kNoSuchColumn) {
     return absl::FailedPreconditionError(
-        absl::StrCat(status.message(), ": the table belongs to somebody else"));
+        absl::StrCat(status.message(), ": it was not created by locus"));
   }
   return status;
 }
