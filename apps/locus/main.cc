@@ -22,30 +22,30 @@ using internal::ToAbsl;
 
 namespace {
 
-constexpr std::string_view kOrders = "Orders and their numbers";
-constexpr std::string_view kKeys = "Keys of order numbers";
+constexpr std::string_view kOrders = "Orders and their IDs";
+constexpr std::string_view kKeys = "Key rings";
 constexpr std::string_view kStores = "Stores of order IDs";
 constexpr std::string_view kTables = "Routing tables";
 constexpr std::string_view kMoves = "Moving vnodes between shards";
 constexpr std::string_view kNumbers = "Other numbers";
 
 constexpr std::array kVerbs = {
-    Verb{"assign", kOrders, "Give the orders of a CSV file their IDs, numbers and shards",
+    Verb{"assign", kOrders, "Give the orders of a CSV file their IDs, order_nos and shards",
          RunAssign},
-    Verb{"encode", kOrders, "Make order numbers of order IDs", RunEncode},
-    Verb{"decode", kOrders, "Read order IDs from order numbers", RunDecode},
-    Verb{"inspect", kOrders, "Show what an order ID or number says", RunInspect},
+    Verb{"encode", kOrders, "Encode order IDs as order_nos", RunEncode},
+    Verb{"decode", kOrders, "Decode order_nos to order IDs", RunDecode},
+    Verb{"inspect", kOrders, "Show the fields of an order ID or order_no", RunInspect},
     Verb{"gene", kOrders, "Compute the shard genes of buyer keys", RunGene},
     Verb{"keys new", kKeys, "Make a key ring file", RunKeysNew},
     Verb{"keys add", kKeys, "Add a key that is not active yet", RunKeysAdd},
-    Verb{"keys activate", kKeys, "Make new numbers with another key", RunKeysActivate},
+    Verb{"keys activate", kKeys, "Make new order_nos with another key", RunKeysActivate},
     Verb{"keys retire", kKeys, "Destroy a key for good", RunKeysRetire},
     Verb{"keys rotate", kKeys, "Add a key and activate it", RunKeysRotate},
     Verb{"keys list", kKeys, "List the versions of a key ring", RunKeysList},
     Verb{"store init", kStores, "Create a space in a segment store", RunStoreInit},
-    Verb{"store show", kStores, "Show what a segment store holds of a space", RunStoreShow},
-    Verb{"store restored", kStores, "Declare that an older state was put back", RunStoreRestored},
-    Verb{"store raise", kStores, "Keep sequences below a number out of use", RunStoreRaise},
+    Verb{"store show", kStores, "Show the state of a space in a segment store", RunStoreShow},
+    Verb{"store restored", kStores, "Declare that an older state was restored", RunStoreRestored},
+    Verb{"store raise", kStores, "Lease no sequences below a number", RunStoreRaise},
     Verb{"table new", kTables, "Print a routing table of equal ranges", RunTableNew},
     Verb{"table check", kTables, "Check a routing table", RunTableCheck},
     Verb{"table init", kTables, "Prepare a place for routing tables", RunTableInit},
@@ -66,10 +66,10 @@ constexpr std::array kVerbs = {
          RunSeqSetIfNotExists},
     Verb{"seq get", kNumbers, "Print the last number of a counter", RunSeqGet},
     Verb{"snowflake next", kNumbers, "Make snowflake IDs of a worker", RunSnowflakeNext},
-    Verb{"snowflake decode", kNumbers, "Show what snowflake IDs say", RunSnowflakeDecode},
+    Verb{"snowflake decode", kNumbers, "Show the fields of snowflake IDs", RunSnowflakeDecode},
     Verb{"uuid", kNumbers, "Make UUIDs", RunUuid},
-    Verb{"number format", kNumbers, "Make a number of a given form", RunNumberFormat},
-    Verb{"number parse", kNumbers, "Show the fields of numbers of a given form", RunNumberParse},
+    Verb{"number format", kNumbers, "Make a business number", RunNumberFormat},
+    Verb{"number parse", kNumbers, "Show the fields of business numbers", RunNumberParse},
 };
 
 bool AsksForHelp(std::string_view word) {
@@ -101,7 +101,7 @@ int PrintHelp(std::string_view first_word) {
     terms.emplace_back(verb.name, verb.purpose);
   }
   end_group();
-  help += "\nlocus help VERB shows what a verb takes; locus version prints the version.\n";
+  help += "\nlocus help VERB explains a verb; locus version prints the version.\n";
   return PrintAll(first_word.empty() ? "--help" : absl::StrCat(ToAbsl(first_word), " --help"),
                   help);
 }

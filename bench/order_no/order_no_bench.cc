@@ -98,8 +98,8 @@ void OrderNoEncodeFf1(benchmark::State& state) {
 }
 BENCHMARK(OrderNoEncodeFf1);
 
-// What an order number costs whoever encrypts with EVP in the usual way: a prepared AES-256-CTR
-// context, a new IV and one block each time.
+// The cost of an order_no with EVP used in the usual way: a prepared AES-256-CTR context, a new IV
+// and one block each time.
 void PeerEvpCtrReinit(benchmark::State& state) {
   std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)> context(EVP_CIPHER_CTX_new(),
                                                                           &EVP_CIPHER_CTX_free);

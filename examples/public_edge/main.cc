@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The edge where customers' order numbers come in: each is authenticated by its key before any
-// shard is touched, and what is forged looks like what is mistyped. usage: public_edge KEYRING
+// A public edge that receives customers' order_nos. It authenticates each by its key before it
+// queries any shard, and answers a forged one like a mistyped one. usage: public_edge KEYRING
 // TABLE < NUMBERS
 //   prints for each line "ORDER_ID SHARD", or "404"; exit 0
 #include <fstream>

@@ -401,7 +401,7 @@ TEST_F(AssignTest, ClosedRejectsPipe_IsToldAndTheRestIsDone) {
   assign.Write(rows + "2\n");
   Outcome outcome = assign.Finish();
   EXPECT_EQ(outcome.exit, 3);
-  EXPECT_THAT(outcome.err, HasSubstr("the rejected rows are not written completely: stdout: "));
+  EXPECT_THAT(outcome.err, HasSubstr("the rejected rows were not written completely: stdout: "));
   EXPECT_THAT(outcome.err, HasSubstr("2 rows assigned, "));
   EXPECT_EQ(WithoutOurs(ReadFile(out_)), "buyer\n1\n2\n");
 }

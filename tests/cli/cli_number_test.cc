@@ -88,7 +88,7 @@ TEST(CliNumberFormatTest, WrongUsage_NamesValueLimitAndPlace) {
            {{"{seq:0}"},
             "PATTERN: pattern \"{seq:0}\": field \"{seq:0}\" at character 1: the width "
             "\"0\" is not 1 to 19"},
-           {{"{a}{b}"}, "could not be read back"},
+           {{"{a}{b}"}, "could not be parsed"},
            {{"{seq:8}"}, "--field seq=VALUE is required"},
            {{"{seq:8}", "seq=1"}, "\"seq=1\""},
            {{"{seq:8}", "--field", "seq"}, "--field \"seq\": is not NAME=VALUE"},

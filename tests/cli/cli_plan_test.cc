@@ -102,7 +102,7 @@ TEST_F(PlanTest, TextForPeople_SaysBeforeAfterAndWhereItGoes) {
   EXPECT_THAT(outcome.out, HasSubstr("\n13,107 vnodes move, 20.00 %, in "));
   EXPECT_THAT(
       outcome.out,
-      HasSubstr("\nbiggest shard before: a with 25.00 %\nbiggest shard after: a with 20.00 %\n"));
+      HasSubstr("\nlargest shard before: a with 25.00 %\nlargest shard after: a with 20.00 %\n"));
   EXPECT_THAT(outcome.out, HasSubstr("\nfrom  to  vnodes  moves\na     e    3,276      1\n"));
   EXPECT_THAT(outcome.out, Not(HasSubstr("inner")));
 }
@@ -277,7 +277,7 @@ TEST_F(PlanTest, AppliedUntilNothingIsLeft_OwnersAreThoseOfThePlan) {
     RoutingTable next = RoutingTable::Parse(outcome.out).value();
     if (next == before) {
       EXPECT_EQ(outcome.err,
-                "locus plan apply: nothing is left to begin; the table is as it was\n");
+                "locus plan apply: no move is left to begin; the table is unchanged\n");
       break;
     }
     EXPECT_EQ(next.epoch(), before.epoch() + 1);

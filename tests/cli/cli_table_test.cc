@@ -270,8 +270,8 @@ TEST_F(TablePlaceTest, WrongPlaces_AreNamed) {
     std::string uri, named;
   };
   for (const Case& each :
-       {Case{path_, "is no URI"}, Case{"redis://h/0", "\"redis\""}, Case{"file:", "has no path"},
-        Case{"file://host/x", "names a host"}, Case{"http://h/table.json", "can be followed only"},
+       {Case{path_, "is not a URI"}, Case{"redis://h/0", "\"redis\""}, Case{"file:", "has no path"},
+        Case{"file://host/x", "names a host"}, Case{"http://h/table.json", "can only be followed"},
         Case{"mysql://h", "place of tables \"mysql://h\" has no database"}}) {
     Outcome outcome = RunLocus({"table", "publish", each.uri, table_});
     EXPECT_EQ(outcome.exit, 2) << each.uri << outcome.err;

@@ -30,25 +30,26 @@ struct AssignLine {
 
   void DeclareOn(VerbLine& line) {
     line.Text("--buyer-column NAME", &buyer_column, "The column of the buyer keys").Required();
-    line.Choice("--buyer-type", {"uint64", "text"}, &buyer_type, "What the buyer keys are");
+    line.Choice("--buyer-type", {"uint64", "text"}, &buyer_type, "The type of the buyer keys");
     StoreOption(line, "--store URI", &store,
                 absl::StrCat("The segment store: ", internal::kStoreUriHelp))
         .Required()
         .Else("LOCUS_STORE");
-    line.Flag("--create-store", &create_store, "Create the store and the space where missing");
+    line.Flag("--create-store", &create_store,
+              "Create the store and the space if they are missing");
     SpaceOption(line, &space, "The space in the store");
     TableOption(line, "--table FILE", &table, "The routing table").Required().Else("LOCUS_TABLE");
     line.File("--keys FILE", &keys, FileUse::kKeyRing, "The key ring file")
         .Required()
         .Else("LOCUS_KEYS");
-    line.Choice("--scheme", {"siv", "ff1"}, &scheme, "The form of the order numbers");
+    line.Choice("--scheme", {"siv", "ff1"}, &scheme, "The form of the order_nos");
     line.File("--in FILE", &in, FileUse::kRead, "The orders, CSV with a header; - is stdin");
     line.File("--out FILE", &out, FileUse::kWrite,
-              "Where they go with order_id, order_no and shard; - is stdout. A file appears whole "
-              "or not at all");
+              "The output: the orders with order_id, order_no and shard; - is stdout. A file "
+              "appears complete or not at all");
     line.File("--rejects FILE", &rejects, FileUse::kWrite,
-              "Where rows without an order ID go, with line and reason. Without this option they "
-              "are counted, and the first 10 are shown");
+              "The file for rows that got no order ID, with line and reason. Without it they are "
+              "counted, and the first 10 are shown");
   }
 };
 
@@ -101,7 +102,7 @@ absl::StatusOr<bool> CommitRejects(OutputFile& rejects) {
   if (status.ok()) return true;
   if (!absl::IsCancelled(status)) return status;
   Complain("assign",
-           absl::StrCat("the rejected rows are not written completely: ", status.message()));
+           absl::StrCat("the rejected rows were not written completely: ", status.message()));
   return false;
 }
 
@@ -148,7 +149,7 @@ absl::StatusOr<ExitCode> Assign(const AssignLine& line) {
 
 int RunAssign(std::span<const std::string> words) {
   AssignLine assign_line;
-  VerbLine line("assign", "Gives each order of a CSV file its order ID, order number and shard.",
+  VerbLine line("assign", "Gives each order of a CSV file its order ID, order_no and shard.",
                 "locus assign --buyer-column customer --store sqlite:orders.db --create-store "
                 "--table table.json --keys keys.ring --in orders.csv --out assigned.csv");
   assign_line.DeclareOn(line);

@@ -141,7 +141,7 @@ absl::Status OrderAssigner::NoOrderId(const absl::Status& status, size_t index) 
                         " are used up: 2^47 - 1 is the last of a 64-bit order ID (space ",
                         parts_.space.str(), ")");
   } else if (text.empty()) {
-    text = absl::StrCat("the generator answers ", absl::StatusCodeToString(status.code()));
+    text = absl::StrCat("the generator returned ", absl::StatusCodeToString(status.code()));
   }
   return absl::Status(status.code(),
                       absl::StrCat("no order ID after ", assigned_ + index, " rows: ", text));

@@ -10,7 +10,7 @@
 
 namespace locus::cli {
 
-// What the text of a buyer key stands for.
+// The type of a buyer key that is given as text.
 enum class BuyerType { kUint64, kText };
 
 // A uint64 is canonical decimal: no sign, space, leading zero or point; nullopt otherwise. A text

@@ -10,7 +10,7 @@
 namespace locus::cli {
 namespace {
 
-// What encode and decode take alike.
+// The options that encode and decode share.
 struct CodecLine {
   std::string keys;
   SpaceName space;
@@ -22,11 +22,11 @@ struct CodecLine {
     line.File("--keys FILE", &keys, FileUse::kKeyRing, "The key ring file")
         .Required()
         .Else("LOCUS_KEYS");
-    SpaceOption(line, &space, "The space whose numbers they are");
-    line.Choice("--scheme", {"siv", "ff1", "ctr64"}, &scheme, "The form of the numbers");
+    SpaceOption(line, &space, "The space of the order_nos");
+    line.Choice("--scheme", {"siv", "ff1", "ctr64"}, &scheme, "The form of the order_nos");
     line.Value("--key-version N", &key_version, ParseKeyVersion,
-               "The key's version, 0..127. A siv number names its own version; decode refuses one "
-               "of another")
+               "The key version, 0..127. A siv order_no contains its version; decode refuses "
+               "another one")
         .Default("the active one");
     line.Tail("VALUE", &values, VerbLine::WithoutAny::kReadsStdin,
               values_help + "; without any, one is read from each line of stdin");
@@ -91,12 +91,12 @@ absl::Status Decode(const CodecChoice& choice, std::string_view value, std::stri
 int RunEncode(std::span<const std::string> words) {
   CodecLine codec_line;
   bool allow_keystream_reuse = false;
-  VerbLine line("encode", "Prints the order number of each order ID.",
+  VerbLine line("encode", "Prints the order_no of each order ID.",
                 "locus encode --keys keys.ring 2237160347336769");
   codec_line.DeclareOn(line, "Order IDs: decimal (narrow) or 32 hex digits (wide)");
   line.Flag("--allow-keystream-reuse", &allow_keystream_reuse,
-            "Needed for ctr64: anyone who knows one pair of ID and number can read all numbers of "
-            "that gene");
+            "Required for ctr64: anyone who knows one order ID and its order_no can decode all "
+            "order_nos of that gene");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   if (codec_line.scheme == "ctr64" && !allow_keystream_reuse) {
     return WrongUsage("encode", "--scheme ctr64 needs --allow-keystream-reuse");
@@ -110,9 +110,9 @@ int RunEncode(std::span<const std::string> words) {
 
 int RunDecode(std::span<const std::string> words) {
   CodecLine codec_line;
-  VerbLine line("decode", "Prints the order ID of each order number.",
+  VerbLine line("decode", "Prints the order ID of each order_no.",
                 "locus decode --keys keys.ring 2G02812R8Z8PM04ZF8ZPH5M66Z");
-  codec_line.DeclareOn(line, "Order numbers: 26 base-32 or 32 hex digits (siv), decimal (others)");
+  codec_line.DeclareOn(line, "Order_nos: 26 base-32 or 32 hex digits (siv), decimal (others)");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   absl::StatusOr<CodecChoice> choice = Load(codec_line);
   if (!choice.ok()) return Fail("decode", choice.status());

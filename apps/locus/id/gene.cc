@@ -16,7 +16,7 @@ int RunGene(std::span<const std::string> words) {
   std::vector<std::string> keys;
   VerbLine line("gene", "Prints each buyer key, a tab and its shard gene.",
                 "locus gene --type uint64 17850 13047");
-  line.Choice("--type", {"uint64", "text"}, &type, "What the keys are");
+  line.Choice("--type", {"uint64", "text"}, &type, "The type of the buyer keys");
   line.Tail("KEY", &keys, VerbLine::WithoutAny::kReadsStdin,
             "Buyer keys; without any, one is read from each line of stdin");
   if (std::optional<int> exit = line.Parse(words)) return *exit;

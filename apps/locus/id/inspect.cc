@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Writes what is known of one order, member by member, and leaves out the rest.
+// Writes the known fields of one order and leaves out the others.
 class Inspector {
  public:
   std::optional<OrderNoCodec> codec;
@@ -48,7 +48,7 @@ void Begin(std::string_view kind, int width, ShardGene gene, Json& json) {
   json["gene"] = gene.value();
 }
 
-// Kinds are told apart by length and, at 128 bits, by format.
+// Kinds differ by length and, at 128 bits, by format.
 absl::Status Inspector::InspectInto(std::string_view given, Json& json) const {
   const std::string value = Unspaced(given);
   if (value.size() == OrderNo::kTextLength) {
@@ -150,17 +150,17 @@ struct InspectLine {
     TableOption(line, "--table FILE", &table, "The routing table, for shard and target")
         .Else("LOCUS_TABLE");
     line.File("--keys FILE", &keys, FileUse::kKeyRing,
-              "The key ring file, for the order ID of a number and the number of an ID")
+              "The key ring file, to decode and encode order_nos")
         .Else("LOCUS_KEYS");
-    SpaceOption(line, &space, "The space whose numbers they are");
+    SpaceOption(line, &space, "The space of the order_nos");
     line.Choice("--scheme", {"ff1", "ctr64"}, &scheme,
-                "A decimal is an order number of this form; without it, an order ID");
+                "A decimal is an order_no of this form; without this option it is an order ID");
     line.Value("--key-version N", &key_version, ParseKeyVersion,
-               "The version of such a number's key, 0..127")
+               "The key version of such an order_no, 0..127")
         .Default("the active one")
         .Needs("--scheme");
     line.Tail("VALUE", &values, VerbLine::WithoutAny::kReadsStdin,
-              "Order IDs or numbers; without any, one is read from each line of stdin");
+              "Order IDs or order_nos; without any, one is read from each line of stdin");
   }
 };
 
@@ -168,7 +168,8 @@ struct InspectLine {
 
 int RunInspect(std::span<const std::string> words) {
   InspectLine line;
-  VerbLine verb_line("inspect", "Prints what each order ID or number says, one JSON object a line.",
+  VerbLine verb_line("inspect",
+                     "Prints the fields of each order ID or order_no, one JSON object a line.",
                      "locus inspect --table table.json --keys keys.ring 2237160347336769");
   line.DeclareOn(verb_line);
   if (std::optional<int> exit = verb_line.Parse(words)) return *exit;

@@ -27,8 +27,8 @@ absl::Status ChangeRing(const std::string& path, const Change& change, std::stri
   return ring.Save(path);
 }
 
-// Reads, changes and writes the ring under a lock, so that no command undoes another's change. The
-// wait for the lock may be interrupted; a change that was made is answered.
+// Reads, changes and writes the key ring under a lock, so that no command undoes another's change.
+// The wait for the lock can be interrupted; once the change is made, the verb reports it.
 int RunChange(std::string_view verb, const std::string& path, const Change& change) {
   absl::StatusOr<FileLock> lock = FileLock::Take(path);
   if (!lock.ok()) return Fail(verb, lock.status());
@@ -65,7 +65,7 @@ int RunOnVersion(std::string_view verb, std::string_view purpose,
   std::optional<KeyVersion> version;
   VerbLine line(verb, purpose, absl::StrCat("locus ", ToAbsl(verb), " keys.ring 1"));
   line.File("FILE", &path, FileUse::kKeyRing, "The key ring file");
-  line.Value("VERSION", &version, ParseKeyVersion, "The key's version, 0..127").Required();
+  line.Value("VERSION", &version, ParseKeyVersion, "The key version, 0..127").Required();
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   return RunChange(verb, path,
                    [&](KeyRing& ring, std::string&) { return (ring.*change)(*version); });
@@ -100,8 +100,8 @@ int RunKeysNew(std::span<const std::string> words) {
 int RunKeysAdd(std::span<const std::string> words) {
   std::string path;
   if (auto exit = ParseFile("keys add",
-                            "Adds a random key that is not active, and prints its version. Ship "
-                            "the file to all readers before activating it.",
+                            "Adds a random key that is not active, and prints its version. "
+                            "Distribute the file to all readers before you activate it.",
                             words, &path)) {
     return *exit;
   }
@@ -113,8 +113,8 @@ int RunKeysAdd(std::span<const std::string> words) {
 int RunKeysRotate(std::span<const std::string> words) {
   std::string path;
   if (auto exit = ParseFile("keys rotate",
-                            "Adds a random key, activates it and prints its version. For a "
-                            "single process; with several, use add and activate.",
+                            "Adds a random key, activates it and prints its version. For a single "
+                            "process; with several readers, use keys add and keys activate.",
                             words, &path)) {
     return *exit;
   }
@@ -124,14 +124,14 @@ int RunKeysRotate(std::span<const std::string> words) {
 }
 
 int RunKeysActivate(std::span<const std::string> words) {
-  return RunOnVersion("keys activate", "Makes new order numbers with this version's key.", words,
+  return RunOnVersion("keys activate", "Makes new order_nos with this version's key.", words,
                       &KeyRing::Activate);
 }
 
 int RunKeysRetire(std::span<const std::string> words) {
-  return RunOnVersion("keys retire",
-                      "Destroys a version's key: numbers made with it can never be read again.",
-                      words, &KeyRing::Retire);
+  return RunOnVersion(
+      "keys retire", "Destroys a version's key: order_nos made with it can never be decoded again.",
+      words, &KeyRing::Retire);
 }
 
 int RunKeysList(std::span<const std::string> words) {

@@ -31,15 +31,15 @@ absl::StatusOr<absl::TimeZone> ParseTimeZone(std::string_view name) {
       Quoted(name), " is not a time zone that this system knows, such as Asia/Shanghai"));
 }
 
-// What both verbs take.
+// The options of both verbs.
 struct PatternLine {
   std::string pattern;
   absl::TimeZone zone = absl::UTCTimeZone();
 
   void DeclareOn(VerbLine& line) {
-    line.Text("PATTERN", &pattern, "The form, such as {date:yyyyMMdd}{seq:8}; see locus(1)");
+    line.Text("PATTERN", &pattern, "The pattern, such as {date:yyyyMMdd}{seq:8}; see locus(1)");
     line.Value("--time-zone ZONE", &zone, ParseTimeZone,
-               "The zone of its times, such as Asia/Shanghai")
+               "The time zone of the number, such as Asia/Shanghai")
         .Default("UTC");
   }
 
@@ -82,7 +82,7 @@ absl::StatusOr<std::vector<GivenField>> SplitFields(const std::vector<std::strin
   return given;
 }
 
-// Decimal, leading zeros allowed, as they stand in numbers.
+// Decimal; leading zeros are allowed, as in numbers.
 std::optional<uint64_t> ParseDigits(std::string_view text) {
   if (text.empty() || text.size() > kMaxDigits) return std::nullopt;
   text.remove_prefix(std::min(text.find_first_not_of('0'), text.size() - 1));
@@ -153,7 +153,7 @@ absl::Status ParseInto(const NumberFormat& format, std::string_view text, std::s
       case NumberField::Kind::kText:
         json[field.name] = number.values[next++].text;
         break;
-      case NumberField::Kind::kCheck:  // was right, and says nothing else
+      case NumberField::Kind::kCheck:  // checked by Parse; has no value
         break;
     }
   }
@@ -166,7 +166,7 @@ absl::Status ParseInto(const NumberFormat& format, std::string_view text, std::s
 int RunNumberFormat(std::span<const std::string> words) {
   PatternLine pattern;
   std::vector<std::string> fields, more;
-  VerbLine line("number format", "Prints a number of the given form.",
+  VerbLine line("number format", "Prints a business number made by a pattern.",
                 "locus number format '{date:yyyyMMdd}{seq:8}' --field seq=42");
   pattern.DeclareOn(line);
   line.Repeated("--field NAME=VALUE", &fields,
@@ -194,7 +194,7 @@ int RunNumberParse(std::span<const std::string> words) {
                 "locus number parse '{date:yyyyMMdd}{seq:8}' 2026112000000042");
   pattern.DeclareOn(line);
   line.Tail("TEXT", &texts, VerbLine::WithoutAny::kReadsStdin,
-            "Numbers of that form; without any, one is read from each line of stdin");
+            "Numbers of this pattern; without any, one is read from each line of stdin");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
 
   absl::StatusOr<NumberFormat> format = pattern.Compile();

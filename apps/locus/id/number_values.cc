@@ -32,7 +32,7 @@ absl::Status NotATime(std::string_view text) {
                    "2026-11-20T14:44:48+08:00"));
 }
 
-// The message of NumberFormat, without the pattern that only stands here.
+// The message of NumberFormat without our own pattern, which the user did not write.
 absl::StatusOr<absl::Time> Read(std::string_view pattern, std::string_view part,
                                 absl::TimeZone zone, std::string_view text) {
   LOCUS_ASSIGN_OR_RETURN(NumberFormat format, NumberFormat::Compile(pattern, zone));

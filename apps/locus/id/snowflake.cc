@@ -27,7 +27,7 @@ constexpr uint64_t kMaxEpochMillis = 253402300799999 - ((uint64_t{1} << 41) - 1)
 static_assert(SnowflakeDefaultLayout::kWidths.time == 41 &&
               SnowflakeJs53Layout::kWidths.time == 41);
 
-// What next and decode take alike.
+// The options that next and decode share.
 struct LayoutLine {
   std::string layout = "default";
   uint64_t epoch_ms = static_cast<uint64_t>(absl::ToUnixMillis(kSnowflakeEpoch));
@@ -36,7 +36,7 @@ struct LayoutLine {
     line.Choice("--layout", {"default", "js53"}, &layout,
                 "63 bits, or 53 for IDs that are exact in JavaScript");
     line.Number("--epoch-ms E", &epoch_ms, {.most = kMaxEpochMillis},
-                "Where time begins, in Unix milliseconds");
+                "The time from which IDs count, in Unix milliseconds");
   }
   absl::Time epoch() const { return absl::FromUnixMillis(static_cast<int64_t>(epoch_ms)); }
   SnowflakeWidths widths() const {
@@ -104,7 +104,7 @@ absl::Status WaitUntilPast(absl::Time last, Clock& clock) {
     if (next - now > AnySnowflake::kWaitBehind) {
       return absl::FailedPreconditionError(
           absl::StrCat("the clock was set back by ", absl::FormatDuration(next - now),
-                       ": do not use this worker again until it is where it was"));
+                       ": do not use this worker again until the clock has caught up"));
     }
     clock.SleepFor(next - now);
   }
@@ -137,7 +137,7 @@ int RunSnowflakeNext(std::span<const std::string> words) {
   NextLine line;
   VerbLine verb_line(kVerb,
                      "Prints IDs of a worker, one decimal a line. It takes no lease: make sure "
-                     "that nothing else uses this worker at the same time.",
+                     "that no other process uses this worker at the same time.",
                      "locus snowflake next --worker 7 --count 3");
   line.DeclareOn(verb_line);
   if (std::optional<int> exit = verb_line.Parse(words)) return *exit;

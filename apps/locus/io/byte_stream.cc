@@ -108,7 +108,7 @@ void ByteSink::WriteAll(std::string_view bytes) {
     if (count >= 0) {
       bytes.remove_prefix(static_cast<size_t>(count));
     } else if (errno == EPIPE) {
-      status_ = absl::CancelledError(name_ + ": the reader has closed the pipe");
+      status_ = absl::CancelledError(name_ + ": the reader closed the pipe");
     } else if (errno != EINTR) {
       status_ = ErrnoStatus(name_, "cannot write", errno);
     }

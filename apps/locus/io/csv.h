@@ -34,7 +34,7 @@ struct Record {
   // Where in `bytes` each field ends. Holds until RecordSplitter::Next().
   std::span<const uint32_t> field_ends;
 
-  // As it stands in the record, quotes included.
+  // The field as in the record, with its quotes.
   std::string_view field(size_t index) const {
     size_t begin = index == 0 ? 0 : field_ends[index - 1] + 1;
     return bytes.substr(begin, field_ends[index] - begin);
@@ -63,7 +63,7 @@ class RecordSplitter {
   explicit RecordSplitter(size_t max_record = kMaxRecord);
 
   // INVALID_ARGUMENT, naming the line: a record is too long or has more than kMaxFields, or a quote
-  // is still open at the end of the input. After that the splitter is of no use.
+  // is still open at the end of the input. Do not use the splitter afterwards.
   absl::StatusOr<Step> Next(Record& record);
 
   // Where the next bytes of the input go: at least one byte. Ends what earlier records point to.
@@ -99,9 +99,9 @@ class RecordSplitter {
   uint64_t quote_line_ = 0;  // on which the open quote stands
 };
 
-// What a field stands for: without its quotes, "" read as ". The answer points into `field`, or
-// into `scratch` where quotes had to be taken out. nullopt: bytes follow the closing quote, or the
-// quote is never closed.
+// The value of a field: without its quotes, and with " for "". It points into `field`, or into
+// `scratch` if quotes had to be removed. nullopt: bytes follow the closing quote, or the quote is
+// never closed.
 std::optional<std::string_view> DecodeField(std::string_view field, std::string& scratch);
 
 // Appends `value` as a field, in quotes where it needs them.

@@ -67,7 +67,7 @@ absl::Status OutputFile::OpenTemporary(const std::string& path) {
   struct stat replaced;
   bool replaces = stat(path_.c_str(), &replaced) == 0;
   doomed_.emplace(temporary_);
-  // Nobody else may read it before it has the mode of the file that it replaces.
+  // Unreadable to others until it has the mode of the file that it replaces.
   fd_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, replaces ? 0600 : 0666);
   if (fd_ < 0) {
     int error = errno;

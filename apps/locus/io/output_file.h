@@ -15,10 +15,10 @@
 
 namespace locus::cli {
 
-// A file that appears whole or not at all: written under another name in the same directory,
-// renamed by Commit(), removed on destruction and by signals that end the command. It replaces a
-// file of its name and takes over its mode, owner and group; where that is a symbolic link, it
-// replaces the file the link leads to.
+// A file that appears complete or not at all. It is written under another name in the same
+// directory, renamed by Commit(), and removed on destruction and by signals that end the command.
+// If it replaces a file, it takes over its mode, owner and group; if that is a symbolic link, it
+// replaces the file that the link leads to.
 // "-" is stdout. That and anything else that is not a regular file (a device, a pipe) is written
 // directly.
 class OutputFile {

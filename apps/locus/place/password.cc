@@ -54,9 +54,9 @@ absl::StatusOr<PrivateText> Read(const char* name) {
   if (text.size > kLongest) return TooLong(absl::StrCat("file ", path));
   // Taken for "no password", it would be an attempt to log in without one.
   if (text.size == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the password file ", path, " (", file_name,
-        ") has nothing on its first line: write the password there, or unset ", file_name));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the password file ", path, " (", file_name,
+                     ") has an empty first line: write the password there, or unset ", file_name));
   }
   return text;
 }

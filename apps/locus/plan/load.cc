@@ -124,18 +124,18 @@ void PrintCaveats(const VnodeLoads& loads) {
   auto note = [](const std::string& message) { Note("load", message); };
   if (loads.moving > 0) {
     note(absl::StrCat(loads.moving,
-                      " vnodes are moving; for each the greater count of its two shards is taken"));
+                      " vnodes are moving; the greater count of the two shards is used for each"));
   }
   if (loads.shrunk > 0) {
     note(absl::StrCat(loads.shrunk,
-                      " vnodes lost rows while they were watched; their load is taken as 0"));
+                      " vnodes lost rows while they were watched; their load counts as 0"));
   }
   if (loads.elsewhere > 0) {
     note(absl::StrCat("left out a load of ", loads.elsewhere,
                       " in vnodes that the table gives to other shards"));
   }
   if (std::ranges::all_of(loads.load, [](double load) { return load == 0; })) {
-    note("no vnode has any load, so there is nothing to plan by");
+    note("no vnode has any load, so there is nothing to plan with");
   }
 }
 
@@ -191,12 +191,13 @@ int RunLoad(std::span<const std::string> words) {
   line.Text("--user NAME", &given.access.user, "A database user who may read the shards")
       .Required();
   line.Choice("--by", {"rows", "writes"}, &given.by,
-              "How many orders a vnode has, or how many are inserted and updated a second");
-  line.Duration("--seconds N", &given.window, kWindow, "With --by writes: how long to watch them");
+              "Count the orders of each vnode, or those inserted and updated per second");
+  line.Duration("--seconds N", &given.window, kWindow,
+                "With --by writes: how long to watch the shards");
   line.Value("--table-name T", &given.access.table_name, ParseTableName,
-             "The table of orders in each shard");
+             "The database table of orders in each shard");
   line.Duration("--timeout SECONDS", &given.access.timeout, kWindow,
-                "How long one count of a shard may take");
+                "The time limit for counting one shard");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
 
   absl::StatusOr<RoutingTable> table = LoadTable(given.table);

@@ -115,16 +115,15 @@ int RunPlan(std::span<const std::string> words) {
                 "A shard that gives all its vnodes away; it stays, with weight 0")
       .Offers(Offer::kShards);
   line.Repeated("--weight NAME=W", &given.weights,
-                "The weight of a shard, new ones too: its share among all")
+                "The weight of a shard, also of a new one: its share among all")
       .Offers(Offer::kShards);
   line.File("--load CSV", &given.load, FileUse::kRead,
-            "The load of each vnode, as `locus load` prints it, to share that; - is stdin");
+            "The load of each vnode, as `locus load` prints it, to divide by load; - is stdin");
   line.Factor("--hot-above X", &given.hot_above,
               "Vnodes of X times the mean load go to shards labelled tier=hot")
       .Needs("--load");
   line.Value("--tolerance PART", &given.tolerance, ReadTolerance,
-             "How far from its share of the load a shard may stay, 0 to 1; larger: fewer moves "
-             "[0.01]")
+             "How far a shard's load may differ from its share, 0 to 1; larger: fewer moves [0.01]")
       .Needs("--load");
   line.Flag("--json", &given.json, "Print the plan as JSON, for tools and for plan apply");
   line.File("--svg OUT", &given.svg, FileUse::kWrite,
@@ -170,7 +169,7 @@ absl::Status Apply(const ApplyLine& line) {
   LOCUS_RETURN_IF_ERROR(WriteWhole(line.out, document));
   size_t begun = next.moves().size() - table.moves().size();
   Note("plan apply", begun == 0 && next == table
-                         ? "nothing is left to begin; the table is as it was"
+                         ? "no move is left to begin; the table is unchanged"
                          : absl::StrCat("epoch ", next.epoch(), ": ", begun,
                                         begun == 1 ? " move begins" : " moves begin"));
   return absl::OkStatus();
@@ -180,11 +179,10 @@ absl::Status Apply(const ApplyLine& line) {
 
 int RunPlanApply(std::span<const std::string> words) {
   ApplyLine given;
-  VerbLine line(
-      "plan apply",
-      "Prints the next table on the way of a plan: it begins as many of the plan's moves as may "
-      "run at once, each at permyriad 0. Owners change only as the moves end.",
-      "locus plan apply --table table.json --plan plan.json --out next.json");
+  VerbLine line("plan apply",
+                "Prints the next routing table of a plan. It begins as many of the plan's moves as "
+                "may run at once, each at permyriad 0. Owners change only when moves end.",
+                "locus plan apply --table table.json --plan plan.json --out next.json");
   TableOption(line, "--table FILE", &given.table,
               "The routing table as it is now, a file or the URI of a place; - is stdin")
       .Required()
@@ -193,8 +191,8 @@ int RunPlanApply(std::span<const std::string> words) {
             "What `locus plan --json` printed; - is stdin")
       .Required();
   line.Number("--most-per-shard N", &given.most_per_shard, {.least = 1, .most = 65536},
-              "How many moves a shard takes part in at once");
-  line.File("--out FILE", &given.out, FileUse::kWrite, "Where the table goes; - is stdout");
+              "The greatest number of moves of one shard at a time");
+  line.File("--out FILE", &given.out, FileUse::kWrite, "The file for the table; - is stdout");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   absl::Status status = Apply(given);
   return status.ok() ? kDone : Fail("plan apply", status);

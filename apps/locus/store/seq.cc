@@ -24,29 +24,29 @@ struct SeqLine {
 
   void DeclareOn(VerbLine& line) {
     StoreOption(line, "--store URI", &store,
-                absl::StrCat("Where the numbers are: ", internal::kStoreUriHelp))
+                absl::StrCat("The store of the counter: ", internal::kStoreUriHelp))
         .Required()
         .Else("LOCUS_STORE");
     StoreOption(line, "--ceiling URI", &ceiling,
-                "With --store redis...: a mysql or sqlite store that keeps numbers from repeating "
-                "after Redis lost some");
-    line.Text("--key K", &key, "The name of the counter: 1 to 512 bytes").Required();
-    line.Text("--prefix P", &options.key_prefix, "Stands before the name in the store");
-    line.Number("--step S", &options.step, {.most = kHighest}, "Between two numbers");
+                "With --store redis...: a mysql or sqlite store whose ceilings keep numbers from "
+                "repeating after Redis lost some");
+    line.Text("--key K", &key, "The counter name: 1 to 512 bytes").Required();
+    line.Text("--prefix P", &options.key_prefix, "Put before the counter name in the store");
+    line.Number("--step S", &options.step, {.most = kHighest}, "The distance between two numbers");
     line.Number("--max-value M", &options.max_value, {.most = kHighest},
                 "The highest number; 0: no limit");
     line.Choice("--at-max", {"error", "wrap"}, &at_max,
                 "Past the highest number: fail, or start again at the step");
     line.Duration("--ttl SECONDS", &options.ttl, {.most = kLongestTtl},
-                  "A counter that no call names for so long is forgotten; 0: counters stay. Units "
-                  "are taken too: 10m, 2h, 1d");
+                  "A counter that no call uses for this time is forgotten; 0: counters are kept. "
+                  "With a unit if given: 10m, 2h, 1d");
   }
 
   absl::Status Check() {
     if (at_max == "wrap") options.at_max = SequencerOptions::AtMax::kWrap;
     if (ceiling && (at_max == "wrap" || options.ttl != absl::ZeroDuration())) {
       return absl::InvalidArgumentError(
-          "--ceiling goes with neither --at-max wrap nor --ttl: both let numbers repeat");
+          "--ceiling excludes --at-max wrap and --ttl, since numbers repeat with both");
     }
     return options.Check();
   }

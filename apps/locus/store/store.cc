@@ -31,7 +31,7 @@ struct StoreLine {
   void DeclareOn(VerbLine& line) {
     StoreOption(line, "URI", &uri, absl::StrCat("The segment store: ", internal::kStoreUriHelp))
         .Else("LOCUS_STORE");
-    SpaceOption(line, &space, "The space in it");
+    SpaceOption(line, &space, "The space in the store");
   }
 };
 
@@ -125,8 +125,8 @@ absl::StatusOr<std::string> Show(const StoreLine& line, bool json) {
 
 int RunStoreInit(std::span<const std::string> words) {
   StoreLine line;
-  if (auto exit = ParseStoreLine("store init", "Creates the store and the space where missing.",
-                                 words, line)) {
+  if (auto exit = ParseStoreLine(
+          "store init", "Creates the store and the space if they are missing.", words, line)) {
     return *exit;
   }
   return End("store init", Init(line));
@@ -150,7 +150,7 @@ int RunStoreRestored(std::span<const std::string> words) {
   StoreLine line;
   if (auto exit =
           ParseStoreLine("store restored",
-                         "Declares that an older state of the store was put back.", words, line)) {
+                         "Declares that an older state of the store was restored.", words, line)) {
     return *exit;
   }
   return End("store restored", DeclareRestored(line));
@@ -159,21 +159,19 @@ int RunStoreRestored(std::span<const std::string> words) {
 int RunStoreRaise(std::span<const std::string> words) {
   StoreLine store_line;
   uint64_t to = 0;
-  VerbLine line(
-      "store raise",
-      "Leases no sequence below N from now on, and prints base before and after. For users "
-      "who already have IDs of this layout. Segments that running generators hold stay in "
-      "use: restart them, or wait two horizons.",
-      "locus store raise sqlite:orders.db --to 5000000");
+  VerbLine line("store raise",
+                "Leases no sequence below N from now on, and prints base before and after. Use it "
+                "if order IDs of this layout exist already. Running generators go on with the "
+                "segments they hold: restart them, or wait two horizons.",
+                "locus store raise sqlite:orders.db --to 5000000");
   store_line.DeclareOn(line);
   line.Number("--to N", &to, {.most = OrderId::kMaxSequence, .what = "a sequence"},
               "The lowest sequence that may still be leased")
       .Required();
   bool anywhere = false;
-  line.Flag(
-      "--anywhere", &anywhere,
-      "Confirms an N of more than 1 % of the 2^47 narrow sequences above the floor: all below "
-      "it are given up for good");
+  line.Flag("--anywhere", &anywhere,
+            "Confirm an N of more than 1 % of the 2^47 narrow sequences above the floor: all "
+            "sequences below N are lost for good");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   absl::StatusOr<std::string> text =
       Raise(store_line, to, anywhere ? RaiseReach::kAnywhere : RaiseReach::kNearFloor);

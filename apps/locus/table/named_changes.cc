@@ -65,7 +65,7 @@ void AppendSpans(const char* option, const std::vector<VnodeSpan>& spans,
 
 void NamedChanges::Declare(VerbLine& line) {
   line.Repeated(absl::StrCat(kMoves, " FIRST..LAST"), &moves_,
-                "Change or drop the move in progress of these vnodes");
+                "Change or drop the move of these vnodes that is in progress");
   line.Repeated(absl::StrCat(kOwners, " FIRST..LAST"), &owners_,
                 "Give these vnodes another owner outside of a move: their orders are not moved");
   line.Repeated(absl::StrCat(kShards, " NAME"), &shards_,
@@ -116,7 +116,7 @@ std::string FlagsThatAreMissing(const PublishedState& state, const RoutingTable&
   }
   if (unnamed->epoch != 0) flags.push_back(absl::StrCat(kJump, " ", unnamed->epoch));
   if (flags.empty() || flags.size() > kMostFlags) return "";
-  std::string text = "; to publish it all the same, add:";
+  std::string text = "; to publish it nevertheless, add:";
   for (const std::string& flag : flags) absl::StrAppend(&text, " ", flag);
   return text;
 }

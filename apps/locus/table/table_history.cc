@@ -114,7 +114,8 @@ int RunTableHistory(std::span<const std::string> words) {
   PlaceOption(line, "URI", &uri,
               "The place: file:PATH, etcd://H1:P1,H2:P2/PREFIX or mysql://USER@HOST:PORT/DB")
       .Else("LOCUS_TABLE");
-  line.Number("--most N", &most, {.least = 1, .most = kMostListed}, "How many at most");
+  line.Number("--most N", &most, {.least = 1, .most = kMostListed},
+              "The greatest number of epochs");
   line.Flag("--json", &json, "Print a JSON object");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   TablePlace place("table history");

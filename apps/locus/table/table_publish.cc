@@ -111,8 +111,8 @@ absl::Status PrintAndPublish(std::string_view verb, TablePublisher& publisher,
 int RunTableInit(std::span<const std::string> words) {
   TableUri uri;
   VerbLine line("table init",
-                "Creates what a place needs before tables are published to it: the tables of "
-                "mysql. A file or etcd needs nothing.",
+                "Prepares a place for routing tables: creates the tables of mysql. A file or etcd "
+                "needs nothing.",
                 "locus table init mysql://locus@db1:3306/routing");
   PlaceOption(line, "URI", &uri, kPlaceHelp).Else("LOCUS_TABLE");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
@@ -125,18 +125,19 @@ int RunTablePublish(std::span<const std::string> words) {
   constexpr std::string_view kVerb = "table publish";
   PublishLine given;
   VerbLine line(kVerb,
-                "Makes a routing table the newest at a place, and prints what it changes. Refused "
-                "where somebody else published meanwhile, and where the change could lose orders "
-                "or another operator's move, unless that is named.",
+                "Makes a routing table the newest at a place, and prints what it changes. It is "
+                "refused if another table was published meanwhile, or if the change could lose "
+                "orders or another operator's move, unless you name that change.",
                 "locus table publish file:/etc/locus/table.json next.json --expect 7");
   PlaceOption(line, "URI", &given.uri, kPlaceHelp);
   line.File("FILE", &given.file, FileUse::kRead, "The routing table; - is stdin").required = false;
   EpochOption(line, "--expect EPOCH", &given.expect, 0,
-              "Only if this is the newest epoch; 0: nothing was published yet");
+              "Publish only if this is the newest epoch; 0: nothing was published yet");
   line.Flag("--next-epoch", &given.next_epoch,
-            "Publish it as the epoch after all that the place has, whatever epoch it says")
+            "Publish it as the epoch after all epochs of the place, whatever its own epoch")
       .Needs("--expect");
-  line.Flag("--dry-run", &given.dry_run, "Only print what it would change, or why it is refused");
+  line.Flag("--dry-run", &given.dry_run,
+            "Only print what it would change, or why it would be refused");
   given.named.Declare(line);
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   if (absl::Status read = given.named.Read(); !read.ok()) return WrongUsage(kVerb, read);
@@ -176,7 +177,7 @@ int RunTableRestore(std::span<const std::string> words) {
   EpochOption(line, "--lost-after EPOCH", &options.lost_after, 0,
               "Accept that the place has lost all tables after this epoch, its highest")
       .Needs("--above");
-  line.Flag("--dry-run", &dry_run, "Only print what it would change, or why it is refused");
+  line.Flag("--dry-run", &dry_run, "Only print what it would change, or why it would be refused");
   named.Declare(line);
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   if (absl::Status read = named.Read(); !read.ok()) return WrongUsage(kVerb, read);

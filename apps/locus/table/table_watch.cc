@@ -110,7 +110,7 @@ class EventLines {
       case Kind::kDescriptionsNearlyFull:
         return {false,
                 absl::StrCat("epoch=", event.epoch, ": this process has seen nearly as many ",
-                             "shards and endpoints as it can hold: start it again")};
+                             "shards and endpoints as it can hold: restart it")};
     }
     return {};
   }
@@ -146,14 +146,15 @@ int RunTableWatch(std::span<const std::string> words) {
   uint64_t count = 0;
   RouterOptions options;
   VerbLine line("table watch",
-                "Follows a place as a router does, and prints a line for each table that comes "
-                "into force; refusals and failures go to stderr. A signal ends it.",
+                "Follows a place as a router does, and prints a line for each table that it "
+                "installs; refusals and failures go to stderr. A signal ends it.",
                 "locus table watch file:/etc/locus/table.json");
   PlaceOption(line, "URI", &uri, absl::StrCat("The place: ", internal::kTableUriHelp))
       .Else("LOCUS_TABLE");
-  line.File("--last-good FILE", &options.last_good_file, FileUse::kKeep,
-            "Keep the last good table there, and start from it while the place does not answer");
-  line.Number("--count N", &count, {.most = INT64_MAX}, "End after so many tables; 0: never");
+  line.File(
+      "--last-good FILE", &options.last_good_file, FileUse::kKeep,
+      "Keep the last good table in this file, and start from it while the place does not answer");
+  line.Number("--count N", &count, {.most = INT64_MAX}, "End after this many tables; 0: never");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   auto opened = OpenTableSource(uri);
   if (!opened.ok()) return FailToOpen(kVerb, opened.status());
