@@ -209,7 +209,7 @@ void TableFollower::Want() {
   FollowSchedule::Nudge nudge;
   {
     MutexLock lock(mutex_);
-    // An install may have come first; then a look would be for nobody.
+    // A table may have been installed meanwhile; then no caller needs another question.
     if (!waiting_()) return;
     nudge = schedule_.Want(options_.clock->SinceBoot(), random_());
   }

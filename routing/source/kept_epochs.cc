@@ -77,7 +77,7 @@ absl::Status ReplaceTableFile(const std::string& path, const std::string& part,
                               const FileLock& lock) {
   LOCUS_RETURN_IF_ERROR(lock.CheckHeld());
   if (unlink(part.c_str()) != 0 && errno != ENOENT) return FailedFileCall(errno, "replace", part);
-  // Readable by nobody else before it has the permissions of `like`.
+  // Unreadable to others until it has the permissions of `like`.
   mode_t mode = like == nullptr ? 0666 : 0600;
   FileDescriptor fd(open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (fd.get() < 0) return FailedFileCall(errno, "create", part);

@@ -18,8 +18,8 @@
 namespace locus::internal {
 namespace {
 
-// A file that is written before it gets its name. Its writer has it locked, so that one which is
-// not locked is what a killed writer left: whoever comes next removes it.
+// A file that is written before it gets its name. Its writer holds a lock on it, so an unlocked one
+// was left by a killed writer, and the next writer removes it.
 constexpr int kMostTemporary = 1000;
 constexpr int kSwept = 16;
 
@@ -179,7 +179,7 @@ absl::Status ReplaceFile(const std::string& path, std::string_view text, mode_t 
   std::string target = FollowLinks(path);
   struct stat before;
   bool replaces = stat(target.c_str(), &before) == 0;
-  // Readable by nobody else before it has the permissions of the file that it replaces.
+  // Unreadable to others until it has the permissions of the file that it replaces.
   TemporaryFile temporary(target, replaces ? 0600 : mode);
   LOCUS_RETURN_IF_ERROR(temporary.Fill(text));
   if (replaces) {

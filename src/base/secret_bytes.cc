@@ -44,7 +44,7 @@ void ExcludeFromCoreDumps(const void* address, size_t size) {
   auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   uintptr_t begin = reinterpret_cast<uintptr_t>(address) & ~(page - 1);
   uintptr_t end = (reinterpret_cast<uintptr_t>(address) + size + page - 1) & ~(page - 1);
-  // ENOMEM: some of it is not mapped; the rest has been marked all the same.
+  // ENOMEM: a part is not mapped; the kernel has marked the rest nevertheless.
   int result = madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTDUMP);
   LOCUS_CHECK(result == 0 || errno == ENOMEM);
 }

@@ -238,8 +238,8 @@ absl::Status SegmentStoreSet::Establish(
     LOCUS_RETURN_IF_ERROR(members_[i].store->Create(map, MapOf(i), now));
   }
   // Raised before the earlier layouts end, because ending them overwrites their base, and again
-  // afterwards, because they lease until then. Nobody leases from the new spaces before the maps
-  // say that all stores have theirs.
+  // afterwards, because they lease until then. No process leases from the new spaces before the
+  // maps show that all stores have theirs.
   auto raise = [&]() -> absl::Status {
     for (size_t i = 0; i < members_.size(); ++i) {
       SegmentStore& store = *members_[i].store;

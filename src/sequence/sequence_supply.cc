@@ -14,9 +14,9 @@
 namespace locus::internal {
 namespace {
 
-// What can be given back when `used` numbers of `current` and none of `next` were handed out. A key
-// takes back only what its last write took: both batches together if `joined` says that nobody drew
-// in between, otherwise the last one.
+// What can be returned when `used` numbers of `current` and none of `next` were handed out. A
+// counter takes back only the numbers of its last write: both batches together if `joined` (no
+// other process took numbers in between), otherwise only the last one.
 struct Unused {
   SequenceBatch batch;
   int64_t used = 0;
@@ -144,10 +144,10 @@ bool SequenceSupply::Good(const SequenceBatch& batch, int64_t asked) const {
          batch.first <= limit_ && (limit_ - batch.first) / step_ >= batch.count - 1;
 }
 
-// Whether nobody drew between the batch taken last and this one, which came at `now`. Numbers
-// that follow each other do not prove it for a key whose numbers come again: others may have
-// drawn a whole round, or the first ones of a key that was forgotten in between. Half of the ttl
-// is a margin for clocks that run differently.
+// Whether no other process took numbers between the last batch and this one, which came at `now`.
+// Consecutive numbers do not prove it for a counter whose numbers repeat: others may have taken a
+// whole round, or the first numbers of a counter that was forgotten in between. Half of the ttl is
+// a margin for clocks that run at different speeds.
 bool SequenceSupply::Follows(const SequenceBatch& batch, absl::Duration now) const {
   const SequencerOptions& key = sequencer_->options();
   bool wraps = key.max_value != 0 && key.at_max == SequencerOptions::AtMax::kWrap;

@@ -17,8 +17,8 @@ Clock::duration Chrono(absl::Duration duration) {
 
 }  // namespace
 
-// A caller with a condition that nobody else waits on. The condition belongs to the thread, because
-// it is notified after the lock is released: the caller may have returned by then.
+// A caller with its own condition. The condition belongs to the thread, because it is notified
+// after the lock was released, when the caller may have returned already.
 struct ShardPool::Waiter : Queue::Caller {
   static const std::shared_ptr<CondVar>& OfThread() {
     thread_local const std::shared_ptr<CondVar> condition = std::make_shared<CondVar>();

@@ -203,7 +203,7 @@ void ShardPools::Rep::Retarget(Entry& entry, std::shared_ptr<ShardPool> pool) {
 absl::StatusOr<ShardConnection> ShardPools::Rep::Take(const RoutedShard& shard,
                                                       std::optional<uint64_t> epoch,
                                                       TimePoint deadline) {
-  // Before any lock: a forked child may have copied a lock that nobody will release.
+  // Before any lock: a forked child may have copied a lock whose holder does not exist in it.
   if (forked()) return internal::ForkGuard::Refusal("a ShardPools");
   absl::StatusOr<std::shared_ptr<ShardPool>> pool = PoolOf(shard, epoch);
   if (!pool.ok()) return OfShard(shard.name, pool.status());

@@ -19,7 +19,7 @@ using internal::ToAbsl;
 
 namespace {
 
-// By which our tables are told from those of others.
+// The table comment by which tables of locus are recognized.
 constexpr char kComment[] = "locus routing tables, version 1";
 
 // The server computes length and checksum, so that a document which somebody replaces by hand is

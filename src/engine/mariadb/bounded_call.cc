@@ -33,8 +33,8 @@ using internal::MutexLock;
 
 namespace {
 
-// Shuts sockets down at their deadlines, in a thread of its own. TLS reads block inside OpenSSL
-// until a whole record came, so nobody on the calling thread could look at a clock.
+// Shuts sockets down at their deadlines, on a thread of its own. A TLS read blocks inside OpenSSL
+// until a whole record has come, so the calling thread cannot check the time itself.
 class Watchdog {
  public:
   // That of this process, a new one in a forked child; never destroyed, as calls may be under way

@@ -24,8 +24,8 @@ Verdict JudgeClientError(unsigned number, std::string_view text) {
   if (number == kNoPlugin || number == kPluginFailed) {
     verdict.code = StatusCode::kFailedPrecondition;
   }
-  // One number stands for a certificate that does not verify and for a handshake that was cut off;
-  // only the text tells them apart.
+  // The same error number means a certificate that does not verify and a handshake that was
+  // interrupted; only the text differs.
   std::string lower = absl::AsciiStrToLower(ToAbsl(text));
   bool cut_off = false;
   for (absl::string_view sign : {"connection reset", "broken pipe", "timed out", "timeout",

@@ -84,7 +84,8 @@ class Numbers final : public MariadbSequencer {
   }
 
   absl::StatusOr<bool> StoreNew(const std::string& name, int64_t value) override {
-    // LAST_INSERT_ID tells that a forgotten row was taken over. Assignments go from left to right.
+    // LAST_INSERT_ID reports that a forgotten row was taken over. MariaDB evaluates the assignments
+    // from left to right.
     std::string statement = absl::StrCat(
         Insert(name, value), " ON DUPLICATE KEY UPDATE sequence_no = IF(", kForgotten,
         ", IF(LAST_INSERT_ID(1) = 1, VALUES(sequence_no), NULL), sequence_no),"

@@ -170,7 +170,7 @@ absl::StatusOr<bool> Connection::IsEmpty() {
   return tables == 0;
 }
 
-// Before anything is written: the file may be somebody else's.
+// Runs before anything is written, since the file may belong to another program.
 absl::Status Connection::CheckSchema() {
   LOCUS_ASSIGN_OR_RETURN(bool is_empty, IsEmpty());
   if (is_empty) return absl::OkStatus();

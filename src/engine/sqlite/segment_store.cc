@@ -173,7 +173,7 @@ class Store final : public SqliteSegmentStore {
   }
 
   // SQLite has no clock of its own, so the newest lease stands in for one. A clock that is ahead
-  // cannot be told from time that has passed; only one that is behind is refused.
+  // looks like time that has passed, so only one that is behind is refused.
   absl::Status CheckClock(const SpaceOptions& options, absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     LOCUS_RETURN_IF_ERROR(lease_rules::CheckClock(options, now, now));

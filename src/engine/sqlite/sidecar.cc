@@ -215,7 +215,7 @@ absl::StatusOr<Sidecar> SidecarFile::Read() {
     ssize_t size = pread(fd_.get(), part.data(), part.size(), static_cast<off_t>(text.size()));
     if (size < 0 && errno == EINTR) continue;
     if (size < 0) {
-      // Nobody knows what it says: it must not count as empty.
+      // Its contents are unknown, so it must not count as empty: that would hide a loss.
       return absl::FailedPreconditionError(Error(path_, "read it").message());
     }
     if (size == 0) break;
