@@ -106,7 +106,7 @@ class KeyRing {
 std::string_view ToString(KeyRing::State state);
 template <typename Sink>
 void AbslStringify(Sink& sink, KeyRing::State state) {
-  sink.Append(ToString(state));
+  sink.Append(std::string(ToString(state)));
 }
 
 }  // namespace locus

@@ -39,7 +39,7 @@ struct NumberField {
 std::string_view ToString(NumberField::Kind kind);
 template <typename Sink>
 void AbslStringify(Sink& sink, NumberField::Kind kind) {
-  sink.Append(ToString(kind));
+  sink.Append(std::string(ToString(kind)));
 }
 
 // The value of a field: a number or text. Two pointers wide; passed by value. A text value does not

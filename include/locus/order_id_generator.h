@@ -57,7 +57,7 @@ struct GeneratorEvent {
 std::string_view ToString(GeneratorEvent::Kind kind);
 template <typename Sink>
 void AbslStringify(Sink& sink, GeneratorEvent::Kind kind) {
-  sink.Append(ToString(kind));
+  sink.Append(std::string(ToString(kind)));
 }
 
 // The stats of one store of a generator; the members mean the same as in GeneratorStats.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -90,7 +91,7 @@ enum class RaiseReach {
 std::string_view ToString(RaiseReach reach);
 template <typename Sink>
 void AbslStringify(Sink& sink, RaiseReach reach) {
-  sink.Append(ToString(reach));
+  sink.Append(std::string(ToString(reach)));
 }
 
 // The value of base before and after Raise.

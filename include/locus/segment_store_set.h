@@ -102,7 +102,7 @@ class SegmentStoreSet {
 std::string_view ToString(SegmentStoreSet::Earlier earlier);
 template <typename Sink>
 void AbslStringify(Sink& sink, SegmentStoreSet::Earlier earlier) {
-  sink.Append(ToString(earlier));
+  sink.Append(std::string(ToString(earlier)));
 }
 
 }  // namespace locus

@@ -43,7 +43,7 @@ struct SequencerOptions {
 std::string_view ToString(SequencerOptions::AtMax at_max);
 template <typename Sink>
 void AbslStringify(Sink& sink, SequencerOptions::AtMax at_max) {
-  sink.Append(ToString(at_max));
+  sink.Append(std::string(ToString(at_max)));
 }
 
 // `count` numbers: first, first + step, first + 2 step, ...

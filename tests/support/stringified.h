@@ -3,18 +3,19 @@
 #define LOCUS_TESTS_SUPPORT_STRINGIFIED_H_
 
 #include <string>
-#include <string_view>
 
 #include "absl/base/config.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "gtest/gtest.h"
 
 namespace locus {
 
-// What AbslStringify needs of a sink.
+// What AbslStringify needs of a sink. As in Abseil's own, the parameter is an absl::string_view, to
+// which a std::string_view does not convert where the two are different types.
 struct StringSink {
   std::string text;
-  void Append(std::string_view more) { text += more; }
+  void Append(absl::string_view more) { text.append(more.data(), more.size()); }
 };
 
 // The text of `value` by AbslStringify, also with an Abseil that does not have it yet.

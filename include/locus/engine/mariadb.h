@@ -73,7 +73,7 @@ struct MariadbOptions {
 std::string_view ToString(MariadbOptions::Tls tls);
 template <typename Sink>
 void AbslStringify(Sink& sink, MariadbOptions::Tls tls) {
-  sink.Append(ToString(tls));
+  sink.Append(std::string(ToString(tls)));
 }
 
 // Counters of one store or sequencer since it was opened.

@@ -50,7 +50,7 @@ class MemorySegmentStore : public SegmentStore {
 std::string_view ToString(MemorySegmentStore::Rewind rewind);
 template <typename Sink>
 void AbslStringify(Sink& sink, MemorySegmentStore::Rewind rewind) {
-  sink.Append(ToString(rewind));
+  sink.Append(std::string(ToString(rewind)));
 }
 
 // Counters in the memory of this process, for tests, benchmarks, and counters that need not outlive

@@ -160,7 +160,7 @@ struct RouterStats {
 std::string_view ToString(RouterStats::Source source);
 template <typename Sink>
 void AbslStringify(Sink& sink, RouterStats::Source source) {
-  sink.Append(ToString(source));
+  sink.Append(std::string(ToString(source)));
 }
 
 // An event of a Router, for logs and alarms.
@@ -187,7 +187,7 @@ struct RouterEvent {
 std::string_view ToString(RouterEvent::Kind kind);
 template <typename Sink>
 void AbslStringify(Sink& sink, RouterEvent::Kind kind) {
-  sink.Append(ToString(kind));
+  sink.Append(std::string(ToString(kind)));
 }
 
 // How a Router follows its source.

@@ -72,7 +72,7 @@ enum class Publication {
 std::string_view ToString(Publication publication);
 template <typename Sink>
 void AbslStringify(Sink& sink, Publication publication) {
-  sink.Append(ToString(publication));
+  sink.Append(std::string(ToString(publication)));
 }
 
 // Decides whether a table may be published; every publisher uses it. The caller keeps other
