@@ -1,20 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
+#include <sys/wait.h>
+
 #include <cmath>
+#include <fstream>
 #include <limits>
 #include <memory>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "locus/engine/memory.h"
 #include "locus/locus.h"
 #include "locus/routing/metrics.h"
 #include "tests/metrics/prometheus_parser.h"
+#include "tests/support/temporary_directory.h"
 
 namespace locus {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+
+// What Prometheus' own tool finds wrong with `text`, and its exit status if that is not 0.
+std::string PromtoolFinds(const std::string& text) {
+  TemporaryDirectory directory;
+  std::string file = directory / "metrics";
+  std::ofstream(file) << text;
+  FILE* promtool = popen(("promtool check metrics < '" + file + "' 2>&1").c_str(), "r");
+  std::string found;
+  char buffer[4096];
+  while (size_t size = fread(buffer, 1, sizeof buffer, promtool)) found.append(buffer, size);
+  int status = pclose(promtool);
+  if (status != 0) absl::StrAppend(&found, "exit ", WEXITSTATUS(status));
+  return found;
+}
 
 TEST(PrometheusTextTest, StatsOfRealObjects_AreAValidDocumentWithTheirFigures) {
   OrderIdGenerator::Options options;
@@ -42,6 +63,7 @@ TEST(PrometheusTextTest, StatsOfRealObjects_AreAValidDocumentWithTheirFigures) {
   PrometheusDocument document(text.ToString());
 
   EXPECT_THAT(document.faults(), IsEmpty()) << text.ToString();
+  EXPECT_EQ(PromtoolFinds(text.ToString()), "");
   EXPECT_EQ(document.Value("locus_order_ids_total"), 50);
   EXPECT_EQ(document.Value("locus_store_first_uses_total"), 1);
   EXPECT_EQ(document.Value("locus_store_up"), 1);
@@ -78,6 +100,7 @@ TEST(PrometheusTextTest, SeveralObjects_AreToldApartByTheirLabels) {
   PrometheusDocument document(text.ToString());
 
   EXPECT_THAT(document.faults(), IsEmpty()) << text.ToString();
+  EXPECT_EQ(PromtoolFinds(text.ToString()), "");
   PrometheusDocument::Labels west = {{"space", "orders"}, {"store", "west"}};
   EXPECT_EQ(document.Value("locus_store_leases_total", west), 4);
   EXPECT_EQ(document.Value("locus_store_up", west), 0);
@@ -100,6 +123,8 @@ TEST(PrometheusTextTest, SeveralObjects_AreToldApartByTheirLabels) {
 TEST(PrometheusTextTest, FaultyDocuments_AreNoticed) {
   const std::string head = "# HELP a_total A.\n# TYPE a_total counter\n";
   EXPECT_THAT(PrometheusDocument(head + "a_total 1\n").faults(), IsEmpty());
+  EXPECT_EQ(PromtoolFinds(head + "a_total 1\n"), "");
+  EXPECT_THAT(PromtoolFinds(head + "a_total x\n"), HasSubstr("exit 1"));
   for (std::string bad :
        {head + "a_total 1", head + "a_total x\n", head + "a_total{b=1} 1\n", head + "b_total 1\n",
         head + "a_total 1\na_total 1\n", head + "a_total -1\n", head + "a_total{b=\"\\x\"} 1\n",
