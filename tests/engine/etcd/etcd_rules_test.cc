@@ -176,7 +176,7 @@ TEST(EtcdReplyTest, Refusals_SayWhatToDoNext) {
     EXPECT_EQ(refusal.try_other_member, c.try_other_member) << c.body;
     EXPECT_EQ(refusal.token_expired, c.token_expired) << c.body;
   }
-  EXPECT_EQ(ReadRefusal(503, Error("a\\nb\\u0001", 14)).status.message(), "a?b?");
+  EXPECT_EQ(ReadRefusal(503, Error("a\\nb\\u0001", 14)).status.message(), "a\\x0ab\\x01");
 }
 
 TEST(EtcdRequestTest, Txn_IsWhatTheGatewayTakes) {
