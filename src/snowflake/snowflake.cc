@@ -153,7 +153,7 @@ class AnySnowflake::Rep {
         return absl::FailedPreconditionError(absl::StrCat(
             who, "the clock is more than ", kSnowflakeWaitMillis, " ms behind ",
             Shown(TimeOf(step.time)),
-            ", the last time used (or the floor or epoch); there is no ID until then"));
+            ", the last time used (or the floor or the epoch); there is no ID until then"));
       case SnowflakeAnswer::kTimeUsedUp:
         return absl::OutOfRangeError(absl::StrCat(who, "the ", widths_.time, " bits of time since ",
                                                   Shown(options_.epoch), " ended at ",

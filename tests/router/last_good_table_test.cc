@@ -134,7 +134,7 @@ TEST(LastGoodTextTest, LaterFormat_IsNamedWhateverFollows) {
        {"locus last good table 3 xxh64=0 bytes=0\n", "locus last good table 3 "}) {
     EXPECT_EQ(ParseLastGoodText(text).status(),
               absl::FailedPreconditionError(
-                  "it is of format 3; this version of locus reads formats up to 2"));
+                  "it has format 3; this version of locus reads formats up to 2"));
   }
 }
 
@@ -162,7 +162,7 @@ TEST_F(LastGoodFileTest, LaterFormat_IsNotCalledDamaged) {
   absl::Status status = ReadLastGoodTable(file_).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_EQ(status.message(),
-            "\"" + file_ + "\": it is of format 12; this version of locus reads formats up to 2");
+            "\"" + file_ + "\": it has format 12; this version of locus reads formats up to 2");
 }
 
 TEST_F(LastGoodFileTest, NoRegularFile_IsRefusedWithoutWaiting) {

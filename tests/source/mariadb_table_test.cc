@@ -164,8 +164,8 @@ TEST(MariadbTableTest, TablesNotThere_EachSaysWhatToDo) {
   auto publisher = Publisher(options);
   ExpectCode(publisher->Publish(Table(1), 0), absl::StatusCode::kFailedPrecondition,
              "locus table init");
-  ExpectCode(publisher->Current().status(), absl::StatusCode::kFailedPrecondition, "created");
-  ExpectCode(publisher->History(1).status(), absl::StatusCode::kFailedPrecondition, "created");
+  ExpectCode(publisher->Current().status(), absl::StatusCode::kFailedPrecondition, "not been prepared");
+  ExpectCode(publisher->History(1).status(), absl::StatusCode::kFailedPrecondition, "not been prepared");
   Sql(options, absl::StrCat("DROP DATABASE ", options.mariadb.database));
   ExpectCode(Refusal(*Source(options)), absl::StatusCode::kFailedPrecondition, "1049");
 }
@@ -250,12 +250,12 @@ TEST(MariadbTableTest, RowsChangedByHand_AreHandedOutAsTheyAre) {
   ExpectCode(Refusal(*source), absl::StatusCode::kNotFound, "empty");
   ExpectCode(publisher->Current().status(), absl::StatusCode::kNotFound, "nothing was published");
   Sql(options, "DROP TABLE routing_table");
-  ExpectCode(Refusal(*source), absl::StatusCode::kNotFound, "gone");
+  ExpectCode(Refusal(*source), absl::StatusCode::kNotFound, "not been prepared");
   ASSERT_TRUE(MariadbTablePublisher::CreateSchema(options).ok());
   ASSERT_TRUE(publisher->Publish(Table(1), 0).ok());
   EXPECT_THAT(RoutingTable::Parse(Newest(*source).document), Holds(Table(1)));
   Sql(options, "DELETE FROM routing_table_head");
-  ExpectCode(publisher->Publish(Table(2), 1), absl::StatusCode::kFailedPrecondition, "anew");
+  ExpectCode(publisher->Publish(Table(2), 1), absl::StatusCode::kFailedPrecondition, "create the tables again");
 }
 
 TEST(MariadbTableTest, DocumentTooLong_IsRefusedUnread) {
@@ -458,7 +458,7 @@ TEST(MariadbTableFaultTest, ServerKilledAndBack_IsFollowedAgain) {
   server.Empty();
   ASSERT_TRUE(server.Start());
   server.OptionsFor("locus_table");
-  ExpectCode(Refusal(*source), absl::StatusCode::kNotFound, "gone");
+  ExpectCode(Refusal(*source), absl::StatusCode::kNotFound, "not been prepared");
 }
 
 TEST(MariadbTableFaultTest, ReadOnlyReplica_IsFollowedAsItIs) {
