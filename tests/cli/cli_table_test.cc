@@ -120,7 +120,7 @@ TEST_F(TablePlaceTest, MoveInProgress_IsDroppedOnlyByItsName) {
   Words options = {"--next-epoch", "--expect", "2"};
   std::string refused = Publish(Document(2), options);
   EXPECT_THAT(refused, HasSubstr("the move in progress of vnodes 0..99"));
-  EXPECT_THAT(refused, HasSubstr("to publish it all the same, add: --change-move 0..99\n"));
+  EXPECT_THAT(refused, HasSubstr("to publish it nevertheless, add: --change-move 0..99\n"));
   EXPECT_EQ(NewestEpoch(), 2u);
   for (const char* wrong : {"99..0", "0..65536", "x", "", "0..", "..9"}) {
     Words words = {"table", "publish", uri_, "--change-move", wrong};
