@@ -61,7 +61,7 @@ class FollowRules {
   void BeganFromFile(uint64_t epoch) { file_epoch_ = epoch; }
 
   // The source has no other document than known(), as of a moment after `asked_at`. `early`: it
-  // answered before the deadline without being told to.
+  // answered before the deadline without LookNow.
   Step NoNews(bool early, absl::Duration asked_at, uint64_t random_word);
   // It gave a document of this version, which was judged so. `at` is by the wall clock.
   Step Offered(const std::string& version, const TableJudgement& judgement, absl::Duration now,

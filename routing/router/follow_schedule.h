@@ -65,7 +65,8 @@ class FollowSchedule {
 
   const absl::Duration confirm_every_;
   Phase phase_ = Phase::kIdle;
-  // A caller came after the last look began. It may have left, but is looked for all the same.
+  // A caller came after the last look began. It may have left, but the source is asked
+  // nevertheless.
   bool wanted_ = false;
   absl::Duration due_;
   absl::Duration next_look_ = -absl::InfiniteDuration();  // not before

@@ -12,9 +12,9 @@
 
 namespace locus::internal {
 
-// While it lives, nobody else who asks has the lock of this file: no other process, and no other
-// thread. Made for files that are replaced by rename: the lock is of the file that bears the name
-// once the lock is held.
+// An exclusive lock of a file among all processes and threads that ask for it, held while the
+// object exists. Made for files that are replaced by rename: it locks the file that has the name at
+// the time when the lock is held.
 class FileLock {
  public:
   // Waits for the lock, however long. NOT_FOUND; FAILED_PRECONDITION. Messages name the path.

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "src/base/secret_bytes.h"
 
-// Files that nobody but their owner may read. Messages name the path.
+// Files that only their owner may read. Messages name the path.
 
 namespace locus::internal {
 

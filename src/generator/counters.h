@@ -54,7 +54,7 @@ class CountersOf {
 
   // The next sequence of the vnode; kNone: the section's segment has none left for it.
   uint64_t Take(uint16_t gene) {
-    // Acquire pairs with the release in Publish: whoever sees a segment may use it.
+    // Acquire pairs with the release in Publish: a thread that sees a segment may use it.
     SegmentWord segment = Current(gene >> shift_);
     uint64_t end = std::min(segment.end(), limit_);
     uint64_t cursor = words_[gene].load(std::memory_order_relaxed);
@@ -109,9 +109,9 @@ class CountersOf {
     return std::min(fastest, segment.end());
   }
 
-  // How many sequences were handed out, told by the cursors. Takers are not counted who saw a
-  // segment just before it went out of use, at most one a thread and segment; while one goes out
-  // of use its sequences may be missing for a moment.
+  // How many sequences were handed out, computed from the cursors. It misses takers that read a
+  // segment just before it was replaced, at most one per thread and segment. While a segment is
+  // being replaced its sequences may be missing briefly.
   uint64_t Given() const {
     uint64_t given = 0;
     for (uint32_t section = 0; section < sections(); ++section) {

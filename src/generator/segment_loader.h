@@ -108,7 +108,7 @@ class SegmentLoaderOf {
     if (next_tick_ == absl::InfiniteDuration()) next_tick_ = now + tick();
   }
 
-  // The store did not answer, or refused; what it granted all the same is never used.
+  // The store did not answer, or refused; what it granted nevertheless is never used.
   void Failed(std::span<const LeaseRequest> requests, absl::Duration now) {
     for (const LeaseRequest& request : requests) At(request.section).in_flight = false;
     retry_at_ = now + backoff_.Next(random_());
@@ -265,7 +265,7 @@ class SegmentLoaderOf {
                   [&](const Held& held) { return held.segment.first() < current.first(); });
   }
 
-  // Of a section that nobody uses: what it holds would only make its next IDs lag.
+  // For an unused section, whose old segments would only make its next IDs lag.
   void DropOld(uint32_t i, absl::Duration now) {
     std::erase_if(At(i).held, [&](const Held& held) {
       if (!IsOld(held, now)) return false;

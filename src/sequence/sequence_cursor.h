@@ -109,7 +109,7 @@ class SequenceCursorOf {
     uint64_t generation = generation_ + 1;
     if ((generation & kGenerationMask) == 0) ++generation;  // 0 says that nothing is in use
     Slot& slot = slots_[generation % Traits::kSlots];
-    // Release: whoever sees part of the new content sees that the old one is gone.
+    // Release: a thread that sees part of the new content sees that the old one is gone.
     slot.generation.store(kNoGeneration, std::memory_order_relaxed);
     slot.first.store(first, std::memory_order_release);
     slot.length.store(length, std::memory_order_release);

@@ -29,7 +29,7 @@ class NamedChanges {
   GuardedChanges changes_;  // without the shards
 };
 
-// "; to publish it all the same, add: --change-move 0..255": the options that would name the
+// "; to publish it nevertheless, add: --change-move 0..255": the options that would name the
 // guarded changes of `table` that `named` leaves out; empty where there are none, or too many to
 // name.
 std::string FlagsThatAreMissing(const PublishedState& state, const RoutingTable& table,

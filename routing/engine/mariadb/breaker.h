@@ -7,8 +7,8 @@
 
 namespace locus::internal {
 
-// Decides who may try to reach a server that did not answer. It starts closed: everybody may try. A
-// failure opens it: nobody may try for a pause, then one caller (the probe). The probe's outcome
+// Decides who may try to reach a server that did not answer. It starts closed: all callers may try.
+// A failure opens it: no caller may try for a pause, then one may (the probe). The probe's outcome
 // closes the breaker or starts a longer pause. Thread safety: none.
 class Breaker {
  public:

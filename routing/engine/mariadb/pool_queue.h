@@ -25,8 +25,8 @@ inline absl::Status UnsharedCopy(const absl::Status& status) {
 // the pool closes the connections that a method returns.
 //
 // Callers are served in the order in which they came. A connection that comes back goes straight to
-// the first caller in line, and only that caller is woken; a connection is idle only while nobody
-// waits.
+// the first caller in line, and only that caller is woken; a connection is idle only while no
+// caller waits.
 //
 // After a failed attempt to connect the next one waits for a pause (Breaker). Meanwhile callers
 // share the connections that are open. They are refused only where there is none, or where the
@@ -128,7 +128,7 @@ class PoolQueue {
     return idle;
   }
 
-  // When the next attempt to connect is due; TimePoint::max(): nobody needs one.
+  // When the next attempt to connect is due; TimePoint::max(): none is needed.
   TimePoint ConnectAt(TimePoint now) const {
     if (retired_ || connecting_ || open() >= max_connections_) return TimePoint::max();
     if (breaker_.probing()) return now;
@@ -177,7 +177,7 @@ class PoolQueue {
     idle_ = std::move(kept);
     return expired;
   }
-  // Nobody is served any more. Returns the idle connections.
+  // Stops serving callers. Returns the idle connections.
   std::vector<Connection> Retire() {
     retired_ = true;
     while (!line_.empty()) AnswerFirst(Answer::kRetired);
@@ -237,7 +237,7 @@ class PoolQueue {
     first.answer = answer;
     wake_(first);
   }
-  // Nothing is open, and nobody tries to change that before the pause ends.
+  // Refuses callers: nothing is open, and no attempt is made before the pause ends.
   void RefuseIfHopeless() {
     if (!breaker_.open() || breaker_.probing() || has_usable()) return;
     while (!line_.empty()) AnswerFirst(Answer::kRefused);

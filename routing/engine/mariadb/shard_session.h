@@ -44,8 +44,8 @@ class ShardSession {
   // Makes the session what it was after Open, its role included: ends what its holder began, and
   // sends the statement that sets the session up. After an error it must be closed.
   absl::Status BeginReset();
-  // Reads the answer to that statement; OK at once if none is outstanding. Whoever takes the
-  // connection calls it, so that the answer travels while the connection changes hands.
+  // Reads the answer to that statement; OK at once if none is outstanding. The next
+  // user of the connection calls it, so that the answer travels while the connection changes hands.
   // DEADLINE_EXCEEDED: no answer came by `deadline`; it is still outstanding. After any other error
   // the session must be closed.
   absl::Status FinishReset(TimePoint deadline);

@@ -53,7 +53,7 @@ absl::StatusOr<std::optional<TableRow>> ParseRow(const Result& result, std::stri
 absl::Status Explain(const Connection& connection, const absl::Status& status,
                      absl::StatusCode no_table);
 
-// Creates the tables where they are not there. FAILED_PRECONDITION: they are somebody else's.
+// Creates the missing tables. FAILED_PRECONDITION: they were not created by locus.
 absl::Status CreateTables(Connection& connection);
 
 }  // namespace locus::mariadb

@@ -68,7 +68,7 @@ class Connection {
   void NoteConflict() { conflict_ = true; }
   // Whether this connection is of no further use.
   bool spent() const { return spent_; }
-  // Whether the server closed it, or sent something, while nobody asked.
+  // Whether the server closed the idle connection, or sent something on it.
   bool Stale() const { return IsStale(handle_.get()); }
 
   const ServerFacts& facts() const { return facts_; }

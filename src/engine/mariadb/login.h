@@ -45,7 +45,7 @@ absl::StatusOr<Handle> LogIn(const Login& login, const char* password);
 // The error of the handle's last call.
 absl::Status ErrorOf(st_mysql* handle, const std::string& place);
 
-// Whether the server closed the connection, or sent something, while nobody asked.
+// Whether the server closed the idle connection, or sent something on it.
 bool IsStale(st_mysql* handle);
 
 // Rounded up; the unit of the client library and of the server's variables.

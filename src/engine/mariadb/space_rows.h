@@ -40,12 +40,12 @@ struct SpaceState {
 
 // `bytes` as a literal: X'00FF'.
 std::string Literal(std::string_view bytes);
-// The time now in us since 1970; the server's, or `told` where a test owns the time.
+// The present time in us since 1970: the server's, or `told` where a test controls the time.
 std::string NowExpression(std::optional<absl::Time> told);
 // A DATETIME(6) of an expression in us since 1970, and back.
 std::string DateTimeOf(std::string_view us_expression);
 std::string MicrosecondsOf(std::string_view date_time_expression);
-// What tells one store from another, as an SQL expression. Of a cluster: its state UUID. Of a
+// The identity of a store, as an SQL expression. Of a cluster: its state UUID. Of a
 // server: its IDs and when the locus tables were made (locus_birth), then " files " and the time at
 // which the files of `sequence` last changed owner, mode or place.
 std::string IdentityExpression(const ServerFacts& facts);
@@ -60,7 +60,7 @@ IdentityChange Compare(std::string_view recorded, std::string_view found);
 std::string TypeOf(const SpaceName& space);
 std::string GroupOf(uint16_t section);
 
-// Locks the space, then the sections in their order, then tells time and identity. An empty span
+// Locks the space, then the sections in their order, then reads time and identity. An empty span
 // with `all`: every section.
 enum class Lock { kForUpdate, kNone };
 std::string ReadStatements(const SpaceName& space, std::span<const LeaseRequest> requests,
@@ -74,7 +74,7 @@ constexpr Shape kStateShapes[] = {AtMostOneRow(7), Rows(4, 65536), OneRow(2)};
 absl::StatusOr<SpaceState> ParseState(std::span<const Result> results, const std::string& place);
 
 // Writes sections that were read with SectionRow::version; fails with kOutOfRange, before anything
-// is committed, where somebody else wrote one meanwhile.
+// is committed, if another process wrote one meanwhile.
 struct SectionWrite {
   uint16_t section = 0;
   uint64_t head = 0;

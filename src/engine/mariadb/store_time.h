@@ -7,8 +7,8 @@
 
 namespace locus::internal {
 
-// For tests that own the time: from now on `clock` tells the store's time, to the microsecond, not
-// the server. It outlives the store. Before other threads use the store.
+// For tests that own the time: from now on `clock` gives the store's time, to the microsecond,
+// instead of the server. It must outlive the store. Call it before other threads use the store.
 class MariadbStoreTime {
  public:
   static void Tell(MariadbSegmentStore& store, Clock& clock);

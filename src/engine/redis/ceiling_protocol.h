@@ -11,9 +11,9 @@
 // How Redis counts below a ceiling that a durable sequencer has stored before. Pure: the scripts of
 // ceiling_scripts.cc do in Redis what Draw and Install do here, and a test holds them to that.
 //
-// A block is a range of numbers drawn from the durable sequencer: nobody else ever gets it, and it
-// lies above all blocks drawn before. It is sent to Redis once. What Redis holds of a key is a
-// life: it begins where nothing is held that counts, and blocks are installed into the life under
+// A block is a range of numbers taken from the durable sequencer. No other process ever gets it,
+// and it lies above all blocks taken before. It is sent to Redis once. What Redis holds of a key is
+// a life: it begins where nothing is held that counts, and blocks are installed into the life under
 // which they were drawn, into no other. So whatever Redis loses or brings back,
 //   - a number is given out by the one life into which its block was installed: never twice;
 //   - a life gives out only numbers of blocks drawn after it began, so above all given out before.

@@ -83,7 +83,7 @@ class Connection {
   // Sends `commands`, to which the server sends `replies` answers. Finish must follow.
   void Start(Exchange& exchange, std::string_view commands, size_t replies, Deadline deadline);
   // Waits for the answers until the deadline. UNAVAILABLE: they did not come; if `sent`, the server
-  // may have run the commands all the same.
+  // may have run the commands nevertheless.
   absl::Status Finish(Exchange& exchange);
 
   // False: broken, or closed by the server while idle.
