@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Routing tables read from servers that are no MariaDB, or a broken one.
+#include <atomic>
+
 #include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -59,6 +61,31 @@ TEST(MariadbTableLyingServerTest, ResultsOfAnotherShape_AreRefused) {
         Use(server).IgnoreError();
       }
     }
+  }
+}
+
+// As of a Galera node that lost the transaction, or a proxy in between.
+TEST(MariadbTableLyingServerTest, WriteThatChangedNothing_IsNoPublication) {
+  for (size_t lost : {0u, 1u}) {
+    std::atomic<int> attempts{0};
+    LyingServer server([&](LyingPeer& peer) {
+      ServeMariadb(peer, [&](const std::string& statements) {
+        std::vector<FakeResult> results = HonestResults(statements);
+        if (absl::StrContains(statements, "INSERT INTO routing_table (")) {
+          ++attempts;
+          results[lost].affected = 0;
+        }
+        return MariadbAnswer(results);
+      });
+    });
+    MariadbTableOptions options = TableOptionsOf(server);
+    options.mariadb.timeout = absl::Seconds(1);
+    auto publisher = MariadbTablePublisher::Open(options).value();
+    RoutingTable table =
+        RoutingTable::Make(2, {{1, "a", "mysql://127.0.0.1:1/a", 100, {}}}, {{65535, 1}}).value();
+    absl::Status status = publisher->Publish(table, 1);
+    EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+    EXPECT_GT(attempts, 1) << "it is tried again, as any conflict";
   }
 }
 

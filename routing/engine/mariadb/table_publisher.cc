@@ -48,6 +48,7 @@ absl::StatusOr<RoutingTable> ParseTable(const Result& result, const TableRow& ro
 
 // What a publisher finds before it writes; the head and the newest row are locked.
 struct Found {
+  int64_t publications = 0;
   std::optional<TableRow> newest;
   std::optional<uint64_t> oldest_to_keep;
   uint64_t longest_statement = 0;
@@ -59,12 +60,12 @@ absl::StatusOr<Found> LockAndLook(Connection& connection) {
   LOCUS_ASSIGN_OR_RETURN(
       auto results,
       connection.RunCurrent(
-          absl::StrCat(
-              "START TRANSACTION;SELECT epoch FROM routing_table_head WHERE one = 1 FOR UPDATE;",
-              mariadb::SelectNewest(),
-              " FOR UPDATE;SELECT epoch FROM routing_table ORDER BY epoch DESC"
-              " LIMIT 1 OFFSET ",
-              kKept - 2, ";SELECT @@max_allowed_packet"),
+          absl::StrCat("START TRANSACTION;"
+                       "SELECT publications FROM routing_table_head WHERE one = 1 FOR UPDATE;",
+                       mariadb::SelectNewest(),
+                       " FOR UPDATE;SELECT epoch FROM routing_table ORDER BY epoch DESC"
+                       " LIMIT 1 OFFSET ",
+                       kKept - 2, ";SELECT @@max_allowed_packet"),
           {mariadb::kNoRows, mariadb::AtMostOneRow(1), mariadb::kNewestShape,
            mariadb::AtMostOneRow(1), mariadb::OneRow(1)}));
   if (results[1].rows.empty()) {
@@ -73,6 +74,7 @@ absl::StatusOr<Found> LockAndLook(Connection& connection) {
         ": routing_table_head has no row: create the tables again (locus table init)"));
   }
   Found found;
+  LOCUS_ASSIGN_OR_RETURN(found.publications, NumberIn(results[1].rows[0], 0, connection.place()));
   LOCUS_ASSIGN_OR_RETURN(found.newest, mariadb::ParseRow(results[2], connection.place()));
   if (!results[3].rows.empty()) {
     LOCUS_ASSIGN_OR_RETURN(int64_t epoch, NumberIn(results[3].rows[0], 0, connection.place()));
@@ -83,15 +85,32 @@ absl::StatusOr<Found> LockAndLook(Connection& connection) {
   return found;
 }
 
-std::string WriteStatements(const Found& found, uint64_t epoch, std::string_view document) {
-  std::string prune;
+struct Write {
+  std::string statements;
+  std::vector<mariadb::Shape> shapes;
+};
+
+// The second statement looks at what the first one wrote. Where a publication at another Galera
+// node ends this transaction between the two, the node carries the second one out on its own,
+// commits it, and reports the conflict only then: a plain INSERT would leave a table that nobody
+// published.
+Write WriteOf(const Found& found, uint64_t epoch, std::string_view document) {
+  Write write;
+  write.statements = absl::StrCat(
+      "UPDATE routing_table_head SET epoch = ", epoch,
+      ", publications = publications + 1 WHERE one = 1 AND publications = ", found.publications,
+      ";INSERT INTO routing_table (epoch, document, published_at) SELECT ", epoch, ", X'",
+      HexOf(document),
+      "', UTC_TIMESTAMP(6) FROM routing_table_head WHERE one = 1 AND epoch = ", epoch,
+      " AND publications = ", found.publications + 1, ";");
+  write.shapes = {mariadb::kNoRows, mariadb::kNoRows, mariadb::kNoRows};
   if (found.oldest_to_keep) {
-    prune = absl::StrCat("DELETE FROM routing_table WHERE epoch < ", *found.oldest_to_keep, ";");
+    absl::StrAppend(&write.statements, "DELETE FROM routing_table WHERE epoch < ",
+                    *found.oldest_to_keep, ";");
+    write.shapes.push_back(mariadb::kNoRows);
   }
-  return absl::StrCat("UPDATE routing_table_head SET epoch = ", epoch,
-                      ", publications = publications + 1 WHERE one = 1;"
-                      "INSERT INTO routing_table (epoch, document, published_at) VALUES (",
-                      epoch, ", X'", HexOf(document), "', UTC_TIMESTAMP(6));", prune, "COMMIT");
+  absl::StrAppend(&write.statements, "COMMIT");
+  return write;
 }
 
 struct Wanted {
@@ -123,14 +142,20 @@ absl::Status PublishIn(Connection& connection, const Wanted& wanted) {
                                                              judged.status().message()));
   }
   if (*judged == Publication::kIsNewest) return connection.Run("COMMIT").status();
-  std::string statements = WriteStatements(found, wanted.table.epoch(), document);
-  if (statements.size() >= found.longest_statement) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("mariadb ", connection.place(), ": a document of ", document.size(),
-                     " bytes takes a statement of ", statements.size(), "; max_allowed_packet is ",
-                     found.longest_statement, ": set it higher, to 16M or more"));
+  Write write = WriteOf(found, wanted.table.epoch(), document);
+  if (write.statements.size() >= found.longest_statement) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "mariadb ", connection.place(), ": a document of ", document.size(),
+        " bytes takes a statement of ", write.statements.size(), "; max_allowed_packet is ",
+        found.longest_statement, ": set it higher, to 16M or more"));
   }
-  return connection.Run(statements).status();
+  LOCUS_ASSIGN_OR_RETURN(auto results, connection.Run(write.statements, write.shapes));
+  if (results[0].affected == 1 && results[1].affected == 1) return absl::OkStatus();
+  connection.NoteConflict();
+  return absl::UnavailableError(
+      absl::StrCat("mariadb ", connection.place(),
+                   ": the server lost the transaction of each attempt to other publications:"
+                   " nothing was published; publish again"));
 }
 
 }  // namespace
