@@ -3,7 +3,9 @@
 
 #include <unordered_map>
 
+#include "absl/strings/str_cat.h"
 #include "routing/table/table_check.h"
+#include "src/base/text.h"
 
 namespace locus::internal {
 
@@ -20,6 +22,17 @@ PlannedRing PlannedRingOf(const RoutingTable& table) {
   }
   for (uint32_t& owner : ring.owners) owner = index_of.at(owner);
   return ring;
+}
+
+absl::Status CheckPlannedTable(std::string_view planned_id, const RoutingTable& table) {
+  if (planned_id == table.table_id()) return absl::OkStatus();
+  auto called = [](std::string_view id) {
+    return id.empty() ? std::string("a table without a table_id")
+                      : absl::StrCat("table ", internal::ToAbsl(id));
+  };
+  return absl::FailedPreconditionError(
+      absl::StrCat("/table_id: the plan is for ", called(planned_id), ", and this is ",
+                   called(table.table_id()), "; plan from this table"));
 }
 
 }  // namespace locus::internal

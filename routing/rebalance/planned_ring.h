@@ -4,8 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "locus/routing/routing_table.h"
 
 namespace locus::internal {
@@ -20,6 +22,10 @@ struct PlannedRing {
 // The ring as it will be when all moves under way have ended; vnodes that move are fixed. A shard's
 // number is its place in table.shards().
 PlannedRing PlannedRingOf(const RoutingTable& table);
+
+// FAILED_PRECONDITION: a plan for the table with this table_id (empty: it had none) is not for
+// `table`.
+absl::Status CheckPlannedTable(std::string_view planned_id, const RoutingTable& table);
 
 }  // namespace locus::internal
 

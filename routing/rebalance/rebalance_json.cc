@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "locus/routing/rebalance.h"
@@ -16,11 +17,13 @@
 
 namespace locus {
 
+using internal::CheckPlannedTable;
 using internal::JsonMember;
 using internal::JsonOf;
 using internal::JsonShape;
 using internal::JsonValue;
 using internal::kNameJson;
+using internal::kTableIdJson;
 using internal::kUint16Json;
 using internal::kUint32Json;
 using internal::kUint64Json;
@@ -53,6 +56,7 @@ constexpr JsonShape kVnodesJson{.kind = Kind::kMap,
                                 .name_bytes = RoutingTable::kMaxNameBytes};
 constinit const JsonMember kPlanMembers[] = {
     {.name = "epoch", .shape = &kUint64Json},
+    {.name = "table_id", .shape = &kTableIdJson, .required = false},
     {.name = "shards", .shape = &internal::kShardsJson},
     {.name = "moves", .shape = &kMovesJson},
     {.name = "moved_vnodes", .shape = &kUint64Json},
@@ -108,6 +112,7 @@ class Reader {
               .peak_after = {}} {}
 
   absl::StatusOr<RebalancePlan> Go() && {
+    LOCUS_RETURN_IF_ERROR(ReadTableId());
     LOCUS_RETURN_IF_ERROR(ReadEpoch());
     LOCUS_RETURN_IF_ERROR(ReadShards());
     for (size_t i = 0; i < root_["moves"].value.size(); ++i) LOCUS_RETURN_IF_ERROR(ReadMove(i));
@@ -124,6 +129,14 @@ class Reader {
   // Whether the table is the one planned from. Then nothing has moved yet, and all can be checked
   // against it.
   bool planned_from_this() const { return epoch_ == table_.epoch(); }
+
+  // Before all else: a plan for another table may fit this one by chance.
+  absl::Status ReadTableId() const {
+    std::string planned_id;
+    if (root_.Has("table_id")) Read(root_["table_id"], planned_id);
+    absl::AsciiStrToLower(&planned_id);
+    return CheckPlannedTable(planned_id, table_);
+  }
 
   absl::Status ReadEpoch() {
     Read(root_["epoch"], epoch_);
@@ -315,7 +328,11 @@ class Reader {
 }  // namespace
 
 std::string PlanAsJson(const RebalancePlan& plan) {
-  std::string out = absl::StrCat("{\n  \"epoch\": ", plan.table.epoch(), ",\n  \"shards\": [");
+  std::string out = absl::StrCat("{\n  \"epoch\": ", plan.table.epoch());
+  if (!plan.table.table_id().empty()) {
+    absl::StrAppend(&out, ",\n  \"table_id\": ", JsonOf(plan.table.table_id()));
+  }
+  out += ",\n  \"shards\": [";
   const char* separator = "\n    ";
   for (const Shard& shard : plan.table.shards()) {
     absl::StrAppend(&out, separator, JsonOf(shard));

@@ -8,12 +8,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "locus/routing/rebalance.h"
+#include "routing/rebalance/planned_ring.h"
 #include "routing/table/table_check.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
 
 namespace locus {
 
+using internal::CheckPlannedTable;
 using internal::OwnerOfEachVnode;
 using internal::Quoted;
 
@@ -46,6 +48,10 @@ absl::StatusOr<std::vector<Shard>> ShardsOnTheWay(const RoutingTable& table,
     } else if (shards[found->second].name != planned.name) {
       return PlanAgain("shard ", planned.id, " is ", Quoted(shards[found->second].name),
                        ", not the planned ", Quoted(planned.name));
+    } else if (shards[found->second].endpoint != planned.endpoint) {
+      return PlanAgain("shard ", planned.id, " ", Quoted(planned.name), " is at ",
+                       Quoted(shards[found->second].endpoint), ", not at the planned ",
+                       Quoted(planned.endpoint));
     } else if (std::ranges::binary_search(plan.reweighted, planned.id)) {
       shards[found->second].weight = planned.weight;
     }
@@ -122,6 +128,7 @@ absl::StatusOr<RoutingTable> NextMoves(const RoutingTable& table, const Rebalanc
   if (most_per_shard == 0) {
     return absl::InvalidArgumentError("most_per_shard is 0; at least 1");
   }
+  LOCUS_RETURN_IF_ERROR(CheckPlannedTable(plan.table.table_id(), table));
   LOCUS_ASSIGN_OR_RETURN(std::vector<Shard> shards, ShardsOnTheWay(table, plan));
   VnodeStates states(table);
   Parts parts(table, states);

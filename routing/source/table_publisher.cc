@@ -37,7 +37,39 @@ std::string ShardsText(const std::vector<uint32_t>& ids, const RoutingTable& tab
   return absl::StrCat(text, " and ", ids.size() - kMostNamed, " more shards");
 }
 
-absl::Status RefuseGuarded(const GuardedChanges& changes, const PublishedState& state) {
+// The shard of `table` that has the endpoint; nullptr: none.
+const Shard* ShardAt(const RoutingTable& table, const std::string& endpoint) {
+  auto found = std::ranges::find(table.shards(), endpoint, &Shard::endpoint);
+  return found == table.shards().end() ? nullptr : &*found;
+}
+
+// "renames shard 1 a to x", "gives shard 1 a the endpoint of shard 2 b".
+std::string ChangedShardText(uint32_t id, const RoutingTable& newest, const RoutingTable& table) {
+  const Shard& old = *newest.FindShard(id);
+  const Shard& now = *table.FindShard(id);
+  std::string shard = absl::StrCat("shard ", id, " ", old.name);
+  if (old.name != now.name) return absl::StrCat("renames ", shard, " to ", now.name);
+  const Shard* other = ShardAt(newest, now.endpoint);
+  if (other == nullptr) {
+    return absl::StrCat("changes the endpoint of ", shard, " from ", old.endpoint, " to ",
+                        now.endpoint);
+  }
+  return absl::StrCat("gives ", shard, " the endpoint of shard ", other->id, " ", other->name, ", ",
+                      now.endpoint);
+}
+
+void AddChangedShards(const std::vector<uint32_t>& ids, const RoutingTable& newest,
+                      const RoutingTable& table, std::vector<std::string>& reasons) {
+  for (size_t i = 0; i < ids.size() && i < kMostNamed; ++i) {
+    reasons.push_back(ChangedShardText(ids[i], newest, table));
+  }
+  if (ids.size() <= kMostNamed) return;
+  reasons.push_back(
+      absl::StrCat("changes the name or endpoint of ", ids.size() - kMostNamed, " more shards"));
+}
+
+absl::Status RefuseGuarded(const GuardedChanges& changes, const PublishedState& state,
+                           const RoutingTable& table) {
   std::vector<std::string> reasons;
   if (!changes.moves.empty()) {
     reasons.push_back(
@@ -50,6 +82,9 @@ absl::Status RefuseGuarded(const GuardedChanges& changes, const PublishedState& 
   if (!changes.shards.empty()) {
     reasons.push_back(
         absl::StrCat("drops ", ShardsText(changes.shards, *state.newest), ", still in use"));
+  }
+  if (!changes.changed_shards.empty()) {
+    AddChangedShards(changes.changed_shards, *state.newest, table, reasons);
   }
   if (changes.epoch != 0) {
     uint64_t newest = state.newest == nullptr ? 0 : state.newest->epoch();
@@ -88,6 +123,10 @@ absl::Status CheckExpected(const PublishedState& state, const RoutingTable& tabl
         absl::StrCat("the newest epoch is ", newest, ", not the expected ", expected,
                      "; compare with the newest table, then plan again from it"));
   }
+  if (table.epoch() <= expected) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("/epoch: ", table.epoch(), " is not greater than the expected ", expected));
+  }
   if (table.epoch() > seen) return absl::OkStatus();
   return absl::AbortedError(absl::StrCat("epoch ", seen, " was published before, and epoch ",
                                          table.epoch(), " is not above it"));
@@ -125,18 +164,14 @@ std::string_view ToString(Publication publication) {
 
 absl::StatusOr<Publication> JudgePublication(const PublishedState& state, const RoutingTable& table,
                                              uint64_t expected, const GuardedChanges& named) {
-  if (table.epoch() <= expected) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("/epoch: ", table.epoch(), " is not greater than the expected ", expected));
-  }
   if (state.newest != nullptr) {
-    if (*state.newest == table) return Publication::kIsNewest;
+    if (*state.newest == table && table.epoch() > expected) return Publication::kIsNewest;
     LOCUS_RETURN_IF_ERROR(CheckTableId(*state.newest, table));
   }
   LOCUS_RETURN_IF_ERROR(CheckExpected(state, table, expected));
   GuardedChanges changes = GuardedChangesBetween(state.newest, table, state.highest);
   LOCUS_ASSIGN_OR_RETURN(GuardedChanges unnamed, Unnamed(changes, named));
-  if (!unnamed.empty()) return RefuseGuarded(unnamed, state);
+  if (!unnamed.empty()) return RefuseGuarded(unnamed, state, table);
   return Publication::kNeeded;
 }
 

@@ -55,15 +55,41 @@ bool IsAnother(const Shard& before, const Shard* after) {
   return after == nullptr || (after->name != before.name && after->endpoint != before.endpoint);
 }
 
-std::vector<uint32_t> DroppedInUse(const RoutingTable& before, const RoutingTable& after) {
+// Shards that own vnodes or are the target of a move.
+std::set<uint32_t> InUse(const RoutingTable& table) {
   std::set<uint32_t> in_use;
-  for (uint32_t owner : OwnerOfEachVnode(before.ranges())) in_use.insert(owner);
-  for (const VnodeMove& move : before.moves()) in_use.insert(move.to);
-  std::vector<uint32_t> dropped;
-  for (uint32_t id : in_use) {
-    if (IsAnother(*before.FindShard(id), after.FindShard(id))) dropped.push_back(id);
+  for (uint32_t owner : OwnerOfEachVnode(table.ranges())) in_use.insert(owner);
+  for (const VnodeMove& move : table.moves()) in_use.insert(move.to);
+  return in_use;
+}
+
+void AddShardsInUse(const RoutingTable& before, const RoutingTable& after,
+                    GuardedChanges& guarded) {
+  for (uint32_t id : InUse(before)) {
+    const Shard& old = *before.FindShard(id);
+    const Shard* now = after.FindShard(id);
+    if (IsAnother(old, now)) {
+      guarded.shards.push_back(id);
+    } else if (now->name != old.name || now->endpoint != old.endpoint) {
+      guarded.changed_shards.push_back(id);
+    }
   }
-  return dropped;
+}
+
+// `what`: what the table does not do to a shard that is named in vain.
+absl::StatusOr<std::vector<uint32_t>> UnnamedShards(const std::vector<uint32_t>& changes,
+                                                    const std::vector<uint32_t>& named,
+                                                    absl::string_view what) {
+  for (uint32_t id : named) {
+    if (std::ranges::count(changes, id) > 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("shard ", id, " is named ", what, "; name exactly the changes"));
+  }
+  std::vector<uint32_t> left;
+  for (uint32_t id : changes) {
+    if (std::ranges::count(named, id) == 0) left.push_back(id);
+  }
+  return left;
 }
 
 // `what`: what a change of these vnodes would be.
@@ -94,7 +120,7 @@ GuardedChanges GuardedChangesBetween(const RoutingTable* before, const RoutingTa
     }
     guarded.moves = SpansOf(moves);
     guarded.owners = SpansOf(owners);
-    guarded.shards = DroppedInUse(*before, after);
+    AddShardsInUse(*before, after, guarded);
   }
   if (after.epoch() > highest && after.epoch() - highest > GuardedChanges::kMaxEpochJump) {
     guarded.epoch = after.epoch();
@@ -110,16 +136,15 @@ absl::StatusOr<GuardedChanges> Unnamed(const GuardedChanges& changes, const Guar
   auto owners = UnnamedSpans(changes.owners, named.owners, "owner");
   if (!owners.ok()) return owners.status();
   left.owners = *std::move(owners);
-  const std::set<uint32_t> named_shards(named.shards.begin(), named.shards.end());
-  for (uint32_t id : changes.shards) {
-    if (!named_shards.contains(id)) left.shards.push_back(id);
-  }
-  for (uint32_t id : named_shards) {
-    if (std::ranges::count(changes.shards, id) > 0) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "shard ", id,
-        " is named as dropped, but the table does not drop it from use; name exactly the changes"));
-  }
+  auto shards = UnnamedShards(changes.shards, named.shards,
+                              "as dropped, but the table does not drop it from use");
+  if (!shards.ok()) return shards.status();
+  left.shards = *std::move(shards);
+  auto changed = UnnamedShards(
+      changes.changed_shards, named.changed_shards,
+      "as changed, but the table gives it no other name or endpoint, or it is not in use");
+  if (!changed.ok()) return changed.status();
+  left.changed_shards = *std::move(changed);
   if (named.epoch != 0 && named.epoch != changes.epoch) {
     return absl::InvalidArgumentError(absl::StrCat(
         "epoch ", named.epoch,

@@ -25,8 +25,6 @@ namespace {
 
 using Kind = JsonShape::Kind;
 
-// Longer than a table_id: CheckTable says what one looks like.
-constexpr JsonShape kTableIdJson{.kind = Kind::kString, .most = 64};
 constexpr JsonMember kRangeMembers[] = {{.name = "last", .shape = &kUint16Json},
                                         {.name = "shard", .shape = &kUint32Json}};
 constexpr JsonShape kRangeJson{.kind = Kind::kObject, .members = kRangeMembers};
@@ -43,7 +41,7 @@ constexpr JsonShape kMovesJson{
     .kind = Kind::kArray, .most = ShardGene::kCount, .element = &kMoveJson};
 constinit const JsonMember kTableMembers[] = {
     {.name = "epoch", .shape = &kUint64Json},
-    {.name = "table_id", .shape = &kTableIdJson, .required = false},
+    {.name = "table_id", .shape = &internal::kTableIdJson, .required = false},
     {.name = "shards", .shape = &internal::kShardsJson},
     {.name = "ranges", .shape = &kRangesJson},
     {.name = "moves", .shape = &kMovesJson, .required = false}};

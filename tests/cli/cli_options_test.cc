@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the command reads the options and operands of any verb.
-#include <cstdlib>
 #include <filesystem>
 #include <vector>
 
@@ -18,21 +17,8 @@ using ::testing::Not;
 using testing::Outcome;
 using testing::ReadFile;
 using testing::RunLocus;
+using testing::Variable;
 using testing::WriteFile;
-
-// Sets an environment variable for the commands that are started while it lives.
-class Variable {
- public:
-  Variable(const char* name, const std::string& value) : name_(name) {
-    setenv(name, value.c_str(), 1);
-  }
-  ~Variable() { unsetenv(name_); }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-
- private:
-  const char* name_;
-};
 
 std::string Refusal(const std::vector<std::string>& words) {
   Outcome outcome = RunLocus(words);

@@ -318,6 +318,33 @@ TEST_F(PlanTest, PlanOfAnotherTable_IsRefused) {
   EXPECT_EQ(outcome.out, "");
 }
 
+// The same shards, ranges and epoch: only the table_id says that it is another place.
+TEST_F(PlanTest, PlanOfATableWithAnotherId_IsRefused) {
+  json table = json::parse(ReadFile(table_));
+  table["table_id"] = "0123456789abcdef";
+  WriteFile(table_, table.dump());
+  WriteFile(plan_, Plan({"--add", "e=mysql://h5/o", "--json"}).out);
+  EXPECT_EQ(RunLocus({"plan", "apply", "--table", table_, "--plan", plan_}).exit, 0);
+  table["table_id"] = "00000000000000ff";
+  WriteFile(table_, table.dump());
+  Outcome outcome = RunLocus({"plan", "apply", "--table", table_, "--plan", plan_});
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("/table_id: the plan is for table 0123456789abcdef, and this "
+                                     "is table 00000000000000ff"));
+  EXPECT_EQ(outcome.out, "");
+}
+
+TEST_F(PlanTest, EndpointChangedSincePlanning_IsRefused) {
+  WriteFile(plan_, Plan({"--add", "e=mysql://h5/o", "--json"}).out);
+  json table = json::parse(ReadFile(table_));
+  std::swap(table["shards"][0]["endpoint"], table["shards"][1]["endpoint"]);
+  WriteFile(table_, table.dump());
+  Outcome outcome = RunLocus({"plan", "apply", "--table", table_, "--plan", plan_});
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("shard 1 \"a\" is at \"mysql://h2/o\", not at the planned "
+                                     "\"mysql://h1/o\"; plan again"));
+}
+
 TEST_F(PlanTest, ApplyWithWrongUsage_NamesTheWord) {
   for (const char* most : {"0", "-1", "x", "65537"}) {
     Outcome outcome =

@@ -21,6 +21,7 @@ using testing::ReadFile;
 using testing::RunLocus;
 using testing::RunningCommand;
 using ::testing::StartsWith;
+using testing::Variable;
 using testing::WriteFile;
 
 using Words = std::vector<std::string>;
@@ -46,6 +47,12 @@ class TablePlaceTest : public CommandTest {
     return text.empty() ? "" : text.substr(text.rfind('\n', text.size() - 2) + 1);
   }
 
+  std::string Weighted(uint64_t epoch, uint32_t weight) {
+    json table = json::parse(Document(epoch));
+    table["shards"][0]["weight"] = weight;
+    return table.dump();
+  }
+
   // Document(epoch) in which a move of vnodes 0..99 to the second shard is under way.
   std::string Moving(uint64_t epoch, uint64_t permyriad) {
     json table = json::parse(Document(epoch));
@@ -55,6 +62,11 @@ class TablePlaceTest : public CommandTest {
 
   std::string Said(uint64_t epoch) {
     return "ok epoch=" + std::to_string(epoch) + " at file " + path_ + "\n";
+  }
+
+  std::string NothingToPublish(uint64_t epoch) {
+    return "nothing to publish: this table is the newest already, epoch=" + std::to_string(epoch) +
+           " at file " + path_ + "\n";
   }
 
   uint64_t NewestEpoch() { return json::parse(RunLocus({"table", "get", uri_}).out)["epoch"]; }
@@ -70,8 +82,7 @@ TEST_F(TablePlaceTest, NewTable_IsPublishedFromStdin) {
   EXPECT_EQ(ReadFile(path_), made);
   EXPECT_EQ(RunLocus({"table", "get", uri_}).out, made);
   EXPECT_EQ(RunLocus({"table", "get", "file://" + path_}).out, made);
-  EXPECT_EQ(RunLocus({"table", "publish", uri_}, made).out, "no difference\n" + Said(1))
-      << "it is there already";
+  EXPECT_EQ(RunLocus({"table", "publish", uri_}, made).out, NothingToPublish(1));
   EXPECT_EQ(RunLocus({"table", "init", uri_}).exit, 0);
 }
 
@@ -86,30 +97,99 @@ TEST_F(TablePlaceTest, TableMadeAnew_IsAnotherTableAndRefused) {
 
 TEST_F(TablePlaceTest, EpochThatIsNotNewer_IsRefusedWithTheWayOut) {
   Publish(Document(5));
-  std::string refused = Publish(Document(5, "x://other"));
+  std::string refused = Publish(Weighted(5, 7));
   EXPECT_THAT(refused, HasSubstr("epoch 5 was published since; compare with `locus table diff URI "
                                  "FILE`, then plan again from `locus table get URI`"));
   EXPECT_THAT(refused, Not(HasSubstr("--next-epoch")));
   EXPECT_EQ(RunLocus({"table", "publish", uri_, table_, "--next-epoch"}).exit, 2)
       << "it needs --expect";
-  EXPECT_EQ(Publish(Document(5, "x://other"), {"--next-epoch", "--expect", "5"}), Said(6));
-  EXPECT_EQ(Publish(Document(5, "x://other"), {"--next-epoch", "--expect", "5"}), Said(6))
+  EXPECT_EQ(Publish(Weighted(5, 7), {"--next-epoch", "--expect", "5"}), Said(6));
+  EXPECT_EQ(Publish(Weighted(5, 7), {"--next-epoch", "--expect", "5"}), NothingToPublish(6))
       << "repeated";
   EXPECT_THAT(Publish(Document(5), {"--next-epoch", "--expect", "5"}),
               HasSubstr("epoch 6 was published since"));
   EXPECT_EQ(Publish(Document(5), {"--next-epoch", "--expect", "6"}), Said(7));
 }
 
+TEST_F(TablePlaceTest, NewestTableAgain_IsNothingToPublishWhereTheExpectedHolds) {
+  Publish(Document(4));
+  Publish(Document(5), {"--expect", "4"});
+  for (Words options : {Words{}, Words{"--expect", "5"}, Words{"--expect", "4"},
+                        Words{"--next-epoch", "--expect", "4"}, Words{"--dry-run"}}) {
+    EXPECT_EQ(Publish(Document(5), options), NothingToPublish(5));
+  }
+  EXPECT_EQ(NewestEpoch(), 5u);
+  // It is there, but not because of this publication.
+  EXPECT_THAT(Publish(Document(5), {"--expect", "3"}), HasSubstr("epoch 5 was published since"));
+  for (Words options : {Words{"--expect", "9"}, Words{"--next-epoch", "--expect", "9"}}) {
+    EXPECT_THAT(Publish(Document(5), options),
+                HasSubstr("the highest epoch here is 5, not the expected 9"));
+    EXPECT_THAT(Publish(Document(2), options),
+                HasSubstr("the highest epoch here is 5, not the expected 9"))
+        << "the epoch of the file is not the cause";
+  }
+  EXPECT_EQ(Publish(Document(5), {"--next-epoch", "--expect", "5"}), Said(6));
+}
+
 TEST_F(TablePlaceTest, Publication_PrintsWhatItChanges) {
   Publish(Document(1));
-  Outcome outcome = RunLocus({"table", "publish", uri_, "--dry-run"}, Document(2, "x://other"));
+  Words words = {"table", "publish", uri_, "--change-shard", "orders-a", "--dry-run"};
+  Outcome outcome = RunLocus(words, Document(2, "x://other"));
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("endpoint mysql://db1/a -> x://other"));
   EXPECT_THAT(outcome.out, HasSubstr("dry run, nothing published: epoch=2 at file "));
   EXPECT_EQ(NewestEpoch(), 1u);
-  outcome = RunLocus({"table", "publish", uri_}, Document(2, "x://other"));
+  words.pop_back();
+  outcome = RunLocus(words, Document(2, "x://other"));
   EXPECT_THAT(outcome.out, HasSubstr("endpoint mysql://db1/a -> x://other"));
   EXPECT_EQ(LastLine(outcome.out), Said(2));
+  outcome =
+      RunLocus({"table", "publish", uri_, "--quiet", "--change-shard", "orders-a"}, Weighted(3, 7));
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(NewestEpoch(), 3u);
+}
+
+TEST_F(TablePlaceTest, OutputThatFails_PublishesNothingAndIsAFailure) {
+  Publish(Document(1));
+  std::string document = directory_ / "next.json";
+  WriteFile(document, Weighted(2, 7));
+  RunningCommand publish({"table", "publish", uri_, document}, "/dev/full");
+  Outcome outcome = publish.Finish();
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("stdout: cannot write: No space left on device"));
+  EXPECT_EQ(NewestEpoch(), 1u);
+}
+
+TEST_F(TablePlaceTest, EndpointsThatShardsExchange_ArePublishedOnlyByTheirNames) {
+  Publish(Moving(1, 500));
+  json table = json::parse(Moving(2, 500));
+  std::swap(table["shards"][0]["endpoint"], table["shards"][1]["endpoint"]);
+  std::string refused = Publish(table.dump());
+  EXPECT_THAT(refused, HasSubstr("gives shard 1 orders-a the endpoint of shard 2 b,c, "));
+  EXPECT_THAT(refused, HasSubstr("add: --change-shard orders-a --change-shard 'b,c'\n"));
+  EXPECT_THAT(Publish(table.dump(), {"--change-shard", "nobody"}),
+              HasSubstr("--change-shard: the newest table has no shard \"nobody\""));
+  EXPECT_EQ(Publish(table.dump(), {"--change-shard", "orders-a", "--change-shard", "b,c"}),
+            Said(2));
+  // The file from before is stale now: to publish it would exchange them back.
+  EXPECT_THAT(Publish(Moving(1, 500), {"--next-epoch", "--expect", "2"}),
+              HasSubstr("add: --change-shard orders-a --change-shard 'b,c'\n"));
+}
+
+TEST_F(TablePlaceTest, TextForPlainTerminals_IsPlain) {
+  json table = json::parse(Document(1));
+  table["shards"][0]["name"] = "\xE8\xAE\xA2\xE5\x8D\x95";
+  Publish(table.dump());
+  table["epoch"] = 2;
+  table["shards"][0]["weight"] = 7;
+  WriteFile(table_, table.dump());
+  for (auto [locale, name] : {std::pair("C", "shard 1 \\u8ba2\\u5355:"),
+                              std::pair("C.UTF-8", "shard 1 \xE8\xAE\xA2\xE5\x8D\x95:")}) {
+    Variable environment("LC_ALL", locale);
+    EXPECT_THAT(RunLocus({"table", "diff", uri_, table_}).out, HasSubstr(name));
+    EXPECT_THAT(RunLocus({"table", "publish", uri_, table_, "--dry-run"}).out, HasSubstr(name));
+  }
 }
 
 // What dropped another operator's half-done move, exit 0.
@@ -175,19 +255,19 @@ TEST_F(TablePlaceTest, History_IsNewestFirstWithTimes) {
 
 TEST_F(TablePlaceTest, GetAndRestore_GoBackToAnEpoch) {
   Publish(Document(1));
-  Publish(Document(2, "x://second"));
+  Publish(Weighted(2, 7));
   Outcome first = RunLocus({"table", "get", uri_, "--epoch", "1"});
-  EXPECT_EQ(json::parse(first.out)["shards"][0]["endpoint"], "mysql://db1/a");
+  EXPECT_EQ(json::parse(first.out)["shards"][0]["weight"], 100);
   Outcome missing = RunLocus({"table", "get", uri_, "--epoch", "7"});
   EXPECT_EQ(missing.exit, 1);
   EXPECT_THAT(missing.err, HasSubstr("there are 1..2"));
   Outcome dry = RunLocus({"table", "restore", uri_, "1", "--dry-run"});
-  EXPECT_THAT(dry.out, HasSubstr("endpoint x://second -> mysql://db1/a"));
+  EXPECT_THAT(dry.out, HasSubstr("weight 7 -> 100"));
   EXPECT_EQ(NewestEpoch(), 2u);
   EXPECT_EQ(LastLine(RunLocus({"table", "restore", uri_, "1"}).out), Said(3));
   json now = json::parse(RunLocus({"table", "get", uri_}).out);
   EXPECT_EQ(now["epoch"], 3);
-  EXPECT_EQ(now["shards"][0]["endpoint"], "mysql://db1/a");
+  EXPECT_EQ(now["shards"][0]["weight"], 100);
   EXPECT_EQ(RunLocus({"table", "restore", uri_, "8"}).exit, 1);
   EXPECT_EQ(RunLocus({"table", "restore", uri_, "first"}).exit, 2);
 }
@@ -206,7 +286,7 @@ TEST_F(TablePlaceTest, RestoreWhileAMoveIsInProgress_NeedsItsName) {
 // has epoch 4 at most.
 TEST_F(TablePlaceTest, PlacePutBack_RestoreRefusesUntilTheLossIsNamed) {
   for (uint64_t epoch = 1; epoch <= 4; ++epoch) Publish(Document(epoch));
-  std::string last_good = Document(9, "mysql://db9/a");  // what routers have
+  std::string last_good = Weighted(9, 9);  // what routers have
   Outcome refused = RunLocus({"table", "restore", uri_, "3", "--above", "9"});
   EXPECT_EQ(refused.exit, 1);
   EXPECT_THAT(refused.err, HasSubstr("the highest epoch here is 4, and routers have epoch 9"));
@@ -246,8 +326,8 @@ TEST_F(TablePlaceTest, RingAndPlan_TakeAPlace) {
 TEST_F(TablePlaceTest, Diff_TakesEpochsFilesAndPlaces) {
   Publish(Document(1));
   EXPECT_THAT(RunLocus({"table", "diff", uri_}).err, HasSubstr("one table only"));
-  Publish(Document(2, "x://second"));
-  Publish(Document(3, "x://third"));
+  Publish(Document(2, "x://second"), {"--change-shard", "orders-a"});
+  Publish(Document(3, "x://third"), {"--change-shard", "orders-a"});
   std::string last = RunLocus({"table", "diff", uri_}).out;
   EXPECT_THAT(last, HasSubstr("x://second"));
   EXPECT_THAT(last, HasSubstr("x://third"));

@@ -3,7 +3,9 @@
 #define LOCUS_TESTS_CLI_COMMAND_H_
 
 #include <chrono>
+#include <cstdlib>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,6 +55,23 @@ Outcome RunLocus(std::vector<std::string> words, std::string_view input = "");
 
 // Waits until `condition` holds; false: it did not within a minute.
 bool Eventually(const std::function<bool()>& condition);
+
+// Sets an environment variable for the commands that are started while it lives.
+class Variable {
+ public:
+  Variable(const char* name, const std::string& value) : name_(name) {
+    const char* before = std::getenv(name);
+    if (before != nullptr) before_ = before;
+    setenv(name, value.c_str(), 1);
+  }
+  ~Variable() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
 
 // A directory of its own for each test, removed with all that is in it.
 class TemporaryDirectory {

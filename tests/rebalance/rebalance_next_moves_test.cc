@@ -141,13 +141,19 @@ TEST(NextMovesTest, FirstStep_TakesTheWeightsAndStartsAtNothing) {
   EXPECT_EQ(next.moves()[0].permyriad, 0u);
 }
 
-TEST(NextMovesTest, EndpointChangedSince_StaysChanged) {
+// The load and the weights of the plan may be those of another database.
+TEST(NextMovesTest, EndpointChangedSince_Aborts) {
   RoutingTable table = EvenTable(1);
   RebalancePlan plan = PlanToRemoveC(table);
   std::vector<Shard> shards = table.shards();
   shards[0].endpoint = "mysql://elsewhere";
   table = RoutingTable::Make(2, shards, table.ranges()).value();
-  EXPECT_EQ(NextMoves(table, plan, 1)->FindShard(1)->endpoint, "mysql://elsewhere");
+  for (const RebalancePlan& each : {plan, ParsePlan(table, PlanAsJson(plan)).value()}) {
+    absl::Status status = NextMoves(table, each, 1).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kAborted) << status;
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("is at \"mysql://elsewhere\", not at the planned "));
+  }
 }
 
 TEST(NextMovesTest, WeightChangedSince_StaysChangedUnlessTheRequestSetIt) {
@@ -178,6 +184,25 @@ TEST(NextMovesTest, TableId_StaysAllTheWay) {
   EXPECT_EQ(NextMoves(table, plan, 1)->table_id(), table.table_id());
   EXPECT_EQ(AfterRebalance(plan).table_id(), table.table_id());
   EXPECT_EQ(ParsePlan(table, PlanAsJson(plan))->table.table_id(), table.table_id());
+}
+
+// Staging's plan in production: the same shards, ranges and epoch.
+TEST(NextMovesTest, PlanOfATableWithAnotherTableId_IsRefused) {
+  auto with_id = [even = EvenTable(1)](const std::string& id) {
+    return RoutingTable::Make(1, even.shards(), even.ranges(), {}, id).value();
+  };
+  RoutingTable staging = with_id("0123456789abcdef");
+  RebalancePlan plan = PlanToRemoveC(staging);
+  EXPECT_THAT(PlanAsJson(plan), HasSubstr("\"table_id\": \"0123456789abcdef\""));
+  for (const char* id : {"00000000000000ff", ""}) {
+    RoutingTable production = with_id(id);
+    for (const absl::Status& status :
+         {NextMoves(production, plan, 1).status(), ParsePlan(production, PlanAsJson(plan)).status(),
+          ParsePlan(staging, PlanAsJson(PlanToRemoveC(production))).status()}) {
+      EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+      EXPECT_THAT(std::string(status.message()), HasSubstr("/table_id: the plan is for "));
+    }
+  }
 }
 
 TEST(NextMovesTest, VnodeOfAnotherShard_Aborts) {

@@ -25,7 +25,17 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Threads that route all the time; TableOfEpoch says what each answer must be.
+// TableOfEpoch with other hosts in each of seven epochs.
+RoutingTable TableOfHosts(uint64_t epoch) {
+  RoutingTable table = TableOfEpoch(epoch);
+  std::vector<Shard> shards = table.shards();
+  for (Shard& shard : shards) {
+    shard.endpoint = absl::StrCat("mysql://host-", epoch % 7, ":3306/orders-", shard.id);
+  }
+  return RoutingTable::Make(epoch, shards, table.ranges(), table.moves()).value();
+}
+
+// Threads that route all the time; TableOfHosts says what each answer must be.
 class Traffic {
  public:
   // `published`: the highest epoch that an answer may come from.
@@ -103,7 +113,7 @@ class ConfigCentreFaultTest : public ::testing::TestWithParam<ConfigCentreKind> 
 
   RoutingTable Next() {
     ++published_;
-    return TableOfEpoch(published_);
+    return TableOfHosts(published_);
   }
   void Publish() { centre_->Publish(Next()); }
 
@@ -161,7 +171,7 @@ TEST_P(ConfigCentreFaultTest, Emptied_TableStaysInForce) {
   ExpectSource(RouterStats::Source::kFailing);
   ExpectUntouched(2);
   // Somebody begins anew, at epoch 1.
-  centre_->Put(TableOfEpoch(1).ToJson());
+  centre_->Put(TableOfHosts(1).ToJson());
   ExpectRefusal("epoch 1");
   ExpectUntouched(2);
   centre_->Put(Next().ToJson());
@@ -172,7 +182,7 @@ TEST_P(ConfigCentreFaultTest, Emptied_TableStaysInForce) {
 TEST_P(ConfigCentreFaultTest, FedBadTables_EachIsRefusedAndReported) {
   centre_->Put("{\"epoch\": 2, ");
   ExpectRefusal("line 1");
-  std::string unknown_shard = TableOfEpoch(3).ToJson();
+  std::string unknown_shard = TableOfHosts(3).ToJson();
   size_t at = unknown_shard.find("\"shard\": 3");
   ASSERT_NE(at, std::string::npos) << unknown_shard;
   centre_->Put(unknown_shard.replace(at, 10, "\"shard\": 9"));
@@ -189,14 +199,14 @@ TEST_P(ConfigCentreFaultTest, RolledBackToAnOlderEpoch_IsRefused) {
     Publish();
     ExpectInstalled();
   }
-  centre_->Put(TableOfEpoch(2).ToJson());
+  centre_->Put(TableOfHosts(2).ToJson());
   ExpectRefusal("epoch 2");
   ExpectUntouched(5);
   // Equal epoch, other contents.
-  centre_->Put(WithEpoch(TableOfEpoch(2), 5).value().ToJson());
+  centre_->Put(WithEpoch(TableOfHosts(2), 5).value().ToJson());
   ExpectRefusal("epoch 5");
   ExpectUntouched(5);
-  centre_->Put(TableOfEpoch(5).ToJson());
+  centre_->Put(TableOfHosts(5).ToJson());
   ExpectFollowsAgain();
 }
 

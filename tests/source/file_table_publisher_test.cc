@@ -29,8 +29,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
-RoutingTable Table(uint64_t epoch, const std::string& name = "a") {
-  return RoutingTable::Make(epoch, {{1, name, "x://h", 100, {}}}, {{65535, 1}}).value();
+RoutingTable Table(uint64_t epoch, const std::string& author = "a") {
+  return RoutingTable::Make(epoch, {{1, "a", "x://h", 100, {{"author", author}}}}, {{65535, 1}})
+      .value();
 }
 
 std::string Read(const std::string& path) {

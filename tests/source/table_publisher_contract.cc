@@ -264,6 +264,41 @@ TEST_P(TablePublisherContract, AnotherOwnerOrLostShard_IsPublishedByNameOnly) {
   EXPECT_TRUE(publisher_->Publish(next, 1, {.owners = {{1001, 65535}}, .shards = {3}}).ok());
 }
 
+// What a stale file did, exit 0: orders went to the database of another shard.
+TEST_P(TablePublisherContract, EndpointOrNameOfAShardInUse_IsPublishedByNameOnly) {
+  RoutingTable first = TableOfEpoch(1);
+  ASSERT_TRUE(publisher_->Publish(first, 0).ok());
+  std::vector<Shard> shards = first.shards();
+  std::swap(shards[0].endpoint, shards[2].endpoint);
+  shards[1].name = "renamed";
+  RoutingTable next = RoutingTable::Make(2, shards, first.ranges(), first.moves()).value();
+  absl::Status status = publisher_->Publish(next, 1);
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(MessageOf(status),
+              HasSubstr("gives shard 1 orders-1 the endpoint of shard 3 orders-3, "
+                        "mysql://host:3306/orders-3; renames shard 2 orders-2 to renamed; "
+                        "gives shard 3 orders-3 the endpoint of shard 1 orders-1"));
+  status = publisher_->Publish(next, 1, {.changed_shards = {1, 3}});
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_EQ(publisher_->Current().value(), first);
+  status = publisher_->Publish(next, 1, {.changed_shards = {1, 2, 3}});
+  EXPECT_TRUE(status.ok()) << status;
+  shards[0].endpoint = "mysql://elsewhere";
+  next = RoutingTable::Make(3, shards, first.ranges(), first.moves()).value();
+  EXPECT_THAT(MessageOf(publisher_->Publish(next, 2)),
+              HasSubstr("changes the endpoint of shard 1 orders-1 from "
+                        "mysql://host:3306/orders-3 to mysql://elsewhere"));
+}
+
+TEST_P(TablePublisherContract, AnotherNewestThanExpected_IsTheCauseWhateverTheTablesEpoch) {
+  ASSERT_TRUE(publisher_->Publish(TableOfEpoch(4), 0).ok());
+  for (uint64_t epoch : {1, 4, 9}) {
+    absl::Status status = publisher_->Publish(TableOfEpoch(epoch), 9);
+    EXPECT_TRUE(absl::IsAborted(status)) << status;
+    EXPECT_THAT(MessageOf(status), HasSubstr("the highest epoch here is 4, not the expected 9"));
+  }
+}
+
 TEST_P(TablePublisherContract, JumpOfEpochs_IsPublishedByNameOnly) {
   absl::Status status = publisher_->Publish(TableOfEpoch(1001), 0);
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;

@@ -24,10 +24,11 @@ GuardedChanges Between(const RoutingTable& before, const RoutingTable& after) {
 
 const std::vector<VnodeRange> kAllOfA = {{65535, 1}};
 
-TEST(GuardedChangesTest, WeightsLabelsEndpointsAndNewShards_AreNotGuarded) {
+TEST(GuardedChangesTest, WeightsLabelsNewAndUnusedShards_AreNotGuarded) {
   std::vector<Shard> shards = {Orders(1, "a"), Orders(2, "b"), Orders(3, "c"), Orders(4, "d")};
-  shards[0].endpoint = "mysql://elsewhere";
+  shards[0].weight = 7;
   shards[1].name = "renamed";
+  shards[2].endpoint = "mysql://elsewhere";
   shards[2].weight = 0;
   shards[2].labels = {{"tier", "hot"}};
   EXPECT_TRUE(Between(Table(1, kAllOfA), Table(2, {{9, 1}, {65535, 1}}, {}, shards)).empty());
@@ -84,6 +85,29 @@ TEST(GuardedChangesTest, ShardsInUseThatGo_AreGuarded) {
       << "they own nothing";
 }
 
+TEST(GuardedChangesTest, NamesAndEndpointsOfShardsInUse_AreGuarded) {
+  RoutingTable before = Table(1, {{9, 1}, {65535, 2}}, {{0, 9, 3, 0}});
+  auto changed = [&](std::vector<Shard> shards) {
+    GuardedChanges changes =
+        Between(before, Table(2, {{9, 1}, {65535, 2}}, {{0, 9, 3, 0}}, std::move(shards)));
+    EXPECT_TRUE(changes.shards.empty());
+    EXPECT_EQ(changes.empty(), changes.changed_shards.empty());
+    return changes.changed_shards;
+  };
+  using Ids = std::vector<uint32_t>;
+  std::vector<Shard> shards = before.shards();
+  EXPECT_EQ(changed(shards), Ids{});
+  std::swap(shards[0].endpoint, shards[1].endpoint);
+  EXPECT_EQ(changed(shards), (Ids{1, 2})) << "they exchange their endpoints";
+  shards = before.shards();
+  std::swap(shards[0].name, shards[1].name);
+  EXPECT_EQ(changed(shards), (Ids{1, 2})) << "they exchange their names";
+  shards = before.shards();
+  shards[0].name = "renamed";
+  shards[2].endpoint = "mysql://elsewhere";
+  EXPECT_EQ(changed(shards), (Ids{1, 3})) << "the target of a move is in use";
+}
+
 TEST(GuardedChangesTest, EpochsThatJump_AreGuarded) {
   EXPECT_EQ(Between(Table(5, kAllOfA), Table(1005, kAllOfA)).epoch, 0u);
   EXPECT_EQ(Between(Table(5, kAllOfA), Table(1006, kAllOfA)).epoch, 1006u);
@@ -93,17 +117,23 @@ TEST(GuardedChangesTest, EpochsThatJump_AreGuarded) {
 }
 
 TEST(UnnamedTest, WhatIsNamedIsLeftOut_AndNothingElseMayBeNamed) {
-  const GuardedChanges changes{
-      .moves = {{0, 9}}, .owners = {{20, 29}}, .shards = {2, 3}, .epoch = 5000};
+  const GuardedChanges changes{.moves = {{0, 9}},
+                               .owners = {{20, 29}},
+                               .shards = {2, 3},
+                               .changed_shards = {4, 5},
+                               .epoch = 5000};
   EXPECT_EQ(Unnamed(changes, {}).value(), changes);
   EXPECT_TRUE(Unnamed(changes, changes)->empty());
-  GuardedChanges part{.moves = {{3, 9}, {0, 0}}, .shards = {3}};
-  EXPECT_EQ(
-      Unnamed(changes, part).value(),
-      (GuardedChanges{.moves = {{1, 2}}, .owners = {{20, 29}}, .shards = {2}, .epoch = 5000}));
+  GuardedChanges part{.moves = {{3, 9}, {0, 0}}, .shards = {3}, .changed_shards = {5}};
+  EXPECT_EQ(Unnamed(changes, part).value(), (GuardedChanges{.moves = {{1, 2}},
+                                                            .owners = {{20, 29}},
+                                                            .shards = {2},
+                                                            .changed_shards = {4},
+                                                            .epoch = 5000}));
   for (const GuardedChanges& wrong :
        {GuardedChanges{.moves = {{9, 10}}}, GuardedChanges{.owners = {{0, 9}}},
-        GuardedChanges{.shards = {1}}, GuardedChanges{.epoch = 4999}}) {
+        GuardedChanges{.shards = {1}}, GuardedChanges{.changed_shards = {2}},
+        GuardedChanges{.epoch = 4999}}) {
     EXPECT_TRUE(absl::IsInvalidArgument(Unnamed(changes, wrong).status()));
   }
 }

@@ -20,6 +20,7 @@ namespace {
 constexpr char kMoves[] = "--change-move";
 constexpr char kOwners[] = "--change-owner";
 constexpr char kShards[] = "--drop-shard";
+constexpr char kChangedShards[] = "--change-shard";
 constexpr char kJump[] = "--jump-to";
 constexpr size_t kMostFlags = 20;
 
@@ -44,6 +45,26 @@ absl::Status ReadSpans(const char* option, const std::vector<std::string>& texts
     spans.push_back(*span);
   }
   return absl::OkStatus();
+}
+
+// The ids of the shards with these names in the newest table.
+absl::StatusOr<std::vector<uint32_t>> IdsOf(const char* option,
+                                            const std::vector<std::string>& names,
+                                            const RoutingTable* newest) {
+  std::vector<uint32_t> ids;
+  for (const std::string& name : names) {
+    const Shard* found = nullptr;
+    if (newest != nullptr) {
+      auto at = std::ranges::find(newest->shards(), name, &Shard::name);
+      if (at != newest->shards().end()) found = &*at;
+    }
+    if (found == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(option, ": the newest table has no shard ", Quoted(name)));
+    }
+    ids.push_back(found->id);
+  }
+  return ids;
 }
 
 // As a word of a shell's command line.
@@ -71,6 +92,9 @@ void NamedChanges::Declare(VerbLine& line) {
   line.Repeated(absl::StrCat(kShards, " NAME"), &shards_,
                 "Drop a shard that owns vnodes or takes part in a move")
       .Offers(Offer::kShards);
+  line.Repeated(absl::StrCat(kChangedShards, " NAME"), &changed_shards_,
+                "Give a shard in use another name or endpoint; NAME is its name until now")
+      .Offers(Offer::kShards);
   line.Number(absl::StrCat(kJump, " EPOCH"), &changes_.epoch,
               {.least = 1, .most = RoutingTable::kMaxEpoch, .what = "an epoch"},
               absl::StrCat("Publish this epoch, more than ", GuardedChanges::kMaxEpochJump,
@@ -86,17 +110,8 @@ absl::Status NamedChanges::Read() {
 
 absl::StatusOr<GuardedChanges> NamedChanges::Resolve(const RoutingTable* newest) const {
   GuardedChanges changes = changes_;
-  for (const std::string& name : shards_) {
-    size_t before = changes.shards.size();
-    if (newest != nullptr) {
-      for (const Shard& shard : newest->shards()) {
-        if (shard.name == name) changes.shards.push_back(shard.id);
-      }
-    }
-    if (changes.shards.size() > before) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(kShards, ": the newest table has no shard ", Quoted(name)));
-  }
+  LOCUS_ASSIGN_OR_RETURN(changes.shards, IdsOf(kShards, shards_, newest));
+  LOCUS_ASSIGN_OR_RETURN(changes.changed_shards, IdsOf(kChangedShards, changed_shards_, newest));
   return changes;
 }
 
@@ -111,9 +126,13 @@ std::string FlagsThatAreMissing(const PublishedState& state, const RoutingTable&
   std::vector<std::string> flags;
   AppendSpans(kMoves, unnamed->moves, flags);
   AppendSpans(kOwners, unnamed->owners, flags);
-  for (uint32_t id : unnamed->shards) {
-    flags.push_back(absl::StrCat(kShards, " ", ForShell(state.newest->FindShard(id)->name)));
-  }
+  auto append_shards = [&](const char* option, const std::vector<uint32_t>& ids) {
+    for (uint32_t id : ids) {
+      flags.push_back(absl::StrCat(option, " ", ForShell(state.newest->FindShard(id)->name)));
+    }
+  };
+  append_shards(kShards, unnamed->shards);
+  append_shards(kChangedShards, unnamed->changed_shards);
   if (unnamed->epoch != 0) flags.push_back(absl::StrCat(kJump, " ", unnamed->epoch));
   if (flags.empty() || flags.size() > kMostFlags) return "";
   std::string text = "; to publish it nevertheless, add:";

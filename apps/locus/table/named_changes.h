@@ -13,8 +13,8 @@
 
 namespace locus::cli {
 
-// The guarded changes that a command line names: --change-move, --change-owner, --drop-shard and
-// --jump-to.
+// The guarded changes that a command line names: --change-move, --change-owner, --drop-shard,
+// --change-shard and --jump-to.
 class NamedChanges {
  public:
   void Declare(VerbLine& line);
@@ -25,7 +25,7 @@ class NamedChanges {
   absl::StatusOr<GuardedChanges> Resolve(const RoutingTable* newest) const;
 
  private:
-  std::vector<std::string> moves_, owners_, shards_;
+  std::vector<std::string> moves_, owners_, shards_, changed_shards_;
   GuardedChanges changes_;  // without the shards
 };
 

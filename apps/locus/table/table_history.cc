@@ -29,7 +29,7 @@ int Finish(std::string_view verb, const absl::StatusOr<std::string>& out) {
 }
 
 std::string Difference(const RoutingTable& before, const RoutingTable& after, bool json) {
-  return json ? DifferenceAsJson(before, after) : TableDifference(before, after);
+  return json ? DifferenceAsJson(before, after) : ForStdout(TableDifference(before, after));
 }
 
 // The table before the newest, and the newest.

@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "apps/locus/line/verb.h"
+#include "routing/picture/text_grid.h"
+#include "routing/table/printable_text.h"
 #include "src/base/check.h"
 
 namespace locus::cli {
@@ -51,6 +53,10 @@ absl::StatusOr<RoutingTable> NewestAt(const TableUri& uri) {
   }
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<TablePublisher> publisher, OpenTablePublisher(uri));
   return publisher->Current();
+}
+
+std::string ForStdout(const std::string& text) {
+  return internal::StdoutStyle().utf8 ? text : internal::ToAscii(text);
 }
 
 int FailToOpen(std::string_view verb, const absl::Status& status) {

@@ -38,6 +38,9 @@ class TablePlace {
 // The newest table of a place, also of one that can be followed only.
 absl::StatusOr<RoutingTable> NewestAt(const TableUri& uri);
 
+// `text`, escaped where the locale of stdout shows plain characters only.
+std::string ForStdout(const std::string& text);
+
 // Declares an option or operand that is an epoch, least..RoutingTable::kMaxEpoch.
 template <typename Target>
 Option& EpochOption(VerbLine& line, const std::string& spec, Target* epoch, uint64_t least,

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verbs that change what a place has.
+#include <unistd.h>
+
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "apps/locus/io/byte_stream.h"
 #include "apps/locus/line/signals.h"
 #include "apps/locus/line/verb.h"
 #include "apps/locus/line/verb_line.h"
@@ -45,25 +48,40 @@ absl::Status Overtaken(const TablePublisher& publisher, uint64_t newest, const P
                                          "`, then plan again from `locus table get URI`"));
 }
 
+// Whether the newest table replaced epoch `expected`: then the one that is given now was published
+// before, and the answer was lost.
+absl::StatusOr<bool> Replaced(TablePublisher& publisher, uint64_t newest, uint64_t expected) {
+  LOCUS_ASSIGN_OR_RETURN(std::vector<PublishedEpoch> epochs, publisher.History(2));
+  if (epochs.empty() || epochs[0].epoch != newest) return false;
+  return (epochs.size() == 1 ? 0 : epochs[1].epoch) == expected;
+}
+
+// Whether the newest table is the one to be published: nothing is to be done. With --next-epoch it
+// is only where that was done before: the same table under a new epoch is a publication.
+absl::StatusOr<bool> IsThere(TablePublisher& publisher, const RoutingTable& newest,
+                             const RoutingTable& table, const PublishLine& line) {
+  absl::StatusOr<RoutingTable> same = table;
+  if (line.next_epoch) same = WithEpoch(table, newest.epoch());
+  if (!same.ok() || *same != newest) return false;
+  if (!line.expect) return true;
+  if (*line.expect == newest.epoch()) return !line.next_epoch;
+  return Replaced(publisher, newest.epoch(), *line.expect);
+}
+
 // The table as it is to be published, with its epoch.
 absl::StatusOr<PreparedTable> Prepare(TablePublisher& publisher, RoutingTable table,
                                       const PublishLine& line) {
   LOCUS_ASSIGN_OR_RETURN(std::optional<RoutingTable> newest, NewestOf(publisher));
   const uint64_t epoch = newest ? newest->epoch() : 0;
-  // A publication whose answer was lost is repeated with the same words.
-  absl::StatusOr<RoutingTable> repeated = table;
-  if (line.next_epoch && epoch > *line.expect) repeated = WithEpoch(table, epoch);
-  if (newest && repeated.ok() && *repeated == *newest &&
-      (!line.next_epoch || epoch > *line.expect)) {
-    return PreparedTable{std::move(newest), *std::move(repeated)};
+  if (newest) {
+    LOCUS_ASSIGN_OR_RETURN(bool is_there, IsThere(publisher, *newest, table, line));
+    if (is_there) return PreparedTable{newest, *newest};
   }
   if (line.expect && *line.expect < epoch) return Overtaken(publisher, epoch, line);
+  if (!line.expect && table.epoch() <= epoch) return Overtaken(publisher, epoch, line);
   if (line.next_epoch && line.expect == epoch) {
     LOCUS_ASSIGN_OR_RETURN(uint64_t next, NextEpoch(publisher, epoch));
     LOCUS_ASSIGN_OR_RETURN(table, WithEpoch(table, next));
-  }
-  if (line.expect.value_or(epoch) == epoch && table.epoch() <= epoch) {
-    return Overtaken(publisher, epoch, line);
   }
   return PreparedTable{std::move(newest), std::move(table)};
 }
@@ -77,15 +95,36 @@ absl::Status WithLostAfter(TablePublisher& publisher, const absl::Status& status
 }
 
 std::string ChangeText(const PreparedTable& prepared) {
-  if (prepared.newest) return TableDifference(*prepared.newest, prepared.table);
-  return absl::StrCat("the first table here: ", prepared.table.shards().size(), " shards, ",
-                      prepared.table.moves().size(), " moves\n");
+  if (!prepared.newest) {
+    return absl::StrCat("the first table here: ", prepared.table.shards().size(), " shards, ",
+                        prepared.table.moves().size(), " moves\n");
+  }
+  if (*prepared.newest == prepared.table) return "";
+  return TableDifference(*prepared.newest, prepared.table);
+}
+
+// What was done, or would be.
+std::string Outcome(const PreparedTable& prepared, bool dry_run) {
+  if (prepared.newest == prepared.table) {
+    return absl::StrCat("nothing to publish: this table is the newest already, epoch=",
+                        prepared.table.epoch());
+  }
+  return absl::StrCat(dry_run ? "dry run, nothing published: epoch=" : "ok epoch=",
+                      prepared.table.epoch());
+}
+
+// A reader who closes the pipe does not stop a publication; a full disk does.
+absl::Status PrintUnlessQuiet(const std::string& text) {
+  if (IsQuiet()) return absl::OkStatus();
+  ByteSink sink(STDOUT_FILENO, "stdout");
+  sink.Append(ForStdout(text));
+  absl::Status status = sink.Flush();
+  return absl::IsCancelled(status) ? absl::OkStatus() : status;
 }
 
 // Prints what changes, then publishes unless it is a dry run.
-absl::Status PrintAndPublish(std::string_view verb, TablePublisher& publisher,
-                             const PreparedTable& prepared, uint64_t expected, bool dry_run,
-                             const NamedChanges& named) {
+absl::Status PrintAndPublish(TablePublisher& publisher, const PreparedTable& prepared,
+                             uint64_t expected, bool dry_run, const NamedChanges& named) {
   LOCUS_ASSIGN_OR_RETURN(uint64_t next, NextEpoch(publisher, 0));
   PublishedState state{.newest = prepared.newest ? &*prepared.newest : nullptr,
                        .highest = next - 1};
@@ -98,12 +137,11 @@ absl::Status PrintAndPublish(std::string_view verb, TablePublisher& publisher,
         absl::StrCat(publisher.place(), ": ", judged.status().message(),
                      nameable ? FlagsThatAreMissing(state, prepared.table, changes) : ""));
   }
-  if (PrintAll(verb, ChangeText(prepared)) != kDone) return absl::CancelledError("");
+  LOCUS_RETURN_IF_ERROR(PrintUnlessQuiet(ChangeText(prepared)));
+  // Also where it is the newest: a publication that was cut short is then completed.
   if (!dry_run) LOCUS_RETURN_IF_ERROR(publisher.Publish(prepared.table, expected, changes));
-  const char* done = dry_run ? "dry run, nothing published: epoch=" : "ok epoch=";
-  bool printed = PrintAll(verb, absl::StrCat(done, prepared.table.epoch(), " at ",
-                                             publisher.place(), "\n")) == kDone;
-  return printed ? absl::OkStatus() : absl::CancelledError("");
+  return PrintUnlessQuiet(
+      absl::StrCat(Outcome(prepared, dry_run), " at ", publisher.place(), "\n"));
 }
 
 }  // namespace
@@ -150,11 +188,9 @@ int RunTablePublish(std::span<const std::string> words) {
   if (!prepared.ok()) return Fail(kVerb, prepared.status());
   uint64_t expected = given.expect.value_or(prepared->expected());
   // The newest already: as when it was published first.
-  if (expected >= prepared->table.epoch() && prepared->newest == prepared->table) {
-    expected = prepared->table.epoch() - 1;
-  }
+  if (prepared->newest == prepared->table && expected == prepared->table.epoch()) --expected;
   absl::Status status =
-      PrintAndPublish(kVerb, place.publisher(), *prepared, expected, given.dry_run, given.named);
+      PrintAndPublish(place.publisher(), *prepared, expected, given.dry_run, given.named);
   return status.ok() ? kDone : Fail(kVerb, status);
 }
 
@@ -187,7 +223,7 @@ int RunTableRestore(std::span<const std::string> words) {
   absl::StatusOr<PreparedTable> prepared = PrepareRestore(place.publisher(), epoch, options);
   if (!prepared.ok()) return Fail(kVerb, WithLostAfter(place.publisher(), prepared.status()));
   absl::Status status =
-      PrintAndPublish(kVerb, place.publisher(), *prepared, prepared->expected(), dry_run, named);
+      PrintAndPublish(place.publisher(), *prepared, prepared->expected(), dry_run, named);
   return status.ok() ? kDone : Fail(kVerb, status);
 }
 

@@ -102,15 +102,16 @@ absl::StatusOr<RebalancePlan> PlanRebalance(const RoutingTable& table,
 // change. A shard takes part, as giver or taker, in at most `most_per_shard` moves (at least 1).
 // Moves that are done or under way are left out, so call it again when some have ended; if nothing
 // is left to do, the result equals `table`. ABORTED: a planned vnode belongs to neither its giver
-// nor its taker, or moves elsewhere: plan again.
+// nor its taker, or moves elsewhere, or a shard has another endpoint than the planned one: plan
+// again. FAILED_PRECONDITION: the plan is for a table with another table_id.
 absl::StatusOr<RoutingTable> NextMoves(const RoutingTable& table, const RebalancePlan& plan,
                                        size_t most_per_shard);
 
 // The plan as a JSON document. Shards are given by name, except in `shards`, which has the form of
 // a routing table's. The peaks are present only with load. A document without `reweighted` sets the
-// weight of every shard.
+// weight of every shard; one without `table_id` is for a table that has none.
 //
-//   { "epoch": 12,
+//   { "epoch": 12, "table_id": "9f1c02d7b5a64e38",
 //     "shards": [ {"id": 1, "name": "orders-a", "endpoint": "mysql://127.0.0.1:3306/orders",
 //                  "weight": 100} ],
 //     "moves":  [ {"first": 0, "last": 255, "from": "orders-a", "to": "orders-b"} ],
@@ -122,7 +123,7 @@ std::string PlanAsJson(const RebalancePlan& plan);
 // a later one, made from it by NextMoves and by ending moves; RebalancePlan::table then has that
 // table's epoch, ranges and moves. INVALID_ARGUMENT: as for RoutingTable; also if the plan
 // contradicts itself, has the epoch of `table` and contradicts it, has a later epoch, or lacks a
-// shard of `table`.
+// shard of `table`. FAILED_PRECONDITION: the plan is for a table with another table_id.
 absl::StatusOr<RebalancePlan> ParsePlan(const RoutingTable& table, std::string_view json);
 
 // The table with the owners after all moves of the plan have ended: without moves, with the same

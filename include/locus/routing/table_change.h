@@ -42,13 +42,16 @@ struct GuardedChanges {
   // Ids of shards that own vnodes or are the target of a move, and are dropped or replaced by
   // another shard: one with another name and another endpoint.
   std::vector<uint32_t> shards = {};
+  // Ids of such shards that get another name or another endpoint, also if shards exchange theirs.
+  // Their orders stay where they are, and routers look for them elsewhere.
+  std::vector<uint32_t> changed_shards = {};
   // The new epoch, if it is more than kMaxEpochJump above every epoch before it; otherwise 0. The
   // epochs in between are lost, since routers never go back to a lower one.
   uint64_t epoch = 0;
 
   static constexpr uint64_t kMaxEpochJump = 1000;
 
-  bool empty() const { return moves.empty() && owners.empty() && shards.empty() && epoch == 0; }
+  bool empty() const { return *this == GuardedChanges{}; }
   friend bool operator==(const GuardedChanges&, const GuardedChanges&) = default;
 };
 

@@ -78,11 +78,11 @@ void AbslStringify(Sink& sink, Publication publication) {
 // Decides whether a table may be published; every publisher uses it. The caller keeps other
 // publishers out between reading `state` and writing. Messages do not name the place.
 //
-// INVALID_ARGUMENT: the epoch of `table` is not greater than `expected`, or `named` has a change
-// that `table` does not make. FAILED_PRECONDITION: the newest table has a table_id and `table` has
-// another or none; or `table` makes guarded changes that are not in `named`, which the message
-// lists. ABORTED: the newest epoch is not `expected`, or a kept epoch is not below that of `table`:
-// compare with the newest table and decide again.
+// INVALID_ARGUMENT: the newest epoch is `expected`, and that of `table` is not greater; or `named`
+// has a change that `table` does not make. FAILED_PRECONDITION: the newest table has a table_id and
+// `table` has another or none; or `table` makes guarded changes that are not in `named`, which the
+// message lists. ABORTED: the newest epoch is not `expected`, or a kept epoch is not below that of
+// `table`: compare with the newest table and decide again.
 absl::StatusOr<Publication> JudgePublication(const PublishedState& state, const RoutingTable& table,
                                              uint64_t expected, const GuardedChanges& named);
 
