@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the command reads the options and operands of any verb.
+#include <sys/resource.h>
+
 #include <filesystem>
 #include <vector>
 
@@ -17,6 +19,7 @@ using ::testing::Not;
 using testing::Outcome;
 using testing::ReadFile;
 using testing::RunLocus;
+using testing::RunningCommand;
 using testing::Variable;
 using testing::WriteFile;
 
@@ -121,6 +124,130 @@ TEST_F(OutputTest, AKeyRingOrADatabase_IsNeverReplaced) {
     EXPECT_THAT(Refusal({"ring", table_, "--svg", kept}), HasSubstr("is not replaced"));
     EXPECT_EQ(ReadFile(kept), before);
   }
+}
+
+// What belongs to a place or a store, named by the command line, by the environment or not at all.
+TEST_F(OutputTest, WhatBelongsToAPlaceOrAStore_IsNeverReplaced) {
+  const std::string place = directory_ / "place.json", database = directory_ / "store.db";
+  const std::string last_good = directory_ / "last-good", plan = directory_ / "plan.json";
+  ASSERT_EQ(RunLocus({"table", "publish", "file:" + place, table_}).exit, 0);
+  ASSERT_EQ(
+      RunLocus({"table", "watch", "file:" + place, "--count", "1", "--last-good", last_good}).exit,
+      0);
+  WriteFile(plan, RunLocus({"plan", "--table", table_, "--add", "c=x://c", "--json"}).out);
+  ASSERT_EQ(RunLocus({"store", "init", store_}).exit, 0);
+  const std::string kept = place + ".epochs/00000000000000000001.json";
+  const std::vector<std::string> precious = {place,
+                                             place + ".lock",
+                                             place + ".publishing",
+                                             kept,
+                                             place + ".epochs/other",
+                                             last_good,
+                                             database,
+                                             database + "-locus",
+                                             database + "-wal",
+                                             database + "-locus-lock",
+                                             table_,
+                                             plan};
+  auto contents = [&] {
+    std::string all;
+    for (const std::string& path : precious) {
+      bool exists = std::filesystem::exists(path);
+      all += path + (exists ? ReadFile(path) : std::string("missing"));
+    }
+    return all;
+  };
+  const std::string before = contents(), text = ReadFile(table_);
+  for (const std::string& path : precious) {
+    Outcome outcome = RunLocus({"ring", "-", "--svg", path}, text);
+    EXPECT_EQ(outcome.exit, 2) << path;
+    EXPECT_THAT(outcome.err, HasSubstr("not replaced; name another file"));
+    if (path != table_ && path != plan) {
+      EXPECT_EQ(
+          RunLocus({"plan", "apply", "--table", "-", "--plan", plan, "--out", path}, text).exit, 2)
+          << path;
+    }
+    if (path != last_good) {
+      EXPECT_EQ(RunLocus({"table", "watch", "etcd://127.0.0.1:1/t", "--last-good", path}).exit, 2)
+          << path;
+    }
+  }
+  EXPECT_EQ(contents(), before);
+}
+
+TEST_F(OutputTest, WhatTheEnvironmentNames_IsNeverReplacedAlsoWhereAnOptionStandsInItsPlace) {
+  const std::string store = directory_ / "new.db", place = directory_ / "new.json";
+  const std::string keys = directory_ / "new.ring", text = ReadFile(table_);
+  Variable store_named("LOCUS_STORE", "sqlite:" + store), keys_named("LOCUS_KEYS", keys);
+  Variable table_named("LOCUS_TABLE", "file:" + place);
+  // They do not exist yet: only their names say what they are.
+  for (const std::string& path : {store, store + "-locus", store + "-locus-lock", keys, place,
+                                  place + ".lock", place + ".epochs"}) {
+    EXPECT_THAT(Refusal({"ring", table_, "--svg", path}), HasSubstr("are the same file")) << path;
+    EXPECT_FALSE(std::filesystem::exists(path));
+  }
+}
+
+TEST_F(OutputTest, ATableOrAPicture_ReplacesOneOfItsKind) {
+  const std::string svg = directory_ / "ring.svg", next = directory_ / "next.json";
+  const std::string plan = directory_ / "plan.json";
+  WriteFile(plan, RunLocus({"plan", "--table", table_, "--add", "c=x://c", "--json"}).out);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(RunLocus({"ring", table_, "--svg", svg}).exit, 0);
+    EXPECT_EQ(RunLocus({"plan", "apply", "--table", table_, "--plan", plan, "--out", next}).exit,
+              0);
+  }
+}
+
+// What a verb prints would go to the file that is replaced.
+TEST_F(OutputTest, AnOutputThatIsStdout_IsRefusedUnderItsNameAndWrittenUnderThatOfTheDevice) {
+  const std::string out = directory_ / "out";
+  WriteFile(out, "");
+  {
+    RunningCommand same({"ring", table_, "--svg", out}, out.c_str());
+    Outcome outcome = same.Finish();
+    EXPECT_EQ(outcome.exit, 2);
+    EXPECT_THAT(outcome.err, HasSubstr("--svg and stdout are the same file"));
+  }
+  for (const char* device : {"/dev/stdout", "/dev/fd/1"}) {
+    WriteFile(out, "");
+    RunningCommand ring({"ring", table_, "--svg", device}, out.c_str());
+    Outcome outcome = ring.Finish();
+    EXPECT_EQ(outcome.exit, 0) << outcome.err;
+    EXPECT_THAT(ReadFile(out), ::testing::StartsWith("<svg"));
+  }
+}
+
+TEST_F(OutputTest, ATargetThatCannotBeReplaced_StaysAsItWasAndNothingIsLeftBeside) {
+  const std::string locked = directory_ / "locked.svg", folder = directory_ / "folder";
+  WriteFile(locked, "mine");
+  std::filesystem::permissions(locked, std::filesystem::perms(0444));
+  std::filesystem::create_directory(folder);
+  const std::vector<std::string> before = directory_.Names();
+  for (const std::string& path : {locked, folder, folder + "/", directory_ / "no/such/ring.svg"}) {
+    Outcome outcome = RunLocus({"ring", table_, "--svg", path});
+    EXPECT_EQ(outcome.exit, 1) << path;
+    EXPECT_THAT(outcome.err, HasSubstr(path));
+  }
+  EXPECT_EQ(ReadFile(locked), "mine");
+  EXPECT_EQ(directory_.Names(), before);
+}
+
+// As on a full disk: what was there stays, and no part is left.
+TEST_F(OutputTest, AFileThatCannotBeWrittenWhole_IsNotWritten) {
+  const std::string svg = directory_ / "ring.svg";
+  WriteFile(svg, "before");
+  const std::vector<std::string> before = directory_.Names();
+  rlimit old;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old), 0);
+  rlimit small = {1000, old.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  Outcome outcome = RunLocus({"ring", table_, "--svg", svg});
+  setrlimit(RLIMIT_FSIZE, &old);
+  EXPECT_EQ(outcome.exit, 1) << outcome.signal;
+  EXPECT_THAT(outcome.err, HasSubstr("File too large"));
+  EXPECT_EQ(ReadFile(svg), "before");
+  EXPECT_EQ(directory_.Names(), before);
 }
 
 TEST_F(OutputTest, ADanglingLinkToAnotherOutput_IsRefused) {

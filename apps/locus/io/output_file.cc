@@ -29,6 +29,17 @@ std::string BehindLinks(const std::string& path) {
   return real == nullptr ? path : std::string(real.get());
 }
 
+// A rename needs no right to the file that it replaces; a file without write permission is meant to
+// stay. Root has every right, so the mode is looked at, too.
+absl::Status CheckWritable(const std::string& path, const struct stat& replaced) {
+  constexpr mode_t kWritable = S_IWUSR | S_IWGRP | S_IWOTH;
+  if ((replaced.st_mode & kWritable) != 0 && access(path.c_str(), W_OK) == 0) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat(path, ": is write-protected, and is not replaced; name another file"));
+}
+
 absl::Status SyncDirectoryOf(const std::string& path) {
   int fd = open(DirectoryOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return ErrnoStatus(DirectoryOf(path), "cannot open", errno);
@@ -66,6 +77,7 @@ absl::Status OutputFile::OpenTemporary(const std::string& path) {
   if (temporary_.size() >= PATH_MAX) return ErrnoStatus(path, "cannot create", ENAMETOOLONG);
   struct stat replaced;
   bool replaces = stat(path_.c_str(), &replaced) == 0;
+  if (replaces) LOCUS_RETURN_IF_ERROR(CheckWritable(path_, replaced));
   doomed_.emplace(temporary_);
   // Unreadable to others until it has the mode of the file that it replaces.
   fd_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, replaces ? 0600 : 0666);

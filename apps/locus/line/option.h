@@ -26,11 +26,16 @@ struct DurationRange {
 
 // What a verb does with a file that its command line names.
 enum class FileUse {
-  kRead,     // "-" is stdin
-  kKeyRing,  // read or replaced; never "-"
-  kWrite,    // replaced as a whole; "-" is stdout
-  kKeep,     // written while the verb runs; never "-"
+  kRead,        // "-" is stdin
+  kKeyRing,     // read or replaced; never "-"
+  kWrite,       // replaced as a whole; "-" is stdout
+  kWriteTable,  // the same, and what is replaced may be a routing table
+  kKeep,        // written while the verb runs; never "-"
 };
+
+inline bool IsOutput(FileUse use) {
+  return use == FileUse::kWrite || use == FileUse::kWriteTable || use == FileUse::kKeep;
+}
 
 // What a shell offers for a value.
 enum class Offer { kNothing, kFiles, kStoreUris, kTableUris, kFilesAndTableUris, kShards };

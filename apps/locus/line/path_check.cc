@@ -19,8 +19,6 @@ using internal::Quoted;
 
 namespace {
 
-bool IsWritten(FileUse use) { return use == FileUse::kWrite || use == FileUse::kKeep; }
-
 std::string DirectoryOf(const std::string& path) {
   size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
@@ -35,7 +33,7 @@ bool SameInode(const struct stat& a, const struct stat& b) {
 // Follows links. "-" is what the shell connected the stream to.
 bool FactsOf(const NamedFile& file, struct stat& facts) {
   if (file.path != "-") return stat(file.path.c_str(), &facts) == 0;
-  return fstat(IsWritten(file.use) ? STDOUT_FILENO : STDIN_FILENO, &facts) == 0;
+  return fstat(IsOutput(file.use) ? STDOUT_FILENO : STDIN_FILENO, &facts) == 0;
 }
 
 // Where a link that leads to no file would create one; a path that is no such link as it is.
@@ -53,7 +51,7 @@ std::string BehindDanglingLinks(std::string path) {
 
 bool SameFile(const NamedFile& a, const NamedFile& b) {
   struct stat of_a, of_b;
-  if (a.path == "-" && b.path == "-" && IsWritten(a.use) == IsWritten(b.use)) return true;
+  if (a.path == "-" && b.path == "-" && IsOutput(a.use) == IsOutput(b.use)) return true;
   bool a_exists = FactsOf(a, of_a);
   bool b_exists = FactsOf(b, of_b);
   if (a_exists != b_exists) return false;
@@ -64,30 +62,101 @@ bool SameFile(const NamedFile& a, const NamedFile& b) {
          stat(DirectoryOf(path_b).c_str(), &of_b) == 0 && SameInode(of_a, of_b);
 }
 
-// A key ring or a database must not be lost to a picture or a table, even if the verb does not use
-// it: the wrong name is one slip of shell completion away.
-absl::Status CheckReplaced(const NamedFile& output) {
+std::string RealPath(const std::string& path) {
+  std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr), &std::free);
+  return real == nullptr ? path : std::string(real.get());
+}
+
+bool IsDirectory(const std::string& path) {
   struct stat facts;
-  if (stat(output.path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return absl::OkStatus();
-  std::string start(16, '\0');
-  std::ifstream file(output.path, std::ios::binary);
+  return stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode);
+}
+
+// The first bytes of a regular file; empty: it is none, or cannot be read.
+std::string StartOf(const std::string& path) {
+  struct stat facts;
+  if (stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return "";
+  std::string start(4096, '\0');
+  std::ifstream file(path, std::ios::binary);
   file.read(start.data(), static_cast<std::streamsize>(start.size()));
-  const char* what = start.starts_with("locus-key-ring")    ? "a key ring"
-                     : start.starts_with("SQLite format 3") ? "a SQLite database"
-                                                            : nullptr;
-  if (what == nullptr) return absl::OkStatus();
+  start.resize(static_cast<size_t>(file.gcount()));
+  return start;
+}
+
+bool IsDatabase(const std::string& path) { return StartOf(path).starts_with("SQLite format 3"); }
+
+// A routing table, or a plan for one.
+bool IsTableDocument(std::string_view start) {
+  size_t brace = start.find_first_not_of(" \t\r\n");
+  return brace != std::string_view::npos && start[brace] == '{' &&
+         start.find("\"epoch\"") != std::string_view::npos &&
+         start.find("\"shards\"") != std::string_view::npos;
+}
+
+// What the file is by its contents, if that must not be replaced by an output of this use.
+std::optional<std::string> KeptByContents(std::string_view start, FileUse use) {
+  if (start.empty()) return std::nullopt;
+  if (start.starts_with("locus-key-ring")) return "a key ring";
+  if (start.starts_with("SQLite format 3")) return "a SQLite database";
+  if (start.starts_with("locus-sidecar ")) return "the sidecar of a SQLite store";
+  bool is_last_good = start.starts_with("locus last good table ");
+  if (use == FileUse::kKeep) {
+    if (is_last_good) return std::nullopt;
+    return "not a last-good table";
+  }
+  if (is_last_good) return "the last-good table of a router";
+  if (use == FileUse::kWrite && IsTableDocument(start)) return "a routing table or a plan";
+  return std::nullopt;
+}
+
+// What the file belongs to by its name, whether it exists or not.
+std::optional<std::string> KeptByName(const std::string& path) {
+  if (IsDirectory(path + ".epochs")) {
+    return "a place of routing tables, which `locus table publish` changes";
+  }
+  std::string directory = DirectoryOf(path);
+  while (directory.size() > 1 && directory.back() == '/') directory.pop_back();
+  if (directory.ends_with(".epochs"))
+    return "in " + Quoted(directory) + ", where a place keeps its tables";
+  auto base = [&](std::string_view ending) {
+    return path.ends_with(ending) ? path.substr(0, path.size() - ending.size()) : std::string();
+  };
+  for (const char* ending : {".lock", ".publishing"}) {
+    std::string place = base(ending);
+    if (!place.empty() && IsDirectory(place + ".epochs")) {
+      return "part of the place of routing tables " + Quoted(place);
+    }
+  }
+  for (const char* ending : {"-wal", "-shm", "-journal", "-locus", "-locus-lock"}) {
+    std::string database = base(ending);
+    if (!database.empty() && IsDatabase(database)) {
+      return "part of the SQLite database " + Quoted(database);
+    }
+  }
+  return std::nullopt;
+}
+
+// A key ring, a database or a place must not be lost to a picture or a table, even if the verb does
+// not use it: the wrong name is one slip of shell completion away.
+absl::Status CheckReplaced(const NamedFile& output) {
+  if (output.path == "-") return absl::OkStatus();
+  const std::string path = RealPath(output.path);
+  std::optional<std::string> what = KeptByContents(StartOf(path), output.use);
+  if (!what) what = KeptByName(path);
+  if (!what) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(output.name, ": ", Quoted(output.path), " is ",
-                                                 what, " and is not replaced; name another file"));
+                                                 *what,
+                                                 ", and is not replaced; name another file"));
 }
 
 absl::Status CheckPair(const NamedFile& a, const NamedFile& b) {
-  if (!IsWritten(a.use) && !IsWritten(b.use)) {
+  if (!IsOutput(a.use) && !IsOutput(b.use)) {
     if (a.path != "-" || b.path != "-") return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(a.name, " and ", b.name, " are both stdin"));
   }
   if (!SameFile(a, b)) return absl::OkStatus();
-  const NamedFile& output = IsWritten(a.use) ? a : b;
-  const NamedFile& other = IsWritten(a.use) ? b : a;
+  const NamedFile& output = IsOutput(a.use) ? a : b;
+  const NamedFile& other = IsOutput(a.use) ? b : a;
   return absl::InvalidArgumentError(
       absl::StrCat(output.name, " and ", other.name, " are the same file, ", Quoted(output.path)));
 }
@@ -111,29 +180,9 @@ absl::Status CheckPaths(const std::vector<NamedFile>& files) {
     }
   }
   for (const NamedFile& file : files) {
-    if (IsWritten(file.use)) LOCUS_RETURN_IF_ERROR(CheckReplaced(file));
+    if (IsOutput(file.use)) LOCUS_RETURN_IF_ERROR(CheckReplaced(file));
   }
   return absl::OkStatus();
-}
-
-std::vector<NamedFile> SqliteFiles(const std::string& name, const std::string& path) {
-  // SQLite puts its files beside the database itself, not beside a link to it.
-  std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr), &std::free);
-  std::string beside = real == nullptr ? path : std::string(real.get());
-  std::vector<NamedFile> files = {{name, path, FileUse::kRead}};
-  for (const char* ending : {"-wal", "-shm", "-journal", "-locus", "-locus-lock"}) {
-    files.push_back({absl::StrCat("the ", ending, " file of ", name), beside + ending});
-  }
-  return files;
-}
-
-std::vector<NamedFile> FilesOfEnvironment() {
-  std::vector<NamedFile> files;
-  for (const char* variable : {"LOCUS_PASSWORD_FILE", "LOCUS_CEILING_PASSWORD_FILE"}) {
-    const char* path = std::getenv(variable);
-    if (path != nullptr && *path != '\0') files.push_back({variable, path});
-  }
-  return files;
 }
 
 }  // namespace locus::cli

@@ -11,16 +11,12 @@
 namespace locus::cli {
 
 // INVALID_ARGUMENT where an output (kWrite, kKeep) is the same file as another of `files`, by name,
-// hard link or symbolic link, or would be once both exist; where an output is a key ring or a
-// SQLite database; where two inputs are both stdin; and where a key ring is "-". Devices and pipes
-// may be named twice.
+// hard link or symbolic link, or would be once both exist; where an output would replace something
+// that is not made anew as easily, though `files` does not name it: a key ring, a SQLite database,
+// a last-good table, a file: place of routing tables, and whatever belongs to these; where kWrite
+// would replace a routing table or a plan, or kKeep anything but a last-good table; where two
+// inputs are both stdin; and where a key ring is "-". Devices and pipes may be named twice.
 absl::Status CheckPaths(const std::vector<NamedFile>& files);
-
-// The files that a SQLite database at `path` consists of, and the sidecar of its segment store.
-std::vector<NamedFile> SqliteFiles(const std::string& name, const std::string& path);
-
-// The files that environment variables name: passwords.
-std::vector<NamedFile> FilesOfEnvironment();
 
 }  // namespace locus::cli
 

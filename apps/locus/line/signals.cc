@@ -51,6 +51,7 @@ sigset_t Endings() {
 
 void InstallSignalHandlers() {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   struct sigaction action = {};
   action.sa_handler = OnEnding;  // without SA_RESTART
   action.sa_mask = Endings();

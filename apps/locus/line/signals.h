@@ -12,7 +12,8 @@ namespace locus::cli {
 // SIGINT, SIGTERM, SIGHUP and SIGQUIT, called endings here, unlink every DoomedFile and exit with
 // kInterrupted, whatever any thread is doing (but see SignalsDeferred); stores and key rings
 // survive that as they survive kill -9. A signal that was ignored, as by nohup, stays ignored.
-// SIGPIPE is ignored: writing to a closed pipe fails instead (ByteSink).
+// SIGPIPE and SIGXFSZ are ignored: writing to a closed pipe, or past the largest size that a file
+// may have, fails instead (ByteSink).
 void InstallSignalHandlers();
 
 // A file that must not outlive an interruption. At most four at a time, paths below PATH_MAX.

@@ -15,6 +15,7 @@
 #include "apps/locus/line/path_check.h"
 #include "apps/locus/line/suggest.h"
 #include "apps/locus/line/verb.h"
+#include "apps/locus/place/place_files.h"
 #include "src/base/text.h"
 
 namespace locus::cli {
@@ -132,9 +133,24 @@ Option& VerbLine::Choice(const std::string& name, const std::vector<std::string>
   return option;
 }
 
+namespace {
+
+// By the name /dev/stdout the file behind stdout would be replaced under the shell's feet.
+auto ReadFileName(FileUse use) {
+  return [use](std::string_view text) -> absl::StatusOr<std::string> {
+    const std::vector<std::string_view> names =
+        IsOutput(use) ? std::vector<std::string_view>{"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}
+                      : std::vector<std::string_view>{"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"};
+    bool is_stream = std::ranges::find(names, text) != names.end();
+    return std::string(is_stream ? "-" : text);
+  };
+}
+
+}  // namespace
+
 Option& VerbLine::File(const std::string& spec, std::string* target, FileUse use,
                        const std::string& help) {
-  Option& option = Text(spec, target, help).Offers(Offer::kFiles);
+  Option& option = Value(spec, target, ReadFileName(use), help).Offers(Offer::kFiles);
   return option.Names([target, use, name = option.name]() -> std::vector<NamedFile> {
     return {{name, *target, use}};
   });
@@ -142,7 +158,7 @@ Option& VerbLine::File(const std::string& spec, std::string* target, FileUse use
 
 Option& VerbLine::File(const std::string& spec, std::optional<std::string>* target, FileUse use,
                        const std::string& help) {
-  Option& option = Text(spec, target, help).Offers(Offer::kFiles);
+  Option& option = Value(spec, target, ReadFileName(use), help).Offers(Offer::kFiles);
   return option.Names([target, use, name = option.name]() -> std::vector<NamedFile> {
     if (!*target) return {};
     return {{name, **target, use}};
@@ -338,13 +354,18 @@ absl::Status VerbLine::Rep::CheckNeeds() const {
 
 absl::Status VerbLine::Rep::CheckFiles() const {
   std::vector<NamedFile> files = FilesOfEnvironment();
+  bool writes_stdout = false;
   for (const Option& option : options) {
     // An output that is not given is stdout, as a rule in place of another output.
     if (option.files == nullptr) continue;
     for (NamedFile& file : option.files()) {
-      if (!file.path.empty()) files.push_back(std::move(file));
+      if (file.path.empty()) continue;
+      writes_stdout = writes_stdout || (file.path == "-" && IsOutput(file.use));
+      files.push_back(std::move(file));
     }
   }
+  // What a verb prints must not go to a file that it replaces: `ring --svg f > f`.
+  if (!writes_stdout) files.push_back({"stdout", "-", FileUse::kWrite});
   if (tail_reads_stdin && !IsGiven(*tail)) {
     files.push_back({absl::StrCat("the list of ", tail->name), "-", FileUse::kRead});
   }
