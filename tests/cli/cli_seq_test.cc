@@ -45,11 +45,24 @@ TEST_F(SeqTest, EachVerb_SaysWhatScriptsRead) {
   EXPECT_EQ(Says("batch", {"--key", "a", "--count", "5"}), "3 1 5\n");
   EXPECT_EQ(Says("batch", {"--key", "a"}), "8 1 1\n");
   EXPECT_EQ(Says("get", {"--key", "a"}), "8\n");
-  EXPECT_EQ(Says("set", {"--key", "a", "--value", "100"}), "");
+  EXPECT_EQ(Says("set", {"--key", "a", "--value", "100"}), "before 8\nvalue 100\n");
   EXPECT_EQ(Says("get", {"--key", "a"}), "100\n");
   EXPECT_EQ(Says("set-if-not-exists", {"--key", "a", "--value", "7"}), "kept\n");
   EXPECT_EQ(Says("set-if-not-exists", {"--key", "b", "--value", "7"}), "set\n");
   EXPECT_EQ(Says("next", {"--key", "b"}), "8\n");
+}
+
+TEST_F(SeqTest, SetToLess_NeedsItsOption) {
+  EXPECT_EQ(Says("set", {"--key", "a", "--value", "100"}), "before none\nvalue 100\n");
+  Outcome outcome = Seq("set", {"--key", "a", "--value", "99"});
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("key \"a\" is at 100, and 99 is below it: numbers up to 100 "
+                                     "would be given again; --lower sets it all the same"));
+  EXPECT_EQ(Says("get", {"--key", "a"}), "100\n");
+  EXPECT_EQ(Says("set", {"--key", "a", "--value", "100"}), "before 100\nvalue 100\n");
+  EXPECT_EQ(Says("set", {"--key", "a", "--value", "99", "--lower"}), "before 100\nvalue 99\n");
+  EXPECT_EQ(Says("set", {"--key", "a", "--value", "200", "--quiet"}), "");
+  EXPECT_EQ(Says("next", {"--key", "a"}), "201\n");
 }
 
 TEST_F(SeqTest, Options_ReachTheSequencer) {

@@ -8,6 +8,7 @@
 #include "apps/locus/place/open_store.h"
 #include "apps/locus/place/uri_options.h"
 #include "src/base/check.h"
+#include "src/base/text.h"
 
 namespace locus::cli {
 namespace {
@@ -74,6 +75,13 @@ int RunSeq(SeqLine& seq, VerbLine& line, std::span<const std::string> words,
   return status.ok() ? PrintAll(verb, out) : Fail(verb, status);
 }
 
+absl::Status WouldRepeat(const std::string& key, int64_t before, int64_t value) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("key ", internal::Quoted(key), " is at ", before, ", and ", value,
+                   " is below it: numbers up to ", before,
+                   " would be given again; --lower sets it all the same"));
+}
+
 }  // namespace
 
 int RunSeqNext(std::span<const std::string> words) {
@@ -104,10 +112,25 @@ int RunSeqBatch(std::span<const std::string> words) {
 int RunSeqSet(std::span<const std::string> words) {
   SeqLine seq;
   int64_t value = 0;
-  VerbLine line("seq set", "Sets a counter to a number; the next one is that plus the step.",
+  VerbLine line("seq set",
+                "Sets a counter to a number, and prints the one before and the one now; the next "
+                "is that plus the step. Refused where it would lower the counter.",
                 "locus seq set --store sqlite:numbers.db --key invoices --value 5000");
+  bool lower = false;
   line.Number("--value V", &value, {.most = kHighest}, "The number").Required();
-  auto call = [&](Sequencer& sequencer, std::string&) { return sequencer.Set(seq.key, value); };
+  line.Flag("--lower", &lower,
+            "Confirms a number below the one that the counter has: numbers that were given may be "
+            "given again");
+  auto call = [&](Sequencer& sequencer, std::string& out) -> absl::Status {
+    absl::StatusOr<int64_t> before = sequencer.Get(seq.key);
+    if (!before.ok() && !absl::IsNotFound(before.status())) return before.status();
+    if (before.ok() && value < *before && !lower) return WouldRepeat(seq.key, *before, value);
+    LOCUS_RETURN_IF_ERROR(sequencer.Set(seq.key, value));
+    if (IsQuiet()) return absl::OkStatus();
+    out = absl::StrCat("before ", before.ok() ? absl::StrCat(*before) : "none", "\nvalue ", value,
+                       "\n");
+    return absl::OkStatus();
+  };
   return RunSeq(seq, line, words, "seq set", call);
 }
 
