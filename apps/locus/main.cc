@@ -168,7 +168,17 @@ int RunVerbOf(const std::vector<std::string>& words) {
       return verb->run(std::span(words).subspan(2));
     }
   }
-  if (const Verb* verb = FindVerb(words[0])) return verb->run(std::span(words).subspan(1));
+  const Verb* of_one_word = FindVerb(words[0]);
+  if (of_one_word != nullptr && words.size() > 1 && !words[1].starts_with("-")) {
+    // "plan aply": the second word is no operand of "plan", which takes none.
+    std::vector<std::string> known;
+    for (const Verb& verb : kVerbs) {
+      if (IsIn(verb, words[0])) known.emplace_back(verb.name.substr(words[0].size() + 1));
+    }
+    std::string nearest = DidYouMean(words[1], known);
+    if (!nearest.empty()) return UnknownVerb(words[0] + " " + words[1]);
+  }
+  if (of_one_word != nullptr) return of_one_word->run(std::span(words).subspan(1));
   bool is_group =
       std::ranges::any_of(kVerbs, [&](const Verb& verb) { return IsIn(verb, words[0]); });
   if (!is_group) return UnknownVerb(words[0]);

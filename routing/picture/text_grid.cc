@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <numeric>
+#include <set>
+#include <string>
 #include <string_view>
 
 #include "absl/strings/ascii.h"
@@ -33,6 +35,19 @@ std::string Bar(double part, size_t columns, bool utf8) {
   std::string bar;
   for (size_t i = 0; i < length / steps; ++i) bar += utf8 ? "█" : "#";
   return bar + kEighths[length % steps];
+}
+
+bool AreDistinct(const std::set<std::string_view>& names, size_t columns, bool utf8) {
+  std::set<std::string> cut;
+  for (std::string_view name : names) cut.insert(CutMiddle(name, columns, utf8));
+  return cut.size() == names.size();
+}
+
+// How far names can be cut, from `widest` down, so that they differ at every width on the way.
+size_t LeastDistinctColumns(const std::set<std::string_view>& names, size_t widest, bool utf8) {
+  size_t columns = widest;
+  while (columns > kLeastTextColumns && AreDistinct(names, columns - 1, utf8)) --columns;
+  return columns;
 }
 
 }  // namespace
@@ -62,19 +77,27 @@ TextStyle StdoutStyle() {
   return TextStyleOf(terminal);
 }
 
-std::vector<size_t> TextGrid::WidthsOf(const std::vector<Row>& rows, size_t columns) const {
+std::vector<size_t> TextGrid::WidthsOf(const std::vector<Row>& rows, TextStyle style) const {
   std::vector<size_t> widths(alignments_.size(), 0);
   for (const Row& row : rows) {
     for (size_t i = 0; i < row.cells.size(); ++i) {
       widths[i] = std::max(widths[i], ColumnsOf(row.cells[i]));
     }
   }
-  if (columns == 0 || widths.empty()) return widths;
+  if (style.columns == 0 || widths.empty()) return widths;
   size_t line = std::accumulate(widths.begin(), widths.end(), kGap * (widths.size() - 1));
-  for (; line > columns; --line) {
+  if (line <= style.columns) return widths;
+  std::vector<size_t> least = widths;
+  for (size_t i = 0; i < widths.size(); ++i) {
+    if (alignments_[i] != Align::kLeft) continue;
+    std::set<std::string_view> names;
+    for (const Row& row : rows) names.insert(row.cells[i]);
+    least[i] = LeastDistinctColumns(names, widths[i], style.utf8);
+  }
+  for (; line > style.columns; --line) {
     size_t widest = widths.size();
     for (size_t i = 0; i < widths.size(); ++i) {
-      if (alignments_[i] == Align::kRight || widths[i] <= kLeastTextColumns) continue;
+      if (widths[i] <= least[i]) continue;
       if (widest == widths.size() || widths[i] > widths[widest]) widest = i;
     }
     if (widest == widths.size()) break;
@@ -90,7 +113,7 @@ void TextGrid::AppendTo(std::string& out, TextStyle style) const {
       for (std::string& cell : row.cells) cell = ToAscii(cell);
     }
   }
-  std::vector<size_t> widths = WidthsOf(rows, style.columns);
+  std::vector<size_t> widths = WidthsOf(rows, style);
   size_t line_columns = std::accumulate(widths.begin(), widths.end(), kGap * widths.size());
   size_t bar_columns = kMostBarColumns;
   if (style.columns > 0) {
@@ -102,7 +125,7 @@ void TextGrid::AppendTo(std::string& out, TextStyle style) const {
     for (size_t i = 0; i < row.cells.size(); ++i) {
       std::string cell = CutMiddle(row.cells[i], widths[i], style.utf8);
       std::string padding(widths[i] - ColumnsOf(cell), ' ');
-      bool left = alignments_[i] == Align::kLeft;
+      bool left = alignments_[i] != Align::kRight;
       absl::StrAppend(&line, i == 0 ? "" : "  ", left ? cell : padding, left ? padding : cell);
     }
     if (row.bar >= 0 && bar_columns > 0) {

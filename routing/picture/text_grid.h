@@ -27,8 +27,9 @@ TextStyle TextStyleOf(const Terminal& terminal);
 // Of stdout: reads the environment and asks the terminal.
 TextStyle StdoutStyle();
 
-// kLeft is for text, which may be cut to fit; kRight is for numbers, which are never cut.
-enum class Align { kLeft, kRight };
+// kLeft is for names, which may be cut to fit; kRight and kLeftWhole, for numbers and moments, are
+// never cut.
+enum class Align { kLeft, kLeftWhole, kRight };
 
 // A table for a terminal: rows of cells, two spaces between columns. Cells are text that
 // IsPrintableUtf8 accepts.
@@ -44,8 +45,9 @@ class TextGrid {
     rows_.push_back({std::move(row), part});
   }
 
-  // Where lines would be longer than style.columns, the widest columns of text are cut, to 8
-  // columns at the least.
+  // Where lines would be longer than style.columns, the widest columns of names are cut, to 8
+  // columns at the least, and never so far that two names of a column look the same: lines may stay
+  // longer than style.columns.
   void AppendTo(std::string& out, TextStyle style = {}) const;
 
  private:
@@ -54,7 +56,7 @@ class TextGrid {
     double bar;  // below 0: none
   };
 
-  std::vector<size_t> WidthsOf(const std::vector<Row>& rows, size_t columns) const;
+  std::vector<size_t> WidthsOf(const std::vector<Row>& rows, TextStyle style) const;
 
   std::vector<Align> alignments_;
   std::vector<Row> rows_;

@@ -228,6 +228,36 @@ TEST_F(CommandTest, APastedNumber_MayHaveDashesAndSpaces) {
   EXPECT_FALSE(OrderNo::Parse(dashed).ok()) << "the format itself refuses them";
 }
 
+TEST_F(CommandTest, ANumberPastedFromAPageOrAWindowsFile_IsRead) {
+  std::string number = RunLocus({"encode", "--keys", keys_, "77"}).out;
+  number.pop_back();
+  std::string small = RunLocus({"encode", "--keys", keys_, "--scheme", "ff1", "77"}).out;
+  small.pop_back();
+  const std::string space = "\xC2\xA0", en = "\xE2\x80\x93", em = "\xE2\x80\x94",
+                    bom = "\xEF\xBB\xBF";
+  const std::string pasted = bom + number.substr(0, 4) + en + number.substr(4, 10) + space +
+                             number.substr(14, 5) + em + number.substr(19) + "\r";
+  for (const std::string& text : {pasted, number + "\r", space + number}) {
+    EXPECT_EQ(RunLocus({"decode", "--keys", keys_, text}).out, "77\n");
+    EXPECT_EQ(Inspect({text}).at("order_no"), number);
+  }
+  Outcome lines = RunLocus({"decode", "--keys", keys_}, number + "\r\n" + pasted + "\n");
+  EXPECT_EQ(lines.out, "77\n77\n") << lines.err;
+  EXPECT_EQ(RunLocus({"decode", "--keys", keys_, "--scheme", "ff1"}, small + "\r\n").out, "77\n");
+  EXPECT_EQ(Inspect({"77\r"}).at("order_id"), "77");
+  EXPECT_FALSE(OrderNo::Parse(pasted).ok()) << "the format itself refuses it";
+}
+
+TEST_F(CommandTest, ANumberOfAnotherLength_IsToldHowLongNumbersAre) {
+  std::string number = RunLocus({"encode", "--keys", keys_, "77"}).out;
+  number.resize(25);
+  for (const Outcome& outcome :
+       {RunLocus({"decode", "--keys", keys_, number}), RunLocus({"inspect", number})}) {
+    EXPECT_EQ(outcome.exit, 3);
+    EXPECT_THAT(outcome.err, HasSubstr("has 25 letters and digits: an order number has 26 or 32"));
+  }
+}
+
 TEST_F(CommandTest, Inspect_WhileAVnodeMoves) {
   json table = json::parse(ReadFile(table_));
   table["moves"] = {{{"first", 0}, {"last", 255}, {"to", 2}, {"permyriad", 5000}}};

@@ -119,7 +119,7 @@ TEST(CommandDocsTest, TheCompletionHasEveryVerbAndOption) {
 TEST(CommandDocsTest, TheCompletionOffersValues) {
   testing::TemporaryDirectory directory;
   const std::string table = directory / "table.json";
-  WriteFile(table, RunLocus({"table", "new", "--shard", "alpha=h1", "beta=h2"}).out);
+  WriteFile(table, RunLocus({"table", "new", "--shard", "alpha=x://h1", "beta=x://h2"}).out);
   using Offers = std::set<std::string>;
   EXPECT_EQ(Completions("locus encode --scheme "), (Offers{"siv", "ff1", "ctr64"}));
   EXPECT_EQ(Completions("locus encode --scheme=c"), Offers{"ctr64"}) << "bash keeps --scheme=";

@@ -239,6 +239,7 @@ TEST_F(PlanTest, WrongUsage_NamesTheWord) {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
       {{"--add", "e"}, "--add: \"e\" is not NAME=ENDPOINT"},
       {{"--add", "=h"}, "--add: \"=h\""},
+      {{"--add", "e=h"}, "--add: \"h\" is no endpoint"},
       {{"--weight", "a"}, "--weight: \"a\" is not NAME=W"},
       {{"--weight", "a=-1"}, "--weight: \"a=-1\""},
       {{"--weight", "a=1000001"}, "--weight: \"a=1000001\""},

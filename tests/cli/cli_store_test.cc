@@ -65,7 +65,7 @@ TEST_F(StoreTest, Raise_KeepsSequencesOutOfUse) {
   Outcome far = RunLocus({"store", "raise", store_, "--to", "140737488355327"});
   EXPECT_EQ(far.exit, 2);
   EXPECT_THAT(far.err, HasSubstr("140737488355327"));
-  EXPECT_THAT(far.err, HasSubstr("--anywhere"));
+  EXPECT_THAT(far.err, HasSubstr("or confirm it with --anywhere\n"));
   EXPECT_EQ(Shown("base"), base);
   Outcome near = RunLocus({"store", "raise", store_, "--to", std::to_string(base + 1000)});
   EXPECT_EQ(near.exit, 0) << near.err;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "routing/picture/text_grid.h"
 
+#include <set>
+
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 #include "routing/table/printable_text.h"
@@ -72,6 +74,24 @@ TEST(TextGridTest, NarrowLine_CutsNamesInTheirMiddle) {
   EXPECT_EQ(lines[0], "  1  orders-p…ard-0017  65,536");
   lines = LinesOf(Sample(), {.columns = 30, .utf8 = false});
   EXPECT_EQ(lines[0], "  1  orders-p..rd-0017  65,536");
+}
+
+TEST(TextGridTest, NarrowLine_NamesStayDistinctAndMomentsWhole) {
+  TextGrid grid({Align::kLeft, Align::kLeftWhole, Align::kRight});
+  grid.Add({"orders-production-a-eu-west-1", "2026-11-22T18:00:00Z", "65,536"});
+  grid.Add({"orders-production-b-eu-west-1", "0-255", "1"});
+  grid.Add({"orders-production-c-us-west-1", "256-511", "2"});
+  for (bool utf8 : {true, false}) {
+    for (size_t columns = 1; columns < 70; ++columns) {
+      std::vector<std::string> lines = LinesOf(grid, {columns, utf8});
+      std::set<std::string> names;
+      for (const std::string& line : lines) names.insert(line.substr(0, line.find(' ')));
+      EXPECT_EQ(names.size(), 3u) << columns;
+      EXPECT_NE(lines[0].find("2026-11-22T18:00:00Z  65,536"), std::string::npos) << lines[0];
+      EXPECT_NE(lines[1].find("  0-255 "), std::string::npos) << lines[1];
+    }
+    EXPECT_LT(ColumnsOf(LinesOf(grid, {1, utf8})[0]), ColumnsOf(LinesOf(grid, {})[0]));
+  }
 }
 
 TEST(TextGridTest, WithoutUtf8_OnlyAsciiIsPrinted) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/locus/id/codec_choice.h"
 
+#include <algorithm>
+#include <span>
+
 #include "absl/strings/str_cat.h"
 #include "locus/key_ring.h"
 #include "src/base/check.h"
@@ -26,13 +29,76 @@ absl::StatusOr<KeyVersion> ParseKeyVersion(std::string_view text) {
   return KeyVersion::FromInt(static_cast<int64_t>(*value));
 }
 
-std::string Unspaced(std::string_view value) {
-  std::string bare;
-  for (char c : value) {
-    if (c != ' ' && c != '-') bare += c;
+namespace {
+
+constexpr std::string_view kSpaces[] = {" ",
+                                        "\t",
+                                        "\r",
+                                        "\xC2\xA0",
+                                        "\xE2\x80\x83",
+                                        "\xE2\x80\x89",
+                                        "\xE2\x80\xAF",  // no-break, em, thin
+                                        "\xE2\x80\x8B",
+                                        "\xE2\x81\xA0",
+                                        "\xEF\xBB\xBF",
+                                        "\xE3\x80\x80"};  // of no width, BOM, wide
+constexpr std::string_view kDashes[] = {"-",
+                                        "\xC2\xAD",
+                                        "\xE2\x80\x90",
+                                        "\xE2\x80\x91",
+                                        "\xE2\x80\x92",  // soft, hyphens, figure
+                                        "\xE2\x80\x93",
+                                        "\xE2\x80\x94",
+                                        "\xE2\x80\x95",
+                                        "\xE2\x88\x92"};  // en, em, bar, minus
+
+// The one of `words` that `text` begins with; empty: none.
+std::string_view Leading(std::string_view text, std::span<const std::string_view> words) {
+  for (std::string_view word : words) {
+    if (text.starts_with(word)) return word;
   }
+  return {};
+}
+
+std::string_view Trimmed(std::string_view text) {
+  for (std::string_view space; !(space = Leading(text, kSpaces)).empty();) {
+    text.remove_prefix(space.size());
+  }
+  for (bool found = true; found;) {
+    found = false;
+    for (std::string_view space : kSpaces) {
+      if (!text.ends_with(space)) continue;
+      text.remove_suffix(space.size());
+      found = true;
+    }
+  }
+  return text;
+}
+
+std::string Bare(std::string_view value) {
+  std::string bare;
+  while (!value.empty()) {
+    std::string_view left_out = Leading(value, kSpaces);
+    if (left_out.empty()) left_out = Leading(value, kDashes);
+    if (left_out.empty()) bare += value[0];
+    value.remove_prefix(std::max<size_t>(left_out.size(), 1));
+  }
+  return bare;
+}
+
+}  // namespace
+
+std::string Unspaced(std::string_view value) {
+  std::string bare = Bare(value);
   bool fits = bare.size() == OrderNo::kTextLength || bare.size() == 2 * OrderNo::kBytes;
-  return fits ? bare : std::string(value);
+  return fits ? bare : std::string(Trimmed(value));
+}
+
+absl::Status NotOfALength(std::string_view value) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      Quoted(value), " has ", Bare(value).size(), " letters and digits: an order number has ",
+      OrderNo::kTextLength, " or ", 2 * OrderNo::kBytes, ", an order ID is decimal or has ",
+      2 * OrderNo::kBytes, " hex digits; look for what is missing or too much"));
 }
 
 absl::StatusOr<OrderId> DecodeOrderNo(const OrderNoCodec& codec, const SpaceName& space,

@@ -20,9 +20,14 @@ Scheme SchemeOf(std::string_view name);
 // For VerbLine::Value: canonical decimal, 0..127. INVALID_ARGUMENT.
 absl::StatusOr<KeyVersion> ParseKeyVersion(std::string_view text);
 
-// A pasted order_no without the dashes and spaces that people put in. Text that is not as long as
-// an order_no without them is returned unchanged.
+// A pasted number without the dashes and spaces that people and their programs put in: all that
+// look like one, line endings and invisible characters included. Text that is not as long as a
+// 128-bit order_no without them keeps its dashes, and loses spaces and line endings at its ends
+// only.
 std::string Unspaced(std::string_view value);
+
+// INVALID_ARGUMENT, saying how long numbers are: `value` is of no kind by its length.
+absl::Status NotOfALength(std::string_view value);
 
 // The order ID of a number. INVALID_ARGUMENT where it was not made with these keys for this space.
 absl::StatusOr<OrderId> DecodeOrderNo(const OrderNoCodec& codec, const SpaceName& space,

@@ -62,8 +62,14 @@ absl::Status Encode(const CodecChoice& choice, std::string_view value, std::stri
   return absl::OkStatus();
 }
 
+absl::StatusOr<OrderNo> ParseSiv(const std::string& value) {
+  bool fits = value.size() == OrderNo::kTextLength || value.size() == 2 * OrderNo::kBytes;
+  if (!fits) return NotOfALength(value);
+  return OrderNo::Parse(value);
+}
+
 absl::StatusOr<OrderId> DecodeSiv(const CodecChoice& choice, std::string_view value) {
-  LOCUS_ASSIGN_OR_RETURN(OrderNo number, OrderNo::Parse(Unspaced(value)));
+  LOCUS_ASSIGN_OR_RETURN(OrderNo number, ParseSiv(Unspaced(value)));
   if (choice.version && number.key_version() != *choice.version) {
     return absl::InvalidArgumentError(absl::StrCat(
         number.ToString(), " has key version ", static_cast<int>(number.key_version().value()),
@@ -73,7 +79,7 @@ absl::StatusOr<OrderId> DecodeSiv(const CodecChoice& choice, std::string_view va
 }
 
 absl::StatusOr<OrderId> Decode64(const CodecChoice& choice, std::string_view value) {
-  LOCUS_ASSIGN_OR_RETURN(OrderNo64 number, OrderNo64::Parse(value));
+  LOCUS_ASSIGN_OR_RETURN(OrderNo64 number, OrderNo64::Parse(Unspaced(value)));
   return choice.scheme == Scheme::kFf1
              ? choice.codec.DecodeFf1(number, choice.version_or_active())
              : choice.codec.DecodeCtr64(number, choice.version_or_active());

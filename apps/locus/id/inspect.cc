@@ -64,6 +64,7 @@ absl::Status Inspector::InspectInto(std::string_view given, Json& json) const {
     LOCUS_ASSIGN_OR_RETURN(OrderNo number, OrderNo::Parse(value));
     return InspectOrderNo(number, json);
   }
+  if (value.find_first_not_of("0123456789") != std::string::npos) return NotOfALength(value);
   if (scheme64) return InspectOrderNo64(value, json);
   LOCUS_ASSIGN_OR_RETURN(OrderId id, OrderId::Parse(value));
   return InspectOrderId(id, json);

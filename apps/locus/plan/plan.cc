@@ -77,6 +77,7 @@ absl::StatusOr<RebalanceRequest> RequestOf(const PlanLine& line) {
   for (const std::string& text : line.add) {
     auto pair = SplitPair(text, SplitAt::kFirstEquals);
     if (!pair) return NotOfForm("--add", text, "NAME=ENDPOINT");
+    LOCUS_RETURN_IF_ERROR(CheckEndpoint("--add", pair->second));
     RebalanceRequest::NewShard shard{.name = pair->first, .endpoint = pair->second};
     if (auto weight = request.weights.extract(shard.name)) shard.weight = weight.mapped();
     request.add.push_back(std::move(shard));
@@ -160,8 +161,9 @@ absl::Status Apply(const ApplyLine& line) {
   LOCUS_ASSIGN_OR_RETURN(std::string json, ReadWhole(line.plan));
   absl::StatusOr<RebalancePlan> plan = ParsePlan(table, json);
   if (!plan.ok()) {
-    return absl::Status(plan.status().code(), absl::StrCat(line.plan == "-" ? "stdin" : line.plan,
-                                                           ": ", plan.status().message()));
+    absl::Status status = WithLooks(plan.status(), json, "a plan");
+    return absl::Status(status.code(), absl::StrCat(line.plan == "-" ? "stdin" : line.plan, ": ",
+                                                    status.message()));
   }
   LOCUS_ASSIGN_OR_RETURN(RoutingTable next, NextMoves(table, *plan, line.most_per_shard));
   std::string document = next.ToJson();
@@ -192,7 +194,7 @@ int RunPlanApply(std::span<const std::string> words) {
       .Required();
   line.Number("--most-per-shard N", &given.most_per_shard, {.least = 1, .most = 65536},
               "The greatest number of moves of one shard at a time");
-  line.File("--out FILE", &given.out, FileUse::kWrite, "The file for the table; - is stdout");
+  line.File("--out FILE", &given.out, FileUse::kWriteTable, "The file for the table; - is stdout");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   absl::Status status = Apply(given);
   return status.ok() ? kDone : Fail("plan apply", status);

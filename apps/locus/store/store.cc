@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
 #include "apps/locus/line/signals.h"
 #include "apps/locus/line/verb.h"
@@ -65,8 +66,16 @@ absl::Status DeclareRestored(const StoreLine& line) {
 absl::StatusOr<std::string> Raise(const StoreLine& line, uint64_t to, RaiseReach reach) {
   SignalsHeld until_written;
   LOCUS_ASSIGN_OR_RETURN(auto store, OpenStore(line.uri, /*create=*/false));
-  LOCUS_ASSIGN_OR_RETURN(BaseRaise raise,
-                         store->Raise(line.space, to, reach, Clock::System().Now()));
+  absl::StatusOr<BaseRaise> raised = store->Raise(line.space, to, reach, Clock::System().Now());
+  if (!raised.ok()) {
+    // A user of the command has options, not the library's enums.
+    return absl::Status(raised.status().code(),
+                        absl::StrReplaceAll(raised.status().message(),
+                                            {{"(RaiseReach::kAnywhere, `locus store raise "
+                                              "--anywhere`)",
+                                              "with --anywhere"}}));
+  }
+  const BaseRaise raise = *raised;
   return absl::StrCat("space ", line.space.str(), "\nbase_before ", raise.before, "\nbase ",
                       raise.after, "\n");
 }
@@ -79,7 +88,8 @@ std::string ViewText(const SpaceName& space, const SpaceView& view) {
   std::string out =
       absl::StrCat("space ", space.str(), "\nbase ", view.base, "\nfloor ",
                    lease_rules::Floor(view.options, view.now), "\nlosses ", view.losses, "\n");
-  TextGrid grid({Align::kRight, Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
+  TextGrid grid(
+      {Align::kRight, Align::kLeftWhole, Align::kRight, Align::kRight, Align::kLeftWhole});
   grid.Add({"section", "vnodes", "head", "lead_s", "last_lease"});
   for (const SpaceView::Section& section : view.sections) {
     uint32_t first = section.section * view.options.section_size;

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "apps/locus/io/byte_stream.h"
 #include "apps/locus/line/verb.h"
@@ -17,6 +20,58 @@ namespace locus::cli {
 
 using internal::Quoted;
 
+namespace {
+
+// "": nothing known, or what it should be.
+std::string LooksLike(std::string_view text, std::string_view expected) {
+  size_t start = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
+  if (start == std::string_view::npos) return "it is empty";
+  text.remove_prefix(start);
+  auto has = [&](std::string_view word) { return text.find(word) != std::string_view::npos; };
+  if (text.starts_with("locus-key-ring")) return "it looks like a key ring";
+  if (text.starts_with("SQLite format 3")) return "it looks like a SQLite database";
+  if (text.starts_with("locus last good table ")) {
+    return "it looks like the last-good table of a router, whose table begins on the second line: "
+           "tail -n +2 FILE";
+  }
+  if (text[0] == '<') return "it looks like a picture or a page";
+  std::string_view line = text.substr(0, text.find('\n'));
+  if (text[0] != '{') {
+    return line.find(',') != std::string_view::npos ? "it looks like a CSV file"
+                                                    : "it is no JSON object";
+  }
+  bool is_plan = has("\"moved_vnodes\"");
+  if (is_plan && expected != "a plan") {
+    return "it looks like a plan, which `locus plan apply` makes a table of";
+  }
+  if (!is_plan && has("\"ranges\"") && expected != "a routing table") {
+    return "it looks like a routing table; `locus plan --json` prints a plan";
+  }
+  return "";
+}
+
+}  // namespace
+
+absl::Status WithLooks(const absl::Status& status, std::string_view text,
+                       std::string_view expected) {
+  std::string looks = LooksLike(text, expected);
+  if (status.ok() || looks.empty()) return status;
+  return absl::Status(status.code(), absl::StrCat("it is not ", internal::ToAbsl(expected), ": ",
+                                                  looks, " (", status.message(), ")"));
+}
+
+absl::Status CheckEndpoint(std::string_view option, const std::string& endpoint) {
+  size_t scheme = endpoint.find("://");
+  bool is_uri = scheme != std::string::npos && scheme > 0 && scheme + 3 < endpoint.size() &&
+                std::ranges::all_of(endpoint.substr(0, scheme), [](char c) {
+                  return absl::ascii_isalnum(c) || c == '+' || c == '-' || c == '.';
+                });
+  if (is_uri) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(internal::ToAbsl(option), ": ", Quoted(endpoint),
+                   " is no endpoint; it is a URI like mysql://db1:3306/orders"));
+}
+
 absl::StatusOr<RoutingTable> LoadTable(const std::string& path) {
   if (TableUri::IsMeant(path)) {
     LOCUS_ASSIGN_OR_RETURN(TableUri uri, TableUri::Parse(path));
@@ -31,7 +86,8 @@ absl::StatusOr<RoutingTable> LoadTable(const std::string& path) {
   }
   absl::StatusOr<RoutingTable> table = RoutingTable::Parse(json);
   if (table.ok()) return table;
-  return absl::Status(table.status().code(), absl::StrCat(shown, ": ", table.status().message()));
+  absl::Status status = WithLooks(table.status(), json, "a routing table");
+  return absl::Status(status.code(), absl::StrCat(shown, ": ", status.message()));
 }
 
 int RunTableNew(std::span<const std::string> words) {
@@ -49,6 +105,8 @@ int RunTableNew(std::span<const std::string> words) {
     if (equals == std::string::npos || equals == 0) {
       return WrongUsage("table new", "--shard: " + Quoted(shard) + " is not NAME=ENDPOINT");
     }
+    absl::Status status = CheckEndpoint("--shard", shard.substr(equals + 1));
+    if (!status.ok()) return WrongUsage("table new", status);
     names_and_endpoints.emplace_back(shard.substr(0, equals), shard.substr(equals + 1));
   }
   absl::StatusOr<std::string> table_id = RoutingTable::NewTableId();

@@ -8,8 +8,9 @@ namespace locus {
 
 // What the output device of a text table can show.
 struct TextStyle {
-  // The width of a line. Tables shorten long names in the middle to fit. Numbers are never
-  // shortened, so a table with very many columns may still be wider. 0: no limit, for files and
+  // The width of a line. Tables shorten long names in the middle to fit, but not so far that two
+  // look the same. Numbers are never shortened. So a table may still be wider. 0: no limit, for
+  // files and
   // pipes.
   size_t columns = 0;
   // Whether the device shows UTF-8. If not, only ASCII is printed: bars are drawn with '#', and
