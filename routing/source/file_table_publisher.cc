@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +18,8 @@
 namespace locus {
 
 using internal::AbsolutePath;
+using internal::FailedFileCall;
+using internal::FileFacts;
 using internal::FileLock;
 using internal::FollowLinks;
 using internal::KeptEpochs;
@@ -73,12 +78,25 @@ absl::StatusOr<RoutingTable> NewestTable(const Files& files,
       absl::StrCat("no routing table was published to ", files.table, " yet"));
 }
 
-// Replaces the file that routers read, then keeps the table.
-absl::Status PutInForce(const Files& files, const RoutingTable& table,
-                        const std::optional<Newest>& before, const FileLock& lock) {
+// Gives the file that routers read a second name, PATH.spoiled or one with a number: somebody may
+// have work in it.
+absl::Status KeepSpoiled(const std::string& path) {
+  constexpr int kMost = 1000;
+  for (int i = 1; i <= kMost; ++i) {
+    std::string aside = absl::StrCat(path, ".spoiled", i == 1 ? "" : absl::StrCat(".", i));
+    if (link(path.c_str(), aside.c_str()) == 0) return absl::OkStatus();
+    if (errno != EEXIST) return FailedFileCall(errno, "link", aside);
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat(path, ".spoiled and ", kMost - 1, " more are there: remove some"));
+}
+
+// Replaces the file that routers read, with permissions as `like` has them, then keeps the table.
+absl::Status PutInForce(const Files& files, const RoutingTable& table, const FileFacts* like,
+                        const FileLock& lock) {
   TableFile file{table.ToJson(), {}};
-  LOCUS_RETURN_IF_ERROR(ReplaceTableFile(files.table, files.table + ".publishing", file.document,
-                                         before ? &before->file.facts : nullptr, 0, lock));
+  LOCUS_RETURN_IF_ERROR(
+      ReplaceTableFile(files.table, files.table + ".publishing", file.document, like, 0, lock));
   LOCUS_ASSIGN_OR_RETURN(file.facts, LookAtTableFile(files.table));
   absl::Status kept = files.kept.Keep(table.epoch(), file, lock);
   if (kept.ok()) return kept;
@@ -151,7 +169,21 @@ absl::Status FileTablePublisher::Publish(const RoutingTable& table, uint64_t exp
   LOCUS_ASSIGN_OR_RETURN(FileLock lock,
                          FileLock::TakeOrCreate(files.table + ".lock",
                                                 std::chrono::steady_clock::now() + kLockTimeout));
-  LOCUS_ASSIGN_OR_RETURN(std::optional<Newest> in_force, InForce(files));
+  absl::StatusOr<std::optional<Newest>> found = InForce(files);
+  const bool spoiled = absl::IsDataLoss(found.status());
+  if (named.spoiled && found.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        place(), ": it is named as spoiled, and has a routing table; name exactly what changes"));
+  }
+  if (!found.ok() && !(spoiled && named.spoiled)) return found.status();
+  std::optional<Newest> in_force;
+  std::optional<FileFacts> like;
+  if (spoiled) {
+    LOCUS_ASSIGN_OR_RETURN(like, LookAtTableFile(files.table));
+  } else {
+    in_force = *std::move(found);
+    if (in_force) like = in_force->file.facts;
+  }
   absl::StatusOr<RoutingTable> newest = NewestTable(files, in_force);
   if (!newest.ok() && !absl::IsNotFound(newest.status())) return newest.status();
   // The newest table is that of the highest epoch, kept or in force: no other is above it.
@@ -166,7 +198,8 @@ absl::Status FileTablePublisher::Publish(const RoutingTable& table, uint64_t exp
   if (in_force)
     LOCUS_RETURN_IF_ERROR(files.kept.Keep(in_force->table.epoch(), in_force->file, lock));
   if (!in_force || in_force->table != table) {
-    LOCUS_RETURN_IF_ERROR(PutInForce(files, table, in_force, lock));
+    if (spoiled) LOCUS_RETURN_IF_ERROR(KeepSpoiled(files.table));
+    LOCUS_RETURN_IF_ERROR(PutInForce(files, table, like ? &*like : nullptr, lock));
   }
   return files.kept.Prune();
 }

@@ -183,10 +183,23 @@ absl::StatusOr<uint64_t> NextEpoch(TablePublisher& publisher, uint64_t newest) {
       absl::StrCat(publisher.place(), ": epoch ", highest, " is the last one that there is"));
 }
 
+namespace {
+
+// The newest table; of a spoiled place the newest that it keeps. NOT_FOUND: there is none.
+absl::StatusOr<RoutingTable> NewestOf(TablePublisher& publisher, bool spoiled) {
+  absl::StatusOr<RoutingTable> newest = publisher.Current();
+  if (!spoiled || !absl::IsDataLoss(newest.status())) return newest;
+  LOCUS_ASSIGN_OR_RETURN(std::vector<PublishedEpoch> kept, publisher.History(1));
+  if (kept.empty()) return absl::NotFoundError(publisher.place() + " keeps no table");
+  return publisher.Fetch(kept[0].epoch);
+}
+
+}  // namespace
+
 absl::StatusOr<PreparedTable> PrepareRestore(TablePublisher& publisher, uint64_t epoch,
                                              const RestoreOptions& options) {
   LOCUS_ASSIGN_OR_RETURN(RoutingTable kept, publisher.Fetch(epoch));
-  absl::StatusOr<RoutingTable> newest = publisher.Current();
+  absl::StatusOr<RoutingTable> newest = NewestOf(publisher, options.named.spoiled);
   if (!newest.ok() && !absl::IsNotFound(newest.status())) return newest.status();
   uint64_t seen = newest.ok() ? newest->epoch() : 0;
   LOCUS_ASSIGN_OR_RETURN(uint64_t next, NextEpoch(publisher, seen));

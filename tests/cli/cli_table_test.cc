@@ -243,6 +243,31 @@ TEST_F(TablePlaceTest, NoTable_IsRefusedBeforeThePlaceIsTouched) {
   EXPECT_FALSE(std::filesystem::exists(path_ + ".lock"));
 }
 
+// What shell completion offers beside a table.
+TEST_F(TablePlaceTest, FilesOfOtherKinds_AreCalledWhatTheyLookLike) {
+  const std::string plan = directory_ / "plan.json", last_good = directory_ / "last-good";
+  WriteFile(plan, RunLocus({"plan", "--table", table_, "--add", "c=x://c", "--json"}).out);
+  Publish(Document(1));
+  RunLocus({"table", "watch", uri_, "--count", "1", "--last-good", last_good});
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"order_id,customer\n1,2\n", "it looks like a CSV file"},
+      {ReadFile(keys_), "it looks like a key ring"},
+      {ReadFile(plan), "it looks like a plan, which `locus plan apply` makes a table of"},
+      {ReadFile(last_good), "the last-good table of a router, whose table begins on the second"},
+      {"", "it is empty"},
+      {"hello\n", "it is no JSON object"}};
+  const std::string file = directory_ / "file";
+  for (const auto& [text, looks] : cases) {
+    WriteFile(file, text);
+    Outcome outcome = RunLocus({"table", "check", file});
+    EXPECT_EQ(outcome.exit, 1);
+    EXPECT_THAT(outcome.err, HasSubstr(file + ": it is not a routing table: "));
+    EXPECT_THAT(outcome.err, HasSubstr(looks));
+  }
+  EXPECT_THAT(RunLocus({"plan", "apply", "--table", table_, "--plan", table_}).err,
+              HasSubstr("it is not a plan: it looks like a routing table"));
+}
+
 TEST_F(TablePlaceTest, History_IsNewestFirstWithTimes) {
   EXPECT_EQ(RunLocus({"table", "history", uri_}).out, "");
   for (uint64_t epoch : {1, 2, 9}) Publish(Document(epoch));
@@ -270,6 +295,25 @@ TEST_F(TablePlaceTest, GetAndRestore_GoBackToAnEpoch) {
   EXPECT_EQ(now["shards"][0]["weight"], 100);
   EXPECT_EQ(RunLocus({"table", "restore", uri_, "8"}).exit, 1);
   EXPECT_EQ(RunLocus({"table", "restore", uri_, "first"}).exit, 2);
+}
+
+TEST_F(TablePlaceTest, SpoiledFile_IsRepairedAsTheRefusalSays) {
+  Publish(Document(1));
+  WriteFile(path_, "half a tab");
+  for (const Words& words :
+       {Words{"table", "publish", uri_, table_}, Words{"table", "restore", uri_, "1"}}) {
+    Outcome refused = RunLocus(words);
+    EXPECT_EQ(refused.exit, 1);
+    EXPECT_THAT(refused.err, HasSubstr("`locus table restore " + uri_ +
+                                       " EPOCH --replace-spoiled` publishes one again and keeps "
+                                       "the spoiled file as " +
+                                       path_ + ".spoiled"));
+  }
+  EXPECT_EQ(ReadFile(path_), "half a tab");
+  Outcome restored = RunLocus({"table", "restore", uri_, "1", "--replace-spoiled"});
+  EXPECT_EQ(LastLine(restored.out), Said(2)) << restored.err;
+  EXPECT_EQ(ReadFile(path_ + ".spoiled"), "half a tab");
+  EXPECT_EQ(NewestEpoch(), 2u);
 }
 
 TEST_F(TablePlaceTest, RestoreWhileAMoveIsInProgress_NeedsItsName) {

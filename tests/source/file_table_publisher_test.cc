@@ -174,6 +174,30 @@ TEST_F(FileTablePublisherTest, NoRoomToKeepTheTable_ItIsInForceAndKeptLater) {
   EXPECT_THAT(Epochs(*publisher), ElementsAre(3, 2, 1));
 }
 
+TEST_F(FileTablePublisherTest, SpoiledFile_IsRestoredOverByNameAndKept) {
+  const std::string spoiled = "{\"epoch\": \"by hand\"}";
+  ASSERT_TRUE(publisher_->Publish(Table(1), 0).ok());
+  ASSERT_TRUE(publisher_->Publish(Table(2, "b"), 1).ok());
+  Write(path_, spoiled);
+  chmod(path_.c_str(), 0640);
+  EXPECT_TRUE(absl::IsDataLoss(RestoreTable(*publisher_, 1).status()));
+  EXPECT_EQ(Read(path_), spoiled);
+  RestoreOptions options;
+  options.named.spoiled = true;
+  EXPECT_EQ(RestoreTable(*publisher_, 2, options).value(), Table(3, "b"));
+  EXPECT_EQ(*publisher_->Current(), Table(3, "b"));
+  EXPECT_EQ(Read(path_ + ".spoiled"), spoiled);
+  struct stat facts;
+  ASSERT_EQ(stat(path_.c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777, 0640u);
+  EXPECT_TRUE(absl::IsInvalidArgument(RestoreTable(*publisher_, 1, options).status()))
+      << "it is not spoiled";
+  Write(path_, "");
+  EXPECT_EQ(RestoreTable(*publisher_, 1, options).value(), Table(4));
+  EXPECT_EQ(Read(path_ + ".spoiled"), spoiled) << "nothing that was kept is replaced";
+  EXPECT_EQ(Read(path_ + ".spoiled.2"), "");
+}
+
 TEST_F(FileTablePublisherTest, NoTable_IsDataLossUntilItIsRemoved) {
   ASSERT_TRUE(publisher_->Publish(Table(1), 0).ok());
   Write(path_, "{\"epoch\": \"2\"}");

@@ -21,6 +21,9 @@ class NamedChanges {
   // INVALID_ARGUMENT, naming the option: a span is none. After VerbLine::Parse.
   absl::Status Read();
 
+  // The place is named as spoiled (GuardedChanges::spoiled).
+  void NameSpoiled() { changes_.spoiled = true; }
+
   // Shards are named by their names in the newest table. INVALID_ARGUMENT: it has no such shard.
   absl::StatusOr<GuardedChanges> Resolve(const RoutingTable* newest) const;
 

@@ -86,6 +86,18 @@ absl::StatusOr<PreparedTable> Prepare(TablePublisher& publisher, RoutingTable ta
   return PreparedTable{std::move(newest), std::move(table)};
 }
 
+// Says how a place is repaired whose file is no routing table. Removing the file by hand would lose
+// what somebody has in it.
+absl::Status WithRepair(const TableUri& uri, const absl::Status& status) {
+  if (!absl::IsDataLoss(status) || uri.kind != TableUri::Kind::kFile) return status;
+  return absl::Status(
+      status.code(),
+      absl::StrCat(status.message(), "; `locus table history ", uri.text,
+                   "` lists the tables that are kept, `locus table restore ", uri.text,
+                   " EPOCH --replace-spoiled` publishes one again and keeps the spoiled file as ",
+                   uri.path, ".spoiled"));
+}
+
 // Adds the option that a refusal for lost tables asks for.
 absl::Status WithLostAfter(TablePublisher& publisher, const absl::Status& status) {
   absl::StatusOr<uint64_t> next = NextEpoch(publisher, 0);
@@ -185,7 +197,7 @@ int RunTablePublish(std::span<const std::string> words) {
   if (!table.ok()) return Fail(kVerb, table.status());
   SignalsHeld until_published;
   absl::StatusOr<PreparedTable> prepared = Prepare(place.publisher(), *std::move(table), given);
-  if (!prepared.ok()) return Fail(kVerb, prepared.status());
+  if (!prepared.ok()) return Fail(kVerb, WithRepair(given.uri, prepared.status()));
   uint64_t expected = given.expect.value_or(prepared->expected());
   // The newest already: as when it was published first.
   if (prepared->newest == prepared->table && expected == prepared->table.epoch()) --expected;
@@ -214,14 +226,19 @@ int RunTableRestore(std::span<const std::string> words) {
               "Accept that the place has lost all tables after this epoch, its highest")
       .Needs("--above");
   line.Flag("--dry-run", &dry_run, "Only print what it would change, or why it would be refused");
+  line.Flag("--replace-spoiled", &options.named.spoiled,
+            "Also if the file of a place is not a routing table: it is kept as FILE.spoiled");
   named.Declare(line);
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   if (absl::Status read = named.Read(); !read.ok()) return WrongUsage(kVerb, read);
+  if (options.named.spoiled) named.NameSpoiled();
   TablePlace place(kVerb);
   if (std::optional<int> exit = place.OpenPublisher(uri)) return *exit;
   SignalsHeld until_published;
   absl::StatusOr<PreparedTable> prepared = PrepareRestore(place.publisher(), epoch, options);
-  if (!prepared.ok()) return Fail(kVerb, WithLostAfter(place.publisher(), prepared.status()));
+  if (!prepared.ok()) {
+    return Fail(kVerb, WithRepair(uri, WithLostAfter(place.publisher(), prepared.status())));
+  }
   absl::Status status =
       PrintAndPublish(place.publisher(), *prepared, prepared->expected(), dry_run, named);
   return status.ok() ? kDone : Fail(kVerb, status);

@@ -57,9 +57,10 @@ class FileTableSource : public TableSource {
 //
 // The newest table is the one with the highest epoch, in PATH or in the history. If PATH was
 // deleted or replaced by an older table, the next publication repairs that. DATA_LOSS: PATH is not
-// a routing table; once it is removed, the newest table of the history counts. published_at is by
-// the clock of the file system. A replaced file keeps its permissions, and its owner and group if
-// the process may set them.
+// a routing table. A publication that names that (GuardedChanges::spoiled) starts from the newest
+// table of the history, and keeps what PATH has as PATH.spoiled, PATH.spoiled.2 and so on.
+// published_at is by the clock of the file system. A replaced file keeps its permissions, and its
+// owner and group if the process may set them.
 class FileTablePublisher : public TablePublisher {
  public:
   // Opens no file. Errors as for FileTableSource::Open.

@@ -115,8 +115,9 @@ struct PreparedTable {
 };
 
 // The next table to publish, with the shards, ranges and moves of the kept table `epoch` and the
-// place's table_id. Publishes nothing. FAILED_PRECONDITION: lost_after is required, or is not the
-// highest epoch of the place. INVALID_ARGUMENT: lost_after is given but not required.
+// place's table_id. Publishes nothing. DATA_LOSS: the newest table is not a routing
+// table, and named.spoiled does not say so. FAILED_PRECONDITION: lost_after is required, or is not
+// the highest epoch of the place. INVALID_ARGUMENT: lost_after is given but not required.
 absl::StatusOr<PreparedTable> PrepareRestore(TablePublisher& publisher, uint64_t epoch,
                                              const RestoreOptions& options = {});
 
