@@ -101,9 +101,30 @@ int PrintHelp(std::string_view first_word) {
     terms.emplace_back(verb.name, verb.purpose);
   }
   end_group();
+  help += "\nlocus help environment lists the variables that stand for options.";
   help += "\nlocus help VERB explains a verb; locus version prints the version.\n";
   return PrintAll(first_word.empty() ? "--help" : absl::StrCat(ToAbsl(first_word), " --help"),
                   help);
+}
+
+// Passwords aside, each stands for the option or operand of the same meaning.
+int PrintEnvironment() {
+  const std::vector<std::pair<std::string, std::string>> terms = {
+      {"LOCUS_STORE", "The store, a URI: for --store, and URI of the store verbs"},
+      {"LOCUS_TABLE", "The routing table, a file or the URI of a place: for --table, FILE and URI"},
+      {"LOCUS_KEYS", "The key ring file: for --keys, and FILE of keys list and keys rotate"},
+      {"LOCUS_PASSWORD", "The password of the store or place; URIs carry none"},
+      {"LOCUS_PASSWORD_FILE", "A file of mode 0600 whose first line is that password"},
+      {"LOCUS_CEILING_PASSWORD", "The same for --ceiling, if it differs; also with _FILE"},
+      {"COLUMNS", "The width of help and tables"},
+      {"LC_ALL, LC_CTYPE, LANG", "The first that is set says whether UTF-8 is printed"}};
+  return PrintAll(
+      "help environment",
+      absl::StrCat("Environment variables stand for options that are not given:\n\n",
+                   TermsTable(terms, HelpWidth(), 0),
+                   "\nAn option or operand beats its variable. An empty variable counts as unset. "
+                   "There is no\nconfiguration file. Errors name the variable that a value came "
+                   "from.\n"));
 }
 
 int ComplainAboutVerb(const std::string& message) {
@@ -202,6 +223,7 @@ int Run(std::vector<std::string> words) {
   if (AsksForHelp(words[0])) {
     words.erase(words.begin());
     if (words.empty()) return PrintHelp("");
+    if (words[0] == "environment") return PrintEnvironment();
     words.push_back("--help");
   }
   return RunVerbOf(words);

@@ -83,6 +83,29 @@ TEST(OptionsTest, AnEnvironmentVariable_StandsForAnOptionThatIsNotGiven) {
   EXPECT_THAT(RunLocus({"store", "show", "sqlite:/nowhere/x.db"}).err, HasSubstr("/nowhere/x.db"));
 }
 
+TEST(OptionsTest, AnErrorAboutAValue_NamesTheVariableThatItCameFrom) {
+  testing::TemporaryDirectory directory;
+  const std::string missing = directory / "table.json", other = directory / "other.json";
+  Variable table("LOCUS_TABLE", missing);
+  EXPECT_THAT(RunLocus({"ring"}).err, HasSubstr(" (from LOCUS_TABLE)\n"));
+  EXPECT_THAT(RunLocus({"ring", other}).err, Not(HasSubstr("LOCUS_TABLE")))
+      << "an operand beats it";
+  EXPECT_THAT(Refusal({"ring", "--svg", missing}), HasSubstr("LOCUS_TABLE"));
+  Variable store("LOCUS_STORE", "sqlite:/nowhere/x.db");
+  EXPECT_THAT(RunLocus({"store", "show"}).err, HasSubstr(" (from LOCUS_STORE)\n"));
+}
+
+TEST(OptionsTest, HelpEnvironment_NamesEveryVariable) {
+  Outcome outcome = RunLocus({"help", "environment"});
+  EXPECT_EQ(outcome.exit, 0);
+  for (const char* name : {"LOCUS_STORE", "LOCUS_TABLE", "LOCUS_KEYS", "LOCUS_PASSWORD",
+                           "LOCUS_PASSWORD_FILE", "LOCUS_CEILING_PASSWORD", "COLUMNS", "LC_ALL"}) {
+    EXPECT_THAT(outcome.out, HasSubstr(name));
+  }
+  EXPECT_THAT(outcome.out, HasSubstr("An option or operand beats its variable."));
+  EXPECT_THAT(RunLocus({"help"}).out, HasSubstr("locus help environment"));
+}
+
 class OutputTest : public CommandTest {};
 
 // Each output of each verb, and every kind of input that it must not replace.

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "apps/locus/io/byte_stream.h"
 #include "src/base/text.h"
@@ -16,7 +18,24 @@ namespace {
 
 constexpr size_t kMostMessageBytes = 8192;
 
-bool quiet = false;  // set before a verb starts threads
+bool quiet = false;                                           // set before a verb starts threads
+std::vector<std::pair<std::string, std::string>> remembered;  // likewise: variables, values
+
+// " (from LOCUS_TABLE)" where the message quotes its value, whole or without the scheme.
+std::string Origin(std::string_view message) {
+  for (const auto& [variable, value] : remembered) {
+    std::string_view path = value;
+    if (size_t colon = path.find(':'); colon != std::string_view::npos) {
+      path.remove_prefix(colon + 1);
+      path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
+    }
+    bool quotes = !path.empty() && message.find(path) != std::string_view::npos;
+    if (quotes && message.find(variable) == std::string_view::npos) {
+      return " (from " + variable + ")";
+    }
+  }
+  return "";
+}
 
 }  // namespace
 
@@ -39,8 +58,12 @@ void Note(std::string_view verb, std::string_view message) {
 void BeQuiet() { quiet = true; }
 bool IsQuiet() { return quiet; }
 
+void RememberVariable(const std::string& variable, const std::string& value) {
+  remembered.emplace_back(variable, value);
+}
+
 int WrongUsage(std::string_view verb, std::string_view message) {
-  Complain(verb, message);
+  Complain(verb, std::string(message) + Origin(message));
   return kWrongUsage;
 }
 
@@ -50,7 +73,8 @@ int WrongUsage(std::string_view verb, const absl::Status& status) {
 
 int Fail(std::string_view verb, const absl::Status& status) {
   if (absl::IsCancelled(status)) return kDone;
-  Complain(verb, std::string(status.message()));
+  std::string message(status.message());
+  Complain(verb, message + Origin(message));
   return kFailed;
 }
 

@@ -79,6 +79,9 @@ void Note(std::string_view verb, std::string_view message);
 void BeQuiet();
 bool IsQuiet();
 
+// `value` came from this environment variable. Errors that quote it name the variable.
+void RememberVariable(const std::string& variable, const std::string& value);
+
 // Complains, and is the exit code of wrong usage.
 int WrongUsage(std::string_view verb, std::string_view message);
 int WrongUsage(std::string_view verb, const absl::Status& status);

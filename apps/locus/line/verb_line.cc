@@ -10,6 +10,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "apps/locus/line/complete.h"
 #include "apps/locus/line/help.h"
 #include "apps/locus/line/path_check.h"
@@ -51,6 +52,7 @@ struct VerbLine::Rep {
   absl::Status Divide(std::span<const std::string> words);
   void TakeEnvironment();
   bool IsGiven(const Option& option) const;
+  std::string SourceOf(const Option& option) const;
   absl::Status CheckMissing() const;
   absl::Status ReadValues();
   absl::Status CheckNeeds() const;
@@ -312,12 +314,20 @@ void VerbLine::Rep::TakeEnvironment() {
   for (Option& option : options) {
     if (option.variable == nullptr || IsGiven(option)) continue;
     const char* value = std::getenv(option.variable);
-    if (value != nullptr && *value != '\0') given.push_back({&option, value, option.variable});
+    if (value == nullptr || *value == '\0') continue;
+    given.push_back({&option, value, option.variable});
+    RememberVariable(option.variable, value);
   }
 }
 
 bool VerbLine::Rep::IsGiven(const Option& option) const {
   return std::ranges::any_of(given, [&](const Given& each) { return each.option == &option; });
+}
+
+// For messages: the option's name, or that of the variable its value came from.
+std::string VerbLine::Rep::SourceOf(const Option& option) const {
+  auto found = std::ranges::find(given, &option, &Given::option);
+  return found == given.end() ? option.name : found->source;
 }
 
 absl::Status VerbLine::Rep::CheckMissing() const {
@@ -360,6 +370,7 @@ absl::Status VerbLine::Rep::CheckFiles() const {
     if (option.files == nullptr) continue;
     for (NamedFile& file : option.files()) {
       if (file.path.empty()) continue;
+      file.name = absl::StrReplaceAll(file.name, {{option.name, SourceOf(option)}});
       writes_stdout = writes_stdout || (file.path == "-" && IsOutput(file.use));
       files.push_back(std::move(file));
     }
