@@ -20,6 +20,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
+#include "src/base/resolve.h"
 #include "src/base/secret_bytes.h"
 #include "src/base/text.h"
 #include "src/http/tls_context_rep.h"
@@ -104,7 +105,8 @@ class StreamConnection : public HttpConnection {
   ~StreamConnection() override { Break(); }
 
   absl::Status Connect(TimePoint deadline) {
-    LOCUS_ASSIGN_OR_RETURN(std::vector<std::string> addresses, Resolve(endpoint_.host, deadline));
+    LOCUS_ASSIGN_OR_RETURN(std::vector<std::string> addresses,
+                           internal::Resolve(endpoint_.host, deadline));
     error_code error = asio::error::host_not_found;
     for (size_t i = 0; i < addresses.size(); ++i) {
       // Each address gets a share of the time, so that one without an answer does not use it all.

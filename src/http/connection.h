@@ -12,7 +12,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "src/http/endpoint.h"
-#include "src/http/resolve.h"
 #include "src/http/tls_context.h"
 
 // An HTTP/1.1 client with a deadline for each step and a limit for everything that a server sends.

@@ -2,6 +2,7 @@
 #ifndef LOCUS_SRC_HTTP_ENDPOINT_H_
 #define LOCUS_SRC_HTTP_ENDPOINT_H_
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -9,6 +10,8 @@
 #include "absl/status/statusor.h"
 
 namespace locus::http {
+
+using TimePoint = std::chrono::steady_clock::time_point;
 
 struct Endpoint {
   std::string host;  // without brackets

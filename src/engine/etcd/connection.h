@@ -16,7 +16,7 @@
 #include "src/engine/etcd/reply.h"
 #include "src/engine/etcd/request.h"
 #include "src/engine/etcd/server_clock.h"
-#include "src/http/resolve.h"
+#include "src/http/endpoint.h"
 
 namespace locus::http {
 class HttpConnection;

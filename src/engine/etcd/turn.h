@@ -3,7 +3,7 @@
 #define LOCUS_SRC_ENGINE_ETCD_TURN_H_
 
 #include "src/base/mutex.h"
-#include "src/http/resolve.h"
+#include "src/http/endpoint.h"
 
 namespace locus::etcd {
 

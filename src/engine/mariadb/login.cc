@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/engine/mariadb/login.h"
 
+#include <errmsg.h>
 #include <fcntl.h>
 #include <mysql.h>
+#include <netdb.h>
 #include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
 #include "src/base/loopback.h"
+#include "src/base/resolve.h"
 #include "src/base/secret_bytes.h"
 #include "src/engine/mariadb/errors.h"
 #include "src/engine/mariadb/sigpipe.h"
@@ -20,6 +27,7 @@ namespace locus::mariadb {
 
 using internal::ExcludeFromCoreDumps;
 using internal::IsLoopback;
+using internal::Resolve;
 using internal::WipeDeadStack;
 
 namespace {
@@ -41,11 +49,11 @@ bool NeedsTls(const Login& login) {
   return login.tls == MariadbOptions::Tls::kAlways || !IsLoopback(login.host.name);
 }
 
-void SetOptions(MYSQL* handle, const Login& login) {
+void SetOptions(MYSQL* handle, const Login& login, absl::Duration connect_timeout) {
   auto set = [handle](mysql_option option, const void* value) {
     LOCUS_CHECK(mysql_optionsv(handle, option, value) == 0);
   };
-  unsigned connect_seconds = WholeSeconds(login.connect_timeout);
+  unsigned connect_seconds = WholeSeconds(connect_timeout);
   unsigned seconds = WholeSeconds(login.timeout);
   unsigned tcp = MYSQL_PROTOCOL_TCP;
   unsigned no = 0;
@@ -64,6 +72,102 @@ void SetOptions(MYSQL* handle, const Login& login) {
   set(MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &on);
   set(MARIADB_OPT_TLS_VERSION, "TLSv1.2,TLSv1.3");
   if (!login.tls_ca_file.empty()) set(MYSQL_OPT_SSL_CA, login.tls_ca_file.c_str());
+}
+
+// Whether something accepts connections at a numeric address.
+bool Accepts(const std::string& address, uint32_t port, TimePoint deadline) {
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
+  if (getaddrinfo(address.c_str(), absl::StrCat(port).c_str(), &hints, &found) != 0) return false;
+  const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  bool accepts = fd >= 0 && connect(fd, found->ai_addr, found->ai_addrlen) == 0;
+  if (fd >= 0 && !accepts && errno == EINPROGRESS) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    pollfd poll_fd{fd, POLLOUT, 0};
+    int error = 0;
+    socklen_t size = sizeof error;
+    accepts = poll(&poll_fd, 1, static_cast<int>(std::max<int64_t>(left.count(), 0))) == 1 &&
+              getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
+  }
+  if (fd >= 0) close(fd);
+  freeaddrinfo(found);
+  return accepts;
+}
+
+// When the attempt at the first of `left` addresses has to end, so that the others have their share
+// of the time.
+TimePoint ShareOf(TimePoint deadline, size_t left) {
+  const TimePoint now = std::chrono::steady_clock::now();
+  return now + (deadline - now) / static_cast<int64_t>(left);
+}
+
+// What the client library is to connect to, in turn. Not the name, where that can be avoided: the
+// library looks it up without a time limit, and waits at the second of its addresses for as long
+// as the system likes. TLS needs the name, for the certificate; then one of its addresses must
+// accept connections.
+absl::StatusOr<std::vector<std::string>> HostsFor(const Login& login, TimePoint deadline) {
+  absl::StatusOr<std::vector<std::string>> addresses = Resolve(login.host.name, deadline);
+  if (!addresses.ok()) {
+    return absl::UnavailableError(
+        absl::StrCat("mariadb ", login.place(), ": ", addresses.status().message()));
+  }
+  if (!NeedsTls(login)) return addresses;
+  const size_t count = addresses->size();
+  bool accepts = count == 1;  // the library's own timeout holds for the first
+  for (size_t i = 0; i < count && !accepts; ++i) {
+    accepts = Accepts((*addresses)[i], login.host.port, ShareOf(deadline, count - i));
+  }
+  if (accepts) return std::vector<std::string>{login.host.name};
+  return absl::UnavailableError(absl::StrCat("mariadb ", login.place(), ": none of its ", count,
+                                             " addresses accepts connections"));
+}
+
+// An attempt at one host. `reached`: whether it got a connection, so that other addresses of the
+// same server would answer no better.
+absl::StatusOr<Handle> LogInAt(const Login& login, const std::string& host,
+                               absl::Duration connect_timeout, TimePoint deadline,
+                               const char* password, bool& reached) {
+  Handle handle(mysql_init(nullptr));
+  if (handle == nullptr) return absl::UnavailableError("mariadb: out of memory");
+  SetOptions(handle.get(), login, connect_timeout);
+  unsigned long flags = login.multi_statements ? CLIENT_MULTI_STATEMENTS | CLIENT_MULTI_RESULTS
+                                               : CLIENT_MULTI_RESULTS;
+  absl::Status bound;
+  bool connected = false;
+  {
+    BoundedCall call(handle.get(), deadline);
+    connected =
+        mysql_real_connect(handle.get(), host.c_str(), login.user.c_str(), password,
+                           login.database.c_str(), login.host.port, nullptr, flags) != nullptr;
+    bound = call.Status();
+  }
+  if (handle->passwd != nullptr) {
+    ExcludeFromCoreDumps(handle->passwd, std::strlen(handle->passwd));
+    explicit_bzero(handle->passwd, std::strlen(handle->passwd));
+  }
+  WipeDeadStack();
+  if (!connected) {
+    const unsigned error = mysql_errno(handle.get());
+    reached = error != CR_CONNECTION_ERROR && error != CR_CONN_HOST_ERROR;
+    absl::Status status = ErrorOf(handle.get(), login.place());
+    if (!bound.ok() && absl::IsUnavailable(status)) {
+      return absl::UnavailableError(absl::StrCat("mariadb ", login.place(), ": ", bound.message()));
+    }
+    if (error != kTlsFailed || login.tls_ca_file.empty()) return status;
+    // The library's text does not name the file, which may be what is wrong.
+    return absl::Status(
+        status.code(),
+        absl::StrCat(status.message(), "; the authorities are those of ", login.tls_ca_file));
+  }
+  reached = true;
+  fcntl(static_cast<int>(mysql_get_socket(handle.get())), F_SETFD, FD_CLOEXEC);
+  if (NeedsTls(login) && mysql_get_ssl_cipher(handle.get()) == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("mariadb ", login.place(), ": the connection was made without TLS"));
+  }
+  return handle;
 }
 
 }  // namespace
@@ -91,46 +195,23 @@ bool IsStale(MYSQL* handle) {
 }
 
 absl::StatusOr<Handle> LogIn(const Login& login, const char* password) {
+  const TimePoint start = std::chrono::steady_clock::now();
+  const auto patience = absl::ToChronoNanoseconds(login.connect_timeout);
+  const TimePoint connect_by = std::min(login.deadline, start + patience);
+  const TimePoint end = std::min(login.deadline, start + 2 * patience);
+  LOCUS_ASSIGN_OR_RETURN(std::vector<std::string> hosts, HostsFor(login, connect_by));
   StartLibrary();
   HoldSigpipe hold;
-  Handle handle(mysql_init(nullptr));
-  if (handle == nullptr) return absl::UnavailableError("mariadb: out of memory");
-  SetOptions(handle.get(), login);
-  unsigned long flags = login.multi_statements ? CLIENT_MULTI_STATEMENTS | CLIENT_MULTI_RESULTS
-                                               : CLIENT_MULTI_RESULTS;
-  auto most = 2 * absl::ToChronoNanoseconds(login.connect_timeout);
-  TimePoint deadline = std::min(login.deadline, std::chrono::steady_clock::now() + most);
-  absl::Status bound;
-  bool connected = false;
-  {
-    BoundedCall call(handle.get(), deadline);
-    connected =
-        mysql_real_connect(handle.get(), login.host.name.c_str(), login.user.c_str(), password,
-                           login.database.c_str(), login.host.port, nullptr, flags) != nullptr;
-    bound = call.Status();
+  for (size_t i = 0;; ++i) {
+    const absl::Duration share =
+        absl::FromChrono(ShareOf(connect_by, hosts.size() - i) - std::chrono::steady_clock::now());
+    bool reached = false;
+    absl::StatusOr<Handle> handle =
+        LogInAt(login, hosts[i], std::clamp(share, absl::Seconds(1), login.connect_timeout), end,
+                password, reached);
+    if (handle.ok() || reached || i + 1 == hosts.size()) return handle;
+    if (std::chrono::steady_clock::now() >= end) return handle;
   }
-  if (handle->passwd != nullptr) {
-    ExcludeFromCoreDumps(handle->passwd, std::strlen(handle->passwd));
-    explicit_bzero(handle->passwd, std::strlen(handle->passwd));
-  }
-  WipeDeadStack();
-  if (!connected) {
-    absl::Status status = ErrorOf(handle.get(), login.place());
-    if (!bound.ok() && absl::IsUnavailable(status)) {
-      return absl::UnavailableError(absl::StrCat("mariadb ", login.place(), ": ", bound.message()));
-    }
-    if (mysql_errno(handle.get()) != kTlsFailed || login.tls_ca_file.empty()) return status;
-    // The library's text does not name the file, which may be what is wrong.
-    return absl::Status(
-        status.code(),
-        absl::StrCat(status.message(), "; the authorities are those of ", login.tls_ca_file));
-  }
-  fcntl(static_cast<int>(mysql_get_socket(handle.get())), F_SETFD, FD_CLOEXEC);
-  if (NeedsTls(login) && mysql_get_ssl_cipher(handle.get()) == nullptr) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("mariadb ", login.place(), ": the connection was made without TLS"));
-  }
-  return handle;
 }
 
 }  // namespace locus::mariadb

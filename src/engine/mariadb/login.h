@@ -22,7 +22,9 @@ struct Login {
   std::string database;
   absl::Duration connect_timeout;
   absl::Duration timeout;  // of one read or write, once the connection stands
-  // For all of LogIn; it never takes longer than twice the connect_timeout.
+  // For all of LogIn, name lookup included; it never takes longer than twice the connect_timeout.
+  // Except: with TLS, where a name has addresses that accept connections and, before those, two
+  // that do not answer.
   TimePoint deadline = TimePoint::max();
   MariadbOptions::Tls tls = MariadbOptions::Tls::kBeyondLoopback;
   std::string tls_ca_file;

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
+#include "src/base/resolve.h"
 #include "src/base/text.h"
 #include "src/engine/redis/connection.h"
 #include "src/engine/redis/errors.h"
@@ -22,6 +23,7 @@ namespace locus::redis {
 using internal::CopySecret;
 using internal::Printable;
 using internal::Quoted;
+using internal::Resolve;
 using internal::SecretBytes;
 
 namespace {
@@ -72,6 +74,34 @@ class SecretWriter {
   size_t at_ = 0;
 };
 
+absl::StatusOr<int> ConnectBy(const std::string& host, uint32_t port, Deadline deadline) {
+  auto left =
+      std::chrono::ceil<std::chrono::microseconds>(deadline - std::chrono::steady_clock::now());
+  int64_t us = std::max<int64_t>(left.count(), 1000);
+  timeval timeout{static_cast<time_t>(us / 1'000'000), static_cast<suseconds_t>(us % 1'000'000)};
+  redisContext* context = redisConnectWithTimeout(host.c_str(), static_cast<int>(port), timeout);
+  LOCUS_CHECK(context != nullptr);
+  if (context->err == 0) return redisFreeKeepFd(context);
+  absl::Status status = absl::UnavailableError(context->errstr);
+  redisFree(context);
+  return status;
+}
+
+// A socket. hiredis would resolve the name for as long as the system likes, and would wait for the
+// whole timeout at each of its addresses.
+absl::StatusOr<int> Connect(const Address& address, Deadline deadline) {
+  LOCUS_ASSIGN_OR_RETURN(std::vector<std::string> hosts, Resolve(address.host, deadline));
+  absl::StatusOr<int> fd;
+  for (size_t i = 0; i < hosts.size(); ++i) {
+    // An address that does not answer leaves the others their share of the time.
+    const Deadline now = std::chrono::steady_clock::now();
+    const auto share = (deadline - now) / static_cast<int64_t>(hosts.size() - i);
+    fd = ConnectBy(hosts[i], address.port, now + share);
+    if (fd.ok()) break;
+  }
+  return fd;
+}
+
 size_t WordSize(std::string_view word) {
   return absl::StrCat("$", word.size(), "\r\n").size() + word.size() + 2;
 }
@@ -111,20 +141,12 @@ ServerView ParseServerView(std::string_view info) {
 absl::StatusOr<std::shared_ptr<Connection>> Connection::Open(const Address& address,
                                                              const Settings& settings,
                                                              Deadline deadline) {
-  auto left =
-      std::chrono::ceil<std::chrono::microseconds>(deadline - std::chrono::steady_clock::now());
-  int64_t us = std::max<int64_t>(left.count(), 1000);
-  timeval timeout{static_cast<time_t>(us / 1'000'000), static_cast<suseconds_t>(us % 1'000'000)};
-  redisContext* context =
-      redisConnectWithTimeout(address.host.c_str(), static_cast<int>(address.port), timeout);
-  LOCUS_CHECK(context != nullptr);
-  if (context->err != 0) {
-    absl::Status status = absl::UnavailableError(
-        absl::StrCat("redis ", ToString(address), ": cannot connect: ", context->errstr));
-    redisFree(context);
-    return status;
+  absl::StatusOr<int> connected = Connect(address, deadline);
+  if (!connected.ok()) {
+    return absl::UnavailableError(absl::StrCat("redis ", ToString(address),
+                                               ": cannot connect: ", connected.status().message()));
   }
-  int fd = redisFreeKeepFd(context);
+  int fd = *connected;
   fcntl(fd, F_SETFD, FD_CLOEXEC);
   fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
   int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

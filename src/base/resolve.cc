@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/http/resolve.h"
+#include "src/base/resolve.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -12,13 +12,7 @@
 #include "src/base/mutex.h"
 #include "src/base/text.h"
 
-namespace locus::http {
-
-using internal::CondVar;
-using internal::Mutex;
-using internal::MutexLock;
-using internal::Quoted;
-
+namespace locus::internal {
 namespace {
 
 // Shared by the caller and the resolving thread, since either may end first.
@@ -59,7 +53,8 @@ void Run(const std::string& host, Lookup& lookup) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::string>> Resolve(const std::string& host, TimePoint deadline) {
+absl::StatusOr<std::vector<std::string>> Resolve(const std::string& host,
+                                                 std::chrono::steady_clock::time_point deadline) {
   if (IsNumeric(host)) return std::vector<std::string>{host};
   auto lookup = std::make_shared<Lookup>();
   try {
@@ -82,4 +77,4 @@ absl::StatusOr<std::vector<std::string>> Resolve(const std::string& host, TimePo
   return lookup->addresses;
 }
 
-}  // namespace locus::http
+}  // namespace locus::internal

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef LOCUS_SRC_HTTP_RESOLVE_H_
-#define LOCUS_SRC_HTTP_RESOLVE_H_
+#ifndef LOCUS_SRC_BASE_RESOLVE_H_
+#define LOCUS_SRC_BASE_RESOLVE_H_
 
 #include <chrono>
 #include <string>
@@ -8,15 +8,14 @@
 
 #include "absl/status/statusor.h"
 
-namespace locus::http {
-
-using TimePoint = std::chrono::steady_clock::time_point;
+namespace locus::internal {
 
 // The numeric addresses of a host, at least one. A numeric address gives itself. UNAVAILABLE: there
 // is no such name, or no answer by the deadline. The system's resolver cannot be interrupted, so it
 // then goes on in its own thread until it gives up.
-absl::StatusOr<std::vector<std::string>> Resolve(const std::string& host, TimePoint deadline);
+absl::StatusOr<std::vector<std::string>> Resolve(const std::string& host,
+                                                 std::chrono::steady_clock::time_point deadline);
 
-}  // namespace locus::http
+}  // namespace locus::internal
 
-#endif  // LOCUS_SRC_HTTP_RESOLVE_H_
+#endif  // LOCUS_SRC_BASE_RESOLVE_H_
