@@ -37,10 +37,10 @@ struct MariadbOptions {
   // Must exist: CreateSchema makes tables, not databases.
   std::string database;
 
-  // The time limits of one attempt to connect to one host, and of one answer of a server. Rounded
-  // up to whole seconds, 1 s to 1 h. Longer: callers wait longer for a server that is gone.
-  // Shorter: UNAVAILABLE under load. A call takes at most hosts.size() * connect_timeout + 3 *
-  // timeout.
+  // The time limits of one attempt to connect to one host, the lookup of its name and all of its
+  // addresses included, and of one answer of a server. Rounded up to whole seconds, 1 s to 1 h.
+  // Longer: callers wait longer for a server that is gone. Shorter: UNAVAILABLE under load. A call
+  // takes at most hosts.size() * connect_timeout + 3 * timeout.
   absl::Duration connect_timeout = absl::Seconds(3);
   absl::Duration timeout = absl::Seconds(5);
   // How many calls may be under way at once, each on its own connection; 1 to 1,000. Further

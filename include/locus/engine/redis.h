@@ -62,8 +62,8 @@ struct RedisOptions {
   // The time limit of a whole call. Longer: callers wait longer for a server that stalls. Shorter:
   // UNAVAILABLE when the server is slow for a moment, and each such call may skip a number.
   absl::Duration timeout = absl::Seconds(2);
-  // The time limit of one attempt to connect, within `timeout`. Shorter: the next address is tried
-  // sooner.
+  // The time limit of one attempt to connect, the lookup of the name included, within `timeout`.
+  // Shorter: the next address is tried sooner.
   absl::Duration connect_timeout = absl::Milliseconds(500);
 
   // INVALID_ARGUMENT, naming the option, its value and the limit; never a password.
