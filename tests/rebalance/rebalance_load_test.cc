@@ -16,7 +16,7 @@ using internal::PlannedRing;
 namespace {
 
 // Under sanitizers each costs ten and fifty times as much.
-constexpr uint64_t kLargeCases = kUnderTsan ? 200 : kUnderAsan ? 1000 : 10000;
+constexpr uint64_t kLargeCases = kUnderTsan ? 100 : kUnderAsan ? 300 : 10000;
 
 // No vnode is so heavy that it decides where others go.
 bool IsSmooth(Kind kind) {
