@@ -41,11 +41,15 @@ constexpr std::array kSteps = {
   INSERT IGNORE INTO sequence_type VALUES
     ('sequencer', 0, 1, 1, 60, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6));)sql",
     // Its one row is never updated, so ROW_START is when these tables were made. A dump does not
-    // contain that time: tables made from a dump have a new one.
+    // contain that time: tables made from a dump have a new one. The other tables must not look
+    // older (HalfRestoredExpression); a new comment writes their files anew.
     R"sql(
   CREATE TABLE IF NOT EXISTS locus_birth (one TINYINT NOT NULL CHECK (one = 1), PRIMARY KEY (one))
     ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=binary WITH SYSTEM VERSIONING;
-  INSERT IGNORE INTO locus_birth VALUES (1);)sql",
+  INSERT IGNORE INTO locus_birth VALUES (1);
+  ALTER TABLE locus_space COMMENT = 'not before locus_birth';
+  ALTER TABLE `sequence` COMMENT = 'not before locus_birth';
+  ALTER TABLE sequence_type COMMENT = 'not before locus_birth';)sql",
 };
 constexpr int64_t kVersion = kSteps.size();
 

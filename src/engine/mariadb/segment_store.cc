@@ -228,6 +228,13 @@ class Store final : public MariadbSegmentStore {
     LOCUS_ASSIGN_OR_RETURN(
         SpaceState state,
         mariadb::ParseState(std::span<const Result>(results).subspan(1), connection.place()));
+    if (state.half_restored) {
+      return absl::UnavailableError(absl::StrCat(
+          "mariadb ", connection.place(),
+          ": a dump is being put back (locus_birth is new, and locus_space, sequence or"
+          " sequence_type is not): leases wait until it is whole. If it was broken off, put it back"
+          " again; if none was begun, see docs/operations-engines.md, \"Restore of a dump\""));
+    }
     return body(state);
   }
 

@@ -89,7 +89,8 @@ std::string SelectSpace(const SpaceName& space) {
 }
 
 std::string SelectNow(const std::string& now, const ServerFacts& facts) {
-  return absl::StrCat("SELECT ", now, ", ", IdentityExpression(facts));
+  return absl::StrCat("SELECT ", now, ", ", IdentityExpression(facts), ", ",
+                      HalfRestoredExpression(facts));
 }
 
 }  // namespace
@@ -125,6 +126,17 @@ std::string IdentityExpression(const ServerFacts& facts) {
                       " FROM locus_birth WHERE one = 1)), '", kFiles,
                       "', CREATE_TIME) FROM information_schema.TABLES WHERE"
                       " TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'sequence')");
+}
+
+// CREATE_TIME is when the files of a table were last touched, so it only moves on. The five minutes
+// are for a replica: its files have the times of its own clock, and ROW_START has the primary's. A
+// cluster's nodes have a clock each, and their identity does not notice a dump anyway.
+std::string HalfRestoredExpression(const ServerFacts& facts) {
+  if (facts.galera) return "0";
+  return "(SELECT NOT COALESCE(COUNT(*) = 3 AND MIN(CREATE_TIME) + INTERVAL 5 MINUTE >="
+         " (SELECT ROW_START FROM locus_birth WHERE one = 1), FALSE)"
+         " FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()"
+         " AND TABLE_NAME IN ('locus_space', 'sequence', 'sequence_type'))";
 }
 
 IdentityChange Compare(std::string_view recorded, std::string_view found) {
@@ -172,6 +184,7 @@ absl::StatusOr<SpaceState> ParseState(std::span<const Result> results, const std
   LOCUS_ASSIGN_OR_RETURN(int64_t now_us, NumberIn(results[2].rows[0], 0, place));
   state.now = absl::FromUnixMicros(now_us);
   state.identity = results[2].rows[0][1].value_or("");
+  state.half_restored = results[2].rows[0][2] != "0";
   return state;
 }
 

@@ -36,6 +36,7 @@ struct SpaceState {
   std::map<uint16_t, SectionRow> sections;  // of those asked for, the ones that have a row
   absl::Time now;                           // the server's time
   std::string identity;                     // the server's
+  bool half_restored = false;               // see HalfRestoredExpression
 };
 
 // `bytes` as a literal: X'00FF'.
@@ -49,6 +50,12 @@ std::string MicrosecondsOf(std::string_view date_time_expression);
 // server: its IDs and when the locus tables were made (locus_birth), then " files " and the time at
 // which the files of `sequence` last changed owner, mode or place.
 std::string IdentityExpression(const ServerFacts& facts);
+
+// Whether the tables are those of a dump that is still being put back, as an SQL expression.
+// locus_birth is the first of them that a dump drops and makes anew, and sequence_type the last.
+// While tables older than locus_birth are there, what a lease writes is dropped a moment later, the
+// base that it raised included.
+std::string HalfRestoredExpression(const ServerFacts& facts);
 
 // How the identity differs from the one recorded with a space. kOther: it is another server, or the
 // tables were made from a dump. kFiles: only the files' time differs. They were copied back, or
@@ -68,8 +75,8 @@ std::string ReadStatements(const SpaceName& space, std::span<const LeaseRequest>
 // Every section, the space and the time, as of one moment.
 std::string ReadAllStatements(const SpaceName& space, const std::string& now,
                               const ServerFacts& facts);
-// The results of either: the space, its sections, time and identity.
-constexpr Shape kStateShapes[] = {AtMostOneRow(7), Rows(4, 65536), OneRow(2)};
+// The results of either: the space, its sections, then time, identity and half_restored.
+constexpr Shape kStateShapes[] = {AtMostOneRow(7), Rows(4, 65536), OneRow(3)};
 // Of such results. DATA_LOSS: what is stored cannot be.
 absl::StatusOr<SpaceState> ParseState(std::span<const Result> results, const std::string& place);
 
