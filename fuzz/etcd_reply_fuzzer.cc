@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "routing/engine/etcd/stored_table.h"
+#include "src/base/text.h"
 #include "src/engine/etcd/reply.h"
 #include "src/engine/etcd/sequence_value.h"
 #include "src/engine/etcd/server_clock.h"
@@ -14,6 +15,12 @@ namespace {
 
 void Require(bool holds) {
   if (!holds) std::abort();
+}
+
+// What a server said may have letters of any alphabet; it goes into messages made safe for
+// terminals.
+void RequirePrintable(std::string_view text) {
+  Require(locus::internal::Printable(text, text.size()) == text);
 }
 
 void CheckTxn(std::string_view body) {
@@ -30,7 +37,7 @@ void CheckWatch(std::string_view line) {
   if (!reply.ok()) return;
   Require(reply->canceled || (reply->header.revision > 0 && reply->header.cluster_id != 0));
   for (const auto& event : reply->events) Require(event.pair.mod_revision > 0);
-  for (char c : reply->cancel_reason) Require(c >= ' ' && c <= '~');
+  RequirePrintable(reply->cancel_reason);
 }
 
 void CheckRefusal(std::string_view body) {
@@ -39,7 +46,7 @@ void CheckRefusal(std::string_view body) {
     Require(!refusal.status.ok());
     // What cannot be repeated elsewhere is not called harmless.
     Require(!refusal.token_expired || !refusal.maybe_served);
-    for (char c : refusal.status.message()) Require(c >= ' ' && c <= '~');
+    RequirePrintable({refusal.status.message().data(), refusal.status.message().size()});
   }
 }
 

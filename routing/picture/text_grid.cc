@@ -37,7 +37,7 @@ std::string Bar(double part, size_t columns, bool utf8) {
   return bar + kEighths[length % steps];
 }
 
-bool AreDistinct(const std::set<std::string_view>& names, size_t columns, bool utf8) {
+bool AllDiffer(const std::set<std::string_view>& names, size_t columns, bool utf8) {
   std::set<std::string> cut;
   for (std::string_view name : names) cut.insert(CutMiddle(name, columns, utf8));
   return cut.size() == names.size();
@@ -46,7 +46,7 @@ bool AreDistinct(const std::set<std::string_view>& names, size_t columns, bool u
 // How far names can be cut, from `widest` down, so that they differ at every width on the way.
 size_t LeastDistinctColumns(const std::set<std::string_view>& names, size_t widest, bool utf8) {
   size_t columns = widest;
-  while (columns > kLeastTextColumns && AreDistinct(names, columns - 1, utf8)) --columns;
+  while (columns > kLeastTextColumns && AllDiffer(names, columns - 1, utf8)) --columns;
   return columns;
 }
 

@@ -156,7 +156,7 @@ TEST_P(CliEngineTest, Seq_SaysWhatScriptsRead) {
   EXPECT_EQ(Seq("next", {"--key", "a"}), "1\n");
   EXPECT_EQ(Seq("batch", {"--key", "a", "--count", "5"}), "2 1 5\n");
   EXPECT_EQ(Seq("get", {"--key", "a"}), "6\n");
-  EXPECT_EQ(Seq("set", {"--key", "a", "--value", "9"}), "");
+  EXPECT_EQ(Seq("set", {"--key", "a", "--value", "9"}), "before 6\nvalue 9\n");
   EXPECT_EQ(Seq("next", {"--key", "a", "--max-value", "9"}, 1), "");
   EXPECT_EQ(Seq("next", {"--key", "a", "--max-value", "9", "--at-max", "wrap"}), "1\n");
   EXPECT_EQ(Seq("set-if-not-exists", {"--key", "a", "--value", "7"}), "kept\n");

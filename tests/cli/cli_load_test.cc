@@ -138,7 +138,7 @@ TEST_F(LoadTest, NoRows_AreAHeaderAndAWord) {
   Outcome outcome = RunLocus(Words());
   EXPECT_EQ(outcome.exit, 0);
   EXPECT_EQ(outcome.out, "vnode,load\n");
-  EXPECT_EQ(outcome.err, "locus load: no vnode has any load, so there is nothing to plan by\n");
+  EXPECT_EQ(outcome.err, "locus load: no vnode has any load, so there is nothing to plan with\n");
 }
 
 TEST_F(LoadTest, WhatItPrints_IsWhatPlanReads) {

@@ -108,7 +108,7 @@ TEST_F(RouterFollowTest, MoreDescriptionsThanARouterHolds_AreRefused) {
   for (size_t i = 0; i < room; ++i) names.emplace_back(absl::StrCat(i), absl::StrCat("h", i));
   RoutingTable full = WithEpoch(RoutingTable::MakeEven(names).value(), 2).value();
   ASSERT_TRUE(router->Install(full).ok());
-  Put(3);
+  place_->Put(WithEpoch(RoutingTable::MakeEven({{"one", "more"}}).value(), 3)->ToJson());
   ASSERT_TRUE(WaitUntil([&] { return router->Stats().refusals == 1; }));
   RouterStats stats = router->Stats();
   EXPECT_TRUE(absl::IsOutOfRange(stats.last_refusals.at(0).reason));
