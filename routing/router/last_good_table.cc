@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <optional>
@@ -64,6 +65,36 @@ absl::StatusOr<std::string> ReadAll(const std::string& path) {
   }
   return absl::DataLossError(
       absl::StrCat(Quoted(path), " is damaged: it is longer than ", kMaxFileBytes, " bytes"));
+}
+
+// OK: what is at the path may be replaced: nothing, an empty file or a last-good table, be it of a
+// later format or damaged. A wrong name must not cost a device, a FIFO or somebody's document.
+absl::Status CheckReplaceable(const std::string& path) {
+  struct stat file;
+  if (stat(path.c_str(), &file) != 0) {
+    if (errno == ENOENT) return absl::OkStatus();
+    return FailedFileCall(errno, "inspect", path);
+  }
+  if (!S_ISREG(file.st_mode)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the last-good file ", Quoted(path),
+                     " is not a regular file, and is not replaced; name another file"));
+  }
+  FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (fd.get() < 0) {
+    return errno == ENOENT ? absl::OkStatus() : FailedFileCall(errno, "open", path);
+  }
+  char start[kFormat.size()];
+  ssize_t got = pread(fd.get(), start, sizeof start, 0);
+  while (got < 0 && errno == EINTR) got = pread(fd.get(), start, sizeof start, 0);
+  if (got < 0) return FailedFileCall(errno, "read", path);
+  if (got == 0 || std::string_view(start, static_cast<size_t>(got)) == kFormat) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("the last-good file ", Quoted(path),
+                   " does not begin like a last-good table, and is not replaced; name another "
+                   "file"));
 }
 
 }  // namespace
@@ -138,6 +169,7 @@ absl::StatusOr<LastGoodTable> ReadLastGoodTable(const std::string& path) {
 
 absl::Status WriteLastGoodTable(const std::string& path, std::string_view place,
                                 const RoutingTable& table) {
+  LOCUS_RETURN_IF_ERROR(CheckReplaceable(path));
   return ReplaceFile(path, LastGoodText(place, table), 0644);
 }
 

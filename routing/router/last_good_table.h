@@ -33,7 +33,8 @@ absl::StatusOr<LastGoodTable> ParseLastGoodText(std::string_view text);
 // NOT_FOUND: there is no file. DATA_LOSS: it is damaged. UNAVAILABLE, FAILED_PRECONDITION: it
 // cannot be read, the latter also where it is of a later format. Messages name the file.
 absl::StatusOr<LastGoodTable> ReadLastGoodTable(const std::string& path);
-// Writes LastGoodText whole or not at all, durable on return; mode 0644 less the umask.
+// Writes LastGoodText whole or not at all, durable on return; mode 0644 less the umask. Replaces an
+// empty file and what begins like a last-good table. FAILED_PRECONDITION: anything else is there.
 absl::Status WriteLastGoodTable(const std::string& path, std::string_view place,
                                 const RoutingTable& table);
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verbs of tables that work on a place.
+#include <sys/stat.h>
+
 #include <csignal>
 #include <filesystem>
 
@@ -439,6 +441,23 @@ TEST_F(TablePlaceTest, Watch_EndsAtItsCount) {
   EXPECT_EQ(nothing.exit, 1);
   EXPECT_THAT(nothing.err, HasSubstr("missing"));
   EXPECT_EQ(RunLocus({"table", "watch", uri_, "--count", "x"}).exit, 2);
+}
+
+TEST_F(TablePlaceTest, WatchThatCannotKeepItsTable_Fails) {
+  Publish(Document(5));
+  const std::string fifo = directory_ / "fifo";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  for (const std::string& last : {fifo, directory_ / "."}) {
+    Outcome outcome = RunLocus({"table", "watch", uri_, "--count", "1", "--last-good", last});
+    EXPECT_EQ(outcome.exit, 2) << last;
+    EXPECT_THAT(outcome.err, HasSubstr("is not a regular file; name another file"));
+  }
+  EXPECT_TRUE(std::filesystem::is_fifo(fifo));
+  const std::string nowhere = directory_ / "none/last";
+  Outcome outcome = RunLocus({"table", "watch", uri_, "--count", "1", "--last-good", nowhere});
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("not kept: "));
+  EXPECT_THAT(outcome.err, HasSubstr("does not have the table of epoch 5"));
 }
 
 TEST_F(TablePlaceTest, Watch_StartsFromTheLastGoodTable) {

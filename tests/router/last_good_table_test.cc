@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "gmock/gmock.h"
 #include "tests/router/router_follow_fixture.h"
@@ -181,6 +182,39 @@ TEST_F(LastGoodFileTest, Written_HasTheModeOfTheUmaskAndLeavesNothingBeside) {
   EXPECT_EQ(file.st_mode & 07777, 0640u);
   ASSERT_TRUE(WriteLastGoodTable(file_, kPlace, TableOfEpoch(2)).ok());
   EXPECT_EQ(FilesHere(), 1);
+}
+
+TEST_F(LastGoodFileTest, NoRegularFile_IsNotReplaced) {
+  auto expect_refused = [](const std::string& path) {
+    absl::Status status = WriteLastGoodTable(path, kPlace, TableOfEpoch(1));
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(path + "\" is not a regular file"));
+  };
+  ASSERT_EQ(mkfifo(file_.c_str(), 0600), 0);
+  const std::string link = directory_ / "link";
+  ASSERT_EQ(symlink("table", link.c_str()), 0);
+  expect_refused(file_);
+  expect_refused(link);
+  expect_refused(directory_.str());
+  ASSERT_TRUE(std::filesystem::is_fifo(file_));
+}
+
+TEST_F(LastGoodFileTest, FileOfOtherContents_IsNotReplaced) {
+  for (std::string text : {"x", "locus last good tables are fine\n", "{\"epoch\": 1}"}) {
+    std::ofstream(file_) << text;
+    absl::Status status = WriteLastGoodTable(file_, kPlace, TableOfEpoch(1));
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(file_ + "\" does not begin like"));
+    std::ostringstream after;
+    after << std::ifstream(file_).rdbuf();
+    EXPECT_EQ(after.str(), text);
+  }
+  for (std::string text :
+       {"", "locus last good table 12 of days to come\n", "locus last good table 1 damaged"}) {
+    std::ofstream(file_) << text;
+    ASSERT_TRUE(WriteLastGoodTable(file_, kPlace, TableOfEpoch(3)).ok());
+    EXPECT_EQ(ReadLastGoodTable(file_)->table.epoch(), 3u);
+  }
 }
 
 TEST_F(LastGoodFileTest, SymbolicLink_StaysAndItsTargetIsReplaced) {

@@ -72,6 +72,12 @@ bool IsDirectory(const std::string& path) {
   return stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
+// A directory, a device, a FIFO.
+bool IsOtherThanAFile(const std::string& path) {
+  struct stat facts;
+  return stat(path.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode);
+}
+
 // The first bytes of a regular file; empty: it is none, or cannot be read.
 std::string StartOf(const std::string& path) {
   struct stat facts;
@@ -141,6 +147,10 @@ std::optional<std::string> KeptByName(const std::string& path) {
 absl::Status CheckReplaced(const NamedFile& output) {
   if (output.path == "-") return absl::OkStatus();
   const std::string path = RealPath(output.path);
+  if (output.use == FileUse::kKeep && IsOtherThanAFile(path)) {
+    return absl::InvalidArgumentError(absl::StrCat(output.name, ": ", Quoted(output.path),
+                                                   " is not a regular file; name another file"));
+  }
   std::optional<std::string> what = KeptByContents(StartOf(path), output.use);
   if (!what) what = KeptByName(path);
   if (!what) return absl::OkStatus();

@@ -10,6 +10,7 @@
 #include "apps/locus/place/uri_options.h"
 #include "apps/locus/table/table_place.h"
 #include "locus/routing/router.h"
+#include "routing/router/last_good_table.h"
 #include "src/base/mutex.h"
 #include "src/base/text.h"
 
@@ -67,7 +68,25 @@ class EventLines {
   void Tell(const RouterEvent& event) {
     MutexLock lock(mutex_);
     lines_.push_back(LineOf(event));
+    if (lines_.back().is_table) newest_ = event.epoch;
     told_.NotifyAll();
+  }
+
+  // nullopt: there is none more. For when no event can come any more.
+  std::optional<std::string> NextComplaint() {
+    MutexLock lock(mutex_);
+    while (!lines_.empty()) {
+      Line line = std::move(lines_.front());
+      lines_.pop_front();
+      if (!line.is_table) return std::move(line.text);
+    }
+    return std::nullopt;
+  }
+
+  // The epoch of the last table that came into force.
+  uint64_t newest() const {
+    MutexLock lock(mutex_);
+    return newest_;
   }
 
   // nullopt: no event within a tenth of a second.
@@ -117,10 +136,25 @@ class EventLines {
 
   const ShardCount& source_;
   const std::string place_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar told_;
+  uint64_t newest_ ABSL_GUARDED_BY(mutex_) = 0;
   std::deque<Line> lines_ ABSL_GUARDED_BY(mutex_);
 };
+
+// After the end of the router: what it still complained of, and whether the newest table is in the
+// last-good file, for which the command was started.
+int PrintLast(EventLines& lines, const std::string& last_good_file) {
+  while (std::optional<std::string> complaint = lines.NextComplaint()) {
+    Complain(kVerb, *complaint);
+  }
+  if (last_good_file.empty()) return kDone;
+  auto kept = internal::ReadLastGoodTable(last_good_file);
+  if (kept.ok() && kept->table.epoch() >= lines.newest()) return kDone;
+  return Fail(kVerb, absl::FailedPreconditionError(
+                         absl::StrCat("the last-good file ", internal::Quoted(last_good_file),
+                                      " does not have the table of epoch ", lines.newest())));
+}
 
 // Prints until `count` tables were in force (0: without end), or a signal comes.
 int Print(EventLines& lines, uint64_t count) {
@@ -170,7 +204,10 @@ int RunTableWatch(std::span<const std::string> words) {
     if (!following.ok()) return Fail(kVerb, following.status());
     router = *std::move(following);
   }
-  return Print(lines, count);
+  const int exit = Print(lines, count);
+  router.reset();  // waits until the last-good file is written
+  const int last = PrintLast(lines, options.last_good_file);
+  return exit == kDone ? last : exit;
 }
 
 }  // namespace locus::cli

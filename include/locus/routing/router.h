@@ -199,9 +199,10 @@ struct RouterOptions {
   Clock* clock = &Clock::System();
   // A local file that keeps the newest table, so that a service can start while its source is down.
   // It is rewritten after each install from the source, atomically and with a checksum, on a thread
-  // of its own so that a slow disk delays no install. Each process needs its own file. It is used
-  // only for the source that it was written from (TableSource::place), and only if the source has
-  // no table with another table_id. Empty: no file; Open then fails if its source does not answer.
+  // of its own. Each process needs its own file; a file of other contents is not replaced. It is
+  // used only for the source that it was written from (TableSource::place), and only if the source
+  // has no table with another table_id. Empty: no file; Open then fails if its source does not
+  // answer.
   std::string last_good_file = {};
   // How long Open waits for the source before it starts from the file or fails. 0: it asks once.
   absl::Duration open_timeout = absl::Seconds(3);
