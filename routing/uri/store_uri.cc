@@ -212,8 +212,16 @@ absl::StatusOr<StoreUri> StoreUri::Parse(std::string_view text, std::string_view
     if (form.engine != Engine::kSqlite) return reader.Read(text.substr(colon + 1));
     StoreUri uri;
     uri.text = text;
-    uri.path = text.substr(colon + 1);
-    if (uri.path.empty()) return reader.Refuse("has no path");
+    std::string_view path = text.substr(colon + 1);
+    // sqlite:///a/b is a path of its own, as with file:. What stands after "//" is a host: taken
+    // for a path, sqlite://x.db would be a file of the root directory.
+    if (path.starts_with("//") && !path.starts_with("///")) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          ToAbsl(what), " ", Quoted(text), " names a host; write sqlite:PATH, or sqlite:///PATH"));
+    }
+    if (path.starts_with("///")) path.remove_prefix(2);
+    if (path.empty()) return reader.Refuse("has no path");
+    uri.path = path;
     return uri;
   }
   return absl::InvalidArgumentError(absl::StrCat(ToAbsl(what), " ", ShownUri(text),

@@ -32,6 +32,15 @@ TEST(StoreUriTest, Sqlite_TakesThePathAsItStands) {
   EXPECT_THAT(Refusal("sqlite:"), HasSubstr("sqlite:PATH"));
 }
 
+TEST(StoreUriTest, SqliteWithAHost_IsRefused) {
+  for (const char* text : {"sqlite://x.db", "sqlite://host/x.db", "sqlite://"}) {
+    EXPECT_EQ(Refusal(text), "store \"" + std::string(text) +
+                                 "\" names a host; write sqlite:PATH, or sqlite:///PATH");
+  }
+  EXPECT_EQ(Read("sqlite:///a/x.db").path, "/a/x.db");
+  EXPECT_EQ(Read("sqlite:////a").path, "//a");
+}
+
 TEST(StoreUriTest, Mysql_HasUserHostsAndDatabase) {
   StoreUri uri = Read("mysql://sh%40p@db1:3307,db2,[::1]:3308/orders");
   EXPECT_EQ(uri.engine, Engine::kMysql);
