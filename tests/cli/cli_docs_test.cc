@@ -135,6 +135,21 @@ TEST(CommandDocsTest, TheCompletionOffersValues) {
   EXPECT_EQ(Completions("locus plan --table /nowhere --remove "), Offers{}) << "and no message";
 }
 
+// Whoever may write a table must not be able to run commands in the shells of those who read it.
+TEST(CommandDocsTest, BashQuotesNamesOfShards) {
+  testing::TemporaryDirectory directory;
+  const std::string table = directory / "table.json";
+  WriteFile(table, RunLocus({"table", "new", "--shard", "$(touch${IFS}PWNED)=x://h1", "a b=x://h2",
+                             "c;d=x://h3"})
+                       .out);
+  using Offers = std::set<std::string>;
+  const std::string plan = "locus plan --table " + table;
+  EXPECT_EQ(Completions(plan + " --remove "),
+            (Offers{"\\$\\(touch\\$\\{IFS\\}PWNED\\)", "a\\ b", "c\\;d"}));
+  EXPECT_EQ(Completions(plan + " --remove=a"), Offers{"a\\ b"});
+  EXPECT_EQ(Completions(plan + " --weight c"), Offers{"c\\;d="});
+}
+
 TEST(CommandDocsTest, FishOffersTheSame) {
   auto offers = [](const std::string& line) {
     return OutputOf("PATH=" LOCUS_BINARY_DIR
