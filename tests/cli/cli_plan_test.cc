@@ -278,7 +278,8 @@ TEST_F(PlanTest, AppliedUntilNothingIsLeft_OwnersAreThoseOfThePlan) {
     RoutingTable next = RoutingTable::Parse(outcome.out).value();
     if (next == before) {
       EXPECT_EQ(outcome.err,
-                "locus plan apply: no move is left to begin; the table is unchanged\n");
+                "locus plan apply: every move of the plan has begun or ended; the table is "
+                "unchanged\n");
       break;
     }
     EXPECT_EQ(next.epoch(), before.epoch() + 1);
@@ -298,6 +299,22 @@ TEST_F(PlanTest, AppliedUntilNothingIsLeft_OwnersAreThoseOfThePlan) {
   std::map<std::string, size_t> vnodes = VnodesOfTable();
   for (auto& [name, count] : after.items()) EXPECT_EQ(vnodes[name], count) << name;
   EXPECT_EQ(vnodes["b"], 0u);
+}
+
+TEST_F(PlanTest, MovesThatWaitForOthers_AreCounted) {
+  WriteFile(plan_, Plan({"--add", "e=mysql://h5/o", "--json"}).out);
+  const size_t moves = json::parse(ReadFile(plan_))["moves"].size();
+  ASSERT_GT(moves, 2u);
+  auto apply = [&] { return RunLocus({"plan", "apply", "--table", table_, "--plan", plan_}); };
+  WriteFile(table_, apply().out);
+  const size_t begun = RoutingTable::Parse(ReadFile(table_))->moves().size();
+  Outcome outcome = apply();
+  EXPECT_EQ(outcome.exit, 0);
+  EXPECT_EQ(outcome.out, ReadFile(table_));
+  EXPECT_EQ(outcome.err,
+            absl::StrCat("locus plan apply: ", moves - begun,
+                         " moves wait: their shards take part in other moves; run it again when "
+                         "one ends, or raise --most-per-shard\n"));
 }
 
 TEST_F(PlanTest, ApplyToAFile_WritesTheNextTable) {

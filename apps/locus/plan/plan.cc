@@ -156,6 +156,17 @@ struct ApplyLine {
   std::string out = "-";
 };
 
+// What to say where NextMoves begins nothing: moves that would begin if shards could take part in
+// any number of them wait for others to end.
+absl::StatusOr<std::string> WhyUnchanged(const RoutingTable& table, const RebalancePlan& plan) {
+  LOCUS_ASSIGN_OR_RETURN(RoutingTable all, NextMoves(table, plan, RoutingTable::kMaxShards));
+  size_t waiting = all.moves().size() - table.moves().size();
+  if (waiting == 0) return "every move of the plan has begun or ended; the table is unchanged";
+  return absl::StrCat(waiting, waiting == 1 ? " move waits: its" : " moves wait: their",
+                      " shards take part in other moves; run it again when one ends, or raise "
+                      "--most-per-shard");
+}
+
 absl::Status Apply(const ApplyLine& line) {
   LOCUS_ASSIGN_OR_RETURN(RoutingTable table, LoadTable(line.table));
   LOCUS_ASSIGN_OR_RETURN(std::string json, ReadWhole(line.plan));
@@ -169,11 +180,14 @@ absl::Status Apply(const ApplyLine& line) {
   std::string document = next.ToJson();
   if (!document.ends_with('\n')) document += '\n';
   LOCUS_RETURN_IF_ERROR(WriteWhole(line.out, document));
+  if (next == table) {
+    LOCUS_ASSIGN_OR_RETURN(std::string why, WhyUnchanged(table, *plan));
+    Note("plan apply", why);
+    return absl::OkStatus();
+  }
   size_t begun = next.moves().size() - table.moves().size();
-  Note("plan apply", begun == 0 && next == table
-                         ? "no move is left to begin; the table is unchanged"
-                         : absl::StrCat("epoch ", next.epoch(), ": ", begun,
-                                        begun == 1 ? " move begins" : " moves begin"));
+  Note("plan apply", absl::StrCat("epoch ", next.epoch(), ": ", begun,
+                                  begun == 1 ? " move begins" : " moves begin"));
   return absl::OkStatus();
 }
 
