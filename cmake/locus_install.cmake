@@ -35,14 +35,16 @@ endif()
 set(locus_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/locus)
 install(EXPORT locus_targets NAMESPACE locus:: FILE locus-targets.cmake
         DESTINATION ${locus_cmake_dir})
+# Not at the top of the build tree: find_package looks there if its command is in PATH, and the
+# targets that the file includes are only installed.
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/locus-config.cmake.in
-                              ${PROJECT_BINARY_DIR}/locus-config.cmake
+                              ${PROJECT_BINARY_DIR}/package_files/locus-config.cmake
                               INSTALL_DESTINATION ${locus_cmake_dir})
 # While the major version is 0, a new minor version may break its users (include/locus/version.h).
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/locus-config-version.cmake
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/package_files/locus-config-version.cmake
                                  COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/locus-config.cmake
-              ${PROJECT_BINARY_DIR}/locus-config-version.cmake
+install(FILES ${PROJECT_BINARY_DIR}/package_files/locus-config.cmake
+              ${PROJECT_BINARY_DIR}/package_files/locus-config-version.cmake
               ${PROJECT_SOURCE_DIR}/cmake/FindMurmurhash.cmake DESTINATION ${locus_cmake_dir})
 if(LOCUS_REDIS)
   install(FILES ${PROJECT_SOURCE_DIR}/cmake/FindHiredis.cmake DESTINATION ${locus_cmake_dir})
