@@ -4,6 +4,13 @@
 
 // All of the core (locus::core). Engines, routing and metrics are headers of their own:
 // locus/engine/<name>.h, locus/routing/*.h (metrics: locus/routing/metrics.h).
+//
+//   auto store = locus::SqliteSegmentStore::Open("orders.db");  // locus/engine/sqlite.h
+//   if (!store.ok()) return store.status();
+//   auto ids = locus::OrderIdGenerator::Create(*std::move(store));  // keep it: one a process
+//   if (!ids.ok()) return ids.status();
+//   absl::StatusOr<locus::OrderId> id =
+//       (*ids)->Next(locus::BuyerKey::Uint64(17850), absl::Seconds(5));
 
 #include "locus/buyer_key.h"
 #include "locus/clock.h"

@@ -220,11 +220,11 @@ void PrometheusText::Add(const RouterStats& stats, const Labels& labels) {
         static_cast<double>(stats.refreshing), labels);
   Gauge("locus_router_descriptions", "Distinct shards that the router has ever routed to.",
         static_cast<double>(stats.descriptions), labels);
-  Gauge("locus_router_descriptions_limit", "How many distinct shards it can hold.",
+  Gauge("locus_router_descriptions_limit", "How many distinct shards the router can hold.",
         static_cast<double>(stats.max_descriptions), labels);
   Counter("locus_router_last_good_writes_total", "Tables written to the last-good file.",
           stats.last_good_writes, labels);
-  Counter("locus_router_last_good_failures_total", "Attempts to write it that failed.",
+  Counter("locus_router_last_good_failures_total", "Failed writes of the last-good file.",
           stats.last_good_failures, labels);
 }
 

@@ -87,7 +87,7 @@ absl::Status WouldRepeat(const std::string& key, int64_t before, int64_t value) 
 int RunSeqNext(std::span<const std::string> words) {
   SeqLine seq;
   VerbLine line("seq next", "Takes the next number of a counter and prints it.",
-                "locus seq next --store sqlite:numbers.db --key invoices");
+                "locus seq next --store sqlite:numbers.db --key tickets");
   return RunSeq(seq, line, words, "seq next", [&](Sequencer& sequencer, std::string& out) {
     auto number = sequencer.Next(seq.key);
     if (number.ok()) absl::StrAppend(&out, *number, "\n");
@@ -99,7 +99,7 @@ int RunSeqBatch(std::span<const std::string> words) {
   SeqLine seq;
   int64_t count = 1;
   VerbLine line("seq batch", "Takes the next N numbers of a counter and prints FIRST STEP COUNT.",
-                "locus seq batch --store sqlite:numbers.db --key invoices --count 100");
+                "locus seq batch --store sqlite:numbers.db --key tickets --count 100");
   line.Number("--count N", &count, {.most = kHighest}, "How many numbers");
   auto call = [&](Sequencer& sequencer, std::string& out) -> absl::Status {
     LOCUS_ASSIGN_OR_RETURN(SequenceBatch batch, sequencer.NextBatch(seq.key, count));
@@ -115,7 +115,7 @@ int RunSeqSet(std::span<const std::string> words) {
   VerbLine line("seq set",
                 "Sets a counter to a number, and prints the one before and the one now; the next "
                 "is that plus the step. Refused where it would lower the counter.",
-                "locus seq set --store sqlite:numbers.db --key invoices --value 5000");
+                "locus seq set --store sqlite:numbers.db --key tickets --value 5000");
   bool lower = false;
   line.Number("--value V", &value, {.most = kHighest}, "The number").Required();
   line.Flag("--lower", &lower,
@@ -137,10 +137,9 @@ int RunSeqSet(std::span<const std::string> words) {
 int RunSeqSetIfNotExists(std::span<const std::string> words) {
   SeqLine seq;
   int64_t value = 0;
-  VerbLine line(
-      "seq set-if-not-exists",
-      "Sets a counter that has no number yet, and prints \"set\" or \"kept\".",
-      "locus seq set-if-not-exists --store sqlite:numbers.db --key invoices --value 5000");
+  VerbLine line("seq set-if-not-exists",
+                "Sets a counter that has no number yet, and prints \"set\" or \"kept\".",
+                "locus seq set-if-not-exists --store sqlite:numbers.db --key tickets --value 5000");
   line.Number("--value V", &value, {.most = kHighest}, "The number").Required();
   auto call = [&](Sequencer& sequencer, std::string& out) -> absl::Status {
     LOCUS_ASSIGN_OR_RETURN(bool set, sequencer.SetIfNotExists(seq.key, value));
@@ -153,7 +152,7 @@ int RunSeqSetIfNotExists(std::span<const std::string> words) {
 int RunSeqGet(std::span<const std::string> words) {
   SeqLine seq;
   VerbLine line("seq get", "Prints the last number of a counter; exits 1 if it has none.",
-                "locus seq get --store sqlite:numbers.db --key invoices");
+                "locus seq get --store sqlite:numbers.db --key tickets");
   return RunSeq(seq, line, words, "seq get", [&](Sequencer& sequencer, std::string& out) {
     auto number = sequencer.Get(seq.key);
     if (number.ok()) absl::StrAppend(&out, *number, "\n");

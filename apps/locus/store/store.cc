@@ -147,7 +147,7 @@ int RunStoreShow(std::span<const std::string> words) {
   bool json = false;
   VerbLine line("store show",
                 "Prints the space's base, floor and losses, and the head, lead and last lease of "
-                "each section.",
+                "each section. losses is 1 from the creation and rises by 1 with each loss.",
                 "locus store show sqlite:orders.db");
   store_line.DeclareOn(line);
   line.Flag("--json", &json, "Print a JSON object");
