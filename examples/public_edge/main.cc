@@ -52,6 +52,7 @@ int main(int argc, char** argv) {
   if (!codec.ok()) return Fail(codec.status());
 
   std::ifstream file(argv[2]);
+  if (!file) return Fail(absl::NotFoundError(std::string("cannot open ") + argv[2]));
   std::string document{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   absl::StatusOr<locus::RoutingTable> table = locus::RoutingTable::Parse(document);
   if (!table.ok()) return Fail(table.status());

@@ -151,7 +151,15 @@ TEST_F(AssignTest, WithoutARejectsFile_TheFirstTenAreTold) {
   EXPECT_EQ(outcome.exit, 3);
   EXPECT_THAT(outcome.err, HasSubstr("locus assign: line 11: non-canonical uint64: \"x\"\n"));
   EXPECT_THAT(outcome.err, Not(HasSubstr("line 12:")));
+  EXPECT_THAT(outcome.err, HasSubstr("and 5 rejected rows more; --rejects FILE keeps them all"));
   EXPECT_THAT(outcome.err, HasSubstr("0 rows assigned, 15 rejected"));
+}
+
+TEST_F(AssignTest, CarriageReturnsAlone_AreNoLines) {
+  Outcome outcome = Assign("order,buyer\r1,17\r2,18\r");
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("no line feed, only carriage returns"));
+  EXPECT_EQ(outcome.out, "");
 }
 
 TEST_F(AssignTest, TextBuyers_AreTheirExactBytes) {

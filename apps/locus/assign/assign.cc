@@ -141,6 +141,11 @@ absl::StatusOr<ExitCode> Assign(const AssignLine& line) {
     LOCUS_ASSIGN_OR_RETURN(all_rejects, CommitRejects(*rejects));
   }
   LOCUS_RETURN_IF_ERROR(out->Commit());
+  const uint64_t rejected = assigner.tally().rejected;
+  if (rejects == nullptr && rejected > OrderAssigner::kMaxShown) {
+    Complain("assign", absl::StrCat("and ", rejected - OrderAssigner::kMaxShown,
+                                    " rejected rows more; --rejects FILE keeps them all"));
+  }
   PrintSummary(assigner.tally(), progress.seconds());
   return assigner.tally().rejected > 0 || !all_rejects ? kSomeRefused : kDone;
 }

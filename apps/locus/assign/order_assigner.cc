@@ -27,7 +27,6 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr size_t kBatch = 2048;
-constexpr uint64_t kMaxShown = 10;  // rejections on stderr
 constexpr auto kPatience = std::chrono::seconds(60);
 constexpr auto kProgressPeriod = std::chrono::milliseconds(500);
 // Two commas, an order ID of at most 32 characters and an order number of at most 26.

@@ -24,6 +24,8 @@ namespace locus::cli {
 // read, with ",order_id,order_no,shard" before its line ending, or is rejected.
 class OrderAssigner {
  public:
+  static constexpr uint64_t kMaxShown = 10;  // rejections on stderr, where no file takes them
+
   // All outlive the assigner.
   struct Parts {
     OrderIdGenerator& generator;

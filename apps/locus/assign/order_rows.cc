@@ -39,6 +39,11 @@ std::string Listed(const std::vector<std::string>& names) {
 
 absl::StatusOr<OrderColumns> OrderColumns::OfHeader(const csv::Record& header,
                                                     std::string_view buyer_column) {
+  if (header.ending.empty() && header.bytes.find('\r') != std::string_view::npos) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "line ", header.line,
+        ": the input has no line feed, only carriage returns; end its lines with LF or CR LF"));
+  }
   std::vector<std::string> names = NamesOf(header);
   for (const char* ours : {"order_id", "order_no", "shard"}) {
     if (std::find(names.begin(), names.end(), ours) != names.end()) {
