@@ -224,9 +224,9 @@ absl::StatusOr<StoreUri> StoreUri::Parse(std::string_view text, std::string_view
     uri.path = path;
     return uri;
   }
-  return absl::InvalidArgumentError(absl::StrCat(ToAbsl(what), " ", ShownUri(text),
-                                                 ": there is no engine ", Quoted(engine),
-                                                 "; the engines are: ", Engines()));
+  return absl::InvalidArgumentError(absl::StrCat(
+      ToAbsl(what), " ", ShownUri(text), ": there is no engine ", Quoted(engine),
+      "; the engines are: ", Engines(), engine == "mariadb" ? " (MariaDB is mysql)" : ""));
 }
 
 }  // namespace locus::internal

@@ -57,15 +57,23 @@ absl::Status Init(const StoreLine& line) {
   return store->Create(line.space, SpaceOptions(), Clock::System().Now());
 }
 
+absl::StatusOr<std::shared_ptr<SegmentStore>> OpenExisting(const StoreLine& line) {
+  absl::StatusOr<std::shared_ptr<SegmentStore>> store = OpenStore(line.uri, /*create=*/false);
+  const bool is_file = line.uri.engine == StoreUri::Engine::kSqlite;
+  if (!is_file || !absl::IsNotFound(store.status())) return store;
+  return absl::NotFoundError(absl::StrCat(store.status().message(), "; `locus store init ",
+                                          line.uri.text, "` creates it"));
+}
+
 absl::Status DeclareRestored(const StoreLine& line) {
   SignalsHeld until_written;
-  LOCUS_ASSIGN_OR_RETURN(auto store, OpenStore(line.uri, /*create=*/false));
+  LOCUS_ASSIGN_OR_RETURN(auto store, OpenExisting(line));
   return store->DeclareRestored(line.space, Clock::System().Now());
 }
 
 absl::StatusOr<std::string> Raise(const StoreLine& line, uint64_t to, RaiseReach reach) {
   SignalsHeld until_written;
-  LOCUS_ASSIGN_OR_RETURN(auto store, OpenStore(line.uri, /*create=*/false));
+  LOCUS_ASSIGN_OR_RETURN(auto store, OpenExisting(line));
   absl::StatusOr<BaseRaise> raised = store->Raise(line.space, to, reach, Clock::System().Now());
   if (!raised.ok()) {
     // A user of the command has options, not the library's enums.
@@ -126,7 +134,7 @@ std::string ViewJson(const SpaceName& space, const SpaceView& view) {
 }
 
 absl::StatusOr<std::string> Show(const StoreLine& line, bool json) {
-  LOCUS_ASSIGN_OR_RETURN(auto store, OpenStore(line.uri, /*create=*/false));
+  LOCUS_ASSIGN_OR_RETURN(auto store, OpenExisting(line));
   LOCUS_ASSIGN_OR_RETURN(SpaceView view, store->Show(line.space, Clock::System().Now()));
   return json ? ViewJson(line.space, view) : ViewText(line.space, view);
 }

@@ -132,7 +132,13 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& 
   }
   int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (create ? SQLITE_OPEN_CREATE : 0);
   int result = sqlite3_open_v2(path.c_str(), &connection->db_, flags, nullptr);
-  if (result != SQLITE_OK) return ErrorOf(connection->db_, result, path);
+  if (result != SQLITE_OK) {
+    const absl::Status failure = ErrorOf(connection->db_, result, path);
+    if ((result & 0xFF) != SQLITE_CANTOPEN) return failure;
+    return absl::Status(failure.code(),
+                        absl::StrCat(failure.message(),
+                                     "; its directory must exist, and be writable by this user"));
+  }
   LOCUS_RETURN_IF_ERROR(connection->SetUp(busy_timeout));
   return connection;
 }
