@@ -164,8 +164,10 @@ TEST(MariadbTableTest, TablesNotThere_EachSaysWhatToDo) {
   auto publisher = Publisher(options);
   ExpectCode(publisher->Publish(Table(1), 0), absl::StatusCode::kFailedPrecondition,
              "locus table init");
-  ExpectCode(publisher->Current().status(), absl::StatusCode::kFailedPrecondition, "not been prepared");
-  ExpectCode(publisher->History(1).status(), absl::StatusCode::kFailedPrecondition, "not been prepared");
+  ExpectCode(publisher->Current().status(), absl::StatusCode::kFailedPrecondition,
+             "not been prepared");
+  ExpectCode(publisher->History(1).status(), absl::StatusCode::kFailedPrecondition,
+             "not been prepared");
   Sql(options, absl::StrCat("DROP DATABASE ", options.mariadb.database));
   ExpectCode(Refusal(*Source(options)), absl::StatusCode::kFailedPrecondition, "1049");
 }
@@ -255,7 +257,8 @@ TEST(MariadbTableTest, RowsChangedByHand_AreHandedOutAsTheyAre) {
   ASSERT_TRUE(publisher->Publish(Table(1), 0).ok());
   EXPECT_THAT(RoutingTable::Parse(Newest(*source).document), Holds(Table(1)));
   Sql(options, "DELETE FROM routing_table_head");
-  ExpectCode(publisher->Publish(Table(2), 1), absl::StatusCode::kFailedPrecondition, "create the tables again");
+  ExpectCode(publisher->Publish(Table(2), 1), absl::StatusCode::kFailedPrecondition,
+             "create the tables again");
 }
 
 TEST(MariadbTableTest, DocumentTooLong_IsRefusedUnread) {

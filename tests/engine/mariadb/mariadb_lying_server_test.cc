@@ -100,8 +100,9 @@ TEST(MariadbLyingServerTest, ResultsOfAnotherShape_AreRefused) {
   for (const Case& lie :
        std::vector<Case>{{"FROM locus_space", {Table(3, 1), Table(4, 1), Table(2, 1)}},
                          {"FROM locus_space", {none, Table(7, 1), Table(4, 1)}},
-                         {"FROM locus_space", {none, Table(7, 1), Table(4, 1), Table(2, 0)}},
-                         {"FROM locus_space", {none, Table(7, 1), Table(2, 1), Table(2, 1)}}}) {
+                         {"FROM locus_space", {none, Table(7, 1), Table(4, 1), Table(3, 0)}},
+                         {"FROM locus_space", {none, Table(7, 1), Table(4, 1), Table(2, 1)}},
+                         {"FROM locus_space", {none, Table(7, 1), Table(2, 1), Table(3, 1)}}}) {
     LyingServer server(Saying(Except(lie.words, MariadbAnswer(lie.results))));
     EXPECT_TRUE(absl::IsFailedPrecondition(UseStore(server))) << lie.words;
   }
