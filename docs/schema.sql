@@ -139,13 +139,12 @@ ALTER TABLE orders MODIFY order_id BIGINT UNSIGNED NOT NULL;
 
 -- Step 1: create `orders_wide` as above, with your columns.
 -- Step 2: from now on every write goes to both. Two triggers for UPDATE: one is for a key that
--- changes, the other for everything else.
+-- changes, the other for everything else. In this order: orders are written between one statement
+-- and the next, and what a trigger has brought to orders_wide must be deleted there with the order.
 
 -- begin widen_follow
-CREATE TRIGGER orders_widen_insert AFTER INSERT ON orders FOR EACH ROW
-  REPLACE INTO orders_wide (order_id, order_no, order_no_kv, buyer_uid, version)
-  VALUES (UNHEX(LPAD(HEX(NEW.order_id), 16, '0')), NEW.order_no, NEW.order_no_kv, NEW.buyer_uid,
-          NEW.version);
+CREATE TRIGGER orders_widen_delete AFTER DELETE ON orders FOR EACH ROW
+  DELETE FROM orders_wide WHERE order_id = UNHEX(LPAD(HEX(OLD.order_id), 16, '0'));
 CREATE TRIGGER orders_widen_rekey AFTER UPDATE ON orders FOR EACH ROW
   DELETE FROM orders_wide
   WHERE OLD.order_id <> NEW.order_id AND order_id = UNHEX(LPAD(HEX(OLD.order_id), 16, '0'));
@@ -153,8 +152,10 @@ CREATE TRIGGER orders_widen_update AFTER UPDATE ON orders FOR EACH ROW FOLLOWS o
   REPLACE INTO orders_wide (order_id, order_no, order_no_kv, buyer_uid, version)
   VALUES (UNHEX(LPAD(HEX(NEW.order_id), 16, '0')), NEW.order_no, NEW.order_no_kv, NEW.buyer_uid,
           NEW.version);
-CREATE TRIGGER orders_widen_delete AFTER DELETE ON orders FOR EACH ROW
-  DELETE FROM orders_wide WHERE order_id = UNHEX(LPAD(HEX(OLD.order_id), 16, '0'));
+CREATE TRIGGER orders_widen_insert AFTER INSERT ON orders FOR EACH ROW
+  REPLACE INTO orders_wide (order_id, order_no, order_no_kv, buyer_uid, version)
+  VALUES (UNHEX(LPAD(HEX(NEW.order_id), 16, '0')), NEW.order_no, NEW.order_no_kv, NEW.buyer_uid,
+          NEW.version);
 -- end widen_follow
 
 -- Step 3: copy what was there before, 1,000 rows at a time. Begin with SET @done = NULL; repeat the

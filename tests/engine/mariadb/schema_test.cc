@@ -401,6 +401,35 @@ TEST_F(WidenTest, WhileOrdersAreWritten_NothingIsLostAndEveryRowIsConverted) {
   Create("widen_finish");
 }
 
+// Between the CREATE of one trigger and the next, orders are inserted, changed and deleted.
+TEST_F(WidenTest, TriggersMadeOneByOne_LeaveNoDeletedOrderBehind) {
+  Create("orders");
+  Create("orders_wide");
+  uint64_t sequence = 0;
+  std::vector<OrderId> written;
+  auto write = [&] {
+    for (const OrderId& id : written)
+      sql_.Rows("DELETE FROM orders WHERE order_id = " + Literal(id));
+    written.clear();
+    for (int i = 0; i < 3; ++i) written.push_back(IdOf(7, ++sequence));
+    Insert("orders", written);
+    OrderId renamed = IdOf(8, ++sequence);
+    sql_.Rows(absl::StrCat("UPDATE orders SET version = version + 1 WHERE order_id = ",
+                           Literal(written[0])));
+    sql_.Rows(absl::StrCat("UPDATE orders SET order_id = ", Literal(renamed),
+                           " WHERE order_id = ", Literal(written[1])));
+    written[1] = renamed;
+  };
+  write();
+  for (const std::string& trigger : sections_.at("widen_follow")) {
+    sql_.Rows(trigger);
+    write();
+  }
+  EXPECT_EQ(sql_.Value("SELECT COUNT(*) FROM orders_wide WHERE CAST(CONV(HEX(order_id), 16, 10) AS"
+                       " UNSIGNED) NOT IN (SELECT order_id FROM orders)"),
+            "0");
+}
+
 TEST_F(WidenTest, KeyChanged_MovesInBoth) {
   Create("orders");
   Create("orders_wide");
