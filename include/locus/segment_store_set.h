@@ -26,10 +26,9 @@ namespace locus {
 // two spaces:
 //
 //   SPACE-setN   from which the store leases in layout N (from SPACE itself where it is used alone)
-//   SPACE-mapN   which leases nothing. Its options are a hash of the ranges and names of layout N
-//   and
-//                of this store's place among them; an engine refuses to create it with others. It
-//                is raised to 2^56 - 1 once all stores have theirs
+//   SPACE-mapN   which leases nothing. Its options are a hash of the ranges and names of layout N,
+//                and of this store's place among them; an engine refuses to create it with others.
+//                It is raised to 2^56 - 1 once all stores have theirs
 //
 // A layout is used only when every store has both spaces and all earlier layouts have been ended in
 // all its stores. The use of a store alone counts as an earlier layout. Ending a layout raises its
