@@ -104,6 +104,22 @@ absl::Status Router::Refresh(uint64_t min_epoch, std::chrono::steady_clock::time
   return rep_->Refresh(min_epoch, deadline);
 }
 
+absl::Status Router::RefreshMove(ShardGene gene, uint64_t step,
+                                 std::chrono::steady_clock::time_point deadline) {
+  const uint64_t epoch_at_call = epoch();
+  while (true) {
+    const std::shared_ptr<const RoutingTable> table = Table();
+    // In a forked child there is none: Refresh says so.
+    const VnodeMove* move = table == nullptr ? nullptr : table->MoveOf(gene);
+    if (table != nullptr &&
+        (move == nullptr ? table->epoch() > epoch_at_call : move->step >= step)) {
+      return absl::OkStatus();
+    }
+    const uint64_t seen = table == nullptr ? epoch_at_call : table->epoch();
+    LOCUS_RETURN_IF_ERROR(rep_->Refresh(seen + 1, deadline));
+  }
+}
+
 RouterStats Router::Stats() const { return rep_->Stats(); }
 
 std::shared_ptr<const RoutingTable> Router::Table() const { return rep_->Table(); }

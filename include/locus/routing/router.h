@@ -290,6 +290,13 @@ class Router {
   // without a source waits for an Install.
   absl::Status Refresh(uint64_t min_epoch, std::chrono::steady_clock::time_point deadline);
 
+  // Waits for the table that shows a change of a move. Call it after the fence of a shard has named
+  // a shard that the table in force does not have. OK: the table in force has a move of the gene's
+  // vnode with at least `step`, or has none because a table newer than that at the call is in
+  // force. Asks, wakes and fails as Refresh does.
+  absl::Status RefreshMove(ShardGene gene, uint64_t step,
+                           std::chrono::steady_clock::time_point deadline);
+
   RouterStats Stats() const;
 
   // The table in force, with weights and labels; nullptr only in a forked child. It takes a lock:
