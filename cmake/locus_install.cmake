@@ -68,6 +68,7 @@ locus_pkgconfig(
 locus_pkgconfig(sqlite "Segments for order IDs from an SQLite file"
                 "locus-core = ${PROJECT_VERSION} sqlite3 >= 3.37")
 locus_pkgconfig(routing "Which shard an order is on" "locus-core = ${PROJECT_VERSION}")
+locus_pkgconfig(migration "How orders move between shards" "locus-routing = ${PROJECT_VERSION}")
 locus_pkgconfig(metrics "Stats as Prometheus text" "locus-routing = ${PROJECT_VERSION}")
 if(LOCUS_MARIADB)
   install(FILES ${PROJECT_SOURCE_DIR}/cmake/FindMariadbConnector.cmake
@@ -76,6 +77,9 @@ if(LOCUS_MARIADB)
                   "locus-core = ${PROJECT_VERSION} libmariadb")
   locus_pkgconfig(routing_mariadb "Routing tables from MariaDB, and its shards"
                   "locus-routing = ${PROJECT_VERSION} locus-mariadb = ${PROJECT_VERSION}")
+  locus_pkgconfig(
+    migration_mariadb "Moves orders between MariaDB shards"
+    "locus-migration = ${PROJECT_VERSION} locus-routing_mariadb = ${PROJECT_VERSION}")
 endif()
 if(LOCUS_REDIS)
   locus_pkgconfig(redis "Numbers and segments for order IDs from Redis"

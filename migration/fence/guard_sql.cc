@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "migration/fence/guard_sql.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "routing/fence/fence_row.h"
+#include "src/base/text.h"
+
+namespace locus {
+
+using internal::CohortExpression;
+using internal::GeneExpression;
+using internal::HexOf;
+using internal::SqlName;
+using internal::SqlText;
+using internal::ToAbsl;
+
+namespace internal {
+
+const char kCreateFence[] = R"sql(CREATE TABLE IF NOT EXISTS locus_fence (
+  lo SMALLINT UNSIGNED NOT NULL PRIMARY KEY,
+  hi SMALLINT UNSIGNED NOT NULL,
+  own_lo SMALLINT UNSIGNED NOT NULL,
+  own_hi SMALLINT UNSIGNED NOT NULL,
+  step BIGINT UNSIGNED NOT NULL,
+  server_id INT UNSIGNED NOT NULL,
+  other VARCHAR(64) NULL,
+  token JSON NULL,
+  CHECK (lo <= hi AND own_lo <= own_hi AND own_hi <= 10000)
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin)sql";
+
+std::string SqlName(std::string_view name) {
+  return absl::StrCat("`", absl::StrReplaceAll(ToAbsl(name), {{"`", "``"}}), "`");
+}
+
+std::string SqlText(std::string_view text) {
+  return absl::StrCat("CONVERT(X'", HexOf(text), "' USING utf8mb4)");
+}
+
+std::string GeneExpression(const GuardedTable& table, std::string_view row) {
+  const std::string id = absl::StrCat(ToAbsl(row), SqlName(table.order_id));
+  switch (table.key) {
+    case GuardedTable::Key::kOrderIdNumber:
+      return absl::StrCat("(", id, " >> 47 & 65535)");
+    case GuardedTable::Key::kOrderIdBytes:
+      // The first three bytes >> 7; ASCII() knows no character set.
+      return absl::StrCat("((ASCII(", id, ") << 9 | ASCII(SUBSTR(", id, ", 2, 1)) << 1 |",
+                          " ASCII(SUBSTR(", id, ", 3, 1)) >> 7) & 65535)");
+    case GuardedTable::Key::kGeneAndCohort:
+      break;
+  }
+  return absl::StrCat(ToAbsl(row), SqlName(table.gene));
+}
+
+std::string CohortExpression(const GuardedTable& table, std::string_view row) {
+  const std::string id = absl::StrCat(ToAbsl(row), SqlName(table.order_id));
+  std::string sequence;
+  switch (table.key) {
+    case GuardedTable::Key::kOrderIdNumber:
+      sequence = absl::StrCat("(", id, " & 140737488355327)");
+      break;
+    case GuardedTable::Key::kOrderIdBytes:
+      // Of 8 bytes the last 47 bits, of 16 the last 56.
+      sequence = absl::StrCat("IF(OCTET_LENGTH(", id, ") = 8, CAST(CONV(HEX(", id,
+                              "), 16, 10) AS UNSIGNED) & 140737488355327, CAST(CONV(HEX(SUBSTR(",
+                              id, ", 10)), 16, 10) AS UNSIGNED))");
+      break;
+    case GuardedTable::Key::kGeneAndCohort:
+      return absl::StrCat(ToAbsl(row), SqlName(table.cohort));
+  }
+  return absl::StrCat("((", sequence, " % 10000 * 6181 + ", GeneExpression(table, row),
+                      " * 2531) % 10000)");
+}
+
+std::string CreateTrigger(const GuardTrigger& trigger) {
+  return absl::StrCat("CREATE TRIGGER ", SqlName(trigger.name), " BEFORE ", trigger.event, " ON ",
+                      SqlName(trigger.table), " FOR EACH ROW ", trigger.body);
+}
+
+}  // namespace internal
+
+namespace {
+
+constexpr size_t kMostNameBytes = 64;
+
+// Refuses a change of what says where the row belongs: the row would be one order on one shard and
+// another on the next.
+std::string KeepsItsKey(const GuardedTable& table) {
+  auto same = [](const std::string& column) {
+    return absl::StrCat("NEW.", SqlName(column), " <=> OLD.", SqlName(column));
+  };
+  const std::string kept = table.key == GuardedTable::Key::kGeneAndCohort
+                               ? absl::StrCat(same(table.gene), " AND ", same(table.cohort))
+                               : same(table.order_id);
+  return absl::StrCat("    IF NOT (", kept,
+                      ") THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT ="
+                      " 'LOCUS_REFUSED the order of a row cannot change'; END IF;\n");
+}
+
+// Written inline: a CALL costs half as much again. The fence row is read by an exact upper bound
+// and LIMIT 1, which locks one row; a range would lock all of them.
+std::string BodyOf(const GuardedTable& table, const std::string& event,
+                   const std::vector<std::string>& movers) {
+  const char* row = event == "INSERT" ? "NEW." : "OLD.";
+  std::vector<std::string> names;
+  for (const std::string& mover : movers) names.push_back(absl::StrCat("X'", HexOf(mover), "'"));
+  return absl::StrCat(
+      "BEGIN\n"
+      "  DECLARE locus_gene, locus_cohort BIGINT UNSIGNED;\n"
+      "  DECLARE locus_hi, locus_own_lo, locus_own_hi, locus_server BIGINT UNSIGNED;\n"
+      "  DECLARE locus_step BIGINT UNSIGNED;\n"
+      "  DECLARE locus_other VARCHAR(64) CHARACTER SET utf8mb4;\n"
+      "  DECLARE locus_why VARCHAR(128) CHARACTER SET utf8mb4;\n"
+      "  DECLARE CONTINUE HANDLER FOR NOT FOUND SET locus_hi = NULL;\n"
+      "  IF BINARY USER() NOT IN (",
+      absl::StrJoin(names, ", "), ") THEN\n", event == "UPDATE" ? KeepsItsKey(table) : "",
+      "    SET locus_gene = ", GeneExpression(table, row),
+      ", locus_cohort = ", CohortExpression(table, row),
+      ";\n"
+      "    SELECT hi, own_lo, own_hi, step, server_id, other\n"
+      "      INTO locus_hi, locus_own_lo, locus_own_hi, locus_step, locus_server, locus_other\n"
+      "      FROM locus_fence WHERE lo <= locus_gene ORDER BY lo DESC LIMIT 1 LOCK IN SHARE MODE;\n"
+      "    IF locus_hi IS NULL OR locus_hi < locus_gene THEN\n"
+      "      SET locus_why = '",
+      ToAbsl(internal::kFencedWord),
+      "0 ';\n"
+      "    ELSEIF locus_server <> @@server_id THEN\n"
+      "      SET locus_why = CONCAT('",
+      ToAbsl(internal::kUnboundWord),
+      "', locus_server, ' ', @@server_id);\n"
+      "    ELSEIF locus_cohort >= locus_own_lo AND locus_cohort < locus_own_hi THEN\n"
+      "      IF @@sql_log_bin = 0 OR @@binlog_format <> 'ROW' OR @@binlog_row_image <> 'FULL' "
+      "THEN\n"
+      "        SET locus_why = 'LOCUS_REFUSED moves cannot see this write: sql_log_bin,"
+      " binlog_format or binlog_row_image of the session';\n"
+      "      END IF;\n"
+      "    ELSE\n"
+      "      SET locus_why = CONCAT('",
+      ToAbsl(internal::kFencedWord),
+      "', locus_step, ' ', COALESCE(locus_other, ''));\n"
+      "    END IF;\n"
+      "    IF locus_why IS NOT NULL THEN\n"
+      "      SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = locus_why;\n"
+      "    END IF;\n"
+      "  END IF;\n"
+      "END");
+}
+
+absl::Status CheckName(const char* what, const std::string& name, size_t most) {
+  if (!name.empty() && name.size() <= most && name.find('\0') == std::string::npos) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat("fence option ", what, " is ",
+                                                 internal::Quoted(name), "; it must have 1 to ",
+                                                 most, " bytes"));
+}
+
+}  // namespace
+
+absl::Status FenceOptions::Check() const {
+  // locus_guard_ and _insert leave this much of a trigger's name.
+  constexpr size_t kMostTableBytes = kMostNameBytes - 19;
+  if (tables.empty()) return absl::InvalidArgumentError("fence option tables is empty");
+  if (movers.empty()) {
+    return absl::InvalidArgumentError(
+        "fence option movers is empty; name the account that moves orders, as USER() shows it");
+  }
+  for (const GuardedTable& table : tables) {
+    if (auto status = CheckName("tables.name", table.name, kMostTableBytes); !status.ok()) {
+      return status;
+    }
+    for (const auto& [what, column] :
+         {std::pair("tables.order_id", &table.order_id), std::pair("tables.gene", &table.gene),
+          std::pair("tables.cohort", &table.cohort)}) {
+      if (auto status = CheckName(what, *column, kMostNameBytes); !status.ok()) return status;
+    }
+    for (const GuardedTable& other : tables) {
+      if (&other != &table && other.name == table.name) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("fence option tables has ", internal::Quoted(table.name), " twice"));
+      }
+    }
+  }
+  for (const std::string& mover : movers) {
+    const size_t at = mover.rfind('@');
+    const bool exact = at != std::string::npos && at > 0 && at + 1 < mover.size() &&
+                       mover.find('%', at) == std::string::npos;
+    if (!exact || mover.size() > 384) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("fence option movers has ", internal::Quoted(mover),
+                       "; write NAME@HOST with an exact host, as USER() shows it"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::vector<GuardTrigger> GuardTriggersOf(const FenceOptions& options) {
+  std::vector<GuardTrigger> triggers;
+  for (const GuardedTable& table : options.tables) {
+    for (const char* event : {"INSERT", "UPDATE", "DELETE"}) {
+      std::string end = event;
+      for (char& c : end) c = static_cast<char>(c | 0x20);
+      triggers.push_back({absl::StrCat("locus_guard_", table.name, "_", end), table.name, event,
+                          BodyOf(table, event, options.movers)});
+    }
+  }
+  return triggers;
+}
+
+std::vector<FencedRange> FencedRangesOf(const RoutingTable& table, uint32_t shard) {
+  std::vector<FencedRange> ranges;
+  for (uint32_t vnode = 0; vnode < ShardGene::kCount; ++vnode) {
+    if (table.OwnerOf(ShardGene::FromUint16(static_cast<uint16_t>(vnode))).id != shard) continue;
+    if (ranges.empty() || ranges.back().hi + 1 != vnode) ranges.push_back({vnode, vnode});
+    ranges.back().hi = vnode;
+  }
+  return ranges;
+}
+
+}  // namespace locus

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_MIGRATION_FENCE_GUARD_SQL_H_
+#define LOCUS_MIGRATION_FENCE_GUARD_SQL_H_
+
+#include <string>
+#include <string_view>
+
+#include "locus/migration/fence.h"
+
+namespace locus::internal {
+
+// `name` between backticks.
+std::string SqlName(std::string_view name);
+// `text` as a literal of no meaning but its characters: CONVERT(X'...' USING utf8mb4).
+std::string SqlText(std::string_view text);
+
+// Gene and cohort of a row as SQL expressions. `row` is what stands before the column: "NEW.",
+// "OLD.", or nothing.
+std::string GeneExpression(const GuardedTable& table, std::string_view row);
+std::string CohortExpression(const GuardedTable& table, std::string_view row);
+
+// The statement that makes the table locus_fence.
+extern const char kCreateFence[];
+std::string CreateTrigger(const GuardTrigger& trigger);
+
+}  // namespace locus::internal
+
+#endif  // LOCUS_MIGRATION_FENCE_GUARD_SQL_H_

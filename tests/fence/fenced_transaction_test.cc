@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clients that follow the fence, on two servers between which orders move by hand.
+#include "locus/routing/engine/fenced_transaction.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/fence/fence_fixture.h"
+#include "tests/source/losing_relay.h"
+#include "tests/support/sanitizers.h"
+
+namespace locus {
+namespace {
+
+using ::testing::HasSubstr;
+using Kind = FencedCall::Kind;
+
+constexpr char kDatabase[] = "locus_shop";
+constexpr uint32_t kGene = 5;
+
+// Two shards: "orders-a" has all vnodes, and vnodes 0..99 move to "orders-b" as the test says.
+class FencedTransactionTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    for (size_t i = 0; i < 2; ++i) {
+      servers_[i] = new MariadbServer(FencedServer(static_cast<uint16_t>(i + 1)));
+      ASSERT_TRUE(servers_[i]->Start());
+      MakeMover(*servers_[i]);
+      servers_[i]->Sql("CREATE USER shop@'127.0.0.1' IDENTIFIED BY 's3cret'");
+    }
+  }
+  static void TearDownTestSuite() {
+    for (MariadbServer* server : servers_) delete server;
+  }
+
+  void SetUp() override {
+    for (uint32_t i = 0; i < 2; ++i) {
+      servers_[i]->Sql(
+          absl::StrCat("DROP DATABASE IF EXISTS ", kDatabase, "; CREATE DATABASE ", kDatabase,
+                       "; USE ", kDatabase,
+                       "; CREATE TABLE orders (order_id BIGINT UNSIGNED PRIMARY KEY, value BIGINT);"
+                       "GRANT SELECT, INSERT, UPDATE, DELETE ON locus_shop.* TO shop@'127.0.0.1'"));
+      shards_.push_back(
+          {.id = i + 1,
+           .name = i == 0 ? "orders-a" : "orders-b",
+           .endpoint = absl::StrCat("mysql://127.0.0.1:", servers_[i]->port(), "/", kDatabase),
+           .labels = {}});
+    }
+    router_ = std::make_unique<Router>(TableAt(0, 1, 0));
+    ShardPoolsOptions options = PoolOptions();
+    options.user = "shop";
+    options.max_connections = 16;
+    pools_ = MakePools(options);
+    fenced_ = std::make_unique<FencedTransactions>(*router_, *pools_);
+  }
+
+  RoutingTable TableAt(uint32_t permyriad, uint64_t epoch, uint64_t step) {
+    std::vector<VnodeMove> moves;
+    if (step > 0) moves.push_back({0, 99, 2, permyriad, step});
+    return RoutingTable::Make(epoch, shards_, {{65535, 1}}, std::move(moves)).value();
+  }
+  // With the fences as a coordinator prepares them: vnodes 0..99 have a row of their own on both.
+  void InstallFences() {
+    for (uint32_t i = 0; i < 2; ++i) {
+      MariadbOptions mover = servers_[i]->Account(kDatabase);
+      mover.user = "mover";
+      ASSERT_TRUE(ShardFence::Create(mover, FenceOf({{.name = "orders"}}))
+                      ->Install(TableAt(0, 1, 0), i + 1)
+                      .ok());
+    }
+    Sql(0,
+        "UPDATE locus_fence SET lo = 100; INSERT INTO locus_fence VALUES (0, 99, 0, 10000, 0,"
+        " @@server_id, 'orders-b', NULL)");
+    Sql(1, "INSERT INTO locus_fence VALUES (0, 99, 0, 0, 0, @@server_id, 'orders-a', NULL)");
+  }
+  static void Sql(size_t server, const std::string& statements) {
+    servers_[server]->Sql(absl::StrCat("USE ", kDatabase, "; ", statements));
+  }
+  static std::string Value(size_t server, const std::string& query) {
+    return servers_[server]->Value(query);
+  }
+  // The donor lets go of the band, or the recipient takes it.
+  static void Own(size_t server, uint32_t own_lo, uint32_t own_hi, uint64_t step) {
+    Sql(server, absl::StrCat("UPDATE locus_fence SET own_lo = ", own_lo, ", own_hi = ", own_hi,
+                             ", step = ", step, " WHERE lo = 0"));
+  }
+  // What the change stream will do: the rows of the band, as they are once the donor has let go.
+  static void CopyRows(size_t from, size_t to, uint32_t first, uint32_t end) {
+    auto rows = servers_[from]->Sql(
+        absl::StrCat("SELECT order_id, value FROM locus_shop.orders WHERE ((order_id & "
+                     "140737488355327) % 10000 *"
+                     " 6181 + (order_id >> 47 & 65535) * 2531) % 10000 BETWEEN ",
+                     first, " AND ", end - 1));
+    MariadbOptions mover = servers_[to]->Account(kDatabase);
+    mover.user = "mover";
+    auto session = SqlSession::Open(mover).value();
+    for (const auto& row : rows[0].rows) {
+      ASSERT_TRUE(
+          session->Run(absl::StrCat("REPLACE INTO orders VALUES (", *row[0], ", ", *row[1], ")"))
+              .ok());
+    }
+  }
+  // A step of the move: vnodes 0..99 are shared at `permyriad` from then on.
+  void Step(uint32_t from, uint32_t to, uint64_t step) {
+    if (to > from) {
+      Own(0, to, 10000, step);
+      CopyRows(0, 1, from, to);
+      Own(1, 0, to, step);
+    } else {
+      Own(1, 0, to, step);
+      CopyRows(1, 0, to, from);
+      Own(0, to, 10000, step);
+    }
+  }
+
+  static absl::Status Execute(ShardConnection& connection, const std::string& statement) {
+    if (mysql_real_query(connection.handle(), statement.data(), statement.size()) != 0) {
+      return ShardErrorOf(connection);
+    }
+    return absl::OkStatus();
+  }
+  static absl::Status Insert(ShardConnection& connection, const OrderId& id, uint64_t value) {
+    return Execute(connection,
+                   absl::StrCat("INSERT INTO orders VALUES (", Number(id), ", ", value, ")"));
+  }
+  // NOT_FOUND: no such order.
+  static absl::Status Update(ShardConnection& connection, const OrderId& id, uint64_t value) {
+    absl::Status status = Execute(connection, absl::StrCat("UPDATE orders SET value = ", value,
+                                                           " WHERE order_id = ", Number(id)));
+    if (status.ok() && mysql_affected_rows(connection.handle()) == 0) {
+      return absl::NotFoundError("no such order");
+    }
+    return status;
+  }
+  static absl::Status Read(ShardConnection& connection, const OrderId& id, std::string& value) {
+    value = Ask(connection, absl::StrCat("SELECT value FROM orders WHERE order_id = ", Number(id)));
+    if (value.substr(0, 5) == "error") return ShardErrorOf(connection);
+    return value.empty() ? absl::NotFoundError("no such order") : absl::OkStatus();
+  }
+
+  static MariadbServer* servers_[2];
+  std::vector<Shard> shards_;
+  std::unique_ptr<Router> router_;
+  std::unique_ptr<ShardPools> pools_;
+  std::unique_ptr<FencedTransactions> fenced_;
+};
+MariadbServer* FencedTransactionTest::servers_[2];
+
+TEST_F(FencedTransactionTest, WithoutAFence_TheTableDecides) {
+  const OrderId id = IdOf(kGene, 1);
+  for (Kind kind : {Kind::kTransaction, Kind::kStatement}) {
+    const OrderId one = IdOf(kGene, 10 + static_cast<uint64_t>(kind));
+    EXPECT_TRUE(fenced_
+                    ->Run(one, {.kind = kind}, In(absl::Seconds(20)),
+                          [&](ShardConnection& c) { return Insert(c, one, 1); })
+                    .ok());
+    EXPECT_EQ(Value(0, "SELECT value FROM locus_shop.orders WHERE order_id = " + Number(one)), "1");
+  }
+  std::string value;
+  const absl::Status missing = fenced_->Run(id, {.kind = Kind::kRead}, In(absl::Seconds(20)),
+                                            [&](ShardConnection& c) { return Read(c, id, value); });
+  EXPECT_TRUE(absl::IsNotFound(missing)) << missing;
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      fenced_->Run(id, {.fence_first = true}, In(absl::Seconds(20)),
+                   [&](ShardConnection& c) { return Insert(c, id, 1); })));
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      fenced_->Run(id, {.kind = Kind::kStatement, .fence_first = true}, In(absl::Seconds(20)),
+                   [&](ShardConnection& c) { return Insert(c, id, 1); })));
+}
+
+TEST_F(FencedTransactionTest, Transaction_IsWholeOrNotAtAll) {
+  InstallFences();
+  const OrderId one = IdOf(kGene, 1), two = IdOf(kGene, 2);
+  const absl::Status status = fenced_->Run(one, [&](ShardConnection& connection) -> absl::Status {
+    if (auto inserted = Insert(connection, one, 1); !inserted.ok()) return inserted;
+    return absl::AbortedError("the service changed its mind");
+  });
+  EXPECT_EQ(status, absl::AbortedError("the service changed its mind")) << "and is asked once";
+  EXPECT_EQ(fenced_->Stats().attempts, 1u);
+  EXPECT_EQ(Value(0, "SELECT COUNT(*) FROM locus_shop.orders"), "0");
+  EXPECT_TRUE(fenced_
+                  ->Run(one,
+                        [&](ShardConnection& connection) {
+                          absl::Status inserted = Insert(connection, one, 1);
+                          inserted.Update(Insert(connection, two, 2));
+                          return inserted;
+                        })
+                  .ok());
+  EXPECT_EQ(Value(0, "SELECT COUNT(*) FROM locus_shop.orders"), "2");
+}
+
+// The table never hears of the move.
+TEST_F(FencedTransactionTest, StaleTable_TheShardThatTheFenceNamesIsTried) {
+  InstallFences();
+  Own(0, 10000, 10000, 1);
+  Own(1, 0, 10000, 1);
+  const OrderId id = IdOf(kGene, 1);
+  for (Kind kind : {Kind::kTransaction, Kind::kStatement}) {
+    const OrderId one = IdOf(kGene, 10 + static_cast<uint64_t>(kind));
+    EXPECT_TRUE(fenced_
+                    ->Run(one, {.kind = kind}, In(absl::Seconds(20)),
+                          [&](ShardConnection& c) { return Insert(c, one, 1); })
+                    .ok());
+    EXPECT_EQ(Value(1, "SELECT value FROM locus_shop.orders WHERE order_id = " + Number(one)), "1");
+    // By fenced SQL, where the guards are gone.
+  }
+  for (const char* trigger : {"insert", "update", "delete"}) {
+    for (size_t server : {0, 1})
+      Sql(server, absl::StrCat("DROP TRIGGER locus_guard_orders_", trigger));
+  }
+  EXPECT_TRUE(fenced_
+                  ->Run(id, {.fence_first = true}, In(absl::Seconds(20)),
+                        [&](ShardConnection& c) { return Insert(c, id, 3); })
+                  .ok());
+  EXPECT_EQ(Value(1, "SELECT value FROM locus_shop.orders WHERE order_id = " + Number(id)), "3");
+  EXPECT_EQ(Value(0, "SELECT COUNT(*) FROM locus_shop.orders"), "0");
+  EXPECT_EQ(fenced_->Stats().refusals, 3u);
+}
+
+// Nothing that finds no row raises a fence: the answer "no such order" is checked behind it.
+TEST_F(FencedTransactionTest, NotFound_IsBelievedBehindTheFenceOnly) {
+  InstallFences();
+  const OrderId id = IdOf(kGene, 1), none = IdOf(kGene, 2);
+  ASSERT_TRUE(fenced_->Run(id, [&](ShardConnection& c) { return Insert(c, id, 7); }).ok());
+  Own(0, 10000, 10000, 1);
+  CopyRows(0, 1, 0, 10000);
+  servers_[0]->Sql(
+      "SET SESSION sql_log_bin = 0; DROP TRIGGER locus_shop.locus_guard_orders_delete");
+  Sql(0, "DELETE FROM orders");
+  Own(1, 0, 10000, 1);
+  for (Kind kind : {Kind::kTransaction, Kind::kStatement}) {
+    EXPECT_TRUE(fenced_
+                    ->Run(id, {.kind = kind}, In(absl::Seconds(20)),
+                          [&](ShardConnection& c) {
+                            return Update(c, id, 8 + static_cast<uint64_t>(kind));
+                          })
+                    .ok());
+  }
+  std::string value;
+  auto read = [&](const OrderId& which, bool fence_first) {
+    return fenced_->Run(which, {.kind = Kind::kRead, .fence_first = fence_first},
+                        In(absl::Seconds(20)),
+                        [&](ShardConnection& c) { return Read(c, which, value); });
+  };
+  EXPECT_TRUE(read(id, false).ok());
+  EXPECT_EQ(value, absl::StrCat(8 + static_cast<uint64_t>(Kind::kStatement)));
+  EXPECT_TRUE(absl::IsNotFound(read(none, false)));
+  EXPECT_TRUE(absl::IsNotFound(read(none, true)));
+  EXPECT_TRUE(read(id, true).ok());
+  EXPECT_GT(fenced_->Stats().rereads, 0u);
+}
+
+TEST_F(FencedTransactionTest, BandBetweenTwoShards_OneAsksAndTheOthersWait) {
+  InstallFences();
+  Own(0, 10000, 10000, 1);  // on its way: neither accepts it
+  constexpr int kWriters = 40;
+  std::atomic<int> stored = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kWriters; ++i) {
+    threads.emplace_back([&, i] {
+      const OrderId id = IdOf(static_cast<uint32_t>(i % 100), 1000 + static_cast<uint64_t>(i));
+      stored += fenced_
+                    ->Run(id, {}, In(absl::Seconds(120)),
+                          [&](ShardConnection& c) { return Insert(c, id, 1); })
+                    .ok();
+    });
+  }
+  // Long enough for each of them to have asked ten times.
+  ASSERT_TRUE(WaitUntil([&] {
+    const FencedStats stats = fenced_->Stats();
+    // The table does not show the move yet, so a vnode's writers wait together.
+    return stats.refusals >= 2 * kWriters && stats.probes >= 10 * kWriters;
+  }));
+  EXPECT_EQ(fenced_->Stats().refusals, 2u * kWriters) << "each asks both shards once";
+  EXPECT_EQ(stored, 0);
+  Own(1, 0, 10000, 1);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(stored, kWriters);
+  EXPECT_EQ(fenced_->Stats().refusals, 2u * kWriters);
+  EXPECT_EQ(Value(1, "SELECT COUNT(*) FROM locus_shop.orders"), absl::StrCat(kWriters));
+}
+
+TEST_F(FencedTransactionTest, MoveThatTheTableShows_HasOneProbeForAllItsVnodes) {
+  InstallFences();
+  ASSERT_TRUE(router_->Install(TableAt(0, 2, 1)).ok());
+  Own(0, 10000, 10000, 1);
+  constexpr int kWriters = 40;
+  std::atomic<int> stored = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kWriters; ++i) {
+    threads.emplace_back([&, i] {
+      const OrderId id = IdOf(static_cast<uint32_t>(i), 1000);
+      stored += fenced_
+                    ->Run(id, {}, In(absl::Seconds(120)),
+                          [&](ShardConnection& c) { return Insert(c, id, 1); })
+                    .ok();
+    });
+  }
+  ASSERT_TRUE(WaitUntil([&] { return fenced_->Stats().band_waits == kWriters - 1; }));
+  Own(1, 0, 10000, 1);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(stored, kWriters);
+  EXPECT_EQ(fenced_->Stats().refusals, 2u * kWriters);
+}
+
+TEST_F(FencedTransactionTest, NobodyAcceptsUntilTheDeadline_IsAborted) {
+  InstallFences();
+  Own(0, 10000, 10000, 1);
+  const OrderId id = IdOf(kGene, 1);
+  const absl::Status status = fenced_->Run(id, {}, In(absl::Milliseconds(300)),
+                                           [&](ShardConnection& c) { return Insert(c, id, 1); });
+  EXPECT_TRUE(absl::IsAborted(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("LOCUS_FENCED"));
+}
+
+TEST_F(FencedTransactionTest, ShardThatTheTableDoesNotHave_IsWaitedFor) {
+  InstallFences();
+  Own(0, 10000, 10000, 4);
+  Own(1, 0, 10000, 4);
+  // A table of the days before orders-b.
+  Router old(RoutingTable::Make(1, {shards_[0]}, {{65535, 1}}).value());
+  FencedTransactions fenced(old, *pools_);
+  const OrderId id = IdOf(kGene, 1);
+  absl::Status status;
+  std::thread writer([&] {
+    status = fenced.Run(id, {}, In(absl::Seconds(60)),
+                        [&](ShardConnection& c) { return Insert(c, id, 1); });
+  });
+  ASSERT_TRUE(WaitUntil([&] { return fenced.Stats().refusals > 0; }));
+  ASSERT_TRUE(old.Install(TableAt(0, 2, 3)).ok());
+  writer.join();
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(Value(1, "SELECT COUNT(*) FROM locus_shop.orders"), "1");
+}
+
+TEST_F(FencedTransactionTest, FenceOfAnotherServer_IsWaitedFor) {
+  InstallFences();
+  Sql(0, "UPDATE locus_fence SET server_id = 77");
+  const OrderId id = IdOf(kGene, 1);
+  absl::Status status;
+  std::thread writer([&] {
+    status = fenced_->Run(id, {}, In(absl::Seconds(60)),
+                          [&](ShardConnection& c) { return Insert(c, id, 1); });
+  });
+  ASSERT_TRUE(WaitUntil([&] { return fenced_->Stats().attempts > 2; }));
+  Sql(0, "UPDATE locus_fence SET server_id = @@server_id");
+  writer.join();
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST_F(FencedTransactionTest, Deadlocks_AreRepeated) {
+  InstallFences();
+  const OrderId one = IdOf(kGene, 1), two = IdOf(kGene, 2);
+  for (const OrderId& id : {one, two}) {
+    ASSERT_TRUE(fenced_->Run(id, [&](ShardConnection& c) { return Insert(c, id, 0); }).ok());
+  }
+  std::atomic<int> failed = 0;
+  auto raise = [&](const OrderId& first, const OrderId& second) {
+    for (int i = 0; i < 100; ++i) {
+      failed +=
+          !fenced_
+               ->Run(first, {}, In(absl::Seconds(60)),
+                     [&](ShardConnection& connection) {
+                       absl::Status status;
+                       for (const OrderId* id : {&first, &second}) {
+                         status.Update(Execute(
+                             connection, "UPDATE orders SET value = value + 1 WHERE order_id = " +
+                                             Number(*id)));
+                       }
+                       return status;
+                     })
+               .ok();
+    }
+  };
+  std::thread forth([&] { raise(one, two); });
+  std::thread back([&] { raise(two, one); });
+  forth.join();
+  back.join();
+  EXPECT_EQ(failed, 0);
+  EXPECT_EQ(Value(0, "SELECT SUM(value) FROM locus_shop.orders"), "400");
+}
+
+TEST_F(FencedTransactionTest, AnswerOfTheCommitLost_IsUnknown) {
+  LosingRelay relay(servers_[0]->port());
+  shards_[0].endpoint = absl::StrCat("mysql://127.0.0.1:", relay.port(), "/", kDatabase);
+  Router router(TableAt(0, 1, 0));
+  FencedTransactions fenced(router, *pools_);
+  const OrderId id = IdOf(kGene, 1);
+  auto insert = [&](ShardConnection& c) { return Insert(c, id, 1); };
+  relay.LoseAnswersTo("COMMIT");
+  absl::Status status = fenced.Run(id, {}, In(absl::Seconds(20)), insert);
+  EXPECT_TRUE(absl::IsUnknown(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("repeat it with the same order ID"));
+  EXPECT_EQ(Value(0, "SELECT COUNT(*) FROM locus_shop.orders"), "1") << "it was stored";
+  relay.LoseAnswersTo("");
+  EXPECT_TRUE(absl::IsAlreadyExists(fenced.Run(id, {}, In(absl::Seconds(20)), insert)));
+
+  // Before COMMIT nothing can have been stored: the library repeats the work itself.
+  const OrderId next = IdOf(kGene, 2);
+  relay.LoseAnswersTo(Number(next));
+  absl::Status repeated;
+  std::thread writer([&] {
+    repeated = fenced.Run(next, {}, In(absl::Seconds(60)),
+                          [&](ShardConnection& c) { return Insert(c, next, 2); });
+  });
+  EXPECT_TRUE(WaitUntil([&] { return relay.lost() >= 2; }));
+  relay.LoseAnswersTo("");
+  writer.join();
+  EXPECT_TRUE(repeated.ok()) << repeated;
+
+  // One statement that commits itself.
+  const OrderId last = IdOf(kGene, 3);
+  relay.LoseAnswersTo(Number(last));
+  status = fenced.Run(last, {.kind = Kind::kStatement}, In(absl::Seconds(20)),
+                      [&](ShardConnection& c) { return Insert(c, last, 3); });
+  EXPECT_TRUE(absl::IsUnknown(status)) << status;
+  EXPECT_EQ(fenced.Stats().unknown_commits, 2u);
+}
+
+// Writers with a table that follows, and with one that never does, while vnodes go there and back.
+TEST_F(FencedTransactionTest, MoveByHandUnderLiveWriters_EveryAcknowledgedWriteIsThereOnce) {
+  InstallFences();
+  Router stale(TableAt(0, 1, 0));
+  FencedTransactions stale_fenced(stale, *pools_);
+  constexpr int kWriters = 6;
+  std::atomic<bool> stop = false;
+  std::atomic<uint64_t> written = 0, failed = 0;
+  std::vector<std::map<OrderId, uint64_t>> kept(kWriters);  // by writer: the last acknowledged
+  std::vector<std::thread> threads;
+  for (int writer = 0; writer < kWriters; ++writer) {
+    threads.emplace_back([&, writer] {
+      FencedTransactions& fenced = writer % 2 == 0 ? *fenced_ : stale_fenced;
+      auto& mine = kept[static_cast<size_t>(writer)];
+      for (uint64_t i = 1; !stop; ++i) {
+        const OrderId id = IdOf(static_cast<uint32_t>(i % 100),
+                                (static_cast<uint64_t>(writer) << 32) + i % 40 * 7 + i / 400);
+        const bool is_new = !mine.contains(id);
+        const FencedCall call{.kind = i % 3 == 0 ? Kind::kStatement : Kind::kTransaction};
+        const absl::Status status =
+            fenced.Run(id, call, In(absl::Seconds(60)), [&](ShardConnection& connection) {
+              return is_new ? Insert(connection, id, i) : Update(connection, id, i);
+            });
+        if (status.ok()) {
+          mine[id] = i;
+          ++written;
+        } else {
+          ADD_FAILURE() << writer << ": " << id << " " << status;
+          ++failed;
+        }
+      }
+    });
+  }
+  uint64_t step = 0, epoch = 1;
+  uint32_t at = 0;
+  for (uint32_t next : {500u, 2500u, 10000u, 3000u, 0u, 7000u, 10000u}) {
+    const uint64_t before = written;
+    ASSERT_TRUE(WaitUntil([&] { return written > before + 100 || failed > 0; }));
+    Step(at, next, ++step);
+    at = next;
+    ASSERT_TRUE(router_->Install(TableAt(at, ++epoch, step)).ok());
+  }
+  const uint64_t before = written;
+  ASSERT_TRUE(WaitUntil([&] { return written > before + 100 || failed > 0; }));
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+
+  std::map<std::string, std::string> there;
+  auto rows = servers_[1]->Sql("SELECT order_id, value FROM locus_shop.orders");
+  for (const auto& row : rows[0].rows) there[*row[0]] = *row[1];
+  size_t expected = 0;
+  for (const auto& mine : kept) {
+    expected += mine.size();
+    for (const auto& [id, value] : mine) {
+      ASSERT_EQ(there[Number(id)], absl::StrCat(value)) << id << " of " << written;
+    }
+  }
+  EXPECT_EQ(there.size(), expected);
+  EXPECT_GT(fenced_->Stats().refusals + stale_fenced.Stats().refusals, 0u);
+}
+
+}  // namespace
+}  // namespace locus
