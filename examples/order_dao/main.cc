@@ -154,8 +154,8 @@ absl::Status Run(const Arguments& arguments) {
   options.password = *password;
   auto pools = locus::ShardPools::Create(options);
   if (!pools.ok()) return pools.status();
-  // For every request:
   shop::OrderDao dao(**router, **pools, *codec);
+  // For every request:
   for (const std::string& value : arguments.values) {
     absl::Status status = RunOne(dao, **router, ids.get(), arguments.verb, value);
     if (!status.ok()) return status;

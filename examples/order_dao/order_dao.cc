@@ -14,10 +14,10 @@ namespace {
 
 using locus::OrderId;
 using locus::OrderNo;
-using locus::RoutedShard;
 
-constexpr std::chrono::milliseconds kFirstPause{20};
-constexpr std::chrono::milliseconds kLongestPause{500};
+using Kind = locus::FencedCall::Kind;
+
+constexpr std::chrono::milliseconds kPause{20};
 
 absl::StatusOr<Order> OrderOf(const Statement& row) {
   auto id = OrderId::FromInt64(static_cast<int64_t>(row.Number(0)));
@@ -33,58 +33,6 @@ absl::Status NoSuchOrder(const OrderId& id) {
 
 }  // namespace
 
-absl::Status OrderDao::Retrying(TimePoint deadline, Repeatable repeatable, const Attempt& attempt) {
-  std::chrono::milliseconds pause = kFirstPause;
-  absl::Status refused;
-  while (true) {
-    // Read before routing: the attempt goes by the table of this epoch or a later one.
-    const uint64_t epoch = router_.epoch();
-    absl::Status status = attempt(epoch);
-    const bool lost = repeatable == Repeatable::kYes && AnswerLost(status);
-    // If a shard has refused and time runs out on the way to the next, the refusal says more.
-    if (absl::IsDeadlineExceeded(status) && !refused.ok()) return refused;
-    if (!absl::IsAborted(status) && !lost) return status;
-    if (std::chrono::steady_clock::now() >= deadline) return status;
-    const TimePoint again = std::min(deadline, std::chrono::steady_clock::now() + pause);
-    if (lost || LostAgainstAnother(status)) {
-      std::this_thread::sleep_until(again);
-    } else {
-      absl::Status refreshed = router_.Refresh(epoch + 1, again);
-      if (!refreshed.ok() && !absl::IsDeadlineExceeded(refreshed)) return refreshed;
-    }
-    pause = std::min(2 * pause, kLongestPause);
-    refused = status;
-  }
-}
-
-const RoutedShard* OrderDao::ShardNamed(std::string_view name) const {
-  // 65,536 loads, a fraction of a millisecond, and only after a refusal.
-  for (uint32_t vnode = 0; vnode < locus::ShardGene::kCount; ++vnode) {
-    auto gene = locus::ShardGene::FromUint16(static_cast<uint16_t>(vnode));
-    const locus::GeneRoute route = router_.Route(gene);
-    if (route.owner->name == name) return route.owner;
-    if (route.target != nullptr && route.target->name == name) return route.target;
-  }
-  return nullptr;
-}
-
-absl::Status OrderDao::OnShard(const RoutedShard& shard, uint64_t epoch, TimePoint deadline,
-                               const Work& work) {
-  auto connection = pools_.Take(shard, epoch, deadline);
-  return connection.ok() ? work(*connection) : connection.status();
-}
-
-absl::Status OrderDao::OnShardOf(const OrderId& id, TimePoint deadline, Repeatable repeatable,
-                                 const Work& work) {
-  return Retrying(deadline, repeatable, [&](uint64_t epoch) -> absl::Status {
-    const RoutedShard& shard = router_.Route(id);
-    absl::Status status = OnShard(shard, epoch, deadline, work);
-    const std::string_view name = ShardThatHasIt(status);
-    const RoutedShard* other = name.empty() || name == shard.name ? nullptr : ShardNamed(name);
-    return other == nullptr ? status : OnShard(*other, epoch, deadline, work);
-  });
-}
-
 absl::StatusOr<Order> OrderDao::Insert(const OrderId& id, uint64_t buyer) {
   if (id.gene() != locus::ShardGene::Of(locus::BuyerKey::Uint64(buyer))) {
     return absl::InvalidArgumentError(
@@ -96,7 +44,6 @@ absl::StatusOr<Order> OrderDao::Insert(const OrderId& id, uint64_t buyer) {
   if (!number.ok()) return absl::FailedPreconditionError(number.status().message());
   Order order{id, *no, buyer, 1};
   const std::string bytes = no->ToBytes();
-  bool in_doubt = false;
   auto insert = [&](locus::ShardConnection& connection) {
     absl::Status executed;
     {
@@ -107,10 +54,19 @@ absl::StatusOr<Order> OrderDao::Insert(const OrderId& id, uint64_t buyer) {
       statement.Bind(uint64_t{no->key_version().value()}).Bind(buyer);
       executed = statement.Execute();
     }
-    in_doubt = in_doubt || AnswerLost(executed);
     return absl::IsAlreadyExists(executed) ? CompareWithStored(connection, order) : executed;
   };
-  absl::Status status = OnShardOf(id, Deadline(), Repeatable::kYes, insert);
+  const TimePoint deadline = Deadline();
+  bool in_doubt = false;
+  absl::Status status;
+  while (true) {
+    status = fenced_.Run(id, {.kind = Kind::kStatement}, deadline, insert);
+    if (!absl::IsUnknown(status) || std::chrono::steady_clock::now() + kPause >= deadline) break;
+    // The answer was lost: the same ID again finds what was stored.
+    in_doubt = true;
+    std::this_thread::sleep_for(kPause);
+  }
+  in_doubt = in_doubt || absl::IsUnknown(status);
   if (status.ok()) return order;
   if (!in_doubt || absl::IsAlreadyExists(status)) return status;
   return absl::Status(status.code(),
@@ -168,17 +124,22 @@ absl::StatusOr<Order> OrderDao::FindOne(const OrderId& id, const OrderNo* no) {
   const std::string bytes = no == nullptr ? "" : no->ToBytes();
   std::vector<Order> orders;
   auto select = [&](locus::ShardConnection& connection) {
-    if (no == nullptr) return SelectById(connection, id, orders);
-    Statement by_no(connection,
-                    "SELECT order_id, order_no, buyer_uid, version FROM orders"
-                    " WHERE order_no = ?");
-    by_no.Bind(bytes);
-    return Select(by_no, orders);
+    absl::Status selected;
+    if (no == nullptr) {
+      selected = SelectById(connection, id, orders);
+    } else {
+      Statement by_no(connection,
+                      "SELECT order_id, order_no, buyer_uid, version FROM orders"
+                      " WHERE order_no = ?");
+      by_no.Bind(bytes);
+      selected = Select(by_no, orders);
+    }
+    // A row found by its order_no counts if it has the order ID that the order_no decodes to.
+    const bool found = !orders.empty() && orders[0].id == id;
+    return selected.ok() && !found ? NoSuchOrder(id) : selected;
   };
-  absl::Status status = OnShardOf(id, Deadline(), Repeatable::kYes, select);
+  absl::Status status = fenced_.Run(id, {.kind = Kind::kRead}, Deadline(), select);
   if (!status.ok()) return status;
-  // A row found by its order_no counts if it has the order ID that the order_no decodes to.
-  if (orders.empty() || orders[0].id != id) return NoSuchOrder(id);
   return orders[0];
 }
 
@@ -192,28 +153,39 @@ absl::StatusOr<Order> OrderDao::FindByNo(std::string_view text) {
 
 absl::StatusOr<Order> OrderDao::FindById(const OrderId& id) { return FindOne(id, nullptr); }
 
+// Appends the buyer's orders that the table assigns to the shard. While the vnode moves, the other
+// shard holds copies of some of them.
+absl::Status OrderDao::SelectByBuyer(const locus::BuyerRoute& route, uint64_t epoch, uint64_t buyer,
+                                     TimePoint deadline, std::vector<Order>& orders) {
+  auto connection = pools_.Take(*route.shard, epoch, deadline);
+  if (!connection.ok()) return connection.status();
+  Statement select(*connection,
+                   "SELECT order_id, order_no, buyer_uid, version FROM orders"
+                   " WHERE buyer_uid = ?");
+  select.Bind(buyer);
+  std::vector<Order> found;
+  absl::Status status = Select(select, found);
+  std::copy_if(found.begin(), found.end(), std::back_inserter(orders),
+               [&route](const Order& order) { return route.Holds(order.id); });
+  return status;
+}
+
 absl::StatusOr<std::vector<Order>> OrderDao::FindByBuyer(uint64_t buyer) {
   const TimePoint deadline = Deadline();
-  std::vector<Order> orders, found;
-  auto select_all = [&](locus::ShardConnection& connection) {
-    Statement select(connection,
-                     "SELECT order_id, order_no, buyer_uid, version FROM orders"
-                     " WHERE buyer_uid = ?");
-    select.Bind(buyer);
-    return Select(select, found);
-  };
-  absl::Status status = Retrying(deadline, Repeatable::kYes, [&](uint64_t epoch) {
+  std::vector<Order> orders;
+  absl::Status status;
+  do {
     orders.clear();
+    // Read before routing: the shards are those of the table of this epoch or a later one.
+    const uint64_t epoch = router_.epoch();
+    status = absl::OkStatus();
     for (const locus::BuyerRoute& route : router_.RoutesOf(locus::BuyerKey::Uint64(buyer))) {
-      if (route.empty()) continue;
-      absl::Status asked = OnShard(*route.shard, epoch, deadline, select_all);
-      if (!asked.ok()) return asked;
-      // While the vnode moves, the other shard holds copies of some of these.
-      std::copy_if(found.begin(), found.end(), std::back_inserter(orders),
-                   [&route](const Order& order) { return route.Holds(order.id); });
+      if (route.empty() || !status.ok()) continue;
+      status = SelectByBuyer(route, epoch, buyer, deadline, orders);
     }
-    return absl::OkStatus();
-  });
+    // The endpoint of a shard has changed: wait for the table that says so.
+    if (absl::IsAborted(status) && !router_.Refresh(epoch + 1, deadline).ok()) return status;
+  } while (absl::IsAborted(status) && std::chrono::steady_clock::now() < deadline);
   if (!status.ok()) return status;
   std::sort(orders.begin(), orders.end(),
             [](const Order& a, const Order& b) { return a.id < b.id; });
@@ -223,23 +195,20 @@ absl::StatusOr<std::vector<Order>> OrderDao::FindByBuyer(uint64_t buyer) {
 absl::StatusOr<Order> OrderDao::Update(Order order) {
   auto number = order.id.ToInt64();
   if (!number.ok()) return NoSuchOrder(order.id);
-  uint64_t changed = 0;
-  // Not repeatable: after a lost answer the version may have changed already.
   auto change = [&](locus::ShardConnection& connection) {
     // Set your columns here, too.
     Statement update(connection,
                      "UPDATE orders SET version = version + 1 WHERE order_id = ? AND version = ?");
     update.Bind(static_cast<uint64_t>(*number)).Bind(order.version);
     absl::Status executed = update.Execute();
-    if (executed.ok()) changed = update.affected();
-    return executed;
+    return executed.ok() && update.affected() == 0 ? NoSuchOrder(order.id) : executed;
   };
-  absl::Status status = OnShardOf(order.id, Deadline(), Repeatable::kNo, change);
-  if (!status.ok()) return status;
-  if (changed == 0) {
+  absl::Status status = fenced_.Run(order.id, {.kind = Kind::kStatement}, Deadline(), change);
+  if (absl::IsNotFound(status)) {
     return absl::AbortedError(absl::StrCat("order ", order.id.ToString(), " no longer has version ",
                                            order.version, ", or is gone: read it again"));
   }
+  if (!status.ok()) return status;
   ++order.version;
   return order;
 }

@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "locus/order_id.h"
 #include "locus/order_no.h"
 #include "locus/order_no_codec.h"
+#include "locus/routing/engine/fenced_transaction.h"
 #include "locus/routing/engine/shard_pools.h"
 #include "locus/routing/router.h"
 #include "statement.h"
@@ -31,17 +31,16 @@ struct Order {
 
 // Orders in sharded MariaDB, in the table `orders`: with narrow order IDs.
 //
-// A shard that refuses a write because it no longer has the order names the shard that does; that
-// one is asked next. If it refuses too, the call asks for a newer routing table and starts again,
-// until `timeout`. A statement that lost against another transaction (a deadlock, a lock wait that
-// took too long) is tried again, too. A call ends by `timeout`; a statement that is under way then
-// ends by ShardPoolsSettings::timeout.
+// While orders move between shards, a call runs on the shard that accepts the order
+// (locus::FencedTransactions). A call ends by `timeout`; a statement that is under way then ends by
+// ShardPoolsSettings::timeout.
 //
 // NOT_FOUND: no such order; a wide order ID is never in this table, and no shard is asked for it.
-// ABORTED: the order is being moved, or somebody changed it; restart the larger operation.
+// ABORTED: the order was between two shards until `timeout`, or somebody changed it; restart the
+// larger operation.
 // INVALID_ARGUMENT, FAILED_PRECONDITION: the shard refuses the statement for good; do not retry.
 // Otherwise the errors of ShardPools::Take. Thread safety: all methods may be called from any
-// thread.
+// thread. Make one for a process.
 class OrderDao {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -49,7 +48,7 @@ class OrderDao {
   // All of them outlive it.
   OrderDao(locus::Router& router, locus::ShardPools& pools, const locus::OrderNoCodec& codec,
            std::chrono::milliseconds timeout = std::chrono::seconds(3))
-      : router_(router), pools_(pools), codec_(codec), timeout_(timeout) {}
+      : router_(router), pools_(pools), codec_(codec), timeout_(timeout), fenced_(router, pools) {}
 
   // Stores a new order with an ID that the caller took from OrderIdGenerator for this buyer, and
   // returns it. Safe to repeat with the same ID: an order that is stored already is returned as it
@@ -72,29 +71,15 @@ class OrderDao {
   absl::StatusOr<std::vector<Order>> FindByBuyer(uint64_t buyer);
 
   // Stores a changed order as the version after `order.version`, and returns it. ABORTED: the order
-  // has another version by now. UNAVAILABLE: the connection may have broken after the change was
-  // stored; read the order before you try again.
+  // has another version by now. UNKNOWN: the connection broke, perhaps after the change was stored;
+  // read the order before you try again.
   absl::StatusOr<Order> Update(Order order);
 
  private:
-  using Work = std::function<absl::Status(locus::ShardConnection&)>;
-
-  // Gets the epoch that was in force before it routes.
-  using Attempt = std::function<absl::Status(uint64_t epoch)>;
-  // Whether the statement may be repeated when its answer was lost.
-  enum class Repeatable { kNo, kYes };
-
-  // Repeats `attempt` until it returns anything but ABORTED (or a lost answer, if repeatable).
-  absl::Status Retrying(TimePoint deadline, Repeatable repeatable, const Attempt& attempt);
-  // Does `work` on the order's shard, or on the shard that this one names when it refuses.
-  absl::Status OnShardOf(const locus::OrderId& id, TimePoint deadline, Repeatable repeatable,
-                         const Work& work);
-  absl::Status OnShard(const locus::RoutedShard& shard, uint64_t epoch, TimePoint deadline,
-                       const Work& work);
-  // nullptr: the table gives this shard no vnodes, or does not hold it.
-  const locus::RoutedShard* ShardNamed(std::string_view name) const;
   // The shard has the key of `order` already: OK, and the stored order, if it is the same order.
   absl::Status CompareWithStored(locus::ShardConnection& connection, Order& order);
+  absl::Status SelectByBuyer(const locus::BuyerRoute& route, uint64_t epoch, uint64_t buyer,
+                             TimePoint deadline, std::vector<Order>& orders);
   absl::StatusOr<Order> FindOne(const locus::OrderId& id, const locus::OrderNo* no);
   static absl::Status SelectById(locus::ShardConnection& connection, const locus::OrderId& id,
                                  std::vector<Order>& orders);
@@ -105,6 +90,7 @@ class OrderDao {
   locus::ShardPools& pools_;
   const locus::OrderNoCodec& codec_;
   const std::chrono::milliseconds timeout_;
+  locus::FencedTransactions fenced_;
 };
 
 }  // namespace shop

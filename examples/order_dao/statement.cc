@@ -3,45 +3,10 @@
 
 #include <algorithm>
 
-#include "absl/strings/cord.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 namespace shop {
 namespace {
-
-constexpr std::string_view kFenced = "LOCUS_FENCED ";
-
-// Under this name a status carries MariaDB's error number.
-constexpr char kErrorNumber[] = "order_dao/mariadb_error";
-
-bool LostConflict(unsigned error) { return error == 1213 || error == 1205 || error == 1020; }
-
-// Errors of the client library: the connection is lost.
-bool IsClientError(unsigned error) {
-  return (error >= 2000 && error < 3000) || (error >= 5000 && error < 6000);
-}
-
-unsigned NumberOf(const absl::Status& status) {
-  unsigned number = 0;
-  if (auto payload = status.GetPayload(kErrorNumber)) {
-    (void)absl::SimpleAtoi(std::string(*payload), &number);
-  }
-  return number;
-}
-
-// What the caller does next. A SQLSTATE begins with the class of the error.
-absl::StatusCode CodeOf(unsigned error, absl::string_view state, std::string_view text) {
-  if (text.substr(0, kFenced.size()) == kFenced || LostConflict(error)) {
-    return absl::StatusCode::kAborted;
-  }
-  if (IsClientError(error)) return absl::StatusCode::kUnavailable;
-  if (error == 1062) return absl::StatusCode::kAlreadyExists;
-  const absl::string_view kind = state.substr(0, 2);
-  if (kind == "22") return absl::StatusCode::kInvalidArgument;
-  if (kind == "23" || kind == "42" || kind == "45") return absl::StatusCode::kFailedPrecondition;
-  return absl::StatusCode::kUnavailable;
-}
 
 bool IsNumber(enum_field_types type) {
   return type == MYSQL_TYPE_TINY || type == MYSQL_TYPE_SHORT || type == MYSQL_TYPE_LONG ||
@@ -49,19 +14,6 @@ bool IsNumber(enum_field_types type) {
 }
 
 }  // namespace
-
-std::string_view ShardThatHasIt(const absl::Status& status) {
-  std::string_view message(status.message().data(), status.message().size());
-  const size_t found = message.find(kFenced);
-  if (!absl::IsAborted(status) || found == std::string_view::npos) return {};
-  std::string_view rest = message.substr(found + kFenced.size());
-  const size_t space = rest.find(' ');
-  return space == std::string_view::npos ? std::string_view() : rest.substr(space + 1);
-}
-
-bool LostAgainstAnother(const absl::Status& status) { return LostConflict(NumberOf(status)); }
-
-bool AnswerLost(const absl::Status& status) { return IsClientError(NumberOf(status)); }
 
 Statement::Statement(locus::ShardConnection& connection, std::string_view text)
     : connection_(connection), text_(text), statement_(mysql_stmt_init(connection.handle())) {}
@@ -94,7 +46,7 @@ Statement& Statement::Bind(std::string_view bytes) {
 }
 
 absl::Status Statement::Execute() {
-  if (statement_ == nullptr) return absl::UnavailableError("out of memory");
+  if (statement_ == nullptr) return Error();
   if (parameter_count_ > kMost) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a statement has ", parameter_count_, " parameters, at most ", kMost, " are possible"));
@@ -150,16 +102,6 @@ absl::Status Statement::Fetch() {
     default:
       return Error();
   }
-}
-
-absl::Status Statement::Error() {
-  const unsigned error = mysql_stmt_errno(statement_);
-  const std::string text = mysql_stmt_error(statement_);
-  if (IsClientError(error)) connection_.Spoil();
-  absl::Status status(CodeOf(error, mysql_stmt_sqlstate(statement_), text),
-                      absl::StrCat(connection_.place(), ", error ", error, ": ", text));
-  status.SetPayload(kErrorNumber, absl::Cord(absl::StrCat(error)));
-  return status;
 }
 
 }  // namespace shop

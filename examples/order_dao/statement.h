@@ -10,28 +10,15 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "locus/routing/engine/shard_error.h"
 #include "locus/routing/engine/shard_pools.h"
 
 namespace shop {
 
-// What the error of a statement says; both kinds of these are ABORTED.
-//
-// A shard that does not have the order, or no longer has it, answers
-// "LOCUS_FENCED <step> <other shard>". Returns the name of the other shard, which is a part of the
-// status's message. Empty: it is another error, or the shard knows no other.
-std::string_view ShardThatHasIt(const absl::Status& status);
-// Another transaction was in the way and the statement was rolled back: a deadlock (1213), a lock
-// wait that took too long (1205), a row that has changed (1020). Try again on this shard.
-bool LostAgainstAnother(const absl::Status& status);
-// The connection broke before the answer came: the server may have executed the statement.
-bool AnswerLost(const absl::Status& status);
-
 // A prepared statement with up to kMost parameters and columns. Each of them is a number or has at
 // most 16 bytes; none is NULL.
 //
-// Errors: ALREADY_EXISTS duplicate key. INVALID_ARGUMENT a value does not fit (SQLSTATE 22xxx).
-// FAILED_PRECONDITION another refusal that a retry does not change: constraints (23xxx), SIGNAL
-// (45000), rights and names (42xxx). ABORTED see above. Otherwise UNAVAILABLE.
+// Errors: those of locus::ShardErrorOf. INVALID_ARGUMENT also: too many parameters or columns.
 class Statement {
  public:
   static constexpr size_t kMost = 6;
@@ -65,7 +52,7 @@ class Statement {
 
   // The next parameter's; the last again where there are too many, which Execute() refuses.
   size_t Next();
-  absl::Status Error();
+  absl::Status Error() { return locus::ShardErrorOf(connection_, statement_); }
   absl::Status BindColumns();
 
   locus::ShardConnection& connection_;
