@@ -2,7 +2,7 @@
 // A user's program: what the fence of a shard that is not there answers.
 #include <iostream>
 
-#include "locus/migration/fence.h"
+#include "locus/migration/shard_fence.h"
 
 int main() {
   locus::MariadbOptions server;

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "locus/migration/fence.h"
+#include "locus/migration/shard_fence.h"
 #include "locus/order_id.h"
 #include "tests/engine/mariadb/mariadb_server.h"
 #include "tests/pool/shard_pools_fixture.h"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "locus/migration/shard_fence.h"
+
 #include <map>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "locus/migration/fence.h"
 #include "migration/fence/guard_sql.h"
 #include "src/base/check.h"
 #include "src/base/text.h"

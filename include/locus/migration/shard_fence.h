@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_MIGRATION_SHARD_FENCE_H_
+#define LOCUS_MIGRATION_SHARD_FENCE_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "locus/engine/mariadb.h"
+#include "locus/migration/fence.h"
+#include "locus/routing/routing_table.h"
+
+namespace locus {
+
+// The fence of one shard. Connects for each call, by an account with the rights to create tables
+// and triggers; the account stays the definer of the triggers and must not be dropped. Thread
+// safety: calls may come from any thread.
+class ShardFence {
+ public:
+  // Does not connect. INVALID_ARGUMENT: bad options.
+  static absl::StatusOr<ShardFence> Create(const MariadbOptions& server,
+                                           const FenceOptions& options);
+
+  // Makes the table and its rows for the shard's vnodes, then the triggers. From then on the
+  // guarded tables accept exactly these vnodes. Nothing happens where all of it is there. Safe to
+  // repeat after a failure: the rows come before the triggers.
+  //
+  // FAILED_PRECONDITION, before anything changes: the table has moves under way; the server has no
+  // binary log, or one that is not ROW and FULL; it is a Galera node; a guarded table is missing,
+  // is not InnoDB, has no such column, a trigger of somebody else, or a foreign key that cascades
+  // or sets null (no trigger fires for it); the fence has other rows. UNAVAILABLE: somebody uses a
+  // table for longer than a second, so that its triggers could not be made: repeat the call.
+  absl::Status Install(const RoutingTable& table, uint32_t shard) const;
+  // OK: the triggers are those of the options, made by one account, and every row is bound to this
+  // server. FAILED_PRECONDITION names everything that differs.
+  absl::Status Verify() const;
+  // Drops the triggers and then the table: writes are not fenced any more. FAILED_PRECONDITION: a
+  // row does not own all cohorts of its vnodes, since a move has been made or is under way. Clients
+  // with an old routing table would write to this shard orders that another one has.
+  absl::Status Remove() const;
+
+ private:
+  ShardFence(const MariadbOptions& server, const FenceOptions& options)
+      : server_(server), options_(options) {}
+
+  MariadbOptions server_;
+  FenceOptions options_;
+};
+
+}  // namespace locus
+
+#endif  // LOCUS_MIGRATION_SHARD_FENCE_H_
