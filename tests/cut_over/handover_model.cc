@@ -37,7 +37,6 @@ struct Row {
   uint8_t value = 0;
 
   RowState state() const { return {version, deleted}; }
-  friend bool operator==(const Row&, const Row&) = default;
 };
 struct Fence {
   uint8_t own_lo = 0, own_hi = 0, step = 0, token_share = 0, token_nonce = 0;

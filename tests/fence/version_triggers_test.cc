@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whatever clients write, the version of a row only rises.
+#include <random>
+
+#include "absl/strings/str_replace.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "locus/migration/moved_table.h"
+#include "migration/fence/guard_sql.h"
+#include "tests/fence/fence_fixture.h"
+
+namespace locus {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr unsigned kSignalled = 1644;
+constexpr char kDatabase[] = "locus_shop";
+
+class VersionTriggersTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    server_ = new MariadbServer(FencedServer(3));
+    ASSERT_TRUE(server_->Start());
+    MakeMover(*server_);
+  }
+  static void TearDownTestSuite() { delete server_; }
+
+  void SetUp() override {
+    server_->Sql(absl::StrCat(
+        "DROP DATABASE IF EXISTS ", kDatabase, "; CREATE DATABASE ", kDatabase, "; USE ", kDatabase,
+        "; CREATE TABLE items (order_id BIGINT UNSIGNED, line VARBINARY(20), note INT,"
+        " version BIGINT UNSIGNED NOT NULL DEFAULT 1, PRIMARY KEY (order_id, line)); ",
+        CreateTombstones()));
+    table_.guard.name = "items";
+    table_.primary_key = {"order_id", "line"};
+    ASSERT_TRUE(table_.Check().ok());
+    for (const VersionTrigger& trigger : VersionTriggersOf(table_, {"mover@127.0.0.1"})) {
+      server_->Sql(absl::StrCat("USE ", kDatabase, "; CREATE TRIGGER ", trigger.name, " ",
+                                trigger.timing, " ", trigger.event, " ON ", trigger.table,
+                                " FOR EACH ROW ", trigger.body));
+    }
+    session_ = SqlSession::Open(server_->OptionsFor(kDatabase)).value();
+  }
+
+  unsigned Try(const std::string& statement) {
+    auto results = session_->Run(statement);
+    message_ = results.ok() ? "" : std::string(results.status().message());
+    return session_->error();
+  }
+  uint64_t RowVersion(const std::string& line) {
+    const std::string value =
+        server_->Value("SELECT version FROM locus_shop.items WHERE line = '" + line + "'");
+    return value.empty() ? 0 : std::stoull(value);
+  }
+  uint64_t Tombstone(const std::string& line) {
+    const std::string value = server_->Value(absl::StrCat(
+        "SELECT version FROM locus_shop.locus_tombstone WHERE tbl = 'items' AND pk = '1:7",
+        line.size(), ":", line, "'"));
+    return value.empty() ? 0 : std::stoull(value);
+  }
+
+  static MariadbServer* server_;
+  MovedTable table_;
+  std::unique_ptr<SqlSession> session_;
+  std::string message_;
+};
+MariadbServer* VersionTriggersTest::server_ = nullptr;
+
+TEST_F(VersionTriggersTest, Update_RaisesByOneAtLeast) {
+  EXPECT_EQ(Try("INSERT INTO items VALUES (7, 'a', 0, 1)"), 0u);
+  EXPECT_EQ(Try("UPDATE items SET note = 1"), 0u);
+  EXPECT_EQ(RowVersion("a"), 2u);
+  EXPECT_EQ(Try("UPDATE items SET note = 2, version = version + 1"), 0u);
+  EXPECT_EQ(RowVersion("a"), 3u);
+  EXPECT_EQ(Try("UPDATE items SET note = 3, version = 1"), 0u);
+  EXPECT_EQ(RowVersion("a"), 4u);
+  EXPECT_EQ(Try("UPDATE items SET note = 3, version = 100"), 0u);
+  EXPECT_EQ(RowVersion("a"), 100u);
+}
+
+TEST_F(VersionTriggersTest, DeletedAndInsertedAgain_IsAboveItsTombstone) {
+  EXPECT_EQ(Try("INSERT INTO items VALUES (7, 'a', 0, 5); DELETE FROM items"), 0u);
+  EXPECT_EQ(Tombstone("a"), 6u);
+  EXPECT_EQ(RowVersion("a"), 0u);
+  EXPECT_EQ(Try("INSERT INTO items (order_id, line, note) VALUES (7, 'a', 1)"), 0u);
+  EXPECT_EQ(RowVersion("a"), 7u);
+}
+
+TEST_F(VersionTriggersTest, Replace_IsAboveTheTombstoneThatItLeaves) {
+  EXPECT_EQ(Try("INSERT INTO items VALUES (7, 'a', 0, 5)"), 0u);
+  EXPECT_EQ(Try("REPLACE INTO items VALUES (7, 'a', 1, 1)"), 0u);
+  EXPECT_EQ(Tombstone("a"), 6u);
+  EXPECT_EQ(RowVersion("a"), 7u);
+}
+
+TEST_F(VersionTriggersTest, PrimaryKey_CannotChange) {
+  EXPECT_EQ(Try("INSERT INTO items VALUES (7, 'a', 0, 5)"), 0u);
+  EXPECT_EQ(Try("UPDATE items SET line = 'A'"), kSignalled);
+  EXPECT_THAT(message_, HasSubstr("LOCUS_REFUSED the primary key"));
+  EXPECT_EQ(Try("UPDATE items SET order_id = 8"), kSignalled);
+}
+
+TEST_F(VersionTriggersTest, Mover_WritesVersionsAsTheyAre) {
+  MariadbOptions options = server_->Account(kDatabase);
+  options.user = "mover";
+  auto mover = SqlSession::Open(options).value();
+  ASSERT_TRUE(mover
+                  ->Run("INSERT INTO items VALUES (7, 'a', 0, 5); UPDATE items SET version = 3;"
+                        "DELETE FROM items")
+                  .ok());
+  EXPECT_EQ(Tombstone("a"), 0u);
+}
+
+// Random statements of every kind on a few rows: what is known of a row, be it there or deleted,
+// rises with each change of it.
+TEST_F(VersionTriggersTest, AnySequenceOfStatements_OnlyRaises) {
+  const std::vector<std::string> statements = {
+      "INSERT INTO items VALUES (7, '$', #, 1)",
+      "INSERT INTO items (order_id, line, note) VALUES (7, '$', #)",
+      "INSERT IGNORE INTO items VALUES (7, '$', #, 3)",
+      "REPLACE INTO items VALUES (7, '$', #, 2)",
+      "REPLACE INTO items (order_id, line, note) VALUES (7, '$', #)",
+      "INSERT INTO items VALUES (7, '$', #, 1) ON DUPLICATE KEY UPDATE note = #",
+      "INSERT INTO items VALUES (7, '$', #, 1) ON DUPLICATE KEY UPDATE note = #, version = 1",
+      "UPDATE items SET note = # WHERE line = '$'",
+      "UPDATE items SET note = #, version = 0 WHERE line = '$'",
+      "DELETE FROM items WHERE line = '$'",
+  };
+  const std::vector<std::string> lines = {"a", "bb", "A"};
+  std::map<std::string, std::string> before;
+  std::map<std::string, uint64_t> highest;
+  std::mt19937_64 random(20261122);
+  for (int i = 1; i <= 600; ++i) {
+    const std::string& line = lines[random() % lines.size()];
+    const std::string statement = absl::StrReplaceAll(statements[random() % statements.size()],
+                                                      {{"$", line}, {"#", absl::StrCat(i)}});
+    const unsigned error = Try(statement);
+    ASSERT_TRUE(error == 0 || error == 1062) << statement << message_;
+    const uint64_t row = RowVersion(line), tombstone = Tombstone(line);
+
+    ASSERT_TRUE(row == 0 || row > tombstone) << statement;
+    const std::string now = server_->Value(
+        "SELECT COALESCE((SELECT note FROM locus_shop.items WHERE line = '" + line + "'), '')");
+    const uint64_t known = std::max(row, tombstone);
+    if (now == before[line]) {
+      ASSERT_GE(known, highest[line]) << statement;
+    } else {
+      ASSERT_GT(known, highest[line]) << statement;
+    }
+    before[line] = now;
+    highest[line] = known;
+  }
+}
+
+TEST(MovedTableTest, WhatCannotBe_IsRefusedByName) {
+  MovedTable table;
+  table.guard.name = "orders";
+  EXPECT_TRUE(table.Check().ok());
+  auto refusal = [](MovedTable changed) {
+    EXPECT_TRUE(absl::IsInvalidArgument(changed.Check()));
+    return std::string(changed.Check().message());
+  };
+  MovedTable changed = table;
+  changed.guard.name = std::string(36, 'x');
+  EXPECT_THAT(refusal(changed), HasSubstr("1 to 35 bytes"));
+  changed = table;
+  changed.primary_key = {};
+  EXPECT_THAT(refusal(changed), HasSubstr("primary_key"));
+  changed.primary_key = {"version"};
+  EXPECT_THAT(refusal(changed), HasSubstr("other than the version"));
+  changed = table;
+  changed.version = "";
+  EXPECT_THAT(refusal(changed), HasSubstr("version"));
+}
+
+}  // namespace
+}  // namespace locus
