@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "migration/stream/change_transaction.h"
+
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "migration/stream/row_decoder.h"
+#include "src/base/check.h"
+
+namespace locus::stream {
+
+absl::Status ChangeTransaction::AppendTable(uint64_t id, uint32_t layout) {
+  std::string record(1, kTable);
+  record.append(reinterpret_cast<const char*>(&id), sizeof id);
+  record.append(reinterpret_cast<const char*>(&layout), sizeof layout);
+  return spool_.Append(record);
+}
+
+absl::Status ChangeTransaction::AppendEvent(std::string_view bytes) {
+  constexpr char kKind = kEvent;
+  return spool_.Append({&kKind, 1}, bytes);
+}
+
+absl::Status ChangeTransaction::AppendStatementEnd() {
+  constexpr char kKind = kStatementEnd;
+  return spool_.Append({&kKind, 1}, {});
+}
+
+absl::Status ChangeTransaction::Rewind() {
+  tables_.clear();
+  rows_ = ByteReader({});
+  ends_statement_ = false;
+  failed_ = spool_.Rewind();
+  return failed_;
+}
+
+absl::StatusOr<bool> ChangeTransaction::Next(Change& change) {
+  LOCUS_RETURN_IF_ERROR(failed_);
+  absl::StatusOr<bool> more = TakeNext(change);
+  failed_ = more.status();
+  return more;
+}
+
+absl::StatusOr<bool> ChangeTransaction::TakeNext(Change& change) {
+  while (rows_.empty()) {
+    bool found = false;
+    LOCUS_ASSIGN_OR_RETURN(const bool more, NextRecord(change, found));
+    if (!more || found) return more;
+  }
+  return NextRow(change);
+}
+
+absl::StatusOr<bool> ChangeTransaction::NextRecord(Change& change, bool& found) {
+  if (ends_statement_) tables_.clear();
+  ends_statement_ = false;
+  LOCUS_ASSIGN_OR_RETURN(std::optional<std::string_view> record, spool_.Next());
+  if (!record) return false;
+  ByteReader reader(*record);
+  const char kind = static_cast<char>(reader.Byte());
+  if (kind == kEvent) {
+    LOCUS_RETURN_IF_ERROR(OpenEvent(reader.rest(), change, found));
+    return true;
+  }
+  if (kind == kStatementEnd) {
+    tables_.clear();
+    return true;
+  }
+  const uint64_t id = reader.Little(8);
+  const uint64_t layout = reader.Little(4);
+  if (kind != kTable || !reader.ok() || layout >= layouts_.size()) {
+    return absl::DataLossError(
+        absl::StrCat("a stored event of transaction ", gtid().ToString(), " is damaged"));
+  }
+  tables_[id] = static_cast<uint32_t>(layout);
+  return true;
+}
+
+// Its checksum was right when it came; it may have been in a file since.
+absl::Status ChangeTransaction::OpenEvent(std::string_view bytes, Change& change, bool& found) {
+  LOCUS_ASSIGN_OR_RETURN(Event event, ParseEvent(bytes));
+  if (event.header.type == EventType::kQuery) {
+    LOCUS_ASSIGN_OR_RETURN(Query query, ParseQuery(event.body));
+    change.kind = ChangeKind::kSchema;
+    change.table = nullptr;
+    change.before.clear();
+    change.after.clear();
+    change.database = query.database;
+    change.statement = query.text;
+    found = true;
+    return absl::OkStatus();
+  }
+  LOCUS_ASSIGN_OR_RETURN(RowsHeader header, ParseRowsHeader(event));
+  auto table = tables_.find(header.table_id);
+  LOCUS_CHECK(table != tables_.end());  // the assembler stored no rows without
+  rows_kind_ = header.kind;
+  rows_table_ = layouts_[table->second];
+  rows_ = ByteReader(header.rows);
+  ends_statement_ = header.ends_statement;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> ChangeTransaction::NextRow(Change& change) {
+  change.kind = rows_kind_;
+  if (change.table != rows_table_) change.table = rows_table_;
+  change.database.clear();
+  change.statement.clear();
+  if (rows_kind_ == ChangeKind::kInsert) {
+    change.before.clear();
+  } else {
+    LOCUS_RETURN_IF_ERROR(DecodeRow(*rows_table_, rows_, change.before));
+  }
+  if (rows_kind_ == ChangeKind::kDelete) {
+    change.after.clear();
+  } else {
+    LOCUS_RETURN_IF_ERROR(DecodeRow(*rows_table_, rows_, change.after));
+  }
+  return true;
+}
+
+}  // namespace locus::stream

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "migration/stream/transaction_assembler.h"
+
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "migration/stream/row_decoder.h"
+#include "migration/stream/statement.h"
+#include "migration/stream/table_layout.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+
+namespace locus::stream {
+
+using internal::Printable;
+using internal::Quoted;
+using internal::ToAbsl;
+
+namespace {
+
+constexpr uint32_t kUnwanted = std::numeric_limits<uint32_t>::max();
+// What one transaction may describe besides its rows: thousands of tables.
+constexpr size_t kMostTables = 1 << 16;  // of a statement
+constexpr size_t kMostLayoutBytes = size_t{64} << 20;
+// Of layouts kept between transactions.
+constexpr size_t kMostKnownBytes = size_t{4} << 20;
+
+// The number of a table changes when it is opened again; what follows it does not.
+constexpr size_t kTableIdSize = 6;
+
+}  // namespace
+
+absl::StatusOr<TransactionAssembler::Step> TransactionAssembler::OnEvent(std::string_view bytes) {
+  LOCUS_RETURN_IF_ERROR(failed_);
+  absl::StatusOr<Event> event = ParseEvent(bytes);
+  absl::StatusOr<Step> step = event.ok() ? Handle(*event, bytes) : event.status();
+  if (step.ok()) return step;
+  const std::string within =
+      group_ ? absl::StrCat(", transaction ", group_->transaction.gtid().ToString()) : "";
+  failed_ = absl::Status(step.status().code(),
+                         absl::StrCat("binary log ", Printable(place_.file), " after ",
+                                      place_.offset, within, ": ", step.status().message()));
+  return failed_;
+}
+
+absl::StatusOr<TransactionAssembler::Step> TransactionAssembler::Handle(const Event& event,
+                                                                        std::string_view bytes) {
+  const EventType type = event.header.type;
+  LOCUS_RETURN_IF_ERROR(CheckType(type));
+  if (!format_known_ && type != EventType::kRotate && type != EventType::kFormatDescription) {
+    return absl::DataLossError(
+        absl::StrCat("an event of type ", static_cast<int>(type), " before the log's format"));
+  }
+  absl::Status status;
+  Step step;
+  switch (type) {
+    case EventType::kFormatDescription:
+      status = OnFormat(event);
+      break;
+    case EventType::kRotate:
+      LOCUS_RETURN_IF_ERROR(OnRotate(event));
+      return step;
+    case EventType::kGtidList:
+      status = ParseGtidList(event.body).status();
+      break;
+    case EventType::kHeartbeat:
+      return Heartbeat{{std::string(event.body), event.header.next_position}};
+    case EventType::kGtid:
+      status = OnGtid(event);
+      break;
+    case EventType::kStop:
+    case EventType::kAnnotateRows:
+    case EventType::kBinlogCheckpoint:
+    case EventType::kStartEncryption:
+      break;
+    default:
+      if (!group_) {
+        return absl::DataLossError(
+            absl::StrCat("an event of type ", static_cast<int>(type), " outside of a transaction"));
+      }
+      if (type == EventType::kTableMap) {
+        status = OnTableMap(event);
+      } else if (type == EventType::kQuery) {
+        LOCUS_ASSIGN_OR_RETURN(step, OnQuery(event, bytes));
+      } else if (type == EventType::kXid) {
+        LOCUS_RETURN_IF_ERROR(CheckXid(event.body));
+        step = Finish(event);
+      } else {
+        status = OnRows(event, bytes);
+      }
+  }
+  LOCUS_RETURN_IF_ERROR(status);
+  if (event.header.next_position != 0) place_.offset = event.header.next_position;
+  return step;
+}
+
+absl::Status TransactionAssembler::OnFormat(const Event& event) {
+  LOCUS_RETURN_IF_ERROR(ParseFormatDescription(event.body).status());
+  DropTorn();
+  format_known_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status TransactionAssembler::OnRotate(const Event& event) {
+  LOCUS_ASSIGN_OR_RETURN(Rotate rotate, ParseRotate(event.body));
+  DropTorn();
+  place_ = {std::move(rotate.file), rotate.position};
+  return absl::OkStatus();
+}
+
+// No transaction lies in two files. One that has no end in its file was being written when the
+// server died; at its next start the server rolled it back.
+void TransactionAssembler::DropTorn() {
+  if (group_) ++torn_;
+  group_.reset();
+}
+
+absl::Status TransactionAssembler::OnGtid(const Event& event) {
+  LOCUS_ASSIGN_OR_RETURN(GtidEvent gtid, ParseGtidEvent(event));
+  if (group_) {
+    return absl::DataLossError(
+        absl::StrCat("transaction ", gtid.gtid.ToString(), " begins before the end of another"));
+  }
+  const std::optional<Gtid> last = position_.Of(gtid.gtid.domain);
+  if (last && gtid.gtid.sequence <= last->sequence) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("transaction ", gtid.gtid.ToString(), " comes after ", last->ToString(),
+                     ": a position cannot say which of them was read; set gtid_strict_mode=ON, and"
+                     " write each domain on one server only"));
+  }
+  if (!last && position_.domains() == GtidPosition::kMostDomains) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the log has more than ", GtidPosition::kMostDomains, " GTID domains"));
+  }
+  group_.emplace(options_.spool);
+  group_->standalone = gtid.standalone;
+  group_->transaction.gtid_ = gtid;
+  group_->transaction.timestamp_ = event.header.timestamp;
+  return absl::OkStatus();
+}
+
+TransactionAssembler::Step TransactionAssembler::Finish(const Event& event) {
+  ChangeTransaction transaction = std::move(group_->transaction);
+  group_.reset();
+  transaction.end_ = {place_.file, event.header.next_position};
+  position_.Set(transaction.gtid());
+  return transaction;
+}
+
+absl::StatusOr<TransactionAssembler::Step> TransactionAssembler::OnQuery(const Event& event,
+                                                                         std::string_view bytes) {
+  LOCUS_ASSIGN_OR_RETURN(Query query, ParseQuery(event.body));
+  auto refuse = [&query](std::string_view why) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the statement ", Quoted(query.text), " ", ToAbsl(why)));
+  };
+  switch (KindOfStatement(query.text)) {
+    case StatementKind::kBegin:
+    case StatementKind::kSavepoint:
+      return Step();
+    case StatementKind::kCommit:
+      return Finish(event);
+    case StatementKind::kRollback:
+    case StatementKind::kRollbackTo:
+      // In the log only where the transaction also changed what cannot roll back.
+      return refuse("takes back rows before it, but not those of tables that cannot roll back");
+    case StatementKind::kXa:
+      return refuse("belongs to an XA transaction; XA cannot be followed");
+    case StatementKind::kOther:
+      return refuse(
+          "is in the log as text, and may change rows; set binlog_format=ROW in every session");
+    case StatementKind::kSchema:
+      break;
+  }
+  LOCUS_RETURN_IF_ERROR(group_->transaction.AppendEvent(bytes));
+  return group_->standalone ? Finish(event) : Step();
+}
+
+absl::Status TransactionAssembler::OnTableMap(const Event& event) {
+  LOCUS_ASSIGN_OR_RETURN(TableName name, ParseTableName(event.body));
+  if (group_->tables.size() >= kMostTables) {
+    return absl::DataLossError(absl::StrCat("a statement with more than ", kMostTables, " tables"));
+  }
+  uint32_t& index = group_->tables[name.id];
+  index = kUnwanted;
+  if (options_.wanted && !options_.wanted(name.database, name.table)) return absl::OkStatus();
+  LOCUS_ASSIGN_OR_RETURN(index, LayoutOf(event.body));
+  return group_->transaction.AppendTable(name.id, index);
+}
+
+// Its index in the transaction.
+absl::StatusOr<uint32_t> TransactionAssembler::LayoutOf(std::string_view body) {
+  std::string_view definition = body.substr(kTableIdSize);
+  if (auto found = group_->layouts.find(definition); found != group_->layouts.end()) {
+    return found->second;
+  }
+  auto known = known_.find(definition);
+  if (known == known_.end()) {
+    LOCUS_ASSIGN_OR_RETURN(TableLayout layout, ParseTableLayout(body));
+    if (known_bytes_ + definition.size() > kMostKnownBytes) {
+      known_.clear();
+      known_bytes_ = 0;
+    }
+    known_bytes_ += definition.size();
+    known = known_
+                .emplace(std::string(definition),
+                         std::make_shared<const TableLayout>(std::move(layout)))
+                .first;
+  }
+  group_->layout_bytes += definition.size();
+  if (group_->layout_bytes > kMostLayoutBytes) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the tables of one transaction are described by more than ", kMostLayoutBytes, " bytes"));
+  }
+  auto& layouts = group_->transaction.layouts_;
+  const uint32_t index = static_cast<uint32_t>(layouts.size());
+  layouts.push_back(known->second);
+  group_->layouts.emplace(std::string(definition), index);
+  return index;
+}
+
+absl::Status TransactionAssembler::OnRows(const Event& event, std::string_view bytes) {
+  LOCUS_ASSIGN_OR_RETURN(RowsHeader header, ParseRowsHeader(event));
+  Group& group = *group_;
+  auto table = group.tables.find(header.table_id);
+  if (table == group.tables.end()) {
+    const bool only_ends = header.table_id == kNoTable && header.rows.empty();
+    if (!only_ends) {
+      return absl::DataLossError(absl::StrCat("rows of the table with number ", header.table_id,
+                                              ", which no event before them describes"));
+    }
+  } else if (table->second != kUnwanted) {
+    const TableLayout& layout = *group.transaction.layouts_[table->second];
+    LOCUS_RETURN_IF_ERROR(CheckImage(header, layout));
+    LOCUS_RETURN_IF_ERROR(group.transaction.AppendEvent(bytes));
+    if (header.ends_statement) group.tables.clear();
+  }
+  if (!header.ends_statement) return absl::OkStatus();
+  bool stored = false;
+  for (const auto& [id, layout] : group.tables) stored = stored || layout != kUnwanted;
+  group.tables.clear();
+  return stored ? group.transaction.AppendStatementEnd() : absl::OkStatus();
+}
+
+}  // namespace locus::stream

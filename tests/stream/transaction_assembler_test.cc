@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "migration/stream/transaction_assembler.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <filesystem>
+
+#include "absl/strings/match.h"
+#include "gtest/gtest.h"
+#include "migration/stream/row_decoder.h"
+#include "tests/stream/event_bytes.h"
+#include "tests/support/child_process.h"
+#include "tests/support/lying_server.h"
+#include "tests/support/sanitizers.h"
+#include "tests/support/temporary_directory.h"
+
+namespace locus {
+namespace {
+
+using stream::Change;
+using stream::ChangeKind;
+using stream::ChangeTransaction;
+using stream::EventType;
+using stream::GtidPosition;
+using stream::TransactionAssembler;
+using stream::Value;
+
+constexpr uint8_t kStandalone = kStandaloneFlag;
+
+class TransactionAssemblerTest : public ::testing::Test {
+ protected:
+  TransactionAssemblerTest() { options_.spool.directory = directory_.str(); }
+
+  // After the events with which a dump begins.
+  TransactionAssembler Begun() {
+    TransactionAssembler assembler(options_);
+    EXPECT_TRUE(assembler.OnEvent(RotateEvent("bin.000001")).ok());
+    EXPECT_TRUE(assembler.OnEvent(FormatEvent()).ok());
+    return assembler;
+  }
+
+  // The transactions that these events make.
+  absl::StatusOr<std::vector<ChangeTransaction>> Feed(TransactionAssembler& assembler,
+                                                      const std::vector<std::string>& events) {
+    std::vector<ChangeTransaction> made;
+    for (const std::string& event : events) {
+      auto step = assembler.OnEvent(event);
+      if (!step.ok()) return step.status();
+      if (auto* transaction = std::get_if<ChangeTransaction>(&*step)) {
+        made.push_back(std::move(*transaction));
+      }
+    }
+    return made;
+  }
+  absl::Status FeedFresh(const std::vector<std::string>& events) {
+    TransactionAssembler assembler = Begun();
+    absl::Status status = Feed(assembler, events).status();
+    if (!status.ok()) {
+      EXPECT_EQ(assembler.OnEvent(XidEvent()).status(), status) << "it stays so";
+    }
+    return status;
+  }
+  void ExpectRefused(const std::vector<std::string>& events, absl::string_view sign) {
+    absl::Status status = FeedFresh(events);
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_TRUE(absl::StrContains(status.message(), sign)) << status;
+  }
+  void ExpectLoss(const std::vector<std::string>& events, absl::string_view sign) {
+    absl::Status status = FeedFresh(events);
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    EXPECT_TRUE(absl::StrContains(status.message(), sign)) << status;
+  }
+
+  TemporaryDirectory directory_;
+  TransactionAssembler::Options options_;
+};
+
+TEST_F(TransactionAssemblerTest, RowsAndCommit_AreOneTransaction) {
+  TransactionAssembler assembler = Begun();
+  auto made = Feed(assembler,
+                   {GtidEvent(5), OrdersEvent(), InsertEvent(OrderRow(1, "a"), false),
+                    InsertEvent(OrderRow(2, "b") + OrderRow(3, "c")), XidEvent(), GtidEvent(6, 2),
+                    OrdersEvent(), InsertEvent(OrderRow(4, "d")), QueryEvent("COMMIT")});
+  ASSERT_TRUE(made.ok()) << made.status();
+  ASSERT_EQ(made->size(), 2u);
+  EXPECT_EQ((*made)[0].gtid().ToString(), "0-7-5");
+  EXPECT_EQ((*made)[0].end().file, "bin.000001");
+  EXPECT_EQ((*made)[0].end().offset, 1000u);
+  EXPECT_EQ((*made)[0].timestamp(), 1700000000u);
+  Change change;
+  for (int32_t id = 1; id <= 3; ++id) {
+    ASSERT_TRUE(*(*made)[0].Next(change));
+    EXPECT_EQ(change.kind, ChangeKind::kInsert);
+    EXPECT_EQ(change.table->table, "orders");
+    EXPECT_EQ(change.after[0], Value(int64_t{id}));
+  }
+  EXPECT_FALSE(*(*made)[0].Next(change));
+  EXPECT_FALSE(*(*made)[0].Next(change));
+  EXPECT_EQ(assembler.position().ToString(), "0-7-5,2-7-6");
+  // Both have one layout.
+  Change other;
+  ASSERT_TRUE(*(*made)[1].Next(other));
+  EXPECT_EQ(change.table, other.table);
+}
+
+TEST_F(TransactionAssemblerTest, StandaloneStatement_IsATransactionByItself) {
+  TransactionAssembler assembler = Begun();
+  auto made = Feed(assembler, {GtidEvent(1, 0, kStandalone), QueryEvent("DROP TABLE t", "d")});
+  ASSERT_TRUE(made.ok()) << made.status();
+  ASSERT_EQ(made->size(), 1u);
+  Change change;
+  ASSERT_TRUE(*(*made)[0].Next(change));
+  EXPECT_EQ(change.kind, ChangeKind::kSchema);
+  EXPECT_EQ(change.statement, "DROP TABLE t");
+  EXPECT_EQ(change.database, "d");
+}
+
+TEST_F(TransactionAssemblerTest, WhatCannotBeFollowed_IsRefused) {
+  const std::string begin = GtidEvent(1);
+  ExpectRefused({begin, QueryEvent("INSERT INTO t VALUES (1)")}, "binlog_format=ROW");
+  ExpectRefused({GtidEvent(1, 0, kStandalone), QueryEvent("UPDATE t SET a=1")}, "text");
+  ExpectRefused({begin, QueryEvent("ROLLBACK TO `s`")}, "ROLLBACK TO");
+  ExpectRefused({begin, QueryEvent("ROLLBACK")}, "takes back");
+  ExpectRefused({begin, QueryEvent("XA START 'x'")}, "XA");
+  ExpectRefused({GtidEvent(1, 0, kPreparedXaFlag)}, "XA");
+  ExpectRefused({GtidEvent(1, 0, 0x80)}, "XA");
+  ExpectRefused({begin, MakeEvent(EventType::kXaPrepare, "x")}, "XA");
+  ExpectRefused({MakeEvent(EventType::kIncident, Little(uint16_t{1}))}, "INCIDENT");
+  ExpectRefused({begin, MakeEvent(EventType::kIntvar, std::string(9, '\0'))}, "binlog_format=ROW");
+  ExpectRefused({begin, MakeEvent(EventType::kQueryCompressed, "x")}, "log_bin_compress=OFF");
+  ExpectRefused({begin, MakeEvent(static_cast<EventType>(99), "x")}, "type 99");
+  // The transaction and the place are named.
+  ExpectRefused({begin, MakeEvent(static_cast<EventType>(99), "x")}, "transaction 0-7-1");
+  ExpectRefused({begin, MakeEvent(static_cast<EventType>(99), "x")}, "bin.000001");
+}
+
+TEST_F(TransactionAssemblerTest, ImageThatLacksColumns_IsRefused) {
+  const std::string body = RowsBody(5, OrderRow(1, "a"), true, 2, "\xFD");
+  ExpectRefused({GtidEvent(1), OrdersEvent(), MakeEvent(EventType::kWriteRowsV1, body)},
+                "binlog_row_image=FULL");
+  const std::string update = Little(uint64_t{5}, 6) + Little(uint16_t{1}) + "\x02\xFF\xFE" +
+                             OrderRow(1, "a") + OrderRow(1, "b");
+  ExpectRefused({GtidEvent(1), OrdersEvent(), MakeEvent(EventType::kUpdateRowsV1, update)},
+                "binlog_row_image=FULL");
+}
+
+TEST_F(TransactionAssemblerTest, EventsInTheWrongOrder_AreDataLoss) {
+  ExpectLoss({OrdersEvent()}, "outside of a transaction");
+  ExpectLoss({XidEvent()}, "outside of a transaction");
+  ExpectLoss({QueryEvent("COMMIT")}, "outside of a transaction");
+  ExpectLoss({GtidEvent(1), GtidEvent(2)}, "before the end of another");
+  ExpectLoss({GtidEvent(1), InsertEvent(OrderRow(1, "a"))}, "which no event before them describes");
+  ExpectLoss({GtidEvent(1), OrdersEvent(), InsertEvent(OrderRow(1, "a"), true, 6)}, "number 6");
+  // The tables of a statement end with it.
+  ExpectLoss(
+      {GtidEvent(1), OrdersEvent(), InsertEvent(OrderRow(1, "a")), InsertEvent(OrderRow(2, "a"))},
+      "which no event before them describes");
+  ExpectLoss(
+      {GtidEvent(1), OrdersEvent(), MakeEvent(EventType::kWriteRowsV1, RowsBody(5, "", true, 3))},
+      "3 columns");
+  TransactionAssembler assembler(options_);
+  EXPECT_TRUE(absl::IsDataLoss(assembler.OnEvent(GtidEvent(1)).status())) << "before a format";
+}
+
+TEST_F(TransactionAssemblerTest, EventThatOnlyEndsTheStatement_IsTaken) {
+  TransactionAssembler assembler = Begun();
+  auto made = Feed(assembler, {GtidEvent(1), OrdersEvent(), InsertEvent(OrderRow(1, "a"), false),
+                               InsertEvent("", true, stream::kNoTable), OrdersEvent(6),
+                               InsertEvent(OrderRow(2, "b"), true, 6), XidEvent()});
+  ASSERT_TRUE(made.ok()) << made.status();
+  Change change;
+  ASSERT_TRUE(*(*made)[0].Next(change));
+  ASSERT_TRUE(*(*made)[0].Next(change));
+  EXPECT_EQ(change.after[0], Value(int64_t{2}));
+  EXPECT_FALSE(*(*made)[0].Next(change));
+}
+
+TEST_F(TransactionAssemblerTest, NumbersThatDoNotRise_AreRefused) {
+  const std::vector<std::string> five = {GtidEvent(5), XidEvent()};
+  for (uint64_t next : {uint64_t{5}, uint64_t{4}}) {
+    std::vector<std::string> events = five;
+    events.push_back(GtidEvent(next));
+    ExpectRefused(events, "gtid_strict_mode=ON");
+  }
+  options_.position = *GtidPosition::Parse("0-9-5,3-1-7");
+  ExpectRefused(five, "comes after 0-9-5");
+  TransactionAssembler assembler = Begun();
+  ASSERT_TRUE(Feed(assembler, {GtidEvent(6), XidEvent(), GtidEvent(1, 1), XidEvent()}).ok());
+  EXPECT_EQ(assembler.position().ToString(), "0-7-6,1-7-1,3-1-7");
+}
+
+// The log of a server that died while it wrote ends within a transaction; it was rolled back.
+TEST_F(TransactionAssemblerTest, TransactionTornByACrash_IsDropped) {
+  for (const bool announced : {true, false}) {
+    TransactionAssembler assembler = Begun();
+    std::vector<std::string> events = {GtidEvent(5), OrdersEvent(), InsertEvent(OrderRow(1, "a"))};
+    if (announced) events.push_back(RotateEvent("bin.000002"));
+    for (const std::string& event :
+         {FormatEvent(), GtidEvent(5), OrdersEvent(), InsertEvent(OrderRow(2, "b")), XidEvent()}) {
+      events.push_back(event);
+    }
+    auto made = Feed(assembler, events);
+    ASSERT_TRUE(made.ok()) << made.status();
+    ASSERT_EQ(made->size(), 1u);
+    EXPECT_EQ(assembler.torn(), 1u);
+    Change change;
+    ASSERT_TRUE(*(*made)[0].Next(change));
+    EXPECT_EQ(change.after[0], Value(int64_t{2}));
+    EXPECT_FALSE(*(*made)[0].Next(change));
+  }
+}
+
+TEST_F(TransactionAssemblerTest, UnwantedTables_CostNothing) {
+  options_.wanted = [](std::string_view database, std::string_view table) {
+    return database == "shop" && table == "orders";
+  };
+  TransactionAssembler assembler = Begun();
+  const std::string without_metadata = MakeEvent(
+      EventType::kTableMap, TableMapBody(8, "shop", "log", {{7, "", "at"}, {3, "", "i"}}));
+  auto made = Feed(assembler, {GtidEvent(1), without_metadata, InsertEvent("anything", true, 8),
+                               XidEvent(), GtidEvent(2), without_metadata, OrdersEvent(),
+                               InsertEvent(OrderRow(1, "a"), false),
+                               InsertEvent("anything", true, 8), XidEvent()});
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_TRUE((*made)[0].empty());
+  Change change;
+  ASSERT_TRUE(*(*made)[1].Next(change));
+  EXPECT_FALSE(*(*made)[1].Next(change));
+}
+
+TEST_F(TransactionAssemblerTest, RowsCutShort_AreDataLossWhenTheyAreRead) {
+  TransactionAssembler assembler = Begun();
+  const std::string rows = OrderRow(1, "abc");
+  auto made = Feed(assembler, {GtidEvent(1), OrdersEvent(),
+                               InsertEvent(rows + rows.substr(0, rows.size() - 1)), XidEvent()});
+  ASSERT_TRUE(made.ok()) << made.status();
+  Change change;
+  EXPECT_TRUE((*made)[0].Next(change).ok());
+  EXPECT_TRUE(absl::IsDataLoss((*made)[0].Next(change).status()));
+  EXPECT_TRUE(absl::IsDataLoss((*made)[0].Next(change).status())) << "it stays so";
+}
+
+// 220 MiB of rows by the default limit of 64 MiB.
+TEST_F(TransactionAssemblerTest, HugeTransaction_TakesLittleMemory) {
+  constexpr int kEvents = 220;
+  const std::string value(1 << 20, 'v');
+  TransactionAssembler assembler = Begun();
+  const size_t before = PeakMemoryMiB();
+  ASSERT_TRUE(Feed(assembler, {GtidEvent(1), OrdersEvent()}).ok());
+  for (int i = 0; i < kEvents; ++i) {
+    ASSERT_TRUE(Feed(assembler, {InsertEvent(OrderRow(i, value), i + 1 == kEvents)}).ok());
+  }
+  auto made = Feed(assembler, {XidEvent()});
+  ASSERT_TRUE(made.ok()) << made.status();
+  ChangeTransaction& transaction = (*made)[0];
+  EXPECT_TRUE(transaction.spilt());
+  EXPECT_GT(transaction.bytes(), uint64_t{kEvents} << 20);
+  Change change;
+  for (int i = 0; i < kEvents; ++i) {
+    auto more = transaction.Next(change);
+    ASSERT_TRUE(more.ok() && *more) << more.status();
+    EXPECT_EQ(change.after[0], Value(int64_t{i}));
+    EXPECT_EQ(std::get<stream::Bytes>(change.after[1]).bytes.size(), value.size());
+  }
+  EXPECT_FALSE(*transaction.Next(change));
+  // A sanitizer counts all that was ever allocated.
+  EXPECT_TRUE(kUnderAsan || PeakMemoryMiB() - before < 64 + 16) << PeakMemoryMiB() - before;
+  EXPECT_TRUE(std::filesystem::is_empty(directory_.str())) << "the file has no name";
+}
+
+TEST_F(TransactionAssemblerTest, EveryMemoryLimit_GivesTheSameRows) {
+  for (size_t limit : {0, 1, 100, 1000, 300000, 1 << 30}) {
+    options_.spool.memory_limit = limit;
+    TransactionAssembler assembler = Begun();
+    std::vector<std::string> events = {GtidEvent(1)};
+    constexpr int kRows = 200;
+    for (int i = 0; i < kRows; ++i) {
+      events.push_back(OrdersEvent());
+      events.push_back(
+          InsertEvent(OrderRow(i, std::string(i * 37, static_cast<char>('a' + i % 26)))));
+    }
+    events.push_back(OrdersEvent());
+    events.push_back(InsertEvent(OrderRow(kRows, std::string(700000, 'z'))));
+    events.push_back(XidEvent());
+    auto made = Feed(assembler, events);
+    ASSERT_TRUE(made.ok()) << made.status();
+    EXPECT_EQ((*made)[0].spilt(), limit < 1 << 20) << limit;
+    for (int pass = 0; pass < 2; ++pass) {
+      Change change;
+      for (int i = 0; i <= kRows; ++i) {
+        ASSERT_TRUE(*(*made)[0].Next(change)) << i;
+        ASSERT_EQ(change.after[0], Value(int64_t{i}));
+        const size_t size = i == kRows ? 700000 : i * 37;
+        ASSERT_EQ(std::get<stream::Bytes>(change.after[1]).bytes.size(), size);
+      }
+      EXPECT_FALSE(*(*made)[0].Next(change));
+      ASSERT_TRUE((*made)[0].Rewind().ok());
+    }
+  }
+}
+
+TEST_F(TransactionAssemblerTest, DirectoryThatIsNotThere_IsNamed) {
+  options_.spool.memory_limit = 0;
+  options_.spool.directory = directory_ / "gone";
+  absl::Status status = FeedFresh({GtidEvent(1), OrdersEvent()});
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), directory_ / "gone")) << status;
+}
+
+TEST_F(TransactionAssemblerTest, FileThatCannotGrow_IsAnError) {
+  options_.spool.memory_limit = 0;
+  ChildProcess child([&] {
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{1 << 20, 1 << 20};
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return 2;
+    TransactionAssembler assembler = Begun();
+    const std::string value(700000, 'v');
+    absl::Status status =
+        Feed(assembler, {GtidEvent(1), OrdersEvent(), InsertEvent(OrderRow(1, value), false),
+                         InsertEvent(OrderRow(2, value), false), InsertEvent(OrderRow(3, value))})
+            .status();
+    return absl::IsUnavailable(status) ? 0 : 1;
+  });
+  EXPECT_EQ(child.Wait(), 0);
+}
+
+}  // namespace
+}  // namespace locus
