@@ -168,6 +168,33 @@ TEST_F(BinlogReaderTest, SchemaChanges_AreSeenWithTheirText) {
   EXPECT_EQ(seen, (std::vector<std::string>{"ALTER", "CREATE", "insert", "TRUNCATE", "DROP"}));
 }
 
+// Written at its start and at its end.
+TEST_F(BinlogReaderTest, AlterInTwoPhases_IsSeenTwice) {
+  server_.Sql(
+      absl::StrCat("SET SESSION binlog_alter_two_phase=1;ALTER TABLE ", table_, " ADD w INT"));
+  auto all = ReadAll(ReaderOptions(server_, start_));
+  ASSERT_TRUE(all.ok()) << all.status();
+  ASSERT_EQ(all->size(), 2u);
+  for (ChangeTransaction& transaction : *all) {
+    auto changes = ChangesOf(transaction);
+    ASSERT_TRUE(changes.ok()) << changes.status();
+    ASSERT_EQ(changes->size(), 1u);
+    EXPECT_TRUE(absl::StartsWith((*changes)[0].statement, "ALTER TABLE"))
+        << (*changes)[0].statement;
+  }
+}
+
+TEST_F(BinlogReaderTest, TablesThatCannotRollBack_AreToldApart) {
+  server_.Sql(absl::StrCat("CREATE TABLE ", table_, "m (id INT PRIMARY KEY) ENGINE=MyISAM;",
+                           "INSERT INTO ", table_, "m VALUES (1)"));
+  Insert(1);
+  auto all = ReadAll(ReaderOptions(server_, start_));
+  ASSERT_TRUE(all.ok()) << all.status();
+  ASSERT_EQ(all->size(), 3u);
+  EXPECT_FALSE((*all)[1].transactional());
+  EXPECT_TRUE((*all)[2].transactional());
+}
+
 TEST_F(BinlogReaderTest, UnwantedTables_AreLeftOutAndNotChecked) {
   Insert(1);
   server_.Sql(absl::StrCat("CREATE TABLE ", table_, "u (id INT PRIMARY KEY, v INT, w INT);",
