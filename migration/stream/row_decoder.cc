@@ -78,7 +78,7 @@ bool DecodeDecimal(const Column& column, ByteReader& bytes, Value& value) {
   std::string_view stored = bytes.Bytes(size);
   if (stored.size() != size) return false;
   const bool negative = (static_cast<unsigned char>(stored[0]) & 0x80) == 0;
-  char plain[32];  // 65 digits take 30 bytes
+  char plain[32] = {};  // 65 digits take 30 bytes
   LOCUS_CHECK(size <= sizeof plain);
   for (size_t i = 0; i < size; ++i) {
     plain[i] = static_cast<char>(negative ? ~stored[i] : stored[i]);
