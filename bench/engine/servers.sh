@@ -24,7 +24,8 @@ started() {
   exit 1
 }
 
-# Durable, with a database locus_bench and root without a password, on $port.
+# start_mariadb [LINE...]: durable, with a database locus_bench and root without a password, on $port;
+# more lines of my.cnf.
 mariadb_client=(--no-defaults -h127.0.0.1 "-P$port" -uroot)
 start_mariadb() {
   cat > "$work/my.cnf" << END
@@ -40,6 +41,7 @@ innodb-flush-log-at-trx-commit=1
 max-connections=500
 END
   [ "$(id -u)" -ne 0 ] || echo user=root >> "$work/my.cnf"
+  [ $# -eq 0 ] || printf '%s\n' "$@" >> "$work/my.cnf"
   mariadb-install-db --defaults-file="$work/my.cnf" --auth-root-authentication-method=normal \
     --skip-test-db > "$work/install.log"
   PATH=$PATH:/usr/sbin mariadbd --defaults-file="$work/my.cnf" > "$work/mariadb.log" 2>&1 &
