@@ -21,7 +21,8 @@ set(CPACK_COMPONENT_COMMAND_DESCRIPTION
     "The command locus: order IDs, order_nos, stores, routing tables, plans.")
 
 # Archives name what their users must link: the packages that hold it.
-set(locus_dev_needs libabsl-dev libmurmurhash-dev "libssl-dev (>= 3.0)" "libsqlite3-dev (>= 3.37)")
+set(locus_dev_needs libabsl-dev libmurmurhash-dev "libssl-dev (>= 3.0)" "libsqlite3-dev (>= 3.37)"
+                    zlib1g-dev)
 if(LOCUS_MARIADB)
   list(APPEND locus_dev_needs libmariadb-dev)
 endif()
@@ -29,7 +30,7 @@ if(LOCUS_REDIS)
   list(APPEND locus_dev_needs libhiredis-dev)
 endif()
 if(LOCUS_ETCD)
-  list(APPEND locus_dev_needs "libboost-json1.81-dev | libboost-json-dev (>= 1.81)" zlib1g-dev)
+  list(APPEND locus_dev_needs "libboost-json1.81-dev | libboost-json-dev (>= 1.81)")
 endif()
 list(JOIN locus_dev_needs ", " CPACK_DEBIAN_DEV_PACKAGE_DEPENDS)
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME liblocus-dev)
