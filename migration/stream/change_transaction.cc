@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "migration/stream/change_transaction.h"
 
+#include <zlib.h>
+
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -9,11 +11,22 @@
 
 namespace locus::stream {
 
+namespace {
+
+uint32_t Checksum(std::string_view bytes) {
+  return static_cast<uint32_t>(
+      crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+}
+
+}  // namespace
+
+// An event has a checksum of its own; what is added to them has one, too, as it may lie in a file.
 absl::Status ChangeTransaction::AppendTable(uint64_t id, uint32_t layout) {
   std::string record(1, kTable);
   record.append(reinterpret_cast<const char*>(&id), sizeof id);
   record.append(reinterpret_cast<const char*>(&layout), sizeof layout);
-  return spool_.Append(record);
+  const uint32_t checksum = Checksum(record);
+  return spool_.Append(record, {reinterpret_cast<const char*>(&checksum), sizeof checksum});
 }
 
 absl::Status ChangeTransaction::AppendEvent(std::string_view bytes) {
@@ -29,7 +42,6 @@ absl::Status ChangeTransaction::AppendStatementEnd() {
 absl::Status ChangeTransaction::Rewind() {
   tables_.clear();
   rows_ = ByteReader({});
-  ends_statement_ = false;
   failed_ = spool_.Rewind();
   return failed_;
 }
@@ -51,8 +63,6 @@ absl::StatusOr<bool> ChangeTransaction::TakeNext(Change& change) {
 }
 
 absl::StatusOr<bool> ChangeTransaction::NextRecord(Change& change, bool& found) {
-  if (ends_statement_) tables_.clear();
-  ends_statement_ = false;
   LOCUS_ASSIGN_OR_RETURN(std::optional<std::string_view> record, spool_.Next());
   if (!record) return false;
   ByteReader reader(*record);
@@ -61,18 +71,24 @@ absl::StatusOr<bool> ChangeTransaction::NextRecord(Change& change, bool& found) 
     LOCUS_RETURN_IF_ERROR(OpenEvent(reader.rest(), change, found));
     return true;
   }
-  if (kind == kStatementEnd) {
+  if (kind == kStatementEnd && reader.empty()) {
     tables_.clear();
     return true;
   }
   const uint64_t id = reader.Little(8);
   const uint64_t layout = reader.Little(4);
-  if (kind != kTable || !reader.ok() || layout >= layouts_.size()) {
-    return absl::DataLossError(
-        absl::StrCat("a stored event of transaction ", gtid().ToString(), " is damaged"));
+  const uint64_t checksum = reader.Little(4);
+  if (kind != kTable || !reader.ok() || !reader.empty() || layout >= layouts_.size() ||
+      checksum != Checksum(record->substr(0, record->size() - sizeof(uint32_t)))) {
+    return Damaged();
   }
   tables_[id] = static_cast<uint32_t>(layout);
   return true;
+}
+
+absl::Status ChangeTransaction::Damaged() const {
+  return absl::DataLossError(
+      absl::StrCat("what was stored of transaction ", gtid().ToString(), " is damaged"));
 }
 
 // Its checksum was right when it came; it may have been in a file since.
@@ -91,11 +107,10 @@ absl::Status ChangeTransaction::OpenEvent(std::string_view bytes, Change& change
   }
   LOCUS_ASSIGN_OR_RETURN(RowsHeader header, ParseRowsHeader(event));
   auto table = tables_.find(header.table_id);
-  LOCUS_CHECK(table != tables_.end());  // the assembler stored no rows without
+  if (table == tables_.end()) return Damaged();  // the assembler stored no rows without
   rows_kind_ = header.kind;
   rows_table_ = layouts_[table->second];
   rows_ = ByteReader(header.rows);
-  ends_statement_ = header.ends_statement;
   return absl::OkStatus();
 }
 

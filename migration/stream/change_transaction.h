@@ -60,10 +60,11 @@ class ChangeTransaction {
   // The table that rows events name by `id` until the end of the statement.
   absl::Status AppendTable(uint64_t id, uint32_t layout);
   absl::Status AppendEvent(std::string_view bytes);
-  // The end of a statement whose last rows are not stored.
+  // The end of a statement: its tables are forgotten.
   absl::Status AppendStatementEnd();
 
   absl::StatusOr<bool> TakeNext(Change& change);
+  absl::Status Damaged() const;
 
   absl::StatusOr<bool> NextRow(Change& change);
   // Takes up the next record; `found`: it is a change by itself. False: there is none.
@@ -81,7 +82,6 @@ class ChangeTransaction {
   ByteReader rows_{{}};
   ChangeKind rows_kind_ = ChangeKind::kInsert;
   std::shared_ptr<const TableLayout> rows_table_;
-  bool ends_statement_ = false;
   absl::Status failed_;
 };
 

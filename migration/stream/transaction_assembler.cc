@@ -234,7 +234,6 @@ absl::Status TransactionAssembler::OnRows(const Event& event, std::string_view b
     const TableLayout& layout = *group.transaction.layouts_[table->second];
     LOCUS_RETURN_IF_ERROR(CheckImage(header, layout));
     LOCUS_RETURN_IF_ERROR(group.transaction.AppendEvent(bytes));
-    if (header.ends_statement) group.tables.clear();
   }
   if (!header.ends_statement) return absl::OkStatus();
   bool stored = false;

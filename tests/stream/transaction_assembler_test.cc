@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "migration/stream/transaction_assembler.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -298,6 +300,54 @@ TEST_F(TransactionAssemblerTest, EveryMemoryLimit_GivesTheSameRows) {
       ASSERT_TRUE((*made)[0].Rewind().ok());
     }
   }
+}
+
+// The only file of this process in the directory; it has no name there.
+int OpenSpillFile(const std::string& directory) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    const std::string target = std::filesystem::read_symlink(entry.path(), gone).string();
+    if (absl::StartsWith(target, directory + "/")) return open(entry.path().c_str(), O_RDWR);
+  }
+  return -1;
+}
+
+TEST_F(TransactionAssemblerTest, FileDamagedMeanwhile_IsNoticedAtEveryByte) {
+  options_.spool.memory_limit = 0;
+  TransactionAssembler assembler = Begun();
+  auto made = Feed(assembler,
+                   {GtidEvent(1), OrdersEvent(5), OrdersEvent(6, "items"),
+                    InsertEvent(OrderRow(1, "a"), false), InsertEvent(OrderRow(2, "b"), false, 6),
+                    InsertEvent("", true, stream::kNoTable), XidEvent()});
+  ASSERT_TRUE(made.ok()) << made.status();
+  ChangeTransaction& transaction = (*made)[0];
+  auto read = [&] {
+    absl::Status status = transaction.Rewind();
+    Change change;
+    for (int rows = 0; status.ok(); ++rows) {
+      auto more = transaction.Next(change);
+      status = more.status();
+      if (status.ok() && !*more) return rows == 2 ? absl::OkStatus() : absl::UnknownError("rows");
+    }
+    return status;
+  };
+  ASSERT_TRUE(read().ok());
+  const int file = OpenSpillFile(directory_.str());
+  ASSERT_GE(file, 0);
+  const off_t size = lseek(file, 0, SEEK_END);
+  ASSERT_GT(size, 100);
+  for (off_t at = 0; at < size; ++at) {
+    char byte = 0;
+    ASSERT_EQ(pread(file, &byte, 1, at), 1);
+    for (int bit = 0; bit < 8; ++bit) {
+      const char damaged = static_cast<char>(byte ^ 1 << bit);
+      ASSERT_EQ(pwrite(file, &damaged, 1, at), 1);
+      EXPECT_TRUE(absl::IsDataLoss(read())) << at << ", bit " << bit << ": " << read();
+    }
+    ASSERT_EQ(pwrite(file, &byte, 1, at), 1);
+  }
+  EXPECT_TRUE(read().ok());
+  close(file);
 }
 
 TEST_F(TransactionAssemblerTest, DirectoryThatIsNotThere_IsNamed) {
