@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_MIGRATION_APPLY_ROW_SQL_H_
+#define LOCUS_MIGRATION_APPLY_ROW_SQL_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "locus/migration/moved_table.h"
+#include "migration/stream/change.h"
+
+namespace locus::internal {
+
+// A moved table as the shard has it that rows are written to.
+struct TargetTable {
+  MovedTable moved;
+  std::vector<std::string> writable;   // columns, in order: all but generated ones
+  std::vector<std::string> generated;  // which the target computes itself
+};
+
+// Where in a row of `layout` the target's columns are. Made once for each layout of the log.
+struct RowMap {
+  std::vector<uint32_t> key;     // of moved.primary_key, in its order
+  std::vector<uint32_t> others;  // of the writable columns that are not in the key, the version too
+  uint32_t version = 0;
+};
+// FAILED_PRECONDITION, naming the column: the two tables differ, or a column of the primary key has
+// a type whose text is not its bytes.
+absl::StatusOr<RowMap> MapRow(const stream::TableLayout& layout, const TargetTable& table);
+
+// Of the tombstone of a row: what the version triggers write as pk.
+std::string TombstoneKey(const stream::Row& row, const RowMap& map);
+// Where the row's order belongs. DATA_LOSS: its columns hold no order ID, or no gene and cohort.
+struct OrderPlace {
+  uint32_t gene = 0;
+  uint32_t cohort = 0;
+};
+absl::StatusOr<OrderPlace> PlaceOf(const stream::Row& row, const stream::TableLayout& layout,
+                                   const GuardedTable& guard);
+// DATA_LOSS: the column is NULL or negative.
+absl::StatusOr<uint64_t> VersionIn(const stream::Row& row, const RowMap& map);
+
+// Statements with parameters. Rows are found by their primary key alone.
+struct RowSql {
+  std::string lock;            // the key -> version
+  std::string insert;          // the key, the others
+  std::string update;          // the others, the key
+  std::string remove;          // the key
+  std::string same;            // the others, the key -> 1: a row with exactly these values
+  std::string lock_tombstone;  // pk -> version
+  std::string put_tombstone;   // pk, version, gene and cohort
+};
+RowSql SqlOf(const TargetTable& table, const stream::TableLayout& layout, const RowMap& map);
+
+}  // namespace locus::internal
+
+#endif  // LOCUS_MIGRATION_APPLY_ROW_SQL_H_

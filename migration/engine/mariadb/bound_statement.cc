@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "migration/engine/mariadb/bound_statement.h"
+
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/civil_time.h"
+#include "absl/time/time.h"
+#include "src/base/check.h"
+#include "src/engine/mariadb/errors.h"
+#include "src/engine/mariadb/sigpipe.h"
+
+namespace locus::mariadb {
+namespace {
+
+template <typename... Functions>
+struct Overloaded : Functions... {
+  using Functions::operator()...;
+};
+template <typename... Functions>
+Overloaded(Functions...) -> Overloaded<Functions...>;
+
+// The session's zone is +00:00. The epoch is the zero date: no other instant is stored as 0.
+stream::DateTime InUtc(stream::Timestamp stamp) {
+  stream::DateTime out;
+  if (stamp.microseconds == 0) return out;
+  const absl::Time time = absl::FromUnixMicros(stamp.microseconds);
+  const auto civil = absl::ToCivilSecond(time, absl::UTCTimeZone());
+  out.date = {static_cast<uint16_t>(civil.year()), static_cast<uint8_t>(civil.month()),
+              static_cast<uint8_t>(civil.day())};
+  out.hours = static_cast<uint8_t>(civil.hour());
+  out.minutes = static_cast<uint8_t>(civil.minute());
+  out.seconds = static_cast<uint8_t>(civil.second());
+  const int64_t part = stamp.microseconds % 1'000'000;
+  out.microseconds = static_cast<uint32_t>(part < 0 ? part + 1'000'000 : part);
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<BoundStatement>> BoundStatement::Prepare(st_mysql* handle,
+                                                                        const std::string& place,
+                                                                        const std::string& text) {
+  HoldSigpipeOfTls hold(handle);
+  MYSQL_STMT* statement = mysql_stmt_init(handle);
+  if (statement == nullptr) return absl::UnavailableError("out of memory");
+  std::unique_ptr<BoundStatement> made(new BoundStatement(handle, place, statement));
+  if (mysql_stmt_prepare(statement, text.data(), text.size()) != 0) return made->Fail();
+  const unsigned long parameters = mysql_stmt_param_count(statement);
+  made->binds_.resize(parameters);
+  made->slots_.resize(parameters);
+  return made;
+}
+
+BoundStatement::BoundStatement(st_mysql* handle, const std::string& place, MYSQL_STMT* statement)
+    : handle_(handle), place_(place), statement_(statement) {}
+
+BoundStatement::~BoundStatement() {
+  HoldSigpipeOfTls hold(handle_);
+  mysql_stmt_close(statement_);
+}
+
+MYSQL_BIND& BoundStatement::Next(enum_field_types type) {
+  LOCUS_CHECK(bound_ < binds_.size());
+  MYSQL_BIND& bind = binds_[bound_];
+  bind = MYSQL_BIND{};
+  slots_[bound_] = Slot{};
+  bind.buffer_type = type;
+  bind.buffer = &slots_[bound_].number;
+  ++bound_;
+  return bind;
+}
+
+void BoundStatement::BindBytes(const std::string& bytes, enum_field_types type) {
+  MYSQL_BIND& bind = Next(type);
+  Slot& slot = slots_[bound_ - 1];
+  slot.length = bytes.size();
+  bind.buffer = const_cast<char*>(bytes.data());
+  bind.buffer_length = bytes.size();
+  bind.length = &slot.length;
+}
+
+void BoundStatement::BindTime(enum_field_types type, const stream::Date& date,
+                              const stream::Time& time) {
+  MYSQL_BIND& bind = Next(type);
+  MYSQL_TIME& out = slots_[bound_ - 1].time;
+  out.year = date.year;
+  out.month = date.month;
+  // The protocol has one byte for hours: those of a TIME beyond a day are days.
+  out.day = type == MYSQL_TYPE_TIME ? time.hours / 24u : date.day;
+  out.hour = time.hours % 24u;
+  out.minute = time.minutes;
+  out.second = time.seconds;
+  out.second_part = time.microseconds;
+  out.neg = time.negative;
+  out.time_type = type == MYSQL_TYPE_DATE   ? MYSQL_TIMESTAMP_DATE
+                  : type == MYSQL_TYPE_TIME ? MYSQL_TIMESTAMP_TIME
+                                            : MYSQL_TIMESTAMP_DATETIME;
+  bind.buffer = &out;
+  bind.buffer_length = sizeof out;
+}
+
+void BoundStatement::Bind(uint64_t number) {
+  Next(MYSQL_TYPE_LONGLONG).is_unsigned = 1;
+  slots_[bound_ - 1].natural = number;
+}
+
+void BoundStatement::Bind(const std::string& bytes) { BindBytes(bytes, MYSQL_TYPE_BLOB); }
+
+void BoundStatement::Bind(const stream::Value& value) {
+  auto bind_date_time = [&](const stream::DateTime& at) {
+    BindTime(MYSQL_TYPE_DATETIME, at.date,
+             {false, at.hours, at.minutes, at.seconds, at.microseconds});
+  };
+  std::visit(
+      Overloaded{
+          [&](stream::Null) { Next(MYSQL_TYPE_NULL); },
+          [&](int64_t number) {
+            Next(MYSQL_TYPE_LONGLONG);
+            slots_[bound_ - 1].number = number;
+          },
+          [&](uint64_t number) { Bind(number); },
+          [&](float number) {
+            Next(MYSQL_TYPE_FLOAT);
+            slots_[bound_ - 1].real = number;
+          },
+          [&](double number) {
+            Next(MYSQL_TYPE_DOUBLE);
+            slots_[bound_ - 1].wide = number;
+          },
+          [&](const stream::Decimal& number) { BindBytes(number.text, MYSQL_TYPE_NEWDECIMAL); },
+          // As bytes: the column's character set is not that of the session.
+          [&](const stream::Bytes& text) { BindBytes(text.bytes, MYSQL_TYPE_BLOB); },
+          [&](stream::Bits bits) { Bind(bits.bits); },
+          [&](stream::EnumNumber number) { Bind(uint64_t{number.number}); },
+          [&](stream::SetBits bits) { Bind(bits.bits); },
+          [&](const stream::Date& date) { BindTime(MYSQL_TYPE_DATE, date, {}); },
+          [&](const stream::Time& time) { BindTime(MYSQL_TYPE_TIME, {}, time); },
+          [&](const stream::DateTime& at) { bind_date_time(at); },
+          [&](stream::Timestamp stamp) { bind_date_time(InUtc(stamp)); },
+      },
+      value);
+}
+
+absl::Status BoundStatement::Run() {
+  HoldSigpipeOfTls hold(handle_);
+  LOCUS_CHECK(bound_ == binds_.size());
+  bound_ = 0;
+  error_ = 0;
+  conflict_ = false;
+  if (!binds_.empty() && mysql_stmt_bind_param(statement_, binds_.data()) != 0) return Fail();
+  return mysql_stmt_execute(statement_) != 0 ? Fail() : absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> BoundStatement::Execute() {
+  LOCUS_RETURN_IF_ERROR(Run());
+  return mysql_stmt_affected_rows(statement_);
+}
+
+absl::StatusOr<std::optional<uint64_t>> BoundStatement::ExecuteForNumber() {
+  LOCUS_RETURN_IF_ERROR(Run());
+  HoldSigpipeOfTls hold(handle_);
+  uint64_t number = 0;
+  my_bool is_null = 0;
+  MYSQL_BIND out{};
+  out.buffer_type = MYSQL_TYPE_LONGLONG;
+  out.is_unsigned = 1;
+  out.buffer = &number;
+  out.is_null = &is_null;
+  if (mysql_stmt_field_count(statement_) != 1) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("mariadb ", place_, " returned a result of another shape"));
+  }
+  if (mysql_stmt_bind_result(statement_, &out) != 0) return Fail();
+  const int fetched = mysql_stmt_fetch(statement_);
+  if (fetched != 0 && fetched != MYSQL_NO_DATA) return Fail();
+  mysql_stmt_free_result(statement_);
+  if (fetched == MYSQL_NO_DATA || is_null != 0) return std::optional<uint64_t>();
+  return std::optional<uint64_t>(number);
+}
+
+absl::Status BoundStatement::Fail() {
+  error_ = mysql_stmt_errno(statement_);
+  const std::string text = mysql_stmt_error(statement_);
+  const Verdict verdict = Judge(error_, mysql_stmt_sqlstate(statement_), text);
+  conflict_ = verdict.conflict && error_ != kDuplicateKey;
+  return StatusOf(verdict, place_, error_, text);
+}
+
+}  // namespace locus::mariadb
