@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a server that works as it should sends: positions, rotations, domains, statements, refusals.
+#include <filesystem>
+
 #include "absl/strings/match.h"
 #include "tests/stream/binlog_fixture.h"
 #include "tests/support/child_process.h"
@@ -104,6 +106,17 @@ TEST_F(BinlogReaderTest, PositionAheadOfTheLog_IsRefused) {
   last.sequence += 1000000;
   future.Set(last);
   ExpectRefused("1236", ReaderOptions(server_, future));
+}
+
+// Numbers below the newest that no transaction has.
+TEST_F(BinlogReaderTest, PositionThatNeverWas_IsRefused) {
+  GtidPosition hole = start_;
+  Gtid gtid = *start_.Of(0);
+  gtid.sequence += 5;
+  hole.Set(gtid);
+  server_.Sql(absl::StrCat("SET SESSION gtid_seq_no=", gtid.sequence + 5, ";INSERT INTO ", table_,
+                           " VALUES (1, 'x')"));
+  ExpectRefused("1236", ReaderOptions(server_, hole));
 }
 
 TEST_F(BinlogReaderTest, IdleServer_HeartbeatsThenTheNextTransaction) {
@@ -370,8 +383,12 @@ TEST_F(BinlogReaderTest, ForkedChild_IsRefusedAndTheParentReadsOn) {
   ASSERT_NE(reader, nullptr);
   ChildProcess child([&] {
     const bool refused = absl::IsFailedPrecondition(reader->Next(In(absl::Seconds(5))).status());
+    auto open_files = [] {
+      return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+    };
+    const auto before = open_files();
     reader.reset();  // must not say goodbye to the server
-    return refused ? 0 : 1;
+    return refused && open_files() == before ? 0 : 1;
   });
   EXPECT_EQ(child.Wait(), 0);
   Insert(1);

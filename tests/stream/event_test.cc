@@ -84,6 +84,14 @@ TEST(EventTest, AnyByteChanged_IsRefused) {
   EXPECT_TRUE(absl::IsDataLoss(ParseEvent(whole + "x").status()));
 }
 
+TEST(EventTest, LengthThatIsAnother_IsRefusedWithARightChecksum) {
+  std::string event = MakeEvent(EventType::kXid, Little(uint64_t{42}));
+  event.resize(event.size() - stream::kChecksumSize);
+  event.replace(9, 4, Little(static_cast<uint32_t>(event.size() + 3)));
+  event += Little(stream::EventChecksum(event));
+  EXPECT_TRUE(absl::IsDataLoss(ParseEvent(event).status()));
+}
+
 TEST(EventTest, FormatOfAFileInUse_HasItsChecksum) {
   std::string format = FormatEvent();
   ASSERT_TRUE(ParseEvent(format).ok());

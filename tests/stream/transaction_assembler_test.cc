@@ -243,6 +243,21 @@ TEST_F(TransactionAssemblerTest, RowsCutShort_AreDataLossWhenTheyAreRead) {
   EXPECT_TRUE(absl::IsDataLoss((*made)[0].Next(change).status())) << "it stays so";
 }
 
+TEST_F(TransactionAssemblerTest, RewoundWithinAnEvent_BeginsAnew) {
+  TransactionAssembler assembler = Begun();
+  auto made = Feed(assembler, {GtidEvent(1), OrdersEvent(),
+                               InsertEvent(OrderRow(1, "a") + OrderRow(2, "b")), XidEvent()});
+  ASSERT_TRUE(made.ok()) << made.status();
+  Change change;
+  ASSERT_TRUE(*(*made)[0].Next(change));
+  ASSERT_TRUE((*made)[0].Rewind().ok());
+  for (int64_t id : {1, 2}) {
+    ASSERT_TRUE(*(*made)[0].Next(change));
+    EXPECT_EQ(change.after[0], Value(id));
+  }
+  EXPECT_FALSE(*(*made)[0].Next(change));
+}
+
 // 220 MiB of rows by the default limit of 64 MiB.
 TEST_F(TransactionAssemblerTest, HugeTransaction_TakesLittleMemory) {
   constexpr int kEvents = 220;
