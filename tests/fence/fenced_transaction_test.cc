@@ -317,6 +317,18 @@ TEST_F(FencedTransactionTest, NobodyAcceptsUntilTheDeadline_IsAborted) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("LOCUS_FENCED"));
 }
 
+// The fence knows no other shard, and the table no newer step: nothing to wait for but time.
+TEST_F(FencedTransactionTest, RefusalThatNamesNobody_IsNotRepeatedAtOnce) {
+  InstallFences();
+  ASSERT_TRUE(router_->Install(TableAt(0, 2, 1)).ok());
+  Sql(0, "DELETE FROM locus_fence WHERE lo = 0");
+  const OrderId id = IdOf(kGene, 1);
+  const absl::Status status = fenced_->Run(id, {}, In(absl::Seconds(2)),
+                                           [&](ShardConnection& c) { return Insert(c, id, 1); });
+  EXPECT_TRUE(absl::IsAborted(status)) << status;
+  EXPECT_LT(fenced_->Stats().attempts, 60u);
+}
+
 TEST_F(FencedTransactionTest, ShardThatTheTableDoesNotHave_IsWaitedFor) {
   InstallFences();
   Own(0, 10000, 10000, 4);

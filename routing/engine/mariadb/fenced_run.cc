@@ -142,7 +142,10 @@ absl::Status FencedRun::Follow(const RoutedShard& shard, const FenceRefusal& ref
         id_.gene(), refusal.step,
         std::min(deadline_, SteadyClock::now() +
                                 absl::ToChronoNanoseconds(pauses_.Next(RandomWord().value_or(0)))));
-    return newer.ok() || absl::IsDeadlineExceeded(newer) ? absl::OkStatus() : newer;
+    if (!newer.ok() && !absl::IsDeadlineExceeded(newer)) return newer;
+    // The table knew the step all along, so nothing has been waited for.
+    const bool waited = !newer.ok() || context_.router.epoch() != table->epoch();
+    return waited ? absl::OkStatus() : Pause(status);
   }
   const bool asked = std::any_of(refused_by_.begin(), refused_by_.end(),
                                  [&](const RoutedShard& one) { return one.id == other->id; });
