@@ -40,6 +40,9 @@ class BoundStatement {
   // Of a SELECT of one number: that of the first row; nullopt: there is none.
   absl::StatusOr<std::optional<uint64_t>> ExecuteForNumber();
 
+  // Of a SELECT of the layout's columns, with BIT, ENUM and SET as numbers: all of its rows.
+  absl::StatusOr<std::vector<stream::Row>> ExecuteForRows(const stream::TableLayout& layout);
+
   // Of the last execution: the server's error, and whether the whole transaction may be repeated.
   unsigned error() const { return error_; }
   bool conflict() const { return conflict_; }
@@ -61,6 +64,8 @@ class BoundStatement {
   void BindBytes(const std::string& bytes, enum_field_types type);
   void BindTime(enum_field_types type, const stream::Date& date, const stream::Time& time);
   absl::Status Run();
+  absl::StatusOr<stream::Value> Fetched(size_t index, const stream::Column& column, Slot& slot,
+                                        MYSQL_BIND& out);
   absl::Status Fail();
 
   st_mysql* const handle_;

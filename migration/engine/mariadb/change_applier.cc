@@ -31,6 +31,7 @@ using SteadyClock = std::chrono::steady_clock;
 namespace {
 
 constexpr char kCheckpoints[] = "locus_checkpoint";
+constexpr char kCopies[] = "locus_copy";
 constexpr char kFence[] = "locus_fence";
 constexpr size_t kMostColumns = 4096;
 // For losing against other transactions again and again.
@@ -45,6 +46,16 @@ constexpr char kCreateCheckpoints[] =
     "  position TEXT CHARACTER SET ascii NOT NULL,\n"
     "  counter BIGINT UNSIGNED NOT NULL,\n"
     "  PRIMARY KEY (move, direction)\n"
+    ") ENGINE = InnoDB";
+
+// Likewise a marker, of the copier's transactions.
+constexpr char kCreateCopies[] =
+    "CREATE TABLE IF NOT EXISTS locus_copy (\n"
+    "  move VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,\n"
+    "  tbl VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,\n"
+    "  position TEXT CHARACTER SET ascii NOT NULL,\n"
+    "  counter BIGINT UNSIGNED NOT NULL,\n"
+    "  PRIMARY KEY (move, tbl)\n"
     ") ENGINE = InnoDB";
 
 absl::StatusOr<uint64_t> NaturalIn(const stream::Row& row, const stream::TableLayout& layout,
@@ -74,6 +85,8 @@ absl::StatusOr<BandFence> FenceIn(const stream::Row& row, const stream::TableLay
   }
   return fence;
 }
+
+bool IsMarker(std::string_view table) { return table == kCheckpoints || table == kCopies; }
 
 }  // namespace
 
@@ -138,6 +151,7 @@ absl::Status ChangeApplier::SetUp(const GtidPosition& start) {
           " 'STRICT_ALL_TABLES,ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO', autocommit = 1,"
           " tx_isolation = 'READ-COMMITTED', foreign_key_checks = 1"));
   LOCUS_RETURN_IF_ERROR(Run(kCreateCheckpoints));
+  LOCUS_RETURN_IF_ERROR(Run(kCreateCopies));
   LOCUS_RETURN_IF_ERROR(Run(CreateTombstones()));
   for (const MovedTable& table : options_.tables) LOCUS_RETURN_IF_ERROR(ReadTable(table));
   const std::string row = absl::StrCat("move = ", SqlText(options_.move),
@@ -188,35 +202,97 @@ absl::Status ChangeApplier::ReadTable(const MovedTable& moved) {
 }
 
 bool ChangeApplier::Wants(std::string_view table) const {
-  return table == kCheckpoints || table == kFence || tables_.contains(table);
+  return table == kCheckpoints || table == kCopies || table == kFence || tables_.contains(table);
 }
 
-absl::Status ChangeApplier::Apply(stream::ChangeTransaction& transaction) {
+template <typename Undo, typename Work>
+absl::Status ChangeApplier::Transact(Undo undo, Work work) {
   const auto give_up = SteadyClock::now() + kPatience;
   Backoff pauses({absl::Milliseconds(2), absl::Milliseconds(200), 0.5});
   while (true) {
-    ApplierCounts counts = counts_;
     conflict_ = false;
-    absl::Status status = ApplyOnce(transaction, counts);
-    if (status.ok()) {
-      counts_ = counts;
-      position_.Set(transaction.gtid());
-      return status;
-    }
+    absl::Status status = Run("START TRANSACTION");
+    if (status.ok()) status = work();
+    if (status.ok()) status = Run("COMMIT");
+    if (status.ok()) return status;
     const bool again = conflict_;
     // What the transaction did is undone by the server, too, where this does not reach it.
     Run("ROLLBACK").IgnoreError();
-    LOCUS_RETURN_IF_ERROR(transaction.Rewind());
-    if (!again || !SleepBeforeRetry(pauses, give_up)) {
-      return absl::Status(status.code(),
-                          absl::StrCat(transaction.gtid().ToString(), ": ", status.message()));
-    }
+    LOCUS_RETURN_IF_ERROR(undo());
+    if (!again || !SleepBeforeRetry(pauses, give_up)) return status;
   }
+}
+
+absl::Status ChangeApplier::Apply(stream::ChangeTransaction& transaction) {
+  ApplierCounts counts;
+  absl::Status status = Transact([&] { return transaction.Rewind(); },
+                                 [&] {
+                                   counts = counts_;
+                                   return ApplyOnce(transaction, counts);
+                                 });
+  if (!status.ok()) {
+    return absl::Status(status.code(),
+                        absl::StrCat(transaction.gtid().ToString(), ": ", status.message()));
+  }
+  counts_ = counts;
+  position_.Set(transaction.gtid());
+  return status;
+}
+
+absl::StatusOr<std::string> ChangeApplier::CopyPosition(const std::string& table) {
+  const Shape shape = AtMostOneRow(1);
+  Answer answer =
+      Ask(handle_.get(), place_,
+          {absl::StrCat("SELECT position FROM locus_copy WHERE move = ", SqlText(options_.move),
+                        " AND tbl = ", SqlText(table)),
+           {&shape, 1},
+           SteadyClock::now() + absl::ToChronoNanoseconds(options_.server.timeout)});
+  LOCUS_RETURN_IF_ERROR(answer.results.status());
+  const Result& found = (*answer.results)[0];
+  return found.rows.empty() ? std::string() : found.rows[0][0].value_or("");
+}
+
+absl::Status ChangeApplier::ApplyCopied(const std::string& table,
+                                        const std::shared_ptr<const stream::TableLayout>& layout,
+                                        const std::vector<stream::Row>& rows,
+                                        const std::string& position) {
+  auto found = tables_.find(table);
+  if (found == tables_.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("table ", Quoted(table), " is none of the applier's"));
+  }
+  ApplierCounts counts;
+  const absl::Status status =
+      Transact([] { return absl::OkStatus(); },
+               [&] {
+                 counts = counts_;
+                 return CopyOnce(found->second, layout, rows, position, counts);
+               });
+  if (status.ok()) counts_ = counts;
+  return status;
+}
+
+absl::Status ChangeApplier::CopyOnce(Table& table,
+                                     const std::shared_ptr<const stream::TableLayout>& layout,
+                                     const std::vector<stream::Row>& rows,
+                                     const std::string& position, ApplierCounts& counts) {
+  // First: it is the marker by which the other direction knows the transaction.
+  LOCUS_RETURN_IF_ERROR(Run(absl::StrCat(
+      "INSERT INTO locus_copy (move, tbl, position, counter) VALUES (", SqlText(options_.move),
+      ", ", SqlText(table.target.moved.guard.name), ", ", SqlText(position),
+      ", 1) ON DUPLICATE KEY UPDATE position = VALUES(position), counter = counter + 1")));
+  Change change;
+  change.kind = ChangeKind::kInsert;
+  change.table = layout;
+  for (const stream::Row& row : rows) {
+    change.after = row;
+    LOCUS_RETURN_IF_ERROR(ApplyRow(table, change, counts));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ChangeApplier::ApplyOnce(stream::ChangeTransaction& transaction,
                                       ApplierCounts& counts) {
-  LOCUS_RETURN_IF_ERROR(Run("START TRANSACTION"));
   GtidPosition behind = position_;
   behind.Set(transaction.gtid());
   // First: it is the marker by which the other direction knows the transaction.
@@ -226,13 +302,13 @@ absl::Status ChangeApplier::ApplyOnce(stream::ChangeTransaction& transaction,
   for (bool first = true;; first = false) {
     LOCUS_ASSIGN_OR_RETURN(bool more, transaction.Next(change));
     if (!more) break;
-    if (first && change.kind != ChangeKind::kSchema && change.table->table == kCheckpoints) {
+    if (first && change.kind != ChangeKind::kSchema && IsMarker(change.table->table)) {
       ++counts.own;
       break;
     }
     LOCUS_RETURN_IF_ERROR(ApplyChange(change, counts));
   }
-  return Run("COMMIT");
+  return absl::OkStatus();
 }
 
 absl::Status ChangeApplier::SaveCheckpoint(const GtidPosition& position) {

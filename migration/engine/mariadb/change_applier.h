@@ -69,6 +69,13 @@ class ChangeApplier {
   // with the database of the shard that is read.
   bool Wants(std::string_view table) const;
 
+  // How far the copy of a table has come: what ApplyCopied was last given; empty: not begun.
+  absl::StatusOr<std::string> CopyPosition(const std::string& table);
+  // Rows that were read from the other shard, by the same rule, and the position behind them.
+  absl::Status ApplyCopied(const std::string& table,
+                           const std::shared_ptr<const stream::TableLayout>& layout,
+                           const std::vector<stream::Row>& rows, const std::string& position);
+
   // Whole, or not at all. Repeats what lost against another transaction of the shard.
   absl::Status Apply(stream::ChangeTransaction& transaction);
 
@@ -87,7 +94,13 @@ class ChangeApplier {
   absl::Status ReadTable(const MovedTable& moved);
   absl::Status Run(const std::string& statement);
 
+  // Runs `work` as a transaction, again where it lost against another one; `undo` before each.
+  template <typename Undo, typename Work>
+  absl::Status Transact(Undo undo, Work work);
   absl::Status ApplyOnce(stream::ChangeTransaction& transaction, ApplierCounts& counts);
+  absl::Status CopyOnce(Table& table, const std::shared_ptr<const stream::TableLayout>& layout,
+                        const std::vector<stream::Row>& rows, const std::string& position,
+                        ApplierCounts& counts);
   absl::Status ApplyChange(const stream::Change& change, ApplierCounts& counts);
   absl::Status ApplyRow(Table& table, const stream::Change& change, ApplierCounts& counts);
   absl::Status WriteRow(Table& table, const stream::Row& row, bool deleted, uint64_t version,
