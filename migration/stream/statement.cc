@@ -37,7 +37,28 @@ class Words {
     return word;
   }
 
+  // Goes behind the next word FOR that stands outside of strings and brackets, or to the end.
+  void SkipPastFor() {
+    for (int depth = 0; !rest_.empty();) {
+      const std::string word = Next();
+      if (word == "FOR" && depth == 0) return;
+      if (!word.empty() || rest_.empty()) continue;
+      const char sign = rest_[0];
+      rest_.remove_prefix(1);
+      if (sign == '(') ++depth;
+      if (sign == ')') --depth;
+      if (sign == '\'' || sign == '"' || sign == '`') SkipString(sign);
+    }
+  }
+
  private:
+  // To the end of a string whose first quote is taken. One that holds its quote twice is two.
+  void SkipString(char quote) {
+    while (!rest_.empty() && rest_[0] != quote) {
+      rest_.remove_prefix(rest_[0] == '\\' && quote != '`' ? std::min<size_t>(2, rest_.size()) : 1);
+    }
+    if (!rest_.empty()) rest_.remove_prefix(1);
+  }
   bool TakePrefix(std::string_view prefix) {
     if (!rest_.starts_with(prefix)) return false;
     rest_.remove_prefix(prefix.size());
@@ -75,7 +96,16 @@ class Words {
 
 StatementKind KindOfStatement(std::string_view text) {
   Words words(text);
-  const std::string first = words.Next();
+  std::string first = words.Next();
+  while (first == "SET") {
+    const std::string next = words.Next();
+    if (next != "STATEMENT") {  // other SETs are not logged by themselves
+      const bool account = next == "PASSWORD" || next == "DEFAULT";
+      return account ? StatementKind::kSchema : StatementKind::kOther;
+    }
+    words.SkipPastFor();  // variables for one statement, which follows
+    first = words.Next();
+  }
   if (std::find(kSchemaWords.begin(), kSchemaWords.end(), first) != kSchemaWords.end()) {
     return StatementKind::kSchema;
   }
@@ -91,11 +121,6 @@ StatementKind KindOfStatement(std::string_view text) {
     std::string next = words.Next();
     if (next == "WORK") next = words.Next();
     return next == "TO" ? StatementKind::kRollbackTo : StatementKind::kRollback;
-  }
-  if (first == "SET") {
-    const std::string next = words.Next();
-    // SET STATEMENT ... FOR may stand before any statement, and SET by itself is not logged.
-    return next == "PASSWORD" || next == "DEFAULT" ? StatementKind::kSchema : StatementKind::kOther;
   }
   return StatementKind::kOther;
 }

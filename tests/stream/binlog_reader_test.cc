@@ -162,9 +162,10 @@ TEST_F(BinlogReaderTest, InsertUpdateDelete_GiveBeforeAndAfter) {
 }
 
 TEST_F(BinlogReaderTest, SchemaChanges_AreSeenWithTheirText) {
-  server_.Sql(absl::StrCat("USE ", kDatabase, ";ALTER TABLE ", table_, " ADD w INT;CREATE TABLE ",
-                           table_, "s AS SELECT 5 AS five;TRUNCATE TABLE ", table_, ";DROP TABLE ",
-                           table_, "s"));
+  server_.Sql(absl::StrCat("USE ", kDatabase, ";ALTER TABLE ", table_,
+                           " ADD w INT;SET STATEMENT lock_wait_timeout=9 FOR ALTER TABLE ", table_,
+                           " DROP w;CREATE TABLE ", table_, "s AS SELECT 5 AS five;TRUNCATE TABLE ",
+                           table_, ";DROP TABLE ", table_, "s"));
   auto all = ReadAll(ReaderOptions(server_, start_));
   ASSERT_TRUE(all.ok()) << all.status();
   std::vector<std::string> seen;
@@ -178,7 +179,8 @@ TEST_F(BinlogReaderTest, SchemaChanges_AreSeenWithTheirText) {
       EXPECT_EQ(change.database, change.kind == ChangeKind::kSchema ? kDatabase : "");
     }
   }
-  EXPECT_EQ(seen, (std::vector<std::string>{"ALTER", "CREATE", "insert", "TRUNCATE", "DROP"}));
+  EXPECT_EQ(seen,
+            (std::vector<std::string>{"ALTER", "SET", "CREATE", "insert", "TRUNCATE", "DROP"}));
 }
 
 // Written at its start and at its end.

@@ -182,6 +182,13 @@ TEST(StatementTest, FirstWords_SayWhatItDoes) {
       {"SET PASSWORD FOR u = 'x'", Kind::kSchema},
       {"SET DEFAULT ROLE r", Kind::kSchema},
       {"SET STATEMENT max_statement_time=1 FOR INSERT INTO t VALUES (1)", Kind::kOther},
+      {"set statement max_statement_time=1 for alter table t add j int", Kind::kSchema},
+      {"SET STATEMENT a=(1 FOR 2), b='it''s FOR', c=\"\\\" FOR \" FOR DROP TABLE t", Kind::kSchema},
+      {"SET STATEMENT a=' FOR DROP TABLE t' FOR DELETE FROM t", Kind::kOther},
+      {"SET STATEMENT a=1 /* FOR DROP */ FOR UPDATE t SET a=1", Kind::kOther},
+      {"SET STATEMENT a=1", Kind::kOther},
+      {"SET STATEMENT a='FOR DROP TABLE t", Kind::kOther},
+      {"SET STATEMENT a=1 FOR SET STATEMENT b=2 FOR DROP TABLE t", Kind::kSchema},
       {"INSERT INTO t VALUES (1)", Kind::kOther},
       {"/* CREATE */ INSERT INTO t VALUES (1)", Kind::kOther},
       {"/*!40000 INSERT INTO t VALUES (1) */", Kind::kOther},
@@ -196,6 +203,9 @@ TEST(StatementTest, FirstWords_SayWhatItDoes) {
   for (const auto& [text, kind] : statements) {
     EXPECT_EQ(KindOfStatement(text), kind) << text;
   }
+  std::string nested;
+  for (int i = 0; i < 100000; ++i) nested += "SET STATEMENT a=1 FOR ";
+  EXPECT_EQ(KindOfStatement(nested + "DROP TABLE t"), Kind::kSchema);
 }
 
 // As the server packs them.

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -96,7 +97,9 @@ absl::StatusOr<std::unique_ptr<BinlogReader>> BinlogReader::Open(
     const BinlogReaderOptions& options) {
   LOCUS_RETURN_IF_ERROR(options.Check());
   BinlogReaderOptions kept = options;
-  kept.server.password.clear();  // it is not needed any more
+  // Logging in is all that needs it: of this copy nothing stays, not even in freed memory.
+  explicit_bzero(kept.server.password.data(), kept.server.password.size());
+  kept.server.password.clear();
   if (kept.server_id == 0) {
     LOCUS_ASSIGN_OR_RETURN(kept.server_id, RandomServerId());
   }
