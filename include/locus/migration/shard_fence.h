@@ -3,6 +3,7 @@
 #define LOCUS_MIGRATION_SHARD_FENCE_H_
 
 #include <cstdint>
+#include <memory>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -17,7 +18,8 @@ namespace locus {
 // safety: calls may come from any thread.
 class ShardFence {
  public:
-  // Does not connect. INVALID_ARGUMENT: bad options.
+  // Does not connect. The password is kept in memory that core dumps omit, and wiped afterwards.
+  // INVALID_ARGUMENT: bad options. UNAVAILABLE: the system gives no such memory.
   static absl::StatusOr<ShardFence> Create(const MariadbOptions& server,
                                            const FenceOptions& options);
 
@@ -40,11 +42,10 @@ class ShardFence {
   absl::Status Remove() const;
 
  private:
-  ShardFence(const MariadbOptions& server, const FenceOptions& options)
-      : server_(server), options_(options) {}
+  class Rep;
+  explicit ShardFence(std::shared_ptr<const Rep> rep);
 
-  MariadbOptions server_;
-  FenceOptions options_;
+  std::shared_ptr<const Rep> rep_;
 };
 
 }  // namespace locus

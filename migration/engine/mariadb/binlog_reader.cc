@@ -98,21 +98,14 @@ absl::StatusOr<std::unique_ptr<BinlogReader>> BinlogReader::Open(
   LOCUS_RETURN_IF_ERROR(options.Check());
   BinlogReaderOptions kept = options;
   // Logging in is all that needs it: of this copy nothing stays, not even in freed memory.
-  explicit_bzero(kept.server.password.data(), kept.server.password.size());
-  kept.server.password.clear();
+  kept.server = WithoutPassword(std::move(kept.server));
   if (kept.server_id == 0) {
     LOCUS_ASSIGN_OR_RETURN(kept.server_id, RandomServerId());
   }
   absl::Status failure;
   for (const MariadbOptions::Host& host : options.server.hosts) {
-    Login login;
-    login.host = host;
-    login.user = options.server.user;
-    login.database = options.server.database;
-    login.connect_timeout = options.server.connect_timeout;
+    Login login = LoginOf(options.server, host);
     login.timeout = options.link_timeout;
-    login.tls = options.server.tls;
-    login.tls_ca_file = options.server.tls_ca_file;
     absl::StatusOr<Handle> handle = LogIn(login, options.server.password.c_str());
     if (handle.ok()) {
       std::unique_ptr<BinlogReader> reader(

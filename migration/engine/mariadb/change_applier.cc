@@ -109,27 +109,15 @@ absl::Status ApplierOptions::Check() const {
 absl::StatusOr<std::unique_ptr<ChangeApplier>> ChangeApplier::Open(const ApplierOptions& options,
                                                                    const GtidPosition& start) {
   LOCUS_RETURN_IF_ERROR(options.Check());
-  absl::Status last = absl::InvalidArgumentError("no host");
-  for (const MariadbOptions::Host& host : options.server.hosts) {
-    Login login;
-    login.host = host;
-    login.user = options.server.user;
-    login.database = options.server.database;
-    login.connect_timeout = options.server.connect_timeout;
-    login.timeout = options.server.timeout;
-    login.tls = options.server.tls;
-    login.tls_ca_file = options.server.tls_ca_file;
-    absl::StatusOr<Handle> handle = LogIn(login, options.server.password.c_str());
-    if (!handle.ok()) {
-      last = handle.status();
-      continue;
-    }
-    std::unique_ptr<ChangeApplier> applier(
-        new ChangeApplier(options, *std::move(handle), login.place()));
-    LOCUS_RETURN_IF_ERROR(applier->SetUp(start));
-    return applier;
-  }
-  return last;
+  std::string place;
+  LOCUS_ASSIGN_OR_RETURN(Handle handle,
+                         LogInToAny(options.server, options.server.password.c_str(), place));
+  ApplierOptions kept = options;
+  kept.server = WithoutPassword(std::move(kept.server));
+  std::unique_ptr<ChangeApplier> applier(
+      new ChangeApplier(kept, std::move(handle), std::move(place)));
+  LOCUS_RETURN_IF_ERROR(applier->SetUp(start));
+  return applier;
 }
 
 ChangeApplier::ChangeApplier(const ApplierOptions& options, Handle handle, std::string place)

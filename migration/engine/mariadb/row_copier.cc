@@ -28,25 +28,6 @@ namespace {
 
 constexpr size_t kMostColumns = 4096;
 
-absl::StatusOr<Handle> Connect(const MariadbOptions& server, std::string& place) {
-  absl::Status last = absl::InvalidArgumentError("no host");
-  for (const MariadbOptions::Host& host : server.hosts) {
-    Login login;
-    login.host = host;
-    login.user = server.user;
-    login.database = server.database;
-    login.connect_timeout = server.connect_timeout;
-    login.timeout = server.timeout;
-    login.tls = server.tls;
-    login.tls_ca_file = server.tls_ca_file;
-    place = login.place();
-    absl::StatusOr<Handle> handle = LogIn(login, server.password.c_str());
-    if (handle.ok()) return handle;
-    last = handle.status();
-  }
-  return last;
-}
-
 }  // namespace
 
 absl::Status CopierOptions::Check() const {
@@ -72,10 +53,13 @@ absl::Status CopierOptions::Check() const {
 // The connection to the source. Rows come by the binary protocol: as text a FLOAT loses digits.
 class RowCopier::Reader {
  public:
-  static absl::StatusOr<std::unique_ptr<Reader>> Open(const CopierOptions& options) {
+  // `kept` outlives it.
+  static absl::StatusOr<std::unique_ptr<Reader>> Open(const CopierOptions& options,
+                                                      const CopierOptions& kept) {
     std::string place;
-    LOCUS_ASSIGN_OR_RETURN(Handle handle, Connect(options.source, place));
-    std::unique_ptr<Reader> reader(new Reader(options, std::move(handle), std::move(place)));
+    LOCUS_ASSIGN_OR_RETURN(Handle handle,
+                           LogInToAny(options.source, options.source.password.c_str(), place));
+    std::unique_ptr<Reader> reader(new Reader(kept, std::move(handle), std::move(place)));
     LOCUS_RETURN_IF_ERROR(reader->SetUp());
     return reader;
   }
@@ -147,8 +131,10 @@ RowCopier::~RowCopier() = default;
 absl::StatusOr<std::unique_ptr<RowCopier>> RowCopier::Open(const CopierOptions& options,
                                                            ChangeApplier& target) {
   LOCUS_RETURN_IF_ERROR(options.Check());
-  std::unique_ptr<RowCopier> copier(new RowCopier(options, target));
-  LOCUS_ASSIGN_OR_RETURN(copier->reader_, Reader::Open(copier->options_));
+  CopierOptions kept = options;
+  kept.source = WithoutPassword(std::move(kept.source));
+  std::unique_ptr<RowCopier> copier(new RowCopier(kept, target));
+  LOCUS_ASSIGN_OR_RETURN(copier->reader_, Reader::Open(options, copier->options_));
   return copier;
 }
 

@@ -8,8 +8,10 @@
 #include "absl/strings/str_join.h"
 #include "migration/fence/guard_sql.h"
 #include "src/base/check.h"
+#include "src/base/secret_bytes.h"
 #include "src/base/text.h"
 #include "src/engine/mariadb/connection.h"
+#include "src/engine/mariadb/login.h"
 
 namespace locus {
 
@@ -26,19 +28,6 @@ using SteadyClock = std::chrono::steady_clock;
 
 // Of all rows of one fence, or all triggers of a few tables.
 constexpr size_t kMostRows = 65536;
-
-absl::StatusOr<std::unique_ptr<Connection>> Connect(const MariadbOptions& server) {
-  LOCUS_RETURN_IF_ERROR(server.Check());
-  absl::Status last;
-  for (const MariadbOptions::Host& host : server.hosts) {
-    auto connection = Connection::Open(
-        server, host, server.password.c_str(), Connection::Access::kWrite,
-        SteadyClock::now() + absl::ToChronoNanoseconds(server.connect_timeout + server.timeout));
-    if (connection.ok()) return connection;
-    last = connection.status();
-  }
-  return last;
-}
 
 // One call on one connection. Each of its statements has the whole timeout of the options.
 class FenceSession {
@@ -309,11 +298,38 @@ absl::Status FenceSession::Remove() {
 
 }  // namespace
 
+class ShardFence::Rep {
+ public:
+  Rep(const MariadbOptions& given, const FenceOptions& fence, internal::SecretBytes secret)
+      : server(mariadb::WithoutPassword(given)), options(fence), password(std::move(secret)) {}
+
+  absl::StatusOr<std::unique_ptr<Connection>> Connect() const {
+    absl::Status last;
+    for (const MariadbOptions::Host& host : server.hosts) {
+      auto connection = Connection::Open(
+          server, host, password.data(), Connection::Access::kWrite,
+          SteadyClock::now() + absl::ToChronoNanoseconds(server.connect_timeout + server.timeout));
+      if (connection.ok()) return connection;
+      last = connection.status();
+    }
+    return last;
+  }
+
+  const MariadbOptions server;
+  const FenceOptions options;
+  const internal::SecretBytes password;
+};
+
+ShardFence::ShardFence(std::shared_ptr<const Rep> rep) : rep_(std::move(rep)) {}
+
 absl::StatusOr<ShardFence> ShardFence::Create(const MariadbOptions& server,
                                               const FenceOptions& options) {
   LOCUS_RETURN_IF_ERROR(server.Check());
   LOCUS_RETURN_IF_ERROR(options.Check());
-  return ShardFence(server, options);
+  LOCUS_ASSIGN_OR_RETURN(internal::SecretBytes password,
+                         internal::SecretBytes::Allocate(server.password.size() + 1));
+  internal::CopySecret(server.password.data(), password.data(), server.password.size());
+  return ShardFence(std::make_shared<Rep>(server, options, std::move(password)));
 }
 
 absl::Status ShardFence::Install(const RoutingTable& table, uint32_t shard) const {
@@ -326,8 +342,8 @@ absl::Status ShardFence::Install(const RoutingTable& table, uint32_t shard) cons
     return absl::InvalidArgumentError(
         absl::StrCat("epoch ", table.epoch(), " has no shard ", shard));
   }
-  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, Connect(server_));
-  FenceSession session(server_, options_, *connection);
+  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, rep_->Connect());
+  FenceSession session(rep_->server, rep_->options, *connection);
   LOCUS_RETURN_IF_ERROR(session.CheckServer());
   LOCUS_RETURN_IF_ERROR(session.CheckTables());
   LOCUS_RETURN_IF_ERROR(session.MakeRows(FencedRangesOf(table, shard)));
@@ -335,13 +351,13 @@ absl::Status ShardFence::Install(const RoutingTable& table, uint32_t shard) cons
 }
 
 absl::Status ShardFence::Verify() const {
-  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, Connect(server_));
-  return FenceSession(server_, options_, *connection).Verify();
+  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, rep_->Connect());
+  return FenceSession(rep_->server, rep_->options, *connection).Verify();
 }
 
 absl::Status ShardFence::Remove() const {
-  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, Connect(server_));
-  return FenceSession(server_, options_, *connection).Remove();
+  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, rep_->Connect());
+  return FenceSession(rep_->server, rep_->options, *connection).Remove();
 }
 
 }  // namespace locus

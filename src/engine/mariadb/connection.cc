@@ -24,15 +24,8 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const MariadbOption
                                                              const MariadbOptions::Host& host,
                                                              const char* password, Access access,
                                                              TimePoint deadline) {
-  Login login;
-  login.host = host;
-  login.user = options.user;
-  login.database = options.database;
-  login.connect_timeout = options.connect_timeout;
-  login.timeout = options.timeout;
+  Login login = LoginOf(options, host);
   login.deadline = deadline;
-  login.tls = options.tls;
-  login.tls_ca_file = options.tls_ca_file;
   login.multi_statements = true;
   LOCUS_ASSIGN_OR_RETURN(Handle handle, LogIn(login, password));
   std::unique_ptr<Connection> connection(

@@ -178,6 +178,37 @@ unsigned WholeSeconds(absl::Duration duration) {
 
 std::string Login::place() const { return absl::StrCat(host.name, ":", host.port, "/", database); }
 
+Login LoginOf(const MariadbOptions& options, const MariadbOptions::Host& host) {
+  Login login;
+  login.host = host;
+  login.user = options.user;
+  login.database = options.database;
+  login.connect_timeout = options.connect_timeout;
+  login.timeout = options.timeout;
+  login.tls = options.tls;
+  login.tls_ca_file = options.tls_ca_file;
+  return login;
+}
+
+absl::StatusOr<Handle> LogInToAny(const MariadbOptions& options, const char* password,
+                                  std::string& place) {
+  absl::Status last = absl::InvalidArgumentError("there is no host");
+  for (const MariadbOptions::Host& host : options.hosts) {
+    const Login login = LoginOf(options, host);
+    absl::StatusOr<Handle> handle = LogIn(login, password);
+    place = login.place();
+    if (handle.ok()) return handle;
+    last = handle.status();
+  }
+  return last;
+}
+
+MariadbOptions WithoutPassword(MariadbOptions options) {
+  explicit_bzero(options.password.data(), options.password.size());
+  options.password.clear();
+  return options;
+}
+
 void CloseHandle::operator()(MYSQL* handle) const {
   HoldSigpipe hold;
   mysql_close(handle);

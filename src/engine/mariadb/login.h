@@ -34,6 +34,9 @@ struct Login {
   std::string place() const;
 };
 
+// As the options say, for one of their hosts.
+Login LoginOf(const MariadbOptions& options, const MariadbOptions::Host& host);
+
 struct CloseHandle {
   void operator()(st_mysql* handle) const;
 };
@@ -43,6 +46,15 @@ using Handle = std::unique_ptr<st_mysql, CloseHandle>;
 // timeouts, closed on exec. The session is the server's default, except for the character set
 // utf8mb4. `password` ends with a NUL; the client library's copy of it is wiped.
 absl::StatusOr<Handle> LogIn(const Login& login, const char* password);
+
+// To the first of the hosts that lets the account in; `place` becomes its. `password` ends with a
+// NUL. Otherwise the last host's error.
+absl::StatusOr<Handle> LogInToAny(const MariadbOptions& options, const char* password,
+                                  std::string& place);
+
+// `options` without the password, which is overwritten: for those who keep them longer than they
+// need it.
+MariadbOptions WithoutPassword(MariadbOptions options);
 
 // The error of the handle's last call.
 absl::Status ErrorOf(st_mysql* handle, const std::string& place);
