@@ -311,7 +311,7 @@ TEST_F(FencedTransactionTest, NobodyAcceptsUntilTheDeadline_IsAborted) {
   InstallFences();
   Own(0, 10000, 10000, 1);
   const OrderId id = IdOf(kGene, 1);
-  const absl::Status status = fenced_->Run(id, {}, In(absl::Milliseconds(300)),
+  const absl::Status status = fenced_->Run(id, {}, In(absl::Seconds(2)),
                                            [&](ShardConnection& c) { return Insert(c, id, 1); });
   EXPECT_TRUE(absl::IsAborted(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("LOCUS_FENCED"));
