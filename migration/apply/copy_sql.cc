@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "migration/apply/copy_sql.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "locus/order_id.h"
 #include "migration/fence/guard_sql.h"
 #include "src/base/text.h"
 
@@ -110,30 +114,123 @@ std::vector<size_t> KeyParameters(size_t parts) {
   return order;
 }
 
-std::string SelectChunk(const MovedTable& table, const stream::TableLayout& layout, uint32_t first,
-                        uint32_t last, bool from_key, uint64_t rows) {
-  std::vector<std::string> columns, order, behind;
-  for (const stream::Column& column : layout.columns) {
+CopyWalk ChooseWalk(const MovedTable& table, const std::vector<CopyColumn>& columns,
+                    const std::vector<IndexPart>& parts, std::optional<bool> goes_on) {
+  const bool by_gene = table.guard.key == GuardedTable::Key::kGeneAndCohort;
+  const std::string& lead = by_gene ? table.guard.gene : table.guard.order_id;
+  const bool first = table.primary_key[0] == lead;
+  const CopyWalk primary{"PRIMARY", table.primary_key, first};
+  if (first || (goes_on && !*goes_on)) return primary;
+  CopyWalk walk{"", {lead}, true};
+  for (const std::string& column : table.primary_key) {
+    if (column != lead) walk.key.push_back(column);
+  }
+  // Of a column that may be NULL, or of text, a comparison is not what the index has.
+  const bool comparable =
+      std::any_of(columns.begin(), columns.end(), [&](const CopyColumn& column) {
+        return column.name == lead && !column.nullable && column.charset.empty() &&
+               (column.kind == ColumnKind::kInteger || column.kind == ColumnKind::kText);
+      });
+  std::map<std::string, size_t> fits;  // how many columns of the index are those of the key
+  std::set<std::string> unfit;
+  for (const IndexPart& part : parts) {
+    size_t& count = fits[part.index];
+    const bool next = count < walk.key.size() && walk.key[count] == part.column && !part.prefix;
+    if (!next) unfit.insert(part.index);
+    ++count;
+  }
+  for (const auto& [index, count] : fits) {
+    if (!comparable || unfit.contains(index)) continue;
+    walk.index = index;
+    return walk;
+  }
+  return primary;
+}
+
+std::string RowsOf(const GuardedTable& guard, const FencedRange& vnodes, bool by_order) {
+  const std::string genes =
+      absl::StrCat(GeneExpression(guard, ""), " BETWEEN ", vnodes.lo, " AND ", vnodes.hi);
+  if (!by_order || guard.key == GuardedTable::Key::kGeneAndCohort) return genes;
+  // Order IDs of 8 bytes, as a number or as bytes; those of 16 bytes lie among them.
+  const uint64_t from = uint64_t{vnodes.lo} << OrderId::kNarrowSequenceBits;
+  const uint64_t behind = (uint64_t{vnodes.hi} + 1) << OrderId::kNarrowSequenceBits;
+  auto literal = [&](uint64_t id) {
+    if (guard.key == GuardedTable::Key::kOrderIdNumber) return absl::StrCat(id);
+    char bytes[sizeof id];
+    StoreBigEndian64(id, bytes);
+    return absl::StrCat("X'", HexOf({bytes, sizeof id}), "'");
+  };
+  const std::string column = SqlName(guard.order_id);
+  return absl::StrCat(column, " >= ", literal(from), " AND ", column, " < ", literal(behind),
+                      " AND ", genes);
+}
+
+namespace {
+
+// The key is behind the parameters ('>'), or not behind them ('<', the last part '<=').
+std::string Compared(const ChunkSql& sql, const char* sign) {
+  std::vector<std::string> parts;
+  std::string equal;
+  for (size_t i = 0; i < sql.walk.key.size(); ++i) {
+    const std::string& name = sql.walk.key[i];
+    std::string mark = "?";
+    for (const CopyColumn& column : sql.columns) {
+      // Bytes beside a column of text would be compared without its index.
+      if (column.name != name || column.charset.empty()) continue;
+      mark = absl::StrCat("CONVERT(? USING ", column.charset, ") COLLATE ", column.collation);
+    }
+    const bool last = i + 1 == sql.walk.key.size();
+    const char* or_equal = *sign == '<' && last ? "=" : "";
+    parts.push_back(absl::StrCat(equal, SqlName(name), " ", sign, or_equal, " ", mark));
+    absl::StrAppend(&equal, SqlName(name), " = ", mark, " AND ");
+  }
+  return absl::StrCat("(", absl::StrJoin(parts, " OR "), ")");
+}
+
+std::string InRanges(const ChunkSql& sql, const std::vector<FencedRange>& ranges) {
+  std::vector<std::string> parts;
+  for (const FencedRange& range : ranges) {
+    parts.push_back(RowsOf(sql.table.guard, range, sql.walk.by_vnode));
+  }
+  return parts.size() == 1 ? parts[0] : absl::StrCat("(", absl::StrJoin(parts, " OR "), ")");
+}
+
+std::string Names(const std::vector<std::string>& columns) {
+  return absl::StrJoin(columns, ", ", [](std::string* out, const std::string& name) {
+    absl::StrAppend(out, SqlName(name));
+  });
+}
+
+std::string From(const ChunkSql& sql) {
+  return absl::StrCat(" FROM ", SqlName(sql.table.guard.name), " FORCE INDEX (",
+                      SqlName(sql.walk.index), ")");
+}
+
+}  // namespace
+
+std::string ChunkSql::Rows(const std::vector<FencedRange>& ranges, bool behind, bool upto,
+                           uint64_t rows) const {
+  std::vector<std::string> values;
+  for (const CopyColumn& column : columns) {
     const bool as_number = column.kind == ColumnKind::kEnum || column.kind == ColumnKind::kSet ||
                            column.kind == ColumnKind::kBit;
-    columns.push_back(absl::StrCat(SqlName(column.name), as_number ? " + 0" : ""));
+    values.push_back(absl::StrCat(SqlName(column.name), as_number ? " + 0" : ""));
   }
-  std::string equal;
-  for (const std::string& name : table.primary_key) {
-    order.push_back(SqlName(name));
-    behind.push_back(absl::StrCat(equal, SqlName(name), " > ?"));
-    absl::StrAppend(&equal, SqlName(name), " = ? AND ");
-  }
-  std::string where =
-      absl::StrCat(GeneExpression(table.guard, ""), " BETWEEN ", first, " AND ", last);
-  // What lets the server use the primary key: narrow order IDs of the vnodes are one range of it.
-  if (table.guard.key == GuardedTable::Key::kOrderIdNumber) {
-    absl::StrAppend(&where, " AND ", SqlName(table.guard.order_id), " BETWEEN ",
-                    uint64_t{first} << 47, " AND ", ((uint64_t{last} + 1) << 47) - 1);
-  }
-  if (from_key) absl::StrAppend(&where, " AND (", absl::StrJoin(behind, " OR "), ")");
-  return absl::StrCat("SELECT ", absl::StrJoin(columns, ", "), " FROM ", SqlName(table.guard.name),
-                      " WHERE ", where, " ORDER BY ", absl::StrJoin(order, ", "), " LIMIT ", rows);
+  std::string where = InRanges(*this, ranges);
+  if (behind) absl::StrAppend(&where, " AND ", Compared(*this, ">"));
+  if (upto) absl::StrAppend(&where, " AND ", Compared(*this, "<"));
+  return absl::StrCat("SELECT ", absl::StrJoin(values, ", "), From(*this), " WHERE ", where,
+                      " ORDER BY ", Names(walk.key), " LIMIT ", rows);
+}
+
+std::string ChunkSql::KeyAfter(bool behind, uint64_t rows) const {
+  return absl::StrCat("SELECT ", Names(walk.key), From(*this),
+                      behind ? " WHERE " + Compared(*this, ">") : "", " ORDER BY ", Names(walk.key),
+                      " LIMIT ", rows, ", 1");
+}
+
+std::string ChunkSql::Explain(const std::vector<FencedRange>& ranges) const {
+  return absl::StrCat("EXPLAIN SELECT 1", From(*this), " WHERE ", InRanges(*this, ranges));
 }
 
 }  // namespace locus::internal

@@ -24,11 +24,56 @@ absl::StatusOr<std::optional<CopyKey>> CopyKeyIn(std::string_view text, size_t p
 // The kind of a column by information_schema.COLUMNS.DATA_TYPE; FAILED_PRECONDITION: none known.
 absl::StatusOr<stream::ColumnKind> KindOf(std::string_view data_type);
 
-// SELECT of the next rows behind a key of `table`, in the order of the primary key. Parameters: the
-// parts of the key, each as often as it stands there (see KeyParameters); none without `from_key`.
-// An enumeration, a set and a BIT are read as numbers.
-std::string SelectChunk(const MovedTable& table, const stream::TableLayout& layout, uint32_t first,
-                        uint32_t last, bool from_key, uint64_t rows);
+// A column of a source's table, as information_schema has it, and an index's part.
+struct CopyColumn {
+  std::string name;
+  stream::ColumnKind kind = stream::ColumnKind::kInteger;
+  bool nullable = false;
+  std::string charset, collation;  // of text; empty: numbers and bytes
+};
+struct IndexPart {
+  std::string index;
+  std::string column;
+  bool prefix = false;  // of a value only its beginning is in the index
+};
+
+// The order in which a table is copied.
+struct CopyWalk {
+  std::string index;
+  // By what the rows are in order: the primary key, or the column that shows the vnode and then the
+  // primary key without it. Each row has another one.
+  std::vector<std::string> key;
+  // Whether the rows of a range of vnodes are a range of the index. Otherwise all rows of the table
+  // are looked at.
+  bool by_vnode = false;
+
+  bool secondary() const { return index != "PRIMARY"; }
+};
+// By vnode if an index shows it, the primary key or another one. `parts`: of all indexes, in their
+// order. `goes_on`: whether a copy stopped in the order of a secondary index; it goes on in the
+// order in which it began.
+CopyWalk ChooseWalk(const MovedTable& table, const std::vector<CopyColumn>& columns,
+                    const std::vector<IndexPart>& parts, std::optional<bool> goes_on);
+
+// What of a table one SELECT reads. Parameters of each: the parts of `behind`, each as often as it
+// stands there (see KeyParameters), if there is one, then those of `upto` likewise.
+struct ChunkSql {
+  const MovedTable& table;
+  const std::vector<CopyColumn>& columns;  // that are copied, in their order
+  const CopyWalk& walk;
+
+  // The next rows of the ranges' vnodes in the order of the walk. An enumeration, a set and a BIT
+  // are read as numbers. `upto`: only rows whose key is not behind another one.
+  std::string Rows(const std::vector<FencedRange>& ranges, bool behind, bool upto,
+                   uint64_t rows) const;
+  // The key that is so many rows further on, of whatever vnode.
+  std::string KeyAfter(bool behind, uint64_t rows) const;
+  // EXPLAIN of all rows of the ranges.
+  std::string Explain(const std::vector<FencedRange>& ranges) const;
+};
+// The rows of the vnodes as a condition. `by_order`: with what bounds an index on the order ID.
+std::string RowsOf(const GuardedTable& guard, const FencedRange& vnodes, bool by_order);
+
 // (a, b) > (?, ?) is written out as a > ? OR a = ? AND b > ?, which uses the index: the indexes
 // into the key of its parameters, in order.
 std::vector<size_t> KeyParameters(size_t parts);

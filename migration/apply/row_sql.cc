@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "locus/order_id.h"
 #include "migration/fence/guard_sql.h"
+#include "src/base/check.h"
 #include "src/base/text.h"
 
 namespace locus::internal {
@@ -23,6 +23,24 @@ bool Has(const std::vector<std::string>& names, const std::string& name) {
 absl::Status Differs(const TargetTable& table, const std::string& what) {
   return absl::FailedPreconditionError(
       absl::StrCat("table ", Quoted(table.moved.guard.name), ": ", what));
+}
+
+// nullopt: NULL, negative or no integer.
+std::optional<uint64_t> NaturalIn(const stream::Value& value) {
+  if (auto* natural = std::get_if<uint64_t>(&value)) return *natural;
+  if (auto* number = std::get_if<int64_t>(&value); number != nullptr && *number >= 0) {
+    return static_cast<uint64_t>(*number);
+  }
+  return std::nullopt;
+}
+
+// The index of the column. FAILED_PRECONDITION: there is none.
+absl::StatusOr<uint32_t> ColumnIn(const stream::TableLayout& layout, const TargetTable& table,
+                                  const std::string& name) {
+  for (uint32_t i = 0; i < layout.columns.size(); ++i) {
+    if (layout.columns[i].name == name) return i;
+  }
+  return Differs(table, absl::StrCat("has no column ", Quoted(name)));
 }
 
 // Column names of the layout at `indexes`, each in `form` with $ for the name.
@@ -56,7 +74,6 @@ std::string Equals(const stream::Column& column) {
 absl::StatusOr<RowMap> MapRow(const stream::TableLayout& layout, const TargetTable& table) {
   RowMap map;
   size_t writable = 0;
-  bool has_version = false;
   for (uint32_t i = 0; i < layout.columns.size(); ++i) {
     const stream::Column& column = layout.columns[i];
     // What the server adds for a UNIQUE key on a BLOB is not a column of the statement.
@@ -66,31 +83,29 @@ absl::StatusOr<RowMap> MapRow(const stream::TableLayout& layout, const TargetTab
                                          ", the target has not"));
     }
     ++writable;
-    if (column.name == table.moved.version) {
-      map.version = i;
-      has_version = true;
-    }
     if (!Has(table.moved.primary_key, column.name)) map.others.push_back(i);
   }
   if (writable != table.writable.size()) {
     return Differs(table, absl::StrCat("the target has ", table.writable.size(),
                                        " columns, the source ", writable));
   }
-  if (!has_version) {
-    return Differs(table, absl::StrCat("has no column ", Quoted(table.moved.version)));
-  }
+  LOCUS_ASSIGN_OR_RETURN(map.version, ColumnIn(layout, table, table.moved.version));
   for (const std::string& name : table.moved.primary_key) {
-    auto found = std::find_if(layout.columns.begin(), layout.columns.end(),
-                              [&](const stream::Column& column) { return column.name == name; });
-    if (found == layout.columns.end()) {
-      return Differs(table, absl::StrCat("has no column ", Quoted(name)));
-    }
-    if (found->kind != ColumnKind::kInteger && found->kind != ColumnKind::kText) {
+    LOCUS_ASSIGN_OR_RETURN(const uint32_t index, ColumnIn(layout, table, name));
+    const ColumnKind kind = layout.columns[index].kind;
+    if (kind != ColumnKind::kInteger && kind != ColumnKind::kText) {
       return Differs(table, absl::StrCat("column ", Quoted(name),
                                          " of the primary key is neither an "
                                          "integer nor bytes"));
     }
-    map.key.push_back(static_cast<uint32_t>(found - layout.columns.begin()));
+    map.key.push_back(index);
+  }
+  const GuardedTable& guard = table.moved.guard;
+  if (guard.key == GuardedTable::Key::kGeneAndCohort) {
+    LOCUS_ASSIGN_OR_RETURN(map.gene, ColumnIn(layout, table, guard.gene));
+    LOCUS_ASSIGN_OR_RETURN(map.cohort, ColumnIn(layout, table, guard.cohort));
+  } else {
+    LOCUS_ASSIGN_OR_RETURN(map.order_id, ColumnIn(layout, table, guard.order_id));
   }
   return map;
 }
@@ -107,39 +122,47 @@ std::string TombstoneKey(const stream::Row& row, const RowMap& map) {
   return key;
 }
 
-absl::StatusOr<OrderPlace> PlaceOf(const stream::Row& row, const stream::TableLayout& layout,
-                                   const GuardedTable& guard) {
-  auto value_of = [&](const std::string& name) -> const stream::Value* {
-    for (size_t i = 0; i < layout.columns.size(); ++i) {
-      if (layout.columns[i].name == name) return &row[i];
-    }
-    return nullptr;
-  };
-  auto number_of = [&](const std::string& name, uint64_t most) -> std::optional<uint64_t> {
-    const stream::Value* value = value_of(name);
-    if (value == nullptr) return std::nullopt;
-    uint64_t number = most + 1;
-    if (auto* natural = std::get_if<uint64_t>(value)) number = *natural;
-    if (auto* whole = std::get_if<int64_t>(value); whole != nullptr && *whole >= 0) {
-      number = static_cast<uint64_t>(*whole);
-    }
-    return number <= most ? std::optional<uint64_t>(number) : std::nullopt;
-  };
+std::optional<uint32_t> GeneIn(const stream::Row& row, const RowMap& map,
+                               const GuardedTable& guard) {
   if (guard.key == GuardedTable::Key::kGeneAndCohort) {
-    auto gene = number_of(guard.gene, 65535), cohort = number_of(guard.cohort, 9999);
-    if (!gene || !cohort) {
-      return absl::DataLossError(absl::StrCat(
-          "a row of ", Quoted(guard.name), " has no gene below ", "65536 and cohort below 10000"));
-    }
-    return OrderPlace{static_cast<uint32_t>(*gene), static_cast<uint32_t>(*cohort)};
+    auto gene = NaturalIn(row[map.gene]);
+    return gene && *gene <= 65535 ? std::optional(static_cast<uint32_t>(*gene)) : std::nullopt;
   }
-  absl::StatusOr<OrderId> id = absl::DataLossError("no column of order IDs");
-  if (guard.key == GuardedTable::Key::kOrderIdNumber) {
-    if (auto number = number_of(guard.order_id, INT64_MAX)) {
-      id = OrderId::FromInt64(static_cast<int64_t>(*number));
+  const stream::Value& value = row[map.order_id];
+  if (auto* bytes = std::get_if<stream::Bytes>(&value)) {
+    auto byte = [&](size_t i) {
+      return i < bytes->bytes.size() ? static_cast<uint32_t>(static_cast<uint8_t>(bytes->bytes[i]))
+                                     : 0u;
+    };
+    return (byte(0) << 9 | byte(1) << 1 | byte(2) >> 7) & 65535;
+  }
+  uint64_t id = 0;
+  if (auto* natural = std::get_if<uint64_t>(&value)) {
+    id = *natural;
+  } else if (auto* number = std::get_if<int64_t>(&value)) {
+    id = static_cast<uint64_t>(*number);
+  } else {
+    return std::nullopt;
+  }
+  return static_cast<uint32_t>(id >> OrderId::kNarrowSequenceBits & 65535);
+}
+
+absl::StatusOr<OrderPlace> PlaceOf(const stream::Row& row, const RowMap& map,
+                                   const GuardedTable& guard) {
+  if (guard.key == GuardedTable::Key::kGeneAndCohort) {
+    auto gene = NaturalIn(row[map.gene]), cohort = NaturalIn(row[map.cohort]);
+    if (gene && cohort && *gene <= 65535 && *cohort <= 9999) {
+      return OrderPlace{static_cast<uint32_t>(*gene), static_cast<uint32_t>(*cohort)};
     }
-  } else if (const stream::Value* value = value_of(guard.order_id)) {
-    if (auto* bytes = std::get_if<stream::Bytes>(value)) id = OrderId::FromBytes(bytes->bytes);
+    return absl::DataLossError(absl::StrCat("a row of ", Quoted(guard.name),
+                                            " has no gene below 65536 and cohort below 10000"));
+  }
+  absl::StatusOr<OrderId> id = absl::DataLossError("the column is no order ID");
+  const stream::Value& value = row[map.order_id];
+  if (auto* bytes = std::get_if<stream::Bytes>(&value)) {
+    id = OrderId::FromBytes(bytes->bytes);
+  } else if (auto number = NaturalIn(value); number && *number <= INT64_MAX) {
+    id = OrderId::FromInt64(static_cast<int64_t>(*number));
   }
   if (!id.ok()) {
     return absl::DataLossError(
@@ -149,22 +172,51 @@ absl::StatusOr<OrderPlace> PlaceOf(const stream::Row& row, const stream::TableLa
 }
 
 absl::StatusOr<uint64_t> VersionIn(const stream::Row& row, const RowMap& map) {
-  const stream::Value& value = row[map.version];
-  if (auto* natural = std::get_if<uint64_t>(&value)) return *natural;
-  if (auto* number = std::get_if<int64_t>(&value); number != nullptr && *number >= 0) {
-    return static_cast<uint64_t>(*number);
-  }
+  if (auto version = NaturalIn(row[map.version])) return *version;
   return absl::DataLossError("a row's version is NULL, negative or no integer");
+}
+
+std::string RowSql::Lock(size_t keys) const {
+  std::vector<std::string> parts(keys, key_column.empty() ? key_condition : key_mark);
+  return key_column.empty()
+             ? absl::StrCat(lock, absl::StrJoin(parts, " OR "), " FOR UPDATE")
+             : absl::StrCat(lock, key_column, " IN (", absl::StrJoin(parts, ", "), ") FOR UPDATE");
+}
+
+std::string RowSql::LockTombstones(size_t keys) const {
+  return absl::StrCat(lock_tombstones, absl::StrJoin(std::vector<std::string>(keys, "?"), ", "),
+                      ") FOR UPDATE");
 }
 
 RowSql SqlOf(const TargetTable& table, const stream::TableLayout& layout, const RowMap& map) {
   const std::string name = SqlName(table.moved.guard.name);
-  const std::string by_key = " WHERE " + Each(layout, map.key, " AND ", Assign);
-  const std::string tombstone =
-      absl::StrCat("tbl = ", SqlText(table.moved.guard.name), " AND pk = ?");
+  const std::string quoted = SqlText(table.moved.guard.name);
+  // Bytes beside a column of text would be compared without its index.
+  auto mark = [&](uint32_t column) {
+    auto text = table.text.find(layout.columns[column].name);
+    return text == table.text.end() ? std::string("?")
+                                    : absl::StrCat("CONVERT(? USING ", text->second.charset,
+                                                   ") COLLATE ", text->second.collation);
+  };
+  std::vector<std::string> same_key;
+  for (uint32_t column : map.key) {
+    same_key.push_back(absl::StrCat(NameOf(layout.columns[column]), " = ", mark(column)));
+  }
+  const std::string condition = absl::StrJoin(same_key, " AND ");
+  const std::string by_key = " WHERE " + condition;
   RowSql sql;
+  sql.key_condition = absl::StrCat("(", condition, ")");
+  if (map.key.size() == 1) {
+    sql.key_column = NameOf(layout.columns[map.key[0]]);
+    sql.key_mark = mark(map.key[0]);
+  }
+  // By the key also where the server takes the whole table for small: it would lock all of it.
   sql.lock =
-      absl::StrCat("SELECT ", SqlName(table.moved.version), " FROM ", name, by_key, " FOR UPDATE");
+      absl::StrCat("SELECT ", Each(layout, map.key, ", ", NameOf), ", ",
+                   SqlName(table.moved.version), " FROM ", name, " FORCE INDEX (PRIMARY) WHERE ");
+  sql.lock_tombstones = absl::StrCat(
+      "SELECT pk, version FROM locus_tombstone FORCE INDEX (PRIMARY) WHERE tbl = ", quoted,
+      " AND pk IN (");
   sql.insert = absl::StrCat("INSERT INTO ", name, " (", Each(layout, map.key, ", ", NameOf), ", ",
                             Each(layout, map.others, ", ", NameOf), ") VALUES (",
                             Each(layout, map.key, ", ", Mark), ", ",
@@ -172,14 +224,10 @@ RowSql SqlOf(const TargetTable& table, const stream::TableLayout& layout, const 
   sql.update =
       absl::StrCat("UPDATE ", name, " SET ", Each(layout, map.others, ", ", Assign), by_key);
   sql.remove = absl::StrCat("DELETE FROM ", name, by_key);
-  sql.same =
-      absl::StrCat("SELECT 1 FROM ", name, " WHERE ", Each(layout, map.others, " AND ", Equals),
-                   " AND ", Each(layout, map.key, " AND ", Assign));
-  sql.lock_tombstone =
-      absl::StrCat("SELECT version FROM locus_tombstone WHERE ", tombstone, " FOR UPDATE");
+  sql.same = absl::StrCat("SELECT 1 FROM ", name, " WHERE ",
+                          Each(layout, map.others, " AND ", Equals), " AND ", condition);
   sql.put_tombstone = absl::StrCat(
-      "INSERT INTO locus_tombstone (tbl, pk, version, gene, cohort) VALUES (",
-      SqlText(table.moved.guard.name),
+      "INSERT INTO locus_tombstone (tbl, pk, version, gene, cohort) VALUES (", quoted,
       ", ?, ?, ?, ?) ON DUPLICATE KEY UPDATE version = GREATEST(version, VALUES(version))");
   return sql;
 }

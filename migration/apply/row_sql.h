@@ -3,6 +3,8 @@
 #define LOCUS_MIGRATION_APPLY_ROW_SQL_H_
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,12 @@ struct TargetTable {
   MovedTable moved;
   std::vector<std::string> writable;   // columns, in order: all but generated ones
   std::vector<std::string> generated;  // which the target computes itself
+  // Of columns of text, not of bytes.
+  struct Text {
+    std::string charset;
+    std::string collation;
+  };
+  std::map<std::string, Text> text;
 };
 
 // Where in a row of `layout` the target's columns are. Made once for each layout of the log.
@@ -25,32 +33,48 @@ struct RowMap {
   std::vector<uint32_t> key;     // of moved.primary_key, in its order
   std::vector<uint32_t> others;  // of the writable columns that are not in the key, the version too
   uint32_t version = 0;
+  // Those by which the guard knows the order: order_id, or gene and cohort.
+  uint32_t order_id = 0;
+  uint32_t gene = 0;
+  uint32_t cohort = 0;
 };
-// FAILED_PRECONDITION, naming the column: the two tables differ, or a column of the primary key has
-// a type whose text is not its bytes.
+// FAILED_PRECONDITION, naming the column: the two tables differ, a column is missing, or one of the
+// primary key has a type whose text is not its bytes.
 absl::StatusOr<RowMap> MapRow(const stream::TableLayout& layout, const TargetTable& table);
 
 // Of the tombstone of a row: what the version triggers write as pk.
 std::string TombstoneKey(const stream::Row& row, const RowMap& map);
+// The vnode of the row as the guards compute it, also where the column holds no order ID. nullopt:
+// it is NULL, or no vnode.
+std::optional<uint32_t> GeneIn(const stream::Row& row, const RowMap& map,
+                               const GuardedTable& guard);
 // Where the row's order belongs. DATA_LOSS: its columns hold no order ID, or no gene and cohort.
 struct OrderPlace {
   uint32_t gene = 0;
   uint32_t cohort = 0;
 };
-absl::StatusOr<OrderPlace> PlaceOf(const stream::Row& row, const stream::TableLayout& layout,
+absl::StatusOr<OrderPlace> PlaceOf(const stream::Row& row, const RowMap& map,
                                    const GuardedTable& guard);
 // DATA_LOSS: the column is NULL or negative.
 absl::StatusOr<uint64_t> VersionIn(const stream::Row& row, const RowMap& map);
 
 // Statements with parameters. Rows are found by their primary key alone.
 struct RowSql {
-  std::string lock;            // the key -> version
-  std::string insert;          // the key, the others
-  std::string update;          // the others, the key
-  std::string remove;          // the key
-  std::string same;            // the others, the key -> 1: a row with exactly these values
-  std::string lock_tombstone;  // pk -> version
-  std::string put_tombstone;   // pk, version, gene and cohort
+  std::string insert;         // the key, the others
+  std::string update;         // the others, the key
+  std::string remove;         // the key
+  std::string same;           // the others, the key -> 1: a row with exactly these values
+  std::string put_tombstone;  // pk, version, gene and cohort
+
+  // So many keys -> the key and the version of each row that is there, locked.
+  std::string Lock(size_t keys) const;
+  // So many pk -> pk and version of each tombstone that is there, locked.
+  std::string LockTombstones(size_t keys) const;
+
+  // What the two are made of.
+  std::string lock, lock_tombstones;
+  std::string key_column, key_mark;  // of a key of one column, otherwise empty
+  std::string key_condition;
 };
 RowSql SqlOf(const TargetTable& table, const stream::TableLayout& layout, const RowMap& map);
 

@@ -73,11 +73,6 @@ std::string CohortExpression(const GuardedTable& table, std::string_view row) {
                       " * 2531) % 10000)");
 }
 
-std::string CreateTrigger(const GuardTrigger& trigger) {
-  return absl::StrCat("CREATE TRIGGER ", SqlName(trigger.name), " BEFORE ", trigger.event, " ON ",
-                      SqlName(trigger.table), " FOR EACH ROW ", trigger.body);
-}
-
 }  // namespace internal
 
 namespace {

@@ -21,7 +21,6 @@ std::string CohortExpression(const GuardedTable& table, std::string_view row);
 
 // The statement that makes the table locus_fence.
 extern const char kCreateFence[];
-std::string CreateTrigger(const GuardTrigger& trigger);
 
 }  // namespace locus::internal
 

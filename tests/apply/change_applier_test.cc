@@ -83,23 +83,16 @@ TEST_F(ChangeApplierTest, BothWays_OwnTransactionsAreDropped) {
 }
 
 TEST_F(ChangeApplierTest, Token_MakesThisShardAcceptTheBandBehindAllWrites) {
-  for (size_t i = 0; i < 2; ++i) {
-    servers_[i]->Sql(absl::StrCat(
-        "USE locus_shop; CREATE TABLE locus_fence (lo SMALLINT UNSIGNED PRIMARY KEY, hi SMALLINT"
-        " UNSIGNED, own_lo SMALLINT UNSIGNED, own_hi SMALLINT UNSIGNED, step BIGINT UNSIGNED,"
-        " server_id INT UNSIGNED, other VARCHAR(64), token JSON);"
-        "INSERT INTO locus_fence VALUES (0, 99, 0, ",
-        i == 0 ? 10000 : 0, ", 0, 1, 'x', NULL)"));
-  }
+  MakeFence(0, "(0, 99, 0, 10000, 0, 1, 'x', NULL)");
+  MakeFence(1, "(0, 99, 0, 0, 0, 1, 'x', NULL)");
   auto applier = OpenTo(1);
   const std::string fence =
       "SELECT CONCAT_WS(' ', own_lo, own_hi, step) FROM locus_shop.locus_fence";
+  uint64_t sequence = 0;
   auto let_go = [&](uint32_t share, int step, const std::string& token) {
-    servers_[0]->Sql(absl::StrCat("USE locus_shop; INSERT INTO items (order_id, line) VALUES (",
-                                  step,
-                                  ", 'l'); UPDATE"
-                                  " locus_fence SET own_lo = ",
-                                  share, ", step = ", step, ", token = ", token));
+    servers_[0]->Sql(absl::StrCat("USE locus_shop; ", InsertIn(5, sequence, 7000),
+                                  "; UPDATE locus_fence SET own_lo = ", share, ", step = ", step,
+                                  ", token = ", token));
   };
   let_go(2500, 1, "'" + internal::TokenText(2500, 77) + "'");
   ASSERT_TRUE(Follow(*applier, 0).ok());

@@ -155,7 +155,7 @@ class MoveUnderTrafficTest : public ::testing::Test {
     options.tables = {table_};
     options.move = "first";
     options.recipient = from == 0 ? Side::kTarget : Side::kSource;
-    options.last = 99;
+    options.ranges = {{0, 99}};
     auto applier = ChangeApplier::Open(options, start);
     ASSERT_TRUE(applier.ok()) << applier.status();
     mariadb::BinlogReaderOptions reading;
@@ -177,6 +177,7 @@ class MoveUnderTrafficTest : public ::testing::Test {
       const absl::Status applied = (*applier)->Apply(*transaction);
       ASSERT_TRUE(applied.ok()) << applied;
     }
+    EXPECT_EQ((*applier)->counts().rogue, 0u) << (*applier)->rogue_text();
   }
 
   // Inserts, changes, deletes and reads its own orders; remembers what was acknowledged.

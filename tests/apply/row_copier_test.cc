@@ -6,6 +6,7 @@
 #include <random>
 #include <thread>
 
+#include "absl/strings/escaping.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "migration/apply/copy_sql.h"
@@ -29,7 +30,7 @@ class RowCopierTest : public TwoServersTest {
     CopierOptions options;
     options.source = As(0, "mover");
     options.table = table_;
-    options.last = 99;
+    options.ranges = {{0, 99}};
     return options;
   }
   std::unique_ptr<RowCopier> MustOpen(const CopierOptions& options, ChangeApplier& target) {
@@ -66,8 +67,7 @@ TEST_F(RowCopierTest, OtherVnodes_StayWhereTheyAre) {
   }
   auto applier = OpenTo(1);
   CopierOptions options = Copying();
-  options.first = 10;
-  options.last = 19;
+  options.ranges = {{10, 12}, {15, 19}};
   auto copier = MustOpen(options, *applier);
   while (*copier->CopyChunk()) continue;
   EXPECT_EQ(servers_[1]->Value("SELECT GROUP_CONCAT(order_id >> 47) FROM locus_shop.items"),
@@ -149,6 +149,165 @@ TEST_F(RowCopierTest, TableThatDiffers_IsRefused) {
   const absl::Status status = copier->CopyChunk().status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("the source has a column \"more\""));
+}
+
+// Tables of whose rows few move, by each way that shows where a row belongs.
+struct WalkCase {
+  std::string name;
+  std::string columns;  // of the table `walked`
+  GuardedTable::Key key;
+  std::vector<std::string> primary_key;
+  std::string values;  // of an INSERT: $i the number, $g the vnode, $n and $b the order ID
+  bool by_vnode = true;
+};
+
+std::string HexOfId(uint32_t gene, uint64_t i) {
+  const uint64_t sequence = i % 2 == 0 ? i : OrderId::kMaxNarrowSequence + i;  // of both widths
+  return "X'" + absl::BytesToHexString(IdOf(gene, sequence).ToBytes()) + "'";
+}
+
+TEST_F(RowCopierTest, FewRowsOfALargeTable_AreReadWithoutTheOthers) {
+  const std::vector<WalkCase> cases = {
+      {"number",
+       "order_id BIGINT, line INT, PRIMARY KEY (order_id, line)",
+       GuardedTable::Key::kOrderIdNumber,
+       {"order_id", "line"},
+       "$n, $i"},
+      {"bytes",
+       "order_id VARBINARY(16), line INT, PRIMARY KEY (order_id, line)",
+       GuardedTable::Key::kOrderIdBytes,
+       {"order_id", "line"},
+       "$b, $i"},
+      {"bytes_by_index",
+       "order_id VARBINARY(16) NOT NULL, line INT PRIMARY KEY, KEY (order_id)",
+       GuardedTable::Key::kOrderIdBytes,
+       {"line"},
+       "$b, $i"},
+      {"gene",
+       "shard_gene SMALLINT UNSIGNED NOT NULL, cohort SMALLINT UNSIGNED NOT NULL, no"
+       " VARCHAR(20) CHARACTER SET ascii COLLATE ascii_bin PRIMARY KEY, KEY (shard_gene)",
+       GuardedTable::Key::kGeneAndCohort,
+       {"no"},
+       "$g, $i, 'n$i'"},
+      {"gene_without_index",
+       "shard_gene SMALLINT UNSIGNED NOT NULL, cohort SMALLINT UNSIGNED NOT NULL, no VARCHAR(20)"
+       " CHARACTER SET ascii COLLATE ascii_bin PRIMARY KEY, KEY (shard_gene, cohort)",
+       GuardedTable::Key::kGeneAndCohort,
+       {"no"},
+       "$g, $i, 'n$i'",
+       false}};
+  for (const WalkCase& one : cases) {
+    SCOPED_TRACE(one.name);
+    constexpr uint64_t kRows = 6000;
+    std::string insert;
+    for (uint64_t i = 0; i < kRows; ++i) {
+      const uint32_t gene = static_cast<uint32_t>(i % 60);
+      absl::StrAppend(&insert, i == 0 ? "INSERT INTO walked VALUES (" : "), (",
+                      absl::StrReplaceAll(one.values, {{"$i", absl::StrCat(i)},
+                                                       {"$g", absl::StrCat(gene)},
+                                                       {"$n", Number(IdOf(gene, i))},
+                                                       {"$b", HexOfId(gene, i)}}),
+                      ", 1");
+    }
+    for (size_t server : {0u, 1u}) {
+      servers_[server]->Sql(absl::StrCat("USE ", kDatabase,
+                                         "; DROP TABLE IF EXISTS walked, locus_copy; CREATE TABLE "
+                                         "walked (",
+                                         one.columns, ", version BIGINT UNSIGNED NOT NULL)"));
+    }
+    servers_[0]->Sql(absl::StrCat("USE ", kDatabase, "; ", insert,
+                                  "); ANALYZE TABLE walked PERSISTENT FOR ALL"));
+    table_.guard = {.name = "walked", .key = one.key};
+    table_.primary_key = one.primary_key;
+    CopierOptions options = Copying();
+    options.ranges = {{3, 3}, {17, 18}, {40, 40}};  // 400 rows
+    options.least_rows = options.most_rows = 30;
+    auto reads = [&] {
+      return std::stoull(
+          servers_[0]->Value("SELECT SUM(VARIABLE_VALUE) FROM information_schema.GLOBAL_STATUS"
+                             " WHERE VARIABLE_NAME IN ('HANDLER_READ_NEXT', 'HANDLER_READ_PREV',"
+                             " 'HANDLER_READ_RND', 'HANDLER_READ_RND_NEXT')"));
+    };
+    uint64_t copied = 0, read = 0;
+    for (bool more = true; more;) {
+      auto applier = OpenTo(1);
+      auto copier = MustOpen(options, *applier);
+      const uint64_t before = reads();
+      for (int chunks = 0; chunks < 5 && more; ++chunks) {
+        auto chunk = copier->CopyChunk();
+        ASSERT_TRUE(chunk.ok()) << chunk.status();
+        more = *chunk;
+      }
+      read += reads() - before;
+      copied += copier->rows();
+      const uint64_t estimate = copier->EstimateRows().value();
+      EXPECT_GT(estimate, 150u);
+      EXPECT_LT(estimate, one.by_vnode ? 1000u : 10'000u);
+    }
+    EXPECT_EQ(copied, 400u) << "none twice";
+    // A query of the statistics reads about 500 itself.
+    EXPECT_LT(read, one.by_vnode ? 5000u : 50'000u);
+    EXPECT_EQ(servers_[1]->Value("SELECT COUNT(*) FROM locus_shop.walked"), "400");
+    std::cout << one.name << ": " << read << " reads\n";
+  }
+}
+
+TEST_F(RowCopierTest, Pause_IsAskedBeforeEachChunk) {
+  auto shop = SqlSession::Open(As(0, "locus")).value();
+  ASSERT_TRUE(shop->Run("INSERT INTO items (order_id, line) VALUES (1, 'a'), (2, 'b')").ok());
+  auto applier = OpenTo(1);
+  CopierOptions options = Copying();
+  options.least_rows = options.most_rows = 1;
+  int asked = 0;
+  options.pause = [&] { return ++asked % 2 == 1 ? absl::Milliseconds(1) : absl::ZeroDuration(); };
+  auto copier = MustOpen(options, *applier);
+  while (*copier->CopyChunk()) continue;
+  EXPECT_EQ(asked, 6);
+}
+
+// Each by a session of its own: rows are deleted and inserted again while the copy reaches them.
+TEST_F(RowCopierTest, BesideTheStream_CopyBringsNothingBack) {
+  std::mt19937_64 random(11);
+  auto shop = SqlSession::Open(As(0, "locus")).value();
+  const int rounds = kUnderAsan || kUnderTsan ? 4 : 12;
+  for (int round = 0; round < rounds; ++round) {
+    for (size_t server : {0u, 1u}) {
+      servers_[server]->Sql(
+          "DELETE FROM locus_shop.items; DELETE FROM locus_shop.locus_tombstone;"
+          "DROP TABLE IF EXISTS locus_shop.locus_copy,"
+          " locus_shop.locus_checkpoint");
+    }
+    for (int i = 0; i < 60; ++i) ASSERT_TRUE(shop->Run(RandomStatement(random)).ok());
+    start_ = PositionOf(0);
+    auto applier = OpenTo(1), copying = OpenTo(1);
+    absl::Status copied;
+    std::atomic<bool> stop = false;
+    std::thread writer([&] {
+      auto session = SqlSession::Open(As(0, "locus")).value();
+      std::mt19937_64 other(static_cast<uint64_t>(round));
+      while (!stop) ASSERT_TRUE(session->Run(RandomStatement(other)).ok());
+    });
+    std::thread copy([&] {
+      CopierOptions options = Copying();
+      options.least_rows = 2;
+      options.most_rows = 8;
+      auto copier = MustOpen(options, *copying);
+      for (bool more = true; more && copied.ok();) {
+        auto chunk = copier->CopyChunk();
+        copied = chunk.status();
+        more = chunk.ok() && *chunk;
+      }
+      stop = true;
+    });
+    absl::Status followed;
+    while (!stop && followed.ok()) followed = Follow(*applier, 0);
+    copy.join();
+    writer.join();
+    ASSERT_TRUE(copied.ok()) << copied;
+    ASSERT_TRUE(followed.ok()) << followed;
+    ASSERT_TRUE(Follow(*applier, 0).ok());
+    ASSERT_EQ(Sum(1), Sum(0)) << "round " << round;
+  }
 }
 
 TEST(CopyKeyTest, Text_IsReadAsWritten) {

@@ -2,6 +2,7 @@
 #ifndef LOCUS_TESTS_APPLY_TWO_SERVERS_H_
 #define LOCUS_TESTS_APPLY_TWO_SERVERS_H_
 
+#include <algorithm>
 #include <memory>
 #include <random>
 #include <string>
@@ -10,6 +11,8 @@
 #include "gtest/gtest.h"
 #include "migration/engine/mariadb/binlog_reader.h"
 #include "migration/engine/mariadb/change_applier.h"
+#include "migration/engine/mariadb/change_batch.h"
+#include "migration/fence/guard_sql.h"
 #include "tests/fence/fence_fixture.h"
 
 namespace locus {
@@ -76,7 +79,10 @@ class TwoServersTest : public ::testing::Test {
     options.tables = {table_};
     options.move = "first";
     options.recipient = recipient == 1 ? internal::Side::kTarget : internal::Side::kSource;
-    options.last = 99;
+    options.ranges = {{0, 99}};
+    options.run = 1;
+    // Streams both ways, without a fence: nothing is rogue.
+    options.peer = {{.own_lo = 0, .own_hi = 10000}};
     return options;
   }
   std::unique_ptr<mariadb::ChangeApplier> OpenTo(size_t recipient) {
@@ -84,6 +90,18 @@ class TwoServersTest : public ::testing::Test {
         mariadb::ChangeApplier::Open(OptionsTo(recipient), recipient == 1 ? start_ : back_start_);
     EXPECT_TRUE(applier.ok()) << applier.status();
     return *std::move(applier);
+  }
+  // locus_fence of `server` with rows "(lo, hi, own_lo, own_hi, step, server_id, other, token),
+  // ...".
+  static void MakeFence(size_t server, const std::string& rows) {
+    servers_[server]->Sql(absl::StrCat("USE ", kDatabase, "; ", internal::kCreateFence,
+                                       "; INSERT INTO locus_fence VALUES ", rows));
+  }
+  // INSERT of a row of an order of the vnode, whose cohort is in [from, to); counts `sequence` on.
+  static std::string InsertIn(uint32_t gene, uint64_t& sequence, uint32_t from = 0,
+                              uint32_t to = 10000) {
+    return absl::StrCat("INSERT INTO items (order_id, line) VALUES (",
+                        Number(NextIn(gene, sequence, from, to)), ", 'l')");
   }
   // Brings what the other server's log has, up to its end; at most `most` transactions.
   static absl::Status Follow(mariadb::ChangeApplier& applier, size_t from,
@@ -98,13 +116,13 @@ class TwoServersTest : public ::testing::Test {
     options.stop_at_end = true;
     auto reader = mariadb::BinlogReader::Open(options);
     if (!reader.ok()) return reader.status();
-    while (most-- > 0) {
-      auto item = (*reader)->Next(In(absl::Seconds(60)));
-      if (!item.ok()) return item.status();
-      if (std::holds_alternative<mariadb::BinlogReader::End>(*item)) return absl::OkStatus();
-      auto* transaction = std::get_if<stream::ChangeTransaction>(&*item);
-      if (transaction == nullptr) continue;
-      if (auto status = applier.Apply(*transaction); !status.ok()) return status;
+    while (most > 0) {
+      auto batch = mariadb::ReadBatch(**reader, In(absl::Seconds(60)),
+                                      {.transactions = std::min<uint64_t>(most, 100)});
+      if (!batch.ok()) return batch.status();
+      if (auto status = applier.Apply(batch->transactions); !status.ok()) return status;
+      if (batch->ended) return absl::OkStatus();
+      most -= batch->transactions.size();
     }
     return absl::OkStatus();
   }

@@ -1,43 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "migration/engine/mariadb/bound_statement.h"
 
-#include <variant>
-
 #include "absl/strings/str_cat.h"
-#include "absl/time/civil_time.h"
-#include "absl/time/time.h"
 #include "src/base/check.h"
 #include "src/engine/mariadb/errors.h"
 #include "src/engine/mariadb/sigpipe.h"
 
 namespace locus::mariadb {
-namespace {
-
-template <typename... Functions>
-struct Overloaded : Functions... {
-  using Functions::operator()...;
-};
-template <typename... Functions>
-Overloaded(Functions...) -> Overloaded<Functions...>;
-
-// The session's zone is +00:00. The epoch is the zero date: no other instant is stored as 0.
-stream::DateTime InUtc(stream::Timestamp stamp) {
-  stream::DateTime out;
-  if (stamp.microseconds == 0) return out;
-  const absl::Time time = absl::FromUnixMicros(stamp.microseconds);
-  const auto civil = absl::ToCivilSecond(time, absl::UTCTimeZone());
-  out.date = {static_cast<uint16_t>(civil.year()), static_cast<uint8_t>(civil.month()),
-              static_cast<uint8_t>(civil.day())};
-  out.hours = static_cast<uint8_t>(civil.hour());
-  out.minutes = static_cast<uint8_t>(civil.minute());
-  out.seconds = static_cast<uint8_t>(civil.second());
-  const int64_t part = stamp.microseconds % 1'000'000;
-  out.microseconds = static_cast<uint32_t>(part < 0 ? part + 1'000'000 : part);
-  return out;
-}
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<BoundStatement>> BoundStatement::Prepare(st_mysql* handle,
                                                                         const std::string& place,
                                                                         const std::string& text) {
@@ -48,7 +17,8 @@ absl::StatusOr<std::unique_ptr<BoundStatement>> BoundStatement::Prepare(st_mysql
   if (mysql_stmt_prepare(statement, text.data(), text.size()) != 0) return made->Fail();
   const unsigned long parameters = mysql_stmt_param_count(statement);
   made->binds_.resize(parameters);
-  made->slots_.resize(parameters);
+  made->values_.resize(parameters);
+  made->lengths_.resize(parameters);
   return made;
 }
 
@@ -60,86 +30,26 @@ BoundStatement::~BoundStatement() {
   mysql_stmt_close(statement_);
 }
 
-MYSQL_BIND& BoundStatement::Next(enum_field_types type) {
+void BoundStatement::Bind(const StatementValue& value) {
   LOCUS_CHECK(bound_ < binds_.size());
+  StatementValue& kept = values_[bound_];
+  kept = value;
   MYSQL_BIND& bind = binds_[bound_];
   bind = MYSQL_BIND{};
-  slots_[bound_] = Slot{};
-  bind.buffer_type = type;
-  bind.buffer = &slots_[bound_].number;
+  bind.buffer_type = kept.type;
+  bind.is_unsigned = kept.is_unsigned;
+  bind.buffer = &kept.natural;
+  if (kept.bytes != nullptr) {
+    lengths_[bound_] = kept.bytes->size();
+    bind.buffer = const_cast<char*>(kept.bytes->data());
+    bind.buffer_length = kept.bytes->size();
+    bind.length = &lengths_[bound_];
+  } else if (kept.type == MYSQL_TYPE_DATE || kept.type == MYSQL_TYPE_TIME ||
+             kept.type == MYSQL_TYPE_DATETIME) {
+    bind.buffer = &kept.time;
+    bind.buffer_length = sizeof kept.time;
+  }
   ++bound_;
-  return bind;
-}
-
-void BoundStatement::BindBytes(const std::string& bytes, enum_field_types type) {
-  MYSQL_BIND& bind = Next(type);
-  Slot& slot = slots_[bound_ - 1];
-  slot.length = bytes.size();
-  bind.buffer = const_cast<char*>(bytes.data());
-  bind.buffer_length = bytes.size();
-  bind.length = &slot.length;
-}
-
-void BoundStatement::BindTime(enum_field_types type, const stream::Date& date,
-                              const stream::Time& time) {
-  MYSQL_BIND& bind = Next(type);
-  MYSQL_TIME& out = slots_[bound_ - 1].time;
-  out.year = date.year;
-  out.month = date.month;
-  // The protocol has one byte for hours: those of a TIME beyond a day are days.
-  out.day = type == MYSQL_TYPE_TIME ? time.hours / 24u : date.day;
-  out.hour = time.hours % 24u;
-  out.minute = time.minutes;
-  out.second = time.seconds;
-  out.second_part = time.microseconds;
-  out.neg = time.negative;
-  out.time_type = type == MYSQL_TYPE_DATE   ? MYSQL_TIMESTAMP_DATE
-                  : type == MYSQL_TYPE_TIME ? MYSQL_TIMESTAMP_TIME
-                                            : MYSQL_TIMESTAMP_DATETIME;
-  bind.buffer = &out;
-  bind.buffer_length = sizeof out;
-}
-
-void BoundStatement::Bind(uint64_t number) {
-  Next(MYSQL_TYPE_LONGLONG).is_unsigned = 1;
-  slots_[bound_ - 1].natural = number;
-}
-
-void BoundStatement::Bind(const std::string& bytes) { BindBytes(bytes, MYSQL_TYPE_BLOB); }
-
-void BoundStatement::Bind(const stream::Value& value) {
-  auto bind_date_time = [&](const stream::DateTime& at) {
-    BindTime(MYSQL_TYPE_DATETIME, at.date,
-             {false, at.hours, at.minutes, at.seconds, at.microseconds});
-  };
-  std::visit(
-      Overloaded{
-          [&](stream::Null) { Next(MYSQL_TYPE_NULL); },
-          [&](int64_t number) {
-            Next(MYSQL_TYPE_LONGLONG);
-            slots_[bound_ - 1].number = number;
-          },
-          [&](uint64_t number) { Bind(number); },
-          [&](float number) {
-            Next(MYSQL_TYPE_FLOAT);
-            slots_[bound_ - 1].real = number;
-          },
-          [&](double number) {
-            Next(MYSQL_TYPE_DOUBLE);
-            slots_[bound_ - 1].wide = number;
-          },
-          [&](const stream::Decimal& number) { BindBytes(number.text, MYSQL_TYPE_NEWDECIMAL); },
-          // As bytes: the column's character set is not that of the session.
-          [&](const stream::Bytes& text) { BindBytes(text.bytes, MYSQL_TYPE_BLOB); },
-          [&](stream::Bits bits) { Bind(bits.bits); },
-          [&](stream::EnumNumber number) { Bind(uint64_t{number.number}); },
-          [&](stream::SetBits bits) { Bind(bits.bits); },
-          [&](const stream::Date& date) { BindTime(MYSQL_TYPE_DATE, date, {}); },
-          [&](const stream::Time& time) { BindTime(MYSQL_TYPE_TIME, {}, time); },
-          [&](const stream::DateTime& at) { bind_date_time(at); },
-          [&](stream::Timestamp stamp) { bind_date_time(InUtc(stamp)); },
-      },
-      value);
 }
 
 absl::Status BoundStatement::Run() {

@@ -5,7 +5,6 @@
 #include <mysql.h>
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "migration/engine/mariadb/statement_value.h"
 #include "migration/stream/change.h"
 #include "src/engine/mariadb/login.h"
 
@@ -31,9 +31,8 @@ class BoundStatement {
   BoundStatement& operator=(const BoundStatement&) = delete;
 
   // The parameters of the next execution, in order. What is passed must stay until then.
-  void Bind(const stream::Value& value);
-  void Bind(uint64_t number);
-  void Bind(const std::string& bytes);
+  void Bind(const StatementValue& value);
+  void Bind(const stream::Value& value) { Bind(StatementValue(value)); }
 
   // The number of rows that it changed.
   absl::StatusOr<uint64_t> Execute();
@@ -48,6 +47,7 @@ class BoundStatement {
   bool conflict() const { return conflict_; }
 
  private:
+  // Where a column of a result is fetched to.
   struct Slot {
     union {
       int64_t number;
@@ -60,9 +60,6 @@ class BoundStatement {
   };
 
   BoundStatement(st_mysql* handle, const std::string& place, MYSQL_STMT* statement);
-  MYSQL_BIND& Next(enum_field_types type);
-  void BindBytes(const std::string& bytes, enum_field_types type);
-  void BindTime(enum_field_types type, const stream::Date& date, const stream::Time& time);
   absl::Status Run();
   absl::StatusOr<stream::Value> Fetched(size_t index, const stream::Column& column, Slot& slot,
                                         MYSQL_BIND& out);
@@ -72,7 +69,8 @@ class BoundStatement {
   const std::string& place_;
   MYSQL_STMT* const statement_;
   std::vector<MYSQL_BIND> binds_;
-  std::vector<Slot> slots_;
+  std::vector<StatementValue> values_;
+  std::vector<unsigned long> lengths_;
   size_t bound_ = 0;
   unsigned error_ = 0;
   bool conflict_ = false;

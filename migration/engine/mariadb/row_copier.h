@@ -3,7 +3,9 @@
 #define LOCUS_MIGRATION_ENGINE_MARIADB_ROW_COPIER_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "absl/time/time.h"
 #include "locus/engine/mariadb.h"
 #include "locus/migration/moved_table.h"
+#include "migration/apply/copy_sql.h"
 #include "migration/engine/mariadb/change_applier.h"
 
 namespace locus::mariadb {
@@ -20,24 +23,27 @@ struct CopierOptions {
   // The shard that is read.
   MariadbOptions source;
   MovedTable table;
-  // The vnodes that move.
-  uint32_t first = 0;
-  uint32_t last = 0;
+  // The vnodes that move: 1 to 1,024 ranges, ascending, apart.
+  std::vector<FencedRange> ranges;
 
   // Rows of one chunk, which is one transaction of the target: between these, so that a chunk takes
   // about `chunk_time`. Longer: fewer commits; clients wait longer for locks of copied rows.
   uint64_t least_rows = 16;
   uint64_t most_rows = 4096;
   absl::Duration chunk_time = absl::Milliseconds(100);
+  // Asked before each chunk: how long to wait. Asked again after the wait, at the latest after a
+  // second, until it says nothing. Empty: no waits.
+  std::function<absl::Duration()> pause;
 
   // INVALID_ARGUMENT, naming the option, its value and the limit.
   absl::Status Check() const;
 };
 
-// Copies the rows of moved vnodes, in the order of their primary key, chunk by chunk. The rows are
-// written by the version rule, so the copy and the change stream do not disturb each other, as long
-// as the stream begins before the first chunk was read. It goes on where it stopped: each chunk's
-// end is stored with its rows.
+// Copies the rows of moved vnodes, in the order of an index, chunk by chunk. Where an index begins
+// with the column that shows the vnode (order_id, or the gene), rows of other vnodes are not read.
+// The rows are written by the version rule, so the copy and the change stream do not disturb each
+// other, as long as the stream begins before the first chunk was read. It goes on where it stopped:
+// each chunk's end is stored with its rows.
 //
 // Errors as those of ChangeApplier. Thread safety: none.
 class RowCopier {
@@ -47,7 +53,12 @@ class RowCopier {
                                                          ChangeApplier& target);
   ~RowCopier();
 
-  // Copies the next chunk; false: there was none left.
+  // How many rows there are to copy, those included that have been, by the source's statistics:
+  // may be wrong by half. Without an index that shows the vnode: the rows of the whole table.
+  absl::StatusOr<uint64_t> EstimateRows();
+
+  // Copies the next chunk; false: there was none left. FAILED_PRECONDITION also: the copy stopped
+  // in the order of an index that is gone.
   absl::StatusOr<bool> CopyChunk();
 
   uint64_t rows() const { return rows_; }              // read, since Open
@@ -61,9 +72,16 @@ class RowCopier {
   const CopierOptions options_;
   ChangeApplier& target_;
   std::unique_ptr<Reader> reader_;
+  absl::Status GoTo(const std::string& position);
+  absl::StatusOr<bool> ReadNext(std::vector<stream::Row>& rows, internal::CopyKey& end);
+
   uint64_t rows_ = 0;
   uint64_t chunk_rows_;
-  bool done_ = false;
+  // Behind what the copy has come to, and in which of the ranges.
+  std::optional<internal::CopyKey> behind_;
+  size_t range_ = 0;
+  bool begun_ = false;  // behind_ is known
+  bool done_ = false;   // no row is behind behind_
 };
 
 }  // namespace locus::mariadb

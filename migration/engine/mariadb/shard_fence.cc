@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "migration/engine/mariadb/table_triggers.h"
 #include "migration/fence/guard_sql.h"
 #include "src/base/check.h"
 #include "src/base/secret_bytes.h"
@@ -15,12 +16,12 @@
 
 namespace locus {
 
-using internal::CreateTrigger;
 using internal::Quoted;
 using internal::SqlName;
 using internal::SqlText;
 using mariadb::Connection;
 using mariadb::Result;
+using mariadb::TableTrigger;
 
 namespace {
 
@@ -28,6 +29,11 @@ using SteadyClock = std::chrono::steady_clock;
 
 // Of all rows of one fence, or all triggers of a few tables.
 constexpr size_t kMostRows = 65536;
+constexpr uint32_t kCohorts = RoutingTable::kMaxPermyriad;
+
+std::string RangeText(const FencedRange& range, uint32_t own_lo, uint32_t own_hi) {
+  return absl::StrCat(range.lo, "-", range.hi, " [", own_lo, ", ", own_hi, ")");
+}
 
 // One call on one connection. Each of its statements has the whole timeout of the options.
 class FenceSession {
@@ -43,9 +49,8 @@ class FenceSession {
   absl::Status Remove();
 
  private:
-  struct Trigger {
-    std::string event, timing, body, definer;
-  };
+  using Triggers = std::map<std::string, TableTrigger>;
+
   absl::StatusOr<std::vector<Result>> Run(const std::string& statements,
                                           std::initializer_list<mariadb::Shape> shapes) {
     connection_.set_deadline(SteadyClock::now() + absl::ToChronoNanoseconds(server_.timeout));
@@ -61,8 +66,9 @@ class FenceSession {
     });
   }
   absl::Status CheckColumns(const GuardedTable& table);
-  absl::StatusOr<std::map<std::string, Trigger>> TriggersThere();
-  std::vector<std::string> WrongTriggers(const std::map<std::string, Trigger>& there) const;
+  absl::Status CheckTriggers();
+  absl::StatusOr<Triggers> TriggersThere();
+  std::vector<std::string> WrongTriggers(const Triggers& there) const;
 
   const MariadbOptions& server_;
   const FenceOptions& options_;
@@ -153,11 +159,23 @@ absl::Status FenceSession::CheckTables() {
         " cascades or sets null: what it changes passes no trigger and is not in the binary log; "
         "use RESTRICT, and delete the rows in the service"));
   }
-  LOCUS_ASSIGN_OR_RETURN(auto there, TriggersThere());
-  const std::vector<GuardTrigger> ours = GuardTriggersOf(options_);
+  return CheckTriggers();
+}
+
+// Known are the guards, and the version triggers of a move.
+absl::Status FenceSession::CheckTriggers() {
+  LOCUS_ASSIGN_OR_RETURN(Triggers there, TriggersThere());
   for (const auto& [name, trigger] : there) {
     bool known = false;
-    for (const GuardTrigger& guard : ours) known = known || guard.name == name;
+    for (const GuardedTable& table : options_.tables) {
+      if (table.name != trigger.table) continue;
+      for (const GuardTrigger& guard : GuardTriggersOf({{table}, options_.movers})) {
+        known = known || guard.name == name;
+      }
+      if (known) continue;
+      LOCUS_ASSIGN_OR_RETURN(
+          known, mariadb::IsVersionTrigger(connection_, table, options_.movers, name, trigger));
+    }
     if (!known) {
       return Refuse(absl::StrCat("trigger ", Quoted(name),
                                  " stands on a table to be guarded: it could change a row behind "
@@ -167,25 +185,15 @@ absl::Status FenceSession::CheckTables() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::map<std::string, FenceSession::Trigger>> FenceSession::TriggersThere() {
-  LOCUS_ASSIGN_OR_RETURN(
-      std::vector<Result> results,
-      Run(absl::StrCat("SELECT TRIGGER_NAME, EVENT_MANIPULATION, ACTION_TIMING, ACTION_STATEMENT,"
-                       " DEFINER FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA ="
-                       " DATABASE() AND EVENT_OBJECT_TABLE IN (",
-                       TableNames(), ")"),
-          {mariadb::Rows(5, kMostRows)}));
-  std::map<std::string, Trigger> there;
-  for (const Result::Row& row : results[0].rows) {
-    there[row[0].value_or("")] = {row[1].value_or(""), row[2].value_or(""), row[3].value_or(""),
-                                  row[4].value_or("")};
-  }
-  return there;
+absl::StatusOr<FenceSession::Triggers> FenceSession::TriggersThere() {
+  std::vector<std::string> names;
+  for (const GuardedTable& table : options_.tables) names.push_back(table.name);
+  connection_.set_deadline(SteadyClock::now() + absl::ToChronoNanoseconds(server_.timeout));
+  return mariadb::TriggersOn(connection_, names);
 }
 
-std::vector<std::string> FenceSession::WrongTriggers(
-    const std::map<std::string, Trigger>& there) const {
-  std::vector<std::string> wrong;
+std::vector<std::string> FenceSession::WrongTriggers(const Triggers& there) const {
+  std::vector<std::string> wrong = mariadb::WrongOrders(there);
   std::string definer;
   for (const GuardTrigger& guard : GuardTriggersOf(options_)) {
     auto found = there.find(guard.name);
@@ -193,7 +201,7 @@ std::vector<std::string> FenceSession::WrongTriggers(
       wrong.push_back(absl::StrCat("trigger ", guard.name, " is missing"));
       continue;
     }
-    const Trigger& trigger = found->second;
+    const TableTrigger& trigger = found->second;
     if (trigger.event != guard.event || trigger.timing != "BEFORE" || trigger.body != guard.body) {
       wrong.push_back(absl::StrCat("trigger ", guard.name, " has another body"));
     }
@@ -212,14 +220,23 @@ absl::Status FenceSession::MakeRows(const std::vector<FencedRange>& ranges) {
                          Run("SELECT lo, hi, own_lo, own_hi FROM locus_fence ORDER BY lo",
                              {mariadb::Rows(4, kMostRows)}));
   if (!results[0].rows.empty()) {
+    // Earlier moves may have cut the rows smaller, and left some that accept nothing.
     std::vector<std::string> found, wanted;
+    FencedRange run;
     for (const Result::Row& row : results[0].rows) {
-      found.push_back(absl::StrCat(row[0].value_or(""), "-", row[1].value_or(""), " [",
-                                   row[2].value_or(""), ", ", row[3].value_or(""), ")"));
+      uint32_t numbers[4];
+      for (size_t i = 0; i < 4; ++i) {
+        LOCUS_ASSIGN_OR_RETURN(int64_t number, mariadb::NumberIn(row, i, connection_.place()));
+        numbers[i] = static_cast<uint32_t>(number);
+      }
+      const auto [lo, hi, own_lo, own_hi] = numbers;
+      if (own_lo >= own_hi) continue;
+      const bool goes_on = !found.empty() && run.hi + 1 == lo && own_lo == 0 && own_hi == kCohorts;
+      run = {goes_on ? run.lo : lo, hi};
+      if (goes_on) found.pop_back();
+      found.push_back(RangeText(run, own_lo, own_hi));
     }
-    for (const FencedRange& range : ranges) {
-      wanted.push_back(absl::StrCat(range.lo, "-", range.hi, " [0, 10000)"));
-    }
+    for (const FencedRange& range : ranges) wanted.push_back(RangeText(range, 0, kCohorts));
     if (found == wanted) return absl::OkStatus();
     return Refuse(
         absl::StrCat("locus_fence has other vnodes than the routing table gives this "
@@ -238,16 +255,20 @@ absl::Status FenceSession::MakeRows(const std::vector<FencedRange>& ranges) {
 }
 
 absl::Status FenceSession::MakeTriggers() {
-  LOCUS_ASSIGN_OR_RETURN(auto there, TriggersThere());
+  LOCUS_ASSIGN_OR_RETURN(Triggers there, TriggersThere());
   // Behind a slow reader CREATE TRIGGER would block every other user of the table.
   LOCUS_RETURN_IF_ERROR(Run("SET SESSION lock_wait_timeout = 1"));
   for (const GuardTrigger& guard : GuardTriggersOf(options_)) {
     auto found = there.find(guard.name);
-    if (found != there.end() && found->second.body == guard.body) continue;
+    const std::string version = mariadb::VersionTriggerBefore(there, guard.table, guard.event);
+    const bool right = found != there.end() && found->second.body == guard.body &&
+                       (version.empty() || found->second.order < there.at(version).order);
+    if (right) continue;
     // Between DROP and CREATE nothing would be guarded; OR REPLACE is one statement.
-    std::string create = CreateTrigger(guard);
-    create.replace(0, std::string_view("CREATE").size(), "CREATE OR REPLACE");
-    absl::Status made = Run(create);
+    absl::Status made = Run(absl::StrCat(
+        "CREATE OR REPLACE TRIGGER ", SqlName(guard.name), " BEFORE ", guard.event, " ON ",
+        SqlName(guard.table), " FOR EACH ROW ",
+        version.empty() ? "" : absl::StrCat("PRECEDES ", SqlName(version), " "), guard.body));
     if (made.ok()) continue;
     return absl::Status(made.code(), absl::StrCat(made.message(), "; trigger ", guard.name,
                                                   " was not made: repeat the call"));
@@ -256,7 +277,7 @@ absl::Status FenceSession::MakeTriggers() {
 }
 
 absl::Status FenceSession::Verify() {
-  LOCUS_ASSIGN_OR_RETURN(auto there, TriggersThere());
+  LOCUS_ASSIGN_OR_RETURN(Triggers there, TriggersThere());
   std::vector<std::string> wrong = WrongTriggers(there);
   LOCUS_ASSIGN_OR_RETURN(
       std::vector<Result> results,
@@ -303,11 +324,12 @@ class ShardFence::Rep {
   Rep(const MariadbOptions& given, const FenceOptions& fence, internal::SecretBytes secret)
       : server(mariadb::WithoutPassword(given)), options(fence), password(std::move(secret)) {}
 
-  absl::StatusOr<std::unique_ptr<Connection>> Connect() const {
+  absl::StatusOr<std::unique_ptr<Connection>> Connect(
+      Connection::Access access = Connection::Access::kWrite) const {
     absl::Status last;
     for (const MariadbOptions::Host& host : server.hosts) {
       auto connection = Connection::Open(
-          server, host, password.data(), Connection::Access::kWrite,
+          server, host, password.data(), access,
           SteadyClock::now() + absl::ToChronoNanoseconds(server.connect_timeout + server.timeout));
       if (connection.ok()) return connection;
       last = connection.status();
@@ -351,7 +373,8 @@ absl::Status ShardFence::Install(const RoutingTable& table, uint32_t shard) cons
 }
 
 absl::Status ShardFence::Verify() const {
-  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, rep_->Connect());
+  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
+                         rep_->Connect(Connection::Access::kRead));
   return FenceSession(rep_->server, rep_->options, *connection).Verify();
 }
 

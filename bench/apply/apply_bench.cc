@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measures the two ways in which rows come to a shard, for bench/apply/apply_bench.sh:
+//
+//   apply_bench setup PORT                    guards and version triggers on the tables of PORT
+//   apply_bench stream SOURCE PORT POSITION   all transactions of SOURCE's log from the position on
+//   apply_bench copy SOURCE PORT              the table orders of SOURCE
+//
+// Servers on 127.0.0.1, by root, database locus_bench. Prints rows a second.
+#include <mysql.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "migration/engine/mariadb/change_applier.h"
+#include "migration/engine/mariadb/change_batch.h"
+#include "migration/engine/mariadb/row_copier.h"
+#include "migration/fence/guard_sql.h"
+
+namespace {
+
+using locus::FencedRange;
+using locus::MariadbOptions;
+using locus::MovedTable;
+using locus::mariadb::ChangeApplier;
+using locus::stream::GtidPosition;
+using Steady = std::chrono::steady_clock;
+
+const std::string kMover = "root@127.0.0.1";
+const std::vector<FencedRange> kRanges = {{0, 65535}};
+
+[[noreturn]] void Fail(const std::string& why) {
+  std::fprintf(stderr, "apply_bench: %s\n", why.c_str());
+  std::exit(1);
+}
+template <typename T>
+T Must(absl::StatusOr<T> value) {
+  if (!value.ok()) Fail(value.status().ToString());
+  return *std::move(value);
+}
+void Must(const absl::Status& status) {
+  if (!status.ok()) Fail(status.ToString());
+}
+
+MovedTable Orders() {
+  MovedTable table;
+  table.guard.name = "orders";
+  return table;
+}
+
+MariadbOptions ServerAt(const char* port) {
+  MariadbOptions server;
+  server.hosts = {{"127.0.0.1", static_cast<uint16_t>(std::atoi(port))}};
+  server.user = "root";
+  server.database = "locus_bench";
+  server.timeout = absl::Seconds(30);
+  return server;
+}
+
+void SetUp(const char* port) {
+  MYSQL* handle = mysql_init(nullptr);
+  if (mysql_real_connect(handle, "127.0.0.1", "root", "", "locus_bench",
+                         static_cast<unsigned>(std::atoi(port)), nullptr, 0) == nullptr) {
+    Fail(mysql_error(handle));
+  }
+  auto run = [&](const std::string& statement) {
+    if (mysql_real_query(handle, statement.data(), statement.size()) != 0) {
+      Fail(mysql_error(handle));
+    }
+  };
+  run(locus::internal::kCreateFence);
+  run("INSERT IGNORE INTO locus_fence VALUES (0, 65535, 0, 0, 0, @@server_id, 'source', NULL)");
+  run(locus::CreateTombstones());
+  locus::FenceOptions fence;
+  fence.tables = {Orders().guard};
+  fence.movers = {kMover};
+  for (const auto& trigger : locus::GuardTriggersOf(fence)) {
+    run(absl::StrCat("CREATE TRIGGER ", trigger.name, " BEFORE ", trigger.event, " ON ",
+                     trigger.table, " FOR EACH ROW ", trigger.body));
+  }
+  for (const auto& trigger : locus::VersionTriggersOf(Orders(), {kMover})) {
+    run(absl::StrCat("CREATE TRIGGER ", trigger.name, " ", trigger.timing, " ", trigger.event,
+                     " ON ", trigger.table, " FOR EACH ROW ", trigger.body));
+  }
+  mysql_close(handle);
+}
+
+std::unique_ptr<ChangeApplier> OpenApplier(const char* port, const std::string& move,
+                                           const GtidPosition& start) {
+  locus::mariadb::ApplierOptions options;
+  options.server = ServerAt(port);
+  options.tables = {Orders()};
+  options.move = move;
+  options.ranges = kRanges;
+  return Must(ChangeApplier::Open(options, start));
+}
+
+void Print(const char* what, uint64_t rows, Steady::time_point begun) {
+  const double seconds = std::chrono::duration<double>(Steady::now() - begun).count();
+  std::printf("%-8s %9.0f rows/s (%llu rows)\n", what, static_cast<double>(rows) / seconds,
+              static_cast<unsigned long long>(rows));
+}
+
+void Stream(const char* source, const char* port, const char* position) {
+  const GtidPosition start = Must(GtidPosition::Parse(position));
+  auto applier = OpenApplier(port, absl::StrCat("stream ", position), start);
+  locus::mariadb::BinlogReaderOptions options;
+  options.server = ServerAt(source);
+  options.stream.position = start;
+  options.stream.wanted = [&](std::string_view database, std::string_view table) {
+    return database == "locus_bench" && applier->Wants(table);
+  };
+  options.stop_at_end = true;
+  const auto begun = Steady::now();
+  auto reader = Must(locus::mariadb::BinlogReader::Open(options));
+  uint64_t transactions = 0;
+  while (true) {
+    auto batch = Must(locus::mariadb::ReadBatch(*reader, Steady::now() + std::chrono::minutes(1)));
+    Must(applier->Apply(batch.transactions));
+    transactions += batch.transactions.size();
+    if (batch.ended) break;
+  }
+  Print("stream", applier->counts().written, begun);
+}
+
+void Copy(const char* source, const char* port) {
+  auto applier = OpenApplier(port, "copy", {});
+  locus::mariadb::CopierOptions options;
+  options.source = ServerAt(source);
+  options.table = Orders();
+  options.ranges = kRanges;
+  const auto begun = Steady::now();
+  auto copier = Must(locus::mariadb::RowCopier::Open(options, *applier));
+  while (Must(copier->CopyChunk())) continue;
+  Print("copy", copier->rows(), begun);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string what = argc > 1 ? argv[1] : "";
+  if (what == "setup" && argc == 3) {
+    SetUp(argv[2]);
+  } else if (what == "stream" && argc == 5) {
+    Stream(argv[2], argv[3], argv[4]);
+  } else if (what == "copy" && argc == 4) {
+    Copy(argv[2], argv[3]);
+  } else {
+    std::fprintf(stderr,
+                 "usage: apply_bench setup PORT | stream SOURCE PORT POSITION | copy SOURCE"
+                 " PORT\n");
+    return 2;
+  }
+}

@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Measures how fast rows come to a shard with guards and version triggers: by the change stream, of
+# transactions of 1 and of 1,000 rows, and by the copy, beside mariadb-dump | mariadb of the same
+# table. Two durable MariaDB servers of its own; orders of eight columns, about 150 bytes:
+#
+#   bench/apply/apply_bench.sh [BIN_DIR [ROWS [ROUNDS]]]      default: build/release/bin 30000 3
+set -euo pipefail
+bin=${1:-build/release/bin}
+rows=${2:-30000}
+rounds=${3:-3}
+# shellcheck source=bench/engine/servers.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../engine/servers.sh" "${TMPDIR:-/tmp}"
+logging=(log-bin=bin binlog-format=ROW binlog-row-metadata=FULL binlog-checksum=CRC32
+  innodb-buffer-pool-size=256M)
+source=$port
+target=$((port + 1))
+# The source only holds what is read: it is filled without waiting for the disk.
+start_mariadb "${logging[@]}" server-id=1 sync-binlog=0 innodb-flush-log-at-trx-commit=0
+start_target() {
+  local work=$work/target port=$target
+  local mariadb_client=("${to_target[@]}")
+  mkdir "$work"
+  start_mariadb "${logging[@]}" server-id=2 sync-binlog=1
+}
+to_source=("${mariadb_client[@]}" locus_bench)
+to_target=(--no-defaults -h127.0.0.1 "-P$target" -uroot)
+start_target
+to_target+=(locus_bench)
+
+create='CREATE TABLE orders (order_id BIGINT UNSIGNED PRIMARY KEY, order_no VARBINARY(16),
+  buyer_id BIGINT UNSIGNED, status TINYINT, amount DECIMAL(12,2),
+  note VARCHAR(200) CHARACTER SET utf8mb4, created_at TIMESTAMP(6),
+  version BIGINT UNSIGNED NOT NULL)'
+values="UNHEX(MD5(seq)), seq * 7919, seq % 5, seq / 100, CONCAT('order ', seq, ' ', REPEAT('n', 80)),
+  NOW(6), 1"
+
+# A target without rows.
+empty() {
+  mariadb "${to_target[@]}" -e 'DROP TABLE IF EXISTS orders, locus_fence, locus_tombstone,
+    locus_checkpoint, locus_copy, locus_run'
+  mariadb "${to_target[@]}" -e "$create"
+  "$bin/apply_bench" setup "$target"
+}
+# fill ROWS_A_TRANSACTION: an empty table on the source, then all rows; position is what lies between.
+fill() {
+  mariadb "${to_source[@]}" -e "DROP TABLE IF EXISTS orders; $create"
+  position=$(mariadb "${to_source[@]}" -BNe 'SELECT @@GLOBAL.gtid_binlog_pos')
+  for i in $(seq 0 "$1" $((rows - 1))); do
+    echo "INSERT INTO orders SELECT seq << 33, $values FROM seq_$((i + 1))_to_$((i + $1));"
+  done | mariadb "${to_source[@]}"
+}
+update() {
+  position=$(mariadb "${to_source[@]}" -BNe 'SELECT @@GLOBAL.gtid_binlog_pos')
+  for i in $(seq "$rows"); do
+    echo "UPDATE orders SET status = status + 1, version = version + 1 WHERE order_id = $i << 33;"
+  done | mariadb "${to_source[@]}"
+}
+
+for round in $(seq "$rounds"); do
+  echo "== round $round"
+  echo 'inserts, 1 row a transaction'
+  fill 1
+  empty
+  "$bin/apply_bench" stream "$source" "$target" "$position"
+  echo 'updates, 1 row a transaction'
+  update
+  "$bin/apply_bench" stream "$source" "$target" "$position"
+  rows=$((rows * 10))
+  echo 'inserts, 1,000 rows a transaction'
+  fill 1000
+  empty
+  "$bin/apply_bench" stream "$source" "$target" "$position"
+  empty
+  "$bin/apply_bench" copy "$source" "$target"
+  empty
+  start=$(date +%s%N)
+  mariadb-dump "${to_source[@]}" --single-transaction --no-create-info orders | mariadb "${to_target[@]}"
+  end=$(date +%s%N)
+  echo "mariadb-dump | mariadb: $((rows * 1000000000 / (end - start))) rows/s"
+  rows=$((rows / 10))
+done

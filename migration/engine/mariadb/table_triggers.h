@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_MIGRATION_ENGINE_MARIADB_TABLE_TRIGGERS_H_
+#define LOCUS_MIGRATION_ENGINE_MARIADB_TABLE_TRIGGERS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "locus/migration/fence.h"
+#include "src/engine/mariadb/connection.h"
+
+// The triggers that stand on tables of a shard. Two kinds are ours: guards
+// (locus/migration/fence.h) and version triggers (locus/migration/moved_table.h). Where both stand,
+// the guard must run first: its lock of the fence row comes before the locks of the version
+// trigger, so whoever waits for the fence holds no row that the applier needs. MariaDB runs
+// triggers in the order in which they were made, and one that is replaced becomes the last: so
+// whoever makes one names the other.
+
+namespace locus::mariadb {
+
+struct TableTrigger {
+  std::string table, event, timing, body, definer;
+  uint64_t order = 0;  // among those of one table, event and timing
+};
+
+// Those of the tables of the connection's database, by name.
+absl::StatusOr<std::map<std::string, TableTrigger>> TriggersOn(
+    Connection& connection, const std::vector<std::string>& tables);
+
+// The columns of a table's primary key, in its order.
+absl::StatusOr<std::vector<std::string>> PrimaryKeyOf(Connection& connection,
+                                                      const std::string& table);
+
+// Whether a trigger of `table` is the version trigger that it is named after, with this table's
+// primary key and any of its columns as the version.
+absl::StatusOr<bool> IsVersionTrigger(Connection& connection, const GuardedTable& table,
+                                      const std::vector<std::string>& movers,
+                                      const std::string& name, const TableTrigger& trigger);
+
+// Of the tables in `there`: "trigger A runs before trigger B" for each guard that is not the first.
+std::vector<std::string> WrongOrders(const std::map<std::string, TableTrigger>& there);
+
+// The name of the guard, or of the version trigger, of this table that runs BEFORE `event`; empty:
+// it is not there.
+std::string GuardBefore(const std::map<std::string, TableTrigger>& there, const std::string& table,
+                        const std::string& event);
+std::string VersionTriggerBefore(const std::map<std::string, TableTrigger>& there,
+                                 const std::string& table, const std::string& event);
+
+}  // namespace locus::mariadb
+
+#endif  // LOCUS_MIGRATION_ENGINE_MARIADB_TABLE_TRIGGERS_H_

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "migration/engine/mariadb/target_session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace locus::mariadb {
+
+absl::StatusOr<std::unique_ptr<TargetSession>> TargetSession::Open(const MariadbOptions& server) {
+  std::string place;
+  LOCUS_ASSIGN_OR_RETURN(Handle handle, LogInToAny(server, server.password.c_str(), place));
+  std::unique_ptr<TargetSession> session(
+      new TargetSession(std::move(handle), std::move(place), server.timeout));
+  // A wait for a lock ends before the client library takes the server for dead.
+  LOCUS_RETURN_IF_ERROR(session->Run(
+      absl::StrCat("SET NAMES binary, time_zone = '+00:00', sql_mode ="
+                   " 'STRICT_ALL_TABLES,ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO',"
+                   " autocommit = 1, tx_isolation = 'READ-COMMITTED', foreign_key_checks = 1,"
+                   " innodb_lock_wait_timeout = LEAST(@@innodb_lock_wait_timeout, ",
+                   std::max(1u, WholeSeconds(server.timeout) - 1), ")")));
+  return session;
+}
+
+absl::StatusOr<Result> TargetSession::Query(const std::string& statement, const Shape& shape) {
+  Answer answer = Ask(handle_.get(), place_,
+                      {statement,
+                       {&shape, 1},
+                       std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(timeout_)});
+  conflict_ = answer.conflict;
+  LOCUS_RETURN_IF_ERROR(answer.results.status());
+  return std::move((*answer.results)[0]);
+}
+
+}  // namespace locus::mariadb
