@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_MIGRATION_PREFLIGHT_JUDGE_H_
+#define LOCUS_MIGRATION_PREFLIGHT_JUDGE_H_
+
+#include <string>
+#include <vector>
+
+#include "migration/preflight/facts.h"
+
+namespace locus::preflight {
+
+// One thing that was looked at.
+struct Finding {
+  std::string check;  // a fixed word: "binlog-format"
+  bool ok = false;
+  std::string place;   // a shard, a table of it; empty: the move as a whole
+  std::string found;   // "MIXED"
+  std::string needed;  // of a failed one: "ROW"
+  std::string remedy;  // of a failed one: what to do, a statement where one does it
+};
+
+// Everything that a move needs, in a fixed order; what could not be read has failed. Changes
+// nothing, asks nobody.
+std::vector<Finding> Judge(const Facts& facts);
+
+// No finding failed.
+bool AllOk(const std::vector<Finding>& findings);
+
+// Whether lines of SHOW GRANTS give a right, such as "BINLOG MONITOR", on everything or, where
+// there is a database, on all of it.
+bool HasRight(const std::vector<std::string>& grants, const std::string& right,
+              const std::string& database);
+
+// How long the logs of a shard must be kept: three times the copy and the steps by this pace, at
+// least a day.
+absl::Duration LogsNeeded(const Facts& facts);
+
+}  // namespace locus::preflight
+
+#endif  // LOCUS_MIGRATION_PREFLIGHT_JUDGE_H_

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "migration/preflight/report.h"
+
+namespace locus::preflight {
+
+namespace {
+
+constexpr absl::Duration kClocks = absl::Seconds(60);
+
+const FenceRow* RowOf(const std::vector<FenceRow>& rows, uint32_t vnode) {
+  for (const FenceRow& row : rows) {
+    if (row.lo <= vnode && vnode <= row.hi) return &row;
+  }
+  return nullptr;
+}
+
+std::string Show(const FenceRow& row) {
+  return absl::StrCat("vnodes ", row.lo, "-", row.hi, " own [", row.own_lo, ", ", row.own_hi, ")",
+                      row.other.empty() ? "" : absl::StrCat(", other ", row.other));
+}
+
+// The first vnode of the move whose row is wrong, and how.
+std::string WrongRow(const Facts& facts, const std::vector<FenceRow>& rows, bool source) {
+  for (const FencedRange& range : facts.ranges) {
+    for (uint32_t vnode = range.lo; vnode <= range.hi; ++vnode) {
+      const FenceRow* row = RowOf(rows, vnode);
+      if (row == nullptr && source) return absl::StrCat("vnode ", vnode, " has no row");
+      if (row == nullptr) continue;
+      const bool all = row->own_lo == 0 && row->own_hi == 10000;
+      const bool none = row->own_lo == row->own_hi;
+      if (source ? !all : !none) return Show(*row);
+    }
+  }
+  return "";
+}
+
+void JudgeFence(const Facts& facts, const Shard& shard, bool source, Report& report) {
+  const std::string& place = shard.server.place;
+  const auto* fence = report.Read(
+      "fence", place, shard.fence,
+      absl::StrCat("GRANT SELECT ON `", shard.server.database, "`.* TO ", GranteeOf(shard.server)));
+  if (fence == nullptr) return;
+  report.Add("fence", true, place,
+             fence->has_value() ? absl::StrCat((*fence)->size(), " rows")
+                                : "not installed yet; `locus move run` does");
+  if (!fence->has_value()) return;
+  std::set<uint32_t> strangers;
+  for (const FenceRow& row : **fence) {
+    if (absl::StrCat(row.server_id) != ValueOf(shard.server, "server_id")) {
+      strangers.insert(row.server_id);
+    }
+  }
+  report.Add("fence-server", strangers.empty(), place,
+             strangers.empty() ? "bound to this server"
+                               : absl::StrCat("bound to server ", absl::StrJoin(strangers, ", ")),
+             "to be bound to this server: no guarded write passes",
+             "a replica was promoted, or a backup restored: shut the old server off, then bind the "
+             "fence anew");
+  // Before the move begins, its run makes anew what is missing or different.
+  report.Add("guards", shard.guards.ok() || !facts.begun, place,
+             shard.guards.ok() ? "as they must be"
+                               : absl::StrCat(shard.guards.message(),
+                                              facts.begun ? "" : "; `locus move run` mends it"),
+             "every guard there and unchanged", "hold the move, and install the fence again");
+  if (facts.begun) {
+    report.Add("fence-owner", true, place, "the move has begun");
+    return;
+  }
+  const std::string wrong = WrongRow(facts, **fence, source);
+  report.Add("fence-owner", wrong.empty(), place,
+             wrong.empty() ? (source ? "accepts the vnodes" : "accepts none of the vnodes") : wrong,
+             source ? "to accept the vnodes as a whole, as the routing table says"
+                    : "to accept none of the vnodes",
+             "is this the routing table of these shards? Otherwise another move of these vnodes is "
+             "under way or was not finished: end it first");
+}
+
+void JudgeServers(const Facts& facts, Report& report) {
+  const Server& source = facts.source.server;
+  const Server& target = facts.target.server;
+  const bool one_server = ValueOf(source, "hostname") == ValueOf(target, "hostname") &&
+                          ValueOf(source, "port") == ValueOf(target, "port") &&
+                          ValueOf(source, "datadir") == ValueOf(target, "datadir") &&
+                          ValueOf(source, "server_id") == ValueOf(target, "server_id");
+  report.Add("same-database", !one_server || source.database != target.database, "",
+             one_server ? absl::StrCat("both shards are on one server, databases ", source.database,
+                                       " and ", target.database)
+                        : "two servers",
+             "two databases: one fence cannot serve two shards",
+             "correct the endpoints of the routing table, or [shards.NAME] hosts");
+  const std::string id = ValueOf(source, "server_id");
+  const bool distinct = one_server || (id != ValueOf(target, "server_id") && id != "0");
+  report.Add("server-id", distinct, "", absl::StrCat(id, " and ", ValueOf(target, "server_id")),
+             "two different ones",
+             "give each server a server_id of its own in my.cnf, and restart");
+  const absl::Duration apart = absl::AbsDuration(source.clock - target.clock);
+  report.Add("clocks", apart <= kClocks, "",
+             absl::StrCat("they differ by ",
+                          absl::FormatDuration(absl::Trunc(apart, absl::Milliseconds(1)))),
+             absl::StrCat("at most ", absl::FormatDuration(kClocks)),
+             "set the clocks by NTP: times of rows would jump as orders move");
+  auto zone = [](const Server& server) {
+    const std::string value = ValueOf(server, "time_zone");
+    return value == "SYSTEM" ? ValueOf(server, "system_time_zone") : value;
+  };
+  report.Add("time-zones", zone(source) == zone(target), "",
+             zone(source) == zone(target) ? zone(source)
+                                          : absl::StrCat(zone(source), " and ", zone(target)),
+             "one zone: NOW() of a client would jump as orders move",
+             "SET GLOBAL time_zone to one value on both, in my.cnf, too");
+  uint64_t from = 0, to = 0;
+  const bool read = absl::SimpleAtoi(ValueOf(source, "max_allowed_packet"), &from) &&
+                    absl::SimpleAtoi(ValueOf(target, "max_allowed_packet"), &to);
+  report.Add(
+      "max-allowed-packet", read && to >= from, "", absl::StrCat(from, " and ", to),
+      "not smaller on the target: a row might not fit",
+      absl::StrCat("SET GLOBAL max_allowed_packet = ", from, " on the target, in my.cnf, too"));
+}
+
+// At most one move goes from a shard to another, or back, at a time.
+void JudgeMoves(const Facts& facts, const Shard& shard, Report& report) {
+  const std::string& place = shard.server.place;
+  const auto* moves = report.Read(
+      "other-moves", place, shard.moves,
+      absl::StrCat("GRANT SELECT ON `", shard.server.database, "`.* TO ", GranteeOf(shard.server)));
+  if (moves == nullptr) return;
+  const std::string leg = facts.move.substr(facts.move.rfind('.') + 1);
+  const size_t arrow = leg.find('>');
+  const std::string back =
+      arrow == std::string::npos ? leg : leg.substr(arrow + 1) + ">" + leg.substr(0, arrow);
+  std::vector<std::string> others, same;
+  for (const std::string& move : *moves) {
+    if (move == facts.move) continue;
+    others.push_back(move);
+    if (move.ends_with("." + leg) || move.ends_with("." + back)) same.push_back(move);
+  }
+  report.Add("other-moves", same.empty(), place,
+             others.empty() ? "none" : absl::StrJoin(others, ", "),
+             absl::StrCat("no other move between these shards; ", absl::StrJoin(same, ", "),
+                          " has begun and is not cleaned up"),
+             "end that move and clean up, or go on with its move file");
+}
+
+std::string ShapeOf(const Column& column) {
+  return absl::StrCat(
+      column.type, column.nullable ? " NULL" : " NOT NULL",
+      column.collation.empty() ? "" : absl::StrCat(" ", column.collation),
+      column.default_value.empty() ? "" : absl::StrCat(" DEFAULT ", column.default_value),
+      column.extra.empty() ? "" : absl::StrCat(" ", column.extra),
+      column.generated.empty() ? "" : absl::StrCat(" AS ", column.generated));
+}
+
+void Differences(const std::string& name, const Table& source, const Table& target,
+                 std::vector<std::string>& found) {
+  std::map<std::string, std::pair<std::string, std::string>> shapes;
+  for (const Column& column : source.columns)
+    shapes["column " + column.name].first = ShapeOf(column);
+  for (const Column& column : target.columns) {
+    shapes["column " + column.name].second = ShapeOf(column);
+  }
+  for (const Key& key : source.keys) {
+    shapes["unique key " + key.name].first = absl::StrJoin(key.columns, ", ");
+  }
+  for (const Key& key : target.keys) {
+    shapes["unique key " + key.name].second = absl::StrJoin(key.columns, ", ");
+  }
+  for (const auto& [what, pair] : shapes) {
+    if (pair.first == pair.second) continue;
+    found.push_back(absl::StrCat(name, " ", what, ": ", pair.first.empty() ? "missing" : pair.first,
+                                 " on the source, ", pair.second.empty() ? "missing" : pair.second,
+                                 " on the target"));
+  }
+}
+
+void JudgeSchemas(const Facts& facts, Report& report) {
+  if (!facts.source.schema.ok() || !facts.target.schema.ok()) return;
+  const auto& target = facts.target.schema->tables;
+  std::vector<std::string> found;
+  uint64_t bytes = 0, rows = 0;
+  for (const auto& [name, table] : facts.source.schema->tables) {
+    bytes += table.bytes;
+    rows += table.rows;
+    auto other = target.find(name);
+    if (other != target.end()) Differences(name, table, other->second, found);
+  }
+  report.Add("schemas", found.empty(), "", found.empty() ? "the same" : absl::StrJoin(found, "; "),
+             "the same columns and unique keys on both shards",
+             "ALTER TABLE on one of them, before the move");
+  report.Add("disk-space", true, facts.target.server.place,
+             absl::StrCat("not known here; the source's tables have about ", rows, " rows in ",
+                          bytes >> 20, " MiB, and as much of the log is written"));
+}
+
+void JudgeRows(const Facts& facts, Report& report) {
+  const std::string& place = facts.target.server.place;
+  const std::string grant =
+      absl::StrCat("GRANT SELECT ON `", facts.target.server.database, "`.* TO ",
+                   GranteeOf(facts.target.server), "; or raise timeout of [accounts.mover]");
+  if (const auto* strays = report.Read("stray-rows", place, facts.strays, grant)) {
+    report.Add("stray-rows", strays->empty() || facts.begun, place,
+               facts.begun       ? "the move has begun"
+               : strays->empty() ? "none of the vnodes"
+                                 : absl::StrCat("in ", absl::StrJoin(*strays, ", ")),
+               "no rows of the moving vnodes on the target",
+               "find out whose they are; DELETE those that the source has, too, or that an "
+               "earlier move left");
+  }
+  const auto* collisions = report.Read("unique-keys", place, facts.collisions, grant);
+  if (collisions == nullptr) return;
+  for (const Collision& collision : *collisions) {
+    report.Add(
+        "unique-keys", collision.found == 0, absl::StrCat(place, " table ", collision.table),
+        absl::StrCat("key ", collision.key, " has neither the order nor the primary key; of ",
+                     collision.compared, " values of the source ", collision.found,
+                     " stand in the target; the copy stops at one"),
+        "no value on both shards",
+        "make the values unique among all shards, or add "
+        "order_id to the key");
+  }
+}
+
+}  // namespace
+
+void JudgeFences(const Facts& facts, Report& report) {
+  JudgeFence(facts, facts.source, true, report);
+  JudgeFence(facts, facts.target, false, report);
+}
+
+void JudgeBoth(const Facts& facts, Report& report) {
+  JudgeMoves(facts, facts.source, report);
+  JudgeMoves(facts, facts.target, report);
+  JudgeServers(facts, report);
+  JudgeSchemas(facts, report);
+  JudgeRows(facts, report);
+}
+
+}  // namespace locus::preflight

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "migration/preflight/report.h"
+
+namespace locus::preflight {
+
+namespace {
+
+const Column* Find(const Table& table, const std::string& name) {
+  for (const Column& column : table.columns) {
+    if (column.name == name) return &column;
+  }
+  return nullptr;
+}
+
+bool IsMoved(const Facts& facts, const std::string& table) {
+  return std::any_of(facts.tables.begin(), facts.tables.end(),
+                     [&](const MovedTable& moved) { return moved.guard.name == table; });
+}
+
+std::vector<std::string> PrimaryKeyOf(const Table& table) {
+  for (const Key& key : table.keys) {
+    if (key.name == "PRIMARY") return key.columns;
+  }
+  return {};
+}
+
+// Findings of one table on one shard.
+class TableJudge {
+ public:
+  TableJudge(const MovedTable& moved, const Table& table, const std::string& place, Report& report)
+      : moved_(moved), table_(table), place_(place), report_(report) {}
+
+  void All() {
+    Kind();
+    PrimaryKey();
+    OrderColumns();
+    Version();
+    EachColumn();
+  }
+
+ private:
+  void Kind() {
+    report_.Add("engine", table_.engine == "InnoDB", place_, table_.engine, "InnoDB",
+                absl::StrCat("ALTER TABLE `", moved_.guard.name, "` ENGINE = InnoDB"));
+    report_.Add("system-versioning", table_.type == "BASE TABLE", place_,
+                absl::AsciiStrToLower(table_.type), "a base table without versions of the system",
+                absl::StrCat("ALTER TABLE `", moved_.guard.name,
+                             "` DROP SYSTEM VERSIONING: the log has its DELETEs as UPDATEs"));
+  }
+
+  void PrimaryKey() {
+    const std::vector<std::string> key = PrimaryKeyOf(table_);
+    report_.Add("primary-key", key == moved_.primary_key, place_,
+                key.empty() ? "none" : absl::StrJoin(key, ", "),
+                absl::StrJoin(moved_.primary_key, ", "),
+                "correct primary_key in the move file, or the table");
+    std::vector<std::string> wrong;
+    for (const std::string& name : key) {
+      const Column* column = Find(table_, name);
+      if (column == nullptr || column->collation.empty()) continue;
+      const bool is_list = column->type.starts_with("enum") || column->type.starts_with("set");
+      const bool by_bytes =
+          absl::EndsWith(column->collation, "_bin") && (column->no_pad || is_list);
+      if (!by_bytes) wrong.push_back(absl::StrCat(name, " is ", column->collation));
+    }
+    report_.Add("primary-key-bytes", wrong.empty(), place_,
+                wrong.empty() ? "compares by bytes" : absl::StrJoin(wrong, ", "),
+                "a key that compares by bytes: otherwise two keys are one on the other shard",
+                "make the column VARBINARY, or of a collation such as utf8mb4_nopad_bin");
+  }
+
+  void Needs(const std::string& name, const std::vector<std::string>& types, bool not_null) {
+    const Column* column = Find(table_, name);
+    bool right = false;
+    for (const std::string& type : types) {
+      right = right || (column != nullptr && column->type.starts_with(type));
+    }
+    right = right && (!not_null || !column->nullable);
+    const std::string needed =
+        absl::StrCat(absl::StrJoin(types, " or "), not_null ? " NOT NULL" : "");
+    report_.Add("order-columns", right, place_,
+                column == nullptr ? absl::StrCat(name, " is missing")
+                                  : absl::StrCat(name, " is ", column->type,
+                                                 column->nullable ? " NULL" : " NOT NULL"),
+                absl::StrCat(name, " of type ", needed),
+                "correct key and columns of the table in the move file, or the table");
+  }
+
+  void OrderColumns() {
+    const GuardedTable& guard = moved_.guard;
+    const std::vector<std::string> small = {"smallint", "mediumint", "int", "bigint"};
+    switch (guard.key) {
+      case GuardedTable::Key::kOrderIdNumber:
+        return Needs(guard.order_id, {"bigint"}, true);
+      case GuardedTable::Key::kOrderIdBytes:
+        return Needs(guard.order_id, {"varbinary"}, true);
+      case GuardedTable::Key::kGeneAndCohort:
+        Needs(guard.gene, small, true);
+        return Needs(guard.cohort, small, true);
+    }
+  }
+
+  void Version() {
+    const Column* column = Find(table_, moved_.version);
+    const bool right = column != nullptr && column->type.starts_with("bigint") &&
+                       absl::EndsWith(column->type, "unsigned") && !column->nullable;
+    report_.Add("version-column", right, place_,
+                column == nullptr ? absl::StrCat(moved_.version, " is missing")
+                                  : absl::StrCat(moved_.version, " is ", column->type,
+                                                 column->nullable ? " NULL" : " NOT NULL"),
+                "BIGINT UNSIGNED NOT NULL",
+                absl::StrCat("ALTER TABLE `", moved_.guard.name, "` ADD COLUMN `", moved_.version,
+                             "` BIGINT UNSIGNED NOT NULL DEFAULT 1"));
+  }
+
+  void EachColumn() {
+    std::vector<std::string> numbered, zoned, compressed;
+    for (const Column& column : table_.columns) {
+      if (absl::StrContains(column.extra, "auto_increment")) numbered.push_back(column.name);
+      if (absl::StrContains(column.type, "COMPRESSED")) compressed.push_back(column.name);
+      if (absl::StrContains(column.extra, "STORED") && DependsOnZone(column)) {
+        zoned.push_back(absl::StrCat(column.name, " AS (", column.generated, ")"));
+      }
+    }
+    report_.Add("auto-increment", numbered.empty(), place_,
+                numbered.empty() ? "none" : absl::StrJoin(numbered, ", "),
+                "no AUTO_INCREMENT: both shards would give the same numbers",
+                "use order_id and a line number as the key, or `locus seq` for the numbers");
+    report_.Add("stored-columns", zoned.empty(), place_,
+                zoned.empty() ? "none of the session's zone" : absl::StrJoin(zoned, ", "),
+                "no stored column that the session's time zone changes: its rows would differ",
+                "make it VIRTUAL, or store the value in the service");
+    report_.Add("compressed-columns", compressed.empty(), place_,
+                compressed.empty() ? "none" : absl::StrJoin(compressed, ", "),
+                "no COMPRESSED columns: moves do not read their log",
+                "ALTER TABLE ... MODIFY them without COMPRESSED");
+  }
+
+  bool DependsOnZone(const Column& column) const {
+    const std::string text = absl::AsciiStrToLower(column.generated);
+    for (const char* function : {"unix_timestamp", "from_unixtime", "convert_tz", "now(",
+                                 "current_timestamp", "curdate", "sysdate"}) {
+      if (absl::StrContains(text, function)) return true;
+    }
+    for (const Column& other : table_.columns) {
+      if (other.type.starts_with("timestamp") &&
+          absl::StrContains(column.generated, absl::StrCat("`", other.name, "`"))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  const MovedTable& moved_;
+  const Table& table_;
+  const std::string place_;
+  Report& report_;
+};
+
+void JudgeForeignKeys(const Facts& facts, const Shard& shard, Report& report) {
+  std::vector<std::string> cascading, from, to;
+  for (const ForeignKey& key : shard.schema->foreign_keys) {
+    const bool child = IsMoved(facts, key.table), parent = IsMoved(facts, key.referenced);
+    const std::string name = absl::StrCat(key.name, " of ", key.table);
+    const bool changes = key.on_delete == "CASCADE" || key.on_delete == "SET NULL" ||
+                         key.on_update == "CASCADE" || key.on_update == "SET NULL";
+    if (child && changes) cascading.push_back(name);
+    if (parent && !child) from.push_back(name);
+    if (child && !parent) to.push_back(absl::StrCat(name, " to ", key.referenced));
+  }
+  const std::string& place = shard.server.place;
+  auto list = [](const std::vector<std::string>& names) {
+    return names.empty() ? std::string("none") : absl::StrJoin(names, ", ");
+  };
+  report.Add("foreign-keys-cascade", cascading.empty(), place, list(cascading),
+             "none that cascades or sets null: no trigger fires for it, and the log lacks it",
+             "make it RESTRICT, and delete the rows in the service");
+  report.Add("foreign-keys-from-outside", from.empty(), place, list(from),
+             "none from tables that do not move: their rows would stay behind their orders",
+             "add the table to [[tables]], or drop the foreign key");
+  report.Add("foreign-keys-to-outside", to.empty(), place, list(to),
+             "none to tables that do not move: the other shard may lack their rows",
+             "add the table to [[tables]], or drop the foreign key");
+}
+
+void JudgeTriggers(const Shard& shard, Report& report) {
+  std::vector<std::string> foreign;
+  for (const Trigger& trigger : shard.schema->triggers) {
+    if (trigger.name.starts_with(absl::StrCat("locus_guard_", trigger.table, "_")) ||
+        trigger.name.starts_with(absl::StrCat("locus_version_", trigger.table, "_"))) {
+      continue;
+    }
+    foreign.push_back(absl::StrCat(trigger.name, " on ", trigger.table));
+  }
+  report.Add("user-triggers", foreign.empty(), shard.server.place,
+             foreign.empty() ? "none" : absl::StrJoin(foreign, ", "),
+             "no triggers of others: they could change a row behind the guard",
+             "drop them, and do their work in the service");
+}
+
+}  // namespace
+
+void JudgeTables(const Facts& facts, const Shard& shard, Report& report) {
+  const std::string& place = shard.server.place;
+  const auto* schema = report.Read(
+      "tables", place, shard.schema,
+      absl::StrCat("GRANT SELECT ON `", shard.server.database, "`.* TO ", GranteeOf(shard.server)));
+  if (schema == nullptr) return;
+  for (const MovedTable& moved : facts.tables) {
+    const std::string where = absl::StrCat(place, " table ", moved.guard.name);
+    auto found = schema->tables.find(moved.guard.name);
+    const bool there = found != schema->tables.end();
+    report.Add("tables", there, where, there ? "is there" : "is missing", "to be there",
+               "create it as on the other shard, or correct [[tables]] of the move file");
+    if (there) TableJudge(moved, found->second, where, report).All();
+  }
+  JudgeForeignKeys(facts, shard, report);
+  JudgeTriggers(shard, report);
+}
+
+}  // namespace locus::preflight
