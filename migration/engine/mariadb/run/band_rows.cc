@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "migration/engine/mariadb/run/band_rows.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "migration/cut_over/token.h"
+#include "migration/fence/guard_sql.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+
+namespace locus::mariadb {
+
+using internal::BandFence;
+using internal::FenceRow;
+using internal::Quoted;
+using internal::Side;
+using internal::SqlText;
+
+namespace {
+
+constexpr size_t kMostRows = 65536;
+constexpr uint32_t kCohorts = RoutingTable::kMaxPermyriad;
+// The server's numbers for a statement that ran out of time, and for lost lock waits.
+constexpr unsigned kOutOfTime = 1969, kLockWaitTimeout = 1205, kDeadlock = 1213;
+
+std::string RangeText(const FencedRange& range) { return absl::StrCat(range.lo, "-", range.hi); }
+
+std::string LosOf(const std::vector<FencedRange>& ranges) {
+  return absl::StrJoin(ranges, ", ", [](std::string* out, const FencedRange& range) {
+    absl::StrAppend(out, range.lo);
+  });
+}
+
+absl::StatusOr<uint64_t> NaturalIn(const Result::Row& row, size_t column,
+                                   const std::string& place) {
+  LOCUS_ASSIGN_OR_RETURN(int64_t number, NumberIn(row, column, place));
+  return static_cast<uint64_t>(number);
+}
+
+std::string ValuesOf(const FenceRow& row) {
+  return absl::StrCat("(", row.lo, ", ", row.hi, ", ", row.own_lo, ", ", row.own_hi, ", ", row.step,
+                      ", @@server_id, ", row.other.empty() ? "NULL" : SqlText(row.other),
+                      ", NULL)");
+}
+
+}  // namespace
+
+absl::StatusOr<Recut> RecutOf(const std::vector<FenceRow>& rows,
+                              const std::vector<FencedRange>& ranges, bool owned) {
+  Recut recut;
+  for (const FenceRow& row : rows) {
+    std::vector<FencedRange> inside;
+    for (const FencedRange& range : ranges) {
+      if (range.lo <= row.hi && range.hi >= row.lo) inside.push_back(range);
+    }
+    if (inside.empty()) continue;
+    const bool all = row.own_lo == 0 && row.own_hi == kCohorts;
+    if (owned ? !all : row.own_lo < row.own_hi) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "the fence accepts cohorts [", row.own_lo, ", ", row.own_hi, ") of vnodes ", row.lo, "-",
+          row.hi,
+          owned ? "; the source of a move must accept all of them"
+                : "; the target of a move must accept none of them",
+          ": another move of these vnodes has not ended, or the routing table is not the one "
+          "that the fence was made from"));
+    }
+    recut.removed.push_back(row);
+    recut.step = std::max(recut.step, row.step);
+    uint32_t from = row.lo;
+    for (const FencedRange& range : inside) {
+      if (range.lo > from) {
+        recut.inserted.push_back(row);
+        recut.inserted.back().lo = from;
+        recut.inserted.back().hi = range.lo - 1;
+      }
+      from = std::max(from, range.hi + 1);
+    }
+    if (from <= row.hi) {
+      recut.inserted.push_back(row);
+      recut.inserted.back().lo = from;
+    }
+  }
+  if (!owned) return recut;
+  for (const FencedRange& range : ranges) {
+    uint32_t next = range.lo;
+    for (const FenceRow& row : recut.removed) {
+      if (row.lo <= next && row.hi >= next) next = row.hi + 1;
+    }
+    if (next <= range.hi) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the fence of the source has no row for vnode ", next, " of ",
+                       RangeText(range), "; install the fence from the routing table"));
+    }
+  }
+  return recut;
+}
+
+absl::StatusOr<std::vector<FenceRow>> BandRows::Touching() {
+  const std::string where =
+      absl::StrJoin(move_.ranges, " OR ", [](std::string* out, const FencedRange& range) {
+        absl::StrAppend(out, "(lo <= ", range.hi, " AND hi >= ", range.lo, ")");
+      });
+  LOCUS_ASSIGN_OR_RETURN(
+      std::vector<Result> results,
+      link_.Run(absl::StrCat("SELECT lo, hi, own_lo, own_hi, step, server_id, COALESCE(other, '')"
+                             " FROM locus_fence WHERE ",
+                             where, " ORDER BY lo"),
+                {Rows(7, kMostRows)}));
+  std::vector<FenceRow> rows;
+  for (const Result::Row& row : results[0].rows) {
+    uint64_t numbers[6];
+    for (size_t i = 0; i < 6; ++i) {
+      LOCUS_ASSIGN_OR_RETURN(numbers[i], NaturalIn(row, i, link_.place()));
+    }
+    rows.push_back({static_cast<uint32_t>(numbers[0]), static_cast<uint32_t>(numbers[1]),
+                    static_cast<uint32_t>(numbers[2]), static_cast<uint32_t>(numbers[3]),
+                    numbers[4], static_cast<uint32_t>(numbers[5]), row[6].value_or("")});
+  }
+  return rows;
+}
+
+absl::Status BandRows::Make(uint64_t step) {
+  LOCUS_ASSIGN_OR_RETURN(std::vector<FenceRow> rows, Touching());
+  const BandFence own = Owned(side_, 0, kCohorts);
+  const std::string& other = side_ == Side::kSource ? move_.target.name : move_.source.name;
+  std::vector<FenceRow> wanted;
+  for (const FencedRange& range : move_.ranges) {
+    wanted.push_back({range.lo, range.hi, own.own_lo, own.own_hi, step,
+                      rows.empty() ? 0 : rows.front().server_id, other});
+  }
+  if (rows == wanted) return absl::OkStatus();
+  LOCUS_ASSIGN_OR_RETURN(Recut recut, RecutOf(rows, move_.ranges, side_ == Side::kSource));
+  std::vector<std::string> values;
+  for (const FenceRow& row : recut.inserted) values.push_back(ValuesOf(row));
+  for (const FenceRow& row : wanted) values.push_back(ValuesOf(row));
+  // Locked in this order by everybody: ascending.
+  return link_.Transact([&]() -> absl::Status {
+    for (const FenceRow& row : recut.removed) {
+      LOCUS_ASSIGN_OR_RETURN(
+          std::vector<Result> removed,
+          link_.Run(absl::StrCat("DELETE FROM locus_fence WHERE lo = ", row.lo,
+                                 " AND hi = ", row.hi, " AND own_lo = ", row.own_lo,
+                                 " AND own_hi = ", row.own_hi, " AND step = ", row.step),
+                    {kNoRows}));
+      if (removed[0].affected != 1) {
+        return absl::AbortedError(absl::StrCat("mariadb ", link_.place(),
+                                               ": somebody changed the fence of vnodes ", row.lo,
+                                               "-", row.hi, " meanwhile; repeat the command"));
+      }
+    }
+    return link_
+        .Run(absl::StrCat("INSERT INTO locus_fence (lo, hi, own_lo, own_hi, step, server_id, other,"
+                          " token) VALUES ",
+                          absl::StrJoin(values, ", ")))
+        .status();
+  });
+}
+
+absl::StatusOr<BandFence> BandRows::Read() {
+  LOCUS_ASSIGN_OR_RETURN(Seen seen, ReadUnbound());
+  if (seen.bound_to == 0) return seen.row;
+  return absl::FailedPreconditionError(absl::StrCat(
+      "mariadb ", link_.place(), ": the fence of vnodes ", RangeText(move_.ranges.front()),
+      " is bound to server ", seen.bound_to, ", and server ", seen.server,
+      " answers: a replica was promoted, or a backup restored; see `locus move rebind`"));
+}
+
+absl::StatusOr<BandRows::Seen> BandRows::ReadUnbound() {
+  LOCUS_ASSIGN_OR_RETURN(
+      std::vector<Result> results,
+      link_.Run(absl::StrCat("SELECT lo, hi, own_lo, own_hi, step, server_id, @@server_id,"
+                             " COALESCE(token, '') FROM locus_fence WHERE lo IN (",
+                             LosOf(move_.ranges), ") ORDER BY lo"),
+                {Rows(8, kMostRows)}));
+  auto refuse = [&](const std::string& why) {
+    return absl::FailedPreconditionError(absl::StrCat("mariadb ", link_.place(), ": ", why));
+  };
+  const std::vector<Result::Row>& rows = results[0].rows;
+  Seen seen;
+  for (size_t i = 0; i < move_.ranges.size(); ++i) {
+    const FencedRange& range = move_.ranges[i];
+    if (i >= rows.size() || rows[i][0] != absl::StrCat(range.lo) ||
+        rows[i][1] != absl::StrCat(range.hi)) {
+      return refuse(absl::StrCat("locus_fence has no row for vnodes ", RangeText(range)));
+    }
+    LOCUS_ASSIGN_OR_RETURN(uint64_t bound_to, NaturalIn(rows[i], 5, link_.place()));
+    LOCUS_ASSIGN_OR_RETURN(uint64_t server, NaturalIn(rows[i], 6, link_.place()));
+    seen.server = static_cast<uint32_t>(server);
+    if (bound_to != server) seen.bound_to = static_cast<uint32_t>(bound_to);
+    BandFence one;
+    LOCUS_ASSIGN_OR_RETURN(uint64_t own_lo, NaturalIn(rows[i], 2, link_.place()));
+    LOCUS_ASSIGN_OR_RETURN(uint64_t own_hi, NaturalIn(rows[i], 3, link_.place()));
+    LOCUS_ASSIGN_OR_RETURN(one.step, NaturalIn(rows[i], 4, link_.place()));
+    one.own_lo = static_cast<uint32_t>(own_lo);
+    one.own_hi = static_cast<uint32_t>(own_hi);
+    std::tie(one.token_share, one.token_nonce) = internal::TokenIn(rows[i][7].value_or(""));
+    if (i == 0) seen.row = one;
+    if (one != seen.row) {
+      return refuse(absl::StrCat("the rows of locus_fence for vnodes ",
+                                 RangeText(move_.ranges.front()), " and ", RangeText(range),
+                                 " differ, and they step together: they were changed by hand"));
+    }
+  }
+  return seen;
+}
+
+absl::StatusOr<BandRows::Written> BandRows::Replace(const BandFence& row, uint64_t seen,
+                                                    uint64_t run, absl::Duration patience) {
+  const std::string token = row.token_nonce == 0
+                                ? "NULL"
+                                : SqlText(internal::TokenText(row.token_share, row.token_nonce));
+  Written written = Written::kDone;
+  absl::Status status = link_.Transact([&]() -> absl::Status {
+    LOCUS_ASSIGN_OR_RETURN(std::vector<Result> results,
+                           link_.Run(absl::StrCat("SELECT run FROM locus_run WHERE move = ",
+                                                  SqlText(move_.name), " LOCK IN SHARE MODE"),
+                                     {AtMostOneRow(1)}));
+    if (results[0].rows.empty() || results[0].rows[0][0] != absl::StrCat(run)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("another runner has taken over move ", Quoted(move_.name)));
+    }
+    LOCUS_ASSIGN_OR_RETURN(
+        results,
+        link_.Run(
+            absl::StrCat("SET STATEMENT max_statement_time = ", absl::ToDoubleSeconds(patience),
+                         " FOR UPDATE locus_fence SET own_lo = ", row.own_lo,
+                         ", own_hi = ", row.own_hi, ", step = ", row.step, ", token = ", token,
+                         " WHERE step = ", seen, " AND lo IN (", LosOf(move_.ranges), ")"),
+            {kNoRows}));
+    if (results[0].affected != move_.ranges.size()) {
+      written = Written::kOutdated;
+      return absl::AbortedError("");
+    }
+    // Only a shard that lets go of orders must know that nobody can still write them.
+    if (row.token_nonce == 0) return absl::OkStatus();
+    LOCUS_ASSIGN_OR_RETURN(results, link_.Run("XA RECOVER", {Rows(4, kMostRows)}));
+    if (results[0].rows.empty()) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat(
+        "mariadb ", link_.place(), " has ", results[0].rows.size(),
+        " prepared XA transactions, which have dropped their locks and may still commit; commit "
+        "or roll them back (XA RECOVER lists them)"));
+  });
+  if (written == Written::kOutdated) return written;
+  const unsigned error = link_.error();
+  if (!status.ok() && (error == kOutOfTime || error == kLockWaitTimeout || error == kDeadlock)) {
+    return Written::kBusy;
+  }
+  if (!status.ok()) return status;
+  return written;
+}
+
+}  // namespace locus::mariadb

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_MIGRATION_ENGINE_MARIADB_RUN_BAND_ROWS_H_
+#define LOCUS_MIGRATION_ENGINE_MARIADB_RUN_BAND_ROWS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "locus/migration/move.h"
+#include "migration/cut_over/handover.h"
+#include "migration/engine/mariadb/run/shard_link.h"
+#include "routing/fence/fence_row.h"
+
+namespace locus::mariadb {
+
+// Which rows of a fence give way so that each range has a row of its own.
+struct Recut {
+  std::vector<internal::FenceRow> removed;
+  // For vnodes beside the ranges: parts of removed rows.
+  std::vector<internal::FenceRow> inserted;
+  uint64_t step = 0;  // the highest of the removed rows
+
+  friend bool operator==(const Recut&, const Recut&) = default;
+};
+// `rows`: of one fence, ascending. FAILED_PRECONDITION: where `owned`, a row over a range does not
+// accept all cohorts, or none covers a vnode of it; otherwise, a row accepts some.
+absl::StatusOr<Recut> RecutOf(const std::vector<internal::FenceRow>& rows,
+                              const std::vector<FencedRange>& ranges, bool owned);
+
+// The fence of one shard, as far as a move is concerned: a row for each of its ranges, all alike.
+// Thread safety: none.
+class BandRows {
+ public:
+  // `link` outlives it.
+  BandRows(const Move& move, internal::Side side, ShardLink& link)
+      : move_(move), side_(side), link_(link) {}
+
+  // What the move's ranges have in place: the rows of the fence that touch them.
+  absl::StatusOr<std::vector<internal::FenceRow>> Touching();
+  // Makes the rows, at share 0 and `step`, each naming the other shard; nothing where they stand.
+  // Errors of RecutOf.
+  absl::Status Make(uint64_t step);
+  // FAILED_PRECONDITION: a range has no row of its own, the rows differ from each other, or they
+  // are bound to another server than the one that answers.
+  absl::StatusOr<internal::BandFence> Read();
+  // The same, whatever server they are bound to.
+  struct Seen {
+    internal::BandFence row;
+    uint32_t bound_to = 0;  // the server of a row that is not this one's; 0: all are
+    uint32_t server = 0;    // that answers
+  };
+  absl::StatusOr<Seen> ReadUnbound();
+
+  enum class Written {
+    kDone,
+    kOutdated,  // a row is not at `seen` any more: read again
+    kBusy,      // writers under way kept the fence for longer than `patience`: nothing changed
+  };
+  // Replaces what Read returned, at step `seen`, by `row`. Every writer of the vnodes waits
+  // meanwhile. FAILED_PRECONDITION: another runner has taken the move over (`run` is not the
+  // shard's), or the row lets go of orders and the shard has a prepared XA transaction: it has
+  // dropped its lock and may still commit.
+  absl::StatusOr<Written> Replace(const internal::BandFence& row, uint64_t seen, uint64_t run,
+                                  absl::Duration patience);
+
+ private:
+  const Move& move_;
+  const internal::Side side_;
+  ShardLink& link_;
+};
+
+}  // namespace locus::mariadb
+
+#endif  // LOCUS_MIGRATION_ENGINE_MARIADB_RUN_BAND_ROWS_H_

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "migration/engine/mariadb/run/candidate_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "migration/engine/mariadb/marker_tables.h"
+#include "migration/fence/guard_sql.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+
+namespace locus::mariadb {
+
+using internal::SqlText;
+using stream::Change;
+using stream::ChangeKind;
+using stream::ChangeTransaction;
+
+namespace {
+
+// A column of a change, where the row has it.
+const stream::Value* ColumnOf(const Change& change, std::string_view name) {
+  for (size_t i = 0; i < change.table->columns.size(); ++i) {
+    if (change.table->columns[i].name == name) return &change.after[i];
+  }
+  return nullptr;
+}
+
+// The ping of this run that the transaction is; 0: none.
+absl::StatusOr<uint64_t> PingIn(ChangeTransaction& transaction, const std::string& move,
+                                uint64_t run) {
+  uint64_t ping = 0;
+  Change change;
+  while (true) {
+    LOCUS_ASSIGN_OR_RETURN(bool more, transaction.Next(change));
+    // A ping is a transaction of its own, and the first row tells.
+    if (!more || change.kind == ChangeKind::kSchema || change.table->table != kRuns) break;
+    if (change.kind != ChangeKind::kUpdate) continue;
+    const stream::Value* name = ColumnOf(change, "move");
+    const stream::Value* number = ColumnOf(change, "run");
+    const stream::Value* sent = ColumnOf(change, "ping");
+    if (name == nullptr || number == nullptr || sent == nullptr) continue;
+    const auto* text = std::get_if<stream::Bytes>(name);
+    if (text == nullptr || text->bytes != move) continue;
+    if (const auto* ours = std::get_if<uint64_t>(number); ours == nullptr || *ours != run) continue;
+    if (const auto* value = std::get_if<uint64_t>(sent)) ping = *value;
+  }
+  LOCUS_RETURN_IF_ERROR(transaction.Rewind());
+  return ping;
+}
+
+}  // namespace
+
+std::string PlaceOfCandidate(const MariadbOptions& candidate) {
+  return absl::StrCat(candidate.hosts.front().name, ":", candidate.hosts.front().port);
+}
+
+absl::StatusOr<std::vector<Candidate>> CandidatesAt(const std::vector<MariadbOptions>& servers) {
+  std::vector<Candidate> candidates;
+  for (const MariadbOptions& server : servers) {
+    LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<ShardLink> link,
+                           ShardLink::Create(server, Connection::Access::kRead));
+    candidates.push_back({PlaceOfCandidate(server), std::move(link)});
+  }
+  return candidates;
+}
+
+absl::Status CandidateWatch::Add(ChangeTransaction transaction) {
+  LOCUS_ASSIGN_OR_RETURN(uint64_t ping, PingIn(transaction, move_, run_));
+  held_bytes_ += transaction.bytes();
+  held_.push_back({std::move(transaction), ping});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> CandidateWatch::Confirmed() {
+  uint64_t confirmed = UINT64_MAX;
+  for (const std::unique_ptr<ShardLink>& link : links_) {
+    LOCUS_ASSIGN_OR_RETURN(std::vector<Result> results,
+                           link->Run(absl::StrCat("SELECT ping FROM locus_run WHERE move = ",
+                                                  SqlText(move_), " AND run = ", run_),
+                                     {AtMostOneRow(1)}));
+    // Without the row it has not come as far as the beginning of this run.
+    const auto& rows = results[0].rows;
+    const auto ping = rows.empty() ? std::optional<uint64_t>(0)
+                                   : internal::ParseDecimal(rows[0][0].value_or(""), UINT64_MAX);
+    if (!ping) {
+      return absl::DataLossError(
+          absl::StrCat("mariadb ", link->place(), ": locus_run has no number for ping"));
+    }
+    confirmed = std::min(confirmed, *ping);
+  }
+  return confirmed;
+}
+
+absl::StatusOr<std::vector<ChangeTransaction>> CandidateWatch::Release() {
+  std::vector<ChangeTransaction> released;
+  size_t count = held_.size();
+  if (!links_.empty()) {
+    const bool any =
+        std::any_of(held_.begin(), held_.end(), [](const Held& one) { return one.ping > 0; });
+    if (!any) return released;
+    LOCUS_ASSIGN_OR_RETURN(uint64_t confirmed, Confirmed());
+    while (count > 0 && (held_[count - 1].ping == 0 || held_[count - 1].ping > confirmed)) --count;
+  }
+  for (; count > 0; --count) {
+    held_bytes_ -= held_.front().transaction.bytes();
+    released.push_back(std::move(held_.front().transaction));
+    held_.pop_front();
+  }
+  return released;
+}
+
+}  // namespace locus::mariadb

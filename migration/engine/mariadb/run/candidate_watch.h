@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_MIGRATION_ENGINE_MARIADB_RUN_CANDIDATE_WATCH_H_
+#define LOCUS_MIGRATION_ENGINE_MARIADB_RUN_CANDIDATE_WATCH_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "locus/engine/mariadb.h"
+#include "migration/engine/mariadb/run/shard_link.h"
+#include "migration/stream/change_transaction.h"
+
+namespace locus::mariadb {
+
+// "host:port", by which commands name a candidate.
+std::string PlaceOfCandidate(const MariadbOptions& candidate);
+
+// A replica that a failover may promote, and how it is reached.
+struct Candidate {
+  std::string place;  // PlaceOfCandidate
+  std::unique_ptr<ShardLink> link;
+};
+// Does not connect.
+absl::StatusOr<std::vector<Candidate>> CandidatesAt(const std::vector<MariadbOptions>& servers);
+
+// Holds back what the failover candidates of a shard do not have yet: if one of them were promoted,
+// the other shard would otherwise have changes that nobody made. A candidate has all that stands
+// before a ping in the shard's log once it shows this ping itself, with the number of the run.
+// GTIDs would not do: on a branch that a former promotion left behind, other changes have the same
+// numbers. Thread safety: none.
+class CandidateWatch {
+ public:
+  // Without candidates nothing is held back.
+  CandidateWatch(std::vector<std::unique_ptr<ShardLink>> candidates, std::string move, uint64_t run)
+      : move_(std::move(move)), run_(run), links_(std::move(candidates)) {}
+
+  bool empty() const { return links_.empty(); }
+
+  // The next transaction of the shard's log. Errors of ChangeTransaction.
+  absl::Status Add(stream::ChangeTransaction transaction);
+  // None waits any more; the log is read again.
+  void Forget() {
+    held_.clear();
+    held_bytes_ = 0;
+  }
+  // How many transactions wait.
+  size_t held() const { return held_.size(); }
+  uint64_t held_bytes() const { return held_bytes_; }
+  // The first of them, as far as every candidate has them. UNAVAILABLE: a candidate does not
+  // answer; they all stay.
+  absl::StatusOr<std::vector<stream::ChangeTransaction>> Release();
+
+ private:
+  struct Held {
+    stream::ChangeTransaction transaction;
+    uint64_t ping = 0;  // that the transaction is; 0: none
+  };
+
+  // The last ping that all of them have.
+  absl::StatusOr<uint64_t> Confirmed();
+
+  std::string move_;
+  uint64_t run_;
+  std::vector<std::unique_ptr<ShardLink>> links_;
+  std::deque<Held> held_;
+  uint64_t held_bytes_ = 0;
+};
+
+}  // namespace locus::mariadb
+
+#endif  // LOCUS_MIGRATION_ENGINE_MARIADB_RUN_CANDIDATE_WATCH_H_

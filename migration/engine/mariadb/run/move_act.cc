@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a runner does to its move.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "locus/migration/shard_fence.h"
+#include "migration/engine/mariadb/marker_pass.h"
+#include "migration/engine/mariadb/marker_tables.h"
+#include "migration/engine/mariadb/moved_tables.h"
+#include "migration/engine/mariadb/row_copier.h"
+#include "migration/engine/mariadb/row_verifier.h"
+#include "migration/engine/mariadb/run/move_runner.h"
+#include "migration/engine/mariadb/run/rebind.h"
+#include "migration/engine/mariadb/run/row_cleaner.h"
+#include "migration/engine/mariadb/run/tombstones.h"
+#include "migration/fence/guard_sql.h"
+#include "src/base/check.h"
+#include "src/base/random_word.h"
+#include "src/base/text.h"
+
+namespace locus::mariadb {
+
+using internal::BandFence;
+using internal::Decision;
+using internal::FenceRow;
+using internal::MoveSight;
+using internal::Phase;
+using internal::Quoted;
+using internal::Side;
+using internal::SqlText;
+using SteadyClock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr uint32_t kCohorts = RoutingTable::kMaxPermyriad;
+constexpr unsigned kNoSuchTable = 1146;
+constexpr int kMostUnguardedRounds = 40;
+// Behind this lag of the stream the copy waits for it.
+constexpr double kMostLagMs = 5000;
+
+FenceOptions FenceOptionsOf(const Move& move) {
+  FenceOptions options;
+  for (const MovedTable& table : move.tables) options.tables.push_back(table.guard);
+  options.movers = move.movers;
+  return options;
+}
+
+}  // namespace
+
+absl::Status MoveRunner::Act(const Decision& decision, const MoveSight& sight) {
+  switch (decision.kind) {
+    case Decision::Kind::kWait:
+      return absl::OkStatus();
+    case Decision::Kind::kEnter:
+      return EnterPhase(decision.phase, sight);
+    case Decision::Kind::kLetGo:
+      return LetGo(decision.share);
+    case Decision::Kind::kRefuse:
+      LOCUS_RETURN_IF_ERROR(
+          Change(internal::Other(sight.fences.donor), Refuse(source_row_, target_row_, kCohorts))
+              .status());
+      return Note("taken back", decision.why);
+    case Decision::Kind::kRestore:
+      return Change(sight.fences.donor, Restore(source_row_, target_row_, kCohorts)).status();
+    case Decision::Kind::kLevel:
+      return Change(internal::Other(sight.fences.donor), Level(source_row_, target_row_, kCohorts))
+          .status();
+    case Decision::Kind::kPublish:
+    case Decision::Kind::kPublishEnd:
+    case Decision::Kind::kPublishDrop: {
+      auto published = internal::PublishChange(
+          publisher_, record_.leg, [&](const RoutingTable& newest) -> absl::StatusOr<RoutingTable> {
+            if (decision.kind == Decision::Kind::kPublishEnd)
+              return internal::WithEnd(newest, record_.leg);
+            if (decision.kind == Decision::Kind::kPublishDrop) {
+              return internal::WithoutMove(newest, record_.leg);
+            }
+            return internal::WithShare(newest, record_.leg, decision.share, sight.step);
+          });
+      table_read_at_ = {};
+      LOCUS_RETURN_IF_ERROR(published.status());
+      return Note("published", absl::StrCat("epoch ", published->epoch()));
+    }
+    case Decision::Kind::kHold:
+      return Hold(decision.why, false);
+    case Decision::Kind::kRollBack:
+      return Hold(decision.why, true);
+  }
+  return absl::OkStatus();
+}
+
+// Replaces the one row that a decision changes, at the step that was read; whether it did. Where
+// somebody was faster, the next look sees it.
+absl::StatusOr<bool> MoveRunner::Change(Side side, const std::optional<BandFence>& row) {
+  if (!row) return false;
+  const bool source = side == Side::kSource;
+  LOCUS_ASSIGN_OR_RETURN(BandRows::Written written,
+                         (source ? source_bands_ : target_bands_)
+                             ->Replace(*row, (source ? source_row_ : target_row_).step, run_,
+                                       options_.pace.fence_wait));
+  if (written != BandRows::Written::kBusy) return written == BandRows::Written::kDone;
+  // Those who wrote longest go first; the next round tries again.
+  return absl::UnavailableError(absl::StrCat("writers under way kept the fence for longer than ",
+                                             absl::FormatDuration(options_.pace.fence_wait)));
+}
+
+// The guards are what a step relies on. They seem to be missing while another move makes triggers
+// on the same table: only what is missing for longer is.
+absl::Status MoveRunner::CheckGuards() {
+  for (const ShardLink* link : {source_.get(), target_.get()}) {
+    LOCUS_ASSIGN_OR_RETURN(ShardFence fence,
+                           ShardFence::Create(link->Options(), FenceOptionsOf(move_)));
+    const absl::Status verified = fence.Verify();
+    if (verified.ok()) continue;
+    if (++unguarded_rounds_ >= kMostUnguardedRounds) return verified;
+    return absl::UnavailableError(verified.message());
+  }
+  unguarded_rounds_ = 0;
+  return absl::OkStatus();
+}
+
+absl::Status MoveRunner::LetGo(uint32_t share) {
+  const std::optional<uint64_t> nonce = internal::RandomWord();
+  if (!nonce) return absl::UnavailableError("the system has no randomness for a nonce");
+  const bool forth = share > source_row_.own_lo;
+  LOCUS_RETURN_IF_ERROR(CheckGuards());
+  const auto row = internal::LetGo(source_row_, target_row_, share, *nonce | 1, kCohorts);
+  const auto before = SteadyClock::now();
+  LOCUS_ASSIGN_OR_RETURN(bool done, Change(forth ? Side::kSource : Side::kTarget, row));
+  if (!done) return absl::OkStatus();
+  step_open_ = true;
+  let_go_at_ = before;
+  // The token waits for a ping behind it where there are candidates.
+  (forth ? forth_ : back_).sent_at = {};
+  return Note("step", absl::StrCat("to ", share, ", step ", row->step));
+}
+
+absl::Status MoveRunner::Hold(const std::string& why, bool roll_back) {
+  internal::Wish wish = record_.wish;
+  wish.hold = roll_back ? "" : why;
+  if (roll_back) wish.goal = 0;
+  LOCUS_RETURN_IF_ERROR(records_->ChangeWish(move_.name, record_.serial, wish));
+  // The hold is the runner's own doing; only what an operator changes later clears an alarm.
+  if (alarm_serial_ == record_.serial) alarm_serial_ = record_.serial + 1;
+  return Note(roll_back ? "roll back" : "hold", why);
+}
+
+absl::Status MoveRunner::Note(const std::string& kind, const std::string& text) {
+  return records_->Note(move_.name, kind, source_row_.own_lo, text);
+}
+
+absl::Status MoveRunner::EnterPhase(Phase phase, const MoveSight& sight) {
+  switch (phase) {
+    case Phase::kPrepared:
+      LOCUS_RETURN_IF_ERROR(Prepare());
+      break;
+    case Phase::kVerifying:
+    case Phase::kFinalizing: {
+      internal::MutexLock lock(compared_.mutex);
+      compared_.first_difference.clear();
+      break;
+    }
+    case Phase::kFinalized:
+    case Phase::kAborting:
+      LOCUS_RETURN_IF_ERROR(EndStreams());
+      break;
+    case Phase::kDone:
+    case Phase::kAborted:
+      LOCUS_RETURN_IF_ERROR(CleanUp());
+      break;
+    default:
+      break;
+  }
+  LOCUS_RETURN_IF_ERROR(records_->SetPhase(record_, phase));
+  record_.phase = phase;
+  return records_->Note(move_.name, "phase", sight.fences.share, std::string(ToString(phase)));
+}
+
+absl::Status MoveRunner::InstallFence(const MoveShard& shard, const RoutingTable& table) {
+  ShardLink& link = shard.id == move_.source.id ? *source_ : *target_;
+  LOCUS_ASSIGN_OR_RETURN(ShardFence fence,
+                         ShardFence::Create(link.Options(), FenceOptionsOf(move_)));
+  auto rows = link.Run("SELECT COUNT(*) FROM locus_fence", {OneRow(1)});
+  if (!rows.ok() && link.error() != kNoSuchTable) return rows.status();
+  if (rows.ok() && fence.Verify().ok()) return absl::OkStatus();
+  // Moves of other vnodes may be under way; while the fence is new, none has handed over a band.
+  for (const VnodeMove& move : table.moves()) {
+    if (rows.ok() || move.permyriad == 0) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("shard ", Quoted(shard.name), " has no fence, and vnodes ", move.first, "-",
+                     move.last, " are moving already; end that move first"));
+  }
+  LOCUS_ASSIGN_OR_RETURN(
+      RoutingTable without,
+      RoutingTable::Make(table.epoch(), table.shards(), table.ranges(), {}, table.table_id()));
+  return fence.Install(without, shard.id);
+}
+
+// The rows of both fences, at one step that no fence of these vnodes ever had.
+absl::Status MoveRunner::PrepareFences() {
+  LOCUS_ASSIGN_OR_RETURN(std::vector<FenceRow> source, source_bands_->Touching());
+  LOCUS_ASSIGN_OR_RETURN(std::vector<FenceRow> target, target_bands_->Touching());
+  auto source_row = source_bands_->Read(), target_row = target_bands_->Read();
+  if (source_row.ok() && target_row.ok()) {
+    const internal::Situation now = SituationOf(*source_row, *target_row, kCohorts);
+    const bool named =
+        source.front().other == move_.target.name && target.front().other == move_.source.name;
+    if (now.kind == internal::Situation::Kind::kAgreed && now.share == 0 && named) {
+      return absl::OkStatus();
+    }
+  }
+  uint64_t step = 0;
+  for (const FenceRow& row : source) step = std::max(step, row.step);
+  for (const FenceRow& row : target) step = std::max(step, row.step);
+  LOCUS_RETURN_IF_ERROR(target_bands_->Make(step + 1));
+  return source_bands_->Make(step + 1);
+}
+
+absl::Status MoveRunner::PrepareShard(const MoveShard& shard, const RoutingTable& table,
+                                      ShardLink& link) {
+  LOCUS_RETURN_IF_ERROR(InstallFence(shard, table));
+  LOCUS_ASSIGN_OR_RETURN(MovedTables tables,
+                         MovedTables::Create(link.Options(), move_.tables, move_.movers));
+  LOCUS_RETURN_IF_ERROR(tables.Install(move_.name));
+  return shard.id == move_.target.id ? ForgetTombstones(link, move_) : absl::OkStatus();
+}
+
+absl::Status MoveRunner::Prepare() {
+  LOCUS_ASSIGN_OR_RETURN(RoutingTable table, publisher_.Current());
+  const internal::TableSight seen = internal::SightOf(table, record_.leg);
+  if (seen.kind != internal::TableSight::Kind::kUnderWay || seen.share != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("epoch ", table.epoch(),
+                     " does not begin this move at share 0; `locus plan apply` and "
+                     "`locus table publish` do"));
+  }
+  for (const MoveShard* shard : {&move_.source, &move_.target}) {
+    ShardLink& link = shard == &move_.source ? *source_ : *target_;
+    // While a trigger is made, others do not see its table: one move at a time prepares a shard.
+    LOCUS_ASSIGN_OR_RETURN(
+        std::vector<Result> locked,
+        link.Run("SELECT GET_LOCK(CONCAT('locus_prepare ', SHA1(DATABASE())), 2)", {OneRow(1)}));
+    if (locked[0].rows[0][0] != "1") {
+      return absl::UnavailableError(
+          absl::StrCat("mariadb ", link.place(), ": another move is being prepared there"));
+    }
+    const absl::Status prepared = PrepareShard(*shard, table, link);
+    LOCUS_RETURN_IF_ERROR(link.Run("DO RELEASE_ALL_LOCKS()").status());
+    LOCUS_RETURN_IF_ERROR(prepared);
+  }
+  return PrepareFences();
+}
+
+// A shard of the move was promoted or restored. Where both fences still agree, the new server has
+// all that the other shard has seen of the bands; what it has of the rows is compared again.
+absl::Status MoveRunner::Rebind(bool source, bool target, const MoveSight& sight) {
+  if (sight.fences.kind != internal::Situation::Kind::kAgreed) {
+    LOCUS_RETURN_IF_ERROR(source_bands_->Read().status());
+    return target_bands_->Read().status();
+  }
+  LOCUS_ASSIGN_OR_RETURN(RoutingTable table, publisher_.Current());
+  // First: a runner that dies here must not leave a shard that is bound and was not compared.
+  if (record_.phase == Phase::kReady || record_.phase == Phase::kFinalizing) {
+    LOCUS_RETURN_IF_ERROR(records_->SetPhase(record_, Phase::kVerifying));
+  }
+  for (const bool at_source : {true, false}) {
+    if (!(at_source ? source : target)) continue;
+    LOCUS_ASSIGN_OR_RETURN(
+        RebindResult bound,
+        RebindRows(at_source ? *source_ : *target_, (at_source ? move_.source : move_.target).id,
+                   table, move_.ranges, false));
+    LOCUS_RETURN_IF_ERROR(
+        Note("rebound", absl::StrCat((at_source ? source_ : target_)->place(), ": ",
+                                     bound.bound.size(), " rows, ", bound.left.size(), " left")));
+  }
+  // Streams and comparison begin anew, on the new server.
+  forth_ = {};
+  back_ = {};
+  compare_.worker = nullptr;
+  return absl::UnavailableError("a shard was bound to another server; looking again");
+}
+
+// Nothing of this move is applied any more, by whomever.
+absl::Status MoveRunner::EndStreams() {
+  forth_ = {};
+  back_ = {};
+  compare_.worker = nullptr;
+  copy_.worker = nullptr;
+  if (record_.phase == Phase::kPlanned) return absl::OkStatus();
+  return BurnOtherRuns();
+}
+
+absl::Status MoveRunner::CleanUp() {
+  clean_.worker = nullptr;
+  if (record_.wish.keep) return absl::OkStatus();
+  for (ShardLink* link : {source_.get(), target_.get()}) {
+    LOCUS_ASSIGN_OR_RETURN(MovedTables tables,
+                           MovedTables::Create(link->Options(), move_.tables, move_.movers));
+    LOCUS_RETURN_IF_ERROR(tables.Remove(move_.name, move_.ranges));
+    for (const char* marker : {kCheckpoints, kCopies}) {
+      const absl::Status removed =
+          link->Run(absl::StrCat("DELETE FROM ", marker, " WHERE move = ", SqlText(move_.name)))
+              .status();
+      if (!removed.ok() && link->error() != kNoSuchTable) return removed;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MoveRunner::Copy(const std::atomic<bool>& stop) {
+  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<ShardLink> source, source_->Another());
+  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<ShardLink> target, target_->Another());
+  LOCUS_RETURN_IF_ERROR(CopyTombstones(*source, *target, move_, run_, stop));
+  uint64_t before = 0;
+  copied_.estimated = 0;
+  const auto begun = SteadyClock::now();
+  for (const MovedTable& table : move_.tables) {
+    ApplierOptions applying;
+    applying.server = target_->Options();
+    applying.tables = {table};
+    applying.move = move_.name;
+    applying.ranges = move_.ranges;
+    applying.run = run_;
+    applying.peer.resize(move_.ranges.size());
+    LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<ChangeApplier> applier,
+                           ChangeApplier::Open(applying, stream::GtidPosition()));
+    CopierOptions copying;
+    copying.source = source_->Options();
+    copying.table = table;
+    copying.ranges = move_.ranges;
+    copying.chunk_time = options_.pace.chunk_time;
+    // Rows that were written meanwhile come by the stream, which must not be left behind.
+    copying.pause = [this] {
+      return forth_lag_ms_ > kMostLagMs ? absl::Milliseconds(200) : absl::ZeroDuration();
+    };
+    LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<RowCopier> copier, RowCopier::Open(copying, *applier));
+    LOCUS_ASSIGN_OR_RETURN(uint64_t estimated, copier->EstimateRows());
+    copied_.estimated += estimated;
+    for (bool more = true; more && !stop;) {
+      LOCUS_ASSIGN_OR_RETURN(more, copier->CopyChunk());
+      copied_.rows = before + copier->rows();
+      copied_.rows_per_second =
+          static_cast<double>(copied_.rows) /
+          std::max(1e-3, absl::ToDoubleSeconds(absl::FromChrono(SteadyClock::now() - begun)));
+    }
+    before += copier->rows();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MoveRunner::Clean(const std::atomic<bool>& stop) {
+  if (keep_) return absl::OkStatus();
+  const bool aborts = clean_.phase == Phase::kAborting;
+  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<ShardLink> link, (aborts ? target_ : source_)->Another());
+  if (aborts) {
+    // Given up before the target was prepared: nothing was copied.
+    auto rows = BandRows(move_, Side::kTarget, *link).Touching();
+    if (link->error() == kNoSuchTable || (rows.ok() && rows->empty())) return absl::OkStatus();
+    LOCUS_RETURN_IF_ERROR(rows.status());
+  }
+  return DeleteMovedRows(*link, move_, run_, options_.pace.chunk_time, stop, cleaned_rows_);
+}
+
+absl::Status MoveRunner::Compare(const std::atomic<bool>& stop) {
+  VerifierOptions comparing;
+  comparing.source = source_->Options();
+  comparing.target = target_->Options();
+  comparing.tables = move_.tables;
+  comparing.ranges = move_.ranges;
+  comparing.slice_time = options_.pace.chunk_time;
+  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<MarkerPass> pass,
+                         MarkerPass::Open(comparing.source, comparing.target, move_.name));
+  comparing.pass = [&pass](TimePoint deadline) { return (*pass)(deadline); };
+  comparing.before_slice = [&stop] {
+    return stop ? absl::CancelledError("the comparison is to end") : absl::OkStatus();
+  };
+  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<RowVerifier> verifier, RowVerifier::Open(comparing));
+  for (bool more = true; more && !stop;) {
+    absl::StatusOr<bool> compared = verifier->VerifySlice();
+    // Streams that do not pass wait for a shard; so does this.
+    if (absl::IsDeadlineExceeded(compared.status())) {
+      return absl::UnavailableError(compared.status().message());
+    }
+    LOCUS_ASSIGN_OR_RETURN(more, std::move(compared));
+    compared_.rows = verifier->counts().rows;
+    compared_.slices = verifier->counts().slices;
+    compared_.differences = verifier->counts().differences;
+  }
+  internal::MutexLock lock(compared_.mutex);
+  compared_.first_difference.clear();
+  if (!verifier->counts().equal()) {
+    compared_.first_difference =
+        absl::StrCat(verifier->counts().differences, " rows differ, ",
+                     verifier->counts().still_changing, " did not stand still",
+                     verifier->differences().empty()
+                         ? std::string()
+                         : absl::StrCat("; the first: ", TextOf(verifier->differences().front())));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace locus::mariadb

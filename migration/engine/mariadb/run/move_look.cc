@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a runner sees of its move.
+#include <sys/wait.h>
+
+#include <algorithm>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "migration/engine/mariadb/marker_tables.h"
+#include "migration/engine/mariadb/run/move_runner.h"
+#include "migration/engine/mariadb/run/shell_command.h"
+#include "migration/fence/guard_sql.h"
+#include "src/base/check.h"
+
+namespace locus::mariadb {
+
+using internal::Decision;
+using internal::Gate;
+using internal::MoveSight;
+using internal::Phase;
+using internal::Side;
+using internal::Situation;
+using internal::SqlText;
+using internal::TableSight;
+using SteadyClock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr uint32_t kCohorts = RoutingTable::kMaxPermyriad;
+constexpr std::chrono::milliseconds kPingPause{100};
+constexpr std::chrono::milliseconds kGatesPause{500};
+constexpr std::chrono::milliseconds kTablePause{500};
+constexpr absl::Duration kCommandTime = absl::Seconds(5);
+
+bool HasForth(Phase phase) { return phase >= Phase::kStreaming && phase <= Phase::kFinalizing; }
+bool HasBack(Phase phase) { return phase >= Phase::kVerifying && phase <= Phase::kFinalizing; }
+bool Compares(Phase phase) { return phase == Phase::kVerifying || phase == Phase::kFinalizing; }
+bool Cleans(Phase phase) { return phase == Phase::kCleanup || phase == Phase::kAborting; }
+bool HasFences(Phase phase) { return phase >= Phase::kPrepared; }
+
+}  // namespace
+
+absl::Status MoveRunner::MaintainWorkers() {
+  const Phase phase = record_.phase;
+  const bool held = !record_.wish.hold.empty();
+  keep_ = record_.wish.keep;
+  auto stream = [&](Direction& direction, Side recipient, bool wanted) -> absl::Status {
+    if (!wanted) {
+      direction = {};
+      return absl::OkStatus();
+    }
+    if (direction.worker) {
+      // What broke is tried again once the move was held for it and somebody resumed it.
+      const StreamWorker::Sight seen = direction.worker->sight();
+      const bool broken = !seen.broken.ok() || seen.counts.rogue > 0;
+      direction.held = broken && (held || direction.held);
+      if (!direction.held || held) return absl::OkStatus();
+    }
+    direction = {};
+    const bool forth = recipient == Side::kTarget;
+    LOCUS_ASSIGN_OR_RETURN(auto from, (forth ? source_ : target_)->Another());
+    LOCUS_ASSIGN_OR_RETURN(auto to, (forth ? target_ : source_)->Another());
+    LOCUS_ASSIGN_OR_RETURN(auto candidates, CandidatesOf(recipient));
+    direction.worker =
+        std::make_unique<StreamWorker>(move_, recipient, run_, options_.spool, std::move(from),
+                                       std::move(to), std::move(candidates));
+    return absl::OkStatus();
+  };
+  if (record_.dropped != dropped_) {
+    dropped_ = record_.dropped;
+    forth_ = {};
+    back_ = {};
+  }
+  LOCUS_RETURN_IF_ERROR(stream(forth_, Side::kTarget, HasForth(phase)));
+  LOCUS_RETURN_IF_ERROR(stream(back_, Side::kSource, HasBack(phase)));
+
+  auto task = [&](Task& one, bool wanted,
+                  absl::Status (MoveRunner::*work)(const std::atomic<bool>&)) {
+    if (!wanted || one.phase != phase) one.worker = nullptr;
+    if (!wanted) return;
+    if (one.worker) {
+      const TaskWorker::Sight seen = one.worker->sight();
+      const bool differs = seen.done && Compares(phase) && !FirstDifference().empty();
+      one.held = ((!seen.failed.ok() && !seen.done) || differs) && (held || one.held);
+      if (one.held && !held) one.worker = nullptr;
+    }
+    if (one.worker || held) return;
+    one.phase = phase;
+    one.held = false;
+    one.worker = std::make_unique<TaskWorker>(
+        [this, work](const std::atomic<bool>& stop) { return (this->*work)(stop); });
+  };
+  task(copy_, phase == Phase::kCopying && !held, &MoveRunner::Copy);
+  // The comparison relies on both streams.
+  const bool streams = forth_.pings.passed() && back_.pings.passed();
+  task(compare_, Compares(phase) && streams, &MoveRunner::Compare);
+  task(clean_, Cleans(phase), &MoveRunner::Clean);
+
+  LOCUS_RETURN_IF_ERROR(SendPing(forth_, *source_));
+  return SendPing(back_, *target_);
+}
+
+// Those of the shard that is read, without the dropped ones.
+absl::StatusOr<std::vector<std::unique_ptr<ShardLink>>> MoveRunner::CandidatesOf(Side recipient) {
+  std::vector<std::unique_ptr<ShardLink>> links;
+  for (const Candidate& candidate :
+       recipient == Side::kTarget ? source_candidates_ : target_candidates_) {
+    if (absl::c_linear_search(dropped_, candidate.place)) continue;
+    LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<ShardLink> link, candidate.link->Another());
+    links.push_back(std::move(link));
+  }
+  return links;
+}
+
+absl::Status MoveRunner::SendPing(Direction& direction, ShardLink& shard) {
+  if (!direction.worker) return absl::OkStatus();
+  const auto now = SteadyClock::now();
+  if (now - direction.sent_at < kPingPause) return absl::OkStatus();
+  LOCUS_ASSIGN_OR_RETURN(
+      std::vector<Result> results,
+      shard.Run(absl::StrCat("UPDATE locus_run SET ping = LAST_INSERT_ID(ping + 1) WHERE move = ",
+                             SqlText(move_.name), " AND run = ", run_),
+                {kNoRows}));
+  if (results[0].affected != 1) return TakenOver(shard.place(), move_.name);
+  direction.sent_at = now;
+  direction.sent = results[0].insert_id;
+  direction.pings.Sent(direction.sent, now);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<MoveSight> MoveRunner::Look() {
+  MoveSight sight;
+  sight.phase = record_.phase;
+  sight.wish = record_.wish;
+  sight.gate_patience = options_.gates.patience;
+  sight.accept_within = options_.pace.accept_within;
+  sight.alarm = alarm_;
+  if (HasFences(record_.phase)) {
+    const absl::Status looked = LookAtFences(sight);
+    // Behind the last step nothing is decided by them; a move may be aborted before they are there.
+    if (!looked.ok() && record_.phase < Phase::kFinalized) {
+      if (absl::IsUnavailable(looked) || absl::IsAborted(looked)) return looked;
+      sight.fences = {};
+      sight.alarm = std::string(looked.message());
+    }
+  }
+  LookAtStreams(sight);
+  LookAtTasks(sight);
+  LookAtTable(sight);
+  LOCUS_RETURN_IF_ERROR(LookAtGates(sight));
+  return sight;
+}
+
+absl::Status MoveRunner::LookAtFences(MoveSight& sight) {
+  LOCUS_ASSIGN_OR_RETURN(BandRows::Seen source, source_bands_->ReadUnbound());
+  LOCUS_ASSIGN_OR_RETURN(BandRows::Seen target, target_bands_->ReadUnbound());
+  source_row_ = source.row;
+  target_row_ = target.row;
+  sight.fences = SituationOf(source_row_, target_row_, kCohorts);
+  if (source.bound_to != 0 || target.bound_to != 0) {
+    return Rebind(source.bound_to != 0, target.bound_to != 0, sight);
+  }
+  if (sight.fences.kind == Situation::Kind::kImpossible) {
+    // Read one after the other they may be of two moments; at once they cannot differ for long.
+    LOCUS_ASSIGN_OR_RETURN(source_row_, source_bands_->Read());
+    sight.fences = SituationOf(source_row_, target_row_, kCohorts);
+  }
+  sight.step = std::max(source_row_.step, target_row_.step);
+  const auto now = SteadyClock::now();
+  if (sight.step != seen_step_) {
+    seen_step_ = sight.step;
+    step_since_ = now;
+  }
+  if (sight.fences.kind == Situation::Kind::kAgreed) {
+    if (step_open_) {
+      step_open_ = false;
+      waits_ms_.push_back(absl::ToDoubleMilliseconds(absl::FromChrono(now - let_go_at_)));
+      LOCUS_RETURN_IF_ERROR(Note("waited", absl::StrCat(waits_ms_.back())));
+      if (sight.fences.share == seen_share_) {
+        ++taken_back_;
+      } else {
+        taken_back_ = 0;
+      }
+    }
+    if (sight.fences.share != seen_share_) {
+      seen_share_ = sight.fences.share;
+      share_since_ = now;
+    }
+  }
+  sight.in_step = absl::FromChrono(now - step_since_);
+  sight.at_share = absl::FromChrono(now - share_since_);
+  sight.taken_back = taken_back_;
+  return absl::OkStatus();
+}
+
+void MoveRunner::LookAtStreams(MoveSight& sight) {
+  const auto now = SteadyClock::now();
+  auto look = [&](Direction& direction, const char* name, internal::StreamSight& seen) {
+    if (!direction.worker) return;
+    const StreamWorker::Sight worker = direction.worker->sight();
+    if (worker.ping > 0) direction.pings.Passed(worker.ping, worker.passed_at);
+    seen.passed = direction.pings.passed();
+    seen.lag = direction.pings.Lag(now);
+    if (!worker.broken.ok()) {
+      seen.broken = absl::StrCat("the stream ", name, " stopped: ", worker.broken.message());
+    } else if (worker.counts.rogue > 0) {
+      seen.broken = absl::StrCat("the stream ", name, " met ", worker.counts.rogue,
+                                 " writes past the guards: ", worker.rogue);
+    }
+  };
+  look(forth_, "from the source", sight.forth);
+  look(back_, "from the target", sight.back);
+  forth_lag_ms_ = absl::ToDoubleMilliseconds(sight.forth.lag);
+}
+
+void MoveRunner::LookAtTasks(MoveSight& sight) {
+  auto done = [&](const Task& task, const char* name) {
+    if (!task.worker || task.phase != record_.phase) return false;
+    const TaskWorker::Sight seen = task.worker->sight();
+    if (!seen.failed.ok() && !seen.done) {
+      sight.failed = absl::StrCat(name, " stopped: ", seen.failed.message());
+    }
+    return seen.done;
+  };
+  sight.copied = done(copy_, "the copy");
+  sight.compared = done(compare_, "the comparison");
+  sight.cleaned = done(clean_, "the deletion of rows");
+  if (sight.compared) sight.differs = FirstDifference();
+}
+
+std::string MoveRunner::FirstDifference() {
+  internal::MutexLock lock(compared_.mutex);
+  return compared_.first_difference;
+}
+
+void MoveRunner::LookAtTable(MoveSight& sight) {
+  const auto now = SteadyClock::now();
+  if (now - table_read_at_ >= kTablePause) {
+    auto table = publisher_.Current();
+    table_read_at_ = SteadyClock::now();
+    published_.reset();
+    if (table.ok()) {
+      const TableSight seen = internal::SightOf(*table, record_.leg);
+      MoveSight::Published published;
+      published.under_way = seen.kind == TableSight::Kind::kUnderWay;
+      published.ended = seen.kind == TableSight::Kind::kEnded;
+      published.begun = seen.kind != TableSight::Kind::kAbsent;
+      published.share = seen.share;
+      published.step = seen.step;
+      published_ = published;
+    }
+  }
+  sight.published = published_;
+}
+
+absl::Status MoveRunner::LookAtGates(MoveSight& sight) {
+  const bool steps = record_.phase == Phase::kReady && record_.wish.hold.empty() &&
+                     sight.fences.kind == Situation::Kind::kAgreed &&
+                     record_.wish.goal != sight.fences.share;
+  const auto now = SteadyClock::now();
+  if (now - gates_read_at_ >= kGatesPause) {
+    LOCUS_ASSIGN_OR_RETURN(gates_, ReadGates(sight));
+    const bool open =
+        std::all_of(gates_.begin(), gates_.end(), [](const Gate& gate) { return gate.ok; });
+    // A command is for those who step, and costs what it costs: the other gates come first.
+    if (steps && open && !options_.gates.command.empty() &&
+        record_.wish.goal > sight.fences.share &&
+        (sight.fences.share == 0 || sight.at_share >= record_.wish.dwell)) {
+      gates_.push_back(AskCommand(sight));
+    }
+    gates_read_at_ = SteadyClock::now();
+  }
+  sight.gates = gates_;
+  const bool back = record_.wish.goal < sight.fences.share;
+  const bool open = std::all_of(gates_.begin(), gates_.end(), [&](const Gate& gate) {
+    return gate.ok || (back && !gate.also_back);
+  });
+  if (open || !steps) gates_ok_at_ = now;
+  sight.gates_fail = absl::FromChrono(now - gates_ok_at_);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Gate>> MoveRunner::ReadGates(const MoveSight& sight) {
+  std::vector<Gate> gates;
+  if (record_.phase < Phase::kStreaming || record_.phase > Phase::kFinalizing) return gates;
+  auto duration = [&](const std::string& name, absl::Duration value, absl::Duration most,
+                      bool also_back) {
+    gates.push_back({name, absl::FormatDuration(most),
+                     value == absl::InfiniteDuration()
+                         ? "stands still"
+                         : absl::FormatDuration(absl::Floor(value, absl::Milliseconds(1))),
+                     value <= most, also_back, false});
+  };
+  duration("lag from the source", sight.forth.lag, options_.gates.lag, false);
+  if (HasBack(record_.phase)) {
+    duration("lag from the target", sight.back.lag, options_.gates.lag, true);
+  }
+  for (const auto& [shard, link] :
+       {std::pair(&move_.source, source_.get()), std::pair(&move_.target, target_.get())}) {
+    // trx_started has whole seconds, so an age is only known to be up to one less.
+    LOCUS_ASSIGN_OR_RETURN(
+        std::vector<Result> results,
+        link->Run("SELECT COALESCE(MAX(TIMESTAMPDIFF(MICROSECOND, trx_started, NOW(6))), 0) FROM"
+                  " information_schema.INNODB_TRX WHERE trx_mysql_thread_id <> CONNECTION_ID();"
+                  "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE"
+                  " VARIABLE_NAME = 'INNODB_HISTORY_LIST_LENGTH'",
+                  {OneRow(1), OneRow(1)}));
+    LOCUS_ASSIGN_OR_RETURN(int64_t micros, NumberIn(results[0].rows[0], 0, link->place()));
+    LOCUS_ASSIGN_OR_RETURN(int64_t history, NumberIn(results[1].rows[0], 0, link->place()));
+    const absl::Duration age =
+        std::max(absl::ZeroDuration(), absl::Microseconds(micros) - absl::Seconds(1));
+    duration(absl::StrCat("oldest transaction of ", shard->name), age,
+             options_.gates.oldest_transaction, true);
+    gates.push_back(
+        {absl::StrCat("history list of ", shard->name), absl::StrCat(options_.gates.history_list),
+         absl::StrCat(history),
+         static_cast<uint64_t>(std::max<int64_t>(history, 0)) <= options_.gates.history_list, false,
+         false});
+  }
+  return gates;
+}
+
+Gate MoveRunner::AskCommand(const MoveSight& sight) {
+  Gate gate{"command", "exit 0", "", true, false, options_.gates.command_rolls_back};
+  const uint32_t next = std::min(record_.wish.goal, sight.fences.share + record_.wish.by);
+  auto exit = internal::RunShellCommand(options_.gates.command,
+                                        {{"LOCUS_MOVE", move_.name},
+                                         {"LOCUS_SHARE", absl::StrCat(sight.fences.share)},
+                                         {"LOCUS_NEXT_SHARE", absl::StrCat(next)}},
+                                        kCommandTime);
+  gate.value = exit.ok() ? absl::StrCat("exit ", *exit) : std::string(exit.status().message());
+  gate.ok = exit.ok() && *exit == 0;
+  return gate;
+}
+
+}  // namespace locus::mariadb

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "migration/engine/mariadb/run/move_records.h"
+
+#include <charconv>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "migration/fence/guard_sql.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+
+namespace locus::mariadb {
+
+using internal::Ending;
+using internal::ParseDecimal;
+using internal::Phase;
+using internal::Quoted;
+using internal::SqlText;
+using internal::ToAbsl;
+using internal::Wish;
+
+namespace {
+
+constexpr size_t kMostMoves = 100'000;
+constexpr size_t kMostEvents = 1'000'000;
+constexpr unsigned kNoSuchTable = 1146;
+// Of texts that quote servers: what the columns hold, whatever the bytes are.
+constexpr size_t kMostHoldBytes = 990, kMostTextBytes = 8000, kMostRunnerBytes = 240;
+
+constexpr char kCreateMoves[] =
+    "CREATE TABLE IF NOT EXISTS locus_move (\n"
+    "  move VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PRIMARY KEY,\n"
+    "  source INT UNSIGNED NOT NULL,\n"
+    "  target INT UNSIGNED NOT NULL,\n"
+    "  vnodes TEXT CHARACTER SET ascii NOT NULL,\n"
+    "  phase VARCHAR(16) CHARACTER SET ascii NOT NULL,\n"
+    "  started BOOL NOT NULL,\n"
+    "  goal SMALLINT UNSIGNED NOT NULL,\n"
+    "  step_by SMALLINT UNSIGNED NOT NULL,\n"
+    "  dwell_ms INT UNSIGNED NOT NULL,\n"
+    "  hold VARCHAR(1000) CHARACTER SET utf8mb4 NOT NULL,\n"
+    "  ending VARCHAR(16) CHARACTER SET ascii NOT NULL,\n"
+    "  keep BOOL NOT NULL,\n"
+    "  dropped TEXT CHARACTER SET utf8mb4 NOT NULL DEFAULT '',\n"
+    "  serial BIGINT UNSIGNED NOT NULL,\n"
+    "  run BIGINT UNSIGNED NOT NULL,\n"
+    "  runner VARCHAR(255) CHARACTER SET utf8mb4 NOT NULL,\n"
+    "  beat DATETIME(6) NULL,\n"
+    "  status MEDIUMTEXT CHARACTER SET utf8mb4 NOT NULL\n"
+    ") ENGINE = InnoDB";
+constexpr char kCreateEvents[] =
+    "CREATE TABLE IF NOT EXISTS locus_move_event (\n"
+    "  id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY,\n"
+    "  move VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,\n"
+    "  at DATETIME(6) NOT NULL,\n"
+    "  kind VARCHAR(16) CHARACTER SET ascii NOT NULL,\n"
+    "  share SMALLINT UNSIGNED NOT NULL,\n"
+    "  text TEXT CHARACTER SET utf8mb4 NOT NULL,\n"
+    "  KEY (move, id)\n"
+    ") ENGINE = InnoDB";
+
+constexpr char kSelect[] =
+    "SELECT move, phase, started, goal, step_by, dwell_ms, hold, ending, keep, serial, run, runner,"
+    " COALESCE(TIMESTAMPDIFF(MICROSECOND, beat, NOW(6)), -1), source, target, vnodes, status, "
+    "dropped"
+    " FROM locus_move";
+constexpr unsigned kColumns = 18;
+
+std::string VnodesText(const std::vector<FencedRange>& ranges) {
+  return absl::StrJoin(ranges, ",", [](std::string* out, const FencedRange& range) {
+    absl::StrAppend(out, range.lo, "-", range.hi);
+  });
+}
+
+std::optional<std::vector<FencedRange>> VnodesIn(const std::string& text) {
+  std::vector<FencedRange> ranges;
+  for (absl::string_view part : absl::StrSplit(text, ',')) {
+    std::vector<std::string> ends = absl::StrSplit(part, '-');
+    if (ends.size() != 2) return std::nullopt;
+    auto lo = ParseDecimal(ends[0], 65535), hi = ParseDecimal(ends[1], 65535);
+    if (!lo || !hi || *lo > *hi) return std::nullopt;
+    ranges.push_back({static_cast<uint32_t>(*lo), static_cast<uint32_t>(*hi)});
+  }
+  return ranges;
+}
+
+std::string Assignments(const Wish& wish) {
+  return absl::StrCat(
+      "started = ", wish.started ? 1 : 0, ", goal = ", wish.goal, ", step_by = ", wish.by,
+      ", dwell_ms = ", absl::ToInt64Milliseconds(wish.dwell),
+      ", hold = ", SqlText(internal::Printable(wish.hold, kMostHoldBytes)), ", ending = '",
+      ToAbsl(ToString(wish.ending)), "', keep = ", wish.keep ? 1 : 0);
+}
+
+absl::Status TakenOver(const std::string& name) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("another runner has taken over move ", Quoted(name)));
+}
+
+bool Overlap(const MoveLeg& a, const MoveLeg& b) {
+  for (const FencedRange& x : a.ranges) {
+    for (const FencedRange& y : b.ranges) {
+      if (x.lo <= y.hi && y.lo <= x.hi) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::Status MoveRecords::CreateTables() {
+  LOCUS_RETURN_IF_ERROR(link_.Run(kCreateMoves).status());
+  return link_.Run(kCreateEvents).status();
+}
+
+absl::StatusOr<MoveRecord> MoveRecords::RecordIn(const Result::Row& row) {
+  MoveRecord record;
+  record.name = row[0].value_or("");
+  auto spoiled = [&](const char* column, size_t index) {
+    return absl::DataLossError(absl::StrCat("mariadb ", link_.place(), ": locus_move says ",
+                                            Quoted(row[index].value_or("")), " for ", column,
+                                            " of move ", Quoted(record.name)));
+  };
+  auto phase = internal::PhaseNamed(row[1].value_or(""));
+  if (!phase) return spoiled("phase", 1);
+  record.phase = *phase;
+  int64_t numbers[17] = {};
+  for (size_t i : {2, 3, 4, 5, 8, 12, 13, 14}) {
+    LOCUS_ASSIGN_OR_RETURN(numbers[i], NumberIn(row, i, link_.place()));
+  }
+  for (size_t i : {9, 10}) {
+    auto number = ParseDecimal(row[i].value_or(""), UINT64_MAX);
+    if (!number) return spoiled("serial or run", i);
+    (i == 9 ? record.serial : record.run) = *number;
+  }
+  if (numbers[3] < 0 || numbers[3] > RoutingTable::kMaxPermyriad) return spoiled("goal", 3);
+  record.wish.started = numbers[2] != 0;
+  record.wish.goal = static_cast<uint32_t>(numbers[3]);
+  record.wish.by = static_cast<uint32_t>(numbers[4]);
+  record.wish.dwell = absl::Milliseconds(numbers[5]);
+  record.wish.hold = row[6].value_or("");
+  auto ending = internal::EndingNamed(row[7].value_or(""));
+  if (!ending) return spoiled("ending", 7);
+  record.wish.ending = *ending;
+  record.wish.keep = numbers[8] != 0;
+  record.runner = row[11].value_or("");
+  if (numbers[12] >= 0) record.silent = absl::Microseconds(numbers[12]);
+  record.leg.source = static_cast<uint32_t>(numbers[13]);
+  record.leg.target = static_cast<uint32_t>(numbers[14]);
+  auto vnodes = VnodesIn(row[15].value_or(""));
+  if (!vnodes) return spoiled("vnodes", 15);
+  record.leg.ranges = *std::move(vnodes);
+  record.status = row[16].value_or("");
+  for (absl::string_view part : absl::StrSplit(row[17].value_or(""), ',', absl::SkipEmpty())) {
+    record.dropped.emplace_back(part);
+  }
+  return record;
+}
+
+absl::StatusOr<std::vector<MoveRecord>> MoveRecords::List() {
+  auto results = link_.Run(absl::StrCat(kSelect, " ORDER BY move"), {Rows(kColumns, kMostMoves)});
+  if (link_.error() == kNoSuchTable) return std::vector<MoveRecord>();
+  LOCUS_RETURN_IF_ERROR(results.status());
+  std::vector<MoveRecord> records;
+  for (const Result::Row& row : (*results)[0].rows) {
+    LOCUS_ASSIGN_OR_RETURN(MoveRecord record, RecordIn(row));
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+absl::StatusOr<MoveRecord> MoveRecords::Read(const std::string& name) {
+  auto results =
+      link_.Run(absl::StrCat(kSelect, " WHERE move = ", SqlText(name)), {AtMostOneRow(kColumns)});
+  if (link_.error() == kNoSuchTable || (results.ok() && (*results)[0].rows.empty())) {
+    return absl::NotFoundError(absl::StrCat("mariadb ", link_.place(), " has no move ",
+                                            Quoted(name), "; `locus move start` begins it"));
+  }
+  LOCUS_RETURN_IF_ERROR(results.status());
+  return RecordIn((*results)[0].rows[0]);
+}
+
+absl::Status MoveRecords::Begin(const std::string& name, const MoveLeg& leg, const Wish& wish) {
+  LOCUS_ASSIGN_OR_RETURN(std::vector<MoveRecord> records, List());
+  for (const MoveRecord& record : records) {
+    if (record.name == name) {
+      if (record.leg == leg) return absl::OkStatus();
+      return absl::FailedPreconditionError(
+          absl::StrCat("move ", Quoted(name), " has been used for vnodes ",
+                       VnodesText(record.leg.ranges), " from shard ", record.leg.source, " to ",
+                       record.leg.target, "; give this one another name"));
+    }
+    const bool ended = record.phase == Phase::kDone || record.phase == Phase::kAborted;
+    if (!ended && Overlap(record.leg, leg)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("move ", Quoted(record.name), " of vnodes ", VnodesText(record.leg.ranges),
+                       " has not ended (", ToAbsl(ToString(record.phase)),
+                       "): finish or abort it before these vnodes move again"));
+    }
+  }
+  return link_
+      .Run(absl::StrCat("INSERT INTO locus_move SET move = ", SqlText(name),
+                        ", source = ", leg.source, ", target = ", leg.target, ", vnodes = '",
+                        VnodesText(leg.ranges),
+                        "', phase = 'PLANNED', serial = 1, run = 0,"
+                        " runner = '', status = '', ",
+                        Assignments(wish)))
+      .status();
+}
+
+absl::Status MoveRecords::ChangeWish(const std::string& name, uint64_t seen, const Wish& wish) {
+  LOCUS_ASSIGN_OR_RETURN(std::vector<Result> results,
+                         link_.Run(absl::StrCat("UPDATE locus_move SET ", Assignments(wish),
+                                                ", serial = serial + 1 WHERE move = ",
+                                                SqlText(name), " AND serial = ", seen),
+                                   {kNoRows}));
+  if (results[0].affected == 1) return absl::OkStatus();
+  return absl::AbortedError(
+      absl::StrCat("somebody else changed move ", Quoted(name), " at the same time; try again"));
+}
+
+absl::Status MoveRecords::DropCandidate(const std::string& name, const std::string& candidate) {
+  LOCUS_ASSIGN_OR_RETURN(MoveRecord record, Read(name));
+  if (absl::c_linear_search(record.dropped, candidate)) return absl::OkStatus();
+  return link_
+      .Run(absl::StrCat(
+               "UPDATE locus_move SET dropped = CONCAT(dropped, IF(dropped = '', '', ','), ",
+               SqlText(candidate), ") WHERE move = ", SqlText(name)),
+           {kNoRows})
+      .status();
+}
+
+absl::StatusOr<bool> MoveRecords::Claim(const std::string& name, uint64_t run,
+                                        const std::string& runner, absl::Duration patience) {
+  LOCUS_ASSIGN_OR_RETURN(
+      std::vector<Result> results,
+      link_.Run(absl::StrCat("UPDATE locus_move SET run = ", run,
+                             ", runner = ", SqlText(internal::Printable(runner, kMostRunnerBytes)),
+                             ", beat = NOW(6) WHERE move = ", SqlText(name),
+                             " AND (beat IS NULL OR beat > NOW(6) + INTERVAL 1 HOUR OR beat <"
+                             " NOW(6) - INTERVAL ",
+                             absl::ToInt64Microseconds(patience), " MICROSECOND)"),
+                {kNoRows}));
+  return results[0].affected == 1;
+}
+
+absl::Status MoveRecords::Beat(const std::string& name, uint64_t run, const std::string& status) {
+  LOCUS_ASSIGN_OR_RETURN(
+      std::vector<Result> results,
+      link_.Run(absl::StrCat("UPDATE locus_move SET beat = NOW(6), status = ", SqlText(status),
+                             " WHERE move = ", SqlText(name), " AND run = ", run),
+                {kNoRows}));
+  return results[0].affected == 1 ? absl::OkStatus() : TakenOver(name);
+}
+
+absl::Status MoveRecords::Release(const std::string& name, uint64_t run) {
+  return link_
+      .Run(absl::StrCat("UPDATE locus_move SET beat = NULL WHERE move = ", SqlText(name),
+                        " AND run = ", run),
+           {kNoRows})
+      .status();
+}
+
+absl::Status MoveRecords::SetPhase(const MoveRecord& seen, Phase to) {
+  LOCUS_ASSIGN_OR_RETURN(
+      std::vector<Result> results,
+      link_.Run(absl::StrCat("UPDATE locus_move SET phase = '", ToAbsl(ToString(to)),
+                             "' WHERE move = ", SqlText(seen.name), " AND run = ", seen.run,
+                             " AND serial = ", seen.serial, " AND phase = '",
+                             ToAbsl(ToString(seen.phase)), "'"),
+                {kNoRows}));
+  if (results[0].affected == 1) return absl::OkStatus();
+  return absl::AbortedError(
+      absl::StrCat("somebody else changed move ", Quoted(seen.name), " at the same time"));
+}
+
+absl::Status MoveRecords::Note(const std::string& name, const std::string& kind, uint32_t share,
+                               const std::string& text) {
+  return link_
+      .Run(absl::StrCat("INSERT INTO locus_move_event (move, at, kind, share, text) VALUES (",
+                        SqlText(name), ", NOW(6), ", SqlText(kind), ", ", share, ", ",
+                        SqlText(internal::Printable(text, kMostTextBytes)), ")"),
+           {kNoRows})
+      .status();
+}
+
+absl::StatusOr<std::vector<MoveEvent>> MoveRecords::Events(const std::string& name, size_t most) {
+  LOCUS_ASSIGN_OR_RETURN(
+      std::vector<Result> results,
+      link_.Run(
+          absl::StrCat("SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', at), kind, share,"
+                       " text FROM (SELECT * FROM locus_move_event WHERE move = ",
+                       SqlText(name), " ORDER BY id DESC LIMIT ", most, ") AS newest ORDER BY id"),
+          {Rows(4, kMostEvents)}));
+  std::vector<MoveEvent> events;
+  for (const Result::Row& row : results[0].rows) {
+    LOCUS_ASSIGN_OR_RETURN(int64_t micros, NumberIn(row, 0, link_.place()));
+    LOCUS_ASSIGN_OR_RETURN(int64_t share, NumberIn(row, 2, link_.place()));
+    events.push_back({absl::FromUnixMicros(micros), row[1].value_or(""),
+                      static_cast<uint32_t>(share), row[3].value_or("")});
+  }
+  return events;
+}
+
+}  // namespace locus::mariadb

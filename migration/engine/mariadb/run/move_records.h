@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_MIGRATION_ENGINE_MARIADB_RUN_MOVE_RECORDS_H_
+#define LOCUS_MIGRATION_ENGINE_MARIADB_RUN_MOVE_RECORDS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "locus/migration/move.h"
+#include "migration/cut_over/coordinator.h"
+#include "migration/engine/mariadb/run/shard_link.h"
+
+namespace locus::mariadb {
+
+// What the source of a move keeps of it, in a row of locus_move: what the operator asked for, how
+// far it has come, and who runs it.
+struct MoveRecord {
+  std::string name;
+  internal::Phase phase = internal::Phase::kPlanned;
+  internal::Wish wish;
+  uint64_t serial = 0;  // rises with each change of the wish
+  uint64_t run = 0;     // the token of the runner; 0: nobody ever ran it
+  std::string runner;   // host and process, for people
+  // Since the runner last said that it lives, by the shard's clock.
+  absl::Duration silent = absl::InfiniteDuration();
+  // Failover candidates "host:port" that nothing waits for any more.
+  std::vector<std::string> dropped;
+  MoveLeg leg;         // shards and vnodes, as they were when it began
+  std::string status;  // a JSON object of the runner's, or empty
+};
+
+// One line of the move's history.
+struct MoveEvent {
+  absl::Time at;     // by the source's clock
+  std::string kind;  // "phase", "step", "hold", "sample", ...
+  uint32_t share = 0;
+  std::string text;
+};
+
+// The rows of one shard about the moves of which it is the source. Every command writes wishes
+// here, and reads what runners wrote; so commands work from any host. Thread safety: none.
+class MoveRecords {
+ public:
+  // `link` outlives it.
+  explicit MoveRecords(ShardLink& link) : link_(link) {}
+
+  absl::Status CreateTables();
+
+  // All of this shard, or the one of the name. NOT_FOUND: there is none; also where the tables are
+  // missing.
+  absl::StatusOr<std::vector<MoveRecord>> List();
+  absl::StatusOr<MoveRecord> Read(const std::string& name);
+
+  // Puts the record of a move that has none; OK where it has one of the same shards and vnodes.
+  // FAILED_PRECONDITION: it has one of others. Another move of these vnodes has not ended.
+  absl::Status Begin(const std::string& name, const MoveLeg& leg, const internal::Wish& wish);
+  // Where the serial is still `seen`; ABORTED: it is not: read again.
+  absl::Status ChangeWish(const std::string& name, uint64_t seen, const internal::Wish& wish);
+
+  // Nothing waits for this candidate any more; to be called when it was fenced off.
+  absl::Status DropCandidate(const std::string& name, const std::string& candidate);
+
+  // Becomes the runner, if nobody is, or if the runner has been silent for `patience`. Returns
+  // whether it did.
+  absl::StatusOr<bool> Claim(const std::string& name, uint64_t run, const std::string& runner,
+                             absl::Duration patience);
+  // Says that the runner lives. FAILED_PRECONDITION: another one has taken over.
+  absl::Status Beat(const std::string& name, uint64_t run, const std::string& status);
+  // Ends being the runner.
+  absl::Status Release(const std::string& name, uint64_t run);
+  // Where phase and serial are still those of `seen`. ABORTED: they are not, or another runner has
+  // taken over: read again.
+  absl::Status SetPhase(const MoveRecord& seen, internal::Phase to);
+
+  absl::Status Note(const std::string& name, const std::string& kind, uint32_t share,
+                    const std::string& text);
+  // The newest `most`, oldest first.
+  absl::StatusOr<std::vector<MoveEvent>> Events(const std::string& name, size_t most);
+
+ private:
+  absl::StatusOr<MoveRecord> RecordIn(const Result::Row& row);
+  ShardLink& link_;
+};
+
+}  // namespace locus::mariadb
+
+#endif  // LOCUS_MIGRATION_ENGINE_MARIADB_RUN_MOVE_RECORDS_H_

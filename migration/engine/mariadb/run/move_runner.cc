@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "migration/engine/mariadb/run/move_runner.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "migration/engine/mariadb/marker_tables.h"
+#include "src/base/check.h"
+#include "src/base/random_word.h"
+#include "src/base/text.h"
+#include "src/engine/mariadb/login.h"
+
+namespace locus::mariadb {
+
+using internal::Phase;
+using internal::Quoted;
+using internal::Situation;
+using SteadyClock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::chrono::milliseconds kRound{50};
+// While a band is between the shards its writers wait for what is done here.
+constexpr std::chrono::milliseconds kUrgentRound{2};
+constexpr std::chrono::seconds kStandbyRound{1};
+
+bool IsOver(Phase phase) { return phase == Phase::kDone || phase == Phase::kAborted; }
+
+void SleepUnless(const std::atomic<bool>& stop, std::chrono::milliseconds time) {
+  const auto until = SteadyClock::now() + time;
+  while (!stop && SteadyClock::now() < until) {
+    std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(
+        kRound, until - SteadyClock::now() + std::chrono::microseconds(1)));
+  }
+}
+
+}  // namespace
+
+absl::Status RunnerOptions::Check() const {
+  LOCUS_RETURN_IF_ERROR(pace.Check());
+  LOCUS_RETURN_IF_ERROR(gates.Check());
+  if (take_over_after < absl::Seconds(1) || take_over_after > absl::Hours(1)) {
+    return absl::InvalidArgumentError(absl::StrCat("runner option take_over_after is ",
+                                                   absl::FormatDuration(take_over_after),
+                                                   "; it must be 1s to 1h"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<MoveRunner>> MoveRunner::Create(const Move& move,
+                                                               const RunnerOptions& options,
+                                                               TablePublisher& publisher) {
+  LOCUS_RETURN_IF_ERROR(move.Check());
+  LOCUS_RETURN_IF_ERROR(options.Check());
+  RunnerOptions kept = options;
+  for (auto* candidates : {&kept.source_candidates, &kept.target_candidates}) {
+    for (MariadbOptions& one : *candidates) one = WithoutPassword(std::move(one));
+    candidates->clear();
+  }
+  std::unique_ptr<MoveRunner> runner(
+      new MoveRunner(WithoutPasswords(move), std::move(kept), publisher));
+  LOCUS_ASSIGN_OR_RETURN(runner->source_candidates_, CandidatesAt(options.source_candidates));
+  LOCUS_ASSIGN_OR_RETURN(runner->target_candidates_, CandidatesAt(options.target_candidates));
+  LOCUS_ASSIGN_OR_RETURN(runner->source_, ShardLink::Create(move.source.server));
+  LOCUS_ASSIGN_OR_RETURN(runner->target_, ShardLink::Create(move.target.server));
+  runner->source_->set_before_statement(options.before_statement);
+  runner->target_->set_before_statement(options.before_statement);
+  runner->records_ = std::make_unique<MoveRecords>(*runner->source_);
+  runner->source_bands_ =
+      std::make_unique<BandRows>(runner->move_, internal::Side::kSource, *runner->source_);
+  runner->target_bands_ =
+      std::make_unique<BandRows>(runner->move_, internal::Side::kTarget, *runner->target_);
+  return runner;
+}
+
+MoveRunner::~MoveRunner() { EndWorkers(); }
+
+void MoveRunner::EndWorkers() {
+  copy_.worker = nullptr;
+  compare_.worker = nullptr;
+  clean_.worker = nullptr;
+  forth_ = {};
+  back_ = {};
+}
+
+absl::Status MoveRunner::Run(const std::atomic<bool>& stop) {
+  while (!stop) {
+    LOCUS_RETURN_IF_ERROR(Standby(stop));
+    if (stop) break;
+    const absl::Status status = Serve(stop);
+    EndWorkers();
+    if (status.ok()) {
+      if (IsOver(record_.phase)) return status;
+      records_->Release(move_.name, run_).IgnoreError();
+    } else if (!absl::IsFailedPrecondition(status)) {
+      return status;
+    }
+    // Another runner has taken over: this one stands by.
+  }
+  return absl::CancelledError(
+      absl::StrCat("the runner of move ", Quoted(move_.name), " was stopped"));
+}
+
+// Until this is the runner.
+absl::Status MoveRunner::Standby(const std::atomic<bool>& stop) {
+  while (!stop) {
+    const std::optional<uint64_t> word = internal::RandomWord();
+    if (!word) return absl::UnavailableError("the system has no randomness for a run's number");
+    run_ = (*word & INT64_MAX) | 1;
+    auto claimed = records_->Claim(move_.name, run_, options_.name, options_.take_over_after);
+    if (claimed.ok() && *claimed) return absl::OkStatus();
+    if (claimed.ok()) {
+      auto record = records_->Read(move_.name);
+      if (absl::IsNotFound(record.status())) return record.status();
+      if (record.ok() && IsOver(record->phase)) return absl::OkStatus();
+    } else if (!absl::IsUnavailable(claimed.status())) {
+      return claimed.status();
+    }
+    SleepUnless(stop, kStandbyRound);
+  }
+  return absl::OkStatus();
+}
+
+// What former runners have under way ends before this one begins, and nothing of theirs is
+// written afterwards.
+absl::Status MoveRunner::BurnOtherRuns() {
+  for (ShardLink* link : {source_.get(), target_.get()}) {
+    std::string place;
+    const MariadbOptions options = link->Options();
+    LOCUS_ASSIGN_OR_RETURN(Handle handle, LogInToAny(options, options.password.c_str(), place));
+    LOCUS_RETURN_IF_ERROR(TakeOverRun(handle.get(), place, move_.name, run_));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MoveRunner::Serve(const std::atomic<bool>& stop) {
+  bool burnt = false;
+  step_since_ = share_since_ = gates_ok_at_ = SteadyClock::now();
+  seen_step_ = 0;
+  seen_share_ = UINT32_MAX;
+  taken_back_ = 0;
+  alarm_.clear();
+  step_open_ = false;
+  last_sight_ = {};
+  table_read_at_ = gates_read_at_ = beat_at_ = sample_at_ = {};
+  while (!stop) {
+    auto record = records_->Read(move_.name);
+    absl::Status status = record.status();
+    if (status.ok()) {
+      record_ = *std::move(record);
+      if (IsOver(record_.phase)) return absl::OkStatus();
+      if (record_.run != run_) return TakenOver(source_->place(), move_.name);
+      if (!burnt) status = BurnOtherRuns();
+      burnt = burnt || status.ok();
+      if (status.ok()) status = Round();
+    }
+    trouble_ = std::string(status.message());
+    // A look at the record tells whether it is this runner that has been taken over.
+    if (!status.ok() && !absl::IsUnavailable(status) && !absl::IsAborted(status) &&
+        alarm_.empty()) {
+      alarm_ = trouble_;
+      alarm_serial_ = record_.serial;
+    }
+    // A runner that waits for a shard lives: nobody need take over.
+    if (!status.ok() && record_.run == run_) Beat(last_sight_, {}).IgnoreError();
+    const bool urgent = status.ok() && step_open_;
+    SleepUnless(stop, urgent ? kUrgentRound : kRound);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MoveRunner::Round() {
+  // Somebody has looked and changed the wish: try again.
+  if (!alarm_.empty() && record_.serial != alarm_serial_ && record_.wish.hold.empty()) {
+    alarm_.clear();
+    taken_back_ = 0;
+  }
+  LOCUS_RETURN_IF_ERROR(MaintainWorkers());
+  LOCUS_ASSIGN_OR_RETURN(internal::MoveSight sight, Look());
+  internal::Decision decision = Decide(sight);
+  last_sight_ = sight;
+  LOCUS_RETURN_IF_ERROR(Act(decision, sight));
+  if (IsOver(record_.phase)) {
+    // What stays in the record for those who look later.
+    sight.phase = record_.phase;
+    decision = {};
+  }
+  return Beat(sight, decision);
+}
+
+}  // namespace locus::mariadb

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_MIGRATION_ENGINE_MARIADB_RUN_MOVE_RUNNER_H_
+#define LOCUS_MIGRATION_ENGINE_MARIADB_RUN_MOVE_RUNNER_H_
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "locus/migration/move.h"
+#include "locus/routing/table_publisher.h"
+#include "migration/cut_over/coordinator.h"
+#include "migration/engine/mariadb/run/band_rows.h"
+#include "migration/engine/mariadb/run/move_records.h"
+#include "migration/engine/mariadb/run/pings.h"
+#include "migration/engine/mariadb/run/shard_link.h"
+#include "migration/engine/mariadb/run/stream_worker.h"
+#include "migration/engine/mariadb/run/task_worker.h"
+#include "migration/move/table_steps.h"
+
+namespace locus::mariadb {
+
+struct RunnerOptions {
+  MovePace pace;
+  MoveGates gates;
+  // How long the runner of a move may be silent before another one takes over. Longer: a move
+  // stands still longer after its runner has died.
+  absl::Duration take_over_after = absl::Seconds(10);
+  // The replicas of either shard that a failover may promote, with an account that reads locus_run
+  // there. What one of them does not have is not applied to the other shard, so none of them may be
+  // away for long.
+  std::vector<MariadbOptions> source_candidates, target_candidates;
+  // For transactions that are larger than the memory of a stream.
+  std::string spool = "/tmp";
+  std::string name;  // of this process, for people: host and process number
+  // For tests: called before each statement of the runner's own two connections.
+  std::function<void()> before_statement;
+
+  // INVALID_ARGUMENT, naming the option, its value and the limit.
+  absl::Status Check() const;
+};
+
+// Runs one move: looks, decides (Decide), acts, and looks again, until the move has ended. Any
+// number of runners may stand by for one move; of them one acts. It may be killed at any moment.
+// Thread safety: none.
+class MoveRunner {
+ public:
+  // Does not connect. Passwords are kept in memory that core dumps omit. `publisher` outlives it,
+  // and may be shared by the runners of a process.
+  static absl::StatusOr<std::unique_ptr<MoveRunner>> Create(const Move& move,
+                                                            const RunnerOptions& options,
+                                                            TablePublisher& publisher);
+  ~MoveRunner();
+
+  // Until the move is DONE or ABORTED (OK), or `stop`, which is looked at every 50 ms (CANCELLED).
+  // NOT_FOUND: the move was never begun (MoveRecords::Begin).
+  absl::Status Run(const std::atomic<bool>& stop);
+
+ private:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  // What one of two directions needs besides its worker.
+  struct Direction {
+    std::unique_ptr<StreamWorker> worker;
+    Pings pings;
+    TimePoint sent_at;
+    uint64_t sent = 0;  // the last ping
+    bool held = false;  // the move has been held since the worker broke
+  };
+  // Work that one phase waits for.
+  struct Task {
+    std::unique_ptr<TaskWorker> worker;
+    internal::Phase phase = internal::Phase::kPlanned;  // that it was begun in
+    bool held = false;                                  // the move has been held since it failed
+  };
+  struct Copied {
+    std::atomic<uint64_t> rows = 0, estimated = 0;
+    std::atomic<double> rows_per_second = 0;
+  };
+  struct Compared {
+    std::atomic<uint64_t> rows = 0, slices = 0, differences = 0;
+    internal::Mutex mutex;
+    std::string first_difference ABSL_GUARDED_BY(mutex);
+  };
+
+  MoveRunner(Move move, RunnerOptions options, TablePublisher& publisher)
+      : move_(std::move(move)), options_(std::move(options)), publisher_(publisher) {}
+
+  absl::Status Standby(const std::atomic<bool>& stop);
+  absl::Status Serve(const std::atomic<bool>& stop);
+  absl::Status Round();
+  absl::Status BurnOtherRuns();
+  void EndWorkers();
+
+  // move_look.cc: what is there.
+  absl::Status MaintainWorkers();
+  absl::StatusOr<std::vector<std::unique_ptr<ShardLink>>> CandidatesOf(internal::Side recipient);
+  absl::Status SendPing(Direction& direction, ShardLink& shard);
+  absl::StatusOr<internal::MoveSight> Look();
+  absl::Status LookAtFences(internal::MoveSight& sight);
+  void LookAtStreams(internal::MoveSight& sight);
+  void LookAtTasks(internal::MoveSight& sight);
+  void LookAtTable(internal::MoveSight& sight);
+  std::string FirstDifference();
+  absl::Status LookAtGates(internal::MoveSight& sight);
+  absl::StatusOr<std::vector<internal::Gate>> ReadGates(const internal::MoveSight& sight);
+  internal::Gate AskCommand(const internal::MoveSight& sight);
+
+  // move_act.cc: what is done.
+  absl::Status Act(const internal::Decision& decision, const internal::MoveSight& sight);
+  absl::Status EnterPhase(internal::Phase phase, const internal::MoveSight& sight);
+  absl::Status Prepare();
+  absl::Status PrepareShard(const MoveShard& shard, const RoutingTable& table, ShardLink& link);
+  absl::Status PrepareFences();
+  absl::Status InstallFence(const MoveShard& shard, const RoutingTable& table);
+  absl::Status Rebind(bool source, bool target, const internal::MoveSight& sight);
+  absl::Status EndStreams();
+  absl::Status CleanUp();
+  absl::StatusOr<bool> Change(internal::Side side, const std::optional<internal::BandFence>& row);
+  absl::Status CheckGuards();
+  absl::Status LetGo(uint32_t share);
+  absl::Status Hold(const std::string& why, bool roll_back);
+  absl::Status Note(const std::string& kind, const std::string& text);
+  absl::Status Copy(const std::atomic<bool>& stop);
+  absl::Status Compare(const std::atomic<bool>& stop);
+  absl::Status Clean(const std::atomic<bool>& stop);
+
+  absl::Status Beat(const internal::MoveSight& sight, const internal::Decision& decision);
+  std::string StatusJson(const internal::MoveSight& sight, const internal::Decision& decision);
+
+  const Move move_;              // without passwords
+  const RunnerOptions options_;  // without candidates
+  TablePublisher& publisher_;
+
+  std::vector<Candidate> source_candidates_, target_candidates_;
+  std::unique_ptr<ShardLink> source_, target_;
+  std::unique_ptr<BandRows> source_bands_, target_bands_;
+  std::unique_ptr<MoveRecords> records_;
+  uint64_t run_ = 0;
+  MoveRecord record_;
+
+  std::vector<std::string> dropped_;  // candidates, that the streams know of
+  Direction forth_, back_;
+  Task copy_, compare_, clean_;
+  Copied copied_;
+  Compared compared_;
+  std::atomic<uint64_t> cleaned_rows_ = 0;
+  std::atomic<double> forth_lag_ms_ = 0;  // of the last look, for the task that copies
+  std::atomic<bool> keep_ = false;        // the wish's, for the task that cleans
+
+  // Of the last look.
+  internal::BandFence source_row_, target_row_;
+  uint64_t seen_step_ = 0;
+  uint32_t seen_share_ = UINT32_MAX;
+  TimePoint step_since_, share_since_, gates_ok_at_, gates_read_at_, table_read_at_, beat_at_;
+  std::vector<internal::Gate> gates_;
+  std::optional<internal::MoveSight::Published> published_;
+  uint32_t taken_back_ = 0;
+  int unguarded_rounds_ = 0;  // in a row
+  std::string alarm_;
+  uint64_t alarm_serial_ = 0;  // of the wish that was in force when it was raised
+  internal::MoveSight last_sight_;
+  std::string trouble_;     // why the last round could not be finished; empty: it was
+  std::string last_state_;  // that was noted
+  bool step_open_ = false;  // this runner has let go of a band that is on its way
+  TimePoint let_go_at_;
+  std::vector<double> waits_ms_;  // of bands, each step's
+  TimePoint sample_at_;
+};
+
+}  // namespace locus::mariadb
+
+#endif  // LOCUS_MIGRATION_ENGINE_MARIADB_RUN_MOVE_RUNNER_H_

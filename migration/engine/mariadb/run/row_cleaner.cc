@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "migration/engine/mariadb/run/row_cleaner.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "migration/apply/copy_sql.h"
+#include "migration/engine/mariadb/marker_tables.h"
+#include "migration/fence/guard_sql.h"
+#include "src/base/backoff.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+
+namespace locus::mariadb {
+
+using internal::SqlName;
+using internal::SqlText;
+using SteadyClock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr uint64_t kLeastRows = 16, kMostRows = 4096;
+
+// One range of vnodes in one table of one shard.
+class RangeCleaner {
+ public:
+  RangeCleaner(ShardLink& link, const Move& move, const MovedTable& table, const FencedRange& range,
+               uint64_t run)
+      : link_(link), move_(move), table_(table), range_(range), run_(run) {}
+
+  // Deletes up to `rows`; returns how many there were.
+  absl::StatusOr<uint64_t> DeleteBatch(uint64_t rows) {
+    uint64_t deleted = 0;
+    const absl::Status status = link_.Transact([&]() -> absl::Status {
+      LOCUS_ASSIGN_OR_RETURN(
+          std::vector<Result> results,
+          link_.Run(absl::StrCat("UPDATE locus_copy SET counter = counter + 1 WHERE move = ",
+                                 SqlText(move_.name), " AND tbl = ", SqlText(table_.guard.name),
+                                 " AND run = ", run_),
+                    {kNoRows}));
+      if (results[0].affected != 1) return TakenOver(link_.place(), move_.name);
+      LOCUS_RETURN_IF_ERROR(CheckFence());
+      LOCUS_ASSIGN_OR_RETURN(
+          results,
+          link_.Run(absl::StrCat("DELETE FROM ", SqlName(table_.guard.name), " WHERE ",
+                                 internal::RowsOf(table_.guard, range_, true), " LIMIT ", rows),
+                    {kNoRows}));
+      deleted = results[0].affected;
+      return absl::OkStatus();
+    });
+    if (!status.ok()) return status;
+    return deleted;
+  }
+
+ private:
+  // Locked, so that nobody gives the vnodes back to this shard while their rows are deleted.
+  absl::Status CheckFence() {
+    LOCUS_ASSIGN_OR_RETURN(
+        std::vector<Result> results,
+        link_.Run(absl::StrCat("SELECT own_lo, own_hi FROM locus_fence WHERE lo = ", range_.lo,
+                               " AND hi = ", range_.hi, " LOCK IN SHARE MODE"),
+                  {AtMostOneRow(2)}));
+    const Result& found = results[0];
+    if (!found.rows.empty()) {
+      LOCUS_ASSIGN_OR_RETURN(int64_t lo, NumberIn(found.rows[0], 0, link_.place()));
+      LOCUS_ASSIGN_OR_RETURN(int64_t hi, NumberIn(found.rows[0], 1, link_.place()));
+      if (lo >= hi) return absl::OkStatus();
+    }
+    return absl::FailedPreconditionError(
+        absl::StrCat("mariadb ", link_.place(), ": the fence ",
+                     found.rows.empty() ? "has no row for" : "accepts cohorts of", " vnodes ",
+                     range_.lo, "-", range_.hi, ", so none of their rows is deleted"));
+  }
+
+  ShardLink& link_;
+  const Move& move_;
+  const MovedTable& table_;
+  const FencedRange& range_;
+  const uint64_t run_;
+};
+
+absl::Status PutMarker(ShardLink& link, const Move& move, const MovedTable& table, uint64_t run) {
+  return link
+      .Run(
+          absl::StrCat("INSERT IGNORE INTO locus_copy (move, tbl, position, counter, run) VALUES (",
+                       SqlText(move.name), ", ", SqlText(table.guard.name), ", '', 0, ", run, ")"))
+      .status();
+}
+
+}  // namespace
+
+absl::Status DeleteMovedRows(ShardLink& link, const Move& move, uint64_t run,
+                             absl::Duration batch_time, const std::atomic<bool>& stop,
+                             std::atomic<uint64_t>& deleted) {
+  uint64_t rows = kLeastRows;
+  internal::Backoff pauses({absl::Milliseconds(2), absl::Seconds(1), 0.5});
+  for (auto table = move.tables.rbegin(); table != move.tables.rend(); ++table) {
+    LOCUS_RETURN_IF_ERROR(PutMarker(link, move, *table, run));
+    for (const FencedRange& range : move.ranges) {
+      RangeCleaner cleaner(link, move, *table, range, run);
+      for (uint64_t found = 1; found > 0 && !stop;) {
+        const auto begun = SteadyClock::now();
+        auto batch = cleaner.DeleteBatch(rows);
+        if (!batch.ok() && link.conflict() &&
+            SleepBeforeRetry(pauses, SteadyClock::time_point::max())) {
+          rows = std::max(kLeastRows, rows / 2);
+          continue;
+        }
+        pauses.Reset();
+        LOCUS_RETURN_IF_ERROR(batch.status());
+        found = *batch;
+        deleted += found;
+        const auto took = SteadyClock::now() - begun;
+        rows = absl::FromChrono(took) > batch_time ? rows / 2 : rows + 64;
+        rows = std::clamp(rows, kLeastRows, kMostRows);
+        if (found > 0) std::this_thread::sleep_for(took);
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace locus::mariadb

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_MIGRATION_ENGINE_MARIADB_RUN_ROW_CLEANER_H_
+#define LOCUS_MIGRATION_ENGINE_MARIADB_RUN_ROW_CLEANER_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "locus/migration/move.h"
+#include "migration/engine/mariadb/run/shard_link.h"
+
+namespace locus::mariadb {
+
+// Deletes the rows of a move's vnodes from the shard that does not accept them: after the move from
+// its source, after an abort from its target. In batches, the last table first, since the first is
+// the one that others refer to; between batches it pauses for as long as a batch took. Its
+// transactions carry the marker of the run, so that nobody takes the deletions for a client's.
+//
+// FAILED_PRECONDITION: the shard's fence accepts cohorts of the vnodes, so nothing is deleted; or
+// another runner has taken over.
+absl::Status DeleteMovedRows(ShardLink& link, const Move& move, uint64_t run,
+                             absl::Duration batch_time, const std::atomic<bool>& stop,
+                             std::atomic<uint64_t>& deleted);
+
+}  // namespace locus::mariadb
+
+#endif  // LOCUS_MIGRATION_ENGINE_MARIADB_RUN_ROW_CLEANER_H_

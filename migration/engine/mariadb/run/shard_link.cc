@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "migration/engine/mariadb/run/shard_link.h"
+
+#include "absl/strings/str_cat.h"
+#include "src/base/check.h"
+#include "src/engine/mariadb/login.h"
+
+namespace locus::mariadb {
+
+using SteadyClock = std::chrono::steady_clock;
+
+absl::StatusOr<std::unique_ptr<ShardLink>> ShardLink::Create(const MariadbOptions& server,
+                                                             Connection::Access access) {
+  LOCUS_RETURN_IF_ERROR(server.Check());
+  LOCUS_ASSIGN_OR_RETURN(internal::SecretBytes password,
+                         internal::SecretBytes::Allocate(server.password.size() + 1));
+  internal::CopySecret(server.password.data(), password.data(), server.password.size());
+  return std::unique_ptr<ShardLink>(
+      new ShardLink(WithoutPassword(server), std::move(password), access));
+}
+
+MariadbOptions ShardLink::Options() const {
+  MariadbOptions options = server_;
+  options.password = password_.data();
+  return options;
+}
+
+Move WithoutPasswords(Move move) {
+  for (MoveShard* shard : {&move.source, &move.target}) {
+    shard->server = WithoutPassword(std::move(shard->server));
+  }
+  return move;
+}
+
+std::string ShardLink::place() const {
+  return connection_ ? connection_->place() : LoginOf(server_, server_.hosts.front()).place();
+}
+
+absl::Status ShardLink::Connect() {
+  if (connection_ && !connection_->spent() && !connection_->Stale()) return absl::OkStatus();
+  connection_ = nullptr;
+  absl::Status last;
+  for (const MariadbOptions::Host& host : server_.hosts) {
+    auto opened = Connection::Open(
+        server_, host, password_.data(), access_,
+        SteadyClock::now() + absl::ToChronoNanoseconds(server_.connect_timeout + server_.timeout));
+    if (opened.ok()) {
+      connection_ = *std::move(opened);
+      return absl::OkStatus();
+    }
+    last = opened.status();
+  }
+  return last;
+}
+
+absl::StatusOr<std::vector<Result>> ShardLink::Run(const std::string& statements,
+                                                   std::initializer_list<Shape> shapes) {
+  error_ = 0;
+  conflict_ = false;
+  if (before_statement_) before_statement_();
+  if (in_transaction_ && (connection_->spent() || connection_->Stale())) {
+    // On another connection the statement would be committed by itself.
+    return absl::UnavailableError(absl::StrCat("mariadb ", connection_->place(),
+                                               ": the connection broke inside a transaction"));
+  }
+  if (!in_transaction_) LOCUS_RETURN_IF_ERROR(Connect());
+  connection_->set_deadline(SteadyClock::now() + absl::ToChronoNanoseconds(server_.timeout));
+  auto results = connection_->Run(statements, shapes);
+  error_ = connection_->error();
+  conflict_ = connection_->conflict();
+  return results;
+}
+
+absl::Status ShardLink::Transact(const std::function<absl::Status()>& work) {
+  LOCUS_RETURN_IF_ERROR(Run("START TRANSACTION").status());
+  in_transaction_ = true;
+  absl::Status status = work();
+  if (status.ok()) {
+    status = Run("COMMIT").status();
+  } else {
+    // What the work's last statement met is what the caller asks for.
+    const unsigned error = error_;
+    const bool conflict = conflict_;
+    Run("ROLLBACK").IgnoreError();
+    error_ = error;
+    conflict_ = conflict;
+  }
+  in_transaction_ = false;
+  return status;
+}
+
+}  // namespace locus::mariadb

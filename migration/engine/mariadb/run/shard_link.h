@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_MIGRATION_ENGINE_MARIADB_RUN_SHARD_LINK_H_
+#define LOCUS_MIGRATION_ENGINE_MARIADB_RUN_SHARD_LINK_H_
+
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "locus/engine/mariadb.h"
+#include "locus/migration/move.h"
+#include "src/base/secret_bytes.h"
+#include "src/engine/mariadb/connection.h"
+
+namespace locus::mariadb {
+
+// A connection to one shard by the account that moves orders: made at the first call, and anew
+// after it broke. Thread safety: none, except for Options().
+class ShardLink {
+ public:
+  // Does not connect. The password is kept in memory that core dumps omit.
+  // `access`: kRead for a replica.
+  static absl::StatusOr<std::unique_ptr<ShardLink>> Create(
+      const MariadbOptions& server, Connection::Access access = Connection::Access::kWrite);
+  // To the same shard.
+  absl::StatusOr<std::unique_ptr<ShardLink>> Another() const { return Create(Options(), access_); }
+
+  // Called before each statement; for tests that let a process die between any two.
+  void set_before_statement(std::function<void()> hook) { before_statement_ = std::move(hook); }
+
+  // With the password, for those who connect by themselves; not to be kept.
+  MariadbOptions Options() const;
+
+  // As Connection::Run, within the options' timeout. UNAVAILABLE: the shard does not answer.
+  absl::StatusOr<std::vector<Result>> Run(const std::string& statements,
+                                          std::initializer_list<Shape> shapes = {});
+  // Runs `work` between START TRANSACTION and COMMIT, and rolls back where it fails. Once the
+  // connection breaks, the rest of the work's statements fail: the shard has undone the others.
+  absl::Status Transact(const std::function<absl::Status()>& work);
+
+  // Of the last statement: the server's error number, 0: none; whether the same transaction may go
+  // through when it is tried again.
+  unsigned error() const { return error_; }
+  bool conflict() const { return conflict_; }
+  // "host:port/database"; that of the first host while there is no connection.
+  std::string place() const;
+
+ private:
+  ShardLink(MariadbOptions server, internal::SecretBytes password, Connection::Access access)
+      : server_(std::move(server)), password_(std::move(password)), access_(access) {}
+  absl::Status Connect();
+
+  const MariadbOptions server_;  // without the password
+  const internal::SecretBytes password_;
+  const Connection::Access access_;
+  std::function<void()> before_statement_;
+  std::unique_ptr<Connection> connection_;
+  bool in_transaction_ = false;
+  unsigned error_ = 0;
+  bool conflict_ = false;
+};
+
+// `move` without the passwords of its shards, which are overwritten: for those who keep it.
+Move WithoutPasswords(Move move);
+
+}  // namespace locus::mariadb
+
+#endif  // LOCUS_MIGRATION_ENGINE_MARIADB_RUN_SHARD_LINK_H_

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "migration/engine/mariadb/run/stream_worker.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "migration/engine/mariadb/binlog_reader.h"
+#include "migration/engine/mariadb/change_batch.h"
+#include "migration/engine/mariadb/run/band_rows.h"
+#include "src/base/backoff.h"
+#include "src/base/check.h"
+
+namespace locus::mariadb {
+
+using internal::MutexLock;
+using internal::Side;
+using stream::ChangeTransaction;
+using stream::GtidPosition;
+using SteadyClock = std::chrono::steady_clock;
+
+namespace {
+
+// How long the thread may take to notice that it is to end.
+constexpr std::chrono::milliseconds kGlance{200};
+// Between two looks at candidates.
+constexpr std::chrono::milliseconds kCandidatePause{10};
+// Of what waits for candidates.
+constexpr size_t kMostHeld = 100'000;
+constexpr uint64_t kMostHeldBytes = 256 << 20;
+
+}  // namespace
+
+StreamWorker::StreamWorker(const Move& move, Side recipient, uint64_t run, std::string spool,
+                           std::unique_ptr<ShardLink> from, std::unique_ptr<ShardLink> to,
+                           std::vector<std::unique_ptr<ShardLink>> candidates)
+    : move_(move),
+      recipient_(recipient),
+      run_(run),
+      spool_(std::move(spool)),
+      candidates_(std::move(candidates), move.name, run),
+      from_(std::move(from)),
+      to_(std::move(to)),
+      thread_([this] { Work(); }) {}
+
+StreamWorker::~StreamWorker() {
+  stop_ = true;
+  if (thread_.joinable()) thread_.join();
+}
+
+StreamWorker::Sight StreamWorker::sight() const {
+  MutexLock lock(mutex_);
+  return sight_;
+}
+
+void StreamWorker::Work() {
+  internal::Backoff pauses({absl::Milliseconds(50), absl::Seconds(2), 0.5});
+  while (!stop_) {
+    const absl::Status status = Follow();
+    if (stop_) return;
+    if (!absl::IsUnavailable(status)) {
+      MutexLock lock(mutex_);
+      sight_.broken = status;
+      return;
+    }
+    {
+      MutexLock lock(mutex_);
+      if (sight_.waiting.empty()) pauses.Reset();
+      sight_.waiting = std::string(status.message());
+    }
+    SleepBeforeRetry(pauses, SteadyClock::time_point::max());
+  }
+}
+
+absl::Status StreamWorker::Follow() {
+  // Where the stream begins if it never did: all that is committed later is behind it.
+  LOCUS_ASSIGN_OR_RETURN(std::vector<Result> results,
+                         from_->Run("SELECT @@GLOBAL.gtid_binlog_pos", {OneRow(1)}));
+  LOCUS_ASSIGN_OR_RETURN(GtidPosition start,
+                         GtidPosition::Parse(results[0].rows[0][0].value_or("")));
+  BandRows peer(move_, internal::Other(recipient_), *from_);
+  LOCUS_ASSIGN_OR_RETURN(internal::BandFence bands, peer.Read());
+
+  ApplierOptions applying;
+  applying.server = to_->Options();
+  applying.tables = move_.tables;
+  applying.move = move_.name;
+  applying.recipient = recipient_;
+  applying.ranges = move_.ranges;
+  applying.run = run_;
+  applying.peer.assign(move_.ranges.size(), bands);
+  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<ChangeApplier> applier,
+                         ChangeApplier::Open(applying, start));
+  BinlogReaderOptions reading;
+  reading.server = from_->Options();
+  reading.stream.position = applier->position();
+  reading.stream.spool.directory = spool_;
+  const std::string database = reading.server.database;
+  reading.stream.wanted = [&applier, database](std::string_view from, std::string_view table) {
+    return from == database && applier->Wants(table);
+  };
+  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<BinlogReader> reader, BinlogReader::Open(reading));
+  {
+    MutexLock lock(mutex_);
+    sight_.waiting.clear();
+  }
+  // What an earlier connection gave is read again, from the checkpoint on.
+  candidates_.Forget();
+  while (!stop_) {
+    LOCUS_RETURN_IF_ERROR(Gather(*reader));
+    LOCUS_ASSIGN_OR_RETURN(std::vector<ChangeTransaction> batch, candidates_.Release());
+    if (batch.empty()) continue;
+    LOCUS_RETURN_IF_ERROR(applier->Apply(batch));
+    Show(*applier);
+  }
+  return absl::OkStatus();
+}
+
+// What the log has at hand, up to a batch. Waits where there is nothing.
+absl::Status StreamWorker::Gather(BinlogReader& reader) {
+  // Full, and no candidate has any of it.
+  if (candidates_.held() >= kMostHeld || candidates_.held_bytes() >= kMostHeldBytes) {
+    std::this_thread::sleep_for(kCandidatePause);
+    return absl::OkStatus();
+  }
+  const auto patience = candidates_.held() == 0 ? kGlance : kCandidatePause;
+  LOCUS_ASSIGN_OR_RETURN(ChangeBatch batch, ReadBatch(reader, SteadyClock::now() + patience));
+  for (ChangeTransaction& transaction : batch.transactions) {
+    LOCUS_RETURN_IF_ERROR(candidates_.Add(std::move(transaction)));
+  }
+  return absl::OkStatus();
+}
+
+void StreamWorker::Show(const ChangeApplier& applier) {
+  MutexLock lock(mutex_);
+  const ApplierCounts& counts = applier.counts();
+  if (counts.ping != sight_.ping) {
+    sight_.ping = counts.ping;
+    sight_.passed_at = SteadyClock::now();
+  }
+  sight_.counts = counts;
+  sight_.rogue = applier.rogue_text();
+}
+
+}  // namespace locus::mariadb

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_MIGRATION_ENGINE_MARIADB_RUN_STREAM_WORKER_H_
+#define LOCUS_MIGRATION_ENGINE_MARIADB_RUN_STREAM_WORKER_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "locus/migration/move.h"
+#include "migration/engine/mariadb/binlog_reader.h"
+#include "migration/engine/mariadb/change_applier.h"
+#include "migration/engine/mariadb/run/candidate_watch.h"
+#include "migration/engine/mariadb/run/shard_link.h"
+#include "src/base/mutex.h"
+
+namespace locus::mariadb {
+
+// A thread that follows the binary log of one shard of a move and applies it to the other. It
+// connects again, for as long as it takes, where a shard does not answer, and ends at any other
+// failure. Thread safety: all methods may be called from any thread.
+class StreamWorker {
+ public:
+  // From the shard `from` to the shard `to`. `move` outlives it; its servers are not used. `spool`:
+  // a directory for transactions that are larger than its memory. `candidates`: the replicas of
+  // `from` which a failover may promote; what one of them does not have is not applied.
+  StreamWorker(const Move& move, internal::Side recipient, uint64_t run, std::string spool,
+               std::unique_ptr<ShardLink> from, std::unique_ptr<ShardLink> to,
+               std::vector<std::unique_ptr<ShardLink>> candidates);
+  // Waits until the transaction under way has been applied or has failed.
+  ~StreamWorker();
+
+  struct Sight {
+    uint64_t ping = 0;  // the last that passed; 0: none since it began
+    std::chrono::steady_clock::time_point passed_at;
+    ApplierCounts counts;
+    std::string rogue;    // the last write that its shard did not own; empty: there was none
+    std::string waiting;  // why it is not connected now; empty: it is
+    absl::Status broken;  // why it has ended
+  };
+  Sight sight() const;
+
+ private:
+  void Work();
+  absl::Status Follow();
+  absl::Status Gather(BinlogReader& reader);
+  void Show(const ChangeApplier& applier);
+
+  const Move& move_;
+  const internal::Side recipient_;
+  const uint64_t run_;
+  const std::string spool_;
+  CandidateWatch candidates_;
+  const std::unique_ptr<ShardLink> from_, to_;
+  std::atomic<bool> stop_ = false;  // only says so; pairs with nothing
+  mutable internal::Mutex mutex_;
+  Sight sight_ ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;  // the last member: it uses the others
+};
+
+}  // namespace locus::mariadb
+
+#endif  // LOCUS_MIGRATION_ENGINE_MARIADB_RUN_STREAM_WORKER_H_

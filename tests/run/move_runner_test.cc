@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Moves as runners make them, on two servers, under live writers.
+#include "migration/engine/mariadb/run/move_runner.h"
+
+#include <iostream>
+
+#include "absl/strings/match.h"
+#include "migration/engine/mariadb/moved_tables.h"
+#include "tests/run/live_orders.h"
+#include "tests/run/move_fixture.h"
+
+namespace locus {
+namespace {
+
+using internal::Ending;
+using internal::Phase;
+using internal::Wish;
+using ::testing::HasSubstr;
+
+class MoveRunnerTest : public MoveFixture {
+ protected:
+  // The runner says that it waits for the target.
+  bool WaitsForTarget() {
+    return absl::StrContains(Record().status, absl::StrCat("127.0.0.1:", servers_[1]->port()));
+  }
+};
+
+TEST_F(MoveRunnerTest, ForthBackAndForthAgainUnderTraffic_EveryAcknowledgedWriteIsThereOnce) {
+  // Orders from before the move, and some of vnodes that stay.
+  for (uint32_t gene : {0u, 50u, 99u, 100u, 150u, 200u, 299u, 300u}) {
+    Sql(0, absl::StrCat("INSERT INTO orders (order_id, value) SELECT ", uint64_t{gene} << 47,
+                        " + (999 << 32) + seq, seq FROM seq_1_to_50"));
+  }
+  Begin();
+  auto runner = StartRunner("one");
+  ASSERT_TRUE(WaitUntil([&] { return Record().phase > Phase::kPrepared; })) << Record().status;
+  LiveOrders orders(*publisher_, 6);
+  WaitForPhase(Phase::kReady);
+  for (uint32_t share : {10000u, 3000u, 10000u}) {
+    orders.WaitForWrites(100);
+    Ask([&](Wish& wish) { wish.goal = share; });
+    WaitForShare(share);
+    if (HasFatalFailure()) return;
+  }
+  orders.WaitForWrites(100);
+  Ask([&](Wish& wish) { wish.ending = Ending::kFinalize; });
+  WaitForPhase(Phase::kFinalized);
+  orders.WaitForWrites(100);
+  Ask([&](Wish& wish) { wish.ending = Ending::kCleanup; });
+  WaitForPhase(Phase::kDone);
+  orders.WaitForWrites(100);
+  orders.Stop();
+  runner->End();
+  EXPECT_TRUE(runner->status.ok()) << runner->status;
+
+  std::map<std::string, std::string> expected = orders.Expected();
+  for (uint32_t gene : {0u, 50u, 99u, 200u, 299u}) {
+    for (uint64_t i = 1; i <= 50; ++i) {
+      expected[absl::StrCat((uint64_t{gene} << 47) + (uint64_t{999} << 32) + i)] = absl::StrCat(i);
+    }
+  }
+  EXPECT_EQ(OrdersOn(1), expected);
+  EXPECT_EQ(OrdersOn(0).size(), 0u);
+  EXPECT_EQ(Value(0, "SELECT COUNT(*) FROM locus_shop.orders"), "150") << "those that stay";
+  EXPECT_EQ(Value(0, "SELECT COUNT(*) FROM locus_shop.items"), "0");
+  EXPECT_EQ(Value(1,
+                  "SELECT COUNT(*) FROM locus_shop.items JOIN locus_shop.orders USING (order_id,"
+                  " value)"),
+            absl::StrCat(orders.Expected().size()));
+  const RoutingTable table = publisher_->Current().value();
+  EXPECT_EQ(internal::SightOf(table, leg_).kind, internal::TableSight::Kind::kEnded);
+  EXPECT_EQ(table.OwnerOf(ShardGene::FromUint16(uint16_t{150})).id, 1u);
+  std::cout << orders.done() << " writes, " << orders.refusals() << " refusals, epoch "
+            << table.epoch() << "\n"
+            << Record().status << "\n";
+}
+
+TEST_F(MoveRunnerTest, Abort_LeavesTheTargetAsItWas) {
+  Sql(0, "INSERT INTO orders (order_id, value) SELECT seq, seq FROM seq_1_to_500");
+  Begin();
+  auto runner = StartRunner("one");
+  WaitForPhase(Phase::kReady);
+  ASSERT_EQ(OrdersOn(1).size(), 500u);
+  Ask([&](Wish& wish) { wish.ending = Ending::kAbort; });
+  WaitForPhase(Phase::kAborted);
+  runner->End();
+  EXPECT_TRUE(runner->status.ok()) << runner->status;
+  EXPECT_EQ(OrdersOn(1).size(), 0u);
+  EXPECT_EQ(OrdersOn(0).size(), 500u);
+  EXPECT_EQ(internal::SightOf(publisher_->Current().value(), leg_).kind,
+            internal::TableSight::Kind::kAbsent);
+}
+
+TEST_F(MoveRunnerTest, AbortBeforeTheStart_ChangesNoShard) {
+  Sql(0, "INSERT INTO orders (order_id, value) SELECT seq, seq FROM seq_1_to_10");
+  ASSERT_TRUE(records_->Begin(move_.name, leg_, {}).ok());
+  Ask([&](Wish& wish) { wish.ending = Ending::kAbort; });
+  auto runner = StartRunner("one");
+  WaitForPhase(Phase::kAborted);
+  runner->End();
+  EXPECT_EQ(OrdersOn(0).size(), 10u);
+  EXPECT_EQ(Value(0,
+                  "SELECT COUNT(*) FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA ="
+                  " 'locus_shop'"),
+            "0");
+  EXPECT_EQ(internal::SightOf(publisher_->Current().value(), leg_).kind,
+            internal::TableSight::Kind::kAbsent);
+}
+
+TEST_F(MoveRunnerTest, TargetAwayInAStep_WaitsForItAndLosesNothing) {
+  Sql(0, "INSERT INTO orders (order_id, value) SELECT seq, seq FROM seq_1_to_100");
+  Begin();
+  auto runner = StartRunner("one");
+  WaitForPhase(Phase::kReady);
+  servers_[1]->Stall();
+  Ask([&](Wish& wish) { wish.goal = 2500; });
+  ASSERT_TRUE(WaitUntil([&] { return WaitsForTarget(); })) << Record().status;
+  EXPECT_LT(Record().silent, absl::Seconds(2)) << "it lives, and waits";
+  servers_[1]->Resume();
+  WaitForShare(2500);
+  servers_[1]->KillHard();
+  ASSERT_TRUE(servers_[1]->Start());
+  Ask([&](Wish& wish) { wish.goal = 10000; });
+  WaitForShare(10000);
+  servers_[0]->KillHard();
+  ASSERT_TRUE(servers_[0]->Start());
+  Ask([&](Wish& wish) { wish.ending = Ending::kFinalize; });
+  WaitForPhase(Phase::kFinalized);
+  runner->End();
+  EXPECT_EQ(OrdersOn(1).size(), 100u);
+}
+
+// The triggers of versions stand for another move already, so the source has tombstones from before
+// the stream; and the target has some that nobody knows of.
+TEST_F(MoveRunnerTest, DeletedBeforeTheStream_InsertedAgainOnTheTarget_IsKeptOnTheWayBack) {
+  for (size_t server : {0, 1}) {
+    auto tables =
+        mariadb::MovedTables::Create(As(server, "mover"), move_.tables, move_.movers).value();
+    ASSERT_TRUE(tables.Install("another").ok());
+  }
+  Sql(0,
+      "INSERT INTO orders (order_id, value) VALUES (7, 1), (8, 1); DELETE FROM orders WHERE"
+      " order_id = 7");
+  Sql(1, "INSERT INTO orders (order_id, value, version) VALUES (8, 1, 50); DELETE FROM orders");
+  Begin();
+  auto runner = StartRunner("one");
+  WaitForPhase(Phase::kReady);
+  Ask([&](Wish& wish) { wish.goal = 10000; });
+  WaitForShare(10000);
+  Sql(1, "INSERT INTO orders (order_id, value) VALUES (7, 2)");
+  Ask([&](Wish& wish) { wish.goal = 0; });
+  WaitForShare(0);
+  runner->End();
+  const std::map<std::string, std::string> expected = {{"7", "2"}, {"8", "1"}};
+  EXPECT_EQ(OrdersOn(0), expected);
+  EXPECT_EQ(OrdersOn(1), expected);
+}
+
+TEST_F(MoveRunnerTest, FenceChangedByHand_IsHeldUntilItIsMended) {
+  Begin();
+  auto runner = StartRunner("one");
+  WaitForPhase(Phase::kReady);
+  Sql(0, "UPDATE locus_fence SET own_lo = 1 WHERE lo = 200");
+  ASSERT_TRUE(WaitUntil([&] { return !Record().wish.hold.empty(); })) << Record().status;
+  EXPECT_THAT(Record().wish.hold, HasSubstr("changed by hand"));
+  Sql(0, "UPDATE locus_fence SET own_lo = 0 WHERE lo = 200");
+  Ask([&](Wish& wish) {
+    wish.hold.clear();
+    wish.goal = 2500;
+  });
+  WaitForShare(2500);
+}
+
+TEST_F(MoveRunnerTest, WishChangedMeanwhile_NoPhaseIsEntered) {
+  Begin();
+  ASSERT_TRUE(*records_->Claim(move_.name, 7, "one", absl::Seconds(10)));
+  const mariadb::MoveRecord seen = Record();
+  Ask([&](Wish& wish) { wish.ending = Ending::kAbort; });
+  EXPECT_TRUE(absl::IsAborted(records_->SetPhase(seen, Phase::kPrepared)));
+  EXPECT_EQ(Record().phase, Phase::kPlanned);
+  EXPECT_TRUE(records_->SetPhase(Record(), Phase::kAborting).ok());
+}
+
+TEST_F(MoveRunnerTest, LongHold_IsCutBetweenLetters) {
+  Begin();
+  std::string why(989, 'x');
+  for (int i = 0; i < 50; ++i) why += "\xE8\xAE\xA2";
+  Ask([&](Wish& wish) { wish.hold = why; });
+  EXPECT_THAT(Record().wish.hold, HasSubstr("xxx"));
+  EXPECT_LE(Record().wish.hold.size(), 1000u);
+  EXPECT_TRUE(records_->Note(move_.name, "hold", 0, std::string(100'000, '\xFF')).ok());
+}
+
+TEST_F(MoveRunnerTest, TwoRunners_OneActsAndTheOtherTakesOver) {
+  Begin();
+  auto one = StartRunner("one");
+  WaitForPhase(Phase::kReady);
+  ASSERT_EQ(Record().runner, "one");
+  auto two = StartRunner("two");
+  Ask([&](Wish& wish) { wish.goal = 5000; });
+  WaitForShare(5000);
+  EXPECT_EQ(Record().runner, "one");
+  one->End();
+  EXPECT_TRUE(absl::IsCancelled(one->status)) << one->status;
+  ASSERT_TRUE(WaitUntil([&] { return Record().runner == "two"; }));
+  Ask([&](Wish& wish) { wish.goal = 10000; });
+  WaitForShare(10000);
+  two->End();
+}
+
+TEST_F(MoveRunnerTest, RowChangedPastTheGuards_IsFoundAndHeld) {
+  Sql(0, "INSERT INTO orders (order_id, value) SELECT seq, seq FROM seq_1_to_500");
+  Begin();
+  auto runner = StartRunner("one");
+  WaitForPhase(Phase::kReady);
+  // As an applied binary log would: by the account that the guards let pass, past the streams.
+  auto mover = SqlSession::Open(As(1, "mover")).value();
+  ASSERT_TRUE(
+      mover->Run("SET sql_log_bin = 0; UPDATE orders SET value = 7777 WHERE order_id = 77").ok());
+  Ask([&](Wish& wish) { wish.goal = 10000; });
+  WaitForShare(10000);
+  Ask([&](Wish& wish) { wish.ending = Ending::kFinalize; });
+  ASSERT_TRUE(WaitUntil([&] { return !Record().wish.hold.empty(); }));
+  EXPECT_THAT(Record().wish.hold, HasSubstr("orders 77"));
+  EXPECT_EQ(Record().phase, Phase::kFinalizing);
+}
+
+}  // namespace
+}  // namespace locus

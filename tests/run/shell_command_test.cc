@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "migration/engine/mariadb/run/shell_command.h"
+
+#include <cstdlib>
+
+#include "gtest/gtest.h"
+
+namespace locus::internal {
+namespace {
+
+TEST(ShellCommandTest, ExitCodeAndVariables_ArePassed) {
+  EXPECT_EQ(*RunShellCommand("exit 3", {}, absl::Seconds(30)), 3);
+  EXPECT_EQ(
+      *RunShellCommand("test \"$LOCUS_SHARE\" = 500", {{"LOCUS_SHARE", "500"}}, absl::Seconds(30)),
+      0);
+  EXPECT_EQ(*RunShellCommand("kill -9 $$", {}, absl::Seconds(30)), 137);
+  EXPECT_EQ(*RunShellCommand("no-such-command-here 2> /dev/null", {}, absl::Seconds(30)), 127);
+}
+
+TEST(ShellCommandTest, Password_IsNotPassed) {
+  setenv("LOCUS_PASSWORD", "s3cret", 1);
+  setenv("LOCUS_CEILING_PASSWORD", "s3cret", 1);
+  EXPECT_EQ(*RunShellCommand("test -z \"$LOCUS_PASSWORD\"", {}, absl::Seconds(30)), 0);
+  EXPECT_EQ(*RunShellCommand("test -z \"$LOCUS_CEILING_PASSWORD\"", {}, absl::Seconds(30)), 0);
+  unsetenv("LOCUS_PASSWORD");
+  unsetenv("LOCUS_CEILING_PASSWORD");
+}
+
+TEST(ShellCommandTest, TooLong_IsKilledWithItsChildren) {
+  const auto status = RunShellCommand("sleep 300 & sleep 300", {}, absl::Milliseconds(100));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status.status())) << status.status();
+}
+
+}  // namespace
+}  // namespace locus::internal
