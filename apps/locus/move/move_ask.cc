@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verbs that say what an operator wants of a move. They write it to the source of the move; the
+// runner does it.
+#include "absl/strings/str_cat.h"
+#include "apps/locus/line/verb.h"
+#include "apps/locus/move/open_moves.h"
+#include "migration/preflight/judge.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+
+namespace locus::cli {
+
+using internal::Standing;
+using internal::ToAbsl;
+using internal::Wish;
+using mariadb::MoveControl;
+
+namespace {
+
+constexpr absl::Duration kSilent = absl::Seconds(10);
+
+// What the wish says now, for people.
+std::string TextOf(const mariadb::MoveView& view, const Wish& wish) {
+  std::string text = absl::StrCat(ToAbsl(ToString(view.standing().phase)), " at share ",
+                                  view.fences.share, ", goal ", wish.goal);
+  if (!wish.hold.empty()) absl::StrAppend(&text, ", held: ", wish.hold);
+  if (wish.ending != internal::Ending::kNone) {
+    absl::StrAppend(&text, ", then ", ToAbsl(ToString(wish.ending)));
+  }
+  return text;
+}
+
+// FAILED_PRECONDITION: the shards are not ready for the move; says what is to be done.
+absl::Status CheckPreflight(const OpenedMoves& opened, const Move& move, const std::string& file) {
+  std::string failed;
+  for (const preflight::Finding& finding :
+       preflight::Judge(mariadb::CollectFacts(PreflightOptionsOf(opened.file, move)))) {
+    if (finding.ok) continue;
+    absl::StrAppend(&failed, "\n  ", finding.check, finding.place.empty() ? "" : " ", finding.place,
+                    ": ", finding.found, "; needed: ", finding.needed, "; ", finding.remedy);
+  }
+  if (failed.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("nothing was begun; `locus move preflight ",
+                                                    file, "` shows every check:", failed));
+}
+
+// Asks each of the moves in turn. Those before one that refuses have been asked.
+int AskMoves(const std::string& verb, const MoveOperand& operand, bool dry, bool begins,
+             const MoveControl::Ask& ask) {
+  auto opened = OpenMoves(operand);
+  if (!opened.ok()) return Fail(verb, opened.status());
+  std::string out;
+  for (const Move& move : opened->moves) {
+    auto run = [&]() -> absl::Status {
+      LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<MoveControl> control, MoveControl::Create(move));
+      LOCUS_ASSIGN_OR_RETURN(mariadb::MoveView view, control->View());
+      if (begins && !(view.record && view.record->wish.started)) {
+        LOCUS_RETURN_IF_ERROR(CheckPreflight(*opened, move, operand.file));
+      }
+      if (begins && !dry) {
+        LOCUS_RETURN_IF_ERROR(control->Begin(opened->file.pace));
+        LOCUS_ASSIGN_OR_RETURN(view, control->View());
+      }
+      if (begins && dry && !view.record) {
+        absl::StrAppend(&out, move.name, ": would begin\n");
+        return absl::OkStatus();
+      }
+      LOCUS_ASSIGN_OR_RETURN(Wish wish, control->Change(verb.substr(verb.find(' ') + 1), ask, dry));
+      absl::StrAppend(&out, move.name, dry ? ": would be " : ": ", TextOf(view, wish), "\n");
+      if (view.record && view.record->silent > kSilent && !dry) {
+        Note(verb, absl::StrCat(move.name, ": nobody runs it now: `locus move run ", operand.file,
+                                "` does what was asked"));
+      }
+      return absl::OkStatus();
+    };
+    if (auto status = run(); !status.ok()) {
+      PrintAll(verb, out);
+      return Fail(verb,
+                  absl::Status(status.code(), absl::StrCat(move.name, ": ", status.message())));
+    }
+  }
+  return PrintAll(verb, out);
+}
+
+// A verb without options of its own, or with those that `add` declares.
+template <typename Add>
+int RunAsk(const std::string& name, const std::string& purpose, std::span<const std::string> words,
+           Add add, const MoveControl::Ask& ask, bool begins = false) {
+  MoveOperand operand;
+  bool dry = false;
+  const std::string verb = "move " + name;
+  VerbLine line(verb, purpose, absl::StrCat("locus move ", name, " peak.toml"));
+  AddMoveOperand(line, operand);
+  add(line);
+  line.Flag("--dry-run", &dry, "Say what would be asked for, and write nothing");
+  if (std::optional<int> exit = line.Parse(words)) return *exit;
+  return AskMoves(verb, operand, dry, begins, ask);
+}
+
+constexpr auto kNoOptions = [](VerbLine&) {};
+
+}  // namespace
+
+int RunMoveStart(std::span<const std::string> words) {
+  return RunAsk(
+      "start",
+      "Begins the moves of a file: the runner prepares the shards, copies and compares the rows, "
+      "and keeps both shards equal. No order changes its shard before a step.",
+      words, kNoOptions, internal::AskStart, true);
+}
+
+int RunMoveStep(std::span<const std::string> words) {
+  std::optional<uint32_t> to;
+  return RunAsk(
+      "step", "Moves one band of orders to the target.", words,
+      [&](VerbLine& line) {
+        line.Number("--to PERMYRIAD", &to, {.most = 10000},
+                    "The share of cohorts that the target has afterwards [one step of the file]");
+      },
+      [&](const Standing& now) { return internal::AskStep(now, to); });
+}
+
+int RunMoveAuto(std::span<const std::string> words) {
+  uint32_t by = 500;
+  absl::Duration dwell = absl::Seconds(60);
+  return RunAsk(
+      "auto", "Steps to the whole, one band after the other, while every gate is open.", words,
+      [&](VerbLine& line) {
+        line.Number("--by PERMYRIAD", &by, {.least = 1, .most = 10000}, "The size of a step");
+        line.Duration("--dwell TIME", &dwell,
+                      {.least = absl::ZeroDuration(), .most = absl::Hours(24)},
+                      "How long the move is watched after each step");
+      },
+      [&](const Standing& now) { return internal::AskAuto(now, by, dwell); });
+}
+
+int RunMoveHold(std::span<const std::string> words) {
+  std::string why = "by an operator";
+  return RunAsk(
+      "hold", "Makes no more steps. A step on its way is ended; both streams go on.", words,
+      [&](VerbLine& line) {
+        line.Text("--why TEXT", &why, "The reason, for those who look at the status");
+      },
+      [&](const Standing& now) { return internal::AskHold(now, why); });
+}
+
+int RunMoveResume(std::span<const std::string> words) {
+  return RunAsk("resume", "Goes on after a hold; what had failed is tried again.", words,
+                kNoOptions, internal::AskResume);
+}
+
+int RunMoveRollback(std::span<const std::string> words) {
+  uint32_t to = 0;
+  return RunAsk(
+      "rollback", "Takes bands back to the source, in one step, also out of a hold.", words,
+      [&](VerbLine& line) {
+        line.Number("--to PERMYRIAD", &to, {.most = 10000},
+                    "The share of cohorts that the target keeps");
+      },
+      [&](const Standing& now) { return internal::AskRollback(now, to); });
+}
+
+int RunMoveFinalize(std::span<const std::string> words) {
+  return RunAsk(
+      "finalize",
+      "Ends a move at share 10000: compares both shards once more, ends the streams, and gives the "
+      "vnodes to the target in the routing table. There is no way back from it.",
+      words, kNoOptions, internal::AskFinalize);
+}
+
+int RunMoveCleanup(std::span<const std::string> words) {
+  bool keep = false;
+  return RunAsk(
+      "cleanup", "Deletes the moved rows from the source of a finalized move.", words,
+      [&](VerbLine& line) {
+        line.Flag("--keep", &keep,
+                  "Leave the rows, tombstones and version triggers where they are");
+      },
+      [&](const Standing& now) { return internal::AskCleanup(now, keep); });
+}
+
+int RunMoveAbort(std::span<const std::string> words) {
+  return RunAsk(
+      "abort",
+      "Gives a move up at share 0: drops it from the routing table, and deletes the rows that were "
+      "copied to the target.",
+      words, kNoOptions, internal::AskAbort);
+}
+
+}  // namespace locus::cli

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verbs for what happened to the shards of a move: failovers, and what a state means.
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "apps/locus/line/verb.h"
+#include "apps/locus/move/move_text.h"
+#include "apps/locus/move/open_moves.h"
+#include "migration/engine/mariadb/run/candidate_watch.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+
+namespace locus::cli {
+
+using internal::Quoted;
+using mariadb::MoveControl;
+
+namespace {
+
+void AppendResult(const std::string& shard, const mariadb::RebindResult& result, bool dry,
+                  std::string& out) {
+  for (const internal::FenceRow& row : result.bound) {
+    absl::StrAppend(&out, "  ", shard, ": vnodes ", row.lo, "-", row.hi,
+                    dry ? ": would be bound" : ": bound", ", were of server ", row.server_id, "\n");
+  }
+  for (const std::string& left : result.left) {
+    absl::StrAppend(&out, "  ", shard, ": LEFT ", left, "\n");
+  }
+}
+
+}  // namespace
+
+int RunMoveRebind(std::span<const std::string> words) {
+  constexpr char kVerb[] = "move rebind";
+  MoveOperand operand;
+  bool dry = false;
+  VerbLine line(kVerb,
+                "Binds the fences of the moves' shards to the servers that answer, after a "
+                "promotion or a restore: rows that agree with the other shard or with the routing "
+                "table. First fence off the old server. The exit code is 1 if a row is left.",
+                "locus move rebind peak.toml");
+  AddMoveOperand(line, operand);
+  line.Flag("--dry-run", &dry, "Say what would be bound, and change nothing");
+  if (std::optional<int> exit = line.Parse(words)) return *exit;
+  auto opened = OpenMoves(operand);
+  if (!opened.ok()) return Fail(kVerb, opened.status());
+  std::string out;
+  bool left = false;
+  for (const Move& move : opened->moves) {
+    auto run = [&]() -> absl::Status {
+      LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<MoveControl> control, MoveControl::Create(move));
+      LOCUS_ASSIGN_OR_RETURN(MoveControl::Rebound rebound, control->Rebind(opened->table, dry));
+      absl::StrAppend(
+          &out, move.name,
+          rebound.agreed ? ": both fences agree\n" : ": the fences of its shards do not agree\n");
+      AppendResult(move.source.name, rebound.source, dry, out);
+      AppendResult(move.target.name, rebound.target, dry, out);
+      left = left || !rebound.source.left.empty() || !rebound.target.left.empty();
+      return absl::OkStatus();
+    };
+    if (auto status = run(); !status.ok()) {
+      PrintAll(kVerb, out);
+      return Fail(kVerb,
+                  absl::Status(status.code(), absl::StrCat(move.name, ": ", status.message())));
+    }
+  }
+  const int printed = PrintAll(kVerb, out);
+  return printed == kDone && left ? kFailed : printed;
+}
+
+int RunMoveCandidate(std::span<const std::string> words) {
+  constexpr char kVerb[] = "move candidate";
+  std::string action, candidate;
+  MoveOperand operand;
+  VerbLine line(kVerb,
+                "drop: nothing waits for a failover candidate any more, although the move file "
+                "names it. First fence it off for good: once it is promoted nevertheless, orders "
+                "are lost.",
+                "locus move candidate drop peak.toml 10.0.0.12:3306");
+  line.Choice("ACTION", {"drop"}, &action, "What is done with the candidate");
+  AddMoveOperand(line, operand);
+  line.Text("HOST:PORT", &candidate, "The candidate, as the move file names it");
+  if (std::optional<int> exit = line.Parse(words)) return *exit;
+  auto opened = OpenMoves(operand);
+  if (!opened.ok()) return Fail(kVerb, opened.status());
+  std::vector<std::string> known, dropped;
+  for (const Move& move : opened->moves) {
+    for (const MoveShard* shard : {&move.source, &move.target}) {
+      for (const MariadbOptions& one : CandidatesOf(opened->file, *shard)) {
+        known.push_back(mariadb::PlaceOfCandidate(one));
+        if (known.back() != candidate || absl::c_linear_search(dropped, move.name)) continue;
+        auto control = MoveControl::Create(move);
+        absl::Status status =
+            control.ok() ? (*control)->DropCandidate(candidate) : control.status();
+        if (!status.ok()) return Fail(kVerb, status);
+        dropped.push_back(move.name);
+      }
+    }
+  }
+  if (dropped.empty()) {
+    return Fail(kVerb,
+                absl::NotFoundError(absl::StrCat(
+                    "no shard of the moves has the candidate ", Quoted(candidate), "; ",
+                    known.empty() ? "there are none" : "there are " + absl::StrJoin(known, ", "))));
+  }
+  return PrintAll(kVerb, absl::StrCat(absl::StrJoin(dropped, ", "), ": nothing waits for ",
+                                      candidate, " any more\n"));
+}
+
+int RunMoveExplain(std::span<const std::string> words) {
+  constexpr char kVerb[] = "move explain";
+  MoveOperand operand;
+  VerbLine line(kVerb, "Explains the states of the moves of a file, and what may be asked of them.",
+                "locus move explain peak.toml");
+  AddMoveOperand(line, operand);
+  if (std::optional<int> exit = line.Parse(words)) return *exit;
+  auto opened = OpenMoves(operand);
+  if (!opened.ok()) return Fail(kVerb, opened.status());
+  std::string out;
+  for (const Move& move : opened->moves) {
+    auto control = MoveControl::Create(move);
+    if (!control.ok()) return Fail(kVerb, control.status());
+    auto view = (*control)->View();
+    if (!view.ok()) return Fail(kVerb, view.status());
+    absl::StrAppend(&out, out.empty() ? "" : "\n", ExplainText(move, *view));
+  }
+  return PrintAll(kVerb, out);
+}
+
+}  // namespace locus::cli

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "absl/strings/str_cat.h"
+#include "apps/locus/io/output_file.h"
+#include "apps/locus/line/verb.h"
+#include "apps/locus/line/verb_line.h"
+#include "apps/locus/move/move_file.h"
+#include "apps/locus/place/uri_options.h"
+#include "apps/locus/table/table_file.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+
+namespace locus::cli {
+
+using internal::Quoted;
+
+namespace {
+
+struct NewLine {
+  std::string table;
+  std::optional<std::string> name;
+  std::string out = "-";
+};
+
+absl::Status MakeFile(const NewLine& line) {
+  LOCUS_ASSIGN_OR_RETURN(RoutingTable table, LoadTable(line.table));
+  const std::string name = line.name ? *line.name : absl::StrCat("move-", table.epoch());
+  const std::string text = NewMoveFile(name, line.table, table);
+  // What is wrong with it now was on the command line.
+  LOCUS_RETURN_IF_ERROR(ParseMoveFile(text, line.out == "-" ? "the file" : line.out).status());
+  LOCUS_RETURN_IF_ERROR(WriteWhole(line.out, text));
+  if (table.moves().empty()) {
+    Note("move new", absl::StrCat("epoch ", table.epoch(),
+                                  " has no moves yet; `locus plan apply` begins some"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ReadName(std::string_view text) {
+  absl::StatusOr<std::string> name = ReadMoveFileName(text);
+  if (name.ok()) return name;
+  return absl::InvalidArgumentError(
+      absl::StrCat(Quoted(text), " is not ", name.status().message()));
+}
+
+}  // namespace
+
+int RunMoveNew(std::span<const std::string> words) {
+  NewLine given;
+  VerbLine line("move new",
+                "Writes a move file for the moves of a routing table, with every option "
+                "explained; tables and accounts are to be filled in.",
+                "locus move new --table table.json --name peak --out peak.toml");
+  TableOption(line, "--table FILE", &given.table,
+              "The routing table, a file or the URI of a place, as the move file will name it")
+      .Required()
+      .Else("LOCUS_TABLE");
+  line.Value("--name NAME", &given.name, ReadName,
+             "The name of the moves, never to be given again; without it, move- and the epoch");
+  line.File("--out FILE", &given.out, FileUse::kWrite, "The move file; - is stdout");
+  if (std::optional<int> exit = line.Parse(words)) return *exit;
+  if (given.table == "-") {
+    return WrongUsage("move new", "--table: a move file cannot name stdin; give a file or a URI");
+  }
+  const absl::Status status = MakeFile(given);
+  return status.ok() ? kDone : Fail("move new", status);
+}
+
+}  // namespace locus::cli

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "apps/locus/io/byte_stream.h"
+#include "apps/locus/line/verb.h"
+#include "apps/locus/line/verb_line.h"
+#include "apps/locus/move/open_moves.h"
+#include "apps/locus/table/table_file.h"
+#include "migration/engine/mariadb/preflight.h"
+#include "migration/preflight/judge.h"
+#include "nlohmann/json.hpp"
+#include "src/base/check.h"
+#include "src/base/text.h"
+
+namespace locus::cli {
+
+using internal::Printable;
+using preflight::Finding;
+
+namespace {
+
+constexpr char kVerb[] = "move preflight";
+
+struct Judged {
+  std::string move;
+  std::vector<Finding> findings;
+};
+
+absl::StatusOr<std::vector<Judged>> JudgeMoves(const std::string& path) {
+  LOCUS_ASSIGN_OR_RETURN(std::string text, ReadWhole(path));
+  LOCUS_ASSIGN_OR_RETURN(MoveFile file, ParseMoveFile(text, path == "-" ? "stdin" : path));
+  LOCUS_ASSIGN_OR_RETURN(RoutingTable table, LoadTable(file.table));
+  LOCUS_ASSIGN_OR_RETURN(std::vector<Move> moves, MovesOf(file, table));
+  std::vector<Judged> judged;
+  for (const Move& move : moves) {
+    judged.push_back(
+        {move.name, preflight::Judge(mariadb::CollectFacts(PreflightOptionsOf(file, move)))});
+  }
+  return judged;
+}
+
+// A move file may be wrong in several places: a line for each.
+int FailByLine(const absl::Status& status) {
+  const std::vector<std::string> lines = absl::StrSplit(std::string(status.message()), '\n');
+  for (size_t i = 0; i + 1 < lines.size(); ++i) Complain(kVerb, lines[i]);
+  return Fail(kVerb, absl::Status(status.code(), lines.back()));
+}
+
+std::string AsText(const std::vector<Judged>& judged) {
+  constexpr size_t kMost = 2000;
+  std::string text;
+  for (const Judged& move : judged) {
+    const auto failed = std::count_if(move.findings.begin(), move.findings.end(),
+                                      [](const Finding& finding) { return !finding.ok; });
+    absl::StrAppend(&text, move.move, ": ", failed, " of ", move.findings.size(),
+                    " checks failed\n");
+    for (const Finding& finding : move.findings) {
+      absl::StrAppend(&text, finding.ok ? "  ok    " : "  FAIL  ", finding.check, "  ",
+                      Printable(finding.place), finding.place.empty() ? "" : ": ",
+                      Printable(finding.found, kMost), "\n");
+      if (finding.ok) continue;
+      absl::StrAppend(&text, "          needed: ", Printable(finding.needed, kMost), "\n",
+                      "          remedy: ", Printable(finding.remedy, kMost), "\n");
+    }
+  }
+  return text;
+}
+
+std::string AsJson(const std::vector<Judged>& judged, bool ok) {
+  using Json = nlohmann::ordered_json;
+  Json moves = Json::array();
+  for (const Judged& move : judged) {
+    Json findings = Json::array();
+    for (const Finding& finding : move.findings) {
+      findings.push_back({{"check", finding.check},
+                          {"ok", finding.ok},
+                          {"place", finding.place},
+                          {"found", finding.found},
+                          {"needed", finding.needed},
+                          {"remedy", finding.remedy}});
+    }
+    moves.push_back({{"move", move.move},
+                     {"ok", preflight::AllOk(move.findings)},
+                     {"findings", std::move(findings)}});
+  }
+  const Json json = {{"ok", ok}, {"moves", std::move(moves)}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+int RunMovePreflight(std::span<const std::string> words) {
+  std::string path;
+  bool json = false;
+  VerbLine line(kVerb,
+                "Checks all that the moves of a move file need of their shards, and says what is "
+                "to be done. Changes nothing. The exit code is 0 only if nothing failed.",
+                "locus move preflight peak.toml");
+  line.File("FILE", &path, FileUse::kRead, "The move file; - is stdin");
+  line.Flag("--json", &json, "Print a JSON object instead of the text");
+  if (std::optional<int> exit = line.Parse(words)) return *exit;
+
+  const absl::StatusOr<std::vector<Judged>> judged = JudgeMoves(path);
+  if (!judged.ok()) return FailByLine(judged.status());
+  const bool ok = std::all_of(judged->begin(), judged->end(),
+                              [](const Judged& move) { return preflight::AllOk(move.findings); });
+  const int printed = PrintAll(kVerb, json ? AsJson(*judged, ok) : AsText(*judged));
+  return printed == kDone && !ok ? kFailed : printed;
+}
+
+}  // namespace locus::cli

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/locus/move/move_text.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "routing/table/ring_runs.h"
+#include "src/base/text.h"
+
+namespace locus::cli {
+
+using internal::BandFence;
+using internal::Phase;
+using internal::TableSight;
+using internal::ToAbsl;
+using internal::WithThousands;
+using mariadb::MoveView;
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+namespace {
+
+constexpr uint32_t kWhole = 10000;
+constexpr size_t kBarCells = 40;
+// Of a runner; then its figures are old.
+constexpr absl::Duration kSilent = absl::Seconds(10);
+
+// The runner's figures; empty where it has told none, or what it told cannot be read.
+json FiguresOf(const MoveView& view) {
+  if (!view.record) return json::object();
+  json figures = json::parse(view.record->status, nullptr, false);
+  return figures.is_object() ? figures : json::object();
+}
+
+// A number at a path of the figures; `missing` where there is none.
+double NumberAt(const json& figures, const std::string& path, double missing) {
+  const json::json_pointer at(path);
+  if (!figures.contains(at) || !figures.at(at).is_number()) return missing;
+  return figures.at(at).get<double>();
+}
+std::string TextAt(const json& figures, const std::string& path) {
+  const json::json_pointer at(path);
+  if (!figures.contains(at) || !figures.at(at).is_string()) return "";
+  return internal::Printable(figures.at(at).get<std::string>());
+}
+
+uint64_t Whole(double number) { return static_cast<uint64_t>(std::max(number, 0.0)); }
+
+// The cohorts that a shard accepts, as a bar of the ring of cohorts.
+std::string Bar(const BandFence& band, TextStyle style) {
+  std::string bar;
+  for (size_t i = 0; i < kBarCells; ++i) {
+    const uint64_t cohort = (2 * i + 1) * kWhole / (2 * kBarCells);
+    const bool own = cohort >= band.own_lo && cohort < band.own_hi;
+    bar += style.utf8 ? (own ? "█" : "░") : (own ? "#" : ".");
+  }
+  return bar;
+}
+
+std::string BandLine(const std::string& name, const std::optional<BandFence>& band,
+                     const std::string& trouble, size_t width, TextStyle style) {
+  std::string line = absl::StrFormat("  %-*s ", static_cast<int>(width), name);
+  if (!band) return absl::StrCat(line, trouble.empty() ? "no fence yet" : trouble, "\n");
+  const uint32_t own = band->own_hi > band->own_lo ? band->own_hi - band->own_lo : 0;
+  return absl::StrCat(line, Bar(*band, style),
+                      absl::StrFormat(" %6.2f %%  step %d\n", own / 100.0, band->step));
+}
+
+std::string Milliseconds(double value) {
+  return value < 0 ? "stands still" : absl::StrFormat("%.0f ms", value);
+}
+
+void AppendLine(std::string& out, absl::string_view term, absl::string_view text) {
+  absl::StrAppend(&out, absl::StrFormat("  %-9s ", term), text, "\n");
+}
+
+std::string CopiedText(const json& figures) {
+  const double rows = NumberAt(figures, "/copied/rows", 0);
+  const double all = NumberAt(figures, "/copied/estimated", 0);
+  const double rate = NumberAt(figures, "/copied/rows_per_second", 0);
+  std::string text = absl::StrCat(WithThousands(Whole(rows)), " rows");
+  if (all > 0) {
+    absl::StrAppend(&text, " of about ", WithThousands(Whole(all)),
+                    absl::StrFormat(" (%.0f %%)", std::min(100.0, 100 * rows / all)));
+  }
+  if (rate > 0) absl::StrAppend(&text, ", ", WithThousands(Whole(rate)), " rows/s");
+  if (rate > 0 && all > rows) {
+    absl::StrAppend(&text, ", ", absl::FormatDuration(absl::Seconds(Whole((all - rows) / rate))),
+                    " left");
+  }
+  return text;
+}
+
+std::string TableText(const TableSight& table) {
+  switch (table.kind) {
+    case TableSight::Kind::kUnderWay:
+      return absl::StrCat("share ", table.share, " at step ", table.step);
+    case TableSight::Kind::kEnded:
+      return "the target owns the vnodes";
+    case TableSight::Kind::kAbsent:
+      return "the source owns the vnodes; the move is not in the table";
+    case TableSight::Kind::kOther:
+      break;
+  }
+  return "something else than this move: look at `locus table history`";
+}
+
+std::string NextText(const MoveView& view, const std::string& file) {
+  if (!view.record)
+    return absl::StrCat("locus move preflight ", file, ", then locus move start ", file);
+  internal::MoveSight sight;
+  sight.phase = view.record->phase;
+  sight.wish = view.record->wish;
+  sight.fences = view.fences;
+  const std::string command = NextCommand(sight);
+  if (view.record->silent > kSilent && sight.phase < Phase::kDone) {
+    return absl::StrCat("locus move run ", file);
+  }
+  if (sight.phase == Phase::kDone || sight.phase == Phase::kAborted) return "nothing: it is over";
+  return command.empty() ? "wait" : absl::StrCat("locus move ", command, " ", file);
+}
+
+std::string StateOf(const MoveView& view) {
+  if (!view.record) return "not begun";
+  internal::MoveSight sight;
+  sight.phase = view.record->phase;
+  sight.wish = view.record->wish;
+  sight.fences = view.fences;
+  return StateName(sight);
+}
+
+void AppendFigures(std::string& out, const MoveView& view) {
+  const json figures = FiguresOf(view);
+  if (figures.empty()) return;
+  AppendLine(out, "copied", CopiedText(figures));
+  AppendLine(
+      out, "lag",
+      absl::StrCat("from the source ", Milliseconds(NumberAt(figures, "/forth/lag_ms", -1)),
+                   ", from the target ", Milliseconds(NumberAt(figures, "/back/lag_ms", -1))));
+  AppendLine(out, "compared",
+             absl::StrCat(WithThousands(Whole(NumberAt(figures, "/compared/rows", 0))), " rows, ",
+                          WithThousands(Whole(NumberAt(figures, "/compared/differences", 0))),
+                          " differences"));
+  if (const double deleted = NumberAt(figures, "/deleted/rows", 0); deleted > 0) {
+    AppendLine(out, "deleted", absl::StrCat(WithThousands(Whole(deleted)), " rows"));
+  }
+  AppendLine(out, "rogue",
+             absl::StrCat(Whole(NumberAt(figures, "/forth/rogue", 0)) +
+                              Whole(NumberAt(figures, "/back/rogue", 0)),
+                          " writes past the guards"));
+  AppendLine(out, "waits",
+             absl::StrFormat("of %d steps: p50 %.0f ms, p99 %.0f ms, max %.0f ms",
+                             Whole(NumberAt(figures, "/band_waits_ms/steps", 0)),
+                             NumberAt(figures, "/band_waits_ms/p50", 0),
+                             NumberAt(figures, "/band_waits_ms/p99", 0),
+                             NumberAt(figures, "/band_waits_ms/max", 0)));
+  if (figures.contains("gates") && figures["gates"].is_array()) {
+    const char* term = "gates";
+    for (const json& gate : figures["gates"]) {
+      const bool ok = gate.is_object() && gate.value("ok", json(false)) == json(true);
+      AppendLine(out, term,
+                 absl::StrCat(ok ? "ok     " : "CLOSED ", TextAt(gate, "/name"), ": ",
+                              TextAt(gate, "/value"), " (", TextAt(gate, "/threshold"), ")"));
+      term = "";
+    }
+  }
+  for (const char* stream : {"/forth", "/back"}) {
+    const std::string why = TextAt(figures, absl::StrCat(stream, "/waiting"));
+    if (!why.empty()) AppendLine(out, "stream", why);
+  }
+  if (std::string why = TextAt(figures, "/waiting_for"); !why.empty()) {
+    AppendLine(out, "waits for", why);
+  }
+}
+
+}  // namespace
+
+std::string VnodesText(const std::vector<FencedRange>& ranges) {
+  uint64_t vnodes = 0;
+  std::vector<std::string> texts;
+  for (const FencedRange& range : ranges) {
+    vnodes += range.hi - range.lo + 1;
+    if (texts.size() < 8) texts.push_back(absl::StrCat(range.lo, "-", range.hi));
+  }
+  if (ranges.size() > texts.size()) texts.push_back("...");
+  return absl::StrCat(absl::StrJoin(texts, ", "), " (", WithThousands(vnodes), " vnodes)");
+}
+
+std::string StatusText(const Move& move, const MoveView& view, const TableSight& table,
+                       const std::string& file, TextStyle style) {
+  std::string out =
+      absl::StrCat("move ", move.name, ": ", move.source.name, style.utf8 ? " → " : " -> ",
+                   move.target.name, ", vnodes ", VnodesText(move.ranges), "\n");
+  std::string state = StateOf(view);
+  if (view.record) {
+    const internal::Wish& wish = view.record->wish;
+    absl::StrAppend(&state, ", goal ", wish.goal, " by ", wish.by, ", dwell ",
+                    absl::FormatDuration(wish.dwell));
+    if (wish.ending != internal::Ending::kNone) {
+      absl::StrAppend(&state, ", then ", ToAbsl(ToString(wish.ending)));
+    }
+  }
+  AppendLine(out, "state", state);
+  if (view.record && !view.record->wish.hold.empty()) {
+    AppendLine(out, "HELD", internal::Printable(view.record->wish.hold));
+  }
+  const size_t width = std::max(move.source.name.size(), move.target.name.size());
+  out += BandLine(move.source.name, view.source, view.source_trouble, width, style);
+  out += BandLine(move.target.name, view.target, view.target_trouble, width, style);
+  AppendLine(out, "table", TableText(table));
+  AppendFigures(out, view);
+  if (view.record) {
+    const absl::Duration silent = view.record->silent;
+    AppendLine(
+        out, "runner",
+        silent > kSilent
+            ? std::string("none; what stands above may be old")
+            : absl::StrCat(internal::Printable(view.record->runner), ", ",
+                           absl::FormatDuration(absl::Floor(silent, absl::Milliseconds(100))),
+                           " ago"));
+  }
+  AppendLine(out, "next", NextText(view, file));
+  return out;
+}
+
+std::string StatusJson(const Move& move, const MoveView& view, const TableSight& table) {
+  auto band = [](const std::optional<BandFence>& row, const std::string& trouble) {
+    if (!row) return ordered_json{{"trouble", trouble}};
+    return ordered_json{{"own_lo", row->own_lo}, {"own_hi", row->own_hi}, {"step", row->step}};
+  };
+  ordered_json vnodes = ordered_json::array();
+  for (const FencedRange& range : move.ranges) vnodes.push_back({range.lo, range.hi});
+  ordered_json result = {
+      {"move", move.name},
+      {"state", StateOf(view)},
+      {"vnodes", vnodes},
+      {"source",
+       {{"id", move.source.id},
+        {"name", move.source.name},
+        {"fence", band(view.source, view.source_trouble)}}},
+      {"target",
+       {{"id", move.target.id},
+        {"name", move.target.name},
+        {"fence", band(view.target, view.target_trouble)}}},
+      {"share", view.fences.share},
+      {"table", TableText(table)},
+  };
+  if (view.record) {
+    const internal::Wish& wish = view.record->wish;
+    result["phase"] = std::string(ToString(view.record->phase));
+    result["wish"] = {{"goal", wish.goal},
+                      {"by", wish.by},
+                      {"dwell_ms", absl::ToInt64Milliseconds(wish.dwell)},
+                      {"hold", wish.hold},
+                      {"ending", std::string(ToString(wish.ending))}};
+    result["runner"] = {{"name", view.record->runner},
+                        {"silent_ms", view.record->silent == absl::InfiniteDuration()
+                                          ? -1
+                                          : absl::ToInt64Milliseconds(view.record->silent)}};
+    result["figures"] = FiguresOf(view);
+  }
+  return result.dump(2, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+}  // namespace locus::cli
