@@ -28,7 +28,7 @@ LoopbackListener ListenOnLoopback(int backlog = 16);
 int ConnectToLoopback(uint16_t port);
 
 // Asks `condition` every few milliseconds until it holds: false once `within` has passed.
-bool WaitUntil(const std::function<bool()>& condition, absl::Duration within = absl::Seconds(30));
+bool WaitUntil(const std::function<bool()>& condition, absl::Duration within = absl::Minutes(2));
 
 // Whether something accepts connections on this port of 127.0.0.1.
 bool Listens(uint16_t port);
@@ -49,7 +49,7 @@ class PrivateServer {
   // kill -9, and waits for its end.
   void KillHard();
   // SIGTERM, and waits for its end; SIGKILL after `within`.
-  void Stop(absl::Duration within = absl::Seconds(30));
+  void Stop(absl::Duration within = absl::Minutes(2));
   void Stall();    // SIGSTOP, and waits until it stands; also from another process
   void Resume();   // SIGCONT; also from another process
   bool running();  // reaps it if it has ended
