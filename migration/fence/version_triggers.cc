@@ -32,15 +32,16 @@ std::string TombstoneOf(const MovedTable& table, std::string_view row) {
   return absl::StrCat("tbl = ", SqlText(table.guard.name), " AND pk = ", KeyOf(table, row));
 }
 
-// `statements` for everybody but the movers.
-std::string BodyOf(const std::vector<std::string>& movers, const std::string& statements) {
+// `statements` for everybody but the movers. Each variable costs the movers, too, some time a row.
+std::string BodyOf(const std::vector<std::string>& movers, const std::string& variables,
+                   const std::string& statements) {
   const std::string names = absl::StrJoin(movers, ", ", [](std::string* out, const auto& mover) {
     absl::StrAppend(out, "X'", HexOf(mover), "'");
   });
   return absl::StrCat(
-      "BEGIN\n  DECLARE locus_there, locus_tombstone BIGINT UNSIGNED;\n"
-      "  IF BINARY USER() NOT IN (",
-      names, ") THEN\n", statements, "  END IF;\nEND");
+      "BEGIN\n",
+      variables.empty() ? "" : absl::StrCat("  DECLARE ", variables, " BIGINT UNSIGNED;\n"),
+      "  IF BINARY USER() NOT IN (", names, ") THEN\n", statements, "  END IF;\nEND");
 }
 
 // Locking reads: they see what is committed, and what they saw stays until the transaction ends.
@@ -124,15 +125,16 @@ absl::Status MovedTable::Check() const {
 
 std::vector<VersionTrigger> VersionTriggersOf(const MovedTable& table,
                                               const std::vector<std::string>& movers) {
-  auto trigger = [&](const char* timing, const char* event, const char* end,
+  auto trigger = [&](const char* timing, const char* event, const char* end, const char* variables,
                      const std::string& statements) {
     return VersionTrigger{absl::StrCat("locus_version_", table.guard.name, end), table.guard.name,
-                          timing, event, BodyOf(movers, statements)};
+                          timing, event, BodyOf(movers, variables, statements)};
   };
-  return {trigger("BEFORE", "INSERT", "_before_insert", BeforeInsert(table)),
-          trigger("AFTER", "INSERT", "_after_insert", AfterInsert(table)),
-          trigger("BEFORE", "UPDATE", "_before_update", BeforeUpdate(table)),
-          trigger("AFTER", "DELETE", "_after_delete", AfterDelete(table))};
+  return {trigger("BEFORE", "INSERT", "_before_insert", "locus_there, locus_tombstone",
+                  BeforeInsert(table)),
+          trigger("AFTER", "INSERT", "_after_insert", "locus_tombstone", AfterInsert(table)),
+          trigger("BEFORE", "UPDATE", "_before_update", "", BeforeUpdate(table)),
+          trigger("AFTER", "DELETE", "_after_delete", "", AfterDelete(table))};
 }
 
 std::string CreateTombstones() {
