@@ -3,6 +3,7 @@
 
 #include <zlib.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -37,6 +38,11 @@ absl::Status ChangeTransaction::AppendEvent(std::string_view bytes) {
 absl::Status ChangeTransaction::AppendStatementEnd() {
   constexpr char kKind = kStatementEnd;
   return spool_.Append({&kKind, 1}, {});
+}
+
+bool ChangeTransaction::Names(std::string_view table) const {
+  return std::any_of(layouts_.begin(), layouts_.end(),
+                     [&](const auto& layout) { return layout->table == table; });
 }
 
 absl::Status ChangeTransaction::Rewind() {

@@ -42,6 +42,10 @@ class ChangeTransaction {
   bool spilt() const { return spool_.spilt(); }
   // No rows of wanted tables and no statements: only its GTID counts.
   bool empty() const { return spool_.records() == 0; }
+  // Whether it may have rows of a wanted table of this name, in any database. Decodes nothing.
+  bool Names(std::string_view table) const;
+  // Whether one of its changes is a statement (ChangeKind::kSchema).
+  bool has_statement() const { return has_statement_; }
 
   // Puts the next change, in the log's order, in `change`, which keeps its memory from call to call
   // and may be reused; false at the end. DATA_LOSS: an event's rows are malformed, or its file was
@@ -76,6 +80,7 @@ class ChangeTransaction {
   LogPosition end_;
   EventSpool spool_;
   std::vector<std::shared_ptr<const TableLayout>> layouts_;
+  bool has_statement_ = false;
 
   // The place of reading: rows_ of the event that the spool gave last.
   std::map<uint64_t, uint32_t> tables_;  // the statement's, by id

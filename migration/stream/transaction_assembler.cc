@@ -173,6 +173,7 @@ absl::StatusOr<TransactionAssembler::Step> TransactionAssembler::OnQuery(const E
     case StatementKind::kSchema:
       break;
   }
+  group_->transaction.has_statement_ = true;
   LOCUS_RETURN_IF_ERROR(group_->transaction.AppendEvent(bytes));
   return group_->standalone ? Finish(event) : Step();
 }

@@ -45,6 +45,39 @@ class StreamRulesTest : public TwoServersTest {
   uint64_t sequence_ = 0;
 };
 
+// However long a batch may be read: writers wait for the band of a token.
+TEST_F(StreamRulesTest, TokensAndPings_EndTheirBatch) {
+  MakeFence(0, "(0, 99, 0, 10000, 1, 1, NULL, NULL)");
+  ASSERT_TRUE(TakeOver(0, 1).ok());
+  auto applier = Open(OptionsTo(1), start_);
+  mariadb::BinlogReaderOptions options;
+  options.server = As(0, "mover");
+  options.stream.position = PositionOf(0);
+  options.stream.wanted = [&](std::string_view database, std::string_view table) {
+    return database == kDatabase && applier->Wants(table);
+  };
+  options.stop_at_end = true;
+  for (const char* hurried : {"UPDATE locus_fence SET own_lo = 1, step = 2",
+                              "UPDATE locus_run SET ping = ping + 1", "DO 1"}) {
+    Shop(InsertIn(5, sequence_));
+    Shop(InsertIn(5, sequence_));
+    Shop(hurried);
+  }
+  auto reader = mariadb::BinlogReader::Open(options);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  mariadb::BatchLimits limits;
+  limits.time = absl::Minutes(1);
+  limits.last = ChangeApplier::Hurries;
+  std::vector<size_t> sizes;
+  for (bool ended = false; !ended;) {
+    auto batch = mariadb::ReadBatch(**reader, In(absl::Seconds(60)), limits);
+    ASSERT_TRUE(batch.ok()) << batch.status();
+    sizes.push_back(batch->transactions.size());
+    ended = batch->ended;
+  }
+  EXPECT_EQ(sizes, (std::vector<size_t>{3, 3, 2}));
+}
+
 TEST_F(StreamRulesTest, VnodesThatDoNotMove_AreSkipped) {
   ApplierOptions options = OptionsTo(1);
   options.ranges = {{10, 12}, {15, 15}};

@@ -143,26 +143,21 @@ bool ChangeApplier::Wants(std::string_view table) const {
   return IsMarker(table) || table == kFence || table == kRuns || writer_.Find(table) != nullptr;
 }
 
-absl::StatusOr<ChangeApplier::Kind> ChangeApplier::KindOf(
-    stream::ChangeTransaction& transaction) const {
-  if (transaction.bytes() > kMostBatchBytes) return Kind::kAlone;
-  LOCUS_RETURN_IF_ERROR(transaction.Rewind());
-  Change change;
-  Kind kind = Kind::kRows;
-  while (true) {
-    LOCUS_ASSIGN_OR_RETURN(bool more, transaction.Next(change));
-    if (!more) return kind;
-    if (change.kind == ChangeKind::kSchema || change.table->table == kFence) return Kind::kAlone;
-    if (change.table->table == kRuns) kind = Kind::kLast;
-  }
+ChangeApplier::Kind ChangeApplier::KindOf(const stream::ChangeTransaction& transaction) {
+  const bool large = transaction.bytes() > kMostBatchBytes;
+  if (large || transaction.has_statement() || transaction.Names(kFence)) return Kind::kAlone;
+  return transaction.Names(kRuns) ? Kind::kLast : Kind::kRows;
+}
+
+bool ChangeApplier::Hurries(const stream::ChangeTransaction& transaction) {
+  return transaction.Names(kFence) || transaction.Names(kRuns);
 }
 
 size_t ChangeApplier::GroupSize(std::span<stream::ChangeTransaction> transactions) const {
   const size_t most = in_order_ > 0 ? 1 : std::min<size_t>(batch_, transactions.size());
   uint64_t bytes = 0;
   for (size_t i = 0; i < most; ++i) {
-    // One that cannot be read says so when it is its turn.
-    const Kind kind = KindOf(transactions[i]).value_or(Kind::kAlone);
+    const Kind kind = KindOf(transactions[i]);
     if (kind == Kind::kAlone) return std::max<size_t>(i, 1);
     bytes += transactions[i].bytes();
     if (kind == Kind::kLast || bytes > kMostBatchBytes) return i + 1;

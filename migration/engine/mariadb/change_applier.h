@@ -85,6 +85,10 @@ class ChangeApplier {
   // with the database of the shard that is read.
   bool Wants(std::string_view table) const;
 
+  // Whether somebody waits for this transaction: writers for the band that a token hands over, or a
+  // runner for its ping. For BatchLimits::last.
+  static bool Hurries(const stream::ChangeTransaction& transaction);
+
   // How far the copy of a table has come: what ApplyCopied was last given; empty: not begun, which
   // is then written down.
   absl::StatusOr<std::string> CopyPosition(const std::string& table);
@@ -127,7 +131,7 @@ class ChangeApplier {
     kLast,   // nothing behind it: a ping is to be seen at once
     kAlone,  // a token, which waits for writers of the shard; a change of a table; a large one
   };
-  absl::StatusOr<Kind> KindOf(stream::ChangeTransaction& transaction) const;
+  static Kind KindOf(const stream::ChangeTransaction& transaction);
   // How many of them, from the first on, become the next transaction of the shard; at least one.
   size_t GroupSize(std::span<stream::ChangeTransaction> transactions) const;
   absl::Status ApplyGroup(std::span<stream::ChangeTransaction> transactions);

@@ -32,6 +32,7 @@ absl::StatusOr<ChangeBatch> ReadBatch(BinlogReader& reader, TimePoint deadline,
     }
     batch.transactions.push_back(std::get<stream::ChangeTransaction>(*std::move(item)));
     bytes += batch.transactions.back().bytes();
+    if (limits.last && limits.last(batch.transactions.back())) break;
   }
   return batch;
 }

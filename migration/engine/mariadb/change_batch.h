@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -18,7 +19,9 @@ struct BatchLimits {
   uint64_t bytes = 4 << 20;  // of the log, as stored; the last transaction may pass it
   // How long a batch is read from its first transaction on. Longer: larger batches, which cost less
   // a row; each transaction waits longer.
-  absl::Duration time = absl::Milliseconds(50);
+  absl::Duration time = absl::Milliseconds(10);
+  // Ends the batch with this transaction: somebody waits for it. Empty: none does.
+  std::function<bool(const stream::ChangeTransaction&)> last = nullptr;
 };
 
 // Transactions of the log, for ChangeApplier::Apply.

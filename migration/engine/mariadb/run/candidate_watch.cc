@@ -31,6 +31,7 @@ const stream::Value* ColumnOf(const Change& change, std::string_view name) {
 absl::StatusOr<uint64_t> PingIn(ChangeTransaction& transaction, const std::string& move,
                                 uint64_t run) {
   uint64_t ping = 0;
+  if (!transaction.Names(kRuns)) return ping;
   Change change;
   while (true) {
     LOCUS_ASSIGN_OR_RETURN(bool more, transaction.Next(change));

@@ -129,6 +129,7 @@ absl::Status MoveRunner::LetGo(uint32_t share) {
   LOCUS_ASSIGN_OR_RETURN(bool done, Change(forth ? Side::kSource : Side::kTarget, row));
   if (!done) return absl::OkStatus();
   step_open_ = true;
+  step_forth_ = forth;
   let_go_at_ = before;
   // The token waits for a ping behind it where there are candidates.
   (forth ? forth_ : back_).sent_at = {};

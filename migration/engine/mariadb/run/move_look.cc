@@ -31,6 +31,8 @@ constexpr std::chrono::milliseconds kPingPause{100};
 constexpr std::chrono::milliseconds kGatesPause{500};
 constexpr std::chrono::milliseconds kTablePause{500};
 constexpr absl::Duration kCommandTime = absl::Seconds(5);
+// How long what can wait is left out while a band is on its way.
+constexpr std::chrono::milliseconds kQuiet{500};
 
 bool HasForth(Phase phase) { return phase >= Phase::kStreaming && phase <= Phase::kFinalizing; }
 bool HasBack(Phase phase) { return phase >= Phase::kVerifying && phase <= Phase::kFinalizing; }
@@ -115,6 +117,9 @@ absl::StatusOr<std::vector<std::unique_ptr<ShardLink>>> MoveRunner::CandidatesOf
 absl::Status MoveRunner::SendPing(Direction& direction, ShardLink& shard) {
   if (!direction.worker) return absl::OkStatus();
   const auto now = SteadyClock::now();
+  // Where there are candidates, the token itself waits for a ping.
+  const auto& candidates = &direction == &forth_ ? source_candidates_ : target_candidates_;
+  if (candidates.empty() && BandIsOnItsWay()) return absl::OkStatus();
   if (now - direction.sent_at < kPingPause) return absl::OkStatus();
   LOCUS_ASSIGN_OR_RETURN(
       std::vector<Result> results,
@@ -126,6 +131,11 @@ absl::Status MoveRunner::SendPing(Direction& direction, ShardLink& shard) {
   direction.sent = results[0].insert_id;
   direction.pings.Sent(direction.sent, now);
   return absl::OkStatus();
+}
+
+// Writers wait for what the shards do now: nothing else is asked of them for a moment.
+bool MoveRunner::BandIsOnItsWay() const {
+  return step_open_ && SteadyClock::now() - let_go_at_ < kQuiet;
 }
 
 absl::StatusOr<MoveSight> MoveRunner::Look() {
@@ -174,7 +184,11 @@ absl::Status MoveRunner::LookAtFences(MoveSight& sight) {
   if (sight.fences.kind == Situation::Kind::kAgreed) {
     if (step_open_) {
       step_open_ = false;
-      waits_ms_.push_back(absl::ToDoubleMilliseconds(absl::FromChrono(now - let_go_at_)));
+      // The recipient's stream knows when it gave its shard the band, this only when it looks.
+      const Direction& took = step_forth_ ? forth_ : back_;
+      auto accepted = took.worker ? took.worker->sight().accepted_at : now;
+      if (accepted <= let_go_at_) accepted = now;
+      waits_ms_.push_back(absl::ToDoubleMilliseconds(absl::FromChrono(accepted - let_go_at_)));
       LOCUS_RETURN_IF_ERROR(Note("waited", absl::StrCat(waits_ms_.back())));
       if (sight.fences.share == seen_share_) {
         ++taken_back_;
@@ -235,7 +249,7 @@ std::string MoveRunner::FirstDifference() {
 
 void MoveRunner::LookAtTable(MoveSight& sight) {
   const auto now = SteadyClock::now();
-  if (now - table_read_at_ >= kTablePause) {
+  if (now - table_read_at_ >= kTablePause && !BandIsOnItsWay()) {
     auto table = publisher_.Current();
     table_read_at_ = SteadyClock::now();
     published_.reset();
@@ -258,7 +272,7 @@ absl::Status MoveRunner::LookAtGates(MoveSight& sight) {
                      sight.fences.kind == Situation::Kind::kAgreed &&
                      record_.wish.goal != sight.fences.share;
   const auto now = SteadyClock::now();
-  if (now - gates_read_at_ >= kGatesPause) {
+  if (now - gates_read_at_ >= kGatesPause && !BandIsOnItsWay()) {
     LOCUS_ASSIGN_OR_RETURN(gates_, ReadGates(sight));
     const bool open =
         std::all_of(gates_.begin(), gates_.end(), [](const Gate& gate) { return gate.ok; });

@@ -102,6 +102,7 @@ class MoveRunner {
   absl::Status MaintainWorkers();
   absl::StatusOr<std::vector<std::unique_ptr<ShardLink>>> CandidatesOf(internal::Side recipient);
   absl::Status SendPing(Direction& direction, ShardLink& shard);
+  bool BandIsOnItsWay() const;
   absl::StatusOr<internal::MoveSight> Look();
   absl::Status LookAtFences(internal::MoveSight& sight);
   void LookAtStreams(internal::MoveSight& sight);
@@ -169,6 +170,7 @@ class MoveRunner {
   std::string trouble_;     // why the last round could not be finished; empty: it was
   std::string last_state_;  // that was noted
   bool step_open_ = false;  // this runner has let go of a band that is on its way
+  bool step_forth_ = true;  // to the target
   TimePoint let_go_at_;
   std::vector<double> waits_ms_;  // of bands, each step's
   TimePoint sample_at_;

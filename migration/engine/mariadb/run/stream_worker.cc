@@ -105,6 +105,7 @@ absl::Status StreamWorker::Follow() {
   }
   // What an earlier connection gave is read again, from the checkpoint on.
   candidates_.Forget();
+  taken_over_ = 0;
   while (!stop_) {
     LOCUS_RETURN_IF_ERROR(Gather(*reader));
     LOCUS_ASSIGN_OR_RETURN(std::vector<ChangeTransaction> batch, candidates_.Release());
@@ -123,7 +124,10 @@ absl::Status StreamWorker::Gather(BinlogReader& reader) {
     return absl::OkStatus();
   }
   const auto patience = candidates_.held() == 0 ? kGlance : kCandidatePause;
-  LOCUS_ASSIGN_OR_RETURN(ChangeBatch batch, ReadBatch(reader, SteadyClock::now() + patience));
+  BatchLimits limits;
+  limits.last = ChangeApplier::Hurries;
+  LOCUS_ASSIGN_OR_RETURN(ChangeBatch batch,
+                         ReadBatch(reader, SteadyClock::now() + patience, limits));
   for (ChangeTransaction& transaction : batch.transactions) {
     LOCUS_RETURN_IF_ERROR(candidates_.Add(std::move(transaction)));
   }
@@ -137,6 +141,8 @@ void StreamWorker::Show(const ChangeApplier& applier) {
     sight_.ping = counts.ping;
     sight_.passed_at = SteadyClock::now();
   }
+  if (counts.taken_over != taken_over_) sight_.accepted_at = SteadyClock::now();
+  taken_over_ = counts.taken_over;
   sight_.counts = counts;
   sight_.rogue = applier.rogue_text();
 }

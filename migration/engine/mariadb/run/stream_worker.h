@@ -37,6 +37,7 @@ class StreamWorker {
     uint64_t ping = 0;  // the last that passed; 0: none since it began
     std::chrono::steady_clock::time_point passed_at;
     ApplierCounts counts;
+    std::chrono::steady_clock::time_point accepted_at;  // a token last gave its shard a band
     std::string rogue;    // the last write that its shard did not own; empty: there was none
     std::string waiting;  // why it is not connected now; empty: it is
     absl::Status broken;  // why it has ended
@@ -55,6 +56,7 @@ class StreamWorker {
   const std::string spool_;
   CandidateWatch candidates_;
   const std::unique_ptr<ShardLink> from_, to_;
+  uint64_t taken_over_ = 0;         // counts.taken_over of the applier; of the thread alone
   std::atomic<bool> stop_ = false;  // only says so; pairs with nothing
   mutable internal::Mutex mutex_;
   Sight sight_ ABSL_GUARDED_BY(mutex_);
