@@ -43,15 +43,29 @@ std::optional<std::string> NewNote(Random& random) {
   }
 }
 
-std::string InsertItem(const locus::OrderId& id, const Item& item) {
-  return absl::StrCat("INSERT INTO order_items (order_id, line, sku, quantity, price) VALUES (",
-                      id.ToString(), ", ", item.line, ", ", Text(item.sku), ", ", item.quantity,
-                      ", ", MoneyText(item.price), ")");
+// INSERT with the values of one row or of several, separated by commas.
+std::string InsertInto(Table table, const std::string& values) {
+  const char* columns = table == Table::kOrders
+                            ? "order_id, order_no, buyer, status, amount, note, created"
+                        : table == Table::kItems ? "order_id, line, sku, quantity, price"
+                                                 : "order_id, payment_no, amount";
+  return absl::StrCat("INSERT INTO ", NameOf(table), " (", columns, ") VALUES ", values);
 }
 
-std::string InsertPayment(const locus::OrderId& id, const Payment& payment) {
-  return absl::StrCat("INSERT INTO payments (order_id, payment_no, amount) VALUES (", id.ToString(),
-                      ", ", Hex(payment.no), ", ", MoneyText(payment.amount), ")");
+std::string ValuesOf(const Order& order) {
+  return absl::StrCat("(", order.id.ToString(), ", ", Hex(order.no), ", ", order.buyer, ", ",
+                      order.status, ", ", MoneyText(order.amount), ", ", Text(order.note), ", ",
+                      Text(order.created), ")");
+}
+
+std::string ValuesOf(const locus::OrderId& id, const Item& item) {
+  return absl::StrCat("(", id.ToString(), ", ", item.line, ", ", Text(item.sku), ", ",
+                      item.quantity, ", ", MoneyText(item.price), ")");
+}
+
+std::string ValuesOf(const locus::OrderId& id, const Payment& payment) {
+  return absl::StrCat("(", id.ToString(), ", ", Hex(payment.no), ", ", MoneyText(payment.amount),
+                      ")");
 }
 
 std::string ById(const locus::OrderId& id) {
@@ -82,7 +96,7 @@ std::string ChangeItems(Order& after, bool remove, Random& random) {
       ++line;
     }
     after.items.push_back(NewItem(line, random));
-    return InsertItem(after.id, after.items.back());
+    return InsertInto(Table::kItems, ValuesOf(after.id, after.items.back()));
   }
   const size_t i = Pick(random, after.items.size());
   const std::string by_key = absl::StrCat(ById(after.id), " AND line = ", after.items[i].line);
@@ -125,23 +139,39 @@ Change NewOrder(const locus::OrderId& id, std::string no, const BuyerRow& buyer,
               .note = NewNote(random),
               .created = std::move(created)};
   Change change{.op = Op::kInsert};
-  change.statements.push_back({absl::StrCat(
-      "INSERT INTO orders (order_id, order_no, buyer, status, amount, note, created)"
-      " VALUES (",
-      id.ToString(), ", ", Hex(order.no), ", ", order.buyer, ", ", order.status, ", ",
-      MoneyText(order.amount), ", ", Text(order.note), ", ", Text(order.created), ")")});
+  change.statements.push_back({InsertInto(Table::kOrders, ValuesOf(order))});
   if (style == Style::kTransactions) {
     const auto lines = static_cast<uint16_t>(1 + Pick(random, 4));
     for (uint16_t line = 1; line <= lines; ++line) {
       order.items.push_back(NewItem(line, random));
-      change.statements.push_back({InsertItem(id, order.items.back())});
+      change.statements.push_back({InsertInto(Table::kItems, ValuesOf(id, order.items.back()))});
     }
     if (Pick(random, 4) == 0) {
       order.payments.push_back(NewPayment(order.amount, random));
-      change.statements.push_back({InsertPayment(id, order.payments.back())});
+      change.statements.push_back(
+          {InsertInto(Table::kPayments, ValuesOf(id, order.payments.back()))});
     }
   }
   Finish(change, std::move(order));
+  return change;
+}
+
+Change Together(std::span<const Change> inserts) {
+  std::vector<std::string> orders, items, payments;
+  for (const Change& insert : inserts) {
+    orders.push_back(ValuesOf(*insert.after));
+    for (const Item& item : insert.after->items) items.push_back(ValuesOf(insert.id, item));
+    for (const Payment& payment : insert.after->payments) {
+      payments.push_back(ValuesOf(insert.id, payment));
+    }
+  }
+  Change change{.op = Op::kInsert, .state = inserts.front().state, .id = inserts.front().id};
+  for (const auto& [table, rows] : {std::pair(Table::kOrders, &orders),
+                                    {Table::kItems, &items},
+                                    {Table::kPayments, &payments}}) {
+    if (rows->empty()) continue;
+    change.statements.push_back({InsertInto(table, absl::StrJoin(*rows, ", ")), rows->size()});
+  }
   return change;
 }
 
@@ -168,7 +198,8 @@ Change NextChange(const Order& order, Style style, Random& random) {
     if (what == 10 && style == Style::kTransactions && after.payments.size() < 3) {
       change.op = Op::kPay;
       after.payments.push_back(NewPayment(after.amount, random));
-      change.statements.push_back({InsertPayment(order.id, after.payments.back())});
+      change.statements.push_back(
+          {InsertInto(Table::kPayments, ValuesOf(order.id, after.payments.back()))});
     }
   }
   Finish(change, std::move(after));

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,9 @@ enum class Style { kTransactions, kStatements };
 // A new order of `buyer`, with 1 to 4 items and sometimes a payment; kStatements: without them.
 Change NewOrder(const locus::OrderId& id, std::string no, const BuyerRow& buyer,
                 std::string created, Style style, Random& random);
+// These new orders, at least one, as one write: one INSERT for each table. All of them are stored
+// or none is, so its ID and states, which are those of the first, stand for all.
+Change Together(std::span<const Change> inserts);
 // A random change of an order, which expects its version; one of twelve deletes it.
 Change NextChange(const Order& order, Style style, Random& random);
 

@@ -179,10 +179,8 @@ absl::Status RunThreads(const TrafficParts& parts, const ClientOptions& options,
     traffic.first_buyer += i * traffic.buyer_stride;
     traffic.buyer_stride *= options.threads;
     traffic.writes_a_second /= options.threads;
-    if (traffic.orders != UINT64_MAX) {
-      traffic.orders =
-          traffic.orders / options.threads + (i < traffic.orders % options.threads ? 1 : 0);
-    }
+    if (traffic.orders != UINT64_MAX) traffic.orders = ShareOf(traffic.orders, options.threads, i);
+    traffic.bulk = ShareOf(traffic.bulk, options.threads, i);
     threads.emplace_back([&, traffic] {
       const absl::Status status = Traffic(parts, traffic).Run();
       std::lock_guard lock(mutex);
@@ -206,6 +204,10 @@ absl::Status RunThreads(const TrafficParts& parts, const ClientOptions& options,
 }
 
 }  // namespace
+
+uint64_t ShareOf(uint64_t all, unsigned parts, unsigned i) {
+  return all / parts + (i < all % parts ? 1 : 0);
+}
 
 const char* NameOf(ClientKind kind) {
   switch (kind) {
@@ -273,15 +275,15 @@ absl::Status RunClient(const Place& place, const ClientOptions& options,
   if (!ids.ok()) return ids.status();
   auto recorder = Recorder::Create(absl::StrCat(place.directory, "/", options.name, ".records"));
   if (!recorder.ok()) return recorder.status();
-  std::unique_ptr<OrderStore> store;
-  if (options.kind == ClientKind::kPlain) {
-    store = std::make_unique<PlainStore>(routers->router(), **pools);
-  } else {
-    store = std::make_unique<FencedStore>(routers->router(), **pools, stop);
-  }
+  PlainStore plain(routers->router(), **pools);
+  FencedStore fenced(routers->router(), **pools, stop);
+  const bool is_plain = options.kind == ClientKind::kPlain;
+  OrderStore& store = is_plain ? static_cast<OrderStore&>(plain) : fenced;
   Statistics statistics;
   StatusWriter status(place, options, statistics, routers->router());
-  return RunThreads({*store, **ids, *codec, buyers, *recorder, statistics, stop}, options, stop);
+  return RunThreads(
+      {store, is_plain ? nullptr : &fenced, **ids, *codec, buyers, *recorder, statistics, stop},
+      options, stop);
 }
 
 }  // namespace shop

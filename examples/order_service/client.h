@@ -51,13 +51,16 @@ absl::StatusOr<std::unique_ptr<locus::ShardPools>> MakePools(const Place& place,
                                                              absl::Duration timeout);
 absl::StatusOr<locus::OrderNoCodec> MakeCodec(const Place& place);
 
+// The part number i where so many are shared out to so many parts.
+uint64_t ShareOf(uint64_t all, unsigned parts, unsigned i);
+
 struct ClientOptions {
   ClientKind kind = ClientKind::kFollows;
   std::string name;  // of its files in the directory: NAME.records, NAME.status
   unsigned threads = 4;
   absl::Duration run_for = absl::InfiniteDuration();
   absl::Duration latest = absl::Seconds(10);  // of kLate: the longest delay of a table
-  TrafficOptions traffic;                     // of the process; its threads share rate and orders
+  TrafficOptions traffic;  // of the process; its threads share rate, orders and bulk
 };
 
 // A process of the service: runs until `stop`, its time or its last order.

@@ -32,6 +32,7 @@ constexpr char kUsage[] =
     "    --table-password-file FILE  of the URI's user\n"
     "    --record DIR              records, keys and segments; later runs may share it\n"
     "    --seconds N, --orders N   limits: time, and orders inserted by all processes\n"
+    "    --bulk N (0)              of the orders: inserted first, many in one transaction\n"
     "    --processes N (6), --threads N (4)  threads of each process\n"
     "    --late N (1), --frozen N (1), --plain N (1)  of the processes: takes tables late; never\n"
     "                              reloads; does not know locus. The others follow the table\n"
@@ -39,20 +40,21 @@ constexpr char kUsage[] =
     "    --rate N (0)              writes a second of all processes; 0: as fast as it goes\n"
     "    --first N, --last N       vnodes of the orders, 0 and 65535\n"
     "    --buyers N (1000), --csv FILE  made-up buyers, or those of a file\n"
+    "    --revive                  a process that was killed by SIGKILL is replaced\n"
     "    --seed N (1)\n"
     "  status   --record DIR [--json]   what the processes are doing\n"
     "  verdict  --table PLACE --record DIR --user USER --password-file FILE [--final] [--json]\n"
     "           whether each acknowledged write is there exactly once; exit code 0 or 1\n"
     "    --final                   the moves are over and cleaned up: no shard keeps copies\n";
 
-const std::set<std::string> kFlags = {"final", "json"};
+const std::set<std::string> kFlags = {"final", "json", "revive"};
 const std::set<std::string> kPlaceOptions = {"table", "record", "user", "password-file",
                                              "table-password-file"};
-const std::set<std::string> kTrafficOptions = {"seconds", "orders", "processes", "threads", "late",
-                                               "frozen",  "plain",  "late-by",   "rate",    "first",
-                                               "last",    "buyers", "csv",       "seed"};
-const std::set<std::string> kClientOptions = {"kind", "name", "share-orders", "share-rate",
-                                              "number"};
+const std::set<std::string> kTrafficOptions = {
+    "seconds", "orders", "bulk",  "processes", "threads", "late", "frozen", "plain",
+    "late-by", "rate",   "first", "last",      "buyers",  "csv",  "revive", "seed"};
+const std::set<std::string> kClientOptions = {"kind",       "name",   "share-orders", "share-bulk",
+                                              "share-rate", "number", "lives"};
 
 std::set<std::string> Together(std::set<std::string> a, const std::set<std::string>& b) {
   a.insert(b.begin(), b.end());
@@ -110,6 +112,8 @@ absl::Status RunService(const Arguments& arguments) {
   options.plain = count("plain", options.plain);
   options.writes_a_second = static_cast<double>(numbers.Read("rate", 0, 0, 10'000'000));
   options.orders = numbers.Read("orders", UINT64_MAX, 1, UINT64_MAX - 1);
+  options.bulk = numbers.Read("bulk", 0, 0, UINT64_MAX - 1);
+  options.revive = arguments.Has("revive");
   options.words = arguments.Words();
   if (!numbers.status().ok()) return numbers.status();
   return shop::RunService(*place, options);
@@ -150,8 +154,11 @@ absl::Status RunClient(const Arguments& arguments) {
   options.threads = static_cast<unsigned>(numbers.Read("threads", options.threads, 1, 1000));
   if (seconds > 0) options.run_for = absl::Seconds(static_cast<int64_t>(seconds));
   options.latest = absl::Seconds(static_cast<int64_t>(numbers.Read("late-by", 10, 0, 3600)));
-  options.traffic.seed = numbers.Read("seed", 1, 0, UINT32_MAX) * 1000 + number;
+  // Another one for each process and each of its lives.
+  options.traffic.seed = (numbers.Read("seed", 1, 0, UINT32_MAX) * 1000 + number) * 1000 +
+                         numbers.Read("lives", 0, 0, UINT32_MAX);
   options.traffic.orders = numbers.Read("share-orders", UINT64_MAX, 0, UINT64_MAX);
+  options.traffic.bulk = numbers.Read("share-bulk", 0, 0, UINT64_MAX);
   options.traffic.first_buyer = number;
   options.traffic.buyer_stride = numbers.Read("processes", 6, 1, 1000);
   if (!numbers.status().ok()) return numbers.status();
@@ -185,7 +192,8 @@ absl::StatusOr<shop::Verdict> JudgeAll(const shop::Place& place, bool final) {
 
 // Whether the verdict is OK.
 absl::StatusOr<bool> RunVerdict(const Arguments& arguments) {
-  absl::Status checked = arguments.Check(Together(kPlaceOptions, kFlags), {"table", "record"});
+  absl::Status checked =
+      arguments.Check(Together(kPlaceOptions, {"final", "json"}), {"table", "record"});
   if (!checked.ok()) return checked;
   auto place = PlaceOf(arguments);
   if (!place.ok()) return place.status();

@@ -130,8 +130,4 @@ Written PlainStore::Write(const Change& change) {
   return written;
 }
 
-absl::StatusOr<ReadOrder> PlainStore::Read(const locus::OrderId&) {
-  return absl::UnimplementedError("a plain read may be of a shard that has lost the order");
-}
-
 }  // namespace shop

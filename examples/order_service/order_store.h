@@ -45,13 +45,19 @@ class OrderStore {
   virtual Style style() const = 0;
   // Only one thread writes an order.
   virtual Written Write(const Change& change) = 0;
-  // UNIMPLEMENTED: the store has no reads that see every write acknowledged before.
+};
+
+// Reads that see every write that was acknowledged before. Thread safety: as of OrderStore.
+class OrderReader {
+ public:
+  virtual ~OrderReader() = default;
+
   virtual absl::StatusOr<ReadOrder> Read(const locus::OrderId& id) = 0;
 };
 
 // A service as it should be: every write and every read follows the fence. A write whose answer was
 // lost is repeated until it is known whether it was stored.
-class FencedStore : public OrderStore {
+class FencedStore : public OrderStore, public OrderReader {
  public:
   // All of them outlive it. `stop`: set when the process is to end. `patience`: how long a write is
   // repeated whose answer was lost; at most 10 s once `stop` is set. Longer: fewer open writes.
@@ -74,7 +80,8 @@ class FencedStore : public OrderStore {
 };
 
 // A client that has never heard of locus: it sends each statement to the shard that the first
-// routing table names, as it was told on its first day, and takes every error for "not written".
+// routing table names, as it was told on its first day, and takes every error for "not written". It
+// is no OrderReader: that shard may have lost the order.
 class PlainStore : public OrderStore {
  public:
   // Both outlive it. `router` keeps its first table. The pools only connect.
@@ -83,7 +90,6 @@ class PlainStore : public OrderStore {
 
   Style style() const override { return Style::kStatements; }
   Written Write(const Change& change) override;
-  absl::StatusOr<ReadOrder> Read(const locus::OrderId& id) override;
 
  private:
   const locus::Router& router_;

@@ -77,25 +77,86 @@ absl::Status EndOf(const std::string& name, int status) {
           : absl::StrCat("process ", name, " ended with exit code ", WEXITSTATUS(status)));
 }
 
-// Until all have ended; the first failure.
-absl::Status WaitForAll(std::map<pid_t, std::string> running) {
-  const sigset_t signals = AwaitedSignals();
-  absl::Status first;
-  while (!running.empty()) {
-    const int signal = sigwaitinfo(&signals, nullptr);
-    if (signal == SIGTERM || signal == SIGINT) {
-      for (const auto& [pid, name] : running) kill(pid, SIGTERM);
-    }
-    int status = 0;
-    for (pid_t ended; (ended = waitpid(-1, &status, WNOHANG)) > 0;) {
-      auto found = running.find(ended);
-      if (found == running.end()) continue;
-      if (first.ok()) first = EndOf(found->second, status);
-      running.erase(found);
-    }
+// A process of the service: its number, and how many had that number before it.
+struct Numbered {
+  unsigned number = 0;
+  unsigned lives = 0;
+  std::string name = {};  // of its files
+};
+
+// The processes of one run.
+class Processes {
+ public:
+  Processes(const ServiceOptions& options, unsigned run) : options_(options), run_(run) {}
+
+  absl::Status StartAll() {
+    absl::Status status;
+    for (unsigned i = 0; i < options_.processes && status.ok(); ++i) status = StartOne(i, 0);
+    if (!status.ok()) EndAll();
+    return status;
   }
-  return first;
-}
+
+  // Until all have ended; the first failure.
+  absl::Status WaitForAll() {
+    const sigset_t signals = AwaitedSignals();
+    while (!running_.empty()) {
+      const int signal = sigwaitinfo(&signals, nullptr);
+      if (signal == SIGTERM || signal == SIGINT) EndAll();
+      int status = 0;
+      for (pid_t ended; (ended = waitpid(-1, &status, WNOHANG)) > 0;) Reap(ended, status);
+    }
+    return first_;
+  }
+
+ private:
+  absl::Status StartOne(unsigned number, unsigned lives) {
+    // "run3-1", and "run3-1-2" the second time that it was replaced.
+    const std::string name = lives == 0 ? absl::StrCat("run", run_, "-", number)
+                                        : absl::StrCat("run", run_, "-", number, "-", lives);
+    std::vector<std::string> words = {"order_service", "client"};
+    words.insert(words.end(), options_.words.begin(), options_.words.end());
+    const unsigned processes = options_.processes;
+    const uint64_t orders =
+        options_.orders == UINT64_MAX ? UINT64_MAX : ShareOf(options_.orders, processes, number);
+    const uint64_t bulk = lives == 0 ? ShareOf(options_.bulk, processes, number) : 0;
+    for (const std::string& word :
+         {std::string("--kind"), std::string(NameOf(KindOf(options_, number))),
+          std::string("--name"), name, std::string("--share-orders"), absl::StrCat(orders),
+          std::string("--share-bulk"), absl::StrCat(bulk), std::string("--share-rate"),
+          absl::StrCat(options_.writes_a_second / processes), std::string("--number"),
+          absl::StrCat(number), std::string("--lives"), absl::StrCat(lives)}) {
+      words.push_back(word);
+    }
+    auto pid = Start(words);
+    if (!pid.ok()) return pid.status();
+    running_[*pid] = {number, lives, name};
+    return absl::OkStatus();
+  }
+
+  void Reap(pid_t pid, int status) {
+    auto found = running_.find(pid);
+    if (found == running_.end()) return;
+    const Numbered process = found->second;
+    running_.erase(found);
+    absl::Status ended = EndOf(process.name, status);
+    const bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+    if (killed && options_.revive) {
+      ended = ending_ ? absl::OkStatus() : StartOne(process.number, process.lives + 1);
+    }
+    if (first_.ok()) first_ = ended;
+  }
+
+  void EndAll() {
+    ending_ = true;
+    for (const auto& [pid, process] : running_) kill(pid, SIGTERM);
+  }
+
+  const ServiceOptions& options_;
+  const unsigned run_;
+  std::map<pid_t, Numbered> running_;
+  bool ending_ = false;
+  absl::Status first_;
+};
 
 }  // namespace
 
@@ -133,36 +194,10 @@ absl::Status RunService(const Place& place, const ServiceOptions& options) {
   if (auto prepared = PrepareDirectory(place); !prepared.ok()) return prepared;
   const sigset_t signals = AwaitedSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  const unsigned run = NextRun(place.directory);
-  std::map<pid_t, std::string> running;
-  absl::Status failed;
-  for (unsigned i = 0; i < options.processes && failed.ok(); ++i) {
-    const std::string name = absl::StrCat("run", run, "-", i);
-    std::vector<std::string> words = {"order_service", "client"};
-    words.insert(words.end(), options.words.begin(), options.words.end());
-    const uint64_t orders =
-        options.orders == UINT64_MAX
-            ? UINT64_MAX
-            : options.orders / options.processes + (i < options.orders % options.processes ? 1 : 0);
-    for (const std::string& word :
-         {std::string("--kind"), std::string(NameOf(KindOf(options, i))), std::string("--name"),
-          name, std::string("--share-orders"), absl::StrCat(orders), std::string("--share-rate"),
-          absl::StrCat(options.writes_a_second / options.processes), std::string("--number"),
-          absl::StrCat(i)}) {
-      words.push_back(word);
-    }
-    auto pid = Start(words);
-    if (pid.ok()) {
-      running[*pid] = name;
-    } else {
-      failed = pid.status();
-    }
-  }
-  if (!failed.ok()) {
-    for (const auto& [pid, name] : running) kill(pid, SIGTERM);
-  }
-  const absl::Status ended = WaitForAll(std::move(running));
-  return failed.ok() ? ended : failed;
+  Processes processes(options, NextRun(place.directory));
+  const absl::Status started = processes.StartAll();
+  const absl::Status ended = processes.WaitForAll();
+  return started.ok() ? ended : started;
 }
 
 }  // namespace shop

@@ -19,7 +19,9 @@ struct ServiceOptions {
   unsigned plain = 1;
   double writes_a_second = 0;  // of all of them; 0: as fast as it goes
   uint64_t orders = UINT64_MAX;
-  uint64_t seed = 0;
+  uint64_t bulk = 0;  // of the orders: inserted first, many in one transaction
+  // A process that is killed (SIGKILL) is replaced by one of its kind, which inserts no bulk.
+  bool revive = false;
   // Words of the command line that every process gets.
   std::vector<std::string> words;
 
@@ -32,8 +34,8 @@ absl::Status PrepareDirectory(const Place& place);
 
 // Starts the processes, this program with the verb "client", and waits until all of them have
 // ended. SIGTERM and SIGINT end them, and so does the end of this process. A later run in the same
-// directory goes on with other orders. UNAVAILABLE: a process failed or was killed; the others
-// went on.
+// directory goes on with other orders. UNAVAILABLE: a process failed, or was killed and not
+// replaced; the others went on.
 absl::Status RunService(const Place& place, const ServiceOptions& options);
 
 }  // namespace shop

@@ -15,6 +15,8 @@ using Outcome = Written::Outcome;
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr size_t kMostGone = 50;
+// Orders of one transaction of InsertMany.
+constexpr uint64_t kTogether = 100;
 // A client that is refused does not try the next order at once.
 constexpr std::chrono::milliseconds kAfterRefusal{10};
 
@@ -39,6 +41,10 @@ void Traffic::WaitForTurn() {
 }
 
 absl::Status Traffic::Run() {
+  const uint64_t bulk = std::min(options_.bulk, options_.orders);
+  while (!parts_.stop && inserted_ < bulk) {
+    if (auto status = InsertMany(); !status.ok()) return status;
+  }
   begun_ = SteadyClock::now();
   while (!parts_.stop && inserted_ < options_.orders) {
     WaitForTurn();
@@ -51,9 +57,12 @@ absl::Status Traffic::Run() {
   return absl::OkStatus();
 }
 
-absl::Status Traffic::Insert() {
-  const BuyerRow& buyer = parts_.buyers[(options_.first_buyer + inserted_ * options_.buyer_stride) %
-                                        parts_.buyers.size()];
+const BuyerRow& Traffic::NextBuyer() {
+  return parts_
+      .buyers[(options_.first_buyer + buyers_++ * options_.buyer_stride) % parts_.buyers.size()];
+}
+
+absl::StatusOr<Change> Traffic::NewOrderOf(const BuyerRow& buyer) {
   ++inserted_;
   auto id = parts_.ids.Next(locus::BuyerKey::Uint64(buyer.buyer), absl::Seconds(30));
   if (!id.ok()) return id.status();
@@ -61,16 +70,39 @@ absl::Status Traffic::Insert() {
   if (!no.ok()) return no.status();
   const std::string created =
       absl::FormatTime("%Y-%m-%d %H:%M:%S", absl::Now(), absl::UTCTimeZone());
-  Change change = NewOrder(*id, no->ToBytes(), buyer, created, parts_.store.style(), random_);
-  auto outcome = Perform(change);
+  return NewOrder(*id, no->ToBytes(), buyer, created, parts_.store.style(), random_);
+}
+
+void Traffic::GoOnWith(Order order) {
+  open_.push_back(std::move(order));
+  if (open_.size() <= options_.most_open) return;
+  // One of them stays as it is from here on.
+  std::swap(open_[random_() % open_.size()], open_.back());
+  open_.pop_back();
+}
+
+absl::Status Traffic::Insert() {
+  auto change = NewOrderOf(NextBuyer());
+  if (!change.ok()) return change.status();
+  auto outcome = Perform(*change);
+  if (!outcome.ok()) return outcome.status();
+  if (*outcome == Outcome::kAcknowledged) GoOnWith(*std::move(change->after));
+  return absl::OkStatus();
+}
+
+absl::Status Traffic::InsertMany() {
+  const BuyerRow& buyer = NextBuyer();
+  const uint64_t left = std::min(options_.bulk, options_.orders) - inserted_;
+  std::vector<Change> changes;
+  while (changes.size() < std::min(left, kTogether)) {
+    auto change = NewOrderOf(buyer);
+    if (!change.ok()) return change.status();
+    changes.push_back(*std::move(change));
+  }
+  auto outcome = Perform(Together(changes), changes);
   if (!outcome.ok()) return outcome.status();
   if (*outcome != Outcome::kAcknowledged) return absl::OkStatus();
-  open_.push_back(*std::move(change.after));
-  if (open_.size() > options_.most_open) {
-    // One of them stays as it is from here on.
-    std::swap(open_[random_() % open_.size()], open_.back());
-    open_.pop_back();
-  }
+  for (Change& change : changes) GoOnWith(*std::move(change.after));
   return absl::OkStatus();
 }
 
@@ -98,16 +130,35 @@ absl::Status Traffic::ChangeOne() {
 }
 
 absl::StatusOr<Outcome> Traffic::Perform(const Change& change) {
-  Record record{.what = Record::What::kIntent,
-                .op = change.op,
-                .order = static_cast<uint64_t>(*change.id.ToInt64()),
-                .state = change.state};
-  if (auto recorded = parts_.recorder.Append(record); !recorded.ok()) return recorded;
+  return Perform(change, {&change, 1});
+}
+
+absl::StatusOr<Outcome> Traffic::Perform(const Change& write, std::span<const Change> changes) {
+  for (const Change& change : changes) {
+    auto recorded = parts_.recorder.Append({.what = Record::What::kIntent,
+                                            .op = change.op,
+                                            .order = static_cast<uint64_t>(*change.id.ToInt64()),
+                                            .state = change.state});
+    if (!recorded.ok()) return recorded;
+  }
   const SteadyClock::time_point begun = SteadyClock::now();
-  const Written written = parts_.store.Write(change);
+  const Written written = parts_.store.Write(write);
   const absl::Duration took = absl::FromChrono(SteadyClock::now() - begun);
-  record.refusals = Saturated<uint16_t>(written.refusals);
-  record.waited = Saturated<uint32_t>(static_cast<uint64_t>(absl::ToInt64Microseconds(took)));
+  for (const Change& change : changes) {
+    if (auto recorded = RecordOutcome(written, took, change); !recorded.ok()) return recorded;
+  }
+  if (written.outcome == Outcome::kRefused) std::this_thread::sleep_for(kAfterRefusal);
+  return written.outcome;
+}
+
+absl::Status Traffic::RecordOutcome(const Written& written, absl::Duration took,
+                                    const Change& change) {
+  Record record{
+      .op = change.op,
+      .refusals = Saturated<uint16_t>(written.refusals),
+      .waited = Saturated<uint32_t>(static_cast<uint64_t>(absl::ToInt64Microseconds(took))),
+      .order = static_cast<uint64_t>(*change.id.ToInt64()),
+      .state = change.state};
   for (uint64_t i = 0; i < written.unknown; ++i) {
     Record lost{.what = Record::What::kUnknown, .op = change.op, .order = record.order};
     if (auto recorded = parts_.recorder.Append(lost); !recorded.ok()) return recorded;
@@ -121,19 +172,18 @@ absl::StatusOr<Outcome> Traffic::Perform(const Change& change) {
       break;
     case Outcome::kOpen:
       parts_.statistics.Count(written, false, took);
-      return written.outcome;  // the intent says it all
+      return absl::OkStatus();  // the intent says it all
     case Outcome::kContradicted:
       record.what = Record::What::kContradiction;
       record.state = written.found;
   }
   if (auto recorded = parts_.recorder.Append(record); !recorded.ok()) return recorded;
   parts_.statistics.Count(written, change.op == Op::kInsert, took);
-  if (written.outcome == Outcome::kRefused) std::this_thread::sleep_for(kAfterRefusal);
-  return written.outcome;
+  return absl::OkStatus();
 }
 
 absl::Status Traffic::ReadOne() {
-  if (parts_.store.style() == Style::kStatements) return absl::OkStatus();
+  if (parts_.reader == nullptr) return absl::OkStatus();
   if (!gone_.empty() && random_() % 8 == 0) {
     return ReadBack(gone_[random_() % gone_.size()], {});
   }
@@ -144,7 +194,7 @@ absl::Status Traffic::ReadOne() {
 }
 
 absl::Status Traffic::ReadBack(const locus::OrderId& id, const OrderState& acknowledged) {
-  auto read = parts_.store.Read(id);
+  auto read = parts_.reader->Read(id);
   parts_.statistics.CountRead(read.ok(), read.ok() && read->state != acknowledged);
   if (!read.ok()) return absl::OkStatus();
   return parts_.recorder.Append(

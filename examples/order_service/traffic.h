@@ -22,6 +22,7 @@ namespace shop {
 // What the threads of a process share. All of it outlives them.
 struct TrafficParts {
   OrderStore& store;
+  OrderReader* reader;  // nullptr: orders are not read back
   locus::OrderIdGenerator& ids;
   const locus::OrderNoCodec& codec;
   std::span<const BuyerRow> buyers;
@@ -36,7 +37,10 @@ struct TrafficOptions {
   size_t buyer_stride = 1;
   uint64_t orders = UINT64_MAX;  // the thread ends once it has attempted so many inserts
   double writes_a_second = 0;    // 0: as fast as it goes
-  size_t most_open = 200;        // orders that it goes on changing
+  // Of the orders: those that it inserts first, many of a buyer in one transaction. A move of their
+  // vnodes that has begun to step refuses these.
+  uint64_t bulk = 0;
+  size_t most_open = 200;  // orders that it goes on changing
 };
 
 // One thread's orders: it inserts, changes, deletes and reads them, so that it always knows what
@@ -52,9 +56,16 @@ class Traffic {
 
  private:
   absl::Status Insert();
+  absl::Status InsertMany();
+  const BuyerRow& NextBuyer();
+  absl::StatusOr<Change> NewOrderOf(const BuyerRow& buyer);
+  void GoOnWith(Order order);
   absl::Status ChangeOne();
   // Writes it and records it. What became of it.
   absl::StatusOr<Written::Outcome> Perform(const Change& change);
+  // The same of `write`, which stands for all of `changes`; each has records of its own.
+  absl::StatusOr<Written::Outcome> Perform(const Change& write, std::span<const Change> changes);
+  absl::Status RecordOutcome(const Written& written, absl::Duration took, const Change& change);
   absl::Status ReadOne();
   absl::Status ReadBack(const locus::OrderId& id, const OrderState& acknowledged);
   void WaitForTurn();
@@ -65,6 +76,7 @@ class Traffic {
   std::vector<Order> open_;
   std::deque<locus::OrderId> gone_;  // deleted a while ago: they must not come back
   uint64_t inserted_ = 0;
+  uint64_t buyers_ = 0;  // that had their turn
   uint64_t writes_ = 0;
   std::chrono::steady_clock::time_point begun_;
 };
