@@ -61,9 +61,9 @@ class Judgement {
     if (!order.Allows(stored->state())) {
       const bool deleted = !order.acknowledged.there();
       Fault(deleted ? verdict_.foreign : verdict_.changed, number,
-            absl::StrCat("shard ", shard.name, " has version ", stored->version,
+            absl::StrCat("shard ", shard.name, " has ", TextOf(*stored),
                          deleted ? ", but it was deleted or never stored"
-                                 : absl::StrCat(" with other rows than the acknowledged version ",
+                                 : absl::StrCat(", and not the rows of the acknowledged version ",
                                                 order.acknowledged.version)));
     }
     JudgeNumber(number, *id, *stored, shard);
@@ -74,23 +74,20 @@ class Judgement {
     if (stored.version == 0) return;  // no row in orders: counted as changed
     auto no = locus::OrderNo::FromBytes(stored.no);
     auto decoded = no.ok() ? codec_.Decode(*no) : no.status();
-    if (!decoded.ok() || *decoded != id) {
-      return Fault(verdict_.misrouted, number, "its order_no does not decode to it");
-    }
-    const locus::GeneRoute route = router_.Route(*no);
-    const bool leads =
-        route.owner->id == shard.id || (route.target != nullptr && route.target->id == shard.id);
-    if (!leads) {
-      Fault(verdict_.misrouted, number,
-            absl::StrCat("its order_no does not lead to shard ", shard.name));
-    }
+    if (!decoded.ok())
+      return Fault(verdict_.misrouted, number, "its order_no is none of this service");
+    if (*decoded == id) return;  // and so has its gene, by which both are routed
+    Fault(verdict_.misrouted, number,
+          absl::StrCat("its order_no on shard ", shard.name, " is that of order ",
+                       decoded->ToString(), " and leads to shard ", router_.Route(*decoded).name));
   }
 
   void JudgeShard(const ShardContents& contents) {
     for (const auto& [number, stored] : contents.orders) {
       if (!expected_.orders().contains(number)) {
         Fault(verdict_.foreign, number,
-              absl::StrCat("shard ", contents.shard.name, " has it, and nobody inserted it"));
+              absl::StrCat("shard ", contents.shard.name, " has ", TextOf(stored),
+                           ", and nobody inserted it"));
         continue;
       }
       auto id = OrderId::FromInt64(static_cast<int64_t>(number));
@@ -103,9 +100,14 @@ class Judgement {
         continue;
       }
       Fault(verdict_.doubled, number,
-            absl::StrCat("shard ", contents.shard.name, " has it too, version ", stored.version,
-                         "; it belongs to ", router_.Route(*id).name));
+            absl::StrCat("shard ", contents.shard.name, " has ", TextOf(stored),
+                         "; it belongs to shard ", router_.Route(*id).name));
     }
+  }
+
+  static std::string TextOf(const StoredOrder& stored) {
+    return stored.version == 0 ? "rows of it, but none in orders"
+                               : absl::StrCat("version ", stored.version);
   }
 
   void Fault(uint64_t& count, uint64_t number, const std::string& what) {

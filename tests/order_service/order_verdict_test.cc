@@ -134,11 +134,40 @@ TEST_F(OrderVerdictTest, CopyOfAMove_IsDoubledOnceTheMovesAreOver) {
   EXPECT_EQ(Judge().doubled, 1u);
 }
 
+TEST_F(OrderVerdictTest, RowOnTheOtherShard_IsLostAndDoubled) {
+  Acknowledge(on_a_, kFirst);
+  Store(1, on_a_, kFirst);
+  const Verdict verdict = Judge(/*final=*/true);
+  EXPECT_EQ(verdict.lost, 1u);
+  EXPECT_EQ(verdict.doubled, 1u);
+  EXPECT_THAT(verdict.faults,
+              ElementsAre(HasSubstr("shard a does not have it"),
+                          HasSubstr("shard b has version 1; it belongs to shard a")));
+}
+
 TEST_F(OrderVerdictTest, OrderNoOfAnotherOrder_IsMisrouted) {
   Acknowledge(on_a_, kFirst);
   Store(0, on_a_, kFirst);
   shards_[0].orders[Number(on_a_)].no = codec_.Encode(on_b_)->ToBytes();
+  EXPECT_THAT(Judge().faults,
+              ElementsAre(HasSubstr(absl::StrCat("its order_no on shard a is that of order ",
+                                                 Number(on_b_), " and leads to shard b"))));
   EXPECT_EQ(Judge().misrouted, 1u);
+  for (const std::string& no : {std::string(16, 'x'), std::string(3, 'x'), std::string()}) {
+    shards_[0].orders[Number(on_a_)].no = no;
+    EXPECT_EQ(Judge().misrouted, 1u);
+    EXPECT_FALSE(Judge().ok());
+  }
+}
+
+TEST_F(OrderVerdictTest, RowsWithoutTheirOrder_AreChangedOrForeign) {
+  Acknowledge(on_a_, kFirst);
+  Store(0, on_a_, {77, 0});
+  EXPECT_EQ(Judge().changed, 1u);
+  EXPECT_THAT(Judge().faults, ElementsAre(HasSubstr("rows of it, but none in orders")));
+  Acknowledge(on_a_, kNone, Op::kDelete);
+  EXPECT_EQ(Judge().foreign, 1u);
+  EXPECT_THAT(Judge().faults, ElementsAre(HasSubstr("but it was deleted")));
 }
 
 TEST_F(OrderVerdictTest, WriteWithoutAnswer_AllowsBothStates) {
