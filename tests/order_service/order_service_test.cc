@@ -3,6 +3,11 @@
 // planted fault turns it red.
 #include <signal.h>
 
+#include <map>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "examples/order_service/record.h"
 #include "gmock/gmock.h"
 #include "tests/order_service/two_shards.h"
@@ -13,6 +18,7 @@ namespace {
 using nlohmann::json;
 using shop::Op;
 using shop::Record;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class OrderServiceTest : public ::testing::Test {
@@ -20,8 +26,9 @@ class OrderServiceTest : public ::testing::Test {
   // The traffic that the tests plant faults into; each takes its own back.
   static void SetUpTestSuite() {
     shards_ = new TwoShards;
-    ASSERT_TRUE(
-        shards_->Start(RoutingTable::Make(1, shards_->Shards(), {{32767, 1}, {65535, 2}}).value()));
+    table_ = std::make_unique<RoutingTable>(
+        RoutingTable::Make(1, shards_->Shards(), {{32767, 1}, {65535, 2}}).value());
+    ASSERT_TRUE(shards_->Start(*table_));
     auto traffic = shards_->StartTraffic({"--rate", "1500", "--threads", "2", "--late-by", "1"});
     ASSERT_TRUE(WaitUntil([] { return shards_->Writes() > 1500; })) << traffic->LogTail();
     TwoShards::StopWell(*traffic);
@@ -33,12 +40,40 @@ class OrderServiceTest : public ::testing::Test {
     return shards_->server(server).Value(
         "SELECT MIN(order_id) FROM locus_shop.order_items JOIN locus_shop.orders USING (order_id)");
   }
-  // The verdict while `plant` is in force on the server, as the account that guards let pass.
-  static json VerdictWith(size_t server, const std::string& plant, const std::string& take_back,
+  // Statements that delete an order's rows, of all three tables.
+  static std::string Deletion(const std::string& id) {
+    std::string statements;
+    for (const shop::Table table : shop::kTables) {
+      absl::StrAppend(&statements, "DELETE FROM ", NameOf(table), " WHERE order_id = ", id, ";");
+    }
+    return statements;
+  }
+  // Statements that copy an order's rows from tables named `from`... to those named `to`...
+  static std::string Copying(const std::string& id, const std::string& from,
+                             const std::string& to) {
+    std::string statements;
+    for (const shop::Table table : shop::kTables) {
+      const std::string columns = absl::StrCat(
+          ColumnsOf(table), table == shop::Table::kOrders ? "" : ", version");  // for both triggers
+      absl::StrAppend(&statements, "INSERT INTO ", to, NameOf(table), " (", columns, ") SELECT ",
+                      columns, " FROM ", from, NameOf(table), " WHERE order_id = ", id, ";");
+    }
+    return statements;
+  }
+  // The verdict while statements are in force on the servers that change this order of server 0, as
+  // the account that guards let pass.
+  static json VerdictWith(const std::string& id, const std::string& on_0, const std::string& on_1,
                           const std::vector<std::string>& words = {}) {
-    shards_->PastTheGuards(server, plant);
+    std::string keep = "CREATE OR REPLACE DATABASE kept;";
+    for (const shop::Table table : shop::kTables) {
+      absl::StrAppend(&keep, "CREATE TABLE kept.", NameOf(table), " LIKE ", NameOf(table), ";");
+    }
+    shards_->PastTheGuards(0, absl::StrCat(keep, Copying(id, "", "kept."), on_0));
+    shards_->PastTheGuards(1, on_1);
     json verdict = shards_->Verdict(words);
-    shards_->PastTheGuards(server, take_back);
+    shards_->PastTheGuards(0, absl::StrCat(Deletion(id), Copying(id, "kept.", "")));
+    shards_->PastTheGuards(1, Deletion(id));
+    EXPECT_EQ(shards_->Verdict(words)["exit"], 0) << "it was not taken back";
     return verdict;
   }
   // A copy of the record, to which a test adds records.
@@ -48,15 +83,39 @@ class OrderServiceTest : public ::testing::Test {
     std::filesystem::copy(shards_->record(), copy);
     return copy;
   }
-  static void ExpectOnly(const json& verdict, const std::string& fault, uint64_t count) {
+  // Statements that insert the rows of an order of server 0 elsewhere.
+  static std::string Inserting(const std::string& id) {
+    std::string statements;
+    for (const shop::Table table : shop::kTables) {
+      std::vector<std::string> values;
+      for (const absl::string_view column : absl::StrSplit(ColumnsOf(table), ", ")) {
+        values.push_back(absl::EndsWith(column, "_no")
+                             ? absl::StrCat("CONCAT('X\\'', HEX(", column, "), '\\'')")
+                             : absl::StrCat("QUOTE(", column, ")"));
+      }
+      const auto results = shards_->server(0).Sql(
+          absl::StrCat("SELECT CONCAT_WS(', ', ", absl::StrJoin(values, ", "), ") FROM ",
+                       TwoShards::kDatabase, ".", NameOf(table), " WHERE order_id = ", id));
+      for (const auto& row : results[0].rows) {
+        absl::StrAppend(&statements, "INSERT INTO ", NameOf(table), " (", ColumnsOf(table),
+                        ") VALUES (", *row[0], ");");
+      }
+    }
+    return statements;
+  }
+  // Exit code 1, these counts, and zero of everything else that is a fault.
+  static void ExpectFaults(const json& verdict, const std::map<std::string, uint64_t>& counts) {
     EXPECT_EQ(verdict["exit"], 1) << verdict;
     for (const char* name :
          {"lost", "changed", "doubled", "foreign", "misrouted", "stale_reads", "contradictions"}) {
-      EXPECT_EQ(verdict[name], name == fault ? count : 0u) << name << " of " << verdict;
+      auto found = counts.find(name);
+      EXPECT_EQ(verdict[name], found == counts.end() ? 0u : found->second)
+          << name << " of " << verdict;
     }
   }
 
   static inline TwoShards* shards_ = nullptr;
+  static inline std::unique_ptr<RoutingTable> table_;
 };
 
 TEST_F(OrderServiceTest, TrafficOfEveryKindOfClient_IsThereExactlyOnce) {
@@ -75,54 +134,76 @@ TEST_F(OrderServiceTest, TrafficOfEveryKindOfClient_IsThereExactlyOnce) {
   EXPECT_EQ(status["stale"], 0);
 }
 
-TEST_F(OrderServiceTest, OrderDeletedByHand_IsLost) {
+TEST_F(OrderServiceTest, FaultPlantedInTheRowsOfAnOrder_IsNamed) {
   const std::string id = OrderOn(0);
-  std::string plant = "SET autocommit = 1", back = "SET autocommit = 1";
-  for (const std::string table : {"orders", "order_items", "payments"}) {
-    const std::string columns =
-        table == "orders" ? "order_id, order_no, buyer, status, amount, note, created, version"
-        : table == "order_items" ? "order_id, line, sku, quantity, price, version"
-                                 : "order_id, payment_no, amount, version";
-    absl::StrAppend(&plant, "; CREATE TABLE kept_", table, " SELECT ", columns, " FROM ", table,
-                    " WHERE order_id = ", id, "; DELETE FROM ", table, " WHERE order_id = ", id);
-    absl::StrAppend(&back, "; INSERT INTO ", table, " (", columns, ") SELECT ", columns,
-                    " FROM kept_", table, "; DROP TABLE kept_", table);
+  const std::string by_id = absl::StrCat(" WHERE order_id = ", id);
+  // The order_no of an order that the other shard has.
+  const std::string other_no = shards_->server(1).Value(
+      "SELECT CONCAT('X\\'', HEX(MIN(order_no)), '\\'') FROM locus_shop.orders");
+  const std::string copy = Inserting(id);
+  const std::string doubled_orders = copy.substr(0, copy.find(';'));
+  const struct {
+    std::string on_0, on_1;
+    std::map<std::string, uint64_t> counts;
+    std::string text;
+  } plants[] = {
+      {Deletion(id), "", {{"lost", 1}}, "and shard orders-a does not have it"},
+      {"DELETE FROM orders" + by_id, "", {{"changed", 1}}, "rows of it, but none in orders"},
+      {"DELETE FROM order_items" + by_id + " LIMIT 1", "", {{"changed", 1}}, "and not the rows"},
+      {"UPDATE order_items SET quantity = quantity + 1" + by_id + " LIMIT 1",
+       "",
+       {{"changed", 1}},
+       "and not the rows"},
+      {"INSERT INTO payments (order_id, payment_no, amount) VALUES (" + id + ", X'00', 1)",
+       "",
+       {{"changed", 1}},
+       "and not the rows"},
+      {"UPDATE orders SET version = version + 1" + by_id, "", {{"changed", 1}}, "and not the rows"},
+      {"UPDATE orders SET note = IF(note IS NULL, '', NULL)" + by_id,
+       "",
+       {{"changed", 1}},
+       "and not the rows"},
+      {"UPDATE orders SET order_no = " + other_no + by_id,
+       "",
+       {{"changed", 1}, {"misrouted", 1}},
+       "leads to shard orders-b"},
+      {"DO 0", copy, {{"doubled", 1}}, "it belongs to shard orders-a"},
+      {"DO 0", doubled_orders, {{"doubled", 1}}, "it belongs to shard orders-a"},
+      {Deletion(id), copy, {{"lost", 1}, {"doubled", 1}}, "it belongs to shard orders-a"},
+  };
+  for (const auto& plant : plants) {
+    SCOPED_TRACE(absl::StrCat(plant.on_0, " | ", plant.on_1));
+    const json verdict =
+        VerdictWith(id, plant.on_0, plant.on_1.empty() ? "DO 0" : plant.on_1, {"--final"});
+    ExpectFaults(verdict, plant.counts);
+    EXPECT_THAT(verdict["faults"].dump(),
+                AllOf(HasSubstr(absl::StrCat("order ", id, ": ")), HasSubstr(plant.text)));
   }
-  ExpectOnly(VerdictWith(0, plant, back), "lost", 1);
-  EXPECT_EQ(shards_->Verdict()["exit"], 0);
-}
-
-TEST_F(OrderServiceTest, RowChangedByHand_IsChanged) {
-  const std::string by_id = " WHERE order_id = " + OrderOn(1) + " LIMIT 1";
-  ExpectOnly(VerdictWith(1, "UPDATE order_items SET quantity = quantity + 1" + by_id,
-                         "UPDATE order_items SET quantity = quantity - 1" + by_id),
-             "changed", 1);
-  ExpectOnly(VerdictWith(1, "UPDATE orders SET version = version + 1" + by_id,
-                         "UPDATE orders SET version = version - 1" + by_id),
-             "changed", 1);
-}
-
-TEST_F(OrderServiceTest, OrderOnBothShards_IsDoubled) {
-  const std::string id = OrderOn(0);
-  const std::string row = shards_->server(0).Value(
-      "SELECT CONCAT_WS(', ', order_id, CONCAT('X\\'', HEX(order_no), '\\''), buyer, status, "
-      "amount,"
-      " 'NULL', CONCAT('\\'', created, '\\''), version) FROM locus_shop.orders WHERE order_id = " +
-      id);
-  ExpectOnly(VerdictWith(1,
-                         "INSERT INTO orders (order_id, order_no, buyer, status, amount, note,"
-                         " created, version) VALUES (" +
-                             row + ")",
-                         "DELETE FROM orders WHERE order_id = " + id, {"--final"}),
-             "doubled", 1);
 }
 
 TEST_F(OrderServiceTest, RowThatNobodyInserted_IsForeign) {
-  ExpectOnly(VerdictWith(0,
-                         "INSERT INTO order_items (order_id, line, sku, quantity, price)"
-                         " VALUES (77, 1, 'x', 1, 1)",
-                         "DELETE FROM order_items WHERE order_id = 77"),
-             "foreign", 1);
+  const json verdict = VerdictWith("77",
+                                   "INSERT INTO order_items (order_id, line, sku, quantity, price)"
+                                   " VALUES (77, 1, 'x', 1, 1)",
+                                   "DO 0");
+  ExpectFaults(verdict, {{"foreign", 1}});
+  EXPECT_THAT(verdict["faults"].dump(),
+              HasSubstr("order 77: shard orders-a has rows of it, but none in orders"));
+}
+
+TEST_F(OrderServiceTest, CopyOfAMoveUnderWay_IsNoFaultUntilTheEnd) {
+  const std::string id = OrderOn(0);
+  const std::string copy = Inserting(id);
+  shards_->Publish(
+      RoutingTable::Make(2, shards_->Shards(), {{32767, 1}, {65535, 2}}, {{0, 32767, 2, 0, 0}})
+          .value());
+  shards_->PastTheGuards(1, copy);
+  const json under_way = shards_->Verdict(), final = shards_->Verdict({"--final"});
+  shards_->PastTheGuards(1, Deletion(id));
+  shards_->Publish(*table_);
+  EXPECT_EQ(under_way["exit"], 0) << under_way;
+  EXPECT_EQ(under_way["copies"], 1) << under_way;
+  ExpectFaults(final, {{"doubled", 1}});
 }
 
 TEST_F(OrderServiceTest, AcknowledgedRecordWithoutARow_IsLost) {
@@ -132,7 +213,7 @@ TEST_F(OrderServiceTest, AcknowledgedRecordWithoutARow_IsLost) {
   for (const Record::What what : {Record::What::kIntent, Record::What::kAcknowledged}) {
     ASSERT_TRUE(recorder->Append({.what = what, .order = 77, .state = {5, 1}}).ok());
   }
-  ExpectOnly(shards_->Verdict({}, copy), "lost", 1);
+  ExpectFaults(shards_->Verdict({}, copy), {{"lost", 1}});
 }
 
 TEST_F(OrderServiceTest, ReadOfAnOlderState_IsStale) {
@@ -145,7 +226,7 @@ TEST_F(OrderServiceTest, ReadOfAnOlderState_IsStale) {
   last.what = Record::What::kRead;
   last.state.digest ^= 1;
   ASSERT_TRUE(shop::Recorder::Open(path)->Append(last).ok());
-  ExpectOnly(shards_->Verdict({}, copy), "stale_reads", 1);
+  ExpectFaults(shards_->Verdict({}, copy), {{"stale_reads", 1}});
 }
 
 TEST_F(OrderServiceTest, NoRecords_IsAFailure) {

@@ -22,37 +22,50 @@
 
 namespace locus {
 
-// Two shards with the tables of examples/order_service, their fences and version triggers, and a
-// routing table in a file. Processes of order_service run beside the test.
+// Two shards with the tables of examples/order_service, and a routing table in a file. Processes of
+// order_service run beside the test.
 class TwoShards {
  public:
   static constexpr char kDatabase[] = "locus_shop";
 
-  // False: a server did not start.
-  bool Start(const RoutingTable& table) {
-    for (uint32_t i = 0; i < 2; ++i) {
-      if (!servers_[i]->Start()) return false;
-      MakeMover(*servers_[i]);
-      servers_[i]->Sql(absl::StrCat(
+  // More lines of the servers' my.cnf.
+  explicit TwoShards(const std::vector<std::string>& lines = {}) {
+    for (uint16_t i = 0; i < 2; ++i) {
+      MariadbServer::Settings settings = FencedServer(static_cast<uint16_t>(i + 1));
+      settings.lines.push_back("max_connections=300");
+      settings.lines.insert(settings.lines.end(), lines.begin(), lines.end());
+      servers_[i] = std::make_unique<MariadbServer>(settings);
+    }
+    std::ofstream(path("password")) << "s3cret\n";
+    chmod(path("password").c_str(), 0600);
+  }
+
+  // Servers with tables and accounts. False: one did not start.
+  bool StartServers() {
+    for (const auto& server : servers_) {
+      if (!server->Start()) return false;
+      MakeMover(*server);
+      server->Sql(absl::StrCat(
           "CREATE DATABASE ", kDatabase, "; USE ", kDatabase, "; ", shop::SchemaSql(),
-          CreateTombstones(),
-          "; CREATE USER shop@'127.0.0.1' IDENTIFIED BY 's3cret'; GRANT SELECT, INSERT, UPDATE,"
+          "CREATE USER shop@'127.0.0.1' IDENTIFIED BY 's3cret'; GRANT SELECT, INSERT, UPDATE,"
           " DELETE ON locus_shop.* TO shop@'127.0.0.1'"));
+    }
+    return true;
+  }
+  // The same, with fences and version triggers as the table says, which is published.
+  bool Start(const RoutingTable& table) {
+    if (!StartServers()) return false;
+    for (uint32_t i = 0; i < 2; ++i) {
+      Sql(i, CreateTombstones());
       std::vector<GuardedTable> guarded;
       for (const MovedTable& moved : Moved()) guarded.push_back(moved.guard);
       auto fence = ShardFence::Create(As(i, "mover"), FenceOf(guarded));
       const absl::Status installed = fence->Install(table, i + 1);
       EXPECT_TRUE(installed.ok()) << installed;
       for (const MovedTable& moved : Moved()) {
-        for (const VersionTrigger& trigger : VersionTriggersOf(moved, {"mover@127.0.0.1"})) {
-          Sql(i,
-              absl::StrCat("CREATE TRIGGER ", trigger.name, " ", trigger.timing, " ", trigger.event,
-                           " ON ", trigger.table, " FOR EACH ROW ", trigger.body));
-        }
+        MakeVersionTriggers(*servers_[i], kDatabase, moved);
       }
     }
-    std::ofstream(directory_ / "password") << "s3cret\n";
-    chmod((directory_ / "password").c_str(), 0600);
     Publish(table);
     return true;
   }
@@ -100,6 +113,11 @@ class TwoShards {
 
   std::string record() const { return directory_ / "record"; }
   std::string path(const std::string& name) const { return directory_ / name; }
+  // What is in the file of that name.
+  std::string Text(const std::string& name) const {
+    std::ifstream file(path(name));
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
 
   // Processes that write until they are stopped, or as the words say.
   std::unique_ptr<PrivateServer> StartTraffic(const std::vector<std::string>& words) {
@@ -144,28 +162,16 @@ class TwoShards {
   }
   // What the program prints, and its exit code as "exit". What is no JSON stands as "text".
   nlohmann::json Json(const std::vector<std::string>& command) const {
-    const std::string out = directory_ / "out";
-    const int exit = RunProgram(command, out);
-    std::ifstream file(out);
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const int exit = RunProgram(command, path("out"));
+    const std::string text = Text("out");
     nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
     if (!json.is_object()) json = {{"text", text}};
     json["exit"] = exit;
     return json;
   }
 
-  static MariadbServer::Settings SettingsOf(uint16_t server_id) {
-    MariadbServer::Settings settings = FencedServer(server_id);
-    for (const char* line : {"binlog_row_metadata=FULL", "gtid_strict_mode=ON",
-                             "binlog_checksum=CRC32", "max_connections=300"}) {
-      settings.lines.push_back(line);
-    }
-    return settings;
-  }
-
   TemporaryDirectory directory_;
-  std::unique_ptr<MariadbServer> servers_[2] = {std::make_unique<MariadbServer>(SettingsOf(1)),
-                                                std::make_unique<MariadbServer>(SettingsOf(2))};
+  std::unique_ptr<MariadbServer> servers_[2];
 };
 
 }  // namespace locus
