@@ -57,25 +57,38 @@ update() {
   done | mariadb "${to_source[@]}"
 }
 
+# measured COMMAND...: runs it, and prints the processor time of the target's server for $rows rows.
+measured() {
+  local before
+  before=$(ticks)
+  "$@"
+  echo "         of the target's server $((($(ticks) - before) * 1000000 / $(getconf CLK_TCK) / rows)) us" \
+    "of processor time a row"
+}
+ticks() { awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/${servers[1]}/stat"; }
+dump_and_load() {
+  mariadb-dump "${to_source[@]}" --single-transaction --no-create-info orders | mariadb "${to_target[@]}"
+}
+
 for round in $(seq "$rounds"); do
   echo "== round $round"
   echo 'inserts, 1 row a transaction'
   fill 1
   empty
-  "$bin/apply_bench" stream "$source" "$target" "$position"
+  measured "$bin/apply_bench" stream "$source" "$target" "$position"
   echo 'updates, 1 row a transaction'
   update
-  "$bin/apply_bench" stream "$source" "$target" "$position"
+  measured "$bin/apply_bench" stream "$source" "$target" "$position"
   rows=$((rows * 10))
   echo 'inserts, 1,000 rows a transaction'
   fill 1000
   empty
-  "$bin/apply_bench" stream "$source" "$target" "$position"
+  measured "$bin/apply_bench" stream "$source" "$target" "$position"
   empty
-  "$bin/apply_bench" copy "$source" "$target"
+  measured "$bin/apply_bench" copy "$source" "$target"
   empty
   start=$(date +%s%N)
-  mariadb-dump "${to_source[@]}" --single-transaction --no-create-info orders | mariadb "${to_target[@]}"
+  measured dump_and_load
   end=$(date +%s%N)
   echo "mariadb-dump | mariadb: $((rows * 1000000000 / (end - start))) rows/s"
   rows=$((rows / 10))
