@@ -166,6 +166,13 @@ class RowCopier::Reader {
     return std::move((*answer.results)[0]);
   }
 
+  // Such a column is read also where it is generated: the row belongs where it says.
+  bool SaysWhere(const std::string& column) const {
+    const GuardedTable& guard = options_.table.guard;
+    return guard.key == GuardedTable::Key::kGeneAndCohort &&
+           (column == guard.gene || column == guard.cohort);
+  }
+
   absl::Status SetUp() {
     LOCUS_RETURN_IF_ERROR(Ask("SET NAMES binary, time_zone = '+00:00', autocommit = 1,"
                               " tx_isolation = 'READ-COMMITTED'",
@@ -180,9 +187,9 @@ class RowCopier::Reader {
                          SqlText(options_.table.guard.name), " ORDER BY ORDINAL_POSITION"),
             Rows(7, kMostColumns)));
     for (const Result::Row& row : columns.rows) {
-      if (row[3] == "ALWAYS") continue;
       stream::Column column;
       column.name = row[0].value_or("");
+      if (row[3] == "ALWAYS" && !SaysWhere(column.name)) continue;
       LOCUS_ASSIGN_OR_RETURN(column.kind, internal::KindOf(row[1].value_or("")));
       column.is_unsigned = absl::StrContains(row[2].value_or(""), "unsigned");
       columns_.push_back(

@@ -23,8 +23,6 @@ using stream::ColumnKind;
 namespace {
 
 constexpr size_t kMostColumns = 4096;
-// A row that others refer to, and a row that refers to none.
-constexpr unsigned kRowIsReferenced = 1451, kNoReferencedRow = 1452;
 
 // How many keys a statement takes: the smallest of these that is enough, so that few statements are
 // prepared. What is too much is filled with the last key.
@@ -257,12 +255,10 @@ absl::Status RowWriter::Execute(Table& table, BulkStatement& statement) {
     session_.NoteConflict(true);
     return status;
   }
-  order_matters_ = error == kDuplicateKey || error == kRowIsReferenced || error == kNoReferencedRow;
+  order_matters_ = error == kDuplicateKey;
   if (!order_matters_) return status;
-  return absl::DataLossError(absl::StrCat(
-      "a row of ", Quoted(table.moved().guard.name),
-      error == kDuplicateKey ? " has a unique key of another row: " : " breaks a foreign key: ",
-      status.message()));
+  return absl::DataLossError(absl::StrCat("a row of ", Quoted(table.moved().guard.name),
+                                          " has a unique key of another row: ", status.message()));
 }
 
 absl::Status RowWriter::Insert(Table& table) {

@@ -13,11 +13,13 @@ absl::StatusOr<std::unique_ptr<TargetSession>> TargetSession::Open(const Mariadb
   LOCUS_ASSIGN_OR_RETURN(Handle handle, LogInToAny(server, server.password.c_str(), place));
   std::unique_ptr<TargetSession> session(
       new TargetSession(std::move(handle), std::move(place), server.timeout));
+  // Rows of one order come in any order: a child by the stream before its parent by the copy. The
+  // other shard has checked what they refer to, and an order's rows move together.
   // A wait for a lock ends before the client library takes the server for dead.
   LOCUS_RETURN_IF_ERROR(session->Run(
       absl::StrCat("SET NAMES binary, time_zone = '+00:00', sql_mode ="
                    " 'STRICT_ALL_TABLES,ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO',"
-                   " autocommit = 1, tx_isolation = 'READ-COMMITTED', foreign_key_checks = 1,"
+                   " autocommit = 1, tx_isolation = 'READ-COMMITTED', foreign_key_checks = 0,"
                    " innodb_lock_wait_timeout = LEAST(@@innodb_lock_wait_timeout, ",
                    std::max(1u, WholeSeconds(server.timeout) - 1), ")")));
   return session;

@@ -45,7 +45,8 @@ class RangeCleaner {
       LOCUS_RETURN_IF_ERROR(CheckFence());
       LOCUS_ASSIGN_OR_RETURN(
           results,
-          link_.Run(absl::StrCat("DELETE FROM ", SqlName(table_.guard.name), " WHERE ",
+          link_.Run(absl::StrCat("SET STATEMENT foreign_key_checks = 0 FOR DELETE FROM ",
+                                 SqlName(table_.guard.name), " WHERE ",
                                  internal::RowsOf(table_.guard, range_, true), " LIMIT ", rows),
                     {kNoRows}));
       deleted = results[0].affected;
