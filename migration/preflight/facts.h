@@ -41,6 +41,7 @@ struct Key {
 
 struct ForeignKey {
   std::string name, table, referenced, on_delete, on_update;
+  std::vector<std::string> columns = {}, referenced_columns = {};  // in pairs
 };
 
 struct Trigger {
@@ -81,6 +82,12 @@ struct Accounts {
   std::vector<std::string> known;  // all, "NAME@HOST"
 };
 
+// A move of which the shard is the source, and that has not ended.
+struct OpenMove {
+  std::string name, phase;
+  std::vector<FencedRange> ranges;
+};
+
 // One server, by the account of the mover.
 struct Server {
   std::string place;   // "orders-a at 10.0.0.1:3306/shop"
@@ -112,6 +119,7 @@ struct Shard {
   absl::Status guards;  // ShardFence::Verify
   // The moves that use version triggers here: begun and not cleaned up.
   Fact<std::vector<std::string>> moves = std::vector<std::string>();
+  Fact<std::vector<OpenMove>> open_moves = std::vector<OpenMove>();
   Fact<Accounts> accounts = Accounts();
   std::vector<Candidate> candidates;
 };
@@ -125,7 +133,8 @@ struct Collision {
 
 struct Facts {
   std::string move;
-  bool begun = false;  // the target has a checkpoint or a copy of this move
+  bool begun = false;          // the target has a checkpoint or a copy of this move
+  double copied_a_second = 0;  // rows, as its runner has measured; 0: it has copied none
   std::vector<FencedRange> ranges;
   std::vector<MovedTable> tables;
   std::vector<std::string> movers;

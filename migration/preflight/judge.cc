@@ -130,11 +130,15 @@ void JudgeRetention(const Facts& facts, const Server& server, Report& report) {
   const absl::Duration kept =
       seconds == 0 ? absl::InfiniteDuration() : absl::Seconds(std::min(seconds, 1e9));
   const absl::Duration needed = LogsNeeded(facts);
+  const std::string rate = facts.copied_a_second > 0
+                               ? absl::StrCat(static_cast<uint64_t>(facts.copied_a_second),
+                                              " rows a second, as measured")
+                               : absl::StrCat(kRowsASecond, " rows a second, which is a guess");
   report.Add("binlog-retention", kept >= needed, server.place,
              seconds == 0 ? "logs are kept"
                           : absl::StrCat("logs are kept for ", absl::FormatDuration(kept)),
              absl::StrCat("at least ", absl::FormatDuration(needed),
-                          ", three times the estimate of this move"),
+                          ", three times the estimate of this move, which copies ", rate),
              absl::StrCat("SET GLOBAL binlog_expire_logs_seconds = ", absl::ToInt64Seconds(needed),
                           ", in my.cnf, too"));
 }
@@ -202,7 +206,9 @@ absl::Duration LogsNeeded(const Facts& facts) {
   }
   for (const FencedRange& range : facts.ranges) vnodes += range.hi - range.lo + 1;
   // How many vnodes the source has nobody says here: as if it had only these.
-  const absl::Duration copy = absl::Seconds(static_cast<double>(rows) / kRowsASecond);
+  const double rate =
+      facts.copied_a_second > 0 ? facts.copied_a_second : static_cast<double>(kRowsASecond);
+  const absl::Duration copy = absl::Seconds(static_cast<double>(rows) / rate);
   const double steps = 10000.0 / std::max<uint32_t>(facts.pace.by, 1);
   const absl::Duration stepping =
       vnodes == 0 ? absl::ZeroDuration() : steps * (facts.pace.dwell + facts.pace.accept_within);

@@ -123,6 +123,32 @@ void JudgeServers(const Facts& facts, Report& report) {
       absl::StrCat("SET GLOBAL max_allowed_packet = ", from, " on the target, in my.cnf, too"));
 }
 
+// At most one move takes a vnode at a time, wherever it takes it.
+void JudgeOpenMoves(const Facts& facts, const Shard& shard, Report& report) {
+  const std::string& place = shard.server.place;
+  const auto* moves = report.Read(
+      "overlapping-moves", place, shard.open_moves,
+      absl::StrCat("GRANT SELECT ON `", shard.server.database, "`.* TO ", GranteeOf(shard.server)));
+  if (moves == nullptr) return;
+  std::vector<std::string> found;
+  for (const OpenMove& move : *moves) {
+    if (move.name == facts.move) continue;
+    for (const FencedRange& theirs : move.ranges) {
+      const bool overlaps = std::any_of(
+          facts.ranges.begin(), facts.ranges.end(),
+          [&](const FencedRange& ours) { return ours.lo <= theirs.hi && theirs.lo <= ours.hi; });
+      if (!overlaps) continue;
+      found.push_back(
+          absl::StrCat(move.name, " is ", move.phase, ", vnodes ", theirs.lo, "-", theirs.hi));
+      break;
+    }
+  }
+  report.Add("overlapping-moves", found.empty(), place,
+             found.empty() ? "none" : absl::StrJoin(found, "; "),
+             "no other move of these vnodes that has not ended, also at share 0",
+             "finalize and clean up that move, or abort it, by its own move file");
+}
+
 // At most one move goes from a shard to another, or back, at a time.
 void JudgeMoves(const Facts& facts, const Shard& shard, Report& report) {
   const std::string& place = shard.server.place;
@@ -235,6 +261,8 @@ void JudgeFences(const Facts& facts, Report& report) {
 void JudgeBoth(const Facts& facts, Report& report) {
   JudgeMoves(facts, facts.source, report);
   JudgeMoves(facts, facts.target, report);
+  JudgeOpenMoves(facts, facts.source, report);
+  JudgeOpenMoves(facts, facts.target, report);
   JudgeServers(facts, report);
   JudgeSchemas(facts, report);
   JudgeRows(facts, report);

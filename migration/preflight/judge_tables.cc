@@ -164,8 +164,28 @@ class TableJudge {
   Report& report_;
 };
 
+// Whether a row and the row that it refers to are always of one order: the key has what says to
+// which order they belong. So one never moves without the other.
+bool IsWithinOrders(const Facts& facts, const ForeignKey& key) {
+  auto guard_of = [&](const std::string& table) {
+    return std::find_if(facts.tables.begin(), facts.tables.end(),
+                        [&](const MovedTable& moved) { return moved.guard.name == table; })
+        ->guard;
+  };
+  auto has = [&](const std::string& column, const std::string& referenced) {
+    for (size_t i = 0; i < key.columns.size(); ++i) {
+      if (key.columns[i] == column && key.referenced_columns[i] == referenced) return true;
+    }
+    return false;
+  };
+  const GuardedTable child = guard_of(key.table), parent = guard_of(key.referenced);
+  if (child.key != parent.key) return false;
+  if (child.key != GuardedTable::Key::kGeneAndCohort) return has(child.order_id, parent.order_id);
+  return has(child.gene, parent.gene) && has(child.cohort, parent.cohort);
+}
+
 void JudgeForeignKeys(const Facts& facts, const Shard& shard, Report& report) {
-  std::vector<std::string> cascading, from, to;
+  std::vector<std::string> cascading, from, to, across;
   for (const ForeignKey& key : shard.schema->foreign_keys) {
     const bool child = IsMoved(facts, key.table), parent = IsMoved(facts, key.referenced);
     const std::string name = absl::StrCat(key.name, " of ", key.table);
@@ -174,6 +194,9 @@ void JudgeForeignKeys(const Facts& facts, const Shard& shard, Report& report) {
     if (child && changes) cascading.push_back(name);
     if (parent && !child) from.push_back(name);
     if (child && !parent) to.push_back(absl::StrCat(name, " to ", key.referenced));
+    if (child && parent && !IsWithinOrders(facts, key)) {
+      across.push_back(absl::StrCat(name, " to ", key.referenced));
+    }
   }
   const std::string& place = shard.server.place;
   auto list = [](const std::vector<std::string>& names) {
@@ -188,6 +211,9 @@ void JudgeForeignKeys(const Facts& facts, const Shard& shard, Report& report) {
   report.Add("foreign-keys-to-outside", to.empty(), place, list(to),
              "none to tables that do not move: the other shard may lack their rows",
              "add the table to [[tables]], or drop the foreign key");
+  report.Add("foreign-keys-across-orders", across.empty(), place, list(across),
+             "none that lets a row refer to another order's: the two may be on two shards",
+             "add the order ID (or gene and cohort) to both sides of the key, or drop it");
 }
 
 void JudgeTriggers(const Shard& shard, Report& report) {

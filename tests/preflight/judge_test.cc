@@ -228,7 +228,8 @@ const std::vector<Break>& Breaks() {
        }},
       {"foreign-keys-cascade",
        [](Facts& f) {
-         f.source.schema->foreign_keys = {{"fk", "orders", "orders", "SET NULL", "RESTRICT"}};
+         f.source.schema->foreign_keys = {
+             {"fk", "orders", "orders", "SET NULL", "RESTRICT", {"order_id"}, {"order_id"}}};
        }},
       {"foreign-keys-from-outside",
        [](Facts& f) {
@@ -237,6 +238,11 @@ const std::vector<Break>& Breaks() {
       {"foreign-keys-to-outside",
        [](Facts& f) {
          f.source.schema->foreign_keys = {{"fk", "orders", "shops", "RESTRICT", "RESTRICT"}};
+       }},
+      {"foreign-keys-across-orders",
+       [](Facts& f) {
+         f.source.schema->foreign_keys = {
+             {"fk", "orders", "orders", "RESTRICT", "RESTRICT", {"replaces"}, {"order_id"}}};
        }},
       {"user-triggers",
        [](Facts& f) {
@@ -269,6 +275,11 @@ const std::vector<Break>& Breaks() {
       {"other-moves", [](Facts& f) { f.target.moves = std::vector<std::string>{"old.1>2"}; }},
       {"other-moves", [](Facts& f) { f.source.moves = std::vector<std::string>{"old.2>1"}; }},
       {"other-moves", [](Facts& f) { f.source.moves = absl::InternalError("denied"); }},
+      {"overlapping-moves",
+       [](Facts& f) {
+         f.source.open_moves = std::vector<OpenMove>{{"other.1>3", "READY", {{12, 12}}}};
+       }},
+      {"overlapping-moves", [](Facts& f) { f.target.open_moves = absl::InternalError("denied"); }},
       {"same-database",
        [](Facts& f) {
          f.target.server.variables = f.source.server.variables;
@@ -400,6 +411,8 @@ TEST(LogsNeededTest, BigTables_NeedLongerLogs) {
   EXPECT_EQ(LogsNeeded(facts), absl::Hours(24));
   facts.source.schema->tables.at("orders").rows = 2000ull * 86400 * 10;  // ten days of copying
   EXPECT_EQ(LogsNeeded(facts), absl::Hours(24 * 30 + 2));
+  facts.copied_a_second = 20'000;
+  EXPECT_EQ(LogsNeeded(facts), absl::Hours(24 * 3 + 2));
 }
 
 }  // namespace

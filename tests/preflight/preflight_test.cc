@@ -276,6 +276,10 @@ TEST_F(PreflightTest, TablesThatCannotMove_AreEachRefused) {
           "CREATE TABLE kids (id BIGINT UNSIGNED PRIMARY KEY, FOREIGN KEY (id) REFERENCES"
           " orders (order_id))",
           "DROP TABLE kids"},
+         {"foreign-keys-across-orders",
+          "ALTER TABLE orders ADD replaces BIGINT UNSIGNED, ADD CONSTRAINT x FOREIGN KEY (replaces)"
+          " REFERENCES orders (order_id)",
+          "ALTER TABLE orders DROP FOREIGN KEY x, DROP KEY x, DROP replaces"},
          {"foreign-keys-to-outside foreign-keys-cascade",
           "ALTER TABLE orders ADD CONSTRAINT up FOREIGN KEY (order_id) REFERENCES others"
           " (id) ON DELETE CASCADE",
@@ -377,6 +381,16 @@ TEST_F(PreflightTest, MistakesOfTheOperator_AreRefused) {
   EXPECT_THAT(Failed(), ElementsAre("other-moves: other.2>1"));
   ASSERT_TRUE(other->Remove("other.2>1", {}).ok());
   EXPECT_THAT(Failed(), IsEmpty());
+  servers_[kSource]->Sql(
+      "CREATE TABLE shop.locus_move (move VARCHAR(64), phase VARCHAR(16), vnodes TEXT, status "
+      "TEXT);"
+      "INSERT INTO shop.locus_move VALUES ('far.1>3', 'READY', '9-15,40-49', ''), ('old.1>3', "
+      "'DONE',"
+      " '0-9', ''), ('first.1>2', 'COPYING', '0-9', '{\"copied\": {\"rows_per_second\": "
+      "5000.5}}')");
+  EXPECT_THAT(Failed(), ElementsAre("overlapping-moves: far.1>3 is READY, vnodes 9-15"));
+  EXPECT_EQ(mariadb::CollectFacts(options_).copied_a_second, 5000.5);
+  servers_[kSource]->Sql("DROP TABLE shop.locus_move");
   options_.move.target.server = As(kSource);
   EXPECT_THAT(FailedChecks(), UnorderedElementsAre("same-database", "fence-owner"));
   options_.move.target.server.hosts[0].port = 1;

@@ -3,6 +3,7 @@
 
 #include <mysql.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 
@@ -10,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "locus/migration/shard_fence.h"
 #include "migration/engine/mariadb/marker_tables.h"
@@ -191,6 +193,21 @@ Fact<preflight::Schema> ReadSchema(Asked& asked, const std::vector<MovedTable>& 
         {Text(row, 0), Text(row, 1), Text(row, 2), Text(row, 3), Text(row, 4)});
   }
   LOCUS_ASSIGN_OR_RETURN(
+      rows, asked.Rows(absl::StrCat("SELECT CONSTRAINT_NAME, TABLE_NAME, COLUMN_NAME,"
+                                    " REFERENCED_COLUMN_NAME FROM"
+                                    " information_schema.KEY_COLUMN_USAGE WHERE TABLE_SCHEMA ="
+                                    " DATABASE() AND REFERENCED_TABLE_NAME IS NOT NULL AND"
+                                    " TABLE_NAME IN (",
+                                    names, ") ORDER BY ORDINAL_POSITION"),
+                       4));
+  for (const Result::Row& row : rows) {
+    for (preflight::ForeignKey& key : schema.foreign_keys) {
+      if (key.name != Text(row, 0) || key.table != Text(row, 1)) continue;
+      key.columns.push_back(Text(row, 2));
+      key.referenced_columns.push_back(Text(row, 3));
+    }
+  }
+  LOCUS_ASSIGN_OR_RETURN(
       rows, asked.Rows(absl::StrCat("SELECT TRIGGER_NAME, EVENT_OBJECT_TABLE, DEFINER FROM"
                                     " information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA ="
                                     " DATABASE() AND EVENT_OBJECT_TABLE IN (",
@@ -225,6 +242,41 @@ Fact<std::vector<std::string>> ReadMoves(Asked& asked) {
   LOCUS_RETURN_IF_ERROR(rows.status());
   for (const Result::Row& row : *rows) moves.push_back(Text(row, 0));
   return moves;
+}
+
+Fact<std::vector<preflight::OpenMove>> ReadOpenMoves(Asked& asked) {
+  auto rows = asked.Rows(
+      "SELECT move, phase, vnodes FROM locus_move WHERE phase NOT IN ('DONE', 'ABORTED') ORDER BY"
+      " move",
+      3);
+  std::vector<preflight::OpenMove> moves;
+  if (!rows.ok() && asked.error() == kNoSuchTable) return moves;
+  LOCUS_RETURN_IF_ERROR(rows.status());
+  for (const Result::Row& row : *rows) {
+    preflight::OpenMove move{Text(row, 0), Text(row, 1), {}};
+    for (absl::string_view range : absl::StrSplit(Text(row, 2), ',')) {
+      const std::pair<absl::string_view, absl::string_view> ends = absl::StrSplit(range, '-');
+      FencedRange read;
+      if (!absl::SimpleAtoi(ends.first, &read.lo) || !absl::SimpleAtoi(ends.second, &read.hi)) {
+        return absl::DataLossError(absl::StrCat("locus_move says \"", Text(row, 2),
+                                                "\" for the vnodes of move ", move.name));
+      }
+      move.ranges.push_back(read);
+    }
+    moves.push_back(std::move(move));
+  }
+  return moves;
+}
+
+// What the runner of the move wrote into its status; 0: nothing.
+double CopiedASecond(Asked& asked, const std::string& move) {
+  auto rows = asked.Rows(absl::StrCat("SELECT JSON_VALUE(status, '$.copied.rows_per_second') FROM"
+                                      " locus_move WHERE move = ",
+                                      SqlText(move)),
+                         1);
+  double rate = 0;
+  if (!rows.ok() || rows->empty() || !absl::SimpleAtod(Text((*rows)[0], 0), &rate)) return 0;
+  return std::max(0.0, rate);
 }
 
 Fact<preflight::Accounts> ReadAccounts(Asked& asked, const std::vector<MovedTable>& tables) {
@@ -337,6 +389,7 @@ absl::StatusOr<Asked> ReadShard(const Move& move, const MoveShard& shard,
   facts.fence = ReadFence(*asked);
   if (facts.fence.ok() && facts.fence->has_value()) facts.guards = VerifyGuards(move, shard);
   facts.moves = ReadMoves(*asked);
+  facts.open_moves = ReadOpenMoves(*asked);
   facts.accounts = ReadAccounts(*asked, move.tables);
   ReadCandidates(shard, candidates, facts);
   return asked;
@@ -366,6 +419,7 @@ preflight::Facts CollectFacts(const PreflightOptions& options) {
   auto target = ReadShard(move, move.target, options.target_candidates, facts.target);
   if (!source.ok() || !target.ok()) return facts;
   facts.begun = HasBegun(*target, move.name);
+  facts.copied_a_second = CopiedASecond(*source, move.name);
   if (facts.begun) return facts;
   if (!facts.source.schema.ok() || !facts.target.schema.ok()) {
     const absl::Status why = absl::FailedPreconditionError("the tables could not be read");
