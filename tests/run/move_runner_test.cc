@@ -181,6 +181,22 @@ TEST_F(MoveRunnerTest, WishChangedMeanwhile_NoPhaseIsEntered) {
   EXPECT_TRUE(records_->SetPhase(Record(), Phase::kAborting).ok());
 }
 
+TEST_F(MoveRunnerTest, TwoMovesOfSomeVnodesBegunAtOnce_OneIsRefused) {
+  auto other_link = mariadb::ShardLink::Create(As(0, "mover")).value();
+  mariadb::MoveRecords other(*other_link);
+  for (int round = 0; round < 20; ++round) {
+    absl::Status here, there;
+    std::thread thread([&] {
+      there = other.Begin(absl::StrCat("there", round), {1, 3, {{50, 250}}}, {});
+    });
+    here = records_->Begin(absl::StrCat("here", round), leg_, {});
+    thread.join();
+    EXPECT_NE(here.ok(), there.ok()) << here << there;
+    EXPECT_THAT(std::string((here.ok() ? there : here).message()), HasSubstr("has not ended"));
+    Sql(0, "UPDATE locus_move SET phase = 'DONE'");
+  }
+}
+
 TEST_F(MoveRunnerTest, LongHold_IsCutBetweenLetters) {
   Begin();
   std::string why(989, 'x');

@@ -61,6 +61,7 @@ constexpr char kCreateEvents[] =
     "  KEY (move, id)\n"
     ") ENGINE = InnoDB";
 
+constexpr char kBeginLock[] = "CONCAT('locus_begin ', SHA1(DATABASE()))";
 constexpr char kSelect[] =
     "SELECT move, phase, started, goal, step_by, dwell_ms, hold, ending, keep, serial, run, runner,"
     " COALESCE(TIMESTAMPDIFF(MICROSECOND, beat, NOW(6)), -1), source, target, vnodes, status, "
@@ -183,6 +184,21 @@ absl::StatusOr<MoveRecord> MoveRecords::Read(const std::string& name) {
 }
 
 absl::Status MoveRecords::Begin(const std::string& name, const MoveLeg& leg, const Wish& wish) {
+  // One at a time, so that of two moves of the same vnodes one sees the other.
+  LOCUS_ASSIGN_OR_RETURN(
+      std::vector<Result> locked,
+      link_.Run(absl::StrCat("SELECT GET_LOCK(", kBeginLock, ", 5)"), {OneRow(1)}));
+  if (locked[0].rows[0][0] != "1") {
+    return absl::UnavailableError(
+        absl::StrCat("mariadb ", link_.place(), ": another move is being begun there; try again"));
+  }
+  const absl::Status begun = BeginLocked(name, leg, wish);
+  LOCUS_RETURN_IF_ERROR(link_.Run(absl::StrCat("DO RELEASE_LOCK(", kBeginLock, ")")).status());
+  return begun;
+}
+
+absl::Status MoveRecords::BeginLocked(const std::string& name, const MoveLeg& leg,
+                                      const Wish& wish) {
   LOCUS_ASSIGN_OR_RETURN(std::vector<MoveRecord> records, List());
   for (const MoveRecord& record : records) {
     if (record.name == name) {
@@ -200,14 +216,22 @@ absl::Status MoveRecords::Begin(const std::string& name, const MoveLeg& leg, con
                        "): finish or abort it before these vnodes move again"));
     }
   }
-  return link_
-      .Run(absl::StrCat("INSERT INTO locus_move SET move = ", SqlText(name),
-                        ", source = ", leg.source, ", target = ", leg.target, ", vnodes = '",
-                        VnodesText(leg.ranges),
-                        "', phase = 'PLANNED', serial = 1, run = 0,"
-                        " runner = '', status = '', ",
-                        Assignments(wish)))
-      .status();
+  // A connection that was made anew since then has no lock: then nothing is put.
+  LOCUS_ASSIGN_OR_RETURN(
+      std::vector<Result> put,
+      link_.Run(absl::StrCat("INSERT INTO locus_move (move, source, target, vnodes, phase, started,"
+                             " goal, step_by, dwell_ms, hold, ending, keep, serial, run, runner,"
+                             " status) SELECT ",
+                             SqlText(name), ", ", leg.source, ", ", leg.target, ", '",
+                             VnodesText(leg.ranges), "', 'PLANNED', ", wish.started ? 1 : 0, ", ",
+                             wish.goal, ", ", wish.by, ", ", absl::ToInt64Milliseconds(wish.dwell),
+                             ", '', '", ToAbsl(ToString(wish.ending)), "', ", wish.keep ? 1 : 0,
+                             ", 1, 0, '', '' FROM DUAL WHERE IS_USED_LOCK(", kBeginLock,
+                             ") = CONNECTION_ID()"),
+                {kNoRows}));
+  if (put[0].affected == 1) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("mariadb ", link_.place(), ": the connection broke; try again"));
 }
 
 absl::Status MoveRecords::ChangeWish(const std::string& name, uint64_t seen, const Wish& wish) {

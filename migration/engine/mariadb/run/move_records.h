@@ -82,6 +82,7 @@ class MoveRecords {
   absl::StatusOr<std::vector<MoveEvent>> Events(const std::string& name, size_t most);
 
  private:
+  absl::Status BeginLocked(const std::string& name, const MoveLeg& leg, const internal::Wish& wish);
   absl::StatusOr<MoveRecord> RecordIn(const Result::Row& row);
   ShardLink& link_;
 };
