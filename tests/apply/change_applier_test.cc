@@ -142,7 +142,13 @@ TEST_F(ChangeApplierTest, WhatNobodyMayWrite_StopsTheStreamAndIsNotApplied) {
                     " (3, 'x')",
                     ""),
               HasSubstr("may have been changed"));
-  // Rights, statistics and other tables are nothing of ours.
+  servers_[0]->Sql("CREATE DATABASE IF NOT EXISTS locus_far");
+  EXPECT_THAT(stops("USE locus_far; ALTER TABLE locus_shop.items COMMENT = 'from afar'; USE"
+                    " locus_shop",
+                    ""),
+              HasSubstr("may have been changed"));
+  // Rights, statistics, other tables and namesakes in other databases are nothing of ours.
+  servers_[0]->Sql("USE locus_far; CREATE TABLE items (a INT); DROP TABLE items");
   servers_[0]->Sql("GRANT SELECT ON locus_shop.items TO mover@'127.0.0.1'");
   EXPECT_TRUE(mover->Run("ANALYZE TABLE items").ok());
   EXPECT_TRUE(mover->Run("ALTER TABLE other ADD b INT; INSERT INTO other VALUES (1, 2)").ok());

@@ -75,6 +75,7 @@ class TwoServersTest : public ::testing::Test {
   }
   mariadb::ApplierOptions OptionsTo(size_t recipient) const {
     mariadb::ApplierOptions options;
+    options.peer_database = "locus_shop";
     options.server = As(recipient, "mover");
     options.tables = {table_};
     options.move = "first";

@@ -340,6 +340,11 @@ absl::Status ChangeApplier::RefuseSchemaChange(const Change& change) const {
   for (absl::string_view harmless : {"grant ", "revoke ", "analyze ", "flush "}) {
     if (absl::StartsWith(text, harmless)) return absl::OkStatus();
   }
+  const std::string& ours = options_.peer_database;
+  if (!ours.empty() && change.database != ours &&
+      !absl::StrContains(text, absl::AsciiStrToLower(ours))) {
+    return absl::OkStatus();
+  }
   for (const MovedTable& table : options_.tables) {
     const std::string& name = table.guard.name;
     if (!absl::StrContains(text, absl::AsciiStrToLower(name))) continue;

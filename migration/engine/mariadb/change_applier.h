@@ -35,6 +35,9 @@ struct ApplierOptions {
   std::vector<FencedRange> ranges;
   // The number of this run of the move, which TakeOverRun (marker_tables.h) has set on both shards.
   uint64_t run = 0;
+  // The other shard's database: a change of tables in another database of its server stops nothing,
+  // unless the statement names this one. Empty: whatever names one of the tables stops the stream.
+  std::string peer_database;
   // What the other shard accepted of each range at the position where the stream begins; only read
   // when the move has no checkpoint on this shard. Empty: as before the first step, where the
   // source accepts all cohorts and the target none.

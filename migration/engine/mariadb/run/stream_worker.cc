@@ -87,6 +87,7 @@ absl::Status StreamWorker::Follow() {
   applying.recipient = recipient_;
   applying.ranges = move_.ranges;
   applying.run = run_;
+  applying.peer_database = from_->Options().database;
   applying.peer.assign(move_.ranges.size(), bands);
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<ChangeApplier> applier,
                          ChangeApplier::Open(applying, start));
