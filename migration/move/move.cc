@@ -96,11 +96,18 @@ absl::Status MoveGates::Check() const {
   return CheckDuration("gate patience", patience, Milliseconds(100), Hours(24));
 }
 
-absl::StatusOr<std::vector<MoveLeg>> MoveLegsOf(const RoutingTable& table) {
+absl::StatusOr<std::vector<MoveLeg>> MoveLegsOf(const RoutingTable& table,
+                                                const std::vector<FencedRange>& without) {
+  auto left_out = [&](uint32_t vnode) {
+    return std::any_of(without.begin(), without.end(), [&](const FencedRange& range) {
+      return vnode >= range.lo && vnode <= range.hi;
+    });
+  };
   std::map<std::pair<uint32_t, uint32_t>, MoveLeg> legs;
   std::map<std::pair<uint32_t, uint32_t>, const VnodeMove*> first_of;
   for (const VnodeMove& move : table.moves()) {
     for (uint32_t vnode = move.first; vnode <= move.last; ++vnode) {
+      if (left_out(vnode)) continue;
       const uint32_t source = table.OwnerOf(ShardGene::FromUint16(static_cast<uint16_t>(vnode))).id;
       const std::pair<uint32_t, uint32_t> pair(source, move.to);
       const VnodeMove*& first = first_of.emplace(pair, &move).first->second;

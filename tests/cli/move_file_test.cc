@@ -62,11 +62,20 @@ TEST(MoveFileTest, LeastFile_HasTheDefaults) {
   EXPECT_EQ(file->gates.history_list, MoveGates().history_list);
 }
 
+TEST(MoveFileTest, MovesThatAreNoPairOfShards_AreRefused) {
+  for (const char* wrong : {"1>1", "0>1", "1", "1>", ">2", "1>2>3", "-1>2", "1>4294967296", ""}) {
+    EXPECT_THAT(RefusalOf(absl::StrCat("moves = [\"", wrong, "\"]\n", kLeast)),
+                HasSubstr("two ids of shards such as \"1>2\""))
+        << wrong;
+  }
+}
+
 TEST(MoveFileTest, EveryKey_IsRead) {
   const absl::StatusOr<MoveFile> file = ParseMoveFile(R"(
 name = "peak.2"
 table = "etcd://10.0.0.9/orders"
 movers = ["mover@10.0.0.5", "mover@10.0.0.6"]
+moves = ["1>2", "2>4294967295"]
 [[tables]]
 name = "orders"
 key = "order_id_bytes"
@@ -107,6 +116,9 @@ command_rolls_back = true
                                                       "peak.toml");
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_THAT(file->movers, ElementsAre("mover@10.0.0.5", "mover@10.0.0.6"));
+  EXPECT_THAT(file->moves, ElementsAre(std::pair(1u, 2u), std::pair(2u, 4294967295u)));
+  EXPECT_TRUE(file->Names({1, 2, {}}));
+  EXPECT_FALSE(file->Names({2, 1, {}}));
   ASSERT_THAT(file->tables, SizeIs(2));
   EXPECT_EQ(file->tables[0].guard.key, GuardedTable::Key::kOrderIdBytes);
   EXPECT_THAT(file->tables[0].primary_key, ElementsAre("id"));

@@ -26,6 +26,16 @@ TEST(MoveLegsTest, NothingMoves_NoLegs) {
   EXPECT_THAT(MoveLegsOf(TableOf({})).value(), ElementsAre());
 }
 
+TEST(MoveLegsTest, VnodesThatAreLeftOut_AreInNoLeg) {
+  const RoutingTable table = TableOf(
+      {{.first = 0, .last = 99, .to = 3, .permyriad = 500}, {.first = 200, .last = 299, .to = 3}});
+  EXPECT_FALSE(MoveLegsOf(table).ok()) << "two shares";
+  const auto legs = MoveLegsOf(table, {{0, 99}, {210, 219}, {250, 299}});
+  ASSERT_TRUE(legs.ok()) << legs.status();
+  ASSERT_EQ(legs->size(), 1u);
+  EXPECT_THAT(legs->front().ranges, ElementsAre(FencedRange{200, 209}, FencedRange{220, 249}));
+}
+
 TEST(MoveLegsTest, MovesOfOnePair_AreOneLegWithJoinedRanges) {
   const auto legs = MoveLegsOf(TableOf({{.first = 0, .last = 99, .to = 3, .permyriad = 500},
                                         {.first = 100, .last = 199, .to = 3, .permyriad = 500},

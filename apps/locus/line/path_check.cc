@@ -99,6 +99,12 @@ bool IsTableDocument(std::string_view start) {
          start.find("\"shards\"") != std::string_view::npos;
 }
 
+// What an operator has filled in: `locus move new` writes only the first half of it.
+bool IsMoveFile(std::string_view start) {
+  return start.starts_with("# A move of orders between shards") ||
+         start.find("\n[accounts.mover]") != std::string_view::npos;
+}
+
 // What the file is by its contents, if that must not be replaced by an output of this use.
 std::optional<std::string> KeptByContents(std::string_view start, FileUse use) {
   if (start.empty()) return std::nullopt;
@@ -111,6 +117,7 @@ std::optional<std::string> KeptByContents(std::string_view start, FileUse use) {
     return "not a last-good table";
   }
   if (is_last_good) return "the last-good table of a router";
+  if (IsMoveFile(start)) return "a move file";
   if (use == FileUse::kWrite && IsTableDocument(start)) return "a routing table or a plan";
   return std::nullopt;
 }

@@ -13,9 +13,10 @@ namespace locus::cli {
 // INVALID_ARGUMENT where an output (kWrite, kKeep) is the same file as another of `files`, by name,
 // hard link or symbolic link, or would be once both exist; where an output would replace something
 // that is not made anew as easily, though `files` does not name it: a key ring, a SQLite database,
-// a last-good table, a file: place of routing tables, and whatever belongs to these; where kWrite
-// would replace a routing table or a plan, or kKeep anything but a last-good table; where two
-// inputs are both stdin; and where a key ring is "-". Devices and pipes may be named twice.
+// a last-good table, a move file, a file: place of routing tables, and whatever belongs to these;
+// where kWrite would replace a routing table or a plan, or kKeep anything but a last-good table;
+// where two inputs are both stdin; and where a key ring is "-". Devices and pipes may be named
+// twice.
 absl::Status CheckPaths(const std::vector<NamedFile>& files);
 
 }  // namespace locus::cli

@@ -44,48 +44,111 @@ absl::Status CheckPreflight(const OpenedMoves& opened, const Move& move, const s
                                                     file, "` shows every check:", failed));
 }
 
-// Asks each of the moves in turn. Those before one that refuses have been asked.
-int AskMoves(const std::string& verb, const MoveOperand& operand, bool dry, bool begins,
-             const MoveControl::Ask& ask) {
-  auto opened = OpenMoves(operand);
-  if (!opened.ok()) return Fail(verb, opened.status());
-  std::string out;
-  for (const Move& move : opened->moves) {
-    auto run = [&]() -> absl::Status {
-      LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<MoveControl> control, MoveControl::Create(move));
-      LOCUS_ASSIGN_OR_RETURN(mariadb::MoveView view, control->View());
-      if (begins && !(view.record && view.record->wish.started)) {
-        LOCUS_RETURN_IF_ERROR(CheckPreflight(*opened, move, operand.file));
-      }
-      if (begins && !dry) {
-        LOCUS_RETURN_IF_ERROR(control->Begin(opened->file.pace));
-        LOCUS_ASSIGN_OR_RETURN(view, control->View());
-      }
-      if (begins && dry && !view.record) {
-        absl::StrAppend(&out, move.name, ": would begin\n");
-        return absl::OkStatus();
-      }
-      LOCUS_ASSIGN_OR_RETURN(Wish wish, control->Change(verb.substr(verb.find(' ') + 1), ask, dry));
-      absl::StrAppend(&out, move.name, dry ? ": would be " : ": ", TextOf(view, wish), "\n");
-      if (view.record && view.record->silent > kSilent && !dry) {
-        Note(verb, absl::StrCat(move.name, ": nobody runs it now: `locus move run ", operand.file,
-                                "` does what was asked"));
-      }
+enum class AskedOf {
+  kAllOrNone,  // nothing is asked where one move refuses
+  kWhoever,    // what one move refuses the others do: holds and rollbacks must not wait
+};
+
+// One move of a verb.
+class AskedMove {
+ public:
+  AskedMove(const std::string& verb, const OpenedMoves& opened, const Move& move)
+      : verb_(verb), opened_(opened), move_(move) {}
+
+  // Begins the move where it has no record; `dry`: checks whether it could.
+  absl::Status Begin(const std::string& file, bool dry) {
+    LOCUS_RETURN_IF_ERROR(Open());
+    LOCUS_ASSIGN_OR_RETURN(mariadb::MoveView view, control_->View());
+    if (view.record && view.record->wish.started) return absl::OkStatus();
+    if (dry) return CheckPreflight(opened_, move_, file);
+    return control_->Begin(opened_.file.pace);
+  }
+  // Appends what the wish is, or would be.
+  absl::Status Ask(const MoveControl::Ask& ask, bool begins, bool dry, std::string& out) {
+    LOCUS_RETURN_IF_ERROR(Open());
+    LOCUS_ASSIGN_OR_RETURN(mariadb::MoveView view, control_->View());
+    if (begins && dry && !view.record) {
+      absl::StrAppend(&out, move_.name, ": would begin\n");
       return absl::OkStatus();
-    };
-    if (auto status = run(); !status.ok()) {
-      PrintAll(verb, out);
-      return Fail(verb,
-                  absl::Status(status.code(), absl::StrCat(move.name, ": ", status.message())));
+    }
+    LOCUS_ASSIGN_OR_RETURN(Wish wish,
+                           control_->Change(verb_.substr(verb_.find(' ') + 1), ask, dry));
+    absl::StrAppend(&out, move_.name, dry ? ": would be " : ": ", TextOf(view, wish), "\n");
+    silent_ = view.record && view.record->silent > kSilent;
+    return absl::OkStatus();
+  }
+  // Nobody ran it when it was asked.
+  bool silent() const { return silent_; }
+  const std::string& name() const { return move_.name; }
+  std::string Complaint(const absl::Status& status) const {
+    return absl::StrCat(move_.name, ": ", status.message());
+  }
+
+ private:
+  absl::Status Open() {
+    if (control_ != nullptr) return absl::OkStatus();
+    LOCUS_ASSIGN_OR_RETURN(control_, MoveControl::Create(move_));
+    return absl::OkStatus();
+  }
+
+  const std::string& verb_;
+  const OpenedMoves& opened_;
+  const Move& move_;
+  std::unique_ptr<MoveControl> control_;
+  bool silent_ = false;
+};
+
+// Looks first whether each of the moves can do it, and then asks them.
+int AskMoves(const std::string& verb, const MoveOperand& operand, bool dry, bool begins,
+             AskedOf whom, const MoveControl::Ask& ask) {
+  auto opened = OpenMoves(operand, begins ? NotBegun::kAlso : NotBegun::kIfNoneHasBegun);
+  if (!opened.ok()) return Fail(verb, opened.status());
+  std::vector<AskedMove> willing;
+  std::vector<std::string> refusals;
+  std::string would;
+  for (const Move& move : opened->moves) {
+    AskedMove one(verb, *opened, move);
+    absl::Status status = begins ? one.Begin(operand.file, true) : absl::OkStatus();
+    if (status.ok()) status = one.Ask(ask, begins, true, would);
+    if (status.ok()) {
+      willing.push_back(std::move(one));
+    } else {
+      refusals.push_back(one.Complaint(status));
     }
   }
-  return PrintAll(verb, out);
+  // As many as there are, the last one as the failure of the verb.
+  auto refuse = [&](const std::string& more) {
+    for (size_t i = 0; i + 1 < refusals.size(); ++i) Complain(verb, refusals[i]);
+    return Fail(verb, absl::FailedPreconditionError(absl::StrCat(refusals.back(), more)));
+  };
+  if (!refusals.empty() && (whom == AskedOf::kAllOrNone || willing.empty())) {
+    return refuse(
+        willing.empty() ? "" : "; nothing was asked of the other moves: `--only NAME` asks one");
+  }
+  std::string out = dry ? would : "";
+  for (AskedMove& one : willing) {
+    if (dry) break;
+    absl::Status status = begins ? one.Begin(operand.file, false) : absl::OkStatus();
+    if (status.ok()) status = one.Ask(ask, begins, false, out);
+    if (!status.ok()) {
+      PrintAll(verb, out);
+      return Fail(verb, absl::Status(status.code(), one.Complaint(status)));
+    }
+    if (one.silent()) {
+      Note(verb, absl::StrCat(one.name(), ": nobody runs it now: `locus move run ", operand.file,
+                              "` does what was asked"));
+    }
+  }
+  const int printed = PrintAll(verb, out);
+  if (!refusals.empty()) return refuse("");
+  return printed;
 }
 
 // A verb without options of its own, or with those that `add` declares.
 template <typename Add>
 int RunAsk(const std::string& name, const std::string& purpose, std::span<const std::string> words,
-           Add add, const MoveControl::Ask& ask, bool begins = false) {
+           Add add, const MoveControl::Ask& ask, AskedOf whom = AskedOf::kAllOrNone,
+           bool begins = false) {
   MoveOperand operand;
   bool dry = false;
   const std::string verb = "move " + name;
@@ -94,7 +157,7 @@ int RunAsk(const std::string& name, const std::string& purpose, std::span<const 
   add(line);
   line.Flag("--dry-run", &dry, "Say what would be asked for, and write nothing");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
-  return AskMoves(verb, operand, dry, begins, ask);
+  return AskMoves(verb, operand, dry, begins, whom, ask);
 }
 
 constexpr auto kNoOptions = [](VerbLine&) {};
@@ -106,7 +169,7 @@ int RunMoveStart(std::span<const std::string> words) {
       "start",
       "Begins the moves of a file: the runner prepares the shards, copies and compares the rows, "
       "and keeps both shards equal. No order changes its shard before a step.",
-      words, kNoOptions, internal::AskStart, true);
+      words, kNoOptions, internal::AskStart, AskedOf::kAllOrNone, true);
 }
 
 int RunMoveStep(std::span<const std::string> words) {
@@ -141,7 +204,7 @@ int RunMoveHold(std::span<const std::string> words) {
       [&](VerbLine& line) {
         line.Text("--why TEXT", &why, "The reason, for those who look at the status");
       },
-      [&](const Standing& now) { return internal::AskHold(now, why); });
+      [&](const Standing& now) { return internal::AskHold(now, why); }, AskedOf::kWhoever);
 }
 
 int RunMoveResume(std::span<const std::string> words) {
@@ -157,7 +220,7 @@ int RunMoveRollback(std::span<const std::string> words) {
         line.Number("--to PERMYRIAD", &to, {.most = 10000},
                     "The share of cohorts that the target keeps");
       },
-      [&](const Standing& now) { return internal::AskRollback(now, to); });
+      [&](const Standing& now) { return internal::AskRollback(now, to); }, AskedOf::kWhoever);
 }
 
 int RunMoveFinalize(std::span<const std::string> words) {

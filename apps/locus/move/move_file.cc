@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/locus/move/move_file.h"
 
+#include <algorithm>
 #include <functional>
 #include <set>
 
@@ -50,6 +51,19 @@ absl::StatusOr<MariadbOptions::Host> ReadHost(const std::string& text) {
     if (endpoint.ok()) return endpoint->host;
   }
   return absl::InvalidArgumentError("HOST or HOST:PORT");
+}
+
+// "1>2": source and target.
+absl::StatusOr<std::pair<uint32_t, uint32_t>> ReadLeg(const std::string& text) {
+  const size_t arrow = text.find('>');
+  if (arrow != std::string::npos) {
+    auto source = internal::ParseDecimal(text.substr(0, arrow), UINT32_MAX);
+    auto target = internal::ParseDecimal(text.substr(arrow + 1), UINT32_MAX);
+    if (source && target && *source > 0 && *target > 0 && *source != *target) {
+      return std::pair(static_cast<uint32_t>(*source), static_cast<uint32_t>(*target));
+    }
+  }
+  return absl::InvalidArgumentError("\"SOURCE>TARGET\", two ids of shards such as \"1>2\"");
 }
 
 void ReadMoved(TomlSection section, std::vector<MovedTable>& tables) {
@@ -196,6 +210,7 @@ absl::StatusOr<MoveFile> ParseMoveFile(std::string_view text, const std::string&
   root.Text("name", &file.name, ReadMoveFileName, TomlSection::kRequired);
   root.Text("table", &file.table, ReadNotEmpty, TomlSection::kRequired);
   root.Texts("movers", &file.movers, ReadNotEmpty, TomlSection::kRequired);
+  root.Texts("moves", &file.moves, ReadLeg);
   root.EachOf("tables", [&](TomlSection section) { ReadMoved(section, file.tables); });
   ReadAccounts(root.Section("accounts", TomlSection::kRequired), file);
   ReadShards(root.Section("shards"), file);
@@ -209,6 +224,11 @@ absl::StatusOr<MoveFile> ParseMoveFile(std::string_view text, const std::string&
   }
   LOCUS_RETURN_IF_ERROR(document.status());
   return file;
+}
+
+bool MoveFile::Names(const MoveLeg& leg) const {
+  return moves.empty() ||
+         std::find(moves.begin(), moves.end(), std::pair(leg.source, leg.target)) != moves.end();
 }
 
 std::string MoveNameOf(const MoveFile& file, const MoveLeg& leg) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -22,6 +23,10 @@ struct MoveFile {
   // 1 to 40 bytes of a-z, 0-9, '-', '_' and '.'; the moves are named after it, "peak.1>2".
   std::string name;
   std::string table;  // the routing table: a file, or the URI of a place
+  // Those of the table's moves that are this file's, by source and target; empty: all that no other
+  // file has begun.
+  std::vector<std::pair<uint32_t, uint32_t>> moves;
+  bool Names(const MoveLeg& leg) const;
   std::vector<MovedTable> tables;
   std::vector<std::string> movers;  // as in FenceOptions
   // Accounts "NAME@HOST", beside root, that may have rights which the move cannot survive, since

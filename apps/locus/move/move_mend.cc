@@ -72,6 +72,7 @@ int RunMoveCandidate(std::span<const std::string> words) {
   constexpr char kVerb[] = "move candidate";
   std::string action, candidate;
   MoveOperand operand;
+  bool dry = false;
   VerbLine line(kVerb,
                 "drop: nothing waits for a failover candidate any more, although the move file "
                 "names it. First fence it off for good: once it is promoted nevertheless, orders "
@@ -80,6 +81,7 @@ int RunMoveCandidate(std::span<const std::string> words) {
   line.Choice("ACTION", {"drop"}, &action, "What is done with the candidate");
   AddMoveOperand(line, operand);
   line.Text("HOST:PORT", &candidate, "The candidate, as the move file names it");
+  line.Flag("--dry-run", &dry, "Say which moves would drop it, and write nothing");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   auto opened = OpenMoves(operand);
   if (!opened.ok()) return Fail(kVerb, opened.status());
@@ -90,8 +92,10 @@ int RunMoveCandidate(std::span<const std::string> words) {
         known.push_back(mariadb::PlaceOfCandidate(one));
         if (known.back() != candidate || absl::c_linear_search(dropped, move.name)) continue;
         auto control = MoveControl::Create(move);
-        absl::Status status =
-            control.ok() ? (*control)->DropCandidate(candidate) : control.status();
+        absl::Status status = control.status();
+        if (status.ok()) {
+          status = dry ? (*control)->View().status() : (*control)->DropCandidate(candidate);
+        }
         if (!status.ok()) return Fail(kVerb, status);
         dropped.push_back(move.name);
       }
@@ -103,7 +107,8 @@ int RunMoveCandidate(std::span<const std::string> words) {
                     "no shard of the moves has the candidate ", Quoted(candidate), "; ",
                     known.empty() ? "there are none" : "there are " + absl::StrJoin(known, ", "))));
   }
-  return PrintAll(kVerb, absl::StrCat(absl::StrJoin(dropped, ", "), ": nothing waits for ",
+  return PrintAll(kVerb, absl::StrCat(absl::StrJoin(dropped, ", "),
+                                      dry ? ": nothing would wait for " : ": nothing waits for ",
                                       candidate, " any more\n"));
 }
 

@@ -32,7 +32,7 @@ absl::StatusOr<std::vector<Judged>> JudgeMoves(const std::string& path) {
   LOCUS_ASSIGN_OR_RETURN(std::string text, ReadWhole(path));
   LOCUS_ASSIGN_OR_RETURN(MoveFile file, ParseMoveFile(text, path == "-" ? "stdin" : path));
   LOCUS_ASSIGN_OR_RETURN(RoutingTable table, LoadTable(file.table));
-  LOCUS_ASSIGN_OR_RETURN(std::vector<Move> moves, MovesOf(file, table));
+  LOCUS_ASSIGN_OR_RETURN(std::vector<Move> moves, OwnMovesOf(file, table, NotBegun::kAlso));
   std::vector<Judged> judged;
   for (const Move& move : moves) {
     judged.push_back(

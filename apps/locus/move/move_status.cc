@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "apps/locus/io/output_file.h"
+#include "apps/locus/line/path_check.h"
 #include "apps/locus/line/signals.h"
 #include "apps/locus/line/verb.h"
 #include "apps/locus/move/move_report.h"
@@ -99,6 +100,12 @@ int RunMoveReport(std::span<const std::string> words) {
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   auto opened = OpenMoves(operand);
   if (!opened.ok()) return Fail("move report", opened.status());
+  if (svg) {
+    const absl::Status distinct = CheckPaths(
+        {{"--svg", *svg, FileUse::kWrite},
+         {"password_file of the move file", opened->file.password_file, FileUse::kRead}});
+    if (!distinct.ok()) return WrongUsage("move report", std::string(distinct.message()));
+  }
   std::vector<MoveHistory> histories;
   for (const Move& move : opened->moves) {
     auto control = MoveControl::Create(move);

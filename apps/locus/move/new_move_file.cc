@@ -128,7 +128,8 @@ std::string NewMoveFile(const std::string& name, const std::string& table_place,
       "it once.\nname = ",
       TomlText(name),
       "\n# The routing table: a file, or the URI of its place.\ntable = ", TomlText(table_place),
-      "\n");
+      "\n# Which of the table's moves are this file's, as SOURCE>TARGET; without it, all that no "
+      "other\n# file has begun.\n# moves = [\"1>2\"]\n");
   const MariadbOptions mover;
   absl::StrAppend(&text, absl::StrReplaceAll(
                              kAccounts, {{"$tls", ToAbsl(ToString(mover.tls))},

@@ -29,13 +29,26 @@ struct OpenedMoves {
   MoveFile file;
   std::unique_ptr<TablePublisher> publisher;
   RoutingTable table;
-  // The moves of the table, and those that it does not have any more, but that a source remembers
-  // under this file's name. Ordered by name.
-  std::vector<Move> moves;
+  std::vector<Move> moves;  // OwnMovesOf
 };
 
-// NOT_FOUND: there is no such move. Otherwise errors of ParseMoveFile, of the place and of MovesOf.
-absl::StatusOr<OpenedMoves> OpenMoves(const MoveOperand& operand);
+// Whether moves of the table that nobody has begun are the file's, too.
+enum class NotBegun {
+  kIfNoneHasBegun,  // where the file has begun others, these are left to whoever begins them
+  kAlso,            // for what begins moves
+};
+
+// The moves of a file, ordered by name: those that their source remembers under the file's name,
+// also where the table does not have them any more, and those that nobody has begun. A move that
+// was begun under another file's name, and its vnodes, are left out. NOT_FOUND: there are none.
+// Otherwise errors of MoveLegsOf and MovesOf.
+absl::StatusOr<std::vector<Move>> OwnMovesOf(const MoveFile& file, const RoutingTable& table,
+                                             NotBegun not_begun);
+
+// NOT_FOUND: there is no such move. Otherwise errors of ParseMoveFile, of the place and of
+// OwnMovesOf.
+absl::StatusOr<OpenedMoves> OpenMoves(const MoveOperand& operand,
+                                      NotBegun not_begun = NotBegun::kIfNoneHasBegun);
 
 // What preflight looks at for one of the moves.
 mariadb::PreflightOptions PreflightOptionsOf(const MoveFile& file, const Move& move);

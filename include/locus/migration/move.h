@@ -88,8 +88,10 @@ struct MoveLeg {
 };
 
 // The moves that the table says are under way, by source and target; adjacent ranges of one pair
-// are joined. Moves of one pair that stand at different shares are refused: FAILED_PRECONDITION.
-absl::StatusOr<std::vector<MoveLeg>> MoveLegsOf(const RoutingTable& table);
+// are joined. Vnodes of `without` are left out. Moves of one pair that stand at different shares
+// are refused: FAILED_PRECONDITION.
+absl::StatusOr<std::vector<MoveLeg>> MoveLegsOf(const RoutingTable& table,
+                                                const std::vector<FencedRange>& without = {});
 
 }  // namespace locus
 
