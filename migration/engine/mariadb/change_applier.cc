@@ -290,15 +290,22 @@ absl::Status ChangeApplier::CopyOnce(RowWriter::Table& table,
 absl::Status ChangeApplier::ApplyOnce(std::span<stream::ChangeTransaction> transactions,
                                       Attempt& attempt) {
   GtidPosition behind = position_;
-  for (const stream::ChangeTransaction& transaction : transactions) behind.Set(transaction.gtid());
+  bool has_rows = false;
+  for (const stream::ChangeTransaction& transaction : transactions) {
+    behind.Set(transaction.gtid());
+    for (const MovedTable& table : options_.tables) {
+      has_rows = has_rows || transaction.Names(table.guard.name);
+    }
+  }
   // An UPDATE to equal values would not be logged: the counter always changes.
-  const std::string where =
-      absl::StrCat(", counter = counter + 1 WHERE move = ", SqlText(options_.move),
-                   " AND direction = ", static_cast<int>(options_.recipient));
-  const std::string update = absl::StrCat("UPDATE ", kCheckpoints, " SET ");
-  // First: it is the marker by which the other direction knows the transaction.
-  LOCUS_RETURN_IF_ERROR(
-      RaiseMarker(absl::StrCat(update, "position = '", behind.ToString(), "'", where)));
+  auto raise = [&](const std::string& set) {
+    return RaiseMarker(absl::StrCat("UPDATE ", kCheckpoints, " SET ", set,
+                                    "counter = counter + 1 WHERE move = ", SqlText(options_.move),
+                                    " AND direction = ", static_cast<int>(options_.recipient)));
+  };
+  const std::string position = absl::StrCat("position = '", behind.ToString(), "', ");
+  // Before all rows: it is the marker by which the other direction knows the transaction.
+  if (has_rows) LOCUS_RETURN_IF_ERROR(raise(position));
   Change change;
   for (stream::ChangeTransaction& transaction : transactions) {
     LOCUS_RETURN_IF_ERROR(transaction.Rewind());
@@ -312,13 +319,17 @@ absl::Status ChangeApplier::ApplyOnce(std::span<stream::ChangeTransaction> trans
     if (attempt.own) ++attempt.counts.own;
   }
   LOCUS_RETURN_IF_ERROR(writer_.Flush(RowWriter::Source::kStream, attempt.rows));
+  std::string seen;
+  if (attempt.bands != bands_ || attempt.counts.ping != counts_.ping) {
+    seen = absl::StrCat("bands = '", internal::BandsText(options_.ranges, attempt.bands),
+                        "', ping = ", attempt.counts.ping, ", ");
+  }
+  // Of a token by itself, which writers wait for, nothing is said twice.
+  if (!has_rows) LOCUS_RETURN_IF_ERROR(raise(position + seen));
   LOCUS_ASSIGN_OR_RETURN(const uint64_t taken_over, TakeOverBands(*session_, options_.recipient,
                                                                   options_.ranges, attempt.tokens));
   attempt.counts.taken_over += taken_over;
-  if (attempt.bands == bands_ && attempt.counts.ping == counts_.ping) return absl::OkStatus();
-  return RaiseMarker(absl::StrCat(update, "bands = '",
-                                  internal::BandsText(options_.ranges, attempt.bands),
-                                  "', ping = ", attempt.counts.ping, where));
+  return has_rows && !seen.empty() ? raise(seen) : absl::OkStatus();
 }
 
 absl::Status ChangeApplier::ApplyChange(Change& change, Attempt& attempt) {
