@@ -3,17 +3,15 @@
 
 #include <algorithm>
 #include <cstring>
-#include <deque>
 #include <optional>
 #include <string_view>
-#include <type_traits>
-#include <unordered_map>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "migration/cut_over/handover.h"
 #include "migration/cut_over/version_rule.h"
 #include "routing/fence/fence_row.h"
+#include "tests/cut_over/handover_state.h"
 
 namespace locus {
 namespace {
@@ -22,71 +20,14 @@ using internal::ApplyVerdict;
 using internal::BandFence;
 using internal::FenceRow;
 using internal::FenceVerdict;
-using internal::RowState;
 using internal::Side;
 using internal::Situation;
+using State = ModelState;
 using SituationKind = Situation::Kind;
 
-constexpr uint32_t kCohorts = 2;  // with one order each
-constexpr size_t kWriters = 2;
-constexpr size_t kMostEvents = 10;
+constexpr uint32_t kCohorts = kModelCohorts;
 
-struct Row {
-  uint8_t version = 0;
-  bool deleted = false;
-  uint8_t value = 0;
-
-  RowState state() const { return {version, deleted}; }
-};
-struct Fence {
-  uint8_t own_lo = 0, own_hi = 0, step = 0, token_share = 0, token_nonce = 0;
-
-  static Fence Of(const BandFence& row) {
-    auto small = [](uint64_t n) { return static_cast<uint8_t>(n); };
-    return {small(row.own_lo), small(row.own_hi), small(row.step), small(row.token_share),
-            small(row.token_nonce)};
-  }
-  BandFence row() const { return {own_lo, own_hi, step, token_share, token_nonce}; }
-};
-// What a shard's binary log has: a row, or the fence.
-struct Event {
-  uint8_t order = 0;
-  bool of_fence = false;
-  bool of_peer = false;  // written by the applier or the copier
-  Row row;
-  Fence fence;
-};
-struct ShardModel {
-  Fence fence;
-  Row rows[kCohorts];
-  Event log[kMostEvents];  // what the peer has not applied yet
-  uint8_t logged = 0;
-};
-struct Writer {
-  bool open = false;  // a transaction that has read the fence
-  uint8_t shard = 0;
-  uint8_t order = 0;
-};
-struct Copied {
-  uint8_t phase = 0;  // 0: not read, 1: read, 2: written
-  Row row;
-};
-// Plain bytes, so that states compare as such: no padding holds anything.
-struct State {
-  ShardModel shards[2];
-  Writer writers[kWriters];
-  Copied copied[kCohorts];
-  Fence seen[2];        // by a coordinator
-  Row acked[kCohorts];  // version unused
-  uint8_t writes = 0;
-  uint8_t handovers = 0;
-  bool stream_placed = true;
-};
-static_assert(std::is_trivially_copyable_v<State>);
-
-std::string_view BytesOf(const State& state) {
-  return {reinterpret_cast<const char*>(&state), sizeof state};
-}
+uint8_t Small(uint64_t n) { return static_cast<uint8_t>(n); }
 
 class Explorer {
  public:
@@ -95,111 +36,125 @@ class Explorer {
   ModelResult Run() {
     State first;
     std::memset(static_cast<void*>(&first), 0, sizeof first);
-    first.shards[0].fence = Fence::Of(internal::Owned(Side::kSource, 0, kCohorts));
-    first.shards[1].fence = Fence::Of(internal::Owned(Side::kTarget, 0, kCohorts));
+    for (size_t x : {0, 1}) {
+      ModelStore& store = first.shards[x].store;
+      const Side side = x == 0 ? Side::kSource : Side::kTarget;
+      const BandFence peer = Owned(internal::Other(side), 0, kCohorts);
+      store.fence = ModelFence::Of(Owned(side, 0, kCohorts));
+      store.peer_lo = Small(peer.own_lo);
+      store.peer_hi = Small(peer.own_hi);
+      first.seen[x] = store.fence;
+    }
     for (uint8_t k = 0; k < kCohorts; ++k) {
-      first.shards[0].rows[k].version = 1;
-      first.shards[0].rows[k].value = first.acked[k].value = static_cast<uint8_t>(100 + k);
+      ModelRow& row = first.shards[0].store.rows[k];
+      row.version = 1;
+      row.value = first.acked[k].value = Small(100 + k);
+      if (!limits_.copied) continue;
+      first.shards[1].store.rows[k] = row;
+      first.copied[k].phase = 2;
     }
-    first.seen[0] = first.shards[0].fence;
-    first.seen[1] = first.shards[1].fence;
     first.stream_placed = mutant_ != Mutant::kCopyBeforePosition;
-    Reach(first, nullptr, "start");
-    while (!waiting_.empty() && result_.violation.empty()) {
-      const State* state = waiting_.front();
-      waiting_.pop_front();
-      Expand(*state);
+    Reach(first, [] { return "start"; });
+    while (next_ < visited_.size() && rule_.empty()) {
+      expanded_ = &visited_[next_++];
+      Expand(State::Unpacked(expanded_->bytes));
     }
-    result_.states = kept_.size();
-    return result_;
+    ModelResult result;
+    result.states = visited_.size();
+    result.promoted = promoted_;
+    if (!rule_.empty()) result.violation = Traced();
+    return result;
   }
 
  private:
-  struct Known {
-    State state;
-    const State* before;  // nullptr: it is the first
-    std::string action;   // that led from there to here
-  };
-
   static std::string Name(size_t shard) { return shard == 0 ? "source" : "target"; }
 
-  bool Accepts(const ShardModel& shard, uint8_t order) const {
-    const FenceRow row{0, 0, shard.fence.own_lo, shard.fence.own_hi, shard.fence.step, 1, ""};
-    return internal::JudgeFence(row, 1, ShardGene::FromUint16(uint16_t{0}), order).kind ==
+  static bool Accepts(const ModelShard& shard, uint8_t order) {
+    const ModelFence& fence = shard.store.fence;
+    const FenceRow row{0, 0, fence.own_lo, fence.own_hi, fence.step, 1, ""};
+    const uint32_t server_id = shard.unbound ? 2 : 1;
+    return internal::JudgeFence(row, server_id, ShardGene::FromUint16(uint16_t{0}), order).kind ==
            FenceVerdict::Kind::kAccepted;
   }
-  static bool Same(const Row& a, const Row& b) {
-    return a.deleted == b.deleted && (a.deleted || a.value == b.value);
+
+  // A state that follows the one that is expanded. `text` says by what.
+  template <typename Text>
+  void Reach(const State& state, Text text) {
+    if (!rule_.empty() && wanted_.empty()) return;
+    const std::string bytes = state.Packed();
+    if (!wanted_.empty()) {
+      if (wanted_ == bytes) action_ = text();
+      return;
+    }
+    const VisitedState* visited = visited_.Add(bytes, expanded_);
+    if (visited == nullptr) return;
+    if (state.promotions > 0) ++promoted_;
+    Check(state, *visited);
   }
 
-  void Reach(const State& state, const State* before, std::string action) {
-    if (known_.contains(BytesOf(state))) return;
-    Known& known = kept_.emplace_back(Known{state, before, std::move(action)});
-    known_.emplace(BytesOf(known.state), &known);
-    waiting_.push_back(&known.state);
-    Check(known.state);
+  void Violate(const VisitedState* at, const std::string& rule) {
+    if (!rule_.empty()) return;
+    rule_ = rule;
+    violating_ = at;
   }
-  void Violate(const State& state, const std::string& rule) {
-    if (!result_.violation.empty()) return;
+  // The actions that led to the violation: each state's predecessor is expanded once more.
+  std::string Traced() {
     std::vector<std::string> actions;
-    for (const State* at = &state; at != nullptr;) {
-      const Known& known = *known_.at(BytesOf(*at));
-      actions.push_back(known.action);
-      at = known.before;
+    for (const VisitedState* at = violating_; at->before != nullptr; at = at->before) {
+      wanted_ = at->bytes;
+      Expand(State::Unpacked(at->before->bytes));
+      actions.push_back(action_);
     }
-    result_.violation = rule;
+    std::string text = rule_;
     for (auto action = actions.rbegin(); action != actions.rend(); ++action) {
-      absl::StrAppend(&result_.violation, "\n  ", *action);
+      absl::StrAppend(&text, "\n  ", *action);
     }
+    return text;
   }
 
-  void Check(const State& state) {
+  void Check(const State& state, const VisitedState& known) {
+    const ModelShard* shards = state.shards;
     const Situation now =
-        internal::SituationOf(state.shards[0].fence.row(), state.shards[1].fence.row(), kCohorts);
-    if (now.kind == SituationKind::kImpossible) Violate(state, "the fence rows contradict");
+        SituationOf(shards[0].store.fence.row(), shards[1].store.fence.row(), kCohorts);
+    const bool astray = state.promotions > 0 && !limits_.candidate;
+    // Nobody could go on from there by the fences alone, bound or not.
+    if (now.kind == SituationKind::kImpossible && !astray) {
+      Violate(&known, "the fence rows contradict");
+    }
     for (uint8_t k = 0; k < kCohorts; ++k) {
       int owners = 0;
       for (size_t x : {0, 1}) {
-        if (!Accepts(state.shards[x], k)) continue;
+        if (!Accepts(shards[x], k)) continue;
         ++owners;
-        if (!Same(state.shards[x].rows[k], state.acked[k])) {
-          Violate(state, absl::StrCat(Name(x), " accepts order ", k,
-                                      " and does not have what was acknowledged last"));
+        if (!astray && !shards[x].store.rows[k].Same(state.acked[k])) {
+          Violate(&known, absl::StrCat(Name(x), " accepts order ", k,
+                                       " and does not have what was acknowledged last"));
         }
       }
-      if (owners > 1) Violate(state, absl::StrCat("two shards accept order ", k));
-      const bool between =
-          now.kind == SituationKind::kOnItsWay || now.kind == SituationKind::kRefused;
-      if (owners == 0 && !between) Violate(state, absl::StrCat("no shard accepts order ", k));
+      if (owners > 1) Violate(&known, absl::StrCat("two shards accept order ", k));
+      const bool nobody_may = astray || now.kind == SituationKind::kOnItsWay ||
+                              now.kind == SituationKind::kRefused || shards[0].unbound ||
+                              shards[1].unbound;
+      if (owners == 0 && !nobody_may) Violate(&known, absl::StrCat("no shard accepts order ", k));
     }
   }
 
   void Expand(const State& state) {
-    for (size_t w = 0; w < kWriters; ++w) Write(state, w);
+    for (size_t w = 0; w < kModelWriters; ++w) Write(state, w);
     for (size_t x : {0, 1}) Apply(state, x);
     for (uint8_t k = 0; k < kCohorts; ++k) Copy(state, k);
     Coordinate(state);
+    if (limits_.promotions > 0) FailOver(state);
   }
 
   // Adds an event; false: the log is full, which the limits are to prevent.
-  bool Log(State& state, size_t shard, const Event& event) {
-    ShardModel& at = state.shards[shard];
-    if (at.logged == kMostEvents) {
-      Violate(state, "a log is longer than the model has room for");
-      return false;
-    }
-    at.log[at.logged++] = event;
-    return true;
+  bool Log(State& state, size_t shard, const ModelEvent& event) {
+    if (state.Log(shard, event)) return true;
+    Violate(expanded_, "a log is longer than the model has room for");
+    return false;
   }
-  // The first events, which have been applied. What is behind the last is nothing, so that states
-  // compare by their bytes.
-  static void Forget(ShardModel& shard, size_t count) {
-    std::copy(shard.log + count, shard.log + shard.logged, shard.log);
-    std::memset(static_cast<void*>(shard.log + (shard.logged - count)), 0, count * sizeof(Event));
-    shard.logged = static_cast<uint8_t>(shard.logged - count);
-  }
-  static Event RowEvent(uint8_t order, const Row& row, bool of_peer) {
-    Event event;
+  static ModelEvent RowEvent(uint8_t order, const ModelRow& row, bool of_peer) {
+    ModelEvent event;
     std::memset(static_cast<void*>(&event), 0, sizeof event);
     event.order = order;
     event.of_peer = of_peer;
@@ -208,83 +163,83 @@ class Explorer {
   }
 
   void Write(const State& state, size_t w) {
-    if (!state.writers[w].open) {
-      if (state.writes >= limits_.writes) return;
-      for (uint8_t x : {uint8_t{0}, uint8_t{1}}) {
-        for (uint8_t k = 0; k < kCohorts; ++k) {
-          if (!Accepts(state.shards[x], k)) continue;
-          // Writers of one order wait for one another's row lock.
-          bool locked = false;
-          for (const Writer& other : state.writers) {
-            locked = locked || (other.open && other.shard == x && other.order == k);
-          }
-          if (locked) continue;
-          State next = state;
-          next.writers[w].open = true;
-          next.writers[w].shard = x;
-          next.writers[w].order = k;
-          ++next.writes;
-          Reach(next, &state, absl::StrCat("writer ", w, " begins order ", k, " on ", Name(x)));
-        }
-      }
+    const ModelWriter writer = state.writers[w];
+    if (!writer.open) {
+      if (state.writes < limits_.writes) Begin(state, w);
       return;
     }
-    const Writer& writer = state.writers[w];
-    const Row row = state.shards[writer.shard].rows[writer.order];
+    const ModelRow row = state.shards[writer.shard].store.rows[writer.order];
     if (row.version == 0 || row.deleted) {
       Commit(state, w, {}, VersionOfInsert(row), "inserts");
       return;
     }
-    Commit(state, w, {}, static_cast<uint8_t>(internal::VersionOfUpdate(row.state(), 0)),
-           "updates");
-    Commit(state, w, DeletedOf(row), 0, "deletes");
-    Commit(state, w, DeletedOf(row), VersionOfInsert(row), "replaces");
+    Commit(state, w, {}, Small(internal::VersionOfUpdate(row.state(), 0)), "updates");
+    const ModelRow deleted{Small(internal::VersionOfDelete(row.state())), true, 0};
+    Commit(state, w, deleted, 0, "deletes");
+    Commit(state, w, deleted, VersionOfInsert(row), "replaces");
   }
-  uint8_t VersionOfInsert(const Row& row) const {
-    if (mutant_ == Mutant::kReplaceByOne && row.version > 0 && !row.deleted) {
-      return static_cast<uint8_t>(row.version + 1);
+  void Begin(const State& state, size_t w) {
+    for (uint8_t x : {uint8_t{0}, uint8_t{1}}) {
+      for (uint8_t k = 0; k < kCohorts; ++k) {
+        if (!Accepts(state.shards[x], k)) continue;
+        // Writers of one order wait for one another's row lock.
+        bool locked = false;
+        for (const ModelWriter& other : state.writers) {
+          locked = locked || (other.open && other.shard == x && other.order == k);
+        }
+        if (locked) continue;
+        State next = state;
+        next.writers[w] = {true, x, k};
+        ++next.writes;
+        Reach(next,
+              [&] { return absl::StrCat("writer ", w, " begins order ", k, " on ", Name(x)); });
+      }
     }
-    return static_cast<uint8_t>(internal::VersionOfInsert(row.state(), 0));
   }
-  static Row DeletedOf(const Row& row) {
-    return {static_cast<uint8_t>(internal::VersionOfDelete(row.state())), true, 0};
+  uint8_t VersionOfInsert(const ModelRow& row) const {
+    if (mutant_ == Mutant::kReplaceByOne && row.version > 0 && !row.deleted) {
+      return Small(row.version + 1);
+    }
+    return Small(internal::VersionOfInsert(row.state(), 0));
   }
   // A transaction that deletes the row, if `deleted` says so, and then stores it with `version`, if
   // that is not 0.
-  void Commit(const State& state, size_t w, std::optional<Row> deleted, uint8_t version,
+  void Commit(const State& state, size_t w, std::optional<ModelRow> deleted, uint8_t version,
               const char* does) {
-    const Writer writer = state.writers[w];
+    const ModelWriter writer = state.writers[w];
     State next = state;
-    next.writers[w] = Writer();
-    ShardModel& shard = next.shards[writer.shard];
+    next.writers[w] = ModelWriter();
+    ModelRow& row = next.shards[writer.shard].store.rows[writer.order];
     if (deleted) {
-      shard.rows[writer.order] = *deleted;
-      if (!Log(next, writer.shard, RowEvent(writer.order, *deleted, false))) return;
-    }
-    if (version != 0) {
-      const Row row{version, false, static_cast<uint8_t>(state.writes * 10 + w)};
-      shard.rows[writer.order] = row;
+      row = *deleted;
       if (!Log(next, writer.shard, RowEvent(writer.order, row, false))) return;
     }
-    next.acked[writer.order] = shard.rows[writer.order];
-    next.acked[writer.order].version = 0;
-    Reach(
-        next, &state,
-        absl::StrCat("writer ", w, " ", does, " order ", writer.order, " on ", Name(writer.shard)));
+    if (version != 0) {
+      row = {version, false, Small(state.writes * 10 + w)};
+      if (!Log(next, writer.shard, RowEvent(writer.order, row, false))) return;
+    }
+    next.acked[writer.order] = {0, row.deleted, row.value};
+    const bool kept = state.replica.of != 0 && state.replica.of != writer.shard + 1;
+    if (kept) next.replica.acked[writer.order] = next.acked[writer.order];
+    Reach(next, [&] {
+      return absl::StrCat("writer ", w, " ", does, " order ", writer.order, " on ",
+                          Name(writer.shard));
+    });
   }
 
   // The rule for what the copy or the stream brings to shard `x`.
-  bool Bring(const State& state, State& next, size_t x, uint8_t order, const Row& row) {
-    Row& local = next.shards[x].rows[order];
-    ApplyVerdict verdict = internal::JudgeIncoming(row.state(), local.state(), Same(row, local));
-    Row incoming = row;
+  bool Bring(State& next, size_t x, uint8_t order, const ModelRow& row) {
+    ModelRow& local = next.shards[x].store.rows[order];
+    ApplyVerdict verdict = internal::JudgeIncoming(row.state(), local.state(), row.Same(local));
+    ModelRow incoming = row;
     if (mutant_ == Mutant::kNewestWins) verdict = ApplyVerdict::kWrite;
     if (mutant_ == Mutant::kAppliedTwiceBlindly && verdict == ApplyVerdict::kSkip) {
       verdict = ApplyVerdict::kWrite;
-      incoming.version = static_cast<uint8_t>(local.version + 1);
+      incoming.version = Small(local.version + 1);
     }
+    if (verdict == ApplyVerdict::kConflict && !limits_.candidate) return false;  // it stops
     if (verdict == ApplyVerdict::kConflict) {
-      Violate(state,
+      Violate(expanded_,
               absl::StrCat("two different rows of order ", order, " have version ", row.version));
       return false;
     }
@@ -295,109 +250,240 @@ class Explorer {
 
   // The next event of the peer's log, with its checkpoint.
   void Apply(const State& state, size_t x) {
-    const ShardModel& peer = state.shards[1 - x];
-    if (peer.logged == 0 || (x == 1 && !state.stream_placed)) return;
-    const Event event = peer.log[0];
+    const size_t peer = 1 - x;
+    const uint8_t at = state.shards[peer].applied;
+    if (at >= state.shards[peer].logged || (x == 1 && !state.stream_placed)) return;
+    // Candidates of the peer must have the event.
+    const bool late = state.replica.of == peer + 1 && at >= state.replica.logged;
+    if (late && limits_.candidate && mutant_ != Mutant::kCandidateIgnored) return;
+    const ModelEvent event = state.logs[peer][at];
     State next = state;
-    Forget(next.shards[1 - x], 1);
+    // A late replica of this shard will read it again.
+    if (state.replica.of == x + 1) {
+      ++next.shards[peer].applied;
+    } else {
+      next.ForgetFirst(peer, 1);
+      if (state.replica.of == peer + 1 && !late) --next.replica.logged;
+    }
+    if (peer == 0 && next.position > 0) --next.position;
+    if (mutant_ == Mutant::kCheckpointApart) {
+      Reach(next, [&] { return Name(x) + " stores a checkpoint, and dies"; });
+    }
+    ModelStore& store = next.shards[x].store;
     if (event.of_fence) {
-      // It needs the exclusive lock of the row.
-      if (Locked(state, x)) return;
-      BandFence row = state.shards[x].fence.row();
+      store.peer_lo = event.fence.own_lo;
+      store.peer_hi = event.fence.own_hi;
+      BandFence row = store.fence.row();
       if (mutant_ == Mutant::kTokenWithoutStep) row.step = 0;
       const Side side = x == 0 ? Side::kSource : Side::kTarget;
-      if (auto taken = internal::TakeOver(side, row, event.fence.row(), kCohorts)) {
-        if (!SetFence(next, x, *taken)) return;
+      auto taken = internal::TakeOver(side, row, event.fence.row(), kCohorts);
+      if (mutant_ == Mutant::kPositionReadEarly) taken.reset();
+      if (taken) {
+        // It needs the exclusive lock of the row.
+        if (Locked(state, x) || !SetFence(next, x, *taken)) return;
       }
-    } else if (!event.of_peer && !Bring(state, next, x, event.order, event.row)) {
-      return;
+    } else if (!event.of_peer || mutant_ == Mutant::kNoLoopFilter) {
+      if (event.order < store.peer_lo || event.order >= store.peer_hi) {
+        if (limits_.candidate) {
+          Violate(expanded_, absl::StrCat(Name(peer), " logged a write of order ", event.order,
+                                          ", which it did not accept"));
+        }
+        return;  // it stops
+      }
+      if (!Bring(next, x, event.order, event.row)) return;
     }
-    Reach(next, &state, absl::StrCat(Name(x), " applies an event of the other"));
+    Reach(next, [&] { return Name(x) + " applies an event of the other"; });
   }
 
   void Copy(const State& state, uint8_t k) {
     State next = state;
-    Copied& copied = next.copied[k];
+    ModelCopy& copied = next.copied[k];
     if (copied.phase == 0) {
       copied.phase = 1;
-      copied.row = state.shards[0].rows[k];
-      Reach(next, &state, absl::StrCat("the copier reads order ", k));
+      copied.row = state.shards[0].store.rows[k];
+      Reach(next, [&] { return absl::StrCat("the copier reads order ", k); });
     } else if (copied.phase == 1) {
+      const ModelRow row = copied.row;
+      // What candidates of the source do not have is not written.
+      const bool late = state.replica.of == 1 && row.version > state.replica.store.rows[k].version;
+      if (late && limits_.candidate && mutant_ != Mutant::kCopyIgnoresCandidate) return;
       copied.phase = 2;
-      const Row row = copied.row;
-      copied.row = Row();
-      if (row.deleted || row.version == 0 || Bring(state, next, 1, k, row)) {
-        Reach(next, &state, absl::StrCat("the copier writes order ", k));
+      copied.row = ModelRow();
+      if (row.deleted || row.version == 0 || Bring(next, 1, k, row)) {
+        Reach(next, [&] { return absl::StrCat("the copier writes order ", k); });
       }
     }
     if (!state.stream_placed && state.copied[k].phase > 0) {
       State placed = state;
       placed.stream_placed = true;
-      Forget(placed.shards[0], state.shards[0].logged);
-      Reach(placed, &state, "the stream begins");
+      placed.ForgetFirst(0, state.shards[0].logged);
+      Reach(placed, [] { return "the stream begins"; });
     }
   }
 
   static bool Locked(const State& state, size_t x) {
-    for (const Writer& writer : state.writers) {
+    for (const ModelWriter& writer : state.writers) {
       if (writer.open && writer.shard == x) return true;
     }
     return false;
   }
   bool SetFence(State& state, size_t x, const BandFence& row) {
-    if (row.step < state.shards[x].fence.step) Violate(state, "a step falls");
-    state.shards[x].fence = Fence::Of(row);
-    Event event;
+    ModelFence& fence = state.shards[x].store.fence;
+    if (row.step < fence.step) Violate(expanded_, "a step falls");
+    fence = ModelFence::Of(row);
+    ModelEvent event;
     std::memset(static_cast<void*>(&event), 0, sizeof event);
     event.of_fence = true;
-    event.fence = state.shards[x].fence;
+    event.fence = fence;
     return Log(state, x, event);
   }
 
   void Coordinate(const State& state) {
     for (size_t x : {0, 1}) {
       State next = state;
-      next.seen[x] = state.shards[x].fence;
-      Reach(next, &state, absl::StrCat("a coordinator reads the fence of ", Name(x)));
+      next.seen[x] = state.shards[x].store.fence;
+      if (x == 0 && mutant_ == Mutant::kPositionReadEarly) next.position = state.shards[0].logged;
+      Reach(next, [&] { return absl::StrCat("a coordinator reads the fence of ", Name(x)); });
     }
     const BandFence source = state.seen[0].row(), target = state.seen[1].row();
+    // The stream back has passed once since: candidates of the target have the copied rows, too.
     bool copied = true;
-    for (const Copied& one : state.copied) copied = copied && one.phase == 2;
+    for (uint8_t k = 0; k < kCohorts; ++k) {
+      const bool late = state.replica.of == 2 && limits_.candidate;
+      copied = copied && (late ? state.replica.copied : state.copied)[k].phase == 2;
+    }
     const Situation seen = internal::SituationOf(source, target, kCohorts);
+    const bool sure[2] = {CandidatesHave(state, 0), CandidatesHave(state, 1)};
     for (uint32_t share = 0; share <= kCohorts && copied && state.stream_placed; ++share) {
-      if (state.handovers >= limits_.handovers) break;
+      if (state.handovers >= limits_.handovers || !sure[0] || !sure[1]) break;
       auto row = internal::LetGo(source, target, share, state.handovers + 1u, kCohorts);
       if (row) Change(state, share > seen.share ? 0 : 1, *row, true, "lets go", true);
     }
     // It is seen's donor whose token is refused by the other one.
     const size_t donor = seen.donor == Side::kSource ? 0 : 1;
+    const bool unconfirmed = mutant_ == Mutant::kTakenBackUnconfirmed;
     if (auto row = internal::Refuse(source, target, kCohorts)) {
       Change(state, 1 - donor, *row, mutant_ != Mutant::kRefusedWithoutCondition, "refuses", false);
     }
-    if (auto row = internal::Restore(source, target, kCohorts)) {
-      Change(state, donor, *row, true, "restores its band", false);
+    auto restored = internal::Restore(source, target, kCohorts);
+    if (restored && (sure[1 - donor] || unconfirmed)) {
+      Change(state, donor, *restored, true, "restores its band", false);
     }
-    if (auto row = internal::Level(source, target, kCohorts)) {
-      Change(state, 1 - donor, *row, true, "follows", false);
+    auto levelled = internal::Level(source, target, kCohorts);
+    if (levelled && (sure[donor] || unconfirmed)) {
+      Change(state, 1 - donor, *levelled, true, "follows", false);
     }
+    // By rows that were read once all streams had ended: nothing changes them meanwhile.
+    const bool fresh = SeenNow(state, 0) && SeenNow(state, 1);
+    for (size_t x : {0, 1}) {
+      const bool looked = fresh || (mutant_ == Mutant::kBoundByOldLook && SeenNow(state, x));
+      if (!state.shards[x].unbound || !looked || seen.kind == SituationKind::kImpossible) continue;
+      State next = state;
+      next.shards[x].unbound = false;
+      Reach(next, [&] { return Name(x) + " is bound"; });
+    }
+    Mutate(state);
+  }
+  static bool SeenNow(const State& state, size_t x) {
+    return std::memcmp(&state.shards[x].store.fence, &state.seen[x], sizeof(ModelFence)) == 0;
+  }
+  // Whether the shard's candidate has the row that was seen: the replica, which may have fallen
+  // behind, or what it was promoted to.
+  bool CandidatesHave(const State& state, size_t x) const {
+    if (limits_.promotions == 0 || !limits_.candidate) return true;
+    const bool late = state.replica.of == x + 1;
+    const ModelFence& fence = late ? state.replica.store.fence : state.shards[x].store.fence;
+    return std::memcmp(&fence, &state.seen[x], sizeof(ModelFence)) == 0;
   }
   // UPDATE locus_fence ... WHERE step = <as it was seen>, behind the writers' locks.
   void Change(const State& state, size_t x, const BandFence& row, bool conditional,
               const char* does, bool handover) {
-    if (conditional && state.shards[x].fence.step != state.seen[x].step) return;
-    if (mutant_ != Mutant::kFenceReadWithoutLock && Locked(state, x)) return;
-    if (row.step < state.shards[x].fence.step) return;
+    const ModelFence& fence = state.shards[x].store.fence;
+    if ((conditional && fence.step != state.seen[x].step) || state.shards[x].draining) return;
+    if (row.step < fence.step) return;
     State next = state;
-    next.handovers = static_cast<uint8_t>(next.handovers + handover);
-    if (SetFence(next, x, row)) Reach(next, &state, absl::StrCat(Name(x), " ", does));
+    next.handovers = Small(next.handovers + handover);
+    if (handover && mutant_ == Mutant::kTokenBeforeDrain) {
+      next.shards[x].draining = true;
+      next.shards[x].drained = ModelFence::Of(row);
+      ModelEvent event = RowEvent(0, {}, false);
+      event.of_fence = true;
+      event.fence = next.shards[x].drained;
+      if (Log(next, x, event)) Reach(next, [&] { return Name(x) + " writes the token"; });
+      return;
+    }
+    if (mutant_ != Mutant::kFenceReadWithoutLock && Locked(state, x)) return;
+    if (SetFence(next, x, row)) Reach(next, [&] { return absl::StrCat(Name(x), " ", does); });
+  }
+  // What only mutants do.
+  void Mutate(const State& state) {
+    for (size_t x : {0, 1}) {
+      if (!state.shards[x].draining || Locked(state, x)) continue;
+      State next = state;
+      next.shards[x].store.fence = state.shards[x].drained;
+      next.shards[x].draining = false;
+      next.shards[x].drained = ModelFence();
+      Reach(next, [&] { return Name(x) + " has drained"; });
+    }
+    if (mutant_ != Mutant::kPositionReadEarly || state.position > 0 || Locked(state, 1)) return;
+    const ModelStore& target = state.shards[1].store;
+    auto taken = internal::TakeOver(Side::kTarget, target.fence.row(),
+                                    state.shards[0].store.fence.row(), kCohorts);
+    State next = state;
+    if (taken && SetFence(next, 1, *taken)) {
+      Reach(next, [] { return "the target has the position, and opens"; });
+    }
+  }
+
+  // A replica falls behind, or is promoted in place of its shard.
+  void FailOver(const State& state) {
+    if (state.replica.of == 0) {
+      if (state.promotions >= limits_.promotions) return;
+      for (uint8_t x : {uint8_t{0}, uint8_t{1}}) {
+        State next = state;
+        ModelReplica& replica = next.replica;
+        replica.of = Small(x + 1);
+        replica.store = state.shards[x].store;
+        replica.logged = state.shards[x].logged;
+        std::copy(state.copied, state.copied + kCohorts, replica.copied);
+        std::copy(state.acked, state.acked + kCohorts, replica.acked);
+        Reach(next, [&] { return "the replica of " + Name(x) + " receives no more"; });
+      }
+      return;
+    }
+    const size_t x = state.replica.of - 1u;
+    const ModelReplica& replica = state.replica;
+    State next = state;
+    next.shards[x].store = replica.store;
+    next.shards[x].unbound = true;
+    next.shards[x].logged = replica.logged;
+    const size_t lost = state.shards[x].logged - replica.logged;
+    std::memset(static_cast<void*>(next.logs[x] + replica.logged), 0, lost * sizeof(ModelEvent));
+    next.shards[1 - x].applied = 0;
+    for (ModelWriter& writer : next.writers) {
+      if (writer.open && writer.shard == x) writer = ModelWriter();
+    }
+    for (uint8_t k = 0; k < kCohorts; ++k) {
+      // The copy goes on with what it has read of a former source nowhere.
+      if (x == 1) next.copied[k] = replica.copied[k];
+      if (x == 0 && next.copied[k].phase == 1) next.copied[k] = ModelCopy();
+      next.acked[k] = replica.acked[k];
+    }
+    std::memset(static_cast<void*>(&next.replica), 0, sizeof next.replica);
+    ++next.promotions;
+    Reach(next, [&] { return "the replica of " + Name(x) + " is promoted"; });
   }
 
   const Mutant mutant_;
   const ModelLimits limits_;
-  ModelResult result_;
-  std::deque<Known> kept_;  // references stay valid
-  std::unordered_map<std::string_view, const Known*> known_;
-  std::deque<const State*> waiting_;
+  VisitedStates visited_;
+  size_t next_ = 0;
+  const VisitedState* expanded_ = nullptr;
+  uint64_t promoted_ = 0;
+  std::string rule_;  // that was broken
+  const VisitedState* violating_ = nullptr;
+  std::string_view wanted_;  // while a violation is traced: the state whose action is looked for
+  std::string action_;
 };
 
 }  // namespace
