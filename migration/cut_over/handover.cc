@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "migration/cut_over/handover.h"
 
+#include "absl/strings/str_cat.h"
+
 namespace locus::internal {
 namespace {
 
@@ -66,6 +68,13 @@ Situation SituationOf(const BandFence& source, const BandFence& target, uint32_t
     return {Kind::kRefused, source_share, target_share, Side::kTarget};
   }
   return {};
+}
+
+std::string Described(const BandFence& source, const BandFence& target) {
+  auto row = [](const BandFence& one) {
+    return absl::StrCat("cohorts ", one.own_lo, " to below ", one.own_hi, " at step ", one.step);
+  };
+  return absl::StrCat("the source accepts ", row(source), ", the target ", row(target));
 }
 
 std::optional<BandFence> LetGo(const BandFence& source, const BandFence& target, uint32_t share,

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 // How a band of cohorts goes from one shard to the other. All of these are decisions on two fence
 // rows; each change of a row is written with WHERE step = <the step that was read>, so that of two
@@ -59,6 +60,9 @@ struct Situation {
   Side donor = Side::kSource;  // not when agreed
 };
 Situation SituationOf(const BandFence& source, const BandFence& target, uint32_t cohorts);
+
+// What both rows accept, for people: why they are impossible, or where they stand.
+std::string Described(const BandFence& source, const BandFence& target);
 
 // The row that replaces the donor's in step 1. nullopt: not agreed, or nothing to do.
 std::optional<BandFence> LetGo(const BandFence& source, const BandFence& target, uint32_t share,

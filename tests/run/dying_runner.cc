@@ -22,17 +22,17 @@ int main(int argc, char** argv) {
   std::atomic<long> statements = 0;
   locus::mariadb::RunnerOptions options =
       locus::TestRunner(absl::StrCat("dying:", getpid()), argv[2]);
-  options.before_statement = [&] {
+  options.before_statement = [&](const std::string&) {
     if (++statements == last) raise(SIGKILL);
   };
   auto runner =
       locus::mariadb::MoveRunner::Create(locus::TestMove(port(3), port(4)), options, **publisher);
   if (!runner.ok()) {
-    std::cerr << runner.status() << "\n";
+    std::cerr << "the runner ended: " << runner.status() << "\n";
     return 2;
   }
   const std::atomic<bool> stop = false;
   const absl::Status status = (*runner)->Run(stop);
-  std::cerr << status << "\n";
+  std::cerr << "the runner ended: " << status << "\n";
   return status.ok() ? 0 : 1;
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A replica is promoted in place of the source in the middle of a move.
+// Replicas are promoted in place of a shard in the middle of a move, at any point of a step, with
+// and without what the shard did last.
+#include "absl/strings/match.h"
+#include "migration/engine/mariadb/run/move_control.h"
 #include "tests/run/move_fixture.h"
 
 namespace locus {
@@ -8,103 +11,278 @@ namespace {
 using internal::Ending;
 using internal::Phase;
 using internal::Wish;
+using ::testing::HasSubstr;
 
 class FailoverTest : public MoveFixture {
  protected:
-  // A replica of the source, from its first transaction on.
-  void StartReplica() {
-    MariadbServer::Settings settings = FencedServer(3);
+  // Another replica of a shard, from its first transaction on.
+  MariadbServer& AddReplica(size_t shard) {
+    MariadbServer::Settings settings = FencedServer(next_server_id_++);
     for (const char* line : {"binlog_row_metadata=FULL", "gtid_strict_mode=ON",
                              "binlog_checksum=CRC32", "log_slave_updates", "read_only"}) {
       settings.lines.push_back(line);
     }
     settings.make_accounts = false;
-    replica_ = std::make_unique<MariadbServer>(settings);
-    ASSERT_TRUE(replica_->Start());
-    replica_->Sql(absl::StrCat(
-        "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = ", servers_[0]->port(),
+    replicas_[shard].push_back(std::make_unique<MariadbServer>(settings));
+    MariadbServer& replica = *replicas_[shard].back();
+    EXPECT_TRUE(replica.Start());
+    replica.Sql(absl::StrCat(
+        "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = ", servers_[shard]->port(),
         ", MASTER_USER = 'mover', MASTER_PASSWORD = 's3cret', MASTER_USE_GTID = slave_pos,"
         " MASTER_CONNECT_RETRY = 1; START SLAVE"));
-    CatchUp();
+    CatchUp(shard, replica);
+    return replica;
   }
-  void CatchUp() {
-    const std::string position = servers_[0]->Value("SELECT @@GLOBAL.gtid_binlog_pos");
-    ASSERT_EQ(replica_->Value(absl::StrCat("SELECT MASTER_GTID_WAIT('", position, "', 60)")), "0");
+  void CatchUp(size_t shard, MariadbServer& replica) {
+    const std::string position = servers_[shard]->Value("SELECT @@GLOBAL.gtid_binlog_pos");
+    ASSERT_EQ(replica.Value(absl::StrCat("SELECT MASTER_GTID_WAIT('", position, "', 60)")), "0");
   }
-  MariadbOptions Replica() {
+  MariadbOptions OptionsOf(const MariadbServer& server) {
     MariadbOptions options = As(0, "mover");
-    options.hosts = {{"127.0.0.1", replica_->port()}};
+    options.hosts = {{"127.0.0.1", server.port()}};
     return options;
   }
-  std::unique_ptr<Running> StartFollowing() {
-    move_.source.server.hosts = {{"127.0.0.1", servers_[0]->port()},
-                                 {"127.0.0.1", replica_->port()}};
+  // A runner that knows where all replicas are; `candidates`: and that they may be promoted.
+  std::unique_ptr<Running> StartFollowing(bool candidates = true) {
     mariadb::RunnerOptions options = TestRunner("one", directory_ / "");
-    options.source_candidates = {Replica()};
-    auto running = std::make_unique<Running>();
-    running->runner = mariadb::MoveRunner::Create(move_, options, *publisher_).value();
-    running->thread =
-        std::thread([raw = running.get()] { raw->status = raw->runner->Run(raw->stop); });
-    return running;
+    options.pace.accept_within = absl::Seconds(3);
+    for (size_t shard : {0, 1}) {
+      auto& named = shard == 0 ? options.source_candidates : options.target_candidates;
+      auto& hosts = (shard == 0 ? move_.source : move_.target).server.hosts;
+      for (const auto& replica : replicas_[shard]) {
+        hosts.push_back({"127.0.0.1", replica->port()});
+        if (candidates) named.push_back(OptionsOf(*replica));
+      }
+    }
+    return StartRunner(options);
+  }
+  static void Promote(MariadbServer& replica) {
+    replica.Sql("STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only = 0");
   }
   // The operator looks at the source wherever it is.
-  void LookAt(const MariadbOptions& source) {
-    link_ = mariadb::ShardLink::Create(source).value();
+  void LookAt(const MariadbServer& source) {
+    link_ = mariadb::ShardLink::Create(OptionsOf(source)).value();
     records_ = std::make_unique<mariadb::MoveRecords>(*link_);
   }
+  static std::string FenceOf(MariadbServer& server) {
+    return server.Value(
+        "SELECT CONCAT_WS(' ', own_lo, own_hi, step, IF(server_id = @@server_id, 'bound',"
+        " 'unbound')) FROM locus_shop.locus_fence WHERE lo = 0");
+  }
+  // An order of the source's cohorts where the target has half of them, and one of the target's.
+  std::string SourceOrder() { return Number(NextIn(7, sequence_, 6000, 9999)); }
+  std::string TargetOrder() { return Number(NextIn(7, sequence_, 0, 4000)); }
+  static void Insert(MariadbServer& server, const std::string& order) {
+    server.Sql(
+        absl::StrCat("INSERT INTO locus_shop.orders (order_id, value) VALUES (", order, ", 1)"));
+  }
+  static bool Has(MariadbServer& server, const std::string& order) {
+    return server.Value(absl::StrCat("SELECT COUNT(*) FROM locus_shop.orders WHERE order_id = ",
+                                     order)) == "1";
+  }
+  bool StatusSays(const std::string& text) { return absl::StrContains(Record().status, text); }
+  void GoTo(uint32_t share) {
+    Ask([&](Wish& wish) {
+      wish.hold.clear();
+      wish.goal = share;
+      wish.by = 10000;
+    });
+  }
+  void Finalize() {
+    GoTo(10000);
+    WaitForShare(10000);
+    Ask([](Wish& wish) { wish.ending = Ending::kFinalize; });
+    WaitForPhase(Phase::kFinalized);
+  }
 
-  std::unique_ptr<MariadbServer> replica_;
+  uint16_t next_server_id_ = 3;
+  uint64_t sequence_ = 1000;
+  std::vector<std::unique_ptr<MariadbServer>> replicas_[2];
 };
 
 TEST_F(FailoverTest, SourcePromotedInTheMiddle_IsBoundAndTheMoveGoesOn) {
-  StartReplica();
+  MariadbServer& replica = AddReplica(0);
   Sql(0, "INSERT INTO orders (order_id, value) SELECT seq, seq FROM seq_1_to_300");
   Begin();
   auto runner = StartFollowing();
   WaitForPhase(Phase::kReady);
-  Ask([](Wish& wish) { wish.goal = 5000; });
+  GoTo(5000);
   WaitForShare(5000);
 
-  // What the candidate does not have is not applied. The order's cohort is the source's.
-  uint64_t sequence = 1000;
-  const std::string held = Number(NextIn(7, sequence, 6000, 9999));
-  replica_->Sql("STOP SLAVE SQL_THREAD");
-  Sql(0, absl::StrCat("INSERT INTO orders (order_id, value) VALUES (", held, ", 1)"));
-  const std::string count =
-      absl::StrCat("SELECT COUNT(*) FROM locus_shop.orders WHERE order_id = ", held);
-  ASSERT_FALSE(WaitUntil([&] { return Value(1, count) != "0"; }, absl::Seconds(2)));
-  replica_->Sql("START SLAVE SQL_THREAD");
-  ASSERT_TRUE(WaitUntil([&] { return Value(1, count) == "1"; }));
+  // What the candidate does not have is not applied.
+  const std::string held = SourceOrder();
+  replica.Sql("STOP SLAVE SQL_THREAD");
+  Insert(*servers_[0], held);
+  ASSERT_FALSE(WaitUntil([&] { return Has(*servers_[1], held); }, absl::Seconds(2)));
+  replica.Sql("START SLAVE SQL_THREAD");
+  ASSERT_TRUE(WaitUntil([&] { return Has(*servers_[1], held); }));
 
-  CatchUp();
-  servers_[0]->KillHard();
-  replica_->Sql("STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only = 0");
-  LookAt(Replica());
-  ASSERT_TRUE(WaitUntil([&] {
-    return replica_->Value(
-               "SELECT COUNT(*) FROM locus_shop.locus_fence WHERE server_id <> @@server_id") == "0";
-  })) << Record().status
-      << Record().wish.hold;
-  Ask([](Wish& wish) {
-    wish.hold.clear();
-    wish.goal = 10000;
-  });
-  WaitForShare(10000);
-  Ask([](Wish& wish) { wish.ending = Ending::kFinalize; });
-  WaitForPhase(Phase::kFinalized);
+  // A switch that was planned: the old primary lives, and is read-only.
+  servers_[0]->Sql("SET GLOBAL read_only = 1");
+  CatchUp(0, replica);
+  Promote(replica);
+  LookAt(replica);
+  ASSERT_TRUE(WaitUntil([&] { return absl::EndsWith(FenceOf(replica), " bound"); }))
+      << Record().status << Record().wish.hold;
+  const std::string later = SourceOrder();
+  Insert(replica, later);
+  ASSERT_TRUE(WaitUntil([&] { return Has(*servers_[1], later); })) << Record().status;
+  EXPECT_EQ(Record().wish.hold, "");
+  Finalize();
   runner->End();
-  EXPECT_EQ(OrdersOn(1).size(), 301u);
+  EXPECT_EQ(OrdersOn(1).size(), 302u);
 }
 
-TEST_F(FailoverTest, CandidateGone_StopsTheStreamUntilItIsDropped) {
-  StartReplica();
+TEST_F(FailoverTest, PromotedInAStep_SourceWithItsEndAndTargetWithout_TheStepsAreMade) {
+  MariadbServer& of_source = AddReplica(0);
+  MariadbServer& of_target = AddReplica(1);
   Begin();
   auto runner = StartFollowing();
   WaitForPhase(Phase::kReady);
-  replica_->KillHard();
+  // The target cannot open: somebody holds its fence.
+  auto holder = SqlSession::Open(As(1, "mover")).value();
+  ASSERT_TRUE(holder->Run("START TRANSACTION; SELECT * FROM locus_fence FOR UPDATE").ok());
+  const std::string before = FenceOf(*servers_[0]);
+  GoTo(5000);
+  ASSERT_TRUE(WaitUntil([&] { return FenceOf(*servers_[0]) != before; }));
+  CatchUp(0, of_source);
+  servers_[0]->KillHard();
+  Promote(of_source);
+  ASSERT_TRUE(holder->Run("ROLLBACK").ok());
+  LookAt(of_source);
+  WaitForShare(5000);
+  EXPECT_TRUE(absl::EndsWith(FenceOf(of_source), " bound"));
+
+  // The target opens for more, and takes an order: its replica has neither.
+  const std::string order = TargetOrder();
+  Insert(*servers_[1], order);
+  ASSERT_TRUE(WaitUntil([&] { return Has(of_source, order); })) << Record().status;
+  of_target.Sql("STOP SLAVE SQL_THREAD");
+  GoTo(10000);
+  ASSERT_TRUE(WaitUntil([&] { return absl::StartsWith(FenceOf(*servers_[1]), "0 10000 "); }))
+      << Record().status;
+  const std::string lost = TargetOrder();
+  Insert(*servers_[1], lost);
+  ASSERT_FALSE(WaitUntil([&] { return Has(of_source, lost); }, absl::Seconds(1)));
+  servers_[1]->KillHard();
+  of_target.Sql("STOP SLAVE; RESET SLAVE ALL");
+  EXPECT_TRUE(absl::StartsWith(FenceOf(of_target), "0 5000 ")) << FenceOf(of_target);
+  of_target.Sql("SET GLOBAL read_only = 0");
+  ASSERT_TRUE(WaitUntil([&] {
+    const std::string fence = FenceOf(of_target);
+    return absl::StartsWith(fence, "0 10000 ") && absl::EndsWith(fence, " bound");
+  })) << Record().status;
+  Finalize();
+  runner->End();
+  EXPECT_TRUE(Has(of_target, order));
+  EXPECT_FALSE(Has(of_source, lost)) << "nobody but the old target ever had it";
+}
+
+TEST_F(FailoverTest, PromotedWhileAStepIsTakenBack_NoOrderIsAcceptedTwice) {
+  MariadbServer& of_source = AddReplica(0);
+  MariadbServer& of_target = AddReplica(1);
+  Begin();
+  auto runner = StartFollowing();
+  WaitForPhase(Phase::kReady);
+  // The source's candidate does not get the token, so the target never does; the target's does not
+  // get the refusal, so the source may not go back.
+  of_source.Sql("STOP SLAVE SQL_THREAD");
+  const std::string before = FenceOf(*servers_[0]), refused = FenceOf(*servers_[1]);
+  of_target.Sql("STOP SLAVE SQL_THREAD");
+  GoTo(5000);
+  ASSERT_TRUE(WaitUntil([&] { return FenceOf(*servers_[1]) != refused; })) << Record().status;
+  ASSERT_TRUE(WaitUntil([&] { return StatusSays("does not have step"); })) << Record().status;
+  const std::string closed = FenceOf(*servers_[0]);
+  EXPECT_TRUE(absl::StartsWith(closed, "5000 10000 ")) << closed;
+  of_target.Sql("STOP SLAVE; RESET SLAVE ALL");
+  servers_[1]->KillHard();
+  const std::string promoted = FenceOf(of_target);
+  of_target.Sql("SET GLOBAL read_only = 0");
+  of_source.Sql("START SLAVE SQL_THREAD");
+  WaitForShare(5000);
+  EXPECT_TRUE(absl::StartsWith(FenceOf(*servers_[0]), "5000 10000 ")) << FenceOf(*servers_[0]);
+  EXPECT_TRUE(absl::StartsWith(FenceOf(of_target), "0 5000 "))
+      << promoted << " " << FenceOf(of_target);
+
+  // Now the source, without its end: a step that nobody has seen, and an order.
+  of_source.Sql("STOP SLAVE SQL_THREAD");
+  const std::string lost = SourceOrder();
+  Insert(*servers_[0], lost);
+  GoTo(10000);
+  ASSERT_TRUE(WaitUntil([&] { return absl::StartsWith(FenceOf(*servers_[0]), "10000 10000 "); }))
+      << Record().status;
+  servers_[0]->KillHard();
+  of_source.Sql("STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only = 0");
+  LookAt(of_source);
+  ASSERT_TRUE(WaitUntil([&] { return absl::EndsWith(FenceOf(of_source), " bound"); }))
+      << Record().status;
+  Finalize();
+  runner->End();
+  EXPECT_FALSE(Has(of_target, lost));
+}
+
+// A candidate that stays on the branch of the old primary has pings and GTIDs of the same numbers.
+TEST_F(FailoverTest, CandidateOnTheOldBranch_ConfirmsNothing) {
+  MariadbServer& promoted = AddReplica(0);
+  MariadbServer& ahead = AddReplica(0);
+  Begin();
+  auto runner = StartFollowing();
+  WaitForPhase(Phase::kReady);
+  promoted.Sql("STOP SLAVE SQL_THREAD");
+  const std::string ping = "SELECT ping FROM locus_shop.locus_run";
+  // Far more pings than follow in the wait below.
+  for (int i = 0; i < 2000; i += 100) {
+    servers_[0]->Sql("UPDATE locus_shop.locus_run SET ping = ping + 100");
+  }
+  CatchUp(0, ahead);
+  servers_[0]->KillHard();
+  Promote(promoted);
+  LookAt(promoted);
+  ASSERT_TRUE(WaitUntil([&] { return absl::EndsWith(FenceOf(promoted), " bound"); }));
+  EXPECT_GT(std::stoull(ahead.Value(ping)), std::stoull(promoted.Value(ping)));
+  const std::string order = SourceOrder();
+  Insert(promoted, order);
+  EXPECT_FALSE(WaitUntil([&] { return Has(*servers_[1], order); }, absl::Seconds(3)));
+  ASSERT_TRUE(records_->DropCandidate(move_.name, absl::StrCat("127.0.0.1:", ahead.port())).ok());
+  EXPECT_TRUE(WaitUntil([&] { return Has(*servers_[1], order); })) << Record().status;
+  runner->End();
+}
+
+TEST_F(FailoverTest, OtherReplicaPromotedWithoutItsEnd_IsNotBoundAndTheOperatorIsTold) {
+  MariadbServer& replica = AddReplica(0);
+  Begin();
+  auto runner = StartFollowing(/*candidates=*/false);
+  WaitForPhase(Phase::kReady);
+  CatchUp(0, replica);
+  replica.Sql("STOP SLAVE SQL_THREAD");
+  GoTo(5000);
+  WaitForShare(5000);
+  servers_[0]->KillHard();
+  replica.Sql("STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only = 0");
+  LookAt(replica);
+  ASSERT_TRUE(WaitUntil([&] { return !Record().wish.hold.empty(); })) << Record().status;
+  EXPECT_THAT(Record().wish.hold, HasSubstr("the source accepts cohorts 0 to below 10000 at step"));
+  EXPECT_THAT(Record().wish.hold, HasSubstr("the target cohorts 0 to below 5000 at step"));
+  auto control = mariadb::MoveControl::Create(move_).value();
+  auto rebound = control->Rebind(publisher_->Current().value(), false);
+  ASSERT_TRUE(rebound.ok()) << rebound.status();
+  EXPECT_TRUE(rebound->contradict);
+  EXPECT_EQ(rebound->source.left.size(), 2u);
+  EXPECT_TRUE(absl::EndsWith(FenceOf(replica), " unbound"));
+  EXPECT_FALSE(
+      replica.TrySql("USE locus_shop; INSERT INTO orders (order_id, value) VALUES (7, 1)").ok());
+  runner->End();
+}
+
+TEST_F(FailoverTest, CandidateGone_StopsTheStreamUntilItIsDropped) {
+  MariadbServer& replica = AddReplica(0);
+  Begin();
+  auto runner = StartFollowing();
+  WaitForPhase(Phase::kReady);
+  replica.KillHard();
   Sql(0, "INSERT INTO orders (order_id, value) VALUES (7, 7)");
   ASSERT_FALSE(WaitUntil([&] { return !OrdersOn(1).empty(); }, absl::Seconds(2)));
-  const std::string candidate = absl::StrCat("127.0.0.1:", replica_->port());
+  const std::string candidate = absl::StrCat("127.0.0.1:", replica.port());
   ASSERT_TRUE(records_->DropCandidate(move_.name, candidate).ok());
   ASSERT_TRUE(records_->DropCandidate(move_.name, candidate).ok()) << "twice is once";
   EXPECT_TRUE(WaitUntil([&] { return !OrdersOn(1).empty(); })) << Record().status;

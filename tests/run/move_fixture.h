@@ -131,9 +131,11 @@ class MoveFixture : public ::testing::Test {
     }
   };
   std::unique_ptr<Running> StartRunner(const std::string& name) {
+    return StartRunner(TestRunner(name, directory_ / ""));
+  }
+  std::unique_ptr<Running> StartRunner(const mariadb::RunnerOptions& options) {
     auto running = std::make_unique<Running>();
-    auto runner =
-        mariadb::MoveRunner::Create(move_, TestRunner(name, directory_ / ""), *publisher_);
+    auto runner = mariadb::MoveRunner::Create(move_, options, *publisher_);
     EXPECT_TRUE(runner.ok()) << runner.status();
     running->runner = *std::move(runner);
     running->thread =

@@ -51,8 +51,8 @@ int RunMoveRebind(std::span<const std::string> words) {
       LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<MoveControl> control, MoveControl::Create(move));
       LOCUS_ASSIGN_OR_RETURN(MoveControl::Rebound rebound, control->Rebind(opened->table, dry));
       absl::StrAppend(
-          &out, move.name,
-          rebound.agreed ? ": both fences agree\n" : ": the fences of its shards do not agree\n");
+          &out, move.name, ": the fences of its shards ",
+          rebound.contradict ? "contradict each other: " : "fit together: ", rebound.fences, "\n");
       AppendResult(move.source.name, rebound.source, dry, out);
       AppendResult(move.target.name, rebound.target, dry, out);
       left = left || !rebound.source.left.empty() || !rebound.target.left.empty();

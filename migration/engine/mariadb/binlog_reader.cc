@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "migration/engine/mariadb/primary.h"
 #include "src/base/check.h"
 #include "src/base/random_word.h"
 #include "src/base/text.h"
@@ -107,14 +108,15 @@ absl::StatusOr<std::unique_ptr<BinlogReader>> BinlogReader::Open(
     Login login = LoginOf(options.server, host);
     login.timeout = options.link_timeout;
     absl::StatusOr<Handle> handle = LogIn(login, options.server.password.c_str());
-    if (handle.ok()) {
+    failure = handle.ok() ? CheckIsPrimary(handle->get(), login.place(), options.server.timeout)
+                          : handle.status();
+    if (failure.ok()) {
       std::unique_ptr<BinlogReader> reader(
           new BinlogReader(kept, *std::move(handle), login.place()));
       LOCUS_RETURN_IF_ERROR(reader->CheckServer());
       LOCUS_RETURN_IF_ERROR(reader->RequestDump());
       return reader;
     }
-    failure = handle.status();
   }
   return failure;
 }

@@ -57,7 +57,8 @@ struct BinlogReaderOptions {
 // their rows. The server must have binlog_format=ROW, binlog_row_image=FULL,
 // binlog_row_metadata=FULL, binlog_checksum=CRC32 and log_bin_compress=OFF.
 //
-// Errors: UNAVAILABLE: the link or the server is gone; open another reader at position().
+// Errors: UNAVAILABLE: the link or the server is gone, or no host is a primary; open another one at
+// position().
 // FAILED_PRECONDITION: the settings are others, access is denied, the position was purged or is not
 // in the log (error 1236), or the log has what cannot be followed (transaction_assembler.h).
 // DATA_LOSS: an event is malformed, or its CRC32 is wrong. Messages name host, port, database, file

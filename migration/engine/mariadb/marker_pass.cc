@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "migration/cut_over/handover.h"
 #include "migration/engine/mariadb/marker_tables.h"
+#include "migration/engine/mariadb/primary.h"
 #include "migration/fence/guard_sql.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
@@ -36,8 +37,7 @@ absl::StatusOr<std::unique_ptr<MarkerPass>> MarkerPass::Open(const MariadbOption
   std::unique_ptr<MarkerPass> pass(new MarkerPass(move));
   for (const MariadbOptions* options : {&source, &target}) {
     Shard& shard = pass->shards_[options == &source ? 0 : 1];
-    LOCUS_ASSIGN_OR_RETURN(shard.handle,
-                           LogInToAny(*options, options->password.c_str(), shard.place));
+    LOCUS_ASSIGN_OR_RETURN(shard.handle, LogInToPrimary(*options, shard.place));
     shard.timeout = options->timeout;
     LOCUS_RETURN_IF_ERROR(pass->Ask(shard,
                                     "SET NAMES binary, autocommit = 1,"

@@ -13,6 +13,7 @@
 #include "migration/apply/copy_sql.h"
 #include "migration/apply/peer_bands.h"
 #include "migration/engine/mariadb/bound_statement.h"
+#include "migration/engine/mariadb/primary.h"
 #include "migration/fence/guard_sql.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
@@ -59,8 +60,7 @@ class RowCopier::Reader {
   static absl::StatusOr<std::unique_ptr<Reader>> Open(const CopierOptions& options,
                                                       const CopierOptions& kept) {
     std::string place;
-    LOCUS_ASSIGN_OR_RETURN(Handle handle,
-                           LogInToAny(options.source, options.source.password.c_str(), place));
+    LOCUS_ASSIGN_OR_RETURN(Handle handle, LogInToPrimary(options.source, place));
     std::unique_ptr<Reader> reader(new Reader(kept, std::move(handle), std::move(place)));
     LOCUS_RETURN_IF_ERROR(reader->SetUp());
     return reader;
@@ -294,6 +294,7 @@ absl::StatusOr<bool> RowCopier::CopyChunk() {
   if (end.empty()) end = reader_->KeyIn(rows.back());
   const std::string position =
       absl::StrCat(reader_->walk().secondary() ? "@" : "", internal::CopyKeyText(end));
+  if (options_.before_write) LOCUS_RETURN_IF_ERROR(options_.before_write());
   LOCUS_RETURN_IF_ERROR(target_.ApplyCopied(table, reader_->layout(), rows, position));
   behind_ = std::move(end);
   rows_ += rows.size();

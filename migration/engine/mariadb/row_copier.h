@@ -34,6 +34,9 @@ struct CopierOptions {
   // Asked before each chunk: how long to wait. Asked again after the wait, at the latest after a
   // second, until it says nothing. Empty: no waits.
   std::function<absl::Duration()> pause;
+  // Called with each chunk between reading and writing it, which goes on once this returns OK.
+  // Empty: at once.
+  std::function<absl::Status()> before_write;
 
   // INVALID_ARGUMENT, naming the option, its value and the limit.
   absl::Status Check() const;

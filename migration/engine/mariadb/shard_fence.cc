@@ -326,6 +326,8 @@ class ShardFence::Rep {
 
   absl::StatusOr<std::unique_ptr<Connection>> Connect(
       Connection::Access access = Connection::Access::kWrite) const {
+    // Of several hosts the primary is meant.
+    if (server.hosts.size() > 1) access = Connection::Access::kPrimary;
     absl::Status last;
     for (const MariadbOptions::Host& host : server.hosts) {
       auto connection = Connection::Open(

@@ -5,12 +5,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "migration/engine/mariadb/primary.h"
 
 namespace locus::mariadb {
 
 absl::StatusOr<std::unique_ptr<TargetSession>> TargetSession::Open(const MariadbOptions& server) {
   std::string place;
-  LOCUS_ASSIGN_OR_RETURN(Handle handle, LogInToAny(server, server.password.c_str(), place));
+  LOCUS_ASSIGN_OR_RETURN(Handle handle, LogInToPrimary(server, place));
   std::unique_ptr<TargetSession> session(
       new TargetSession(std::move(handle), std::move(place), server.timeout));
   // Rows of one order come in any order: a child by the stream before its parent by the copy. The

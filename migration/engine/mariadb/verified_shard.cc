@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "migration/engine/mariadb/primary.h"
 #include "migration/fence/guard_sql.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
@@ -37,7 +38,10 @@ const char* NameOf(size_t side) { return side == 0 ? "source" : "target"; }
 absl::StatusOr<std::unique_ptr<VerifiedShard>> VerifiedShard::Open(
     const MariadbOptions& options, size_t side, std::vector<FencedRange> ranges) {
   std::string place;
-  LOCUS_ASSIGN_OR_RETURN(Handle handle, LogInToAny(options, options.password.c_str(), place));
+  // Of several hosts the primary is meant; a single one is compared whatever it is.
+  LOCUS_ASSIGN_OR_RETURN(Handle handle, options.hosts.size() > 1
+                                            ? LogInToPrimary(options, place)
+                                            : LogInToAny(options, options.password.c_str(), place));
   std::unique_ptr<VerifiedShard> shard(new VerifiedShard(std::move(handle), std::move(place), side,
                                                          std::move(ranges), options.timeout));
   LOCUS_RETURN_IF_ERROR(shard->SetUp());

@@ -79,8 +79,9 @@ absl::Status Connection::ReadFacts(const MariadbOptions& options, Access access)
   }
   if (access == Access::kRead) return absl::OkStatus();
   if (read_only) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("mariadb ", place_, ": the server is read-only"));
+    return absl::Status(access == Access::kPrimary ? absl::StatusCode::kUnavailable
+                                                   : absl::StatusCode::kFailedPrecondition,
+                        absl::StrCat("mariadb ", place_, ": the server is read-only"));
   }
   if (options.accept_weak_durability) return absl::OkStatus();
   if (flush != "1" && flush != "3") {

@@ -28,8 +28,9 @@ struct ServerFacts {
 class Connection {
  public:
   // What the connection is for. kRead also accepts a server that is read-only, or that may forget
-  // what it committed.
-  enum class Access { kWrite, kRead };
+  // what it committed. kPrimary: as kWrite, and a server that is read-only is UNAVAILABLE, since it
+  // may be a replica that is promoted soon.
+  enum class Access { kWrite, kRead, kPrimary };
 
   // `password` ends with a NUL. Verifies the certificate if the options ask for TLS; does not look
   // at the schema. UNAVAILABLE at `deadline`, which also bounds all statements until another is

@@ -2,6 +2,8 @@
 #include "migration/engine/mariadb/run/candidate_watch.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -67,6 +69,16 @@ absl::StatusOr<std::vector<Candidate>> CandidatesAt(const std::vector<MariadbOpt
   return candidates;
 }
 
+absl::StatusOr<uint64_t> RaisePing(ShardLink& shard, const std::string& move, uint64_t run) {
+  LOCUS_ASSIGN_OR_RETURN(
+      std::vector<Result> results,
+      shard.Run(absl::StrCat("UPDATE locus_run SET ping = LAST_INSERT_ID(ping + 1) WHERE move = ",
+                             SqlText(move), " AND run = ", run),
+                {kNoRows}));
+  if (results[0].affected != 1) return TakenOver(shard.place(), move);
+  return results[0].insert_id;
+}
+
 absl::Status CandidateWatch::Add(ChangeTransaction transaction) {
   LOCUS_ASSIGN_OR_RETURN(uint64_t ping, PingIn(transaction, move_, run_));
   held_bytes_ += transaction.bytes();
@@ -92,6 +104,17 @@ absl::StatusOr<uint64_t> CandidateWatch::Confirmed() {
     confirmed = std::min(confirmed, *ping);
   }
   return confirmed;
+}
+
+absl::Status CandidateWatch::WaitForAll(ShardLink& shard, const std::atomic<bool>& stop) {
+  if (links_.empty()) return absl::OkStatus();
+  LOCUS_ASSIGN_OR_RETURN(const uint64_t ping, RaisePing(shard, move_, run_));
+  while (!stop) {
+    LOCUS_ASSIGN_OR_RETURN(const uint64_t confirmed, Confirmed());
+    if (confirmed >= ping) return absl::OkStatus();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return absl::CancelledError("the wait for failover candidates is to end");
 }
 
 absl::StatusOr<std::vector<ChangeTransaction>> CandidateWatch::Release() {

@@ -2,6 +2,7 @@
 #ifndef LOCUS_MIGRATION_ENGINE_MARIADB_RUN_CANDIDATE_WATCH_H_
 #define LOCUS_MIGRATION_ENGINE_MARIADB_RUN_CANDIDATE_WATCH_H_
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -27,6 +28,10 @@ struct Candidate {
 // Does not connect.
 absl::StatusOr<std::vector<Candidate>> CandidatesAt(const std::vector<MariadbOptions>& servers);
 
+// Raises the ping of the run in locus_run of a shard, and returns it. FAILED_PRECONDITION: another
+// runner has taken over.
+absl::StatusOr<uint64_t> RaisePing(ShardLink& shard, const std::string& move, uint64_t run);
+
 // Holds back what the failover candidates of a shard do not have yet: if one of them were promoted,
 // the other shard would otherwise have changes that nobody made. A candidate has all that stands
 // before a ping in the shard's log once it shows this ping itself, with the number of the run.
@@ -39,6 +44,10 @@ class CandidateWatch {
       : move_(std::move(move)), run_(run), links_(std::move(candidates)) {}
 
   bool empty() const { return links_.empty(); }
+
+  // Waits until every candidate has all that this session of the shard has seen committed; at once
+  // where there are none. CANCELLED: `stop`. UNAVAILABLE: a candidate or the shard does not answer.
+  absl::Status WaitForAll(ShardLink& shard, const std::atomic<bool>& stop);
 
   // The next transaction of the shard's log. Errors of ChangeTransaction.
   absl::Status Add(stream::ChangeTransaction transaction);

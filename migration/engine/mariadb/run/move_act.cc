@@ -2,6 +2,7 @@
 // What a runner does to its move.
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "locus/migration/shard_fence.h"
 #include "migration/engine/mariadb/marker_pass.h"
@@ -61,13 +62,19 @@ absl::Status MoveRunner::Act(const Decision& decision, const MoveSight& sight) {
               .status());
       return Note("taken back", decision.why);
     case Decision::Kind::kRestore:
+      // A promoted candidate without the refusal would obey the token, and both would accept.
+      LOCUS_RETURN_IF_ERROR(CandidatesHave(internal::Other(sight.fences.donor)));
       return Change(sight.fences.donor, Restore(source_row_, target_row_, kCohorts)).status();
     case Decision::Kind::kLevel:
+      LOCUS_RETURN_IF_ERROR(CandidatesHave(sight.fences.donor));
       return Change(internal::Other(sight.fences.donor), Level(source_row_, target_row_, kCohorts))
           .status();
     case Decision::Kind::kPublish:
     case Decision::Kind::kPublishEnd:
     case Decision::Kind::kPublishDrop: {
+      if (decision.kind == Decision::Kind::kPublishEnd) {
+        LOCUS_RETURN_IF_ERROR(CandidatesKnowTheEnd());
+      }
       auto published = internal::PublishChange(
           publisher_, record_.leg, [&](const RoutingTable& newest) -> absl::StatusOr<RoutingTable> {
             if (decision.kind == Decision::Kind::kPublishEnd)
@@ -85,6 +92,35 @@ absl::Status MoveRunner::Act(const Decision& decision, const MoveSight& sight) {
       return Hold(decision.why, false);
     case Decision::Kind::kRollBack:
       return Hold(decision.why, true);
+  }
+  return absl::OkStatus();
+}
+
+// A step back relies on a row of one shard when it changes the other's: the shard must still have
+// that row if one of its candidates is promoted.
+absl::Status MoveRunner::CandidatesHave(Side side) {
+  const bool source = side == Side::kSource;
+  const BandFence& row = source ? source_row_ : target_row_;
+  for (Candidate& candidate : source ? source_candidates_ : target_candidates_) {
+    if (absl::c_linear_search(dropped_, candidate.place)) continue;
+    LOCUS_ASSIGN_OR_RETURN(BandRows::Seen seen,
+                           BandRows(move_, side, *candidate.link).ReadUnbound());
+    if (seen.row == row) continue;
+    return absl::UnavailableError(absl::StrCat(
+        "candidate ", candidate.place, " does not have step ", row.step, " of the fence yet"));
+  }
+  return absl::OkStatus();
+}
+
+// A promoted source that knows nothing of the end would look for the move in a table that has it no
+// more.
+absl::Status MoveRunner::CandidatesKnowTheEnd() {
+  for (Candidate& candidate : source_candidates_) {
+    if (absl::c_linear_search(dropped_, candidate.place)) continue;
+    LOCUS_ASSIGN_OR_RETURN(MoveRecord record, MoveRecords(*candidate.link).Read(move_.name));
+    if (record.phase >= Phase::kFinalized) continue;
+    return absl::UnavailableError(absl::StrCat("candidate ", candidate.place,
+                                               " does not know yet that the move is finalized"));
   }
   return absl::OkStatus();
 }
@@ -124,6 +160,9 @@ absl::Status MoveRunner::LetGo(uint32_t share) {
   if (!nonce) return absl::UnavailableError("the system has no randomness for a nonce");
   const bool forth = share > source_row_.own_lo;
   LOCUS_RETURN_IF_ERROR(CheckGuards());
+  for (const Side side : {Side::kSource, Side::kTarget}) {
+    LOCUS_RETURN_IF_ERROR(CandidatesHave(side));
+  }
   const auto row = internal::LetGo(source_row_, target_row_, share, *nonce | 1, kCohorts);
   const auto before = SteadyClock::now();
   LOCUS_ASSIGN_OR_RETURN(bool done, Change(forth ? Side::kSource : Side::kTarget, row));
@@ -252,20 +291,26 @@ absl::Status MoveRunner::Prepare() {
   return PrepareFences();
 }
 
-// A shard of the move was promoted or restored. Where both fences still agree, the new server has
-// all that the other shard has seen of the bands; what it has of the rows is compared again.
-absl::Status MoveRunner::Rebind(bool source, bool target, const MoveSight& sight) {
-  if (sight.fences.kind != internal::Situation::Kind::kAgreed) {
-    LOCUS_RETURN_IF_ERROR(source_bands_->Read().status());
-    return target_bands_->Read().status();
-  }
+// A shard of the move was promoted or restored. Where the fences of both do not contradict each
+// other, no cohort is accepted twice, and a step that was under way goes on or is taken back; what
+// the new server has of the rows is compared again.
+absl::Status MoveRunner::Rebind() {
   LOCUS_ASSIGN_OR_RETURN(RoutingTable table, publisher_.Current());
   // First: a runner that dies here must not leave a shard that is bound and was not compared.
-  if (record_.phase == Phase::kReady || record_.phase == Phase::kFinalizing) {
-    LOCUS_RETURN_IF_ERROR(records_->SetPhase(record_, Phase::kVerifying));
-  }
+  LOCUS_RETURN_IF_ERROR(
+      records_->StartOver(record_, std::max(source_row_.own_lo, target_row_.own_hi)));
+  // A stream may have read a token that the new server lacks: the fences are only what they seem
+  // once it can obey it no more.
+  EndWorkers();
+  const std::optional<uint64_t> word = internal::RandomWord();
+  if (!word) return absl::UnavailableError("the system has no randomness for a run's number");
+  run_ = (*word & INT64_MAX) | 1;
+  LOCUS_RETURN_IF_ERROR(BurnOtherRuns());
+  LOCUS_ASSIGN_OR_RETURN(BandRows::Seen source, source_bands_->ReadUnbound());
+  LOCUS_ASSIGN_OR_RETURN(BandRows::Seen target, target_bands_->ReadUnbound());
+  LOCUS_RETURN_IF_ERROR(MayBindMove(source, target));
   for (const bool at_source : {true, false}) {
-    if (!(at_source ? source : target)) continue;
+    if ((at_source ? source : target).bound_to == 0) continue;
     LOCUS_ASSIGN_OR_RETURN(
         RebindResult bound,
         RebindRows(at_source ? *source_ : *target_, (at_source ? move_.source : move_.target).id,
@@ -274,11 +319,8 @@ absl::Status MoveRunner::Rebind(bool source, bool target, const MoveSight& sight
         Note("rebound", absl::StrCat((at_source ? source_ : target_)->place(), ": ",
                                      bound.bound.size(), " rows, ", bound.left.size(), " left")));
   }
-  // Streams and comparison begin anew, on the new server.
-  forth_ = {};
-  back_ = {};
-  compare_.worker = nullptr;
-  return absl::UnavailableError("a shard was bound to another server; looking again");
+  // Nobody has the move now, and this runner takes it again.
+  return absl::UnavailableError("a shard was bound to another server; beginning anew");
 }
 
 // Nothing of this move is applied any more, by whomever.
@@ -311,7 +353,11 @@ absl::Status MoveRunner::CleanUp() {
 absl::Status MoveRunner::Copy(const std::atomic<bool>& stop) {
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<ShardLink> source, source_->Another());
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<ShardLink> target, target_->Another());
-  LOCUS_RETURN_IF_ERROR(CopyTombstones(*source, *target, move_, run_, stop));
+  // What a candidate does not have must not come to the target by the copy either.
+  LOCUS_ASSIGN_OR_RETURN(auto candidates, CandidatesOf(Side::kTarget));
+  CandidateWatch watch(std::move(candidates), move_.name, run_);
+  const auto wait = [&] { return watch.WaitForAll(*source, stop); };
+  LOCUS_RETURN_IF_ERROR(CopyTombstones(*source, *target, move_, run_, wait, stop));
   uint64_t before = 0;
   copied_.estimated = 0;
   const auto begun = SteadyClock::now();
@@ -330,9 +376,11 @@ absl::Status MoveRunner::Copy(const std::atomic<bool>& stop) {
     copying.table = table;
     copying.ranges = move_.ranges;
     copying.chunk_time = options_.pace.chunk_time;
+    if (!watch.empty()) copying.before_write = wait;
     // Rows that were written meanwhile come by the stream, which must not be left behind.
-    copying.pause = [this] {
-      return forth_lag_ms_ > kMostLagMs ? absl::Milliseconds(200) : absl::ZeroDuration();
+    copying.pause = [this, &stop] {
+      const bool behind = forth_lag_ms_ > kMostLagMs && !stop;
+      return behind ? absl::Milliseconds(200) : absl::ZeroDuration();
     };
     LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<RowCopier> copier, RowCopier::Open(copying, *applier));
     LOCUS_ASSIGN_OR_RETURN(uint64_t estimated, copier->EstimateRows());

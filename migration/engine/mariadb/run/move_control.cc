@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "migration/engine/mariadb/run/move_control.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
+#include "src/base/random_word.h"
 
 namespace locus::mariadb {
 
@@ -108,16 +111,33 @@ absl::Status MoveControl::DropCandidate(const std::string& candidate) {
   return records_->Note(move_.name, "dropped", 0, candidate);
 }
 
+// As a runner does it.
+absl::Status MoveControl::EndRuns(uint32_t share) {
+  auto record = records_->Read(move_.name);
+  if (absl::IsNotFound(record.status())) return absl::OkStatus();
+  LOCUS_RETURN_IF_ERROR(record.status());
+  LOCUS_RETURN_IF_ERROR(records_->StartOver(*record, share));
+  const std::optional<uint64_t> word = internal::RandomWord();
+  if (!word) return absl::UnavailableError("the system has no randomness for a run's number");
+  return BurnRuns({source_.get(), target_.get()}, move_.name, (*word & INT64_MAX) | 1);
+}
+
 absl::StatusOr<MoveControl::Rebound> MoveControl::Rebind(const RoutingTable& table, bool dry) {
   LOCUS_ASSIGN_OR_RETURN(BandRows::Seen source, source_bands_->ReadUnbound());
   LOCUS_ASSIGN_OR_RETURN(BandRows::Seen target, target_bands_->ReadUnbound());
+  const bool unbound = source.bound_to != 0 || target.bound_to != 0;
+  if (unbound && !dry && MayBindMove(source, target).ok()) {
+    LOCUS_RETURN_IF_ERROR(EndRuns(std::max(source.row.own_lo, target.row.own_hi)));
+    LOCUS_ASSIGN_OR_RETURN(source, source_bands_->ReadUnbound());
+    LOCUS_ASSIGN_OR_RETURN(target, target_bands_->ReadUnbound());
+  }
   Rebound rebound;
-  rebound.agreed = SituationOf(source.row, target.row, RoutingTable::kMaxPermyriad).kind ==
-                   Situation::Kind::kAgreed;
-  const std::vector<FencedRange> agreed =
-      rebound.agreed ? move_.ranges : std::vector<FencedRange>();
-  LOCUS_ASSIGN_OR_RETURN(rebound.source, RebindRows(*source_, move_.source.id, table, agreed, dry));
-  LOCUS_ASSIGN_OR_RETURN(rebound.target, RebindRows(*target_, move_.target.id, table, agreed, dry));
+  rebound.contradict = !MayBindMove(source, target).ok();
+  rebound.fences = internal::Described(source.row, target.row);
+  std::vector<FencedRange> bound;
+  if (!rebound.contradict) bound = move_.ranges;
+  LOCUS_ASSIGN_OR_RETURN(rebound.source, RebindRows(*source_, move_.source.id, table, bound, dry));
+  LOCUS_ASSIGN_OR_RETURN(rebound.target, RebindRows(*target_, move_.target.id, table, bound, dry));
   return rebound;
 }
 

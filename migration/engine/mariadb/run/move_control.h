@@ -56,14 +56,17 @@ class MoveControl {
   // begun.
   absl::Status DropCandidate(const std::string& candidate);
 
-  // RebindRows for both shards. The rows of this move are bound where both fences agree.
+  // RebindRows for both shards. The rows of this move are bound where both fences do not contradict
+  // each other, as a runner does. ABORTED: the move changed meanwhile: repeat the call.
   struct Rebound {
     RebindResult source, target;
-    bool agreed = false;
+    bool contradict = false;
+    std::string fences;  // what both accept
   };
   absl::StatusOr<Rebound> Rebind(const RoutingTable& table, bool dry);
 
  private:
+  absl::Status EndRuns(uint32_t share);
   explicit MoveControl(Move move) : move_(std::move(move)) {}
 
   const Move move_;

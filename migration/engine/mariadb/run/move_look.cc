@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "migration/engine/mariadb/marker_tables.h"
 #include "migration/engine/mariadb/run/move_runner.h"
+#include "migration/engine/mariadb/run/rebind.h"
 #include "migration/engine/mariadb/run/shell_command.h"
 #include "migration/fence/guard_sql.h"
 #include "src/base/check.h"
@@ -69,6 +70,7 @@ absl::Status MoveRunner::MaintainWorkers() {
     return absl::OkStatus();
   };
   if (record_.dropped != dropped_) {
+    copy_.worker = nullptr;  // it waits for candidates, too
     dropped_ = record_.dropped;
     forth_ = {};
     back_ = {};
@@ -121,14 +123,8 @@ absl::Status MoveRunner::SendPing(Direction& direction, ShardLink& shard) {
   const auto& candidates = &direction == &forth_ ? source_candidates_ : target_candidates_;
   if (candidates.empty() && BandIsOnItsWay()) return absl::OkStatus();
   if (now - direction.sent_at < kPingPause) return absl::OkStatus();
-  LOCUS_ASSIGN_OR_RETURN(
-      std::vector<Result> results,
-      shard.Run(absl::StrCat("UPDATE locus_run SET ping = LAST_INSERT_ID(ping + 1) WHERE move = ",
-                             SqlText(move_.name), " AND run = ", run_),
-                {kNoRows}));
-  if (results[0].affected != 1) return TakenOver(shard.place(), move_.name);
+  LOCUS_ASSIGN_OR_RETURN(direction.sent, RaisePing(shard, move_.name, run_));
   direction.sent_at = now;
-  direction.sent = results[0].insert_id;
   direction.pings.Sent(direction.sent, now);
   return absl::OkStatus();
 }
@@ -168,7 +164,8 @@ absl::Status MoveRunner::LookAtFences(MoveSight& sight) {
   target_row_ = target.row;
   sight.fences = SituationOf(source_row_, target_row_, kCohorts);
   if (source.bound_to != 0 || target.bound_to != 0) {
-    return Rebind(source.bound_to != 0, target.bound_to != 0, sight);
+    LOCUS_RETURN_IF_ERROR(MayBindMove(source, target));
+    return Rebind();
   }
   if (sight.fences.kind == Situation::Kind::kImpossible) {
     // Read one after the other they may be of two moments; at once they cannot differ for long.

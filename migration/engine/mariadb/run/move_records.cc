@@ -300,6 +300,24 @@ absl::Status MoveRecords::SetPhase(const MoveRecord& seen, Phase to) {
       absl::StrCat("somebody else changed move ", Quoted(seen.name), " at the same time"));
 }
 
+absl::Status MoveRecords::StartOver(const MoveRecord& seen, uint32_t share) {
+  Phase phase = seen.phase;
+  if (phase > Phase::kCopying && phase < Phase::kFinalized) {
+    phase = share == 0 ? Phase::kCopying : Phase::kVerifying;
+  }
+  LOCUS_ASSIGN_OR_RETURN(
+      std::vector<Result> results,
+      link_.Run(absl::StrCat("UPDATE locus_move SET run = 0, beat = NULL, serial = serial + 1,"
+                             " phase = '",
+                             ToAbsl(ToString(phase)), "' WHERE move = ", SqlText(seen.name),
+                             " AND run = ", seen.run, " AND serial = ", seen.serial,
+                             " AND phase = '", ToAbsl(ToString(seen.phase)), "'"),
+                {kNoRows}));
+  if (results[0].affected == 1) return absl::OkStatus();
+  return absl::AbortedError(
+      absl::StrCat("somebody else changed move ", Quoted(seen.name), " at the same time"));
+}
+
 absl::Status MoveRecords::Note(const std::string& name, const std::string& kind, uint32_t share,
                                const std::string& text) {
   return link_

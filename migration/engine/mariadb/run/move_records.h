@@ -76,6 +76,12 @@ class MoveRecords {
   // taken over: read again.
   absl::Status SetPhase(const MoveRecord& seen, internal::Phase to);
 
+  // Takes the move from its runner, before a promoted server is bound: the next runner has a number
+  // that nobody who stayed on the old server's branch of the log has seen. What was compared is to
+  // be compared again; before the first step (`share` 0) what was copied is looked through again,
+  // too: the new server may lack the end of it. Errors of SetPhase.
+  absl::Status StartOver(const MoveRecord& seen, uint32_t share);
+
   absl::Status Note(const std::string& name, const std::string& kind, uint32_t share,
                     const std::string& text);
   // The newest `most`, oldest first.

@@ -6,10 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "migration/engine/mariadb/marker_tables.h"
+#include "migration/engine/mariadb/run/rebind.h"
 #include "src/base/check.h"
 #include "src/base/random_word.h"
 #include "src/base/text.h"
-#include "src/engine/mariadb/login.h"
 
 namespace locus::mariadb {
 
@@ -125,13 +125,7 @@ absl::Status MoveRunner::Standby(const std::atomic<bool>& stop) {
 // What former runners have under way ends before this one begins, and nothing of theirs is
 // written afterwards.
 absl::Status MoveRunner::BurnOtherRuns() {
-  for (ShardLink* link : {source_.get(), target_.get()}) {
-    std::string place;
-    const MariadbOptions options = link->Options();
-    LOCUS_ASSIGN_OR_RETURN(Handle handle, LogInToAny(options, options.password.c_str(), place));
-    LOCUS_RETURN_IF_ERROR(TakeOverRun(handle.get(), place, move_.name, run_));
-  }
-  return absl::OkStatus();
+  return BurnRuns({source_.get(), target_.get()}, move_.name, run_);
 }
 
 absl::Status MoveRunner::Serve(const std::atomic<bool>& stop) {
@@ -151,7 +145,11 @@ absl::Status MoveRunner::Serve(const std::atomic<bool>& stop) {
       record_ = *std::move(record);
       if (IsOver(record_.phase)) return absl::OkStatus();
       if (record_.run != run_) return TakenOver(source_->place(), move_.name);
-      if (!burnt) status = BurnOtherRuns();
+      // Before anything is written: an old primary may have been fenced off by read_only alone.
+      status = source_->CheckPrimary();
+      const bool both = record_.phase >= Phase::kPrepared && record_.phase < Phase::kFinalized;
+      if (status.ok() && both) status = target_->CheckPrimary();
+      if (status.ok() && !burnt) status = BurnOtherRuns();
       burnt = burnt || status.ok();
       if (status.ok()) status = Round();
     }

@@ -40,7 +40,7 @@ struct RunnerOptions {
   std::string spool = "/tmp";
   std::string name;  // of this process, for people: host and process number
   // For tests: called before each statement of the runner's own two connections.
-  std::function<void()> before_statement;
+  ShardLink::Hook before_statement;
 
   // INVALID_ARGUMENT, naming the option, its value and the limit.
   absl::Status Check() const;
@@ -120,10 +120,12 @@ class MoveRunner {
   absl::Status PrepareShard(const MoveShard& shard, const RoutingTable& table, ShardLink& link);
   absl::Status PrepareFences();
   absl::Status InstallFence(const MoveShard& shard, const RoutingTable& table);
-  absl::Status Rebind(bool source, bool target, const internal::MoveSight& sight);
+  absl::Status Rebind();
   absl::Status EndStreams();
   absl::Status CleanUp();
   absl::StatusOr<bool> Change(internal::Side side, const std::optional<internal::BandFence>& row);
+  absl::Status CandidatesHave(internal::Side side);
+  absl::Status CandidatesKnowTheEnd();
   absl::Status CheckGuards();
   absl::Status LetGo(uint32_t share);
   absl::Status Hold(const std::string& why, bool roll_back);

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "migration/engine/mariadb/marker_tables.h"
+#include "migration/engine/mariadb/primary.h"
 #include "src/base/check.h"
 
 namespace locus::mariadb {
@@ -47,8 +49,21 @@ bool MayBindAtRest(const FenceRow& row, uint32_t shard, const RoutingTable& tabl
   return true;
 }
 
+absl::Status MayBindMove(const BandRows::Seen& source, const BandRows::Seen& target) {
+  if (SituationOf(source.row, target.row, kCohorts).kind !=
+      internal::Situation::Kind::kImpossible) {
+    return absl::OkStatus();
+  }
+  const BandRows::Seen& unbound = source.bound_to != 0 ? source : target;
+  return absl::FailedPreconditionError(
+      absl::StrCat("the fence of the ", source.bound_to != 0 ? "source" : "target",
+                   " is bound to server ", unbound.bound_to, ", and server ", unbound.server,
+                   " answers, which lacks what the other shard has seen: ",
+                   internal::Described(source.row, target.row), "; see `locus move rebind`"));
+}
+
 absl::StatusOr<RebindResult> RebindRows(ShardLink& link, uint32_t shard, const RoutingTable& table,
-                                        const std::vector<FencedRange>& agreed, bool dry) {
+                                        const std::vector<FencedRange>& fitting, bool dry) {
   LOCUS_ASSIGN_OR_RETURN(
       std::vector<Result> results,
       link.Run("SELECT lo, hi, own_lo, own_hi, step, server_id FROM locus_fence WHERE server_id <>"
@@ -68,11 +83,11 @@ absl::StatusOr<RebindResult> RebindRows(ShardLink& link, uint32_t shard, const R
                        numbers[4],
                        static_cast<uint32_t>(numbers[5]),
                        ""};
-    const bool of_agreed = std::any_of(agreed.begin(), agreed.end(), [&](const FencedRange& range) {
-      return range.lo == row.lo && range.hi == row.hi;
-    });
+    const bool of_fitting = std::any_of(
+        fitting.begin(), fitting.end(),
+        [&](const FencedRange& range) { return range.lo == row.lo && range.hi == row.hi; });
     std::string why;
-    if (!of_agreed && !MayBindAtRest(row, shard, table, why)) {
+    if (!of_fitting && !MayBindAtRest(row, shard, table, why)) {
       result.left.push_back(absl::StrCat("vnodes ", row.lo, "-", row.hi, ": ", why));
       continue;
     }
@@ -91,6 +106,16 @@ absl::StatusOr<RebindResult> RebindRows(ShardLink& link, uint32_t shard, const R
     result.bound.push_back(row);
   }
   return result;
+}
+
+absl::Status BurnRuns(std::initializer_list<ShardLink*> shards, const std::string& move,
+                      uint64_t run) {
+  for (ShardLink* shard : shards) {
+    std::string place;
+    LOCUS_ASSIGN_OR_RETURN(Handle handle, LogInToPrimary(shard->Options(), place));
+    LOCUS_RETURN_IF_ERROR(TakeOverRun(handle.get(), place, move, run));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace locus::mariadb

@@ -57,7 +57,7 @@ absl::StatusOr<std::vector<Result>> ShardLink::Run(const std::string& statements
                                                    std::initializer_list<Shape> shapes) {
   error_ = 0;
   conflict_ = false;
-  if (before_statement_) before_statement_();
+  if (before_statement_) before_statement_(statements);
   if (in_transaction_ && (connection_->spent() || connection_->Stale())) {
     // On another connection the statement would be committed by itself.
     return absl::UnavailableError(absl::StrCat("mariadb ", connection_->place(),
@@ -69,6 +69,15 @@ absl::StatusOr<std::vector<Result>> ShardLink::Run(const std::string& statements
   error_ = connection_->error();
   conflict_ = connection_->conflict();
   return results;
+}
+
+absl::Status ShardLink::CheckPrimary() {
+  LOCUS_ASSIGN_OR_RETURN(std::vector<Result> results,
+                         Run("SELECT @@GLOBAL.read_only", {OneRow(1)}));
+  if (results[0].rows[0][0] == "0") return absl::OkStatus();
+  const std::string old = place();
+  connection_ = nullptr;
+  return absl::UnavailableError(absl::StrCat("mariadb ", old, ": the server is read-only"));
 }
 
 absl::Status ShardLink::Transact(const std::function<absl::Status()>& work) {

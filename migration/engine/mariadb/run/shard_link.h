@@ -22,14 +22,16 @@ namespace locus::mariadb {
 class ShardLink {
  public:
   // Does not connect. The password is kept in memory that core dumps omit.
-  // `access`: kRead for a replica.
+  // `access`: kRead for a replica. Otherwise to the first of the hosts that is not read-only: a
+  // replica in its list is none of the shard before it is promoted.
   static absl::StatusOr<std::unique_ptr<ShardLink>> Create(
-      const MariadbOptions& server, Connection::Access access = Connection::Access::kWrite);
+      const MariadbOptions& server, Connection::Access access = Connection::Access::kPrimary);
   // To the same shard.
   absl::StatusOr<std::unique_ptr<ShardLink>> Another() const { return Create(Options(), access_); }
 
-  // Called before each statement; for tests that let a process die between any two.
-  void set_before_statement(std::function<void()> hook) { before_statement_ = std::move(hook); }
+  // Called with each statement before it is sent; for tests that let something die between any two.
+  using Hook = std::function<void(const std::string& statement)>;
+  void set_before_statement(Hook hook) { before_statement_ = std::move(hook); }
 
   // With the password, for those who connect by themselves; not to be kept.
   MariadbOptions Options() const;
@@ -40,6 +42,10 @@ class ShardLink {
   // Runs `work` between START TRANSACTION and COMMIT, and rolls back where it fails. Once the
   // connection breaks, the rest of the work's statements fail: the shard has undone the others.
   absl::Status Transact(const std::function<absl::Status()>& work);
+
+  // UNAVAILABLE: the server that was connected has become read-only, so another one may have been
+  // promoted: the next call connects anew.
+  absl::Status CheckPrimary();
 
   // Of the last statement: the server's error number, 0: none; whether the same transaction may go
   // through when it is tried again.
@@ -56,7 +62,7 @@ class ShardLink {
   const MariadbOptions server_;  // without the password
   const internal::SecretBytes password_;
   const Connection::Access access_;
-  std::function<void()> before_statement_;
+  Hook before_statement_;
   std::unique_ptr<Connection> connection_;
   bool in_transaction_ = false;
   unsigned error_ = 0;

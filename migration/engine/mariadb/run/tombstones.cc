@@ -67,6 +67,7 @@ absl::Status Put(ShardLink& target, const Move& move, uint64_t run,
 }  // namespace
 
 absl::Status CopyTombstones(ShardLink& source, ShardLink& target, const Move& move, uint64_t run,
+                            const std::function<absl::Status()>& before_write,
                             const std::atomic<bool>& stop) {
   LOCUS_RETURN_IF_ERROR(
       target
@@ -83,6 +84,7 @@ absl::Status CopyTombstones(ShardLink& source, ShardLink& target, const Move& mo
                    {Rows(5, kChunk)}));
     const std::vector<Result::Row>& rows = results[0].rows;
     if (rows.empty()) return absl::OkStatus();
+    LOCUS_RETURN_IF_ERROR(before_write());
     for (int attempt = 0;; ++attempt) {
       const absl::Status put = Put(target, move, run, rows);
       if (put.ok()) break;

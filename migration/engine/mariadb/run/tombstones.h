@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 
 #include "absl/status/status.h"
 #include "locus/migration/move.h"
@@ -16,8 +17,10 @@ namespace locus::mariadb {
 // version above that of the source's tombstone, or the source would take it for older.
 
 // Brings those of the move's vnodes from the source to the target, after the stream has begun and
-// before rows are compared. May be repeated. FAILED_PRECONDITION: another runner has taken over.
+// before rows are compared. `before_write` is called between reading and writing some of them. May
+// be repeated. FAILED_PRECONDITION: another runner has taken over.
 absl::Status CopyTombstones(ShardLink& source, ShardLink& target, const Move& move, uint64_t run,
+                            const std::function<absl::Status()>& before_write,
                             const std::atomic<bool>& stop);
 
 // Deletes those of the move's vnodes from the target, before anything is copied there: an earlier
