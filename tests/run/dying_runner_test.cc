@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runners that die before any of their statements, while orders are written: the next one goes on.
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 
+#include "absl/time/clock.h"
 #include "tests/run/live_orders.h"
 #include "tests/run/move_fixture.h"
 #include "tests/support/private_server.h"
@@ -13,6 +15,8 @@ namespace {
 
 using internal::Phase;
 using internal::Wish;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 class DyingRunnerTest : public MoveFixture {
  protected:
@@ -41,6 +45,7 @@ TEST_F(DyingRunnerTest, KilledBeforeAnyStatement_TheNextOneGoesOnAndNothingIsLos
   LiveOrders orders(*publisher_, 4);
   uint32_t goal = 0;
   int died = 0;
+  absl::Duration longest = absl::ZeroDuration();
   for (int statement = 1; statement <= most; statement += pause) {
     SCOPED_TRACE(absl::StrCat("statement ", statement));
     goal = goal == 0 ? 5000 : 0;
@@ -50,8 +55,12 @@ TEST_F(DyingRunnerTest, KilledBeforeAnyStatement_TheNextOneGoesOnAndNothingIsLos
       wish.dwell = absl::ZeroDuration();
       wish.hold.clear();
     });
+    const absl::Time begun = absl::Now();
     auto runner = StartDying(statement);
-    ASSERT_TRUE(WaitUntil([&] { return !runner->running(); }));
+    ASSERT_TRUE(WaitUntil([&] { return !runner->running(); })) << Record().status;
+    // By its own hand, and not because it could not go on.
+    ASSERT_THAT(runner->LogTail(), Not(HasSubstr("the runner ended"))) << Record().status;
+    longest = std::max(longest, absl::Now() - begun);
     ++died;
     if (HasFailure()) return;
   }
@@ -63,7 +72,8 @@ TEST_F(DyingRunnerTest, KilledBeforeAnyStatement_TheNextOneGoesOnAndNothingIsLos
   last->KillHard();
   const std::map<std::string, std::string> expected = orders.Expected();
   EXPECT_EQ(OrdersOn(goal == 0 ? 0 : 1), expected);
-  std::cout << died << " runners died, " << orders.done() << " writes\n";
+  std::cout << died << " runners died, after " << absl::FormatDuration(longest) << " at most, "
+            << orders.done() << " writes\n";
 }
 
 }  // namespace

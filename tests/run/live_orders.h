@@ -20,7 +20,9 @@ namespace locus {
 // ever, the others take each new one.
 class LiveOrders {
  public:
-  LiveOrders(FileTablePublisher& publisher, size_t writers) : publisher_(publisher) {
+  // `shards_die`: shards may be away for a while. A write whose answer was lost is looked for.
+  LiveOrders(FileTablePublisher& publisher, size_t writers, bool shards_die = false)
+      : publisher_(publisher), shards_die_(shards_die) {
     RoutingTable table = publisher.Current().value();
     fresh_ = std::make_unique<Router>(table);
     stale_ = std::make_unique<Router>(table);
@@ -112,6 +114,10 @@ class LiveOrders {
             }
             return absl::OkStatus();
           });
+      if (!status.ok() && shards_die_) {
+        if (!LookFor(fenced, id, kept, removes ? 0 : i)) return;
+        continue;
+      }
       if (!status.ok()) {
         failed_ = true;
         ADD_FAILURE() << number << ": " << statements[0] << ": " << status;
@@ -128,15 +134,39 @@ class LiveOrders {
       if (i % 7 == 0) ReadBack(fenced, id, kept);
     }
   }
+  static absl::Status Read(FencedTransactions& fenced, const OrderId& id, std::string& value) {
+    return fenced.Run(id, {.kind = FencedCall::Kind::kRead, .fence_first = true},
+                      In(absl::Seconds(60)), [&](ShardConnection& connection) {
+                        value = Ask(connection,
+                                    "SELECT value FROM orders WHERE order_id = " + Number(id));
+                        return value.empty() ? absl::NotFoundError("none") : absl::OkStatus();
+                      });
+  }
+  // Whether a write (0: a deletion) that was not acknowledged is there: it or what was there
+  // before.
+  bool LookFor(FencedTransactions& fenced, const OrderId& id, Kept& kept, uint64_t written) {
+    std::string value;
+    absl::Status status;
+    const bool answered = WaitUntil([&] {
+      status = Read(fenced, id, value);
+      return status.ok() || absl::IsNotFound(status);
+    });
+    EXPECT_TRUE(answered) << id << " " << status;
+    const auto before = kept.find(id);
+    const bool stored = status.ok() ? value == absl::StrCat(written) : written == 0;
+    const bool same = status.ok() ? before != kept.end() && value == absl::StrCat(before->second)
+                                  : before == kept.end();
+    EXPECT_TRUE(!answered || stored || same) << id << ": " << value;
+    failed_ = failed_ || !answered || !(stored || same);
+    if (stored && written == 0) kept.erase(id);
+    if (stored && written != 0) kept[id] = written;
+    return !failed_;
+  }
   // A fenced read is never stale.
   void ReadBack(FencedTransactions& fenced, const OrderId& id, const Kept& kept) {
     std::string value;
-    const absl::Status status = fenced.Run(
-        id, {.kind = FencedCall::Kind::kRead, .fence_first = true}, In(absl::Seconds(60)),
-        [&](ShardConnection& connection) {
-          value = Ask(connection, "SELECT value FROM orders WHERE order_id = " + Number(id));
-          return value.empty() ? absl::NotFoundError("none") : absl::OkStatus();
-        });
+    const absl::Status status = Read(fenced, id, value);
+    if (shards_die_ && !status.ok() && !absl::IsNotFound(status)) return;
     auto found = kept.find(id);
     if (found == kept.end()) {
       EXPECT_TRUE(absl::IsNotFound(status)) << id << " " << status << value;
@@ -147,6 +177,7 @@ class LiveOrders {
   }
 
   FileTablePublisher& publisher_;
+  const bool shards_die_;
   std::unique_ptr<Router> fresh_, stale_;
   std::unique_ptr<ShardPools> pools_;
   std::unique_ptr<FencedTransactions> by_fresh_, by_stale_;
