@@ -49,9 +49,12 @@ absl::Status Unexpected(const RoutingTable& table, const MoveLeg& leg) {
       leg.source, " to shard ", leg.target, ": somebody published it meanwhile"));
 }
 
-// Under way, wherever the share stands: only the vnodes and the shards count.
 bool IsUnderWay(const RoutingTable& table, const MoveLeg& leg) {
   return SightOf(table, leg).kind == TableSight::Kind::kUnderWay;
+}
+bool IsUnderWayAt(const RoutingTable& table, const MoveLeg& leg, uint32_t share) {
+  const TableSight sight = SightOf(table, leg);
+  return sight.kind == TableSight::Kind::kUnderWay && sight.share == share;
 }
 
 absl::StatusOr<RoutingTable> Next(const RoutingTable& table, std::vector<VnodeRange> ranges,
@@ -98,7 +101,7 @@ absl::StatusOr<RoutingTable> WithShare(const RoutingTable& table, const MoveLeg&
 }
 
 absl::StatusOr<RoutingTable> WithEnd(const RoutingTable& table, const MoveLeg& leg) {
-  if (!IsUnderWay(table, leg)) return Unexpected(table, leg);
+  if (!IsUnderWayAt(table, leg, 10000)) return Unexpected(table, leg);
   std::vector<VnodeRange> ranges;
   for (uint32_t vnode = 0; vnode < kVnodes; ++vnode) {
     const uint32_t owner = IsOf(leg, vnode) ? leg.target : table.OwnerOf(GeneOf(vnode)).id;
@@ -112,7 +115,7 @@ absl::StatusOr<RoutingTable> WithEnd(const RoutingTable& table, const MoveLeg& l
 }
 
 absl::StatusOr<RoutingTable> WithoutMove(const RoutingTable& table, const MoveLeg& leg) {
-  if (!IsUnderWay(table, leg)) return Unexpected(table, leg);
+  if (!IsUnderWayAt(table, leg, 0)) return Unexpected(table, leg);
   return Next(table, table.ranges(), OtherMoves(table, leg));
 }
 

@@ -94,8 +94,8 @@ absl::Status ChangeApplier::SetUp(const GtidPosition& start) {
   return ReadCheckpoint();
 }
 
-// The row of locus_run is read by a lock: whoever takes the run over either sees the new marker, or
-// is seen here.
+// The row of locus_run is read with a lock, so a runner that takes over either waits for the new
+// marker, or is found here.
 absl::Status ChangeApplier::InsertMarker(const std::string& insert) {
   return session_->Transact([&]() -> absl::Status {
     LOCUS_ASSIGN_OR_RETURN(
@@ -261,7 +261,7 @@ absl::Status ChangeApplier::ApplyCopied(const std::string& table,
     copy_is_fresh_ = false;
     if (fresh && (session_->conflict() || writer_.order_matters())) continue;
     if (session_->conflict() && SleepBeforeRetry(pauses, give_up)) continue;
-    // Whoever brings the stream may have written the same row in between: then it is seen now.
+    // The stream's session may have written the same row in between; the next try reads it.
     if (writer_.order_matters() && ++in_the_way <= kMostInTheWay) continue;
     return status;
   }

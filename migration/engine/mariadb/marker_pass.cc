@@ -62,7 +62,7 @@ absl::StatusOr<Result> MarkerPass::Ask(Shard& shard, const std::string& statemen
 }
 
 absl::StatusOr<uint64_t> MarkerPass::Raise(Shard& shard) {
-  // LAST_INSERT_ID gives back what this statement wrote, whoever else raises it.
+  // LAST_INSERT_ID gives back what this statement wrote, even if others raise the ping meanwhile.
   LOCUS_ASSIGN_OR_RETURN(
       Result raised,
       Ask(shard,

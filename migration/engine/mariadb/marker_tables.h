@@ -25,8 +25,8 @@ namespace locus::mariadb {
 inline constexpr char kCheckpoints[] = "locus_checkpoint";
 // A row for each table that is copied to this shard.
 inline constexpr char kCopies[] = "locus_copy";
-// A row for each move, no marker: the run that has the move, and the last ping. Whoever raises
-// `ping` here sees it in locus_checkpoint of the other shard once the stream has passed that point.
+// A row for each move, no marker: the run that has the move, and the last ping. A `ping`
+// raised here appears in locus_checkpoint of the other shard once the stream has passed that point.
 inline constexpr char kRuns[] = "locus_run";
 
 constexpr bool IsMarker(std::string_view table) {

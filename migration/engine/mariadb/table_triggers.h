@@ -15,9 +15,9 @@
 // The triggers that stand on tables of a shard. Two kinds are ours: guards
 // (locus/migration/fence.h) and version triggers (locus/migration/moved_table.h). Where both stand,
 // the guard must run first: its lock of the fence row comes before the locks of the version
-// trigger, so whoever waits for the fence holds no row that the applier needs. MariaDB runs
-// triggers in the order in which they were made, and one that is replaced becomes the last: so
-// whoever makes one names the other.
+// trigger, so a writer that waits for the fence holds no row that the applier needs. MariaDB runs
+// triggers in the order in which they were made, and a replaced one becomes the last, unless the
+// statement that makes it says which other it FOLLOWS or PRECEDES.
 
 namespace locus::mariadb {
 

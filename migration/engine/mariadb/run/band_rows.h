@@ -30,7 +30,7 @@ struct Recut {
 absl::StatusOr<Recut> RecutOf(const std::vector<internal::FenceRow>& rows,
                               const std::vector<FencedRange>& ranges, bool owned);
 
-// The fence of one shard, as far as a move is concerned: a row for each of its ranges, all alike.
+// The rows that a move has in the fence of one shard: one for each of its ranges, all alike.
 // Thread safety: none.
 class BandRows {
  public:

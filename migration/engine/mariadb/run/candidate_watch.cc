@@ -93,7 +93,7 @@ absl::StatusOr<uint64_t> CandidateWatch::Confirmed() {
                            link->Run(absl::StrCat("SELECT ping FROM locus_run WHERE move = ",
                                                   SqlText(move_), " AND run = ", run_),
                                      {AtMostOneRow(1)}));
-    // Without the row it has not come as far as the beginning of this run.
+    // No row: the candidate has not yet received the beginning of this run.
     const auto& rows = results[0].rows;
     const auto ping = rows.empty() ? std::optional<uint64_t>(0)
                                    : internal::ParseDecimal(rows[0][0].value_or(""), UINT64_MAX);

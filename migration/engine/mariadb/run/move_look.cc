@@ -338,7 +338,7 @@ Gate MoveRunner::AskCommand(const MoveSight& sight) {
                                         {{"LOCUS_MOVE", move_.name},
                                          {"LOCUS_SHARE", absl::StrCat(sight.fences.share)},
                                          {"LOCUS_NEXT_SHARE", absl::StrCat(next)}},
-                                        kCommandTime);
+                                        std::min(kCommandTime, options_.take_over_after / 2));
   gate.value = exit.ok() ? absl::StrCat("exit ", *exit) : std::string(exit.status().message());
   gate.ok = exit.ok() && *exit == 0;
   return gate;
