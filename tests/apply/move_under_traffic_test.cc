@@ -36,12 +36,7 @@ class MoveUnderTrafficTest : public ::testing::Test {
   void SetUp() override {
     table_.guard.name = "orders";
     for (uint32_t i = 0; i < 2; ++i) {
-      MariadbServer::Settings settings = FencedServer(static_cast<uint16_t>(i + 1));
-      for (const char* line : {"binlog_row_metadata=FULL", "gtid_strict_mode=ON",
-                               "binlog_checksum=CRC32", "max_connections=200"}) {
-        settings.lines.push_back(line);
-      }
-      servers_[i] = std::make_unique<MariadbServer>(settings);
+      servers_[i] = std::make_unique<MariadbServer>(FencedServer(static_cast<uint16_t>(i + 1)));
       ASSERT_TRUE(servers_[i]->Start());
       MakeMover(*servers_[i]);
       servers_[i]->Sql(
@@ -61,10 +56,7 @@ class MoveUnderTrafficTest : public ::testing::Test {
       ASSERT_TRUE(ShardFence::Create(As(i, "mover"), FenceOf({table_.guard}))
                       ->Install(TableAt(0, 1, 0), i + 1)
                       .ok());
-      for (const VersionTrigger& trigger : VersionTriggersOf(table_, {"mover@127.0.0.1"})) {
-        Sql(i, absl::StrCat("CREATE TRIGGER ", trigger.name, " ", trigger.timing, " ",
-                            trigger.event, " ON orders FOR EACH ROW ", trigger.body));
-      }
+      MakeVersionTriggers(*servers_[i], kDatabase, table_);
     }
     Sql(0,
         "UPDATE locus_fence SET lo = 100; INSERT INTO locus_fence VALUES (0, 99, 0, 10000, 0,"

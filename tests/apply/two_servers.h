@@ -26,11 +26,7 @@ class TwoServersTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     for (size_t i = 0; i < 2; ++i) {
-      MariadbServer::Settings settings = FencedServer(static_cast<uint16_t>(i + 1));
-      settings.lines.push_back("binlog_row_metadata=FULL");
-      settings.lines.push_back("gtid_strict_mode=ON");
-      settings.lines.push_back("binlog_checksum=CRC32");
-      servers_[i] = new MariadbServer(settings);
+      servers_[i] = new MariadbServer(FencedServer(static_cast<uint16_t>(i + 1)));
       ASSERT_TRUE(servers_[i]->Start());
       MakeMover(*servers_[i]);
     }
@@ -54,11 +50,7 @@ class TwoServersTest : public ::testing::Test {
           " twice DOUBLE AS (share * 2) STORED, version BIGINT UNSIGNED NOT NULL DEFAULT 1,"
           " PRIMARY KEY (order_id, line)); CREATE TABLE other (a INT); ",
           CreateTombstones()));
-      for (const VersionTrigger& trigger : VersionTriggersOf(table_, {"mover@127.0.0.1"})) {
-        server->Sql(absl::StrCat("USE ", kDatabase, "; CREATE TRIGGER ", trigger.name, " ",
-                                 trigger.timing, " ", trigger.event, " ON ", trigger.table,
-                                 " FOR EACH ROW ", trigger.body));
-      }
+      MakeVersionTriggers(*server, kDatabase, table_);
     }
     start_ = PositionOf(0);
     back_start_ = PositionOf(1);

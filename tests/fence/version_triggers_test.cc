@@ -17,15 +17,8 @@ using ::testing::HasSubstr;
 constexpr unsigned kSignalled = 1644;
 constexpr char kDatabase[] = "locus_shop";
 
-class VersionTriggersTest : public ::testing::Test {
+class VersionTriggersTest : public FencedServerTest {
  protected:
-  static void SetUpTestSuite() {
-    server_ = new MariadbServer(FencedServer(3));
-    ASSERT_TRUE(server_->Start());
-    MakeMover(*server_);
-  }
-  static void TearDownTestSuite() { delete server_; }
-
   void SetUp() override {
     server_->Sql(absl::StrCat(
         "DROP DATABASE IF EXISTS ", kDatabase, "; CREATE DATABASE ", kDatabase, "; USE ", kDatabase,
@@ -35,11 +28,7 @@ class VersionTriggersTest : public ::testing::Test {
     table_.guard.name = "items";
     table_.primary_key = {"order_id", "line"};
     ASSERT_TRUE(table_.Check().ok());
-    for (const VersionTrigger& trigger : VersionTriggersOf(table_, {"mover@127.0.0.1"})) {
-      server_->Sql(absl::StrCat("USE ", kDatabase, "; CREATE TRIGGER ", trigger.name, " ",
-                                trigger.timing, " ", trigger.event, " ON ", trigger.table,
-                                " FOR EACH ROW ", trigger.body));
-    }
+    MakeVersionTriggers(*server_, kDatabase, table_);
     session_ = SqlSession::Open(server_->OptionsFor(kDatabase)).value();
   }
 
@@ -60,12 +49,10 @@ class VersionTriggersTest : public ::testing::Test {
     return value.empty() ? 0 : std::stoull(value);
   }
 
-  static MariadbServer* server_;
   MovedTable table_;
   std::unique_ptr<SqlSession> session_;
   std::string message_;
 };
-MariadbServer* VersionTriggersTest::server_ = nullptr;
 
 TEST_F(VersionTriggersTest, Update_RaisesByOneAtLeast) {
   EXPECT_EQ(Try("INSERT INTO items VALUES (7, 'a', 0, 1)"), 0u);

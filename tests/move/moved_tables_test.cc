@@ -16,15 +16,8 @@ using ::testing::Not;
 
 constexpr char kDatabase[] = "locus_shop";
 
-class MovedTablesTest : public ::testing::Test {
+class MovedTablesTest : public FencedServerTest {
  protected:
-  static void SetUpTestSuite() {
-    server_ = new MariadbServer(FencedServer(3));
-    ASSERT_TRUE(server_->Start());
-    MakeMover(*server_);
-  }
-  static void TearDownTestSuite() { delete server_; }
-
   void SetUp() override {
     server_->Sql(absl::StrCat(
         "DROP DATABASE IF EXISTS ", kDatabase, "; CREATE DATABASE ", kDatabase, "; USE ", kDatabase,
@@ -64,11 +57,9 @@ class MovedTablesTest : public ::testing::Test {
         " LIKE 'locus_version%'");
   }
 
-  static MariadbServer* server_;
   std::vector<MovedTable> tables_;
   std::vector<std::string> movers_ = {"mover@127.0.0.1"};
 };
-MariadbServer* MovedTablesTest::server_ = nullptr;
 
 TEST_F(MovedTablesTest, Installed_VerifiesAndTwiceChangesNothing) {
   EXPECT_THAT(Refusal(), AllOf(HasSubstr("locus_version_orders_before_insert is missing"),

@@ -32,7 +32,7 @@ struct Scale {
   uint64_t servers = 0;
   // Of a wait for what takes as long as there are orders.
   absl::Duration patience() const {
-    return absl::Minutes(2) + absl::Milliseconds(static_cast<int64_t>(orders));
+    return absl::Minutes(4) + absl::Milliseconds(static_cast<int64_t>(orders));
   }
 };
 Scale scale;
@@ -136,8 +136,10 @@ class OrderServiceMoveTest : public ::testing::Test {
           return holds;
         },
         scale.patience());
+    if (came && !HasFailure()) return;
+    move_.Run({"report"});
     ASSERT_TRUE(came) << "waited too long for " << what << "; " << move_.Status() << "\n"
-                      << move_.RunnerLog();
+                      << move_.RunnerLog() << move_.Output();
   }
   void AwaitState(const std::string& state) {
     Await(state, [&] {

@@ -47,10 +47,6 @@ class PreflightTest : public ::testing::Test {
   static void SetUpTestSuite() {
     for (int i = 0; i < 3; ++i) {
       MariadbServer::Settings settings = FencedServer(static_cast<uint16_t>(i + 1));
-      for (const char* line : {"binlog_row_metadata=FULL", "gtid_strict_mode=ON",
-                               "binlog_checksum=CRC32", "innodb_flush_log_at_trx_commit=1"}) {
-        settings.lines.push_back(line);
-      }
       if (i == kReplica) settings.lines.push_back("log_slave_updates");
       settings.make_accounts = false;
       servers_[i] = new MariadbServer(settings);

@@ -18,10 +18,7 @@ class FailoverTest : public MoveFixture {
   // Another replica of a shard, from its first transaction on.
   MariadbServer& AddReplica(size_t shard) {
     MariadbServer::Settings settings = FencedServer(next_server_id_++);
-    for (const char* line : {"binlog_row_metadata=FULL", "gtid_strict_mode=ON",
-                             "binlog_checksum=CRC32", "log_slave_updates", "read_only"}) {
-      settings.lines.push_back(line);
-    }
+    for (const char* line : {"log_slave_updates", "read_only"}) settings.lines.push_back(line);
     settings.make_accounts = false;
     replicas_[shard].push_back(std::make_unique<MariadbServer>(settings));
     MariadbServer& replica = *replicas_[shard].back();

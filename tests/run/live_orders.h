@@ -22,10 +22,11 @@ class LiveOrders {
  public:
   // `shards_die`: shards may be away for a while. A write whose answer was lost is looked for.
   LiveOrders(FileTablePublisher& publisher, size_t writers, bool shards_die = false)
-      : publisher_(publisher), shards_die_(shards_die) {
-    RoutingTable table = publisher.Current().value();
-    fresh_ = std::make_unique<Router>(table);
-    stale_ = std::make_unique<Router>(table);
+      : shards_die_(shards_die) {
+    const std::string place = publisher.place();  // "file PATH"
+    const std::string path = place.substr(place.find('/'));
+    fresh_ = Router::Open(FileTableSource::Open(path).value()).value();
+    stale_ = std::make_unique<Router>(publisher.Current().value());
     ShardPoolsOptions options = PoolOptions();
     options.user = "shop";
     options.max_connections = 16;
@@ -36,7 +37,6 @@ class LiveOrders {
     for (size_t i = 0; i < writers; ++i) {
       threads_.emplace_back([this, i] { Write(i); });
     }
-    threads_.emplace_back([this] { Follow(); });
   }
   ~LiveOrders() { Stop(); }
 
@@ -71,16 +71,6 @@ class LiveOrders {
     }
     return mysql_affected_rows(connection.handle()) == 0 ? absl::NotFoundError("no such order")
                                                          : absl::OkStatus();
-  }
-
-  void Follow() {
-    while (!stop_) {
-      auto table = publisher_.Current();
-      if (table.ok() && table->epoch() > fresh_->Stats().epoch) {
-        EXPECT_TRUE(fresh_->Install(*table).ok());
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
   }
 
   void Write(size_t number) {
@@ -176,7 +166,6 @@ class LiveOrders {
     }
   }
 
-  FileTablePublisher& publisher_;
   const bool shards_die_;
   std::unique_ptr<Router> fresh_, stale_;
   std::unique_ptr<ShardPools> pools_;

@@ -29,12 +29,7 @@ class MoveFixture : public ::testing::Test {
 
   void SetUp() override {
     for (uint32_t i = 0; i < 2; ++i) {
-      MariadbServer::Settings settings = FencedServer(static_cast<uint16_t>(i + 1));
-      for (const char* line : {"binlog_row_metadata=FULL", "gtid_strict_mode=ON",
-                               "binlog_checksum=CRC32", "max_connections=200"}) {
-        settings.lines.push_back(line);
-      }
-      servers_[i] = std::make_unique<MariadbServer>(settings);
+      servers_[i] = std::make_unique<MariadbServer>(FencedServer(static_cast<uint16_t>(i + 1)));
       ASSERT_TRUE(servers_[i]->Start());
       MakeMover(*servers_[i]);
       servers_[i]->Sql(
