@@ -74,6 +74,7 @@ constexpr std::array kVerbs = {
     Verb{"move cleanup", kMoves, "Delete the moved rows from the source", RunMoveCleanup},
     Verb{"move abort", kMoves, "Give a move up at share 0", RunMoveAbort},
     Verb{"move report", kMoves, "Show the history of a move", RunMoveReport},
+    Verb{"move repair", kMoves, "Mend what running moves have lost", RunMoveRepair},
     Verb{"move rebind", kMoves, "Bind fences after a promotion or a restore", RunMoveRebind},
     Verb{"move candidate", kMoves, "Drop a failover candidate", RunMoveCandidate},
     Verb{"move explain", kMoves, "Explain the states of moves", RunMoveExplain},

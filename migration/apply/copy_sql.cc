@@ -217,6 +217,11 @@ std::string ChunkSql::Rows(const std::vector<FencedRange>& ranges, bool behind, 
     values.push_back(absl::StrCat(SqlName(column.name), as_number ? " + 0" : ""));
   }
   std::string where = InRanges(*this, ranges);
+  if (cohorts) {
+    const std::string cohort = CohortExpression(table.guard, "");
+    absl::StrAppend(&where, " AND ", cohort, " >= ", cohorts->first, " AND ", cohort, " < ",
+                    cohorts->second);
+  }
   if (behind) absl::StrAppend(&where, " AND ", Compared(*this, ">"));
   if (upto) absl::StrAppend(&where, " AND ", Compared(*this, "<"));
   return absl::StrCat("SELECT ", absl::StrJoin(values, ", "), From(*this), " WHERE ", where,

@@ -2,9 +2,11 @@
 #ifndef LOCUS_MIGRATION_APPLY_COPY_SQL_H_
 #define LOCUS_MIGRATION_APPLY_COPY_SQL_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -61,6 +63,8 @@ struct ChunkSql {
   const MovedTable& table;
   const std::vector<CopyColumn>& columns;  // that are copied, in their order
   const CopyWalk& walk;
+  // Only rows of these cohorts, from the first to below the second; nullopt: of all.
+  std::optional<std::pair<uint32_t, uint32_t>> cohorts = std::nullopt;
 
   // The next rows of the ranges' vnodes in the order of the walk. An enumeration, a set and a BIT
   // are read as numbers. `upto`: only rows whose key is not behind another one.

@@ -85,13 +85,20 @@ Decision DecideBuildUp(const MoveSight& sight) {
     case Phase::kPrepared:
       return Enter(Phase::kStreaming);
     case Phase::kStreaming:
-      return sight.forth.passed ? Enter(Phase::kCopying) : Wait("a marker to pass the stream");
+      if (sight.seeding.forth && !sight.forth.passed) return Wait("a marker to pass the stream");
+      if (sight.seeding.back && !sight.back.passed) {
+        return Wait("a marker to pass the stream back");
+      }
+      return Enter(Phase::kCopying);
     case Phase::kCopying:
       if (sight.copied) return Enter(Phase::kCatchingUp);
       return Wait(wish.hold.empty() ? "rows to be copied" : wish.hold);
     case Phase::kCatchingUp:
-      return sight.forth.lag <= kCaughtUp ? Enter(Phase::kVerifying)
-                                          : Wait("the stream to catch up");
+      if (sight.forth.lag > kCaughtUp) return Wait("the stream to catch up");
+      if (sight.seeding.again && sight.back.lag > kCaughtUp) {
+        return Wait("the stream back to catch up");
+      }
+      return Enter(Phase::kVerifying);
     default:
       break;
   }
@@ -222,6 +229,10 @@ Decision Decide(const MoveSight& sight) {
   const bool at_rest = sight.phase == Phase::kPlanned || sight.fences.share == 0;
   if (sight.wish.ending == Ending::kAbort && at_rest) return Enter(Phase::kAborting);
   if (HasStreams(sight.phase)) {
+    if (sight.wish.repair.any()) {
+      return {Kind::kRepair, RepairedPhase(sight.phase, sight.wish.repair), 0, {}};
+    }
+    if (!sight.unguarded.empty()) return Hold(sight, sight.unguarded);
     // The way back needs the stream back alone.
     const bool goes_back = IsMoving(sight.phase) && sight.wish.goal < sight.fences.share;
     if (!sight.back.broken.empty()) return Hold(sight, sight.back.broken);
@@ -229,6 +240,18 @@ Decision Decide(const MoveSight& sight) {
     if (!sight.failed.empty() && !goes_back) return Hold(sight, sight.failed);
   }
   return IsMoving(sight.phase) ? DecideMoving(sight) : DecideBuildUp(sight);
+}
+
+Phase RepairedPhase(Phase phase, const Repair& repair) {
+  if (repair.forth || repair.back) return Phase::kStreaming;
+  return std::min(phase, Phase::kVerifying);
+}
+
+Seeding RepairedSeeding(Phase phase, const Seeding& now, const Repair& repair) {
+  if (!repair.forth && !repair.back) return now;
+  // What was being copied has not been copied yet.
+  const bool copies = phase < Phase::kVerifying;
+  return {repair.forth || (copies && now.forth), repair.back || (copies && now.back), true};
 }
 
 std::string StateName(const MoveSight& sight) {
@@ -246,6 +269,9 @@ std::string StateName(const MoveSight& sight) {
 
 std::string NextCommand(const MoveSight& sight) {
   const uint32_t share = sight.fences.share;
+  const bool broken =
+      !sight.unguarded.empty() || !sight.forth.broken.empty() || !sight.back.broken.empty();
+  if (broken && HasStreams(sight.phase) && !sight.wish.repair.any()) return "repair";
   switch (sight.phase) {
     case Phase::kPlanned:
       return sight.wish.started ? "" : "start";

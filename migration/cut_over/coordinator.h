@@ -10,6 +10,7 @@
 
 #include "absl/time/time.h"
 #include "migration/cut_over/handover.h"
+#include "migration/cut_over/repair.h"
 
 // What a move does next, decided from what is seen of it. The coordinator looks, decides, acts, and
 // looks again; it remembers nothing that another one could not find out, so it may be killed
@@ -17,8 +18,9 @@
 
 namespace locus::internal {
 
-// How far a move has come. Only ever rises, except that kCatchingUp and later may fall back to
-// kStreaming when the target must be compared anew.
+// How far a move has come. Only ever rises, except that kReady and kFinalizing fall back to
+// kVerifying when the shards must be compared anew, and all that have streams to kStreaming when a
+// stream begins anew (RepairedPhase). Bands stay where they are meanwhile.
 enum class Phase : uint8_t {
   kPlanned,     // nothing has been changed on a shard
   kPrepared,    // fences, triggers and tables stand; the stream's start is stored
@@ -49,7 +51,8 @@ struct Wish {
   absl::Duration dwell = absl::Seconds(60);
   std::string hold;  // why no step is made; empty: steps are made
   Ending ending = Ending::kNone;
-  bool keep = false;  // cleanup leaves rows and tombstones where they are
+  bool keep = false;   // cleanup leaves rows and tombstones where they are
+  Repair repair = {};  // done before anything else; then the runner clears it
 
   friend bool operator==(const Wish&, const Wish&) = default;
 };
@@ -75,6 +78,7 @@ struct StreamSight {
 struct MoveSight {
   Phase phase = Phase::kPlanned;
   Wish wish;
+  Seeding seeding;
 
   Situation fences;   // of all ranges, which always stand alike
   uint64_t step = 0;  // the higher of both rows'
@@ -108,6 +112,8 @@ struct MoveSight {
   absl::Duration gate_patience = absl::Seconds(60);
   absl::Duration accept_within = absl::Seconds(2);
 
+  // What is wrong with the triggers of a shard; empty: nothing has been for longer than a moment.
+  std::string unguarded;
   // Stand still for good where the protocol was broken from outside.
   std::string alarm;
 };
@@ -125,6 +131,7 @@ struct Decision {
     kPublishDrop,  // the move is no more; the source owns the vnodes
     kHold,         // store `why` as the wish's hold
     kRollBack,     // goal 0, with `why` as the reason
+    kRepair,       // do what the wish's repair says, then store `phase` and that it is done
   };
   Kind kind = Kind::kWait;
   Phase phase = Phase::kPlanned;
@@ -133,6 +140,12 @@ struct Decision {
 };
 
 Decision Decide(const MoveSight& sight);
+
+// Where a move goes on after a repair: a stream that begins anew needs its rows copied again; what
+// was written while triggers were missing is found by comparing. `phase`: one with streams.
+Phase RepairedPhase(Phase phase, const Repair& repair);
+// In which directions rows are copied then.
+Seeding RepairedSeeding(Phase phase, const Seeding& now, const Repair& repair);
 
 // The state that people see: a phase, or STEP(p), HOLD(p), ROLLING_BACK(p), SWITCHED.
 std::string StateName(const MoveSight& sight);

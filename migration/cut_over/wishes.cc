@@ -158,4 +158,30 @@ absl::StatusOr<Wish> AskAbort(const Standing& now) {
   return wish;
 }
 
+absl::StatusOr<Wish> AskRepair(const Standing& now, const Repair& repair) {
+  if (!repair.any()) return now.wish;
+  if (now.phase < Phase::kStreaming) {
+    return Refuse(now,
+                  "the shards are not prepared yet; `locus move preflight` says what they "
+                  "need");
+  }
+  if (now.phase >= Phase::kFinalized) {
+    return Refuse(now, "the streams have ended, and nothing of them can be repaired");
+  }
+  if (now.wish.ending == Ending::kAbort) {
+    return Refuse(now, "`locus move abort` was asked for, which needs no repair");
+  }
+  if (now.in_a_step) {
+    return Refuse(now, "a step is on its way; repeat the command when it has ended");
+  }
+  Wish wish = now.wish;
+  wish.repair.guards = true;
+  wish.repair.forth = wish.repair.forth || repair.forth;
+  wish.repair.back = wish.repair.back || repair.back;
+  wish.hold.clear();
+  wish.goal = now.share;
+  wish.ending = Ending::kNone;
+  return wish;
+}
+
 }  // namespace locus::internal

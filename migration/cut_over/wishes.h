@@ -34,6 +34,8 @@ absl::StatusOr<Wish> AskRollback(const Standing& now, uint32_t to);
 absl::StatusOr<Wish> AskFinalize(const Standing& now);
 absl::StatusOr<Wish> AskCleanup(const Standing& now, bool keep);
 absl::StatusOr<Wish> AskAbort(const Standing& now);
+// Ends a hold, and makes no step afterwards until one is asked for.
+absl::StatusOr<Wish> AskRepair(const Standing& now, const Repair& repair);
 
 }  // namespace locus::internal
 

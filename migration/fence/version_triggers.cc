@@ -7,19 +7,9 @@
 
 namespace locus {
 
-using internal::HexOf;
-using internal::Quoted;
-using internal::SqlName;
-using internal::SqlText;
-using internal::ToAbsl;
+namespace internal {
 
-namespace {
-
-// 17 bytes at the most stand before and behind the table's name in a trigger's.
-constexpr size_t kMostTableBytes = 64 - 29;
-
-// The key of a row as bytes: of each column its length and its text, so that no two keys are one.
-std::string KeyOf(const MovedTable& table, std::string_view row) {
+std::string TombstoneKeyExpression(const MovedTable& table, std::string_view row) {
   std::vector<std::string> parts;
   for (const std::string& column : table.primary_key) {
     const std::string text = absl::StrCat("CAST(", ToAbsl(row), SqlName(column), " AS BINARY)");
@@ -28,8 +18,23 @@ std::string KeyOf(const MovedTable& table, std::string_view row) {
   return absl::StrCat("CONCAT(", absl::StrJoin(parts, ", "), ")");
 }
 
+}  // namespace internal
+
+using internal::HexOf;
+using internal::Quoted;
+using internal::SqlName;
+using internal::SqlText;
+using internal::ToAbsl;
+using internal::TombstoneKeyExpression;
+
+namespace {
+
+// 17 bytes at the most stand before and behind the table's name in a trigger's.
+constexpr size_t kMostTableBytes = 64 - 29;
+
 std::string TombstoneOf(const MovedTable& table, std::string_view row) {
-  return absl::StrCat("tbl = ", SqlText(table.guard.name), " AND pk = ", KeyOf(table, row));
+  return absl::StrCat("tbl = ", SqlText(table.guard.name),
+                      " AND pk = ", TombstoneKeyExpression(table, row));
 }
 
 // `statements` for everybody but the movers. Each variable costs the movers, too, some time a row.
@@ -91,8 +96,8 @@ std::string BeforeUpdate(const MovedTable& table) {
 std::string AfterDelete(const MovedTable& table) {
   const std::string gone = absl::StrCat("OLD.", SqlName(table.version), " + 1");
   return absl::StrCat("    INSERT INTO locus_tombstone (tbl, pk, version, gene, cohort) VALUES (",
-                      SqlText(table.guard.name), ", ", KeyOf(table, "OLD."), ", ", gone, ", ",
-                      internal::GeneExpression(table.guard, "OLD."), ", ",
+                      SqlText(table.guard.name), ", ", TombstoneKeyExpression(table, "OLD."), ", ",
+                      gone, ", ", internal::GeneExpression(table.guard, "OLD."), ", ",
                       internal::CohortExpression(table.guard, "OLD."),
                       ")\n      ON DUPLICATE KEY UPDATE version = GREATEST(version, ", gone,
                       ");\n");

@@ -63,6 +63,14 @@ std::string GtidPosition::ToString() const {
   return text;
 }
 
+bool GtidPosition::Covers(const GtidPosition& other) const {
+  for (const auto& [domain, gtid] : other.last_) {
+    auto found = last_.find(domain);
+    if (found == last_.end() || found->second.sequence < gtid.sequence) return false;
+  }
+  return true;
+}
+
 std::optional<Gtid> GtidPosition::Of(uint32_t domain) const {
   auto found = last_.find(domain);
   if (found == last_.end()) return std::nullopt;

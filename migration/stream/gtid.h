@@ -44,6 +44,9 @@ class GtidPosition {
   // `gtid` becomes the last transaction of its domain.
   void Set(const Gtid& gtid) { last_[gtid.domain] = gtid; }
 
+  // Whether it is at `other` or behind it in each domain of `other`.
+  bool Covers(const GtidPosition& other) const;
+
   size_t domains() const { return last_.size(); }
   friend bool operator==(const GtidPosition&, const GtidPosition&) = default;
 

@@ -6,6 +6,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "locus/routing/routing_table.h"
+#include "migration/engine/mariadb/run/move_records.h"
+#include "migration/fence/guard_sql.h"
 #include "nlohmann/json.hpp"
 #include "tests/cli/command.h"
 #include "tests/engine/mariadb/mariadb_server.h"
@@ -59,6 +61,7 @@ class CliPreflightTest : public CliMoveTest {
     std::vector<Shard> shards;
     for (uint32_t id : {1u, 2u}) {
       const MariadbOptions options = FreshMariadbDatabase();
+      servers_.push_back(options);
       shards.push_back({.id = id,
                         .name = absl::StrCat("s", id),
                         .endpoint = absl::StrCat("mysql://127.0.0.1:", options.hosts[0].port, "/",
@@ -77,6 +80,7 @@ class CliPreflightTest : public CliMoveTest {
                                   password_, "\"\n"));
   }
   std::string password_ = directory_ / "password";
+  std::vector<MariadbOptions> servers_;
 };
 
 TEST_F(CliPreflightTest, WhatFails_IsSaidWithItsRemedy) {
@@ -109,6 +113,81 @@ TEST_F(CliPreflightTest, PasswordFileThatOthersMayRead_IsRefused) {
   const Outcome outcome = RunLocus({"move", "preflight", file_});
   EXPECT_EQ(outcome.exit, 1);
   EXPECT_THAT(outcome.err, HasSubstr(password_));
+}
+
+// A move that is READY at share 0, says its record; of its triggers and markers nothing is there.
+class CliRepairTest : public CliPreflightTest {
+ protected:
+  void SetUp() override {
+    CliPreflightTest::SetUp();
+    for (const MariadbOptions& server : servers_) {
+      sessions_.push_back(SqlSession::Open(server).value());
+      const bool source = &server == &servers_[0];
+      Sql(source ? 0 : 1,
+          absl::StrCat("CREATE TABLE orders (order_id BIGINT PRIMARY KEY, version BIGINT UNSIGNED "
+                       "NOT NULL DEFAULT 1);",
+                       internal::kCreateFence, ";", CreateTombstones(),
+                       ";INSERT INTO locus_fence SET lo = 0, hi = 9, own_lo = 0, own_hi = ",
+                       source ? 10000 : 0, ", step = 1, server_id = @@server_id"));
+    }
+    link_ = mariadb::ShardLink::Create(servers_[0]).value();
+    records_ = std::make_unique<mariadb::MoveRecords>(*link_);
+    ASSERT_TRUE(records_->CreateTables().ok());
+    ASSERT_TRUE(records_->Begin(kMove, {1, 2, {{0, 9}}}, {}).ok());
+    Sql(0, "UPDATE locus_move SET phase = 'READY', hold = 'a trigger is missing'");
+  }
+  void Sql(size_t server, const std::string& statements) {
+    const auto done = sessions_[server]->Run(statements);
+    ASSERT_TRUE(done.ok()) << done.status();
+  }
+  internal::Wish Wish() { return records_->Read(kMove)->wish; }
+
+  static constexpr char kMove[] = "peak.1>2";
+  std::vector<std::unique_ptr<SqlSession>> sessions_;
+  std::unique_ptr<mariadb::ShardLink> link_;
+  std::unique_ptr<mariadb::MoveRecords> records_;
+};
+
+TEST_F(CliRepairTest, SaysWhatIsLostAndAsksTheRunnerToMendIt) {
+  Sql(1, "CREATE TRIGGER audit BEFORE INSERT ON orders FOR EACH ROW SET @x = 1");
+  Outcome outcome = RunLocus({"move", "repair", file_});
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_THAT(
+      outcome.out,
+      AllOf(HasSubstr("peak.1>2: READY at share 0, held: a trigger is missing\n"),
+            HasSubstr("  in excess   s2: trigger audit could change rows behind the guards\n"
+                      "              LEFT to you: drop it"),
+            HasSubstr("nothing was asked for")));
+  EXPECT_EQ(Wish().repair, internal::Repair());
+  Sql(1, "DROP TRIGGER audit");
+
+  outcome = RunLocus({"move", "repair", file_, "--dry-run"});
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_THAT(
+      outcome.out,
+      AllOf(HasSubstr("  lost        s1: trigger locus_guard_orders_insert is missing\n"),
+            HasSubstr("  lost        s2: trigger locus_version_orders_before_update is mis"),
+            HasSubstr("  lost        s2: table locus_checkpoint: how far the stream from s1"
+                      " has come\n"),
+            HasSubstr("  would ask   guards")));
+  EXPECT_EQ(Wish().repair, internal::Repair());
+  outcome = RunLocus({"move", "repair", file_});
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("  asked for   guards and version triggers are made again"));
+  EXPECT_EQ(Wish().repair, (internal::Repair{true, true, false}));
+  EXPECT_EQ(Wish().hold, "");
+  EXPECT_THAT(RunLocus({"move", "status", file_}).out, HasSubstr("repair of guards,forth"));
+}
+
+TEST_F(CliRepairTest, StreamThatIsToBeginAnew_IsAskedForBySide) {
+  EXPECT_EQ(RunLocus({"move", "repair", file_, "--reseed", "back"}).exit, 2);
+  const Outcome outcome = RunLocus({"move", "repair", file_, "--reseed", "target"});
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("the stream from s2 begins anew"));
+  EXPECT_TRUE(Wish().repair.back);
+  Sql(0, "UPDATE locus_move SET phase = 'DONE', repair = ''");
+  EXPECT_THAT(RunLocus({"move", "repair", file_, "--reseed", "target"}).err,
+              HasSubstr("the streams have ended"));
 }
 
 }  // namespace

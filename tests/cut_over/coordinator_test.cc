@@ -140,6 +140,93 @@ TEST(CoordinatorTest, StreamBroken_HoldsButGoesBackByTheOtherStream) {
   EXPECT_EQ(Decide(sight).kind, Kind::kHold);
 }
 
+TEST(CoordinatorTest, TriggersLost_HoldsButEndsTheStepOnItsWay) {
+  MoveSight sight = At(500, 3000);
+  sight.unguarded = "trigger x is missing";
+  EXPECT_EQ(Decide(sight).kind, Kind::kHold);
+  EXPECT_EQ(Decide(sight).why, "trigger x is missing");
+  EXPECT_EQ(NextCommand(sight), "repair");
+  sight.wish.goal = 0;
+  EXPECT_EQ(Decide(sight).kind, Kind::kHold) << "the way back relies on them, too";
+  sight.fences = {Situation::Kind::kOnItsWay, 500, 1000, Side::kSource};
+  EXPECT_EQ(Decide(sight).kind, Kind::kWait);
+}
+
+TEST(CoordinatorTest, RepairAskedFor_ComesBeforeAllButAStepOnItsWay) {
+  MoveSight sight = At(2500, 2500);
+  sight.wish.repair.guards = true;
+  sight.unguarded = "trigger x is missing";
+  sight.back.broken = "purged";
+  sight.wish.hold = "by ana";
+  EXPECT_EQ(Decide(sight).kind, Kind::kRepair);
+  EXPECT_EQ(Decide(sight).phase, Phase::kVerifying);
+  sight.wish.repair.back = true;
+  EXPECT_EQ(Decide(sight).phase, Phase::kStreaming);
+  sight.fences = {Situation::Kind::kOnItsWay, 2500, 3000, Side::kSource};
+  EXPECT_EQ(Decide(sight).kind, Kind::kWait);
+  sight.fences = {};
+  EXPECT_EQ(Decide(sight).kind, Kind::kWait) << "contradicting fences: held by ana";
+  sight = At(0, 0);
+  sight.wish.repair.back = true;
+  sight.wish.ending = Ending::kAbort;
+  EXPECT_EQ(Decide(sight).phase, Phase::kAborting);
+  sight = At(kWhole, kWhole);
+  sight.wish.repair.back = true;
+  sight.phase = Phase::kFinalized;
+  EXPECT_NE(Decide(sight).kind, Kind::kRepair) << "the streams have ended";
+}
+
+TEST(CoordinatorTest, Repaired_GoesOnWhereNothingIsLeftOut) {
+  const Repair guards{true, false, false}, back{true, false, true}, forth{true, true, false};
+  EXPECT_EQ(RepairedPhase(Phase::kCopying, guards), Phase::kCopying);
+  EXPECT_EQ(RepairedPhase(Phase::kReady, guards), Phase::kVerifying);
+  EXPECT_EQ(RepairedPhase(Phase::kFinalizing, guards), Phase::kVerifying);
+  EXPECT_EQ(RepairedPhase(Phase::kFinalizing, back), Phase::kStreaming);
+  const Seeding first;
+  EXPECT_EQ(RepairedSeeding(Phase::kReady, first, guards), first);
+  EXPECT_EQ(RepairedSeeding(Phase::kReady, first, back), (Seeding{false, true, true}));
+  EXPECT_EQ(RepairedSeeding(Phase::kReady, {false, true, true}, forth),
+            (Seeding{true, false, true}));
+  EXPECT_EQ(RepairedSeeding(Phase::kCopying, {false, true, true}, forth),
+            (Seeding{true, true, true}))
+      << "what was being copied is not there yet";
+}
+
+// At a share above 0: the streams that begin anew pass before rows are copied, and both are caught
+// up before they are compared; no step is made until then.
+TEST(CoordinatorTest, StreamBackSeededAgain_WaitsForItAtEachPhase) {
+  MoveSight sight = At(2500, 5000);
+  sight.phase = Phase::kStreaming;
+  sight.seeding = {false, true, true};
+  sight.back = {false, absl::InfiniteDuration(), ""};
+  EXPECT_EQ(Decide(sight).kind, Kind::kWait);
+  sight.back = {true, absl::Seconds(5), ""};
+  EXPECT_EQ(Decide(sight).phase, Phase::kCopying);
+  sight.phase = Phase::kCopying;
+  EXPECT_EQ(Decide(sight).kind, Kind::kWait);
+  sight.copied = true;
+  EXPECT_EQ(Decide(sight).phase, Phase::kCatchingUp);
+  sight.phase = Phase::kCatchingUp;
+  EXPECT_EQ(Decide(sight).kind, Kind::kWait) << "the stream back lags";
+  sight.back.lag = absl::Milliseconds(5);
+  EXPECT_EQ(Decide(sight).phase, Phase::kVerifying);
+  sight.phase = Phase::kVerifying;
+  EXPECT_EQ(Decide(sight).kind, Kind::kWait);
+  sight.compared = true;
+  EXPECT_EQ(Decide(sight).phase, Phase::kReady);
+}
+
+TEST(CoordinatorTest, RepairAsText_IsReadBack) {
+  for (int bits = 0; bits < 8; ++bits) {
+    const Repair repair{(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0};
+    EXPECT_EQ(RepairIn(RepairText(repair)), repair);
+    const Seeding seeding{(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0};
+    EXPECT_EQ(SeedingIn(SeedingText(seeding)), seeding);
+  }
+  EXPECT_EQ(RepairText({true, false, true}), "guards,back");
+  EXPECT_EQ(RepairIn("guards,rows"), std::nullopt);
+}
+
 TEST(CoordinatorTest, Finalize_OnlyAtTheWholeAndComparedAgain) {
   MoveSight sight = At(5000, 5000);
   sight.wish.ending = Ending::kFinalize;

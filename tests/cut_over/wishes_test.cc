@@ -75,5 +75,31 @@ TEST(WishesTest, AbortAndCleanup_InTheirPhasesOnly) {
   EXPECT_THAT(Refusal(AskStart(At(Phase::kAborted, 0))), HasSubstr("another name"));
 }
 
+TEST(WishesTest, Repair_EndsTheHoldAndMakesNoStep) {
+  Standing now = At(Phase::kReady, 2500);
+  now.wish.goal = 10000;
+  now.wish.hold = "the stream from the target stopped";
+  const auto wish = AskRepair(now, {false, false, true});
+  ASSERT_TRUE(wish.ok()) << wish.status();
+  EXPECT_EQ(wish->repair, (Repair{true, false, true})) << "triggers are looked at each time";
+  EXPECT_EQ(wish->hold, "");
+  EXPECT_EQ(wish->goal, 2500u);
+  now.wish = *wish;
+  EXPECT_EQ(AskRepair(now, {true, true, false})->repair, (Repair{true, true, true}));
+  EXPECT_EQ(*AskRepair(now, {}), now.wish);
+}
+
+TEST(WishesTest, RepairThatCannotBe_IsRefusedWithTheRemedy) {
+  const Repair guards{true, false, false};
+  EXPECT_THAT(Refusal(AskRepair(At(Phase::kPlanned, 0), guards)), HasSubstr("preflight"));
+  EXPECT_THAT(Refusal(AskRepair(At(Phase::kFinalized, 10000), guards)), HasSubstr("have ended"));
+  Standing now = At(Phase::kReady, 500);
+  now.in_a_step = true;
+  EXPECT_THAT(Refusal(AskRepair(now, guards)), HasSubstr("on its way"));
+  now = At(Phase::kReady, 0);
+  now.wish.ending = Ending::kAbort;
+  EXPECT_THAT(Refusal(AskRepair(now, guards)), HasSubstr("abort"));
+}
+
 }  // namespace
 }  // namespace locus::internal

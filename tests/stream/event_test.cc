@@ -36,6 +36,16 @@ TEST(GtidPositionTest, TextOfTheServer_RoundTrips) {
   EXPECT_EQ(position->ToString(), "0-1-2,7-9-4");
 }
 
+TEST(GtidPositionTest, Covers_AsksEachDomainOfTheOther) {
+  const GtidPosition position = GtidPosition::Parse("0-1-10,3-1-5").value();
+  for (const char* there : {"", "0-1-10", "0-2-9,3-1-5"}) {
+    EXPECT_TRUE(position.Covers(GtidPosition::Parse(there).value())) << there;
+  }
+  for (const char* beyond : {"0-1-11", "0-1-1,3-1-6", "7-1-1"}) {
+    EXPECT_FALSE(position.Covers(GtidPosition::Parse(beyond).value())) << beyond;
+  }
+}
+
 TEST(GtidPositionTest, OtherText_IsRefused) {
   for (const char* text : {"0-1", "0-1-2-3", "0-1-x", "a-1-2", "0--2", "-0-1-2", "0-1-2,", ",0-1-2",
                            "0-1-2;1-1-1", "4294967296-1-1", "0-4294967296-1",

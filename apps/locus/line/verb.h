@@ -52,6 +52,7 @@ int RunPlanApply(std::span<const std::string> words);
 int RunLoad(std::span<const std::string> words);
 int RunMoveNew(std::span<const std::string> words);
 int RunMoveRebind(std::span<const std::string> words);
+int RunMoveRepair(std::span<const std::string> words);
 int RunMoveCandidate(std::span<const std::string> words);
 int RunMoveExplain(std::span<const std::string> words);
 int RunMovePreflight(std::span<const std::string> words);

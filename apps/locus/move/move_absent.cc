@@ -24,6 +24,7 @@ int Absent(std::string_view verb, std::span<const std::string> words) {
 
 int RunMoveNew(std::span<const std::string> words) { return Absent("move new", words); }
 int RunMoveRebind(std::span<const std::string> words) { return Absent("move rebind", words); }
+int RunMoveRepair(std::span<const std::string> words) { return Absent("move repair", words); }
 int RunMoveCandidate(std::span<const std::string> words) { return Absent("move candidate", words); }
 int RunMoveExplain(std::span<const std::string> words) { return Absent("move explain", words); }
 int RunMovePreflight(std::span<const std::string> words) { return Absent("move preflight", words); }

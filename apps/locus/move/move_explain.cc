@@ -24,26 +24,30 @@ Explanation ExplanationOf(Phase phase) {
       return {"All orders are at the source, whose guards check every write.",
               "It begins to follow the source's log.", "hold, abort"};
     case Phase::kStreaming:
-      return {"All orders are at the source.",
-              "It waits until a marker has come through the stream, so that nothing is missed "
-              "before rows are copied.",
-              "hold, abort"};
+      return {
+          "All orders are at the source; above share 0, where a stream begins anew, each shard "
+          "has its band.",
+          "It waits until a marker has come through the stream, so that nothing is missed "
+          "before rows are copied.",
+          "hold, repair; abort at share 0"};
     case Phase::kCopying:
-      return {"All orders are at the source. The target has a part of the copy.",
-              "It copies rows in chunks, and waits while the stream lags.", "hold, abort"};
+      return {"As in STREAMING. The other shard has a part of the copy.",
+              "It copies rows in chunks, and waits while the stream lags.",
+              "hold, repair; abort at share 0"};
     case Phase::kCatchingUp:
-      return {"All orders are at the source. The target has a copy that is a little late.",
-              "It waits until the stream lags by less than a second.", "hold, abort"};
+      return {"As in STREAMING. The other shard has a copy that is a little late.",
+              "It waits until the stream lags by less than a second.",
+              "hold, repair; abort at share 0"};
     case Phase::kVerifying:
-      return {"The target has a copy. Where a shard was promoted, bands stay where they are.",
+      return {"The target has a copy. After a repair or a promotion bands stay where they are.",
               "It runs the stream back, too, and compares every row of both shards.",
-              "hold, resume; abort at share 0"};
+              "hold, resume, repair; abort at share 0"};
     case Phase::kReady:
       return {
           "The target accepts the orders below the share, the source the others; each shard "
           "has a copy of all of them, a little late.",
           "It steps towards the goal while the gates are open, and publishes each step.",
-          "step, auto, hold, resume, rollback; finalize at share 10000; abort at share 0"};
+          "step, auto, hold, resume, rollback, repair; finalize at share 10000; abort at share 0"};
     case Phase::kFinalizing:
       return {"The target accepts all orders; the source has a copy.",
               "It compares both shards for the last time.",

@@ -115,6 +115,10 @@ std::string NextText(const MoveView& view, const std::string& file) {
   sight.phase = view.record->phase;
   sight.wish = view.record->wish;
   sight.fences = view.fences;
+  const json figures = FiguresOf(view);
+  sight.forth.broken = TextAt(figures, "/forth/broken");
+  sight.back.broken = TextAt(figures, "/back/broken");
+  sight.unguarded = TextAt(figures, "/unguarded");
   const std::string command = NextCommand(sight);
   if (view.record->silent > kSilent && sight.phase < Phase::kDone) {
     return absl::StrCat("locus move run ", file);
@@ -201,6 +205,9 @@ std::string StatusText(const Move& move, const MoveView& view, const TableSight&
                     absl::FormatDuration(wish.dwell));
     if (wish.ending != internal::Ending::kNone) {
       absl::StrAppend(&state, ", then ", ToAbsl(ToString(wish.ending)));
+    }
+    if (wish.repair.any()) {
+      absl::StrAppend(&state, ", repair of ", internal::RepairText(wish.repair));
     }
   }
   AppendLine(out, "state", state);

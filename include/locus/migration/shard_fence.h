@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -36,6 +38,16 @@ class ShardFence {
   // OK: the triggers are those of the options, made by one account, and every row is bound to this
   // server. FAILED_PRECONDITION names everything that differs.
   absl::Status Verify() const;
+  // What Verify would name, each by itself; empty: nothing.
+  absl::StatusOr<std::vector<std::string>> Differences() const;
+  // Triggers of the guarded tables that are neither guards nor version triggers: they could change
+  // a row behind the guard.
+  absl::StatusOr<std::vector<std::string>> ForeignTriggers() const;
+  // Makes guards again that are missing or wrong, by this account, also while orders move; the rows
+  // stay as they are. Each trigger waits until nobody uses its table, so that no write that it did
+  // not see commits once it is there. Errors: those of Install, without those of the table and
+  // rows.
+  absl::Status InstallGuards() const;
   // Drops the triggers and then the table: writes are not fenced any more. FAILED_PRECONDITION: a
   // row does not own all cohorts of its vnodes, since a move has been made or is under way. Clients
   // with an old routing table would write to this shard orders that another one has.

@@ -47,6 +47,20 @@ internal::Bands BandsOf(const ApplierOptions& options) {
   return bands;
 }
 
+// Of a statement in small letters; nullopt: it is of no trigger.
+enum class TriggerChange { kMakesOurs, kOther };
+std::optional<TriggerChange> TriggerStatement(absl::string_view text) {
+  if (absl::StartsWith(text, "drop trigger ")) return TriggerChange::kOther;
+  // CREATE [OR REPLACE] [DEFINER = ...] TRIGGER [IF NOT EXISTS] name BEFORE ...
+  const size_t trigger = text.find(" trigger ");
+  const size_t timing = std::min(text.find(" before "), text.find(" after "));
+  if (!absl::StartsWith(text, "create ") || trigger >= timing) return std::nullopt;
+  const absl::string_view name = text.substr(trigger, timing - trigger);
+  const bool ours =
+      absl::StrContains(name, "locus_guard_") || absl::StrContains(name, "locus_version_");
+  return ours ? TriggerChange::kMakesOurs : TriggerChange::kOther;
+}
+
 }  // namespace
 
 absl::Status ApplierOptions::Check() const {
@@ -201,7 +215,7 @@ absl::Status ChangeApplier::Apply(std::span<stream::ChangeTransaction> transacti
 }
 
 absl::Status ChangeApplier::ApplyGroup(std::span<stream::ChangeTransaction> transactions) {
-  Attempt attempt{counts_, {}, bands_, rogue_text_, {}, false};
+  Attempt attempt{counts_, {}, bands_, rogue_text_, unguarded_text_, {}, false};
   const absl::Status status =
       session_->TransactOnce([&] { return ApplyOnce(transactions, attempt); });
   writer_.Forget();
@@ -211,6 +225,7 @@ absl::Status ChangeApplier::ApplyGroup(std::span<stream::ChangeTransaction> tran
   counts_.skipped += attempt.rows.skipped;
   bands_ = std::move(attempt.bands);
   rogue_text_ = std::move(attempt.rogue_text);
+  unguarded_text_ = std::move(attempt.unguarded_text);
   for (const stream::ChangeTransaction& transaction : transactions) {
     position_.Set(transaction.gtid());
   }
@@ -333,7 +348,7 @@ absl::Status ChangeApplier::ApplyOnce(std::span<stream::ChangeTransaction> trans
 }
 
 absl::Status ChangeApplier::ApplyChange(Change& change, Attempt& attempt) {
-  if (change.kind == ChangeKind::kSchema) return RefuseSchemaChange(change);
+  if (change.kind == ChangeKind::kSchema) return JudgeSchemaChange(change, attempt);
   const std::string& name = change.table->table;
   // The tools raise their markers first.
   if (IsMarker(name)) attempt.own = true;
@@ -345,7 +360,7 @@ absl::Status ChangeApplier::ApplyChange(Change& change, Attempt& attempt) {
 }
 
 // A name in a statement may be meant otherwise; to stop once too often costs a look by an operator.
-absl::Status ChangeApplier::RefuseSchemaChange(const Change& change) const {
+absl::Status ChangeApplier::JudgeSchemaChange(const Change& change, Attempt& attempt) const {
   const std::string text = absl::AsciiStrToLower(change.statement);
   // Rights and statistics change no row and no column.
   for (absl::string_view harmless : {"grant ", "revoke ", "analyze ", "flush "}) {
@@ -359,6 +374,13 @@ absl::Status ChangeApplier::RefuseSchemaChange(const Change& change) const {
   for (const MovedTable& table : options_.tables) {
     const std::string& name = table.guard.name;
     if (!absl::StrContains(text, absl::AsciiStrToLower(name))) continue;
+    // What a trigger does to rows is in their own changes.
+    if (const auto trigger = TriggerStatement(text)) {
+      if (*trigger == TriggerChange::kMakesOurs) return absl::OkStatus();
+      ++attempt.counts.unguarded;
+      attempt.unguarded_text = internal::Printable(change.statement);
+      return absl::OkStatus();
+    }
     return absl::FailedPreconditionError(absl::StrCat(
         "table ", Quoted(name),
         " may have been changed while it moves: ", internal::Printable(change.statement)));

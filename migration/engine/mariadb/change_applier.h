@@ -57,6 +57,9 @@ struct ApplierCounts {
   // Rows that the other shard wrote though it did not accept their cohort, or whose columns name no
   // order: something wrote past its guards. They are not applied.
   uint64_t rogue = 0;
+  // Statements that dropped or changed triggers of the tables, or made some that are not ours: rows
+  // may have been written past the guards behind them.
+  uint64_t unguarded = 0;
   // Of the move's row of locus_run on the other shard, as far as the stream has come.
   uint64_t ping = 0;
 };
@@ -83,6 +86,8 @@ class ChangeApplier {
   const ApplierCounts& counts() const { return counts_; }
   // What the last of counts().rogue was; empty: there was none.
   const std::string& rogue_text() const { return rogue_text_; }
+  // The last of counts().unguarded; empty: there was none.
+  const std::string& unguarded_text() const { return unguarded_text_; }
 
   // The tables whose rows it needs: for stream::TransactionAssembler::Options::wanted, together
   // with the database of the shard that is read.
@@ -113,7 +118,7 @@ class ChangeApplier {
     ApplierCounts counts;  // without the rows
     RowWriter::Counts rows;
     internal::Bands bands;
-    std::string rogue_text;
+    std::string rogue_text, unguarded_text;
     // By which the other shard let go of bands, by range.
     std::map<size_t, internal::BandFence> tokens;
     // The transaction of the stream is one of the other shard's tools.
@@ -148,7 +153,7 @@ class ChangeApplier {
                         const std::vector<stream::Row>& rows, const std::string& position,
                         RowWriter::Source source, RowWriter::Counts& counts);
   absl::Status NotePing(const stream::Change& change, Attempt& attempt) const;
-  absl::Status RefuseSchemaChange(const stream::Change& change) const;
+  absl::Status JudgeSchemaChange(const stream::Change& change, Attempt& attempt) const;
 
   const ApplierOptions options_;
   const std::unique_ptr<TargetSession> session_;
@@ -156,7 +161,7 @@ class ChangeApplier {
   stream::GtidPosition position_;
   ApplierCounts counts_;
   internal::Bands bands_;  // of the other shard, at position_
-  std::string rogue_text_;
+  std::string rogue_text_, unguarded_text_;
   // How many transactions of the stream become one of the shard: twice as many after each that
   // succeeds, a quarter after each that loses against another one.
   size_t batch_ = 1;

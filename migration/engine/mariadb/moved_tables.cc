@@ -47,7 +47,7 @@ class TablesSession {
   absl::Status CheckTables();
   absl::Status MakeTables();
   absl::Status MakeTriggers();
-  absl::Status Verify();
+  absl::StatusOr<std::vector<std::string>> Differences();
   absl::Status Remove(const std::vector<FencedRange>& vnodes);
 
  private:
@@ -170,6 +170,17 @@ absl::Status TablesSession::MakeTriggers() {
   // Behind a slow reader CREATE TRIGGER would block every other user of the table.
   LOCUS_RETURN_IF_ERROR(Run("SET SESSION lock_wait_timeout = 1"));
   LOCUS_ASSIGN_OR_RETURN(Triggers there, TriggersThere());
+  std::vector<std::string> names;
+  bool makes = false;
+  for (const MovedTable& table : tables_) {
+    for (const VersionTrigger& trigger : VersionTriggersOf(table, movers_)) {
+      names.push_back(trigger.name);
+      auto found = there.find(trigger.name);
+      makes = makes || found == there.end() || found->second.body != trigger.body;
+    }
+  }
+  RenewDeadline();
+  LOCUS_ASSIGN_OR_RETURN(const std::string definer, OneDefiner(connection_, there, names, makes));
   for (const MovedTable& table : tables_) {
     for (const VersionTrigger& trigger : VersionTriggersOf(table, movers_)) {
       const std::string guard =
@@ -179,6 +190,7 @@ absl::Status TablesSession::MakeTriggers() {
                          found->second.event == trigger.event &&
                          found->second.timing == trigger.timing &&
                          found->second.body == trigger.body &&
+                         (definer.empty() || found->second.definer == definer) &&
                          (guard.empty() || there.at(guard).order < found->second.order);
       if (right) continue;
       // Between DROP and CREATE no version would rise; OR REPLACE is one statement.
@@ -194,7 +206,7 @@ absl::Status TablesSession::MakeTriggers() {
   return absl::OkStatus();
 }
 
-absl::Status TablesSession::Verify() {
+absl::StatusOr<std::vector<std::string>> TablesSession::Differences() {
   LOCUS_ASSIGN_OR_RETURN(Triggers there, TriggersThere());
   std::vector<std::string> wrong = WrongOrders(there);
   std::string definer;
@@ -229,8 +241,7 @@ absl::Status TablesSession::Verify() {
     wrong.push_back(absl::StrCat("locus_moved_table does not say that move ", Quoted(move_),
                                  " uses table ", Quoted(table.guard.name)));
   }
-  if (wrong.empty()) return absl::OkStatus();
-  return Refuse(absl::StrJoin(wrong, "; "));
+  return wrong;
 }
 
 absl::StatusOr<bool> TablesSession::IsUsed(bool users, const std::string& table,
@@ -353,9 +364,17 @@ absl::Status MovedTables::Install(const std::string& move) const {
   return session.MakeTriggers();
 }
 
-absl::Status MovedTables::Verify(const std::string& move) const {
+absl::StatusOr<std::vector<std::string>> MovedTables::Differences(const std::string& move) const {
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, rep_->Connect());
-  return TablesSession(rep_->server, rep_->tables, rep_->movers, move, *connection).Verify();
+  return TablesSession(rep_->server, rep_->tables, rep_->movers, move, *connection).Differences();
+}
+
+absl::Status MovedTables::Verify(const std::string& move) const {
+  LOCUS_ASSIGN_OR_RETURN(std::vector<std::string> wrong, Differences(move));
+  if (wrong.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("mariadb ", LoginOf(rep_->server, rep_->server.hosts.front()).place(), ": ",
+                   absl::StrJoin(wrong, "; ")));
 }
 
 absl::Status MovedTables::Remove(const std::string& move,

@@ -141,7 +141,7 @@ class RowCopier::Reader {
   Reader(const CopierOptions& options, Handle handle, std::string place)
       : options_(options), handle_(std::move(handle)), place_(std::move(place)) {}
 
-  internal::ChunkSql Sql() const { return {options_.table, columns_, walk_}; }
+  internal::ChunkSql Sql() const { return {options_.table, columns_, walk_, options_.cohorts}; }
 
   absl::StatusOr<std::vector<stream::Row>> Select(const std::string& text,
                                                   const std::optional<CopyKey>& behind,

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -25,6 +26,8 @@ struct CopierOptions {
   MovedTable table;
   // The vnodes that move: 1 to 1,024 ranges, ascending, apart.
   std::vector<FencedRange> ranges;
+  // Of their rows only those of these cohorts, from the first to below the second; nullopt: all.
+  std::optional<std::pair<uint32_t, uint32_t>> cohorts = std::nullopt;
 
   // Rows of one chunk, which is one transaction of the target: between these, so that a chunk takes
   // about `chunk_time`. Longer: fewer commits; clients wait longer for locks of copied rows.

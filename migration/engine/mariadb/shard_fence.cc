@@ -44,7 +44,10 @@ class FenceSession {
   absl::Status CheckServer();
   absl::Status CheckTables();
   absl::Status MakeRows(const std::vector<FencedRange>& ranges);
-  absl::Status MakeTriggers();
+  // `one_definer`: where several accounts made them, all are made by this one.
+  absl::Status MakeTriggers(bool one_definer);
+  absl::StatusOr<std::vector<std::string>> Differences();
+  absl::StatusOr<std::vector<std::string>> ForeignTriggers();
   absl::Status Verify();
   absl::Status Remove();
 
@@ -66,7 +69,6 @@ class FenceSession {
     });
   }
   absl::Status CheckColumns(const GuardedTable& table);
-  absl::Status CheckTriggers();
   absl::StatusOr<Triggers> TriggersThere();
   std::vector<std::string> WrongTriggers(const Triggers& there) const;
 
@@ -159,11 +161,16 @@ absl::Status FenceSession::CheckTables() {
         " cascades or sets null: what it changes passes no trigger and is not in the binary log; "
         "use RESTRICT, and delete the rows in the service"));
   }
-  return CheckTriggers();
+  LOCUS_ASSIGN_OR_RETURN(std::vector<std::string> foreign, ForeignTriggers());
+  if (foreign.empty()) return absl::OkStatus();
+  return Refuse(absl::StrCat("trigger ", Quoted(foreign.front()),
+                             " stands on a table to be guarded: it could change a row behind "
+                             "the guard; drop it, and do its work in the service"));
 }
 
 // Known are the guards, and the version triggers of a move.
-absl::Status FenceSession::CheckTriggers() {
+absl::StatusOr<std::vector<std::string>> FenceSession::ForeignTriggers() {
+  std::vector<std::string> foreign;
   LOCUS_ASSIGN_OR_RETURN(Triggers there, TriggersThere());
   for (const auto& [name, trigger] : there) {
     bool known = false;
@@ -176,13 +183,9 @@ absl::Status FenceSession::CheckTriggers() {
       LOCUS_ASSIGN_OR_RETURN(
           known, mariadb::IsVersionTrigger(connection_, table, options_.movers, name, trigger));
     }
-    if (!known) {
-      return Refuse(absl::StrCat("trigger ", Quoted(name),
-                                 " stands on a table to be guarded: it could change a row behind "
-                                 "the guard; drop it, and do its work in the service"));
-    }
+    if (!known) foreign.push_back(name);
   }
-  return absl::OkStatus();
+  return foreign;
 }
 
 absl::StatusOr<FenceSession::Triggers> FenceSession::TriggersThere() {
@@ -254,15 +257,23 @@ absl::Status FenceSession::MakeRows(const std::vector<FencedRange>& ranges) {
   return Run(insert);
 }
 
-absl::Status FenceSession::MakeTriggers() {
+absl::Status FenceSession::MakeTriggers(bool one_definer) {
   LOCUS_ASSIGN_OR_RETURN(Triggers there, TriggersThere());
+  std::string definer;
+  if (one_definer) {
+    std::vector<std::string> names;
+    for (const GuardTrigger& guard : GuardTriggersOf(options_)) names.push_back(guard.name);
+    LOCUS_ASSIGN_OR_RETURN(
+        definer, mariadb::OneDefiner(connection_, there, names, !WrongTriggers(there).empty()));
+  }
   // Behind a slow reader CREATE TRIGGER would block every other user of the table.
   LOCUS_RETURN_IF_ERROR(Run("SET SESSION lock_wait_timeout = 1"));
   for (const GuardTrigger& guard : GuardTriggersOf(options_)) {
     auto found = there.find(guard.name);
     const std::string version = mariadb::VersionTriggerBefore(there, guard.table, guard.event);
     const bool right = found != there.end() && found->second.body == guard.body &&
-                       (version.empty() || found->second.order < there.at(version).order);
+                       (version.empty() || found->second.order < there.at(version).order) &&
+                       (definer.empty() || found->second.definer == definer);
     if (right) continue;
     // Between DROP and CREATE nothing would be guarded; OR REPLACE is one statement.
     absl::Status made = Run(absl::StrCat(
@@ -276,7 +287,7 @@ absl::Status FenceSession::MakeTriggers() {
   return absl::OkStatus();
 }
 
-absl::Status FenceSession::Verify() {
+absl::StatusOr<std::vector<std::string>> FenceSession::Differences() {
   LOCUS_ASSIGN_OR_RETURN(Triggers there, TriggersThere());
   std::vector<std::string> wrong = WrongTriggers(there);
   LOCUS_ASSIGN_OR_RETURN(
@@ -288,6 +299,11 @@ absl::Status FenceSession::Verify() {
                                  results[0].rows[0][0].value_or(""),
                                  " rows of locus_fence are bound to another server"));
   }
+  return wrong;
+}
+
+absl::Status FenceSession::Verify() {
+  LOCUS_ASSIGN_OR_RETURN(std::vector<std::string> wrong, Differences());
   if (wrong.empty()) return absl::OkStatus();
   return Refuse(absl::StrJoin(wrong, "; "));
 }
@@ -371,7 +387,27 @@ absl::Status ShardFence::Install(const RoutingTable& table, uint32_t shard) cons
   LOCUS_RETURN_IF_ERROR(session.CheckServer());
   LOCUS_RETURN_IF_ERROR(session.CheckTables());
   LOCUS_RETURN_IF_ERROR(session.MakeRows(FencedRangesOf(table, shard)));
-  return session.MakeTriggers();
+  return session.MakeTriggers(false);
+}
+
+absl::Status ShardFence::InstallGuards() const {
+  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, rep_->Connect());
+  FenceSession session(rep_->server, rep_->options, *connection);
+  LOCUS_RETURN_IF_ERROR(session.CheckServer());
+  LOCUS_RETURN_IF_ERROR(session.CheckTables());
+  return session.MakeTriggers(true);
+}
+
+absl::StatusOr<std::vector<std::string>> ShardFence::Differences() const {
+  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
+                         rep_->Connect(Connection::Access::kRead));
+  return FenceSession(rep_->server, rep_->options, *connection).Differences();
+}
+
+absl::StatusOr<std::vector<std::string>> ShardFence::ForeignTriggers() const {
+  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
+                         rep_->Connect(Connection::Access::kRead));
+  return FenceSession(rep_->server, rep_->options, *connection).ForeignTriggers();
 }
 
 absl::Status ShardFence::Verify() const {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "migration/engine/mariadb/table_triggers.h"
 
+#include <set>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -102,6 +104,22 @@ std::string VersionTriggerBefore(const std::map<std::string, TableTrigger>& ther
   return NameIfThere(
       there, absl::StrCat("locus_version_", table, "_before_", absl::AsciiStrToLower(event)), table,
       event);
+}
+
+absl::StatusOr<std::string> OneDefiner(Connection& connection,
+                                       const std::map<std::string, TableTrigger>& there,
+                                       const std::vector<std::string>& names, bool makes) {
+  LOCUS_ASSIGN_OR_RETURN(std::vector<Result> results,
+                         connection.Run("SELECT CURRENT_USER()", {OneRow(1)}));
+  const std::string account = results[0].rows[0][0].value_or("");
+  std::set<std::string> definers;
+  if (makes) definers.insert(account);
+  for (const std::string& name : names) {
+    if (auto found = there.find(name); found != there.end()) {
+      definers.insert(found->second.definer);
+    }
+  }
+  return definers.size() > 1 ? account : std::string();
 }
 
 std::vector<std::string> WrongOrders(const std::map<std::string, TableTrigger>& there) {

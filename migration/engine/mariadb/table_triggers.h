@@ -40,6 +40,12 @@ absl::StatusOr<bool> IsVersionTrigger(Connection& connection, const GuardedTable
                                       const std::vector<std::string>& movers,
                                       const std::string& name, const TableTrigger& trigger);
 
+// By which account triggers have to be made so that all of `names` have one definer: empty if those
+// that are there have one and no other is to be made (`makes`), or if it is that of the connection.
+absl::StatusOr<std::string> OneDefiner(Connection& connection,
+                                       const std::map<std::string, TableTrigger>& there,
+                                       const std::vector<std::string>& names, bool makes);
+
 // Of the tables in `there`: "trigger A runs before trigger B" for each guard that is not the first.
 std::vector<std::string> WrongOrders(const std::map<std::string, TableTrigger>& there);
 

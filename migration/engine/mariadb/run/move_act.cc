@@ -38,13 +38,8 @@ constexpr unsigned kNoSuchTable = 1146;
 constexpr int kMostUnguardedRounds = 40;
 // Behind this lag of the stream the copy waits for it.
 constexpr double kMostLagMs = 5000;
-
-FenceOptions FenceOptionsOf(const Move& move) {
-  FenceOptions options;
-  for (const MovedTable& table : move.tables) options.tables.push_back(table.guard);
-  options.movers = move.movers;
-  return options;
-}
+// So many rows that differ are listed in the history.
+constexpr size_t kMostNoted = 100;
 
 }  // namespace
 
@@ -89,7 +84,10 @@ absl::Status MoveRunner::Act(const Decision& decision, const MoveSight& sight) {
       return Note("published", absl::StrCat("epoch ", published->epoch()));
     }
     case Decision::Kind::kHold:
-      return Hold(decision.why, false);
+      LOCUS_RETURN_IF_ERROR(Hold(decision.why, false));
+      return sight.differs.empty() ? absl::OkStatus() : NoteDifferences();
+    case Decision::Kind::kRepair:
+      return Repair(decision, sight);
     case Decision::Kind::kRollBack:
       return Hold(decision.why, true);
   }
@@ -182,6 +180,9 @@ absl::Status MoveRunner::Hold(const std::string& why, bool roll_back) {
   LOCUS_RETURN_IF_ERROR(records_->ChangeWish(move_.name, record_.serial, wish));
   // The hold is the runner's own doing; only what an operator changes later clears an alarm.
   if (alarm_serial_ == record_.serial) alarm_serial_ = record_.serial + 1;
+  // Somebody may resume before this runner has seen its own hold.
+  for (Direction* direction : {&forth_, &back_}) direction->held = true;
+  for (Task* task : {&copy_, &compare_, &clean_}) task->held = true;
   return Note(roll_back ? "roll back" : "hold", why);
 }
 
@@ -198,6 +199,7 @@ absl::Status MoveRunner::EnterPhase(Phase phase, const MoveSight& sight) {
     case Phase::kFinalizing: {
       internal::MutexLock lock(compared_.mutex);
       compared_.first_difference.clear();
+      compared_.found.clear();
       break;
     }
     case Phase::kFinalized:
@@ -265,6 +267,20 @@ absl::Status MoveRunner::PrepareShard(const MoveShard& shard, const RoutingTable
   return shard.id == move_.target.id ? ForgetTombstones(link, move_) : absl::OkStatus();
 }
 
+// While a trigger is made, others do not see its table: one move at a time makes those of a shard.
+absl::Status MoveRunner::PrepareLocked(ShardLink& link, const std::function<absl::Status()>& work) {
+  LOCUS_ASSIGN_OR_RETURN(
+      std::vector<Result> locked,
+      link.Run("SELECT GET_LOCK(CONCAT('locus_prepare ', SHA1(DATABASE())), 2)", {OneRow(1)}));
+  if (locked[0].rows[0][0] != "1") {
+    return absl::UnavailableError(
+        absl::StrCat("mariadb ", link.place(), ": another move is being prepared there"));
+  }
+  const absl::Status prepared = work();
+  LOCUS_RETURN_IF_ERROR(link.Run("DO RELEASE_ALL_LOCKS()").status());
+  return prepared;
+}
+
 absl::Status MoveRunner::Prepare() {
   LOCUS_ASSIGN_OR_RETURN(RoutingTable table, publisher_.Current());
   const internal::TableSight seen = internal::SightOf(table, record_.leg);
@@ -276,17 +292,7 @@ absl::Status MoveRunner::Prepare() {
   }
   for (const MoveShard* shard : {&move_.source, &move_.target}) {
     ShardLink& link = shard == &move_.source ? *source_ : *target_;
-    // While a trigger is made, others do not see its table: one move at a time prepares a shard.
-    LOCUS_ASSIGN_OR_RETURN(
-        std::vector<Result> locked,
-        link.Run("SELECT GET_LOCK(CONCAT('locus_prepare ', SHA1(DATABASE())), 2)", {OneRow(1)}));
-    if (locked[0].rows[0][0] != "1") {
-      return absl::UnavailableError(
-          absl::StrCat("mariadb ", link.place(), ": another move is being prepared there"));
-    }
-    const absl::Status prepared = PrepareShard(*shard, table, link);
-    LOCUS_RETURN_IF_ERROR(link.Run("DO RELEASE_ALL_LOCKS()").status());
-    LOCUS_RETURN_IF_ERROR(prepared);
+    LOCUS_RETURN_IF_ERROR(PrepareLocked(link, [&] { return PrepareShard(*shard, table, link); }));
   }
   return PrepareFences();
 }
@@ -351,35 +357,50 @@ absl::Status MoveRunner::CleanUp() {
 }
 
 absl::Status MoveRunner::Copy(const std::atomic<bool>& stop) {
-  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<ShardLink> source, source_->Another());
-  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<ShardLink> target, target_->Another());
-  // What a candidate does not have must not come to the target by the copy either.
-  LOCUS_ASSIGN_OR_RETURN(auto candidates, CandidatesOf(Side::kTarget));
-  CandidateWatch watch(std::move(candidates), move_.name, run_);
-  const auto wait = [&] { return watch.WaitForAll(*source, stop); };
-  LOCUS_RETURN_IF_ERROR(CopyTombstones(*source, *target, move_, run_, wait, stop));
-  uint64_t before = 0;
   copied_.estimated = 0;
+  copied_.rows = 0;
+  if (copies_forth_) LOCUS_RETURN_IF_ERROR(CopyTo(Side::kTarget, stop));
+  return copies_back_ ? CopyTo(Side::kSource, stop) : absl::OkStatus();
+}
+
+// What the other shard accepts, which no step changes before the comparison: of other orders it has
+// copies itself, and what somebody wrote to those past the guards stays where it is.
+absl::Status MoveRunner::CopyTo(Side recipient, const std::atomic<bool>& stop) {
+  const bool forth = recipient == Side::kTarget;
+  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<ShardLink> from, (forth ? source_ : target_)->Another());
+  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<ShardLink> to, (forth ? target_ : source_)->Another());
+  LOCUS_ASSIGN_OR_RETURN(const BandFence own,
+                         BandRows(move_, internal::Other(recipient), *from).Read());
+  if (own.own_lo >= own.own_hi) return absl::OkStatus();
+  // What a candidate does not have must not come to the other shard by the copy either.
+  LOCUS_ASSIGN_OR_RETURN(auto candidates, CandidatesOf(recipient));
+  CandidateWatch watch(std::move(candidates), move_.name, run_);
+  const auto wait = [&] { return watch.WaitForAll(*from, stop); };
+  LOCUS_RETURN_IF_ERROR(CopyTombstones(*from, *to, move_, own, run_, wait, stop));
+  LOCUS_RETURN_IF_ERROR(DeleteDeadRows(*to, move_, own, run_, stop));
+  uint64_t before = copied_.rows;
   const auto begun = SteadyClock::now();
   for (const MovedTable& table : move_.tables) {
     ApplierOptions applying;
-    applying.server = target_->Options();
+    applying.server = to->Options();
+    applying.recipient = recipient;
     applying.tables = {table};
     applying.move = move_.name;
     applying.ranges = move_.ranges;
     applying.run = run_;
-    applying.peer.resize(move_.ranges.size());
+    applying.peer.assign(move_.ranges.size(), own);
     LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<ChangeApplier> applier,
                            ChangeApplier::Open(applying, stream::GtidPosition()));
     CopierOptions copying;
-    copying.source = source_->Options();
+    copying.source = from->Options();
+    if (own.own_lo > 0 || own.own_hi < kCohorts) copying.cohorts = {own.own_lo, own.own_hi};
     copying.table = table;
     copying.ranges = move_.ranges;
     copying.chunk_time = options_.pace.chunk_time;
     if (!watch.empty()) copying.before_write = wait;
     // Rows that were written meanwhile come by the stream, which must not be left behind.
     copying.pause = [this, &stop] {
-      const bool behind = forth_lag_ms_ > kMostLagMs && !stop;
+      const bool behind = copy_lag_ms_ > kMostLagMs && !stop;
       return behind ? absl::Milliseconds(200) : absl::ZeroDuration();
     };
     LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<RowCopier> copier, RowCopier::Open(copying, *applier));
@@ -437,6 +458,11 @@ absl::Status MoveRunner::Compare(const std::atomic<bool>& stop) {
   }
   internal::MutexLock lock(compared_.mutex);
   compared_.first_difference.clear();
+  compared_.found.clear();
+  for (const internal::RowDifference& difference : verifier->differences()) {
+    if (compared_.found.size() == kMostNoted) break;
+    compared_.found.push_back(TextOf(difference));
+  }
   if (!verifier->counts().equal()) {
     compared_.first_difference =
         absl::StrCat(verifier->counts().differences, " rows differ, ",

@@ -141,6 +141,11 @@ absl::StatusOr<MoveControl::Rebound> MoveControl::Rebind(const RoutingTable& tab
   return rebound;
 }
 
+absl::StatusOr<std::vector<RepairFinding>> MoveControl::Findings() {
+  LOCUS_ASSIGN_OR_RETURN(MoveRecord record, records_->Read(move_.name));
+  return FindingsOf(move_, record, *source_, *target_);
+}
+
 absl::StatusOr<std::vector<MoveRecord>> MovesRemembered(const MariadbOptions& shard) {
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<ShardLink> link, ShardLink::Create(shard));
   return MoveRecords(*link).List();

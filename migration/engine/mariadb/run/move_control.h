@@ -15,6 +15,7 @@
 #include "migration/engine/mariadb/run/band_rows.h"
 #include "migration/engine/mariadb/run/move_records.h"
 #include "migration/engine/mariadb/run/rebind.h"
+#include "migration/engine/mariadb/run/repair_findings.h"
 #include "migration/engine/mariadb/run/shard_link.h"
 
 namespace locus::mariadb {
@@ -64,6 +65,9 @@ class MoveControl {
     std::string fences;  // what both accept
   };
   absl::StatusOr<Rebound> Rebind(const RoutingTable& table, bool dry);
+
+  // What is lost, wrong, or in excess on either shard. NOT_FOUND: the move was never begun.
+  absl::StatusOr<std::vector<RepairFinding>> Findings();
 
  private:
   absl::Status EndRuns(uint32_t share);

@@ -45,8 +45,12 @@ bool HasFences(Phase phase) { return phase >= Phase::kPrepared; }
 
 absl::Status MoveRunner::MaintainWorkers() {
   const Phase phase = record_.phase;
-  const bool held = !record_.wish.hold.empty();
+  // What broke stays for a repair to look at.
+  const bool held = !record_.wish.hold.empty() || record_.wish.repair.any();
   keep_ = record_.wish.keep;
+  const internal::Seeding& seeding = record_.seeding;
+  copies_forth_ = seeding.forth;
+  copies_back_ = seeding.back;
   auto stream = [&](Direction& direction, Side recipient, bool wanted) -> absl::Status {
     if (!wanted) {
       direction = {};
@@ -55,18 +59,19 @@ absl::Status MoveRunner::MaintainWorkers() {
     if (direction.worker) {
       // What broke is tried again once the move was held for it and somebody resumed it.
       const StreamWorker::Sight seen = direction.worker->sight();
-      const bool broken = !seen.broken.ok() || seen.counts.rogue > 0;
+      const bool broken = !seen.broken.ok() || seen.counts.rogue > 0 || seen.counts.unguarded > 0;
       direction.held = broken && (held || direction.held);
       if (!direction.held || held) return absl::OkStatus();
     }
     direction = {};
     const bool forth = recipient == Side::kTarget;
+    const bool begins = phase == Phase::kStreaming && (forth ? seeding.forth : seeding.back);
     LOCUS_ASSIGN_OR_RETURN(auto from, (forth ? source_ : target_)->Another());
     LOCUS_ASSIGN_OR_RETURN(auto to, (forth ? target_ : source_)->Another());
     LOCUS_ASSIGN_OR_RETURN(auto candidates, CandidatesOf(recipient));
     direction.worker =
-        std::make_unique<StreamWorker>(move_, recipient, run_, options_.spool, std::move(from),
-                                       std::move(to), std::move(candidates));
+        std::make_unique<StreamWorker>(move_, recipient, run_, options_.spool, begins,
+                                       std::move(from), std::move(to), std::move(candidates));
     return absl::OkStatus();
   };
   if (record_.dropped != dropped_) {
@@ -76,7 +81,8 @@ absl::Status MoveRunner::MaintainWorkers() {
     back_ = {};
   }
   LOCUS_RETURN_IF_ERROR(stream(forth_, Side::kTarget, HasForth(phase)));
-  LOCUS_RETURN_IF_ERROR(stream(back_, Side::kSource, HasBack(phase)));
+  const bool again = HasForth(phase) && seeding.again;
+  LOCUS_RETURN_IF_ERROR(stream(back_, Side::kSource, HasBack(phase) || again));
 
   auto task = [&](Task& one, bool wanted,
                   absl::Status (MoveRunner::*work)(const std::atomic<bool>&)) {
@@ -138,6 +144,7 @@ absl::StatusOr<MoveSight> MoveRunner::Look() {
   MoveSight sight;
   sight.phase = record_.phase;
   sight.wish = record_.wish;
+  sight.seeding = record_.seeding;
   sight.gate_patience = options_.gates.patience;
   sight.accept_within = options_.pace.accept_within;
   sight.alarm = alarm_;
@@ -150,6 +157,7 @@ absl::StatusOr<MoveSight> MoveRunner::Look() {
       sight.alarm = std::string(looked.message());
     }
   }
+  LOCUS_RETURN_IF_ERROR(LookAtGuards(sight));
   LookAtStreams(sight);
   LookAtTasks(sight);
   LookAtTable(sight);
@@ -217,11 +225,18 @@ void MoveRunner::LookAtStreams(MoveSight& sight) {
     } else if (worker.counts.rogue > 0) {
       seen.broken = absl::StrCat("the stream ", name, " met ", worker.counts.rogue,
                                  " writes past the guards: ", worker.rogue);
+    } else if (worker.counts.unguarded > 0) {
+      seen.broken = absl::StrCat("the stream ", name,
+                                 " met a change of triggers, behind which "
+                                 "writes may have passed the guards: ",
+                                 worker.unguarded);
     }
   };
   look(forth_, "from the source", sight.forth);
   look(back_, "from the target", sight.back);
-  forth_lag_ms_ = absl::ToDoubleMilliseconds(sight.forth.lag);
+  const bool both = back_.worker && record_.phase < Phase::kVerifying;
+  copy_lag_ms_ = absl::ToDoubleMilliseconds(both ? std::max(sight.forth.lag, sight.back.lag)
+                                                 : sight.forth.lag);
 }
 
 void MoveRunner::LookAtTasks(MoveSight& sight) {

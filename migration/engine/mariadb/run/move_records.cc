@@ -44,6 +44,8 @@ constexpr char kCreateMoves[] =
     "  ending VARCHAR(16) CHARACTER SET ascii NOT NULL,\n"
     "  keep BOOL NOT NULL,\n"
     "  dropped TEXT CHARACTER SET utf8mb4 NOT NULL DEFAULT '',\n"
+    "  repair VARCHAR(32) CHARACTER SET ascii NOT NULL DEFAULT '',\n"
+    "  seeding VARCHAR(32) CHARACTER SET ascii NOT NULL DEFAULT 'forth',\n"
     "  serial BIGINT UNSIGNED NOT NULL,\n"
     "  run BIGINT UNSIGNED NOT NULL,\n"
     "  runner VARCHAR(255) CHARACTER SET utf8mb4 NOT NULL,\n"
@@ -65,9 +67,9 @@ constexpr char kBeginLock[] = "CONCAT('locus_begin ', SHA1(DATABASE()))";
 constexpr char kSelect[] =
     "SELECT move, phase, started, goal, step_by, dwell_ms, hold, ending, keep, serial, run, runner,"
     " COALESCE(TIMESTAMPDIFF(MICROSECOND, beat, NOW(6)), -1), source, target, vnodes, status, "
-    "dropped"
+    "dropped, repair, seeding"
     " FROM locus_move";
-constexpr unsigned kColumns = 18;
+constexpr unsigned kColumns = 20;
 
 std::string VnodesText(const std::vector<FencedRange>& ranges) {
   return absl::StrJoin(ranges, ",", [](std::string* out, const FencedRange& range) {
@@ -92,7 +94,8 @@ std::string Assignments(const Wish& wish) {
       "started = ", wish.started ? 1 : 0, ", goal = ", wish.goal, ", step_by = ", wish.by,
       ", dwell_ms = ", absl::ToInt64Milliseconds(wish.dwell),
       ", hold = ", SqlText(internal::Printable(wish.hold, kMostHoldBytes)), ", ending = '",
-      ToAbsl(ToString(wish.ending)), "', keep = ", wish.keep ? 1 : 0);
+      ToAbsl(ToString(wish.ending)), "', keep = ", wish.keep ? 1 : 0, ", repair = '",
+      internal::RepairText(wish.repair), "'");
 }
 
 absl::Status TakenOver(const std::string& name) {
@@ -157,6 +160,12 @@ absl::StatusOr<MoveRecord> MoveRecords::RecordIn(const Result::Row& row) {
   for (absl::string_view part : absl::StrSplit(row[17].value_or(""), ',', absl::SkipEmpty())) {
     record.dropped.emplace_back(part);
   }
+  auto repair = internal::RepairIn(row[18].value_or(""));
+  if (!repair) return spoiled("repair", 18);
+  record.wish.repair = *repair;
+  auto seeding = internal::SeedingIn(row[19].value_or(""));
+  if (!seeding) return spoiled("seeding", 19);
+  record.seeding = *seeding;
   return record;
 }
 
@@ -288,13 +297,24 @@ absl::Status MoveRecords::Release(const std::string& name, uint64_t run) {
 }
 
 absl::Status MoveRecords::SetPhase(const MoveRecord& seen, Phase to) {
+  return ChangeRow(seen, absl::StrCat("phase = '", ToAbsl(ToString(to)), "'"));
+}
+
+absl::Status MoveRecords::SetRepaired(const MoveRecord& seen, Phase to,
+                                      const internal::Seeding& seeding) {
+  return ChangeRow(
+      seen, absl::StrCat("phase = '", ToAbsl(ToString(to)), "', seeding = '",
+                         internal::SeedingText(seeding), "', repair = '', serial = serial + 1"));
+}
+
+absl::Status MoveRecords::ChangeRow(const MoveRecord& seen, const std::string& assignments) {
   LOCUS_ASSIGN_OR_RETURN(
       std::vector<Result> results,
-      link_.Run(absl::StrCat("UPDATE locus_move SET phase = '", ToAbsl(ToString(to)),
-                             "' WHERE move = ", SqlText(seen.name), " AND run = ", seen.run,
-                             " AND serial = ", seen.serial, " AND phase = '",
-                             ToAbsl(ToString(seen.phase)), "'"),
-                {kNoRows}));
+      link_.Run(
+          absl::StrCat("UPDATE locus_move SET ", assignments, " WHERE move = ", SqlText(seen.name),
+                       " AND run = ", seen.run, " AND serial = ", seen.serial, " AND phase = '",
+                       ToAbsl(ToString(seen.phase)), "'"),
+          {kNoRows}));
   if (results[0].affected == 1) return absl::OkStatus();
   return absl::AbortedError(
       absl::StrCat("somebody else changed move ", Quoted(seen.name), " at the same time"));

@@ -31,6 +31,7 @@ struct MoveRecord {
   std::vector<std::string> dropped;
   MoveLeg leg;         // shards and vnodes, as they were when it began
   std::string status;  // a JSON object of the runner's, or empty
+  internal::Seeding seeding;
 };
 
 // One line of the move's history.
@@ -75,6 +76,10 @@ class MoveRecords {
   // Where phase and serial are still those of `seen`. ABORTED: they are not, or another runner has
   // taken over: read again.
   absl::Status SetPhase(const MoveRecord& seen, internal::Phase to);
+  // Likewise, after the repair that the wish of `seen` asks for: clears that, as a change of the
+  // wish.
+  absl::Status SetRepaired(const MoveRecord& seen, internal::Phase to,
+                           const internal::Seeding& seeding);
 
   // Takes the move from its runner, before a promoted server is bound: the next runner has a number
   // that nobody who stayed on the old server's branch of the log has seen. What was compared is to
@@ -90,6 +95,7 @@ class MoveRecords {
  private:
   absl::Status BeginLocked(const std::string& name, const MoveLeg& leg, const internal::Wish& wish);
   absl::StatusOr<MoveRecord> RecordIn(const Result::Row& row);
+  absl::Status ChangeRow(const MoveRecord& seen, const std::string& assignments);
   ShardLink& link_;
 };
 

@@ -137,7 +137,9 @@ absl::Status MoveRunner::Serve(const std::atomic<bool>& stop) {
   alarm_.clear();
   step_open_ = false;
   last_sight_ = {};
-  table_read_at_ = gates_read_at_ = beat_at_ = sample_at_ = {};
+  unguarded_.clear();
+  unguarded_looks_ = 0;
+  table_read_at_ = gates_read_at_ = guards_read_at_ = mended_at_ = beat_at_ = sample_at_ = {};
   while (!stop) {
     auto record = records_->Read(move_.name);
     absl::Status status = record.status();

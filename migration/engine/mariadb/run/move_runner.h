@@ -87,6 +87,7 @@ class MoveRunner {
     std::atomic<uint64_t> rows = 0, slices = 0, differences = 0;
     internal::Mutex mutex;
     std::string first_difference ABSL_GUARDED_BY(mutex);
+    std::vector<std::string> found ABSL_GUARDED_BY(mutex);  // differences, for the history
   };
 
   MoveRunner(Move move, RunnerOptions options, TablePublisher& publisher)
@@ -105,6 +106,7 @@ class MoveRunner {
   bool BandIsOnItsWay() const;
   absl::StatusOr<internal::MoveSight> Look();
   absl::Status LookAtFences(internal::MoveSight& sight);
+  absl::Status LookAtGuards(internal::MoveSight& sight);
   void LookAtStreams(internal::MoveSight& sight);
   void LookAtTasks(internal::MoveSight& sight);
   void LookAtTable(internal::MoveSight& sight);
@@ -120,6 +122,7 @@ class MoveRunner {
   absl::Status PrepareShard(const MoveShard& shard, const RoutingTable& table, ShardLink& link);
   absl::Status PrepareFences();
   absl::Status InstallFence(const MoveShard& shard, const RoutingTable& table);
+  absl::Status PrepareLocked(ShardLink& link, const std::function<absl::Status()>& work);
   absl::Status Rebind();
   absl::Status EndStreams();
   absl::Status CleanUp();
@@ -131,8 +134,16 @@ class MoveRunner {
   absl::Status Hold(const std::string& why, bool roll_back);
   absl::Status Note(const std::string& kind, const std::string& text);
   absl::Status Copy(const std::atomic<bool>& stop);
+  absl::Status CopyTo(internal::Side recipient, const std::atomic<bool>& stop);
   absl::Status Compare(const std::atomic<bool>& stop);
   absl::Status Clean(const std::atomic<bool>& stop);
+
+  // move_repair.cc: what is mended.
+  absl::Status CheckTriggers(ShardLink& link);
+  absl::Status Repair(const internal::Decision& decision, const internal::MoveSight& sight);
+  absl::Status MendTriggers(ShardLink& link);
+  absl::Status ForgetStream(internal::Side recipient);
+  absl::Status NoteDifferences();
 
   absl::Status Beat(const internal::MoveSight& sight, const internal::Decision& decision);
   std::string StatusJson(const internal::MoveSight& sight, const internal::Decision& decision);
@@ -154,8 +165,9 @@ class MoveRunner {
   Copied copied_;
   Compared compared_;
   std::atomic<uint64_t> cleaned_rows_ = 0;
-  std::atomic<double> forth_lag_ms_ = 0;  // of the last look, for the task that copies
-  std::atomic<bool> keep_ = false;        // the wish's, for the task that cleans
+  std::atomic<double> copy_lag_ms_ = 0;  // of the streams that the copy waits for, in the last look
+  std::atomic<bool> copies_forth_ = true, copies_back_ = false;  // for the task that copies
+  std::atomic<bool> keep_ = false;  // the wish's, for the task that cleans
 
   // Of the last look.
   internal::BandFence source_row_, target_row_;
@@ -166,6 +178,9 @@ class MoveRunner {
   std::optional<internal::MoveSight::Published> published_;
   uint32_t taken_back_ = 0;
   int unguarded_rounds_ = 0;  // in a row
+  std::string unguarded_;     // as MoveSight's
+  int unguarded_looks_ = 0;   // in a row
+  TimePoint guards_read_at_, mended_at_;
   std::string alarm_;
   uint64_t alarm_serial_ = 0;  // of the wish that was in force when it was raised
   internal::MoveSight last_sight_;

@@ -81,6 +81,7 @@ std::string MoveRunner::StatusJson(const MoveSight& sight, const Decision& decis
         {"max", Quantile(waits_ms_, 1)}}},
       {"gates", gates},
   };
+  if (!sight.unguarded.empty()) json["unguarded"] = sight.unguarded;
   if (!sight.differs.empty()) json["differs"] = sight.differs;
   if (sight.published) {
     json["published"] = {{"share", sight.published->share}, {"step", sight.published->step}};

@@ -25,6 +25,13 @@ MariadbOptions ShardLink::Options() const {
   return options;
 }
 
+FenceOptions FenceOptionsOf(const Move& move) {
+  FenceOptions options;
+  for (const MovedTable& table : move.tables) options.tables.push_back(table.guard);
+  options.movers = move.movers;
+  return options;
+}
+
 Move WithoutPasswords(Move move) {
   for (MoveShard* shard : {&move.source, &move.target}) {
     shard->server = WithoutPassword(std::move(shard->server));

@@ -69,6 +69,9 @@ class ShardLink {
   bool conflict_ = false;
 };
 
+// What the guards of a move's tables are made of.
+FenceOptions FenceOptionsOf(const Move& move);
+
 // `move` without the passwords of its shards, which are overwritten: for those who keep it.
 Move WithoutPasswords(Move move);
 

@@ -6,9 +6,12 @@
 #include "absl/strings/str_cat.h"
 #include "migration/engine/mariadb/binlog_reader.h"
 #include "migration/engine/mariadb/change_batch.h"
+#include "migration/engine/mariadb/marker_tables.h"
 #include "migration/engine/mariadb/run/band_rows.h"
+#include "migration/fence/guard_sql.h"
 #include "src/base/backoff.h"
 #include "src/base/check.h"
+#include "src/base/text.h"
 
 namespace locus::mariadb {
 
@@ -27,16 +30,19 @@ constexpr std::chrono::milliseconds kCandidatePause{10};
 // Of what waits for candidates.
 constexpr size_t kMostHeld = 100'000;
 constexpr uint64_t kMostHeldBytes = 256 << 20;
+constexpr unsigned kNoSuchTable = 1146;
 
 }  // namespace
 
 StreamWorker::StreamWorker(const Move& move, Side recipient, uint64_t run, std::string spool,
-                           std::unique_ptr<ShardLink> from, std::unique_ptr<ShardLink> to,
+                           bool begins, std::unique_ptr<ShardLink> from,
+                           std::unique_ptr<ShardLink> to,
                            std::vector<std::unique_ptr<ShardLink>> candidates)
     : move_(move),
       recipient_(recipient),
       run_(run),
       spool_(std::move(spool)),
+      begins_(begins),
       candidates_(std::move(candidates), move.name, run),
       from_(std::move(from)),
       to_(std::move(to)),
@@ -71,6 +77,21 @@ void StreamWorker::Work() {
   }
 }
 
+absl::Status StreamWorker::CheckCheckpoint(const internal::BandFence& peer) {
+  // A shard that let go of orders keeps the token.
+  if (begins_ || (peer.own_lo >= peer.own_hi && peer.token_nonce == 0)) return absl::OkStatus();
+  auto found = to_->Run(
+      absl::StrCat("SELECT 1 FROM ", kCheckpoints, " WHERE move = ", internal::SqlText(move_.name),
+                   " AND direction = ", static_cast<int>(recipient_)),
+      {AtMostOneRow(1)});
+  if (to_->error() != kNoSuchTable) LOCUS_RETURN_IF_ERROR(found.status());
+  if (found.ok() && !(*found)[0].rows.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "mariadb ", to_->place(), ": ", kCheckpoints, " has no row of direction ",
+      static_cast<int>(recipient_), " of move ", internal::Quoted(move_.name),
+      ", so it is not known how far the stream has come; `locus move repair` begins it anew"));
+}
+
 absl::Status StreamWorker::Follow() {
   // Where the stream begins if it never did: all that is committed later is behind it.
   LOCUS_ASSIGN_OR_RETURN(std::vector<Result> results,
@@ -79,6 +100,7 @@ absl::Status StreamWorker::Follow() {
                          GtidPosition::Parse(results[0].rows[0][0].value_or("")));
   BandRows peer(move_, internal::Other(recipient_), *from_);
   LOCUS_ASSIGN_OR_RETURN(internal::BandFence bands, peer.Read());
+  LOCUS_RETURN_IF_ERROR(CheckCheckpoint(bands));
 
   ApplierOptions applying;
   applying.server = to_->Options();
@@ -91,6 +113,8 @@ absl::Status StreamWorker::Follow() {
   applying.peer.assign(move_.ranges.size(), bands);
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<ChangeApplier> applier,
                          ChangeApplier::Open(applying, start));
+  // From now on there is a checkpoint.
+  begins_ = false;
   BinlogReaderOptions reading;
   reading.server = from_->Options();
   reading.stream.position = applier->position();
@@ -146,6 +170,7 @@ void StreamWorker::Show(const ChangeApplier& applier) {
   taken_over_ = counts.taken_over;
   sight_.counts = counts;
   sight_.rogue = applier.rogue_text();
+  sight_.unguarded = applier.unguarded_text();
 }
 
 }  // namespace locus::mariadb

@@ -26,9 +26,12 @@ class StreamWorker {
  public:
   // From the shard `from` to the shard `to`. `move` outlives it; its servers are not used. `spool`:
   // a directory for transactions that are larger than its memory. `candidates`: the replicas of
-  // `from` which a failover may promote; what one of them does not have is not applied.
+  // `from` which a failover may promote; what one of them does not have is not applied. `begins`:
+  // where the stream has no checkpoint, it begins at the present end of the log. Otherwise that
+  // ends it (FAILED_PRECONDITION), unless `from` has never accepted an order of the move: what it
+  // wrote in between is not known.
   StreamWorker(const Move& move, internal::Side recipient, uint64_t run, std::string spool,
-               std::unique_ptr<ShardLink> from, std::unique_ptr<ShardLink> to,
+               bool begins, std::unique_ptr<ShardLink> from, std::unique_ptr<ShardLink> to,
                std::vector<std::unique_ptr<ShardLink>> candidates);
   // Waits until the transaction under way has been applied or has failed.
   ~StreamWorker();
@@ -38,15 +41,17 @@ class StreamWorker {
     std::chrono::steady_clock::time_point passed_at;
     ApplierCounts counts;
     std::chrono::steady_clock::time_point accepted_at;  // a token last gave its shard a band
-    std::string rogue;    // the last write that its shard did not own; empty: there was none
-    std::string waiting;  // why it is not connected now; empty: it is
-    absl::Status broken;  // why it has ended
+    std::string unguarded;  // the last statement that changed triggers; empty: there was none
+    std::string rogue;      // the last write that its shard did not own; empty: there was none
+    std::string waiting;    // why it is not connected now; empty: it is
+    absl::Status broken;    // why it has ended
   };
   Sight sight() const;
 
  private:
   void Work();
   absl::Status Follow();
+  absl::Status CheckCheckpoint(const internal::BandFence& peer);
   absl::Status Gather(BinlogReader& reader);
   void Show(const ChangeApplier& applier);
 
@@ -54,6 +59,7 @@ class StreamWorker {
   const internal::Side recipient_;
   const uint64_t run_;
   const std::string spool_;
+  bool begins_;  // of the thread, once it runs
   CandidateWatch candidates_;
   const std::unique_ptr<ShardLink> from_, to_;
   uint64_t taken_over_ = 0;         // counts.taken_over of the applier; of the thread alone

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "locus/migration/move.h"
+#include "migration/cut_over/handover.h"
 #include "migration/engine/mariadb/run/shard_link.h"
 
 namespace locus::mariadb {
@@ -16,12 +17,20 @@ namespace locus::mariadb {
 // other moves: an order that was deleted then and is inserted again on the target has to get a
 // version above that of the source's tombstone, or the source would take it for older.
 
-// Brings those of the move's vnodes from the source to the target, after the stream has begun and
-// before rows are compared. `before_write` is called between reading and writing some of them. May
-// be repeated. FAILED_PRECONDITION: another runner has taken over.
-absl::Status CopyTombstones(ShardLink& source, ShardLink& target, const Move& move, uint64_t run,
+// Brings those of the move's vnodes whose cohorts are in [own_lo, own_hi) of `own`, which `from`
+// accepts, to the other shard, after the stream has begun and before rows are compared.
+// `before_write` is called between reading and writing some of them. May be repeated.
+// FAILED_PRECONDITION: another runner has taken over.
+absl::Status CopyTombstones(ShardLink& from, ShardLink& to, const Move& move,
+                            const internal::BandFence& own, uint64_t run,
                             const std::function<absl::Status()>& before_write,
                             const std::atomic<bool>& stop);
+
+// Deletes from `link` the rows of these cohorts whose versions are below that of their tombstone,
+// which the shard has by CopyTombstones: their owner has deleted them, and no stream told of it. A
+// statement for each vnode of a table that has tombstones. Otherwise as CopyTombstones.
+absl::Status DeleteDeadRows(ShardLink& link, const Move& move, const internal::BandFence& own,
+                            uint64_t run, const std::atomic<bool>& stop);
 
 // Deletes those of the move's vnodes from the target, before anything is copied there: an earlier
 // move left them, and no row of the source knows of them.
