@@ -22,7 +22,10 @@ absl::StatusOr<std::unique_ptr<TargetSession>> TargetSession::Open(const Mariadb
                    " 'STRICT_ALL_TABLES,ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO',"
                    " autocommit = 1, tx_isolation = 'READ-COMMITTED', foreign_key_checks = 0,"
                    " innodb_lock_wait_timeout = LEAST(@@innodb_lock_wait_timeout, ",
-                   std::max(1u, WholeSeconds(server.timeout) - 1), ")")));
+                   std::max(1u, WholeSeconds(server.timeout) - 1),
+                   // A process that is stopped, or cut off, inside a transaction must not keep rows
+                   // and fences locked for as long as TCP takes to notice.
+                   "), idle_transaction_timeout = ", WholeSeconds(server.timeout) + 1)));
   return session;
 }
 

@@ -44,6 +44,9 @@ absl::Status Connection::SetUpSession(const MariadbOptions& options) {
                  " sql_select_limit=18446744073709551615, sql_safe_updates=0, timestamp=DEFAULT,"
                  " character_set_results=binary, innodb_lock_wait_timeout=",
                  seconds, ", max_statement_time=", seconds,
+                 // A process that is stopped, or cut off, inside a transaction lets go of its
+                 // locks.
+                 ", idle_transaction_timeout=", seconds + 1,
                  ";SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE"))
       .status();
 }
