@@ -17,7 +17,6 @@
 #include "examples/order_service/record.h"
 #include "gtest/gtest.h"
 #include "tests/order_service/two_shards.h"
-#include "tests/support/sanitizers.h"
 
 namespace locus {
 namespace {
@@ -25,7 +24,7 @@ namespace {
 using nlohmann::json;
 
 struct Scale {
-  uint64_t orders = kUnderAsan ? 20'000 : 100'000;
+  uint64_t orders = 100'000;
   uint64_t rate = 400;
   uint64_t by = 1000;
   uint64_t seed = 1;

@@ -8,7 +8,6 @@
 #include "tests/run/live_orders.h"
 #include "tests/run/move_fixture.h"
 #include "tests/support/private_server.h"
-#include "tests/support/sanitizers.h"
 
 namespace locus {
 namespace {
@@ -35,7 +34,7 @@ class DyingRunnerTest : public MoveFixture {
 // LOCUS_ALL_STATEMENTS=1: every statement of a runner's first steps; otherwise some of them.
 TEST_F(DyingRunnerTest, KilledBeforeAnyStatement_TheNextOneGoesOnAndNothingIsLost) {
   const bool all = std::getenv("LOCUS_ALL_STATEMENTS") != nullptr;
-  const int most = all ? 160 : 60, pause = all ? 1 : kUnderAsan || kUnderTsan ? 13 : 7;
+  const int most = all ? 160 : 60, pause = all ? 1 : 7;
   Begin();
   {
     auto first = StartRunner("first");
