@@ -119,8 +119,10 @@ Decision DecideStep(const MoveSight& sight) {
   const uint32_t share = sight.fences.share, goal = sight.wish.goal;
   const bool back = goal < share;
   if (sight.taken_back >= kMostTakenBack) {
+    const std::string& waiting = (back ? sight.back : sight.forth).waiting;
     return Hold(sight, absl::StrCat("the last ", sight.taken_back,
-                                    " steps were not accepted in time and were taken back"));
+                                    " steps were not accepted in time and were taken back",
+                                    waiting.empty() ? "" : ": ", waiting));
   }
   if (!back && share > 0 && sight.at_share < sight.wish.dwell) {
     return Wait(absl::StrCat(
@@ -138,6 +140,18 @@ Decision DecideStep(const MoveSight& sight) {
   return {Kind::kLetGo, {}, back ? goal : std::min(goal, share + sight.wish.by), {}};
 }
 
+// Clients find the way by the fences, too, but more slowly: so the table follows them, whatever
+// else is wrong.
+std::optional<Decision> DecideToPublish(const MoveSight& sight) {
+  const uint32_t share = sight.fences.share;
+  if (!IsMoving(sight.phase) || !sight.published || !sight.published->under_way ||
+      sight.published->step > sight.step) {
+    return std::nullopt;
+  }
+  if (sight.published->share == share && sight.published->step == sight.step) return std::nullopt;
+  return Publish(share);
+}
+
 Decision DecideMoving(const MoveSight& sight) {
   const Wish& wish = sight.wish;
   const uint32_t share = sight.fences.share;
@@ -147,8 +161,11 @@ Decision DecideMoving(const MoveSight& sight) {
                 "the routing table does not have this move any more; publish it again with "
                 "`locus table restore`, or take the move back to share 0 and abort it");
   }
-  if (sight.published->share != share || sight.published->step != sight.step) {
-    return Publish(share);
+  if (sight.published->step > sight.step) {
+    return Hold(sight, absl::StrCat("the routing table has step ", sight.published->step,
+                                    " of this move, and the fences are at step ", sight.step,
+                                    ": somebody else published it; publish an earlier epoch again "
+                                    "with `locus table restore`"));
   }
   if (sight.phase == Phase::kFinalizing) {
     if (!sight.differs.empty()) return Hold(sight, "the shards differ: " + sight.differs);
@@ -226,6 +243,7 @@ Decision Decide(const MoveSight& sight) {
   if (sight.phase > Phase::kPlanned) {
     if (auto decision = DecideHandover(sight)) return *decision;
   }
+  if (auto decision = DecideToPublish(sight)) return *decision;
   const bool at_rest = sight.phase == Phase::kPlanned || sight.fences.share == 0;
   if (sight.wish.ending == Ending::kAbort && at_rest) return Enter(Phase::kAborting);
   if (HasStreams(sight.phase)) {

@@ -71,7 +71,8 @@ struct Gate {
 struct StreamSight {
   bool passed = false;                            // a marker has passed since the runner began
   absl::Duration lag = absl::InfiniteDuration();  // of the last marker; infinite: it stands still
-  std::string broken;  // why it ended for good; empty: it runs, or is being reconnected
+  std::string broken;   // why it ended for good; empty: it runs, or is being reconnected
+  std::string waiting;  // why it does not go on now; empty: it does
 };
 
 // What was seen of a move in one look. Durations are by the runner's own clock.

@@ -22,8 +22,8 @@ MoveSight At(uint32_t share, uint32_t goal) {
   sight.fences = {Situation::Kind::kAgreed, share, share, Side::kSource};
   sight.step = 7;
   sight.at_share = absl::Hours(1);
-  sight.forth = {true, absl::Milliseconds(5), ""};
-  sight.back = {true, absl::Milliseconds(5), ""};
+  sight.forth = {true, absl::Milliseconds(5), "", ""};
+  sight.back = {true, absl::Milliseconds(5), "", ""};
   sight.published = MoveSight::Published{true, false, true, share, 7};
   sight.gates = {{"lag", "500ms", "5ms", true, true, false}};
   return sight;
@@ -198,9 +198,9 @@ TEST(CoordinatorTest, StreamBackSeededAgain_WaitsForItAtEachPhase) {
   MoveSight sight = At(2500, 5000);
   sight.phase = Phase::kStreaming;
   sight.seeding = {false, true, true};
-  sight.back = {false, absl::InfiniteDuration(), ""};
+  sight.back = {false, absl::InfiniteDuration(), "", ""};
   EXPECT_EQ(Decide(sight).kind, Kind::kWait);
-  sight.back = {true, absl::Seconds(5), ""};
+  sight.back = {true, absl::Seconds(5), "", ""};
   EXPECT_EQ(Decide(sight).phase, Phase::kCopying);
   sight.phase = Phase::kCopying;
   EXPECT_EQ(Decide(sight).kind, Kind::kWait);
@@ -225,6 +225,25 @@ TEST(CoordinatorTest, RepairAsText_IsReadBack) {
   }
   EXPECT_EQ(RepairText({true, false, true}), "guards,back");
   EXPECT_EQ(RepairIn("guards,rows"), std::nullopt);
+}
+
+TEST(CoordinatorTest, StreamBrokenBehindTheWayBack_IsHeldAfterTheTableFollowed) {
+  MoveSight sight = At(0, 0);
+  sight.forth.broken = "the stream from the source stopped";
+  sight.published->share = 5000;
+  sight.published->step = 6;
+  const Decision decision = Decide(sight);
+  EXPECT_EQ(decision.kind, Kind::kPublish);
+  EXPECT_EQ(decision.share, 0u);
+  sight.published->share = 0;
+  sight.published->step = 7;
+  EXPECT_EQ(Decide(sight).kind, Kind::kHold);
+}
+
+TEST(CoordinatorTest, TableWithALaterStep_IsHeldAndNotOverwritten) {
+  MoveSight sight = At(500, 3000);
+  sight.published->step = 8;
+  EXPECT_EQ(Decide(sight).kind, Kind::kHold);
 }
 
 TEST(CoordinatorTest, Finalize_OnlyAtTheWholeAndComparedAgain) {
@@ -317,7 +336,7 @@ class World {
     sight.step = std::max(source_.step, target_.step);
     sight.in_step = in_step_;
     sight.at_share = at_share_;
-    sight.forth = sight.back = {true, absl::Milliseconds(1), ""};
+    sight.forth = sight.back = {true, absl::Milliseconds(1), "", ""};
     sight.copied = sight.compared = true;
     if (table_answers_) {
       sight.published = MoveSight::Published{true, false, true, table_share_, table_step_};
