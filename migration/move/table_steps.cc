@@ -92,6 +92,7 @@ TableSight SightOf(const RoutingTable& table, const MoveLeg& leg) {
 absl::StatusOr<RoutingTable> WithShare(const RoutingTable& table, const MoveLeg& leg,
                                        uint32_t share, uint64_t step) {
   if (!IsUnderWay(table, leg)) return Unexpected(table, leg);
+  if (SightOf(table, leg).step > step) return Unexpected(table, leg);
   std::vector<VnodeMove> moves = OtherMoves(table, leg);
   for (const FencedRange& range : leg.ranges) {
     moves.push_back({static_cast<uint16_t>(range.lo), static_cast<uint16_t>(range.hi), leg.target,

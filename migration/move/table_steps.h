@@ -28,6 +28,7 @@ TableSight SightOf(const RoutingTable& table, const MoveLeg& leg);
 
 // The next table, one epoch up; everything that is not of the move stays as it is. ABORTED: the
 // table says something else of the move than `SightOf` must return for this change.
+// WithShare also: the table has a later step, of a runner that took over.
 absl::StatusOr<RoutingTable> WithShare(const RoutingTable& table, const MoveLeg& leg,
                                        uint32_t share, uint64_t step);  // kUnderWay
 // The target owns the vnodes. kUnderWay at share 10000.

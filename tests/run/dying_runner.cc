@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A runner of the tests' move that kills itself before a statement of its own.
-// usage: dying_runner TABLE-FILE SPOOL SOURCE-PORT TARGET-PORT STATEMENT
+// A runner of the tests' move that kills or stops itself before a statement of its own.
+// usage: dying_runner TABLE-FILE SPOOL SOURCE-PORT TARGET-PORT STATEMENT [stop]
 //        STATEMENT: the number of the one that it does not send; 0: it sends them all
+//        stop: it sends it later, when somebody lets it go on
 #include <signal.h>
 #include <unistd.h>
 
@@ -14,7 +15,8 @@
 #include "tests/run/move_setup.h"
 
 int main(int argc, char** argv) {
-  if (argc != 6) return 2;
+  if (argc != 6 && argc != 7) return 2;
+  const int signal = argc == 7 ? SIGSTOP : SIGKILL;
   auto port = [&](int i) { return static_cast<uint16_t>(std::atoi(argv[i])); };
   const long last = std::atol(argv[5]);
   auto publisher = locus::FileTablePublisher::Open(argv[1]);
@@ -23,7 +25,7 @@ int main(int argc, char** argv) {
   locus::mariadb::RunnerOptions options =
       locus::TestRunner(absl::StrCat("dying:", getpid()), argv[2]);
   options.before_statement = [&](const std::string&) {
-    if (++statements == last) raise(SIGKILL);
+    if (++statements == last) raise(signal);
   };
   auto runner =
       locus::mariadb::MoveRunner::Create(locus::TestMove(port(3), port(4)), options, **publisher);

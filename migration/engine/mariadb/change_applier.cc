@@ -208,6 +208,7 @@ absl::Status ChangeApplier::Apply(std::span<stream::ChangeTransaction> transacti
       // Somebody else of the move may have written the same row in between: then it is seen now.
       continue;
     }
+    if (IsTakenOver(status)) return status;
     return absl::Status(status.code(),
                         absl::StrCat(transactions[0].gtid().ToString(), ": ", status.message()));
   }

@@ -16,6 +16,12 @@ using internal::Backoff;
 using internal::SqlText;
 using SteadyClock = std::chrono::steady_clock;
 
+namespace {
+
+constexpr char kTakenOverUrl[] = "locus/run_taken_over";
+
+}  // namespace
+
 std::vector<std::string> CreateMarkerTables() {
   const std::string name = " CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,\n";
   const std::string head = "CREATE TABLE IF NOT EXISTS ";
@@ -43,8 +49,14 @@ std::vector<std::string> CreateMarkerTables() {
 }
 
 absl::Status TakenOver(const std::string& place, const std::string& move) {
-  return absl::FailedPreconditionError(absl::StrCat(
+  absl::Status status = absl::FailedPreconditionError(absl::StrCat(
       "mariadb ", place, ": another `locus move run` took over move ", internal::Quoted(move)));
+  status.SetPayload(kTakenOverUrl, absl::Cord());
+  return status;
+}
+
+bool IsTakenOver(const absl::Status& status) {
+  return status.GetPayload(kTakenOverUrl).has_value();
 }
 
 absl::Status TakeOverRun(st_mysql* handle, const std::string& place, const std::string& move,
@@ -63,6 +75,8 @@ absl::Status TakeOverRun(st_mysql* handle, const std::string& place, const std::
     }
     return absl::OkStatus();
   };
+  // Should this process be stopped inside the transaction, others wait no longer than that.
+  LOCUS_RETURN_IF_ERROR(do_all({"SET idle_transaction_timeout = 10"}));
   LOCUS_RETURN_IF_ERROR(do_all(CreateMarkerTables()));
   const std::string set = absl::StrCat(" SET run = ", run, ", counter = counter + 1 WHERE move = ");
   // First the row that the tools read when they make one of the others.

@@ -38,6 +38,7 @@ std::vector<std::string> CreateMarkerTables();
 
 // What any of them answers to a run that is not its own.
 absl::Status TakenOver(const std::string& place, const std::string& move);
+bool IsTakenOver(const absl::Status& status);
 
 // Gives the move on this shard to `run`: makes the tables where they are missing, and waits for the
 // transactions of former runs that are under way. From then on these write nothing: each of their

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "migration/cut_over/token.h"
+#include "migration/engine/mariadb/marker_tables.h"
 #include "migration/fence/guard_sql.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
@@ -121,7 +122,19 @@ absl::StatusOr<std::vector<FenceRow>> BandRows::Touching() {
   return rows;
 }
 
-absl::Status BandRows::Make(uint64_t step) {
+// Locked, so that nobody takes the run over before the transaction ends.
+absl::Status BandRows::CheckRun(uint64_t run) {
+  LOCUS_ASSIGN_OR_RETURN(std::vector<Result> results,
+                         link_.Run(absl::StrCat("SELECT run FROM ", kRuns, " WHERE move = ",
+                                                SqlText(move_.name), " LOCK IN SHARE MODE"),
+                                   {AtMostOneRow(1)}));
+  if (!results[0].rows.empty() && results[0].rows[0][0] == absl::StrCat(run)) {
+    return absl::OkStatus();
+  }
+  return TakenOver(link_.place(), move_.name);
+}
+
+absl::Status BandRows::Make(uint64_t step, uint64_t run) {
   LOCUS_ASSIGN_OR_RETURN(std::vector<FenceRow> rows, Touching());
   const BandFence own = Owned(side_, 0, kCohorts);
   const std::string& other = side_ == Side::kSource ? move_.target.name : move_.source.name;
@@ -137,6 +150,7 @@ absl::Status BandRows::Make(uint64_t step) {
   for (const FenceRow& row : wanted) values.push_back(ValuesOf(row));
   // Locked in this order by everybody: ascending.
   return link_.Transact([&]() -> absl::Status {
+    LOCUS_RETURN_IF_ERROR(CheckRun(run));
     for (const FenceRow& row : recut.removed) {
       LOCUS_ASSIGN_OR_RETURN(
           std::vector<Result> removed,
@@ -213,16 +227,9 @@ absl::StatusOr<BandRows::Written> BandRows::Replace(const BandFence& row, uint64
                                 : SqlText(internal::TokenText(row.token_share, row.token_nonce));
   Written written = Written::kDone;
   absl::Status status = link_.Transact([&]() -> absl::Status {
-    LOCUS_ASSIGN_OR_RETURN(std::vector<Result> results,
-                           link_.Run(absl::StrCat("SELECT run FROM locus_run WHERE move = ",
-                                                  SqlText(move_.name), " LOCK IN SHARE MODE"),
-                                     {AtMostOneRow(1)}));
-    if (results[0].rows.empty() || results[0].rows[0][0] != absl::StrCat(run)) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("another runner has taken over move ", Quoted(move_.name)));
-    }
+    LOCUS_RETURN_IF_ERROR(CheckRun(run));
     LOCUS_ASSIGN_OR_RETURN(
-        results,
+        std::vector<Result> results,
         link_.Run(
             absl::StrCat("SET STATEMENT max_statement_time = ", absl::ToDoubleSeconds(patience),
                          " FOR UPDATE locus_fence SET own_lo = ", row.own_lo,

@@ -41,8 +41,8 @@ class BandRows {
   // What the move's ranges have in place: the rows of the fence that touch them.
   absl::StatusOr<std::vector<internal::FenceRow>> Touching();
   // Makes the rows, at share 0 and `step`, each naming the other shard; nothing where they stand.
-  // Errors of RecutOf.
-  absl::Status Make(uint64_t step);
+  // Errors of RecutOf; FAILED_PRECONDITION as of Replace.
+  absl::Status Make(uint64_t step, uint64_t run);
   // FAILED_PRECONDITION: a range has no row of its own, the rows differ from each other, or they
   // are bound to another server than the one that answers.
   absl::StatusOr<internal::BandFence> Read();
@@ -67,6 +67,8 @@ class BandRows {
                                   absl::Duration patience);
 
  private:
+  absl::Status CheckRun(uint64_t run);
+
   const Move& move_;
   const internal::Side side_;
   ShardLink& link_;

@@ -51,11 +51,12 @@ absl::Status MoveRunner::Act(const Decision& decision, const MoveSight& sight) {
       return EnterPhase(decision.phase, sight);
     case Decision::Kind::kLetGo:
       return LetGo(decision.share);
-    case Decision::Kind::kRefuse:
-      LOCUS_RETURN_IF_ERROR(
-          Change(internal::Other(sight.fences.donor), Refuse(source_row_, target_row_, kCohorts))
-              .status());
-      return Note("taken back", decision.why);
+    case Decision::Kind::kRefuse: {
+      LOCUS_ASSIGN_OR_RETURN(
+          const bool refused,
+          Change(internal::Other(sight.fences.donor), Refuse(source_row_, target_row_, kCohorts)));
+      return refused ? Note("taken back", decision.why) : absl::OkStatus();
+    }
     case Decision::Kind::kRestore:
       // A promoted candidate without the refusal would obey the token, and both would accept.
       LOCUS_RETURN_IF_ERROR(CandidatesHave(internal::Other(sight.fences.donor)));
@@ -177,7 +178,10 @@ absl::Status MoveRunner::Hold(const std::string& why, bool roll_back) {
   internal::Wish wish = record_.wish;
   wish.hold = roll_back ? "" : why;
   if (roll_back) wish.goal = 0;
-  LOCUS_RETURN_IF_ERROR(records_->ChangeWish(move_.name, record_.serial, wish));
+  LOCUS_RETURN_IF_ERROR(records_->ChangeWish(move_.name, record_.serial, wish, run_));
+  // Whoever resumes the move, however soon, wants what stopped to be tried again.
+  for (Direction* direction : {&forth_, &back_}) direction->held = true;
+  for (Task* task : {&copy_, &compare_, &clean_}) task->held = true;
   // The hold is the runner's own doing; only what an operator changes later clears an alarm.
   if (alarm_serial_ == record_.serial) alarm_serial_ = record_.serial + 1;
   // Somebody may resume before this runner has seen its own hold.
@@ -187,7 +191,7 @@ absl::Status MoveRunner::Hold(const std::string& why, bool roll_back) {
 }
 
 absl::Status MoveRunner::Note(const std::string& kind, const std::string& text) {
-  return records_->Note(move_.name, kind, source_row_.own_lo, text);
+  return records_->Note(move_.name, kind, source_row_.own_lo, text, run_);
 }
 
 absl::Status MoveRunner::EnterPhase(Phase phase, const MoveSight& sight) {
@@ -215,7 +219,8 @@ absl::Status MoveRunner::EnterPhase(Phase phase, const MoveSight& sight) {
   }
   LOCUS_RETURN_IF_ERROR(records_->SetPhase(record_, phase));
   record_.phase = phase;
-  return records_->Note(move_.name, "phase", sight.fences.share, std::string(ToString(phase)));
+  return records_->Note(move_.name, "phase", sight.fences.share, std::string(ToString(phase)),
+                        run_);
 }
 
 absl::Status MoveRunner::InstallFence(const MoveShard& shard, const RoutingTable& table) {
@@ -254,8 +259,8 @@ absl::Status MoveRunner::PrepareFences() {
   uint64_t step = 0;
   for (const FenceRow& row : source) step = std::max(step, row.step);
   for (const FenceRow& row : target) step = std::max(step, row.step);
-  LOCUS_RETURN_IF_ERROR(target_bands_->Make(step + 1));
-  return source_bands_->Make(step + 1);
+  LOCUS_RETURN_IF_ERROR(target_bands_->Make(step + 1, run_));
+  return source_bands_->Make(step + 1, run_);
 }
 
 absl::Status MoveRunner::PrepareShard(const MoveShard& shard, const RoutingTable& table,
@@ -264,7 +269,7 @@ absl::Status MoveRunner::PrepareShard(const MoveShard& shard, const RoutingTable
   LOCUS_ASSIGN_OR_RETURN(MovedTables tables,
                          MovedTables::Create(link.Options(), move_.tables, move_.movers));
   LOCUS_RETURN_IF_ERROR(tables.Install(move_.name));
-  return shard.id == move_.target.id ? ForgetTombstones(link, move_) : absl::OkStatus();
+  return shard.id == move_.target.id ? ForgetTombstones(link, move_, run_) : absl::OkStatus();
 }
 
 // While a trigger is made, others do not see its table: one move at a time makes those of a shard.

@@ -69,9 +69,9 @@ absl::Status MoveRunner::MaintainWorkers() {
     LOCUS_ASSIGN_OR_RETURN(auto from, (forth ? source_ : target_)->Another());
     LOCUS_ASSIGN_OR_RETURN(auto to, (forth ? target_ : source_)->Another());
     LOCUS_ASSIGN_OR_RETURN(auto candidates, CandidatesOf(recipient));
-    direction.worker =
-        std::make_unique<StreamWorker>(move_, recipient, run_, options_.spool, begins,
-                                       std::move(from), std::move(to), std::move(candidates));
+    direction.worker = std::make_unique<StreamWorker>(move_, recipient, run_, options_.link_timeout,
+                                                      options_.spool, begins, std::move(from),
+                                                      std::move(to), std::move(candidates));
     return absl::OkStatus();
   };
   if (record_.dropped != dropped_) {
@@ -158,8 +158,8 @@ absl::StatusOr<MoveSight> MoveRunner::Look() {
     }
   }
   LOCUS_RETURN_IF_ERROR(LookAtGuards(sight));
-  LookAtStreams(sight);
-  LookAtTasks(sight);
+  LOCUS_RETURN_IF_ERROR(LookAtStreams(sight));
+  LOCUS_RETURN_IF_ERROR(LookAtTasks(sight));
   LookAtTable(sight);
   LOCUS_RETURN_IF_ERROR(LookAtGates(sight));
   return sight;
@@ -212,14 +212,17 @@ absl::Status MoveRunner::LookAtFences(MoveSight& sight) {
   return absl::OkStatus();
 }
 
-void MoveRunner::LookAtStreams(MoveSight& sight) {
+absl::Status MoveRunner::LookAtStreams(MoveSight& sight) {
   const auto now = SteadyClock::now();
+  absl::Status taken_over;
   auto look = [&](Direction& direction, const char* name, internal::StreamSight& seen) {
     if (!direction.worker) return;
     const StreamWorker::Sight worker = direction.worker->sight();
     if (worker.ping > 0) direction.pings.Passed(worker.ping, worker.passed_at);
     seen.passed = direction.pings.passed();
     seen.lag = direction.pings.Lag(now);
+    seen.waiting = worker.waiting;
+    if (IsTakenOver(worker.broken)) taken_over = worker.broken;
     if (!worker.broken.ok()) {
       seen.broken = absl::StrCat("the stream ", name, " stopped: ", worker.broken.message());
     } else if (worker.counts.rogue > 0) {
@@ -237,12 +240,15 @@ void MoveRunner::LookAtStreams(MoveSight& sight) {
   const bool both = back_.worker && record_.phase < Phase::kVerifying;
   copy_lag_ms_ = absl::ToDoubleMilliseconds(both ? std::max(sight.forth.lag, sight.back.lag)
                                                  : sight.forth.lag);
+  return taken_over;
 }
 
-void MoveRunner::LookAtTasks(MoveSight& sight) {
+absl::Status MoveRunner::LookAtTasks(MoveSight& sight) {
+  absl::Status taken_over;
   auto done = [&](const Task& task, const char* name) {
     if (!task.worker || task.phase != record_.phase) return false;
     const TaskWorker::Sight seen = task.worker->sight();
+    if (IsTakenOver(seen.failed)) taken_over = seen.failed;
     if (!seen.failed.ok() && !seen.done) {
       sight.failed = absl::StrCat(name, " stopped: ", seen.failed.message());
     }
@@ -252,6 +258,7 @@ void MoveRunner::LookAtTasks(MoveSight& sight) {
   sight.compared = done(compare_, "the comparison");
   sight.cleaned = done(clean_, "the deletion of rows");
   if (sight.compared) sight.differs = FirstDifference();
+  return taken_over;
 }
 
 std::string MoveRunner::FirstDifference() {
@@ -310,16 +317,16 @@ absl::StatusOr<std::vector<Gate>> MoveRunner::ReadGates(const MoveSight& sight) 
   std::vector<Gate> gates;
   if (record_.phase < Phase::kStreaming || record_.phase > Phase::kFinalizing) return gates;
   auto duration = [&](const std::string& name, absl::Duration value, absl::Duration most,
-                      bool also_back) {
-    gates.push_back({name, absl::FormatDuration(most),
-                     value == absl::InfiniteDuration()
-                         ? "stands still"
-                         : absl::FormatDuration(absl::Floor(value, absl::Milliseconds(1))),
-                     value <= most, also_back, false});
+                      bool also_back, const std::string& why = "") {
+    std::string text = value == absl::InfiniteDuration()
+                           ? "stands still"
+                           : absl::FormatDuration(absl::Floor(value, absl::Milliseconds(1)));
+    if (!why.empty()) absl::StrAppend(&text, " (", why, ")");
+    gates.push_back({name, absl::FormatDuration(most), text, value <= most, also_back, false});
   };
-  duration("lag from the source", sight.forth.lag, options_.gates.lag, false);
+  duration("lag from the source", sight.forth.lag, options_.gates.lag, false, sight.forth.waiting);
   if (HasBack(record_.phase)) {
-    duration("lag from the target", sight.back.lag, options_.gates.lag, true);
+    duration("lag from the target", sight.back.lag, options_.gates.lag, true, sight.back.waiting);
   }
   for (const auto& [shard, link] :
        {std::pair(&move_.source, source_.get()), std::pair(&move_.target, target_.get())}) {

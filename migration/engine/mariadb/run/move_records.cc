@@ -103,6 +103,10 @@ absl::Status TakenOver(const std::string& name) {
       absl::StrCat("another runner has taken over move ", Quoted(name)));
 }
 
+std::string OfRun(std::optional<uint64_t> run) {
+  return run ? absl::StrCat(" AND run = ", *run) : "";
+}
+
 bool Overlap(const MoveLeg& a, const MoveLeg& b) {
   for (const FencedRange& x : a.ranges) {
     for (const FencedRange& y : b.ranges) {
@@ -243,11 +247,12 @@ absl::Status MoveRecords::BeginLocked(const std::string& name, const MoveLeg& le
       absl::StrCat("mariadb ", link_.place(), ": the connection broke; try again"));
 }
 
-absl::Status MoveRecords::ChangeWish(const std::string& name, uint64_t seen, const Wish& wish) {
+absl::Status MoveRecords::ChangeWish(const std::string& name, uint64_t seen, const Wish& wish,
+                                     std::optional<uint64_t> run) {
   LOCUS_ASSIGN_OR_RETURN(std::vector<Result> results,
                          link_.Run(absl::StrCat("UPDATE locus_move SET ", Assignments(wish),
                                                 ", serial = serial + 1 WHERE move = ",
-                                                SqlText(name), " AND serial = ", seen),
+                                                SqlText(name), " AND serial = ", seen, OfRun(run)),
                                    {kNoRows}));
   if (results[0].affected == 1) return absl::OkStatus();
   return absl::AbortedError(
@@ -339,11 +344,13 @@ absl::Status MoveRecords::StartOver(const MoveRecord& seen, uint32_t share) {
 }
 
 absl::Status MoveRecords::Note(const std::string& name, const std::string& kind, uint32_t share,
-                               const std::string& text) {
+                               const std::string& text, std::optional<uint64_t> run) {
   return link_
-      .Run(absl::StrCat("INSERT INTO locus_move_event (move, at, kind, share, text) VALUES (",
-                        SqlText(name), ", NOW(6), ", SqlText(kind), ", ", share, ", ",
-                        SqlText(internal::Printable(text, kMostTextBytes)), ")"),
+      .Run(absl::StrCat("INSERT INTO locus_move_event (move, at, kind, share, text) SELECT move,"
+                        " NOW(6), ",
+                        SqlText(kind), ", ", share, ", ",
+                        SqlText(internal::Printable(text, kMostTextBytes)),
+                        " FROM locus_move WHERE move = ", SqlText(name), OfRun(run)),
            {kNoRows})
       .status();
 }

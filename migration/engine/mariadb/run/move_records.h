@@ -59,8 +59,10 @@ class MoveRecords {
   // Puts the record of a move that has none; OK where it has one of the same shards and vnodes.
   // FAILED_PRECONDITION: it has one of others. Another move of these vnodes has not ended.
   absl::Status Begin(const std::string& name, const MoveLeg& leg, const internal::Wish& wish);
-  // Where the serial is still `seen`; ABORTED: it is not: read again.
-  absl::Status ChangeWish(const std::string& name, uint64_t seen, const internal::Wish& wish);
+  // Where the serial is still `seen`; ABORTED: it is not: read again. `run`: of the runner that
+  // changes it; then also ABORTED where another one has taken over.
+  absl::Status ChangeWish(const std::string& name, uint64_t seen, const internal::Wish& wish,
+                          std::optional<uint64_t> run = std::nullopt);
 
   // Nothing waits for this candidate any more; to be called when it was fenced off.
   absl::Status DropCandidate(const std::string& name, const std::string& candidate);
@@ -87,8 +89,9 @@ class MoveRecords {
   // too: the new server may lack the end of it. Errors of SetPhase.
   absl::Status StartOver(const MoveRecord& seen, uint32_t share);
 
+  // `run`: of the runner that notes it; nothing is noted where another one has taken over.
   absl::Status Note(const std::string& name, const std::string& kind, uint32_t share,
-                    const std::string& text);
+                    const std::string& text, std::optional<uint64_t> run = std::nullopt);
   // The newest `most`, oldest first.
   absl::StatusOr<std::vector<MoveEvent>> Events(const std::string& name, size_t most);
 

@@ -45,6 +45,11 @@ absl::Status RunnerOptions::Check() const {
                                                    absl::FormatDuration(take_over_after),
                                                    "; it must be 1s to 1h"));
   }
+  if (link_timeout < absl::Seconds(3) || link_timeout > absl::Hours(1)) {
+    return absl::InvalidArgumentError(absl::StrCat("runner option link_timeout is ",
+                                                   absl::FormatDuration(link_timeout),
+                                                   "; it must be 3s to 1h"));
+  }
   return absl::OkStatus();
 }
 
@@ -125,6 +130,7 @@ absl::Status MoveRunner::Standby(const std::atomic<bool>& stop) {
 // What former runners have under way ends before this one begins, and nothing of theirs is
 // written afterwards.
 absl::Status MoveRunner::BurnOtherRuns() {
+  if (options_.before_statement) options_.before_statement("burn the runs of others");
   return BurnRuns({source_.get(), target_.get()}, move_.name, run_);
 }
 
@@ -151,9 +157,22 @@ absl::Status MoveRunner::Serve(const std::atomic<bool>& stop) {
       status = source_->CheckPrimary();
       const bool both = record_.phase >= Phase::kPrepared && record_.phase < Phase::kFinalized;
       if (status.ok() && both) status = target_->CheckPrimary();
-      if (status.ok() && !burnt) status = BurnOtherRuns();
-      burnt = burnt || status.ok();
-      if (status.ok()) status = Round();
+      if (status.ok() && burnt) {
+        status = Round();
+      } else if (status.ok()) {
+        status = BurnOtherRuns();
+        burnt = status.ok();
+        // Somebody may have taken over meanwhile: look again.
+        if (burnt) continue;
+      }
+    }
+    // If the record still names this runner, the shards name one that was stopped before it burned
+    // the runs of others, and woke up: burn its run.
+    if (IsTakenOver(status)) {
+      EndWorkers();
+      burnt = false;
+      SleepUnless(stop, kRound);
+      continue;
     }
     trouble_ = std::string(status.message());
     // A look at the record tells whether it is this runner that has been taken over.
@@ -171,6 +190,8 @@ absl::Status MoveRunner::Serve(const std::atomic<bool>& stop) {
 }
 
 absl::Status MoveRunner::Round() {
+  if (record_.serial != seen_serial_ && record_.wish.hold.empty()) taken_back_ = 0;
+  seen_serial_ = record_.serial;
   // Somebody has looked and changed the wish: try again.
   if (!alarm_.empty() && record_.serial != alarm_serial_ && record_.wish.hold.empty()) {
     alarm_.clear();

@@ -36,6 +36,9 @@ struct RunnerOptions {
   // there. What one of them does not have is not applied to the other shard, so none of them may be
   // away for long.
   std::vector<MariadbOptions> source_candidates, target_candidates;
+  // How long a shard may send nothing of its log, not even a heartbeat; 3 s to 1 h. Shorter: cut
+  // networks are noticed earlier, and a server that looks for a position in silence is cut off.
+  absl::Duration link_timeout = absl::Seconds(30);
   // For transactions that are larger than the memory of a stream.
   std::string spool = "/tmp";
   std::string name;  // of this process, for people: host and process number
@@ -107,8 +110,8 @@ class MoveRunner {
   absl::StatusOr<internal::MoveSight> Look();
   absl::Status LookAtFences(internal::MoveSight& sight);
   absl::Status LookAtGuards(internal::MoveSight& sight);
-  void LookAtStreams(internal::MoveSight& sight);
-  void LookAtTasks(internal::MoveSight& sight);
+  absl::Status LookAtStreams(internal::MoveSight& sight);
+  absl::Status LookAtTasks(internal::MoveSight& sight);
   void LookAtTable(internal::MoveSight& sight);
   std::string FirstDifference();
   absl::Status LookAtGates(internal::MoveSight& sight);
@@ -171,6 +174,7 @@ class MoveRunner {
 
   // Of the last look.
   internal::BandFence source_row_, target_row_;
+  uint64_t seen_serial_ = 0;
   uint64_t seen_step_ = 0;
   uint32_t seen_share_ = UINT32_MAX;
   TimePoint step_since_, share_since_, gates_ok_at_, gates_read_at_, table_read_at_, beat_at_;

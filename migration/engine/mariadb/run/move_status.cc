@@ -107,7 +107,7 @@ absl::Status MoveRunner::Beat(const MoveSight& sight, const Decision& decision) 
       {"copied", copied_.rows.load()},
       {"wait_ms", waits_ms_.empty() ? 0 : waits_ms_.back()},
   };
-  return records_->Note(move_.name, "sample", sight.fences.share, sample.dump());
+  return records_->Note(move_.name, "sample", sight.fences.share, sample.dump(), run_);
 }
 
 }  // namespace locus::mariadb

@@ -34,13 +34,14 @@ constexpr unsigned kNoSuchTable = 1146;
 
 }  // namespace
 
-StreamWorker::StreamWorker(const Move& move, Side recipient, uint64_t run, std::string spool,
-                           bool begins, std::unique_ptr<ShardLink> from,
-                           std::unique_ptr<ShardLink> to,
+StreamWorker::StreamWorker(const Move& move, Side recipient, uint64_t run,
+                           absl::Duration link_timeout, std::string spool, bool begins,
+                           std::unique_ptr<ShardLink> from, std::unique_ptr<ShardLink> to,
                            std::vector<std::unique_ptr<ShardLink>> candidates)
     : move_(move),
       recipient_(recipient),
       run_(run),
+      link_timeout_(link_timeout),
       spool_(std::move(spool)),
       begins_(begins),
       candidates_(std::move(candidates), move.name, run),
@@ -117,6 +118,7 @@ absl::Status StreamWorker::Follow() {
   begins_ = false;
   BinlogReaderOptions reading;
   reading.server = from_->Options();
+  reading.link_timeout = link_timeout_;
   reading.stream.position = applier->position();
   reading.stream.spool.directory = spool_;
   const std::string database = reading.server.database;
@@ -124,17 +126,17 @@ absl::Status StreamWorker::Follow() {
     return from == database && applier->Wants(table);
   };
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<BinlogReader> reader, BinlogReader::Open(reading));
-  {
-    MutexLock lock(mutex_);
-    sight_.waiting.clear();
-  }
   // What an earlier connection gave is read again, from the checkpoint on.
   candidates_.Forget();
   taken_over_ = 0;
   while (!stop_) {
     LOCUS_RETURN_IF_ERROR(Gather(*reader));
     LOCUS_ASSIGN_OR_RETURN(std::vector<ChangeTransaction> batch, candidates_.Release());
-    if (batch.empty()) continue;
+    if (batch.empty()) {
+      MutexLock lock(mutex_);
+      sight_.waiting.clear();
+      continue;
+    }
     LOCUS_RETURN_IF_ERROR(applier->Apply(batch));
     Show(*applier);
   }
@@ -168,6 +170,7 @@ void StreamWorker::Show(const ChangeApplier& applier) {
   }
   if (counts.taken_over != taken_over_) sight_.accepted_at = SteadyClock::now();
   taken_over_ = counts.taken_over;
+  sight_.waiting.clear();
   sight_.counts = counts;
   sight_.rogue = applier.rogue_text();
   sight_.unguarded = applier.unguarded_text();

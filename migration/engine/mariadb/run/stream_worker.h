@@ -30,8 +30,10 @@ class StreamWorker {
   // where the stream has no checkpoint, it begins at the present end of the log. Otherwise that
   // ends it (FAILED_PRECONDITION), unless `from` has never accepted an order of the move: what it
   // wrote in between is not known.
-  StreamWorker(const Move& move, internal::Side recipient, uint64_t run, std::string spool,
-               bool begins, std::unique_ptr<ShardLink> from, std::unique_ptr<ShardLink> to,
+  // `link_timeout`: as of BinlogReaderOptions.
+  StreamWorker(const Move& move, internal::Side recipient, uint64_t run,
+               absl::Duration link_timeout, std::string spool, bool begins,
+               std::unique_ptr<ShardLink> from, std::unique_ptr<ShardLink> to,
                std::vector<std::unique_ptr<ShardLink>> candidates);
   // Waits until the transaction under way has been applied or has failed.
   ~StreamWorker();
@@ -58,6 +60,7 @@ class StreamWorker {
   const Move& move_;
   const internal::Side recipient_;
   const uint64_t run_;
+  const absl::Duration link_timeout_;
   const std::string spool_;
   bool begins_;  // of the thread, once it runs
   CandidateWatch candidates_;

@@ -145,9 +145,17 @@ absl::Status DeleteDeadRows(ShardLink& link, const Move& move, const internal::B
   return absl::OkStatus();
 }
 
-absl::Status ForgetTombstones(ShardLink& target, const Move& move) {
-  return target.Run(absl::StrCat("DELETE FROM locus_tombstone WHERE ", OfMove(move)), {kNoRows})
-      .status();
+absl::Status ForgetTombstones(ShardLink& target, const Move& move, uint64_t run) {
+  return target.Transact([&]() -> absl::Status {
+    LOCUS_ASSIGN_OR_RETURN(
+        std::vector<Result> results,
+        target.Run(absl::StrCat("SELECT 1 FROM ", kRuns, " WHERE move = ", SqlText(move.name),
+                                " AND run = ", run, " LOCK IN SHARE MODE"),
+                   {AtMostOneRow(1)}));
+    if (results[0].rows.empty()) return TakenOver(target.place(), move.name);
+    return target.Run(absl::StrCat("DELETE FROM locus_tombstone WHERE ", OfMove(move)), {kNoRows})
+        .status();
+  });
 }
 
 }  // namespace locus::mariadb

@@ -33,8 +33,9 @@ absl::Status DeleteDeadRows(ShardLink& link, const Move& move, const internal::B
                             uint64_t run, const std::atomic<bool>& stop);
 
 // Deletes those of the move's vnodes from the target, before anything is copied there: an earlier
-// move left them, and no row of the source knows of them.
-absl::Status ForgetTombstones(ShardLink& target, const Move& move);
+// move left them, and no row of the source knows of them. FAILED_PRECONDITION as above: a runner
+// that was replaced must not delete those that its successor relies on.
+absl::Status ForgetTombstones(ShardLink& target, const Move& move, uint64_t run);
 
 }  // namespace locus::mariadb
 
