@@ -190,7 +190,10 @@ absl::Status MoveRunner::Serve(const std::atomic<bool>& stop) {
 }
 
 absl::Status MoveRunner::Round() {
-  if (record_.serial != seen_serial_ && record_.wish.hold.empty()) taken_back_ = 0;
+  if (record_.serial != seen_serial_ && record_.wish.hold.empty()) {
+    taken_back_ = 0;
+    guards_read_at_ = {};  // they may have been mended
+  }
   seen_serial_ = record_.serial;
   // Somebody has looked and changed the wish: try again.
   if (!alarm_.empty() && record_.serial != alarm_serial_ && record_.wish.hold.empty()) {
