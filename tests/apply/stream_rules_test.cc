@@ -268,5 +268,32 @@ TEST_F(StreamRulesTest, Ping_IsSeenBehindTheStream) {
   EXPECT_EQ(GenesOn(1), "3");
 }
 
+// Each raising of a checkpoint is in the log that the other stream reads.
+TEST_F(StreamRulesTest, TwoIdleStreams_LeaveEachOtherAlone) {
+  auto forth = OpenTo(1), back = OpenTo(0);
+  auto both = [&] { return Follow(*forth, 0).ok() && Follow(*back, 1).ok(); };
+  auto raised = [] {
+    int64_t sum = 0;
+    for (size_t server : {0, 1}) {
+      sum += std::stoll(servers_[server]->Value("SELECT counter FROM locus_shop.locus_checkpoint"));
+    }
+    return sum;
+  };
+  Shop(InsertIn(3, sequence_));
+  ASSERT_TRUE(both());
+  ASSERT_TRUE(both());
+  EXPECT_EQ(GenesOn(1), "3");
+  const int64_t before = raised();
+  const auto begun = std::chrono::steady_clock::now();
+  for (int i = 0; i < 40; ++i) ASSERT_TRUE(both());
+  const auto took = std::chrono::steady_clock::now() - begun;
+  // Each of them once a second.
+  EXPECT_LE(raised() - before,
+            2 + 2 * std::chrono::duration_cast<std::chrono::seconds>(took).count());
+  // They know each other's logs to the end all the same.
+  EXPECT_EQ(forth->position(), PositionOf(0));
+  EXPECT_EQ(back->position(), PositionOf(1));
+}
+
 }  // namespace
 }  // namespace locus

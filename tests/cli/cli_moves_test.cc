@@ -42,10 +42,7 @@ class CliMovesTest : public ::testing::Test {
   static void SetUpTestSuite() {
     for (uint16_t i = 0; i < 2; ++i) {
       MariadbServer::Settings settings = FencedServer(static_cast<uint16_t>(i + 1));
-      for (const char* line : {"binlog_row_metadata=FULL", "gtid_strict_mode=ON",
-                               "binlog_checksum=CRC32", "max_connections=400"}) {
-        settings.lines.push_back(line);
-      }
+      settings.lines.push_back("max_connections=400");
       settings.make_accounts = false;
       servers_[i] = new MariadbServer(settings);
       ASSERT_TRUE(servers_[i]->Start());

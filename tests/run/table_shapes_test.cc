@@ -189,12 +189,7 @@ class TableShapesTest : public ::testing::TestWithParam<Shape> {
   static void SetUpTestSuite() {
     orders_ = new std::vector<Order>(MakeOrders());
     for (uint16_t i = 0; i < 2; ++i) {
-      MariadbServer::Settings settings = FencedServer(static_cast<uint16_t>(i + 1));
-      for (const char* line :
-           {"binlog_row_metadata=FULL", "gtid_strict_mode=ON", "binlog_checksum=CRC32"}) {
-        settings.lines.push_back(line);
-      }
-      servers_[i] = new MariadbServer(settings);
+      servers_[i] = new MariadbServer(FencedServer(static_cast<uint16_t>(i + 1)));
       ASSERT_TRUE(servers_[i]->Start());
       MakeMover(*servers_[i]);
     }

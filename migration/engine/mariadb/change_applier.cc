@@ -34,6 +34,9 @@ constexpr uint64_t kMostPending = 4096;
 constexpr size_t kMostPendingBytes = 4 << 20;
 // How often a transaction is repeated whose rows another session inserted at the same time.
 constexpr int kMostInTheWay = 2;
+// How old a checkpoint may become while nothing is to be applied: what it saves after a restart is
+// only the reading of what has nothing in it.
+constexpr std::chrono::seconds kRaisePause{1};
 
 // What the other shard accepts before the first step.
 internal::Bands BandsOf(const ApplierOptions& options) {
@@ -185,6 +188,10 @@ absl::Status ChangeApplier::Apply(std::span<stream::ChangeTransaction> transacti
   int in_the_way = 0;
   while (!transactions.empty()) {
     const size_t size = GroupSize(transactions);
+    if (PassesBy(transactions.first(size))) {
+      transactions = transactions.subspan(size);
+      continue;
+    }
     const absl::Status status = ApplyGroup(transactions.first(size));
     if (status.ok()) {
       transactions = transactions.subspan(size);
@@ -215,12 +222,29 @@ absl::Status ChangeApplier::Apply(std::span<stream::ChangeTransaction> transacti
   return absl::OkStatus();
 }
 
+bool ChangeApplier::PassesBy(std::span<const stream::ChangeTransaction> transactions) {
+  if (in_order_ > 0 || SteadyClock::now() - raised_at_ >= kRaisePause) return false;
+  uint64_t own = 0;
+  for (const stream::ChangeTransaction& transaction : transactions) {
+    const bool is_own = transaction.Names(kCheckpoints) || transaction.Names(kCopies);
+    if (KindOf(transaction) != Kind::kRows || !(is_own || transaction.empty())) return false;
+    own += is_own;
+  }
+  for (const stream::ChangeTransaction& transaction : transactions) {
+    position_.Set(transaction.gtid());
+  }
+  counts_.transactions += transactions.size();
+  counts_.own += own;
+  return true;
+}
+
 absl::Status ChangeApplier::ApplyGroup(std::span<stream::ChangeTransaction> transactions) {
   Attempt attempt{counts_, {}, bands_, rogue_text_, unguarded_text_, {}, false};
   const absl::Status status =
       session_->TransactOnce([&] { return ApplyOnce(transactions, attempt); });
   writer_.Forget();
   LOCUS_RETURN_IF_ERROR(status);
+  raised_at_ = SteadyClock::now();
   counts_ = attempt.counts;
   counts_.written += attempt.rows.written;
   counts_.skipped += attempt.rows.skipped;

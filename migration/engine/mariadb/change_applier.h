@@ -2,6 +2,7 @@
 #ifndef LOCUS_MIGRATION_ENGINE_MARIADB_CHANGE_APPLIER_H_
 #define LOCUS_MIGRATION_ENGINE_MARIADB_CHANGE_APPLIER_H_
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -142,6 +143,11 @@ class ChangeApplier {
   static Kind KindOf(const stream::ChangeTransaction& transaction);
   // How many of them, from the first on, become the next transaction of the shard; at least one.
   size_t GroupSize(std::span<stream::ChangeTransaction> transactions) const;
+  // Goes past transactions in which nothing is to be applied, and leaves the checkpoint as it is
+  // for a while; false: it is to be raised, or something is to be applied. The checkpoint's own
+  // change is such a transaction of the stream back, so two idle streams would keep each other
+  // busy.
+  bool PassesBy(std::span<const stream::ChangeTransaction> transactions);
   absl::Status ApplyGroup(std::span<stream::ChangeTransaction> transactions);
   absl::Status ApplyOnce(std::span<stream::ChangeTransaction> transactions, Attempt& attempt);
   absl::Status ApplyChange(stream::Change& change, Attempt& attempt);
@@ -159,6 +165,7 @@ class ChangeApplier {
   const std::unique_ptr<TargetSession> session_;
   RowWriter writer_;
   stream::GtidPosition position_;
+  std::chrono::steady_clock::time_point raised_at_;  // the checkpoint, last
   ApplierCounts counts_;
   internal::Bands bands_;  // of the other shard, at position_
   std::string rogue_text_, unguarded_text_;
