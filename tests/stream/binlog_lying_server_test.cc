@@ -30,7 +30,10 @@ LyingServer::Serve AfterDump(std::function<void(LyingPeer&)> dump) {
       if (command[0] == kBinlogDump) return dump(peer);
       if (command[0] != kQuery) return;
       FakeResult result;
-      if (absl::StartsWith(command.substr(1), "SELECT")) {
+      if (absl::StartsWith(command.substr(1), "SELECT @@GLOBAL.read_only")) {
+        result.columns = 1;
+        result.rows = {{"0"}};
+      } else if (absl::StartsWith(command.substr(1), "SELECT")) {
         result.columns = 6;
         result.rows = {{"1", "ROW", "FULL", "FULL", "CRC32", "0"}};
       }
