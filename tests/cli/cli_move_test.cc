@@ -73,7 +73,7 @@ class CliPreflightTest : public CliMoveTest {
         RoutingTable::Make(4, shards, {{65535, 1}}, {{.first = 0, .last = 9, .to = 2}})->ToJson());
     WriteFile(password_, "s3cret\n");
     ASSERT_EQ(chmod(password_.c_str(), 0600), 0);
-    WriteFile(file_, absl::StrCat("name = \"peak\"\ntable = \"", table_,
+    WriteFile(file_, absl::StrCat("name = \"peak\"\ntable = \"file:", table_,
                                   "\"\nmovers = [\"locus@127.0.0.1\"]\n[[tables]]\nname = "
                                   "\"orders\"\n[accounts.mover]\nuser = \"locus\"\n"
                                   "password_file = \"",

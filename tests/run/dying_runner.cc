@@ -24,6 +24,8 @@ int main(int argc, char** argv) {
   std::atomic<long> statements = 0;
   locus::mariadb::RunnerOptions options =
       locus::TestRunner(absl::StrCat("dying:", getpid()), argv[2]);
+  // One that was stopped does not take over again, however slow the machine is.
+  if (signal == SIGSTOP) options.take_over_after = absl::Minutes(1);
   options.before_statement = [&](const std::string&) {
     if (++statements == last) raise(signal);
   };

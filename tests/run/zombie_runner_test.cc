@@ -76,6 +76,8 @@ TEST_F(ZombieRunnerTest, WokenUpAfterATakeOver_ChangesNothing) {
     AskFor(share);
     ASSERT_TRUE(WaitUntil([&] { return Stands(zombie->pid()); }));
     runner_ = StartFaulty(OptionsOf("two"), *publisher_);
+    // The zombie may have made the step before it stood still.
+    ASSERT_TRUE(WaitUntil([&] { return Record().runner == "two"; }));
     WaitForShare(share);
     if (HasFailure()) return;
     const uint64_t epoch = publisher_->Current()->epoch();
