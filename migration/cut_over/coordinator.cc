@@ -192,6 +192,7 @@ Decision DecideEnd(const MoveSight& sight) {
       return sight.cleaned ? Enter(Phase::kDone) : Wait("the rows of the source to be deleted");
     case Phase::kAborting:
       if (!sight.published) return Wait("the place of the routing table does not answer");
+      if (sight.published->under_way && sight.published->share != 0) return Publish(0);
       if (sight.published->begun) return {Kind::kPublishDrop, {}, 0, {}};
       return sight.cleaned ? Enter(Phase::kAborted) : Wait("the copied rows to be deleted");
     default:

@@ -63,14 +63,12 @@ absl::StatusOr<Wish> AskStart(const Standing& now) {
   return wish;
 }
 
-absl::StatusOr<Wish> AskStep(const Standing& now, std::optional<uint32_t> to) {
+absl::StatusOr<Wish> AskStep(const Standing& now, std::optional<uint32_t> to, uint32_t by) {
   if (to) LOCUS_RETURN_IF_ERROR(CheckShare(*to));
   LOCUS_RETURN_IF_ERROR(CheckSteps(now));
   // A step that is asked for twice is one step.
   const bool under_way = now.in_a_step || now.wish.goal > now.share;
-  const uint32_t goal = to          ? *to
-                        : under_way ? now.wish.goal
-                                    : std::min(kWhole, now.share + now.wish.by);
+  const uint32_t goal = to ? *to : under_way ? now.wish.goal : std::min(kWhole, now.share + by);
   if (goal < now.share) {
     return Refuse(now, absl::StrCat("a step to ", goal,
                                     " goes back; use `locus move rollback --to ", goal, "`"));
@@ -78,7 +76,8 @@ absl::StatusOr<Wish> AskStep(const Standing& now, std::optional<uint32_t> to) {
   if (goal == now.share && !under_way && !to) {
     return Refuse(now, "there is no step left; next is `locus move finalize`");
   }
-  const uint32_t by = to && *to > now.share ? *to - now.share : now.wish.by;
+  if (!to && under_way) by = now.wish.by;
+  if (to && *to > now.share) by = *to - now.share;
   return Forward(now, goal, by, absl::ZeroDuration());
 }
 

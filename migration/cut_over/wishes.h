@@ -24,8 +24,8 @@ struct Standing {
 };
 
 absl::StatusOr<Wish> AskStart(const Standing& now);
-// One step to `to`, or of the wish's size. INVALID_ARGUMENT: `to` is above 10000.
-absl::StatusOr<Wish> AskStep(const Standing& now, std::optional<uint32_t> to);
+// One step to `to`, or of the size `by`. INVALID_ARGUMENT: `to` is above 10000.
+absl::StatusOr<Wish> AskStep(const Standing& now, std::optional<uint32_t> to, uint32_t by);
 // Steps of `by` to share 10000.
 absl::StatusOr<Wish> AskAuto(const Standing& now, uint32_t by, absl::Duration dwell);
 absl::StatusOr<Wish> AskHold(const Standing& now, const std::string& why);

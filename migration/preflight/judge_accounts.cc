@@ -45,10 +45,12 @@ void JudgeMover(const Facts& facts, const Shard& shard, Report& report) {
   const Server& server = shard.server;
   const bool listed =
       std::find(facts.movers.begin(), facts.movers.end(), server.user) != facts.movers.end();
-  report.Add("mover-listed", listed, server.place, server.user,
-             absl::StrCat("one of movers: ", absl::StrJoin(facts.movers, ", ")),
-             absl::StrCat("add \"", server.user,
-                          "\" to movers of the move file, and install the fence again"));
+  report.Add(
+      "mover-listed", listed, server.place, server.user,
+      absl::StrCat("one of movers: ", absl::StrJoin(facts.movers, ", ")),
+      absl::StrCat("add \"", server.user,
+                   "\" to movers of the move file; where the move has begun, `locus move repair` "
+                   "then makes the guards anew"));
   const bool bound = HostOf(server.current_user).find_first_of("%_") == std::string::npos;
   const bool secured =
       std::any_of(server.grants.begin(), server.grants.end(),

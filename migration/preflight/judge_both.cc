@@ -60,14 +60,14 @@ void JudgeFence(const Facts& facts, const Shard& shard, bool source, Report& rep
              strangers.empty() ? "bound to this server"
                                : absl::StrCat("bound to server ", absl::StrJoin(strangers, ", ")),
              "to be bound to this server: no guarded write passes",
-             "a replica was promoted, or a backup restored: shut the old server off, then bind the "
-             "fence anew");
+             "a replica was promoted, or a backup restored: shut the old server off, then `locus "
+             "move rebind`");
   // Before the move begins, its run makes anew what is missing or different.
   report.Add("guards", shard.guards.ok() || !facts.begun, place,
              shard.guards.ok() ? "as they must be"
                                : absl::StrCat(shard.guards.message(),
                                               facts.begun ? "" : "; `locus move run` mends it"),
-             "every guard there and unchanged", "hold the move, and install the fence again");
+             "every guard there and unchanged", "`locus move repair` makes it anew");
   if (facts.begun) {
     report.Add("fence-owner", true, place, "the move has begun");
     return;

@@ -240,6 +240,18 @@ TEST(CoordinatorTest, StreamBrokenBehindTheWayBack_IsHeldAfterTheTableFollowed) 
   EXPECT_EQ(Decide(sight).kind, Kind::kHold);
 }
 
+// A rollback whose last share was not published yet: the table loses only a move at share 0.
+TEST(CoordinatorTest, AbortedBeforeTheTableFollowed_ShareZeroIsPublishedFirst) {
+  MoveSight sight = At(0, 0);
+  sight.phase = Phase::kAborting;
+  sight.wish.ending = Ending::kAbort;
+  sight.published->share = 500;
+  EXPECT_EQ(Decide(sight).kind, Kind::kPublish);
+  EXPECT_EQ(Decide(sight).share, 0u);
+  sight.published->share = 0;
+  EXPECT_EQ(Decide(sight).kind, Kind::kPublishDrop);
+}
+
 TEST(CoordinatorTest, TableWithALaterStep_IsHeldAndNotOverwritten) {
   MoveSight sight = At(500, 3000);
   sight.published->step = 8;

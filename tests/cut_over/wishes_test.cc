@@ -25,24 +25,31 @@ std::string Refusal(const absl::StatusOr<Wish>& wish) {
 
 TEST(WishesTest, Step_GoesByOneAndIsOneStepHoweverOftenItIsAskedFor) {
   Standing now = At(Phase::kReady, 500);
-  EXPECT_EQ(AskStep(now, std::nullopt)->goal, 1000u);
-  now.wish = *AskStep(now, std::nullopt);
-  EXPECT_EQ(AskStep(now, std::nullopt)->goal, 1000u);
-  EXPECT_EQ(AskStep(At(Phase::kReady, 9900), std::nullopt)->goal, 10000u);
-  const auto far = AskStep(At(Phase::kReady, 500), 4500);
+  EXPECT_EQ(AskStep(now, std::nullopt, 500)->goal, 1000u);
+  now.wish = *AskStep(now, std::nullopt, 500);
+  EXPECT_EQ(AskStep(now, std::nullopt, 500)->goal, 1000u);
+  EXPECT_EQ(AskStep(At(Phase::kReady, 9900), std::nullopt, 500)->goal, 10000u);
+  const auto far = AskStep(At(Phase::kReady, 500), 4500, 500);
   EXPECT_EQ(far->goal, 4500u);
   EXPECT_EQ(far->by, 4000u);
+  // The next step is one of the file again.
+  Standing there = At(Phase::kReady, 4500);
+  there.wish.by = far->by;
+  EXPECT_EQ(AskStep(there, std::nullopt, 500)->goal, 5000u);
+  EXPECT_EQ(AskStep(there, std::nullopt, 500)->by, 500u);
 }
 
 TEST(WishesTest, StepThatCannotBe_IsRefusedWithTheRemedy) {
-  EXPECT_THAT(Refusal(AskStep(At(Phase::kCopying, 0), std::nullopt)), HasSubstr("READY"));
-  EXPECT_THAT(Refusal(AskStep(At(Phase::kFinalized, 10000), 5000)), HasSubstr("other direction"));
-  EXPECT_THAT(Refusal(AskStep(At(Phase::kReady, 5000), 4000)), HasSubstr("rollback --to 4000"));
-  EXPECT_THAT(Refusal(AskStep(At(Phase::kReady, 10000), std::nullopt)), HasSubstr("finalize"));
+  EXPECT_THAT(Refusal(AskStep(At(Phase::kCopying, 0), std::nullopt, 500)), HasSubstr("READY"));
+  EXPECT_THAT(Refusal(AskStep(At(Phase::kFinalized, 10000), 5000, 500)),
+              HasSubstr("other direction"));
+  EXPECT_THAT(Refusal(AskStep(At(Phase::kReady, 5000), 4000, 500)),
+              HasSubstr("rollback --to 4000"));
+  EXPECT_THAT(Refusal(AskStep(At(Phase::kReady, 10000), std::nullopt, 500)), HasSubstr("finalize"));
   Standing held = At(Phase::kReady, 500);
   held.wish.hold = "gate lag";
-  EXPECT_THAT(Refusal(AskStep(held, std::nullopt)), HasSubstr("resume"));
-  EXPECT_TRUE(absl::IsInvalidArgument(AskStep(At(Phase::kReady, 0), 10001).status()));
+  EXPECT_THAT(Refusal(AskStep(held, std::nullopt, 500)), HasSubstr("resume"));
+  EXPECT_TRUE(absl::IsInvalidArgument(AskStep(At(Phase::kReady, 0), 10001, 500).status()));
 }
 
 TEST(WishesTest, Rollback_ClearsHoldAndEnding) {

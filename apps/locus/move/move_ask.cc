@@ -44,6 +44,14 @@ absl::Status CheckPreflight(const OpenedMoves& opened, const Move& move, const s
                                                     file, "` shows every check:", failed));
 }
 
+// What a command makes of the wish, with the pace of the move file.
+using PacedAsk = std::function<absl::StatusOr<Wish>(const Standing& now, const MovePace& pace)>;
+
+// The same of one that has nothing to do with the pace.
+PacedAsk Unpaced(MoveControl::Ask ask) {
+  return [ask = std::move(ask)](const Standing& now, const MovePace&) { return ask(now); };
+}
+
 enum class AskedOf {
   kAllOrNone,  // nothing is asked where one move refuses
   kWhoever,    // what one move refuses the others do: holds and rollbacks must not wait
@@ -100,9 +108,10 @@ class AskedMove {
 
 // Looks first whether each of the moves can do it, and then asks them.
 int AskMoves(const std::string& verb, const MoveOperand& operand, bool dry, bool begins,
-             AskedOf whom, const MoveControl::Ask& ask) {
+             AskedOf whom, const PacedAsk& paced) {
   auto opened = OpenMoves(operand, begins ? NotBegun::kAlso : NotBegun::kIfNoneHasBegun);
   if (!opened.ok()) return Fail(verb, opened.status());
+  const MoveControl::Ask ask = [&](const Standing& now) { return paced(now, opened->file.pace); };
   std::vector<AskedMove> willing;
   std::vector<std::string> refusals;
   std::string would;
@@ -147,8 +156,7 @@ int AskMoves(const std::string& verb, const MoveOperand& operand, bool dry, bool
 // A verb without options of its own, or with those that `add` declares.
 template <typename Add>
 int RunAsk(const std::string& name, const std::string& purpose, std::span<const std::string> words,
-           Add add, const MoveControl::Ask& ask, AskedOf whom = AskedOf::kAllOrNone,
-           bool begins = false) {
+           Add add, const PacedAsk& ask, AskedOf whom = AskedOf::kAllOrNone, bool begins = false) {
   MoveOperand operand;
   bool dry = false;
   const std::string verb = "move " + name;
@@ -169,7 +177,7 @@ int RunMoveStart(std::span<const std::string> words) {
       "start",
       "Begins the moves of a file: the runner prepares the shards, copies and compares the rows, "
       "and keeps both shards equal. No order changes its shard before a step.",
-      words, kNoOptions, internal::AskStart, AskedOf::kAllOrNone, true);
+      words, kNoOptions, Unpaced(internal::AskStart), AskedOf::kAllOrNone, true);
 }
 
 int RunMoveStep(std::span<const std::string> words) {
@@ -180,21 +188,26 @@ int RunMoveStep(std::span<const std::string> words) {
         line.Number("--to PERMYRIAD", &to, {.most = 10000},
                     "The share of cohorts that the target has afterwards [one step of the file]");
       },
-      [&](const Standing& now) { return internal::AskStep(now, to); });
+      [&](const Standing& now, const MovePace& pace) {
+        return internal::AskStep(now, to, pace.by);
+      });
 }
 
 int RunMoveAuto(std::span<const std::string> words) {
-  uint32_t by = 500;
-  absl::Duration dwell = absl::Seconds(60);
+  std::optional<uint32_t> by;
+  std::optional<absl::Duration> dwell;
   return RunAsk(
       "auto", "Steps to the whole, one band after the other, while every gate is open.", words,
       [&](VerbLine& line) {
-        line.Number("--by PERMYRIAD", &by, {.least = 1, .most = 10000}, "The size of a step");
+        line.Number("--by PERMYRIAD", &by, {.least = 1, .most = 10000},
+                    "The size of a step [by of the file]");
         line.Duration("--dwell TIME", &dwell,
                       {.least = absl::ZeroDuration(), .most = absl::Hours(24)},
-                      "How long the move is watched after each step");
+                      "How long the move is watched after each step [dwell of the file]");
       },
-      [&](const Standing& now) { return internal::AskAuto(now, by, dwell); });
+      [&](const Standing& now, const MovePace& pace) {
+        return internal::AskAuto(now, by.value_or(pace.by), dwell.value_or(pace.dwell));
+      });
 }
 
 int RunMoveHold(std::span<const std::string> words) {
@@ -204,12 +217,12 @@ int RunMoveHold(std::span<const std::string> words) {
       [&](VerbLine& line) {
         line.Text("--why TEXT", &why, "The reason, for those who look at the status");
       },
-      [&](const Standing& now) { return internal::AskHold(now, why); }, AskedOf::kWhoever);
+      Unpaced([&](const Standing& now) { return internal::AskHold(now, why); }), AskedOf::kWhoever);
 }
 
 int RunMoveResume(std::span<const std::string> words) {
   return RunAsk("resume", "Goes on after a hold; what had failed is tried again.", words,
-                kNoOptions, internal::AskResume);
+                kNoOptions, Unpaced(internal::AskResume));
 }
 
 int RunMoveRollback(std::span<const std::string> words) {
@@ -220,7 +233,8 @@ int RunMoveRollback(std::span<const std::string> words) {
         line.Number("--to PERMYRIAD", &to, {.most = 10000},
                     "The share of cohorts that the target keeps");
       },
-      [&](const Standing& now) { return internal::AskRollback(now, to); }, AskedOf::kWhoever);
+      Unpaced([&](const Standing& now) { return internal::AskRollback(now, to); }),
+      AskedOf::kWhoever);
 }
 
 int RunMoveFinalize(std::span<const std::string> words) {
@@ -228,7 +242,7 @@ int RunMoveFinalize(std::span<const std::string> words) {
       "finalize",
       "Ends a move at share 10000: compares both shards once more, ends the streams, and gives the "
       "vnodes to the target in the routing table. There is no way back from it.",
-      words, kNoOptions, internal::AskFinalize);
+      words, kNoOptions, Unpaced(internal::AskFinalize));
 }
 
 int RunMoveCleanup(std::span<const std::string> words) {
@@ -239,7 +253,7 @@ int RunMoveCleanup(std::span<const std::string> words) {
         line.Flag("--keep", &keep,
                   "Leave the rows, tombstones and version triggers where they are");
       },
-      [&](const Standing& now) { return internal::AskCleanup(now, keep); });
+      Unpaced([&](const Standing& now) { return internal::AskCleanup(now, keep); }));
 }
 
 int RunMoveAbort(std::span<const std::string> words) {
@@ -247,7 +261,7 @@ int RunMoveAbort(std::span<const std::string> words) {
       "abort",
       "Gives a move up at share 0: drops it from the routing table, and deletes the rows that were "
       "copied to the target.",
-      words, kNoOptions, internal::AskAbort);
+      words, kNoOptions, Unpaced(internal::AskAbort));
 }
 
 }  // namespace locus::cli

@@ -262,7 +262,8 @@ std::string StatusJson(const Move& move, const MoveView& view, const TableSight&
                       {"by", wish.by},
                       {"dwell_ms", absl::ToInt64Milliseconds(wish.dwell)},
                       {"hold", wish.hold},
-                      {"ending", std::string(ToString(wish.ending))}};
+                      {"ending", std::string(ToString(wish.ending))},
+                      {"repair", internal::RepairText(wish.repair)}};
     result["runner"] = {{"name", view.record->runner},
                         {"silent_ms", view.record->silent == absl::InfiniteDuration()
                                           ? -1

@@ -322,7 +322,8 @@ class MovedTables::Rep {
     absl::Status last;
     for (const MariadbOptions::Host& host : server.hosts) {
       auto connection = Connection::Open(
-          server, host, password.data(), Connection::Access::kWrite,
+          server, host, password.data(),
+          server.hosts.size() > 1 ? Connection::Access::kPrimary : Connection::Access::kWrite,
           SteadyClock::now() + absl::ToChronoNanoseconds(server.connect_timeout + server.timeout));
       if (connection.ok()) return connection;
       last = connection.status();

@@ -22,11 +22,27 @@ using stream::ChangeTransaction;
 namespace {
 
 // A column of a change, where the row has it.
-const stream::Value* ColumnOf(const Change& change, std::string_view name) {
+constexpr unsigned kNoSuchTable = 1146;
+
+const stream::Value* ColumnOf(const Change& change, const stream::Row& row, std::string_view name) {
   for (size_t i = 0; i < change.table->columns.size(); ++i) {
-    if (change.table->columns[i].name == name) return &change.after[i];
+    if (change.table->columns[i].name == name) return &row[i];
   }
   return nullptr;
+}
+
+// The ping of the row where it is one of this run; 0: it is none.
+uint64_t PingOf(const Change& change, const stream::Row& row, const std::string& move,
+                uint64_t run) {
+  const stream::Value* name = ColumnOf(change, row, "move");
+  const stream::Value* number = ColumnOf(change, row, "run");
+  const stream::Value* sent = ColumnOf(change, row, "ping");
+  if (name == nullptr || number == nullptr || sent == nullptr) return 0;
+  const auto* text = std::get_if<stream::Bytes>(name);
+  if (text == nullptr || text->bytes != move) return 0;
+  if (const auto* ours = std::get_if<uint64_t>(number); ours == nullptr || *ours != run) return 0;
+  const auto* value = std::get_if<uint64_t>(sent);
+  return value == nullptr ? 0 : *value;
 }
 
 // The ping of this run that the transaction is; 0: none.
@@ -40,14 +56,10 @@ absl::StatusOr<uint64_t> PingIn(ChangeTransaction& transaction, const std::strin
     // A ping is a transaction of its own, and the first row tells.
     if (!more || change.kind == ChangeKind::kSchema || change.table->table != kRuns) break;
     if (change.kind != ChangeKind::kUpdate) continue;
-    const stream::Value* name = ColumnOf(change, "move");
-    const stream::Value* number = ColumnOf(change, "run");
-    const stream::Value* sent = ColumnOf(change, "ping");
-    if (name == nullptr || number == nullptr || sent == nullptr) continue;
-    const auto* text = std::get_if<stream::Bytes>(name);
-    if (text == nullptr || text->bytes != move) continue;
-    if (const auto* ours = std::get_if<uint64_t>(number); ours == nullptr || *ours != run) continue;
-    if (const auto* value = std::get_if<uint64_t>(sent)) ping = *value;
+    // Taking the run over also changes the row, and leaves a ping there that candidates may have
+    // confirmed long before.
+    const uint64_t raised = PingOf(change, change.after, move, run);
+    if (raised > PingOf(change, change.before, move, run)) ping = raised;
   }
   LOCUS_RETURN_IF_ERROR(transaction.Rewind());
   return ping;
@@ -89,11 +101,12 @@ absl::Status CandidateWatch::Add(ChangeTransaction transaction) {
 absl::StatusOr<uint64_t> CandidateWatch::Confirmed() {
   uint64_t confirmed = UINT64_MAX;
   for (const std::unique_ptr<ShardLink>& link : links_) {
-    LOCUS_ASSIGN_OR_RETURN(std::vector<Result> results,
-                           link->Run(absl::StrCat("SELECT ping FROM locus_run WHERE move = ",
-                                                  SqlText(move_), " AND run = ", run_),
-                                     {AtMostOneRow(1)}));
-    // No row: the candidate has not yet received the beginning of this run.
+    auto asked = link->Run(absl::StrCat("SELECT ping FROM locus_run WHERE move = ", SqlText(move_),
+                                        " AND run = ", run_),
+                           {AtMostOneRow(1)});
+    // No row, or no table: the candidate has not yet received the beginning of this run.
+    if (!asked.ok() && link->error() == kNoSuchTable) return 0;
+    LOCUS_ASSIGN_OR_RETURN(std::vector<Result> results, std::move(asked));
     const auto& rows = results[0].rows;
     const auto ping = rows.empty() ? std::optional<uint64_t>(0)
                                    : internal::ParseDecimal(rows[0][0].value_or(""), UINT64_MAX);

@@ -85,8 +85,9 @@ absl::Status MoveRunner::Act(const Decision& decision, const MoveSight& sight) {
       return Note("published", absl::StrCat("epoch ", published->epoch()));
     }
     case Decision::Kind::kHold:
-      LOCUS_RETURN_IF_ERROR(Hold(decision.why, false));
-      return sight.differs.empty() ? absl::OkStatus() : NoteDifferences();
+      // Before the hold, which tells the operator to read them.
+      if (!sight.differs.empty()) LOCUS_RETURN_IF_ERROR(NoteDifferences());
+      return Hold(decision.why, false);
     case Decision::Kind::kRepair:
       return Repair(decision, sight);
     case Decision::Kind::kRollBack:
@@ -184,9 +185,6 @@ absl::Status MoveRunner::Hold(const std::string& why, bool roll_back) {
   for (Task* task : {&copy_, &compare_, &clean_}) task->held = true;
   // The hold is the runner's own doing; only what an operator changes later clears an alarm.
   if (alarm_serial_ == record_.serial) alarm_serial_ = record_.serial + 1;
-  // Somebody may resume before this runner has seen its own hold.
-  for (Direction* direction : {&forth_, &back_}) direction->held = true;
-  for (Task* task : {&copy_, &compare_, &clean_}) task->held = true;
   return Note(roll_back ? "roll back" : "hold", why);
 }
 
@@ -327,8 +325,9 @@ absl::Status MoveRunner::Rebind() {
         RebindRows(at_source ? *source_ : *target_, (at_source ? move_.source : move_.target).id,
                    table, move_.ranges, false));
     LOCUS_RETURN_IF_ERROR(
-        Note("rebound", absl::StrCat((at_source ? source_ : target_)->place(), ": ",
-                                     bound.bound.size(), " rows, ", bound.left.size(), " left")));
+        records_->Note(move_.name, "rebound", source_row_.own_lo,
+                       absl::StrCat((at_source ? source_ : target_)->place(), ": ",
+                                    bound.bound.size(), " rows, ", bound.left.size(), " left")));
   }
   // Nobody has the move now, and this runner takes it again.
   return absl::UnavailableError("a shard was bound to another server; beginning anew");

@@ -328,7 +328,8 @@ absl::Status MoveRecords::ChangeRow(const MoveRecord& seen, const std::string& a
 absl::Status MoveRecords::StartOver(const MoveRecord& seen, uint32_t share) {
   Phase phase = seen.phase;
   if (phase > Phase::kCopying && phase < Phase::kFinalized) {
-    phase = share == 0 ? Phase::kCopying : Phase::kVerifying;
+    // Copied rows may be missing on the server that took over.
+    phase = share == 0 || seen.seeding.again ? Phase::kCopying : Phase::kVerifying;
   }
   LOCUS_ASSIGN_OR_RETURN(
       std::vector<Result> results,

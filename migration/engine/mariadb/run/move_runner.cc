@@ -153,6 +153,12 @@ absl::Status MoveRunner::Serve(const std::atomic<bool>& stop) {
       record_ = *std::move(record);
       if (IsOver(record_.phase)) return absl::OkStatus();
       if (record_.run != run_) return TakenOver(source_->place(), move_.name);
+      const MoveLeg leg{move_.source.id, move_.target.id, move_.ranges};
+      if (!(record_.leg == leg)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("move ", Quoted(move_.name), " was begun for other vnodes or shards than ",
+                         "this runner was started with: start it again"));
+      }
       // Before anything is written: an old primary may have been fenced off by read_only alone.
       status = source_->CheckPrimary();
       const bool both = record_.phase >= Phase::kPrepared && record_.phase < Phase::kFinalized;

@@ -121,7 +121,8 @@ class Examination {
       if (what.starts_with("table locus_tombstone")) {
         Left(Kind::kLost, side, what,
              absl::StrCat("which orders were deleted is not known there any more: copy the table "
-                          "from the other shard by mariadb-dump, then repeat the command"));
+                          "from the other shard by mariadb-dump --skip-add-drop-table, then repeat "
+                          "the command"));
         continue;
       }
       const bool lost = absl::StrContains(what, " is missing") ||

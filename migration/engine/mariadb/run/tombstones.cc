@@ -126,7 +126,9 @@ absl::Status DeleteDeadRows(ShardLink& link, const Move& move, const internal::B
       LOCUS_ASSIGN_OR_RETURN(int64_t gene, NumberIn(row, 1, link.place()));
       const uint32_t vnode = static_cast<uint32_t>(gene);
       const std::string remove = absl::StrCat(
-          "DELETE FROM ", name, " WHERE ", internal::RowsOf(table->guard, {vnode, vnode}, true),
+          // As the stream and the clean-up delete: a parent may go before its children.
+          "SET STATEMENT foreign_key_checks = 0 FOR DELETE FROM ", name, " WHERE ",
+          internal::RowsOf(table->guard, {vnode, vnode}, true),
           " AND EXISTS (SELECT 1 FROM locus_tombstone AS locus_dead WHERE locus_dead.tbl = ",
           SqlText(table->guard.name),
           " AND locus_dead.pk = ", internal::TombstoneKeyExpression(*table, name + "."),
