@@ -19,7 +19,8 @@ constexpr uint32_t kInstalls = 10000;
 static_assert(kInstalls <= RoutingTable::kMaxPermyriad);
 
 // The vnodes from 0 on that each table changes, and that readers ask for.
-constexpr int kVnodes = kUnderTsan ? 4096 : ShardGene::kCount;  // a word takes fifty times as long
+// With sanitizers fewer: a word takes many times as long.
+constexpr int kVnodes = kUnderTsan ? 4096 : kUnderAsan ? 16384 : ShardGene::kCount;
 
 // Table E gives every one of kVnodes the same word, from which E can be read back: permyriad E,
 // owner and target as functions of E with periods that have no common divisor. Each description
