@@ -34,7 +34,7 @@ struct OpenedMoves {
 
 // Whether moves of the table that nobody has begun are the file's, too.
 enum class NotBegun {
-  kIfNoneHasBegun,  // where the file has begun others, these are left to whoever begins them
+  kIfNoneHasBegun,  // only while the file has begun no move at all
   kAlso,            // for what begins moves
 };
 

@@ -61,7 +61,8 @@ struct ApplierCounts {
   // Statements that dropped or changed triggers of the tables, or made some that are not ours: rows
   // may have been written past the guards behind them.
   uint64_t unguarded = 0;
-  // Of the move's row of locus_run on the other shard, as far as the stream has come.
+  // The last ping that the stream has brought: `ping` of the move's row of locus_run on the other
+  // shard.
   uint64_t ping = 0;
 };
 

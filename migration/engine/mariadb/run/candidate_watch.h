@@ -59,8 +59,8 @@ class CandidateWatch {
   // How many transactions wait.
   size_t held() const { return held_.size(); }
   uint64_t held_bytes() const { return held_bytes_; }
-  // The first of them, as far as every candidate has them. UNAVAILABLE: a candidate does not
-  // answer; they all stay.
+  // Those from the first on that every candidate has. UNAVAILABLE: a candidate does not answer, and
+  // all of them stay.
   absl::StatusOr<std::vector<stream::ChangeTransaction>> Release();
 
  private:

@@ -180,7 +180,7 @@ absl::Status MoveRunner::Hold(const std::string& why, bool roll_back) {
   wish.hold = roll_back ? "" : why;
   if (roll_back) wish.goal = 0;
   LOCUS_RETURN_IF_ERROR(records_->ChangeWish(move_.name, record_.serial, wish, run_));
-  // Whoever resumes the move, however soon, wants what stopped to be tried again.
+  // A `resume` tries again what has stopped, also one that comes before this runner's next look.
   for (Direction* direction : {&forth_, &back_}) direction->held = true;
   for (Task* task : {&copy_, &compare_, &clean_}) task->held = true;
   // The hold is the runner's own doing; only what an operator changes later clears an alarm.

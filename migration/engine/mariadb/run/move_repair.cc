@@ -56,8 +56,8 @@ absl::Status MoveRunner::LookAtGuards(MoveSight& sight) {
   return absl::OkStatus();
 }
 
-// A trigger is made under the exclusive lock of its table's definition: whoever writes without it
-// has ended before, and whoever writes afterwards passes it.
+// A trigger is made under the exclusive lock of its table's definition: transactions that wrote
+// without it have ended by then, and all later writes run it.
 absl::Status MoveRunner::MendTriggers(ShardLink& link) {
   const absl::Status checked = CheckTriggers(link);
   if (!absl::IsFailedPrecondition(checked)) return checked;

@@ -18,7 +18,7 @@ class Pings {
   using TimePoint = std::chrono::steady_clock::time_point;
 
   void Sent(uint64_t ping, TimePoint at) {
-    // The oldest tell how late a stream is that stands still for days.
+    // When full, the newest is dropped: a stream that stands still is as late as the oldest says.
     if (open_.size() < kMostOpen) open_.push_back({ping, at});
   }
   // All pings up to this one have passed by `at`.
