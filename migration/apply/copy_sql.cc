@@ -106,6 +106,11 @@ absl::StatusOr<ColumnKind> KindOf(std::string_view data_type) {
       absl::StrCat("columns of type ", Quoted(data_type), " are not copied"));
 }
 
+uint32_t PrintedBytes(std::string_view data_type) {
+  if (data_type == "uuid" || data_type == "inet6") return 16;
+  return data_type == "inet4" ? 4 : 0;
+}
+
 std::vector<size_t> KeyParameters(size_t parts) {
   std::vector<size_t> order;
   for (size_t depth = 0; depth < parts; ++depth) {
@@ -201,6 +206,16 @@ std::string Names(const std::vector<std::string>& columns) {
   });
 }
 
+// As an expression whose value can be written into the same column of the other shard.
+std::string AsStored(const CopyColumn& column) {
+  if (column.bytes > 0) {
+    return absl::StrCat("CAST(", SqlName(column.name), " AS BINARY(", column.bytes, "))");
+  }
+  const bool as_number = column.kind == ColumnKind::kEnum || column.kind == ColumnKind::kSet ||
+                         column.kind == ColumnKind::kBit;
+  return absl::StrCat(SqlName(column.name), as_number ? " + 0" : "");
+}
+
 std::string From(const ChunkSql& sql) {
   return absl::StrCat(" FROM ", SqlName(sql.table.guard.name), " FORCE INDEX (",
                       SqlName(sql.walk.index), ")");
@@ -212,9 +227,7 @@ std::string ChunkSql::Rows(const std::vector<FencedRange>& ranges, bool behind, 
                            uint64_t rows) const {
   std::vector<std::string> values;
   for (const CopyColumn& column : columns) {
-    const bool as_number = column.kind == ColumnKind::kEnum || column.kind == ColumnKind::kSet ||
-                           column.kind == ColumnKind::kBit;
-    values.push_back(absl::StrCat(SqlName(column.name), as_number ? " + 0" : ""));
+    values.push_back(AsStored(column));
   }
   std::string where = InRanges(*this, ranges);
   if (cohorts) {
@@ -229,7 +242,13 @@ std::string ChunkSql::Rows(const std::vector<FencedRange>& ranges, bool behind, 
 }
 
 std::string ChunkSql::KeyAfter(bool behind, uint64_t rows) const {
-  return absl::StrCat("SELECT ", Names(walk.key), From(*this),
+  std::vector<std::string> values;
+  for (const std::string& name : walk.key) {
+    for (const CopyColumn& column : columns) {
+      if (column.name == name) values.push_back(AsStored(column));
+    }
+  }
+  return absl::StrCat("SELECT ", absl::StrJoin(values, ", "), From(*this),
                       behind ? " WHERE " + Compared(*this, ">") : "", " ORDER BY ", Names(walk.key),
                       " LIMIT ", rows, ", 1");
 }

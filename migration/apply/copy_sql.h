@@ -32,12 +32,17 @@ struct CopyColumn {
   stream::ColumnKind kind = stream::ColumnKind::kInteger;
   bool nullable = false;
   std::string charset, collation;  // of text; empty: numbers and bytes
+  uint32_t bytes = 0;              // PrintedBytes of its type
 };
 struct IndexPart {
   std::string index;
   std::string column;
   bool prefix = false;  // of a value only its beginning is in the index
 };
+
+// Of UUID, INET4 and INET6, which the server prints where they are read, and takes as so many bytes
+// where they are written; 0: any other type.
+uint32_t PrintedBytes(std::string_view data_type);
 
 // The order in which a table is copied.
 struct CopyWalk {

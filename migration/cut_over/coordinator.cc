@@ -144,11 +144,13 @@ Decision DecideStep(const MoveSight& sight) {
 // else is wrong.
 std::optional<Decision> DecideToPublish(const MoveSight& sight) {
   const uint32_t share = sight.fences.share;
-  if (!IsMoving(sight.phase) || !sight.published || !sight.published->under_way ||
+  if (!HasStreams(sight.phase) || !sight.published || !sight.published->under_way ||
       sight.published->step > sight.step) {
     return std::nullopt;
   }
-  if (sight.published->share == share && sight.published->step == sight.step) return std::nullopt;
+  // Before READY no step is made: there is only what an earlier one left, before it all began anew.
+  const bool same_step = sight.published->step == sight.step || !IsMoving(sight.phase);
+  if (sight.published->share == share && same_step) return std::nullopt;
   return Publish(share);
 }
 

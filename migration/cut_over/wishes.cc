@@ -132,7 +132,11 @@ absl::StatusOr<Wish> AskFinalize(const Standing& now) {
 }
 
 absl::StatusOr<Wish> AskCleanup(const Standing& now, bool keep) {
-  if (now.phase == Phase::kDone) return now.wish;
+  if (now.phase == Phase::kDone) {
+    Wish wish = now.wish;
+    wish.keep = wish.keep && keep;
+    return wish;
+  }
   if (now.phase != Phase::kFinalized && now.phase != Phase::kCleanup) {
     return Refuse(now, "rows are deleted from the source only after `locus move finalize`");
   }

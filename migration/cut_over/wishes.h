@@ -32,6 +32,7 @@ absl::StatusOr<Wish> AskHold(const Standing& now, const std::string& why);
 absl::StatusOr<Wish> AskResume(const Standing& now);
 absl::StatusOr<Wish> AskRollback(const Standing& now, uint32_t to);
 absl::StatusOr<Wish> AskFinalize(const Standing& now);
+// Of a move that is DONE and kept its rows: without `keep` they are deleted after all.
 absl::StatusOr<Wish> AskCleanup(const Standing& now, bool keep);
 absl::StatusOr<Wish> AskAbort(const Standing& now);
 // Ends a hold, and makes no step afterwards until one is asked for.

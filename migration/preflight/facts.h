@@ -62,6 +62,7 @@ struct Schema {
   std::map<std::string, Table> tables;   // of the move, those that exist
   std::vector<ForeignKey> foreign_keys;  // from or to such a table
   std::vector<Trigger> triggers;         // on such a table
+  std::vector<std::string> guarded;      // other tables, which have guards
 };
 
 struct FenceRow {
@@ -122,6 +123,8 @@ struct Shard {
   Fact<std::vector<OpenMove>> open_moves = std::vector<OpenMove>();
   Fact<Accounts> accounts = Accounts();
   std::vector<Candidate> candidates;
+  // The server_ids of the primaries that it replicates from; empty also where that may not be read.
+  std::vector<uint64_t> follows;
 };
 
 // A unique key of the source whose values may stand in the target already.

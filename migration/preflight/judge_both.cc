@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -40,6 +42,13 @@ std::string WrongRow(const Facts& facts, const std::vector<FenceRow>& rows, bool
   return "";
 }
 
+std::string OtherMovesOn(const Facts& facts, const Shard& shard) {
+  std::vector<std::string> others;
+  if (shard.moves.ok()) others = *shard.moves;
+  std::erase(others, facts.move);
+  return absl::StrJoin(others, ", ");
+}
+
 void JudgeFence(const Facts& facts, const Shard& shard, bool source, Report& report) {
   const std::string& place = shard.server.place;
   const auto* fence = report.Read(
@@ -62,12 +71,19 @@ void JudgeFence(const Facts& facts, const Shard& shard, bool source, Report& rep
              "to be bound to this server: no guarded write passes",
              "a replica was promoted, or a backup restored: shut the old server off, then `locus "
              "move rebind`");
-  // Before the move begins, its run makes anew what is missing or different.
-  report.Add("guards", shard.guards.ok() || !facts.begun, place,
+  // Before the move begins, its run makes anew what is missing or different; but not what another
+  // move relies on, whose movers would be shut out. While that one makes triggers, some seem to be
+  // missing.
+  const std::string users = facts.begun ? "" : OtherMovesOn(facts, shard);
+  const bool taken = !users.empty() && absl::StrContains(shard.guards.message(), "another body");
+  report.Add("guards", shard.guards.ok() || (!facts.begun && !taken), place,
              shard.guards.ok() ? "as they must be"
-                               : absl::StrCat(shard.guards.message(),
-                                              facts.begun ? "" : "; `locus move run` mends it"),
-             "every guard there and unchanged", "`locus move repair` makes it anew");
+             : taken ? absl::StrCat(shard.guards.message(), "; move ", users, " uses them")
+                     : absl::StrCat(shard.guards.message(),
+                                    facts.begun ? "" : "; `locus move run` mends it"),
+             "every guard there and unchanged",
+             taken ? "give all move files of this shard the same movers and [[tables]]"
+                   : "`locus move repair` makes it anew");
   if (facts.begun) {
     report.Add("fence-owner", true, place, "the move has begun");
     return;
@@ -81,19 +97,46 @@ void JudgeFence(const Facts& facts, const Shard& shard, bool source, Report& rep
              "under way or was not finished: end it first");
 }
 
+bool IsOneServer(const Server& source, const Server& target) {
+  return ValueOf(source, "hostname") == ValueOf(target, "hostname") &&
+         ValueOf(source, "port") == ValueOf(target, "port") &&
+         ValueOf(source, "datadir") == ValueOf(target, "datadir") &&
+         ValueOf(source, "server_id") == ValueOf(target, "server_id");
+}
+
+bool Follows(const Shard& shard, const Shard& other) {
+  return absl::c_any_of(shard.follows, [&](uint64_t id) {
+    return absl::StrCat(id) == ValueOf(other.server, "server_id");
+  });
+}
+
+// The rows of one are those of the other: an endpoint is wrong.
+bool HaveTheSameRows(const Facts& facts) {
+  const Server& source = facts.source.server;
+  const Server& target = facts.target.server;
+  return (IsOneServer(source, target) && source.database == target.database) ||
+         Follows(facts.source, facts.target) || Follows(facts.target, facts.source);
+}
+
 void JudgeServers(const Facts& facts, Report& report) {
   const Server& source = facts.source.server;
   const Server& target = facts.target.server;
-  const bool one_server = ValueOf(source, "hostname") == ValueOf(target, "hostname") &&
-                          ValueOf(source, "port") == ValueOf(target, "port") &&
-                          ValueOf(source, "datadir") == ValueOf(target, "datadir") &&
-                          ValueOf(source, "server_id") == ValueOf(target, "server_id");
+  const bool one_server = IsOneServer(source, target);
   report.Add("same-database", !one_server || source.database != target.database, "",
              one_server ? absl::StrCat("both shards are on one server, databases ", source.database,
                                        " and ", target.database)
                         : "two servers",
              "two databases: one fence cannot serve two shards",
              "correct the endpoints of the routing table, or [shards.NAME] hosts");
+  const bool target_follows = Follows(facts.target, facts.source);
+  const bool follows = target_follows || Follows(facts.source, facts.target);
+  report.Add("replica-of-other", !follows, "",
+             follows ? absl::StrCat(target_follows ? target.place : source.place,
+                                    " replicates from the other shard")
+                     : "neither replicates from the other",
+             "two primaries: what is written to a replica is not on its primary",
+             "the address leads to a replica: correct that endpoint of the routing table, or "
+             "[shards.NAME] hosts. Do not delete rows there");
   const std::string id = ValueOf(source, "server_id");
   const bool distinct = one_server || (id != ValueOf(target, "server_id") && id != "0");
   report.Add("server-id", distinct, "", absl::StrCat(id, " and ", ValueOf(target, "server_id")),
@@ -166,11 +209,12 @@ void JudgeMoves(const Facts& facts, const Shard& shard, Report& report) {
     others.push_back(move);
     if (move.ends_with("." + leg) || move.ends_with("." + back)) same.push_back(move);
   }
-  report.Add("other-moves", same.empty(), place,
-             others.empty() ? "none" : absl::StrJoin(others, ", "),
-             absl::StrCat("no other move between these shards; ", absl::StrJoin(same, ", "),
-                          " has begun and is not cleaned up"),
-             "end that move and clean up, or go on with its move file");
+  report.Add(
+      "other-moves", same.empty(), place, others.empty() ? "none" : absl::StrJoin(others, ", "),
+      absl::StrCat("no other move between these shards; ", absl::StrJoin(same, ", "),
+                   " has begun and is not cleaned up"),
+      "end that move and clean up, or go on with its move file; after `cleanup --keep`, `locus "
+      "move cleanup` and `locus move run` of its file delete what was kept");
 }
 
 std::string ShapeOf(const Column& column) {
@@ -229,13 +273,17 @@ void JudgeRows(const Facts& facts, Report& report) {
       absl::StrCat("GRANT SELECT ON `", facts.target.server.database, "`.* TO ",
                    GranteeOf(facts.target.server), "; or raise timeout of [accounts.mover]");
   if (const auto* strays = report.Read("stray-rows", place, facts.strays, grant)) {
-    report.Add("stray-rows", strays->empty() || facts.begun, place,
-               facts.begun       ? "the move has begun"
-               : strays->empty() ? "none of the vnodes"
-                                 : absl::StrCat("in ", absl::StrJoin(*strays, ", ")),
-               "no rows of the moving vnodes on the target",
-               "find out whose they are; DELETE those that the source has, too, or that an "
-               "earlier move left");
+    const bool same = HaveTheSameRows(facts);
+    report.Add(
+        "stray-rows", strays->empty() || facts.begun || same, place,
+        facts.begun       ? "the move has begun"
+        : same            ? "not looked at: it has the rows of the source"
+        : strays->empty() ? "none of the vnodes"
+                          : absl::StrCat("in ", absl::StrJoin(*strays, ", ")),
+        "no rows of the moving vnodes on the target",
+        "find out whose they are. If this is a copy of the source, correct the endpoint. What "
+        "an earlier move left (`cleanup --keep`, `locus move report` of its file) may be "
+        "deleted here once the source has it; nothing else");
   }
   const auto* collisions = report.Read("unique-keys", place, facts.collisions, grant);
   if (collisions == nullptr) return;

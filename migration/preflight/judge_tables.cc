@@ -247,6 +247,14 @@ void JudgeTables(const Facts& facts, const Shard& shard, Report& report) {
                "create it as on the other shard, or correct [[tables]] of the move file");
     if (there) TableJudge(moved, found->second, where, report).All();
   }
+  report.Add("guarded-tables", schema->guarded.empty(), place,
+             schema->guarded.empty()
+                 ? "none but those of the move file"
+                 : absl::StrCat(absl::StrJoin(schema->guarded, ", "), ": not in the move file"),
+             "every guarded table in [[tables]]: rows of one that is not stay behind when their "
+             "orders move, where the guards refuse them",
+             "add it to [[tables]]; where it has no rows of orders any more, drop its triggers "
+             "locus_guard_...");
   JudgeForeignKeys(facts, shard, report);
   JudgeTriggers(shard, report);
 }

@@ -16,12 +16,13 @@
 #include "migration/stream/event.h"
 #include "migration/stream/event_spool.h"
 #include "migration/stream/gtid.h"
+#include "migration/stream/stream_position.h"
 
 namespace locus::stream {
 
-// A place in a server's binary log. For people: positions are kept as GTIDs.
+// A place in a server's binary log.
 struct LogPosition {
-  std::string file;
+  LogFile file;
   uint64_t offset = 0;
 };
 

@@ -39,7 +39,7 @@ absl::StatusOr<TransactionAssembler::Step> TransactionAssembler::OnEvent(std::st
   const std::string within =
       group_ ? absl::StrCat(", transaction ", group_->transaction.gtid().ToString()) : "";
   failed_ = absl::Status(step.status().code(),
-                         absl::StrCat("binary log ", Printable(place_.file), " after ",
+                         absl::StrCat("binary log ", Printable(place_.file.name), " after ",
                                       place_.offset, within, ": ", step.status().message()));
   return failed_;
 }
@@ -62,10 +62,10 @@ absl::StatusOr<TransactionAssembler::Step> TransactionAssembler::Handle(const Ev
       LOCUS_RETURN_IF_ERROR(OnRotate(event));
       return step;
     case EventType::kGtidList:
-      status = ParseGtidList(event.body).status();
+      status = OnGtidList(event);
       break;
     case EventType::kHeartbeat:
-      return Heartbeat{{std::string(event.body), event.header.next_position}};
+      return Heartbeat{{{.name = std::string(event.body)}, event.header.next_position}};
     case EventType::kGtid:
       status = OnGtid(event);
       break;
@@ -99,14 +99,39 @@ absl::Status TransactionAssembler::OnFormat(const Event& event) {
   LOCUS_RETURN_IF_ERROR(ParseFormatDescription(event.body).status());
   DropTorn();
   format_known_ = true;
+  place_.file.server = event.header.server_id;
+  place_.file.begun = event.header.timestamp;
   return absl::OkStatus();
 }
 
 absl::Status TransactionAssembler::OnRotate(const Event& event) {
   LOCUS_ASSIGN_OR_RETURN(Rotate rotate, ParseRotate(event.body));
   DropTorn();
-  place_ = {std::move(rotate.file), rotate.position};
+  place_ = {{.name = std::move(rotate.file)}, rotate.position};
+  before_file_.reset();
   return absl::OkStatus();
+}
+
+absl::Status TransactionAssembler::OnGtidList(const Event& event) {
+  LOCUS_ASSIGN_OR_RETURN(before_file_, ParseGtidList(event.body));
+  return CheckLog();
+}
+
+// A server finds a position by the numbers of its GTIDs, also in a log that gives these numbers for
+// the second time. It begins with the file that has the last transaction of the position, or with
+// one behind it, before which there is nothing else.
+absl::Status TransactionAssembler::CheckLog() {
+  const LogFile& had = options_.file;
+  const LogFile& has = place_.file;
+  if (log_checked_ || !had.known() || had.server != has.server) return absl::OkStatus();
+  log_checked_ =
+      has == had || (has.name != had.name && before_file_ && before_file_->domains() > 0 &&
+                     before_file_->Covers(position_) && position_.Covers(*before_file_));
+  if (log_checked_) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the log was begun anew, by RESET MASTER or from a backup: ", position_.ToString(),
+      " was in ", had.ToString(), ", and the log goes on from there in ", has.ToString(),
+      "; what was written in between may be in neither"));
 }
 
 // No transaction lies in two files. One that has no end in its file was being written when the
@@ -117,6 +142,7 @@ void TransactionAssembler::DropTorn() {
 }
 
 absl::Status TransactionAssembler::OnGtid(const Event& event) {
+  LOCUS_RETURN_IF_ERROR(CheckLog());
   LOCUS_ASSIGN_OR_RETURN(GtidEvent gtid, ParseGtidEvent(event));
   if (group_) {
     return absl::DataLossError(

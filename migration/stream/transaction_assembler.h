@@ -31,8 +31,9 @@ struct Heartbeat {
 //
 // Refused (FAILED_PRECONDITION, with the GTID): events that CheckType refuses, XA, statements that
 // change rows as text, ROLLBACK TO a savepoint, rows or tables of a wanted table that are not FULL,
-// GTIDs of a domain that do not rise. DATA_LOSS: what no server sends.
-// Thread safety: none. After an error every call returns it again.
+// GTIDs of a domain that do not rise, a log that was begun anew since Options::file was read: what
+// it has up to the position is not what the caller has. DATA_LOSS: what no server sends. Thread
+// safety: none. After an error every call returns it again.
 class TransactionAssembler {
  public:
   struct Options {
@@ -41,6 +42,8 @@ class TransactionAssembler {
     std::function<bool(std::string_view database, std::string_view table)> wanted;
     // The last transaction that the caller has of each domain.
     GtidPosition position;
+    // That had the last of them; not known: nothing is compared with it.
+    LogFile file;
   };
   explicit TransactionAssembler(Options options)
       : options_(std::move(options)), position_(options_.position) {}
@@ -62,6 +65,9 @@ class TransactionAssembler {
   absl::StatusOr<Step> Handle(const Event& event, std::string_view bytes);
   absl::Status OnFormat(const Event& event);
   absl::Status OnRotate(const Event& event);
+  absl::Status OnGtidList(const Event& event);
+  // Whether the log is the one that has the position.
+  absl::Status CheckLog();
   absl::Status OnGtid(const Event& event);
   absl::StatusOr<Step> OnQuery(const Event& event, std::string_view bytes);
   absl::Status OnTableMap(const Event& event);
@@ -75,6 +81,8 @@ class TransactionAssembler {
   LogPosition place_;
   absl::Status failed_;
   bool format_known_ = false;
+  bool log_checked_ = false;
+  std::optional<GtidPosition> before_file_;  // what is in the files before this one
   uint64_t torn_ = 0;
 
   // The transaction that has begun.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is written on one server comes to another one by its binary log.
-#include "migration/engine/mariadb/change_applier.h"
+#include "migration/engine/mariadb/apply/change_applier.h"
 
 #include <atomic>
 #include <random>
@@ -112,6 +112,43 @@ TEST_F(ChangeApplierTest, Token_MakesThisShardAcceptTheBandBehindAllWrites) {
   EXPECT_EQ(Sum(1), Sum(0));
 }
 
+// In the log a statement stands as its client sent it.
+TEST_F(ChangeApplierTest, SchemaChangeOfAnOddName_IsSeenInEverySpelling) {
+  constexpr char kOdd[] = "`or``d\xC3\xBCr`";
+  table_.guard.name = "or`d\xC3\xBCr";
+  for (MariadbServer* server : servers_) {
+    server->Sql(absl::StrCat("USE ", kDatabase, "; RENAME TABLE items TO ", kOdd));
+  }
+  start_ = PositionOf(0);
+  auto shop = SqlSession::Open(As(0, "mover")).value();
+  for (const std::string& statement :
+       {absl::StrCat("SET NAMES utf8mb4; TRUNCATE TABLE ", kOdd),
+        std::string("SET NAMES latin1; TRUNCATE TABLE `or``d\xFCr`"),
+        std::string(
+            "SET NAMES latin1, sql_mode = 'ANSI_QUOTES'; ALTER TABLE \"or`d\xFCr\" FORCE")}) {
+    auto applier = OpenTo(1);
+    ASSERT_TRUE(shop->Run(statement).ok()) << statement;
+    const absl::Status followed = Follow(*applier, 0);
+    EXPECT_THAT(std::string(followed.message()), HasSubstr("may have been changed")) << statement;
+    servers_[1]->Sql(absl::StrCat("UPDATE locus_shop.locus_checkpoint SET position = '",
+                                  PositionOf(0).ToString(), "'"));
+  }
+}
+
+// The columns of these have names that a table may have, too.
+TEST_F(ChangeApplierTest, TablesThatTheToolsMake_AreNoChangeOfAMovedOne) {
+  table_.guard.name = "status";
+  for (MariadbServer* server : servers_) {
+    server->Sql(absl::StrCat("USE ", kDatabase, "; RENAME TABLE items TO status"));
+  }
+  start_ = PositionOf(0);
+  auto applier = OpenTo(1);
+  servers_[0]->Sql(
+      absl::StrCat("USE ", kDatabase, "; CREATE TABLE IF NOT EXISTS locus_move (status INT)"));
+  const absl::Status followed = Follow(*applier, 0);
+  EXPECT_TRUE(followed.ok()) << followed;
+}
+
 TEST_F(ChangeApplierTest, WhatNobodyMayWrite_StopsTheStreamAndIsNotApplied) {
   auto applier = OpenTo(1);
   auto mover = SqlSession::Open(As(0, "mover")).value();
@@ -152,7 +189,11 @@ TEST_F(ChangeApplierTest, WhatNobodyMayWrite_StopsTheStreamAndIsNotApplied) {
   servers_[0]->Sql("GRANT SELECT ON locus_shop.items TO mover@'127.0.0.1'");
   EXPECT_TRUE(mover->Run("ANALYZE TABLE items").ok());
   EXPECT_TRUE(mover->Run("ALTER TABLE other ADD b INT; INSERT INTO other VALUES (1, 2)").ok());
+  servers_[0]->Sql("DROP DATABASE locus_far");
   EXPECT_TRUE(Follow(*applier, 0).ok());
+  servers_[0]->Sql("DROP DATABASE locus_shop; CREATE DATABASE locus_shop");
+  const absl::Status dropped = Follow(*applier, 0);
+  EXPECT_THAT(std::string(dropped.message()), HasSubstr("the tables are gone: DROP DATABASE"));
 }
 
 // The appliers of a move lose against clients of the shard, and repeat.

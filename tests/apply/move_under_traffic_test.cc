@@ -11,8 +11,8 @@
 #include "gtest/gtest.h"
 #include "locus/routing/engine/fenced_transaction.h"
 #include "migration/cut_over/token.h"
-#include "migration/engine/mariadb/binlog_reader.h"
-#include "migration/engine/mariadb/change_applier.h"
+#include "migration/engine/mariadb/apply/change_applier.h"
+#include "migration/engine/mariadb/stream/binlog_reader.h"
 #include "tests/fence/fence_fixture.h"
 #include "tests/support/sanitizers.h"
 

@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "migration/apply/row_sql.h"
 #include "migration/cut_over/version_rule.h"
-#include "migration/engine/mariadb/bound_statement.h"
-#include "migration/engine/mariadb/target_session.h"
+#include "migration/engine/mariadb/session/bound_statement.h"
+#include "migration/engine/mariadb/session/target_session.h"
 #include "migration/stream/change_transaction.h"
 
 namespace locus {

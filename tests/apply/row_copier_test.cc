@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows that were there before the stream began, copied while they are written.
-#include "migration/engine/mariadb/row_copier.h"
+#include "migration/engine/mariadb/apply/row_copier.h"
 
 #include <atomic>
 #include <random>
@@ -56,6 +56,65 @@ TEST_F(RowCopierTest, RowsOfEveryType_AreTheSame) {
   EXPECT_EQ(Sum(1), Sum(0));
   EXPECT_EQ(copier->rows(), applier->counts().written);
   EXPECT_FALSE(*copier->CopyChunk()) << "and none is left";
+}
+
+// The server prints these types where they are read, and takes a NULL of another type for none.
+TEST_F(RowCopierTest, UuidsAndAddresses_AreCopiedAndFollowed) {
+  table_.guard.name = "seen_from";
+  table_.primary_key = {"order_id"};
+  for (MariadbServer* server : servers_) {
+    server->Sql(absl::StrCat("USE ", kDatabase,
+                             "; CREATE TABLE seen_from (order_id BIGINT UNSIGNED PRIMARY KEY, id"
+                             " UUID, six INET6, four INET4, version BIGINT UNSIGNED NOT NULL"
+                             " DEFAULT 1)"));
+    MakeVersionTriggers(*server, kDatabase, table_);
+  }
+  auto insert = [&](int first) {
+    servers_[0]->Sql(absl::StrCat("USE ", kDatabase, "; INSERT INTO seen_from VALUES (", first,
+                                  ", '123e4567-e89b-12d3-a456-426655440000', '2001:db8::1',"
+                                  " '10.0.0.1', 1); INSERT INTO seen_from (order_id) VALUES (",
+                                  first + 1, ")"));
+  };
+  insert(1);
+  start_ = PositionOf(0);
+  auto applier = OpenTo(1);
+  CopierOptions options = Copying();
+  options.least_rows = options.most_rows = 1;  // also a chunk of nothing but NULL
+  auto copier = MustOpen(options, *applier);
+  for (bool more = true; more;) {
+    auto chunk = copier->CopyChunk();
+    ASSERT_TRUE(chunk.ok()) << chunk.status();
+    more = *chunk;
+  }
+  insert(3);
+  const absl::Status followed = Follow(*applier, 0);
+  ASSERT_TRUE(followed.ok()) << followed;
+  const std::string all =
+      "SELECT GROUP_CONCAT(CONCAT_WS(' ', order_id, id, six, four) ORDER BY order_id) FROM"
+      " locus_shop.seen_from";
+  EXPECT_EQ(servers_[1]->Value(all),
+            "1 123e4567-e89b-12d3-a456-426655440000 2001:db8::1 10.0.0.1,2,"
+            "3 123e4567-e89b-12d3-a456-426655440000 2001:db8::1 10.0.0.1,4");
+}
+
+// It would leave out columns and rows without an error.
+TEST_F(RowCopierTest, LimitOfRowsOfTheServer_IsNotTheTools) {
+  std::mt19937_64 random(3);
+  auto shop = SqlSession::Open(As(0, "locus")).value();
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE(shop->Run(RandomStatement(random)).ok());
+  start_ = PositionOf(0);
+  for (MariadbServer* server : servers_) server->Sql("SET GLOBAL sql_select_limit = 3");
+  auto applier = OpenTo(1);
+  auto copier = MustOpen(Copying(), *applier);
+  while (*copier->CopyChunk()) continue;
+  EXPECT_EQ(Sum(1), Sum(0));
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE(shop->Run(RandomStatement(random)).ok());
+  const absl::Status followed = Follow(*applier, 0);
+  EXPECT_TRUE(followed.ok()) << followed;
+  EXPECT_EQ(Sum(1), Sum(0));
+  for (MariadbServer* server : servers_) {
+    server->Sql("SET GLOBAL sql_select_limit = 18446744073709551615");
+  }
 }
 
 TEST_F(RowCopierTest, OtherVnodes_StayWhereTheyAre) {

@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "migration/cut_over/token.h"
-#include "migration/engine/mariadb/marker_tables.h"
+#include "migration/engine/mariadb/session/marker_tables.h"
 #include "tests/apply/two_servers.h"
 
 namespace locus {

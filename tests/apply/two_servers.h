@@ -9,9 +9,9 @@
 
 #include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mariadb/binlog_reader.h"
-#include "migration/engine/mariadb/change_applier.h"
-#include "migration/engine/mariadb/change_batch.h"
+#include "migration/engine/mariadb/apply/change_applier.h"
+#include "migration/engine/mariadb/stream/binlog_reader.h"
+#include "migration/engine/mariadb/stream/change_batch.h"
 #include "migration/fence/guard_sql.h"
 #include "tests/fence/fence_fixture.h"
 

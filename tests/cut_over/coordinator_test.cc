@@ -252,6 +252,22 @@ TEST(CoordinatorTest, AbortedBeforeTheTableFollowed_ShareZeroIsPublishedFirst) {
   EXPECT_EQ(Decide(sight).kind, Kind::kPublishDrop);
 }
 
+// A failover or a repair began the streams anew before the last step was published.
+TEST(CoordinatorTest, TableBehindTheFencesBeforeReady_IsPublished) {
+  MoveSight sight = At(0, 0);
+  sight.published = MoveSight::Published{true, false, true, 500, 6};
+  for (Phase phase : {Phase::kStreaming, Phase::kCopying, Phase::kVerifying}) {
+    sight.phase = phase;
+    const Decision decision = Decide(sight);
+    EXPECT_EQ(decision.kind, Kind::kPublish) << ToString(phase);
+    EXPECT_EQ(decision.share, 0u);
+  }
+  // A move that is new makes no epoch for its first step.
+  sight.published->share = 0;
+  sight.published->step = 0;
+  EXPECT_NE(Decide(sight).kind, Kind::kPublish);
+}
+
 TEST(CoordinatorTest, TableWithALaterStep_IsHeldAndNotOverwritten) {
   MoveSight sight = At(500, 3000);
   sight.published->step = 8;

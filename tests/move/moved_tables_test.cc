@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Version triggers and tombstones on a shard, beside the guards of the fence.
-#include "migration/engine/mariadb/moved_tables.h"
+#include "migration/engine/mariadb/fence/moved_tables.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -250,13 +250,36 @@ TEST_F(MovedTablesTest, RemovedByTheLastMove_TriggersAndTombstonesGo) {
   EXPECT_TRUE(Moved().Verify("second").ok()) << Moved().Verify("second");
   EXPECT_FALSE(Moved().Verify("first").ok());
   // Repeated, it takes nothing from the other.
+  Change("INSERT INTO orders (order_id, note) VALUES (" + Number(IdOf(5, 1)) +
+         ", 0); DELETE FROM orders");
+  ASSERT_EQ(tombstones(), "2501 5");
   ASSERT_TRUE(Moved().Remove("first", {{0, 5}}).ok());
   EXPECT_TRUE(Moved().Verify("second").ok());
+  EXPECT_EQ(tombstones(), "2501 5");
 
   ASSERT_TRUE(Moved().Remove("second", {{7, 7}}).ok());
   EXPECT_EQ(tombstones(), "0 ");
   EXPECT_EQ(Triggers(), "");
   EXPECT_TRUE(Moved().Remove("second", {{7, 7}}).ok());
+}
+
+TEST_F(MovedTablesTest, RemovalThatEndsHalfway_LeavesNoRowBelowItsTombstone) {
+  ASSERT_TRUE(Moved().Install("first").ok());
+  const std::string id = Number(IdOf(5, 1));
+  const std::string insert = "INSERT INTO orders (order_id, note) VALUES (" + id + ", 0)";
+  Change(insert + "; DELETE FROM orders");
+  auto other = SqlSession::Open(As("locus")).value();
+  ASSERT_TRUE(other->Run("BEGIN; SELECT * FROM locus_tombstone FOR UPDATE").ok());
+  EXPECT_FALSE(Moved().Remove("first", {{0, 5}}).ok());
+  ASSERT_TRUE(other->Run("COMMIT").ok());
+  Change(insert);
+  EXPECT_EQ(
+      server_->Value("SELECT COUNT(*) FROM locus_shop.orders JOIN locus_shop.locus_tombstone t"
+                     " ON t.pk LIKE CONCAT('%:', order_id) AND t.version >= orders.version"),
+      "0");
+  EXPECT_EQ(server_->Value("SELECT COUNT(*) FROM locus_shop.locus_tombstone"), "1");
+  EXPECT_TRUE(Moved().Remove("first", {{0, 5}}).ok());
+  EXPECT_EQ(Triggers(), "");
 }
 
 TEST_F(MovedTablesTest, RemovedWhereNothingIs_ChangesNothing) {

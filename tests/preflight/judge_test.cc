@@ -184,6 +184,7 @@ const std::vector<Break>& Breaks() {
       {"definers", [](Facts& f) { f.source.schema->triggers[0].definer = "gone@h"; }},
       {"tables", [](Facts& f) { f.target.schema->tables.clear(); }},
       {"tables", [](Facts& f) { f.target.schema = absl::InternalError("denied"); }},
+      {"guarded-tables", [](Facts& f) { f.source.schema->guarded = {"payments"}; }},
       {"engine", [](Facts& f) { f.source.schema->tables.at("orders").engine = "Aria"; }},
       {"system-versioning",
        [](Facts& f) { f.source.schema->tables.at("orders").type = "SYSTEM VERSIONED"; }},
@@ -285,6 +286,22 @@ const std::vector<Break>& Breaks() {
          f.target.server.variables = f.source.server.variables;
          (*f.target.fence)->front().server_id = 1;
        }},
+      {"replica-of-other",
+       [](Facts& f) {
+         // The rows of a replica are the source's own: no advice may be to delete them.
+         f.target.follows = {1};
+         f.strays = std::vector<std::string>{"orders"};
+       }},
+      {"replica-of-other",
+       [](Facts& f) {
+         f.source.follows = {7, 2};
+       }},
+      {"same-database",
+       [](Facts& f) {
+         f.target.server.variables = f.source.server.variables;
+         (*f.target.fence)->front().server_id = 1;
+         f.strays = std::vector<std::string>{"orders"};
+       }},
       {"server-id",
        [](Facts& f) {
          f.target.server.variables["server_id"] = "1";
@@ -345,6 +362,16 @@ TEST(JudgeTest, WhatAMoveLeaves_IsNoFindingOnceItHasBegun) {
   facts.strays = std::vector<std::string>{"orders"};
   (*facts.source.fence)->front().own_lo = 500;
   EXPECT_THAT(Failed(facts), IsEmpty());
+}
+
+TEST(JudgeTest, GuardsThatAnotherMoveUses_AreNotMadeForOtherMovers) {
+  Facts facts = GoodFacts();
+  facts.source.guards = absl::FailedPreconditionError("trigger x has another body");
+  EXPECT_THAT(Failed(facts), IsEmpty());
+  facts.source.moves = std::vector<std::string>{facts.move, "other.1>9"};
+  EXPECT_THAT(Failed(facts), ElementsAre("guards"));
+  facts.source.guards = absl::FailedPreconditionError("trigger x is missing");
+  EXPECT_THAT(Failed(facts), IsEmpty()) << "the other move makes one just now";
 }
 
 TEST(JudgeTest, WhatTheRunMakes_NeedNotBeThereBefore) {

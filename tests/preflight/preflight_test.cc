@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is read of real servers: a pair that passes, and each change that breaks a check.
-#include "migration/engine/mariadb/preflight.h"
+#include "migration/engine/mariadb/preflight/preflight.h"
 
 #include <functional>
 #include <set>
@@ -8,7 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mariadb/moved_tables.h"
+#include "migration/engine/mariadb/fence/moved_tables.h"
 #include "migration/preflight/judge.h"
 #include "tests/fence/fence_fixture.h"
 
@@ -299,6 +299,14 @@ TEST_F(PreflightTest, FenceThatIsGoneOrChanged_IsForTheRun) {
   EXPECT_THAT(Failed(), IsEmpty()) << "the run makes it";
   InstallFence(kTarget);
   EXPECT_THAT(Failed(), IsEmpty());
+}
+
+// Its rows would stay where nobody may write them.
+TEST_F(PreflightTest, GuardedTableThatTheFileDoesNotName_IsRefused) {
+  const std::string last = options_.move.tables.back().guard.name;
+  options_.move.tables.pop_back();
+  EXPECT_THAT(Failed(), Each(HasSubstr("guarded-tables: " + last + ": not in the move file")));
+  EXPECT_THAT(FailedChecks(), ElementsAre("guarded-tables"));
 }
 
 TEST_F(PreflightTest, Columns_AreEachRefused) {

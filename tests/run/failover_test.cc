@@ -40,8 +40,10 @@ class FailoverTest : public MoveFixture {
     return options;
   }
   // A runner that knows where all replicas are; `candidates`: and that they may be promoted.
-  std::unique_ptr<Running> StartFollowing(bool candidates = true) {
+  std::unique_ptr<Running> StartFollowing(bool candidates = true,
+                                          mariadb::ShardLink::Hook before_statement = {}) {
     mariadb::RunnerOptions options = TestRunner("one", directory_ / "");
+    options.before_statement = std::move(before_statement);
     options.pace.accept_within = absl::Seconds(3);
     for (size_t shard : {0, 1}) {
       auto& named = shard == 0 ? options.source_candidates : options.target_candidates;
@@ -134,11 +136,15 @@ TEST_F(FailoverTest, PromotedInAStep_SourceWithItsEndAndTargetWithout_TheStepsAr
   MariadbServer& of_source = AddReplica(0);
   MariadbServer& of_target = AddReplica(1);
   Begin();
-  auto runner = StartFollowing();
-  WaitForPhase(Phase::kReady);
-  // The target cannot open: somebody holds its fence.
+  // The target cannot open: somebody holds its fence from the moment when the source lets go.
   auto holder = SqlSession::Open(As(1, "mover")).value();
-  ASSERT_TRUE(holder->Run("START TRANSACTION; SELECT * FROM locus_fence FOR UPDATE").ok());
+  std::atomic<bool> held = false;
+  auto runner = StartFollowing(true, [&](const std::string& statement) {
+    if (!absl::StrContains(statement, "UPDATE locus_fence SET own_lo = 5000") || held) return;
+    held = true;
+    EXPECT_TRUE(holder->Run("START TRANSACTION; SELECT * FROM locus_fence FOR UPDATE").ok());
+  });
+  WaitForPhase(Phase::kReady);
   const std::string before = FenceOf(*servers_[0]);
   GoTo(5000);
   ASSERT_TRUE(WaitUntil([&] { return FenceOf(*servers_[0]) != before; }));
@@ -201,6 +207,8 @@ TEST_F(FailoverTest, PromotedWhileAStepIsTakenBack_NoOrderIsAcceptedTwice) {
   EXPECT_TRUE(absl::StartsWith(FenceOf(of_target), "0 5000 "))
       << promoted << " " << FenceOf(of_target);
 
+  WaitForPhase(Phase::kReady);
+
   // Now the source, without its end: a step that nobody has seen, and an order.
   of_source.Sql("STOP SLAVE SQL_THREAD");
   const std::string lost = SourceOrder();
@@ -261,14 +269,82 @@ TEST_F(FailoverTest, OtherReplicaPromotedWithoutItsEnd_IsNotBoundAndTheOperatorI
   EXPECT_THAT(Record().wish.hold, HasSubstr("the source accepts cohorts 0 to below 10000 at step"));
   EXPECT_THAT(Record().wish.hold, HasSubstr("the target cohorts 0 to below 5000 at step"));
   auto control = mariadb::MoveControl::Create(move_).value();
-  auto rebound = control->Rebind(publisher_->Current().value(), false);
-  ASSERT_TRUE(rebound.ok()) << rebound.status();
-  EXPECT_TRUE(rebound->contradict);
-  EXPECT_EQ(rebound->source.left.size(), 2u);
+  const RoutingTable table = publisher_->Current().value();
+  auto bindable = control->MayBind(table, false);
+  ASSERT_TRUE(bindable.ok()) << bindable.status();
+  EXPECT_TRUE(bindable->contradict);
+  EXPECT_FALSE(bindable->fits);
+  move_.source.server = OptionsOf(replica);
+  auto bound = mariadb::RebindShard(move_.source, table, {}, false);
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  EXPECT_EQ(bound->left.size(), 2u);
   EXPECT_TRUE(absl::EndsWith(FenceOf(replica), " unbound"));
   EXPECT_FALSE(
       replica.TrySql("USE locus_shop; INSERT INTO orders (order_id, value) VALUES (7, 1)").ok());
   runner->End();
+}
+
+// Two moves of one source: one has begun, the other stands in the table only.
+TEST_F(FailoverTest, SourceOfAMoveThatHasNotBegun_IsBoundByItsRunner) {
+  MariadbServer& replica = AddReplica(0);
+  Begin();
+  auto runner = StartFollowing();
+  WaitForPhase(Phase::kReady);
+  auto now = publisher_->Current().value();
+  std::vector<VnodeMove> moves = now.moves();
+  moves.push_back({400, 499, 2, 0, 0});
+  ASSERT_TRUE(publisher_->Publish(TableAt(now.epoch() + 1, moves), now.epoch()).ok());
+
+  servers_[0]->Sql("SET GLOBAL read_only = 1");
+  CatchUp(0, replica);
+  Promote(replica);
+  LookAt(replica);
+  auto unbound = [&] {
+    return replica.Value(
+        "SELECT GROUP_CONCAT(lo, '-', hi ORDER BY lo) FROM locus_shop.locus_fence"
+        " WHERE server_id <> @@server_id");
+  };
+  // What does not move at all, or moves by this runner, is bound; the rest of its row is cut off.
+  ASSERT_TRUE(WaitUntil([&] { return unbound() == "400-499"; })) << unbound() << Record().status;
+
+  Move next = move_;
+  next.name = "next.1>2";
+  next.ranges = {{400, 499}};
+  const auto begun = records_->Begin(next.name, {1, 2, next.ranges}, {});
+  ASSERT_TRUE(begun.ok()) << begun;
+  std::swap(move_, next);
+  auto second = StartFollowing();
+  EXPECT_TRUE(WaitUntil([&] { return unbound() == "NULL" || unbound().empty(); })) << unbound();
+  std::swap(move_, next);
+  const std::string order = Number(NextIn(450, sequence_, 0, 9999));
+  Insert(replica, order);
+  EXPECT_TRUE(Has(replica, order));
+  second->End();
+  runner->End();
+}
+
+// A target that accepts orders of which the promoted source knows nothing.
+TEST_F(FailoverTest, SourceWithoutTheMove_IsNotBoundWhereTheTargetAcceptsOrders) {
+  Begin();
+  auto runner = StartRunner("one");
+  WaitForPhase(Phase::kReady);
+  runner->End();
+  const std::string fence = "UPDATE locus_fence SET ";
+  Sql(0, fence + "other = NULL, step = 0; SET GLOBAL server_id = 9; DELETE FROM locus_move");
+  Sql(1, fence + "own_lo = 0, own_hi = 500, step = 2");
+  auto control = mariadb::MoveControl::Create(move_).value();
+  auto look = [&] { return control->MayBind(publisher_->Current().value(), false); };
+  auto bindable = look();
+  ASSERT_TRUE(bindable.ok()) << bindable.status();
+  EXPECT_FALSE(bindable->fits);
+  EXPECT_THAT(bindable->fences, HasSubstr("accepts cohorts 0 to below 500 of vnodes 0-99"));
+  // Prepared only: its run is burnt, so that no token is obeyed any more.
+  Sql(1, fence + "own_lo = 0, own_hi = 0, step = 1");
+  const std::string run = Value(1, "SELECT run FROM locus_shop.locus_run");
+  bindable = look();
+  ASSERT_TRUE(bindable.ok()) << bindable.status();
+  EXPECT_TRUE(bindable->fits) << bindable->fences;
+  EXPECT_NE(Value(1, "SELECT run FROM locus_shop.locus_run"), run);
 }
 
 TEST_F(FailoverTest, CandidateGone_StopsTheStreamUntilItIsDropped) {

@@ -27,9 +27,13 @@ class MoveFixture : public ::testing::Test {
  protected:
   static constexpr char kShop[] = "locus_shop";
 
+  // Of the configuration of both servers.
+  virtual std::vector<std::string> MoreLines() const { return {}; }
   void SetUp() override {
     for (uint32_t i = 0; i < 2; ++i) {
-      servers_[i] = std::make_unique<MariadbServer>(FencedServer(static_cast<uint16_t>(i + 1)));
+      MariadbServer::Settings settings = FencedServer(static_cast<uint16_t>(i + 1));
+      for (const std::string& line : MoreLines()) settings.lines.push_back(line);
+      servers_[i] = std::make_unique<MariadbServer>(settings);
       ASSERT_TRUE(servers_[i]->Start());
       MakeMover(*servers_[i]);
       servers_[i]->Sql(

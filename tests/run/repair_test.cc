@@ -266,6 +266,23 @@ TEST_F(RepairTest, LogOfTheSourcePurged_StreamForthBeginsAnewAndTheMoveEnds) {
   EXPECT_EQ(OrdersOn(1), expected);
 }
 
+// As after the promotion of a replica that lacked the last transactions.
+TEST_F(RepairTest, LogThatEndsBeforeTheStream_BeginsAnew) {
+  BeginAndWaitUntilReady();
+  StepTo(2500);
+  runner_->End();
+  uint64_t sequence = uint64_t{999} << 32;
+  Sql(0, absl::StrCat("RESET MASTER; INSERT INTO orders (order_id, value) VALUES (",
+                      IdIn(sequence, false), ", 1)"));
+  runner_ = StartRunner("another");
+  WaitForHold("(1236)");
+  EXPECT_THAT(Findings(), ElementsAre(HasSubstr("orders-a lost binary log: it ends at ")));
+  RepairAsFound();
+  WaitForPhase(Phase::kReady);
+  StepTo(10000);
+  EXPECT_EQ(OrdersOn(1).size(), 1u);
+}
+
 // An event that cannot be applied: the table was changed, and changed back.
 TEST_F(RepairTest, EventThatCannotBeApplied_IsPassedByBeginningTheStreamAnew) {
   BeginAndWaitUntilReady();

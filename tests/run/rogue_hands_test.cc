@@ -169,5 +169,28 @@ TEST_F(RogueHandsTest, OnlineSchemaChangeOfTheSource_IsHeldAndNothingIsLost) {
   ExpectEachOnItsOwner(0);
 }
 
+// RESET MASTER gives the numbers of GTIDs again. A stream that finds its own number in the new log
+// would go on behind it, and leave out what stands before.
+TEST_F(RogueHandsTest, LogBegunAnewWhileNobodyReadsIt_StopsTheStreamUntilItIsSeededAgain) {
+  StartReady(4);
+  runner_->End();
+  const std::string before = Value(0, "SELECT @@GLOBAL.gtid_binlog_pos");
+  const uint64_t read = std::stoull(before.substr(before.rfind('-') + 1));
+  servers_[0]->Sql("RESET MASTER");
+  ASSERT_TRUE(WaitUntil([&] {
+    const std::string now = Value(0, "SELECT @@GLOBAL.gtid_binlog_pos");
+    return !now.empty() && std::stoull(now.substr(now.rfind('-') + 1)) > read + 100;
+  }));
+  runner_ = StartFaulty(OptionsOf("two"), *publisher_);
+  WaitForHold("the log was begun anew, by RESET MASTER or from a backup");
+  Ask([](Wish& wish) {
+    wish.repair = {.guards = true, .forth = true};
+    wish.hold.clear();
+  });
+  WaitForPhase(Phase::kReady);
+  StepTo(5000);
+  ExpectNothingLost();
+}
+
 }  // namespace
 }  // namespace locus

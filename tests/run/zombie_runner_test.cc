@@ -3,8 +3,9 @@
 #include <fstream>
 #include <iterator>
 
-#include "migration/engine/mariadb/marker_tables.h"
+#include "migration/engine/mariadb/run/row_cleaner.h"
 #include "migration/engine/mariadb/run/tombstones.h"
+#include "migration/engine/mariadb/session/marker_tables.h"
 #include "tests/run/fault_fixture.h"
 #include "tests/support/private_server.h"
 
@@ -148,10 +149,17 @@ TEST_F(ZombieRunnerTest, StatementsOfAFormerRun_AreRefused) {
   auto fence = ShardFence::Create(As(1, "mover"), FenceOf({{.name = "orders"}, {.name = "items"}}));
   ASSERT_TRUE(fence.ok() && fence->Install(TableAt(3, {}), 2).ok());
   BandRows bands(move_, internal::Side::kTarget, *target);
-  EXPECT_TRUE(mariadb::IsTakenOver(bands.Make(3, 5)));
-  EXPECT_TRUE(bands.Make(3, 7).ok());
+  EXPECT_TRUE(mariadb::IsTakenOver(bands.Make(3, 5, absl::Seconds(1))));
+  EXPECT_TRUE(bands.Make(3, 7, absl::Seconds(1)).ok());
   EXPECT_TRUE(mariadb::IsTakenOver(bands.Replace(*bands.Read(), 3, 5, absl::Seconds(1)).status()));
   EXPECT_TRUE(mariadb::IsTakenOver(mariadb::ForgetTombstones(*target, move_, 5)));
+  // Also where the marker rows are gone, because the move has ended.
+  std::atomic<uint64_t> deleted = 0;
+  EXPECT_TRUE(mariadb::IsTakenOver(
+      mariadb::DeleteMovedRows(*target, move_, 5, absl::Milliseconds(100), false, deleted)));
+  EXPECT_TRUE(mariadb::IsTakenOver(mariadb::CopyTombstones(
+      *link_, *target, move_, {0, 10000, 3, 0, 0}, 5, [] { return absl::OkStatus(); }, false)));
+  EXPECT_EQ(Value(1, "SELECT COUNT(*) FROM locus_shop.locus_copy"), "0");
 }
 
 }  // namespace

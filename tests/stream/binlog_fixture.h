@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mariadb/binlog_reader.h"
+#include "migration/engine/mariadb/stream/binlog_reader.h"
 #include "tests/engine/mariadb/mariadb_server.h"
 
 namespace locus {

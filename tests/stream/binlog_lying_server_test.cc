@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mariadb/binlog_reader.h"
+#include "migration/engine/mariadb/stream/binlog_reader.h"
 #include "tests/engine/mariadb/lying_mariadb.h"
 #include "tests/stream/event_bytes.h"
 

@@ -128,7 +128,7 @@ TEST_F(BinlogReaderTest, IdleServer_HeartbeatsThenTheNextTransaction) {
   auto item = reader->Next(In(absl::Seconds(30)));
   ASSERT_TRUE(item.ok()) << item.status();
   ASSERT_TRUE(std::holds_alternative<stream::Heartbeat>(*item));
-  EXPECT_TRUE(absl::StartsWith(std::get<stream::Heartbeat>(*item).end.file, "bin."));
+  EXPECT_TRUE(absl::StartsWith(std::get<stream::Heartbeat>(*item).end.file.name, "bin."));
   EXPECT_GT(std::get<stream::Heartbeat>(*item).end.offset, 4u);
 
   EXPECT_TRUE(absl::IsDeadlineExceeded(reader->Next(In(-absl::Seconds(1))).status()));
@@ -138,7 +138,7 @@ TEST_F(BinlogReaderTest, IdleServer_HeartbeatsThenTheNextTransaction) {
   EXPECT_EQ(transaction->gtid(), PositionOf(server_).Of(0));
   EXPECT_TRUE(transaction->transactional());
   EXPECT_FALSE(transaction->spilt());
-  EXPECT_EQ(transaction->end().file, server_.Value("SHOW MASTER STATUS"));
+  EXPECT_EQ(transaction->end().file.name, server_.Value("SHOW MASTER STATUS"));
 }
 
 TEST_F(BinlogReaderTest, InsertUpdateDelete_GiveBeforeAndAfter) {

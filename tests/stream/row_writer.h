@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mariadb/bound_statement.h"
+#include "migration/engine/mariadb/session/bound_statement.h"
 #include "src/engine/mariadb/answer.h"
 
 namespace locus {

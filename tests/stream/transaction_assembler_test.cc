@@ -87,7 +87,7 @@ TEST_F(TransactionAssemblerTest, RowsAndCommit_AreOneTransaction) {
   ASSERT_TRUE(made.ok()) << made.status();
   ASSERT_EQ(made->size(), 2u);
   EXPECT_EQ((*made)[0].gtid().ToString(), "0-7-5");
-  EXPECT_EQ((*made)[0].end().file, "bin.000001");
+  EXPECT_EQ((*made)[0].end().file.name, "bin.000001");
   EXPECT_EQ((*made)[0].end().offset, 1000u);
   EXPECT_EQ((*made)[0].timestamp(), 1700000000u);
   Change change;
@@ -388,6 +388,73 @@ TEST_F(TransactionAssemblerTest, FileThatCannotGrow_IsAnError) {
     return absl::IsUnavailable(status) ? 0 : 1;
   });
   EXPECT_EQ(child.Wait(), 0);
+}
+
+// The caller has the log up to 0-7-5, which stood in bin.000002 of server 7.
+class LogFileTest : public TransactionAssemblerTest {
+ protected:
+  LogFileTest() {
+    options_.position = GtidPosition::Parse("0-7-5").value();
+    options_.file = {"bin.000002", 7, kBegun};
+  }
+  static std::string GtidList(uint64_t sequence) {
+    return MakeEvent(EventType::kGtidList, Little(uint32_t{1}) + Little(uint32_t{0}) +
+                                               Little(uint32_t{7}) + Little(sequence));
+  }
+  absl::Status Read(const std::string& file, const std::vector<std::string>& events) {
+    TransactionAssembler assembler(options_);
+    EXPECT_TRUE(assembler.OnEvent(RotateEvent(file)).ok());
+    EXPECT_TRUE(assembler.OnEvent(FormatEvent()).ok());
+    return Feed(assembler, events).status();
+  }
+  static constexpr uint32_t kBegun = 1700000000;  // as MakeEvent has it
+  const std::vector<std::string> transaction_ = {GtidEvent(6), XidEvent()};
+};
+
+TEST_F(LogFileTest, SameFileOrOneThatFollowsAtOnce_GoesOn) {
+  EXPECT_TRUE(Read("bin.000002", transaction_).ok());
+  EXPECT_TRUE(Read("bin.000002", {GtidList(3), GtidEvent(6), XidEvent()}).ok());
+  EXPECT_TRUE(Read("bin.000004", {GtidList(5), GtidEvent(6), XidEvent()}).ok());
+  options_.file.server = 8;  // another one was promoted since
+  EXPECT_TRUE(Read("bin.000001", transaction_).ok());
+  options_.file = {};
+  EXPECT_TRUE(Read("bin.000001", transaction_).ok());
+}
+
+TEST_F(LogFileTest, LogThatWasBegunAnew_IsRefused) {
+  auto refused = [&](const std::string& file, const std::vector<std::string>& events) {
+    const absl::Status status = Read(file, events);
+    return absl::IsFailedPrecondition(status) &&
+           absl::StrContains(status.message(), "the log was begun anew");
+  };
+  EXPECT_TRUE(refused("bin.000001", transaction_));
+  EXPECT_TRUE(refused("bin.000001", {GtidList(0), GtidEvent(6), XidEvent()}));
+  EXPECT_TRUE(refused("bin.000003", {GtidList(4), GtidEvent(6), XidEvent()}));
+  EXPECT_TRUE(refused("bin.000003", transaction_)) << "it does not say what is before it";
+  options_.file.begun = kBegun - 3600;
+  EXPECT_TRUE(refused("bin.000002", transaction_));
+  EXPECT_TRUE(refused("bin.000002", {GtidList(5), GtidEvent(6), XidEvent()}));
+}
+
+TEST_F(LogFileTest, Transaction_SaysInWhichFileItStands) {
+  options_.file = {};
+  TransactionAssembler assembler = Begun();
+  auto made = Feed(assembler, transaction_);
+  ASSERT_TRUE(made.ok() && made->size() == 1);
+  EXPECT_EQ((*made)[0].end().file, (stream::LogFile{"bin.000001", 7, kBegun}));
+}
+
+TEST(StreamPositionTest, Text_IsReadAsItWasWritten) {
+  for (const char* text : {"", "0-1-2", "0-1-2,3-4-5", "0-1-2 1/1700000000/bin.000001",
+                           "0-1-2,3-4-5 4294967295/0/a b/c\\xc3\\xa9.000009"}) {
+    auto read = stream::StreamPosition::Parse(text);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->ToString(), text);
+  }
+  for (const char* text : {"0-1", "0-1-2 1", "0-1-2 1/2", "0-1-2 1/2/", "0-1-2 x/2/bin.000001",
+                           "0-1-2 1/4294967296/bin", "1/2/bin.000001"}) {
+    EXPECT_FALSE(stream::StreamPosition::Parse(text).ok()) << text;
+  }
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two shards at rest: what differs is found, whatever the key, the slices and the vnodes.
-#include "migration/engine/mariadb/row_verifier.h"
+#include "migration/engine/mariadb/verify/row_verifier.h"
 
 #include <map>
 #include <random>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mariadb/marker_pass.h"
+#include "migration/engine/mariadb/verify/marker_pass.h"
 #include "src/base/text.h"
 #include "tests/support/sanitizers.h"
 #include "tests/verify/verify_fixture.h"

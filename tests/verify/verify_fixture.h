@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "migration/engine/mariadb/row_verifier.h"
+#include "migration/engine/mariadb/verify/row_verifier.h"
 #include "tests/apply/two_servers.h"
 
 namespace locus {

@@ -8,8 +8,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "migration/engine/mariadb/marker_pass.h"
-#include "migration/engine/mariadb/marker_tables.h"
+#include "migration/engine/mariadb/session/marker_tables.h"
+#include "migration/engine/mariadb/verify/marker_pass.h"
 #include "tests/support/sanitizers.h"
 #include "tests/verify/verify_fixture.h"
 

@@ -25,6 +25,10 @@ using mariadb::WholeSeconds;
 // stays usable.
 constexpr absl::Duration kAnswerOnItsWay = absl::Seconds(1);
 
+// A process that is stopped, or cut off, inside a transaction keeps its rows locked, and the fence
+// of its vnodes, for so many seconds; by default the server would wait for hours.
+constexpr unsigned kIdleTransaction = 60;
+
 // Of what the session's own statements answer.
 constexpr size_t kMostBytes = 4096;
 constexpr size_t kLongestWord = 512;  // a database's name has at most 256 bytes, in hex
@@ -103,7 +107,8 @@ absl::Status ShardSession::LookAround(const ShardPoolsSettings& options) {
       options.accept_read_only ? "" : absl::StrCat(" AND @@GLOBAL.read_only = '", read_only, "'"),
       ", 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', 'not as it was'), autocommit = 1,"
       " max_statement_time = ",
-      seconds, ", innodb_lock_wait_timeout = ", seconds, ", ROLE ",
+      seconds, ", innodb_lock_wait_timeout = ", seconds,
+      ", idle_transaction_timeout = ", std::max(seconds + 1, kIdleTransaction), ", ROLE ",
       row[2] ? Identifier(*row[2]) : "NONE");
   return absl::OkStatus();
 }

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "migration/cut_over/token.h"
-#include "migration/engine/mariadb/marker_tables.h"
+#include "migration/engine/mariadb/run/copy_marker.h"
 #include "migration/fence/guard_sql.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
@@ -40,6 +40,16 @@ absl::StatusOr<uint64_t> NaturalIn(const Result::Row& row, size_t column,
   return static_cast<uint64_t>(number);
 }
 
+// Put before a statement that waits for the writers of fence rows: all others queue behind it.
+std::string Within(absl::Duration patience) {
+  return absl::StrCat("SET STATEMENT max_statement_time = ", absl::ToDoubleSeconds(patience),
+                      " FOR ");
+}
+
+bool IsBusy(unsigned error) {
+  return error == kOutOfTime || error == kLockWaitTimeout || error == kDeadlock;
+}
+
 std::string ValuesOf(const FenceRow& row) {
   return absl::StrCat("(", row.lo, ", ", row.hi, ", ", row.own_lo, ", ", row.own_hi, ", ", row.step,
                       ", @@server_id, ", row.other.empty() ? "NULL" : SqlText(row.other),
@@ -47,6 +57,12 @@ std::string ValuesOf(const FenceRow& row) {
 }
 
 }  // namespace
+
+absl::Status KeptFence(const std::string& place, absl::Duration patience) {
+  return absl::UnavailableError(absl::StrCat("mariadb ", place,
+                                             ": writers under way kept the fence for longer than ",
+                                             absl::FormatDuration(patience)));
+}
 
 absl::StatusOr<Recut> RecutOf(const std::vector<FenceRow>& rows,
                               const std::vector<FencedRange>& ranges, bool owned) {
@@ -122,19 +138,7 @@ absl::StatusOr<std::vector<FenceRow>> BandRows::Touching() {
   return rows;
 }
 
-// Locked, so that nobody takes the run over before the transaction ends.
-absl::Status BandRows::CheckRun(uint64_t run) {
-  LOCUS_ASSIGN_OR_RETURN(std::vector<Result> results,
-                         link_.Run(absl::StrCat("SELECT run FROM ", kRuns, " WHERE move = ",
-                                                SqlText(move_.name), " LOCK IN SHARE MODE"),
-                                   {AtMostOneRow(1)}));
-  if (!results[0].rows.empty() && results[0].rows[0][0] == absl::StrCat(run)) {
-    return absl::OkStatus();
-  }
-  return TakenOver(link_.place(), move_.name);
-}
-
-absl::Status BandRows::Make(uint64_t step, uint64_t run) {
+absl::Status BandRows::Make(uint64_t step, uint64_t run, absl::Duration patience) {
   LOCUS_ASSIGN_OR_RETURN(std::vector<FenceRow> rows, Touching());
   const BandFence own = Owned(side_, 0, kCohorts);
   const std::string& other = side_ == Side::kSource ? move_.target.name : move_.source.name;
@@ -145,16 +149,25 @@ absl::Status BandRows::Make(uint64_t step, uint64_t run) {
   }
   if (rows == wanted) return absl::OkStatus();
   LOCUS_ASSIGN_OR_RETURN(Recut recut, RecutOf(rows, move_.ranges, side_ == Side::kSource));
+  // New rows would be bound to this server, and nobody would have looked whether they may.
+  LOCUS_ASSIGN_OR_RETURN(std::vector<Result> server, link_.Run("SELECT @@server_id", {OneRow(1)}));
+  for (const FenceRow& row : recut.removed) {
+    if (absl::StrCat(row.server_id) == server[0].rows[0][0]) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "mariadb ", link_.place(), ": the fence of vnodes ", row.lo, "-", row.hi,
+        " is bound to server ", row.server_id, ", and server ", *server[0].rows[0][0],
+        " answers: a replica was promoted, or a backup restored; see `locus move rebind`"));
+  }
   std::vector<std::string> values;
   for (const FenceRow& row : recut.inserted) values.push_back(ValuesOf(row));
   for (const FenceRow& row : wanted) values.push_back(ValuesOf(row));
   // Locked in this order by everybody: ascending.
-  return link_.Transact([&]() -> absl::Status {
-    LOCUS_RETURN_IF_ERROR(CheckRun(run));
+  const absl::Status made = link_.Transact([&]() -> absl::Status {
+    LOCUS_RETURN_IF_ERROR(CheckRun(link_, move_.name, run));
     for (const FenceRow& row : recut.removed) {
       LOCUS_ASSIGN_OR_RETURN(
           std::vector<Result> removed,
-          link_.Run(absl::StrCat("DELETE FROM locus_fence WHERE lo = ", row.lo,
+          link_.Run(absl::StrCat(Within(patience), "DELETE FROM locus_fence WHERE lo = ", row.lo,
                                  " AND hi = ", row.hi, " AND own_lo = ", row.own_lo,
                                  " AND own_hi = ", row.own_hi, " AND step = ", row.step),
                     {kNoRows}));
@@ -170,6 +183,7 @@ absl::Status BandRows::Make(uint64_t step, uint64_t run) {
                           absl::StrJoin(values, ", ")))
         .status();
   });
+  return !made.ok() && IsBusy(link_.error()) ? KeptFence(link_.place(), patience) : made;
 }
 
 absl::StatusOr<BandFence> BandRows::Read() {
@@ -220,6 +234,19 @@ absl::StatusOr<BandRows::Seen> BandRows::ReadUnbound() {
   return seen;
 }
 
+absl::StatusOr<bool> BandRows::Free(absl::Duration patience) {
+  // Outside of a transaction: the locks go with the statement.
+  const absl::Status locked =
+      link_
+          .Run(absl::StrCat(Within(patience), "SELECT lo FROM locus_fence WHERE lo IN (",
+                            LosOf(move_.ranges), ") FOR UPDATE"),
+               {Rows(1, kMostRows)})
+          .status();
+  if (!locked.ok() && IsBusy(link_.error())) return false;
+  LOCUS_RETURN_IF_ERROR(locked);
+  return true;
+}
+
 absl::StatusOr<BandRows::Written> BandRows::Replace(const BandFence& row, uint64_t seen,
                                                     uint64_t run, absl::Duration patience) {
   const std::string token = row.token_nonce == 0
@@ -227,12 +254,11 @@ absl::StatusOr<BandRows::Written> BandRows::Replace(const BandFence& row, uint64
                                 : SqlText(internal::TokenText(row.token_share, row.token_nonce));
   Written written = Written::kDone;
   absl::Status status = link_.Transact([&]() -> absl::Status {
-    LOCUS_RETURN_IF_ERROR(CheckRun(run));
+    LOCUS_RETURN_IF_ERROR(CheckRun(link_, move_.name, run));
     LOCUS_ASSIGN_OR_RETURN(
         std::vector<Result> results,
         link_.Run(
-            absl::StrCat("SET STATEMENT max_statement_time = ", absl::ToDoubleSeconds(patience),
-                         " FOR UPDATE locus_fence SET own_lo = ", row.own_lo,
+            absl::StrCat(Within(patience), "UPDATE locus_fence SET own_lo = ", row.own_lo,
                          ", own_hi = ", row.own_hi, ", step = ", row.step, ", token = ", token,
                          " WHERE step = ", seen, " AND lo IN (", LosOf(move_.ranges), ")"),
             {kNoRows}));
@@ -250,10 +276,7 @@ absl::StatusOr<BandRows::Written> BandRows::Replace(const BandFence& row, uint64
         "or roll them back (XA RECOVER lists them)"));
   });
   if (written == Written::kOutdated) return written;
-  const unsigned error = link_.error();
-  if (!status.ok() && (error == kOutOfTime || error == kLockWaitTimeout || error == kDeadlock)) {
-    return Written::kBusy;
-  }
+  if (!status.ok() && IsBusy(link_.error())) return Written::kBusy;
   if (!status.ok()) return status;
   return written;
 }

@@ -30,6 +30,9 @@ struct Recut {
 absl::StatusOr<Recut> RecutOf(const std::vector<internal::FenceRow>& rows,
                               const std::vector<FencedRange>& ranges, bool owned);
 
+// UNAVAILABLE: writers under way kept rows of the fence for longer than `patience`.
+absl::Status KeptFence(const std::string& place, absl::Duration patience);
+
 // The rows that a move has in the fence of one shard: one for each of its ranges, all alike.
 // Thread safety: none.
 class BandRows {
@@ -41,8 +44,10 @@ class BandRows {
   // What the move's ranges have in place: the rows of the fence that touch them.
   absl::StatusOr<std::vector<internal::FenceRow>> Touching();
   // Makes the rows, at share 0 and `step`, each naming the other shard; nothing where they stand.
-  // Errors of RecutOf; FAILED_PRECONDITION as of Replace.
-  absl::Status Make(uint64_t step, uint64_t run);
+  // Errors of RecutOf; FAILED_PRECONDITION as of Replace. UNAVAILABLE, and nothing changed: writers
+  // under way kept a row that must give way for longer than `patience`, and others waited
+  // meanwhile.
+  absl::Status Make(uint64_t step, uint64_t run, absl::Duration patience);
   // FAILED_PRECONDITION: a range has no row of its own, the rows differ from each other, or they
   // are bound to another server than the one that answers.
   absl::StatusOr<internal::BandFence> Read();
@@ -59,6 +64,9 @@ class BandRows {
     kOutdated,  // a row is not at `seen` any more: read again
     kBusy,      // writers under way kept the fence for longer than `patience`: nothing changed
   };
+  // Whether nobody keeps the rows locked for longer than `patience`, so that Replace, or the token
+  // of the other shard, finds them free a moment later. Every writer of the vnodes waits meanwhile.
+  absl::StatusOr<bool> Free(absl::Duration patience);
   // Replaces what Read returned, at step `seen`, by `row`. Every writer of the vnodes waits
   // meanwhile. FAILED_PRECONDITION: another runner has taken the move over (`run` is not the
   // shard's), or the row lets go of orders and the shard has a prepared XA transaction: it has
@@ -67,8 +75,6 @@ class BandRows {
                                   absl::Duration patience);
 
  private:
-  absl::Status CheckRun(uint64_t run);
-
   const Move& move_;
   const internal::Side side_;
   ShardLink& link_;

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "migration/engine/mariadb/marker_tables.h"
+#include "migration/engine/mariadb/session/marker_tables.h"
 #include "migration/fence/guard_sql.h"
 #include "src/base/check.h"
 #include "src/base/text.h"

@@ -3,17 +3,18 @@
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "locus/migration/shard_fence.h"
-#include "migration/engine/mariadb/marker_pass.h"
-#include "migration/engine/mariadb/marker_tables.h"
-#include "migration/engine/mariadb/moved_tables.h"
-#include "migration/engine/mariadb/row_copier.h"
-#include "migration/engine/mariadb/row_verifier.h"
+#include "migration/engine/mariadb/apply/row_copier.h"
+#include "migration/engine/mariadb/fence/moved_tables.h"
 #include "migration/engine/mariadb/run/move_runner.h"
 #include "migration/engine/mariadb/run/rebind.h"
 #include "migration/engine/mariadb/run/row_cleaner.h"
 #include "migration/engine/mariadb/run/tombstones.h"
+#include "migration/engine/mariadb/session/marker_tables.h"
+#include "migration/engine/mariadb/verify/marker_pass.h"
+#include "migration/engine/mariadb/verify/row_verifier.h"
 #include "migration/fence/guard_sql.h"
 #include "src/base/check.h"
 #include "src/base/random_word.h"
@@ -35,7 +36,7 @@ namespace {
 
 constexpr uint32_t kCohorts = RoutingTable::kMaxPermyriad;
 constexpr unsigned kNoSuchTable = 1146;
-constexpr int kMostUnguardedRounds = 40;
+constexpr std::chrono::seconds kBindPause{1};
 // Behind this lag of the stream the copy waits for it.
 constexpr double kMostLagMs = 5000;
 // So many rows that differ are listed in the history.
@@ -96,22 +97,6 @@ absl::Status MoveRunner::Act(const Decision& decision, const MoveSight& sight) {
   return absl::OkStatus();
 }
 
-// A step back relies on a row of one shard when it changes the other's: the shard must still have
-// that row if one of its candidates is promoted.
-absl::Status MoveRunner::CandidatesHave(Side side) {
-  const bool source = side == Side::kSource;
-  const BandFence& row = source ? source_row_ : target_row_;
-  for (Candidate& candidate : source ? source_candidates_ : target_candidates_) {
-    if (absl::c_linear_search(dropped_, candidate.place)) continue;
-    LOCUS_ASSIGN_OR_RETURN(BandRows::Seen seen,
-                           BandRows(move_, side, *candidate.link).ReadUnbound());
-    if (seen.row == row) continue;
-    return absl::UnavailableError(absl::StrCat(
-        "candidate ", candidate.place, " does not have step ", row.step, " of the fence yet"));
-  }
-  return absl::OkStatus();
-}
-
 // A promoted source that knows nothing of the end would look for the move in a table that has it no
 // more.
 absl::Status MoveRunner::CandidatesKnowTheEnd() {
@@ -125,54 +110,19 @@ absl::Status MoveRunner::CandidatesKnowTheEnd() {
   return absl::OkStatus();
 }
 
-// Replaces the one row that a decision changes, at the step that was read; whether it did. Where
-// somebody was faster, the next look sees it.
-absl::StatusOr<bool> MoveRunner::Change(Side side, const std::optional<BandFence>& row) {
-  if (!row) return false;
-  const bool source = side == Side::kSource;
-  LOCUS_ASSIGN_OR_RETURN(BandRows::Written written,
-                         (source ? source_bands_ : target_bands_)
-                             ->Replace(*row, (source ? source_row_ : target_row_).step, run_,
-                                       options_.pace.fence_wait));
-  if (written != BandRows::Written::kBusy) return written == BandRows::Written::kDone;
-  // Those who wrote longest go first; the next round tries again.
-  return absl::UnavailableError(absl::StrCat("writers under way kept the fence for longer than ",
-                                             absl::FormatDuration(options_.pace.fence_wait)));
-}
-
-// The guards are what a step relies on. They seem to be missing while another move makes triggers
-// on the same table: only what is missing for longer is.
-absl::Status MoveRunner::CheckGuards() {
-  for (const ShardLink* link : {source_.get(), target_.get()}) {
-    LOCUS_ASSIGN_OR_RETURN(ShardFence fence,
-                           ShardFence::Create(link->Options(), FenceOptionsOf(move_)));
-    const absl::Status verified = fence.Verify();
-    if (verified.ok()) continue;
-    if (++unguarded_rounds_ >= kMostUnguardedRounds) return verified;
-    return absl::UnavailableError(verified.message());
+// UNAVAILABLE at once where it was so a moment ago.
+absl::Status MoveRunner::Sparingly(Intrusion& intrusion,
+                                   const std::function<absl::Status()>& work) {
+  if (SteadyClock::now() < intrusion.next_at) return intrusion.last;
+  const absl::Status status = work();
+  if (absl::IsUnavailable(status)) {
+    const absl::Duration pause = intrusion.pauses.Next(internal::RandomWord().value_or(0));
+    intrusion.next_at = SteadyClock::now() + absl::ToChronoNanoseconds(pause);
+    intrusion.last = status;
+  } else {
+    intrusion.pauses.Reset();
   }
-  unguarded_rounds_ = 0;
-  return absl::OkStatus();
-}
-
-absl::Status MoveRunner::LetGo(uint32_t share) {
-  const std::optional<uint64_t> nonce = internal::RandomWord();
-  if (!nonce) return absl::UnavailableError("the system has no randomness for a nonce");
-  const bool forth = share > source_row_.own_lo;
-  LOCUS_RETURN_IF_ERROR(CheckGuards());
-  for (const Side side : {Side::kSource, Side::kTarget}) {
-    LOCUS_RETURN_IF_ERROR(CandidatesHave(side));
-  }
-  const auto row = internal::LetGo(source_row_, target_row_, share, *nonce | 1, kCohorts);
-  const auto before = SteadyClock::now();
-  LOCUS_ASSIGN_OR_RETURN(bool done, Change(forth ? Side::kSource : Side::kTarget, row));
-  if (!done) return absl::OkStatus();
-  step_open_ = true;
-  step_forth_ = forth;
-  let_go_at_ = before;
-  // The token waits for a ping behind it where there are candidates.
-  (forth ? forth_ : back_).sent_at = {};
-  return Note("step", absl::StrCat("to ", share, ", step ", row->step));
+  return status;
 }
 
 absl::Status MoveRunner::Hold(const std::string& why, bool roll_back) {
@@ -195,7 +145,7 @@ absl::Status MoveRunner::Note(const std::string& kind, const std::string& text) 
 absl::Status MoveRunner::EnterPhase(Phase phase, const MoveSight& sight) {
   switch (phase) {
     case Phase::kPrepared:
-      LOCUS_RETURN_IF_ERROR(Prepare());
+      LOCUS_RETURN_IF_ERROR(Sparingly(prepares_, [this] { return Prepare(); }));
       break;
     case Phase::kVerifying:
     case Phase::kFinalizing: {
@@ -210,7 +160,7 @@ absl::Status MoveRunner::EnterPhase(Phase phase, const MoveSight& sight) {
       break;
     case Phase::kDone:
     case Phase::kAborted:
-      LOCUS_RETURN_IF_ERROR(CleanUp());
+      LOCUS_RETURN_IF_ERROR(Sparingly(removes_, [this] { return CleanUp(); }));
       break;
     default:
       break;
@@ -227,7 +177,7 @@ absl::Status MoveRunner::InstallFence(const MoveShard& shard, const RoutingTable
                          ShardFence::Create(link.Options(), FenceOptionsOf(move_)));
   auto rows = link.Run("SELECT COUNT(*) FROM locus_fence", {OneRow(1)});
   if (!rows.ok() && link.error() != kNoSuchTable) return rows.status();
-  if (rows.ok() && fence.Verify().ok()) return absl::OkStatus();
+  if (rows.ok() && fence.VerifyTriggers().ok()) return absl::OkStatus();
   // Moves of other vnodes may be under way; while the fence is new, none has handed over a band.
   for (const VnodeMove& move : table.moves()) {
     if (rows.ok() || move.permyriad == 0) continue;
@@ -257,8 +207,8 @@ absl::Status MoveRunner::PrepareFences() {
   uint64_t step = 0;
   for (const FenceRow& row : source) step = std::max(step, row.step);
   for (const FenceRow& row : target) step = std::max(step, row.step);
-  LOCUS_RETURN_IF_ERROR(target_bands_->Make(step + 1, run_));
-  return source_bands_->Make(step + 1, run_);
+  LOCUS_RETURN_IF_ERROR(target_bands_->Make(step + 1, run_, options_.pace.fence_wait));
+  return source_bands_->Make(step + 1, run_, options_.pace.fence_wait);
 }
 
 absl::Status MoveRunner::PrepareShard(const MoveShard& shard, const RoutingTable& table,
@@ -285,6 +235,8 @@ absl::Status MoveRunner::PrepareLocked(ShardLink& link, const std::function<absl
 }
 
 absl::Status MoveRunner::Prepare() {
+  // `locus move start` may have been repeated with an edited file meanwhile.
+  LOCUS_RETURN_IF_ERROR(records_->CheckTables(move_.name, move_.tables));
   LOCUS_ASSIGN_OR_RETURN(RoutingTable table, publisher_.Current());
   const internal::TableSight seen = internal::SightOf(table, record_.leg);
   if (seen.kind != internal::TableSight::Kind::kUnderWay || seen.share != 0) {
@@ -298,6 +250,32 @@ absl::Status MoveRunner::Prepare() {
     LOCUS_RETURN_IF_ERROR(PrepareLocked(link, [&] { return PrepareShard(*shard, table, link); }));
   }
   return PrepareFences();
+}
+
+// A shard was promoted or restored before the move began: nobody else would bind its vnodes.
+absl::Status MoveRunner::BindUnbegun() {
+  const auto now = SteadyClock::now();
+  if (now - bound_at_ < kBindPause) return absl::OkStatus();
+  bound_at_ = now;
+  LOCUS_ASSIGN_OR_RETURN(bool source, HasUnboundRows(*source_, move_.ranges));
+  LOCUS_ASSIGN_OR_RETURN(bool target, HasUnboundRows(*target_, move_.ranges));
+  if (!source && !target) return absl::OkStatus();
+  LOCUS_ASSIGN_OR_RETURN(RoutingTable table, publisher_.Current());
+  const internal::TableSight seen = internal::SightOf(table, record_.leg);
+  if (seen.kind != internal::TableSight::Kind::kUnderWay || seen.share != 0) {
+    return absl::OkStatus();
+  }
+  LOCUS_RETURN_IF_ERROR(MayBindUnbegun(move_, *source_, *target_, false));
+  for (const bool at_source : {true, false}) {
+    if (!(at_source ? source : target)) continue;
+    ShardLink& link = at_source ? *source_ : *target_;
+    LOCUS_ASSIGN_OR_RETURN(
+        RebindResult bound,
+        RebindRows(link, (at_source ? move_.source : move_.target).id, table, move_.ranges, false));
+    LOCUS_RETURN_IF_ERROR(Note("rebound", absl::StrCat(link.place(), ": ", bound.bound.size(),
+                                                       " rows, ", bound.left.size(), " left")));
+  }
+  return absl::OkStatus();
 }
 
 // A shard of the move was promoted or restored. Where the fences of both do not contradict each
@@ -373,6 +351,9 @@ absl::Status MoveRunner::CopyTo(Side recipient, const std::atomic<bool>& stop) {
   const bool forth = recipient == Side::kTarget;
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<ShardLink> from, (forth ? source_ : target_)->Another());
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<ShardLink> to, (forth ? target_ : source_)->Another());
+  const absl::Cleanup end_lost = [&to, &stop] {
+    if (!stop) to->EndLostSession();
+  };
   LOCUS_ASSIGN_OR_RETURN(const BandFence own,
                          BandRows(move_, internal::Other(recipient), *from).Read());
   if (own.own_lo >= own.own_hi) return absl::OkStatus();
@@ -392,6 +373,7 @@ absl::Status MoveRunner::CopyTo(Side recipient, const std::atomic<bool>& stop) {
     applying.move = move_.name;
     applying.ranges = move_.ranges;
     applying.run = run_;
+    applying.stop = &stop;
     applying.peer.assign(move_.ranges.size(), own);
     LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<ChangeApplier> applier,
                            ChangeApplier::Open(applying, stream::GtidPosition()));
@@ -411,7 +393,11 @@ absl::Status MoveRunner::CopyTo(Side recipient, const std::atomic<bool>& stop) {
     LOCUS_ASSIGN_OR_RETURN(uint64_t estimated, copier->EstimateRows());
     copied_.estimated += estimated;
     for (bool more = true; more && !stop;) {
-      LOCUS_ASSIGN_OR_RETURN(more, copier->CopyChunk());
+      absl::StatusOr<bool> copied = copier->CopyChunk();
+      if (absl::IsUnavailable(copied.status())) {
+        to->EndSession(applier->session(), applier->place()).IgnoreError();
+      }
+      LOCUS_ASSIGN_OR_RETURN(more, std::move(copied));
       copied_.rows = before + copier->rows();
       copied_.rows_per_second =
           static_cast<double>(copied_.rows) /
@@ -426,6 +412,9 @@ absl::Status MoveRunner::Clean(const std::atomic<bool>& stop) {
   if (keep_) return absl::OkStatus();
   const bool aborts = clean_.phase == Phase::kAborting;
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<ShardLink> link, (aborts ? target_ : source_)->Another());
+  const absl::Cleanup end_lost = [&link, &stop] {
+    if (!stop) link->EndLostSession();
+  };
   if (aborts) {
     // Given up before the target was prepared: nothing was copied.
     auto rows = BandRows(move_, Side::kTarget, *link).Touching();

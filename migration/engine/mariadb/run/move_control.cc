@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "migration/move/table_steps.h"
 #include "src/base/check.h"
 #include "src/base/random_word.h"
 
@@ -18,6 +19,17 @@ using internal::Wish;
 namespace {
 
 constexpr int kMostAttempts = 100;
+constexpr unsigned kNoSuchTable = 1146;
+
+// A server whose log cannot grow lets its COMMITs wait, and says so nowhere else; it still answers
+// those who read. 0 also where it does not.
+int64_t WaitForSpace(ShardLink& link) {
+  auto results = link.Run(
+      "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE ="
+      " 'Waiting for someone to free space'",
+      {OneRow(1)});
+  return results.ok() ? NumberIn((*results)[0].rows[0], 0, link.place()).value_or(0) : 0;
+}
 
 }  // namespace
 
@@ -55,16 +67,24 @@ absl::StatusOr<MoveView> MoveControl::View() {
   } else if (!absl::IsNotFound(record.status())) {
     return record.status();
   }
-  auto look = [](BandRows& rows, std::optional<internal::BandFence>& seen, std::string& trouble) {
+  const bool has_fences = view.record && view.record->phase >= Phase::kPrepared;
+  if (view.record && view.record->phase < Phase::kFinalized) {
+    const absl::Status tables = records_->CheckTables(move_.name, move_.tables);
+    if (absl::IsInvalidArgument(tables)) view.other_tables = std::string(tables.message());
+  }
+  auto look = [&](ShardLink& link, BandRows& rows, std::optional<internal::BandFence>& seen,
+                  std::string& trouble) {
     auto row = rows.Read();
     if (row.ok()) {
       seen = *row;
-    } else {
+    } else if (has_fences || link.error() != kNoSuchTable) {
       trouble = std::string(row.status().message());
     }
   };
-  look(*source_bands_, view.source, view.source_trouble);
-  look(*target_bands_, view.target, view.target_trouble);
+  look(*source_, *source_bands_, view.source, view.source_trouble);
+  look(*target_, *target_bands_, view.target, view.target_trouble);
+  if (view.source) view.source_waits_for_space = WaitForSpace(*source_);
+  if (view.target) view.target_waits_for_space = WaitForSpace(*target_);
   if (view.source && view.target) {
     view.fences = SituationOf(*view.source, *view.target, RoutingTable::kMaxPermyriad);
   }
@@ -80,21 +100,25 @@ absl::Status MoveControl::Begin(const MovePace& pace) {
   Wish wish;
   wish.by = pace.by;
   wish.dwell = pace.dwell;
-  return records_->Begin(move_.name, {move_.source.id, move_.target.id, move_.ranges}, wish);
+  return records_->Begin(move_.name, {move_.source.id, move_.target.id, move_.ranges}, wish,
+                         move_.tables);
 }
 
-absl::StatusOr<Wish> MoveControl::Change(const std::string& what, const Ask& ask, bool dry) {
+absl::StatusOr<Wish> MoveControl::Change(const std::string& what, const Ask& ask, bool dry,
+                                         Needs needs) {
   absl::Status last;
   for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
     LOCUS_ASSIGN_OR_RETURN(MoveView view, View());
     if (!view.record) return records_->Read(move_.name).status();
     const bool has_fences = view.record->phase >= Phase::kPrepared;
-    if (has_fences && !(view.source && view.target)) {
+    if (needs == Needs::kFences && has_fences && !view.has_share()) {
       return absl::UnavailableError(view.source ? view.target_trouble : view.source_trouble);
     }
     LOCUS_ASSIGN_OR_RETURN(Wish wish, ask(view.standing()));
     if (dry || wish == view.record->wish) return wish;
-    last = records_->ChangeWish(move_.name, view.record->serial, wish);
+    const bool kept = view.record->phase == Phase::kDone && view.record->wish.keep && !wish.keep;
+    last = kept ? records_->DeleteKept(*view.record)
+                : records_->ChangeWish(move_.name, view.record->serial, wish);
     if (last.ok()) {
       LOCUS_RETURN_IF_ERROR(
           records_->Note(move_.name, what, view.fences.share,
@@ -122,7 +146,26 @@ absl::Status MoveControl::EndRuns(uint32_t share) {
   return BurnRuns({source_.get(), target_.get()}, move_.name, (*word & INT64_MAX) | 1);
 }
 
-absl::StatusOr<MoveControl::Rebound> MoveControl::Rebind(const RoutingTable& table, bool dry) {
+absl::StatusOr<MoveControl::Bindable> MoveControl::MayBind(const RoutingTable& table, bool dry) {
+  auto record = records_->Read(move_.name);
+  if (!record.ok() && !absl::IsNotFound(record.status())) return record.status();
+  const Phase phase = record.ok() ? record->phase : Phase::kPlanned;
+  Bindable bindable;
+  if (phase > Phase::kFinalizing) {
+    bindable.fences = "the move is over";
+    return bindable;
+  }
+  if (phase == Phase::kPlanned) {
+    const absl::Status may = MayBindUnbegun(move_, *source_, *target_, dry);
+    if (!may.ok() && !absl::IsFailedPrecondition(may)) return may;
+    bindable.contradict = !may.ok();
+    bindable.fences = may.ok() ? "the move has not begun" : std::string(may.message());
+    const internal::TableSight seen =
+        internal::SightOf(table, {move_.source.id, move_.target.id, move_.ranges});
+    bindable.fits =
+        may.ok() && seen.kind == internal::TableSight::Kind::kUnderWay && seen.share == 0;
+    return bindable;
+  }
   LOCUS_ASSIGN_OR_RETURN(BandRows::Seen source, source_bands_->ReadUnbound());
   LOCUS_ASSIGN_OR_RETURN(BandRows::Seen target, target_bands_->ReadUnbound());
   const bool unbound = source.bound_to != 0 || target.bound_to != 0;
@@ -131,14 +174,10 @@ absl::StatusOr<MoveControl::Rebound> MoveControl::Rebind(const RoutingTable& tab
     LOCUS_ASSIGN_OR_RETURN(source, source_bands_->ReadUnbound());
     LOCUS_ASSIGN_OR_RETURN(target, target_bands_->ReadUnbound());
   }
-  Rebound rebound;
-  rebound.contradict = !MayBindMove(source, target).ok();
-  rebound.fences = internal::Described(source.row, target.row);
-  std::vector<FencedRange> bound;
-  if (!rebound.contradict) bound = move_.ranges;
-  LOCUS_ASSIGN_OR_RETURN(rebound.source, RebindRows(*source_, move_.source.id, table, bound, dry));
-  LOCUS_ASSIGN_OR_RETURN(rebound.target, RebindRows(*target_, move_.target.id, table, bound, dry));
-  return rebound;
+  bindable.fits = MayBindMove(source, target).ok();
+  bindable.contradict = !bindable.fits;
+  bindable.fences = internal::Described(source.row, target.row);
+  return bindable;
 }
 
 absl::StatusOr<std::vector<RepairFinding>> MoveControl::Findings() {
@@ -146,9 +185,16 @@ absl::StatusOr<std::vector<RepairFinding>> MoveControl::Findings() {
   return FindingsOf(move_, record, *source_, *target_);
 }
 
-absl::StatusOr<std::vector<MoveRecord>> MovesRemembered(const MariadbOptions& shard) {
+absl::StatusOr<RebindResult> RebindShard(const MoveShard& shard, const RoutingTable& table,
+                                         const std::vector<FencedRange>& fitting, bool dry) {
+  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<ShardLink> link, ShardLink::Create(shard.server));
+  return RebindRows(*link, shard.id, table, fitting, dry);
+}
+
+absl::StatusOr<std::vector<MoveRecord>> MovesRemembered(const MariadbOptions& shard,
+                                                        std::vector<std::string>& unread) {
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<ShardLink> link, ShardLink::Create(shard));
-  return MoveRecords(*link).List();
+  return MoveRecords(*link).ListReadable(unread);
 }
 
 }  // namespace locus::mariadb

@@ -26,7 +26,19 @@ struct MoveView {
   // The fences; nullopt: not there, or the shard does not answer: then why.
   std::optional<internal::BandFence> source, target;
   std::string source_trouble, target_trouble;
+  // How many sessions wait on each shard until its disk has space again.
+  int64_t source_waits_for_space = 0, target_waits_for_space = 0;
   internal::Situation fences;  // of both; kImpossible where one is missing
+  // The move goes on with other tables than this file's: then which. Empty: they are the same.
+  std::string other_tables;
+
+  // Whether the share is known: both fences could be read.
+  bool has_share() const { return source.has_value() && target.has_value(); }
+  // The fences have stepped, and the record of the move is gone.
+  bool lost_record() const {
+    return !record && has_share() && fences.kind == internal::Situation::Kind::kAgreed &&
+           fences.share > 0;
+  }
 
   internal::Standing standing() const;
 };
@@ -51,20 +63,27 @@ class MoveControl {
   // `dry`. NOT_FOUND: the move was never begun.
   using Ask = std::function<absl::StatusOr<internal::Wish>(const internal::Standing&)>;
   // `what` stands in the history.
-  absl::StatusOr<internal::Wish> Change(const std::string& what, const Ask& ask, bool dry);
+  enum class Needs {
+    kFences,  // UNAVAILABLE: a shard of a move that has fences does not answer
+    kRecord,  // what is asked does not depend on the share, which may be unknown
+  };
+  absl::StatusOr<internal::Wish> Change(const std::string& what, const Ask& ask, bool dry,
+                                        Needs needs = Needs::kFences);
 
   // Nothing waits for this failover candidate, "host:port", any more. NOT_FOUND: the move was never
   // begun.
   absl::Status DropCandidate(const std::string& candidate);
 
-  // RebindRows for both shards. The rows of this move are bound where both fences do not contradict
-  // each other, as a runner does. ABORTED: the move changed meanwhile: repeat the call.
-  struct Rebound {
-    RebindResult source, target;
+  // Whether the rows of this move, on both shards, may be bound to the servers that answer: where
+  // the fences do not contradict each other, as a runner does. Where rows are bound to others, and
+  // unless `dry`, its runs have ended when this returns. ABORTED: the move changed meanwhile:
+  // repeat the call.
+  struct Bindable {
+    bool fits = false;
     bool contradict = false;
-    std::string fences;  // what both accept
+    std::string fences;  // what both accept; or that the move has not begun, or is over
   };
-  absl::StatusOr<Rebound> Rebind(const RoutingTable& table, bool dry);
+  absl::StatusOr<Bindable> MayBind(const RoutingTable& table, bool dry);
 
   // What is lost, wrong, or in excess on either shard. NOT_FOUND: the move was never begun.
   absl::StatusOr<std::vector<RepairFinding>> Findings();
@@ -79,8 +98,14 @@ class MoveControl {
   std::unique_ptr<BandRows> source_bands_, target_bands_;
 };
 
-// The moves that a shard remembers as their source. Empty where it has none.
-absl::StatusOr<std::vector<MoveRecord>> MovesRemembered(const MariadbOptions& shard);
+// RebindRows for a shard.
+absl::StatusOr<RebindResult> RebindShard(const MoveShard& shard, const RoutingTable& table,
+                                         const std::vector<FencedRange>& fitting, bool dry);
+
+// The moves that a shard remembers as their source; empty where it has none. `unread`: why others
+// of its records cannot be read.
+absl::StatusOr<std::vector<MoveRecord>> MovesRemembered(const MariadbOptions& shard,
+                                                        std::vector<std::string>& unread);
 
 }  // namespace locus::mariadb
 

@@ -6,10 +6,10 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "migration/engine/mariadb/marker_tables.h"
 #include "migration/engine/mariadb/run/move_runner.h"
 #include "migration/engine/mariadb/run/rebind.h"
 #include "migration/engine/mariadb/run/shell_command.h"
+#include "migration/engine/mariadb/session/marker_tables.h"
 #include "migration/fence/guard_sql.h"
 #include "src/base/check.h"
 
@@ -157,6 +157,7 @@ absl::StatusOr<MoveSight> MoveRunner::Look() {
       sight.alarm = std::string(looked.message());
     }
   }
+  if (record_.phase == Phase::kPlanned) LOCUS_RETURN_IF_ERROR(BindUnbegun());
   LOCUS_RETURN_IF_ERROR(LookAtGuards(sight));
   LOCUS_RETURN_IF_ERROR(LookAtStreams(sight));
   LOCUS_RETURN_IF_ERROR(LookAtTasks(sight));
@@ -268,7 +269,10 @@ std::string MoveRunner::FirstDifference() {
 
 void MoveRunner::LookAtTable(MoveSight& sight) {
   const auto now = SteadyClock::now();
-  if (now - table_read_at_ >= kTablePause && !BandIsOnItsWay()) {
+  // A place that hangs must not keep a band waiting that is to be taken back.
+  const bool between = HasFences(record_.phase) && sight.fences.kind != Situation::Kind::kAgreed &&
+                       sight.fences.kind != Situation::Kind::kImpossible;
+  if (now - table_read_at_ >= kTablePause && !between) {
     auto table = publisher_.Current();
     table_read_at_ = SteadyClock::now();
     published_.reset();

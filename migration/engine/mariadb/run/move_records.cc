@@ -2,6 +2,8 @@
 #include "migration/engine/mariadb/run/move_records.h"
 
 #include <charconv>
+#include <iterator>
+#include <set>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -26,7 +28,7 @@ namespace {
 constexpr size_t kMostMoves = 100'000;
 constexpr size_t kMostEvents = 1'000'000;
 constexpr unsigned kNoSuchTable = 1146;
-// Of texts that quote servers: what the columns hold, whatever the bytes are.
+// Of texts that quote servers: a little less than the columns hold.
 constexpr size_t kMostHoldBytes = 990, kMostTextBytes = 8000, kMostRunnerBytes = 240;
 
 constexpr char kCreateMoves[] =
@@ -51,6 +53,12 @@ constexpr char kCreateMoves[] =
     "  runner VARCHAR(255) CHARACTER SET utf8mb4 NOT NULL,\n"
     "  beat DATETIME(6) NULL,\n"
     "  status MEDIUMTEXT CHARACTER SET utf8mb4 NOT NULL\n"
+    ") ENGINE = InnoDB";
+// Apart from locus_move: a column there would need the right to alter tables that exist.
+constexpr char kCreateTables[] =
+    "CREATE TABLE IF NOT EXISTS locus_move_tables (\n"
+    "  move VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PRIMARY KEY,\n"
+    "  tables MEDIUMTEXT CHARACTER SET utf8mb4 NOT NULL\n"
     ") ENGINE = InnoDB";
 constexpr char kCreateEvents[] =
     "CREATE TABLE IF NOT EXISTS locus_move_event (\n"
@@ -77,6 +85,38 @@ std::string VnodesText(const std::vector<FencedRange>& ranges) {
   });
 }
 
+// What a move file says of a table, on one line.
+std::string TextOf(const MovedTable& table) {
+  std::string order;
+  switch (table.guard.key) {
+    case GuardedTable::Key::kOrderIdNumber:
+      order = absl::StrCat("order_id ", table.guard.order_id);
+      break;
+    case GuardedTable::Key::kOrderIdBytes:
+      order = absl::StrCat("order_id_bytes ", table.guard.order_id);
+      break;
+    case GuardedTable::Key::kGeneAndCohort:
+      order = absl::StrCat("gene ", table.guard.gene, ", cohort ", table.guard.cohort);
+      break;
+  }
+  return internal::Printable(absl::StrCat(table.guard.name, ": ", order, ", primary key (",
+                                          absl::StrJoin(table.primary_key, ", "), "), version ",
+                                          table.version));
+}
+
+std::set<std::string> LinesOf(const std::vector<MovedTable>& tables) {
+  std::set<std::string> lines;
+  for (const MovedTable& table : tables) lines.insert(TextOf(table));
+  return lines;
+}
+
+// Those of `a` that `b` lacks.
+std::string Missing(const std::set<std::string>& a, const std::set<std::string>& b) {
+  std::vector<std::string> missing;
+  absl::c_set_difference(a, b, std::back_inserter(missing));
+  return absl::StrJoin(missing, "; ");
+}
+
 std::optional<std::vector<FencedRange>> VnodesIn(const std::string& text) {
   std::vector<FencedRange> ranges;
   for (absl::string_view part : absl::StrSplit(text, ',')) {
@@ -89,13 +129,21 @@ std::optional<std::vector<FencedRange>> VnodesIn(const std::string& text) {
   return ranges;
 }
 
+// For a column of a little more than `most` characters, whatever the bytes are: what is no harmless
+// character becomes up to four of them.
+std::string Fitting(const std::string& text, size_t most) {
+  constexpr size_t kDots = 3;
+  const std::string shown = internal::Printable(text, most);
+  return SqlText(shown.size() <= most + kDots ? shown : internal::Printable(shown, most));
+}
+
 std::string Assignments(const Wish& wish) {
-  return absl::StrCat(
-      "started = ", wish.started ? 1 : 0, ", goal = ", wish.goal, ", step_by = ", wish.by,
-      ", dwell_ms = ", absl::ToInt64Milliseconds(wish.dwell),
-      ", hold = ", SqlText(internal::Printable(wish.hold, kMostHoldBytes)), ", ending = '",
-      ToAbsl(ToString(wish.ending)), "', keep = ", wish.keep ? 1 : 0, ", repair = '",
-      internal::RepairText(wish.repair), "'");
+  return absl::StrCat("started = ", wish.started ? 1 : 0, ", goal = ", wish.goal,
+                      ", step_by = ", wish.by,
+                      ", dwell_ms = ", absl::ToInt64Milliseconds(wish.dwell),
+                      ", hold = ", Fitting(wish.hold, kMostHoldBytes), ", ending = '",
+                      ToAbsl(ToString(wish.ending)), "', keep = ", wish.keep ? 1 : 0,
+                      ", repair = '", internal::RepairText(wish.repair), "'");
 }
 
 absl::Status TakenOver(const std::string& name) {
@@ -120,6 +168,7 @@ bool Overlap(const MoveLeg& a, const MoveLeg& b) {
 
 absl::Status MoveRecords::CreateTables() {
   LOCUS_RETURN_IF_ERROR(link_.Run(kCreateMoves).status());
+  LOCUS_RETURN_IF_ERROR(link_.Run(kCreateTables).status());
   return link_.Run(kCreateEvents).status();
 }
 
@@ -173,16 +222,28 @@ absl::StatusOr<MoveRecord> MoveRecords::RecordIn(const Result::Row& row) {
   return record;
 }
 
-absl::StatusOr<std::vector<MoveRecord>> MoveRecords::List() {
+absl::StatusOr<std::vector<MoveRecord>> MoveRecords::ListReadable(
+    std::vector<std::string>& unread) {
   auto results = link_.Run(absl::StrCat(kSelect, " ORDER BY move"), {Rows(kColumns, kMostMoves)});
   if (link_.error() == kNoSuchTable) return std::vector<MoveRecord>();
   LOCUS_RETURN_IF_ERROR(results.status());
   std::vector<MoveRecord> records;
   for (const Result::Row& row : (*results)[0].rows) {
-    LOCUS_ASSIGN_OR_RETURN(MoveRecord record, RecordIn(row));
-    records.push_back(std::move(record));
+    auto record = RecordIn(row);
+    if (record.ok()) {
+      records.push_back(*std::move(record));
+    } else {
+      unread.emplace_back(record.status().message());
+    }
   }
   return records;
+}
+
+absl::StatusOr<std::vector<MoveRecord>> MoveRecords::List() {
+  std::vector<std::string> unread;
+  LOCUS_ASSIGN_OR_RETURN(std::vector<MoveRecord> records, ListReadable(unread));
+  if (unread.empty()) return records;
+  return absl::DataLossError(unread.front());
 }
 
 absl::StatusOr<MoveRecord> MoveRecords::Read(const std::string& name) {
@@ -196,7 +257,8 @@ absl::StatusOr<MoveRecord> MoveRecords::Read(const std::string& name) {
   return RecordIn((*results)[0].rows[0]);
 }
 
-absl::Status MoveRecords::Begin(const std::string& name, const MoveLeg& leg, const Wish& wish) {
+absl::Status MoveRecords::Begin(const std::string& name, const MoveLeg& leg, const Wish& wish,
+                                const std::vector<MovedTable>& tables) {
   // One at a time, so that of two moves of the same vnodes one sees the other.
   LOCUS_ASSIGN_OR_RETURN(
       std::vector<Result> locked,
@@ -205,17 +267,20 @@ absl::Status MoveRecords::Begin(const std::string& name, const MoveLeg& leg, con
     return absl::UnavailableError(
         absl::StrCat("mariadb ", link_.place(), ": another move is being begun there; try again"));
   }
-  const absl::Status begun = BeginLocked(name, leg, wish);
+  const absl::Status begun = BeginLocked(name, leg, wish, tables);
   LOCUS_RETURN_IF_ERROR(link_.Run(absl::StrCat("DO RELEASE_LOCK(", kBeginLock, ")")).status());
   return begun;
 }
 
-absl::Status MoveRecords::BeginLocked(const std::string& name, const MoveLeg& leg,
-                                      const Wish& wish) {
+absl::Status MoveRecords::BeginLocked(const std::string& name, const MoveLeg& leg, const Wish& wish,
+                                      const std::vector<MovedTable>& tables) {
   LOCUS_ASSIGN_OR_RETURN(std::vector<MoveRecord> records, List());
   for (const MoveRecord& record : records) {
     if (record.name == name) {
-      if (record.leg == leg) return absl::OkStatus();
+      if (record.leg == leg) {
+        return record.phase == Phase::kPlanned ? NoteTables(name, tables)
+                                               : CheckTables(name, tables);
+      }
       return absl::FailedPreconditionError(
           absl::StrCat("move ", Quoted(name), " has been used for vnodes ",
                        VnodesText(record.leg.ranges), " from shard ", record.leg.source, " to ",
@@ -229,6 +294,7 @@ absl::Status MoveRecords::BeginLocked(const std::string& name, const MoveLeg& le
                        "): finish or abort it before these vnodes move again"));
     }
   }
+  LOCUS_RETURN_IF_ERROR(NoteTables(name, tables));
   // A connection that was made anew since then has no lock: then nothing is put.
   LOCUS_ASSIGN_OR_RETURN(
       std::vector<Result> put,
@@ -247,6 +313,37 @@ absl::Status MoveRecords::BeginLocked(const std::string& name, const MoveLeg& le
       absl::StrCat("mariadb ", link_.place(), ": the connection broke; try again"));
 }
 
+absl::Status MoveRecords::NoteTables(const std::string& name,
+                                     const std::vector<MovedTable>& tables) {
+  if (tables.empty()) return absl::OkStatus();
+  return link_
+      .Run(absl::StrCat("REPLACE INTO locus_move_tables (move, tables) VALUES (", SqlText(name),
+                        ", ", SqlText(absl::StrJoin(LinesOf(tables), "\n")), ")"),
+           {kNoRows})
+      .status();
+}
+
+absl::Status MoveRecords::CheckTables(const std::string& name,
+                                      const std::vector<MovedTable>& tables) {
+  if (tables.empty()) return absl::OkStatus();
+  auto results =
+      link_.Run(absl::StrCat("SELECT tables FROM locus_move_tables WHERE move = ", SqlText(name)),
+                {AtMostOneRow(1)});
+  // Begun by a version that did not note it.
+  if (link_.error() == kNoSuchTable) return absl::OkStatus();
+  LOCUS_RETURN_IF_ERROR(results.status());
+  if ((*results)[0].rows.empty()) return absl::OkStatus();
+  const std::set<std::string> given = LinesOf(tables);
+  const std::set<std::string> begun = absl::StrSplit((*results)[0].rows[0][0].value_or(""), '\n');
+  if (given == begun) return absl::OkStatus();
+  const std::string lacks = Missing(begun, given), more = Missing(given, begun);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "move ", Quoted(name), " was begun with other [[tables]] than the move file has now",
+      lacks.empty() ? "" : absl::StrCat("; the file lacks: ", lacks),
+      more.empty() ? "" : absl::StrCat("; it has instead: ", more),
+      "; the tables of a move stay the same until it ends: put them back into the file"));
+}
+
 absl::Status MoveRecords::ChangeWish(const std::string& name, uint64_t seen, const Wish& wish,
                                      std::optional<uint64_t> run) {
   LOCUS_ASSIGN_OR_RETURN(std::vector<Result> results,
@@ -257,6 +354,10 @@ absl::Status MoveRecords::ChangeWish(const std::string& name, uint64_t seen, con
   if (results[0].affected == 1) return absl::OkStatus();
   return absl::AbortedError(
       absl::StrCat("somebody else changed move ", Quoted(name), " at the same time; try again"));
+}
+
+absl::Status MoveRecords::DeleteKept(const MoveRecord& seen) {
+  return ChangeRow(seen, "phase = 'CLEANUP', keep = 0, serial = serial + 1");
 }
 
 absl::Status MoveRecords::DropCandidate(const std::string& name, const std::string& candidate) {
@@ -272,16 +373,18 @@ absl::Status MoveRecords::DropCandidate(const std::string& name, const std::stri
 
 absl::StatusOr<bool> MoveRecords::Claim(const std::string& name, uint64_t run,
                                         const std::string& runner, absl::Duration patience) {
-  LOCUS_ASSIGN_OR_RETURN(
-      std::vector<Result> results,
+  auto results =
       link_.Run(absl::StrCat("UPDATE locus_move SET run = ", run,
-                             ", runner = ", SqlText(internal::Printable(runner, kMostRunnerBytes)),
+                             ", runner = ", Fitting(runner, kMostRunnerBytes),
                              ", beat = NOW(6) WHERE move = ", SqlText(name),
                              " AND (beat IS NULL OR beat > NOW(6) + INTERVAL 1 HOUR OR beat <"
                              " NOW(6) - INTERVAL ",
                              absl::ToInt64Microseconds(patience), " MICROSECOND)"),
-                {kNoRows}));
-  return results[0].affected == 1;
+                {kNoRows});
+  // Then no move was begun there, as the reader of its record says.
+  if (link_.error() == kNoSuchTable) return false;
+  LOCUS_RETURN_IF_ERROR(results.status());
+  return (*results)[0].affected == 1;
 }
 
 absl::Status MoveRecords::Beat(const std::string& name, uint64_t run, const std::string& status) {
@@ -349,8 +452,7 @@ absl::Status MoveRecords::Note(const std::string& name, const std::string& kind,
   return link_
       .Run(absl::StrCat("INSERT INTO locus_move_event (move, at, kind, share, text) SELECT move,"
                         " NOW(6), ",
-                        SqlText(kind), ", ", share, ", ",
-                        SqlText(internal::Printable(text, kMostTextBytes)),
+                        SqlText(kind), ", ", share, ", ", Fitting(text, kMostTextBytes),
                         " FROM locus_move WHERE move = ", SqlText(name), OfRun(run)),
            {kNoRows})
       .status();

@@ -54,15 +54,27 @@ class MoveRecords {
   // All of this shard, or the one of the name. NOT_FOUND: there is none; also where the tables are
   // missing.
   absl::StatusOr<std::vector<MoveRecord>> List();
+  // The same without those that cannot be read, of which `unread` says why.
+  absl::StatusOr<std::vector<MoveRecord>> ListReadable(std::vector<std::string>& unread);
   absl::StatusOr<MoveRecord> Read(const std::string& name);
 
   // Puts the record of a move that has none; OK where it has one of the same shards and vnodes.
-  // FAILED_PRECONDITION: it has one of others. Another move of these vnodes has not ended.
-  absl::Status Begin(const std::string& name, const MoveLeg& leg, const internal::Wish& wish);
+  // Notes what the move file says of the tables (CheckTables), again while the move is PLANNED;
+  // none: notes nothing. FAILED_PRECONDITION: it has a record of other shards or vnodes. Another
+  // move of these vnodes has not ended. INVALID_ARGUMENT: it has begun with other tables.
+  absl::Status Begin(const std::string& name, const MoveLeg& leg, const internal::Wish& wish,
+                     const std::vector<MovedTable>& tables = {});
+  // INVALID_ARGUMENT: the move was begun with other tables, or other columns of them. Somebody who
+  // runs it with fewer tables would leave rows behind.
+  absl::Status CheckTables(const std::string& name, const std::vector<MovedTable>& tables);
   // Where the serial is still `seen`; ABORTED: it is not: read again. `run`: of the runner that
   // changes it; then also ABORTED where another one has taken over.
   absl::Status ChangeWish(const std::string& name, uint64_t seen, const internal::Wish& wish,
                           std::optional<uint64_t> run = std::nullopt);
+
+  // A move that is DONE and kept its rows goes back to CLEANUP, to delete them. Errors of
+  // ChangeWish.
+  absl::Status DeleteKept(const MoveRecord& seen);
 
   // Nothing waits for this candidate any more; to be called when it was fenced off.
   absl::Status DropCandidate(const std::string& name, const std::string& candidate);
@@ -96,7 +108,9 @@ class MoveRecords {
   absl::StatusOr<std::vector<MoveEvent>> Events(const std::string& name, size_t most);
 
  private:
-  absl::Status BeginLocked(const std::string& name, const MoveLeg& leg, const internal::Wish& wish);
+  absl::Status BeginLocked(const std::string& name, const MoveLeg& leg, const internal::Wish& wish,
+                           const std::vector<MovedTable>& tables);
+  absl::Status NoteTables(const std::string& name, const std::vector<MovedTable>& tables);
   absl::StatusOr<MoveRecord> RecordIn(const Result::Row& row);
   absl::Status ChangeRow(const MoveRecord& seen, const std::string& assignments);
   ShardLink& link_;

@@ -3,9 +3,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "locus/migration/shard_fence.h"
-#include "migration/engine/mariadb/marker_tables.h"
-#include "migration/engine/mariadb/moved_tables.h"
+#include "migration/engine/mariadb/fence/moved_tables.h"
+#include "migration/engine/mariadb/run/copy_marker.h"
 #include "migration/engine/mariadb/run/move_runner.h"
+#include "migration/engine/mariadb/session/marker_tables.h"
 #include "migration/fence/guard_sql.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
@@ -24,15 +25,14 @@ namespace {
 constexpr std::chrono::seconds kGuardsPause{1};
 // Triggers seem to be missing while another move makes some on the same table.
 constexpr int kMostUnguardedLooks = 3;
-// While a trigger waits for the users of its table, others wait behind it.
-constexpr std::chrono::seconds kMendPause{2};
 
 }  // namespace
 
 absl::Status MoveRunner::CheckTriggers(ShardLink& link) {
   LOCUS_ASSIGN_OR_RETURN(ShardFence fence,
                          ShardFence::Create(link.Options(), FenceOptionsOf(move_)));
-  LOCUS_RETURN_IF_ERROR(fence.Verify());
+  // Whether the rows of this move are bound is seen with what they accept.
+  LOCUS_RETURN_IF_ERROR(fence.VerifyTriggers());
   LOCUS_ASSIGN_OR_RETURN(MovedTables tables,
                          MovedTables::Create(link.Options(), move_.tables, move_.movers));
   return tables.Verify(move_.name);
@@ -82,13 +82,7 @@ absl::Status MoveRunner::ForgetStream(Side recipient) {
   ShardLink& link = recipient == Side::kTarget ? *target_ : *source_;
   const std::string move = SqlText(move_.name);
   return link.Transact([&]() -> absl::Status {
-    LOCUS_ASSIGN_OR_RETURN(std::vector<Result> results,
-                           link.Run(absl::StrCat("SELECT run FROM ", kRuns, " WHERE move = ", move,
-                                                 " LOCK IN SHARE MODE"),
-                                    {AtMostOneRow(1)}));
-    if (results[0].rows.empty() || results[0].rows[0][0] != absl::StrCat(run_)) {
-      return TakenOver(link.place(), move_.name);
-    }
+    LOCUS_RETURN_IF_ERROR(CheckRun(link, move_.name, run_));
     LOCUS_RETURN_IF_ERROR(
         link.Run(absl::StrCat("DELETE FROM ", kCopies, " WHERE move = ", move), {kNoRows})
             .status());
@@ -103,23 +97,21 @@ absl::Status MoveRunner::ForgetStream(Side recipient) {
 // The wish asks for it until all of it is done: a runner that dies in between leaves it to the next
 // one. No step is made meanwhile, and none before both shards were compared.
 absl::Status MoveRunner::Repair(const Decision& decision, const MoveSight& sight) {
-  const auto now = SteadyClock::now();
-  if (now - mended_at_ < kMendPause) return absl::UnavailableError(trouble_);
+  if (SteadyClock::now() < mends_.next_at) return mends_.last;
   const internal::Repair asked = record_.wish.repair;
   for (const std::string* why : {&sight.unguarded, &sight.forth.broken, &sight.back.broken}) {
-    if (mended_at_ != TimePoint() || why->empty()) continue;
+    if (mends_.pauses.failures() > 0 || why->empty()) continue;
     LOCUS_RETURN_IF_ERROR(Note("repair", *why));
   }
   forth_ = {};
   back_ = {};
   copy_.worker = nullptr;
   compare_.worker = nullptr;
-  for (ShardLink* link : {source_.get(), target_.get()}) {
-    const absl::Status mended = MendTriggers(*link);
-    if (!mended.ok()) mended_at_ = SteadyClock::now();
-    LOCUS_RETURN_IF_ERROR(mended);
-  }
-  mended_at_ = {};
+  const absl::Status mended = Sparingly(mends_, [this]() -> absl::Status {
+    LOCUS_RETURN_IF_ERROR(MendTriggers(*source_));
+    return MendTriggers(*target_);
+  });
+  LOCUS_RETURN_IF_ERROR(mended);
   guards_read_at_ = {};
   unguarded_.clear();
   unguarded_looks_ = unguarded_rounds_ = 0;

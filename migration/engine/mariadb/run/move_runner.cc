@@ -5,8 +5,8 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "migration/engine/mariadb/marker_tables.h"
 #include "migration/engine/mariadb/run/rebind.h"
+#include "migration/engine/mariadb/session/marker_tables.h"
 #include "src/base/check.h"
 #include "src/base/random_word.h"
 #include "src/base/text.h"
@@ -24,6 +24,9 @@ constexpr std::chrono::milliseconds kRound{50};
 // While a band is between the shards its writers wait for what is done here.
 constexpr std::chrono::milliseconds kUrgentRound{2};
 constexpr std::chrono::seconds kStandbyRound{1};
+// Between rounds that fail, at most; while a band is between the shards.
+constexpr absl::Duration kLongestPause = absl::Seconds(1),
+                         kLongestUrgentPause = absl::Milliseconds(200);
 
 bool IsOver(Phase phase) { return phase == Phase::kDone || phase == Phase::kAborted; }
 
@@ -113,6 +116,9 @@ absl::Status MoveRunner::Standby(const std::atomic<bool>& stop) {
     const std::optional<uint64_t> word = internal::RandomWord();
     if (!word) return absl::UnavailableError("the system has no randomness for a run's number");
     run_ = (*word & INT64_MAX) | 1;
+    // Before it is the runner: the one that is, and has the right file, goes on.
+    const absl::Status tables = records_->CheckTables(move_.name, move_.tables);
+    if (absl::IsInvalidArgument(tables)) return tables;
     auto claimed = records_->Claim(move_.name, run_, options_.name, options_.take_over_after);
     if (claimed.ok() && *claimed) return absl::OkStatus();
     if (claimed.ok()) {
@@ -136,6 +142,7 @@ absl::Status MoveRunner::BurnOtherRuns() {
 
 absl::Status MoveRunner::Serve(const std::atomic<bool>& stop) {
   bool burnt = false;
+  internal::Backoff pauses({absl::FromChrono(kRound), kLongestPause, 0.5});
   step_since_ = share_since_ = gates_ok_at_ = SteadyClock::now();
   seen_step_ = 0;
   seen_share_ = UINT32_MAX;
@@ -145,7 +152,8 @@ absl::Status MoveRunner::Serve(const std::atomic<bool>& stop) {
   last_sight_ = {};
   unguarded_.clear();
   unguarded_looks_ = 0;
-  table_read_at_ = gates_read_at_ = guards_read_at_ = mended_at_ = beat_at_ = sample_at_ = {};
+  table_read_at_ = gates_read_at_ = guards_read_at_ = beat_at_ = sample_at_ = {};
+  busy_since_ = {};
   while (!stop) {
     auto record = records_->Read(move_.name);
     absl::Status status = record.status();
@@ -189,8 +197,19 @@ absl::Status MoveRunner::Serve(const std::atomic<bool>& stop) {
     }
     // A runner that waits for a shard lives: nobody need take over.
     if (!status.ok() && record_.run == run_) Beat(last_sight_, {}).IgnoreError();
-    const bool urgent = status.ok() && step_open_;
-    SleepUnless(stop, urgent ? kUrgentRound : kRound);
+    if (!absl::IsUnavailable(status)) {
+      pauses.Reset();
+      SleepUnless(stop, status.ok() && step_open_ ? kUrgentRound : kRound);
+      continue;
+    }
+    // A shard that does not answer is asked less and less often.
+    const Situation::Kind kind = last_sight_.fences.kind;
+    const bool between =
+        step_open_ || (kind != Situation::Kind::kAgreed && kind != Situation::Kind::kImpossible);
+    const absl::Duration longest =
+        std::min(between ? kLongestUrgentPause : kLongestPause, options_.take_over_after / 4);
+    SleepUnless(stop, absl::ToChronoMilliseconds(
+                          std::min(pauses.Next(internal::RandomWord().value_or(0)), longest)));
   }
   return absl::OkStatus();
 }
@@ -198,6 +217,7 @@ absl::Status MoveRunner::Serve(const std::atomic<bool>& stop) {
 absl::Status MoveRunner::Round() {
   if (record_.serial != seen_serial_ && record_.wish.hold.empty()) {
     taken_back_ = 0;
+    busy_since_ = {};
     guards_read_at_ = {};  // they may have been mended
   }
   seen_serial_ = record_.serial;

@@ -2,6 +2,7 @@
 #ifndef LOCUS_MIGRATION_ENGINE_MARIADB_RUN_MOVE_RUNNER_H_
 #define LOCUS_MIGRATION_ENGINE_MARIADB_RUN_MOVE_RUNNER_H_
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -23,6 +24,7 @@
 #include "migration/engine/mariadb/run/stream_worker.h"
 #include "migration/engine/mariadb/run/task_worker.h"
 #include "migration/move/table_steps.h"
+#include "src/base/backoff.h"
 
 namespace locus::mariadb {
 
@@ -82,6 +84,13 @@ class MoveRunner {
     internal::Phase phase = internal::Phase::kPlanned;  // that it was begun in
     bool held = false;                                  // the move has been held since it failed
   };
+  // What makes writers wait while it waits for others itself, so that it is not tried at once again
+  // after it failed.
+  struct Intrusion {
+    internal::Backoff pauses;
+    TimePoint next_at;
+    absl::Status last;  // why it failed
+  };
   struct Copied {
     std::atomic<uint64_t> rows = 0, estimated = 0;
     std::atomic<double> rows_per_second = 0;
@@ -94,7 +103,13 @@ class MoveRunner {
   };
 
   MoveRunner(Move move, RunnerOptions options, TablePublisher& publisher)
-      : move_(std::move(move)), options_(std::move(options)), publisher_(publisher) {}
+      : move_(std::move(move)),
+        options_(std::move(options)),
+        publisher_(publisher),
+        steps_{internal::Backoff({options_.pace.fence_wait,
+                                  std::max(options_.pace.fence_wait, kLongestStepPause), 0.5}),
+               {},
+               {}} {}
 
   absl::Status Standby(const std::atomic<bool>& stop);
   absl::Status Serve(const std::atomic<bool>& stop);
@@ -127,19 +142,25 @@ class MoveRunner {
   absl::Status InstallFence(const MoveShard& shard, const RoutingTable& table);
   absl::Status PrepareLocked(ShardLink& link, const std::function<absl::Status()>& work);
   absl::Status Rebind();
+  absl::Status BindUnbegun();
   absl::Status EndStreams();
   absl::Status CleanUp();
-  absl::StatusOr<bool> Change(internal::Side side, const std::optional<internal::BandFence>& row);
-  absl::Status CandidatesHave(internal::Side side);
   absl::Status CandidatesKnowTheEnd();
-  absl::Status CheckGuards();
-  absl::Status LetGo(uint32_t share);
+  absl::Status Sparingly(Intrusion& intrusion, const std::function<absl::Status()>& work);
   absl::Status Hold(const std::string& why, bool roll_back);
   absl::Status Note(const std::string& kind, const std::string& text);
   absl::Status Copy(const std::atomic<bool>& stop);
   absl::Status CopyTo(internal::Side recipient, const std::atomic<bool>& stop);
   absl::Status Compare(const std::atomic<bool>& stop);
   absl::Status Clean(const std::atomic<bool>& stop);
+
+  // move_step.cc: how a band is handed over.
+  absl::Status CandidatesHave(internal::Side side);
+  absl::StatusOr<BandRows::Written> Write(internal::Side side, const internal::BandFence& row);
+  absl::StatusOr<bool> Change(internal::Side side, const std::optional<internal::BandFence>& row);
+  absl::Status HoldBusyStep(const absl::Status& busy);
+  absl::Status CheckGuards();
+  absl::Status LetGo(uint32_t share);
 
   // move_repair.cc: what is mended.
   absl::Status CheckTriggers(ShardLink& link);
@@ -149,6 +170,7 @@ class MoveRunner {
   absl::Status NoteDifferences();
 
   absl::Status Beat(const internal::MoveSight& sight, const internal::Decision& decision);
+  std::string TasksWait() const;
   std::string StatusJson(const internal::MoveSight& sight, const internal::Decision& decision);
 
   const Move move_;              // without passwords
@@ -184,7 +206,19 @@ class MoveRunner {
   int unguarded_rounds_ = 0;  // in a row
   std::string unguarded_;     // as MoveSight's
   int unguarded_looks_ = 0;   // in a row
-  TimePoint guards_read_at_, mended_at_;
+  TimePoint guards_read_at_, bound_at_;
+  // For a trigger, who uses its table waits for up to a second.
+  static constexpr internal::Backoff::Policy kTriggerPauses{absl::Seconds(2), absl::Seconds(30),
+                                                            0.5};
+  Intrusion prepares_{internal::Backoff(kTriggerPauses), {}, {}};
+  Intrusion mends_{internal::Backoff(kTriggerPauses), {}, {}};
+  Intrusion removes_{internal::Backoff(kTriggerPauses), {}, {}};
+  // For a step, who writes the vnodes waits for up to fence_wait.
+  static constexpr absl::Duration kLongestStepPause = absl::Seconds(5);
+  Intrusion steps_;
+  // The same for what ends a step, for which a band waits.
+  Intrusion changes_{internal::Backoff({absl::Milliseconds(50), absl::Seconds(1), 0.5}), {}, {}};
+  TimePoint busy_since_, busy_at_;  // steps have been kept from the fence, the first and the last
   std::string alarm_;
   uint64_t alarm_serial_ = 0;  // of the wish that was in force when it was raised
   internal::MoveSight last_sight_;

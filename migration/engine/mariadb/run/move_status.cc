@@ -19,7 +19,7 @@ using SteadyClock = std::chrono::steady_clock;
 namespace {
 
 constexpr std::chrono::seconds kBeatPause{1};
-constexpr std::chrono::seconds kSamplePause{2};
+constexpr std::chrono::seconds kSamplePause{2}, kRestingPause{30};
 
 // -1: it stands still.
 double LagOf(const internal::StreamSight& stream) {
@@ -34,6 +34,16 @@ double Quantile(std::vector<double> values, double part) {
 }
 
 }  // namespace
+
+// Why what is copied, compared or deleted does not go on.
+std::string MoveRunner::TasksWait() const {
+  for (const Task* task : {&copy_, &compare_, &clean_}) {
+    if (!task->worker) continue;
+    const TaskWorker::Sight seen = task->worker->sight();
+    if (!seen.done && !seen.waiting.empty()) return absl::StrCat(" (", seen.waiting, ")");
+  }
+  return "";
+}
 
 std::string MoveRunner::StatusJson(const MoveSight& sight, const Decision& decision) {
   ordered_json gates = ordered_json::array();
@@ -60,7 +70,7 @@ std::string MoveRunner::StatusJson(const MoveSight& sight, const Decision& decis
       {"share", sight.fences.share},
       {"step", sight.step},
       {"goal", sight.wish.goal},
-      {"waiting_for", trouble_.empty() ? decision.why : trouble_},
+      {"waiting_for", trouble_.empty() ? absl::StrCat(decision.why, TasksWait()) : trouble_},
       {"next", NextCommand(sight)},
       {"forth", stream(forth_, sight.forth)},
       {"back", stream(back_, sight.back)},
@@ -97,7 +107,15 @@ absl::Status MoveRunner::Beat(const MoveSight& sight, const Decision& decision) 
   LOCUS_RETURN_IF_ERROR(records_->Beat(move_.name, run_, StatusJson(sight, decision)));
   beat_at_ = now;
   last_state_ = state;
-  if (!changed && now - sample_at_ < kSamplePause) return absl::OkStatus();
+  // A move that waits for people may do so for months.
+  const bool rests = sight.phase == internal::Phase::kPlanned ||
+                     sight.phase == internal::Phase::kFinalized ||
+                     (sight.phase == internal::Phase::kReady &&
+                      sight.fences.kind == internal::Situation::Kind::kAgreed &&
+                      (!sight.wish.hold.empty() || sight.wish.goal == sight.fences.share));
+  if (!changed && now - sample_at_ < (rests ? kRestingPause : kSamplePause)) {
+    return absl::OkStatus();
+  }
   sample_at_ = now;
   const ordered_json sample = {
       {"state", state},

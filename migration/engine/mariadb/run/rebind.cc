@@ -1,21 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "migration/engine/mariadb/run/rebind.h"
 
-#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <set>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "migration/engine/mariadb/marker_tables.h"
-#include "migration/engine/mariadb/primary.h"
+#include "migration/engine/mariadb/session/marker_tables.h"
+#include "migration/engine/mariadb/session/primary.h"
 #include "src/base/check.h"
+#include "src/base/random_word.h"
 
 namespace locus::mariadb {
 
 using internal::FenceRow;
+using internal::Side;
 
 namespace {
 
 constexpr size_t kMostRows = 65536;
 constexpr uint32_t kCohorts = RoutingTable::kMaxPermyriad;
+constexpr unsigned kNoSuchTable = 1146;
 
 ShardGene GeneOf(uint32_t vnode) { return ShardGene::FromUint16(static_cast<uint16_t>(vnode)); }
 
@@ -23,6 +29,76 @@ std::string Condition(const FenceRow& row) {
   return absl::StrCat("lo = ", row.lo, " AND hi = ", row.hi, " AND own_lo = ", row.own_lo,
                       " AND own_hi = ", row.own_hi, " AND step = ", row.step,
                       " AND server_id = ", row.server_id);
+}
+
+absl::StatusOr<std::vector<FenceRow>> TouchingOrNone(const Move& move, Side side, ShardLink& link) {
+  auto rows = BandRows(move, side, link).Touching();
+  if (!rows.ok() && link.error() == kNoSuchTable) return std::vector<FenceRow>();
+  return rows;
+}
+
+// Neighbouring vnodes of one row of which all may be bound, or none.
+struct Piece {
+  uint32_t lo = 0;
+  uint32_t hi = 0;
+  std::string why;  // they may not; empty: they may
+};
+
+// The row, cut where a move of the table or a fitting range begins or ends: what one move keeps
+// from being bound must not keep the vnodes beside it.
+std::vector<Piece> JudgedPieces(const FenceRow& row, uint32_t shard, const RoutingTable& table,
+                                const std::vector<FencedRange>& fitting) {
+  std::set<uint32_t> begins = {row.lo};
+  auto cut = [&](uint32_t lo, uint32_t hi) {
+    for (uint32_t begin : {lo, hi + 1}) {
+      if (begin > row.lo && begin <= row.hi) begins.insert(begin);
+    }
+  };
+  for (const FencedRange& range : fitting) cut(range.lo, range.hi);
+  for (const VnodeMove& move : table.moves()) cut(move.first, move.last);
+  std::vector<Piece> pieces;
+  for (auto begin = begins.begin(); begin != begins.end(); ++begin) {
+    const auto next = std::next(begin);
+    FenceRow part = row;
+    part.lo = *begin;
+    part.hi = next == begins.end() ? row.hi : *next - 1;
+    Piece piece{part.lo, part.hi, ""};
+    const bool fits = absl::c_any_of(fitting, [&](const FencedRange& range) {
+      return range.lo <= part.lo && range.hi >= part.hi;
+    });
+    if (!fits) MayBindAtRest(part, shard, table, piece.why);
+    if (!pieces.empty() && pieces.back().why.empty() && piece.why.empty()) {
+      pieces.back().hi = piece.hi;
+    } else {
+      pieces.push_back(piece);
+    }
+  }
+  return pieces;
+}
+
+// The row becomes a row for each piece, unless no piece may be bound.
+absl::Status BindPieces(ShardLink& link, const FenceRow& row, const std::vector<Piece>& pieces) {
+  if (absl::c_none_of(pieces, [](const Piece& piece) { return piece.why.empty(); })) {
+    return absl::OkStatus();
+  }
+  auto server = [](const Piece& piece) { return piece.why.empty() ? "@@server_id" : "server_id"; };
+  auto run = [&](const std::string& statement) -> absl::Status {
+    LOCUS_ASSIGN_OR_RETURN(std::vector<Result> results, link.Run(statement, {kNoRows}));
+    if (results[0].affected == 1) return absl::OkStatus();
+    return absl::AbortedError(absl::StrCat("mariadb ", link.place(),
+                                           ": somebody changed the fence of vnodes ", row.lo, "-",
+                                           row.hi, " meanwhile; repeat the command"));
+  };
+  return link.Transact([&]() -> absl::Status {
+    for (size_t i = 1; i < pieces.size(); ++i) {
+      LOCUS_RETURN_IF_ERROR(run(absl::StrCat(
+          "INSERT INTO locus_fence (lo, hi, own_lo, own_hi, step, server_id, other) SELECT ",
+          pieces[i].lo, ", ", pieces[i].hi, ", own_lo, own_hi, step, ", server(pieces[i]),
+          ", other FROM locus_fence WHERE ", Condition(row))));
+    }
+    return run(absl::StrCat("UPDATE locus_fence SET hi = ", pieces[0].hi,
+                            ", server_id = ", server(pieces[0]), " WHERE ", Condition(row)));
+  });
 }
 
 }  // namespace
@@ -62,15 +138,60 @@ absl::Status MayBindMove(const BandRows::Seen& source, const BandRows::Seen& tar
                    internal::Described(source.row, target.row), "; see `locus move rebind`"));
 }
 
+absl::Status MayBindUnbegun(const Move& move, ShardLink& source, ShardLink& target, bool dry) {
+  LOCUS_ASSIGN_OR_RETURN(std::vector<FenceRow> rows, TouchingOrNone(move, Side::kTarget, target));
+  const bool prepared =
+      absl::c_any_of(rows, [&](const FenceRow& row) { return row.other == move.source.name; });
+  if (prepared && !dry) {
+    // A stream of an earlier run may have read a token that the promoted source lacks.
+    const std::optional<uint64_t> word = internal::RandomWord();
+    if (!word) return absl::UnavailableError("the system has no randomness for a run's number");
+    LOCUS_RETURN_IF_ERROR(BurnRuns({&target}, move.name, (*word & INT64_MAX) | 1));
+    LOCUS_ASSIGN_OR_RETURN(rows, TouchingOrNone(move, Side::kTarget, target));
+  }
+  for (const FenceRow& row : rows) {
+    if (row.own_lo >= row.own_hi) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the fence of the target, mariadb ", target.place(), ", accepts cohorts ", row.own_lo,
+        " to below ", row.own_hi, " of vnodes ", row.lo, "-", row.hi,
+        ", and the source knows nothing of a move that has begun: the promoted server lacks it"));
+  }
+  LOCUS_ASSIGN_OR_RETURN(rows, TouchingOrNone(move, Side::kSource, source));
+  for (const FenceRow& row : rows) {
+    if (row.own_lo == 0 && row.own_hi == kCohorts) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("the fence of the source, mariadb ", source.place(), ", accepts cohorts ",
+                     row.own_lo, " to below ", row.own_hi, " of vnodes ", row.lo, "-", row.hi,
+                     ", and all of them are its: the move has not begun"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> HasUnboundRows(ShardLink& link, const std::vector<FencedRange>& ranges) {
+  auto results = link.Run("SELECT lo, hi FROM locus_fence WHERE server_id <> @@server_id",
+                          {Rows(2, kMostRows)});
+  if (!results.ok() && link.error() == kNoSuchTable) return false;
+  LOCUS_RETURN_IF_ERROR(results.status());
+  for (const Result::Row& row : (*results)[0].rows) {
+    LOCUS_ASSIGN_OR_RETURN(int64_t lo, NumberIn(row, 0, link.place()));
+    LOCUS_ASSIGN_OR_RETURN(int64_t hi, NumberIn(row, 1, link.place()));
+    for (const FencedRange& range : ranges) {
+      if (range.lo <= hi && range.hi >= lo) return true;
+    }
+  }
+  return false;
+}
+
 absl::StatusOr<RebindResult> RebindRows(ShardLink& link, uint32_t shard, const RoutingTable& table,
                                         const std::vector<FencedRange>& fitting, bool dry) {
-  LOCUS_ASSIGN_OR_RETURN(
-      std::vector<Result> results,
-      link.Run("SELECT lo, hi, own_lo, own_hi, step, server_id FROM locus_fence WHERE server_id <>"
-               " @@server_id ORDER BY lo",
-               {Rows(6, kMostRows)}));
+  auto results = link.Run(
+      "SELECT lo, hi, own_lo, own_hi, step, server_id FROM locus_fence WHERE server_id <>"
+      " @@server_id ORDER BY lo",
+      {Rows(6, kMostRows)});
+  if (!results.ok() && link.error() == kNoSuchTable) return RebindResult();
+  LOCUS_RETURN_IF_ERROR(results.status());
   RebindResult result;
-  for (const Result::Row& found : results[0].rows) {
+  for (const Result::Row& found : (*results)[0].rows) {
     uint64_t numbers[6];
     for (size_t i = 0; i < 6; ++i) {
       LOCUS_ASSIGN_OR_RETURN(int64_t number, NumberIn(found, i, link.place()));
@@ -83,27 +204,18 @@ absl::StatusOr<RebindResult> RebindRows(ShardLink& link, uint32_t shard, const R
                        numbers[4],
                        static_cast<uint32_t>(numbers[5]),
                        ""};
-    const bool of_fitting = std::any_of(
-        fitting.begin(), fitting.end(),
-        [&](const FencedRange& range) { return range.lo == row.lo && range.hi == row.hi; });
-    std::string why;
-    if (!of_fitting && !MayBindAtRest(row, shard, table, why)) {
-      result.left.push_back(absl::StrCat("vnodes ", row.lo, "-", row.hi, ": ", why));
-      continue;
-    }
-    if (!dry) {
-      LOCUS_ASSIGN_OR_RETURN(
-          std::vector<Result> changed,
-          link.Run(
-              absl::StrCat("UPDATE locus_fence SET server_id = @@server_id WHERE ", Condition(row)),
-              {kNoRows}));
-      if (changed[0].affected != 1) {
-        return absl::AbortedError(absl::StrCat("mariadb ", link.place(),
-                                               ": somebody changed the fence of vnodes ", row.lo,
-                                               "-", row.hi, " meanwhile; repeat the command"));
+    const std::vector<Piece> pieces = JudgedPieces(row, shard, table, fitting);
+    if (!dry) LOCUS_RETURN_IF_ERROR(BindPieces(link, row, pieces));
+    for (const Piece& piece : pieces) {
+      if (!piece.why.empty()) {
+        result.left.push_back(absl::StrCat("vnodes ", piece.lo, "-", piece.hi, ": ", piece.why));
+        continue;
       }
+      FenceRow bound = row;
+      bound.lo = piece.lo;
+      bound.hi = piece.hi;
+      result.bound.push_back(bound);
     }
-    result.bound.push_back(row);
   }
   return result;
 }

@@ -30,16 +30,26 @@ bool MayBindAtRest(const internal::FenceRow& row, uint32_t shard, const RoutingT
 // contradict each other: the promoted server lacks what the other shard has seen of the old one.
 absl::Status MayBindMove(const BandRows::Seen& source, const BandRows::Seen& target);
 
+// Of vnodes whose move stands in the table at share 0, while its source knows nothing of a move
+// that has begun. FAILED_PRECONDITION: the target accepts orders of them, so the promoted source
+// lacks what the target has seen. Where the target was prepared, its earlier run can obey no token
+// any more when this returns.
+absl::Status MayBindUnbegun(const Move& move, ShardLink& source, ShardLink& target, bool dry);
+
 struct RebindResult {
-  std::vector<internal::FenceRow> bound;  // that are bound to this server now
-  std::vector<std::string> left;          // rows that are not, each with the reason
+  std::vector<internal::FenceRow> bound;  // that are bound to this server now, with what they were
+  std::vector<std::string> left;          // vnodes that are not, each with the reason
 };
 
-// Binds the rows of a shard that are bound to another server: those at rest that MayBindAtRest
-// accepts, and those of `fitting`, ranges of moves whose two fences do not contradict each other.
-// `dry`: says so, and changes nothing. ABORTED: somebody changed a row meanwhile: repeat the call.
+// Binds the rows of a shard that are bound to another server: the vnodes at rest that MayBindAtRest
+// accepts, and those of `fitting`: ranges of moves of which MayBindMove or MayBindUnbegun is true.
+// A row of which only a part may be bound is cut. Nothing where the shard has no fence. `dry`: says
+// so, and changes nothing. ABORTED: somebody changed a row meanwhile: repeat the call.
 absl::StatusOr<RebindResult> RebindRows(ShardLink& link, uint32_t shard, const RoutingTable& table,
                                         const std::vector<FencedRange>& fitting, bool dry);
+
+// Whether a row that touches the ranges is bound to another server; not where there is no fence.
+absl::StatusOr<bool> HasUnboundRows(ShardLink& link, const std::vector<FencedRange>& ranges);
 
 // Gives the move to `run` on these shards: when it returns, nothing that an earlier run had under
 // way is written any more, and tokens that it has read are void. Errors of TakeOverRun.

@@ -9,11 +9,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "locus/migration/shard_fence.h"
-#include "migration/engine/mariadb/marker_tables.h"
-#include "migration/engine/mariadb/moved_tables.h"
+#include "migration/engine/mariadb/fence/moved_tables.h"
 #include "migration/engine/mariadb/run/band_rows.h"
+#include "migration/engine/mariadb/session/marker_tables.h"
 #include "migration/fence/guard_sql.h"
-#include "migration/stream/gtid.h"
+#include "migration/stream/stream_position.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
 
@@ -179,13 +179,31 @@ class Examination {
              by);
       return absl::OkStatus();
     }
-    LOCUS_ASSIGN_OR_RETURN(GtidPosition position, GtidPosition::Parse((*row)[0].value_or("")));
+    LOCUS_ASSIGN_OR_RETURN(const stream::StreamPosition stored,
+                           stream::StreamPosition::Parse((*row)[0].value_or("")));
+    const GtidPosition& position = stored.gtids;
     LOCUS_ASSIGN_OR_RETURN(GtidPosition oldest, OldestOf(from));
-    if (position.Covers(oldest)) return absl::OkStatus();
+    if (position.Covers(oldest)) return LookAtTheEnd(recipient, position, by);
     Mended(Kind::kLost, from,
            absl::StrCat("binary log: what the stream to ", Shard(recipient).name,
                         " needs was purged; it has come to ", position.ToString(),
                         ", and the log begins behind ", oldest.ToString()),
+           by);
+    return absl::OkStatus();
+  }
+
+  // A server that was promoted or restored may lack what the other shard has read of the old one.
+  absl::Status LookAtTheEnd(Side recipient, const GtidPosition& position, const Repair& by) {
+    const Side from = Other(recipient);
+    LOCUS_ASSIGN_OR_RETURN(
+        std::vector<Result> found,
+        Link(from).Run("SELECT COALESCE(@@GLOBAL.gtid_binlog_pos, '')", {OneRow(1)}));
+    LOCUS_ASSIGN_OR_RETURN(GtidPosition end, GtidPosition::Parse(found[0].rows[0][0].value_or("")));
+    if (end.Covers(position)) return absl::OkStatus();
+    Mended(Kind::kLost, from,
+           absl::StrCat("binary log: it ends at ", end.ToString(), ", and the stream to ",
+                        Shard(recipient).name, " has come to ", position.ToString(),
+                        ": the server was promoted or restored without its last transactions"),
            by);
     return absl::OkStatus();
   }

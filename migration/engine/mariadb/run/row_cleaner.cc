@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "migration/apply/copy_sql.h"
-#include "migration/engine/mariadb/marker_tables.h"
+#include "migration/engine/mariadb/run/copy_marker.h"
 #include "migration/fence/guard_sql.h"
 #include "src/base/backoff.h"
 #include "src/base/check.h"
@@ -35,16 +35,10 @@ class RangeCleaner {
   absl::StatusOr<uint64_t> DeleteBatch(uint64_t rows) {
     uint64_t deleted = 0;
     const absl::Status status = link_.Transact([&]() -> absl::Status {
-      LOCUS_ASSIGN_OR_RETURN(
-          std::vector<Result> results,
-          link_.Run(absl::StrCat("UPDATE locus_copy SET counter = counter + 1 WHERE move = ",
-                                 SqlText(move_.name), " AND tbl = ", SqlText(table_.guard.name),
-                                 " AND run = ", run_),
-                    {kNoRows}));
-      if (results[0].affected != 1) return TakenOver(link_.place(), move_.name);
+      LOCUS_RETURN_IF_ERROR(RaiseCopyMarker(link_, move_.name, table_.guard.name, run_));
       LOCUS_RETURN_IF_ERROR(CheckFence());
       LOCUS_ASSIGN_OR_RETURN(
-          results,
+          std::vector<Result> results,
           link_.Run(absl::StrCat("SET STATEMENT foreign_key_checks = 0 FOR DELETE FROM ",
                                  SqlName(table_.guard.name), " WHERE ",
                                  internal::RowsOf(table_.guard, range_, true), " LIMIT ", rows),
@@ -83,14 +77,6 @@ class RangeCleaner {
   const uint64_t run_;
 };
 
-absl::Status PutMarker(ShardLink& link, const Move& move, const MovedTable& table, uint64_t run) {
-  return link
-      .Run(
-          absl::StrCat("INSERT IGNORE INTO locus_copy (move, tbl, position, counter, run) VALUES (",
-                       SqlText(move.name), ", ", SqlText(table.guard.name), ", '', 0, ", run, ")"))
-      .status();
-}
-
 }  // namespace
 
 absl::Status DeleteMovedRows(ShardLink& link, const Move& move, uint64_t run,
@@ -99,7 +85,7 @@ absl::Status DeleteMovedRows(ShardLink& link, const Move& move, uint64_t run,
   uint64_t rows = kLeastRows;
   internal::Backoff pauses({absl::Milliseconds(2), absl::Seconds(1), 0.5});
   for (auto table = move.tables.rbegin(); table != move.tables.rend(); ++table) {
-    LOCUS_RETURN_IF_ERROR(PutMarker(link, move, *table, run));
+    LOCUS_RETURN_IF_ERROR(PutCopyMarker(link, move.name, table->guard.name, run));
     for (const FencedRange& range : move.ranges) {
       RangeCleaner cleaner(link, move, *table, range, run);
       for (uint64_t found = 1; found > 0 && !stop;) {

@@ -45,6 +45,12 @@ std::string ShardLink::place() const {
 
 absl::Status ShardLink::Connect() {
   if (connection_ && !connection_->spent() && !connection_->Stale()) return absl::OkStatus();
+  uint64_t lost = 0;
+  std::string lost_place;
+  if (connection_ && connection_->spent()) {
+    lost = connection_->session();
+    lost_place = connection_->place();
+  }
   connection_ = nullptr;
   absl::Status last;
   for (const MariadbOptions::Host& host : server_.hosts) {
@@ -53,7 +59,7 @@ absl::Status ShardLink::Connect() {
         SteadyClock::now() + absl::ToChronoNanoseconds(server_.connect_timeout + server_.timeout));
     if (opened.ok()) {
       connection_ = *std::move(opened);
-      return absl::OkStatus();
+      return lost == 0 ? absl::OkStatus() : EndSession(lost, lost_place);
     }
     last = opened.status();
   }
@@ -71,11 +77,30 @@ absl::StatusOr<std::vector<Result>> ShardLink::Run(const std::string& statements
                                                ": the connection broke inside a transaction"));
   }
   if (!in_transaction_) LOCUS_RETURN_IF_ERROR(Connect());
-  connection_->set_deadline(SteadyClock::now() + absl::ToChronoNanoseconds(server_.timeout));
+  // The server gives up first; its error arrives up to a second later, which Connection knows.
+  connection_->set_deadline(SteadyClock::now() + absl::ToChronoNanoseconds(server_.timeout) +
+                            std::chrono::seconds(2));
   auto results = connection_->Run(statements, shapes);
   error_ = connection_->error();
   conflict_ = connection_->conflict();
   return results;
+}
+
+absl::Status ShardLink::EndSession(uint64_t session, const std::string& place) {
+  // Only of this account, as numbers begin anew when a server does.
+  LOCUS_ASSIGN_OR_RETURN(
+      std::vector<Result> results,
+      Run(absl::StrCat("SELECT 1 FROM information_schema.PROCESSLIST WHERE ID = ", session,
+                       " AND USER = SUBSTRING_INDEX(USER(), '@', 1) AND COMMAND = 'Query'"),
+          {AtMostOneRow(1)}));
+  if (results[0].rows.empty() || this->place() != place) return absl::OkStatus();
+  // It may have ended by itself meanwhile.
+  Run(absl::StrCat("KILL ", session)).IgnoreError();
+  return absl::OkStatus();
+}
+
+void ShardLink::EndLostSession() {
+  if (connection_ && connection_->spent()) Connect().IgnoreError();
 }
 
 absl::Status ShardLink::CheckPrimary() {

@@ -36,12 +36,22 @@ class ShardLink {
   // With the password, for those who connect by themselves; not to be kept.
   MariadbOptions Options() const;
 
-  // As Connection::Run, within the options' timeout. UNAVAILABLE: the shard does not answer.
+  // As Connection::Run, within the options' timeout, in whole seconds, and one more.
+  // UNAVAILABLE: the shard does not answer.
   absl::StatusOr<std::vector<Result>> Run(const std::string& statements,
                                           std::initializer_list<Shape> shapes = {});
   // Runs `work` between START TRANSACTION and COMMIT, and rolls back where it fails. Once the
   // connection breaks, the rest of the work's statements fail: the shard has undone the others.
   absl::Status Transact(const std::function<absl::Status()>& work);
+
+  // Ends an own session of the shard that gave no answer in time, if it still stands in that
+  // statement, for instance in a COMMIT that no replica acknowledges: nobody waits for it any more,
+  // and there would be another one after each attempt. `place`: of the session's server; nothing
+  // where another one answers.
+  absl::Status EndSession(uint64_t session, const std::string& place);
+
+  // The same for the last connection of this link, which otherwise the next call does.
+  void EndLostSession();
 
   // UNAVAILABLE: the server that was connected has become read-only, so another one may have been
   // promoted: the next call connects anew.

@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "migration/engine/mariadb/binlog_reader.h"
-#include "migration/engine/mariadb/change_batch.h"
-#include "migration/engine/mariadb/marker_tables.h"
 #include "migration/engine/mariadb/run/band_rows.h"
+#include "migration/engine/mariadb/session/marker_tables.h"
+#include "migration/engine/mariadb/stream/binlog_reader.h"
+#include "migration/engine/mariadb/stream/change_batch.h"
 #include "migration/fence/guard_sql.h"
 #include "src/base/backoff.h"
 #include "src/base/check.h"
@@ -74,6 +74,8 @@ void StreamWorker::Work() {
       if (sight_.waiting.empty()) pauses.Reset();
       sight_.waiting = std::string(status.message());
     }
+    if (session_ != 0) to_->EndSession(session_, place_).IgnoreError();
+    session_ = 0;
     SleepBeforeRetry(pauses, SteadyClock::time_point::max());
   }
 }
@@ -96,9 +98,11 @@ absl::Status StreamWorker::CheckCheckpoint(const internal::BandFence& peer) {
 absl::Status StreamWorker::Follow() {
   // Where the stream begins if it never did: all that is committed later is behind it.
   LOCUS_ASSIGN_OR_RETURN(std::vector<Result> results,
-                         from_->Run("SELECT @@GLOBAL.gtid_binlog_pos", {OneRow(1)}));
+                         from_->Run("SELECT @@GLOBAL.gtid_binlog_pos, DATABASE()", {OneRow(2)}));
   LOCUS_ASSIGN_OR_RETURN(GtidPosition start,
                          GtidPosition::Parse(results[0].rows[0][0].value_or("")));
+  // As the log writes it: lower_case_table_names changes what the options say.
+  const std::string database = results[0].rows[0][1].value_or("");
   BandRows peer(move_, internal::Other(recipient_), *from_);
   LOCUS_ASSIGN_OR_RETURN(internal::BandFence bands, peer.Read());
   LOCUS_RETURN_IF_ERROR(CheckCheckpoint(bands));
@@ -110,18 +114,21 @@ absl::Status StreamWorker::Follow() {
   applying.recipient = recipient_;
   applying.ranges = move_.ranges;
   applying.run = run_;
-  applying.peer_database = from_->Options().database;
+  applying.stop = &stop_;
+  applying.peer_database = database;
   applying.peer.assign(move_.ranges.size(), bands);
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<ChangeApplier> applier,
                          ChangeApplier::Open(applying, start));
+  session_ = applier->session();
+  place_ = applier->place();
   // From now on there is a checkpoint.
   begins_ = false;
   BinlogReaderOptions reading;
   reading.server = from_->Options();
   reading.link_timeout = link_timeout_;
   reading.stream.position = applier->position();
+  reading.stream.file = applier->log_file();
   reading.stream.spool.directory = spool_;
-  const std::string database = reading.server.database;
   reading.stream.wanted = [&applier, database](std::string_view from, std::string_view table) {
     return from == database && applier->Wants(table);
   };

@@ -11,10 +11,10 @@
 
 #include "absl/status/status.h"
 #include "locus/migration/move.h"
-#include "migration/engine/mariadb/binlog_reader.h"
-#include "migration/engine/mariadb/change_applier.h"
+#include "migration/engine/mariadb/apply/change_applier.h"
 #include "migration/engine/mariadb/run/candidate_watch.h"
 #include "migration/engine/mariadb/run/shard_link.h"
+#include "migration/engine/mariadb/stream/binlog_reader.h"
 #include "src/base/mutex.h"
 
 namespace locus::mariadb {
@@ -65,6 +65,8 @@ class StreamWorker {
   bool begins_;  // of the thread, once it runs
   CandidateWatch candidates_;
   const std::unique_ptr<ShardLink> from_, to_;
+  uint64_t session_ = 0;  // of the last applier; of the thread alone, as the place
+  std::string place_;
   uint64_t taken_over_ = 0;         // counts.taken_over of the applier; of the thread alone
   std::atomic<bool> stop_ = false;  // only says so; pairs with nothing
   mutable internal::Mutex mutex_;

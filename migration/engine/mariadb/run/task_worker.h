@@ -32,14 +32,19 @@ class TaskWorker {
   struct Sight {
     bool done = false;
     absl::Status failed;  // why it has ended without being done
-    std::string waiting;  // why it could not go on last; empty: it goes on
+    std::string waiting;  // why it does not go on now; empty: it does
   };
   Sight sight() const {
     internal::MutexLock lock(mutex_);
-    return sight_;
+    Sight seen = sight_;
+    // What fails again fails sooner than that: its statements and connections have timeouts.
+    if (std::chrono::steady_clock::now() - waiting_since_ > kGoesOn) seen.waiting.clear();
+    return seen;
   }
 
  private:
+  static constexpr std::chrono::seconds kGoesOn{30};
+
   void Work() {
     internal::Backoff pauses({absl::Milliseconds(50), absl::Seconds(2), 0.5});
     while (!stop_) {
@@ -49,6 +54,7 @@ class TaskWorker {
         internal::MutexLock lock(mutex_);
         sight_.done = status.ok();
         sight_.waiting = std::string(status.message());
+        waiting_since_ = std::chrono::steady_clock::now();
         if (!absl::IsUnavailable(status)) sight_.failed = status;
       }
       if (!absl::IsUnavailable(status)) return;
@@ -60,6 +66,7 @@ class TaskWorker {
   std::atomic<bool> stop_ = false;  // only says so; pairs with nothing
   mutable internal::Mutex mutex_;
   Sight sight_ ABSL_GUARDED_BY(mutex_);
+  std::chrono::steady_clock::time_point waiting_since_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;  // the last member: it uses the others
 };
 

@@ -27,14 +27,15 @@ absl::Status CopyTombstones(ShardLink& from, ShardLink& to, const Move& move,
                             const std::atomic<bool>& stop);
 
 // Deletes from `link` the rows of these cohorts whose versions are below that of their tombstone,
-// which the shard has by CopyTombstones: their owner has deleted them, and no stream told of it. A
-// statement for each vnode of a table that has tombstones. Otherwise as CopyTombstones.
+// which the shard has by CopyTombstones: their owner has deleted them, and no stream told of it.
+// Rows are looked up by their keys, some hundred in a statement, whatever indexes a table has.
+// Otherwise as CopyTombstones.
 absl::Status DeleteDeadRows(ShardLink& link, const Move& move, const internal::BandFence& own,
                             uint64_t run, const std::atomic<bool>& stop);
 
 // Deletes those of the move's vnodes from the target, before anything is copied there: an earlier
-// move left them, and no row of the source knows of them. FAILED_PRECONDITION as above: a runner
-// that was replaced must not delete those that its successor relies on.
+// move left them, and no row of the source knows of them. In many transactions. FAILED_PRECONDITION
+// as above: a runner that was replaced must not delete those that its successor relies on.
 absl::Status ForgetTombstones(ShardLink& target, const Move& move, uint64_t run);
 
 }  // namespace locus::mariadb

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_MIGRATION_ENGINE_MARIADB_APPLY_ROW_COPIER_H_
+#define LOCUS_MIGRATION_ENGINE_MARIADB_APPLY_ROW_COPIER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "locus/engine/mariadb.h"
+#include "locus/migration/moved_table.h"
+#include "migration/apply/copy_sql.h"
+#include "migration/engine/mariadb/apply/change_applier.h"
+
+namespace locus::mariadb {
+
+struct CopierOptions {
+  // The shard that is read.
+  MariadbOptions source;
+  MovedTable table;
+  // The vnodes that move: 1 to 1,024 ranges, ascending, apart.
+  std::vector<FencedRange> ranges;
+  // Of their rows only those of these cohorts, from the first to below the second; nullopt: all.
+  std::optional<std::pair<uint32_t, uint32_t>> cohorts = std::nullopt;
+
+  // Rows of one chunk, which is one transaction of the target: between these, so that a chunk takes
+  // about `chunk_time`. Longer: fewer commits; clients wait longer for locks of copied rows.
+  uint64_t least_rows = 16;
+  uint64_t most_rows = 4096;
+  absl::Duration chunk_time = absl::Milliseconds(100);
+  // Asked before each chunk: how long to wait. Asked again after the wait, at the latest after a
+  // second, until it says nothing. Empty: no waits.
+  std::function<absl::Duration()> pause;
+  // Called with each chunk between reading and writing it, which goes on once this returns OK.
+  // Empty: at once.
+  std::function<absl::Status()> before_write;
+
+  // INVALID_ARGUMENT, naming the option, its value and the limit.
+  absl::Status Check() const;
+};
+
+// Copies the rows of moved vnodes, in the order of an index, chunk by chunk. Where an index begins
+// with the column that shows the vnode (order_id, or the gene), rows of other vnodes are not read.
+// The rows are written by the version rule, so the copy and the change stream do not disturb each
+// other, as long as the stream begins before the first chunk was read. It goes on where it stopped:
+// each chunk's end is stored with its rows.
+//
+// Errors as those of ChangeApplier. Thread safety: none.
+class RowCopier {
+ public:
+  // `target` outlives it, and has the table.
+  static absl::StatusOr<std::unique_ptr<RowCopier>> Open(const CopierOptions& options,
+                                                         ChangeApplier& target);
+  ~RowCopier();
+
+  // How many rows there are to copy, those included that have been, by the source's statistics:
+  // may be wrong by half. Without an index that shows the vnode: the rows of the whole table.
+  absl::StatusOr<uint64_t> EstimateRows();
+
+  // Copies the next chunk; false: there was none left. FAILED_PRECONDITION also: the copy stopped
+  // in the order of an index that is gone.
+  absl::StatusOr<bool> CopyChunk();
+
+  uint64_t rows() const { return rows_; }              // read, since Open
+  uint64_t chunk_rows() const { return chunk_rows_; }  // of the next chunk
+
+ private:
+  class Reader;
+
+  RowCopier(const CopierOptions& options, ChangeApplier& target);
+
+  const CopierOptions options_;
+  ChangeApplier& target_;
+  std::unique_ptr<Reader> reader_;
+  absl::Status GoTo(const std::string& position);
+  absl::StatusOr<bool> ReadNext(std::vector<stream::Row>& rows, internal::CopyKey& end);
+
+  uint64_t rows_ = 0;
+  uint64_t chunk_rows_;
+  // Behind what the copy has come to, and in which of the ranges.
+  std::optional<internal::CopyKey> behind_;
+  size_t range_ = 0;
+  bool begun_ = false;  // behind_ is known
+  bool done_ = false;   // no row is behind behind_
+};
+
+}  // namespace locus::mariadb
+
+#endif  // LOCUS_MIGRATION_ENGINE_MARIADB_APPLY_ROW_COPIER_H_

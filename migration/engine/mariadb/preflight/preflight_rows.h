@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_MIGRATION_ENGINE_MARIADB_PREFLIGHT_PREFLIGHT_ROWS_H_
+#define LOCUS_MIGRATION_ENGINE_MARIADB_PREFLIGHT_PREFLIGHT_ROWS_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "migration/preflight/facts.h"
+#include "src/engine/mariadb/answer.h"
+
+namespace locus::mariadb {
+
+// Asks a shard one statement with so many columns.
+using AskRows =
+    std::function<absl::StatusOr<std::vector<Result::Row>>(const std::string&, unsigned)>;
+
+// Tables of the target that have rows of the moving vnodes.
+absl::StatusOr<std::vector<std::string>> FindStrays(const AskRows& target,
+                                                    const preflight::Facts& facts);
+
+// Unique keys that have neither the order nor the primary key, and how many of up to 1,000 values
+// of the source's moving rows stand in the target.
+absl::StatusOr<std::vector<preflight::Collision>> FindCollisions(const AskRows& source,
+                                                                 const AskRows& target,
+                                                                 const preflight::Facts& facts);
+
+}  // namespace locus::mariadb
+
+#endif  // LOCUS_MIGRATION_ENGINE_MARIADB_PREFLIGHT_PREFLIGHT_ROWS_H_

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "migration/engine/mariadb/run/tombstones.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gtest/gtest.h"
+#include "migration/engine/mariadb/session/marker_tables.h"
+#include "tests/engine/mariadb/mariadb_server.h"
+
+namespace locus::mariadb {
+namespace {
+
+// One shard with tables of keys of every kind, none of which has an index on the gene.
+class TombstonesTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    options_ = FreshMariadbDatabase();
+    link_ = ShardLink::Create(options_).value();
+    move_.name = "first";
+    move_.source.server = move_.target.server = options_;
+    move_.ranges = {{0, 99}, {200, 299}};
+    for (const std::string& create : CreateMarkerTables()) Run(create);
+    Run(CreateTombstones());
+    Run("INSERT INTO locus_copy (move, tbl, run, position, counter) VALUES ('first',"
+        " 'locus_tombstone', 7, '', 0)");
+    Run("INSERT INTO locus_run (move, run, ping, counter) VALUES ('first', 7, 0, 1)");
+  }
+  void Run(const std::string& statement) {
+    const auto done = link_->Run(statement);
+    ASSERT_TRUE(done.ok()) << statement << ": " << done.status();
+  }
+  std::string Value(const std::string& query) {
+    auto found = link_->Run(query, {OneRow(1)});
+    EXPECT_TRUE(found.ok()) << found.status();
+    return found.ok() ? (*found)[0].rows[0][0].value_or("NULL") : "";
+  }
+  // A table with a key of these columns, and a trigger that writes tombstones for everybody.
+  MovedTable MakeTable(const std::string& name, const std::vector<std::string>& key,
+                       const std::string& columns) {
+    MovedTable table;
+    table.guard.name = name;
+    table.guard.key = GuardedTable::Key::kGeneAndCohort;
+    table.primary_key = key;
+    Run(absl::StrCat("CREATE TABLE ", name, " (", columns,
+                     ", shard_gene SMALLINT UNSIGNED NOT NULL, cohort SMALLINT UNSIGNED NOT NULL,"
+                     " version BIGINT UNSIGNED NOT NULL, PRIMARY KEY (",
+                     absl::StrJoin(key, ", "), ")) ENGINE = InnoDB"));
+    for (const VersionTrigger& trigger : VersionTriggersOf(table, {"nobody@127.0.0.1"})) {
+      if (trigger.timing != "AFTER" || trigger.event != "DELETE") continue;
+      Run(absl::StrCat("CREATE TRIGGER ", trigger.name, " AFTER DELETE ON ", name, " FOR EACH ROW ",
+                       trigger.body));
+    }
+    return table;
+  }
+  // Rows that were deleted, and stand there again as they were before.
+  void DeleteAndLeave(const std::string& name, const std::string& values) {
+    Run(absl::StrCat("INSERT INTO ", name, " VALUES ", values));
+    Run(absl::StrCat("CREATE TABLE kept_", name, " AS SELECT * FROM ", name));
+    Run(absl::StrCat("DELETE FROM ", name));
+    Run(absl::StrCat("INSERT INTO ", name, " SELECT * FROM kept_", name));
+  }
+
+  MariadbOptions options_;
+  std::unique_ptr<ShardLink> link_;
+  Move move_;
+  const internal::BandFence all_{0, 10000, 1, 0, 0};
+  std::atomic<bool> stop_ = false;
+};
+
+TEST_F(TombstonesTest, DeadRows_AreFoundByKeysOfEveryKind) {
+  const struct {
+    const char* name;
+    std::vector<std::string> key;
+    const char* columns;
+    std::vector<std::string> values;  // of two keys
+  } kinds[] = {
+      {"numbers", {"a", "b"}, "a BIGINT UNSIGNED, b INT", {"18446744073709551615, -5", "7, 0"}},
+      {"filled", {"a"}, "a INT(8) UNSIGNED ZEROFILL", {"12", "4000000000"}},
+      {"bits", {"a"}, "a BIT(12)", {"b'101'", "b'111100001111'"}},
+      {"decimals", {"a"}, "a DECIMAL(20, 4)", {"-1.5", "1234567890123456.7891"}},
+      {"bytes", {"a", "b"}, "a VARBINARY(16), b INT", {"X'003A01FF', 1", "'', 2"}},
+      {"texts",
+       {"a"},
+       "a VARCHAR(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin",
+       {"'5:täst'", "'a b '"}},
+      {"times",
+       {"a", "b"},
+       "a DATETIME(6), b DATE",
+       {"'2024-02-29 12:00:00.123456', '2024-01-01'", "'1999-12-31 23:59:59', '1000-01-01'"}},
+  };
+  for (const auto& kind : kinds) {
+    move_.tables.push_back(MakeTable(kind.name, kind.key, kind.columns));
+    // Of a vnode that moves, and of one that does not.
+    DeleteAndLeave(kind.name, absl::StrCat("(", kind.values[0], ", 7, 100, 3), (", kind.values[1],
+                                           ", 150, 100, 3)"));
+  }
+  // Inserted again with a higher version.
+  Run("INSERT INTO numbers VALUES (1, 1, 7, 100, 3)");
+  Run("DELETE FROM numbers WHERE a = 1");
+  Run("INSERT INTO numbers VALUES (1, 1, 7, 100, 5)");
+  // Of a cohort that this shard does not own.
+  Run("INSERT INTO numbers VALUES (2, 1, 7, 9000, 3)");
+  Run("DELETE FROM numbers WHERE a = 2");
+  Run("INSERT INTO numbers VALUES (2, 1, 7, 9000, 3)");
+
+  const absl::Status done = DeleteDeadRows(*link_, move_, {0, 5000, 1, 0, 0}, 7, stop_);
+  ASSERT_TRUE(done.ok()) << done;
+  for (const auto& kind : kinds) {
+    EXPECT_EQ(Value(absl::StrCat("SELECT GROUP_CONCAT(shard_gene) FROM ", kind.name,
+                                 " WHERE version = 3 AND cohort = 100")),
+              "150")
+        << kind.name;
+  }
+  EXPECT_EQ(Value("SELECT GROUP_CONCAT(version ORDER BY a) FROM numbers WHERE a IN (1, 2)"), "5,3");
+}
+
+// Statements end before the server's time for them, however many rows and tombstones others have.
+TEST_F(TombstonesTest, LargeTables_NoStatementLooksAtMoreThanSomeThousandRows) {
+  move_.tables = {MakeTable("notes", {"id"}, "id BIGINT UNSIGNED")};
+  Run("INSERT INTO notes SELECT seq, seq % 300, seq % 10000, 3 FROM seq_1_to_60000");
+  Run("INSERT INTO locus_tombstone SELECT 'notes', CONCAT(LENGTH(seq), ':', seq), 4, seq % 300,"
+      " seq % 10000 FROM seq_1_to_30000");
+  MariadbServer& server = SharedMariadb();
+  server.Sql(
+      "TRUNCATE mysql.slow_log; SET GLOBAL log_output = 'TABLE'; SET GLOBAL slow_query_log = 1;"
+      " SET GLOBAL long_query_time = 0; SET GLOBAL log_queries_not_using_indexes = 0");
+  // By sessions of their own: the log's settings are those at their beginning.
+  auto from = link_->Another().value(), to = link_->Another().value();
+  const MariadbOptions other = FreshMariadbDatabase();
+  auto target = ShardLink::Create(other).value();
+  for (const std::string& create : CreateMarkerTables()) ASSERT_TRUE(target->Run(create).ok());
+  ASSERT_TRUE(target->Run(CreateTombstones()).ok());
+  ASSERT_TRUE(target
+                  ->Run("INSERT INTO locus_run (move, run, ping, counter) VALUES ('first', 7, 0,"
+                        " 1)")
+                  .ok());
+  auto nothing = [] { return absl::OkStatus(); };
+  ASSERT_TRUE(CopyTombstones(*from, *target, move_, all_, 7, nothing, stop_).ok());
+  ASSERT_TRUE(DeleteDeadRows(*to, move_, all_, 7, stop_).ok());
+  auto count = target->Run("SELECT COUNT(*) FROM locus_tombstone", {OneRow(1)});
+  ASSERT_TRUE(count.ok());
+  EXPECT_EQ((*count)[0].rows[0][0], "20000");
+  EXPECT_EQ(Value("SELECT COUNT(*) FROM notes"), "40000");
+  ASSERT_TRUE(ForgetTombstones(*target, move_, 7).ok());
+  count = target->Run("SELECT COUNT(*) FROM locus_tombstone", {OneRow(1)});
+  ASSERT_TRUE(count.ok());
+  EXPECT_EQ((*count)[0].rows[0][0], "0");
+  server.Sql("SET GLOBAL slow_query_log = 0; SET GLOBAL long_query_time = 10");
+  EXPECT_GT(std::stoi(server.Value("SELECT COUNT(*) FROM mysql.slow_log")), 20);
+  EXPECT_EQ(
+      server.Value("SELECT COALESCE(MAX(CONCAT(rows_examined, ' rows: ', LEFT(sql_text, 300))),"
+                   " '') FROM mysql.slow_log WHERE rows_examined > 8000 AND sql_text NOT LIKE"
+                   " '%COUNT(*)%'"),
+      "");
+}
+
+}  // namespace
+}  // namespace locus::mariadb
