@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/lease_machine/codec.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "src/lease_machine/fields.h"
+#include "src/worker/worker_rules.h"
+
+namespace locus::lease_machine {
+namespace {
+
+// The last that a command may have: the ceilings of its leases, at most 25 h later, are still
+// times.
+const absl::Time kLastTime = absl::FromUnixMillis(253370764799999);  // of 9998
+
+// What a request begins with.
+constexpr uint8_t kHasId = 1;
+constexpr uint8_t kHasTrace = 2;
+
+bool MayBeTimeOfCommand(absl::Time time) { return time >= absl::UnixEpoch() && time <= kLastTime; }
+
+class CommandWriter : public Writer {
+ public:
+  using Writer::Put;
+
+  void Put(const Request& request) {
+    Byte((request.id ? kHasId : 0) | (request.trace.empty() ? 0 : kHasTrace));
+    if (request.id) Put(*request.id);
+    if (!request.trace.empty()) {
+      Number(request.trace.high);
+      Number(request.trace.low);
+    }
+    Text(request.space.str());
+    Byte(static_cast<uint8_t>(request.action.index()));
+    std::visit([this](const auto& action) { PutAction(action); }, request.action);
+  }
+
+ private:
+  void PutTerm(const WorkerLeaseTerm& term) {
+    Put(term.ttl, "ttl");
+    Put(term.max_skew, "max_skew");
+  }
+  void PutHolder(const std::string& nonce, const std::string& holder) {
+    Put(nonce, worker::kMostNonceBytes, "a nonce");
+    Put(holder, kMostHolderBytes, "a holder");
+  }
+  void PutAction(const Create& one) {
+    Put(one.rest, "rest");
+    Put(one.caller_now, "caller_now");
+  }
+  void PutAction(const WorkerAcquire& one) {
+    Number(one.range.first);
+    Number(one.range.last);
+    Byte(one.preferred.has_value());
+    if (one.preferred) Number(*one.preferred);
+    Number(one.start);
+    PutTerm(one.term);
+    PutHolder(one.nonce, one.holder);
+    Put(one.caller_now, "caller_now");
+  }
+  void PutAction(const WorkerRenew& one) {
+    Number(one.worker);
+    Number(one.token);
+    Put(one.ceiling, "ceiling");
+    PutTerm(one.term);
+    PutHolder(one.nonce, one.holder);
+    Put(one.caller_now, "caller_now");
+  }
+  void PutAction(const WorkerRelease& one) {
+    Number(one.worker);
+    Number(one.token);
+    Put(one.last_used + absl::Milliseconds(1) - absl::Nanoseconds(1), "last_used");
+  }
+  void PutAction(const Verdict& one) {
+    Number(one.worker);
+    Number(one.token);
+    Byte(one.healthy);
+    Put(one.why, kMostWhyBytes, "the why of a verdict");
+  }
+};
+
+class CommandReader : public Reader {
+ public:
+  explicit CommandReader(std::string_view bytes) : Reader(bytes, "bytes of a command") {}
+
+  Request GetRequest() {
+    Request request;
+    const uint8_t has = Byte(kHasId | kHasTrace);
+    if ((has & kHasId) != 0) request.id = GetId();
+    if ((has & kHasTrace) != 0) request.trace = GetTrace();
+    request.space = GetSpace();
+    switch (Byte(std::variant_size_v<Action> - 1)) {
+      case 0:
+        GetAction(request.action.emplace<Create>());
+        break;
+      case 1:
+        GetAction(request.action.emplace<WorkerAcquire>());
+        break;
+      case 2:
+        GetAction(request.action.emplace<WorkerRenew>());
+        break;
+      case 3:
+        GetAction(request.action.emplace<WorkerRelease>());
+        break;
+      case 4:
+        GetAction(request.action.emplace<Verdict>());
+        break;
+    }
+    return request;
+  }
+
+ private:
+  TraceId GetTrace() {
+    const size_t place = at();
+    TraceId trace;
+    trace.high = Number();
+    trace.low = Number();
+    if (ok() && trace.empty()) Fail(place, "a trace of only zeros");
+    return trace;
+  }
+  void GetTerm(WorkerLeaseTerm& term) {
+    term.ttl = GetDuration();
+    term.max_skew = GetDuration();
+  }
+  void GetHolder(std::string& nonce, std::string& holder) {
+    nonce = Text(worker::kMostNonceBytes, "a nonce");
+    holder = Text(kMostHolderBytes, "a holder");
+  }
+  void GetAction(Create& one) {
+    one.rest = GetDuration();
+    one.caller_now = GetTime();
+  }
+  void GetAction(WorkerAcquire& one) {
+    one.range.first = Number();
+    one.range.last = Number();
+    if (Flag()) one.preferred = Number();
+    one.start = Number();
+    GetTerm(one.term);
+    GetHolder(one.nonce, one.holder);
+    one.caller_now = GetTime();
+  }
+  void GetAction(WorkerRenew& one) {
+    one.worker = Number();
+    one.token = Number();
+    one.ceiling = GetTime();
+    GetTerm(one.term);
+    GetHolder(one.nonce, one.holder);
+    one.caller_now = GetTime();
+  }
+  void GetAction(WorkerRelease& one) {
+    one.worker = Number();
+    one.token = Number();
+    one.last_used = GetTime();
+  }
+  void GetAction(Verdict& one) {
+    one.worker = Number();
+    one.token = Number();
+    one.healthy = Flag();
+    one.why = Text(kMostWhyBytes, "the why of a verdict");
+  }
+};
+
+}  // namespace
+
+absl::StatusOr<std::string> Encode(const Command& command) {
+  CommandWriter writer;
+  writer.Byte(kCodecVersion);
+  if (!MayBeTimeOfCommand(command.time)) {
+    writer.Fail(absl::StrCat("the time of a command is ", absl::FormatTime(command.time),
+                             "; it must be between 1970 and 9998"));
+  }
+  writer.Put(command.time, "the time of a command");
+  writer.Byte(command.expire);
+  if (command.requests.size() > kMostRequests) {
+    writer.Fail(absl::StrCat("a command has ", command.requests.size(), " requests; the most are ",
+                             kMostRequests));
+  }
+  writer.Size(command.requests.size());
+  for (const Request& request : command.requests) writer.Put(request);
+  return writer.Finish();
+}
+
+absl::StatusOr<std::string> Encode(const std::vector<Answer>& answers) {
+  Writer writer;
+  writer.Byte(kCodecVersion);
+  if (answers.size() > kMostRequests) {
+    writer.Fail(absl::StrCat(answers.size(), " answers; the most are ", kMostRequests));
+  }
+  writer.Size(answers.size());
+  for (const Answer& answer : answers) writer.Put(answer);
+  return writer.Finish();
+}
+
+absl::StatusOr<Command> DecodeCommand(std::string_view bytes) {
+  CommandReader reader(bytes);
+  Command command;
+  const size_t place = reader.at();
+  command.time = reader.GetTime();
+  if (reader.ok() && !MayBeTimeOfCommand(command.time)) {
+    reader.Fail(place, "a time of a command that is not between 1970 and 9998");
+  }
+  command.expire = reader.Flag();
+  const size_t count = reader.Size(kMostRequests, "requests");
+  for (size_t i = 0; i < count && reader.ok(); ++i) {
+    command.requests.push_back(reader.GetRequest());
+  }
+  const absl::Status status = reader.Finish();
+  if (!status.ok()) return status;
+  return command;
+}
+
+absl::StatusOr<std::vector<Answer>> DecodeAnswers(std::string_view bytes) {
+  Reader reader(bytes, "bytes of answers");
+  std::vector<Answer> answers;
+  const size_t count = reader.Size(kMostRequests, "answers");
+  for (size_t i = 0; i < count && reader.ok(); ++i) answers.push_back(reader.GetAnswer());
+  const absl::Status status = reader.Finish();
+  if (!status.ok()) return status;
+  return answers;
+}
+
+}  // namespace locus::lease_machine

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_LEASE_MACHINE_CODEC_H_
+#define LOCUS_SRC_LEASE_MACHINE_CODEC_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "src/lease_machine/command.h"
+
+// Bytes of commands and answers, for the log and for the network; those of snapshots are written by
+// the same rules (src/base/byte_codec.h). The first byte is kCodecVersion. One value has one form:
+// what Decode accepts, Encode gives again.
+//
+// A time is a number of milliseconds since 1970, up to the end of 9999, or one of two numbers for
+// the infinite past and future. Encode rounds times and durations down to milliseconds, but
+// WorkerRelease::last_used up: no time that was used lies above it.
+//
+// Errors of both: INVALID_ARGUMENT: beyond the limits of command.h and worker_lease_store.h, or, of
+// Decode, another form, with the place. The limits of reading are those of writing.
+
+namespace locus::lease_machine {
+
+inline constexpr uint8_t kCodecVersion = 1;
+
+absl::StatusOr<std::string> Encode(const Command& command);
+absl::StatusOr<std::string> Encode(const std::vector<Answer>& answers);
+
+absl::StatusOr<Command> DecodeCommand(std::string_view bytes);
+absl::StatusOr<std::vector<Answer>> DecodeAnswers(std::string_view bytes);
+
+}  // namespace locus::lease_machine
+
+#endif  // LOCUS_SRC_LEASE_MACHINE_CODEC_H_

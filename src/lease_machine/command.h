@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_LEASE_MACHINE_COMMAND_H_
+#define LOCUS_SRC_LEASE_MACHINE_COMMAND_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "locus/space.h"
+#include "locus/worker_lease_store.h"
+
+// The commands of the machine of worker leases, its answers, and its facts for the audit.
+// Times are in whole milliseconds.
+
+namespace locus::lease_machine {
+
+// Limits of the machine. RESOURCE_EXHAUSTED names the one that was met.
+inline constexpr size_t kMostSpaces = 64;
+// Worker IDs that were ever granted, in all spaces. They are never forgotten: their ceilings are
+// what keeps IDs unique.
+inline constexpr size_t kMostWorkers = 1 << 20;
+// Of them, those with a holder.
+inline constexpr size_t kMostHeld = 1 << 16;
+// Remembered requests.
+inline constexpr size_t kMostRemembered = 1 << 17;
+// Requests of one command.
+inline constexpr size_t kMostRequests = 1024;
+// Leases that one command ends.
+inline constexpr size_t kMostExpiries = 4096;
+// Of an answer's message; longer ones are cut.
+inline constexpr size_t kMostMessageBytes = 512;
+// Of Verdict::why.
+inline constexpr size_t kMostWhyBytes = 256;
+// How long a request is remembered, from RequestId::made on.
+inline constexpr absl::Duration kRemembered = absl::Minutes(2);
+
+// Names a request, so that it is carried out once however often it is sent. A request that is sent
+// again gets the answer it got the first time; once it is forgotten, it is refused.
+struct RequestId {
+  absl::Time made;    // the client's clock when it drew the numbers; the same in each repetition
+  uint64_t high = 0;  // drawn at random
+  uint64_t low = 0;
+
+  friend bool operator==(const RequestId&, const RequestId&) = default;
+  // By time, then by number.
+  friend bool operator<(const RequestId& one, const RequestId& other) {
+    return std::tie(one.made, one.high, one.low) < std::tie(other.made, other.high, other.low);
+  }
+};
+
+// The trace that a request belongs to, by W3C Trace Context. Both 0: none.
+struct TraceId {
+  uint64_t high = 0;
+  uint64_t low = 0;
+
+  bool empty() const { return high == 0 && low == 0; }
+  friend bool operator==(const TraceId&, const TraceId&) = default;
+};
+// 32 hex digits; empty: none.
+std::string ToString(const TraceId& trace);
+
+struct Create {
+  absl::Duration rest;
+  absl::Time caller_now;
+
+  friend bool operator==(const Create&, const Create&) = default;
+};
+
+// What the cluster found when it probed a holder's health. An unhealthy holder is not renewed until
+// it is found healthy again.
+struct Verdict {
+  uint64_t worker = 0;
+  uint64_t token = 0;
+  bool healthy = true;
+  std::string why;
+
+  friend bool operator==(const Verdict&, const Verdict&) = default;
+};
+
+using Action = std::variant<Create, WorkerAcquire, WorkerRenew, WorkerRelease, Verdict>;
+
+struct Request {
+  // None: the request is carried out each time it is sent. So renewals are sent: a renewal that is
+  // carried out twice is two renewals.
+  std::optional<RequestId> id;
+  SpaceName space;
+  Action action;
+  // Part of the command, so that the facts of it are the same on every node.
+  TraceId trace = {};
+};
+
+// One entry of the log. Without requests and `expire` it only sets the clock: the first command of
+// each leader.
+struct Command {
+  // The leader's CommandClock when it proposed the command. 1970 to the end of 9998.
+  absl::Time time = absl::UnixEpoch();
+  // Ends leases that are due, up to kMostExpiries, before the requests are carried out.
+  bool expire = false;
+  std::vector<Request> requests;
+};
+
+struct Answer {
+  absl::Status status;
+  // Of an acquire or a renewal whose status is OK.
+  std::optional<WorkerGrant> grant;
+};
+bool operator==(const Answer& one, const Answer& other);
+
+// A lease that has a holder.
+struct HeldLease {
+  SpaceName space;
+  uint64_t worker = 0;
+  uint64_t token = 0;
+  std::string holder;
+  bool unhealthy = false;
+};
+
+// What happened, for the audit. The facts of a command are the same on every node, in the same
+// order: its index and the place in the list identify one.
+struct Fact {
+  enum class Kind : uint8_t {
+    kSpaceCreated,
+    kGranted,
+    kRenewed,
+    kReleased,
+    kExpired,
+    kRefused,      // `status` says why
+    kUnhealthy,    // `status` says why; not renewed from now on
+    kHealthy,      // renewed again
+    kLossNoticed,  // leases had been forgotten: nothing is granted for a while
+  };
+  Kind kind = Kind::kGranted;
+  absl::Time time;  // the machine's
+  SpaceName space;
+  uint64_t worker = 0;  // 0 also if the fact is not of one worker ID; then the token is 0
+  uint64_t token = 0;
+  absl::Time floor = absl::InfinitePast();
+  absl::Time ceiling = absl::InfinitePast();
+  std::string nonce;
+  std::string holder;  // kGranted only
+  absl::Status status;
+  TraceId trace;  // of the request that it came from
+};
+bool operator==(const Fact& one, const Fact& other);
+// "created", "granted", "renewed", "released", "expired", "refused", "unhealthy", "healthy",
+// "loss noticed".
+std::string_view ToString(Fact::Kind kind);
+
+}  // namespace locus::lease_machine
+
+#endif  // LOCUS_SRC_LEASE_MACHINE_COMMAND_H_

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_LEASE_MACHINE_FLAW_H_
+#define LOCUS_SRC_LEASE_MACHINE_FLAW_H_
+
+#include <cstdint>
+
+// Mistakes that a machine of leases could make. Tests build the machine once more with
+// LOCUS_LEASE_MACHINE_FLAWS and make each of them, to show that the simulation notices. Elsewhere
+// Has is false at compile time.
+
+namespace locus::lease_machine {
+
+enum class Flaw : uint8_t {
+  kNone,
+  kExtendsWithoutToken,     // a renewal of another token extends the lease
+  kForgetsAnswers,          // a repeated request is carried out again
+  kAnswersNotInSnapshot,    // a restored machine has forgotten them
+  kTimeFalls,               // with a command whose time is earlier
+  kForgetsCeiling,          // an ID that is granted again begins where the clock is
+  kLeaderUsesItsWallClock,  // from its first command on
+};
+
+#ifdef LOCUS_LEASE_MACHINE_FLAWS
+inline thread_local Flaw flaw = Flaw::kNone;
+inline bool Has(Flaw one) { return flaw == one; }
+#else
+constexpr bool Has(Flaw) { return false; }
+#endif
+
+}  // namespace locus::lease_machine
+
+#endif  // LOCUS_SRC_LEASE_MACHINE_FLAW_H_

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_LEASE_MACHINE_MACHINE_H_
+#define LOCUS_SRC_LEASE_MACHINE_MACHINE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "locus/space.h"
+#include "locus/worker_lease_store.h"
+#include "src/lease_machine/command.h"
+#include "src/lease_machine/remembered_requests.h"
+#include "src/worker/worker_rules.h"
+
+namespace locus::lease_machine {
+
+class Reader;
+
+// The worker leases of a cluster, as a function of the commands that were applied: two machines
+// that applied the same ones are equal, answer the same, and have equal snapshots, byte for byte.
+// The decisions are those of src/worker, as in every WorkerLeaseStore; what is the machine's own:
+//
+//   time       comes in the commands, never from a clock here. It never falls: a command with an
+//              earlier time is carried out at the machine's time. Who is a holder depends on it;
+//              that no ID repeats does not (worker_lease_store.h).
+//   expiry     a lease has ended once the time is past its ceiling. A command with `expire`
+//              takes it from its holder for good: from then on its renewal is ABORTED, whatever
+//              ceiling the holder claims. Until then an acquire may have the ID all the same.
+//   requests   with an ID are carried out once (RememberedRequests). Refusals that name a limit of
+//              command.h, or the time of the ID, are not remembered: nothing was carried out.
+//   health     an unhealthy holder is refused with FAILED_PRECONDITION, and its lease ends.
+//
+// Commands come from DecodeCommand: within its limits, in whole milliseconds.
+// Thread safety: none. A copy is another machine in the same state.
+// Cost: an acquire walks the IDs of its range that are taken, from `start` on; everything else is
+// O(log n). Memory: about 300 bytes for a worker ID or a remembered request, and the holder's text.
+class Machine {
+ public:
+  struct Applied {
+    std::vector<Answer> answers;  // one for each request
+    std::vector<Fact> facts;
+  };
+
+  Applied Apply(const Command& command);
+
+  // 1970 before the first command.
+  absl::Time now() const { return now_; }
+  // Once its clock is past this, the leader proposes a command with `expire`. InfiniteFuture:
+  // nobody holds a lease.
+  absl::Time NextExpiry() const {
+    return queue_.empty() ? absl::InfiniteFuture() : std::get<0>(*queue_.begin());
+  }
+  // At the machine's time. NOT_FOUND: no such space.
+  absl::StatusOr<WorkerSpaceView> Show(const SpaceName& space) const;
+  // The leases with a holder whose text contains `part`.
+  std::vector<HeldLease> HoldersWith(std::string_view part) const;
+  size_t workers() const { return workers_; }
+  size_t held() const { return held_; }
+  size_t remembered() const { return requests_.size(); }
+
+  // At most kMostSnapshotBytes (snapshot.cc shows why).
+  std::string Snapshot() const;
+  // INVALID_ARGUMENT: not what Snapshot gives, with the place.
+  static absl::StatusOr<Machine> Restore(std::string_view bytes);
+
+ private:
+  struct Lease {
+    WorkerRecord record;
+    bool unhealthy = false;
+    // Its place in queue_, while it has a holder: at most its ceiling, which renewals raise.
+    absl::Time queued = absl::InfiniteFuture();
+  };
+  struct Space {
+    worker::Space rules;
+    std::map<uint64_t, Lease> leases;                    // by worker
+    std::set<std::pair<std::string, uint64_t>> holders;  // nonce, worker
+  };
+  using Place = std::tuple<absl::Time, SpaceName, uint64_t>;
+  struct Call;
+
+  Answer AnswerTo(const Request& request, std::vector<Fact>& facts);
+  Answer Do(const Call& call, const Create& create);
+  Answer Do(const Call& call, const WorkerAcquire& acquire);
+  Answer Do(const Call& call, const WorkerRenew& renew);
+  Answer Do(const Call& call, const WorkerRelease& release);
+  Answer Do(const Call& call, const Verdict& verdict);
+
+  absl::StatusOr<uint64_t> WorkerFor(const Call& call, const WorkerAcquire& acquire) const;
+  absl::Status CheckRoom(const Call& call, uint64_t worker) const;
+  Fact FactOfSpace(const Call& call, Fact::Kind kind) const;
+  // Stores and answers what was planned; `kind` is the fact where the status is OK.
+  Answer Carry(const Call& call, worker::Outcome outcome, Fact::Kind kind);
+  void Store(const Call& call, WorkerRecord record);
+  void Enqueue(const SpaceName& name, Lease& lease);
+  // Brings the lease that ends first to the front.
+  void SettleQueue();
+  void ExpireDue(std::vector<Fact>& facts);
+  void GetSpace(Reader& reader);
+  void TakeFromHolder(const SpaceName& name, Space& space, Lease& lease);
+
+  absl::Time now_ = absl::UnixEpoch();
+  std::map<SpaceName, Space> spaces_;
+  RememberedRequests requests_;
+
+  // Follow from the above.
+  size_t workers_ = 0;
+  size_t held_ = 0;
+  std::set<Place> queue_;  // of each lease with a holder
+};
+
+// A Raft snapshot has at most 256 MiB.
+inline constexpr size_t kMostSnapshotBytes = 256 << 20;
+
+}  // namespace locus::lease_machine
+
+#endif  // LOCUS_SRC_LEASE_MACHINE_MACHINE_H_

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_LEASE_MACHINE_REMEMBERED_REQUESTS_H_
+#define LOCUS_SRC_LEASE_MACHINE_REMEMBERED_REQUESTS_H_
+
+#include <cstddef>
+#include <map>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "src/lease_machine/command.h"
+
+namespace locus::lease_machine {
+
+// The requests that were carried out, with their answers, ascending by the time they were made. A
+// request is forgotten once the machine's time is past RequestId::made + kRemembered, and from that
+// very moment on refused: there is no time at which it could be carried out twice.
+class RememberedRequests {
+ public:
+  struct Remembered {
+    size_t kind = 0;  // index of its Action
+    Answer answer;
+
+    friend bool operator==(const Remembered&, const Remembered&) = default;
+  };
+
+  // DEADLINE_EXCEEDED: it would have been forgotten by now. FAILED_PRECONDITION: it was made later
+  // than the client's clock may be ahead.
+  static absl::Status CheckTime(const RequestId& id, absl::Time now);
+
+  const Remembered* Find(const RequestId& id) const;
+  bool full() const { return requests_.size() >= kMostRemembered; }
+  void Remember(const RequestId& id, Remembered remembered);
+  void ForgetBefore(absl::Time now);
+
+  auto begin() const { return requests_.begin(); }
+  auto end() const { return requests_.end(); }
+  size_t size() const { return requests_.size(); }
+  std::optional<RequestId> last() const {
+    if (requests_.empty()) return std::nullopt;
+    return requests_.rbegin()->first;
+  }
+
+ private:
+  std::map<RequestId, Remembered> requests_;
+};
+
+}  // namespace locus::lease_machine
+
+#endif  // LOCUS_SRC_LEASE_MACHINE_REMEMBERED_REQUESTS_H_

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "absl/strings/str_cat.h"
+#include "src/base/check.h"
+#include "src/lease_machine/codec.h"
+#include "src/lease_machine/fields.h"
+#include "src/lease_machine/flaw.h"
+#include "src/lease_machine/machine.h"
+
+// A snapshot: version, time, spaces with their leases, remembered requests; all ascending. Counts,
+// the queue and the index of holders follow from these.
+
+namespace locus::lease_machine {
+namespace {
+
+constexpr size_t kSpaceBytes = 4 + 64 + 3 * 8 + 4;
+constexpr size_t kLeaseBytes = 6 * 8 + 2 * 4 + 1;
+// Only a lease with a holder has these.
+constexpr size_t kHolderBytes = worker::kMostNonceBytes + kMostHolderBytes;
+constexpr size_t kRequestBytes = 3 * 8 + 1 + 1 + 4 + kMostMessageBytes;
+static_assert(1 + 8 + 4 + kMostSpaces * kSpaceBytes + kMostWorkers * kLeaseBytes +
+                      kMostHeld * kHolderBytes + 4 + kMostRemembered * kRequestBytes <=
+                  kMostSnapshotBytes,
+              "a snapshot of a machine that has met all of its limits fits");
+
+void Put(Writer& writer, const WorkerRecord& record, bool unhealthy) {
+  writer.Number(record.worker);
+  writer.Number(record.token);
+  writer.Put(record.floor, "a floor");
+  writer.Put(record.ceiling, "a ceiling");
+  writer.Put(record.granted_at, "the time of a grant");
+  writer.Put(record.renewed_at, "the time of a renewal");
+  writer.Put(record.nonce, worker::kMostNonceBytes, "a nonce");
+  writer.Put(record.holder, kMostHolderBytes, "a holder");
+  writer.Byte(unhealthy);
+}
+
+void Get(Reader& reader, WorkerRecord& record, bool& unhealthy) {
+  const size_t place = reader.at();
+  record.worker = reader.Number();
+  record.token = reader.Number();
+  record.floor = reader.GetTime();
+  record.ceiling = reader.GetTime();
+  record.granted_at = reader.GetTime();
+  record.renewed_at = reader.GetTime();
+  record.nonce = reader.Text(worker::kMostNonceBytes, "a nonce");
+  record.holder = reader.Text(kMostHolderBytes, "a holder");
+  unhealthy = reader.Flag();
+  if (record.nonce.empty() && (unhealthy || !record.holder.empty())) {
+    reader.Fail(place, "a lease without a nonce that has a holder");
+  }
+  const absl::Status possible = worker::CheckRecord(record);
+  if (reader.ok() && !possible.ok()) {
+    reader.Fail(place, absl::StrCat("a lease that cannot be: ", possible.message()));
+  }
+}
+
+}  // namespace
+
+std::string Machine::Snapshot() const {
+  Writer writer;
+  writer.Byte(kCodecVersion);
+  writer.Put(now_, "the machine's time");
+  writer.Size(spaces_.size());
+  for (const auto& [name, space] : spaces_) {
+    writer.Text(name.str());
+    writer.Put(space.rules.rest_until, "rest_until");
+    writer.Put(space.rules.longest, "the longest term");
+    writer.Number(space.rules.losses);
+    writer.Size(space.leases.size());
+    for (const auto& [worker, lease] : space.leases) Put(writer, lease.record, lease.unhealthy);
+  }
+  if (Has(Flaw::kAnswersNotInSnapshot)) {
+    writer.Size(0);
+    return *writer.Finish();
+  }
+  writer.Size(requests_.size());
+  for (const auto& [id, remembered] : requests_) {
+    writer.Put(id);
+    writer.Byte(static_cast<uint8_t>(remembered.kind));
+    writer.Put(remembered.answer);
+  }
+  absl::StatusOr<std::string> bytes = writer.Finish();
+  LOCUS_CHECK(bytes.ok());
+  return *std::move(bytes);
+}
+
+absl::StatusOr<Machine> Machine::Restore(std::string_view bytes) {
+  Reader reader(bytes, "bytes of a snapshot");
+  Machine machine;
+  const size_t place = reader.at();
+  machine.now_ = reader.GetTime();
+  if (machine.now_ == absl::InfinitePast() || machine.now_ == absl::InfiniteFuture()) {
+    reader.Fail(place, "an infinite time");
+  }
+  const size_t spaces = reader.Size(kMostSpaces, "spaces");
+  for (size_t i = 0; i < spaces && reader.ok(); ++i) machine.GetSpace(reader);
+  const size_t requests = reader.Size(kMostRemembered, "requests");
+  for (size_t i = 0; i < requests && reader.ok(); ++i) {
+    const size_t at = reader.at();
+    const RequestId id = reader.GetId();
+    const size_t kind = reader.Byte(std::variant_size_v<Action> - 1);
+    const auto last = machine.requests_.last();
+    if (last && !(*last < id)) reader.Fail(at, "a request that is not after the one before");
+    machine.requests_.Remember(id, {kind, reader.GetAnswer()});
+  }
+  const absl::Status status = reader.Finish();
+  if (!status.ok()) return status;
+  machine.SettleQueue();
+  return machine;
+}
+
+void Machine::GetSpace(Reader& reader) {
+  const size_t place = reader.at();
+  const SpaceName name = reader.GetSpace();
+  if (!reader.ok()) return;
+  if (!spaces_.empty() && !(spaces_.rbegin()->first < name)) {
+    return reader.Fail(place, "a space that is not after the one before");
+  }
+  Space& space = spaces_[name];
+  space.rules.rest_until = reader.GetTime();
+  space.rules.longest = reader.GetDuration();
+  space.rules.losses = reader.Number();
+  const size_t leases = reader.Size(kMostWorkers, "leases");
+  for (size_t i = 0; i < leases && reader.ok(); ++i) {
+    const size_t at = reader.at();
+    Lease lease;
+    Get(reader, lease.record, lease.unhealthy);
+    if (!space.leases.empty() && space.leases.rbegin()->first >= lease.record.worker) {
+      reader.Fail(at, "a lease that is not after the one before");
+    }
+    if (!reader.ok()) return;
+    ++workers_;
+    if (!lease.record.nonce.empty()) {
+      ++held_;
+      space.holders.emplace(lease.record.nonce, lease.record.worker);
+      Enqueue(name, lease);
+    }
+    if (workers_ > kMostWorkers || held_ > kMostHeld) {
+      return reader.Fail(at, "one lease more than a machine has");
+    }
+    space.leases.emplace_hint(space.leases.end(), lease.record.worker, std::move(lease));
+  }
+}
+
+}  // namespace locus::lease_machine

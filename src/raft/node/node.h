@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_RAFT_NODE_NODE_H_
+#define LOCUS_SRC_RAFT_NODE_NODE_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "src/raft/node/shell.h"
+#include "src/raft/node/state_machine.h"
+#include "src/raft/node/transport.h"
+#include "src/raft/store/log_store.h"
+
+namespace locus::raft {
+
+struct NodeOptions {
+  ShellOptions shell;
+  // Called by the node's thread after its role, term or leader has changed, when it learns that it
+  // is removed, and when it fails. Must not wait for anything.
+  std::function<void(const NodeStatus&)> on_change;
+};
+
+// A running node: a Shell with two threads. One of them has the shell and the state machine; the
+// other one writes, all writes that wait in one transaction. Ending it is like kill -9: writes that
+// nobody was told of may be lost.
+//
+// A write that failed, or a state that could not be restored, ends the node's work for good:
+// NodeStatus::failure says why, everybody gets it for an answer, and the process is to end and
+// start anew (LogStore).
+//
+// Thread safety: all methods may be called from any thread. Callbacks are called once each, by the
+// node's thread or within the call, and must not wait; they may call the node, but not destroy it.
+class Node {
+ public:
+  // The state machine and the transport must outlive the node. Errors of LogStore::Load,
+  // Shell::Start and Transport::Start.
+  static absl::StatusOr<std::unique_ptr<Node>> Start(std::unique_ptr<LogStore> store,
+                                                     StateMachine& machine, Transport& transport,
+                                                     NodeOptions options = {});
+  // Stops the transport, and answers all waiting callers with UNAVAILABLE.
+  ~Node();
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  // As the methods of Shell of the same name.
+  void Propose(std::string command, Shell::Answer answer);
+  void Read(Shell::Done done);
+  void ChangeMembers(MemberChange change, Shell::Done done);
+  void Transfer(NodeId to, Shell::Done done);
+  // As of now. Waits for the node's thread, which never waits for a disk or a network.
+  NodeStatus Status();
+
+ private:
+  class Rep;
+  explicit Node(std::unique_ptr<Rep> rep);
+  std::unique_ptr<Rep> rep_;
+};
+
+}  // namespace locus::raft
+
+#endif  // LOCUS_SRC_RAFT_NODE_NODE_H_

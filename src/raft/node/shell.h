@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_RAFT_NODE_SHELL_H_
+#define LOCUS_SRC_RAFT_NODE_SHELL_H_
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "src/raft/core.h"
+#include "src/raft/node/state_machine.h"
+#include "src/raft/types.h"
+
+namespace locus::raft {
+
+using TimePoint = std::chrono::steady_clock::time_point;
+
+// Where a shell's writes go. They are made durable in the order of the calls; Shell::Written then
+// says so, or Shell::Stop that one failed.
+class Storage {
+ public:
+  virtual ~Storage() = default;
+  virtual void Store(Write write) = 0;
+  // The snapshot of a state, in place of the entries up to it. Nobody waits for it.
+  virtual void StoreSnapshot(SnapshotMark mark, std::shared_ptr<const std::string> state) = 0;
+};
+
+// Takes messages to other nodes. They may get lost, come twice or in another order.
+class Network {
+ public:
+  virtual ~Network() = default;
+  // `address`: of the node as the members have it; empty: they do not have it.
+  virtual void Send(NodeId to, const std::string& address, Message message) = 0;
+};
+
+struct ShellOptions {
+  // T: without a leader for T to 2 T, a node stands for election; a leader that does not hear a
+  // majority for T to 2 T steps down; heartbeats are sent each T / 10. Shorter: a dead leader is
+  // replaced sooner, and a machine that is merely busy is replaced, too.
+  std::chrono::milliseconds election{600};
+  // A snapshot is made, and the log dropped, after so many entries or bytes of commands.
+  Index compact_entries = 10'000;
+  size_t compact_bytes = 16 << 20;
+  // Commands that are not answered yet: beyond it, proposals get RESOURCE_EXHAUSTED.
+  size_t waiting_bytes = 64 << 20;
+  CoreLimits limits;
+};
+
+struct MemberChange {
+  enum class Kind : uint8_t {
+    kAddLearner,  // or gives a member another address
+    kPromote,     // a learner votes from now on
+    kRemove,
+  };
+  Kind kind = Kind::kAddLearner;
+  NodeId id = 0;
+  std::string address;  // kAddLearner
+};
+
+struct NodeStatus {
+  struct OfMember {
+    Member member;
+    Index match = 0;  // how far it has confirmed the log; known to the leader only
+    // Since its last message; nullopt: there was none. 0 for the node itself.
+    std::optional<std::chrono::milliseconds> silent_for;
+  };
+  NodeId self = 0;
+  Role role = Role::kFollower;
+  bool leads_for_sure = false;  // an entry of its own term is committed
+  bool transferring = false;
+  bool removed = false;  // from the members: this node is to end
+  Term term = 0;
+  NodeId leader = 0;  // 0: not known
+  std::string leader_address;
+  Index commit = 0;
+  Index applied = 0;
+  Index last = 0;
+  Index snapshot = 0;
+  size_t waiting = 0;  // commands that are not answered
+  std::vector<OfMember> members;
+  absl::Status failure;  // not OK: the node has stopped; its process is to end
+};
+
+// Whether a command that got this UNAVAILABLE may be applied nevertheless, now or later; otherwise
+// it was not even proposed, or is replaced for good.
+bool IsCommitUnknown(const absl::Status& status);
+
+// One node with everything around the core but threads, sockets and files: timers, the state
+// machine, who waits for what. A function of what happens to it and of the time that comes with it,
+// so that a simulation runs it as it is.
+//
+// Events gather work; Tick does it: commands that came while a write was under way become one write
+// and a few messages, and reads that came while others are being confirmed are confirmed together.
+// Callbacks are called once each, within an event or Tick or Stop, and must not call the shell.
+//
+// Thread safety: none.
+class Shell {
+ public:
+  using Answer = std::function<void(absl::StatusOr<std::string>)>;
+  using Done = std::function<void(absl::Status)>;
+
+  // `seed`: of the timers' random part. DATA_LOSS: as Core::Restore and StateMachine::Restore.
+  static absl::StatusOr<std::unique_ptr<Shell>> Start(Remembered remembered, std::string state,
+                                                      StateMachine& machine, Storage& storage,
+                                                      Network& network, const ShellOptions& options,
+                                                      uint64_t seed, TimePoint now);
+
+  // The state machine's answer once the command is applied. UNAVAILABLE: this node does not lead,
+  // or leads no more (IsCommitUnknown). INVALID_ARGUMENT: longer than kMostEntryBytes.
+  // RESOURCE_EXHAUSTED: ShellOptions::waiting_bytes.
+  void Propose(std::string command, Answer answer);
+  // OK: the state machine, as it is during the call of `done`, has all that was answered before
+  // Read. UNAVAILABLE: this node does not lead, or leads no more.
+  void Read(Done done);
+  // OK once the change is committed; also where there is nothing to change. NOT_FOUND: no such
+  // member. Otherwise as Core::ProposeMembers, and UNAVAILABLE as Propose.
+  void ChangeMembers(TimePoint now, const MemberChange& change, Done done);
+  // Hands the leadership over; 0: to the voter that is furthest. OK: this node leads no more, or
+  // did not lead. NOT_FOUND: no such voter, or no other one. UNAVAILABLE: it did not take over
+  // within T.
+  void Transfer(TimePoint now, NodeId to, Done done);
+  void Receive(TimePoint now, NodeId from, const Message& message);
+  // All up to the write of this number is durable.
+  void Written(TimePoint now, uint64_t number);
+  // Answers everybody who waits, and does nothing any more.
+  void Stop(absl::Status why);
+
+  // Does what is due, and what events have gathered. To be called after events, and at the time
+  // that the last call returned.
+  TimePoint Tick(TimePoint now);
+
+  NodeStatus Status(TimePoint now) const;
+  const Core& core() const { return core_; }
+  bool stopped() const { return !stopped_.ok(); }
+
+ private:
+  struct Pending {
+    Index index = 0;
+    Term term = 0;
+    size_t bytes = 0;
+    Answer answer;
+  };
+  struct Waiting {
+    std::string command;
+    Answer answer;
+  };
+
+  Shell(Core core, StateMachine& machine, Storage& storage, Network& network,
+        const ShellOptions& options, uint64_t seed);
+  void Do(TimePoint now, Actions actions);
+  void Restore(const Write& write);
+  void Post(const Send& send);
+  void Apply();
+  void AnswerRead(const ReadAnswer& answer);
+  void NoteRole(TimePoint now);
+  void NoteTransfer();
+  void SendOff(TimePoint now);
+  void Compact();
+  absl::Status NotLeading() const;
+  void FailWaiting(const absl::Status& why, bool also_pending);
+  TimePoint RandomDeadline(TimePoint now);
+  std::string AddressOf(NodeId id) const;
+
+  Core core_;
+  StateMachine& machine_;
+  Storage& storage_;
+  Network& network_;
+  const ShellOptions options_;
+  uint64_t random_;
+  absl::Status stopped_;
+
+  TimePoint election_;
+  TimePoint heartbeat_;  // while it leads; so is `quorum_`
+  TimePoint quorum_;
+  TimePoint heard_leader_;
+  std::map<NodeId, TimePoint> heard_;
+  Role role_ = Role::kFollower;  // as NoteRole saw it last; so is the term
+  Term term_ = 0;
+
+  Index applied_ = 0;
+  size_t applied_bytes_ = 0;  // since the snapshot
+  Index compact_from_ = 0;    // not before this index
+  std::shared_ptr<const std::string> snapshot_;
+
+  uint64_t last_write_ = 0;
+  uint64_t written_ = 0;
+  std::deque<Send> held_;  // until a write is durable; ascending
+
+  std::deque<Waiting> waiting_;  // not proposed yet
+  std::deque<Pending> pending_;  // not applied yet; ascending
+  size_t waiting_bytes_ = 0;     // of both
+  std::vector<Done> new_reads_;
+  std::vector<Done> reads_;  // of the round that is under way
+  uint64_t read_ = 0;
+  Done transfer_done_;
+};
+
+}  // namespace locus::raft
+
+#endif  // LOCUS_SRC_RAFT_NODE_SHELL_H_

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_RAFT_NODE_STATE_MACHINE_H_
+#define LOCUS_SRC_RAFT_NODE_STATE_MACHINE_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "src/raft/types.h"
+
+namespace locus::raft {
+
+// What the nodes of a cluster agree about. All that it does follows from the commands: no clock, no
+// random number, no order of a hash table. Called by one thread; the node waits meanwhile.
+class StateMachine {
+ public:
+  virtual ~StateMachine() = default;
+  // The answer goes to the caller who proposed the command, if he waits. The same command may come
+  // twice, where he asked twice.
+  virtual std::string Apply(Index index, std::string_view command) = 0;
+  // The entry at this index, which is committed, gave the cluster these members.
+  virtual void NoteMembers(Index index, const Members& members) {
+    static_cast<void>(index);
+    static_cast<void>(members);
+  }
+  // All of the state, as of the last Apply; at most kMostStateBytes.
+  virtual std::string Snapshot() = 0;
+  // Replaces all of the state by what Snapshot returned, here or on another node. An error ends the
+  // node.
+  virtual absl::Status Restore(std::string_view state) = 0;
+};
+
+}  // namespace locus::raft
+
+#endif  // LOCUS_SRC_RAFT_NODE_STATE_MACHINE_H_

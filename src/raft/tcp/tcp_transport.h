@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_RAFT_TCP_TCP_TRANSPORT_H_
+#define LOCUS_SRC_RAFT_TCP_TCP_TRANSPORT_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "src/http/tls_context.h"
+#include "src/raft/node/transport.h"
+#include "src/raft/types.h"
+
+namespace locus::raft {
+
+struct TcpOptions {
+  NodeId self = 0;
+  std::string cluster;    // nodes of other clusters are refused
+  std::string listen;     // host:port
+  std::string advertise;  // where others reach this node; empty: `listen`
+  // All three files, of the cluster's own authority: whoever has a certificate of it is a node.
+  // Without TLS this node speaks to its own machine only.
+  std::optional<http::TlsFiles> tls;
+  // Of messages that wait for a connection to one node; beyond it the oldest are dropped.
+  size_t queue_bytes = 64 << 20;
+};
+
+// Messages over TCP. This node calls each node that it has something for, and is called by each
+// that has something for it; snapshots take a connection of their own, so that heartbeats do not
+// wait behind them. Connections that break are made again after a jittered pause. A node that
+// neither takes nor confirms what it is sent loses its connection after some seconds, more where
+// much is under way.
+//
+// A caller says within seconds who it is, whom it wants, of which cluster and which version, or is
+// refused, with the reason. It can make this node hold no more than what it has sent, 20 MiB of
+// messages or 257 MiB of a snapshot; at most 128 connections are taken.
+//
+// Thread safety: as Transport. One thread of its own.
+class TcpTransport : public Transport {
+ public:
+  // Listens, and takes no call before Start. FAILED_PRECONDITION: `listen` is beyond loopback and
+  // there is no TLS; TLS files that are missing or wrong; UNAVAILABLE: the port is taken.
+  // INVALID_ARGUMENT: an address that is not host:port, an ID of 0, a cluster without a name.
+  static absl::StatusOr<std::unique_ptr<TcpTransport>> Create(TcpOptions options);
+  ~TcpTransport() override;
+
+  absl::Status Start(Receive receive) override;
+  void Stop() override;
+  void Send(NodeId to, const std::string& address, Message message) override;
+
+  struct Link {
+    NodeId to = 0;
+    bool bulk = false;
+    std::string address;
+    bool connected = false;
+    std::string error;  // the last one
+    uint64_t dropped = 0;
+  };
+  // The connections that this node has made or tried to make, but for those that nothing was sent
+  // to for a minute.
+  std::vector<Link> Links();
+
+ private:
+  class Rep;
+  explicit TcpTransport(std::unique_ptr<Rep> rep);
+  std::unique_ptr<Rep> rep_;
+};
+
+}  // namespace locus::raft
+
+#endif  // LOCUS_SRC_RAFT_TCP_TCP_TRANSPORT_H_

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// lease_machine_simulation_test --seed=91 runs that seed alone; --seeds=N runs N of them.
+#include "tests/lease_machine/lease_machine_simulation.h"
+
+#include <iostream>
+
+#include "gtest/gtest.h"
+#include "tests/support/simulation_main.h"
+
+namespace locus::lease_machine {
+namespace {
+
+uint64_t first_seed = 1;
+uint64_t seeds = 50'000;
+
+TEST(LeaseMachineSimulation, RandomHistories_KeepEveryInvariant) {
+  Covered covered;
+  for (uint64_t seed = first_seed; seed < first_seed + seeds; ++seed) {
+    const std::string wrong = Simulate(seed, Flaw::kNone, ShellFlaw::kNone, covered);
+    ASSERT_EQ(wrong, "") << "replay with --seed=" << seed;
+  }
+  std::cout << seeds << " seeds: " << covered.granted << " granted, " << covered.renewed
+            << " renewed, " << covered.released << " released, " << covered.expired << " expired, "
+            << covered.refused << " refused, " << covered.unhealthy << " unhealthy; "
+            << covered.repeated << " answers repeated, " << covered.forgotten << " forgotten; "
+            << covered.ids << " IDs, " << covered.late_ids << " of them late; " << covered.shows
+            << " shows, " << covered.calls << " calls checked; " << covered.leaders << " leaders, "
+            << covered.crashes << " crashes, " << covered.restored << " restores, "
+            << covered.installed << " snapshots installed, " << covered.jumps << " clocks set, "
+            << covered.steady << " steady runs\n";
+  if (seeds < 1000) return;  // a replay
+  for (uint64_t count :
+       {covered.granted, covered.renewed, covered.released, covered.expired, covered.refused,
+        covered.unhealthy, covered.repeated, covered.forgotten, covered.ids, covered.late_ids,
+        covered.shows, covered.leaders, covered.crashes, covered.restored, covered.installed,
+        covered.jumps, covered.steady}) {
+    EXPECT_GT(count, seeds / 10);
+  }
+}
+
+struct Mistake {
+  const char* name;
+  Flaw machine;
+  ShellFlaw shell;
+};
+void PrintTo(const Mistake& mistake, std::ostream* out) { *out << mistake.name; }
+
+class FlawedLeaseMachine : public ::testing::TestWithParam<Mistake> {};
+
+TEST_P(FlawedLeaseMachine, IsCaught) {
+  Covered covered;
+  auto wrong = [&](uint64_t seed) {
+    return Simulate(seed, GetParam().machine, GetParam().shell, covered);
+  };
+  uint64_t seed = 1;
+  while (seed <= 2000 && wrong(seed).empty()) ++seed;
+  ASSERT_LE(seed, 2000u) << "the simulation does not notice this mistake";
+  std::cout << "caught by seed " << seed << ": " << wrong(seed) << "\n";
+  EXPECT_EQ(Simulate(seed, Flaw::kNone, ShellFlaw::kNone, covered), "") << "without the mistake";
+}
+
+constexpr Mistake kMistakes[] = {
+    {"ExtendsWithoutToken", Flaw::kExtendsWithoutToken, ShellFlaw::kNone},
+    {"ForgetsAnswers", Flaw::kForgetsAnswers, ShellFlaw::kNone},
+    {"AnswersNotInSnapshot", Flaw::kAnswersNotInSnapshot, ShellFlaw::kNone},
+    {"TimeFalls", Flaw::kTimeFalls, ShellFlaw::kNone},
+    {"ForgetsCeiling", Flaw::kForgetsCeiling, ShellFlaw::kNone},
+    {"LeaderUsesItsWallClock", Flaw::kLeaderUsesItsWallClock, ShellFlaw::kNone},
+    {"AnswersBeforeCommit", Flaw::kNone, ShellFlaw::kAnswersBeforeCommit},
+    {"AppliesWithLocalTime", Flaw::kNone, ShellFlaw::kAppliesWithLocalTime},
+    {"ExpiresByLocalClock", Flaw::kNone, ShellFlaw::kExpiresByLocalClock},
+    {"ReadsFromAnyNode", Flaw::kNone, ShellFlaw::kReadsFromAnyNode},
+    {"UsesIdsAfterReleaseBegan", Flaw::kNone, ShellFlaw::kUsesIdsAfterReleaseBegan},
+};
+INSTANTIATE_TEST_SUITE_P(Mistakes, FlawedLeaseMachine, ::testing::ValuesIn(kMistakes),
+                         [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace locus::lease_machine
+
+int main(int argc, char** argv) {
+  return locus::RunSimulation(argc, argv, locus::lease_machine::first_seed,
+                              locus::lease_machine::seeds);
+}
