@@ -11,7 +11,7 @@ namespace locus::http {
 using internal::ParseDecimal;
 using internal::Quoted;
 
-absl::StatusOr<Endpoint> Endpoint::Parse(std::string_view text) {
+absl::StatusOr<Endpoint> Endpoint::Parse(std::string_view text, Port zero) {
   auto refuse = [&] {
     return absl::InvalidArgumentError(absl::StrCat("endpoint ", Quoted(text), " is not host:port"));
   };
@@ -23,7 +23,7 @@ absl::StatusOr<Endpoint> Endpoint::Parse(std::string_view text) {
   if (bracketed) host = host.substr(1, host.size() - 2);
   bool plain = host.find_first_of("[]/@?# \t\r\n") == std::string_view::npos &&
                (bracketed || host.find(':') == std::string_view::npos);
-  if (!port || *port == 0 || host.empty() || !plain) return refuse();
+  if (!port || (*port == 0 && zero == Port::kNotZero) || host.empty() || !plain) return refuse();
   return Endpoint{std::string(host), static_cast<uint16_t>(*port), std::string(text)};
 }
 

@@ -18,8 +18,10 @@ struct Endpoint {
   uint16_t port = 0;
   std::string text;  // "host:port", as given; the value of the header Host
 
+  // A port to listen on may be 0: a free one.
+  enum class Port { kNotZero, kMayBeZero };
   // INVALID_ARGUMENT: "endpoint TEXT is not host:port".
-  static absl::StatusOr<Endpoint> Parse(std::string_view text);
+  static absl::StatusOr<Endpoint> Parse(std::string_view text, Port port = Port::kNotZero);
 };
 
 }  // namespace locus::http

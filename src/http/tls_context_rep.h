@@ -9,7 +9,8 @@
 namespace locus::http {
 
 struct TlsContext::Rep {
-  boost::asio::ssl::context context{boost::asio::ssl::context::tls_client};
+  // For both sides of a connection: nodes of Raft are servers, too.
+  boost::asio::ssl::context context{boost::asio::ssl::context::tls};
 };
 
 }  // namespace locus::http

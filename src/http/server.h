@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_HTTP_SERVER_H_
+#define LOCUS_SRC_HTTP_SERVER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "src/http/tls_context.h"
+
+// An HTTP/1.1 server with a limit for everything that a client sends and a deadline for all that it
+// does. It hides Boost.Beast, which costs 20 s of compile time per file.
+
+namespace locus::http {
+
+struct ServerOptions {
+  std::string listen = "127.0.0.1:0";  // host:port; port 0: a free one
+  // nullptr: plain text. Otherwise it must outlive the server; clients need no certificate.
+  const TlsContext* tls = nullptr;
+  // Each has connections of its own.
+  size_t threads = 1;
+  // More connections are closed as soon as they are made.
+  size_t most_connections = 1024;
+  size_t most_header_bytes = size_t{16} << 10;
+  size_t most_body_bytes = size_t{1} << 20;
+  // For a request to be sent, and again for its answer to be taken. Longer: a slow client keeps its
+  // connection longer.
+  absl::Duration request_timeout = absl::Seconds(10);
+  // Between two requests.
+  absl::Duration idle_timeout = absl::Seconds(60);
+};
+
+struct ServerRequest {
+  // The value of the first header of this name, in any case; empty: there is none.
+  std::string_view Header(std::string_view name) const;
+
+  std::string method;  // in capitals
+  std::string path;    // of the target, as it was sent
+  std::string query;   // behind '?'
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::string body;
+  std::string peer;  // the client's address
+};
+
+struct ServerAnswer {
+  unsigned status = 200;
+  std::vector<std::pair<std::string, std::string>> headers;  // besides Content-Length
+  std::string body;
+};
+
+// Thread safety: all methods may be called from any thread.
+class Server {
+ public:
+  // Called once, by any thread; a Respond that is dropped without a call answers 500.
+  using Respond = std::function<void(ServerAnswer)>;
+  // Called by a thread of the server, which waits for nothing meanwhile: it must not block.
+  using Handler = std::function<void(ServerRequest, Respond)>;
+
+  // Listens. INVALID_ARGUMENT: `listen` is not host:port. UNAVAILABLE: the port is taken.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
+                                                       Handler handler);
+  // Drain(0).
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  uint16_t port() const;
+  // Takes no new connections and no new requests, and waits for the answers of those under way, up
+  // to `within`. Then closes all.
+  void Drain(absl::Duration within);
+
+  struct Stats {
+    uint64_t connections = 0;   // open
+    uint64_t refused = 0;       // beyond most_connections
+    uint64_t requests = 0;      // that the handler got
+    uint64_t bad_requests = 0;  // that broke a limit, a deadline or the protocol
+  };
+  Stats stats() const;
+
+ private:
+  class Rep;
+  explicit Server(std::unique_ptr<Rep> rep);
+  std::unique_ptr<Rep> rep_;
+};
+
+}  // namespace locus::http
+
+#endif  // LOCUS_SRC_HTTP_SERVER_H_

@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/lease_api/api.h"
+
+#include <openssl/crypto.h>
+
+#include <boost/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "locus/version.h"
+#include "src/base/check.h"
+#include "src/base/secret_bytes.h"
+#include "src/base/text.h"
+#include "src/lease_api/bodies.h"
+#include "src/lease_api/call.h"
+#include "src/lease_api/forwarder.h"
+#include "src/lease_api/rate_limit.h"
+#include "src/lease_node/member_address.h"
+#include "src/worker/worker_rules.h"
+
+namespace locus::lease_api {
+
+namespace json = boost::json;
+
+using http::Server;
+using http::ServerAnswer;
+using http::ServerRequest;
+using internal::ParseDecimal;
+using internal::Quoted;
+using internal::SecretBytes;
+using internal::ToAbsl;
+using lease_machine::Answer;
+using lease_machine::Request;
+using lease_machine::RequestId;
+using raft::NodeStatus;
+
+namespace {
+
+constexpr std::string_view kBearer = "Bearer ";
+
+ServerAnswer Done() { return {204, {}, ""}; }
+
+// "<ms since 1970>-<32 hex digits>"; nullopt: there is none.
+absl::StatusOr<std::optional<RequestId>> RequestIdOf(const ServerRequest& request) {
+  const std::string_view text = request.Header("Request-Id");
+  if (text.empty()) return std::nullopt;
+  const size_t dash = text.find('-');
+  std::optional<uint64_t> made;
+  std::optional<absl::uint128> number;
+  if (dash != std::string_view::npos) {
+    made = ParseDecimal(text.substr(0, dash), 253402300799999);
+    number = internal::ParseHex(text.substr(dash + 1));
+  }
+  if (!made || !number) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Request-Id ", Quoted(text), " is not <ms since 1970>-<32 hex digits>"));
+  }
+  return RequestId{absl::FromUnixMillis(static_cast<int64_t>(*made)), absl::Uint128High64(*number),
+                   absl::Uint128Low64(*number)};
+}
+
+json::string Json(std::string_view text) { return json::string(text.data(), text.size()); }
+// Node IDs have 64 bits: as text.
+json::string IdOf(raft::NodeId id) { return Json(absl::StrCat(id)); }
+
+json::array MembersOf(const NodeStatus& status) {
+  json::array members;
+  for (const NodeStatus::OfMember& of : status.members) {
+    json::object member{{"id", IdOf(of.member.id)},
+                        {"address", Json(of.member.address)},
+                        {"voter", of.member.voter},
+                        {"leader", of.member.id == status.leader},
+                        {"match", of.match}};
+    member["silent_ms"] =
+        of.silent_for ? json::value(of.silent_for->count()) : json::value(nullptr);
+    members.push_back(std::move(member));
+  }
+  return members;
+}
+
+}  // namespace
+
+// Held by each request that waits for the node.
+class Api::Rep : public std::enable_shared_from_this<Rep> {
+ public:
+  Rep(lease_node::LeaseNode& node, const ApiOptions& options)
+      : node_(node), options_(options), rate_(options.rate) {
+    options_.tokens.clear();
+    traffic_->on_request = options.on_request;
+  }
+
+  absl::Status Start() {
+    if (options_.forward.most == 0) return absl::OkStatus();
+    LOCUS_ASSIGN_OR_RETURN(forwarder_, Forwarder::Make(options_.forward, options_.tls));
+    return absl::OkStatus();
+  }
+
+  absl::Status KeepTokens(const std::vector<std::string>& tokens) {
+    for (const std::string& token : tokens) {
+      if (token.empty()) return absl::InvalidArgumentError("a token is empty");
+      LOCUS_ASSIGN_OR_RETURN(SecretBytes kept, SecretBytes::Allocate(token.size()));
+      internal::CopySecret(token.data(), kept.data(), token.size());
+      tokens_.push_back(std::move(kept));
+    }
+    return absl::OkStatus();
+  }
+
+  void Handle(ServerRequest request, Server::Respond respond) {
+    const auto call = std::make_shared<Call>(traffic_, std::move(request), std::move(respond));
+    const std::string& path = call->request().path;
+    if (path == "/healthz" || path == "/readyz") {
+      return call->Answer(Health(path == "/readyz"));
+    }
+    if (!HasRoomFor(call)) return;
+    if (!IsAllowed(call->request())) {
+      ServerAnswer answer =
+          ProblemAnswer(absl::FailedPreconditionError("a bearer token is needed"), 401);
+      answer.headers.emplace_back("WWW-Authenticate", "Bearer");
+      return call->Answer(std::move(answer));
+    }
+    absl::Status status = Route(call);
+    if (!status.ok()) call->Refuse(status);
+  }
+
+ private:
+  // False: the call is answered.
+  bool HasRoomFor(const CallPtr& call) {
+    if (traffic_->under_way > options_.most_under_way) {
+      ++traffic_->overloads;
+      call->Refuse(absl::UnavailableError(absl::StrCat("this node has ", options_.most_under_way,
+                                                       " requests under way, which is the most")));
+      return false;
+    }
+    if (options_.rate.per_second == 0 || IsFromMember(call->request())) return true;
+    const absl::Duration wait =
+        rate_.Take(call->request().peer,
+                   absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch()));
+    if (wait == absl::ZeroDuration()) return true;
+    ++traffic_->limited;
+    ServerAnswer answer = ProblemAnswer(
+        absl::UnavailableError(absl::StrCat("more than ", options_.rate.per_second,
+                                            " requests a second come from ", call->request().peer)),
+        429);
+    for (auto& [name, value] : answer.headers) {
+      if (name == "Retry-After") value = absl::StrCat(absl::ToInt64Seconds(wait) + 1);
+    }
+    call->Answer(std::move(answer));
+    return false;
+  }
+
+  // Forwarded by a member, which has counted it. Everybody can say so, but not from there.
+  bool IsFromMember(const ServerRequest& request) {
+    if (!Forwarder::IsForwarded(request)) return false;
+    for (const NodeStatus::OfMember& of : node_.Status().members) {
+      const auto address = lease_node::MemberAddress::Parse(of.member.address);
+      if (!address.ok()) continue;
+      const auto endpoint = http::Endpoint::Parse(address->api);
+      if (endpoint.ok() && endpoint->host == request.peer) return true;
+    }
+    return false;
+  }
+
+  bool IsAllowed(const ServerRequest& request) const {
+    if (tokens_.empty()) return true;
+    const std::string_view header = request.Header("Authorization");
+    if (!absl::StartsWithIgnoreCase(ToAbsl(header), ToAbsl(kBearer))) return false;
+    const std::string_view given = header.substr(kBearer.size());
+    bool allowed = false;
+    for (const SecretBytes& token : tokens_) {
+      allowed |= given.size() == token.size() &&
+                 CRYPTO_memcmp(given.data(), token.data(), token.size()) == 0;
+    }
+    return allowed;
+  }
+
+  ServerAnswer Health(bool ready) {
+    const NodeStatus status = node_.Status();
+    if (!status.failure.ok()) return ProblemAnswer(status.failure, 503);
+    if (status.removed) {
+      return ProblemAnswer(absl::UnavailableError("this node was removed from the cluster"), 503);
+    }
+    if (ready && status.leader == 0) {
+      return ProblemAnswer(absl::UnavailableError("no leader is known"), 503);
+    }
+    return {200, {{"Content-Type", "text/plain"}}, "ok\n"};
+  }
+
+  // An error, or the answer is under way.
+  absl::Status Route(const CallPtr& call) {
+    const std::string& path = call->request().path;
+    const std::string& method = call->request().method;
+    auto below = [&path](std::string_view prefix) -> std::optional<std::string_view> {
+      if (!std::string_view(path).starts_with(prefix)) return std::nullopt;
+      return std::string_view(path).substr(prefix.size());
+    };
+    if (method == "GET" && path == "/v1/status")
+      return call->Answer(StatusAnswer()), absl::OkStatus();
+    if (method == "GET" && path == "/v1/members") {
+      call->Answer(JsonAnswer(200, json::serialize(MembersOf(node_.Status()))));
+      return absl::OkStatus();
+    }
+    if (method == "GET" && path == "/metrics") return call->Answer(Metrics()), absl::OkStatus();
+    if (method == "GET" && path == "/v1/leases") return Show(call);
+    if (method == "POST" && path == "/v1/leases") return Acquire(call);
+    if (method == "POST" && path == "/v1/members") return AddMember(call);
+    if (auto space = below("/v1/spaces/"); space && method == "PUT") {
+      return Create(*space, call);
+    }
+    if (auto worker = below("/v1/leases/"); worker && method == "PUT") {
+      return Renew(*worker, call);
+    }
+    if (auto worker = below("/v1/leases/"); worker && method == "DELETE") {
+      return Release(*worker, call);
+    }
+    if (auto member = below("/v1/members/")) return ChangeMember(*member, call);
+    return absl::NotFoundError(absl::StrCat("there is no ", method, " ", Quoted(path)));
+  }
+
+  absl::Status Create(std::string_view name, const CallPtr& call) {
+    LOCUS_ASSIGN_OR_RETURN(SpaceName space, SpaceName::Parse(name));
+    LOCUS_ASSIGN_OR_RETURN(CreateWish wish, ParseCreate(call->request().body));
+    LOCUS_RETURN_IF_ERROR(worker::CheckRest(wish.rest));
+    return Submit(call, space, lease_machine::Create{wish.rest, wish.caller_now}, 204);
+  }
+
+  absl::Status Acquire(const CallPtr& call) {
+    LOCUS_ASSIGN_OR_RETURN(auto of, ParseAcquire(call->request().body));
+    LOCUS_RETURN_IF_ERROR(worker::Check(of.wish));
+    return Submit(call, of.space, std::move(of.wish), 201);
+  }
+
+  absl::StatusOr<uint64_t> WorkerOf(std::string_view text) {
+    const std::optional<uint64_t> worker = ParseDecimal(text, kMostWorker);
+    if (worker) return *worker;
+    return absl::InvalidArgumentError(absl::StrCat(Quoted(text), " is no worker ID"));
+  }
+
+  absl::Status Renew(std::string_view text, const CallPtr& call) {
+    LOCUS_ASSIGN_OR_RETURN(uint64_t worker, WorkerOf(text));
+    LOCUS_ASSIGN_OR_RETURN(auto of, ParseRenew(worker, call->request().body));
+    LOCUS_RETURN_IF_ERROR(worker::Check(of.wish));
+    return Submit(call, of.space, std::move(of.wish), 200);
+  }
+
+  absl::Status Release(std::string_view text, const CallPtr& call) {
+    LOCUS_ASSIGN_OR_RETURN(uint64_t worker, WorkerOf(text));
+    LOCUS_ASSIGN_OR_RETURN(auto of, ParseRelease(worker, call->request().body));
+    LOCUS_RETURN_IF_ERROR(worker::Check(of.wish));
+    return Submit(call, of.space, std::move(of.wish), 204);
+  }
+
+  absl::Status Submit(const CallPtr& call, const SpaceName& space, lease_machine::Action action,
+                      unsigned good) {
+    LOCUS_ASSIGN_OR_RETURN(std::optional<RequestId> id, RequestIdOf(call->request()));
+    node_.Submit({id, space, std::move(action), call->trace()},
+                 [self = shared_from_this(), good, call](const Answer& answer) {
+                   if (!answer.status.ok()) return self->Refuse(call, answer.status);
+                   if (good == 204 || !answer.grant) return call->Answer(Done());
+                   call->Answer(JsonAnswer(good, BodyOf(*answer.grant)));
+                 });
+    return absl::OkStatus();
+  }
+
+  absl::Status Show(const CallPtr& call) {
+    constexpr std::string_view kSpace = "space=";
+    const std::string_view query = call->request().query;
+    if (!query.starts_with(kSpace)) {
+      return absl::InvalidArgumentError("?space=NAME is missing");
+    }
+    LOCUS_ASSIGN_OR_RETURN(SpaceName space, SpaceName::Parse(query.substr(kSpace.size())));
+    node_.Show(space,
+               [self = shared_from_this(), call](const absl::StatusOr<WorkerSpaceView>& view) {
+                 if (!view.ok()) return self->Refuse(call, view.status());
+                 call->Answer(JsonAnswer(200, BodyOf(*view)));
+               });
+    return absl::OkStatus();
+  }
+
+  absl::Status AddMember(const CallPtr& call) {
+    json::error_code error;
+    const json::value value = json::parse(call->request().body, error);
+    std::string id, address;
+    if (!error && value.is_object() && value.get_object().size() == 2) {
+      for (auto [name, text] : {std::pair{"id", &id}, std::pair{"address", &address}}) {
+        const json::value* member = value.get_object().if_contains(name);
+        if (member != nullptr && member->is_string()) text->assign(member->get_string().c_str());
+      }
+    }
+    raft::MemberChange change;
+    const std::optional<uint64_t> number = ParseDecimal(id, UINT64_MAX);
+    if (!number || *number == 0) {
+      return absl::InvalidArgumentError("the body is not {\"id\": \"...\", \"address\": \"...\"}");
+    }
+    LOCUS_RETURN_IF_ERROR(lease_node::MemberAddress::Parse(address).status());
+    change.id = *number;
+    change.address = address;
+    return Change(std::move(change), call);
+  }
+
+  absl::Status ChangeMember(std::string_view member, const CallPtr& call) {
+    const size_t colon = member.find(':');
+    const std::string_view verb = colon == member.npos ? "" : member.substr(colon + 1);
+    const std::optional<uint64_t> id = ParseDecimal(member.substr(0, colon), UINT64_MAX);
+    if (!id || *id == 0) {
+      return absl::InvalidArgumentError(absl::StrCat(Quoted(member), " is no member's ID"));
+    }
+    raft::MemberChange change;
+    change.id = *id;
+    const std::string& method = call->request().method;
+    if (method == "DELETE" && verb.empty()) {
+      change.kind = raft::MemberChange::Kind::kRemove;
+      return Change(std::move(change), call);
+    }
+    if (method == "POST" && verb == "promote") {
+      change.kind = raft::MemberChange::Kind::kPromote;
+      return Change(std::move(change), call);
+    }
+    if (method == "POST" && verb == "transfer") {
+      // A node that does not lead has nothing to hand over, and says so by OK.
+      if (node_.Status().role != raft::Role::kLeader) {
+        return Refuse(call, absl::UnavailableError("this node does not lead")), absl::OkStatus();
+      }
+      node_.Transfer(*id, WhenDone(call));
+      return absl::OkStatus();
+    }
+    return absl::NotFoundError(
+        absl::StrCat("there is no ", method, " ", Quoted(call->request().path)));
+  }
+
+  absl::Status Change(raft::MemberChange change, const CallPtr& call) {
+    node_.ChangeMembers(std::move(change), WhenDone(call));
+    return absl::OkStatus();
+  }
+
+  raft::Shell::Done WhenDone(const CallPtr& call) {
+    return [self = shared_from_this(), call](const absl::Status& status) {
+      if (!status.ok()) return self->Refuse(call, status);
+      call->Answer(Done());
+    };
+  }
+
+  // Where another node leads: forwards, or tells its address. A request whose outcome is not known
+  // is for the client to repeat, wherever it goes.
+  void Refuse(const CallPtr& call, const absl::Status& status) {
+    const std::string address = absl::IsUnavailable(status) && !raft::IsCommitUnknown(status)
+                                    ? AddressOfLeader()
+                                    : std::string();
+    if (address.empty()) return call->Refuse(status);
+    auto redirect = [status, origin = (options_.tls ? "https://" : "http://") +
+                                      address](const CallPtr& one) {
+      const ServerRequest& request = one->request();
+      ServerAnswer answer = ProblemAnswer(status, 307);
+      answer.headers.emplace_back(
+          "Location",
+          absl::StrCat(origin, request.path, request.query.empty() ? "" : "?", request.query));
+      one->Answer(std::move(answer));
+    };
+    if (forwarder_ != nullptr && Forwarder::IsWanted(call->request()) &&
+        forwarder_->Forward(address, call, redirect)) {
+      ++traffic_->forwarded;
+      return;
+    }
+    redirect(call);
+  }
+
+  // Of the API of another node that leads; empty: none is known.
+  std::string AddressOfLeader() {
+    const NodeStatus node = node_.Status();
+    if (node.leader == 0 || node.leader == node.self) return "";
+    const auto parsed = lease_node::MemberAddress::Parse(node.leader_address);
+    return parsed.ok() ? parsed->api : "";
+  }
+
+  ServerAnswer StatusAnswer() {
+    const NodeStatus status = node_.Status();
+    const lease_node::LeaseNode::Stats stats = node_.stats();
+    return JsonAnswer(
+        200, json::serialize(json::object{
+                 {"id", IdOf(status.self)},
+                 {"cluster", Json(options_.cluster)},
+                 {"version", Json(Version())},
+                 {"raft", Json(options_.address.raft)},
+                 {"api", Json(options_.address.api)},
+                 {"role", Json(ToString(status.role))},
+                 {"leads_for_sure", status.leads_for_sure},
+                 {"term", status.term},
+                 {"leader", status.leader == 0 ? json::value(nullptr) : IdOf(status.leader)},
+                 {"leader_address", Json(status.leader_address)},
+                 {"removed", status.removed},
+                 {"commit", status.commit},
+                 {"applied", status.applied},
+                 {"last", status.last},
+                 {"snapshot", status.snapshot},
+                 {"waiting", status.waiting},
+                 {"workers", stats.workers},
+                 {"held", stats.held},
+                 {"clock_off_ms", absl::ToInt64Milliseconds(stats.clock_off)},
+                 {"failure", Json(std::string(status.failure.message()))},
+                 {"members", MembersOf(status)}}));
+  }
+
+  ServerAnswer Metrics() {
+    const NodeStatus status = node_.Status();
+    const lease_node::LeaseNode::Stats stats = node_.stats();
+    std::string text;
+    auto add = [&text](std::string_view name, std::string_view type, std::string_view help,
+                       auto value) {
+      absl::StrAppend(&text, "# HELP locusd_", ToAbsl(name), " ", ToAbsl(help), "\n# TYPE locusd_",
+                      ToAbsl(name), " ", ToAbsl(type), "\nlocusd_", ToAbsl(name), " ", value, "\n");
+    };
+    add("leads", "gauge", "Whether this node leads.", status.leads_for_sure ? 1 : 0);
+    add("knows_leader", "gauge", "Whether this node knows a leader.", status.leader != 0 ? 1 : 0);
+    add("term", "gauge", "Term of Raft.", status.term);
+    add("commit_index", "gauge", "Committed entries.", status.commit);
+    add("applied_index", "gauge", "Applied entries.", status.applied);
+    add("members", "gauge", "Members of the cluster.", status.members.size());
+    add("commands_total", "counter", "Commands that this node proposed.", stats.commands);
+    add("requests_total", "counter", "Requests in these commands.", stats.requests);
+    add("workers", "gauge", "Worker IDs that were ever granted.", stats.workers);
+    add("held", "gauge", "Worker IDs with a holder.", stats.held);
+    add("remembered_requests", "gauge", "Requests whose answers are kept.", stats.remembered);
+    add("clock_off_seconds", "gauge", "The leader's clock less the cluster's time.",
+        absl::ToDoubleSeconds(stats.clock_off));
+    add("requests_under_way", "gauge", "Requests of clients that are not answered.",
+        traffic_->under_way.load());
+    add("requests_limited_total", "counter", "Requests refused to an address that sends too many.",
+        traffic_->limited.load());
+    add("requests_overload_total", "counter", "Requests refused because of too many under way.",
+        traffic_->overloads.load());
+    add("requests_forwarded_total", "counter", "Requests handed on to the leader.",
+        traffic_->forwarded.load());
+    return {200, {{"Content-Type", "text/plain; version=0.0.4"}}, std::move(text)};
+  }
+
+  lease_node::LeaseNode& node_;
+  ApiOptions options_;  // without the tokens
+  std::vector<SecretBytes> tokens_;
+  const std::shared_ptr<Traffic> traffic_ = std::make_shared<Traffic>();
+  RateLimit rate_;
+  std::unique_ptr<Forwarder> forwarder_;  // nullptr: nothing is forwarded
+};
+
+absl::Status ApiOptions::Check() const {
+  LOCUS_RETURN_IF_ERROR(forward.Check());
+  LOCUS_RETURN_IF_ERROR(rate.Check());
+  if (most_under_way >= 1 && most_under_way <= 100'000) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("requests under way are ", most_under_way, "; they must be 1 to 100000"));
+}
+
+Api::Api(std::shared_ptr<Rep> rep) : rep_(std::move(rep)) {}
+Api::~Api() = default;
+
+absl::StatusOr<std::shared_ptr<Api>> Api::Make(lease_node::LeaseNode& node,
+                                               const ApiOptions& options) {
+  LOCUS_RETURN_IF_ERROR(options.Check());
+  auto rep = std::make_shared<Rep>(node, options);
+  LOCUS_RETURN_IF_ERROR(rep->KeepTokens(options.tokens));
+  LOCUS_RETURN_IF_ERROR(rep->Start());
+  return std::shared_ptr<Api>(new Api(std::move(rep)));
+}
+
+void Api::Handle(ServerRequest request, Server::Respond respond) {
+  rep_->Handle(std::move(request), std::move(respond));
+}
+
+}  // namespace locus::lease_api

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_LEASE_API_API_H_
+#define LOCUS_SRC_LEASE_API_API_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "src/http/server.h"
+#include "src/lease_api/call.h"
+#include "src/lease_api/forwarder.h"
+#include "src/lease_api/rate_limit.h"
+#include "src/lease_node/lease_node.h"
+#include "src/lease_node/member_address.h"
+
+namespace locus::lease_api {
+
+struct ApiOptions {
+  // One of them must come as "Authorization: Bearer ..."; but not for /healthz and /readyz. Empty:
+  // nobody is asked. Kept in memory that core dumps leave out, and compared in constant time.
+  std::vector<std::string> tokens;
+  // Of the clients' addresses, for redirections.
+  bool tls = false;
+  // What GET /v1/status says of this node: the cluster's name, and where others and clients reach
+  // it. An operator's tool reads them there when it adds the node to a cluster.
+  std::string cluster = {};
+  lease_node::MemberAddress address = {};
+  ForwardOptions forward = {};
+  RateLimitOptions rate = {};
+  // Requests that are not answered yet; beyond, they get 503. More: more memory when the cluster
+  // has no leader, for each may have a body.
+  size_t most_under_way = 1024;
+  // Called once for each request, by the thread that answered it. Must not wait, nor call the API.
+  // May be empty.
+  std::function<void(const RequestEvent&)> on_request = {};
+
+  // INVALID_ARGUMENT, naming the option, its value and the limit.
+  absl::Status Check() const;
+};
+
+// The API of a node that leases worker IDs. Bodies are those of bodies.h.
+//
+// - PUT /v1/spaces/{space}: creates it; 204.
+// - POST /v1/leases: acquires; 201 and the grant.
+// - PUT /v1/leases/{worker}: renews; 200 and the grant.
+// - DELETE /v1/leases/{worker}: releases; 204.
+// - GET /v1/leases?space=S: 200 and the view, linearizable.
+// - GET /v1/members: 200 and the members, as this node knows them.
+// - POST /v1/members with {"id", "address"}: adds a learner, or changes its address; 204.
+// - POST /v1/members/{id}:promote: a learner votes from now on; 204.
+// - POST /v1/members/{id}:transfer: hands the leadership to it; 204.
+// - DELETE /v1/members/{id}: removes it; 204.
+// - GET /v1/status: this node: its ID, addresses, role, term, leader, log, leases, members.
+// - GET /healthz: 200 while the node works.
+// - GET /readyz: 200 while it knows a leader.
+// - GET /metrics: for Prometheus.
+//
+// Where the leader is another node, requests are answered with 307 and its address in Location;
+// where none is known, with 503. With "Prefer: forward" this node asks the leader itself, once, and
+// hands its answer on (forwarder.h). A header "Request-Id: <ms since 1970>-<32 hex digits>" makes a
+// repetition of PUT /v1/spaces, POST and DELETE get the first answer. Refusals are problem details
+// (RFC 9457). `traceparent` (W3C) is taken into the facts of the request, and so into the audit.
+//
+// An address that sends too much gets 429 with Retry-After, and code UNAVAILABLE (rate_limit.h); a
+// node with too much under way answers 503. What another member forwarded is not counted again, if
+// members are reached by IP address. /healthz and /readyz are always answered.
+//
+// Thread safety: may be called by any thread. The node must outlive it, and what it still answers.
+class Api {
+ public:
+  // INVALID_ARGUMENT: bad options. UNAVAILABLE: no memory for the tokens, or no thread.
+  static absl::StatusOr<std::shared_ptr<Api>> Make(lease_node::LeaseNode& node,
+                                                   const ApiOptions& options);
+  ~Api();
+
+  void Handle(http::ServerRequest request, http::Server::Respond respond);
+
+ private:
+  class Rep;
+  explicit Api(std::shared_ptr<Rep> rep);
+  std::shared_ptr<Rep> rep_;
+};
+
+}  // namespace locus::lease_api
+
+#endif  // LOCUS_SRC_LEASE_API_API_H_

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/lease_api/call.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "src/base/text.h"
+#include "src/lease_api/bodies.h"
+#include "src/lease_api/traceparent.h"
+
+namespace locus::lease_api {
+
+using http::ServerAnswer;
+using http::ServerRequest;
+
+namespace {
+
+// None where there are several: nobody knows which of them is right.
+lease_machine::TraceId TraceOf(const ServerRequest& request) {
+  constexpr std::string_view kName = "traceparent";
+  size_t found = 0;
+  for (const auto& [name, value] : request.headers) {
+    found += absl::EqualsIgnoreCase(name, internal::ToAbsl(kName));
+  }
+  return found == 1 ? ParseTraceparent(request.Header(kName)) : lease_machine::TraceId();
+}
+
+}  // namespace
+
+ServerAnswer JsonAnswer(unsigned status, std::string body) {
+  ServerAnswer answer;
+  answer.status = status;
+  answer.headers.emplace_back("Content-Type", "application/json");
+  answer.body = std::move(body);
+  answer.body += '\n';
+  return answer;
+}
+
+ServerAnswer ProblemAnswer(const absl::Status& status, std::optional<unsigned> http) {
+  const unsigned code = http.value_or(HttpStatusOf(status));
+  ServerAnswer answer = JsonAnswer(code, BodyOf(status, code));
+  answer.headers[0].second = "application/problem+json";
+  if (absl::IsUnavailable(status)) answer.headers.emplace_back("Retry-After", "1");
+  return answer;
+}
+
+Call::Call(std::shared_ptr<Traffic> traffic, ServerRequest request, http::Server::Respond respond)
+    : traffic_(std::move(traffic)),
+      request_(std::move(request)),
+      respond_(std::move(respond)),
+      trace_(TraceOf(request_)) {
+  ++traffic_->under_way;
+}
+
+Call::~Call() {
+  if (!answered_) Refuse(absl::InternalError("the request was dropped"));
+}
+
+void Call::Answer(ServerAnswer answer, bool forwarded) {
+  if (answered_.exchange(true)) return;
+  --traffic_->under_way;
+  const unsigned status = answer.status;
+  respond_(std::move(answer));
+  if (!traffic_->on_request) return;
+  traffic_->on_request({request_.method, request_.path, request_.peer, ToString(trace_), status,
+                        absl::FromChrono(std::chrono::steady_clock::now() - begun_), forwarded});
+}
+
+void Call::Refuse(const absl::Status& status, std::optional<unsigned> http) {
+  Answer(ProblemAnswer(status, http));
+}
+
+}  // namespace locus::lease_api

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_LEASE_API_CALL_H_
+#define LOCUS_SRC_LEASE_API_CALL_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "src/http/server.h"
+#include "src/lease_machine/command.h"
+
+namespace locus::lease_api {
+
+// A request that was answered, for a log.
+struct RequestEvent {
+  std::string method;
+  std::string path;      // as it was sent: up to the header's limit, any bytes; without the query
+  std::string peer;      // the client's address
+  std::string trace_id;  // 32 hex digits; empty: the request is of no trace
+  unsigned status = 0;
+  absl::Duration duration;  // until the answer was handed to the server
+  bool forwarded = false;   // the leader answered it, through this node
+};
+
+// What the requests of an API have in common. Each holds it.
+struct Traffic {
+  std::function<void(const RequestEvent&)> on_request;
+  std::atomic<size_t> under_way = 0;
+  // Since the start; counts, which publish nothing else.
+  std::atomic<uint64_t> limited = 0;    // answered with 429
+  std::atomic<uint64_t> overloads = 0;  // refused because too much was under way
+  std::atomic<uint64_t> forwarded = 0;
+};
+
+// A request of a client until it is answered; shared by all that work on the answer. If all let go
+// of it without one, the client gets 500.
+// Thread safety: all methods may be called from any thread.
+class Call {
+ public:
+  Call(std::shared_ptr<Traffic> traffic, http::ServerRequest request,
+       http::Server::Respond respond);
+  ~Call();
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  const http::ServerRequest& request() const { return request_; }
+  const lease_machine::TraceId& trace() const { return trace_; }
+  // Once.
+  void Answer(http::ServerAnswer answer, bool forwarded = false);
+  // With problem details, by default under the status' own HTTP status.
+  void Refuse(const absl::Status& status, std::optional<unsigned> http = {});
+
+ private:
+  const std::shared_ptr<Traffic> traffic_;
+  const http::ServerRequest request_;
+  const http::Server::Respond respond_;
+  const lease_machine::TraceId trace_;
+  const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+  std::atomic<bool> answered_ = false;
+};
+using CallPtr = std::shared_ptr<Call>;
+
+http::ServerAnswer JsonAnswer(unsigned status, std::string body);
+// UNAVAILABLE has Retry-After: 1.
+http::ServerAnswer ProblemAnswer(const absl::Status& status, std::optional<unsigned> http = {});
+
+}  // namespace locus::lease_api
+
+#endif  // LOCUS_SRC_LEASE_API_CALL_H_

@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/lease_node/lease_node.h"
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "src/base/check.h"
+#include "src/base/mutex.h"
+#include "src/lease_machine/codec.h"
+#include "src/lease_machine/command_clock.h"
+#include "src/lease_machine/machine.h"
+#include "src/raft/node/state_machine.h"
+
+namespace locus::lease_node {
+
+using internal::CondVar;
+using internal::Mutex;
+using internal::MutexLock;
+using lease_machine::Answer;
+using lease_machine::Command;
+using lease_machine::Machine;
+using lease_machine::Request;
+
+namespace {
+
+// Requests that wait for a command.
+constexpr size_t kMostWaiting = 65'536;
+// A leader whose clock is wrong tries this often to hand its leadership over.
+constexpr absl::Duration kTransferEvery = absl::Minutes(1);
+// Two entries were applied as they were made if the time between them is the same by the machine
+// and by CLOCK_BOOTTIME.
+constexpr absl::Duration kLiveWithin = absl::Seconds(1);
+constexpr absl::Duration kLiveApart = absl::Milliseconds(500);
+// So many requests within LeaseNodeOptions::gather need not be gathered: they meet anyway.
+constexpr size_t kBusy = 16;
+// Between commands that nobody asked for.
+constexpr absl::Duration kLeastPause = absl::Milliseconds(50);
+
+}  // namespace
+
+class LeaseNode::Rep : public raft::StateMachine {
+ public:
+  explicit Rep(const LeaseNodeOptions& options) : options_(options) {}
+
+  absl::Status Start(std::unique_ptr<raft::LogStore> store, raft::Transport& transport) {
+    raft::NodeOptions of_node;
+    of_node.shell = options_.shell;
+    of_node.on_change = [this](const raft::NodeStatus& status) { OnChange(status); };
+    LOCUS_ASSIGN_OR_RETURN(owned_node_,
+                           raft::Node::Start(std::move(store), *this, transport, of_node));
+    node_ = owned_node_.get();
+    thread_ = std::thread([this] { Run(); });
+    return absl::OkStatus();
+  }
+
+  void Stop() {
+    {
+      MutexLock lock(mutex_);
+      stopping_ = true;
+      leads_ = ready_ = false;
+      wake_.NotifyAll();
+    }
+    if (thread_.joinable()) thread_.join();
+    // Callbacks may ask the node for its status: while it is whole, for whoever waits here, and
+    // while it ends, for whoever waits in it.
+    FailWaiting(absl::UnavailableError("this node is ending"));
+    owned_node_.reset();
+  }
+
+  // --- raft::StateMachine, by the node's thread.
+
+  std::string Apply(raft::Index index, std::string_view bytes) override {
+    absl::StatusOr<Command> command = lease_machine::DecodeCommand(bytes);
+    // A newer version's, for example. A node that went on without it would have another state than
+    // the others, so it ends here, and again at each start until it understands the log.
+    LOCUS_CHECK(command.ok());
+    Machine::Applied applied = machine_.Apply(*command);
+    TellMembers();
+    bool leads;
+    {
+      MutexLock lock(mutex_);
+      leads = leads_;
+      NoteMachine();
+      FollowLive();
+    }
+    if (options_.on_fact) {
+      for (size_t i = 0; i < applied.facts.size(); ++i) {
+        options_.on_fact(index, i, applied.facts[i], leads);
+      }
+    }
+    absl::StatusOr<std::string> answers = lease_machine::Encode(applied.answers);
+    LOCUS_CHECK(answers.ok());  // the machine keeps within the limits of answers
+    return *std::move(answers);
+  }
+
+  void NoteMembers(raft::Index index, const raft::Members& members) override {
+    early_members_.emplace_back(index, members);
+    if (machine_.now() > absl::UnixEpoch()) TellMembers();
+  }
+
+  std::string Snapshot() override { return machine_.Snapshot(); }
+
+  absl::Status Restore(std::string_view state) override {
+    LOCUS_ASSIGN_OR_RETURN(machine_, Machine::Restore(state));
+    MutexLock lock(mutex_);
+    NoteMachine();
+    return absl::OkStatus();
+  }
+
+  // --- Callers.
+
+  void Submit(Request request, Answered answered) {
+    absl::Status refused;
+    {
+      MutexLock lock(mutex_);
+      if (!leads_ || stopping_) {
+        refused = absl::UnavailableError("this node does not lead");
+      } else if (waiting_.size() >= kMostWaiting) {
+        refused = absl::ResourceExhaustedError(
+            absl::StrCat("too many requests wait for the cluster; at most ", kMostWaiting));
+      } else {
+        NoteArrival();
+        const bool may_wait = std::holds_alternative<WorkerRenew>(request.action);
+        if (!may_wait) hurry_ = true;
+        waiting_.push_back({std::move(request), std::move(answered)});
+        if (Gathers()) {
+          if (waiting_.size() == 1) wake_.NotifyAll();  // to propose it when its time has come
+          return;
+        }
+      }
+    }
+    if (!refused.ok()) return answered({refused, {}});
+    Propose();
+  }
+
+  void Show(const SpaceName& space, std::function<void(absl::StatusOr<WorkerSpaceView>)> answered) {
+    node_->Read([this, space, answered = std::move(answered)](const absl::Status& status) {
+      // The node's thread: the machine is as the read needs it.
+      if (!status.ok()) return answered(status);
+      answered(machine_.Show(space));
+    });
+  }
+
+  void Holders(
+      std::string part,
+      std::function<void(absl::StatusOr<std::vector<lease_machine::HeldLease>>)> answered) {
+    node_->Read(
+        [this, part = std::move(part), answered = std::move(answered)](const absl::Status& status) {
+          if (!status.ok()) return answered(status);
+          answered(machine_.HoldersWith(part));
+        });
+  }
+
+  raft::Node& node() { return *node_; }
+
+  Stats stats() const {
+    MutexLock lock(mutex_);
+    Stats stats = stats_;
+    stats.clock_off = leads_ ? clock_.off() : absl::ZeroDuration();
+    return stats;
+  }
+
+ private:
+  void TellMembers() {
+    for (const auto& [index, members] : std::exchange(early_members_, {})) {
+      if (options_.on_members) options_.on_members(index, machine_.now(), members);
+    }
+  }
+
+  struct Waiting {
+    Request request;
+    Answered answered;
+  };
+
+  // Of the node's thread.
+  void NoteMachine() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    machine_now_ = machine_.now();
+    next_expiry_ = machine_.NextExpiry();
+    stats_.workers = machine_.workers();
+    stats_.held = machine_.held();
+    stats_.remembered = machine_.remembered();
+    if (next_expiry_ < watched_expiry_) wake_.NotifyAll();
+  }
+
+  // How many requests come in LeaseNodeOptions::gather, now or just before.
+  void NoteArrival() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const auto now = std::chrono::steady_clock::now();
+    const auto gather = absl::ToChronoNanoseconds(options_.gather);
+    if (now - arrivals_since_ >= gather) {
+      arrivals_before_ = now - arrivals_since_ < 2 * gather ? arrivals_ : 0;
+      arrivals_ = 0;
+      arrivals_since_ = now;
+    }
+    ++arrivals_;
+  }
+  // Whether what waits may wait for more.
+  bool Gathers() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !hurry_ && std::max(arrivals_, arrivals_before_) < kBusy &&
+           GatheredAt() > std::chrono::steady_clock::now();
+  }
+  std::chrono::steady_clock::time_point GatheredAt() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return last_command_ + absl::ToChronoNanoseconds(options_.gather);
+  }
+
+  // A follower's clock follows what is applied as it happens, not what it catches up on.
+  void FollowLive() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (leads_) {
+      seen_.reset();
+      return;
+    }
+    const absl::Duration boot = options_.clock->SinceBoot();
+    if (seen_ && boot - seen_->boot < kLiveApart) return;
+    if (seen_ &&
+        absl::AbsDuration((machine_now_ - seen_->time) - (boot - seen_->boot)) <= kLiveWithin) {
+      clock_.Follow(machine_now_, boot);
+    }
+    seen_ = {machine_now_, boot};
+  }
+
+  void OnChange(const raft::NodeStatus& status) {
+    bool ask = false;
+    bool lost = false;
+    {
+      MutexLock lock(mutex_);
+      const bool leads = status.role == raft::Role::kLeader && status.failure.ok() && !stopping_;
+      if (leads && (!leads_ || term_ != status.term)) {
+        ready_ = false;
+        ask = true;
+      }
+      lost = leads_ && !leads;
+      leads_ = leads;
+      if (lost) ready_ = false;
+      term_ = status.term;
+      wake_.NotifyAll();
+    }
+    if (lost) FailWaiting(absl::UnavailableError("this node leads no more"));
+    // The thread asks: this callback must not call the node.
+    if (ask) {
+      MutexLock lock(mutex_);
+      ask_ = true;
+      wake_.NotifyAll();
+    }
+    if (options_.on_change) options_.on_change(status);
+  }
+
+  void FailWaiting(const absl::Status& why) {
+    std::deque<Waiting> failed;
+    {
+      MutexLock lock(mutex_);
+      failed.swap(waiting_);
+      hurry_ = false;
+    }
+    for (Waiting& each : failed) each.answered({why, {}});
+  }
+
+  // Puts waiting requests into commands and proposes them, while the pipeline has room.
+  void Propose(bool even_if_empty = false) {
+    while (true) {
+      std::vector<Answered> answered;
+      absl::StatusOr<std::string> bytes;
+      {
+        MutexLock lock(mutex_);
+        if (!leads_ || !ready_ || under_way_ >= options_.pipeline) return;
+        if (!even_if_empty && (waiting_.empty() || Gathers())) return;
+        even_if_empty = false;
+        bytes = lease_machine::Encode(NextCommand(answered));
+        ++under_way_;
+        ++stats_.commands;
+        stats_.requests += answered.size();
+      }
+      if (!bytes.ok()) {
+        Answer(std::move(answered), bytes.status());
+        continue;
+      }
+      node_->Propose(*std::move(bytes), [this, answered = std::move(answered)](
+                                            absl::StatusOr<std::string> said) mutable {
+        Answer(std::move(answered), std::move(said));
+        Propose();
+      });
+    }
+  }
+
+  Command NextCommand(std::vector<Answered>& answered) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Command command;
+    command.time = clock_.Now(machine_now_, options_.clock->Now(), options_.clock->SinceBoot());
+    command.expire = next_expiry_ < command.time;
+    while (!waiting_.empty() && command.requests.size() < lease_machine::kMostRequests) {
+      command.requests.push_back(std::move(waiting_.front().request));
+      answered.push_back(std::move(waiting_.front().answered));
+      waiting_.pop_front();
+    }
+    if (waiting_.empty()) hurry_ = false;
+    last_proposal_ = options_.clock->SinceBoot();
+    last_command_ = std::chrono::steady_clock::now();
+    return command;
+  }
+
+  void Answer(std::vector<Answered> answered, absl::StatusOr<std::string> said) {
+    {
+      MutexLock lock(mutex_);
+      --under_way_;
+    }
+    absl::Status failed = said.status();
+    std::vector<lease_machine::Answer> answers;
+    if (failed.ok()) {
+      auto decoded = lease_machine::DecodeAnswers(*said);
+      failed = decoded.status();
+      if (decoded.ok()) answers = *std::move(decoded);
+      if (failed.ok() && answers.size() != answered.size()) {
+        failed = absl::InternalError(absl::StrCat("a command of ", answered.size(),
+                                                  " requests has ", answers.size(), " answers"));
+      }
+    }
+    for (size_t i = 0; i < answered.size(); ++i) {
+      answered[i](failed.ok() ? std::move(answers[i]) : lease_machine::Answer{failed, {}});
+    }
+  }
+
+  // What a leader does by itself.
+  void Run() {
+    while (true) {
+      bool ask = false, propose = false, transfer = false;
+      {
+        MutexLock lock(mutex_);
+        while (!stopping_ && !ask_ && !IsDue()) {
+          watched_expiry_ = next_expiry_;
+          wake_.WaitUntil(mutex_,
+                          std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(UntilDue()));
+        }
+        if (stopping_) return;
+        ask = std::exchange(ask_, false);
+        propose = !ask && IsDue();
+        transfer = leads_ && ready_ && MayTransfer();
+      }
+      if (ask) Prepare();
+      if (propose) Propose(true);
+      if (transfer) node_->Transfer(0, [](const absl::Status&) {});
+    }
+  }
+
+  // Before its first command a leader has applied all of the terms before.
+  void Prepare() {
+    node_->Read([this](const absl::Status& status) {
+      {
+        MutexLock lock(mutex_);
+        if (!leads_) return;
+        if (!status.ok()) {
+          ask_ = true;  // it still leads: once more
+          wake_.NotifyAll();
+          return;
+        }
+        ready_ = true;
+        wake_.NotifyAll();
+      }
+      Propose(true);
+    });
+  }
+
+  bool IsDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return UntilDue() <= absl::ZeroDuration();
+  }
+  // Until a command is due that nobody asked for.
+  absl::Duration UntilDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    constexpr absl::Duration kLongest = absl::Seconds(1);
+    if (!leads_ || !ready_) return kLongest;
+    if (!waiting_.empty()) {
+      const absl::Duration gathered =
+          absl::FromChrono(GatheredAt() - std::chrono::steady_clock::now());
+      // Behind a full pipeline they are proposed as it empties.
+      return under_way_ < options_.pipeline ? gathered : std::max(gathered, kLeastPause);
+    }
+    if (under_way_ > 0) return kLongest;
+    const absl::Duration boot = options_.clock->SinceBoot();
+    absl::Duration until = last_proposal_ + options_.tick - boot;
+    if (next_expiry_ != absl::InfiniteFuture()) {
+      // The machine's time goes on from its last command.
+      until = std::min(
+          until, next_expiry_ - machine_now_ - (boot - last_proposal_) + absl::Milliseconds(1));
+    }
+    // A proposal that was refused is not repeated at once.
+    until = std::max(until, last_proposal_ + kLeastPause - boot);
+    return std::min(until, kLongest);
+  }
+
+  bool MayTransfer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (absl::AbsDuration(clock_.off()) <= lease_machine::CommandClock::kMostOff) return false;
+    const absl::Duration boot = options_.clock->SinceBoot();
+    if (last_transfer_ && boot - *last_transfer_ < kTransferEvery) return false;
+    last_transfer_ = boot;
+    return true;
+  }
+
+  const LeaseNodeOptions options_;
+  std::unique_ptr<raft::Node> owned_node_;
+  // Its, and not null while it ends, as owned_node_ is.
+  raft::Node* node_ = nullptr;
+  // Of the node's thread; so are the members that the cluster had before it had a time.
+  Machine machine_;
+  std::vector<std::pair<raft::Index, raft::Members>> early_members_;
+
+  mutable Mutex mutex_;
+  CondVar wake_;
+  struct Seen {
+    absl::Time time;
+    absl::Duration boot;
+  };
+  lease_machine::CommandClock clock_ ABSL_GUARDED_BY(mutex_);
+  std::optional<Seen> seen_ ABSL_GUARDED_BY(mutex_);  // a follower's last look at the time
+  absl::Time machine_now_ ABSL_GUARDED_BY(mutex_) = absl::UnixEpoch();
+  absl::Time next_expiry_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
+  // That the thread knew when it began to wait.
+  absl::Time watched_expiry_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
+  std::deque<Waiting> waiting_ ABSL_GUARDED_BY(mutex_);
+  bool hurry_ ABSL_GUARDED_BY(mutex_) = false;   // some of them must not wait for others
+  size_t arrivals_ ABSL_GUARDED_BY(mutex_) = 0;  // requests since arrivals_since_
+  size_t arrivals_before_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::chrono::steady_clock::time_point arrivals_since_ ABSL_GUARDED_BY(mutex_);
+  std::chrono::steady_clock::time_point last_command_ ABSL_GUARDED_BY(mutex_);
+  size_t under_way_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool leads_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ready_ ABSL_GUARDED_BY(mutex_) = false;  // may propose
+  bool ask_ ABSL_GUARDED_BY(mutex_) = false;    // Prepare is to be called
+  raft::Term term_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Duration last_proposal_ ABSL_GUARDED_BY(mutex_);
+  std::optional<absl::Duration> last_transfer_ ABSL_GUARDED_BY(mutex_);
+  Stats stats_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+LeaseNode::LeaseNode(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}
+LeaseNode::~LeaseNode() { rep_->Stop(); }
+
+absl::StatusOr<std::unique_ptr<LeaseNode>> LeaseNode::Start(std::unique_ptr<raft::LogStore> store,
+                                                            raft::Transport& transport,
+                                                            const LeaseNodeOptions& options) {
+  auto rep = std::make_unique<Rep>(options);
+  LOCUS_RETURN_IF_ERROR(rep->Start(std::move(store), transport));
+  return std::unique_ptr<LeaseNode>(new LeaseNode(std::move(rep)));
+}
+
+void LeaseNode::Submit(Request request, Answered answered) {
+  rep_->Submit(std::move(request), std::move(answered));
+}
+void LeaseNode::Show(const SpaceName& space,
+                     std::function<void(absl::StatusOr<WorkerSpaceView>)> answered) {
+  rep_->Show(space, std::move(answered));
+}
+void LeaseNode::Holders(
+    std::string part,
+    std::function<void(absl::StatusOr<std::vector<lease_machine::HeldLease>>)> answered) {
+  rep_->Holders(std::move(part), std::move(answered));
+}
+void LeaseNode::ChangeMembers(raft::MemberChange change, raft::Shell::Done done) {
+  rep_->node().ChangeMembers(std::move(change), std::move(done));
+}
+void LeaseNode::Transfer(raft::NodeId to, raft::Shell::Done done) {
+  rep_->node().Transfer(to, std::move(done));
+}
+raft::NodeStatus LeaseNode::Status() { return rep_->node().Status(); }
+LeaseNode::Stats LeaseNode::stats() const { return rep_->stats(); }
+
+}  // namespace locus::lease_node

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_LEASE_NODE_LEASE_NODE_H_
+#define LOCUS_SRC_LEASE_NODE_LEASE_NODE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "locus/clock.h"
+#include "locus/worker_lease_store.h"
+#include "src/lease_machine/command.h"
+#include "src/raft/node/node.h"
+#include "src/raft/store/log_store.h"
+
+namespace locus::lease_node {
+
+struct LeaseNodeOptions {
+  raft::ShellOptions shell;
+  // Commands that are under way at once; requests that come meanwhile share the next one.
+  size_t pipeline = 8;
+  // While fewer than 16 requests come in such a time, renewals wait for others until so long after
+  // the last command: a commit of the cluster costs much more than a request, and nobody waits for
+  // a renewal. Longer: less work for few holders, and slower renewals. 0: they do not wait.
+  absl::Duration gather = absl::Milliseconds(20);
+  // A leader without requests proposes its time this often, so that followers know it.
+  absl::Duration tick = absl::Seconds(5);
+  // Of this node. Outlives it.
+  Clock* clock = &Clock::System();
+  // Called for each fact of each command, in order, by the node's thread, on every node: `index`
+  // and `place` name the fact. After a restart facts of the log come again. `leads`: this node
+  // proposed the command, or is the leader by now. Must not wait, nor call the node.
+  std::function<void(raft::Index index, size_t place, const lease_machine::Fact& fact, bool leads)>
+      on_fact;
+  // Called as on_fact for each change of the cluster's members, its first ones included. `time`:
+  // the machine's or, before the cluster's first command, the time of that command.
+  std::function<void(raft::Index index, absl::Time time, const raft::Members& members)> on_members;
+  // As NodeOptions::on_change.
+  std::function<void(const raft::NodeStatus&)> on_change;
+};
+
+// A node of a cluster that leases worker IDs: the machine of leases on a node of Raft. While it
+// leads, it gives commands their time, gathers requests into commands, ends leases that are due,
+// and hands its leadership over where its clock turns out to be wrong (CommandClock).
+//
+// Thread safety: all methods may be called from any thread. Callbacks are called once each, by the
+// node's thread or within the call, and must not wait; they may call the node, but not destroy it.
+class LeaseNode {
+ public:
+  // As raft::Node::Start. The transport must outlive the node.
+  static absl::StatusOr<std::unique_ptr<LeaseNode>> Start(std::unique_ptr<raft::LogStore> store,
+                                                          raft::Transport& transport,
+                                                          const LeaseNodeOptions& options);
+  ~LeaseNode();
+  LeaseNode(const LeaseNode&) = delete;
+  LeaseNode& operator=(const LeaseNode&) = delete;
+
+  using Answered = std::function<void(lease_machine::Answer)>;
+  // Carries a request out. UNAVAILABLE: this node does not lead (Status names who does), or leads
+  // no more; raft::IsCommitUnknown tells whether the request may have been carried out. Send it
+  // again with the same RequestId. RESOURCE_EXHAUSTED: too much is under way.
+  void Submit(lease_machine::Request request, Answered answered);
+  // A linearizable view. UNAVAILABLE as Submit. NOT_FOUND: no such space.
+  void Show(const SpaceName& space, std::function<void(absl::StatusOr<WorkerSpaceView>)> answered);
+  // The leases, as Show has them, with a holder whose text contains `part`. Reads all texts.
+  void Holders(std::string part,
+               std::function<void(absl::StatusOr<std::vector<lease_machine::HeldLease>>)> answered);
+  // As raft::Node's.
+  void ChangeMembers(raft::MemberChange change, raft::Shell::Done done);
+  void Transfer(raft::NodeId to, raft::Shell::Done done);
+  raft::NodeStatus Status();
+
+  struct Stats {
+    uint64_t commands = 0;  // proposed by this node
+    uint64_t requests = 0;  // in them
+    uint64_t workers = 0;   // of the machine: ever granted
+    uint64_t held = 0;
+    uint64_t remembered = 0;   // requests whose answers are kept
+    absl::Duration clock_off;  // this node's clock against the cluster's time, while it leads
+  };
+  Stats stats() const;
+
+ private:
+  class Rep;
+  explicit LeaseNode(std::unique_ptr<Rep> rep);
+  std::unique_ptr<Rep> rep_;
+};
+
+}  // namespace locus::lease_node
+
+#endif  // LOCUS_SRC_LEASE_NODE_LEASE_NODE_H_

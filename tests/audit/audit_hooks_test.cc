@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "locus/audit_hooks.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "locus/engine/memory.h"
+#include "nlohmann/json.hpp"
+#include "src/base/mutex.h"
+#include "tests/support/stringified.h"
+
+namespace locus {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct Rows {
+  internal::Mutex mutex;
+  std::vector<json> rows ABSL_GUARDED_BY(mutex);
+};
+
+class RowWriter : public AuditWriter {
+ public:
+  explicit RowWriter(Rows& rows) : rows_(rows) {}
+  absl::Status Write(std::string_view text) override {
+    internal::MutexLock lock(rows_.mutex);
+    for (size_t begin = 0; begin < text.size();) {
+      const size_t end = text.find('\n', begin);
+      rows_.rows.push_back(json::parse(text.substr(begin, end - begin)));
+      begin = end + 1;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  Rows& rows_;
+};
+
+class AuditHooksTest : public ::testing::Test {
+ protected:
+  AuditHooksTest() {
+    AuditSinkOptions options;
+    options.process = "host/1";
+    auto sink = AuditSink::Open(std::make_unique<RowWriter>(rows_), options);
+    EXPECT_TRUE(sink.ok()) << sink.status();
+    sink_ = *std::move(sink);
+    context_.space = *SpaceName::Parse("invoices");
+    context_.place = "memory";
+    context_.trace_id = [] { return std::string("4bf92f3577b34da6a3ce929d0e0e4736"); };
+  }
+  std::vector<json> Written() {
+    EXPECT_TRUE(sink_->Flush(absl::Seconds(60)).ok());
+    internal::MutexLock lock(rows_.mutex);
+    return rows_.rows;
+  }
+  std::vector<std::string> Kinds() {
+    std::vector<std::string> kinds;
+    for (const json& row : Written()) kinds.push_back(row["kind"]);
+    return kinds;
+  }
+
+  Rows rows_;
+  std::unique_ptr<AuditSink> sink_;
+  AuditContext context_;
+};
+
+TEST_F(AuditHooksTest, EachSegmentOfAGenerator_IsARow) {
+  std::vector<GeneratorEvent::Range> leased;
+  internal::Mutex mutex;
+  OrderIdGenerator::Options options;
+  options.create_space = true;
+  options.space = context_.space;
+  options.on_event = AuditSegments(*sink_, context_, [&](const GeneratorEvent& event) {
+    internal::MutexLock lock(mutex);
+    leased.insert(leased.end(), event.ranges.begin(), event.ranges.end());
+  });
+  auto generator = OrderIdGenerator::Create(std::make_shared<MemorySegmentStore>(), options);
+  ASSERT_TRUE(generator.ok()) << generator.status();
+  OrderId id = *(*generator)->Next(BuyerKey::Uint64(5), absl::Seconds(20));
+  for (int i = 0; i < 5000; ++i) {
+    id = *(*generator)->Next(BuyerKey::Uint64(static_cast<uint64_t>(i)), absl::Seconds(20));
+  }
+  const GeneratorStats stats = (*generator)->Stats();
+  generator->reset();
+  const std::vector<json> rows = Written();
+  EXPECT_GE(rows.size(), stats.leases);
+  ASSERT_EQ(rows.size(), leased.size());
+  bool covers_the_last = false;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(rows[i]["kind"], "segment");
+    EXPECT_EQ(rows[i]["space"], "invoices");
+    EXPECT_EQ(rows[i]["place"], "memory");
+    EXPECT_EQ(rows[i]["process"], "host/1");
+    EXPECT_EQ(rows[i]["trace_id"], "4bf92f3577b34da6a3ce929d0e0e4736");
+    EXPECT_EQ(rows[i]["section"], leased[i].section);
+    EXPECT_EQ(rows[i]["first"], leased[i].segment.first);
+    EXPECT_EQ(rows[i]["end"], leased[i].segment.end());
+    covers_the_last |= rows[i]["section"] == id.gene().value() / 256 &&
+                       rows[i]["first"] <= id.sequence() && rows[i]["end"] > id.sequence();
+  }
+  EXPECT_TRUE(covers_the_last);
+}
+
+TEST_F(AuditHooksTest, LossOfAStoreInASet_IsARowThatNamesTheStore) {
+  auto hook = AuditSegments(*sink_, context_);
+  hook({.kind = GeneratorEvent::Kind::kLossNoticed, .store = "east"});
+  hook({.kind = GeneratorEvent::Kind::kStarved, .sections = 3});
+  const std::vector<json> rows = Written();
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0]["kind"], "loss_noticed");
+  EXPECT_EQ(rows[0]["place"], "memory east");
+}
+
+TEST_F(AuditHooksTest, NumbersOfASequence_AreRows_AlsoThoseThatCloseReturned) {
+  SequencerOptions counter;
+  counter.step = 10;
+  std::shared_ptr<Sequencer> sequencer = MemorySequencer::Create(counter).value();
+  SegmentSequence::Options options;
+  options.min_length = options.max_length = 64;
+  std::vector<std::string> kinds;
+  options.on_event = AuditSequence(*sink_, context_, [&kinds](const SegmentSequenceEvent& event) {
+    kinds.push_back(Stringified(event.kind));
+  });
+  auto sequence = SegmentSequence::Create(sequencer, "parking\n", options).value();
+  for (int i = 0; i < 7; ++i) ASSERT_TRUE(sequence->Next(absl::Seconds(20)).ok());
+  const int64_t returned = *sequence->Close();
+  EXPECT_GT(returned, 0);
+  sequence.reset();
+  const std::vector<json> rows = Written();
+  ASSERT_GE(rows.size(), 2u);
+  EXPECT_EQ(rows[0]["kind"], "segment");
+  EXPECT_EQ(rows[0]["first"], 10);
+  EXPECT_EQ(rows[0]["end"], 641);
+  EXPECT_EQ(rows[0]["detail"], "counter parking\\x0a, step 10");
+  EXPECT_EQ(rows.back()["kind"], "released");
+  EXPECT_EQ(rows.back()["first"], 80);
+  EXPECT_EQ((rows.back()["end"].get<int64_t>() - 1 - 80) / 10 + 1, returned);
+  EXPECT_EQ(kinds.front(), "taken");
+  EXPECT_EQ(kinds.back(), "returned");
+}
+
+TEST_F(AuditHooksTest, AWorkerLease_IsARowForEachTurn) {
+  WorkerLeaseOptions options;
+  options.space = context_.space;
+  options.on_event = AuditWorkerLease(*sink_, context_);
+  auto store = std::make_shared<MemoryWorkerLeaseStore>();
+  ASSERT_TRUE(store->Create(options.space, absl::ZeroDuration(), Clock::System().Now()).ok());
+  auto lease = WorkerLease::Acquire(store, options);
+  ASSERT_TRUE(lease.ok()) << lease.status();
+  ASSERT_TRUE((*lease)->Release().ok());
+  const std::vector<json> rows = Written();
+  ASSERT_THAT(Kinds(), ElementsAre("granted", "released"));
+  EXPECT_EQ(rows[0]["space"], "invoices");
+  EXPECT_EQ(rows[0]["worker"], (*lease)->worker());
+  EXPECT_EQ(rows[0]["token"], (*lease)->token());
+  EXPECT_GT(rows[0]["ceiling_ms"], 0);
+}
+
+TEST_F(AuditHooksTest, EventsOfALease_BecomeTheirKinds) {
+  int passed_on = 0;
+  auto hook =
+      AuditWorkerLease(*sink_, context_, 2, [&passed_on](const WorkerLeaseEvent&) { ++passed_on; });
+  auto tell = [&](WorkerLeaseEvent::Kind kind, absl::Status status = {}) {
+    WorkerLeaseEvent event;
+    event.kind = kind;
+    event.status = std::move(status);
+    hook(event);
+  };
+  using Kind = WorkerLeaseEvent::Kind;
+  tell(Kind::kAcquired);
+  tell(Kind::kRenewed);
+  tell(Kind::kRenewed);  // left out
+  tell(Kind::kRenewed);
+  tell(Kind::kRenewalFailed, absl::UnavailableError("no answer"));  // repeated
+  tell(Kind::kRenewalFailed, absl::AbortedError("the token is old"));
+  tell(Kind::kUnhealthy);
+  tell(Kind::kUnhealthy);  // still
+  tell(Kind::kRenewed);    // again
+  tell(Kind::kUnhealthy);
+  tell(Kind::kLost, absl::DeadlineExceededError("the deadline passed"));
+  EXPECT_THAT(Kinds(), ElementsAre("granted", "renewed", "renewed", "refused", "unhealthy",
+                                   "healthy", "unhealthy", "lost"));
+  EXPECT_EQ(Written()[3]["detail"], "ABORTED: the token is old");
+  EXPECT_EQ(passed_on, 11);
+}
+
+}  // namespace
+}  // namespace locus

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+// The server of HTTP, by the client of HTTP and by bytes that no client sends.
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <future>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "src/base/mutex.h"
+#include "src/http/connection.h"
+#include "src/http/server.h"
+#include "tests/support/authority.h"
+#include "tests/support/private_server.h"
+#include "tests/support/temporary_directory.h"
+
+namespace locus::http {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TimePoint Soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(60); }
+
+// Answers with what it was asked.
+void Echo(ServerRequest request, const Server::Respond& respond) {
+  ServerAnswer answer;
+  answer.headers.emplace_back("X-Path", request.path);
+  answer.headers.emplace_back("X-Query", request.query);
+  answer.headers.emplace_back("X-Token", std::string(request.Header("authorization")));
+  answer.body = request.method + " " + request.body;
+  respond(std::move(answer));
+}
+
+class HttpServerTest : public ::testing::Test {
+ protected:
+  void Start(Server::Handler handler = Echo) {
+    auto server = Server::Start(options_, std::move(handler));
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+  std::unique_ptr<HttpConnection> Connect(const TlsContext* tls = nullptr) {
+    auto endpoint = Endpoint::Parse(absl::StrCat("127.0.0.1:", server_->port()));
+    auto connection = HttpConnection::Connect(*endpoint, tls, Soon());
+    EXPECT_TRUE(connection.ok()) << connection.status();
+    return *std::move(connection);
+  }
+  // What comes until the server closes the connection.
+  std::string Raw(const std::string& bytes) {
+    const int fd = ConnectToLoopback(server_->port());
+    EXPECT_EQ(send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(bytes.size()));
+    return ReadAll(fd);
+  }
+  // Sends `head`, then `more` again and again. Returns how much the server and the kernel took
+  // before the connection was closed, or `most` or a minute were reached.
+  static constexpr size_t kEnoughBytes = size_t{256} << 20;
+  size_t SendUntilClosed(const std::string& head, const std::string& more,
+                         size_t most = kEnoughBytes) {
+    const int fd = ConnectToLoopback(server_->port());
+    const TimePoint end = Soon();
+    size_t sent = 0;
+    const std::string* next = &head;
+    while (sent < most && std::chrono::steady_clock::now() < end) {
+      const ssize_t size = send(fd, next->data(), next->size(), MSG_NOSIGNAL);
+      if (size < 0) break;
+      sent += static_cast<size_t>(size);
+      next = &more;
+    }
+    close(fd);
+    EXPECT_TRUE(WaitUntil([&] { return server_->stats().connections == 0; }));
+    return sent;
+  }
+  static std::string ReadAll(int fd) {
+    std::string all;
+    char part[4096];
+    while (true) {
+      const ssize_t size = read(fd, part, sizeof part);
+      if (size <= 0) break;
+      all.append(part, static_cast<size_t>(size));
+    }
+    close(fd);
+    return all;
+  }
+
+  ServerOptions options_;
+  std::unique_ptr<Server> server_;
+};
+
+TEST_F(HttpServerTest, Request_ReachesTheHandlerWhole_OnAConnectionThatStays) {
+  Start();
+  auto connection = Connect();
+  for (int i = 0; i < 3; ++i) {
+    auto answer = connection->Send(
+        {"PUT", "/v1/x%20y?a=b&c=d", {{"Authorization", "Bearer t"}}, "the body"}, 1000, Soon());
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    EXPECT_EQ(answer->status, 200u);
+    EXPECT_EQ(answer->body, "PUT the body");
+    EXPECT_EQ(answer->Header("X-Path"), "/v1/x%20y");
+    EXPECT_EQ(answer->Header("X-Query"), "a=b&c=d");
+    EXPECT_EQ(answer->Header("X-Token"), "Bearer t");
+    EXPECT_TRUE(connection->StillOpen());
+  }
+  EXPECT_EQ(server_->stats().requests, 3u);
+  EXPECT_EQ(server_->stats().connections, 1u);
+}
+
+TEST_F(HttpServerTest, AnswerFromAnotherThread_AndLate_IsSent) {
+  std::thread thread;
+  Start([&thread](ServerRequest request, Server::Respond respond) {
+    thread = std::thread(
+        [request = std::move(request), respond = std::move(respond)] { Echo(request, respond); });
+  });
+  auto answer = Connect()->Send({"GET", "/", {}, ""}, 1000, Soon());
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->body, "GET ");
+  thread.join();
+}
+
+TEST_F(HttpServerTest, RespondThatIsDropped_IsAnsweredWith500) {
+  Start([](const ServerRequest&, const Server::Respond&) {});
+  auto answer = Connect()->Send({"GET", "/", {}, ""}, 1000, Soon());
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->status, 500u);
+}
+
+TEST_F(HttpServerTest, BeyondALimit_IsRefusedAndTheConnectionClosed) {
+  options_.most_body_bytes = 100;
+  options_.most_header_bytes = 1000;
+  Start();
+  EXPECT_THAT(Raw("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 101\r\n\r\n"),
+              StartsWith("HTTP/1.1 413 "));
+  EXPECT_THAT(Raw("GET / HTTP/1.1\r\nHost: x\r\nX: " + std::string(2000, 'x') + "\r\n\r\n"),
+              StartsWith("HTTP/1.1 431 "));
+  EXPECT_THAT(Raw("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n80\r\n" +
+                  std::string(128, 'x') + "\r\n0\r\n\r\n"),
+              StartsWith("HTTP/1.1 413 "));
+  EXPECT_EQ(server_->stats().requests, 0u);
+  EXPECT_EQ(server_->stats().bad_requests, 3u);
+}
+
+TEST_F(HttpServerTest, WhatIsNoHttp_IsRefused) {
+  Start();
+  for (const char* bytes : {"hello\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n",
+                            "GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n"}) {
+    EXPECT_THAT(Raw(bytes), StartsWith("HTTP/1.1 400 ")) << bytes;
+  }
+  EXPECT_EQ(server_->stats().requests, 0u);
+}
+
+TEST_F(HttpServerTest, RequestsInOnePiece_AreAnsweredInOrder) {
+  Start();
+  const std::string answers = Raw(
+      "GET /1 HTTP/1.1\r\nHost: x\r\n\r\nPOST /2 HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nab"
+      "HEAD /3 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  const size_t first = answers.find("X-Path: /1"), second = answers.find("X-Path: /2"),
+               third = answers.find("X-Path: /3");
+  ASSERT_NE(third, std::string::npos) << answers;
+  EXPECT_LT(first, second);
+  EXPECT_LT(second, third);
+  EXPECT_THAT(answers.substr(third), ::testing::Not(HasSubstr("HEAD ")));
+}
+
+TEST_F(HttpServerTest, ClientThatExpectsTo_IsToldToGoOn) {
+  Start();
+  EXPECT_THAT(Raw("POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nConnection: close\r\n"
+                  "Content-Length: 2\r\n\r\nab"),
+              StartsWith("HTTP/1.1 100 "));
+}
+
+// A request that never ends, and a client that says nothing.
+TEST_F(HttpServerTest, SlowAndSilentClients_LoseTheirConnection) {
+  options_.request_timeout = absl::Milliseconds(200);
+  options_.idle_timeout = absl::Milliseconds(200);
+  Start();
+  EXPECT_EQ(Raw("GET / HTTP/1.1\r\nHost:"), "");
+  EXPECT_EQ(Raw("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc"), "");
+  EXPECT_EQ(Raw(""), "");
+  EXPECT_TRUE(WaitUntil([&] { return server_->stats().connections == 0; }));
+}
+
+// What comes before and after the data of a chunk, which no length announces.
+TEST_F(HttpServerTest, ChunkExtensionsAndTrailersWithoutEnd_EndWithTheBuffer) {
+  Start();
+  const std::string head = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+  uint64_t bad = 0;
+  for (const auto& [begin, more] :
+       {std::pair<std::string, std::string>{"1;", std::string(16'000, 'e')},
+        {"0\r\n", std::string(16'000, 'A') + ": b\r\n"},
+        {"2\r\nab\r\n0;e\r\n", "A: b\r\n"}}) {
+    EXPECT_LT(SendUntilClosed(head + begin, more), kEnoughBytes) << begin;
+    EXPECT_EQ(server_->stats().bad_requests, ++bad) << begin;
+  }
+  EXPECT_THAT(Raw(head + "1;e=f\r\na\r\n0;g\r\nA: b\r\n\r\n" +
+                  "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+              HasSubstr("POST a"))
+      << "short ones are read";
+  EXPECT_EQ(server_->stats().requests, 2u);
+}
+
+TEST_F(HttpServerTest, RequestThatAlwaysGoesOn_HasItsDeadline) {
+  options_.request_timeout = absl::Milliseconds(300);
+  options_.most_body_bytes = size_t{1} << 40;
+  Start();
+  const auto begun = std::chrono::steady_clock::now();
+  SendUntilClosed("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
+                  "1;e=" + std::string(4000, 'f') + "\r\na\r\n", SIZE_MAX);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(3));
+  EXPECT_EQ(server_->stats().bad_requests, 1u);
+  EXPECT_EQ(server_->stats().requests, 0u);
+}
+
+// A server in front of this one may see another end of the request.
+TEST_F(HttpServerTest, RequestThatCanBeReadInTwoWays_IsRefusedAndTheConnectionClosed) {
+  Start();
+  for (const char* headers :
+       {"Host: x\r\nTransfer-Encoding: gzip\r\n", "Host: x\r\nTransfer-Encoding: xchunked\r\n",
+        "Host: x\r\nTransfer-Encoding: chunked, identity\r\n",
+        "Host: x\r\nTransfer-Encoding: gzip, chunked\r\n", "Host: x\r\nTransfer-Encoding:\r\n", "",
+        "Host: x\r\nHost: y\r\n"}) {
+    const std::string answer = Raw(absl::StrCat("GET / HTTP/1.1\r\n", headers,
+                                                "\r\n0\r\n\r\nGET /2 HTTP/1.1\r\nHost: x\r\n\r\n"));
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 400 ")) << headers;
+    EXPECT_THAT(answer, HasSubstr("Connection: close")) << headers;
+  }
+  EXPECT_EQ(server_->stats().requests, 0u);
+  EXPECT_THAT(Raw("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: Chunked\r\n"
+                  "Connection: close\r\n\r\n1\r\na\r\n0\r\n\r\n"),
+              HasSubstr("POST a"));
+  EXPECT_THAT(Raw("GET / HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_F(HttpServerTest, ConnectionsBeyondTheMost_AreClosed) {
+  options_.most_connections = 2;
+  Start();
+  auto first = Connect(), second = Connect();
+  ASSERT_TRUE(first->Send({"GET", "/", {}, ""}, 1000, Soon()).ok());
+  ASSERT_TRUE(second->Send({"GET", "/", {}, ""}, 1000, Soon()).ok());
+  EXPECT_EQ(ReadAll(ConnectToLoopback(server_->port())), "");
+  EXPECT_EQ(server_->stats().refused, 1u);
+  first.reset();
+  EXPECT_TRUE(WaitUntil([&] { return server_->stats().connections == 1; }));
+  EXPECT_TRUE(Connect()->Send({"GET", "/", {}, ""}, 1000, Soon()).ok());
+}
+
+TEST_F(HttpServerTest, Drain_WaitsForAnswersUnderWay_AndTakesNothingNew) {
+  std::promise<Server::Respond> asked;
+  Start([&asked](const ServerRequest&, Server::Respond respond) {
+    asked.set_value(std::move(respond));
+  });
+  auto silent = Connect();
+  auto connection = Connect();
+  ASSERT_TRUE(connection->Begin({"GET", "/", {}, ""}, Soon()).ok());
+  Server::Respond respond = asked.get_future().get();
+  std::thread drain([this] { server_->Drain(absl::Seconds(60)); });
+  EXPECT_TRUE(WaitUntil([&] { return !Listens(server_->port()); }));
+  EXPECT_TRUE(WaitUntil([&] { return !silent->StillOpen(); }));
+  respond({200, {}, "late"});
+  auto head = connection->ReadHead(Soon());
+  ASSERT_TRUE(head.ok()) << head.status();
+  EXPECT_EQ(head->Header("Connection"), "close");
+  EXPECT_EQ(*connection->ReadBody(100, Soon()), "late");
+  drain.join();
+}
+
+TEST_F(HttpServerTest, ServerThatEnds_TakesAnswersThatComeLater) {
+  std::promise<Server::Respond> asked;
+  Start([&asked](const ServerRequest&, Server::Respond respond) {
+    asked.set_value(std::move(respond));
+  });
+  auto connection = Connect();
+  ASSERT_TRUE(connection->Begin({"GET", "/", {}, ""}, Soon()).ok());
+  Server::Respond respond = asked.get_future().get();
+  server_.reset();
+  respond({200, {}, "too late"});
+  EXPECT_FALSE(connection->ReadHead(Soon()).ok());
+}
+
+TEST_F(HttpServerTest, Tls_IsSpokenWithItsCertificate_AndPlainTextIsNot) {
+  TemporaryDirectory directory;
+  Authority authority(directory, "authority");
+  const std::string certificate = authority.Sign("server.pem", "IP:127.0.0.1");
+  auto of_server = TlsContext::Load({authority.file(), certificate, certificate + ".key"});
+  ASSERT_TRUE(of_server.ok()) << of_server.status();
+  auto of_client = TlsContext::Load({authority.file(), "", ""});
+  ASSERT_TRUE(of_client.ok()) << of_client.status();
+  options_.tls = of_server->get();
+  Start();
+  auto connection = Connect(of_client->get());
+  for (int i = 0; i < 3; ++i) {
+    auto answer = connection->Send({"POST", "/", {}, "secret"}, 1000, Soon());
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    EXPECT_EQ(answer->body, "POST secret");
+  }
+  EXPECT_THAT(Raw("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), ::testing::Not(HasSubstr("HTTP/1.1 200")));
+}
+
+TEST_F(HttpServerTest, ManyThreads_ShareAPort) {
+  options_.threads = 3;
+  Start();
+  std::vector<std::thread> clients;
+  std::atomic<int> good = 0;
+  for (int i = 0; i < 8; ++i) {
+    clients.emplace_back([this, &good] {
+      auto connection = Connect();
+      for (int round = 0; round < 50; ++round) {
+        auto answer = connection->Send({"POST", "/", {}, "x"}, 1000, Soon());
+        if (answer.ok() && answer->body == "POST x") ++good;
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(good, 8 * 50);
+}
+
+TEST_F(HttpServerTest, Address_ThatIsNoneOrTaken_IsRefused) {
+  Start();
+  ServerOptions taken;
+  taken.listen = absl::StrCat("127.0.0.1:", server_->port());
+  EXPECT_EQ(Server::Start(taken, Echo).status().code(), absl::StatusCode::kUnavailable);
+  taken.listen = "nowhere";
+  EXPECT_EQ(Server::Start(taken, Echo).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace locus::http

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/lease_node/lease_node.h"
+
+#include <atomic>
+#include <future>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/lease_node/lease_cluster.h"
+#include "tests/support/private_server.h"
+#include "tests/worker/worker_lease_store_contract.h"
+
+namespace locus {
+namespace {
+
+class ClusterUnderTest : public WorkerStoreUnderTest {
+ public:
+  explicit ClusterUnderTest(int nodes) : cluster_(nodes, clock_) {}
+  std::unique_ptr<WorkerLeaseStore> Connect() override { return cluster_.Connect(); }
+  void LoseAll() override { cluster_.LoseAll(); }
+  testing::ManualClock& clock() override { return clock_; }
+
+ private:
+  testing::ManualClock clock_;
+  LeaseCluster cluster_;
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Raft, WorkerLeaseStoreContract,
+    ::testing::Values(WorkerEngine{"one", [] { return std::make_unique<ClusterUnderTest>(1); }},
+                      WorkerEngine{"three", [] { return std::make_unique<ClusterUnderTest>(3); }}));
+
+class LeaseNodeTest : public ::testing::Test {
+ protected:
+  WorkerAcquire Wish(const std::string& nonce) {
+    WorkerAcquire wish;
+    wish.nonce = nonce;
+    wish.term.ttl = absl::Seconds(10);
+    wish.term.max_skew = absl::ZeroDuration();
+    wish.caller_now = clock_.Now();
+    return wish;
+  }
+  WorkerRenew RenewalOf(const WorkerGrant& grant, const std::string& nonce) {
+    WorkerRenew renewal;
+    renewal.worker = grant.worker;
+    renewal.token = grant.token;
+    renewal.ceiling = grant.ceiling;
+    renewal.term = Wish(nonce).term;
+    renewal.term.max_skew = absl::Seconds(10);
+    renewal.nonce = nonce;
+    renewal.caller_now = clock_.Now();
+    return renewal;
+  }
+  static LeaseCluster::Adjust Gathering(absl::Duration gather) {
+    return [gather](int, lease_node::LeaseNodeOptions& options) { options.gather = gather; };
+  }
+  uint64_t Held(LeaseCluster& cluster, int node) { return cluster.node(node)->stats().held; }
+
+  testing::ManualClock clock_;
+  const SpaceName space_;
+};
+
+TEST_F(LeaseNodeTest, LeaderKilled_AnotherGoesOnWithAllThatWasAcknowledged) {
+  LeaseCluster cluster(3, clock_);
+  auto store = cluster.Connect();
+  ASSERT_TRUE(store->Create(space_, absl::ZeroDuration(), clock_.Now()).ok());
+  std::vector<WorkerGrant> grants;
+  for (int round = 0; round < 4; ++round) {
+    for (int i = 0; i < 5; ++i) {
+      auto grant = store->Acquire(space_, Wish("n" + std::to_string(grants.size())));
+      ASSERT_TRUE(grant.ok()) << grant.status();
+      for (const WorkerGrant& other : grants) EXPECT_NE(grant->worker, other.worker);
+      grants.push_back(*grant);
+    }
+    const int leader = cluster.WaitForLeader();
+    ASSERT_GE(leader, 0);
+    cluster.Kill(leader);
+    for (size_t i = 0; i < grants.size(); ++i) {
+      auto renewed = store->Renew(space_, RenewalOf(grants[i], "n" + std::to_string(i)));
+      ASSERT_TRUE(renewed.ok()) << renewed.status();
+      EXPECT_EQ(renewed->token, grants[i].token);
+      EXPECT_FALSE(renewed->loss_noticed);
+      grants[i].ceiling = renewed->ceiling;
+    }
+    cluster.Start(leader);
+  }
+  EXPECT_EQ(store->Show(space_)->workers.size(), grants.size());
+}
+
+// Nobody asks: the leader ends the lease by itself.
+TEST_F(LeaseNodeTest, LeaseThatIsNotRenewed_IsEndedByTheLeader) {
+  LeaseCluster cluster(3, clock_);
+  auto store = cluster.Connect();
+  ASSERT_TRUE(store->Create(space_, absl::ZeroDuration(), clock_.Now()).ok());
+  auto grant = store->Acquire(space_, Wish("a"));
+  ASSERT_TRUE(grant.ok()) << grant.status();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(WaitUntil([&] { return Held(cluster, i) == 1; })) << i;
+  }
+  clock_.Advance(absl::Seconds(11));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(WaitUntil([&] { return Held(cluster, i) == 0; })) << i;
+  }
+  EXPECT_EQ(store->Renew(space_, RenewalOf(*grant, "a")).status().code(),
+            absl::StatusCode::kAborted);
+}
+
+TEST_F(LeaseNodeTest, Follower_RefusesAndNamesTheLeader) {
+  LeaseCluster cluster(3, clock_);
+  const int leader = cluster.WaitForLeader();
+  ASSERT_GE(leader, 0);
+  lease_node::LeaseNode* follower = cluster.node((leader + 1) % 3);
+  std::promise<lease_machine::Answer> promise;
+  follower->Submit({std::nullopt, space_, lease_machine::Create{{}, clock_.Now()}},
+                   [&](lease_machine::Answer answer) { promise.set_value(std::move(answer)); });
+  const absl::Status status = promise.get_future().get().status;
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_TRUE(
+      WaitUntil([&] { return follower->Status().leader == cluster.node(leader)->Status().self; }));
+  EXPECT_FALSE(follower->Status().leader_address.empty());
+}
+
+// Many requests at once become few commands.
+TEST_F(LeaseNodeTest, RequestsAtOnce_ShareCommands) {
+  LeaseCluster cluster(1, clock_);
+  auto store = cluster.Connect();
+  ASSERT_TRUE(store->Create(space_, absl::ZeroDuration(), clock_.Now()).ok());
+  auto grant = store->Acquire(space_, Wish("a"));
+  ASSERT_TRUE(grant.ok()) << grant.status();
+  const lease_node::LeaseNode::Stats before = cluster.node(0)->stats();
+  constexpr int kRenewals = 5000;
+  std::atomic<int> good = 0;
+  std::promise<void> done;
+  std::atomic<int> left = kRenewals;
+  for (int i = 0; i < kRenewals; ++i) {
+    cluster.node(0)->Submit({std::nullopt, space_, RenewalOf(*grant, "a")},
+                            [&](const lease_machine::Answer& answer) {
+                              if (answer.status.ok()) ++good;
+                              if (--left == 0) done.set_value();
+                            });
+  }
+  done.get_future().wait();
+  EXPECT_EQ(good, kRenewals);
+  const lease_node::LeaseNode::Stats after = cluster.node(0)->stats();
+  EXPECT_EQ(after.requests - before.requests, static_cast<uint64_t>(kRenewals));
+  EXPECT_LT(after.commands - before.commands, static_cast<uint64_t>(kRenewals) / 4);
+}
+
+// Renewals wait for others, but not for ever, not behind a request that somebody waits for, and not
+// where many come.
+TEST_F(LeaseNodeTest, Renewals_AreGathered) {
+  LeaseCluster cluster(1, clock_, {}, Gathering(absl::Seconds(20)));
+  auto store = cluster.Connect();
+  ASSERT_TRUE(store->Create(space_, absl::ZeroDuration(), clock_.Now()).ok());
+  std::vector<WorkerGrant> grants;
+  for (int i = 0; i < 5; ++i) {
+    grants.push_back(store->Acquire(space_, Wish(absl::StrCat("n", i))).value());
+  }
+  lease_node::LeaseNode& node = *cluster.node(0);
+  std::atomic<int> answered = 0;
+  auto renew = [&](int i) {
+    node.Submit({std::nullopt, space_, RenewalOf(grants[i], absl::StrCat("n", i))},
+                [&](const lease_machine::Answer& answer) {
+                  EXPECT_TRUE(answer.status.ok()) << answer.status;
+                  ++answered;
+                });
+  };
+  auto before = node.stats();
+  for (int i = 0; i < 5; ++i) renew(i);
+  EXPECT_EQ(answered, 0);
+  const absl::Time asked = absl::Now();
+  ASSERT_TRUE(store->Acquire(space_, Wish("more")).ok());
+  EXPECT_TRUE(WaitUntil([&] { return answered == 5; }));
+  EXPECT_LT(absl::Now() - asked, absl::Seconds(15));
+  auto after = node.stats();
+  EXPECT_EQ(after.requests - before.requests, 6u);
+  EXPECT_EQ(after.commands - before.commands, 1u);
+  // So many that they meet anyway.
+  for (int i = 0; i < 15; ++i) renew(i % 5);
+  EXPECT_TRUE(WaitUntil([&] { return answered == 20; }, absl::Seconds(15)));
+}
+
+TEST_F(LeaseNodeTest, LoneRenewal_IsAnsweredWhenItsTimeHasCome) {
+  LeaseCluster cluster(1, clock_, {}, Gathering(absl::Milliseconds(300)));
+  auto store = cluster.Connect();
+  ASSERT_TRUE(store->Create(space_, absl::ZeroDuration(), clock_.Now()).ok());
+  const WorkerGrant grant = store->Acquire(space_, Wish("n")).value();
+  for (int i = 0; i < 3; ++i) {
+    const absl::Time asked = absl::Now();
+    ASSERT_TRUE(store->Renew(space_, RenewalOf(grant, "n")).ok());
+    EXPECT_LT(absl::Now() - asked, absl::Seconds(15));
+  }
+}
+
+TEST_F(LeaseNodeTest, NodeThatEnds_AnswersWhoeverWaits) {
+  LeaseCluster cluster(3, clock_);
+  const int leader = cluster.WaitForLeader();
+  ASSERT_GE(leader, 0);
+  for (int i = 0; i < 3; ++i) {
+    if (i != leader) cluster.Kill(i);  // nothing is committed any more
+  }
+  std::promise<lease_machine::Answer> promise;
+  cluster.node(leader)->Submit(
+      {std::nullopt, space_, lease_machine::Create{{}, clock_.Now()}},
+      [&](lease_machine::Answer answer) { promise.set_value(std::move(answer)); });
+  cluster.Kill(leader);
+  EXPECT_EQ(promise.get_future().get().status.code(), absl::StatusCode::kUnavailable);
+}
+
+// As an API does, to say where the leader is.
+TEST_F(LeaseNodeTest, NodeThatEnds_TellsItsStatusToWhoeverItAnswers) {
+  constexpr int kRequests = 20'000;  // more than the commands under way take
+  LeaseCluster cluster(3, clock_);
+  const int leader = cluster.WaitForLeader();
+  ASSERT_GE(leader, 0);
+  for (int i = 0; i < 3; ++i) {
+    if (i != leader) cluster.Kill(i);
+  }
+  lease_node::LeaseNode* const node = cluster.node(leader);
+  const raft::NodeId self = node->Status().self;
+  std::atomic<int> answered = 0, others = 0;
+  auto ask = [&] {
+    if (node->Status().self != self) ++others;
+    ++answered;
+  };
+  for (int i = 0; i < kRequests; ++i) {
+    node->Submit({std::nullopt, space_, lease_machine::Create{{}, clock_.Now()}},
+                 [&](const lease_machine::Answer&) { ask(); });
+  }
+  node->Show(space_, [&](const absl::StatusOr<WorkerSpaceView>&) { ask(); });
+  EXPECT_LT(answered, kRequests);
+  cluster.Kill(leader);
+  EXPECT_EQ(answered, kRequests + 1);
+  EXPECT_EQ(others, 0);
+}
+
+// A leader whose wall clock jumps by an hour moves the cluster's time by next to nothing.
+TEST_F(LeaseNodeTest, ClocksOfFollowers_FollowTheLeaders) {
+  LeaseCluster cluster(3, clock_);
+  auto store = cluster.Connect();
+  ASSERT_TRUE(store->Create(space_, absl::ZeroDuration(), clock_.Now()).ok());
+  // Followers see the time go by, twice at least.
+  for (int i = 0; i < 3; ++i) {
+    clock_.Advance(absl::Seconds(6));
+    ASSERT_TRUE(store->Show(space_).ok());
+    auto grant = store->Acquire(space_, Wish("n" + std::to_string(i)));
+    ASSERT_TRUE(grant.ok()) << grant.status();
+  }
+  const absl::Time before = store->Show(space_)->now;
+  const int leader = cluster.WaitForLeader();
+  ASSERT_GE(leader, 0);
+  clock_.Jump(absl::Hours(1));
+  cluster.Kill(leader);
+  const int next = cluster.WaitForLeader();
+  ASSERT_GE(next, 0);
+  // Its first command sets the time.
+  ASSERT_TRUE(WaitUntil([&] { return cluster.node(next)->stats().commands > 0; }));
+  EXPECT_GT(cluster.node(next)->stats().clock_off, absl::Minutes(59));
+  EXPECT_LT(store->Show(space_)->now - before, absl::Minutes(1));
+}
+
+}  // namespace
+}  // namespace locus
