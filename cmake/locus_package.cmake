@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Two Debian packages, made by cpack in the build folder: locus, the command, and liblocus-dev, the
-# headers, archives, CMake package and pkg-config files. Their parts are install components.
+# Two Debian packages, made by cpack in the build folder: locus, the command and the daemon, and
+# liblocus-dev, the headers, archives, CMake package and pkg-config files. Their parts are install
+# components.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_VENDOR locus)
 set(CPACK_PACKAGE_CONTACT "the maintainers of locus <maintainers@users.noreply.github.com>")
@@ -18,7 +19,7 @@ set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME locus)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION utils)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SHLIBDEPS ON)
 set(CPACK_COMPONENT_COMMAND_DESCRIPTION
-    "The command locus: order IDs, order_nos, stores, routing tables, plans.")
+    "The command locus: order IDs, order_nos, stores, routing tables, plans; the daemon locusd.")
 
 # Archives name what their users must link: the packages that hold it.
 set(locus_dev_needs libabsl-dev libmurmurhash-dev "libssl-dev (>= 3.0)" "libsqlite3-dev (>= 3.37)"
@@ -28,6 +29,9 @@ if(LOCUS_MARIADB)
 endif()
 if(LOCUS_REDIS)
   list(APPEND locus_dev_needs libhiredis-dev)
+endif()
+if(LOCUS_ZOOKEEPER)
+  list(APPEND locus_dev_needs libzookeeper-mt-dev)
 endif()
 if(LOCUS_ETCD)
   list(APPEND locus_dev_needs "libboost-json1.81-dev | libboost-json-dev (>= 1.81)")

@@ -18,6 +18,7 @@
 #include "locus/hybrid_clock.h"
 #include "locus/key_ring.h"
 #include "locus/latency_histogram.h"
+#include "locus/leased_snowflake.h"
 #include "locus/number_format.h"
 #include "locus/order_id.h"
 #include "locus/order_id_generator.h"
@@ -33,5 +34,7 @@
 #include "locus/space.h"
 #include "locus/uuid.h"
 #include "locus/version.h"
+#include "locus/worker_lease.h"
+#include "locus/worker_lease_store.h"
 
 #endif  // LOCUS_LOCUS_H_

@@ -4,8 +4,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -27,6 +29,26 @@ struct SequenceBlock {
 
   int64_t last() const { return first + (count - 1) * step; }
 };
+
+// An event of a sequence, for logs and the audit.
+struct SegmentSequenceEvent {
+  enum class Kind {
+    kTaken,        // `numbers` were taken from the sequencer; told before any of them is handed out
+    kReturned,     // Close gave `numbers` back
+    kStoreFailed,  // a call to the sequencer failed; `status` says why
+  };
+  Kind kind = Kind::kTaken;
+  std::string key = {};        // of the counter
+  SequenceBlock numbers = {};  // of kTaken and kReturned
+  absl::Status status = {};    // OK unless kStoreFailed
+};
+
+// "taken", "returned", "store_failed".
+std::string_view ToString(SegmentSequenceEvent::Kind kind);
+template <typename Sink>
+void AbslStringify(Sink& sink, SegmentSequenceEvent::Kind kind) {
+  sink.Append(std::string(ToString(kind)));
+}
 
 // Counters start when the sequence is created.
 struct SegmentSequenceStats {
@@ -88,6 +110,9 @@ class SegmentSequence {
     // Runs the loading; must outlive the sequence. nullptr: the sequence starts a thread when it is
     // first needed, and joins it on destruction.
     Executor* executor = nullptr;
+    // Called on the loading thread, and by Close on its caller's. It must not call the sequence.
+    // May be empty.
+    std::function<void(const SegmentSequenceEvent&)> on_event = {};
   };
 
   static constexpr int64_t kLongestBlock = int64_t{1} << 24;

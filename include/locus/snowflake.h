@@ -3,9 +3,11 @@
 #define LOCUS_SNOWFLAKE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -15,6 +17,23 @@
 #include "locus/snowflake_layout.h"
 
 namespace locus {
+
+// A call found the clock behind the last time used, or behind the floor.
+struct SnowflakeRollback {
+  enum class Action {
+    kWentOn,   // used the last time
+    kWaited,   // waits for the clock
+    kRefused,  // FAILED_PRECONDITION
+  };
+  absl::Duration behind;
+  Action action = Action::kWentOn;
+};
+// "went_on", "waited", "refused".
+std::string_view ToString(SnowflakeRollback::Action action);
+template <typename Sink>
+void AbslStringify(Sink& sink, SnowflakeRollback::Action action) {
+  sink.Append(std::string(ToString(action)));
+}
 
 struct SnowflakeOptions {
   // The numbers of this generator. No other generator may use them with this epoch at the same
@@ -29,6 +48,9 @@ struct SnowflakeOptions {
   // both: the floor of a new holder is the ceiling of the holder before.
   absl::Time floor = absl::InfinitePast();
   absl::Time ceiling = absl::InfiniteFuture();
+  // Called by every call that notices a rollback, on its thread, before it waits: as often as IDs
+  // are made until the clock is right again. It must not block or throw.
+  std::function<void(const SnowflakeRollback&)> on_rollback = nullptr;
   // Outlives the generator.
   Clock* clock = &Clock::System();
 };
@@ -39,8 +61,13 @@ struct SnowflakeStats {
   uint64_t ids = 0;
   uint64_t waits = 0;      // calls that waited for the clock: a used-up millisecond, a rollback
   uint64_t rollbacks = 0;  // calls that found the clock behind the last time used
-  uint64_t refusals = 0;   // calls that returned an error
-  double years_left = 0;   // YearsLeft()
+  // The same, by what was done. They sum up to `rollbacks`.
+  uint64_t rollbacks_went_on = 0;
+  uint64_t rollbacks_waited = 0;
+  uint64_t rollbacks_refused = 0;
+  absl::Duration furthest_rollback;  // of those
+  uint64_t refusals = 0;             // calls that returned an error
+  double years_left = 0;             // YearsLeft()
 };
 
 // Hands out 64-bit IDs of time, worker and sequence. IDs are unique among workers and rise within
@@ -60,7 +87,8 @@ struct SnowflakeStats {
 // Restarts. A new process does not know the IDs that another one made with the same worker before
 // the clock was set back, or makes now. A lease prevents that, because its ceilings are stored.
 // Without leases, start a worker again only after the clock has passed the time of its last ID.
-// Within one process a worker has one generator at a time, and the next one continues after it.
+// Within one process a worker has one generator at a time, until that is closed or destroyed, and
+// the next one continues after it.
 //
 // Errors of Next, NextBatch and NextString: UNAVAILABLE: the next ID would be above the ceiling;
 // OUT_OF_RANGE: the time field is used up; FAILED_PRECONDITION: the clock is further back than
@@ -99,16 +127,21 @@ class AnySnowflake {
   void RaiseCeiling(absl::Time ceiling);
   // Ends the generator: no call gets an ID afterwards, not even a call under way unless it has
   // taken its ID already. Returns the last time used; if no ID was made, the floor, or the epoch
-  // without a floor. No ID has or will get a later time. A second call returns the same. In a
-  // forked child it closes nothing and returns the epoch.
+  // without a floor. No ID has or will get a later time; this process may make another generator
+  // for the worker. A second call returns the same. In a forked child it closes nothing and returns
+  // the epoch.
   absl::Time Close();
+  // Whether Close was called. False in a forked child.
+  bool closed() const;
 
  protected:
   // `widths` are of a checked layout.
   AnySnowflake(const SnowflakeWidths& widths, const SnowflakeOptions& options);
   // INVALID_ARGUMENT: no clock, an epoch that is not in whole milliseconds or not between the years
-  // 1 and 9999, a datacenter or worker that does not fit. ALREADY_EXISTS: this process has a
-  // generator that makes the same IDs. OK: the worker is this process's until the destructor runs.
+  // 1 and 9999, a datacenter or worker that does not fit.
+  static absl::Status Check(const SnowflakeWidths& widths, const SnowflakeOptions& options);
+  // Check, and ALREADY_EXISTS: this process has a generator that makes the same IDs. OK: the worker
+  // is this generator's until Close or the destructor.
   static absl::Status Claim(const SnowflakeWidths& widths, const SnowflakeOptions& options);
 
  private:

@@ -154,6 +154,9 @@ void PrometheusText::Add(const SnowflakeStats& stats, const Labels& labels) {
   Counter("locus_snowflake_waits_total", "Calls that waited for the clock.", stats.waits, labels);
   Counter("locus_snowflake_clock_rollbacks_total",
           "Calls that found the clock behind the last time used.", stats.rollbacks, labels);
+  Seconds("locus_snowflake_clock_rollback_furthest_seconds",
+          "How far the clock was behind the last time used, at the most.", stats.furthest_rollback,
+          labels);
   Counter("locus_snowflake_refusals_total", "Calls that returned an error.", stats.refusals,
           labels);
   constexpr double kSecondsPerYear = 365.2425 * 86400;
@@ -191,6 +194,30 @@ void PrometheusText::Add(const SequencerStats& stats, const Labels& labels) {
           labels);
   Histogram("locus_sequencer_call_duration_seconds", "How long calls to the engine took.",
             stats.latency, labels);
+}
+
+void PrometheusText::Add(const WorkerLeaseStats& stats, const Labels& labels) {
+  Gauge("locus_worker_lease_held", "Whether the worker ID is held.", stats.held, labels);
+  Seconds("locus_worker_lease_left_seconds",
+          "How long the lease lasts without a renewal; negative: since when it is lost.",
+          stats.left, labels);
+  Counter("locus_worker_lease_renewals_total", "Renewals.", stats.renewals, labels);
+  Counter("locus_worker_lease_renewal_failures_total", "Renewals that failed.", stats.failures,
+          labels);
+  Counter("locus_worker_lease_unhealthy_total", "Renewals that the health callback prevented.",
+          stats.unhealthy, labels);
+}
+
+void PrometheusText::Add(const AuditSinkStats& stats, const Labels& labels) {
+  Counter("locus_audit_recorded_total", "Audit records taken.", stats.recorded, labels);
+  Counter("locus_audit_written_total", "Audit records written.", stats.written, labels);
+  Counter("locus_audit_dropped_total", "Audit records lost.", stats.dropped, labels);
+  Counter("locus_audit_write_failures_total", "Writes of audit records that failed.",
+          stats.failures, labels);
+  Gauge("locus_audit_waiting_records", "Audit records in memory.",
+        static_cast<double>(stats.waiting), labels);
+  Gauge("locus_audit_spilled_bytes", "Audit records in the spill directory.",
+        static_cast<double>(stats.spilled), labels);
 }
 
 void PrometheusText::Add(const RouterStats& stats, const Labels& labels) {

@@ -21,6 +21,10 @@ absl::StatusOr<std::shared_ptr<SegmentStore>> OpenMysqlStore(const StoreUri& uri
                                                              bool) {
   return Absent(uri.text, "LOCUS_MARIADB");
 }
+absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenMysqlWorkerLeases(const StoreUri& uri,
+                                                                        std::string_view, bool) {
+  return Absent(uri.text, "LOCUS_MARIADB");
+}
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenMysqlSequencer(const StoreUri& uri, std::string_view,
                                                               const SequencerOptions&) {
   return Absent(uri.text, "LOCUS_MARIADB");
@@ -38,9 +42,31 @@ absl::Status CreateMysqlTablePlace(const StoreUri& uri, std::string_view) {
 }
 #endif
 
+#ifdef LOCUS_WITHOUT_ZOOKEEPER
+absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenZookeeperWorkerLeases(const StoreUri& uri,
+                                                                            std::string_view) {
+  return Absent(uri.text, "LOCUS_ZOOKEEPER");
+}
+#endif
+
+#ifdef LOCUS_WITHOUT_LOCUSD
+absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenLocusdWorkerLeases(const StoreUri& uri,
+                                                                         std::string_view) {
+  return Absent(uri.text, "LOCUS_LOCUSD");
+}
+absl::StatusOr<std::unique_ptr<LocusdCluster>> OpenLocusdCluster(const StoreUri& uri,
+                                                                 std::string_view) {
+  return Absent(uri.text, "LOCUS_LOCUSD");
+}
+#endif
+
 #ifdef LOCUS_WITHOUT_REDIS
 absl::StatusOr<std::shared_ptr<SegmentStore>> OpenRedisStore(const StoreUri& uri,
                                                              std::string_view) {
+  return Absent(uri.text, "LOCUS_REDIS");
+}
+absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenRedisWorkerLeases(const StoreUri& uri,
+                                                                        std::string_view) {
   return Absent(uri.text, "LOCUS_REDIS");
 }
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenRedisSequencer(const StoreUri& uri, std::string_view,
@@ -52,6 +78,10 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenRedisSequencer(const StoreUri& ur
 
 #ifdef LOCUS_WITHOUT_ETCD
 absl::StatusOr<std::shared_ptr<SegmentStore>> OpenEtcdStore(const StoreUri& uri, std::string_view) {
+  return Absent(uri.text, "LOCUS_ETCD");
+}
+absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenEtcdWorkerLeases(const StoreUri& uri,
+                                                                       std::string_view) {
   return Absent(uri.text, "LOCUS_ETCD");
 }
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenEtcdSequencer(const StoreUri& uri, std::string_view,

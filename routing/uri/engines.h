@@ -6,10 +6,12 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "locus/engine/locusd_cluster.h"
 #include "locus/routing/table_publisher.h"
 #include "locus/routing/table_source.h"
 #include "locus/segment_store.h"
 #include "locus/sequencer.h"
+#include "locus/worker_lease_store.h"
 #include "routing/uri/store_uri.h"
 
 // What each engine opens. An engine has a file of its own, which is compiled where the engine is;
@@ -19,6 +21,9 @@ namespace locus::internal {
 absl::StatusOr<std::shared_ptr<SegmentStore>> OpenMysqlStore(const StoreUri& uri,
                                                              std::string_view password,
                                                              bool create);
+absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenMysqlWorkerLeases(const StoreUri& uri,
+                                                                        std::string_view password,
+                                                                        bool create);
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenMysqlSequencer(const StoreUri& uri,
                                                               std::string_view password,
                                                               const SequencerOptions& options);
@@ -30,6 +35,8 @@ absl::Status CreateMysqlTablePlace(const StoreUri& uri, std::string_view passwor
 
 absl::StatusOr<std::shared_ptr<SegmentStore>> OpenRedisStore(const StoreUri& uri,
                                                              std::string_view password);
+absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenRedisWorkerLeases(const StoreUri& uri,
+                                                                        std::string_view password);
 // `ceiling`: nullptr: none.
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenRedisSequencer(const StoreUri& uri,
                                                               std::string_view password,
@@ -38,6 +45,8 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenRedisSequencer(const StoreUri& ur
 
 absl::StatusOr<std::shared_ptr<SegmentStore>> OpenEtcdStore(const StoreUri& uri,
                                                             std::string_view password);
+absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenEtcdWorkerLeases(const StoreUri& uri,
+                                                                       std::string_view password);
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenEtcdSequencer(const StoreUri& uri,
                                                              std::string_view password,
                                                              const SequencerOptions& options);
@@ -45,6 +54,14 @@ absl::StatusOr<std::unique_ptr<TableSource>> OpenEtcdSource(const StoreUri& uri,
                                                             std::string_view password);
 absl::StatusOr<std::unique_ptr<TablePublisher>> OpenEtcdPublisher(const StoreUri& uri,
                                                                   std::string_view password);
+
+absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenZookeeperWorkerLeases(
+    const StoreUri& uri, std::string_view password);
+
+absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenLocusdWorkerLeases(const StoreUri& uri,
+                                                                         std::string_view token);
+absl::StatusOr<std::unique_ptr<LocusdCluster>> OpenLocusdCluster(const StoreUri& uri,
+                                                                 std::string_view token);
 
 absl::StatusOr<std::unique_ptr<TableSource>> OpenHttpSource(const std::string& url,
                                                             std::string_view token);

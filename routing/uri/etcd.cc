@@ -42,6 +42,14 @@ absl::StatusOr<std::shared_ptr<SegmentStore>> OpenEtcdStore(const StoreUri& uri,
   return As<std::shared_ptr<SegmentStore>>(EtcdSegmentStore::Open(options));
 }
 
+absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenEtcdWorkerLeases(const StoreUri& uri,
+                                                                       std::string_view password) {
+  EtcdOptions options;
+  Wiped wiped(options.password);
+  LOCUS_RETURN_IF_ERROR(Fill(uri, password, options));
+  return As<std::shared_ptr<WorkerLeaseStore>>(EtcdWorkerLeaseStore::Open(options));
+}
+
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenEtcdSequencer(const StoreUri& uri,
                                                              std::string_view password,
                                                              const SequencerOptions& options) {

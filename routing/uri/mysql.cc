@@ -29,6 +29,16 @@ absl::StatusOr<std::shared_ptr<SegmentStore>> OpenMysqlStore(const StoreUri& uri
   return As<std::shared_ptr<SegmentStore>>(MariadbSegmentStore::Open(options));
 }
 
+absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenMysqlWorkerLeases(const StoreUri& uri,
+                                                                        std::string_view password,
+                                                                        bool create) {
+  MariadbOptions options;
+  Wiped wiped(options.password);
+  Fill(uri, password, options);
+  if (create) LOCUS_RETURN_IF_ERROR(MariadbWorkerLeaseStore::CreateSchema(options));
+  return As<std::shared_ptr<WorkerLeaseStore>>(MariadbWorkerLeaseStore::Open(options));
+}
+
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenMysqlSequencer(const StoreUri& uri,
                                                               std::string_view password,
                                                               const SequencerOptions& options) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "absl/strings/str_cat.h"
 #include "locus/engine/sqlite.h"
 #include "locus/routing/uri.h"
 #include "routing/uri/engines.h"
@@ -10,6 +11,14 @@ namespace locus {
 namespace {
 
 using Engine = internal::StoreUri::Engine;
+
+// OK: it has more than worker leases.
+absl::Status CheckNotLeasesOnly(const internal::StoreUri& uri) {
+  if (uri.engine != Engine::kZookeeper && uri.engine != Engine::kLocusd) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(uri.text, ": ", uri.engine == Engine::kLocusd ? "locusd" : "zookeeper",
+                   " has worker leases only"));
+}
 
 // A sequencer that keeps its numbers through crashes without another's help.
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenDurable(const internal::StoreUri& uri,
@@ -45,6 +54,7 @@ absl::StatusOr<std::shared_ptr<Sequencer>> OpenCeiling(const SequencerUriOptions
 absl::StatusOr<std::shared_ptr<SegmentStore>> OpenSegmentStore(std::string_view uri_text,
                                                                const StoreUriOptions& options) {
   LOCUS_ASSIGN_OR_RETURN(internal::StoreUri uri, internal::StoreUri::Parse(uri_text));
+  LOCUS_RETURN_IF_ERROR(CheckNotLeasesOnly(uri));
   if (uri.engine == Engine::kSqlite) {
     SqliteSegmentStore::Options of_file;
     of_file.create = options.create;
@@ -53,6 +63,8 @@ absl::StatusOr<std::shared_ptr<SegmentStore>> OpenSegmentStore(std::string_view 
   LOCUS_ASSIGN_OR_RETURN(std::string_view password, internal::Ask(options.password));
   switch (uri.engine) {
     case Engine::kSqlite:
+    case Engine::kZookeeper:
+    case Engine::kLocusd:
       break;
     case Engine::kMysql:
       return internal::OpenMysqlStore(uri, password, options.create);
@@ -65,9 +77,50 @@ absl::StatusOr<std::shared_ptr<SegmentStore>> OpenSegmentStore(std::string_view 
   LOCUS_UNREACHABLE();
 }
 
+absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenWorkerLeaseStore(
+    std::string_view uri_text, const StoreUriOptions& options) {
+  LOCUS_ASSIGN_OR_RETURN(internal::StoreUri uri, internal::StoreUri::Parse(uri_text));
+  if (uri.engine == Engine::kSqlite) {
+    SqliteSegmentStore::Options of_file;
+    of_file.create = options.create;
+    return internal::As<std::shared_ptr<WorkerLeaseStore>>(
+        SqliteWorkerLeaseStore::Open(uri.path, of_file));
+  }
+  LOCUS_ASSIGN_OR_RETURN(std::string_view password, internal::Ask(options.password));
+  switch (uri.engine) {
+    case Engine::kSqlite:
+      break;
+    case Engine::kMysql:
+      return internal::OpenMysqlWorkerLeases(uri, password, options.create);
+    case Engine::kRedis:
+    case Engine::kRedisSentinel:
+      return internal::OpenRedisWorkerLeases(uri, password);
+    case Engine::kEtcd:
+      return internal::OpenEtcdWorkerLeases(uri, password);
+    case Engine::kZookeeper:
+      return internal::OpenZookeeperWorkerLeases(uri, password);
+    case Engine::kLocusd:
+      return internal::OpenLocusdWorkerLeases(uri, password);
+  }
+  LOCUS_UNREACHABLE();
+}
+
+absl::StatusOr<std::unique_ptr<LocusdCluster>> OpenLocusdCluster(std::string_view uri_text,
+                                                                 const AskPassword& ask) {
+  LOCUS_ASSIGN_OR_RETURN(internal::StoreUri uri, internal::StoreUri::Parse(uri_text, "cluster"));
+  if (uri.engine != Engine::kLocusd) {
+    return absl::InvalidArgumentError(absl::StrCat(internal::ShownUri(uri.text),
+                                                   " is no cluster of locusd; write ",
+                                                   internal::kClusterUriHelp));
+  }
+  LOCUS_ASSIGN_OR_RETURN(std::string_view password, internal::Ask(ask));
+  return internal::OpenLocusdCluster(uri, password);
+}
+
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(std::string_view uri_text,
                                                          const SequencerUriOptions& options) {
   LOCUS_ASSIGN_OR_RETURN(internal::StoreUri uri, internal::StoreUri::Parse(uri_text));
+  LOCUS_RETURN_IF_ERROR(CheckNotLeasesOnly(uri));
   bool is_redis = uri.engine == Engine::kRedis || uri.engine == Engine::kRedisSentinel;
   if (!options.ceiling.empty() && !is_redis) {
     return absl::InvalidArgumentError(

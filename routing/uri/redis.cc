@@ -25,6 +25,14 @@ absl::StatusOr<std::shared_ptr<SegmentStore>> OpenRedisStore(const StoreUri& uri
   return As<std::shared_ptr<SegmentStore>>(RedisSegmentStore::Open(options));
 }
 
+absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenRedisWorkerLeases(const StoreUri& uri,
+                                                                        std::string_view password) {
+  RedisOptions options;
+  Wiped wiped(options.password);
+  Fill(uri, password, options);
+  return As<std::shared_ptr<WorkerLeaseStore>>(RedisWorkerLeaseStore::Open(options));
+}
+
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenRedisSequencer(const StoreUri& uri,
                                                               std::string_view password,
                                                               const SequencerOptions& options,

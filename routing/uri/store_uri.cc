@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "routing/uri/store_uri.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -30,7 +31,9 @@ constexpr std::array kForms = {
     EngineForm{"redis", Engine::kRedis, 6379, nullptr, "redis://HOST:PORT/DB"},
     EngineForm{"redis+sentinel", Engine::kRedisSentinel, 26379, "master name",
                "redis+sentinel://H1:P1,H2:P2/MASTER"},
-    EngineForm{"etcd", Engine::kEtcd, 2379, nullptr, "etcd://H1:P1,H2:P2/PREFIX"}};
+    EngineForm{"etcd", Engine::kEtcd, 2379, nullptr, "etcd://H1:P1,H2:P2/PREFIX"},
+    EngineForm{"zookeeper", Engine::kZookeeper, 2181, nullptr, "zookeeper://H1:P1,H2:P2/PREFIX"},
+    EngineForm{"locusd", Engine::kLocusd, 7070, nullptr, "locusd://H1:P1,H2:P2"}};
 
 // Where a password may stand: all between "//" and the last '@', if it has a colon.
 std::string_view PossibleSecret(std::string_view text) {
@@ -83,6 +86,9 @@ class Reader {
   absl::Status ReadUser(std::string_view& rest, StoreUri& uri) const {
     size_t at = rest.rfind('@');
     if (at == std::string_view::npos) return absl::OkStatus();
+    if (form_.engine == Engine::kLocusd) {
+      return Refuse("names a user; locusd has none: its password is a token");
+    }
     LOCUS_ASSIGN_OR_RETURN(uri.user, Decode(rest.substr(0, at)));
     rest.remove_prefix(at + 1);
     return absl::OkStatus();
@@ -130,6 +136,9 @@ class Reader {
     if (uri.path.empty() && form_.path != nullptr) {
       return Refuse(absl::StrCat("has no ", form_.path));
     }
+    if (form_.engine == Engine::kLocusd && !path.empty()) {
+      return Refuse(absl::StrCat("has a path ", Quoted(path), ", which locusd does not know"));
+    }
     if (form_.engine != Engine::kRedis || path.empty()) return absl::OkStatus();
     std::optional<uint64_t> database = ParseDecimal(path, 1'000'000);
     if (!database) {
@@ -141,7 +150,8 @@ class Reader {
   }
 
   absl::Status ReadSettings(std::string_view rest, StoreUri& uri) const {
-    bool takes_tls = form_.engine == Engine::kMysql || form_.engine == Engine::kEtcd;
+    bool takes_tls = form_.engine == Engine::kMysql || form_.engine == Engine::kEtcd ||
+                     form_.engine == Engine::kLocusd;
     while (!rest.empty()) {
       std::string_view setting = rest;
       rest = TakeAfter(setting, '&');
@@ -187,11 +197,24 @@ std::string StoreUri::Setting(const std::string& name) const {
 }
 
 std::string ShownUri(std::string_view text) {
-  std::string_view secret = PossibleSecret(text);
-  if (secret.empty()) return Quoted(text);
   std::string shown(text);
-  return Quoted(
-      shown.replace(static_cast<size_t>(secret.data() - text.data()), secret.size(), "..."));
+  std::string_view secret = PossibleSecret(text);
+  if (!secret.empty()) {
+    shown.replace(static_cast<size_t>(secret.data() - text.data()), secret.size(), "...");
+  }
+  // Values of settings that no engine knows: "token=...", "password=...".
+  size_t at = shown.find('?');
+  while (at != std::string::npos) {
+    const size_t equals = shown.find_first_of("=&", at + 1);
+    if (equals == std::string::npos) break;
+    const std::string name = shown.substr(at + 1, equals - at - 1);
+    const size_t end = std::min(shown.find('&', equals), shown.size());
+    if (shown[equals] == '=' && !name.starts_with("tls")) {
+      shown.replace(equals + 1, end - equals - 1, "...");
+    }
+    at = shown.find('&', equals);
+  }
+  return Quoted(shown);
 }
 
 bool MayHavePassword(std::string_view uri) { return !PossibleSecret(uri).empty(); }

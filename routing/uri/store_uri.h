@@ -19,10 +19,12 @@ namespace locus::internal {
 //   redis://[user@]host[:6379][,host...][/0]          several hosts: nodes of a Redis Cluster
 //   redis+sentinel://[user@]host[:26379][,host...]/master-name
 //   etcd://[user@]host[:2379][,host...][/prefix]
+//   zookeeper://[user@]host[:2181][,host...][/prefix] of worker leases only
+//   locusd://host[:7070][,host...]                    of worker leases only
 //
 // as locus/routing/uri.h says.
 struct StoreUri {
-  enum class Engine { kSqlite, kMysql, kRedis, kRedisSentinel, kEtcd };
+  enum class Engine { kSqlite, kMysql, kRedis, kRedisSentinel, kEtcd, kZookeeper, kLocusd };
   struct Host {
     std::string name;  // an IPv6 address without its brackets
     uint16_t port = 0;
@@ -31,8 +33,8 @@ struct StoreUri {
 
   std::string text;  // as it was written
   Engine engine = Engine::kSqlite;
-  // sqlite: the file. mysql: the database. redis+sentinel: the master's name. etcd: the prefix,
-  // which may be empty. redis: empty.
+  // sqlite: the file. mysql: the database. redis+sentinel: the master's name. etcd and
+  // zookeeper: the prefix, which may be empty. redis, locusd: empty.
   std::string path;
   std::vector<Host> hosts;  // at least one; none for sqlite
   std::string user;
@@ -56,6 +58,15 @@ bool MayHavePassword(std::string_view uri);
 inline constexpr char kStoreUriHelp[] =
     "sqlite:PATH, mysql://USER@HOST:PORT/DB, redis://HOST:PORT/DB, "
     "redis+sentinel://H1:P1,H2:P2/MASTER or etcd://H1:P1,H2:P2/PREFIX";
+
+// The same for places of worker leases.
+inline constexpr char kLeaseUriHelp[] =
+    "sqlite:PATH, mysql://USER@HOST:PORT/DB, redis://HOST:PORT/DB, "
+    "redis+sentinel://H1:P1,H2:P2/MASTER, etcd://H1:P1,H2:P2/PREFIX, "
+    "zookeeper://H1:P1,H2:P2/PREFIX or locusd://H1:P1,H2:P2";
+
+// The same for clusters of locusd.
+inline constexpr char kClusterUriHelp[] = "locusd://H1:P1,H2:P2";
 
 }  // namespace locus::internal
 

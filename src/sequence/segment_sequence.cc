@@ -30,6 +30,18 @@ absl::Status WithoutMessage(absl::StatusCode code) { return absl::Status(code, "
 
 }  // namespace
 
+std::string_view ToString(SegmentSequenceEvent::Kind kind) {
+  switch (kind) {
+    case SegmentSequenceEvent::Kind::kTaken:
+      return "taken";
+    case SegmentSequenceEvent::Kind::kReturned:
+      return "returned";
+    case SegmentSequenceEvent::Kind::kStoreFailed:
+      return "store_failed";
+  }
+  return "unknown";
+}
+
 // What callers do: take from the cursor, or from the block of their thread; where they find
 // nothing, have the supply move on, and wait for it.
 class SegmentSequence::Rep {

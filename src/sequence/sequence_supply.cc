@@ -118,6 +118,11 @@ absl::Duration SequenceSupply::Load() {
     if (batch.ok() && !Good(*batch, count)) {
       batch = absl::DataLossError("the sequencer returned invalid numbers");
     }
+    if (batch.ok()) {
+      Report(SegmentSequenceEvent::Kind::kTaken, {batch->first, batch->step, batch->count});
+    } else if (!absl::IsOutOfRange(batch.status())) {
+      Report(SegmentSequenceEvent::Kind::kStoreFailed, {}, batch.status());
+    }
     Land(batch, count, asked_at);
     loaded_.Notify();
   }
@@ -232,10 +237,25 @@ absl::StatusOr<int64_t> SequenceSupply::Close(const std::function<void()>& befor
   }
   if (!unused || !options_.return_unused) return 0;
   absl::StatusOr<bool> returned = sequencer_->Return(key_, unused->batch, unused->used);
-  MutexLock lock(mutex_);
-  Count(returned.status());
-  LOCUS_RETURN_IF_ERROR(returned.status());
-  return *returned ? unused->batch.count - unused->used : 0;
+  {
+    MutexLock lock(mutex_);
+    Count(returned.status());
+  }
+  if (!returned.ok()) {
+    Report(SegmentSequenceEvent::Kind::kStoreFailed, {}, returned.status());
+    return returned.status();
+  }
+  const int64_t count = *returned ? unused->batch.count - unused->used : 0;
+  if (count > 0) {
+    Report(SegmentSequenceEvent::Kind::kReturned,
+           {unused->batch.first + unused->used * step_, step_, count});
+  }
+  return count;
+}
+
+void SequenceSupply::Report(SegmentSequenceEvent::Kind kind, const SequenceBlock& numbers,
+                            const absl::Status& status) const {
+  if (options_.on_event) options_.on_event({kind, key_, numbers, status});
 }
 
 SegmentSequenceStats SequenceSupply::Stats() const {

@@ -64,6 +64,8 @@ class SequenceSupply {
   void Land(const absl::StatusOr<SequenceBatch>& batch, int64_t asked, absl::Duration asked_at);
   void InstallNext(absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Count(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Report(SegmentSequenceEvent::Kind kind, const SequenceBlock& numbers,
+              const absl::Status& status = {}) const;
   double SecondsInUse(absl::Duration now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   SequenceUse Use(absl::Duration now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

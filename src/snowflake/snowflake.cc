@@ -57,6 +57,18 @@ SnowflakeShape ShapeOf(const SnowflakeWidths& widths) {
 
 }  // namespace
 
+std::string_view ToString(SnowflakeRollback::Action action) {
+  switch (action) {
+    case SnowflakeRollback::Action::kWentOn:
+      return "went_on";
+    case SnowflakeRollback::Action::kWaited:
+      return "waited";
+    case SnowflakeRollback::Action::kRefused:
+      return "refused";
+  }
+  return "?";
+}
+
 absl::StatusOr<SnowflakeParts> DecomposeSnowflake(const SnowflakeWidths& widths, int64_t id,
                                                   absl::Time epoch) {
   auto bits = static_cast<uint64_t>(id);
@@ -87,21 +99,14 @@ class AnySnowflake::Rep {
         time_shift_(widths.total() - widths.time),
         word_(ShapeOf(widths), FirstFloor(), MillisOf(options.ceiling)) {}
 
-  // A forked child leaves the claim to its parent.
-  ~Rep() {
-    if (!word_.forked()) internal::snowflake_workers::Release(worker_, word_.last_time());
-  }
+  ~Rep() { EndClaim(); }
 
   // Takes up to `wanted` slots and waits if necessary. Returns kTake, or the reason why none will
   // come.
   SnowflakeStep Take(uint64_t wanted) {
-    int64_t now;
-    SnowflakeStep step = TryTake(wanted, now);
-    // After a used-up millisecond the next slot is in the one after the clock's; a later one means
-    // that the clock was set back.
-    if (step.time - now > (step.answer == SnowflakeAnswer::kWait) && IsOfClock(step.answer))
-        [[unlikely]] {
-      rollbacks_.fetch_add(1, std::memory_order_relaxed);
+    SnowflakeStep step = TryTake(wanted);
+    if (step.behind > 0) [[unlikely]] {
+      NoteRollback(step);
     }
     if (step.answer == SnowflakeAnswer::kWait) [[unlikely]] {
       return TakeLater(step, wanted);
@@ -136,14 +141,23 @@ class AnySnowflake::Rep {
     }
     stats.ids = std::max(ids, before);
     stats.waits = waits_.load(std::memory_order_relaxed);
-    stats.rollbacks = rollbacks_.load(std::memory_order_relaxed);
+    stats.rollbacks_went_on = went_on_.load(std::memory_order_relaxed);
+    stats.rollbacks_waited = waited_.load(std::memory_order_relaxed);
+    stats.rollbacks_refused = refused_.load(std::memory_order_relaxed);
+    stats.rollbacks = stats.rollbacks_went_on + stats.rollbacks_waited + stats.rollbacks_refused;
+    stats.furthest_rollback = absl::Milliseconds(furthest_.load(std::memory_order_relaxed));
     stats.refusals = refusals_.load(std::memory_order_relaxed);
     stats.years_left = YearsLeft();
     return stats;
   }
 
   void RaiseCeiling(absl::Time ceiling) { word_.RaiseCeiling(MillisOf(ceiling)); }
-  absl::Time Close() { return TimeOf(word_.Close()); }
+  bool closed() const { return word_.closed(); }
+  absl::Time Close() {
+    const int64_t last = word_.Close();
+    EndClaim();
+    return TimeOf(last);
+  }
 
   [[gnu::cold]] absl::Status Refusal(const SnowflakeStep& step) {
     refusals_.fetch_add(1, std::memory_order_relaxed);
@@ -175,23 +189,37 @@ class AnySnowflake::Rep {
     while (step.answer == SnowflakeAnswer::kWait) {
       absl::Duration left = TimeOf(step.time) - options_.clock->Now();
       options_.clock->SleepFor(std::min(left, kLongestSleep));
-      int64_t now;
-      step = TryTake(wanted, now);
+      step = TryTake(wanted);
     }
     return step;
   }
 
-  // `now`: the clock's reading.
-  SnowflakeStep TryTake(uint64_t wanted, int64_t& now) {
-    now = 0;
-    return word_.Take(wanted, [this, &now] {
-      return now = MillisBetween(worker_.epoch_millis, options_.clock->UnixMillis());
+  SnowflakeStep TryTake(uint64_t wanted) {
+    return word_.Take(wanted, [this] {
+      return MillisBetween(worker_.epoch_millis, options_.clock->UnixMillis());
     });
   }
 
-  static bool IsOfClock(SnowflakeAnswer answer) {
-    return answer == SnowflakeAnswer::kTake || answer == SnowflakeAnswer::kWait ||
-           answer == SnowflakeAnswer::kClockBack;
+  [[gnu::cold, gnu::noinline]] void NoteRollback(const SnowflakeStep& step) {
+    using Action = SnowflakeRollback::Action;
+    const Action action = step.answer == SnowflakeAnswer::kTake   ? Action::kWentOn
+                          : step.answer == SnowflakeAnswer::kWait ? Action::kWaited
+                                                                  : Action::kRefused;
+    std::atomic<uint64_t>& count = action == Action::kWentOn   ? went_on_
+                                   : action == Action::kWaited ? waited_
+                                                               : refused_;
+    count.fetch_add(1, std::memory_order_relaxed);
+    int64_t before = furthest_.load(std::memory_order_relaxed);
+    while (before < step.behind &&
+           !furthest_.compare_exchange_weak(before, step.behind, std::memory_order_relaxed)) {
+    }
+    if (options_.on_rollback) options_.on_rollback({absl::Milliseconds(step.behind), action});
+  }
+
+  // Once. A forked child leaves the claim to its parent.
+  void EndClaim() {
+    if (word_.forked() || claim_ended_.exchange(true)) return;
+    internal::snowflake_workers::Release(worker_, word_.last_time());
   }
 
   int64_t MillisOf(absl::Time time) const {
@@ -213,16 +241,20 @@ class AnySnowflake::Rep {
   const int time_shift_;
   SnowflakeWord word_;
   std::atomic<uint64_t> waits_{0};
-  std::atomic<uint64_t> rollbacks_{0};
+  std::atomic<uint64_t> went_on_{0};
+  std::atomic<uint64_t> waited_{0};
+  std::atomic<uint64_t> refused_{0};
+  std::atomic<int64_t> furthest_{0};
   std::atomic<uint64_t> refusals_{0};
   mutable std::atomic<uint64_t> ids_reported_{0};  // so that Stats() never goes back
+  std::atomic<bool> claim_ended_{false};
 };
 
 AnySnowflake::AnySnowflake(const SnowflakeWidths& widths, const SnowflakeOptions& options)
     : rep_(std::make_unique<Rep>(widths, options)) {}
 AnySnowflake::~AnySnowflake() = default;
 
-absl::Status AnySnowflake::Claim(const SnowflakeWidths& widths, const SnowflakeOptions& options) {
+absl::Status AnySnowflake::Check(const SnowflakeWidths& widths, const SnowflakeOptions& options) {
   if (options.clock == nullptr) {
     return absl::InvalidArgumentError("a snowflake generator needs a clock");
   }
@@ -244,6 +276,11 @@ absl::Status AnySnowflake::Claim(const SnowflakeWidths& widths, const SnowflakeO
         "worker ", options.worker, " is above ", max_worker, ", the highest of this layout",
         widths.datacenter > 0 ? absl::StrCat(" beside datacenter ", options.datacenter) : ""));
   }
+  return absl::OkStatus();
+}
+
+absl::Status AnySnowflake::Claim(const SnowflakeWidths& widths, const SnowflakeOptions& options) {
+  LOCUS_RETURN_IF_ERROR(Check(widths, options));
   return internal::snowflake_workers::Claim(WorkerOf(widths, options));
 }
 
@@ -283,5 +320,6 @@ SnowflakeStats AnySnowflake::Stats() const { return rep_->Stats(); }
 
 void AnySnowflake::RaiseCeiling(absl::Time ceiling) { rep_->RaiseCeiling(ceiling); }
 absl::Time AnySnowflake::Close() { return rep_->Close(); }
+bool AnySnowflake::closed() const { return rep_->closed(); }
 
 }  // namespace locus

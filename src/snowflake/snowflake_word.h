@@ -44,6 +44,8 @@ struct SnowflakeStep {
   int64_t time = 0;
   uint64_t first = 0;  // kTake: the first slot
   uint64_t count = 0;  // kTake: how many, at most `wanted`, all of one millisecond
+  // kTake, kWait, kClockBack: how far the clock was behind the last time used.
+  int64_t behind = 0;
 };
 
 // The next step after `word` at the time `now`, which was read after the word.
@@ -55,18 +57,20 @@ inline SnowflakeStep DecideSnowflake(const SnowflakeShape& shape, uint64_t word,
   auto last = static_cast<int64_t>(word >> shape.sequence_bits);
   int64_t time = now;
   uint64_t sequence = 0;
+  int64_t behind = 0;
   if (now <= last) {
-    if (last - now > kSnowflakeWaitMillis) return {kClockBack, last};
-    if (last - now > kSnowflakeGoOnMillis) return {kWait, last};
+    behind = last - now;
+    if (behind > kSnowflakeWaitMillis) return {kClockBack, last, 0, 0, behind};
+    if (behind > kSnowflakeGoOnMillis) return {kWait, last, 0, 0, behind};
     bool used_up = (word & shape.max_sequence()) == shape.max_sequence();
     time = used_up ? last + 1 : last;
     sequence = used_up ? 0 : (word & shape.max_sequence()) + 1;
   }
   if (time > shape.max_time) return {kTimeUsedUp, time};
   if (time > ceiling) return {kAboveCeiling, time};
-  if (time > std::max(now, last)) return {kWait, time};
+  if (time > std::max(now, last)) return {kWait, time, 0, 0, behind};
   return {kTake, time, static_cast<uint64_t>(time) << shape.sequence_bits | sequence,
-          std::min(wanted, shape.max_sequence() + 1 - sequence)};
+          std::min(wanted, shape.max_sequence() + 1 - sequence), behind};
 }
 
 // Faults that the simulation injects to show that it detects them.
@@ -137,6 +141,9 @@ class SnowflakeWordOf {
   int64_t last_time() const {
     uint64_t word = words_[0].load(std::memory_order_acquire) & ~SnowflakeStep::kClosed;
     return static_cast<int64_t>(word >> shape_.sequence_bits);
+  }
+  bool closed() const {
+    return (words_[0].load(std::memory_order_acquire) & SnowflakeStep::kClosed) != 0;
   }
   bool forked() const { return words_.wiped(); }
   // How many slots were taken. Briefly too few while a millisecond ends.

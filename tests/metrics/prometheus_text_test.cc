@@ -119,6 +119,42 @@ TEST(PrometheusTextTest, SeveralObjects_AreToldApartByTheirLabels) {
   EXPECT_EQ(text.ToString().find("secret"), std::string::npos);
 }
 
+TEST(PrometheusTextTest, LeasesAndAudit_AreTold) {
+  WorkerLeaseStats lease;
+  lease.held = true;
+  lease.left = absl::Milliseconds(1500);
+  lease.renewals = 7;
+  lease.failures = 2;
+  lease.unhealthy = 1;
+  AuditSinkStats audit;
+  audit.recorded = 10;
+  audit.written = 6;
+  audit.dropped = 1;
+  audit.failures = 3;
+  audit.waiting = 2;
+  audit.spilled = 4096;
+  audit.last_failure = absl::UnavailableError("secret detail");
+  PrometheusText text;
+  text.Add(lease, {{"worker", "17"}});
+  text.Add(audit);
+  PrometheusDocument document(text.ToString());
+  EXPECT_THAT(document.faults(), IsEmpty()) << text.ToString();
+  EXPECT_EQ(PromtoolFinds(text.ToString()), "");
+  const PrometheusDocument::Labels worker = {{"worker", "17"}};
+  EXPECT_EQ(document.Value("locus_worker_lease_held", worker), 1);
+  EXPECT_EQ(document.Value("locus_worker_lease_left_seconds", worker), 1.5);
+  EXPECT_EQ(document.Value("locus_worker_lease_renewals_total", worker), 7);
+  EXPECT_EQ(document.Value("locus_worker_lease_renewal_failures_total", worker), 2);
+  EXPECT_EQ(document.Value("locus_worker_lease_unhealthy_total", worker), 1);
+  EXPECT_EQ(document.Value("locus_audit_recorded_total"), 10);
+  EXPECT_EQ(document.Value("locus_audit_written_total"), 6);
+  EXPECT_EQ(document.Value("locus_audit_dropped_total"), 1);
+  EXPECT_EQ(document.Value("locus_audit_write_failures_total"), 3);
+  EXPECT_EQ(document.Value("locus_audit_waiting_records"), 2);
+  EXPECT_EQ(document.Value("locus_audit_spilled_bytes"), 4096);
+  EXPECT_EQ(text.ToString().find("secret"), std::string::npos);
+}
+
 // The parser would notice each of these.
 TEST(PrometheusTextTest, FaultyDocuments_AreNoticed) {
   const std::string head = "# HELP a_total A.\n# TYPE a_total counter\n";

@@ -13,6 +13,7 @@
 #include "locus/testing/manual_clock.h"
 #include "tests/support/child_process.h"
 #include "tests/support/golden.h"
+#include "tests/support/stringified.h"
 
 namespace locus {
 namespace {
@@ -332,6 +333,59 @@ TEST_F(SnowflakeTest, Close_TellsTheLastTimeUsed) {
   options.floor = clock_.Now();
   EXPECT_EQ(Default::Create(options).value()->Close(), clock_.Now()) << "none used: the floor";
   EXPECT_EQ(Default::Create(Options(7)).value()->Close(), epoch_);
+}
+
+TEST_F(SnowflakeTest, Rollback_TellsHowFarAndWhatWasDone) {
+  using Action = SnowflakeRollback::Action;
+  std::vector<std::pair<int64_t, Action>> told;
+  SnowflakeOptions options = Options();
+  options.on_rollback = [&](const SnowflakeRollback& rollback) {
+    told.emplace_back(absl::ToInt64Milliseconds(rollback.behind), rollback.action);
+  };
+  // Four IDs a millisecond, so that it can be used up.
+  options.epoch = clock_.Now() - absl::Minutes(1);
+  auto ids = Short::Create(options).value();
+  std::vector<int64_t> batch(4);
+  ASSERT_EQ(ids->NextBatch(batch).value(), 4u);
+  ASSERT_TRUE(ids->Next().ok());  // waits for the next millisecond: no rollback
+  EXPECT_THAT(told, ::testing::IsEmpty());
+  clock_.Jump(-5 * kMs);
+  ASSERT_TRUE(ids->Next().ok());
+  EXPECT_THAT(told, ::testing::ElementsAre(std::pair(5, Action::kWentOn)));
+  ASSERT_EQ(ids->NextBatch(std::span(batch).first(2)).value(), 2u);
+  told.clear();
+  ASSERT_TRUE(ids->Next().ok()) << "the millisecond is used up";
+  EXPECT_THAT(told, ::testing::ElementsAre(std::pair(5, Action::kWaited)));
+  told.clear();
+  clock_.Jump(-900 * kMs);
+  ASSERT_TRUE(ids->Next().ok());
+  EXPECT_THAT(told, ::testing::ElementsAre(std::pair(900, Action::kWaited)));
+  told.clear();
+  clock_.Jump(-1001 * kMs);
+  ASSERT_FALSE(ids->Next().ok());
+  EXPECT_THAT(told, ::testing::ElementsAre(std::pair(1001, Action::kRefused)));
+  SnowflakeStats stats = ids->Stats();
+  EXPECT_EQ(stats.rollbacks, 5u);
+  EXPECT_EQ(stats.rollbacks_went_on, 2u);
+  EXPECT_EQ(stats.rollbacks_waited, 2u);
+  EXPECT_EQ(stats.rollbacks_refused, 1u);
+  EXPECT_EQ(stats.furthest_rollback, 1001 * kMs);
+  EXPECT_EQ(Stringified(Action::kRefused), "refused");
+}
+
+TEST_F(SnowflakeTest, Closed_LeavesTheWorkerToTheNextOne) {
+  auto ids = Default::Create(Options()).value();
+  const int64_t before = ids->Next().value();
+  EXPECT_FALSE(ids->closed());
+  ids->Close();
+  EXPECT_TRUE(ids->closed());
+  auto next = Default::Create(Options()).value();
+  clock_.Jump(-3 * kMs);
+  EXPECT_GT(next->Next().value(), before) << "it goes on after the closed one";
+  ids->Close();
+  ids.reset();
+  EXPECT_TRUE(absl::IsAlreadyExists(Default::Create(Options()).status()))
+      << "the claim of the next one is not the closed one's to end";
 }
 
 TEST_F(SnowflakeTest, ForkedChild_IsRefusedAndMayDestroy) {

@@ -78,6 +78,32 @@ TEST(StoreUriTest, Etcd_MayHaveAPrefixAndTls) {
   EXPECT_EQ(Read("etcd://h1").path, "");
 }
 
+TEST(StoreUriTest, Zookeeper_MayHaveAPrefix) {
+  StoreUri uri = Read("zookeeper://shop@h1,h2:2182/locus/a");
+  EXPECT_EQ(uri.engine, Engine::kZookeeper);
+  EXPECT_EQ(uri.path, "locus/a");
+  EXPECT_EQ(uri.user, "shop");
+  EXPECT_EQ(uri.hosts[0].port, 2181);
+  EXPECT_EQ(uri.hosts[1].port, 2182);
+  EXPECT_THAT(Refusal("zookeeper://h1?tls=on"), HasSubstr("\"tls\""));
+}
+
+TEST(StoreUriTest, Locusd_HasHostsAndTlsOnly) {
+  StoreUri uri = Read("locusd://h1,[::1]:7071?tls_ca=/etc/ca.pem");
+  EXPECT_EQ(uri.engine, Engine::kLocusd);
+  EXPECT_THAT(uri.hosts, ElementsAre(StoreUri::Host{"h1", 7070}, StoreUri::Host{"::1", 7071}));
+  EXPECT_EQ(uri.Setting("tls_ca"), "/etc/ca.pem");
+  EXPECT_TRUE(Read("locusd://h1/").path.empty());
+  EXPECT_THAT(Refusal("locusd://shop@h1"), HasSubstr("its password is a token"));
+  // What may be a secret is not printed back.
+  const std::string refusal = Refusal("locusd://h1?tls=on&token=s3cret&x&password=hidden");
+  EXPECT_THAT(refusal, HasSubstr("h1?tls=on&token=...&x&password=..."));
+  EXPECT_THAT(refusal, ::testing::Not(HasSubstr("s3cret")));
+  EXPECT_THAT(refusal, ::testing::Not(HasSubstr("hidden")));
+  EXPECT_THAT(Refusal("locusd://h1/orders"), HasSubstr("a path \"orders\""));
+  EXPECT_THAT(Refusal("locusd://h1?tls_cert=a&tls_key=b"), HasSubstr("\"tls_cert\""));
+}
+
 TEST(StoreUriTest, WhatIsWrong_IsNamed) {
   EXPECT_THAT(Refusal("orders.db"), HasSubstr("names no engine"));
   EXPECT_THAT(Refusal("postgres://db/orders"), HasSubstr("\"postgres\""));

@@ -38,6 +38,23 @@ TEST_F(UriTest, Sqlite_IsCreatedOnlyWhenAsked) {
   EXPECT_EQ((*sequencer)->Next("invoices").value(), 1);
 }
 
+TEST_F(UriTest, WorkerLeases_AreOpenedByEachEngine) {
+  EXPECT_TRUE(absl::IsNotFound(OpenWorkerLeaseStore(sqlite_).status()));
+  auto store = OpenWorkerLeaseStore(sqlite_, {.create = true});
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_EQ((*store)->facts().engine, "sqlite");
+  EXPECT_TRUE(OpenWorkerLeaseStore(sqlite_).ok());
+  for (const char* nobody : {"mysql://locus@127.0.0.1:1/locus", "redis://127.0.0.1:1",
+                             "redis+sentinel://127.0.0.1:1/m", "etcd://127.0.0.1:1"}) {
+    auto opened = OpenWorkerLeaseStore(nobody);
+    // etcd is connected to by the first call.
+    const absl::Status status =
+        opened.ok() ? (*opened)->Show(SpaceName()).status() : opened.status();
+    EXPECT_TRUE(absl::IsUnavailable(status)) << nobody << ": " << status;
+  }
+  EXPECT_TRUE(absl::IsInvalidArgument(OpenWorkerLeaseStore("file:x").status()));
+}
+
 TEST_F(UriTest, AFile_IsPublishedToAndFollowed) {
   const std::string place = "file:" + directory_ + "/table.json";
   ASSERT_TRUE(CreateTablePlace(place).ok());
@@ -92,6 +109,53 @@ TEST_F(UriTest, APassword_IsAskedForServersOnly) {
   EXPECT_EQ(asked, 3);
   EXPECT_TRUE(absl::IsPermissionDenied(
       OpenTableSource("http://127.0.0.1:1/t", {.password = ask}).status()));
+}
+
+// Nobody listens there: each engine that this build has is reached, and no other one is.
+TEST_F(UriTest, WorkerLeases_AreInEveryEngine) {
+  EXPECT_TRUE(OpenWorkerLeaseStore(sqlite_, {.create = true}).ok());
+  for (const char* uri : {"mysql://127.0.0.1:1/db", "redis://127.0.0.1:1", "etcd://127.0.0.1:1",
+                          "zookeeper://127.0.0.1:1/locus", "locusd://127.0.0.1:1"}) {
+    auto store = OpenWorkerLeaseStore(uri);
+    absl::Status status = store.status();
+    if (store.ok()) {
+      std::string scheme = (*store)->facts().engine;
+      if (scheme == "mariadb") scheme = "mysql";
+      if (scheme == "raft") scheme = "locusd";
+      EXPECT_THAT(std::string(uri), HasSubstr(scheme));
+      status = (*store)->Show(SpaceName()).status();
+    }
+    EXPECT_TRUE(absl::IsUnavailable(status)) << uri << ": " << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("127.0.0.1:1")) << uri;
+  }
+  auto secret = []() -> absl::StatusOr<std::string_view> { return std::string_view("hunter2"); };
+  const absl::Status no_user =
+      OpenWorkerLeaseStore("zookeeper://127.0.0.1:1", {.password = secret}).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(no_user)) << no_user;
+  EXPECT_THAT(std::string(no_user.message()), Not(HasSubstr("hunter2")));
+  EXPECT_TRUE(absl::IsInvalidArgument(OpenSegmentStore("zookeeper://h").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(OpenSequencer("zookeeper://h", {}).status()));
+}
+
+TEST_F(UriTest, Locusd_HasLeasesAndMembersAndTakesAToken) {
+  EXPECT_TRUE(absl::IsInvalidArgument(OpenSegmentStore("locusd://h").status()));
+  EXPECT_THAT(std::string(OpenSequencer("locusd://h", {}).status().message()),
+              HasSubstr("locusd has worker leases only"));
+  auto secret = []() -> absl::StatusOr<std::string_view> { return std::string_view("hunter2"); };
+  for (const char* uri : {"locusd://10.1.2.3", "locusd://127.0.0.1,10.1.2.3:7"}) {
+    const absl::Status leases = OpenWorkerLeaseStore(uri, {.password = secret}).status();
+    const absl::Status members = OpenLocusdCluster(uri, secret).status();
+    for (const absl::Status& status : {leases, members}) {
+      EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+      EXPECT_THAT(std::string(status.message()), HasSubstr("in plain text: enable TLS"));
+      EXPECT_THAT(std::string(status.message()), Not(HasSubstr("hunter2")));
+    }
+    EXPECT_TRUE(OpenLocusdCluster(std::string(uri) + "?tls=on", secret).ok());
+    EXPECT_TRUE(absl::IsFailedPrecondition(
+        OpenLocusdCluster(std::string(uri) + "?tls_ca=/no/ca.pem", secret).status()));
+  }
+  EXPECT_THAT(std::string(OpenLocusdCluster("etcd://127.0.0.1").status().message()),
+              HasSubstr("is no cluster of locusd; write locusd://"));
 }
 
 TEST_F(UriTest, ACeiling_IsForRedisAndOnADurableStore) {

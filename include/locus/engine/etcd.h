@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "locus/segment_store.h"
 #include "locus/sequencer.h"
+#include "locus/worker_lease_store.h"
 
 namespace locus {
 
@@ -130,6 +131,29 @@ class EtcdSequencer : public Sequencer {
   class Rep;
   EtcdSequencer(const SequencerOptions& sequencer_options, std::unique_ptr<Rep> rep);
   std::unique_ptr<Rep> rep_;
+};
+
+// Worker IDs in etcd. A renewal is usually one transaction, an acquire one that reads and one that
+// writes; each compares the space, and the record's revision and value, with what was read. What
+// others wrote meanwhile is read, and decided anew, after a random pause.
+//
+// While a worker ID is held, an etcd key with its holder (PREFIX/workers/SPACE/held/ID) belongs to
+// an etcd lease, for watchers and operators. It goes at a release, and within a quarter of ttl +
+// max_skew after the ceiling of a holder that died. It decides nothing: etcd lengthens its leases
+// at each election of a leader.
+//
+// Clock: as of EtcdSegmentStore, known to a second or less. An ID counts as free only if its
+// ceiling is before the earliest time that it may be, and a new ceiling is reckoned from the latest
+// one. The loss of what was stored is noticed as by EtcdSegmentStore, and also by renewals of
+// leases that were forgotten. facts(): durable; notices_loss, with the exceptions that
+// docs/operations-engines.md ("Worker leases") lists.
+// Blocks, fails, and behaves in a forked child as the segment store does.
+class EtcdWorkerLeaseStore : public WorkerLeaseStore {
+ public:
+  // As EtcdSegmentStore::Open.
+  static absl::StatusOr<std::unique_ptr<EtcdWorkerLeaseStore>> Open(const EtcdOptions& options);
+
+  virtual EtcdStats Stats() const = 0;
 };
 
 }  // namespace locus

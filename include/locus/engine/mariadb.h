@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "locus/segment_store.h"
 #include "locus/sequencer.h"
+#include "locus/worker_lease_store.h"
 
 namespace locus {
 
@@ -131,6 +132,24 @@ class MariadbSequencer : public Sequencer {
 
  protected:
   explicit MariadbSequencer(const SequencerOptions& options) : Sequencer(options) {}
+};
+
+// Worker leases in the same database, or in one of their own; the store's time is the server's
+// clock. A call is one transaction that locks the space's row. A promoted replica, a dump that was
+// put back and a new Galera cluster are losses: nothing is granted until the longest lease could
+// have ended, and holders renew meanwhile. Errors, timeouts, threads and fork are as for
+// MariadbSegmentStore.
+class MariadbWorkerLeaseStore : public WorkerLeaseStore {
+ public:
+  // Creates the tables where they are missing. They are not those of the segments. The account
+  // needs CREATE, SELECT and INSERT.
+  static absl::Status CreateSchema(const MariadbOptions& options);
+
+  // Connects once. NOT_FOUND: the database has no tables of worker leases.
+  static absl::StatusOr<std::unique_ptr<MariadbWorkerLeaseStore>> Open(
+      const MariadbOptions& options);
+
+  virtual MariadbStats Stats() const = 0;
 };
 
 }  // namespace locus

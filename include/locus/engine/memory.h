@@ -10,6 +10,7 @@
 #include "locus/clock.h"
 #include "locus/segment_store.h"
 #include "locus/sequencer.h"
+#include "locus/worker_lease_store.h"
 
 namespace locus {
 
@@ -77,6 +78,33 @@ class MemorySequencer : public Sequencer {
   class Keys;
   MemorySequencer(const SequencerOptions& options, std::shared_ptr<Keys> keys);
   const std::shared_ptr<Keys> keys_;
+};
+
+// Worker leases in the memory of this process, for tests and benchmarks. Another process does not
+// see them, so worker IDs repeat.
+// Never blocks.
+class MemoryWorkerLeaseStore : public WorkerLeaseStore {
+ public:
+  // `clock` is the store's clock and must outlive it.
+  explicit MemoryWorkerLeaseStore(Clock& clock = Clock::System());
+  ~MemoryWorkerLeaseStore() override;
+
+  absl::Status Create(const SpaceName& space, absl::Duration rest, absl::Time caller_now) override;
+  absl::StatusOr<WorkerGrant> Acquire(const SpaceName& space,
+                                      const WorkerAcquire& request) override;
+  absl::StatusOr<WorkerGrant> Renew(const SpaceName& space, const WorkerRenew& request) override;
+  absl::Status Release(const SpaceName& space, const WorkerRelease& request) override;
+  absl::StatusOr<WorkerSpaceView> Show(const SpaceName& space) override;
+  WorkerStoreFacts facts() const override;
+
+  // A copy of everything that the store holds, like a backup; and a silent return to it.
+  class Backup;
+  std::shared_ptr<const Backup> TakeBackup() const;
+  void PutBack(const Backup& backup);
+
+ private:
+  struct Rep;
+  std::unique_ptr<Rep> rep_;
 };
 
 }  // namespace locus

@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "locus/segment_store.h"
 #include "locus/sequencer.h"
+#include "locus/worker_lease_store.h"
 
 // Engines on Redis 5.0 or later (6.0 for ACL users), tested with 7.0: a single server, a master
 // that sentinels watch, or a cluster, which is recognized by asking the server.
@@ -177,6 +178,24 @@ class RedisSegmentStore : public SegmentStore {
  public:
   // Connects; creates nothing.
   static absl::StatusOr<std::unique_ptr<RedisSegmentStore>> Open(const RedisOptions& server);
+
+  virtual RedisStats Stats() const = 0;
+};
+
+// Worker IDs in Redis. A space is one hash, `locus:workers:{space}`, in one slot of a cluster. A
+// call is one script; an acquire that finds more than 1,024 held IDs in a row is several. The
+// store's time is the server's. Tokens are at most 2^52: INVALID_ARGUMENT above.
+//
+// Redis forgets leases: its replication is asynchronous, and a restart may lose the last second or
+// all. The space records the server's run ID and its term as master; where an acquire or a renewal
+// finds another one, no ID is granted until the longest lease of the space could have ended, while
+// holders renew. A space that is gone is NOT_FOUND, or is created again by a holder's renewal.
+// Hence facts(): durable is false; notices_loss is true on one server, and false with sentinels and
+// in a cluster, where two masters may grant at once (docs/operations-engines.md, "Worker leases").
+class RedisWorkerLeaseStore : public WorkerLeaseStore {
+ public:
+  // Connects; creates nothing.
+  static absl::StatusOr<std::unique_ptr<RedisWorkerLeaseStore>> Open(const RedisOptions& server);
 
   virtual RedisStats Stats() const = 0;
 };

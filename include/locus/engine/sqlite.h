@@ -6,8 +6,10 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "locus/clock.h"
 #include "locus/segment_store.h"
 #include "locus/sequencer.h"
+#include "locus/worker_lease_store.h"
 
 namespace locus {
 
@@ -55,6 +57,21 @@ class SqliteSequencer : public Sequencer {
 
  protected:
   explicit SqliteSequencer(const SequencerOptions& options) : Sequencer(options) {}
+};
+
+// Worker leases in the same file, for the processes of one host. The store's time is the host's
+// clock; a clock that is behind the newest grant by more than max_skew is refused until
+// WorkerLeaseStore::Create is called with a rest. A sidecar of its own, `<realpath>-workers-locus`,
+// holds the identity by which the store notices that the file was lost or rewound: nothing is then
+// granted until the longest lease could have ended.
+//
+// Blocks, and behaves in a forked child, as the segment store does.
+class SqliteWorkerLeaseStore : public WorkerLeaseStore {
+ public:
+  // As SqliteSegmentStore::Open. `clock` is the host's, and outlives the store.
+  static absl::StatusOr<std::unique_ptr<SqliteWorkerLeaseStore>> Open(
+      const std::string& path, const SqliteSegmentStore::Options& options,
+      Clock& clock = Clock::System());
 };
 
 }  // namespace locus

@@ -38,6 +38,8 @@ class ShardFence {
   // OK: the triggers are those of the options, made by one account, and every row is bound to this
   // server. FAILED_PRECONDITION names everything that differs.
   absl::Status Verify() const;
+  // As Verify, whatever servers the rows are bound to.
+  absl::Status VerifyTriggers() const;
   // What Verify would name, each by itself; empty: nothing.
   absl::StatusOr<std::vector<std::string>> Differences() const;
   // Triggers of the guarded tables that are neither guards nor version triggers: they could change

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "locus/audit.h"
 #include "locus/latency_histogram.h"
 #include "locus/order_id_generator.h"
 #include "locus/routing/engine/shard_pools.h"
@@ -17,6 +18,7 @@
 #include "locus/segment_sequence.h"
 #include "locus/sequencer.h"
 #include "locus/snowflake.h"
+#include "locus/worker_lease.h"
 
 namespace locus {
 
@@ -44,6 +46,8 @@ class PrometheusText {
   void Add(const SnowflakeStats& stats, const Labels& labels = {});
   void Add(const SegmentSequenceStats& stats, const Labels& labels = {});
   void Add(const SequencerStats& stats, const Labels& labels = {});
+  void Add(const WorkerLeaseStats& stats, const Labels& labels = {});
+  void Add(const AuditSinkStats& stats, const Labels& labels = {});
   void Add(const RouterStats& stats, const Labels& labels = {});
   // Adds the labels `shard`, the ID, and `shard_name`.
   void Add(std::span<const ShardPoolStats> stats, const Labels& labels = {});

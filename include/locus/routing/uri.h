@@ -9,10 +9,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "locus/engine/locusd_cluster.h"
 #include "locus/routing/table_publisher.h"
 #include "locus/routing/table_source.h"
 #include "locus/segment_store.h"
 #include "locus/sequencer.h"
+#include "locus/worker_lease_store.h"
 
 // Opens any place by its URI: target locus::uri, which links every engine of this build.
 //
@@ -21,13 +23,16 @@
 //   redis://[user@]host[:6379][,host...][/0]          several hosts: nodes of a Redis Cluster
 //   redis+sentinel://[user@]host[:26379][,host...]/master-name
 //   etcd://[user@]host[:2379][,host...][/prefix]
+//   zookeeper://[user@]host[:2181][,host...][/prefix] of worker leases only
+//   locusd://host[:7070][,host...]                    of worker leases only
 //   file:PATH                                         of routing tables
 //   http://host[:port]/path, https://...              of routing tables, to be followed only
 //
 // An IPv6 address stands in brackets. In user, database, master name and prefix, %XX is a byte.
-// mysql and etcd take ?tls=on (the system's authorities) or ?tls_ca=FILE; etcd also takes
-// &tls_cert=FILE&tls_key=FILE, a client certificate. For settings that a URI cannot express, use
-// the engine's own options (locus/engine/, locus/routing/engine/).
+// mysql, etcd and locusd take ?tls=on (the system's authorities) or ?tls_ca=FILE; etcd also takes
+// &tls_cert=FILE&tls_key=FILE, a client certificate. The password of locusd is its bearer token.
+// For settings that a URI cannot express, use the engine's own options (locus/engine/,
+// locus/routing/engine/).
 //
 // Errors of every function: INVALID_ARGUMENT: the URI is not one of these, contains a password
 // (which messages do not repeat), or its engine does not provide this. FAILED_PRECONDITION: the
@@ -35,9 +40,9 @@
 // the engine's Open, and of the password callback.
 namespace locus {
 
-// Returns the password of a URI's user, or the bearer token for http; called once while a place is
-// opened. The text must stay valid until the opening function returns. It is copied to memory that
-// is wiped. Empty: no password. A URI never contains a password.
+// Returns the password of a URI's user, or the bearer token for http and locusd; called once while
+// a place is opened. The text must stay valid until the opening function returns. It is copied to
+// memory that is wiped. Empty: no password. A URI never contains a password.
 using AskPassword = std::function<absl::StatusOr<std::string_view>()>;
 
 struct StoreUriOptions {
@@ -48,6 +53,15 @@ struct StoreUriOptions {
 };
 absl::StatusOr<std::shared_ptr<SegmentStore>> OpenSegmentStore(std::string_view uri,
                                                                const StoreUriOptions& options = {});
+
+// Worker leases. `create`: as above; without it, NOT_FOUND if the file or the tables are missing.
+// In redis, etcd, zookeeper and locusd nothing needs to be created but the space.
+absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenWorkerLeaseStore(
+    std::string_view uri, const StoreUriOptions& options = {});
+
+// Shows and changes the members of a cluster of locusd; include locus/engine/locusd_cluster.h.
+absl::StatusOr<std::unique_ptr<LocusdCluster>> OpenLocusdCluster(std::string_view uri,
+                                                                 const AskPassword& ask = nullptr);
 
 struct SequencerUriOptions {
   AskPassword password = nullptr;

@@ -407,7 +407,7 @@ absl::StatusOr<Answer> Connection::Post(std::string_view path, std::string_view 
 absl::StatusOr<TxnAnswer> Connection::Commit(const Txn& txn, TimePoint deadline) {
   Repeat repeat = txn.writes() ? Repeat::kNever : Repeat::kAllowed;
   LOCUS_ASSIGN_OR_RETURN(Answer answer, Post("/v3/kv/txn", txn.Json(), repeat, deadline));
-  absl::StatusOr<TxnReply> reply = ReadTxn(answer.body);
+  absl::StatusOr<TxnReply> reply = ReadTxn(answer.body, txn.has_limit());
   if (!reply.ok()) return At(answer.origin.endpoint, reply.status());
   return TxnAnswer{*std::move(reply), std::move(answer.origin)};
 }

@@ -22,7 +22,7 @@ Soundness Lost(Memory& memory) {
   return Soundness::kLost;
 }
 
-Soundness Sound(const SpaceRecord& record, const Header& header, uint64_t link, absl::Time now,
+Soundness Sound(const Life& record, const Header& header, uint64_t link, absl::Time now,
                 Memory& memory) {
   memory.life = record.life;
   memory.revision = header.revision;
@@ -35,7 +35,7 @@ Soundness Sound(const SpaceRecord& record, const Header& header, uint64_t link, 
 
 // Whether the record was raised after this process last heard from the cluster. Then another
 // process noticed the same loss.
-bool RaisedSince(const SpaceRecord& record, const Memory& memory) {
+bool RaisedSince(const Life& record, const Memory& memory) {
   return record.life != memory.life && record.raised_at >= memory.at;
 }
 
@@ -77,7 +77,7 @@ LeasePlan PlanLease(const SpaceImage& image, std::span<const LeaseRequest> reque
   return plan;
 }
 
-Soundness Judge(const SpaceRecord& record, const Header& header, uint64_t link,
+Soundness Judge(const Life& record, const Header& header, uint64_t link,
                 const MemberStatus& greeting, absl::Time now, Memory& memory) {
   if (header.cluster_id != record.identity.cluster_id) return Lost(memory);
   bool went_back = !memory.life.empty() && header.revision < memory.revision;
@@ -89,7 +89,7 @@ Soundness Judge(const SpaceRecord& record, const Header& header, uint64_t link,
   return Soundness::kUnclear;
 }
 
-Soundness JudgeAgain(const SpaceRecord& record, const Header& header, uint64_t link,
+Soundness JudgeAgain(const Life& record, const Header& header, uint64_t link,
                      const MemberStatus& status, absl::Time now, Memory& memory) {
   bool same_member =
       status.header.cluster_id == header.cluster_id && status.header.member_id == header.member_id;

@@ -58,12 +58,12 @@ enum class Soundness {
 // A member answered with `header` and found `record`; `greeting` is its own status, of any time
 // since the link was made. kSound: the link is trusted from then on, and the memory is brought up
 // to date with `now`. kLost: sets memory.lost.
-Soundness Judge(const SpaceRecord& record, const Header& header, uint64_t link,
+Soundness Judge(const Life& record, const Header& header, uint64_t link,
                 const MemberStatus& greeting, absl::Time now, Memory& memory);
 
 // After kUnclear: `status` is the member's, asked for after `header` was received. kUnclear again:
 // another member answered.
-Soundness JudgeAgain(const SpaceRecord& record, const Header& header, uint64_t link,
+Soundness JudgeAgain(const Life& record, const Header& header, uint64_t link,
                      const MemberStatus& status, absl::Time now, Memory& memory);
 
 // Bounds the identity from below: `earlier` was received before `later`.

@@ -129,9 +129,9 @@ absl::StatusOr<KeyValue> ReadKeyValue(const json::value& value) {
   return pair;
 }
 
-absl::StatusOr<std::vector<KeyValue>> ReadRange(const json::object& range) {
+absl::StatusOr<std::vector<KeyValue>> ReadRange(const json::object& range, bool limited) {
   std::vector<KeyValue> pairs;
-  if (Find(range, "more") != nullptr) return Odd("a range was cut short");
+  if (!limited && Find(range, "more") != nullptr) return Odd("a range was cut short");
   const json::value* values = Find(range, "kvs");
   if (values == nullptr) return pairs;
   if (!values->is_array()) return Odd("kvs is not an array");
@@ -144,7 +144,7 @@ absl::StatusOr<std::vector<KeyValue>> ReadRange(const json::object& range) {
 
 }  // namespace
 
-absl::StatusOr<TxnReply> ReadTxn(std::string_view body) {
+absl::StatusOr<TxnReply> ReadTxn(std::string_view body, bool limited) {
   LOCUS_ASSIGN_OR_RETURN(json::object object, Parse(body));
   TxnReply reply;
   LOCUS_ASSIGN_OR_RETURN(reply.header, ReadHeader(object));
@@ -158,7 +158,7 @@ absl::StatusOr<TxnReply> ReadTxn(std::string_view body) {
     if (Find(response.as_object(), "response_delete_range") != nullptr) continue;
     LOCUS_ASSIGN_OR_RETURN(const json::object* range,
                            Object(response.as_object(), "response_range"));
-    LOCUS_ASSIGN_OR_RETURN(std::vector<KeyValue> pairs, ReadRange(*range));
+    LOCUS_ASSIGN_OR_RETURN(std::vector<KeyValue> pairs, ReadRange(*range, limited));
     reply.ranges.push_back(std::move(pairs));
   }
   return reply;

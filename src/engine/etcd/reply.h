@@ -46,7 +46,8 @@ struct MemberStatus {
   uint64_t applied_index = 0;
 };
 
-absl::StatusOr<TxnReply> ReadTxn(std::string_view body);
+// `limited`: ranges may have been cut short, because their request set a limit.
+absl::StatusOr<TxnReply> ReadTxn(std::string_view body, bool limited = false);
 absl::StatusOr<MemberStatus> ReadStatus(std::string_view body);
 // One line of a watch's stream. In practice at most one of `created`, `canceled` and events is set.
 struct WatchReply {

@@ -79,6 +79,13 @@ Txn& Txn::GetAll(std::string_view prefix) {
   return *this;
 }
 
+Txn& Txn::GetRange(std::string_view first, std::string_view end, int64_t limit) {
+  has_limit_ = true;
+  Add(ranges_, R"({"requestRange":{"key":")", Base64(first), R"(","rangeEnd":")", Base64(end),
+      R"(","limit":")", limit, R"("}})");
+  return *this;
+}
+
 std::string Txn::Json() const {
   if (!writes()) return absl::StrCat(R"({"success":[)", ranges_, "]}");
   return absl::StrCat(R"({"compare":[)", compares_, R"(],"success":[)", puts_, R"(],"failure":[)",

@@ -28,8 +28,11 @@ class Txn {
   Txn& GetRevision(std::string_view key);
   // All keys that begin with `prefix`, which is not all 0xFF, in order.
   Txn& GetAll(std::string_view prefix);
+  // The first `limit` keys from `first` up to, and without, `end`, in order.
+  Txn& GetRange(std::string_view first, std::string_view end, int64_t limit);
 
   bool writes() const { return !puts_.empty(); }
+  bool has_limit() const { return has_limit_; }
   // As the gateway takes it.
   std::string Json() const;
 
@@ -40,6 +43,7 @@ class Txn {
   std::string compares_;
   std::string puts_;
   std::string ranges_;
+  bool has_limit_ = false;
 };
 
 std::string LeaseGrantJson(int64_t ttl_seconds);

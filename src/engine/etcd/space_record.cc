@@ -81,7 +81,7 @@ void SpaceRecord::NoteLoss(absl::Time now, const ClusterIdentity& found) {
   BeginLife(now, found);
 }
 
-void SpaceRecord::BeginLife(absl::Time now, const ClusterIdentity& found) {
+void Life::BeginLife(absl::Time now, const ClusterIdentity& found) {
   raised_at = now;
   identity = found;
   life = HexOf(RandomBytes());

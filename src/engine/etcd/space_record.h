@@ -31,15 +31,19 @@ struct ClusterIdentity {
   friend bool operator==(const ClusterIdentity&, const ClusterIdentity&) = default;
 };
 
-struct SpaceRecord : lease::Space {
-  absl::Time raised_at;  // when the last loss was noticed
+// What a stored space says of the cluster in which it was created or its last loss was noticed.
+struct Life {
+  absl::Time raised_at;  // when that was
   ClusterIdentity identity;
   std::string life;  // 32 random hex digits, new ones after each loss
 
+  // Once the loss itself was noted.
+  void BeginLife(absl::Time now, const ClusterIdentity& found);
+};
+
+struct SpaceRecord : lease::Space, Life {
   // Raises base for a loss that was noticed at `now` in the cluster `found`.
   void NoteLoss(absl::Time now, const ClusterIdentity& found);
-  // After base was raised for a loss.
-  void BeginLife(absl::Time now, const ClusterIdentity& found);
 
   std::string Text() const;
   // FAILED_PRECONDITION: it has another schema version. DATA_LOSS: it is invalid.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/engine/mariadb/connection.h"
 
+#include <mysql.h>
+
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -100,6 +102,8 @@ absl::Status Connection::ReadFacts(const MariadbOptions& options, Access access)
   }
   return absl::OkStatus();
 }
+
+uint64_t Connection::session() const { return mysql_thread_id(handle_.get()); }
 
 absl::StatusOr<std::vector<Result>> Connection::Run(const std::string& statements,
                                                     std::span<const Shape> shapes,

@@ -72,6 +72,9 @@ class Connection {
   // Whether the server closed the idle connection, or sent something on it.
   bool Stale() const { return IsStale(handle_.get()); }
 
+  // The number of the session on its server.
+  uint64_t session() const;
+
   const ServerFacts& facts() const { return facts_; }
   const std::string& place() const { return place_; }
 

@@ -44,6 +44,10 @@ absl::Status MariadbOptions::Check() const {
   if (database.empty() || absl::StrContains(database, '\0')) {
     return Refuse("database", Quoted(database), "the name of a database");
   }
+  // The client library would take it up to there only.
+  if (absl::StrContains(password, '\0')) {
+    return Refuse("password", "one with a NUL byte", "without one");
+  }
   if (!IsTimeout(connect_timeout)) {
     return Refuse("connect_timeout", absl::FormatDuration(connect_timeout), "1s to 1h");
   }

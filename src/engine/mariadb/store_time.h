@@ -12,6 +12,7 @@ namespace locus::internal {
 class MariadbStoreTime {
  public:
   static void Tell(MariadbSegmentStore& store, Clock& clock);
+  static void Tell(MariadbWorkerLeaseStore& store, Clock& clock);
 };
 
 }  // namespace locus::internal

@@ -46,6 +46,10 @@ class Client {
   absl::StatusOr<Reply> Run(const Script& script, std::string_view key,
                             std::initializer_list<std::string_view> args);
 
+  // Whether it is one server, not a cluster or what sentinels name.
+  bool is_one() const { return servers_->is_one(); }
+  // The time limit of a call.
+  absl::Duration timeout() const { return servers_->options().timeout; }
   bool forked() const { return process_.forked(); }
   // For messages: "redis 127.0.0.1:6379", from the options; with the database unless it is 0.
   const std::string& place() const { return place_; }

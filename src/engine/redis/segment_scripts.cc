@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/engine/redis/segment_scripts.h"
 
+#include "src/engine/redis/identity_script.h"
+
 namespace locus::redis {
 namespace {
 
@@ -27,21 +29,6 @@ end
 local function more(a, b) return a[1] > b[1] or (a[1] == b[1] and a[2] > b[2]) end
 local function max(a, b) if more(b, a) then return b else return a end end
 local function up(s) if s[2] > 0 then return s[1] + 1 else return s[1] end end
--- The run, and the term of a master that was a replica in this run. Not the replication id alone:
--- that also changes when the first replica comes or the last has been gone for an hour. Nil: of a
--- replica, which may take writes all the same.
-local function identity()
-  local replication = redis.call('INFO', 'replication')
-  if not string.find(replication, 'role:master', 1, true) then return nil end
-  local term = '-'
-  if not string.find(replication, 'second_repl_offset:-1', 1, true) then
-    term = string.match(replication, 'master_replid:(%x+)')
-  end
-  return string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') .. ' ' .. term
-end
-local function no_master()
-  return redis.error_reply('READONLY this is a replica, though it takes writes')
-end
 local function parse(options)
   local size, epoch, rate, lead = string.match(options, '^(%d+) (%d+) (%d+) (%d+)$')
   return {epoch = epoch, rate = tonumber(rate), lead = tonumber(lead) / 64}
@@ -176,7 +163,7 @@ redis.call('HSET', key, 'base', text(base), 'identity', id)
 return {'ok', before, text(base), now}
 )lua";
 
-Script Make(const char* body) { return Script(std::string(kTools) + body); }
+Script Make(const char* body) { return Script(std::string(kIdentity) + kTools + body); }
 
 }  // namespace
 

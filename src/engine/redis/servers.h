@@ -68,6 +68,8 @@ class Servers {
   // A connection failed, or its server is no longer a master: another may have taken over.
   void Failed();
 
+  // Whether all keys are on one server of a fixed address: nothing makes another one master.
+  bool is_one() const { return single_ != nullptr && options_.master_name.empty(); }
   uint64_t connects() const { return connects_.load(std::memory_order_relaxed); }
   const RedisOptions& options() const { return options_; }  // without passwords
 

@@ -189,21 +189,25 @@ absl::StatusOr<FileDescriptor> OpenOrCreate(const std::string& path, const struc
 
 }  // namespace
 
-std::string SidecarPath(const std::string& real_path) { return real_path + "-locus"; }
-std::string SidecarLockPath(const std::string& real_path) { return real_path + "-locus-lock"; }
+std::string SidecarPath(const std::string& real_path, std::string_view what) {
+  return absl::StrCat(real_path, ToAbsl(what), "-locus");
+}
+std::string SidecarLockPath(const std::string& real_path, std::string_view what) {
+  return absl::StrCat(real_path, ToAbsl(what), "-locus-lock");
+}
 
-absl::StatusOr<SidecarFile> SidecarFile::Lock(const std::string& real_path,
-                                              absl::Duration timeout) {
+absl::StatusOr<SidecarFile> SidecarFile::Lock(const std::string& real_path, absl::Duration timeout,
+                                              std::string_view what) {
   struct stat database;
   if (stat(real_path.c_str(), &database) != 0) return Error(real_path, "find its database");
   const mode_t writers = database.st_mode & 0222;
-  const std::string lock_path = SidecarLockPath(real_path);
+  const std::string lock_path = SidecarLockPath(real_path, what);
   // Created here, with a mode that lets only writers of the database open it.
   LOCUS_RETURN_IF_ERROR(OpenOrCreate(lock_path, database, writers | writers << 1).status());
   LOCUS_ASSIGN_OR_RETURN(FileLock lock,
                          FileLock::TakeOrCreate(lock_path, std::chrono::steady_clock::now() +
                                                                absl::ToChronoNanoseconds(timeout)));
-  const std::string path = SidecarPath(real_path);
+  const std::string path = SidecarPath(real_path, what);
   LOCUS_ASSIGN_OR_RETURN(FileDescriptor fd, OpenOrCreate(path, database, database.st_mode & 0666));
   return SidecarFile(path, std::move(lock), std::move(fd));
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -51,10 +52,11 @@ struct Sidecar {
 // So many spaces a sidecar may name. Each write rewrites all of them: some 500 KB at the limit.
 constexpr size_t kMostSpaces = 4096;
 
-// The sidecar's path for the database at `real_path`.
-std::string SidecarPath(const std::string& real_path);
-// The file that is locked while the sidecar is read or written.
-std::string SidecarLockPath(const std::string& real_path);
+// A database has one sidecar for each thing that can be lost by itself: "" for the segments,
+// "-workers" for the worker leases. The path of the one of `what`, for the database at `real_path`.
+std::string SidecarPath(const std::string& real_path, std::string_view what = "");
+// The file that is locked while that sidecar is read or written.
+std::string SidecarLockPath(const std::string& real_path, std::string_view what = "");
 
 // The sidecar's file, locked as long as the object lives: processes that see different files under
 // the database's path, and so share no lock of SQLite, still meet here.
@@ -65,7 +67,8 @@ class SidecarFile {
  public:
   // Of the database at `real_path`. Creates what is missing, with the database's owner.
   // UNAVAILABLE: another process holds the lock longer than `timeout`.
-  static absl::StatusOr<SidecarFile> Lock(const std::string& real_path, absl::Duration timeout);
+  static absl::StatusOr<SidecarFile> Lock(const std::string& real_path, absl::Duration timeout,
+                                          std::string_view what = "");
 
   // An empty sidecar where nothing was written yet, or where it is not whole: a crash while it was
   // written leaves it so. FAILED_PRECONDITION: it cannot be read, is larger than any sidecar, or

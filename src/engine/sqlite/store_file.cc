@@ -48,8 +48,9 @@ absl::Status StoreFile::CheckOrMakeSchema(bool create) {
   });
 }
 
-absl::Status StoreFile::LockSidecar() {
-  LOCUS_ASSIGN_OR_RETURN(auto locked, SidecarFile::Lock(connection_->real_path(), busy_timeout_));
+absl::Status StoreFile::LockSidecar(std::string_view what) {
+  LOCUS_ASSIGN_OR_RETURN(auto locked,
+                         SidecarFile::Lock(connection_->real_path(), busy_timeout_, what));
   sidecar_.emplace(std::move(locked));
   return absl::OkStatus();
 }

@@ -28,7 +28,7 @@ class StoreFile {
   // UNAVAILABLE if the file was replaced since. For the beginning of a transaction.
   absl::Status StillThere() const;
 
-  absl::Status LockSidecar();
+  absl::Status LockSidecar(std::string_view what = "");  // SidecarPath
   // The locked sidecar.
   SidecarFile& sidecar() { return *sidecar_; }
   // A sidecar that `body` locks stays locked until the commit. If there is no commit, what `body`

@@ -79,6 +79,25 @@ absl::Status Use(const EtcdOptions& options) {
   absl::Status status = (*store)->Create(space, SpaceOptions(), absl::Now());
   status.Update((*store)->Lease(space, SpaceOptions(), {&request, 1}, absl::Now()).status());
   status.Update((*store)->Show(space, absl::Now()).status());
+  auto workers = EtcdWorkerLeaseStore::Open(options);
+  if (!workers.ok()) return workers.status();
+  WorkerAcquire wish;
+  wish.nonce = "a";
+  wish.caller_now = absl::Now();
+  status.Update((*workers)->Create(space, absl::ZeroDuration(), absl::Now()));
+  auto grant = (*workers)->Acquire(space, wish);
+  if (grant.ok()) {
+    EXPECT_LE(grant->worker, wish.range.last);
+    EXPECT_GE(grant->ceiling, grant->granted_at + wish.term.ttl);
+  }
+  status.Update(grant.status());
+  WorkerRenew renewal;
+  renewal.token = 1;
+  renewal.nonce = "a";
+  renewal.ceiling = renewal.caller_now = absl::Now();
+  status.Update((*workers)->Renew(space, renewal).status());
+  status.Update((*workers)->Release(space, {0, 1, absl::Now()}));
+  status.Update((*workers)->Show(space).status());
   auto sequencer = EtcdSequencer::Open(options, {});
   if (!sequencer.ok()) return sequencer.status();
   status.Update((*sequencer)->Next("k").status());

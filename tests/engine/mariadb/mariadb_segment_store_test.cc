@@ -260,6 +260,7 @@ TEST_F(MariadbSchemaTest, BadOptions_AreRefused) {
            [](MariadbOptions& o) { o.hosts.clear(); },
            [](MariadbOptions& o) { o.hosts[0].port = 0; },
            [](MariadbOptions& o) { o.database.clear(); },
+           [](MariadbOptions& o) { o.password.append("\0x", 2); },
            [](MariadbOptions& o) { o.timeout = absl::Milliseconds(999); },
            [](MariadbOptions& o) { o.connect_timeout = absl::InfiniteDuration(); },
            [](MariadbOptions& o) { o.max_connections = 0; }}) {

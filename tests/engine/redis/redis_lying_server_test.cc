@@ -228,6 +228,12 @@ class RandomReplies {
                                              "below",
                                              "begun",
                                              "late",
+                                             "taken",
+                                             "rests",
+                                             "refused",
+                                             "more",
+                                             "1 - 1700000000000 1 1 a {}",
+                                             "-",
                                              "0",
                                              "1",
                                              "64",
@@ -300,6 +306,58 @@ void UseStore(RedisSegmentStore& store) {
   store.Raise(space, 1000, RaiseReach::kNearFloor, absl::Now()).status().IgnoreError();
 }
 
+void UseWorkers(RedisWorkerLeaseStore& store) {
+  SpaceName space;
+  store.Create(space, absl::ZeroDuration(), absl::Now()).IgnoreError();
+  WorkerAcquire wish;
+  wish.nonce = "a";
+  wish.caller_now = absl::Now();
+  auto grant = store.Acquire(space, wish);
+  if (grant.ok()) {
+    EXPECT_LE(grant->worker, wish.range.last);
+    EXPECT_GE(grant->ceiling, grant->granted_at + wish.term.ttl);
+    EXPECT_LE(absl::AbsDuration(grant->granted_at - wish.caller_now),
+              wish.term.max_skew + absl::Milliseconds(1));
+  }
+  WorkerRenew renewal;
+  renewal.worker = 7;
+  renewal.token = 64;
+  renewal.nonce = "a";
+  renewal.ceiling = renewal.caller_now = absl::Now();
+  auto renewed = store.Renew(space, renewal);
+  if (renewed.ok()) {
+    EXPECT_EQ(renewed->worker, 7u);
+  }
+  store.Release(space, {7, 64, absl::Now()}).IgnoreError();
+  store.Show(space).status().IgnoreError();
+}
+
+TEST(RedisLyingServerTest, GrantsThatTheRulesCannotMake_AreDataLoss) {
+  const auto now = static_cast<uint64_t>(absl::ToUnixMillis(absl::Now()));
+  auto grant = [&](uint64_t worker, uint64_t token, uint64_t floor, uint64_t ceiling) {
+    return absl::StrCat("*7\r\n", Bulk("ok"), Bulk(absl::StrCat(worker)), Bulk(absl::StrCat(token)),
+                        Bulk(absl::StrCat(floor)), Bulk(absl::StrCat(ceiling)), Bulk("0"),
+                        Bulk(absl::StrCat(now)));
+  };
+  auto acquire = [&](const std::string& answer) {
+    LyingServer server(Saying(answer));
+    auto store = RedisWorkerLeaseStore::Open(OptionsOf(server)).value();
+    WorkerAcquire wish;
+    wish.nonce = "a";
+    wish.caller_now = absl::Now();
+    return store->Acquire(SpaceName(), wish).status();
+  };
+  constexpr uint64_t kWhole = 610'000;
+  EXPECT_TRUE(acquire(grant(5, 9, 0, now + kWhole)).ok());
+  EXPECT_TRUE(absl::IsDataLoss(acquire(grant(1024, 9, 0, now + kWhole)))) << "outside the range";
+  EXPECT_TRUE(absl::IsDataLoss(acquire(grant(5, 0, 0, now + kWhole)))) << "token";
+  EXPECT_TRUE(absl::IsDataLoss(acquire(grant(5, 9, 0, now + kWhole - 1)))) << "ceiling";
+  EXPECT_TRUE(absl::IsDataLoss(acquire(grant(5, 9, now + kWhole, now + kWhole)))) << "floor";
+  // A search that does not advance.
+  EXPECT_TRUE(absl::IsDataLoss(
+      acquire(absl::StrCat("*5\r\n", Bulk("more"), Bulk("0"), Bulk("0"), Bulk("0"), Bulk("1")))));
+}
+
 TEST(RedisLyingServerTest, RandomReplies_HarmNobody) {
   size_t before = PeakMemoryMiB();
   absl::Time start = absl::Now();
@@ -317,9 +375,11 @@ TEST(RedisLyingServerTest, RandomReplies_HarmNobody) {
     if (sequencer.ok()) UseSequencer(**sequencer);
     auto store = RedisSegmentStore::Open(options);
     if (store.ok()) UseStore(**store);
+    auto workers = RedisWorkerLeaseStore::Open(options);
+    if (workers.ok()) UseWorkers(**workers);
   }
   EXPECT_LT(PeakMemoryMiB() - before, 128u);
-  EXPECT_LT(absl::Now() - start, absl::Seconds(200)) << "13 calls of 30 ms a seed";
+  EXPECT_LT(absl::Now() - start, absl::Seconds(200)) << "19 calls of 30 ms a seed";
 }
 
 TEST(RedisLyingServerTest, RandomRepliesToACeiling_HarmNobody) {

@@ -126,10 +126,12 @@ class ShardConnection {
 
   // The Connector/C handle (MYSQL*, from <mysql.h>). Set: autocommit, utf8mb4, sql_mode strict
   // (STRICT_ALL_TABLES, NO_ENGINE_SUBSTITUTION), max_statement_time and innodb_lock_wait_timeout
-  // of ShardPoolsSettings::timeout. Isolation level, time zone and everything else are the
-  // server's. One statement a call: no CLIENT_MULTI_STATEMENTS. A write to a TLS connection that
-  // the server closed may raise SIGPIPE: ignore it in your program, as with Connector/C alone.
-  // The handle belongs to this object: do not close it.
+  // of ShardPoolsSettings::timeout, and idle_transaction_timeout: the server ends the session, and
+  // rolls back, where nothing is said inside a transaction for a minute, or for the timeout and a
+  // second if that is longer. Isolation level, time zone and everything else are the server's. One
+  // statement a call: no CLIENT_MULTI_STATEMENTS. A write to a TLS connection that the server
+  // closed may raise SIGPIPE: ignore it in your program, as with Connector/C alone. The handle
+  // belongs to this object: do not close it.
   st_mysql* handle() const;
   // "host:port/database", for messages.
   const std::string& place() const;

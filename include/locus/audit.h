@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_AUDIT_H_
+#define LOCUS_AUDIT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "locus/clock.h"
+
+namespace locus {
+
+// One thing that happened to a lease or a segment. What does not apply stays empty or 0.
+//
+// A row of the table is identified by kind, time, space, worker, section and id: records that are
+// equal in these count once, also if several processes wrote them.
+struct AuditRecord {
+  enum class Kind {
+    kGranted,  // a worker ID went to a holder
+    kRenewed,
+    kExpired,      // nobody renewed it
+    kReleased,     // its holder gave it back
+    kLost,         // its holder knows that it is lost
+    kRefused,      // `detail` says why
+    kMembers,      // the members of a cluster changed; `detail` names them
+    kSegment,      // a process leased the sequences [first, end) of a section
+    kGap,          // `first` records before this one were lost; `detail` says why
+    kCreated,      // a space of worker IDs
+    kUnhealthy,    // a holder was found unhealthy, as `detail` says: it is not renewed
+    kHealthy,      // it is renewed again
+    kLossNoticed,  // a store had forgotten leases: nothing is granted for a while
+  };
+  Kind kind = Kind::kGranted;
+  absl::Time time = absl::InfinitePast();  // InfinitePast: when it is recorded
+  std::string space;
+  std::string place;     // the store or cluster, as its user calls it
+  std::string trace_id;  // of W3C trace context: 32 hex digits
+  std::string detail;    // at most kMostDetailBytes; what is beyond is cut
+  uint64_t worker = 0;
+  uint64_t token = 0;
+  absl::Time floor = absl::InfinitePast();
+  absl::Time ceiling = absl::InfinitePast();
+  uint32_t section = 0;
+  uint64_t first = 0;
+  uint64_t end = 0;
+  std::string nonce;   // of the holder, as it asked for the lease
+  std::string holder;  // WorkerLeaseOptions::holder; at most kMostDetailBytes
+  // Empty: a new one, a UUIDv7. Who records the same thing several times gives it the same id.
+  std::string id;
+
+  static constexpr size_t kMostDetailBytes = 1024;
+};
+// "granted", "renewed", "expired", "released", "lost", "refused", "members", "segment", "gap",
+// "created", "unhealthy", "healthy", "loss_noticed".
+std::string_view ToString(AuditRecord::Kind kind);
+std::optional<AuditRecord::Kind> ParseAuditKind(std::string_view text);
+template <typename Sink>
+void AbslStringify(Sink& sink, AuditRecord::Kind kind) {
+  sink.Append(std::string(ToString(kind)));
+}
+
+// Where an AuditSink writes: ClickHouseAudit (locus/engine/clickhouse.h).
+// Thread safety: none; the sink calls it from one thread.
+class AuditWriter {
+ public:
+  virtual ~AuditWriter() = default;
+  // Writes rows, one JSON object a line (docs/architecture.md, "Audit"), all of them or none. A row
+  // whose id was written before counts once. INVALID_ARGUMENT: these rows are refused for good.
+  // Other errors: they may be written later. Blocks, up to a bound that the writer states.
+  virtual absl::Status Write(std::string_view rows) = 0;
+};
+
+struct AuditSinkOptions {
+  // Who records: a host name and a process ID, for example. Empty: these.
+  std::string process = {};
+  // Records in memory that are not written yet. More: the oldest are dropped and counted.
+  size_t queue = 65536;
+  // A batch is written when so many records wait, or the oldest of them for so long.
+  size_t batch = 1000;
+  absl::Duration longest_wait = absl::Seconds(5);
+  // A directory of this process' own, made if it is missing: batches that could not be written are
+  // kept there, also across a restart, and written in order later. Empty: they wait in memory, and
+  // the oldest are dropped once `queue` is full.
+  std::string spill_directory = {};
+  // What the directory may take, 1 MiB or more. More: the oldest batches are dropped and counted.
+  uint64_t spill_bytes = uint64_t{256} << 20;
+  // How long destruction tries to write what waits before it leaves it in the directory.
+  absl::Duration linger = absl::Seconds(2);
+  // Tells when something happened. Outlives the sink.
+  Clock* clock = &Clock::System();
+
+  // INVALID_ARGUMENT, naming the option, its value and the limit.
+  absl::Status Check() const;
+};
+
+// Counts are since the sink was opened.
+struct AuditSinkStats {
+  uint64_t recorded = 0;
+  uint64_t written = 0;   // records that the writer took
+  uint64_t dropped = 0;   // records lost: no room in memory or on disk, or refused by the writer
+  uint64_t failures = 0;  // writes that failed
+  uint64_t waiting = 0;   // records in memory
+  uint64_t spilled = 0;   // bytes in the directory
+  absl::Status last_failure;
+};
+
+// Takes records and writes them in batches from a thread of its own: it neither fails nor slows
+// down its caller, whatever happens to the place that they go to. Records are written in the order
+// in which they were recorded; each carries an id, by which a batch that was written twice counts
+// once. What is lost leaves a record of kind kGap behind, with the number of lost records.
+//
+// Thread safety: all methods may be called from any thread. In a forked child Record drops.
+// Cost of Record: a lock that is never held across I/O, and a move of the record.
+class AuditSink {
+ public:
+  // INVALID_ARGUMENT: bad options. FAILED_PRECONDITION: the spill directory cannot be used, or
+  // another process has it.
+  static absl::StatusOr<std::unique_ptr<AuditSink>> Open(std::unique_ptr<AuditWriter> writer,
+                                                         const AuditSinkOptions& options);
+  ~AuditSink();
+  AuditSink(const AuditSink&) = delete;
+  AuditSink& operator=(const AuditSink&) = delete;
+
+  void Record(AuditRecord record);
+  // Waits until all that was recorded before is written. DEADLINE_EXCEEDED: it is not, yet.
+  absl::Status Flush(absl::Duration timeout);
+  AuditSinkStats Stats() const;
+
+ private:
+  class Rep;
+  explicit AuditSink(std::unique_ptr<Rep> rep);
+  std::unique_ptr<Rep> rep_;
+};
+
+}  // namespace locus
+
+#endif  // LOCUS_AUDIT_H_

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_ENGINE_LOCUSD_H_
+#define LOCUS_ENGINE_LOCUSD_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "locus/clock.h"
+#include "locus/worker_lease_store.h"
+
+namespace locus {
+
+// How to reach a cluster of locusd.
+struct LocusdOptions {
+  // "host:port" of each node's API; an IPv6 address in brackets. The leader is looked for among
+  // them, and remembered.
+  std::vector<std::string> endpoints;
+  // The bearer token; empty: none. Kept in memory that core dumps leave out, and in no message.
+  // Only to loopback hosts or over TLS.
+  std::string token = {};
+  struct Tls {
+    bool enabled = false;
+    std::string ca_file = {};  // PEM; empty: the authorities of the system
+  };
+  Tls tls = {};
+  // The time limit of a whole call, over all nodes that it asks; 10 ms to 1 h. Longer: callers wait
+  // longer for a cluster without a leader.
+  absl::Duration timeout = absl::Seconds(5);
+  // The time limit of one request to one node, connecting included.
+  absl::Duration request_timeout = absl::Seconds(2);
+
+  // INVALID_ARGUMENT, naming the option, its value and the limit. FAILED_PRECONDITION: a token
+  // would go over the network in plain text.
+  absl::Status Check() const;
+};
+
+// Counters of one store since it was opened.
+struct LocusdStats {
+  uint64_t calls = 0;
+  uint64_t requests = 0;   // sent, repetitions included
+  uint64_t redirects = 0;  // answers that named another node as the leader
+  uint64_t failures = 0;   // requests without an answer, or refused as UNAVAILABLE
+  uint64_t limited = 0;    // answers that asked to send less (429); each is waited out
+};
+
+// Worker leases in a cluster of locusd, which keeps them by Raft: an acknowledged lease outlives
+// the loss of a minority of its nodes. Creating, acquiring and releasing carry a request ID, so
+// that a call that is repeated after a lost answer is carried out once; a call that gets no answer
+// goes on to the next node until its time is over.
+//
+// A node that is sent too much (429) says when to come again, and the call waits until then.
+//
+// UNAVAILABLE: no node answered as the leader in time. FAILED_PRECONDITION also: the token or a
+// certificate was refused. Thread safety: all methods may be called from any thread; they share one
+// connection, and wait for each other. Fork: in a forked child every call returns
+// FAILED_PRECONDITION, and destruction touches no socket.
+class LocusdWorkerLeaseStore : public WorkerLeaseStore {
+ public:
+  // Connects nothing. `clock` names requests, and outlives the store.
+  static absl::StatusOr<std::unique_ptr<LocusdWorkerLeaseStore>> Open(
+      const LocusdOptions& options, Clock& clock = Clock::System());
+
+  virtual LocusdStats Stats() const = 0;
+};
+
+}  // namespace locus
+
+#endif  // LOCUS_ENGINE_LOCUSD_H_

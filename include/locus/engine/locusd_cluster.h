@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_ENGINE_LOCUSD_CLUSTER_H_
+#define LOCUS_ENGINE_LOCUSD_CLUSTER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "locus/clock.h"
+#include "locus/engine/locusd.h"
+
+namespace locus {
+
+// A member of a cluster of locusd, as one of its nodes knows it.
+struct LocusdMember {
+  uint64_t id = 0;
+  std::string raft;     // "host:port" where the other nodes reach it
+  std::string api;      // "host:port" where clients reach it
+  bool voter = false;   // false: a learner, which gets the log and does not count
+  bool leader = false;  // in the view of the node that was asked
+  // The last entry of the log that the member has confirmed. Only the leader knows it; 0 elsewhere.
+  uint64_t match = 0;
+  // Since its last message to the node that was asked; nullopt: there was none. Voters speak to
+  // their leader all the time, and to each other only at elections.
+  std::optional<absl::Duration> silent_for;
+
+  // Not heard for LocusdCluster::kSilent.
+  bool IsSilent() const;
+};
+
+// What a node says of itself.
+struct LocusdNode {
+  enum class Role { kFollower, kCandidate, kLeader };
+
+  uint64_t id = 0;
+  std::string cluster;  // its name; empty: the node does not tell
+  std::string version;  // of locusd
+  std::string raft;     // as in LocusdMember; empty: the node does not tell
+  std::string api;
+  Role role = Role::kFollower;
+  bool leads_for_sure = false;  // a leader that has committed something, and can change members
+  uint64_t term = 0;
+  uint64_t leader = 0;   // its ID; 0: the node knows of none
+  bool removed = false;  // from its cluster; the node ends
+  // Entries of the log: committed, applied to the leases, stored.
+  uint64_t commit = 0;
+  uint64_t applied = 0;
+  uint64_t last = 0;
+  uint64_t workers = 0;      // worker IDs that were ever granted
+  uint64_t held = 0;         // those that have a holder
+  absl::Duration clock_off;  // the leader's clock less the cluster's time
+  std::string failure;       // not empty: the node has stopped working
+  std::vector<LocusdMember> members;
+
+  const LocusdMember* Find(uint64_t member_id) const;
+};
+// "follower", "candidate", "leader".
+std::string_view ToString(LocusdNode::Role role);
+
+// All nodes at one time.
+struct LocusdClusterView {
+  struct Row {
+    std::string endpoint;  // that was asked
+    absl::StatusOr<LocusdNode> node;
+  };
+  // The endpoints in their order, then the members that are none of them.
+  std::vector<Row> rows;
+
+  // The row of the leader with the highest term that leads for sure; nullptr: none answers.
+  const LocusdNode* Leader() const;
+  // The members as the leader knows them; without one, as the node with the longest log does.
+  const std::vector<LocusdMember>& Members() const;
+  // OK: there is a leader that hears a majority of the voters, and every node that answers is a
+  // member of its cluster, once, with the addresses that the members have. UNAVAILABLE: what is
+  // missing or wrong.
+  absl::Status Health() const;
+};
+
+struct LocusdAddOptions {
+  // How far the new node is.
+  struct Progress {
+    uint64_t id = 0;
+    uint64_t match = 0;  // of the entries up to `commit`
+    uint64_t commit = 0;
+    std::optional<absl::Duration> silent_for;  // nullopt: the leader has not heard it yet
+  };
+  // False: it stays a learner.
+  bool promote = true;
+  // How long it may take to get the log. Longer: a node that cannot be reached is waited for
+  // longer.
+  absl::Duration patience = absl::Minutes(10);
+  // Called now and then while the node gets the log. False: no longer waits (CANCELLED).
+  std::function<bool(const Progress&)> on_progress = nullptr;
+};
+
+struct LocusdRemoveOptions {
+  // Also where a majority of the voters that remain is silent: the cluster then stands still until
+  // they come back.
+  bool force = false;
+};
+
+// Shows and changes the members of a cluster of locusd. Changes go to the leader, which is looked
+// for among the endpoints and where they say that it is; the token goes there too, under the rule
+// of LocusdOptions::token. What is UNAVAILABLE is repeated until LocusdOptions::timeout.
+//
+// Every change may be repeated after an error, and goes on where it stood. Errors, besides those
+// named: UNAVAILABLE: no leader answered in time. FAILED_PRECONDITION also: the token or a
+// certificate was refused. DATA_LOSS: an answer that no locusd gives.
+//
+// Thread safety: all methods may be called from any thread. Fork: in a forked child every call
+// returns FAILED_PRECONDITION.
+class LocusdCluster {
+ public:
+  // Connects nothing. `clock` names requests, and outlives the cluster.
+  static absl::StatusOr<std::unique_ptr<LocusdCluster>> Open(const LocusdOptions& options,
+                                                             Clock& clock = Clock::System());
+  virtual ~LocusdCluster() = default;
+
+  // A member that was not heard for so long counts as silent.
+  static constexpr absl::Duration kSilent = absl::Seconds(5);
+
+  // Asks every endpoint, and then the members that are none of them; each once, all at the same
+  // time.
+  virtual LocusdClusterView Show() = 0;
+  // Asks one node, of this cluster or of none. INVALID_ARGUMENT: `api` is not host:port.
+  virtual absl::StatusOr<LocusdNode> Ask(const std::string& api) = 0;
+  // What the leader says of itself and of the members.
+  virtual absl::StatusOr<LocusdNode> Leader() = 0;
+
+  // Makes the node whose API is at `api` a member: asks it for its ID and addresses, adds it as a
+  // learner, waits until it has the log, and lets it vote. Returns the member.
+  // FAILED_PRECONDITION: it belongs to another cluster, was a member before, or was removed; or it
+  // is a member with other addresses, and another process with its ID answers there. UNAVAILABLE
+  // also: it has not answered for kSilent while it was waited for.
+  // DEADLINE_EXCEEDED: it does not have the log after options.patience; CANCELLED: on_progress
+  // asked for it. In both cases it is a learner.
+  virtual absl::StatusOr<LocusdMember> Add(const std::string& api,
+                                           const LocusdAddOptions& options = {}) = 0;
+  // Removes a member, after handing its leadership over, and returns those that remain. NOT_FOUND:
+  // no such member. FAILED_PRECONDITION: it is the last voter; or no majority of the voters that
+  // remain is heard by the leader and answers just now, unless options.force. UNAVAILABLE: it may
+  // be in the log, and take effect later.
+  virtual absl::StatusOr<std::vector<LocusdMember>> Remove(
+      uint64_t id, const LocusdRemoveOptions& options = {}) = 0;
+  // Hands the leadership to this voter, or to the one that is furthest; returns the new leader.
+  // NOT_FOUND: no such voter, or no other one.
+  virtual absl::StatusOr<LocusdMember> Transfer(std::optional<uint64_t> to = std::nullopt) = 0;
+};
+
+}  // namespace locus
+
+#endif  // LOCUS_ENGINE_LOCUSD_CLUSTER_H_

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_ENGINE_LOCUSD_NODE_ANSWERS_H_
+#define LOCUS_SRC_ENGINE_LOCUSD_NODE_ANSWERS_H_
+
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "locus/engine/locusd_cluster.h"
+
+namespace locus::locusd {
+
+// The longest answer to GET /v1/status.
+inline constexpr size_t kMostStatus = size_t{64} << 10;
+
+// Reads the answer to GET /v1/status; members that it does not know are passed over, as newer nodes
+// may have more. DATA_LOSS, naming what cannot be: all texts in it can be printed, and all
+// addresses are host:port.
+absl::StatusOr<LocusdNode> ParseNode(std::string_view body);
+
+}  // namespace locus::locusd
+
+#endif  // LOCUS_SRC_ENGINE_LOCUSD_NODE_ANSWERS_H_

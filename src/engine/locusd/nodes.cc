@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/engine/locusd/nodes.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "src/base/backoff.h"
+#include "src/base/check.h"
+#include "src/base/loopback.h"
+#include "src/base/random_word.h"
+#include "src/base/text.h"
+#include "src/lease_api/bodies.h"
+
+namespace locus {
+namespace locusd {
+namespace {
+
+using http::Endpoint;
+using http::HttpAnswer;
+using http::HttpConnection;
+using http::TimePoint;
+using http::TlsContext;
+using internal::MutexLock;
+using internal::Quoted;
+
+TimePoint After(absl::Duration wait) {
+  return std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(wait);
+}
+
+absl::Status From(const Endpoint& endpoint, const absl::Status& status) {
+  return absl::Status(status.code(),
+                      absl::StrCat("locusd ", endpoint.text, ": ", status.message()));
+}
+
+// What Retry-After says, and up to half a second more, so that clients do not all come back at
+// once.
+absl::Duration PauseOf(const HttpAnswer& answer) {
+  constexpr uint64_t kMostSeconds = 3600;
+  const uint64_t seconds =
+      internal::ParseDecimal(answer.Header("Retry-After"), kMostSeconds).value_or(1);
+  return absl::Seconds(seconds) + absl::Milliseconds(internal::RandomWord().value_or(0) % 500 + 1);
+}
+
+bool Succeeded(const HttpAnswer& answer) { return answer.status >= 200 && answer.status < 300; }
+
+// "host:port" of a URL.
+std::string_view HostOf(std::string_view location) {
+  if (size_t scheme = location.find("://"); scheme != location.npos) {
+    location.remove_prefix(scheme + 3);
+  }
+  return location.substr(0, location.find('/'));
+}
+
+absl::Status CheckToken(const Endpoint& endpoint, bool token, bool tls) {
+  if (!token || tls || internal::IsLoopback(endpoint.host)) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the token for locusd ", endpoint.text,
+                   " would go over the network in plain text: enable TLS"));
+}
+
+}  // namespace
+
+Nodes::Nodes(const LocusdOptions& options, Follow follow, std::vector<Endpoint> endpoints,
+             std::unique_ptr<TlsContext> tls, internal::SecretBytes authorization, Clock& clock)
+    : options_(options),
+      follow_(follow),
+      endpoints_(std::move(endpoints)),
+      tls_(std::move(tls)),
+      authorization_(std::move(authorization)),
+      clock_(clock) {
+  options_.token.clear();
+}
+
+Nodes::~Nodes() {
+  // The socket of a forked child is its parent's.
+  if (home_.forked()) static_cast<void>(connection_.release());
+}
+
+absl::StatusOr<std::unique_ptr<Nodes>> Nodes::Open(const LocusdOptions& options, Follow follow,
+                                                   Clock& clock) {
+  LOCUS_RETURN_IF_ERROR(options.Check());
+  std::vector<Endpoint> endpoints;
+  for (const std::string& text : options.endpoints) {
+    LOCUS_ASSIGN_OR_RETURN(Endpoint endpoint, Endpoint::Parse(text));
+    endpoints.push_back(std::move(endpoint));
+  }
+  std::unique_ptr<TlsContext> tls;
+  if (options.tls.enabled) {
+    LOCUS_ASSIGN_OR_RETURN(tls, TlsContext::Load({options.tls.ca_file, "", ""}));
+  }
+  internal::SecretBytes authorization;
+  if (!options.token.empty()) {
+    constexpr std::string_view kBearer = "Bearer ";
+    LOCUS_ASSIGN_OR_RETURN(authorization,
+                           internal::SecretBytes::Allocate(kBearer.size() + options.token.size()));
+    internal::CopySecret(kBearer.data(), authorization.data(), kBearer.size());
+    internal::CopySecret(options.token.data(), authorization.data() + kBearer.size(),
+                         options.token.size());
+  }
+  return std::unique_ptr<Nodes>(new Nodes(options, follow, std::move(endpoints), std::move(tls),
+                                          std::move(authorization), clock));
+}
+
+absl::Status Nodes::CheckPlace(const Endpoint& endpoint) const {
+  return CheckToken(endpoint, authorization_.size() > 0, options_.tls.enabled);
+}
+
+LocusdStats Nodes::Stats() const {
+  if (home_.forked()) return {};
+  MutexLock lock(mutex_);
+  return stats_;
+}
+
+absl::StatusOr<std::string> Nodes::RequestId() const {
+  const auto high = internal::RandomWord(), low = internal::RandomWord();
+  if (!high || !low) return absl::UnavailableError("no randomness for a request's ID");
+  return absl::StrFormat("%d-%016x%016x", absl::ToUnixMillis(clock_.Now()), *high, *low);
+}
+
+absl::StatusOr<HttpAnswer> Nodes::Send(HttpConnection& connection, const Request& request,
+                                       const std::string& id, TimePoint until) const {
+  http::HttpRequest sent{request.method, request.target, {}, request.body};
+  if (!request.body.empty()) sent.headers.push_back({"Content-Type", "application/json"});
+  if (!id.empty()) sent.headers.push_back({"Request-Id", id});
+  if (authorization_.size() > 0) sent.headers.push_back({"Authorization", authorization_.view()});
+  absl::StatusOr<HttpAnswer> answer = connection.Send(sent, request.most_answer, until);
+  if (!answer.ok()) return absl::UnavailableError(answer.status().message());
+  return answer;
+}
+
+absl::StatusOr<std::string> Nodes::Ask(std::string_view text, const Request& request) const {
+  LOCUS_RETURN_IF_ERROR(home_.Check("a store's handle"));
+  LOCUS_ASSIGN_OR_RETURN(Endpoint endpoint, Endpoint::Parse(text));
+  LOCUS_RETURN_IF_ERROR(CheckPlace(endpoint));
+  const TimePoint until =
+      After(std::min({options_.timeout, options_.request_timeout, request.longest}));
+  auto connection = HttpConnection::Connect(endpoint, tls_.get(), until);
+  if (!connection.ok()) return From(endpoint, connection.status());
+  absl::StatusOr<HttpAnswer> answer = Send(**connection, request, "", until);
+  if (!answer.ok()) return From(endpoint, answer.status());
+  if (Succeeded(*answer)) return std::move(answer->body);
+  return From(endpoint, answer->status == 307
+                            ? absl::UnavailableError("another node leads the cluster")
+                            : lease_api::ParseProblem(answer->status, answer->body));
+}
+
+absl::StatusOr<std::string> Nodes::Call(const Request& request) {
+  LOCUS_RETURN_IF_ERROR(home_.Check("a store's handle"));
+  std::string id;
+  if (request.once) {
+    LOCUS_ASSIGN_OR_RETURN(id, RequestId());
+  }
+  const TimePoint deadline = After(options_.timeout);
+  internal::Backoff backoff({.first = absl::Milliseconds(20), .longest = absl::Milliseconds(500)});
+  MutexLock lock(mutex_);
+  ++stats_.calls;
+  for (size_t asked = 1;; ++asked) {
+    absl::StatusOr<std::string> answer = AskHere(request, id, deadline);
+    if (!absl::IsUnavailable(answer.status())) return answer;
+    ++stats_.failures;
+    if (std::chrono::steady_clock::now() >= deadline) return answer;
+    if (pause_ > absl::ZeroDuration()) {
+      // The node said when to come again; to ask another one before would only move the load.
+      const TimePoint again = After(std::exchange(pause_, absl::ZeroDuration()));
+      if (again >= deadline) return answer;
+      std::this_thread::sleep_until(again);
+      continue;
+    }
+    // After a round over all nodes: an election may be under way.
+    if (asked % endpoints_.size() == 0 && !internal::SleepBeforeRetry(backoff, deadline)) {
+      return answer;
+    }
+  }
+}
+
+// One request to the node at hand. UNAVAILABLE: another one is at hand now.
+absl::StatusOr<std::string> Nodes::AskHere(const Request& request, const std::string& id,
+                                           TimePoint deadline) {
+  const Endpoint endpoint = Here();
+  const TimePoint until = std::min(deadline, After(options_.request_timeout));
+  if (connection_ == nullptr || !connection_->StillOpen()) {
+    connection_.reset();
+    auto connected = HttpConnection::Connect(endpoint, tls_.get(), until);
+    if (!connected.ok()) {
+      GoOn();
+      return From(endpoint, connected.status());
+    }
+    connection_ = *std::move(connected);
+  }
+  ++stats_.requests;
+  absl::StatusOr<HttpAnswer> answer = Send(*connection_, request, id, until);
+  if (!answer.ok()) {
+    GoOn();
+    return From(endpoint, answer.status());
+  }
+  if (Succeeded(*answer)) return std::move(answer->body);
+  if (answer->status == 307) {
+    ++stats_.redirects;
+    return From(endpoint, absl::UnavailableError(GoTo(answer->Header("Location"))));
+  }
+  const absl::Status refused = lease_api::ParseProblem(answer->status, answer->body);
+  if (answer->status == 429 && absl::IsUnavailable(refused)) {
+    ++stats_.limited;
+    pause_ = PauseOf(*answer);
+  } else if (absl::IsUnavailable(refused)) {
+    GoOn();
+  }
+  return From(endpoint, refused);
+}
+
+void Nodes::GoOn() {
+  connection_.reset();
+  if (elsewhere_) {
+    elsewhere_.reset();
+  } else {
+    at_ = (at_ + 1) % endpoints_.size();
+  }
+}
+
+// To the node that an answer names, if it may be asked; otherwise to the next one. What to say of
+// it if that fails, too.
+std::string Nodes::GoTo(std::string_view location) {
+  const std::string_view host = HostOf(location);
+  for (size_t i = 0; i < endpoints_.size(); ++i) {
+    if (endpoints_[i].text == host && (elsewhere_ || i != at_)) {
+      connection_.reset();
+      elsewhere_.reset();
+      at_ = i;
+      return "another node leads the cluster";
+    }
+  }
+  const auto named = Endpoint::Parse(host);
+  if (follow_ == Follow::kAnywhere && named.ok() && named->text != Here().text &&
+      CheckPlace(*named).ok()) {
+    connection_.reset();
+    elsewhere_ = *named;
+    return "another node leads the cluster";
+  }
+  GoOn();
+  return absl::StrCat("another node leads the cluster, ", Quoted(host),
+                      ", which is none of the endpoints that were given");
+}
+
+}  // namespace locusd
+
+absl::Status LocusdOptions::Check() const {
+  if (endpoints.empty() || endpoints.size() > 32) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("there are ", endpoints.size(), " endpoints of locusd; 1 to 32 can be given"));
+  }
+  for (const std::string& text : endpoints) {
+    LOCUS_ASSIGN_OR_RETURN(http::Endpoint endpoint, http::Endpoint::Parse(text));
+    LOCUS_RETURN_IF_ERROR(locusd::CheckToken(endpoint, !token.empty(), tls.enabled));
+  }
+  if (token.find_first_of(std::string_view("\r\n\0", 3)) != std::string::npos) {
+    return absl::InvalidArgumentError("the token contains a line break");
+  }
+  for (absl::Duration limit : {timeout, request_timeout}) {
+    if (limit < absl::Milliseconds(10) || limit > absl::Hours(1)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "a time limit is ", absl::FormatDuration(limit), "; it must be between 10 ms and 1 h"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace locus

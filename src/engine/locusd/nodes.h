@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_ENGINE_LOCUSD_NODES_H_
+#define LOCUS_SRC_ENGINE_LOCUSD_NODES_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "locus/clock.h"
+#include "locus/engine/locusd.h"
+#include "src/base/fork_guard.h"
+#include "src/base/mutex.h"
+#include "src/base/secret_bytes.h"
+#include "src/http/connection.h"
+#include "src/http/endpoint.h"
+#include "src/http/tls_context.h"
+
+namespace locus::locusd {
+
+struct Request {
+  std::string_view method;
+  std::string target;
+  std::string body = {};
+  // It has an ID, by which the cluster knows a repetition.
+  bool once = false;
+  // A longer answer is an error.
+  size_t most_answer = size_t{64} << 10;
+  // Of Ask: no longer than this, where the options allow more.
+  absl::Duration longest = absl::InfiniteDuration();
+};
+
+// Speaks HTTP with the nodes of a cluster of locusd: finds the leader, follows redirections,
+// repeats what no node answered.
+//
+// Thread safety: all methods may be called from any thread. Calls of the leader share one
+// connection, and wait for each other. Fork: in a forked child every call is FAILED_PRECONDITION,
+// and destruction touches no socket.
+class Nodes {
+ public:
+  // Where a redirection may lead.
+  enum class Follow {
+    kEndpoints,  // to the endpoints of the options
+    kAnywhere,   // to where the token may go, too
+  };
+
+  // Connects nothing. Errors of LocusdOptions::Check and TlsContext::Load.
+  static absl::StatusOr<std::unique_ptr<Nodes>> Open(const LocusdOptions& options, Follow follow,
+                                                     Clock& clock);
+  ~Nodes();
+
+  // The answer's body. The same request goes to node after node until one of them carries it out,
+  // or refuses it for good. UNAVAILABLE: none did within LocusdOptions::timeout.
+  absl::StatusOr<std::string> Call(const Request& request);
+  // The body that this one node answers, over a connection of its own. UNAVAILABLE: it does not
+  // answer, or redirects. FAILED_PRECONDITION: the token must not go there.
+  absl::StatusOr<std::string> Ask(std::string_view endpoint, const Request& request) const;
+
+  // The token is made for such a place, or there is none.
+  absl::Status CheckPlace(const http::Endpoint& endpoint) const;
+  const LocusdOptions& options() const { return options_; }  // without the token
+  LocusdStats Stats() const;
+
+ private:
+  Nodes(const LocusdOptions& options, Follow follow, std::vector<http::Endpoint> endpoints,
+        std::unique_ptr<http::TlsContext> tls, internal::SecretBytes authorization, Clock& clock);
+
+  absl::StatusOr<std::string> RequestId() const;
+  absl::StatusOr<http::HttpAnswer> Send(http::HttpConnection& connection, const Request& request,
+                                        const std::string& id, http::TimePoint until) const;
+  const http::Endpoint& Here() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return elsewhere_ ? *elsewhere_ : endpoints_[at_];
+  }
+  absl::StatusOr<std::string> AskHere(const Request& request, const std::string& id,
+                                      http::TimePoint deadline)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GoOn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string GoTo(std::string_view location) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  LocusdOptions options_;
+  const Follow follow_;
+  const std::vector<http::Endpoint> endpoints_;
+  const std::unique_ptr<http::TlsContext> tls_;
+  const internal::SecretBytes authorization_;  // "Bearer ..."
+  Clock& clock_;
+  const internal::ForkGuard home_;
+
+  mutable internal::Mutex mutex_;
+  size_t at_ ABSL_GUARDED_BY(mutex_) = 0;  // of the endpoint that is asked first
+  // The leader, where it is none of them.
+  std::optional<http::Endpoint> elsewhere_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<http::HttpConnection> connection_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration pause_ ABSL_GUARDED_BY(mutex_);  // that the last answer asked for
+  LocusdStats stats_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace locus::locusd
+
+#endif  // LOCUS_SRC_ENGINE_LOCUSD_NODES_H_

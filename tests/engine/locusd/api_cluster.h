@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_TESTS_ENGINE_LOCUSD_API_CLUSTER_H_
+#define LOCUS_TESTS_ENGINE_LOCUSD_API_CLUSTER_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "locus/engine/locusd.h"
+#include "src/http/server.h"
+#include "src/lease_api/api.h"
+#include "tests/lease_node/lease_cluster.h"
+
+namespace locus {
+
+// A cluster whose nodes serve the API, all in this process.
+// Thread safety: none.
+class ApiCluster {
+ public:
+  // Changes the options of an API that starts.
+  using Adjust = std::function<void(int node, lease_api::ApiOptions& options)>;
+
+  // `api_host`: of the APIs' addresses, as the members have them.
+  ApiCluster(int nodes, Clock& clock, std::vector<std::string> tokens = {}, Adjust adjust = {},
+             LeaseCluster::Adjust adjust_node = {}, const std::string& api_host = "127.0.0.1");
+  ~ApiCluster();
+
+  // The node goes on.
+  void StopServing(int node) { servers_.erase(node); }
+  void Kill(int node);
+  void Start(int node);
+  void LoseAll();
+  // A node that waits to be added, and serves the API; returns its number. `cluster`: the name that
+  // it gives itself there.
+  int AddBlank(const std::string& cluster = "leases");
+
+  std::string endpoint(int node) const;
+  // "locusd://..." with the first `count` nodes.
+  std::string uri(int count) const;
+  // With the nodes that there are now.
+  LocusdOptions options() const;
+  std::unique_ptr<LocusdWorkerLeaseStore> Connect() const { return Connect(options()); }
+  std::unique_ptr<LocusdWorkerLeaseStore> Connect(const LocusdOptions& options) const;
+  LeaseCluster& nodes() { return *cluster_; }
+  uint64_t id(int node) { return cluster_->node(node)->Status().self; }
+
+ private:
+  void Serve(int node);
+
+  Clock& clock_;
+  const std::vector<std::string> tokens_;
+  const Adjust adjust_;
+  std::vector<uint16_t> ports_;
+  std::map<int, std::string> names_;  // of the cluster, where a node has another one
+  std::unique_ptr<LeaseCluster> cluster_;
+  std::map<int, std::shared_ptr<lease_api::Api>> apis_;
+  std::map<int, std::unique_ptr<http::Server>> servers_;
+};
+
+}  // namespace locus
+
+#endif  // LOCUS_TESTS_ENGINE_LOCUSD_API_CLUSTER_H_

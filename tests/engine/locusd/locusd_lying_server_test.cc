@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// Servers that are no locusd, or a broken one: no answer makes a call throw, abort, take long or
+// take much memory, and nothing of it reaches a terminal as it is.
+#include <functional>
+#include <random>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "locus/engine/locusd_cluster.h"
+#include "src/engine/locusd/node_answers.h"
+#include "tests/support/lying_server.h"
+
+namespace locus {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string Http(std::string_view body, std::string_view head = "200 OK") {
+  return absl::StrCat("HTTP/1.1 ", std::string(head), "\r\nContent-Length: ", body.size(),
+                      "\r\n\r\n", std::string(body));
+}
+
+// A leader of itself and of a silent one.
+std::string Honest() {
+  return R"({"id":"7","cluster":"c","version":"0.1.0","raft":"127.0.0.1:7071",)"
+         R"("api":"127.0.0.1:7070","role":"leader","leads_for_sure":true,"term":3,"leader":"7",)"
+         R"("leader_address":"127.0.0.1:7071 127.0.0.1:7070","removed":false,"commit":9,)"
+         R"("applied":9,"last":9,"snapshot":0,"waiting":0,"workers":1,"held":1,)"
+         R"("clock_off_ms":-4,"failure":"","members":[{"id":"7","address":)"
+         R"("127.0.0.1:7071 127.0.0.1:7070","voter":true,"leader":true,"match":9,"silent_ms":0},)"
+         R"({"id":"18446744073709551615","address":"127.0.0.1:1 127.0.0.1:1","voter":false,)"
+         R"("leader":false,"match":0,"silent_ms":null}]})";
+}
+
+// Reads requests and sends what `answer` makes of each first line; empty: hangs up.
+void Converse(LyingPeer& peer, const std::function<std::string(const std::string&)>& answer) {
+  std::string bytes;
+  while (true) {
+    const size_t end = bytes.find("\r\n\r\n");
+    size_t length = 0;
+    if (end != std::string::npos) {
+      const size_t at = bytes.find("Content-Length: ");
+      if (at != std::string::npos) length = std::strtoul(&bytes[at + 16], nullptr, 10);
+    }
+    if (end == std::string::npos || bytes.size() < end + 4 + length) {
+      const std::string more = peer.Receive();
+      if (more.empty()) return;
+      bytes += more;
+      continue;
+    }
+    const std::string line = bytes.substr(0, bytes.find('\r'));
+    bytes.erase(0, end + 4 + length);
+    const std::string said = answer(line);
+    if (said.empty() || !peer.Send(said)) return;
+  }
+}
+
+LocusdOptions OptionsOf(const LyingServer& server) {
+  LocusdOptions options;
+  options.endpoints = {absl::StrCat("127.0.0.1:", server.port())};
+  options.timeout = absl::Milliseconds(300);
+  options.request_timeout = absl::Milliseconds(200);
+  return options;
+}
+
+// Every call; the first that is not OK. No message has anything that a terminal acts on.
+absl::Status Use(const LocusdOptions& options) {
+  auto cluster = LocusdCluster::Open(options);
+  if (!cluster.ok()) return cluster.status();
+  absl::Status all;
+  auto say = [&all](const absl::Status& status) {
+    for (char c : status.message()) {
+      EXPECT_TRUE(!absl::ascii_iscntrl(static_cast<unsigned char>(c))) << status;
+    }
+    all.Update(status);
+  };
+  say((*cluster)->Show().Health());
+  say((*cluster)->Ask(options.endpoints[0]).status());
+  say((*cluster)->Leader().status());
+  LocusdAddOptions add;
+  add.patience = absl::Milliseconds(300);
+  say((*cluster)->Add(options.endpoints[0], add).status());
+  say((*cluster)->Remove(7).status());
+  say((*cluster)->Transfer(8).status());
+  auto store = LocusdWorkerLeaseStore::Open(options);
+  if (!store.ok()) return store.status();
+  WorkerAcquire wish;
+  wish.nonce = "a";
+  wish.caller_now = absl::Now();
+  say((*store)->Create(SpaceName(), absl::ZeroDuration(), absl::Now()));
+  say((*store)->Acquire(SpaceName(), wish).status());
+  say((*store)->Show(SpaceName()).status());
+  return all;
+}
+
+LyingServer::Serve Saying(const std::string& bytes) {
+  return [bytes](LyingPeer& peer) { Converse(peer, [&](const std::string&) { return bytes; }); };
+}
+
+TEST(LocusdLyingServerTest, HonestAnswer_IsRead) {
+  auto node = locusd::ParseNode(Honest());
+  ASSERT_TRUE(node.ok()) << node.status();
+  EXPECT_EQ(node->clock_off, absl::Milliseconds(-4));
+  EXPECT_EQ(node->members[1].id, UINT64_MAX);
+  EXPECT_EQ(node->members[1].silent_for, std::nullopt);
+  LyingServer server(Saying(Http(Honest())));
+  auto cluster = LocusdCluster::Open(OptionsOf(server));
+  EXPECT_EQ((*cluster)->Leader()->id, 7u);
+}
+
+TEST(LocusdLyingServerTest, AnswersOfAnotherShape_AreErrors) {
+  const std::string deep(60'000, '[');
+  const size_t before = PeakMemoryMiB();
+  auto with = [](const char* from, const char* to) {
+    const std::string changed = absl::StrReplaceAll(Honest(), {{from, to}});
+    EXPECT_NE(changed, Honest()) << from;
+    return changed;
+  };
+  for (const std::string& body :
+       {std::string(),
+        std::string("{}"),
+        std::string("[]"),
+        std::string("nonsense"),
+        deep,
+        with(R"("id":"7","c)", R"("id":7,"c)"),
+        with(R"("id":"7","c)", R"("id":"0","c)"),
+        with(R"("term":3)", R"("term":-3)"),
+        with(R"("term":3)", R"("term":1e99)"),
+        with(R"("term":3)", R"("term":99999999999999999999)"),
+        with(R"("role":"leader")", R"("role":"king")"),
+        with(R"("role":"leader")", R"("role":"follower")"),
+        with(R"("cluster":"c")", R"("cluster":"\u001b[31m")"),
+        with(R"("version":"0.1.0")", R"("version":"\u202e")"),
+        with(R"("api":"127.0.0.1:7070","role")", R"("api":"here","role")"),
+        with(R"("18446744073709551615")", R"("7")"),
+        with(R"("18446744073709551615")", R"("18446744073709551616")"),
+        with(R"("127.0.0.1:1 127.0.0.1:1")", R"("127.0.0.1:1")"),
+        with(R"("silent_ms":null)", R"("silent_ms":-1)"),
+        with(R"("clock_off_ms":-4)", R"("clock_off_ms":-9223372036854775808)"),
+        with(R"("members":[)", R"("members":[[],)"),
+        with(R"("commit":9,)", "")}) {
+    LyingServer server(Saying(Http(body)));
+    EXPECT_FALSE(Use(OptionsOf(server)).ok()) << body.substr(0, 100);
+    auto node = locusd::ParseNode(body);
+    EXPECT_EQ(node.status().code(), absl::StatusCode::kDataLoss) << body.substr(0, 400);
+  }
+  EXPECT_LT(PeakMemoryMiB() - before, 64u);
+}
+
+TEST(LocusdLyingServerTest, MembersOfANewerVersion_ArePassedOver) {
+  const std::string body = absl::StrReplaceAll(
+      Honest(),
+      {{R"("term":3)", R"("term":3,"new":{"a":[1]})"}, {R"("match":9)", R"("x":1,"match":9)"}});
+  EXPECT_TRUE(locusd::ParseNode(body).ok()) << locusd::ParseNode(body).status();
+}
+
+TEST(LocusdLyingServerTest, AnswersWithoutEnd_EndInTimeAndTakeLittleMemory) {
+  const size_t before = PeakMemoryMiB();
+  const std::string head = "HTTP/1.1 200 OK\r\n";
+  for (const auto& flood : std::vector<std::pair<std::string, std::string>>{
+           {head, "X-Header: " + std::string(1000, 'x') + "\r\n"},
+           {head + "Transfer-Encoding: chunked\r\n\r\n",
+            "3e8\r\n" + std::string(1000, ' ') + "\r\n"},
+           {head + "\r\n", std::string(1000, ' ')},
+           {"", "HTTP/1.1 100 Continue\r\n\r\n"},
+           {head + "Content-Length: 99999999999999999\r\n\r\n", std::string(1000, ' ')}}) {
+    const auto& begin = flood.first;  // clang 14 captures no structured bindings
+    const auto& piece = flood.second;
+    LyingServer server([&](LyingPeer& peer) {
+      Converse(peer, [&](const std::string& line) {
+        // A view may be long: nothing is said of it here.
+        if (absl::StrContains(line, "/v1/leases?")) return std::string();
+        peer.Send(begin);
+        while (peer.Send(piece)) {
+        }
+        return std::string();
+      });
+    });
+    const absl::Time start = absl::Now();
+    EXPECT_FALSE(Use(OptionsOf(server)).ok());
+    EXPECT_LT(absl::Now() - start, absl::Seconds(30)) << begin << piece.substr(0, 20);
+  }
+  EXPECT_LT(PeakMemoryMiB() - before, 64u);
+}
+
+TEST(LocusdLyingServerTest, DrippingServer_HoldsNoCallPastItsBound) {
+  LyingServer server([&](LyingPeer& peer) {
+    Converse(peer, [&](const std::string&) {
+      peer.Drip("HTTP/1.1 200 OK\r\nX: " + std::string(5000, 'x'), 50);
+      return std::string();
+    });
+  });
+  auto cluster = LocusdCluster::Open(OptionsOf(server));
+  const absl::Time start = absl::Now();
+  EXPECT_EQ((*cluster)->Leader().status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_LT(absl::Now() - start, absl::Seconds(20)) << "the answer takes four minutes";
+}
+
+// Redirections that lead nowhere, around, or where the token must not go.
+TEST(LocusdLyingServerTest, Redirections_EndInTimeAndTakeNoTokenAway) {
+  for (const char* location : {"http://127.0.0.1:1/x", "http://10.1.2.3:7070/x", "nonsense", "",
+                               "http://[::1/", "http://\x1b[31m:7/", "https://127.0.0.1:99999/"}) {
+    LyingServer server([location](LyingPeer& peer) {
+      Converse(peer, [&](const std::string& line) {
+        if (absl::StrContains(line, "/v1/status")) return Http(Honest());
+        return absl::StrCat("HTTP/1.1 307 Gone\r\nLocation: ", location,
+                            "\r\nContent-Length: 0\r\n\r\n");
+      });
+    });
+    LocusdOptions options = OptionsOf(server);
+    options.token = "s3cret";
+    const absl::Time start = absl::Now();
+    const absl::Status status = Use(options);
+    EXPECT_FALSE(status.ok()) << location;
+    EXPECT_LT(absl::Now() - start, absl::Seconds(20)) << location;
+    EXPECT_EQ(status.message().find("s3cret"), absl::string_view::npos);
+  }
+}
+
+TEST(LocusdLyingServerTest, TextOfTheServer_IsEscapedInMessages) {
+  LyingServer server(
+      Saying(Http(R"({"detail":"no \u001b[31mentry","code":"ABORTED"})", "409 Conflict")));
+  const absl::Status status = Use(OptionsOf(server));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("\\x1b[31mentry"));
+}
+
+// What is nearly right, changed at random.
+TEST(LocusdLyingServerTest, RandomAnswers_HarmNobody) {
+  const size_t before = PeakMemoryMiB();
+  std::mt19937 random(5);
+  for (int i = 0; i < 20'000; ++i) {
+    std::string body = Honest();
+    for (size_t changes = 1 + random() % 3; changes > 0; --changes) {
+      body[random() % body.size()] = static_cast<char>(random());
+    }
+    auto node = locusd::ParseNode(body);
+    if (node.ok()) {
+      EXPECT_TRUE(!node->leads_for_sure || node->Find(node->id) != nullptr);
+    } else {
+      EXPECT_EQ(node.status().code(), absl::StatusCode::kDataLoss);
+    }
+  }
+  for (uint32_t seed = 0; seed < 20; ++seed) {
+    SCOPED_TRACE(seed);
+    LyingServer server([seed](LyingPeer& peer) {
+      std::mt19937 of_peer(seed);
+      Converse(peer, [&](const std::string& line) {
+        std::string said = Http(absl::StrContains(line, "/v1/status") ? Honest() : "");
+        said[of_peer() % said.size()] = static_cast<char>(of_peer());
+        return said;
+      });
+    });
+    LocusdOptions options = OptionsOf(server);
+    options.timeout = absl::Milliseconds(50);
+    options.request_timeout = absl::Milliseconds(30);
+    Use(options).IgnoreError();
+  }
+  EXPECT_LT(PeakMemoryMiB() - before, 64u);
+}
+
+}  // namespace
+}  // namespace locus

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_TESTS_WORKER_WORKER_LEASE_STORE_CONTRACT_H_
+#define LOCUS_TESTS_WORKER_WORKER_LEASE_STORE_CONTRACT_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "locus/testing/manual_clock.h"
+#include "locus/worker_lease_store.h"
+
+namespace locus {
+
+// One engine under the contract suite (worker_lease_store_contract.cc), with a fresh store that has
+// no space.
+class WorkerStoreUnderTest {
+ public:
+  virtual ~WorkerStoreUnderTest() = default;
+  // Another handle on the same stored state, as another process has it.
+  virtual std::unique_ptr<WorkerLeaseStore> Connect() = 0;
+  // Deletes all that is stored past the engine, as a lost disk does.
+  virtual void LoseAll() = 0;
+  // The time of the store, and of callers whose clock is right.
+  virtual testing::ManualClock& clock() = 0;
+  // Whether the store has a clock of its own, against which callers' clocks are checked both ways.
+  virtual bool has_own_clock() const { return true; }
+};
+
+struct WorkerEngine {
+  std::string name;
+  std::function<std::unique_ptr<WorkerStoreUnderTest>()> make;
+};
+inline void PrintTo(const WorkerEngine& engine, std::ostream* out) { *out << engine.name; }
+
+class WorkerLeaseStoreContract : public ::testing::TestWithParam<WorkerEngine> {
+ protected:
+  WorkerLeaseStoreContract() : under_test_(GetParam().make()), store_(under_test_->Connect()) {}
+
+  void CreateSpace() { ASSERT_TRUE(store_->Create(space_, absl::ZeroDuration(), now()).ok()); }
+  absl::Time now() { return under_test_->clock().Now(); }
+  void Advance(absl::Duration by) { under_test_->clock().Advance(by); }
+
+  // Requests of one holder, named by its nonce.
+  WorkerAcquire Wish(const std::string& nonce) {
+    WorkerAcquire wish;
+    wish.range = {10, 13};
+    wish.start = 10;
+    wish.nonce = nonce;
+    wish.holder = "{\"host\":\"" + nonce + "\"}";
+    wish.caller_now = now();
+    return wish;
+  }
+  absl::StatusOr<WorkerGrant> TryAcquire(const std::string& nonce,
+                                         std::optional<uint64_t> preferred = std::nullopt);
+  WorkerGrant Acquire(const std::string& nonce, std::optional<uint64_t> preferred = std::nullopt);
+  WorkerRenew RenewalOf(const WorkerGrant& grant, const std::string& nonce);
+  absl::StatusOr<WorkerGrant> Renew(const WorkerGrant& grant, const std::string& nonce);
+  absl::Status Release(const WorkerGrant& grant, absl::Time last_used);
+  WorkerSpaceView Show();
+
+  const WorkerLeaseTerm term_;
+  const absl::Duration whole_ = term_.ttl + term_.max_skew;
+  std::unique_ptr<WorkerStoreUnderTest> under_test_;
+  std::unique_ptr<WorkerLeaseStore> store_;
+  SpaceName space_;
+};
+
+}  // namespace locus
+
+#endif  // LOCUS_TESTS_WORKER_WORKER_LEASE_STORE_CONTRACT_H_
