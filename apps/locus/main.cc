@@ -27,6 +27,9 @@ constexpr std::string_view kKeys = "Key rings";
 constexpr std::string_view kStores = "Stores of order IDs";
 constexpr std::string_view kTables = "Routing tables";
 constexpr std::string_view kMoves = "Moving vnodes between shards";
+constexpr std::string_view kLeases = "Worker IDs";
+constexpr std::string_view kCluster = "Clusters of locusd";
+constexpr std::string_view kAudit = "Audit";
 constexpr std::string_view kNumbers = "Other numbers";
 
 constexpr std::array kVerbs = {
@@ -79,6 +82,17 @@ constexpr std::array kVerbs = {
     Verb{"move candidate", kMoves, "Drop a failover candidate", RunMoveCandidate},
     Verb{"move explain", kMoves, "Explain the states of moves", RunMoveExplain},
     Verb{"verify", kMoves, "Compare the rows of vnodes on two shards", RunVerify},
+    Verb{"lease create", kLeases, "Create a space of worker IDs", RunLeaseCreate},
+    Verb{"lease list", kLeases, "List the worker IDs of a space and their holders", RunLeaseList},
+    Verb{"lease acquire", kLeases, "Take a worker ID", RunLeaseAcquire},
+    Verb{"lease release", kLeases, "Give a worker ID back", RunLeaseRelease},
+    Verb{"cluster status", kCluster, "Show the nodes of a cluster of locusd", RunClusterStatus},
+    Verb{"cluster add", kCluster, "Add a node to a cluster of locusd", RunClusterAdd},
+    Verb{"cluster remove", kCluster, "Remove a node from a cluster of locusd", RunClusterRemove},
+    Verb{"cluster transfer", kCluster, "Hand the leadership of a cluster over", RunClusterTransfer},
+    Verb{"audit create", kAudit, "Make the table of audit records", RunAuditCreate},
+    Verb{"audit query", kAudit, "Tell who held a worker ID, or leased a sequence", RunAuditQuery},
+    Verb{"audit tail", kAudit, "Follow audit records", RunAuditTail},
     Verb{"seq next", kNumbers, "Take the next number of a counter", RunSeqNext},
     Verb{"seq batch", kNumbers, "Take a run of numbers of a counter", RunSeqBatch},
     Verb{"seq set", kNumbers, "Set a counter to a number", RunSeqSet},
@@ -133,6 +147,7 @@ int PrintEnvironment() {
       {"LOCUS_STORE", "The store, a URI: for --store, and URI of the store verbs"},
       {"LOCUS_TABLE", "The routing table, a file or the URI of a place: for --table, FILE and URI"},
       {"LOCUS_KEYS", "The key ring file: for --keys, and FILE of keys list and keys rotate"},
+      {"LOCUS_AUDIT", "The ClickHouse server of the audit verbs: for --server"},
       {"LOCUS_PASSWORD", "The password of the store or place; URIs carry none"},
       {"LOCUS_PASSWORD_FILE", "A file of mode 0600 whose first line is that password"},
       {"LOCUS_CEILING_PASSWORD", "The same for --ceiling, if it differs; also with _FILE"},

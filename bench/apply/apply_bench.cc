@@ -16,9 +16,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "migration/engine/mariadb/change_applier.h"
-#include "migration/engine/mariadb/change_batch.h"
-#include "migration/engine/mariadb/row_copier.h"
+#include "migration/engine/mariadb/apply/change_applier.h"
+#include "migration/engine/mariadb/apply/row_copier.h"
+#include "migration/engine/mariadb/stream/change_batch.h"
 #include "migration/fence/guard_sql.h"
 
 namespace {

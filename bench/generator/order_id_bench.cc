@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <random>
 #include <vector>
 
 #include "benchmark/benchmark.h"
+#include "locus/audit.h"
+#include "locus/audit_hooks.h"
 #include "locus/engine/memory.h"
 #include "locus/internal/gene_hash.h"
 #include "locus/order_id_generator.h"
@@ -29,15 +32,38 @@ std::vector<uint16_t> RandomIndices(int thread) {
   return indices;
 }
 
+OrderIdGenerator* NewGenerator(std::function<void(const GeneratorEvent&)> on_event) {
+  OrderIdGenerator::Options options;
+  options.create_space = true;
+  options.space_options = SpaceOptions();
+  options.space_options->max_lead = uint64_t{1} << 36;
+  options.on_event = std::move(on_event);
+  auto made = OrderIdGenerator::Create(std::make_shared<MemorySegmentStore>(), options);
+  // Otherwise the first run, by which the number of iterations is chosen, is one of first leases.
+  static_cast<void>((*made)->Warm(absl::Seconds(10)));
+  return made->release();
+}
+
 // One generator for all runs, with segments as long as they get: the store is not measured.
 OrderIdGenerator& Generator() {
+  static OrderIdGenerator* generator = NewGenerator({});
+  return *generator;
+}
+
+// Takes rows and keeps none: only what the process that is audited does is measured.
+class Nowhere : public AuditWriter {
+ public:
+  absl::Status Write(std::string_view rows) override {
+    benchmark::DoNotOptimize(rows.data());
+    return absl::OkStatus();
+  }
+};
+
+// As Generator, and each segment is recorded.
+OrderIdGenerator& AuditedGenerator() {
   static OrderIdGenerator* generator = [] {
-    OrderIdGenerator::Options options;
-    options.create_space = true;
-    options.space_options = SpaceOptions();
-    options.space_options->max_lead = uint64_t{1} << 36;
-    auto made = OrderIdGenerator::Create(std::make_shared<MemorySegmentStore>(), options);
-    return made->release();
+    static AuditSink* sink = AuditSink::Open(std::make_unique<Nowhere>(), {})->release();
+    return NewGenerator(AuditSegments(*sink, {.place = "memory"}));
   }();
   return *generator;
 }
@@ -46,9 +72,8 @@ std::chrono::steady_clock::time_point Soon() {
   return std::chrono::steady_clock::now() + std::chrono::seconds(10);
 }
 
-void OrderIdTryNext(benchmark::State& state) {
+void TryNextOf(OrderIdGenerator& generator, benchmark::State& state) {
   std::vector<BuyerKey> buyers = RandomBuyers(state.thread_index());
-  OrderIdGenerator& generator = Generator();
   size_t i = 0;
   for (auto _ : state) {
     BuyerKey buyer = buyers[i++ % kInputs];
@@ -60,7 +85,10 @@ void OrderIdTryNext(benchmark::State& state) {
     benchmark::DoNotOptimize(id->first_word());
   }
 }
+void OrderIdTryNext(benchmark::State& state) { TryNextOf(Generator(), state); }
 BENCHMARK(OrderIdTryNext)->Threads(1)->Threads(2);
+void OrderIdTryNextAudited(benchmark::State& state) { TryNextOf(AuditedGenerator(), state); }
+BENCHMARK(OrderIdTryNextAudited)->Threads(1)->Threads(2);
 
 void OrderIdTryNextGene(benchmark::State& state) {
   std::vector<ShardGene> genes;

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Moves half of the orders of a large table to a second MariaDB server by `locus move run`, and
-# prints how fast they were copied, how long its bands waited, and the most memory that the process
-# had (VmHWM). Two durable servers of its own; orders of about 150 bytes:
+# prints how fast they were copied, how far the target is behind while 10,000 moved rows a second are
+# written, how long its bands waited, and the most memory that the process had (VmHWM). Two durable
+# servers of its own; orders of about 150 bytes:
 #
 #   bench/run/move_bench.sh [BIN_DIR [ROWS]]      default: build/release/bin 2000000
 set -euo pipefail
@@ -63,6 +64,32 @@ until_state() {
 }
 until_state READY
 status
+
+# write: 10,000 rows a second for 10 s, 20 a transaction, of vnodes that move; says how long it took.
+write() {
+  local done=0 due begun=${EPOCHREALTIME/./} values
+  values="UNHEX(MD5(seq)), seq * 7919, seq % 5, seq / 100, CONCAT('order ', seq, ' ',
+    REPEAT('n', 80)), NOW(6), 1"
+  while [ "$done" -lt 100000 ]; do
+    due=$(((${EPOCHREALTIME/./} - begun) / 100))
+    for (( ; done < due && done < 100000; done += 20)); do
+      echo "INSERT INTO orders SELECT ((seq * 40503 & 32767) << 47) + seq, $values
+        FROM seq_$((rows + done + 1))_to_$((rows + done + 20));"
+    done
+    sleep 0.01
+  done | mariadb --no-defaults -h127.0.0.1 "-P${ports[0]}" -uroot locus_bench
+  echo "wrote 100,000 rows in $(((${EPOCHREALTIME/./} - begun) / 1000)) ms"
+}
+write > written &
+writer=$!
+while kill -0 "$writer" 2> /dev/null; do
+  status | sed -n 's/^  lag *from the source \([0-9]*\) ms.*/\1/p'
+  sleep 0.2
+done > lags
+wait "$writer"
+cat written
+sort -n lags | awk '{ lag[NR] = $1 } END {
+  printf "lag of %d looks meanwhile: median %d ms, most %d ms\n", NR, lag[int((NR + 1) / 2)], lag[NR] }'
 "$bin/locus" move auto bench.toml --by 1000 --dwell 200ms
 until_state SWITCHED
 "$bin/locus" move finalize bench.toml

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "benchmark/benchmark.h"
+#include "locus/engine/memory.h"
+#include "locus/leased_snowflake.h"
 #include "locus/snowflake.h"
 
 namespace locus {
@@ -64,6 +66,25 @@ void Next(benchmark::State& state) {
   rate.Tell(state.iterations());
 }
 
+// The same with a lease, for a worker of its own.
+void LeasedSnowflakeNextBelowCap(benchmark::State& state) {
+  StartASecondThread();
+  static AnyLeasedSnowflake* generator = [] {
+    auto store = std::make_shared<MemoryWorkerLeaseStore>();
+    store->Create(SpaceName(), absl::ZeroDuration(), Clock::System().Now()).IgnoreError();
+    LeasedSnowflakeOptions options;
+    options.lease.range = WorkerRange{2, 2};
+    return LeasedSnowflake<WideLayout>::Create(store, options)->release();
+  }();
+  Rate rate(state);
+  for (auto _ : state) {
+    absl::StatusOr<int64_t> id = generator->Next();
+    if (!id.ok()) return state.SkipWithError("no ID");
+    benchmark::DoNotOptimize(*id);
+  }
+  rate.Tell(state.iterations());
+}
+
 template <typename Layout>
 void NextBatch(benchmark::State& state) {
   AnySnowflake& generator = Generator<Layout>();
@@ -85,6 +106,8 @@ BENCHMARK(SnowflakeNextBatch)->Arg(1024);
 
 void SnowflakeNextBelowCap(benchmark::State& state) { Next<WideLayout>(state); }
 BENCHMARK(SnowflakeNextBelowCap)->Threads(1)->Threads(2);
+
+BENCHMARK(LeasedSnowflakeNextBelowCap)->Threads(1)->Threads(2);
 
 void SnowflakeNextBatchBelowCap(benchmark::State& state) { NextBatch<WideLayout>(state); }
 BENCHMARK(SnowflakeNextBatchBelowCap)->Arg(128);

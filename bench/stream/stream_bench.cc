@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "migration/engine/mariadb/binlog_reader.h"
+#include "migration/engine/mariadb/stream/binlog_reader.h"
 
 namespace {
 

@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include "migration/engine/mariadb/row_verifier.h"
+#include "migration/engine/mariadb/verify/row_verifier.h"
 
 namespace {
 

@@ -2,6 +2,8 @@
 // locus move: files written and read, and a preflight of servers that fail it.
 #include <sys/stat.h>
 
+#include <filesystem>
+
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -43,7 +45,15 @@ TEST_F(CliMoveTest, New_WritesAFileThatNamesTheMoves) {
       RunLocus({"move", "new", "--table", table_, "--name", "peak", "--out", file_});
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_THAT(ReadFile(file_), HasSubstr("#   peak.1>2   a -> b, vnodes 0-9"));
+  EXPECT_THAT(ReadFile(file_), HasSubstr("table = \"file:" + table_ + "\""))
+      << "where runners publish";
   EXPECT_THAT(RunLocus({"move", "new", "--table", table_}).out, HasSubstr("name = \"move-4\""));
+  // The file's verbs may run in another directory, and take URIs only.
+  const std::string place = absl::StrCat("\ntable = \"file:", table_, "\"\n");
+  const std::string relative = std::filesystem::relative(table_);
+  for (const std::string& table : {table_, "file:" + table_, relative, "file:" + relative}) {
+    EXPECT_THAT(RunLocus({"move", "new", "--table", table}).out, HasSubstr(place)) << table;
+  }
 }
 
 TEST_F(CliMoveTest, New_RefusesWhatAFileCannotSay) {
@@ -51,6 +61,9 @@ TEST_F(CliMoveTest, New_RefusesWhatAFileCannotSay) {
   const Outcome outcome = RunLocus({"move", "new", "--table", table_, "--name", "Peak"});
   EXPECT_EQ(outcome.exit, 2);
   EXPECT_THAT(outcome.err, HasSubstr("\"Peak\" is not 1 to 40 bytes of a-z"));
+  const std::string odd = directory_ / "\xFF.json";
+  WriteFile(odd, ReadFile(table_));
+  EXPECT_EQ(RunLocus({"move", "new", "--table", odd}).exit, 1) << "TOML has no such letter";
 }
 
 // Two databases of one server without a binary log.
@@ -188,6 +201,144 @@ TEST_F(CliRepairTest, StreamThatIsToBeginAnew_IsAskedForBySide) {
   Sql(0, "UPDATE locus_move SET phase = 'DONE', repair = ''");
   EXPECT_THAT(RunLocus({"move", "repair", file_, "--reseed", "target"}).err,
               HasSubstr("the streams have ended"));
+}
+
+TEST_F(CliRepairTest, FileWithOtherTablesThanTheMoveBeganWith_IsRefused) {
+  MovedTable orders, items;
+  orders.guard.name = "orders";
+  items.guard.name = "order_items";
+  items.primary_key = {"order_id", "line"};
+  ASSERT_TRUE(records_->Begin("other", {1, 2, {{20, 29}}}, {}, {orders, items}).ok());
+  Sql(0, absl::StrCat("UPDATE locus_move_tables SET move = '", kMove,
+                      "'; UPDATE locus_move SET hold = '', started = 1"));
+  const std::string lacks =
+      "move \"peak.1>2\" was begun with other [[tables]] than the move file has now; the file "
+      "lacks: order_items: order_id order_id, primary key (order_id, line), version version; ";
+  for (const char* verb : {"run", "step", "auto", "resume", "repair", "abort", "start"}) {
+    const Outcome outcome = RunLocus({"move", verb, file_});
+    EXPECT_EQ(outcome.exit, 1) << verb;
+    EXPECT_THAT(outcome.err, HasSubstr("peak.1>2: " + lacks)) << verb;
+  }
+  EXPECT_THAT(RunLocus({"move", "status", file_}).out,
+              AllOf(HasSubstr("  FILE      " + lacks), HasSubstr("next      put the [[tables]]")));
+  EXPECT_EQ(records_->Read(kMove)->run, 0u) << "the runner with the right file goes on";
+  // What makes a move safer needs no right file.
+  EXPECT_EQ(RunLocus({"move", "hold", file_}).exit, 0);
+  EXPECT_EQ(RunLocus({"move", "rollback", file_}).exit, 0);
+
+  Sql(0, "UPDATE locus_move SET phase = 'PLANNED'");
+  orders.version = "rev";
+  EXPECT_TRUE(records_->Begin(kMove, {1, 2, {{0, 9}}}, {}, {orders}).ok()) << "begun again";
+  EXPECT_TRUE(records_->CheckTables(kMove, {orders}).ok());
+  EXPECT_THAT(RunLocus({"move", "run", file_}).err,
+              AllOf(HasSubstr("lacks: orders: order_id order_id, primary key (order_id), version "
+                              "rev; it has instead: orders: "),
+                    HasSubstr("version version; ")));
+}
+
+TEST_F(CliRepairTest, VersionTriggersOfOtherMovers_AreMadeAgainAndNotLeftToTheOperator) {
+  MovedTable orders;
+  orders.guard.name = "orders";
+  for (size_t server : {0u, 1u}) {
+    for (const VersionTrigger& trigger : VersionTriggersOf(orders, {"locus@10.0.0.9"})) {
+      Sql(server, absl::StrCat("CREATE TRIGGER ", trigger.name, " ", trigger.timing, " ",
+                               trigger.event, " ON orders FOR EACH ROW ", trigger.body));
+    }
+  }
+  const Outcome outcome = RunLocus({"move", "repair", file_, "--dry-run"});
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(Not(HasSubstr("in excess")), Not(HasSubstr("LEFT to you")),
+                                 HasSubstr("  wrong       s1: trigger "
+                                           "locus_version_orders_before_update has another body"),
+                                 HasSubstr("  would ask   guards")));
+}
+
+TEST_F(CliRepairTest, ShardThatDoesNotAnswer_IsNoReasonNotToHold) {
+  Sql(0, "UPDATE locus_move SET hold = ''");
+  RoutingTable table = RoutingTable::Parse(ReadFile(table_)).value();
+  std::vector<Shard> shards = table.shards();
+  shards[1].endpoint = "mysql://127.0.0.1:1/shop";
+  WriteFile(
+      table_,
+      RoutingTable::Make(5, shards, table.ranges(), table.moves(), table.table_id())->ToJson());
+  Outcome outcome = RunLocus({"move", "hold", file_, "--why", "s2 is away"});
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("READY at a share that is not known now, goal 0, held: s2"));
+  EXPECT_EQ(Wish().hold, "s2 is away");
+  EXPECT_THAT(RunLocus({"move", "status", file_}).out,
+              HasSubstr("  state     READY, held, share not known, goal 0"));
+  EXPECT_TRUE(nlohmann::json::parse(RunLocus({"move", "status", file_, "--json"}).out)
+                  .at(0)
+                  .at("share")
+                  .is_null());
+  EXPECT_EQ(RunLocus({"move", "rollback", file_}).exit, 1) << "that needs the share";
+}
+
+TEST_F(CliRepairTest, RowsThatACleanupKept_AreDeletedByALaterOne) {
+  Sql(0, "UPDATE locus_move SET phase = 'DONE', keep = 1, hold = '', goal = 10000");
+  EXPECT_EQ(RunLocus({"move", "cleanup", file_, "--keep"}).exit, 0);
+  EXPECT_EQ(RunLocus({"move", "cleanup", file_, "--dry-run"}).exit, 0);
+  EXPECT_EQ(records_->Read(kMove)->phase, internal::Phase::kDone);
+  for (int again = 0; again < 2; ++again) {
+    const Outcome outcome = RunLocus({"move", "cleanup", file_});
+    EXPECT_EQ(outcome.exit, 0) << outcome.err;
+    EXPECT_EQ(records_->Read(kMove)->phase, internal::Phase::kCleanup);
+    EXPECT_FALSE(Wish().keep);
+  }
+}
+
+TEST_F(CliRepairTest, StartAgain_MakesDroppedTablesOfTheMove) {
+  Sql(0, "UPDATE locus_move SET started = 1; DROP TABLE locus_move_event, locus_move_tables");
+  EXPECT_EQ(RunLocus({"move", "resume", file_}).exit, 1);
+  const Outcome outcome = RunLocus({"move", "start", file_});
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_EQ(RunLocus({"move", "hold", file_}).exit, 0);
+  EXPECT_EQ(RunLocus({"move", "resume", file_}).exit, 0);
+}
+
+TEST_F(CliRepairTest, LostRecord_IsNotBegunAnewAndNamedByTheRunner) {
+  Sql(0, "DROP TABLE locus_move");
+  Outcome outcome = RunLocus({"move", "run", file_});
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("has no move \"peak.1>2\"; `locus move start` begins it"));
+  Sql(0, "UPDATE locus_fence SET own_lo = 2500, step = 2");
+  Sql(1, "UPDATE locus_fence SET own_hi = 2500, step = 2");
+  EXPECT_THAT(RunLocus({"move", "status", file_}).out,
+              AllOf(HasSubstr("  state     LOST at share 2500\n"),
+                    HasSubstr("  next      restore locus_move of the source from a backup")));
+  outcome = RunLocus({"move", "start", file_});
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("stands at share 2500, and locus_move on s1 has no record"));
+}
+
+TEST_F(CliPreflightTest, StartThatTheShardsAreNotReadyFor_SaysEachReasonOnALine) {
+  const Outcome outcome = RunLocus({"move", "start", file_});
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_THAT(outcome.err,
+              AllOf(HasSubstr("\nlocus move start: peak.1>2: log-bin s2 at 127.0.0.1:"),
+                    HasSubstr("\nlocus move start: peak.1>2: nothing was begun; "),
+                    HasSubstr(absl::StrCat("`locus move preflight ", file_, "` shows all\n"))));
+}
+
+TEST_F(CliPreflightTest, StatusOfAMoveThatNobodyBegan_NamesNoMissingTables) {
+  EXPECT_THAT(RunLocus({"move", "status", file_}).out,
+              AllOf(HasSubstr("  state     not begun\n  s1 no fence yet\n  s2 no fence yet\n"),
+                    Not(HasSubstr("1146"))));
+}
+
+// An account that may write to locus_move must not be able to control the operator's terminal.
+TEST_F(CliRepairTest, ControlSequencesOfTheShard_AreShownAsSuch) {
+  Sql(0,
+      "UPDATE locus_move SET hold = CONCAT(CHAR(27), '[2J');"
+      "INSERT INTO locus_move_event (move, at, kind, share, text) SELECT move, NOW(6),"
+      " CONCAT(CHAR(27), '[31m'), 5, CHAR(27) FROM locus_move");
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"move", "report", file_},
+        std::vector<std::string>{"move", "hold", file_, "--dry-run"}}) {
+    const Outcome outcome = RunLocus(words);
+    EXPECT_EQ(outcome.exit, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, AllOf(HasSubstr("\\x1b["), Not(HasSubstr("\x1b"))));
+  }
 }
 
 }  // namespace

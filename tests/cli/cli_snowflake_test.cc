@@ -186,6 +186,61 @@ TEST(SnowflakeNextTest, KilledAndRunAgain_RepeatsNothing) {
   }
 }
 
+class SnowflakeLeaseTest : public testing::CommandTest {
+ protected:
+  std::vector<std::string> Next(std::vector<std::string> more = {}) {
+    std::vector<std::string> words = {"snowflake", "next", "--lease", store_};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  nlohmann::json Workers() {
+    return nlohmann::json::parse(RunLocus({"lease", "list", store_, "--json"}).out)["workers"];
+  }
+};
+
+TEST_F(SnowflakeLeaseTest, Lease_IsTakenAndGivenBack) {
+  const Outcome missing = RunLocus(Next());
+  EXPECT_EQ(missing.exit, 1);
+  EXPECT_THAT(missing.err, HasSubstr("locus lease create"));
+  ASSERT_EQ(RunLocus({"lease", "create", store_}).exit, 0);
+  std::set<int64_t> all;
+  for (int run = 0; run < 3; ++run) {
+    for (int64_t id : IdsOf(RunLocus(Next({"--count", "5000"})))) {
+      EXPECT_TRUE(all.insert(id).second) << id;
+    }
+  }
+  for (const auto& worker : Workers()) EXPECT_NE(worker["state"], "held") << worker;
+}
+
+TEST_F(SnowflakeLeaseTest, TwoAtOnce_HaveAWorkerEach_AndAKilledOneKeepsItsOwn) {
+  ASSERT_EQ(RunLocus({"lease", "create", store_}).exit, 0);
+  RunningCommand running(Next({"--count", "1000000000"}));
+  const SnowflakeParts parts =
+      SnowflakeDefaultLayout::Decompose(std::stoll(running.ReadLine())).value();
+  EXPECT_EQ(Workers().size(), 1u);
+  ASSERT_EQ(IdsOf(RunLocus(Next())).size(), 1u);
+  EXPECT_EQ(Workers().size(), 2u);
+  running.Signal(SIGKILL);
+  running.Finish();
+  for (const auto& worker : Workers()) {
+    const bool is_its_own = worker["worker"] == parts.datacenter * 32 + parts.worker;
+    EXPECT_EQ(worker["state"] == "held", is_its_own) << worker;
+  }
+}
+
+TEST_F(SnowflakeLeaseTest, Datacenter_BoundsTheWorker) {
+  ASSERT_EQ(RunLocus({"lease", "create", store_}).exit, 0);
+  const int64_t id = IdsOf(RunLocus(Next({"--datacenter", "7"})))[0];
+  EXPECT_EQ(SnowflakeDefaultLayout::Decompose(id)->datacenter, 7u);
+  EXPECT_EQ(Workers()[0]["worker"].get<uint64_t>() / 32, 7u);
+}
+
+TEST_F(SnowflakeLeaseTest, WorkerAndLease_ExcludeEachOther) {
+  EXPECT_THAT(RunLocus(Next({"--worker", "1"})).err, HasSubstr("--worker and --lease"));
+  EXPECT_THAT(RunLocus({"snowflake", "next", "--worker", "1", "--ttl", "1m"}).err,
+              HasSubstr("--lease"));
+}
+
 TEST(SnowflakeNextTest, ClosedPipe_EndsWithoutAWord) {
   RunningCommand command({"snowflake", "next", "--worker", "6", "--count", "1000000000"});
   command.ReadLine();
@@ -245,8 +300,9 @@ TEST(SnowflakeUsageTest, BadValues_NameOptionValueAndLimit) {
   }
 }
 
-TEST(SnowflakeUsageTest, HelpSaysThatNoLeaseIsTaken) {
-  EXPECT_THAT(RunLocus({"snowflake", "next", "--help"}).out, HasSubstr("takes no lease"));
+TEST(SnowflakeUsageTest, HelpSaysWhoMustNotUseTheWorker) {
+  EXPECT_THAT(RunLocus({"snowflake", "next", "--help"}).out,
+              HasSubstr("no\nother process uses it at the same time"));
 }
 
 }  // namespace

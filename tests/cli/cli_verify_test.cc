@@ -84,6 +84,18 @@ TEST_F(VerifyCommandTest, Differences_ArePrintedAndAreExitStatus1) {
   EXPECT_THAT(outcome.out, HasSubstr("; name: 'Ada' <> 'Grace'\n"));
 }
 
+TEST_F(VerifyCommandTest, OneDatabaseByTwoAddresses_IsRefused) {
+  std::string other = Uri(source_);
+  other.replace(other.find("127.0.0.1"), 9, "localhost");
+  for (const std::string& target : {Uri(source_), other}) {
+    const Outcome outcome = RunLocus({"verify", "--source", Uri(source_), "--target", target,
+                                      "--table", "orders:order_id:rev", "--vnodes", "0..99"});
+    EXPECT_EQ(outcome.exit, 1) << outcome.out;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_THAT(outcome.err, HasSubstr("are one database, which is equal to itself"));
+  }
+}
+
 TEST_F(VerifyCommandTest, Json_IsOneObject) {
   Sql(target_, "UPDATE orders SET name = X'FF' WHERE order_id = 0");
   Sql(source_, "UPDATE orders SET name = NULL WHERE order_id = 0");

@@ -267,11 +267,11 @@ TEST(MovesOfTest, WhatDoesNotFitTheTable_IsRefused) {
 }
 
 TEST(NewMoveFileTest, WhatItWrites_ParsesBackToTheDefaults) {
-  const std::string text = NewMoveFile("move-12", "table \"x\".json", Table());
+  const std::string text = NewMoveFile("move-12", "a\tb \"x\".json", Table());
   const absl::StatusOr<MoveFile> file = ParseMoveFile(text, "new.toml");
   ASSERT_TRUE(file.ok()) << file.status() << text;
   EXPECT_EQ(file->name, "move-12");
-  EXPECT_EQ(file->table, "table \"x\".json");
+  EXPECT_EQ(file->table, "a\tb \"x\".json");
   EXPECT_EQ(file->pace.by, MovePace().by);
   EXPECT_EQ(file->pace.dwell, MovePace().dwell);
   EXPECT_EQ(file->pace.accept_within, MovePace().accept_within);

@@ -10,6 +10,9 @@
 #include "apps/locus/line/values.h"
 #include "apps/locus/line/verb.h"
 #include "apps/locus/line/verb_line.h"
+#include "apps/locus/place/open_store.h"
+#include "apps/locus/place/uri_options.h"
+#include "locus/leased_snowflake.h"
 #include "nlohmann/json.hpp"
 #include "src/base/check.h"
 #include "src/base/text.h"
@@ -46,22 +49,49 @@ struct LayoutLine {
 
 struct NextLine {
   LayoutLine layout;
-  uint64_t worker = 0;
-  uint64_t datacenter = 0;
+  std::optional<uint64_t> given_worker;
+  std::optional<uint64_t> given_datacenter;
   uint64_t count = 1;
+  std::optional<StoreUri> lease;
+  SpaceName space;
+  absl::Duration ttl = WorkerLeaseTerm().ttl;
 
   void DeclareOn(VerbLine& line) {
-    line.Number("--worker W", &worker, {.most = 1023},
-                "The worker, 0..1023; beside a datacenter or with js53, 0..31")
-        .Required();
-    line.Number("--datacenter D", &datacenter, {.most = 31}, "The datacenter, 0..31");
+    line.Number("--worker W", &given_worker, {.most = 1023},
+                "The worker, 0..1023; beside a datacenter or with js53, 0..31");
+    line.Number("--datacenter D", &given_datacenter, {.most = 31}, "The datacenter, 0..31");
     layout.DeclareOn(line);
     line.Number("--count N", &count, {.least = 1, .most = kMaxCount}, "How many IDs");
+    StoreOption(line, "--lease URI", &lease,
+                absl::StrCat("Lease the worker from this store, in place of --worker: ",
+                             internal::kStoreUriHelp));
+    SpaceOption(line, &space, "The space of worker IDs").Needs("--lease");
+    line.Duration("--ttl D", &ttl, {.least = absl::Seconds(10), .most = absl::Hours(24)},
+                  "How long the worker ID of a killed command rests")
+        .Needs("--lease");
+  }
+
+  // INVALID_ARGUMENT: both or neither of --worker and --lease.
+  absl::Status CheckWorker() const {
+    if (given_worker.has_value() != lease.has_value()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        lease ? "--worker and --lease exclude each other"
+              : "--worker W is missing: the worker, or --lease URI to lease one");
+  }
+
+  LeasedSnowflakeOptions LeaseOptions() const {
+    LeasedSnowflakeOptions options;
+    options.lease.space = space;
+    options.lease.ttl = ttl;
+    options.datacenter = given_datacenter;
+    options.epoch = layout.epoch();
+    return options;
   }
 
   // The limits of worker and datacenter depend on the layout, and the worker's on the datacenter.
   absl::StatusOr<SnowflakeOptions> Options() const {
     SnowflakeWidths widths = layout.widths();
+    const uint64_t datacenter = given_datacenter.value_or(0), worker = given_worker.value_or(0);
     if (datacenter > widths.max_datacenter()) {
       return NotInRange("--datacenter", datacenter, 0, widths.max_datacenter(),
                         ": layout js53 has no datacenter");
@@ -78,7 +108,9 @@ struct NextLine {
   }
 };
 
-absl::Status PrintIds(AnySnowflake& generator, uint64_t count) {
+// Of a Snowflake, or a leased one.
+template <typename Generator>
+absl::Status PrintIds(Generator& generator, uint64_t count) {
   ByteSink sink(STDOUT_FILENO, "stdout");
   std::vector<int64_t> ids(4096);
   std::string lines;
@@ -130,17 +162,42 @@ absl::Status Decode(const SnowflakeWidths& widths, absl::Time epoch, std::string
   return absl::OkStatus();
 }
 
+template <typename Layout>
+absl::Status PrintLeased(std::shared_ptr<WorkerLeaseStore> store, const NextLine& line) {
+  auto generator = LeasedSnowflake<Layout>::Create(std::move(store), line.LeaseOptions());
+  if (!generator.ok()) return generator.status();
+  absl::Status printed = PrintIds(**generator, line.count);
+  absl::Status released = (*generator)->Release();
+  printed.Update(released);
+  return printed;
+}
+
+// The exit code. What an engine calls INVALID_ARGUMENT came from the URI or the environment.
+int RunLeased(std::string_view verb, const NextLine& line) {
+  auto store = OpenLeases(*line.lease, /*create=*/false);
+  absl::Status status = store.status();
+  if (status.ok() && line.layout.layout == "js53") {
+    status = PrintLeased<SnowflakeJs53Layout>(*std::move(store), line);
+  } else if (status.ok()) {
+    status = PrintLeased<SnowflakeDefaultLayout>(*std::move(store), line);
+  }
+  if (status.ok()) return kDone;
+  return absl::IsInvalidArgument(status) ? WrongUsage(verb, status) : Fail(verb, status);
+}
+
 }  // namespace
 
 int RunSnowflakeNext(std::span<const std::string> words) {
   constexpr std::string_view kVerb = "snowflake next";
   NextLine line;
   VerbLine verb_line(kVerb,
-                     "Prints IDs of a worker, one decimal a line. It takes no lease: make sure "
-                     "that no other process uses this worker at the same time.",
+                     "Prints IDs of a worker, one decimal a line. With --worker, make sure that no "
+                     "other process uses it at the same time; with --lease, the store does.",
                      "locus snowflake next --worker 7 --count 3");
   line.DeclareOn(verb_line);
   if (std::optional<int> exit = verb_line.Parse(words)) return *exit;
+  if (absl::Status status = line.CheckWorker(); !status.ok()) return WrongUsage(kVerb, status);
+  if (line.lease) return RunLeased(kVerb, line);
   absl::StatusOr<SnowflakeOptions> options = line.Options();
   if (!options.ok()) return WrongUsage(kVerb, options.status());
 

@@ -21,6 +21,14 @@ constexpr Scheme kStores[] = {{"sqlite:", "a file"},
                               {"redis://", "Redis: redis://HOST:PORT/DB"},
                               {"redis+sentinel://", "redis+sentinel://H1:P1,H2:P2/MASTER"},
                               {"etcd://", "etcd://H1:P1,H2:P2/PREFIX"}};
+constexpr Scheme kLeases[] = {{"sqlite:", "a file"},
+                              {"mysql://", "MariaDB: mysql://USER@HOST:PORT/DB"},
+                              {"redis://", "Redis: redis://HOST:PORT/DB"},
+                              {"redis+sentinel://", "redis+sentinel://H1:P1,H2:P2/MASTER"},
+                              {"etcd://", "etcd://H1:P1,H2:P2/PREFIX"},
+                              {"zookeeper://", "zookeeper://H1:P1,H2:P2/PREFIX"},
+                              {"locusd://", "locusd://H1:P1,H2:P2"}};
+constexpr Scheme kClusters[] = {{"locusd://", "locusd://H1:P1,H2:P2"}};
 constexpr Scheme kTables[] = {{"file:", "a file that routers watch"},
                               {"etcd://", "etcd://H1:P1,H2:P2/PREFIX"},
                               {"mysql://", "MariaDB: mysql://USER@HOST:PORT/DB"},
@@ -81,6 +89,10 @@ void OfferValues(const Option& option, std::string_view before, std::string_view
       return OfferFiles(before, out);
     case Offer::kStoreUris:
       return OfferUris(kStores, "sqlite:", before, typed, out);
+    case Offer::kLeaseUris:
+      return OfferUris(kLeases, "sqlite:", before, typed, out);
+    case Offer::kClusterUris:
+      return OfferUris(kClusters, "sqlite:", before, typed, out);
     case Offer::kTableUris:
       return OfferUris(kTables, "file:", before, typed, out);
     case Offer::kFilesAndTableUris:

@@ -38,7 +38,16 @@ inline bool IsOutput(FileUse use) {
 }
 
 // What a shell offers for a value.
-enum class Offer { kNothing, kFiles, kStoreUris, kTableUris, kFilesAndTableUris, kShards };
+enum class Offer {
+  kNothing,
+  kFiles,
+  kStoreUris,
+  kLeaseUris,
+  kClusterUris,
+  kTableUris,
+  kFilesAndTableUris,
+  kShards
+};
 
 // A file that a value names. VerbLine::Parse refuses an output that is also something else.
 struct NamedFile {

@@ -68,6 +68,7 @@ struct VerbLine::Rep {
   std::deque<Option> options;  // and operands, in the order declared; pointers stay good
   Option* tail = nullptr;
   bool tail_reads_stdin = false;
+  Option* command = nullptr;
 
   bool quiet = false;
   bool help_wanted = false;
@@ -195,6 +196,12 @@ Option& VerbLine::Tail(const std::string& name, std::vector<std::string>* values
   return *rep_->tail;
 }
 
+Option& VerbLine::Command(const std::string& name, std::vector<std::string>* words,
+                          const std::string& help) {
+  rep_->command = &Repeated(name, words, help);
+  return *rep_->command;
+}
+
 absl::StatusOr<std::string> VerbLine::TakeText(std::string_view text) { return std::string(text); }
 
 absl::StatusOr<uint64_t> VerbLine::ReadWhole(std::string_view text, const WholeRange& range) {
@@ -248,7 +255,7 @@ const Option* VerbLine::Rep::Find(std::string_view name) const {
 // The operand that stands at place `count`; nullptr: there is none.
 Option* VerbLine::Rep::NextOperand(size_t count) {
   for (Option& option : options) {
-    if (option.is_option() || &option == tail) continue;
+    if (option.is_option() || &option == tail || &option == command) continue;
     if (count-- == 0) return &option;
   }
   return tail;
@@ -294,7 +301,13 @@ absl::Status VerbLine::Rep::Divide(std::span<const std::string> words) {
     const std::string& word = words.front();
     words = words.subspan(1);
     if (word == "--") {
-      for (const std::string& each : words) status.Update(TakeOperand(each));
+      for (const std::string& each : words) {
+        if (command != nullptr) {
+          given.push_back({command, each, command->name});
+        } else {
+          status.Update(TakeOperand(each));
+        }
+      }
       break;
     }
     if (word == "--help" || word == "-h") {
@@ -400,6 +413,7 @@ std::string VerbLine::Rep::Help() const {
     if (option.name == "--quiet") continue;  // with --help, at the end
     bool on_usage_line = option.required || !option.is_option();
     std::string shown = &option == tail ? option.name + "..." : option.Shown();
+    if (&option == command) shown = absl::StrCat("-- ", option.name, "...");
     if (on_usage_line) {
       std::string piece = option.required ? shown : absl::StrCat("[", shown, "]");
       absl::StrAppend(option.is_option() ? &usage : &operands, " ", piece);
@@ -421,7 +435,7 @@ std::string VerbLine::Rep::Help() const {
   return text;
 }
 
-// The value that the words give an option, or its environment variable.
+// The table that the words, or an environment variable, name.
 std::string VerbLine::Rep::TableOfLine() const {
   for (const Given& each : given) {
     if (each.option->offer == Offer::kFilesAndTableUris) return each.value;
@@ -478,12 +492,6 @@ std::optional<int> VerbLine::Parse(std::span<const std::string> words) {
   if (!status.ok()) return WrongUsage(rep_->verb, status);
   if (rep_->quiet) BeQuiet();
   return std::nullopt;
-}
-
-absl::Status NotInRange(std::string_view option, uint64_t value, uint64_t least, uint64_t most,
-                        std::string_view because) {
-  return Wrong(absl::StrCat(ToAbsl(option), ": \"", value, "\" is not in ", least, "..", most,
-                            ToAbsl(because)));
 }
 
 }  // namespace locus::cli

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "apps/locus/line/option.h"
 #include "src/base/check.h"
+#include "src/base/text.h"
 
 namespace locus::cli {
 
@@ -126,6 +127,10 @@ class VerbLine {
   Option& Tail(const std::string& name, std::vector<std::string>* values, WithoutAny without,
                const std::string& help);
 
+  // The words after "--", which are no operands then: a command, to be run as it stands.
+  Option& Command(const std::string& name, std::vector<std::string>* words,
+                  const std::string& help);
+
   // nullopt: everything was read. Otherwise the exit code: the help was asked for and printed, or
   // the usage is wrong and the word at fault named on stderr.
   std::optional<int> Parse(std::span<const std::string> words);
@@ -164,8 +169,12 @@ class VerbLine {
 
 // INVALID_ARGUMENT: `text` is not in `range`. For limits that depend on other options; `because` is
 // appended to the message.
-absl::Status NotInRange(std::string_view option, uint64_t value, uint64_t least, uint64_t most,
-                        std::string_view because);
+inline absl::Status NotInRange(std::string_view option, uint64_t value, uint64_t least,
+                               uint64_t most, std::string_view because) {
+  return absl::InvalidArgumentError(absl::StrCat(internal::ToAbsl(option), ": \"", value,
+                                                 "\" is not in ", least, "..", most,
+                                                 internal::ToAbsl(because)));
+}
 
 }  // namespace locus::cli
 

@@ -21,27 +21,36 @@ constexpr absl::Duration kSilent = absl::Seconds(10);
 
 // What the wish says now, for people.
 std::string TextOf(const mariadb::MoveView& view, const Wish& wish) {
-  std::string text = absl::StrCat(ToAbsl(ToString(view.standing().phase)), " at share ",
-                                  view.fences.share, ", goal ", wish.goal);
-  if (!wish.hold.empty()) absl::StrAppend(&text, ", held: ", wish.hold);
+  std::string text =
+      absl::StrCat(ToAbsl(ToString(view.standing().phase)), " at ",
+                   view.has_share() || view.standing().phase < internal::Phase::kPrepared
+                       ? absl::StrCat("share ", view.fences.share)
+                       : "a share that is not known now",
+                   ", goal ", wish.goal);
+  if (!wish.hold.empty()) absl::StrAppend(&text, ", held: ", internal::Printable(wish.hold));
   if (wish.ending != internal::Ending::kNone) {
     absl::StrAppend(&text, ", then ", ToAbsl(ToString(wish.ending)));
   }
   return text;
 }
 
-// FAILED_PRECONDITION: the shards are not ready for the move; says what is to be done.
-absl::Status CheckPreflight(const OpenedMoves& opened, const Move& move, const std::string& file) {
-  std::string failed;
+// FAILED_PRECONDITION: the shards are not ready for the move. Complains of each thing that is to be
+// done, on a line of its own.
+absl::Status CheckPreflight(const std::string& verb, const OpenedMoves& opened, const Move& move,
+                            const std::string& file) {
+  size_t failed = 0;
   for (const preflight::Finding& finding :
        preflight::Judge(mariadb::CollectFacts(PreflightOptionsOf(opened.file, move)))) {
     if (finding.ok) continue;
-    absl::StrAppend(&failed, "\n  ", finding.check, finding.place.empty() ? "" : " ", finding.place,
-                    ": ", finding.found, "; needed: ", finding.needed, "; ", finding.remedy);
+    ++failed;
+    Complain(verb, absl::StrCat(move.name, ": ", finding.check, finding.place.empty() ? "" : " ",
+                                finding.place, ": ", finding.found, "; needed: ", finding.needed,
+                                "; ", finding.remedy));
   }
-  if (failed.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("nothing was begun; `locus move preflight ",
-                                                    file, "` shows every check:", failed));
+  if (failed == 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("nothing was begun; ", failed, failed == 1 ? " check" : " checks",
+                   " failed; `locus move preflight ", file, "` shows all"));
 }
 
 // What a command makes of the wish, with the pace of the move file.
@@ -67,20 +76,32 @@ class AskedMove {
   absl::Status Begin(const std::string& file, bool dry) {
     LOCUS_RETURN_IF_ERROR(Open());
     LOCUS_ASSIGN_OR_RETURN(mariadb::MoveView view, control_->View());
-    if (view.record && view.record->wish.started) return absl::OkStatus();
-    if (dry) return CheckPreflight(opened_, move_, file);
+    const bool planned = !view.record || view.record->phase == internal::Phase::kPlanned;
+    // While it is PLANNED, the tables of an edited file replace those that were noted.
+    if (view.record && view.record->wish.started && (!planned || view.other_tables.empty())) {
+      // Makes tables of the move again that somebody dropped.
+      return dry ? CheckTables(view) : control_->Begin(opened_.file.pace);
+    }
+    LOCUS_RETURN_IF_ERROR(CheckRecord(view));
+    if (dry) return CheckPreflight(verb_, opened_, move_, file);
     return control_->Begin(opened_.file.pace);
   }
   // Appends what the wish is, or would be.
-  absl::Status Ask(const MoveControl::Ask& ask, bool begins, bool dry, std::string& out) {
+  absl::Status Ask(const MoveControl::Ask& ask, AskedOf whom, bool begins, bool dry,
+                   std::string& out) {
     LOCUS_RETURN_IF_ERROR(Open());
     LOCUS_ASSIGN_OR_RETURN(mariadb::MoveView view, control_->View());
     if (begins && dry && !view.record) {
       absl::StrAppend(&out, move_.name, ": would begin\n");
       return absl::OkStatus();
     }
-    LOCUS_ASSIGN_OR_RETURN(Wish wish,
-                           control_->Change(verb_.substr(verb_.find(' ') + 1), ask, dry));
+    const std::string what = verb_.substr(verb_.find(' ') + 1);
+    // Nothing is in the way of those that make a move safer.
+    if (whom == AskedOf::kAllOrNone && !begins) LOCUS_RETURN_IF_ERROR(CheckTables(view));
+    LOCUS_ASSIGN_OR_RETURN(
+        Wish wish, control_->Change(
+                       what, ask, dry,
+                       what == "hold" ? MoveControl::Needs::kRecord : MoveControl::Needs::kFences));
     absl::StrAppend(&out, move_.name, dry ? ": would be " : ": ", TextOf(view, wish), "\n");
     silent_ = view.record && view.record->silent > kSilent;
     return absl::OkStatus();
@@ -93,6 +114,19 @@ class AskedMove {
   }
 
  private:
+  absl::Status CheckTables(const mariadb::MoveView& view) const {
+    if (view.other_tables.empty()) return absl::OkStatus();
+    return absl::FailedPreconditionError(view.other_tables);
+  }
+  // A move that the shards have stepped is not begun again.
+  absl::Status CheckRecord(const mariadb::MoveView& view) const {
+    if (!view.lost_record()) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the fences say that this move stands at share ", view.fences.share, ", and locus_move on ",
+        move_.source.name,
+        " has no record of it: that table, or its row, was lost. Restore locus_move from a backup "
+        "of that shard; nothing was begun anew"));
+  }
   absl::Status Open() {
     if (control_ != nullptr) return absl::OkStatus();
     LOCUS_ASSIGN_OR_RETURN(control_, MoveControl::Create(move_));
@@ -118,7 +152,7 @@ int AskMoves(const std::string& verb, const MoveOperand& operand, bool dry, bool
   for (const Move& move : opened->moves) {
     AskedMove one(verb, *opened, move);
     absl::Status status = begins ? one.Begin(operand.file, true) : absl::OkStatus();
-    if (status.ok()) status = one.Ask(ask, begins, true, would);
+    if (status.ok()) status = one.Ask(ask, whom, begins, true, would);
     if (status.ok()) {
       willing.push_back(std::move(one));
     } else {
@@ -138,7 +172,7 @@ int AskMoves(const std::string& verb, const MoveOperand& operand, bool dry, bool
   for (AskedMove& one : willing) {
     if (dry) break;
     absl::Status status = begins ? one.Begin(operand.file, false) : absl::OkStatus();
-    if (status.ok()) status = one.Ask(ask, begins, false, out);
+    if (status.ok()) status = one.Ask(ask, whom, begins, false, out);
     if (!status.ok()) {
       PrintAll(verb, out);
       return Fail(verb, absl::Status(status.code(), one.Complaint(status)));
@@ -251,7 +285,8 @@ int RunMoveCleanup(std::span<const std::string> words) {
       "cleanup", "Deletes the moved rows from the source of a finalized move.", words,
       [&](VerbLine& line) {
         line.Flag("--keep", &keep,
-                  "Leave the rows, tombstones and version triggers where they are");
+                  "Leave the rows, tombstones and version triggers where they are; a later "
+                  "cleanup without it deletes them");
       },
       Unpaced([&](const Standing& now) { return internal::AskCleanup(now, keep); }));
 }

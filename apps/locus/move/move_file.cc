@@ -8,7 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "apps/locus/move/toml_section.h"
+#include "apps/toml/toml_section.h"
 #include "routing/engine/mariadb/shard_endpoint.h"
 #include "src/base/check.h"
 #include "src/base/private_file.h"
@@ -16,6 +16,8 @@
 
 namespace locus::cli {
 
+using apps::TomlDocument;
+using apps::TomlSection;
 using internal::Quoted;
 using internal::ShardEndpoint;
 
@@ -255,7 +257,7 @@ absl::StatusOr<std::vector<Move>> MovesOf(const MoveFile& file, const RoutingTab
     return absl::FailedPreconditionError(
         absl::StrCat("epoch ", table.epoch(),
                      " of the routing table has no moves: `locus plan apply` begins those of a "
-                     "plan, at permyriad 0"));
+                     "plan, at share 0"));
   }
   return MovesOf(file, table, legs);
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verbs for what happened to the shards of a move: failovers, and what a state means.
+#include <map>
+
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -35,35 +37,51 @@ int RunMoveRebind(std::span<const std::string> words) {
   MoveOperand operand;
   bool dry = false;
   VerbLine line(kVerb,
-                "Binds the fences of the moves' shards to the servers that answer, after a "
-                "promotion or a restore: rows that agree with the other shard or with the routing "
-                "table. First fence off the old server. The exit code is 1 if a row is left.",
+                "Binds the fences of all shards to the servers that answer, after a promotion or a "
+                "restore: vnodes that move where both shards agree, the others where the fence "
+                "says what the routing table says. First fence off the old server. The exit code "
+                "is 1 if vnodes are left, or a shard does not answer.",
                 "locus move rebind peak.toml");
   AddMoveOperand(line, operand);
   line.Flag("--dry-run", &dry, "Say what would be bound, and change nothing");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
-  auto opened = OpenMoves(operand);
+  auto opened = OpenMoves(operand, NotBegun::kAlso, NoMoves::kAreFine);
   if (!opened.ok()) return Fail(kVerb, opened.status());
   std::string out;
   bool left = false;
+  std::map<uint32_t, std::vector<FencedRange>> fitting;
   for (const Move& move : opened->moves) {
-    auto run = [&]() -> absl::Status {
+    auto look = [&]() -> absl::StatusOr<MoveControl::Bindable> {
       LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<MoveControl> control, MoveControl::Create(move));
-      LOCUS_ASSIGN_OR_RETURN(MoveControl::Rebound rebound, control->Rebind(opened->table, dry));
-      absl::StrAppend(
-          &out, move.name, ": the fences of its shards ",
-          rebound.contradict ? "contradict each other: " : "fit together: ", rebound.fences, "\n");
-      AppendResult(move.source.name, rebound.source, dry, out);
-      AppendResult(move.target.name, rebound.target, dry, out);
-      left = left || !rebound.source.left.empty() || !rebound.target.left.empty();
-      return absl::OkStatus();
+      return control->MayBind(opened->table, dry);
     };
-    if (auto status = run(); !status.ok()) {
-      PrintAll(kVerb, out);
-      return Fail(kVerb,
-                  absl::Status(status.code(), absl::StrCat(move.name, ": ", status.message())));
+    const auto bindable = look();
+    if (!bindable.ok()) {
+      absl::StrAppend(&out, move.name, ": LEFT ", bindable.status().message(), "\n");
+      left = true;
+    } else {
+      absl::StrAppend(&out, move.name, ": the fences of its shards ",
+                      bindable->contradict ? "contradict each other: " : "fit together: ",
+                      bindable->fences, "\n");
+    }
+    for (const MoveShard* shard : {&move.source, &move.target}) {
+      std::vector<FencedRange>& ranges = fitting[shard->id];
+      if (bindable.ok() && bindable->fits) {
+        ranges.insert(ranges.end(), move.ranges.begin(), move.ranges.end());
+      }
     }
   }
+  // Fences stay when moves have ended: of shards, too, that no move of the file has.
+  auto shards = ShardsOf(opened->file, opened->table);
+  if (!shards.ok()) return Fail(kVerb, shards.status());
+  for (const MoveShard& shard : *shards) {
+    if (operand.only && !fitting.contains(shard.id)) continue;
+    auto result = mariadb::RebindShard(shard, opened->table, fitting[shard.id], dry);
+    if (!result.ok()) result = mariadb::RebindResult{{}, {std::string(result.status().message())}};
+    AppendResult(shard.name, *result, dry, out);
+    left = left || !result->left.empty();
+  }
+  if (out.empty()) out = "every fence is bound to the server that answers\n";
   const int printed = PrintAll(kVerb, out);
   return printed == kDone && left ? kFailed : printed;
 }

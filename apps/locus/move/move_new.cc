@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
+
 #include "absl/strings/str_cat.h"
 #include "apps/locus/io/output_file.h"
 #include "apps/locus/line/verb.h"
@@ -21,10 +23,28 @@ struct NewLine {
   std::string out = "-";
 };
 
+// The URI of the table's place, for verbs that are run elsewhere, such as a service.
+absl::StatusOr<std::string> PlaceOf(const std::string& table) {
+  std::string path = table;
+  if (TableUri::IsMeant(table)) {
+    LOCUS_ASSIGN_OR_RETURN(TableUri uri, TableUri::Parse(table));
+    if (uri.kind != TableUri::Kind::kFile) return table;
+    path = uri.path;
+  }
+  std::error_code failed;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, failed);
+  if (failed) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("--table: no absolute path of ", Quoted(path), ": ", failed.message()));
+  }
+  return absl::StrCat("file:", absolute.lexically_normal().string());
+}
+
 absl::Status MakeFile(const NewLine& line) {
   LOCUS_ASSIGN_OR_RETURN(RoutingTable table, LoadTable(line.table));
   const std::string name = line.name ? *line.name : absl::StrCat("move-", table.epoch());
-  const std::string text = NewMoveFile(name, line.table, table);
+  LOCUS_ASSIGN_OR_RETURN(const std::string place, PlaceOf(line.table));
+  const std::string text = NewMoveFile(name, place, table);
   // What is wrong with it now was on the command line.
   LOCUS_RETURN_IF_ERROR(ParseMoveFile(text, line.out == "-" ? "the file" : line.out).status());
   LOCUS_RETURN_IF_ERROR(WriteWhole(line.out, text));
@@ -50,8 +70,10 @@ int RunMoveNew(std::span<const std::string> words) {
                 "Writes a move file for the moves of a routing table, with every option "
                 "explained; tables and accounts are to be filled in.",
                 "locus move new --table table.json --name peak --out peak.toml");
-  TableOption(line, "--table FILE", &given.table,
-              "The routing table, a file or the URI of a place, as the move file will name it")
+  TableOption(
+      line, "--table FILE", &given.table,
+      "The routing table, a file or the URI of its place; the move file names a file by its "
+      "absolute path")
       .Required()
       .Else("LOCUS_TABLE");
   line.Value("--name NAME", &given.name, ReadName,

@@ -8,7 +8,7 @@
 #include "apps/locus/line/verb_line.h"
 #include "apps/locus/move/open_moves.h"
 #include "apps/locus/table/table_file.h"
-#include "migration/engine/mariadb/preflight.h"
+#include "migration/engine/mariadb/preflight/preflight.h"
 #include "migration/preflight/judge.h"
 #include "nlohmann/json.hpp"
 #include "src/base/check.h"
@@ -32,7 +32,9 @@ absl::StatusOr<std::vector<Judged>> JudgeMoves(const std::string& path) {
   LOCUS_ASSIGN_OR_RETURN(std::string text, ReadWhole(path));
   LOCUS_ASSIGN_OR_RETURN(MoveFile file, ParseMoveFile(text, path == "-" ? "stdin" : path));
   LOCUS_ASSIGN_OR_RETURN(RoutingTable table, LoadTable(file.table));
-  LOCUS_ASSIGN_OR_RETURN(std::vector<Move> moves, OwnMovesOf(file, table, NotBegun::kAlso));
+  std::string unheard;
+  LOCUS_ASSIGN_OR_RETURN(std::vector<Move> moves,
+                         OwnMovesOf(file, table, NotBegun::kAlso, unheard));
   std::vector<Judged> judged;
   for (const Move& move : moves) {
     judged.push_back(

@@ -58,8 +58,9 @@ std::string RowsThatDiffer(const std::vector<MoveEvent>& events) {
 // One of the moves; `left`: something of it only an operator can mend.
 absl::Status RepairMove(const Move& move, const RepairWords& words, std::string& out, bool& left) {
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<MoveControl> control, MoveControl::Create(move));
-  LOCUS_ASSIGN_OR_RETURN(std::vector<RepairFinding> findings, control->Findings());
   LOCUS_ASSIGN_OR_RETURN(mariadb::MoveView view, control->View());
+  if (!view.other_tables.empty()) return absl::FailedPreconditionError(view.other_tables);
+  LOCUS_ASSIGN_OR_RETURN(std::vector<RepairFinding> findings, control->Findings());
   const Standing now = view.standing();
   absl::StrAppend(&out, move.name, ": ", ToAbsl(ToString(now.phase)), " at share ", now.share,
                   now.wish.hold.empty() ? "" : ", held: ", internal::Printable(now.wish.hold),

@@ -176,10 +176,10 @@ std::string ReportText(const std::vector<MoveHistory>& histories) {
                     VnodesText(history.move.ranges), "\n");
     for (const MoveEvent& event : history.events) {
       if (event.kind == "sample") continue;
-      absl::StrAppend(&out, "  ",
-                      absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", event.at, absl::UTCTimeZone()), " ",
-                      absl::StrFormat("%6.2f %%  %-10s ", event.share / 100.0, event.kind),
-                      internal::Printable(event.text), "\n");
+      absl::StrAppend(
+          &out, "  ", absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", event.at, absl::UTCTimeZone()), " ",
+          absl::StrFormat("%6.2f %%  %-10s ", event.share / 100.0, internal::Printable(event.kind)),
+          internal::Printable(event.text), "\n");
     }
   }
   return out;

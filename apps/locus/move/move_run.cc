@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <list>
 #include <thread>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "apps/locus/line/signals.h"
 #include "apps/locus/line/verb.h"
@@ -27,30 +31,87 @@ std::string ProcessName() {
   return absl::StrCat(host, ":", getpid());
 }
 
+// How often shards are asked again that did not answer.
+constexpr std::chrono::seconds kHearPause{10};
+
 // A move, its runner and how it ended.
 struct Running {
   std::string name;
+  std::vector<FencedRange> ranges;
   std::unique_ptr<MoveRunner> runner;
   absl::Status status;
+  std::atomic<bool> ended = false;
   std::thread thread;
 };
 
-absl::StatusOr<std::vector<Running>> MakeRunners(const OpenedMoves& opened,
-                                                 const mariadb::RunnerOptions& options) {
-  std::vector<Running> all;
-  for (const Move& move : opened.moves) {
-    mariadb::RunnerOptions own = options;
-    own.source_candidates = CandidatesOf(opened.file, move.source);
-    own.target_candidates = CandidatesOf(opened.file, move.target);
-    LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<MoveRunner> runner,
-                           MoveRunner::Create(move, own, *opened.publisher));
-    for (auto* candidates : {&own.source_candidates, &own.target_candidates}) {
-      for (MariadbOptions& one : *candidates) one = mariadb::WithoutPassword(std::move(one));
+// The runners of one command.
+class Runners {
+ public:
+  Runners(mariadb::RunnerOptions options, TablePublisher& publisher)
+      : options_(std::move(options)), publisher_(publisher) {}
+  ~Runners() { Stop(); }
+
+  // One for each move that has none; passwords stay with the runners. A shard that answers only now
+  // may say that a move was begun for other vnodes than the table's: the runner that found out has
+  // ended, and gets a successor.
+  absl::Status Add(const MoveFile& file, const std::vector<Move>& moves) {
+    for (const Move& move : moves) {
+      const bool has = absl::c_any_of(all_, [&](const Running& one) {
+        const bool refused = one.ended && absl::IsInvalidArgument(one.status);
+        return one.name == move.name && (!refused || one.ranges == move.ranges);
+      });
+      if (has) continue;
+      mariadb::RunnerOptions own = options_;
+      own.source_candidates = CandidatesOf(file, move.source);
+      own.target_candidates = CandidatesOf(file, move.target);
+      LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<MoveRunner> runner,
+                             MoveRunner::Create(move, own, publisher_));
+      for (auto* candidates : {&own.source_candidates, &own.target_candidates}) {
+        for (MariadbOptions& one : *candidates) one = mariadb::WithoutPassword(std::move(one));
+      }
+      Running& added = all_.emplace_back();
+      added.name = move.name;
+      added.ranges = move.ranges;
+      added.runner = std::move(runner);
+      SignalsHeld from_their_threads;
+      added.thread = std::thread([this, &added] {
+        added.status = added.runner->Run(stop_);
+        added.ended = true;
+      });
     }
-    all.push_back({move.name, std::move(runner), absl::OkStatus(), {}});
+    return absl::OkStatus();
   }
-  return all;
-}
+  size_t size() const { return all_.size(); }
+  bool HaveEnded() const {
+    return absl::c_all_of(all_, [](const Running& one) { return one.ended.load(); });
+  }
+  void Stop() {
+    stop_ = true;
+    for (Running& one : all_) {
+      if (one.thread.joinable()) one.thread.join();
+    }
+  }
+  // What went wrong, after Stop, of each move that has no successor.
+  int Report() const {
+    int exit = kDone;
+    for (auto one = all_.begin(); one != all_.end(); ++one) {
+      if (one->status.ok() || absl::IsCancelled(one->status)) continue;
+      const bool succeeded = std::any_of(std::next(one), all_.end(), [&](const Running& other) {
+        return other.name == one->name;
+      });
+      if (succeeded) continue;
+      exit = Fail(kVerb, absl::Status(one->status.code(),
+                                      absl::StrCat(one->name, ": ", one->status.message())));
+    }
+    return exit;
+  }
+
+ private:
+  const mariadb::RunnerOptions options_;
+  TablePublisher& publisher_;
+  std::atomic<bool> stop_ = false;
+  std::list<Running> all_;
+};
 
 }  // namespace
 
@@ -77,38 +138,39 @@ int RunMoveRun(std::span<const std::string> words) {
   if (!opened.ok()) return Fail(kVerb, opened.status());
   options.pace = opened->file.pace;
   options.gates = opened->file.gates;
-  auto all = MakeRunners(*opened, options);
-  if (!all.ok()) return Fail(kVerb, all.status());
-
-  // The runners have what they need; this lives for hours.
-  for (Move& move : opened->moves) move = mariadb::WithoutPasswords(std::move(move));
-
   SignalsDeferred until_ended;
-  std::atomic<bool> stop = false;
-  std::atomic<size_t> ended = 0;
-  {
-    SignalsHeld from_their_threads;
-    for (Running& one : *all) {
-      one.thread = std::thread([&one, &stop, &ended] {
-        one.status = one.runner->Run(stop);
-        ++ended;
-      });
-    }
-  }
-  Note(kVerb, absl::StrCat(all->size(), all->size() == 1 ? " move" : " moves", ", as ",
+  Runners runners(options, *opened->publisher);
+  auto take = [&](OpenedMoves& found) {
+    const absl::Status added = runners.Add(found.file, found.moves);
+    // The runners have what they need; this lives for hours.
+    for (Move& move : found.moves) move = mariadb::WithoutPasswords(std::move(move));
+    return added;
+  };
+  if (absl::Status added = take(*opened); !added.ok()) return Fail(kVerb, added);
+  Note(kVerb, absl::StrCat(runners.size(), runners.size() == 1 ? " move" : " moves", ", as ",
                            options.name, "; `locus move status ", operand.file, "` shows them"));
-  while (ended < all->size() && !Interrupted()) {
+  std::string unheard = opened->unheard;
+  if (!unheard.empty()) {
+    Note(kVerb, absl::StrCat("asked again until they answer, since they may remember more moves of "
+                             "the file",
+                             unheard));
+  }
+  auto heard_at = std::chrono::steady_clock::now();
+  while (!runners.HaveEnded() && !Interrupted()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    if (unheard.empty() || std::chrono::steady_clock::now() - heard_at < kHearPause) continue;
+    auto again = OpenMoves(operand);
+    heard_at = std::chrono::steady_clock::now();
+    if (!again.ok()) continue;
+    const size_t before = runners.size();
+    if (absl::Status added = take(*again); !added.ok()) return Fail(kVerb, added);
+    if (runners.size() > before) Note(kVerb, "a shard answers again: more moves run");
+    unheard = again->unheard;
   }
-  stop = true;
-  int exit = Interrupted() ? kInterrupted : kDone;
-  for (Running& one : *all) {
-    one.thread.join();
-    if (one.status.ok() || absl::IsCancelled(one.status)) continue;
-    exit = Fail(
-        kVerb, absl::Status(one.status.code(), absl::StrCat(one.name, ": ", one.status.message())));
-  }
-  return exit;
+  runners.Stop();
+  const int failed = runners.Report();
+  if (failed != kDone) return failed;
+  return Interrupted() ? kInterrupted : kDone;
 }
 
 }  // namespace locus::cli

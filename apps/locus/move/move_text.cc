@@ -77,10 +77,22 @@ void AppendLine(std::string& out, absl::string_view term, absl::string_view text
   absl::StrAppend(&out, absl::StrFormat("  %-9s ", term), text, "\n");
 }
 
-std::string CopiedText(const json& figures) {
+void AppendSpace(std::string& out, const std::string& shard, int64_t waiting) {
+  if (waiting == 0) return;
+  AppendLine(out, "DISK FULL",
+             absl::StrCat(shard, ": ", waiting,
+                          " sessions wait for space to commit; make room on that server, and all "
+                          "goes on by itself within a minute"));
+}
+
+// `ended`: whether the copy has ended; the server's estimate of the rows may be twice what there
+// was.
+std::string CopiedText(const json& figures, bool ended) {
   const double rows = NumberAt(figures, "/copied/rows", 0);
-  const double all = NumberAt(figures, "/copied/estimated", 0);
+  const double all = ended ? 0 : NumberAt(figures, "/copied/estimated", 0);
   const double rate = NumberAt(figures, "/copied/rows_per_second", 0);
+  // A runner counts what it copied itself: there were none, or an earlier one did.
+  if (ended && rows == 0) return "all rows";
   std::string text = absl::StrCat(WithThousands(Whole(rows)), " rows");
   if (all > 0) {
     absl::StrAppend(&text, " of about ", WithThousands(Whole(all)),
@@ -109,8 +121,17 @@ std::string TableText(const TableSight& table) {
 }
 
 std::string NextText(const MoveView& view, const std::string& file) {
+  if (view.lost_record()) {
+    return "restore locus_move of the source from a backup: it has lost the record of this move";
+  }
   if (!view.record)
     return absl::StrCat("locus move preflight ", file, ", then locus move start ", file);
+  if (!view.other_tables.empty()) {
+    return absl::StrCat("put the [[tables]] of ", file, " back as they were");
+  }
+  if (view.source_waits_for_space > 0 || view.target_waits_for_space > 0) {
+    return "make room on the server that is named above";
+  }
   internal::MoveSight sight;
   sight.phase = view.record->phase;
   sight.wish = view.record->wish;
@@ -128,7 +149,14 @@ std::string NextText(const MoveView& view, const std::string& file) {
 }
 
 std::string StateOf(const MoveView& view) {
+  if (view.lost_record()) return absl::StrCat("LOST at share ", view.fences.share);
   if (!view.record) return "not begun";
+  // Where a shard does not answer, a share would be a guess.
+  if (view.record->phase >= Phase::kPrepared && view.record->phase < Phase::kFinalized &&
+      !view.has_share()) {
+    return absl::StrCat(ToAbsl(ToString(view.record->phase)),
+                        view.record->wish.hold.empty() ? "" : ", held", ", share not known");
+  }
   internal::MoveSight sight;
   sight.phase = view.record->phase;
   sight.wish = view.record->wish;
@@ -139,7 +167,11 @@ std::string StateOf(const MoveView& view) {
 void AppendFigures(std::string& out, const MoveView& view) {
   const json figures = FiguresOf(view);
   if (figures.empty()) return;
-  AppendLine(out, "copied", CopiedText(figures));
+  const bool ended = view.record->phase > Phase::kCopying;
+  // A runner that began behind the copy knows nothing of it.
+  if (!ended || NumberAt(figures, "/copied/rows", 0) > 0) {
+    AppendLine(out, "copied", CopiedText(figures, ended));
+  }
   AppendLine(
       out, "lag",
       absl::StrCat("from the source ", Milliseconds(NumberAt(figures, "/forth/lag_ms", -1)),
@@ -171,6 +203,8 @@ void AppendFigures(std::string& out, const MoveView& view) {
       term = "";
     }
   }
+  // Just after the runner has entered a state, the figures are still those of the state before.
+  if (TextAt(figures, "/state") != StateOf(view)) return;
   for (const char* stream : {"/forth", "/back"}) {
     const std::string why = TextAt(figures, absl::StrCat(stream, "/waiting"));
     if (!why.empty()) AppendLine(out, "stream", why);
@@ -217,7 +251,12 @@ std::string StatusText(const Move& move, const MoveView& view, const TableSight&
   const size_t width = std::max(move.source.name.size(), move.target.name.size());
   out += BandLine(move.source.name, view.source, view.source_trouble, width, style);
   out += BandLine(move.target.name, view.target, view.target_trouble, width, style);
+  AppendSpace(out, move.source.name, view.source_waits_for_space);
+  AppendSpace(out, move.target.name, view.target_waits_for_space);
   AppendLine(out, "table", TableText(table));
+  if (!view.other_tables.empty()) {
+    AppendLine(out, "FILE", internal::Printable(view.other_tables));
+  }
   AppendFigures(out, view);
   if (view.record) {
     const absl::Duration silent = view.record->silent;
@@ -247,12 +286,16 @@ std::string StatusJson(const Move& move, const MoveView& view, const TableSight&
       {"source",
        {{"id", move.source.id},
         {"name", move.source.name},
-        {"fence", band(view.source, view.source_trouble)}}},
+        {"fence", band(view.source, view.source_trouble)},
+        {"waits_for_space", view.source_waits_for_space}}},
       {"target",
        {{"id", move.target.id},
         {"name", move.target.name},
-        {"fence", band(view.target, view.target_trouble)}}},
-      {"share", view.fences.share},
+        {"fence", band(view.target, view.target_trouble)},
+        {"waits_for_space", view.target_waits_for_space}}},
+      {"share", view.has_share() || view.standing().phase < Phase::kPrepared
+                    ? ordered_json(view.fences.share)
+                    : nullptr},
       {"table", TableText(table)},
   };
   if (view.record) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -12,11 +13,17 @@ using internal::ToAbsl;
 
 namespace {
 
-// As a basic string of TOML. What is no UTF-8 cannot be one; Printable replaces it.
+// As a basic string of TOML. What is no UTF-8 cannot be one, and makes the file unreadable.
 std::string TomlText(const std::string& text) {
-  return absl::StrCat(
-      "\"", absl::StrReplaceAll(Printable(text, text.size()), {{"\\", "\\\\"}, {"\"", "\\\""}}),
-      "\"");
+  std::string out = "\"";
+  for (const char c : text) {
+    if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) {
+      absl::StrAppend(&out, "\\u", absl::Hex(c, absl::kZeroPad4));
+    } else {
+      absl::StrAppend(&out, c == '\\' || c == '"' ? "\\" : "", std::string(1, c));
+    }
+  }
+  return out + "\"";
 }
 
 std::string NameOf(const RoutingTable& table, uint32_t shard) {
@@ -127,7 +134,8 @@ std::string NewMoveFile(const std::string& name, const std::string& table_place,
       "\n# a-z, 0-9, - _ and . The shards keep what they know of the moves under this name: give "
       "it once.\nname = ",
       TomlText(name),
-      "\n# The routing table: a file, or the URI of its place.\ntable = ", TomlText(table_place),
+      "\n# The place where the routing table is published: file:PATH, or another URI.\ntable = ",
+      TomlText(table_place),
       "\n# Which of the table's moves are this file's, as SOURCE>TARGET; without it, all that no "
       "other\n# file has begun.\n# moves = [\"1>2\"]\n");
   const MariadbOptions mover;

@@ -20,19 +20,22 @@ namespace {
 // What the shards of a table remember of moves of which they are the source.
 struct Remembered {
   std::vector<mariadb::MoveRecord> records;
-  std::string unheard;  // what shards said that did not answer
+  std::string unheard;  // of shards that did not answer, and of records that cannot be read
 };
 
 absl::StatusOr<Remembered> Remember(const MoveFile& file, const RoutingTable& table) {
   LOCUS_ASSIGN_OR_RETURN(std::vector<MoveShard> shards, ShardsOf(file, table));
   Remembered remembered;
   for (const MoveShard& shard : shards) {
-    auto records = mariadb::MovesRemembered(shard.server);
+    std::vector<std::string> unread;
+    auto records = mariadb::MovesRemembered(shard.server, unread);
     // A shard that does not answer may remember none: what needs it says so.
     if (!records.ok()) {
       absl::StrAppend(&remembered.unheard, "; ", records.status().message());
       continue;
     }
+    // One that was spoiled, or that a newer version wrote, leaves the others to their files.
+    for (const std::string& why : unread) absl::StrAppend(&remembered.unheard, "; ", why);
     for (mariadb::MoveRecord& record : *records) {
       // Two shards in one place would be two sources of one record.
       if (record.leg.source == shard.id) remembered.records.push_back(std::move(record));
@@ -100,8 +103,8 @@ absl::StatusOr<std::vector<MoveLeg>> LegsOf(const MoveFile& file, const RoutingT
       others.empty()
           ? std::string()
           : absl::StrCat(" (begun under other names: ", absl::StrJoin(others, ", "), ")"),
-      ", and no shard remembers one of it: `locus plan apply` begins those of a plan, at "
-      "permyriad 0",
+      ", and no shard remembers one of it: `locus plan apply` begins those of a plan, at share "
+      "0",
       remembered.unheard));
 }
 
@@ -114,8 +117,9 @@ void AddMoveOperand(VerbLine& line, MoveOperand& operand) {
 }
 
 absl::StatusOr<std::vector<Move>> OwnMovesOf(const MoveFile& file, const RoutingTable& table,
-                                             NotBegun not_begun) {
+                                             NotBegun not_begun, std::string& unheard) {
   LOCUS_ASSIGN_OR_RETURN(Remembered remembered, Remember(file, table));
+  unheard = remembered.unheard;
   LOCUS_ASSIGN_OR_RETURN(std::vector<MoveLeg> legs, LegsOf(file, table, remembered, not_begun));
   LOCUS_ASSIGN_OR_RETURN(std::vector<Move> moves, MovesOf(file, table, legs));
   std::sort(moves.begin(), moves.end(),
@@ -123,7 +127,8 @@ absl::StatusOr<std::vector<Move>> OwnMovesOf(const MoveFile& file, const Routing
   return moves;
 }
 
-absl::StatusOr<OpenedMoves> OpenMoves(const MoveOperand& operand, NotBegun not_begun) {
+absl::StatusOr<OpenedMoves> OpenMoves(const MoveOperand& operand, NotBegun not_begun,
+                                      NoMoves no_moves) {
   LOCUS_ASSIGN_OR_RETURN(std::string text, ReadWhole(operand.file));
   LOCUS_ASSIGN_OR_RETURN(MoveFile file, ParseMoveFile(text, operand.file));
   absl::StatusOr<TableUri> uri = TableUri::Parse(file.table);
@@ -133,7 +138,14 @@ absl::StatusOr<OpenedMoves> OpenMoves(const MoveOperand& operand, NotBegun not_b
   }
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<TablePublisher> publisher, OpenTablePublisher(*uri));
   LOCUS_ASSIGN_OR_RETURN(RoutingTable table, publisher->Current());
-  LOCUS_ASSIGN_OR_RETURN(std::vector<Move> moves, OwnMovesOf(file, table, not_begun));
+  std::vector<Move> moves;
+  std::string unheard;
+  auto found = OwnMovesOf(file, table, not_begun, unheard);
+  if (found.ok()) {
+    moves = *std::move(found);
+  } else if (!absl::IsNotFound(found.status()) || no_moves == NoMoves::kAreNotFound) {
+    return found.status();
+  }
   if (operand.only) {
     std::vector<std::string> names;
     for (const Move& move : moves) names.push_back(move.name);
@@ -143,7 +155,8 @@ absl::StatusOr<OpenedMoves> OpenMoves(const MoveOperand& operand, NotBegun not_b
                                               "; there are ", absl::StrJoin(names, ", ")));
     }
   }
-  return OpenedMoves{std::move(file), std::move(publisher), std::move(table), std::move(moves)};
+  return OpenedMoves{std::move(file), std::move(publisher), std::move(table), std::move(moves),
+                     std::move(unheard)};
 }
 
 mariadb::PreflightOptions PreflightOptionsOf(const MoveFile& file, const Move& move) {

@@ -15,10 +15,12 @@
 #include "apps/locus/line/verb_line.h"
 #include "apps/locus/place/password.h"
 #include "apps/locus/place/uri_options.h"
-#include "migration/engine/mariadb/marker_pass.h"
-#include "migration/engine/mariadb/row_verifier.h"
+#include "migration/engine/mariadb/run/shard_link.h"
+#include "migration/engine/mariadb/verify/marker_pass.h"
+#include "migration/engine/mariadb/verify/row_verifier.h"
 #include "nlohmann/json.hpp"
 #include "src/base/check.h"
+#include "src/base/random_word.h"
 #include "src/base/text.h"
 
 namespace locus::cli {
@@ -125,10 +127,34 @@ class Passwords {
   VerifierOptions& options_;
 };
 
+// A database is equal to itself, whatever stands on the other shard. The addresses may differ: a
+// lock that one connection takes is seen by the other one only on the same server.
+absl::Status CheckTwoDatabases(const VerifierOptions& options) {
+  constexpr auto kRead = mariadb::Connection::Access::kRead;
+  LOCUS_ASSIGN_OR_RETURN(auto source, mariadb::ShardLink::Create(options.source, kRead));
+  LOCUS_ASSIGN_OR_RETURN(auto target, mariadb::ShardLink::Create(options.target, kRead));
+  const std::optional<uint64_t> word = internal::RandomWord();
+  if (!word) return absl::UnavailableError("the system has no randomness for a lock's name");
+  const std::string lock = absl::StrCat("'locus_verify ", *word, "'");
+  LOCUS_ASSIGN_OR_RETURN(auto taken,
+                         source->Run(absl::StrCat("SELECT DATABASE(), GET_LOCK(", lock, ", 0)"),
+                                     {mariadb::OneRow(2)}));
+  LOCUS_ASSIGN_OR_RETURN(
+      auto seen, target->Run(absl::StrCat("SELECT DATABASE(), IS_USED_LOCK(", lock, ") IS NULL"),
+                             {mariadb::OneRow(2)}));
+  if (seen[0].rows[0][1] == "1" || taken[0].rows[0][0] != seen[0].rows[0][0]) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--source ", source->place(), " and --target ", target->place(),
+                   " are one database, which is equal to itself: name the two shards"));
+}
+
 absl::StatusOr<std::unique_ptr<RowVerifier>> Open(const VerifyLine& line,
                                                   VerifierOptions& options) {
   Passwords passwords(options);
   LOCUS_RETURN_IF_ERROR(passwords.Fill());
+  LOCUS_RETURN_IF_ERROR(CheckTwoDatabases(options));
   if (line.move) {
     LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<mariadb::MarkerPass> pass,
                            mariadb::MarkerPass::Open(options.source, options.target, *line.move));

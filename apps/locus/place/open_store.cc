@@ -11,6 +11,14 @@ absl::StatusOr<std::shared_ptr<SegmentStore>> OpenStore(const StoreUri& uri, boo
   return OpenSegmentStore(uri.text, {.password = AskFor(PasswordFor::kStore), .create = create});
 }
 
+absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenLeases(const StoreUri& uri, bool create) {
+  auto store =
+      OpenWorkerLeaseStore(uri.text, {.password = AskFor(PasswordFor::kStore), .create = create});
+  if (uri.engine != StoreUri::Engine::kSqlite || !absl::IsNotFound(store.status())) return store;
+  return absl::NotFoundError(
+      absl::StrCat(store.status().message(), "; `locus lease create ", uri.text, "` creates it"));
+}
+
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(const StoreUri& uri,
                                                          const StoreUri* ceiling,
                                                          const SequencerOptions& options) {

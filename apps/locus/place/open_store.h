@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "locus/segment_store.h"
 #include "locus/sequencer.h"
+#include "locus/worker_lease_store.h"
 #include "routing/uri/store_uri.h"
 
 // locus/routing/uri.h with the passwords of the command's environment.
@@ -17,6 +18,8 @@ using internal::StoreUri;
 // `create`: whether a missing store is created, and an older schema brought up to date. Errors also
 // of Password.
 absl::StatusOr<std::shared_ptr<SegmentStore>> OpenStore(const StoreUri& uri, bool create);
+
+absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenLeases(const StoreUri& uri, bool create);
 
 // `ceiling`: nullptr: none. A NOT_FOUND says how the store is created.
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(const StoreUri& uri,

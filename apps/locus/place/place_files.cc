@@ -26,7 +26,8 @@ void AddBeside(const std::string& name, const std::string& path, const char* end
 
 std::vector<NamedFile> SqliteFiles(const std::string& name, const std::string& path) {
   std::vector<NamedFile> files = {{name, path, FileUse::kRead}};
-  for (const char* ending : {"-wal", "-shm", "-journal", "-locus", "-locus-lock"}) {
+  for (const char* ending : {"-wal", "-shm", "-journal", "-locus", "-locus-lock", "-workers-locus",
+                             "-workers-locus-lock"}) {
     AddBeside(name, path, ending, files);
   }
   return files;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/locus/move/toml_section.h"
+#include "apps/toml/toml_section.h"
 
 // An assertion of version 3.3 denies what its next lines handle: a header such as "[$". Without
 // NDEBUG it would end the program, with it clang would take it for a promise.
@@ -23,7 +23,7 @@
 #include "absl/strings/str_join.h"
 #include "src/base/text.h"
 
-namespace locus::cli {
+namespace locus::apps {
 
 using internal::Printable;
 using internal::Quoted;
@@ -196,6 +196,8 @@ void TomlSection::Flag(const std::string& key, bool* value) {
                absl::StrCat(rep_->name, key, " is ", TypeOf(*node), "; it must be true or false"));
 }
 
+bool TomlSection::Has(const std::string& key) { return rep_->Find(key, kOptional) != nullptr; }
+
 TomlSection TomlSection::Section(const std::string& key, Need need) {
   auto section = std::make_shared<Rep>();
   section->document = rep_->document;
@@ -259,4 +261,4 @@ void TomlSection::RefuseIfNot(const absl::Status& status) {
   if (!status.ok()) Refuse(std::string(status.message()));
 }
 
-}  // namespace locus::cli
+}  // namespace locus::apps

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef LOCUS_APPS_LOCUS_MOVE_TOML_SECTION_H_
-#define LOCUS_APPS_LOCUS_MOVE_TOML_SECTION_H_
+#ifndef LOCUS_APPS_TOML_TOML_SECTION_H_
+#define LOCUS_APPS_TOML_TOML_SECTION_H_
 
 #include <concepts>
 #include <cstdint>
@@ -18,7 +18,7 @@
 // Reading a TOML document key by key, so that everything that is wrong with it is named at once,
 // with its line and column. What is not read is refused as unknown.
 
-namespace locus::cli {
+namespace locus::apps {
 
 class TomlSection;
 
@@ -77,6 +77,8 @@ class TomlSection {
   }
   void Flag(const std::string& key, bool* value);
 
+  // Whether the key is there; it counts as read.
+  bool Has(const std::string& key);
   TomlSection Section(const std::string& key, Need need = kOptional);
   // Every key of this one, each a table.
   void EachSection(const std::function<void(const std::string&, TomlSection)>& read);
@@ -109,6 +111,6 @@ class TomlSection {
   std::shared_ptr<Rep> rep_;
 };
 
-}  // namespace locus::cli
+}  // namespace locus::apps
 
-#endif  // LOCUS_APPS_LOCUS_MOVE_TOML_SECTION_H_
+#endif  // LOCUS_APPS_TOML_TOML_SECTION_H_

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/locusd/audit.h"
+
+#include "locus/engine/clickhouse.h"
+#include "locus/routing/metrics.h"
+#include "src/base/check.h"
+#include "src/base/private_file.h"
+
+namespace locus::locusd {
+namespace {
+
+constexpr size_t kMostPasswordBytes = 1024;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Audit>> Audit::Open(const Config& config) {
+  ClickHouseOptions options = config.audit->clickhouse;
+  if (!config.audit->password_file.empty()) {
+    LOCUS_ASSIGN_OR_RETURN(
+        internal::PrivateText text,
+        internal::ReadPrivateFile(config.audit->password_file, kMostPasswordBytes));
+    options.password = text.view().substr(0, text.view().find('\n'));
+  }
+  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<ClickHouseAudit> writer, ClickHouseAudit::Open(options));
+  AuditSinkOptions sink = config.audit->sink;
+  sink.spill_directory = config.data + "/audit";
+  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<AuditSink> opened,
+                         AuditSink::Open(std::move(writer), sink));
+  lease_audit::LeaseAuditOptions of_leases;
+  of_leases.cluster = config.cluster;
+  of_leases.renewals = config.audit->renewals;
+  return std::unique_ptr<Audit>(new Audit(std::move(opened), std::move(of_leases)));
+}
+
+std::string Audit::Metrics() const {
+  PrometheusText text;
+  text.Add(sink_->Stats());
+  return text.ToString();
+}
+
+}  // namespace locus::locusd

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_APPS_LOCUSD_AUDIT_H_
+#define LOCUS_APPS_LOCUSD_AUDIT_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "apps/locusd/config.h"
+#include "locus/audit.h"
+#include "src/lease_audit/lease_audit.h"
+
+namespace locus::locusd {
+
+// Where the facts of the cluster go: ClickHouse, and DATA/audit while that is away.
+class Audit {
+ public:
+  // Connects nothing. INVALID_ARGUMENT, FAILED_PRECONDITION: those of ClickHouseAudit::Open and
+  // AuditSink::Open, and of the password's file.
+  static absl::StatusOr<std::unique_ptr<Audit>> Open(const Config& config);
+
+  lease_audit::LeaseAudit& leases() { return leases_; }
+  // For GET /metrics.
+  std::string Metrics() const;
+
+ private:
+  Audit(std::unique_ptr<AuditSink> sink, lease_audit::LeaseAuditOptions options)
+      : sink_(std::move(sink)), leases_(*sink_, std::move(options)) {}
+
+  std::unique_ptr<AuditSink> sink_;
+  lease_audit::LeaseAudit leases_;
+};
+
+}  // namespace locus::locusd
+
+#endif  // LOCUS_APPS_LOCUSD_AUDIT_H_

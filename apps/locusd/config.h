@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_APPS_LOCUSD_CONFIG_H_
+#define LOCUS_APPS_LOCUSD_CONFIG_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "locus/audit.h"
+#include "locus/engine/clickhouse.h"
+#include "src/holder_probe/holder_probe.h"
+#include "src/http/server.h"
+#include "src/raft/node/shell.h"
+
+namespace locus::locusd {
+
+enum class LogLevel { kTrace, kDebug, kInfo, kWarn, kError };
+
+struct AuditSettings {
+  ClickHouseOptions clickhouse;  // but for the password
+  std::string password_file;
+  uint64_t renewals = 0;  // one of so many is recorded; 0: none
+  AuditSinkOptions sink;  // but for the directory
+};
+
+struct HealthSettings {
+  holder_probe::HolderProbeOptions probe;  // but for `tls`
+  std::string authority;                   // of the holders' certificates; empty: the system's
+};
+
+// What a node's configuration file says; docs/locusd.md lists the keys.
+struct Config {
+  struct TlsPaths {
+    std::string authority;  // of the other nodes' certificates; for [raft] only
+    std::string certificate;
+    std::string key;
+  };
+
+  std::string cluster;
+  std::string data;
+
+  struct Raft {
+    std::string listen;
+    std::string advertise;  // `listen`, where the file has none
+    std::optional<TlsPaths> tls;
+    raft::ShellOptions shell;
+  };
+  Raft raft;
+
+  struct Api {
+    std::string advertise;
+    std::vector<std::string> token_files;
+    std::optional<TlsPaths> tls;
+    std::string forward_authority;  // of the other nodes' certificates; empty: the system's
+    http::ServerOptions server;     // but for `tls`
+    uint64_t rate = 10'000;         // requests a second of one address; 0: no limit
+    uint64_t burst = 10'000;
+    size_t under_way = 1024;
+    size_t forward = 64;
+  };
+  Api api;
+
+  std::optional<AuditSettings> audit;
+
+  std::optional<HealthSettings> health;
+
+  LogLevel log_level = LogLevel::kInfo;
+
+  // The file that the node keeps its state in.
+  std::string NodePath() const { return data + "/node.db"; }
+};
+
+// INVALID_ARGUMENT: everything that is wrong with the text, each with line and column in `path`.
+absl::StatusOr<Config> ParseConfig(std::string_view text, const std::string& path);
+// NOT_FOUND, FAILED_PRECONDITION: the file cannot be read; otherwise as ParseConfig.
+absl::StatusOr<Config> ReadConfig(const std::string& path);
+
+// The keys whose values differ, but for those that a running node takes over (log.level, and the
+// tokens in api.token_files).
+std::vector<std::string> KeysThatNeedARestart(const Config& running, const Config& read);
+
+// The tokens of the files: each file one line, 16 to 1,024 bytes of what a header may carry; only
+// its owner may read it. The message names the file, never what is in it.
+absl::StatusOr<std::vector<std::string>> ReadTokens(const Config& config);
+
+}  // namespace locus::locusd
+
+#endif  // LOCUS_APPS_LOCUSD_CONFIG_H_

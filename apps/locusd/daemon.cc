@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/locusd/daemon.h"
+
+#include <sys/stat.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <future>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "apps/locusd/audit.h"
+#include "locus/version.h"
+#include "src/base/check.h"
+#include "src/base/loopback.h"
+#include "src/base/text.h"
+#include "src/holder_probe/holder_probe.h"
+#include "src/http/endpoint.h"
+#include "src/http/tls_context.h"
+#include "src/lease_api/api.h"
+#include "src/lease_node/lease_node.h"
+#include "src/lease_node/member_address.h"
+#include "src/raft/tcp/tcp_transport.h"
+
+namespace locus::locusd {
+
+using internal::Quoted;
+using lease_node::LeaseNode;
+using lease_node::MemberAddress;
+using raft::NodeStatus;
+
+namespace {
+
+// For answers that are under way when the daemon ends.
+constexpr absl::Duration kDrain = absl::Seconds(5);
+
+absl::Status MakeDirectory(const std::string& path) {
+  if (mkdir(path.c_str(), 0700) == 0) return absl::OkStatus();
+  const int error = errno;
+  struct stat about = {};
+  if (error == EEXIST && stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode)) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("data ", Quoted(path), " is no directory, and cannot be made one: ",
+                   std::strerror(error == EEXIST ? ENOTDIR : error)));
+}
+
+}  // namespace
+
+class Daemon::Rep {
+ public:
+  Rep(const Config& config, Log& log, std::function<void()> on_end)
+      : config_(config), log_(log), on_end_(std::move(on_end)) {}
+
+  ~Rep() {
+    // The server's threads call the API, which calls the node, which calls the transport.
+    server_.reset();
+    api_.store(nullptr);
+    probe_.reset();
+    node_.reset();
+  }
+
+  absl::Status Open(Start start) {
+    LOCUS_ASSIGN_OR_RETURN(std::vector<std::string> tokens, ReadTokens(config_));
+    if (config_.api.tls) {
+      LOCUS_ASSIGN_OR_RETURN(
+          tls_, http::TlsContext::Load({.ca_file = "",
+                                        .certificate_file = config_.api.tls->certificate,
+                                        .key_file = config_.api.tls->key}));
+    }
+    if (config_.api.tls && config_.api.forward > 0) {
+      LOCUS_ASSIGN_OR_RETURN(forward_tls_,
+                             http::TlsContext::Load({config_.api.forward_authority, "", ""}));
+    }
+    LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<raft::LogStore> store, OpenStore(start));
+    const raft::NodeId self = store->self();
+    store_ = store.get();
+    raft::TcpOptions tcp;
+    tcp.self = self;
+    tcp.cluster = config_.cluster;
+    tcp.listen = config_.raft.listen;
+    tcp.advertise = config_.raft.advertise;
+    if (config_.raft.tls) {
+      tcp.tls = http::TlsFiles{.ca_file = config_.raft.tls->authority,
+                               .certificate_file = config_.raft.tls->certificate,
+                               .key_file = config_.raft.tls->key};
+    }
+    LOCUS_ASSIGN_OR_RETURN(tcp_, raft::TcpTransport::Create(tcp));
+    transport_.emplace(*tcp_);
+    lease_node::LeaseNodeOptions options;
+    options.shell = config_.raft.shell;
+    options.on_change = [this](const NodeStatus& status) { OnChange(status); };
+    if (config_.audit) {
+      LOCUS_ASSIGN_OR_RETURN(audit_, Audit::Open(config_));
+      options.on_fact = [this](raft::Index index, size_t place, const lease_machine::Fact& fact,
+                               bool) { audit_->leases().OnFact(index, place, fact); };
+      options.on_members = [this](raft::Index index, absl::Time time,
+                                  const raft::Members& members) {
+        audit_->leases().OnMembers(index, time, members);
+      };
+    }
+    LOCUS_ASSIGN_OR_RETURN(node_, LeaseNode::Start(std::move(store), *transport_, options));
+    LOCUS_RETURN_IF_ERROR(StartProbe());
+    LOCUS_RETURN_IF_ERROR(MakeApi(tokens));
+
+    http::ServerOptions server = config_.api.server;
+    server.tls = tls_.get();
+    LOCUS_ASSIGN_OR_RETURN(
+        server_, http::Server::Start(server, [this](http::ServerRequest request,
+                                                    http::Server::Respond respond) {
+          // An API that was replaced lives until all of its requests are answered.
+          std::shared_ptr<lease_api::Api> api = api_.load();
+          const bool metrics = audit_ != nullptr && request.path == "/metrics";
+          api->Handle(std::move(request), [this, api, metrics, respond = std::move(respond)](
+                                              http::ServerAnswer answer) {
+            if (metrics && answer.status == 200) {
+              answer.body += audit_->Metrics();
+            }
+            respond(std::move(answer));
+          });
+        }));
+    log_.Info("node works", {{"version", Version()},
+                             {"cluster", config_.cluster},
+                             {"id", self},
+                             {"raft", config_.raft.advertise},
+                             {"api", config_.api.advertise},
+                             {"tls", config_.api.tls ? "yes" : "no"},
+                             {"tokens", tokens.size()}});
+    TellPlace();
+    return absl::OkStatus();
+  }
+
+  bool Works() {
+    const NodeStatus status = node_->Status();
+    return status.failure.ok() && !status.removed;
+  }
+
+  absl::Status FilesInPlace() { return store_->InPlace(); }
+
+  bool removed() { return node_->Status().removed; }
+
+  absl::Status Reload(const Config& config) {
+    LOCUS_ASSIGN_OR_RETURN(std::vector<std::string> tokens, ReadTokens(config));
+    // The file was checked for the address that it names, which may be another one.
+    const std::string& listen = config_.api.server.listen;
+    if (tokens.empty() && !internal::IsLoopback(http::Endpoint::Parse(listen)->host)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("api.token_files is empty, and this node listens at ", Quoted(listen),
+                       ", beyond loopback"));
+    }
+    LOCUS_RETURN_IF_ERROR(MakeApi(tokens));
+    log_.Info("tokens taken over", {{"tokens", tokens.size()}});
+    const std::vector<std::string> keys = KeysThatNeedARestart(config_, config);
+    if (!keys.empty()) log_.Warn("needs a restart", {{"keys", absl::StrJoin(keys, ", ")}});
+    return absl::OkStatus();
+  }
+
+  void Close() {
+    const NodeStatus status = node_->Status();
+    if (status.role == raft::Role::kLeader && status.members.size() > 1) {
+      auto done = std::make_shared<std::promise<absl::Status>>();
+      std::future<absl::Status> answer = done->get_future();
+      node_->Transfer(0, [done](const absl::Status& said) { done->set_value(said); });
+      const absl::Status said = answer.get();  // within the time of an election
+      if (said.ok()) {
+        log_.Info("leadership handed over");
+      } else {
+        log_.Warn("leadership not handed over", {{"why", said.ToString()}});
+      }
+    }
+    server_->Drain(kDrain);
+  }
+
+ private:
+  absl::StatusOr<std::unique_ptr<raft::LogStore>> OpenStore(Start start) {
+    LOCUS_RETURN_IF_ERROR(MakeDirectory(config_.data));
+    const std::string path = config_.NodePath();
+    auto store = raft::LogStore::Open(path, config_.cluster);
+    if (absl::IsNotFound(store.status())) {
+      store = raft::LogStore::Create(path, config_.cluster);
+      if (store.ok()) log_.Info("new node", {{"id", (*store)->self()}, {"file", path}});
+    }
+    LOCUS_RETURN_IF_ERROR(store.status());
+    if (start == Start::kBegin) {
+      const raft::Members members = {
+          {(*store)->self(), true,
+           MemberAddress{config_.raft.advertise, config_.api.advertise}.Text()}};
+      const absl::Status begun = (*store)->Begin(members);
+      if (absl::IsFailedPrecondition(begun)) {
+        return absl::FailedPreconditionError(
+            absl::StrCat("--begin is for the first start of a cluster's first node: ", Quoted(path),
+                         " has begun or joined a cluster before; start it without"));
+      }
+      LOCUS_RETURN_IF_ERROR(begun);
+      log_.Info("new cluster", {{"cluster", config_.cluster}, {"first", (*store)->self()}});
+    }
+    return store;
+  }
+
+  absl::Status MakeApi(const std::vector<std::string>& tokens) {
+    lease_api::ApiOptions options;
+    options.tokens = tokens;
+    options.tls = config_.api.tls.has_value();
+    options.cluster = config_.cluster;
+    options.address = {config_.raft.advertise, config_.api.advertise};
+    options.forward.most = config_.api.forward;
+    options.forward.tls = forward_tls_.get();
+    options.rate.per_second = static_cast<double>(config_.api.rate);
+    options.rate.burst = static_cast<double>(config_.api.burst);
+    options.most_under_way = config_.api.under_way;
+    options.on_request = [this](const lease_api::RequestEvent& event) {
+      log_.Debug("request", {{"method", event.method},
+                             {"path", event.path},
+                             {"status", event.status},
+                             {"us", absl::ToInt64Microseconds(event.duration)},
+                             {"peer", event.peer},
+                             {"trace", event.trace_id},
+                             {"forwarded", event.forwarded ? "yes" : "no"}});
+    };
+    LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<lease_api::Api> api,
+                           lease_api::Api::Make(*node_, options));
+    api_.store(std::move(api));
+    return absl::OkStatus();
+  }
+
+  absl::Status StartProbe() {
+    if (!config_.health) return absl::OkStatus();
+    holder_probe::HolderProbeOptions options = config_.health->probe;
+    LOCUS_ASSIGN_OR_RETURN(probe_tls_, http::TlsContext::Load({config_.health->authority, "", ""}));
+    options.tls = probe_tls_.get();
+    options.on_verdict = [this](const holder_probe::ProbeEvent& event) {
+      log_.Warn(event.healthy ? "holder is healthy again" : "holder is unhealthy",
+                {{"space", event.space.str()},
+                 {"worker", event.worker},
+                 {"token", event.token},
+                 {"why", event.why}});
+    };
+    LOCUS_ASSIGN_OR_RETURN(probe_, holder_probe::HolderProbe::Start(*node_, options));
+    return absl::OkStatus();
+  }
+
+  // What an operator may have to do next.
+  void TellPlace() {
+    const NodeStatus status = node_->Status();
+    if (status.members.empty()) {
+      log_.Info("waits to be added",
+                {{"by", absl::StrCat("locus cluster add URI ", config_.api.advertise)}});
+      return;
+    }
+    const std::string here = MemberAddress{config_.raft.advertise, config_.api.advertise}.Text();
+    for (const NodeStatus::OfMember& of : status.members) {
+      if (of.member.id == status.self && of.member.address != here) {
+        log_.Warn("the cluster knows this node by other addresses",
+                  {{"members", of.member.address},
+                   {"file", here},
+                   {"change_by", absl::StrCat("locus cluster add URI ", config_.api.advertise)}});
+      }
+    }
+  }
+
+  // By the node's thread.
+  void OnChange(const NodeStatus& status) {
+    log_.Info("node changed", {{"role", ToString(status.role)},
+                               {"term", status.term},
+                               {"leader", status.leader},
+                               {"commit", status.commit},
+                               {"members", status.members.size()}});
+    if (status.failure.ok() && !status.removed) return;
+    if (ended_.exchange(true)) return;
+    if (status.removed) {
+      log_.Error("this node was removed from the cluster");
+    } else {
+      log_.Error("node failed", {{"why", status.failure.ToString()}});
+    }
+    on_end_();
+  }
+
+  const Config config_;
+  Log& log_;
+  const std::function<void()> on_end_;
+  std::atomic<bool> ended_ = false;
+  std::unique_ptr<http::TlsContext> tls_;
+  std::unique_ptr<http::TlsContext> forward_tls_;
+  std::unique_ptr<http::TlsContext> probe_tls_;
+  std::unique_ptr<raft::TcpTransport> tcp_;
+  std::optional<lease_node::MemberTransport> transport_;
+  std::unique_ptr<Audit> audit_;           // nullptr: none
+  const raft::LogStore* store_ = nullptr;  // the node's
+  std::unique_ptr<LeaseNode> node_;
+  std::unique_ptr<holder_probe::HolderProbe> probe_;  // nullptr: none
+  std::atomic<std::shared_ptr<lease_api::Api>> api_;
+  std::unique_ptr<http::Server> server_;
+};
+
+Daemon::Daemon(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}
+Daemon::~Daemon() = default;
+
+absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Open(const Config& config, Start start, Log& log,
+                                                     std::function<void()> on_end) {
+  auto rep = std::make_unique<Rep>(config, log, std::move(on_end));
+  LOCUS_RETURN_IF_ERROR(rep->Open(start));
+  return std::unique_ptr<Daemon>(new Daemon(std::move(rep)));
+}
+
+bool Daemon::Works() { return rep_->Works(); }
+absl::Status Daemon::FilesInPlace() { return rep_->FilesInPlace(); }
+bool Daemon::removed() { return rep_->removed(); }
+absl::Status Daemon::Reload(const Config& config) { return rep_->Reload(config); }
+void Daemon::Close() { rep_->Close(); }
+
+}  // namespace locus::locusd

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_APPS_LOCUSD_DAEMON_H_
+#define LOCUS_APPS_LOCUSD_DAEMON_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "apps/locusd/config.h"
+#include "apps/locusd/log.h"
+
+namespace locus::locusd {
+
+// A node of the cluster with its API: everything of locusd but signals and its supervisor.
+// Thread safety: none; `on_end` is called by threads of its own.
+class Daemon {
+ public:
+  // What a start makes of a data directory without a node, or with one that was never a member.
+  enum class Start {
+    kJoin,   // a node that waits until `locus cluster add` makes it a member
+    kBegin,  // a new cluster, of which it is the only member. FAILED_PRECONDITION: it has begun, or
+             // joined, before
+  };
+
+  // `on_end` is called once the node works no more: it failed, or was removed from the cluster. It
+  // must not wait. `log` outlives the daemon. Errors: those of LogStore, TcpTransport, TlsContext,
+  // Server and ReadTokens; FAILED_PRECONDITION: the data directory cannot be used.
+  static absl::StatusOr<std::unique_ptr<Daemon>> Open(const Config& config, Start start, Log& log,
+                                                      std::function<void()> on_end);
+  // Like kill -9: hands nothing over.
+  ~Daemon();
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
+  // Whether the node is at work; false: it failed, or was removed. Does not return while the node's
+  // thread is stuck, so that a watchdog notices.
+  bool Works();
+  // LogStore::InPlace: somebody removed or replaced the node's files. The process must end.
+  absl::Status FilesInPlace();
+  // Whether it was removed from the cluster, and is of no use any more.
+  bool removed();
+
+  // Takes over what may change while it runs: tokens. FAILED_PRECONDITION: there are none, and the
+  // API listens beyond loopback.
+  absl::Status Reload(const Config& config);
+  // Hands the leadership over, answers what is under way, and takes nothing new.
+  void Close();
+
+ private:
+  class Rep;
+  explicit Daemon(std::unique_ptr<Rep> rep);
+  std::unique_ptr<Rep> rep_;
+};
+
+}  // namespace locus::locusd
+
+#endif  // LOCUS_APPS_LOCUSD_DAEMON_H_

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <optional>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "apps/locusd/config.h"
+#include "apps/locusd/daemon.h"
+#include "apps/locusd/log.h"
+#include "locus/version.h"
+
+namespace locus::locusd {
+namespace {
+
+enum Exit {
+  kDone = 0,
+  kFailed = 1,   // a supervisor may start it again
+  kRefused = 2,  // of the command line or the file: to be mended first
+  kRemoved = 3,  // from the cluster: it is of no use any more
+};
+
+struct Line {
+  std::string config;
+  bool check = false;
+  bool begin = false;
+};
+
+// The file's state and what happens to the process. Signals are blocked in every thread.
+class Events {
+ public:
+  Events() {
+    sigset_t set;
+    sigemptyset(&set);
+    for (int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, signal);
+    pthread_sigmask(SIG_BLOCK, &set, nullptr);
+    signals_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    ended_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN);  // a write past the limit fails instead
+  }
+  ~Events() {
+    close(signals_);
+    close(ended_);
+  }
+  Events(const Events&) = delete;
+  Events& operator=(const Events&) = delete;
+
+  bool works() const { return signals_ >= 0 && ended_ >= 0; }
+  // By any thread.
+  void End() { (void)!eventfd_write(ended_, 1); }
+
+  enum class Event { kNone, kReload, kStop, kEnded };
+  Event Wait(std::chrono::milliseconds most) {
+    pollfd fds[] = {{signals_, POLLIN, 0}, {ended_, POLLIN, 0}};
+    if (poll(fds, 2, static_cast<int>(most.count())) <= 0) return Event::kNone;
+    if (fds[1].revents != 0) return Event::kEnded;
+    signalfd_siginfo signal = {};
+    if (read(signals_, &signal, sizeof signal) != sizeof signal) return Event::kNone;
+    return signal.ssi_signo == SIGHUP ? Event::kReload : Event::kStop;
+  }
+
+ private:
+  int signals_ = -1;
+  int ended_ = -1;
+};
+
+void Reload(const Line& line, Daemon& daemon, Log& log) {
+  sd_notify(0, "RELOADING=1");
+  auto config = ReadConfig(line.config);
+  absl::Status status = config.status();
+  if (status.ok()) status = daemon.Reload(*config);
+  if (status.ok()) {
+    log.SetLevel(config->log_level);
+    log.Info("file read again");
+  } else {
+    log.Error("file not taken over", {{"why", std::string(status.message())}});
+  }
+  sd_notify(0, "READY=1");
+}
+
+// Until a signal or the node ends it.
+Exit Serve(const Line& line, Events& events, Daemon& daemon, Log& log) {
+  uint64_t watchdog_us = 0;
+  const bool watched = sd_watchdog_enabled(0, &watchdog_us) > 0;
+  std::chrono::milliseconds round{1000};
+  if (watched) {
+    round = std::clamp(std::chrono::milliseconds(watchdog_us / 3000), std::chrono::milliseconds(1),
+                       round);
+  }
+  sd_notify(0, "READY=1");
+  while (true) {
+    const Events::Event event = events.Wait(round);
+    switch (event) {
+      case Events::Event::kNone:
+        if (absl::Status status = daemon.FilesInPlace(); !status.ok()) {
+          sd_notify(0, "STOPPING=1");
+          log.Error("node failed", {{"why", status.ToString()}});
+          return kFailed;
+        }
+        if (watched && daemon.Works()) sd_notify(0, "WATCHDOG=1");
+        break;
+      case Events::Event::kReload:
+        Reload(line, daemon, log);
+        break;
+      case Events::Event::kStop:
+        sd_notify(0, "STOPPING=1");
+        log.Info("ends");
+        daemon.Close();
+        return kDone;
+      case Events::Event::kEnded:
+        sd_notify(0, "STOPPING=1");
+        return daemon.removed() ? kRemoved : kFailed;
+    }
+  }
+}
+
+Exit Run(const Line& line) {
+  auto config = ReadConfig(line.config);
+  if (!config.ok()) {
+    std::fprintf(stderr, "%s\n", std::string(config.status().message()).c_str());
+    return kRefused;
+  }
+  if (line.check) {
+    auto tokens = ReadTokens(*config);
+    if (!tokens.ok()) {
+      std::fprintf(stderr, "%s\n", std::string(tokens.status().message()).c_str());
+      return kRefused;
+    }
+    std::printf("%s: ok\n", line.config.c_str());
+    return std::fflush(stdout) == 0 ? kDone : kFailed;
+  }
+  // Keys and tokens never reach core files.
+  const rlimit none = {0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  Events events;
+  if (!events.works()) {
+    std::perror("locusd: signalfd");
+    return kFailed;
+  }
+  Log log(config->log_level);
+  Exit exit = kFailed;
+  {
+    auto daemon = Daemon::Open(*config, line.begin ? Daemon::Start::kBegin : Daemon::Start::kJoin,
+                               log, [&events] { events.End(); });
+    if (daemon.ok()) {
+      exit = Serve(line, events, **daemon, log);
+    } else {
+      log.Error("cannot start", {{"why", daemon.status().ToString()}});
+      if (absl::IsFailedPrecondition(daemon.status()) || absl::IsInvalidArgument(daemon.status())) {
+        exit = kRefused;
+      }
+    }
+  }
+  // A reader of the log that takes nothing holds nobody up for ever.
+  alarm(5);
+  return exit;
+}
+
+int Main(int argc, char** argv) {
+  Line line;
+  CLI::App app("A node of a cluster that leases worker IDs.", "locusd");
+  app.set_version_flag("--version", std::string("locusd ") + std::string(Version()));
+  app.add_option("--config", line.config, "The TOML file of this node")
+      ->required()
+      ->type_name("FILE");
+  auto* check = app.add_flag("--check", line.check, "Only say whether the file is right");
+  app.add_flag("--begin", line.begin,
+               "First start of the first node: begin a new cluster, of this node alone")
+      ->excludes(check);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);
+    return code == 0 ? kDone : kRefused;
+  }
+  return Run(line);
+}
+
+}  // namespace
+}  // namespace locus::locusd
+
+int main(int argc, char** argv) { return locus::locusd::Main(argc, argv); }

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// locus lease.
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/cli/command.h"
+
+namespace locus {
+namespace {
+
+using nlohmann::json;
+using testing::CommandTest;
+using ::testing::HasSubstr;
+using testing::Outcome;
+using testing::RunLocus;
+
+class LeaseTest : public CommandTest {
+ protected:
+  static json Parsed(const Outcome& outcome) {
+    EXPECT_EQ(outcome.exit, 0) << outcome.err;
+    return json::parse(outcome.out, nullptr, false);
+  }
+  json List() { return Parsed(RunLocus({"lease", "list", store_, "--json"})); }
+};
+
+TEST_F(LeaseTest, NothingCreated_EachVerbSaysHow) {
+  for (const char* verb : {"list", "acquire"}) {
+    const Outcome outcome = RunLocus({"lease", verb, store_});
+    EXPECT_EQ(outcome.exit, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("`locus lease create " + store_ + "` creates it"));
+  }
+  ASSERT_EQ(RunLocus({"lease", "create", store_}).exit, 0);
+  const Outcome other = RunLocus({"lease", "list", store_, "--space", "other"});
+  EXPECT_EQ(other.exit, 1);
+  EXPECT_THAT(other.err, HasSubstr("there is no space other of worker IDs"));
+}
+
+TEST_F(LeaseTest, AcquireListRelease_TellOfOneLease) {
+  ASSERT_EQ(RunLocus({"lease", "create", store_}).exit, 0);
+  const json grant = Parsed(RunLocus({"lease", "acquire", store_, "--range", "5-6", "--prefer", "6",
+                                      "--ttl", "1h", "--holder", R"({"pod":"a"})"}));
+  EXPECT_EQ(grant["worker"], 6);
+  EXPECT_TRUE(grant["floor"].is_null());
+  json listed = List();
+  ASSERT_EQ(listed["workers"].size(), 1u);
+  EXPECT_EQ(listed["workers"][0]["state"], "held");
+  EXPECT_EQ(listed["workers"][0]["token"], grant["token"]);
+  EXPECT_EQ(listed["workers"][0]["ceiling"], grant["ceiling"]);
+  EXPECT_EQ(listed["workers"][0]["holder"]["pod"], "a");
+  const std::string token = grant["token"].get<std::string>();
+  EXPECT_EQ(RunLocus({"lease", "release", store_, "--worker", "6", "--token", "7"}).exit, 1);
+  EXPECT_EQ(RunLocus({"lease", "release", store_, "--worker", "6", "--token", token}).exit, 0);
+  EXPECT_EQ(List()["workers"][0]["state"], "resting");
+  const Outcome text = RunLocus({"lease", "list", store_});
+  EXPECT_THAT(text.out, HasSubstr("resting"));
+  EXPECT_THAT(text.out, HasSubstr(token));
+}
+
+TEST_F(LeaseTest, Release_WithTheLastTimeUsed_FreesTheIdAtOnce) {
+  ASSERT_EQ(RunLocus({"lease", "create", store_}).exit, 0);
+  const json first = Parsed(RunLocus({"lease", "acquire", store_, "--range", "1-1"}));
+  const std::string token = first["token"].get<std::string>();
+  EXPECT_EQ(RunLocus({"lease", "acquire", store_, "--range", "1-1"}).exit, 1);
+  ASSERT_EQ(RunLocus({"lease", "release", store_, "--worker", "1", "--token", token, "--last-used",
+                      "2020-01-01T00:00:00Z"})
+                .exit,
+            0);
+  const json second = Parsed(RunLocus({"lease", "acquire", store_, "--range", "1-1"}));
+  EXPECT_NE(second["token"], first["token"]);
+  EXPECT_EQ(second["floor"], "2020-01-01T00:00:00.000Z");
+}
+
+TEST_F(LeaseTest, AllTaken_SaysHowManyAndWhenTheNextIsFree) {
+  ASSERT_EQ(RunLocus({"lease", "create", store_}).exit, 0);
+  ASSERT_EQ(RunLocus({"lease", "acquire", store_, "--range", "3-3"}).exit, 0);
+  const Outcome outcome = RunLocus({"lease", "acquire", store_, "--range", "3-3"});
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("all 1 worker IDs of 3..3 are taken, 1 of them held"));
+}
+
+TEST_F(LeaseTest, CreateLost_GrantsNothingForTheLongestTtl) {
+  const Outcome guess = RunLocus({"lease", "create", store_, "--lost"});
+  EXPECT_EQ(guess.exit, 2);
+  EXPECT_THAT(guess.err, HasSubstr("--lost needs --ttl, the longest ttl of any holder"));
+  ASSERT_EQ(RunLocus({"lease", "create", store_, "--lost", "--ttl", "2h"}).exit, 0);
+  const Outcome outcome = RunLocus({"lease", "acquire", store_});
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("the store lost its leases"));
+  EXPECT_THAT(RunLocus({"lease", "list", store_}).out, HasSubstr("rests_until 2"));
+}
+
+TEST_F(LeaseTest, WrongUsage_NamesTheOption) {
+  EXPECT_THAT(RunLocus({"lease", "acquire", store_, "--range", "9-5"}).err, HasSubstr("--range"));
+  EXPECT_THAT(RunLocus({"lease", "acquire", store_, "--prefer", "2000"}).err,
+              HasSubstr("--prefer"));
+  EXPECT_THAT(RunLocus({"lease", "acquire", store_, "--ttl", "9s"}).err, HasSubstr("--ttl"));
+  EXPECT_THAT(RunLocus({"lease", "release", store_, "--worker", "1"}).err, HasSubstr("--token"));
+  EXPECT_THAT(RunLocus({"lease", "release", store_, "--worker", "1", "--token", "1", "--last-used",
+                        "yesterday"})
+                  .err,
+              HasSubstr("--last-used"));
+}
+
+}  // namespace
+}  // namespace locus

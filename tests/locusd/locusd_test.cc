@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+// The daemon: its processes, signals, files and refusals.
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "locus/leased_snowflake.h"
+#include "tests/locusd/locusd_cluster.h"
+#include "tests/support/authority.h"
+
+namespace locus {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kToken[] = "0123456789abcdef0123";
+
+struct Ended {
+  int code = -1;
+  std::string out;  // stdout and stderr
+};
+// Runs it to its end.
+Ended RunLocusd(const std::string& words) {
+  Ended ended;
+  FILE* pipe = popen(absl::StrCat(LOCUSD_BINARY, " ", words, " 2>&1").c_str(), "r");
+  char buffer[4096];
+  while (size_t n = fread(buffer, 1, sizeof buffer, pipe)) ended.out.append(buffer, n);
+  const int status = pclose(pipe);
+  ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  return ended;
+}
+
+void WriteToken(const std::string& path, const std::string& token) {
+  std::ofstream(path) << token << "\n";
+  chmod(path.c_str(), 0600);
+}
+
+WorkerAcquire AnyWorker() {
+  WorkerAcquire request;
+  request.range = {0, 1023};
+  request.nonce = "0123456789abcdef";
+  request.caller_now = absl::Now();
+  return request;
+}
+
+TEST(LocusdTest, LeasesOutliveTheLeader) {
+  LocusdCluster cluster(3);
+  const int leader = cluster.WaitForLeader();
+  ASSERT_GE(leader, 0);
+  std::shared_ptr<LocusdWorkerLeaseStore> store = cluster.Connect();
+  ASSERT_TRUE(store->Create(SpaceName(), absl::ZeroDuration(), absl::Now()).ok());
+  WorkerLeaseOptions options;
+  options.ttl = absl::Seconds(30);
+  auto lease = WorkerLease::Acquire(store, options);
+  ASSERT_TRUE(lease.ok()) << lease.status();
+  cluster.node(leader).process().KillHard();
+  // Another one takes over with all that was acknowledged.
+  auto view = store->Show(SpaceName());
+  ASSERT_TRUE(view.ok()) << view.status();
+  ASSERT_EQ(view->workers.size(), 1u);
+  EXPECT_EQ(view->workers[0].token, (*lease)->token());
+  EXPECT_TRUE((*lease)->Release().ok());
+  // The dead one comes back as what it was.
+  ASSERT_TRUE(cluster.node(leader).Start());
+  EXPECT_TRUE(WaitUntil([&] { return cluster.WaitForLeader() >= 0; }));
+  EXPECT_EQ(cluster.node(leader).Members(), 3u);
+}
+
+TEST(LocusdTest, Sigterm_HandsTheLeadershipOver) {
+  LocusdCluster cluster(3);
+  const int leader = cluster.WaitForLeader();
+  ASSERT_GE(leader, 0);
+  kill(cluster.node(leader).process().pid(), SIGTERM);
+  EXPECT_EQ(cluster.node(leader).WaitForEnd(), 0);
+  EXPECT_THAT(cluster.node(leader).LogText(), HasSubstr("info leadership handed over"));
+  EXPECT_NE(cluster.WaitForLeader(), leader);
+}
+
+TEST(LocusdTest, RemovedNode_EndsAndSaysSo) {
+  LocusdCluster cluster(3);
+  const int leader = cluster.WaitForLeader();
+  ASSERT_GE(leader, 0);
+  LocusdNode& removed = cluster.node((leader + 1) % 3);
+  ASSERT_TRUE(cluster.node(leader).Ask("DELETE", absl::StrCat("/v1/members/", removed.Id()), 204));
+  EXPECT_EQ(removed.WaitForEnd(), 3);
+  EXPECT_THAT(removed.LogText(), HasSubstr("error this node was removed from the cluster"));
+  EXPECT_EQ(cluster.node(leader).Members(), 2u);
+}
+
+TEST(LocusdTest, LostDisk_ComesBackAsAnotherNode) {
+  LocusdCluster cluster(1);
+  LocusdNode& node = cluster.StartAnother();
+  const std::string before = node.Id();
+  node.process().KillHard();
+  ASSERT_EQ(std::system(absl::StrCat("rm -r ", node.data()).c_str()), 0);
+  ASSERT_TRUE(node.Start());
+  EXPECT_NE(node.Id(), before);
+  EXPECT_EQ(node.Members(), 0u);  // it waits
+  EXPECT_THAT(node.LogText(), HasSubstr("waits to be added"));
+  EXPECT_TRUE(cluster.Add(node));
+  EXPECT_TRUE(WaitUntil([&] { return node.Members() == 2; }));
+}
+
+TEST(LocusdTest, FileLostBesideItsLog_IsRefused) {
+  LocusdCluster cluster(1);
+  LocusdNode& node = cluster.node(0);
+  node.process().KillHard();
+  ASSERT_EQ(truncate(absl::StrCat(node.data(), "/node.db").c_str(), 0), 0);
+  for (const char* begin : {"", " --begin"}) {
+    const Ended ended = RunLocusd(absl::StrCat("--config ", node.config(), begin));
+    EXPECT_EQ(ended.code, 2) << ended.out;
+    EXPECT_THAT(ended.out, HasSubstr("remove both only if"));
+  }
+}
+
+TEST(LocusdTest, DataRemovedOrReplacedUnderIt_EndsTheNode) {
+  for (const char* command : {"rm -r DATA", "cd DATA && cp node.db x && mv x node.db"}) {
+    LocusdCluster cluster(1);
+    LocusdNode& node = cluster.node(0);
+    const std::string shell = absl::StrReplaceAll(command, {{"DATA", node.data()}});
+    ASSERT_EQ(std::system(shell.c_str()), 0);
+    EXPECT_EQ(node.WaitForEnd(), 1) << command;
+    EXPECT_THAT(node.LogText(), HasSubstr("while its node worked"));
+  }
+}
+
+TEST(LocusdTest, BeginTwice_IsRefusedAndChangesNothing) {
+  LocusdCluster cluster(1);
+  ASSERT_EQ(cluster.WaitForLeader(), 0);
+  const std::string id = cluster.node(0).Id();
+  cluster.node(0).process().Stop();
+  const Ended again = RunLocusd(absl::StrCat("--config ", cluster.node(0).config(), " --begin"));
+  EXPECT_EQ(again.code, 2);
+  EXPECT_THAT(again.out, HasSubstr("has begun or joined a cluster before"));
+  ASSERT_TRUE(cluster.node(0).Start());
+  EXPECT_EQ(cluster.node(0).Id(), id);
+  EXPECT_EQ(cluster.WaitForLeader(), 0);
+}
+
+TEST(LocusdTest, DataOfAnotherCluster_IsRefused) {
+  LocusdCluster cluster(1);
+  LocusdNode& node = cluster.node(0);
+  node.process().Stop();
+  ASSERT_EQ(std::system(absl::StrCat("sed -i s/leases/others/ ", node.config()).c_str()), 0);
+  const Ended ended = RunLocusd(absl::StrCat("--config ", node.config()));
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.out, HasSubstr("leases"));
+  EXPECT_THAT(ended.out, HasSubstr("others"));
+}
+
+TEST(LocusdTest, Check_SaysWhetherTheFileIsRight) {
+  const TemporaryDirectory directory;
+  const LocusdNode node(directory, "node");
+  Ended ended = RunLocusd(absl::StrCat("--check --config ", node.config()));
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_EQ(ended.out, node.config() + ": ok\n");
+  std::ofstream(node.config(), std::ios::app) << "token_files = [\"" << (directory / "no") << "\"]";
+  ended = RunLocusd(absl::StrCat("--check --config ", node.config()));
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.out, HasSubstr(directory / "no"));
+  EXPECT_EQ(RunLocusd("--check").code, 2);
+  EXPECT_EQ(RunLocusd("--config").code, 2);
+  EXPECT_EQ(RunLocusd("--config a --chek").code, 2);
+  EXPECT_EQ(RunLocusd("--version").code, 0);
+  struct stat about;
+  EXPECT_NE(stat(node.data().c_str(), &about), 0);  // nothing was made
+}
+
+TEST(LocusdTest, PortThatIsTaken_IsNamed) {
+  LocusdCluster cluster(1);
+  const TemporaryDirectory directory;
+  const LocusdNode other(directory, "other");
+  ASSERT_EQ(std::system(absl::StrCat("sed -i s/", other.api(), "/", cluster.node(0).api(), "/ ",
+                                     other.config())
+                            .c_str()),
+            0);
+  const Ended ended = RunLocusd(absl::StrCat("--config ", other.config()));
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.out, HasSubstr(cluster.node(0).api()));
+}
+
+TEST(LocusdTest, Sighup_TakesOverTokensAndLevel) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "token";
+  WriteToken(path, kToken);
+  LocusdWish wish;
+  wish.more_api = absl::StrCat("token_files = [\"", path, "\"]\n");
+  wish.more = "[log]\nlevel = \"error\"\n";
+  wish.token = kToken;
+  LocusdCluster cluster(1, wish);
+  LocusdNode& node = cluster.node(0);
+  EXPECT_EQ(node.StatusOf("GET", "/v1/status", "", "not-the-token-of-it"), 401u);
+  EXPECT_EQ(node.StatusOf("GET", "/v1/status"), 200u);
+  EXPECT_THAT(node.LogText(), Not(HasSubstr(" info ")));
+
+  constexpr char kOther[] = "another-token-of-20b";
+  WriteToken(path, kOther);
+  ASSERT_EQ(std::system(absl::StrCat("sed -i s/error/debug/ ", node.config()).c_str()), 0);
+  kill(node.process().pid(), SIGHUP);
+  EXPECT_TRUE(WaitUntil([&] { return node.StatusOf("GET", "/v1/status", "", kOther) == 200; }));
+  EXPECT_EQ(node.StatusOf("GET", "/v1/status"), 401u);
+  EXPECT_TRUE(
+      WaitUntil([&] { return node.LogText().find("info file read again") != std::string::npos; }));
+
+  // A file that is wrong changes nothing.
+  WriteToken(path, "short");
+  kill(node.process().pid(), SIGHUP);
+  EXPECT_TRUE(WaitUntil(
+      [&] { return node.LogText().find("error file not taken over") != std::string::npos; }));
+  EXPECT_EQ(node.StatusOf("GET", "/v1/status", "", kOther), 200u);
+  EXPECT_THAT(node.LogText(), Not(HasSubstr(kOther)));
+}
+
+// A file that is right for another address is not for this one.
+TEST(LocusdTest, Sighup_NeverOpensAnApiBeyondLoopback) {
+  const TemporaryDirectory directory;
+  const Authority authority(directory, "authority");
+  const std::string certificate = authority.Sign("certificate", "IP:127.0.0.1");
+  chmod((certificate + ".key").c_str(), 0600);
+  const std::string path = directory / "token";
+  WriteToken(path, kToken);
+  LocusdNode node(directory, "node");
+  const std::string before = [&] {
+    std::ifstream in(node.config());
+    return std::string{std::istreambuf_iterator<char>(in), {}};
+  }();
+  std::string beyond = before;
+  const size_t at = beyond.find(node.api());
+  beyond.replace(at, 9, "0.0.0.0");
+  beyond +=
+      absl::StrCat("advertise = \"", node.api(), "\"\ntoken_files = [\"", path,
+                   "\"]\ncertificate = \"", certificate, "\"\nkey = \"", certificate, ".key\"\n");
+  std::ofstream(node.config()) << beyond;
+  PrivateServer process({LOCUSD_BINARY, "--config", node.config()}, node.log());
+  ASSERT_TRUE(
+      process.Start([&] { return node.LogText().find("waits to be added") != std::string::npos; }));
+  std::ofstream(node.config()) << before;
+  kill(process.pid(), SIGHUP);
+  EXPECT_TRUE(WaitUntil(
+      [&] { return node.LogText().find("error file not taken over") != std::string::npos; }));
+  EXPECT_THAT(node.LogText(), HasSubstr("beyond loopback"));
+}
+
+TEST(LocusdTest, Metrics_TellOfTheAuditToo) {
+  LocusdWish wish;
+  wish.more = absl::StrCat("[audit]\nclickhouse = \"127.0.0.1:", FreePort(), "\"\n");
+  LocusdCluster cluster(1, wish);
+  ASSERT_EQ(cluster.WaitForLeader(), 0);
+  const std::optional<std::string> metrics = cluster.node(0).Ask("GET", "/metrics", 200);
+  ASSERT_TRUE(metrics);
+  EXPECT_THAT(*metrics, HasSubstr("locusd_leads 1"));
+  EXPECT_THAT(*metrics, HasSubstr("locus_audit_recorded_total"));
+}
+
+// What the process says to a supervisor such as systemd.
+TEST(LocusdTest, Supervisor_IsToldOfEachState) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "notify";
+  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  const timeval patience = {30, 0};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  auto next = [fd] {
+    char buffer[256];
+    const ssize_t n = recv(fd, buffer, sizeof buffer, 0);
+    return std::string(buffer, n > 0 ? static_cast<size_t>(n) : 0);
+  };
+  setenv("NOTIFY_SOCKET", path.c_str(), 1);
+  setenv("WATCHDOG_USEC", "300000", 1);
+  LocusdCluster cluster(1);
+  unsetenv("NOTIFY_SOCKET");
+  unsetenv("WATCHDOG_USEC");
+  EXPECT_EQ(next(), "READY=1");
+  EXPECT_EQ(next(), "WATCHDOG=1");
+  kill(cluster.node(0).process().pid(), SIGHUP);
+  std::string said;
+  while ((said = next()) == "WATCHDOG=1") {
+  }
+  EXPECT_EQ(said, "RELOADING=1");
+  EXPECT_EQ(next(), "READY=1");
+  kill(cluster.node(0).process().pid(), SIGTERM);
+  while ((said = next()) == "WATCHDOG=1") {
+  }
+  EXPECT_EQ(said, "STOPPING=1");
+  EXPECT_EQ(cluster.node(0).WaitForEnd(), 0);
+  close(fd);
+}
+
+TEST(LocusdTest, FileThatMayNotGrow_EndsTheNodeAndNothingAcknowledgedIsLost) {
+  LocusdCluster cluster(1);
+  LocusdNode& node = cluster.node(0);
+  ASSERT_EQ(cluster.WaitForLeader(), 0);
+  auto store = cluster.Connect(absl::Seconds(1));
+  ASSERT_TRUE(store->Create(SpaceName(), absl::ZeroDuration(), absl::Now()).ok());
+  const rlimit limit = {200'000, RLIM_INFINITY};
+  ASSERT_EQ(prlimit(node.process().pid(), RLIMIT_FSIZE, &limit, nullptr), 0);
+  size_t granted = 0;
+  for (int i = 0; i < 1000; ++i) {
+    WorkerAcquire request = AnyWorker();
+    request.nonce = absl::StrCat("nonce-", i);
+    request.holder = absl::StrCat(R"({"pad":")", std::string(900, 'x'), R"("})");
+    auto grant = store->Acquire(SpaceName(), request);
+    if (!grant.ok()) break;
+    ++granted;
+  }
+  EXPECT_LT(granted, 1000u);
+  EXPECT_EQ(node.WaitForEnd(), 1);
+  EXPECT_THAT(node.LogText(), HasSubstr("error node failed"));
+  ASSERT_TRUE(node.Start());
+  EXPECT_EQ(cluster.WaitForLeader(), 0);
+  auto again = cluster.Connect();
+  auto view = again->Show(SpaceName());
+  ASSERT_TRUE(view.ok()) << view.status();
+  EXPECT_GE(view->workers.size(), granted);
+}
+
+TEST(LocusdTest, TlsOnBothSides_ServesLeases) {
+  const TemporaryDirectory directory;
+  const Authority authority(directory, "authority");
+  const std::string certificate = authority.Sign("node", "IP:127.0.0.1");
+  LocusdWish wish;
+  wish.more_raft = absl::StrCat("authority = \"", authority.file(), "\"\ncertificate = \"",
+                                certificate, "\"\nkey = \"", certificate, ".key\"\n");
+  chmod((certificate + ".key").c_str(), 0600);
+  LocusdCluster cluster(3, wish);
+  ASSERT_GE(cluster.WaitForLeader(), 0);
+  auto store = cluster.Connect();
+  ASSERT_TRUE(store->Create(SpaceName(), absl::ZeroDuration(), absl::Now()).ok());
+  EXPECT_TRUE(store->Acquire(SpaceName(), AnyWorker()).ok());
+  // A node without a certificate of the authority gets no word with them.
+  const TemporaryDirectory elsewhere;
+  LocusdNode stranger(elsewhere, "stranger");
+  ASSERT_TRUE(stranger.Start());
+  ASSERT_TRUE(cluster.Add(stranger, /*promote=*/false));
+  EXPECT_FALSE(WaitUntil([&] { return stranger.Members() > 0; }, absl::Seconds(2)));
+}
+
+}  // namespace
+}  // namespace locus
