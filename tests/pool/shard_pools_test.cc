@@ -142,6 +142,7 @@ TEST_F(ShardPoolsTest, NewSession_IsStrictAndUtf8AndLeavesTheRestToTheServer) {
   EXPECT_EQ(Ask(*connection, "SELECT @@time_zone = @@GLOBAL.time_zone"), "1");
   EXPECT_EQ(Ask(*connection, "SELECT @@max_statement_time"), "10.000000");
   EXPECT_EQ(Ask(*connection, "SELECT @@innodb_lock_wait_timeout"), "10");
+  EXPECT_EQ(Ask(*connection, "SELECT @@idle_transaction_timeout"), "60");
   EXPECT_EQ(Ask(*connection, "SELECT @@autocommit"), "1");
   EXPECT_EQ(Ask(*connection, "DO 1; DO 2"), "error 1064") << "one statement a call";
 }

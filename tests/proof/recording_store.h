@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_TESTS_PROOF_RECORDING_STORE_H_
+#define LOCUS_TESTS_PROOF_RECORDING_STORE_H_
+
+#include <memory>
+
+#include "locus/engine/locusd.h"
+#include "tests/proof/records.h"
+
+namespace locus::proof {
+
+// Records each call before it is made, and its answer before anybody has it. Create is not
+// recorded.
+// Thread safety: as WorkerLeaseStore; calls are made one after the other.
+std::unique_ptr<WorkerLeaseStore> Recording(std::unique_ptr<LocusdWorkerLeaseStore> store,
+                                            std::shared_ptr<CallLog> log);
+
+}  // namespace locus::proof
+
+#endif  // LOCUS_TESTS_PROOF_RECORDING_STORE_H_
