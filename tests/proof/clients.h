@@ -22,7 +22,7 @@ class Clients {
     int first_host = 0;  // of the network
     uint64_t seed = 1;
     bool steady = false;     // they keep their leases as long as they can
-    uint64_t rate = 40'000;  // IDs a second, of each
+    uint64_t rate = 80'000;  // IDs a second, of each
     // That they share; and of the histories.
     uint64_t first_worker = 0;
     uint64_t workers = 5;

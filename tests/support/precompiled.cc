@@ -1,2 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-// Empty: CMake wants a source beside the headers that the tests' CMakeLists.txt precompiles.
