@@ -142,6 +142,7 @@ class Daemon::Rep {
   absl::Status FilesInPlace() { return store_->InPlace(); }
 
   bool removed() { return node_->Status().removed; }
+  absl::Status failure() { return node_->Status().failure; }
 
   absl::Status Reload(const Config& config) {
     LOCUS_ASSIGN_OR_RETURN(std::vector<std::string> tokens, ReadTokens(config));
@@ -309,6 +310,7 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Open(const Config& config, Start
 bool Daemon::Works() { return rep_->Works(); }
 absl::Status Daemon::FilesInPlace() { return rep_->FilesInPlace(); }
 bool Daemon::removed() { return rep_->removed(); }
+absl::Status Daemon::failure() { return rep_->failure(); }
 absl::Status Daemon::Reload(const Config& config) { return rep_->Reload(config); }
 void Daemon::Close() { rep_->Close(); }
 

@@ -43,6 +43,8 @@ class Daemon {
   absl::Status FilesInPlace();
   // Whether it was removed from the cluster, and is of no use any more.
   bool removed();
+  // As NodeStatus::failure.
+  absl::Status failure();
 
   // Takes over what may change while it runs: tokens. FAILED_PRECONDITION: there are none, and the
   // API listens beyond loopback.

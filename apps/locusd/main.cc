@@ -25,7 +25,7 @@ namespace {
 enum Exit {
   kDone = 0,
   kFailed = 1,   // a supervisor may start it again
-  kRefused = 2,  // of the command line or the file: to be mended first
+  kRefused = 2,  // the command line, the file or what it names is wrong: to be mended first
   kRemoved = 3,  // from the cluster: it is of no use any more
 };
 
@@ -119,7 +119,8 @@ Exit Serve(const Line& line, Events& events, Daemon& daemon, Log& log) {
         return kDone;
       case Events::Event::kEnded:
         sd_notify(0, "STOPPING=1");
-        return daemon.removed() ? kRemoved : kFailed;
+        if (daemon.removed()) return kRemoved;
+        return absl::IsFailedPrecondition(daemon.failure()) ? kRefused : kFailed;
     }
   }
 }

@@ -77,12 +77,15 @@ class LeaseNode::Rep : public raft::StateMachine {
 
   // --- raft::StateMachine, by the node's thread.
 
-  std::string Apply(raft::Index index, std::string_view bytes) override {
-    absl::StatusOr<Command> command = lease_machine::DecodeCommand(bytes);
-    // A newer version's, for example. A node that went on without it would have another state than
-    // the others, so it ends here, and again at each start until it understands the log.
-    LOCUS_CHECK(command.ok());
-    Machine::Applied applied = machine_.Apply(*command);
+  absl::Status Check(std::string_view bytes) const override {
+    return lease_machine::DecodeCommand(bytes).status();
+  }
+
+  absl::StatusOr<std::string> Apply(raft::Index index, std::string_view bytes) override {
+    // A newer version's, for example: the node ends here, and again at each start until it
+    // understands its log.
+    LOCUS_ASSIGN_OR_RETURN(const Command command, lease_machine::DecodeCommand(bytes));
+    Machine::Applied applied = machine_.Apply(command);
     TellMembers();
     bool leads;
     {
@@ -98,7 +101,7 @@ class LeaseNode::Rep : public raft::StateMachine {
     }
     absl::StatusOr<std::string> answers = lease_machine::Encode(applied.answers);
     LOCUS_CHECK(answers.ok());  // the machine keeps within the limits of answers
-    return *std::move(answers);
+    return answers;
   }
 
   void NoteMembers(raft::Index index, const raft::Members& members) override {

@@ -163,6 +163,10 @@ void LeaseCluster::Kill(int number) {
   places_[number].tcp.reset();
 }
 
+std::unique_ptr<raft::LogStore> LeaseCluster::OpenStore(int number) {
+  return raft::LogStore::Open(places_[number].path, kCluster).value();
+}
+
 void LeaseCluster::LoseAll() {
   for (int i = 0; i < size(); ++i) Kill(i);
   Begin();

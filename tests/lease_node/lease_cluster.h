@@ -31,6 +31,8 @@ class LeaseCluster {
   // As kill -9; Start begins with what the node had stored.
   void Kill(int node);
   void Start(int node);
+  // The file of a node that was killed.
+  std::unique_ptr<raft::LogStore> OpenStore(int node);
   // A node that is no member of a cluster yet. Returns its number.
   int AddBlank(uint16_t api_port);
   // Where the node is reached.

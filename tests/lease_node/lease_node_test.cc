@@ -16,6 +16,8 @@
 namespace locus {
 namespace {
 
+using ::testing::HasSubstr;
+
 class ClusterUnderTest : public WorkerStoreUnderTest {
  public:
   explicit ClusterUnderTest(int nodes) : cluster_(nodes, clock_) {}
@@ -235,6 +237,34 @@ TEST_F(LeaseNodeTest, NodeThatEnds_TellsItsStatusToWhoeverItAnswers) {
   cluster.Kill(leader);
   EXPECT_EQ(answered, kRequests + 1);
   EXPECT_EQ(others, 0);
+}
+
+// As after a step back to an older version: the log goes on where this one cannot.
+TEST_F(LeaseNodeTest, CommittedCommandOfANewerVersion_StopsTheNodeAndNamesTheEntry) {
+  LeaseCluster cluster(1, clock_);
+  ASSERT_TRUE(cluster.Connect()->Create(space_, absl::ZeroDuration(), clock_.Now()).ok());
+  const raft::NodeStatus before = cluster.node(0)->Status();
+  cluster.Kill(0);
+  raft::Write newer;
+  {
+    auto store = cluster.OpenStore(0);
+    const raft::Index last = store->Load()->remembered.entries.size();
+    newer.from = last + 1;
+    newer.entries = {{before.term, raft::Entry::Kind::kCommand, "\xFFnewer", {}}};
+    ASSERT_TRUE(store->Apply({&newer, 1}).ok());
+  }
+  for (int life = 0; life < 2; ++life) {
+    cluster.Start(0);
+    EXPECT_TRUE(WaitUntil([&] { return !cluster.node(0)->Status().failure.ok(); }));
+    const raft::NodeStatus status = cluster.node(0)->Status();
+    EXPECT_EQ(status.failure.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(status.failure.message()),
+                ::testing::AllOf(HasSubstr(absl::StrCat("entry ", newer.from, " of term ",
+                                                        before.term, " is not understood")),
+                                 HasSubstr("if a newer version wrote it")));
+    EXPECT_EQ(status.applied, newer.from - 1);
+    cluster.Kill(0);
+  }
 }
 
 // A leader whose wall clock jumps by an hour moves the cluster's time by next to nothing.

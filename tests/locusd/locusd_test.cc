@@ -13,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "locus/leased_snowflake.h"
+#include "src/raft/store/log_store.h"
 #include "tests/locusd/locusd_cluster.h"
 #include "tests/support/authority.h"
 
@@ -120,6 +121,24 @@ TEST(LocusdTest, FileLostBesideItsLog_IsRefused) {
     EXPECT_EQ(ended.code, 2) << ended.out;
     EXPECT_THAT(ended.out, HasSubstr("remove both only if"));
   }
+}
+
+// As after a step back to an older version.
+TEST(LocusdTest, CommittedCommandOfANewerVersion_EndsTheNodeWithTwo) {
+  LocusdCluster cluster(1);
+  LocusdNode& node = cluster.node(0);
+  node.process().Stop();
+  {
+    auto store = raft::LogStore::Open(node.data() + "/node.db", "leases").value();
+    const raft::Remembered stored = store->Load()->remembered;
+    raft::Write newer;
+    newer.from = stored.entries.size() + 1;
+    newer.entries = {{stored.vote.term, raft::Entry::Kind::kCommand, "\xFFnewer", {}}};
+    ASSERT_TRUE(store->Apply({&newer, 1}).ok());
+  }
+  const Ended ended = RunLocusd(absl::StrCat("--config ", node.config()));
+  EXPECT_EQ(ended.code, 2) << ended.out;
+  EXPECT_THAT(ended.out, HasSubstr("if a newer version wrote it"));
 }
 
 TEST(LocusdTest, DataRemovedOrReplacedUnderIt_EndsTheNode) {

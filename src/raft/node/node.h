@@ -26,9 +26,10 @@ struct NodeOptions {
 // other one writes, all writes that wait in one transaction. Ending it is like kill -9: writes that
 // nobody was told of may be lost.
 //
-// A write that failed, or a state that could not be restored, ends the node's work for good:
-// NodeStatus::failure says why, everybody gets it for an answer, and the process is to end and
-// start anew (LogStore).
+// A write that failed, a state that could not be restored, or a committed command that the state
+// machine does not understand (FAILED_PRECONDITION, with index and term) ends the node's work for
+// good: NodeStatus::failure says why, everybody gets it for an answer, and the process is to end
+// and start anew (LogStore).
 //
 // Thread safety: all methods may be called from any thread. Callbacks are called once each, by the
 // node's thread or within the call, and must not wait; they may call the node, but not destroy it.

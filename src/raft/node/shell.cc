@@ -23,6 +23,15 @@ absl::Status CommitUnknown(absl::string_view why) {
   return status;
 }
 
+// This node's data is whole; `what` is committed.
+absl::Status NotUnderstood(absl::string_view what, Index index, Term term,
+                           const absl::Status& why) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      what, " ", index, " of term ", term, " is not understood: ", why.message(),
+      "; if a newer version wrote it, start this node again with that version, with its data as it "
+      "is"));
+}
+
 bool IsFromLeader(const Message& message) {
   return std::holds_alternative<Append>(message) ||
          std::holds_alternative<InstallSnapshot>(message);
@@ -93,6 +102,7 @@ void Shell::Propose(std::string command, Answer answer) {
     return answer(absl::InvalidArgumentError(
         absl::StrCat("a command of ", command.size(), " bytes; the most are ", kMostEntryBytes)));
   }
+  if (absl::Status status = machine_.Check(command); !status.ok()) return answer(status);
   if (waiting_bytes_ + command.size() > options_.waiting_bytes) {
     return answer(absl::ResourceExhaustedError(absl::StrCat(
         "commands of ", waiting_bytes_, " bytes wait; the most are ", options_.waiting_bytes)));
@@ -258,6 +268,7 @@ void Shell::Do(TimePoint now, Actions actions) {
   }
   if (actions.restart_election_timer) election_ = RandomDeadline(now);
   Apply();
+  if (!stopped_.ok()) return;
   for (const ReadAnswer& answer : actions.reads) AnswerRead(answer);
   NoteRole(now);
   NoteTransfer();
@@ -266,9 +277,10 @@ void Shell::Do(TimePoint now, Actions actions) {
 
 void Shell::Restore(const Write& write) {
   const absl::Status status = machine_.Restore(write.state);
-  if (!status.ok()) return Stop(status);
+  const SnapshotMark& mark = *write.snapshot;
+  if (!status.ok()) return Stop(NotUnderstood("the snapshot up to", mark.index, mark.term, status));
   snapshot_ = std::make_shared<const std::string>(write.state);
-  applied_ = write.snapshot->index;
+  applied_ = mark.index;
   applied_bytes_ = 0;
 }
 
@@ -278,8 +290,10 @@ void Shell::Apply() {
   while (applied_ < core_.commit()) {
     const Index index = applied_ + 1;
     const Entry& entry = core_.At(index);
-    std::string said;
+    absl::StatusOr<std::string> said = std::string();
     if (entry.kind == Entry::Kind::kCommand) said = machine_.Apply(index, entry.data);
+    if (!said.ok())
+      return Stop(NotUnderstood("the committed entry", index, entry.term, said.status()));
     if (entry.kind == Entry::Kind::kMembers) machine_.NoteMembers(index, entry.members);
     applied_ = index;
     applied_bytes_ += entry.data.size();

@@ -113,7 +113,8 @@ class Shell {
                                                       uint64_t seed, TimePoint now);
 
   // The state machine's answer once the command is applied. UNAVAILABLE: this node does not lead,
-  // or leads no more (IsCommitUnknown). INVALID_ARGUMENT: longer than kMostEntryBytes.
+  // or leads no more (IsCommitUnknown). INVALID_ARGUMENT: longer than kMostEntryBytes. Errors of
+  // StateMachine::Check.
   // RESOURCE_EXHAUSTED: ShellOptions::waiting_bytes.
   void Propose(std::string command, Answer answer);
   // OK: the state machine, as it is during the call of `done`, has all that was answered before

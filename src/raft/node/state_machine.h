@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "src/raft/types.h"
 
 namespace locus::raft {
@@ -15,9 +16,15 @@ namespace locus::raft {
 class StateMachine {
  public:
   virtual ~StateMachine() = default;
+  // Whether Apply would understand the command, whatever the state; a leader appends no other.
+  virtual absl::Status Check(std::string_view command) const {
+    static_cast<void>(command);
+    return absl::OkStatus();
+  }
   // The answer goes to the caller who proposed the command, if he waits. The same command may come
-  // twice, where he asked twice.
-  virtual std::string Apply(Index index, std::string_view command) = 0;
+  // twice, where he asked twice. An error, which leaves the state as it was, ends the node: without
+  // this command, which is committed, it would have another state than the others.
+  virtual absl::StatusOr<std::string> Apply(Index index, std::string_view command) = 0;
   // The entry at this index, which is committed, gave the cluster these members.
   virtual void NoteMembers(Index index, const Members& members) {
     static_cast<void>(index);

@@ -75,7 +75,7 @@ class Simulation {
  private:
   // Its state: how many commands there were. They are compared with what other nodes applied.
   struct Machine : StateMachine {
-    std::string Apply(Index, std::string_view command) override {
+    absl::StatusOr<std::string> Apply(Index, std::string_view command) override {
       ++count;
       std::vector<std::string>& truth = simulation->truth_;
       if (count == truth.size()) truth.emplace_back(command);

@@ -13,11 +13,17 @@
 
 namespace locus::raft {
 
-// A list of lines; a command appends one, and is answered with its place, from 1 on.
+// A list of lines; a command appends one, and is answered with its place, from 1 on. It does not
+// understand commands that begin with '?'.
 // Thread safety: lines() may be called from any thread.
 class ListMachine : public StateMachine {
  public:
-  std::string Apply(Index, std::string_view command) override {
+  absl::Status Check(std::string_view command) const override {
+    if (!command.starts_with('?')) return absl::OkStatus();
+    return absl::InvalidArgumentError("a command that begins with '?'");
+  }
+  absl::StatusOr<std::string> Apply(Index, std::string_view command) override {
+    if (absl::Status status = Check(command); !status.ok()) return status;
     std::lock_guard lock(mutex_);
     lines_.emplace_back(command);
     return absl::StrCat(lines_.size());

@@ -170,6 +170,15 @@ TEST_F(NodeClusterTest, OneNode_AppliesAndComesBack) {
   ExpectAllEqual();
 }
 
+TEST_F(NodeClusterTest, CommandThatTheLeaderDoesNotUnderstand_IsRefusedBeforeItIsAppended) {
+  Begin(1);
+  AppendMany(1);
+  const Index last = places_[0].node->Status().last;
+  EXPECT_EQ(Propose(places_[0], "? newer").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(places_[0].node->Status().last, last);
+  ExpectAllEqual();
+}
+
 TEST_F(NodeClusterTest, NodesEndedInTurn_LoseNothing) {
   Begin(3);
   for (int round = 0; round < 6; ++round) {
