@@ -8,6 +8,7 @@
 #include <cstring>
 #include <future>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -265,11 +266,18 @@ class Daemon::Rep {
 
   // By the node's thread.
   void OnChange(const NodeStatus& status) {
-    log_.Info("node changed", {{"role", ToString(status.role)},
-                               {"term", status.term},
-                               {"leader", status.leader},
-                               {"commit", status.commit},
-                               {"members", status.members.size()}});
+    const Place place{status.role, status.leads_for_sure, status.term, status.leader};
+    if (std::exchange(place_, place) != place) {
+      log_.Info("node changed", {{"role", ToString(status.role)},
+                                 {"term", status.term},
+                                 {"leader", status.leader},
+                                 {"commit", status.commit},
+                                 {"members", status.members.size()}});
+    }
+    if (std::exchange(refused_, status.refused) != status.refused) {
+      log_.Warn("messages that cannot be true were dropped",
+                {{"since_start", status.refused}, {"last_from", status.refused_from}});
+    }
     if (status.failure.ok() && !status.removed) return;
     if (ended_.exchange(true)) return;
     if (status.removed) {
@@ -284,6 +292,10 @@ class Daemon::Rep {
   Log& log_;
   const std::function<void()> on_end_;
   std::atomic<bool> ended_ = false;
+  // Told last; of the node's thread.
+  using Place = std::tuple<raft::Role, bool, raft::Term, raft::NodeId>;
+  Place place_;
+  uint64_t refused_ = 0;  // messages
   std::unique_ptr<http::TlsContext> tls_;
   std::unique_ptr<http::TlsContext> forward_tls_;
   std::unique_ptr<http::TlsContext> probe_tls_;

@@ -416,6 +416,8 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
     add("commit_index", "gauge", "Committed entries.", status.commit);
     add("applied_index", "gauge", "Applied entries.", status.applied);
     add("members", "gauge", "Members of the cluster.", status.members.size());
+    add("refused_messages_total", "counter", "Messages of nodes that cannot be true, dropped.",
+        status.refused);
     add("commands_total", "counter", "Commands that this node proposed.", stats.commands);
     add("requests_total", "counter", "Requests in these commands.", stats.requests);
     add("workers", "gauge", "Worker IDs that were ever granted.", stats.workers);

@@ -126,6 +126,7 @@ Actions Core::Receive(NodeId from, const Message& message, bool leader_is_alive)
   if (removed_) return actions;
   if (!IsCredible(from, message)) {
     ++refused_;
+    refused_from_ = from;
     return actions;
   }
   std::visit([&](const auto& one) { On(from, one, leader_is_alive, actions); }, message);

@@ -166,8 +166,9 @@ class Core {
   const SnapshotMark& snapshot() const { return snapshot_; }
   // How far a member has confirmed the log to this leader; 0: not known.
   Index MatchOf(NodeId id) const;
-  // Messages that could not be true, and were dropped.
+  // Messages that could not be true, and were dropped; and who sent the last one, as he says.
   uint64_t refused() const { return refused_; }
+  NodeId refused_from() const { return refused_from_; }
 
   // All that decides what the node does next, for visited sets.
   std::string Fingerprint() const;
@@ -269,6 +270,7 @@ class Core {
   bool was_member_ = false;  // by committed members
   bool removed_ = false;
   uint64_t refused_ = 0;
+  NodeId refused_from_ = 0;
 
   uint64_t writes_ = 0;  // number of the last write
   std::deque<PendingWrite> pending_writes_;

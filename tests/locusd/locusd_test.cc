@@ -8,12 +8,18 @@
 
 #include <fstream>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "locus/leased_snowflake.h"
+#include "src/http/endpoint.h"
+#include "src/raft/codec.h"
 #include "src/raft/store/log_store.h"
+#include "src/raft/tcp/frame.h"
 #include "tests/locusd/locusd_cluster.h"
 #include "tests/support/authority.h"
 
@@ -281,6 +287,33 @@ TEST(LocusdTest, Metrics_TellOfTheAuditToo) {
 }
 
 // What the process says to a supervisor such as systemd.
+TEST(LocusdTest, MessagesThatCannotBeTrue_AreCountedAndLoggedOnce) {
+  LocusdCluster cluster(1);
+  LocusdNode& node = cluster.node(0);
+  raft::Hello hello;
+  hello.from = 99;
+  ASSERT_TRUE(absl::SimpleAtoi(node.Id(), &hello.to));
+  hello.cluster = "leases";
+  hello.address = "127.0.0.1:1";
+  std::string bytes = raft::Framed(raft::Encode(hello));
+  // Nobody asked node 99 for an answer.
+  for (int i = 0; i < 5; ++i) {
+    bytes += raft::Framed(raft::Encode(raft::Message(raft::AppendReply{1, true, 1, 0, 0})));
+  }
+  const int call = ConnectToLoopback(http::Endpoint::Parse(node.raft())->port);
+  ASSERT_EQ(send(call, bytes.data(), bytes.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(bytes.size()));
+  EXPECT_TRUE(WaitUntil([&] {
+    return absl::StrContains(node.Ask("GET", "/metrics", 200).value_or(""),
+                             "\nlocusd_refused_messages_total 5\n");
+  }));
+  close(call);
+  node.process().Stop();
+  const std::vector<std::string> parts =
+      absl::StrSplit(node.LogText(), "warn messages that cannot be true were dropped");
+  EXPECT_EQ(parts.size(), 2u) << node.LogText();
+}
+
 TEST(LocusdTest, Supervisor_IsToldOfEachState) {
   const TemporaryDirectory directory;
   const std::string path = directory / "notify";

@@ -26,6 +26,8 @@ namespace {
 // Messages that wait for the node's thread; beyond them they are dropped, and Raft sends them
 // again.
 constexpr size_t kMostWaitingMessages = 10'000;
+// Whoever reaches the port can send messages that are refused: they are not told one by one.
+constexpr auto kTellRefused = std::chrono::minutes(1);
 
 TimePoint Now() { return std::chrono::steady_clock::now(); }
 
@@ -151,8 +153,12 @@ class Node::Rep : public Storage {
   void NoteChange() {
     if (!options_.on_change) return;
     const Core& core = shell_->core();
-    const Seen seen{core.role(),    core.term(),         core.leader(),
-                    core.removed(), core.LeadsForSure(), shell_->stopped()};
+    Seen seen{core.role(),         core.term(),       core.leader(), core.removed(),
+              core.LeadsForSure(), shell_->stopped(), seen_.refused};
+    if (core.refused() != seen_.refused && Now() >= tell_refused_) {
+      seen.refused = core.refused();
+      tell_refused_ = Now() + kTellRefused;
+    }
     if (seen == seen_) return;
     seen_ = seen;
     options_.on_change(shell_->Status(Now()));
@@ -200,6 +206,7 @@ class Node::Rep : public Storage {
     bool removed = false;
     bool leads_for_sure = false;
     bool stopped = false;
+    uint64_t refused = 0;
     friend bool operator==(const Seen&, const Seen&) = default;
   };
 
@@ -208,6 +215,7 @@ class Node::Rep : public Storage {
   const NodeOptions options_;
   std::unique_ptr<Shell> shell_;  // of the loop, once it runs
   Seen seen_;
+  TimePoint tell_refused_;
 
   Mutex mutex_;
   CondVar wake_loop_, wake_writer_;

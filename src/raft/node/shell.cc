@@ -379,6 +379,8 @@ NodeStatus Shell::Status(TimePoint now) const {
   status.last = core_.last_index();
   status.snapshot = core_.snapshot().index;
   status.waiting = waiting_.size() + pending_.size();
+  status.refused = core_.refused();
+  status.refused_from = core_.refused_from();
   status.failure = stopped_;
   for (const Member& member : core_.members()) {
     NodeStatus::OfMember one{member, core_.MatchOf(member.id), std::nullopt};

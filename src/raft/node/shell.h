@@ -84,6 +84,9 @@ struct NodeStatus {
   Index last = 0;
   Index snapshot = 0;
   size_t waiting = 0;  // commands that are not answered
+  // Core::refused and Core::refused_from.
+  uint64_t refused = 0;
+  NodeId refused_from = 0;
   std::vector<OfMember> members;
   absl::Status failure;  // not OK: the node has stopped; its process is to end
 };
