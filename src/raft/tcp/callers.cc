@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/raft/tcp/callers.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+
+#include "src/raft/codec.h"
+#include "src/raft/tcp/frame.h"
+#include "src/raft/tcp/framed_wire.h"
+
+namespace locus::raft {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr size_t kMostCallers = 128;
+
+}  // namespace
+
+absl::Status Callers::Listen(const tcp::endpoint& at) {
+  error_code error;
+  acceptor_.open(at.protocol(), error);
+  if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error) acceptor_.bind(at, error);
+  if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+  return error ? Broken("listening on " + options_.listen, error) : absl::OkStatus();
+}
+
+void Callers::Start(Transport::Receive receive) {
+  receive_ = std::move(receive);
+  asio::co_spawn(io_, Accept(), asio::detached);
+}
+
+Callers::awaitable<void> Callers::Accept() {
+  while (true) {
+    auto [error, socket] = co_await acceptor_.async_accept(kAwait);
+    if (error == asio::error::operation_aborted) co_return;
+    if (error) {  // out of descriptors, say
+      asio::steady_timer timer(io_, std::chrono::milliseconds(100));
+      co_await timer.async_wait(kAwait);
+      continue;
+    }
+    if (callers_ >= kMostCallers) continue;  // closes it
+    asio::co_spawn(io_, Serve(std::make_shared<Wire>(std::move(socket), tls_)), asio::detached);
+  }
+}
+
+Callers::awaitable<void> Callers::Serve(std::shared_ptr<Wire> wire) {
+  ++callers_;
+  co_await Hear(wire);
+  wire->Close();
+  --callers_;
+}
+
+Callers::awaitable<void> Callers::Hear(std::shared_ptr<Wire> wire) {
+  wire->Arm(kGreeting);
+  if (co_await wire->Handshake("")) co_return;
+  FramedWire framed(wire, kMostHelloBytes);
+  const auto first = co_await framed.Read();
+  if (!first.ok()) co_return;
+  const auto hello = DecodeHello(*first);
+  if (!hello.ok()) co_return;
+  absl::Status status = CheckHello(*hello, options_.self, options_.cluster);
+  const std::string welcome = Framed(EncodeWelcome(status));
+  if (co_await wire->Write(welcome) || !status.ok()) co_return;
+  wire->Disarm();
+  learn_(hello->from, hello->address);
+  // A node has one connection of a kind: it calls anew when it has lost the last one.
+  std::weak_ptr<Wire>& mine = serving_[{hello->from, hello->bulk}];
+  if (const auto last = mine.lock(); last != nullptr) last->Close();
+  mine = wire;
+  framed.Expect(hello->bulk ? kMostBulkFrameBytes : kMostFrameBytes);
+  while (!wire->closed()) {
+    const auto frame = co_await framed.Read();
+    if (!frame.ok() || wire->closed()) co_return;
+    auto message = DecodeMessage(*frame);
+    if (!message.ok()) co_return;
+    receive_(hello->from, *std::move(message));
+    if (co_await wire->Write(std::string_view("\0", 1))) co_return;
+  }
+}
+
+}  // namespace locus::raft

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_RAFT_TCP_CALLS_H_
+#define LOCUS_SRC_RAFT_TCP_CALLS_H_
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "src/base/mutex.h"
+#include "src/raft/tcp/tcp_transport.h"
+#include "src/raft/tcp/wire.h"
+#include "src/raft/types.h"
+
+namespace locus::raft {
+
+// The connections that this node makes, with what waits to be sent over them: two for a node, one
+// of them for snapshots.
+//
+// Thread safety: of the thread that runs `io`, but for Links.
+class Calls {
+ public:
+  // All outlive it. `tls` nullptr: plain text, to this machine only.
+  Calls(boost::asio::io_context& io, const TcpOptions& options, boost::asio::ssl::context* tls)
+      : io_(io), options_(options), tls_(tls) {}
+
+  // As Transport::Send.
+  void Send(NodeId to, const std::string& address, const Message& message);
+  // Where a node that has called says that it is reached; taken where the members have no address.
+  void Learn(NodeId id, const std::string& address);
+  // TcpTransport::Links.
+  std::vector<TcpTransport::Link> Links() const;
+
+ private:
+  struct Call;
+  template <typename T>
+  using awaitable = boost::asio::awaitable<T>;
+  using Key = std::pair<NodeId, bool>;  // whether it is for snapshots
+
+  void Show(const Call& call);
+  static void DropOldest(Call& call);
+  awaitable<void> Run(std::shared_ptr<Call> call);
+  awaitable<absl::Status> Connect(Call& call);
+  awaitable<absl::Status> Greet(Call& call, const std::string& host);
+  awaitable<absl::Status> Pump(std::shared_ptr<Call> call);
+  awaitable<void> Confirm(std::shared_ptr<Wire> wire, std::shared_ptr<Call> call);
+
+  boost::asio::io_context& io_;
+  const TcpOptions& options_;
+  boost::asio::ssl::context* const tls_;
+  std::map<Key, std::shared_ptr<Call>> calls_;
+  struct Learned {
+    std::string address;
+    uint64_t hello = 0;  // the number of its last one
+  };
+  std::map<NodeId, Learned> learned_;
+  uint64_t hellos_ = 0;
+  mutable internal::Mutex mutex_;
+  std::map<Key, TcpTransport::Link> links_ ABSL_GUARDED_BY(mutex_);  // as Links shows them
+};
+
+}  // namespace locus::raft
+
+#endif  // LOCUS_SRC_RAFT_TCP_CALLS_H_
