@@ -33,4 +33,10 @@ absl::StatusOr<MemberAddress> MemberAddress::Parse(std::string_view text) {
                    raft::kMostAddressBytes, " bytes"));
 }
 
+void MemberTransport::NoteMembers(const raft::Members& members) {
+  raft::Members to = members;
+  for (raft::Member& member : to) member.address = RaftOf(member.address);
+  to_addresses_.NoteMembers(to);
+}
+
 }  // namespace locus::lease_node

@@ -30,10 +30,15 @@ class MemberTransport : public raft::Transport {
   absl::Status Start(Receive receive) override { return to_addresses_.Start(std::move(receive)); }
   void Stop() override { to_addresses_.Stop(); }
   void Send(raft::NodeId to, const std::string& address, raft::Message message) override {
-    to_addresses_.Send(to, address.substr(0, address.find(' ')), std::move(message));
+    to_addresses_.Send(to, RaftOf(address), std::move(message));
   }
+  void NoteMembers(const raft::Members& members) override;
 
  private:
+  static std::string RaftOf(const std::string& address) {
+    return address.substr(0, address.find(' '));
+  }
+
   raft::Transport& to_addresses_;
 };
 

@@ -56,6 +56,7 @@ absl::StatusOr<std::unique_ptr<Shell>> Shell::Start(Remembered remembered, std::
   shell->applied_ = snapshot;
   shell->heard_leader_ = now - options.election;
   shell->election_ = shell->RandomDeadline(now);
+  shell->NoteMembers();
   return shell;
 }
 
@@ -253,6 +254,7 @@ void Shell::Do(TimePoint now, Actions actions) {
     last_write_ = actions.write->number;
     storage_.Store(*std::move(actions.write));
   }
+  NoteMembers();
   for (Send& send : actions.sends) {
     if (send.after <= written_) {
       Post(send);
@@ -282,6 +284,12 @@ void Shell::Restore(const Write& write) {
   snapshot_ = std::make_shared<const std::string>(write.state);
   applied_ = mark.index;
   applied_bytes_ = 0;
+}
+
+void Shell::NoteMembers() {
+  if (core_.members() == members_) return;
+  members_ = core_.members();
+  network_.NoteMembers(members_);
 }
 
 void Shell::Post(const Send& send) { network_.Send(send.to, AddressOf(send.to), send.message); }

@@ -38,6 +38,8 @@ class Network {
   virtual ~Network() = default;
   // `address`: of the node as the members have it; empty: they do not have it.
   virtual void Send(NodeId to, const std::string& address, Message message) = 0;
+  // The latest members that the node knows, committed or not; whoever else sends is a stranger.
+  virtual void NoteMembers(const Members& members) { static_cast<void>(members); }
 };
 
 struct ShellOptions {
@@ -167,6 +169,7 @@ class Shell {
   void NoteTransfer();
   void SendOff(TimePoint now);
   void Compact();
+  void NoteMembers();
   absl::Status NotLeading() const;
   void FailWaiting(const absl::Status& why, bool also_pending);
   TimePoint RandomDeadline(TimePoint now);
@@ -185,6 +188,7 @@ class Shell {
   TimePoint quorum_;
   TimePoint heard_leader_;
   std::map<NodeId, TimePoint> heard_;
+  Members members_;              // as the network was told
   Role role_ = Role::kFollower;  // as NoteRole saw it last; so is the term
   Term term_ = 0;
 

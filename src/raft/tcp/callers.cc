@@ -17,7 +17,12 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr size_t kMostCallers = 128;
+// Empty: it has gone already.
+std::string AddressOf(const tcp::socket& socket) {
+  error_code error;
+  const tcp::endpoint peer = socket.remote_endpoint(error);
+  return error ? std::string() : peer.address().to_string();
+}
 
 }  // namespace
 
@@ -44,19 +49,27 @@ Callers::awaitable<void> Callers::Accept() {
       co_await timer.async_wait(kAwait);
       continue;
     }
-    if (callers_ >= kMostCallers) continue;  // closes it
-    asio::co_spawn(io_, Serve(std::make_shared<Wire>(std::move(socket), tls_)), asio::detached);
+    const std::string address = AddressOf(socket);
+    const auto wire = std::make_shared<Wire>(std::move(socket), tls_);
+    const CallerPlaces::Caller caller = ++last_caller_;
+    wires_[caller] = wire;
+    places_.Enter(caller, address, [this](CallerPlaces::Caller gone) { Close(gone); });
+    asio::co_spawn(io_, Serve(caller, wire), asio::detached);
   }
 }
 
-Callers::awaitable<void> Callers::Serve(std::shared_ptr<Wire> wire) {
-  ++callers_;
-  co_await Hear(wire);
-  wire->Close();
-  --callers_;
+void Callers::Close(CallerPlaces::Caller caller) {
+  const auto wire = wires_.extract(caller);
+  if (!wire.empty()) wire.mapped()->Close();
 }
 
-Callers::awaitable<void> Callers::Hear(std::shared_ptr<Wire> wire) {
+Callers::awaitable<void> Callers::Serve(CallerPlaces::Caller caller, std::shared_ptr<Wire> wire) {
+  co_await Hear(caller, wire);
+  places_.Leave(caller);
+  Close(caller);
+}
+
+Callers::awaitable<void> Callers::Hear(CallerPlaces::Caller caller, std::shared_ptr<Wire> wire) {
   wire->Arm(kGreeting);
   if (co_await wire->Handshake("")) co_return;
   FramedWire framed(wire, kMostHelloBytes);
@@ -68,17 +81,17 @@ Callers::awaitable<void> Callers::Hear(std::shared_ptr<Wire> wire) {
   const std::string welcome = Framed(EncodeWelcome(status));
   if (co_await wire->Write(welcome) || !status.ok()) co_return;
   wire->Disarm();
+  if (wire->closed()) co_return;
   learn_(hello->from, hello->address);
-  // A node has one connection of a kind: it calls anew when it has lost the last one.
-  std::weak_ptr<Wire>& mine = serving_[{hello->from, hello->bulk}];
-  if (const auto last = mine.lock(); last != nullptr) last->Close();
-  mine = wire;
+  places_.Name(caller, hello->from, hello->bulk,
+               [this](CallerPlaces::Caller gone) { Close(gone); });
   framed.Expect(hello->bulk ? kMostBulkFrameBytes : kMostFrameBytes);
   while (!wire->closed()) {
     const auto frame = co_await framed.Read();
     if (!frame.ok() || wire->closed()) co_return;
     auto message = DecodeMessage(*frame);
     if (!message.ok()) co_return;
+    places_.Hear(caller);
     receive_(hello->from, *std::move(message));
     if (co_await wire->Write(std::string_view("\0", 1))) co_return;
   }

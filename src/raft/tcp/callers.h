@@ -9,11 +9,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "src/raft/node/transport.h"
+#include "src/raft/tcp/caller_places.h"
 #include "src/raft/tcp/tcp_transport.h"
 #include "src/raft/tcp/wire.h"
 #include "src/raft/types.h"
@@ -35,14 +37,17 @@ class Callers {
   // UNAVAILABLE: the port is taken.
   absl::Status Listen(const boost::asio::ip::tcp::endpoint& at);
   void Start(Transport::Receive receive);
+  // Whoever else calls is a stranger.
+  void set_members(std::set<NodeId> members) { places_.set_members(std::move(members)); }
 
  private:
   template <typename T>
   using awaitable = boost::asio::awaitable<T>;
 
   awaitable<void> Accept();
-  awaitable<void> Serve(std::shared_ptr<Wire> wire);
-  awaitable<void> Hear(std::shared_ptr<Wire> wire);
+  awaitable<void> Serve(CallerPlaces::Caller caller, std::shared_ptr<Wire> wire);
+  awaitable<void> Hear(CallerPlaces::Caller caller, std::shared_ptr<Wire> wire);
+  void Close(CallerPlaces::Caller caller);
 
   boost::asio::io_context& io_;
   const TcpOptions& options_;
@@ -50,8 +55,9 @@ class Callers {
   const Learn learn_;
   boost::asio::ip::tcp::acceptor acceptor_;
   Transport::Receive receive_;
-  size_t callers_ = 0;
-  std::map<std::pair<NodeId, bool>, std::weak_ptr<Wire>> serving_;
+  CallerPlaces places_;
+  CallerPlaces::Caller last_caller_ = 0;
+  std::map<CallerPlaces::Caller, std::shared_ptr<Wire>> wires_;  // of those who have a place
 };
 
 }  // namespace locus::raft

@@ -29,7 +29,8 @@ using boost::system::error_code;
 using http::Endpoint;
 using internal::MutexLock;
 
-constexpr size_t kMostLinks = 4 * kMostMembers;
+constexpr size_t kMostStrangers = 16;
+constexpr size_t kMostLearned = 4 * kMostMembers;
 constexpr size_t kMostBatchBytes = 256 << 10;
 constexpr auto kIdle = std::chrono::seconds(60);  // a link with nothing to send ends
 constexpr auto kCheck = std::chrono::milliseconds(250);
@@ -41,25 +42,27 @@ struct Calls::Call {
   explicit Call(asio::io_context& io) : wake(io) {}
   TcpTransport::Link shown;
   std::deque<std::string> frames;
-  size_t bytes = 0;  // of the frames
+  size_t bytes = 0;        // of the frames
+  uint64_t last_send = 0;  // its number
+  bool ended = false;      // what is under way for it comes to its end
   asio::steady_timer wake;
+  std::shared_ptr<tcp::socket> connecting;
   std::shared_ptr<Wire> wire;
   std::deque<std::chrono::steady_clock::time_point> unconfirmed;  // until when, by frame
 };
 
 void Calls::Send(NodeId to, const std::string& address, const Message& message) {
   const bool bulk = std::holds_alternative<InstallSnapshot>(message);
-  std::shared_ptr<Call>& call = calls_[{to, bulk}];
+  const auto known = calls_.find({to, bulk});
+  std::shared_ptr<Call> call = known == calls_.end() ? nullptr : known->second;
   if (call == nullptr) {
-    if (calls_.size() > kMostLinks) {
-      calls_.erase({to, bulk});
-      return;
-    }
-    call = std::make_shared<Call>(io_);
+    if (!members_.contains(to)) MakeRoomForStranger();
+    call = calls_[{to, bulk}] = std::make_shared<Call>(io_);
     call->shown.to = to;
     call->shown.bulk = bulk;
     asio::co_spawn(io_, Run(call), asio::detached);
   }
+  call->last_send = ++sends_;
   const auto learned = learned_.find(to);
   const std::string& where =
       address.empty() && learned != learned_.end() ? learned->second.address : address;
@@ -76,11 +79,38 @@ void Calls::Send(NodeId to, const std::string& address, const Message& message) 
   call->wake.cancel();
 }
 
+// Answers to made-up IDs must not take the place of what members get.
+void Calls::MakeRoomForStranger() {
+  size_t strangers = 0;
+  Call* oldest = nullptr;
+  for (const auto& [key, call] : calls_) {
+    if (members_.contains(key.first)) continue;
+    ++strangers;
+    if (oldest == nullptr || call->last_send < oldest->last_send) oldest = call.get();
+  }
+  if (strangers >= kMostStrangers) End(*oldest);
+}
+
+void Calls::End(Call& call) {
+  call.ended = true;
+  call.frames.clear();
+  error_code ignored;
+  if (call.connecting != nullptr) call.connecting->close(ignored);
+  if (call.wire != nullptr) call.wire->Close();
+  call.wake.cancel();
+  const Key key{call.shown.to, call.shown.bulk};
+  {
+    MutexLock lock(mutex_);
+    links_.erase(key);
+  }
+  calls_.erase(key);
+}
+
 // Whoever called longest ago is forgotten first: made-up IDs must not keep out a new node, and
 // those who are spoken with call again and again.
 void Calls::Learn(NodeId id, const std::string& address) {
   learned_[id] = {address, ++hellos_};
-  if (learned_.size() <= kMostLinks) return;
+  if (learned_.size() <= kMostLearned) return;
   learned_.erase(std::min_element(
       learned_.begin(), learned_.end(),
       [](const auto& a, const auto& b) { return a.second.hello < b.second.hello; }));
@@ -95,6 +125,7 @@ std::vector<TcpTransport::Link> Calls::Links() const {
 
 // For those who ask.
 void Calls::Show(const Call& call) {
+  if (call.ended) return;
   MutexLock lock(mutex_);
   links_[{call.shown.to, call.shown.bulk}] = call.shown;
 }
@@ -108,11 +139,11 @@ void Calls::DropOldest(Call& call) {
 // As long as there is something to send now and then.
 Calls::awaitable<void> Calls::Run(std::shared_ptr<Call> call) {
   internal::Backoff backoff({absl::Milliseconds(50), absl::Milliseconds(800), 0.5});
-  while (true) {
+  while (!call->ended) {
     if (call->frames.empty()) {
       call->wake.expires_after(kIdle);
       auto [woken] = co_await call->wake.async_wait(kAwait);
-      if (call->frames.empty() && !woken) break;
+      if (call->frames.empty() && !woken && !call->ended) End(*call);
       continue;
     }
     absl::Status status = co_await Connect(*call);
@@ -135,9 +166,6 @@ Calls::awaitable<void> Calls::Run(std::shared_ptr<Call> call) {
     asio::steady_timer timer(io_, absl::ToChronoNanoseconds(pause));
     co_await timer.async_wait(kAwait);
   }
-  calls_.erase({call->shown.to, call->shown.bulk});
-  MutexLock lock(mutex_);
-  links_.erase({call->shown.to, call->shown.bulk});
 }
 
 Calls::awaitable<absl::Status> Calls::Connect(Call& call) {
@@ -150,7 +178,7 @@ Calls::awaitable<absl::Status> Calls::Connect(Call& call) {
     co_return absl::FailedPreconditionError(absl::StrCat(
         call.shown.address, " is beyond loopback; nodes speak to others with TLS only"));
   }
-  const auto socket = std::make_shared<tcp::socket>(io_);
+  const auto socket = call.connecting = std::make_shared<tcp::socket>(io_);
   asio::steady_timer limit(io_, kGreeting);
   limit.async_wait([socket](const error_code& error) {
     error_code ignored;
@@ -171,6 +199,7 @@ Calls::awaitable<absl::Status> Calls::Connect(Call& call) {
   auto [error, place] = co_await asio::async_connect(*socket, places, kAwait);
   if (error) co_return Broken(call.shown.address, error);
   limit.cancel();
+  if (call.ended) co_return absl::UnavailableError("others took its place");
   call.wire = std::make_shared<Wire>(std::move(*socket), tls_);
   co_return co_await Greet(call, endpoint->host);
 }

@@ -7,6 +7,7 @@
 #include <boost/asio/ssl/context.hpp>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +35,8 @@ class Calls {
   void Send(NodeId to, const std::string& address, const Message& message);
   // Where a node that has called says that it is reached; taken where the members have no address.
   void Learn(NodeId id, const std::string& address);
+  // Whoever else is sent to is a stranger: of those few are called.
+  void set_members(std::set<NodeId> members) { members_ = std::move(members); }
   // TcpTransport::Links.
   std::vector<TcpTransport::Link> Links() const;
 
@@ -43,6 +46,8 @@ class Calls {
   using awaitable = boost::asio::awaitable<T>;
   using Key = std::pair<NodeId, bool>;  // whether it is for snapshots
 
+  void MakeRoomForStranger();
+  void End(Call& call);
   void Show(const Call& call);
   static void DropOldest(Call& call);
   awaitable<void> Run(std::shared_ptr<Call> call);
@@ -55,6 +60,8 @@ class Calls {
   const TcpOptions& options_;
   boost::asio::ssl::context* const tls_;
   std::map<Key, std::shared_ptr<Call>> calls_;
+  std::set<NodeId> members_;
+  uint64_t sends_ = 0;
   struct Learned {
     std::string address;
     uint64_t hello = 0;  // the number of its last one

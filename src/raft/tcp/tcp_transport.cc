@@ -4,6 +4,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
+#include <set>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -58,6 +59,15 @@ class TcpTransport::Rep {
     });
   }
 
+  void NoteMembers(const Members& members) {
+    std::set<NodeId> ids;
+    for (const Member& member : members) ids.insert(member.id);
+    asio::post(io_, [this, ids = std::move(ids)] {
+      calls_.set_members(ids);
+      callers_.set_members(ids);
+    });
+  }
+
   std::vector<Link> Links() { return calls_.Links(); }
 
  private:
@@ -82,6 +92,7 @@ std::vector<TcpTransport::Link> TcpTransport::Links() { return rep_->Links(); }
 void TcpTransport::Send(NodeId to, const std::string& address, Message message) {
   rep_->Send(to, address, std::move(message));
 }
+void TcpTransport::NoteMembers(const Members& members) { rep_->NoteMembers(members); }
 
 absl::StatusOr<std::unique_ptr<TcpTransport>> TcpTransport::Create(TcpOptions options) {
   LOCUS_ASSIGN_OR_RETURN(const Endpoint listen, Endpoint::Parse(options.listen));

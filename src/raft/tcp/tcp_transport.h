@@ -33,9 +33,10 @@ struct TcpOptions {
 // neither takes nor confirms what it is sent loses its connection after some seconds, more where
 // much is under way.
 //
-// A caller says within seconds who it is, whom it wants, of which cluster and which version, or is
-// refused, with the reason. It can make this node hold no more than what it has sent, 20 MiB of
-// messages or 257 MiB of a snapshot; at most 128 connections are taken.
+// A caller says within 2 seconds who it is, whom it wants, of which cluster and which version, or
+// is refused, with the reason. It can make this node hold no more than what it has sent, 20 MiB of
+// messages or 257 MiB of a snapshot. Members always find a place, whatever strangers do, as callers
+// and as called (caller_places.h).
 //
 // Thread safety: as Transport. One thread of its own.
 class TcpTransport : public Transport {
@@ -49,6 +50,7 @@ class TcpTransport : public Transport {
   absl::Status Start(Receive receive) override;
   void Stop() override;
   void Send(NodeId to, const std::string& address, Message message) override;
+  void NoteMembers(const Members& members) override;
 
   struct Link {
     NodeId to = 0;

@@ -4,7 +4,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <deque>
 #include <mutex>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -23,6 +26,16 @@ namespace {
 using ::testing::HasSubstr;
 
 std::string Local(uint16_t port) { return absl::StrCat("127.0.0.1:", port); }
+
+Hello HelloTo1(NodeId from, bool bulk = false) {
+  Hello hello;
+  hello.from = from;
+  hello.to = 1;
+  hello.bulk = bulk;
+  hello.cluster = "workers";
+  hello.address = "127.0.0.1:1";
+  return hello;
+}
 
 // A transport with what came to it.
 class Side {
@@ -121,11 +134,6 @@ TEST(TcpTransportTest, LongMessages_ArriveWhole) {
 TEST(TcpTransportTest, FramesThatOverlap_KeepTheirConnection) {
   const uint16_t port = FreePort();
   Side node(Side::Options(1, port));
-  Hello hello;
-  hello.from = 9;
-  hello.to = 1;
-  hello.cluster = "workers";
-  hello.address = "127.0.0.1:1";
   const int call = ConnectToLoopback(port);
   const std::string frame = Framed(Encode(Message(StandNow{1})));
   auto say = [&](const std::string& bytes) {
@@ -135,7 +143,7 @@ TEST(TcpTransportTest, FramesThatOverlap_KeepTheirConnection) {
   const timeval limit{20, 0};
   setsockopt(call, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   char answer[9];
-  ASSERT_TRUE(say(Framed(Encode(hello)) + frame.substr(0, 7)));
+  ASSERT_TRUE(say(Framed(Encode(HelloTo1(9))) + frame.substr(0, 7)));
   ASSERT_EQ(recv(call, answer, 9, MSG_WAITALL), 9);
   int frames = 0;
   for (const absl::Time end = absl::Now() + absl::Seconds(8); absl::Now() < end; ++frames) {
@@ -253,13 +261,7 @@ TEST(TcpTransportTest, StrangeCallees_AreLeft) {
 TEST(TcpTransportTest, StrangeCallers_AreLeft) {
   const uint16_t port = FreePort(), other_port = FreePort();
   Side node(Side::Options(1, port));
-  Hello hello;
-  hello.from = 9;
-  hello.to = 1;
-  hello.bulk = true;
-  hello.cluster = "workers";
-  hello.address = "127.0.0.1:1";
-  const std::string greeting = Framed(Encode(hello));
+  const std::string greeting = Framed(Encode(HelloTo1(9, true)));
   auto size_of = [](uint32_t size) {
     return std::string(reinterpret_cast<const char*>(&size), sizeof size);
   };
@@ -310,12 +312,7 @@ TEST(TcpTransportTest, MadeUpIds_DoNotKeepOutANewNode) {
   const uint16_t port = FreePort(), new_port = FreePort();
   Side node(Side::Options(1, port));
   for (NodeId id = 1000; id < 1200; ++id) {
-    Hello hello;
-    hello.from = id;
-    hello.to = 1;
-    hello.cluster = "workers";
-    hello.address = "127.0.0.1:1";
-    const std::string greeting = Framed(Encode(hello));
+    const std::string greeting = Framed(Encode(HelloTo1(id)));
     const int call = ConnectToLoopback(port);
     ASSERT_EQ(send(call, greeting.data(), greeting.size(), 0),
               static_cast<ssize_t>(greeting.size()));
@@ -327,6 +324,55 @@ TEST(TcpTransportTest, MadeUpIds_DoNotKeepOutANewNode) {
   Side fresh(Side::Options(2, new_port));
   EXPECT_TRUE(fresh.Reaches(node, Local(port)));
   EXPECT_TRUE(node.Reaches(fresh, ""));
+}
+
+// Callers that say nothing, that made their IDs up, and that claim to be the member: hundreds that
+// stay, and more that come all the time.
+TEST(TcpTransportTest, SilentAndLyingCallers_DoNotKeepOutAMember) {
+  const uint16_t port = FreePort();
+  Side node(Side::Options(1, port));
+  node.transport->NoteMembers({{1, true, ""}, {2, true, ""}});
+  std::deque<int> calls;
+  NodeId made_up = 1000;
+  auto call = [&] {
+    const NodeId ids[] = {0, ++made_up, 2};
+    const NodeId id = ids[made_up % 3];
+    const std::string greeting = id == 0 ? "" : Framed(Encode(HelloTo1(id)));
+    calls.push_back(ConnectToLoopback(port));
+    send(calls.back(), greeting.data(), greeting.size(), MSG_NOSIGNAL);
+    if (calls.size() <= 400) return;
+    close(calls.front());
+    calls.pop_front();
+  };
+  for (int i = 0; i < 400; ++i) call();
+  std::atomic<bool> over = false;
+  std::thread flood([&] {
+    while (!over) call();
+  });
+  Side member(Side::Options(2, FreePort()));
+  EXPECT_TRUE(member.Reaches(node, Local(port), 1));
+  auto dropped = [&] { return member.transport->Links().at(0).dropped; };
+  const uint64_t before = dropped();
+  for (Term term = 2; term <= 200; ++term) {
+    ASSERT_TRUE(member.Reaches(node, Local(port), term)) << term;
+  }
+  EXPECT_EQ(dropped(), before) << "its connection was ended";
+  over = true;
+  flood.join();
+  for (int one : calls) close(one);
+}
+
+// Whoever gets answers under made-up IDs, at places where nobody says anything.
+TEST(TcpTransportTest, AnswersToMadeUpIds_DoNotKeepAMemberFromBeingCalled) {
+  const uint16_t port = FreePort();
+  Side one(Side::Options(1, FreePort())), two(Side::Options(2, port));
+  one.transport->NoteMembers({{1, true, ""}, {2, true, ""}});
+  LyingServer silent([](LyingPeer& peer) { peer.Hang(); });
+  for (NodeId id = 1000; id < 1300; ++id) {
+    one.transport->Send(id, Local(silent.port()), StandNow{1});
+  }
+  EXPECT_TRUE(one.Reaches(two, Local(port)));
+  EXPECT_LT(one.transport->Links().size(), 20u);
 }
 
 }  // namespace
