@@ -8,6 +8,7 @@
 #include <cstring>
 #include <future>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -264,6 +265,18 @@ class Daemon::Rep {
     }
   }
 
+  // Once for each member.
+  void TellForgotten(const NodeStatus& status) {
+    for (const NodeStatus::OfMember& of : status.members) {
+      if (!of.forgot || !forgotten_.insert(of.member.id).second) continue;
+      log_.Error("a member has forgotten what it had confirmed: its data is an older copy",
+                 {{"id", of.member.id},
+                  {"address", of.member.address},
+                  {"replace_by", absl::StrCat("locus cluster remove URI ", of.member.id,
+                                              ", then add a node with an empty data directory")}});
+    }
+  }
+
   // By the node's thread.
   void OnChange(const NodeStatus& status) {
     const Place place{status.role, status.leads_for_sure, status.term, status.leader};
@@ -274,6 +287,7 @@ class Daemon::Rep {
                                  {"commit", status.commit},
                                  {"members", status.members.size()}});
     }
+    TellForgotten(status);
     if (std::exchange(refused_, status.refused) != status.refused) {
       log_.Warn("messages that cannot be true were dropped",
                 {{"since_start", status.refused}, {"last_from", status.refused_from}});
@@ -296,6 +310,7 @@ class Daemon::Rep {
   using Place = std::tuple<raft::Role, bool, raft::Term, raft::NodeId>;
   Place place_;
   uint64_t refused_ = 0;  // messages
+  std::set<raft::NodeId> forgotten_;
   std::unique_ptr<http::TlsContext> tls_;
   std::unique_ptr<http::TlsContext> forward_tls_;
   std::unique_ptr<http::TlsContext> probe_tls_;

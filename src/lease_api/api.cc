@@ -68,11 +68,9 @@ json::string IdOf(raft::NodeId id) { return Json(absl::StrCat(id)); }
 json::array MembersOf(const NodeStatus& status) {
   json::array members;
   for (const NodeStatus::OfMember& of : status.members) {
-    json::object member{{"id", IdOf(of.member.id)},
-                        {"address", Json(of.member.address)},
-                        {"voter", of.member.voter},
-                        {"leader", of.member.id == status.leader},
-                        {"match", of.match}};
+    json::object member{{"id", IdOf(of.member.id)}, {"address", Json(of.member.address)},
+                        {"voter", of.member.voter}, {"leader", of.member.id == status.leader},
+                        {"match", of.match},        {"forgot", of.forgot}};
     member["silent_ms"] =
         of.silent_for ? json::value(of.silent_for->count()) : json::value(nullptr);
     members.push_back(std::move(member));
@@ -416,6 +414,10 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
     add("commit_index", "gauge", "Committed entries.", status.commit);
     add("applied_index", "gauge", "Applied entries.", status.applied);
     add("members", "gauge", "Members of the cluster.", status.members.size());
+    add("members_forgot", "gauge",
+        "Members that lack what they had confirmed to this node, their leader, or are this node.",
+        std::count_if(status.members.begin(), status.members.end(),
+                      [](const NodeStatus::OfMember& of) { return of.forgot; }));
     add("refused_messages_total", "counter", "Messages of nodes that cannot be true, dropped.",
         status.refused);
     add("commands_total", "counter", "Commands that this node proposed.", stats.commands);

@@ -43,7 +43,8 @@ bool Core::MayBe(NodeId from, const VoteReply&) const { return IsKnown(from); }
 bool Core::MayBe(NodeId, const Append& append) const {
   if (append.term < vote_.term) return true;  // answered with the term
   if (append.term == vote_.term && role_ == Role::kLeader) return false;
-  if (append.prev_index > kMostNumber || !Follow(append.prev_term, append.entries, append.term)) {
+  if (append.prev_index > kMostNumber || append.acked > append.prev_index ||
+      !Follow(append.prev_term, append.entries, append.term)) {
     return false;
   }
   // What is committed here is the leader's, too.

@@ -47,6 +47,7 @@ class Writer : public internal::ByteWriter {
     Number(one.prev_term);
     Number(one.commit);
     Number(one.round);
+    Number(one.acked);
     Size(one.entries.size());
     for (const Entry& entry : one.entries) Put(entry);
   }
@@ -56,6 +57,7 @@ class Writer : public internal::ByteWriter {
     Number(one.index);
     Number(one.continue_at);
     Number(one.round);
+    Byte(one.forgot);
   }
   void Put(const InstallSnapshot& one) {
     Number(one.term);
@@ -118,6 +120,7 @@ class Reader : public internal::ByteReader {
     one.prev_term = Number();
     one.commit = Number();
     one.round = Number();
+    one.acked = Number();
     const size_t count = Size(kMostEntries, "entries");
     for (size_t i = 0; i < count && ok(); ++i) Get(one.entries.emplace_back());
   }
@@ -127,6 +130,7 @@ class Reader : public internal::ByteReader {
     one.index = Number();
     one.continue_at = Number();
     one.round = Number();
+    one.forgot = Flag();
   }
   void Get(InstallSnapshot& one) {
     one.term = Number();

@@ -10,6 +10,17 @@
 
 namespace locus::raft {
 
+namespace {
+
+absl::Status Forgetful(NodeId id) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("node ", id,
+                   " has forgotten what it had confirmed: its data is an older copy; "
+                   "remove it, and add a node with an empty data directory in its place"));
+}
+
+}  // namespace
+
 const Member* FindMember(const Members& members, NodeId id) {
   const auto found =
       std::lower_bound(members.begin(), members.end(), id,
@@ -194,6 +205,7 @@ absl::StatusOr<Actions> Core::ProposeMembers(Members members) {
     }
     if (before == nullptr || before->voter || !member.voter) continue;
     const auto peer = peers_.find(member.id);
+    if (HasForgotten(member.id)) return Forgetful(member.id);
     if (peer == peers_.end() || peer->second.mode != Peer::Mode::kPipeline ||
         peer->second.match + limits_.window < last_index()) {
       return absl::FailedPreconditionError(
@@ -238,6 +250,7 @@ absl::StatusOr<Actions> Core::Transfer(NodeId to) {
   if (!IsVoter(members(), to)) {
     return absl::NotFoundError(absl::StrCat("node ", to, " is no voter of this cluster"));
   }
+  if (HasForgotten(to)) return Forgetful(to);
   Actions actions;
   if (to == self_) return actions;
   transfer_to_ = to;
@@ -283,10 +296,16 @@ Index Core::MatchOf(NodeId id) const {
   return peer == peers_.end() ? 0 : peer->second.match;
 }
 
+bool Core::HasForgotten(NodeId id) const {
+  if (id == self_) return forgot_;
+  const auto peer = peers_.find(id);
+  return peer != peers_.end() && peer->second.forgot;
+}
+
 // A node that its latest members lack stands as long as they are not committed: it may be the only
 // one with a log that is new enough (4.2.2).
 bool Core::MayStand() const {
-  if (removed_) return false;
+  if (removed_ || forgot_) return false;
   for (auto at = members_.rbegin(); at != members_.rend(); ++at) {
     if (IsVoter(at->members, self_)) return true;
     if (at->index <= commit_) break;
@@ -333,10 +352,11 @@ void Core::SendAfterWrites(NodeId to, Message message, Actions& actions) {
 }
 
 std::string Core::Fingerprint() const {
-  std::string text = absl::StrCat(
-      vote_.term, ".", vote_.candidate, " ", snapshot_.index, " ", base_.index, ".", base_.term,
-      " ", static_cast<int>(role_), " ", leader_, " ", commit_, " ", was_member_, removed_, " ",
-      durable_, " ", vote_write_ == 0 ? 0 : writes_ - vote_write_ + 1, " ", transfer_to_, " L");
+  std::string text =
+      absl::StrCat(vote_.term, ".", vote_.candidate, " ", snapshot_.index, " ", base_.index, ".",
+                   base_.term, " ", static_cast<int>(role_), " ", leader_, " ", commit_, " ",
+                   was_member_, removed_, " ", durable_, forgot_ ? "f" : "", " ",
+                   vote_write_ == 0 ? 0 : writes_ - vote_write_ + 1, " ", transfer_to_, " L");
   for (const Entry& entry : log_) {
     absl::StrAppend(&text, entry.term, entry.kind == Entry::Kind::kMembers ? "m" : ":", entry.data,
                     ",");
@@ -354,7 +374,8 @@ std::string Core::Fingerprint() const {
   absl::StrAppend(&text, " P");
   for (const auto& [id, peer] : peers_) {
     absl::StrAppend(&text, id, "/", static_cast<int>(peer.mode), peer.asked, peer.heard, " ",
-                    peer.match, " ", peer.next, " ", round_ - peer.round, ",");
+                    peer.match, peer.forgot ? "f" : "", " ", peer.next, " ", round_ - peer.round,
+                    ",");
   }
   for (const PendingRead& read : reads_) {
     absl::StrAppend(&text, " R", read.read, "@", round_ - read.round, ":", read.index);

@@ -166,6 +166,10 @@ class Core {
   const SnapshotMark& snapshot() const { return snapshot_; }
   // How far a member has confirmed the log to this leader; 0: not known.
   Index MatchOf(NodeId id) const;
+  // Whether a node lacks what it confirmed to its leader within a term: its disk is an older one
+  // than it was. It gets the log, but neither votes nor counts, because it has forgotten its votes,
+  // too. Of this node itself, and of others while this node leads. It remembers so while it runs.
+  bool HasForgotten(NodeId id) const;
   // Messages that could not be true, and were dropped; and who sent the last one, as he says.
   uint64_t refused() const { return refused_; }
   NodeId refused_from() const { return refused_from_; }
@@ -193,6 +197,7 @@ class Core {
     Index next = 1;
     uint64_t round = 0;   // the latest that it answered
     Index leaves_at = 0;  // where it is no member any more: the index of the members without it
+    bool forgot = false;  // HasForgotten
   };
   struct PendingRead {
     uint64_t read = 0;
@@ -269,6 +274,7 @@ class Core {
   Index commit_ = 0;
   bool was_member_ = false;  // by committed members
   bool removed_ = false;
+  bool forgot_ = false;  // HasForgotten
   uint64_t refused_ = 0;
   NodeId refused_from_ = 0;
 

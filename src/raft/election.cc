@@ -100,7 +100,8 @@ void Core::On(NodeId from, const VoteRequest& request, bool leader_is_alive, Act
     if (request.pre) SendAtOnce(from, VoteReply{vote_.term, true, false}, actions);
     return;
   }
-  const bool fresh = IsUpToDate(request.last_index, request.last_term);
+  // What this node has forgotten may have been a vote.
+  const bool fresh = !forgot_ && IsUpToDate(request.last_index, request.last_term);
   if (request.pre) {
     const bool granted = fresh && request.term > vote_.term;
     SendAtOnce(from, VoteReply{granted ? request.term : vote_.term, true, granted}, actions);

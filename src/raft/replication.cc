@@ -53,7 +53,7 @@ void Core::SendTo(NodeId to, Peer& peer, bool even_if_empty, Actions& actions) {
   if (peer.mode == Peer::Mode::kSnapshot) {
     // A heartbeat that any log matches.
     if (even_if_empty) {
-      SendAtOnce(to, Append{vote_.term, 0, 0, {}, 0, round_}, actions);
+      SendAtOnce(to, Append{vote_.term, 0, 0, {}, 0, round_, 0}, actions);
     }
     return;
   }
@@ -65,7 +65,8 @@ void Core::SendTo(NodeId to, Peer& peer, bool even_if_empty, Actions& actions) {
   }
   if (peer.mode == Peer::Mode::kProbe && peer.asked && !even_if_empty) return;
   do {
-    Append append{vote_.term, peer.next - 1, TermAt(peer.next - 1), {}, commit_, round_};
+    Append append{vote_.term, peer.next - 1, TermAt(peer.next - 1), {}, commit_,
+                  round_,     peer.match};
     size_t bytes = 0;
     for (Index i = peer.next; i <= last_index() && i <= peer.match + limits_.window; ++i) {
       bytes += At(i).data.size();
@@ -88,15 +89,19 @@ void Core::SendToAll(bool even_if_empty, Actions& actions) {
 
 void Core::On(NodeId from, const Append& append, bool, Actions& actions) {
   if (append.term < vote_.term) {
-    SendAtOnce(from, AppendReply{vote_.term, false, append.prev_index, 0, 0}, actions);
+    SendAtOnce(from, AppendReply{vote_.term, false, append.prev_index, 0, 0, forgot_}, actions);
     return;
   }
+  // What was confirmed in the leader's term was on the disk, with the term, and a leader never
+  // drops it.
+  const Index has = append.term > vote_.term ? 0 : last_index();
+  forgot_ = forgot_ || append.acked > has;
   if (append.term > vote_.term || role_ != Role::kFollower) {
     BecomeFollower(append.term, from, actions);
   }
   leader_ = from;
   actions.restart_election_timer = true;
-  AppendReply reply{vote_.term, true, 0, 0, append.round};
+  AppendReply reply{vote_.term, true, 0, 0, append.round, forgot_};
 
   // Behind the base the log is committed, and so the leader's.
   const Index skipped = append.prev_index < base_.index ? base_.index - append.prev_index : 0;
@@ -140,6 +145,9 @@ void Core::On(NodeId from, const AppendReply& reply, bool, Actions& actions) {
   Peer& peer = found->second;
   peer.heard = true;
   peer.round = std::max(peer.round, reply.round);
+  peer.forgot = peer.forgot || reply.forgot;
+  // What it confirmed means nothing any more: it gets the log from where it says.
+  if (peer.forgot && !reply.matches) peer.match = 0;
   AnswerReads(actions);
   if (!reply.matches) {
     const bool outdated =
@@ -167,7 +175,7 @@ void Core::On(NodeId from, const AppendReply& reply, bool, Actions& actions) {
 
 void Core::On(NodeId from, const InstallSnapshot& install, bool, Actions& actions) {
   if (install.term < vote_.term) {
-    SendAtOnce(from, AppendReply{vote_.term, false, 0, 0, 0}, actions);
+    SendAtOnce(from, AppendReply{vote_.term, false, 0, 0, 0, forgot_}, actions);
     return;
   }
   if (install.term > vote_.term || role_ != Role::kFollower) {
@@ -198,7 +206,7 @@ void Core::On(NodeId from, const InstallSnapshot& install, bool, Actions& action
   } else {
     RaiseCommit(index, actions);
   }
-  SendAfterWrites(from, AppendReply{vote_.term, true, index, 0, install.round}, actions);
+  SendAfterWrites(from, AppendReply{vote_.term, true, index, 0, install.round, forgot_}, actions);
 }
 
 // A new node gets the log from the first entry on, also members from before it was one.
@@ -232,7 +240,7 @@ void Core::AdvanceCommit(Actions& actions) {
   const bool early = !LeadsForSure();
   std::vector<Index> matches;
   for (const Member& member : QuorumMembers()) {
-    if (member.voter) matches.push_back(MatchOf(member.id));
+    if (member.voter) matches.push_back(HasForgotten(member.id) ? 0 : MatchOf(member.id));
   }
   std::sort(matches.rbegin(), matches.rend());
   const Index agreed = matches[matches.size() / 2];
@@ -251,7 +259,7 @@ void Core::AnswerReads(Actions& actions) {
     if (read.index == 0) return false;
     std::set<NodeId> confirmed = {self_};
     for (const auto& [id, peer] : peers_) {
-      if (peer.round >= read.round) confirmed.insert(id);
+      if (peer.round >= read.round && !peer.forgot) confirmed.insert(id);
     }
     if (!HasMajority(confirmed) && !Has(Flaw::kReadsWithoutMajority)) return false;
     actions.reads.push_back({read.read, read.index});

@@ -99,6 +99,7 @@ struct Append {
   std::vector<Entry> entries;
   Index commit = 0;
   uint64_t round = 0;  // the reply names it (ReadIndex, 6.4)
+  Index acked = 0;     // what the receiver has confirmed to this leader in this term
 
   friend bool operator==(const Append&, const Append&) = default;
 };
@@ -108,6 +109,7 @@ struct AppendReply {
   Index index = 0;        // matches: the last entry known to be the leader's; not: prev_index
   Index continue_at = 0;  // not: where the leader should try next
   uint64_t round = 0;
+  bool forgot = false;  // Core::HasForgotten
 
   friend bool operator==(const AppendReply&, const AppendReply&) = default;
 };

@@ -16,6 +16,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "locus/leased_snowflake.h"
+#include "nlohmann/json.hpp"
 #include "src/http/endpoint.h"
 #include "src/raft/codec.h"
 #include "src/raft/store/log_store.h"
@@ -145,6 +146,47 @@ TEST(LocusdTest, CommittedCommandOfANewerVersion_EndsTheNodeWithTwo) {
   const Ended ended = RunLocusd(absl::StrCat("--config ", node.config()));
   EXPECT_EQ(ended.code, 2) << ended.out;
   EXPECT_THAT(ended.out, HasSubstr("if a newer version wrote it"));
+}
+
+// While its leader leads on. Every follower of a new leader is believed at first.
+TEST(LocusdTest, OlderDataPutBack_IsNoticedAndShown) {
+  LocusdCluster cluster(3);
+  const int leader = cluster.WaitForLeader();
+  ASSERT_GE(leader, 0);
+  LocusdNode& leads = cluster.node(leader);
+  LocusdNode& node = cluster.node((leader + 1) % 3);
+  const std::string id = node.Id();
+  node.process().Stop();
+  const std::string copy = node.data() + ".copy";
+  ASSERT_EQ(std::system(absl::StrCat("cp -r ", node.data(), " ", copy).c_str()), 0);
+  ASSERT_TRUE(node.Start());
+  std::shared_ptr<LocusdWorkerLeaseStore> store = cluster.Connect();
+  ASSERT_TRUE(store->Create(SpaceName(), absl::ZeroDuration(), absl::Now()).ok());
+  auto told = [&](LocusdNode& by) {
+    return absl::StrContains(by.Ask("GET", "/metrics", 200).value_or(""),
+                             "\nlocusd_members_forgot 1\n");
+  };
+  auto applied = [](LocusdNode& of) {
+    const auto status = of.Ask("GET", "/v1/status", 200);
+    return status ? nlohmann::json::parse(*status)["applied"].get<uint64_t>() : 0;
+  };
+  EXPECT_TRUE(WaitUntil([&] { return applied(node) == applied(leads); }));
+  EXPECT_FALSE(told(leads));
+  node.process().Stop();
+  ASSERT_EQ(
+      std::system(absl::StrCat("rm -r ", node.data(), " && mv ", copy, " ", node.data()).c_str()),
+      0);
+  ASSERT_TRUE(node.Start());
+  ASSERT_TRUE(leads.Leads());
+  EXPECT_TRUE(WaitUntil([&] { return told(leads) && told(node); }));
+  for (const nlohmann::json& member :
+       nlohmann::json::parse(leads.Ask("GET", "/v1/members", 200).value_or("[]"))) {
+    EXPECT_EQ(member["forgot"].get<bool>(), member["id"] == id) << member;
+  }
+  EXPECT_TRUE(WaitUntil([&] {
+    return absl::StrContains(leads.LogText(), "error a member has forgotten") &&
+           absl::StrContains(node.LogText(), "error a member has forgotten");
+  }));
 }
 
 TEST(LocusdTest, DataRemovedOrReplacedUnderIt_EndsTheNode) {

@@ -205,6 +205,9 @@ void Cluster::Do(Node& node, Actions actions) {
     questions_.erase(answer.read);
   }
   const Core& core = *node.core;
+  for (const auto& [id, other] : nodes_) {
+    if (core.HasForgotten(id)) Fail(absl::StrCat("node ", id, " seems to have forgotten entries"));
+  }
   if (core.role() == Role::kLeader && node.led != core.term()) {
     node.led = core.term();
     ++counts_.elections;

@@ -20,8 +20,9 @@ std::vector<Message> AllMessages() {
                   {3, Entry::Kind::kCommand, std::string("a\0b", 3), {}},
                   {3, Entry::Kind::kMembers, "", kMembers}},
                  8,
-                 UINT64_MAX},
-          AppendReply{3, true, 12, 0, 5},
+                 UINT64_MAX,
+                 7},
+          AppendReply{3, false, 12, 11, 5, true},
           InstallSnapshot{3, {9, 2, kMembers}, std::string(1000, 's'), 6},
           StandNow{4},
           Removed{5, 6}};
@@ -61,7 +62,7 @@ TEST(RaftCodecTest, BeyondTheLimits_IsRefusedBeforeMemoryIsTaken) {
     return std::string(DecodeMessage(bytes).status().message());
   };
   EXPECT_THAT(refusal("\x07"), HasSubstr("message kind 7; the most is 6"));
-  const std::string numbers(40, '\0');
+  const std::string numbers(48, '\0');
   EXPECT_THAT(refusal("\x02" + numbers + "\xFF\xFF\xFF\xFF"),
               HasSubstr("a size of 4294967295 for entries; the most are 65536"));
   EXPECT_THAT(refusal("\x02" + numbers + std::string("\x01\0\0\0", 4) + std::string(8, '\0') +

@@ -404,6 +404,7 @@ TEST(RaftCoreTest, WhatCannotBeTrue_IsDropped) {
         {"a removal at the end", 3, Removed{term, kHuge}},
         {"an entry above its leader's term", 3, Append{term + 1, last, term, {At(term + 2)}, 0, 0}},
         {"terms that fall", 3, Append{term + 1, last, term, {At(term), At(term - 1)}, 0, 0}},
+        {"more confirmed than precedes", 3, Append{term + 1, last, term, {entry}, 0, 0, last + 1}},
         {"an index at the end", 3, Append{term + 1, kHuge, term, {entry}, 0, 0}},
         {"another entry where one is committed", 3, Append{term + 1, 0, 0, {At(term + 1)}, 0, 0}},
         {"a snapshot above its term", 3, InstallSnapshot{term + 1, {9, term + 2, {}}, "", 0}},

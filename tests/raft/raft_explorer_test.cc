@@ -154,11 +154,14 @@ class Explorer {
     // A refused vote changes nobody.
     const auto* vote = std::get_if<VoteReply>(&send.message);
     if (vote != nullptr && !vote->granted) return;
-    std::string text = absl::StrCat(from, ">", send.to, " ", send.message.index());
-    std::visit([&](const auto& one) { Describe(one, text); }, send.message);
+    Message message = send.message;
+    // What a node has forgotten is the simulation's; no disk here is put back.
+    if (auto* append = std::get_if<Append>(&message)) append->acked = 0;
+    std::string text = absl::StrCat(from, ">", send.to, " ", message.index());
+    std::visit([&](const auto& one) { Describe(one, text); }, message);
     const auto [known, is_new] = numbers_.emplace(text, static_cast<uint32_t>(parcels_.size()));
     if (is_new) {
-      parcels_.push_back(std::make_unique<Parcel>(Parcel{from + 1, send.to, send.message}));
+      parcels_.push_back(std::make_unique<Parcel>(Parcel{from + 1, send.to, message}));
     }
     const auto place = std::lower_bound(next.sent.begin(), next.sent.end(), known->second);
     if (place == next.sent.end() || *place != known->second) next.sent.insert(place, known->second);

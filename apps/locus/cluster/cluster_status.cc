@@ -64,6 +64,7 @@ ordered_json NodeJson(const Seen& seen, const LocusdNode* leader) {
     json["id"] =
         seen.member == nullptr ? ordered_json() : ordered_json(absl::StrCat(seen.member->id));
   }
+  json["forgot"] = seen.member != nullptr && seen.member->forgot;
   json["member"] = seen.member == nullptr ? ordered_json()
                    : seen.member->voter   ? ordered_json("voter")
                                           : ordered_json("learner");
@@ -112,7 +113,10 @@ std::string TextOf(const LocusdClusterView& view) {
     } else {
       cells.push_back(absl::IsUnavailable(row.node.status()) ? "no answer" : "refuses");
     }
-    cells.push_back(seen.member == nullptr ? "" : seen.member->voter ? "voter" : "learner");
+    cells.push_back(seen.member == nullptr ? ""
+                    : seen.member->forgot  ? "forgot"
+                    : seen.member->voter   ? "voter"
+                                           : "learner");
     const bool ok = row.node.ok();
     cells.push_back(ok ? absl::StrCat(row.node->term) : "");
     cells.push_back(ok ? absl::StrCat(row.node->commit) : "");
@@ -136,7 +140,7 @@ int RunClusterStatus(std::span<const std::string> words) {
   ClusterLine cluster;
   VerbLine line(kVerb,
                 "Asks the nodes of a cluster of locusd how they are. The exit code is 0 where a "
-                "leader hears a majority of the voters, otherwise 1.",
+                "leader hears a majority of the voters and no member has forgotten, otherwise 1.",
                 "locus cluster status locusd://127.0.0.1:7070");
   cluster.DeclareOn(line).Else("LOCUS_STORE");
   if (std::optional<int> exit = line.Parse(words)) return *exit;

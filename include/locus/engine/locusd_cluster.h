@@ -26,6 +26,9 @@ struct LocusdMember {
   bool leader = false;  // in the view of the node that was asked
   // The last entry of the log that the member has confirmed. Only the leader knows it; 0 elsewhere.
   uint64_t match = 0;
+  // It lacks what it had confirmed: its data is an older copy. It neither votes nor counts; replace
+  // it by a node with an empty data directory. Only the leader, and the node itself, know it.
+  bool forgot = false;
   // Since its last message to the node that was asked; nullopt: there was none. Voters speak to
   // their leader all the time, and to each other only at elections.
   std::optional<absl::Duration> silent_for;
@@ -76,9 +79,9 @@ struct LocusdClusterView {
   const LocusdNode* Leader() const;
   // The members as the leader knows them; without one, as the node with the longest log does.
   const std::vector<LocusdMember>& Members() const;
-  // OK: there is a leader that hears a majority of the voters, and every node that answers is a
-  // member of its cluster, once, with the addresses that the members have. UNAVAILABLE: what is
-  // missing or wrong.
+  // OK: there is a leader that hears a majority of the voters, every node that answers is a member
+  // of its cluster, once, with the addresses that the members have, and no member has forgotten
+  // what it had confirmed. UNAVAILABLE: what is missing or wrong.
   absl::Status Health() const;
 };
 

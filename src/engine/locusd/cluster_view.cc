@@ -83,7 +83,7 @@ absl::Status LocusdClusterView::Health() const {
   for (const Row& row : rows) answers += row.node.ok();
   for (const LocusdMember& member : Members()) {
     voters += member.voter;
-    heard += member.voter && !member.IsSilent();
+    heard += member.voter && !member.IsSilent() && !member.forgot;
   }
   if (leader != nullptr) {
     if (heard <= voters / 2) {
@@ -103,6 +103,13 @@ absl::Status LocusdClusterView::Health() const {
     for (const Row& row : rows) {
       const std::string wrong = row.node.ok() ? WrongOf(row, *leader) : "";
       if (!wrong.empty()) return absl::UnavailableError(wrong);
+    }
+    for (const LocusdMember& member : leader->members) {
+      if (!member.forgot) continue;
+      return absl::UnavailableError(
+          absl::StrCat("node ", member.id, " at ", member.api,
+                       " has forgotten what it had confirmed: its data is an older copy; remove "
+                       "it, and add a node with an empty data directory in its place"));
     }
     return absl::OkStatus();
   }

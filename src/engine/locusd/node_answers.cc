@@ -59,6 +59,7 @@ LocusdMember MemberIn(Members& members) {
   member.voter = members.Bool("voter");
   member.leader = members.Bool("leader");
   member.match = members.Number("match");
+  member.forgot = members.Bool("forgot");
   member.silent_for = members.DurationOrNull("silent_ms");
   members.AllowOthers();
   return member;

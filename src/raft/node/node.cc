@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/raft/node/node.h"
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <future>
@@ -150,11 +151,16 @@ class Node::Rep : public Storage {
     }
   }
 
+  static ptrdiff_t Forgotten(const Core& core) {
+    return std::count_if(core.members().begin(), core.members().end(),
+                         [&](const Member& one) { return core.HasForgotten(one.id); });
+  }
+
   void NoteChange() {
     if (!options_.on_change) return;
     const Core& core = shell_->core();
-    Seen seen{core.role(),         core.term(),       core.leader(), core.removed(),
-              core.LeadsForSure(), shell_->stopped(), seen_.refused};
+    Seen seen{core.role(),         core.term(),       core.leader(),   core.removed(),
+              core.LeadsForSure(), shell_->stopped(), Forgotten(core), seen_.refused};
     if (core.refused() != seen_.refused && Now() >= tell_refused_) {
       seen.refused = core.refused();
       tell_refused_ = Now() + kTellRefused;
@@ -206,6 +212,7 @@ class Node::Rep : public Storage {
     bool removed = false;
     bool leads_for_sure = false;
     bool stopped = false;
+    ptrdiff_t forgotten = 0;  // members
     uint64_t refused = 0;
     friend bool operator==(const Seen&, const Seen&) = default;
   };

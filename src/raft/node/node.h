@@ -18,8 +18,8 @@ namespace locus::raft {
 struct NodeOptions {
   ShellOptions shell;
   // Called by the node's thread after its role, term or leader has changed, when it learns that it
-  // is removed, when it fails, and at most once a minute when it has refused messages. Must not
-  // wait for anything.
+  // is removed or that a member has forgotten (Core), when it fails, and at most once a minute when
+  // it has refused messages. Must not wait for anything.
   std::function<void(const NodeStatus&)> on_change;
 };
 

@@ -160,7 +160,7 @@ void Shell::Transfer(TimePoint now, NodeId to, Done done) {
   if (to == 0) {
     std::pair<bool, Index> best;
     for (const Member& member : core_.members()) {
-      if (!member.voter || member.id == core_.self()) continue;
+      if (!member.voter || member.id == core_.self() || core_.HasForgotten(member.id)) continue;
       const auto heard = heard_.find(member.id);
       const bool alive = heard != heard_.end() && now - heard->second < options_.election;
       const std::pair<bool, Index> one{alive, core_.MatchOf(member.id)};
@@ -391,7 +391,8 @@ NodeStatus Shell::Status(TimePoint now) const {
   status.refused_from = core_.refused_from();
   status.failure = stopped_;
   for (const Member& member : core_.members()) {
-    NodeStatus::OfMember one{member, core_.MatchOf(member.id), std::nullopt};
+    NodeStatus::OfMember one{member, core_.MatchOf(member.id), core_.HasForgotten(member.id),
+                             std::nullopt};
     const auto heard = heard_.find(member.id);
     if (member.id == core_.self()) {
       one.silent_for = milliseconds(0);

@@ -70,6 +70,8 @@ struct NodeStatus {
   struct OfMember {
     Member member;
     Index match = 0;  // how far it has confirmed the log; known to the leader only
+    // Core::HasForgotten; known to the leader and to the node itself.
+    bool forgot = false;
     // Since its last message; nullopt: there was none. 0 for the node itself.
     std::optional<std::chrono::milliseconds> silent_for;
   };

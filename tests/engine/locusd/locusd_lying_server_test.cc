@@ -32,9 +32,9 @@ std::string Honest() {
          R"("leader_address":"127.0.0.1:7071 127.0.0.1:7070","removed":false,"commit":9,)"
          R"("applied":9,"last":9,"snapshot":0,"waiting":0,"workers":1,"held":1,)"
          R"("clock_off_ms":-4,"failure":"","members":[{"id":"7","address":)"
-         R"("127.0.0.1:7071 127.0.0.1:7070","voter":true,"leader":true,"match":9,"silent_ms":0},)"
+         R"("127.0.0.1:7071 127.0.0.1:7070","voter":true,"leader":true,"match":9,"forgot":false,"silent_ms":0},)"
          R"({"id":"18446744073709551615","address":"127.0.0.1:1 127.0.0.1:1","voter":false,)"
-         R"("leader":false,"match":0,"silent_ms":null}]})";
+         R"("leader":false,"match":0,"forgot":false,"silent_ms":null}]})";
 }
 
 // Reads requests and sends what `answer` makes of each first line; empty: hangs up.

@@ -166,6 +166,9 @@ class Simulation {
   void Tick(Node& node) {
     const TimePoint due = node.shell->Tick(now_);
     if (node.shell->core().role() == Role::kLeader) leader_ = node.id;
+    for (const auto& [id, other] : nodes_) {
+      if (node.shell->core().HasForgotten(id)) Fail("a node seems to have forgotten entries");
+    }
     const auto after = std::chrono::duration_cast<std::chrono::microseconds>(
         std::min(due, now_ + std::chrono::hours(1)) - now_);
     // A node that is woken often arms a timer each time; those that are too early do nothing.
