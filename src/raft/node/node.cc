@@ -75,9 +75,15 @@ class Node::Rep : public Storage {
   // An event for the node's thread.
   using Event = std::function<void(Shell&, TimePoint)>;
   void Post(Event event) {
-    MutexLock lock(mutex_);
-    events_.push_back(std::move(event));
-    wake_loop_.NotifyAll();
+    {
+      MutexLock lock(mutex_);
+      if (!ended_) {
+        events_.push_back(std::move(event));
+        wake_loop_.NotifyAll();
+        return;
+      }
+    }
+    event(*shell_, Now());  // it has stopped: whatever is asked only reads
   }
   bool OnItsThread() const { return std::this_thread::get_id() == loop_id_; }
   Shell& shell() { return *shell_; }
@@ -145,8 +151,9 @@ class Node::Rep : public Storage {
       {
         MutexLock lock(mutex_);
         rest.swap(events_);
+        ended_ = rest.empty();
+        if (ended_) return;
       }
-      if (rest.empty()) return;
       for (Event& event : rest) event(*shell_, Now());
     }
   }
@@ -227,6 +234,7 @@ class Node::Rep : public Storage {
   Mutex mutex_;
   CondVar wake_loop_, wake_writer_;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // the loop: nobody takes events any more
   std::vector<Event> events_ ABSL_GUARDED_BY(mutex_);
   std::deque<Parcel> messages_ ABSL_GUARDED_BY(mutex_);
   std::deque<Task> tasks_ ABSL_GUARDED_BY(mutex_);

@@ -31,6 +31,7 @@ namespace {
 constexpr int64_t kApplicationId = 0x6C726166;  // "lraf"
 constexpr int64_t kSchemaVersion = 1;
 constexpr int kTidyPages = 1000;
+constexpr char kCountTables[] = "SELECT count(*) FROM sqlite_master";
 // Of PATH-wal when it begins anew; a large snapshot makes it larger meanwhile.
 constexpr char kLogLimit[] = "PRAGMA journal_size_limit = 8388608";
 
@@ -58,6 +59,14 @@ absl::Status CheckNoWal(const std::string& path) {
   return Refuse(path, absl::StrCat("is missing or empty, but ", path,
                                    "-wal is there: a node has lost its file; remove both only if "
                                    "it is to come back as another node"));
+}
+
+// An empty one, for this user only, or none.
+absl::Status MakeFile(const std::string& path) {
+  internal::FileDescriptor fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (fd.get() < 0) return internal::FailedFileCall(errno, "create", path);
+  if (fchmod(fd.get(), 0600) != 0) return internal::FailedFileCall(errno, "protect", path);
+  return internal::SyncDirectory(internal::DirectoryOf(path));
 }
 
 }  // namespace
@@ -184,22 +193,21 @@ absl::StatusOr<std::unique_ptr<LogStore>> LogStore::Create(const std::string& pa
     return absl::InvalidArgumentError(absl::StrCat("a cluster's name of ", cluster.size(),
                                                    " bytes; it has 1 to ", kMostClusterBytes));
   }
-  if (!Exists(path)) LOCUS_RETURN_IF_ERROR(CheckNoWal(path));
-  {
-    internal::FileDescriptor fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-    struct stat there;
-    if (fd.get() < 0) return internal::FailedFileCall(errno, "create", path);
-    if (fstat(fd.get(), &there) != 0) return internal::FailedFileCall(errno, "look at", path);
-    if (there.st_size != 0) {
-      return absl::AlreadyExistsError(
-          absl::StrCat("raft log ", path, " exists, and belongs to a node"));
-    }
+  struct stat there = {};
+  if (stat(path.c_str(), &there) != 0 || there.st_size == 0) {
     LOCUS_RETURN_IF_ERROR(CheckNoWal(path));
-    if (fchmod(fd.get(), 0600) != 0) return internal::FailedFileCall(errno, "protect", path);
+    LOCUS_RETURN_IF_ERROR(MakeFile(path));
   }
-  LOCUS_RETURN_IF_ERROR(internal::SyncDirectory(internal::DirectoryOf(path)));
-  LOCUS_ASSIGN_OR_RETURN(auto store, OpenFile(path));
-  LOCUS_RETURN_IF_ERROR(store->MakeSchema(cluster));
+  auto store = OpenFile(path);
+  absl::StatusOr<bool> blank = store.ok() ? (*store)->IsBlank() : store.status();
+  if (there.st_size != 0 && !blank.value_or(false)) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("raft log ", path, " exists, and belongs to a node"));
+  }
+  LOCUS_RETURN_IF_ERROR(blank.status());
+  LOCUS_RETURN_IF_ERROR((*store)->MakeSchema(cluster));
+  // From now on a file without tables is one whose Create did not end, whatever befalls PATH-wal.
+  LOCUS_RETURN_IF_ERROR((*store)->database_->Checkpoint(SQLITE_CHECKPOINT_TRUNCATE));
   return store;
 }
 
@@ -217,6 +225,10 @@ absl::StatusOr<std::unique_ptr<LogStore>> LogStore::Open(const std::string& path
   }
   LOCUS_RETURN_IF_ERROR(CheckWal(path));
   LOCUS_ASSIGN_OR_RETURN(auto store, OpenFile(path));
+  LOCUS_ASSIGN_OR_RETURN(const bool blank, store->IsBlank());
+  if (blank) {
+    return absl::NotFoundError(absl::StrCat("raft log ", path, " was begun and never finished"));
+  }
   LOCUS_RETURN_IF_ERROR(store->ReadRecord(cluster));
   // What was found may be in the kernel's memory only, where the last process's fsync failed.
   LOCUS_RETURN_IF_ERROR(store->database_->Checkpoint(SQLITE_CHECKPOINT_TRUNCATE));
@@ -234,11 +246,12 @@ absl::StatusOr<std::unique_ptr<LogStore>> LogStore::OpenFile(const std::string& 
                            : status;
   };
   LOCUS_RETURN_IF_ERROR(database.Execute("PRAGMA locking_mode = EXCLUSIVE"));
-  const auto tables = database.Number("SELECT count(*) FROM sqlite_master");
+  const auto tables = database.Number(kCountTables);
   if (!tables.ok()) return in_use(tables.status());
   LOCUS_ASSIGN_OR_RETURN(const int64_t application, database.Number("PRAGMA application_id"));
   LOCUS_ASSIGN_OR_RETURN(const int64_t version, database.Number("PRAGMA user_version"));
-  if (*tables != 0 && application != kApplicationId) {
+  const bool may_be_new = *tables == 0 && application == 0;
+  if (!may_be_new && application != kApplicationId) {
     return Refuse(path, "is an SQLite database, but not the log of a Raft node");
   }
   if (*tables != 0 && version != kSchemaVersion) {
@@ -251,6 +264,11 @@ absl::StatusOr<std::unique_ptr<LogStore>> LogStore::OpenFile(const std::string& 
   }
   database.NotePlaces();
   return store;
+}
+
+absl::StatusOr<bool> LogStore::IsBlank() {
+  LOCUS_ASSIGN_OR_RETURN(const int64_t tables, database_->Number(kCountTables));
+  return tables == 0;
 }
 
 absl::Status LogStore::MakeSchema(std::string_view cluster) {

@@ -37,12 +37,15 @@ namespace locus::raft {
 class LogStore {
  public:
   // A new node: an ID is drawn at random, so that a node that lost its disk comes back as another
-  // one. The file has mode 0600. ALREADY_EXISTS: there is a file that is not empty.
-  // FAILED_PRECONDITION: there is none, but a PATH-wal: a node lost its file. UNAVAILABLE: no
-  // randomness, no space. INVALID_ARGUMENT: `cluster` is empty or too long.
+  // one. The file has mode 0600. Where the process ends meanwhile, the next call goes on: whatever
+  // is there is either no node yet, or one that Open opens. ALREADY_EXISTS: there is a node, or
+  // another file that is not empty. FAILED_PRECONDITION: there is none, but a PATH-wal: a node lost
+  // its file. UNAVAILABLE: no randomness, no space. INVALID_ARGUMENT: `cluster` is empty or too
+  // long.
   static absl::StatusOr<std::unique_ptr<LogStore>> Create(const std::string& path,
                                                           std::string_view cluster);
-  // NOT_FOUND: no such file, or it is empty, and no PATH-wal. FAILED_PRECONDITION: no such file,
+  // NOT_FOUND: no such file, or it is empty, and no PATH-wal; or a Create that did not end.
+  // FAILED_PRECONDITION: no such file,
   // but a PATH-wal; it is open elsewhere, of another cluster, of another version, no log of a Raft
   // node, or cannot be written. DATA_LOSS.
   static absl::StatusOr<std::unique_ptr<LogStore>> Open(const std::string& path,
@@ -94,6 +97,7 @@ class LogStore {
 
   LogStore(std::string path, std::unique_ptr<Database> database);
   static absl::StatusOr<std::unique_ptr<LogStore>> OpenFile(const std::string& path);
+  absl::StatusOr<bool> IsBlank();
   absl::Status MakeSchema(std::string_view cluster);
   absl::Status ReadRecord(std::string_view cluster);
   absl::Status Transact(const std::function<absl::Status(Record&)>& body);

@@ -16,6 +16,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "src/raft/codec.h"
+#include "tests/raft/store/file_bytes.h"
 #include "tests/support/child_process.h"
 #include "tests/support/sanitizers.h"
 #include "tests/support/temporary_directory.h"
@@ -24,8 +25,6 @@ namespace locus::raft {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr char kCluster[] = "workers";
 
 Entry Command(Term term, std::string data) {
   return {term, Entry::Kind::kCommand, std::move(data), {}};
@@ -45,14 +44,6 @@ std::string TextOf(const LogStore::Stored& stored) {
                                   Encode(node.snapshot), " ", stored.state, " ");
   for (const Entry& entry : node.entries) absl::StrAppend(&text, Encode(entry));
   return text;
-}
-
-std::string Read(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-void Put(const std::string& path, std::string_view bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
 }
 
 class LogStoreTest : public ::testing::Test {

@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "src/raft/codec.h"
 #include "src/raft/store/log_store.h"
+#include "tests/raft/store/file_bytes.h"
 #include "tests/support/sanitizers.h"
 #include "tests/support/temporary_directory.h"
 
@@ -20,7 +21,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr char kCluster[] = "workers";
 constexpr size_t kHeaderBytes = 32;
 constexpr size_t kFrameBytes = 24 + 4096;
 
@@ -29,14 +29,6 @@ std::string TextOf(const LogStore::Stored& stored) {
   std::string text = absl::StrCat(node.self, " ", node.vote.term, " ", stored.state, " ");
   for (const Entry& entry : node.entries) absl::StrAppend(&text, Encode(entry));
   return text;
-}
-
-std::string Read(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-void Put(const std::string& path, std::string_view bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
 }
 
 // What kill -9 leaves of a node after some transactions.
