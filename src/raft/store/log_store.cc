@@ -2,19 +2,17 @@
 #include "src/raft/store/log_store.h"
 
 #include <fcntl.h>
-#include <sqlite3.h>
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "src/base/atomic_file.h"
 #include "src/base/check.h"
 #include "src/base/random_word.h"
 #include "src/base/text.h"
-#include "src/engine/sqlite/connection.h"
 #include "src/raft/codec.h"
+#include "src/raft/store/database.h"
 #include "src/raft/store/wal_check.h"
 
 #define XXH_INLINE_ALL
@@ -29,7 +27,8 @@ using sqlite::Query;
 namespace {
 
 constexpr int64_t kApplicationId = 0x6C726166;  // "lraf"
-constexpr int64_t kSchemaVersion = 1;
+constexpr int64_t kSchemaVersion = 2;
+constexpr int64_t kVersionWithoutCount = 1;  // of transactions
 constexpr int kTidyPages = 1000;
 constexpr char kCountTables[] = "SELECT count(*) FROM sqlite_master";
 // Of PATH-wal when it begins anew; a large snapshot makes it larger meanwhile.
@@ -44,10 +43,6 @@ uint64_t Chain(uint64_t before, Index index, std::string_view bytes) {
 
 int64_t Signed(uint64_t number) { return static_cast<int64_t>(number); }
 
-absl::Status Refuse(const std::string& path, std::string_view why) {
-  return absl::FailedPreconditionError(absl::StrCat("raft log ", path, " ", ToAbsl(why)));
-}
-
 bool Exists(const std::string& path) {
   struct stat there;
   return lstat(path.c_str(), &there) == 0;
@@ -56,9 +51,10 @@ bool Exists(const std::string& path) {
 // For a file that is missing or empty: whether a node may have been there.
 absl::Status CheckNoWal(const std::string& path) {
   if (!Exists(path + "-wal")) return absl::OkStatus();
-  return Refuse(path, absl::StrCat("is missing or empty, but ", path,
-                                   "-wal is there: a node has lost its file; remove both only if "
-                                   "it is to come back as another node"));
+  return RefuseLog(path,
+                   absl::StrCat("is missing or empty, but ", path,
+                                "-wal is there: a node has lost its file; remove both only if "
+                                "it is to come back as another node"));
 }
 
 // An empty one, for this user only, or none.
@@ -74,107 +70,8 @@ absl::Status MakeFile(const std::string& path) {
 uint64_t LogStore::Record::Sum() const {
   const uint64_t numbers[] = {self, vote.term,  vote.candidate, base,
                               last, base_chain, last_chain,     snapshot_sum};
-  return Chain(XXH64(numbers, sizeof numbers, kCodecVersion), 0, cluster);
+  return Chain(XXH64(numbers, sizeof numbers, kCodecVersion), transactions, cluster);
 }
-
-// The connection. Statements are prepared at their first use, by the address of their text.
-class LogStore::Database {
- public:
-  explicit Database(const std::string& path) : path_(path) {}
-  ~Database() {
-    for (auto [sql, statement] : statements_) sqlite3_finalize(statement);
-    // SQLite would remove what is now at PATH-wal, which may be another node's.
-    if (!InPlace().ok()) sqlite3_db_config(db_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
-    sqlite3_close(db_);
-  }
-  Database(const Database&) = delete;
-  Database& operator=(const Database&) = delete;
-
-  absl::Status Open() {
-    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
-    int result = sqlite3_open_v2(path_.c_str(), &db_, flags, nullptr);
-    if (result != SQLITE_OK) return sqlite::ErrorOf(db_, result, path_);
-    sqlite3_extended_result_codes(db_, 1);
-    if (sqlite3_db_readonly(db_, "main") == 1) return Refuse(path_, "cannot be written");
-    // In place of SQLite's own, which would move pages within a commit.
-    sqlite3_wal_hook(
-        db_,
-        [](void* self, sqlite3*, const char*, int pages) {
-          static_cast<Database*>(self)->wal_pages_ = pages;
-          return SQLITE_OK;
-        },
-        this);
-    return absl::OkStatus();
-  }
-
-  absl::StatusOr<std::unique_ptr<Query>> Prepare(const char* sql) {
-    sqlite3_stmt*& statement = statements_[sql];
-    if (statement == nullptr) {
-      const int result =
-          sqlite3_prepare_v3(db_, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
-      // All statements are ours, so a table is missing.
-      if ((result & 0xFF) == SQLITE_ERROR) {
-        return absl::DataLossError(absl::StrCat("raft log ", path_, ": ", sqlite3_errmsg(db_)));
-      }
-      if (result != SQLITE_OK) return sqlite::ErrorOf(db_, result, path_);
-    }
-    return std::make_unique<Query>(db_, statement, path_);
-  }
-  absl::Status Execute(const char* sql) {
-    const int result = sqlite3_exec(db_, sql, nullptr, nullptr, nullptr);
-    return result == SQLITE_OK ? absl::OkStatus() : sqlite::ErrorOf(db_, result, path_);
-  }
-  absl::StatusOr<int64_t> Number(const char* sql) {
-    LOCUS_ASSIGN_OR_RETURN(auto query, Prepare(sql));
-    LOCUS_ASSIGN_OR_RETURN(const bool row, query->Step());
-    LOCUS_CHECK(row);
-    return query->Int(0);
-  }
-  absl::Status Checkpoint(int mode) {
-    const int result = sqlite3_wal_checkpoint_v2(db_, "main", mode, nullptr, nullptr);
-    wal_pages_ = 0;
-    return result == SQLITE_OK ? absl::OkStatus() : sqlite::ErrorOf(db_, result, path_);
-  }
-  // To be called once all files are there.
-  void NotePlaces() {
-    struct stat there;
-    for (Place& place : places_) {
-      if (stat(place.path.c_str(), &there) != 0) continue;
-      place.device = there.st_dev;
-      place.inode = there.st_ino;
-    }
-    noted_ = true;
-  }
-  absl::Status InPlace() const {
-    if (!noted_) return absl::OkStatus();
-    for (const Place& noted : places_) {
-      struct stat there;
-      const bool found = stat(noted.path.c_str(), &there) == 0;
-      if (!found && errno != ENOENT && errno != ENOTDIR) continue;
-      if (found && there.st_dev == noted.device && there.st_ino == noted.inode) continue;
-      return absl::UnavailableError(absl::StrCat(
-          "raft log ", noted.path, found ? " was replaced" : " was removed",
-          " while its node worked; what it wrote since is lost: start this node anew, as another "
-          "member"));
-    }
-    return absl::OkStatus();
-  }
-  int wal_pages() const { return wal_pages_; }
-  bool busy() const { return (sqlite3_errcode(db_) & 0xFF) == SQLITE_BUSY; }
-
- private:
-  struct Place {
-    std::string path;
-    dev_t device = 0;
-    ino_t inode = 0;
-  };
-  const std::string& path_;
-  bool noted_ = false;
-  Place places_[2] = {{path_}, {path_ + "-wal"}};
-  sqlite3* db_ = nullptr;
-  std::map<const char*, sqlite3_stmt*> statements_;
-  int wal_pages_ = 0;
-};
 
 LogStore::LogStore(std::string path, std::unique_ptr<Database> database)
     : path_(std::move(path)), database_(std::move(database)) {}
@@ -229,7 +126,9 @@ absl::StatusOr<std::unique_ptr<LogStore>> LogStore::Open(const std::string& path
   if (blank) {
     return absl::NotFoundError(absl::StrCat("raft log ", path, " was begun and never finished"));
   }
+  LOCUS_RETURN_IF_ERROR(store->CountTransactions());
   LOCUS_RETURN_IF_ERROR(store->ReadRecord(cluster));
+  LOCUS_RETURN_IF_ERROR(store->CheckMark());
   // What was found may be in the kernel's memory only, where the last process's fsync failed.
   LOCUS_RETURN_IF_ERROR(store->database_->Checkpoint(SQLITE_CHECKPOINT_TRUNCATE));
   return store;
@@ -242,7 +141,7 @@ absl::StatusOr<std::unique_ptr<LogStore>> LogStore::OpenFile(const std::string& 
   Database& database = *store->database_;
   LOCUS_RETURN_IF_ERROR(database.Open());
   auto in_use = [&](absl::Status status) {
-    return database.busy() ? Refuse(path, "is open in another process, or twice in this one")
+    return database.busy() ? RefuseLog(path, "is open in another process, or twice in this one")
                            : status;
   };
   LOCUS_RETURN_IF_ERROR(database.Execute("PRAGMA locking_mode = EXCLUSIVE"));
@@ -252,16 +151,17 @@ absl::StatusOr<std::unique_ptr<LogStore>> LogStore::OpenFile(const std::string& 
   LOCUS_ASSIGN_OR_RETURN(const int64_t version, database.Number("PRAGMA user_version"));
   const bool may_be_new = *tables == 0 && application == 0;
   if (!may_be_new && application != kApplicationId) {
-    return Refuse(path, "is an SQLite database, but not the log of a Raft node");
+    return RefuseLog(path, "is an SQLite database, but not the log of a Raft node");
   }
-  if (*tables != 0 && version != kSchemaVersion) {
-    return Refuse(path, absl::StrCat("has schema version ", version,
-                                     "; this version of locus supports ", kSchemaVersion));
+  if (*tables != 0 && version != kSchemaVersion && version != kVersionWithoutCount) {
+    return RefuseLog(path, absl::StrCat("has schema version ", version,
+                                        "; this version of locus supports ", kSchemaVersion));
   }
   for (const char* sql : {"PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", kLogLimit,
                           "BEGIN EXCLUSIVE", "COMMIT"}) {
     if (absl::Status status = database.Execute(sql); !status.ok()) return in_use(status);
   }
+  LOCUS_ASSIGN_OR_RETURN(store->mark_, CommitMark::Open(path));
   database.NotePlaces();
   return store;
 }
@@ -283,7 +183,7 @@ absl::Status LogStore::MakeSchema(std::string_view cluster) {
                      "CREATE TABLE node (one INTEGER PRIMARY KEY CHECK (one = 1), codec INTEGER,"
                      " self INTEGER, cluster BLOB, term INTEGER, candidate INTEGER, base INTEGER,"
                      " base_chain INTEGER, last INTEGER, last_chain INTEGER, snapshot_sum INTEGER,"
-                     " sum INTEGER) STRICT;"
+                     " sum INTEGER, transactions INTEGER NOT NULL DEFAULT 0) STRICT;"
                      "CREATE TABLE entry (position INTEGER PRIMARY KEY, chain INTEGER, bytes BLOB)"
                      " STRICT;"
                      "CREATE TABLE snapshot (one INTEGER PRIMARY KEY CHECK (one = 1), mark BLOB,"
@@ -293,27 +193,47 @@ absl::Status LogStore::MakeSchema(std::string_view cluster) {
   });
 }
 
+// Files of builds that did not count begin at 0.
+absl::Status LogStore::CountTransactions() {
+  LOCUS_ASSIGN_OR_RETURN(const int64_t version, database_->Number("PRAGMA user_version"));
+  if (version != kVersionWithoutCount) return absl::OkStatus();
+  return database_->Execute(
+      absl::StrCat("BEGIN; ALTER TABLE node ADD COLUMN transactions INTEGER NOT NULL DEFAULT 0; "
+                   "PRAGMA user_version = ",
+                   kSchemaVersion, "; COMMIT")
+          .c_str());
+}
+
 absl::Status LogStore::ReadRecord(std::string_view cluster) {
   LOCUS_ASSIGN_OR_RETURN(
       auto query,
       database_->Prepare(
           "SELECT codec, self, cluster, term, candidate, base, base_chain, last, last_chain, "
-          "snapshot_sum, sum FROM node"));
+          "snapshot_sum, sum, transactions FROM node"));
   LOCUS_ASSIGN_OR_RETURN(const bool row, query->Step());
   if (!row) return Lost("the record of the node is missing");
   if (query->Int(0) != kCodecVersion) {
-    return Refuse(path_, absl::StrCat("has entries of version ", query->Int(0),
-                                      "; this version of locus supports ", kCodecVersion));
+    return RefuseLog(path_, absl::StrCat("has entries of version ", query->Int(0),
+                                         "; this version of locus supports ", kCodecVersion));
   }
   auto number = [&](int column) { return static_cast<uint64_t>(query->Int(column)); };
-  record_ = {number(1), query->Blob(2), {number(3), number(4)}, number(5), number(6), number(7),
-             number(8), number(9)};
+  record_ = {number(1), query->Blob(2), {number(3), number(4)},
+             number(5), number(6),      number(7),
+             number(8), number(9),      number(11)};
   if (record_.Sum() != number(10)) return Lost("the record of the node is not what was written");
   if (record_.cluster != cluster) {
-    return Refuse(path_, absl::StrCat("is of a node of cluster ", Quoted(record_.cluster),
-                                      ", not of ", Quoted(cluster)));
+    return RefuseLog(path_, absl::StrCat("is of a node of cluster ", Quoted(record_.cluster),
+                                         ", not of ", Quoted(cluster)));
   }
   return absl::OkStatus();
+}
+
+absl::Status LogStore::CheckMark() {
+  const uint64_t marked = mark_->Read(record_.self);
+  if (marked <= record_.transactions) return absl::OkStatus();
+  return Lost(absl::StrCat("it has ", record_.transactions, " transactions, and ", path_,
+                           "-mark tells of ", marked, ": ", path_,
+                           "-wal or its end was lost, or an older copy was put back"));
 }
 
 absl::Status LogStore::Begin(const Members& members) {
@@ -323,7 +243,7 @@ absl::Status LogStore::Begin(const Members& members) {
         absl::StrCat("node ", self(), " is no voter among the first members of its cluster"));
   }
   if (record_.vote != Vote() || record_.base != 0 || record_.last != 0) {
-    return Refuse(path_, "has begun already; a cluster begins once");
+    return RefuseLog(path_, "has begun already; a cluster begins once");
   }
   Remembered first = FirstNode(self(), members);
   const Write write{1, first.vote, std::nullopt, "", 1, std::move(first.entries)};
@@ -415,12 +335,14 @@ absl::Status LogStore::Failed(const absl::Status& status) {
 absl::Status LogStore::Transact(const std::function<absl::Status(Record&)>& body) {
   if (!failed_.ok()) return absl::FailedPreconditionError(failed_.message());
   Record record = record_;
+  ++record.transactions;
   absl::Status status = database_->Execute("BEGIN");
   if (status.ok()) status = body(record);
   if (status.ok()) status = StoreRecord(record);
   if (status.ok()) status = database_->Execute("COMMIT");
   if (!status.ok()) return Failed(status);
   record_ = record;
+  mark_->Write(record_.self, record_.transactions);
   return absl::OkStatus();
 }
 
@@ -429,11 +351,12 @@ absl::Status LogStore::StoreRecord(const Record& record) {
       auto query,
       database_->Prepare(
           "INSERT OR REPLACE INTO node (one, codec, self, cluster, term, candidate, base, "
-          "base_chain, "
-          "last, last_chain, snapshot_sum, sum) VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+          "base_chain, last, last_chain, snapshot_sum, sum, transactions) VALUES "
+          "(1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
   query->Bind(int64_t{kCodecVersion}).Bind(Signed(record.self)).BindBlob(record.cluster);
-  for (uint64_t number : {record.vote.term, record.vote.candidate, record.base, record.base_chain,
-                          record.last, record.last_chain, record.snapshot_sum, record.Sum()}) {
+  for (uint64_t number :
+       {record.vote.term, record.vote.candidate, record.base, record.base_chain, record.last,
+        record.last_chain, record.snapshot_sum, record.Sum(), record.transactions}) {
     query->Bind(Signed(number));
   }
   return query->Run();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,9 +13,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "src/raft/core.h"
+#include "src/raft/store/commit_mark.h"
 #include "src/raft/types.h"
 
 namespace locus::raft {
+
+class Database;
 
 // What a node must not forget, in one SQLite file (WAL, synchronous=FULL): who it is, term and vote
 // in one record, its log, its snapshot. Only one store in one process has the file open.
@@ -23,10 +27,11 @@ namespace locus::raft {
 // the record through all entries, so that what Load returns is exactly what one of the transactions
 // left behind, whatever happened to the file and its log (PATH-wal): it is that, or DATA_LOSS. A
 // power cut loses nothing that was acknowledged. Damage in PATH-wal is DATA_LOSS where a whole
-// transaction stands behind it (CheckWal). A file that was restored from a copy, or that lost its
-// PATH-wal or the end of it, or in whose PATH-wal the header or the last transaction is damaged, is
-// an older state, and cannot be told from a true one: a node never starts from such a file, but
-// anew, as another member (Create).
+// transaction stands behind it (CheckWal), and so is a state with fewer transactions than PATH-mark
+// tells (CommitMark): PATH-wal or its end was lost or damaged, or a copy was put back beside a
+// newer mark. Not noticed: an older copy of all files or without PATH-mark, and what was lost
+// together with the mark. A node never starts from such a file, but anew, as another member
+// (Create).
 //
 // A write that failed (a full disk, an input or output error) may or may not be on the disk, and
 // after a failed fsync the kernel may hold pages for clean that are not on it. So nothing is tried
@@ -91,15 +96,16 @@ class LogStore {
     Index last = 0;  // of the log
     uint64_t last_chain = 0;
     uint64_t snapshot_sum = 0;
+    uint64_t transactions = 0;  // ever committed
     uint64_t Sum() const;
   };
-  class Database;
-
   LogStore(std::string path, std::unique_ptr<Database> database);
   static absl::StatusOr<std::unique_ptr<LogStore>> OpenFile(const std::string& path);
   absl::StatusOr<bool> IsBlank();
   absl::Status MakeSchema(std::string_view cluster);
+  absl::Status CountTransactions();
   absl::Status ReadRecord(std::string_view cluster);
+  absl::Status CheckMark();
   absl::Status Transact(const std::function<absl::Status(Record&)>& body);
   absl::Status StoreRecord(const Record& record);
   absl::Status StoreSnapshot(const SnapshotMark& mark, std::string_view state, Record& record);
@@ -110,6 +116,7 @@ class LogStore {
 
   const std::string path_;
   std::unique_ptr<Database> database_;
+  std::optional<CommitMark> mark_;
   Record record_;  // as it was committed last
   absl::Status failed_;
 };

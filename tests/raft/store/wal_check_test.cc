@@ -81,6 +81,7 @@ class WalCheckTest : public ::testing::Test {
   absl::StatusOr<std::string> Start(const std::string& wal) {
     Put(path_, file_);
     Put(path_ + "-wal", wal);
+    std::filesystem::remove(path_ + "-mark");  // as after a power cut
     auto store = LogStore::Open(path_, kCluster);
     if (!store.ok()) return store.status();
     auto stored = (*store)->Load();
