@@ -5,7 +5,12 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <set>
 
+#include "absl/strings/str_cat.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+#include "src/http/endpoint.h"
 #include "src/raft/codec.h"
 #include "src/raft/tcp/frame.h"
 #include "src/raft/tcp/framed_wire.h"
@@ -33,6 +38,13 @@ absl::Status Callers::Listen(const tcp::endpoint& at) {
   if (!error) acceptor_.bind(at, error);
   if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
   return error ? Broken("listening on " + options_.listen, error) : absl::OkStatus();
+}
+
+void Callers::set_members(const Members& members) {
+  members_ = members;
+  std::set<NodeId> ids;
+  for (const Member& member : members) ids.insert(member.id);
+  places_.set_members(std::move(ids));
 }
 
 void Callers::Start(Transport::Receive receive) {
@@ -69,6 +81,22 @@ Callers::awaitable<void> Callers::Serve(CallerPlaces::Caller caller, std::shared
   Close(caller);
 }
 
+// Any certificate of the cluster's authority opens the connection. Whoever speaks for a member has
+// the one of the member's host.
+absl::Status Callers::Check(const Hello& hello, Wire& wire) const {
+  LOCUS_RETURN_IF_ERROR(CheckHello(hello, options_.self, options_.cluster));
+  if (tls_ == nullptr) return absl::OkStatus();
+  const Member* member = FindMember(members_, hello.from);
+  const bool known = member != nullptr && !member->address.empty();
+  const std::string& address = known ? member->address : hello.address;
+  const auto endpoint = http::Endpoint::Parse(address);
+  if (endpoint.ok() && wire.PeerIs(endpoint->host)) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the caller's certificate does not name ", internal::Quoted(address),
+                   known ? ", where the members say that node " : ", where it says that node ",
+                   hello.from, " is reached"));
+}
+
 Callers::awaitable<void> Callers::Hear(CallerPlaces::Caller caller, std::shared_ptr<Wire> wire) {
   wire->Arm(kGreeting);
   if (co_await wire->Handshake("")) co_return;
@@ -77,7 +105,7 @@ Callers::awaitable<void> Callers::Hear(CallerPlaces::Caller caller, std::shared_
   if (!first.ok()) co_return;
   const auto hello = DecodeHello(*first);
   if (!hello.ok()) co_return;
-  absl::Status status = CheckHello(*hello, options_.self, options_.cluster);
+  const absl::Status status = Check(*hello, *wire);
   const std::string welcome = Framed(EncodeWelcome(status));
   if (co_await wire->Write(welcome) || !status.ok()) co_return;
   wire->Disarm();

@@ -9,13 +9,13 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "src/raft/node/transport.h"
 #include "src/raft/tcp/caller_places.h"
+#include "src/raft/tcp/frame.h"
 #include "src/raft/tcp/tcp_transport.h"
 #include "src/raft/tcp/wire.h"
 #include "src/raft/types.h"
@@ -38,7 +38,7 @@ class Callers {
   absl::Status Listen(const boost::asio::ip::tcp::endpoint& at);
   void Start(Transport::Receive receive);
   // Whoever else calls is a stranger.
-  void set_members(std::set<NodeId> members) { places_.set_members(std::move(members)); }
+  void set_members(const Members& members);
 
  private:
   template <typename T>
@@ -47,6 +47,7 @@ class Callers {
   awaitable<void> Accept();
   awaitable<void> Serve(CallerPlaces::Caller caller, std::shared_ptr<Wire> wire);
   awaitable<void> Hear(CallerPlaces::Caller caller, std::shared_ptr<Wire> wire);
+  absl::Status Check(const Hello& hello, Wire& wire) const;
   void Close(CallerPlaces::Caller caller);
 
   boost::asio::io_context& io_;
@@ -55,6 +56,7 @@ class Callers {
   const Learn learn_;
   boost::asio::ip::tcp::acceptor acceptor_;
   Transport::Receive receive_;
+  Members members_;
   CallerPlaces places_;
   CallerPlaces::Caller last_caller_ = 0;
   std::map<CallerPlaces::Caller, std::shared_ptr<Wire>> wires_;  // of those who have a place

@@ -62,9 +62,9 @@ class TcpTransport::Rep {
   void NoteMembers(const Members& members) {
     std::set<NodeId> ids;
     for (const Member& member : members) ids.insert(member.id);
-    asio::post(io_, [this, ids = std::move(ids)] {
+    asio::post(io_, [this, members, ids = std::move(ids)] {
       calls_.set_members(ids);
-      callers_.set_members(ids);
+      callers_.set_members(members);
     });
   }
 

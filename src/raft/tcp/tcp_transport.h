@@ -20,8 +20,9 @@ struct TcpOptions {
   std::string cluster;    // nodes of other clusters are refused
   std::string listen;     // host:port
   std::string advertise;  // where others reach this node; empty: `listen`
-  // All three files, of the cluster's own authority: whoever has a certificate of it is a node.
-  // Without TLS this node speaks to its own machine only.
+  // All three files, of the cluster's own authority. A node's certificate names the host of its
+  // address, as a callee's and as a caller's; whoever has one of this authority is a node, though
+  // only a member's host speaks for a member. Without TLS this node speaks to its own machine only.
   std::optional<http::TlsFiles> tls;
   // Of messages that wait for a connection to one node; beyond it the oldest are dropped.
   size_t queue_bytes = 64 << 20;

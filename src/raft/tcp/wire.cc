@@ -2,6 +2,7 @@
 #include "src/raft/tcp/wire.h"
 
 #include <netinet/tcp.h>
+#include <openssl/x509v3.h>
 #include <sys/socket.h>
 
 #include <boost/asio/as_tuple.hpp>
@@ -42,6 +43,16 @@ Wire::awaitable<Wire::error_code> Wire::Handshake(const std::string& host) {
   }
   auto [failed] = co_await tls_->async_handshake(role, kAwait);
   co_return failed;
+}
+
+bool Wire::PeerIs(const std::string& host) {
+  const std::unique_ptr<X509, decltype(&X509_free)> certificate(
+      SSL_get1_peer_certificate(tls_->native_handle()), &X509_free);
+  if (certificate == nullptr) return false;
+  error_code no_address;
+  asio::ip::make_address(host, no_address);
+  return no_address ? X509_check_host(certificate.get(), host.data(), host.size(), 0, nullptr) == 1
+                    : X509_check_ip_asc(certificate.get(), host.c_str(), 0) == 1;
 }
 
 Wire::awaitable<Wire::error_code> Wire::ReadSome(char* to, size_t most, size_t& read) {

@@ -28,6 +28,8 @@ class Wire : public std::enable_shared_from_this<Wire> {
 
   // Both sides show a certificate. `host`: that the callee's must name; empty on the callee's side.
   awaitable<error_code> Handshake(const std::string& host);
+  // With TLS: whether the peer's certificate names this host.
+  bool PeerIs(const std::string& host);
   // At least one byte, at most `most`.
   awaitable<error_code> ReadSome(char* to, size_t most, size_t& read);
   awaitable<error_code> Write(std::string_view bytes);

@@ -226,6 +226,31 @@ TEST(TcpTransportTest, Tls_TakesNodesOfTheAuthorityOnly) {
   for (const auto& [from, message] : one.came()) EXPECT_EQ(from, 2u);
 }
 
+TEST(TcpTransportTest, CallerWhoseCertificateNamesAnotherHost_DoesNotSpeakForAMember) {
+  TemporaryDirectory directory;
+  Authority authority(directory, "ours");
+  auto options = [&](NodeId id, const std::string& name) {
+    TcpOptions made = Side::Options(id, FreePort());
+    const std::string certificate = authority.Sign(absl::StrCat("of", id), name);
+    made.tls = http::TlsFiles{authority.file(), certificate, certificate + ".key"};
+    return made;
+  };
+  const TcpOptions first = options(1, "IP:127.0.0.1");
+  Side one(first), two(options(2, "IP:127.0.0.1"));
+  one.transport->NoteMembers({{1, true, first.listen}, {2, true, "127.0.0.2:7000"}});
+  EXPECT_TRUE(two.Fails(1, first.listen,
+                        "does not name \"127.0.0.2:7000\", where the members say that node 2"))
+      << two.last_error;
+  TcpOptions elsewhere = options(3, "IP:127.0.0.1");
+  elsewhere.advertise = "db.example:7000";
+  Side three(elsewhere);
+  EXPECT_TRUE(three.Fails(1, first.listen, "does not name \"db.example:7000\", where it says"))
+      << three.last_error;
+  EXPECT_TRUE(one.came().empty());
+  one.transport->NoteMembers({{1, true, first.listen}, {2, true, "127.0.0.1:7000"}});
+  EXPECT_TRUE(two.Reaches(one, first.listen));
+}
+
 TEST(TcpTransportTest, WhatVanishesOnTheWay_EndsTheConnectionAndANewOneIsMade) {
   const uint16_t ports[] = {FreePort(), FreePort()};
   Side one(Side::Options(1, ports[0])), two(Side::Options(2, ports[1]));
