@@ -73,7 +73,7 @@ class RenewalOf {
   // What to do now. kLost comes once; nothing but kWait follows it.
   Turn Look(absl::Duration now) {
     if (state_ != State::kHeld) return {Act::kWait, absl::InfiniteDuration()};
-    if (now >= deadline_) return {Lose(Expired()), absl::InfiniteDuration()};
+    if (now >= deadline_) return {Lose(Expired(now)), absl::InfiniteDuration()};
     if (sent_.has_value()) return {Act::kWait, deadline_ - now};
     if (now >= due_) return {Act::kRenew, deadline_ - now};
     return {Act::kWait, std::min(due_, deadline_) - now};
@@ -92,7 +92,7 @@ class RenewalOf {
     if (Traits::kLateAnswerRevives && state_ == State::kLost && answer.ok()) state_ = State::kHeld;
     if (state_ != State::kHeld) return Answer::kIgnored;
     if (!Traits::kLateAnswerRevives && now >= deadline_) {
-      Lose(Expired());
+      Lose(Expired(now));
       return Answer::kLost;
     }
     absl::Status status = answer.status();
@@ -144,10 +144,13 @@ class RenewalOf {
     return Act::kLost;
   }
 
-  absl::Status Expired() const {
+  absl::Status Expired(absl::Duration now) const {
+    const auto text = [](absl::Duration d) {
+      return absl::FormatDuration(absl::Trunc(d, absl::Milliseconds(1)));
+    };
     return absl::DeadlineExceededError(absl::StrCat(
         "worker ", grant_.worker, ", token ", grant_.token, ": not renewed for ",
-        absl::FormatDuration(absl::Trunc(usable_for_, absl::Milliseconds(1))),
+        text(now - deadline_ + usable_for_), ", and a renewal lasts for ", text(usable_for_),
         last_.ok() ? ": this process or its machine was stopped, or a renewal had no answer"
                    : absl::StrCat("; the last renewal: ", last_.ToString())));
   }

@@ -14,6 +14,7 @@ namespace {
 using nlohmann::json;
 using testing::CommandTest;
 using testing::Eventually;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using testing::Outcome;
 using testing::ReadFile;
@@ -110,6 +111,20 @@ TEST_F(HoldTest, LostLease_EndsTheCommand) {
     EXPECT_EQ(outcome.exit, 1) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr("worker " + worker + " was lost: "));
   }
+}
+
+// Its numbers would be the next holder's: it is not asked, but killed.
+TEST_F(HoldTest, HolderStoppedPastTheCeiling_KillsTheCommandAtOnce) {
+  RunningCommand hold(Hold(Shell("trap 'echo told' TERM; echo up; while :; do sleep 0.05; done"),
+                           {"--ttl", "10s"}));
+  EXPECT_EQ(hold.ReadLine(), "up");
+  hold.Signal(SIGSTOP);
+  ASSERT_TRUE(Eventually([&] { return Worker()["state"] == "free"; }));
+  hold.Signal(SIGCONT);
+  const Outcome outcome = hold.Finish();
+  EXPECT_EQ(outcome.exit, 1) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, ContainsRegex("not renewed for 1[0-9.]+s, and a renewal lasts for 8"));
 }
 
 TEST_F(HoldTest, KilledHolder_TakesTheCommandWithIt) {

@@ -155,7 +155,7 @@ bool Eventually(const std::function<bool()>& condition) {
   auto deadline = SteadyClock::now() + kPatience;
   while (!condition()) {
     if (SteadyClock::now() > deadline) return false;
-    std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // between two looks
   }
   return true;
 }

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <optional>
@@ -26,9 +27,18 @@ namespace {
 using internal::FileDescriptor;
 using internal::Quoted;
 
-// Between SIGTERM and SIGKILL for a command whose lease was lost. The lease ends in this process
-// before it ends in the store by more than this (WorkerLease).
+// The longest time between SIGTERM and SIGKILL for a command whose lease was lost.
 constexpr absl::Duration kGrace = absl::Seconds(5);
+
+// How long a command may go on after the loss of its lease: its numbers must not be later than the
+// ceiling, from which on they are the next holder's. Both clocks must allow it: the wall clock may
+// have been set back, and says nothing of how long the machine was stopped.
+absl::Duration GraceOf(const WorkerLease& lease) {
+  const absl::Duration until_ceiling = lease.ceiling() - absl::Now();
+  const absl::Duration until_end =
+      lease.Stats().left + WorkerLease::kLargestStep + WorkerLease::kPause;
+  return std::min({kGrace, until_ceiling, until_end});
+}
 
 constexpr int kEndings[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
@@ -171,11 +181,13 @@ int RunCommand(std::string_view verb, const WorkerLease& lease,
         // A terminal has sent it to the command, too.
         if (ending.ssi_code != SI_KERNEL) kill(child.pid, static_cast<int>(ending.ssi_signo));
         break;
-      case Signals::Event::kLost:
+      case Signals::Event::kLost: {
         lost = true;
-        kill(child.pid, SIGTERM);
-        kill_at = absl::Now() + kGrace;
+        const absl::Duration grace = GraceOf(lease);
+        kill(child.pid, grace > absl::ZeroDuration() ? SIGTERM : SIGKILL);
+        kill_at = absl::Now() + grace;
         break;
+      }
       case Signals::Event::kTime:
         kill(child.pid, SIGKILL);
         kill_at.reset();
