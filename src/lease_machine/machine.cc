@@ -223,15 +223,23 @@ absl::StatusOr<uint64_t> Machine::WorkerFor(const Call& call, const WorkerAcquir
     const uint64_t worker = own->second;
     if (worker <= range.last && leases.at(worker).record.ceiling >= now_) return worker;
   }
+  if (acquire.preferred && worker::IsFree(call.RecordOf(*acquire.preferred), acquire, now_)) {
+    return *acquire.preferred;
+  }
   auto scan = [&leases](uint64_t first, uint64_t last, const worker::Visit& visit) {
     for (auto at = leases.lower_bound(first); at != leases.end() && at->first <= last; ++at) {
       if (!visit(at->second.record)) break;
     }
     return absl::OkStatus();
   };
-  absl::StatusOr<worker::FreeWorker> found = worker::FindFree(call.name, acquire, now_, scan);
-  if (!found.ok()) return found.status();
-  return found->worker;
+  WorkerBlocks& blocks = call.space->blocks;
+  auto free = blocks.FirstFree(acquire.start, range.last, now_, scan);
+  if (!free && acquire.start > range.first) {
+    free = blocks.FirstFree(range.first, acquire.start - 1, now_, scan);
+  }
+  if (free) return *free;
+  const WorkerBlocks::Taken taken = blocks.In(range.first, range.last, scan);
+  return worker::AllTaken(call.name, range, taken.held, taken.next_free, now_);
 }
 
 // Whether this worker ID may have a holder.
@@ -277,18 +285,17 @@ void Machine::Store(const Call& call, WorkerRecord record) {
   const auto [at, is_new] = call.space->leases.try_emplace(record.worker);
   Lease& lease = at->second;
   if (is_new) ++workers_;
-  if (lease.record.nonce == record.nonce && lease.record.token == record.token) {
-    lease.record = std::move(record);  // renewed: its place in the queue is mended later
-    return;
-  }
   const bool another = lease.record.token != record.token;
-  if (!lease.record.nonce.empty()) {
+  const bool renewed = !another && lease.record.nonce == record.nonce;
+  if (!renewed && !lease.record.nonce.empty()) {
     if (another) {
       call.facts.push_back(FactOf(Fact::Kind::kExpired, now_, call.name, lease.record));
     }
     TakeFromHolder(call.name, *call.space, lease);
   }
+  call.space->blocks.Changed(is_new ? nullptr : &lease.record, record);
   lease.record = std::move(record);
+  if (renewed) return;  // its place in the queue is mended later
   if (lease.record.nonce.empty()) {
     lease.record.holder.clear();
     return;
@@ -308,8 +315,11 @@ void Machine::TakeFromHolder(const SpaceName& name, Space& space, Lease& lease) 
   space.holders.erase({lease.record.nonce, lease.record.worker});
   queue_.erase({lease.queued, name, lease.record.worker});
   lease.unhealthy = false;
-  lease.record.nonce.clear();
-  lease.record.holder.clear();
+  WorkerRecord rests = lease.record;
+  rests.nonce.clear();
+  rests.holder.clear();
+  space.blocks.Changed(&lease.record, rests);
+  lease.record = std::move(rests);
 }
 
 void Machine::SettleQueue() {

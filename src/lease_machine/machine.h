@@ -19,6 +19,7 @@
 #include "locus/worker_lease_store.h"
 #include "src/lease_machine/command.h"
 #include "src/lease_machine/remembered_requests.h"
+#include "src/lease_machine/worker_blocks.h"
 #include "src/worker/worker_rules.h"
 
 namespace locus::lease_machine {
@@ -41,8 +42,9 @@ class Reader;
 //
 // Commands come from DecodeCommand: within its limits, in whole milliseconds.
 // Thread safety: none. A copy is another machine in the same state.
-// Cost: an acquire walks the IDs of its range that are taken, from `start` on; everything else is
-// O(log n). Memory: about 300 bytes for a worker ID or a remembered request, and the holder's text.
+// Cost: an acquire looks at each 256 IDs of its range that are taken (WorkerBlocks); everything
+// else is O(log n). Memory: about 300 bytes for a worker ID or a remembered request, and the
+// holder's text.
 class Machine {
  public:
   struct Applied {
@@ -83,6 +85,7 @@ class Machine {
     worker::Space rules;
     std::map<uint64_t, Lease> leases;                    // by worker
     std::set<std::pair<std::string, uint64_t>> holders;  // nonce, worker
+    WorkerBlocks blocks;                                 // follows from `leases`
   };
   using Place = std::tuple<absl::Time, SpaceName, uint64_t>;
   struct Call;

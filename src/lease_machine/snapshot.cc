@@ -138,6 +138,7 @@ void Machine::GetSpace(Reader& reader) {
     if (workers_ > kMostWorkers || held_ > kMostHeld) {
       return reader.Fail(at, "one lease more than a machine has");
     }
+    space.blocks.Changed(nullptr, lease.record);
     space.leases.emplace_hint(space.leases.end(), lease.record.worker, std::move(lease));
   }
 }
