@@ -314,6 +314,8 @@ class Server::Rep {
         lowest.expires_never();
         server_.Began();
         ServerAnswer said = co_await Ask(RequestOf(parser.release(), peer));
+        const std::function<std::string()> make_body = std::exchange(said.make_body, nullptr);
+        if (make_body) said.body = make_body();
         keep_alive = keep_alive && !server_.draining_;
         const bool written =
             co_await Write(stream, lowest, ResponseOf(std::move(said), keep_alive, head));

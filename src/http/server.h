@@ -54,6 +54,8 @@ struct ServerAnswer {
   unsigned status = 200;
   std::vector<std::pair<std::string, std::string>> headers;  // besides Content-Length
   std::string body;
+  // Makes the body instead, in a thread of the server, and is kept until the answer was sent.
+  std::function<std::string()> make_body = nullptr;
 };
 
 // Thread safety: all methods may be called from any thread.

@@ -40,6 +40,21 @@ namespace {
 
 constexpr std::string_view kBearer = "Bearer ";
 
+// One of many leases has 80 MB.
+constexpr size_t kMostListings = 2;
+
+// A listing of leases until it is sent.
+struct Listing {
+  explicit Listing(std::shared_ptr<Traffic> of) : traffic(std::move(of)) {}
+  ~Listing() { --traffic->listings; }
+  Listing(const Listing&) = delete;
+  Listing& operator=(const Listing&) = delete;
+
+  const std::shared_ptr<Traffic> traffic;
+  const size_t others = traffic->listings++;
+  WorkerSpaceView view;
+};
+
 ServerAnswer Done() { return {204, {}, ""}; }
 
 // "<ms since 1970>-<32 hex digits>"; nullopt: there is none.
@@ -113,8 +128,11 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
     }
     if (!HasRoomFor(call)) return;
     if (!IsAllowed(call->request())) {
-      ServerAnswer answer =
-          ProblemAnswer(absl::FailedPreconditionError("a bearer token is needed"), 401);
+      const bool given = !call->request().Header("Authorization").empty();
+      ServerAnswer answer = ProblemAnswer(
+          absl::FailedPreconditionError(given ? "the bearer token is none of this node's"
+                                              : "a bearer token is needed, and none was sent"),
+          401);
       answer.headers.emplace_back("WWW-Authenticate", "Bearer");
       return call->Answer(std::move(answer));
     }
@@ -268,11 +286,22 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
       return absl::InvalidArgumentError("?space=NAME is missing");
     }
     LOCUS_ASSIGN_OR_RETURN(SpaceName space, SpaceName::Parse(query.substr(kSpace.size())));
-    node_.Show(space,
-               [self = shared_from_this(), call](const absl::StatusOr<WorkerSpaceView>& view) {
-                 if (!view.ok()) return self->Refuse(call, view.status());
-                 call->Answer(JsonAnswer(200, BodyOf(*view)));
-               });
+    auto listing = std::make_shared<Listing>(traffic_);
+    if (listing->others >= kMostListings) {
+      return absl::UnavailableError(absl::StrCat(
+          "this node has ", kMostListings, " listings of leases under way, which is the most"));
+    }
+    // A copy is all that the node's thread makes.
+    node_.Show(space, [self = shared_from_this(), call,
+                       listing](absl::StatusOr<WorkerSpaceView> view) mutable {
+      if (!view.ok()) return self->Refuse(call, view.status());
+      listing->view = *std::move(view);
+      ServerAnswer answer = JsonAnswer(200, "");
+      answer.make_body = [listing = std::move(listing)] {
+        return BodyOf(std::exchange(listing->view, {})) + '\n';
+      };
+      call->Answer(std::move(answer));
+    });
     return absl::OkStatus();
   }
 

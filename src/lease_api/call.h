@@ -33,6 +33,7 @@ struct RequestEvent {
 struct Traffic {
   std::function<void(const RequestEvent&)> on_request;
   std::atomic<size_t> under_way = 0;
+  std::atomic<size_t> listings = 0;  // of leases, until they are sent
   // Since the start; counts, which publish nothing else.
   std::atomic<uint64_t> limited = 0;    // answered with 429
   std::atomic<uint64_t> overloads = 0;  // refused because too much was under way

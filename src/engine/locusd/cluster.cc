@@ -52,6 +52,7 @@ class Cluster final : public LocusdCluster {
   absl::StatusOr<LocusdNode> AskWithin(const std::string& api, absl::Duration longest) {
     LOCUS_ASSIGN_OR_RETURN(std::string body, nodes_->Ask(api, {.method = "GET",
                                                                .target = "/v1/status",
+                                                               .good = 200,
                                                                .most_answer = locusd::kMostStatus,
                                                                .longest = longest}));
     absl::StatusOr<LocusdNode> node = locusd::ParseNode(body);

@@ -45,7 +45,16 @@ absl::Duration PauseOf(const HttpAnswer& answer) {
   return absl::Seconds(seconds) + absl::Milliseconds(internal::RandomWord().value_or(0) % 500 + 1);
 }
 
-bool Succeeded(const HttpAnswer& answer) { return answer.status >= 200 && answer.status < 300; }
+// OK: the request was carried out. Something else than locusd may answer with success to
+// everything.
+absl::Status Outcome(const Request& request, const HttpAnswer& answer) {
+  if (answer.status == request.good) return absl::OkStatus();
+  if (answer.status < 200 || answer.status > 299) {
+    return lease_api::ParseProblem(answer.status, answer.body);
+  }
+  return absl::UnavailableError(absl::StrCat("HTTP ", answer.status, " where locusd answers ",
+                                             request.good, ": something else listens there"));
+}
 
 // "host:port" of a URL.
 std::string_view HostOf(std::string_view location) {
@@ -142,10 +151,12 @@ absl::StatusOr<std::string> Nodes::Ask(std::string_view text, const Request& req
   if (!connection.ok()) return From(endpoint, connection.status());
   absl::StatusOr<HttpAnswer> answer = Send(**connection, request, "", until);
   if (!answer.ok()) return From(endpoint, answer.status());
-  if (Succeeded(*answer)) return std::move(answer->body);
-  return From(endpoint, answer->status == 307
-                            ? absl::UnavailableError("another node leads the cluster")
-                            : lease_api::ParseProblem(answer->status, answer->body));
+  if (answer->status == 307) {
+    return From(endpoint, absl::UnavailableError("another node leads the cluster"));
+  }
+  const absl::Status outcome = Outcome(request, *answer);
+  if (!outcome.ok()) return From(endpoint, outcome);
+  return std::move(answer->body);
 }
 
 absl::StatusOr<std::string> Nodes::Call(const Request& request) {
@@ -197,12 +208,12 @@ absl::StatusOr<std::string> Nodes::AskHere(const Request& request, const std::st
     GoOn();
     return From(endpoint, answer.status());
   }
-  if (Succeeded(*answer)) return std::move(answer->body);
   if (answer->status == 307) {
     ++stats_.redirects;
     return From(endpoint, absl::UnavailableError(GoTo(answer->Header("Location"))));
   }
-  const absl::Status refused = lease_api::ParseProblem(answer->status, answer->body);
+  const absl::Status refused = Outcome(request, *answer);
+  if (refused.ok()) return std::move(answer->body);
   if (answer->status == 429 && absl::IsUnavailable(refused)) {
     ++stats_.limited;
     pause_ = PauseOf(*answer);

@@ -25,6 +25,8 @@ struct Request {
   std::string_view method;
   std::string target;
   std::string body = {};
+  // The HTTP status of success: 204 has no body.
+  unsigned good = 204;
   // It has an ID, by which the cluster knows a repetition.
   bool once = false;
   // A longer answer is an error.

@@ -23,7 +23,8 @@ class Store final : public LocusdWorkerLeaseStore {
   absl::Status Create(const SpaceName& space, absl::Duration rest, absl::Time caller_now) override {
     LOCUS_RETURN_IF_ERROR(worker::CheckRest(rest));
     return nodes_
-        ->Call({"PUT", "/v1/spaces/" + space.str(), lease_api::BodyOf({rest, caller_now}), true})
+        ->Call(
+            {"PUT", "/v1/spaces/" + space.str(), lease_api::BodyOf({rest, caller_now}), 204, true})
         .status();
   }
 
@@ -33,7 +34,8 @@ class Store final : public LocusdWorkerLeaseStore {
     LOCUS_ASSIGN_OR_RETURN(
         std::string body,
         nodes_->Call({"POST", "/v1/leases",
-                      lease_api::BodyOf(lease_api::OfSpace<WorkerAcquire>{space, request}), true}));
+                      lease_api::BodyOf(lease_api::OfSpace<WorkerAcquire>{space, request}), 201,
+                      true}));
     LOCUS_ASSIGN_OR_RETURN(WorkerGrant grant, GrantIn(body));
     if (grant.worker >= request.range.first && grant.worker <= request.range.last) return grant;
     return absl::DataLossError(absl::StrCat("locusd granted worker ", grant.worker, " of ",
@@ -45,7 +47,7 @@ class Store final : public LocusdWorkerLeaseStore {
     LOCUS_ASSIGN_OR_RETURN(
         std::string body,
         nodes_->Call({"PUT", absl::StrCat("/v1/leases/", request.worker),
-                      lease_api::BodyOf(lease_api::OfSpace<WorkerRenew>{space, request})}));
+                      lease_api::BodyOf(lease_api::OfSpace<WorkerRenew>{space, request}), 200}));
     LOCUS_ASSIGN_OR_RETURN(WorkerGrant grant, GrantIn(body));
     if (grant.worker == request.worker && grant.token == request.token &&
         grant.ceiling >= request.ceiling) {
@@ -60,13 +62,13 @@ class Store final : public LocusdWorkerLeaseStore {
     LOCUS_RETURN_IF_ERROR(worker::Check(request));
     return nodes_
         ->Call({"DELETE", absl::StrCat("/v1/leases/", request.worker),
-                lease_api::BodyOf(lease_api::OfSpace<WorkerRelease>{space, request}), true})
+                lease_api::BodyOf(lease_api::OfSpace<WorkerRelease>{space, request}), 204, true})
         .status();
   }
 
   absl::StatusOr<WorkerSpaceView> Show(const SpaceName& space) override {
     LOCUS_ASSIGN_OR_RETURN(std::string body, nodes_->Call({"GET", "/v1/leases?space=" + space.str(),
-                                                           "", false, kMostView}));
+                                                           "", 200, false, kMostView}));
     absl::StatusOr<WorkerSpaceView> view = lease_api::ParseView(body);
     if (view.ok()) return view;
     return absl::DataLossError(absl::StrCat("locusd: ", view.status().message()));

@@ -45,6 +45,7 @@ class ApiCluster {
   std::unique_ptr<LocusdWorkerLeaseStore> Connect() const { return Connect(options()); }
   std::unique_ptr<LocusdWorkerLeaseStore> Connect(const LocusdOptions& options) const;
   LeaseCluster& nodes() { return *cluster_; }
+  lease_api::Api& api(int node) { return *apis_.at(node); }
   uint64_t id(int node) { return cluster_->node(node)->Status().self; }
 
  private:

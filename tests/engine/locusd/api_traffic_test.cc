@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the API of locusd does with requests before the cluster has them: forwards, limits, traces.
 #include <deque>
+#include <future>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -18,7 +20,10 @@ namespace {
 
 using lease_api::ApiOptions;
 using lease_api::RequestEvent;
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::Pair;
 
 constexpr char kTraceparent[] = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 constexpr char kTraceId[] = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -83,6 +88,48 @@ class ApiTrafficTest : public ::testing::Test {
   std::deque<std::pair<int, RequestEvent>> events_ ABSL_GUARDED_BY(mutex_);
   std::vector<lease_machine::Fact> facts_ ABSL_GUARDED_BY(mutex_);
 };
+
+TEST_F(ApiTrafficTest, WrongToken_IsToldFromNone) {
+  ApiCluster cluster(1, clock_, {"s3cret"});
+  const std::string at = cluster.endpoint(0);
+  const http::HttpAnswer none = Send(at, {"GET", "/v1/status", {}, ""});
+  EXPECT_EQ(none.status, 401u);
+  EXPECT_THAT(none.body, HasSubstr("none was sent"));
+  for (const char* given : {"Bearer guessed", "Bearer ", "Basic s3cret"}) {
+    const http::HttpAnswer wrong = Send(at, {"GET", "/v1/status", {{"Authorization", given}}, ""});
+    EXPECT_EQ(wrong.status, 401u);
+    EXPECT_THAT(wrong.body, HasSubstr("none of this node's"));
+    EXPECT_THAT(wrong.body, Not(HasSubstr("guessed")));
+  }
+}
+
+TEST_F(ApiTrafficTest, ListingsBeyondTwo_AreRefusedUntilOneIsSent) {
+  ApiCluster cluster(1, clock_);
+  ASSERT_GE(cluster.nodes().WaitForLeader(), 0);
+  ASSERT_EQ(Send(cluster.endpoint(0), {"PUT", "/v1/spaces/orders", {}, CreateBody()}).status, 204u);
+  // What a server would send; it keeps an answer until then.
+  auto list = [&cluster] {
+    http::ServerRequest request;
+    request.method = "GET";
+    request.path = "/v1/leases";
+    request.query = "space=orders";
+    std::promise<http::ServerAnswer> answer;
+    cluster.api(0).Handle(std::move(request), [&answer](http::ServerAnswer given) {
+      answer.set_value(std::move(given));
+    });
+    return answer.get_future().get();
+  };
+  std::optional<http::ServerAnswer> first = list(), second = list();
+  EXPECT_EQ(first->status, 200u);
+  EXPECT_THAT(second->make_body(), HasSubstr("\"workers\":[]"));
+  http::ServerAnswer third = list();
+  EXPECT_EQ(third.status, 503u);
+  EXPECT_THAT(third.body, HasSubstr("2 listings"));
+  EXPECT_THAT(third.headers, Contains(Pair("Retry-After", "1")));
+  first.reset();
+  EXPECT_EQ(list().status, 200u);
+  EXPECT_EQ(list().status, 200u) << "none is kept";
+}
 
 TEST_F(ApiTrafficTest, FollowerThatIsAsked_Forwards_WithTokenRequestIdAndTrace) {
   ApiCluster cluster(3, clock_, {"s3cret"}, Listening(), FactsKept());

@@ -113,6 +113,16 @@ TEST(LocusdLyingServerTest, HonestAnswer_IsRead) {
   EXPECT_EQ((*cluster)->Leader()->id, 7u);
 }
 
+TEST(LocusdLyingServerTest, ServerThatSaysYesToEverything_IsNotBelieved) {
+  LyingServer server(Saying(Http("welcome")));
+  auto store = LocusdWorkerLeaseStore::Open(OptionsOf(server));
+  const absl::Status made = (*store)->Create(SpaceName(), absl::ZeroDuration(), absl::Now());
+  EXPECT_TRUE(absl::IsUnavailable(made)) << made;
+  EXPECT_THAT(made.message(), HasSubstr("HTTP 200 where locusd answers 204"));
+  auto cluster = LocusdCluster::Open(OptionsOf(server));
+  EXPECT_FALSE((*cluster)->Remove(7).ok());
+}
+
 TEST(LocusdLyingServerTest, AnswersOfAnotherShape_AreErrors) {
   const std::string deep(60'000, '[');
   const size_t before = PeakMemoryMiB();
