@@ -251,7 +251,8 @@ class Daemon::Rep {
     const NodeStatus status = node_->Status();
     if (status.members.empty()) {
       log_.Info("waits to be added",
-                {{"by", absl::StrCat("locus cluster add URI ", config_.api.advertise)}});
+                {{"by", absl::StrCat("locus cluster add URI ", config_.api.advertise)},
+                 {"or", "locusd --begin, where it is the first node of a new cluster"}});
       return;
     }
     const std::string here = MemberAddress{config_.raft.advertise, config_.api.advertise}.Text();

@@ -154,7 +154,7 @@ int RunClusterRemove(std::span<const std::string> words) {
                 "first. The node ends, and may come back with an empty data directory only.",
                 "locus cluster remove locusd://127.0.0.1:7070 8302847502938475029");
   cluster.DeclareOn(line);
-  line.Number("ID", &id, {.least = 1, .what = "a node's ID"}, "Of locus cluster status");
+  line.Number("ID", &id, {.least = 1, .what = "a node's ID"}, "Of locus cluster status").Required();
   line.Flag("--force", &options.force,
             "Also where a majority of the voters that remain is silent: the cluster then stands "
             "still until they come back");

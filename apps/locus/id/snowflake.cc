@@ -64,7 +64,8 @@ struct NextLine {
     line.Number("--count N", &count, {.least = 1, .most = kMaxCount}, "How many IDs");
     StoreOption(line, "--lease URI", &lease,
                 absl::StrCat("Lease the worker from this store, in place of --worker: ",
-                             internal::kStoreUriHelp));
+                             internal::kLeaseUriHelp))
+        .Offers(Offer::kLeaseUris);
     SpaceOption(line, &space, "The space of worker IDs").Needs("--lease");
     line.Duration("--ttl D", &ttl, {.least = absl::Seconds(10), .most = absl::Hours(24)},
                   "How long the worker ID of a killed command rests")
