@@ -19,9 +19,9 @@ namespace locus::cli {
 // With one, the command runs meanwhile, with LOCUS_WORKER and LOCUS_WORKER_TOKEN in its
 // environment, once this clock has passed the floor; endings go on to it, and the exit code is its
 // own, 128 + N where a signal ended it, 127 where there is no such command. If the lease is lost,
-// the command gets SIGTERM, and SIGKILL 5 s later or at the ceiling, whichever is first (at once
-// where the ceiling has passed); the exit code is kFailed. It gets SIGTERM also when this process is
-// killed.
+// the command gets SIGTERM, and SIGKILL 5 s later or when its ttl is over, whichever is first (at
+// once where it was over before); the exit code is kFailed. It gets SIGTERM also when this process
+// is killed.
 //
 // To be called by the main thread, while no other thread is there.
 int HoldLease(std::string_view verb,
