@@ -9,13 +9,13 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "locus/version.h"
 #include "src/base/check.h"
 #include "src/base/secret_bytes.h"
 #include "src/base/text.h"
 #include "src/lease_api/bodies.h"
 #include "src/lease_api/call.h"
 #include "src/lease_api/forwarder.h"
+#include "src/lease_api/pages.h"
 #include "src/lease_api/rate_limit.h"
 #include "src/lease_node/member_address.h"
 #include "src/worker/worker_rules.h"
@@ -74,23 +74,6 @@ absl::StatusOr<std::optional<RequestId>> RequestIdOf(const ServerRequest& reques
   }
   return RequestId{absl::FromUnixMillis(static_cast<int64_t>(*made)), absl::Uint128High64(*number),
                    absl::Uint128Low64(*number)};
-}
-
-json::string Json(std::string_view text) { return json::string(text.data(), text.size()); }
-// Node IDs have 64 bits: as text.
-json::string IdOf(raft::NodeId id) { return Json(absl::StrCat(id)); }
-
-json::array MembersOf(const NodeStatus& status) {
-  json::array members;
-  for (const NodeStatus::OfMember& of : status.members) {
-    json::object member{{"id", IdOf(of.member.id)}, {"address", Json(of.member.address)},
-                        {"voter", of.member.voter}, {"leader", of.member.id == status.leader},
-                        {"match", of.match},        {"forgot", of.forgot}};
-    member["silent_ms"] =
-        of.silent_for ? json::value(of.silent_for->count()) : json::value(nullptr);
-    members.push_back(std::move(member));
-  }
-  return members;
 }
 
 }  // namespace
@@ -211,13 +194,21 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
       if (!std::string_view(path).starts_with(prefix)) return std::nullopt;
       return std::string_view(path).substr(prefix.size());
     };
-    if (method == "GET" && path == "/v1/status")
-      return call->Answer(StatusAnswer()), absl::OkStatus();
-    if (method == "GET" && path == "/v1/members") {
-      call->Answer(JsonAnswer(200, json::serialize(MembersOf(node_.Status()))));
+    if (method == "GET" && path == "/v1/status") {
+      call->Answer(JsonAnswer(
+          200, StatusPage(options_.cluster, options_.address, node_.Status(), node_.stats())));
       return absl::OkStatus();
     }
-    if (method == "GET" && path == "/metrics") return call->Answer(Metrics()), absl::OkStatus();
+    if (method == "GET" && path == "/v1/members") {
+      call->Answer(JsonAnswer(200, MembersPage(node_.Status())));
+      return absl::OkStatus();
+    }
+    if (method == "GET" && path == "/metrics") {
+      call->Answer({200,
+                    {{"Content-Type", "text/plain; version=0.0.4"}},
+                    MetricsPage(node_.Status(), node_.stats(), *traffic_)});
+      return absl::OkStatus();
+    }
     if (method == "GET" && path == "/v1/leases") return Show(call);
     if (method == "POST" && path == "/v1/leases") return Acquire(call);
     if (method == "POST" && path == "/v1/members") return AddMember(call);
@@ -398,73 +389,6 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
     if (node.leader == 0 || node.leader == node.self) return "";
     const auto parsed = lease_node::MemberAddress::Parse(node.leader_address);
     return parsed.ok() ? parsed->api : "";
-  }
-
-  ServerAnswer StatusAnswer() {
-    const NodeStatus status = node_.Status();
-    const lease_node::LeaseNode::Stats stats = node_.stats();
-    return JsonAnswer(
-        200, json::serialize(json::object{
-                 {"id", IdOf(status.self)},
-                 {"cluster", Json(options_.cluster)},
-                 {"version", Json(Version())},
-                 {"raft", Json(options_.address.raft)},
-                 {"api", Json(options_.address.api)},
-                 {"role", Json(ToString(status.role))},
-                 {"leads_for_sure", status.leads_for_sure},
-                 {"term", status.term},
-                 {"leader", status.leader == 0 ? json::value(nullptr) : IdOf(status.leader)},
-                 {"leader_address", Json(status.leader_address)},
-                 {"removed", status.removed},
-                 {"commit", status.commit},
-                 {"applied", status.applied},
-                 {"last", status.last},
-                 {"snapshot", status.snapshot},
-                 {"waiting", status.waiting},
-                 {"workers", stats.workers},
-                 {"held", stats.held},
-                 {"clock_off_ms", absl::ToInt64Milliseconds(stats.clock_off)},
-                 {"failure", Json(std::string(status.failure.message()))},
-                 {"members", MembersOf(status)}}));
-  }
-
-  ServerAnswer Metrics() {
-    const NodeStatus status = node_.Status();
-    const lease_node::LeaseNode::Stats stats = node_.stats();
-    std::string text;
-    auto add = [&text](std::string_view name, std::string_view type, std::string_view help,
-                       auto value) {
-      absl::StrAppend(&text, "# HELP locusd_", ToAbsl(name), " ", ToAbsl(help), "\n# TYPE locusd_",
-                      ToAbsl(name), " ", ToAbsl(type), "\nlocusd_", ToAbsl(name), " ", value, "\n");
-    };
-    add("leads", "gauge", "Whether this node leads.", status.leads_for_sure ? 1 : 0);
-    add("knows_leader", "gauge", "Whether this node knows a leader.", status.leader != 0 ? 1 : 0);
-    add("term", "gauge", "Term of Raft.", status.term);
-    add("commit_index", "gauge", "Committed entries.", status.commit);
-    add("applied_index", "gauge", "Applied entries.", status.applied);
-    add("members", "gauge", "Members of the cluster.", status.members.size());
-    add("members_forgot", "gauge",
-        "Members that lack what they had confirmed to this node, their leader, or are this node.",
-        std::count_if(status.members.begin(), status.members.end(),
-                      [](const NodeStatus::OfMember& of) { return of.forgot; }));
-    add("refused_messages_total", "counter", "Messages of nodes that cannot be true, dropped.",
-        status.refused);
-    add("commands_total", "counter", "Commands that this node proposed.", stats.commands);
-    add("requests_total", "counter", "Requests in these commands.", stats.requests);
-    add("workers", "gauge", "Worker IDs that were ever granted.", stats.workers);
-    add("held", "gauge", "Worker IDs with a holder.", stats.held);
-    add("remembered_requests", "gauge", "Requests whose answers are kept.", stats.remembered);
-    add("clock_off_seconds", "gauge", "The leader's clock less the cluster's time.",
-        absl::ToDoubleSeconds(stats.clock_off));
-    add("requests_under_way", "gauge", "Requests of clients that are not answered.",
-        traffic_->under_way.load());
-    add("requests_limited_total", "counter", "Requests refused to an address that sends too many.",
-        traffic_->limited.load());
-    add("requests_overload_total", "counter", "Requests refused because of too many under way.",
-        traffic_->overloads.load());
-    add("requests_forwarded_total", "counter", "Requests handed on to the leader.",
-        traffic_->forwarded.load());
-    return {200, {{"Content-Type", "text/plain; version=0.0.4"}}, std::move(text)};
   }
 
   lease_node::LeaseNode& node_;

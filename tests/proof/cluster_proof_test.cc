@@ -101,7 +101,9 @@ TEST(ClusterProofTest, EverySeed_NoIdRepeatsAndHistoriesAreLinearizable) {
             << " histories spoilt by a stale read, all found; " << sum.torn << " torn writes, "
             << sum.failures << " failures of disks\n";
   EXPECT_GE(sum.stale_reads, started);
-  if (started >= 10) EXPECT_GE(sum.ids, started * kLeastIds * settings.length / 24);
+  if (started >= 10) {
+    EXPECT_GE(sum.ids, started * kLeastIds * settings.length / 24);
+  }
   if (started >= 30) {  // so many writes were to be torn that one was, whatever the disk's speed
     EXPECT_GT(sum.torn, 0u);
     EXPECT_GT(sum.failures, 0u);

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_LEASE_API_PAGES_H_
+#define LOCUS_SRC_LEASE_API_PAGES_H_
+
+#include <string>
+
+#include "src/lease_api/call.h"
+#include "src/lease_node/lease_node.h"
+#include "src/lease_node/member_address.h"
+
+// What a node says of itself: bodies of answers.
+
+namespace locus::lease_api {
+
+// GET /v1/members, as JSON.
+std::string MembersPage(const raft::NodeStatus& status);
+// GET /v1/status, as JSON. `address`: of this node.
+std::string StatusPage(const std::string& cluster, const lease_node::MemberAddress& address,
+                       const raft::NodeStatus& status, const lease_node::LeaseNode::Stats& stats);
+// GET /metrics, for Prometheus.
+std::string MetricsPage(const raft::NodeStatus& status, const lease_node::LeaseNode::Stats& stats,
+                        const Traffic& traffic);
+
+}  // namespace locus::lease_api
+
+#endif  // LOCUS_SRC_LEASE_API_PAGES_H_
