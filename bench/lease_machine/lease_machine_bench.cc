@@ -118,6 +118,38 @@ void BM_AcquireAndRelease(benchmark::State& state) {
 }
 BENCHMARK(BM_AcquireAndRelease)->Arg(0)->Arg(1024)->Arg(32768);
 
+// An acquire that finds the one free ID of its range behind range(0) held ones, and its release.
+void BM_AcquireInNearlyFullRange(benchmark::State& state) {
+  const auto holders = static_cast<uint64_t>(state.range(0));
+  Held held(holders);
+  WorkerAcquire acquire = AcquireOf(holders);
+  acquire.range = {0, holders};
+  acquire.preferred.reset();
+  acquire.start = 0;
+  const Command take{kStart, false, {{std::nullopt, SpaceName(), acquire}}};
+  for (auto _ : state) {
+    const Answer answer = held.machine.Apply(take).answers[0];
+    const WorkerRelease release{holders, answer.grant->token, absl::UnixEpoch()};
+    held.machine.Apply({kStart, false, {{std::nullopt, SpaceName(), release}}});
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(BM_AcquireInNearlyFullRange)->Arg(1024)->Arg(61809);
+
+// An acquire that is refused, for all range(0) IDs of its range are held.
+void BM_AcquireInFullRange(benchmark::State& state) {
+  const auto holders = static_cast<uint64_t>(state.range(0));
+  Held held(holders);
+  WorkerAcquire acquire = AcquireOf(holders);
+  acquire.range = {0, holders - 1};
+  acquire.preferred.reset();
+  acquire.start = holders / 2;
+  const Command take{kStart, false, {{std::nullopt, SpaceName(), acquire}}};
+  for (auto _ : state) benchmark::DoNotOptimize(held.machine.Apply(take).answers[0].status.ok());
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(BM_AcquireInFullRange)->Arg(1024)->Arg(61809);
+
 // range(0) leases that are all due.
 void BM_Expire(benchmark::State& state) {
   const Held full(static_cast<size_t>(state.range(0)));

@@ -219,9 +219,9 @@ absl::StatusOr<uint64_t> Machine::WorkerFor(const Call& call, const WorkerAcquir
   const WorkerRange& range = acquire.range;
   // Sent again, maybe without an ID: what it was granted.
   for (auto own = call.space->holders.lower_bound({acquire.nonce, range.first});
-       own != call.space->holders.end() && own->first == acquire.nonce; ++own) {
-    const uint64_t worker = own->second;
-    if (worker <= range.last && leases.at(worker).record.ceiling >= now_) return worker;
+       own != call.space->holders.end() && own->first == acquire.nonce && own->second <= range.last;
+       ++own) {
+    if (leases.at(own->second).record.ceiling >= now_) return own->second;
   }
   if (acquire.preferred && worker::IsFree(call.RecordOf(*acquire.preferred), acquire, now_)) {
     return *acquire.preferred;

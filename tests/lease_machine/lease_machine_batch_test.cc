@@ -73,15 +73,57 @@ class RandomRequests {
   uint64_t ids_ = 0;
 };
 
+// The ID that an acquire gets, by looking at all leases.
+absl::StatusOr<uint64_t> NaiveWorker(const WorkerSpaceView& view, const SpaceName& space,
+                                     const WorkerAcquire& acquire) {
+  const WorkerRange& range = acquire.range;
+  for (const WorkerRecord& record : view.workers) {
+    const bool in_range = record.worker >= range.first && record.worker <= range.last;
+    if (in_range && record.nonce == acquire.nonce && record.ceiling >= view.now) {
+      return record.worker;
+    }
+  }
+  auto scan = [&view](uint64_t first, uint64_t last, const worker::Visit& visit) {
+    for (const WorkerRecord& record : view.workers) {
+      if (record.worker < first) continue;
+      if (record.worker > last || !visit(record)) break;
+    }
+    return absl::OkStatus();
+  };
+  const auto found = worker::FindFree(space, acquire, view.now, scan);
+  if (!found.ok()) return found.status();
+  return found->worker;
+}
+
+// Applies the request, which must get the worker ID, or the refusal, that the twin says.
+Machine::Applied ApplyAsNaive(Machine& machine, const Command& command) {
+  const Request& request = command.requests.at(0);
+  const auto* acquire = std::get_if<WorkerAcquire>(&request.action);
+  const absl::StatusOr<WorkerSpaceView> view = machine.Show(request.space);
+  Machine::Applied applied = machine.Apply(command);
+  const bool remembered = applied.facts.empty();
+  if (acquire == nullptr || !view.ok() || remembered) return applied;
+  const absl::StatusOr<uint64_t> worker = NaiveWorker(*view, request.space, *acquire);
+  const Answer& answer = applied.answers.at(0);
+  if (answer.status.code() == absl::StatusCode::kFailedPrecondition) return applied;  // the clock
+  if (answer.grant) {
+    EXPECT_EQ(worker.ok() ? *worker : ~uint64_t{0}, answer.grant->worker);
+  } else if (!worker.ok()) {
+    EXPECT_EQ(answer.status, worker.status());
+  }
+  return applied;
+}
+
 Machine::Applied OneByOne(Machine& machine, const Command& command) {
   Machine::Applied all;
-  auto apply = [&](const Command& one) {
-    Machine::Applied applied = machine.Apply(one);
+  auto add = [&all](const Machine::Applied& applied) {
     all.answers.insert(all.answers.end(), applied.answers.begin(), applied.answers.end());
     all.facts.insert(all.facts.end(), applied.facts.begin(), applied.facts.end());
   };
-  apply({command.time, command.expire, {}});
-  for (const Request& request : command.requests) apply({command.time, false, {request}});
+  add(machine.Apply({command.time, command.expire, {}}));
+  for (const Request& request : command.requests) {
+    add(ApplyAsNaive(machine, {command.time, false, {request}}));
+  }
   return all;
 }
 
