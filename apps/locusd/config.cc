@@ -141,6 +141,8 @@ void ReadApi(TomlSection section, Config::Api& api) {
   section.Whole("threads", &server.threads, Within(server.threads, 1, 64));
   section.Whole("connections", &server.most_connections,
                 Within(server.most_connections, 1, 100'000));
+  section.Whole("connections_per_address", &server.most_connections_per_address,
+                Within(server.most_connections_per_address, 0, 100'000));
   section.Whole("header_bytes", &server.most_header_bytes,
                 Within(server.most_header_bytes, 1024, 1 << 20));
   section.Whole("body_bytes", &server.most_body_bytes,
@@ -281,6 +283,8 @@ std::vector<std::string> KeysThatNeedARestart(const Config& running, const Confi
   compare_tls("api.certificate", running.api.tls, read.api.tls);
   compare("api.threads", one.threads, other.threads);
   compare("api.connections", one.most_connections, other.most_connections);
+  compare("api.connections_per_address", one.most_connections_per_address,
+          other.most_connections_per_address);
   compare("api.header_bytes", one.most_header_bytes, other.most_header_bytes);
   compare("api.body_bytes", one.most_body_bytes, other.most_body_bytes);
   compare("api.request_timeout", one.request_timeout, other.request_timeout);

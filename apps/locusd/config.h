@@ -56,8 +56,9 @@ struct Config {
     std::vector<std::string> token_files;
     std::optional<TlsPaths> tls;
     std::string forward_authority;  // of the other nodes' certificates; empty: the system's
-    http::ServerOptions server;     // but for `tls`
-    uint64_t rate = 10'000;         // requests a second of one address; 0: no limit
+    // But for `tls`. One address leaves places to the others.
+    http::ServerOptions server = {.most_connections_per_address = 768};
+    uint64_t rate = 10'000;  // requests a second of one address; 0: no limit
     uint64_t burst = 10'000;
     size_t under_way = 1024;
     size_t forward = 64;

@@ -15,6 +15,7 @@
 #include <boost/beast/http.hpp>
 #include <boost/beast/ssl.hpp>
 #include <chrono>
+#include <map>
 #include <optional>
 #include <set>
 #include <system_error>
@@ -256,19 +257,16 @@ class Server::Rep {
           co_await pause.async_wait(kAwait);
           continue;
         }
-        if (server_.connections_.fetch_add(1) >= server_.options_.most_connections) {
-          --server_.connections_;
-          ++server_.refused_;
-          continue;
-        }
-        asio::co_spawn(io_, Serve(std::move(socket)), asio::detached);
+        error_code ignored;
+        std::string peer = socket.remote_endpoint(ignored).address().to_string(ignored);
+        if (!server_.Enter(peer)) continue;
+        asio::co_spawn(io_, Serve(std::move(socket), std::move(peer)), asio::detached);
       }
     }
 
-    awaitable<void> Serve(tcp::socket socket) {
+    awaitable<void> Serve(tcp::socket socket, std::string peer) {
       error_code ignored;
       socket.set_option(tcp::no_delay(true), ignored);
-      const std::string peer = socket.remote_endpoint(ignored).address().to_string(ignored);
       beast::tcp_stream stream(std::move(socket));
       open_.insert(&stream);
       if (server_.options_.tls == nullptr) {
@@ -285,7 +283,7 @@ class Server::Rep {
         }
       }
       open_.erase(&stream);
-      --server_.connections_;
+      server_.Leave(peer);
     }
 
     // Request after request. `lowest` is what `stream` reads from.
@@ -398,6 +396,26 @@ class Server::Rep {
     constexpr size_t kPiece = size_t{16} << 10;
     return options_.most_header_bytes + kPiece;
   }
+  // Whether there is a place for a connection of this address; then it is to Leave.
+  bool Enter(const std::string& address) {
+    MutexLock lock(mutex_);
+    const auto at = by_address_.try_emplace(address, 0).first;
+    const size_t most = options_.most_connections_per_address;
+    if (connections_ >= options_.most_connections || (most > 0 && at->second >= most)) {
+      if (at->second == 0) by_address_.erase(at);
+      ++refused_;
+      return false;
+    }
+    ++connections_;
+    ++at->second;
+    return true;
+  }
+  void Leave(const std::string& address) {
+    MutexLock lock(mutex_);
+    --connections_;
+    const auto at = by_address_.find(address);
+    if (--at->second == 0) by_address_.erase(at);
+  }
   void Began() {
     MutexLock lock(mutex_);
     ++under_way_;
@@ -419,6 +437,7 @@ class Server::Rep {
   Mutex mutex_;
   CondVar ended_;
   size_t under_way_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<std::string, size_t> by_address_ ABSL_GUARDED_BY(mutex_);  // open connections
 };
 
 Server::Server(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}

@@ -29,6 +29,8 @@ struct ServerOptions {
   size_t threads = 1;
   // More connections are closed as soon as they are made.
   size_t most_connections = 1024;
+  // The same of those of one address. 0: no limit.
+  size_t most_connections_per_address = 0;
   size_t most_header_bytes = size_t{16} << 10;
   size_t most_body_bytes = size_t{1} << 20;
   // For a request to be sent, and again for its answer to be taken. Longer: a slow client keeps its
@@ -81,7 +83,7 @@ class Server {
 
   struct Stats {
     uint64_t connections = 0;   // open
-    uint64_t refused = 0;       // beyond most_connections
+    uint64_t refused = 0;       // beyond these limits
     uint64_t requests = 0;      // that the handler got
     uint64_t bad_requests = 0;  // that broke a limit, a deadline or the protocol
   };

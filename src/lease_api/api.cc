@@ -40,6 +40,14 @@ namespace {
 
 constexpr std::string_view kBearer = "Bearer ";
 
+// Of what a member forwards, for many clients.
+RateLimitOptions OfMembers(RateLimitOptions rate) {
+  constexpr double kClients = 10;
+  rate.per_second *= kClients;
+  rate.burst *= kClients;
+  return rate;
+}
+
 // One of many leases has 80 MB.
 constexpr size_t kMostListings = 2;
 
@@ -82,7 +90,10 @@ absl::StatusOr<std::optional<RequestId>> RequestIdOf(const ServerRequest& reques
 class Api::Rep : public std::enable_shared_from_this<Rep> {
  public:
   Rep(lease_node::LeaseNode& node, const ApiOptions& options)
-      : node_(node), options_(options), rate_(options.rate) {
+      : node_(node),
+        options_(options),
+        rate_(options.rate),
+        members_rate_(OfMembers(options.rate)) {
     options_.tokens.clear();
     traffic_->on_request = options.on_request;
   }
@@ -132,14 +143,15 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
                                                        " requests under way, which is the most")));
       return false;
     }
-    if (options_.rate.per_second == 0 || IsFromMember(call->request())) return true;
+    if (options_.rate.per_second == 0) return true;
+    RateLimit& rate = IsFromMember(call->request()) ? members_rate_ : rate_;
     const absl::Duration wait =
-        rate_.Take(call->request().peer,
-                   absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch()));
+        rate.Take(call->request().peer,
+                  absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch()));
     if (wait == absl::ZeroDuration()) return true;
     ++traffic_->limited;
     ServerAnswer answer = ProblemAnswer(
-        absl::UnavailableError(absl::StrCat("more than ", options_.rate.per_second,
+        absl::UnavailableError(absl::StrCat("more than ", rate.options().per_second,
                                             " requests a second come from ", call->request().peer)),
         429);
     for (auto& [name, value] : answer.headers) {
@@ -149,7 +161,8 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
     return false;
   }
 
-  // Forwarded by a member, which has counted it. Everybody can say so, but not from there.
+  // Forwarded by a member, which has counted it, and hands on what many clients send. Whoever else
+  // is at a member's address can say so, too: hence a limit for these as well.
   bool IsFromMember(const ServerRequest& request) {
     if (!Forwarder::IsForwarded(request)) return false;
     for (const NodeStatus::OfMember& of : node_.Status().members) {
@@ -396,6 +409,7 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
   std::vector<SecretBytes> tokens_;
   const std::shared_ptr<Traffic> traffic_ = std::make_shared<Traffic>();
   RateLimit rate_;
+  RateLimit members_rate_;
   std::unique_ptr<Forwarder> forwarder_;  // nullptr: nothing is forwarded
 };
 

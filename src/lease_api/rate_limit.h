@@ -39,6 +39,7 @@ class RateLimit {
   // falls.
   absl::Duration Take(std::string_view address, absl::Duration now);
   size_t remembered() const;
+  const RateLimitOptions& options() const { return options_; }
 
  private:
   struct Bucket {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The server of HTTP, by the client of HTTP and by bytes that no client sends.
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -243,6 +245,30 @@ TEST_F(HttpServerTest, ConnectionsBeyondTheMost_AreClosed) {
   EXPECT_EQ(server_->stats().refused, 1u);
   first.reset();
   EXPECT_TRUE(WaitUntil([&] { return server_->stats().connections == 1; }));
+  EXPECT_TRUE(Connect()->Send({"GET", "/", {}, ""}, 1000, Soon()).ok());
+}
+
+TEST_F(HttpServerTest, ConnectionsOfOneAddress_LeavePlacesToOthers) {
+  options_.most_connections_per_address = 1;
+  Start();
+  auto first = Connect();
+  ASSERT_TRUE(first->Send({"GET", "/", {}, ""}, 1000, Soon()).ok());
+  EXPECT_EQ(ReadAll(ConnectToLoopback(server_->port())), "");
+  EXPECT_EQ(server_->stats().refused, 1u);
+  // The same machine by another address.
+  const int other = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in from = {}, to = {};
+  from.sin_family = to.sin_family = AF_INET;
+  inet_pton(AF_INET, "127.0.0.2", &from.sin_addr);
+  inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
+  to.sin_port = htons(server_->port());
+  ASSERT_EQ(bind(other, reinterpret_cast<sockaddr*>(&from), sizeof from), 0);
+  ASSERT_EQ(connect(other, reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
+  const std::string_view request = "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+  ASSERT_EQ(write(other, request.data(), request.size()), static_cast<ssize_t>(request.size()));
+  EXPECT_THAT(ReadAll(other), StartsWith("HTTP/1.1 200 "));
+  first.reset();
+  EXPECT_TRUE(WaitUntil([&] { return server_->stats().connections == 0; }));
   EXPECT_TRUE(Connect()->Send({"GET", "/", {}, ""}, 1000, Soon()).ok());
 }
 

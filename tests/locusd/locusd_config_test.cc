@@ -71,6 +71,7 @@ certificate = "api.pem"
 key = "api.key"
 threads = 2
 connections = 9
+connections_per_address = 8
 header_bytes = 2048
 body_bytes = 8192
 request_timeout = "3s"
@@ -88,6 +89,7 @@ level = "debug"
   EXPECT_EQ(config.api.tls->key, "api.key");
   EXPECT_EQ(config.api.server.threads, 2u);
   EXPECT_EQ(config.api.server.most_connections, 9u);
+  EXPECT_EQ(config.api.server.most_connections_per_address, 8u);
   EXPECT_EQ(config.api.server.most_header_bytes, 2048u);
   EXPECT_EQ(config.api.server.most_body_bytes, 8192u);
   EXPECT_EQ(config.api.server.request_timeout, absl::Seconds(3));
@@ -142,6 +144,8 @@ TEST(LocusdConfigTest, InstalledExample_ShowsTheDefaults) {
   EXPECT_EQ(parsed->raft.shell.compact_bytes, config.raft.shell.compact_bytes);
   EXPECT_EQ(parsed->api.server.threads, config.api.server.threads);
   EXPECT_EQ(parsed->api.server.most_connections, config.api.server.most_connections);
+  EXPECT_EQ(parsed->api.server.most_connections_per_address,
+            config.api.server.most_connections_per_address);
   EXPECT_EQ(parsed->api.server.most_header_bytes, config.api.server.most_header_bytes);
   EXPECT_EQ(parsed->api.server.most_body_bytes, config.api.server.most_body_bytes);
   EXPECT_EQ(parsed->api.server.request_timeout, config.api.server.request_timeout);
