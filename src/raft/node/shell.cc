@@ -305,13 +305,25 @@ void Shell::Apply() {
     if (entry.kind == Entry::Kind::kMembers) machine_.NoteMembers(index, entry.members);
     applied_ = index;
     applied_bytes_ += entry.data.size();
-    if (pending_.empty() || pending_.front().index > index) continue;
-    Pending pending = std::move(pending_.front());
+    AnswerPending(index, entry.term, std::move(said));
+  }
+}
+
+// The first message of another leader may bring entries in place of what this node proposed while
+// it led, or a snapshot, and say that they are committed: before NoteRole has failed what is
+// pending.
+void Shell::AnswerPending(Index index, Term term, absl::StatusOr<std::string> said) {
+  while (!pending_.empty() && pending_.front().index <= index) {
+    const Pending pending = std::move(pending_.front());
     pending_.pop_front();
     waiting_bytes_ -= pending.bytes;
-    // When this node leads no more, nothing is pending any more.
-    LOCUS_CHECK(pending.index == index && pending.term == entry.term);
-    pending.answer(std::move(said));
+    if (pending.index < index) {
+      pending.answer(CommitUnknown(NotLeading().message()));
+    } else if (pending.term != term) {
+      pending.answer(NotLeading());  // replaced for good
+    } else {
+      pending.answer(std::move(said));
+    }
   }
 }
 

@@ -166,6 +166,7 @@ class Shell {
   void Restore(const Write& write);
   void Post(const Send& send);
   void Apply();
+  void AnswerPending(Index index, Term term, absl::StatusOr<std::string> said);
   void AnswerRead(const ReadAnswer& answer);
   void NoteRole(TimePoint now);
   void NoteTransfer();

@@ -233,6 +233,9 @@ class Simulation {
     const int copies = Draw(100) == 0 ? 2 : 1;
     for (int i = 0; i < copies; ++i) {
       if (!nodes_.contains(to)) return;
+      // Connections to a node that stands still break: most of what it sleeps through is lost, and
+      // the first that it hears of a new leader may be entries and that they are committed.
+      if (now_ < nodes_.at(to).paused_until && Draw(8) != 0) return;
       AtNode(to, std::chrono::microseconds(100 + Draw(Draw(20) == 0 ? 30'000 : 2'000)),
              [this, from, to, message](Node& node) {
                if (!cut_.contains({from, to})) node.shell->Receive(now_, from, message);
@@ -320,7 +323,7 @@ class Simulation {
     if (calm_) return;
     At(milliseconds(1 + Draw(600)), [this] { Fault(); });
     Node& node = AnyNode();
-    switch (Draw(9)) {
+    switch (Draw(10)) {
       case 0:
       case 1:
         if (node.shell != nullptr) Crash(node);
@@ -348,9 +351,23 @@ class Simulation {
           transfers += status.ok();
         });
         return Tick(node);
+      case 8:
+        return SilenceLeader();
       default:
         return ChangeMembers();
     }
+  }
+
+  // What it proposes reaches nobody; then it stands still until another one has committed in its
+  // place.
+  void SilenceLeader() {
+    const NodeId leader = leader_;
+    if (!nodes_.contains(leader)) return;
+    for (const auto& [id, other] : nodes_) cut_.insert({leader, id});
+    At(milliseconds(20 + Draw(200)), [this, leader] {
+      cut_.clear();
+      if (!calm_) nodes_.at(leader).paused_until = now_ + milliseconds(1500 + Draw(1500));
+    });
   }
 
   void ChangeMembers() {
