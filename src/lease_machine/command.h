@@ -28,7 +28,7 @@ inline constexpr size_t kMostSpaces = 64;
 inline constexpr size_t kMostWorkers = 1 << 20;
 // Of them, those with a holder.
 inline constexpr size_t kMostHeld = 1 << 16;
-// Remembered requests.
+// Remembered requests: those that changed something.
 inline constexpr size_t kMostRemembered = 1 << 17;
 // Requests of one command.
 inline constexpr size_t kMostRequests = 1024;
@@ -41,8 +41,8 @@ inline constexpr size_t kMostWhyBytes = 256;
 // How long a request is remembered, from RequestId::made on.
 inline constexpr absl::Duration kRemembered = absl::Minutes(2);
 
-// Names a request, so that it is carried out once however often it is sent. A request that is sent
-// again gets the answer it got the first time; once it is forgotten, it is refused.
+// Names a request, so that it changes something once however often it is sent. Sent again, it gets
+// the answer it got when it did; once it is forgotten, it is refused.
 struct RequestId {
   absl::Time made;    // the client's clock when it drew the numbers; the same in each repetition
   uint64_t high = 0;  // drawn at random

@@ -100,6 +100,7 @@ Answer Machine::AnswerTo(const Request& request, std::vector<Fact>& facts) {
   const Call call{request.space, space == spaces_.end() ? nullptr : &space->second, facts};
   const size_t facts_before = facts.size();
   Answer answer = std::visit([&](const auto& action) { return Do(call, action); }, request.action);
+  const bool changed = facts.size() > facts_before;
   if (!answer.status.ok()) {
     if (answer.status.message().size() > kMostMessageBytes) {
       answer.status =
@@ -117,7 +118,7 @@ Answer Machine::AnswerTo(const Request& request, std::vector<Fact>& facts) {
     facts.push_back(std::move(fact));
   }
   for (size_t i = facts_before; i < facts.size(); ++i) facts[i].trace = request.trace;
-  if (request.id) requests_.Remember(*request.id, {request.action.index(), answer});
+  if (request.id && changed) requests_.Remember(*request.id, {request.action.index(), answer});
   return answer;
 }
 

@@ -36,8 +36,8 @@ class Reader;
 //   expiry     a lease has ended once the time is past its ceiling. A command with `expire`
 //              takes it from its holder for good: from then on its renewal is ABORTED, whatever
 //              ceiling the holder claims. Until then an acquire may have the ID all the same.
-//   requests   with an ID are carried out once (RememberedRequests). Refusals that name a limit of
-//              command.h, or the time of the ID, are not remembered: nothing was carried out.
+//   requests   with an ID change the machine once (RememberedRequests). One that changed nothing is
+//              not remembered, and is answered anew if it is sent again.
 //   health     an unhealthy holder is refused with FAILED_PRECONDITION, and its lease ends.
 //
 // Commands come from DecodeCommand: within its limits, in whole milliseconds.

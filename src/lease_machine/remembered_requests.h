@@ -12,9 +12,18 @@
 
 namespace locus::lease_machine {
 
-// The requests that were carried out, with their answers, ascending by the time they were made. A
-// request is forgotten once the machine's time is past RequestId::made + kRemembered, and from that
-// very moment on refused: there is no time at which it could be carried out twice.
+// The requests that changed the machine, with their answers, ascending by the time they were made.
+// A request is forgotten once the machine's time is past RequestId::made + kRemembered, and from
+// that very moment on refused: there is no time at which it could be carried out twice.
+//
+// A request that changed nothing need not be remembered: each time that it is sent before it
+// changes something is as if it had not been sent, and what changes something is remembered. That
+// is most refusals, so that cheap ones do not fill the memory. A refused renewal that showed a loss
+// did change the machine: sent again, it would make the space rest once more. What it costs is that
+// a copy which the network delivers late, after its caller was refused and gave up, may be granted:
+// an acquire's ID then rests for its ttl, as after a crash of its holder. A late release frees
+// only what the caller said it no longer uses; one that found nothing to free is OK, and sent again
+// ABORTED once the ID has another holder.
 class RememberedRequests {
  public:
   struct Remembered {

@@ -129,17 +129,36 @@ TEST_F(MachineTest, RequestSentAgain_GetsTheSameAnswerAndDoesNothing) {
   EXPECT_THAT(MessageOf(other), HasSubstr("is that of another one"));
 }
 
-TEST_F(MachineTest, RefusalSentAgain_GetsTheSameRefusal) {
-  const RequestId id = NewId();
-  const Answer refused = Do(WorkerRelease{0, 5, now_}, id);
-  EXPECT_TRUE(refused.status.ok()) << "never granted";
+TEST_F(MachineTest, RefusalThatNotedALoss_IsRememberedSoThatTheSpaceRestsOnce) {
   const WorkerGrant a = Acquired("a");
-  const RequestId renewal = NewId();
+  const RequestId id = NewId();
   WorkerRenew renew = RenewOf(a, "a");
   renew.token -= 1;
-  const Answer aborted = Do(renew, renewal);
+  const Answer aborted = Do(renew, id);
   EXPECT_EQ(aborted.status.code(), absl::StatusCode::kAborted);
-  EXPECT_EQ(Do(RenewOf(a, "a"), renewal), aborted);
+  EXPECT_THAT(FactsTold(), ElementsAre("loss noticed 0 ", "refused 0 a"));
+  now_ += absl::Seconds(1);
+  EXPECT_EQ(Do(renew, id), aborted);
+  EXPECT_EQ(machine_.Show(space_)->losses, 1u);
+}
+
+TEST_F(MachineTest, RequestsThatChangeNothing_AreAnsweredAnewAndNotRemembered) {
+  EXPECT_TRUE(Do(WorkerRelease{0, 5, now_}, NewId()).status.ok()) << "never granted";
+  EXPECT_TRUE(Do(Create{absl::ZeroDuration(), now_}, NewId()).status.ok()) << "it exists";
+  const WorkerGrant a = Acquired("a");
+  EXPECT_EQ(Do(WorkerRelease{0, a.token - 1, now_}, NewId()).status.code(),
+            absl::StatusCode::kAborted);
+  WorkerAcquire acquire = AcquireOf("b");
+  acquire.range = {0, 0};
+  const RequestId id = NewId();
+  EXPECT_EQ(Do(acquire, id).status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(machine_.remembered(), 0u);
+  EXPECT_TRUE(Do(WorkerRelease{a.worker, a.token, now_ - absl::Seconds(1)}).status.ok());
+  const Answer granted = Do(acquire, id);
+  EXPECT_TRUE(granted.status.ok()) << granted.status;
+  EXPECT_EQ(machine_.remembered(), 1u);
+  EXPECT_EQ(Do(acquire, id), granted);
+  EXPECT_THAT(facts_, IsEmpty());
 }
 
 TEST_F(MachineTest, ForgottenRequest_IsRefused) {
@@ -162,7 +181,7 @@ TEST_F(MachineTest, TooManyRequests_AreRefusedAndNotCarriedOut) {
   for (size_t i = 0; i < kMostRemembered / kMostRequests; ++i) {
     Command command{now_, false, {}};
     for (size_t j = 0; j < kMostRequests; ++j) {
-      command.requests.push_back({NewId(), space_, WorkerRelease{0, 1, now_}});
+      command.requests.push_back({NewId(), space_, AcquireOf("b")});
     }
     machine_.Apply(command);
   }
@@ -171,12 +190,12 @@ TEST_F(MachineTest, TooManyRequests_AreRefusedAndNotCarriedOut) {
   const Answer full = Do(AcquireOf("a"), id);
   EXPECT_EQ(full.status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(MessageOf(full), HasSubstr("has 131072 requests, which is the most"));
-  EXPECT_EQ(machine_.held(), 0u);
+  EXPECT_EQ(machine_.held(), 1u);
   EXPECT_TRUE(Do(AcquireOf("a")).status.ok()) << "without an ID";
   const std::string bytes = machine_.Snapshot();
   EXPECT_EQ(Machine::Restore(bytes)->Snapshot(), bytes);
   now_ += kRemembered + absl::Milliseconds(1);
-  EXPECT_TRUE(Do(WorkerRelease{0, 1, now_}, NewId()).status.code() != full.status.code());
+  EXPECT_TRUE(Do(AcquireOf("c"), NewId()).status.ok());
 }
 
 TEST_F(MachineTest, UnhealthyHolder_IsNotRenewedUntilItIsHealthy) {

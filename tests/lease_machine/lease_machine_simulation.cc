@@ -29,7 +29,7 @@ struct Operation {
   bool is_show = false;
   int64_t called = 0;
   std::optional<int64_t> returned;
-  std::optional<Answer> answer;  // the first one
+  std::optional<Answer> answer;  // the first one that is final
   std::optional<WorkerSpaceView> view;
 };
 
@@ -262,6 +262,23 @@ class Simulation : public Replicas::Listener {
             absl::StartsWith(answer.status.message(), "the request was made"));
   }
 
+  // It changed nothing, and a copy that comes later may be granted. What is ABORTED stays so.
+  static bool IsAnsweredAnew(const Operation& operation, const Answer& answer) {
+    return operation.request.id && !answer.status.ok() &&
+           answer.status.code() != absl::StatusCode::kAborted;
+  }
+
+  // A release that found nothing to free is OK, and ABORTED once the ID has another holder.
+  static bool AreOne(const Operation& operation, const Answer& other) {
+    const Answer& one = *operation.answer;
+    const bool releases = std::holds_alternative<WorkerRelease>(operation.request.action);
+    auto aborted = [](const Answer& answer) {
+      return answer.status.code() == absl::StatusCode::kAborted;
+    };
+    return one == other || (aborted(one) && aborted(other)) ||
+           (releases && (aborted(one) || aborted(other)));
+  }
+
   void Receive(uint64_t tag, const Answer& answer) {
     Operation& operation = operations_[tag];
     Holder& holder = holders_[operation.holder];
@@ -272,9 +289,13 @@ class Simulation : public Replicas::Listener {
       if (waits && holder.phase != Holder::Phase::kHolding) holder.phase = Holder::Phase::kIdle;
       return;
     }
+    if (IsAnsweredAnew(operation, answer)) {
+      if (waits) Learn(holder, operation, answer);
+      return;
+    }
     if (operation.answer) {
       ++covered_.repeated;
-      if (!(*operation.answer == answer)) {
+      if (!AreOne(operation, answer)) {
         OnFailure(absl::StrCat("request ", tag,
                                " has two answers: ", operation.answer->status.ToString(), " and ",
                                answer.status.ToString()));

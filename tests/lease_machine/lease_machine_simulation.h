@@ -25,7 +25,8 @@ struct Covered {
 // wrong.
 //   - the times of IDs under one token all lie below those under the next one of the worker ID
 //   - by machine time, a worker ID never has two holders; nothing that ended is renewed
-//   - a request gets one answer, however often it is sent
+//   - a request is granted once, and gets that answer however often it is sent; what is ABORTED
+//     stays so
 //   - all nodes are equal after each entry
 //   - what clients saw of each worker ID is linearizable
 //   - in steady runs, whatever the nodes' wall clocks do: no lease ends before its time
