@@ -61,8 +61,9 @@ struct ApiOptions {
 // where none is known, with 503. With "Prefer: forward" this node asks the leader itself, once, and
 // hands its answer on (forwarder.h). A header "Request-Id: <ms since 1970>-<32 hex digits>" lets
 // PUT /v1/spaces, POST and DELETE change something once: a repetition gets the answer of that time
-// for 2 minutes. Refusals are problem details
-// (RFC 9457). `traceparent` (W3C) is taken into the facts of the request, and so into the audit.
+// for 2 minutes, and another request under the same ID is INVALID_ARGUMENT. Refusals are problem
+// details (RFC 9457). `traceparent` (W3C) is taken into the facts of the request, and so into the
+// audit.
 //
 // An address that sends too much gets 429 with Retry-After, and code UNAVAILABLE (rate_limit.h); a
 // node with too much under way answers 503. What another member forwarded is not counted again, if

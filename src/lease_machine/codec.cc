@@ -7,6 +7,9 @@
 #include "src/lease_machine/fields.h"
 #include "src/worker/worker_rules.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 namespace locus::lease_machine {
 namespace {
 
@@ -31,9 +34,12 @@ class CommandWriter : public Writer {
       Number(request.trace.high);
       Number(request.trace.low);
     }
-    Text(request.space.str());
-    Byte(static_cast<uint8_t>(request.action.index()));
-    std::visit([this](const auto& action) { PutAction(action); }, request.action);
+    PutAsked(request.space, request.action);
+  }
+  void PutAsked(const SpaceName& space, const Action& action) {
+    Text(space.str());
+    Byte(static_cast<uint8_t>(action.index()));
+    std::visit([this](const auto& one) { PutAction(one); }, action);
   }
 
  private:
@@ -161,7 +167,22 @@ class CommandReader : public Reader {
   }
 };
 
+void ForgetClock(Create& one) { one.caller_now = absl::UnixEpoch(); }
+void ForgetClock(WorkerAcquire& one) { one.caller_now = absl::UnixEpoch(); }
+void ForgetClock(WorkerRenew& one) { one.caller_now = absl::UnixEpoch(); }
+void ForgetClock(WorkerRelease&) {}
+void ForgetClock(Verdict&) {}
+
 }  // namespace
+
+uint64_t FingerprintOf(const Request& request) {
+  Action action = request.action;
+  std::visit([](auto& one) { ForgetClock(one); }, action);
+  CommandWriter writer;
+  writer.PutAsked(request.space, action);
+  const std::string bytes = writer.Take();
+  return XXH64(bytes.data(), bytes.size(), 0);
+}
 
 absl::StatusOr<std::string> Encode(const Command& command) {
   CommandWriter writer;

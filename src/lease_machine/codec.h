@@ -23,10 +23,15 @@
 
 namespace locus::lease_machine {
 
-inline constexpr uint8_t kCodecVersion = 1;
+inline constexpr uint8_t kCodecVersion = 2;
 
 absl::StatusOr<std::string> Encode(const Command& command);
 absl::StatusOr<std::string> Encode(const std::vector<Answer>& answers);
+
+// Tells whether two requests ask for the same: a hash (XXH64) of what Encode writes of the space
+// and the action, without the caller's clock, which goes on between repetitions. Part of snapshots:
+// it changes only with kCodecVersion.
+uint64_t FingerprintOf(const Request& request);
 
 absl::StatusOr<Command> DecodeCommand(std::string_view bytes);
 absl::StatusOr<std::vector<Answer>> DecodeAnswers(std::string_view bytes);

@@ -55,6 +55,9 @@ struct RequestId {
   }
 };
 
+// "<ms since 1970>-<32 hex digits>", as the API reads it.
+std::string ToString(const RequestId& id);
+
 // The trace that a request belongs to, by W3C Trace Context. Both 0: none.
 struct TraceId {
   uint64_t high = 0;

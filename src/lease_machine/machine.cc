@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/base/text.h"
+#include "src/lease_machine/codec.h"
 #include "src/lease_machine/flaw.h"
 
 namespace locus::lease_machine {
@@ -50,6 +51,13 @@ Fact FactOf(Fact::Kind kind, absl::Time now, const SpaceName& space, const Worke
   return fact;
 }
 
+std::string HexOf(uint64_t high, uint64_t low) {
+  char bytes[16];
+  internal::StoreBigEndian64(high, bytes);
+  internal::StoreBigEndian64(low, bytes + 8);
+  return internal::HexOf({bytes, sizeof bytes});
+}
+
 // Spaces are created by any clock that could get a lease.
 const WorkerLeaseTerm kTermOfCreate{.max_skew = absl::Seconds(60)};
 
@@ -87,12 +95,14 @@ Machine::Applied Machine::Apply(const Command& command) {
 }
 
 Answer Machine::AnswerTo(const Request& request, std::vector<Fact>& facts) {
+  const uint64_t fingerprint = request.id ? FingerprintOf(request) : 0;
   if (request.id) {
     const absl::Status in_time = RememberedRequests::CheckTime(*request.id, now_);
     if (!in_time.ok()) return Refused(in_time);
     if (const auto* known = requests_.Find(*request.id); known != nullptr) {
-      if (known->kind == request.action.index()) return known->answer;
-      return Refused(absl::InvalidArgumentError("the ID of this request is that of another one"));
+      if (known->fingerprint == fingerprint) return known->answer;
+      return Refused(absl::InvalidArgumentError(absl::StrCat(
+          "request ID ", ToString(*request.id), " was used for another request; draw a new one")));
     }
     if (requests_.full()) return Refused(LimitMet(request.space, kMostRemembered, "requests"));
   }
@@ -118,7 +128,7 @@ Answer Machine::AnswerTo(const Request& request, std::vector<Fact>& facts) {
     facts.push_back(std::move(fact));
   }
   for (size_t i = facts_before; i < facts.size(); ++i) facts[i].trace = request.trace;
-  if (request.id && changed) requests_.Remember(*request.id, {request.action.index(), answer});
+  if (request.id && changed) requests_.Remember(*request.id, {fingerprint, answer});
   return answer;
 }
 
@@ -384,11 +394,11 @@ bool operator==(const Fact& one, const Fact& other) {
 }
 
 std::string ToString(const TraceId& trace) {
-  if (trace.empty()) return "";
-  char bytes[16];
-  internal::StoreBigEndian64(trace.high, bytes);
-  internal::StoreBigEndian64(trace.low, bytes + 8);
-  return internal::HexOf({bytes, sizeof bytes});
+  return trace.empty() ? "" : HexOf(trace.high, trace.low);
+}
+
+std::string ToString(const RequestId& id) {
+  return absl::StrCat(absl::ToUnixMillis(id.made), "-", HexOf(id.high, id.low));
 }
 
 std::string_view ToString(Fact::Kind kind) {

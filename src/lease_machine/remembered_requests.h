@@ -3,6 +3,7 @@
 #define LOCUS_SRC_LEASE_MACHINE_REMEMBERED_REQUESTS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 
@@ -27,7 +28,7 @@ namespace locus::lease_machine {
 class RememberedRequests {
  public:
   struct Remembered {
-    size_t kind = 0;  // index of its Action
+    uint64_t fingerprint = 0;  // FingerprintOf the request
     Answer answer;
 
     friend bool operator==(const Remembered&, const Remembered&) = default;

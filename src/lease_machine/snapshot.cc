@@ -16,7 +16,7 @@ constexpr size_t kSpaceBytes = 4 + 64 + 3 * 8 + 4;
 constexpr size_t kLeaseBytes = 6 * 8 + 2 * 4 + 1;
 // Only a lease with a holder has these.
 constexpr size_t kHolderBytes = worker::kMostNonceBytes + kMostHolderBytes;
-constexpr size_t kRequestBytes = 3 * 8 + 1 + 1 + 4 + kMostMessageBytes;
+constexpr size_t kRequestBytes = 3 * 8 + 8 + 1 + 4 + kMostMessageBytes;
 static_assert(1 + 8 + 4 + kMostSpaces * kSpaceBytes + kMostWorkers * kLeaseBytes +
                       kMostHeld * kHolderBytes + 4 + kMostRemembered * kRequestBytes <=
                   kMostSnapshotBytes,
@@ -76,7 +76,7 @@ std::string Machine::Snapshot() const {
   writer.Size(requests_.size());
   for (const auto& [id, remembered] : requests_) {
     writer.Put(id);
-    writer.Byte(static_cast<uint8_t>(remembered.kind));
+    writer.Number(remembered.fingerprint);
     writer.Put(remembered.answer);
   }
   absl::StatusOr<std::string> bytes = writer.Finish();
@@ -98,10 +98,10 @@ absl::StatusOr<Machine> Machine::Restore(std::string_view bytes) {
   for (size_t i = 0; i < requests && reader.ok(); ++i) {
     const size_t at = reader.at();
     const RequestId id = reader.GetId();
-    const size_t kind = reader.Byte(std::variant_size_v<Action> - 1);
+    const uint64_t fingerprint = reader.Number();
     const auto last = machine.requests_.last();
     if (last && !(*last < id)) reader.Fail(at, "a request that is not after the one before");
-    machine.requests_.Remember(id, {kind, reader.GetAnswer()});
+    machine.requests_.Remember(id, {fingerprint, reader.GetAnswer()});
   }
   const absl::Status status = reader.Finish();
   if (!status.ok()) return status;

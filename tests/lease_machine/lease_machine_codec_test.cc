@@ -71,7 +71,7 @@ TEST(LeaseMachineCodecTest, BytesOfACommand) {
                         {{RequestId{absl::FromUnixMillis(1), 2, 3}, SpaceName(),
                           WorkerRelease{4, 5, absl::FromUnixMillis(6)}}}};
   EXPECT_EQ(absl::BytesToHexString(Encode(command).value()),
-            "01"
+            "02"
             "0201000000000000"
             "00"
             "01000000"
@@ -85,6 +85,23 @@ TEST(LeaseMachineCodecTest, BytesOfACommand) {
             "0400000000000000"
             "0500000000000000"
             "0600000000000000");
+}
+
+// Frozen: nodes of several versions compare what others remembered.
+TEST(LeaseMachineCodecTest, Fingerprint_IsOfTheSpaceAndTheActionWithoutTheCallersClock) {
+  const WorkerAcquire acquire{{0, 1023}, 5, 7, kTerm, "n", "{}", kNow};
+  const Request one{RequestId{kNow, 2, 3}, SpaceName(), acquire};
+  EXPECT_EQ(FingerprintOf(one), 11563504350986506625u);
+  Request other = one;
+  std::get<WorkerAcquire>(other.action).caller_now += absl::Seconds(1);
+  other.id.reset();
+  other.trace = {1, 2};
+  EXPECT_EQ(FingerprintOf(other), FingerprintOf(one));
+  std::get<WorkerAcquire>(other.action).start = 8;
+  EXPECT_NE(FingerprintOf(other), FingerprintOf(one));
+  other = one;
+  other.space = SpaceName::Parse("eu").value();
+  EXPECT_NE(FingerprintOf(other), FingerprintOf(one));
 }
 
 TEST(LeaseMachineCodecTest, TimeUsedLast_IsRoundedUp) {
@@ -144,9 +161,9 @@ TEST(LeaseMachineCodecTest, BeyondTheLimits_IsNeitherWrittenNorRead) {
   EXPECT_THAT(std::string(DecodeCommand(bytes).status().message()),
               HasSubstr("at byte 10 is a size of 1025 for requests; the most are 1024"));
   bytes = Encode(Command{kNow, false, {}}).value();
-  bytes[0] = 2;
+  bytes[0] = 1;
   EXPECT_THAT(std::string(DecodeCommand(bytes).status().message()),
-              HasSubstr("at byte 0 is version 2; this program knows version 1"));
+              HasSubstr("at byte 0 is version 1; this program knows version 2"));
   bytes = Encode(one(WorkerRelease{})).value();
   bytes[19] = 'X';
   EXPECT_THAT(std::string(DecodeCommand(bytes).status().message()), HasSubstr("\"Xrders\""));

@@ -125,8 +125,31 @@ TEST_F(MachineTest, RequestSentAgain_GetsTheSameAnswerAndDoesNothing) {
   EXPECT_EQ(Do(AcquireOf("a"), id), first);
   EXPECT_THAT(facts_, IsEmpty());
   EXPECT_EQ(machine_.held(), 0u) << "carried out once";
-  const Answer other = Do(WorkerRelease{a.worker, a.token, now_}, id);
-  EXPECT_THAT(MessageOf(other), HasSubstr("is that of another one"));
+}
+
+TEST_F(MachineTest, RequestIdOfAnotherRequest_IsRefusedAndNamed) {
+  const RequestId id{now_, 7, 0xabc};
+  const Answer first = Do(AcquireOf("a"), id);
+  const WorkerGrant& a = *first.grant;
+  machine_ = Machine::Restore(machine_.Snapshot()).value();
+  WorkerAcquire narrower = AcquireOf("a");
+  narrower.range = {1, 3};
+  const Answer other = Do(narrower, id);
+  EXPECT_EQ(other.status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(MessageOf(other),
+              HasSubstr("request ID 1700000000000-00000000000000070000000000000abc "
+                        "was used for another request"));
+  const std::vector<Action> others = {AcquireOf("b"), WorkerRelease{a.worker, a.token, now_},
+                                      Create{kTtl, now_}};
+  for (const Action& action : others) {
+    EXPECT_EQ(Do(action, id).status.code(), absl::StatusCode::kInvalidArgument);
+  }
+  space_ = SpaceName::Parse("us").value();
+  EXPECT_EQ(Do(AcquireOf("a"), id).status.code(), absl::StatusCode::kInvalidArgument);
+  space_ = SpaceName::Parse("eu").value();
+  now_ += absl::Seconds(1);
+  EXPECT_EQ(Do(AcquireOf("a"), id), first) << "only the caller's clock goes on";
+  EXPECT_EQ(machine_.held(), 1u);
 }
 
 TEST_F(MachineTest, RefusalThatNotedALoss_IsRememberedSoThatTheSpaceRestsOnce) {
