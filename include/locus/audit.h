@@ -35,6 +35,7 @@ struct AuditRecord {
     kUnhealthy,    // a holder was found unhealthy, as `detail` says: it is not renewed
     kHealthy,      // it is renewed again
     kLossNoticed,  // a store had forgotten leases: nothing is granted for a while
+    kDeleted,      // a space of worker IDs
   };
   Kind kind = Kind::kGranted;
   absl::Time time = absl::InfinitePast();  // InfinitePast: when it is recorded
@@ -57,7 +58,7 @@ struct AuditRecord {
   static constexpr size_t kMostDetailBytes = 1024;
 };
 // "granted", "renewed", "expired", "released", "lost", "refused", "members", "segment", "gap",
-// "created", "unhealthy", "healthy", "loss_noticed".
+// "created", "unhealthy", "healthy", "loss_noticed", "deleted".
 std::string_view ToString(AuditRecord::Kind kind);
 std::optional<AuditRecord::Kind> ParseAuditKind(std::string_view text);
 template <typename Sink>

@@ -13,7 +13,7 @@ namespace {
 
 using Kind = AuditRecord::Kind;
 
-constexpr std::array<std::pair<Kind, std::string_view>, 13> kKinds = {{
+constexpr std::array<std::pair<Kind, std::string_view>, 14> kKinds = {{
     {Kind::kGranted, "granted"},
     {Kind::kRenewed, "renewed"},
     {Kind::kExpired, "expired"},
@@ -27,6 +27,7 @@ constexpr std::array<std::pair<Kind, std::string_view>, 13> kKinds = {{
     {Kind::kUnhealthy, "unhealthy"},
     {Kind::kHealthy, "healthy"},
     {Kind::kLossNoticed, "loss_noticed"},
+    {Kind::kDeleted, "deleted"},
 }};
 
 int64_t Millis(absl::Time time) {

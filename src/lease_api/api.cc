@@ -228,6 +228,10 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
     if (auto space = below("/v1/spaces/"); space && method == "PUT") {
       return Create(*space, call);
     }
+    if (auto space = below("/v1/spaces/"); space && method == "DELETE") {
+      LOCUS_ASSIGN_OR_RETURN(SpaceName name, SpaceName::Parse(*space));
+      return Submit(call, name, lease_machine::Delete{}, 204);
+    }
     if (auto worker = below("/v1/leases/"); worker && method == "PUT") {
       return Renew(*worker, call);
     }

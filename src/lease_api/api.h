@@ -43,6 +43,7 @@ struct ApiOptions {
 // The API of a node that leases worker IDs. Bodies are those of bodies.h.
 //
 // - PUT /v1/spaces/{space}: creates it; 204.
+// - DELETE /v1/spaces/{space}: deletes it, if nothing in it is held or rests; 204.
 // - POST /v1/leases: acquires; 201 and the grant.
 // - PUT /v1/leases/{worker}: renews; 200 and the grant.
 // - DELETE /v1/leases/{worker}: releases; 204.

@@ -33,6 +33,8 @@ Kind KindOf(Fact::Kind kind) {
       return Kind::kHealthy;
     case Fact::Kind::kLossNoticed:
       return Kind::kLossNoticed;
+    case Fact::Kind::kSpaceDeleted:
+      return Kind::kDeleted;
   }
   return Kind::kRefused;
 }

@@ -84,6 +84,7 @@ class CommandWriter : public Writer {
     Byte(one.healthy);
     Put(one.why, kMostWhyBytes, "the why of a verdict");
   }
+  void PutAction(const Delete&) {}
 };
 
 class CommandReader : public Reader {
@@ -111,6 +112,9 @@ class CommandReader : public Reader {
         break;
       case 4:
         GetAction(request.action.emplace<Verdict>());
+        break;
+      case 5:
+        request.action.emplace<Delete>();
         break;
     }
     return request;
@@ -172,6 +176,7 @@ void ForgetClock(WorkerAcquire& one) { one.caller_now = absl::UnixEpoch(); }
 void ForgetClock(WorkerRenew& one) { one.caller_now = absl::UnixEpoch(); }
 void ForgetClock(WorkerRelease&) {}
 void ForgetClock(Verdict&) {}
+void ForgetClock(Delete&) {}
 
 }  // namespace
 

@@ -23,8 +23,8 @@ namespace locus::lease_machine {
 
 // Limits of the machine. RESOURCE_EXHAUSTED names the one that was met.
 inline constexpr size_t kMostSpaces = 64;
-// Worker IDs that were ever granted, in all spaces. They are never forgotten: their ceilings are
-// what keeps IDs unique.
+// Worker IDs that were ever granted, in all spaces. They are forgotten only with their space: their
+// ceilings are what keeps IDs unique.
 inline constexpr size_t kMostWorkers = 1 << 20;
 // Of them, those with a holder.
 inline constexpr size_t kMostHeld = 1 << 16;
@@ -76,6 +76,12 @@ struct Create {
   friend bool operator==(const Create&, const Create&) = default;
 };
 
+// Deletes the space, with the ceilings of its worker IDs. FAILED_PRECONDITION: it rests, one of its
+// IDs is held or rests, or was granted a token that the machine's time has not reached.
+struct Delete {
+  friend bool operator==(const Delete&, const Delete&) = default;
+};
+
 // What the cluster found when it probed a holder's health. An unhealthy holder is not renewed until
 // it is found healthy again.
 struct Verdict {
@@ -87,7 +93,7 @@ struct Verdict {
   friend bool operator==(const Verdict&, const Verdict&) = default;
 };
 
-using Action = std::variant<Create, WorkerAcquire, WorkerRenew, WorkerRelease, Verdict>;
+using Action = std::variant<Create, WorkerAcquire, WorkerRenew, WorkerRelease, Verdict, Delete>;
 
 struct Request {
   // None: the request is carried out each time it is sent. So renewals are sent: a renewal that is
@@ -138,6 +144,7 @@ struct Fact {
     kUnhealthy,    // `status` says why; not renewed from now on
     kHealthy,      // renewed again
     kLossNoticed,  // leases had been forgotten: nothing is granted for a while
+    kSpaceDeleted,
   };
   Kind kind = Kind::kGranted;
   absl::Time time;  // the machine's
@@ -153,7 +160,7 @@ struct Fact {
 };
 bool operator==(const Fact& one, const Fact& other);
 // "created", "granted", "renewed", "released", "expired", "refused", "unhealthy", "healthy",
-// "loss noticed".
+// "loss noticed", "deleted".
 std::string_view ToString(Fact::Kind kind);
 
 }  // namespace locus::lease_machine

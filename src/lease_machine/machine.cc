@@ -33,6 +33,7 @@ Asked AskedBy(const Action& action) {
     Asked operator()(const WorkerRenew& one) const { return {one.worker, one.token, one.nonce}; }
     Asked operator()(const WorkerRelease& one) const { return {one.worker, one.token, ""}; }
     Asked operator()(const Verdict& one) const { return {one.worker, one.token, ""}; }
+    Asked operator()(const Delete&) const { return {}; }
   } asked;
   return std::visit(asked, action);
 }
@@ -144,7 +145,9 @@ Answer Machine::Do(const Call& call, const Create& create) {
     return {};
   }
   if (spaces_.size() >= kMostSpaces) return Refused(LimitMet(call.name, kMostSpaces, "spaces"));
-  worker::PlanCreate(spaces_[call.name].rules, true, create.rest, now_);
+  worker::Space& made = spaces_[call.name].rules;
+  made.rest_until = deleted_up_to_;  // the floor of whatever is granted in it
+  worker::PlanCreate(made, true, create.rest, now_);
   call.facts.push_back(FactOfSpace(call, Fact::Kind::kSpaceCreated));
   return {};
 }
@@ -222,6 +225,31 @@ Answer Machine::Do(const Call& call, const Verdict& verdict) {
   Fact fact = FactOf(kind, now_, call.name, lease->record);
   if (!verdict.healthy) fact.status = absl::FailedPreconditionError(verdict.why);
   call.facts.push_back(std::move(fact));
+  return {};
+}
+
+Answer Machine::Do(const Call& call, const Delete&) {
+  if (call.space == nullptr) return Refused(worker::NoSuchSpace(call.name));
+  auto refused = [&call](auto... why) {
+    return Refused(absl::FailedPreconditionError(
+        absl::StrCat("space ", call.name.str(), " cannot be deleted yet: ", why...)));
+  };
+  const Space& space = *call.space;
+  if (space.rules.rest_until >= now_) return refused("it rests");
+  absl::Time highest = space.rules.rest_until;
+  for (const auto& [worker, lease] : space.leases) {
+    const WorkerRecord& record = lease.record;
+    if (!record.nonce.empty()) return refused("worker ", worker, " is held");
+    if (record.ceiling >= now_) return refused("worker ", worker, " rests");
+    if (record.token >= static_cast<uint64_t>(absl::ToUnixMillis(now_))) {
+      return refused("worker ", worker, " has token ", record.token, ", which is above the clock");
+    }
+    highest = std::max(highest, record.ceiling);
+  }
+  deleted_up_to_ = std::max(deleted_up_to_, highest);
+  workers_ -= space.leases.size();
+  spaces_.erase(call.name);
+  call.facts.push_back(FactOfSpace(call, Fact::Kind::kSpaceDeleted));
   return {};
 }
 
@@ -402,9 +430,9 @@ std::string ToString(const RequestId& id) {
 }
 
 std::string_view ToString(Fact::Kind kind) {
-  constexpr std::string_view kNames[] = {"created",   "granted", "renewed",
-                                         "released",  "expired", "refused",
-                                         "unhealthy", "healthy", "loss noticed"};
+  constexpr std::string_view kNames[] = {"created",      "granted", "renewed",   "released",
+                                         "expired",      "refused", "unhealthy", "healthy",
+                                         "loss noticed", "deleted"};
   return kNames[static_cast<size_t>(kind)];
 }
 

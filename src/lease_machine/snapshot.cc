@@ -6,8 +6,8 @@
 #include "src/lease_machine/flaw.h"
 #include "src/lease_machine/machine.h"
 
-// A snapshot: version, time, spaces with their leases, remembered requests; all ascending. Counts,
-// the queue and the index of holders follow from these.
+// A snapshot: version, time, highest ceiling of deleted spaces, spaces with their leases,
+// remembered requests; all ascending. Counts, the queue and the index of holders follow from these.
 
 namespace locus::lease_machine {
 namespace {
@@ -17,7 +17,7 @@ constexpr size_t kLeaseBytes = 6 * 8 + 2 * 4 + 1;
 // Only a lease with a holder has these.
 constexpr size_t kHolderBytes = worker::kMostNonceBytes + kMostHolderBytes;
 constexpr size_t kRequestBytes = 3 * 8 + 8 + 1 + 4 + kMostMessageBytes;
-static_assert(1 + 8 + 4 + kMostSpaces * kSpaceBytes + kMostWorkers * kLeaseBytes +
+static_assert(1 + 2 * 8 + 4 + kMostSpaces * kSpaceBytes + kMostWorkers * kLeaseBytes +
                       kMostHeld * kHolderBytes + 4 + kMostRemembered * kRequestBytes <=
                   kMostSnapshotBytes,
               "a snapshot of a machine that has met all of its limits fits");
@@ -60,6 +60,7 @@ std::string Machine::Snapshot() const {
   Writer writer;
   writer.Byte(kCodecVersion);
   writer.Put(now_, "the machine's time");
+  writer.Put(deleted_up_to_, "the highest ceiling of deleted spaces");
   writer.Size(spaces_.size());
   for (const auto& [name, space] : spaces_) {
     writer.Text(name.str());
@@ -91,6 +92,11 @@ absl::StatusOr<Machine> Machine::Restore(std::string_view bytes) {
   machine.now_ = reader.GetTime();
   if (machine.now_ == absl::InfinitePast() || machine.now_ == absl::InfiniteFuture()) {
     reader.Fail(place, "an infinite time");
+  }
+  const size_t at_deleted = reader.at();
+  machine.deleted_up_to_ = reader.GetTime();
+  if (machine.deleted_up_to_ > machine.now_) {
+    reader.Fail(at_deleted, "a ceiling of a deleted space after the machine's time");
   }
   const size_t spaces = reader.Size(kMostSpaces, "spaces");
   for (size_t i = 0; i < spaces && reader.ok(); ++i) machine.GetSpace(reader);

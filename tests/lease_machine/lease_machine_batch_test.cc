@@ -44,6 +44,7 @@ class RandomRequests {
     const WorkerLeaseTerm term{absl::Seconds(10 + Below(10)), absl::Seconds(1)};
     if (kind == 0) {
       request.action = Create{absl::ZeroDuration(), now_};
+      if (Below(3) == 0) request.action = Delete{};
     } else if (kind < 8 || grants_.empty()) {
       const uint64_t last = Below(12);
       WorkerAcquire acquire{{0, last}, {},  Below(last + 1), term, absl::StrCat("n", Below(40)),

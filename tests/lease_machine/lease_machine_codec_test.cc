@@ -26,6 +26,7 @@ Command OfAllKinds() {
   add(id, WorkerRelease{5, 77, absl::InfiniteFuture()});
   add(id, WorkerRelease{5, 77, absl::InfinitePast()});
   add(id, Verdict{5, 77, false, "timeout"});
+  add(std::nullopt, Delete{});
   command.requests[1].trace = {1, 0};
   command.requests[2].trace = {0, 0x0123456789abcdef};
   return command;
@@ -43,7 +44,7 @@ TEST(LeaseMachineCodecTest, EveryKind_ComesBack) {
   EXPECT_EQ(Encode(back).value(), bytes);
   EXPECT_EQ(back.time, kNow);
   EXPECT_TRUE(back.expire);
-  ASSERT_EQ(back.requests.size(), 7u);
+  ASSERT_EQ(back.requests.size(), 8u);
   EXPECT_EQ(std::get<Create>(back.requests[0].action), (Create{absl::Hours(1), kNow}));
   EXPECT_EQ(back.requests[0].id, (RequestId{kNow, 1, UINT64_MAX}));
   const auto& acquire = std::get<WorkerAcquire>(back.requests[1].action);
@@ -61,6 +62,7 @@ TEST(LeaseMachineCodecTest, EveryKind_ComesBack) {
   EXPECT_EQ(std::get<WorkerRelease>(back.requests[4].action).last_used, absl::InfiniteFuture());
   EXPECT_EQ(std::get<WorkerRelease>(back.requests[5].action).last_used, absl::InfinitePast());
   EXPECT_EQ(std::get<Verdict>(back.requests[6].action), (Verdict{5, 77, false, "timeout"}));
+  EXPECT_EQ(std::get<Delete>(back.requests[7].action), Delete{});
   EXPECT_EQ(DecodeAnswers(Encode(AnswersOfAllKinds()).value()).value(), AnswersOfAllKinds());
 }
 

@@ -279,6 +279,47 @@ TEST_F(MachineTest, SpaceCreatedAgainWithARest_GrantsNothingMeanwhile) {
   EXPECT_TRUE(Do(AcquireOf("a")).status.ok());
 }
 
+TEST_F(MachineTest, SpaceInUse_IsNotDeleted) {
+  auto refusal = [this] { return MessageOf(Do(Delete{})); };
+  const WorkerGrant a = Acquired("a");
+  EXPECT_THAT(refusal(), HasSubstr("space eu cannot be deleted yet: worker 0 is held"));
+  Do(WorkerRelease{a.worker, a.token, now_});
+  EXPECT_THAT(refusal(), HasSubstr("worker 0 rests"));
+  now_ += absl::Milliseconds(1);
+  for (int i = 0; i < 3; ++i) {  // tokens run ahead of the clock
+    const WorkerGrant b = Acquired("b");
+    Do(WorkerRelease{b.worker, b.token, now_ - absl::Milliseconds(1)});
+  }
+  EXPECT_THAT(refusal(), HasSubstr("which is above the clock"));
+  Do(Create{kTtl, now_});
+  EXPECT_THAT(refusal(), HasSubstr("it rests"));
+  now_ += kTtl + absl::Milliseconds(1);
+  EXPECT_TRUE(Do(Delete{}).status.ok());
+  EXPECT_EQ(Do(Delete{}).status.code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(MachineTest, SpaceMadeAfterADeletion_GrantsAboveEveryCeilingAndTokenOfTheDeletedOne) {
+  const WorkerGrant a = Acquired("a");
+  now_ = a.ceiling + absl::Milliseconds(1);
+  EXPECT_EQ(Do(Delete{}).status.code(), absl::StatusCode::kFailedPrecondition) << "not ended yet";
+  Expire();
+  const RequestId id = NewId();
+  EXPECT_TRUE(Do(Delete{}, id).status.ok());
+  EXPECT_THAT(FactsTold(), ElementsAre("deleted 0 "));
+  EXPECT_EQ(machine_.workers(), 0u);
+  EXPECT_EQ(machine_.Show(space_).status().code(), absl::StatusCode::kNotFound);
+  machine_ = Machine::Restore(machine_.Snapshot()).value();
+  Do(Create{absl::ZeroDuration(), now_});
+  EXPECT_TRUE(Do(Delete{}, id).status.ok()) << "carried out before";
+  const WorkerGrant b = Acquired("b");
+  EXPECT_EQ(b.worker, a.worker);
+  EXPECT_EQ(b.floor, a.ceiling) << "although the store forgot the lease";
+  EXPECT_GT(b.token, a.token);
+  EXPECT_EQ(Do(RenewOf(a, "a")).status.code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(Do(WorkerRelease{a.worker, a.token, now_}).status.code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(machine_.held(), 1u);
+}
+
 TEST_F(MachineTest, UnknownSpace_IsNotFound) {
   space_ = SpaceName::Parse("other").value();
   EXPECT_EQ(Do(AcquireOf("a")).status.code(), absl::StatusCode::kNotFound);

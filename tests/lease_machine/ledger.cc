@@ -55,6 +55,7 @@ std::string Ledger::Note(const Fact& fact, int64_t proposed) {
     case Kind::kLossNoticed:
       return Wrong(fact, "nothing was lost");
     case Kind::kSpaceCreated:
+    case Kind::kSpaceDeleted:
     case Kind::kRefused:
       return "";
   }

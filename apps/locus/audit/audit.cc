@@ -105,6 +105,7 @@ std::string WhatOf(const AuditRecord& record) {
       return absl::StrCat(record.first, " records lost");
     case Kind::kMembers:
     case Kind::kCreated:
+    case Kind::kDeleted:
     case Kind::kLossNoticed:
       return record.place;
     default:
