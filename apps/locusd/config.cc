@@ -131,6 +131,7 @@ void ReadApi(TomlSection section, Config::Api& api) {
   http::ServerOptions& server = api.server;
   ReadAddresses(section, server.listen, api.advertise);
   section.Texts("token_files", &api.token_files, ReadPath);
+  section.Texts("operator_token_files", &api.operator_token_files, ReadPath);
   api.tls = ReadTls(section, /*with_authority=*/false);
   if (!server.listen.empty() && !internal::IsLoopback(HostOf(server.listen)) &&
       (!api.tls || api.token_files.empty())) {
@@ -324,9 +325,11 @@ std::vector<std::string> KeysThatNeedARestart(const Config& running, const Confi
   return keys;
 }
 
-absl::StatusOr<std::vector<std::string>> ReadTokens(const Config& config) {
+namespace {
+
+absl::StatusOr<std::vector<std::string>> ReadTokenFiles(const std::vector<std::string>& paths) {
   std::vector<std::string> tokens;
-  for (const std::string& path : config.api.token_files) {
+  for (const std::string& path : paths) {
     LOCUS_ASSIGN_OR_RETURN(internal::PrivateText text,
                            internal::ReadPrivateFile(path, kMostTokenBytes + 2));
     std::string_view token = text.view();
@@ -340,6 +343,15 @@ absl::StatusOr<std::vector<std::string>> ReadTokens(const Config& config) {
     }
     tokens.emplace_back(token);
   }
+  return tokens;
+}
+
+}  // namespace
+
+absl::StatusOr<Tokens> ReadTokens(const Config& config) {
+  Tokens tokens;
+  LOCUS_ASSIGN_OR_RETURN(tokens.clients, ReadTokenFiles(config.api.token_files));
+  LOCUS_ASSIGN_OR_RETURN(tokens.operators, ReadTokenFiles(config.api.operator_token_files));
   return tokens;
 }
 

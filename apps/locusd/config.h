@@ -54,6 +54,7 @@ struct Config {
   struct Api {
     std::string advertise;
     std::vector<std::string> token_files;
+    std::vector<std::string> operator_token_files;  // empty: clients may do what operators may
     std::optional<TlsPaths> tls;
     std::string forward_authority;  // of the other nodes' certificates; empty: the system's
     // But for `tls`. One address leaves places to the others.
@@ -81,12 +82,16 @@ absl::StatusOr<Config> ParseConfig(std::string_view text, const std::string& pat
 absl::StatusOr<Config> ReadConfig(const std::string& path);
 
 // The keys whose values differ, but for those that a running node takes over (log.level, and the
-// tokens in api.token_files).
+// tokens in api.token_files and api.operator_token_files).
 std::vector<std::string> KeysThatNeedARestart(const Config& running, const Config& read);
 
+struct Tokens {
+  std::vector<std::string> clients;
+  std::vector<std::string> operators;
+};
 // The tokens of the files: each file one line, 16 to 1,024 bytes of what a header may carry; only
 // its owner may read it. The message names the file, never what is in it.
-absl::StatusOr<std::vector<std::string>> ReadTokens(const Config& config);
+absl::StatusOr<Tokens> ReadTokens(const Config& config);
 
 }  // namespace locus::locusd
 

@@ -67,7 +67,7 @@ class Daemon::Rep {
   }
 
   absl::Status Open(Start start) {
-    LOCUS_ASSIGN_OR_RETURN(std::vector<std::string> tokens, ReadTokens(config_));
+    LOCUS_ASSIGN_OR_RETURN(Tokens tokens, ReadTokens(config_));
     if (config_.api.tls) {
       LOCUS_ASSIGN_OR_RETURN(
           tls_, http::TlsContext::Load({.ca_file = "",
@@ -131,7 +131,8 @@ class Daemon::Rep {
                              {"raft", config_.raft.advertise},
                              {"api", config_.api.advertise},
                              {"tls", config_.api.tls ? "yes" : "no"},
-                             {"tokens", tokens.size()}});
+                             {"tokens", tokens.clients.size()},
+                             {"operator_tokens", tokens.operators.size()}});
     TellPlace();
     return absl::OkStatus();
   }
@@ -147,16 +148,17 @@ class Daemon::Rep {
   absl::Status failure() { return node_->Status().failure; }
 
   absl::Status Reload(const Config& config) {
-    LOCUS_ASSIGN_OR_RETURN(std::vector<std::string> tokens, ReadTokens(config));
+    LOCUS_ASSIGN_OR_RETURN(Tokens tokens, ReadTokens(config));
     // The file was checked for the address that it names, which may be another one.
     const std::string& listen = config_.api.server.listen;
-    if (tokens.empty() && !internal::IsLoopback(http::Endpoint::Parse(listen)->host)) {
+    if (tokens.clients.empty() && !internal::IsLoopback(http::Endpoint::Parse(listen)->host)) {
       return absl::FailedPreconditionError(
           absl::StrCat("api.token_files is empty, and this node listens at ", Quoted(listen),
                        ", beyond loopback"));
     }
     LOCUS_RETURN_IF_ERROR(MakeApi(tokens));
-    log_.Info("tokens taken over", {{"tokens", tokens.size()}});
+    log_.Info("tokens taken over",
+              {{"tokens", tokens.clients.size()}, {"operator_tokens", tokens.operators.size()}});
     const std::vector<std::string> keys = KeysThatNeedARestart(config_, config);
     if (!keys.empty()) log_.Warn("needs a restart", {{"keys", absl::StrJoin(keys, ", ")}});
     return absl::OkStatus();
@@ -204,9 +206,10 @@ class Daemon::Rep {
     return store;
   }
 
-  absl::Status MakeApi(const std::vector<std::string>& tokens) {
+  absl::Status MakeApi(const Tokens& tokens) {
     lease_api::ApiOptions options;
-    options.tokens = tokens;
+    options.tokens = tokens.clients;
+    options.operator_tokens = tokens.operators;
     options.tls = config_.api.tls.has_value();
     options.cluster = config_.cluster;
     options.address = {config_.raft.advertise, config_.api.advertise};

@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/lease_api/api.h"
 
-#include <openssl/crypto.h>
-
 #include <boost/json.hpp>
 #include <optional>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
-#include "src/base/secret_bytes.h"
 #include "src/base/text.h"
 #include "src/lease_api/bodies.h"
 #include "src/lease_api/call.h"
 #include "src/lease_api/forwarder.h"
 #include "src/lease_api/pages.h"
 #include "src/lease_api/rate_limit.h"
+#include "src/lease_api/tokens.h"
 #include "src/lease_node/member_address.h"
 #include "src/worker/worker_rules.h"
 
@@ -29,16 +26,12 @@ using http::ServerAnswer;
 using http::ServerRequest;
 using internal::ParseDecimal;
 using internal::Quoted;
-using internal::SecretBytes;
-using internal::ToAbsl;
 using lease_machine::Answer;
 using lease_machine::Request;
 using lease_machine::RequestId;
 using raft::NodeStatus;
 
 namespace {
-
-constexpr std::string_view kBearer = "Bearer ";
 
 // Of what a member forwards, for many clients.
 RateLimitOptions OfMembers(RateLimitOptions rate) {
@@ -95,22 +88,14 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
         rate_(options.rate),
         members_rate_(OfMembers(options.rate)) {
     options_.tokens.clear();
+    options_.operator_tokens.clear();
     traffic_->on_request = options.on_request;
   }
 
-  absl::Status Start() {
+  absl::Status Start(const ApiOptions& options) {
+    LOCUS_RETURN_IF_ERROR(tokens_.Keep(options.tokens, options.operator_tokens));
     if (options_.forward.most == 0) return absl::OkStatus();
     LOCUS_ASSIGN_OR_RETURN(forwarder_, Forwarder::Make(options_.forward, options_.tls));
-    return absl::OkStatus();
-  }
-
-  absl::Status KeepTokens(const std::vector<std::string>& tokens) {
-    for (const std::string& token : tokens) {
-      if (token.empty()) return absl::InvalidArgumentError("a token is empty");
-      LOCUS_ASSIGN_OR_RETURN(SecretBytes kept, SecretBytes::Allocate(token.size()));
-      internal::CopySecret(token.data(), kept.data(), token.size());
-      tokens_.push_back(std::move(kept));
-    }
     return absl::OkStatus();
   }
 
@@ -121,15 +106,7 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
       return call->Answer(Health(path == "/readyz"));
     }
     if (!HasRoomFor(call)) return;
-    if (!IsAllowed(call->request())) {
-      const bool given = !call->request().Header("Authorization").empty();
-      ServerAnswer answer = ProblemAnswer(
-          absl::FailedPreconditionError(given ? "the bearer token is none of this node's"
-                                              : "a bearer token is needed, and none was sent"),
-          401);
-      answer.headers.emplace_back("WWW-Authenticate", "Bearer");
-      return call->Answer(std::move(answer));
-    }
+    if (auto refusal = tokens_.Refuse(call->request())) return call->Answer(*std::move(refusal));
     absl::Status status = Route(call);
     if (!status.ok()) call->Refuse(status);
   }
@@ -172,19 +149,6 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
       if (endpoint.ok() && endpoint->host == request.peer) return true;
     }
     return false;
-  }
-
-  bool IsAllowed(const ServerRequest& request) const {
-    if (tokens_.empty()) return true;
-    const std::string_view header = request.Header("Authorization");
-    if (!absl::StartsWithIgnoreCase(ToAbsl(header), ToAbsl(kBearer))) return false;
-    const std::string_view given = header.substr(kBearer.size());
-    bool allowed = false;
-    for (const SecretBytes& token : tokens_) {
-      allowed |= given.size() == token.size() &&
-                 CRYPTO_memcmp(given.data(), token.data(), token.size()) == 0;
-    }
-    return allowed;
   }
 
   ServerAnswer Health(bool ready) {
@@ -410,7 +374,7 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
 
   lease_node::LeaseNode& node_;
   ApiOptions options_;  // without the tokens
-  std::vector<SecretBytes> tokens_;
+  Tokens tokens_;
   const std::shared_ptr<Traffic> traffic_ = std::make_shared<Traffic>();
   RateLimit rate_;
   RateLimit members_rate_;
@@ -432,8 +396,7 @@ absl::StatusOr<std::shared_ptr<Api>> Api::Make(lease_node::LeaseNode& node,
                                                const ApiOptions& options) {
   LOCUS_RETURN_IF_ERROR(options.Check());
   auto rep = std::make_shared<Rep>(node, options);
-  LOCUS_RETURN_IF_ERROR(rep->KeepTokens(options.tokens));
-  LOCUS_RETURN_IF_ERROR(rep->Start());
+  LOCUS_RETURN_IF_ERROR(rep->Start(options));
   return std::shared_ptr<Api>(new Api(std::move(rep)));
 }
 

@@ -21,6 +21,9 @@ struct ApiOptions {
   // One of them must come as "Authorization: Bearer ..."; but not for /healthz and /readyz. Empty:
   // nobody is asked. Kept in memory that core dumps leave out, and compared in constant time.
   std::vector<std::string> tokens;
+  // The same for operators, who may do all. Not empty: one of these is needed to change members,
+  // hand the leadership over and create spaces; whoever else asks gets 403.
+  std::vector<std::string> operator_tokens = {};
   // Of the clients' addresses, for redirections.
   bool tls = false;
   // What GET /v1/status says of this node: the cluster's name, and where others and clients reach

@@ -67,6 +67,7 @@ compact_bytes = 1000000
 listen = "0.0.0.0:7070"
 advertise = "node1:7070"
 token_files = ["one", "two"]
+operator_token_files = ["three"]
 certificate = "api.pem"
 key = "api.key"
 threads = 2
@@ -86,6 +87,7 @@ level = "debug"
   EXPECT_EQ(config.raft.shell.compact_entries, 500u);
   EXPECT_EQ(config.raft.shell.compact_bytes, 1'000'000u);
   EXPECT_EQ(config.api.token_files.size(), 2u);
+  EXPECT_THAT(config.api.operator_token_files, ::testing::ElementsAre("three"));
   EXPECT_EQ(config.api.tls->key, "api.key");
   EXPECT_EQ(config.api.server.threads, 2u);
   EXPECT_EQ(config.api.server.most_connections, 9u);
@@ -246,6 +248,7 @@ TEST(LocusdConfigTest, KeysThatNeedARestart_AreNamed) {
   Config other = running;
   other.log_level = LogLevel::kDebug;
   other.api.token_files = {"t"};
+  other.api.operator_token_files = {"t"};
   EXPECT_TRUE(KeysThatNeedARestart(running, other).empty());
   other.cluster = "others";
   other.raft.listen = "127.0.0.1:9";
@@ -280,7 +283,10 @@ TEST(LocusdConfigTest, Tokens_ArePrivateOneLineAndNeverInMessages) {
                 AllOf(HasSubstr(path), Not(HasSubstr("blanks\n")), Not(HasSubstr("0123456789a"))));
   }
   std::ofstream(path) << "0123456789abcdef\n";
-  EXPECT_THAT(ReadTokens(config).value(), ::testing::ElementsAre("0123456789abcdef"));
+  EXPECT_THAT(ReadTokens(config)->clients, ::testing::ElementsAre("0123456789abcdef"));
+  EXPECT_THAT(ReadTokens(config)->operators, ::testing::IsEmpty());
+  config.api.operator_token_files = {path};
+  EXPECT_THAT(ReadTokens(config)->operators, ::testing::ElementsAre("0123456789abcdef"));
   chmod(path.c_str(), 0640);
   EXPECT_TRUE(absl::IsFailedPrecondition(ReadTokens(config).status()));
 }

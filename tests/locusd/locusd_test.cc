@@ -271,9 +271,15 @@ TEST(LocusdTest, Sighup_TakesOverTokensAndLevel) {
 
   constexpr char kOther[] = "another-token-of-20b";
   WriteToken(path, kOther);
-  ASSERT_EQ(std::system(absl::StrCat("sed -i s/error/debug/ ", node.config()).c_str()), 0);
+  const std::string of_operators = directory / "operators";
+  WriteToken(of_operators, "a-token-of-operators");
+  ASSERT_EQ(std::system(absl::StrCat("sed -i -e s/error/debug/ -e 's|^token_files.*|&\\noperator_",
+                                     "token_files = [\"", of_operators, "\"]|' ", node.config())
+                            .c_str()),
+            0);
   kill(node.process().pid(), SIGHUP);
   EXPECT_TRUE(WaitUntil([&] { return node.StatusOf("GET", "/v1/status", "", kOther) == 200; }));
+  EXPECT_EQ(node.StatusOf("DELETE", "/v1/members/7", "", kOther), 403u);
   EXPECT_EQ(node.StatusOf("GET", "/v1/status"), 401u);
   EXPECT_TRUE(
       WaitUntil([&] { return node.LogText().find("info file read again") != std::string::npos; }));

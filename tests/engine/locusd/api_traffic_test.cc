@@ -102,6 +102,34 @@ TEST_F(ApiTrafficTest, WrongToken_IsToldFromNone) {
   }
 }
 
+TEST_F(ApiTrafficTest, OperatorTokens_AreNeededForWhatOperatorsDo) {
+  ApiCluster cluster(1, clock_, {"client"},
+                     Listening([](ApiOptions& options) { options.operator_tokens = {"oper"}; }));
+  ASSERT_GE(cluster.nodes().WaitForLeader(), 0);
+  auto send = [&](const std::string& token, const char* method, const char* path) {
+    return Send(cluster.endpoint(0),
+                {method, path, {{"Authorization", "Bearer " + token}}, CreateBody()});
+  };
+  constexpr std::pair<const char*, const char*> kOfOperators[] = {
+      {"PUT", "/v1/spaces/orders"},
+      {"POST", "/v1/members"},
+      {"DELETE", "/v1/members/7"},
+      {"POST", "/v1/members/7:promote"},
+      {"POST", "/v1/members/7:transfer"}};
+  for (const auto& [method, path] : kOfOperators) {
+    const http::HttpAnswer refused = send("client", method, path);
+    EXPECT_EQ(refused.status, 403u) << method << " " << path;
+    EXPECT_THAT(refused.body, HasSubstr("operator tokens")) << path;
+    EXPECT_EQ(send("guessed", method, path).status, 401u) << path;
+  }
+  EXPECT_EQ(send("oper", "PUT", "/v1/spaces/orders").status, 204u);
+  EXPECT_NE(send("oper", "POST", "/v1/members").status, 403u);
+  for (const char* token : {"client", "oper"}) {
+    EXPECT_EQ(send(token, "GET", "/v1/members").status, 200u);
+    EXPECT_EQ(send(token, "GET", "/v1/leases?space=orders").status, 200u);
+  }
+}
+
 TEST_F(ApiTrafficTest, ListingsBeyondTwo_AreRefusedUntilOneIsSent) {
   ApiCluster cluster(1, clock_);
   ASSERT_GE(cluster.nodes().WaitForLeader(), 0);

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/lease_api/tokens.h"
+
+#include <openssl/crypto.h>
+
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+#include "src/lease_api/call.h"
+
+namespace locus::lease_api {
+
+using http::ServerAnswer;
+using http::ServerRequest;
+using internal::SecretBytes;
+
+namespace {
+
+constexpr std::string_view kBearer = "Bearer ";
+
+absl::Status KeepIn(std::vector<SecretBytes>& kept, const std::vector<std::string>& tokens) {
+  for (const std::string& token : tokens) {
+    if (token.empty()) return absl::InvalidArgumentError("a token is empty");
+    LOCUS_ASSIGN_OR_RETURN(SecretBytes bytes, SecretBytes::Allocate(token.size()));
+    internal::CopySecret(token.data(), bytes.data(), token.size());
+    kept.push_back(std::move(bytes));
+  }
+  return absl::OkStatus();
+}
+
+bool IsOneOf(const std::vector<SecretBytes>& tokens, const ServerRequest& request) {
+  const std::string_view header = request.Header("Authorization");
+  if (!absl::StartsWithIgnoreCase(internal::ToAbsl(header), internal::ToAbsl(kBearer))) {
+    return false;
+  }
+  const std::string_view given = header.substr(kBearer.size());
+  bool found = false;
+  for (const SecretBytes& token : tokens) {
+    found |= given.size() == token.size() &&
+             CRYPTO_memcmp(given.data(), token.data(), token.size()) == 0;
+  }
+  return found;
+}
+
+// Changes members, hands the leadership over, or creates a space.
+bool IsForOperators(const ServerRequest& request) {
+  return request.method != "GET" &&
+         (request.path.starts_with("/v1/members") || request.path.starts_with("/v1/spaces/"));
+}
+
+}  // namespace
+
+absl::Status Tokens::Keep(const std::vector<std::string>& clients,
+                          const std::vector<std::string>& operators) {
+  LOCUS_RETURN_IF_ERROR(KeepIn(clients_, clients));
+  return KeepIn(operators_, operators);
+}
+
+std::optional<ServerAnswer> Tokens::Refuse(const ServerRequest& request) const {
+  if (IsOneOf(operators_, request)) return std::nullopt;
+  if (clients_.empty() || IsOneOf(clients_, request)) {
+    if (operators_.empty() || !IsForOperators(request)) return std::nullopt;
+    return ProblemAnswer(absl::FailedPreconditionError(
+                             "only operators may do this: one of the node's operator tokens is "
+                             "needed"),
+                         403);
+  }
+  const bool given = !request.Header("Authorization").empty();
+  ServerAnswer answer =
+      ProblemAnswer(absl::FailedPreconditionError(given ? "the bearer token is none of this node's"
+                                                        : "a bearer token is needed, and none was "
+                                                          "sent"),
+                    401);
+  answer.headers.emplace_back("WWW-Authenticate", "Bearer");
+  return answer;
+}
+
+}  // namespace locus::lease_api
