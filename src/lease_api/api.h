@@ -22,7 +22,7 @@ struct ApiOptions {
   // nobody is asked. Kept in memory that core dumps leave out, and compared in constant time.
   std::vector<std::string> tokens;
   // The same for operators, who may do all. Not empty: one of these is needed to change members,
-  // hand the leadership over and create spaces; whoever else asks gets 403.
+  // hand the leadership over, create and delete spaces; whoever else asks gets 403.
   std::vector<std::string> operator_tokens = {};
   // Of the clients' addresses, for redirections.
   bool tls = false;

@@ -45,7 +45,7 @@ bool IsOneOf(const std::vector<SecretBytes>& tokens, const ServerRequest& reques
   return found;
 }
 
-// Changes members, hands the leadership over, or creates a space.
+// Changes members, hands the leadership over, creates or deletes a space.
 bool IsForOperators(const ServerRequest& request) {
   return request.method != "GET" &&
          (request.path.starts_with("/v1/members") || request.path.starts_with("/v1/spaces/"));
