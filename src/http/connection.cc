@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/http/connection.h"
 
+#include <openssl/err.h>
+#include <openssl/ssl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -320,6 +322,11 @@ absl::Status TlsConnection::Handshake(TimePoint deadline) {
   });
   if (!error) return absl::OkStatus();
   if (error.category() != asio::error::get_ssl_category()) return Failed(error);
+  const auto code = static_cast<unsigned long>(error.value());
+  if (ERR_GET_REASON(code) == SSL_R_WRONG_VERSION_NUMBER) {
+    return absl::FailedPreconditionError(
+        "TLS failed: the server seems to speak plain text at this port");
+  }
   long verified = SSL_get_verify_result(stream_.native_handle());
   return absl::FailedPreconditionError(absl::StrCat(
       "TLS failed: ",

@@ -305,6 +305,18 @@ TEST_F(HttpServerTest, ServerThatEnds_TakesAnswersThatComeLater) {
   EXPECT_FALSE(connection->ReadHead(Soon()).ok());
 }
 
+TEST_F(HttpServerTest, ClientThatSpeaksTlsToPlainText_IsToldSo) {
+  Start();
+  const TemporaryDirectory directory;
+  const Authority authority(directory, "authority");
+  auto tls = TlsContext::Load({authority.file(), "", ""});
+  ASSERT_TRUE(tls.ok()) << tls.status();
+  const auto endpoint = Endpoint::Parse(absl::StrCat("127.0.0.1:", server_->port()));
+  const auto connection = HttpConnection::Connect(*endpoint, tls->get(), Soon());
+  EXPECT_EQ(connection.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(connection.status().message(), HasSubstr("plain text at this port"));
+}
+
 TEST_F(HttpServerTest, Tls_IsSpokenWithItsCertificate_AndPlainTextIsNot) {
   TemporaryDirectory directory;
   Authority authority(directory, "authority");
