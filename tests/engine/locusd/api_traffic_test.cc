@@ -128,6 +128,23 @@ TEST_F(ApiTrafficTest, OperatorTokens_AreNeededForWhatOperatorsDo) {
   }
 }
 
+TEST_F(ApiTrafficTest, SpaceWithoutHolders_IsDeleted) {
+  ApiCluster cluster(1, clock_);
+  ASSERT_GE(cluster.nodes().WaitForLeader(), 0);
+  const std::string at = cluster.endpoint(0), place = "/v1/spaces/orders";
+  const std::string create =
+      absl::StrCat("{\"rest_ms\":0,\"caller_now_ms\":", absl::ToUnixMillis(clock_.Now()), "}");
+  EXPECT_EQ(Send(at, {"DELETE", place, {}, ""}).status, 404u);
+  ASSERT_EQ(Send(at, {"PUT", place, {}, create}).status, 204u);
+  clock_.Advance(absl::Milliseconds(10));
+  const http::HttpAnswer deleted = Send(at, {"DELETE", place, {}, ""});
+  EXPECT_EQ(deleted.status, 204u) << deleted.body;
+  EXPECT_EQ(Send(at, {"GET", "/v1/leases?space=orders", {}, ""}).status, 404u);
+  ASSERT_EQ(Send(at, {"PUT", place, {}, CreateBody()}).status, 204u);
+  const http::HttpAnswer rests = Send(at, {"DELETE", place, {}, ""});
+  EXPECT_EQ(rests.status, 412u) << rests.body;
+}
+
 TEST_F(ApiTrafficTest, ListingsBeyondTwo_AreRefusedUntilOneIsSent) {
   ApiCluster cluster(1, clock_);
   ASSERT_GE(cluster.nodes().WaitForLeader(), 0);
