@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which rows of a stream are applied, which runs may apply them, and how far it is known to be.
 #include <thread>
+#include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -69,11 +70,14 @@ TEST_F(StreamRulesTest, TokensAndPings_EndTheirBatch) {
   limits.time = absl::Minutes(1);
   limits.last = ChangeApplier::Hurries;
   std::vector<size_t> sizes;
+  size_t read = 0;
   for (bool ended = false; !ended;) {
     auto batch = mariadb::ReadBatch(**reader, In(absl::Seconds(60)), limits);
     ASSERT_TRUE(batch.ok()) << batch.status();
-    sizes.push_back(batch->transactions.size());
+    read += batch->transactions.size();
     ended = batch->ended;
+    if (batch->idle && !ended) continue;  // a slow server's heartbeat ends a batch, too
+    sizes.push_back(std::exchange(read, 0));
   }
   EXPECT_EQ(sizes, (std::vector<size_t>{3, 3, 2}));
 }
