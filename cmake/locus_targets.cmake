@@ -47,7 +47,7 @@ endfunction()
 # Most of what the compiler reads for a source are headers of the standard library and of Abseil.
 # With this option, which is for our own work, they are compiled once. What is installed is built
 # without: a source must include what it uses.
-option(LOCUS_PRECOMPILE_HEADERS "Compile the headers that most sources include only once" OFF)
+option(LOCUS_PRECOMPILE_HEADERS "Compile once the headers that most sources include" OFF)
 if(LOCUS_PRECOMPILE_HEADERS)
   add_compile_options(-fPIC)  # the headers are compiled in one way, so all sources are
 endif()

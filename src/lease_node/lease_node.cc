@@ -69,8 +69,8 @@ class LeaseNode::Rep : public raft::StateMachine {
       wake_.NotifyAll();
     }
     if (thread_.joinable()) thread_.join();
-    // Callbacks may ask the node for its status: while it is whole, for whoever waits here, and
-    // while it ends, for whoever waits in it.
+    // A callback may still ask the node for its status, so owned_node_ remains set while callbacks
+    // run: here for what waits in this class, and in the node's destructor for what waits there.
     FailWaiting(absl::UnavailableError("this node is ending"));
     owned_node_.reset();
   }
