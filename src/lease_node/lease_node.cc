@@ -39,8 +39,10 @@ constexpr absl::Duration kTransferEvery = absl::Minutes(1);
 // and by CLOCK_BOOTTIME.
 constexpr absl::Duration kLiveWithin = absl::Seconds(1);
 constexpr absl::Duration kLiveApart = absl::Milliseconds(500);
-// So many requests within LeaseNodeOptions::gather need not be gathered: they meet anyway.
+// Renewals are not gathered when so many requests wait, or came within kBusyWithin: these meet
+// anyway.
 constexpr size_t kBusy = 16;
+constexpr std::chrono::milliseconds kBusyWithin{20};
 // Between commands that nobody asked for.
 constexpr absl::Duration kLeastPause = absl::Milliseconds(50);
 
@@ -193,12 +195,11 @@ class LeaseNode::Rep : public raft::StateMachine {
     if (next_expiry_ < watched_expiry_) wake_.NotifyAll();
   }
 
-  // How many requests come in LeaseNodeOptions::gather, now or just before.
+  // How many requests come within kBusyWithin, now or just before.
   void NoteArrival() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const auto now = std::chrono::steady_clock::now();
-    const auto gather = absl::ToChronoNanoseconds(options_.gather);
-    if (now - arrivals_since_ >= gather) {
-      arrivals_before_ = now - arrivals_since_ < 2 * gather ? arrivals_ : 0;
+    if (now - arrivals_since_ >= kBusyWithin) {
+      arrivals_before_ = now - arrivals_since_ < 2 * kBusyWithin ? arrivals_ : 0;
       arrivals_ = 0;
       arrivals_since_ = now;
     }
@@ -206,7 +207,7 @@ class LeaseNode::Rep : public raft::StateMachine {
   }
   // Whether what waits may wait for more.
   bool Gathers() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return !hurry_ && std::max(arrivals_, arrivals_before_) < kBusy &&
+    return !hurry_ && std::max({waiting_.size(), arrivals_, arrivals_before_}) < kBusy &&
            GatheredAt() > std::chrono::steady_clock::now();
   }
   std::chrono::steady_clock::time_point GatheredAt() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

@@ -23,10 +23,11 @@ struct LeaseNodeOptions {
   raft::ShellOptions shell;
   // Commands that are under way at once; requests that come meanwhile share the next one.
   size_t pipeline = 8;
-  // While fewer than 16 requests come in such a time, renewals wait for others until so long after
-  // the last command: a commit of the cluster costs much more than a request, and nobody waits for
-  // a renewal. Longer: less work for few holders, and slower renewals. 0: they do not wait.
-  absl::Duration gather = absl::Milliseconds(20);
+  // While fewer than 16 requests come in 20 ms, and fewer than 16 wait, renewals wait for others
+  // until so long after the last command: a commit of the cluster costs much more than a request,
+  // and nobody waits for a renewal. Longer: less work for few holders, and slower renewals. 0: they
+  // do not wait.
+  absl::Duration gather = absl::Milliseconds(50);
   // A leader without requests proposes its time this often, so that followers know it.
   absl::Duration tick = absl::Seconds(5);
   // Of this node. Outlives it.
