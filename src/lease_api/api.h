@@ -71,8 +71,8 @@ struct ApiOptions {
 //
 // An address that sends too much gets 429 with Retry-After, and code UNAVAILABLE (rate_limit.h); a
 // node with too much under way answers 503, and so does one that already has two listings of leases
-// to send. What says that it was forwarded, and comes from a member's IP address, has a limit of its
-// own, ten times as high. /healthz and /readyz are always answered.
+// to send. What says that it was forwarded, and comes from a member's IP address, has a limit of
+// its own, ten times as high. /healthz and /readyz are always answered.
 //
 // Thread safety: may be called by any thread. The node must outlive it, and what it still answers.
 class Api {
