@@ -251,7 +251,7 @@ class Core {
   const Members& QuorumMembers() const;
   bool MayStand() const;
   bool HasMajority(const std::set<NodeId>& of) const;
-  bool IsRemovedBefore(Index index) const;
+  bool HasCommittedMembersFrom(Index index) const;
   Write& WriteOf(Actions& actions);
   static void SendAtOnce(NodeId to, Message message, Actions& actions);
   void SendAfterWrites(NodeId to, Message message, Actions& actions);

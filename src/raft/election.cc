@@ -83,13 +83,13 @@ bool Core::IsUpToDate(Index last_index, Term last_term) const {
   return last_term > own || (last_term == own && last_index >= this->last_index());
 }
 
-bool Core::IsRemovedBefore(Index index) const {
-  return members_index() > index && members_index() <= commit_;
+bool Core::HasCommittedMembersFrom(Index index) const {
+  return members_index() >= index && members_index() <= commit_;
 }
 
 void Core::On(NodeId from, const VoteRequest& request, bool leader_is_alive, Actions& actions) {
   // A member that was removed does not know it yet, and would stand again and again.
-  if (FindMember(members(), from) == nullptr && IsRemovedBefore(request.members_index)) {
+  if (FindMember(members(), from) == nullptr && HasCommittedMembersFrom(request.members_index)) {
     SendAtOnce(from, Removed{vote_.term, members_index()}, actions);
     return;
   }
@@ -140,7 +140,9 @@ void Core::On(NodeId, const StandNow& message, bool, Actions& actions) {
 }
 
 void Core::On(NodeId, const Removed& message, bool, Actions&) {
-  if (message.members_index > members_index()) removed_ = true;
+  // Equal: it has the entry of its removal, and does not know since its restart that it is
+  // committed.
+  if (message.members_index >= members_index()) removed_ = true;
 }
 
 }  // namespace locus::raft

@@ -257,6 +257,27 @@ TEST(RaftCoreTest, RemovedNode_IsToldEvenWhenItWasAway) {
   EXPECT_EQ(net[1].role(), Role::kLeader);
 }
 
+// After a restart a node does not know which entries are committed.
+TEST(RaftCoreTest, RemovedNodeThatHasItsRemoval_IsToldAgainAfterARestart) {
+  Net net({1, 2, 3});
+  net.Elect(1, net.all());
+  net.Do(1, net[1].ProposeMembers(Without(net.members(), 3)));
+  net.DeliverAmong(net.all());
+  ASSERT_TRUE(net[3].removed());
+  Remembered remembered = FirstNode(3, net.members());
+  remembered.vote.term = net[3].term();
+  remembered.entries.push_back({net[3].term(), Entry::Kind::kNothing, "", {}});
+  remembered.entries.push_back(
+      {net[3].term(), Entry::Kind::kMembers, "", Without(net.members(), 3)});
+  ASSERT_EQ(remembered.entries.size(), net[3].last_index());
+  net.Add(std::move(remembered));
+  ASSERT_FALSE(net[3].removed());
+  net.Do(3, net[3].ElectionTimeout());
+  net.DeliverAmong(net.all(), /*leader_is_alive=*/true);
+  EXPECT_TRUE(net[3].removed());
+  EXPECT_EQ(net[1].role(), Role::kLeader);
+}
+
 TEST(RaftCoreTest, LeaderThatIsRemoved_CommitsItAndStepsDown) {
   Net net({1, 2, 3});
   net.Elect(1, net.all());
