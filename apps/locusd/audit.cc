@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/locusd/audit.h"
 
+#include "absl/time/clock.h"
 #include "locus/engine/clickhouse.h"
 #include "locus/routing/metrics.h"
 #include "src/base/check.h"
@@ -10,6 +11,7 @@ namespace locus::locusd {
 namespace {
 
 constexpr size_t kMostPasswordBytes = 1024;
+constexpr absl::Duration kTellEvery = absl::Minutes(1);
 
 }  // namespace
 
@@ -36,6 +38,31 @@ std::string Audit::Metrics() const {
   PrometheusText text;
   text.Add(sink_->Stats());
   return text.ToString();
+}
+
+void Audit::Tell(Log& log) {
+  const AuditSinkStats stats = sink_->Stats();
+  const absl::Time now = absl::Now();
+  if (stats.failures > told_.failures) {
+    if (!fails_ || now - failure_told_ >= kTellEvery) {
+      log.Warn("audit is not written",
+               {{"why", std::string(stats.last_failure.message())}, {"spilled", stats.spilled}});
+      failure_told_ = now;
+    }
+    fails_ = true;
+  } else if (fails_ && stats.written > told_.written) {
+    log.Info("audit is written again");
+    fails_ = false;
+  }
+  const uint64_t lost = told_.dropped;
+  told_ = stats;
+  if (stats.dropped == lost) return;
+  if (now - loss_told_ < kTellEvery) {
+    told_.dropped = lost;  // later
+    return;
+  }
+  log.Error("audit records were lost", {{"since_start", stats.dropped}});
+  loss_told_ = now;
 }
 
 }  // namespace locus::locusd

@@ -6,7 +6,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "apps/locusd/config.h"
+#include "apps/locusd/log.h"
 #include "locus/audit.h"
 #include "src/lease_audit/lease_audit.h"
 
@@ -22,6 +24,9 @@ class Audit {
   lease_audit::LeaseAudit& leases() { return leases_; }
   // For GET /metrics.
   std::string Metrics() const;
+  // Logs that writing fails, goes on again, or has lost records: what changed since the last call,
+  // failures and losses once a minute. By one thread.
+  void Tell(Log& log);
 
  private:
   Audit(std::unique_ptr<AuditSink> sink, lease_audit::LeaseAuditOptions options)
@@ -29,6 +34,11 @@ class Audit {
 
   std::unique_ptr<AuditSink> sink_;
   lease_audit::LeaseAudit leases_;
+  // As it was told last.
+  AuditSinkStats told_;
+  bool fails_ = false;
+  absl::Time failure_told_ = absl::InfinitePast();
+  absl::Time loss_told_ = absl::InfinitePast();
 };
 
 }  // namespace locus::locusd

@@ -144,6 +144,10 @@ class Daemon::Rep {
 
   absl::Status FilesInPlace() { return store_->InPlace(); }
 
+  void TellOfAudit() {
+    if (audit_ != nullptr) audit_->Tell(log_);
+  }
+
   bool removed() { return node_->Status().removed; }
   absl::Status failure() { return node_->Status().failure; }
 
@@ -340,6 +344,7 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Open(const Config& config, Start
 
 bool Daemon::Works() { return rep_->Works(); }
 absl::Status Daemon::FilesInPlace() { return rep_->FilesInPlace(); }
+void Daemon::TellOfAudit() { rep_->TellOfAudit(); }
 bool Daemon::removed() { return rep_->removed(); }
 absl::Status Daemon::failure() { return rep_->failure(); }
 absl::Status Daemon::Reload(const Config& config) { return rep_->Reload(config); }

@@ -20,6 +20,7 @@
 namespace locus {
 
 using audit::Batch;
+using audit::Loss;
 using audit::Spill;
 using internal::Backoff;
 using internal::CondVar;
@@ -102,7 +103,7 @@ class AuditSink::Rep {
       ++stats_.recorded;
       if (queue_.size() >= options_.queue) {
         queue_.pop_front();
-        NoteLost(1, "no room in memory");
+        NoteLost({1, 0}, "no room in memory");
       }
       queue_.push_back(std::move(record));
       // The first record starts the thread's wait, and a full batch ends it.
@@ -139,12 +140,17 @@ class AuditSink::Rep {
   }
 
  private:
-  // The gap's record comes with the next batch.
-  void NoteLost(uint64_t count, const char* why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (count == 0) return;
-    stats_.dropped += count;
-    lost_ += count;
+  // The gap's record comes with the next batch. What a lost gap's record told is told again.
+  void NoteLost(Loss loss, const char* why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (loss.records + loss.told == 0) return;
+    stats_.dropped += loss.records;
+    lost_ += loss.records + loss.told;
     why_lost_ = why;
+  }
+  void NoteLost(const Batch& batch, const char* why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Loss loss;
+    loss.Add(batch);
+    NoteLost(loss, why);
   }
 
   // Takes the next batch; an empty one: nothing is due.
@@ -171,6 +177,7 @@ class AuditSink::Rep {
       gap.first = lost;
       gap.detail = why;
       AppendRow(gap, options_.process, now, batch);
+      batch.told = lost;
     }
     for (const AuditRecord& record : records) AppendRow(record, options_.process, now, batch);
     return batch;
@@ -224,18 +231,21 @@ class AuditSink::Rep {
     {
       MutexLock lock(mutex_);
       nothing_left = queue_.empty();
-      if (nothing_left && !backlog_) return true;
+      if (nothing_left && !backlog_ && (lost_ == 0 || last_gap_tried_)) return true;
+      last_gap_tried_ = last_gap_tried_ || nothing_left;
       if (Now() < stop_by_) {
         // The writer may recover meanwhile.
         wake_.WaitUntil(mutex_, std::min(stop_by_, std::max(retry_at_, Now())));
         return false;
       }
     }
-    while (spill_ != nullptr && !nothing_left) {
+    if (spill_ == nullptr) return true;
+    while (!nothing_left) {
       Keep(TakeBatch());
       MutexLock lock(mutex_);
       nothing_left = queue_.empty();
     }
+    Keep(TakeBatch());  // the gap that this may have left
     return true;
   }
 
@@ -248,7 +258,10 @@ class AuditSink::Rep {
     Batch batch = TakeBatch();
     if (batch.count > 0 && (!spill_->empty() || !TryWrite(batch))) Keep(batch);
     if (!retry && !spill_->empty()) return;
-    while (std::optional<Batch> front = spill_->Front()) {
+    while (true) {
+      const std::optional<Batch> front = spill_->Front();
+      NoteSpillLoss("the spill directory was damaged");
+      if (!front) break;
       if (!TryWrite(*front)) return;
       spill_->Pop();
       MutexLock lock(mutex_);
@@ -267,17 +280,22 @@ class AuditSink::Rep {
   // To the directory.
   void Keep(const Batch& batch) {
     if (batch.count == 0) return;
-    uint64_t dropped = 0;
-    absl::Status kept = spill_->Append(batch, dropped);
+    absl::Status kept = spill_->Append(batch);
+    NoteSpillLoss("no room in the spill directory");
     MutexLock lock(mutex_);
     in_hand_ = 0;
     backlog_ = true;
-    NoteLost(dropped, "no room in the spill directory");
     if (!kept.ok()) {
-      NoteLost(batch.count, "the spill directory cannot be written");
+      NoteLost(batch, "the spill directory cannot be written");
       stats_.last_failure = kept;
     }
     stats_.spilled = spill_->bytes();
+  }
+
+  void NoteSpillLoss(const char* why) {
+    const Loss loss = spill_->TakeLoss();
+    MutexLock lock(mutex_);
+    NoteLost(loss, why);
   }
 
   // False: later.
@@ -296,7 +314,7 @@ class AuditSink::Rep {
       retry_at_ = After(backoff_.Next(random.value_or(0)));
       return false;
     }
-    if (!status.ok()) NoteLost(batch.count, "the writer refused them");
+    if (!status.ok()) NoteLost(batch, "the writer refused them");
     backoff_.Reset();
     in_hand_ = 0;
     if (spill_ == nullptr) backlog_ = false;
@@ -316,7 +334,8 @@ class AuditSink::Rep {
   // Of the thread.
   std::unique_ptr<AuditWriter> writer_;
   std::unique_ptr<Spill> spill_;
-  Batch pending_;  // without a spill directory: what the writer has not taken yet
+  bool last_gap_tried_ = false;  // once the end has come
+  Batch pending_;                // without a spill directory: what the writer has not taken yet
 
   mutable Mutex mutex_;
   CondVar wake_;

@@ -34,8 +34,8 @@ namespace {
 constexpr size_t kNumberDigits = 20;
 constexpr std::string_view kEnding = ".spill";
 constexpr uint64_t kLeastFileBytes = 64 << 10;
-// Of a frame's first line: two decimals, 16 hex digits, blanks.
-constexpr size_t kLongestLine = 64;
+// Of a frame's first line: three decimals, 16 hex digits, blanks.
+constexpr size_t kLongestLine = 80;
 
 std::string SumOf(std::string_view rows) {
   char sum[8];
@@ -115,9 +115,9 @@ absl::Status Spill::WriteFrame(const std::string& frame) {
   return absl::OkStatus();
 }
 
-absl::Status Spill::Append(const Batch& batch, uint64_t& dropped) {
-  const std::string frame =
-      absl::StrCat(batch.rows.size(), " ", batch.count, " ", SumOf(batch.rows), "\n", batch.rows);
+absl::Status Spill::Append(const Batch& batch) {
+  const std::string frame = absl::StrCat(batch.rows.size(), " ", batch.count, " ",
+                                         SumOf(batch.rows), " ", batch.told, "\n", batch.rows);
   if (frame.size() > most_bytes_ / 2) {
     return absl::FailedPreconditionError(
         absl::StrCat("a batch of ", frame.size(), " bytes has no room in the spill directory ",
@@ -125,9 +125,9 @@ absl::Status Spill::Append(const Batch& batch, uint64_t& dropped) {
   }
   while (bytes_ + frame.size() > most_bytes_ && !files_.empty()) {
     LoadFront();
-    size_t end = 0;
-    for (size_t at = at_; std::optional<Batch> lost = FrameAt(at, end); at = end) {
-      dropped += lost->count;
+    while (std::optional<Batch> lost = NextFrame()) {
+      loss_.Add(*lost);
+      Pop();
     }
     RemoveFront();
   }
@@ -156,7 +156,7 @@ std::optional<Batch> Spill::FrameAt(size_t at, size_t& end) const {
   const std::string_view rest = std::string_view(text_).substr(at);
   const size_t line_end = rest.substr(0, kLongestLine).find('\n');
   if (line_end == std::string_view::npos) return std::nullopt;
-  std::array<std::string_view, 3> words;
+  std::array<std::string_view, 4> words;
   std::string_view line = rest.substr(0, line_end);
   for (std::string_view& word : words) {
     word = line.substr(0, line.find(' '));
@@ -164,18 +164,31 @@ std::optional<Batch> Spill::FrameAt(size_t at, size_t& end) const {
   }
   const std::optional<uint64_t> bytes = ParseDecimal(words[0], INT64_MAX);
   const std::optional<uint64_t> count = ParseDecimal(words[1], INT64_MAX);
-  if (!bytes || !count || *bytes > rest.size() - line_end - 1) return std::nullopt;
+  // Earlier versions wrote three words.
+  const std::optional<uint64_t> told = ParseDecimal(words[3].empty() ? "0" : words[3], INT64_MAX);
+  if (!bytes || !count || !told || *bytes > rest.size() - line_end - 1) return std::nullopt;
   const std::string_view rows = rest.substr(line_end + 1, *bytes);
   if (SumOf(rows) != words[2]) return std::nullopt;
   end = at + line_end + 1 + *bytes;
-  return Batch{std::string(rows), *count};
+  return Batch{std::string(rows), *count, *told};
+}
+
+// From `at_` on, which it moves behind what is damaged or was cut off by a crash.
+std::optional<Batch> Spill::NextFrame() {
+  while (at_ < text_.size()) {
+    if (std::optional<Batch> batch = FrameAt(at_, next_)) return batch;
+    // A line for each row; a frame begins with a digit.
+    if (text_[at_] != '\n' && (text_[at_] < '0' || text_[at_] > '9')) ++loss_.records;
+    at_ = std::min(text_.find('\n', at_), text_.size() - 1) + 1;
+  }
+  return std::nullopt;
 }
 
 std::optional<Batch> Spill::Front() {
   while (!files_.empty()) {
     LoadFront();
-    if (std::optional<Batch> batch = FrameAt(at_, next_)) return batch;
-    RemoveFront();  // read to its end, or to what a crash left of its last frame
+    if (std::optional<Batch> batch = NextFrame()) return batch;
+    RemoveFront();
   }
   return std::nullopt;
 }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -21,10 +22,10 @@ namespace locus::audit {
 // Batches in files of a directory, first in, first out, up to a number of bytes; kept across
 // restarts and kill -9. A power failure may cost the last of them.
 //
-// Files are `<number, 20 digits>.spill`, each a run of frames "<bytes> <count> <XXH64, 16 hex>\n"
-// and so many bytes of rows. What follows a frame that is not whole is left out. After a restart a
-// file is read from its beginning: a batch may come twice, as AuditWriter allows.
-// Thread safety: none.
+// Files are `<number, 20 digits>.spill`, each a run of frames
+// "<bytes> <count> <XXH64, 16 hex> <told>\n" and so many bytes of rows. A frame that is not whole
+// is left out, and its rows are counted as lost. After a restart a file is read from its beginning:
+// a batch may come twice, as AuditWriter allows. Thread safety: none.
 class Spill {
  public:
   // Makes a missing directory (0700). FAILED_PRECONDITION: it cannot be used, or another process
@@ -32,13 +33,15 @@ class Spill {
   static absl::StatusOr<std::unique_ptr<Spill>> Open(const std::string& directory,
                                                      uint64_t most_bytes);
 
-  // Drops the oldest batches where there is no room; `dropped` rises by their records. A batch that
-  // has no room at all, or cannot be written, is an error and is not kept.
-  absl::Status Append(const Batch& batch, uint64_t& dropped);
+  // Drops the oldest batches where there is no room. A batch that has no room at all, or cannot be
+  // written, is an error and is not kept.
+  absl::Status Append(const Batch& batch);
   // The oldest batch; nullopt: there is none.
   std::optional<Batch> Front();
   // Forgets the batch that Front answered.
   void Pop();
+  // What was dropped or left out since the last call.
+  Loss TakeLoss() { return std::exchange(loss_, {}); }
 
   bool empty() const { return files_.empty(); }
   uint64_t bytes() const { return bytes_; }
@@ -57,6 +60,7 @@ class Spill {
   absl::Status WriteFrame(const std::string& frame);
   void LoadFront();
   std::optional<Batch> FrameAt(size_t at, size_t& end) const;
+  std::optional<Batch> NextFrame();
   void RemoveFront();
 
   const std::string directory_;
@@ -66,6 +70,7 @@ class Spill {
   uint64_t bytes_ = 0;
   internal::FileDescriptor writing_;
   uint64_t next_number_ = 1;
+  Loss loss_;
 
   // Of the front file: what was read of it, and where its next frame begins.
   uint64_t loaded_ = 0;  // its number; 0: none

@@ -247,6 +247,57 @@ TEST_F(AuditSinkTest, RowsThatTheWriterRefuses_AreCountedAndHoldNothingUp) {
   EXPECT_EQ(Gaps(), 10u);
 }
 
+TEST_F(AuditSinkTest, GapsThatAreLostThemselves_AreToldInFull) {
+  auto sink = Open();
+  place_.Answer(absl::InvalidArgumentError("no such column"));
+  for (uint64_t i = 0; i < 40; ++i) {
+    sink->Record(Numbered(i));
+    ASSERT_TRUE(sink->Flush(absl::Seconds(20)).ok());
+  }
+  EXPECT_EQ(sink->Stats().dropped, 40u);
+  place_.Answer(absl::OkStatus());
+  sink->Record(Numbered(40));
+  ASSERT_TRUE(sink->Flush(absl::Seconds(20)).ok());
+  EXPECT_EQ(Gaps(), 40u);
+}
+
+TEST_F(AuditSinkTest, LossBeforeTheEnd_LeavesItsGap) {
+  options_.linger = absl::Seconds(20);
+  auto sink = Open();
+  place_.Answer(absl::InvalidArgumentError("no such column"));
+  for (uint64_t i = 0; i < 10; ++i) sink->Record(Numbered(i));
+  ASSERT_TRUE(sink->Flush(absl::Seconds(20)).ok());
+  place_.Answer(absl::OkStatus());
+  sink.reset();
+  EXPECT_EQ(Gaps(), 10u);
+}
+
+TEST_F(AuditSinkTest, EndWhileAllIsRefused_ComesAtOnce) {
+  options_.linger = absl::Minutes(10);
+  auto sink = Open();
+  place_.Answer(absl::InvalidArgumentError("no such column"));
+  for (uint64_t i = 0; i < 10; ++i) sink->Record(Numbered(i));
+  sink.reset();
+  EXPECT_EQ(Gaps(), 0u);
+}
+
+TEST_F(AuditSinkTest, SpillDirectoryFullAtTheEnd_LeavesTheGapInIt) {
+  options_.spill_directory = directory_ / "spill";
+  options_.spill_bytes = 1 << 20;
+  options_.queue = 20'000;
+  options_.batch = 1000;
+  place_.Answer(absl::UnavailableError("away"));
+  auto sink = Open();
+  for (uint64_t i = 0; i < 10'000; ++i) sink->Record(Numbered(i));
+  sink.reset();
+  place_.Answer(absl::OkStatus());
+  sink = Open();
+  sink->Record(Numbered(10'000));
+  ASSERT_TRUE(sink->Flush(absl::Seconds(20)).ok());
+  EXPECT_EQ(Workers().size() + Gaps(), 10'001u);
+  EXPECT_GT(Gaps(), 0u);
+}
+
 TEST_F(AuditSinkTest, ManyThreads_LoseNothingAndKeepEachThreadsOrder) {
   options_.batch = 100;
   auto sink = Open();

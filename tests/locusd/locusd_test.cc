@@ -102,6 +102,8 @@ TEST(LocusdTest, RemovedNode_EndsAndSaysSo) {
   EXPECT_EQ(removed.WaitForEnd(), 3);
   EXPECT_THAT(removed.LogText(), HasSubstr("error this node was removed from the cluster"));
   EXPECT_EQ(cluster.node(leader).Members(), 2u);
+  removed.Start();  // somebody tries again
+  EXPECT_EQ(removed.WaitForEnd(), 3);
 }
 
 TEST(LocusdTest, LostDisk_ComesBackAsAnotherNode) {
@@ -332,6 +334,10 @@ TEST(LocusdTest, Metrics_TellOfTheAuditToo) {
   ASSERT_TRUE(metrics);
   EXPECT_THAT(*metrics, HasSubstr("locusd_leads 1"));
   EXPECT_THAT(*metrics, HasSubstr("locus_audit_recorded_total"));
+  EXPECT_TRUE(WaitUntil([&] {
+    return cluster.node(0).LogText().find(
+               "warn audit is not written why=\"clickhouse 127.0.0.1:") != std::string::npos;
+  }));
 }
 
 // What the process says to a supervisor such as systemd.
