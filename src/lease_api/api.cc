@@ -11,6 +11,7 @@
 #include "src/lease_api/bodies.h"
 #include "src/lease_api/call.h"
 #include "src/lease_api/forwarder.h"
+#include "src/lease_api/listing_query.h"
 #include "src/lease_api/pages.h"
 #include "src/lease_api/rate_limit.h"
 #include "src/lease_api/tokens.h"
@@ -41,8 +42,8 @@ RateLimitOptions OfMembers(RateLimitOptions rate) {
   return rate;
 }
 
-// One of many leases has 80 MB.
-constexpr size_t kMostListings = 2;
+// One has a megabyte, where holders are long, and is kept while its client reads it.
+constexpr size_t kMostListings = 32;
 
 // A listing of leases until it is sent.
 struct Listing {
@@ -53,7 +54,7 @@ struct Listing {
 
   const std::shared_ptr<Traffic> traffic;
   const size_t others = traffic->listings++;
-  WorkerSpaceView view;
+  ViewPage page;
 };
 
 ServerAnswer Done() { return {204, {}, ""}; }
@@ -252,28 +253,29 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
   }
 
   absl::Status Show(const CallPtr& call) {
-    constexpr std::string_view kSpace = "space=";
-    const std::string_view query = call->request().query;
-    if (!query.starts_with(kSpace)) {
-      return absl::InvalidArgumentError("?space=NAME is missing");
-    }
-    LOCUS_ASSIGN_OR_RETURN(SpaceName space, SpaceName::Parse(query.substr(kSpace.size())));
+    LOCUS_ASSIGN_OR_RETURN(const ListingQuery query, ParseListingQuery(call->request().query));
     auto listing = std::make_shared<Listing>(traffic_);
     if (listing->others >= kMostListings) {
       return absl::UnavailableError(absl::StrCat(
           "this node has ", kMostListings, " listings of leases under way, which is the most"));
     }
-    // A copy is all that the node's thread makes.
-    node_.Show(space, [self = shared_from_this(), call,
-                       listing](absl::StatusOr<WorkerSpaceView> view) mutable {
+    // A copy is all that the node's thread makes; the lease behind the last one says where the
+    // next page begins.
+    auto answered = [self = shared_from_this(), call, listing,
+                     limit = query.limit](absl::StatusOr<WorkerSpaceView> view) mutable {
       if (!view.ok()) return self->Refuse(call, view.status());
-      listing->view = *std::move(view);
+      if (view->workers.size() > limit) {
+        listing->page.next = view->workers[limit].worker;
+        view->workers.resize(limit);
+      }
+      listing->page.view = *std::move(view);
       ServerAnswer answer = JsonAnswer(200, "");
       answer.make_body = [listing = std::move(listing)] {
-        return BodyOf(std::exchange(listing->view, {})) + '\n';
+        return BodyOf(std::exchange(listing->page, {})) + '\n';
       };
       call->Answer(std::move(answer));
-    });
+    };
+    node_.Show(query.space, query.from, query.limit + 1, std::move(answered));
     return absl::OkStatus();
   }
 

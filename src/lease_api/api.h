@@ -50,7 +50,8 @@ struct ApiOptions {
 // - POST /v1/leases: acquires; 201 and the grant.
 // - PUT /v1/leases/{worker}: renews; 200 and the grant.
 // - DELETE /v1/leases/{worker}: releases; 204.
-// - GET /v1/leases?space=S: 200 and the view, linearizable.
+// - GET /v1/leases?space=S[&from=WORKER][&limit=N]: 200 and the leases of at most N worker IDs from
+//   WORKER on, linearizable; "next" says where more follow.
 // - GET /v1/members: 200 and the members, as this node knows them.
 // - POST /v1/members with {"id", "address"}: adds a learner, or changes its address; 204.
 // - POST /v1/members/{id}:promote: a learner votes from now on; 204.
@@ -70,7 +71,7 @@ struct ApiOptions {
 // audit.
 //
 // An address that sends too much gets 429 with Retry-After, and code UNAVAILABLE (rate_limit.h); a
-// node with too much under way answers 503, and so does one that already has two listings of leases
+// node with too much under way answers 503, and so does one that already has 32 listings of leases
 // to send. What says that it was forwarded, and comes from a member's IP address, has a limit of
 // its own, ten times as high. /healthz and /readyz are always answered.
 //

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
+#include "src/lease_api/listing_query.h"
 #include "src/lease_api/members.h"
 
 namespace locus::lease_api {
@@ -17,8 +18,6 @@ namespace json = boost::json;
 using internal::Printable;
 
 namespace {
-
-constexpr size_t kMostWorkersOfView = 1 << 20;
 
 constexpr std::array<std::pair<absl::StatusCode, std::string_view>, 10> kCodes = {{
     {absl::StatusCode::kInvalidArgument, "INVALID_ARGUMENT"},
@@ -187,7 +186,8 @@ absl::StatusOr<WorkerGrant> ParseGrant(std::string_view body) {
   return grant;
 }
 
-std::string BodyOf(const WorkerSpaceView& view) {
+std::string BodyOf(const ViewPage& page) {
+  const WorkerSpaceView& view = page.view;
   json::array workers;
   for (const WorkerRecord& record : view.workers) {
     workers.push_back(json::object{{"worker", record.worker},
@@ -202,24 +202,27 @@ std::string BodyOf(const WorkerSpaceView& view) {
   return TextOf({{"now_ms", Json(view.now)},
                  {"rest_until_ms", Json(view.rest_until)},
                  {"losses", view.losses},
-                 {"workers", std::move(workers)}});
+                 {"workers", std::move(workers)},
+                 {"next", page.next ? json::value(*page.next) : json::value()}});
 }
 
-absl::StatusOr<WorkerSpaceView> ParseView(std::string_view body) {
+absl::StatusOr<ViewPage> ParsePage(std::string_view body) {
   Members members(body);
-  WorkerSpaceView view;
+  ViewPage page;
+  WorkerSpaceView& view = page.view;
   view.now = members.Time("now_ms");
   view.rest_until = members.TimeOr("rest_until_ms", absl::InfinitePast());
   view.losses = members.Number("losses", INT64_MAX);
-  if (const json::array* workers = members.Array("workers", kMostWorkersOfView)) {
+  if (const json::array* workers = members.Array("workers", kMostListed)) {
     for (const json::value& worker : *workers) {
       Members of_worker(worker, "a worker");
       view.workers.push_back(RecordOf(of_worker));
       LOCUS_RETURN_IF_ERROR(of_worker.Finish());
     }
   }
+  page.next = members.NumberOrNull("next", kMostWorker);
   LOCUS_RETURN_IF_ERROR(members.Finish());
-  return view;
+  return page;
 }
 
 unsigned HttpStatusOf(const absl::Status& status) {

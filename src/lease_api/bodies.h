@@ -2,6 +2,8 @@
 #ifndef LOCUS_SRC_LEASE_API_BODIES_H_
 #define LOCUS_SRC_LEASE_API_BODIES_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -52,10 +54,16 @@ absl::StatusOr<OfSpace<WorkerRelease>> ParseRelease(uint64_t worker, std::string
 std::string BodyOf(const WorkerGrant& grant);
 absl::StatusOr<WorkerGrant> ParseGrant(std::string_view body);
 
+// Some leases of a space, by rising worker ID.
+struct ViewPage {
+  WorkerSpaceView view;
+  std::optional<uint64_t> next;  // a worker ID at which more follow
+};
+
 // {"now_ms", "rest_until_ms", "losses", "workers": [{"worker", "token", "floor_ms", "ceiling_ms",
-// "granted_at_ms", "renewed_at_ms", "nonce", "holder"}]}
-std::string BodyOf(const WorkerSpaceView& view);
-absl::StatusOr<WorkerSpaceView> ParseView(std::string_view body);
+// "granted_at_ms", "renewed_at_ms", "nonce", "holder"}], "next" (null: no more follow)}
+std::string BodyOf(const ViewPage& page);
+absl::StatusOr<ViewPage> ParsePage(std::string_view body);
 
 // Problem details (RFC 9457): {"title", "status", "detail", "code"}; `code` is the status code's
 // name: "ABORTED".

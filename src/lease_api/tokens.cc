@@ -61,19 +61,20 @@ absl::Status Tokens::Keep(const std::vector<std::string>& clients,
 
 std::optional<ServerAnswer> Tokens::Refuse(const ServerRequest& request) const {
   if (IsOneOf(operators_, request)) return std::nullopt;
-  if (clients_.empty() || IsOneOf(clients_, request)) {
-    if (operators_.empty() || !IsForOperators(request)) return std::nullopt;
+  const bool for_operators = !operators_.empty() && IsForOperators(request);
+  const bool is_client = IsOneOf(clients_, request);
+  if (!for_operators && (is_client || clients_.empty())) return std::nullopt;
+  if (is_client) {
     return ProblemAnswer(absl::FailedPreconditionError(
                              "only operators may do this: one of the node's operator tokens is "
                              "needed"),
                          403);
   }
-  const bool given = !request.Header("Authorization").empty();
-  ServerAnswer answer =
-      ProblemAnswer(absl::FailedPreconditionError(given ? "the bearer token is none of this node's"
-                                                        : "a bearer token is needed, and none was "
-                                                          "sent"),
-                    401);
+  const char* const why = !request.Header("Authorization").empty()
+                              ? "the bearer token is none of this node's"
+                          : for_operators ? "an operator token is needed, and none was sent"
+                                          : "a bearer token is needed, and none was sent";
+  ServerAnswer answer = ProblemAnswer(absl::FailedPreconditionError(why), 401);
   answer.headers.emplace_back("WWW-Authenticate", "Bearer");
   return answer;
 }

@@ -22,8 +22,9 @@ class Tokens {
   absl::Status Keep(const std::vector<std::string>& clients,
                     const std::vector<std::string>& operators);
 
-  // What to answer instead of what the request asks for: 401, or 403 where it is for operators
-  // and its token is a client's. nullopt: it is allowed.
+  // What to answer instead of what the request asks for: 401 where a token is needed and it has
+  // none of them, 403 where it is for operators and its token is a client's. nullopt: it is
+  // allowed.
   std::optional<http::ServerAnswer> Refuse(const http::ServerRequest& request) const;
 
  private:

@@ -383,12 +383,17 @@ void Machine::ExpireDue(std::vector<Fact>& facts) {
   }
 }
 
-absl::StatusOr<WorkerSpaceView> Machine::Show(const SpaceName& space) const {
+absl::StatusOr<WorkerSpaceView> Machine::Show(const SpaceName& space, uint64_t from,
+                                              size_t limit) const {
   const auto found = spaces_.find(space);
   if (found == spaces_.end()) return worker::NoSuchSpace(space);
   WorkerSpaceView view = worker::ViewOf(found->second.rules, now_);
-  view.workers.reserve(found->second.leases.size());
-  for (const auto& [worker, lease] : found->second.leases) view.workers.push_back(lease.record);
+  const std::map<uint64_t, Lease>& leases = found->second.leases;
+  view.workers.reserve(std::min(limit, leases.size()));
+  for (auto at = leases.lower_bound(from); at != leases.end(); ++at) {
+    if (view.workers.size() == limit) break;
+    view.workers.push_back(at->second.record);
+  }
   return view;
 }
 

@@ -65,8 +65,10 @@ class Machine {
   absl::Time NextExpiry() const {
     return queue_.empty() ? absl::InfiniteFuture() : std::get<0>(*queue_.begin());
   }
-  // At the machine's time. NOT_FOUND: no such space.
-  absl::StatusOr<WorkerSpaceView> Show(const SpaceName& space) const;
+  // At the machine's time: at most `limit` leases from worker ID `from` on. NOT_FOUND: no such
+  // space.
+  absl::StatusOr<WorkerSpaceView> Show(const SpaceName& space, uint64_t from = 0,
+                                       size_t limit = SIZE_MAX) const;
   // The leases with a holder whose text contains `part`.
   std::vector<HeldLease> HoldersWith(std::string_view part) const;
   size_t workers() const { return workers_; }

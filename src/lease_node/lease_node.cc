@@ -146,12 +146,14 @@ class LeaseNode::Rep : public raft::StateMachine {
     Propose();
   }
 
-  void Show(const SpaceName& space, std::function<void(absl::StatusOr<WorkerSpaceView>)> answered) {
-    node_->Read([this, space, answered = std::move(answered)](const absl::Status& status) {
-      // The node's thread: the machine is as the read needs it.
-      if (!status.ok()) return answered(status);
-      answered(machine_.Show(space));
-    });
+  void Show(const SpaceName& space, uint64_t from, size_t limit,
+            std::function<void(absl::StatusOr<WorkerSpaceView>)> answered) {
+    node_->Read(
+        [this, space, from, limit, answered = std::move(answered)](const absl::Status& status) {
+          // The node's thread: the machine is as the read needs it.
+          if (!status.ok()) return answered(status);
+          answered(machine_.Show(space, from, limit));
+        });
   }
 
   void Holders(
@@ -454,9 +456,9 @@ absl::StatusOr<std::unique_ptr<LeaseNode>> LeaseNode::Start(std::unique_ptr<raft
 void LeaseNode::Submit(Request request, Answered answered) {
   rep_->Submit(std::move(request), std::move(answered));
 }
-void LeaseNode::Show(const SpaceName& space,
+void LeaseNode::Show(const SpaceName& space, uint64_t from, size_t limit,
                      std::function<void(absl::StatusOr<WorkerSpaceView>)> answered) {
-  rep_->Show(space, std::move(answered));
+  rep_->Show(space, from, limit, std::move(answered));
 }
 void LeaseNode::Holders(
     std::string part,

@@ -65,9 +65,11 @@ class LeaseNode {
   // no more; raft::IsCommitUnknown tells whether the request may have been carried out. Send it
   // again with the same RequestId. RESOURCE_EXHAUSTED: too much is under way.
   void Submit(lease_machine::Request request, Answered answered);
-  // A linearizable view. UNAVAILABLE as Submit. NOT_FOUND: no such space.
-  void Show(const SpaceName& space, std::function<void(absl::StatusOr<WorkerSpaceView>)> answered);
-  // The leases, as Show has them, with a holder whose text contains `part`. Reads all texts.
+  // A linearizable view of at most `limit` leases from worker ID `from` on. UNAVAILABLE as Submit.
+  // NOT_FOUND: no such space.
+  void Show(const SpaceName& space, uint64_t from, size_t limit,
+            std::function<void(absl::StatusOr<WorkerSpaceView>)> answered);
+  // All leases, as Show has them, with a holder whose text contains `part`. Reads all texts.
   void Holders(std::string part,
                std::function<void(absl::StatusOr<std::vector<lease_machine::HeldLease>>)> answered);
   // As raft::Node's.

@@ -43,9 +43,10 @@ class Client : public WorkerLeaseStore {
       for (int i = 0; i < cluster_.size(); ++i) {
         if (cluster_.node(i) == nullptr) continue;
         std::promise<absl::StatusOr<WorkerSpaceView>> promise;
-        cluster_.node(i)->Show(space, [&promise](absl::StatusOr<WorkerSpaceView> said) {
-          promise.set_value(std::move(said));
-        });
+        cluster_.node(i)->Show(space, 0, SIZE_MAX,
+                               [&promise](absl::StatusOr<WorkerSpaceView> said) {
+                                 promise.set_value(std::move(said));
+                               });
         view = promise.get_future().get();
         if (!absl::IsUnavailable(view.status())) return true;
       }

@@ -232,7 +232,7 @@ TEST_F(LeaseNodeTest, NodeThatEnds_TellsItsStatusToWhoeverItAnswers) {
     node->Submit({std::nullopt, space_, lease_machine::Create{{}, clock_.Now()}},
                  [&](const lease_machine::Answer&) { ask(); });
   }
-  node->Show(space_, [&](const absl::StatusOr<WorkerSpaceView>&) { ask(); });
+  node->Show(space_, 0, SIZE_MAX, [&](const absl::StatusOr<WorkerSpaceView>&) { ask(); });
   EXPECT_LT(answered, kRequests);
   cluster.Kill(leader);
   EXPECT_EQ(answered, kRequests + 1);

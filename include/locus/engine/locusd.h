@@ -53,6 +53,9 @@ struct LocusdStats {
 // that a call that is repeated after a lost answer is carried out once; a call that gets no answer
 // goes on to the next node until its time is over.
 //
+// Show asks for 1,024 leases at a time. Each answer is linearizable by itself; the time that it
+// says is that of the first one.
+//
 // A node that is sent too much (429) says when to come again, and the call waits until then.
 //
 // UNAVAILABLE: no node answered as the leader in time. FAILED_PRECONDITION also: the token or a

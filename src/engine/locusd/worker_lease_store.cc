@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,10 +13,11 @@
 namespace locus {
 namespace {
 
+using lease_api::ViewPage;
 using locusd::Nodes;
 
-// A view of 2^20 worker IDs with their holders.
-constexpr size_t kMostView = size_t{2} << 30;
+// Of leases in one answer, with each character of their holders escaped.
+constexpr size_t kMostPage = size_t{16} << 20;
 
 class Store final : public LocusdWorkerLeaseStore {
  public:
@@ -67,11 +70,14 @@ class Store final : public LocusdWorkerLeaseStore {
   }
 
   absl::StatusOr<WorkerSpaceView> Show(const SpaceName& space) override {
-    LOCUS_ASSIGN_OR_RETURN(std::string body, nodes_->Call({"GET", "/v1/leases?space=" + space.str(),
-                                                           "", 200, false, kMostView}));
-    absl::StatusOr<WorkerSpaceView> view = lease_api::ParseView(body);
-    if (view.ok()) return view;
-    return absl::DataLossError(absl::StrCat("locusd: ", view.status().message()));
+    LOCUS_ASSIGN_OR_RETURN(ViewPage page, Page(space, 0));
+    WorkerSpaceView view = std::move(page.view);
+    while (page.next) {
+      LOCUS_ASSIGN_OR_RETURN(page, Page(space, *page.next));
+      std::move(page.view.workers.begin(), page.view.workers.end(),
+                std::back_inserter(view.workers));
+    }
+    return view;
   }
 
   WorkerStoreFacts facts() const override { return {.engine = "raft"}; }
@@ -79,6 +85,32 @@ class Store final : public LocusdWorkerLeaseStore {
   LocusdStats Stats() const override { return nodes_->Stats(); }
 
  private:
+  // Each page ends above the one before, so that pages end whatever the server says.
+  absl::StatusOr<ViewPage> Page(const SpaceName& space, uint64_t from) {
+    LOCUS_ASSIGN_OR_RETURN(
+        std::string body,
+        nodes_->Call({"GET", absl::StrCat("/v1/leases?space=", space.str(), "&from=", from), "",
+                      200, false, kMostPage}));
+    absl::StatusOr<ViewPage> page = lease_api::ParsePage(body);
+    if (!page.ok()) {
+      return absl::DataLossError(absl::StrCat("locusd: ", page.status().message()));
+    }
+    uint64_t least = from;
+    for (const WorkerRecord& record : page->view.workers) {
+      if (record.worker < least) {
+        return absl::DataLossError(absl::StrCat("locusd listed worker ", record.worker,
+                                                " where one of at least ", least, " is next"));
+      }
+      least = record.worker + 1;
+    }
+    if (page->next && (*page->next < least || page->view.workers.empty())) {
+      return absl::DataLossError(absl::StrCat("locusd listed ", page->view.workers.size(),
+                                              " workers from ", from, " on, and says that worker ",
+                                              *page->next, " is next"));
+    }
+    return page;
+  }
+
   static absl::StatusOr<WorkerGrant> GrantIn(std::string_view body) {
     absl::StatusOr<WorkerGrant> grant = lease_api::ParseGrant(body);
     if (grant.ok()) return grant;

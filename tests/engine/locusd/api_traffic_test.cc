@@ -8,9 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "locus/engine/locusd.h"
 #include "src/base/mutex.h"
 #include "src/http/connection.h"
 #include "src/http/server.h"
+#include "src/lease_api/bodies.h"
 #include "tests/engine/locusd/api_cluster.h"
 #include "tests/support/private_server.h"
 
@@ -55,9 +57,9 @@ class ApiTrafficTest : public ::testing::Test {
     }
     return found;
   }
-  std::string CreateBody() {
-    return absl::StrCat("{\"rest_ms\":60000,\"caller_now_ms\":", absl::ToUnixMillis(clock_.Now()),
-                        "}");
+  std::string CreateBody(int rest_ms = 60'000) {
+    return absl::StrCat("{\"rest_ms\":", rest_ms,
+                        ",\"caller_now_ms\":", absl::ToUnixMillis(clock_.Now()), "}");
   }
   std::string Id(int number) {
     return absl::StrCat(absl::ToUnixMillis(clock_.Now()), "-0123456789abcdef0123456789abcde",
@@ -128,14 +130,31 @@ TEST_F(ApiTrafficTest, OperatorTokens_AreNeededForWhatOperatorsDo) {
   }
 }
 
+// Clients need no token here; operators do.
+TEST_F(ApiTrafficTest, OperatorTokensOnly_WhoSendsNoneIsAskedForOne) {
+  ApiCluster cluster(1, clock_, {},
+                     Listening([](ApiOptions& options) { options.operator_tokens = {"oper"}; }));
+  ASSERT_GE(cluster.nodes().WaitForLeader(), 0);
+  const std::string at = cluster.endpoint(0), create = "/v1/spaces/orders";
+  const http::HttpAnswer none = Send(at, {"PUT", create, {}, CreateBody()});
+  EXPECT_EQ(none.status, 401u);
+  EXPECT_EQ(none.Header("WWW-Authenticate"), "Bearer");
+  EXPECT_THAT(none.body, HasSubstr("operator token is needed, and none was sent"));
+  const http::HttpAnswer wrong =
+      Send(at, {"PUT", create, {{"Authorization", "Bearer guessed"}}, CreateBody()});
+  EXPECT_EQ(wrong.status, 401u);
+  EXPECT_THAT(wrong.body, HasSubstr("none of this node's"));
+  EXPECT_EQ(Send(at, {"GET", "/v1/members", {}, ""}).status, 200u);
+  EXPECT_EQ(Send(at, {"PUT", create, {{"Authorization", "Bearer oper"}}, CreateBody()}).status,
+            204u);
+}
+
 TEST_F(ApiTrafficTest, SpaceWithoutHolders_IsDeleted) {
   ApiCluster cluster(1, clock_);
   ASSERT_GE(cluster.nodes().WaitForLeader(), 0);
   const std::string at = cluster.endpoint(0), place = "/v1/spaces/orders";
-  const std::string create =
-      absl::StrCat("{\"rest_ms\":0,\"caller_now_ms\":", absl::ToUnixMillis(clock_.Now()), "}");
   EXPECT_EQ(Send(at, {"DELETE", place, {}, ""}).status, 404u);
-  ASSERT_EQ(Send(at, {"PUT", place, {}, create}).status, 204u);
+  ASSERT_EQ(Send(at, {"PUT", place, {}, CreateBody(0)}).status, 204u);
   clock_.Advance(absl::Milliseconds(10));
   const http::HttpAnswer deleted = Send(at, {"DELETE", place, {}, ""});
   EXPECT_EQ(deleted.status, 204u) << deleted.body;
@@ -145,7 +164,52 @@ TEST_F(ApiTrafficTest, SpaceWithoutHolders_IsDeleted) {
   EXPECT_EQ(rests.status, 412u) << rests.body;
 }
 
-TEST_F(ApiTrafficTest, ListingsBeyondTwo_AreRefusedUntilOneIsSent) {
+TEST_F(ApiTrafficTest, Leases_AreListedInPages) {
+  ApiCluster cluster(1, clock_);
+  ASSERT_GE(cluster.nodes().WaitForLeader(), 0);
+  const std::string at = cluster.endpoint(0);
+  ASSERT_EQ(Send(at, {"PUT", "/v1/spaces/orders", {}, CreateBody(0)}).status, 204u);
+  clock_.Advance(absl::Milliseconds(10));
+  constexpr uint64_t kHeld = 1030;  // more than one answer lists
+  std::atomic<uint64_t> granted = 0;
+  for (uint64_t i = 0; i < kHeld; ++i) {
+    WorkerAcquire wish;
+    wish.range = {3, 2 + kHeld};
+    wish.start = 3;
+    wish.nonce = absl::StrCat("n", i);
+    wish.caller_now = clock_.Now();
+    cluster.nodes().node(0)->Submit(
+        {std::nullopt, SpaceName::Parse("orders").value(), wish},
+        [&](const lease_machine::Answer& answer) { granted += answer.status.ok() ? 1 : 0; });
+  }
+  ASSERT_TRUE(WaitUntil([&] { return granted == kHeld; }));
+  auto list = [&](const char* query) {
+    return lease_api::ParsePage(
+               Send(at, {"GET", absl::StrCat("/v1/leases?space=orders", query), {}, ""}).body)
+        .value();
+  };
+  const lease_api::ViewPage some = list("&limit=2&from=5");
+  ASSERT_EQ(some.view.workers.size(), 2u);
+  EXPECT_EQ(some.view.workers[0].worker, 5u);
+  EXPECT_EQ(some.next, 7u);
+  EXPECT_EQ(list("").view.workers.size(), 1024u);
+  EXPECT_EQ(list("").next, 1027u);
+  EXPECT_EQ(list("&from=1027").view.workers.size(), 6u);
+  EXPECT_EQ(list("&from=1027").next, std::nullopt);
+  EXPECT_EQ(list("&from=1027&limit=6").next, std::nullopt) << "none is left";
+  EXPECT_EQ(list("&from=2000").view.workers.size(), 0u);
+  // The client takes all pages.
+  LocusdOptions options;
+  options.endpoints = {at};
+  auto store = LocusdWorkerLeaseStore::Open(options, clock_);
+  ASSERT_TRUE(store.ok()) << store.status();
+  auto view = (*store)->Show(SpaceName::Parse("orders").value());
+  ASSERT_TRUE(view.ok()) << view.status();
+  ASSERT_EQ(view->workers.size(), kHeld);
+  for (uint64_t i = 0; i < kHeld; ++i) EXPECT_EQ(view->workers[i].worker, 3 + i);
+}
+
+TEST_F(ApiTrafficTest, ListingsBeyondTheirMost_AreRefusedUntilOneIsSent) {
   ApiCluster cluster(1, clock_);
   ASSERT_GE(cluster.nodes().WaitForLeader(), 0);
   ASSERT_EQ(Send(cluster.endpoint(0), {"PUT", "/v1/spaces/orders", {}, CreateBody()}).status, 204u);
@@ -161,14 +225,17 @@ TEST_F(ApiTrafficTest, ListingsBeyondTwo_AreRefusedUntilOneIsSent) {
     });
     return answer.get_future().get();
   };
-  std::optional<http::ServerAnswer> first = list(), second = list();
-  EXPECT_EQ(first->status, 200u);
-  EXPECT_THAT(second->make_body(), HasSubstr("\"workers\":[]"));
-  http::ServerAnswer third = list();
-  EXPECT_EQ(third.status, 503u);
-  EXPECT_THAT(third.body, HasSubstr("2 listings"));
-  EXPECT_THAT(third.headers, Contains(Pair("Retry-After", "1")));
-  first.reset();
+  std::vector<http::ServerAnswer> kept;
+  for (int i = 0; i < 32; ++i) {
+    kept.push_back(list());
+    ASSERT_EQ(kept.back().status, 200u);
+  }
+  EXPECT_THAT(kept[0].make_body(), HasSubstr("\"workers\":[]"));
+  http::ServerAnswer refused = list();
+  EXPECT_EQ(refused.status, 503u);
+  EXPECT_THAT(refused.body, HasSubstr("32 listings"));
+  EXPECT_THAT(refused.headers, Contains(Pair("Retry-After", "1")));
+  kept.pop_back();
   EXPECT_EQ(list().status, 200u);
   EXPECT_EQ(list().status, 200u) << "none is kept";
 }

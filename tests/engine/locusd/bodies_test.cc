@@ -58,11 +58,14 @@ TEST(BodiesTest, RandomRequestsAndAnswers_ComeBackAsTheyWere) {
     record.ceiling = grant.ceiling;
     record.granted_at = record.renewed_at = grant.granted_at;
     view.workers = {record, record};
-    auto viewed = ParseView(BodyOf(view));
+    const std::optional<uint64_t> next =
+        random() % 2 == 0 ? std::nullopt : std::optional(grant.worker + 1);
+    auto viewed = ParsePage(BodyOf(ViewPage{view, next}));
     ASSERT_TRUE(viewed.ok()) << viewed.status();
-    EXPECT_EQ(viewed->workers, view.workers);
-    EXPECT_EQ(viewed->now, view.now);
-    EXPECT_EQ(viewed->rest_until, view.rest_until);
+    EXPECT_EQ(viewed->view.workers, view.workers);
+    EXPECT_EQ(viewed->view.now, view.now);
+    EXPECT_EQ(viewed->view.rest_until, view.rest_until);
+    EXPECT_EQ(viewed->next, next);
   }
 }
 

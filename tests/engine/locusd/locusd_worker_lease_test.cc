@@ -158,6 +158,14 @@ TEST_F(LocusdTest, Refusals_AreProblemsThatNameWhatIsWrong) {
   refused("PUT", "/v1/leases/x", "{}", 400, "no worker ID");
   refused("GET", "/v1/leases", "", 400, "?space=NAME");
   refused("GET", "/v1/leases?space=orders", "", 404, "NOT_FOUND");
+  refused("GET", "/v1/leases?space=orders&limit=0", "", 400,
+          "limit=\\\"0\\\" is no number of 1 to 1024");
+  refused("GET", "/v1/leases?space=orders&limit=1025", "", 400, "1025");
+  refused("GET", "/v1/leases?space=orders&from=-1", "", 400, "from=");
+  refused("GET", "/v1/leases?from=1", "", 400, "?space=NAME");
+  refused("GET", "/v1/leases?space=orders&&limit=1", "", 400, "is none of");
+  refused("GET", "/v1/leases?space=orders&limit", "", 400, "is none of");
+  refused("GET", "/v1/leases?space=orders&space=orders", "", 400, "given twice");
   refused("PUT", "/v1/spaces/orders", R"({"rest_ms":1.5,"caller_now_ms":1})", 400, "rest_ms");
   refused("PUT", "/v1/spaces/orders", R"({"rest_ms":1,"caller_now_ms":1,"x":1})", 400, "not known");
   refused("POST", "/v1/members", R"({"id":"7","address":"a"})", 400, "host:port host:port");
