@@ -15,6 +15,7 @@
 #include "src/base/check.h"
 #include "src/base/mutex.h"
 #include "src/base/random_word.h"
+#include "src/raft/node/inbox.h"
 
 namespace locus::raft {
 
@@ -24,9 +25,6 @@ using internal::MutexLock;
 
 namespace {
 
-// Messages that wait for the node's thread; beyond them they are dropped, and Raft sends them
-// again.
-constexpr size_t kMostWaitingMessages = 10'000;
 // Whoever reaches the port can send messages that are refused: they are not told one by one.
 constexpr auto kTellRefused = std::chrono::minutes(1);
 
@@ -54,9 +52,7 @@ class Node::Rep : public Storage {
     }
     return transport_.Start([this](NodeId from, Message message) {
       MutexLock lock(mutex_);
-      if (messages_.size() >= kMostWaitingMessages) return;
-      messages_.push_back({from, std::move(message)});
-      wake_loop_.NotifyAll();
+      if (inbox_.Put(from, std::move(message))) wake_loop_.NotifyAll();
     });
   }
 
@@ -100,10 +96,6 @@ class Node::Rep : public Storage {
     SnapshotMark mark;
     std::shared_ptr<const std::string> state;
   };
-  struct Parcel {
-    NodeId from = 0;
-    Message message;
-  };
   using Task = std::variant<Write, Snapshot>;
 
   void Enqueue(Task task) {
@@ -117,12 +109,12 @@ class Node::Rep : public Storage {
     TimePoint due = shell_->Tick(Now());
     while (true) {
       std::vector<Event> events;
-      std::deque<Parcel> messages;
+      std::deque<Inbox::Parcel> messages;
       uint64_t written = 0;
       absl::Status failure;
       {
         MutexLock lock(mutex_);
-        while (!ending_ && events_.empty() && messages_.empty() && written_ == 0 && failure_.ok() &&
+        while (!ending_ && events_.empty() && inbox_.empty() && written_ == 0 && failure_.ok() &&
                Now() < due) {
           if (due == TimePoint::max()) {
             wake_loop_.Wait(mutex_);
@@ -132,13 +124,13 @@ class Node::Rep : public Storage {
         }
         if (ending_) break;
         events.swap(events_);
-        messages.swap(messages_);
+        messages = inbox_.TakeAll();
         written = std::exchange(written_, 0);
         failure = std::exchange(failure_, absl::OkStatus());
       }
       if (!failure.ok()) shell_->Stop(std::move(failure));
       if (written != 0) shell_->Written(Now(), written);
-      for (const Parcel& parcel : messages) {
+      for (const Inbox::Parcel& parcel : messages) {
         shell_->Receive(Now(), parcel.from, parcel.message);
       }
       for (Event& event : events) event(*shell_, Now());
@@ -236,7 +228,7 @@ class Node::Rep : public Storage {
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // the loop: nobody takes events any more
   std::vector<Event> events_ ABSL_GUARDED_BY(mutex_);
-  std::deque<Parcel> messages_ ABSL_GUARDED_BY(mutex_);
+  Inbox inbox_ ABSL_GUARDED_BY(mutex_);
   std::deque<Task> tasks_ ABSL_GUARDED_BY(mutex_);
   uint64_t written_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: nothing since the loop asked
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
