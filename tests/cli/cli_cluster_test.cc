@@ -65,8 +65,13 @@ TEST(CliClusterTest, Status_HasARowForEachNodeAndSaysWhatIsMissing) {
     EXPECT_EQ(node["member"], "voter");
     EXPECT_TRUE(node["lag"].is_number()) << node;
   }
+  auto says = [&](std::string_view what) {
+    return Eventually([&] {
+      return RunLocus({"cluster", "status", uri}).out.find(what) != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(says("members 3 voters; 1 voter may fail"));
   Outcome text = RunLocus({"cluster", "status", uri});
-  EXPECT_THAT(text.out, HasSubstr("members 3 voters; 1 voter may fail"));
   EXPECT_THAT(text.out, HasSubstr("follower"));
   const int killed = (leader + 1) % 3;
   const std::string killed_id = IdOf(cluster, killed);
@@ -75,11 +80,34 @@ TEST(CliClusterTest, Status_HasARowForEachNodeAndSaysWhatIsMissing) {
   EXPECT_EQ(text.exit, 0) << text.err;
   EXPECT_THAT(text.out, HasSubstr("no answer"));
   EXPECT_THAT(text.out, HasSubstr(killed_id)) << "the leader knows who it is";
+  EXPECT_TRUE(says("members 3 voters, 1 of them silent; no further voter may fail"));
   cluster.Kill((leader + 2) % 3);
   ASSERT_TRUE(Eventually([&] { return RunLocus({"cluster", "status", uri}).exit == 1; }));
   EXPECT_THAT(RunLocus({"cluster", "status", uri}).err, HasSubstr("no leader: 1 of 3 nodes"));
   EXPECT_EQ(StatusOf(uri)["healthy"], false);
   EXPECT_EQ(RunLocus({"cluster", "status", "locusd://127.0.0.1:1"}).exit, 1);
+}
+
+TEST(CliClusterTest, Status_ShowsAMemberWhoseAddressAnotherNodeHas) {
+  ApiCluster cluster(3, Clock::System());
+  const int leader = cluster.nodes().WaitForLeader();
+  const int blank = cluster.AddBlank();
+  raft::MemberChange lost;
+  lost.kind = raft::MemberChange::Kind::kAddLearner;
+  lost.id = 77;
+  lost.address = absl::StrCat("127.0.0.1:1 ", cluster.endpoint(blank));
+  cluster.nodes().node(leader)->ChangeMembers(lost, [](const absl::Status&) {});
+  json found;
+  ASSERT_TRUE(Eventually([&] {
+    const json status = StatusOf(cluster.uri(4));
+    for (const json& node : status["nodes"]) {
+      if (node["id"] == "77") found = node;
+    }
+    return found.is_object();
+  }));
+  EXPECT_EQ(found["answers"], false);
+  EXPECT_EQ(found["member"], "learner");
+  EXPECT_THAT(found["error"].get<std::string>(), HasSubstr("answers at its address"));
 }
 
 TEST(CliClusterTest, AddRemoveAndTransfer_ChangeTheMembers) {

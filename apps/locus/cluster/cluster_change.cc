@@ -40,7 +40,7 @@ ordered_json MemberJson(const LocusdMember& member) {
           {"leader", member.leader}};
 }
 
-std::string Strength(const std::vector<LocusdMember>& members) {
+std::string Strength(const std::vector<LocusdMember>& members, size_t failed) {
   size_t voters = 0;
   for (const LocusdMember& member : members) voters += member.voter;
   auto count = [](size_t n, absl::string_view what) {
@@ -50,8 +50,12 @@ std::string Strength(const std::vector<LocusdMember>& members) {
   if (members.size() > voters) {
     absl::StrAppend(&text, ", ", count(members.size() - voters, "learner"));
   }
-  const size_t spare = voters == 0 ? 0 : (voters - 1) / 2;
-  absl::StrAppend(&text, "; ", spare == 0 ? "no voter" : count(spare, "voter"), " may fail");
+  const size_t most = voters == 0 ? 0 : (voters - 1) / 2;
+  const size_t spare = most - std::min(most, failed);
+  const absl::string_view voter = failed > 0 ? "further voter" : "voter";
+  if (failed > 0) absl::StrAppend(&text, ", ", failed, " of them silent");
+  absl::StrAppend(&text, "; ", spare == 0 ? absl::StrCat("no ", voter) : count(spare, voter),
+                  " may fail");
   return text;
 }
 

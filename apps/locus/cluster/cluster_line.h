@@ -31,8 +31,9 @@ int EndOfCluster(std::string_view verb, const absl::Status& status);
 // IDs are strings: JavaScript's numbers end at 2^53.
 nlohmann::ordered_json MemberJson(const LocusdMember& member);
 
-// "3 voters, 1 learner; 1 voter may fail".
-std::string Strength(const std::vector<LocusdMember>& members);
+// "3 voters, 1 learner; 1 voter may fail". With voters that have failed already: "3 voters, 1 of
+// them silent; no further voter may fail".
+std::string Strength(const std::vector<LocusdMember>& members, size_t failed = 0);
 
 }  // namespace locus::cli
 

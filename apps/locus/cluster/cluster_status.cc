@@ -39,6 +39,14 @@ struct Seen {
   }
 };
 
+size_t FailedVoters(const LocusdNode& leader) {
+  size_t failed = 0;
+  for (const LocusdMember& member : leader.members) {
+    failed += member.voter && (member.IsSilent() || member.forgot);
+  }
+  return failed;
+}
+
 ordered_json NodeJson(const Seen& seen, const LocusdNode* leader) {
   ordered_json json;
   json["endpoint"] = seen.row.endpoint;
@@ -93,8 +101,8 @@ std::string TextOf(const LocusdClusterView& view) {
   std::string out;
   if (leader != nullptr) {
     absl::StrAppend(&out, "cluster ", leader->cluster, "\nleader ", leader->id, "\nmembers ",
-                    Strength(leader->members), "\nleases ", leader->held, " held, ",
-                    leader->workers, " ever granted\n");
+                    Strength(leader->members, FailedVoters(*leader)), "\nleases ", leader->held,
+                    " held, ", leader->workers, " ever granted\n");
   }
   TextGrid grid({Align::kLeftWhole, Align::kRight, Align::kLeftWhole, Align::kLeftWhole,
                  Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight,

@@ -72,7 +72,8 @@ struct LocusdClusterView {
     std::string endpoint;  // that was asked
     absl::StatusOr<LocusdNode> node;
   };
-  // The endpoints in their order, then the members that are none of them.
+  // The endpoints in their order, then the members that are none of them, or have another node at
+  // their address.
   std::vector<Row> rows;
 
   // The row of the leader with the highest term that leads for sure; nullptr: none answers.

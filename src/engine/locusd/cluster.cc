@@ -92,6 +92,24 @@ class Cluster final : public LocusdCluster {
   const std::unique_ptr<Nodes> nodes_;
 };
 
+// Members at whose addresses other nodes answer, after a lost disk for example.
+std::vector<Row> ReplacedOf(const LocusdClusterView& view) {
+  std::vector<Row> replaced;
+  for (const LocusdMember& member : view.Members()) {
+    const LocusdNode* other = nullptr;
+    bool answers = false;
+    for (const Row& row : view.rows) {
+      if (!row.node.ok()) continue;
+      answers = answers || row.node->id == member.id;
+      if (row.endpoint == member.api) other = &*row.node;
+    }
+    if (answers || other == nullptr) continue;
+    replaced.push_back({member.api, absl::UnavailableError(absl::StrCat(
+                                        "node ", other->id, " answers at its address"))});
+  }
+  return replaced;
+}
+
 std::vector<Row> Cluster::AskAll(const std::vector<std::string>& endpoints,
                                  absl::Duration longest) {
   std::vector<Row> rows;
@@ -126,7 +144,9 @@ LocusdClusterView Cluster::Show() {
     if (known.count({member.id, member.api}) > 0 || asked.count(member.api) > 0) continue;
     if (endpoint.ok() && nodes_->CheckPlace(*endpoint).ok()) further.push_back(member.api);
   }
+  std::vector<Row> replaced = ReplacedOf(view);
   for (Row& row : AskAll(further)) view.rows.push_back(std::move(row));
+  for (Row& row : replaced) view.rows.push_back(std::move(row));
   return view;
 }
 
