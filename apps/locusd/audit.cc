@@ -15,7 +15,7 @@ constexpr absl::Duration kTellEvery = absl::Minutes(1);
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Audit>> Audit::Open(const Config& config) {
+absl::StatusOr<std::unique_ptr<AuditWriter>> Audit::OpenWriter(const Config& config) {
   ClickHouseOptions options = config.audit->clickhouse;
   if (!config.audit->password_file.empty()) {
     LOCUS_ASSIGN_OR_RETURN(
@@ -23,7 +23,11 @@ absl::StatusOr<std::unique_ptr<Audit>> Audit::Open(const Config& config) {
         internal::ReadPrivateFile(config.audit->password_file, kMostPasswordBytes));
     options.password = text.view().substr(0, text.view().find('\n'));
   }
-  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<ClickHouseAudit> writer, ClickHouseAudit::Open(options));
+  return ClickHouseAudit::Open(options);
+}
+
+absl::StatusOr<std::unique_ptr<Audit>> Audit::Open(const Config& config) {
+  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<AuditWriter> writer, OpenWriter(config));
   AuditSinkOptions sink = config.audit->sink;
   sink.spill_directory = config.data + "/audit";
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<AuditSink> opened,

@@ -21,6 +21,9 @@ class Audit {
   // AuditSink::Open, and of the password's file.
   static absl::StatusOr<std::unique_ptr<Audit>> Open(const Config& config);
 
+  // What Open finds wrong without the spill directory.
+  static absl::Status Check(const Config& config) { return OpenWriter(config).status(); }
+
   lease_audit::LeaseAudit& leases() { return leases_; }
   // For GET /metrics.
   std::string Metrics() const;
@@ -29,6 +32,7 @@ class Audit {
   void Tell(Log& log);
 
  private:
+  static absl::StatusOr<std::unique_ptr<AuditWriter>> OpenWriter(const Config& config);
   Audit(std::unique_ptr<AuditSink> sink, lease_audit::LeaseAuditOptions options)
       : sink_(std::move(sink)), leases_(*sink_, std::move(options)) {}
 

@@ -332,6 +332,23 @@ class Daemon::Rep {
   std::unique_ptr<http::Server> server_;
 };
 
+absl::Status CheckFiles(const Config& config) {
+  LOCUS_RETURN_IF_ERROR(ReadTokens(config).status());
+  std::vector<http::TlsFiles> all;
+  if (config.raft.tls) {
+    all.push_back({config.raft.tls->authority, config.raft.tls->certificate, config.raft.tls->key});
+  }
+  if (config.api.tls) {
+    all.push_back({"", config.api.tls->certificate, config.api.tls->key});
+    if (config.api.forward > 0) all.push_back({config.api.forward_authority, "", ""});
+  }
+  if (config.health) all.push_back({config.health->authority, "", ""});
+  for (const http::TlsFiles& files : all) {
+    LOCUS_RETURN_IF_ERROR(http::TlsContext::Load(files).status());
+  }
+  return config.audit ? Audit::Check(config) : absl::OkStatus();
+}
+
 Daemon::Daemon(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}
 Daemon::~Daemon() = default;
 

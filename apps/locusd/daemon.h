@@ -17,6 +17,10 @@ namespace locus::locusd {
 
 // A node of the cluster with its API: everything of locusd but signals and its supervisor.
 // Thread safety: none; `on_end` is called by threads of its own.
+// Whether the files that the configuration names, all but those in its data directory, can be used
+// by this user: tokens, certificates, keys, authorities, the audit's password.
+absl::Status CheckFiles(const Config& config);
+
 class Daemon {
  public:
   // What a start makes of a data directory without a node, or with one that was never a member.

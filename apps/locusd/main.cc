@@ -133,9 +133,8 @@ Exit Run(const Line& line) {
     return kRefused;
   }
   if (line.check) {
-    auto tokens = ReadTokens(*config);
-    if (!tokens.ok()) {
-      std::fprintf(stderr, "%s\n", std::string(tokens.status().message()).c_str());
+    if (absl::Status files = CheckFiles(*config); !files.ok()) {
+      std::fprintf(stderr, "%s\n", std::string(files.message()).c_str());
       return kRefused;
     }
     std::printf("%s: ok\n", line.config.c_str());

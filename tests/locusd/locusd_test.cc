@@ -236,6 +236,18 @@ TEST(LocusdTest, Check_SaysWhetherTheFileIsRight) {
   ended = RunLocusd(absl::StrCat("--check --config ", node.config()));
   EXPECT_EQ(ended.code, 2);
   EXPECT_THAT(ended.out, HasSubstr(directory / "no"));
+  const LocusdNode tls(
+      directory, "tls",
+      {.more_raft = "authority = \"/no/ca\"\ncertificate = \"/no/c\"\nkey = \"/no/k\"\n"});
+  ended = RunLocusd(absl::StrCat("--check --config ", tls.config()));
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.out, HasSubstr("/no/"));
+  const LocusdNode audit(
+      directory, "audit",
+      {.more = "[audit]\nclickhouse = \"127.0.0.1:8123\"\npassword_file = \"/no/password\"\n"});
+  ended = RunLocusd(absl::StrCat("--check --config ", audit.config()));
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.out, HasSubstr("/no/password"));
   EXPECT_EQ(RunLocusd("--check").code, 2);
   EXPECT_EQ(RunLocusd("--config").code, 2);
   EXPECT_EQ(RunLocusd("--config a --chek").code, 2);
