@@ -86,6 +86,7 @@ constexpr std::array kVerbs = {
     Verb{"lease list", kLeases, "List the worker IDs of a space and their holders", RunLeaseList},
     Verb{"lease acquire", kLeases, "Take a worker ID", RunLeaseAcquire},
     Verb{"lease release", kLeases, "Give a worker ID back", RunLeaseRelease},
+    Verb{"lease delete", kLeases, "Delete a space of worker IDs of locusd", RunLeaseDelete},
     Verb{"cluster status", kCluster, "Show the nodes of a cluster of locusd", RunClusterStatus},
     Verb{"cluster add", kCluster, "Add a node to a cluster of locusd", RunClusterAdd},
     Verb{"cluster remove", kCluster, "Remove a node from a cluster of locusd", RunClusterRemove},

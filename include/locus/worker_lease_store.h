@@ -182,6 +182,9 @@ class WorkerLeaseStore {
   // OK also if it was released before. ABORTED: the ID has another holder.
   virtual absl::Status Release(const SpaceName& space, const WorkerRelease& request) = 0;
   virtual absl::StatusOr<WorkerSpaceView> Show(const SpaceName& space) = 0;
+  // Deletes a space that nobody needs any more, with the ceilings of its IDs. FAILED_PRECONDITION:
+  // one of its IDs is held or rests. UNIMPLEMENTED: this engine has no such call.
+  virtual absl::Status Delete(const SpaceName& space);
 
   virtual WorkerStoreFacts facts() const = 0;
 };

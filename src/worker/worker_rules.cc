@@ -9,6 +9,11 @@
 #include "src/base/text.h"
 
 namespace locus {
+
+absl::Status WorkerLeaseStore::Delete(const SpaceName&) {
+  return absl::UnimplementedError(
+      absl::StrCat("only locusd deletes spaces of worker IDs, and this store is ", facts().engine));
+}
 namespace worker {
 namespace {
 

@@ -142,6 +142,22 @@ TEST(CliClusterTest, AddRemoveAndTransfer_ChangeTheMembers) {
   EXPECT_THAT(last.err, HasSubstr("is the last voter"));
 }
 
+TEST(CliClusterTest, LeaseDelete_DeletesASpaceThatNobodyNeeds) {
+  ApiCluster cluster(1, Clock::System());
+  const std::string uri = cluster.uri(1);
+  for (const char* space : {"old", "new"}) {
+    ASSERT_EQ(RunLocus({"lease", "create", uri, "--space", space}).exit, 0);
+  }
+  ASSERT_EQ(RunLocus({"lease", "acquire", uri, "--space", "new"}).exit, 0);
+  const Outcome held = RunLocus({"lease", "delete", uri, "--space", "new"});
+  EXPECT_EQ(held.exit, 1);
+  EXPECT_THAT(held.err, HasSubstr("is held"));
+  const Outcome deleted = RunLocus({"lease", "delete", uri, "--space", "old"});
+  EXPECT_EQ(deleted.exit, 0) << deleted.err;
+  EXPECT_THAT(RunLocus({"lease", "list", uri, "--space", "old"}).err, HasSubstr("no space old"));
+  EXPECT_EQ(RunLocus({"lease", "delete", uri, "--space", "old"}).exit, 1);
+}
+
 TEST(CliClusterTest, AddThatIsInterrupted_SaysThatItLeavesALearner) {
   ApiCluster cluster(1, Clock::System());
   // It tells who it is; where the others would reach it, nobody listens.

@@ -56,6 +56,17 @@ TEST_F(LeaseTest, AcquireListRelease_TellOfOneLease) {
   EXPECT_THAT(text.out, HasSubstr(token));
 }
 
+TEST_F(LeaseTest, Delete_OfAnotherEngineOrWithoutASpace_IsRefused) {
+  ASSERT_EQ(RunLocus({"lease", "create", store_}).exit, 0);
+  const Outcome other = RunLocus({"lease", "delete", store_, "--space", "orders"});
+  EXPECT_EQ(other.exit, 1);
+  EXPECT_THAT(other.err, HasSubstr("only locusd deletes spaces"));
+  const Outcome unnamed = RunLocus({"lease", "delete", store_});
+  EXPECT_EQ(unnamed.exit, 2);
+  EXPECT_THAT(unnamed.err, HasSubstr("--space"));
+  EXPECT_EQ(RunLocus({"lease", "list", store_}).exit, 0);
+}
+
 TEST_F(LeaseTest, Release_WithTheLastTimeUsed_FreesTheIdAtOnce) {
   ASSERT_EQ(RunLocus({"lease", "create", store_}).exit, 0);
   const json first = Parsed(RunLocus({"lease", "acquire", store_, "--range", "1-1"}));

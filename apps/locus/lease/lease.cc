@@ -37,12 +37,17 @@ struct LeaseLine {
   StoreUri uri;
   SpaceName space;
 
-  void DeclareOn(VerbLine& line) {
+  void DeclareOn(VerbLine& line, bool space_required = false) {
     StoreOption(line, "URI", &uri,
                 absl::StrCat("The store of the leases: ", internal::kLeaseUriHelp))
         .Offers(Offer::kLeaseUris)
         .Else("LOCUS_STORE");
-    SpaceOption(line, &space, "The space of worker IDs");
+    constexpr const char* kHelp = "The space of worker IDs";
+    if (space_required) {
+      line.Value("--space S", &space, SpaceName::Parse, kHelp).Required();
+    } else {
+      SpaceOption(line, &space, kHelp);
+    }
   }
 };
 
@@ -222,6 +227,20 @@ int RunLeaseCreate(std::span<const std::string> words) {
                                  "old leases may be in use"));
   }
   return End(kVerb, Create(lease, lost, ttl));
+}
+
+int RunLeaseDelete(std::span<const std::string> words) {
+  constexpr std::string_view kVerb = "lease delete";
+  LeaseLine lease;
+  VerbLine line(kVerb,
+                "Deletes a space of worker IDs in a cluster of locusd, with all that is known of "
+                "its IDs. Refused while one of them is held or rests.",
+                "locus lease delete locusd://10.0.0.1:7070 --space old");
+  lease.DeclareOn(line, /*space_required=*/true);
+  if (std::optional<int> exit = line.Parse(words)) return *exit;
+  auto store = OpenLeases(lease.uri, /*create=*/false);
+  if (!store.ok()) return End(kVerb, store.status());
+  return End(kVerb, (*store)->Delete(lease.space));
 }
 
 int RunLeaseList(std::span<const std::string> words) {

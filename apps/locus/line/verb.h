@@ -46,6 +46,7 @@ int RunStoreShow(std::span<const std::string> words);
 int RunStoreRestored(std::span<const std::string> words);
 int RunStoreRaise(std::span<const std::string> words);
 int RunLeaseCreate(std::span<const std::string> words);
+int RunLeaseDelete(std::span<const std::string> words);
 int RunLeaseList(std::span<const std::string> words);
 int RunLeaseAcquire(std::span<const std::string> words);
 int RunLeaseRelease(std::span<const std::string> words);

@@ -80,6 +80,10 @@ class Store final : public LocusdWorkerLeaseStore {
     return view;
   }
 
+  absl::Status Delete(const SpaceName& space) override {
+    return nodes_->Call({"DELETE", "/v1/spaces/" + space.str(), "", 204, true}).status();
+  }
+
   WorkerStoreFacts facts() const override { return {.engine = "raft"}; }
 
   LocusdStats Stats() const override { return nodes_->Stats(); }
