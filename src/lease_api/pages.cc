@@ -86,6 +86,8 @@ std::string MetricsPage(const NodeStatus& status, const lease_node::LeaseNode::S
                     [](const NodeStatus::OfMember& of) { return of.forgot; }));
   add("refused_messages_total", "counter", "Messages of nodes that cannot be true, dropped.",
       status.refused);
+  add("dropped_messages_total", "counter",
+      "Messages of nodes that came faster than they were read.", status.dropped);
   add("commands_total", "counter", "Commands that this node proposed.", stats.commands);
   add("requests_total", "counter", "Requests in these commands.", stats.requests);
   add("workers", "gauge", "Worker IDs that were ever granted.", stats.workers);

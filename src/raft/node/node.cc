@@ -82,7 +82,13 @@ class Node::Rep : public Storage {
     event(*shell_, Now());  // it has stopped: whatever is asked only reads
   }
   bool OnItsThread() const { return std::this_thread::get_id() == loop_id_; }
-  Shell& shell() { return *shell_; }
+  // By the node's thread, or once it has ended.
+  NodeStatus Status() {
+    NodeStatus status = shell_->Status(Now());
+    MutexLock lock(mutex_);
+    status.dropped = inbox_.dropped();
+    return status;
+  }
 
   // --- Storage; called by the node's thread.
 
@@ -166,7 +172,7 @@ class Node::Rep : public Storage {
     }
     if (seen == seen_) return;
     seen_ = seen;
-    options_.on_change(shell_->Status(Now()));
+    options_.on_change(Status());
   }
 
   void WriteAll() {
@@ -274,9 +280,9 @@ void Node::Transfer(NodeId to, Shell::Done done) {
 }
 
 NodeStatus Node::Status() {
-  if (rep_->OnItsThread()) return rep_->shell().Status(Now());
+  if (rep_->OnItsThread()) return rep_->Status();
   std::promise<NodeStatus> promise;
-  rep_->Post([&](Shell& shell, TimePoint now) { promise.set_value(shell.Status(now)); });
+  rep_->Post([&](Shell&, TimePoint) { promise.set_value(rep_->Status()); });
   return promise.get_future().get();
 }
 

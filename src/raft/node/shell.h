@@ -91,6 +91,7 @@ struct NodeStatus {
   // Core::refused and Core::refused_from.
   uint64_t refused = 0;
   NodeId refused_from = 0;
+  uint64_t dropped = 0;  // messages that came faster than the node took them (Inbox)
   std::vector<OfMember> members;
   absl::Status failure;  // not OK: the node has stopped; its process is to end
 };
