@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/lease_api/api.h"
 
-#include <boost/json.hpp>
 #include <optional>
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include "src/lease_api/call.h"
 #include "src/lease_api/forwarder.h"
 #include "src/lease_api/listing_query.h"
+#include "src/lease_api/members.h"
 #include "src/lease_api/pages.h"
 #include "src/lease_api/rate_limit.h"
 #include "src/lease_api/tokens.h"
@@ -19,8 +19,6 @@
 #include "src/worker/worker_rules.h"
 
 namespace locus::lease_api {
-
-namespace json = boost::json;
 
 using http::Server;
 using http::ServerAnswer;
@@ -280,19 +278,14 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
   }
 
   absl::Status AddMember(const CallPtr& call) {
-    json::error_code error;
-    const json::value value = json::parse(call->request().body, error);
-    std::string id, address;
-    if (!error && value.is_object() && value.get_object().size() == 2) {
-      for (auto [name, text] : {std::pair{"id", &id}, std::pair{"address", &address}}) {
-        const json::value* member = value.get_object().if_contains(name);
-        if (member != nullptr && member->is_string()) text->assign(member->get_string().c_str());
-      }
-    }
+    Members members(call->request().body);
+    const std::string id = members.Text("id", 20);
+    const std::string address = members.Text("address", 1024);
+    LOCUS_RETURN_IF_ERROR(members.Finish());
     raft::MemberChange change;
     const std::optional<uint64_t> number = ParseDecimal(id, UINT64_MAX);
     if (!number || *number == 0) {
-      return absl::InvalidArgumentError("the body is not {\"id\": \"...\", \"address\": \"...\"}");
+      return absl::InvalidArgumentError(absl::StrCat("\"id\": ", Quoted(id), " is no node's ID"));
     }
     LOCUS_RETURN_IF_ERROR(lease_node::MemberAddress::Parse(address).status());
     change.id = *number;

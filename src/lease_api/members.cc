@@ -19,6 +19,30 @@ namespace {
 constexpr uint64_t kMostMillis = 253402300799999;
 constexpr int64_t kMostDuration = int64_t{1} << 40;
 
+// Of a JSON object, which the text is: also those that its parser dropped, because another one of
+// the same name follows.
+size_t CountMembers(std::string_view text) {
+  size_t members = 0;
+  int depth = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      in_string = c != '"';
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '{' || c == '[') {
+      ++depth;
+    } else if (c == '}' || c == ']') {
+      --depth;
+    } else if (c == ':' && depth == 1) {
+      ++members;
+    }
+  }
+  return members;
+}
+
 }  // namespace
 
 Members::Members(std::string_view body) {
@@ -26,8 +50,11 @@ Members::Members(std::string_view body) {
   value_ = json::parse({body.data(), body.size()}, error);
   if (error || !value_.is_object()) {
     Fail(absl::StrCat("the body is no JSON object: ", Printable(body, 64)));
-  } else {
-    object_ = &value_.get_object();
+    return;
+  }
+  object_ = &value_.get_object();
+  if (CountMembers(body) != object_->size()) {
+    Fail(absl::StrCat("the body has a member twice: ", Printable(body, 64)));
   }
 }
 

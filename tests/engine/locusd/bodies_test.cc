@@ -89,6 +89,8 @@ TEST(BodiesTest, WhatIsNoBody_IsRefusedByName) {
         std::pair{R"({"rest_ms":"1","caller_now_ms":2})", "rest_ms"},
         std::pair{R"({"rest_ms":1e3,"caller_now_ms":2})", "rest_ms"},
         std::pair{R"({"rest_ms":1,"caller_now_ms":2,"more":0})", "more"},
+        std::pair{R"({"rest_ms":1,"caller_now_ms":2,"rest_ms":1})", "twice"},
+        std::pair{R"({"rest_ms":1,"caller_now_ms":2,"rest\u005fms":3})", "twice"},
         std::pair{R"({"rest_ms":1,"caller_now_ms":99999999999999999})", "caller_now_ms"}}) {
     const absl::Status status = ParseCreate(body).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << body;
