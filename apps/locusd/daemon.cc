@@ -15,11 +15,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "apps/locusd/audit.h"
+#include "apps/locusd/probes.h"
 #include "locus/version.h"
 #include "src/base/check.h"
 #include "src/base/loopback.h"
 #include "src/base/text.h"
-#include "src/holder_probe/holder_probe.h"
 #include "src/http/endpoint.h"
 #include "src/http/tls_context.h"
 #include "src/lease_api/api.h"
@@ -62,7 +62,7 @@ class Daemon::Rep {
     // The server's threads call the API, which calls the node, which calls the transport.
     server_.reset();
     api_.store(nullptr);
-    probe_.reset();
+    probes_.reset();
     node_.reset();
   }
 
@@ -106,7 +106,9 @@ class Daemon::Rep {
       };
     }
     LOCUS_ASSIGN_OR_RETURN(node_, LeaseNode::Start(std::move(store), *transport_, options));
-    LOCUS_RETURN_IF_ERROR(StartProbe());
+    if (config_.health) {
+      LOCUS_ASSIGN_OR_RETURN(probes_, Probes::Start(*config_.health, *node_, log_));
+    }
     LOCUS_RETURN_IF_ERROR(MakeApi(tokens));
 
     http::ServerOptions server = config_.api.server;
@@ -116,11 +118,12 @@ class Daemon::Rep {
                                                     http::Server::Respond respond) {
           // An API that was replaced lives until all of its requests are answered.
           std::shared_ptr<lease_api::Api> api = api_.load();
-          const bool metrics = audit_ != nullptr && request.path == "/metrics";
+          const bool metrics = request.path == "/metrics";
           api->Handle(std::move(request), [this, api, metrics, respond = std::move(respond)](
                                               http::ServerAnswer answer) {
             if (metrics && answer.status == 200) {
-              answer.body += audit_->Metrics();
+              if (audit_ != nullptr) answer.body += audit_->Metrics();
+              if (probes_ != nullptr) answer.body += probes_->Metrics();
             }
             respond(std::move(answer));
           });
@@ -144,8 +147,9 @@ class Daemon::Rep {
 
   absl::Status FilesInPlace() { return store_->InPlace(); }
 
-  void TellOfAudit() {
+  void Tell() {
     if (audit_ != nullptr) audit_->Tell(log_);
+    if (probes_ != nullptr) probes_->Tell();
   }
 
   bool removed() { return node_->Status().removed; }
@@ -237,22 +241,6 @@ class Daemon::Rep {
     return absl::OkStatus();
   }
 
-  absl::Status StartProbe() {
-    if (!config_.health) return absl::OkStatus();
-    holder_probe::HolderProbeOptions options = config_.health->probe;
-    LOCUS_ASSIGN_OR_RETURN(probe_tls_, http::TlsContext::Load({config_.health->authority, "", ""}));
-    options.tls = probe_tls_.get();
-    options.on_verdict = [this](const holder_probe::ProbeEvent& event) {
-      log_.Warn(event.healthy ? "holder is healthy again" : "holder is unhealthy",
-                {{"space", event.space.str()},
-                 {"worker", event.worker},
-                 {"token", event.token},
-                 {"why", event.why}});
-    };
-    LOCUS_ASSIGN_OR_RETURN(probe_, holder_probe::HolderProbe::Start(*node_, options));
-    return absl::OkStatus();
-  }
-
   // What an operator may have to do next.
   void TellPlace() {
     const NodeStatus status = node_->Status();
@@ -321,13 +309,12 @@ class Daemon::Rep {
   std::set<raft::NodeId> forgotten_;
   std::unique_ptr<http::TlsContext> tls_;
   std::unique_ptr<http::TlsContext> forward_tls_;
-  std::unique_ptr<http::TlsContext> probe_tls_;
   std::unique_ptr<raft::TcpTransport> tcp_;
   std::optional<lease_node::MemberTransport> transport_;
   std::unique_ptr<Audit> audit_;           // nullptr: none
   const raft::LogStore* store_ = nullptr;  // the node's
   std::unique_ptr<LeaseNode> node_;
-  std::unique_ptr<holder_probe::HolderProbe> probe_;  // nullptr: none
+  std::unique_ptr<Probes> probes_;  // nullptr: nobody is probed
   std::atomic<std::shared_ptr<lease_api::Api>> api_;
   std::unique_ptr<http::Server> server_;
 };
@@ -361,7 +348,7 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Open(const Config& config, Start
 
 bool Daemon::Works() { return rep_->Works(); }
 absl::Status Daemon::FilesInPlace() { return rep_->FilesInPlace(); }
-void Daemon::TellOfAudit() { rep_->TellOfAudit(); }
+void Daemon::Tell() { rep_->Tell(); }
 bool Daemon::removed() { return rep_->removed(); }
 absl::Status Daemon::failure() { return rep_->failure(); }
 absl::Status Daemon::Reload(const Config& config) { return rep_->Reload(config); }

@@ -45,8 +45,8 @@ class Daemon {
   bool Works();
   // LogStore::InPlace: somebody removed or replaced the node's files. The process must end.
   absl::Status FilesInPlace();
-  // Logs what has become of the audit. By one thread.
-  void TellOfAudit();
+  // Logs what has become of the audit and of the probes. By one thread, once a second.
+  void Tell();
   // Whether it was removed from the cluster, and is of no use any more.
   bool removed();
   // As NodeStatus::failure.

@@ -107,7 +107,7 @@ Exit Serve(const Line& line, Events& events, Daemon& daemon, Log& log) {
           log.Error("node failed", {{"why", status.ToString()}});
           return kFailed;
         }
-        daemon.TellOfAudit();
+        daemon.Tell();
         if (watched && daemon.Works()) sd_notify(0, "WATCHDOG=1");
         break;
       case Events::Event::kReload:

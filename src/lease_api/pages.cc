@@ -66,14 +66,17 @@ std::string StatusPage(const std::string& cluster, const lease_node::MemberAddre
                    {"members", MembersOf(status)}});
 }
 
+void AddMetric(std::string& text, std::string_view name, std::string_view type,
+               std::string_view help, const absl::AlphaNum& value) {
+  absl::StrAppend(&text, "# HELP locusd_", ToAbsl(name), " ", ToAbsl(help), "\n# TYPE locusd_",
+                  ToAbsl(name), " ", ToAbsl(type), "\nlocusd_", ToAbsl(name), " ", value, "\n");
+}
+
 std::string MetricsPage(const NodeStatus& status, const lease_node::LeaseNode::Stats& stats,
                         const Traffic& traffic) {
   std::string text;
   auto add = [&text](std::string_view name, std::string_view type, std::string_view help,
-                     auto value) {
-    absl::StrAppend(&text, "# HELP locusd_", ToAbsl(name), " ", ToAbsl(help), "\n# TYPE locusd_",
-                    ToAbsl(name), " ", ToAbsl(type), "\nlocusd_", ToAbsl(name), " ", value, "\n");
-  };
+                     const absl::AlphaNum& value) { AddMetric(text, name, type, help, value); };
   add("leads", "gauge", "Whether this node leads.", status.leads_for_sure ? 1 : 0);
   add("knows_leader", "gauge", "Whether this node knows a leader.", status.leader != 0 ? 1 : 0);
   add("term", "gauge", "Term of Raft.", status.term);

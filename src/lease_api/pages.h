@@ -3,7 +3,9 @@
 #define LOCUS_SRC_LEASE_API_PAGES_H_
 
 #include <string>
+#include <string_view>
 
+#include "absl/strings/str_cat.h"
 #include "src/lease_api/call.h"
 #include "src/lease_node/lease_node.h"
 #include "src/lease_node/member_address.h"
@@ -20,6 +22,9 @@ std::string StatusPage(const std::string& cluster, const lease_node::MemberAddre
 // GET /metrics, for Prometheus.
 std::string MetricsPage(const raft::NodeStatus& status, const lease_node::LeaseNode::Stats& stats,
                         const Traffic& traffic);
+// One metric of it: `name` without "locusd_".
+void AddMetric(std::string& text, std::string_view name, std::string_view type,
+               std::string_view help, const absl::AlphaNum& value);
 
 }  // namespace locus::lease_api
 
