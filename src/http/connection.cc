@@ -17,6 +17,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -139,10 +140,12 @@ class StreamConnection : public HttpConnection {
 
   absl::StatusOr<HttpAnswer> ReadHead(TimePoint deadline) override {
     for (int late = 0;;) {
-      LOCUS_RETURN_IF_ERROR(Read(deadline, [&](auto done) {
+      absl::Status read = Read(deadline, [&](auto done) {
         message::async_read_header(stream_, buffer_, *parser_,
                                    [done](error_code e, size_t) { done(e); });
-      }));
+      });
+      if (!read.ok()) return WithTlsAdvice(std::move(read));
+      answered_ = true;
       unsigned status = parser_->get().result_int();
       bool goes_on = status >= 100 && status <= 199 && status != 101;
       if (!goes_on) break;
@@ -198,6 +201,21 @@ class StreamConnection : public HttpConnection {
 
  private:
   auto& socket() { return stream_.lowest_layer(); }
+
+  // A server of TLS answers plain text with an alert, or closes the connection without a word, as
+  // OpenSSL does.
+  absl::Status WithTlsAdvice(absl::Status failed) const {
+    constexpr std::string_view kAlert = "\x15\x03";  // a record's type, and its major version
+    if (!std::is_same_v<Stream, tcp::socket> || answered_ || under_way_) return failed;
+    const asio::const_buffer got = buffer_.data();
+    const std::string_view bytes(static_cast<const char*>(got.data()), got.size());
+    if (bytes.starts_with(kAlert)) {
+      return absl::Status(failed.code(), "the server speaks TLS at this port: enable TLS");
+    }
+    if (!bytes.empty() || result_ != message::error::end_of_stream) return failed;
+    return absl::Status(failed.code(),
+                        "connection closed before any answer; if this port speaks TLS, enable TLS");
+  }
 
   void ExpectHead() {
     parser_.emplace();
@@ -300,6 +318,7 @@ class StreamConnection : public HttpConnection {
   std::vector<char> piece_;
   std::optional<message::response_parser<message::buffer_body>> parser_;
   bool expects_body_ = true;  // the request was not for a head only
+  bool answered_ = false;     // a head was received: the server speaks HTTP here
   bool under_way_ = false;    // an operation was started, and has not called back
   error_code result_;         // of the last one that has
   bool broken_ = false;

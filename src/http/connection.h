@@ -65,7 +65,8 @@ class HttpConnection {
   // Sends a request; the answer before it must have been read to its end. UNAVAILABLE: it was not
   // sent completely by the deadline; the server may have served it nevertheless.
   virtual absl::Status Begin(const HttpRequest& request, TimePoint deadline) = 0;
-  // The answer without its body. Interim answers (100, 102 to 199) are skipped.
+  // The answer without its body. Interim answers (100, 102 to 199) are skipped. Where plain text
+  // gets a TLS alert or nothing for its first answer, the error says that the port may speak TLS.
   virtual absl::StatusOr<HttpAnswer> ReadHead(TimePoint deadline) = 0;
   // The next part of the body, as soon as anything came. Empty: the body has ended.
   absl::StatusOr<std::string> ReadSome(TimePoint deadline);

@@ -228,6 +228,41 @@ TEST_F(HttpConnectionTest, ConnectionClosedInTheBody_IsUnavailableEverAfter) {
   EXPECT_FALSE(client_->StillOpen());
 }
 
+TEST_F(HttpConnectionTest, PlainTextThatGetsNoHttp_IsToldOfTls) {
+  const std::string alert("\x15\x03\x01\x00\x02\x02\x46", 7);
+  for (const std::string& said : {std::string(), alert, alert + std::string(100, '\n')}) {
+    TearDown();
+    SetUp();
+    BeginGet();
+    Received("\r\n\r\n");
+    Say(said);
+    Hang();
+    for (int i = 0; i < 2; ++i) {
+      const absl::Status status = client_->ReadHead(In(kLong)).status();
+      EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+      EXPECT_TRUE(absl::StrContains(status.message(), "enable TLS")) << status;
+    }
+  }
+}
+
+TEST_F(HttpConnectionTest, ConnectionClosedAfterSomeHttp_IsNotToldOfTls) {
+  for (const char* said : {"", "HTTP/1.1 2", "HTTP/1.1 100 Continue\r\n\r\n"}) {
+    TearDown();
+    SetUp();
+    if (*said == '\0') {  // the second answer is the one that is missing
+      Say("HTTP/1.1 204 No Content\r\n\r\n");
+      ASSERT_TRUE(client_->Send({"GET", "/", {}, ""}, 2, In(kLong)).ok());
+      Received("\r\n\r\n");
+    }
+    BeginGet();
+    Received("\r\n\r\n");
+    Say(said);
+    Hang();
+    const absl::Status status = client_->ReadHead(In(kLong)).status();
+    EXPECT_EQ(status, absl::UnavailableError("connection closed")) << said;
+  }
+}
+
 TEST_F(HttpConnectionTest, SilentServer_IsUnavailableAtTheDeadline) {
   absl::Status status = client_->Send({"GET", "/", {}, ""}, 2, In(50)).status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;

@@ -334,6 +334,9 @@ TEST_F(HttpServerTest, Tls_IsSpokenWithItsCertificate_AndPlainTextIsNot) {
     EXPECT_EQ(answer->body, "POST secret");
   }
   EXPECT_THAT(Raw("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), ::testing::Not(HasSubstr("HTTP/1.1 200")));
+  const absl::Status plain = Connect()->Send({"POST", "/", {}, "secret"}, 1000, Soon()).status();
+  EXPECT_EQ(plain.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(plain.message(), HasSubstr("if this port speaks TLS, enable TLS"));
 }
 
 TEST_F(HttpServerTest, ManyThreads_ShareAPort) {
