@@ -59,6 +59,13 @@ class LeaseNodeTest : public ::testing::Test {
   static LeaseCluster::Adjust Gathering(absl::Duration gather) {
     return [gather](int, lease_node::LeaseNodeOptions& options) { options.gather = gather; };
   }
+  // Such a leader takes its time to notice that it is alone, also on a machine that is busy.
+  static LeaseCluster::Adjust WithoutHaste() {
+    return [](int, lease_node::LeaseNodeOptions& options) {
+      options.shell.election = std::chrono::seconds(4);
+      options.pipeline = 1;
+    };
+  }
   uint64_t Held(LeaseCluster& cluster, int node) { return cluster.node(node)->stats().held; }
 
   testing::ManualClock clock_;
@@ -112,17 +119,26 @@ TEST_F(LeaseNodeTest, LeaseThatIsNotRenewed_IsEndedByTheLeader) {
 
 TEST_F(LeaseNodeTest, Follower_RefusesAndNamesTheLeader) {
   LeaseCluster cluster(3, clock_);
-  const int leader = cluster.WaitForLeader();
-  ASSERT_GE(leader, 0);
-  lease_node::LeaseNode* follower = cluster.node((leader + 1) % 3);
-  std::promise<lease_machine::Answer> promise;
-  follower->Submit({std::nullopt, space_, lease_machine::Create{{}, clock_.Now()}},
-                   [&](lease_machine::Answer answer) { promise.set_value(std::move(answer)); });
-  const absl::Status status = promise.get_future().get().status;
+  int leader = -1;
+  lease_node::LeaseNode* follower = nullptr;
+  absl::Status status;
+  // Once more if the leader was another one before the answer came, as on a machine that is busy.
+  ASSERT_TRUE(WaitUntil([&] {
+    leader = cluster.WaitForLeader();
+    const raft::Term term = cluster.node(leader)->Status().term;
+    follower = cluster.node((leader + 1) % 3);
+    std::promise<lease_machine::Answer> promise;
+    follower->Submit({std::nullopt, space_, lease_machine::Create{{}, clock_.Now()}},
+                     [&](lease_machine::Answer answer) { promise.set_value(std::move(answer)); });
+    status = promise.get_future().get().status;
+    const raft::NodeStatus after = cluster.node(leader)->Status();
+    return after.leads_for_sure && after.term == term;
+  }));
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
-  EXPECT_TRUE(
-      WaitUntil([&] { return follower->Status().leader == cluster.node(leader)->Status().self; }));
-  EXPECT_FALSE(follower->Status().leader_address.empty());
+  EXPECT_TRUE(WaitUntil([&] {
+    const raft::NodeStatus follows = follower->Status();
+    return follows.leader != 0 && follows.leader != follows.self && !follows.leader_address.empty();
+  }));
 }
 
 // Many requests at once become few commands.
@@ -198,7 +214,7 @@ TEST_F(LeaseNodeTest, LoneRenewal_IsAnsweredWhenItsTimeHasCome) {
 }
 
 TEST_F(LeaseNodeTest, NodeThatEnds_AnswersWhoeverWaits) {
-  LeaseCluster cluster(3, clock_);
+  LeaseCluster cluster(3, clock_, {}, WithoutHaste());
   const int leader = cluster.WaitForLeader();
   ASSERT_GE(leader, 0);
   for (int i = 0; i < 3; ++i) {
@@ -214,8 +230,8 @@ TEST_F(LeaseNodeTest, NodeThatEnds_AnswersWhoeverWaits) {
 
 // As an API does, to say where the leader is.
 TEST_F(LeaseNodeTest, NodeThatEnds_TellsItsStatusToWhoeverItAnswers) {
-  constexpr int kRequests = 20'000;  // more than the commands under way take
-  LeaseCluster cluster(3, clock_);
+  constexpr int kRequests = 3'000;  // more than the command under way takes
+  LeaseCluster cluster(3, clock_, {}, WithoutHaste());
   const int leader = cluster.WaitForLeader();
   ASSERT_GE(leader, 0);
   for (int i = 0; i < 3; ++i) {
@@ -272,23 +288,36 @@ TEST_F(LeaseNodeTest, ClocksOfFollowers_FollowTheLeaders) {
   LeaseCluster cluster(3, clock_);
   auto store = cluster.Connect();
   ASSERT_TRUE(store->Create(space_, absl::ZeroDuration(), clock_.Now()).ok());
+  // All have applied the same, so a follower does so at the time at which the command was made.
+  auto is_level = [&] {
+    const raft::NodeStatus first = cluster.node(0)->Status();
+    for (int i = 0; i < 3; ++i) {
+      const raft::NodeStatus status = cluster.node(i)->Status();
+      if (status.applied != status.last || status.last != first.last) return false;
+    }
+    return true;
+  };
   // Followers see the time go by, twice at least.
   for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(WaitUntil(is_level));
     clock_.Advance(absl::Seconds(6));
-    ASSERT_TRUE(store->Show(space_).ok());
     auto grant = store->Acquire(space_, Wish("n" + std::to_string(i)));
     ASSERT_TRUE(grant.ok()) << grant.status();
   }
+  ASSERT_TRUE(WaitUntil(is_level));
   const absl::Time before = store->Show(space_)->now;
   const int leader = cluster.WaitForLeader();
   ASSERT_GE(leader, 0);
   clock_.Jump(absl::Hours(1));
   cluster.Kill(leader);
-  const int next = cluster.WaitForLeader();
-  ASSERT_GE(next, 0);
-  // Its first command sets the time.
-  ASSERT_TRUE(WaitUntil([&] { return cluster.node(next)->stats().commands > 0; }));
-  EXPECT_GT(cluster.node(next)->stats().clock_off, absl::Minutes(59));
+  // With the first command of a new leader; which soon hands over, because its clock is wrong, to
+  // the other one, whose clock is wrong, too.
+  EXPECT_TRUE(WaitUntil([&] {
+    for (int i = 0; i < 3; ++i) {
+      if (i != leader && cluster.node(i)->stats().clock_off > absl::Minutes(59)) return true;
+    }
+    return false;
+  }));
   EXPECT_LT(store->Show(space_)->now - before, absl::Minutes(1));
 }
 
