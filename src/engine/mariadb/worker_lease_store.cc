@@ -189,14 +189,21 @@ class Store final : public MariadbWorkerLeaseStore {
     });
   }
 
+  // Until its end, the transaction has the space to itself. The lock of a row that is not there
+  // keeps nobody out, so spaces are made under the lock of a row that is always there.
   absl::Status Begin(Transaction& now) const {
-    const std::string read =
-        absl::StrCat("START TRANSACTION;",
-                     mariadb::ReadWorkerState(now.name, true, Now(), now.connection.facts()));
-    LOCUS_ASSIGN_OR_RETURN(
-        auto results,
-        now.connection.RunCurrent(read, {mariadb::kNoRows, mariadb::kWorkerStateShapes[0],
-                                         mariadb::kWorkerStateShapes[1]}));
+    LOCUS_RETURN_IF_ERROR(ReadLocked("START TRANSACTION", mariadb::kNoRows, now));
+    if (now.state.space) return absl::OkStatus();
+    return ReadLocked(mariadb::kLockNewSpaces, mariadb::AtMostOneRow(1), now);
+  }
+
+  // Runs the statement `first`, which answers in `shape`, and then reads.
+  absl::Status ReadLocked(const char* first, mariadb::Shape shape, Transaction& now) const {
+    const std::string read = absl::StrCat(
+        first, ";", mariadb::ReadWorkerState(now.name, true, Now(), now.connection.facts()));
+    LOCUS_ASSIGN_OR_RETURN(auto results,
+                           now.connection.RunCurrent(read, {shape, mariadb::kWorkerStateShapes[0],
+                                                            mariadb::kWorkerStateShapes[1]}));
     LOCUS_ASSIGN_OR_RETURN(now.state,
                            mariadb::ParseWorkerState(std::span<const Result>(results).subspan(1),
                                                      now.connection.place()));

@@ -37,6 +37,10 @@ inline constexpr std::array kWorkerStateShapes = {AtMostOneRow(4), OneRow(2)};
 absl::StatusOr<WorkerState> ParseWorkerState(std::span<const Result> results,
                                              const std::string& place);
 
+// Whoever has this lock is the only one who makes a space; AtMostOneRow(1). The row is not written.
+inline constexpr char kLockNewSpaces[] =
+    "SELECT one FROM locus_worker_birth WHERE one = 1 FOR UPDATE";
+
 // The records of first..last, ascending, at most kWorkersAtOnce of them; kWorkerShape.
 inline constexpr size_t kWorkersAtOnce = 1024;
 std::string ReadWorkers(const SpaceName& space, uint64_t first, uint64_t last);

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <thread>
+
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "locus/engine/mariadb.h"
 #include "src/engine/mariadb/store_time.h"
+#include "src/engine/mariadb/worker_rows.h"
 #include "tests/engine/mariadb/mariadb_server.h"
 #include "tests/worker/worker_lease_store_contract.h"
 
@@ -142,6 +146,33 @@ TEST_F(MariadbWorkerLeaseTest, ManyRecords_AreReadInPages) {
   ASSERT_TRUE(grant.ok()) << grant.status();
   EXPECT_EQ(grant->worker, 2500u);
   EXPECT_EQ(store_->Show(space_)->workers.size(), 2501u);
+}
+
+// A caller that finds no space makes none while another one may do so: it would write over the
+// other's.
+TEST_F(MariadbWorkerLeaseTest, SpaceMadeByTwoAtOnce_IsThatOfTheFirst) {
+  auto other = SqlSession::Open(options_);
+  ASSERT_TRUE(other.ok()) << other.status();
+  ASSERT_TRUE((*other)->Run(absl::StrCat("START TRANSACTION;", mariadb::kLockNewSpaces)).ok());
+  std::atomic<bool> done = false;
+  absl::Status created;
+  std::thread caller([&] {
+    created = store_->Create(space_, absl::ZeroDuration(), absl::Now());
+    done = true;
+  });
+  EXPECT_TRUE(WaitUntil([&] {
+    return done || SharedMariadb().Value(absl::StrCat(
+                       "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO = \"",
+                       mariadb::kLockNewSpaces, "\"")) == "1";
+  }));
+  EXPECT_FALSE(done);
+  auto made = (*other)->Run(
+      "INSERT INTO locus_worker_space VALUES ('orders', 4000000000000, 0, 3, 'server/another');"
+      "COMMIT");
+  EXPECT_TRUE(made.ok()) << made.status();
+  caller.join();
+  EXPECT_TRUE(created.ok()) << created;
+  EXPECT_EQ(absl::ToUnixMillis(store_->Show(space_)->rest_until), 4'000'000'000'000);
 }
 
 TEST_F(MariadbWorkerLeaseTest, StalledServer_IsUnavailableWithinTheBound) {
