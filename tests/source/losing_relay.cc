@@ -6,6 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "tests/support/private_server.h"
 
 namespace locus {
@@ -51,6 +53,7 @@ LosingRelay::~LosingRelay() {
 void LosingRelay::LoseAnswersTo(const std::string& word) {
   MutexLock lock(mutex_);
   word_ = word;
+  ++words_;
 }
 
 void LosingRelay::Run() {
@@ -89,9 +92,11 @@ void LosingRelay::Accept() {
 
 void LosingRelay::PassRequest(Link& link) {
   std::string text = Receive(link.client);
-  link.last_asked += text;
   {
     MutexLock lock(mutex_);
+    // What was asked before the word was named is no request that holds it.
+    if (std::exchange(link.words, words_) != words_) link.last_asked.clear();
+    link.last_asked += text;
     link.to_lose |= !word_.empty() && link.last_asked.find(word_) != std::string::npos;
   }
   constexpr size_t kLongestWord = 64;

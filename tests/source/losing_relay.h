@@ -32,6 +32,7 @@ class LosingRelay {
     int client = -1;
     int server = -1;
     std::string last_asked;  // the end of it: a word may come in two parts
+    int words = 0;           // how many were named before that
     bool to_lose = false;
     bool ended = false;
   };
@@ -48,7 +49,8 @@ class LosingRelay {
   std::atomic<int> lost_{0};
   internal::Mutex mutex_;
   std::string word_ ABSL_GUARDED_BY(mutex_);
-  std::vector<Link> links_;  // of the thread
+  int words_ ABSL_GUARDED_BY(mutex_) = 0;  // that were named
+  std::vector<Link> links_;                // of the thread
   std::thread thread_;
 };
 
