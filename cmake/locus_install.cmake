@@ -8,6 +8,10 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/locus
 set(locus_licences ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/LICENSES.md
                    ${PROJECT_SOURCE_DIR}/NOTICE)
 install(FILES ${locus_licences} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/liblocus-dev)
+if(LOCUS_BUILD_C_API)
+  install(FILES ${locus_licences} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/liblocus0
+          COMPONENT shared)
+endif()
 if(LOCUS_BUILD_APPS)
   install(FILES ${locus_licences} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/locus
           COMPONENT command)
@@ -62,7 +66,9 @@ endif()
 # Requires, not in Requires.private: an archive needs it with and without --static.
 function(locus_pkgconfig name description requires)
   set(PC_NAME locus-${name})
-  set(PC_LIBRARY locus_${name})
+  if(NOT PC_LIBRARY)
+    set(PC_LIBRARY locus_${name})
+  endif()
   set(PC_DESCRIPTION "${description}")
   set(PC_REQUIRES "${requires}")
   file(RELATIVE_PATH PC_INCLUDEDIR ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
@@ -131,3 +137,8 @@ if(LOCUS_CLICKHOUSE)
   unset(PC_LIBS_MORE)
 endif()
 locus_pkgconfig(uri "Opens stores, sequencers and routing tables by URI" "${locus_uri_requires}")
+if(LOCUS_BUILD_C_API)
+  set(PC_LIBRARY locus)
+  locus_pkgconfig(c "Order IDs, order_nos, sequences and routing for C" "")
+  unset(PC_LIBRARY)
+endif()

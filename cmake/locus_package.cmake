@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Two Debian packages, made by cpack in the build folder: locus, the command and the daemon, and
-# liblocus-dev, the headers, archives, CMake package and pkg-config files. Their parts are install
-# components.
+# Three Debian packages, made by cpack in the build folder: locus, the command and the daemon;
+# liblocus0, the shared library for C; and liblocus-dev, the headers, archives, CMake package and
+# pkg-config files. Their parts are install components.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_VENDOR locus)
 set(CPACK_PACKAGE_CONTACT "the maintainers of locus <maintainers@users.noreply.github.com>")
@@ -13,6 +13,9 @@ set(CPACK_COMPONENTS_ALL dev)
 if(LOCUS_BUILD_APPS)
   list(APPEND CPACK_COMPONENTS_ALL command)
 endif()
+if(LOCUS_BUILD_C_API)
+  list(APPEND CPACK_COMPONENTS_ALL shared)
+endif()
 set(CPACK_STRIP_FILES ON)
 
 set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME locus)
@@ -20,6 +23,13 @@ set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION utils)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SHLIBDEPS ON)
 set(CPACK_COMPONENT_COMMAND_DESCRIPTION
     "The command locus: order IDs, order_nos, stores, routing tables, plans; the daemon locusd.")
+
+set(CPACK_DEBIAN_SHARED_PACKAGE_NAME liblocus0)
+set(CPACK_DEBIAN_SHARED_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_SHARED_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_COMPONENT_SHARED_DESCRIPTION
+    "The shared library of locus for C and languages that call C: liblocus.so.0.")
 
 # Archives name what their users must link: the packages that hold it.
 set(locus_dev_needs libabsl-dev libmurmurhash-dev "libssl-dev (>= 3.0)" "libsqlite3-dev (>= 3.37)"
@@ -35,6 +45,9 @@ if(LOCUS_ZOOKEEPER)
 endif()
 if(LOCUS_ETCD)
   list(APPEND locus_dev_needs "libboost-json1.81-dev | libboost-json-dev (>= 1.81)")
+endif()
+if(LOCUS_BUILD_C_API)
+  list(APPEND locus_dev_needs "liblocus0 (= ${PROJECT_VERSION})")
 endif()
 list(JOIN locus_dev_needs ", " CPACK_DEBIAN_DEV_PACKAGE_DEPENDS)
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME liblocus-dev)

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/c_api/call.h"
+
+#include <array>
+
+#include "locus/version.h"
+
+namespace locus::c_api {
+namespace {
+
+constexpr std::array<const char*, 17> kCodeNames = {
+    "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
+    "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+    "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
+    "DATA_LOSS", "UNAUTHENTICATED"};
+
+// How many bytes of `text`, at most `most`, end between two characters of UTF-8.
+size_t WholeCharacters(absl::string_view text, size_t most) {
+  if (text.size() <= most) return text.size();
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
+  return most;
+}
+
+void AppendWord(uint64_t word, std::string& bytes) {
+  for (int shift = 56; shift >= 0; shift -= 8) bytes.push_back(static_cast<char>(word >> shift));
+}
+
+}  // namespace
+
+locus_code Report(const absl::Status& status, locus_error* error) noexcept {
+  // The codes of absl are those of the header.
+  const auto code = static_cast<locus_code>(status.raw_code());
+  if (error == nullptr) return code;
+  error->code = code;
+  const absl::string_view message = status.message();
+  const size_t length = WholeCharacters(message, LOCUS_MESSAGE_BYTES - 1);
+  std::memcpy(error->message, message.data(), length);
+  error->message[length] = '\0';
+  return code;
+}
+
+absl::StatusOr<OrderId> IdOf(const locus_order_id& id) {
+  std::string bytes;
+  AppendWord(id.first, bytes);
+  if (id.rest != 0) AppendWord(id.rest, bytes);
+  return OrderId::FromBytes(bytes);
+}
+
+absl::StatusOr<OrderNo> NumberOf(const locus_order_no& number) {
+  std::string bytes;
+  AppendWord(number.high, bytes);
+  AppendWord(number.low, bytes);
+  return OrderNo::FromBytes(bytes);
+}
+
+}  // namespace locus::c_api
+
+const char* locus_version(void) { return locus::Version(); }
+
+const char* locus_code_name(int32_t code) {
+  using locus::c_api::kCodeNames;
+  const auto number = static_cast<size_t>(code);
+  return number < kCodeNames.size() ? kCodeNames[number] : kCodeNames[LOCUS_UNKNOWN];
+}

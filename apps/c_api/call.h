@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_APPS_C_API_CALL_H_
+#define LOCUS_APPS_C_API_CALL_H_
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "locus/locus_c.h"
+#include "locus/order_id.h"
+#include "locus/order_no.h"
+#include "locus/routing/uri.h"
+#include "locus/space.h"
+#include "src/base/check.h"
+
+// What the functions of locus_c.h have in common.
+namespace locus::c_api {
+
+// The code; the message too, where `error` is not NULL.
+locus_code Report(const absl::Status& status, locus_error* error) noexcept;
+
+// Runs `body`, which returns a Status; no exception passes.
+template <typename Body>
+locus_code Run(locus_error* error, Body&& body) noexcept {
+  try {
+    return Report(std::forward<Body>(body)(), error);
+  } catch (const std::bad_alloc&) {
+    return Report(absl::Status(absl::StatusCode::kResourceExhausted, "no memory"), error);
+  } catch (const std::exception& thrown) {
+    return Report(absl::InternalError(thrown.what()), error);
+  }
+}
+
+inline absl::Status NotNull(const char* name, const void* pointer) {
+  if (pointer != nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(name, " is NULL"));
+}
+
+// The caller's options, or the defaults, which are all 0. INVALID_ARGUMENT: the struct has no size,
+// or sets members that this version of the library does not know.
+template <typename Options>
+absl::StatusOr<Options> OptionsOr(const Options* given) {
+  if (given == nullptr) return Options{};
+  // A later version makes the struct longer; what programs of this one pass stays good.
+  constexpr size_t kLeast = sizeof(Options);
+  if (given->size < kLeast || given->size > 4096) {
+    return absl::InvalidArgumentError(absl::StrCat("options: the size ", given->size,
+                                                   " is not that of the struct, ", kLeast,
+                                                   ": initialise it with its _INIT macro"));
+  }
+  const char* const bytes = reinterpret_cast<const char*>(given);
+  bool more = std::any_of(bytes + kLeast, bytes + given->size, [](char byte) { return byte != 0; });
+  if constexpr (requires { given->reserved; }) more = more || given->reserved != 0;
+  if (more) {
+    return absl::InvalidArgumentError(
+        "options: the program sets an option that this version of liblocus does not have");
+  }
+  return *given;
+}
+
+inline std::string_view TextOr(const char* text, std::string_view otherwise) {
+  return text == nullptr || *text == '\0' ? otherwise : std::string_view(text);
+}
+// nullptr or empty: "orders".
+inline absl::StatusOr<SpaceName> SpaceOf(const char* name) {
+  return SpaceName::Parse(TextOr(name, "orders"));
+}
+// nullptr or empty: none. The caller's text is used while a place is opened only.
+inline AskPassword PasswordOf(const char* password) {
+  if (TextOr(password, "").empty()) return nullptr;
+  return [password]() -> absl::StatusOr<std::string_view> { return password; };
+}
+inline absl::Duration Ms(uint32_t ms) { return absl::Milliseconds(ms); }
+inline absl::Duration MsOr(uint32_t ms, absl::Duration otherwise) {
+  return ms == 0 ? otherwise : Ms(ms);
+}
+
+absl::StatusOr<OrderId> IdOf(const locus_order_id& id);
+inline locus_order_id WordsOf(const OrderId& id) { return {id.first_word(), id.rest_word()}; }
+absl::StatusOr<OrderNo> NumberOf(const locus_order_no& number);
+inline locus_order_no WordsOf(const OrderNo& number) { return {number.high(), number.low()}; }
+
+}  // namespace locus::c_api
+
+#endif  // LOCUS_APPS_C_API_CALL_H_

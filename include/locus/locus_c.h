@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LOCUS_LOCUS_C_H_
+#define LOCUS_LOCUS_C_H_
+
+/* locus for C, and for languages that call C: the library liblocus.so.
+ *
+ * What the functions mean is said in the C++ headers, beside the classes of the same names
+ * (order_id_generator.h, order_no_codec.h, routing/router.h, segment_sequence.h,
+ * leased_snowflake.h). Here stands what is different in C.
+ *
+ * Errors. A function that can fail returns a locus_code. Where that is not LOCUS_OK, *error has the
+ * same code and a message, and nothing else was written. `error` may be NULL. A pointer that must
+ * not be NULL, and is, gives LOCUS_INVALID_ARGUMENT, and so does an empty output. No exception
+ * leaves the library.
+ *
+ * Texts are UTF-8 and end with NUL, unless a length goes with them. An empty or missing text of an
+ * option means its default.
+ *
+ * Options. A struct of options begins with its own size, so that later versions can add members:
+ * initialise it with its _INIT macro, then set what is to differ. NULL means all defaults.
+ *
+ * Ownership. What an _open function returns belongs to the caller, who ends it with the _close
+ * function of the same name; that takes NULL, too. Inputs are copied, and none is used after a call
+ * has returned.
+ *
+ * Thread safety: all functions may be called from any thread; _close only when no other call on the
+ * object is under way, and none follows. The library calls nothing of its caller's.
+ * Fork: in a forked child, calls on objects of the parent give LOCUS_FAILED_PRECONDITION, except
+ * that codecs and routers go on; _close returns at once.
+ *
+ * Stability. The library's name has its version (liblocus.so.0). Within one such version functions
+ * and structs stay as they are; new ones may come.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define LOCUS_C_API __attribute__((visibility("default")))
+#else
+#define LOCUS_C_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The numbers are those of absl::StatusCode and gRPC. */
+typedef enum locus_code {
+  LOCUS_OK = 0,
+  LOCUS_CANCELLED = 1,
+  LOCUS_UNKNOWN = 2,
+  LOCUS_INVALID_ARGUMENT = 3,
+  LOCUS_DEADLINE_EXCEEDED = 4,
+  LOCUS_NOT_FOUND = 5,
+  LOCUS_ALREADY_EXISTS = 6,
+  LOCUS_PERMISSION_DENIED = 7,
+  LOCUS_RESOURCE_EXHAUSTED = 8, /* also: there is no memory */
+  LOCUS_FAILED_PRECONDITION = 9,
+  LOCUS_ABORTED = 10,
+  LOCUS_OUT_OF_RANGE = 11,
+  LOCUS_UNIMPLEMENTED = 12,
+  LOCUS_INTERNAL = 13,
+  LOCUS_UNAVAILABLE = 14,
+  LOCUS_DATA_LOSS = 15,
+  LOCUS_UNAUTHENTICATED = 16
+} locus_code;
+
+#define LOCUS_MESSAGE_BYTES 1024
+typedef struct locus_error {
+  int32_t code;                      /* a locus_code */
+  char message[LOCUS_MESSAGE_BYTES]; /* ends with NUL; a longer one is cut off between characters */
+} locus_error;
+
+/* "0.1.0": of the library that is loaded. */
+LOCUS_C_API const char* locus_version(void);
+/* "OK", "INVALID_ARGUMENT", ...; "UNKNOWN" for any other number. */
+LOCUS_C_API const char* locus_code_name(int32_t code);
+
+/* --- Genes. */
+
+/* The vnode of a buyer key, 0..65535. The text "123" and the number 123 are different keys. */
+LOCUS_C_API uint16_t locus_gene_of_uint64(uint64_t buyer);
+/* NULL with length 0 is the empty text. */
+LOCUS_C_API uint16_t locus_gene_of_text(const char* buyer, size_t length);
+
+/* --- Order IDs: 64 bits, or 128 from sequence 2^47 on. */
+
+typedef struct locus_order_id {
+  uint64_t first; /* a narrow ID's value, for a BIGINT column */
+  uint64_t rest;  /* 0: the ID is narrow */
+} locus_order_id;
+
+typedef struct locus_order_id_parts {
+  uint16_t gene;
+  uint16_t cohort; /* 0..9999 */
+  uint32_t width;  /* 64 or 128 */
+  uint64_t sequence;
+} locus_order_id_parts;
+
+#define LOCUS_ORDER_ID_BYTES 16
+#define LOCUS_ORDER_ID_TEXT_BYTES 33 /* with the NUL */
+
+LOCUS_C_API locus_code locus_order_id_make(uint16_t gene, uint64_t sequence, locus_order_id* id,
+                                           locus_error* error);
+/* Decimal (narrow) or 32 hex digits (wide). */
+LOCUS_C_API locus_code locus_order_id_parse(const char* text, size_t length, locus_order_id* id,
+                                            locus_error* error);
+/* 8 or 16 bytes, big-endian. */
+LOCUS_C_API locus_code locus_order_id_from_bytes(const void* bytes, size_t length,
+                                                 locus_order_id* id, locus_error* error);
+/* LOCUS_INVALID_ARGUMENT of these three also: *id is no order ID. */
+LOCUS_C_API locus_code locus_order_id_text(const locus_order_id* id,
+                                           char text[LOCUS_ORDER_ID_TEXT_BYTES],
+                                           locus_error* error);
+/* *length: 8 or 16. */
+LOCUS_C_API locus_code locus_order_id_bytes(const locus_order_id* id,
+                                            uint8_t bytes[LOCUS_ORDER_ID_BYTES], size_t* length,
+                                            locus_error* error);
+LOCUS_C_API locus_code locus_order_id_split(const locus_order_id* id, locus_order_id_parts* parts,
+                                            locus_error* error);
+
+/* --- Generators of order IDs. */
+
+typedef struct locus_generator locus_generator;
+
+typedef struct locus_generator_options {
+  size_t size;
+  const char* space;    /* "orders" */
+  const char* password; /* of the store's user; none. Wiped from the library's memory. */
+  /* Not 0: a missing store and a missing space are created. The store counts a space that it did
+   * not have as a loss. */
+  int32_t create;
+  int32_t wide;        /* not 0: goes on with 128-bit IDs */
+  uint32_t horizon_ms; /* how long it goes on without the store; 0: 10 minutes */
+  uint32_t reserved;   /* 0 */
+} locus_generator_options;
+#define LOCUS_GENERATOR_OPTIONS_INIT \
+  { sizeof(locus_generator_options), NULL, NULL, 0, 0, 0, 0 }
+
+/* `store_uri`: sqlite:PATH, mysql://..., redis://..., etcd://...: see locus/routing/uri.h. */
+LOCUS_C_API locus_code locus_generator_open(const char* store_uri,
+                                            const locus_generator_options* options,
+                                            locus_generator** generator, locus_error* error);
+/* Waits for the store for at most timeout_ms; 0: does not wait. */
+LOCUS_C_API locus_code locus_generator_next(locus_generator* generator, uint16_t gene,
+                                            uint32_t timeout_ms, locus_order_id* id,
+                                            locus_error* error);
+/* ids[i] of genes[i], for i < *made. Fewer than `count` only if the next one failed; an error only
+ * if the first one did, with *made 0. */
+LOCUS_C_API locus_code locus_generator_next_batch(locus_generator* generator, const uint16_t* genes,
+                                                  size_t count, uint32_t timeout_ms,
+                                                  locus_order_id* ids, size_t* made,
+                                                  locus_error* error);
+/* Leases a segment for each section, so that the first callers need not wait. */
+LOCUS_C_API locus_code locus_generator_warm(locus_generator* generator, uint32_t timeout_ms,
+                                            locus_error* error);
+LOCUS_C_API void locus_generator_close(locus_generator* generator);
+
+/* --- order_nos: what customers see. */
+
+typedef struct locus_order_no {
+  uint64_t high; /* the first 8 of its 16 bytes, big-endian */
+  uint64_t low;
+} locus_order_no;
+
+#define LOCUS_ORDER_NO_BYTES 16
+#define LOCUS_ORDER_NO_TEXT_BYTES 27 /* with the NUL */
+
+/* 26 base-32 digits or 32 hex digits. That it parses does not make it authentic: decode it. */
+LOCUS_C_API locus_code locus_order_no_parse(const char* text, size_t length, locus_order_no* number,
+                                            locus_error* error);
+LOCUS_C_API locus_code locus_order_no_from_bytes(const void* bytes, size_t length,
+                                                 locus_order_no* number, locus_error* error);
+/* LOCUS_INVALID_ARGUMENT of these three also: *number is no order_no. */
+LOCUS_C_API locus_code locus_order_no_text(const locus_order_no* number,
+                                           char text[LOCUS_ORDER_NO_TEXT_BYTES],
+                                           locus_error* error);
+LOCUS_C_API locus_code locus_order_no_bytes(const locus_order_no* number,
+                                            uint8_t bytes[LOCUS_ORDER_NO_BYTES],
+                                            locus_error* error);
+/* Needs no key. */
+LOCUS_C_API locus_code locus_order_no_gene(const locus_order_no* number, uint16_t* gene,
+                                           locus_error* error);
+
+typedef struct locus_codec locus_codec;
+
+/* `key_file`: a key ring (`locus keys init`), which only its owner may read. `space`: NULL:
+ * "orders". */
+LOCUS_C_API locus_code locus_codec_open(const char* key_file, const char* space,
+                                        locus_codec** codec, locus_error* error);
+/* numbers[i] of ids[i], all or none. */
+LOCUS_C_API locus_code locus_codec_encode(const locus_codec* codec, const locus_order_id* ids,
+                                          size_t count, locus_order_no* numbers,
+                                          locus_error* error);
+/* LOCUS_INVALID_ARGUMENT: it is no order_no of this space under a key of the ring. */
+LOCUS_C_API locus_code locus_codec_decode(const locus_codec* codec, const locus_order_no* number,
+                                          locus_order_id* id, locus_error* error);
+LOCUS_C_API void locus_codec_close(locus_codec* codec);
+
+/* --- Routing. */
+
+typedef struct locus_router locus_router;
+
+typedef struct locus_router_options {
+  size_t size;
+  const char* password; /* or the bearer token of http; none */
+  /* Keeps the newest table, so that a process can start while its source is down; none. Each
+   * process needs its own. */
+  const char* last_good_file;
+  uint32_t open_timeout_ms; /* how long opening waits for the source; 0: 3 s */
+  uint32_t reserved;        /* 0 */
+} locus_router_options;
+#define LOCUS_ROUTER_OPTIONS_INIT \
+  { sizeof(locus_router_options), NULL, NULL, 0, 0 }
+
+/* Its texts are valid until the router is closed. */
+typedef struct locus_shard {
+  uint32_t id;
+  const char* name;
+  const char* endpoint;
+} locus_shard;
+
+/* A shard that may hold orders of a buyer: those of cohorts first_cohort..end_cohort - 1. */
+typedef struct locus_buyer_route {
+  locus_shard shard;
+  uint32_t first_cohort;
+  uint32_t end_cohort;
+} locus_buyer_route;
+
+/* `table_uri`: file:PATH, etcd://..., mysql://..., http://...: see locus/routing/uri.h. Follows the
+ * place's tables from then on. */
+LOCUS_C_API locus_code locus_router_open(const char* table_uri, const locus_router_options* options,
+                                         locus_router** router, locus_error* error);
+LOCUS_C_API locus_code locus_router_route(const locus_router* router, const locus_order_id* id,
+                                          locus_shard* shard, locus_error* error);
+/* Of a buyer or an order_no, by the gene: one route, or two while the vnode moves; *count says how
+ * many. */
+LOCUS_C_API locus_code locus_router_routes_of(const locus_router* router, uint16_t gene,
+                                              locus_buyer_route routes[2], size_t* count,
+                                              locus_error* error);
+/* The epoch of the table in force; 0: `router` is NULL. */
+LOCUS_C_API uint64_t locus_router_epoch(const locus_router* router);
+/* Waits until a table of at least `min_epoch` is in force. */
+LOCUS_C_API locus_code locus_router_refresh(locus_router* router, uint64_t min_epoch,
+                                            uint32_t timeout_ms, locus_error* error);
+LOCUS_C_API void locus_router_close(locus_router* router);
+
+/* --- Sequences: one counter, taken a segment at a time. */
+
+typedef struct locus_sequence locus_sequence;
+
+typedef struct locus_sequence_options {
+  size_t size;
+  const char* password;   /* of the engine's user; none */
+  const char* key_prefix; /* put before the counter's name; none */
+  int64_t increment;      /* between two numbers, and the first number; 0: 1 */
+  int64_t max_value;      /* 0: 2^63 - 1 */
+  int32_t wrap;           /* not 0: after max_value it starts again */
+  uint32_t horizon_ms;    /* how long it goes on without the engine; 0: 10 minutes */
+} locus_sequence_options;
+#define LOCUS_SEQUENCE_OPTIONS_INIT \
+  { sizeof(locus_sequence_options), NULL, NULL, 0, 0, 0, 0 }
+
+/* `engine_uri` as of a generator. `key`: the counter's name. */
+LOCUS_C_API locus_code locus_sequence_open(const char* engine_uri, const char* key,
+                                           const locus_sequence_options* options,
+                                           locus_sequence** sequence, locus_error* error);
+LOCUS_C_API locus_code locus_sequence_next(locus_sequence* sequence, uint32_t timeout_ms,
+                                           int64_t* number, locus_error* error);
+/* *count numbers, at least 1 and at most what it was before the call: *first, *first + increment,
+ * ... */
+LOCUS_C_API locus_code locus_sequence_next_block(locus_sequence* sequence, uint32_t timeout_ms,
+                                                 int64_t* first, int64_t* count,
+                                                 locus_error* error);
+/* Gives unused numbers back where nobody has taken more since. */
+LOCUS_C_API void locus_sequence_close(locus_sequence* sequence);
+
+/* --- Snowflake IDs under a leased worker ID. */
+
+typedef struct locus_snowflake locus_snowflake;
+
+typedef struct locus_snowflake_options {
+  size_t size;
+  const char* space;     /* "orders" */
+  const char* password;  /* of the store's user; none */
+  uint32_t ttl_ms;       /* of the lease; 0: 10 minutes */
+  uint32_t patience_ms;  /* how long opening waits for the store; 0: 10 s */
+  uint32_t first_worker; /* the worker IDs that may be taken; both 0: all of 0..1023 */
+  uint32_t last_worker;
+  int32_t reacquire; /* not 0: takes another worker ID after it lost one */
+  uint32_t reserved; /* 0 */
+} locus_snowflake_options;
+#define LOCUS_SNOWFLAKE_OPTIONS_INIT \
+  { sizeof(locus_snowflake_options), NULL, NULL, 0, 0, 0, 0, 0, 0 }
+
+/* `lease_uri`: sqlite:PATH, mysql://..., redis://..., etcd://..., zookeeper://..., locusd://...
+ * The space must exist: `locus lease create`. */
+LOCUS_C_API locus_code locus_snowflake_open(const char* lease_uri,
+                                            const locus_snowflake_options* options,
+                                            locus_snowflake** snowflake, locus_error* error);
+LOCUS_C_API locus_code locus_snowflake_next(locus_snowflake* snowflake, int64_t* id,
+                                            locus_error* error);
+/* As locus_generator_next_batch. */
+LOCUS_C_API locus_code locus_snowflake_next_batch(locus_snowflake* snowflake, int64_t* ids,
+                                                  size_t count, size_t* made, locus_error* error);
+LOCUS_C_API locus_code locus_snowflake_worker(const locus_snowflake* snowflake, uint64_t* worker,
+                                              locus_error* error);
+/* Gives the worker ID back. */
+LOCUS_C_API void locus_snowflake_close(locus_snowflake* snowflake);
+
+/* --- UUIDs of version 7. */
+
+#define LOCUS_UUID_BYTES 16
+LOCUS_C_API locus_code locus_uuid_v7(uint8_t bytes[LOCUS_UUID_BYTES], locus_error* error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* LOCUS_LOCUS_C_H_ */
