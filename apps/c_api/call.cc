@@ -34,7 +34,7 @@ locus_code Report(const absl::Status& status, locus_error* error) noexcept {
   error->code = code;
   const absl::string_view message = status.message();
   const size_t length = WholeCharacters(message, LOCUS_MESSAGE_BYTES - 1);
-  std::memcpy(error->message, message.data(), length);
+  std::copy_n(message.data(), length, error->message);
   error->message[length] = '\0';
   return code;
 }
