@@ -16,6 +16,7 @@
 #include "CLI/CLI.hpp"
 #include "apps/locusd/config.h"
 #include "apps/locusd/daemon.h"
+#include "apps/locusd/ids/laptop.h"
 #include "apps/locusd/log.h"
 #include "locus/version.h"
 
@@ -30,7 +31,8 @@ enum Exit {
 };
 
 struct Line {
-  std::string config;
+  std::string config;  // empty: an ID service for one machine
+  LaptopOptions laptop;
   bool check = false;
   bool begin = false;
 };
@@ -167,24 +169,79 @@ Exit Run(const Line& line) {
   return exit;
 }
 
+// Until a signal ends it. Nothing needs to be configured.
+Exit RunLaptop(LaptopOptions options) {
+  if (options.data.empty()) {
+    auto directory = LaptopDirectory();
+    if (!directory.ok()) {
+      std::fprintf(stderr, "%s\n", std::string(directory.status().message()).c_str());
+      return kRefused;
+    }
+    options.data = *std::move(directory);
+  }
+  const rlimit none = {0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  Events events;
+  if (!events.works()) {
+    std::perror("locusd: signalfd");
+    return kFailed;
+  }
+  auto laptop = Laptop::Open(options);
+  if (!laptop.ok()) {
+    std::fprintf(stderr, "locusd: %s\n", std::string(laptop.status().message()).c_str());
+    return absl::IsUnavailable(laptop.status()) ? kFailed : kRefused;
+  }
+  const std::string url = (*laptop)->url();
+  std::printf(
+      "locusd %s serves IDs at %s and keeps them in %s. Try:\n\n"
+      "  curl %s/v1/orders/ids -d '{\"buyers\": [\"12345\"]}'\n"
+      "  curl %s/v1/sequences/invoices/next\n"
+      "  curl '%s/v1/snowflake?n=3'\n\n"
+      "Ctrl-C ends it. For a service or a cluster: locusd --config FILE, see locusd(8).\n",
+      Version(), url.c_str(), options.data.c_str(), url.c_str(), url.c_str(), url.c_str());
+  if (std::fflush(stdout) != 0) return kFailed;
+  while (true) {
+    const Events::Event event = events.Wait(std::chrono::minutes(1));
+    if (event == Events::Event::kStop) break;
+  }
+  (*laptop)->Close(absl::Seconds(5));
+  return kDone;
+}
+
 int Main(int argc, char** argv) {
   Line line;
-  CLI::App app("A node of a cluster that leases worker IDs.", "locusd");
+  CLI::App app(
+      "Without --config, an ID service for this machine: order IDs, order_nos, sequences and "
+      "Snowflakes over HTTP, kept in one directory. With it, a node of a cluster that leases "
+      "worker "
+      "IDs.",
+      "locusd");
   app.set_version_flag("--version", std::string("locusd ") + std::string(Version()));
-  app.add_option("--config", line.config, "The TOML file of this node")
-      ->required()
-      ->type_name("FILE");
-  auto* check = app.add_flag("--check", line.check, "Only say whether the file is right");
+  auto* config =
+      app.add_option("--config", line.config, "The TOML file of this node")->type_name("FILE");
+  auto* check =
+      app.add_flag("--check", line.check, "Only say whether the file is right")->needs(config);
   app.add_flag("--begin", line.begin,
                "First start of the first node: begin a new cluster, of this node alone")
+      ->needs(config)
       ->excludes(check);
+  app.add_option("--listen", line.laptop.listen,
+                 "Without --config: where it listens, on loopback; port 0 is a free one")
+      ->type_name("HOST:PORT")
+      ->capture_default_str()
+      ->excludes(config);
+  app.add_option("--data", line.laptop.data,
+                 "Without --config: where IDs and keys are kept; $XDG_DATA_HOME/locusd, or "
+                 "~/.local/share/locusd")
+      ->type_name("DIRECTORY")
+      ->excludes(config);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     const int code = app.exit(error);
     return code == 0 ? kDone : kRefused;
   }
-  return Run(line);
+  return config->count() > 0 ? Run(line) : RunLaptop(line.laptop);
 }
 
 }  // namespace

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/locusd/ids/id_api.h"
+
+#include <atomic>
+#include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "apps/locusd/ids/id_jobs.h"
+#include "locus/internal/deadline.h"
+#include "locus/routing/metrics.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+#include "src/lease_api/call.h"
+
+namespace locus::locusd {
+
+using http::Server;
+using http::ServerAnswer;
+using http::ServerRequest;
+using lease_api::ProblemAnswer;
+
+namespace {
+
+constexpr size_t kMostKeyBytes = 256;
+
+absl::Duration SteadyNow() {
+  return absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
+}
+
+// What the service failed with: a store that did not answer is to be asked again; for the rest
+// somebody has to do something.
+ServerAnswer FailureAnswer(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kNotFound:
+      return ProblemAnswer(status);
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kDeadlineExceeded:
+      return ProblemAnswer(absl::UnavailableError(status.message()));
+    default:
+      return ProblemAnswer(status, 500);
+  }
+}
+
+// All that the answer depends on.
+std::string TextOf(const ServerRequest& request) {
+  return absl::StrCat(request.method, " ", request.path, "?", request.query, "\n",
+                      internal::ToAbsl(request.Header("Accept")), "\n", request.body);
+}
+
+}  // namespace
+
+absl::Status IdApiOptions::Check() const {
+  if (wait < absl::Milliseconds(1) || wait > absl::Minutes(10)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("wait is ", absl::FormatDuration(wait), "; it must be in 1ms .. 10m"));
+  }
+  if (waiters < 1 || waiters > 256) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("waiters is ", waiters, "; it must be in 1 .. 256"));
+  }
+  return absl::OkStatus();
+}
+
+class IdApi::Rep {
+ public:
+  Rep(IdParts parts, const IdApiOptions& options)
+      : parts_(std::move(parts)),
+        options_(options),
+        memory_(options.memory),
+        waiters_(options.waiters) {}
+  ~Rep() { waiters_.join(); }
+
+  void Handle(ServerRequest request, const std::string& client, Server::Respond respond) {
+    ++requests_;
+    absl::StatusOr<IdRequest> understood = Understand(request, parts_);
+    if (!understood.ok()) {
+      ++refused_;
+      return respond(FailureAnswer(understood.status()));
+    }
+    const std::string_view given = request.Header("Idempotency-Key");
+    if (given.empty() || !understood->makes_ids) {
+      return Start(*std::move(understood), std::move(respond));
+    }
+    if (given.size() > kMostKeyBytes) {
+      ++refused_;
+      return respond(ProblemAnswer(absl::InvalidArgumentError(
+          absl::StrCat("the Idempotency-Key has ", given.size(), " bytes, and at most ",
+                       kMostKeyBytes, " are taken"))));
+    }
+    const std::string key = absl::StrCat(client, "\n", internal::ToAbsl(given));
+    const absl::StatusOr<bool> first = memory_.Ask(key, TextOf(request), SteadyNow(), respond);
+    if (!first.ok()) {
+      ++refused_;
+      return respond(
+          ProblemAnswer(first.status(), absl::IsInvalidArgument(first.status()) ? 422 : 503));
+    }
+    if (!*first) return;
+    Start(*std::move(understood), [this, key, respond = std::move(respond)](ServerAnswer answer) {
+      if (answer.status == 200) {
+        memory_.Answer(key, answer, SteadyNow());
+      } else {
+        memory_.Forget(key, answer);
+      }
+      respond(std::move(answer));
+    });
+  }
+
+  std::string Metrics() const {
+    PrometheusText text;
+    if (parts_.orders != nullptr) text.Add(parts_.orders->Stats());
+    if (parts_.router != nullptr) text.Add(parts_.router->Stats());
+    if (parts_.snowflake != nullptr) {
+      const LeasedSnowflakeStats stats = parts_.snowflake->Stats();
+      text.Add(stats.ids);
+      text.Add(stats.lease);
+    }
+    parts_.sequences->ForEach([&text](const std::string& name, const SegmentSequence& sequence) {
+      text.Add(sequence.Stats(), {{"sequence", name}});
+    });
+    const AnswerMemory::Stats memory = memory_.stats();
+    std::string more;
+    auto add = [&more](const char* name, const char* type, const char* help, uint64_t value) {
+      absl::StrAppend(&more, "# HELP ", name, " ", help, "\n# TYPE ", name, " ", type, "\n", name,
+                      " ", value, "\n");
+    };
+    add("locus_id_requests_total", "counter", "Requests for IDs, numbers and routes.",
+        requests_.load());
+    add("locus_id_requests_refused_total", "counter", "Of these, requests that were at fault.",
+        refused_.load());
+    add("locus_id_requests_failed_total", "counter", "Of these, requests that the service failed.",
+        failed_.load());
+    add("locus_id_requests_waiting", "gauge", "Requests that wait for a store.", waiting_.load());
+    add("locus_idempotent_repeats_total", "counter",
+        "Requests that got the answer of an earlier one with their Idempotency-Key.",
+        memory.repeated);
+    add("locus_idempotent_evictions_total", "counter",
+        "Answers forgotten before their time, because there was no room.", memory.evicted);
+    add("locus_idempotent_answers_bytes", "gauge", "Memory of the answers that are kept.",
+        memory.bytes);
+    return text.ToString() + more;
+  }
+
+ private:
+  // Answers at once where nothing is waited for.
+  void Start(IdRequest request, Server::Respond respond) {
+    absl::StatusOr<std::string> body = request.job(std::nullopt);
+    // Errors without a message get one where one may wait.
+    const bool waits =
+        absl::IsUnavailable(body.status()) || (!body.ok() && body.status().message().empty());
+    if (!waits) return Finish(request, std::move(body), respond);
+    if (waiting_.fetch_add(1) >= options_.most_waiting) {
+      --waiting_;
+      return Finish(request,
+                    absl::UnavailableError(absl::StrCat(
+                        options_.most_waiting, " requests wait for a store, which is the most")),
+                    respond);
+    }
+    const Deadline deadline = internal::DeadlineAfter(options_.wait);
+    boost::asio::post(waiters_, [this, request = std::move(request), respond = std::move(respond),
+                                 deadline]() mutable {
+      absl::StatusOr<std::string> late = request.job(deadline);
+      --waiting_;
+      Finish(request, std::move(late), respond);
+    });
+  }
+
+  void Finish(const IdRequest& request, absl::StatusOr<std::string> body,
+              const Server::Respond& respond) {
+    if (!body.ok()) {
+      const bool at_fault = absl::IsInvalidArgument(body.status());
+      ++(at_fault ? refused_ : failed_);
+      return respond(FailureAnswer(body.status()));
+    }
+    ServerAnswer answer;
+    answer.headers.emplace_back("Content-Type",
+                                request.lines ? "application/x-ndjson" : "application/json");
+    // IDs are of one client, and of one call.
+    answer.headers.emplace_back("Cache-Control", "no-store");
+    answer.body = *std::move(body);
+    respond(std::move(answer));
+  }
+
+  IdParts parts_;
+  const IdApiOptions options_;
+  AnswerMemory memory_;
+  // Counts, which publish nothing else.
+  std::atomic<uint64_t> requests_ = 0;
+  std::atomic<uint64_t> refused_ = 0;
+  std::atomic<uint64_t> failed_ = 0;
+  std::atomic<uint64_t> waiting_ = 0;
+  boost::asio::thread_pool waiters_;
+};
+
+IdApi::IdApi(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}
+IdApi::~IdApi() = default;
+
+absl::StatusOr<std::unique_ptr<IdApi>> IdApi::Make(IdParts parts, const IdApiOptions& options) {
+  LOCUS_RETURN_IF_ERROR(options.Check());
+  try {
+    return std::unique_ptr<IdApi>(new IdApi(std::make_unique<Rep>(std::move(parts), options)));
+  } catch (const std::system_error& thrown) {
+    return absl::UnavailableError(absl::StrCat("a thread of the ID service: ", thrown.what()));
+  }
+}
+
+bool IdApi::Owns(const ServerRequest& request) { return IsIdPath(request); }
+void IdApi::Handle(ServerRequest request, const std::string& client, Server::Respond respond) {
+  rep_->Handle(std::move(request), client, std::move(respond));
+}
+std::string IdApi::Metrics() const { return rep_->Metrics(); }
+
+}  // namespace locus::locusd

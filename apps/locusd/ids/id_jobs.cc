@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/locusd/ids/id_jobs.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "apps/locusd/ids/id_api.h"
+#include "apps/locusd/ids/list_text.h"
+#include "apps/locusd/ids/query.h"
+#include "locus/uuid.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+#include "src/lease_api/members.h"
+
+namespace locus::locusd {
+
+namespace json = boost::json;
+
+using http::ServerRequest;
+using internal::ParseDecimal;
+using internal::Quoted;
+using lease_api::Members;
+
+namespace {
+
+constexpr size_t kMost = IdApi::kMost;
+constexpr std::string_view kSequences = "/v1/sequences/";
+constexpr std::string_view kNext = "/next";
+
+std::string_view View(const json::string& text) { return {text.data(), text.size()}; }
+
+// Whether the client wants lines. The first of the types that it names and we have wins.
+bool WantsLines(const ServerRequest& request) {
+  const std::string_view accept = request.Header("Accept");
+  const size_t lines = accept.find("application/x-ndjson");
+  return lines != accept.npos && lines < accept.find("application/json");
+}
+
+absl::StatusOr<BuyerKey> BuyerOf(IdParts::Buyers type, std::string_view text) {
+  if (type == IdParts::Buyers::kText) return BuyerKey::Text(text);
+  const std::optional<uint64_t> number = ParseDecimal(text, UINT64_MAX);
+  if (number) return BuyerKey::Uint64(*number);
+  return absl::InvalidArgumentError(
+      absl::StrCat("the buyer ", Quoted(text), " is no number of 0 to ", UINT64_MAX));
+}
+
+// The texts of the body's only member, an array.
+absl::StatusOr<std::vector<std::string>> TextsOf(const ServerRequest& request, const char* name) {
+  Members members(request.body);
+  const json::array* const array = members.Array(name, kMost);
+  std::vector<std::string> texts;
+  if (array != nullptr) {
+    for (size_t i = 0; i < array->size(); ++i) {
+      const json::value& each = (*array)[i];
+      if (!each.is_string()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("\"", name, "\"[", i, "] is ",
+                         internal::Printable(json::serialize(each), 64), ", which is no text"));
+      }
+      texts.emplace_back(View(each.get_string()));
+    }
+  }
+  LOCUS_RETURN_IF_ERROR(members.Finish());
+  if (!texts.empty()) return texts;
+  return absl::InvalidArgumentError(absl::StrCat("\"", name, "\" is empty"));
+}
+
+absl::Status NotOffered(std::string_view what) {
+  return absl::NotFoundError(absl::StrCat("this service has no ", internal::ToAbsl(what)));
+}
+
+// --- Order IDs.
+
+struct Orders {
+  IdParts& parts;
+  bool lines;
+  std::vector<ShardGene> genes;
+  std::vector<OrderId> ids;
+  size_t made = 0;
+
+  absl::StatusOr<std::string> Go(std::optional<Deadline> deadline) {
+    const std::span<const ShardGene> genes_left = std::span(genes).subspan(made);
+    const std::span<OrderId> ids_left = std::span(ids).subspan(made);
+    LOCUS_ASSIGN_OR_RETURN(const size_t more,
+                           deadline ? parts.orders->NextBatch(genes_left, ids_left, *deadline)
+                                    : parts.orders->NextBatch(genes_left, ids_left));
+    made += more;
+    if (made < ids.size()) {
+      if (deadline) return Go(deadline);  // for its error
+      return absl::UnavailableError("not all order IDs are at hand");
+    }
+    std::vector<OrderNo> numbers;
+    if (parts.numbers) {
+      numbers.resize(ids.size());
+      LOCUS_RETURN_IF_ERROR(parts.numbers->EncodeBatch(ids, numbers));
+    }
+    ListText text(lines, "orders");
+    for (size_t i = 0; i < ids.size(); ++i) {
+      (text.Element() << "{\"order_id\":").Quote(ids[i]);
+      if (parts.numbers) (text << ",\"order_no\":").Quote(numbers[i]);
+      if (parts.router) {
+        (text << ",\"shard\":").Quote(std::string_view(parts.router->Route(ids[i]).name));
+      }
+      text << "}";
+    }
+    return text.Take();
+  }
+};
+
+absl::StatusOr<IdJob> OrdersJob(const ServerRequest& request, IdParts& parts, bool lines) {
+  if (parts.orders == nullptr) return NotOffered("order IDs");
+  LOCUS_ASSIGN_OR_RETURN(const std::vector<std::string> buyers, TextsOf(request, "buyers"));
+  auto orders = std::make_shared<Orders>(Orders{parts, lines, {}, {}});
+  for (const std::string& text : buyers) {
+    LOCUS_ASSIGN_OR_RETURN(const BuyerKey buyer, BuyerOf(parts.buyers, text));
+    orders->genes.push_back(ShardGene::Of(buyer));
+  }
+  orders->ids.resize(buyers.size());
+  return [orders](std::optional<Deadline> deadline) { return orders->Go(deadline); };
+}
+
+// --- Numbers.
+
+struct Numbers {
+  SegmentSequence& sequence;
+  bool lines;
+  size_t count;
+  std::vector<int64_t> numbers;
+
+  absl::StatusOr<std::string> Go(std::optional<Deadline> deadline) {
+    while (numbers.size() < count) {
+      const auto left = static_cast<int64_t>(count - numbers.size());
+      LOCUS_ASSIGN_OR_RETURN(const SequenceBlock block, deadline
+                                                            ? sequence.NextBlock(left, *deadline)
+                                                            : sequence.TryNextBlock(left));
+      for (int64_t i = 0; i < block.count; ++i) numbers.push_back(block.first + i * block.step);
+    }
+    ListText text(lines, "numbers");
+    for (const int64_t number : numbers) text.Element().Quote(number);
+    return text.Take();
+  }
+};
+
+absl::StatusOr<IdJob> SequenceJob(const ServerRequest& request, const Query& query, IdParts& parts,
+                                  bool lines) {
+  std::string_view path = request.path;
+  path.remove_prefix(kSequences.size());
+  path.remove_suffix(kNext.size());
+  const std::optional<std::string> name = Unescaped(path);
+  if (!name) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("sequence ", Quoted(path), ": a % has no two hex digits"));
+  }
+  LOCUS_ASSIGN_OR_RETURN(SegmentSequence * sequence, parts.sequences->Find(*name));
+  LOCUS_RETURN_IF_ERROR(query.Only({"n"}));
+  LOCUS_ASSIGN_OR_RETURN(const size_t count, query.Count("n", 1, kMost));
+  auto numbers = std::make_shared<Numbers>(Numbers{*sequence, lines, count, {}});
+  return [numbers](std::optional<Deadline> deadline) { return numbers->Go(deadline); };
+}
+
+absl::StatusOr<IdJob> SnowflakeJob(const Query& query, IdParts& parts, bool lines) {
+  if (parts.snowflake == nullptr) return NotOffered("Snowflake IDs");
+  LOCUS_RETURN_IF_ERROR(query.Only({"n"}));
+  LOCUS_ASSIGN_OR_RETURN(const size_t count, query.Count("n", 1, kMost));
+  // They come from the clock: 10,000 of them take three milliseconds, and a clock that was set back
+  // is waited for; so the loop of the server does not.
+  return [&parts, lines, count](std::optional<Deadline> deadline) -> absl::StatusOr<std::string> {
+    if (!deadline && count > 1) return absl::UnavailableError("may wait for the clock");
+    std::vector<int64_t> ids(count);
+    size_t made = 0;
+    while (made < count) {
+      LOCUS_ASSIGN_OR_RETURN(const size_t more,
+                             parts.snowflake->NextBatch(std::span(ids).subspan(made)));
+      made += more;
+    }
+    ListText text(lines, "ids");
+    for (const int64_t id : ids) text.Element().Quote(id);
+    return text.Take();
+  };
+}
+
+absl::StatusOr<IdJob> UuidJob(const Query& query, bool lines) {
+  LOCUS_RETURN_IF_ERROR(query.Only({"n"}));
+  LOCUS_ASSIGN_OR_RETURN(const size_t count, query.Count("n", 1, kMost));
+  return [lines, count](std::optional<Deadline>) -> absl::StatusOr<std::string> {
+    ListText text(lines, "uuids");
+    for (size_t i = 0; i < count; ++i) {
+      LOCUS_ASSIGN_OR_RETURN(const Uuid uuid, Uuid::NewV7());
+      char written[Uuid::kTextLength];
+      uuid.FormatTo(written);
+      text.Element().Quote(std::string_view(written, sizeof written));
+    }
+    return text.Take();
+  };
+}
+
+// --- Routes.
+
+struct Wanted {
+  enum class By { kOrderId, kOrderNo, kBuyer };
+  By by = By::kOrderId;
+  std::string text;
+};
+
+absl::StatusOr<Wanted::By> ByOf(std::string_view name) {
+  if (name == "order_id") return Wanted::By::kOrderId;
+  if (name == "order_no") return Wanted::By::kOrderNo;
+  if (name == "buyer") return Wanted::By::kBuyer;
+  return absl::InvalidArgumentError(
+      absl::StrCat(Quoted(name), " is none of order_id, order_no and buyer"));
+}
+
+void WriteRoute(ListText& text, const RoutedShard& shard, uint32_t first, uint32_t end) {
+  (text << absl::StrCat("{\"shard\":{\"id\":", shard.id, ",\"name\":"))
+      .Quote(std::string_view(shard.name));
+  (text << ",\"endpoint\":").Quote(std::string_view(shard.endpoint));
+  text << absl::StrCat("},\"first_cohort\":", first, ",\"end_cohort\":", end, "}");
+}
+
+void WriteRoutes(ListText& text, const Router& router, ShardGene gene) {
+  bool first = true;
+  for (const BuyerRoute& route : router.RoutesOf(gene)) {
+    if (!std::exchange(first, false)) text << ",";
+    WriteRoute(text, *route.shard, route.first_cohort, route.end_cohort);
+  }
+}
+
+absl::Status WriteRoutes(ListText& text, const IdParts& parts, const Wanted& wanted) {
+  switch (wanted.by) {
+    case Wanted::By::kOrderId: {
+      LOCUS_ASSIGN_OR_RETURN(const OrderId id, OrderId::Parse(wanted.text));
+      WriteRoute(text, parts.router->Route(id), id.cohort(), id.cohort() + 1);
+      return absl::OkStatus();
+    }
+    case Wanted::By::kOrderNo: {
+      LOCUS_ASSIGN_OR_RETURN(const OrderNo number, OrderNo::Parse(wanted.text));
+      WriteRoutes(text, *parts.router, number.gene());
+      return absl::OkStatus();
+    }
+    case Wanted::By::kBuyer: {
+      LOCUS_ASSIGN_OR_RETURN(const BuyerKey buyer, BuyerOf(parts.buyers, wanted.text));
+      WriteRoutes(text, *parts.router, ShardGene::Of(buyer));
+      return absl::OkStatus();
+    }
+  }
+  LOCUS_UNREACHABLE();
+}
+
+std::string EpochMember(const Router& router) {
+  return absl::StrCat("\"epoch\":\"", router.epoch(), "\",");
+}
+
+absl::StatusOr<IdJob> RouteJob(const Query& query, IdParts& parts) {
+  if (parts.router == nullptr) return NotOffered("routing table");
+  LOCUS_RETURN_IF_ERROR(query.Only({"order_id", "order_no", "buyer"}));
+  if (query.size() != 1) {
+    return absl::InvalidArgumentError("one of ?order_id=, ?order_no= and ?buyer= is needed");
+  }
+  Wanted wanted;
+  for (const char* const name : {"order_id", "order_no", "buyer"}) {
+    const std::string* const text = query.Find(name);
+    if (text == nullptr) continue;
+    LOCUS_ASSIGN_OR_RETURN(wanted.by, ByOf(name));
+    wanted.text = *text;
+  }
+  return [&parts, wanted](std::optional<Deadline>) -> absl::StatusOr<std::string> {
+    ListText text(false, "routes", EpochMember(*parts.router));
+    LOCUS_RETURN_IF_ERROR(WriteRoutes(text, parts, wanted));
+    return text.Take();
+  };
+}
+
+absl::StatusOr<IdJob> RoutesJob(const ServerRequest& request, IdParts& parts, bool lines) {
+  if (parts.router == nullptr) return NotOffered("routing table");
+  Members members(request.body);
+  const json::array* const array = members.Array("items", kMost);
+  std::vector<Wanted> items;
+  for (size_t i = 0; array != nullptr && i < array->size(); ++i) {
+    const json::value& each = (*array)[i];
+    if (!each.is_object() || each.get_object().size() != 1 ||
+        !each.get_object().begin()->value().is_string()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "\"items\"[", i, "] is no object with one text: order_id, order_no or buyer"));
+    }
+    const auto member = each.get_object().begin();
+    Wanted wanted;
+    LOCUS_ASSIGN_OR_RETURN(wanted.by,
+                           ByOf(std::string_view(member->key().data(), member->key().size())));
+    wanted.text = std::string(View(member->value().get_string()));
+    items.push_back(std::move(wanted));
+  }
+  LOCUS_RETURN_IF_ERROR(members.Finish());
+  return [&parts, lines, items](std::optional<Deadline>) -> absl::StatusOr<std::string> {
+    ListText text(lines, "items", EpochMember(*parts.router));
+    for (size_t i = 0; i < items.size(); ++i) {
+      text.Element() << "{\"routes\":[";
+      const absl::Status status = WriteRoutes(text, parts, items[i]);
+      if (!status.ok()) {
+        return absl::Status(status.code(), absl::StrCat("\"items\"[", i, "]: ", status.message()));
+      }
+      text << "]}";
+    }
+    return text.Take();
+  };
+}
+
+// --- order_nos.
+
+absl::StatusOr<IdJob> DecodeJob(const ServerRequest& request, IdParts& parts, bool lines) {
+  if (!parts.numbers) return NotOffered("keys of order_nos");
+  LOCUS_ASSIGN_OR_RETURN(const std::vector<std::string> texts, TextsOf(request, "order_nos"));
+  std::vector<OrderNo> numbers;
+  for (const std::string& text : texts) {
+    LOCUS_ASSIGN_OR_RETURN(const OrderNo number, OrderNo::Parse(text));
+    numbers.push_back(number);
+  }
+  return [&parts, lines, numbers](std::optional<Deadline>) -> absl::StatusOr<std::string> {
+    std::vector<std::optional<OrderId>> ids(numbers.size());
+    parts.numbers->DecodeBatch(numbers, ids);
+    ListText text(lines, "order_ids");
+    for (const std::optional<OrderId>& id : ids) {
+      text.Element();
+      if (id) {
+        text.Quote(*id);
+      } else {
+        text << "null";
+      }
+    }
+    return text.Take();
+  };
+}
+
+bool IsSequencePath(std::string_view path) {
+  return path.starts_with(kSequences) && path.ends_with(kNext) &&
+         path.size() > kSequences.size() + kNext.size();
+}
+
+}  // namespace
+
+bool IsIdPath(const ServerRequest& request) {
+  const std::string& path = request.path;
+  return path == "/v1/orders/ids" || path == "/v1/snowflake" || path == "/v1/uuid" ||
+         path == "/v1/route" || path == "/v1/order_no:decode" || IsSequencePath(path);
+}
+
+absl::StatusOr<IdRequest> Understand(const ServerRequest& request, IdParts& parts) {
+  const std::string& path = request.path;
+  const bool get = request.method == "GET", post = request.method == "POST";
+  IdRequest understood;
+  const bool lines = understood.lines = WantsLines(request);
+  LOCUS_ASSIGN_OR_RETURN(const Query query, Query::Parse(request.query));
+  if (post) LOCUS_RETURN_IF_ERROR(query.Only({}));
+  if (get && !request.body.empty()) {
+    return absl::InvalidArgumentError("a GET has no body here");
+  }
+  auto job = [&]() -> absl::StatusOr<IdJob> {
+    if (post && path == "/v1/orders/ids") return OrdersJob(request, parts, lines);
+    if (get && IsSequencePath(path)) return SequenceJob(request, query, parts, lines);
+    if (get && path == "/v1/snowflake") return SnowflakeJob(query, parts, lines);
+    if (get && path == "/v1/uuid") return UuidJob(query, lines);
+    if (get && path == "/v1/route") return RouteJob(query, parts);
+    if (post && path == "/v1/route") return RoutesJob(request, parts, lines);
+    if (post && path == "/v1/order_no:decode") return DecodeJob(request, parts, lines);
+    return absl::NotFoundError(absl::StrCat("there is no ", request.method, " ", Quoted(path)));
+  }();
+  LOCUS_RETURN_IF_ERROR(job.status());
+  understood.job = *std::move(job);
+  understood.makes_ids = path == "/v1/orders/ids" || path == "/v1/snowflake" ||
+                         path == "/v1/uuid" || IsSequencePath(path);
+  if (get && path == "/v1/route") understood.lines = false;
+  return understood;
+}
+
+}  // namespace locus::locusd

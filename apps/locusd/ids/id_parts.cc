@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/locusd/ids/id_parts.h"
+
+#include "absl/strings/str_cat.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+
+namespace locus::locusd {
+
+using internal::MutexLock;
+using internal::Quoted;
+
+absl::StatusOr<SegmentSequence*> SequenceSet::Find(const std::string& name) {
+  MutexLock lock(mutex_);
+  const auto at = sequences_.find(name);
+  if (at != sequences_.end()) return at->second.get();
+  if (counters_ == nullptr) {
+    return absl::NotFoundError(absl::StrCat("this service has no sequence ", Quoted(name)));
+  }
+  if (sequences_.size() >= most_) {
+    return absl::NotFoundError(absl::StrCat("this service has no sequence ", Quoted(name),
+                                            ", and makes no more than ", most_));
+  }
+  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<SegmentSequence> made,
+                         SegmentSequence::Create(counters_, name));
+  return sequences_.emplace(name, std::move(made)).first->second.get();
+}
+
+void SequenceSet::ForEach(
+    const std::function<void(const std::string&, const SegmentSequence&)>& visit) const {
+  MutexLock lock(mutex_);
+  for (const auto& [name, sequence] : sequences_) visit(name, *sequence);
+}
+
+}  // namespace locus::locusd

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/locusd/ids/laptop.h"
+
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "apps/locusd/ids/id_api.h"
+#include "locus/key_ring.h"
+#include "locus/routing/uri.h"
+#include "src/base/check.h"
+#include "src/base/loopback.h"
+#include "src/base/text.h"
+#include "src/http/endpoint.h"
+#include "src/http/server.h"
+#include "src/lease_api/call.h"
+
+namespace locus::locusd {
+
+using http::Endpoint;
+using http::Server;
+using http::ServerAnswer;
+using http::ServerRequest;
+using internal::Quoted;
+using lease_api::ProblemAnswer;
+
+namespace {
+
+constexpr size_t kMostSequences = 1000;
+
+absl::Status MakeDirectory(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!error && !std::filesystem::is_directory(path, error) && !error) {
+    error = std::make_error_code(std::errc::not_a_directory);
+  }
+  // Its own, not those on the way to it.
+  if (!error && chmod(path.c_str(), 0700) != 0) {
+    error = std::error_code(errno, std::generic_category());
+  }
+  if (!error) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot use the directory ", Quoted(path), ": ", error.message()));
+}
+
+absl::StatusOr<KeyRing> KeysAt(const std::string& path) {
+  absl::StatusOr<KeyRing> ring = KeyRing::Load(path);
+  if (!absl::IsNotFound(ring.status())) return ring;
+  LOCUS_ASSIGN_OR_RETURN(ring, KeyRing::Generate());
+  const absl::Status saved = ring->Save(path, /*must_not_exist=*/true);
+  // Another process was faster.
+  if (absl::IsAlreadyExists(saved)) return KeyRing::Load(path);
+  LOCUS_RETURN_IF_ERROR(saved);
+  return ring;
+}
+
+absl::StatusOr<IdParts> OpenParts(const std::string& directory) {
+  const std::string uri = absl::StrCat("sqlite:", directory, "/ids.db");
+  IdParts parts;
+  OrderIdGenerator::Options orders;
+  orders.create_space = true;
+  orders.wide = true;
+  LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<SegmentStore> segments,
+                         OpenSegmentStore(uri, {.password = nullptr, .create = true}));
+  LOCUS_ASSIGN_OR_RETURN(parts.orders, OrderIdGenerator::Create(std::move(segments), orders));
+  LOCUS_ASSIGN_OR_RETURN(const KeyRing keys, KeysAt(directory + "/keys"));
+  LOCUS_ASSIGN_OR_RETURN(parts.numbers, OrderNoCodec::Create(keys));
+  LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<Sequencer> counters, OpenSequencer(uri));
+  parts.sequences = std::make_unique<SequenceSet>(std::move(counters), kMostSequences);
+  LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<WorkerLeaseStore> leases,
+                         OpenWorkerLeaseStore(uri, {.password = nullptr, .create = true}));
+  LeasedSnowflakeOptions snowflake;
+  snowflake.reacquire = true;  // after the machine has slept
+  LOCUS_RETURN_IF_ERROR(leases->Create(snowflake.lease.space, absl::ZeroDuration(), absl::Now()));
+  LOCUS_ASSIGN_OR_RETURN(parts.snowflake, LeasedSnowflake<>::Create(std::move(leases), snowflake));
+  const std::string table = directory + "/table.json";
+  std::error_code ignored;
+  if (std::filesystem::exists(table, ignored)) {
+    LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<TableSource> source,
+                           OpenTableSource(absl::StrCat("file:", table)));
+    LOCUS_ASSIGN_OR_RETURN(parts.router, Router::Open(std::move(source)));
+  }
+  return parts;
+}
+
+// A page of the web that has its own name resolved to 127.0.0.1 names itself as the host.
+bool NamesLoopback(std::string_view host) {
+  const absl::StatusOr<Endpoint> endpoint = Endpoint::Parse(host);
+  const std::string name = endpoint.ok() ? endpoint->host : std::string(host);
+  return name == "localhost" || internal::IsLoopback(name);
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> LaptopDirectory() {
+  const char* const data = std::getenv("XDG_DATA_HOME");
+  if (data != nullptr && *data == '/') return absl::StrCat(data, "/locusd");
+  const char* const home = std::getenv("HOME");
+  if (home != nullptr && *home == '/') return absl::StrCat(home, "/.local/share/locusd");
+  return absl::FailedPreconditionError(
+      "neither XDG_DATA_HOME nor HOME is set: say by --data DIRECTORY where the IDs are kept");
+}
+
+class Laptop::Rep {
+ public:
+  absl::Status Open(const LaptopOptions& options) {
+    LOCUS_ASSIGN_OR_RETURN(const Endpoint listen,
+                           Endpoint::Parse(options.listen, Endpoint::Port::kMayBeZero));
+    if (!internal::IsLoopback(listen.host)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--listen ", Quoted(options.listen),
+                       " is beyond loopback, where no token is asked for: use --config FILE"));
+    }
+    host_ = listen.text.substr(0, listen.text.rfind(':'));
+    LOCUS_RETURN_IF_ERROR(MakeDirectory(options.data));
+    LOCUS_ASSIGN_OR_RETURN(IdParts parts, OpenParts(options.data));
+    LOCUS_ASSIGN_OR_RETURN(api_, IdApi::Make(std::move(parts), {}));
+    http::ServerOptions server;
+    server.listen = options.listen;
+    auto started = Server::Start(server, [this](ServerRequest request, Server::Respond respond) {
+      Handle(std::move(request), std::move(respond));
+    });
+    if (!started.ok()) {
+      return absl::Status(
+          started.status().code(),
+          absl::StrCat(started.status().message(), "; --listen HOST:PORT chooses another place"));
+    }
+    server_ = *std::move(started);
+    return absl::OkStatus();
+  }
+  ~Rep() {
+    server_.reset();  // its threads call the API
+  }
+
+  std::string url() const { return absl::StrCat("http://", host_, ":", server_->port()); }
+  void Close(absl::Duration within) { server_->Drain(within); }
+
+ private:
+  void Handle(ServerRequest request, Server::Respond respond) {
+    if (!NamesLoopback(request.Header("Host"))) {
+      return respond(ProblemAnswer(
+          absl::FailedPreconditionError(absl::StrCat("Host is ", Quoted(request.Header("Host")),
+                                                     "; it must be this machine's loopback")),
+          403));
+    }
+    if (IdApi::Owns(request)) return api_->Handle(std::move(request), "", std::move(respond));
+    const bool get = request.method == "GET" || request.method == "HEAD";
+    if (get && (request.path == "/healthz" || request.path == "/readyz")) {
+      return respond({200, {{"Content-Type", "text/plain"}}, "ok\n"});
+    }
+    if (get && request.path == "/metrics") {
+      return respond({200, {{"Content-Type", "text/plain; version=0.0.4"}}, api_->Metrics()});
+    }
+    respond(ProblemAnswer(absl::NotFoundError(
+        absl::StrCat("there is no ", request.method, " ", Quoted(request.path)))));
+  }
+
+  std::string host_;
+  std::unique_ptr<IdApi> api_;
+  std::unique_ptr<Server> server_;
+};
+
+Laptop::Laptop(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}
+Laptop::~Laptop() = default;
+
+absl::StatusOr<std::unique_ptr<Laptop>> Laptop::Open(const LaptopOptions& options) {
+  auto rep = std::make_unique<Rep>();
+  LOCUS_RETURN_IF_ERROR(rep->Open(options));
+  return std::unique_ptr<Laptop>(new Laptop(std::move(rep)));
+}
+
+std::string Laptop::url() const { return rep_->url(); }
+void Laptop::Close(absl::Duration within) { rep_->Close(within); }
+
+}  // namespace locus::locusd

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/locusd/ids/query.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "src/base/text.h"
+
+namespace locus::locusd {
+
+using internal::ParseDecimal;
+using internal::Quoted;
+
+std::optional<std::string> Unescaped(std::string_view text) {
+  std::string bytes;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      bytes += text[i];
+      continue;
+    }
+    if (text.size() - i < 3) return std::nullopt;
+    int byte = 0;
+    for (const char digit : text.substr(i + 1, 2)) {
+      const int value = digit >= '0' && digit <= '9'   ? digit - '0'
+                        : digit >= 'a' && digit <= 'f' ? digit - 'a' + 10
+                        : digit >= 'A' && digit <= 'F' ? digit - 'A' + 10
+                                                       : -1;
+      if (value < 0) return std::nullopt;
+      byte = byte * 16 + value;
+    }
+    bytes += static_cast<char>(byte);
+    i += 2;
+  }
+  return bytes;
+}
+
+absl::StatusOr<Query> Query::Parse(std::string_view text) {
+  Query query;
+  while (!text.empty()) {
+    const std::string_view member = text.substr(0, text.find('&'));
+    text.remove_prefix(std::min(text.size(), member.size() + 1));
+    const size_t equals = member.find('=');
+    if (equals == member.npos || equals == 0) {
+      return absl::InvalidArgumentError(absl::StrCat(Quoted(member), " is not NAME=VALUE"));
+    }
+    std::optional<std::string> name = Unescaped(member.substr(0, equals));
+    std::optional<std::string> value = Unescaped(member.substr(equals + 1));
+    if (!name || !value) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(Quoted(member), ": a % has no two hex digits"));
+    }
+    if (!query.values_.emplace(*name, *std::move(value)).second) {
+      return absl::InvalidArgumentError(absl::StrCat(Quoted(*name), " is given twice"));
+    }
+  }
+  return query;
+}
+
+const std::string* Query::Find(const std::string& name) const {
+  const auto at = values_.find(name);
+  return at == values_.end() ? nullptr : &at->second;
+}
+
+absl::StatusOr<size_t> Query::Count(const std::string& name, size_t otherwise, size_t most) const {
+  const std::string* const text = Find(name);
+  if (text == nullptr) return otherwise;
+  const std::optional<uint64_t> count = ParseDecimal(*text, most);
+  if (count && *count > 0) return *count;
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, "=", Quoted(*text), " is no number of 1 to ", most));
+}
+
+absl::Status Query::Only(std::initializer_list<std::string_view> names) const {
+  for (const auto& [name, value] : values_) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    if (names.size() == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the parameter ", Quoted(name), " is unknown: there are none here"));
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the parameter ", Quoted(name), " is unknown; there are: ",
+        absl::StrJoin(names, ", ",
+                      [](std::string* out, std::string_view each) { out->append(each); })));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace locus::locusd
