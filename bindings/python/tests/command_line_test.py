@@ -67,7 +67,8 @@ class CommandLineTest(unittest.TestCase):
         self.assertTrue(first.startswith('locus_ids inspect: value 2: "x" has 1 character'), first)
         self.assertEqual(
             second,
-            "locus_ids inspect: value 3: 2G02812R8Z8PM04ZF8ZPH5M66Z is not an order_no of this space",
+            "locus_ids inspect: value 3: 2G02812R8Z8PM04ZF8ZPH5M66Z is not an order_no of this "
+            "space",
         )
 
     def test_refused_file_is_told(self):

@@ -186,7 +186,8 @@ class CommandTest(unittest.TestCase):
         text = self.draw.choice((str(number), number.to_hex()))
         text = self.draw.choice((text, text.lower(), text.upper()))
         if len(text) == 26:
-            text = text.replace("1", self.draw.choice("1IiLl")).replace("0", self.draw.choice("0Oo"))
+            text = text.replace("1", self.draw.choice("1IiLl"))
+            text = text.replace("0", self.draw.choice("0Oo"))
         octets = text.encode()
         return self.near_miss(octets) if change == 2 else octets
 

@@ -2,8 +2,10 @@
 import base64
 import os
 import pathlib
+import stat
 import tempfile
 import unittest
+import unittest.mock
 
 from locus_ids import KeyRing
 
@@ -85,6 +87,16 @@ class KeyRingFileTest(unittest.TestCase):
                 self.refused(),
                 f'"{self.path}" has permissions {mode:o}; group and others must have none '
                 "(chmod 600)",
+            )
+
+    def test_file_of_another_user_is_refused(self):
+        owned = list(os.stat(self.path))
+        owned[stat.ST_UID] = os.geteuid() + 1
+        with unittest.mock.patch.object(os, "fstat", lambda _: os.stat_result(owned)):
+            self.assertEqual(
+                self.refused(),
+                f'"{self.path}" belongs to user {os.geteuid() + 1}, who is neither root nor user '
+                f"{os.geteuid()}",
             )
 
     def test_what_is_no_regular_file_is_refused_at_once(self):

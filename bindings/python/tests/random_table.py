@@ -16,8 +16,8 @@ def owner_id_of(document, vnode):
 
 
 def order_id_near_an_edge(draw, document):
-    """An order ID whose vnode is next to an end of a range or a move, if not any; in a moving vnode the
-    cohort is next to the move's permyriad, if not any."""
+    """An order ID whose vnode is next to an end of a range or a move, if not any; in a moving vnode
+    the cohort is next to the move's permyriad, if not any."""
     moves = document.get("moves", [])
     edges = [of_range["last"] for of_range in document["ranges"]]
     edges += [move[end] for move in moves for end in ("first", "last")]
@@ -163,10 +163,12 @@ def garbled(draw, text):
         elif change == 1:
             del octets[at]
         elif change == 2:
-            octets[at:at] = draw.choice((b",", b" ", b"\0", b'"', b"}", b"\\", b"\\ud800", b"\xed\xa0\x80"))
+            put = (b",", b" ", b"\0", b'"', b"}", b"\\", b"\\ud800", b"\xed\xa0\x80")
+            octets[at:at] = draw.choice(put)
         else:
             del octets[at:]
             octets += draw.choice((b"", b"}", b"]}"))
         if not octets:
             break
-    return draw.choice((b"", b"", b"", b"\xef\xbb\xbf", b"\xef\xbb\xbf\xef\xbb\xbf")) + bytes(octets)
+    bom = b"\xef\xbb\xbf"
+    return draw.choice((b"", b"", b"", bom, bom + bom)) + bytes(octets)

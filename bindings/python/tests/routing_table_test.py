@@ -137,7 +137,8 @@ class RoutingTableTest(unittest.TestCase):
         self.assertEqual(self.refused("{}"), 'member "epoch" is missing')
 
     def test_member_that_occurs_twice_is_refused(self):
-        self.assertEqual(self.refused('{"epoch": 1, "epoch": 1}'), "/epoch: the member occurs twice")
+        message = self.refused('{"epoch": 1, "epoch": 1}')
+        self.assertEqual(message, "/epoch: the member occurs twice")
 
     def test_what_python_reads_as_json_but_is_none_is_refused(self):
         good = json.dumps(_DOCUMENT)

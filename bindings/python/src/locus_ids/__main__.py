@@ -25,8 +25,8 @@ def _parser() -> argparse.ArgumentParser:
         "inspect",
         allow_abbrev=False,
         help="show the fields of order IDs and order_nos",
-        description="Prints the fields of each order ID or order_no, one JSON object a line. Exits with "
-        "0; 1: a file was refused; 2: wrong usage; 3: a value was refused.",
+        description="Prints the fields of each order ID or order_no, one JSON object a line. Exits "
+        "with 0; 1: a file was refused; 2: wrong usage; 3: a value was refused.",
     )
     line.add_argument("values", nargs="+", metavar="VALUE", help="an order ID or order_no")
     line.add_argument("--keys", metavar="FILE", help="the key ring file, to decode and encode")

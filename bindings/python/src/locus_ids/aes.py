@@ -2,8 +2,8 @@
 """AES-256 (FIPS 197), encryption of single blocks, in pure Python.
 
 Not constant-time: it looks values up in tables by bytes that depend on the key and the text, so
-somebody who measures time or caches on the same machine may learn the key. It is also slow. It is for
-tools and scripts; for services use the C++ library, or ask one that does.
+somebody who measures time or caches on the same machine may learn the key. It is also slow. It is
+for tools and scripts; for services use the C++ library, or ask one that does.
 """
 
 from __future__ import annotations

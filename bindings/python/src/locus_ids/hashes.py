@@ -79,9 +79,9 @@ def _murmur_final(word: int) -> int:
 
 
 def murmur3_low64(data: bytes) -> int:
-    """The first 8 bytes of MurmurHash3_x64_128 of `data` with seed 0, read little-endian: 0..2^64 - 1.
+    """The first 8 bytes of MurmurHash3_x64_128 of `data` with seed 0, read little-endian.
 
-    The reference code calls this word `out[0]`.
+    0..2^64 - 1; the reference code calls this word `out[0]`.
     """
     size = len(data)
     whole = size - size % 16

@@ -20,8 +20,8 @@ def inspect(
 ) -> Fields:
     """The known fields of one order, in the order in which `locus inspect` prints them.
 
-    26 characters are an order_no; 32 hex digits are a wide order ID or an order_no, by their format; a
-    decimal is a narrow order ID. `codec` adds what takes the keys, `router` the shards.
+    26 characters are an order_no; 32 hex digits are a wide order ID or an order_no, by their
+    format; a decimal is a narrow order ID. `codec` adds what takes the keys, `router` the shards.
     ValueError: the value is none of these, or not an order_no of the codec's space and keys.
     """
     size = len(octets_of(value))
@@ -34,8 +34,8 @@ def inspect(
         return _of_order_no(OrderNo.parse(value), codec, router)
     if not (value.isascii() and value.isdigit()):
         raise ValueError(
-            f"{quoted(value)} has {size} characters: an order_no has 26 or 32, an order ID is decimal or "
-            "has 32 hex digits"
+            f"{quoted(value)} has {size} characters: an order_no has 26 or 32, an order ID is "
+            "decimal or has 32 hex digits"
         )
     return _of_order_id(OrderId.parse(value), codec, router)
 
@@ -77,7 +77,7 @@ def _of_order_no(
     if order_id is not None:
         fields["shard"] = router.route(order_id).name
         return fields
-    # Without the cohort the order may be on either shard, unless all or none of the vnode has moved.
+    # The order may be on either shard, unless all or none of the vnode has moved.
     route = router.route_of_order_no(number)
     if route.target is None or route.permyriad == 0:
         fields["shard"] = route.owner.name

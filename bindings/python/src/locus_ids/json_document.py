@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads a JSON document whose members are known, and refuses any other.
 
-Refusals are ValueErrors that begin with the JSON Pointer (RFC 6901) of the offending value and ": ";
-an error of the whole document has no pointer. No message quotes a string of the document: it may be
-a secret that was put in the wrong place.
+Refusals are ValueErrors that begin with the JSON Pointer (RFC 6901) of the offending value and
+": "; an error of the whole document has no pointer. No message quotes a string of the document: it
+may be a secret that was put in the wrong place.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ _MOST_SHOWN = 64
 
 class _Members(List[Tuple[str, Any]]):
     """A JSON object as it is written: a member may occur twice."""
+
+    __slots__ = ()
 
 
 class _MinusZero:

@@ -24,9 +24,9 @@ _RETIRED = b"retired"
 class KeyRing:
     """Master keys by version, 0..127, one of which is active: new order_nos are made with it.
 
-    Immutable. Make it by parse() or load(); `locus keys` makes and changes the files. No message and
-    no repr() shows a key. Python cannot wipe memory: keys may stay in it, and in core dumps, after
-    the key ring is gone.
+    Immutable. Make it by parse() or load(); `locus keys` makes and changes the files. No message
+    and no repr() shows a key. Python cannot wipe memory: keys may stay in it, and in core dumps,
+    after the key ring is gone.
     """
 
     def __init__(self, active: int, keys: Dict[int, Optional[bytes]]) -> None:

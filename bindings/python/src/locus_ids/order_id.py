@@ -81,7 +81,8 @@ class OrderId:
         if value is None:
             raise _not_an_order_id(
                 quoted(octets),
-                "neither a decimal of at most 2^63 - 1 without sign or leading zeros nor 32 hex digits",
+                "neither a decimal of at most 2^63 - 1 without sign or leading zeros nor "
+                "32 hex digits",
             )
         return cls.from_int64(value)
 

@@ -45,8 +45,8 @@ class OrderNo:
     length and fixed bits, but it is authentic only if OrderNoCodec.decode() accepts it. At a public
     edge, decode before you query any shard.
 
-    Several texts name one order_no (case, I L O, hex): compare, cache and rate-limit on the value or
-    on to_bytes(), never on the text.
+    Several texts name one order_no (case, I L O, hex): compare, cache and rate-limit on the value
+    or on to_bytes(), never on the text.
 
     Immutable and hashable. ValueError: the value is not an order_no; the message names the value.
     """
@@ -82,8 +82,8 @@ class OrderNo:
 
     @classmethod
     def parse(cls, text: str) -> OrderNo:
-        """From text: 26 base-32 digits (Crockford's alphabet: either case, I and L read as 1, O as 0)
-        or exactly 32 hex digits of either case."""
+        """From text: 26 base-32 digits (Crockford's alphabet: either case, I and L read as 1, O as
+        0) or exactly 32 hex digits of either case."""
         octets = octets_of(text)
         if len(octets) == 2 * _BYTES:
             value = parse_hex(octets)
@@ -139,9 +139,9 @@ class OrderNo64:
 
         0 | gene 16 | 47 bits of ciphertext
 
-    Not authenticated, and of narrow order IDs only. It has no key version: that is stored beside it.
+    Not authenticated, and of narrow order IDs only. Its key version is stored beside it.
     Accept a row found by its number only if decoding with the row's version gives the row's order
-    ID. The value cannot be told from a narrow order ID; its column or endpoint says which one it is.
+    ID. The value cannot be told from a narrow order ID; its column or endpoint says which it is.
 
     Immutable and hashable. ValueError: the value is not 0..2^63 - 1; the message names it.
     """

@@ -28,14 +28,14 @@ _LOW_100 = (1 << _HEADER_SHIFT) - 1
 
 
 def check_space(name: str) -> str:
-    """`name`, if it is the name of a space: 1 to 64 of a-z, 0-9, '_' and '-'. ValueError: it is not."""
+    """`name`, if it names a space: 1 to 64 of a-z, 0-9, '_' and '-'. ValueError: it does not."""
     if _SPACE.fullmatch(name) is None:
         raise ValueError(f"space {quoted(name)} is not 1 to 64 of a-z, 0-9, '_' and '-'")
     return name
 
 
 class _Ciphers:
-    """The ciphers of one key version. A key is derived when it is first needed."""
+    """The ciphers of one key version."""
 
     def __init__(self, master: bytes, space: str) -> None:
         def cipher(purpose: str) -> Aes256:
@@ -59,8 +59,8 @@ class OrderNoCodec:
     Make an order_no once and store it: after a rotation of keys one order may have two valid
     order_nos, so use the order ID for idempotency.
 
-    Neither constant-time nor fast: for tools and scripts (see aes.py). The methods may be called from
-    any thread.
+    Neither constant-time nor fast: for tools and scripts (see aes.py). The methods may be called
+    from any thread.
     """
 
     def __init__(self, ring: KeyRing, space: str = DEFAULT_SPACE) -> None:
@@ -95,8 +95,8 @@ class OrderNoCodec:
     def decode(self, number: OrderNo) -> OrderId:
         """The order ID of an order_no (siv).
 
-        ValueError: it is not an order_no of this space under a key of the ring. The message does not
-        say which check failed.
+        ValueError: it is not an order_no of this space under a key of the ring. The message does
+        not say which check failed.
         """
         try:
             ciphers = self._of_version(number.key_version)
@@ -119,7 +119,7 @@ class OrderNoCodec:
         return _join64(order_id.gene, ff1.encrypt(order_id.gene, version, order_id.sequence))
 
     def decode_ff1(self, number: OrderNo64, version: int) -> OrderId:
-        """ff1. ValueError: the key ring has no key of the version. Nothing else is ever refused."""
+        """ff1. ValueError: the key ring has no key of the version. Nothing else is refused."""
         ff1 = self._of_version(version).ff1
         return OrderId(number.gene, ff1.decrypt(number.gene, version, _cipher_of(number)))
 
@@ -129,7 +129,7 @@ class OrderNoCodec:
         return _join64(order_id.gene, order_id.sequence ^ self._keystream(order_id.gene, version))
 
     def decode_ctr64(self, number: OrderNo64, version: int) -> OrderId:
-        """ctr64. ValueError: the key ring has no key of the version. Nothing else is ever refused."""
+        """ctr64. ValueError: the key ring has no key of the version. Nothing else is refused."""
         return OrderId(number.gene, _cipher_of(number) ^ self._keystream(number.gene, version))
 
     def _keystream(self, gene: int, version: int) -> int:
@@ -146,8 +146,8 @@ class OrderNoCodec:
 
 
 def derive_key(master: bytes, space: str, purpose: str) -> bytes:
-    """HKDF-SHA256 (RFC 5869) of a master key: the 32 bytes of the key for `purpose`, which is "tag",
-    "ctr", "ff1" or "ctr64"."""
+    """HKDF-SHA256 (RFC 5869) of a master key: the 32 bytes of the key for `purpose`, which is
+    "tag", "ctr", "ff1" or "ctr64"."""
     extracted = hmac.new(space.encode("ascii"), master, hashlib.sha256).digest()
     info = b"locus order_no " + purpose.encode("ascii")
     return hmac.new(extracted, info + b"\x01", hashlib.sha256).digest()

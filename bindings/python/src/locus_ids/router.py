@@ -23,7 +23,7 @@ class GeneRoute:
 
 @dataclass(frozen=True)
 class BuyerRoute:
-    """A shard that may hold orders of a buyer: those in the cohorts first_cohort..end_cohort - 1."""
+    """A shard that may hold orders of a buyer: of the cohorts first_cohort..end_cohort - 1."""
 
     shard: Shard
     first_cohort: int
@@ -73,13 +73,13 @@ class Router:
         return GeneRoute(owner, self._shard(move.to), move.permyriad)
 
     def route_of_order_no(self, number: Union[OrderNo, OrderNo64]) -> GeneRoute:
-        """The same for the gene of an order_no, which needs no key. For internal hops: at a public edge
-        decode the order_no first and route the order ID."""
+        """The same for the gene of an order_no, which needs no key. For internal hops: at a public
+        edge decode the order_no first and route the order ID."""
         return self.route_of_gene(number.gene)
 
     def routes_of(self, buyer: BuyerKey) -> Tuple[BuyerRoute, ...]:
-        """The shards that may hold orders of this buyer: one, or two while the vnode moves, first the one
-        with more cohorts. Their cohorts are disjoint and together complete.
+        """The shards that may hold orders of this buyer: one, or two while the vnode moves, first
+        the one with more cohorts. Their cohorts are disjoint and together complete.
 
         Raises what gene_of raises.
         """

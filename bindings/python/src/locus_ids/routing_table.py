@@ -70,13 +70,14 @@ class RoutingTable:
     """One routing table, read from its JSON document and checked as a whole.
 
     Refused (ValueError) is what the C++ library refuses: an unknown shard, a repeated id, name or
-    endpoint, an unsorted or repeated `last`, overlapping moves, first > last, a move of a vnode that
-    `to` already owns, a number out of range, unknown or repeated members, no shards, no ranges, an
-    endpoint with credentials, more of anything than the limits above, and malformed JSON. The message
-    begins with the JSON Pointer of the offending value. No message quotes an endpoint.
+    endpoint, an unsorted or repeated `last`, overlapping moves, first > last, a move of a vnode
+    that `to` already owns, a number out of range, unknown or repeated members, no shards, no
+    ranges, an endpoint with credentials, more of anything than the limits above, and malformed
+    JSON. The message begins with the JSON Pointer of the offending value. No message quotes an
+    endpoint.
 
-    Immutable. Take documents from your own publishers: unlike the C++ library, this one reads all of
-    a document, up to 32 MiB, before it checks it.
+    Immutable. Take documents from your own publishers: unlike the C++ library, this one reads all
+    of a document, up to 32 MiB, before it checks it.
     """
 
     epoch: int  #: 1..2^63 - 1
@@ -112,8 +113,8 @@ class RoutingTable:
 
     @classmethod
     def load(cls, path: Union[str, "os.PathLike[str]"]) -> RoutingTable:
-        """Reads a file. ValueError: it is not a valid routing table; the message begins with the path.
-        OSError: it cannot be read."""
+        """Reads a file. ValueError: it is not a valid routing table; the message begins with the
+        path. OSError: it cannot be read."""
         with open(path, "rb") as file:
             document = file.read(MAX_DOCUMENT_BYTES + 1)
         try:

@@ -15,7 +15,7 @@ _MOST_SHOWN = 64
 
 
 def octets_of(text: Union[str, bytes]) -> bytes:
-    """The UTF-8 bytes of a text; those of an argument or a file that are not UTF-8 stay as they are."""
+    """The UTF-8 bytes of a text; those of a command line that are not UTF-8 stay as they are."""
     return text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
 
 
