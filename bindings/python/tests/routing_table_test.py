@@ -180,7 +180,7 @@ class RoutingTableTest(unittest.TestCase):
             "together",
         )
         self.assertEqual(
-            self.refused(" " * ((32 << 20) + 1)), "33554433 bytes; at most 33554432"
+            self.refused(" " * ((32 << 20) + 1)), "it is 33554433 bytes long; at most 33554432"
         )
 
     def test_file_is_read_and_named_where_it_is_refused(self):

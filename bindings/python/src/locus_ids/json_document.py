@@ -9,6 +9,7 @@ may be a secret that was put in the wrong place.
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, NamedTuple, NoReturn, Optional, Tuple, Union
 
@@ -103,7 +104,7 @@ def _parse(document: Union[str, bytes]) -> Any:
         # A lone surrogate has no UTF-8 form; the parser refuses the byte it becomes.
         document = document.encode("utf-8", "surrogatepass")
     if len(document) > MAX_DOCUMENT_BYTES:
-        raise refusal("", f"{len(document)} bytes; at most {MAX_DOCUMENT_BYTES}")
+        raise refusal("", f"it is {len(document)} bytes long; at most {MAX_DOCUMENT_BYTES}")
     bom = b"\xef\xbb\xbf"
     skipped = len(bom) if document.startswith(bom) else 0
     try:
@@ -132,15 +133,12 @@ def _syntax_error(document: bytes, at: int, reason: str) -> ValueError:
 
 
 def _number(text: str) -> Any:
-    """An int if it is written as one and fits 64 bits, else a float."""
+    """An int if it is written as one and fits 64 bits, else a float, which may be infinite."""
     if text == "-0":
         return _MinusZero()
     if text.lstrip("-").isdigit() and len(text) <= 20 and -(1 << 63) <= int(text) < 1 << 64:
         return int(text)
-    value = float(text)
-    if value in (float("inf"), float("-inf")):
-        raise refusal("", "a number is out of range")
-    return value
+    return float(text)
 
 
 def _refuse_constant(text: str) -> NoReturn:
@@ -160,6 +158,8 @@ _NAMES = {type(None): "null", bool: "boolean", int: "number", float: "number",
 
 def _read(value: Any, shape: Shape, pointer: str) -> Any:
     kind = _KINDS[type(shape)]
+    if isinstance(value, float) and math.isinf(value):
+        raise refusal("", "a number is out of range")
     if isinstance(shape, Integer):
         return _read_integer(value, shape, pointer)
     if type(value) is not kind.type:
