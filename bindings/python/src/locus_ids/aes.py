@@ -3,7 +3,7 @@
 
 Not constant-time: it looks values up in tables by bytes that depend on the key and the text, so
 somebody who measures time or caches on the same machine may learn the key. It is also slow. It is
-for tools and scripts; for services use the C++ library, or ask one that does.
+for tools and scripts; services use the native library, from Python by its C interface.
 """
 
 from __future__ import annotations
