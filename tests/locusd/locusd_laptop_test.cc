@@ -89,12 +89,16 @@ TEST_F(LocusdLaptopTest, OneCommand_ServesIdsAndNoneTwiceOverRestarts) {
     const json decoded =
         Good("POST", "/v1/order_no:decode", json{{"order_nos", {orders[7]["order_no"]}}}.dump());
     EXPECT_EQ(decoded["order_ids"][0], orders[7]["order_id"]) << "the keys were kept";
-    for (const json& id : Good("GET", "/v1/snowflake?n=5000")["ids"]) {
+    const json ids = Good("GET", "/v1/snowflake?n=5000")["ids"];
+    for (const json& id : ids) {
       EXPECT_TRUE(made.insert(id).second);
     }
-    for (const json& number : Good("GET", "/v1/sequences/invoices/next?n=10")["numbers"]) {
+    const json numbers = Good("GET", "/v1/sequences/invoices/next?n=10")["numbers"];
+    for (const json& number : numbers) {
       EXPECT_TRUE(made.insert(absl::StrCat("no. ", number.get<std::string>())).second);
     }
+    EXPECT_EQ(ids.size(), 5000u);
+    EXPECT_EQ(numbers.size(), 10u);
     EXPECT_EQ(Ask("GET", "/healthz")->status, 200u);
     EXPECT_THAT(Ask("GET", "/metrics")->body, HasSubstr("locus_id_requests_total 4\n"));
     EXPECT_EQ(Ask("GET", "/v1/leases")->status, 404u);
