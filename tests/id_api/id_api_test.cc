@@ -3,6 +3,7 @@
 
 #include <future>
 #include <set>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -348,6 +349,32 @@ TEST_F(IdApiTest, KeyOfARefusedRequest_IsFree) {
   store_->Break(false);
   EXPECT_TRUE(WaitUntil(
       [&] { return Ask("POST", "/v1/orders/ids", R"({"buyers":["1"]})", key).status == 200; }));
+}
+
+TEST_F(IdApiTest, ManyAtOnce_GetEachIdOnceAndRepetitionsTheSame) {
+  constexpr int kThreads = 6, kRounds = 60;
+  std::vector<std::vector<std::string>> plain(kThreads);
+  std::vector<std::vector<std::string>> keyed(kThreads);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([this, t, &plain, &keyed] {
+      for (int round = 0; round < kRounds; ++round) {
+        const std::string body = absl::StrCat(R"({"buyers":[")", round * 997, R"("]})");
+        plain[t].push_back(Ask("POST", "/v1/orders/ids", body).body);
+        plain[t].push_back(Ask("GET", "/v1/sequences/a/next?n=7").body);
+        plain[t].push_back(Ask("GET", "/v1/snowflake?n=3").body);
+        keyed[t].push_back(
+            Ask("POST", "/v1/orders/ids", body, {{"Idempotency-Key", absl::StrCat(round)}}).body);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::set<std::string> made;
+  for (const auto& of : plain) {
+    for (const std::string& body : of) EXPECT_TRUE(made.insert(body).second) << body;
+  }
+  for (int t = 1; t < kThreads; ++t) EXPECT_EQ(keyed[t], keyed[0]);
+  for (const std::string& body : keyed[0]) EXPECT_TRUE(made.insert(body).second) << body;
 }
 
 TEST_F(IdApiTest, Paths_AreThoseOfIds) {
