@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What works with stores and places.
+#include <sqlite3.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -101,7 +102,10 @@ TEST_F(CApiStoresTest, Generators_NeverMakeAnIdTwice) {
 TEST_F(CApiStoresTest, GeneratorThatCannotWait_SaysSo) {
   locus_generator* const generator = Generator();
   locus_order_id id = {7, 8};
-  // Nothing is leased yet.
+  // Nothing is leased yet, and nothing can be: somebody else writes to the file.
+  sqlite3* other = nullptr;
+  ASSERT_EQ(sqlite3_open((directory_ / "store.db").c_str(), &other), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(other, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr), SQLITE_OK);
   EXPECT_EQ(locus_generator_next(generator, 1, 0, &id, &error_), LOCUS_DEADLINE_EXCEEDED);
   EXPECT_STRNE(error_.message, "");
   EXPECT_EQ(id.first, 7u);
@@ -110,6 +114,8 @@ TEST_F(CApiStoresTest, GeneratorThatCannotWait_SaysSo) {
   EXPECT_EQ(locus_generator_next_batch(generator, &gene, 1, 0, &id, &made, &error_),
             LOCUS_DEADLINE_EXCEEDED);
   EXPECT_EQ(made, 0u);
+  sqlite3_close(other);
+  EXPECT_EQ(locus_generator_next(generator, 1, 60'000, &id, &error_), LOCUS_OK) << error_.message;
   locus_generator_close(generator);
   locus_generator_options options = LOCUS_GENERATOR_OPTIONS_INIT;
   options.space = "Bad Space";
