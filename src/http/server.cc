@@ -27,6 +27,7 @@
 #include "src/base/mutex.h"
 #include "src/base/resolve.h"
 #include "src/base/text.h"
+#include "src/http/body_sender.h"
 #include "src/http/endpoint.h"
 #include "src/http/tls_context_rep.h"
 
@@ -232,11 +233,13 @@ class Server::Rep {
         error_code ignored;
         acceptor_.close(ignored);
         for (beast::tcp_stream* stream : idle_) stream->cancel();
+        for (const auto& [body, wake] : bodies_) body->End();
       });
     }
     void Stop() {
       io_.stop();
       if (thread_.joinable()) thread_.join();
+      for (const auto& [body, wake] : bodies_) body->Detach();
       // An answer that comes late keeps its connection's coroutine, but not the client.
       error_code ignored;
       for (beast::tcp_stream* stream : open_) stream->socket().close(ignored);
@@ -309,11 +312,17 @@ class Server::Rep {
         }
         keep_alive = parser.get().keep_alive();
         const bool head = parser.get().method() == beast::http::verb::head;
+        const bool chunked = parser.get().version() >= 11;
         lowest.expires_never();
         server_.Began();
         ServerAnswer said = co_await Ask(RequestOf(parser.release(), peer));
         const std::function<std::string()> make_body = std::exchange(said.make_body, nullptr);
         if (make_body) said.body = make_body();
+        if (said.stream != nullptr) {
+          co_await WriteAsItComes(stream, lowest, std::move(said), chunked, head);
+          server_.Ended();
+          break;
+        }
         keep_alive = keep_alive && !server_.draining_;
         const bool written =
             co_await Write(stream, lowest, ResponseOf(std::move(said), keep_alive, head));
@@ -365,6 +374,38 @@ class Server::Rep {
       co_return !error;
     }
 
+    // The connection is then to be closed.
+    template <typename Stream>
+    awaitable<void> WriteAsItComes(Stream& stream, beast::tcp_stream& lowest, ServerAnswer said,
+                                   bool chunked, bool head) {
+      // What the kernel takes for a client that reads nothing is no more than a stream keeps.
+      constexpr int kKernelBytes = 64 << 10;
+      const std::shared_ptr<BodyStream> body = std::move(said.stream);
+      asio::steady_timer bell(io_);
+      auto wake = [&bell, &lowest, &body] {
+        body->overrun() ? lowest.cancel() : void(bell.cancel());
+      };
+      bodies_.emplace(body.get(), wake);
+      body->Attach([this, key = body.get()] {
+        asio::post(io_, [this, key] {
+          if (const auto at = bodies_.find(key); at != bodies_.end()) at->second();
+        });
+      });
+      if (server_.draining_) body->End();
+      error_code ignored;
+      lowest.socket().set_option(asio::socket_base::send_buffer_size(kKernelBytes), ignored);
+      const auto patience = absl::ToChronoNanoseconds(server_.options_.request_timeout);
+      Response response = ResponseOf(std::move(said), /*keep_alive=*/false, /*head=*/true);
+      response.erase(beast::http::field::content_length);
+      response.chunked(chunked);
+      beast::http::response_serializer<beast::http::string_body> header(response);
+      lowest.expires_after(patience);
+      auto [error, size] = co_await beast::http::async_write_header(stream, header, kAwait);
+      if (!error && !head) co_await SendBody(stream, lowest, *body, bell, chunked, patience);
+      body->Detach();
+      bodies_.erase(body.get());
+    }
+
     awaitable<ServerAnswer> Ask(ServerRequest request) {
       ++server_.requests_;
       auto start = [this, &request](auto resume) {
@@ -388,6 +429,8 @@ class Server::Rep {
     tcp::acceptor acceptor_;
     std::set<beast::tcp_stream*> open_;  // all connections
     std::set<beast::tcp_stream*> idle_;  // connections between two requests
+    // Bodies that are sent while they are made, and what wakes the coroutine that sends one.
+    std::map<BodyStream*, std::function<void()>> bodies_;
     std::thread thread_;
   };
 

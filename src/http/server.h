@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "src/http/body_stream.h"
 #include "src/http/tls_context.h"
 
 // An HTTP/1.1 server with a limit for everything that a client sends and a deadline for all that it
@@ -58,6 +59,9 @@ struct ServerAnswer {
   std::string body;
   // Makes the body instead, in a thread of the server, and is kept until the answer was sent.
   std::function<std::string()> make_body = nullptr;
+  // The body, sent in chunks as it is written; the connection is closed behind it. A drain ends it,
+  // and so does a client that takes nothing for request_timeout.
+  std::shared_ptr<BodyStream> stream = nullptr;
 };
 
 // Thread safety: all methods may be called from any thread.
