@@ -150,7 +150,10 @@ std::string_view ServerRequest::Header(std::string_view name) const {
 class Server::Rep {
  public:
   Rep(const ServerOptions& options, Handler handler)
-      : options_(options), handler_(std::move(handler)) {}
+      : options_(options),
+        handler_(std::move(handler)),
+        // Not its own: the options' context outlives the server.
+        tls_(std::shared_ptr<const TlsContext>(), options.tls) {}
   ~Rep() { Drain(absl::ZeroDuration()); }
 
   absl::Status Start() {
@@ -181,6 +184,12 @@ class Server::Rep {
   }
 
   uint16_t port() const { return port_; }
+
+  void ReplaceTls(std::shared_ptr<const TlsContext> tls) {
+    LOCUS_CHECK(options_.tls != nullptr && tls != nullptr);
+    MutexLock lock(mutex_);
+    tls_ = std::move(tls);
+  }
 
   void Drain(absl::Duration within) {
     draining_ = true;
@@ -275,7 +284,8 @@ class Server::Rep {
       if (server_.options_.tls == nullptr) {
         co_await Converse(stream, stream, peer);
       } else {
-        beast::ssl_stream<beast::tcp_stream&> tls(stream, server_.options_.tls->rep().context);
+        const std::shared_ptr<const TlsContext> context = server_.tls();
+        beast::ssl_stream<beast::tcp_stream&> tls(stream, context->rep().context);
         tls.set_verify_mode(asio::ssl::verify_none, ignored);
         stream.expires_after(absl::ToChronoNanoseconds(server_.options_.request_timeout));
         auto [error] = co_await tls.async_handshake(asio::ssl::stream_base::server, kAwait);
@@ -439,6 +449,10 @@ class Server::Rep {
     constexpr size_t kPiece = size_t{16} << 10;
     return options_.most_header_bytes + kPiece;
   }
+  std::shared_ptr<const TlsContext> tls() {
+    MutexLock lock(mutex_);
+    return tls_;
+  }
   // Whether there is a place for a connection of this address; then it is to Leave.
   bool Enter(const std::string& address) {
     MutexLock lock(mutex_);
@@ -479,6 +493,7 @@ class Server::Rep {
   std::atomic<uint64_t> bad_requests_ = 0;
   Mutex mutex_;
   CondVar ended_;
+  std::shared_ptr<const TlsContext> tls_ ABSL_GUARDED_BY(mutex_);  // of the next handshake
   size_t under_way_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<std::string, size_t> by_address_ ABSL_GUARDED_BY(mutex_);  // open connections
 };
@@ -494,6 +509,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
 }
 
 uint16_t Server::port() const { return rep_->port(); }
+void Server::ReplaceTls(std::shared_ptr<const TlsContext> tls) { rep_->ReplaceTls(std::move(tls)); }
 void Server::Drain(absl::Duration within) { rep_->Drain(within); }
 Server::Stats Server::stats() const { return rep_->stats(); }
 

@@ -24,7 +24,8 @@ namespace locus::http {
 
 struct ServerOptions {
   std::string listen = "127.0.0.1:0";  // host:port; port 0: a free one
-  // nullptr: plain text. Otherwise it must outlive the server; clients need no certificate.
+  // nullptr: plain text. Otherwise it must outlive the server; clients need no certificate. With
+  // Server::ReplaceTls another takes its place.
   const TlsContext* tls = nullptr;
   // Each has connections of its own.
   size_t threads = 1;
@@ -81,6 +82,10 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   uint16_t port() const;
+  // Handshakes that begin from now on use these certificates; connections that are open keep
+  // theirs, and the context that they need. Requires a server with ServerOptions::tls, and not
+  // nullptr.
+  void ReplaceTls(std::shared_ptr<const TlsContext> tls);
   // Takes no new connections and no new requests, and waits for the answers of those under way, up
   // to `within`. Then closes all.
   void Drain(absl::Duration within);

@@ -339,6 +339,30 @@ TEST_F(HttpServerTest, Tls_IsSpokenWithItsCertificate_AndPlainTextIsNot) {
   EXPECT_THAT(plain.message(), HasSubstr("if this port speaks TLS, enable TLS"));
 }
 
+TEST_F(HttpServerTest, TlsThatIsReplaced_IsThatOfTheNextHandshake) {
+  TemporaryDirectory directory;
+  const Authority old_authority(directory, "old");
+  const Authority new_authority(directory, "new");
+  const std::string old_one = old_authority.Sign("old_server.pem", "IP:127.0.0.1");
+  const std::string new_one = new_authority.Sign("new_server.pem", "IP:127.0.0.1");
+  auto trusts_old = TlsContext::Load({old_authority.file(), "", ""});
+  auto trusts_new = TlsContext::Load({new_authority.file(), "", ""});
+  ASSERT_TRUE(trusts_old.ok() && trusts_new.ok());
+  auto first = TlsContext::Load({old_authority.file(), old_one, old_one + ".key"});
+  auto second = TlsContext::Load({new_authority.file(), new_one, new_one + ".key"});
+  ASSERT_TRUE(first.ok() && second.ok());
+  options_.tls = first->get();
+  Start();
+  auto open = Connect(trusts_old->get());
+  EXPECT_TRUE(open->Send({"POST", "/", {}, "1"}, 1000, Soon()).ok());
+  server_->ReplaceTls(*std::move(second));
+  EXPECT_TRUE(Connect(trusts_new->get())->Send({"POST", "/", {}, "2"}, 1000, Soon()).ok());
+  const auto endpoint = Endpoint::Parse(absl::StrCat("127.0.0.1:", server_->port()));
+  EXPECT_EQ(HttpConnection::Connect(*endpoint, trusts_old->get(), Soon()).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(open->Send({"POST", "/", {}, "3"}, 1000, Soon()).ok()) << "it was open before";
+}
+
 TEST_F(HttpServerTest, ManyThreads_ShareAPort) {
   options_.threads = 3;
   Start();
