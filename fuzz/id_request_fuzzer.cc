@@ -18,23 +18,24 @@ void Check(bool right) {
   if (!right) std::abort();
 }
 
-IdParts* MakeParts() {
-  auto* parts = new IdParts;
+std::shared_ptr<const IdParts> MakeParts() {
+  auto parts = std::make_shared<IdParts>();
   locus::OrderIdGenerator::Options orders;
   orders.create_space = true;
   parts->orders =
       locus::OrderIdGenerator::Create(std::make_shared<locus::MemorySegmentStore>(), orders)
           .value();
   Check(parts->orders->Warm(absl::Seconds(10)).ok());
-  parts->numbers = locus::OrderNoCodec::Create(
-                       locus::KeyRing::FromKey(locus::KeyVersion(), std::string(32, 'k')).value())
-                       .value();
+  parts->numbers = std::make_shared<const locus::OrderNoCodec>(
+      locus::OrderNoCodec::Create(
+          locus::KeyRing::FromKey(locus::KeyVersion(), std::string(32, 'k')).value())
+          .value());
   parts->router = std::make_unique<locus::Router>(
       locus::RoutingTable::MakeEven(
           {{"a", "mysql://127.0.0.1:1/a"}, {"b", "mysql://127.0.0.1:1/b"}})
           .value());
   parts->sequences =
-      std::make_unique<locus::locusd::SequenceSet>(locus::MemorySequencer::Create({}).value(), 2);
+      std::make_shared<locus::locusd::SequenceSet>(locus::MemorySequencer::Create({}).value(), 2);
   return parts;
 }
 
@@ -48,7 +49,8 @@ std::string TakeLine(std::string_view& text, char end) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static IdParts* const parts = MakeParts();
+  // Never destroyed.
+  static const auto& parts = *new std::shared_ptr<const IdParts>(MakeParts());
   std::string_view text(reinterpret_cast<const char*>(data), size);
   locus::http::ServerRequest request;
   request.method = TakeLine(text, ' ');
@@ -58,7 +60,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   request.headers.emplace_back("Accept", TakeLine(text, '\n'));
   request.body = text;
   if (!locus::locusd::IsIdPath(request)) return 0;
-  auto understood = locus::locusd::Understand(request, *parts);
+  auto understood = locus::locusd::Understand(request, parts);
   if (!understood.ok()) {
     Check(absl::IsInvalidArgument(understood.status()) || absl::IsNotFound(understood.status()));
     Check(!understood.status().message().empty());

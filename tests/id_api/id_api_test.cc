@@ -76,21 +76,22 @@ class IdApiTest : public ::testing::Test {
   void Open(const IdApiOptions& options, bool with_all = true) {
     api_.reset();
     store_ = std::make_shared<HeldStore>();
-    IdParts parts;
+    auto opened = std::make_shared<IdParts>();
+    IdParts& parts = *opened;
     OrderIdGenerator::Options orders;
     orders.create_space = true;
     parts.orders = OrderIdGenerator::Create(store_, orders).value();
     if (with_all) {
-      parts.numbers = OrderNoCodec::Create(ring_).value();
+      parts.numbers = std::make_shared<const OrderNoCodec>(OrderNoCodec::Create(ring_).value());
       parts.router = std::make_unique<Router>(Table());
       SequencerOptions in_fives;
       in_fives.step = 5;
-      parts.sequences = std::make_unique<SequenceSet>(MemorySequencer::Create(in_fives).value(), 3);
+      parts.sequences = std::make_shared<SequenceSet>(MemorySequencer::Create(in_fives).value(), 3);
       auto leases = std::make_shared<MemoryWorkerLeaseStore>();
       ASSERT_TRUE(leases->Create(SpaceName(), absl::ZeroDuration(), absl::Now()).ok());
       parts.snowflake = LeasedSnowflake<>::Create(leases, {}).value();
     }
-    auto api = IdApi::Make(std::move(parts), options);
+    auto api = IdApi::Make(std::move(opened), options);
     ASSERT_TRUE(api.ok()) << api.status();
     api_ = *std::move(api);
   }
@@ -105,9 +106,9 @@ class IdApiTest : public ::testing::Test {
     if (request.path.size() < target.size()) request.query = target.substr(request.path.size() + 1);
     request.headers = headers;
     request.body = body;
-    EXPECT_TRUE(IdApi::Owns(request)) << target;
+    EXPECT_TRUE(api_->Owns(request)) << target;
     auto promise = std::make_shared<std::promise<ServerAnswer>>();
-    api_->Handle(std::move(request), client,
+    api_->Handle(std::move(request), Access{client, Scopes::All()},
                  [promise](ServerAnswer answer) { promise->set_value(std::move(answer)); });
     return promise->get_future();
   }
@@ -378,11 +379,11 @@ TEST_F(IdApiTest, ManyAtOnce_GetEachIdOnceAndRepetitionsTheSame) {
 }
 
 TEST_F(IdApiTest, Paths_AreThoseOfIds) {
-  auto owns = [](const std::string& path) {
+  auto owns = [this](const std::string& path) {
     ServerRequest request;
     request.method = "GET";
     request.path = path;
-    return IdApi::Owns(request);
+    return api_->Owns(request);
   };
   EXPECT_TRUE(owns("/v1/sequences/a/next"));
   for (const char* const other :

@@ -67,18 +67,21 @@ absl::Status IdApiOptions::Check() const {
 
 class IdApi::Rep {
  public:
-  Rep(IdParts parts, const IdApiOptions& options)
+  Rep(std::shared_ptr<const IdParts> parts, const IdApiOptions& options)
       : parts_(std::move(parts)),
         options_(options),
         memory_(options.memory),
         waiters_(options.waiters) {}
   ~Rep() { waiters_.join(); }
 
+  void Replace(std::shared_ptr<const IdParts> parts) { parts_.store(std::move(parts)); }
+  std::shared_ptr<const IdParts> parts() const { return parts_.load(); }
+
   void Handle(ServerRequest request, const std::string& client, Server::Respond respond) {
     ++requests_;
-    absl::StatusOr<IdRequest> understood = Understand(request, parts_);
+    absl::StatusOr<IdRequest> understood = Understand(request, parts_.load());
     if (!understood.ok()) {
-      ++refused_;
+      Count(understood.status());
       return respond(FailureAnswer(understood.status()));
     }
     const std::string_view given = request.Header("Idempotency-Key");
@@ -111,16 +114,19 @@ class IdApi::Rep {
 
   std::string Metrics() const {
     PrometheusText text;
-    if (parts_.orders != nullptr) text.Add(parts_.orders->Stats());
-    if (parts_.router != nullptr) text.Add(parts_.router->Stats());
-    if (parts_.snowflake != nullptr) {
-      const LeasedSnowflakeStats stats = parts_.snowflake->Stats();
+    const std::shared_ptr<const IdParts> parts = parts_.load();
+    if (parts->orders) text.Add(parts->orders->Stats());
+    if (parts->router) text.Add(parts->router->Stats());
+    if (parts->snowflake) {
+      const LeasedSnowflakeStats stats = parts->snowflake->Stats();
       text.Add(stats.ids);
       text.Add(stats.lease);
     }
-    parts_.sequences->ForEach([&text](const std::string& name, const SegmentSequence& sequence) {
-      text.Add(sequence.Stats(), {{"sequence", name}});
-    });
+    if (parts->sequences) {
+      parts->sequences->ForEach([&text](const std::string& name, const SegmentSequence& sequence) {
+        text.Add(sequence.Stats(), {{"sequence", name}});
+      });
+    }
     const AnswerMemory::Stats memory = memory_.stats();
     std::string more;
     auto add = [&more](const char* name, const char* type, const char* help, uint64_t value) {
@@ -133,6 +139,9 @@ class IdApi::Rep {
         refused_.load());
     add("locus_id_requests_failed_total", "counter", "Of these, requests that the service failed.",
         failed_.load());
+    add("locus_id_requests_unavailable_total", "counter",
+        "Of these, requests that got 503: a store did not answer in time, or was not there yet.",
+        unavailable_.load());
     add("locus_id_requests_waiting", "gauge", "Requests that wait for a store.", waiting_.load());
     add("locus_idempotent_repeats_total", "counter",
         "Requests that got the answer of an earlier one with their Idempotency-Key.",
@@ -171,8 +180,7 @@ class IdApi::Rep {
   void Finish(const IdRequest& request, absl::StatusOr<std::string> body,
               const Server::Respond& respond) {
     if (!body.ok()) {
-      const bool at_fault = absl::IsInvalidArgument(body.status());
-      ++(at_fault ? refused_ : failed_);
+      Count(body.status());
       return respond(FailureAnswer(body.status()));
     }
     ServerAnswer answer;
@@ -184,13 +192,20 @@ class IdApi::Rep {
     respond(std::move(answer));
   }
 
-  IdParts parts_;
+  void Count(const absl::Status& status) {
+    const bool at_fault = absl::IsInvalidArgument(status) || absl::IsNotFound(status);
+    ++(at_fault ? refused_ : failed_);
+    if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) ++unavailable_;
+  }
+
+  std::atomic<std::shared_ptr<const IdParts>> parts_;
   const IdApiOptions options_;
   AnswerMemory memory_;
   // Counts, which publish nothing else.
   std::atomic<uint64_t> requests_ = 0;
   std::atomic<uint64_t> refused_ = 0;
   std::atomic<uint64_t> failed_ = 0;
+  std::atomic<uint64_t> unavailable_ = 0;
   std::atomic<uint64_t> waiting_ = 0;
   boost::asio::thread_pool waiters_;
 };
@@ -198,7 +213,8 @@ class IdApi::Rep {
 IdApi::IdApi(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}
 IdApi::~IdApi() = default;
 
-absl::StatusOr<std::unique_ptr<IdApi>> IdApi::Make(IdParts parts, const IdApiOptions& options) {
+absl::StatusOr<std::unique_ptr<IdApi>> IdApi::Make(std::shared_ptr<const IdParts> parts,
+                                                   const IdApiOptions& options) {
   LOCUS_RETURN_IF_ERROR(options.Check());
   try {
     return std::unique_ptr<IdApi>(new IdApi(std::make_unique<Rep>(std::move(parts), options)));
@@ -207,10 +223,25 @@ absl::StatusOr<std::unique_ptr<IdApi>> IdApi::Make(IdParts parts, const IdApiOpt
   }
 }
 
-bool IdApi::Owns(const ServerRequest& request) { return IsIdPath(request); }
-void IdApi::Handle(ServerRequest request, const std::string& client, Server::Respond respond) {
-  rep_->Handle(std::move(request), client, std::move(respond));
+bool IdApi::Owns(const ServerRequest& request) const { return IsIdPath(request); }
+Scopes IdApi::Needs(const ServerRequest& request) const { return {ScopeOfIdPath(request)}; }
+void IdApi::Handle(ServerRequest request, const Access& access, Server::Respond respond) {
+  rep_->Handle(std::move(request), access.client, std::move(respond));
+}
+absl::Status IdApi::Ready() const {
+  const std::shared_ptr<const IdParts> parts = rep_->parts();
+  absl::Status status;
+  auto check = [&status](std::string_view what, const absl::Status& why_not) {
+    if (!why_not.ok()) status.Update(absl::UnavailableError(WhyMissing(what, why_not).message()));
+  };
+  check("order IDs", parts->orders.why_not());
+  check("sequences", parts->sequences.why_not());
+  check("Snowflake IDs", parts->snowflake.why_not());
+  check("routing table", parts->router.why_not());
+  return status;
 }
 std::string IdApi::Metrics() const { return rep_->Metrics(); }
+void IdApi::Replace(std::shared_ptr<const IdParts> parts) { rep_->Replace(std::move(parts)); }
+std::shared_ptr<const IdParts> IdApi::parts() const { return rep_->parts(); }
 
 }  // namespace locus::locusd

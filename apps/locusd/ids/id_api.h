@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "apps/locusd/front/handler.h"
 #include "apps/locusd/ids/answer_memory.h"
 #include "apps/locusd/ids/id_parts.h"
 #include "src/http/server.h"
@@ -59,24 +60,29 @@ struct IdApiOptions {
 // request that is refused has no IDs, though it may have used some up.
 //
 // Thread safety: all methods may be called from any thread.
-class IdApi {
+class IdApi : public Handler {
  public:
   static constexpr size_t kMost = 10'000;
 
   // INVALID_ARGUMENT: bad options. UNAVAILABLE: no thread.
-  static absl::StatusOr<std::unique_ptr<IdApi>> Make(IdParts parts, const IdApiOptions& options);
+  static absl::StatusOr<std::unique_ptr<IdApi>> Make(std::shared_ptr<const IdParts> parts,
+                                                     const IdApiOptions& options);
   // Waits for the requests that wait for a store.
-  ~IdApi();
+  ~IdApi() override;
 
-  // Whether the path is one of these. The caller has checked the client's token, whose name is
-  // `client`: idempotency keys of two clients are not the same.
-  static bool Owns(const http::ServerRequest& request);
-  // Answers, now or later. Requires Owns.
-  void Handle(http::ServerRequest request, const std::string& client,
-              http::Server::Respond respond);
+  bool Owns(const http::ServerRequest& request) const override;
+  // kIds, kRoute or kDecode.
+  Scopes Needs(const http::ServerRequest& request) const override;
+  // Idempotency keys of two clients are not the same.
+  void Handle(http::ServerRequest request, const Access& access,
+              http::Server::Respond respond) override;
+  // UNAVAILABLE: a part that is configured is not there yet.
+  absl::Status Ready() const override;
+  std::string Metrics() const override;
 
-  // For Prometheus.
-  std::string Metrics() const;
+  // Requests that come from now on work with these.
+  void Replace(std::shared_ptr<const IdParts> parts);
+  std::shared_ptr<const IdParts> parts() const;
 
  private:
   class Rep;

@@ -68,20 +68,19 @@ absl::StatusOr<std::vector<std::string>> TextsOf(const ServerRequest& request, c
   return absl::InvalidArgumentError(absl::StrCat("\"", name, "\" is empty"));
 }
 
-absl::Status NotOffered(std::string_view what) {
-  return absl::NotFoundError(absl::StrCat("this service has no ", internal::ToAbsl(what)));
-}
+using PartsPtr = std::shared_ptr<const IdParts>;
 
 // --- Order IDs.
 
 struct Orders {
-  IdParts& parts;
+  PartsPtr held;
   bool lines;
   std::vector<ShardGene> genes;
   std::vector<OrderId> ids;
   size_t made = 0;
 
   absl::StatusOr<std::string> Go(std::optional<Deadline> deadline) {
+    const IdParts& parts = *held;
     const std::span<const ShardGene> genes_left = std::span(genes).subspan(made);
     const std::span<OrderId> ids_left = std::span(ids).subspan(made);
     LOCUS_ASSIGN_OR_RETURN(const size_t more,
@@ -110,12 +109,15 @@ struct Orders {
   }
 };
 
-absl::StatusOr<IdJob> OrdersJob(const ServerRequest& request, IdParts& parts, bool lines) {
-  if (parts.orders == nullptr) return NotOffered("order IDs");
+absl::StatusOr<IdJob> OrdersJob(const ServerRequest& request, const PartsPtr& parts, bool lines) {
+  if (!parts->orders) return parts->orders.Missing("order IDs");
+  // An answer without its shard would be another one, not a worse one.
+  if (!parts->router && !parts->router.why_not().ok())
+    return parts->router.Missing("routing table");
   LOCUS_ASSIGN_OR_RETURN(const std::vector<std::string> buyers, TextsOf(request, "buyers"));
   auto orders = std::make_shared<Orders>(Orders{parts, lines, {}, {}});
   for (const std::string& text : buyers) {
-    LOCUS_ASSIGN_OR_RETURN(const BuyerKey buyer, BuyerOf(parts.buyers, text));
+    LOCUS_ASSIGN_OR_RETURN(const BuyerKey buyer, BuyerOf(parts->buyers, text));
     orders->genes.push_back(ShardGene::Of(buyer));
   }
   orders->ids.resize(buyers.size());
@@ -125,6 +127,7 @@ absl::StatusOr<IdJob> OrdersJob(const ServerRequest& request, IdParts& parts, bo
 // --- Numbers.
 
 struct Numbers {
+  PartsPtr held;
   SegmentSequence& sequence;
   bool lines;
   size_t count;
@@ -144,8 +147,9 @@ struct Numbers {
   }
 };
 
-absl::StatusOr<IdJob> SequenceJob(const ServerRequest& request, const Query& query, IdParts& parts,
-                                  bool lines) {
+absl::StatusOr<IdJob> SequenceJob(const ServerRequest& request, const Query& query,
+                                  const PartsPtr& parts, bool lines) {
+  if (!parts->sequences) return parts->sequences.Missing("sequences");
   std::string_view path = request.path;
   path.remove_prefix(kSequences.size());
   path.remove_suffix(kNext.size());
@@ -154,26 +158,26 @@ absl::StatusOr<IdJob> SequenceJob(const ServerRequest& request, const Query& que
     return absl::InvalidArgumentError(
         absl::StrCat("sequence ", Quoted(path), ": a % has no two hex digits"));
   }
-  LOCUS_ASSIGN_OR_RETURN(SegmentSequence * sequence, parts.sequences->Find(*name));
+  LOCUS_ASSIGN_OR_RETURN(SegmentSequence * sequence, parts->sequences->Find(*name));
   LOCUS_RETURN_IF_ERROR(query.Only({"n"}));
   LOCUS_ASSIGN_OR_RETURN(const size_t count, query.Count("n", 1, kMost));
-  auto numbers = std::make_shared<Numbers>(Numbers{*sequence, lines, count, {}});
+  auto numbers = std::make_shared<Numbers>(Numbers{parts, *sequence, lines, count, {}});
   return [numbers](std::optional<Deadline> deadline) { return numbers->Go(deadline); };
 }
 
-absl::StatusOr<IdJob> SnowflakeJob(const Query& query, IdParts& parts, bool lines) {
-  if (parts.snowflake == nullptr) return NotOffered("Snowflake IDs");
+absl::StatusOr<IdJob> SnowflakeJob(const Query& query, const PartsPtr& parts, bool lines) {
+  if (!parts->snowflake) return parts->snowflake.Missing("Snowflake IDs");
   LOCUS_RETURN_IF_ERROR(query.Only({"n"}));
   LOCUS_ASSIGN_OR_RETURN(const size_t count, query.Count("n", 1, kMost));
   // They come from the clock: 10,000 of them take three milliseconds, and a clock that was set back
   // is waited for; so the loop of the server does not.
-  return [&parts, lines, count](std::optional<Deadline> deadline) -> absl::StatusOr<std::string> {
+  return [parts, lines, count](std::optional<Deadline> deadline) -> absl::StatusOr<std::string> {
     if (!deadline && count > 1) return absl::UnavailableError("may wait for the clock");
     std::vector<int64_t> ids(count);
     size_t made = 0;
     while (made < count) {
       LOCUS_ASSIGN_OR_RETURN(const size_t more,
-                             parts.snowflake->NextBatch(std::span(ids).subspan(made)));
+                             parts->snowflake->NextBatch(std::span(ids).subspan(made)));
       made += more;
     }
     ListText text(lines, "ids");
@@ -253,8 +257,8 @@ std::string EpochMember(const Router& router) {
   return absl::StrCat("\"epoch\":\"", router.epoch(), "\",");
 }
 
-absl::StatusOr<IdJob> RouteJob(const Query& query, IdParts& parts) {
-  if (parts.router == nullptr) return NotOffered("routing table");
+absl::StatusOr<IdJob> RouteJob(const Query& query, const PartsPtr& parts) {
+  if (!parts->router) return parts->router.Missing("routing table");
   LOCUS_RETURN_IF_ERROR(query.Only({"order_id", "order_no", "buyer"}));
   if (query.size() != 1) {
     return absl::InvalidArgumentError("one of ?order_id=, ?order_no= and ?buyer= is needed");
@@ -266,15 +270,15 @@ absl::StatusOr<IdJob> RouteJob(const Query& query, IdParts& parts) {
     LOCUS_ASSIGN_OR_RETURN(wanted.by, ByOf(name));
     wanted.text = *text;
   }
-  return [&parts, wanted](std::optional<Deadline>) -> absl::StatusOr<std::string> {
-    ListText text(false, "routes", EpochMember(*parts.router));
-    LOCUS_RETURN_IF_ERROR(WriteRoutes(text, parts, wanted));
+  return [parts, wanted](std::optional<Deadline>) -> absl::StatusOr<std::string> {
+    ListText text(false, "routes", EpochMember(*parts->router));
+    LOCUS_RETURN_IF_ERROR(WriteRoutes(text, *parts, wanted));
     return text.Take();
   };
 }
 
-absl::StatusOr<IdJob> RoutesJob(const ServerRequest& request, IdParts& parts, bool lines) {
-  if (parts.router == nullptr) return NotOffered("routing table");
+absl::StatusOr<IdJob> RoutesJob(const ServerRequest& request, const PartsPtr& parts, bool lines) {
+  if (!parts->router) return parts->router.Missing("routing table");
   Members members(request.body);
   const json::array* const array = members.Array("items", kMost);
   std::vector<Wanted> items;
@@ -293,11 +297,11 @@ absl::StatusOr<IdJob> RoutesJob(const ServerRequest& request, IdParts& parts, bo
     items.push_back(std::move(wanted));
   }
   LOCUS_RETURN_IF_ERROR(members.Finish());
-  return [&parts, lines, items](std::optional<Deadline>) -> absl::StatusOr<std::string> {
-    ListText text(lines, "items", EpochMember(*parts.router));
+  return [parts, lines, items](std::optional<Deadline>) -> absl::StatusOr<std::string> {
+    ListText text(lines, "items", EpochMember(*parts->router));
     for (size_t i = 0; i < items.size(); ++i) {
       text.Element() << "{\"routes\":[";
-      const absl::Status status = WriteRoutes(text, parts, items[i]);
+      const absl::Status status = WriteRoutes(text, *parts, items[i]);
       if (!status.ok()) {
         return absl::Status(status.code(), absl::StrCat("\"items\"[", i, "]: ", status.message()));
       }
@@ -309,17 +313,17 @@ absl::StatusOr<IdJob> RoutesJob(const ServerRequest& request, IdParts& parts, bo
 
 // --- order_nos.
 
-absl::StatusOr<IdJob> DecodeJob(const ServerRequest& request, IdParts& parts, bool lines) {
-  if (!parts.numbers) return NotOffered("keys of order_nos");
+absl::StatusOr<IdJob> DecodeJob(const ServerRequest& request, const PartsPtr& parts, bool lines) {
+  if (!parts->numbers) return parts->numbers.Missing("keys of order_nos");
   LOCUS_ASSIGN_OR_RETURN(const std::vector<std::string> texts, TextsOf(request, "order_nos"));
   std::vector<OrderNo> numbers;
   for (const std::string& text : texts) {
     LOCUS_ASSIGN_OR_RETURN(const OrderNo number, OrderNo::Parse(text));
     numbers.push_back(number);
   }
-  return [&parts, lines, numbers](std::optional<Deadline>) -> absl::StatusOr<std::string> {
+  return [parts, lines, numbers](std::optional<Deadline>) -> absl::StatusOr<std::string> {
     std::vector<std::optional<OrderId>> ids(numbers.size());
-    parts.numbers->DecodeBatch(numbers, ids);
+    parts->numbers->DecodeBatch(numbers, ids);
     ListText text(lines, "order_ids");
     for (const std::optional<OrderId>& id : ids) {
       text.Element();
@@ -346,7 +350,12 @@ bool IsIdPath(const ServerRequest& request) {
          path == "/v1/route" || path == "/v1/order_no:decode" || IsSequencePath(path);
 }
 
-absl::StatusOr<IdRequest> Understand(const ServerRequest& request, IdParts& parts) {
+Scope ScopeOfIdPath(const ServerRequest& request) {
+  if (request.path == "/v1/order_no:decode") return Scope::kDecode;
+  return request.path == "/v1/route" ? Scope::kRoute : Scope::kIds;
+}
+
+absl::StatusOr<IdRequest> Understand(const ServerRequest& request, const PartsPtr& parts) {
   const std::string& path = request.path;
   const bool get = request.method == "GET", post = request.method == "POST";
   IdRequest understood;

@@ -4,11 +4,13 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "apps/locusd/front/scope.h"
 #include "apps/locusd/ids/id_parts.h"
 #include "src/http/server.h"
 
@@ -30,8 +32,12 @@ struct IdRequest {
 
 // Whether the path is one that Understand knows.
 bool IsIdPath(const http::ServerRequest& request);
-// INVALID_ARGUMENT, NOT_FOUND: what is wrong with it. `parts` outlive the job.
-absl::StatusOr<IdRequest> Understand(const http::ServerRequest& request, IdParts& parts);
+// The scope that such a request needs.
+Scope ScopeOfIdPath(const http::ServerRequest& request);
+// INVALID_ARGUMENT, NOT_FOUND: what is wrong with it; UNAVAILABLE, FAILED_PRECONDITION: a part is
+// not there. The job works with `parts`, whatever takes their place meanwhile.
+absl::StatusOr<IdRequest> Understand(const http::ServerRequest& request,
+                                     const std::shared_ptr<const IdParts>& parts);
 
 }  // namespace locus::locusd
 

@@ -14,7 +14,7 @@ absl::StatusOr<SegmentSequence*> SequenceSet::Find(const std::string& name) {
   MutexLock lock(mutex_);
   const auto at = sequences_.find(name);
   if (at != sequences_.end()) return at->second.get();
-  if (counters_ == nullptr) {
+  if (!names_.empty() && !names_.contains(name)) {
     return absl::NotFoundError(absl::StrCat("this service has no sequence ", Quoted(name)));
   }
   if (sequences_.size() >= most_) {
@@ -22,7 +22,7 @@ absl::StatusOr<SegmentSequence*> SequenceSet::Find(const std::string& name) {
                                             ", and makes no more than ", most_));
   }
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<SegmentSequence> made,
-                         SegmentSequence::Create(counters_, name));
+                         SegmentSequence::Create(counters_, name, options_));
   return sequences_.emplace(name, std::move(made)).first->second.get();
 }
 
@@ -30,6 +30,15 @@ void SequenceSet::ForEach(
     const std::function<void(const std::string&, const SegmentSequence&)>& visit) const {
   MutexLock lock(mutex_);
   for (const auto& [name, sequence] : sequences_) visit(name, *sequence);
+}
+
+absl::Status WhyMissing(std::string_view what, const absl::Status& why_not) {
+  if (why_not.ok()) {
+    return absl::NotFoundError(absl::StrCat("this service has no ", internal::ToAbsl(what)));
+  }
+  const std::string message = absl::StrCat(internal::ToAbsl(what), ": ", why_not.message());
+  if (absl::IsUnavailable(why_not)) return absl::UnavailableError(message);
+  return absl::FailedPreconditionError(message);
 }
 
 }  // namespace locus::locusd

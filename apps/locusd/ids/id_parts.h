@@ -7,10 +7,13 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "locus/leased_snowflake.h"
 #include "locus/order_id_generator.h"
@@ -26,11 +29,14 @@ namespace locus::locusd {
 // Thread safety: all methods may be called from any thread.
 class SequenceSet {
  public:
-  SequenceSet() = default;
   // Each name below `most` gets its sequence when it is first asked for; each costs a counter in
-  // the store for good.
-  SequenceSet(std::shared_ptr<Sequencer> counters, size_t most)
-      : counters_(std::move(counters)), most_(most) {}
+  // the store for good. `names`: the only ones there are; empty: any.
+  SequenceSet(std::shared_ptr<Sequencer> counters, size_t most, std::set<std::string> names = {},
+              SegmentSequence::Options options = {})
+      : counters_(std::move(counters)),
+        most_(most),
+        names_(std::move(names)),
+        options_(std::move(options)) {}
 
   // Of this name. NOT_FOUND: there is none, and the set makes none, or has as many as it may have.
   // INVALID_ARGUMENT: a bad name.
@@ -40,22 +46,58 @@ class SequenceSet {
 
  private:
   const std::shared_ptr<Sequencer> counters_;
-  const size_t most_ = 0;
+  const size_t most_;
+  const std::set<std::string> names_;
+  const SegmentSequence::Options options_;
   mutable internal::Mutex mutex_;
   std::map<std::string, std::unique_ptr<SegmentSequence>> sequences_ ABSL_GUARDED_BY(mutex_);
 };
 
-// What an ID service works with. What is not there is not offered.
+// As IdPart::Missing.
+absl::Status WhyMissing(std::string_view what, const absl::Status& why_not);
+
+// A part of an ID service that is there, is not offered, or could not be opened yet.
+template <typename T>
+class IdPart {
+ public:
+  // Not offered.
+  IdPart() = default;
+  IdPart(std::shared_ptr<T> part) : part_(std::move(part)) {}  // NOLINT
+  IdPart(std::unique_ptr<T> part) : part_(std::move(part)) {}  // NOLINT
+  static IdPart NotYet(absl::Status why) {
+    IdPart part;
+    part.why_not_ = std::move(why);
+    return part;
+  }
+
+  explicit operator bool() const { return part_ != nullptr; }
+  T* operator->() const { return part_.get(); }
+  T& operator*() const { return *part_; }
+  const std::shared_ptr<T>& get() const { return part_; }
+  // What a request gets that needs the part, which is not there: NOT_FOUND: the service does not
+  // offer `what`. UNAVAILABLE: its place did not answer yet. FAILED_PRECONDITION: somebody has to
+  // mend something.
+  absl::Status Missing(std::string_view what) const { return WhyMissing(what, why_not_); }
+  // Not OK: it is configured, and could not be opened yet.
+  const absl::Status& why_not() const { return why_not_; }
+
+ private:
+  std::shared_ptr<T> part_;
+  absl::Status why_not_;
+};
+
+// What an ID service works with. Unchanged once requests use it: a reload makes another one, which
+// shares what stays. Const: the parts may be called from any thread.
 struct IdParts {
   // How a buyer key that arrives as text is meant.
   enum class Buyers { kUint64, kText };
 
   Buyers buyers = Buyers::kUint64;
-  std::unique_ptr<OrderIdGenerator> orders;
-  std::optional<OrderNoCodec> numbers;
-  std::unique_ptr<Router> router;
-  std::unique_ptr<LeasedSnowflake<>> snowflake;
-  std::unique_ptr<SequenceSet> sequences = std::make_unique<SequenceSet>();
+  IdPart<OrderIdGenerator> orders;
+  IdPart<const OrderNoCodec> numbers;
+  IdPart<Router> router;
+  IdPart<LeasedSnowflake<>> snowflake;
+  IdPart<SequenceSet> sequences;
 };
 
 }  // namespace locus::locusd

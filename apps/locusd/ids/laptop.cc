@@ -5,10 +5,12 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "apps/locusd/front/front.h"
 #include "apps/locusd/ids/id_api.h"
 #include "locus/key_ring.h"
 #include "locus/routing/uri.h"
@@ -17,16 +19,13 @@
 #include "src/base/text.h"
 #include "src/http/endpoint.h"
 #include "src/http/server.h"
-#include "src/lease_api/call.h"
 
 namespace locus::locusd {
 
 using http::Endpoint;
 using http::Server;
-using http::ServerAnswer;
 using http::ServerRequest;
 using internal::Quoted;
-using lease_api::ProblemAnswer;
 
 namespace {
 
@@ -58,9 +57,10 @@ absl::StatusOr<KeyRing> KeysAt(const std::string& path) {
   return ring;
 }
 
-absl::StatusOr<IdParts> OpenParts(const std::string& directory) {
+absl::StatusOr<std::shared_ptr<const IdParts>> OpenParts(const std::string& directory) {
   const std::string uri = absl::StrCat("sqlite:", directory, "/ids.db");
-  IdParts parts;
+  auto opened = std::make_shared<IdParts>();
+  IdParts& parts = *opened;
   OrderIdGenerator::Options orders;
   orders.create_space = true;
   orders.wide = true;
@@ -68,9 +68,10 @@ absl::StatusOr<IdParts> OpenParts(const std::string& directory) {
                          OpenSegmentStore(uri, {.password = nullptr, .create = true}));
   LOCUS_ASSIGN_OR_RETURN(parts.orders, OrderIdGenerator::Create(std::move(segments), orders));
   LOCUS_ASSIGN_OR_RETURN(const KeyRing keys, KeysAt(directory + "/keys"));
-  LOCUS_ASSIGN_OR_RETURN(parts.numbers, OrderNoCodec::Create(keys));
+  LOCUS_ASSIGN_OR_RETURN(OrderNoCodec numbers, OrderNoCodec::Create(keys));
+  parts.numbers = std::make_shared<const OrderNoCodec>(std::move(numbers));
   LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<Sequencer> counters, OpenSequencer(uri));
-  parts.sequences = std::make_unique<SequenceSet>(std::move(counters), kMostSequences);
+  parts.sequences = std::make_shared<SequenceSet>(std::move(counters), kMostSequences);
   LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<WorkerLeaseStore> leases,
                          OpenWorkerLeaseStore(uri, {.password = nullptr, .create = true}));
   LeasedSnowflakeOptions snowflake;
@@ -84,14 +85,7 @@ absl::StatusOr<IdParts> OpenParts(const std::string& directory) {
                            OpenTableSource(absl::StrCat("file:", table)));
     LOCUS_ASSIGN_OR_RETURN(parts.router, Router::Open(std::move(source)));
   }
-  return parts;
-}
-
-// A page of the web that has its own name resolved to 127.0.0.1 names itself as the host.
-bool NamesLoopback(std::string_view host) {
-  const absl::StatusOr<Endpoint> endpoint = Endpoint::Parse(host);
-  const std::string name = endpoint.ok() ? endpoint->host : std::string(host);
-  return name == "localhost" || internal::IsLoopback(name);
+  return opened;
 }
 
 }  // namespace
@@ -117,12 +111,18 @@ class Laptop::Rep {
     }
     host_ = listen.text.substr(0, listen.text.rfind(':'));
     LOCUS_RETURN_IF_ERROR(MakeDirectory(options.data));
-    LOCUS_ASSIGN_OR_RETURN(IdParts parts, OpenParts(options.data));
-    LOCUS_ASSIGN_OR_RETURN(api_, IdApi::Make(std::move(parts), {}));
+    LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<const IdParts> parts, OpenParts(options.data));
+    LOCUS_ASSIGN_OR_RETURN(ids_, IdApi::Make(std::move(parts), {}));
+    LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<AccessControl> everybody,
+                           AccessControl::Make({}, Scopes::All()));
+    FrontOptions front;
+    front.only_loopback_hosts = true;
+    front_.emplace(std::move(everybody), std::move(front));
+    front_->Add(*ids_);
     http::ServerOptions server;
     server.listen = options.listen;
     auto started = Server::Start(server, [this](ServerRequest request, Server::Respond respond) {
-      Handle(std::move(request), std::move(respond));
+      front_->Handle(std::move(request), std::move(respond));
     });
     if (!started.ok()) {
       return absl::Status(
@@ -133,34 +133,19 @@ class Laptop::Rep {
     return absl::OkStatus();
   }
   ~Rep() {
-    server_.reset();  // its threads call the API
+    server_.reset();  // its threads call the front, which calls the handlers
   }
 
   std::string url() const { return absl::StrCat("http://", host_, ":", server_->port()); }
-  void Close(absl::Duration within) { server_->Drain(within); }
-
- private:
-  void Handle(ServerRequest request, Server::Respond respond) {
-    if (!NamesLoopback(request.Header("Host"))) {
-      return respond(ProblemAnswer(
-          absl::FailedPreconditionError(absl::StrCat("Host is ", Quoted(request.Header("Host")),
-                                                     "; it must be this machine's loopback")),
-          403));
-    }
-    if (IdApi::Owns(request)) return api_->Handle(std::move(request), "", std::move(respond));
-    const bool get = request.method == "GET" || request.method == "HEAD";
-    if (get && (request.path == "/healthz" || request.path == "/readyz")) {
-      return respond({200, {{"Content-Type", "text/plain"}}, "ok\n"});
-    }
-    if (get && request.path == "/metrics") {
-      return respond({200, {{"Content-Type", "text/plain; version=0.0.4"}}, api_->Metrics()});
-    }
-    respond(ProblemAnswer(absl::NotFoundError(
-        absl::StrCat("there is no ", request.method, " ", Quoted(request.path)))));
+  void Close(absl::Duration within) {
+    front_->Drain();
+    server_->Drain(within);
   }
 
+ private:
   std::string host_;
-  std::unique_ptr<IdApi> api_;
+  std::unique_ptr<IdApi> ids_;
+  std::optional<Front> front_;
   std::unique_ptr<Server> server_;
 };
 

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/locusd/front/access.h"
+
+#include <openssl/crypto.h>
+
+#include <set>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+#include "src/lease_api/call.h"
+
+namespace locus::locusd {
+
+using http::ServerAnswer;
+using http::ServerRequest;
+using lease_api::ProblemAnswer;
+using lease_api::RateLimit;
+
+namespace {
+
+constexpr std::string_view kBearer = "Bearer ";
+
+// nullopt: the request has no bearer token.
+std::optional<std::string_view> TokenOf(const ServerRequest& request) {
+  const std::string_view header = request.Header("Authorization");
+  if (!absl::StartsWithIgnoreCase(internal::ToAbsl(header), internal::ToAbsl(kBearer))) {
+    return header.empty() ? std::nullopt : std::optional<std::string_view>("");
+  }
+  return header.substr(kBearer.size());
+}
+
+ServerAnswer Unauthorized(std::string_view why) {
+  ServerAnswer answer =
+      ProblemAnswer(absl::FailedPreconditionError(internal::ToAbsl(why)), /*http=*/401);
+  answer.headers.emplace_back("WWW-Authenticate", "Bearer");
+  return answer;
+}
+
+ServerAnswer TooMany(const std::string& client, double per_second, absl::Duration wait) {
+  ServerAnswer answer = ProblemAnswer(
+      absl::UnavailableError(absl::StrCat("more than ", per_second,
+                                          " requests a second come with the token ", client)),
+      429);
+  for (auto& [name, value] : answer.headers) {
+    if (name == "Retry-After") value = absl::StrCat(absl::ToInt64Seconds(wait) + 1);
+  }
+  return answer;
+}
+
+void AppendCounter(std::string& text, const char* name, const char* help) {
+  absl::StrAppend(&text, "# HELP ", name, " ", help, "\n# TYPE ", name, " counter\n");
+}
+
+}  // namespace
+
+struct AccessControl::Rule {
+  explicit Rule(TokenRule from, const lease_api::RateLimitOptions& options)
+      : rule(std::move(from)), rate(options) {}
+
+  const TokenRule rule;
+  RateLimit rate;
+  // Counts, which publish nothing else.
+  std::atomic<uint64_t> requests = 0;
+  std::atomic<uint64_t> limited = 0;
+  std::atomic<uint64_t> forbidden = 0;
+  std::atomic<uint64_t> expired = 0;
+};
+
+absl::StatusOr<std::shared_ptr<AccessControl>> AccessControl::Make(std::vector<TokenRule> rules,
+                                                                   Scopes without_token) {
+  std::shared_ptr<AccessControl> made(new AccessControl);
+  made->without_token_ = rules.empty() ? Scopes::All() : without_token;
+  for (TokenRule& rule : rules) {
+    lease_api::RateLimitOptions rate;
+    rate.per_second = rule.per_second;
+    rate.burst = rule.burst;
+    rate.addresses = 1;
+    LOCUS_RETURN_IF_ERROR(rate.Check());
+    for (const auto& other : made->rules_) {
+      if (other->rule.name == rule.name) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("two tokens are named ", internal::Quoted(rule.name)));
+      }
+      if (other->rule.token.view() == rule.token.view()) {
+        return absl::InvalidArgumentError(absl::StrCat(internal::Quoted(other->rule.name), " and ",
+                                                       internal::Quoted(rule.name),
+                                                       " have the same token"));
+      }
+    }
+    made->rules_.push_back(std::make_unique<Rule>(std::move(rule), rate));
+  }
+  return made;
+}
+
+AccessControl::Rule* AccessControl::Find(std::string_view token) {
+  Rule* found = nullptr;
+  for (const auto& rule : rules_) {
+    const std::string_view known = rule->rule.token.view();
+    if (known.size() == token.size() &&
+        CRYPTO_memcmp(known.data(), token.data(), known.size()) == 0) {
+      found = rule.get();
+    }
+  }
+  return found;
+}
+
+AccessControl::Decision AccessControl::Decide(const ServerRequest& request, Scopes any_of,
+                                              absl::Time wall, absl::Duration steady) {
+  const std::optional<std::string_view> token = TokenOf(request);
+  // Where there are no tokens, one that is sent is nobody's concern.
+  if (!token || rules_.empty()) {
+    Decision decision{{"", without_token_}, std::nullopt};
+    if (any_of.empty() || without_token_.HasAnyOf(any_of)) return decision;
+    ++missing_;
+    decision.refusal = Unauthorized("a bearer token is needed, and none was sent");
+    return decision;
+  }
+  Rule* const rule = Find(*token);
+  if (rule == nullptr) {
+    ++unknown_;
+    return {{}, Unauthorized("the bearer token is none of this node's")};
+  }
+  const TokenRule& of = rule->rule;
+  ++rule->requests;
+  if (wall >= of.expires) {
+    ++rule->expired;
+    return {{},
+            Unauthorized(absl::StrCat(
+                "the token ", of.name, " expired at ",
+                absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", of.expires, absl::UTCTimeZone())))};
+  }
+  Decision decision{{of.name, of.scopes}, std::nullopt};
+  if (const absl::Duration wait = rule->rate.Take("", steady); wait > absl::ZeroDuration()) {
+    ++rule->limited;
+    decision.refusal = TooMany(of.name, of.per_second, wait);
+  } else if (!any_of.empty() && !of.scopes.HasAnyOf(any_of)) {
+    ++rule->forbidden;
+    decision.refusal = ProblemAnswer(absl::PermissionDeniedError(absl::StrCat(
+                                         "the token ", of.name, " has the scopes ",
+                                         of.scopes.ToString(), "; this needs ", any_of.ToString())),
+                                     403);
+  }
+  return decision;
+}
+
+std::string AccessControl::Metrics() const {
+  std::string text;
+  AppendCounter(text, "locusd_unauthorized_total", "Requests with a missing or unknown token.");
+  absl::StrAppend(&text, "locusd_unauthorized_total{reason=\"missing\"} ", missing_.load(), "\n");
+  absl::StrAppend(&text, "locusd_unauthorized_total{reason=\"unknown\"} ", unknown_.load(), "\n");
+  if (rules_.empty()) return text;
+  AppendCounter(text, "locusd_token_requests_total", "Requests that came with the token.");
+  for (const auto& rule : rules_) {
+    absl::StrAppend(&text, "locusd_token_requests_total{token=\"", rule->rule.name, "\"} ",
+                    rule->requests.load(), "\n");
+  }
+  AppendCounter(text, "locusd_token_refused_total", "Of these, refused ones.");
+  for (const auto& rule : rules_) {
+    for (const auto& [reason, count] :
+         {std::pair("rate", &rule->limited), std::pair("scope", &rule->forbidden),
+          std::pair("expired", &rule->expired)}) {
+      absl::StrAppend(&text, "locusd_token_refused_total{token=\"", rule->rule.name, "\",reason=\"",
+                      reason, "\"} ", count->load(), "\n");
+    }
+  }
+  return text;
+}
+
+}  // namespace locus::locusd

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/locusd/front/front.h"
+
+#include <atomic>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "apps/locusd/front/request_id.h"
+#include "src/base/loopback.h"
+#include "src/base/text.h"
+#include "src/http/endpoint.h"
+#include "src/lease_api/call.h"
+#include "src/lease_api/traceparent.h"
+
+namespace locus::locusd {
+
+using http::Server;
+using http::ServerAnswer;
+using http::ServerRequest;
+using internal::Quoted;
+using lease_api::ProblemAnswer;
+using SteadyClock = std::chrono::steady_clock;
+
+namespace {
+
+std::string HostOf(std::string_view text) {
+  const absl::StatusOr<http::Endpoint> endpoint = http::Endpoint::Parse(text);
+  return endpoint.ok() ? endpoint->host : std::string(text);
+}
+
+bool NamesLoopback(std::string_view host) {
+  const std::string name = HostOf(host);
+  return name == "localhost" || internal::IsLoopback(name);
+}
+
+// Whether a browser says that a page of another origin sends it.
+bool IsOfAnotherOrigin(const ServerRequest& request) {
+  const std::string_view site = request.Header("Sec-Fetch-Site");
+  if (site == "cross-site" || site == "same-site") return true;
+  const std::string_view origin = request.Header("Origin");
+  if (origin.empty()) return false;
+  const size_t scheme = origin.find("://");
+  return scheme == origin.npos || origin.substr(scheme + 3) != request.Header("Host");
+}
+
+bool IsProblem(const ServerAnswer& answer) {
+  for (const auto& [name, value] : answer.headers) {
+    if (name == "Content-Type") return value == "application/problem+json";
+  }
+  return false;
+}
+
+ServerAnswer TextAnswer(std::string type, std::string body) {
+  return {200, {{"Content-Type", std::move(type)}}, std::move(body)};
+}
+
+}  // namespace
+
+class Front::Rep : public std::enable_shared_from_this<Rep> {
+ public:
+  Rep(std::shared_ptr<AccessControl> access, FrontOptions options)
+      : options_(std::move(options)), access_(std::move(access)), rate_(options_.rate) {}
+
+  void Add(Handler& handler) { handlers_.push_back(&handler); }
+  void Replace(std::shared_ptr<AccessControl> access) { access_.store(std::move(access)); }
+  void Drain() { draining_ = true; }
+  bool draining() const { return draining_; }
+  size_t under_way() const { return under_way_; }
+
+  AccessControl::Decision Decide(const ServerRequest& request, Scopes any_of) const {
+    return access_.load()->Decide(request, any_of, absl::Now(), SteadyNow());
+  }
+
+  void Handle(ServerRequest request, Server::Respond respond) {
+    auto pending =
+        std::make_shared<Pending>(shared_from_this(), TakeRequestId(request), std::move(respond));
+    Handler* const handler = HandlerOf(request);
+    if (handler != nullptr && handler->AdmitsItself() && !WrongHost(request)) {
+      return handler->Handle(std::move(request), {},
+                             [pending](ServerAnswer answer) { pending->Give(std::move(answer)); });
+    }
+    if (options_.on_request && (!options_.is_logged || options_.is_logged())) {
+      pending->event = EventOf(request, pending->id);
+    }
+    Access access;
+    std::optional<ServerAnswer> answer = Refuse(request, handler, access);
+    if (pending->event) pending->event->client = access.client;
+    if (!answer && handler == nullptr) answer = OwnAnswer(request);
+    if (answer) return pending->Give(*std::move(answer));
+    handler->Handle(std::move(request), access,
+                    [pending](ServerAnswer given) { pending->Give(std::move(given)); });
+  }
+
+ private:
+  // A request until it is answered.
+  struct Pending {
+    Pending(std::shared_ptr<Rep> of, std::string request_id, Server::Respond take)
+        : rep(std::move(of)), id(std::move(request_id)), respond(std::move(take)) {
+      ++rep->under_way_;
+    }
+    ~Pending() { --rep->under_way_; }
+    Pending(const Pending&) = delete;
+    Pending& operator=(const Pending&) = delete;
+
+    void Give(ServerAnswer answer) {
+      answer.headers.emplace_back("X-Request-Id", id);
+      const size_t end = answer.body.rfind('}');
+      if (answer.status >= 400 && end != std::string::npos && IsProblem(answer)) {
+        answer.body.insert(end, absl::StrCat(",\"request_id\":\"", id, "\""));
+      }
+      const unsigned status = answer.status;
+      respond(std::move(answer));
+      if (!event) return;
+      event->status = status;
+      event->duration = absl::FromChrono(SteadyClock::now() - begun);
+      rep->options_.on_request(*event);
+    }
+
+    const std::shared_ptr<Rep> rep;
+    const std::string id;
+    const Server::Respond respond;
+    const SteadyClock::time_point begun = SteadyClock::now();
+    std::optional<AnsweredRequest> event;  // nullopt: it is not logged
+  };
+
+  static absl::Duration SteadyNow() {
+    return absl::FromChrono(SteadyClock::now().time_since_epoch());
+  }
+  static AnsweredRequest EventOf(const ServerRequest& request, const std::string& id) {
+    return {request.method,
+            request.path,
+            request.peer,
+            "",
+            id,
+            ToString(lease_api::ParseTraceparent(request.Header("traceparent"))),
+            0,
+            {}};
+  }
+  static bool IsHealth(const ServerRequest& request) {
+    return request.path == "/healthz" || request.path == "/readyz";
+  }
+  static bool IsRead(const ServerRequest& request) {
+    return request.method == "GET" || request.method == "HEAD";
+  }
+
+  // The request's own ID, or one that it gets.
+  static std::string TakeRequestId(ServerRequest& request) {
+    const std::string_view given = request.Header("X-Request-Id");
+    if (IsRequestId(given)) return std::string(given);
+    std::string made = MakeRequestId();
+    std::erase_if(request.headers, [](const auto& header) {
+      return absl::EqualsIgnoreCase(header.first, "X-Request-Id");
+    });
+    request.headers.emplace_back("X-Request-Id", made);
+    return made;
+  }
+
+  Handler* HandlerOf(const ServerRequest& request) const {
+    for (Handler* const handler : handlers_) {
+      if (handler->Owns(request)) return handler;
+    }
+    return nullptr;
+  }
+  bool WrongHost(const ServerRequest& request) const {
+    return options_.only_loopback_hosts && !NamesLoopback(request.Header("Host"));
+  }
+
+  // Why it is not let in; otherwise `access` is the client's.
+  std::optional<ServerAnswer> Refuse(const ServerRequest& request, const Handler* handler,
+                                     Access& access) {
+    if (WrongHost(request)) {
+      return ProblemAnswer(
+          absl::FailedPreconditionError(absl::StrCat("Host is ", Quoted(request.Header("Host")),
+                                                     "; it must be this machine's loopback")),
+          403);
+    }
+    if (IsHealth(request)) return std::nullopt;
+    if (under_way_ > options_.most_under_way) {
+      ++overloads_;
+      return ProblemAnswer(absl::UnavailableError(absl::StrCat(
+          "this node has ", options_.most_under_way, " requests under way, which is the most")));
+    }
+    const absl::Duration wait = rate_.Take(request.peer, SteadyNow());
+    if (wait > absl::ZeroDuration()) {
+      ++limited_;
+      ServerAnswer answer = ProblemAnswer(
+          absl::UnavailableError(absl::StrCat("more than ", options_.rate.per_second,
+                                              " requests a second come from ", request.peer)),
+          429);
+      for (auto& [name, value] : answer.headers) {
+        if (name == "Retry-After") value = absl::StrCat(absl::ToInt64Seconds(wait) + 1);
+      }
+      return answer;
+    }
+    const Scopes any_of = handler != nullptr           ? handler->Needs(request)
+                          : request.path == "/metrics" ? Scopes{Scope::kRead}
+                                                       : Scopes::All();
+    AccessControl::Decision decision = Decide(request, any_of);
+    access = std::move(decision.access);
+    if (decision.refusal) return std::move(decision.refusal);
+    if (access.client.empty() && !IsRead(request) && IsOfAnotherOrigin(request)) {
+      return ProblemAnswer(absl::FailedPreconditionError(
+                               "a page of another origin sends this, and no token comes with it"),
+                           403);
+    }
+    return std::nullopt;
+  }
+
+  // To what no handler owns.
+  ServerAnswer OwnAnswer(const ServerRequest& request) const {
+    if (IsRead(request) && IsHealth(request)) return Health(request.path == "/readyz");
+    if (IsRead(request) && request.path == "/metrics") {
+      return TextAnswer("text/plain; version=0.0.4", Metrics());
+    }
+    return ProblemAnswer(absl::NotFoundError(
+        absl::StrCat("there is no ", request.method, " ", Quoted(request.path))));
+  }
+
+  ServerAnswer Health(bool ready) const {
+    absl::Status status;
+    for (const Handler* const handler : handlers_) status.Update(handler->Healthy());
+    if (ready && draining_) status.Update(absl::UnavailableError("this node ends"));
+    for (const Handler* const handler : handlers_) {
+      if (ready) status.Update(handler->Ready());
+    }
+    return status.ok() ? TextAnswer("text/plain", "ok\n") : ProblemAnswer(status, 503);
+  }
+
+  std::string Metrics() const {
+    std::string text;
+    for (const Handler* const handler : handlers_) text += handler->Metrics();
+    text += access_.load()->Metrics();
+    if (options_.metrics) text += options_.metrics();
+    absl::StrAppend(
+        &text,
+        "# HELP locusd_front_limited_total Requests refused to an address that sends too many.\n"
+        "# TYPE locusd_front_limited_total counter\nlocusd_front_limited_total ",
+        limited_.load(),
+        "\n# HELP locusd_front_overload_total Requests refused because of too many under way.\n"
+        "# TYPE locusd_front_overload_total counter\nlocusd_front_overload_total ",
+        overloads_.load(),
+        "\n# HELP locusd_draining Whether this process ends, and answers only what it has.\n"
+        "# TYPE locusd_draining gauge\nlocusd_draining ",
+        draining_ ? 1 : 0, "\n");
+    return text;
+  }
+
+  const FrontOptions options_;
+  std::vector<Handler*> handlers_;
+  std::atomic<std::shared_ptr<AccessControl>> access_;
+  lease_api::RateLimit rate_;
+  // Release by Drain, acquire by requests; it publishes nothing else.
+  std::atomic<bool> draining_ = false;
+  std::atomic<size_t> under_way_ = 0;
+  std::atomic<uint64_t> limited_ = 0;
+  std::atomic<uint64_t> overloads_ = 0;
+};
+
+Front::Front(std::shared_ptr<AccessControl> access, FrontOptions options)
+    : rep_(std::make_shared<Rep>(std::move(access), std::move(options))) {}
+Front::~Front() = default;
+
+void Front::Add(Handler& handler) { rep_->Add(handler); }
+void Front::Replace(std::shared_ptr<AccessControl> access) { rep_->Replace(std::move(access)); }
+void Front::Handle(ServerRequest request, Server::Respond respond) {
+  rep_->Handle(std::move(request), std::move(respond));
+}
+void Front::Drain() { rep_->Drain(); }
+bool Front::draining() const { return rep_->draining(); }
+size_t Front::under_way() const { return rep_->under_way(); }
+AccessControl::Decision Front::Decide(const ServerRequest& request, Scopes any_of) const {
+  return rep_->Decide(request, any_of);
+}
+
+}  // namespace locus::locusd
