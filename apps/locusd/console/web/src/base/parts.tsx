@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// The small parts that all views are made of.
+
+import type { ComponentChildren } from "preact";
+import { useId, useState } from "preact/hooks";
+import type { Problem } from "../api";
+
+export function Card(props: {
+  title: string;
+  aside?: ComponentChildren;
+  actions?: ComponentChildren;
+  children: ComponentChildren;
+  class?: string;
+}) {
+  const id = useId();
+  return (
+    <section class={`card ${props.class ?? ""}`} aria-labelledby={id}>
+      <header class="card-head">
+        <h3 id={id}>{props.title}</h3>
+        {props.aside !== undefined && <span class="aside">{props.aside}</span>}
+        {props.actions}
+      </header>
+      {props.children}
+    </section>
+  );
+}
+
+// A wide thing that scrolls by itself, also by keyboard.
+export function Scroll({ label, children }: { label: string; children: ComponentChildren }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keyboard
+    <section class="scroll" aria-label={label} tabIndex={0}>
+      {children}
+    </section>
+  );
+}
+
+export function Empty({ title, children }: { title: string; children: ComponentChildren }) {
+  return (
+    <section class="card empty">
+      <h3>{title}</h3>
+      {children}
+    </section>
+  );
+}
+
+export function Waiting({ what }: { what: string }) {
+  return (
+    <p class="waiting" aria-busy="true">
+      Loading {what}…
+    </p>
+  );
+}
+
+export function ProblemNote({ problem }: { problem: Problem }) {
+  return (
+    <p class="note bad">
+      <strong>{problem.title}.</strong> {problem.detail}
+    </p>
+  );
+}
+
+// A bar with its figure in words; `mark` is another figure on the same scale.
+export function Bar(props: {
+  value: number;
+  most: number;
+  label: string;
+  mark?: number;
+  // The class of a shard's colour.
+  fill?: string;
+}) {
+  const width = props.most > 0 ? (100 * props.value) / props.most : 0;
+  const mark = props.mark !== undefined && props.most > 0 ? (100 * props.mark) / props.most : null;
+  return (
+    <span class="bar">
+      <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+        <rect class="bar-back" width="100" height="8" />
+        <rect class={props.fill ?? "bar-fill"} width={Math.min(100, width)} height="8" />
+        {mark !== null && (
+          <rect class="bar-mark" x={Math.min(99, Math.max(0, mark - 0.5))} width="1" height="8" />
+        )}
+      </svg>
+      <span>{props.label}</span>
+    </span>
+  );
+}
+
+export function CopyButton({ text, what }: { text: string; what: string }) {
+  const [said, setSaid] = useState("");
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      setSaid("copied");
+    } catch {
+      setSaid("the browser does not let this page copy: select the text");
+    }
+    setTimeout(() => setSaid(""), 3000);
+  };
+  return (
+    <span class="copy">
+      <button type="button" class="secondary small" onClick={copy} aria-label={`Copy ${what}`}>
+        Copy
+      </button>
+      <span role="status" class="said">
+        {said}
+      </span>
+    </span>
+  );
+}
+
+export type Tone = "good" | "warn" | "bad" | "calm";
+const signs: Record<Tone, string> = { good: "✓", warn: "!", bad: "✕", calm: "•" };
+
+// A word with a sign of its own: the colour is not the only one.
+export function Badge({ tone, children }: { tone: Tone; children: ComponentChildren }) {
+  return (
+    <span class={`badge ${tone}`}>
+      <span aria-hidden="true">{signs[tone]}</span> {children}
+    </span>
+  );
+}

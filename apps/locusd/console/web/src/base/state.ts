@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the page knows, and how it learns it: one object for all views. Views read signals and are
+// drawn again when these change.
+
+import { computed, signal } from "@preact/signals";
+import {
+  type ConsoleEvents,
+  type MembersAnswer,
+  type MovesAnswer,
+  type Problem,
+  paths,
+  type Scope,
+  type Session,
+  type ShardsAnswer,
+  type Stats,
+  type StatsAnswer,
+  type StatsHistory,
+  type TableAnswer,
+} from "../api";
+import { withPoint } from "../figures/points";
+import { ask, problemFrom } from "./client";
+import { follow, type Listener, type StreamEvent } from "./event_stream";
+import { setToken } from "./token";
+
+// Something that is asked for: the last answer, and what was wrong with the last try.
+export interface Loaded<T> {
+  value: T | null;
+  problem: Problem | null;
+}
+const nothing = { value: null, problem: null };
+
+export type Live =
+  | { state: "connecting" }
+  | { state: "live" }
+  | { state: "lost"; since: number; problem: Problem; retryAt: number };
+
+export const session = signal<Loaded<Session>>(nothing);
+export const table = signal<Loaded<TableAnswer>>(nothing);
+export const shards = signal<Loaded<ShardsAnswer>>(nothing);
+export const moves = signal<Loaded<MovesAnswer>>(nothing);
+export const members = signal<Loaded<MembersAnswer>>(nothing);
+export const stats = signal<Loaded<Stats>>(nothing);
+export const history = signal<StatsHistory | null>(null);
+export const live = signal<Live>({ state: "connecting" });
+// When anything last came by the stream, and what time it is: for ages. Milliseconds of this machine.
+export const heardAt = signal(Date.now());
+export const now = signal(Date.now());
+// The service's clock less this machine's.
+export const clockAhead = signal(0);
+
+export const may = (scope: Scope) => session.value.value?.scopes.includes(scope) ?? false;
+export const offers = computed(() => session.value.value?.offers ?? null);
+// Why a part of the page has nothing to show.
+export const absent = (part: string) => session.value.value?.absent?.[part] ?? null;
+export const serviceNow = () => now.value + clockAhead.value;
+
+async function load<T>(into: { value: Loaded<T> }, path: string): Promise<T | null> {
+  try {
+    const value = await ask<T>(path);
+    into.value = { value, problem: null };
+    return value;
+  } catch (error) {
+    // What was known stays, with what is wrong now.
+    into.value = { value: into.value.value, problem: problemFrom(error) };
+    return null;
+  }
+}
+
+export async function loadTable(): Promise<void> {
+  await Promise.all([load(table, paths.table), load(shards, paths.shards)]);
+}
+export const loadShards = () => load(shards, paths.shards);
+export const loadMembers = () => load(members, paths.members);
+
+async function loadStats(): Promise<void> {
+  try {
+    const answer = await ask<StatsAnswer>(paths.stats);
+    stats.value = { value: answer.current, problem: null };
+    history.value = answer.history;
+    clockAhead.value = answer.now_ms - Date.now();
+  } catch (error) {
+    stats.value = { value: stats.value.value, problem: problemFrom(error) };
+  }
+}
+
+function onEvent({ name, data }: StreamEvent): void {
+  let said: unknown;
+  try {
+    said = JSON.parse(data);
+  } catch {
+    return;
+  }
+  if (name === "stats") {
+    const next = said as ConsoleEvents["stats"];
+    if (history.value !== null) history.value = withPoint(history.value, stats.value.value, next);
+    stats.value = { value: next, problem: null };
+  } else if (name === "moves") {
+    moves.value = { value: said as ConsoleEvents["moves"], problem: null };
+  } else if (name === "table") {
+    const next = said as ConsoleEvents["table"];
+    const known = table.value.value;
+    if (known === null || known.epoch !== next.epoch || known.table_id !== next.table_id) {
+      void loadTable();
+    } else {
+      table.value = { value: { ...known, source: next.source }, problem: null };
+    }
+  }
+}
+
+const listener: Listener = {
+  opened() {
+    live.value = { state: "live" };
+    heardAt.value = Date.now();
+  },
+  heard() {
+    heardAt.value = Date.now();
+  },
+  event: onEvent,
+  lost(problem, pause) {
+    const before = live.value;
+    const since = before.state === "lost" ? before.since : heardAt.value;
+    live.value = { state: "lost", since, problem, retryAt: Date.now() + pause };
+    // Which of the two is away, this service or the stream: the session says.
+    void load(session, paths.session);
+  },
+};
+
+let stream: AbortController | null = null;
+let timers: ReturnType<typeof setInterval>[] = [];
+
+function stop(): void {
+  stream?.abort();
+  for (const timer of timers) clearInterval(timer);
+  timers = [];
+}
+
+// Asks who we are, then for all that this token may see. Also begins again with another token.
+export async function begin(): Promise<void> {
+  stop();
+  for (const part of [table, shards, moves, members, stats]) part.value = nothing;
+  history.value = null;
+  live.value = { state: "connecting" };
+  timers.push(setInterval(() => (now.value = Date.now()), 1000));
+  const who = await load(session, paths.session);
+  if (who === null) {
+    // Not there, or the token is not known: the first heals by itself.
+    if (session.value.problem?.status !== 401) timers.push(setTimeout(() => void begin(), 3000));
+    return;
+  }
+  if (!who.scopes.includes("read")) return;
+  if (who.now_ms !== undefined) clockAhead.value = who.now_ms - Date.now();
+  await Promise.all([
+    who.offers?.table === false ? null : loadTable(),
+    who.offers?.members === false ? null : loadMembers(),
+    loadStats(),
+  ]);
+  stream = new AbortController();
+  void follow(paths.events, listener, stream.signal);
+  const unseen = () => document.visibilityState === "hidden";
+  // What no event tells of.
+  timers.push(
+    setInterval(() => {
+      if (unseen() || live.value.state !== "live") return;
+      if (offers.value?.members) void loadMembers();
+      if (table.value.value !== null) void loadShards();
+    }, 5000),
+  );
+}
+
+// Takes a token, or none. Returns what is wrong with it; then the one before stays.
+export async function signIn(text: string | null): Promise<Problem | null> {
+  if (text !== null) {
+    setToken(text);
+    const tried: Loaded<Session> = nothing;
+    const probe = { value: tried };
+    if ((await load(probe, paths.session)) === null) {
+      setToken(null);
+      return probe.value.problem;
+    }
+  } else {
+    setToken(null);
+  }
+  await begin();
+  return null;
+}

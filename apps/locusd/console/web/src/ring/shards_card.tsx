@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { ShardsAnswer } from "../api";
+import { percent, rate, thousands } from "../base/format";
+import { Bar, Card, ProblemNote, Scroll } from "../base/parts";
+import { may, offers, shards } from "../base/state";
+import { openPlan } from "../plan/plan_dialog";
+import { ShardMark, shardClass } from "./shard_name";
+
+type ShardRow = ShardsAnswer["shards"][number];
+
+function Row({ shard, most, loadMost }: { shard: ShardRow; most: number; loadMost: number }) {
+  const labels = Object.entries(shard.labels ?? {});
+  return (
+    <tr>
+      <th scope="row">
+        <span class="shard-name">
+          <ShardMark id={shard.id} />
+          <span>
+            <bdi class="break">{shard.name}</bdi>
+            <small class="break">
+              {shard.endpoint}
+              {labels.map(([name, value]) => (
+                <span key={name} class="label">
+                  {name}={value}
+                </span>
+              ))}
+            </small>
+          </span>
+        </span>
+      </th>
+      <td class="number">{thousands(shard.vnodes)}</td>
+      <td class="bar-cell">
+        <Bar
+          value={shard.share}
+          most={most}
+          mark={shard.weight_share}
+          fill={shardClass(shard.id)}
+          label={percent(shard.share)}
+        />
+      </td>
+      <td class="number">
+        {thousands(shard.weight)} <small>{percent(shard.weight_share)}</small>
+      </td>
+      <td class="bar-cell">
+        {shard.load === null ? (
+          "–"
+        ) : (
+          <Bar
+            value={shard.load.share}
+            most={loadMost}
+            fill={shardClass(shard.id)}
+            label={`${percent(shard.load.share)}, ${rate(shard.load.ids_per_second)}`}
+          />
+        )}
+      </td>
+      <td class="number">
+        {shard.moving_in === 0 && shard.moving_out === 0 ? (
+          "–"
+        ) : (
+          <>
+            {shard.moving_in > 0 && <span>in {thousands(shard.moving_in)} </span>}
+            {shard.moving_out > 0 && <span>out {thousands(shard.moving_out)}</span>}
+          </>
+        )}
+      </td>
+    </tr>
+  );
+}
+
+const headings = ["shard", "vnodes", "share of vnodes", "weight", "load", "moving"];
+
+function Shares({ answer }: { answer: ShardsAnswer }) {
+  const most = Math.max(...answer.shards.flatMap((each) => [each.share, each.weight_share]), 0);
+  const loadMost = Math.max(...answer.shards.map((each) => each.load?.share ?? 0), 0);
+  return (
+    <>
+      <Scroll label="Shards">
+        <table class="dense">
+          <thead>
+            <tr>
+              {headings.map((heading) => (
+                <th
+                  key={heading}
+                  scope="col"
+                  class={
+                    /vnodes$|weight|moving/.test(heading) && !/share/.test(heading) ? "number" : ""
+                  }
+                >
+                  {heading}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {answer.shards.map((shard) => (
+              <Row key={shard.id} shard={shard} most={most} loadMost={loadMost} />
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
+      <p class="hint">
+        The mark in a bar is what the weight gives.{" "}
+        {answer.load.why_absent !== null
+          ? `Load is not shown: ${answer.load.why_absent}`
+          : `Load: order IDs that this process gave out in the last ${Math.round(
+              answer.load.window_ms / 1000,
+            )} s.`}
+      </p>
+    </>
+  );
+}
+
+// Shares and load of each shard, and the way to change them.
+export function ShardsCard() {
+  const { value, problem } = shards.value;
+  const canPlan = offers.value?.plan ?? false;
+  return (
+    <Card
+      title="Shards"
+      actions={
+        canPlan && may("read") ? (
+          <button type="button" onClick={openPlan}>
+            Plan a change…
+          </button>
+        ) : undefined
+      }
+    >
+      {value !== null && <Shares answer={value} />}
+      {problem !== null && <ProblemNote problem={problem} />}
+    </Card>
+  );
+}

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is wrong, in words, for the top of the page. A pure function of what the page knows.
+
+import type {
+  MembersAnswer,
+  MoveStatus,
+  MovesAnswer,
+  Problem,
+  Stats,
+  StatsHistory,
+  TableAnswer,
+} from "../api";
+import { ago, count, duration, thousands } from "../base/format";
+import { unheardAfter } from "../cluster/member_facts";
+import { held, over, rogueWrites, silent } from "../moves/move_facts";
+
+export interface Trouble {
+  // The same while it lasts, so that it is announced once.
+  key: string;
+  // "bad": somebody has to act; "warn": to be looked at.
+  tone: "bad" | "warn";
+  text: string;
+  // Where more is told: a view's name.
+  view?: string;
+}
+
+export interface Known {
+  now: number;
+  live: { state: "connecting" | "live" } | { state: "lost"; problem: Problem; retryAt: number };
+  heardAt: number;
+  // What was wrong with the last question for the session.
+  sessionProblem: Problem | null;
+  table: TableAnswer | null;
+  stats: Stats | null;
+  history: StatsHistory | null;
+  moves: MovesAnswer | null;
+  members: MembersAnswer | null;
+  membersProblem: Problem | null;
+}
+
+const bad = (key: string, text: string, view?: string): Trouble => ({
+  key,
+  tone: "bad",
+  text,
+  ...(view && { view }),
+});
+const warn = (key: string, text: string, view?: string): Trouble => ({
+  ...bad(key, text, view),
+  tone: "warn",
+});
+
+function ofConnection({ live, now, heardAt, sessionProblem }: Known): Trouble[] {
+  if (live.state !== "lost") {
+    return sessionProblem !== null && sessionProblem.status !== 401
+      ? [bad("service", `${sessionProblem.detail} It is asked again every few seconds.`)]
+      : [];
+  }
+  const left = Math.max(0, live.retryAt - now);
+  const when =
+    left > 0
+      ? `It is tried again in ${duration(Math.ceil(left / 1000) * 1000)}.`
+      : "It is being tried again.";
+  return [
+    bad(
+      "live",
+      `No live updates: ${live.problem.detail} What is shown is ${duration(Math.max(0, now - heardAt))} old. ${when}`,
+    ),
+  ];
+}
+
+function ofTable({ table, now }: Known): Trouble[] {
+  const source = table?.source;
+  if (!table || !source) return [];
+  const said: Trouble[] = [];
+  const inForce = `Epoch ${thousands(table.epoch)} stays in force`;
+  if (source.state === "refused") {
+    const newest = source.refusals[0];
+    const what = newest ? `epoch ${thousands(newest.epoch)}: ${newest.reason}` : "a table";
+    said.push(
+      bad(
+        "refused",
+        `A routing table was refused, ${what}. ${inForce}; publish a right one.`,
+        "history",
+      ),
+    );
+  } else if (source.state === "failing") {
+    const age = source.age_ms === null ? "" : `, confirmed ${ago(source.age_ms)}`;
+    said.push(
+      bad(
+        "table-away",
+        `The place of the routing table does not answer: ${source.error ?? source.place}. ${inForce}${age}.`,
+        "ring",
+      ),
+    );
+  }
+  if (source.from_last_good_file) {
+    said.push(
+      warn(
+        "last-good",
+        `The routing table comes from the last-good file of ${ago(Math.max(0, now - source.installed_at_ms))}: its place has not confirmed it since the start.`,
+        "ring",
+      ),
+    );
+  }
+  return said;
+}
+
+const recently = (values: (number | null)[] | undefined) =>
+  (values ?? []).slice(-30).reduce<number>((sum, value) => sum + (value ?? 0), 0);
+
+function ofOrders(orders: NonNullable<Stats["orders"]>, history: StatsHistory | null): Trouble[] {
+  const said: Trouble[] = [];
+  if (orders.store_error !== null) {
+    const left =
+      orders.autonomy_ms === null ? "" : ` Order IDs go on for ${duration(orders.autonomy_ms)}.`;
+    said.push(bad("store", `The ID store fails: ${orders.store_error}.${left}`, "figures"));
+  } else if (orders.autonomy_ms !== null && orders.autonomy_ms < 120_000) {
+    said.push(
+      warn(
+        "autonomy",
+        `Without its store this process can give out order IDs for ${duration(orders.autonomy_ms)} only; 2 min is the least.`,
+        "figures",
+      ),
+    );
+  }
+  const starved = recently(history?.starved);
+  if (starved > 0) {
+    said.push(
+      bad(
+        "starved",
+        `Callers were refused order IDs ${count(starved, "time")} within a minute: the store is too slow for them, or away.`,
+        "figures",
+      ),
+    );
+  }
+  if (recently(history?.losses) > 0) {
+    said.push(
+      warn(
+        "loss",
+        "The ID store may have forgotten leases: sequences were skipped, so that none is given out twice. Was it restored?",
+        "figures",
+      ),
+    );
+  }
+  if (Math.abs(orders.clock_offset_ms) > 1000) {
+    said.push(
+      warn(
+        "clock",
+        `The store's clock and this process's differ by ${duration(Math.abs(orders.clock_offset_ms))}; beyond 60 s nothing is leased.`,
+        "figures",
+      ),
+    );
+  }
+  if (orders.most_lead_ms > 0 && orders.lead_ms > 0.9 * orders.most_lead_ms) {
+    said.push(
+      warn(
+        "headroom",
+        `The leases are ${duration(orders.lead_ms)} ahead of ${duration(orders.most_lead_ms)} at most: soon they have to wait.`,
+        "figures",
+      ),
+    );
+  }
+  return said;
+}
+
+function ofStats({ stats, history }: Known): Trouble[] {
+  if (stats === null) return [];
+  const said = stats.orders === null ? [] : ofOrders(stats.orders, history);
+  const { snowflake } = stats;
+  if (snowflake !== null && !snowflake.held) {
+    said.push(
+      bad(
+        "worker",
+        "The lease of the worker ID is lost: no Snowflake IDs until there is another.",
+        "cluster",
+      ),
+    );
+  } else if (snowflake !== null && snowflake.left_ms < 30_000) {
+    said.push(
+      warn(
+        "worker",
+        `The lease of the worker ID ends in ${duration(snowflake.left_ms)} and was not renewed.`,
+        "cluster",
+      ),
+    );
+  }
+  if (snowflake !== null && snowflake.years_left < 2) {
+    said.push(
+      warn(
+        "years",
+        `Snowflake IDs of this epoch last for ${snowflake.years_left.toFixed(1)} more years.`,
+        "figures",
+      ),
+    );
+  }
+  for (const { name, store_error } of stats.sequences) {
+    if (store_error !== null) {
+      said.push(
+        bad(`sequence ${name}`, `The store of sequence ${name} fails: ${store_error}.`, "figures"),
+      );
+    }
+  }
+  return said;
+}
+
+function ofMove(move: MoveStatus): Trouble[] {
+  if (over(move)) return [];
+  const key = (what: string) => `move ${move.move} ${what}`;
+  const name = `Move ${move.move}`;
+  const figures = move.figures ?? {};
+  const said: Trouble[] = [];
+  if (move.state.startsWith("LOST")) {
+    said.push(bad(key("lost"), `${name}: the source has lost its record. ${move.next}`, "moves"));
+  }
+  for (const side of [move.source, move.target]) {
+    if (side.waits_for_space > 0) {
+      said.push(
+        bad(
+          key(`full ${side.id}`),
+          `${name}: the disk of ${side.name} is full, ${count(side.waits_for_space, "session")} wait.`,
+          "moves",
+        ),
+      );
+    }
+    if ("trouble" in side.fence && side.fence.trouble !== "") {
+      said.push(
+        bad(
+          key(`shard ${side.id}`),
+          `${name}: ${side.name} does not answer: ${side.fence.trouble}`,
+          "moves",
+        ),
+      );
+    }
+  }
+  if (held(move) !== "") said.push(warn(key("held"), `${name} is on hold: ${held(move)}`, "moves"));
+  if (silent(move))
+    said.push(warn(key("runner"), `${name} has no runner; next: ${move.next}`, "moves"));
+  if (figures.forth?.broken || figures.back?.broken) {
+    said.push(
+      bad(
+        key("broken"),
+        `${name}: a stream is broken: ${figures.forth?.broken || figures.back?.broken}`,
+        "moves",
+      ),
+    );
+  }
+  if (figures.unguarded)
+    said.push(bad(key("guards"), `${name} lacks guards: ${figures.unguarded}`, "moves"));
+  if (figures.differs)
+    said.push(bad(key("differs"), `${name}: the shards differ: ${figures.differs}`, "moves"));
+  if (rogueWrites(figures) > 0) {
+    said.push(
+      warn(
+        key("rogue"),
+        `${name}: ${count(rogueWrites(figures), "write")} went past the guards.`,
+        "moves",
+      ),
+    );
+  }
+  return said;
+}
+
+function ofMoves({ moves }: Known): Trouble[] {
+  if (moves === null) return [];
+  const said = moves.moves.flatMap(ofMove);
+  if (moves.error !== null) {
+    said.unshift(bad("moves", `The shards of the moves cannot be asked: ${moves.error}`, "moves"));
+  }
+  if (moves.unheard !== "") {
+    said.push(
+      warn(
+        "unheard",
+        `Shards that did not answer, so their moves may be missing: ${moves.unheard}`,
+        "moves",
+      ),
+    );
+  }
+  return said;
+}
+
+function ofMembers({ members, membersProblem }: Known): Trouble[] {
+  if (membersProblem !== null && membersProblem.status >= 500) {
+    return [
+      bad(
+        "leader",
+        `The cluster of lease nodes has no leader, or it does not answer: ${membersProblem.detail}`,
+        "cluster",
+      ),
+    ];
+  }
+  if (members === null || members.length === 0) return [];
+  const said: Trouble[] = [];
+  if (!members.some((member) => member.leader)) {
+    said.push(
+      bad(
+        "leader",
+        "The cluster of lease nodes has no leader: no leases are granted or renewed.",
+        "cluster",
+      ),
+    );
+  }
+  for (const member of members) {
+    if (member.forgot) {
+      said.push(
+        bad(
+          `forgot ${member.id}`,
+          `Member ${member.address} has forgotten what it had confirmed: replace it.`,
+          "cluster",
+        ),
+      );
+    } else if (member.silent_ms !== null && member.silent_ms > unheardAfter) {
+      said.push(
+        bad(
+          `silent ${member.id}`,
+          `Member ${member.address} has not been heard for ${duration(member.silent_ms)}.`,
+          "cluster",
+        ),
+      );
+    }
+  }
+  return said;
+}
+
+// The worst first.
+export function troubles(known: Known): Trouble[] {
+  const all = [
+    ...ofConnection(known),
+    ...ofTable(known),
+    ...ofStats(known),
+    ...ofMoves(known),
+    ...ofMembers(known),
+  ];
+  return [
+    ...all.filter((each) => each.tone === "bad"),
+    ...all.filter((each) => each.tone !== "bad"),
+  ];
+}
