@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import { defineConfig, type Plugin } from "vite";
+import type { Plugin } from "vite";
+import { defineConfig } from "vitest/config";
 import { notice } from "./notice";
 
 // The licences of what is bundled, in front of the script: others' terms ask for it.
@@ -35,5 +36,15 @@ export default defineConfig({
       },
     },
   },
+  // npm run dev: requests go on to a locusd, as if its own page had sent them.
+  server: {
+    proxy: {
+      "/v1": {
+        target: process.env.LOCUSD ?? "http://127.0.0.1:7070",
+        changeOrigin: true,
+        configure: (proxy) => proxy.on("proxyReq", (request) => request.removeHeader("origin")),
+      },
+    },
+  },
   test: { include: ["test/unit/**/*.test.ts"] },
-} as Parameters<typeof defineConfig>[0]);
+});

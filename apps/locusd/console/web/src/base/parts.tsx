@@ -16,7 +16,7 @@ export function Card(props: {
   return (
     <section class={`card ${props.class ?? ""}`} aria-labelledby={id}>
       <header class="card-head">
-        <h3 id={id}>{props.title}</h3>
+        <h2 id={id}>{props.title}</h2>
         {props.aside !== undefined && <span class="aside">{props.aside}</span>}
         {props.actions}
       </header>
@@ -38,7 +38,7 @@ export function Scroll({ label, children }: { label: string; children: Component
 export function Empty({ title, children }: { title: string; children: ComponentChildren }) {
   return (
     <section class="card empty">
-      <h3>{title}</h3>
+      <h2>{title}</h2>
       {children}
     </section>
   );

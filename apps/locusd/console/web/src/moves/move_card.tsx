@@ -30,7 +30,7 @@ function Gates({ name, figures }: { name: string; figures: MoveFigures }) {
   if (gates.length === 0) return null;
   return (
     <div class="gates">
-      <h5>Gates</h5>
+      <h3>Gates</h3>
       <Scroll label={`Gates of move ${name}`}>
         <table class="dense">
           <thead>
@@ -144,9 +144,9 @@ export function MoveCard({ move }: { move: MoveStatus }) {
   return (
     <section class="card move" aria-labelledby={id}>
       <header class="card-head">
-        <h3 id={id}>
+        <h2 id={id}>
           <bdi class="break">{move.move}</bdi>
-        </h3>
+        </h2>
         <Badge tone={toneOf(move)}>{move.state}</Badge>
         <span class="aside">
           {move.share === null ? "share not known" : `${ofPermyriad(move.share)} are at the target`}

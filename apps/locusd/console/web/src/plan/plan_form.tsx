@@ -72,7 +72,7 @@ function Additions({ draft, onChange }: Pick<Props, "draft" | "onChange">) {
               })
             }
           >
-            ✕
+            <span aria-hidden="true">✕</span>
           </button>
         </div>
       ))}

@@ -110,7 +110,7 @@ function History({ history }: { history: TableHistory }) {
                           type="button"
                           class="secondary small"
                           aria-pressed={shown}
-                          aria-label={`What epoch ${each.epoch} changed`}
+                          aria-label={`changes of epoch ${each.epoch}`}
                           onClick={() => setChosen({ before, after: each.epoch })}
                         >
                           changes

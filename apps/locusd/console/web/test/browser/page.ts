@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page in Debian's Chromium, and what every view of it has to hold.
+
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import type axe from "axe-core";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { expect } from "vitest";
+import { shots } from "./locusd";
+import { until } from "./until";
+
+const places = ["/usr/bin/chromium", "/usr/bin/chromium-browser"];
+
+export function openBrowser(): Promise<Browser> {
+  const executablePath = process.env.LOCUS_CHROMIUM ?? places.find((path) => existsSync(path));
+  if (executablePath === undefined) throw new Error("there is no chromium: run scripts/setup all");
+  // In a container, as root, Chromium's own sandbox cannot be had.
+  const args = ["--no-sandbox", "--disable-dev-shm-usage", "--force-color-profile=srgb"];
+  return chromium.launch({ executablePath, args });
+}
+
+export const desk = { width: 1360, height: 860 };
+export const phone = { width: 360, height: 740 };
+
+export interface Opened {
+  page: Page;
+  // What the browser complained of, but for answers that are refusals on purpose.
+  complaints: string[];
+}
+
+export async function openPage(
+  browser: Browser,
+  url: string,
+  look: { viewport?: typeof desk; colorScheme?: "light" | "dark"; calm?: boolean } = {},
+): Promise<Opened> {
+  const context = await browser.newContext({
+    viewport: look.viewport ?? desk,
+    colorScheme: look.colorScheme ?? "light",
+    reducedMotion: look.calm ? "reduce" : "no-preference",
+    permissions: ["clipboard-read", "clipboard-write"],
+  });
+  const page = await context.newPage();
+  page.setDefaultTimeout(120_000);
+  const complaints: string[] = [];
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("console", (message) => {
+    const refusal = message.text().startsWith("Failed to load resource");
+    if (message.type() === "error" && !refusal) complaints.push(message.text());
+  });
+  page.on("request", (request) => {
+    const { origin } = new URL(url);
+    if (!request.url().startsWith(origin) && !request.url().startsWith("data:")) {
+      complaints.push(`asks elsewhere: ${request.url()}`);
+    }
+  });
+  await page.addInitScript(() => {
+    const violations: string[] = [];
+    Object.assign(globalThis, { violations });
+    document.addEventListener("securitypolicyviolation", (event) =>
+      violations.push(`${event.violatedDirective}: ${event.blockedURI} ${event.sourceFile}`),
+    );
+  });
+  await page.goto(url);
+  return { page, complaints };
+}
+
+export async function show(page: Page, title: string): Promise<void> {
+  await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name: title }).click();
+  await page.getByRole("heading", { level: 1, name: title }).waitFor();
+}
+
+// biome-ignore lint/performance/useDomNodeTextContent: what can be seen counts
+export const text = (page: Page, selector = "body") => page.locator(selector).innerText();
+
+export async function untilText(page: Page, pattern: RegExp, selector = "body"): Promise<string> {
+  return until(`${pattern} in ${selector}`, async () => {
+    const said = (await text(page, selector)).replaceAll(/[\u202f\u00a0]/g, " ");
+    return pattern.test(said) ? said : null;
+  });
+}
+
+const axeSource = readFileSync(
+  createRequire(import.meta.url).resolve("axe-core/axe.min.js"),
+  "utf8",
+);
+
+// No serious or critical finding of axe, no violation of the policy, no complaint of the browser, and
+// nothing wider than the window.
+export async function holds({ page, complaints }: Opened, what: string): Promise<void> {
+  await page.evaluate(axeSource);
+  const found = await page.evaluate(async () => {
+    const run = (globalThis as unknown as { axe: typeof axe }).axe.run;
+    return (await run(document, { resultTypes: ["violations"] })).violations;
+  });
+  const grave = found
+    .filter((each) => each.impact === "serious" || each.impact === "critical")
+    .map(
+      (each) =>
+        `${each.id}: ${each.nodes.map((node) => `${node.html} ${node.failureSummary}`).join("; ")}`,
+    );
+  expect(grave, `${what}: axe`).toEqual([]);
+  const seen = await page.evaluate(() => ({
+    violations: (globalThis as unknown as { violations: string[] }).violations,
+    wide: document.documentElement.scrollWidth - innerWidth,
+  }));
+  expect(seen.violations, `${what}: policy`).toEqual([]);
+  expect(seen.wide, `${what}: wider than the window`).toBeLessThanOrEqual(0);
+  expect(complaints, `${what}: the browser complains`).toEqual([]);
+}
+
+export async function shoot(page: Page, name: string, fullPage = true): Promise<void> {
+  await page.screenshot({ path: join(shots(), `${name}.png`), fullPage });
+}
