@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "apps/locusd/config.h"
+#include "apps/locusd/config/config.h"
 #include "src/base/check.h"
 #include "src/base/loopback.h"
 #include "src/http/endpoint.h"

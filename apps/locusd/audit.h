@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "apps/locusd/config.h"
+#include "apps/locusd/config/config.h"
 #include "apps/locusd/log.h"
 #include "locus/audit.h"
 #include "src/lease_audit/lease_audit.h"

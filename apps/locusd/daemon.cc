@@ -1,54 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/locusd/daemon.h"
 
-#include <sys/stat.h>
-
 #include <atomic>
-#include <cerrno>
-#include <cstring>
-#include <future>
 #include <optional>
-#include <set>
-#include <tuple>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "apps/locusd/audit.h"
-#include "apps/locusd/probes.h"
+#include "apps/locusd/front/front.h"
+#include "apps/locusd/ids/id_places.h"
+#include "apps/locusd/ids/id_service.h"
+#include "apps/locusd/ids/running.h"
+#include "apps/locusd/lease_role.h"
 #include "locus/version.h"
 #include "src/base/check.h"
 #include "src/base/loopback.h"
 #include "src/base/text.h"
 #include "src/http/endpoint.h"
+#include "src/http/server.h"
 #include "src/http/tls_context.h"
-#include "src/lease_api/api.h"
-#include "src/lease_node/lease_node.h"
-#include "src/lease_node/member_address.h"
-#include "src/raft/tcp/tcp_transport.h"
 
 namespace locus::locusd {
 
 using internal::Quoted;
-using lease_node::LeaseNode;
-using lease_node::MemberAddress;
-using raft::NodeStatus;
 
 namespace {
 
 // For answers that are under way when the daemon ends.
 constexpr absl::Duration kDrain = absl::Seconds(5);
 
-absl::Status MakeDirectory(const std::string& path) {
-  if (mkdir(path.c_str(), 0700) == 0) return absl::OkStatus();
-  const int error = errno;
-  struct stat about = {};
-  if (error == EEXIST && stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode)) {
-    return absl::OkStatus();
-  }
-  return absl::FailedPreconditionError(
-      absl::StrCat("data ", Quoted(path), " is no directory, and cannot be made one: ",
-                   std::strerror(error == EEXIST ? ENOTDIR : error)));
+absl::StatusOr<std::unique_ptr<http::TlsContext>> LoadApiTls(const Config::TlsPaths& paths) {
+  return http::TlsContext::Load(
+      {.ca_file = "", .certificate_file = paths.certificate, .key_file = paths.key});
 }
 
 }  // namespace
@@ -59,280 +45,228 @@ class Daemon::Rep {
       : config_(config), log_(log), on_end_(std::move(on_end)) {}
 
   ~Rep() {
-    // The server's threads call the API, which calls the node, which calls the transport.
+    // The server's threads call the front, which calls the handlers; those ask the front.
     server_.reset();
-    api_.store(nullptr);
-    probes_.reset();
-    node_.reset();
+    ids_.reset();
+    leases_.reset();
   }
 
   absl::Status Open(Start start) {
-    LOCUS_ASSIGN_OR_RETURN(Tokens tokens, ReadTokens(config_));
+    LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<AccessControl> access, MakeAccess(config_));
+    const size_t tokens = access->tokens();
     if (config_.api.tls) {
-      LOCUS_ASSIGN_OR_RETURN(
-          tls_, http::TlsContext::Load({.ca_file = "",
-                                        .certificate_file = config_.api.tls->certificate,
-                                        .key_file = config_.api.tls->key}));
+      LOCUS_ASSIGN_OR_RETURN(tls_, LoadApiTls(*config_.api.tls));
     }
-    if (config_.api.tls && config_.api.forward > 0) {
-      LOCUS_ASSIGN_OR_RETURN(forward_tls_,
-                             http::TlsContext::Load({config_.api.forward_authority, "", ""}));
-    }
-    LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<raft::LogStore> store, OpenStore(start));
-    const raft::NodeId self = store->self();
-    store_ = store.get();
-    raft::TcpOptions tcp;
-    tcp.self = self;
-    tcp.cluster = config_.cluster;
-    tcp.listen = config_.raft.listen;
-    tcp.advertise = config_.raft.advertise;
-    if (config_.raft.tls) {
-      tcp.tls = http::TlsFiles{.ca_file = config_.raft.tls->authority,
-                               .certificate_file = config_.raft.tls->certificate,
-                               .key_file = config_.raft.tls->key};
-    }
-    LOCUS_ASSIGN_OR_RETURN(tcp_, raft::TcpTransport::Create(tcp));
-    transport_.emplace(*tcp_);
-    lease_node::LeaseNodeOptions options;
-    options.shell = config_.raft.shell;
-    options.on_change = [this](const NodeStatus& status) { OnChange(status); };
-    if (config_.audit) {
-      LOCUS_ASSIGN_OR_RETURN(audit_, Audit::Open(config_));
-      options.on_fact = [this](raft::Index index, size_t place, const lease_machine::Fact& fact,
-                               bool) { audit_->leases().OnFact(index, place, fact); };
-      options.on_members = [this](raft::Index index, absl::Time time,
-                                  const raft::Members& members) {
-        audit_->leases().OnMembers(index, time, members);
+    MakeFront(std::move(access));
+    if (config_.lease_node) {
+      auto decide = [this](const http::ServerRequest& request, Scopes any_of) {
+        return front_->Decide(request, any_of);
       };
+      LOCUS_ASSIGN_OR_RETURN(leases_, LeaseRole::Open(config_, start, decide, log_, on_end_));
+      front_->Add(*leases_);
     }
-    LOCUS_ASSIGN_OR_RETURN(node_, LeaseNode::Start(std::move(store), *transport_, options));
-    if (config_.health) {
-      LOCUS_ASSIGN_OR_RETURN(probes_, Probes::Start(*config_.health, *node_, log_));
+    if (config_.id_service) {
+      IdServiceOptions options;
+      options.leases_later = config_.lease_node;
+      options.on_event = [this](const IdServiceEvent& event) { TellOf(event); };
+      LOCUS_ASSIGN_OR_RETURN(ids_, IdService::Start(*config_.ids, std::move(options)));
+      front_->Add(ids_->api());
     }
-    LOCUS_RETURN_IF_ERROR(MakeApi(tokens));
-
+    // More handlers are made here, from MakeRunning(), and added in the same way.
     http::ServerOptions server = config_.api.server;
     server.tls = tls_.get();
-    LOCUS_ASSIGN_OR_RETURN(
-        server_, http::Server::Start(server, [this](http::ServerRequest request,
-                                                    http::Server::Respond respond) {
-          // An API that was replaced lives until all of its requests are answered.
-          std::shared_ptr<lease_api::Api> api = api_.load();
-          const bool metrics = request.path == "/metrics";
-          api->Handle(std::move(request), [this, api, metrics, respond = std::move(respond)](
-                                              http::ServerAnswer answer) {
-            if (metrics && answer.status == 200) {
-              if (audit_ != nullptr) answer.body += audit_->Metrics();
-              if (probes_ != nullptr) answer.body += probes_->Metrics();
-            }
-            respond(std::move(answer));
-          });
-        }));
-    log_.Info("node works", {{"version", Version()},
-                             {"cluster", config_.cluster},
-                             {"id", self},
-                             {"raft", config_.raft.advertise},
-                             {"api", config_.api.advertise},
-                             {"tls", config_.api.tls ? "yes" : "no"},
-                             {"tokens", tokens.clients.size()},
-                             {"operator_tokens", tokens.operators.size()}});
-    TellPlace();
+    LOCUS_ASSIGN_OR_RETURN(server_, http::Server::Start(server, [this](http::ServerRequest request,
+                                                                       http::Server::Respond to) {
+                             front_->Handle(std::move(request), std::move(to));
+                           }));
+    log_.Info("serves", {{"version", Version()},
+                         {"roles", RolesText(config_)},
+                         {"listen", config_.api.server.listen},
+                         {"tls", config_.api.tls ? "yes" : "no"},
+                         {"tokens", tokens}});
+    if (leases_ != nullptr) leases_->TellPlace();
     return absl::OkStatus();
   }
 
-  bool Works() {
-    const NodeStatus status = node_->Status();
-    return status.failure.ok() && !status.removed;
+  bool Works() { return leases_ == nullptr || leases_->Works(); }
+  absl::Status FilesInPlace() {
+    return leases_ == nullptr ? absl::OkStatus() : leases_->FilesInPlace();
   }
-
-  absl::Status FilesInPlace() { return store_->InPlace(); }
-
   void Tell() {
-    if (audit_ != nullptr) audit_->Tell(log_);
-    if (probes_ != nullptr) probes_->Tell();
+    if (leases_ != nullptr) leases_->Tell();
+  }
+  bool removed() { return leases_ != nullptr && leases_->removed(); }
+  absl::Status failure() { return leases_ == nullptr ? absl::OkStatus() : leases_->failure(); }
+
+  absl::Status Reload(const absl::StatusOr<Config>& config) {
+    const absl::Status status = config.ok() ? TakeOver(*config) : config.status();
+    if (status.ok()) {
+      ++reloads_;
+      reloaded_at_ = absl::ToUnixSeconds(absl::Now());
+    } else {
+      ++reload_failures_;
+    }
+    reload_fails_ = !status.ok();
+    return status;
   }
 
-  bool removed() { return node_->Status().removed; }
-  absl::Status failure() { return node_->Status().failure; }
+  void Close() {
+    front_->Drain();
+    if (config_.api.drain_delay > absl::ZeroDuration()) {
+      std::this_thread::sleep_for(absl::ToChronoMilliseconds(config_.api.drain_delay));
+    }
+    if (leases_ == nullptr) {
+      server_->Drain(kDrain);
+      if (ids_ != nullptr) ids_->Release();
+      return;
+    }
+    // Perhaps it is this node that takes the worker ID back.
+    if (ids_ != nullptr) ids_->Release();
+    leases_->HandOver();
+    server_->Drain(kDrain);
+  }
 
-  absl::Status Reload(const Config& config) {
-    LOCUS_ASSIGN_OR_RETURN(Tokens tokens, ReadTokens(config));
+ private:
+  static std::string RolesText(const Config& config) {
+    if (!config.id_service) return "lease-node";
+    return config.lease_node ? "lease-node,id-service" : "id-service";
+  }
+
+  // What handlers may ask of this process. It is used as long as the roles live.
+  Running MakeRunning() {
+    Running running;
+    running.is_id_service = ids_ != nullptr;
+    running.is_lease_node = leases_ != nullptr;
+    if (leases_ != nullptr) running.node = &leases_->node();
+    if (config_.ids && config_.ids->snowflake) running.lease_space = config_.ids->snowflake->space;
+    running.parts = [this] {
+      static const auto none = std::make_shared<const IdParts>();
+      return ids_ == nullptr ? none : ids_->parts();
+    };
+    running.open_publisher = [this]() -> absl::StatusOr<std::unique_ptr<TablePublisher>> {
+      if (ids_ != nullptr) return ids_->OpenPublisher();
+      return absl::NotFoundError("this process has no routing table: it is no id-service");
+    };
+    running.open_leases = [this]() -> absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> {
+      if (ids_ != nullptr) return ids_->OpenLeases();
+      return absl::NotFoundError("this process has no worker lease: it is no id-service");
+    };
+    return running;
+  }
+
+  void MakeFront(std::shared_ptr<AccessControl> access) {
+    FrontOptions options;
+    options.rate.per_second = static_cast<double>(config_.api.rate);
+    options.rate.burst = static_cast<double>(config_.api.burst);
+    options.most_under_way = config_.api.under_way;
+    options.is_logged = [this] { return log_.Shows(LogLevel::kDebug); };
+    options.on_request = [this](const AnsweredRequest& request) {
+      log_.Debug("request", {{"method", request.method},
+                             {"path", request.path},
+                             {"status", request.status},
+                             {"us", absl::ToInt64Microseconds(request.duration)},
+                             {"peer", request.peer},
+                             {"client", request.client},
+                             {"id", request.id},
+                             {"trace", request.trace_id}});
+    };
+    options.metrics = [this] { return Metrics(); };
+    front_.emplace(std::move(access), std::move(options));
+  }
+
+  // All or nothing.
+  absl::Status TakeOver(const Config& config) {
     // The file was checked for the address that it names, which may be another one.
     const std::string& listen = config_.api.server.listen;
-    if (tokens.clients.empty() && !internal::IsLoopback(http::Endpoint::Parse(listen)->host)) {
+    if (!config.AsksForTokens() && !internal::IsLoopback(http::Endpoint::Parse(listen)->host)) {
       return absl::FailedPreconditionError(
-          absl::StrCat("api.token_files is empty, and this node listens at ", Quoted(listen),
+          absl::StrCat("there are no tokens for clients, and this node listens at ", Quoted(listen),
                        ", beyond loopback"));
     }
-    LOCUS_RETURN_IF_ERROR(MakeApi(tokens));
-    log_.Info("tokens taken over",
-              {{"tokens", tokens.clients.size()}, {"operator_tokens", tokens.operators.size()}});
+    LOCUS_RETURN_IF_ERROR(CheckFiles(config));
+    LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<AccessControl> access, MakeAccess(config));
+    std::shared_ptr<const http::TlsContext> tls;
+    if (config_.api.tls && config.api.tls) {
+      LOCUS_ASSIGN_OR_RETURN(tls, LoadApiTls(*config.api.tls));
+    }
+    std::optional<IdService::Reloaded> ids;
+    if (ids_ != nullptr && config.ids) {
+      LOCUS_ASSIGN_OR_RETURN(ids, ids_->Prepare(*config.ids));
+    }
+    // From here on nothing fails.
+    const size_t tokens = access->tokens();
+    front_->Replace(std::move(access));
+    if (tls != nullptr) server_->ReplaceTls(std::move(tls));
+    if (ids) ids_->Commit(*std::move(ids));
+    log_.SetLevel(config.log_level);
+    log_.Info("file read again", {{"tokens", tokens}});
     const std::vector<std::string> keys = KeysThatNeedARestart(config_, config);
     if (!keys.empty()) log_.Warn("needs a restart", {{"keys", absl::StrJoin(keys, ", ")}});
     return absl::OkStatus();
   }
 
-  void Close() {
-    const NodeStatus status = node_->Status();
-    if (status.role == raft::Role::kLeader && status.members.size() > 1) {
-      auto done = std::make_shared<std::promise<absl::Status>>();
-      std::future<absl::Status> answer = done->get_future();
-      node_->Transfer(0, [done](const absl::Status& said) { done->set_value(said); });
-      const absl::Status said = answer.get();  // within the time of an election
-      if (said.ok()) {
-        log_.Info("leadership handed over");
-      } else {
-        log_.Warn("leadership not handed over", {{"why", said.ToString()}});
-      }
-    }
-    server_->Drain(kDrain);
-  }
-
- private:
-  absl::StatusOr<std::unique_ptr<raft::LogStore>> OpenStore(Start start) {
-    LOCUS_RETURN_IF_ERROR(MakeDirectory(config_.data));
-    const std::string path = config_.NodePath();
-    auto store = raft::LogStore::Open(path, config_.cluster);
-    if (absl::IsNotFound(store.status())) {
-      store = raft::LogStore::Create(path, config_.cluster);
-      if (store.ok()) log_.Info("new node", {{"id", (*store)->self()}, {"file", path}});
-    }
-    LOCUS_RETURN_IF_ERROR(store.status());
-    if (start == Start::kBegin) {
-      const raft::Members members = {
-          {(*store)->self(), true,
-           MemberAddress{config_.raft.advertise, config_.api.advertise}.Text()}};
-      const absl::Status begun = (*store)->Begin(members);
-      if (absl::IsFailedPrecondition(begun)) {
-        return absl::FailedPreconditionError(
-            absl::StrCat("--begin is for the first start of a cluster's first node: ", Quoted(path),
-                         " has begun or joined a cluster before; start it without"));
-      }
-      LOCUS_RETURN_IF_ERROR(begun);
-      log_.Info("new cluster", {{"cluster", config_.cluster}, {"first", (*store)->self()}});
-    }
-    return store;
-  }
-
-  absl::Status MakeApi(const Tokens& tokens) {
-    lease_api::ApiOptions options;
-    options.tokens = tokens.clients;
-    options.operator_tokens = tokens.operators;
-    options.tls = config_.api.tls.has_value();
-    options.cluster = config_.cluster;
-    options.address = {config_.raft.advertise, config_.api.advertise};
-    options.forward.most = config_.api.forward;
-    options.forward.tls = forward_tls_.get();
-    options.rate.per_second = static_cast<double>(config_.api.rate);
-    options.rate.burst = static_cast<double>(config_.api.burst);
-    options.most_under_way = config_.api.under_way;
-    options.on_request = [this](const lease_api::RequestEvent& event) {
-      log_.Debug("request", {{"method", event.method},
-                             {"path", event.path},
-                             {"status", event.status},
-                             {"us", absl::ToInt64Microseconds(event.duration)},
-                             {"peer", event.peer},
-                             {"trace", event.trace_id},
-                             {"forwarded", event.forwarded ? "yes" : "no"}});
+  std::string Metrics() const {
+    std::string text;
+    auto add = [&text](const char* name, const char* type, const char* help, int64_t value) {
+      absl::StrAppend(&text, "# HELP ", name, " ", help, "\n# TYPE ", name, " ", type, "\n", name,
+                      " ", value, "\n");
     };
-    LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<lease_api::Api> api,
-                           lease_api::Api::Make(*node_, options));
-    api_.store(std::move(api));
-    return absl::OkStatus();
+    add("locusd_reloads_total", "counter", "Times that the configuration was taken over anew.",
+        reloads_);
+    add("locusd_reload_failures_total", "counter",
+        "Times that it was not, because something in it was wrong.", reload_failures_);
+    add("locusd_reload_failing", "gauge",
+        "1: the last attempt failed, and what is in force is older than the files.",
+        reload_fails_ ? 1 : 0);
+    add("locusd_reloaded_timestamp_seconds", "gauge", "When the configuration in force was read.",
+        reloaded_at_);
+    if (ids_ != nullptr) text += ids_->Metrics();
+    return text;
   }
 
-  // What an operator may have to do next.
-  void TellPlace() {
-    const NodeStatus status = node_->Status();
-    if (status.members.empty()) {
-      log_.Info("waits to be added",
-                {{"by", absl::StrCat("locus cluster add URI ", config_.api.advertise)},
-                 {"or", "locusd --begin, where it is the first node of a new cluster"}});
-      return;
-    }
-    const std::string here = MemberAddress{config_.raft.advertise, config_.api.advertise}.Text();
-    for (const NodeStatus::OfMember& of : status.members) {
-      if (of.member.id == status.self && of.member.address != here) {
-        log_.Warn("the cluster knows this node by other addresses",
-                  {{"members", of.member.address},
-                   {"file", here},
-                   {"change_by", absl::StrCat("locus cluster add URI ", config_.api.advertise)}});
-      }
-    }
-  }
-
-  // Once for each member.
-  void TellForgotten(const NodeStatus& status) {
-    for (const NodeStatus::OfMember& of : status.members) {
-      if (!of.forgot || !forgotten_.insert(of.member.id).second) continue;
-      log_.Error("a member has forgotten what it had confirmed: its data is an older copy",
-                 {{"id", of.member.id},
-                  {"address", of.member.address},
-                  {"replace_by", absl::StrCat("locus cluster remove URI ", of.member.id,
-                                              ", then add a node with an empty data directory")}});
+  void TellOf(const IdServiceEvent& event) {
+    switch (event.level) {
+      case IdServiceEvent::Level::kInfo:
+        return log_.Info(event.what);
+      case IdServiceEvent::Level::kWarn:
+        return log_.Warn(event.what, {{"why", event.why}});
+      case IdServiceEvent::Level::kError:
+        return log_.Error(event.what, {{"why", event.why}});
     }
   }
 
-  // By the node's thread.
-  void OnChange(const NodeStatus& status) {
-    const Place place{status.role, status.leads_for_sure, status.term, status.leader};
-    if (std::exchange(place_, place) != place) {
-      log_.Info("node changed", {{"role", ToString(status.role)},
-                                 {"term", status.term},
-                                 {"leader", status.leader},
-                                 {"commit", status.commit},
-                                 {"members", status.members.size()}});
-    }
-    TellForgotten(status);
-    if (std::exchange(refused_, status.refused) != status.refused) {
-      log_.Warn("messages that cannot be true were dropped",
-                {{"since_start", status.refused}, {"last_from", status.refused_from}});
-    }
-    if (status.failure.ok() && !status.removed) return;
-    if (ended_.exchange(true)) return;
-    if (status.removed) {
-      log_.Error("this node was removed from the cluster");
-    } else {
-      log_.Error("node failed", {{"why", status.failure.ToString()}});
-    }
-    on_end_();
-  }
-
-  const Config config_;
+  const Config config_;  // of the start
   Log& log_;
   const std::function<void()> on_end_;
-  std::atomic<bool> ended_ = false;
-  // Told last; of the node's thread.
-  using Place = std::tuple<raft::Role, bool, raft::Term, raft::NodeId>;
-  Place place_;
-  uint64_t refused_ = 0;  // messages
-  std::set<raft::NodeId> forgotten_;
-  std::unique_ptr<http::TlsContext> tls_;
-  std::unique_ptr<http::TlsContext> forward_tls_;
-  std::unique_ptr<raft::TcpTransport> tcp_;
-  std::optional<lease_node::MemberTransport> transport_;
-  std::unique_ptr<Audit> audit_;           // nullptr: none
-  const raft::LogStore* store_ = nullptr;  // the node's
-  std::unique_ptr<LeaseNode> node_;
-  std::unique_ptr<Probes> probes_;  // nullptr: nobody is probed
-  std::atomic<std::shared_ptr<lease_api::Api>> api_;
+  std::unique_ptr<http::TlsContext> tls_;  // of the start
+  std::optional<Front> front_;
+  std::unique_ptr<LeaseRole> leases_;  // nullptr: not this role
+  std::unique_ptr<IdService> ids_;     // likewise
   std::unique_ptr<http::Server> server_;
+  // Counts, which publish nothing else.
+  std::atomic<int64_t> reloads_ = 0;
+  std::atomic<int64_t> reload_failures_ = 0;
+  std::atomic<bool> reload_fails_ = false;
+  std::atomic<int64_t> reloaded_at_ = absl::ToUnixSeconds(absl::Now());
 };
 
 absl::Status CheckFiles(const Config& config) {
-  LOCUS_RETURN_IF_ERROR(ReadTokens(config).status());
+  LOCUS_RETURN_IF_ERROR(MakeAccess(config).status());
   std::vector<http::TlsFiles> all;
   if (config.raft.tls) {
     all.push_back({config.raft.tls->authority, config.raft.tls->certificate, config.raft.tls->key});
   }
   if (config.api.tls) {
     all.push_back({"", config.api.tls->certificate, config.api.tls->key});
-    if (config.api.forward > 0) all.push_back({config.api.forward_authority, "", ""});
+    if (config.lease_node && config.api.forward > 0) {
+      all.push_back({config.api.forward_authority, "", ""});
+    }
   }
   if (config.health) all.push_back({config.health->authority, "", ""});
   for (const http::TlsFiles& files : all) {
     LOCUS_RETURN_IF_ERROR(http::TlsContext::Load(files).status());
   }
+  if (config.ids) LOCUS_RETURN_IF_ERROR(CheckFiles(*config.ids));
   return config.audit ? Audit::Check(config) : absl::OkStatus();
 }
 
@@ -351,7 +285,7 @@ absl::Status Daemon::FilesInPlace() { return rep_->FilesInPlace(); }
 void Daemon::Tell() { rep_->Tell(); }
 bool Daemon::removed() { return rep_->removed(); }
 absl::Status Daemon::failure() { return rep_->failure(); }
-absl::Status Daemon::Reload(const Config& config) { return rep_->Reload(config); }
+absl::Status Daemon::Reload(const absl::StatusOr<Config>& config) { return rep_->Reload(config); }
 void Daemon::Close() { rep_->Close(); }
 
 }  // namespace locus::locusd

@@ -10,25 +10,21 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "apps/locusd/config.h"
+#include "apps/locusd/config/config.h"
+#include "apps/locusd/lease_role.h"
 #include "apps/locusd/log.h"
 
 namespace locus::locusd {
 
-// A node of the cluster with its API: everything of locusd but signals and its supervisor.
-// Thread safety: none; `on_end` is called by threads of its own.
 // Whether the files that the configuration names, all but those in its data directory, can be used
 // by this user: tokens, certificates, keys, authorities, the audit's password.
 absl::Status CheckFiles(const Config& config);
 
+// All of locusd by its file but signals and its supervisor: its roles behind one front and one
+// server. Thread safety: none; `on_end` is called by threads of its own.
 class Daemon {
  public:
-  // What a start makes of a data directory without a node, or with one that was never a member.
-  enum class Start {
-    kJoin,   // a node that waits until `locus cluster add` makes it a member
-    kBegin,  // a new cluster, of which it is the only member. FAILED_PRECONDITION: it has begun, or
-             // joined, before
-  };
+  using Start = LeaseRole::Start;
 
   // `on_end` is called once the node works no more: it failed, or was removed from the cluster. It
   // must not wait. `log` outlives the daemon. Errors: those of LogStore, TcpTransport, TlsContext,
@@ -52,10 +48,13 @@ class Daemon {
   // As NodeStatus::failure.
   absl::Status failure();
 
-  // Takes over what may change while it runs: tokens. FAILED_PRECONDITION: there are none, and the
-  // API listens beyond loopback.
-  absl::Status Reload(const Config& config);
-  // Hands the leadership over, answers what is under way, and takes nothing new.
+  // Takes over what may change while it runs: tokens, the API's certificate, the key ring, the
+  // place of the routing table, the log's level. All or nothing: after an error everything is as
+  // before. Counts, also that the file could not be read. FAILED_PRECONDITION, INVALID_ARGUMENT,
+  // UNAVAILABLE: what is wrong, also that there are no tokens, and the API listens beyond loopback.
+  absl::Status Reload(const absl::StatusOr<Config>& config);
+  // /readyz says no, for api.drain_delay; then takes nothing new, answers what is under way, gives
+  // the worker ID back and hands the leadership over.
   void Close();
 
  private:

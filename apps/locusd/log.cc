@@ -90,7 +90,14 @@ Log::Log(LogLevel level) {
 
 Log::~Log() { spdlog::shutdown(); }
 
-void Log::SetLevel(LogLevel level) { spdlog::get(kName)->set_level(ToSpdlog(level)); }
+void Log::SetLevel(LogLevel level) {
+  level_ = static_cast<int>(level);
+  spdlog::get(kName)->set_level(ToSpdlog(level));
+}
+
+bool Log::Shows(LogLevel level) const {
+  return static_cast<int>(level) >= level_.load(std::memory_order_relaxed);
+}
 
 void Log::Write(LogLevel level, std::string_view event, Fields fields) {
   const std::shared_ptr<spdlog::logger> logger = spdlog::get(kName);

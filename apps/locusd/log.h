@@ -2,13 +2,14 @@
 #ifndef LOCUS_APPS_LOCUSD_LOG_H_
 #define LOCUS_APPS_LOCUSD_LOG_H_
 
+#include <atomic>
 #include <initializer_list>
 #include <string>
 #include <string_view>
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
-#include "apps/locusd/config.h"
+#include "apps/locusd/config/config.h"
 
 namespace locus::locusd {
 
@@ -38,6 +39,8 @@ class Log {
   Log& operator=(const Log&) = delete;
 
   void SetLevel(LogLevel level);
+  // Whether lines of this level are written now.
+  bool Shows(LogLevel level) const;
 
   void Debug(std::string_view event, Fields fields = {}) { Write(LogLevel::kDebug, event, fields); }
   void Info(std::string_view event, Fields fields = {}) { Write(LogLevel::kInfo, event, fields); }
@@ -46,6 +49,8 @@ class Log {
 
  private:
   void Write(LogLevel level, std::string_view event, Fields fields);
+
+  std::atomic<int> level_ = 0;  // publishes nothing else
 };
 
 }  // namespace locus::locusd

@@ -14,7 +14,7 @@
 #include <string>
 
 #include "CLI/CLI.hpp"
-#include "apps/locusd/config.h"
+#include "apps/locusd/config/config.h"
 #include "apps/locusd/daemon.h"
 #include "apps/locusd/ids/laptop.h"
 #include "apps/locusd/log.h"
@@ -78,13 +78,8 @@ class Events {
 
 void Reload(const Line& line, Daemon& daemon, Log& log) {
   sd_notify(0, "RELOADING=1");
-  auto config = ReadConfig(line.config);
-  absl::Status status = config.status();
-  if (status.ok()) status = daemon.Reload(*config);
-  if (status.ok()) {
-    log.SetLevel(config->log_level);
-    log.Info("file read again");
-  } else {
+  const absl::Status status = daemon.Reload(ReadConfig(line.config));
+  if (!status.ok()) {
     log.Error("file not taken over", {{"why", std::string(status.message())}});
   }
   sd_notify(0, "READY=1");

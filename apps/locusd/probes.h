@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "apps/locusd/config.h"
+#include "apps/locusd/config/config.h"
 #include "apps/locusd/log.h"
 #include "src/holder_probe/holder_probe.h"
 #include "src/http/tls_context.h"

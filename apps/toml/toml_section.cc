@@ -257,6 +257,12 @@ void TomlSection::Refuse(const std::string& what) {
   if (rep_->table != nullptr) rep_->Refuse(*rep_->table, what);
 }
 
+void TomlSection::RefuseKey(const std::string& key, const std::string& what) {
+  if (const toml::node* node = rep_->Find(key, kOptional)) {
+    rep_->Refuse(*node, absl::StrCat(rep_->name, key, " ", what));
+  }
+}
+
 void TomlSection::RefuseIfNot(const absl::Status& status) {
   if (!status.ok()) Refuse(std::string(status.message()));
 }

@@ -89,6 +89,8 @@ class TomlSection {
   bool End();
 
   void Refuse(const std::string& what);
+  // Refuses the key where it stands: "raft.listen " and `what`. If it is not there, does nothing.
+  void RefuseKey(const std::string& key, const std::string& what);
   void RefuseIfNot(const absl::Status& status);
 
  private:

@@ -102,13 +102,32 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
     const auto call = std::make_shared<Call>(traffic_, std::move(request), std::move(respond));
     const std::string& path = call->request().path;
     if (path == "/healthz" || path == "/readyz") {
-      return call->Answer(Health(path == "/readyz"));
+      const absl::Status health = Health(path == "/readyz");
+      if (!health.ok()) return call->Refuse(health, 503);
+      return call->Answer({200, {{"Content-Type", "text/plain"}}, "ok\n"});
     }
     if (!HasRoomFor(call)) return;
-    if (auto refusal = tokens_.Refuse(call->request())) return call->Answer(*std::move(refusal));
+    if (options_.admit) {
+      Admission admission = options_.admit(call->request());
+      call->set_client(std::move(admission.client));
+      if (admission.refusal) return call->Answer(*std::move(admission.refusal));
+    } else if (auto refusal = tokens_.Refuse(call->request())) {
+      return call->Answer(*std::move(refusal));
+    }
     absl::Status status = Route(call);
     if (!status.ok()) call->Refuse(status);
   }
+
+  absl::Status Health(bool ready) const {
+    const NodeStatus status = node_.Status();
+    LOCUS_RETURN_IF_ERROR(status.failure);
+    if (status.removed) {
+      return absl::UnavailableError("this node was removed from the cluster");
+    }
+    if (ready && status.leader == 0) return absl::UnavailableError("no leader is known");
+    return absl::OkStatus();
+  }
+  std::string Metrics() const { return MetricsPage(node_.Status(), node_.stats(), *traffic_); }
 
  private:
   // False: the call is answered.
@@ -150,18 +169,6 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
     return false;
   }
 
-  ServerAnswer Health(bool ready) {
-    const NodeStatus status = node_.Status();
-    if (!status.failure.ok()) return ProblemAnswer(status.failure, 503);
-    if (status.removed) {
-      return ProblemAnswer(absl::UnavailableError("this node was removed from the cluster"), 503);
-    }
-    if (ready && status.leader == 0) {
-      return ProblemAnswer(absl::UnavailableError("no leader is known"), 503);
-    }
-    return {200, {{"Content-Type", "text/plain"}}, "ok\n"};
-  }
-
   // An error, or the answer is under way.
   absl::Status Route(const CallPtr& call) {
     const std::string& path = call->request().path;
@@ -180,9 +187,7 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
       return absl::OkStatus();
     }
     if (method == "GET" && path == "/metrics") {
-      call->Answer({200,
-                    {{"Content-Type", "text/plain; version=0.0.4"}},
-                    MetricsPage(node_.Status(), node_.stats(), *traffic_)});
+      call->Answer({200, {{"Content-Type", "text/plain; version=0.0.4"}}, Metrics()});
       return absl::OkStatus();
     }
     if (method == "GET" && path == "/v1/leases") return Show(call);
@@ -398,5 +403,8 @@ absl::StatusOr<std::shared_ptr<Api>> Api::Make(lease_node::LeaseNode& node,
 void Api::Handle(ServerRequest request, Server::Respond respond) {
   rep_->Handle(std::move(request), std::move(respond));
 }
+
+absl::Status Api::Health(bool ready) const { return rep_->Health(ready); }
+std::string Api::Metrics() const { return rep_->Metrics(); }
 
 }  // namespace locus::lease_api

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,12 @@
 
 namespace locus::lease_api {
 
+// Who sent a request, and whether it is let in.
+struct Admission {
+  std::string client;                         // his name, for RequestEvent
+  std::optional<http::ServerAnswer> refusal;  // the answer of one that is not let in
+};
+
 struct ApiOptions {
   // One of them must come as "Authorization: Bearer ..."; but not for /healthz and /readyz. Empty:
   // nobody is asked. Kept in memory that core dumps leave out, and compared in constant time.
@@ -24,6 +31,9 @@ struct ApiOptions {
   // The same for operators, who may do all. Not empty: one of these is needed to change members,
   // hand the leadership over, create and delete spaces; whoever else asks gets 403.
   std::vector<std::string> operator_tokens = {};
+  // Decides in place of these tokens, where it is set; asked for all but /healthz and /readyz. Must
+  // not wait.
+  std::function<Admission(const http::ServerRequest&)> admit = {};
   // Of the clients' addresses, for redirections.
   bool tls = false;
   // What GET /v1/status says of this node: the cluster's name, and where others and clients reach
@@ -84,6 +94,11 @@ class Api {
   ~Api();
 
   void Handle(http::ServerRequest request, http::Server::Respond respond);
+
+  // As /healthz and /readyz say: UNAVAILABLE where the node does not work, or is not ready.
+  absl::Status Health(bool ready) const;
+  // As /metrics.
+  std::string Metrics() const;
 
  private:
   class Rep;

@@ -62,7 +62,8 @@ void Call::Answer(ServerAnswer answer, bool forwarded) {
   const unsigned status = answer.status;
   respond_(std::move(answer));
   if (!traffic_->on_request) return;
-  traffic_->on_request({request_.method, request_.path, request_.peer, ToString(trace_), status,
+  traffic_->on_request({request_.method, request_.path, request_.peer, client_,
+                        std::string(request_.Header("X-Request-Id")), ToString(trace_), status,
                         absl::FromChrono(std::chrono::steady_clock::now() - begun_), forwarded});
 }
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -23,6 +24,8 @@ struct RequestEvent {
   std::string method;
   std::string path;      // as it was sent: up to the header's limit, any bytes; without the query
   std::string peer;      // the client's address
+  std::string client;    // the name of its token, where ApiOptions::admit knows one
+  std::string id;        // its X-Request-Id; empty: it has none
   std::string trace_id;  // 32 hex digits; empty: the request is of no trace
   unsigned status = 0;
   absl::Duration duration;  // until the answer was handed to the server
@@ -53,6 +56,8 @@ class Call {
 
   const http::ServerRequest& request() const { return request_; }
   const lease_machine::TraceId& trace() const { return trace_; }
+  // Before anybody else has it.
+  void set_client(std::string client) { client_ = std::move(client); }
   // Once.
   void Answer(http::ServerAnswer answer, bool forwarded = false);
   // With problem details, by default under the status' own HTTP status.
@@ -63,6 +68,7 @@ class Call {
   const http::ServerRequest request_;
   const http::Server::Respond respond_;
   const lease_machine::TraceId trace_;
+  std::string client_;
   const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
   std::atomic<bool> answered_ = false;
 };

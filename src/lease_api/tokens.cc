@@ -45,13 +45,12 @@ bool IsOneOf(const std::vector<SecretBytes>& tokens, const ServerRequest& reques
   return found;
 }
 
-// Changes members, hands the leadership over, creates or deletes a space.
+}  // namespace
+
 bool IsForOperators(const ServerRequest& request) {
   return request.method != "GET" &&
          (request.path.starts_with("/v1/members") || request.path.starts_with("/v1/spaces/"));
 }
-
-}  // namespace
 
 absl::Status Tokens::Keep(const std::vector<std::string>& clients,
                           const std::vector<std::string>& operators) {

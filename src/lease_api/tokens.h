@@ -12,6 +12,10 @@
 
 namespace locus::lease_api {
 
+// Whether the request is for operators: it changes members, hands the leadership over, creates or
+// deletes a space.
+bool IsForOperators(const http::ServerRequest& request);
+
 // The bearer tokens of an API, and what they allow. Kept in memory that core dumps leave out, and
 // compared in constant time.
 // Thread safety: after Keep, all methods may be called from any thread.

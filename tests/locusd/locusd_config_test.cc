@@ -3,7 +3,7 @@
 
 #include <fstream>
 
-#include "apps/locusd/config.h"
+#include "apps/locusd/config/config.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/golden.h"
@@ -283,10 +283,24 @@ TEST(LocusdConfigTest, Tokens_ArePrivateOneLineAndNeverInMessages) {
                 AllOf(HasSubstr(path), Not(HasSubstr("blanks\n")), Not(HasSubstr("0123456789a"))));
   }
   std::ofstream(path) << "0123456789abcdef\n";
-  EXPECT_THAT(ReadTokens(config)->clients, ::testing::ElementsAre("0123456789abcdef"));
-  EXPECT_THAT(ReadTokens(config)->operators, ::testing::IsEmpty());
+  auto read = ReadTokens(config);
+  ASSERT_EQ(read->size(), 1u);
+  EXPECT_EQ((*read)[0].token.view(), "0123456789abcdef");
+  EXPECT_TRUE((*read)[0].scopes.Has(Scope::kOperate)) << "nobody else may";
+  EXPECT_FALSE((*read)[0].scopes.Has(Scope::kDecode));
+  // In both lists: an operator's.
   config.api.operator_token_files = {path};
-  EXPECT_THAT(ReadTokens(config)->operators, ::testing::ElementsAre("0123456789abcdef"));
+  read = ReadTokens(config);
+  ASSERT_EQ(read->size(), 1u);
+  EXPECT_EQ((*read)[0].name, "operator_token_files.1");
+  const std::string other = directory / "other";
+  std::ofstream(other) << "another-0123456789";
+  chmod(other.c_str(), 0600);
+  config.api.token_files = {other};
+  read = ReadTokens(config);
+  ASSERT_EQ(read->size(), 2u);
+  EXPECT_FALSE((*read)[1].scopes.Has(Scope::kOperate));
+  EXPECT_TRUE((*read)[1].scopes.Has(Scope::kIds));
   chmod(path.c_str(), 0640);
   EXPECT_TRUE(absl::IsFailedPrecondition(ReadTokens(config).status()));
 }

@@ -138,7 +138,7 @@ AccessControl::Decision AccessControl::Decide(const ServerRequest& request, Scop
     decision.refusal = TooMany(of.name, of.per_second, wait);
   } else if (!any_of.empty() && !of.scopes.HasAnyOf(any_of)) {
     ++rule->forbidden;
-    decision.refusal = ProblemAnswer(absl::PermissionDeniedError(absl::StrCat(
+    decision.refusal = ProblemAnswer(absl::FailedPreconditionError(absl::StrCat(
                                          "the token ", of.name, " has the scopes ",
                                          of.scopes.ToString(), "; this needs ", any_of.ToString())),
                                      403);

@@ -12,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "apps/locusd/front/front.h"
 #include "apps/locusd/ids/id_api.h"
+#include "apps/locusd/ids/running.h"
 #include "locus/key_ring.h"
 #include "locus/routing/uri.h"
 #include "src/base/check.h"
@@ -110,7 +111,8 @@ class Laptop::Rep {
                        " is beyond loopback, where no token is asked for: use --config FILE"));
     }
     host_ = listen.text.substr(0, listen.text.rfind(':'));
-    LOCUS_RETURN_IF_ERROR(MakeDirectory(options.data));
+    data_ = options.data;
+    LOCUS_RETURN_IF_ERROR(MakeDirectory(data_));
     LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<const IdParts> parts, OpenParts(options.data));
     LOCUS_ASSIGN_OR_RETURN(ids_, IdApi::Make(std::move(parts), {}));
     LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<AccessControl> everybody,
@@ -119,6 +121,7 @@ class Laptop::Rep {
     front.only_loopback_hosts = true;
     front_.emplace(std::move(everybody), std::move(front));
     front_->Add(*ids_);
+    // More handlers are made here, from MakeRunning(), and added in the same way.
     http::ServerOptions server;
     server.listen = options.listen;
     auto started = Server::Start(server, [this](ServerRequest request, Server::Respond respond) {
@@ -143,6 +146,21 @@ class Laptop::Rep {
   }
 
  private:
+  // What handlers may ask of this process.
+  Running MakeRunning() {
+    Running running;
+    running.is_laptop = running.is_id_service = true;
+    running.parts = [this] { return ids_->parts(); };
+    running.open_publisher = [path = data_ + "/table.json"] {
+      return OpenTablePublisher(absl::StrCat("file:", path));
+    };
+    running.open_leases = [path = data_ + "/ids.db"] {
+      return OpenWorkerLeaseStore(absl::StrCat("sqlite:", path));
+    };
+    return running;
+  }
+
+  std::string data_;
   std::string host_;
   std::unique_ptr<IdApi> ids_;
   std::optional<Front> front_;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef LOCUS_APPS_LOCUSD_CONFIG_H_
-#define LOCUS_APPS_LOCUSD_CONFIG_H_
+#ifndef LOCUS_APPS_LOCUSD_CONFIG_CONFIG_H_
+#define LOCUS_APPS_LOCUSD_CONFIG_CONFIG_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "apps/locusd/front/access.h"
+#include "apps/locusd/front/scope.h"
+#include "apps/locusd/ids/id_settings.h"
 #include "locus/audit.h"
 #include "locus/engine/clickhouse.h"
 #include "src/holder_probe/holder_probe.h"
@@ -32,8 +36,22 @@ struct HealthSettings {
   std::string authority;                   // of the holders' certificates; empty: the system's
 };
 
+// A [[token]].
+struct TokenSettings {
+  std::string name;
+  std::string file;
+  Scopes scopes;
+  absl::Time expires = absl::InfiniteFuture();
+  uint64_t rate = 0;  // requests a second; 0: no limit
+  uint64_t burst = 1000;
+};
+
 // What a node's configuration file says; docs/locusd.md lists the keys.
 struct Config {
+  // What the process does: one of these, or both.
+  bool lease_node = true;
+  bool id_service = false;
+
   struct TlsPaths {
     std::string authority;  // of the other nodes' certificates; for [raft] only
     std::string certificate;
@@ -63,8 +81,16 @@ struct Config {
     uint64_t burst = 10'000;
     size_t under_way = 1024;
     size_t forward = 64;
+    // How long /readyz answers 503 before the API takes nothing new, when the process ends. As long
+    // as whoever balances the load needs to notice.
+    absl::Duration drain_delay;
   };
   Api api;
+  std::vector<TokenSettings> tokens;
+  // Whether whoever sends no token may do nothing but what needs none.
+  bool AsksForTokens() const { return !api.token_files.empty() || !tokens.empty(); }
+
+  std::optional<IdSettings> ids;  // of an id_service
 
   std::optional<AuditSettings> audit;
 
@@ -81,18 +107,24 @@ absl::StatusOr<Config> ParseConfig(std::string_view text, const std::string& pat
 // NOT_FOUND, FAILED_PRECONDITION: the file cannot be read; otherwise as ParseConfig.
 absl::StatusOr<Config> ReadConfig(const std::string& path);
 
-// The keys whose values differ, but for those that a running node takes over (log.level, and the
-// tokens in api.token_files and api.operator_token_files).
+// The keys whose values differ, but for those that a running process takes over: log.level, tokens
+// and what they allow, the API's certificate and key, ids.keys and ids.table.
 std::vector<std::string> KeysThatNeedARestart(const Config& running, const Config& read);
 
-struct Tokens {
-  std::vector<std::string> clients;
-  std::vector<std::string> operators;
-};
-// The tokens of the files: each file one line, 16 to 1,024 bytes of what a header may carry; only
-// its owner may read it. The message names the file, never what is in it.
-absl::StatusOr<Tokens> ReadTokens(const Config& config);
+// The tokens of all files, and what they allow: each file one line, 16 to 1,024 bytes of what a
+// header may carry; only its owner may read it. The message names the file, never what is in it.
+//
+// api.token_files: all that clients do (ids, route, leases, read); where there are no
+// api.operator_token_files, also what operators do. api.operator_token_files: all but decode, which
+// only a [[token]] can have.
+absl::StatusOr<std::vector<TokenRule>> ReadTokens(const Config& config);
+// ReadTokens as what decides. FAILED_PRECONDITION: tokens that AccessControl::Make refuses.
+absl::StatusOr<std::shared_ptr<AccessControl>> MakeAccess(const Config& config);
+
+// The files that the configuration names and whose content a running process takes over, to be
+// watched; those of [raft], [audit] and [health] are read at the start only.
+std::vector<std::string> FilesToWatch(const Config& config);
 
 }  // namespace locus::locusd
 
-#endif  // LOCUS_APPS_LOCUSD_CONFIG_H_
+#endif  // LOCUS_APPS_LOCUSD_CONFIG_CONFIG_H_

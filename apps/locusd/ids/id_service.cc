@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/locusd/ids/id_service.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <system_error>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "apps/locusd/ids/id_events.h"
+#include "apps/locusd/ids/id_places.h"
+#include "src/base/backoff.h"
+#include "src/base/check.h"
+#include "src/base/mutex.h"
+#include "src/base/random_word.h"
+#include "src/base/text.h"
+
+namespace locus::locusd {
+
+using internal::CondVar;
+using internal::Mutex;
+using internal::MutexLock;
+
+namespace {
+
+// Between two attempts to open what does not answer.
+constexpr internal::Backoff::Policy kPauses = {.first = absl::Milliseconds(100),
+                                               .longest = absl::Seconds(5)};
+constexpr int kOrderIdBits = 47;
+
+// Whether the place did not answer: it may another time, without anybody's help.
+bool IsAway(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+}
+
+absl::Status Refusal(std::string_view what, const absl::Status& status) {
+  const std::string message = absl::StrCat(internal::ToAbsl(what), ": ", status.message());
+  return absl::IsInvalidArgument(status) ? absl::InvalidArgumentError(message)
+                                         : absl::FailedPreconditionError(message);
+}
+
+struct Keys {
+  std::optional<KeyRing> ring;
+  std::shared_ptr<const OrderNoCodec> codec;
+};
+
+absl::StatusOr<Keys> LoadKeys(const IdSettings& settings) {
+  Keys keys;
+  if (settings.keys.empty()) return keys;
+  absl::StatusOr<KeyRing> ring = KeyRing::Load(settings.keys);
+  if (!ring.ok()) return Refusal("ids.keys", ring.status());
+  LOCUS_ASSIGN_OR_RETURN(OrderNoCodec codec, OrderNoCodec::Create(*ring, settings.space));
+  keys.ring = *std::move(ring);
+  keys.codec = std::make_shared<const OrderNoCodec>(std::move(codec));
+  return keys;
+}
+
+// OK: every order_no that can be read with `old_ring`, and was not given up on purpose, can be read
+// with the new one.
+absl::Status CheckRing(const KeyRing& old_ring, const KeyRing& new_ring) {
+  const std::vector<KeyRing::Entry> entries = new_ring.entries();
+  for (const KeyRing::Entry& old_one : old_ring.entries()) {
+    if (old_one.state == KeyRing::State::kRetired) continue;
+    const auto same = std::find_if(entries.begin(), entries.end(), [&](const KeyRing::Entry& each) {
+      return each.version == old_one.version;
+    });
+    const std::string version = absl::StrCat("version ", old_one.version.value());
+    if (same == entries.end()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("ids.keys: the ring lacks ", version, ", which is in use; retire it first"));
+    }
+    if (same->state == KeyRing::State::kRetired) continue;
+    if (*old_ring.key(old_one.version) != *new_ring.key(old_one.version)) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "ids.keys: ", version, " has another key than the one in use: is it another ring?"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+class IdService::Rep {
+ public:
+  Rep(const IdSettings& settings, IdServiceOptions options)
+      : options_(std::move(options)), settings_(settings) {}
+
+  ~Rep() {
+    {
+      MutexLock lock(mutex_);
+      stopping_ = true;
+      changed_.NotifyAll();
+    }
+    for (std::thread& thread : threads_) thread.join();
+    api_.reset();
+  }
+
+  absl::Status Start() {
+    LOCUS_ASSIGN_OR_RETURN(Keys keys, LoadKeys(settings_));
+    auto parts = std::make_shared<IdParts>();
+    parts->buyers = settings_.text_buyers ? IdParts::Buyers::kText : IdParts::Buyers::kUint64;
+    parts->numbers = keys.codec;
+    ring_ = std::move(keys.ring);
+    const absl::Status opening = absl::UnavailableError("its place is being asked");
+    if (settings_.orders) parts->orders = IdPart<OrderIdGenerator>::NotYet(opening);
+    if (settings_.sequences) parts->sequences = IdPart<SequenceSet>::NotYet(opening);
+    if (settings_.snowflake) parts->snowflake = IdPart<LeasedSnowflake<>>::NotYet(opening);
+    if (settings_.table) parts->router = IdPart<Router>::NotYet(opening);
+    LOCUS_RETURN_IF_ERROR(MakeApi(std::move(parts)));
+    // One after the other: one may make the file that the next one needs.
+    if (settings_.orders) {
+      LOCUS_RETURN_IF_ERROR(Open(&IdParts::orders, "order IDs", [this] { return Orders(); }));
+    }
+    if (settings_.sequences) {
+      LOCUS_RETURN_IF_ERROR(Open(&IdParts::sequences, "sequences", [this] {
+        return OpenSequences(*settings_.sequences, SequenceEvents(options_.on_event));
+      }));
+    }
+    if (settings_.snowflake) {
+      auto open = [this] {
+        return OpenSnowflake(*settings_.snowflake, LeaseEvents(options_.on_event),
+                             RollbackEvents(options_.on_event));
+      };
+      LOCUS_RETURN_IF_ERROR(
+          Open(&IdParts::snowflake, "Snowflake IDs", open, /*at_once=*/!options_.leases_later));
+    }
+    if (!settings_.table) return absl::OkStatus();
+    return Open(&IdParts::router, "routing table", [this, from = *settings_.table] {
+      return OpenRouter(from, RouterEvents(options_.on_event));
+    });
+  }
+
+  IdApi& api() { return *api_; }
+  std::shared_ptr<const IdParts> parts() const { return api_->parts(); }
+
+  absl::StatusOr<std::unique_ptr<TablePublisher>> OpenPublisher() const {
+    std::optional<TableSettings> from;
+    {
+      MutexLock lock(mutex_);
+      from = settings_.table;
+    }
+    if (from) return locusd::OpenPublisher(*from);
+    return absl::NotFoundError("this service has no routing table: [ids.table] names its place");
+  }
+  absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenLeases() const {
+    std::optional<SnowflakeSettings> from;
+    {
+      MutexLock lock(mutex_);
+      from = settings_.snowflake;
+    }
+    if (!from) {
+      return absl::NotFoundError(
+          "this service has no worker lease: [ids.snowflake] names its place");
+    }
+    from->create = false;
+    return locusd::OpenLeases(*from);
+  }
+
+  absl::StatusOr<Reloaded> Prepare(const IdSettings& settings) {
+    Reloaded reloaded;
+    reloaded.settings = settings;
+    // Of the settings of before, where the start alone reads them.
+    reloaded.settings.space = settings_.space;
+    LOCUS_ASSIGN_OR_RETURN(Keys keys, LoadKeys(reloaded.settings));
+    if (ring_ && keys.ring) LOCUS_RETURN_IF_ERROR(CheckRing(*ring_, *keys.ring));
+    reloaded.keys = true;
+    reloaded.ring = std::move(keys.ring);
+    reloaded.numbers = std::move(keys.codec);
+    const std::shared_ptr<const IdParts> now = parts();
+    if (settings.table == settings_.table) return reloaded;
+    reloaded.table = true;
+    if (!settings.table) return reloaded;
+    LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<Router> router,
+                           OpenRouter(*settings.table, RouterEvents(options_.on_event)));
+    if (now->router) LOCUS_RETURN_IF_ERROR(CheckTable(*now->router, *router));
+    reloaded.router = std::move(router);
+    return reloaded;
+  }
+
+  void Commit(Reloaded reloaded) {
+    MutexLock lock(mutex_);
+    auto parts = std::make_shared<IdParts>(*api_->parts());
+    if (reloaded.keys) {
+      parts->numbers = reloaded.numbers ? IdPart<const OrderNoCodec>(std::move(reloaded.numbers))
+                                        : IdPart<const OrderNoCodec>();
+      ring_ = std::move(reloaded.ring);
+      settings_.keys = reloaded.settings.keys;
+    }
+    if (reloaded.table) {
+      parts->router = std::move(reloaded.router);
+      router_replaced_ = true;  // whatever the opener still finds
+      settings_.table = reloaded.settings.table;
+    }
+    api_->Replace(std::move(parts));
+    changed_.NotifyAll();
+  }
+
+  std::string Metrics() const;
+
+  void Release() {
+    std::shared_ptr<const IdParts> before;
+    {
+      MutexLock lock(mutex_);
+      stopping_ = true;  // nothing more is opened
+      changed_.NotifyAll();
+      before = api_->parts();
+      auto parts = std::make_shared<IdParts>(*before);
+      parts->snowflake =
+          IdPart<LeasedSnowflake<>>::NotYet(absl::UnavailableError("this process ends"));
+      if (before->snowflake) api_->Replace(std::move(parts));
+    }
+    if (!before->snowflake) return;
+    // Requests that have it hold the parts. Those that take longer are told that it has ended.
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+    while (before.use_count() > 1 && std::chrono::steady_clock::now() < until) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    const absl::Status released = before->snowflake->Release();
+    Tell(released.ok() ? IdServiceEvent::Level::kInfo : IdServiceEvent::Level::kWarn,
+         released.ok() ? "worker ID released" : "worker ID not released",
+         std::string(released.message()));
+  }
+
+ private:
+  absl::StatusOr<std::shared_ptr<OrderIdGenerator>> Orders() {
+    LOCUS_ASSIGN_OR_RETURN(OpenedOrders opened,
+                           OpenOrders(settings_, OrderEvents(options_.on_event)));
+    MutexLock lock(mutex_);
+    space_ = opened.space;
+    return std::move(opened.orders);
+  }
+
+  // OK: the table of `successor` may take the place of that in force.
+  static absl::Status CheckTable(const Router& router, const Router& successor) {
+    const std::shared_ptr<const RoutingTable> old_table = router.Table();
+    const std::shared_ptr<const RoutingTable> new_table = successor.Table();
+    if (old_table->table_id() != new_table->table_id()) {
+      return absl::FailedPreconditionError(
+          "ids.table: the place has another table (table_id) than the one in force; to change to "
+          "it, "
+          "start anew");
+    }
+    if (new_table->epoch() < old_table->epoch()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("ids.table: the place has epoch ", new_table->epoch(),
+                       ", which is older than the one in force, ", old_table->epoch()));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status MakeApi(std::shared_ptr<const IdParts> parts) {
+    IdApiOptions options;
+    options.wait = settings_.wait;
+    options.waiters = settings_.waiters;
+    options.most_waiting = settings_.waiting;
+    options.memory.keep = settings_.remember;
+    options.memory.most_bytes = settings_.remember_bytes;
+    LOCUS_ASSIGN_OR_RETURN(api_, IdApi::Make(std::move(parts), options));
+    return absl::OkStatus();
+  }
+
+  // Opens a part: at once, or, where its place does not answer, by a thread of its own that ends
+  // with it. Not OK: its place refuses.
+  template <typename T, typename Opener>
+  absl::Status Open(IdPart<T> IdParts::*part, const char* what, Opener open, bool at_once = true) {
+    if (at_once) {
+      absl::StatusOr<std::shared_ptr<T>> opened = open();
+      if (!opened.ok() && !IsAway(opened.status())) return Refusal(what, opened.status());
+      if (Took(part, what, std::move(opened))) return absl::OkStatus();
+    }
+    try {
+      threads_.emplace_back([this, part, what, at_once, open = std::move(open)] {
+        internal::Backoff backoff(kPauses);
+        bool is_first = !at_once;
+        while (is_first || Pause(backoff.Next(internal::RandomWord().value_or(0)))) {
+          is_first = false;
+          if (Took(part, what, open())) return;
+        }
+      });
+    } catch (const std::system_error& thrown) {
+      return absl::UnavailableError(absl::StrCat("a thread of the ID service: ", thrown.what()));
+    }
+    return absl::OkStatus();
+  }
+
+  // Takes over what an attempt brought. True: there is no need for another.
+  template <typename T>
+  bool Took(IdPart<T> IdParts::*part, const char* what, absl::StatusOr<std::shared_ptr<T>> opened) {
+    MutexLock lock(mutex_);
+    if (stopping_ || IsReplaced(part)) return true;
+    auto parts = std::make_shared<IdParts>(*api_->parts());
+    const absl::Status before = ((*parts).*part).why_not();
+    const absl::Status now = opened.status();
+    if (now.ok()) {
+      (*parts).*part = *std::move(opened);
+      Tell(IdServiceEvent::Level::kInfo, absl::StrCat(what, " can be had"), "");
+    } else {
+      (*parts).*part = IdPart<T>::NotYet(now);
+      if (before != now) {
+        Tell(IsAway(now) ? IdServiceEvent::Level::kWarn : IdServiceEvent::Level::kError,
+             absl::StrCat(what, " cannot be had yet"), std::string(now.message()));
+      }
+    }
+    api_->Replace(std::move(parts));
+    return now.ok();
+  }
+
+  template <typename T>
+  bool IsReplaced(IdPart<T> IdParts::*) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return std::is_same_v<T, Router> && router_replaced_;
+  }
+
+  // False: the service ends.
+  bool Pause(absl::Duration pause) {
+    const auto until = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(pause);
+    MutexLock lock(mutex_);
+    while (!stopping_ && std::chrono::steady_clock::now() < until) {
+      changed_.WaitUntil(mutex_, until);
+    }
+    return !stopping_;
+  }
+
+  void Tell(IdServiceEvent::Level level, std::string what, std::string why) {
+    if (options_.on_event) options_.on_event({level, std::move(what), std::move(why)});
+  }
+
+  const IdServiceOptions options_;
+  IdSettings settings_;          // keys and table: written by Commit under mutex_
+  std::optional<KeyRing> ring_;  // of the caller of Prepare and Commit
+  std::unique_ptr<IdApi> api_;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool router_replaced_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<SpaceOptions> space_ ABSL_GUARDED_BY(mutex_);  // of the order IDs
+  std::vector<std::thread> threads_;
+};
+
+std::string IdService::Rep::Metrics() const {
+  const std::shared_ptr<const IdParts> now = parts();
+  std::string text;
+  auto gauge = [&text](const char* name, const char* help, double value) {
+    absl::StrAppend(&text, "# HELP ", name, " ", help, "\n# TYPE ", name, " gauge\n", name, " ",
+                    std::isinf(value) ? "+Inf" : absl::StrCat(value), "\n");
+  };
+  absl::Duration autonomy = absl::InfiniteDuration();
+  if (now->orders) autonomy = std::min(autonomy, now->orders->Stats().autonomy);
+  if (now->sequences) {
+    now->sequences->ForEach([&autonomy](const std::string&, const SegmentSequence& sequence) {
+      autonomy = std::min(autonomy, sequence.Stats().autonomy);
+    });
+  }
+  if (now->snowflake) autonomy = std::min(autonomy, now->snowflake->Stats().lease.left);
+  gauge("locus_id_autonomy_seconds",
+        "How long the service goes on without its stores: until the first of its parts runs out.",
+        absl::ToDoubleSeconds(autonomy));
+  int missing = 0;
+  missing += !now->orders.why_not().ok();
+  missing += !now->sequences.why_not().ok();
+  missing += !now->snowflake.why_not().ok();
+  missing += !now->router.why_not().ok();
+  gauge("locus_id_parts_missing", "Parts that are configured, and could not be opened yet.",
+        missing);
+  std::optional<SpaceOptions> space;
+  {
+    MutexLock lock(mutex_);
+    space = space_;
+  }
+  if (!space || !now->orders) return text;
+  const double rate = static_cast<double>(space->floor_rate);
+  const absl::Duration lead = now->orders->Stats().lead;
+  gauge("locus_order_ids_headroom_seconds",
+        "How much further ahead of the floor the leases of a section may get.",
+        static_cast<double>(space->max_lead) / rate - absl::ToDoubleSeconds(lead));
+  const double span = static_cast<double>(uint64_t{1} << kOrderIdBits) / rate;
+  gauge("locus_order_ids_time_left_seconds",
+        "How long the 47 bits of sequence of an order ID last.",
+        span - absl::ToDoubleSeconds(absl::Now() - space->floor_epoch + lead));
+  return text;
+}
+
+IdService::IdService(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}
+IdService::~IdService() = default;
+
+absl::StatusOr<std::unique_ptr<IdService>> IdService::Start(const IdSettings& settings,
+                                                            IdServiceOptions options) {
+  auto rep = std::make_unique<Rep>(settings, std::move(options));
+  LOCUS_RETURN_IF_ERROR(rep->Start());
+  return std::unique_ptr<IdService>(new IdService(std::move(rep)));
+}
+
+IdApi& IdService::api() { return rep_->api(); }
+std::shared_ptr<const IdParts> IdService::parts() const { return rep_->parts(); }
+absl::StatusOr<std::unique_ptr<TablePublisher>> IdService::OpenPublisher() const {
+  return rep_->OpenPublisher();
+}
+absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> IdService::OpenLeases() const {
+  return rep_->OpenLeases();
+}
+absl::StatusOr<IdService::Reloaded> IdService::Prepare(const IdSettings& settings) {
+  return rep_->Prepare(settings);
+}
+void IdService::Commit(Reloaded reloaded) { rep_->Commit(std::move(reloaded)); }
+std::string IdService::Metrics() const { return rep_->Metrics(); }
+void IdService::Release() { rep_->Release(); }
+
+}  // namespace locus::locusd

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/locusd/lease_role.h"
+
+#include <sys/stat.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <future>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "apps/locusd/audit.h"
+#include "apps/locusd/probes.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+#include "src/http/tls_context.h"
+#include "src/lease_api/api.h"
+#include "src/lease_api/tokens.h"
+#include "src/lease_node/member_address.h"
+#include "src/raft/tcp/tcp_transport.h"
+
+namespace locus::locusd {
+
+using internal::Quoted;
+using lease_node::LeaseNode;
+using lease_node::MemberAddress;
+using raft::NodeStatus;
+
+namespace {
+
+absl::Status MakeDirectory(const std::string& path) {
+  if (mkdir(path.c_str(), 0700) == 0) return absl::OkStatus();
+  const int error = errno;
+  struct stat about = {};
+  if (error == EEXIST && stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode)) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("data ", Quoted(path), " is no directory, and cannot be made one: ",
+                   std::strerror(error == EEXIST ? ENOTDIR : error)));
+}
+
+Scopes ScopesOf(const http::ServerRequest& request) {
+  if (lease_api::IsForOperators(request)) return {Scope::kOperate};
+  if (request.method == "GET") return {Scope::kLeases, Scope::kRead};
+  return {Scope::kLeases};
+}
+
+}  // namespace
+
+class LeaseRole::Rep {
+ public:
+  Rep(const Config& config, Decide decide, Log& log, std::function<void()> on_end)
+      : config_(config), decide_(std::move(decide)), log_(log), on_end_(std::move(on_end)) {}
+
+  ~Rep() {
+    // The API calls the node, which calls the transport.
+    api_.reset();
+    probes_.reset();
+    node_.reset();
+  }
+
+  absl::Status Open(Start start) {
+    if (config_.api.tls && config_.api.forward > 0) {
+      LOCUS_ASSIGN_OR_RETURN(forward_tls_,
+                             http::TlsContext::Load({config_.api.forward_authority, "", ""}));
+    }
+    LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<raft::LogStore> store, OpenStore(start));
+    self_ = store->self();
+    store_ = store.get();
+    raft::TcpOptions tcp;
+    tcp.self = self_;
+    tcp.cluster = config_.cluster;
+    tcp.listen = config_.raft.listen;
+    tcp.advertise = config_.raft.advertise;
+    if (config_.raft.tls) {
+      tcp.tls = http::TlsFiles{.ca_file = config_.raft.tls->authority,
+                               .certificate_file = config_.raft.tls->certificate,
+                               .key_file = config_.raft.tls->key};
+    }
+    LOCUS_ASSIGN_OR_RETURN(tcp_, raft::TcpTransport::Create(tcp));
+    transport_.emplace(*tcp_);
+    lease_node::LeaseNodeOptions options;
+    options.shell = config_.raft.shell;
+    options.on_change = [this](const NodeStatus& status) { OnChange(status); };
+    if (config_.audit) {
+      LOCUS_ASSIGN_OR_RETURN(audit_, Audit::Open(config_));
+      options.on_fact = [this](raft::Index index, size_t place, const lease_machine::Fact& fact,
+                               bool) { audit_->leases().OnFact(index, place, fact); };
+      options.on_members = [this](raft::Index index, absl::Time time,
+                                  const raft::Members& members) {
+        audit_->leases().OnMembers(index, time, members);
+      };
+    }
+    LOCUS_ASSIGN_OR_RETURN(node_, LeaseNode::Start(std::move(store), *transport_, options));
+    if (config_.health) {
+      LOCUS_ASSIGN_OR_RETURN(probes_, Probes::Start(*config_.health, *node_, log_));
+    }
+    LOCUS_RETURN_IF_ERROR(MakeApi());
+    log_.Info("node works", {{"cluster", config_.cluster},
+                             {"id", self_},
+                             {"raft", config_.raft.advertise},
+                             {"api", config_.api.advertise}});
+    return absl::OkStatus();
+  }
+
+  lease_api::Api& api() { return *api_; }
+  LeaseNode& node() { return *node_; }
+
+  bool Works() {
+    const NodeStatus status = node_->Status();
+    return status.failure.ok() && !status.removed;
+  }
+  absl::Status FilesInPlace() { return store_->InPlace(); }
+  void Tell() {
+    if (audit_ != nullptr) audit_->Tell(log_);
+    if (probes_ != nullptr) probes_->Tell();
+  }
+  std::string Metrics() const {
+    std::string text = api_->Metrics();
+    if (audit_ != nullptr) text += audit_->Metrics();
+    if (probes_ != nullptr) text += probes_->Metrics();
+    return text;
+  }
+
+  void HandOver() {
+    const NodeStatus status = node_->Status();
+    if (status.role == raft::Role::kLeader && status.members.size() > 1) {
+      auto done = std::make_shared<std::promise<absl::Status>>();
+      std::future<absl::Status> answer = done->get_future();
+      node_->Transfer(0, [done](const absl::Status& said) { done->set_value(said); });
+      const absl::Status said = answer.get();  // within the time of an election
+      if (said.ok()) {
+        log_.Info("leadership handed over");
+      } else {
+        log_.Warn("leadership not handed over", {{"why", said.ToString()}});
+      }
+    }
+  }
+
+  // What an operator may have to do next.
+  void TellPlace() {
+    const NodeStatus status = node_->Status();
+    if (status.members.empty()) {
+      log_.Info("waits to be added",
+                {{"by", absl::StrCat("locus cluster add URI ", config_.api.advertise)},
+                 {"or", "locusd --begin, where it is the first node of a new cluster"}});
+      return;
+    }
+    const std::string here = MemberAddress{config_.raft.advertise, config_.api.advertise}.Text();
+    for (const NodeStatus::OfMember& of : status.members) {
+      if (of.member.id == status.self && of.member.address != here) {
+        log_.Warn("the cluster knows this node by other addresses",
+                  {{"members", of.member.address},
+                   {"file", here},
+                   {"change_by", absl::StrCat("locus cluster add URI ", config_.api.advertise)}});
+      }
+    }
+  }
+
+ private:
+  absl::StatusOr<std::unique_ptr<raft::LogStore>> OpenStore(Start start) {
+    LOCUS_RETURN_IF_ERROR(MakeDirectory(config_.data));
+    const std::string path = config_.NodePath();
+    auto store = raft::LogStore::Open(path, config_.cluster);
+    if (absl::IsNotFound(store.status())) {
+      store = raft::LogStore::Create(path, config_.cluster);
+      if (store.ok()) log_.Info("new node", {{"id", (*store)->self()}, {"file", path}});
+    }
+    LOCUS_RETURN_IF_ERROR(store.status());
+    if (start == Start::kBegin) {
+      const raft::Members members = {
+          {(*store)->self(), true,
+           MemberAddress{config_.raft.advertise, config_.api.advertise}.Text()}};
+      const absl::Status begun = (*store)->Begin(members);
+      if (absl::IsFailedPrecondition(begun)) {
+        return absl::FailedPreconditionError(
+            absl::StrCat("--begin is for the first start of a cluster's first node: ", Quoted(path),
+                         " has begun or joined a cluster before; start it without"));
+      }
+      LOCUS_RETURN_IF_ERROR(begun);
+      log_.Info("new cluster", {{"cluster", config_.cluster}, {"first", (*store)->self()}});
+    }
+    return store;
+  }
+
+  absl::Status MakeApi() {
+    lease_api::ApiOptions options;
+    options.admit = [this](const http::ServerRequest& request) -> lease_api::Admission {
+      AccessControl::Decision decision = decide_(request, ScopesOf(request));
+      return {std::move(decision.access.client), std::move(decision.refusal)};
+    };
+    options.tls = config_.api.tls.has_value();
+    options.cluster = config_.cluster;
+    options.address = {config_.raft.advertise, config_.api.advertise};
+    options.forward.most = config_.api.forward;
+    options.forward.tls = forward_tls_.get();
+    options.rate.per_second = static_cast<double>(config_.api.rate);
+    options.rate.burst = static_cast<double>(config_.api.burst);
+    options.most_under_way = config_.api.under_way;
+    options.on_request = [this](const lease_api::RequestEvent& event) {
+      log_.Debug("request", {{"method", event.method},
+                             {"path", event.path},
+                             {"status", event.status},
+                             {"us", absl::ToInt64Microseconds(event.duration)},
+                             {"peer", event.peer},
+                             {"client", event.client},
+                             {"id", event.id},
+                             {"trace", event.trace_id},
+                             {"forwarded", event.forwarded ? "yes" : "no"}});
+    };
+    LOCUS_ASSIGN_OR_RETURN(api_, lease_api::Api::Make(*node_, options));
+    return absl::OkStatus();
+  }
+
+  // Once for each member.
+  void TellForgotten(const NodeStatus& status) {
+    for (const NodeStatus::OfMember& of : status.members) {
+      if (!of.forgot || !forgotten_.insert(of.member.id).second) continue;
+      log_.Error("a member has forgotten what it had confirmed: its data is an older copy",
+                 {{"id", of.member.id},
+                  {"address", of.member.address},
+                  {"replace_by", absl::StrCat("locus cluster remove URI ", of.member.id,
+                                              ", then add a node with an empty data directory")}});
+    }
+  }
+
+  // By the node's thread.
+  void OnChange(const NodeStatus& status) {
+    const Place place{status.role, status.leads_for_sure, status.term, status.leader};
+    if (std::exchange(place_, place) != place) {
+      log_.Info("node changed", {{"role", ToString(status.role)},
+                                 {"term", status.term},
+                                 {"leader", status.leader},
+                                 {"commit", status.commit},
+                                 {"members", status.members.size()}});
+    }
+    TellForgotten(status);
+    if (std::exchange(refused_, status.refused) != status.refused) {
+      log_.Warn("messages that cannot be true were dropped",
+                {{"since_start", status.refused}, {"last_from", status.refused_from}});
+    }
+    if (status.failure.ok() && !status.removed) return;
+    if (ended_.exchange(true)) return;
+    if (status.removed) {
+      log_.Error("this node was removed from the cluster");
+    } else {
+      log_.Error("node failed", {{"why", status.failure.ToString()}});
+    }
+    on_end_();
+  }
+
+  const Config config_;
+  const Decide decide_;
+  Log& log_;
+  const std::function<void()> on_end_;
+  std::atomic<bool> ended_ = false;
+  // Told last; of the node's thread.
+  using Place = std::tuple<raft::Role, bool, raft::Term, raft::NodeId>;
+  Place place_;
+  uint64_t refused_ = 0;  // messages
+  std::set<raft::NodeId> forgotten_;
+  raft::NodeId self_ = 0;
+  std::unique_ptr<http::TlsContext> forward_tls_;
+  std::unique_ptr<raft::TcpTransport> tcp_;
+  std::optional<lease_node::MemberTransport> transport_;
+  std::unique_ptr<Audit> audit_;           // nullptr: none
+  const raft::LogStore* store_ = nullptr;  // the node's
+  std::unique_ptr<LeaseNode> node_;
+  std::unique_ptr<Probes> probes_;  // nullptr: nobody is probed
+  std::shared_ptr<lease_api::Api> api_;
+};
+
+LeaseRole::LeaseRole(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}
+LeaseRole::~LeaseRole() = default;
+
+absl::StatusOr<std::unique_ptr<LeaseRole>> LeaseRole::Open(const Config& config, Start start,
+                                                           Decide decide, Log& log,
+                                                           std::function<void()> on_end) {
+  auto rep = std::make_unique<Rep>(config, std::move(decide), log, std::move(on_end));
+  LOCUS_RETURN_IF_ERROR(rep->Open(start));
+  return std::unique_ptr<LeaseRole>(new LeaseRole(std::move(rep)));
+}
+
+bool LeaseRole::Owns(const http::ServerRequest& request) const {
+  const std::string_view path = request.path;
+  return path == "/v1/status" || path == "/v1/members" || path.starts_with("/v1/members/") ||
+         path == "/v1/leases" || path.starts_with("/v1/leases/") || path.starts_with("/v1/spaces/");
+}
+Scopes LeaseRole::Needs(const http::ServerRequest& request) const { return ScopesOf(request); }
+void LeaseRole::Handle(http::ServerRequest request, const Access&, http::Server::Respond respond) {
+  rep_->api().Handle(std::move(request), std::move(respond));
+}
+absl::Status LeaseRole::Ready() const { return rep_->api().Health(/*ready=*/true); }
+absl::Status LeaseRole::Healthy() const { return rep_->api().Health(/*ready=*/false); }
+std::string LeaseRole::Metrics() const { return rep_->Metrics(); }
+
+LeaseNode& LeaseRole::node() { return rep_->node(); }
+bool LeaseRole::Works() { return rep_->Works(); }
+absl::Status LeaseRole::FilesInPlace() { return rep_->FilesInPlace(); }
+void LeaseRole::Tell() { rep_->Tell(); }
+bool LeaseRole::removed() { return rep_->node().Status().removed; }
+absl::Status LeaseRole::failure() { return rep_->node().Status().failure; }
+void LeaseRole::TellPlace() { rep_->TellPlace(); }
+void LeaseRole::HandOver() { rep_->HandOver(); }
+
+}  // namespace locus::locusd

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_APPS_LOCUSD_LEASE_ROLE_H_
+#define LOCUS_APPS_LOCUSD_LEASE_ROLE_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "apps/locusd/config/config.h"
+#include "apps/locusd/front/access.h"
+#include "apps/locusd/front/handler.h"
+#include "apps/locusd/log.h"
+#include "src/lease_node/lease_node.h"
+
+namespace locus::locusd {
+
+// The role lease-node: a node of the cluster, and its API for clients and operators.
+// Thread safety: none, but for what Handler says; `on_end` is called by threads of its own.
+class LeaseRole : public Handler {
+ public:
+  // What a start makes of a data directory without a node, or with one that was never a member.
+  enum class Start {
+    kJoin,   // a node that waits until `locus cluster add` makes it a member
+    kBegin,  // a new cluster, of which it is the only member. FAILED_PRECONDITION: it has begun, or
+             // joined, before
+  };
+  // Decides who is let in, as Front::Decide.
+  using Decide = std::function<AccessControl::Decision(const http::ServerRequest&, Scopes)>;
+
+  // `on_end` is called once the node works no more: it failed, or was removed. It must not wait.
+  // `log` outlives the role.
+  static absl::StatusOr<std::unique_ptr<LeaseRole>> Open(const Config& config, Start start,
+                                                         Decide decide, Log& log,
+                                                         std::function<void()> on_end);
+  // Like kill -9: hands nothing over.
+  ~LeaseRole() override;
+
+  bool Owns(const http::ServerRequest& request) const override;
+  Scopes Needs(const http::ServerRequest& request) const override;
+  void Handle(http::ServerRequest request, const Access& access,
+              http::Server::Respond respond) override;
+  bool AdmitsItself() const override { return true; }
+  absl::Status Ready() const override;
+  absl::Status Healthy() const override;
+  std::string Metrics() const override;
+
+  lease_node::LeaseNode& node();
+  // As those of Daemon.
+  bool Works();
+  absl::Status FilesInPlace();
+  void Tell();
+  bool removed();
+  absl::Status failure();
+  // Logs what an operator may have to do next.
+  void TellPlace();
+  // Hands the leadership over, where this node leads others. Waits for it, up to an election.
+  void HandOver();
+
+ private:
+  class Rep;
+  explicit LeaseRole(std::unique_ptr<Rep> rep);
+  std::unique_ptr<Rep> rep_;
+};
+
+}  // namespace locus::locusd
+
+#endif  // LOCUS_APPS_LOCUSD_LEASE_ROLE_H_
