@@ -4,6 +4,7 @@
 import type { ComponentChildren } from "preact";
 import { useId, useState } from "preact/hooks";
 import type { Problem } from "../api";
+import { thousands } from "./format";
 
 export function Card(props: {
   title: string;
@@ -58,6 +59,19 @@ export function ProblemNote({ problem }: { problem: Problem }) {
       <strong>{problem.title}.</strong> {problem.detail}
     </p>
   );
+}
+
+// The first of many rows, and a button for more of them: a table may have 65,536.
+export function useFirst<T>(rows: T[], atOnce = 100): { shown: T[]; more: ComponentChildren } {
+  const [most, setMost] = useState(atOnce);
+  const left = rows.length - most;
+  const more =
+    left > 0 ? (
+      <button type="button" class="secondary small" onClick={() => setMost(most + 10 * atOnce)}>
+        Show more ({thousands(left)} left)
+      </button>
+    ) : null;
+  return { shown: left > 0 ? rows.slice(0, most) : rows, more };
 }
 
 // A bar with its figure in words; `mark` is another figure on the same scale.

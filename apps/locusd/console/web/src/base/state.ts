@@ -20,7 +20,7 @@ import {
 import { withPoint } from "../figures/points";
 import { ask, problemFrom } from "./client";
 import { follow, type Listener, type StreamEvent } from "./event_stream";
-import { setToken } from "./token";
+import { setToken, token } from "./token";
 
 // Something that is asked for: the last answer, and what was wrong with the last try.
 export interface Loaded<T> {
@@ -109,6 +109,8 @@ function onEvent({ name, data }: StreamEvent): void {
 
 const listener: Listener = {
   opened() {
+    // After a pause it may be another process, with other rights for this token.
+    if (live.value.state === "lost") void load(session, paths.session);
     live.value = { state: "live" };
     heardAt.value = Date.now();
   },
@@ -126,6 +128,8 @@ const listener: Listener = {
 };
 
 let stream: AbortController | null = null;
+// How often it was begun: answers to an earlier beginning come too late.
+let begun = 0;
 let timers: ReturnType<typeof setInterval>[] = [];
 
 function stop(): void {
@@ -137,11 +141,13 @@ function stop(): void {
 // Asks who we are, then for all that this token may see. Also begins again with another token.
 export async function begin(): Promise<void> {
   stop();
+  const mine = ++begun;
   for (const part of [table, shards, moves, members, stats]) part.value = nothing;
   history.value = null;
   live.value = { state: "connecting" };
   timers.push(setInterval(() => (now.value = Date.now()), 1000));
   const who = await load(session, paths.session);
+  if (mine !== begun) return;
   if (who === null) {
     // Not there, or the token is not known: the first heals by itself.
     if (session.value.problem?.status !== 401) timers.push(setTimeout(() => void begin(), 3000));
@@ -151,9 +157,11 @@ export async function begin(): Promise<void> {
   if (who.now_ms !== undefined) clockAhead.value = who.now_ms - Date.now();
   await Promise.all([
     who.offers?.table === false ? null : loadTable(),
+    who.offers?.table === false ? null : load(moves, paths.moves),
     who.offers?.members === false ? null : loadMembers(),
     loadStats(),
   ]);
+  if (mine !== begun) return;
   stream = new AbortController();
   void follow(paths.events, listener, stream.signal);
   const unseen = () => document.visibilityState === "hidden";
@@ -169,16 +177,15 @@ export async function begin(): Promise<void> {
 
 // Takes a token, or none. Returns what is wrong with it; then the one before stays.
 export async function signIn(text: string | null): Promise<Problem | null> {
+  const before = token();
+  setToken(text);
   if (text !== null) {
-    setToken(text);
-    const tried: Loaded<Session> = nothing;
-    const probe = { value: tried };
-    if ((await load(probe, paths.session)) === null) {
-      setToken(null);
-      return probe.value.problem;
+    try {
+      await ask<Session>(paths.session);
+    } catch (error) {
+      setToken(before);
+      return problemFrom(error);
     }
-  } else {
-    setToken(null);
   }
   await begin();
   return null;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { MovesAnswer } from "../api";
 import { ago, ofPermyriad, thousands, vnodes } from "../base/format";
-import { Bar, Card, Empty, ProblemNote, Scroll, Waiting } from "../base/parts";
+import { Bar, Card, Empty, ProblemNote, Scroll, useFirst, Waiting } from "../base/parts";
 import { absent, moves, offers, serviceNow } from "../base/state";
 import { ShardName, shardClass } from "../ring/shard_name";
 import { MoveCard } from "./move_card";
 
 function TableMoves({ answer }: { answer: MovesAnswer }) {
+  const { shown, more } = useFirst(answer.table_moves);
   return (
     <Card title="In the routing table" aside={`epoch ${thousands(answer.epoch)}`}>
       <Scroll label="Moves of the routing table">
@@ -23,7 +24,7 @@ function TableMoves({ answer }: { answer: MovesAnswer }) {
             </tr>
           </thead>
           <tbody>
-            {answer.table_moves.map((move) => (
+            {shown.map((move) => (
               <tr key={move.first}>
                 <th scope="row">{vnodes(move.first, move.last)}</th>
                 <td>
@@ -46,6 +47,7 @@ function TableMoves({ answer }: { answer: MovesAnswer }) {
           </tbody>
         </table>
       </Scroll>
+      {more}
     </Card>
   );
 }

@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import type { Plan, Shard } from "../api";
 import { thousands } from "../base/format";
+import { useFirst } from "../base/parts";
 import { shards as loads } from "../base/state";
 import { ShardName } from "../ring/shard_name";
 import { type Addition, asksForSomething, type Draft, planOf, wrongs } from "./plan_request";
@@ -92,9 +93,18 @@ function Existing({ shards, draft, onChange }: Pick<Props, "shards" | "draft" | 
         ? draft.remove.filter((other) => other !== name)
         : [...draft.remove, name],
     });
+  const [filter, setFilter] = useState("");
+  const named = shards.filter((shard) => shard.name.includes(filter));
+  const { shown, more } = useFirst(named);
   return (
     <fieldset>
       <legend>Shards there are</legend>
+      {shards.length > 15 && (
+        <label>
+          Only names with
+          <input value={filter} onInput={(event) => setFilter(event.currentTarget.value)} />
+        </label>
+      )}
       <table class="dense">
         <thead>
           <tr>
@@ -104,7 +114,7 @@ function Existing({ shards, draft, onChange }: Pick<Props, "shards" | "draft" | 
           </tr>
         </thead>
         <tbody>
-          {shards.map((shard) => (
+          {shown.map((shard) => (
             <tr key={shard.id}>
               <th scope="row">
                 <ShardName id={shard.id} name={shard.name} />
@@ -136,6 +146,7 @@ function Existing({ shards, draft, onChange }: Pick<Props, "shards" | "draft" | 
           ))}
         </tbody>
       </table>
+      {more}
     </fieldset>
   );
 }

@@ -45,22 +45,23 @@ function Labels({ runs }: { runs: Run[] }) {
 
 // Outside of the owners: to whom a move goes, filled as far as it has come.
 function Moves({ moves, looks }: { moves: VnodeMove[]; looks: Map<number, Look> }) {
+  const drawn = useMemo(() => {
+    const filled = new Map<number, string>();
+    for (const move of moves) {
+      const part = Math.max(1.2, ((trackOuter - track) * move.permyriad) / 10000);
+      const path = arc(move.first, move.last, track, track + part);
+      filled.set(move.to, (filled.get(move.to) ?? "") + path);
+    }
+    const all = (from: number, to: number) =>
+      moves.map((move) => arc(move.first, move.last, from, to)).join("");
+    return { moving: all(inner, outer), track: all(track, trackOuter), filled: [...filled] };
+  }, [moves]);
   return (
     <g class="ring-moves">
-      {moves.map((move) => (
-        <g key={move.first}>
-          <path class="moving" d={arc(move.first, move.last, inner, outer)} />
-          <path class="track" d={arc(move.first, move.last, track, trackOuter)} />
-          <path
-            class={className(looks.get(move.to))}
-            d={arc(
-              move.first,
-              move.last,
-              track,
-              track + Math.max(1.2, ((trackOuter - track) * move.permyriad) / 10000),
-            )}
-          />
-        </g>
+      <path class="moving" d={drawn.moving} />
+      <path class="track" d={drawn.track} />
+      {drawn.filled.map(([to, path]) => (
+        <path key={to} class={className(looks.get(to))} d={path} />
       ))}
     </g>
   );

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { TableDocument, VnodeMove } from "../api";
 import { count, ofPermyriad, thousands, vnodes } from "../base/format";
-import { Scroll } from "../base/parts";
+import { Scroll, useFirst } from "../base/parts";
 import type { Run } from "./ring";
 import { ShardName } from "./shard_name";
 
@@ -36,12 +36,10 @@ export function rowsOf(runs: Run[], moves: VnodeMove[]): Row[] {
   return rows;
 }
 
-const atOnce = 100;
-
 // What the ring shows, for readers who do not see it, and to be searched.
 export function RingTable({ document, runs }: { document: TableDocument; runs: Run[] }) {
-  const [shown, setShown] = useState(atOnce);
   const rows = useMemo(() => rowsOf(runs, document.moves), [runs, document]);
+  const { shown, more } = useFirst(rows);
   return (
     <details class="card">
       <summary>The ring as a table ({count(rows.length, "row")})</summary>
@@ -61,7 +59,7 @@ export function RingTable({ document, runs }: { document: TableDocument; runs: R
             </tr>
           </thead>
           <tbody>
-            {rows.slice(0, shown).map((row) => (
+            {shown.map((row) => (
               <tr key={row.first}>
                 <th scope="row">{vnodes(row.first, row.last)}</th>
                 <td class="number">{thousands(row.last - row.first + 1)}</td>
@@ -75,11 +73,7 @@ export function RingTable({ document, runs }: { document: TableDocument; runs: R
           </tbody>
         </table>
       </Scroll>
-      {shown < rows.length && (
-        <button type="button" class="secondary" onClick={() => setShown(shown + 10 * atOnce)}>
-          Show more ({thousands(rows.length - shown)} left)
-        </button>
-      )}
+      {more}
     </details>
   );
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { ShardsAnswer } from "../api";
 import { percent, rate, thousands } from "../base/format";
-import { Bar, Card, ProblemNote, Scroll } from "../base/parts";
+import { Bar, Card, ProblemNote, Scroll, useFirst } from "../base/parts";
 import { may, offers, shards } from "../base/state";
 import { openPlan } from "../plan/plan_dialog";
 import { ShardMark, shardClass } from "./shard_name";
@@ -70,6 +70,7 @@ function Row({ shard, most, loadMost }: { shard: ShardRow; most: number; loadMos
 const headings = ["shard", "vnodes", "share of vnodes", "weight", "load", "moving"];
 
 function Shares({ answer }: { answer: ShardsAnswer }) {
+  const { shown, more } = useFirst(answer.shards);
   const most = Math.max(...answer.shards.flatMap((each) => [each.share, each.weight_share]), 0);
   const loadMost = Math.max(...answer.shards.map((each) => each.load?.share ?? 0), 0);
   return (
@@ -92,12 +93,13 @@ function Shares({ answer }: { answer: ShardsAnswer }) {
             </tr>
           </thead>
           <tbody>
-            {answer.shards.map((shard) => (
+            {shown.map((shard) => (
               <Row key={shard.id} shard={shard} most={most} loadMost={loadMost} />
             ))}
           </tbody>
         </table>
       </Scroll>
+      {more}
       <p class="hint">
         The mark in a bar is what the weight gives.{" "}
         {answer.load.why_absent !== null
