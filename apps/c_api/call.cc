@@ -4,6 +4,8 @@
 #include <array>
 
 #include "locus/version.h"
+#include "src/base/private_file.h"
+#include "src/base/text.h"
 
 namespace locus::c_api {
 namespace {
@@ -37,6 +39,29 @@ locus_code Report(const absl::Status& status, locus_error* error) noexcept {
   std::copy_n(message.data(), length, error->message);
   error->message[length] = '\0';
   return code;
+}
+
+absl::StatusOr<AskPassword> PasswordOf(const char* password, const char* password_file) {
+  constexpr size_t kLongest = 1024;
+  const bool has_text = !TextOr(password, "").empty();
+  const std::string path(TextOr(password_file, ""));
+  if (has_text && !path.empty()) {
+    return absl::InvalidArgumentError("options: password and password_file are both set");
+  }
+  if (has_text) {
+    return [password]() -> absl::StatusOr<std::string_view> { return password; };
+  }
+  if (path.empty()) return nullptr;
+  LOCUS_ASSIGN_OR_RETURN(internal::PrivateText read, internal::ReadPrivateFile(path, kLongest + 2));
+  read.size = std::min(read.size, read.view().find_first_of("\r\n"));
+  if (read.size == 0 || read.size > kLongest) {
+    return absl::InvalidArgumentError(absl::StrCat("the first line of ", internal::Quoted(path),
+                                                   " is no password: it has ", read.size,
+                                                   " bytes, of 1 to ", kLongest));
+  }
+  // Shared, as a function can be copied.
+  return [text = std::make_shared<internal::PrivateText>(
+              std::move(read))]() -> absl::StatusOr<std::string_view> { return text->view(); };
 }
 
 absl::StatusOr<OrderId> IdOf(const locus_order_id& id) {

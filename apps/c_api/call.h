@@ -37,6 +37,8 @@ locus_code Run(locus_error* error, Body&& body) noexcept {
     return Report(absl::Status(absl::StatusCode::kResourceExhausted, "no memory"), error);
   } catch (const std::exception& thrown) {
     return Report(absl::InternalError(thrown.what()), error);
+  } catch (...) {
+    return Report(absl::InternalError("an exception of unknown type"), error);
   }
 }
 
@@ -45,26 +47,33 @@ inline absl::Status NotNull(const char* name, const void* pointer) {
   return absl::InvalidArgumentError(absl::StrCat(name, " is NULL"));
 }
 
-// The caller's options, or the defaults, which are all 0. INVALID_ARGUMENT: the struct has no size,
-// or sets members that this version of the library does not know.
+// What sizeof(Options) was in the first version that had the struct: specialise it for one that
+// grows.
+template <typename Options>
+inline constexpr size_t kFirstSize = sizeof(Options);
+
+// The caller's options, or the defaults, which are all 0, as are members that the caller's version
+// did not have. INVALID_ARGUMENT: the struct has no size, or sets members that this version of the
+// library does not know.
 template <typename Options>
 absl::StatusOr<Options> OptionsOr(const Options* given) {
-  if (given == nullptr) return Options{};
-  // A later version makes the struct longer; what programs of this one pass stays good.
-  constexpr size_t kLeast = sizeof(Options);
-  if (given->size < kLeast || given->size > 4096) {
+  Options set{};
+  if (given == nullptr) return set;
+  if (given->size < kFirstSize<Options> || given->size > 4096) {
     return absl::InvalidArgumentError(absl::StrCat("options: the size ", given->size,
-                                                   " is not that of the struct, ", kLeast,
+                                                   " is not that of the struct, ", sizeof(Options),
                                                    ": initialise it with its _INIT macro"));
   }
   const char* const bytes = reinterpret_cast<const char*>(given);
-  bool more = std::any_of(bytes + kLeast, bytes + given->size, [](char byte) { return byte != 0; });
-  if constexpr (requires { given->reserved; }) more = more || given->reserved != 0;
+  const size_t known = std::min(given->size, sizeof(Options));
+  std::memcpy(&set, bytes, known);
+  bool more = std::any_of(bytes + known, bytes + given->size, [](char byte) { return byte != 0; });
+  if constexpr (requires { set.reserved; }) more = more || set.reserved != 0;
   if (more) {
     return absl::InvalidArgumentError(
         "options: the program sets an option that this version of liblocus does not have");
   }
-  return *given;
+  return set;
 }
 
 inline std::string_view TextOr(const char* text, std::string_view otherwise) {
@@ -74,11 +83,10 @@ inline std::string_view TextOr(const char* text, std::string_view otherwise) {
 inline absl::StatusOr<SpaceName> SpaceOf(const char* name) {
   return SpaceName::Parse(TextOr(name, "orders"));
 }
-// nullptr or empty: none. The caller's text is used while a place is opened only.
-inline AskPassword PasswordOf(const char* password) {
-  if (TextOr(password, "").empty()) return nullptr;
-  return [password]() -> absl::StatusOr<std::string_view> { return password; };
-}
+// Each nullptr or empty: none. The caller's text is used while a place is opened only; the file is
+// read here. INVALID_ARGUMENT: both are set, or the file's first line is empty or too long;
+// otherwise the errors of ReadPrivateFile.
+absl::StatusOr<AskPassword> PasswordOf(const char* password, const char* password_file);
 inline absl::Duration Ms(uint32_t ms) { return absl::Milliseconds(ms); }
 inline absl::Duration MsOr(uint32_t ms, absl::Duration otherwise) {
   return ms == 0 ? otherwise : Ms(ms);

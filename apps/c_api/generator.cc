@@ -27,9 +27,11 @@ locus_code locus_generator_open(const char* store_uri, const locus_generator_opt
     of.create_space = set.create != 0;
     of.wide = set.wide != 0;
     of.horizon = MsOr(set.horizon_ms, of.horizon);
+    locus::StoreUriOptions place;
+    LOCUS_ASSIGN_OR_RETURN(place.password, PasswordOf(set.password, set.password_file));
+    place.create = set.create != 0;
     LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<SegmentStore> store,
-                           locus::OpenSegmentStore(store_uri, {.password = PasswordOf(set.password),
-                                                               .create = set.create != 0}));
+                           locus::OpenSegmentStore(store_uri, place));
     auto made = std::make_unique<locus_generator>();
     LOCUS_ASSIGN_OR_RETURN(made->ids, OrderIdGenerator::Create(std::move(store), of));
     *generator = made.release();

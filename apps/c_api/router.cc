@@ -37,9 +37,10 @@ locus_code locus_router_open(const char* table_uri, const locus_router_options* 
     RouterOptions of;
     of.last_good_file = std::string(TextOr(set.last_good_file, ""));
     of.open_timeout = MsOr(set.open_timeout_ms, of.open_timeout);
-    LOCUS_ASSIGN_OR_RETURN(
-        std::unique_ptr<TableSource> source,
-        locus::OpenTableSource(table_uri, {.password = PasswordOf(set.password)}));
+    locus::TableUriOptions place;
+    LOCUS_ASSIGN_OR_RETURN(place.password, PasswordOf(set.password, set.password_file));
+    LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<TableSource> source,
+                           locus::OpenTableSource(table_uri, place));
     auto made = std::make_unique<locus_router>();
     LOCUS_ASSIGN_OR_RETURN(made->routes, Router::Open(std::move(source), of));
     *router = made.release();

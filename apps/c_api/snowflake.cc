@@ -27,9 +27,10 @@ locus_code locus_snowflake_open(const char* lease_uri, const locus_snowflake_opt
       of.lease.range = WorkerRange{set.first_worker, set.last_worker};
     }
     of.reacquire = set.reacquire != 0;
-    LOCUS_ASSIGN_OR_RETURN(
-        std::shared_ptr<WorkerLeaseStore> store,
-        locus::OpenWorkerLeaseStore(lease_uri, {.password = PasswordOf(set.password)}));
+    locus::StoreUriOptions place;
+    LOCUS_ASSIGN_OR_RETURN(place.password, PasswordOf(set.password, set.password_file));
+    LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<WorkerLeaseStore> store,
+                           locus::OpenWorkerLeaseStore(lease_uri, place));
     auto made = std::make_unique<locus_snowflake>();
     LOCUS_ASSIGN_OR_RETURN(
         made->ids,

@@ -19,6 +19,11 @@
  * Options. A struct of options begins with its own size, so that later versions can add members:
  * initialise it with its _INIT macro, then set what is to differ. NULL means all defaults.
  *
+ * Passwords are in options, never in a URI: the text itself, which the library copies to memory
+ * that it wipes, or a file whose first line is the password, at most 1,024 bytes of it. The file is
+ * read while the place is opened; only its owner, root or the caller, may have permissions for it.
+ * Both together are LOCUS_INVALID_ARGUMENT.
+ *
  * Ownership. What an _open function returns belongs to the caller, who ends it with the _close
  * function of the same name; that takes NULL, too. Inputs are copied, and none is used after a call
  * has returned.
@@ -26,7 +31,9 @@
  * Thread safety: all functions may be called from any thread; _close only when no other call on the
  * object is under way, and none follows. The library calls nothing of its caller's.
  * Fork: in a forked child, calls on objects of the parent give LOCUS_FAILED_PRECONDITION, except
- * that codecs and routers go on; _close returns at once.
+ * that codecs and routers go on (without newer tables); _close returns at once.
+ * Exit: objects may be open when the process exits; sequences and worker IDs are not given back
+ * then. dlclose leaves the library loaded, since its threads may run.
  *
  * Stability. The library's name has its version (liblocus.so.0). Within one such version functions
  * and structs stay as they are; new ones may come.
@@ -126,8 +133,9 @@ typedef struct locus_generator locus_generator;
 
 typedef struct locus_generator_options {
   size_t size;
-  const char* space;    /* "orders" */
-  const char* password; /* of the store's user; none. Wiped from the library's memory. */
+  const char* space;         /* "orders" */
+  const char* password;      /* of the store's user; none */
+  const char* password_file; /* or a file that has it */
   /* Not 0: a missing store and a missing space are created. The store counts a space that it did
    * not have as a loss. */
   int32_t create;
@@ -136,7 +144,7 @@ typedef struct locus_generator_options {
   uint32_t reserved;   /* 0 */
 } locus_generator_options;
 #define LOCUS_GENERATOR_OPTIONS_INIT \
-  { sizeof(locus_generator_options), NULL, NULL, 0, 0, 0, 0 }
+  { sizeof(locus_generator_options), NULL, NULL, NULL, 0, 0, 0, 0 }
 
 /* `store_uri`: sqlite:PATH, mysql://..., redis://..., etcd://...: see locus/routing/uri.h. */
 LOCUS_C_API locus_code locus_generator_open(const char* store_uri,
@@ -204,7 +212,8 @@ typedef struct locus_router locus_router;
 
 typedef struct locus_router_options {
   size_t size;
-  const char* password; /* or the bearer token of http; none */
+  const char* password;      /* or the bearer token of http; none */
+  const char* password_file; /* or a file that has it */
   /* Keeps the newest table, so that a process can start while its source is down; none. Each
    * process needs its own. */
   const char* last_good_file;
@@ -212,7 +221,7 @@ typedef struct locus_router_options {
   uint32_t reserved;        /* 0 */
 } locus_router_options;
 #define LOCUS_ROUTER_OPTIONS_INIT \
-  { sizeof(locus_router_options), NULL, NULL, 0, 0 }
+  { sizeof(locus_router_options), NULL, NULL, NULL, 0, 0 }
 
 /* Its texts are valid until the router is closed. */
 typedef struct locus_shard {
@@ -252,15 +261,16 @@ typedef struct locus_sequence locus_sequence;
 
 typedef struct locus_sequence_options {
   size_t size;
-  const char* password;   /* of the engine's user; none */
-  const char* key_prefix; /* put before the counter's name; none */
-  int64_t increment;      /* between two numbers, and the first number; 0: 1 */
-  int64_t max_value;      /* 0: 2^63 - 1 */
-  int32_t wrap;           /* not 0: after max_value it starts again */
-  uint32_t horizon_ms;    /* how long it goes on without the engine; 0: 10 minutes */
+  const char* password;      /* of the engine's user; none */
+  const char* password_file; /* or a file that has it */
+  const char* key_prefix;    /* put before the counter's name; none */
+  int64_t increment;         /* between two numbers, and the first number; 0: 1 */
+  int64_t max_value;         /* 0: 2^63 - 1 */
+  int32_t wrap;              /* not 0: after max_value it starts again */
+  uint32_t horizon_ms;       /* how long it goes on without the engine; 0: 10 minutes */
 } locus_sequence_options;
 #define LOCUS_SEQUENCE_OPTIONS_INIT \
-  { sizeof(locus_sequence_options), NULL, NULL, 0, 0, 0, 0 }
+  { sizeof(locus_sequence_options), NULL, NULL, NULL, 0, 0, 0, 0 }
 
 /* `engine_uri` as of a generator. `key`: the counter's name. */
 LOCUS_C_API locus_code locus_sequence_open(const char* engine_uri, const char* key,
@@ -282,17 +292,18 @@ typedef struct locus_snowflake locus_snowflake;
 
 typedef struct locus_snowflake_options {
   size_t size;
-  const char* space;     /* "orders" */
-  const char* password;  /* of the store's user; none */
-  uint32_t ttl_ms;       /* of the lease; 0: 10 minutes */
-  uint32_t patience_ms;  /* how long opening waits for the store; 0: 10 s */
-  uint32_t first_worker; /* the worker IDs that may be taken; both 0: all of 0..1023 */
+  const char* space;         /* "orders" */
+  const char* password;      /* of the store's user; none */
+  const char* password_file; /* or a file that has it */
+  uint32_t ttl_ms;           /* of the lease; 0: 10 minutes */
+  uint32_t patience_ms;      /* how long opening waits for the store; 0: 10 s */
+  uint32_t first_worker;     /* the worker IDs that may be taken; both 0: all of 0..1023 */
   uint32_t last_worker;
   int32_t reacquire; /* not 0: takes another worker ID after it lost one */
   uint32_t reserved; /* 0 */
 } locus_snowflake_options;
 #define LOCUS_SNOWFLAKE_OPTIONS_INIT \
-  { sizeof(locus_snowflake_options), NULL, NULL, 0, 0, 0, 0, 0, 0 }
+  { sizeof(locus_snowflake_options), NULL, NULL, NULL, 0, 0, 0, 0, 0, 0 }
 
 /* `lease_uri`: sqlite:PATH, mysql://..., redis://..., etcd://..., zookeeper://..., locusd://...
  * The space must exist: `locus lease create`. */

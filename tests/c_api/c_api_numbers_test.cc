@@ -82,6 +82,14 @@ TEST_F(CApiNumbersTest, BadOrderIds_AreRefusedAndNothingIsWritten) {
   EXPECT_EQ(locus_order_id_from_bytes("123", 3, &id, &error_), LOCUS_INVALID_ARGUMENT);
   EXPECT_EQ(id.first, 7u);
   EXPECT_EQ(id.rest, 8u);
+  // A NUL inside is a character as any other: nothing is read up to it only.
+  EXPECT_EQ(locus_order_id_parse("1\0", 2, &id, &error_), LOCUS_INVALID_ARGUMENT);
+  EXPECT_THAT(error_.message, HasSubstr("1\\x00"));
+  locus_order_no number = {7, 8};
+  const char kNumber[] = "2G02812R8Z8PM04ZF8ZPH5M6\0Z";
+  EXPECT_EQ(locus_order_no_parse(kNumber, 26, &number, &error_), LOCUS_INVALID_ARGUMENT);
+  EXPECT_EQ(number.high, 7u);
+  EXPECT_NE(locus_gene_of_text("a\0b", 3), locus_gene_of_text("a", 1));
   char text[LOCUS_ORDER_ID_TEXT_BYTES] = "kept";
   for (const locus_order_id bad : {locus_order_id{uint64_t{1} << 63, 0}, locus_order_id{7, 8}}) {
     EXPECT_EQ(locus_order_id_text(&bad, text, &error_), LOCUS_INVALID_ARGUMENT);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What works with stores and places.
 #include <sqlite3.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include <array>
 #include <filesystem>
@@ -126,6 +125,53 @@ TEST_F(CApiStoresTest, GeneratorThatCannotWait_SaysSo) {
   EXPECT_EQ(locus_generator_open("carrier-pigeon:x", nullptr, &none, &error_),
             LOCUS_INVALID_ARGUMENT);
   EXPECT_EQ(none, nullptr);
+}
+
+TEST_F(CApiStoresTest, PasswordFiles_ArePrivateAndReadAtOnce) {
+  const std::string path = directory_ / "password";
+  auto open = [&](const char* password) {
+    locus_generator_options options = LOCUS_GENERATOR_OPTIONS_INIT;
+    options.password = password;
+    options.password_file = path.c_str();
+    locus_generator* generator = nullptr;
+    const locus_code code =
+        locus_generator_open("redis://127.0.0.1:1", &options, &generator, &error_);
+    EXPECT_EQ(generator, nullptr);
+    EXPECT_THAT(error_.message, ::testing::Not(HasSubstr("hunter2")));
+    return code;
+  };
+  EXPECT_EQ(open(nullptr), LOCUS_NOT_FOUND);
+  std::ofstream(path) << "hunter2\nmore\n";
+  ASSERT_EQ(chmod(path.c_str(), 0640), 0);
+  EXPECT_EQ(open(nullptr), LOCUS_FAILED_PRECONDITION) << error_.message;
+  EXPECT_THAT(error_.message, HasSubstr("permissions 640"));
+  ASSERT_EQ(chmod(path.c_str(), 0600), 0);
+  EXPECT_EQ(open(nullptr), LOCUS_UNAVAILABLE) << error_.message;
+  EXPECT_EQ(open("hunter2"), LOCUS_INVALID_ARGUMENT);
+  EXPECT_THAT(error_.message, HasSubstr("both set"));
+  EXPECT_EQ(open(""), LOCUS_UNAVAILABLE) << "an empty one is none: " << error_.message;
+  for (const std::string& text :
+       {std::string(), std::string("\nhunter2"), std::string(1025, 'x'), std::string(3000, 'x')}) {
+    std::ofstream(path) << text;
+    EXPECT_EQ(open(nullptr), LOCUS_INVALID_ARGUMENT) << text.size();
+    EXPECT_THAT(error_.message, HasSubstr(path));
+  }
+  // The other three take it alike.
+  std::filesystem::remove(path);
+  locus_router_options of_router = LOCUS_ROUTER_OPTIONS_INIT;
+  of_router.password_file = path.c_str();
+  locus_router* router = nullptr;
+  EXPECT_EQ(locus_router_open("etcd://127.0.0.1:1", &of_router, &router, &error_), LOCUS_NOT_FOUND);
+  locus_sequence_options of_sequence = LOCUS_SEQUENCE_OPTIONS_INIT;
+  of_sequence.password_file = path.c_str();
+  locus_sequence* sequence = nullptr;
+  EXPECT_EQ(locus_sequence_open("redis://127.0.0.1:1", "k", &of_sequence, &sequence, &error_),
+            LOCUS_NOT_FOUND);
+  locus_snowflake_options of_snowflake = LOCUS_SNOWFLAKE_OPTIONS_INIT;
+  of_snowflake.password_file = path.c_str();
+  locus_snowflake* snowflake = nullptr;
+  EXPECT_EQ(locus_snowflake_open("redis://127.0.0.1:1", &of_snowflake, &snowflake, &error_),
+            LOCUS_NOT_FOUND);
 }
 
 TEST_F(CApiStoresTest, Options_OfOtherVersions) {
@@ -303,24 +349,6 @@ TEST_F(CApiStoresTest, Snowflakes_LeaseTheirWorkerId) {
     options.patience_ms = 0;
     locus_snowflake_close(snowflake);
   }
-}
-
-TEST_F(CApiStoresTest, ForkedChild_GetsNoIds) {
-  locus_generator* const generator = Generator();
-  locus_order_id id = {};
-  ASSERT_EQ(locus_generator_next(generator, 1, 10'000, &id, &error_), LOCUS_OK);
-  const pid_t child = fork();
-  if (child == 0) {
-    const bool refused =
-        locus_generator_next(generator, 1, 1000, &id, nullptr) == LOCUS_FAILED_PRECONDITION;
-    locus_generator_close(generator);
-    _exit(refused ? 0 : 1);
-  }
-  int status = -1;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
-  EXPECT_EQ(locus_generator_next(generator, 1, 10'000, &id, &error_), LOCUS_OK);
-  locus_generator_close(generator);
 }
 
 }  // namespace
