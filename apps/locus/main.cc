@@ -56,6 +56,7 @@ constexpr std::array kVerbs = {
     Verb{"table get", kTables, "Print a routing table of a place", RunTableGet},
     Verb{"table history", kTables, "List the routing tables that a place keeps", RunTableHistory},
     Verb{"table diff", kTables, "Show what differs between two routing tables", RunTableDiff},
+    Verb{"table sql", kTables, "Print a routing table as SQL for views", RunTableSql},
     Verb{"table restore", kTables, "Publish an earlier routing table again", RunTableRestore},
     Verb{"table watch", kTables, "Follow a place as a router does", RunTableWatch},
     Verb{"ring", kTables, "Show how shards share the ring", RunRing},

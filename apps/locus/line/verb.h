@@ -87,6 +87,7 @@ int RunTableRestore(std::span<const std::string> words);
 int RunTableGet(std::span<const std::string> words);
 int RunTableHistory(std::span<const std::string> words);
 int RunTableDiff(std::span<const std::string> words);
+int RunTableSql(std::span<const std::string> words);
 int RunTableWatch(std::span<const std::string> words);
 int RunRing(std::span<const std::string> words);
 int RunAssign(std::span<const std::string> words);
