@@ -96,7 +96,8 @@ def read_document(document: Union[str, bytes], shape: Object) -> Dict[str, Any]:
 
     ValueError: the document is of another shape, not JSON (RFC 8259), not UTF-8, or too long.
     """
-    return _read(_parse(document), shape, "")
+    members: Dict[str, Any] = _read(_parse(document), shape, "")
+    return members
 
 
 def _parse(document: Union[str, bytes]) -> Any:
@@ -162,7 +163,8 @@ def _read(value: Any, shape: Shape, pointer: str) -> Any:
         raise refusal("", "a number is out of range")
     if isinstance(shape, Integer):
         return _read_integer(value, shape, pointer)
-    if type(value) is not kind.type:
+    fits = type(value) is kind.type
+    if not fits:
         raise refusal(pointer, f"it is of type {_NAMES[type(value)]}, not {kind.name}")
     if isinstance(shape, Text):
         return _read_text(value, shape, pointer)

@@ -21,11 +21,9 @@ class GeneRoute:
     permyriad: int = 0  #: `target` owns the cohorts below this
 
 
-@dataclass(frozen=True)
-class BuyerRoute:
-    """A shard that may hold orders of a buyer: of the cohorts first_cohort..end_cohort - 1."""
+class CohortRange:
+    """The cohorts first_cohort..end_cohort - 1."""
 
-    shard: Shard
     first_cohort: int
     end_cohort: int
 
@@ -37,6 +35,15 @@ class BuyerRoute:
     def holds(self, order_id: OrderId) -> bool:
         """Whether an order of the buyer is on this shard by this table."""
         return self.first_cohort <= order_id.cohort < self.end_cohort
+
+
+@dataclass(frozen=True)
+class BuyerRoute(CohortRange):
+    """A shard that may hold orders of a buyer: of the cohorts first_cohort..end_cohort - 1."""
+
+    shard: Shard
+    first_cohort: int
+    end_cohort: int
 
 
 class Router:
