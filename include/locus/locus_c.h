@@ -30,6 +30,8 @@
  *
  * Thread safety: all functions may be called from any thread; _close only when no other call on the
  * object is under way, and none follows. The library calls nothing of its caller's.
+ * Signals: the library's own threads take none, so that handlers run on threads of the program. A
+ * call that waits goes on waiting when one has interrupted it.
  * Fork: in a forked child, calls on objects of the parent give LOCUS_FAILED_PRECONDITION, except
  * that codecs and routers go on (without newer tables); _close returns at once.
  * Exit: objects may be open when the process exits; sequences and worker IDs are not given back

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "routing/router/follow_rules.h"
+#include "src/base/signals_blocked.h"
 
 namespace locus::internal {
 
@@ -109,6 +110,7 @@ void LastGoodWriter::Start() {
   MutexLock start_lock(start_mutex_);
   if (thread_.joinable()) return;
   try {
+    const SignalsBlocked blocked;
     thread_ = std::thread([state = state_] { Run(*state); });
   } catch (const std::system_error&) {
     return;

@@ -16,6 +16,7 @@
 #include "src/base/fork_guard.h"
 #include "src/base/mutex.h"
 #include "src/base/random_word.h"
+#include "src/base/signals_blocked.h"
 
 namespace locus {
 
@@ -79,6 +80,7 @@ class AuditSink::Rep {
     if (options_.process.empty()) options_.process = ThisProcess();
     stats_.spilled = spill_ == nullptr ? 0 : spill_->bytes();
     backlog_ = stats_.spilled > 0;
+    const internal::SignalsBlocked blocked;
     thread_ = std::thread([this] { Run(); });
   }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/base/mutex.h"
+#include "src/base/signals_blocked.h"
 
 namespace locus::internal {
 namespace {
@@ -42,6 +43,7 @@ class OnOwnThread : public LoadDriver {
   // False: the system gives no thread now.
   bool Start() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     try {
+      const SignalsBlocked blocked;
       thread_ = std::thread([this] { Run(); });
       started_ = true;
     } catch (const std::system_error&) {

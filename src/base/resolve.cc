@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/base/mutex.h"
+#include "src/base/signals_blocked.h"
 #include "src/base/text.h"
 
 namespace locus::internal {
@@ -58,6 +59,7 @@ absl::StatusOr<std::vector<std::string>> Resolve(const std::string& host,
   if (IsNumeric(host)) return std::vector<std::string>{host};
   auto lookup = std::make_shared<Lookup>();
   try {
+    const SignalsBlocked blocked;
     std::thread([host, lookup] { Run(host, *lookup); }).detach();
   } catch (const std::system_error&) {
     return absl::UnavailableError("no thread could be started to resolve a host name");

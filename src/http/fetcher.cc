@@ -27,6 +27,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
 #include "src/base/mutex.h"
+#include "src/base/signals_blocked.h"
 #include "src/http/tls_context_rep.h"
 
 namespace locus::http {
@@ -188,6 +189,7 @@ class Fetcher::Rep : public std::enable_shared_from_this<Rep> {
   Rep() : work_(io_.get_executor()) {}
 
   void Start() {
+    const internal::SignalsBlocked blocked;
     thread_ = std::thread([self = shared_from_this()] { self->Work(); });
   }
   // Also by a `done`: the thread then ends by itself.

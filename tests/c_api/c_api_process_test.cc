@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forks, exits with open objects, and what only the library's own code can try.
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
@@ -114,6 +116,37 @@ TEST_F(CApiProcessTest, ForkedChild_IsRefusedAtOnce) {
   EXPECT_EQ(locus_sequence_next(sequence_, 60'000, &number_, &error_), LOCUS_OK);
   EXPECT_EQ(number_, 2);
   EXPECT_EQ(locus_snowflake_next(snowflake_, &number_, &error_), LOCUS_OK);
+  CloseAll();
+}
+
+// The masks of signals of all threads but this one.
+std::vector<uint64_t> MasksOfOtherThreads() {
+  std::vector<uint64_t> masks;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+    if (entry.path().filename() == std::to_string(getpid())) continue;
+    std::ifstream status(entry.path() / "status");
+    for (std::string line; std::getline(status, line);) {
+      if (line.starts_with("SigBlk:")) masks.push_back(std::stoull(line.substr(7), nullptr, 16));
+    }
+  }
+  return masks;
+}
+
+TEST_F(CApiProcessTest, ThreadsOfTheLibrary_TakeNoSignals) {
+  sigset_t before, after;
+  ASSERT_EQ(pthread_sigmask(SIG_BLOCK, nullptr, &before), 0);
+  OpenAll();
+  const std::vector<uint64_t> masks = MasksOfOtherThreads();
+  EXPECT_GE(masks.size(), 4u) << "generator, sequence, lease, router";
+  for (const uint64_t mask : masks) {
+    for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGCHLD, SIGUSR1, SIGPIPE}) {
+      EXPECT_NE(mask & uint64_t{1} << (signal - 1), 0u) << signal;
+    }
+  }
+  ASSERT_EQ(pthread_sigmask(SIG_BLOCK, nullptr, &after), 0);
+  for (int signal = 1; signal < SIGRTMIN; ++signal) {
+    EXPECT_EQ(sigismember(&before, signal), sigismember(&after, signal)) << signal;
+  }
   CloseAll();
 }
 

@@ -17,6 +17,7 @@
 #include "src/base/check.h"
 #include "src/base/fork_guard.h"
 #include "src/base/mutex.h"
+#include "src/base/signals_blocked.h"
 
 // Exported by the client library for those who count traffic, and declared in none of its headers.
 // The function is called after each read (mode 0) and write (1) of any handle of the process;
@@ -67,6 +68,7 @@ class Watchdog {
  private:
   bool Start() {
     try {
+      const internal::SignalsBlocked blocked;
       thread_ = std::thread([this] { Run(); });
       return true;
     } catch (const std::system_error&) {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "src/base/check.h"
+#include "src/base/signals_blocked.h"
 
 namespace locus::zookeeper {
 
@@ -45,6 +46,7 @@ class Session::Handle {
   bool Begin(const std::string& hosts, absl::Duration session_timeout,
              std::string_view credentials) {
     session_timeout_ = absl::ToChronoNanoseconds(session_timeout);
+    const internal::SignalsBlocked blocked;  // for the threads of the client
     zh_ = zookeeper_init2(hosts.c_str(), &OnEvent,
                           static_cast<int>(absl::ToInt64Milliseconds(session_timeout)), nullptr,
                           this, ZOO_NO_LOG_CLIENTENV, [](const char*) {});
