@@ -21,6 +21,7 @@ napi_value Close(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
   const std::shared_ptr<Handle> handle = HandleOf(env, arguments[0], nullptr);
   if (handle == nullptr) return nullptr;
+  handle->Refuse();
   return CallLater(
       env, "locus close", nullptr,
       [handle](void*, locus_error*) {

@@ -94,10 +94,7 @@ bool Queue(napi_env env, const char* name, std::unique_ptr<Call> call) {
 // The value of JavaScript is gone: an object that is still open is closed off the event loop.
 void Finalize(napi_env env, void* data, void*) {
   const std::unique_ptr<Reference> reference(static_cast<Reference*>(data));
-  if (reference->handle->ended()) {
-    reference->environment->handles.Remove(reference->handle);
-    return;
-  }
+  if (reference->handle->refuses()) return;  // closed, or on its way
   auto call = std::make_unique<Call>();
   call->run = [handle = reference->handle](void*, locus_error*) {
     handle->End();

@@ -12,7 +12,7 @@ Handle::Handle(const char* kind, void* object, void (*close)(void*))
 
 void* Handle::Enter() {
   const std::lock_guard lock(mutex_);
-  if (ended_) return nullptr;
+  if (refuses_) return nullptr;
   ++calls_;
   return object_;
 }
@@ -22,9 +22,14 @@ void Handle::Leave() {
   if (--calls_ == 0) changed_.notify_all();
 }
 
-bool Handle::ended() const {
+void Handle::Refuse() {
   const std::lock_guard lock(mutex_);
-  return ended_;
+  refuses_ = true;
+}
+
+bool Handle::refuses() const {
+  const std::lock_guard lock(mutex_);
+  return refuses_;
 }
 
 void Handle::End() {
@@ -33,7 +38,7 @@ void Handle::End() {
     changed_.wait(lock, [this] { return object_ == nullptr; });
     return;
   }
-  ended_ = true;
+  refuses_ = ended_ = true;
   changed_.wait(lock, [this] { return calls_ == 0; });
   lock.unlock();
   close_(object_);

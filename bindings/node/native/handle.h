@@ -24,7 +24,9 @@ class Handle {
   // be called.
   void* Enter();
   void Leave();
-  bool ended() const;
+  // Refuses calls from now on.
+  void Refuse();
+  bool refuses() const;
   // Refuses calls from now on, waits for those under way, and closes the object. Blocks as long as
   // that takes; once it has returned, the object is closed, whoever closed it.
   void End();
@@ -36,7 +38,8 @@ class Handle {
   std::condition_variable changed_;
   void* object_;  // nullptr: closed
   int calls_ = 0;
-  bool ended_ = false;
+  bool refuses_ = false;
+  bool ended_ = false;  // somebody closes it, or has
 };
 
 // The handles that are open in one thread of JavaScript (the main one, or a worker).

@@ -109,7 +109,8 @@ function load(): Addon {
   addon.start(LocusError);
   // What is still open then is closed before the libraries' own ends: that gives leased worker IDs and
   // unused numbers back, and no thread of liblocus is running any more.
-  process.on("exit", () => addon.endAll());
+  // Before other listeners, one of which may throw.
+  process.prependListener("exit", () => addon.endAll());
   return addon;
 }
 

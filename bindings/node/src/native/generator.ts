@@ -76,7 +76,8 @@ export class OrderIdGenerator extends Owner {
    * others to learn why. Rejected only if the first one failed. */
   async nextBatch(buyers: readonly BuyerKey[], waiting: Waiting = {}): Promise<OrderId[]> {
     const timeoutMs = timeoutOf(waiting);
-    const genes = Uint16Array.from(buyers, geneOf);
+    if (!Array.isArray(buyers)) throw new TypeError("the buyers are not an array");
+    const genes = Uint16Array.from(buyers as readonly BuyerKey[], (buyer) => geneOf(buyer));
     if (genes.length === 0) return [];
     const ids = await addon.generatorNextBatch(this.handle, genes, timeoutMs);
     return ids.map((bits) => OrderId.fromBits(bits));
