@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the examples of the documentation.
+import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+const EXAMPLES = { "README.md": 1, "docs/node.md": 7, "bindings/node/README.md": 2 };
+
+test("examples run", () => {
+  const folder = mkdtempSync(join(tmpdir(), "locus-node-"));
+  try {
+    mkdirSync(join(folder, "node_modules"));
+    const installed = fileURLToPath(new URL("..", import.meta.url));
+    symlinkSync(installed, join(folder, "node_modules/locus-ids"));
+    const shards = ["a", "b"].map((name, place) => {
+      return { id: place + 1, name: `orders-${name}`, endpoint: `mysql://127.0.0.${place + 1}/orders` };
+    });
+    const ranges = [{ last: 65535, shard: 1 }];
+    const moves = [{ first: 0, last: 65535, to: 2, permyriad: 500 }];
+    writeFileSync(join(folder, "table.json"), JSON.stringify({ epoch: 1, shards, ranges, moves }));
+    const keys = "locus-key-ring 1\nactive 1\n1 AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n";
+    writeFileSync(join(folder, "keys"), keys, { mode: 0o600 });
+    execFileSync(process.env.LOCUS_COMMAND, ["lease", "create", "sqlite:leases.db"], { cwd: folder });
+    for (const [document, expected] of Object.entries(EXAMPLES)) {
+      const text = readFileSync(new URL(`../../../${document}`, import.meta.url), "utf8");
+      const examples = [...text.matchAll(/^```js\n(.*?)^```$/gms)].map((match) => match[1]);
+      assert.equal(examples.length, expected, document);
+      for (const [place, example] of examples.entries()) {
+        const program = join(folder, `example-${place}.mjs`);
+        writeFileSync(program, example);
+        const { status, stdout, stderr } = spawnSync(process.execPath, [program], { cwd: folder });
+        const told = `${document}, example ${place + 1}: ${stdout}${stderr}`;
+        assert.equal(status, 0, told);
+        assert.equal(stderr.toString(), "", told);
+        assert.ok(!stdout.includes("not an order of ours"), told);
+      }
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
