@@ -199,7 +199,7 @@ class Daemon::Rep {
     if (tls != nullptr) server_->ReplaceTls(std::move(tls));
     if (ids) ids_->Commit(*std::move(ids));
     log_.SetLevel(config.log_level);
-    log_.Info("file read again", {{"tokens", tokens}});
+    log_.Info("taken over", {{"tokens", tokens}});
     const std::vector<std::string> keys = KeysThatNeedARestart(config_, config);
     if (!keys.empty()) log_.Warn("needs a restart", {{"keys", absl::StrJoin(keys, ", ")}});
     return absl::OkStatus();

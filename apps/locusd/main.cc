@@ -12,13 +12,17 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "apps/locusd/config/config.h"
+#include "apps/locusd/config/config_template.h"
 #include "apps/locusd/daemon.h"
 #include "apps/locusd/ids/laptop.h"
 #include "apps/locusd/log.h"
+#include "apps/locusd/reload/file_watch.h"
 #include "locus/version.h"
+#include "src/base/atomic_file.h"
 
 namespace locus::locusd {
 namespace {
@@ -35,6 +39,9 @@ struct Line {
   LaptopOptions laptop;
   bool check = false;
   bool begin = false;
+  std::vector<std::string> roles = {"id-service"};  // of `init`
+  std::string output;                               // likewise; empty: stdout
+  bool force = false;
 };
 
 // The file's state and what happens to the process. Signals are blocked in every thread.
@@ -61,11 +68,13 @@ class Events {
   // By any thread.
   void End() { (void)!eventfd_write(ended_, 1); }
 
-  enum class Event { kNone, kReload, kStop, kEnded };
-  Event Wait(std::chrono::milliseconds most) {
-    pollfd fds[] = {{signals_, POLLIN, 0}, {ended_, POLLIN, 0}};
-    if (poll(fds, 2, static_cast<int>(most.count())) <= 0) return Event::kNone;
+  enum class Event { kNone, kReload, kStop, kEnded, kFiles };
+  // `files`: of a FileWatch; -1: none.
+  Event Wait(std::chrono::milliseconds most, int files = -1) {
+    pollfd fds[] = {{signals_, POLLIN, 0}, {ended_, POLLIN, 0}, {files, POLLIN, 0}};
+    if (poll(fds, 3, static_cast<int>(most.count())) <= 0) return Event::kNone;
     if (fds[1].revents != 0) return Event::kEnded;
+    if (fds[0].revents == 0) return Event::kFiles;
     signalfd_siginfo signal = {};
     if (read(signals_, &signal, sizeof signal) != sizeof signal) return Event::kNone;
     return signal.ssi_signo == SIGHUP ? Event::kReload : Event::kStop;
@@ -76,17 +85,69 @@ class Events {
   int ended_ = -1;
 };
 
-void Reload(const Line& line, Daemon& daemon, Log& log) {
-  sd_notify(0, "RELOADING=1");
-  const absl::Status status = daemon.Reload(ReadConfig(line.config));
-  if (!status.ok()) {
-    log.Error("file not taken over", {{"why", std::string(status.message())}});
+// The file that the process runs by, and those that it names.
+class Reloader {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // Before what the configuration names is read.
+  Reloader(const Line& line, const Config& config, Log& log) : line_(line), log_(log) {
+    Watch(config);
   }
-  sd_notify(0, "READY=1");
-}
+
+  int fd() const { return watch_.fd(); }
+  void TakeEvents() { watch_.TakeEvents(Clock::now()); }
+  // At most `most`, and not beyond the time at which the files are to be looked at.
+  std::chrono::milliseconds Until(std::chrono::milliseconds most) const {
+    const auto due = watch_.due();
+    if (!due) return most;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*due - Clock::now());
+    return std::clamp(left, std::chrono::milliseconds(0), most);
+  }
+  // Takes over what changed; looks now and then without being told, too.
+  void Look(Daemon& daemon) {
+    const auto now = Clock::now();
+    const auto due = watch_.due();
+    if (due ? *due > now : now - looked_ < kUntold) return;
+    looked_ = now;
+    if (watch_.Look()) Reload(daemon, "a file changed");
+  }
+  void Hup(Daemon& daemon) {
+    watch_.Look();
+    Reload(daemon, "SIGHUP");
+  }
+
+ private:
+  void Reload(Daemon& daemon, const char* why) {
+    sd_notify(0, "RELOADING=1");
+    const absl::StatusOr<Config> config = ReadConfig(line_.config);
+    // Where it failed, a file that this one names may be what somebody mends next.
+    if (config.ok()) Watch(*config);
+    const absl::Status status = daemon.Reload(config);
+    if (status.ok()) {
+      log_.Info("file read again", {{"because", why}});
+    } else {
+      log_.Error("file not taken over", {{"because", why}, {"why", std::string(status.message())}});
+    }
+    sd_notify(0, "READY=1");
+  }
+
+  static constexpr std::chrono::seconds kUntold{10};
+
+  void Watch(const Config& config) {
+    std::vector<std::string> files = FilesToWatch(config);
+    files.push_back(line_.config);
+    watch_.Watch(files);
+  }
+
+  const Line& line_;
+  Log& log_;
+  FileWatch watch_;
+  Clock::time_point looked_ = Clock::now();
+};
 
 // Until a signal or the node ends it.
-Exit Serve(const Line& line, Events& events, Daemon& daemon, Log& log) {
+Exit Serve(Reloader& reloader, Events& events, Daemon& daemon, Log& log) {
   uint64_t watchdog_us = 0;
   const bool watched = sd_watchdog_enabled(0, &watchdog_us) > 0;
   std::chrono::milliseconds round{1000};
@@ -95,20 +156,29 @@ Exit Serve(const Line& line, Events& events, Daemon& daemon, Log& log) {
                        round);
   }
   sd_notify(0, "READY=1");
+  auto checked = std::chrono::steady_clock::now() - round;
   while (true) {
-    const Events::Event event = events.Wait(round);
+    const Events::Event event = events.Wait(reloader.Until(round), reloader.fd());
+    const auto now = std::chrono::steady_clock::now();
+    // Events must not keep it from what it does once a round.
+    if (now - checked >= round) {
+      checked = now;
+      if (absl::Status status = daemon.FilesInPlace(); !status.ok()) {
+        sd_notify(0, "STOPPING=1");
+        log.Error("node failed", {{"why", status.ToString()}});
+        return kFailed;
+      }
+      daemon.Tell();
+      if (watched && daemon.Works()) sd_notify(0, "WATCHDOG=1");
+    }
     switch (event) {
       case Events::Event::kNone:
-        if (absl::Status status = daemon.FilesInPlace(); !status.ok()) {
-          sd_notify(0, "STOPPING=1");
-          log.Error("node failed", {{"why", status.ToString()}});
-          return kFailed;
-        }
-        daemon.Tell();
-        if (watched && daemon.Works()) sd_notify(0, "WATCHDOG=1");
+        break;
+      case Events::Event::kFiles:
+        reloader.TakeEvents();
         break;
       case Events::Event::kReload:
-        Reload(line, daemon, log);
+        reloader.Hup(daemon);
         break;
       case Events::Event::kStop:
         sd_notify(0, "STOPPING=1");
@@ -120,6 +190,7 @@ Exit Serve(const Line& line, Events& events, Daemon& daemon, Log& log) {
         if (daemon.removed()) return kRemoved;
         return absl::IsFailedPrecondition(daemon.failure()) ? kRefused : kFailed;
     }
+    reloader.Look(daemon);
   }
 }
 
@@ -147,11 +218,12 @@ Exit Run(const Line& line) {
   }
   Log log(config->log_level);
   Exit exit = kFailed;
+  Reloader reloader(line, *config, log);
   {
     auto daemon = Daemon::Open(*config, line.begin ? Daemon::Start::kBegin : Daemon::Start::kJoin,
                                log, [&events] { events.End(); });
     if (daemon.ok()) {
-      exit = Serve(line, events, **daemon, log);
+      exit = Serve(reloader, events, **daemon, log);
     } else {
       log.Error("cannot start", {{"why", daemon.status().ToString()}});
       if (absl::IsFailedPrecondition(daemon.status()) || absl::IsInvalidArgument(daemon.status())) {
@@ -203,17 +275,38 @@ Exit RunLaptop(LaptopOptions options) {
   return kDone;
 }
 
+// Writes a configuration of all defaults.
+Exit Init(const Line& line) {
+  auto has = [&line](const char* role) {
+    return std::find(line.roles.begin(), line.roles.end(), role) != line.roles.end();
+  };
+  const std::string text = ConfigTemplate(has("lease-node"), has("id-service"));
+  if (line.output.empty()) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return std::fflush(stdout) == 0 ? kDone : kFailed;
+  }
+  const absl::Status written = line.force ? internal::ReplaceFile(line.output, text, 0644)
+                                          : internal::CreateFile(line.output, text, 0644);
+  if (!written.ok()) {
+    std::fprintf(stderr, "%s%s\n", std::string(written.message()).c_str(),
+                 absl::IsAlreadyExists(written) ? "; --force replaces it" : "");
+    return kRefused;
+  }
+  std::printf("%s: written; edit it, then `locusd --config %s --check`\n", line.output.c_str(),
+              line.output.c_str());
+  return std::fflush(stdout) == 0 ? kDone : kFailed;
+}
+
 int Main(int argc, char** argv) {
   Line line;
   CLI::App app(
       "Without --config, an ID service for this machine: order IDs, order_nos, sequences and "
-      "Snowflakes over HTTP, kept in one directory. With it, a node of a cluster that leases "
-      "worker "
-      "IDs.",
+      "Snowflakes over HTTP, kept in one directory. With it, an ID service for others, a node of a "
+      "cluster that leases worker IDs, or both.",
       "locusd");
   app.set_version_flag("--version", std::string("locusd ") + std::string(Version()));
-  auto* config =
-      app.add_option("--config", line.config, "The TOML file of this node")->type_name("FILE");
+  auto* config = app.add_option("--config", line.config, "The TOML file; `locusd init` writes one")
+                     ->type_name("FILE");
   auto* check =
       app.add_flag("--check", line.check, "Only say whether the file is right")->needs(config);
   app.add_flag("--begin", line.begin,
@@ -230,12 +323,21 @@ int Main(int argc, char** argv) {
                  "~/.local/share/locusd")
       ->type_name("DIRECTORY")
       ->excludes(config);
+  auto* init = app.add_subcommand(
+      "init", "Write a commented configuration with every key and its default, and end");
+  init->add_option("--role", line.roles, "lease-node or id-service; both: give it twice")
+      ->check(CLI::IsMember({"lease-node", "id-service"}))
+      ->capture_default_str();
+  init->add_option("--output", line.output, "Where to write it; stdout")->type_name("FILE");
+  init->excludes(config);
+  init->add_flag("--force", line.force, "Replace a file that is there");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     const int code = app.exit(error);
     return code == 0 ? kDone : kRefused;
   }
+  if (init->parsed()) return Init(line);
   return config->count() > 0 ? Run(line) : RunLaptop(line.laptop);
 }
 

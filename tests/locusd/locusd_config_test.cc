@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "apps/locusd/config/config.h"
+#include "apps/locusd/config/config_template.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/golden.h"
@@ -129,6 +130,9 @@ TEST(LocusdConfigTest, InstalledExample_ShowsTheDefaults) {
   const std::string path = golden::ProjectDirectory() + "/apps/locusd/locusd.toml";
   const Config config = ReadConfig(path).value();
   std::ifstream in(path);
+  EXPECT_EQ(ConfigTemplate(true, true), std::string(std::istreambuf_iterator<char>(in), {}))
+      << "make it by: locusd init --role lease-node --role id-service --force --output " << path;
+  in.seekg(0);
   std::string line, shown;
   bool header = true;
   while (std::getline(in, line)) {
@@ -170,6 +174,30 @@ TEST(LocusdConfigTest, InstalledExample_ShowsTheDefaults) {
   EXPECT_EQ(parsed->audit->renewals, defaults.renewals);
   EXPECT_EQ(parsed->audit->sink.queue, defaults.sink.queue);
   EXPECT_EQ(parsed->audit->sink.spill_bytes, defaults.sink.spill_bytes);
+  EXPECT_EQ(parsed->api.drain_delay, config.api.drain_delay);
+  const IdSettings& ids = *parsed->ids;
+  const IdSettings of_ids;
+  EXPECT_EQ(ids.text_buyers, of_ids.text_buyers);
+  EXPECT_EQ(ids.space, of_ids.space);
+  EXPECT_EQ(ids.keys, of_ids.keys);
+  EXPECT_EQ(ids.wait, of_ids.wait);
+  EXPECT_EQ(ids.waiters, of_ids.waiters);
+  EXPECT_EQ(ids.waiting, of_ids.waiting);
+  EXPECT_EQ(ids.remember, of_ids.remember);
+  EXPECT_EQ(ids.remember_bytes, of_ids.remember_bytes);
+  // What the lines without "#" say; their comments tell that the default is another.
+  EXPECT_EQ(ids.orders, config.ids->orders);
+  EXPECT_EQ(ids.sequences, config.ids->sequences);
+  SnowflakeSettings snowflake = *config.ids->snowflake;
+  snowflake.datacenter = 0;
+  EXPECT_EQ(ids.snowflake, snowflake);
+  TableSettings table;
+  table.place.uri = "file:/var/lib/locusd/table.json";
+  EXPECT_EQ(ids.table, table);
+  ASSERT_EQ(parsed->tokens.size(), 1u);
+  const TokenSettings token;
+  EXPECT_EQ(parsed->tokens[0].rate, token.rate);
+  EXPECT_EQ(parsed->tokens[0].burst, token.burst);
 }
 
 TEST(LocusdConfigTest, Health_IsReadAndChecked) {

@@ -2,6 +2,7 @@
 #include "apps/locusd/ids/id_service.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <system_error>
@@ -228,8 +229,12 @@ class IdService::Rep {
 
  private:
   absl::StatusOr<std::shared_ptr<OrderIdGenerator>> Orders() {
-    LOCUS_ASSIGN_OR_RETURN(OpenedOrders opened,
-                           OpenOrders(settings_, OrderEvents(options_.on_event)));
+    auto on_event = [count = lead_used_up_,
+                     log = OrderEvents(options_.on_event)](const GeneratorEvent& event) {
+      if (event.kind == GeneratorEvent::Kind::kLeadUsedUp) *count += event.sections;
+      if (log) log(event);
+    };
+    LOCUS_ASSIGN_OR_RETURN(OpenedOrders opened, OpenOrders(settings_, on_event));
     MutexLock lock(mutex_);
     space_ = opened.space;
     return std::move(opened.orders);
@@ -338,6 +343,9 @@ class IdService::Rep {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool router_replaced_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<SpaceOptions> space_ ABSL_GUARDED_BY(mutex_);  // of the order IDs
+  // A count, which publishes nothing else; the generator's callback holds it.
+  const std::shared_ptr<std::atomic<uint64_t>> lead_used_up_ =
+      std::make_shared<std::atomic<uint64_t>>(0);
   std::vector<std::thread> threads_;
 };
 
@@ -374,9 +382,17 @@ std::string IdService::Rep::Metrics() const {
   if (!space || !now->orders) return text;
   const double rate = static_cast<double>(space->floor_rate);
   const absl::Duration lead = now->orders->Stats().lead;
-  gauge("locus_order_ids_headroom_seconds",
-        "How much further ahead of the floor the leases of a section may get.",
-        static_cast<double>(space->max_lead) / rate - absl::ToDoubleSeconds(lead));
+  gauge("locus_order_ids_most_lead_seconds",
+        "How far ahead of the floor leases may be: the most of locus_store_lead_seconds, but for "
+        "what "
+        "a loss added.",
+        static_cast<double>(space->max_lead) / rate);
+  absl::StrAppend(&text,
+                  "# HELP locus_order_ids_lead_used_up_total Times that a section got no segment, "
+                  "because its leases were as far ahead of the floor as they may be.\n"
+                  "# TYPE locus_order_ids_lead_used_up_total counter\n"
+                  "locus_order_ids_lead_used_up_total ",
+                  lead_used_up_->load(), "\n");
   const double span = static_cast<double>(uint64_t{1} << kOrderIdBits) / rate;
   gauge("locus_order_ids_time_left_seconds",
         "How long the 47 bits of sequence of an order ID last.",

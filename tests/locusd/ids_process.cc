@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/locusd/ids_process.h"
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "gtest/gtest.h"
+#include "src/http/endpoint.h"
+
+namespace locus {
+namespace {
+
+std::string TextOf(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+size_t CountOf(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+}  // namespace
+
+LocusdRun RunLocusd(const std::string& arguments, const TemporaryDirectory& directory) {
+  const std::string out = directory / "run.out";
+  const int status =
+      std::system(absl::StrCat(LOCUSD_BINARY, " ", arguments, " > ", out, " 2>&1").c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, TextOf(out)};
+}
+
+void WriteSecret(const std::string& path, const std::string& text) {
+  const std::string fresh = path + ".new";
+  std::ofstream(fresh) << text;
+  chmod(fresh.c_str(), 0600);
+  ASSERT_EQ(std::rename(fresh.c_str(), path.c_str()), 0);
+}
+
+IdsProcess::IdsProcess(const TemporaryDirectory& directory, const std::string& name)
+    : config_(directory / (name + ".toml")), log_(directory / (name + ".log")) {}
+
+std::string IdsProcess::api() const { return absl::StrCat("127.0.0.1:", port_); }
+
+void IdsProcess::Write(const std::string& top, const std::string& more_api,
+                       const std::string& rest) {
+  const std::string fresh = config_ + ".new";
+  std::ofstream(fresh) << top << "[api]\nlisten = \"" << api() << "\"\n" << more_api << rest;
+  ASSERT_EQ(std::rename(fresh.c_str(), config_.c_str()), 0);
+}
+
+bool IdsProcess::Start(bool begin) {
+  std::vector<std::string> command = {LOCUSD_BINARY, "--config", config_};
+  if (begin) command.push_back("--begin");
+  const size_t before = CountOf(LogText(), "info serves");
+  process_ = std::make_unique<PrivateServer>(command, log_);
+  return process_->Start([&] { return CountOf(LogText(), "info serves") > before; });
+}
+
+int IdsProcess::WaitForEnd() {
+  siginfo_t end = {};
+  // Left for the object that started it.
+  waitid(P_PID, static_cast<id_t>(process_->pid()), &end, WEXITED | WNOWAIT);
+  return end.si_code == CLD_EXITED ? end.si_status : -end.si_status;
+}
+
+std::string IdsProcess::LogText() const { return TextOf(log_); }
+bool IdsProcess::Logged(const std::string& text) const {
+  return LogText().find(text) != std::string::npos;
+}
+bool IdsProcess::LogsAfter(const std::function<void()>& action, const std::string& text) {
+  const size_t before = CountOf(LogText(), text);
+  action();
+  return WaitUntil([&] { return CountOf(LogText(), text) > before; });
+}
+
+absl::StatusOr<http::HttpAnswer> IdsProcess::Ask(const std::string& method,
+                                                 const std::string& target, const std::string& body,
+                                                 const Headers& headers) const {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  auto connection = http::HttpConnection::Connect(*http::Endpoint::Parse(api()), tls, deadline);
+  if (!connection.ok()) return connection.status();
+  const std::string bearer = "Bearer " + token;
+  http::HttpRequest request{method, target, {}, body};
+  if (!token.empty()) request.headers.emplace_back("Authorization", bearer);
+  for (const auto& [name, value] : headers) request.headers.emplace_back(name, value);
+  return (*connection)->Send(request, 16 << 20, deadline);
+}
+
+unsigned IdsProcess::StatusOf(const std::string& method, const std::string& target,
+                              const std::string& body) const {
+  const auto answer = Ask(method, target, body);
+  return answer.ok() ? answer->status : 0;
+}
+
+nlohmann::json IdsProcess::Good(const std::string& method, const std::string& target,
+                                const std::string& body) const {
+  const auto answer = Ask(method, target, body);
+  EXPECT_TRUE(answer.ok()) << target << ": " << answer.status();
+  if (!answer.ok()) return {};
+  EXPECT_EQ(answer->status, 200u) << target << ": " << answer->body;
+  return nlohmann::json::parse(answer->body, nullptr, false);
+}
+
+std::string IdsProcess::Metric(const std::string& name) const {
+  const auto answer = Ask("GET", "/metrics");
+  if (!answer.ok()) return "";
+  for (const auto line : absl::StrSplit(answer->body, '\n')) {
+    const std::string text(line);
+    if (text.starts_with(name + " ")) return text.substr(name.size() + 1);
+  }
+  return "";
+}
+
+}  // namespace locus

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a configuration says of roles, of the ID service and of tokens.
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "apps/locusd/config/config.h"
+#include "apps/locusd/config/config_template.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/support/temporary_directory.h"
+
+namespace locus::locusd {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kService[] = R"(roles = ["id-service"]
+[api]
+listen = "127.0.0.1:7070"
+[ids]
+)";
+
+std::string Refusal(const std::string& text) {
+  auto config = ParseConfig(text, "ids.toml");
+  EXPECT_FALSE(config.ok()) << text;
+  EXPECT_TRUE(absl::IsInvalidArgument(config.status())) << config.status();
+  return std::string(config.status().message());
+}
+Config Good(const std::string& text) {
+  auto config = ParseConfig(text, "ids.toml");
+  EXPECT_TRUE(config.ok()) << config.status();
+  return config.ok() ? *config : Config();
+}
+
+TEST(LocusdIdsConfigTest, Roles_DecideWhichSectionsThereAre) {
+  const Config service = Good(kService);
+  EXPECT_TRUE(service.id_service);
+  EXPECT_FALSE(service.lease_node);
+  EXPECT_TRUE(service.ids);
+  EXPECT_FALSE(service.ids->orders);
+
+  const std::string node =
+      "cluster = \"c\"\ndata = \"d\"\n[raft]\nlisten = \"127.0.0.1:1\"\n"
+      "[api]\nlisten = \"127.0.0.1:2\"\n";
+  EXPECT_TRUE(Good(node).lease_node) << "files of before are of nodes";
+  EXPECT_FALSE(Good(node).id_service);
+  EXPECT_THAT(Refusal(node + "[ids]\n"), HasSubstr("ids.toml:7:1: ids is for the role id-service"));
+  const Config both = Good("roles = [\"lease-node\", \"id-service\"]\n" + node + "[ids]\n");
+  EXPECT_TRUE(both.lease_node && both.id_service);
+
+  EXPECT_THAT(
+      Refusal("cluster = \"c\"\n" + std::string(kService) + "[raft]\nlisten = \"127.0.0.1:1\"\n"),
+      AllOf(HasSubstr("ids.toml:1:11: cluster is for the role lease-node"),
+            HasSubstr("ids.toml:6:1: raft is for the role lease-node")));
+  EXPECT_THAT(Refusal("roles = [\"leader\"]\n[api]\nlisten = \"127.0.0.1:1\"\n"),
+              HasSubstr("roles is \"leader\"; it must be \"lease-node\" or \"id-service\""));
+  EXPECT_THAT(Refusal("roles = []\n" + node), HasSubstr("roles has no role"));
+  EXPECT_THAT(Refusal("roles = [\"id-service\"]\n[api]\nlisten = \"127.0.0.1:1\"\n"),
+              HasSubstr("ids is missing"));
+  EXPECT_THAT(Refusal("roles = [\"id-service\"]\n[api]\nlisten = \"127.0.0.1:1\"\n"
+                      "advertise = \"a:1\"\n[ids]\n"),
+              HasSubstr("ids.toml:4:13: api.advertise is for the role lease-node"));
+}
+
+TEST(LocusdIdsConfigTest, EveryKeyOfIds_IsRead) {
+  const Config config = Good(std::string(kService) + R"(buyers = "text"
+space = "shop"
+keys = "ring"
+wait = "1s"
+waiters = 2
+waiting = 3
+remember = "5m"
+remember_bytes = 2000000
+[ids.orders]
+store = "mysql://locus@127.0.0.1:3306/ids"
+password_file = "p1"
+create = true
+wide = true
+horizon = "1m"
+[ids.sequences]
+store = "redis://127.0.0.1:6379"
+password_file = "p2"
+ceiling = "sqlite:ceiling.db"
+ceiling_password_file = "p3"
+create = true
+names = ["a", "b"]
+most = 5
+horizon = "2m"
+[ids.snowflake]
+leases = "locusd://127.0.0.1:7070"
+password_file = "p4"
+space = "workers"
+create = true
+ttl = "1m"
+max_skew = "2s"
+datacenter = 3
+[ids.table]
+place = "etcd://127.0.0.1:2379/locus"
+password_file = "p5"
+last_good_file = "good"
+confirm_every = "1s"
+)");
+  const IdSettings& ids = *config.ids;
+  EXPECT_TRUE(ids.text_buyers);
+  EXPECT_EQ(ids.space.str(), "shop");
+  EXPECT_EQ(ids.keys, "ring");
+  EXPECT_EQ(ids.wait, absl::Seconds(1));
+  EXPECT_EQ(ids.waiters, 2u);
+  EXPECT_EQ(ids.waiting, 3u);
+  EXPECT_EQ(ids.remember, absl::Minutes(5));
+  EXPECT_EQ(ids.remember_bytes, 2'000'000u);
+  ASSERT_EQ(ids.orders->members.size(), 1u);
+  EXPECT_EQ(ids.orders->members[0].place,
+            (PlaceSettings{"mysql://locus@127.0.0.1:3306/ids", "p1"}));
+  EXPECT_TRUE(ids.orders->create && ids.orders->wide);
+  EXPECT_EQ(ids.orders->horizon, absl::Minutes(1));
+  EXPECT_EQ(ids.sequences->place, (PlaceSettings{"redis://127.0.0.1:6379", "p2"}));
+  EXPECT_EQ(ids.sequences->ceiling, (PlaceSettings{"sqlite:ceiling.db", "p3"}));
+  EXPECT_THAT(ids.sequences->names, ElementsAre("a", "b"));
+  EXPECT_EQ(ids.sequences->most, 5u);
+  EXPECT_EQ(ids.sequences->horizon, absl::Minutes(2));
+  EXPECT_EQ(ids.snowflake->leases, (PlaceSettings{"locusd://127.0.0.1:7070", "p4"}));
+  EXPECT_EQ(ids.snowflake->space.str(), "workers");
+  EXPECT_EQ(ids.snowflake->ttl, absl::Minutes(1));
+  EXPECT_EQ(ids.snowflake->max_skew, absl::Seconds(2));
+  EXPECT_EQ(ids.snowflake->datacenter, 3u);
+  EXPECT_EQ(ids.table->place, (PlaceSettings{"etcd://127.0.0.1:2379/locus", "p5"}));
+  EXPECT_EQ(ids.table->last_good_file, "good");
+  EXPECT_EQ(ids.table->confirm_every, absl::Seconds(1));
+}
+
+TEST(LocusdIdsConfigTest, SetOfStores_IsReadInItsOrder) {
+  const std::string set = std::string(kService) + R"([ids.orders]
+layout = 2
+[[ids.orders.member]]
+name = "a"
+store = "sqlite:a.db"
+last_section = 127
+[[ids.orders.member]]
+name = "b"
+store = "sqlite:b.db"
+last_section = 255
+)";
+  const Config config = Good(set);
+  EXPECT_EQ(config.ids->orders->layout, 2u);
+  ASSERT_EQ(config.ids->orders->members.size(), 2u);
+  EXPECT_EQ(config.ids->orders->members[1].name, "b");
+  EXPECT_EQ(config.ids->orders->members[1].last_section, 255);
+  std::string fallen = set;
+  fallen.replace(fallen.find("255"), 3, "127");
+  EXPECT_THAT(Refusal(fallen), HasSubstr("ids.orders.member must have last_section values"));
+  EXPECT_THAT(Refusal(std::string(kService) + "[ids.orders]\nstore = \"sqlite:a\"\nlayout = 2\n"),
+              HasSubstr("ids.toml:7:10: ids.orders.layout is of a set"));
+}
+
+TEST(LocusdIdsConfigTest, WrongPlaces_AreNamedWithoutTheirPasswords) {
+  auto orders = [](const std::string& lines) {
+    return Refusal(std::string(kService) + "[ids.orders]\n" + lines);
+  };
+  EXPECT_THAT(orders(""), HasSubstr("ids.orders.store is missing"));
+  EXPECT_THAT(orders("store = \"\"\n"), HasSubstr("ids.orders.store is empty"));
+  EXPECT_THAT(orders("store = \"nonsense\"\n"),
+              HasSubstr("ids.toml:6:9: ids.orders.store is wrong"));
+  EXPECT_THAT(orders("store = \"locusd://127.0.0.1:1\"\n"), HasSubstr("worker leases only"));
+  EXPECT_THAT(orders("store = \"mysql://me:SECRET@127.0.0.1/db\"\n"),
+              AllOf(HasSubstr("ids.orders.store is wrong"), Not(HasSubstr("SECRET"))));
+  EXPECT_THAT(orders("store = \"sqlite:a\"\nhorizon = \"1ms\"\n"),
+              HasSubstr("ids.orders.horizon: 1ms is not in 1s .. 24h"));
+  EXPECT_THAT(Refusal(std::string(kService) +
+                      "[ids.sequences]\nstore = \"sqlite:a\"\nceiling = \"sqlite:b\"\n"),
+              HasSubstr("only redis needs a ceiling"));
+  EXPECT_THAT(Refusal(std::string(kService) + "[ids.table]\nplace = \"redis://127.0.0.1\"\n"),
+              HasSubstr("ids.table.place is wrong"));
+  EXPECT_THAT(Refusal(std::string(kService) + "space = \"A B\"\n"),
+              HasSubstr("ids.space is \"A B\"; it must be 1 to 64 of a-z"));
+}
+
+TEST(LocusdIdsConfigTest, Tokens_HaveNamesScopesRatesAndAnEnd) {
+  const std::string token = R"([[token]]
+name = "shop"
+file = "t"
+scopes = ["ids", "decode"]
+expires = "2031-01-31T00:00:00Z"
+rate = 7
+burst = 8
+)";
+  const Config config = Good(kService + token);
+  ASSERT_EQ(config.tokens.size(), 1u);
+  EXPECT_EQ(config.tokens[0].scopes, (Scopes{Scope::kIds, Scope::kDecode}));
+  EXPECT_EQ(config.tokens[0].expires, absl::FromUnixSeconds(1927584000));
+  EXPECT_EQ(config.tokens[0].rate, 7u);
+  EXPECT_EQ(config.tokens[0].burst, 8u);
+  EXPECT_THAT(Refusal(kService + token + token),
+              HasSubstr("token.name is \"shop\", as of a [[token]] before"));
+  EXPECT_THAT(Refusal(std::string(kService) + "[[token]]\nname = \"a b\"\nscopes = [\"all\"]\n"),
+              AllOf(HasSubstr("token.name is \"a b\""), HasSubstr("token.file is missing"),
+                    HasSubstr("token.scopes is \"all\"; it must be one of ids, route, decode")));
+  std::string beyond = kService + token;
+  beyond.replace(beyond.find("127.0.0.1"), 9, "10.0.0.10");
+  EXPECT_THAT(Refusal(beyond), HasSubstr("is beyond loopback"));
+  beyond.insert(beyond.find("[ids]"), "certificate = \"c\"\nkey = \"k\"\n");
+  EXPECT_TRUE(Good(beyond).AsksForTokens());
+}
+
+TEST(LocusdIdsConfigTest, Templates_PassAsTheyAre) {
+  for (const auto& [lease, ids] : {std::pair(true, false), {false, true}, {true, true}}) {
+    const std::string text = ConfigTemplate(lease, ids);
+    const Config config = Good(text);
+    EXPECT_EQ(config.lease_node, lease);
+    EXPECT_EQ(config.id_service, ids);
+    EXPECT_EQ(config.ids.has_value(), ids);
+    for (size_t at = 0; at < text.size();) {
+      const size_t end = text.find('\n', at);
+      EXPECT_LE(end - at, 100u) << text.substr(at, end - at);
+      at = end + 1;
+    }
+  }
+}
+
+TEST(LocusdIdsConfigTest, KeysThatNeedARestart_AreAllButKeysTableAndTokens) {
+  const Config running = Good(ConfigTemplate(false, true));
+  Config read = running;
+  read.ids->keys = "other";
+  read.ids->table.emplace().place.uri = "file:t";
+  read.tokens.push_back({.name = "n", .file = "f", .scopes = {}});
+  EXPECT_THAT(KeysThatNeedARestart(running, read), ElementsAre());
+  read.ids->orders->horizon = absl::Seconds(2);
+  read.ids->snowflake.reset();
+  read.ids->wait = absl::Seconds(1);
+  read.api.drain_delay = absl::Seconds(1);
+  EXPECT_THAT(KeysThatNeedARestart(running, read),
+              ElementsAre("api.drain_delay", "ids.wait", "ids.orders", "ids.snowflake"));
+}
+
+TEST(LocusdIdsConfigTest, FilesToWatch_AreThoseThatAreTakenOver) {
+  Config config = Good(ConfigTemplate(false, true));
+  config.api.token_files = {"t1"};
+  config.tokens.push_back({.name = "n", .file = "t2", .scopes = {}});
+  config.api.tls = Config::TlsPaths{"", "c", "k"};
+  config.ids->keys = "ring";
+  EXPECT_THAT(FilesToWatch(config), ElementsAre("t2", "t1", "c", "k", "ring"));
+}
+
+}  // namespace
+}  // namespace locus::locusd
