@@ -13,7 +13,7 @@ import weakref
 from types import TracebackType
 from typing import Any, Callable, List, NoReturn, Optional, Type, TypeVar, Union
 
-from ._library import call, ffi, lib
+from ._library import Texts, call, ffi, lib
 from .errors import DeadlineExceededError, FailedPreconditionError
 
 _T = TypeVar("_T")
@@ -30,10 +30,10 @@ class Handle:
     """An object of the native library. A context manager; close() may be called at any time, by any
     thread and more than once."""
 
-    def __init__(self, kind: str, *arguments: object) -> None:
-        """Opens a `kind`, such as "locus_router"."""
+    def __init__(self, kind: str, texts: Texts, *arguments: object) -> None:
+        """Opens a `kind`, such as "locus_router"; the arguments read `texts`."""
         # The last reference closes it: a call that is under way in another thread has one.
-        self._pointer: Optional[Any] = _open(kind, *arguments)
+        self._pointer: Optional[Any] = _open(kind, texts, *arguments)
         self._process = os.getpid()
         _open_handles.add(self)
 
@@ -119,11 +119,11 @@ def interruptibly(work: Callable[[], _T]) -> _T:
     return results[0]
 
 
-def _open(kind: str, *arguments: object) -> Any:
+def _open(kind: str, texts: Texts, *arguments: object) -> Any:
     """What the library opens: a pointer whose last reference closes it."""
     place = ffi.new(f"{kind} **")
 
-    def work() -> Any:
+    def work(_texts: Texts = texts) -> Any:  # they live as long as this call, whoever waits for it
         call(getattr(lib, f"{kind}_open"), *arguments, place)
         return ffi.gc(place[0], getattr(lib, f"{kind}_close"))
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, Optional, Tuple, Union
+from typing import Any, Callable, List, Optional, Tuple, Union
 
 from ._interface import CDEF
 from .errors import error_of
@@ -87,20 +87,18 @@ def encoded(name: str, text: Text) -> bytes:
 
 
 class Texts:
-    """Texts in memory of C, for one call; those that are secret are wiped at the end of `with`."""
+    """Texts in memory of C, which is wiped with this object: some are secret. It has to live as
+    long as the call that reads them."""
 
     def __init__(self) -> None:
-        self._kept: list[Any] = []
+        self._kept: List[Any] = []
 
-    def __enter__(self) -> Texts:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def __del__(self) -> None:
         for text in self._kept:
             ffi.memmove(text, bytes(len(text)), len(text))
 
     def of(self, name: str, text: Optional[Text]) -> Any:
-        """A char *; NULL for None."""
+        """A char *; NULL for None. Raises what encoded() raises."""
         if text is None:
             return ffi.NULL
         self._kept.append(ffi.new("char[]", encoded(name, text)))

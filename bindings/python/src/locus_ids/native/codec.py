@@ -22,10 +22,10 @@ class OrderNoCodec(Handle):
     """
 
     def __init__(self, key_file: Text, space: str = "orders") -> None:
-        with Texts() as texts:
-            super().__init__(
-                "locus_codec", texts.of("key_file", key_file), texts.of("space", space)
-            )
+        texts = Texts()
+        super().__init__(
+            "locus_codec", texts, texts.of("key_file", key_file), texts.of("space", space)
+        )
 
     def encode(self, order_id: OrderId) -> OrderNo:
         """The order_no of an order ID under the active key: the same each time."""

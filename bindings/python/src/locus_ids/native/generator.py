@@ -41,16 +41,16 @@ class OrderIdGenerator(Handle):
         wide: bool = False,
         horizon: Optional[float] = None,
     ) -> None:
-        with Texts() as texts:
-            options = ffi.new("locus_generator_options *")
-            options.size = ffi.sizeof("locus_generator_options")
-            options.space = texts.of("space", space)
-            options.password = texts.of("password", password)
-            options.password_file = texts.of("password_file", password_file)
-            options.create = bool(create)
-            options.wide = bool(wide)
-            options.horizon_ms = option_ms("horizon", horizon)
-            super().__init__("locus_generator", texts.of("store", store), options)
+        texts = Texts()
+        options = ffi.new("locus_generator_options *")
+        options.size = ffi.sizeof("locus_generator_options")
+        options.space = texts.of("space", space)
+        options.password = texts.of("password", password)
+        options.password_file = texts.of("password_file", password_file)
+        options.create = bool(create)
+        options.wide = bool(wide)
+        options.horizon_ms = option_ms("horizon", horizon)
+        super().__init__("locus_generator", texts, texts.of("store", store), options)
 
     def next(self, buyer: BuyerKey, timeout: Optional[float] = 5.0) -> OrderId:
         """The next order ID of a buyer, from memory; waits for the store where none is at hand.

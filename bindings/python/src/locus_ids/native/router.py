@@ -61,14 +61,14 @@ class Router(Handle):
         # The library never frees the texts of a shard while the router is open, and never puts
         # others in their place.
         self._shards: Dict[Tuple[int, int, int], RoutedShard] = {}
-        with Texts() as texts:
-            options = ffi.new("locus_router_options *")
-            options.size = ffi.sizeof("locus_router_options")
-            options.password = texts.of("password", password)
-            options.password_file = texts.of("password_file", password_file)
-            options.last_good_file = texts.of("last_good_file", last_good_file)
-            options.open_timeout_ms = option_ms("open_timeout", open_timeout)
-            super().__init__("locus_router", texts.of("table", table), options)
+        texts = Texts()
+        options = ffi.new("locus_router_options *")
+        options.size = ffi.sizeof("locus_router_options")
+        options.password = texts.of("password", password)
+        options.password_file = texts.of("password_file", password_file)
+        options.last_good_file = texts.of("last_good_file", last_good_file)
+        options.open_timeout_ms = option_ms("open_timeout", open_timeout)
+        super().__init__("locus_router", texts, texts.of("table", table), options)
 
     def route(self, order_id: OrderId) -> RoutedShard:
         """The one shard that the table in force gives this order to."""

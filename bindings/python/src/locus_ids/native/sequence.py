@@ -37,19 +37,19 @@ class Sequence(Handle):
         horizon: Optional[float] = None,
     ) -> None:
         self._increment = check_integer("increment", increment, 1, _MOST)
-        with Texts() as texts:
-            options = ffi.new("locus_sequence_options *")
-            options.size = ffi.sizeof("locus_sequence_options")
-            options.password = texts.of("password", password)
-            options.password_file = texts.of("password_file", password_file)
-            options.key_prefix = texts.of("key_prefix", key_prefix)
-            options.increment = increment
-            options.max_value = check_integer("max_value", max_value, 1, _MOST)
-            options.wrap = bool(wrap)
-            options.horizon_ms = option_ms("horizon", horizon)
-            super().__init__(
-                "locus_sequence", texts.of("engine", engine), texts.of("key", key), options
-            )
+        texts = Texts()
+        options = ffi.new("locus_sequence_options *")
+        options.size = ffi.sizeof("locus_sequence_options")
+        options.password = texts.of("password", password)
+        options.password_file = texts.of("password_file", password_file)
+        options.key_prefix = texts.of("key_prefix", key_prefix)
+        options.increment = increment
+        options.max_value = check_integer("max_value", max_value, 1, _MOST)
+        options.wrap = bool(wrap)
+        options.horizon_ms = option_ms("horizon", horizon)
+        super().__init__(
+            "locus_sequence", texts, texts.of("engine", engine), texts.of("key", key), options
+        )
 
     def next(self, timeout: Optional[float] = 5.0) -> int:
         """The next number; `timeout` as of OrderIdGenerator.next."""

@@ -40,20 +40,20 @@ class Snowflake(Handle):
         workers: Optional[Tuple[int, int]] = None,
         reacquire: bool = False,
     ) -> None:
-        with Texts() as texts:
-            options = ffi.new("locus_snowflake_options *")
-            options.size = ffi.sizeof("locus_snowflake_options")
-            options.space = texts.of("space", space)
-            options.password = texts.of("password", password)
-            options.password_file = texts.of("password_file", password_file)
-            options.ttl_ms = option_ms("ttl", ttl)
-            options.patience_ms = option_ms("patience", patience)
-            if workers is not None:
-                first, last = workers
-                options.first_worker = check_integer("first worker", first, 0, _WORKERS - 1)
-                options.last_worker = check_integer("last worker", last, first, _WORKERS - 1)
-            options.reacquire = bool(reacquire)
-            super().__init__("locus_snowflake", texts.of("store", store), options)
+        texts = Texts()
+        options = ffi.new("locus_snowflake_options *")
+        options.size = ffi.sizeof("locus_snowflake_options")
+        options.space = texts.of("space", space)
+        options.password = texts.of("password", password)
+        options.password_file = texts.of("password_file", password_file)
+        options.ttl_ms = option_ms("ttl", ttl)
+        options.patience_ms = option_ms("patience", patience)
+        if workers is not None:
+            first, last = workers
+            options.first_worker = check_integer("first worker", first, 0, _WORKERS - 1)
+            options.last_worker = check_integer("last worker", last, first, _WORKERS - 1)
+        options.reacquire = bool(reacquire)
+        super().__init__("locus_snowflake", texts, texts.of("store", store), options)
 
     def next(self) -> int:
         """The next ID. UnavailableError: try again; FailedPreconditionError: the lease is lost."""
