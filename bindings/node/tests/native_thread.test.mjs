@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer as createTlsServer } from "node:https";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -60,9 +61,10 @@ const IMPORTS = `
 `;
 
 /** Runs a program; its exit code and what it printed. It must not be killed by a signal. */
-async function run(program, args, flags = []) {
+async function run(program, args, flags = [], environment = {}) {
   const child = spawn(process.execPath, [...flags, "--input-type=module", "-e", IMPORTS + program, "--", ...args], {
     cwd: new URL("..", import.meta.url),
+    env: { ...process.env, ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let out = "";
@@ -101,6 +103,51 @@ test("what nobody listens on is told at once, by each client library", async () 
       LeasedSnowflake.open(uri, { patienceMs: 1 }),
       (error) => code.test(error.code) || assert.fail(`${uri}: ${error.stack}`),
     );
+  }
+});
+
+test("liblocus speaks TLS by its own OpenSSL, beside Node's", async () => {
+  const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
+  const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];
+  execFileSync("openssl", [
+    ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"],
+    ...["-keyout", key, "-out", cert, "-days", "2", ...subject],
+  ], { stdio: "ignore" });
+  const shards = [{ id: 1, name: "orders-a", endpoint: "mysql://127.0.0.1/orders" }];
+  const table = JSON.stringify({ epoch: 7, shards, ranges: [{ last: 65535, shard: 1 }] });
+  const tokens = new Set();
+  const server = createTlsServer({ key: readFileSync(key), cert: readFileSync(cert) }, (request, response) => {
+    tokens.add(request.headers.authorization);
+    response.setHeader("content-type", "application/json").end(table);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const uri = `https://127.0.0.1:${server.address().port}/table.json`;
+  // Node's OpenSSL before and after: neither may take what belongs to the other.
+  const program = `
+    import { createHash } from "node:crypto";
+    import { readFileSync } from "node:fs";
+    import { get } from "node:https";
+    import { OrderId, Router } from "locus-ids/native";
+    const ca = readFileSync(${JSON.stringify(cert)});
+    const byNode = () => new Promise((resolve, reject) => {
+      const options = { ca, agent: false, headers: { authorization: "Bearer node" } };
+      get(store, options, (response) => resolve(response.resume().statusCode)).on("error", reject);
+    });
+    const before = [await byNode(), createHash("sha256").update("x").digest("hex")];
+    const router = await Router.open(store, { password: "liblocus" });
+    const after = [await byNode(), createHash("sha256").update("x").digest("hex")];
+    console.log(router.epoch, router.route(new OrderId(7, 1n)).name, before.join() === after.join());`;
+  try {
+    const good = await run(program, [uri, "", ""], [], { SSL_CERT_FILE: cert });
+    assert.equal(good.out, "7n orders-a true\n", good.err);
+    assert.deepEqual([...tokens].sort(), ["Bearer liblocus", "Bearer node"]);
+    const bad = await run(program, [uri, "", ""], [], { SSL_CERT_FILE: "/dev/null" });
+    assert.match(bad.err, /LocusError: .*certificate/);
+    assert.equal(bad.code, 1);
+  } finally {
+    server.closeAllConnections?.();
+    server.close();
   }
 });
 
