@@ -74,6 +74,7 @@ export interface TableDocument {
   // The first range whose `last` is not below a vnode owns it; vnodes above the highest `last`
   // belong to the first range.
   ranges: { last: number; shard: number }[];
+  // Left out by the server where there are none; the page puts [] there.
   moves: VnodeMove[];
 }
 export interface Shard {
@@ -364,6 +365,9 @@ export interface Stats {
     // How far the leases are ahead of the floor, and how far they may be.
     lead_ms: number;
     most_lead_ms: number;
+    // Of the section that has the least: what is left of the room between its leases and what the
+    // store grants at most, 0..1. Absent: not counted.
+    headroom?: number;
     // The store's clock less this process's; the one furthest from 0.
     clock_offset_ms: number;
     lease_latency: Latency;

@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { Boundary } from "./base/boundary";
 import { duration } from "./base/format";
 import { Card, Waiting } from "./base/parts";
 import { begin, heardAt, live, may, moves, now, session } from "./base/state";
@@ -142,7 +143,9 @@ export function App() {
         <h1 ref={heading} tabIndex={-1}>
           {title}
         </h1>
-        <Content />
+        <Boundary name={shown.value.name}>
+          <Content />
+        </Boundary>
       </main>
       <PlanDialog />
       <TokenDialog />

@@ -67,7 +67,17 @@ async function load<T>(into: { value: Loaded<T> }, path: string): Promise<T | nu
 }
 
 export async function loadTable(): Promise<void> {
-  await Promise.all([load(table, paths.table), load(shards, paths.shards)]);
+  await Promise.all([loadDocument(), load(shards, paths.shards)]);
+}
+// The document leaves out what a table has none of.
+async function loadDocument(): Promise<void> {
+  const read: { value: Loaded<TableAnswer> } = { value: table.value };
+  const answer = await load(read, paths.table);
+  const whole = answer && {
+    ...answer,
+    document: { ...answer.document, moves: answer.document.moves ?? [] },
+  };
+  table.value = whole === null ? read.value : { value: whole, problem: null };
 }
 export const loadShards = () => load(shards, paths.shards);
 export const loadMembers = () => load(members, paths.members);

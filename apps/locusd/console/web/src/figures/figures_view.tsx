@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import { useMemo } from "preact/hooks";
 import type { Stats, StatsHistory, StoreStats } from "../api";
-import { count, duration, rate, shortDuration, thousands, utc } from "../base/format";
+import { count, duration, percent, rate, shortDuration, thousands, utc } from "../base/format";
 import { Badge, Card, Empty, ProblemNote, Scroll, Waiting } from "../base/parts";
 import { absent, history, offers, stats } from "../base/state";
 import { Chart } from "./chart";
@@ -13,8 +12,6 @@ interface Figure {
   text: (value: number) => string;
   // Shorter, for the axis; `text` without it.
   tick?: (value: number) => string;
-  // From the value that is kept to the one that is shown.
-  shown?: (value: number) => number;
   // What it means, and from where on it is bad.
   hint: string;
   limit?: number | undefined;
@@ -31,7 +28,7 @@ const times = (value: number) => thousands(Math.round(value));
 
 function figuresOf(now: Stats): Figure[] {
   const made: Figure[] = [];
-  const mostLead = now.orders?.most_lead_ms ?? 0;
+  const headroom = now.orders?.headroom;
   if (now.orders !== null) {
     made.push(
       { title: "Order IDs", series: "orders_per_second", text: rate, hint: "given out, a second" },
@@ -51,12 +48,14 @@ function figuresOf(now: Stats): Figure[] {
         hint: "how long it goes on without its store; below 2 min is too little",
       },
       {
-        title: "Headroom",
+        title: "Lead",
         series: "lead_ms",
         text: duration,
         tick: shortDuration,
-        shown: (lead) => mostLead - lead,
-        hint: "how far leases may still run ahead of time; at 0 they wait",
+        hint:
+          headroom === undefined
+            ? "how far leases run ahead of time; a new store begins about 19 min ahead"
+            : `how far leases run ahead of time; ${percent(headroom)} of their headroom are left`,
       },
       {
         title: "Clock offset",
@@ -109,11 +108,7 @@ function figuresOf(now: Stats): Figure[] {
 }
 
 function FigureCard({ figure, points }: { figure: Figure; points: StatsHistory }) {
-  const shift = figure.shown ?? ((value: number) => value);
-  const values = useMemo(
-    () => points[figure.series].map((value) => (value === null ? null : shift(value))),
-    [points, figure.series, shift],
-  );
+  const values = points[figure.series];
   const known = summary(values);
   const sum = values.reduce<number>((all, value) => all + (value ?? 0), 0);
   const span = duration(points.at_ms.length * points.step_ms);

@@ -10,7 +10,7 @@ import type {
   StatsHistory,
   TableAnswer,
 } from "../api";
-import { ago, count, duration, thousands } from "../base/format";
+import { ago, count, duration, percent, thousands } from "../base/format";
 import { unheardAfter } from "../cluster/member_facts";
 import { held, over, rogueWrites, silent } from "../moves/move_facts";
 
@@ -151,11 +151,11 @@ function ofOrders(orders: NonNullable<Stats["orders"]>, history: StatsHistory | 
       ),
     );
   }
-  if (orders.most_lead_ms > 0 && orders.lead_ms > 0.9 * orders.most_lead_ms) {
+  if (orders.headroom !== undefined && orders.headroom < 0.12) {
     said.push(
       warn(
         "headroom",
-        `The leases are ${duration(orders.lead_ms)} ahead of ${duration(orders.most_lead_ms)} at most: soon they have to wait.`,
+        `The leases have ${percent(orders.headroom)} of their headroom left: soon they have to wait for time to pass.`,
         "figures",
       ),
     );

@@ -8,7 +8,7 @@ import type axe from "axe-core";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { expect } from "vitest";
 import { shots } from "./locusd";
-import { until } from "./until";
+import { patience, until } from "./until";
 
 const places = ["/usr/bin/chromium", "/usr/bin/chromium-browser"];
 
@@ -22,6 +22,18 @@ export function openBrowser(): Promise<Browser> {
 
 export const desk = { width: 1360, height: 860 };
 export const phone = { width: 360, height: 740 };
+
+// LOCUS_CONSOLE_DIST names a directory whose files take the place of those that locusd has built in,
+// with its headers: so that a change of the page can be tried without building locusd.
+async function replaceFiles(page: Page): Promise<void> {
+  const folder = process.env.LOCUS_CONSOLE_DIST;
+  if (folder === undefined) return;
+  await page.route(/\/(console\.(js|css)|index\.html)?$/, async (route) => {
+    const name = new URL(route.request().url()).pathname.slice(1) || "index.html";
+    const response = await route.fetch();
+    await route.fulfill({ response, body: readFileSync(join(folder, name)) });
+  });
+}
 
 export interface Opened {
   page: Page;
@@ -41,7 +53,7 @@ export async function openPage(
     permissions: ["clipboard-read", "clipboard-write"],
   });
   const page = await context.newPage();
-  page.setDefaultTimeout(120_000);
+  page.setDefaultTimeout(patience);
   const complaints: string[] = [];
   page.on("pageerror", (error) => complaints.push(error.message));
   page.on("console", (message) => {
@@ -61,6 +73,7 @@ export async function openPage(
       violations.push(`${event.violatedDirective}: ${event.blockedURI} ${event.sourceFile}`),
     );
   });
+  await replaceFiles(page);
   await page.goto(url);
   return { page, complaints };
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-const patience = 120_000;
+// Milliseconds. Shorter, by the environment, for who works on the tests.
+export const patience = Number(process.env.LOCUS_CONSOLE_PATIENCE ?? 120_000);
 
 // Waits until the probe gives something, or throws what it said last. A probe that throws has not
 // come true yet.

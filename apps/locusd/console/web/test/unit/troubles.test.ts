@@ -101,7 +101,8 @@ test("the ID store: away, short autonomy, starving, clock, headroom", () => {
   ]);
   expect(said({ stats: stats({ autonomy_ms: 119_000 }) })[0]).toMatch(/^warn: Without its store/);
   expect(said({ stats: stats({ clock_offset_ms: -1500 }) })[0]).toContain("differ by 1.5 s");
-  expect(said({ stats: stats({ lead_ms: 1_000_000 }) })[0]).toContain("ahead");
+  expect(said({ stats: stats({ headroom: 0.11 }) })[0]).toContain("11.0 % of their headroom");
+  expect(said({ stats: stats({ headroom: 0.12, lead_ms: 1_140_000 }) })).toEqual([]);
   const history = { starved: [5, ...Array(30).fill(0), 2] } as unknown as StatsHistory;
   expect(said({ history })).toEqual([
     "bad: Callers were refused order IDs 2 times within a minute: the store is too slow for them, or away.",
