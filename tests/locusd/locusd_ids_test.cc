@@ -109,6 +109,31 @@ TEST(LocusdIdsTest, StoreThatIsAwayAtTheStart_IsWaitedForWhileTheRestWorks) {
   EXPECT_TRUE(ids.Logged("info order IDs can be had"));
 }
 
+TEST(LocusdIdsTest, StoreOfASetThatIsAway_StopsItsSectionsAlone) {
+  const TemporaryDirectory directory;
+  RedisServer redis({"--appendonly", "yes"});
+  IdsProcess ids(directory);
+  ids.Write(kRole, "",
+            absl::StrCat("[ids]\nwait = \"200ms\"\n[ids.orders]\ncreate = true\n",
+                         "[[ids.orders.member]]\nname = \"a\"\nlast_section = 127\nstore = "
+                         "\"sqlite:",
+                         directory / "a.db",
+                         "\"\n[[ids.orders.member]]\nname = \"b\"\nlast_section = 255\n"
+                         "store = \"redis://127.0.0.1:",
+                         redis.port(), "\"\n"));
+  ASSERT_TRUE(ids.Start());
+  const std::string four = R"({"buyers":["1","2","3","4"]})";
+  EXPECT_TRUE(WaitUntil([&] { return ids.StatusOf("POST", "/v1/orders/ids", four) == 200; }));
+  ids.process().Stop();
+  redis.KillHard();
+  ASSERT_TRUE(ids.Start());
+  EXPECT_TRUE(WaitUntil([&] { return ids.StatusOf("POST", "/v1/orders/ids", kOne) == 200; }));
+  EXPECT_EQ(ids.StatusOf("POST", "/v1/orders/ids", four), 503u);
+  EXPECT_EQ(ids.Metric("locus_store_up{store=\"b\"}"), "0");
+  ASSERT_TRUE(redis.Start());
+  EXPECT_TRUE(WaitUntil([&] { return ids.StatusOf("POST", "/v1/orders/ids", four) == 200; }));
+}
+
 TEST(LocusdIdsTest, MariadbWithThePasswordOfAFile_AndWithAWrongOneNotAtAll) {
   const TemporaryDirectory directory;
   MariadbServer mariadb;

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "apps/locusd/ids/late_store.h"
 #include "locus/routing/uri.h"
 #include "locus/segment_store_set.h"
 #include "routing/uri/store_uri.h"
@@ -80,13 +81,24 @@ absl::StatusOr<OpenedOrders> OpenOrders(
   }
   std::vector<SegmentStoreSet::Member> members;
   for (const OrderSettings::Member& member : from.members) {
-    LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<SegmentStore> store,
-                           OpenStore(member.place, from.create));
-    members.push_back({member.last_section, std::move(store), member.name});
+    // The sections of one that is away wait for it, and no others.
+    auto open = [place = member.place, create = from.create] { return OpenStore(place, create); };
+    absl::StatusOr<std::shared_ptr<SegmentStore>> store = open();
+    if (absl::IsUnavailable(store.status())) store = std::make_shared<LateStore>(open);
+    LOCUS_RETURN_IF_ERROR(store.status());
+    members.push_back({member.last_section, *std::move(store), member.name});
   }
   LOCUS_ASSIGN_OR_RETURN(SegmentStoreSet set,
                          SegmentStoreSet::Create(std::move(members), from.layout));
-  LOCUS_ASSIGN_OR_RETURN(opened.orders, OrderIdGenerator::Create(set, options));
+  absl::StatusOr<std::unique_ptr<OrderIdGenerator>> orders = OrderIdGenerator::Create(set, options);
+  if (absl::IsUnavailable(orders.status()) && options.create_space) {
+    // Only a layout that all answer for can be made; one that is there needs some of them.
+    options.create_space = false;
+    absl::StatusOr<std::unique_ptr<OrderIdGenerator>> of_layout =
+        OrderIdGenerator::Create(set, options);
+    if (of_layout.ok()) orders = std::move(of_layout);
+  }
+  LOCUS_ASSIGN_OR_RETURN(opened.orders, std::move(orders));
   // One that does not answer has the options of the others.
   absl::StatusOr<SpaceOptions> space = absl::UnavailableError("");
   for (size_t i = 0; !space.ok() && i < from.members.size(); ++i) {
