@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "apps/locusd/config/config.h"
+#include "routing/uri/store_uri.h"
 #include "src/base/check.h"
 #include "src/base/loopback.h"
 #include "src/http/endpoint.h"
@@ -19,10 +20,21 @@ bool IsBeyond(const std::string& address) {
 }
 
 void CheckAccepted(const Config& config) {
-  LOCUS_CHECK(!config.cluster.empty() && !config.data.empty());
-  LOCUS_CHECK(!IsBeyond(config.raft.listen) || config.raft.tls);
-  LOCUS_CHECK(!IsBeyond(config.api.server.listen) ||
-              (config.api.tls && !config.api.token_files.empty()));
+  LOCUS_CHECK(config.lease_node || config.id_service);
+  LOCUS_CHECK(config.id_service == config.ids.has_value());
+  if (config.lease_node) {
+    LOCUS_CHECK(!config.cluster.empty() && !config.data.empty());
+    LOCUS_CHECK(!IsBeyond(config.raft.listen) || config.raft.tls);
+  }
+  LOCUS_CHECK(!IsBeyond(config.api.server.listen) || (config.api.tls && config.AsksForTokens()));
+  for (const TokenSettings& token : config.tokens) {
+    LOCUS_CHECK(!token.name.empty() && !token.file.empty() && !token.scopes.empty());
+  }
+  if (config.ids && config.ids->orders) {
+    for (const OrderSettings::Member& member : config.ids->orders->members) {
+      LOCUS_CHECK(internal::StoreUri::Parse(member.place.uri).ok());
+    }
+  }
   if (config.health) LOCUS_CHECK(config.health->probe.Check().ok());
   if (config.audit) {
     ClickHouseOptions server = config.audit->clickhouse;
