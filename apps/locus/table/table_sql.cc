@@ -18,8 +18,9 @@
 namespace locus::cli {
 namespace {
 
-// docs/views.sql reads these tables. A row of locus_vnodes is a run of vnodes with one owner and
-// one move; the runs are the whole ring. `refused` is what the row's constraint is about.
+// docs/functions.sql and docs/views.sql read these tables. A row for each vnode, not for each
+// range: a join by equality takes an index, one by a range compares every row. `refused` is what
+// the row's constraint is about.
 constexpr absl::string_view kTables = R"(CREATE TABLE IF NOT EXISTS locus_routing_table (
   one      TINYINT UNSIGNED NOT NULL PRIMARY KEY,
   epoch    BIGINT UNSIGNED  NOT NULL,
@@ -34,8 +35,7 @@ CREATE TABLE IF NOT EXISTS locus_shards (
   weight   INT UNSIGNED     NOT NULL
 ) ENGINE = InnoDB;
 CREATE TABLE IF NOT EXISTS locus_vnodes (
-  first     SMALLINT UNSIGNED NOT NULL,
-  last      SMALLINT UNSIGNED NOT NULL PRIMARY KEY,
+  vnode     SMALLINT UNSIGNED NOT NULL PRIMARY KEY,
   owner     INT UNSIGNED      NOT NULL,
   target    INT UNSIGNED      NULL,
   permyriad SMALLINT UNSIGNED NOT NULL
@@ -58,34 +58,24 @@ std::string ShardRow(const Shard& shard) {
 }
 
 std::vector<std::string> VnodeRows(const RoutingTable& table) {
-  struct Run {
-    uint32_t owner;
-    const VnodeMove* move;
-    bool operator==(const Run&) const = default;
-  };
-  auto run_of = [&](size_t vnode) {
-    const ShardGene gene = ShardGene::FromUint16(static_cast<uint16_t>(vnode));
-    return Run{table.OwnerOf(gene).id, table.MoveOf(gene)};
-  };
   std::vector<std::string> rows;
-  for (size_t first = 0, end; first < ShardGene::kCount; first = end) {
-    const Run run = run_of(first);
-    end = first + 1;
-    while (end < ShardGene::kCount && run_of(end) == run) ++end;
-    rows.push_back(absl::StrCat("(", first, ", ", end - 1, ", ", run.owner, ", ",
-                                run.move == nullptr ? "NULL" : absl::StrCat(run.move->to), ", ",
-                                run.move == nullptr ? 0 : run.move->permyriad, ")"));
+  for (size_t vnode = 0; vnode < ShardGene::kCount; ++vnode) {
+    const ShardGene gene = ShardGene::FromUint16(static_cast<uint16_t>(vnode));
+    const VnodeMove* move = table.MoveOf(gene);
+    rows.push_back(absl::StrCat("(", vnode, ",", table.OwnerOf(gene).id, ",",
+                                move == nullptr ? "NULL" : absl::StrCat(move->to), ",",
+                                move == nullptr ? 0 : move->permyriad, ")"));
   }
   return rows;
 }
 
 void AppendInserts(const std::vector<std::string>& rows, absl::string_view into, std::string& sql) {
-  constexpr size_t kRowsOfOne = 1000;
+  constexpr size_t kRowsOfOne = 4096;
   for (size_t begin = 0; begin < rows.size(); begin += kRowsOfOne) {
     const auto first = rows.begin() + static_cast<ptrdiff_t>(begin);
     const auto end =
         rows.begin() + static_cast<ptrdiff_t>(std::min(begin + kRowsOfOne, rows.size()));
-    absl::StrAppend(&sql, "INSERT INTO ", into, " VALUES\n  ", absl::StrJoin(first, end, ",\n  "),
+    absl::StrAppend(&sql, "INSERT INTO ", into, " VALUES\n", absl::StrJoin(first, end, ",\n"),
                     ";\n");
   }
 }
@@ -95,7 +85,7 @@ std::string TableAsSql(const RoutingTable& table) {
   std::string sql = absl::StrCat(
       "-- Routing table", table.table_id().empty() ? "" : absl::StrCat(" ", table.table_id()),
       ", epoch ", table.epoch(),
-      ", by `locus table sql`: for docs/views.sql of locus.\n"
+      ", by `locus table sql`: for functions.sql and views.sql.\n"
       "-- A table of a lower epoch, or with another table_id, than the one loaded before is "
       "refused\n"
       "-- by the constraint locus_loaded_table_is_newer_or_another.\n",
@@ -112,7 +102,7 @@ std::string TableAsSql(const RoutingTable& table) {
   std::vector<std::string> shards;
   for (const Shard& shard : table.shards()) shards.push_back(ShardRow(shard));
   AppendInserts(shards, "locus_shards (id, name, endpoint, weight)", sql);
-  AppendInserts(VnodeRows(table), "locus_vnodes (first, last, owner, target, permyriad)", sql);
+  AppendInserts(VnodeRows(table), "locus_vnodes (vnode, owner, target, permyriad)", sql);
   return sql + "COMMIT;\n";
 }
 
@@ -120,10 +110,10 @@ std::string TableAsSql(const RoutingTable& table) {
 
 int RunTableSql(std::span<const std::string> words) {
   std::string path;
-  VerbLine line(
-      "table sql",
-      "Prints a routing table as SQL for MariaDB, which the views of docs/views.sql read.",
-      "locus table sql table.json | mariadb shop");
+  VerbLine line("table sql",
+                "Prints a routing table as SQL for MariaDB, which docs/functions.sql and "
+                "docs/views.sql read.",
+                "locus table sql table.json | mariadb shop");
   TableOption(line, "FILE", &path, "The routing table, a file or the URI of a place; - is stdin")
       .Else("LOCUS_TABLE");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
