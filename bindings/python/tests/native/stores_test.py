@@ -86,13 +86,13 @@ class StoresTest(support.FolderTest):
             ids.warm(support.LONG)
             made = [ids.try_next_of_gene(gene) for gene in range(0, 65536, 256)]
             self.assertEqual([each.gene for each in made], list(range(0, 65536, 256)))
-            self.assertEqual(asyncio.run(asyncio.to_thread(ids.next, "ann")).gene, gene_of("ann"))
+            self.assertEqual(asyncio.run(asyncio.to_thread(ids.next, "ann", support.LONG)).gene, gene_of("ann"))
             self.assertEqual(ids.next_batch([]), [])
-            self.assertEqual([each.gene for each in ids.next_batch_of_genes([7, 9])], [7, 9])
+            self.assertEqual([each.gene for each in ids.next_batch_of_genes([7, 9], support.LONG)], [7, 9])
 
     def test_ids_rise_within_a_process(self):
         with native.OrderIdGenerator(self.store, create=True, space="shop", horizon=1) as ids:
-            made = [ids.next_of_gene(5) for _ in range(300)]
+            made = [ids.next_of_gene(5, support.LONG) for _ in range(300)]
             made += ids.next_batch_of_genes([5] * 200_000, timeout=support.LONG)
             self.assertEqual(sorted(set(made)), made)
 
@@ -141,8 +141,8 @@ class StoresTest(support.FolderTest):
         last = 0
         for _ in range(2):
             with native.Sequence(self.store, "invoices", increment=10, max_value=990) as numbers:
-                made = [numbers.next() for _ in range(10)]
-                block = numbers.next_block(5)
+                made = [numbers.next(support.LONG) for _ in range(10)]
+                block = numbers.next_block(5, support.LONG)
                 made += block
             self.assertEqual(made, [last + 10 * i for i in range(1, len(made) + 1)])
             self.assertIn(len(block), range(1, 6))
@@ -150,7 +150,7 @@ class StoresTest(support.FolderTest):
         with native.Sequence(self.store, "invoices", increment=10, max_value=990) as numbers:
             with self.assertRaises(native.OutOfRangeError):
                 while True:
-                    last = numbers.next()
+                    last = numbers.next(support.LONG)
         self.assertEqual(last, 990)
         for wrong in (0, -1, 1 << 63):
             with self.assertRaises(ValueError):
