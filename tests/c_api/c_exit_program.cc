@@ -17,11 +17,8 @@ locus_snowflake* snowflake;
 locus_router* router;
 locus_error error;
 
-template <typename Function>
-Function* Find(void* library, Function*, const char* name) {
-  return reinterpret_cast<Function*>(dlsym(library, name));
-}
-#define LOCUS_FIND(name) auto* const name = Find(library, &::name, #name)
+#define LOCUS_FIND(name) \
+  auto* const name = reinterpret_cast<decltype(&::name)>(dlsym(library, #name))
 
 bool Failed(locus_code code, const char* what) {
   if (code == LOCUS_OK) return false;
