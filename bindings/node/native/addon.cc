@@ -19,16 +19,16 @@ napi_value Start(napi_env env, napi_callback_info info) {
 
 napi_value Close(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
-  const std::shared_ptr<Handle> handle = HandleOf(env, arguments[0], nullptr);
-  if (handle == nullptr) return nullptr;
-  handle->Refuse();
+  const HandleArgument handle = HandleOf(env, arguments[0], nullptr);
+  if (!handle) return nullptr;
+  handle.handle->Refuse();
   return CallLater(
-      env, "locus close", nullptr,
-      [handle](void*, locus_error*) {
+      env, "locus close", {},
+      [handle = handle.handle](void*, locus_error*) {
         handle->End();
         return LOCUS_OK;
       },
-      [handle, environment = EnvironmentOf(env)](napi_env env) {
+      [handle = handle.handle, environment = EnvironmentOf(env)](napi_env env) {
         environment->handles.Remove(handle);
         return Undefined(env);
       });

@@ -20,6 +20,7 @@ struct Reference {
 // A call on its way. Made and destroyed on the thread of JavaScript.
 struct Call {
   std::shared_ptr<Handle> handle;
+  napi_ref held = nullptr;  // the value that has the handle
   Run run;
   Result result;
   napi_deferred deferred = nullptr;  // nullptr: nobody waits
@@ -75,6 +76,7 @@ void Complete(napi_env env, napi_status, void* data) {
     const napi_value error = ErrorOf(env, call->error);
     if (error != nullptr) napi_reject_deferred(env, call->deferred, error);
   }
+  if (call->held != nullptr) napi_delete_reference(env, call->held);
   napi_delete_async_work(env, call->work);
 }
 
@@ -149,14 +151,15 @@ void Throw(napi_env env, const locus_error& error) {
   if (thrown != nullptr) napi_throw(env, thrown);
 }
 
-napi_value CallLater(napi_env env, const char* name, std::shared_ptr<Handle> handle, Run run,
+napi_value CallLater(napi_env env, const char* name, const HandleArgument& handle, Run run,
                      Result result) {
   auto call = std::make_unique<Call>();
-  call->handle = std::move(handle);
+  call->handle = handle.handle;
   call->run = std::move(run);
   call->result = std::move(result);
   napi_value promise = nullptr;
   if (napi_create_promise(env, &call->deferred, &promise) != napi_ok) return nullptr;
+  if (handle && napi_create_reference(env, handle.value, 1, &call->held) != napi_ok) return nullptr;
   if (!Queue(env, name, std::move(call))) {
     napi_throw_error(env, nullptr, "the call could not be queued");
     return nullptr;
@@ -176,18 +179,20 @@ napi_value OpenLater(napi_env env, const char* kind, Open open, void (*close)(vo
     environment->handles.Add(*opened);
     return code;
   };
-  return CallLater(env, kind, nullptr, std::move(run),
+  return CallLater(env, kind, {}, std::move(run),
                    [opened](napi_env env) { return ReferenceTo(env, std::move(*opened)); });
 }
 
-std::shared_ptr<Handle> HandleOf(napi_env env, napi_value value, const char* kind) {
+HandleArgument HandleOf(napi_env env, napi_value value, const char* kind) {
   void* data = nullptr;
   if (napi_get_value_external(env, value, &data) == napi_ok && data != nullptr) {
     const Reference& reference = *static_cast<Reference*>(data);
-    if (kind == nullptr || strcmp(reference.handle->kind(), kind) == 0) return reference.handle;
+    if (kind == nullptr || strcmp(reference.handle->kind(), kind) == 0) {
+      return {value, reference.handle};
+    }
   }
   napi_throw_type_error(env, nullptr, "an argument is not a handle of the kind that is needed");
-  return nullptr;
+  return {};
 }
 
 bool CallNow(napi_env env, Handle& handle, const Run& run) {

@@ -32,16 +32,25 @@ using Run = std::function<locus_code(void* object, locus_error* error)>;
 // What the promise resolves to, made on the thread of JavaScript.
 using Result = std::function<napi_value(napi_env env)>;
 
-// Begins a call; the promise of its result. `name` is a literal. `handle` may be nullptr.
-napi_value CallLater(napi_env env, const char* name, std::shared_ptr<Handle> handle, Run run,
+// An argument that is a handle; false: there is none.
+struct HandleArgument {
+  napi_value value = nullptr;
+  std::shared_ptr<Handle> handle = nullptr;
+
+  explicit operator bool() const { return handle != nullptr; }
+  Handle& operator*() const { return *handle; }
+};
+// False, with a TypeError thrown: the value is no handle of this kind; nullptr: of any kind.
+HandleArgument HandleOf(napi_env env, napi_value value, const char* kind);
+
+// Begins a call; the promise of its result. `name` is a literal. Until the call has ended, the
+// handle, if there is one, is not collected as garbage, which would close it.
+napi_value CallLater(napi_env env, const char* name, const HandleArgument& handle, Run run,
                      Result result);
 
 // Opens an object; the promise of its handle. `open` is run once, and sets *object if it succeeds.
 using Open = std::function<locus_code(void** object, locus_error* error)>;
 napi_value OpenLater(napi_env env, const char* kind, Open open, void (*close)(void*));
-
-// The handle that an argument is; nullptr, with a TypeError thrown: it is none of this kind.
-std::shared_ptr<Handle> HandleOf(napi_env env, napi_value value, const char* kind);
 
 // Runs a call that does not block, at once. False, with an error thrown: it failed, or the handle
 // is closed.

@@ -32,9 +32,9 @@ napi_value CodecOpen(napi_env env, napi_callback_info info) {
 
 napi_value CodecEncode(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
-  const std::shared_ptr<Handle> handle = HandleOf(env, arguments[0], kKind);
+  const HandleArgument handle = HandleOf(env, arguments[0], kKind);
   std::vector<locus_order_id> ids;
-  if (handle == nullptr || !arguments.Read(1, ids)) return nullptr;
+  if (!handle || !arguments.Read(1, ids)) return nullptr;
   std::vector<locus_order_no> numbers(ids.size());
   auto encode = [&](void* object, locus_error* error) {
     if (ids.empty()) return LOCUS_OK;  // NULL is no array for liblocus
@@ -45,9 +45,9 @@ napi_value CodecEncode(napi_env env, napi_callback_info info) {
 
 napi_value CodecDecode(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
-  const std::shared_ptr<Handle> handle = HandleOf(env, arguments[0], kKind);
+  const HandleArgument handle = HandleOf(env, arguments[0], kKind);
   locus_order_no number = {};
-  if (handle == nullptr || !arguments.Read(1, number)) return nullptr;
+  if (!handle || !arguments.Read(1, number)) return nullptr;
   locus_order_id id = {};
   auto decode = [&](void* object, locus_error* error) {
     return locus_codec_decode(CodecOf(object), &number, &id, error);

@@ -49,9 +49,9 @@ napi_value GeneratorOpen(napi_env env, napi_callback_info info) {
 
 napi_value GeneratorTake(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
-  const std::shared_ptr<Handle> handle = HandleOf(env, arguments[0], kKind);
+  const HandleArgument handle = HandleOf(env, arguments[0], kKind);
   uint16_t gene = 0;
-  if (handle == nullptr || !arguments.Read(1, gene)) return nullptr;
+  if (!handle || !arguments.Read(1, gene)) return nullptr;
   locus_order_id id = {};
   bool at_hand = true;
   auto take = [&](void* object, locus_error* error) {
@@ -64,15 +64,15 @@ napi_value GeneratorTake(napi_env env, napi_callback_info info) {
 
 napi_value GeneratorNext(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
-  std::shared_ptr<Handle> handle = HandleOf(env, arguments[0], kKind);
+  const HandleArgument handle = HandleOf(env, arguments[0], kKind);
   uint16_t gene = 0;
   uint32_t timeout_ms = 0;
-  if (handle == nullptr || !arguments.Read(1, gene) || !arguments.Read(2, timeout_ms)) {
+  if (!handle || !arguments.Read(1, gene) || !arguments.Read(2, timeout_ms)) {
     return nullptr;
   }
   auto id = std::make_shared<locus_order_id>();
   return CallLater(
-      env, "locus generator next", std::move(handle),
+      env, "locus generator next", handle,
       [gene, timeout_ms, id](void* object, locus_error* error) {
         return locus_generator_next(GeneratorOf(object), gene, timeout_ms, id.get(), error);
       },
@@ -81,15 +81,15 @@ napi_value GeneratorNext(napi_env env, napi_callback_info info) {
 
 napi_value GeneratorNextBatch(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
-  std::shared_ptr<Handle> handle = HandleOf(env, arguments[0], kKind);
+  const HandleArgument handle = HandleOf(env, arguments[0], kKind);
   std::vector<uint16_t> genes;
   uint32_t timeout_ms = 0;
-  if (handle == nullptr || !arguments.Read(1, genes) || !arguments.Read(2, timeout_ms)) {
+  if (!handle || !arguments.Read(1, genes) || !arguments.Read(2, timeout_ms)) {
     return nullptr;
   }
   auto ids = std::make_shared<std::vector<locus_order_id>>(genes.size());
   return CallLater(
-      env, "locus generator next batch", std::move(handle),
+      env, "locus generator next batch", handle,
       [genes = std::move(genes), timeout_ms, ids](void* object, locus_error* error) {
         size_t made = 0;
         const locus_code code = locus_generator_next_batch(
@@ -102,11 +102,11 @@ napi_value GeneratorNextBatch(napi_env env, napi_callback_info info) {
 
 napi_value GeneratorWarm(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
-  std::shared_ptr<Handle> handle = HandleOf(env, arguments[0], kKind);
+  const HandleArgument handle = HandleOf(env, arguments[0], kKind);
   uint32_t timeout_ms = 0;
-  if (handle == nullptr || !arguments.Read(1, timeout_ms)) return nullptr;
+  if (!handle || !arguments.Read(1, timeout_ms)) return nullptr;
   return CallLater(
-      env, "locus generator warm", std::move(handle),
+      env, "locus generator warm", handle,
       [timeout_ms](void* object, locus_error* error) {
         return locus_generator_warm(GeneratorOf(object), timeout_ms, error);
       },

@@ -57,9 +57,9 @@ napi_value RouterOpen(napi_env env, napi_callback_info info) {
 // The texts of a shard live as long as the router: they are copied before Leave could let it go.
 napi_value RouterRoute(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
-  const std::shared_ptr<Handle> handle = HandleOf(env, arguments[0], kKind);
+  const HandleArgument handle = HandleOf(env, arguments[0], kKind);
   locus_order_id id = {};
-  if (handle == nullptr || !arguments.Read(1, id)) return nullptr;
+  if (!handle || !arguments.Read(1, id)) return nullptr;
   napi_value value = nullptr;
   auto route = [&](void* object, locus_error* error) {
     locus_shard shard = {};
@@ -72,9 +72,9 @@ napi_value RouterRoute(napi_env env, napi_callback_info info) {
 
 napi_value RouterRoutesOf(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
-  const std::shared_ptr<Handle> handle = HandleOf(env, arguments[0], kKind);
+  const HandleArgument handle = HandleOf(env, arguments[0], kKind);
   uint16_t gene = 0;
-  if (handle == nullptr || !arguments.Read(1, gene)) return nullptr;
+  if (!handle || !arguments.Read(1, gene)) return nullptr;
   napi_value array = nullptr;
   auto route = [&](void* object, locus_error* error) {
     locus_buyer_route routes[2] = {};
@@ -93,8 +93,8 @@ napi_value RouterRoutesOf(napi_env env, napi_callback_info info) {
 
 napi_value RouterEpoch(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
-  const std::shared_ptr<Handle> handle = HandleOf(env, arguments[0], kKind);
-  if (handle == nullptr) return nullptr;
+  const HandleArgument handle = HandleOf(env, arguments[0], kKind);
+  if (!handle) return nullptr;
   uint64_t epoch = 0;
   auto ask = [&epoch](void* object, locus_error*) {
     epoch = locus_router_epoch(RouterOf(object));
@@ -105,14 +105,14 @@ napi_value RouterEpoch(napi_env env, napi_callback_info info) {
 
 napi_value RouterRefresh(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
-  std::shared_ptr<Handle> handle = HandleOf(env, arguments[0], kKind);
+  const HandleArgument handle = HandleOf(env, arguments[0], kKind);
   uint64_t min_epoch = 0;
   uint32_t timeout_ms = 0;
-  if (handle == nullptr || !arguments.Read(1, min_epoch) || !arguments.Read(2, timeout_ms)) {
+  if (!handle || !arguments.Read(1, min_epoch) || !arguments.Read(2, timeout_ms)) {
     return nullptr;
   }
   return CallLater(
-      env, "locus router refresh", std::move(handle),
+      env, "locus router refresh", handle,
       [min_epoch, timeout_ms](void* object, locus_error* error) {
         return locus_router_refresh(RouterOf(object), min_epoch, timeout_ms, error);
       },

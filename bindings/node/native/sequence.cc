@@ -48,8 +48,8 @@ napi_value SequenceOpen(napi_env env, napi_callback_info info) {
 
 napi_value SequenceTake(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
-  const std::shared_ptr<Handle> handle = HandleOf(env, arguments[0], kKind);
-  if (handle == nullptr) return nullptr;
+  const HandleArgument handle = HandleOf(env, arguments[0], kKind);
+  if (!handle) return nullptr;
   int64_t number = 0;
   bool at_hand = true;
   auto take = [&](void* object, locus_error* error) {
@@ -62,12 +62,12 @@ napi_value SequenceTake(napi_env env, napi_callback_info info) {
 
 napi_value SequenceNext(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
-  std::shared_ptr<Handle> handle = HandleOf(env, arguments[0], kKind);
+  const HandleArgument handle = HandleOf(env, arguments[0], kKind);
   uint32_t timeout_ms = 0;
-  if (handle == nullptr || !arguments.Read(1, timeout_ms)) return nullptr;
+  if (!handle || !arguments.Read(1, timeout_ms)) return nullptr;
   auto number = std::make_shared<int64_t>();
   return CallLater(
-      env, "locus sequence next", std::move(handle),
+      env, "locus sequence next", handle,
       [timeout_ms, number](void* object, locus_error* error) {
         return locus_sequence_next(SequenceOf(object), timeout_ms, number.get(), error);
       },
@@ -76,15 +76,15 @@ napi_value SequenceNext(napi_env env, napi_callback_info info) {
 
 napi_value SequenceNextBlock(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
-  std::shared_ptr<Handle> handle = HandleOf(env, arguments[0], kKind);
+  const HandleArgument handle = HandleOf(env, arguments[0], kKind);
   int64_t count = 0;
   uint32_t timeout_ms = 0;
-  if (handle == nullptr || !arguments.Read(1, count) || !arguments.Read(2, timeout_ms)) {
+  if (!handle || !arguments.Read(1, count) || !arguments.Read(2, timeout_ms)) {
     return nullptr;
   }
   auto block = std::make_shared<std::vector<int64_t>>(2);  // first, count
   return CallLater(
-      env, "locus sequence next block", std::move(handle),
+      env, "locus sequence next block", handle,
       [count, timeout_ms, block](void* object, locus_error* error) {
         (*block)[1] = count;
         return locus_sequence_next_block(SequenceOf(object), timeout_ms, &(*block)[0], &(*block)[1],

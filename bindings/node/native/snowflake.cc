@@ -48,12 +48,12 @@ napi_value SnowflakeOpen(napi_env env, napi_callback_info info) {
 
 napi_value SnowflakeNextBatch(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
-  std::shared_ptr<Handle> handle = HandleOf(env, arguments[0], kKind);
+  const HandleArgument handle = HandleOf(env, arguments[0], kKind);
   uint32_t count = 0;
-  if (handle == nullptr || !arguments.Read(1, count)) return nullptr;
+  if (!handle || !arguments.Read(1, count)) return nullptr;
   auto ids = std::make_shared<std::vector<int64_t>>(count);
   return CallLater(
-      env, "locus snowflake next batch", std::move(handle),
+      env, "locus snowflake next batch", handle,
       [ids](void* object, locus_error* error) {
         size_t made = 0;
         const locus_code code =
@@ -66,8 +66,8 @@ napi_value SnowflakeNextBatch(napi_env env, napi_callback_info info) {
 
 napi_value SnowflakeWorker(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
-  const std::shared_ptr<Handle> handle = HandleOf(env, arguments[0], kKind);
-  if (handle == nullptr) return nullptr;
+  const HandleArgument handle = HandleOf(env, arguments[0], kKind);
+  if (!handle) return nullptr;
   uint64_t worker = 0;
   auto ask = [&worker](void* object, locus_error* error) {
     return locus_snowflake_worker(SnowflakeOf(object), &worker, error);

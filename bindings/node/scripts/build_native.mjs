@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles the native code of locus-ids for this machine: dist/native/<platform>-<arch>.node, linked
-// against liblocus. Needs a C++20 compiler, the headers of Node-API, and those of liblocus (on Debian:
-// g++, liblocus-dev); fetches nothing.
+// Compiles the native code of locus-ids for this machine, dist/native/<platform>-<arch>.node, and
+// links it against liblocus. Needs a C++20 compiler, the headers of Node-API, and those of liblocus (on
+// Debian: g++, liblocus-dev); fetches nothing.
 // usage: node build_native.mjs [--include FOLDER] [--lib FOLDER]
 //        the headers and the library of locus; by default those that pkg-config names
 import { execFileSync } from "node:child_process";

@@ -22,8 +22,8 @@ import {
 import { bigEndian, toOctets } from "./texts.js";
 
 /**
- * As OrderNoCodec, by WebCrypto: for workers, Deno and other places without node:crypto. Its methods
- * return promises. A page that customers open must not have the keys: ask a service.
+ * As OrderNoCodec, by WebCrypto: for workers, Deno and other places without node:crypto. Its
+ * methods return promises. A page that customers open must not have the keys: ask a service.
  */
 export class AsyncOrderNoCodec {
   /** The space whose orders are encoded and decoded. */
@@ -32,8 +32,9 @@ export class AsyncOrderNoCodec {
   readonly #subtle: SubtleCrypto;
   readonly #keys = new Map<string, Promise<CryptoKey>>();
 
-  /** `subtle`: for Node 18, whose global object does not have it: `webcrypto.subtle` of node:crypto.
-   * INVALID_ARGUMENT: `space` is not the name of a space. UNIMPLEMENTED: there is no WebCrypto. */
+  /** `subtle`: for Node 18, whose global object does not have it: `webcrypto.subtle` of
+   * node:crypto. INVALID_ARGUMENT: `space` is not the name of a space. UNIMPLEMENTED: there is no
+   * WebCrypto. */
   constructor(
     ring: KeyRing,
     space: string = DEFAULT_SPACE,
@@ -106,7 +107,11 @@ export class AsyncOrderNoCodec {
       this.#keys.set(name, key);
     }
     // The first block of counter mode is AES of the counter.
-    const algorithm = { name: "AES-CTR", counter: toOctets(block, 16) as BufferSource, length: 128 };
+    const algorithm = {
+      name: "AES-CTR",
+      counter: toOctets(block, 16) as BufferSource,
+      length: 128,
+    };
     return bigEndian(
       new Uint8Array(await this.#subtle.encrypt(algorithm, await key, new Uint8Array(16))),
     );

@@ -20,9 +20,9 @@ export type LocusErrorCode =
   | "UNAUTHENTICATED";
 
 /**
- * What this package throws, and rejects promises with, where a value is refused or a call fails. The
- * message names the value, the limit and the place, but never a key. Arguments of a wrong type throw
- * TypeError instead.
+ * What this package throws, and rejects promises with, where a value is refused or a call fails.
+ * The message names the value, the limit and the place, but never a key. Arguments of a wrong type
+ * throw TypeError instead.
  */
 export class LocusError extends Error {
   /** Says what the caller does next: UNAVAILABLE is worth another try, INVALID_ARGUMENT is not. */

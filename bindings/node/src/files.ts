@@ -48,7 +48,7 @@ export function loadRoutingTable(path: string): RoutingTable {
 /** undefined: the file has more than `most` bytes. */
 function read(file: number, most: number): Uint8Array | undefined {
   let octets = new Uint8Array(Math.min(most + 1, 65536));
-  for (let size = 0; ; ) {
+  for (let size = 0; ;) {
     if (size > most) return undefined;
     if (size === octets.length) {
       const more = new Uint8Array(Math.min(most + 1, 2 * octets.length));

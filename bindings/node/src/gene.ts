@@ -4,8 +4,8 @@ import { invalid } from "./errors.js";
 import { murmur3Low64, xxh64 } from "./hashes.js";
 import { checkBigInt, isWellFormed, octetsOf, parseDecimal, quoted, typeName } from "./texts.js";
 
-/** What orders are grouped by (a user ID). A bigint or a number is a uint64 key, a string or bytes a
- * text key: 123n and "123" are different keys with different genes. */
+/** What orders are grouped by (a user ID). A bigint or a number is a uint64 key, a string or bytes
+ * a text key: 123n and "123" are different keys with different genes. */
 export type BuyerKey = bigint | number | string | Uint8Array;
 
 /** Genes are 0..GENE_COUNT - 1; each is the index of a vnode on the ring. */
@@ -13,9 +13,9 @@ export const GENE_COUNT = 65536;
 
 const MAX_UINT64 = (1n << 64n) - 1n;
 
-/** The uint64 that a numeric key stands for. A negative key, -2^63..-1, is a signed BIGINT and taken
- * as its two's complement. INVALID_ARGUMENT: the key is out of range, or a number that is not exact
- * (beyond 2^53, or not an integer). TypeError: it is neither bigint nor number. */
+/** The uint64 that a numeric key stands for. A negative key, -2^63..-1, is a signed BIGINT and
+ * taken as its two's complement. INVALID_ARGUMENT: the key is out of range, or a number that is
+ * not exact (beyond 2^53, or not an integer). TypeError: it is neither bigint nor number. */
 export function uint64Key(key: bigint | number): bigint {
   if (typeof key === "number") {
     if (!Number.isSafeInteger(key)) {
@@ -54,11 +54,11 @@ export function geneOfText(key: string | Uint8Array): number {
 }
 
 /**
- * The gene, 0..65535, of a buyer key. A negative bigint or number is a signed BIGINT and taken as its
- * two's complement.
+ * The gene, 0..65535, of a buyer key. A negative bigint or number is a signed BIGINT and taken as
+ * its two's complement.
  *
- * INVALID_ARGUMENT: the key is out of range, a number that is not exact, or a string with a surrogate
- * without its partner. TypeError: it is of another type.
+ * INVALID_ARGUMENT: the key is out of range, a number that is not exact, or a string with a
+ * surrogate without its partner. TypeError: it is of another type.
  */
 export function geneOf(key: BuyerKey): number {
   return typeof key === "bigint" || typeof key === "number" ? geneOfUint64(key) : geneOfText(key);

@@ -30,9 +30,9 @@ export interface SyncCodec {
 }
 
 /**
- * The known fields of an order ID or order_no that is given as text. 26 characters are an order_no; 32
- * hex digits are a wide order ID or an order_no, by their format; a decimal is a narrow order ID.
- * `codec` adds what takes the keys, `router` the shards.
+ * The known fields of an order ID or order_no that is given as text. 26 characters are an order_no;
+ * 32 hex digits are a wide order ID or an order_no, by their format; a decimal is a narrow order
+ * ID. `codec` adds what takes the keys, `router` the shards.
  *
  * INVALID_ARGUMENT: the value is none of these, or not an order_no of the codec's space and keys.
  */
@@ -41,15 +41,15 @@ export function inspect(value: string | Uint8Array, codec?: SyncCodec, router?: 
   if (octets.length === 26) return ofOrderNo(OrderNo.parse(octets), codec, router);
   if (octets.length === 32) {
     const bits = parseHex(octets);
-    if (bits !== undefined && (bits >> 107n & 15n) === 15n) {
+    if (bits !== undefined && ((bits >> 107n) & 15n) === 15n) {
       return ofOrderId(OrderId.parse(octets), codec, router);
     }
     return ofOrderNo(OrderNo.parse(octets), codec, router);
   }
   if (octets.length === 0 || !isDigits(octets)) {
     throw invalid(
-      `${quoted(octets)} has ${octets.length} characters: an order_no has 26 or 32, an order ID is ` +
-        "decimal or has 32 hex digits",
+      `${quoted(octets)} has ${octets.length} characters: an order_no has 26 or 32, an order ` +
+        "ID is decimal or has 32 hex digits",
     );
   }
   return ofOrderId(OrderId.parse(octets), codec, router);
@@ -84,7 +84,11 @@ function ofOrderNo(number: OrderNo, codec?: SyncCodec, router?: Router): Fields 
   };
 }
 
-function shardsOf(router: Router, number: OrderNo, orderId?: OrderId): Pick<Fields, "shard" | "target"> {
+function shardsOf(
+  router: Router,
+  number: OrderNo,
+  orderId?: OrderId,
+): Pick<Fields, "shard" | "target"> {
   if (orderId !== undefined) return { shard: router.route(orderId).name };
   // The order may be on either shard, unless all or none of the vnode has moved.
   const { owner, target, permyriad } = router.routeOfOrderNo(number);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads a JSON document whose members are known, and refuses any other: at the first value that is
 // wrong, so that little of a hostile document is ever in memory. Refusals are INVALID_ARGUMENT and
-// begin with the JSON Pointer (RFC 6901) of the offending value; those of the whole document have no
-// pointer. No message quotes a string of the document.
+// begin with the JSON Pointer (RFC 6901) of the offending value; those of the whole document have
+// no pointer. No message quotes a string of the document.
 
 import { type LocusError, invalid } from "./errors.js";
 import { END, JsonLexer } from "./json_lexer.js";

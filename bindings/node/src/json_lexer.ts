@@ -91,7 +91,7 @@ export class JsonLexer {
     this.peek();
     const start = this.#at;
     let text = "";
-    for (;; ++this.#at) {
+    for (; ; ++this.#at) {
       const octet = this.#octets[this.#at];
       if (octet === undefined || !NUMBER_BYTE.test(String.fromCharCode(octet))) break;
       text += String.fromCharCode(octet);
@@ -144,7 +144,7 @@ export class JsonLexer {
   refuse(reason: string, at: number = this.#at): LocusError {
     let line = 1;
     let lineStart = 0;
-    for (let place = this.#octets.indexOf(LINE_FEED); place >= 0 && place < at; ) {
+    for (let place = this.#octets.indexOf(LINE_FEED); place >= 0 && place < at;) {
       ++line;
       lineStart = place + 1;
       place = this.#octets.indexOf(LINE_FEED, lineStart);
@@ -200,7 +200,7 @@ export class JsonLexer {
       if (!/[0-9A-Fa-f]/.test(digit)) {
         throw this.refuse("an escape without four hex digits", this.#at + place);
       }
-      unit = unit << 4 | parseInt(digit, 16);
+      unit = (unit << 4) | parseInt(digit, 16);
     }
     this.#at += 5;
     return unit;
@@ -230,7 +230,9 @@ function showDouble(value: number): string {
   if (digits.length <= point && point <= 15) return `${sign}${digits.padEnd(point, "0")}.0`;
   if (0 < point && point <= 15) return `${sign}${digits.slice(0, point)}.${digits.slice(point)}`;
   if (-4 < point && point <= 0) return `${sign}0.${"0".repeat(-point)}${digits}`;
-  const exponent = Math.abs(point - 1).toString().padStart(2, "0");
+  const exponent = Math.abs(point - 1)
+    .toString()
+    .padStart(2, "0");
   const rest = digits.length === 1 ? "" : `.${digits.slice(1)}`;
   return `${sign}${digits[0]}${rest}e${point - 1 < 0 ? "-" : "+"}${exponent}`;
 }

@@ -63,10 +63,7 @@ export class KeyRing {
       const shown = line.slice(space + 1);
       const key = shown === RETIRED ? null : decodeKey(shown);
       if (key === undefined) {
-        throw lines.refuse(
-          number,
-          'is neither "retired" nor the base64 of 32 bytes, with padding',
-        );
+        throw lines.refuse(number, 'is neither "retired" nor the base64 of 32 bytes, with padding');
       }
       keys.set(version, key);
     }

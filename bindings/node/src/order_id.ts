@@ -32,14 +32,14 @@ const LOW_64 = (1n << 64n) - 1n;
  *     narrow,  64 bits   0 | gene 16 | sequence 47                           a positive BIGINT
  *     wide,   128 bits   0 | gene 16 | 1111 | 1 x43 | 0 x8 | sequence 56     from sequence 2^47 on
  *
- * Bits are listed from the highest down; bytes are big-endian. Immutable. Text and JSON carry IDs as
- * strings: beyond 2^53 a number of JavaScript would be another ID.
+ * Bits are listed from the highest down; bytes are big-endian. Immutable. Text and JSON carry IDs
+ * as strings: beyond 2^53 a number of JavaScript would be another ID.
  *
  * What makes one throws INVALID_ARGUMENT where the value is not an order ID; the message names it.
  */
 export class OrderId {
-  /** All bits: below 2^63 those of a narrow ID, otherwise the 128 of a wide one. Equal for equal IDs;
-   * compare() sorts them. */
+  /** All bits: below 2^63 those of a narrow ID, otherwise the 128 of a wide one. Equal for equal
+   * IDs; compare() sorts them. */
   readonly value: bigint;
 
   /** `gene`: 0..65535. `sequence`: 0..2^56 - 1. */
@@ -53,7 +53,7 @@ export class OrderId {
     this.value =
       sequence <= MAX_NARROW_SEQUENCE
         ? high | sequence
-        : (high | MAX_NARROW_SEQUENCE) << 64n | sequence;
+        : ((high | MAX_NARROW_SEQUENCE) << 64n) | sequence;
   }
 
   /** From a BIGINT column: a narrow ID, 0..2^63 - 1. */

@@ -46,13 +46,13 @@ export function checkKeyVersion(version: number): number {
  *     format 2, of a narrow order ID: tag 53, ciphertext 47
  *     format 3, of a wide order ID:   tag 44, ciphertext 56
  *
- * The gene can be read without a key, the sequence cannot. A value of this type has the right length
- * and fixed bits, but it is authentic only if a codec decodes it. At a public edge, decode before you
- * query any shard.
+ * The gene can be read without a key, the sequence cannot. A value of this type has the right
+ * length and fixed bits, but it is authentic only if a codec decodes it. At a public edge, decode
+ * before you query any shard.
  *
  * Several texts name one order_no (case, I L O, hex): compare, cache and rate-limit on `value` or
- * toBytes(), never on the text. Immutable. What makes one throws INVALID_ARGUMENT where the value is
- * not an order_no; the message names it.
+ * toBytes(), never on the text. Immutable. What makes one throws INVALID_ARGUMENT where the value
+ * is not an order_no; the message names it.
  */
 export class OrderNo {
   /** The 128 bits as a number. */
@@ -95,7 +95,7 @@ export class OrderNo {
 
   /** 0..127, the version of the master key that it was made with. */
   get keyVersion(): number {
-    return Number(this.value >> 100n & 127n);
+    return Number((this.value >> 100n) & 127n);
   }
 
   /** Whether it was made of a wide order ID. */
@@ -125,7 +125,8 @@ export class OrderNo {
   /** 26 base-32 digits, the first of them 0..3. parse() reads it back. */
   toString(): string {
     let text = "";
-    for (let shift = 125n; shift >= 0n; shift -= 5n) text += DIGITS[Number(this.value >> shift & 31n)];
+    for (let shift = 125n; shift >= 0n; shift -= 5n)
+      text += DIGITS[Number((this.value >> shift) & 31n)];
     return text;
   }
 
@@ -139,9 +140,9 @@ export class OrderNo {
  *
  *     0 | gene 16 | 47 bits of ciphertext
  *
- * Not authenticated, and of narrow order IDs only. Its key version is stored beside it. Accept a row
- * found by its number only if decoding with the row's version gives the row's order ID. The value
- * cannot be told from a narrow order ID; its column or endpoint says which it is. Immutable.
+ * Not authenticated, and of narrow order IDs only. Its key version is stored beside it. Accept a
+ * row found by its number only if decoding with the row's version gives the row's order ID. The
+ * value cannot be told from a narrow order ID; its column or endpoint says which it is. Immutable.
  */
 export class OrderNo64 {
   /** 0..2^63 - 1, for a BIGINT column. */
@@ -183,7 +184,7 @@ export class OrderNo64 {
 }
 
 function formatOf(value: bigint): number {
-  return Number(value >> 107n & 15n);
+  return Number((value >> 107n) & 15n);
 }
 
 function checkBits(value: bigint, shown: string): void {
@@ -213,7 +214,7 @@ function parseBase32(octets: Uint8Array): bigint {
     if (digit === undefined) {
       throw notAnOrderNo(quoted(octets), `character ${place + 1} is not a base-32 digit`);
     }
-    value = value << 5n | BigInt(digit);
+    value = (value << 5n) | BigInt(digit);
   }
   return value;
 }

@@ -50,14 +50,14 @@ class Ciphers {
 /**
  * Encodes order IDs of one space as order_nos and decodes them, by node:crypto. Three schemes:
  *
- * - siv: OrderNo, the default. Deterministic, bound to the gene, authenticated: a guess succeeds with
- *   2^-53 (narrow) or 2^-44 (wide).
+ * - siv: OrderNo, the default. Deterministic, bound to the gene, authenticated: a guess succeeds
+ *   with 2^-53 (narrow) or 2^-44 (wide).
  * - ff1: OrderNo64. A permutation of the sequences of one gene; not authenticated.
- * - ctr64: OrderNo64. One known pair of order ID and order_no opens all others of that gene. It exists
- *   to read numbers that were made this way.
+ * - ctr64: OrderNo64. One known pair of order ID and order_no opens all others of that gene. It
+ *   exists to read numbers that were made this way.
  *
- * Make an order_no once and store it: after a rotation of keys one order may have two valid order_nos,
- * so use the order ID for idempotency.
+ * Make an order_no once and store it: after a rotation of keys one order may have two valid
+ * order_nos, so use the order ID for idempotency.
  *
  * AES is OpenSSL's; the rest is arithmetic on bigints, which is not constant-time.
  */
@@ -84,8 +84,8 @@ export class OrderNoCodec {
     return this.#run(version, encodeSiv(orderId, checkKeyVersion(version)));
   }
 
-  /** The order ID of an order_no (siv). INVALID_ARGUMENT: it is not an order_no of this space under a
-   * key of the ring. The message does not say which check failed. */
+  /** The order ID of an order_no (siv). INVALID_ARGUMENT: it is not an order_no of this space under
+   * a key of the ring. The message does not say which check failed. */
   decode(number: OrderNo): OrderId {
     let orderId: OrderId | undefined;
     try {

@@ -40,7 +40,10 @@ export function checkSpace(name: string): string {
 }
 
 /** The texts of HKDF-SHA256 (RFC 5869) that makes a key of a master key. */
-export function derivationOf(space: string, purpose: Purpose): { salt: Uint8Array; info: Uint8Array } {
+export function derivationOf(
+  space: string,
+  purpose: Purpose,
+): { salt: Uint8Array; info: Uint8Array } {
   const encoder = new TextEncoder();
   return { salt: encoder.encode(space), info: encoder.encode(`locus order_no ${purpose}`) };
 }
@@ -56,15 +59,15 @@ export function* encodeSiv(orderId: OrderId, version: number): Asking<OrderNo> {
   const header = BigInt((orderId.gene << 11) | (form << 7) | version) << HEADER_SHIFT;
   const sequence = orderId.sequence;
   const iv = yield* ivOf(header, sequence, bits);
-  return new OrderNo(iv | sequence ^ (yield { purpose: "ctr", block: iv }) >> 128n - bits);
+  return new OrderNo(iv | (sequence ^ ((yield { purpose: "ctr", block: iv }) >> (128n - bits))));
 }
 
 /** siv. undefined: the number is not genuine. */
 export function* decodeSiv(number: OrderNo): Asking<OrderId | undefined> {
   const bits = cipherBits(number.isWide);
-  const iv = number.value >> bits << bits;
+  const iv = (number.value >> bits) << bits;
   const keystream = yield { purpose: "ctr", block: iv };
-  const sequence = number.value ^ iv ^ keystream >> 128n - bits;
+  const sequence = number.value ^ iv ^ (keystream >> (128n - bits));
   const expected = yield* ivOf(number.value & ~LOW_100, sequence, bits);
   const genuine = areEqual(toOctets(iv, 16), toOctets(expected, 16));
   if (!genuine || (number.isWide && sequence <= MAX_NARROW_SEQUENCE)) return undefined;
@@ -79,9 +82,9 @@ export function* encodeFf1(orderId: OrderId, version: number): Asking<OrderNo64>
   let b = orderId.sequence & RIGHT_MASK;
   for (let i = 0; i < FF1_ROUNDS; ++i) {
     const y = yield* yOf(macOfP, orderId.gene, version, i, b);
-    [a, b] = [b, a + y & maskOf(i)];
+    [a, b] = [b, (a + y) & maskOf(i)];
   }
-  return join64(orderId.gene, a << RIGHT_BITS | b);
+  return join64(orderId.gene, (a << RIGHT_BITS) | b);
 }
 
 /** ff1. */
@@ -92,9 +95,9 @@ export function* decodeFf1(number: OrderNo64, version: number): Asking<OrderId> 
   let b = cipher & RIGHT_MASK;
   for (let i = FF1_ROUNDS - 1; i >= 0; --i) {
     const y = yield* yOf(macOfP, number.gene, version, i, a);
-    [a, b] = [b - y & maskOf(i), a];
+    [a, b] = [(b - y) & maskOf(i), a];
   }
-  return new OrderId(number.gene, a << RIGHT_BITS | b);
+  return new OrderId(number.gene, (a << RIGHT_BITS) | b);
 }
 
 /** ctr64. INVALID_ARGUMENT: the ID is wide. */
@@ -114,8 +117,9 @@ function cipherBits(wide: boolean): bigint {
 
 /** header | tag | zeros; the tag fills what header and ciphertext leave of 128 bits. */
 function* ivOf(header: bigint, sequence: bigint, bits: bigint): Asking<bigint> {
-  const tag = (yield { purpose: "tag", block: header | sequence }) >> 128n - (HEADER_SHIFT - bits);
-  return header | tag << bits;
+  const tag =
+    (yield { purpose: "tag", block: header | sequence }) >> (128n - (HEADER_SHIFT - bits));
+  return header | (tag << bits);
 }
 
 /** In a time that does not depend on where two values differ. */
@@ -142,7 +146,7 @@ function* yOf(
   i: number,
   half: bigint,
 ): Asking<bigint> {
-  const q = BigInt(gene) << 112n | BigInt(version) << 104n | BigInt(i) << 24n | half;
+  const q = (BigInt(gene) << 112n) | (BigInt(version) << 104n) | (BigInt(i) << 24n) | half;
   return (yield { purpose: "ff1", block: macOfP ^ q }) >> 64n;
 }
 
@@ -152,11 +156,11 @@ function maskOf(i: number): bigint {
 
 function* keystreamOf(gene: number): Asking<bigint> {
   const block = yield { purpose: "ctr64", block: BigInt(gene) << 112n };
-  return block >> 128n - NARROW_SEQUENCE_BITS;
+  return block >> (128n - NARROW_SEQUENCE_BITS);
 }
 
 function join64(gene: number, cipher: bigint): OrderNo64 {
-  return new OrderNo64(BigInt(gene) << NARROW_SEQUENCE_BITS | cipher);
+  return new OrderNo64((BigInt(gene) << NARROW_SEQUENCE_BITS) | cipher);
 }
 
 function cipherOf(number: OrderNo64): bigint {

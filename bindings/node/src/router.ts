@@ -40,8 +40,8 @@ export class BuyerRoute<ShardType extends { readonly name: string } = Shard> {
 /**
  * Routes by one table. Immutable; for a newer table make a new Router.
  *
- * The table is a hint; the fence inside the shard is authoritative. A caller that follows a published
- * table takes only tables of a higher epoch and the same table ID.
+ * The table is a hint; the fence inside the shard is authoritative. A caller that follows a
+ * published table takes only tables of a higher epoch and the same table ID.
  *
  * Cost: two binary searches a route.
  */
@@ -78,8 +78,9 @@ export class Router {
     return this.routeOfGene(number.gene);
   }
 
-  /** The shards that may hold orders of this buyer: one, or two while the vnode moves, first the one
-   * with more cohorts. Their cohorts are disjoint and together complete. Throws what geneOf throws. */
+  /** The shards that may hold orders of this buyer: one, or two while the vnode moves, first the
+   * one with more cohorts. Their cohorts are disjoint and together complete. Throws what geneOf
+   * throws. */
   routesOf(buyer: BuyerKey): BuyerRoute[] {
     return this.routesOfGene(geneOf(buyer));
   }

@@ -52,11 +52,12 @@ export interface VnodeMove {
 /**
  * One routing table, read from its JSON document and checked as a whole.
  *
- * Refused (INVALID_ARGUMENT) is what the C++ library refuses: an unknown shard, a repeated ID, name or
- * endpoint, an unsorted or repeated `last`, overlapping moves, first > last, a move of a vnode that
- * `to` already owns, a number out of range, unknown or repeated members, no shards, no ranges, an
- * endpoint with credentials, more of anything than the limits above, and malformed JSON. The message
- * begins with the JSON Pointer of the offending value. No message quotes an endpoint. Immutable.
+ * Refused (INVALID_ARGUMENT) is what the C++ library refuses: an unknown shard, a repeated ID, name
+ * or endpoint, an unsorted or repeated `last`, overlapping moves, first > last, a move of a vnode
+ * that `to` already owns, a number out of range, unknown or repeated members, no shards, no ranges,
+ * an endpoint with credentials, more of anything than the limits above, and malformed JSON. The
+ * message begins with the JSON Pointer of the offending value. No message quotes an endpoint.
+ * Immutable.
  */
 export class RoutingTable {
   /** 1..2^63 - 1 */
@@ -87,8 +88,8 @@ export class RoutingTable {
     this.#shardOf = new Map(shards.map((shard) => [shard.id, shard]));
   }
 
-  /** The owner of a vnode: of the first range whose `last` is not below it; a gene above the highest
-   * `last` wraps to the first range. INVALID_ARGUMENT: the gene is not 0..65535. */
+  /** The owner of a vnode: of the first range whose `last` is not below it; a gene above the
+   * highest `last` wraps to the first range. INVALID_ARGUMENT: the gene is not 0..65535. */
   ownerOf(gene: number): Shard {
     checkInteger("gene", gene, 0, GENE_COUNT - 1);
     const range = this.ranges[lowerBound(this.ranges, gene)] ?? this.ranges[0]!;
@@ -151,7 +152,8 @@ class TextTotal {
   #tooLong(pointer: string): LocusError {
     return refusal(
       pointer,
-      `names, endpoints and labels of all shards have more than ${MAX_ALL_TEXT_BYTES} bytes together`,
+      "names, endpoints and labels of all shards have more than " +
+        `${MAX_ALL_TEXT_BYTES} bytes together`,
     );
   }
 }

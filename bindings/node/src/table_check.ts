@@ -120,10 +120,7 @@ function checkPrintable(text: string, pointer: string): void {
 function checkEndpoint(endpoint: string, pointer: string): void {
   // A password may contain any character, also '/', so an '@' anywhere may be the end of one.
   if (/@|password=|passwd=|pwd=/i.test(endpoint)) {
-    throw refusal(
-      pointer,
-      "it contains a user or a password; an endpoint carries no credentials",
-    );
+    throw refusal(pointer, "it contains a user or a password; an endpoint carries no credentials");
   }
   checkText(endpoint, pointer);
   if (endpoint.includes(" ")) throw refusal(pointer, "it contains a space");
@@ -159,10 +156,7 @@ function checkMoves(
       if (other >= 0) throw refusal(pointer, `vnode ${vnode} is also in /moves/${other}`);
       const owner = ranges[lowerBound(ranges, vnode)] ?? ranges[0]!;
       if (owner.shard === move.to) {
-        throw refusal(
-          pointerTo(pointer, "to"),
-          `shard ${move.to} already owns vnode ${vnode}`,
-        );
+        throw refusal(pointerTo(pointer, "to"), `shard ${move.to} already owns vnode ${vnode}`);
       }
       moveOf[vnode] = index;
     }

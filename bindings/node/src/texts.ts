@@ -35,7 +35,7 @@ export function octetsOf(text: Text): Uint8Array {
     if (point < 0xd800 || point > 0xdfff) {
       for (const octet of encoder.encode(character)) octets.push(octet);
     } else {
-      octets.push(0xed, (point >> 6 & 0x3f) | 0x80, (point & 0x3f) | 0x80);
+      octets.push(0xed, ((point >> 6) & 0x3f) | 0x80, (point & 0x3f) | 0x80);
     }
   }
   return Uint8Array.from(octets);

@@ -66,7 +66,10 @@ function linesOf(octets) {
 
 /** What the command says of each value: its answer as bytes, or its message as an Error. */
 function answersOf(words, values) {
-  const { status, stdout, stderr } = run(words, Buffer.concat(values.flatMap((each) => [each, NEWLINE])));
+  const { status, stdout, stderr } = run(
+    words,
+    Buffer.concat(values.flatMap((each) => [each, NEWLINE])),
+  );
   const answers = linesOf(stdout);
   assert.equal(answers.length, values.length, stderr.toString());
   const start = `locus ${words[0]}: line `;
@@ -100,7 +103,10 @@ function compare(words, values, ours, messages = () => true) {
       continue;
     }
     assert.ok(!(theirs instanceof Error), `${told}, we ${mine}`);
-    assert.ok(Buffer.concat([].concat(mine).map((each) => Buffer.from(each))).equals(theirs), `${told}, we ${mine}`);
+    assert.ok(
+      Buffer.concat([].concat(mine).map((each) => Buffer.from(each))).equals(theirs),
+      `${told}, we ${mine}`,
+    );
   }
   return refused;
 }
@@ -141,7 +147,10 @@ function randomCodec(draw) {
   for (let count = draw.below(64); count > 0; --count) {
     space += draw.choice("abcdefghijklmnopqrstuvwxyz0123456789_-");
   }
-  return { options: ["--keys", path, "--space", space], codec: new OrderNoCodec(loadKeyRing(path), space) };
+  return {
+    options: ["--keys", path, "--space", space],
+    codec: new OrderNoCodec(loadKeyRing(path), space),
+  };
 }
 
 function orderNoText(draw, codec) {
@@ -149,9 +158,9 @@ function orderNoText(draw, codec) {
   const change = draw.below(8);
   if (change === 0) {
     // A bit of the tag or the ciphertext: a well-formed number that is not genuine.
-    number = new OrderNo(number.value ^ 1n << BigInt(draw.below(100)));
+    number = new OrderNo(number.value ^ (1n << BigInt(draw.below(100))));
   } else if (change === 1) {
-    const value = number.value ^ 1n << BigInt(draw.below(128));
+    const value = number.value ^ (1n << BigInt(draw.below(128)));
     return Buffer.from(value.toString(16).padStart(32, "0"));
   }
   let text = draw.choice([`${number}`, number.toHex()]);
@@ -172,7 +181,9 @@ randomTest("genes of uint64 keys", (draw) => {
 });
 
 randomTest("genes of text keys", (draw) => {
-  const keys = Array.from({ length: COUNT }, () => draw.bytes(draw.below(101)).filter((each) => each !== 10));
+  const keys = Array.from({ length: COUNT }, () =>
+    draw.bytes(draw.below(101)).filter((each) => each !== 10),
+  );
   const texts = keys.map((key) => Buffer.from(key));
   compare(["gene", "--type", "text"], texts, (key) => [key, `\t${geneOfText(key)}`]);
 });
@@ -180,13 +191,21 @@ randomTest("genes of text keys", (draw) => {
 randomTest("order IDs to order_nos", (draw) => {
   const { options, codec } = randomCodec(draw);
   const texts = orderIdTexts(draw);
-  const refused = compare(["encode", ...options], texts, (text) => `${codec.encode(OrderId.parse(text))}`);
+  const refused = compare(
+    ["encode", ...options],
+    texts,
+    (text) => `${codec.encode(OrderId.parse(text))}`,
+  );
   assert.ok(refused > 1000, `${refused}`);
   for (const version of [...VERSIONS, RETIRED]) {
     for (const [scheme, encode, ...more] of [
       ["siv", (orderId) => codec.encode(orderId, version)],
       ["ff1", (orderId) => codec.encodeFf1(orderId, version)],
-      ["ctr64", (orderId) => codec.encodeCtr64ReusingKeystream(orderId, version), "--allow-keystream-reuse"],
+      [
+        "ctr64",
+        (orderId) => codec.encodeCtr64ReusingKeystream(orderId, version),
+        "--allow-keystream-reuse",
+      ],
     ]) {
       const words = ["encode", ...options, "--scheme", scheme, "--key-version", version, ...more];
       compare(words, draw.sample(texts, 400), (text) => `${encode(OrderId.parse(text))}`);
@@ -236,7 +255,10 @@ randomTest("shards by random tables", (draw) => {
       if (router.routeOfGene(orderId.gene).target) ++moving;
       texts.push(Buffer.from(`${draw.choice([orderId, codec.encode(orderId)])}`));
     }
-    for (const [words, known] of [[[], undefined], [options, codec]]) {
+    for (const [words, known] of [
+      [[], undefined],
+      [options, codec],
+    ]) {
       compare(["inspect", "--table", path, ...words], texts, (text) => {
         return JSON.stringify(inspect(text, known, router));
       });
@@ -250,7 +272,10 @@ randomTest("values to inspect", (draw) => {
   const texts = orderIdTexts(draw);
   for (let count = 0; count < COUNT; ++count) texts.push(orderNoText(draw, codec));
   draw.shuffle(texts);
-  for (const [words, known] of [[[], undefined], [options, codec]]) {
+  for (const [words, known] of [
+    [[], undefined],
+    [options, codec],
+  ]) {
     compare(
       ["inspect", ...words],
       texts.slice(0, COUNT),
@@ -322,7 +347,9 @@ randomTest("key rings are refused alike", (draw) => {
     const states = new Map(ring.versions.map((version) => [version, "readable"]));
     for (const version of ring.retired) states.set(version, "retired");
     states.set(ring.active, "active");
-    const lines = [...states].sort(([a], [b]) => a - b).map(([version, state]) => `${version}\t${state}\n`);
+    const lines = [...states]
+      .sort(([a], [b]) => a - b)
+      .map(([version, state]) => `${version}\t${state}\n`);
     assert.equal(status, 0, told);
     assert.equal(stdout.toString(), lines.join(""));
   }

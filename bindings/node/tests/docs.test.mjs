@@ -17,14 +17,20 @@ test("examples run", () => {
     const installed = fileURLToPath(new URL("..", import.meta.url));
     symlinkSync(installed, join(folder, "node_modules/locus-ids"));
     const shards = ["a", "b"].map((name, place) => {
-      return { id: place + 1, name: `orders-${name}`, endpoint: `mysql://127.0.0.${place + 1}/orders` };
+      return {
+        id: place + 1,
+        name: `orders-${name}`,
+        endpoint: `mysql://127.0.0.${place + 1}/orders`,
+      };
     });
     const ranges = [{ last: 65535, shard: 1 }];
     const moves = [{ first: 0, last: 65535, to: 2, permyriad: 500 }];
     writeFileSync(join(folder, "table.json"), JSON.stringify({ epoch: 1, shards, ranges, moves }));
     const keys = "locus-key-ring 1\nactive 1\n1 AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n";
     writeFileSync(join(folder, "keys"), keys, { mode: 0o600 });
-    execFileSync(process.env.LOCUS_COMMAND, ["lease", "create", "sqlite:leases.db"], { cwd: folder });
+    execFileSync(process.env.LOCUS_COMMAND, ["lease", "create", "sqlite:leases.db"], {
+      cwd: folder,
+    });
     for (const [document, expected] of Object.entries(EXAMPLES)) {
       const text = readFileSync(new URL(`../../../${document}`, import.meta.url), "utf8");
       const examples = [...text.matchAll(/^```js\n(.*?)^```$/gms)].map((match) => match[1]);

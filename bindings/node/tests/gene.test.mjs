@@ -67,7 +67,19 @@ test("a surrogate without its partner is refused", () => {
 });
 
 test("a uint64 that is not canonical is refused", () => {
-  for (const text of ["", "-0", "007", "+1", " 1", "1 ", "1\n", "1.0", "1_0", "１", `${2n ** 64n}`]) {
+  for (const text of [
+    "",
+    "-0",
+    "007",
+    "+1",
+    " 1",
+    "1 ",
+    "1\n",
+    "1.0",
+    "1_0",
+    "１",
+    `${2n ** 64n}`,
+  ]) {
     assert.throws(() => parseUint64Key(text), refusal(/ is not a canonical uint64$/), text);
   }
   assert.equal(parseUint64Key(`${2n ** 64n - 1n}`), 2n ** 64n - 1n);

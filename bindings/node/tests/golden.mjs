@@ -3,7 +3,9 @@
 import { readFileSync } from "node:fs";
 
 export function golden(name) {
-  return JSON.parse(readFileSync(new URL(`../../../tests/golden/${name}`, import.meta.url), "utf8"));
+  return JSON.parse(
+    readFileSync(new URL(`../../../tests/golden/${name}`, import.meta.url), "utf8"),
+  );
 }
 
 /** What assert.throws() takes: a LocusError of this code whose message fits. */

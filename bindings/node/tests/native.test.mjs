@@ -51,12 +51,24 @@ test("genes are those of the pure package", () => {
     const bytes = draw.bytes(draw.below(101));
     const number = draw.anyBits(64);
     const text = bytes.toString("latin1");
-    for (const key of [bytes, number, text, Number(number >> 11n)]) assert.equal(geneOf(key), pure.geneOf(key));
+    for (const key of [bytes, number, text, Number(number >> 11n)])
+      assert.equal(geneOf(key), pure.geneOf(key));
   }
-  for (const key of [0n, -1n, -(2n ** 63n), "", "\0", "a\0b", "é", "\u{1F600}", new Uint8Array(0)]) {
+  for (const key of [
+    0n,
+    -1n,
+    -(2n ** 63n),
+    "",
+    "\0",
+    "a\0b",
+    "é",
+    "\u{1F600}",
+    new Uint8Array(0),
+  ]) {
     assert.equal(geneOf(key), pure.geneOf(key));
   }
-  for (const key of [2n ** 64n, 0.5, 2 ** 60, "\ud800"]) assert.throws(() => geneOf(key), refusal(/buyer key/));
+  for (const key of [2n ** 64n, 0.5, 2 ** 60, "\ud800"])
+    assert.throws(() => geneOf(key), refusal(/buyer key/));
   for (const key of [true, null, undefined, {}, []]) assert.throws(() => geneOf(key), TypeError);
 });
 
@@ -70,7 +82,9 @@ test("generators never make an ID twice", async () => {
     const ids = await generator.nextBatch(buyers, PATIENCE);
     assert.equal(ids.length, 1000);
     for (const [place, id] of ids.entries()) assert.equal(id.gene, geneOf(buyers[place]));
-    ids.push(...(await Promise.all(buyers.map((buyer) => generator.next(`buyer ${buyer}`, PATIENCE)))));
+    ids.push(
+      ...(await Promise.all(buyers.map((buyer) => generator.next(`buyer ${buyer}`, PATIENCE)))),
+    );
     const second = await open(store); // beside it
     ids.push(...(await Promise.all(buyers.map((buyer) => second.next(buyer, PATIENCE)))));
     for (const id of ids) {
@@ -118,9 +132,12 @@ test("sequences continue their counter, up to its end", async () => {
   }
   const sequence = await Sequence.open(store, "invoices", options);
   const numbers = [];
-  await assert.rejects(async () => {
-    for (;;) numbers.push(await sequence.next(PATIENCE));
-  }, refusal(/./, "OUT_OF_RANGE"));
+  await assert.rejects(
+    async () => {
+      for (;;) numbers.push(await sequence.next(PATIENCE));
+    },
+    refusal(/./, "OUT_OF_RANGE"),
+  );
   assert.equal(numbers.at(-1), 1000n);
   await assert.rejects(sequence.nextBlock(0), refusal(/^count 0 is not in /));
   await sequence.close();
@@ -147,7 +164,8 @@ test("Snowflakes lease their worker ID and give it back", async () => {
       LeasedSnowflake.open(store, { ...only7, patienceMs: 1 }),
       refusal(/./, "RESOURCE_EXHAUSTED"),
     );
-    for (const count of [0, 65537, 1.5]) await assert.rejects(snowflake.nextBatch(count), refusal(/^count /));
+    for (const count of [0, 65537, 1.5])
+      await assert.rejects(snowflake.nextBatch(count), refusal(/^count /));
     const late = Array.from({ length: 3 }, () => snowflake.next());
     const settled = Promise.allSettled(late);
     await snowflake.close();
@@ -160,7 +178,9 @@ test("Snowflakes lease their worker ID and give it back", async () => {
 test("order_nos are those of the pure package", async () => {
   const draw = new Draw(`${SEED} order_nos`);
   const path = join(folder, "keys");
-  writeFileSync(path, `locus-key-ring 1\nactive 5\n5 ${draw.bytes(32).toString("base64")}\n`, { mode: 0o600 });
+  writeFileSync(path, `locus-key-ring 1\nactive 5\n5 ${draw.bytes(32).toString("base64")}\n`, {
+    mode: 0o600,
+  });
   const codec = await OrderNoCodec.open(path, { space: "refunds" });
   const twin = new pure.OrderNoCodec(pure.loadKeyRing(path), "refunds");
   const ids = Array.from({ length: 10000 }, () => new OrderId(draw.below(65536), draw.anyBits(56)));
@@ -176,7 +196,10 @@ test("order_nos are those of the pure package", async () => {
   assert.throws(() => codec.decode(ids[0]), TypeError);
   await codec.close();
   chmodSync(path, 0o644);
-  await assert.rejects(OrderNoCodec.open(path), refusal(/has permissions 644; /, "FAILED_PRECONDITION"));
+  await assert.rejects(
+    OrderNoCodec.open(path),
+    refusal(/has permissions 644; /, "FAILED_PRECONDITION"),
+  );
 });
 
 test("routes are those of the pure package and follow the table", async () => {
@@ -207,10 +230,13 @@ test("routes are those of the pure package and follow the table", async () => {
       const orderId = orderIdNearAnEdge(draw, document);
       const { id, name, endpoint } = twin.route(orderId);
       assert.deepEqual(router.route(orderId), { id, name, endpoint });
-      assert.deepEqual(shown(router.routesOfGene(orderId.gene)), shown(twin.routesOfGene(orderId.gene)));
+      assert.deepEqual(
+        shown(router.routesOfGene(orderId.gene)),
+        shown(twin.routesOfGene(orderId.gene)),
+      );
       assert.deepEqual(shown(router.routesOf(order)), shown(twin.routesOf(order)));
     }
-    const number = new OrderNo(7n << 111n | 2n << 107n);
+    const number = new OrderNo((7n << 111n) | (2n << 107n));
     assert.deepEqual(router.routesOfOrderNo(number), router.routesOfGene(7));
   }
   await assert.rejects(router.refresh(21n, { timeoutMs: 0 }), refusal(/./, "DEADLINE_EXCEEDED"));
@@ -218,7 +244,10 @@ test("routes are those of the pure package and follow the table", async () => {
   assert.throws(() => router.routesOfGene(65536), refusal("gene 65536 is not in 0..65535"));
   assert.throws(() => router.route("5"), TypeError);
   await router.close();
-  await assert.rejects(Router.open(`file:${path}.none`, { openTimeoutMs: 1 }), refusal(/none/, "NOT_FOUND"));
+  await assert.rejects(
+    Router.open(`file:${path}.none`, { openTimeoutMs: 1 }),
+    refusal(/none/, "NOT_FOUND"),
+  );
 });
 
 test("what is closed refuses, and closing waits for calls under way", async () => {
@@ -229,7 +258,11 @@ test("what is closed refuses, and closing waits for calls under way", async () =
   assert.equal(generator.close(), generator.close());
   const closed = refusal("the generator is closed", "FAILED_PRECONDITION");
   assert.throws(() => generator.tryNext(5), closed);
-  for (const call of [() => generator.next(5), () => generator.nextBatch([5]), () => generator.warm()]) {
+  for (const call of [
+    () => generator.next(5),
+    () => generator.nextBatch([5]),
+    () => generator.warm(),
+  ]) {
     await assert.rejects(call, closed);
   }
   await generator.close();
@@ -251,7 +284,10 @@ test("wrong arguments are refused before anything is done", async () => {
   });
   await assert.rejects(OrderIdGenerator.open("sqlite:x", null), TypeError);
   await assert.rejects(OrderIdGenerator.open("sqlite:x", { create: 1 }), TypeError);
-  await assert.rejects(OrderIdGenerator.open("sqlite:x", { horizonMs: -1 }), refusal(/^horizonMs -1 /));
+  await assert.rejects(
+    OrderIdGenerator.open("sqlite:x", { horizonMs: -1 }),
+    refusal(/^horizonMs -1 /),
+  );
   await assert.rejects(
     OrderIdGenerator.open("sqlite:x", { password: "hidden\0" }),
     refusal("password contains a NUL"),
@@ -261,6 +297,8 @@ test("wrong arguments are refused before anything is done", async () => {
   await assert.rejects(Sequence.open("sqlite:x", ""), LocusError);
   await assert.rejects(Sequence.open("sqlite:x", "k", { increment: 0 }), refusal(/^increment 0 /));
   await assert.rejects(Sequence.open("sqlite:x", "k", { maxValue: 0.5 }), TypeError);
+  const none = LeasedSnowflake.open("sqlite:x", { lastWorker: 0 });
+  await assert.rejects(none, refusal(/^lastWorker 0/));
   const generator = await open(newStore());
   for (const call of [
     () => generator.next(null),

@@ -45,7 +45,11 @@ test("golden invalid IDs are refused with the value named", () => {
     assert.throws(() => OrderId.fromBytes(bytes(hex)), refusal(/ is not an order ID: /), hex);
     if (hex.length !== 32) continue;
     assert.throws(() => OrderId.parse(hex), refusal(new RegExp(hex)), hex);
-    assert.throws(() => OrderId.fromBits(BigInt(`0x${hex}`)), refusal(/ is not an order ID: /), hex);
+    assert.throws(
+      () => OrderId.fromBits(BigInt(`0x${hex}`)),
+      refusal(/ is not an order ID: /),
+      hex,
+    );
   }
   assert.equal(GOLDEN.invalid_decimal.length, 12);
   for (const { text } of GOLDEN.invalid_decimal) {
@@ -62,10 +66,23 @@ test("golden byte order is the order of IDs", () => {
 });
 
 test("parts out of range are refused", () => {
-  for (const [gene, sequence] of [[-1, 0n], [65536, 0n], [0.5, 0n], [NaN, 0n], [0, -1n], [0, 2n ** 56n]]) {
+  for (const [gene, sequence] of [
+    [-1, 0n],
+    [65536, 0n],
+    [0.5, 0n],
+    [NaN, 0n],
+    [0, -1n],
+    [0, 2n ** 56n],
+  ]) {
     assert.throws(() => new OrderId(gene, sequence), refusal(/^(gene|sequence) /));
   }
-  for (const [gene, sequence] of [[0n, 0n], [0, 0], ["1", 0n], [0, null], [true, 0n]]) {
+  for (const [gene, sequence] of [
+    [0n, 0n],
+    [0, 0],
+    ["1", 0n],
+    [0, null],
+    [true, 0n],
+  ]) {
     assert.throws(() => new OrderId(gene, sequence), TypeError);
   }
 });

@@ -42,7 +42,7 @@ test("golden texts of one number are equal, golden invalid texts refused", () =>
 });
 
 test("wrong fixed bits, lengths and types are refused", () => {
-  for (const value of [1n << 127n | 2n << 107n, 15n << 107n, 4n << 107n, 0n]) {
+  for (const value of [(1n << 127n) | (2n << 107n), 15n << 107n, 4n << 107n, 0n]) {
     const shown = value.toString(16).padStart(32, "0");
     assert.throws(() => new OrderNo(value), refusal(new RegExp(`^${shown} is not an order_no: `)));
   }
@@ -64,7 +64,8 @@ test("numbers of 64 bits are read both ways", () => {
   for (const text of ["", "-1", "01", "+1", "1 ", "0x1", `${2n ** 63n}`]) {
     assert.throws(() => OrderNo64.parse(text), refusal(/ is not an order_no: /), text);
   }
-  for (const value of [-1n, 2n ** 63n]) assert.throws(() => new OrderNo64(value), refusal(/order_no/));
+  for (const value of [-1n, 2n ** 63n])
+    assert.throws(() => new OrderNo64(value), refusal(/order_no/));
   assert.throws(() => new OrderNo64(5), TypeError);
 });
 
@@ -127,7 +128,12 @@ for (const [name, make] of [
 
   test(`${name}: what the key ring does not have is refused`, async () => {
     const number = new OrderNoCodec(RING).encode(new OrderId(7, 99n));
-    const codec = make(new KeyRing(2, [[1, null], [2, RING.key(2)]]));
+    const codec = make(
+      new KeyRing(2, [
+        [1, null],
+        [2, RING.key(2)],
+      ]),
+    );
     await assert.rejects(async () => codec.decode(number), refusal(/ is not an order_no of this /));
     for (const version of [1, 3]) {
       const expected = refusal(`the key ring has no key of version ${version}`, "NOT_FOUND");
@@ -142,7 +148,10 @@ for (const [name, make] of [
 
   test(`${name}: other spaces, other keys and wide IDs in 64 bits are refused`, async () => {
     const number = new OrderNoCodec(RING).encode(new OrderId(7, 99n));
-    for (const codec of [make(RING, "refunds"), make(new KeyRing(1, [[1, Buffer.alloc(32, "x")]]))]) {
+    for (const codec of [
+      make(RING, "refunds"),
+      make(new KeyRing(1, [[1, Buffer.alloc(32, "x")]])),
+    ]) {
       await assert.rejects(async () => codec.decode(number), refusal(/ of this space$/));
     }
     const wide = new OrderId(7, 2n ** 47n);
@@ -164,7 +173,7 @@ test("any single bit flip is refused", () => {
   for (let round = 0; round < 20; ++round) {
     const { value } = codec.encode(new OrderId(draw.below(65536), draw.anyBits(56)));
     for (let bit = 0n; bit < 128n; ++bit) {
-      assert.throws(() => codec.decode(new OrderNo(value ^ 1n << bit)), refusal(/./));
+      assert.throws(() => codec.decode(new OrderNo(value ^ (1n << bit))), refusal(/./));
     }
   }
 });

@@ -13,7 +13,8 @@ import * as node from "locus-ids";
 import * as pure from "locus-ids/pure";
 
 const ENTRY = new URL("../dist/index.js", import.meta.url);
-const IMPORTS = /^(?:import|export)\b[^"']*?\bfrom\s+["']([^"']+)["'];?$|^import\s+["']([^"']+)["'];?$/gm;
+const IMPORTS =
+  /^(?:import|export)\b[^"']*?\bfrom\s+["']([^"']+)["'];?$|^import\s+["']([^"']+)["'];?$/gm;
 
 /** The sources of the modules that the entry reaches, by their addresses. */
 function reached(url, found = new Map()) {
@@ -82,7 +83,8 @@ test("a page in Chromium reads all without a bundler", { timeout: 120_000 }, asy
       tell(JSON.parse(body));
       return response.end();
     }
-    if (request.url === "/") return response.setHeader("content-type", "text/html; charset=utf-8").end(PAGE);
+    if (request.url === "/")
+      return response.setHeader("content-type", "text/html; charset=utf-8").end(PAGE);
     if (!/^\/[a-z_]+\.js$/.test(request.url)) return response.writeHead(404).end();
     return response
       .setHeader("content-type", "text/javascript")
@@ -94,19 +96,32 @@ test("a page in Chromium reads all without a bundler", { timeout: 120_000 }, asy
   const options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"];
   const browser = spawn(
     process.env.CHROMIUM ?? "chromium",
-    [...options, `--user-data-dir=${profile}`, "--remote-debugging-port=0", `http://127.0.0.1:${server.address().port}/`],
+    [
+      ...options,
+      `--user-data-dir=${profile}`,
+      "--remote-debugging-port=0",
+      `http://127.0.0.1:${server.address().port}/`,
+    ],
     { stdio: "ignore", detached: true },
   );
   const ended = once(browser, "close"); // rejected where there is no browser
   try {
-    const answer = await Promise.race([seen, ended.then(([code]) => `the browser ended with ${code}`)]);
+    const answer = await Promise.race([
+      seen,
+      ended.then(([code]) => `the browser ended with ${code}`),
+    ]);
     assert.deepEqual(answer, [
       ...["undefined", 15903, node.geneOf("é"), "örders"],
       ...["5764748260646046997", "2G02812R8Z8PM04ZF8ZPH5M66Z", "INVALID_ARGUMENT"],
-      node.inspect("5764748260646046997", undefined, new node.Router(new node.RoutingTable(DOCUMENT))),
+      node.inspect(
+        "5764748260646046997",
+        undefined,
+        new node.Router(new node.RoutingTable(DOCUMENT)),
+      ),
     ]);
   } finally {
-    if (browser.pid !== undefined && browser.exitCode === null) process.kill(-browser.pid, "SIGKILL");
+    if (browser.pid !== undefined && browser.exitCode === null)
+      process.kill(-browser.pid, "SIGKILL");
     await ended.catch(() => {});
     server.closeAllConnections?.();
     server.close();

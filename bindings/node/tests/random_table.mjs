@@ -37,13 +37,14 @@ export function ownerIdOf(document, vnode) {
 // 6181 * 421 = 1 modulo 10000: the formula of the cohort, solved for the sequence.
 const INVERSE = Array.from({ length: 10000 }, (_, i) => i).find((i) => (6181 * i) % 10000 === 1);
 
-/** An order ID whose vnode is next to an end of a range or a move, if not any; in a moving vnode the
- * cohort is next to the move's permyriad, if not any. */
+/** An order ID whose vnode is next to an end of a range or a move, if not any; in a moving vnode
+ * the cohort is next to the move's permyriad, if not any. */
 export function orderIdNearAnEdge(draw, document) {
   const moves = document.moves ?? [];
   const edges = document.ranges.map(({ last }) => last);
   for (const move of moves) edges.push(move.first, move.last);
-  const gene = (draw.choice([draw.choice(edges), draw.below(65536)]) + draw.below(2) + 65535) % 65536;
+  const gene =
+    (draw.choice([draw.choice(edges), draw.below(65536)]) + draw.below(2) + 65535) % 65536;
   let sequence = draw.bits(draw.below(57));
   for (const move of moves) {
     if (gene < move.first || gene > move.last || !draw.below(2)) continue;
@@ -60,14 +61,13 @@ export function validTable(draw) {
   const shards = randomShards(draw);
   const ids = shards.map(({ id }) => id);
   const lasts = new Set();
-  for (let count = draw.choice([1, 2, 5, 10, 300]); count > 0; --count) lasts.add(draw.below(65536));
+  for (let count = draw.choice([1, 2, 5, 10, 300]); count > 0; --count)
+    lasts.add(draw.below(65536));
   if (draw.below(2)) lasts.add(65535);
   const document = {
     epoch: draw.choice([1n, 12n, 2n ** 63n - 1n]),
     shards,
-    ranges: [...lasts]
-      .sort((a, b) => a - b)
-      .map((last) => ({ last, shard: draw.choice(ids) })),
+    ranges: [...lasts].sort((a, b) => a - b).map((last) => ({ last, shard: draw.choice(ids) })),
   };
   if (draw.below(2)) document.table_id = draw.bits(64).toString(16).padStart(16, "0");
   const moves = randomMoves(draw, document, ids);
@@ -114,13 +114,60 @@ function randomMoves(draw, document, ids) {
 }
 
 const VALUES = [
-  0, 1, 2, 9999, 10000, 10001, 65535, 65536, 2 ** 32 - 1, 2 ** 32, 2n ** 63n - 1n, 2n ** 63n,
-  2n ** 64n - 1n, 2n ** 64n, -1, 0.5, new Raw("1.0"), new Raw("-0"), new Raw("-0.0"),
-  new Raw("1e15"), new Raw("123456789012345.0"), new Raw("1E-5"), new Raw("0.0001234"),
-  new Raw("-9223372036854775809"), new Raw("1.5e300"), true, false, null, "", "1", "x", "a b",
-  "u@h", "PWD=x", "PassWord=x", "\x00", "\x7f", "\x85", "\u2028", "\uffff", "\u{10FFFF}", "é",
-  "x".repeat(64), "x".repeat(65), "é".repeat(33), "x".repeat(2048), "x".repeat(2049),
-  "0123456789abcdef", "0123456789ABCDEF", "0123456789abcdeg", [], {}, [0], { a: "b" },
+  0,
+  1,
+  2,
+  9999,
+  10000,
+  10001,
+  65535,
+  65536,
+  2 ** 32 - 1,
+  2 ** 32,
+  2n ** 63n - 1n,
+  2n ** 63n,
+  2n ** 64n - 1n,
+  2n ** 64n,
+  -1,
+  0.5,
+  new Raw("1.0"),
+  new Raw("-0"),
+  new Raw("-0.0"),
+  new Raw("1e15"),
+  new Raw("123456789012345.0"),
+  new Raw("1E-5"),
+  new Raw("0.0001234"),
+  new Raw("-9223372036854775809"),
+  new Raw("1.5e300"),
+  true,
+  false,
+  null,
+  "",
+  "1",
+  "x",
+  "a b",
+  "u@h",
+  "PWD=x",
+  "PassWord=x",
+  "\x00",
+  "\x7f",
+  "\x85",
+  "\u2028",
+  "\uffff",
+  "\u{10FFFF}",
+  "é",
+  "x".repeat(64),
+  "x".repeat(65),
+  "é".repeat(33),
+  "x".repeat(2048),
+  "x".repeat(2049),
+  "0123456789abcdef",
+  "0123456789ABCDEF",
+  "0123456789abcdeg",
+  [],
+  {},
+  [0],
+  { a: "b" },
 ];
 
 /** All containers in `value`. */
@@ -174,7 +221,16 @@ export function garbled(draw, text) {
   for (let count = draw.choice([1, 1, 2]); count > 0 && octets.length > 0; --count) {
     const at = draw.below(octets.length);
     const [head, tail] = [octets.subarray(0, at), octets.subarray(at)];
-    const put = draw.choice([",", " ", "\0", '"', "}", "\\", "\\ud800", Buffer.from([0xed, 0xa0, 0x80])]);
+    const put = draw.choice([
+      ",",
+      " ",
+      "\0",
+      '"',
+      "}",
+      "\\",
+      "\\ud800",
+      Buffer.from([0xed, 0xa0, 0x80]),
+    ]);
     octets = draw.choice([
       () => Buffer.concat([head, draw.bytes(1), tail.subarray(1)]),
       () => Buffer.concat([head, tail.subarray(1)]),

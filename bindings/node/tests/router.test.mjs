@@ -31,11 +31,23 @@ test("random tables route as the naive twin", () => {
       assert.equal(router.route(orderId).id, expected);
       const routes = router.routesOfGene(orderId.gene);
       const holding = routes.filter((route) => route.holds(orderId));
-      assert.deepEqual(holding.map((route) => route.shard.id), [expected]);
+      assert.deepEqual(
+        holding.map((route) => route.shard.id),
+        [expected],
+      );
       const sizes = routes.map((route) => route.endCohort - route.firstCohort);
-      assert.equal(sizes.reduce((sum, size) => sum + size), 10000);
-      assert.deepEqual(sizes, [...sizes].sort((a, b) => b - a));
-      assert.deepEqual(sizes.map((size) => size === 0), routes.map((route) => route.empty));
+      assert.equal(
+        sizes.reduce((sum, size) => sum + size),
+        10000,
+      );
+      assert.deepEqual(
+        sizes,
+        [...sizes].sort((a, b) => b - a),
+      );
+      assert.deepEqual(
+        sizes.map((size) => size === 0),
+        routes.map((route) => route.empty),
+      );
       moving += routes.length - 1;
     }
   }
@@ -58,10 +70,34 @@ test("a vnode that does not move has one route", () => {
 
 test("a moving vnode has two routes, the likelier first", () => {
   for (const [permyriad, expected] of [
-    [0, [[1, 0, 10000], [2, 0, 0]]],
-    [5000, [[1, 5000, 10000], [2, 0, 5000]]],
-    [5001, [[2, 0, 5001], [1, 5001, 10000]]],
-    [10000, [[2, 0, 10000], [1, 10000, 10000]]],
+    [
+      0,
+      [
+        [1, 0, 10000],
+        [2, 0, 0],
+      ],
+    ],
+    [
+      5000,
+      [
+        [1, 5000, 10000],
+        [2, 0, 5000],
+      ],
+    ],
+    [
+      5001,
+      [
+        [2, 0, 5001],
+        [1, 5001, 10000],
+      ],
+    ],
+    [
+      10000,
+      [
+        [2, 0, 10000],
+        [1, 10000, 10000],
+      ],
+    ],
   ]) {
     assert.deepEqual(shown(routerAt(permyriad).routesOf("ann")), expected);
   }
@@ -69,7 +105,7 @@ test("a moving vnode has two routes, the likelier first", () => {
 
 test("an order_no is routed by its gene", () => {
   const router = routerAt(500);
-  for (const number of [new OrderNo(7n << 111n | 2n << 107n), new OrderNo64(7n << 47n)]) {
+  for (const number of [new OrderNo((7n << 111n) | (2n << 107n)), new OrderNo64(7n << 47n)]) {
     const route = router.routeOfOrderNo(number);
     assert.deepEqual(route, router.routeOfGene(7));
     assert.deepEqual([route.owner.id, route.target.id, route.permyriad], [1, 2, 500]);

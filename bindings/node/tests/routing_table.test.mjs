@@ -79,7 +79,14 @@ test("a document is read", () => {
 
 test("the owner is found by the ceiling map, which wraps", () => {
   const table = new RoutingTable(GOOD);
-  for (const [gene, owner] of [[0, 1], [16383, 1], [16384, 2], [60000, 2], [60001, 1], [65535, 1]]) {
+  for (const [gene, owner] of [
+    [0, 1],
+    [16383, 1],
+    [16384, 2],
+    [60000, 2],
+    [60001, 1],
+    [65535, 1],
+  ]) {
     assert.equal(table.ownerOf(gene).id, owner, `${gene}`);
   }
   for (const [gene, to] of [[0, 2], [255, 2], [256], [16383], [16384, 1], [16385]]) {
@@ -98,7 +105,11 @@ test("a table in another order is equal", () => {
   other.table_id = other.table_id.toLowerCase();
   const table = new RoutingTable(GOOD);
   assert.ok(new RoutingTable(jsonOf(other)).equals(table));
-  for (const [pointer, value] of [["/epoch", 13], ["/shards/1/labels", { tier: "cold" }], ["/moves", []]]) {
+  for (const [pointer, value] of [
+    ["/epoch", 13],
+    ["/shards/1/labels", { tier: "cold" }],
+    ["/moves", []],
+  ]) {
     assert.ok(!new RoutingTable(textWith(pointer, value)).equals(table), pointer);
   }
 });
@@ -169,7 +180,13 @@ test("missing and repeated members are refused", () => {
 test("names that mean something to JavaScript are names", () => {
   const text = GOOD.replace('"tier": "hot"', '"__proto__": "x", "constructor": "y"');
   const { labels } = new RoutingTable(text).shards[0];
-  assert.deepEqual([...labels], [["__proto__", "x"], ["constructor", "y"]]);
+  assert.deepEqual(
+    [...labels],
+    [
+      ["__proto__", "x"],
+      ["constructor", "y"],
+    ],
+  );
   assert.equal(refused('{"__proto__": 1}'), "/__proto__: unknown member");
 });
 
@@ -201,7 +218,7 @@ test("what is no JSON is refused", () => {
   }
   const good = new RoutingTable(`\ufeff${GOOD}\r\n\t `);
   assert.ok(new RoutingTable(Buffer.from(`\ufeff${GOOD}`)).equals(good));
-  const escaped = GOOD.replace("orders-a", "\\u006frders-\\ud83d\\ude00\\/\\\\\\\"");
+  const escaped = GOOD.replace("orders-a", '\\u006frders-\\ud83d\\ude00\\/\\\\\\"');
   assert.equal(new RoutingTable(escaped).shards[0].name, 'orders-\u{1F600}/\\"');
   for (const document of [5, null, undefined, {}]) {
     assert.throws(() => new RoutingTable(document), TypeError);
@@ -209,7 +226,10 @@ test("what is no JSON is refused", () => {
 });
 
 test("a syntax error is told by line, column and byte", () => {
-  assert.match(refused('{\n"epoch": 1,\n "table_id" 2}'), /^line 3, column 13 \(byte 27\): expected ':'$/);
+  assert.match(
+    refused('{\n"epoch": 1,\n "table_id" 2}'),
+    /^line 3, column 13 \(byte 27\): expected ':'$/,
+  );
   const octets = Buffer.from(GOOD);
   const at = octets.indexOf("orders-a");
   octets[at] = 0xff;
@@ -218,7 +238,10 @@ test("a syntax error is told by line, column and byte", () => {
 
 test("more than the limits is refused", () => {
   const labels = Object.fromEntries(Array.from({ length: 65537 }, (_, place) => [`l${place}`, ""]));
-  assert.equal(refused(textWith("/shards/0/labels", labels)), "/shards/0/labels: more than 65536 members");
+  assert.equal(
+    refused(textWith("/shards/0/labels", labels)),
+    "/shards/0/labels: more than 65536 members",
+  );
   const shards = Array.from({ length: 4096 }, (_, place) => {
     return { id: place + 1, name: `${place}`, endpoint: `${place}`.padStart(2048, "0") };
   });
@@ -228,10 +251,7 @@ test("more than the limits is refused", () => {
   );
   const ranges = Array.from({ length: 65537 }, () => DOCUMENT.ranges[0]);
   assert.equal(refused(textWith("/ranges", ranges)), "/ranges: more than 65536 elements");
-  assert.equal(
-    refused(" ".repeat((32 << 20) + 1)),
-    "it is 33554433 bytes long; at most 33554432",
-  );
+  assert.equal(refused(" ".repeat((32 << 20) + 1)), "it is 33554433 bytes long; at most 33554432");
   assert.equal(
     refused(GOOD.replace("orders-a", "x".repeat(20000))),
     `line 1, column ${GOOD.indexOf("orders-a") + 1} (byte ${GOOD.indexOf("orders-a") + 1}): ` +

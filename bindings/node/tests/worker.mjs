@@ -25,6 +25,11 @@ if (task === "wait") {
   if (task === "idle") setInterval(() => {}, 1000);
   while (task === "spin") generator.tryNext(5);
   while (task === "busy") {
-    await Promise.all([generator.warm(), sequence.nextBlock(10), snowflake.next(), snowflake.next()]);
+    await Promise.all([
+      generator.warm(),
+      sequence.nextBlock(10),
+      snowflake.next(),
+      snowflake.next(),
+    ]);
   }
 }

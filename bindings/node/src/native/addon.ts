@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads the native code, and says what its functions take and return. IDs are bigints: an order ID as
-// OrderId.value, an order_no as OrderNo.value. Texts that are undefined or empty mean the default.
+// Loads the native code, and says what its functions take and return. IDs are bigints: an order ID
+// as OrderId.value, an order_no as OrderNo.value. Texts that are undefined or empty mean the
+// default.
 
 import { existsSync } from "node:fs";
 import { constants } from "node:os";
@@ -107,9 +108,9 @@ function load(): Addon {
   }
   const addon = loaded.exports as Addon;
   addon.start(LocusError);
-  // What is still open then is closed before the libraries' own ends: that gives leased worker IDs and
-  // unused numbers back, and no thread of liblocus is running any more.
-  // Before other listeners, one of which may throw.
+  // What is still open then is closed before the libraries' own ends: that gives leased worker IDs
+  // and unused numbers back, and no thread of liblocus is running any more. Before other listeners,
+  // one of which may throw.
   process.prependListener("exit", () => addon.endAll());
   return addon;
 }

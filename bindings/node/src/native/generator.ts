@@ -25,13 +25,13 @@ export interface OrderIdGeneratorOptions {
   readonly create?: boolean;
   /** Goes on with IDs of 128 bits where a vnode's 47 bits are used up. */
   readonly wide?: boolean;
-  /** How long it goes on without the store, in milliseconds. Longer: bigger segments, more sequences
-   * lost at a crash. Default: 10 minutes. */
+  /** How long it goes on without the store, in milliseconds. Longer: bigger segments, more
+   * sequences lost at a crash. Default: 10 minutes. */
   readonly horizonMs?: number;
 }
 
-/** Hands out order IDs: unique across every process and worker that shares the store. Several calls may
- * be under way at once. */
+/** Hands out order IDs: unique across every process and worker that shares the store. Several calls
+ * may be under way at once. */
 export class OrderIdGenerator extends Owner {
   /** `storeUri`: sqlite:PATH, mysql://..., redis://..., etcd://... */
   static async open(
@@ -54,15 +54,16 @@ export class OrderIdGenerator extends Owner {
     super(handle);
   }
 
-  /** The next ID of a buyer without waiting; undefined: none is at hand, and one is being fetched. */
+  /** The next ID of a buyer without waiting; undefined: none is at hand, and one is being fetched.
+   */
   tryNext(buyer: BuyerKey): OrderId | undefined {
     const bits = addon.generatorTake(this.handle, geneOf(buyer));
     return bits === undefined ? undefined : OrderId.fromBits(bits);
   }
 
   /** The next ID of a buyer. It is taken from memory at once where there is one; otherwise the call
-   * waits for the store on a thread of the pool. DEADLINE_EXCEEDED, UNAVAILABLE: retry. OUT_OF_RANGE:
-   * the vnode's 47 bits are used up and `wide` is not set. */
+   * waits for the store on a thread of the pool. DEADLINE_EXCEEDED, UNAVAILABLE: retry.
+   * OUT_OF_RANGE: the vnode's 47 bits are used up and `wide` is not set. */
   async next(buyer: BuyerKey, waiting: Waiting = {}): Promise<OrderId> {
     const timeoutMs = timeoutOf(waiting);
     const gene = geneOf(buyer);

@@ -6,10 +6,14 @@ import { type Handle, addon } from "./addon.js";
 import { checkOptions, optionalText, text } from "./options.js";
 import { Owner } from "./owner.js";
 
-/** Encodes order IDs of one space as order_nos and decodes them, in constant time: for public edges. */
+/** Encodes order IDs of one space as order_nos and decodes them, in constant time: for public
+ * edges. */
 export class OrderNoCodec extends Owner {
   /** `keyFile`: a key ring, which only its owner may read. `space`: default "orders". */
-  static async open(keyFile: string, options: { readonly space?: string } = {}): Promise<OrderNoCodec> {
+  static async open(
+    keyFile: string,
+    options: { readonly space?: string } = {},
+  ): Promise<OrderNoCodec> {
     checkOptions(options, ["space"]);
     return new OrderNoCodec(
       await addon.codecOpen(text("keyFile", keyFile), optionalText("space", options.space)),

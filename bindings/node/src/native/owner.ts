@@ -2,8 +2,8 @@
 
 import { type Handle, addon } from "./addon.js";
 
-/** Has an object of liblocus, which close() ends. One that is never closed is closed some time after
- * nobody uses it any more, or when the process or worker ends. */
+/** Has an object of liblocus, which close() ends. One that is never closed is closed some time
+ * after nobody uses it any more, or when the process or worker ends. */
 export abstract class Owner {
   protected readonly handle: Handle;
   #closing: Promise<void> | undefined;

@@ -6,14 +6,22 @@ import type { OrderNo, OrderNo64 } from "../order_no.js";
 import { BuyerRoute } from "../router.js";
 import { checkBigInt, checkInteger } from "../texts.js";
 import { type Handle, addon } from "./addon.js";
-import { type Waiting, checkOptions, geneOf, optionalText, text, timeoutOf, uint32 } from "./options.js";
+import {
+  type Waiting,
+  checkOptions,
+  geneOf,
+  optionalText,
+  text,
+  timeoutOf,
+  uint32,
+} from "./options.js";
 import { Owner } from "./owner.js";
 
 export interface RouterOptions {
   /** Of the place's user, or the bearer token of http. */
   readonly password?: string;
-  /** Keeps the newest table, so that a process can start while its source is down. Each process needs
-   * its own. */
+  /** Keeps the newest table, so that a process can start while its source is down. Each process
+   * needs its own. */
   readonly lastGoodFile?: string;
   /** How long opening waits for the source, in milliseconds. Default: 3 s. */
   readonly openTimeoutMs?: number;
@@ -55,8 +63,8 @@ export class Router extends Owner {
     return { id, name, endpoint };
   }
 
-  /** The shards that may hold orders of this buyer: one, or two while the vnode moves, first the one
-   * with more cohorts. */
+  /** The shards that may hold orders of this buyer: one, or two while the vnode moves, first the
+   * one with more cohorts. */
   routesOf(buyer: BuyerKey): BuyerRoute<RoutedShard>[] {
     return this.#routesOf(geneOf(buyer));
   }

@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import { type Handle, addon } from "./addon.js";
-import { type Waiting, checkOptions, flag, int64, optionalText, text, timeoutOf, uint32 } from "./options.js";
+import {
+  type Waiting,
+  checkOptions,
+  flag,
+  int64,
+  optionalText,
+  text,
+  timeoutOf,
+  uint32,
+} from "./options.js";
 import { Owner } from "./owner.js";
 
 export interface SequenceOptions {
@@ -33,7 +42,11 @@ export class Sequence extends Owner {
   readonly increment: bigint;
 
   /** `engineUri`: as the store's of a generator. `key`: the counter's name. */
-  static async open(engineUri: string, key: string, options: SequenceOptions = {}): Promise<Sequence> {
+  static async open(
+    engineUri: string,
+    key: string,
+    options: SequenceOptions = {},
+  ): Promise<Sequence> {
     checkOptions(options, ["password", "keyPrefix", "increment", "maxValue", "wrap", "horizonMs"]);
     const increment = int64("increment", options.increment, 1n, 1n);
     const handle = await addon.sequenceOpen(

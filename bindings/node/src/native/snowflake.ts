@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import { invalid } from "../errors.js";
 import { checkInteger } from "../texts.js";
 import { type Handle, addon } from "./addon.js";
 import { checkOptions, flag, optionalText, text, uint32 } from "./options.js";
@@ -28,18 +29,25 @@ interface Caller {
   readonly reject: (error: unknown) => void;
 }
 
-/** Snowflake IDs under a leased worker ID: unique among all processes that lease from the same space,
- * also after crashes and clocks that were set back. */
+/** Snowflake IDs under a leased worker ID: unique among all processes that lease from the same
+ * space, also after crashes and clocks that were set back. */
 export class LeasedSnowflake extends Owner {
   #callers: Caller[] = [];
   #asking = false;
 
-  /** `leaseUri`: sqlite:PATH, mysql://..., redis://..., etcd://..., zookeeper://..., locusd://... */
-  static async open(leaseUri: string, options: LeasedSnowflakeOptions = {}): Promise<LeasedSnowflake> {
+  /** `leaseUri`: sqlite:PATH, mysql://..., redis://..., etcd://..., zookeeper://..., locusd://...
+   */
+  static async open(
+    leaseUri: string,
+    options: LeasedSnowflakeOptions = {},
+  ): Promise<LeasedSnowflake> {
     checkOptions(options, [
       ...(["space", "password", "ttlMs", "patienceMs"] as const),
       ...(["firstWorker", "lastWorker", "reacquire"] as const),
     ]);
+    if (options.lastWorker === 0) {
+      throw invalid("lastWorker 0: a range of worker ID 0 alone means all to liblocus");
+    }
     const handle = await addon.snowflakeOpen(
       text("leaseUri", leaseUri),
       optionalText("space", options.space),
@@ -62,8 +70,9 @@ export class LeasedSnowflake extends Owner {
     return Number(addon.snowflakeWorker(this.handle));
   }
 
-  /** The next ID. It may wait for the clock for up to a second, so the call is made on a thread of the
-   * pool; callers that come meanwhile share the next call. FAILED_PRECONDITION: the lease was lost. */
+  /** The next ID. It may wait for the clock for up to a second, so the call is made on a thread of
+   * the pool; callers that come meanwhile share the next call. FAILED_PRECONDITION: the lease was
+   * lost. */
   next(): Promise<bigint> {
     return new Promise((resolve, reject) => {
       this.#callers.push({ resolve, reject });
@@ -71,8 +80,8 @@ export class LeasedSnowflake extends Owner {
     });
   }
 
-  /** Up to `count` IDs, 65536 at most. Fewer only where the next one failed; rejected only if the first
-   * one failed. */
+  /** Up to `count` IDs, 65536 at most. Fewer only where the next one failed; rejected only if the
+   * first one failed. */
   async nextBatch(count: number): Promise<bigint[]> {
     checkInteger("count", count, 1, MOST_AT_ONCE);
     return addon.snowflakeNextBatch(this.handle, count);

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a program for Node sees of the types.
-import { type BuyerRoute, LocusError, OrderId, OrderNoCodec, type Shard, loadKeyRing } from "locus-ids";
+import {
+  type BuyerRoute,
+  LocusError,
+  OrderId,
+  OrderNoCodec,
+  type Shard,
+  loadKeyRing,
+} from "locus-ids";
 import { OrderIdGenerator, Router, type RoutedShard, Sequence } from "locus-ids/native";
 
 export async function order(buyer: string | bigint): Promise<string> {
