@@ -8,14 +8,15 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
 #include <chrono>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/time.h"
 #include "src/http/body_stream.h"
+#include "src/http/conversation.h"
 
 namespace locus::http {
 
@@ -23,9 +24,9 @@ namespace locus::http {
 // `patience`. True: it was sent to its end. `bell`, of the connection's thread, is cancelled when
 // there may be more.
 template <typename Stream>
-boost::asio::awaitable<bool> SendBody(Stream& stream, boost::beast::tcp_stream& lowest,
-                                      BodyStream& body, boost::asio::steady_timer& bell,
-                                      bool chunked, std::chrono::nanoseconds patience) {
+boost::asio::awaitable<bool> SendBody(Stream& stream, Connection& connection, BodyStream& body,
+                                      boost::asio::steady_timer& bell, bool chunked,
+                                      absl::Duration patience) {
   constexpr auto kAwait = boost::asio::as_tuple(boost::asio::use_awaitable);
   while (true) {
     const BodyStream::Taken taken = body.Take();
@@ -42,9 +43,9 @@ boost::asio::awaitable<bool> SendBody(Stream& stream, boost::beast::tcp_stream& 
     }
     buffers.push_back(boost::asio::buffer(tail));
     if (bytes > 0 || !tail.empty()) {
-      lowest.expires_after(patience);
+      connection.Arm(patience);
       auto [error, sent] = co_await boost::asio::async_write(stream, buffers, kAwait);
-      lowest.expires_never();
+      connection.Disarm();
       if (error) co_return false;
     }
     if (taken.end) co_return true;

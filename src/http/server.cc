@@ -11,30 +11,28 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/ssl.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/beast/core.hpp>
-#include <boost/beast/http.hpp>
-#include <boost/beast/ssl.hpp>
 #include <chrono>
 #include <map>
-#include <optional>
 #include <set>
 #include <system_error>
 #include <thread>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
 #include "src/base/mutex.h"
 #include "src/base/resolve.h"
 #include "src/base/text.h"
+#include "src/http/answer_text.h"
 #include "src/http/body_sender.h"
+#include "src/http/conversation.h"
 #include "src/http/endpoint.h"
 #include "src/http/tls_context_rep.h"
 
 namespace locus::http {
 
 namespace asio = boost::asio;
-namespace beast = boost::beast;
 
 using asio::ip::tcp;
 using boost::system::error_code;
@@ -46,96 +44,6 @@ using internal::ToAbsl;
 namespace {
 
 constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
-
-using Request = beast::http::request<beast::http::string_body>;
-using Response = beast::http::response<beast::http::string_body>;
-using RequestParser = beast::http::request_parser<beast::http::string_body>;
-
-std::string TextOf(beast::string_view text) { return std::string(text.data(), text.size()); }
-
-ServerRequest RequestOf(Request&& from, const std::string& peer) {
-  ServerRequest request;
-  request.method = TextOf(from.method_string());
-  const std::string target = TextOf(from.target());
-  const size_t mark = target.find('?');
-  request.path = target.substr(0, mark);
-  if (mark != std::string::npos) request.query = target.substr(mark + 1);
-  for (const auto& field : from) {
-    request.headers.emplace_back(TextOf(field.name_string()), TextOf(field.value()));
-  }
-  request.body = std::move(from.body());
-  request.peer = peer;
-  return request;
-}
-
-Response ResponseOf(ServerAnswer&& from, bool keep_alive, bool head) {
-  Response response;
-  response.version(11);
-  response.result(from.status);
-  for (const auto& [name, value] : from.headers) {
-    response.insert(beast::string_view(name.data(), name.size()),
-                    beast::string_view(value.data(), value.size()));
-  }
-  response.body() = std::move(from.body);
-  response.keep_alive(keep_alive);
-  response.prepare_payload();
-  // The length is that of a GET, and the body stays away.
-  if (head) response.body().clear();
-  return response;
-}
-
-ServerAnswer Problem(unsigned status, std::string_view title) {
-  ServerAnswer answer;
-  answer.status = status;
-  answer.headers.emplace_back("Content-Type", "application/problem+json");
-  answer.body = absl::StrCat("{\"title\":\"", ToAbsl(title), "\",\"status\":", status, "}\n");
-  return answer;
-}
-
-// What a request that cannot be read is answered with; nullopt: nothing.
-std::optional<ServerAnswer> AnswerTo(const error_code& error) {
-  using Error = beast::http::error;
-  if (error == Error::header_limit) return Problem(431, "the header is too long");
-  if (error == Error::buffer_overflow) {
-    return Problem(431, "the trailer or the extension of a chunk is too long");
-  }
-  if (error == Error::body_limit) return Problem(413, "the body is too long");
-  if (error == Error::end_of_stream || error == Error::partial_message) return std::nullopt;
-  if (error.category() == beast::http::make_error_code(Error::bad_target).category()) {
-    return Problem(400, "this is no HTTP request");
-  }
-  return std::nullopt;
-}
-
-// What others could read in another way than this server does.
-std::optional<ServerAnswer> FlawOf(const Request& request) {
-  using beast::http::field;
-  if (request.version() >= 11 && request.count(field::host) != 1) {
-    return Problem(400, "a request of HTTP/1.1 has one Host");
-  }
-  const size_t encodings = request.count(field::transfer_encoding);
-  if (encodings == 0) return std::nullopt;
-  if (encodings == 1 && request.version() >= 11 &&
-      beast::iequals(request[field::transfer_encoding], "chunked")) {
-    return std::nullopt;
-  }
-  return Problem(400, "the only Transfer-Encoding that is understood is chunked");
-}
-
-// Takes an answer to the coroutine that waits for it; without a call, 500.
-class Answered {
- public:
-  explicit Answered(std::function<void(ServerAnswer)> take) : take_(std::move(take)) {}
-  ~Answered() { Give(Problem(500, "the server dropped the request")); }
-  void Give(ServerAnswer answer) {
-    if (given_.exchange(true)) return;
-    take_(std::move(answer));
-  }
-
- private:
-  const std::function<void(ServerAnswer)> take_;
-  std::atomic<bool> given_ = false;
-};
 
 }  // namespace
 
@@ -152,7 +60,7 @@ class Server::Rep {
   Rep(const ServerOptions& options, Handler handler)
       : options_(options),
         handler_(std::move(handler)),
-        // Not its own: the options' context outlives the server.
+        // Without a count: the context outlives the server.
         tls_(std::shared_ptr<const TlsContext>(), options.tls) {}
   ~Rep() { Drain(absl::ZeroDuration()); }
 
@@ -205,6 +113,14 @@ class Server::Rep {
     loops_.clear();
   }
 
+  const ServerOptions& options() const { return options_; }
+  bool draining() const { return draining_; }
+  // So many requests were answered.
+  void Ended(size_t requests) {
+    if (requests == 0 || (under_way_ -= requests) > 0 || !draining_) return;
+    MutexLock lock(mutex_);  // Drain waits, or has not looked yet
+    ended_.NotifyAll();
+  }
   Stats stats() const {
     return {connections_.load(), refused_.load(), requests_.load(), bad_requests_.load()};
   }
@@ -235,13 +151,16 @@ class Server::Rep {
 
     void Start() {
       asio::co_spawn(io_, Accept(), asio::detached);
+      asio::co_spawn(io_, Sweep(), asio::detached);
       thread_ = std::thread([this] { io_.run(); });
     }
     void Drain() {
       asio::post(io_, [this] {
         error_code ignored;
         acceptor_.close(ignored);
-        for (beast::tcp_stream* stream : idle_) stream->cancel();
+        for (Connection* connection : open_) {
+          if (connection->idle) connection->socket.cancel(ignored);
+        }
         for (const auto& [body, wake] : bodies_) body->End();
       });
     }
@@ -251,13 +170,61 @@ class Server::Rep {
       for (const auto& [body, wake] : bodies_) body->Detach();
       // An answer that comes late keeps its connection's coroutine, but not the client.
       error_code ignored;
-      for (beast::tcp_stream* stream : open_) stream->socket().close(ignored);
+      for (Connection* connection : open_) connection->socket.close(ignored);
       open_.clear();
     }
 
    private:
     template <typename T>
     using awaitable = asio::awaitable<T>;
+
+    // An answer on its way from the handler, which may be in another thread, to its connection.
+    // Held by both.
+    class Answer {
+     public:
+      explicit Answer(std::shared_ptr<Loop> loop) : loop_(std::move(loop)) {}
+
+      // Once, by any thread.
+      void Give(ServerAnswer answer) {
+        answer_ = std::move(answer);
+        const std::shared_ptr<Loop> loop = std::move(loop_);  // it outlives its thread for this
+        if (state_.exchange(State::kGiven) != State::kAwaited) return;
+        asio::post(loop->io_, std::move(resume_));
+      }
+      // By the connection. `resume` is called by its loop, once there is an answer.
+      void Await(asio::io_context& io, absl::AnyInvocable<void()> resume) {
+        resume_ = std::move(resume);
+        State nothing = State::kNothing;
+        if (!state_.compare_exchange_strong(nothing, State::kAwaited)) {
+          asio::post(io, std::move(resume_));
+        }
+      }
+      bool given() const { return state_ == State::kGiven; }
+      ServerAnswer Take() { return std::move(answer_); }
+
+     private:
+      enum class State { kNothing, kAwaited, kGiven };
+      std::shared_ptr<Loop> loop_;
+      ServerAnswer answer_;                // kGiven publishes it
+      absl::AnyInvocable<void()> resume_;  // and kAwaited this
+      std::atomic<State> state_ = State::kNothing;
+    };
+
+    // Gives an answer once; without a call, 500.
+    class Giver {
+     public:
+      explicit Giver(std::shared_ptr<Answer> answer) : answer_(std::move(answer)) {}
+      ~Giver() {
+        if (!given_) Give(Problem(500, "the server dropped the request"));
+      }
+      void Give(ServerAnswer answer) {
+        if (!given_.exchange(true)) answer_->Give(std::move(answer));
+      }
+
+     private:
+      const std::shared_ptr<Answer> answer_;
+      std::atomic<bool> given_ = false;
+    };
 
     awaitable<void> Accept() {
       while (true) {
@@ -276,124 +243,109 @@ class Server::Rep {
       }
     }
 
-    awaitable<void> Serve(tcp::socket socket, std::string peer) {
-      error_code ignored;
-      socket.set_option(tcp::no_delay(true), ignored);
-      beast::tcp_stream stream(std::move(socket));
-      open_.insert(&stream);
-      if (server_.options_.tls == nullptr) {
-        co_await Converse(stream, stream, peer);
-      } else {
-        const std::shared_ptr<const TlsContext> context = server_.tls();
-        beast::ssl_stream<beast::tcp_stream&> tls(stream, context->rep().context);
-        tls.set_verify_mode(asio::ssl::verify_none, ignored);
-        stream.expires_after(absl::ToChronoNanoseconds(server_.options_.request_timeout));
-        auto [error] = co_await tls.async_handshake(asio::ssl::stream_base::server, kAwait);
-        if (error) {
-          ++server_.bad_requests_;
-        } else {
-          co_await Converse(tls, stream, peer);
+    // Ends what waits beyond its deadline.
+    awaitable<void> Sweep() {
+      const absl::Duration often =
+          std::min(server_.options_.request_timeout, server_.options_.idle_timeout) / 8;
+      const auto pause = absl::ToChronoNanoseconds(
+          std::clamp(often, absl::Milliseconds(5), absl::Milliseconds(500)));
+      asio::steady_timer timer(io_);
+      while (true) {
+        timer.expires_after(pause);
+        co_await timer.async_wait(kAwait);
+        const TimePoint now = std::chrono::steady_clock::now();
+        for (Connection* connection : open_) {
+          if (connection->deadline > now) continue;
+          connection->expired = true;
+          error_code ignored;
+          connection->socket.cancel(ignored);
         }
       }
-      open_.erase(&stream);
-      server_.Leave(peer);
     }
 
-    // Request after request. `lowest` is what `stream` reads from.
+    awaitable<void> Serve(tcp::socket socket, std::string peer) {
+      Connection connection(std::move(socket));
+      connection.peer = std::move(peer);
+      error_code ignored;
+      connection.socket.set_option(tcp::no_delay(true), ignored);
+      connection.socket.non_blocking(true, ignored);
+      open_.insert(&connection);
+      if (server_.options_.tls == nullptr) {
+        co_await Converse(connection.socket, connection);
+      } else {
+        const std::shared_ptr<const TlsContext> context = server_.tls();
+        asio::ssl::stream<tcp::socket&> tls(connection.socket, context->rep().context);
+        tls.set_verify_mode(asio::ssl::verify_none, ignored);
+        connection.Arm(server_.options_.request_timeout);
+        auto [error] = co_await tls.async_handshake(asio::ssl::stream_base::server, kAwait);
+        if (error || connection.expired) {
+          ++server_.bad_requests_;
+        } else {
+          co_await Converse(tls, connection);
+        }
+      }
+      server_.Ended(connection.under_way);
+      open_.erase(&connection);
+      server_.Leave(connection.peer);
+    }
+
+    // Request after request.
     template <typename Stream>
-    awaitable<void> Converse(Stream& stream, beast::tcp_stream& lowest, const std::string& peer) {
-      // Of what no limit of the parser counts, such as the trailers and the extensions of chunks,
-      // it holds what has no end yet.
-      beast::flat_buffer buffer(server_.LongestBuffer());
+    awaitable<void> Converse(Stream& stream, Connection& connection) {
+      Conversation<Stream, Rep> conversation(stream, connection, server_);
       bool keep_alive = true;
       while (keep_alive && !server_.draining_) {
-        if (buffer.size() == 0 && !co_await WaitForRequest(stream, lowest, buffer)) break;
-        RequestParser parser;
-        parser.header_limit(static_cast<uint32_t>(server_.options_.most_header_bytes));
-        parser.body_limit(server_.options_.most_body_bytes);
-        lowest.expires_after(absl::ToChronoNanoseconds(server_.options_.request_timeout));
-        error_code error = co_await Read(stream, buffer, parser);
-        std::optional<ServerAnswer> answer = AnswerTo(error);
-        if (!error) answer = FlawOf(parser.get());
-        if (error || answer) {
-          if (answer || parser.got_some()) ++server_.bad_requests_;
-          if (answer) co_await Write(stream, lowest, ResponseOf(*std::move(answer), false, false));
+        Received received = co_await conversation.Receive();
+        connection.Disarm();
+        if (!received.request) {
+          if (received.refusal) {
+            ++server_.bad_requests_;
+            received.form.keep_alive = false;
+            if (co_await conversation.Say(*std::move(received.refusal), received.form, false)) {
+              co_await conversation.Linger();
+            }
+          }
           break;
         }
-        keep_alive = parser.get().keep_alive();
-        const bool head = parser.get().method() == beast::http::verb::head;
-        const bool chunked = parser.get().version() >= 11;
-        lowest.expires_never();
+        const bool head = received.request->method == "HEAD";
         server_.Began();
-        ServerAnswer said = co_await Ask(RequestOf(parser.release(), peer));
+        ++connection.under_way;
+        const std::shared_ptr<Answer> answer = Ask(*std::move(received.request));
+        if (!answer->given()) {
+          // The answers of before do not wait for this one.
+          if (!co_await conversation.Flush({}, 1)) break;
+          auto await = [&](auto resume) { answer->Await(io_, std::move(resume)); };
+          co_await asio::async_initiate<const asio::use_awaitable_t<>&, void()>(
+              await, asio::use_awaitable);
+        }
+        ServerAnswer said = answer->Take();
         const std::function<std::string()> make_body = std::exchange(said.make_body, nullptr);
         if (make_body) said.body = make_body();
         if (said.stream != nullptr) {
-          co_await WriteAsItComes(stream, lowest, std::move(said), chunked, head);
-          server_.Ended();
+          co_await SayAsItComes(stream, connection, conversation, std::move(said), received.form,
+                                head);
           break;
         }
-        keep_alive = keep_alive && !server_.draining_;
-        const bool written =
-            co_await Write(stream, lowest, ResponseOf(std::move(said), keep_alive, head));
-        server_.Ended();
-        if (!written) break;
+        keep_alive = received.form.keep_alive = received.form.keep_alive && !server_.draining_;
+        if (!co_await conversation.Say(std::move(said), received.form, head)) break;
       }
+      co_await conversation.Flush({}, 0);
       error_code ignored;
-      lowest.socket().shutdown(tcp::socket::shutdown_both, ignored);
-    }
-
-    // The first bytes of a request. False: the client is gone, or silent for too long, or the
-    // server ends.
-    template <typename Stream>
-    awaitable<bool> WaitForRequest(Stream& stream, beast::tcp_stream& lowest,
-                                   beast::flat_buffer& buffer) {
-      constexpr size_t kFirst = 4096;
-      lowest.expires_after(absl::ToChronoNanoseconds(server_.options_.idle_timeout));
-      idle_.insert(&lowest);
-      auto [error, size] = co_await stream.async_read_some(buffer.prepare(kFirst), kAwait);
-      idle_.erase(&lowest);
-      if (!error) buffer.commit(size);
-      co_return !error;
-    }
-
-    template <typename Stream>
-    awaitable<error_code> Read(Stream& stream, beast::flat_buffer& buffer, RequestParser& parser) {
-      const auto deadline = std::chrono::steady_clock::now() +
-                            absl::ToChronoNanoseconds(server_.options_.request_timeout);
-      auto [error, size] = co_await beast::http::async_read_header(stream, buffer, parser, kAwait);
-      if (error) co_return error;
-      if (beast::iequals(parser.get()[beast::http::field::expect], "100-continue")) {
-        beast::http::response<beast::http::empty_body> go_on(beast::http::status::continue_, 11);
-        auto [failed, sent] = co_await beast::http::async_write(stream, go_on, kAwait);
-        if (failed) co_return failed;
-      }
-      // The stream's own deadline never comes while there is always more to read.
-      while (!parser.is_done()) {
-        if (std::chrono::steady_clock::now() >= deadline) co_return beast::error::timeout;
-        auto [failed, more] = co_await beast::http::async_read_some(stream, buffer, parser, kAwait);
-        if (failed) co_return failed;
-      }
-      co_return error_code();
-    }
-
-    template <typename Stream>
-    awaitable<bool> Write(Stream& stream, beast::tcp_stream& lowest, Response response) {
-      lowest.expires_after(absl::ToChronoNanoseconds(server_.options_.request_timeout));
-      auto [error, size] = co_await beast::http::async_write(stream, response, kAwait);
-      co_return !error;
+      connection.socket.shutdown(tcp::socket::shutdown_both, ignored);
     }
 
     // The connection is then to be closed.
     template <typename Stream>
-    awaitable<void> WriteAsItComes(Stream& stream, beast::tcp_stream& lowest, ServerAnswer said,
-                                   bool chunked, bool head) {
+    awaitable<void> SayAsItComes(Stream& stream, Connection& connection,
+                                 Conversation<Stream, Rep>& conversation, ServerAnswer said,
+                                 AnswerForm form, bool head) {
       // What the kernel takes for a client that reads nothing is no more than a stream keeps.
       constexpr int kKernelBytes = 64 << 10;
       const std::shared_ptr<BodyStream> body = std::move(said.stream);
       asio::steady_timer bell(io_);
-      auto wake = [&bell, &lowest, &body] {
-        body->overrun() ? lowest.cancel() : void(bell.cancel());
+      error_code ignored;
+      auto wake = [&bell, &connection, &body, &ignored] {
+        body->overrun() ? void(connection.socket.cancel(ignored)) : void(bell.cancel());
       };
       bodies_.emplace(body.get(), wake);
       body->Attach([this, key = body.get()] {
@@ -402,53 +354,37 @@ class Server::Rep {
         });
       });
       if (server_.draining_) body->End();
-      error_code ignored;
-      lowest.socket().set_option(asio::socket_base::send_buffer_size(kKernelBytes), ignored);
-      const auto patience = absl::ToChronoNanoseconds(server_.options_.request_timeout);
-      Response response = ResponseOf(std::move(said), /*keep_alive=*/false, /*head=*/true);
-      response.erase(beast::http::field::content_length);
-      response.chunked(chunked);
-      beast::http::response_serializer<beast::http::string_body> header(response);
-      lowest.expires_after(patience);
-      auto [error, size] = co_await beast::http::async_write_header(stream, header, kAwait);
-      if (!error && !head) co_await SendBody(stream, lowest, *body, bell, chunked, patience);
+      connection.socket.set_option(asio::socket_base::send_buffer_size(kKernelBytes), ignored);
+      form.keep_alive = false;
+      form.chunked = true;
+      if (co_await conversation.Begin(said, form) && !head) {
+        co_await SendBody(stream, connection, *body, bell, form.is_1_1,
+                          server_.options_.request_timeout);
+      }
       body->Detach();
       bodies_.erase(body.get());
     }
 
-    awaitable<ServerAnswer> Ask(ServerRequest request) {
+    // The handler may have answered when this returns.
+    std::shared_ptr<Answer> Ask(ServerRequest request) {
       ++server_.requests_;
-      auto start = [this, &request](auto resume) {
-        auto shared = std::make_shared<decltype(resume)>(std::move(resume));
-        auto answered = std::make_shared<Answered>(
-            // The loop outlives its thread for answers that come late.
-            [self = shared_from_this(), shared](ServerAnswer answer) {
-              asio::post(self->io_, [shared, answer = std::move(answer)]() mutable {
-                (*shared)(std::move(answer));
-              });
-            });
-        server_.handler_(std::move(request),
-                         [answered](ServerAnswer answer) { answered->Give(std::move(answer)); });
-      };
-      co_return co_await asio::async_initiate<const asio::use_awaitable_t<>&, void(ServerAnswer)>(
-          start, asio::use_awaitable);
+      auto answer = std::make_shared<Answer>(shared_from_this());
+      server_.handler_(std::move(request),
+                       [giver = std::make_shared<Giver>(answer)](ServerAnswer said) {
+                         giver->Give(std::move(said));
+                       });
+      return answer;
     }
 
     Rep& server_;
     asio::io_context io_{1};
     tcp::acceptor acceptor_;
-    std::set<beast::tcp_stream*> open_;  // all connections
-    std::set<beast::tcp_stream*> idle_;  // connections between two requests
+    std::set<Connection*> open_;
     // Bodies that are sent while they are made, and what wakes the coroutine that sends one.
     std::map<BodyStream*, std::function<void()>> bodies_;
     std::thread thread_;
   };
 
-  // More than a header, whose own limit is to be met first.
-  size_t LongestBuffer() const {
-    constexpr size_t kPiece = size_t{16} << 10;
-    return options_.most_header_bytes + kPiece;
-  }
   std::shared_ptr<const TlsContext> tls() {
     MutexLock lock(mutex_);
     return tls_;
@@ -473,14 +409,7 @@ class Server::Rep {
     const auto at = by_address_.find(address);
     if (--at->second == 0) by_address_.erase(at);
   }
-  void Began() {
-    MutexLock lock(mutex_);
-    ++under_way_;
-  }
-  void Ended() {
-    MutexLock lock(mutex_);
-    if (--under_way_ == 0) ended_.NotifyAll();
-  }
+  void Began() { ++under_way_; }
 
   const ServerOptions options_;
   const Handler handler_;
@@ -491,10 +420,10 @@ class Server::Rep {
   std::atomic<uint64_t> refused_ = 0;
   std::atomic<uint64_t> requests_ = 0;
   std::atomic<uint64_t> bad_requests_ = 0;
+  std::atomic<size_t> under_way_ = 0;
   Mutex mutex_;
   CondVar ended_;
-  std::shared_ptr<const TlsContext> tls_ ABSL_GUARDED_BY(mutex_);  // of the next handshake
-  size_t under_way_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::shared_ptr<const TlsContext> tls_ ABSL_GUARDED_BY(mutex_);     // of the next handshake
   std::map<std::string, size_t> by_address_ ABSL_GUARDED_BY(mutex_);  // open connections
 };
 

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/http/answer_text.h"
+
+#include <boost/beast/http/status.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "src/base/text.h"
+
+namespace locus::http {
+namespace {
+
+// What would end the line becomes a blank: nothing that a handler writes begins another field.
+void AppendField(std::string& out, std::string_view name, std::string_view value) {
+  const size_t begin = out.size();
+  out.append(name).append(": ").append(value);
+  for (size_t i = begin; i < out.size(); ++i) {
+    if (out[i] == '\r' || out[i] == '\n' || out[i] == '\0') out[i] = ' ';
+  }
+  out.append("\r\n");
+}
+
+}  // namespace
+
+void AppendHead(std::string& out, const ServerAnswer& answer, const AnswerForm& form) {
+  if (answer.status == 200) {
+    out.append("HTTP/1.1 200 OK\r\n");
+  } else {
+    const auto reason =
+        boost::beast::http::obsolete_reason(boost::beast::http::int_to_status(answer.status));
+    absl::StrAppend(&out, "HTTP/1.1 ", answer.status, " ",
+                    absl::string_view(reason.data(), reason.size()), "\r\n");
+  }
+  for (const auto& [name, value] : answer.headers) AppendField(out, name, value);
+  if (form.chunked) {
+    if (form.is_1_1) out.append("Transfer-Encoding: chunked\r\n");
+  } else if (answer.status != 204 && answer.status != 304) {
+    absl::StrAppend(&out, "Content-Length: ", answer.body.size(), "\r\n");
+  }
+  if (!form.keep_alive) {
+    out.append("Connection: close\r\n");
+  } else if (!form.is_1_1) {
+    out.append("Connection: keep-alive\r\n");
+  }
+  out.append("\r\n");
+}
+
+ServerAnswer Problem(unsigned status, std::string_view title) {
+  ServerAnswer answer;
+  answer.status = status;
+  answer.headers.emplace_back("Content-Type", "application/problem+json");
+  answer.body =
+      absl::StrCat("{\"title\":\"", internal::ToAbsl(title), "\",\"status\":", status, "}\n");
+  return answer;
+}
+
+}  // namespace locus::http
