@@ -10,6 +10,7 @@
 #include "apps/locusd/ids/id_api.h"
 #include "apps/locusd/ids/list_text.h"
 #include "apps/locusd/ids/query.h"
+#include "apps/locusd/ids/text_list.h"
 #include "locus/uuid.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
@@ -72,6 +73,9 @@ using PartsPtr = std::shared_ptr<const IdParts>;
 
 // --- Order IDs.
 
+// One with a narrow ID, an order_no and a short shard's name.
+constexpr size_t kLongestOrder = 112;
+
 struct Orders {
   PartsPtr held;
   bool lines;
@@ -97,6 +101,7 @@ struct Orders {
       LOCUS_RETURN_IF_ERROR(parts.numbers->EncodeBatch(ids, numbers));
     }
     ListText text(lines, "orders");
+    text.Expect(ids.size(), kLongestOrder);
     for (size_t i = 0; i < ids.size(); ++i) {
       (text.Element() << "{\"order_id\":").Quote(ids[i]);
       if (parts.numbers) (text << ",\"order_no\":").Quote(numbers[i]);
@@ -114,13 +119,22 @@ absl::StatusOr<IdJob> OrdersJob(const ServerRequest& request, const PartsPtr& pa
   // An answer without its shard would be another one, not a worse one.
   if (!parts->router && !parts->router.why_not().ok())
     return parts->router.Missing("routing table");
-  LOCUS_ASSIGN_OR_RETURN(const std::vector<std::string> buyers, TextsOf(request, "buyers"));
   auto orders = std::make_shared<Orders>(Orders{parts, lines, {}, {}});
-  for (const std::string& text : buyers) {
-    LOCUS_ASSIGN_OR_RETURN(const BuyerKey buyer, BuyerOf(parts->buyers, text));
-    orders->genes.push_back(ShardGene::Of(buyer));
+  std::vector<ShardGene>& genes = orders->genes;
+  const bool simple = ReadTextList(request.body, "buyers", kMost, [&](std::string_view text) {
+    const absl::StatusOr<BuyerKey> buyer = BuyerOf(parts->buyers, text);
+    if (buyer.ok()) genes.push_back(ShardGene::Of(*buyer));
+    return buyer.ok();
+  });
+  if (!simple) {  // it may be wrong, and then the message says where
+    genes.clear();
+    LOCUS_ASSIGN_OR_RETURN(const std::vector<std::string> buyers, TextsOf(request, "buyers"));
+    for (const std::string& text : buyers) {
+      LOCUS_ASSIGN_OR_RETURN(const BuyerKey buyer, BuyerOf(parts->buyers, text));
+      genes.push_back(ShardGene::Of(buyer));
+    }
   }
-  orders->ids.resize(buyers.size());
+  orders->ids.resize(genes.size());
   return [orders](std::optional<Deadline> deadline) { return orders->Go(deadline); };
 }
 

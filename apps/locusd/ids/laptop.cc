@@ -3,9 +3,11 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -124,6 +126,7 @@ class Laptop::Rep {
     // More handlers are made here, from MakeRunning(), and added in the same way.
     http::ServerOptions server;
     server.listen = options.listen;
+    server.threads = std::max(1u, std::thread::hardware_concurrency());
     auto started = Server::Start(server, [this](ServerRequest request, Server::Respond respond) {
       front_->Handle(std::move(request), std::move(respond));
     });

@@ -22,6 +22,9 @@ class ListText {
     if (!lines_) text_.append("{").append(members).append("\"").append(name).append("\":[");
   }
 
+  // Makes room for elements of about so many bytes; more is no error.
+  void Expect(size_t elements, size_t bytes) { text_.reserve(text_.size() + elements * bytes + 8); }
+
   // Begins an element.
   ListText& Element() {
     if (!first_) text_ += lines_ ? '\n' : ',';
@@ -34,6 +37,7 @@ class ListText {
   }
   // As JSON text. What it writes must be UTF-8 without control characters.
   ListText& Quote(std::string_view text) {
+    if (text.find_first_of("\"\\") == text.npos) return QuotePlain(text);
     text_ += '"';
     for (const char c : text) {
       if (c == '"' || c == '\\') text_ += '\\';
@@ -45,15 +49,15 @@ class ListText {
   ListText& Quote(int64_t number) {
     char digits[20];
     const char* const end = std::to_chars(digits, digits + sizeof digits, number).ptr;
-    return Quote(std::string_view(digits, static_cast<size_t>(end - digits)));
+    return QuotePlain(std::string_view(digits, static_cast<size_t>(end - digits)));
   }
   ListText& Quote(const OrderId& id) {
-    return id.is_wide() ? Quote(id.ToString()) : Quote(static_cast<int64_t>(id.first_word()));
+    return id.is_wide() ? QuotePlain(id.ToString()) : Quote(static_cast<int64_t>(id.first_word()));
   }
   ListText& Quote(const OrderNo& number) {
     char text[OrderNo::kTextLength];
     number.Format(text);
-    return Quote(std::string_view(text, sizeof text));
+    return QuotePlain(std::string_view(text, sizeof text));
   }
 
   // The whole; call it once.
@@ -64,6 +68,14 @@ class ListText {
   }
 
  private:
+  // Without a character that JSON escapes.
+  ListText& QuotePlain(std::string_view text) {
+    text_ += '"';
+    text_ += text;
+    text_ += '"';
+    return *this;
+  }
+
   const bool lines_;
   bool first_ = true;
   std::string text_;
