@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "apps/locusd/front/request_id.h"
+#include "apps/locusd/openapi/openapi.h"
 #include "src/base/loopback.h"
 #include "src/base/text.h"
 #include "src/http/endpoint.h"
@@ -25,6 +26,8 @@ using lease_api::ProblemAnswer;
 using SteadyClock = std::chrono::steady_clock;
 
 namespace {
+
+constexpr std::string_view kOpenApi = "/openapi.json";
 
 std::string HostOf(std::string_view text) {
   const absl::StatusOr<http::Endpoint> endpoint = http::Endpoint::Parse(text);
@@ -78,6 +81,7 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
     auto pending =
         std::make_shared<Pending>(shared_from_this(), TakeRequestId(request), std::move(respond));
     Handler* const handler = HandlerOf(request);
+    if (auto answer = AnswerToMethod(request, handler)) return pending->Give(*std::move(answer));
     if (handler != nullptr && handler->AdmitsItself() && !WrongHost(request)) {
       return handler->Handle(std::move(request), {},
                              [pending](ServerAnswer answer) { pending->Give(std::move(answer)); });
@@ -142,6 +146,10 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
   static bool IsHealth(const ServerRequest& request) {
     return request.path == "/healthz" || request.path == "/readyz";
   }
+  // Answered without a handler.
+  static bool IsOwn(const ServerRequest& request) {
+    return IsHealth(request) || request.path == "/metrics" || request.path == kOpenApi;
+  }
   static bool IsRead(const ServerRequest& request) {
     return request.method == "GET" || request.method == "HEAD";
   }
@@ -163,6 +171,24 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
       if (handler->Owns(request)) return handler;
     }
     return nullptr;
+  }
+  // Where the document of the API does not have the method for this path: 405, or what there is to
+  // OPTIONS. A HEAD becomes the GET that it is without its body, which the server leaves away.
+  std::optional<ServerAnswer> AnswerToMethod(ServerRequest& request, const Handler* handler) const {
+    if (WrongHost(request) || (handler == nullptr && !IsOwn(request))) return std::nullopt;
+    const std::string& allow = AllowOf(request.path);
+    if (allow.empty()) return std::nullopt;
+    if (!Allows(allow, request.method)) {
+      ServerAnswer answer = ProblemAnswer(
+          absl::InvalidArgumentError(absl::StrCat("there is no ", Quoted(request.method), " of ",
+                                                  Quoted(request.path), ", but ", allow)),
+          405);
+      answer.headers.emplace_back("Allow", allow);
+      return answer;
+    }
+    if (request.method == "OPTIONS") return ServerAnswer{204, {{"Allow", allow}}, ""};
+    if (request.method == "HEAD") request.method = "GET";
+    return std::nullopt;
   }
   bool WrongHost(const ServerRequest& request) const {
     return options_.only_loopback_hosts && !NamesLoopback(request.Header("Host"));
@@ -197,6 +223,7 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
     }
     const Scopes any_of = handler != nullptr           ? handler->Needs(request)
                           : request.path == "/metrics" ? Scopes{Scope::kRead}
+                          : request.path == kOpenApi   ? Scopes()
                                                        : Scopes::All();
     AccessControl::Decision decision = Decide(request, any_of);
     access = std::move(decision.access);
@@ -214,6 +241,9 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
     if (IsRead(request) && IsHealth(request)) return Health(request.path == "/readyz");
     if (IsRead(request) && request.path == "/metrics") {
       return TextAnswer("text/plain; version=0.0.4", Metrics());
+    }
+    if (IsRead(request) && request.path == kOpenApi) {
+      return TextAnswer("application/json", std::string(OpenApiText()));
     }
     return ProblemAnswer(absl::NotFoundError(
         absl::StrCat("there is no ", request.method, " ", Quoted(request.path))));

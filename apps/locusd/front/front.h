@@ -46,7 +46,9 @@ struct FrontOptions {
 
 // What stands between the HTTP server and the handlers:
 //
-// - /healthz, /readyz (503 while it drains, or while a handler is not ready) and /metrics.
+// - /healthz, /readyz (503 while it drains, or while a handler is not ready), /metrics and
+//   /openapi.json.
+// - OPTIONS, HEAD, and 405 for methods that a path does not have, by the document of the API.
 // - The limits of addresses, the tokens with their scopes and rates.
 // - Request IDs: an X-Request-Id of 1 to 128 letters, digits and ._:-+/= is taken over, otherwise
 //   one is made. Handlers find it among the headers; the answer has it, and problem details have it

@@ -1,0 +1,424 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drives real processes of locusd through every answer that openapi.json has, and fails if one was
+not seen, or if an answer was not in it.
+
+usage: openapi_test.py LOCUSD OPENAPI_JSON
+"""
+import json
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+from contract import Contract, Server
+
+DEADLINE = 120  # seconds, for whatever is waited for
+
+
+def wait(what, done):
+    end = time.monotonic() + DEADLINE
+    while True:
+        value = done()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise TimeoutError(what)
+        time.sleep(0.05)
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+class Process:
+    def __init__(self, command, log):
+        self.log = log
+        with open(log, "wb") as out:
+            self.process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
+
+    def text(self):
+        with open(self.log, encoding="utf-8", errors="replace") as text:
+            return text.read()
+
+    def end(self, with_signal=signal.SIGKILL):
+        self.process.send_signal(with_signal)
+        self.process.wait(DEADLINE)
+
+
+def listens(address):
+    host, port = address.rsplit(":", 1)
+    try:
+        socket.create_connection((host, int(port)), 5).close()
+        return True
+    except OSError:
+        return False
+
+
+TABLE = {
+    "epoch": 7,
+    "shards": [{"id": 1, "name": "a", "endpoint": "mysql://127.0.0.1:1/a"},
+               {"id": 2, "name": "b", "endpoint": "mysql://127.0.0.1:2/b"}],
+    "ranges": [{"last": 32767, "shard": 1}, {"last": 65535, "shard": 2}],
+    "moves": [{"first": 0, "last": 32767, "to": 2, "permyriad": 2500, "step": 3}],
+}
+
+
+class World:
+    """The processes: a laptop, and a cluster whose first node also serves IDs and knows tokens."""
+
+    def __init__(self, locusd, contract, directory):
+        self.locusd, self.contract, self.directory = locusd, contract, directory
+        self.processes = []
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+    def start(self, name, *arguments):
+        process = Process([self.locusd, *arguments], self.path(name + ".log"))
+        self.processes.append(process)
+        return process
+
+    def laptop(self, name):
+        process = self.start(name, "--listen", "127.0.0.1:0", "--data", self.path(name))
+        text = wait("the laptop", lambda: "curl http://" in process.text() and process.text())
+        return Server(self.contract, text.split("curl http://")[1].split("/")[0])
+
+    def token(self, name):
+        token = name + "-0123456789abcdef"
+        with open(os.open(self.path(name + ".token"), os.O_WRONLY | os.O_CREAT, 0o600), "w",
+                  encoding="ascii") as out:
+            out.write(token + "\n")
+        return token
+
+    def node(self, name, more, *arguments, ids=False):
+        raft, api = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
+        roles = '["lease-node", "id-service"]' if ids else '["lease-node"]'
+        with open(self.path(name + ".toml"), "w", encoding="ascii") as out:
+            out.write(f'roles = {roles}\ncluster = "c"\ndata = "{self.path(name)}"\n'
+                      f'[raft]\nlisten = "{raft}"\n[api]\nlisten = "{api}"\n{more}')
+        process = self.start(name, "--config", self.path(name + ".toml"), *arguments)
+
+        def ready():
+            if process.process.poll() is not None:
+                raise RuntimeError(process.text())
+            return listens(api)
+        wait(name, ready)
+        return Server(self.contract, api), process, f"{raft} {api}"
+
+    def close(self):
+        for process in self.processes:
+            if process.process.poll() is None:
+                process.process.send_signal(signal.SIGCONT)
+                process.end()
+
+
+LINES = {"Accept": "application/x-ndjson"}
+
+
+def try_ids(server):
+    """All that a service with keys, a table and a worker ID answers to requests for IDs."""
+    orders = server.ask("POST", "/v1/orders/ids", {"buyers": ["1", "2", "18446744073709551615"]},
+                        expect=200)[2]
+    orders = json.loads(orders)["orders"]
+    server.ask("POST", "/v1/orders/ids", {"buyers": ["1", "2"]}, LINES, expect=200)
+    server.ask("POST", "/v1/orders/ids", {"buyers": []}, expect=400)
+    numbers = [order["order_no"] for order in orders]
+    other = "0" * 26
+    decoded = json.loads(server.ask("POST", "/v1/order_no:decode", {"order_nos": numbers},
+                                    expect=200)[2])
+    assert decoded["order_ids"] == [order["order_id"] for order in orders], decoded
+    server.ask("POST", "/v1/order_no:decode", {"order_nos": numbers}, LINES, expect=200)
+    server.ask("POST", "/v1/order_no:decode", {"order_nos": [other, "x"]}, expect=400)
+    for what in ("sequences/a/next", "snowflake", "uuid"):
+        for n in ("", "?n=1", "?n=10000"):
+            server.get(f"/v1/{what}{n}")
+        server.ask("GET", f"/v1/{what}?n=3", headers=LINES, expect=200)
+        server.ask("HEAD", f"/v1/{what}", expect=200)
+        server.ask("GET", f"/v1/{what}?n=0", expect=400)
+        key = {"Idempotency-Key": what}
+        assert server.get(f"/v1/{what}?n=2", headers=key) == server.get(f"/v1/{what}?n=2", headers=key)
+        server.ask("GET", f"/v1/{what}?n=3", headers=key, expect=422)
+    key = {"Idempotency-Key": "orders"}
+    server.ask("POST", "/v1/orders/ids", {"buyers": ["1"]}, key, expect=200)
+    server.ask("POST", "/v1/orders/ids", {"buyers": ["2"]}, key, expect=422)
+    for target, body in (("/v1/orders/ids", {"buyers": ["1"]}), ("/v1/route", {"items": []}),
+                         ("/v1/order_no:decode", {"order_nos": numbers})):
+        server.ask("POST", target, json.dumps(body), {"Content-Type": "text/xml"}, expect=415)
+        server.ask("POST", target, body, {"Accept": "text/html"}, expect=406)
+    for target in ("/v1/sequences/a/next", "/v1/snowflake", "/v1/uuid", "/v1/route?buyer=1"):
+        server.ask("GET", target, headers={"Accept": "image/png"}, expect=406)
+    by = [{"buyer": "1"}, {"order_id": orders[0]["order_id"]}, {"order_no": numbers[0]}]
+    for each in by:
+        server.get("/v1/route?" + "&".join(f"{key}={value}" for key, value in each.items()))
+    server.ask("GET", "/v1/route", expect=400)
+    server.ask("POST", "/v1/route", {"items": by * 5}, expect=200)
+    server.ask("POST", "/v1/route", {"items": by}, LINES, expect=200)
+    server.ask("POST", "/v1/route", {"items": [{}]}, expect=400)
+
+
+def now():
+    return int(time.time() * 1000)
+
+
+def acquire(**changes):
+    return {"space": "s", "first": 0, "last": 0, "preferred": None, "start": 0, "ttl_ms": 60000,
+            "max_skew_ms": 1000, "nonce": "n", "holder": "h", "caller_now_ms": now(), **changes}
+
+
+def renew(grant, **changes):
+    return {"space": "s", "token": grant["token"], "ceiling_ms": grant["ceiling_ms"], "ttl_ms": 60000,
+            "max_skew_ms": 1000, "nonce": "n", "holder": "h", "caller_now_ms": now(), **changes}
+
+
+def try_leases(server):
+    space = {"rest_ms": 0, "caller_now_ms": now()}
+    server.ask("PUT", "/v1/spaces/s", space, expect=204)
+    server.ask("PUT", "/v1/spaces/s", space, expect=204)
+    server.ask("PUT", "/v1/spaces/s", {}, expect=400)
+    server.get("/v1/leases?space=s")
+    server.ask("GET", "/v1/leases", expect=400)
+    server.ask("GET", "/v1/leases?space=none", expect=404)
+    server.ask("POST", "/v1/leases", {}, expect=400)
+    server.ask("POST", "/v1/leases", acquire(space="none"), expect=404)
+    server.ask("POST", "/v1/leases", acquire(caller_now_ms=now() - 3_600_000), expect=412)
+    grant = json.loads(server.ask("POST", "/v1/leases", acquire(), expect=201)[2])
+    server.ask("POST", "/v1/leases", acquire(nonce="other"), expect=429)
+    assert server.get("/v1/leases?space=s")["workers"][0]["token"] == grant["token"]
+    server.ask("PUT", "/v1/leases/0", {}, expect=400)
+    server.ask("PUT", "/v1/leases/0", renew(grant, token=str(int(grant["token"]) - 1)), expect=409)
+    server.ask("PUT", "/v1/leases/0", renew(grant, caller_now_ms=now() - 3_600_000), expect=412)
+    grant = json.loads(server.ask("PUT", "/v1/leases/0", renew(grant), expect=200)[2])
+    server.ask("DELETE", "/v1/spaces/s", expect=412)
+    release = {"space": "s", "token": grant["token"], "last_used_ms": 0}
+    server.ask("DELETE", "/v1/leases/0", {}, expect=400)
+    server.ask("DELETE", "/v1/leases/0", {**release, "space": "none"}, expect=404)
+    server.ask("DELETE", "/v1/leases/0", {**release, "token": "1"}, expect=409)
+    server.ask("DELETE", "/v1/leases/0", release, expect=204)
+    server.ask("DELETE", "/v1/leases/0", release, expect=204)
+    server.ask("DELETE", "/v1/spaces/%20", expect=400)
+    server.ask("DELETE", "/v1/spaces/none", expect=404)
+    server.ask("PUT", "/v1/spaces/brief", space, expect=204)
+    server.ask("DELETE", "/v1/spaces/brief", expect=204)
+
+
+CHANGES = (
+    ("PUT", "/v1/spaces/s", {"rest_ms": 0, "caller_now_ms": 1}),
+    ("DELETE", "/v1/spaces/s", None),
+    ("GET", "/v1/leases?space=s", None),
+    ("POST", "/v1/leases", acquire()),
+    ("PUT", "/v1/leases/0", renew({"token": "1", "ceiling_ms": 1})),
+    ("DELETE", "/v1/leases/0", {"space": "s", "token": "1", "last_used_ms": None}),
+)
+
+
+def try_members(world, leader):
+    """A second node joins, follows, and is killed."""
+    follower, process, other = world.node("b", "")
+    id_of = wait("the other's ID", lambda: follower.get("/v1/status")["id"])
+    mine = leader.get("/v1/status")["id"]
+    leader.ask("POST", "/v1/members", {}, expect=400)
+    leader.ask("POST", "/v1/members/x:promote", expect=400)
+    leader.ask("POST", "/v1/members/x:transfer", expect=400)
+    leader.ask("DELETE", "/v1/members/x", expect=400)
+    leader.ask("POST", f"/v1/members/{id_of}:promote", expect=404)
+    leader.ask("POST", f"/v1/members/{id_of}:transfer", expect=404)
+    leader.ask("DELETE", f"/v1/members/{id_of}", expect=404)
+    # One that nobody hears learns nothing.
+    wait("a silent one to be added", lambda: leader.ask(
+        "POST", "/v1/members", {"id": "77", "address": "127.0.0.1:1 127.0.0.1:2"})[0] == 204)
+    leader.ask("POST", "/v1/members/77:promote", expect=412)
+    wait("it to be removed", lambda: leader.ask("DELETE", "/v1/members/77")[0] == 204)
+    wait("the other to be added", lambda: leader.ask(
+        "POST", "/v1/members", {"id": id_of, "address": other})[0] == 204)
+    wait("the other to vote", lambda: leader.ask("POST", f"/v1/members/{id_of}:promote")[0] == 204)
+    wait("the other to follow", lambda: follower.get("/v1/status")["leader"] == mine)
+    changes = CHANGES + (("POST", "/v1/members", {"id": id_of, "address": other}),
+                         ("POST", f"/v1/members/{id_of}:promote", None),
+                         ("POST", f"/v1/members/{id_of}:transfer", None),
+                         ("DELETE", f"/v1/members/{id_of}", None))
+    for method, target, body in changes:
+        follower.ask(method, target, body, expect=307)
+    wait("the leadership to go", lambda: leader.ask(
+        "POST", f"/v1/members/{id_of}:transfer")[0] == 204)
+    wait("the other to lead", lambda: follower.get("/v1/status")["leads_for_sure"])
+    wait("and to hand it back", lambda: follower.ask(
+        "POST", f"/v1/members/{mine}:transfer")[0] == 204)
+    wait("the first to lead", lambda: leader.get("/v1/status")["leads_for_sure"])
+    leader.get("/v1/members")
+    process.end()
+    wait("the first to notice", lambda: leader.get("/v1/status")["role"] != "leader")
+    for method, target, body in changes:
+        leader.ask(method, target, body, expect=503)
+    leader.ask("GET", "/readyz", expect=503)
+
+
+def try_tokens(world, server, few):
+    """What whoever has no token, a wrong one, or one for something else gets."""
+    nobody = Server(world.contract, server.address)
+    nobody.ask("GET", "/v1/uuid", expect=401)
+    nobody.ask("GET", "/v1/uuid", token="none-of-them-at-all", expect=401)
+    nobody.ask("POST", "/v1/order_no:decode", {"order_nos": ["0" * 26]}, token=few, expect=403)
+    for path in ("/healthz", "/readyz", "/openapi.json"):
+        nobody.ask("GET", path, expect=200)
+        nobody.ask("HEAD", path, expect=200)
+    nobody.ask("GET", "/metrics", expect=401)
+    if nobody.get("/openapi.json") != world.contract.document:
+        world.contract.wrong.append("/openapi.json is another document than the one given")
+    statuses = {nobody.ask("GET", "/v1/uuid", token=few)[0] for _ in range(8)}
+    assert statuses == {200, 429}, statuses
+
+
+def try_methods(contract, server):
+    for _, path, item in contract.paths:
+        for name in ("space", "worker", "name", "id"):
+            path = path.replace("{%s}" % name, "1")
+        for method in ("GET", "HEAD", "PUT", "POST", "DELETE", "PATCH", "OPTIONS", "TRACE"):
+            if method == "OPTIONS" or (method.lower() not in item and (method, "get" in item) != ("HEAD", True)):
+                server.ask(method, path)
+
+
+def raw(server, data):
+    """A request as it stands; the answer is judged as that of GET /healthz."""
+    with socket.create_connection(tuple(server.address.rsplit(":", 1)), DEADLINE) as one:
+        one.sendall(data)
+        text = b""
+        while part := one.recv(65536):
+            text += part
+    head, _, body = text.partition(b"\r\n\r\n")
+    lines = head.decode().split("\r\n")
+    headers = dict(line.split(": ", 1) for line in lines[1:])
+    status = int(lines[0].split()[1])
+    # It did not come far enough to get one.
+    server.contract.judge("GET", "/healthz", status, {**headers, "X-Request-Id": ""}, body)
+    return status
+
+
+def try_broken(server):
+    host = b"Host: 127.0.0.1\r\n"
+    long = b"GET /healthz HTTP/1.1\r\n" + host + b"X: " + b"x" * 20000 + b"\r\n\r\n"
+    for status, data in (
+            (400, b"GET /healthz HTTP/1.1\r\n\r\n"),
+            (413, b"GET /healthz HTTP/1.1\r\n" + host + b"Content-Length: 99999999\r\n\r\n"),
+            (417, b"GET /healthz HTTP/1.1\r\n" + host + b"Expect: x\r\nContent-Length: 1\r\n\r\n"),
+            (431, long),
+            (408, b"GET /healthz HTTP/1.1\r\n")):
+        found = raw(server, data)
+        assert found == status, (found, status)
+
+
+def try_failures(laptop, data):
+    """A store that does not answer, a service without a part, another host."""
+    with sqlite3.connect(os.path.join(data, "ids.db"), isolation_level=None, timeout=30) as store:
+        store.execute("BEGIN EXCLUSIVE")
+        for buyer in range(3):
+            laptop.ask("POST", "/v1/orders/ids", {"buyers": [str(buyer)]}, expect=503)
+        laptop.ask("GET", "/v1/sequences/new/next", expect=503)
+        store.execute("ROLLBACK")
+        # Nor does waiting mend a space that is another one now.
+        store.execute("UPDATE locus_space SET section_size = 512")
+    laptop.ask("POST", "/v1/orders/ids", {"buyers": ["77"]}, expect=500)
+    laptop.ask("GET", "/v1/route?buyer=1", expect=404)
+    laptop.ask("POST", "/v1/route", {"items": []}, expect=404)
+    laptop.ask("GET", "/v1/uuid", headers={"Host": "example.org"}, expect=403)
+    laptop.ask("GET", "/v1/members", expect=404)
+
+
+def try_absent_place(world):
+    """A service whose worker IDs are at a place that does not answer."""
+    api = f"127.0.0.1:{free_port()}"
+    with open(world.path("alone.toml"), "w", encoding="ascii") as out:
+        out.write(f'''roles = ["id-service"]
+[api]
+listen = "{api}"
+[ids]
+[ids.snowflake]
+leases = "redis://127.0.0.1:{free_port()}"
+''')
+    world.start("alone", "--config", world.path("alone.toml"))
+    wait("a service without its place", lambda: listens(api))
+    server = Server(world.contract, api)
+    server.ask("GET", "/v1/snowflake", expect=503)
+    server.ask("GET", "/readyz", expect=503)
+    server.ask("POST", "/v1/orders/ids", {"buyers": ["1"]}, expect=404)
+
+
+def main(locusd, path):
+    with open(path, encoding="utf-8") as text:
+        contract = Contract(json.load(text))
+    with tempfile.TemporaryDirectory() as directory:
+        world = World(locusd, contract, directory)
+        try:
+            drive(world, contract)
+        except (OSError, ValueError, KeyError, AssertionError, TimeoutError) as error:
+            contract.wrong.append(f"the test ended early: {error!r}")
+            traceback.print_exc()
+        finally:
+            world.close()
+    for each in sorted(set(contract.wrong)):
+        print("WRONG", each)
+    missing = contract.missing()
+    for each in missing:
+        print("NEVER SEEN", each)
+    print(f"{len(contract.seen)} answers of {len(contract.operations())} operations seen")
+    return 1 if contract.wrong or missing else 0
+
+
+def drive(world, contract):
+    laptop = world.laptop("laptop")
+    few, all_of_it = world.token("few"), world.token("all")
+    with open(world.path("table.json"), "w", encoding="ascii") as out:
+        json.dump(TABLE, out)
+    scopes = '"ids", "route", "decode", "leases", "operate", "publish", "read"'
+    more = f'''request_timeout = "1s"
+[[token]]
+name = "few"
+file = "{world.path('few.token')}"
+scopes = ["ids"]
+rate = 1
+burst = 4
+[[token]]
+name = "all"
+file = "{world.path('all.token')}"
+scopes = [{scopes}]
+[ids]
+keys = "{world.path('laptop/keys')}"
+[ids.orders]
+store = "sqlite:{world.path('ids.db')}"
+create = true
+[ids.sequences]
+store = "sqlite:{world.path('ids.db')}"
+create = true
+most = 3
+[ids.snowflake]
+leases = "sqlite:{world.path('ids.db')}"
+create = true
+[ids.table]
+place = "file:{world.path('table.json')}"
+'''
+    server, _, _ = world.node("a", more, "--begin", ids=True)
+    server.token = all_of_it
+    wait("a leader", lambda: server.get("/v1/status")["leads_for_sure"])
+    wait("readiness", lambda: server.ask("GET", "/readyz")[0] == 200)
+    try_tokens(world, server, few)
+    server.ask("GET", "/metrics", expect=200)
+    try_ids(server)
+    for name in ("b", "c"):
+        server.get(f"/v1/sequences/{name}/next")
+    server.ask("GET", "/v1/sequences/d/next", expect=404)
+    try_methods(contract, server)
+    try_leases(server)
+    try_broken(server)
+    try_failures(laptop, world.path("laptop"))
+    try_absent_place(world)
+    try_members(world, server)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
