@@ -1,0 +1,20 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- For wrk: POST /v1/orders/ids with BATCH buyers, 64 different bodies in turn.
+local batch = tonumber(os.getenv("BATCH") or "1")
+local requests, next = {}, 0
+
+function init()
+  math.randomseed(42)
+  local headers = {["Host"] = "127.0.0.1", ["Content-Type"] = "application/json"}
+  for i = 1, 64 do
+    local buyers = {}
+    for k = 1, batch do buyers[k] = string.format('"%d"', math.random(1, 2 ^ 50)) end
+    local body = '{"buyers":[' .. table.concat(buyers, ",") .. "]}"
+    requests[i] = wrk.format("POST", "/v1/orders/ids", headers, body)
+  end
+end
+
+function request()
+  next = next % 64 + 1
+  return requests[next]
+end
