@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * locus by its native library, liblocus: hands out order IDs, numbers and Snowflake IDs, decodes
- * order_nos in constant time, and follows routing tables. What may wait is done off the event loop
+ * order_nos, and follows routing tables. What may wait is done off the event loop
  * and returns a promise; the rest is done at once. Objects belong to the thread (main or worker)
  * that opened them.
  */

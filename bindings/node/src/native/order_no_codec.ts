@@ -6,8 +6,8 @@ import { type Handle, addon } from "./addon.js";
 import { checkOptions, optionalText, text } from "./options.js";
 import { Owner } from "./owner.js";
 
-/** Encodes order IDs of one space as order_nos and decodes them, in constant time: for public
- * edges. */
+/** Encodes order IDs of one space as order_nos and decodes them by the C++ library, whose arithmetic
+ * and comparison of tags take the same time for all values: for public edges. */
 export class OrderNoCodec extends Owner {
   /** `keyFile`: a key ring, which only its owner may read. `space`: default "orders". */
   static async open(
