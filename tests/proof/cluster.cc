@@ -277,14 +277,14 @@ bool Cluster::Begin(int count) {
         Supervise();
         return Leader() == 0;
       },
-      absl::Minutes(1));
+      absl::Minutes(3));
   for (int i = 1; begun && i < count; ++i) {
     const bool added = WaitUntil(
         [&] {
           Supervise();
           return TryToAdd(i);
         },
-        absl::Minutes(1));
+        absl::Minutes(3));
     if (!added) wrong_.push_back(absl::StrCat("node ", i, " could not be added"));
   }
   if (!begun) wrong_.push_back("node 0 does not lead; its log ends:\n" + TailOf(places_[0]->log));
@@ -298,7 +298,7 @@ void Cluster::End() {
     place.process.Signal(SIGTERM);
     std::optional<int> how;
     WaitUntil([&] { return !place.process.running() || (how = place.process.Ended()).has_value(); },
-              absl::Seconds(20));
+              absl::Minutes(1));
     if (how.value_or(-1) != 0) {
       wrong_.push_back(absl::StrCat("node ", i, " did not end well: ", how.value_or(-1),
                                     "; its log ends:\n", TailOf(place.log)));

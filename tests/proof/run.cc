@@ -15,7 +15,7 @@ constexpr int64_t kHourNs = int64_t{3600} * 1'000'000'000;
 constexpr absl::Duration kFlapEvery = absl::Milliseconds(400);
 // An election or two, a lease that rests, the longest pause of a client between two attempts; on a
 // machine that runs many of these tests at once.
-constexpr absl::Duration kMendedWithin = absl::Seconds(60);
+constexpr absl::Duration kMendedWithin = absl::Minutes(3);
 
 bool IsOfClient(Fault fault) { return static_cast<int>(fault) >= kNodeFaults; }
 
