@@ -29,6 +29,7 @@ class IdServiceTest : public ::testing::Test {
     EXPECT_TRUE(ring_.Save(directory_ / "keys").ok());
     WriteTable("1.json", 1);
     settings_.keys = directory_ / "keys";
+    settings_.wait = absl::Minutes(2);  // the machine may be busy
     const PlaceSettings place = {absl::StrCat("sqlite:", directory_ / "ids.db")};
     settings_.orders.emplace().members = {{place, "", 0}};
     settings_.orders->create = true;

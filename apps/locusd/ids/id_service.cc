@@ -216,9 +216,13 @@ class IdService::Rep {
       if (before->snowflake) api_->Replace(std::move(parts));
     }
     if (!before->snowflake) return;
-    // Requests that have it hold the parts. Those that take longer are told that it has ended.
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(2);
-    while (before.use_count() > 1 && std::chrono::steady_clock::now() < until) {
+    // Requests hold the parts that they began with, which may be those before the last reload: each
+    // of these holds it. Those that take longer are told that it has ended.
+    const auto until =
+        std::chrono::steady_clock::now() +
+        absl::ToChronoNanoseconds(std::min<absl::Duration>(settings_.wait, absl::Seconds(10)));
+    while ((before.use_count() > 1 || before->snowflake.get().use_count() > 1) &&
+           std::chrono::steady_clock::now() < until) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     const absl::Status released = before->snowflake->Release();
