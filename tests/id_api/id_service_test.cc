@@ -102,7 +102,8 @@ TEST_F(IdServiceTest, RequestsWhilePartsAreReplaced_EndWithWhatTheyBeganWith) {
           ADD_FAILURE() << orders.body;
           continue;
         }
-        for (const json& order : json::parse(orders.body)["orders"]) {
+        const json of_orders = json::parse(orders.body);
+        for (const json& order : of_orders["orders"]) {
           EXPECT_TRUE(made.insert(order["order_id"]).second);
           EXPECT_THAT(order["shard"].get<std::string>(), HasSubstr("of epoch "));
         }
@@ -111,7 +112,8 @@ TEST_F(IdServiceTest, RequestsWhilePartsAreReplaced_EndWithWhatTheyBeganWith) {
           EXPECT_EQ(flakes.status, 503u) << flakes.body;
           continue;
         }
-        for (const json& id : json::parse(flakes.body)["ids"]) {
+        const json of_flakes = json::parse(flakes.body);
+        for (const json& id : of_flakes["ids"]) {
           EXPECT_TRUE(made.insert(id).second);
         }
       }

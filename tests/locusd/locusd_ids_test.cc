@@ -61,10 +61,12 @@ TEST(LocusdIdsTest, ServiceOnOneFile_OffersAllAndNothingTwiceOverRestarts) {
     EXPECT_EQ(ids.Good("POST", "/v1/order_no:decode",
                        json{{"order_nos", {orders[0]["order_no"]}}}.dump())["order_ids"][0],
               orders[0]["order_id"]);
-    for (const json& id : ids.Good("GET", "/v1/snowflake?n=500")["ids"]) {
+    const json flakes = ids.Good("GET", "/v1/snowflake?n=500");
+    for (const json& id : flakes["ids"]) {
       EXPECT_TRUE(made.insert(id).second);
     }
-    for (const json& number : ids.Good("GET", "/v1/sequences/a/next?n=500")["numbers"]) {
+    const json numbers = ids.Good("GET", "/v1/sequences/a/next?n=500");
+    for (const json& number : numbers["numbers"]) {
       EXPECT_TRUE(made.insert("a" + number.get<std::string>()).second);
     }
     EXPECT_EQ(ids.StatusOf("GET", "/readyz"), 200u);

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "apps/locusd/front/replaceable.h"
 #include "apps/locusd/front/request_id.h"
 #include "apps/locusd/openapi/openapi.h"
 #include "src/base/loopback.h"
@@ -280,7 +281,7 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
 
   const FrontOptions options_;
   std::vector<Handler*> handlers_;
-  std::atomic<std::shared_ptr<AccessControl>> access_;
+  Replaceable<AccessControl> access_;
   lease_api::RateLimit rate_;
   // Release by Drain, acquire by requests; it publishes nothing else.
   std::atomic<bool> draining_ = false;

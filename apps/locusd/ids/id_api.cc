@@ -12,6 +12,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "apps/locusd/front/replaceable.h"
 #include "apps/locusd/ids/id_jobs.h"
 #include "locus/internal/deadline.h"
 #include "locus/routing/metrics.h"
@@ -236,7 +237,7 @@ class IdApi::Rep {
     if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) ++unavailable_;
   }
 
-  std::atomic<std::shared_ptr<const IdParts>> parts_;
+  Replaceable<const IdParts> parts_;
   const IdApiOptions options_;
   AnswerMemory memory_;
   // Counts, which publish nothing else.
