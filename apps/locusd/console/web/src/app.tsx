@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { Boundary } from "./base/boundary";
-import { duration } from "./base/format";
+import { age } from "./base/format";
 import { Card, Waiting } from "./base/parts";
 import { begin, heardAt, live, may, moves, now, session } from "./base/state";
 import { openToken, TokenDialog, TokenForm } from "./base/token_dialog";
@@ -42,7 +42,7 @@ function LiveState() {
   if (at.state === "lost") {
     return (
       <span class="live lost">
-        <span aria-hidden="true">✕</span> {duration(Math.max(0, now.value - heardAt.value))} old
+        <span aria-hidden="true">✕</span> {age(now.value - heardAt.value)} old
       </span>
     );
   }

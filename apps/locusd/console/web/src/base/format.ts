@@ -69,6 +69,17 @@ export function ago(ms: number): string {
     : `${duration(ms < 60_000 ? Math.floor(ms / 1000) * 1000 : ms)} ago`;
 }
 
+// Of what is shown: in whole seconds.
+export function age(ms: number): string {
+  return ms < 1000 ? `less than 1${gap}s` : duration(Math.floor(ms / 1000) * 1000);
+}
+
+// What a service says in lower case, as a sentence of a page.
+export function asSentence(text: string): string {
+  const whole = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?:]$/.test(whole) ? whole : `${whole}.`;
+}
+
 const two = (value: number) => value.toString().padStart(2, "0");
 
 // UTC, as the command prints times.

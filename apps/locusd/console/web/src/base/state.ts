@@ -20,6 +20,7 @@ import {
 import { withPoint } from "../figures/points";
 import { ask, problemFrom } from "./client";
 import { follow, type Listener, type StreamEvent } from "./event_stream";
+import { asSentence } from "./format";
 import { setToken, token } from "./token";
 
 // Something that is asked for: the last answer, and what was wrong with the last try.
@@ -51,7 +52,10 @@ export const clockAhead = signal(0);
 export const may = (scope: Scope) => session.value.value?.scopes.includes(scope) ?? false;
 export const offers = computed(() => session.value.value?.offers ?? null);
 // Why a part of the page has nothing to show.
-export const absent = (part: string) => session.value.value?.absent?.[part] ?? null;
+export function said(part: string): string | null {
+  const why = session.value.value?.absent?.[part];
+  return why === undefined ? null : asSentence(why);
+}
 export const serviceNow = () => now.value + clockAhead.value;
 
 async function load<T>(into: { value: Loaded<T> }, path: string): Promise<T | null> {
@@ -148,22 +152,35 @@ function stop(): void {
   timers = [];
 }
 
+// What a token had shown.
+function forget(): void {
+  for (const part of [table, shards, moves, members, stats]) part.value = nothing;
+  history.value = null;
+}
+
 // Asks who we are, then for all that this token may see. Also begins again with another token.
 export async function begin(): Promise<void> {
   stop();
   const mine = ++begun;
-  for (const part of [table, shards, moves, members, stats]) part.value = nothing;
-  history.value = null;
   live.value = { state: "connecting" };
   timers.push(setInterval(() => (now.value = Date.now()), 1000));
   const who = await load(session, paths.session);
   if (mine !== begun) return;
   if (who === null) {
-    // Not there, or the token is not known: the first heals by itself.
-    if (session.value.problem?.status !== 401) timers.push(setTimeout(() => void begin(), 3000));
+    // The token is not known any more, or locusd is not there: the second heals by itself.
+    const { problem } = session.value;
+    if (problem?.status === 401) {
+      forget();
+      session.value = { value: null, problem };
+    } else {
+      timers.push(setTimeout(() => void begin(), 3000));
+    }
     return;
   }
-  if (!who.scopes.includes("read")) return;
+  if (!who.scopes.includes("read")) {
+    forget();
+    return;
+  }
   if (who.now_ms !== undefined) clockAhead.value = who.now_ms - Date.now();
   await Promise.all([
     who.offers?.table === false ? null : loadTable(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import { Empty } from "../base/parts";
-import { absent, offers } from "../base/state";
+import { offers, said } from "../base/state";
 import { LeasesCard } from "./leases_card";
 import { MembersCard } from "./members_card";
 
@@ -12,14 +12,14 @@ export function ClusterView() {
         <MembersCard />
       ) : (
         <Empty title="No cluster of lease nodes">
-          <p>{absent("members") ?? "This service is no lease node."}</p>
+          <p>{said("members") ?? "This service is no lease node."}</p>
         </Empty>
       )}
       {offers.value?.leases ? (
         <LeasesCard />
       ) : (
         <Empty title="No leases of worker IDs">
-          <p>{absent("leases") ?? "This service has no lease store."}</p>
+          <p>{said("leases") ?? "This service has no lease store."}</p>
         </Empty>
       )}
     </>

@@ -2,7 +2,7 @@
 import type { Stats, StatsHistory, StoreStats } from "../api";
 import { count, duration, percent, rate, shortDuration, thousands, utc } from "../base/format";
 import { Badge, Card, Empty, ProblemNote, Scroll, Waiting } from "../base/parts";
-import { absent, history, offers, stats } from "../base/state";
+import { history, offers, said, stats } from "../base/state";
 import { Chart } from "./chart";
 import { type Series, summary } from "./points";
 
@@ -292,7 +292,7 @@ export function FiguresView() {
     <>
       {figures.length === 0 && (
         <Empty title="No IDs are served here">
-          <p>{absent("stats") ?? "This process has no ID service, so it counts none."}</p>
+          <p>{said("stats") ?? "This process has no ID service, so it counts none."}</p>
         </Empty>
       )}
       <div class="figure-grid">

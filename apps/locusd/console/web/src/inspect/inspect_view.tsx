@@ -4,7 +4,7 @@ import { type InspectAnswer, type Problem, paths } from "../api";
 import { ask, problemFrom } from "../base/client";
 import { ofPermyriad, thousands, thousandsOfText } from "../base/format";
 import { Card, CopyButton, ProblemNote } from "../base/parts";
-import { absent, may, offers, table } from "../base/state";
+import { may, offers, said, table } from "../base/state";
 import { chosen } from "../ring/ring_view";
 import { ShardName } from "../ring/shard_name";
 
@@ -128,7 +128,7 @@ function Result({ answer }: { answer: InspectAnswer }) {
         <p class="hint">
           {offers.value?.decode && !may("decode")
             ? "The order ID behind it is shown with a token of scope decode."
-            : (absent("decode") ?? "This service has no keys to decode it.")}
+            : (said("decode") ?? "This service has no keys to decode it.")}
         </p>
       )}
     </>

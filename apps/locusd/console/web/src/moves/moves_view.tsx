@@ -2,7 +2,7 @@
 import type { MovesAnswer } from "../api";
 import { ago, ofPermyriad, thousands, vnodes } from "../base/format";
 import { Bar, Card, Empty, ProblemNote, Scroll, useFirst, Waiting } from "../base/parts";
-import { absent, moves, offers, serviceNow } from "../base/state";
+import { moves, offers, said, serviceNow } from "../base/state";
 import { ShardName, shardClass } from "../ring/shard_name";
 import { MoveCard } from "./move_card";
 
@@ -80,7 +80,7 @@ function Moves({ answer }: { answer: MovesAnswer }) {
       {answer.table_moves.length > 0 && <TableMoves answer={answer} />}
       {!reads && !nothing && (
         <p class="hint">
-          {absent("moves") ??
+          {said("moves") ??
             "The shards are not asked: this service has no move file, so only the table is shown."}
         </p>
       )}
@@ -94,7 +94,7 @@ export function MovesView() {
   if (offers.value?.table === false) {
     return (
       <Empty title="No routing table">
-        <p>{absent("table") ?? "Without a routing table there are no moves."}</p>
+        <p>{said("table") ?? "Without a routing table there are no moves."}</p>
       </Empty>
     );
   }

@@ -67,7 +67,10 @@ function Steps({ onClose }: { onClose: () => void }) {
     setProblem(null);
     setStep(next);
     // Readers begin at the top of what is new.
-    requestAnimationFrame(() => top.current?.focus());
+    requestAnimationFrame(() => {
+      top.current?.closest("article")?.scrollTo(0, 0);
+      top.current?.focus({ preventScroll: true });
+    });
   };
   const attempt = async (action: () => Promise<void>) => {
     setBusy(true);

@@ -2,16 +2,19 @@
 import type { Plan, PlanAnswer } from "../api";
 import { count, percent, thousands } from "../base/format";
 import { Bar, Scroll } from "../base/parts";
-import { absent, may, offers } from "../base/state";
+import { may, offers, said } from "../base/state";
 import { openToken } from "../base/token_dialog";
+import { className } from "../ring/colours";
 import { vnodeCount } from "../ring/ring";
-import { ShardName, shardClass } from "../ring/shard_name";
+import { looksWith, ShardName } from "../ring/shard_name";
 import { DiffView } from "../table/diff_view";
 import { imageAddress, shareChanges } from "./plan_request";
 
 function Shares({ plan }: { plan: Plan }) {
   const rows = shareChanges(plan);
-  const fill = (id: number | null) => (id === null ? "bar-fill" : shardClass(id));
+  const looks = looksWith(plan.shards);
+  const look = (id: number | null) => (id === null ? undefined : looks.get(id));
+  const fill = (id: number | null) => (id === null ? "bar-fill" : className(look(id)));
   const most = Math.max(...rows.flatMap((row) => [row.before, row.after]), 1);
   return (
     <Scroll label="Vnodes of each shard before and after">
@@ -30,7 +33,11 @@ function Shares({ plan }: { plan: Plan }) {
           {rows.map((row) => (
             <tr key={row.name}>
               <th scope="row">
-                {row.id === null ? row.name : <ShardName id={row.id} name={row.name} />}
+                {row.id === null ? (
+                  row.name
+                ) : (
+                  <ShardName id={row.id} name={row.name} look={look(row.id)} />
+                )}
               </th>
               <td class="bar-cell">
                 <Bar
@@ -73,7 +80,7 @@ function Publishing({ onPublish }: { onPublish: () => void }) {
   if (!offers.value?.publish) {
     return (
       <p class="hint">
-        {absent("publish") ?? "This service has no place to publish to."} Save the plan, and use{" "}
+        {said("publish") ?? "This service has no place to publish to."} Save the plan, and use{" "}
         <code>locus plan apply</code>.
       </p>
     );
@@ -126,9 +133,10 @@ export function PlanResult(props: {
         <>
           <h3>What publishing changes now</h3>
           <p>
-            Epoch {thousands(next.epoch)}: {count(next.begins, "move")} begin
-            {next.begins === 1 ? "s" : ""}
-            {next.waits > 0 && `, ${count(next.waits, "move")} wait until others have ended`}.
+            Epoch {thousands(next.epoch)}: {count(next.begins, "move begins", "moves begin")}
+            {next.waits > 0 &&
+              `, ${count(next.waits, "move waits", "moves wait")} until others have ended`}
+            .
           </p>
           <DiffView diff={next.diff} />
         </>

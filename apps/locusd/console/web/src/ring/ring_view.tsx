@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import type { TableAnswer, TableDocument } from "../api";
 import { count, ofPermyriad, thousands, vnodes } from "../base/format";
 import { Card, Empty, ProblemNote, Waiting } from "../base/parts";
-import { absent, table } from "../base/state";
+import { said, table } from "../base/state";
 import { looksOf } from "./colours";
 import { FindVnode } from "./find_vnode";
 import { factsOf, jump, type Run, runsOf, type VnodeFacts, vnodeCount } from "./ring";
@@ -165,7 +165,7 @@ function Ring({ answer }: { answer: TableAnswer }) {
 export function RingView() {
   const { value, problem } = table.value;
   if (value !== null) return <Ring answer={value} />;
-  const why = absent("table") ?? (problem?.status === 404 ? problem.detail : null);
+  const why = said("table") ?? (problem?.status === 404 ? problem.detail : null);
   if (why !== null) {
     return (
       <Empty title="No routing table">

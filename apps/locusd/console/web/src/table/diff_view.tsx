@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import type { Shard, TableDiff, VnodeMove } from "../api";
 import { ofPermyriad, thousands, vnodes } from "../base/format";
 import { Scroll } from "../base/parts";
-import { ShardName } from "../ring/shard_name";
+import { looksWith, ShardName } from "../ring/shard_name";
 
 type Kind = "added" | "removed" | "changed";
 const signs: Record<Kind, string> = { added: "+", removed: "−", changed: "~" };
@@ -49,7 +49,15 @@ export function shardChanges(before: Shard, after: Shard): string[] {
 
 function linesOf(diff: TableDiff): Line[] {
   const moves = moveChanges(diff.before.moves, diff.after.moves);
-  const named = (shard: Shard) => <ShardName id={shard.id} name={shard.name} />;
+  const all = [
+    ...diff.shards_added,
+    ...diff.shards_removed,
+    ...diff.shards_changed.map((changed) => changed.after),
+  ];
+  const names = new Map(all.map((shard) => [shard.id, shard.name]));
+  const looks = looksWith(all);
+  const byId = (id: number) => <ShardName id={id} name={names.get(id)} look={looks.get(id)} />;
+  const named = (shard: Shard) => byId(shard.id);
   const range = (move: { first: number; last: number }) => vnodes(move.first, move.last);
   const lines: Line[] = [];
   const add = (kind: Kind, key: string, what: ComponentChildren) => lines.push({ kind, key, what });
@@ -81,7 +89,7 @@ function linesOf(diff: TableDiff): Line[] {
       "changed",
       `o${owner.first}`,
       <>
-        vnodes {range(owner)} go from <ShardName id={owner.from} /> to <ShardName id={owner.to} />
+        vnodes {range(owner)} go from {byId(owner.from)} to {byId(owner.to)}
       </>,
     );
   }
@@ -90,8 +98,7 @@ function linesOf(diff: TableDiff): Line[] {
       "added",
       `m${move.first}`,
       <>
-        a move of vnodes {range(move)} to <ShardName id={move.to} /> begins at{" "}
-        {ofPermyriad(move.permyriad)}
+        a move of vnodes {range(move)} to {byId(move.to)} begins at {ofPermyriad(move.permyriad)}
       </>,
     );
   }
@@ -100,8 +107,8 @@ function linesOf(diff: TableDiff): Line[] {
       "changed",
       `m${after.first}`,
       <>
-        the move of vnodes {range(after)} to <ShardName id={after.to} />:{" "}
-        {ofPermyriad(before.permyriad)} → {ofPermyriad(after.permyriad)}
+        the move of vnodes {range(after)} to {byId(after.to)}: {ofPermyriad(before.permyriad)} →{" "}
+        {ofPermyriad(after.permyriad)}
       </>,
     );
   }
@@ -110,7 +117,7 @@ function linesOf(diff: TableDiff): Line[] {
       "removed",
       `m${move.first}`,
       <>
-        the move of vnodes {range(move)} to <ShardName id={move.to} />, which stood at{" "}
+        the move of vnodes {range(move)} to {byId(move.to)}, which stood at{" "}
         {ofPermyriad(move.permyriad)}
       </>,
     );

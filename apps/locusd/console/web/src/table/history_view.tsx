@@ -4,7 +4,7 @@ import { type Problem, paths, type TableDiff, type TableHistory } from "../api";
 import { ask, problemFrom } from "../base/client";
 import { thousands } from "../base/format";
 import { Card, Empty, ProblemNote, Scroll, Waiting } from "../base/parts";
-import { absent, offers, table } from "../base/state";
+import { offers, said, table } from "../base/state";
 import { DiffView } from "./diff_view";
 
 interface Pair {
@@ -164,7 +164,7 @@ export function HistoryView() {
   if (!offered) {
     return (
       <Empty title="No history">
-        <p>{absent("history") ?? "This service has no place that keeps earlier tables."}</p>
+        <p>{said("history") ?? "This service has no place that keeps earlier tables."}</p>
       </Empty>
     );
   }

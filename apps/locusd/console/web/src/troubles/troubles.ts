@@ -10,7 +10,7 @@ import type {
   StatsHistory,
   TableAnswer,
 } from "../api";
-import { ago, count, duration, percent, thousands } from "../base/format";
+import { age, ago, count, duration, percent, thousands } from "../base/format";
 import { unheardAfter } from "../cluster/member_facts";
 import { held, over, rogueWrites, silent } from "../moves/move_facts";
 
@@ -63,7 +63,7 @@ function ofConnection({ live, now, heardAt, sessionProblem }: Known): Trouble[] 
   return [
     bad(
       "live",
-      `No live updates: ${live.problem.detail} What is shown is ${duration(Math.max(0, now - heardAt))} old. ${when}`,
+      `No live updates: ${live.problem.detail} What is shown is ${age(now - heardAt)} old. ${when}`,
     ),
   ];
 }
@@ -108,13 +108,19 @@ function ofTable({ table, now }: Known): Trouble[] {
 const recently = (values: (number | null)[] | undefined) =>
   (values ?? []).slice(-30).reduce<number>((sum, value) => sum + (value ?? 0), 0);
 
+// Whether it stays short: right after a burst it may be, until more is leased.
+function shortFor(history: StatsHistory | null): boolean {
+  const last = (history?.autonomy_ms ?? []).slice(-15);
+  return last.length === 15 && last.every((ms) => ms !== null && ms < 120_000);
+}
+
 function ofOrders(orders: NonNullable<Stats["orders"]>, history: StatsHistory | null): Trouble[] {
   const said: Trouble[] = [];
   if (orders.store_error !== null) {
     const left =
       orders.autonomy_ms === null ? "" : ` Order IDs go on for ${duration(orders.autonomy_ms)}.`;
     said.push(bad("store", `The ID store fails: ${orders.store_error}.${left}`, "figures"));
-  } else if (orders.autonomy_ms !== null && orders.autonomy_ms < 120_000) {
+  } else if (orders.autonomy_ms !== null && shortFor(history)) {
     said.push(
       warn(
         "autonomy",

@@ -39,9 +39,15 @@ export interface Process {
   stop: (signal?: NodeJS.Signals) => Promise<void>;
 }
 
-export function start(program: string, words: string[], environment = {}): Process {
+// `stdin`: "pipe" for a program that lives until it ends.
+export function start(
+  program: string,
+  words: string[],
+  environment = {},
+  stdin: "ignore" | "pipe" = "ignore",
+): Process {
   const child = spawn(program, words, {
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: [stdin, "pipe", "pipe"],
     env: { ...process.env, ...environment },
   });
   let said = "";
