@@ -73,6 +73,9 @@ struct StoreStats {
   uint64_t starved = 0;
   absl::Duration autonomy = absl::InfiniteDuration();
   absl::Duration lead;
+  // What part of max_lead the section that has used most of it has left, 1 to 0. At 0 it gets what
+  // time adds, floor_rate a second.
+  double headroom = 1;
   // How far the store's clock was ahead of this process's at the last lease (negative: behind), to
   // within half the duration of that call.
   absl::Duration clock_offset;

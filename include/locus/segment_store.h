@@ -57,6 +57,9 @@ struct LeaseGrant {
   absl::Duration wait;
   // How far the section's leases are ahead of the floor: the time until the floor is there.
   absl::Duration lead;
+  // How much further they could be ahead, base and max_lead considered: 0 to max_lead, in the time
+  // that the floor takes for it.
+  absl::Duration room;
 };
 
 struct LeaseReply {

@@ -102,6 +102,7 @@ struct WorkerLeaseStats {
   uint64_t unhealthy = 0;  // renewals that the health callback prevented
   bool held = false;
   absl::Duration left;  // until the deadline; negative once it has passed
+  absl::Duration ttl;   // of a grant: what is left after a renewal, nearly
 };
 
 // A worker ID that this process holds, renewed in the background until it is released or lost.

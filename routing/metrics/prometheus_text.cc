@@ -140,6 +140,9 @@ void PrometheusText::AddStore(const StoreStats& stats, const Labels& labels) {
           labels);
   Seconds("locus_store_lead_seconds", "How far leases are ahead of the floor, at most.", stats.lead,
           labels);
+  Gauge("locus_store_headroom_ratio",
+        "What part of max_lead the section that has used most of it has left.", stats.headroom,
+        labels);
   Seconds("locus_store_clock_offset_seconds",
           "How far the store's clock was ahead of this process's at the last lease.",
           stats.clock_offset, labels);
@@ -201,6 +204,7 @@ void PrometheusText::Add(const WorkerLeaseStats& stats, const Labels& labels) {
   Seconds("locus_worker_lease_left_seconds",
           "How long the lease lasts without a renewal; negative: since when it is lost.",
           stats.left, labels);
+  Seconds("locus_worker_lease_ttl_seconds", "How long a grant lasts.", stats.ttl, labels);
   Counter("locus_worker_lease_renewals_total", "Renewals.", stats.renewals, labels);
   Counter("locus_worker_lease_renewal_failures_total", "Renewals that failed.", stats.failures,
           labels);

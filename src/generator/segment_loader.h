@@ -81,6 +81,7 @@ class SegmentLoaderOf {
       section.in_flight = false;
       const LeaseGrant& grant = reply.grants[i];
       totals_.lead = std::max(totals_.lead, grant.lead);
+      section.no_room_at = now - grant.room;
       if (grant.wait == absl::InfiniteDuration()) {
         // Callers find a segment past all limits, and answer OUT_OF_RANGE.
         section.wanted = false;
@@ -130,6 +131,16 @@ class SegmentLoaderOf {
     return std::any_of(sections_.begin(), sections_.end(),
                        [](const Section& section) { return section.lead_used_up; });
   }
+  // What part of max_lead the section that has used most of it has left: time gives it back.
+  double Headroom(absl::Duration now) const {
+    const absl::Duration most = absl::Seconds(static_cast<double>(space_.max_lead) /
+                                              static_cast<double>(space_.floor_rate));
+    double least = 1;
+    for (const Section& section : sections_) {
+      least = std::min(least, absl::FDivDuration(now - section.no_room_at, most));
+    }
+    return std::max(least, 0.0);
+  }
   // How long the section that will be out first goes on without the store.
   absl::Duration Autonomy(absl::Duration now) const {
     absl::Duration least = absl::InfiniteDuration();
@@ -154,6 +165,8 @@ class SegmentLoaderOf {
     bool wanted = false;
     bool in_flight = false;
     bool lead_used_up = false;
+    // Room grows with time: this is when the last grant's would have begun to grow from 0.
+    absl::Duration no_room_at = -absl::InfiniteDuration();
     SegmentWord to_replace;    // in use and getting old
     uint64_t sum_at_tick = 0;  // of the cursors
     absl::Duration due;        // no request before

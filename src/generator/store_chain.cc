@@ -79,6 +79,7 @@ StoreStats StoreChain::Stats() const {
   stats.clock_offset = clock_offset_;
   stats.autonomy = loader_.Autonomy(now);
   if (totals.granted > 0) stats.lead = totals.lead;
+  stats.headroom = loader_.Headroom(now);
   if (call_began_) stats.stalled = std::max(now - *call_began_, absl::ZeroDuration());
   // A copy of its own: the packaged Abseil counts references where TSan cannot see it.
   stats.last_error = absl::Status(last_error_.code(), last_error_.message());

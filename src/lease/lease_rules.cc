@@ -132,6 +132,12 @@ uint64_t BaseAfterLoss(const SpaceOptions& options, uint64_t base, absl::Time no
   return std::min(std::max(above_all_leases, at_least), kEndOfSequences);
 }
 
+absl::Duration Room(const SpaceOptions& options, uint64_t base, uint64_t head, uint64_t floor) {
+  const uint64_t top = std::min(std::max(floor, base) + options.max_lead, kEndOfSequences);
+  return FloorTime(options,
+                   static_cast<int64_t>(std::min(top - std::min(head, top), options.max_lead)));
+}
+
 Decision Decide(const SpaceOptions& options, uint64_t base, uint64_t head, absl::Time now,
                 const LeaseRequest& request) {
   uint64_t floor = Floor(options, now);
@@ -158,6 +164,7 @@ Decision Decide(const SpaceOptions& options, uint64_t base, uint64_t head, absl:
     decision.grant.wait = FloorTime(options, static_cast<int64_t>(needed_floor - floor));
   }
   decision.grant.lead = FloorTime(options, static_cast<int64_t>(decision.head - floor));
+  decision.grant.room = Room(options, base, decision.head, floor);
   return decision;
 }
 

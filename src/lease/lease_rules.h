@@ -48,6 +48,9 @@ inline bool ShowsLoss(uint64_t seen, uint64_t base, uint64_t head) {
   return seen > base && seen > head;
 }
 
+// LeaseGrant::room of a section with this head.
+absl::Duration Room(const SpaceOptions& options, uint64_t base, uint64_t head, uint64_t floor);
+
 struct Decision {
   LeaseGrant grant;
   uint64_t head = 0;  // of the section from now on

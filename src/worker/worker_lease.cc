@@ -148,6 +148,7 @@ class WorkerLease::Rep {
     stats = stats_;
     stats.held = renewal_.held(Now());
     stats.left = renewal_.deadline() - Now();
+    stats.ttl = request_.term.ttl;
     return stats;
   }
 

@@ -88,6 +88,8 @@ TEST_P(SegmentStoreContract, FirstLease_StartsAboveAllThatAnEarlierStoreCouldHav
   LeaseGrant grant = Lease(0, 64);
   EXPECT_GE(grant.segment.first, lease_rules::Floor(options, now()) + options.max_lead);
   EXPECT_EQ(grant.segment.length, 64u);
+  EXPECT_GE(grant.room, lease_rules::FloorTime(options, int64_t{1 << 24} - 128))
+      << "base lifts what it may reach, too";
   EXPECT_EQ(store_->Show(space_, now())->losses, 1u);
 }
 
@@ -158,12 +160,15 @@ TEST_P(SegmentStoreContract, Lead_ShortensLeasesThenStopsThemUntilTheFloorRises)
     }
     total += grant.segment.length;
     end = grant.segment.end();
+    const uint64_t room = floor + options.max_lead - end;
+    EXPECT_NEAR(absl::ToDoubleSeconds(grant.room), static_cast<double>(room) / 16384, 0.01);
     ASSERT_LE(total, options.max_lead);
   }
   EXPECT_LE(end, floor + options.max_lead);
   EXPECT_GT(end, floor + options.max_lead - 64);
   EXPECT_GT(grant.wait, absl::ZeroDuration());
   EXPECT_LE(grant.wait, absl::Milliseconds(8));
+  EXPECT_LT(grant.room, absl::Milliseconds(8));
   Advance(grant.wait + absl::Milliseconds(1));
   EXPECT_EQ(Lease(0, 1 << 14).segment.length, 64u);
   EXPECT_GT(Lease(1, 64).segment.length, 0u) << "another section has its own lead";

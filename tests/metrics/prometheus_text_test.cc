@@ -67,6 +67,7 @@ TEST(PrometheusTextTest, StatsOfRealObjects_AreAValidDocumentWithTheirFigures) {
   EXPECT_EQ(document.Value("locus_order_ids_total"), 50);
   EXPECT_EQ(document.Value("locus_store_first_uses_total"), 1);
   EXPECT_EQ(document.Value("locus_store_up"), 1);
+  EXPECT_GT(document.Value("locus_store_headroom_ratio"), 0.99);
   EXPECT_EQ(document.Value("locus_store_lease_duration_seconds_count"),
             document.Value("locus_store_calls_total"));
   EXPECT_GE(document.Value("locus_sequencer_numbers_total"), 10);
@@ -123,6 +124,7 @@ TEST(PrometheusTextTest, LeasesAndAudit_AreTold) {
   WorkerLeaseStats lease;
   lease.held = true;
   lease.left = absl::Milliseconds(1500);
+  lease.ttl = absl::Seconds(10);
   lease.renewals = 7;
   lease.failures = 2;
   lease.unhealthy = 1;
@@ -143,6 +145,7 @@ TEST(PrometheusTextTest, LeasesAndAudit_AreTold) {
   const PrometheusDocument::Labels worker = {{"worker", "17"}};
   EXPECT_EQ(document.Value("locus_worker_lease_held", worker), 1);
   EXPECT_EQ(document.Value("locus_worker_lease_left_seconds", worker), 1.5);
+  EXPECT_EQ(document.Value("locus_worker_lease_ttl_seconds", worker), 10);
   EXPECT_EQ(document.Value("locus_worker_lease_renewals_total", worker), 7);
   EXPECT_EQ(document.Value("locus_worker_lease_renewal_failures_total", worker), 2);
   EXPECT_EQ(document.Value("locus_worker_lease_unhealthy_total", worker), 1);

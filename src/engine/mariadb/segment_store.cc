@@ -288,9 +288,9 @@ class Store final : public MariadbSegmentStore {
     call.reply.granted_at = absl::FromUnixMicros(now_us);
     LeaseGrant grant;
     grant.segment = {end - request.length, request.length};
-    grant.lead = lease_rules::FloorTime(
-        known->options,
-        static_cast<int64_t>(end - lease_rules::Floor(known->options, call.reply.granted_at)));
+    const uint64_t floor = lease_rules::Floor(known->options, call.reply.granted_at);
+    grant.lead = lease_rules::FloorTime(known->options, static_cast<int64_t>(end - floor));
+    grant.room = lease_rules::Room(known->options, known->base, end, floor);
     call.reply.grants.push_back(grant);
     return true;
   }
