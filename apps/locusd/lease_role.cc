@@ -50,6 +50,32 @@ Scopes ScopesOf(const http::ServerRequest& request) {
   return {Scope::kLeases};
 }
 
+absl::StatusOr<std::unique_ptr<raft::LogStore>> OpenStore(const Config& config,
+                                                          LeaseRole::Start start, Log& log) {
+  LOCUS_RETURN_IF_ERROR(MakeDirectory(config.data));
+  const std::string path = config.NodePath();
+  auto store = raft::LogStore::Open(path, config.cluster);
+  if (absl::IsNotFound(store.status())) {
+    store = raft::LogStore::Create(path, config.cluster);
+    if (store.ok()) log.Info("new node", {{"id", (*store)->self()}, {"file", path}});
+  }
+  LOCUS_RETURN_IF_ERROR(store.status());
+  if (start == LeaseRole::Start::kBegin) {
+    const raft::Members members = {
+        {(*store)->self(), true,
+         MemberAddress{config.raft.advertise, config.api.advertise}.Text()}};
+    const absl::Status begun = (*store)->Begin(members);
+    if (absl::IsFailedPrecondition(begun)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("--begin is for the first start of a cluster's first node: ", Quoted(path),
+                       " has begun or joined a cluster before; start it without"));
+    }
+    LOCUS_RETURN_IF_ERROR(begun);
+    log.Info("new cluster", {{"cluster", config.cluster}, {"first", (*store)->self()}});
+  }
+  return store;
+}
+
 }  // namespace
 
 class LeaseRole::Rep {
@@ -69,7 +95,7 @@ class LeaseRole::Rep {
       LOCUS_ASSIGN_OR_RETURN(forward_tls_,
                              http::TlsContext::Load({config_.api.forward_authority, "", ""}));
     }
-    LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<raft::LogStore> store, OpenStore(start));
+    LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<raft::LogStore> store, OpenStore(config_, start, log_));
     self_ = store->self();
     store_ = store.get();
     raft::TcpOptions tcp;
@@ -163,31 +189,6 @@ class LeaseRole::Rep {
   }
 
  private:
-  absl::StatusOr<std::unique_ptr<raft::LogStore>> OpenStore(Start start) {
-    LOCUS_RETURN_IF_ERROR(MakeDirectory(config_.data));
-    const std::string path = config_.NodePath();
-    auto store = raft::LogStore::Open(path, config_.cluster);
-    if (absl::IsNotFound(store.status())) {
-      store = raft::LogStore::Create(path, config_.cluster);
-      if (store.ok()) log_.Info("new node", {{"id", (*store)->self()}, {"file", path}});
-    }
-    LOCUS_RETURN_IF_ERROR(store.status());
-    if (start == Start::kBegin) {
-      const raft::Members members = {
-          {(*store)->self(), true,
-           MemberAddress{config_.raft.advertise, config_.api.advertise}.Text()}};
-      const absl::Status begun = (*store)->Begin(members);
-      if (absl::IsFailedPrecondition(begun)) {
-        return absl::FailedPreconditionError(
-            absl::StrCat("--begin is for the first start of a cluster's first node: ", Quoted(path),
-                         " has begun or joined a cluster before; start it without"));
-      }
-      LOCUS_RETURN_IF_ERROR(begun);
-      log_.Info("new cluster", {{"cluster", config_.cluster}, {"first", (*store)->self()}});
-    }
-    return store;
-  }
-
   absl::Status MakeApi() {
     lease_api::ApiOptions options;
     options.admit = [this](const http::ServerRequest& request) -> lease_api::Admission {
@@ -307,5 +308,9 @@ bool LeaseRole::removed() { return rep_->node().Status().removed; }
 absl::Status LeaseRole::failure() { return rep_->node().Status().failure; }
 void LeaseRole::TellPlace() { rep_->TellPlace(); }
 void LeaseRole::HandOver() { rep_->HandOver(); }
+
+absl::Status LeaseRole::Begin(const Config& config, Log& log) {
+  return OpenStore(config, Start::kBegin, log).status();
+}
 
 }  // namespace locus::locusd

@@ -39,6 +39,7 @@ struct Line {
   LaptopOptions laptop;
   bool check = false;
   bool begin = false;
+  bool begin_only = false;
   std::vector<std::string> roles = {"id-service"};  // of `init`
   std::string output;                               // likewise; empty: stdout
   bool force = false;
@@ -194,6 +195,21 @@ Exit Serve(Reloader& reloader, Events& events, Daemon& daemon, Log& log) {
   }
 }
 
+// Of a start that failed.
+Exit ExitFor(const absl::Status& status) {
+  return absl::IsFailedPrecondition(status) || absl::IsInvalidArgument(status) ? kRefused : kFailed;
+}
+
+Exit Begin(const Config& config, Log& log) {
+  const absl::Status status =
+      config.lease_node ? LeaseRole::Begin(config, log)
+                        : absl::InvalidArgumentError(
+                              "roles have no \"lease-node\", and only these have a cluster");
+  if (status.ok()) return kDone;
+  log.Error("cannot begin", {{"why", status.ToString()}});
+  return ExitFor(status);
+}
+
 Exit Run(const Line& line) {
   auto config = ReadConfig(line.config);
   if (!config.ok()) {
@@ -218,17 +234,17 @@ Exit Run(const Line& line) {
   }
   Log log(config->log_level);
   Exit exit = kFailed;
-  Reloader reloader(line, *config, log);
-  {
+  if (line.begin_only) {
+    exit = Begin(*config, log);
+  } else {
+    Reloader reloader(line, *config, log);
     auto daemon = Daemon::Open(*config, line.begin ? Daemon::Start::kBegin : Daemon::Start::kJoin,
                                log, [&events] { events.End(); });
     if (daemon.ok()) {
       exit = Serve(reloader, events, **daemon, log);
     } else {
       log.Error("cannot start", {{"why", daemon.status().ToString()}});
-      if (absl::IsFailedPrecondition(daemon.status()) || absl::IsInvalidArgument(daemon.status())) {
-        exit = kRefused;
-      }
+      exit = ExitFor(daemon.status());
     }
   }
   // A reader of the log that takes nothing holds nobody up for ever.
@@ -309,10 +325,16 @@ int Main(int argc, char** argv) {
                      ->type_name("FILE");
   auto* check =
       app.add_flag("--check", line.check, "Only say whether the file is right")->needs(config);
-  app.add_flag("--begin", line.begin,
-               "First start of the first node: begin a new cluster, of this node alone")
+  auto* begin =
+      app.add_flag("--begin", line.begin,
+                   "First start of the first node: begin a new cluster, of this node alone")
+          ->needs(config)
+          ->excludes(check);
+  app.add_flag("--begin-only", line.begin_only,
+               "The same, and end: for a first node that systemd or Kubernetes starts afterwards")
       ->needs(config)
-      ->excludes(check);
+      ->excludes(check)
+      ->excludes(begin);
   app.add_option("--listen", line.laptop.listen,
                  "Without --config: where it listens, on loopback; port 0 is a free one")
       ->type_name("HOST:PORT")
