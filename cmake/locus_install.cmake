@@ -16,6 +16,10 @@ if(LOCUS_BUILD_APPS)
   install(FILES ${locus_licences} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/locus
           COMPONENT command)
 endif()
+if(LOCUS_BUILD_LOCUSD)
+  install(FILES ${locus_licences} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/locusd
+          COMPONENT daemon)
+endif()
 
 # What locus::uri links: the engines of this build.
 set(LOCUS_URI_NEEDS "")

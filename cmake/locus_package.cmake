@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Three Debian packages, made by cpack in the build folder: locus, the command and the daemon;
-# liblocus0, the shared library for C; and liblocus-dev, the headers, archives, CMake package and
-# pkg-config files. Their parts are install components.
+# Four Debian packages, made by cpack in the build folder: locus, the command; locusd, the daemon with
+# its systemd unit and its user; liblocus0, the shared library for C; and liblocus-dev, the headers,
+# archives, CMake package and pkg-config files. Their parts are install components.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_VENDOR locus)
 set(CPACK_PACKAGE_CONTACT "the maintainers of locus <maintainers@users.noreply.github.com>")
@@ -13,6 +13,9 @@ set(CPACK_COMPONENTS_ALL dev)
 if(LOCUS_BUILD_APPS)
   list(APPEND CPACK_COMPONENTS_ALL command)
 endif()
+if(LOCUS_BUILD_LOCUSD)
+  list(APPEND CPACK_COMPONENTS_ALL daemon)
+endif()
 if(LOCUS_BUILD_C_API)
   list(APPEND CPACK_COMPONENTS_ALL shared)
 endif()
@@ -21,8 +24,26 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME locus)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION utils)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS locusd)
 set(CPACK_COMPONENT_COMMAND_DESCRIPTION
-    "The command locus: order IDs, order_nos, stores, routing tables, plans; the daemon locusd.")
+    "The command locus: order IDs, order_nos, stores, routing tables, plans,\nmoves.")
+
+# Before 0.1.0 the daemon was in the package of the command. Its user is made by systemd-sysusers,
+# its directories by systemd-tmpfiles, which containers have without systemd.
+set(CPACK_DEBIAN_DAEMON_PACKAGE_NAME locusd)
+set(CPACK_DEBIAN_DAEMON_PACKAGE_SECTION net)
+set(CPACK_DEBIAN_DAEMON_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_DAEMON_PACKAGE_DEPENDS
+    "systemd | systemd-standalone-sysusers, systemd | systemd-standalone-tmpfiles")
+set(CPACK_DEBIAN_DAEMON_PACKAGE_RECOMMENDS locus)
+set(CPACK_DEBIAN_DAEMON_PACKAGE_BREAKS "locus (<< 0.1.0)")
+set(CPACK_DEBIAN_DAEMON_PACKAGE_REPLACES "locus (<< 0.1.0)")
+set(locus_scripts ${PROJECT_SOURCE_DIR}/apps/locusd/debian)
+set(CPACK_DEBIAN_DAEMON_PACKAGE_CONTROL_EXTRA
+    "${locus_scripts}/postinst;${locus_scripts}/prerm;${locus_scripts}/postrm")
+set(CPACK_DEBIAN_DAEMON_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_COMPONENT_DAEMON_DESCRIPTION
+    "The daemon locusd: serves IDs over HTTP, and is a node of a cluster that\nleases worker IDs.")
 
 set(CPACK_DEBIAN_SHARED_PACKAGE_NAME liblocus0)
 set(CPACK_DEBIAN_SHARED_PACKAGE_SECTION libs)
@@ -55,4 +76,5 @@ set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_COMPONENT_DEV_DESCRIPTION
     "Headers and archives of locus: order IDs, order_nos, sequences, routing.")
 
+set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/locus_debian_files.cmake)
 include(CPack)
