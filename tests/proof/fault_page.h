@@ -27,6 +27,7 @@ struct FaultPage {
   std::atomic<int64_t> lost;
   std::atomic<int64_t> disk_full;  // writes to a file *-wal fail
   std::atomic<int64_t> torn;       // set by the process: it was torn
+  std::atomic<int64_t> slept_ns;   // CLOCK_BOOTTIME goes ahead: the machine was suspended
 };
 static_assert(std::atomic<int64_t>::is_always_lock_free, "two processes share it");
 

@@ -116,9 +116,12 @@ int clock_gettime(clockid_t clock, timespec* now) noexcept {
   const long result = syscall(SYS_clock_gettime, clock, now);
   FaultPage* page = Page();
   if (result != 0 || page == nullptr) return static_cast<int>(result);
-  if (clock != CLOCK_REALTIME && clock != CLOCK_REALTIME_COARSE) return 0;
+  int64_t shift = 0;
+  if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE) shift = page->clock_shift_ns;
+  if (clock == CLOCK_BOOTTIME) shift = page->slept_ns;
+  if (shift == 0) return 0;
   constexpr int64_t kSecond = 1'000'000'000;
-  const int64_t nanos = now->tv_sec * kSecond + now->tv_nsec + page->clock_shift_ns;
+  const int64_t nanos = now->tv_sec * kSecond + now->tv_nsec + shift;
   now->tv_sec = nanos / kSecond;
   now->tv_nsec = nanos % kSecond;
   return 0;

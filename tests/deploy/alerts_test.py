@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each alert of deploy/prometheus/locus.rules.yml fires on the metrics of a real process whose
+condition is true, and not before. Those of moves: move_alerts_test.py."""
+import contextlib
+import http.client
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import time
+import unittest
+
+import processes
+import promtool
+from processes import wait
+
+QUIET = set()
+# Scrapes, 15 s apart: after the condition has begun, longer than any `for` but that of
+# LocusMoveTroubled, and shorter than what increase() looks at.
+BEFORE, AFTER = 30, 10
+YEAR = 365.2425 * 86400
+
+
+def value(text, name, labels="{}"):
+    return promtool.parse(text)[0].get((name, labels))
+
+
+def fired(before, after, job="shop"):
+    """The alerts of one process whose metrics stood like `before`, and then like `after`."""
+    return promtool.alerts({(job, "a:1"): [(before, BEFORE), (after, AFTER)]})
+
+
+class Alerts(unittest.TestCase):
+    def fires(self, alert, before, after, job="shop"):
+        """That it did not, and does now. On a busy machine others may fire, too."""
+        self.assertNotIn(alert, fired(before, before, job))
+        self.assertIn(alert, fired(before, after, job))
+
+    def when(self, process, condition):
+        """The metrics of the process, if they fulfil the condition."""
+        text = process.metrics()
+        return text if condition(text) else None
+
+
+class OneMachine(Alerts):
+    """locusd without a configuration: all that makes IDs, on SQLite."""
+
+    def setUp(self):
+        self.directory = self.enterContext(processes.scratch())
+        self.data = os.path.join(self.directory, "data")
+        os.makedirs(self.data)
+        self.table = os.path.join(self.data, "table.json")
+        processes.write_table(self.table, 1, 1)
+        self.locusd = processes.Locusd(self.directory, [
+            "--listen", "127.0.0.1:0", "--data", self.data])
+        self.addCleanup(self.locusd.close)
+
+    def start(self):
+        self.locusd.start()
+        self.order(200)
+        self.assertEqual(self.locusd.ask("GET", "/v1/snowflake?n=10")[0], 200)
+        self.assertEqual(self.locusd.ask("GET", "/v1/sequences/invoices/next")[0], 200)
+        before = self.locusd.metrics()
+        self.assertEqual(promtool.check(before), "")
+        self.assertEqual(fired(before, before), QUIET)
+        return before
+
+    def order(self, expected, buyers=("12345",)):
+        status, text = self.locusd.ask("POST", "/v1/orders/ids", {"buyers": list(buyers)})
+        self.assertEqual(status, expected, text)
+
+    def locked_store(self):
+        """Until it is closed, nobody else writes the file of the stores."""
+        lock = sqlite3.connect(os.path.join(self.data, "ids.db"), isolation_level=None, timeout=60)
+        lock.execute("BEGIN IMMEDIATE")
+        self.addCleanup(lock.close)
+        return lock
+
+    def test_store_that_does_not_answer(self):
+        before = self.start()
+        lock = self.locked_store()
+        # What is at hand lasts for some hundred IDs.
+        wait("the segments are used up", lambda: self.locusd.ask(
+            "POST", "/v1/orders/ids", {"buyers": ["12345"] * 200})[0] == 503)
+        metrics = wait("the generator says so", lambda: self.when(self.locusd,
+            lambda text: value(text, "locus_store_starved_total") > 0 and
+            (value(text, "locus_store_up") == 0 or
+             value(text, "locus_store_call_stalled_seconds") > 5)))
+        self.fires("LocusStarvation", before, metrics)
+        self.fires("LocusAutonomyShort", before, metrics)
+        # The machine is suspended for most of the lease's time.
+        ttl = value(metrics, "locus_worker_lease_ttl_seconds")
+        self.locusd.faults.sleep(ttl * 0.8)
+        near = self.locusd.metrics()
+        self.fires("LocusLeaseNearLoss", before, near)
+        self.assertNotIn("LocusLeaseLost", fired(before, near))
+        self.locusd.faults.sleep(ttl * 1.1)
+        lost = wait("the lease is lost", lambda: self.when(self.locusd,
+            lambda text: value(text, "locus_worker_lease_held") == 0))
+        self.fires("LocusLeaseLost", before, lost)
+        self.assertNotIn("LocusLeaseNearLoss", fired(before, lost))
+        lock.close()
+
+    def test_sequence_that_does_not_answer(self):
+        before = self.start()
+        lock = self.locked_store()
+        wait("the numbers are used up", lambda: self.locusd.ask(
+            "GET", "/v1/sequences/invoices/next?n=1000")[0] == 503)
+        metrics = self.locusd.metrics()
+        self.fires("LocusStarvation", before, metrics)
+        lock.close()
+
+    def test_sidecar_that_is_gone(self):
+        before = self.start()
+        os.remove(os.path.join(self.data, "ids.db-locus"))
+
+        def noticed():
+            self.order(200, [str(number) for number in range(200)])
+            return self.when(self.locusd, lambda text: value(text, "locus_store_losses_total") > 0)
+        self.fires("LocusStoreLoss", before, wait("the loss is noticed", noticed))
+
+    def test_buyer_who_is_too_busy(self):
+        before = self.start()
+        # What other processes leased of the buyer's section, all at once.
+        with contextlib.closing(sqlite3.connect(os.path.join(self.data, "ids.db"), timeout=60,
+                                                isolation_level=None)) as store:
+            much = 15_000_000  # of 16,777,216
+            store.executescript(
+                f"BEGIN IMMEDIATE; UPDATE locus_section SET head = head + {much};"
+                f"UPDATE locus_space SET head_sum_low = head_sum_low + {much} *"
+                " (SELECT COUNT(*) FROM locus_section); COMMIT")
+
+        def used_up():
+            self.order(200, ["12345"] * 100)
+            return self.when(self.locusd,
+                             lambda text: value(text, "locus_store_headroom_ratio") < 0.12)
+        self.fires("LocusHeadroomLow", before, wait("no headroom", used_up))
+
+    def test_clock_that_is_set_back(self):
+        before = self.start()
+        self.locusd.faults.shift_clock(-3)
+        # It waits, or refuses; either way the clock was behind.
+        self.locusd.ask("GET", "/v1/snowflake")
+        metrics = self.locusd.metrics()
+        self.fires("LocusClockSetBack", before, metrics)
+
+    def test_table_that_is_none(self):
+        before = self.start()
+        processes.write_table(self.table, 2, 99)  # which does not exist
+        metrics = wait("the table is refused", lambda: self.when(self.locusd,
+            lambda text: value(text, "locus_router_refusals_total") > 0))
+        self.fires("LocusTableRefused", before, metrics)
+
+    def test_layout_that_ends(self):
+        # 2^41 ms after 2023 is 2092.
+        in_2023 = 1672531200
+        self.locusd.faults.shift_clock(68.5 * YEAR - (time.time() - in_2023))
+        self.locusd.start()
+        self.assertEqual(self.locusd.ask("GET", "/v1/snowflake")[0], 200)
+        metrics = self.locusd.metrics()
+        self.assertEqual(fired(metrics, metrics), {"LocusYearsLeft"})
+
+
+class LeaseNodes(Alerts):
+    """Nodes of a cluster that leases worker IDs."""
+
+    def setUp(self):
+        self.directory = self.enterContext(processes.scratch())
+
+    def node(self, name, more=""):
+        made, path = processes.node(os.path.join(self.directory, name), more)
+        self.addCleanup(made.close)
+        return made, path
+
+    def leads(self, node):
+        return wait("it leads", lambda: value(node.metrics(), "locusd_leads") == 1)
+
+    def begin(self, name="first", more=""):
+        first, path = self.node(name, more)
+        begun = subprocess.run([processes.LOCUSD, "--config", path, "--begin-only"],
+                               capture_output=True, text=True, timeout=processes.PATIENCE,
+                               check=False)
+        self.assertEqual(begun.returncode, 0, begun.stderr)
+        self.assertIn("new cluster", begun.stderr)
+        first.start()
+        self.leads(first)
+        return first, path
+
+    def test_node_that_waits_to_be_added(self):
+        lonely, _ = self.node("lonely")
+        lonely.start()
+        metrics = lonely.metrics()
+        self.assertEqual(fired(metrics, metrics, "locusd"),
+                         {"LocusdNoLeader", "LocusdKnowsNoLeader"})
+        leads, _ = self.begin()
+        both = {("locusd", "a:1"): [(metrics, BEFORE)], ("locusd", "b:1"): [(leads.metrics(), BEFORE)]}
+        self.assertEqual(promtool.alerts(both), {"LocusdKnowsNoLeader"})
+
+    def test_begin_only_is_refused_twice(self):
+        first, path = self.begin()
+        first.stop()
+        again = subprocess.run([processes.LOCUSD, "--config", path, "--begin-only"],
+                               capture_output=True, text=True, timeout=processes.PATIENCE,
+                               check=False)
+        self.assertEqual(again.returncode, 2)
+        self.assertIn("has begun or joined a cluster before", again.stderr)
+
+    def test_file_that_is_wrong(self):
+        node, path = self.begin()
+        before = node.metrics()
+        self.assertEqual(promtool.check(before), "")
+        with open(path, encoding="utf-8") as file:
+            good = file.read()
+        with open(path, "a", encoding="utf-8") as file:
+            file.write("\n[log]\nlevel = 5\n")
+        node.signal(signal.SIGHUP)
+        metrics = wait("the file is refused", lambda: self.when(
+            node, lambda text: value(text, "locusd_reload_failing") == 1))
+        self.assertEqual(value(metrics, "locusd_reload_failures_total"), 1)
+        self.fires("LocusdReloadFailed", before, metrics, "locusd")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(good)
+        node.signal(signal.SIGHUP)
+        wait("the file is taken", lambda: value(node.metrics(), "locusd_reload_failing") == 0)
+
+    def test_clock_that_is_off(self):
+        node, _ = self.begin()
+        before = node.metrics()
+        node.faults.shift_clock(-3)
+        metrics = wait("the clock is off", lambda: self.when(
+            node, lambda text: abs(value(text, "locusd_clock_off_seconds")) > 1))
+        self.fires("LocusdClockOff", before, metrics, "locusd")
+
+    def test_audit_that_nobody_takes(self):
+        closed = processes.free_port()
+        node, _ = self.begin(more=f'[audit]\nclickhouse = "127.0.0.1:{closed}"\n'
+                                  'queue = 1000\nspill_bytes = 1048576\n')
+        before = node.metrics()
+        now = int(time.time() * 1000)
+        status, text = node.ask("PUT", "/v1/spaces/orders", {"rest_ms": 0, "caller_now_ms": now})
+        self.assertEqual(status, 204, text)
+        connection = http.client.HTTPConnection(node.url.removeprefix("http://"), timeout=60)
+        self.addCleanup(connection.close)
+
+        def send(method, path, body):
+            connection.request(method, path, json.dumps(body))
+            answer = connection.getresponse()
+            text = answer.read().decode()
+            return json.loads(text) if answer.status == 201 else None
+
+        def dropped():
+            # What is written of them is more than memory and spill directory hold.
+            for _ in range(500):
+                grant = send("POST", "/v1/leases", {
+                    "space": "orders", "first": 0, "last": 1023, "preferred": None, "start": 0,
+                    "ttl_ms": 10000, "max_skew_ms": 5000, "nonce": "0123456789abcdef",
+                    "holder": json.dumps({"host": "x" * 900}),
+                    "caller_now_ms": int(time.time() * 1000)})
+                if grant:
+                    send("DELETE", f"/v1/leases/{grant['worker']}", {
+                        "space": "orders", "token": grant["token"], "last_used_ms": None})
+            return self.when(node, lambda text: value(text, "locus_audit_dropped_total") > 0)
+        metrics = wait("records are dropped", dropped)
+        self.fires("LocusAuditDropped", before, metrics, "locusd")
+
+    def test_member_that_forgot(self):
+        first, _ = self.begin()
+        second, path = self.node("second")
+        second.start()
+        uri = "locusd://" + first.url.removeprefix("http://")
+        subprocess.run([processes.LOCUS, "cluster", "add", uri,
+                        second.url.removeprefix("http://")], check=True,
+                       timeout=processes.PATIENCE)
+        wait("it is a voter", lambda: '"voter":true,"leader":false' in first.ask(
+            "GET", "/v1/members")[1])
+        before = first.metrics()
+        second.stop()
+        data = os.path.join(second.directory, "data")
+        shutil.copytree(data, data + ".old")
+        second.start()
+        subprocess.run([processes.LOCUS, "lease", "create", uri], check=True,
+                       timeout=processes.PATIENCE)
+        wait("the second one has it", lambda: value(second.metrics(), "locusd_applied_index") ==
+             value(first.metrics(), "locusd_applied_index"))
+        second.stop()
+        shutil.rmtree(data)
+        os.rename(data + ".old", data)
+        second.start()
+        metrics = wait("the leader notices", lambda: self.when(
+            first, lambda text: value(text, "locusd_members_forgot") > 0))
+        self.fires("LocusdMemberForgot", before, metrics, "locusd")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
