@@ -24,6 +24,17 @@ void NamesIn(const nlohmann::json& value, std::set<std::string>& names) {
   for (const auto& member : value) NamesIn(member, names);
 }
 
+// What `locus move run --metrics` writes once it has that line.
+std::string MetricsWith(const std::string& path, const std::string& line) {
+  std::string text;
+  EXPECT_TRUE(WaitUntil([&] {
+    text = testing::ReadFile(path);
+    return absl::StrContains(text, line);
+  })) << line
+      << text;
+  return text;
+}
+
 TEST_F(CliMovesTest, SplitIntoThreeAndMergedAgain_EveryAcknowledgedWriteIsThereOnce) {
   // Fences first, so that orders are written while the copy begins.
   for (uint32_t id = 1; id <= 4; ++id) {
@@ -210,9 +221,11 @@ TEST_F(CliMovesTest, MistakesOfTheOperator_AreRefusedBeforeAnythingChanges) {
   Done({"start", file});
   EXPECT_THAT(Refused({"step", file}), HasSubstr("no step can be made before it is READY"));
   {
-    RunningCommand runner({"move", "run", file});
+    const std::string metrics = directory_ / "locus.prom";
+    RunningCommand runner({"move", "run", file, "--metrics", metrics});
     WaitFor(file, "READY");
     if (HasFatalFailure()) return;
+    const std::string at_work = MetricsWith(metrics, "locus_move_held{move=\"peak.1>2\"} 0\n");
     EXPECT_THAT(Refused({"finalize", file}), HasSubstr("at share 10000 only"));
     EXPECT_THAT(Refused({"cleanup", file}), HasSubstr("only after `locus move finalize`"));
     EXPECT_THAT(Refused({"rollback", file, "--to", "10"}),
@@ -228,6 +241,15 @@ TEST_F(CliMovesTest, MistakesOfTheOperator_AreRefusedBeforeAnythingChanges) {
     EXPECT_THAT(Refused({"start", other}),
                 HasSubstr("peak.1>2 is READY, vnodes 0-49; needed: no other move of these vnodes"));
     ASSERT_TRUE(WaitUntil([&] { return Status(file)[0].at("wish").at("hold") != ""; }));
+    const std::string held = MetricsWith(metrics, "locus_move_held{move=\"peak.1>2\"} 1\n");
+    WriteFile(directory_ / "at_work", at_work);
+    WriteFile(directory_ / "held", held);
+    EXPECT_EQ(std::system(absl::StrCat("python3 ", golden::ProjectDirectory(),
+                                       "/tests/deploy/move_alerts.py ", directory_ / "at_work",
+                                       " ", directory_ / "held", " >&2")
+                              .c_str()),
+              0)
+        << "alerts and dashboard do not fit: " << held;
     Publish(
         RoutingTable::Make(now.epoch() + 2, now.shards(), now.ranges(), now.moves(), now.table_id())
             .value(),
@@ -271,6 +293,9 @@ TEST_F(CliMovesTest, MistakesOfTheOperator_AreRefusedBeforeAnythingChanges) {
     WaitFor(file, "ABORTED");
     if (HasFatalFailure()) return;
     EXPECT_EQ(runner.Finish().exit, 0);
+    EXPECT_THAT(testing::ReadFile(metrics),
+                AllOf(HasSubstr("locus_move_over{move=\"peak.1>2\"} 1\n"),
+                      HasSubstr("locus_move_state{move=\"peak.1>2\",state=\"ABORTED\"} 1\n")));
   }
   EXPECT_THAT(Refused({"start", file}), HasSubstr("give the next one another name"));
   EXPECT_EQ(Value(1, "SELECT COUNT(*) FROM orders"), "99");

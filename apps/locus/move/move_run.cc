@@ -6,12 +6,17 @@
 #include <chrono>
 #include <cstdlib>
 #include <list>
+#include <map>
+#include <optional>
 #include <thread>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "apps/locus/io/output_file.h"
 #include "apps/locus/line/signals.h"
 #include "apps/locus/line/verb.h"
+#include "apps/locus/move/move_metrics.h"
 #include "apps/locus/move/open_moves.h"
 #include "migration/engine/mariadb/run/move_runner.h"
 #include "src/base/check.h"
@@ -82,6 +87,12 @@ class Runners {
     return absl::OkStatus();
   }
   size_t size() const { return all_.size(); }
+  // Of moves with several, of the last one.
+  std::string Metrics() const {
+    std::map<std::string, mariadb::MoveProgress> moves;
+    for (const Running& one : all_) moves[one.name] = one.runner->Progress();
+    return MoveMetrics(moves, absl::Now());
+  }
   bool HaveEnded() const {
     return absl::c_all_of(all_, [](const Running& one) { return one.ended.load(); });
   }
@@ -113,6 +124,33 @@ class Runners {
   std::list<Running> all_;
 };
 
+// Keeps the file of --metrics up to date; without one, does nothing.
+class MetricsFile {
+ public:
+  explicit MetricsFile(std::optional<std::string> path) : path_(std::move(path)) {}
+
+  // A file that cannot be written is no reason to stop a move.
+  void Write(const Runners& runners) {
+    if (!path_) return;
+    written_at_ = std::chrono::steady_clock::now();
+    const absl::Status status = WriteWhole(*path_, runners.Metrics());
+    if (!status.ok() && status.message() != told_) {
+      Note(kVerb, absl::StrCat("metrics are not written: ", status.message()));
+    }
+    told_ = std::string(status.message());
+  }
+  void WriteIfDue(const Runners& runners) {
+    if (std::chrono::steady_clock::now() - written_at_ >= kMetricsPause) Write(runners);
+  }
+
+ private:
+  static constexpr std::chrono::seconds kMetricsPause{5};
+
+  const std::optional<std::string> path_;
+  std::chrono::steady_clock::time_point written_at_;
+  std::string told_;  // why it could not be written
+};
+
 }  // namespace
 
 int RunMoveRun(std::span<const std::string> words) {
@@ -133,6 +171,10 @@ int RunMoveRun(std::span<const std::string> words) {
   line.Duration("--take-over-after TIME", &options.take_over_after,
                 {.least = absl::Seconds(1), .most = absl::Hours(1)},
                 "How long the other runner may be silent before this one acts");
+  std::optional<std::string> metrics_path;
+  line.File("--metrics FILE", &metrics_path, FileUse::kWrite,
+            "Write metrics here every 5 seconds, for the textfile collector of node_exporter: "
+            "DIRECTORY/NAME.prom");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   auto opened = OpenMoves(operand);
   if (!opened.ok()) return Fail(kVerb, opened.status());
@@ -155,8 +197,10 @@ int RunMoveRun(std::span<const std::string> words) {
                              "the file",
                              unheard));
   }
+  MetricsFile metrics(metrics_path);
   auto heard_at = std::chrono::steady_clock::now();
   while (!runners.HaveEnded() && !Interrupted()) {
+    metrics.WriteIfDue(runners);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     if (unheard.empty() || std::chrono::steady_clock::now() - heard_at < kHearPause) continue;
     auto again = OpenMoves(operand);
@@ -168,6 +212,7 @@ int RunMoveRun(std::span<const std::string> words) {
     unheard = again->unheard;
   }
   runners.Stop();
+  metrics.Write(runners);
   const int failed = runners.Report();
   if (failed != kDone) return failed;
   return Interrupted() ? kInterrupted : kDone;

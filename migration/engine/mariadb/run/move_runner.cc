@@ -97,6 +97,7 @@ absl::Status MoveRunner::Run(const std::atomic<bool>& stop) {
     LOCUS_RETURN_IF_ERROR(Standby(stop));
     if (stop) break;
     const absl::Status status = Serve(stop);
+    Tell(false);
     EndWorkers();
     if (status.ok()) {
       if (IsOver(record_.phase)) return status;
@@ -113,6 +114,7 @@ absl::Status MoveRunner::Run(const std::atomic<bool>& stop) {
 // Until this is the runner.
 absl::Status MoveRunner::Standby(const std::atomic<bool>& stop) {
   while (!stop) {
+    Tell(false);
     const std::optional<uint64_t> word = internal::RandomWord();
     if (!word) return absl::UnavailableError("the system has no randomness for a run's number");
     run_ = (*word & INT64_MAX) | 1;
@@ -189,6 +191,7 @@ absl::Status MoveRunner::Serve(const std::atomic<bool>& stop) {
       continue;
     }
     trouble_ = std::string(status.message());
+    Tell(true);
     // A look at the record tells whether it is this runner that has been taken over.
     if (!status.ok() && !absl::IsUnavailable(status) && !absl::IsAborted(status) &&
         alarm_.empty()) {

@@ -51,9 +51,24 @@ struct RunnerOptions {
   absl::Status Check() const;
 };
 
+// What a runner knows of its move, for metrics. While another one acts it is what this one saw
+// last.
+struct MoveProgress {
+  bool acts = false;      // it is this runner that acts
+  bool looked = false;    // the rest is set
+  bool troubled = false;  // the last round could not be finished: a shard does not answer, ...
+  bool held = false;      // no step is made until somebody says so
+  bool over = false;      // DONE or ABORTED
+  std::string state;      // that people see
+  uint32_t share = 0, goal = 0;  // permyriad
+  // Of the streams; infinite: one stands still, or there is none.
+  absl::Duration lag_forth = absl::InfiniteDuration(), lag_back = absl::InfiniteDuration();
+  uint64_t copied_rows = 0, compared_rows = 0, differences = 0;
+};
+
 // Runs one move: looks, decides (Decide), acts, and looks again, until the move has ended. Any
 // number of runners may stand by for one move; of them one acts. It may be killed at any moment.
-// Thread safety: none.
+// Thread safety: none, but for Progress.
 class MoveRunner {
  public:
   // Does not connect. Passwords are kept in memory that core dumps omit. `publisher` outlives it,
@@ -66,6 +81,9 @@ class MoveRunner {
   // Until the move is DONE or ABORTED (OK), or `stop`, which is looked at every 50 ms (CANCELLED).
   // NOT_FOUND: the move was never begun (MoveRecords::Begin).
   absl::Status Run(const std::atomic<bool>& stop);
+
+  // By any thread.
+  MoveProgress Progress() const;
 
  private:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -169,6 +187,7 @@ class MoveRunner {
   absl::Status ForgetStream(internal::Side recipient);
   absl::Status NoteDifferences();
 
+  void Tell(bool acts);
   absl::Status Beat(const internal::MoveSight& sight, const internal::Decision& decision);
   std::string TasksWait() const;
   std::string StatusJson(const internal::MoveSight& sight, const internal::Decision& decision);
@@ -229,6 +248,9 @@ class MoveRunner {
   TimePoint let_go_at_;
   std::vector<double> waits_ms_;  // of bands, each step's
   TimePoint sample_at_;
+
+  mutable internal::Mutex progress_mutex_;
+  MoveProgress progress_ ABSL_GUARDED_BY(progress_mutex_);
 };
 
 }  // namespace locus::mariadb

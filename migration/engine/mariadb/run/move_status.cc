@@ -99,6 +99,32 @@ std::string MoveRunner::StatusJson(const MoveSight& sight, const Decision& decis
   return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
+MoveProgress MoveRunner::Progress() const {
+  internal::MutexLock lock(progress_mutex_);
+  return progress_;
+}
+
+void MoveRunner::Tell(bool acts) {
+  MoveProgress now;
+  now.acts = acts;
+  now.looked = record_.run != 0;
+  now.troubled = acts && !trouble_.empty();
+  now.held = !record_.wish.hold.empty();
+  now.over = record_.phase == internal::Phase::kDone || record_.phase == internal::Phase::kAborted;
+  MoveSight sight = last_sight_;
+  sight.phase = record_.phase;
+  now.state = StateName(sight);
+  now.share = last_sight_.fences.share;
+  now.goal = record_.wish.goal;
+  now.lag_forth = last_sight_.forth.lag;
+  now.lag_back = last_sight_.back.lag;
+  now.copied_rows = copied_.rows;
+  now.compared_rows = compared_.rows;
+  now.differences = compared_.differences;
+  internal::MutexLock lock(progress_mutex_);
+  progress_ = std::move(now);
+}
+
 absl::Status MoveRunner::Beat(const MoveSight& sight, const Decision& decision) {
   const auto now = SteadyClock::now();
   const std::string state = StateName(sight);
