@@ -245,8 +245,8 @@ TEST_F(CliMovesTest, MistakesOfTheOperator_AreRefusedBeforeAnythingChanges) {
     WriteFile(directory_ / "at_work", at_work);
     WriteFile(directory_ / "held", held);
     EXPECT_EQ(std::system(absl::StrCat("python3 ", golden::ProjectDirectory(),
-                                       "/tests/deploy/move_alerts.py ", directory_ / "at_work",
-                                       " ", directory_ / "held", " >&2")
+                                       "/tests/deploy/move_alerts.py ", directory_ / "at_work", " ",
+                                       directory_ / "held", " >&2")
                               .c_str()),
               0)
         << "alerts and dashboard do not fit: " << held;
