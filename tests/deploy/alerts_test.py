@@ -163,6 +163,45 @@ class OneMachine(Alerts):
         self.assertEqual(fired(metrics, metrics), {"LocusYearsLeft"})
 
 
+class IdService(Alerts):
+    """An ID service with its store on a server."""
+
+    def setUp(self):
+        directory = self.enterContext(processes.scratch())
+        self.redis = processes.Redis(os.path.join(directory, "redis"))
+        self.addCleanup(self.redis.kill)
+        self.locusd, _ = processes.configured(
+            directory, 'roles = ["id-service"]\n',
+            f'[ids.orders]\nstore = "redis://127.0.0.1:{self.redis.port}"\ncreate = true\n')
+        self.addCleanup(self.locusd.close)
+        self.locusd.start()
+        self.assertEqual(self.order(), 200)
+        self.before = self.locusd.metrics()
+        self.assertEqual(promtool.check(self.before), "")
+
+    def order(self, buyers=("12345",)):
+        return self.locusd.ask("POST", "/v1/orders/ids", {"buyers": list(buyers)})[0]
+
+    def test_clock_that_is_not_the_stores(self):
+        self.locusd.faults.shift_clock(3)
+        buyers = iter(range(100_000))
+
+        def measured():
+            self.order([str(next(buyers)) for _ in range(100)])  # some of a section without segment
+            return self.when(self.locusd,
+                             lambda text: value(text, "locus_store_clock_offset_seconds") < -1)
+        self.fires("LocusStoreClockOff", self.before, wait("the clocks are compared", measured))
+
+    def test_store_that_is_killed(self):
+        self.redis.kill()
+        wait("the segments are used up", lambda: self.order(["12345"] * 200) == 503)
+        metrics = wait("the generator says so", lambda: self.when(
+            self.locusd, lambda text: value(text, "locus_store_up") == 0 and
+            value(text, "locus_store_starved_total") > 0))
+        self.fires("LocusStarvation", self.before, metrics)
+        self.fires("LocusAutonomyShort", self.before, metrics)
+
+
 class LeaseNodes(Alerts):
     """Nodes of a cluster that leases worker IDs."""
 

@@ -132,16 +132,42 @@ class Locusd:
         self.faults.close()
 
 
-def node(directory, more="", number=1):
-    """A node of a cluster on loopback: its options and URL. `more` is added to its file."""
+def configured(directory, first, more=""):
+    """A locusd on loopback, and its file: `first`, its API, `more`."""
     os.makedirs(directory, exist_ok=True)
-    raft, api = free_port(), free_port()
+    api = free_port()
     path = os.path.join(directory, "locusd.toml")
     with open(path, "w", encoding="utf-8") as file:
-        file.write(f'cluster = "orders"\ndata = "{directory}/data"\n'
-                   f'[raft]\nlisten = "127.0.0.1:{raft}"\n'
-                   f'[api]\nlisten = "127.0.0.1:{api}"\n{more}')
+        file.write(f'{first}[api]\nlisten = "127.0.0.1:{api}"\n{more}')
     return Locusd(directory, ["--config", path], f"http://127.0.0.1:{api}"), path
+
+
+def node(directory, more=""):
+    """A node of a cluster."""
+    return configured(directory, f'cluster = "orders"\ndata = "{directory}/data"\n'
+                                 f'[raft]\nlisten = "127.0.0.1:{free_port()}"\n', more)
+
+
+class Redis:
+    """A server that keeps what it acknowledges."""
+
+    def __init__(self, directory):
+        self.port = free_port()
+        os.makedirs(directory)
+        with open(os.path.join(directory, "log"), "wb") as log:
+            self.process = subprocess.Popen(
+                ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--dir", directory,
+                 "--appendonly", "yes", "--appendfsync", "always", "--save", ""],
+                stdout=log, stderr=log)
+        wait("redis listens", self._listens)
+
+    def _listens(self):
+        with socket.socket() as client:
+            return client.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
 
 
 def write_table(path, epoch, shard):

@@ -5,13 +5,14 @@
 // takes the configuration files.
 // usage: node manifests_test.mjs      NODE_MODULES: where the packages of package.json are
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
@@ -165,48 +166,79 @@ function makeKeys(directory) {
   }
 }
 
-for (const { file, value } of of('ConfigMap')) {
-  test(`${file}: locusd takes its file, prepared as in its pods`, () => {
+// A ConfigMap's folder, its pods, and their paths as `here` leads them to.
+function prepare({ file, value }) {
+  const [name] = Object.keys(value.data).filter((key) => key.endsWith('.toml'));
+  const pods = withPods.find(({ value: pods, file: other }) =>
+    dirname(other) === dirname(file) && podOf(pods).volumes.some((volume) => volume.configMap?.name === value.metadata.name)
+    && pods.kind !== 'Job').value;
+  const [init] = podOf(pods).initContainers;
+  const place = mkdtempSync(join(scratch, 'pod-'));
+  for (const folder of ['config', 'etc', 'data']) mkdirSync(join(place, folder));
+  makeKeys(join(place, 'keys'));
+  // Every other file that the configuration names is a key ring, a token or a password.
+  for (const [, wanted] of value.data[name].matchAll(/\/etc\/locusd\/([\w.-]+)/g)) {
+    if (existsSync(join(place, 'keys', wanted)) || wanted.endsWith('.toml')) continue;
+    if (wanted.endsWith('-ca.pem')) copyFileSync(join(place, 'keys', 'api.pem'), join(place, 'keys', wanted));
+    else if (wanted.endsWith('.keys')) run(process.env.LOCUS_PROGRAM, ['keys', 'new', join(place, 'keys', wanted)]);
+    else writeFileSync(join(place, 'keys', wanted), `${wanted}-0123456789abcdef\n`);
+  }
+  for (const key of readdirSync(join(place, 'keys'))) chmodSync(join(place, 'keys', key), 0o440);
+  const here = (text) => text
+    .replaceAll('/run/keys', join(place, 'keys'))
+    .replaceAll('/run/config', join(place, 'config'))
+    .replaceAll('/var/lib/locusd', join(place, 'data'))
+    .replaceAll('/etc/locusd', join(place, 'etc'));
+  for (const [key, text] of Object.entries(value.data)) writeFileSync(join(place, 'config', key), here(text));
+  const options = { env: { ...process.env, POD: 'locusd-0', PATH: `${dirname(locusd)}:${process.env.PATH}` } };
+  const [shell, ...words] = init.command;
+  const again = () => run(shell, [...words, here(init.args[0])], options);
+  return { name, pods, place, here, options, again };
+}
+
+for (const map of of('ConfigMap')) {
+  test(`${map.file}: locusd takes its file, prepared as in its pods`, () => {
     assert.ok(locusd, 'LOCUS_LOCUSD_PROGRAM is not set');
-    const [name] = Object.keys(value.data).filter((key) => key.endsWith('.toml'));
-    const pods = withPods.find(({ value: pods, file: other }) =>
-      dirname(other) === dirname(file) && podOf(pods).volumes.some((volume) => volume.configMap?.name === value.metadata.name)
-      && pods.kind !== 'Job');
-    const [prepare] = podOf(pods.value).initContainers;
-    const place = join(scratch, relative('.', dirname(file)));
-    mkdirSync(join(place, 'config'), { recursive: true });
-    mkdirSync(join(place, 'etc'));
-    mkdirSync(join(place, 'data'));
-    makeKeys(join(place, 'keys'));
-    for (const [key, text] of Object.entries(value.data)) writeFileSync(join(place, 'config', key), text);
-    // Every other file that the configuration names is a key ring, a token or a password.
-    for (const [, wanted] of value.data[name].matchAll(/\/etc\/locusd\/([\w.-]+)/g)) {
-      if (existsSync(join(place, 'keys', wanted)) || wanted.endsWith('.toml')) continue;
-      if (wanted.endsWith('-ca.pem')) copyFileSync(join(place, 'keys', 'api.pem'), join(place, 'keys', wanted));
-      else if (wanted.endsWith('.keys')) run(process.env.LOCUS_PROGRAM, ['keys', 'new', join(place, 'keys', wanted)]);
-      else writeFileSync(join(place, 'keys', wanted), `${wanted}-0123456789abcdef\n`);
-    }
-    for (const key of readdirSync(join(place, 'keys'))) chmodSync(join(place, 'keys', key), 0o440);
-    const here = (text) => text
-      .replaceAll('/run/keys', join(place, 'keys'))
-      .replaceAll('/run/config', join(place, 'config'))
-      .replaceAll('/var/lib/locusd', join(place, 'data'))
-      .replaceAll('/etc/locusd', join(place, 'etc'));
-    for (const key of Object.keys(value.data)) {
-      writeFileSync(join(place, 'config', key), here(value.data[key]));
-    }
-    const [shell, ...words] = prepare.command;
-    const said = run(shell, [...words, here(prepare.args[0])], {
-      env: { ...process.env, POD: 'locusd-1', PATH: `${dirname(locusd)}:${process.env.PATH}` },
-    });
-    assert.match(said, /ok/);
-    // A restarted pod prepares once more.
-    run(shell, [...words, here(prepare.args[0])], {
-      env: { ...process.env, POD: 'locusd-1', PATH: `${dirname(locusd)}:${process.env.PATH}` },
-    });
+    const { name, pods, again } = prepare(map);
+    assert.match(again(), /ok/);
+    again(); // a restarted pod prepares once more
     // The ports that the file listens on are the container's.
-    const listens = [...value.data[name].matchAll(/^listen = ".*:(\d+)"/gm)].map(([, port]) => Number(port));
-    const ports = podOf(pods.value).containers[0].ports.map((port) => port.containerPort);
+    const listens = [...map.value.data[name].matchAll(/^listen = ".*:(\d+)"/gm)].map(([, port]) => Number(port));
+    const ports = podOf(pods).containers[0].ports.map((port) => port.containerPort);
     assert.deepEqual(listens.sort(), ports.sort());
   });
 }
+
+test('begin.yaml begins once, and not where a node runs', async () => {
+  const [container] = podOf(named('Job', 'locusd-begin')).containers;
+  const [shell, ...words] = container.command;
+  const map = documents.find(({ value }) => value.kind === 'ConfigMap' && value.metadata.name === 'locusd');
+  const { place, here, options, again } = prepare(map);
+  again();
+  const env = { ...options.env, LOCUS_PASSWORD_FILE: join(place, 'etc/operator.token') };
+  // The nodes are at 127.0.0.1 to 127.0.0.3. Asynchronous: a server of this process answers meanwhile.
+  const begin = (port) => new Promise((ended) => {
+    const script = here(container.args[0]).replaceAll(/locusd-\$node\S*:7070/g, `127.0.0.$((node + 1)):${port}`);
+    const child = spawn(shell, [...words, script], { env });
+    let said = '';
+    child.stderr.on('data', (text) => { said += text; });
+    child.on('close', (status) => ended({ status, said }));
+  });
+  const node = join(place, 'data/node/node.db');
+  const server = createServer((socket) => {
+    socket.on('error', () => {}).resume().end('HTTP/1.1 400 Bad Request\r\n\r\n');
+  });
+  await new Promise((listening) => server.listen(0, '127.0.0.2', listening));
+  const { port } = server.address();
+  const refused = await begin(port);
+  assert.equal(refused.status, 1, refused.said);
+  assert.match(refused.said, /nothing was begun/);
+  assert.ok(!existsSync(node));
+  await new Promise((closed) => server.close(closed));
+  const first = await begin(port);
+  assert.equal(first.status, 0, first.said);
+  assert.ok(existsSync(node));
+  const second = await begin(port);
+  assert.equal(second.status, 2, second.said);
+  assert.match(second.said, /has begun or joined a cluster before/);
+});
