@@ -89,7 +89,8 @@ export const text = (page: Page, selector = "body") => page.locator(selector).in
 export async function untilText(page: Page, pattern: RegExp, selector = "body"): Promise<string> {
   return until(`${pattern} in ${selector}`, async () => {
     const said = (await text(page, selector)).replaceAll(/[\u202f\u00a0]/g, " ");
-    return pattern.test(said) ? said : null;
+    if (!pattern.test(said)) throw new Error(said.slice(0, 2000));
+    return said;
   });
 }
 

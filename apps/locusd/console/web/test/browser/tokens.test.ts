@@ -42,7 +42,7 @@ afterAll(async () => {
 });
 
 async function use(token: string): Promise<void> {
-  await page.getByLabel("Token").fill(token);
+  await page.getByLabel("Token", { exact: true }).fill(token);
   await page.keyboard.press("Enter");
 }
 
@@ -96,7 +96,7 @@ test("a token that may read: shown, kept out of the address, and publishing is n
 test("leases and members of the cluster", async () => {
   await show(page, "Leases and members");
   await untilText(page, /127\.0\.0\.1:\d+[\s\S]*leads/, "main");
-  await untilText(page, /held, [\d]+ min/, "main");
+  await untilText(page, /(held, \d+ min|released|over)/, "main");
   await holds(opened, "leases and members");
   await shoot(page, "cluster-light");
   await page.setViewportSize(phone);
