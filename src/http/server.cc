@@ -45,6 +45,18 @@ namespace {
 
 constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 
+// Binds for a moment without SO_REUSEPORT, with which a second server would share the port of a
+// first one unnoticed.
+error_code BindAlone(const tcp::endpoint& at) {
+  asio::io_context io;
+  tcp::acceptor alone(io);
+  error_code error;
+  alone.open(at.protocol(), error);
+  if (!error) alone.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error) alone.bind(at, error);
+  return error;
+}
+
 }  // namespace
 
 std::string_view ServerRequest::Header(std::string_view name) const {
@@ -72,6 +84,7 @@ class Server::Rep {
         internal::Resolve(listen.host, std::chrono::steady_clock::now() + std::chrono::seconds(5)));
     error_code error;
     tcp::endpoint at(asio::ip::make_address(addresses[0], error), listen.port);
+    if (!error && options_.threads > 1 && listen.port != 0) error = BindAlone(at);
     for (size_t i = 0; !error && i < std::max<size_t>(options_.threads, 1); ++i) {
       auto loop = std::make_shared<Loop>(*this);
       error = loop->Listen(at);

@@ -367,6 +367,11 @@ TEST_F(HttpServerTest, TlsThatIsReplaced_IsThatOfTheNextHandshake) {
 TEST_F(HttpServerTest, ManyThreads_ShareAPort) {
   options_.threads = 3;
   Start();
+  ServerOptions second = options_;
+  second.listen = absl::StrCat("127.0.0.1:", server_->port());
+  EXPECT_EQ(Server::Start(second, [](ServerRequest, Server::Respond) {}).status().code(),
+            absl::StatusCode::kUnavailable)
+      << "another server does not";
   std::vector<std::thread> clients;
   std::atomic<int> good = 0;
   for (int i = 0; i < 8; ++i) {
