@@ -82,8 +82,11 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
     auto pending =
         std::make_shared<Pending>(shared_from_this(), TakeRequestId(request), std::move(respond));
     Handler* const handler = HandlerOf(request);
-    if (auto answer = AnswerToMethod(request, handler)) return pending->Give(*std::move(answer));
-    if (handler != nullptr && handler->AdmitsItself() && !WrongHost(request)) {
+    const bool wrong_host = WrongHost(request);
+    if (!wrong_host) {
+      if (auto answer = AnswerToMethod(request, handler)) return pending->Give(*std::move(answer));
+    }
+    if (handler != nullptr && handler->AdmitsItself() && !wrong_host) {
       return handler->Handle(std::move(request), {},
                              [pending](ServerAnswer answer) { pending->Give(std::move(answer)); });
     }
@@ -91,7 +94,7 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
       pending->event = EventOf(request, pending->id);
     }
     Access access;
-    std::optional<ServerAnswer> answer = Refuse(request, handler, access);
+    std::optional<ServerAnswer> answer = Refuse(request, handler, wrong_host, access);
     if (pending->event) pending->event->client = access.client;
     if (!answer && handler == nullptr) answer = OwnAnswer(request);
     if (answer) return pending->Give(*std::move(answer));
@@ -176,7 +179,7 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
   // Where the document of the API does not have the method for this path: 405, or what there is to
   // OPTIONS. A HEAD becomes the GET that it is without its body, which the server leaves away.
   std::optional<ServerAnswer> AnswerToMethod(ServerRequest& request, const Handler* handler) const {
-    if (WrongHost(request) || (handler == nullptr && !IsOwn(request))) return std::nullopt;
+    if (handler == nullptr && !IsOwn(request)) return std::nullopt;
     const std::string& allow = AllowOf(request.path);
     if (allow.empty()) return std::nullopt;
     if (!Allows(allow, request.method)) {
@@ -197,8 +200,8 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
 
   // Why it is not let in; otherwise `access` is the client's.
   std::optional<ServerAnswer> Refuse(const ServerRequest& request, const Handler* handler,
-                                     Access& access) {
-    if (WrongHost(request)) {
+                                     bool wrong_host, Access& access) {
+    if (wrong_host) {
       return ProblemAnswer(
           absl::FailedPreconditionError(absl::StrCat("Host is ", Quoted(request.Header("Host")),
                                                      "; it must be this machine's loopback")),

@@ -51,6 +51,10 @@ ServerAnswer FailureAnswer(const absl::Status& status) {
 }
 
 bool Lists(std::string_view header, std::initializer_list<absl::string_view> types) {
+  // As nearly everybody writes them, and then for the rest.
+  for (const absl::string_view type : types) {
+    if (absl::StrContains(internal::ToAbsl(header), type)) return true;
+  }
   const std::string lower = absl::AsciiStrToLower(internal::ToAbsl(header));
   for (const absl::string_view type : types) {
     if (absl::StrContains(lower, type)) return true;
