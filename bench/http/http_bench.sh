@@ -5,7 +5,8 @@
 # the end, with the process' memory.
 #
 #   bench/http/http_bench.sh [BIN_DIR [SECONDS [SOAK]]]      default: build/release/bin 5 60
-#   PRIORITY="chrt -f 1" bench/http/http_bench.sh            on a machine that is busy otherwise
+#   PRIORITY="chrt -f 1" bench/http/http_bench.sh            on a machine that is busy otherwise; the
+#                                                           kernel then stops it 50 ms of each second
 #
 # Exit 1: a single order has less than 0.8 of the ceiling's requests a second, a batch makes less
 # than 3 million IDs a second, the p99 at 70 % of the load is above 5 ms, or memory grew by more than
@@ -57,13 +58,13 @@ for threads in 1 2; do
   if [ "$threads" = 1 ]; then of_server=0; else of_server=0-$((cores > 1 ? 1 : 0)); fi
   of_client=$((cores > 2 ? 2 : cores - 1))
   start "$of_server"
-  load "$of_client" "http://$address/healthz" > /dev/null
+  BATCH=0 load "$of_client" -s "$here/orders.lua" "http://$address" > /dev/null
   BATCH=100 load "$of_client" -s "$here/orders.lua" "http://$address" > /dev/null
-  ceiling=$(load "$of_client" "http://$address/healthz")
+  ceiling=$(BATCH=0 load "$of_client" -s "$here/orders.lua" "http://$address")
   single=$(BATCH=1 load "$of_client" -s "$here/orders.lua" "http://$address")
   snowflake=$(load "$of_client" "http://$address/v1/snowflake")
   batch=$(BATCH=100 load "$of_client" -s "$here/orders.lua" "http://$address")
-  again=$(load "$of_client" "http://$address/healthz")
+  again=$(BATCH=0 load "$of_client" -s "$here/orders.lua" "http://$address")
   ceiling=$((ceiling > again ? ceiling : again))
   ratio=$(awk "BEGIN { printf \"%.2f\", $single / $ceiling }")
   printf '%s thread(s): ceiling %s/s; single order %s/s (%s x); Snowflake %s/s (%s x); batch of 100 %s/s, %s IDs/s\n' \
