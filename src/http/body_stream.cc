@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/http/body_stream.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace locus::http {
@@ -12,10 +13,10 @@ bool BodyStream::Write(Piece piece) {
   if (ended_ || overrun_ || detached_) return false;
   if (piece->empty()) return true;
   bytes_ += piece->size();
-  if (bytes_ > most_bytes_ && !waiting_.empty()) {
+  largest_ = std::max(largest_, piece->size());
+  if (bytes_ - largest_ > most_bytes_) {
     overrun_ = true;
-    waiting_.clear();
-    bytes_ = 0;
+    Forget();
   } else {
     waiting_.push_back(std::move(piece));
   }
@@ -47,7 +48,7 @@ void BodyStream::Attach(std::function<void()> wake) {
 BodyStream::Taken BodyStream::Take() {
   MutexLock lock(mutex_);
   Taken taken{std::exchange(waiting_, {}), ended_, overrun_};
-  bytes_ = 0;
+  Forget();
   return taken;
 }
 
@@ -55,8 +56,12 @@ void BodyStream::Detach() {
   MutexLock lock(mutex_);
   detached_ = true;
   wake_ = nullptr;
+  Forget();
+}
+
+void BodyStream::Forget() {
   waiting_.clear();
-  bytes_ = 0;
+  bytes_ = largest_ = 0;
 }
 
 void BodyStream::Wake() {

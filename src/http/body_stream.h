@@ -15,15 +15,14 @@ namespace locus::http {
 
 // The body of an answer that is sent while it is being made, such as a stream of events. One side
 // writes pieces, which may be shared by many streams; the connection sends them as fast as its
-// client takes them. A client that lets more than `most_bytes` wait loses the stream: the
-// connection is closed without the end of the body.
-// Thread safety: all methods may be called from any thread.
+// client takes them. A client that lets more than `most_bytes` wait, beside the largest piece of
+// what waits, loses the stream: the connection is closed without the end of the body. Thread
+// safety: all methods may be called from any thread.
 class BodyStream {
  public:
   using Piece = std::shared_ptr<const std::string>;
 
-  // `most_bytes`: what may wait besides what is being sent, and the least that a first Write may
-  // bring. Larger: a slow client is waited for longer, with more memory.
+  // Larger: a slow client is waited for longer, with more memory.
   explicit BodyStream(size_t most_bytes) : most_bytes_(most_bytes) {}
   BodyStream(const BodyStream&) = delete;
   BodyStream& operator=(const BodyStream&) = delete;
@@ -52,12 +51,14 @@ class BodyStream {
   void Detach();
 
  private:
+  void Forget() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // what waits
   void Wake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const size_t most_bytes_;
   mutable internal::Mutex mutex_;
   std::vector<Piece> waiting_ ABSL_GUARDED_BY(mutex_);
-  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of them
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;    // of them
+  size_t largest_ ABSL_GUARDED_BY(mutex_) = 0;  // of them
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool overrun_ ABSL_GUARDED_BY(mutex_) = false;
   bool detached_ ABSL_GUARDED_BY(mutex_) = false;

@@ -358,7 +358,8 @@ class Server::Rep {
       asio::steady_timer bell(io_);
       error_code ignored;
       auto wake = [&bell, &connection, &body, &ignored] {
-        body->overrun() ? void(connection.socket.cancel(ignored)) : void(bell.cancel());
+        bell.cancel();  // also then: it may be all that the coroutine waits for
+        if (body->overrun()) connection.socket.cancel(ignored);
       };
       bodies_.emplace(body.get(), wake);
       body->Attach([this, key = body.get()] {

@@ -206,9 +206,38 @@ TEST_F(BodyStreamTest, ServerThatIsGone_LeavesAStreamThatTakesNothing) {
   close(client);
 }
 
-TEST(BodyStreamLimitTest, FirstPieceMayBeLarger_FurtherOnesMayNot) {
+// The sender waits for news, and finds that there was too much of it.
+TEST_F(BodyStreamTest, OverrunInOneGo_ClosesTheConnection) {
+  most_bytes_ = 10;
+  auto server = Server::Start(options_, [this](const ServerRequest& request, const auto& respond) {
+    ServerAnswer answer;
+    internal::MutexLock lock(mutex_);
+    if (request.path == "/overrun") {
+      // By the server's own thread: it sends nothing meanwhile.
+      for (int i = 0; i < 3; ++i) streams_.at(0)->Write(PieceOf("data: news\n"));
+      EXPECT_TRUE(streams_.at(0)->overrun());
+    } else {
+      answer.stream = std::make_shared<BodyStream>(most_bytes_);
+      answer.stream->Write(PieceOf("data: first\n"));
+      streams_.push_back(answer.stream);
+    }
+    respond(std::move(answer));
+  });
+  ASSERT_TRUE(server.ok()) << server.status();
+  server_ = *std::move(server);
+  auto connection = Connect();
+  ASSERT_TRUE(connection->Begin({"GET", "/", {}, ""}, Soon()).ok());
+  ASSERT_TRUE(connection->ReadHead(Soon()).ok());
+  ASSERT_EQ(*connection->ReadLine(100, Soon()), "data: first");
+  ASSERT_TRUE(Connect()->Send({"GET", "/overrun", {}, ""}, 100, Soon()).ok());
+  EXPECT_EQ(connection->ReadLine(100, Soon()).status().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST(BodyStreamLimitTest, LargestPiece_DoesNotCount_TheOthersDo) {
   BodyStream stream(10);
+  EXPECT_TRUE(stream.Write(PieceOf("12345")));
   EXPECT_TRUE(stream.Write(PieceOf(std::string(100, 'x'))));
+  EXPECT_TRUE(stream.Write(PieceOf("67890")));
   EXPECT_FALSE(stream.Write(PieceOf("y")));
   EXPECT_TRUE(stream.overrun());
   EXPECT_TRUE(stream.Take().overrun);
