@@ -104,6 +104,8 @@ struct GeneratorStats {
   absl::Duration autonomy = absl::InfiniteDuration();
   // The largest lead over the floor that a lease of this generator has reached.
   absl::Duration lead;
+  // The largest that the space's options allow: what lacks to it is left for bursts.
+  absl::Duration most_lead;
   // The offset that is furthest from 0 among the stores.
   absl::Duration clock_offset;
   LatencyHistogram lease_latency;
@@ -246,6 +248,10 @@ class OrderIdGenerator {
   }
 
   GeneratorStats Stats() const;
+  // Order IDs handed out by section, computed from the cursors as GeneratorStats::ids: section i
+  // has the 65,536 / size() vnodes from i × that on. What divides the load of this process among
+  // shards. Empty in a forked child.
+  std::vector<uint64_t> IdsBySection() const;
 
  private:
   class Rep;

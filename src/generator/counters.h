@@ -114,11 +114,12 @@ class CountersOf {
   // being replaced its sequences may be missing briefly.
   uint64_t Given() const {
     uint64_t given = 0;
-    for (uint32_t section = 0; section < sections(); ++section) {
-      given += sections_[section].given.load(std::memory_order_relaxed) +
-               GivenOf(section, Current(section));
-    }
+    for (uint32_t section = 0; section < sections(); ++section) given += GivenIn(section);
     return given;
+  }
+  uint64_t GivenIn(uint32_t section) const {
+    return sections_[section].given.load(std::memory_order_relaxed) +
+           GivenOf(section, Current(section));
   }
 
   // Of all cursors of the section: changes with every sequence handed out in it.

@@ -22,6 +22,8 @@ using internal::StoreChain;
 OrderIdGenerator::Rep::Rep(std::vector<StoreChain::Assignment> assignments, Options options,
                            const SpaceOptions& space)
     : options_(std::move(options)),
+      most_lead_(absl::Seconds(static_cast<double>(space.max_lead) /
+                               static_cast<double>(space.floor_rate))),
       counters_(space.section_size,
                 (options_.wide ? OrderId::kMaxSequence : OrderId::kMaxNarrowSequence) + 1) {
   for (StoreChain::Assignment& assignment : assignments) {
@@ -152,10 +154,21 @@ absl::Status OrderIdGenerator::Rep::TryWarm(const std::vector<uint32_t>& section
   return code == absl::StatusCode::kOk ? absl::OkStatus() : absl::Status(code, "");
 }
 
+std::vector<uint64_t> OrderIdGenerator::Rep::IdsBySection() const {
+  std::vector<uint64_t> ids;
+  if (forked()) return ids;
+  ids.reserve(counters_.sections());
+  for (uint32_t section = 0; section < counters_.sections(); ++section) {
+    ids.push_back(counters_.GivenIn(section));
+  }
+  return ids;
+}
+
 GeneratorStats OrderIdGenerator::Rep::Stats() const {
   GeneratorStats stats;
   if (forked()) return stats;
   stats.waits = loaded_.waits();
+  stats.most_lead = most_lead_;
   stats.dropped = counters_.overtaken();
   // While a segment goes out of use its numbers are counted twice or not at all for a moment.
   uint64_t before = ids_reported_.load(std::memory_order_relaxed);

@@ -46,6 +46,7 @@ class OrderIdGenerator::Rep {
   absl::Status Warm(std::span<const ShardGene> genes, Deadline deadline);
 
   GeneratorStats Stats() const;
+  std::vector<uint64_t> IdsBySection() const;
 
  private:
   static ShardGene GeneOf(ShardGene gene) { return gene; }
@@ -61,6 +62,7 @@ class OrderIdGenerator::Rep {
   absl::Status UsedUp(ShardGene gene) const;
 
   const Options options_;
+  const absl::Duration most_lead_;
   internal::Counters counters_;
   internal::ResultSignal loaded_;
   mutable std::atomic<uint64_t> ids_reported_{0};              // so that Stats() never goes back

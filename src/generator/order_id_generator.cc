@@ -193,5 +193,6 @@ absl::Status OrderIdGenerator::Warm(Deadline deadline, std::span<const BuyerKey>
 }
 
 GeneratorStats OrderIdGenerator::Stats() const { return rep_->Stats(); }
+std::vector<uint64_t> OrderIdGenerator::IdsBySection() const { return rep_->IdsBySection(); }
 
 }  // namespace locus
