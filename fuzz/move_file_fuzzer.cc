@@ -3,13 +3,17 @@
 #include <cstdint>
 #include <string_view>
 
-#include "apps/locus/move/move_file.h"
+#include "apps/moves/move_file.h"
 #include "src/base/check.h"
 
 // Any bytes are refused, naming file, line and column, or make a move file whose every part passes
 // its own check.
 
 namespace locus::cli {
+
+using apps::MoveFile;
+using apps::ReadMoveFileName;
+
 namespace {
 
 void CheckAccepted(const MoveFile& file) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/locus/move/move_file.h"
+#include "apps/moves/move_file.h"
 
 #include <fstream>
 
@@ -10,6 +10,13 @@
 #include "tests/support/temporary_directory.h"
 
 namespace locus::cli {
+
+using apps::CandidatesOf;
+using apps::MoveFile;
+using apps::MovesOf;
+using apps::NewMoveFile;
+using apps::ParseMoveFile;
+
 namespace {
 
 using ::testing::AllOf;

@@ -4,7 +4,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "apps/locus/assign/order_assigner.h"
-#include "apps/locus/id/codec_choice.h"
 #include "apps/locus/io/output_file.h"
 #include "apps/locus/line/signals.h"
 #include "apps/locus/line/verb.h"
@@ -12,9 +11,13 @@
 #include "apps/locus/place/open_store.h"
 #include "apps/locus/place/uri_options.h"
 #include "apps/locus/table/table_file.h"
+#include "apps/shown/codec_choice.h"
 #include "src/base/check.h"
 
 namespace locus::cli {
+
+using apps::LoadCodec;
+
 namespace {
 
 struct AssignLine {

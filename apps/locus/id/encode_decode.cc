@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "absl/strings/str_cat.h"
-#include "apps/locus/id/codec_choice.h"
 #include "apps/locus/line/values.h"
 #include "apps/locus/line/verb.h"
 #include "apps/locus/line/verb_line.h"
 #include "apps/locus/place/uri_options.h"
+#include "apps/shown/codec_choice.h"
 #include "src/base/check.h"
 
 namespace locus::cli {
+
+using apps::DecodeOrderNo;
+using apps::LoadCodec;
+using apps::NotOfALength;
+using apps::ParseKeyVersion;
+using apps::Scheme;
+using apps::SchemeOf;
+using apps::Unspaced;
+
 namespace {
 
 // The options that encode and decode share.

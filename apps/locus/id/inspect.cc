@@ -1,145 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "absl/numeric/int128.h"
-#include "absl/strings/str_cat.h"
-#include "apps/locus/id/codec_choice.h"
+#include "apps/shown/inspect.h"
+
 #include "apps/locus/line/values.h"
 #include "apps/locus/line/verb.h"
 #include "apps/locus/line/verb_line.h"
 #include "apps/locus/place/uri_options.h"
 #include "apps/locus/table/table_file.h"
+#include "apps/shown/codec_choice.h"
 #include "locus/routing/routing_table.h"
-#include "nlohmann/json.hpp"
 #include "src/base/check.h"
-#include "src/base/text.h"
 
 namespace locus::cli {
+
+using apps::LoadCodec;
+using apps::ParseKeyVersion;
+using apps::SchemeOf;
+
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-// Writes the known fields of one order and leaves out the others.
-class Inspector {
- public:
-  std::optional<OrderNoCodec> codec;
-  SpaceName space;
-  std::optional<RoutingTable> table;
-  std::optional<Scheme> scheme64;       // what a decimal is; nullopt: an order ID
-  std::optional<KeyVersion> version64;  // of such a decimal; nullopt: the active one
-
-  absl::Status Inspect(std::string_view value, std::string& out) const {
-    Json json;
-    LOCUS_RETURN_IF_ERROR(InspectInto(value, json));
-    out += json.dump();
-    return absl::OkStatus();
-  }
-
- private:
-  absl::Status InspectInto(std::string_view value, Json& json) const;
-  absl::Status InspectOrderNo64(std::string_view value, Json& json) const;
-  absl::Status InspectOrderNo(const OrderNo& number, Json& json) const;
-  absl::Status InspectOrderId(const OrderId& id, Json& json) const;
-  void AddShard(const OrderId& id, Json& json) const;
-  void AddShards(ShardGene gene, Json& json) const;
-};
-
-void Begin(std::string_view kind, int width, ShardGene gene, Json& json) {
-  json["kind"] = kind;
-  json["width"] = width;
-  json["gene"] = gene.value();
-}
-
-// Kinds differ by length and, at 128 bits, by format.
-absl::Status Inspector::InspectInto(std::string_view given, Json& json) const {
-  const std::string value = Unspaced(given);
-  if (value.size() == OrderNo::kTextLength) {
-    LOCUS_ASSIGN_OR_RETURN(OrderNo number, OrderNo::Parse(value));
-    return InspectOrderNo(number, json);
-  }
-  if (value.size() == 2 * OrderNo::kBytes) {
-    absl::StatusOr<OrderId> wide = OrderId::Parse(value);
-    if (wide.ok()) return InspectOrderId(*wide, json);
-    // Where the format is a wide order ID's, only the order ID's error says what is wrong.
-    std::optional<absl::uint128> bits = internal::ParseHex(value);
-    if (bits && (absl::Uint128High64(*bits) >> 43 & 0xF) == 0xF) return wide.status();
-    LOCUS_ASSIGN_OR_RETURN(OrderNo number, OrderNo::Parse(value));
-    return InspectOrderNo(number, json);
-  }
-  if (value.find_first_not_of("0123456789") != std::string::npos) return NotOfALength(value);
-  if (scheme64) return InspectOrderNo64(value, json);
-  LOCUS_ASSIGN_OR_RETURN(OrderId id, OrderId::Parse(value));
-  return InspectOrderId(id, json);
-}
-
-absl::Status Inspector::InspectOrderNo64(std::string_view value, Json& json) const {
-  LOCUS_ASSIGN_OR_RETURN(OrderNo64 number, OrderNo64::Parse(value));
-  Begin("order_no", 64, number.gene(), json);
-  std::optional<OrderId> id;
-  std::optional<KeyVersion> version = version64;
-  if (codec) {
-    version = version.value_or(codec->active());
-    LOCUS_ASSIGN_OR_RETURN(id, *scheme64 == Scheme::kFf1 ? codec->DecodeFf1(number, *version)
-                                                         : codec->DecodeCtr64(number, *version));
-    json["cohort"] = id->cohort();
-  }
-  if (version) json["key_version"] = version->value();
-  if (id) {
-    json["sequence"] = absl::StrCat(id->sequence());
-    json["order_id"] = id->ToString();
-  }
-  json["order_no"] = number.ToString();
-  id ? AddShard(*id, json) : AddShards(number.gene(), json);
-  return absl::OkStatus();
-}
-
-absl::Status Inspector::InspectOrderNo(const OrderNo& number, Json& json) const {
-  std::optional<OrderId> id;
-  if (codec) {
-    LOCUS_ASSIGN_OR_RETURN(id, DecodeOrderNo(*codec, space, number));
-  }
-  Begin("order_no", number.is_wide() ? 128 : 64, number.gene(), json);
-  if (id) json["cohort"] = id->cohort();
-  json["key_version"] = number.key_version().value();
-  if (id) {
-    json["sequence"] = absl::StrCat(id->sequence());
-    json["order_id"] = id->ToString();
-  }
-  json["order_no"] = number.ToString();
-  id ? AddShard(*id, json) : AddShards(number.gene(), json);
-  return absl::OkStatus();
-}
-
-absl::Status Inspector::InspectOrderId(const OrderId& id, Json& json) const {
-  Begin("order_id", id.width(), id.gene(), json);
-  json["cohort"] = id.cohort();
-  if (codec) json["key_version"] = codec->active().value();
-  json["sequence"] = absl::StrCat(id.sequence());
-  json["order_id"] = id.ToString();
-  if (codec) {
-    LOCUS_ASSIGN_OR_RETURN(OrderNo number, codec->Encode(id));
-    json["order_no"] = number.ToString();
-  }
-  AddShard(id, json);
-  return absl::OkStatus();
-}
-
-void Inspector::AddShard(const OrderId& id, Json& json) const {
-  if (!table) return;
-  const VnodeMove* move = table->MoveOf(id.gene());
-  bool moved = move != nullptr && id.cohort() < move->permyriad;
-  json["shard"] = moved ? table->FindShard(move->to)->name : table->OwnerOf(id.gene()).name;
-}
-
-// Without the cohort an order of a moving vnode may be on either shard, unless all or nothing of
-// the vnode has moved.
-void Inspector::AddShards(ShardGene gene, Json& json) const {
-  if (!table) return;
-  const VnodeMove* move = table->MoveOf(gene);
-  bool all_moved = move != nullptr && move->permyriad == RoutingTable::kMaxPermyriad;
-  json["shard"] = all_moved ? table->FindShard(move->to)->name : table->OwnerOf(gene).name;
-  if (move != nullptr && move->permyriad > 0 && !all_moved) {
-    json["target"] = table->FindShard(move->to)->name;
-  }
-}
 
 struct InspectLine {
   std::optional<std::string> table, keys, scheme;
@@ -174,22 +51,26 @@ int RunInspect(std::span<const std::string> words) {
                      "locus inspect --table table.json --keys keys.ring 2237160347336769");
   line.DeclareOn(verb_line);
   if (std::optional<int> exit = verb_line.Parse(words)) return *exit;
-  Inspector inspector;
-  if (line.scheme) inspector.scheme64 = SchemeOf(*line.scheme);
-  inspector.version64 = line.key_version;
-  inspector.space = line.space;
+  apps::InspectWith with;
+  if (line.scheme) with.scheme64 = SchemeOf(*line.scheme);
+  with.version64 = line.key_version;
+  with.space = line.space;
+  std::optional<OrderNoCodec> codec;
   if (line.keys) {
-    absl::StatusOr<OrderNoCodec> codec = LoadCodec(*line.keys, line.space);
-    if (!codec.ok()) return Fail("inspect", codec.status());
-    inspector.codec = *std::move(codec);
+    absl::StatusOr<OrderNoCodec> loaded = LoadCodec(*line.keys, line.space);
+    if (!loaded.ok()) return Fail("inspect", loaded.status());
+    with.codec = &codec.emplace(*std::move(loaded));
   }
+  std::optional<RoutingTable> table;
   if (line.table) {
-    absl::StatusOr<RoutingTable> table = LoadTable(*line.table);
-    if (!table.ok()) return Fail("inspect", table.status());
-    inspector.table = *std::move(table);
+    absl::StatusOr<RoutingTable> loaded = LoadTable(*line.table);
+    if (!loaded.ok()) return Fail("inspect", loaded.status());
+    with.table = &table.emplace(*std::move(loaded));
   }
   return AnswerEach("inspect", line.values, [&](std::string_view value, std::string& out) {
-    return inspector.Inspect(value, out);
+    LOCUS_ASSIGN_OR_RETURN(const std::string json, apps::InspectAsJson(value, with));
+    out += json;
+    return absl::OkStatus();
   });
 }
 

@@ -2,10 +2,10 @@
 #include <functional>
 
 #include "absl/strings/str_cat.h"
-#include "apps/locus/id/codec_choice.h"
 #include "apps/locus/line/signals.h"
 #include "apps/locus/line/verb.h"
 #include "apps/locus/line/verb_line.h"
+#include "apps/shown/codec_choice.h"
 #include "locus/key_ring.h"
 #include "nlohmann/json.hpp"
 #include "src/base/check.h"
@@ -14,6 +14,7 @@
 
 namespace locus::cli {
 
+using apps::ParseKeyVersion;
 using internal::FileLock;
 using internal::ToAbsl;
 

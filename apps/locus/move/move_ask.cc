@@ -10,6 +10,7 @@
 
 namespace locus::cli {
 
+using apps::NotBegun;
 using internal::Standing;
 using internal::ToAbsl;
 using internal::Wish;

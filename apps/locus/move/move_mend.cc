@@ -6,14 +6,18 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "apps/locus/line/verb.h"
-#include "apps/locus/move/move_text.h"
 #include "apps/locus/move/open_moves.h"
+#include "apps/moves/move_text.h"
 #include "migration/engine/mariadb/run/candidate_watch.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
 
 namespace locus::cli {
 
+using apps::CandidatesOf;
+using apps::ExplainText;
+using apps::NotBegun;
+using apps::ShardsOf;
 using internal::Quoted;
 using mariadb::MoveControl;
 

@@ -5,14 +5,17 @@
 #include "apps/locus/io/output_file.h"
 #include "apps/locus/line/verb.h"
 #include "apps/locus/line/verb_line.h"
-#include "apps/locus/move/move_file.h"
 #include "apps/locus/place/uri_options.h"
 #include "apps/locus/table/table_file.h"
+#include "apps/moves/move_file.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
 
 namespace locus::cli {
 
+using apps::NewMoveFile;
+using apps::ParseMoveFile;
+using apps::ReadMoveFileName;
 using internal::Quoted;
 
 namespace {

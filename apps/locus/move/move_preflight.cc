@@ -16,6 +16,10 @@
 
 namespace locus::cli {
 
+using apps::MoveFile;
+using apps::NotBegun;
+using apps::OwnMovesOf;
+using apps::ParseMoveFile;
 using internal::Printable;
 using preflight::Finding;
 

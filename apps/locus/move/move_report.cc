@@ -7,12 +7,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "apps/locus/move/move_text.h"
+#include "apps/moves/move_text.h"
 #include "routing/picture/svg_page.h"
 #include "src/base/text.h"
 
 namespace locus::cli {
 
+using apps::VnodesText;
 using internal::Anchor;
 using internal::Box;
 using internal::Pixels;

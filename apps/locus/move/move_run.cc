@@ -24,6 +24,8 @@
 
 namespace locus::cli {
 
+using apps::CandidatesOf;
+using apps::MoveFile;
 using mariadb::MoveRunner;
 
 namespace {

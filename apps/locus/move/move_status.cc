@@ -10,13 +10,15 @@
 #include "apps/locus/line/signals.h"
 #include "apps/locus/line/verb.h"
 #include "apps/locus/move/move_report.h"
-#include "apps/locus/move/move_text.h"
 #include "apps/locus/move/open_moves.h"
+#include "apps/moves/move_text.h"
 #include "routing/picture/text_grid.h"
 #include "src/base/check.h"
 
 namespace locus::cli {
 
+using apps::StatusJson;
+using apps::StatusText;
 using mariadb::MoveControl;
 
 namespace {
@@ -36,7 +38,7 @@ absl::StatusOr<std::string> Look(OpenedMoves& opened,
     const internal::TableSight sight =
         internal::SightOf(opened.table, {move.source.id, move.target.id, move.ranges});
     if (as_json) {
-      absl::StrAppend(&out, out.empty() ? "[" : ",\n", StatusJson(move, view, sight));
+      absl::StrAppend(&out, out.empty() ? "[" : ",\n", StatusJson(move, view, sight, file));
     } else {
       absl::StrAppend(&out, out.empty() ? "" : "\n",
                       StatusText(move, view, sight, file, internal::StdoutStyle()));

@@ -9,6 +9,7 @@
 #include "apps/locus/place/uri_options.h"
 #include "apps/locus/plan/vnode_load.h"
 #include "apps/locus/table/table_file.h"
+#include "apps/shown/plan_step.h"
 #include "locus/routing/rebalance.h"
 #include "locus/routing/ring_view.h"
 #include "routing/picture/text_grid.h"
@@ -17,6 +18,10 @@
 
 namespace locus::cli {
 
+using apps::CheckEndpoint;
+using apps::PlanStep;
+using apps::StepOf;
+using apps::WhyUnchanged;
 using internal::ParseDecimal;
 using internal::Quoted;
 using internal::StdoutStyle;
@@ -156,17 +161,6 @@ struct ApplyLine {
   std::string out = "-";
 };
 
-// What to say where NextMoves begins nothing: moves that would begin if shards could take part in
-// any number of them wait for others to end.
-absl::StatusOr<std::string> WhyUnchanged(const RoutingTable& table, const RebalancePlan& plan) {
-  LOCUS_ASSIGN_OR_RETURN(RoutingTable all, NextMoves(table, plan, RoutingTable::kMaxShards));
-  size_t waiting = all.moves().size() - table.moves().size();
-  if (waiting == 0) return "every move of the plan has begun or ended; the table is unchanged";
-  return absl::StrCat(waiting, waiting == 1 ? " move waits: its" : " moves wait: their",
-                      " shards take part in other moves; run it again when one ends, or raise "
-                      "--most-per-shard");
-}
-
 absl::Status Apply(const ApplyLine& line) {
   LOCUS_ASSIGN_OR_RETURN(RoutingTable table, LoadTable(line.table));
   LOCUS_ASSIGN_OR_RETURN(std::string json, ReadWhole(line.plan));
@@ -176,18 +170,16 @@ absl::Status Apply(const ApplyLine& line) {
     return absl::Status(status.code(), absl::StrCat(line.plan == "-" ? "stdin" : line.plan, ": ",
                                                     status.message()));
   }
-  LOCUS_ASSIGN_OR_RETURN(RoutingTable next, NextMoves(table, *plan, line.most_per_shard));
-  std::string document = next.ToJson();
+  LOCUS_ASSIGN_OR_RETURN(const PlanStep step, StepOf(table, *plan, line.most_per_shard));
+  std::string document = step.next.ToJson();
   if (!document.ends_with('\n')) document += '\n';
   LOCUS_RETURN_IF_ERROR(WriteWhole(line.out, document));
-  if (next == table) {
-    LOCUS_ASSIGN_OR_RETURN(std::string why, WhyUnchanged(table, *plan));
-    Note("plan apply", why);
+  if (step.next == table) {
+    Note("plan apply", WhyUnchanged(step, "--most-per-shard"));
     return absl::OkStatus();
   }
-  size_t begun = next.moves().size() - table.moves().size();
-  Note("plan apply", absl::StrCat("epoch ", next.epoch(), ": ", begun,
-                                  begun == 1 ? " move begins" : " moves begin"));
+  Note("plan apply", absl::StrCat("epoch ", step.next.epoch(), ": ", step.begins,
+                                  step.begins == 1 ? " move begins" : " moves begin"));
   return absl::OkStatus();
 }
 

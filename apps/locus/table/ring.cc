@@ -4,12 +4,13 @@
 #include "apps/locus/line/verb_line.h"
 #include "apps/locus/place/uri_options.h"
 #include "apps/locus/table/table_file.h"
-#include "apps/locus/table/table_json.h"
+#include "apps/shown/table_json.h"
 #include "locus/routing/ring_view.h"
 #include "routing/picture/text_grid.h"
 
 namespace locus::cli {
 
+using apps::RingAsJson;
 using internal::StdoutStyle;
 
 int RunRing(std::span<const std::string> words) {

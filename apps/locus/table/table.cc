@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "apps/locus/io/byte_stream.h"
 #include "apps/locus/line/verb.h"
@@ -9,8 +6,9 @@
 #include "apps/locus/place/open_table.h"
 #include "apps/locus/place/uri_options.h"
 #include "apps/locus/table/table_file.h"
-#include "apps/locus/table/table_json.h"
 #include "apps/locus/table/table_place.h"
+#include "apps/shown/plan_step.h"
+#include "apps/shown/table_json.h"
 #include "locus/routing/routing_table.h"
 #include "locus/routing/table_source.h"
 #include "src/base/check.h"
@@ -18,6 +16,8 @@
 
 namespace locus::cli {
 
+using apps::CheckAsJson;
+using apps::CheckEndpoint;
 using internal::Quoted;
 
 namespace {
@@ -58,18 +58,6 @@ absl::Status WithLooks(const absl::Status& status, std::string_view text,
   if (status.ok() || looks.empty()) return status;
   return absl::Status(status.code(), absl::StrCat("it is not ", internal::ToAbsl(expected), ": ",
                                                   looks, " (", status.message(), ")"));
-}
-
-absl::Status CheckEndpoint(std::string_view option, const std::string& endpoint) {
-  size_t scheme = endpoint.find("://");
-  bool is_uri = scheme != std::string::npos && scheme > 0 && scheme + 3 < endpoint.size() &&
-                std::ranges::all_of(endpoint.substr(0, scheme), [](char c) {
-                  return absl::ascii_isalnum(c) || c == '+' || c == '-' || c == '.';
-                });
-  if (is_uri) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(internal::ToAbsl(option), ": ", Quoted(endpoint),
-                   " is no endpoint; it is a URI like mysql://db1:3306/orders"));
 }
 
 absl::StatusOr<RoutingTable> LoadTable(const std::string& path) {

@@ -20,9 +20,6 @@ absl::StatusOr<RoutingTable> LoadTable(const std::string& path);
 absl::Status WithLooks(const absl::Status& status, std::string_view text,
                        std::string_view expected);
 
-// INVALID_ARGUMENT, naming the option: it is no URI, SCHEME://...
-absl::Status CheckEndpoint(std::string_view option, const std::string& endpoint);
-
 }  // namespace locus::cli
 
 #endif  // LOCUS_APPS_LOCUS_TABLE_TABLE_FILE_H_

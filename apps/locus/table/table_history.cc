@@ -8,14 +8,16 @@
 #include "apps/locus/line/verb_line.h"
 #include "apps/locus/place/uri_options.h"
 #include "apps/locus/table/table_file.h"
-#include "apps/locus/table/table_json.h"
 #include "apps/locus/table/table_place.h"
+#include "apps/shown/table_json.h"
 #include "locus/routing/table_change.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
 
 namespace locus::cli {
 
+using apps::DifferenceAsJson;
+using apps::HistoryAsJson;
 using internal::ParseDecimal;
 using internal::Quoted;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "absl/strings/str_cat.h"
-#include "apps/locus/move/move_text.h"
+#include "apps/moves/move_text.h"
 #include "src/base/text.h"
 
-namespace locus::cli {
+namespace locus::apps {
 
 using internal::Phase;
 
@@ -90,4 +90,4 @@ std::string ExplainText(const Move& move, const mariadb::MoveView& view) {
   return out;
 }
 
-}  // namespace locus::cli
+}  // namespace locus::apps

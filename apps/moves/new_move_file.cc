@@ -3,10 +3,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "apps/locus/move/move_file.h"
+#include "apps/moves/move_file.h"
 #include "src/base/text.h"
 
-namespace locus::cli {
+namespace locus::apps {
 
 using internal::Printable;
 using internal::ToAbsl;
@@ -168,4 +168,4 @@ std::string NewMoveFile(const std::string& name, const std::string& table_place,
   return text;
 }
 
-}  // namespace locus::cli
+}  // namespace locus::apps

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/locus/move/move_text.h"
+#include "apps/moves/move_text.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -10,7 +10,7 @@
 #include "routing/table/ring_runs.h"
 #include "src/base/text.h"
 
-namespace locus::cli {
+namespace locus::apps {
 
 using internal::BandFence;
 using internal::Phase;
@@ -272,11 +272,13 @@ std::string StatusText(const Move& move, const MoveView& view, const TableSight&
   return out;
 }
 
-std::string StatusJson(const Move& move, const MoveView& view, const TableSight& table) {
+std::string StatusJson(const Move& move, const MoveView& view, const TableSight& table,
+                       const std::string& file) {
   auto band = [](const std::optional<BandFence>& row, const std::string& trouble) {
     if (!row) return ordered_json{{"trouble", trouble}};
     return ordered_json{{"own_lo", row->own_lo}, {"own_hi", row->own_hi}, {"step", row->step}};
   };
+  const std::string next = NextText(view, file);
   ordered_json vnodes = ordered_json::array();
   for (const FencedRange& range : move.ranges) vnodes.push_back({range.lo, range.hi});
   ordered_json result = {
@@ -297,6 +299,9 @@ std::string StatusJson(const Move& move, const MoveView& view, const TableSight&
                     ? ordered_json(view.fences.share)
                     : nullptr},
       {"table", TableText(table)},
+      {"next", next},
+      {"next_is_command", next.starts_with("locus ")},
+      {"other_tables", view.other_tables},
   };
   if (view.record) {
     const internal::Wish& wish = view.record->wish;
@@ -316,4 +321,4 @@ std::string StatusJson(const Move& move, const MoveView& view, const TableSight&
   return result.dump(2, ' ', false, ordered_json::error_handler_t::replace);
 }
 
-}  // namespace locus::cli
+}  // namespace locus::apps

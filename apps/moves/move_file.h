@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef LOCUS_APPS_LOCUS_MOVE_MOVE_FILE_H_
-#define LOCUS_APPS_LOCUS_MOVE_MOVE_FILE_H_
+#ifndef LOCUS_APPS_MOVES_MOVE_FILE_H_
+#define LOCUS_APPS_MOVES_MOVE_FILE_H_
 
 #include <map>
 #include <string>
@@ -17,7 +17,7 @@
 // The move file: all that the moves of a routing table need and the table does not say. TOML;
 // docs/migration.md describes it, and `locus move new` writes one with every option explained.
 
-namespace locus::cli {
+namespace locus::apps {
 
 struct MoveFile {
   // 1 to 40 bytes of a-z, 0-9, '-', '_' and '.'; the moves are named after it, "peak.1>2".
@@ -75,6 +75,6 @@ std::vector<MariadbOptions> CandidatesOf(const MoveFile& file, const MoveShard& 
 std::string NewMoveFile(const std::string& name, const std::string& table_place,
                         const RoutingTable& table);
 
-}  // namespace locus::cli
+}  // namespace locus::apps
 
-#endif  // LOCUS_APPS_LOCUS_MOVE_MOVE_FILE_H_
+#endif  // LOCUS_APPS_MOVES_MOVE_FILE_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef LOCUS_APPS_LOCUS_TABLE_TABLE_JSON_H_
-#define LOCUS_APPS_LOCUS_TABLE_TABLE_JSON_H_
+#ifndef LOCUS_APPS_SHOWN_TABLE_JSON_H_
+#define LOCUS_APPS_SHOWN_TABLE_JSON_H_
 
 #include <span>
 #include <string>
@@ -9,13 +9,13 @@
 #include "locus/routing/table_publisher.h"
 
 // What the verbs of routing tables print with --json: one object on one line.
-namespace locus::cli {
+namespace locus::apps {
 
 std::string CheckAsJson(const RoutingTable& table);
 std::string RingAsJson(const RoutingTable& table);
 std::string HistoryAsJson(const std::string& place, std::span<const PublishedEpoch> epochs);
 std::string DifferenceAsJson(const RoutingTable& before, const RoutingTable& after);
 
-}  // namespace locus::cli
+}  // namespace locus::apps
 
-#endif  // LOCUS_APPS_LOCUS_TABLE_TABLE_JSON_H_
+#endif  // LOCUS_APPS_SHOWN_TABLE_JSON_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/locus/table/table_json.h"
+#include "apps/shown/table_json.h"
 
 #include <map>
 #include <vector>
@@ -8,7 +8,7 @@
 #include "locus/shard_gene.h"
 #include "nlohmann/json.hpp"
 
-namespace locus::cli {
+namespace locus::apps {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -137,4 +137,4 @@ std::string DifferenceAsJson(const RoutingTable& before, const RoutingTable& aft
   return Line(json);
 }
 
-}  // namespace locus::cli
+}  // namespace locus::apps

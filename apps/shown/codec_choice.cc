@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/locus/id/codec_choice.h"
+#include "apps/shown/codec_choice.h"
 
 #include <algorithm>
 #include <span>
@@ -9,7 +9,7 @@
 #include "src/base/check.h"
 #include "src/base/text.h"
 
-namespace locus::cli {
+namespace locus::apps {
 
 using internal::ParseDecimal;
 using internal::Quoted;
@@ -107,7 +107,7 @@ absl::StatusOr<OrderId> DecodeOrderNo(const OrderNoCodec& codec, const SpaceName
   if (!absl::IsInvalidArgument(id.status())) return id;
   return absl::InvalidArgumentError(
       absl::StrCat(number.ToString(), " was not made with these keys for space ",
-                   Quoted(space.str()), "; check it for a typing error, then --keys and --space"));
+                   Quoted(space.str()), "; check it for a typing error, then the keys and the space"));
 }
 
 absl::StatusOr<OrderNoCodec> LoadCodec(const std::string& keys_path, const SpaceName& space) {
@@ -115,4 +115,4 @@ absl::StatusOr<OrderNoCodec> LoadCodec(const std::string& keys_path, const Space
   return OrderNoCodec::Create(ring, space);
 }
 
-}  // namespace locus::cli
+}  // namespace locus::apps

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef LOCUS_APPS_LOCUS_ID_CODEC_CHOICE_H_
-#define LOCUS_APPS_LOCUS_ID_CODEC_CHOICE_H_
+#ifndef LOCUS_APPS_SHOWN_CODEC_CHOICE_H_
+#define LOCUS_APPS_SHOWN_CODEC_CHOICE_H_
 
 #include <optional>
 #include <string>
@@ -10,7 +10,7 @@
 #include "locus/order_no.h"
 #include "locus/order_no_codec.h"
 
-namespace locus::cli {
+namespace locus::apps {
 
 enum class Scheme { kSiv, kFf1, kCtr64 };
 
@@ -36,6 +36,6 @@ absl::StatusOr<OrderId> DecodeOrderNo(const OrderNoCodec& codec, const SpaceName
 // The codec of a key ring file and a space. Errors of KeyRing::Load and OrderNoCodec::Create.
 absl::StatusOr<OrderNoCodec> LoadCodec(const std::string& keys_path, const SpaceName& space);
 
-}  // namespace locus::cli
+}  // namespace locus::apps
 
-#endif  // LOCUS_APPS_LOCUS_ID_CODEC_CHOICE_H_
+#endif  // LOCUS_APPS_SHOWN_CODEC_CHOICE_H_

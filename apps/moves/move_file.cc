@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/locus/move/move_file.h"
+#include "apps/moves/move_file.h"
 
 #include <algorithm>
 #include <functional>
@@ -14,10 +14,8 @@
 #include "src/base/private_file.h"
 #include "src/base/text.h"
 
-namespace locus::cli {
+namespace locus::apps {
 
-using apps::TomlDocument;
-using apps::TomlSection;
 using internal::Quoted;
 using internal::ShardEndpoint;
 
@@ -308,4 +306,4 @@ std::vector<MariadbOptions> CandidatesOf(const MoveFile& file, const MoveShard& 
   return candidates;
 }
 
-}  // namespace locus::cli
+}  // namespace locus::apps

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef LOCUS_APPS_LOCUS_MOVE_MOVE_TEXT_H_
-#define LOCUS_APPS_LOCUS_MOVE_MOVE_TEXT_H_
+#ifndef LOCUS_APPS_MOVES_MOVE_TEXT_H_
+#define LOCUS_APPS_MOVES_MOVE_TEXT_H_
 
 #include <string>
 
@@ -9,13 +9,13 @@
 #include "migration/engine/mariadb/run/move_control.h"
 #include "migration/move/table_steps.h"
 
-namespace locus::cli {
+namespace locus::apps {
 
 // What `locus move status` shows of one move. `file` is the move file, for the next command.
 std::string StatusText(const Move& move, const mariadb::MoveView& view,
                        const internal::TableSight& table, const std::string& file, TextStyle style);
 std::string StatusJson(const Move& move, const mariadb::MoveView& view,
-                       const internal::TableSight& table);
+                       const internal::TableSight& table, const std::string& file);
 
 // What the move's state means, what the runner does in it, and what an operator may ask for.
 std::string ExplainText(const Move& move, const mariadb::MoveView& view);
@@ -23,6 +23,6 @@ std::string ExplainText(const Move& move, const mariadb::MoveView& view);
 // "0-99, 200-299 (200 vnodes)".
 std::string VnodesText(const std::vector<FencedRange>& ranges);
 
-}  // namespace locus::cli
+}  // namespace locus::apps
 
-#endif  // LOCUS_APPS_LOCUS_MOVE_MOVE_TEXT_H_
+#endif  // LOCUS_APPS_MOVES_MOVE_TEXT_H_
