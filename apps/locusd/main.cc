@@ -18,7 +18,7 @@
 #include "apps/locusd/config/config.h"
 #include "apps/locusd/config/config_template.h"
 #include "apps/locusd/daemon.h"
-#include "apps/locusd/ids/laptop.h"
+#include "apps/locusd/laptop/laptop.h"
 #include "apps/locusd/log.h"
 #include "apps/locusd/reload/file_watch.h"
 #include "locus/version.h"

@@ -101,7 +101,7 @@ TEST_F(LocusdLaptopTest, OneCommand_ServesIdsAndNoneTwiceOverRestarts) {
     EXPECT_EQ(numbers.size(), 10u);
     EXPECT_EQ(Ask("GET", "/healthz")->status, 200u);
     EXPECT_THAT(Ask("GET", "/metrics")->body, HasSubstr("locus_id_requests_total 4\n"));
-    EXPECT_EQ(Ask("GET", "/v1/leases")->status, 404u);
+    EXPECT_EQ(Ask("GET", "/v1/status")->status, 404u);
     if (life == 0) process_->KillHard();
     if (life == 1) process_->Stop();
   }

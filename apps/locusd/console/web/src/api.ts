@@ -477,6 +477,7 @@ export interface InspectAnswer {
   permyriad?: number;
   // Of a Snowflake.
   time?: string;
+  datacenter?: number;
   worker?: number;
 }
 

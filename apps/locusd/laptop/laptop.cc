@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/locusd/ids/laptop.h"
+#include "apps/locusd/laptop/laptop.h"
 
 #include <sys/stat.h>
 
@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "apps/locusd/console/console_api.h"
 #include "apps/locusd/front/front.h"
 #include "apps/locusd/ids/id_api.h"
 #include "apps/locusd/ids/running.h"
@@ -91,6 +92,22 @@ absl::StatusOr<std::shared_ptr<const IdParts>> OpenParts(const std::string& dire
   return opened;
 }
 
+// It publishes to the table of the directory only.
+absl::StatusOr<std::unique_ptr<ConsoleApi>> OpenConsole(const Running& running,
+                                                        const std::string& directory) {
+  ConsoleParts parts;
+  parts.ids = running.parts;
+  if (running.parts()->router) {
+    parts.table_place = absl::StrCat("file:", directory, "/table.json");
+    parts.open_publisher = running.open_publisher;
+  }
+  parts.open_leases = running.open_leases;
+  parts.lease_space = running.lease_space;
+  ConsoleOptions options;
+  options.laptop = true;
+  return ConsoleApi::Make(std::move(parts), options);
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> LaptopDirectory() {
@@ -117,13 +134,14 @@ class Laptop::Rep {
     LOCUS_RETURN_IF_ERROR(MakeDirectory(data_));
     LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<const IdParts> parts, OpenParts(options.data));
     LOCUS_ASSIGN_OR_RETURN(ids_, IdApi::Make(std::move(parts), {}));
+    LOCUS_ASSIGN_OR_RETURN(console_, OpenConsole(MakeRunning(), options.data));
     LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<AccessControl> everybody,
                            AccessControl::Make({}, Scopes::All()));
     FrontOptions front;
     front.only_loopback_hosts = true;
     front_.emplace(std::move(everybody), std::move(front));
     front_->Add(*ids_);
-    // More handlers are made here, from MakeRunning(), and added in the same way.
+    front_->Add(*console_);
     http::ServerOptions server;
     server.listen = options.listen;
     server.threads = std::max(1u, std::thread::hardware_concurrency());
@@ -166,6 +184,7 @@ class Laptop::Rep {
   std::string data_;
   std::string host_;
   std::unique_ptr<IdApi> ids_;
+  std::unique_ptr<ConsoleApi> console_;
   std::optional<Front> front_;
   std::unique_ptr<Server> server_;
 };

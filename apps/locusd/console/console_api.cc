@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/locusd/console/console_api.h"
+
+#include <atomic>
+#include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/json.hpp>
+#include <chrono>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "apps/locusd/console/console_places.h"
+#include "apps/locusd/console/console_request.h"
+#include "apps/locusd/console/moves_watch.h"
+#include "apps/locusd/console/page.h"
+#include "apps/locusd/console/stats_history.h"
+#include "apps/locusd/console/table_answers.h"
+#include "apps/locusd/ids/query.h"
+#include "locus/version.h"
+#include "src/base/check.h"
+#include "src/base/mutex.h"
+#include "src/lease_api/call.h"
+
+namespace locus::locusd {
+
+namespace json = boost::json;
+
+using http::Server;
+using http::ServerAnswer;
+using http::ServerRequest;
+using internal::MutexLock;
+using lease_api::ProblemAnswer;
+
+namespace {
+
+// How often the table in force is looked at.
+constexpr absl::Duration kLook = absl::Milliseconds(500);
+// Moves are looked at so long after somebody has watched them.
+constexpr absl::Duration kInterest = absl::Seconds(5);
+
+absl::Duration SteadyNow() {
+  return absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
+}
+
+ServerAnswer Guarded(ServerAnswer answer) {
+  AddSecurityHeaders(answer);
+  answer.headers.emplace_back("Cache-Control", "no-store");
+  return answer;
+}
+
+ServerAnswer AnswerOf(absl::StatusOr<std::string> body) {
+  if (body.ok()) return Guarded(lease_api::JsonAnswer(200, *std::move(body)));
+  const absl::Status& status = body.status();
+  switch (status.code()) {
+    case absl::StatusCode::kDeadlineExceeded:
+      return Guarded(ProblemAnswer(absl::UnavailableError(status.message())));
+    case absl::StatusCode::kFailedPrecondition:
+      return Guarded(ProblemAnswer(status, 409));
+    default:
+      return Guarded(ProblemAnswer(status));
+  }
+}
+
+std::string MovesJson(const RoutingTable& table, const std::string& file,
+                      const MovesWatch::State& state) {
+  json::value looked_at, error, path;
+  if (state.looked_at != absl::InfinitePast()) looked_at = absl::ToUnixMillis(state.looked_at);
+  if (!state.error.ok()) {
+    error = json::string(state.error.message().data(), state.error.message().size());
+  }
+  if (!file.empty()) path = json::string(file);
+  return absl::StrCat(
+      "{\"epoch\":", table.epoch(), ",\"table_moves\":", TableMovesJson(table),
+      ",\"moves\":", state.seen.moves, ",\"file\":", json::serialize(path),
+      ",\"looked_at_ms\":", json::serialize(looked_at), ",\"error\":", json::serialize(error),
+      ",\"unheard\":", json::serialize(json::value(json::string(state.seen.unheard))), "}");
+}
+
+// The parts, and who looks at their moves.
+struct Shown {
+  explicit Shown(ConsoleParts parts) : places(std::move(parts)) {}
+
+  ConsolePlaces places;
+  std::unique_ptr<MovesWatch> moves;  // nullptr: there is no move file
+};
+
+}  // namespace
+
+absl::Status ConsoleOptions::Check() const {
+  if (waiters < 1 || waiters > 64) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("waiters is ", waiters, "; it must be in 1 .. 64"));
+  }
+  if (events.most_streams < 1 || events.most_streams > 10'000) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("most_streams is ", events.most_streams, "; it must be in 1 .. 10000"));
+  }
+  return absl::OkStatus();
+}
+
+class ConsoleApi::Rep {
+ public:
+  explicit Rep(const ConsoleOptions& options)
+      : options_(options), hub_(options.events), stats_(absl::Now()), waiters_(options.waiters) {}
+  ~Rep() {
+    {
+      MutexLock lock(mutex_);
+      ends_ = true;
+      ended_.NotifyAll();
+    }
+    if (ticker_.joinable()) ticker_.join();
+    waiters_.join();
+    shown_.store(nullptr);  // its watch tells the hub
+  }
+
+  absl::Status Start(ConsoleParts parts) {
+    LOCUS_RETURN_IF_ERROR(Replace(std::move(parts)));
+    Look();
+    Count();
+    ticker_ = std::thread([this] { Tick(); });
+    return absl::OkStatus();
+  }
+
+  absl::Status Replace(ConsoleParts parts) {
+    auto shown = std::make_shared<Shown>(std::move(parts));
+    const std::string file = shown->places.parts().move_file;
+    if (!file.empty()) {
+      LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<MoveLook> look, MoveLook::Open(file));
+      const ConsolePlaces* const places = &shown->places;
+      auto table = [places]() -> std::shared_ptr<const RoutingTable> {
+        auto found = places->Table();
+        return found.ok() ? *std::move(found) : nullptr;
+      };
+      shown->moves = std::make_unique<MovesWatch>(
+          std::move(look), table, [this, table, file](const MovesWatch::State& state) {
+            const std::shared_ptr<const RoutingTable> now = table();
+            if (now == nullptr) return;
+            hub_.Publish("moves", MovesJson(*now, file, state), SteadyNow());
+          });
+    }
+    shown_.store(std::move(shown));
+    return absl::OkStatus();
+  }
+
+  bool Owns(const ServerRequest& request) const {
+    const PathOf* const path = FindConsolePath(request.path);
+    if (path == nullptr) return FindPageFile(request.path) != nullptr;
+    const bool leases = path->path == ConsolePath::kLeases || path->path == ConsolePath::kMembers;
+    return !leases || !options_.leases_elsewhere;
+  }
+
+  void Handle(ServerRequest request, const Access& access, Server::Respond respond) {
+    const PathOf* const path = FindConsolePath(request.path);
+    if (path == nullptr) return respond(AnswerWithPage(*FindPageFile(request.path), request));
+    ++requests_;
+    const bool read = request.method == "GET" || request.method == "HEAD";
+    if (path->post ? request.method != "POST" : !read) {
+      const char* const allowed = path->post ? "POST" : "GET, HEAD";
+      ServerAnswer answer =
+          ProblemAnswer(absl::InvalidArgumentError(
+                            absl::StrCat(request.method, " is not for this path, but ", allowed)),
+                        405);
+      answer.headers.emplace_back("Allow", allowed);
+      return respond(Guarded(std::move(answer)));
+    }
+    if (path->post) {
+      if (auto refusal = RefuseForeign(request)) return respond(Guarded(*std::move(refusal)));
+    }
+    absl::StatusOr<Query> query = Query::Parse(request.query);
+    if (!query.ok()) return respond(AnswerOf(query.status()));
+    Answer(path->path, *std::move(query), std::move(request.body), access, std::move(respond));
+  }
+
+  std::string Metrics() const {
+    const EventHub::Stats events = hub_.stats();
+    std::string text;
+    auto add = [&text](const char* name, const char* type, const char* help, uint64_t value) {
+      absl::StrAppend(&text, "# HELP locusd_console_", name, " ", help, "\n# TYPE locusd_console_",
+                      name, " ", type, "\nlocusd_console_", name, " ", value, "\n");
+    };
+    add("requests_total", "counter", "Requests of consoles, without the page.", requests_.load());
+    add("streams", "gauge", "Streams of events that are open.", events.streams);
+    add("streams_slow_total", "counter", "Streams that were ended: their reader was too slow.",
+        events.slow);
+    add("streams_refused_total", "counter", "Streams refused, because as many were open as may be.",
+        events.refused);
+    add("publications_total", "counter", "Routing tables that consoles published.",
+        publications_.load());
+    return text;
+  }
+
+ private:
+  using ShownPtr = std::shared_ptr<Shown>;
+  using Job = std::function<absl::StatusOr<std::string>(Shown&)>;
+
+  void Answer(ConsolePath path, Query query, std::string body, const Access& access,
+              Server::Respond respond) {
+    const bool may_decode = access.scopes.Has(Scope::kDecode);
+    switch (path) {
+      case ConsolePath::kSession:
+        return respond(AnswerOf(Session(access)));
+      case ConsolePath::kEvents:
+        return respond(Events());
+      case ConsolePath::kMoves:
+        return Moves(std::move(respond));
+      case ConsolePath::kStats:
+        return respond(AnswerOf(Stats()));
+      case ConsolePath::kTable:
+        return Wait([query](Shown& s) { return s.places.TableOf(query); }, std::move(respond));
+      case ConsolePath::kHistory:
+        return Wait([query](Shown& s) { return s.places.History(query); }, std::move(respond));
+      case ConsolePath::kDiff:
+        return Wait([query](Shown& s) { return s.places.Diff(query); }, std::move(respond));
+      case ConsolePath::kShards:
+        return Wait([this](Shown& s) { return Shards(s); }, std::move(respond));
+      case ConsolePath::kPlan:
+        return Wait([this, body](Shown& s) { return s.places.Plan(body, Load().first); },
+                    std::move(respond));
+      case ConsolePath::kPublish:
+        return Wait(
+            [this, body](Shown& s) {
+              absl::StatusOr<std::string> said = s.places.Publish(body);
+              publications_ += said.ok();
+              return said;
+            },
+            std::move(respond));
+      case ConsolePath::kInspect:
+        return respond(AnswerOf(shown_.load()->places.Inspect(query, may_decode)));
+      case ConsolePath::kLeases:
+        return Wait([query](Shown& s) { return s.places.Leases(query); }, std::move(respond));
+      case ConsolePath::kMembers:
+        return Wait([](Shown& s) { return s.places.Members(); }, std::move(respond));
+    }
+  }
+
+  // For what may take a while.
+  void Wait(Job job, Server::Respond respond) {
+    if (waiting_.fetch_add(1) >= options_.most_waiting) {
+      --waiting_;
+      return respond(AnswerOf(absl::UnavailableError(
+          absl::StrCat(options_.most_waiting, " requests of consoles wait, which is the most"))));
+    }
+    boost::asio::post(waiters_,
+                      [this, job = std::move(job), respond = std::move(respond)]() mutable {
+                        const ShownPtr shown = shown_.load();
+                        ServerAnswer answer = AnswerOf(job(*shown));
+                        --waiting_;
+                        respond(std::move(answer));
+                      });
+  }
+
+  std::string Session(const Access& access) const {
+    json::array scopes;
+    for (const Scope scope : {Scope::kRead, Scope::kPublish, Scope::kDecode}) {
+      if (access.scopes.Has(scope)) scopes.push_back(json::string(std::string(ToString(scope))));
+    }
+    json::object session{{"scopes", scopes}, {"mode", options_.laptop ? "laptop" : "configured"}};
+    if (!access.scopes.Has(Scope::kRead)) return json::serialize(session);
+    const ShownPtr shown = shown_.load();
+    const ConsoleParts& parts = shown->places.parts();
+    const std::shared_ptr<const IdParts> ids = shown->places.ids();
+    json::object offers, absent;
+    auto offer = [&](const char* name, bool is, const char* why) {
+      offers[name] = is;
+      if (!is) absent[name] = why;
+    };
+    constexpr char kNoTable[] = "no routing table is configured";
+    constexpr char kNoPlace[] = "no place is configured that keeps routing tables";
+    const bool table = ids != nullptr && (ids->router || !ids->router.why_not().ok());
+    const bool place = static_cast<bool>(parts.open_publisher);
+    offer("table", table, kNoTable);
+    offer("history", place, kNoPlace);
+    offer("plan", table || place, kNoTable);
+    offer("publish", place, kNoPlace);
+    offer("moves", shown->moves != nullptr,
+          "no move file is configured: moves are shown as the table has them");
+    offer("leases", options_.leases_elsewhere || static_cast<bool>(parts.open_leases),
+          "this service leases no worker IDs");
+    offer("members", options_.leases_elsewhere || static_cast<bool>(parts.open_cluster),
+          "this service leases from no cluster of lease nodes");
+    offer("stats", ids != nullptr, "this process is no ID service");
+    offer("decode", ids != nullptr && static_cast<bool>(ids->numbers),
+          "no keys of order_nos are configured");
+    json::array roles;
+    for (const std::string& role : options_.roles) roles.push_back(json::string(role));
+    session["client"] = json::string(access.client);
+    session["version"] = json::string(std::string(Version()));
+    session["roles"] = std::move(roles);
+    session["now_ms"] = absl::ToUnixMillis(absl::Now());
+    session["offers"] = std::move(offers);
+    session["absent"] = std::move(absent);
+    return json::serialize(session);
+  }
+
+  ServerAnswer Events() {
+    const absl::Duration now = SteadyNow();
+    absl::StatusOr<std::shared_ptr<http::BodyStream>> stream = hub_.Open(now);
+    if (!stream.ok()) return AnswerOf(stream.status());
+    const ShownPtr shown = shown_.load();
+    if (shown->moves != nullptr) shown->moves->Want(now + kInterest);
+    ServerAnswer answer;
+    answer.headers.emplace_back("Content-Type", "text/event-stream");
+    answer.headers.emplace_back("X-Accel-Buffering", "no");  // of proxies
+    answer.stream = *std::move(stream);
+    return Guarded(std::move(answer));
+  }
+
+  void Moves(Server::Respond respond) {
+    const ShownPtr shown = shown_.load();
+    const absl::StatusOr<std::shared_ptr<const RoutingTable>> table = shown->places.Table();
+    if (!table.ok()) return respond(AnswerOf(table.status()));
+    if (shown->moves == nullptr) return respond(AnswerOf(MovesJson(**table, "", {})));
+    shown->moves->Ask([table = *table, file = shown->places.parts().move_file,
+                       respond = std::move(respond)](absl::StatusOr<MovesWatch::State> state) {
+      if (!state.ok()) return respond(AnswerOf(state.status()));
+      respond(AnswerOf(MovesJson(*table, file, *state)));
+    });
+  }
+
+  std::string Stats() {
+    MutexLock lock(mutex_);
+    if (history_.empty()) history_ = stats_.HistoryJson();
+    return absl::StrCat("{\"now_ms\":", absl::ToUnixMillis(absl::Now()), ",\"current\":", current_,
+                        ",\"history\":", history_, "}");
+  }
+
+  // Of each vnode, and over which time.
+  std::pair<std::vector<double>, absl::Duration> Load() {
+    MutexLock lock(mutex_);
+    return {load_.PerVnode(), load_.window()};
+  }
+
+  absl::StatusOr<std::string> Shards(Shown& shown) {
+    LOCUS_ASSIGN_OR_RETURN(const std::shared_ptr<const RoutingTable> table, shown.places.Table());
+    const std::shared_ptr<const IdParts> ids = shown.places.ids();
+    const auto [load, window] = Load();
+    return ShardsJson(*table, load, window,
+                      ids == nullptr || !ids->orders
+                          ? "this process gives out no order IDs"
+                          : "order IDs have not been counted for long enough");
+  }
+
+  void Tick() {
+    absl::Duration counted = SteadyNow();
+    while (true) {
+      {
+        MutexLock lock(mutex_);
+        const auto next = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(kLook);
+        while (!ends_ && std::chrono::steady_clock::now() < next) ended_.WaitUntil(mutex_, next);
+        if (ends_) return;
+      }
+      Look();
+      const absl::Duration now = SteadyNow();
+      if (now - counted >= StatsHistory::kStep) {
+        counted = now;
+        Count();
+      }
+      const ShownPtr shown = shown_.load();
+      if (shown->moves != nullptr && hub_.stats().streams > 0) shown->moves->Want(now + kInterest);
+      hub_.Tick(now);
+    }
+  }
+
+  // Tells what is new about the table.
+  void Look() {
+    const ShownPtr shown = shown_.load();
+    const std::shared_ptr<const IdParts> ids = shown->places.ids();
+    const absl::StatusOr<std::shared_ptr<const RoutingTable>> table = shown->places.Table();
+    if (!table.ok()) return;
+    const RouterStats stats = ids->router->Stats();
+    const std::string source = SourceJson(stats, shown->places.parts().table_place);
+    const std::string event = TableEventJson(**table, source);
+    // Counters and ages change all the time.
+    std::string key = absl::StrCat((*table)->epoch(), " ", std::string(ToString(stats.source)), " ",
+                                   stats.from_last_good_file, " ", stats.refusals, " ",
+                                   stats.source_error.message());
+    const absl::Duration now = SteadyNow();
+    if (std::exchange(told_, key) != key) {
+      hub_.Publish("table", event, now);
+    } else {
+      hub_.Keep("table", event);
+    }
+    if (shown->moves == nullptr || (*table)->epoch() != moves_of_) {
+      moves_of_ = (*table)->epoch();
+      if (shown->moves == nullptr) {
+        hub_.Publish("moves", MovesJson(**table, "", {}), now);
+      } else {
+        shown->moves->Want(now + kInterest);
+      }
+    }
+  }
+
+  void Count() {
+    const std::shared_ptr<const IdParts> ids = shown_.load()->places.ids();
+    const absl::Duration now = SteadyNow();
+    std::string current;
+    {
+      MutexLock lock(mutex_);
+      current = stats_.Sample(ids.get(), hub_.stats(), hub_.most_streams(), absl::Now(), now);
+      current_ = current;
+      history_.clear();
+      if (now - loaded_ >= LoadWindow::kStep) {
+        loaded_ = now;
+        load_.Add(
+            ids != nullptr && ids->orders ? ids->orders->IdsBySection() : std::vector<uint64_t>(),
+            now);
+      }
+    }
+    hub_.Publish("stats", current, now);
+  }
+
+  const ConsoleOptions options_;
+  EventHub hub_;
+  std::atomic<ShownPtr> shown_;
+  // Of the ticker, after the start.
+  std::string told_;
+  uint64_t moves_of_ = 0;
+  internal::Mutex mutex_;
+  internal::CondVar ended_;
+  bool ends_ ABSL_GUARDED_BY(mutex_) = false;
+  StatsHistory stats_ ABSL_GUARDED_BY(mutex_);
+  std::string current_ ABSL_GUARDED_BY(mutex_);
+  std::string history_ ABSL_GUARDED_BY(mutex_);  // of stats_; empty: nobody asked for it yet
+  LoadWindow load_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration loaded_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
+  // Counts, which publish nothing else.
+  std::atomic<uint64_t> requests_ = 0;
+  std::atomic<uint64_t> publications_ = 0;
+  std::atomic<size_t> waiting_ = 0;
+  boost::asio::thread_pool waiters_;
+  std::thread ticker_;
+};
+
+ConsoleApi::ConsoleApi(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}
+ConsoleApi::~ConsoleApi() = default;
+
+absl::StatusOr<std::unique_ptr<ConsoleApi>> ConsoleApi::Make(ConsoleParts parts,
+                                                             const ConsoleOptions& options) {
+  LOCUS_RETURN_IF_ERROR(options.Check());
+  try {
+    auto rep = std::make_unique<Rep>(options);
+    LOCUS_RETURN_IF_ERROR(rep->Start(std::move(parts)));
+    return std::unique_ptr<ConsoleApi>(new ConsoleApi(std::move(rep)));
+  } catch (const std::system_error& thrown) {
+    return absl::UnavailableError(absl::StrCat("a thread of the console: ", thrown.what()));
+  }
+}
+
+absl::Status ConsoleApi::Replace(ConsoleParts parts) { return rep_->Replace(std::move(parts)); }
+bool ConsoleApi::Owns(const ServerRequest& request) const { return rep_->Owns(request); }
+Scopes ConsoleApi::Needs(const ServerRequest& request) const {
+  const PathOf* const path = FindConsolePath(request.path);
+  if (path == nullptr || path->path == ConsolePath::kSession) return {};
+  return path->path == ConsolePath::kPublish ? Scopes{Scope::kPublish} : Scopes{Scope::kRead};
+}
+void ConsoleApi::Handle(ServerRequest request, const Access& access, Server::Respond respond) {
+  rep_->Handle(std::move(request), access, std::move(respond));
+}
+std::string ConsoleApi::Metrics() const { return rep_->Metrics(); }
+
+}  // namespace locus::locusd

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/locusd/console/move_look.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "apps/moves/move_file.h"
+#include "apps/moves/move_text.h"
+#include "apps/moves/own_moves.h"
+#include "migration/engine/mariadb/run/move_control.h"
+#include "migration/move/table_steps.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+
+namespace locus::locusd {
+
+using mariadb::MoveControl;
+
+namespace {
+
+constexpr std::streamsize kMostFileBytes = 1 << 20;
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string text(static_cast<size_t>(kMostFileBytes) + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (in.gcount() == 0 && !in.eof()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": cannot be read: ", std::strerror(errno)));
+  }
+  if (in.gcount() > kMostFileBytes) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": a move file has at most ", kMostFileBytes, " bytes"));
+  }
+  text.resize(static_cast<size_t>(in.gcount()));
+  return text;
+}
+
+class FileLook : public MoveLook {
+ public:
+  explicit FileLook(std::string path) : path_(std::move(path)) {}
+
+  absl::StatusOr<Seen> Look(const RoutingTable& table) override {
+    LOCUS_ASSIGN_OR_RETURN(const std::string text, ReadFile(path_));
+    LOCUS_ASSIGN_OR_RETURN(const apps::MoveFile file, apps::ParseMoveFile(text, path_));
+    Seen seen{"[]", ""};
+    absl::StatusOr<std::vector<Move>> moves =
+        apps::OwnMovesOf(file, table, apps::NotBegun::kIfNoneHasBegun, seen.unheard);
+    seen.unheard = std::string(absl::StripPrefix(seen.unheard, "; "));
+    if (absl::IsNotFound(moves.status())) {
+      controls_.clear();
+      return seen;
+    }
+    LOCUS_RETURN_IF_ERROR(moves.status());
+    LOCUS_RETURN_IF_ERROR(Open(text, *std::move(moves)));
+    absl::StatusOr<std::string> json = Show(table);
+    if (!json.ok()) {
+      // A password or a certificate may have changed.
+      key_.clear();
+      return json.status();
+    }
+    seen.moves = *std::move(json);
+    return seen;
+  }
+
+ private:
+  // Keeps the connections of the moves that are still there.
+  absl::Status Open(const std::string& text, std::vector<Move> moves) {
+    std::string key = text;
+    for (const Move& move : moves) {
+      absl::StrAppend(&key, "\n", move.name);
+      for (const FencedRange& range : move.ranges)
+        absl::StrAppend(&key, " ", range.lo, "-", range.hi);
+    }
+    if (key == key_) return absl::OkStatus();
+    key_.clear();
+    controls_.clear();
+    for (Move& move : moves) {
+      LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<MoveControl> control, MoveControl::Create(move));
+      controls_.push_back(std::move(control));
+    }
+    key_ = std::move(key);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::string> Show(const RoutingTable& table) {
+    std::string json = "[";
+    for (const std::unique_ptr<MoveControl>& control : controls_) {
+      const Move& move = control->move();
+      LOCUS_ASSIGN_OR_RETURN(const mariadb::MoveView view, control->View());
+      const internal::TableSight sight =
+          internal::SightOf(table, {move.source.id, move.target.id, move.ranges});
+      absl::StrAppend(&json, json.size() > 1 ? "," : "",
+                      apps::StatusJson(move, view, sight, path_));
+    }
+    return json + "]";
+  }
+
+  const std::string path_;
+  std::string key_;  // what controls_ were opened for
+  std::vector<std::unique_ptr<MoveControl>> controls_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<MoveLook>> MoveLook::Open(const std::string& file) {
+  LOCUS_ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
+  LOCUS_RETURN_IF_ERROR(apps::ParseMoveFile(text, file).status());
+  return std::make_unique<FileLook>(file);
+}
+
+}  // namespace locus::locusd

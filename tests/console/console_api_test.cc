@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: Apache-2.0
+// The console over HTTP: an ID service in memory, a routing table in a file.
+#include "apps/locusd/console/console_api.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "locus/routing/file_table.h"
+#include "locus/routing/rebalance.h"
+#include "locus/routing/uri.h"
+#include "tests/console/console_fixture.h"
+#include "tests/support/private_server.h"
+#include "tests/support/temporary_directory.h"
+
+namespace locus::locusd {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class ConsoleApiTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    publisher_ = FileTablePublisher::Open(directory_ / "table.json").value();
+    ASSERT_TRUE(publisher_->Publish(Table(1, {}), 0).ok());
+    ASSERT_TRUE(publisher_->Publish(Table(2, {{0, 9'999, 2, 0, 0}}), 1).ok());
+    auto parts = std::make_shared<IdParts>();
+    OrderIdGenerator::Options orders;
+    orders.create_space = true;
+    parts->orders =
+        OrderIdGenerator::Create(std::make_shared<MemorySegmentStore>(), orders).value();
+    codec_ = std::make_shared<const OrderNoCodec>(
+        OrderNoCodec::Create(KeyRing::Generate().value()).value());
+    parts->numbers = codec_;
+    parts->sequences = std::make_shared<SequenceSet>(MemorySequencer::Create({}).value(), 100);
+    leases_ = std::make_shared<MemoryWorkerLeaseStore>();
+    ASSERT_TRUE(leases_->Create(SpaceName(), absl::ZeroDuration(), absl::Now()).ok());
+    parts->snowflake = LeasedSnowflake<>::Create(leases_, {}).value();
+    RouterOptions router;
+    router.confirm_every = absl::Milliseconds(200);
+    parts->router =
+        Router::Open(FileTableSource::Open(directory_ / "table.json").value(), router).value();
+    parts_ = std::move(parts);
+    server_.emplace(Parts(), options_);
+  }
+
+  static RoutingTable Table(uint64_t epoch, std::vector<VnodeMove> moves) {
+    const std::vector<Shard> shards = {
+        {.id = 1, .name = "a", .endpoint = "mysql://127.0.0.1:1/a", .labels = {{"tier", "hot"}}},
+        {.id = 2, .name = "b \"2\"", .endpoint = "mysql://127.0.0.1:2/b", .labels = {}}};
+    return RoutingTable::Make(epoch, shards, {{32767, 1}, {65535, 2}}, std::move(moves)).value();
+  }
+  ConsoleParts Parts() {
+    ConsoleParts parts;
+    parts.ids = [this] { return parts_; };
+    parts.table_place = absl::StrCat("file:", directory_ / "table.json");
+    parts.open_publisher = [place = parts.table_place] { return OpenTablePublisher(place); };
+    parts.open_leases = [this]() -> absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> {
+      return leases_;
+    };
+    return parts;
+  }
+  void Fits(const std::string& name, const json& value) {
+    EXPECT_EQ(types_.Misfit(name, value), "");
+  }
+  void ExpectProblem(const http::HttpAnswer& answer, unsigned status, const std::string& code,
+                     const std::string& why) {
+    EXPECT_EQ(answer.status, status) << answer.body;
+    EXPECT_EQ(answer.Header("Content-Type"), "application/problem+json");
+    const json problem = json::parse(answer.body, nullptr, false);
+    EXPECT_EQ(problem.value("code", ""), code) << answer.body;
+    EXPECT_THAT(problem.value("detail", ""), HasSubstr(why));
+  }
+  std::string TakeId(uint64_t buyer) {
+    return parts_->orders->Next(BuyerKey::Uint64(buyer), absl::Seconds(60)).value().ToString();
+  }
+  static json AddC() { return {{"add", {{{"name", "c"}, {"endpoint", "mysql://127.0.0.1:3/c"}}}}}; }
+  json Plan(const json& request) {
+    const http::HttpAnswer answer = server_->Post("/v1/plan", request, ConsoleServer::kReader);
+    EXPECT_EQ(answer.status, 200u) << answer.body;
+    return json::parse(answer.body, nullptr, false);
+  }
+  static json PublicationOf(const json& plan) {
+    return {{"epoch", plan["epoch"]}, {"plan", plan["plan"]}, {"digest", plan["next"]["digest"]}};
+  }
+
+  const ApiTypes types_ = ApiTypes::Load();
+  TemporaryDirectory directory_;
+  ConsoleOptions options_;
+  std::unique_ptr<FileTablePublisher> publisher_;
+  std::shared_ptr<MemoryWorkerLeaseStore> leases_;
+  std::shared_ptr<const OrderNoCodec> codec_;
+  std::shared_ptr<const IdParts> parts_;
+  std::optional<ConsoleServer> server_;
+};
+
+TEST_F(ConsoleApiTest, Session_SaysWhatTheTokenAllows_AndNothingWithoutOne) {
+  const json nobody = server_->Get("/v1/console/session", "");
+  EXPECT_EQ(nobody, json({{"scopes", json::array()}, {"mode", "configured"}}));
+  const json reader = server_->Get("/v1/console/session");
+  Fits("Session", reader);
+  EXPECT_EQ(reader["scopes"], json({"read"}));
+  EXPECT_EQ(reader["client"], "reader");
+  EXPECT_EQ(reader["offers"]["publish"], true);
+  EXPECT_EQ(reader["offers"]["moves"], false);
+  EXPECT_THAT(reader["absent"].value("moves", ""), HasSubstr("no move file"));
+  EXPECT_EQ(server_->Get("/v1/console/session", ConsoleServer::kPublisher)["scopes"],
+            json({"read", "publish", "decode"}));
+  EXPECT_EQ(server_->Ask("GET", "/v1/console/session", "unknown-token-0123456").status, 401u);
+}
+
+TEST_F(ConsoleApiTest, WithoutTheScope_NothingIsShown) {
+  for (const char* path :
+       {"/v1/table", "/v1/table/history", "/v1/table/diff?before=1", "/v1/shards", "/v1/moves",
+        "/v1/events", "/v1/stats", "/v1/inspect?text=1", "/v1/leases", "/v1/members"}) {
+    EXPECT_EQ(server_->Ask("GET", path, "").status, 401u) << path;
+    EXPECT_EQ(server_->Ask("GET", path, ConsoleServer::kMaker).status, 403u) << path;
+  }
+  EXPECT_EQ(server_->Post("/v1/plan", {}, ConsoleServer::kMaker).status, 403u);
+  EXPECT_EQ(server_->Post("/v1/plan:publish", {}, ConsoleServer::kReader).status, 403u);
+  EXPECT_EQ(server_->Post("/v1/plan:publish", {}, "").status, 401u);
+}
+
+TEST_F(ConsoleApiTest, Page_NeedsNoToken) {
+  const http::HttpAnswer page = server_->Ask("GET", "/", "");
+  EXPECT_EQ(page.status, 200u);
+  EXPECT_THAT(page.body, HasSubstr("<script"));
+  EXPECT_THAT(std::string(page.Header("Content-Security-Policy")), HasSubstr("default-src 'none'"));
+  EXPECT_EQ(server_->Ask("GET", "/nothing", "").status, 401u);
+}
+
+TEST_F(ConsoleApiTest, TableHistoryAndDiff_AreThoseOfThePlace) {
+  const json table = server_->Get("/v1/table");
+  Fits("TableAnswer", table);
+  Fits("TableDocument", table["document"]);
+  Fits("TableSourceState", table["source"]);
+  EXPECT_EQ(table["epoch"], 2);
+  EXPECT_EQ(table["source"]["state"], "following");
+  EXPECT_EQ(RoutingTable::Parse(table["document"].dump()).value(), publisher_->Current().value());
+
+  const json first = server_->Get("/v1/table?epoch=1");
+  EXPECT_EQ(first["document"]["epoch"], 1);
+  EXPECT_TRUE(first["source"].is_null());
+  ExpectProblem(server_->Ask("GET", "/v1/table?epoch=9"), 404, "NOT_FOUND", "9");
+  ExpectProblem(server_->Ask("GET", "/v1/table?epoch=x"), 400, "INVALID_ARGUMENT", "epoch");
+  ExpectProblem(server_->Ask("GET", "/v1/table?table=1"), 400, "INVALID_ARGUMENT", "table");
+
+  const json history = server_->Get("/v1/table/history?most=10");
+  Fits("TableHistory", history);
+  ASSERT_EQ(history["tables"].size(), 2u);
+  EXPECT_EQ(history["tables"][0]["epoch"], 2);
+
+  const json diff = server_->Get("/v1/table/diff?before=1");
+  Fits("TableDiff", diff);
+  EXPECT_EQ(diff["before"]["epoch"], 1);
+  EXPECT_EQ(diff["after"]["moves"].size(), 1u);
+  EXPECT_THAT(diff["text"].get<std::string>(), HasSubstr("0..9999"));
+  ExpectProblem(server_->Ask("GET", "/v1/table/diff"), 400, "INVALID_ARGUMENT", "before");
+}
+
+TEST_F(ConsoleApiTest, Shards_HaveTheirSharesAndMoves) {
+  const json answer = server_->Get("/v1/shards");
+  Fits("ShardsAnswer", answer);
+  ASSERT_EQ(answer["shards"].size(), 2u);
+  const json& a = answer["shards"][0];
+  EXPECT_EQ(a["vnodes"], 32'768);
+  EXPECT_EQ(a["share"], 0.5);
+  EXPECT_EQ(a["weight_share"], 0.5);
+  EXPECT_EQ(a["moving_out"], 10'000);
+  EXPECT_EQ(answer["shards"][1]["moving_in"], 10'000);
+  EXPECT_EQ(a["labels"]["tier"], "hot");
+  EXPECT_TRUE(a["load"].is_null());
+  EXPECT_THAT(answer["load"].value("why_absent", ""), HasSubstr("long enough"));
+}
+
+TEST_F(ConsoleApiTest, Moves_WithoutAFile_AreThoseOfTheTable) {
+  const json moves = server_->Get("/v1/moves");
+  Fits("MovesAnswer", moves);
+  ASSERT_EQ(moves["table_moves"].size(), 1u);
+  EXPECT_EQ(moves["table_moves"][0]["from"], 1);
+  EXPECT_EQ(moves["table_moves"][0]["to"], 2);
+  EXPECT_EQ(moves["moves"], json::array());
+}
+
+TEST_F(ConsoleApiTest, Plan_IsThatOfTheCommand_AndPublishesNothing) {
+  const json answer = Plan(AddC());
+  Fits("PlanAnswer", answer);
+  Fits("Plan", answer["plan"]);
+  Fits("TableDiff", answer["next"]["diff"]);
+  EXPECT_THAT(answer["svg"].get<std::string>(), HasSubstr("<svg"));
+  RebalanceRequest request;
+  request.add.push_back({.name = "c", .endpoint = "mysql://127.0.0.1:3/c"});
+  const RebalancePlan plan = PlanRebalance(Table(2, {{0, 9'999, 2, 0, 0}}), request).value();
+  EXPECT_EQ(answer["plan"], json::parse(PlanAsJson(plan)));
+  EXPECT_EQ(answer["next"]["diff"]["shards_added"][0]["name"], "c");
+  EXPECT_EQ(publisher_->Current()->epoch(), 2u);
+
+  const json nothing = Plan({{"epoch", 2}, {"plan", Plan({{"weights", {{"a", 100}}}})["plan"]}});
+  EXPECT_EQ(nothing["epoch"], 2);
+}
+
+TEST_F(ConsoleApiTest, BadPlans_AreRefused_AndSayWhy) {
+  auto refuse = [&](const json& body, unsigned status, const char* code, const char* why) {
+    ExpectProblem(server_->Post("/v1/plan", body), status, code, why);
+  };
+  refuse({{"remove", {"x"}}}, 400, "INVALID_ARGUMENT", "x");
+  refuse({{"weights", {{"a", 0}, {"b \"2\"", 0}}}}, 400, "INVALID_ARGUMENT", "weight");
+  refuse({{"epoch", 1}}, 409, "ABORTED", "epoch 2 is the newest");
+  refuse({{"load", "ids"}}, 400, "INVALID_ARGUMENT", "no order IDs");
+  refuse({{"plan", {{"epoch", 1}}}}, 400, "INVALID_ARGUMENT", "");
+  const http::HttpAnswer text =
+      server_->Ask("POST", "/v1/plan", ConsoleServer::kReader,
+                   "{\"add\":", {{"Content-Type", "application/json"}, {"Locus-Console", "1"}});
+  ExpectProblem(text, 400, "INVALID_ARGUMENT", "not JSON");
+}
+
+TEST_F(ConsoleApiTest, Publication_BeginsTheMoves_OnceHoweverOftenItIsSent) {
+  const json plan = Plan(AddC());
+  const http::HttpAnswer answer = server_->Post("/v1/plan:publish", PublicationOf(plan));
+  ASSERT_EQ(answer.status, 200u) << answer.body;
+  const json published = json::parse(answer.body);
+  Fits("PublishAnswer", published);
+  EXPECT_EQ(published["epoch"], 3);
+  EXPECT_EQ(published["already"], false);
+  EXPECT_EQ(published["diff"], plan["next"]["diff"]);
+  const RoutingTable now = publisher_->Current().value();
+  EXPECT_EQ(now.epoch(), 3u);
+  EXPECT_EQ(now.shards().size(), 3u);
+  EXPECT_EQ(now.moves().size(), 1 + plan["next"]["begins"].get<size_t>());
+
+  // The answer was lost, and the page sends it again.
+  const http::HttpAnswer again = server_->Post("/v1/plan:publish", PublicationOf(plan));
+  ASSERT_EQ(again.status, 200u) << again.body;
+  EXPECT_EQ(json::parse(again.body)["already"], true);
+  EXPECT_EQ(json::parse(again.body)["diff"], plan["next"]["diff"]);
+  EXPECT_EQ(publisher_->Current()->epoch(), 3u);
+  EXPECT_THAT(server_->console().Metrics(), HasSubstr("locusd_console_publications_total 2"));
+}
+
+TEST_F(ConsoleApiTest, Publication_AfterSomebodyElses_IsRefused) {
+  const json plan = Plan(AddC());
+  ASSERT_TRUE(
+      publisher_->Publish(Table(3, {{0, 9'999, 2, 500, 1}}), 2, {.moves = {{0, 9'999}}}).ok());
+  ExpectProblem(server_->Post("/v1/plan:publish", PublicationOf(plan)), 409, "ABORTED",
+                "has epoch 3, and the plan was made from epoch 2");
+  EXPECT_EQ(publisher_->Current()->epoch(), 3u);
+  EXPECT_EQ(publisher_->Current()->shards().size(), 2u);
+}
+
+TEST_F(ConsoleApiTest, Publication_OfAnotherChangeThanWasShown_IsRefused) {
+  const json plan = Plan(AddC());
+  json changed = PublicationOf(plan);
+  changed["most_per_shard"] = 100;
+  const http::HttpAnswer answer = server_->Post("/v1/plan:publish", changed);
+  if (plan["next"]["waits"] != 0) {
+    ExpectProblem(answer, 409, "ABORTED", "digest");
+  }
+  json other = PublicationOf(plan);
+  other["digest"] = std::string(64, '0');
+  ExpectProblem(server_->Post("/v1/plan:publish", other), 409, "ABORTED", "digest");
+  json tampered = PublicationOf(plan);
+  tampered["plan"]["shards"][2]["endpoint"] = "mysql://127.0.0.1:9/evil";
+  ExpectProblem(server_->Post("/v1/plan:publish", tampered), 409, "ABORTED", "digest");
+  EXPECT_EQ(publisher_->Current()->epoch(), 2u);
+}
+
+// What a form or a script of another page can send without being asked.
+TEST_F(ConsoleApiTest, ForeignPages_ChangeNothing) {
+  const std::string body = AddC().dump();
+  auto send = [&](const ConsoleServer::Headers& headers) {
+    return server_->Ask("POST", "/v1/plan", ConsoleServer::kReader, body, headers).status;
+  };
+  EXPECT_EQ(send({}), 415u);
+  EXPECT_EQ(send({{"Content-Type", "text/plain"}, {"Locus-Console", "1"}}), 415u);
+  EXPECT_EQ(send({{"Content-Type", "application/json"}}), 403u);
+  const ConsoleServer::Headers page = {{"Content-Type", "application/json"},
+                                       {"Locus-Console", "1"}};
+  auto with = [&](const char* name, const std::string& value) {
+    ConsoleServer::Headers headers = page;
+    headers.emplace_back(name, value);
+    return send(headers);
+  };
+  EXPECT_EQ(with("Sec-Fetch-Site", "cross-site"), 403u);
+  EXPECT_EQ(with("Sec-Fetch-Site", "same-site"), 403u);
+  EXPECT_EQ(with("Sec-Fetch-Site", "same-origin"), 200u);
+  EXPECT_EQ(with("Origin", "http://evil.example"), 403u);
+  EXPECT_EQ(with("Origin", "null"), 403u);
+  EXPECT_EQ(with("Origin", absl::StrCat("http://127.0.0.1:", server_->server().port())), 200u);
+  EXPECT_EQ(server_->Ask("GET", "/v1/plan").status, 405u);
+  EXPECT_EQ(server_->Ask("DELETE", "/v1/table").status, 405u);
+}
+
+// A name of the attacker's that resolves to 127.0.0.1.
+TEST_F(ConsoleApiTest, WithoutTokens_AnotherHost_GetsNothing) {
+  ConsoleServer open(Parts(), {.laptop = true}, /*tokens=*/false);
+  EXPECT_EQ(open.Get("/v1/console/session", "")["mode"], "laptop");
+  EXPECT_EQ(open.Get("/v1/console/session", "")["scopes"].size(), 3u);
+  const int fd = ConnectToLoopback(open.server().port());
+  const std::string request =
+      "GET /v1/table HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n";
+  ASSERT_EQ(send(fd, request.data(), request.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(request.size()));
+  char answer[64] = {};
+  ASSERT_GT(recv(fd, answer, sizeof answer - 1, MSG_WAITALL), 0);
+  EXPECT_THAT(answer, HasSubstr("HTTP/1.1 403 "));
+  close(fd);
+}
+
+TEST_F(ConsoleApiTest, Stats_AreThoseOfTheProcess_WithTheirHistory) {
+  for (uint64_t buyer = 0; buyer < 100; ++buyer) TakeId(buyer);
+  ASSERT_TRUE((*parts_->sequences->Find("invoices"))->Next(absl::Seconds(60)).ok());
+  ASSERT_TRUE(parts_->snowflake->Next().ok());
+  ASSERT_TRUE(
+      WaitUntil([&] { return server_->Get("/v1/stats")["current"]["orders"]["ids"] == 100; }));
+  const json stats = server_->Get("/v1/stats");
+  Fits("StatsAnswer", stats);
+  Fits("Stats", stats["current"]);
+  Fits("StatsHistory", stats["history"]);
+  Fits("StoreStats", stats["current"]["orders"]["stores"][0]);
+  Fits("Latency", stats["current"]["orders"]["lease_latency"]);
+  EXPECT_EQ(stats["current"]["sequences"][0]["name"], "invoices");
+  EXPECT_EQ(stats["current"]["snowflake"]["ids"], 1);
+  EXPECT_GE(stats["history"]["at_ms"].size(), 2u);
+}
+
+TEST_F(ConsoleApiTest, Inspect_AnswersAsTheCommandDoes_AndDecodesForFew) {
+  const std::string text = TakeId(12345);
+  const OrderId id = OrderId::Parse(text).value();
+  const json of_id = server_->Get("/v1/inspect?text=" + text);
+  Fits("InspectAnswer", of_id);
+  EXPECT_EQ(of_id["kind"], "order_id");
+  EXPECT_EQ(of_id["gene"], id.gene().value());
+  EXPECT_EQ(of_id["cohort"], id.cohort());
+  EXPECT_FALSE(of_id.contains("order_no"));
+  EXPECT_TRUE(of_id.contains("shard"));
+
+  const std::string number = codec_->Encode(id)->ToString();
+  const json hidden = server_->Get("/v1/inspect?text=" + number);
+  Fits("InspectAnswer", hidden);
+  EXPECT_EQ(hidden["gene"], id.gene().value());
+  EXPECT_FALSE(hidden.contains("order_id"));
+  EXPECT_FALSE(hidden.contains("sequence"));
+  const json decoded = server_->Get("/v1/inspect?text=" + number, ConsoleServer::kPublisher);
+  EXPECT_EQ(decoded["order_id"], text);
+
+  const json gene = server_->Get("/v1/inspect?text=gene:7");
+  Fits("InspectAnswer", gene);
+  EXPECT_EQ(gene["shard"], "a");
+  EXPECT_EQ(gene["permyriad"], 0);
+  EXPECT_EQ(server_->Get("/v1/inspect?text=buyer:12345")["gene"], id.gene().value());
+  const int64_t snowflake = parts_->snowflake->Next().value();
+  const json flake = server_->Get(absl::StrCat("/v1/inspect?text=snowflake:", snowflake));
+  Fits("InspectAnswer", flake);
+  EXPECT_EQ(flake["kind"], "snowflake");
+  for (const char* bad : {"", "?text=", "?text=gene:70000", "?text=buyer:x", "?text=xyz",
+                          "?text=%zz", "?text=1&text=2"}) {
+    EXPECT_EQ(server_->Ask("GET", absl::StrCat("/v1/inspect", bad)).status, 400u) << bad;
+  }
+}
+
+TEST_F(ConsoleApiTest, LeasesOfTheService_AreListed_AndMembersAreAbsent) {
+  const json leases = server_->Get("/v1/leases");
+  Fits("LeasesAnswer", leases);
+  ASSERT_EQ(leases["workers"].size(), 1u);
+  EXPECT_EQ(server_->Get("/v1/leases?from=1024")["workers"].size(), 0u);
+  EXPECT_EQ(server_->Ask("GET", "/v1/leases?space=A!").status, 400u);
+  ExpectProblem(server_->Ask("GET", "/v1/members"), 404, "NOT_FOUND", "no cluster");
+}
+
+TEST_F(ConsoleApiTest, Events_TellANewTable_AndCountersAsTheyChange) {
+  EventReader events(*server_);
+  EXPECT_EQ(events.head().Header("Content-Type"), "text/event-stream");
+  EXPECT_EQ(events.head().Header("Cache-Control"), "no-store");
+  const json table = events.NextOf("table", [](const json&) { return true; });
+  Fits("TableSourceState", table["source"]);
+  EXPECT_EQ(table["epoch"], 2);
+  Fits("Stats", events.NextOf("stats", [](const json&) { return true; }));
+  ASSERT_EQ(server_->Post("/v1/plan:publish", PublicationOf(Plan(AddC()))).status, 200u);
+  const json now = events.NextOf("table", [](const json& each) { return each["epoch"] == 3; });
+  EXPECT_EQ(now["source"]["state"], "following");
+  Fits("MovesAnswer", events.NextOf("moves", [](const json& each) { return each["epoch"] == 3; }));
+  TakeId(1);
+  events.NextOf("stats", [](const json& each) { return each["orders"]["ids"] == 1; });
+}
+
+TEST_F(ConsoleApiTest, Streams_AreBounded_AndEndWithTheServer) {
+  options_.events.most_streams = 2;
+  server_.emplace(Parts(), options_);
+  EventReader first(*server_), second(*server_);
+  ExpectProblem(server_->Ask("GET", "/v1/events"), 503, "UNAVAILABLE", "2 streams");
+  server_->server().Drain(absl::Seconds(60));
+  while (first.Next()) {
+  }
+  while (second.Next()) {
+  }
+}
+
+// Others get their events while one reads nothing.
+TEST_F(ConsoleApiTest, SlowReader_LosesItsStream_OthersDoNot) {
+  options_.events.most_waiting_bytes = 64 << 10;
+  server_.emplace(Parts(), options_);
+  const int slow = ConnectToLoopback(server_->server().port());
+  const int small = 4096;
+  setsockopt(slow, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+  const std::string request =
+      absl::StrCat("GET /v1/events HTTP/1.1\r\nHost: x\r\nAuthorization: ", "Bearer ",
+                   ConsoleServer::kReader, "\r\n\r\n");
+  ASSERT_EQ(send(slow, request.data(), request.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(request.size()));
+  EventReader quick(*server_);
+  // Each table has more moves, which are an event of some 100 KiB.
+  std::vector<VnodeMove> moves = {{0, 9'999, 2, 0, 0}};
+  for (uint64_t epoch = 3; epoch < 9; ++epoch) {
+    for (int i = 0; i < 1500; ++i) {
+      const auto vnode = static_cast<uint16_t>(moves.back().last + 2);
+      moves.push_back({vnode, vnode, 2, 0, 0});
+    }
+    ASSERT_TRUE(publisher_->Publish(Table(epoch, moves), epoch - 1).ok());
+    const json told = quick.NextOf("moves", [&](const json& m) { return m["epoch"] == epoch; });
+    EXPECT_EQ(told["table_moves"].size(), moves.size());
+  }
+  EXPECT_TRUE(WaitUntil([&] {
+    return absl::StrContains(server_->console().Metrics(),
+                             "\nlocusd_console_streams_slow_total 1\n");
+  }));
+  EXPECT_THAT(server_->console().Metrics(), HasSubstr("\nlocusd_console_streams 1\n"));
+  close(slow);
+}
+
+TEST_F(ConsoleApiTest, Reload_KeepsStreams_AndABadMoveFileChangesNothing) {
+  EventReader events(*server_);
+  ConsoleParts bad = Parts();
+  bad.move_file = directory_ / "missing.toml";
+  EXPECT_FALSE(server_->console().Replace(std::move(bad)).ok());
+  EXPECT_EQ(server_->Get("/v1/console/session")["offers"]["moves"], false);
+  ConsoleParts less = Parts();
+  less.open_publisher = nullptr;
+  ASSERT_TRUE(server_->console().Replace(std::move(less)).ok());
+  ExpectProblem(server_->Ask("GET", "/v1/table/history"), 404, "NOT_FOUND", "no place");
+  // A plan can be made of the table in force.
+  EXPECT_EQ(Plan(AddC())["epoch"], 2);
+  ExpectProblem(server_->Post("/v1/plan:publish", PublicationOf(Plan(AddC()))), 404, "NOT_FOUND",
+                "no place");
+  TakeId(1);
+  events.NextOf("stats", [](const json& each) { return each["orders"]["ids"] == 1; });
+}
+
+TEST_F(ConsoleApiTest, WithoutAnIdService_SaysSo) {
+  server_.emplace(ConsoleParts(), options_);
+  const json session = server_->Get("/v1/console/session");
+  EXPECT_EQ(session["offers"]["table"], false);
+  EXPECT_EQ(session["offers"]["stats"], false);
+  ExpectProblem(server_->Ask("GET", "/v1/table"), 404, "NOT_FOUND", "no ID service");
+  EXPECT_TRUE(server_->Get("/v1/stats")["current"]["orders"].is_null());
+}
+
+TEST_F(ConsoleApiTest, ManyThreads_AskAndPublish_AndOneWins) {
+  const json plan = Plan(AddC());
+  std::vector<std::thread> threads;
+  std::atomic<int> won = 0, already = 0;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (const char* path : {"/v1/table", "/v1/shards", "/v1/stats", "/v1/moves"}) {
+        EXPECT_EQ(server_->Ask("GET", path).status, 200u);
+      }
+      const http::HttpAnswer answer = server_->Post("/v1/plan:publish", PublicationOf(plan));
+      EXPECT_EQ(answer.status, 200u) << answer.body;
+      ++(absl::StrContains(answer.body, "\"already\":true") ? already : won);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GE(won, 1);
+  EXPECT_EQ(publisher_->Current()->epoch(), 3u);
+}
+
+}  // namespace
+}  // namespace locus::locusd
