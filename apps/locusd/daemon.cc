@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "apps/locusd/audit.h"
+#include "apps/locusd/console_role.h"
 #include "apps/locusd/front/front.h"
 #include "apps/locusd/ids/id_places.h"
 #include "apps/locusd/ids/id_service.h"
@@ -47,6 +48,7 @@ class Daemon::Rep {
   ~Rep() {
     // The server's threads call the front, which calls the handlers; those ask the front.
     server_.reset();
+    console_.reset();
     ids_.reset();
     leases_.reset();
   }
@@ -72,6 +74,10 @@ class Daemon::Rep {
       LOCUS_ASSIGN_OR_RETURN(ids_, IdService::Start(*config_.ids, std::move(options)));
       front_->Add(ids_->api());
     }
+    const Running running = MakeRunning();
+    LOCUS_ASSIGN_OR_RETURN(console_, ConsoleApi::Make(ConsolePartsOf(running, config_),
+                                                      ConsoleOptionsOf(running, config_)));
+    front_->Add(*console_);
     // More handlers are made here, from MakeRunning(), and added in the same way.
     http::ServerOptions server = config_.api.server;
     server.tls = tls_.get();
@@ -193,6 +199,7 @@ class Daemon::Rep {
     if (ids_ != nullptr && config.ids) {
       LOCUS_ASSIGN_OR_RETURN(ids, ids_->Prepare(*config.ids));
     }
+    LOCUS_RETURN_IF_ERROR(console_->Replace(ConsolePartsOf(MakeRunning(), config)));
     // From here on nothing fails.
     const size_t tokens = access->tokens();
     front_->Replace(std::move(access));
@@ -242,6 +249,7 @@ class Daemon::Rep {
   std::optional<Front> front_;
   std::unique_ptr<LeaseRole> leases_;  // nullptr: not this role
   std::unique_ptr<IdService> ids_;     // likewise
+  std::unique_ptr<ConsoleApi> console_;
   std::unique_ptr<http::Server> server_;
   // Counts, which publish nothing else.
   std::atomic<int64_t> reloads_ = 0;

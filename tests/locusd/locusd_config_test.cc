@@ -157,6 +157,8 @@ TEST(LocusdConfigTest, InstalledExample_ShowsTheDefaults) {
   EXPECT_EQ(parsed->api.server.request_timeout, config.api.server.request_timeout);
   EXPECT_EQ(parsed->api.server.idle_timeout, config.api.server.idle_timeout);
   EXPECT_EQ(parsed->log_level, config.log_level);
+  EXPECT_EQ(parsed->console.move_file, config.console.move_file);
+  EXPECT_EQ(parsed->console.streams, config.console.streams);
   EXPECT_EQ(parsed->api.rate, config.api.rate);
   EXPECT_EQ(parsed->api.burst, config.api.burst);
   EXPECT_EQ(parsed->api.under_way, config.api.under_way);

@@ -70,7 +70,17 @@ TEST(LocusdIdsTest, ServiceOnOneFile_OffersAllAndNothingTwiceOverRestarts) {
       EXPECT_TRUE(made.insert("a" + number.get<std::string>()).second);
     }
     EXPECT_EQ(ids.StatusOf("GET", "/readyz"), 200u);
-    EXPECT_EQ(ids.StatusOf("GET", "/v1/leases"), 404u) << "this is no node of a cluster";
+    EXPECT_EQ(ids.StatusOf("GET", "/v1/status"), 404u) << "this is no node of a cluster";
+    // The console, by the configuration.
+    EXPECT_EQ(ids.StatusOf("GET", "/"), 200u);
+    const json session = ids.Good("GET", "/v1/console/session");
+    EXPECT_EQ(session["roles"], json({"id-service"}));
+    EXPECT_EQ(session["offers"]["publish"], true);
+    EXPECT_EQ(session["offers"]["members"], false);
+    EXPECT_EQ(ids.Good("GET", "/v1/table/history")["tables"].size(), 1u);
+    EXPECT_EQ(ids.Good("GET", "/v1/leases")["workers"].size(), 1u);
+    EXPECT_EQ(ids.StatusOf("GET", "/v1/members"), 404u);
+    EXPECT_EQ(ids.Metric("locusd_console_streams"), "0");
     EXPECT_EQ(ids.Metric("locus_id_parts_missing"), "0");
     EXPECT_NE(ids.Metric("locus_id_autonomy_seconds"), "");
     EXPECT_EQ(ids.Metric("locus_order_ids_most_lead_seconds"), "1024");

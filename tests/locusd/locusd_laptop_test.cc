@@ -102,6 +102,9 @@ TEST_F(LocusdLaptopTest, OneCommand_ServesIdsAndNoneTwiceOverRestarts) {
     EXPECT_EQ(Ask("GET", "/healthz")->status, 200u);
     EXPECT_THAT(Ask("GET", "/metrics")->body, HasSubstr("locus_id_requests_total 4\n"));
     EXPECT_EQ(Ask("GET", "/v1/status")->status, 404u);
+    EXPECT_THAT(Ask("GET", "/")->body, HasSubstr("<html"));
+    EXPECT_EQ(Good("GET", "/v1/console/session")["mode"], "laptop");
+    EXPECT_EQ(Good("GET", "/v1/leases")["workers"].size(), 1u);
     if (life == 0) process_->KillHard();
     if (life == 1) process_->Stop();
   }

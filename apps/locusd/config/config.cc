@@ -162,6 +162,15 @@ void ReadRoles(TomlSection& root, Config& config) {
   }
 }
 
+void ReadConsole(TomlSection section, Config& config) {
+  section.Text("move_file", &config.console.move_file, ReadMaybe);
+  section.Whole("streams", &config.console.streams, Within(config.console.streams, 1, 10'000));
+  if (!config.console.move_file.empty() && (!config.ids || !config.ids->table)) {
+    section.RefuseKey("move_file", "is of the moves of a routing table: [ids.table] is missing");
+  }
+  section.End();
+}
+
 void ReadLog(TomlSection section, Config& config) {
   section.Text("level", &config.log_level, ReadLevel);
   section.End();
@@ -194,6 +203,7 @@ absl::StatusOr<Config> ParseConfig(std::string_view text, const std::string& pat
   } else {
     root.RefuseKey("ids", "is for the role id-service: roles = [\"lease-node\", \"id-service\"]");
   }
+  ReadConsole(root.Section("console"), config);
   ReadLog(root.Section("log"), config);
   root.End();
   if (!config.raft.listen.empty() && config.raft.listen == config.api.server.listen) {

@@ -92,6 +92,12 @@ struct Config {
 
   std::optional<IdSettings> ids;  // of an id_service
 
+  struct Console {
+    std::string move_file;   // whose moves are shown; empty: those of the table only
+    uint64_t streams = 128;  // of events, at once
+  };
+  Console console;
+
   std::optional<AuditSettings> audit;
 
   std::optional<HealthSettings> health;
@@ -108,7 +114,7 @@ absl::StatusOr<Config> ParseConfig(std::string_view text, const std::string& pat
 absl::StatusOr<Config> ReadConfig(const std::string& path);
 
 // The keys whose values differ, but for those that a running process takes over: log.level, tokens
-// and what they allow, the API's certificate and key, ids.keys and ids.table.
+// and what they allow, the API's certificate and key, ids.keys, ids.table and console.move_file.
 std::vector<std::string> KeysThatNeedARestart(const Config& running, const Config& read);
 
 // The tokens of all files, and what they allow: each file one line, 16 to 1,024 bytes of what a

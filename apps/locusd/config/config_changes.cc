@@ -60,6 +60,7 @@ std::vector<std::string> KeysThatNeedARestart(const Config& running, const Confi
   compare("ids.orders", ids.orders, new_ids.orders);
   compare("ids.sequences", ids.sequences, new_ids.sequences);
   compare("ids.snowflake", ids.snowflake, new_ids.snowflake);
+  compare("console.streams", running.console.streams, read.console.streams);
   const HealthSettings health = running.health.value_or(HealthSettings());
   const HealthSettings new_health = read.health.value_or(HealthSettings());
   if (running.health.has_value() != read.health.has_value() ||

@@ -110,6 +110,12 @@ constexpr char kToken[] = R"(
 # burst = 1000
 )";
 
+constexpr char kConsole[] = R"(
+[console]                           # the operator's page, at / of the API
+# move_file = ""                    # whose moves it shows: `locus move new`; those of the table only
+# streams = 128                     # pages that get events, at once
+)";
+
 constexpr char kLog[] = R"(
 [log]
 # level = "info"                    # trace, debug, info, warn, error
@@ -156,6 +162,7 @@ std::string ConfigTemplate(bool lease_node, bool id_service) {
   if (lease_node) text += kApiForward;
   if (id_service) text += kIds;
   text += kToken;
+  text += kConsole;
   text += kLog;
   if (lease_node) text += kNodeRest;
   return text;

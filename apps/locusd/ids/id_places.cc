@@ -168,6 +168,10 @@ absl::StatusOr<std::unique_ptr<TablePublisher>> OpenPublisher(const TableSetting
   return OpenTablePublisher(settings.place.uri, {.password = AskFor(settings.place)});
 }
 
+absl::StatusOr<std::unique_ptr<LocusdCluster>> OpenCluster(const PlaceSettings& place) {
+  return OpenLocusdCluster(place.uri, AskFor(place));
+}
+
 absl::Status CheckPlace(const PlaceSettings& place) {
   if (place.uri.empty()) return absl::OkStatus();
   if (!place.password_file.empty()) {

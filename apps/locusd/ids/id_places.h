@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "apps/locusd/ids/id_parts.h"
 #include "apps/locusd/ids/id_settings.h"
+#include "locus/engine/locusd_cluster.h"
 #include "locus/key_ring.h"
 #include "locus/routing/table_publisher.h"
 #include "locus/worker_lease_store.h"
@@ -32,6 +33,8 @@ absl::StatusOr<std::shared_ptr<Router>> OpenRouter(
     const TableSettings& settings, std::function<void(const RouterEvent&)> on_event);
 absl::StatusOr<std::unique_ptr<TablePublisher>> OpenPublisher(const TableSettings& settings);
 absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenLeases(const SnowflakeSettings& settings);
+// The cluster of lease nodes, where the place is one.
+absl::StatusOr<std::unique_ptr<LocusdCluster>> OpenCluster(const PlaceSettings& place);
 
 // Whether the files that a place names can be used: its password, and the certificates of its URI.
 absl::Status CheckPlace(const PlaceSettings& place);

@@ -9,11 +9,10 @@
 //   "Locus-Console: 1". With these a foreign page cannot send them; the server also compares Origin
 //   and Sec-Fetch-Site where a browser sends them.
 // - Every answer that is not 2xx has a body of type application/problem+json: `Problem`.
-//   400 the request is wrong (INVALID_ARGUMENT); 401 the token is missing or not known
-//   (UNAUTHENTICATED); 403 the token lacks the scope (PERMISSION_DENIED; the detail names it), or a
-//   foreign page asks; 404 this service has no such thing (NOT_FOUND; the detail says which part is
+//   400 the request is wrong (INVALID_ARGUMENT); 401 the token is missing or not known; 403 the token
+//   lacks the scope (the detail names it), or a foreign page asks; 404 this service has no such thing (NOT_FOUND; the detail says which part is
 //   not configured); 409 somebody else was faster (ABORTED: load and plan again), or the change is
-//   refused (FAILED_PRECONDITION); 413 a body beyond 2 MiB; 429, 503 with Retry-After: later
+//   refused (FAILED_PRECONDITION); 413 a body beyond api.body_bytes (1 MiB); 429, 503 with Retry-After: later
 //   (UNAVAILABLE); 500 somebody must mend something, and the detail says what.
 // - Epochs are numbers: JavaScript rounds those beyond 2^53, which no place reaches epoch by epoch.
 //   IDs, order_nos, sequences and tokens of leases are texts. Times are milliseconds since 1970 (`..._at_ms`, `now_ms`) or, where the command
@@ -481,8 +480,8 @@ export interface InspectAnswer {
   worker?: number;
 }
 
-// GET /v1/leases?space=NAME[&from=WORKER][&limit=N] (1..1024): worker IDs of a space, ascending; of
-// the space "orders" if it is not given, and in the configured space of this service. Scope: read.
+// GET /v1/leases?space=NAME[&from=WORKER][&limit=N] (1..1024): worker IDs of a space, ascending. A
+// lease node needs the space; other services take their own if it is not given. Scope: read.
 // Errors: 404 no lease store; 503.
 export interface LeasesAnswer {
   now_ms: number;
@@ -523,8 +522,8 @@ export type MembersAnswer = {
 // fetch() and a reader of response.body (in laptop mode EventSource works, too). First come the
 // events "table", "moves" and "stats" as they are now, then each when it changes; "stats" every 2
 // seconds. A line ": beat" comes at least every 10 s: after 30 s without any, connect again. The
-// server ends streams whose reader is too slow, and all of them when it stops; pause 1 to 5 s
-// before connecting again. Errors: 503 with Retry-After: there are as many streams as there may be.
+// server ends streams whose reader is too slow, each after 10 minutes (the token is asked for again),
+// and all of them when it stops; pause 1 to 5 s before connecting again. Errors: 503 with Retry-After: there are as many streams as there may be.
 export interface ConsoleEvents {
   // A table came into force, or its source has another state: load what /v1/table and /v1/shards
   // say if the epoch is new.
