@@ -104,7 +104,7 @@ TEST_F(LocusdLaptopTest, OneCommand_ServesIdsAndNoneTwiceOverRestarts) {
     EXPECT_EQ(Ask("GET", "/v1/status")->status, 404u);
     EXPECT_THAT(Ask("GET", "/")->body, HasSubstr("<html"));
     EXPECT_EQ(Good("GET", "/v1/console/session")["mode"], "laptop");
-    EXPECT_EQ(Good("GET", "/v1/leases")["workers"].size(), 1u);
+    EXPECT_FALSE(Good("GET", "/v1/leases")["workers"].empty());
     if (life == 0) process_->KillHard();
     if (life == 1) process_->Stop();
   }
