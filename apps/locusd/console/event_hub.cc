@@ -77,11 +77,13 @@ void EventHub::Tick(absl::Duration now) {
 }
 
 void EventHub::WriteToAll(const BodyStream::Piece& piece) {
+  uint64_t slow = 0;
   std::erase_if(streams_, [&](const Stream& stream) {
     if (stream.body->Write(piece)) return false;
-    stats_.slow += stream.body->overrun();
+    slow += stream.body->overrun();
     return true;
   });
+  stats_.slow += slow;
 }
 
 EventHub::Stats EventHub::stats() const {
