@@ -4,7 +4,7 @@ import { type LeasesAnswer, type Problem, paths } from "../api";
 import { ask, problemFrom } from "../base/client";
 import { ago, count, duration, utc } from "../base/format";
 import { Badge, Card, ProblemNote, Scroll, type Tone, Waiting } from "../base/parts";
-import { live } from "../base/state";
+import { live, session } from "../base/state";
 
 type Worker = LeasesAnswer["workers"][number];
 
@@ -99,15 +99,18 @@ export function LeasesCard() {
   const [from, setFrom] = useState(0);
   const [answer, setAnswer] = useState<LeasesAnswer | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
+  const leaseNode = session.value.value?.roles?.includes("lease-node") ?? false;
   const load = useCallback(async () => {
     try {
-      const query = { space: space === "" ? undefined : space, from, limit: pageSize };
+      // A lease node has to be told; another service has a space of its own.
+      const named = space !== "" ? space : leaseNode ? "orders" : undefined;
+      const query = { space: named, from, limit: pageSize };
       setAnswer(await ask<LeasesAnswer>(paths.leases, query));
       setProblem(null);
     } catch (error) {
       setProblem(problemFrom(error));
     }
-  }, [space, from]);
+  }, [space, from, leaseNode]);
   useEffect(() => {
     void load();
     const timer = setInterval(() => {

@@ -30,7 +30,7 @@ beforeAll(async () => {
   target = Number(said.groups?.target);
   service = await startConfigured({ table: said.groups?.table ?? "", moveFile: moves });
   opened = await openPage(browser, service.url);
-  await opened.page.getByLabel("Token", { exact: true }).fill(service.tokens.reader);
+  await opened.page.locator("input[type=password]").fill(service.tokens.reader);
   await opened.page.keyboard.press("Enter");
   await show(opened.page, "Moves");
 });
@@ -79,7 +79,7 @@ test("held: on top in words, with why; in dark and on a phone", async () => {
   await untilText(opened.page, /is on hold: <i>enough<\/i> seen/, ".troubles");
   expect(await opened.page.locator("i").count()).toBe(0);
   const small = await openPage(browser, service.url, { viewport: phone, colorScheme: "dark" });
-  await small.page.getByLabel("Token", { exact: true }).fill(service.tokens.reader);
+  await small.page.locator("input[type=password]").fill(service.tokens.reader);
   await small.page.keyboard.press("Enter");
   await show(small.page, "Moves");
   await untilText(small.page, /On hold/, card);

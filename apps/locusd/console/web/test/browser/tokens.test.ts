@@ -42,7 +42,7 @@ afterAll(async () => {
 });
 
 async function use(token: string): Promise<void> {
-  await page.getByLabel("Token", { exact: true }).fill(token);
+  await page.locator("input[type=password]").fill(token);
   await page.keyboard.press("Enter");
 }
 
@@ -113,7 +113,7 @@ test("a token that may publish, entered from the plan: published after its diff 
   await use(service.tokens.publisher);
   await untilText(page, /publisher, may publish/, ".top");
   await dialog.getByRole("button", { name: "Publish…" }).click();
-  await untilText(page, /Publish epoch 2\?[\s\S]*orders-b: weight 100 → 300/, "dialog");
+  await untilText(page, /Publish epoch 2\?[\s\S]*orders-b\s*: weight 100 → 300/, "dialog");
   await dialog.getByRole("button", { name: "Publish epoch 2" }).click();
   await dialog.getByText("Published: epoch 2").waitFor();
   await dialog.getByRole("button", { name: "Done" }).click();
@@ -138,7 +138,7 @@ test("a plan from an older epoch is refused in words", async () => {
   await locus("table", "publish", "--quiet", `file:${place}/table.json`, file);
   await dialog.getByRole("button", { name: "Publish epoch 3" }).click();
   await dialog.getByRole("alert").getByText(/epoch/).first().waitFor();
-  expect(await dialog.getByText("Published").count()).toBe(0);
+  expect(await dialog.getByText("Published: epoch").count()).toBe(0);
   await page.keyboard.press("Escape");
   await page.getByRole("heading", { name: "Ring, epoch 3" }).waitFor();
 });
