@@ -33,12 +33,11 @@ std::string WhyUnchanged(const PlanStep& step, std::string_view more) {
 
 absl::Status CheckEndpoint(std::string_view where, const std::string& endpoint) {
   const size_t scheme = endpoint.find("://");
-  const bool is_uri =
-      scheme != std::string::npos && scheme > 0 && scheme + 3 < endpoint.size() &&
-      std::ranges::all_of(endpoint.substr(0, scheme), [](char c) {
-        return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '+' || c == '-' ||
-               c == '.';
-      });
+  const bool is_uri = scheme != std::string::npos && scheme > 0 && scheme + 3 < endpoint.size() &&
+                      std::ranges::all_of(endpoint.substr(0, scheme), [](char c) {
+                        return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '+' ||
+                               c == '-' || c == '.';
+                      });
   if (is_uri) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(ToAbsl(where), ": ", Quoted(endpoint),
