@@ -12,6 +12,7 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <list>
 #include <set>
 #include <thread>
 
@@ -228,7 +229,7 @@ TEST_F(LocusdHostileTest, ThoseWhoBehave_AreServedAndNothingIsLeft) {
   }
   EXPECT_TRUE(WaitUntil([&] { return FilesOfService() >= files + kIdle; }, kPatience));
 
-  std::vector<std::thread> attackers;
+  std::list<std::thread> attackers;
   // A byte now and then.
   attackers.emplace_back([this] {
     std::vector<int> slow;
