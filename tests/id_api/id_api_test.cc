@@ -308,6 +308,17 @@ TEST_F(IdApiTest, StoreThatDoesNotAnswer_IsWaitedForAndThenRefused) {
       [&] { return Ask("POST", "/v1/orders/ids", R"({"buyers":["1"]})").status == 200; }));
 }
 
+TEST_F(IdApiTest, RefusedRequestsForSequences_MakeNone) {
+  for (const char* name : {"a", "b", "c", "d", "e"}) {
+    Ask("GET", absl::StrCat("/v1/sequences/", name, "/next?n=0"));
+    Ask("GET", absl::StrCat("/v1/sequences/", name, "/next?m=1"));
+  }
+  ExpectRefused(Ask("GET", "/v1/sequences/%FF/next"), 400, "is not UTF-8");
+  ExpectRefused(Ask("GET", "/v1/sequences/a%0Ab/next"), 400, "control characters");
+  for (const char* name : {"a", "b", "c"}) Get(absl::StrCat("/v1/sequences/", name, "/next"));
+  ExpectRefused(Ask("GET", "/v1/sequences/d/next"), 404, "no more than 3");
+}
+
 TEST_F(IdApiTest, RepetitionWithItsKey_GetsTheSameIds) {
   const Headers key = {{"Idempotency-Key", "k1"}};
   const std::string body = R"({"buyers":["1","2"]})";
@@ -316,6 +327,11 @@ TEST_F(IdApiTest, RepetitionWithItsKey_GetsTheSameIds) {
   EXPECT_NE(Ask("POST", "/v1/orders/ids", body).body, first.body);
   EXPECT_NE(Ask("POST", "/v1/orders/ids", body, {{"Idempotency-Key", "k2"}}).body, first.body);
   EXPECT_NE(Begin("POST", "/v1/orders/ids", body, key, "another shop").get().body, first.body);
+  // Another token under the name of one that a reload took away.
+  EXPECT_NE(Ask("POST", "/v1/orders/ids", body,
+                {{"Idempotency-Key", "k1"}, {"Authorization", "Bearer another"}})
+                .body,
+            first.body);
   ExpectRefused(Ask("POST", "/v1/orders/ids", R"({"buyers":["1"]})", key), 422, "another request");
   ExpectRefused(Ask("GET", "/v1/uuid", "", key), 422, "another request");
   ExpectRefused(Ask("GET", "/v1/uuid", "", {{"Idempotency-Key", std::string(257, 'k')}}), 400,

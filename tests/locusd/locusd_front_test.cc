@@ -37,6 +37,7 @@ ServerRequest Request(const std::string& method, const std::string& path,
   request.method = method;
   request.path = path;
   request.headers = headers;
+  if (request.Header("Host").empty()) request.headers.emplace_back("Host", "127.0.0.1:7070");
   request.peer = "127.0.0.1";
   return request;
 }
@@ -309,6 +310,27 @@ TEST_F(FrontTest, PagesOfOthers_AreRefusedWhereNoTokenIsAskedFor) {
   EXPECT_EQ(post({{"Sec-Fetch-Site", "same-origin"}}), 200u);
   EXPECT_EQ(Ask(Request("GET", "/echo", {{"Host", "evil.example"}})).status, 403u);
   EXPECT_EQ(Ask(Request("GET", "/echo", {{"Host", "[::1]:7070"}})).status, 200u);
+}
+
+// Without tokens, of a configured service: tokens may come and go by a reload.
+TEST_F(FrontTest, WhoeverComesWithoutToken_IsNoPageOfTheWeb) {
+  Open({}, /*with_token=*/false);
+  EXPECT_EQ(Ask(Request("GET", "/echo")).status, 200u);
+  EXPECT_EQ(Ask(Request("GET", "/echo", {{"Host", "evil.example:7070"}})).status, 403u);
+  // A GET uses IDs up.
+  const Headers image = {{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Mode", "no-cors"}};
+  EXPECT_EQ(Ask(Request("GET", "/echo", image)).status, 403u);
+  EXPECT_EQ(Ask(Request("GET", "/healthz", image)).status, 200u);
+  // Handlers that admit themselves ask the front.
+  const ServerRequest foreign = Request("POST", "/echo", {{"Origin", "https://evil.example"}});
+  EXPECT_EQ(StatusOf(front_->Decide(foreign, {Scope::kLeases})), 403u);
+  EXPECT_EQ(StatusOf(front_->Decide(Request("POST", "/echo"), {Scope::kLeases})), 200u);
+  // With a token it is somebody's program.
+  Open();
+  EXPECT_EQ(
+      Get("/echo", {{"Authorization", absl::StrCat("Bearer ", kShop)}, {"Host", "locusd.example"}})
+          .status,
+      200u);
 }
 
 TEST_F(FrontTest, AccessThatIsReplaced_IsThatOfTheNextRequest) {

@@ -50,6 +50,13 @@ bool IsOfAnotherOrigin(const ServerRequest& request) {
   return scheme == origin.npos || origin.substr(scheme + 3) != request.Header("Host");
 }
 
+ServerAnswer WrongHostAnswer(const ServerRequest& request) {
+  return ProblemAnswer(
+      absl::FailedPreconditionError(absl::StrCat("Host is ", Quoted(request.Header("Host")),
+                                                 "; it must be this machine's loopback")),
+      403);
+}
+
 bool IsProblem(const ServerAnswer& answer) {
   for (const auto& [name, value] : answer.headers) {
     if (name == "Content-Type") return value == "application/problem+json";
@@ -75,7 +82,22 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
   size_t under_way() const { return under_way_; }
 
   AccessControl::Decision Decide(const ServerRequest& request, Scopes any_of) const {
-    return access_.load()->Decide(request, any_of, absl::Now(), SteadyNow());
+    AccessControl::Decision decision =
+        access_.load()->Decide(request, any_of, absl::Now(), SteadyNow());
+    // Whoever is let in without a token is on this machine; a page of the web in its browser is not
+    // meant, whatever the method: a GET of IDs uses them up.
+    const bool by_nobody = decision.access.client.empty() && !decision.access.scopes.empty();
+    if (!decision.refusal && by_nobody) {
+      if (!NamesLoopback(request.Header("Host"))) {
+        decision.refusal = WrongHostAnswer(request);
+      } else if (IsOfAnotherOrigin(request) && (!any_of.empty() || !IsRead(request))) {
+        decision.refusal =
+            ProblemAnswer(absl::FailedPreconditionError(
+                              "a page of another origin sends this, and no token comes with it"),
+                          403);
+      }
+    }
+    return decision;
   }
 
   void Handle(ServerRequest request, Server::Respond respond) {
@@ -201,12 +223,7 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
   // Why it is not let in; otherwise `access` is the client's.
   std::optional<ServerAnswer> Refuse(const ServerRequest& request, const Handler* handler,
                                      bool wrong_host, Access& access) {
-    if (wrong_host) {
-      return ProblemAnswer(
-          absl::FailedPreconditionError(absl::StrCat("Host is ", Quoted(request.Header("Host")),
-                                                     "; it must be this machine's loopback")),
-          403);
-    }
+    if (wrong_host) return WrongHostAnswer(request);
     if (IsHealth(request)) return std::nullopt;
     if (under_way_ > options_.most_under_way) {
       ++overloads_;
@@ -232,11 +249,6 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
     AccessControl::Decision decision = Decide(request, any_of);
     access = std::move(decision.access);
     if (decision.refusal) return std::move(decision.refusal);
-    if (access.client.empty() && !IsRead(request) && IsOfAnotherOrigin(request)) {
-      return ProblemAnswer(absl::FailedPreconditionError(
-                               "a page of another origin sends this, and no token comes with it"),
-                           403);
-    }
     return std::nullopt;
   }
 

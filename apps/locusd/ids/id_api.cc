@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/locusd/ids/id_api.h"
 
+#include <openssl/sha.h>
+
 #include <atomic>
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
@@ -84,6 +86,13 @@ std::optional<ServerAnswer> RefuseTypes(const ServerRequest& request) {
   return std::nullopt;
 }
 
+std::string DigestOf(std::string_view text) {
+  std::string digest(SHA256_DIGEST_LENGTH, '\0');
+  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(),
+         reinterpret_cast<unsigned char*>(digest.data()));
+  return digest;
+}
+
 // All that the answer depends on.
 std::string TextOf(const ServerRequest& request) {
   return absl::StrCat(request.method, " ", request.path, "?", request.query, "\n",
@@ -137,7 +146,9 @@ class IdApi::Rep {
           absl::StrCat("the Idempotency-Key has ", given.size(), " bytes, and at most ",
                        kMostKeyBytes, " are taken"))));
     }
-    const std::string key = absl::StrCat(client, "\n", internal::ToAbsl(given));
+    // Of the token itself: another one may come under its name by a reload.
+    const std::string key = absl::StrCat(DigestOf(request.Header("Authorization")), "\n", client,
+                                         "\n", internal::ToAbsl(given));
     const absl::StatusOr<bool> first = memory_.Ask(key, TextOf(request), SteadyNow(), respond);
     if (!first.ok()) {
       ++refused_;

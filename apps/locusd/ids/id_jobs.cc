@@ -172,9 +172,10 @@ absl::StatusOr<IdJob> SequenceJob(const ServerRequest& request, const Query& que
     return absl::InvalidArgumentError(
         absl::StrCat("sequence ", Quoted(path), ": a % has no two hex digits"));
   }
-  LOCUS_ASSIGN_OR_RETURN(SegmentSequence * sequence, parts->sequences->Find(*name));
   LOCUS_RETURN_IF_ERROR(query.Only({"n"}));
   LOCUS_ASSIGN_OR_RETURN(const size_t count, query.Count("n", 1, kMost));
+  // Last: it may make the sequence.
+  LOCUS_ASSIGN_OR_RETURN(SegmentSequence * sequence, parts->sequences->Find(*name));
   auto numbers = std::make_shared<Numbers>(Numbers{parts, *sequence, lines, count, {}});
   return [numbers](std::optional<Deadline> deadline) { return numbers->Go(deadline); };
 }

@@ -2,6 +2,7 @@
 #include "apps/locusd/ids/id_parts.h"
 
 #include "absl/strings/str_cat.h"
+#include "routing/table/printable_text.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
 
@@ -16,6 +17,11 @@ absl::StatusOr<SegmentSequence*> SequenceSet::Find(const std::string& name) {
   if (at != sequences_.end()) return at->second.get();
   if (!names_.empty() && !names_.contains(name)) {
     return absl::NotFoundError(absl::StrCat("this service has no sequence ", Quoted(name)));
+  }
+  // The name is a label of metrics and a text of JSON.
+  if (!internal::IsPrintableUtf8(name)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("sequence ", Quoted(name), " is not UTF-8 without control characters"));
   }
   if (sequences_.size() >= most_) {
     return absl::NotFoundError(absl::StrCat("this service has no sequence ", Quoted(name),

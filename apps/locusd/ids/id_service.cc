@@ -189,7 +189,8 @@ class IdService::Rep {
     if (reloaded.keys) {
       parts->numbers = reloaded.numbers ? IdPart<const OrderNoCodec>(std::move(reloaded.numbers))
                                         : IdPart<const OrderNoCodec>();
-      ring_ = std::move(reloaded.ring);
+      // One that was taken away is still what the next one is compared with.
+      if (reloaded.ring) ring_ = std::move(reloaded.ring);
       settings_.keys = reloaded.settings.keys;
     }
     if (reloaded.table) {

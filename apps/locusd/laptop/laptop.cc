@@ -37,12 +37,12 @@ constexpr size_t kMostSequences = 1000;
 
 absl::Status MakeDirectory(const std::string& path) {
   std::error_code error;
-  std::filesystem::create_directories(path, error);
+  const bool made = std::filesystem::create_directories(path, error);
   if (!error && !std::filesystem::is_directory(path, error) && !error) {
     error = std::make_error_code(std::errc::not_a_directory);
   }
-  // Its own, not those on the way to it.
-  if (!error && chmod(path.c_str(), 0700) != 0) {
+  // Its own, not those on the way to it, nor one that was there.
+  if (!error && made && chmod(path.c_str(), 0700) != 0) {
     error = std::error_code(errno, std::generic_category());
   }
   if (!error) return absl::OkStatus();
