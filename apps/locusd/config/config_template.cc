@@ -112,7 +112,7 @@ constexpr char kToken[] = R"(
 
 constexpr char kConsole[] = R"(
 [console]                           # the operator's page, at / of the API
-# move_file = ""                    # whose moves it shows: `locus move new`; those of the table only
+# move_file = ""                    # by `locus move new`: whose moves it shows; the table's only
 # streams = 128                     # pages that get events, at once
 )";
 
