@@ -34,7 +34,7 @@ void CheckAccepted(const MoveFile& file) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   std::string_view text(reinterpret_cast<const char*>(bytes), size);
-  absl::StatusOr<locus::cli::MoveFile> file = locus::cli::ParseMoveFile(text, "f.toml");
+  absl::StatusOr<locus::cli::MoveFile> file = locus::apps::ParseMoveFile(text, "f.toml");
   if (file.ok()) {
     locus::cli::CheckAccepted(*file);
     return 0;
