@@ -105,9 +105,9 @@ absl::StatusOr<OrderId> DecodeOrderNo(const OrderNoCodec& codec, const SpaceName
                                       const OrderNo& number) {
   absl::StatusOr<OrderId> id = codec.Decode(number);
   if (!absl::IsInvalidArgument(id.status())) return id;
-  return absl::InvalidArgumentError(
-      absl::StrCat(number.ToString(), " was not made with these keys for space ",
-                   Quoted(space.str()), "; check it for a typing error, then the keys and the space"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      number.ToString(), " was not made with these keys for space ", Quoted(space.str()),
+      "; check it for a typing error, then the keys and the space"));
 }
 
 absl::StatusOr<OrderNoCodec> LoadCodec(const std::string& keys_path, const SpaceName& space) {
