@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // order_nos.
+#include <algorithm>
 #include <vector>
 
 #include "apps/c_api/call.h"
@@ -7,8 +8,10 @@
 #include "locus/order_no_codec.h"
 
 using locus::KeyRing;
+using locus::KeyVersion;
 using locus::OrderId;
 using locus::OrderNo;
+using locus::OrderNo64;
 using locus::OrderNoCodec;
 using locus::SpaceName;
 using namespace locus::c_api;
@@ -111,6 +114,47 @@ locus_code locus_codec_decode(const locus_codec* codec, const locus_order_no* nu
     LOCUS_RETURN_IF_ERROR(NotNull("id", id));
     LOCUS_ASSIGN_OR_RETURN(OrderNo of, NumberOf(*number));
     LOCUS_ASSIGN_OR_RETURN(OrderId decoded, codec->numbers.Decode(of));
+    *id = WordsOf(decoded);
+    return absl::OkStatus();
+  });
+}
+
+locus_code locus_codec_active_version(const locus_codec* codec, uint8_t* version,
+                                      locus_error* error) {
+  return Run(error, [&]() -> absl::Status {
+    LOCUS_RETURN_IF_ERROR(NotNull("codec", codec));
+    LOCUS_RETURN_IF_ERROR(NotNull("version", version));
+    *version = codec->numbers.active().value();
+    return absl::OkStatus();
+  });
+}
+
+locus_code locus_codec_encode_ff1(const locus_codec* codec, const locus_order_id* ids, size_t count,
+                                  uint8_t version, int64_t* numbers, locus_error* error) {
+  return Run(error, [&]() -> absl::Status {
+    LOCUS_RETURN_IF_ERROR(NotNull("codec", codec));
+    LOCUS_RETURN_IF_ERROR(NotNull("ids", ids));
+    LOCUS_RETURN_IF_ERROR(NotNull("numbers", numbers));
+    LOCUS_ASSIGN_OR_RETURN(const KeyVersion of, KeyVersion::FromInt(version));
+    std::vector<int64_t> made(count);
+    for (size_t i = 0; i < count; ++i) {
+      LOCUS_ASSIGN_OR_RETURN(const OrderId id, IdOf(ids[i]));
+      LOCUS_ASSIGN_OR_RETURN(const OrderNo64 number, codec->numbers.EncodeFf1(id, of));
+      made[i] = number.ToInt64();
+    }
+    std::copy(made.begin(), made.end(), numbers);
+    return absl::OkStatus();
+  });
+}
+
+locus_code locus_codec_decode_ff1(const locus_codec* codec, int64_t number, uint8_t version,
+                                  locus_order_id* id, locus_error* error) {
+  return Run(error, [&]() -> absl::Status {
+    LOCUS_RETURN_IF_ERROR(NotNull("codec", codec));
+    LOCUS_RETURN_IF_ERROR(NotNull("id", id));
+    LOCUS_ASSIGN_OR_RETURN(const KeyVersion of, KeyVersion::FromInt(version));
+    LOCUS_ASSIGN_OR_RETURN(const OrderNo64 read, OrderNo64::FromInt64(number));
+    LOCUS_ASSIGN_OR_RETURN(const OrderId decoded, codec->numbers.DecodeFf1(read, of));
     *id = WordsOf(decoded);
     return absl::OkStatus();
   });

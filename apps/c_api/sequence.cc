@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sequences.
+#include <cstddef>
+
 #include "apps/c_api/call.h"
 #include "locus/routing/uri.h"
 #include "locus/segment_sequence.h"
@@ -9,6 +11,13 @@ using locus::SequenceBlock;
 using locus::Sequencer;
 using locus::SequencerOptions;
 using namespace locus::c_api;
+
+namespace locus::c_api {
+// The ceiling came later.
+template <>
+inline constexpr size_t kFirstSize<locus_sequence_options> = offsetof(locus_sequence_options,
+                                                                      ceiling);
+}  // namespace locus::c_api
 
 struct locus_sequence {
   std::unique_ptr<SegmentSequence> numbers;
@@ -24,6 +33,9 @@ locus_code locus_sequence_open(const char* engine_uri, const char* key,
     LOCUS_ASSIGN_OR_RETURN(const locus_sequence_options set, OptionsOr(options));
     locus::SequencerUriOptions of;
     LOCUS_ASSIGN_OR_RETURN(of.password, PasswordOf(set.password, set.password_file));
+    of.ceiling = std::string(TextOr(set.ceiling, ""));
+    LOCUS_ASSIGN_OR_RETURN(of.ceiling_password,
+                           PasswordOf(set.ceiling_password, set.ceiling_password_file));
     of.sequencer.key_prefix = std::string(TextOr(set.key_prefix, ""));
     of.sequencer.step = set.increment == 0 ? 1 : set.increment;
     of.sequencer.max_value = set.max_value;

@@ -206,6 +206,21 @@ LOCUS_C_API locus_code locus_codec_encode(const locus_codec* codec, const locus_
 /* LOCUS_INVALID_ARGUMENT: it is no order_no of this space under a key of the ring. */
 LOCUS_C_API locus_code locus_codec_decode(const locus_codec* codec, const locus_order_no* number,
                                           locus_order_id* id, locus_error* error);
+/* The version of the ring's active key, which locus_codec_encode uses. */
+LOCUS_C_API locus_code locus_codec_active_version(const locus_codec* codec, uint8_t* version,
+                                                  locus_error* error);
+
+/* 64-bit numbers for a BIGINT column (ff1), of narrow order IDs. Such a number does not say its
+ * key's version: store that beside it. It is not authenticated: a number found in a row is right
+ * only if it decodes to that row's order ID. LOCUS_INVALID_ARGUMENT: an ID is wide.
+ * LOCUS_NOT_FOUND: the ring has no key of this version. */
+LOCUS_C_API locus_code locus_codec_encode_ff1(const locus_codec* codec, const locus_order_id* ids,
+                                              size_t count, uint8_t version, int64_t* numbers,
+                                              locus_error* error);
+/* LOCUS_INVALID_ARGUMENT: the number is negative. */
+LOCUS_C_API locus_code locus_codec_decode_ff1(const locus_codec* codec, int64_t number,
+                                              uint8_t version, locus_order_id* id,
+                                              locus_error* error);
 LOCUS_C_API void locus_codec_close(locus_codec* codec);
 
 /* --- Routing. */
@@ -270,9 +285,14 @@ typedef struct locus_sequence_options {
   int64_t max_value;         /* 0: 2^63 - 1 */
   int32_t wrap;              /* not 0: after max_value it starts again */
   uint32_t horizon_ms;       /* how long it goes on without the engine; 0: 10 minutes */
+  /* For redis only: an sqlite or mysql store that keeps a ceiling for the counter, so that no
+   * number repeats after Redis lost some; none. Excludes wrap. Every process must name it. */
+  const char* ceiling;
+  const char* ceiling_password;      /* of that store's user; none */
+  const char* ceiling_password_file; /* or a file that has it */
 } locus_sequence_options;
 #define LOCUS_SEQUENCE_OPTIONS_INIT \
-  { sizeof(locus_sequence_options), NULL, NULL, NULL, 0, 0, 0, 0 }
+  { sizeof(locus_sequence_options), NULL, NULL, NULL, 0, 0, 0, 0, NULL, NULL, NULL }
 
 /* `engine_uri` as of a generator. `key`: the counter's name. */
 LOCUS_C_API locus_code locus_sequence_open(const char* engine_uri, const char* key,

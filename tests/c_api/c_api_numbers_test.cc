@@ -147,6 +147,56 @@ TEST_F(CApiNumbersTest, OrderNos_AreThoseOfTheLibrary) {
   EXPECT_EQ(codec, nullptr);
 }
 
+TEST_F(CApiNumbersTest, OrderNosOf64Bits_AreThoseOfTheLibrary) {
+  const std::string keys = directory_ / "keys";
+  KeyRing ring = KeyRing::Generate().value();
+  const KeyVersion first = ring.active();
+  const KeyVersion second = ring.Add().value();
+  ASSERT_TRUE(ring.Activate(second).ok());
+  ASSERT_TRUE(ring.Save(keys).ok());
+  const OrderNoCodec oracle = OrderNoCodec::Create(KeyRing::Load(keys).value()).value();
+  locus_codec* codec = nullptr;
+  ASSERT_EQ(locus_codec_open(keys.c_str(), nullptr, &codec, &error_), LOCUS_OK) << error_.message;
+  uint8_t version = 0;
+  ASSERT_EQ(locus_codec_active_version(codec, &version, &error_), LOCUS_OK);
+  EXPECT_EQ(version, second.value());
+  std::vector<locus_order_id> ids(300);
+  for (uint64_t i = 0; i < ids.size(); ++i) {
+    ASSERT_EQ(locus_order_id_make(static_cast<uint16_t>(i * 217), i * i * i, &ids[i], nullptr),
+              LOCUS_OK);
+  }
+  std::vector<int64_t> numbers(ids.size());
+  for (const KeyVersion of : {first, second}) {
+    ASSERT_EQ(
+        locus_codec_encode_ff1(codec, ids.data(), ids.size(), of.value(), numbers.data(), &error_),
+        LOCUS_OK)
+        << error_.message;
+    for (size_t i = 0; i < ids.size(); ++i) {
+      EXPECT_EQ(numbers[i], oracle.EncodeFf1(Id(ids[i]), of).value().ToInt64());
+      locus_order_id decoded = {};
+      ASSERT_EQ(locus_codec_decode_ff1(codec, numbers[i], of.value(), &decoded, &error_), LOCUS_OK);
+      EXPECT_EQ(Id(decoded), Id(ids[i]));
+    }
+  }
+  // All or none: the last one is wide.
+  ASSERT_EQ(locus_order_id_make(1, OrderId::kMaxNarrowSequence + 1, &ids.back(), nullptr),
+            LOCUS_OK);
+  const std::vector<int64_t> kept = numbers;
+  locus_order_id decoded = {7, 8};
+  EXPECT_EQ(
+      locus_codec_encode_ff1(codec, ids.data(), ids.size(), first.value(), numbers.data(), &error_),
+      LOCUS_INVALID_ARGUMENT);
+  EXPECT_EQ(locus_codec_encode_ff1(codec, ids.data(), 1, 9, numbers.data(), &error_),
+            LOCUS_NOT_FOUND);
+  EXPECT_EQ(locus_codec_encode_ff1(codec, ids.data(), 1, 128, numbers.data(), &error_),
+            LOCUS_INVALID_ARGUMENT);
+  EXPECT_EQ(numbers, kept);
+  EXPECT_EQ(locus_codec_decode_ff1(codec, -1, 0, &decoded, &error_), LOCUS_INVALID_ARGUMENT);
+  EXPECT_EQ(locus_codec_decode_ff1(codec, 1, 9, &decoded, &error_), LOCUS_NOT_FOUND);
+  EXPECT_EQ(decoded.first, 7u);
+  locus_codec_close(codec);
+}
+
 TEST_F(CApiNumbersTest, Uuids_AreOfVersion7AndRise) {
   uint8_t last[LOCUS_UUID_BYTES] = {};
   for (int i = 0; i < 1000; ++i) {
@@ -185,6 +235,9 @@ TEST_F(CApiNumbersTest, Null_IsRefusedOrNothing) {
       locus_codec_open(nullptr, nullptr, nullptr, &error_),
       locus_codec_encode(nullptr, &id, 1, &number, &error_),
       locus_codec_decode(nullptr, &number, &id, &error_),
+      locus_codec_active_version(nullptr, nullptr, &error_),
+      locus_codec_encode_ff1(nullptr, &id, 1, 0, nullptr, &error_),
+      locus_codec_decode_ff1(nullptr, 0, 0, &id, &error_),
       locus_router_open(nullptr, nullptr, nullptr, &error_),
       locus_router_route(nullptr, &id, nullptr, &error_),
       locus_router_routes_of(nullptr, 0, nullptr, &size, &error_),

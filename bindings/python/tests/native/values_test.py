@@ -127,6 +127,24 @@ class ValuesTest(support.FolderTest):
             self.assertEqual(native_parse(str(order_id)), order_id)
             self.assertEqual(native_bytes(order_id.to_bytes()), order_id)
 
+    def test_64_bit_numbers_are_those_of_the_pure_package(self):
+        codec, pure = self.codec("orders", 5, {5: secrets.token_bytes(32), 7: secrets.token_bytes(32)})
+        self.assertEqual(codec.active, 5)
+        for _ in range(1000):
+            order_id = OrderId(self.draw.getrandbits(16), self.draw.getrandbits(47))
+            version = self.draw.choice((5, 7))
+            number = codec.encode_ff1(order_id, version)
+            self.assertEqual(number, pure.encode_ff1(order_id, version))
+            self.assertEqual(codec.decode_ff1(number, version), order_id)
+        with self.assertRaises(native.InvalidArgumentError):
+            codec.encode_ff1(OrderId(1, 2**47), 5)
+        with self.assertRaises(native.NotFoundError):
+            codec.encode_ff1(OrderId(1, 2), 6)
+        with self.assertRaises(ValueError):
+            codec.encode_ff1(OrderId(1, 2), 128)
+        with self.assertRaises(TypeError):
+            codec.decode_ff1(5, 5)
+
     def test_random_order_nos_are_those_of_the_pure_package(self):
         keys = {version: self.draw.randbytes(32) for version in (0, 5, 127)}
         ids = [self.order_id() for _ in range(_COUNT)]

@@ -107,6 +107,14 @@ locus_code locus_codec_encode(const locus_codec* codec, const locus_order_id* id
                                           locus_error* error);
 locus_code locus_codec_decode(const locus_codec* codec, const locus_order_no* number,
                                           locus_order_id* id, locus_error* error);
+locus_code locus_codec_active_version(const locus_codec* codec, uint8_t* version,
+                                                  locus_error* error);
+locus_code locus_codec_encode_ff1(const locus_codec* codec, const locus_order_id* ids,
+                                              size_t count, uint8_t version, int64_t* numbers,
+                                              locus_error* error);
+locus_code locus_codec_decode_ff1(const locus_codec* codec, int64_t number,
+                                              uint8_t version, locus_order_id* id,
+                                              locus_error* error);
 void locus_codec_close(locus_codec* codec);
 typedef struct locus_router locus_router;
 typedef struct locus_router_options {
@@ -148,6 +156,9 @@ typedef struct locus_sequence_options {
   int64_t max_value;
   int32_t wrap;
   uint32_t horizon_ms;
+  const char* ceiling;
+  const char* ceiling_password;
+  const char* ceiling_password_file;
 } locus_sequence_options;
 locus_code locus_sequence_open(const char* engine_uri, const char* key,
                                            const locus_sequence_options* options,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Iterable, List
 
 from ..order_id import OrderId
-from ..order_no import OrderNo
+from ..order_no import OrderNo, OrderNo64, check_key_version
 from ._handle import Handle
 from ._ids import order_id_of, words_of, words_of_number
 from ._library import Text, Texts, call, ffi, lib
@@ -49,4 +49,31 @@ class OrderNoCodec(Handle):
         words = ffi.new("locus_order_no *", words_of_number(number))
         order_id = ffi.new("locus_order_id *")
         call(lib.locus_codec_decode, self._native(), words, order_id)
+        return order_id_of(order_id)
+
+    @property
+    def active(self) -> int:
+        """The version of the key that encode uses."""
+        version = ffi.new("uint8_t *")
+        call(lib.locus_codec_active_version, self._native(), version)
+        return int(version[0])
+
+    def encode_ff1(self, order_id: OrderId, version: int) -> OrderNo64:
+        """The 64-bit number of a narrow order ID, for a BIGINT column; store `version` beside it.
+        It is not authenticated. InvalidArgumentError: the ID is wide. NotFoundError: the ring has
+        no key of this version."""
+        check_key_version(version)
+        words = ffi.new("locus_order_id *", words_of(order_id))
+        number = ffi.new("int64_t *")
+        call(lib.locus_codec_encode_ff1, self._native(), words, 1, version, number)
+        return OrderNo64(int(number[0]))
+
+    def decode_ff1(self, number: OrderNo64, version: int) -> OrderId:
+        """The order ID of a 64-bit number: right only if a row says the same. NotFoundError: the
+        ring has no key of this version."""
+        check_key_version(version)
+        if not isinstance(number, OrderNo64):
+            raise TypeError(f"a 64-bit number is of type {type(number).__name__}, not OrderNo64")
+        order_id = ffi.new("locus_order_id *")
+        call(lib.locus_codec_decode_ff1, self._native(), number.to_int64(), version, order_id)
         return order_id_of(order_id)

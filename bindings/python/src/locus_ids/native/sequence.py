@@ -17,7 +17,9 @@ class Sequence(Handle):
 
     `engine`: as the store of an OrderIdGenerator. `key`: the counter's name, with `key_prefix` before
     it. `increment`: between two numbers, and the first number. After `max_value` it starts again
-    where `wrap` is set; otherwise OutOfRangeError. `horizon`: as of an OrderIdGenerator.
+    where `wrap` is set; otherwise OutOfRangeError. `horizon`: as of an OrderIdGenerator. `ceiling`:
+    for Redis only, an sqlite or mysql store that keeps a ceiling for the counter, so that no number
+    repeats after Redis lost some; each process that uses the counter must name it.
 
     Within a process numbers rise; close() gives unused ones back. Thread safety and fork: as of an
     OrderIdGenerator.
@@ -35,6 +37,9 @@ class Sequence(Handle):
         max_value: int = _MOST,
         wrap: bool = False,
         horizon: Optional[float] = None,
+        ceiling: Optional[Text] = None,
+        ceiling_password: Optional[Text] = None,
+        ceiling_password_file: Optional[Text] = None,
     ) -> None:
         self._increment = check_integer("increment", increment, 1, _MOST)
         texts = Texts()
@@ -47,6 +52,9 @@ class Sequence(Handle):
         options.max_value = check_integer("max_value", max_value, 1, _MOST)
         options.wrap = bool(wrap)
         options.horizon_ms = option_ms("horizon", horizon)
+        options.ceiling = texts.of("ceiling", ceiling)
+        options.ceiling_password = texts.of("ceiling_password", ceiling_password)
+        options.ceiling_password_file = texts.of("ceiling_password_file", ceiling_password_file)
         super().__init__(
             "locus_sequence", texts, texts.of("engine", engine), texts.of("key", key), options
         )
