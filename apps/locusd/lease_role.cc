@@ -32,12 +32,24 @@ using raft::NodeStatus;
 
 namespace {
 
+// Of a directory that was there before: whoever may write it can put an older copy in place. A
+// group may, as volumes are their group's.
+absl::Status CheckPermissions(const std::string& path, mode_t mode) {
+  if ((mode & S_IWOTH) == 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(Quoted(path), " has mode ", absl::Hex(mode >> 9 & 7), absl::Hex(mode >> 6 & 7),
+                   absl::Hex(mode >> 3 & 7), absl::Hex(mode & 7),
+                   ", so that every user of this machine may write it; chmod o-w ", path));
+}
+
 absl::Status MakeDirectory(const std::string& path) {
   if (mkdir(path.c_str(), 0700) == 0) return absl::OkStatus();
   const int error = errno;
   struct stat about = {};
   if (error == EEXIST && stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode)) {
-    return absl::OkStatus();
+    const absl::Status status = CheckPermissions(path, about.st_mode);
+    return status.ok() ? status
+                       : absl::FailedPreconditionError(absl::StrCat("data ", status.message()));
   }
   return absl::FailedPreconditionError(
       absl::StrCat("data ", Quoted(path), " is no directory, and cannot be made one: ",
@@ -308,6 +320,12 @@ bool LeaseRole::removed() { return rep_->node().Status().removed; }
 absl::Status LeaseRole::failure() { return rep_->node().Status().failure; }
 void LeaseRole::TellPlace() { rep_->TellPlace(); }
 void LeaseRole::HandOver() { rep_->HandOver(); }
+
+absl::Status LeaseRole::CheckDirectory(const Config& config) {
+  struct stat about = {};
+  if (stat(config.data.c_str(), &about) != 0 || !S_ISDIR(about.st_mode)) return absl::OkStatus();
+  return CheckPermissions(config.data, about.st_mode);
+}
 
 absl::Status LeaseRole::Begin(const Config& config, Log& log) {
   return OpenStore(config, Start::kBegin, log).status();

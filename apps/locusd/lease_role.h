@@ -34,6 +34,8 @@ class LeaseRole : public Handler {
   static absl::StatusOr<std::unique_ptr<LeaseRole>> Open(const Config& config, Start start,
                                                          Decide decide, Log& log,
                                                          std::function<void()> on_end);
+  // FAILED_PRECONDITION: the data directory is there, and its permissions are wrong.
+  static absl::Status CheckDirectory(const Config& config);
   // Makes the data directory that of a new cluster's first node, and nothing more: whoever starts
   // it next starts that node. Errors as Open with Start::kBegin.
   static absl::Status Begin(const Config& config, Log& log);
