@@ -10,9 +10,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "apps/locusd/audit.h"
+#include "apps/locusd/check_files.h"
 #include "apps/locusd/console_role.h"
 #include "apps/locusd/front/front.h"
-#include "apps/locusd/ids/id_places.h"
 #include "apps/locusd/ids/id_service.h"
 #include "apps/locusd/ids/running.h"
 #include "apps/locusd/lease_role.h"
@@ -54,6 +54,7 @@ class Daemon::Rep {
   }
 
   absl::Status Open(Start start) {
+    LOCUS_RETURN_IF_ERROR(CheckFiles(config_));
     LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<AccessControl> access, MakeAccess(config_));
     const size_t tokens = access->tokens();
     if (config_.api.tls) {
@@ -257,26 +258,6 @@ class Daemon::Rep {
   std::atomic<bool> reload_fails_ = false;
   std::atomic<int64_t> reloaded_at_ = absl::ToUnixSeconds(absl::Now());
 };
-
-absl::Status CheckFiles(const Config& config) {
-  LOCUS_RETURN_IF_ERROR(MakeAccess(config).status());
-  std::vector<http::TlsFiles> all;
-  if (config.raft.tls) {
-    all.push_back({config.raft.tls->authority, config.raft.tls->certificate, config.raft.tls->key});
-  }
-  if (config.api.tls) {
-    all.push_back({"", config.api.tls->certificate, config.api.tls->key});
-    if (config.lease_node && config.api.forward > 0) {
-      all.push_back({config.api.forward_authority, "", ""});
-    }
-  }
-  if (config.health) all.push_back({config.health->authority, "", ""});
-  for (const http::TlsFiles& files : all) {
-    LOCUS_RETURN_IF_ERROR(http::TlsContext::Load(files).status());
-  }
-  if (config.ids) LOCUS_RETURN_IF_ERROR(CheckFiles(*config.ids));
-  return config.audit ? Audit::Check(config) : absl::OkStatus();
-}
 
 Daemon::Daemon(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}
 Daemon::~Daemon() = default;

@@ -16,10 +16,6 @@
 
 namespace locus::locusd {
 
-// Whether the files that the configuration names, all but those in its data directory, can be used
-// by this user: tokens, certificates, keys, authorities, the audit's password.
-absl::Status CheckFiles(const Config& config);
-
 // All of locusd by its file but signals and its supervisor: its roles behind one front and one
 // server. Thread safety: none; `on_end` is called by threads of its own.
 class Daemon {
@@ -28,7 +24,7 @@ class Daemon {
 
   // `on_end` is called once the node works no more: it failed, or was removed from the cluster. It
   // must not wait. `log` outlives the daemon. Errors: those of LogStore, TcpTransport, TlsContext,
-  // Server and ReadTokens; FAILED_PRECONDITION: the data directory cannot be used.
+  // Server and CheckFiles; FAILED_PRECONDITION: the data directory cannot be used.
   static absl::StatusOr<std::unique_ptr<Daemon>> Open(const Config& config, Start start, Log& log,
                                                       std::function<void()> on_end);
   // Like kill -9: hands nothing over.

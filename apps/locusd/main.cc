@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/str_join.h"
+#include "apps/locusd/check_files.h"
 #include "apps/locusd/config/config.h"
 #include "apps/locusd/config/config_template.h"
 #include "apps/locusd/daemon.h"
@@ -210,20 +212,27 @@ Exit Begin(const Config& config, Log& log) {
   return ExitFor(status);
 }
 
+Exit Check(const std::string& path, const Config& config) {
+  if (const absl::Status status = CheckAllButServers(config); !status.ok()) {
+    std::fprintf(stderr, "%s\n", std::string(status.message()).c_str());
+    return kRefused;
+  }
+  std::printf("%s: ok\n", path.c_str());
+  const std::vector<std::string> unasked = KeysOfServers(config);
+  if (!unasked.empty()) {
+    std::printf("%s: not judged, as only the start asks these: %s\n", path.c_str(),
+                absl::StrJoin(unasked, ", ").c_str());
+  }
+  return std::fflush(stdout) == 0 ? kDone : kFailed;
+}
+
 Exit Run(const Line& line) {
   auto config = ReadConfig(line.config);
   if (!config.ok()) {
     std::fprintf(stderr, "%s\n", std::string(config.status().message()).c_str());
     return kRefused;
   }
-  if (line.check) {
-    if (absl::Status files = CheckFiles(*config); !files.ok()) {
-      std::fprintf(stderr, "%s\n", std::string(files.message()).c_str());
-      return kRefused;
-    }
-    std::printf("%s: ok\n", line.config.c_str());
-    return std::fflush(stdout) == 0 ? kDone : kFailed;
-  }
+  if (line.check) return Check(line.config, *config);
   // Keys and tokens never reach core files.
   const rlimit none = {0, 0};
   setrlimit(RLIMIT_CORE, &none);

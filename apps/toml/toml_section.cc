@@ -61,13 +61,34 @@ struct TomlDocument::Rep {
   std::vector<std::string> refusals;
   size_t refused = 0;
 
+  // What a program made, and the empty document, have no position.
+  std::string Place(const toml::source_position& at, absl::string_view what) const {
+    return absl::StrCat(path, ":", std::max<uint32_t>(at.line, 1), ":",
+                        std::max<uint32_t>(at.column, 1), ": ", what);
+  }
   void Refuse(const toml::source_position& at, absl::string_view what) {
-    if (++refused > kMostRefusals) return;
-    // What a program made, and the empty document, have no position.
-    refusals.push_back(absl::StrCat(path, ":", std::max<uint32_t>(at.line, 1), ":",
-                                    std::max<uint32_t>(at.column, 1), ": ", what));
+    if (++refused <= kMostRefusals) refusals.push_back(Place(at, what));
+  }
+  void CollectPlaces(const toml::node& node, const std::string& key,
+                     std::map<std::string, std::string>& places) const {
+    if (!key.empty()) places.emplace(key, Place(node.source().begin, key));
+    if (const toml::table* table = node.as_table()) {
+      for (const auto& [name, value] : *table) {
+        CollectPlaces(value, absl::StrCat(key, key.empty() ? "" : ".", ToAbsl(name.str())), places);
+      }
+    } else if (const toml::array* list = node.as_array()) {
+      for (size_t i = 0; i < list->size(); ++i) {
+        CollectPlaces((*list)[i], absl::StrCat(key, "[", i, "]"), places);
+      }
+    }
   }
 };
+
+std::string TomlPlaces::Of(const std::string& key) const {
+  if (places_ == nullptr) return key;
+  const auto found = places_->find(key);
+  return found == places_->end() ? key : found->second;
+}
 
 struct TomlSection::Rep {
   std::shared_ptr<TomlDocument::Rep> document;
@@ -133,6 +154,14 @@ absl::Status TomlDocument::status() const {
     absl::StrAppend(&message, "\nand ", rep_->refused - kMostRefusals, " more");
   }
   return absl::InvalidArgumentError(message);
+}
+
+TomlPlaces TomlDocument::Places() const {
+  auto places = std::make_shared<std::map<std::string, std::string>>();
+  rep_->CollectPlaces(rep_->root, "", *places);
+  TomlPlaces made;
+  made.places_ = std::move(places);
+  return made;
 }
 
 void TomlSection::WithText(const std::string& key, Need need, const TakeText& take) {
@@ -252,6 +281,8 @@ bool TomlSection::End() {
   }
   return !rep_->refused;
 }
+
+bool TomlSection::Refused() const { return rep_->refused; }
 
 void TomlSection::Refuse(const std::string& what) {
   if (rep_->table != nullptr) rep_->Refuse(*rep_->table, what);

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,6 +23,19 @@ namespace locus::apps {
 
 class TomlSection;
 
+// Where the values of a document stand, for what is found to be wrong with them later.
+// Thread safety: as a value. A copy is cheap.
+class TomlPlaces {
+ public:
+  // "PATH:LINE:COLUMN: KEY" for a key such as "ids.keys", "token[0].file"; the key alone where the
+  // document does not have it.
+  std::string Of(const std::string& key) const;
+
+ private:
+  friend class TomlDocument;
+  std::shared_ptr<const std::map<std::string, std::string>> places_;  // nullptr: of no document
+};
+
 class TomlDocument {
  public:
   TomlDocument(std::string_view text, const std::string& path);
@@ -30,6 +44,7 @@ class TomlDocument {
   TomlSection Root();
   // INVALID_ARGUMENT: all refusals, at most ten. Also where the text is no TOML.
   absl::Status status() const;
+  TomlPlaces Places() const;
 
  private:
   friend class TomlSection;
@@ -87,6 +102,8 @@ class TomlSection {
 
   // Refuses the keys that were not read. Whether nothing of this section was refused.
   bool End();
+  // Whether something of it was refused up to now.
+  bool Refused() const;
 
   void Refuse(const std::string& what);
   // Refuses the key where it stands: "raft.listen " and `what`. If it is not there, does nothing.

@@ -66,6 +66,27 @@ TEST(LocusdIdsConfigTest, Roles_DecideWhichSectionsThereAre) {
               HasSubstr("ids.toml:4:13: api.advertise is for the role lease-node"));
 }
 
+TEST(LocusdIdsConfigTest, WrongRole_IsAllThatIsSaid) {
+  EXPECT_EQ(Refusal("roles = [\"id-servce\"]\nwat = 1\n[api]\nlisten = \"127.0.0.1:1\"\n[ids]\n"),
+            "ids.toml:1:10: roles is \"id-servce\"; it must be \"lease-node\" or \"id-service\"");
+  EXPECT_EQ(
+      Refusal("roles = \"id-service\"\n[api]\nlisten = \"127.0.0.1:1\"\n[ids]\n"),
+      "ids.toml:1:9: roles is the text \"id-service\"; it must be a list of texts, [\"...\"]");
+}
+
+TEST(LocusdIdsConfigTest, WrongFile_IsToldWithThePlaceOfItsKey) {
+  const TemporaryDirectory directory;
+  const Config config = Good(std::string(kService) + "[[token]]\nname = \"a\"\nfile = \"" +
+                             (directory / "none") + "\"\nscopes = [\"ids\"]\n");
+  const absl::Status tokens = ReadTokens(config).status();
+  EXPECT_TRUE(absl::IsNotFound(tokens)) << tokens;
+  EXPECT_THAT(std::string(tokens.message()),
+              AllOf(HasSubstr("ids.toml:7:8: token[0].file: "), HasSubstr(directory / "none")));
+  EXPECT_TRUE(config.At("ids.keys", absl::OkStatus()).ok());
+  EXPECT_EQ(config.At("no.key", absl::UnavailableError("away")),
+            absl::UnavailableError("no.key: away"));
+}
+
 TEST(LocusdIdsConfigTest, EveryKeyOfIds_IsRead) {
   const Config config = Good(std::string(kService) + R"(buyers = "text"
 space = "shop"

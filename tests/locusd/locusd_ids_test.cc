@@ -220,14 +220,47 @@ TEST(LocusdIdsTest, Mistakes_EndTheStartWithTheReason) {
   };
   const std::string none = absl::StrCat("\"sqlite:", directory / "none.db", "\"\n");
   EXPECT_THAT(refusal("[ids]\n[ids.orders]\nstore = " + none), HasSubstr("none.db"));
-  EXPECT_THAT(refusal("[ids]\nkeys = \"" + (directory / "ring") + "\"\n"), HasSubstr("ring"));
-  EXPECT_THAT(refusal("[ids]\nkeys = \"" + (directory / "ring") + "\"\n", " --check"),
-              HasSubstr("ring"));
+  EXPECT_THAT(refusal("[ids]\n[ids.orders]\nstore = " + none, " --check"),
+              HasSubstr(absl::StrCat("ids.toml:6:9: ids.orders.store: \"", directory / "none.db",
+                                     "\" is missing; create = true makes it")));
+  const std::string ring = "[ids]\nkeys = \"" + (directory / "ring") + "\"\n";
+  for (const char* const arguments : {"", " --check"}) {
+    EXPECT_THAT(refusal(ring, arguments), HasSubstr("ids.toml:5:8: ids.keys: "));
+  }
   EXPECT_THAT(refusal("[ids]\n[ids.table]\nplace = \"file:" + (directory / "t.json") +
                           "\"\npassword_file = \"" + (directory / "p") + "\"\n",
                       " --check"),
               HasSubstr(directory / "p"));
   EXPECT_THAT(refusal("[ids]\nwat = 1\n", " --check"), HasSubstr("ids.toml:5:1: unknown key"));
+}
+
+TEST(LocusdIdsTest, Check_JudgesTheTableOfAFileAndSaysWhatItDidNot) {
+  const TemporaryDirectory directory;
+  IdsProcess ids(directory);
+  const std::string path = directory / "t.json";
+  ids.Write(kRole, "",
+            absl::StrCat("[ids]\n[ids.table]\nplace = \"file:", path,
+                         "\"\n[ids.sequences]\nstore = \"redis://127.0.0.1:1\"\n"));
+  auto check = [&] {
+    return RunLocusd(absl::StrCat("--config ", ids.config(), " --check"), directory);
+  };
+  LocusdRun run = check();
+  EXPECT_EQ(run.code, 2);
+  EXPECT_THAT(run.out, HasSubstr("ids.toml:6:9: ids.table.place: "));
+  EXPECT_THAT(run.out, HasSubstr(path));
+  std::ofstream(path) << R"({"epoch": 1})";
+  run = check();
+  EXPECT_EQ(run.code, 2);
+  EXPECT_THAT(run.out, HasSubstr("is refused: member \"shards\" is missing"));
+  std::ofstream(path) << RoutingTable::Make(
+                             1, {{.id = 1, .name = "a", .endpoint = "x://a", .labels = {}}},
+                             {{65535, 1}})
+                             ->ToJson();
+  run = check();
+  EXPECT_EQ(run.code, 0) << run.out;
+  EXPECT_EQ(run.out, absl::StrCat(ids.config(), ": ok\n", ids.config(),
+                                  ": not judged, as only the start asks these: "
+                                  "ids.sequences.store\n"));
 }
 
 TEST(LocusdIdsTest, Init_WritesWhatCheckTakes_AndOverwritesNothing) {
@@ -237,6 +270,10 @@ TEST(LocusdIdsTest, Init_WritesWhatCheckTakes_AndOverwritesNothing) {
        {"", "--role id-service", "--role lease-node", "--role lease-node --role id-service"}) {
     const std::string line = absl::StrCat("init ", roles, " --output ", path);
     EXPECT_EQ(RunLocusd(line, directory).code, 0) << roles;
+    // A package makes /var/lib/locusd.
+    ASSERT_EQ(std::system(
+                  absl::StrCat("sed -i s:/var/lib/locusd:", directory / ".", ":g ", path).c_str()),
+              0);
     const LocusdRun check = RunLocusd(absl::StrCat("--config ", path, " --check"), directory);
     EXPECT_EQ(check.code, 0) << check.out;
     const LocusdRun again = RunLocusd(line, directory);

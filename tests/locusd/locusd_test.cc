@@ -256,6 +256,28 @@ TEST(LocusdTest, Check_SaysWhetherTheFileIsRight) {
   EXPECT_NE(stat(node.data().c_str(), &about), 0);  // nothing was made
 }
 
+TEST(LocusdTest, DataThatEverybodyMayWrite_IsRefusedAndLeftAsItIs) {
+  const TemporaryDirectory directory;
+  const LocusdNode node(directory, "node");
+  ASSERT_EQ(mkdir(node.data().c_str(), 0700), 0);
+  ASSERT_EQ(chmod(node.data().c_str(), 0777), 0);
+  for (const char* const arguments : {"", " --check", " --begin", " --begin-only"}) {
+    const Ended ended = RunLocusd(absl::StrCat("--config ", node.config(), arguments));
+    EXPECT_EQ(ended.code, 2) << arguments;
+    EXPECT_THAT(ended.out,
+                HasSubstr("has mode 0777, so that every user of this machine may write it; "
+                          "chmod o-w " +
+                          node.data()));
+  }
+  struct stat about = {};
+  ASSERT_EQ(stat(node.data().c_str(), &about), 0);
+  EXPECT_EQ(about.st_mode & 07777, 0777u);
+  // A group may, as where a volume is its group's.
+  ASSERT_EQ(chmod(node.data().c_str(), 02770), 0);
+  const Ended ended = RunLocusd(absl::StrCat("--check --config ", node.config()));
+  EXPECT_EQ(ended.code, 0) << ended.out;
+}
+
 TEST(LocusdTest, PortThatIsTaken_IsNamed) {
   LocusdCluster cluster(1);
   const TemporaryDirectory directory;

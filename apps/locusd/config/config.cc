@@ -142,7 +142,8 @@ void ReadApi(TomlSection section, const Config& config, Config::Api& api) {
   section.End();
 }
 
-void ReadRoles(TomlSection& root, Config& config) {
+// False: something in it is wrong.
+bool ReadRoles(TomlSection& root, Config& config) {
   enum class Role { kLeaseNode, kIdService };
   std::vector<Role> roles;
   root.Texts("roles", &roles, [](const std::string& text) -> absl::StatusOr<Role> {
@@ -150,16 +151,16 @@ void ReadRoles(TomlSection& root, Config& config) {
     if (text == "id-service") return Role::kIdService;
     return absl::InvalidArgumentError("\"lease-node\" or \"id-service\"");
   });
-  if (roles.empty()) {
-    if (root.Has("roles")) {
-      root.RefuseKey("roles", "has no role; there are \"lease-node\" and \"id-service\"");
-    }
-    return;  // the default
+  if (root.Refused()) return false;
+  if (roles.empty()) {  // the default
+    root.RefuseKey("roles", "has no role; there are \"lease-node\" and \"id-service\"");
+    return !root.Refused();
   }
   config.lease_node = config.id_service = false;
   for (const Role role : roles) {
     (role == Role::kLeaseNode ? config.lease_node : config.id_service) = true;
   }
+  return true;
 }
 
 void ReadConsole(TomlSection section, Config& config) {
@@ -182,7 +183,8 @@ absl::StatusOr<Config> ParseConfig(std::string_view text, const std::string& pat
   Config config;
   TomlDocument document(text, path);
   TomlSection root = document.Root();
-  ReadRoles(root, config);
+  // What else would be said is of roles that nobody meant.
+  if (!ReadRoles(root, config)) return document.status();
   if (root.Has("token")) {
     root.EachOf("token", [&config](TomlSection section) { ReadToken(section, config); });
   }
@@ -210,7 +212,13 @@ absl::StatusOr<Config> ParseConfig(std::string_view text, const std::string& pat
     root.Refuse(absl::StrCat("raft.listen and api.listen are both ", Quoted(config.raft.listen)));
   }
   LOCUS_RETURN_IF_ERROR(document.status());
+  config.places = document.Places();
   return config;
+}
+
+absl::Status Config::At(const std::string& key, const absl::Status& status) const {
+  if (status.ok()) return status;
+  return absl::Status(status.code(), absl::StrCat(places.Of(key), ": ", status.message()));
 }
 
 absl::StatusOr<Config> ReadConfig(const std::string& path) {

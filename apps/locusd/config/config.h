@@ -14,6 +14,7 @@
 #include "apps/locusd/front/access.h"
 #include "apps/locusd/front/scope.h"
 #include "apps/locusd/ids/id_settings.h"
+#include "apps/toml/toml_section.h"
 #include "locus/audit.h"
 #include "locus/engine/clickhouse.h"
 #include "src/holder_probe/holder_probe.h"
@@ -103,6 +104,10 @@ struct Config {
   std::optional<HealthSettings> health;
 
   LogLevel log_level = LogLevel::kInfo;
+
+  apps::TomlPlaces places;  // of the file
+  // What is wrong with a value, behind the place where it stands: "PATH:LINE:COLUMN: KEY: ...".
+  absl::Status At(const std::string& key, const absl::Status& status) const;
 
   // The file that the node keeps its state in.
   std::string NodePath() const { return data + "/node.db"; }

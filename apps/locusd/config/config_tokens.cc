@@ -62,14 +62,24 @@ absl::StatusOr<PrivateText> ReadTokenFile(const std::string& path) {
   return text;
 }
 
+// Of the file that `key` names.
+absl::StatusOr<PrivateText> TokenOf(const Config& config, const std::string& key,
+                                    const std::string& path) {
+  absl::StatusOr<PrivateText> token = ReadTokenFile(path);
+  if (token.ok()) return token;
+  return config.At(key, token.status());
+}
+
 // Of files without a [[token]]. One that is there already goes on as it is.
-absl::Status AddFiles(const std::vector<std::string>& paths, std::string_view key, Scopes scopes,
-                      std::vector<TokenRule>& rules) {
+absl::Status AddFiles(const Config& config, const std::vector<std::string>& paths,
+                      std::string_view key, Scopes scopes, std::vector<TokenRule>& rules) {
   for (size_t i = 0; i < paths.size(); ++i) {
     TokenRule rule;
     rule.name = absl::StrCat(internal::ToAbsl(key), ".", i + 1);
     rule.scopes = scopes;
-    LOCUS_ASSIGN_OR_RETURN(rule.token, ReadTokenFile(paths[i]));
+    LOCUS_ASSIGN_OR_RETURN(
+        rule.token,
+        TokenOf(config, absl::StrCat("api.", internal::ToAbsl(key), "[", i, "]"), paths[i]));
     bool is_there = false;
     for (const TokenRule& other : rules) is_there |= other.token.view() == rule.token.view();
     if (!is_there) rules.push_back(std::move(rule));
@@ -101,20 +111,22 @@ void ReadToken(TomlSection section, Config& config) {
 
 absl::StatusOr<std::vector<TokenRule>> ReadTokens(const Config& config) {
   std::vector<TokenRule> rules;
-  for (const TokenSettings& token : config.tokens) {
+  for (size_t i = 0; i < config.tokens.size(); ++i) {
+    const TokenSettings& token = config.tokens[i];
     TokenRule rule;
     rule.name = token.name;
     rule.scopes = token.scopes;
     rule.expires = token.expires;
     rule.per_second = static_cast<double>(token.rate);
     rule.burst = static_cast<double>(token.burst);
-    LOCUS_ASSIGN_OR_RETURN(rule.token, ReadTokenFile(token.file));
+    LOCUS_ASSIGN_OR_RETURN(rule.token,
+                           TokenOf(config, absl::StrCat("token[", i, "].file"), token.file));
     rules.push_back(std::move(rule));
   }
   const Config::Api& api = config.api;
   LOCUS_RETURN_IF_ERROR(
-      AddFiles(api.operator_token_files, "operator_token_files", kOfOperators, rules));
-  LOCUS_RETURN_IF_ERROR(AddFiles(api.token_files, "token_files",
+      AddFiles(config, api.operator_token_files, "operator_token_files", kOfOperators, rules));
+  LOCUS_RETURN_IF_ERROR(AddFiles(config, api.token_files, "token_files",
                                  api.operator_token_files.empty() ? kOfOperators : kOfClients,
                                  rules));
   return rules;

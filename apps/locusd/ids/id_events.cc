@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "src/base/text.h"
 #include "absl/time/clock.h"
 #include "src/base/mutex.h"
 
@@ -134,8 +135,9 @@ std::function<void(const RouterEvent&)> RouterEvents(const OnIdServiceEvent& tel
       case RouterEvent::Kind::kSourceFailed:
       case RouterEvent::Kind::kLastGoodFileFailed:
       case RouterEvent::Kind::kDescriptionsNearlyFull:
-        return tell(
-            {Level::kWarn, absl::StrCat("routing table: ", event.kind), TextOf(event.status)});
+        return tell({Level::kWarn,
+                     absl::StrCat("routing table: ", internal::ToAbsl(ToString(event.kind))),
+                     TextOf(event.status)});
     }
   };
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/locusd/ids/id_places.h"
 
+#include <filesystem>
 #include <set>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "apps/locusd/ids/late_store.h"
 #include "locus/routing/uri.h"
 #include "locus/segment_store_set.h"
+#include "routing/router/last_good_table.h"
 #include "routing/uri/store_uri.h"
 #include "routing/uri/table_uri.h"
 #include "src/base/check.h"
@@ -172,11 +175,45 @@ absl::StatusOr<std::unique_ptr<LocusdCluster>> OpenCluster(const PlaceSettings& 
   return OpenLocusdCluster(place.uri, AskFor(place));
 }
 
-absl::Status CheckPlace(const PlaceSettings& place) {
-  if (place.uri.empty()) return absl::OkStatus();
-  if (!place.password_file.empty()) {
-    LOCUS_RETURN_IF_ERROR(ReadPassword(place.password_file).status());
+namespace {
+
+// A place that the settings name, by the keys of its URI and of its password's file.
+struct NamedPlace {
+  std::string key;
+  std::string password_key;
+  const PlaceSettings* place;
+  bool creates;  // whether the start makes a missing file
+};
+
+std::vector<NamedPlace> PlacesOf(const IdSettings& settings) {
+  std::vector<NamedPlace> places;
+  auto add = [&places](const std::string& section, const std::string& key,
+                       const std::string& password_key, const PlaceSettings& place, bool creates) {
+    if (place.uri.empty()) return;
+    places.push_back({section + key, section + password_key, &place, creates});
+  };
+  if (settings.orders) {
+    const OrderSettings& orders = *settings.orders;
+    for (size_t i = 0; i < orders.members.size(); ++i) {
+      const OrderSettings::Member& member = orders.members[i];
+      const std::string section =
+          member.name.empty() ? "ids.orders." : absl::StrCat("ids.orders.member[", i, "].");
+      add(section, "store", "password_file", member.place, orders.create);
+    }
   }
+  if (settings.sequences) {
+    const SequenceSettings& sequences = *settings.sequences;
+    add("ids.sequences.", "store", "password_file", sequences.place, sequences.create);
+    add("ids.sequences.", "ceiling", "ceiling_password_file", sequences.ceiling, true);
+  }
+  if (settings.snowflake) {
+    add("ids.snowflake.", "leases", "password_file", settings.snowflake->leases,
+        settings.snowflake->create);
+  }
+  return places;
+}
+
+absl::Status CheckUri(const PlaceSettings& place) {
   if (const absl::StatusOr<StoreUri> store = StoreUri::Parse(place.uri); store.ok()) {
     return CheckUriFiles(*store);
   }
@@ -186,23 +223,81 @@ absl::Status CheckPlace(const PlaceSettings& place) {
   return has_server ? CheckUriFiles(table->server) : table.status();
 }
 
-absl::Status CheckFiles(const IdSettings& settings) {
-  if (!settings.keys.empty()) {
-    const absl::Status ring = KeyRing::Load(settings.keys).status();
-    if (!ring.ok()) return absl::Status(ring.code(), absl::StrCat("ids.keys: ", ring.message()));
+absl::Status CheckPassword(const PlaceSettings& place) {
+  return place.password_file.empty() ? absl::OkStatus()
+                                     : ReadPassword(place.password_file).status();
+}
+
+// `made`: whether the start makes a file that is missing.
+absl::Status CheckSqliteFile(const std::string& path, bool made) {
+  std::error_code error;
+  const std::filesystem::file_type type = std::filesystem::status(path, error).type();
+  if (type == std::filesystem::file_type::regular) return absl::OkStatus();
+  if (type != std::filesystem::file_type::not_found) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(Quoted(path), " is no regular file, or cannot be inspected"));
   }
-  std::vector<PlaceSettings> places;
-  if (settings.orders) {
-    for (const auto& member : settings.orders->members) places.push_back(member.place);
+  if (!made) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(Quoted(path), " is missing; create = true makes it"));
   }
-  if (settings.sequences) {
-    places.push_back(settings.sequences->place);
-    places.push_back(settings.sequences->ceiling);
+  const std::filesystem::path parent = std::filesystem::absolute(path, error).parent_path();
+  if (std::filesystem::is_directory(parent, error)) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(Quoted(path), " cannot be made: ", Quoted(parent.native()), " is no directory"));
+}
+
+// What the start finds in a file of a table.
+absl::Status CheckTableFile(const TableSettings& settings) {
+  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<TableSource> source, OpenTableSource(settings.place.uri));
+  const std::string place = source->place();
+  const absl::Status status = Router::Open(std::move(source)).status();
+  if (status.ok() || settings.last_good_file.empty()) return status;
+  const absl::StatusOr<internal::LastGoodTable> kept =
+      internal::ReadLastGoodTable(settings.last_good_file);
+  const bool starts =
+      kept.ok() && internal::CheckLastGoodPlace(settings.last_good_file, *kept, place).ok();
+  return starts ? absl::OkStatus() : status;
+}
+
+}  // namespace
+
+void CheckFiles(const IdSettings& settings, const ToldOfKey& tell) {
+  if (!settings.keys.empty()) tell("ids.keys", KeyRing::Load(settings.keys).status());
+  for (const NamedPlace& named : PlacesOf(settings)) {
+    tell(named.password_key, CheckPassword(*named.place));
+    tell(named.key, CheckUri(*named.place));
   }
-  if (settings.snowflake) places.push_back(settings.snowflake->leases);
-  if (settings.table) places.push_back(settings.table->place);
-  for (const PlaceSettings& place : places) LOCUS_RETURN_IF_ERROR(CheckPlace(place));
-  return absl::OkStatus();
+  if (!settings.table) return;
+  tell("ids.table.password_file", CheckPassword(settings.table->place));
+  tell("ids.table.place", CheckUri(settings.table->place));
+}
+
+void CheckLocalPlaces(const IdSettings& settings, const ToldOfKey& tell) {
+  const std::vector<NamedPlace> places = PlacesOf(settings);
+  std::set<std::string> made;  // the URIs
+  for (const NamedPlace& named : places) {
+    if (named.creates) made.insert(named.place->uri);
+  }
+  for (const NamedPlace& named : places) {
+    const absl::StatusOr<StoreUri> uri = StoreUri::Parse(named.place->uri);
+    if (!uri.ok() || uri->engine != StoreUri::Engine::kSqlite) continue;
+    tell(named.key, CheckSqliteFile(uri->path, made.contains(named.place->uri)));
+  }
+  if (!settings.table) return;
+  const absl::StatusOr<TableUri> table = TableUri::Parse(settings.table->place.uri);
+  if (table.ok() && table->kind == TableUri::Kind::kFile) {
+    tell("ids.table.place", CheckTableFile(*settings.table));
+  }
+}
+
+std::vector<std::string> KeysOfPlacesToAsk(const IdSettings& settings) {
+  std::vector<std::string> keys;
+  for (const NamedPlace& named : PlacesOf(settings)) keys.push_back(named.key);
+  if (!settings.table) return keys;
+  const absl::StatusOr<TableUri> table = TableUri::Parse(settings.table->place.uri);
+  if (!table.ok() || table->kind != TableUri::Kind::kFile) keys.emplace_back("ids.table.place");
+  return keys;
 }
 
 }  // namespace locus::locusd

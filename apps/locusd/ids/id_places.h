@@ -4,6 +4,8 @@
 
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "apps/locusd/ids/id_parts.h"
@@ -36,10 +38,16 @@ absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenLeases(const SnowflakeSett
 // The cluster of lease nodes, where the place is one.
 absl::StatusOr<std::unique_ptr<LocusdCluster>> OpenCluster(const PlaceSettings& place);
 
-// Whether the files that a place names can be used: its password, and the certificates of its URI.
-absl::Status CheckPlace(const PlaceSettings& place);
-// CheckPlace of all, and the key ring.
-absl::Status CheckFiles(const IdSettings& settings);
+// What checks found of each key, "ids.keys"; OK, too.
+using ToldOfKey = std::function<void(const std::string& key, const absl::Status& status)>;
+// Whether the files that settings name can be used: the key ring, passwords, and the certificates
+// of URIs.
+void CheckFiles(const IdSettings& settings, const ToldOfKey& tell);
+// Whether a place that is a file can be used: the routing table, as the start judges it (which may
+// begin with the last-good file instead), and whether SQLite files are there or may be made.
+void CheckLocalPlaces(const IdSettings& settings, const ToldOfKey& tell);
+// The keys of the places that have to be asked to know what is in them.
+std::vector<std::string> KeysOfPlacesToAsk(const IdSettings& settings);
 
 }  // namespace locus::locusd
 

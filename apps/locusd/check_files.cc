@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/locusd/check_files.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "apps/locusd/audit.h"
+#include "apps/locusd/ids/id_places.h"
+#include "apps/locusd/lease_role.h"
+#include "src/http/tls_context.h"
+
+namespace locus::locusd {
+namespace {
+
+// Everything that is wrong.
+class Faults {
+ public:
+  void Add(const absl::Status& status) {
+    if (status.ok()) return;
+    may_pass_ = may_pass_ && absl::IsUnavailable(status);
+    lines_.emplace_back(status.message());
+  }
+  absl::Status status() const {
+    if (lines_.empty()) return absl::OkStatus();
+    return absl::Status(
+        may_pass_ ? absl::StatusCode::kUnavailable : absl::StatusCode::kFailedPrecondition,
+        absl::StrJoin(lines_, "\n"));
+  }
+
+ private:
+  std::vector<std::string> lines_;
+  bool may_pass_ = true;
+};
+
+void AddFiles(const Config& config, Faults& faults) {
+  faults.Add(MakeAccess(config).status());
+  auto tls = [&](const char* key, const http::TlsFiles& files) {
+    faults.Add(config.At(key, http::TlsContext::Load(files).status()));
+  };
+  if (config.raft.tls) {
+    tls("raft.certificate",
+        {config.raft.tls->authority, config.raft.tls->certificate, config.raft.tls->key});
+  }
+  if (config.api.tls) {
+    tls("api.certificate", {"", config.api.tls->certificate, config.api.tls->key});
+    if (config.lease_node && config.api.forward > 0) {
+      tls("api.forward_authority", {config.api.forward_authority, "", ""});
+    }
+  }
+  if (config.health) tls("health.authority", {config.health->authority, "", ""});
+  auto tell = [&](const std::string& key, const absl::Status& status) {
+    faults.Add(config.At(key, status));
+  };
+  if (config.ids) CheckFiles(*config.ids, tell);
+  if (config.audit) tell("audit.password_file", Audit::Check(config));
+}
+
+}  // namespace
+
+absl::Status CheckFiles(const Config& config) {
+  Faults faults;
+  AddFiles(config, faults);
+  return faults.status();
+}
+
+absl::Status CheckAllButServers(const Config& config) {
+  Faults faults;
+  AddFiles(config, faults);
+  if (config.lease_node) faults.Add(config.At("data", LeaseRole::CheckDirectory(config)));
+  if (config.ids) {
+    CheckLocalPlaces(*config.ids, [&](const std::string& key, const absl::Status& status) {
+      faults.Add(config.At(key, status));
+    });
+  }
+  return faults.status();
+}
+
+std::vector<std::string> KeysOfServers(const Config& config) {
+  std::vector<std::string> keys;
+  if (config.ids) keys = KeysOfPlacesToAsk(*config.ids);
+  if (config.audit) keys.emplace_back("audit.clickhouse");
+  return keys;
+}
+
+}  // namespace locus::locusd
