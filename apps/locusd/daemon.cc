@@ -62,10 +62,11 @@ class Daemon::Rep {
     }
     MakeFront(std::move(access));
     if (config_.lease_node) {
-      auto decide = [this](const http::ServerRequest& request, Scopes any_of) {
-        return front_->Decide(request, any_of);
-      };
-      LOCUS_ASSIGN_OR_RETURN(leases_, LeaseRole::Open(config_, start, decide, log_, on_end_));
+      const LeaseRole::Door door = {[this](const http::ServerRequest& request, Scopes any_of) {
+                                      return front_->Decide(request, any_of);
+                                    },
+                                    front_->rate()};
+      LOCUS_ASSIGN_OR_RETURN(leases_, LeaseRole::Open(config_, start, door, log_, on_end_));
       front_->Add(*leases_);
     }
     if (config_.id_service) {

@@ -92,8 +92,8 @@ absl::StatusOr<std::unique_ptr<raft::LogStore>> OpenStore(const Config& config,
 
 class LeaseRole::Rep {
  public:
-  Rep(const Config& config, Decide decide, Log& log, std::function<void()> on_end)
-      : config_(config), decide_(std::move(decide)), log_(log), on_end_(std::move(on_end)) {}
+  Rep(const Config& config, Door door, Log& log, std::function<void()> on_end)
+      : config_(config), door_(std::move(door)), log_(log), on_end_(std::move(on_end)) {}
 
   ~Rep() {
     // The API calls the node, which calls the transport.
@@ -204,7 +204,7 @@ class LeaseRole::Rep {
   absl::Status MakeApi() {
     lease_api::ApiOptions options;
     options.admit = [this](const http::ServerRequest& request) -> lease_api::Admission {
-      AccessControl::Decision decision = decide_(request, ScopesOf(request));
+      AccessControl::Decision decision = door_.decide(request, ScopesOf(request));
       return {std::move(decision.access.client), std::move(decision.refusal)};
     };
     options.tls = config_.api.tls.has_value();
@@ -214,6 +214,7 @@ class LeaseRole::Rep {
     options.forward.tls = forward_tls_.get();
     options.rate.per_second = static_cast<double>(config_.api.rate);
     options.rate.burst = static_cast<double>(config_.api.burst);
+    options.shared_rate = door_.rate;
     options.most_under_way = config_.api.under_way;
     options.on_request = [this](const lease_api::RequestEvent& event) {
       log_.Debug("request", {{"method", event.method},
@@ -268,7 +269,7 @@ class LeaseRole::Rep {
   }
 
   const Config config_;
-  const Decide decide_;
+  const Door door_;
   Log& log_;
   const std::function<void()> on_end_;
   std::atomic<bool> ended_ = false;
@@ -292,9 +293,9 @@ LeaseRole::LeaseRole(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}
 LeaseRole::~LeaseRole() = default;
 
 absl::StatusOr<std::unique_ptr<LeaseRole>> LeaseRole::Open(const Config& config, Start start,
-                                                           Decide decide, Log& log,
+                                                           Door door, Log& log,
                                                            std::function<void()> on_end) {
-  auto rep = std::make_unique<Rep>(config, std::move(decide), log, std::move(on_end));
+  auto rep = std::make_unique<Rep>(config, std::move(door), log, std::move(on_end));
   LOCUS_RETURN_IF_ERROR(rep->Open(start));
   return std::unique_ptr<LeaseRole>(new LeaseRole(std::move(rep)));
 }

@@ -12,6 +12,7 @@
 #include "apps/locusd/front/access.h"
 #include "apps/locusd/front/handler.h"
 #include "apps/locusd/log.h"
+#include "src/lease_api/rate_limit.h"
 #include "src/lease_node/lease_node.h"
 
 namespace locus::locusd {
@@ -26,13 +27,16 @@ class LeaseRole : public Handler {
     kBegin,  // a new cluster, of which it is the only member. FAILED_PRECONDITION: it has begun, or
              // joined, before
   };
-  // Decides who is let in, as Front::Decide.
-  using Decide = std::function<AccessControl::Decision(const http::ServerRequest&, Scopes)>;
+  // How requests are let in: as Front::Decide, and by Front::rate.
+  struct Door {
+    std::function<AccessControl::Decision(const http::ServerRequest&, Scopes)> decide;
+    std::shared_ptr<lease_api::RateLimit> rate;
+  };
 
   // `on_end` is called once the node works no more: it failed, or was removed. It must not wait.
   // `log` outlives the role.
   static absl::StatusOr<std::unique_ptr<LeaseRole>> Open(const Config& config, Start start,
-                                                         Decide decide, Log& log,
+                                                         Door door, Log& log,
                                                          std::function<void()> on_end);
   // FAILED_PRECONDITION: the data directory is there, and its permissions are wrong.
   static absl::Status CheckDirectory(const Config& config);

@@ -84,7 +84,8 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
   Rep(lease_node::LeaseNode& node, const ApiOptions& options)
       : node_(node),
         options_(options),
-        rate_(options.rate),
+        rate_(options.shared_rate != nullptr ? options.shared_rate
+                                             : std::make_shared<RateLimit>(options.rate)),
         members_rate_(OfMembers(options.rate)) {
     options_.tokens.clear();
     options_.operator_tokens.clear();
@@ -139,7 +140,7 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
       return false;
     }
     if (options_.rate.per_second == 0) return true;
-    RateLimit& rate = IsFromMember(call->request()) ? members_rate_ : rate_;
+    RateLimit& rate = IsFromMember(call->request()) ? members_rate_ : *rate_;
     const absl::Duration wait =
         rate.Take(call->request().peer,
                   absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch()));
@@ -376,7 +377,7 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
   ApiOptions options_;  // without the tokens
   Tokens tokens_;
   const std::shared_ptr<Traffic> traffic_ = std::make_shared<Traffic>();
-  RateLimit rate_;
+  const std::shared_ptr<RateLimit> rate_;
   RateLimit members_rate_;
   std::unique_ptr<Forwarder> forwarder_;  // nullptr: nothing is forwarded
 };

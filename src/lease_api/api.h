@@ -42,6 +42,9 @@ struct ApiOptions {
   lease_node::MemberAddress address = {};
   ForwardOptions forward = {};
   RateLimitOptions rate = {};
+  // The count that clients' requests share with others of this process, whose options are `rate`;
+  // nullptr: their own.
+  std::shared_ptr<RateLimit> shared_rate = nullptr;
   // Requests that are not answered yet; beyond, they get 503. More: more memory when the cluster
   // has no leader, for each may have a body.
   size_t most_under_way = 1024;

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "locus/key_ring.h"
@@ -207,6 +208,24 @@ TEST(LocusdIdsTest, BothRoles_TheServiceLeasesItsWorkerIdFromItsOwnNode) {
   EXPECT_EQ(ids.WaitForEnd(), 0);
   EXPECT_TRUE(ids.Logged("info \"worker ID released\"") || ids.Logged("info worker ID released"))
       << ids.LogText();
+}
+
+TEST(LocusdIdsTest, RateOfAnAddress_IsOneForAllRoles) {
+  const TemporaryDirectory directory;
+  IdsProcess ids(directory);
+  ids.Write(
+      absl::StrCat("roles = [\"lease-node\", \"id-service\"]\ncluster = \"c\"\ndata = \"",
+                   directory / "data", "\"\n[raft]\nlisten = \"127.0.0.1:", FreePort(), "\"\n"),
+      "rate = 1\nburst = 20\n", "[ids]\n");
+  ASSERT_TRUE(ids.Start(/*begin=*/true));
+  const absl::Time begun = absl::Now();
+  int answered = 0;
+  for (int i = 0; i < 20; ++i) {
+    answered += ids.StatusOf("GET", "/v1/status") == 200;
+    answered += ids.StatusOf("GET", "/v1/uuid") == 200;
+  }
+  EXPECT_GE(answered, 20);
+  EXPECT_LE(answered, 21 + absl::ToInt64Seconds(absl::Now() - begun));
 }
 
 TEST(LocusdIdsTest, Mistakes_EndTheStartWithTheReason) {

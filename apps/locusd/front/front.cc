@@ -73,13 +73,16 @@ ServerAnswer TextAnswer(std::string type, std::string body) {
 class Front::Rep : public std::enable_shared_from_this<Rep> {
  public:
   Rep(std::shared_ptr<AccessControl> access, FrontOptions options)
-      : options_(std::move(options)), access_(std::move(access)), rate_(options_.rate) {}
+      : options_(std::move(options)),
+        access_(std::move(access)),
+        rate_(std::make_shared<lease_api::RateLimit>(options_.rate)) {}
 
   void Add(Handler& handler) { handlers_.push_back(&handler); }
   void Replace(std::shared_ptr<AccessControl> access) { access_.store(std::move(access)); }
   void Drain() { draining_ = true; }
   bool draining() const { return draining_; }
   size_t under_way() const { return under_way_; }
+  std::shared_ptr<lease_api::RateLimit> rate() const { return rate_; }
 
   AccessControl::Decision Decide(const ServerRequest& request, Scopes any_of) const {
     AccessControl::Decision decision =
@@ -230,7 +233,7 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
       return ProblemAnswer(absl::UnavailableError(absl::StrCat(
           "this node has ", options_.most_under_way, " requests under way, which is the most")));
     }
-    const absl::Duration wait = rate_.Take(request.peer, SteadyNow());
+    const absl::Duration wait = rate_->Take(request.peer, SteadyNow());
     if (wait > absl::ZeroDuration()) {
       ++limited_;
       ServerAnswer answer = ProblemAnswer(
@@ -297,7 +300,7 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
   const FrontOptions options_;
   std::vector<Handler*> handlers_;
   Replaceable<AccessControl> access_;
-  lease_api::RateLimit rate_;
+  const std::shared_ptr<lease_api::RateLimit> rate_;
   // Release by Drain, acquire by requests; it publishes nothing else.
   std::atomic<bool> draining_ = false;
   std::atomic<size_t> under_way_ = 0;
@@ -320,5 +323,6 @@ size_t Front::under_way() const { return rep_->under_way(); }
 AccessControl::Decision Front::Decide(const ServerRequest& request, Scopes any_of) const {
   return rep_->Decide(request, any_of);
 }
+std::shared_ptr<lease_api::RateLimit> Front::rate() const { return rep_->rate(); }
 
 }  // namespace locus::locusd

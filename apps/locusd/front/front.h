@@ -32,7 +32,7 @@ struct FrontOptions {
   // True: answers only requests whose Host is this machine's loopback: a page of the web that has
   // its own name resolved to 127.0.0.1 gets nothing.
   bool only_loopback_hosts = false;
-  // Requests of one address, but for those of handlers that admit themselves.
+  // Requests of one address, whichever handler they are for.
   lease_api::RateLimitOptions rate = {};
   // Requests that are not answered yet; beyond, they get 503.
   size_t most_under_way = 1024;
@@ -77,6 +77,8 @@ class Front {
 
   // Asks the present AccessControl. For handlers that admit themselves.
   AccessControl::Decision Decide(const http::ServerRequest& request, Scopes any_of) const;
+  // The count of addresses, which these take from, too.
+  std::shared_ptr<lease_api::RateLimit> rate() const;
 
  private:
   class Rep;

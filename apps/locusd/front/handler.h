@@ -28,7 +28,7 @@ class Handler {
   virtual void Handle(http::ServerRequest request, const Access& access,
                       http::Server::Respond respond) = 0;
 
-  // Whether it limits addresses, counts what is under way and asks Front::Decide by itself.
+  // Whether it takes from Front::rate, counts what is under way and asks Front::Decide by itself.
   virtual bool AdmitsItself() const { return false; }
   // Not OK: why this part cannot do its work now; /readyz says so.
   virtual absl::Status Ready() const { return absl::OkStatus(); }
