@@ -5,9 +5,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "src/base/text.h"
 #include "absl/time/clock.h"
 #include "src/base/mutex.h"
+#include "src/base/text.h"
 
 namespace locus::locusd {
 

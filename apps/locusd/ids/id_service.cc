@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cmath>
 #include <system_error>
 #include <thread>
 #include <type_traits>
@@ -12,8 +11,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "apps/locusd/ids/id_events.h"
+#include "apps/locusd/ids/id_metrics.h"
 #include "apps/locusd/ids/id_places.h"
 #include "src/base/backoff.h"
 #include "src/base/check.h"
@@ -32,7 +31,6 @@ namespace {
 // Between two attempts to open what does not answer.
 constexpr internal::Backoff::Policy kPauses = {.first = absl::Milliseconds(100),
                                                .longest = absl::Seconds(5)};
-constexpr int kOrderIdBits = 47;
 
 // Whether the place did not answer: it may another time, without anybody's help.
 bool IsAway(const absl::Status& status) {
@@ -202,7 +200,14 @@ class IdService::Rep {
     changed_.NotifyAll();
   }
 
-  std::string Metrics() const;
+  std::string Metrics() const {
+    std::optional<SpaceOptions> space;
+    {
+      MutexLock lock(mutex_);
+      space = space_;
+    }
+    return IdMetrics(*parts(), space, *lead_used_up_);
+  }
 
   void Release() {
     std::shared_ptr<const IdParts> before;
@@ -353,57 +358,6 @@ class IdService::Rep {
       std::make_shared<std::atomic<uint64_t>>(0);
   std::vector<std::thread> threads_;
 };
-
-std::string IdService::Rep::Metrics() const {
-  const std::shared_ptr<const IdParts> now = parts();
-  std::string text;
-  auto gauge = [&text](const char* name, const char* help, double value) {
-    absl::StrAppend(&text, "# HELP ", name, " ", help, "\n# TYPE ", name, " gauge\n", name, " ",
-                    std::isinf(value) ? "+Inf" : absl::StrCat(value), "\n");
-  };
-  absl::Duration autonomy = absl::InfiniteDuration();
-  if (now->orders) autonomy = std::min(autonomy, now->orders->Stats().autonomy);
-  if (now->sequences) {
-    now->sequences->ForEach([&autonomy](const std::string&, const SegmentSequence& sequence) {
-      autonomy = std::min(autonomy, sequence.Stats().autonomy);
-    });
-  }
-  if (now->snowflake) autonomy = std::min(autonomy, now->snowflake->Stats().lease.left);
-  gauge("locus_id_autonomy_seconds",
-        "How long the service goes on without its stores: until the first of its parts runs out.",
-        absl::ToDoubleSeconds(autonomy));
-  int missing = 0;
-  missing += !now->orders.why_not().ok();
-  missing += !now->sequences.why_not().ok();
-  missing += !now->snowflake.why_not().ok();
-  missing += !now->router.why_not().ok();
-  gauge("locus_id_parts_missing", "Parts that are configured, and could not be opened yet.",
-        missing);
-  std::optional<SpaceOptions> space;
-  {
-    MutexLock lock(mutex_);
-    space = space_;
-  }
-  if (!space || !now->orders) return text;
-  const double rate = static_cast<double>(space->floor_rate);
-  const absl::Duration lead = now->orders->Stats().lead;
-  gauge("locus_order_ids_most_lead_seconds",
-        "How far ahead of the floor leases may be: the most of locus_store_lead_seconds, but for "
-        "what "
-        "a loss added.",
-        static_cast<double>(space->max_lead) / rate);
-  absl::StrAppend(&text,
-                  "# HELP locus_order_ids_lead_used_up_total Times that a section got no segment, "
-                  "because its leases were as far ahead of the floor as they may be.\n"
-                  "# TYPE locus_order_ids_lead_used_up_total counter\n"
-                  "locus_order_ids_lead_used_up_total ",
-                  lead_used_up_->load(), "\n");
-  const double span = static_cast<double>(uint64_t{1} << kOrderIdBits) / rate;
-  gauge("locus_order_ids_time_left_seconds",
-        "How long the 47 bits of sequence of an order ID last.",
-        span - absl::ToDoubleSeconds(absl::Now() - space->floor_epoch + lead));
-  return text;
-}
 
 IdService::IdService(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}
 IdService::~IdService() = default;

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "apps/locusd/console/console_api.h"
 #include "apps/locusd/front/front.h"
 #include "apps/locusd/ids/id_api.h"
+#include "apps/locusd/ids/id_metrics.h"
 #include "apps/locusd/ids/running.h"
 #include "locus/key_ring.h"
 #include "locus/routing/uri.h"
@@ -61,16 +63,28 @@ absl::StatusOr<KeyRing> KeysAt(const std::string& path) {
   return ring;
 }
 
-absl::StatusOr<std::shared_ptr<const IdParts>> OpenParts(const std::string& directory) {
+struct OpenedParts {
+  std::shared_ptr<const IdParts> parts;
+  SpaceOptions space;  // of the order IDs
+  // A count, which publishes nothing else; the generator's callback holds it.
+  std::shared_ptr<std::atomic<uint64_t>> lead_used_up = std::make_shared<std::atomic<uint64_t>>(0);
+};
+
+absl::StatusOr<OpenedParts> OpenParts(const std::string& directory) {
   const std::string uri = absl::StrCat("sqlite:", directory, "/ids.db");
-  auto opened = std::make_shared<IdParts>();
-  IdParts& parts = *opened;
+  OpenedParts opened;
+  auto made = std::make_shared<IdParts>();
+  IdParts& parts = *made;
   OrderIdGenerator::Options orders;
   orders.create_space = true;
   orders.wide = true;
+  orders.on_event = [count = opened.lead_used_up](const GeneratorEvent& event) {
+    if (event.kind == GeneratorEvent::Kind::kLeadUsedUp) *count += event.sections;
+  };
   LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<SegmentStore> segments,
                          OpenSegmentStore(uri, {.password = nullptr, .create = true}));
-  LOCUS_ASSIGN_OR_RETURN(parts.orders, OrderIdGenerator::Create(std::move(segments), orders));
+  LOCUS_ASSIGN_OR_RETURN(parts.orders, OrderIdGenerator::Create(segments, orders));
+  LOCUS_ASSIGN_OR_RETURN(opened.space, segments->ReadOptions(orders.space));
   LOCUS_ASSIGN_OR_RETURN(const KeyRing keys, KeysAt(directory + "/keys"));
   LOCUS_ASSIGN_OR_RETURN(OrderNoCodec numbers, OrderNoCodec::Create(keys));
   parts.numbers = std::make_shared<const OrderNoCodec>(std::move(numbers));
@@ -89,6 +103,7 @@ absl::StatusOr<std::shared_ptr<const IdParts>> OpenParts(const std::string& dire
                            OpenTableSource(absl::StrCat("file:", table)));
     LOCUS_ASSIGN_OR_RETURN(parts.router, Router::Open(std::move(source)));
   }
+  opened.parts = std::move(made);
   return opened;
 }
 
@@ -132,13 +147,16 @@ class Laptop::Rep {
     host_ = listen.text.substr(0, listen.text.rfind(':'));
     data_ = options.data;
     LOCUS_RETURN_IF_ERROR(MakeDirectory(data_));
-    LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<const IdParts> parts, OpenParts(options.data));
-    LOCUS_ASSIGN_OR_RETURN(ids_, IdApi::Make(std::move(parts), {}));
+    LOCUS_ASSIGN_OR_RETURN(const OpenedParts opened, OpenParts(options.data));
+    LOCUS_ASSIGN_OR_RETURN(ids_, IdApi::Make(opened.parts, {}));
     LOCUS_ASSIGN_OR_RETURN(console_, OpenConsole(MakeRunning(), options.data));
     LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<AccessControl> everybody,
                            AccessControl::Make({}, Scopes::All()));
     FrontOptions front;
     front.only_loopback_hosts = true;
+    front.metrics = [this, space = opened.space, lead_used_up = opened.lead_used_up] {
+      return IdMetrics(*ids_->parts(), space, *lead_used_up);
+    };
     front_.emplace(std::move(everybody), std::move(front));
     front_->Add(*ids_);
     front_->Add(*console_);
