@@ -74,7 +74,8 @@ struct StoreStats {
   absl::Duration autonomy = absl::InfiniteDuration();
   absl::Duration lead;
   // What part of max_lead the section that has used most of it has left, 1 to 0. At 0 it gets what
-  // time adds, floor_rate a second.
+  // time adds, floor_rate a second; nothing while the floor is below base, which it is for up to 19
+  // minutes once the space was created or the store noticed a loss.
   double headroom = 1;
   // How far the store's clock was ahead of this process's at the last lease (negative: behind), to
   // within half the duration of that call.

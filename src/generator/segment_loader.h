@@ -81,7 +81,9 @@ class SegmentLoaderOf {
       section.in_flight = false;
       const LeaseGrant& grant = reply.grants[i];
       totals_.lead = std::max(totals_.lead, grant.lead);
-      section.no_room_at = now - grant.room;
+      section.room = grant.room;
+      section.room_grows_at =
+          now + std::max(grant.lead + grant.room - LongestLead(), absl::ZeroDuration());
       if (grant.wait == absl::InfiniteDuration()) {
         // Callers find a segment past all limits, and answer OUT_OF_RANGE.
         section.wanted = false;
@@ -133,13 +135,12 @@ class SegmentLoaderOf {
   }
   // What part of max_lead the section that has used most of it has left: time gives it back.
   double Headroom(absl::Duration now) const {
-    const absl::Duration most = absl::Seconds(static_cast<double>(space_.max_lead) /
-                                              static_cast<double>(space_.floor_rate));
     double least = 1;
     for (const Section& section : sections_) {
-      least = std::min(least, absl::FDivDuration(now - section.no_room_at, most));
+      const absl::Duration grown = std::max(now - section.room_grows_at, absl::ZeroDuration());
+      least = std::min(least, absl::FDivDuration(section.room + grown, LongestLead()));
     }
-    return std::max(least, 0.0);
+    return least;
   }
   // How long the section that will be out first goes on without the store.
   absl::Duration Autonomy(absl::Duration now) const {
@@ -165,8 +166,10 @@ class SegmentLoaderOf {
     bool wanted = false;
     bool in_flight = false;
     bool lead_used_up = false;
-    // Room grows with time: this is when the last grant's would have begun to grow from 0.
-    absl::Duration no_room_at = -absl::InfiniteDuration();
+    // As of the last grant. Room grows with time, once the floor is above base: until then a lead
+    // and its room are more than max_lead together.
+    absl::Duration room = absl::InfiniteDuration();
+    absl::Duration room_grows_at;
     SegmentWord to_replace;    // in use and getting old
     uint64_t sum_at_tick = 0;  // of the cursors
     absl::Duration due;        // no request before
@@ -177,6 +180,11 @@ class SegmentLoaderOf {
   Section& At(uint32_t i) { return sections_[i - first_]; }
   const Section& At(uint32_t i) const { return sections_[i - first_]; }
 
+  // The time that the floor takes for max_lead.
+  absl::Duration LongestLead() const {
+    return absl::Seconds(static_cast<double>(space_.max_lead) /
+                         static_cast<double>(space_.floor_rate));
+  }
   absl::Duration tick() const { return loading_rules::Tick(horizon_); }
   double Random() { return std::uniform_real_distribution<double>()(random_); }
 

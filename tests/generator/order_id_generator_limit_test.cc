@@ -84,6 +84,33 @@ TEST_F(GeneratorTest, LeadUsedUp_WaitsForTheFloor) {
   EXPECT_NE(std::count(events.begin(), events.end(), GeneratorEvent::Kind::kStarved), 0);
 }
 
+// A space that is new, or noticed a loss, has its base above the floor: until time has reached it, what
+// is used up does not come back.
+TEST_F(GeneratorTest, HeadroomBelowBase_GrowsOnlyOnceTheFloorIsThere) {
+  SpaceOptions space;
+  space.max_lead = 8192;  // 0.5 s
+  options_.space_options = space;
+  auto generator = Make();
+  int taken = 0;
+  for (int misses = 0; misses < 100;) {
+    if (generator->TryNext(kBuyer).ok()) {
+      ++taken;
+      continue;
+    }
+    ++misses;
+    executor_.RunReady();
+    clock_.Advance(absl::Milliseconds(10));
+    executor_.RunDelayed();
+  }
+  EXPECT_GE(taken, 7000);
+  EXPECT_LE(taken, 8192);
+  EXPECT_LT(generator->Stats().stores[0].headroom, 0.02);
+  clock_.Advance(absl::Seconds(60));
+  EXPECT_LT(generator->Stats().stores[0].headroom, 0.02);
+  clock_.Advance(absl::Seconds(61));
+  EXPECT_EQ(generator->Stats().stores[0].headroom, 1);
+}
+
 TEST_F(GeneratorTest, SequencesUsedUpByOthers_AreOutOfRange) {
   options_.wide = true;
   auto generator = Make();
