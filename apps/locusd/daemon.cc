@@ -59,6 +59,13 @@ class Daemon::Rep {
     const size_t tokens = access->tokens();
     if (config_.api.tls) {
       LOCUS_ASSIGN_OR_RETURN(tls_, LoadApiTls(*config_.api.tls));
+      api_certificate_ends_ = absl::ToUnixSeconds(tls_->not_after());
+    }
+    if (config_.raft.tls) {
+      const Config::TlsPaths& raft = *config_.raft.tls;
+      LOCUS_ASSIGN_OR_RETURN(const std::unique_ptr<http::TlsContext> tls,
+                             http::TlsContext::Load({raft.authority, raft.certificate, raft.key}));
+      raft_certificate_ends_ = absl::ToUnixSeconds(tls->not_after());
     }
     MakeFront(std::move(access));
     if (config_.lease_node) {
@@ -205,7 +212,10 @@ class Daemon::Rep {
     // From here on nothing fails.
     const size_t tokens = access->tokens();
     front_->Replace(std::move(access));
-    if (tls != nullptr) server_->ReplaceTls(std::move(tls));
+    if (tls != nullptr) {
+      api_certificate_ends_ = absl::ToUnixSeconds(tls->not_after());
+      server_->ReplaceTls(std::move(tls));
+    }
     if (ids) ids_->Commit(*std::move(ids));
     log_.SetLevel(config.log_level);
     log_.Info("taken over", {{"tokens", tokens}});
@@ -229,8 +239,23 @@ class Daemon::Rep {
         reload_fails_ ? 1 : 0);
     add("locusd_reloaded_timestamp_seconds", "gauge", "When the configuration in force was read.",
         reloaded_at_);
+    AppendCertificates(text);
     if (ids_ != nullptr) text += ids_->Metrics();
     return text;
+  }
+
+  void AppendCertificates(std::string& text) const {
+    static constexpr char kName[] = "locusd_certificate_left_seconds";
+    absl::StrAppend(&text, "# HELP ", kName,
+                    " Until a certificate in use, or one given with it, ends; below 0: it has "
+                    "ended.\n# TYPE ",
+                    kName, " gauge\n");
+    const int64_t now = absl::ToUnixSeconds(absl::Now());
+    auto add = [&text, now](const char* use, int64_t ends) {
+      absl::StrAppend(&text, kName, "{use=\"", use, "\"} ", ends - now, "\n");
+    };
+    if (config_.api.tls) add("api", api_certificate_ends_);
+    if (config_.raft.tls) add("raft", raft_certificate_ends_);
   }
 
   void TellOf(const IdServiceEvent& event) {
@@ -253,6 +278,9 @@ class Daemon::Rep {
   std::unique_ptr<IdService> ids_;     // likewise
   std::unique_ptr<ConsoleApi> console_;
   std::unique_ptr<http::Server> server_;
+  // Unix seconds, which publish nothing else; where there is TLS.
+  std::atomic<int64_t> api_certificate_ends_ = 0;
+  int64_t raft_certificate_ends_ = 0;
   // Counts, which publish nothing else.
   std::atomic<int64_t> reloads_ = 0;
   std::atomic<int64_t> reload_failures_ = 0;

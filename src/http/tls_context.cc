@@ -2,9 +2,13 @@
 #include "src/http/tls_context.h"
 
 #include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
 
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <iterator>
 
@@ -53,7 +57,24 @@ absl::Status LoadCertificate(asio::ssl::context& context, const TlsFiles& files)
                                        files.certificate_file + ": " + error.message());
 }
 
+absl::Time EndOf(const X509* certificate) {
+  std::tm end = {};
+  if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &end) != 1) return absl::InfiniteFuture();
+  return absl::FromTM(end, absl::UTCTimeZone());
+}
+
 }  // namespace
+
+absl::Time TlsContext::not_after() const {
+  SSL_CTX* const context = rep_->context.native_handle();
+  const X509* const certificate = SSL_CTX_get0_certificate(context);
+  if (certificate == nullptr) return absl::InfiniteFuture();
+  absl::Time end = EndOf(certificate);
+  STACK_OF(X509)* chain = nullptr;
+  SSL_CTX_get_extra_chain_certs(context, &chain);
+  for (int i = 0; i < sk_X509_num(chain); ++i) end = std::min(end, EndOf(sk_X509_value(chain, i)));
+  return end;
+}
 
 TlsContext::TlsContext(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}
 TlsContext::~TlsContext() = default;

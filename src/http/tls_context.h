@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 
 namespace locus::http {
 
@@ -25,6 +26,10 @@ class TlsContext {
   // FAILED_PRECONDITION: a file is missing, unreadable, readable by others, or not PEM.
   static absl::StatusOr<std::unique_ptr<TlsContext>> Load(const TlsFiles& files);
   ~TlsContext();
+
+  // When the certificate ends, or one that was given with it, if that is earlier. InfiniteFuture:
+  // there is no certificate.
+  absl::Time not_after() const;
 
   struct Rep;
   Rep& rep() const { return *rep_; }

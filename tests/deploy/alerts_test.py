@@ -264,6 +264,29 @@ class LeaseNodes(Alerts):
         node.signal(signal.SIGHUP)
         wait("the file is taken", lambda: value(node.metrics(), "locusd_reload_failing") == 0)
 
+    def test_certificate_that_ends(self):
+        pem = os.path.join(self.directory, "api.pem")
+
+        def certificate(days):
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "ed25519", "-nodes", "-days",
+                            str(days), "-subj", "/CN=test", "-keyout", f"{pem}.{days}.key", "-out",
+                            f"{pem}.{days}"], check=True, capture_output=True)
+            os.replace(f"{pem}.{days}.key", pem + ".key")
+            os.replace(f"{pem}.{days}", pem)
+
+        certificate(30)
+        node, _ = self.node("first", f'certificate = "{pem}"\nkey = "{pem}.key"\n')
+        node.over_tls()
+        node.start()
+        before = node.metrics()
+        left = ("locusd_certificate_left_seconds", '{use="api"}')
+        self.assertGreater(value(before, *left), 29 * 86400)
+        certificate(13)
+        node.signal(signal.SIGHUP)
+        metrics = wait("the new one is in use", lambda: self.when(
+            node, lambda text: value(text, *left) < 14 * 86400))
+        self.fires("LocusdCertificateEnds", before, metrics, "locusd")
+
     def test_clock_that_is_off(self):
         node, _ = self.begin()
         before = node.metrics()

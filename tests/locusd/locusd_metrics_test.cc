@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the documents tell operators to watch is shown by real processes.
-#include <filesystem>
+#include <sys/stat.h>
+
 #include <fstream>
 #include <regex>
 #include <set>
@@ -12,6 +13,7 @@
 #include "locus/routing/routing_table.h"
 #include "src/http/endpoint.h"
 #include "tests/locusd/ids_process.h"
+#include "tests/support/authority.h"
 
 namespace locus {
 namespace {
@@ -86,8 +88,8 @@ TEST(LocusdMetricsTest, WithoutAConfiguration_ShowsAllToWatchButWhatItHasNot) {
   const Names watched = WatchedIn("http.md");
   EXPECT_THAT(watched, SizeIs(::testing::Gt(25)));
   EXPECT_THAT(Without(watched, ShownBy(AskAt(address, "/metrics")->body)),
-              ElementsAre("locusd_reload_failing", "locusd_reload_failures_total",
-                          "locusd_token_refused_total"));
+              ElementsAre("locusd_certificate_left_seconds", "locusd_reload_failing",
+                          "locusd_reload_failures_total", "locusd_token_refused_total"));
 }
 
 TEST(LocusdMetricsTest, BothRoles_ShowAllToWatch) {
@@ -95,22 +97,38 @@ TEST(LocusdMetricsTest, BothRoles_ShowAllToWatch) {
   IdsProcess ids(directory);
   std::ofstream(directory / "table.json") << Table();
   WriteSecret(directory / "token", "the-token-of-this-test\n");
+  const Authority authority(directory, "authority");
+  const std::string certificate = authority.Sign("node", "IP:127.0.0.1");
+  chmod((certificate + ".key").c_str(), 0600);
+  const std::string tls =
+      absl::StrCat("certificate = \"", certificate, "\"\nkey = \"", certificate, ".key\"\n");
   const std::string store = absl::StrCat("\"sqlite:", directory / "ids.db", "\"\ncreate = true\n");
-  ids.Write(
-      absl::StrCat("roles = [\"lease-node\", \"id-service\"]\ncluster = \"c\"\ndata = \"",
-                   directory / "data", "\"\n[raft]\nlisten = \"127.0.0.1:", FreePort(), "\"\n"),
-      absl::StrCat("token_files = [\"", directory / "token", "\"]\n"),
-      absl::StrCat("[ids]\n[ids.orders]\nstore = ", store, "[ids.sequences]\nstore = ", store,
-                   "[ids.snowflake]\nleases = ", store,
-                   "[ids.table]\nplace = \"file:", directory / "table.json",
-                   "\"\n[audit]\nclickhouse = \"127.0.0.1:1\"\n"
-                   "[health]\nallowed = [\"10.1.0.0/16\"]\n"));
+  ids.Write(absl::StrCat("roles = [\"lease-node\", \"id-service\"]\ncluster = \"c\"\ndata = \"",
+                         directory / "data", "\"\n[raft]\nlisten = \"127.0.0.1:", FreePort(),
+                         "\"\nauthority = \"", authority.file(), "\"\n", tls),
+            absl::StrCat("token_files = [\"", directory / "token", "\"]\n", tls),
+            absl::StrCat("[ids]\n[ids.orders]\nstore = ", store, "[ids.sequences]\nstore = ", store,
+                         "[ids.snowflake]\nleases = ", store,
+                         "[ids.table]\nplace = \"file:", directory / "table.json",
+                         "\"\n[audit]\nclickhouse = \"127.0.0.1:1\"\n"
+                         "[health]\nallowed = [\"10.1.0.0/16\"]\n"));
   ids.token = "the-token-of-this-test";
+  const auto trusts = http::TlsContext::Load({authority.file(), "", ""});
+  ids.tls = trusts->get();
   ASSERT_TRUE(ids.Start(/*begin=*/true));
   ids.Good("POST", "/v1/orders/ids", R"({"buyers": ["1"]})");
   ids.Good("GET", "/v1/sequences/a/next");
   EXPECT_TRUE(WaitUntil([&] { return ids.StatusOf("GET", "/v1/snowflake") == 200; }));
-  const Names shown = ShownBy(ids.Ask("GET", "/metrics")->body);
+  const std::string page = ids.Ask("GET", "/metrics")->body;
+  for (const char* const use : {"api", "raft"}) {
+    const std::string series =
+        absl::StrCat("\nlocusd_certificate_left_seconds{use=\"", use, "\"} ");
+    ASSERT_NE(page.find(series), page.npos) << page;
+    const double left = std::stod(page.substr(page.find(series) + series.size()));
+    EXPECT_GT(left, 47 * 3600) << use;  // of two days
+    EXPECT_LE(left, 48 * 3600) << use;
+  }
+  const Names shown = ShownBy(page);
   EXPECT_THAT(Without(WatchedIn("http.md"), shown), IsEmpty());
   const Names of_node = WatchedIn("locusd.md");
   EXPECT_THAT(of_node, SizeIs(::testing::Gt(12)));
