@@ -23,16 +23,6 @@ constexpr char kPolicy[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' "
     "data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
-// "/assets/main-B7x9Qk2a.js": Vite's name of a file that never changes.
-bool HasHash(std::string_view path) {
-  const size_t dot = path.rfind('.');
-  if (dot == std::string_view::npos) return false;
-  const size_t dash = path.rfind('-', dot);
-  if (dash == std::string_view::npos || dot - dash - 1 != 8) return false;
-  return std::ranges::all_of(path.substr(dash + 1, 8),
-                             [](char c) { return absl::ascii_isalnum(c) || c == '_' || c == '-'; });
-}
-
 bool HasAlready(const ServerRequest& request, const std::string& etag) {
   for (absl::string_view each : absl::StrSplit(ToAbsl(request.Header("If-None-Match")), ',')) {
     each = absl::StripAsciiWhitespace(each);
@@ -71,8 +61,8 @@ ServerAnswer AnswerWithPage(const PageFile& file, const ServerRequest& request) 
   ServerAnswer answer;
   AddSecurityHeaders(answer);
   answer.headers.emplace_back("ETag", etag);
-  answer.headers.emplace_back(
-      "Cache-Control", HasHash(file.path) ? "public, max-age=31536000, immutable" : "no-cache");
+  // No name has a hash of its file (vite.config.ts): browsers ask whether theirs is still right.
+  answer.headers.emplace_back("Cache-Control", "no-cache");
   if (HasAlready(request, etag)) {
     answer.status = 304;
     return answer;
