@@ -14,6 +14,7 @@
 #include "src/base/mutex.h"
 #include "src/http/connection.h"
 #include "src/http/server.h"
+#include "tests/http/loopback_client.h"
 #include "tests/support/authority.h"
 #include "tests/support/private_server.h"
 #include "tests/support/temporary_directory.h"
@@ -24,8 +25,6 @@ namespace {
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-TimePoint Soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(120); }
 
 BodyStream::Piece PieceOf(std::string text) {
   return std::make_shared<const std::string>(std::move(text));
@@ -49,10 +48,7 @@ class BodyStreamTest : public ::testing::Test {
     server_ = *std::move(server);
   }
   std::unique_ptr<HttpConnection> Connect(const TlsContext* tls = nullptr) {
-    auto endpoint = Endpoint::Parse(absl::StrCat("127.0.0.1:", server_->port()));
-    auto connection = HttpConnection::Connect(*endpoint, tls, Soon());
-    EXPECT_TRUE(connection.ok()) << connection.status();
-    return *std::move(connection);
+    return ConnectTo(*server_, tls);
   }
   std::shared_ptr<BodyStream> Stream(size_t i = 0) {
     EXPECT_TRUE(WaitUntil([&] {
@@ -61,17 +57,6 @@ class BodyStreamTest : public ::testing::Test {
     }));
     internal::MutexLock lock(mutex_);
     return streams_.at(i);
-  }
-  static std::string ReadAll(int fd) {
-    std::string all;
-    char part[4096];
-    while (true) {
-      const ssize_t size = read(fd, part, sizeof part);
-      if (size <= 0) break;
-      all.append(part, static_cast<size_t>(size));
-    }
-    close(fd);
-    return all;
   }
   int Ask(const std::string& request) {
     const int fd = ConnectToLoopback(server_->port());
@@ -142,10 +127,10 @@ TEST_F(BodyStreamTest, OldClientsAndHead_GetNoChunks) {
   const int old = Ask("GET / HTTP/1.0\r\n\r\n");
   ASSERT_TRUE(Stream()->Write(PieceOf("data: 1\n")));
   Stream()->End();
-  const std::string answer = ReadAll(old);
+  const std::string answer = ReadUntilClosed(old);
   EXPECT_THAT(answer, EndsWith("\r\n\r\ndata: 1\n"));
   EXPECT_THAT(answer, Not(HasSubstr("chunked")));
-  const std::string head = ReadAll(Ask("HEAD / HTTP/1.1\r\nHost: x\r\n\r\n"));
+  const std::string head = ReadUntilClosed(Ask("HEAD / HTTP/1.1\r\nHost: x\r\n\r\n"));
   EXPECT_THAT(head, EndsWith("\r\n\r\n"));
   EXPECT_TRUE(WaitUntil([&] { return Stream(1)->closed(); }));
 }
@@ -172,7 +157,7 @@ TEST_F(BodyStreamTest, ReaderThatIsTooSlow_LosesTheStream_AndOthersKeepTheirs) {
   // What the kernel's two buffers hold, on top.
   EXPECT_LT(written, size_t{64} << 20);
   EXPECT_TRUE(WaitUntil([&] { return server_->stats().connections == 1; }));
-  EXPECT_THAT(ReadAll(slow), Not(EndsWith("0\r\n\r\n")));
+  EXPECT_THAT(ReadUntilClosed(slow), Not(EndsWith("0\r\n\r\n")));
   ASSERT_TRUE(of_quick->Write(PieceOf("last\n")));
   auto line = connection->ReadLine(10'000, Soon());
   ASSERT_TRUE(line.ok() && *line) << line.status();
@@ -194,7 +179,7 @@ TEST_F(BodyStreamTest, Drain_EndsStreams_WithWhatWasWritten) {
   ASSERT_TRUE(stream->Write(PieceOf("data: last\n")));
   server_->Drain(absl::Seconds(60));
   EXPECT_TRUE(stream->closed());
-  EXPECT_THAT(ReadAll(client), EndsWith("data: last\n\r\n0\r\n\r\n"));
+  EXPECT_THAT(ReadUntilClosed(client), EndsWith("data: last\n\r\n0\r\n\r\n"));
 }
 
 TEST_F(BodyStreamTest, ServerThatIsGone_LeavesAStreamThatTakesNothing) {

@@ -10,11 +10,13 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "src/base/mutex.h"
 #include "src/http/connection.h"
 #include "src/http/server.h"
+#include "tests/http/loopback_client.h"
 #include "tests/support/authority.h"
 #include "tests/support/private_server.h"
 #include "tests/support/temporary_directory.h"
@@ -24,8 +26,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-TimePoint Soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(60); }
 
 // Answers with what it was asked.
 void Echo(ServerRequest request, const Server::Respond& respond) {
@@ -45,17 +45,14 @@ class HttpServerTest : public ::testing::Test {
     server_ = *std::move(server);
   }
   std::unique_ptr<HttpConnection> Connect(const TlsContext* tls = nullptr) {
-    auto endpoint = Endpoint::Parse(absl::StrCat("127.0.0.1:", server_->port()));
-    auto connection = HttpConnection::Connect(*endpoint, tls, Soon());
-    EXPECT_TRUE(connection.ok()) << connection.status();
-    return *std::move(connection);
+    return ConnectTo(*server_, tls);
   }
   // What comes until the server closes the connection.
   std::string Raw(const std::string& bytes) {
     const int fd = ConnectToLoopback(server_->port());
     EXPECT_EQ(send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(bytes.size()));
-    return ReadAll(fd);
+    return ReadUntilClosed(fd);
   }
   // Sends `head`, then `more` again and again. Returns how much the server and the kernel took
   // before the connection was closed, or `most` or a minute were reached.
@@ -75,17 +72,6 @@ class HttpServerTest : public ::testing::Test {
     close(fd);
     EXPECT_TRUE(WaitUntil([&] { return server_->stats().connections == 0; }));
     return sent;
-  }
-  static std::string ReadAll(int fd) {
-    std::string all;
-    char part[4096];
-    while (true) {
-      const ssize_t size = read(fd, part, sizeof part);
-      if (size <= 0) break;
-      all.append(part, static_cast<size_t>(size));
-    }
-    close(fd);
-    return all;
   }
 
   ServerOptions options_;
@@ -242,7 +228,7 @@ TEST_F(HttpServerTest, ConnectionsBeyondTheMost_AreClosed) {
   auto first = Connect(), second = Connect();
   ASSERT_TRUE(first->Send({"GET", "/", {}, ""}, 1000, Soon()).ok());
   ASSERT_TRUE(second->Send({"GET", "/", {}, ""}, 1000, Soon()).ok());
-  EXPECT_EQ(ReadAll(ConnectToLoopback(server_->port())), "");
+  EXPECT_EQ(ReadUntilClosed(ConnectToLoopback(server_->port())), "");
   EXPECT_EQ(server_->stats().refused, 1u);
   first.reset();
   EXPECT_TRUE(WaitUntil([&] { return server_->stats().connections == 1; }));
@@ -254,7 +240,7 @@ TEST_F(HttpServerTest, ConnectionsOfOneAddress_LeavePlacesToOthers) {
   Start();
   auto first = Connect();
   ASSERT_TRUE(first->Send({"GET", "/", {}, ""}, 1000, Soon()).ok());
-  EXPECT_EQ(ReadAll(ConnectToLoopback(server_->port())), "");
+  EXPECT_EQ(ReadUntilClosed(ConnectToLoopback(server_->port())), "");
   EXPECT_EQ(server_->stats().refused, 1u);
   // The same machine by another address.
   const int other = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -267,7 +253,7 @@ TEST_F(HttpServerTest, ConnectionsOfOneAddress_LeavePlacesToOthers) {
   ASSERT_EQ(connect(other, reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
   const std::string_view request = "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
   ASSERT_EQ(write(other, request.data(), request.size()), static_cast<ssize_t>(request.size()));
-  EXPECT_THAT(ReadAll(other), StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(ReadUntilClosed(other), StartsWith("HTTP/1.1 200 "));
   first.reset();
   EXPECT_TRUE(WaitUntil([&] { return server_->stats().connections == 0; }));
   EXPECT_TRUE(Connect()->Send({"GET", "/", {}, ""}, 1000, Soon()).ok());
@@ -362,6 +348,30 @@ TEST_F(HttpServerTest, TlsThatIsReplaced_IsThatOfTheNextHandshake) {
   EXPECT_EQ(HttpConnection::Connect(*endpoint, trusts_old->get(), Soon()).status().code(),
             absl::StatusCode::kFailedPrecondition);
   EXPECT_TRUE(open->Send({"POST", "/", {}, "3"}, 1000, Soon()).ok()) << "it was open before";
+}
+
+TEST(TlsContextTest, NotAfter_IsTheFirstEndOfTheChain) {
+  const TemporaryDirectory directory;
+  const Authority authority(directory, "authority");
+  EXPECT_EQ((*TlsContext::Load({authority.file(), "", ""}))->not_after(), absl::InfiniteFuture());
+  const std::string certificate = authority.Sign("server.pem", "IP:127.0.0.1");
+  auto left = [&] {
+    auto tls = TlsContext::Load({authority.file(), certificate, certificate + ".key"});
+    EXPECT_TRUE(tls.ok()) << tls.status();
+    return tls.ok() ? (*tls)->not_after() - absl::Now() : absl::ZeroDuration();
+  };
+  EXPECT_GT(left(), absl::Hours(47));
+  EXPECT_LE(left(), absl::Hours(48));
+  // An intermediate authority that ends before.
+  const std::string other = directory / "other.pem";
+  ASSERT_EQ(std::system(absl::StrCat("openssl req -x509 -newkey ed25519 -nodes -days 1 -subj /CN=o "
+                                     "-keyout ",
+                                     other, ".key -out ", other, " 2> /dev/null && cat ", other,
+                                     " >> ", certificate)
+                            .c_str()),
+            0);
+  EXPECT_GT(left(), absl::Hours(23));
+  EXPECT_LE(left(), absl::Hours(24));
 }
 
 TEST_F(HttpServerTest, ManyThreads_ShareAPort) {

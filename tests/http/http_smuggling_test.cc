@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "src/http/server.h"
+#include "tests/http/loopback_client.h"
 #include "tests/support/private_server.h"
 
 namespace locus::http {
@@ -39,13 +40,7 @@ class HttpSmugglingTest : public ::testing::Test {
       if (send(fd, part.data(), part.size(), MSG_NOSIGNAL) < 0) break;
     }
     if (ends) shutdown(fd, SHUT_WR);
-    std::string all;
-    char part[65536];
-    for (ssize_t size; (size = read(fd, part, sizeof part)) > 0;) {
-      all.append(part, static_cast<size_t>(size));
-    }
-    close(fd);
-    return all;
+    return ReadUntilClosed(fd);
   }
   static size_t Count(const std::string& text, const std::string& what) {
     size_t count = 0;
