@@ -30,8 +30,9 @@ using internal::Quoted;
 
 namespace {
 
-// For answers that are under way when the daemon ends.
+// For answers that are under way when the daemon ends, and for the waits of these.
 constexpr absl::Duration kDrain = absl::Seconds(5);
+constexpr absl::Duration kLongestWait = absl::Seconds(4);
 
 absl::StatusOr<std::unique_ptr<http::TlsContext>> LoadApiTls(const Config::TlsPaths& paths) {
   return http::TlsContext::Load(
@@ -130,6 +131,7 @@ class Daemon::Rep {
     if (config_.api.drain_delay > absl::ZeroDuration()) {
       std::this_thread::sleep_for(absl::ToChronoMilliseconds(config_.api.drain_delay));
     }
+    if (ids_ != nullptr) ids_->api().EndWaiting(kLongestWait);
     if (leases_ == nullptr) {
       server_->Drain(kDrain);
       if (ids_ != nullptr) ids_->Release();

@@ -34,7 +34,7 @@ class HeldStore : public MemorySegmentStore {
       ++waiting_;
       while (held_) changed_.Wait(mutex_);
       --waiting_;
-      if (broken_) return absl::UnavailableError("the store is broken");
+      if (!broken_.ok()) return broken_;
     }
     return MemorySegmentStore::Lease(space, options, requests, now);
   }
@@ -43,9 +43,10 @@ class HeldStore : public MemorySegmentStore {
     held_ = held;
     changed_.NotifyAll();
   }
-  void Break(bool broken) {
+  // OK: it works again.
+  void Break(absl::Status broken) {
     internal::MutexLock lock(mutex_);
-    broken_ = broken;
+    broken_ = std::move(broken);
   }
   int waiting() {
     internal::MutexLock lock(mutex_);
@@ -56,7 +57,7 @@ class HeldStore : public MemorySegmentStore {
   internal::Mutex mutex_;
   internal::CondVar changed_;
   bool held_ ABSL_GUARDED_BY(mutex_) = false;
-  bool broken_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status broken_ ABSL_GUARDED_BY(mutex_);
   int waiting_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
@@ -308,6 +309,45 @@ TEST_F(IdApiTest, StoreThatDoesNotAnswer_IsWaitedForAndThenRefused) {
       [&] { return Ask("POST", "/v1/orders/ids", R"({"buyers":["1"]})").status == 200; }));
 }
 
+TEST_F(IdApiTest, WaitsOfAServiceThatEnds_EndWithIt) {
+  Open({.wait = absl::Minutes(10), .waiters = 1, .most_waiting = 8, .memory = {}});
+  store_->Hold(true);
+  std::vector<std::future<ServerAnswer>> waiting;
+  for (int i = 0; i < 3; ++i) {
+    waiting.push_back(Begin("POST", "/v1/orders/ids", R"({"buyers":["1"]})"));
+  }
+  api_->EndWaiting(absl::ZeroDuration());
+  for (auto& each : waiting) {
+    // They must not wait for ten minutes.
+    const bool came = each.wait_for(std::chrono::minutes(2)) == std::future_status::ready;
+    if (!came) store_->Hold(false);
+    ASSERT_TRUE(came);
+    ExpectRefused(each.get(), 503, "this process ends");
+  }
+  store_->Hold(false);
+}
+
+TEST_F(IdApiTest, PartThatGivesNothingAnyMore_IsNotReady) {
+  ASSERT_TRUE(api_->Ready().ok()) << api_->Ready();
+  ASSERT_TRUE(api_->parts()->snowflake->Release().ok());
+  EXPECT_THAT(std::string(api_->Ready().message()), HasSubstr("worker lease was lost"));
+
+  Open({.wait = absl::Milliseconds(200)}, /*with_all=*/false);
+  ASSERT_TRUE(api_->Ready().ok()) << api_->Ready();
+  store_->Break(absl::UnavailableError("the store is away"));
+  EXPECT_EQ(Ask("POST", "/v1/orders/ids", R"({"buyers":["1"]})").status, 503u);
+  EXPECT_TRUE(api_->Ready().ok()) << "others that share the store could not help";
+  store_->Break(absl::NotFoundError("the store has no such space"));
+  ASSERT_TRUE(WaitUntil(
+      [&] { return Ask("POST", "/v1/orders/ids", R"({"buyers":["1"]})").status == 500; }));
+  EXPECT_TRUE(absl::IsUnavailable(api_->Ready()));
+  EXPECT_THAT(std::string(api_->Ready().message()), HasSubstr("order IDs: the store has no such"));
+  store_->Break(absl::OkStatus());
+  ASSERT_TRUE(WaitUntil(
+      [&] { return Ask("POST", "/v1/orders/ids", R"({"buyers":["1"]})").status == 200; }));
+  EXPECT_TRUE(api_->Ready().ok()) << api_->Ready();
+}
+
 TEST_F(IdApiTest, RefusedRequestsForSequences_MakeNone) {
   for (const char* name : {"a", "b", "c", "d", "e"}) {
     Ask("GET", absl::StrCat("/v1/sequences/", name, "/next?n=0"));
@@ -360,10 +400,10 @@ TEST_F(IdApiTest, RepetitionWhileTheStoreIsSlow_GetsTheSameIds) {
 // A refusal is none of the answers that a key keeps.
 TEST_F(IdApiTest, KeyOfARefusedRequest_IsFree) {
   Open({.wait = absl::Milliseconds(50), .waiters = 1, .most_waiting = 2, .memory = {}});
-  store_->Break(true);
+  store_->Break(absl::UnavailableError("the store is broken"));
   const Headers key = {{"Idempotency-Key", "k1"}};
   ExpectRefused(Ask("POST", "/v1/orders/ids", R"({"buyers":["1"]})", key), 503, "broken");
-  store_->Break(false);
+  store_->Break(absl::OkStatus());
   EXPECT_TRUE(WaitUntil(
       [&] { return Ask("POST", "/v1/orders/ids", R"({"buyers":["1"]})", key).status == 200; }));
 }

@@ -9,10 +9,14 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "apps/locusd/ids/id_places.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "locus/leased_snowflake.h"
 #include "locus/routing/routing_table.h"
 #include "nlohmann/json.hpp"
+#include "tests/support/private_server.h"
 #include "tests/support/temporary_directory.h"
 
 namespace locus::locusd {
@@ -160,6 +164,53 @@ TEST_F(IdServiceTest, ReloadThatIsRefused_LeavesAllAsItWas) {
   EXPECT_TRUE(Reload().ok()) << "what is not named any more is not offered any more";
   EXPECT_EQ(Ask("GET", "/v1/route", "buyer=1").status, 404u);
   EXPECT_EQ(Ask("POST", "/v1/order_no:decode", "", R"({"order_nos":["x"]})").status, 404u);
+}
+
+// Its order_nos of before would never be read again, and nobody would know why.
+TEST_F(IdServiceTest, VersionThatWasRetired_GetsNoOtherKey) {
+  ASSERT_TRUE(Start().ok());
+  const KeyVersion first = ring_.active();
+  ASSERT_TRUE(ring_.Activate(ring_.Add().value()).ok());
+  const KeyVersion second = ring_.active();
+  ASSERT_TRUE(ring_.Retire(first).ok());
+  ASSERT_TRUE(ring_.Save(settings_.keys).ok());
+  ASSERT_TRUE(Reload().ok());
+  const std::string key(ring_.key(second).value());
+  KeyRing without = KeyRing::FromKey(second, key).value();
+  ASSERT_TRUE(without.Save(settings_.keys).ok());
+  ASSERT_TRUE(Reload().ok()) << "the retired version is not even named";
+  ASSERT_TRUE(without.AddKey(first, std::string(KeyRing::kKeyBytes, 'x')).ok());
+  ASSERT_TRUE(without.Save(settings_.keys).ok());
+  const absl::Status reloaded = Reload();
+  EXPECT_TRUE(absl::IsFailedPrecondition(reloaded)) << reloaded;
+  EXPECT_THAT(std::string(reloaded.message()), HasSubstr("version 1 was retired"));
+  EXPECT_EQ(service_->parts()->numbers->active(), second);
+}
+
+// As after a crash of each of them within the ttl, or after the place lost its leases.
+TEST_F(IdServiceTest, WorkerIdsThatAreAllTaken_AreWaitedForWhileTheRestWorks) {
+  const auto leases = OpenLeases(*settings_.snowflake);
+  ASSERT_TRUE(leases.ok()) << leases.status();
+  ASSERT_TRUE((*leases)->Create(SpaceName(), absl::ZeroDuration(), absl::Now()).ok());
+  std::vector<std::unique_ptr<LeasedSnowflake<>>> others;
+  settings_.snowflake->datacenter = 3;
+  for (int i = 0; i < 32; ++i) {
+    LeasedSnowflakeOptions options;
+    options.datacenter = 3;
+    auto other = LeasedSnowflake<>::Create(*leases, options);
+    ASSERT_TRUE(other.ok()) << other.status();
+    others.push_back(*std::move(other));
+  }
+  const absl::Status started = Start();
+  ASSERT_TRUE(started.ok()) << started;
+  EXPECT_EQ(Ask("POST", "/v1/orders/ids", "", R"({"buyers":["1"]})").status, 200u);
+  const ServerAnswer flakes = Ask("GET", "/v1/snowflake", "");
+  EXPECT_EQ(flakes.status, 503u);
+  EXPECT_THAT(flakes.body, HasSubstr("all 32 worker IDs"));
+  EXPECT_TRUE(absl::IsUnavailable(service_->api().Ready()));
+  ASSERT_TRUE(others.back()->Release().ok());
+  EXPECT_TRUE(WaitUntil([&] { return Ask("GET", "/v1/snowflake", "").status == 200; }));
+  EXPECT_TRUE(service_->api().Ready().ok()) << service_->api().Ready();
 }
 
 // A place that says for sure that it has no table is no place that does not answer.

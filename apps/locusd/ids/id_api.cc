@@ -3,6 +3,7 @@
 
 #include <openssl/sha.h>
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
@@ -32,6 +33,8 @@ using lease_api::ProblemAnswer;
 namespace {
 
 constexpr size_t kMostKeyBytes = 256;
+// How soon a request that waits for a store sees that the service ends.
+constexpr absl::Duration kSlice = absl::Milliseconds(100);
 
 absl::Duration SteadyNow() {
   return absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
@@ -99,6 +102,21 @@ std::string TextOf(const ServerRequest& request) {
                       internal::ToAbsl(request.Header("Accept")), "\n", request.body);
 }
 
+// Why a part gives nothing any more although it was opened, and does not come back by itself.
+absl::Status WhyNoSnowflakes(const IdParts& parts) {
+  if (!parts.snowflake || parts.snowflake->held()) return absl::OkStatus();
+  return absl::UnavailableError("the worker lease was lost, and no other one was had yet");
+}
+absl::Status WhyNoOrderIds(const IdParts& parts) {
+  if (!parts.orders) return absl::OkStatus();
+  const GeneratorStats stats = parts.orders->Stats();
+  // A store that does not answer is away for all that share it.
+  if (stats.last_store_error.ok() || IsAway(stats.last_store_error)) return absl::OkStatus();
+  const bool has_some =
+      stats.autonomy > absl::ZeroDuration() && stats.autonomy < absl::InfiniteDuration();
+  return has_some ? absl::OkStatus() : stats.last_store_error;
+}
+
 }  // namespace
 
 absl::Status IdApiOptions::Check() const {
@@ -120,7 +138,14 @@ class IdApi::Rep {
         options_(options),
         memory_(options.memory),
         waiters_(options.waiters) {}
-  ~Rep() { waiters_.join(); }
+  ~Rep() {
+    EndWaiting(absl::ZeroDuration());
+    waiters_.join();
+  }
+
+  void EndWaiting(absl::Duration within) {
+    end_.store(internal::DeadlineAfter(within), std::memory_order_relaxed);
+  }
 
   void Replace(std::shared_ptr<const IdParts> parts) { parts_.store(std::move(parts)); }
   std::shared_ptr<const IdParts> parts() const { return parts_.load(); }
@@ -225,10 +250,20 @@ class IdApi::Rep {
     const Deadline deadline = internal::DeadlineAfter(options_.wait);
     boost::asio::post(waiters_, [this, request = std::move(request), respond = std::move(respond),
                                  deadline]() mutable {
-      absl::StatusOr<std::string> late = request.job(deadline);
+      absl::StatusOr<std::string> late = Wait(request, deadline);
       --waiting_;
       Finish(request, std::move(late), respond);
     });
+  }
+
+  // A job that is asked again goes on with what it has.
+  absl::StatusOr<std::string> Wait(const IdRequest& request, const Deadline& deadline) const {
+    while (internal::DeadlineAfter(absl::ZeroDuration()) < end_.load(std::memory_order_relaxed)) {
+      const Deadline slice = std::min(deadline, internal::DeadlineAfter(kSlice));
+      absl::StatusOr<std::string> body = request.job(slice);
+      if (!absl::IsDeadlineExceeded(body.status()) || slice == deadline) return body;
+    }
+    return absl::UnavailableError("this process ends");
   }
 
   void Finish(const IdRequest& request, absl::StatusOr<std::string> body,
@@ -261,6 +296,7 @@ class IdApi::Rep {
   std::atomic<uint64_t> failed_ = 0;
   std::atomic<uint64_t> unavailable_ = 0;
   std::atomic<uint64_t> waiting_ = 0;
+  std::atomic<Deadline> end_ = Deadline::max();  // of all waits; it publishes nothing else
   boost::asio::thread_pool waiters_;
 };
 
@@ -292,8 +328,11 @@ absl::Status IdApi::Ready() const {
   check("sequences", parts->sequences.why_not());
   check("Snowflake IDs", parts->snowflake.why_not());
   check("routing table", parts->router.why_not());
+  check("Snowflake IDs", WhyNoSnowflakes(*parts));
+  check("order IDs", WhyNoOrderIds(*parts));
   return status;
 }
+void IdApi::EndWaiting(absl::Duration within) { rep_->EndWaiting(within); }
 std::string IdApi::Metrics() const { return rep_->Metrics(); }
 void IdApi::Replace(std::shared_ptr<const IdParts> parts) { rep_->Replace(std::move(parts)); }
 std::shared_ptr<const IdParts> IdApi::parts() const { return rep_->parts(); }

@@ -67,7 +67,7 @@ class IdApi : public Handler {
   // INVALID_ARGUMENT: bad options. UNAVAILABLE: no thread.
   static absl::StatusOr<std::unique_ptr<IdApi>> Make(std::shared_ptr<const IdParts> parts,
                                                      const IdApiOptions& options);
-  // Waits for the requests that wait for a store.
+  // Requests that wait for a store get 503 at once.
   ~IdApi() override;
 
   bool Owns(const http::ServerRequest& request) const override;
@@ -76,9 +76,14 @@ class IdApi : public Handler {
   // Idempotency keys of two clients are not the same.
   void Handle(http::ServerRequest request, const Access& access,
               http::Server::Respond respond) override;
-  // UNAVAILABLE: a part that is configured is not there yet.
+  // UNAVAILABLE: a part that is configured is not there yet, or gives nothing any more: the worker
+  // lease was lost; order IDs are used up, and their store refuses until somebody mends it. A store
+  // that does not answer is no reason: those that share it would all be taken out of service.
   absl::Status Ready() const override;
   std::string Metrics() const override;
+
+  // For a process that ends: whoever still waits for a store then gets 503.
+  void EndWaiting(absl::Duration within);
 
   // Requests that come from now on work with these.
   void Replace(std::shared_ptr<const IdParts> parts);

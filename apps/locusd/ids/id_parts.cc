@@ -38,12 +38,17 @@ void SequenceSet::ForEach(
   for (const auto& [name, sequence] : sequences_) visit(name, *sequence);
 }
 
+bool IsAway(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+         absl::IsResourceExhausted(status);
+}
+
 absl::Status WhyMissing(std::string_view what, const absl::Status& why_not) {
   if (why_not.ok()) {
     return absl::NotFoundError(absl::StrCat("this service has no ", internal::ToAbsl(what)));
   }
   const std::string message = absl::StrCat(internal::ToAbsl(what), ": ", why_not.message());
-  if (absl::IsUnavailable(why_not)) return absl::UnavailableError(message);
+  if (IsAway(why_not)) return absl::UnavailableError(message);
   return absl::FailedPreconditionError(message);
 }
 

@@ -53,6 +53,10 @@ class SequenceSet {
   std::map<std::string, std::unique_ptr<SegmentSequence>> sequences_ ABSL_GUARDED_BY(mutex_);
 };
 
+// Whether a place may give it another time, without anybody's help: it did not answer, or all that
+// it has is taken (worker IDs).
+bool IsAway(const absl::Status& status);
+
 // As IdPart::Missing.
 absl::Status WhyMissing(std::string_view what, const absl::Status& why_not);
 
@@ -75,7 +79,7 @@ class IdPart {
   T& operator*() const { return *part_; }
   const std::shared_ptr<T>& get() const { return part_; }
   // What a request gets that needs the part, which is not there: NOT_FOUND: the service does not
-  // offer `what`. UNAVAILABLE: its place did not answer yet. FAILED_PRECONDITION: somebody has to
+  // offer `what`. UNAVAILABLE: its place IsAway. FAILED_PRECONDITION: somebody has to
   // mend something.
   absl::Status Missing(std::string_view what) const { return WhyMissing(what, why_not_); }
   // Not OK: it is configured, and could not be opened yet.

@@ -32,11 +32,6 @@ namespace {
 constexpr internal::Backoff::Policy kPauses = {.first = absl::Milliseconds(100),
                                                .longest = absl::Seconds(5)};
 
-// Whether the place did not answer: it may another time, without anybody's help.
-bool IsAway(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
-}
-
 absl::Status Refusal(std::string_view what, const absl::Status& status) {
   const std::string message = absl::StrCat(internal::ToAbsl(what), ": ", status.message());
   return absl::IsInvalidArgument(status) ? absl::InvalidArgumentError(message)
@@ -60,9 +55,17 @@ absl::StatusOr<Keys> LoadKeys(const IdSettings& settings) {
 }
 
 // OK: every order_no that can be read with `old_ring`, and was not given up on purpose, can be read
-// with the new one.
-absl::Status CheckRing(const KeyRing& old_ring, const KeyRing& new_ring) {
+// with the new one, and no version of `retired` has a key again.
+absl::Status CheckRing(const KeyRing& old_ring, const KeyRing& new_ring,
+                       const std::set<KeyVersion>& retired) {
   const std::vector<KeyRing::Entry> entries = new_ring.entries();
+  for (const KeyRing::Entry& each : entries) {
+    if (each.state != KeyRing::State::kRetired && retired.contains(each.version)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("ids.keys: version ", each.version.value(),
+                       " was retired, and has a key again; a version has one key for good"));
+    }
+  }
   for (const KeyRing::Entry& old_one : old_ring.entries()) {
     if (old_one.state == KeyRing::State::kRetired) continue;
     const auto same = std::find_if(entries.begin(), entries.end(), [&](const KeyRing::Entry& each) {
@@ -104,7 +107,7 @@ class IdService::Rep {
     auto parts = std::make_shared<IdParts>();
     parts->buyers = settings_.text_buyers ? IdParts::Buyers::kText : IdParts::Buyers::kUint64;
     parts->numbers = keys.codec;
-    ring_ = std::move(keys.ring);
+    TakeRing(std::move(keys.ring));
     const absl::Status opening = absl::UnavailableError("its place is being asked");
     if (settings_.orders) parts->orders = IdPart<OrderIdGenerator>::NotYet(opening);
     if (settings_.sequences) parts->sequences = IdPart<SequenceSet>::NotYet(opening);
@@ -166,7 +169,7 @@ class IdService::Rep {
     // Of the settings of before, where the start alone reads them.
     reloaded.settings.space = settings_.space;
     LOCUS_ASSIGN_OR_RETURN(Keys keys, LoadKeys(reloaded.settings));
-    if (ring_ && keys.ring) LOCUS_RETURN_IF_ERROR(CheckRing(*ring_, *keys.ring));
+    if (ring_ && keys.ring) LOCUS_RETURN_IF_ERROR(CheckRing(*ring_, *keys.ring, retired_));
     reloaded.keys = true;
     reloaded.ring = std::move(keys.ring);
     reloaded.numbers = std::move(keys.codec);
@@ -187,8 +190,7 @@ class IdService::Rep {
     if (reloaded.keys) {
       parts->numbers = reloaded.numbers ? IdPart<const OrderNoCodec>(std::move(reloaded.numbers))
                                         : IdPart<const OrderNoCodec>();
-      // One that was taken away is still what the next one is compared with.
-      if (reloaded.ring) ring_ = std::move(reloaded.ring);
+      TakeRing(std::move(reloaded.ring));
       settings_.keys = reloaded.settings.keys;
     }
     if (reloaded.table) {
@@ -279,6 +281,15 @@ class IdService::Rep {
     return absl::OkStatus();
   }
 
+  // One that was taken away is still what the next one is compared with.
+  void TakeRing(std::optional<KeyRing> ring) {
+    if (!ring) return;
+    for (const KeyRing::Entry& each : ring->entries()) {
+      if (each.state == KeyRing::State::kRetired) retired_.insert(each.version);
+    }
+    ring_ = std::move(ring);
+  }
+
   // Opens a part: at once, or, where its place does not answer, by a thread of its own that ends
   // with it. Not OK: its place refuses.
   template <typename T, typename Opener>
@@ -345,8 +356,10 @@ class IdService::Rep {
   }
 
   const IdServiceOptions options_;
-  IdSettings settings_;          // keys and table: written by Commit under mutex_
-  std::optional<KeyRing> ring_;  // of the caller of Prepare and Commit
+  IdSettings settings_;  // keys and table: written by Commit under mutex_
+  // Both of the caller of Prepare and Commit.
+  std::optional<KeyRing> ring_;
+  std::set<KeyVersion> retired_;  // of all rings so far
   std::unique_ptr<IdApi> api_;
   mutable Mutex mutex_;
   CondVar changed_;
