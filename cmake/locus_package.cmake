@@ -49,6 +49,12 @@ set(CPACK_DEBIAN_SHARED_PACKAGE_NAME liblocus0)
 set(CPACK_DEBIAN_SHARED_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_SHARED_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+# dpkg's trigger calls ldconfig once for all packages. CPack writes scripts that do, too, unless it is
+# given some of their names: it warns that it misses these two, and packs none.
+file(WRITE ${PROJECT_BINARY_DIR}/debian/triggers "activate-noawait ldconfig\n")
+set(CPACK_DEBIAN_SHARED_PACKAGE_CONTROL_EXTRA
+    "${PROJECT_BINARY_DIR}/debian/triggers;${PROJECT_BINARY_DIR}/debian/no/postinst;${PROJECT_BINARY_DIR}/debian/no/postrm")
+set(CPACK_DEBIAN_SHARED_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_COMPONENT_SHARED_DESCRIPTION
     "The shared library of locus for C and languages that call C: liblocus.so.0.")
 
