@@ -23,6 +23,7 @@
 #include "nlohmann/json.hpp"
 #include "src/base/mutex.h"
 #include "src/http/connection.h"
+#include "tests/http/loopback_client.h"
 #include "tests/support/private_server.h"
 #include "tests/support/temporary_directory.h"
 
@@ -92,21 +93,12 @@ class LocusdHostileTest : public ::testing::Test {
     }
     return true;
   }
-  static std::string ReadAll(int fd) {
-    std::string all;
-    char part[65536];
-    for (ssize_t size; (size = read(fd, part, sizeof part)) > 0;) {
-      all.append(part, static_cast<size_t>(size));
-    }
-    close(fd);
-    return all;
-  }
   // All that is answered to these bytes, from an address of its own.
   std::string Answers(int from, const std::string& bytes) {
     const int fd = ConnectFrom(from);
     Write(fd, bytes);
     shutdown(fd, SHUT_WR);
-    return ReadAll(fd);
+    return http::ReadUntilClosed(fd);
   }
   static std::string Post(const std::string& body, const std::string& headers = "") {
     return absl::StrCat("POST /v1/orders/ids HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ", kToken,
