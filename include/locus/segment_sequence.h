@@ -75,6 +75,11 @@ struct SegmentSequenceStats {
 // the counter wraps, is Set lower, or its engine is restored to an older state. They continue the
 // counter; a new one starts at `step`.
 //
+// A sequence never repeats its own numbers, but for a counter that wraps or is forgotten (ttl): if
+// the counter is below what the sequence has taken, calls are FAILED_PRECONDITION, and Stats()
+// says so (DATA_LOSS), until it is Set to that or above. Numbers that other processes took, it does
+// not know.
+//
 // Order. Within a process, a call that begins after another has returned gets a higher number,
 // until the counter wraps. With Options::thread_block this holds only among the Next and TryNext
 // calls of one thread, and among all NextBlock and TryNextBlock calls. Processes take segments in

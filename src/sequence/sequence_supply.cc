@@ -33,6 +33,10 @@ struct Unused {
   }
 };
 
+bool Wraps(const SequencerOptions& counter) {
+  return counter.max_value != 0 && counter.at_max == SequencerOptions::AtMax::kWrap;
+}
+
 }  // namespace
 
 SequenceSupply::SequenceSupply(std::shared_ptr<Sequencer> sequencer, std::string key,
@@ -42,6 +46,7 @@ SequenceSupply::SequenceSupply(std::shared_ptr<Sequencer> sequencer, std::string
       options_(options),
       step_(sequencer_->options().step),
       limit_(sequencer_rules::Limit(sequencer_->options())),
+      repeats_(Wraps(sequencer_->options()) || sequencer_->options().ttl != absl::ZeroDuration()),
       cursor_(words_[0], step_),
       loaded_(loaded),
       loader_(Bounded(options.min_length), Bounded(options.max_length), options.horizon,
@@ -114,10 +119,7 @@ absl::Duration SequenceSupply::Load() {
     in_flight_ = count > 0;
   }
   if (count > 0) {
-    absl::StatusOr<SequenceBatch> batch = sequencer_->NextBatch(key_, count);
-    if (batch.ok() && !Good(*batch, count)) {
-      batch = absl::DataLossError("the sequencer returned invalid numbers");
-    }
+    absl::StatusOr<SequenceBatch> batch = Draw(count);
     if (batch.ok()) {
       Report(SegmentSequenceEvent::Kind::kTaken, {batch->first, batch->step, batch->count});
     } else if (!absl::IsOutOfRange(batch.status())) {
@@ -129,6 +131,42 @@ absl::Duration SequenceSupply::Load() {
   MutexLock lock(mutex_);
   if (closed_) return absl::InfiniteDuration();
   return std::max(absl::ZeroDuration(), loader_.NextDue() - options_.clock->SinceBoot());
+}
+
+// Numbers that this process did not take before.
+absl::StatusOr<SequenceBatch> SequenceSupply::Draw(int64_t count) {
+  int64_t last;
+  {
+    MutexLock lock(mutex_);
+    last = last_;
+  }
+  if (went_back_) {
+    // Nothing is taken from it: that would bring it, step by step, to numbers that others have.
+    absl::StatusOr<int64_t> value = sequencer_->Get(key_);
+    if (absl::IsNotFound(value.status())) value = 0;
+    LOCUS_RETURN_IF_ERROR(value.status());
+    if (*value < last || *value <= refused_) return WentBack(*value);
+    went_back_ = false;
+  }
+  absl::StatusOr<SequenceBatch> batch = sequencer_->NextBatch(key_, count);
+  if (!batch.ok()) return batch;
+  if (!Good(*batch, count)) {
+    return absl::DataLossError("the sequencer returned invalid numbers");
+  }
+  if (repeats_ || batch->first > last) return batch;
+  went_back_ = true;
+  // Whoever looks at the counter sees where it was. Where that fails, it is above without a Set.
+  const absl::StatusOr<bool> returned = sequencer_->Return(key_, *batch, 0);
+  refused_ = returned.ok() && *returned ? 0 : batch->last();
+  return WentBack(batch->first - step_);
+}
+
+absl::Status SequenceSupply::WentBack(int64_t value) const {
+  MutexLock lock(mutex_);
+  return absl::DataLossError(absl::StrCat(
+      "counter ", Quoted(key_), " was at ", value, ", although ", last_,
+      " was taken before: its store was emptied or put back, or the counter set lower; set it to "
+      "the highest number that was given out, or above (`locus seq set`)"));
 }
 
 int64_t SequenceSupply::Collect(absl::Duration now) {
@@ -155,9 +193,8 @@ bool SequenceSupply::Good(const SequenceBatch& batch, int64_t asked) const {
 // a margin for clocks that run at different speeds.
 bool SequenceSupply::Follows(const SequenceBatch& batch, absl::Duration now) const {
   const SequencerOptions& key = sequencer_->options();
-  bool wraps = key.max_value != 0 && key.at_max == SequencerOptions::AtMax::kWrap;
   bool known = key.ttl == absl::ZeroDuration() || now - asked_at_ < key.ttl / 2;
-  return batch.first - step_ == last_ && !wraps && known;
+  return batch.first - step_ == last_ && !Wraps(key) && known;
 }
 
 void SequenceSupply::Land(const absl::StatusOr<SequenceBatch>& batch, int64_t asked,

@@ -57,6 +57,8 @@ class SequenceSupply {
  private:
   uint64_t Bounded(int64_t length) const;
   absl::Duration Load();
+  absl::StatusOr<SequenceBatch> Draw(int64_t count);
+  absl::Status WentBack(int64_t value) const;
   int64_t Collect(absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Good(const SequenceBatch& batch, int64_t asked) const;
   bool Follows(const SequenceBatch& batch, absl::Duration now) const
@@ -74,8 +76,13 @@ class SequenceSupply {
   const SegmentSequence::Options options_;
   const int64_t step_;
   const int64_t limit_;
+  const bool repeats_;        // whether numbers may repeat as the sequencer's options say
   WipeOnForkWords words_{1};  // the cursor's
   SequenceCursor cursor_;     // all but Take under mutex_
+
+  // Of Draw.
+  bool went_back_ = false;  // the counter did
+  int64_t refused_ = 0;     // the last number that was taken after that, and is not handed out
 
   std::atomic<bool> closed_{false};       // raised under mutex_
   std::atomic<bool> has_next_{false};     // whether next_ is set

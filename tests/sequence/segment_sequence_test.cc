@@ -148,11 +148,14 @@ TEST_F(SegmentSequenceTest, LimitReachedByOthersMeanwhile_AllThatIsLeftIsFoundBy
 }
 
 TEST_F(SegmentSequenceTest, AtTheLimit_NumbersThatOthersReturnAreFoundWithinSeconds) {
-  Begin(Limited(100, SequencerOptions::AtMax::kError));
+  Begin(Limited(1000, SequencerOptions::AtMax::kError));
   auto sequence = Make();
   Take(*sequence, 64);
   PassTime();
-  Take(*sequence, 36);
+  const auto of_others = keys_->NextBatch("k", 1000 - LastOfKey());
+  ASSERT_TRUE(of_others.ok());
+  while (TryTake(*sequence).ok()) {
+  }
   ASSERT_TRUE(absl::IsOutOfRange(TryTake(*sequence).status()));
   int calls = store_->calls();
   for (int i = 0; i < 1000; ++i) {
@@ -160,9 +163,9 @@ TEST_F(SegmentSequenceTest, AtTheLimit_NumbersThatOthersReturnAreFoundWithinSeco
     executor_.RunReady();
   }
   EXPECT_EQ(store_->calls(), calls) << "polls do not become calls";
-  ASSERT_TRUE(keys_->Set("k", 90).ok());
+  ASSERT_TRUE(*keys_->Return("k", *of_others, of_others->count - 10));
   PassTime(absl::Seconds(20));
-  EXPECT_EQ(Take(*sequence), 91);
+  EXPECT_EQ(Take(*sequence), 991);
 }
 
 TEST_F(SegmentSequenceTest, Wrap_StartsAgainAfterTheLastNumber) {
@@ -229,6 +232,38 @@ TEST_F(SegmentSequenceTest, StoreRefuses_CallersHearFailedPreconditionUntilItIsR
     while (sequence->TryNext().ok()) {
     }
   }
+}
+
+// As after an emptied or restored store.
+TEST_F(SegmentSequenceTest, CounterThatWentBack_IsRefusedUntilItIsSetAboveWhatWasTaken) {
+  auto sequence = Make();
+  Take(*sequence, 64);
+  PassTime();
+  const int64_t taken = LastOfKey();
+  ASSERT_TRUE(keys_->Set("k", 7).ok());
+  for (int64_t n = 65; n <= taken; ++n) ASSERT_EQ(sequence->TryNext().value(), n) << "in memory";
+  auto refused = [&] {
+    while (absl::IsUnavailable(sequence->TryNext().status())) PassTime(absl::Seconds(6));
+    return absl::IsFailedPrecondition(sequence->TryNext().status());
+  };
+  EXPECT_TRUE(refused());
+  const absl::Status why = sequence->Stats().last_store_error;
+  EXPECT_TRUE(absl::IsDataLoss(why)) << why;
+  EXPECT_NE(why.message().find("\"k\" was at 7, although " + std::to_string(taken)),
+            absl::string_view::npos)
+      << why;
+  // It is asked again, and nothing more is taken from it.
+  const int64_t after = LastOfKey();
+  PassTime(absl::Minutes(5));
+  EXPECT_TRUE(refused());
+  EXPECT_EQ(LastOfKey(), after);
+  ASSERT_TRUE(keys_->Set("k", taken - 1).ok());
+  PassTime(absl::Minutes(1));
+  EXPECT_TRUE(refused());
+  EXPECT_EQ(LastOfKey(), taken - 1);
+  ASSERT_TRUE(keys_->Set("k", 1000 + taken).ok());
+  PassTime(absl::Minutes(1));
+  EXPECT_EQ(Take(*sequence), 1001 + taken);
 }
 
 TEST_F(SegmentSequenceTest, LostAnswers_SkipNumbersButNeverRepeat) {
