@@ -44,6 +44,7 @@ class TomlDocument {
   TomlSection Root();
   // INVALID_ARGUMENT: all refusals, at most ten. Also where the text is no TOML.
   absl::Status status() const;
+  // Of a document that was read whole and is right: others may be nested without end.
   TomlPlaces Places() const;
 
  private:
