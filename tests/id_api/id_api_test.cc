@@ -330,7 +330,7 @@ TEST_F(IdApiTest, WaitsOfAServiceThatEnds_EndWithIt) {
 TEST_F(IdApiTest, PartThatGivesNothingAnyMore_IsNotReady) {
   ASSERT_TRUE(api_->Ready().ok()) << api_->Ready();
   ASSERT_TRUE(api_->parts()->snowflake->Release().ok());
-  EXPECT_THAT(std::string(api_->Ready().message()), HasSubstr("worker lease was lost"));
+  EXPECT_THAT(std::string(api_->Ready().message()), HasSubstr("its lease was released"));
 
   Open({.wait = absl::Milliseconds(200)}, /*with_all=*/false);
   ASSERT_TRUE(api_->Ready().ok()) << api_->Ready();

@@ -105,7 +105,7 @@ std::string TextOf(const ServerRequest& request) {
 // Why a part gives nothing any more although it was opened, and does not come back by itself.
 absl::Status WhyNoSnowflakes(const IdParts& parts) {
   if (!parts.snowflake || parts.snowflake->held()) return absl::OkStatus();
-  return absl::UnavailableError("the worker lease was lost, and no other one was had yet");
+  return parts.snowflake->Next().status();  // for its reason
 }
 absl::Status WhyNoOrderIds(const IdParts& parts) {
   if (!parts.orders) return absl::OkStatus();
