@@ -372,6 +372,18 @@ TEST_F(IdApiTest, RepetitionWithItsKey_GetsTheSameIds) {
                 {{"Idempotency-Key", "k1"}, {"Authorization", "Bearer another"}})
                 .body,
             first.body);
+  // The scheme has no case.
+  const std::string a =
+      Ask("GET", "/v1/uuid", "", {{"Idempotency-Key", "k5"}, {"Authorization", "Bearer T"}}).body;
+  EXPECT_EQ(
+      Ask("GET", "/v1/uuid", "", {{"Idempotency-Key", "k5"}, {"Authorization", "bearer T"}}).body,
+      a);
+  EXPECT_NE(
+      Ask("GET", "/v1/uuid", "", {{"Idempotency-Key", "k5"}, {"Authorization", "Bearer t"}}).body,
+      a);
+  // Which of them would a proxy in front take?
+  ExpectRefused(Ask("GET", "/v1/uuid", "", {{"Idempotency-Key", "k6"}, {"idempotency-key", "k7"}}),
+                400, "two Idempotency-Keys");
   ExpectRefused(Ask("POST", "/v1/orders/ids", R"({"buyers":["1"]})", key), 422, "another request");
   ExpectRefused(Ask("GET", "/v1/uuid", "", key), 422, "another request");
   ExpectRefused(Ask("GET", "/v1/uuid", "", {{"Idempotency-Key", std::string(257, 'k')}}), 400,

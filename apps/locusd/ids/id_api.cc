@@ -96,6 +96,12 @@ std::string DigestOf(std::string_view text) {
   return digest;
 }
 
+size_t CountOf(const ServerRequest& request, absl::string_view name) {
+  size_t count = 0;
+  for (const auto& header : request.headers) count += absl::EqualsIgnoreCase(header.first, name);
+  return count;
+}
+
 // All that the answer depends on.
 std::string TextOf(const ServerRequest& request) {
   return absl::StrCat(request.method, " ", request.path, "?", request.query, "\n",
@@ -171,9 +177,15 @@ class IdApi::Rep {
           absl::StrCat("the Idempotency-Key has ", given.size(), " bytes, and at most ",
                        kMostKeyBytes, " are taken"))));
     }
-    // Of the token itself: another one may come under its name by a reload.
-    const std::string key = absl::StrCat(DigestOf(request.Header("Authorization")), "\n", client,
-                                         "\n", internal::ToAbsl(given));
+    if (CountOf(request, "Idempotency-Key") > 1) {
+      ++refused_;
+      return respond(ProblemAnswer(absl::InvalidArgumentError("there are two Idempotency-Keys")));
+    }
+    // Of the token itself, without its scheme: another one may come under its name by a reload.
+    std::string_view token = request.Header("Authorization");
+    token.remove_prefix(token.find(' ') + 1);
+    const std::string key =
+        absl::StrCat(DigestOf(token), "\n", client, "\n", internal::ToAbsl(given));
     const absl::StatusOr<bool> first = memory_.Ask(key, TextOf(request), SteadyNow(), respond);
     if (!first.ok()) {
       ++refused_;
