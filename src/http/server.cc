@@ -321,6 +321,7 @@ class Server::Rep {
           break;
         }
         const bool head = received.request->method == "HEAD";
+        received.request->head_only = head;
         server_.Began();
         ++connection.under_way;
         const std::shared_ptr<Answer> answer = Ask(*std::move(received.request));

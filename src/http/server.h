@@ -52,6 +52,8 @@ struct ServerRequest {
   std::vector<std::pair<std::string, std::string>> headers;
   std::string body;
   std::string peer;  // the client's address
+  // Of the answer only its head is sent. A handler may make a GET of a HEAD; this remains.
+  bool head_only = false;
 };
 
 struct ServerAnswer {

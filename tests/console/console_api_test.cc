@@ -291,8 +291,18 @@ TEST_F(ConsoleApiTest, ForeignPages_ChangeNothing) {
   EXPECT_EQ(with("Origin", "http://evil.example"), 403u);
   EXPECT_EQ(with("Origin", "null"), 403u);
   EXPECT_EQ(with("Origin", absl::StrCat("http://127.0.0.1:", server_->server().port())), 200u);
-  EXPECT_EQ(server_->Ask("GET", "/v1/plan").status, 405u);
-  EXPECT_EQ(server_->Ask("DELETE", "/v1/table").status, 405u);
+}
+
+// By the document of the API.
+TEST_F(ConsoleApiTest, OtherMethods_AreToldThoseThatThereAre) {
+  auto allow = [&](const char* method, const char* path) {
+    const http::HttpAnswer answer = server_->Ask(method, path);
+    return absl::StrCat(answer.status, " ", std::string(answer.Header("Allow")));
+  };
+  EXPECT_EQ(allow("GET", "/v1/plan"), "405 POST, OPTIONS");
+  for (const char* path : {"/", "/v1/table", "/v1/moves", "/v1/events", "/v1/stats"}) {
+    EXPECT_EQ(allow("DELETE", path), "405 GET, HEAD, OPTIONS") << path;
+  }
 }
 
 // A name of the attacker's that resolves to 127.0.0.1.
@@ -393,6 +403,13 @@ TEST_F(ConsoleApiTest, Streams_AreBounded_AndEndWithTheServer) {
   server_.emplace(Parts(), options_);
   EventReader first(*server_), second(*server_);
   ExpectProblem(server_->Ask("GET", "/v1/events"), 503, "UNAVAILABLE", "2 streams");
+  // The head alone takes none of them.
+  const http::HttpAnswer head = server_->Ask("HEAD", "/v1/events");
+  EXPECT_EQ(head.status, 200u);
+  EXPECT_EQ(head.Header("Content-Type"), "text/event-stream");
+  EXPECT_EQ(head.Header("Content-Length"), "");
+  EXPECT_THAT(server_->console().Metrics(), HasSubstr("\nlocusd_console_streams 2\n"));
+  EXPECT_THAT(server_->console().Metrics(), HasSubstr("streams_refused_total 1\n"));
   server_->server().Drain(absl::Seconds(60));
   while (first.Next()) {
   }

@@ -3,10 +3,23 @@
 import http.client
 import json
 import re
+import time
 
 import jsonschema
 
 METHODS = ("get", "put", "post", "delete", "patch")
+DEADLINE = 120  # seconds, for whatever is waited for
+
+
+def wait(what, done):
+    end = time.monotonic() + DEADLINE
+    while True:
+        value = done()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise TimeoutError(what)
+        time.sleep(0.05)
 
 
 class Contract:
@@ -131,11 +144,21 @@ class Contract:
             values = [json.loads(line) for line in text.removesuffix("\n").split("\n")]
         elif "json" in content_type:
             values = [json.loads(text)]
+        elif content_type == "text/event-stream":
+            self._judge_events(where, content[content_type]["x-events"], text)
+            return
         else:
             values = [text]
         for value in values:
             if message := self._flaw(schema, value):
                 self.wrong.append(f"{where}: {message}; {text[:300]}")
+
+    def _judge_events(self, where, schemas, text):
+        for kind, data in re.findall(r"^event: (.*)\ndata: (.*)\n\n", text, re.M):
+            if kind not in schemas:
+                self.wrong.append(f"{where}: the document has no event {kind}")
+            elif message := self._flaw(schemas[kind], json.loads(data)):
+                self.wrong.append(f"{where}: event {kind}: {message}; {data[:300]}")
 
     def _flaw(self, schema, value):
         resolver = jsonschema.RefResolver("", self.document)
@@ -184,3 +207,20 @@ class Server:
 
     def get(self, target, expect=200, **more):
         return json.loads(self.ask("GET", target, expect=expect, **more)[2])
+
+    def stream(self, target, kinds, most_lines):
+        """A stream of events, each judged, that has told all of these kinds; it is still open."""
+        connection = http.client.HTTPConnection(self.address, timeout=DEADLINE)
+        connection.request("GET", target, headers={"Authorization": "Bearer " + self.token})
+        answer = connection.getresponse()
+        text, seen = b"", set()
+        while not (seen >= kinds and text.endswith(b"\n\n")):
+            line = answer.readline()
+            most_lines -= 1
+            if not line or most_lines == 0:
+                raise ValueError(f"{target}: it told only {seen} of {kinds}")
+            text += line
+            if line.startswith(b"event: "):
+                seen.add(line[len(b"event: "):].decode().strip())
+        self.contract.judge("GET", target, answer.status, dict(answer.getheaders()), text)
+        return answer

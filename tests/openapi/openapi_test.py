@@ -15,21 +15,8 @@ import tempfile
 import time
 import traceback
 
-from contract import Contract, Server
-
-DEADLINE = 120  # seconds, for whatever is waited for
-
-
-def wait(what, done):
-    end = time.monotonic() + DEADLINE
-    while True:
-        value = done()
-        if value:
-            return value
-        if time.monotonic() > end:
-            raise TimeoutError(what)
-        time.sleep(0.05)
-
+from console import compare_with_the_page, try_console, try_without_a_table
+from contract import DEADLINE, Contract, Server, wait
 
 def free_port():
     with socket.socket() as one:
@@ -73,8 +60,9 @@ TABLE = {
 class World:
     """The processes: a laptop, and a cluster whose first node also serves IDs and knows tokens."""
 
-    def __init__(self, locusd, contract, directory):
+    def __init__(self, locusd, contract, directory, web):
         self.locusd, self.contract, self.directory = locusd, contract, directory
+        self.web = web  # of the console's page
         self.processes = []
 
     def path(self, name):
@@ -275,32 +263,6 @@ def try_tokens(world, server, few):
     assert statuses == {200, 429}, statuses
 
 
-def try_console(world, server):
-    """What the console shows, apart from events, moves, figures and plans."""
-    nobody = Server(world.contract, server.address)
-    assert "offers" not in nobody.get("/v1/console/session")
-    assert server.get("/v1/console/session")["offers"]["history"]
-    server.ask("GET", "/v1/console/session?x", expect=400)
-    assert server.get("/v1/table")["source"]["state"] == "following"
-    assert server.get("/v1/table?epoch=7")["source"] is None
-    server.ask("GET", "/v1/table?epoch=0", expect=400)
-    server.ask("GET", "/v1/table?epoch=99", expect=404)
-    server.get("/v1/table/history")
-    server.ask("GET", "/v1/table/history?most=0", expect=400)
-    server.get("/v1/table/diff?before=7")
-    server.ask("GET", "/v1/table/diff", expect=400)
-    server.ask("GET", "/v1/table/diff?before=99", expect=404)
-    server.get("/v1/shards")
-    order = json.loads(server.ask("POST", "/v1/orders/ids", {"buyers": ["1"]})[2])["orders"][0]
-    snowflake = server.get("/v1/snowflake")["ids"][0]
-    for text in (order["order_id"], order["order_no"], "gene:1", "buyer:1", "snowflake:" + snowflake):
-        server.get("/v1/inspect?text=" + text)
-    server.ask("GET", "/v1/inspect?text=x", expect=400)
-    tag = nobody.ask("GET", "/", expect=200)[1]["ETag"]
-    nobody.ask("HEAD", "/", expect=200)
-    nobody.ask("GET", "/", headers={"If-None-Match": tag}, expect=304)
-
-
 def try_methods(contract, server):
     for _, path, item in contract.paths:
         for name in ("space", "worker", "name", "id"):
@@ -373,15 +335,15 @@ leases = "redis://127.0.0.1:{free_port()}"
     server.ask("GET", "/v1/snowflake", expect=503)
     server.ask("GET", "/readyz", expect=503)
     server.ask("POST", "/v1/orders/ids", {"buyers": ["1"]}, expect=404)
-    for target in ("/v1/table", "/v1/table/history", "/v1/shards"):
-        server.ask("GET", target, expect=404)
+    try_without_a_table(server)
 
 
 def main(locusd, path):
     with open(path, encoding="utf-8") as text:
         contract = Contract(json.load(text))
     with tempfile.TemporaryDirectory() as directory:
-        world = World(locusd, contract, directory)
+        web = os.path.join(os.path.dirname(os.path.dirname(path)), "console", "web")
+        world = World(locusd, contract, directory, web)
         try:
             drive(world, contract)
         except (OSError, ValueError, KeyError, AssertionError, TimeoutError) as error:
@@ -429,6 +391,8 @@ leases = "sqlite:{world.path('ids.db')}"
 create = true
 [ids.table]
 place = "file:{world.path('table.json')}"
+[console]
+streams = 2
 '''
     server, _, _ = world.node("a", more, "--begin", ids=True)
     server.token = all_of_it
@@ -440,6 +404,7 @@ place = "file:{world.path('table.json')}"
     for name in ("b", "c"):
         server.get(f"/v1/sequences/{name}/next")
     server.ask("GET", "/v1/sequences/d/next", expect=404)
+    compare_with_the_page(world)
     try_console(world, server)
     try_methods(contract, server)
     try_leases(server)

@@ -157,22 +157,12 @@ class ConsoleApi::Rep {
     const PathOf* const path = FindConsolePath(request.path);
     if (path == nullptr) return respond(AnswerWithPage(*FindPageFile(request.path), request));
     ++requests_;
-    const bool read = request.method == "GET" || request.method == "HEAD";
-    if (path->post ? request.method != "POST" : !read) {
-      const char* const allowed = path->post ? "POST" : "GET, HEAD";
-      ServerAnswer answer =
-          ProblemAnswer(absl::InvalidArgumentError(
-                            absl::StrCat(request.method, " is not for this path, but ", allowed)),
-                        405);
-      answer.headers.emplace_back("Allow", allowed);
-      return respond(Guarded(std::move(answer)));
-    }
     if (path->post) {
       if (auto refusal = RefuseForeign(request)) return respond(Guarded(*std::move(refusal)));
     }
     absl::StatusOr<Query> query = Query::Parse(request.query);
     if (!query.ok()) return respond(AnswerOf(query.status()));
-    Answer(path->path, *std::move(query), std::move(request.body), access, std::move(respond));
+    Answer(path->path, *std::move(query), std::move(request), access, std::move(respond));
   }
 
   std::string Metrics() const {
@@ -197,14 +187,15 @@ class ConsoleApi::Rep {
   using ShownPtr = std::shared_ptr<Shown>;
   using Job = std::function<absl::StatusOr<std::string>(Shown&)>;
 
-  void Answer(ConsolePath path, Query query, std::string body, const Access& access,
+  void Answer(ConsolePath path, Query query, ServerRequest request, const Access& access,
               Server::Respond respond) {
+    const std::string body = std::move(request.body);
     const bool may_decode = access.scopes.Has(Scope::kDecode);
     switch (path) {
       case ConsolePath::kSession:
         return respond(AnswerOf(Session(access)));
       case ConsolePath::kEvents:
-        return respond(Events());
+        return respond(Events(request.head_only));
       case ConsolePath::kMoves:
         return Moves(std::move(respond));
       case ConsolePath::kStats:
@@ -296,15 +287,22 @@ class ConsoleApi::Rep {
     return json::serialize(session);
   }
 
-  ServerAnswer Events() {
+  // Without a stream where only the head is wanted, which takes no place from others.
+  ServerAnswer Events(bool head_only) {
+    ServerAnswer answer;
+    answer.headers.emplace_back("Content-Type", "text/event-stream");
+    answer.headers.emplace_back("X-Accel-Buffering", "no");  // of proxies
+    if (head_only) {
+      // Nobody writes it; the head is that of a body whose length is not known, as of a GET.
+      answer.stream = std::make_shared<http::BodyStream>(0);
+      answer.stream->End();
+      return Guarded(std::move(answer));
+    }
     const absl::Duration now = SteadyNow();
     absl::StatusOr<std::shared_ptr<http::BodyStream>> stream = hub_.Open(now);
     if (!stream.ok()) return AnswerOf(stream.status());
     const ShownPtr shown = shown_.load();
     if (shown->moves != nullptr) shown->moves->Want(now + kInterest);
-    ServerAnswer answer;
-    answer.headers.emplace_back("Content-Type", "text/event-stream");
-    answer.headers.emplace_back("X-Accel-Buffering", "no");  // of proxies
     answer.stream = *std::move(stream);
     return Guarded(std::move(answer));
   }

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "src/base/text.h"
-#include "src/lease_api/call.h"
 
 namespace locus::locusd {
 
@@ -50,13 +49,6 @@ void AddSecurityHeaders(ServerAnswer& answer) {
 }
 
 ServerAnswer AnswerWithPage(const PageFile& file, const ServerRequest& request) {
-  if (request.method != "GET" && request.method != "HEAD") {
-    ServerAnswer answer = lease_api::ProblemAnswer(
-        absl::InvalidArgumentError(absl::StrCat(request.method, " is not for this path")), 405);
-    answer.headers.emplace_back("Allow", "GET, HEAD");
-    AddSecurityHeaders(answer);
-    return answer;
-  }
   const std::string etag = absl::StrCat("\"", ToAbsl(file.digest.substr(0, 32)), "\"");
   ServerAnswer answer;
   AddSecurityHeaders(answer);

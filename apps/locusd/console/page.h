@@ -23,8 +23,8 @@ std::span<const PageFile> PageFiles();
 // "/" is /index.html. nullptr: there is none.
 const PageFile* FindPageFile(std::string_view path);
 
-// The file, or 304 where the client has it. 405 for other methods than GET and HEAD. A file whose
-// name has a hash may be kept for ever, another one is asked for each time.
+// The file, or 304 where the client has it. A file whose name has a hash may be kept for ever,
+// another one is asked for each time.
 http::ServerAnswer AnswerWithPage(const PageFile& file, const http::ServerRequest& request);
 
 // What keeps a browser from doing more with an answer than the console needs: no script, style or
