@@ -122,6 +122,79 @@ TEST(LocusdIdsTest, StoreThatIsAwayAtTheStart_IsWaitedForWhileTheRestWorks) {
   EXPECT_TRUE(ids.Logged("info order IDs can be had"));
 }
 
+// Numbers have no floor: a process that lives through it must not begin again.
+TEST(LocusdIdsTest, StoreThatIsEmptied_GivesNothingTwiceAndTheServiceSaysSo) {
+  const TemporaryDirectory directory;
+  RedisServer redis;
+  IdsProcess ids(directory);
+  const std::string store = absl::StrCat("store = \"redis://127.0.0.1:", redis.port(),
+                                         "\"\ncreate = true\nhorizon = \"1s\"\n");
+  ids.Write(
+      kRole, "",
+      absl::StrCat("[ids]\nwait = \"2m\"\n[ids.orders]\n", store, "[ids.sequences]\n", store));
+  ASSERT_TRUE(ids.Start());
+  ASSERT_EQ(ids.StatusOf("GET", "/readyz"), 200u);
+  std::set<std::string> made;
+  // True: the request is refused. The rest is what was in memory.
+  auto refused = [&](const std::string& method, const std::string& target, const char* member,
+                     const std::string& body, const std::string& why) {
+    const auto answer = ids.Ask(method, target, body);
+    if (!answer.ok()) {
+      ADD_FAILURE() << answer.status();
+      return true;
+    }
+    if (answer->status != 200) {
+      EXPECT_EQ(answer->status, 500u) << answer->body;
+      EXPECT_THAT(answer->body, HasSubstr(why));
+      return true;
+    }
+    const json whole = json::parse(answer->body);
+    for (const json& one : whole[member]) {
+      EXPECT_TRUE(made.insert(target + one.dump()).second) << one << " came twice";
+    }
+    return false;
+  };
+  auto numbers = [&] {
+    return refused("GET", "/v1/sequences/a/next?n=1000", "numbers", "", "was at 0, although");
+  };
+  auto orders = [&] {
+    return refused("POST", "/v1/orders/ids", "orders", kOne, "has no space orders");
+  };
+  ASSERT_FALSE(numbers());
+  ASSERT_FALSE(orders());
+  redis.Ask("FLUSHALL");
+  EXPECT_TRUE(WaitUntil([&] { return testing::Test::HasFailure() || numbers(); }));
+  EXPECT_TRUE(WaitUntil([&] { return testing::Test::HasFailure() || orders(); }));
+  const auto ready = ids.Ask("GET", "/readyz");
+  EXPECT_EQ(ready->status, 503u);
+  EXPECT_THAT(ready->body, HasSubstr("order IDs: "));
+  EXPECT_EQ(ids.StatusOf("GET", "/healthz"), 200u);
+}
+
+// systemd kills who takes longer than 30 s.
+TEST(LocusdIdsTest, SigtermWhileARequestMayWaitForLong_EndsItWithTheReason) {
+  const TemporaryDirectory directory;
+  RedisServer redis;
+  IdsProcess ids(directory);
+  ids.Write(kRole, "",
+            absl::StrCat("[ids]\nwait = \"10m\"\n[ids.sequences]\ncreate = true\nstore = "
+                         "\"redis://127.0.0.1:",
+                         redis.port(), "\"\n"));
+  ASSERT_TRUE(ids.Start());
+  redis.Stall();
+  std::thread client([&] {
+    const auto answer = ids.Ask("GET", "/v1/sequences/a/next");
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    EXPECT_EQ(answer->status, 503u);
+    EXPECT_THAT(answer->body, HasSubstr("this process ends"));
+  });
+  EXPECT_TRUE(WaitUntil([&] { return ids.Metric("locus_id_requests_waiting") == "1"; }));
+  kill(ids.process().pid(), SIGTERM);
+  client.join();
+  EXPECT_EQ(ids.WaitForEnd(), 0);
+  redis.Resume();
+}
+
 TEST(LocusdIdsTest, StoreOfASetThatIsAway_StopsItsSectionsAlone) {
   const TemporaryDirectory directory;
   RedisServer redis({"--appendonly", "yes"});
