@@ -343,5 +343,40 @@ TEST_F(FrontTest, AccessThatIsReplaced_IsThatOfTheNextRequest) {
   EXPECT_EQ(echo_.client, "audit");
 }
 
+// Otherwise each reload, whatever it is for, gives a token that is used up its burst once more.
+TEST_F(FrontTest, AccessThatIsReplaced_GoesOnWithWhatTokensHaveUsed) {
+  Open();
+  auto replace = [this](const std::string& name, const char* token, double burst) {
+    std::vector<TokenRule> rules;
+    rules.push_back(Rule(name, token, {Scope::kIds}));
+    rules[0].per_second = 0.001;
+    rules[0].burst = burst;
+    front_->Replace(AccessControl::Make(std::move(rules), {}).value());
+  };
+  replace("shop", kShop, 2);
+  EXPECT_EQ(Get("/echo").status, 200u);
+  EXPECT_EQ(Get("/echo").status, 200u);
+  EXPECT_EQ(Get("/echo").status, 429u);
+  replace("shop", kShop, 2);
+  EXPECT_EQ(Get("/echo").status, 429u);
+  // The same client with a new secret.
+  replace("shop", kAudit, 2);
+  EXPECT_EQ(Get("/echo", Bearer(kAudit)).status, 429u);
+  EXPECT_EQ(Get("/echo").status, 401u);
+  // Another limit begins anew; the counts go on.
+  replace("shop", kShop, 3);
+  EXPECT_EQ(Get("/echo").status, 200u);
+  std::vector<TokenRule> rules;
+  rules.push_back(Rule("shop", kShop, Scopes::All()));
+  front_->Replace(AccessControl::Make(std::move(rules), {}).value());
+  const std::string metrics = Get("/metrics").body;
+  EXPECT_THAT(metrics, HasSubstr("locusd_token_requests_total{token=\"shop\"} 7\n"));
+  EXPECT_THAT(metrics, HasSubstr("locusd_token_refused_total{token=\"shop\",reason=\"rate\"} 3\n"));
+  EXPECT_THAT(metrics, HasSubstr("locusd_unauthorized_total{reason=\"unknown\"} 1\n"));
+  // Another client has his own.
+  replace("audit", kAudit, 2);
+  EXPECT_EQ(Get("/echo", Bearer(kAudit)).status, 200u);
+}
+
 }  // namespace
 }  // namespace locus::locusd

@@ -3,6 +3,8 @@
 
 #include <openssl/crypto.h>
 
+#include <atomic>
+#include <cstdint>
 #include <set>
 #include <utility>
 
@@ -57,17 +59,30 @@ void AppendCounter(std::string& text, const char* name, const char* help) {
 }  // namespace
 
 struct AccessControl::Rule {
+  // They publish nothing else.
+  struct Counts {
+    std::atomic<uint64_t> requests = 0;
+    std::atomic<uint64_t> limited = 0;
+    std::atomic<uint64_t> forbidden = 0;
+    std::atomic<uint64_t> expired = 0;
+  };
+
   explicit Rule(TokenRule from, const lease_api::RateLimitOptions& options)
-      : rule(std::move(from)), rate(options) {}
+      : rule(std::move(from)), rate(std::make_shared<RateLimit>(options)) {}
 
   const TokenRule rule;
-  RateLimit rate;
-  // Counts, which publish nothing else.
-  std::atomic<uint64_t> requests = 0;
-  std::atomic<uint64_t> limited = 0;
-  std::atomic<uint64_t> forbidden = 0;
-  std::atomic<uint64_t> expired = 0;
+  // Shared with the rule of this name before and after a reload.
+  std::shared_ptr<RateLimit> rate;
+  std::shared_ptr<Counts> counts = std::make_shared<Counts>();
 };
+
+// Requests of nobody. Counts, which publish nothing else.
+struct AccessControl::Strangers {
+  std::atomic<uint64_t> unknown = 0;
+  std::atomic<uint64_t> missing = 0;  // they needed a token, and had none
+};
+
+AccessControl::AccessControl() : strangers_(std::make_shared<Strangers>()) {}
 
 absl::StatusOr<std::shared_ptr<AccessControl>> AccessControl::Make(std::vector<TokenRule> rules,
                                                                    Scopes without_token) {
@@ -95,6 +110,19 @@ absl::StatusOr<std::shared_ptr<AccessControl>> AccessControl::Make(std::vector<T
   return made;
 }
 
+void AccessControl::GoOnFrom(const AccessControl& before) {
+  strangers_ = before.strangers_;
+  for (const auto& old : before.rules_) {
+    for (const auto& rule : rules_) {
+      if (rule->rule.name != old->rule.name) continue;
+      rule->counts = old->counts;
+      if (rule->rule.per_second == old->rule.per_second && rule->rule.burst == old->rule.burst) {
+        rule->rate = old->rate;
+      }
+    }
+  }
+}
+
 AccessControl::Rule* AccessControl::Find(std::string_view token) {
   Rule* found = nullptr;
   for (const auto& rule : rules_) {
@@ -114,30 +142,30 @@ AccessControl::Decision AccessControl::Decide(const ServerRequest& request, Scop
   if (!token || rules_.empty()) {
     Decision decision{{"", without_token_}, std::nullopt};
     if (any_of.empty() || without_token_.HasAnyOf(any_of)) return decision;
-    ++missing_;
+    ++strangers_->missing;
     decision.refusal = Unauthorized("a bearer token is needed, and none was sent");
     return decision;
   }
   Rule* const rule = Find(*token);
   if (rule == nullptr) {
-    ++unknown_;
+    ++strangers_->unknown;
     return {{}, Unauthorized("the bearer token is none of this node's")};
   }
   const TokenRule& of = rule->rule;
-  ++rule->requests;
+  ++rule->counts->requests;
   if (wall >= of.expires) {
-    ++rule->expired;
+    ++rule->counts->expired;
     return {{},
             Unauthorized(absl::StrCat(
                 "the token ", of.name, " expired at ",
                 absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", of.expires, absl::UTCTimeZone())))};
   }
   Decision decision{{of.name, of.scopes}, std::nullopt};
-  if (const absl::Duration wait = rule->rate.Take("", steady); wait > absl::ZeroDuration()) {
-    ++rule->limited;
+  if (const absl::Duration wait = rule->rate->Take("", steady); wait > absl::ZeroDuration()) {
+    ++rule->counts->limited;
     decision.refusal = TooMany(of.name, of.per_second, wait);
   } else if (!any_of.empty() && !of.scopes.HasAnyOf(any_of)) {
-    ++rule->forbidden;
+    ++rule->counts->forbidden;
     decision.refusal = ProblemAnswer(absl::FailedPreconditionError(absl::StrCat(
                                          "the token ", of.name, " has the scopes ",
                                          of.scopes.ToString(), "; this needs ", any_of.ToString())),
@@ -149,19 +177,21 @@ AccessControl::Decision AccessControl::Decide(const ServerRequest& request, Scop
 std::string AccessControl::Metrics() const {
   std::string text;
   AppendCounter(text, "locusd_unauthorized_total", "Requests with a missing or unknown token.");
-  absl::StrAppend(&text, "locusd_unauthorized_total{reason=\"missing\"} ", missing_.load(), "\n");
-  absl::StrAppend(&text, "locusd_unauthorized_total{reason=\"unknown\"} ", unknown_.load(), "\n");
+  absl::StrAppend(&text, "locusd_unauthorized_total{reason=\"missing\"} ",
+                  strangers_->missing.load(), "\n");
+  absl::StrAppend(&text, "locusd_unauthorized_total{reason=\"unknown\"} ",
+                  strangers_->unknown.load(), "\n");
   if (rules_.empty()) return text;
   AppendCounter(text, "locusd_token_requests_total", "Requests that came with the token.");
   for (const auto& rule : rules_) {
     absl::StrAppend(&text, "locusd_token_requests_total{token=\"", rule->rule.name, "\"} ",
-                    rule->requests.load(), "\n");
+                    rule->counts->requests.load(), "\n");
   }
   AppendCounter(text, "locusd_token_refused_total", "Of these, refused ones.");
   for (const auto& rule : rules_) {
     for (const auto& [reason, count] :
-         {std::pair("rate", &rule->limited), std::pair("scope", &rule->forbidden),
-          std::pair("expired", &rule->expired)}) {
+         {std::pair("rate", &rule->counts->limited), std::pair("scope", &rule->counts->forbidden),
+          std::pair("expired", &rule->counts->expired)}) {
       absl::StrAppend(&text, "locusd_token_refused_total{token=\"", rule->rule.name, "\",reason=\"",
                       reason, "\"} ", count->load(), "\n");
     }

@@ -2,8 +2,6 @@
 #ifndef LOCUS_APPS_LOCUSD_FRONT_ACCESS_H_
 #define LOCUS_APPS_LOCUSD_FRONT_ACCESS_H_
 
-#include <atomic>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,11 +33,11 @@ struct TokenRule {
   double burst = 100;     // requests at once after a pause
 };
 
-// Decides who may send what. One table of tokens; a reload makes another.
+// Decides who may send what. One table of tokens; a reload makes another, which goes on from it.
 //
 // Tokens are kept in memory that core dumps leave out, and are compared in constant time. No answer
 // says of a token more than that it is unknown, expired or not enough.
-// Thread safety: all methods may be called from any thread.
+// Thread safety: all methods but GoOnFrom may be called from any thread.
 class AccessControl {
  public:
   // `without_token`: what may be done by whoever sends no token; all of it where there are no
@@ -47,6 +45,11 @@ class AccessControl {
   // RateLimitOptions::Check.
   static absl::StatusOr<std::shared_ptr<AccessControl>> Make(std::vector<TokenRule> rules,
                                                              Scopes without_token);
+
+  // Shares the counts of `before`, and what tokens have used of their rates: a reload gives nobody
+  // a burst once more. Tokens are those of the same name; one of another rate or burst begins it
+  // anew. Before anybody else uses this object.
+  void GoOnFrom(const AccessControl& before);
 
   struct Decision {
     Access access;
@@ -67,13 +70,13 @@ class AccessControl {
 
  private:
   struct Rule;
-  AccessControl() = default;
+  struct Strangers;
+  AccessControl();
   Rule* Find(std::string_view token);
 
   std::vector<std::unique_ptr<Rule>> rules_;
   Scopes without_token_;
-  std::atomic<uint64_t> unknown_ = 0;  // requests with a token of nobody
-  std::atomic<uint64_t> missing_ = 0;  // requests that needed one, and had none
+  std::shared_ptr<Strangers> strangers_;
 };
 
 }  // namespace locus::locusd

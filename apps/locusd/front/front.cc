@@ -78,7 +78,10 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
         rate_(std::make_shared<lease_api::RateLimit>(options_.rate)) {}
 
   void Add(Handler& handler) { handlers_.push_back(&handler); }
-  void Replace(std::shared_ptr<AccessControl> access) { access_.store(std::move(access)); }
+  void Replace(std::shared_ptr<AccessControl> access) {
+    access->GoOnFrom(*access_.load());
+    access_.store(std::move(access));
+  }
   void Drain() { draining_ = true; }
   bool draining() const { return draining_; }
   size_t under_way() const { return under_way_; }

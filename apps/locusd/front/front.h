@@ -64,6 +64,7 @@ class Front {
 
   // `handler` outlives the front and all requests.
   void Add(Handler& handler);
+  // One thread at a time. `access` goes on from the one before, and nobody else uses it yet.
   void Replace(std::shared_ptr<AccessControl> access);
 
   // As http::Server::Handler.
