@@ -25,9 +25,10 @@
 -- They answer NULL for what is no order ID or order_no but fits the argument's type; a negative
 -- number, or more than 16 bytes, is an error of a strict sql_mode (1264, 1406), which ends the whole
 -- query. Without strict mode a negative number is taken for 0, and its gene is wrong: keep it strict.
--- The gene of a BIGINT order_no (ff1) is locus_gene(order_no); the cohort of an order_no is not known without its key. A call takes about ten microseconds, ten times an expression, and one of
--- locus_shard, which reads a table, a tenth of a millisecond: for many rows take the expressions and
--- views of views.sql. Where the binary log is on, making functions needs SUPER, or
+-- The gene of a BIGINT order_no (ff1) is locus_gene(order_no); the cohort of an order_no is not
+-- known without its key. A call takes about ten microseconds, ten times an expression, and one of
+-- locus_shard, which reads a table, a tenth of a millisecond: for many rows take the expressions
+-- and views of views.sql. Where the binary log is on, making functions needs SUPER, or
 -- log_bin_trust_function_creators = 1.
 
 -- begin functions
