@@ -36,8 +36,8 @@ void CheckMeaning(const Reply& reply) {
   }
   if (auto master = locus::redis::ReadMasterAddress(reply)) Require(master->port != 0);
   for (int64_t limit : {int64_t{1000}, INT64_MAX}) {
-    if (auto taken = locus::redis::ReadTaken(reply, 10, limit)) {
-      Require(taken->at_limit || (taken->current >= 0 && taken->current <= limit - 10));
+    if (auto taken = locus::redis::ReadTaken(reply, 10, 7, limit)) {
+      Require(taken->at_limit || (taken->last >= 7 && taken->last <= limit));
     }
     if (auto drawn = locus::redis::ReadDrawn(reply, 10, limit)) {
       Require(drawn->left >= 0 && drawn->value >= 0);

@@ -73,7 +73,7 @@ struct SegmentSequenceStats {
 // counter of a Sequencer, a segment (号段) at a time, before they are needed. Numbers are unique
 // across all processes that share the sequencer, under the conditions of Sequencer: they repeat if
 // the counter wraps, is Set lower, or its engine is restored to an older state. They continue the
-// counter; a new one starts at `step`.
+// counter; a new one starts at `SequencerOptions::start`.
 //
 // A sequence never repeats its own numbers, but for a counter that wraps or is forgotten (ttl): if
 // the counter is below what the sequence has taken, calls are FAILED_PRECONDITION, and Stats()

@@ -22,16 +22,19 @@ struct SequencerOptions {
   // Put before each counter name in the engine. Counters of two prefixes never collide if neither
   // prefix begins with the other. At most 256 bytes.
   std::string key_prefix;
-  // The distance between two numbers of a counter, and its first number. At least 1.
+  // The distance between two numbers of a counter. At least 1.
   int64_t step = 1;
-  // The highest number, at least `step`. 0: 2^63 - 1.
+  // The first number of a counter that is unknown, forgotten or starts again. A counter that has a
+  // value goes on from that. 1 to max_value; 0: `step`.
+  int64_t start = 0;
+  // The highest number, at least `step` and `start`. 0: 2^63 - 1.
   int64_t max_value = 0;
   // What a call does whose numbers would pass max_value. kError: it fails with OUT_OF_RANGE, and
-  // the counter keeps its value. kWrap: the counter starts again at `step`, and its numbers repeat.
+  // the counter keeps its value. kWrap: the counter starts again at `start`; its numbers repeat.
   // With max_value 0 it is always kError.
   enum class AtMax { kError, kWrap };
   AtMax at_max = AtMax::kError;
-  // A counter that no call named for this time is forgotten and starts again at `step`. In whole
+  // A counter that no call named for this time is forgotten and starts again at `start`. In whole
   // milliseconds. 0: counters are kept.
   absl::Duration ttl = absl::ZeroDuration();
 
@@ -90,7 +93,8 @@ class Sequencer {
   absl::StatusOr<int64_t> Next(std::string_view key);
 
   // The next `count` numbers, at least 1, all or nothing. A batch never crosses the limit: it
-  // starts again or fails as a whole. INVALID_ARGUMENT: there are fewer numbers up to max_value.
+  // starts again or fails as a whole. INVALID_ARGUMENT: `count` * step is above max_value, or
+  // there are fewer numbers from `start` to max_value.
   // OUT_OF_RANGE: as for Next.
   absl::StatusOr<SequenceBatch> NextBatch(std::string_view key, int64_t count);
 
@@ -105,8 +109,9 @@ class Sequencer {
   absl::StatusOr<int64_t> Get(std::string_view key);
 
   // Returns the numbers of `batch` after its first `used`, so that the next call continues with
-  // them. False: the counter was written after that batch, and the numbers are skipped. Whatever
-  // the result, the caller must not use them any more.
+  // them. False: the counter was written after that batch, or the whole batch is its first and
+  // `start` is below `step` (the engine stores no number below 0); the numbers are skipped.
+  // Whatever the result, the caller must not use them any more.
   absl::StatusOr<bool> Return(std::string_view key, const SequenceBatch& batch, int64_t used);
 
   // All zeros in a forked child.

@@ -57,7 +57,8 @@ SequenceSupply::SequenceSupply(std::shared_ptr<Sequencer> sequencer, std::string
 }
 
 uint64_t SequenceSupply::Bounded(int64_t length) const {
-  return static_cast<uint64_t>(std::min(length, limit_ / step_));
+  return static_cast<uint64_t>(
+      std::min(length, sequencer_rules::LongestBatch(sequencer_->options())));
 }
 
 bool SequenceSupply::MoveOn(uint64_t generation) {
@@ -158,7 +159,7 @@ absl::StatusOr<SequenceBatch> SequenceSupply::Draw(int64_t count) {
   // Whoever looks at the counter sees where it was. Where that fails, it is above without a Set.
   const absl::StatusOr<bool> returned = sequencer_->Return(key_, *batch, 0);
   refused_ = returned.ok() && *returned ? 0 : batch->last();
-  return WentBack(batch->first - step_);
+  return WentBack(std::max<int64_t>(0, batch->first - step_));
 }
 
 absl::Status SequenceSupply::WentBack(int64_t value) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "locus/sequencer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
 
@@ -21,6 +22,20 @@ int64_t Limit(const SequencerOptions& options) {
   return options.max_value == 0 ? std::numeric_limits<int64_t>::max() : options.max_value;
 }
 
+int64_t FirstNumber(const SequencerOptions& options) {
+  return options.start == 0 ? options.step : options.start;
+}
+
+int64_t LongestBatch(const SequencerOptions& options) {
+  int64_t limit = Limit(options);
+  int64_t above_first = (limit - FirstNumber(options)) / options.step;
+  return above_first >= limit / options.step ? limit / options.step : above_first + 1;
+}
+
+int64_t LastOfFirst(int64_t span, const SequencerOptions& options) {
+  return FirstNumber(options) - options.step + span;
+}
+
 absl::Status AtLimit(std::string_view key, int64_t current, int64_t span,
                      const SequencerOptions& options) {
   int64_t count = span / options.step;
@@ -32,9 +47,10 @@ absl::Status AtLimit(std::string_view key, int64_t current, int64_t span,
 
 absl::StatusOr<int64_t> Advance(std::optional<int64_t> current, int64_t span,
                                 const SequencerOptions& options, std::string_view key) {
-  if (current.value_or(0) <= Limit(options) - span) return current.value_or(0) + span;
+  if (!current) return LastOfFirst(span, options);
+  if (*current <= Limit(options) - span) return *current + span;
   bool wraps = options.max_value != 0 && options.at_max == SequencerOptions::AtMax::kWrap;
-  if (wraps) return span;
+  if (wraps) return LastOfFirst(span, options);
   return AtLimit(key, *current, span, options);
 }
 
@@ -48,9 +64,12 @@ absl::Status NoNumber(std::string_view engine, std::string_view key, std::string
 
 namespace {
 
+using sequencer_rules::FirstNumber;
 using sequencer_rules::kLongestKey;
 using sequencer_rules::kLongestPrefix;
+using sequencer_rules::LastOfFirst;
 using sequencer_rules::Limit;
+using sequencer_rules::LongestBatch;
 
 absl::Status Refuse(absl::string_view option, int64_t value, absl::string_view limit) {
   return absl::InvalidArgumentError(
@@ -96,6 +115,10 @@ absl::Status SequencerOptions::Check() const {
   if (max_value != 0 && max_value < step) {
     return Refuse("max_value", max_value, absl::StrCat("0 (none) or at least the step ", step));
   }
+  if (start < 0) return Refuse("start", start, "0 (the step) or at least 1");
+  if (max_value != 0 && start > max_value) {
+    return Refuse("start", start, absl::StrCat("at most max_value ", max_value));
+  }
   if (ttl < absl::ZeroDuration() || ttl > absl::Hours(24 * 36500) ||
       absl::Trunc(ttl, absl::Milliseconds(1)) != ttl) {
     return absl::InvalidArgumentError(
@@ -130,12 +153,13 @@ absl::Status Sequencer::CheckValue(std::string_view key, int64_t value) const {
 absl::StatusOr<Sequencer::Taken> Sequencer::TakeNumbers(std::string_view key,
                                                         const std::string& name, int64_t count) {
   const int64_t span = count * options_.step;
+  const int64_t lowest = std::min(span, LastOfFirst(span, options_));
   auto take = [&]() -> absl::StatusOr<Taken> {
     LOCUS_ASSIGN_OR_RETURN(Taken taken, Take(name, span));
-    if (taken.last >= span && taken.last <= Limit(options_)) return taken;
+    if (taken.last >= lowest && taken.last <= Limit(options_)) return taken;
     return absl::DataLossError(
         absl::StrCat("the engine returned ", taken.last, " as the last of ", count, " numbers by ",
-                     options_.step, " for key ", Quoted(key), "; it must be ", span, " to ",
+                     options_.step, " for key ", Quoted(key), "; it must be ", lowest, " to ",
                      Limit(options_), ": check the stored value of the counter"));
   };
   return Counted(*counts_, take, count);
@@ -149,11 +173,11 @@ absl::StatusOr<int64_t> Sequencer::Next(std::string_view key) {
 
 absl::StatusOr<SequenceBatch> Sequencer::NextBatch(std::string_view key, int64_t count) {
   LOCUS_ASSIGN_OR_RETURN(std::string name, NameOf(key));
-  int64_t most = Limit(options_) / options_.step;
+  int64_t most = LongestBatch(options_);
   if (count < 1 || count > most) {
-    return absl::InvalidArgumentError(absl::StrCat("a batch of ", count, " numbers for key ",
-                                                   Quoted(key), " must have 1 to ", most,
-                                                   ", all there are up to ", Limit(options_)));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a batch of ", count, " numbers for key ", Quoted(key), " must have 1 to ", most,
+        ", all there are from ", FirstNumber(options_), " up to ", Limit(options_)));
   }
   LOCUS_ASSIGN_OR_RETURN(Taken taken, TakeNumbers(key, name, count));
   int64_t first = taken.last - (count - 1) * options_.step;
@@ -194,16 +218,17 @@ absl::StatusOr<bool> Sequencer::Return(std::string_view key, const SequenceBatch
                                                    " cannot be used; the step is ", options_.step));
   }
   int64_t most = Limit(options_) / options_.step;
-  if (batch.count > most || batch.first < options_.step ||
+  int64_t lowest = std::min(options_.step, FirstNumber(options_));
+  if (batch.count > most || batch.first < lowest ||
       batch.first > Limit(options_) - (batch.count - 1) * options_.step) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a batch of ", batch.count, " numbers by ", batch.step, " from ", batch.first, " for key ",
-        Quoted(key), " was never taken: numbers are ", options_.step, " to ", Limit(options_)));
+        Quoted(key), " was never taken: numbers are ", lowest, " to ", Limit(options_)));
   }
   if (used == batch.count) return true;
-  return Counted(*counts_, [&] {
-    return PutBack(name, {batch.last(), batch.version}, batch.first + (used - 1) * batch.step);
-  });
+  const int64_t value = batch.first + (used - 1) * batch.step;
+  if (value < 0) return false;
+  return Counted(*counts_, [&] { return PutBack(name, {batch.last(), batch.version}, value); });
 }
 
 }  // namespace locus

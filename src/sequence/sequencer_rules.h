@@ -20,9 +20,19 @@ inline constexpr size_t kLongestPrefix = 256;
 // The highest number there can be: max_value, or 2^63 - 1.
 int64_t Limit(const SequencerOptions& options);
 
+// The first number of an unknown counter: start, or step.
+int64_t FirstNumber(const SequencerOptions& options);
+
+// The most numbers of one batch: as many as there are from the first number to the limit, and no
+// more than keep count * step within it.
+int64_t LongestBatch(const SequencerOptions& options);
+
+// The last of the first `span` / step numbers of a counter: FirstNumber + span - step.
+int64_t LastOfFirst(int64_t span, const SequencerOptions& options);
+
 // The last of the next numbers after `current` (nullopt: an unknown key), `span` = count * step in
-// all: current + span; past the limit `span` itself, or OUT_OF_RANGE, which names the key.
-// 1 <= span <= Limit.
+// all: current + span; for an unknown key LastOfFirst. Past the limit LastOfFirst, too, or
+// OUT_OF_RANGE, which names the key. 1 <= count <= LongestBatch.
 absl::StatusOr<int64_t> Advance(std::optional<int64_t> current, int64_t span,
                                 const SequencerOptions& options, std::string_view key);
 

@@ -22,6 +22,16 @@ constexpr int64_t kHighest = std::numeric_limits<int64_t>::max();
 
 std::chrono::steady_clock::time_point Past() { return std::chrono::steady_clock::now(); }
 
+TEST_F(SegmentSequenceTest, CounterThatStartsHigh_IsUsedFromItsStartToItsLimit) {
+  SequencerOptions options;
+  options.start = 995;
+  options.max_value = 1000;
+  Begin(options);
+  auto sequence = Make();
+  EXPECT_THAT(Take(*sequence, 6), ::testing::ElementsAre(995, 996, 997, 998, 999, 1000));
+  EXPECT_TRUE(absl::IsOutOfRange(TryTake(*sequence).status()));
+}
+
 TEST_F(SegmentSequenceTest, FirstCall_IsUnavailableWithoutAMessageAndSetsOffLoading) {
   auto sequence = Make();
   executor_.RunReady();

@@ -25,6 +25,13 @@ SequencerOptions Limited(int64_t max_value, AtMax at_max, int64_t step = 1) {
   return options;
 }
 
+SequencerOptions From(int64_t start, int64_t step) {
+  SequencerOptions options;
+  options.start = start;
+  options.step = step;
+  return options;
+}
+
 SequencerOptions WithTtl(absl::Duration ttl) {
   SequencerOptions options;
   options.ttl = ttl;
@@ -49,6 +56,59 @@ TEST_P(SequencerContract, Numbers_BeginAtStepAndRiseByIt) {
   auto by_five = Connect(options);
   EXPECT_EQ(by_five->Next("b").value(), 5);
   EXPECT_EQ(by_five->Next("b").value(), 10);
+}
+
+TEST_P(SequencerContract, Start_IsTheFirstNumberOfANewCounter) {
+  for (auto [start, step] : {std::pair<int64_t, int64_t>{1000, 1}, {3, 10}, {25, 10}}) {
+    SCOPED_TRACE(start);
+    SequencerOptions options = From(start, step);
+    auto sequencer = Connect(options);
+    std::string key = "from" + std::to_string(start);
+    EXPECT_EQ(sequencer->Next(key).value(), start);
+    EXPECT_EQ(sequencer->Get(key).value(), start);
+    EXPECT_EQ(sequencer->NextBatch(key, 3).value().first, start + step);
+    SequenceBatch batch = sequencer->NextBatch(key + "b", 4).value();
+    EXPECT_EQ(batch.first, start);
+    EXPECT_EQ(batch.last(), start + 3 * step);
+    ASSERT_TRUE(sequencer->Set(key + "s", 0).ok());
+    EXPECT_EQ(sequencer->Next(key + "s").value(), step) << "a value goes on as it is";
+  }
+  ASSERT_TRUE(Connect()->Next("old").ok());
+  EXPECT_EQ(Connect(From(1000, 1))->Next("old").value(), 2) << "a counter that has a value";
+}
+
+TEST_P(SequencerContract, StartAndWrap_StartsAgainAtStart) {
+  SequencerOptions options = Limited(40, AtMax::kWrap, 10);
+  options.start = 15;
+  auto sequencer = Connect(options);
+  EXPECT_EQ(sequencer->NextBatch("a", 3).value().last(), 35);
+  EXPECT_EQ(sequencer->Next("a").value(), 15);
+  EXPECT_EQ(sequencer->NextBatch("a", 3).value().first, 15) << "45 would pass the limit";
+  EXPECT_TRUE(absl::IsInvalidArgument(sequencer->NextBatch("a", 4).status()));
+  EXPECT_EQ(sequencer->Get("a").value(), 35);
+}
+
+TEST_P(SequencerContract, StartAndForgotten_StartsAgainAtStart) {
+  auto observer = Connect();
+  SequencerOptions options = From(50, 2);
+  options.ttl = absl::Milliseconds(200);
+  ASSERT_EQ(Connect(options)->NextBatch("a", 5).value().last(), 58);
+  ASSERT_TRUE(Forgotten(*observer, "a"));
+  EXPECT_EQ(Connect(options)->Next("a").value(), 50);
+}
+
+TEST_P(SequencerContract, StartAndReturn_GivesTheFirstNumbersAgain) {
+  auto above = Connect(From(25, 10));
+  SequenceBatch batch = above->NextBatch("a", 4).value();
+  EXPECT_EQ(above->Return("a", batch, 0).value(), under_test_->can_return());
+  if (under_test_->can_return()) {
+    EXPECT_EQ(above->Next("a").value(), 25);
+  }
+  auto below = Connect(From(3, 10));
+  batch = below->NextBatch("b", 4).value();
+  EXPECT_EQ(below->Return("b", batch, 0).value(), false) << "no engine stores 3 - 10";
+  EXPECT_EQ(below->Get("b").value(), 33);
+  EXPECT_EQ(below->Return("b", batch, 1).value(), under_test_->can_return());
 }
 
 TEST_P(SequencerContract, Batch_IsARunOfNumbers) {
@@ -355,9 +415,13 @@ TEST_P(SequencerContract, ManyHandlesAndThreads_GiveEachNumberOnce) {
 
 // Random calls, beside a map and the rules.
 TEST_P(SequencerContract, RandomCalls_AreAsTheRulesSay) {
-  const std::vector<SequencerOptions> choices = {
-      SequencerOptions(), Limited(50, AtMax::kError, 3), Limited(50, AtMax::kWrap, 7),
-      Limited(kHighest - 5, AtMax::kWrap), Limited(0, AtMax::kError, kHighest / 3)};
+  const std::vector<SequencerOptions> choices = {SequencerOptions(),
+                                                 Limited(50, AtMax::kError, 3),
+                                                 Limited(50, AtMax::kWrap, 7),
+                                                 Limited(kHighest - 5, AtMax::kWrap),
+                                                 Limited(0, AtMax::kError, kHighest / 3),
+                                                 From(1, 7),
+                                                 From(kHighest - 9, 3)};
   for (size_t choice = 0; choice < choices.size(); ++choice) {
     const SequencerOptions& options = choices[choice];
     std::string prefix = "random" + std::to_string(choice) + "/";
@@ -387,7 +451,7 @@ TEST_P(SequencerContract, RandomCalls_AreAsTheRulesSay) {
         }
         default: {
           int64_t count = 1 + static_cast<int64_t>(random() % 9);
-          count = std::min(count, limit / options.step);
+          count = std::min(count, sequencer_rules::LongestBatch(options));
           std::optional<int64_t> current;
           if (known != expected.end()) current = known->second;
           auto last = sequencer_rules::Advance(current, count * options.step, options, key);

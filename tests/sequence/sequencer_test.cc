@@ -27,6 +27,9 @@ TEST(SequencerOptionsTest, OptionThatCannotBe_IsNamedWithItsLimit) {
   EXPECT_TRUE(has(refusal([](SequencerOptions& o) { o.ttl = absl::Microseconds(1); }), "1us"));
   EXPECT_TRUE(has(refusal([](SequencerOptions& o) { o.ttl = -absl::Seconds(1); }), "-1s"));
   EXPECT_TRUE(has(refusal([](SequencerOptions& o) { o.ttl = absl::InfiniteDuration(); }), "inf"));
+  EXPECT_TRUE(has(refusal([](SequencerOptions& o) { o.start = -3; }), "start is -3"));
+  EXPECT_TRUE(has(refusal([](SequencerOptions& o) { o.max_value = 6, o.start = 7; }),
+                  "start is 7; it must be at most max_value 6"));
   EXPECT_TRUE(SequencerOptions().Check().ok());
 }
 
@@ -47,6 +50,28 @@ TEST(SequencerRulesTest, Advance_StopsOrStartsAgainAtTheLimit) {
   EXPECT_EQ(Advance(10, 1, options, "k").value(), 1);
   EXPECT_EQ(Advance(7, 4, options, "k").value(), 4);
   EXPECT_EQ(Advance(6, 4, options, "k").value(), 10);
+}
+
+TEST(SequencerRulesTest, Start_BoundsABatchAndBeginsACounter) {
+  constexpr int64_t kHighest = std::numeric_limits<int64_t>::max();
+  using sequencer_rules::Advance;
+  using sequencer_rules::LongestBatch;
+  SequencerOptions options;
+  EXPECT_EQ(LongestBatch(options), kHighest);
+  options.step = 10;
+  options.start = 95;
+  options.max_value = 100;
+  EXPECT_EQ(LongestBatch(options), 1);
+  EXPECT_EQ(Advance(std::nullopt, 10, options, "k").value(), 95);
+  options.start = 1;
+  EXPECT_EQ(LongestBatch(options), 10);
+  EXPECT_EQ(Advance(std::nullopt, 100, options, "k").value(), 91);
+  options.max_value = 0;
+  options.start = 1;
+  options.step = kHighest;
+  EXPECT_EQ(LongestBatch(options), 1) << "nothing overflows";
+  EXPECT_EQ(Advance(std::nullopt, kHighest, options, "k").value(), 1);
+  EXPECT_TRUE(absl::IsOutOfRange(Advance(1, kHighest, options, "k").status()));
 }
 
 // An engine that answers `number` to every call.

@@ -50,7 +50,8 @@ class Numbers final : public MariadbSequencer {
 
   absl::StatusOr<Taken> Take(const std::string& name, int64_t span) override {
     std::string statement =
-        absl::StrCat(Insert(name, span), " ON DUPLICATE KEY UPDATE sequence_no = ", Next(span),
+        absl::StrCat(Insert(name, sequencer_rules::LastOfFirst(span, options())),
+                     " ON DUPLICATE KEY UPDATE sequence_no = ", Next(span),
                      ", version_number = version_number + 1, expire_time = VALUES(expire_time),"
                      " update_time = VALUES(update_time) RETURNING sequence_no, version_number");
     Taken taken;
@@ -188,16 +189,17 @@ class Numbers final : public MariadbSequencer {
   // sequencer_rules::Advance as an expression. Past the limit it is out of the range of a BIGINT,
   // whatever the sql_mode, so that the statement fails and changes nothing.
   std::string Next(int64_t span) const {
-    int64_t limit = sequencer_rules::Limit(options());
+    const int64_t limit = sequencer_rules::Limit(options());
+    const int64_t restart = sequencer_rules::LastOfFirst(span, options());
     std::string next;
     if (options().max_value != 0 && options().at_max == SequencerOptions::AtMax::kWrap) {
-      next = absl::StrCat("IF(sequence_no <= ", limit - span, ", sequence_no + ", span, ", ", span,
-                          ")");
+      next = absl::StrCat("IF(sequence_no <= ", limit - span, ", sequence_no + ", span, ", ",
+                          restart, ")");
     } else {
       int64_t gap = std::numeric_limits<int64_t>::max() - limit;
       next = absl::StrCat("sequence_no + ", span, " + ", gap, " - ", gap);
     }
-    return absl::StrCat("IF(", kForgotten, ", ", span, ", ", next, ")");
+    return absl::StrCat("IF(", kForgotten, ", ", restart, ", ", next, ")");
   }
 
   absl::Status AtLimit(Connection& connection, const std::string& name, int64_t span) const {

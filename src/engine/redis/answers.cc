@@ -100,15 +100,19 @@ std::optional<Address> ReadMasterAddress(const Reply& reply) {
   return Address{reply.elements[0].text, static_cast<uint16_t>(*port)};
 }
 
-std::optional<TakeAnswer> ReadTaken(const Reply& reply, int64_t span, int64_t limit) {
+std::optional<TakeAnswer> ReadTaken(const Reply& reply, int64_t span, int64_t restart,
+                                    int64_t limit) {
   std::string_view word = WordOf(reply);
   std::optional<int64_t> current = NumberIn(reply, 1), version = NumberIn(reply, 2);
   if (!current || !version) return std::nullopt;
   TakeAnswer answer{word == "max", *current, static_cast<uint64_t>(*version)};
   if (answer.at_limit) return answer;
-  if (word == "wrap") answer.current = 0;
-  bool known = word == "ok" || word == "wrap";
-  if (!known || span > limit || answer.current > limit - span) return std::nullopt;
+  if (word == "new" || word == "wrap") {
+    answer.last = restart;
+    return answer;
+  }
+  if (word != "ok" || span > limit || *current > limit - span) return std::nullopt;
+  answer.last = *current + span;
   return answer;
 }
 

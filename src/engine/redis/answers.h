@@ -46,12 +46,14 @@ std::optional<RedisOptions::Address> ReadMasterAddress(const Reply& reply);
 
 // Of the script `take`.
 struct TakeAnswer {
-  bool at_limit = false;  // nothing was taken, `current` is the last number
-  int64_t current = 0;    // the number that the span was added to
+  bool at_limit = false;  // nothing was taken, `last` is that of an earlier call
+  int64_t last = 0;       // the last number taken
   uint64_t version = 0;
 };
-// nullopt: nothing that this script answers, or a number above `limit`.
-std::optional<TakeAnswer> ReadTaken(const Reply& reply, int64_t span, int64_t limit);
+// `restart`: the last number where the counter began with this call. nullopt: nothing that this
+// script answers, or a number above `limit`.
+std::optional<TakeAnswer> ReadTaken(const Reply& reply, int64_t span, int64_t restart,
+                                    int64_t limit);
 
 // Of the script `draw`. nullopt: nothing that this script answers.
 std::optional<ceiling::Drawn> ReadDrawn(const Reply& reply, int64_t span, int64_t limit);

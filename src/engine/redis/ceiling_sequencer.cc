@@ -289,6 +289,11 @@ absl::StatusOr<std::unique_ptr<CeilingSequencer>> CeilingSequencer::Open(
     return absl::InvalidArgumentError(
         "a durable ceiling excludes repeated numbers: at_max must be kError and ttl 0");
   }
+  if (sequencer_rules::FirstNumber(options) != options.step) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("sequencer option start is ", options.start,
+                     "; numbers with a durable ceiling start at the step ", options.step));
+  }
   if (blocks.block < 1 || blocks.max_block < blocks.block || blocks.max_block > int64_t{1} << 40) {
     return absl::InvalidArgumentError(
         absl::StrCat("ceiling option block is ", blocks.block, " and max_block ", blocks.max_block,

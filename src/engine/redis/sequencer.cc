@@ -120,19 +120,21 @@ class Numbers final : public RedisSequencer {
   struct TakeArgs {
     TakeArgs(const Numbers& numbers, int64_t span)
         : words{absl::StrCat(span), absl::StrCat(sequencer_rules::Limit(numbers.options()) - span),
-                numbers.Wraps() ? "1" : "0"},
-          views{words[0], words[1], words[2], numbers.ttl_} {}
+                numbers.Wraps() ? "1" : "0",
+                absl::StrCat(sequencer_rules::LastOfFirst(span, numbers.options()))},
+          views{words[0], words[1], words[2], numbers.ttl_, words[3]} {}
     TakeArgs(const TakeArgs&) = delete;
-    std::array<std::string, 3> words;
-    std::array<std::string_view, 4> views;
+    std::array<std::string, 4> words;
+    std::array<std::string_view, 5> views;
   };
 
   absl::StatusOr<Taken> Took(absl::StatusOr<Reply> reply, std::string_view key, int64_t span) {
     LOCUS_RETURN_IF_ERROR(reply.status());
-    auto answer = redis::ReadTaken(*reply, span, sequencer_rules::Limit(options()));
+    auto answer = redis::ReadTaken(*reply, span, sequencer_rules::LastOfFirst(span, options()),
+                                   sequencer_rules::Limit(options()));
     if (!answer) return Spoilt(key, *reply);
-    if (answer->at_limit) return sequencer_rules::AtLimit(key, answer->current, span, options());
-    return Taken{answer->current + span, answer->version};
+    if (answer->at_limit) return sequencer_rules::AtLimit(key, answer->last, span, options());
+    return Taken{answer->last, answer->version};
   }
 
   absl::StatusOr<bool> Stored(const Reply& reply, std::string_view key) const {

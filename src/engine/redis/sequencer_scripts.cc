@@ -25,14 +25,14 @@ end
 constexpr char kTake[] = R"lua(
 local word = 'ok'
 if not value then
-  value, version = '0', born()
-  redis.call('HSET', key, 'value', ARGV[1], 'version', version)
+  word, value, version = 'new', '0', born()
+  redis.call('HSET', key, 'value', ARGV[5], 'version', version)
 elseif at_most(value, ARGV[2]) then
   redis.call('HINCRBY', key, 'value', ARGV[1])
   version = redis.call('HINCRBY', key, 'version', '1')
 elseif ARGV[3] == '1' then
   word = 'wrap'
-  redis.call('HSET', key, 'value', ARGV[1])
+  redis.call('HSET', key, 'value', ARGV[5])
   version = redis.call('HINCRBY', key, 'version', '1')
 else
   return {'max', value, version}
