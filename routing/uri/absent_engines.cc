@@ -29,6 +29,10 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenMysqlSequencer(const StoreUri& ur
                                                               const SequencerOptions&) {
   return Absent(uri.text, "LOCUS_MARIADB");
 }
+absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenMysqlSequenceTypes(const StoreUri& uri,
+                                                                          std::string_view, bool) {
+  return Absent(uri.text, "LOCUS_MARIADB");
+}
 absl::StatusOr<std::unique_ptr<TableSource>> OpenMysqlSource(const StoreUri& uri,
                                                              std::string_view) {
   return Absent(uri.text, "LOCUS_MARIADB");
@@ -69,6 +73,10 @@ absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenRedisWorkerLeases(const St
                                                                         std::string_view) {
   return Absent(uri.text, "LOCUS_REDIS");
 }
+absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenRedisSequenceTypes(const StoreUri& uri,
+                                                                          std::string_view) {
+  return Absent(uri.text, "LOCUS_REDIS");
+}
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenRedisSequencer(const StoreUri& uri, std::string_view,
                                                               const SequencerOptions&,
                                                               std::shared_ptr<Sequencer>) {
@@ -86,6 +94,10 @@ absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenEtcdWorkerLeases(const Sto
 }
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenEtcdSequencer(const StoreUri& uri, std::string_view,
                                                              const SequencerOptions&) {
+  return Absent(uri.text, "LOCUS_ETCD");
+}
+absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenEtcdSequenceTypes(const StoreUri& uri,
+                                                                         std::string_view) {
   return Absent(uri.text, "LOCUS_ETCD");
 }
 absl::StatusOr<std::unique_ptr<TableSource>> OpenEtcdSource(const StoreUri& uri, std::string_view) {

@@ -10,6 +10,7 @@
 #include "locus/routing/table_publisher.h"
 #include "locus/routing/table_source.h"
 #include "locus/segment_store.h"
+#include "locus/sequence_type_store.h"
 #include "locus/sequencer.h"
 #include "locus/worker_lease_store.h"
 #include "routing/uri/store_uri.h"
@@ -27,6 +28,9 @@ absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenMysqlWorkerLeases(const St
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenMysqlSequencer(const StoreUri& uri,
                                                               std::string_view password,
                                                               const SequencerOptions& options);
+absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenMysqlSequenceTypes(const StoreUri& uri,
+                                                                          std::string_view password,
+                                                                          bool create);
 absl::StatusOr<std::unique_ptr<TableSource>> OpenMysqlSource(const StoreUri& uri,
                                                              std::string_view password);
 absl::StatusOr<std::unique_ptr<TablePublisher>> OpenMysqlPublisher(const StoreUri& uri,
@@ -42,6 +46,8 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenRedisSequencer(const StoreUri& ur
                                                               std::string_view password,
                                                               const SequencerOptions& options,
                                                               std::shared_ptr<Sequencer> ceiling);
+absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenRedisSequenceTypes(
+    const StoreUri& uri, std::string_view password);
 
 absl::StatusOr<std::shared_ptr<SegmentStore>> OpenEtcdStore(const StoreUri& uri,
                                                             std::string_view password);
@@ -50,6 +56,8 @@ absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenEtcdWorkerLeases(const Sto
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenEtcdSequencer(const StoreUri& uri,
                                                              std::string_view password,
                                                              const SequencerOptions& options);
+absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenEtcdSequenceTypes(const StoreUri& uri,
+                                                                         std::string_view password);
 absl::StatusOr<std::unique_ptr<TableSource>> OpenEtcdSource(const StoreUri& uri,
                                                             std::string_view password);
 absl::StatusOr<std::unique_ptr<TablePublisher>> OpenEtcdPublisher(const StoreUri& uri,

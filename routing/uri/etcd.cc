@@ -59,6 +59,14 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenEtcdSequencer(const StoreUri& uri
   return As<std::unique_ptr<Sequencer>>(EtcdSequencer::Open(server, options));
 }
 
+absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenEtcdSequenceTypes(
+    const StoreUri& uri, std::string_view password) {
+  EtcdOptions options;
+  Wiped wiped(options.password);
+  LOCUS_RETURN_IF_ERROR(Fill(uri, password, options));
+  return As<std::unique_ptr<SequenceTypeStore>>(EtcdSequenceTypeStore::Open(options));
+}
+
 absl::StatusOr<std::unique_ptr<TableSource>> OpenEtcdSource(const StoreUri& uri,
                                                             std::string_view password) {
   EtcdTableOptions options;

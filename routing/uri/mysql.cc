@@ -48,6 +48,19 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenMysqlSequencer(const StoreUri& ur
   return As<std::unique_ptr<Sequencer>>(MariadbSequencer::Open(server, options));
 }
 
+absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenMysqlSequenceTypes(const StoreUri& uri,
+                                                                          std::string_view password,
+                                                                          bool create) {
+  MariadbOptions options;
+  Wiped wiped(options.password);
+  Fill(uri, password, options);
+  auto types = As<std::unique_ptr<SequenceTypeStore>>(MariadbSequenceTypeStore::Open(options));
+  if (!create || !absl::IsNotFound(types.status())) return types;
+  // Only now: an account that only uses the table needs no CREATE.
+  LOCUS_RETURN_IF_ERROR(MariadbSequenceTypeStore::CreateSchema(options));
+  return As<std::unique_ptr<SequenceTypeStore>>(MariadbSequenceTypeStore::Open(options));
+}
+
 absl::StatusOr<std::unique_ptr<TableSource>> OpenMysqlSource(const StoreUri& uri,
                                                              std::string_view password) {
   MariadbTableOptions options;

@@ -105,6 +105,33 @@ absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenWorkerLeaseStore(
   LOCUS_UNREACHABLE();
 }
 
+absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenSequenceTypeStore(
+    std::string_view uri_text, const StoreUriOptions& options) {
+  LOCUS_ASSIGN_OR_RETURN(internal::StoreUri uri, internal::StoreUri::Parse(uri_text));
+  LOCUS_RETURN_IF_ERROR(CheckNotLeasesOnly(uri));
+  if (uri.engine == Engine::kSqlite) {
+    SqliteSegmentStore::Options of_file;
+    of_file.create = options.create;
+    return internal::As<std::unique_ptr<SequenceTypeStore>>(
+        SqliteSequenceTypeStore::Open(uri.path, of_file));
+  }
+  LOCUS_ASSIGN_OR_RETURN(std::string_view password, internal::Ask(options.password));
+  switch (uri.engine) {
+    case Engine::kSqlite:
+    case Engine::kZookeeper:
+    case Engine::kLocusd:
+      break;
+    case Engine::kMysql:
+      return internal::OpenMysqlSequenceTypes(uri, password, options.create);
+    case Engine::kRedis:
+    case Engine::kRedisSentinel:
+      return internal::OpenRedisSequenceTypes(uri, password);
+    case Engine::kEtcd:
+      return internal::OpenEtcdSequenceTypes(uri, password);
+  }
+  LOCUS_UNREACHABLE();
+}
+
 absl::StatusOr<std::unique_ptr<LocusdCluster>> OpenLocusdCluster(std::string_view uri_text,
                                                                  const AskPassword& ask) {
   LOCUS_ASSIGN_OR_RETURN(internal::StoreUri uri, internal::StoreUri::Parse(uri_text, "cluster"));

@@ -33,6 +33,14 @@ absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenRedisWorkerLeases(const St
   return As<std::shared_ptr<WorkerLeaseStore>>(RedisWorkerLeaseStore::Open(options));
 }
 
+absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenRedisSequenceTypes(
+    const StoreUri& uri, std::string_view password) {
+  RedisOptions options;
+  Wiped wiped(options.password);
+  Fill(uri, password, options);
+  return As<std::unique_ptr<SequenceTypeStore>>(RedisSequenceTypeStore::Open(options));
+}
+
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenRedisSequencer(const StoreUri& uri,
                                                               std::string_view password,
                                                               const SequencerOptions& options,

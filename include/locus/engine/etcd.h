@@ -9,6 +9,7 @@
 
 #include "absl/time/time.h"
 #include "locus/segment_store.h"
+#include "locus/sequence_type_store.h"
 #include "locus/sequencer.h"
 #include "locus/worker_lease_store.h"
 
@@ -130,6 +131,27 @@ class EtcdSequencer : public Sequencer {
 
   class Rep;
   EtcdSequencer(const SequencerOptions& sequencer_options, std::unique_ptr<Rep> rep);
+  std::unique_ptr<Rep> rep_;
+};
+
+// Rules of sequences in etcd: the etcd key PREFIX/seq_type/NAME of each type.
+// Blocks, fails, and behaves in a forked child as the segment store does.
+class EtcdSequenceTypeStore : public SequenceTypeStore {
+ public:
+  // As EtcdSegmentStore::Open.
+  static absl::StatusOr<std::unique_ptr<EtcdSequenceTypeStore>> Open(const EtcdOptions& options);
+  ~EtcdSequenceTypeStore() override;
+
+  EtcdStats Stats() const;
+
+ private:
+  absl::StatusOr<std::optional<Stored>> Load(const std::string& name) override;
+  absl::StatusOr<std::map<std::string, Stored>> LoadAll() override;
+  absl::StatusOr<bool> Swap(const std::string& name, uint64_t expected,
+                            const std::optional<Stored>& next) override;
+
+  class Rep;
+  explicit EtcdSequenceTypeStore(std::unique_ptr<Rep> rep);
   std::unique_ptr<Rep> rep_;
 };
 

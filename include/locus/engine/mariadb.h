@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "locus/segment_store.h"
+#include "locus/sequence_type_store.h"
 #include "locus/sequencer.h"
 #include "locus/worker_lease_store.h"
 
@@ -132,6 +133,21 @@ class MariadbSequencer : public Sequencer {
 
  protected:
   explicit MariadbSequencer(const SequencerOptions& options) : Sequencer(options) {}
+};
+
+// Rules of sequences in the same database: one row a type, in the table locus_sequence_type.
+// Errors, timeouts, threads and fork are as for MariadbSegmentStore.
+class MariadbSequenceTypeStore : public SequenceTypeStore {
+ public:
+  // Creates the table where it is missing. NOT_FOUND: the database has no locus tables
+  // (MariadbSegmentStore::CreateSchema). The account needs CREATE; for rules also DELETE.
+  static absl::Status CreateSchema(const MariadbOptions& options);
+
+  // Connects once. NOT_FOUND: the database has no locus tables, or not this one.
+  static absl::StatusOr<std::unique_ptr<MariadbSequenceTypeStore>> Open(
+      const MariadbOptions& options);
+
+  virtual MariadbStats Stats() const = 0;
 };
 
 // Worker leases in the same database, or in one of their own; the store's time is the server's

@@ -9,6 +9,7 @@
 
 #include "locus/clock.h"
 #include "locus/segment_store.h"
+#include "locus/sequence_type_store.h"
 #include "locus/sequencer.h"
 #include "locus/worker_lease_store.h"
 
@@ -78,6 +79,23 @@ class MemorySequencer : public Sequencer {
   class Keys;
   MemorySequencer(const SequencerOptions& options, std::shared_ptr<Keys> keys);
   const std::shared_ptr<Keys> keys_;
+};
+
+// Rules of sequences in the memory of this process, for tests, beside a MemorySequencer.
+// Never blocks.
+class MemorySequenceTypeStore : public SequenceTypeStore {
+ public:
+  MemorySequenceTypeStore();
+  ~MemorySequenceTypeStore() override;
+
+ private:
+  absl::StatusOr<std::optional<Stored>> Load(const std::string& name) override;
+  absl::StatusOr<std::map<std::string, Stored>> LoadAll() override;
+  absl::StatusOr<bool> Swap(const std::string& name, uint64_t expected,
+                            const std::optional<Stored>& next) override;
+
+  struct Rep;
+  std::unique_ptr<Rep> rep_;
 };
 
 // Worker leases in the memory of this process, for tests and benchmarks. Another process does not

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "locus/segment_store.h"
+#include "locus/sequence_type_store.h"
 #include "locus/sequencer.h"
 #include "locus/worker_lease_store.h"
 
@@ -167,6 +168,17 @@ class CeilingSequencer : public Sequencer {
   class Rep;
   CeilingSequencer(const SequencerOptions& options, std::unique_ptr<Rep> rep);
   std::unique_ptr<Rep> rep_;
+};
+
+// Rules of sequences in Redis: one hash, `locus:sequence_types`, with a field for each type; in one
+// slot of a cluster. A call is one script. What Redis forgets of its counters, it forgets of rules:
+// a type that is gone is NOT_FOUND.
+class RedisSequenceTypeStore : public SequenceTypeStore {
+ public:
+  // Connects; creates nothing.
+  static absl::StatusOr<std::unique_ptr<RedisSequenceTypeStore>> Open(const RedisOptions& server);
+
+  virtual RedisStats Stats() const = 0;
 };
 
 // A segment store in Redis. A space is one hash, `locus:segments:{space}`, in one slot of a

@@ -8,6 +8,7 @@
 #include "absl/time/time.h"
 #include "locus/clock.h"
 #include "locus/segment_store.h"
+#include "locus/sequence_type_store.h"
 #include "locus/sequencer.h"
 #include "locus/worker_lease_store.h"
 
@@ -57,6 +58,15 @@ class SqliteSequencer : public Sequencer {
 
  protected:
   explicit SqliteSequencer(const SequencerOptions& options) : Sequencer(options) {}
+};
+
+// Rules of sequences in the same file: one row a type, in the table locus_sequence_type.
+// Blocks, and behaves in a forked child, as the segment store does.
+class SqliteSequenceTypeStore : public SequenceTypeStore {
+ public:
+  // As SqliteSegmentStore::Open.
+  static absl::StatusOr<std::unique_ptr<SqliteSequenceTypeStore>> Open(
+      const std::string& path, const SqliteSegmentStore::Options& options);
 };
 
 // Worker leases in the same file, for the processes of one host. The store's time is the host's

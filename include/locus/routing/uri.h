@@ -13,6 +13,7 @@
 #include "locus/routing/table_publisher.h"
 #include "locus/routing/table_source.h"
 #include "locus/segment_store.h"
+#include "locus/sequence_type_store.h"
 #include "locus/sequencer.h"
 #include "locus/worker_lease_store.h"
 
@@ -74,6 +75,11 @@ struct SequencerUriOptions {
 };
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(std::string_view uri,
                                                          const SequencerUriOptions& options = {});
+
+// Rules of sequences, in the store that OpenSequencer opens by the same URI. `create`: also the
+// table of mysql where the locus tables are there.
+absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenSequenceTypeStore(
+    std::string_view uri, const StoreUriOptions& options = {});
 
 struct TableUriOptions {
   AskPassword password = nullptr;

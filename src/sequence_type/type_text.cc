@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/sequence_type/type_text.h"
+
+#include <limits>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+
+namespace locus::internal {
+namespace {
+
+absl::Status Refuse(std::string_view reason) { return absl::InvalidArgumentError(ToAbsl(reason)); }
+
+// The lines of a text; taken one by one until none may be left.
+class Lines {
+ public:
+  static absl::StatusOr<Lines> Split(std::string_view text) {
+    if (text.size() > kLongestTypeText) {
+      return Refuse(absl::StrCat("has ", text.size(), " bytes, more than ", kLongestTypeText));
+    }
+    Lines lines;
+    while (!text.empty()) {
+      size_t end = text.find('\n');
+      if (end == std::string_view::npos) return Refuse("ends within a line");
+      std::string_view line = text.substr(0, end);
+      text.remove_prefix(end + 1);
+      size_t equals = line.find('=');
+      if (equals == std::string_view::npos) {
+        return Refuse(absl::StrCat("has the line ", Quoted(line), ", which is not NAME=VALUE"));
+      }
+      std::string_view name = line.substr(0, equals);
+      if (!lines.values_.emplace(name, line.substr(equals + 1)).second) {
+        return Refuse(absl::StrCat("has ", Quoted(name), " twice"));
+      }
+    }
+    return lines;
+  }
+
+  absl::StatusOr<std::string_view> Take(std::string_view name) {
+    auto at = values_.find(name);
+    if (at == values_.end()) return Refuse(absl::StrCat("lacks ", Quoted(name)));
+    std::string_view value = at->second;
+    values_.erase(at);
+    return value;
+  }
+  absl::StatusOr<int64_t> TakeNumber(std::string_view name) {
+    LOCUS_ASSIGN_OR_RETURN(std::string_view value, Take(name));
+    auto number = ParseDecimal(value, std::numeric_limits<int64_t>::max());
+    if (number) return static_cast<int64_t>(*number);
+    return Refuse(absl::StrCat("has ", Quoted(value), " for ", Quoted(name),
+                               ", which is not a number from 0 to 2^63 - 1"));
+  }
+  absl::Status Done() const {
+    if (values_.empty()) return absl::OkStatus();
+    return Refuse(absl::StrCat("has the unknown name ", Quoted(values_.begin()->first)));
+  }
+
+ private:
+  std::map<std::string_view, std::string_view> values_;
+};
+
+}  // namespace
+
+std::string TypeTextOf(const SequenceType& type) {
+  return absl::StrCat("start=", type.start, "\nstep=", type.step, "\nmax_value=", type.max_value,
+                      "\nat_max=", ToAbsl(ToString(type.at_max)),
+                      "\nexpiry_ms=", absl::ToInt64Milliseconds(type.expiry),
+                      "\nbuffer=", type.buffer, "\nperiod=", ToAbsl(ToString(type.period)),
+                      "\nzone=", type.zone, "\npattern=", type.pattern, "\n");
+}
+
+absl::StatusOr<SequenceType> ParseTypeText(std::string_view text) {
+  LOCUS_ASSIGN_OR_RETURN(Lines lines, Lines::Split(text));
+  SequenceType type;
+  LOCUS_ASSIGN_OR_RETURN(type.start, lines.TakeNumber("start"));
+  LOCUS_ASSIGN_OR_RETURN(type.step, lines.TakeNumber("step"));
+  LOCUS_ASSIGN_OR_RETURN(type.max_value, lines.TakeNumber("max_value"));
+  LOCUS_ASSIGN_OR_RETURN(std::string_view at_max, lines.Take("at_max"));
+  LOCUS_ASSIGN_OR_RETURN(int64_t expiry_ms, lines.TakeNumber("expiry_ms"));
+  LOCUS_ASSIGN_OR_RETURN(type.buffer, lines.TakeNumber("buffer"));
+  LOCUS_ASSIGN_OR_RETURN(std::string_view period_text, lines.Take("period"));
+  LOCUS_ASSIGN_OR_RETURN(type.zone, lines.Take("zone"));
+  LOCUS_ASSIGN_OR_RETURN(type.pattern, lines.Take("pattern"));
+  LOCUS_RETURN_IF_ERROR(lines.Done());
+  type.expiry = absl::Milliseconds(expiry_ms);
+  if (at_max != "error" && at_max != "wrap") {
+    return Refuse(absl::StrCat("has ", Quoted(at_max), " for \"at_max\", not error or wrap"));
+  }
+  if (at_max == "wrap") type.at_max = SequencerOptions::AtMax::kWrap;
+  std::optional<SequenceType::Period> period = ParsePeriod(period_text);
+  if (!period) {
+    return Refuse(
+        absl::StrCat("has ", Quoted(period_text), " for \"period\", not none, day, month or year"));
+  }
+  type.period = *period;
+  return type;
+}
+
+}  // namespace locus::internal

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_SEQUENCE_TYPE_TYPE_TEXT_H_
+#define LOCUS_SRC_SEQUENCE_TYPE_TYPE_TEXT_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "locus/sequence_type.h"
+
+// A rule as engines store it: lines NAME=VALUE of all its members but name and version.
+namespace locus::internal {
+
+inline constexpr size_t kLongestTypeText = 4096;
+
+std::string TypeTextOf(const SequenceType& type);
+
+// Reads what TypeTextOf writes, in any order; name and version of the result are not set.
+// INVALID_ARGUMENT: a line is unknown, missing, repeated or of a wrong kind, or the text is too
+// long. Does not Check() the values.
+absl::StatusOr<SequenceType> ParseTypeText(std::string_view text);
+
+// "none", "day", "month", "year".
+std::optional<SequenceType::Period> ParsePeriod(std::string_view text);
+
+// OK: a name of a type.
+absl::Status CheckTypeName(std::string_view name);
+
+}  // namespace locus::internal
+
+#endif  // LOCUS_SRC_SEQUENCE_TYPE_TYPE_TEXT_H_

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/sequence_type/sequence_type_store_contract.h"
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "src/sequence_type/type_text.h"
+
+namespace locus {
+namespace {
+
+SequenceType Invoices() {
+  SequenceType type;
+  type.name = "invoices";
+  type.start = 1000;
+  type.step = 5;
+  type.max_value = 99'999'999;
+  type.at_max = SequencerOptions::AtMax::kWrap;
+  type.expiry = absl::Hours(48) + absl::Milliseconds(7);
+  type.buffer = 100;
+  type.period = SequenceType::Period::kDay;
+  type.zone = "Asia/Shanghai";
+  type.pattern = "a = {date:yyyyMMdd}{{{seq:8}";
+  return type;
+}
+
+SequenceType Named(const std::string& name) {
+  SequenceType type;
+  type.name = name;
+  return type;
+}
+
+}  // namespace
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SequenceTypeStoreContract);
+
+TEST_P(SequenceTypeStoreContract, CreatedType_IsFoundByOthersAsItWas) {
+  SequenceType given = Invoices();
+  given.version = 77;
+  SequenceType created = store_->Create(given).value();
+  EXPECT_NE(created.version, 0u);
+  SequenceType found = under_test_->Connect()->Find("invoices").value();
+  EXPECT_EQ(found.version, created.version);
+  EXPECT_EQ(found.name, "invoices");
+  EXPECT_EQ(internal::TypeTextOf(found), internal::TypeTextOf(given));
+}
+
+TEST_P(SequenceTypeStoreContract, TypeOfThatName_IsNotCreatedAgain) {
+  SequenceType first = store_->Create(Invoices()).value();
+  SequenceType other = Named("invoices");
+  EXPECT_TRUE(absl::IsAlreadyExists(under_test_->Connect()->Create(other).status()));
+  EXPECT_EQ(store_->Find("invoices")->version, first.version);
+  EXPECT_EQ(store_->Find("invoices")->step, 5);
+}
+
+TEST_P(SequenceTypeStoreContract, UnknownType_IsNotFound) {
+  EXPECT_TRUE(absl::IsNotFound(store_->Find("nobody").status()));
+  SequenceType type = Named("nobody");
+  type.version = 5;
+  EXPECT_TRUE(absl::IsNotFound(store_->Alter(type).status()));
+  EXPECT_TRUE(absl::IsNotFound(store_->Drop("nobody", 5)));
+  EXPECT_TRUE(absl::IsNotFound(store_->Drop("nobody", 0)));
+  EXPECT_TRUE(store_->List()->empty());
+}
+
+TEST_P(SequenceTypeStoreContract, List_IsByName) {
+  for (const char* name : {"tickets", "a-b_9", "invoices"}) {
+    ASSERT_TRUE(store_->Create(Named(name)).ok());
+  }
+  std::vector<std::string> names;
+  std::vector<SequenceType> types = under_test_->Connect()->List().value();
+  for (const SequenceType& type : types) names.push_back(type.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"a-b_9", "invoices", "tickets"}));
+  EXPECT_EQ(types[1].version, store_->Find("invoices")->version);
+}
+
+TEST_P(SequenceTypeStoreContract, AlteredType_HasAnotherVersionForEverybody) {
+  SequenceType type = store_->Create(Invoices()).value();
+  SequenceType next = type;
+  next.step = 7;
+  next.pattern = "{date:yyyyMMdd}{seq:9}";
+  SequenceType altered = store_->Alter(next).value();
+  EXPECT_NE(altered.version, type.version);
+  SequenceType found = under_test_->Connect()->Find("invoices").value();
+  EXPECT_EQ(found.version, altered.version);
+  EXPECT_EQ(found.step, 7);
+  EXPECT_EQ(found.pattern, "{date:yyyyMMdd}{seq:9}");
+}
+
+TEST_P(SequenceTypeStoreContract, AlterOfAnOldVersion_IsAborted) {
+  SequenceType type = store_->Create(Invoices()).value();
+  SequenceType mine = type, theirs = type;
+  theirs.step = 7;
+  uint64_t theirs_now = under_test_->Connect()->Alter(theirs).value().version;
+  mine.step = 9;
+  absl::Status status = store_->Alter(mine).status();
+  EXPECT_TRUE(absl::IsAborted(status)) << status;
+  EXPECT_NE(status.message().find(std::to_string(theirs_now)), absl::string_view::npos) << status;
+  EXPECT_TRUE(absl::IsAborted(store_->Drop("invoices", type.version)));
+  EXPECT_EQ(store_->Find("invoices")->step, 7);
+}
+
+TEST_P(SequenceTypeStoreContract, PeriodOfAType_IsNotAltered) {
+  SequenceType type = store_->Create(Invoices()).value();
+  type.period = SequenceType::Period::kMonth;
+  type.expiry = absl::ZeroDuration();
+  EXPECT_TRUE(absl::IsFailedPrecondition(store_->Alter(type).status()));
+  EXPECT_EQ(store_->Find("invoices")->period, SequenceType::Period::kDay);
+}
+
+TEST_P(SequenceTypeStoreContract, DroppedType_IsGoneAndComesBackAsAnother) {
+  SequenceType type = store_->Create(Invoices()).value();
+  ASSERT_TRUE(store_->Create(Named("other")).ok());
+  ASSERT_TRUE(store_->Drop("invoices", type.version).ok());
+  EXPECT_TRUE(absl::IsNotFound(under_test_->Connect()->Find("invoices").status()));
+  EXPECT_TRUE(absl::IsNotFound(store_->Drop("invoices", type.version)));
+  SequenceType again = store_->Create(Invoices()).value();
+  EXPECT_NE(again.version, type.version);
+  EXPECT_TRUE(absl::IsAborted(store_->Alter(type).status()));
+  EXPECT_TRUE(absl::IsAborted(store_->Drop("invoices", type.version)));
+  EXPECT_TRUE(store_->Find("other").ok());
+}
+
+TEST_P(SequenceTypeStoreContract, BadTypeOrName_IsRefused) {
+  SequenceType type = Invoices();
+  type.step = 0;
+  EXPECT_TRUE(absl::IsInvalidArgument(store_->Create(type).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(store_->Alter(type).status()));
+  for (const std::string& name : {std::string(), std::string("A"), std::string(65, 'a')}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(store_->Find(name).status())) << name;
+    EXPECT_TRUE(absl::IsInvalidArgument(store_->Drop(name, 1))) << name;
+    EXPECT_TRUE(absl::IsInvalidArgument(store_->Create(Named(name)).status())) << name;
+  }
+  EXPECT_TRUE(store_->List()->empty());
+}
+
+TEST_P(SequenceTypeStoreContract, LongestNameAndPattern_AreKept) {
+  SequenceType type = Named(std::string(64, 'n'));
+  type.pattern = std::string(248, 'p') + "{seq:8}";
+  ASSERT_TRUE(store_->Create(type).ok());
+  EXPECT_EQ(under_test_->Connect()->Find(type.name)->pattern, type.pattern);
+}
+
+TEST_P(SequenceTypeStoreContract, ManyWhoAlterAtOnce_LoseNoChange) {
+  constexpr int kThreads = 4, kChanges = 10;
+  SequenceType type = Named("shared");
+  type.max_value = 1'000'000;
+  ASSERT_TRUE(store_->Create(type).ok());
+  std::atomic<int> aborted{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      std::shared_ptr<SequenceTypeStore> store = under_test_->Connect();
+      for (int changes = 0; changes < kChanges;) {
+        SequenceType mine = store->Find("shared").value();
+        ++mine.buffer;
+        absl::Status status = store->Alter(mine).status();
+        if (status.ok()) {
+          ++changes;
+        } else if (absl::IsAborted(status)) {
+          ++aborted;
+        } else {
+          ADD_FAILURE() << status;
+          return;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(store_->Find("shared")->buffer, kThreads * kChanges) << aborted << " were aborted";
+}
+
+TEST_P(SequenceTypeStoreContract, RuleAndCounters_ShareAPlaceWithoutCollision) {
+  SequenceType type = store_->Create(Invoices()).value();
+  auto counters = under_test_->Counters(type.counter_options());
+  absl::Time day = absl::FromUnixSeconds(1'795'564'800);
+  std::string counter = type.CounterName("shop", day).value();
+  EXPECT_EQ(counters->Next(counter).value(), 1000);
+  EXPECT_EQ(counters->Next(counter).value(), 1005);
+  EXPECT_EQ(counters->Next("invoices").value(), 1000) << "a counter that has a type's name";
+  EXPECT_EQ(store_->Find("invoices")->version, type.version);
+  EXPECT_EQ(store_->List()->size(), 1u);
+  ASSERT_TRUE(store_->Drop("invoices", type.version).ok());
+  EXPECT_EQ(counters->Next(counter).value(), 1010) << "counters outlive the rule";
+}
+
+}  // namespace locus
