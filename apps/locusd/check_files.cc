@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/locusd/check_files.h"
 
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +10,7 @@
 #include "apps/locusd/audit.h"
 #include "apps/locusd/ids/id_places.h"
 #include "apps/locusd/lease_role.h"
+#include "src/base/text.h"
 #include "src/http/tls_context.h"
 
 namespace locus::locusd {
@@ -74,6 +77,27 @@ absl::Status CheckAllButServers(const Config& config) {
     });
   }
   return faults.status();
+}
+
+std::vector<std::string> WhatHasEnded(const Config& config, absl::Time now) {
+  std::vector<std::string> lines;
+  auto look = [&](const std::string& key, std::string_view what, absl::Time end) {
+    if (end > now) return;
+    lines.push_back(absl::StrCat(config.places.Of(key), ": ", internal::ToAbsl(what), " ended at ",
+                                 absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", end, absl::UTCTimeZone())));
+  };
+  auto look_at_files = [&](const char* key, const std::optional<Config::TlsPaths>& files) {
+    if (!files) return;
+    const auto tls = http::TlsContext::Load({files->authority, files->certificate, files->key});
+    if (tls.ok()) look(key, "the certificate, or one given with it,", (*tls)->not_after());
+  };
+  look_at_files("raft.certificate", config.raft.tls);
+  look_at_files("api.certificate", config.api.tls);
+  for (size_t i = 0; i < config.tokens.size(); ++i) {
+    const TokenSettings& token = config.tokens[i];
+    look(absl::StrCat("token[", i, "].expires"), internal::Quoted(token.name), token.expires);
+  }
+  return lines;
 }
 
 std::vector<std::string> KeysOfServers(const Config& config) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "apps/locusd/config/config.h"
 
 namespace locus::locusd {
@@ -19,6 +20,9 @@ absl::Status CheckFiles(const Config& config);
 // a file, SQLite files that are missing, permissions of the data directory. Makes and changes
 // nothing.
 absl::Status CheckAllButServers(const Config& config);
+// A line for each certificate in use and each token that has ended by `now`. They keep nobody from
+// starting: of tokens it may be meant. Files that cannot be read are CheckFiles' to tell.
+std::vector<std::string> WhatHasEnded(const Config& config, absl::Time now);
 // The keys of what only the start asks.
 std::vector<std::string> KeysOfServers(const Config& config);
 

@@ -100,6 +100,7 @@ class Daemon::Rep {
                          {"listen", config_.api.server.listen},
                          {"tls", config_.api.tls ? "yes" : "no"},
                          {"tokens", tokens}});
+    TellWhatHasEnded(config_);
     if (leases_ != nullptr) leases_->TellPlace();
     return absl::OkStatus();
   }
@@ -221,9 +222,16 @@ class Daemon::Rep {
     if (ids) ids_->Commit(*std::move(ids));
     log_.SetLevel(config.log_level);
     log_.Info("taken over", {{"tokens", tokens}});
+    TellWhatHasEnded(config);
     const std::vector<std::string> keys = KeysThatNeedARestart(config_, config);
     if (!keys.empty()) log_.Warn("needs a restart", {{"keys", absl::StrJoin(keys, ", ")}});
     return absl::OkStatus();
+  }
+
+  void TellWhatHasEnded(const Config& config) {
+    for (const std::string& line : WhatHasEnded(config, absl::Now())) {
+      log_.Warn("no longer valid", {{"what", line}});
+    }
   }
 
   std::string Metrics() const {

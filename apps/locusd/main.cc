@@ -16,6 +16,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "apps/locusd/check_files.h"
 #include "apps/locusd/config/config.h"
 #include "apps/locusd/config/config_template.h"
@@ -218,6 +219,9 @@ Exit Check(const std::string& path, const Config& config) {
     return kRefused;
   }
   std::printf("%s: ok\n", path.c_str());
+  for (const std::string& line : WhatHasEnded(config, absl::Now())) {
+    std::printf("%s\n", line.c_str());
+  }
   const std::vector<std::string> unasked = KeysOfServers(config);
   if (!unasked.empty()) {
     std::printf("%s: not judged, as only the start asks these: %s\n", path.c_str(),

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/http/tls_context.h"
 
+#include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
+#include <cerrno>
 #include <cstring>
 #include <ctime>
-#include <fstream>
-#include <iterator>
 
 #include "absl/strings/str_cat.h"
+#include "src/base/atomic_file.h"
 #include "src/base/check.h"
 #include "src/base/private_file.h"
 #include "src/base/text.h"
@@ -20,6 +23,7 @@
 
 namespace locus::http {
 
+using internal::FileDescriptor;
 using internal::PrivateText;
 using internal::ReadPrivateFile;
 using internal::ToAbsl;
@@ -30,17 +34,58 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 constexpr size_t kLongestPem = 1 << 20;
+constexpr size_t kMostCertificateBytes = 8 << 20;  // authorities of a whole system, and more
 
 absl::Status FileError(const std::string& path, std::string_view why) {
   return absl::FailedPreconditionError(absl::StrCat("TLS file ", path, ": ", ToAbsl(why)));
 }
 
 absl::StatusOr<std::string> ReadPem(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return FileError(path, std::strerror(errno));
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in.good() && !in.eof()) return FileError(path, "could not be read");
+  // O_NONBLOCK: opening a FIFO that nobody writes to must not wait.
+  const FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat file;
+  if (fd.get() < 0 || fstat(fd.get(), &file) != 0) return FileError(path, std::strerror(errno));
+  if (!S_ISREG(file.st_mode)) return FileError(path, "is not a regular file");
+  std::string text(kMostCertificateBytes + 1, '\0');
+  size_t size = 0;
+  while (size < text.size()) {
+    const ssize_t got = read(fd.get(), text.data() + size, text.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return FileError(path, std::strerror(errno));
+    if (got == 0) break;
+    size += static_cast<size_t>(got);
+  }
+  if (size > kMostCertificateBytes) {
+    return FileError(path, absl::StrCat("is longer than ", kMostCertificateBytes, " bytes"));
+  }
+  text.resize(size);
   return text;
+}
+
+// In place of OpenSSL's, which asks at the terminal, and waits there. `asked` is a bool.
+int NoPassPhrase(char* /*buffer*/, int /*size*/, int /*writes*/, void* asked) {
+  *static_cast<bool*>(asked) = true;
+  return -1;
+}
+
+absl::Status UseKey(asio::ssl::context& context, const TlsFiles& files, const PrivateText& key) {
+  SSL_CTX* const native = context.native_handle();
+  bool is_encrypted = false;
+  SSL_CTX_set_default_passwd_cb(native, NoPassPhrase);
+  SSL_CTX_set_default_passwd_cb_userdata(native, &is_encrypted);
+  error_code error;
+  context.use_private_key(asio::buffer(key.view().data(), key.view().size()),
+                          asio::ssl::context::pem, error);
+  SSL_CTX_set_default_passwd_cb_userdata(native, nullptr);
+  if (is_encrypted) {
+    return FileError(files.key_file, "is encrypted; a key without a pass phrase is needed");
+  }
+  std::string why = error ? error.message() : "";
+  // A key of another kind (RSA, EC) is taken until somebody asks.
+  if (!error && SSL_CTX_check_private_key(native) != 1) why = "it is of another kind";
+  if (why.empty()) return absl::OkStatus();
+  return FileError(files.key_file, absl::StrCat("holds no key that matches the certificate in ",
+                                                files.certificate_file, ": ", why));
 }
 
 absl::Status LoadCertificate(asio::ssl::context& context, const TlsFiles& files) {
@@ -50,11 +95,7 @@ absl::Status LoadCertificate(asio::ssl::context& context, const TlsFiles& files)
   if (error) return FileError(files.certificate_file, "holds no certificate: " + error.message());
   absl::StatusOr<PrivateText> key = ReadPrivateFile(files.key_file, kLongestPem);
   if (!key.ok()) return FileError(files.key_file, std::string(key.status().message()));
-  asio::const_buffer pem(key->view().data(), key->view().size());
-  context.use_private_key(pem, asio::ssl::context::pem, error);
-  if (!error) return absl::OkStatus();
-  return FileError(files.key_file, "holds no key that matches the certificate in " +
-                                       files.certificate_file + ": " + error.message());
+  return UseKey(context, files, *key);
 }
 
 absl::Time EndOf(const X509* certificate) {

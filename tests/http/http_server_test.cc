@@ -350,30 +350,6 @@ TEST_F(HttpServerTest, TlsThatIsReplaced_IsThatOfTheNextHandshake) {
   EXPECT_TRUE(open->Send({"POST", "/", {}, "3"}, 1000, Soon()).ok()) << "it was open before";
 }
 
-TEST(TlsContextTest, NotAfter_IsTheFirstEndOfTheChain) {
-  const TemporaryDirectory directory;
-  const Authority authority(directory, "authority");
-  EXPECT_EQ((*TlsContext::Load({authority.file(), "", ""}))->not_after(), absl::InfiniteFuture());
-  const std::string certificate = authority.Sign("server.pem", "IP:127.0.0.1");
-  auto left = [&] {
-    auto tls = TlsContext::Load({authority.file(), certificate, certificate + ".key"});
-    EXPECT_TRUE(tls.ok()) << tls.status();
-    return tls.ok() ? (*tls)->not_after() - absl::Now() : absl::ZeroDuration();
-  };
-  EXPECT_GT(left(), absl::Hours(47));
-  EXPECT_LE(left(), absl::Hours(48));
-  // An intermediate authority that ends before.
-  const std::string other = directory / "other.pem";
-  ASSERT_EQ(std::system(absl::StrCat("openssl req -x509 -newkey ed25519 -nodes -days 1 -subj /CN=o "
-                                     "-keyout ",
-                                     other, ".key -out ", other, " 2> /dev/null && cat ", other,
-                                     " >> ", certificate)
-                            .c_str()),
-            0);
-  EXPECT_GT(left(), absl::Hours(23));
-  EXPECT_LE(left(), absl::Hours(24));
-}
-
 TEST_F(HttpServerTest, ManyThreads_ShareAPort) {
   options_.threads = 3;
   Start();

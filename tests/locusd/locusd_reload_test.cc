@@ -211,6 +211,24 @@ TEST_F(LocusdReloadTest, CertificatesOfAVolume_AreThoseOfTheNextHandshake) {
         swap_to("..3");
       },
       "tls.key");
+  // Once that ended the process.
+  ExpectRefused(
+      [&] {
+        fs::create_directories(volume + "/..4/tls.crt");
+        fs::copy_file(volume + "/..2/tls.key", volume + "/..4/tls.key");
+        swap_to("..4");
+      },
+      "tls.crt: is not a regular file");
+}
+
+TEST_F(LocusdReloadTest, TokenThatHasEnded_IsToldAndTaken) {
+  const std::string more = "expires = \"2020-01-01T00:00:00Z\"\n";
+  EXPECT_TRUE(TakesOver([&] { WriteConfig(more); }));
+  EXPECT_TRUE(WaitUntil([&] { return ids_.Logged("warn no longer valid"); }));
+  EXPECT_THAT(ids_.LogText(), HasSubstr("token[0].expires: \\\"shop\\\" ended at 2020-01-01"));
+  EXPECT_EQ(ids_.StatusOf("GET", "/v1/uuid"), 401u);
+  EXPECT_TRUE(TakesOver([&] { WriteConfig(); }));
+  EXPECT_EQ(ids_.StatusOf("GET", "/v1/uuid"), 200u);
 }
 
 }  // namespace
