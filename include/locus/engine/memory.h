@@ -11,6 +11,7 @@
 #include "locus/segment_store.h"
 #include "locus/sequence_type_store.h"
 #include "locus/sequencer.h"
+#include "locus/strict_store.h"
 #include "locus/worker_lease_store.h"
 
 namespace locus {
@@ -114,6 +115,37 @@ class MemoryWorkerLeaseStore : public WorkerLeaseStore {
   absl::Status Release(const SpaceName& space, const WorkerRelease& request) override;
   absl::StatusOr<WorkerSpaceView> Show(const SpaceName& space) override;
   WorkerStoreFacts facts() const override;
+
+  // A copy of everything that the store holds, like a backup; and a silent return to it.
+  class Backup;
+  std::shared_ptr<const Backup> TakeBackup() const;
+  void PutBack(const Backup& backup);
+
+ private:
+  struct Rep;
+  std::unique_ptr<Rep> rep_;
+};
+
+// The sections of strict sequences in the memory of this process, for tests and benchmarks.
+// Never blocks.
+class MemoryStrictStore : public StrictStore {
+ public:
+  // `clock` is the store's clock and must outlive it.
+  explicit MemoryStrictStore(Clock& clock = Clock::System());
+  ~MemoryStrictStore() override;
+
+  absl::Status Create(const SpaceName& set, const StrictSetOptions& options) override;
+  absl::Status DeclareRestored(const SpaceName& set) override;
+  absl::StatusOr<StrictReply<StrictGrant>> Take(const SpaceName& set,
+                                                const StrictSetOptions& options,
+                                                const StrictTake& request) override;
+  absl::StatusOr<StrictReply<StrictExtended>> Extend(const SpaceName& set,
+                                                     const StrictSetOptions& options,
+                                                     const StrictExtend& request) override;
+  absl::StatusOr<StrictReply<StrictExtended>> Release(const SpaceName& set,
+                                                      const StrictSetOptions& options,
+                                                      const StrictRelease& request) override;
+  absl::StatusOr<StrictSetView> Show(const SpaceName& set) override;
 
   // A copy of everything that the store holds, like a backup; and a silent return to it.
   class Backup;

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_STRICT_STORE_H_
+#define LOCUS_STRICT_STORE_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "locus/space.h"
+
+namespace locus {
+
+// One set of strict sequences: a range of uids, cut into sections of neighbouring uids. All of it
+// is stored with the set, and whoever opens the set names the same values. Sets with stores and
+// owners of their own fail independently of each other.
+struct StrictSetOptions {
+  // The uids of the set: first_uid .. first_uid + uids - 1. uids: 1 to 2^40.
+  uint64_t first_uid = 0;
+  uint64_t uids = uint64_t{1} << 32;
+  // How many neighbouring uids share one stored number and one owner. 64 to 2^24. Smaller: more
+  // rows and more store writes. Larger: more keys without answers when an owner dies. The set has
+  // at most 2^20 sections.
+  uint32_t section_size = 100'000;
+  // By how much the stored number is raised at once, ahead of use. 1 to 2^32. Larger: fewer store
+  // writes, and larger jumps of the numbers when a section changes its owner.
+  uint64_t step = 10'000;
+  // How long an owner may answer without having reached the store, and how long the keys of an
+  // owner that died are without answers. 3 s to 10 min, in whole milliseconds.
+  absl::Duration ttl = absl::Seconds(10);
+
+  uint32_t sections() const;
+  bool Contains(uint64_t uid) const { return uid >= first_uid && uid - first_uid < uids; }
+  // The section of a uid of this set.
+  uint32_t SectionOf(uint64_t uid) const;
+  // The uid of a text key: XXH64(text, seed 0) x uids / 2^64 + first_uid. Texts that meet at one
+  // uid share its numbers: these still rise strictly for each of them, with larger gaps. A set of
+  // texts has 1 to 2 uids for each text that is expected.
+  uint64_t UidOf(std::string_view text) const;
+
+  // INVALID_ARGUMENT, naming the option, its value and the limit.
+  absl::Status Check() const;
+  friend bool operator==(const StrictSetOptions&, const StrictSetOptions&) = default;
+};
+
+// Who owns sections.
+struct StrictOwner {
+  // 1 to 64 characters of a-z, 0-9, '_', '.' and '-'. Two processes must not have one name.
+  std::string name;
+  // Where callers find it, as text: at most 256 printable characters, or empty.
+  std::string address;
+  // Drawn at random by each process that begins; not 0.
+  uint64_t instance = 0;
+
+  friend bool operator==(const StrictOwner&, const StrictOwner&) = default;
+};
+
+struct StrictTake {
+  struct Wish {
+    uint32_t section = 0;
+    // The highest max_seq that this process was ever answered for the section. A store that knows
+    // a lower one has lost what it stored.
+    uint64_t seen = 0;
+  };
+  StrictOwner owner;
+  std::vector<Wish> wishes;  // no section twice; at most kMostSectionsAtOnce
+};
+
+struct StrictGrant {
+  enum class Verdict {
+    kGranted,
+    kHeld,     // by `holder`, whose lease may be renewed
+    kResting,  // the store lost what it stored, and its owners may go on until `wait` has passed
+  };
+  uint32_t section = 0;
+  Verdict verdict = Verdict::kHeld;
+  StrictOwner holder;   // the owner, or whom the section was handed over to
+  absl::Duration wait;  // after which another attempt may succeed
+  // Where it was granted:
+  uint64_t token = 0;    // rises with each grant of the section
+  uint64_t start = 0;    // numbers of all keys are above it
+  uint64_t max_seq = 0;  // and at most this
+};
+
+struct StrictExtend {
+  struct Section {
+    uint32_t section = 0;
+    uint64_t token = 0;
+    uint64_t max_seq = 0;   // the highest that the owner was answered
+    uint64_t raise_to = 0;  // 0: only the lease is renewed
+  };
+  StrictOwner owner;
+  std::vector<Section> sections;  // no section twice; at most kMostSectionsAtOnce
+};
+
+struct StrictExtended {
+  uint32_t section = 0;
+  bool held = false;     // false: the section is lost
+  uint64_t max_seq = 0;  // where it is held
+};
+
+struct StrictRelease {
+  struct Section {
+    uint32_t section = 0;
+    uint64_t token = 0;
+    uint64_t max_seq = 0;  // as of StrictExtend
+  };
+  StrictOwner owner;
+  std::vector<Section> sections;  // no section twice; at most kMostSectionsAtOnce
+  // The name of the owner who is to take them; for kHandOverRest nobody else may. Empty: anybody.
+  std::string successor;
+};
+
+template <typename Item>
+struct StrictReply {
+  uint64_t table_version = 0;
+  bool loss_noticed = false;  // this call found that the store had lost what it stored
+  std::vector<Item> items;    // one for each section, in the order of the request
+};
+
+// One section that was ever owned.
+struct StrictSectionView {
+  uint32_t section = 0;
+  uint64_t max_seq = 0;
+  uint64_t token = 0;
+  std::optional<StrictOwner> owner;  // nullopt: it was released
+  std::string successor;             // whom it was handed over to, until he takes it
+  absl::Time ends_at;                // of the lease, by the store's clock
+};
+
+struct StrictSetView {
+  StrictSetOptions options;
+  absl::Time now;              // the store's
+  absl::Time rest_until;       // nothing is granted before; later than `now` after a loss
+  uint64_t losses = 0;         // how often the store noticed that it had lost what it stored
+  uint64_t table_version = 0;  // rises with each change of an owner
+  std::vector<StrictSectionView> sections;  // ascending
+};
+
+// So many sections one call may name.
+inline constexpr size_t kMostSectionsAtOnce = 4096;
+// After a loss every stored number is at least
+//   (seconds since 2023-01-01T00:00:00Z) x kStrictFloorRate + kStrictLossMargin,
+// which is above whatever was forgotten if no key ever drew kStrictFloorRate numbers a second for
+// long: some 10^14 in 2026, and below 2^53 for 270 years.
+inline constexpr uint64_t kStrictFloorRate = uint64_t{1} << 20;
+inline constexpr uint64_t kStrictLossMargin = uint64_t{1} << 40;
+// How long a section that was handed over is kept for its successor.
+inline constexpr absl::Duration kHandOverRest = absl::Seconds(1);
+
+// Where the sections of strict sequences are owned: for each, one stored number, max_seq, and one
+// owner, by a lease with a token. The rules (src/strict/strict_rules.h):
+//
+//   take     of a section whose lease has ended:  start = max_seq; max_seq += step
+//                                                 token = max(token + 1, now in ms since 1970)
+//                                                 ends_at = now + ttl
+//   extend   same token and owner, not ended:     max_seq = max(max_seq, raise_to)
+//                                                 ends_at = now + ttl
+//   release  same token and owner:                token + 1; the lease ends at once, for a named
+//                                                 successor; for all others after kHandOverRest
+//
+// Numbers are used only up to a max_seq that is stored, and the next owner starts above it: so no
+// number of a key is ever given out twice, whatever clocks do. That they rise in real time across
+// owners needs the leases, too (locus/strict_sequencer.h).
+//
+// A loss is noticed by another identity of the server, and by what owners know of and the store
+// does not. Then every stored number is raised above what was forgotten (kStrictFloorRate), and
+// nothing is granted until each lease that may have been forgotten has ended. Not covered: what is
+// granted between a return to an older state that changes no identity and its notice; keys that
+// drew more than kStrictFloorRate numbers a second since the loss before; a store whose clock was
+// set back since the loss before; a store of old that goes on granting beside the new one; a set
+// that was deleted by hand and created again.
+//
+// Errors of every method: UNAVAILABLE: the store did not answer; the call may have been carried out
+// nevertheless. NOT_FOUND: there is no such set. FAILED_PRECONDITION: the set has other options, or
+// the store refuses until somebody repairs the cause. OUT_OF_RANGE: a max_seq would pass 2^63 - 1.
+// INVALID_ARGUMENT: a bad argument; the message names it. DATA_LOSS: the stored state contradicts
+// itself. One call is one transaction: it is carried out for all of its sections or for none.
+// Thread safety: all methods may be called from any thread. They block, up to a bound that the
+// engine states.
+class StrictStore {
+ public:
+  virtual ~StrictStore() = default;
+
+  // Creates the set if it does not exist. FAILED_PRECONDITION: it exists with other options.
+  virtual absl::Status Create(const SpaceName& set, const StrictSetOptions& options) = 0;
+  // An operator's word that the store was put back to an older state: it is a loss.
+  virtual absl::Status DeclareRestored(const SpaceName& set) = 0;
+
+  virtual absl::StatusOr<StrictReply<StrictGrant>> Take(const SpaceName& set,
+                                                        const StrictSetOptions& options,
+                                                        const StrictTake& request) = 0;
+  virtual absl::StatusOr<StrictReply<StrictExtended>> Extend(const SpaceName& set,
+                                                             const StrictSetOptions& options,
+                                                             const StrictExtend& request) = 0;
+  // Sections that are not the owner's any more are left as they are.
+  virtual absl::StatusOr<StrictReply<StrictExtended>> Release(const SpaceName& set,
+                                                              const StrictSetOptions& options,
+                                                              const StrictRelease& request) = 0;
+  virtual absl::StatusOr<StrictSetView> Show(const SpaceName& set) = 0;
+};
+
+}  // namespace locus
+
+#endif  // LOCUS_STRICT_STORE_H_

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_STRICT_SECTION_H_
+#define LOCUS_SRC_STRICT_SECTION_H_
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "absl/time/time.h"
+#include "src/strict/flaw.h"
+
+namespace locus::strict {
+
+// How far the clocks of an owner and of a store may run from true time: 10^-3 each.
+inline constexpr int64_t kDriftPerThousand = 1;
+// The largest forward step of the store's clock during one lease.
+inline constexpr absl::Duration kLargestStep = absl::Seconds(1);
+
+// How long after a take or a renewal was sent the section may be used, by the owner's clock:
+// (1 - 10^-3)(ttl - e) / (1 + 10^-3). No time is kept for a pause of the thread between its look at
+// the clock and the number: the number is taken first.
+template <typename Faults>
+constexpr absl::Duration UsableFor(absl::Duration ttl) {
+  if (Faults::Has(Flaw::kNoDriftAllowance)) return ttl - kLargestStep;
+  return (ttl - kLargestStep) / (1000 + kDriftPerThousand) * (1000 - kDriftPerThousand);
+}
+
+// The last number of one key; 0: none under this grant or an earlier one.
+using Cell = std::atomic<uint64_t>;
+
+// A section as its owner uses it. A number is drawn in three steps, each of which the simulation
+// may hold up for any time:
+//
+//   Reading reading = section.Read();                  1. under which grant, from where, up to
+//   where uint64_t number = Advance(cell, reading);          2. the number is taken
+//   section.StillHeld(reading, clock)                  3. and answered if it was ours to take
+//
+// Step 3 proves of step 2 that it happened under the grant, before its deadline. So step 2 is where
+// the draw takes place, as seen by everybody; what is held up between 2 and 3 takes a number that
+// is either answered late or not at all.
+//
+// Thread safety: Read, Advance and StillHeld from any thread; Open, Extend and Close from one at a
+// time.
+template <typename Faults = NoFlaw>
+class SectionOf {
+ public:
+  struct Reading {
+    uint64_t grant = 0;  // 0: the section is not held
+    uint64_t start = 0;
+    uint64_t max_seq = 0;
+  };
+
+  Reading Read() const {
+    Reading reading;
+    reading.grant = grant_.load(std::memory_order_acquire);  // pairs with Open's store
+    reading.start = start_.load(std::memory_order_relaxed);
+    reading.max_seq = max_seq_.load(std::memory_order_relaxed);
+    return reading;
+  }
+
+  // 0: the numbers up to max_seq are used up.
+  static uint64_t Advance(Cell& cell, const Reading& reading) {
+    uint64_t last = cell.load(std::memory_order_relaxed);
+    while (true) {
+      const uint64_t number = std::max(last, reading.start) + 1;
+      if (number > reading.max_seq) [[unlikely]]
+        return 0;
+      // Sequentially consistent, as is Close: whoever finds the section still open afterwards has
+      // taken the number before it was closed.
+      if (cell.compare_exchange_weak(last, number, std::memory_order_seq_cst,
+                                     std::memory_order_relaxed)) {
+        return number;
+      }
+    }
+  }
+
+  // `now`: read after the number was taken.
+  bool StillHeld(const Reading& reading, int64_t now_ns) const {
+    // The deadline before the grant: one of a later grant is seen only with its section closed, or
+    // with that grant. Pairs with the store of Open.
+    const int64_t deadline_ns = deadline_ns_.load(std::memory_order_acquire);
+    if (!Faults::Has(Flaw::kGrantNotCompared) &&
+        grant_.load(std::memory_order_seq_cst) != reading.grant) {
+      return false;
+    }
+    return Faults::Has(Flaw::kNoDeadlineCheck) || now_ns < deadline_ns;
+  }
+
+  // `grant`: never used before for this section.
+  void Open(uint64_t grant, uint64_t start, uint64_t max_seq, int64_t deadline_ns) {
+    start_.store(start, std::memory_order_relaxed);
+    max_seq_.store(max_seq, std::memory_order_relaxed);
+    deadline_ns_.store(deadline_ns, std::memory_order_release);  // after the store of Close
+    wanted_.store(false, std::memory_order_relaxed);
+    grant_.store(grant, std::memory_order_release);
+  }
+  // Neither falls.
+  void Extend(uint64_t max_seq, int64_t deadline_ns) {
+    if (max_seq > max_seq_.load(std::memory_order_relaxed)) {
+      max_seq_.store(max_seq, std::memory_order_relaxed);
+    }
+    if (deadline_ns > deadline_ns_.load(std::memory_order_relaxed)) {
+      deadline_ns_.store(deadline_ns, std::memory_order_relaxed);
+    }
+  }
+  // No number that is taken from now on is answered.
+  void Close() { grant_.store(0, std::memory_order_seq_cst); }
+
+  bool open() const { return grant_.load(std::memory_order_acquire) != 0; }
+  uint64_t grant() const { return grant_.load(std::memory_order_relaxed); }
+  uint64_t max_seq() const { return max_seq_.load(std::memory_order_relaxed); }
+  int64_t deadline_ns() const { return deadline_ns_.load(std::memory_order_relaxed); }
+
+  // Whether more numbers are to be stored ahead of use, once `number` was answered. True for one
+  // caller until Raised.
+  bool WantsMore(uint64_t number, const Reading& reading, uint64_t ahead) {
+    if (reading.max_seq - number >= ahead) [[likely]]
+      return false;
+    return Want();
+  }
+  bool Want() {
+    return !wanted_.load(std::memory_order_relaxed) &&
+           !wanted_.exchange(true, std::memory_order_relaxed);
+  }
+  bool wanted() const { return wanted_.load(std::memory_order_relaxed); }
+  void Raised() { wanted_.store(false, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint64_t> grant_{0};
+  std::atomic<uint64_t> start_{0};
+  std::atomic<uint64_t> max_seq_{0};
+  std::atomic<int64_t> deadline_ns_{0};
+  std::atomic<bool> wanted_{false};
+};
+
+using Section = SectionOf<>;
+
+}  // namespace locus::strict
+
+#endif  // LOCUS_SRC_STRICT_SECTION_H_

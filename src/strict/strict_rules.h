@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_STRICT_STRICT_RULES_H_
+#define LOCUS_SRC_STRICT_STRICT_RULES_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "locus/strict_store.h"
+#include "src/strict/flaw.h"
+
+// The one place where the ownership of sections is decided. An engine of StrictStore reads what it
+// stores of a set and of the sections that a call names, calls one of these functions, and writes
+// what they changed, all in one transaction. Everything here is pure: no I/O, no clock.
+
+namespace locus::strict {
+
+// The highest number.
+inline constexpr uint64_t kMostNumber = (uint64_t{1} << 63) - 1;
+
+// What is stored of a set.
+struct Set {
+  StrictSetOptions options;
+  uint64_t table_version = 0;
+  absl::Time rest_until = absl::UnixEpoch();  // in whole ms
+  uint64_t losses = 0;
+  uint64_t base = 0;  // max_seq of every section is at least this; raised by losses
+
+  friend bool operator==(const Set&, const Set&) = default;
+};
+
+// What is stored of a section; nothing before it was first owned.
+struct Record {
+  uint64_t max_seq = 0;
+  uint64_t start = 0;  // of the latest grant
+  uint64_t token = 0;  // of the latest grant; one more once that was released
+  StrictOwner owner;   // no name: it was released
+  std::string successor;
+  absl::Time ends_at = absl::UnixEpoch();  // in whole ms
+
+  friend bool operator==(const Record&, const Record&) = default;
+};
+
+// What a call works on.
+struct Batch {
+  Set set;
+  std::map<uint32_t, Record> records;  // of the sections that the call names
+  std::set<uint32_t> changed;          // of `records`
+  bool set_changed = false;
+  bool loss_noticed = false;  // a call notes one loss, whatever it finds
+};
+
+// INVALID_ARGUMENT, naming what is wrong, its value and the limit.
+absl::Status Check(const StrictSetOptions& options, const StrictTake& request);
+absl::Status Check(const StrictSetOptions& options, const StrictExtend& request);
+absl::Status Check(const StrictSetOptions& options, const StrictRelease& request);
+// FAILED_PRECONDITION: a set was opened with other options than it has.
+absl::Status CheckSame(const SpaceName& set, const StrictSetOptions& stored,
+                       const StrictSetOptions& opened);
+// Of a record that was read: INVALID_ARGUMENT, naming what cannot be.
+absl::Status CheckRecord(const Record& record);
+// The NOT_FOUND of a set that does not exist.
+absl::Status NoSuchSet(const SpaceName& set);
+
+StrictSetView ViewOf(const Set& set, const std::map<uint32_t, Record>& records, absl::Time now);
+
+// The number that a key reaches which draws kStrictFloorRate of them a second since
+// 2023-01-01T00:00:00Z.
+inline uint64_t FloorAt(absl::Time now) {
+  constexpr int64_t kEpochMs = 1'672'531'200'000;
+  const int64_t ms = std::max<int64_t>(absl::ToUnixMillis(now) - kEpochMs, 0);
+  return static_cast<uint64_t>(ms / 1000) * kStrictFloorRate +
+         static_cast<uint64_t>(ms % 1000) * kStrictFloorRate / 1000;
+}
+
+template <typename Faults = NoFlaw>
+class RulesOf {
+ public:
+  // The set lost what it stored: see StrictStore.
+  static void NoteLoss(Batch& batch, absl::Time now) {
+    if (batch.loss_noticed) return;
+    batch.loss_noticed = true;
+    Set& set = batch.set;
+    ++set.losses;
+    if (!Faults::Has(Flaw::kNoRestAfterLoss)) {
+      set.rest_until = std::max(set.rest_until, Millis(now) + set.options.ttl);
+    }
+    if (!Faults::Has(Flaw::kNoMarginAfterLoss)) {
+      set.base = std::max(set.base, FloorAt(now) + kStrictLossMargin);
+    }
+    batch.set_changed = true;
+  }
+
+  static absl::StatusOr<StrictReply<StrictGrant>> Take(Batch& batch, const StrictTake& request,
+                                                       absl::Time now) {
+    now = Millis(now);
+    // What the store forgot must be known before anything is granted.
+    for (const StrictTake::Wish& wish : request.wishes) {
+      if (wish.seen > MaxSeqOf(batch.set, Find(batch, wish.section))) NoteLoss(batch, now);
+    }
+    StrictReply<StrictGrant> reply;
+    for (const StrictTake::Wish& wish : request.wishes) {
+      auto grant = TakeOne(batch, wish, request.owner, now);
+      if (!grant.ok()) return grant.status();
+      reply.items.push_back(*std::move(grant));
+    }
+    reply.loss_noticed = batch.loss_noticed;
+    reply.table_version = batch.set.table_version;
+    return reply;
+  }
+
+  static absl::StatusOr<StrictReply<StrictExtended>> Extend(Batch& batch,
+                                                            const StrictExtend& request,
+                                                            absl::Time now) {
+    now = Millis(now);
+    StrictReply<StrictExtended> reply;
+    for (const StrictExtend::Section& section : request.sections) {
+      auto extended = ExtendOne(batch, section, request.owner, now);
+      if (!extended.ok()) return extended.status();
+      reply.items.push_back(*extended);
+    }
+    reply.loss_noticed = batch.loss_noticed;
+    reply.table_version = batch.set.table_version;
+    return reply;
+  }
+
+  static StrictReply<StrictExtended> Release(Batch& batch, const StrictRelease& request,
+                                             absl::Time now) {
+    now = Millis(now);
+    StrictReply<StrictExtended> reply;
+    for (const StrictRelease::Section& section : request.sections) {
+      Record* record = Find(batch, section.section);
+      NoteWhatWasForgotten(batch, record, section.section, section.token, section.max_seq,
+                           request.owner, now);
+      const bool held = Owns(record, section.token, request.owner);
+      if (held) {
+        Write(batch, section.section, [&](Record& next) {
+          next.max_seq = std::max(next.max_seq, section.max_seq);
+          next.start = next.max_seq;
+          ++next.token;
+          next.owner = StrictOwner();
+          next.successor = request.successor;
+          next.ends_at = request.successor.empty() ? now : now + kHandOverRest;
+        });
+        ++batch.set.table_version;
+        batch.set_changed = true;
+      }
+      reply.items.push_back({section.section, held, MaxSeqOf(batch.set, record)});
+    }
+    reply.loss_noticed = batch.loss_noticed;
+    reply.table_version = batch.set.table_version;
+    return reply;
+  }
+
+  // Of a section; nullptr: of one that was never owned, or was forgotten.
+  static uint64_t MaxSeqOf(const Set& set, const Record* record) {
+    return std::max(set.base, record == nullptr ? 0 : record->max_seq);
+  }
+
+ private:
+  static absl::Time Millis(absl::Time time) {
+    return absl::FromUnixMillis(absl::ToUnixMillis(time));
+  }
+
+  static Record* Find(Batch& batch, uint32_t section) {
+    auto found = batch.records.find(section);
+    return found == batch.records.end() ? nullptr : &found->second;
+  }
+
+  static bool Owns(const Record* record, uint64_t token, const StrictOwner& owner) {
+    if (record == nullptr) return false;
+    if (Faults::Has(Flaw::kAnyTokenExtends)) return true;
+    return record->token == token && record->owner.instance == owner.instance &&
+           record->owner.name == owner.name;
+  }
+
+  // That the token is still the owner's does not show that nobody else has had the section since:
+  // the store may have forgotten that. Before its end, only its owner could give it away.
+  static bool EndedBefore(const Record& record, absl::Time now) {
+    return !Faults::Has(Flaw::kEndedLeaseRenewed) && !Faults::Has(Flaw::kAnyTokenExtends) &&
+           record.ends_at < now;
+  }
+
+  template <typename Change>
+  static void Write(Batch& batch, uint32_t section, const Change& change) {
+    Record& record = batch.records[section];
+    record.max_seq = MaxSeqOf(batch.set, &record);
+    change(record);
+    batch.changed.insert(section);
+  }
+
+  static absl::Status UsedUp(uint32_t section, uint64_t max_seq) {
+    return absl::OutOfRangeError(absl::StrCat("section ", section, ": its numbers are used up at ",
+                                              max_seq, " of ", kMostNumber));
+  }
+
+  static StrictGrant Refused(uint32_t section, StrictGrant::Verdict verdict, absl::Duration wait) {
+    StrictGrant grant;
+    grant.section = section;
+    grant.verdict = verdict;
+    grant.wait = wait;
+    return grant;
+  }
+
+  static absl::StatusOr<StrictGrant> TakeOne(Batch& batch, const StrictTake::Wish& wish,
+                                             const StrictOwner& owner, absl::Time now) {
+    Set& set = batch.set;
+    if (set.rest_until > now + set.options.ttl) {  // the store's clock was set back
+      set.rest_until = now + set.options.ttl;
+      batch.set_changed = true;
+    }
+    if (set.rest_until >= now && set.losses > 0) {
+      return Refused(wish.section, StrictGrant::Verdict::kResting, set.rest_until - now);
+    }
+    Record* record = Find(batch, wish.section);
+    if (record != nullptr && !MayTake(batch, wish.section, *record, owner, now)) {
+      StrictGrant grant = Refused(wish.section, StrictGrant::Verdict::kHeld, record->ends_at - now);
+      grant.holder = record->owner;
+      if (grant.holder.name.empty()) grant.holder.name = record->successor;
+      return grant;
+    }
+    uint64_t start = std::max(MaxSeqOf(set, record), wish.seen);
+    if (start > kMostNumber - set.options.step) return UsedUp(wish.section, start);
+    const uint64_t stored = start + set.options.step;
+    if (Faults::Has(Flaw::kStartBelowMaxSeq)) start -= std::min(start, set.options.step);
+    Write(batch, wish.section, [&](Record& next) {
+      next.max_seq = Faults::Has(Flaw::kGrantStoresNoRaise) ? start : stored;
+      next.start = start;
+      // Not below the clock, so that tokens rise also where the last one was forgotten.
+      next.token = std::max(next.token + 1, static_cast<uint64_t>(absl::ToUnixMillis(now)));
+      next.owner = owner;
+      next.successor.clear();
+      next.ends_at = now + set.options.ttl;
+    });
+    ++set.table_version;
+    batch.set_changed = true;
+    StrictGrant grant = Refused(wish.section, StrictGrant::Verdict::kGranted, absl::ZeroDuration());
+    grant.holder = owner;
+    grant.token = batch.records[wish.section].token;
+    grant.start = start;
+    grant.max_seq = stored;
+    return grant;
+  }
+
+  static bool MayTake(Batch& batch, uint32_t section, Record& record, const StrictOwner& owner,
+                      absl::Time now) {
+    if (Faults::Has(Flaw::kTakenBeforeItsEnd)) return true;
+    // The same process again, which got no answer, or lost the section: it does not answer now.
+    if (record.owner == owner) return true;
+    if (record.owner.name.empty() && record.successor == owner.name) return true;
+    // The store's clock was set back: no lease lasts longer than its ttl from now.
+    const absl::Time latest = now + batch.set.options.ttl;
+    if (record.ends_at > latest) {
+      Write(batch, section, [&](Record& next) { next.ends_at = latest; });
+    }
+    return record.ends_at < now || (record.owner.name.empty() && record.successor.empty());
+  }
+
+  // An owner knows of a grant, or of a raise, that the store does not.
+  static void NoteWhatWasForgotten(Batch& batch, Record* record, uint32_t section, uint64_t token,
+                                   uint64_t known, const StrictOwner& owner, absl::Time now) {
+    const bool forgotten_grant = record == nullptr || record->token < token;
+    const bool forgotten_raise = Owns(record, token, owner) && known > MaxSeqOf(batch.set, record);
+    // Granted to another one below what this owner may have used.
+    const bool contested = !forgotten_grant && record->token > token && known > record->start;
+    if (!forgotten_grant && !forgotten_raise && !contested) return;
+    NoteLoss(batch, now);
+    if (!contested) return;
+    // Taken from both: the next one begins above.
+    Write(batch, section, [&](Record& next) {
+      next.max_seq = std::max(next.max_seq, known);
+      next.start = next.max_seq;
+      ++next.token;
+    });
+    ++batch.set.table_version;
+  }
+
+  static absl::StatusOr<StrictExtended> ExtendOne(Batch& batch,
+                                                  const StrictExtend::Section& section,
+                                                  const StrictOwner& owner, absl::Time now) {
+    Record* record = Find(batch, section.section);
+    NoteWhatWasForgotten(batch, record, section.section, section.token, section.max_seq, owner,
+                         now);
+    const bool held = Owns(record, section.token, owner) && !EndedBefore(*record, now);
+    if (!held) return StrictExtended{section.section, false, 0};
+    const uint64_t raised = std::max(section.raise_to, section.max_seq);
+    if (raised > kMostNumber) return UsedUp(section.section, MaxSeqOf(batch.set, record));
+    Write(batch, section.section, [&](Record& next) {
+      if (Faults::Has(Flaw::kRaiseLowers) && section.raise_to > 0) {
+        next.max_seq = section.raise_to;
+      } else {
+        next.max_seq = std::max(next.max_seq, raised);
+      }
+      next.ends_at = std::max(next.ends_at, now + batch.set.options.ttl);
+    });
+    const uint64_t max_seq =
+        Faults::Has(Flaw::kAnyTokenExtends) ? std::max(record->max_seq, raised) : record->max_seq;
+    return StrictExtended{section.section, true, max_seq};
+  }
+};
+
+using Rules = RulesOf<>;
+
+}  // namespace locus::strict
+
+#endif  // LOCUS_SRC_STRICT_STRICT_RULES_H_

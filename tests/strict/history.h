@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_TESTS_STRICT_HISTORY_H_
+#define LOCUS_TESTS_STRICT_HISTORY_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace locus::strict {
+
+// A number that a caller got. Times are of one clock, in any unit: before the call was made, and
+// after its answer was there.
+struct Drawn {
+  uint64_t uid = 0;
+  uint64_t number = 0;
+  int64_t called = 0;
+  int64_t answered = 0;
+};
+
+// What is wrong with a history; empty: nothing.
+struct Flaws {
+  std::string repeated;  // a number that one uid got twice
+  std::string order;     // a call that began after another one had ended got no greater number
+};
+
+// Of each uid by itself. O(n log n), and sorts `history`. Calls that are not in it, because nobody
+// knows their answers, change nothing: numbers may have gaps.
+Flaws CheckHistory(std::vector<Drawn>& history);
+
+}  // namespace locus::strict
+
+#endif  // LOCUS_TESTS_STRICT_HISTORY_H_
