@@ -10,6 +10,7 @@
 #include "locus/segment_store.h"
 #include "locus/sequence_type_store.h"
 #include "locus/sequencer.h"
+#include "locus/strict_store.h"
 #include "locus/worker_lease_store.h"
 
 namespace locus {
@@ -80,6 +81,19 @@ class SqliteWorkerLeaseStore : public WorkerLeaseStore {
  public:
   // As SqliteSegmentStore::Open. `clock` is the host's, and outlives the store.
   static absl::StatusOr<std::unique_ptr<SqliteWorkerLeaseStore>> Open(
+      const std::string& path, const SqliteSegmentStore::Options& options,
+      Clock& clock = Clock::System());
+};
+
+// The sections of strict sequences in the same file, for the processes of one host. The store's
+// time is the host's clock. A sidecar of its own, `<realpath>-strict-locus`, holds the identity by
+// which the store notices that the file was lost or rewound.
+//
+// Blocks, and behaves in a forked child, as the segment store does.
+class SqliteStrictStore : public StrictStore {
+ public:
+  // As SqliteSegmentStore::Open. `clock` is the host's, and outlives the store.
+  static absl::StatusOr<std::unique_ptr<SqliteStrictStore>> Open(
       const std::string& path, const SqliteSegmentStore::Options& options,
       Clock& clock = Clock::System());
 };
