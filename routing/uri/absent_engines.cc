@@ -47,6 +47,10 @@ absl::Status CreateMysqlTablePlace(const StoreUri& uri, std::string_view) {
 #endif
 
 #ifdef LOCUS_WITHOUT_ZOOKEEPER
+absl::StatusOr<std::shared_ptr<SegmentStore>> OpenZookeeperStore(const StoreUri& uri,
+                                                                 std::string_view) {
+  return Absent(uri.text, "LOCUS_ZOOKEEPER");
+}
 absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenZookeeperWorkerLeases(const StoreUri& uri,
                                                                             std::string_view) {
   return Absent(uri.text, "LOCUS_ZOOKEEPER");

@@ -63,6 +63,8 @@ absl::StatusOr<std::unique_ptr<TableSource>> OpenEtcdSource(const StoreUri& uri,
 absl::StatusOr<std::unique_ptr<TablePublisher>> OpenEtcdPublisher(const StoreUri& uri,
                                                                   std::string_view password);
 
+absl::StatusOr<std::shared_ptr<SegmentStore>> OpenZookeeperStore(const StoreUri& uri,
+                                                                 std::string_view password);
 absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenZookeeperWorkerLeases(
     const StoreUri& uri, std::string_view password);
 

@@ -12,12 +12,13 @@ namespace {
 
 using Engine = internal::StoreUri::Engine;
 
-// OK: it has more than worker leases.
-absl::Status CheckNotLeasesOnly(const internal::StoreUri& uri) {
-  if (uri.engine != Engine::kZookeeper && uri.engine != Engine::kLocusd) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(uri.text, ": ", uri.engine == Engine::kLocusd ? "locusd" : "zookeeper",
-                   " has worker leases only"));
+// What an engine does not have, with what it has.
+absl::Status HasNo(const internal::StoreUri& uri, const char* what) {
+  return absl::InvalidArgumentError(absl::StrCat(uri.text, ": ",
+                                                 uri.engine == Engine::kLocusd
+                                                     ? "locusd has worker leases only"
+                                                     : "zookeeper has worker leases and order IDs",
+                                                 ", and no ", what));
 }
 
 // A sequencer that keeps its numbers through crashes without another's help.
@@ -54,7 +55,7 @@ absl::StatusOr<std::shared_ptr<Sequencer>> OpenCeiling(const SequencerUriOptions
 absl::StatusOr<std::shared_ptr<SegmentStore>> OpenSegmentStore(std::string_view uri_text,
                                                                const StoreUriOptions& options) {
   LOCUS_ASSIGN_OR_RETURN(internal::StoreUri uri, internal::StoreUri::Parse(uri_text));
-  LOCUS_RETURN_IF_ERROR(CheckNotLeasesOnly(uri));
+  if (uri.engine == Engine::kLocusd) return HasNo(uri, "order IDs");
   if (uri.engine == Engine::kSqlite) {
     SqliteSegmentStore::Options of_file;
     of_file.create = options.create;
@@ -63,9 +64,10 @@ absl::StatusOr<std::shared_ptr<SegmentStore>> OpenSegmentStore(std::string_view 
   LOCUS_ASSIGN_OR_RETURN(std::string_view password, internal::Ask(options.password));
   switch (uri.engine) {
     case Engine::kSqlite:
-    case Engine::kZookeeper:
     case Engine::kLocusd:
       break;
+    case Engine::kZookeeper:
+      return internal::OpenZookeeperStore(uri, password);
     case Engine::kMysql:
       return internal::OpenMysqlStore(uri, password, options.create);
     case Engine::kRedis:
@@ -108,7 +110,9 @@ absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenWorkerLeaseStore(
 absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenSequenceTypeStore(
     std::string_view uri_text, const StoreUriOptions& options) {
   LOCUS_ASSIGN_OR_RETURN(internal::StoreUri uri, internal::StoreUri::Parse(uri_text));
-  LOCUS_RETURN_IF_ERROR(CheckNotLeasesOnly(uri));
+  if (uri.engine == Engine::kZookeeper || uri.engine == Engine::kLocusd) {
+    return HasNo(uri, "rules of sequences");
+  }
   if (uri.engine == Engine::kSqlite) {
     SqliteSegmentStore::Options of_file;
     of_file.create = options.create;
@@ -147,7 +151,9 @@ absl::StatusOr<std::unique_ptr<LocusdCluster>> OpenLocusdCluster(std::string_vie
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(std::string_view uri_text,
                                                          const SequencerUriOptions& options) {
   LOCUS_ASSIGN_OR_RETURN(internal::StoreUri uri, internal::StoreUri::Parse(uri_text));
-  LOCUS_RETURN_IF_ERROR(CheckNotLeasesOnly(uri));
+  if (uri.engine == Engine::kZookeeper || uri.engine == Engine::kLocusd) {
+    return HasNo(uri, "sequences");
+  }
   bool is_redis = uri.engine == Engine::kRedis || uri.engine == Engine::kRedisSentinel;
   if (!options.ceiling.empty() && !is_redis) {
     return absl::InvalidArgumentError(

@@ -19,7 +19,7 @@ namespace locus::internal {
 //   redis://[user@]host[:6379][,host...][/0]          several hosts: nodes of a Redis Cluster
 //   redis+sentinel://[user@]host[:26379][,host...]/master-name
 //   etcd://[user@]host[:2379][,host...][/prefix]
-//   zookeeper://[user@]host[:2181][,host...][/prefix] of worker leases only
+//   zookeeper://[user@]host[:2181][,host...][/prefix] no counters
 //   locusd://host[:7070][,host...]                    of worker leases only
 //
 // as locus/routing/uri.h says.
@@ -54,10 +54,16 @@ std::string ShownUri(std::string_view text);
 // Whether a password may stand in it.
 bool MayHavePassword(std::string_view uri);
 
-// For the help of --store.
+// For the help of --store, of counters.
 inline constexpr char kStoreUriHelp[] =
     "sqlite:PATH, mysql://USER@HOST:PORT/DB, redis://HOST:PORT/DB, "
     "redis+sentinel://H1:P1,H2:P2/MASTER or etcd://H1:P1,H2:P2/PREFIX";
+
+// The same for stores of order IDs.
+inline constexpr char kSegmentUriHelp[] =
+    "sqlite:PATH, mysql://USER@HOST:PORT/DB, redis://HOST:PORT/DB, "
+    "redis+sentinel://H1:P1,H2:P2/MASTER, etcd://H1:P1,H2:P2/PREFIX or "
+    "zookeeper://H1:P1,H2:P2/PREFIX";
 
 // The same for places of worker leases.
 inline constexpr char kLeaseUriHelp[] =

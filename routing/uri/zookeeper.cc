@@ -7,8 +7,12 @@
 
 namespace locus::internal {
 
-absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenZookeeperWorkerLeases(
-    const StoreUri& uri, std::string_view password) {
+namespace {
+
+// Hands the options of a URI to Store::Open.
+template <typename Interface, typename Store>
+absl::StatusOr<std::shared_ptr<Interface>> OpenStore(const StoreUri& uri,
+                                                     std::string_view password) {
   ZookeeperOptions options;
   Wiped wiped(options.password);
   for (const StoreUri::Host& host : uri.hosts) {
@@ -25,7 +29,19 @@ absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenZookeeperWorkerLeases(
         " names no user; write zookeeper://USER@HOST:PORT/PREFIX, or unset the password (of the "
         "command: LOCUS_PASSWORD or LOCUS_PASSWORD_FILE)"));
   }
-  return As<std::shared_ptr<WorkerLeaseStore>>(ZookeeperWorkerLeaseStore::Open(options));
+  return As<std::shared_ptr<Interface>>(Store::Open(options));
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<SegmentStore>> OpenZookeeperStore(const StoreUri& uri,
+                                                                 std::string_view password) {
+  return OpenStore<SegmentStore, ZookeeperSegmentStore>(uri, password);
+}
+
+absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenZookeeperWorkerLeases(
+    const StoreUri& uri, std::string_view password) {
+  return OpenStore<WorkerLeaseStore, ZookeeperWorkerLeaseStore>(uri, password);
 }
 
 }  // namespace locus::internal

@@ -133,7 +133,7 @@ TEST_F(UriTest, WorkerLeases_AreInEveryEngine) {
       OpenWorkerLeaseStore("zookeeper://127.0.0.1:1", {.password = secret}).status();
   EXPECT_TRUE(absl::IsInvalidArgument(no_user)) << no_user;
   EXPECT_THAT(std::string(no_user.message()), Not(HasSubstr("hunter2")));
-  EXPECT_TRUE(absl::IsInvalidArgument(OpenSegmentStore("zookeeper://h").status()));
+  EXPECT_TRUE(OpenSegmentStore("zookeeper://127.0.0.1:1").ok()) << "contacts no server yet";
   EXPECT_TRUE(absl::IsInvalidArgument(OpenSequencer("zookeeper://h", {}).status()));
 }
 

@@ -30,7 +30,7 @@ struct StoreLine {
   SpaceName space;
 
   void DeclareOn(VerbLine& line) {
-    StoreOption(line, "URI", &uri, absl::StrCat("The segment store: ", internal::kStoreUriHelp))
+    StoreOption(line, "URI", &uri, absl::StrCat("The segment store: ", internal::kSegmentUriHelp))
         .Else("LOCUS_STORE");
     SpaceOption(line, &space, "The space in the store");
   }

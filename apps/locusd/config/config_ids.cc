@@ -8,6 +8,7 @@
 #include "apps/locusd/config/config_values.h"
 #include "routing/uri/store_uri.h"
 #include "routing/uri/table_uri.h"
+#include "src/base/check.h"
 #include "src/base/text.h"
 
 namespace locus::locusd {
@@ -59,8 +60,16 @@ void ReadPlace(TomlSection& section, const std::string& key, const std::string& 
 absl::Status JudgeStore(const std::string& text) {
   const absl::StatusOr<StoreUri> uri = StoreUri::Parse(text);
   if (!uri.ok()) return uri.status();
-  if (uri->engine == Engine::kZookeeper || uri->engine == Engine::kLocusd) {
-    return absl::InvalidArgumentError("zookeeper and locusd have worker leases only");
+  if (uri->engine == Engine::kLocusd) {
+    return absl::InvalidArgumentError("locusd has worker leases only");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status JudgeCounters(const std::string& text) {
+  LOCUS_RETURN_IF_ERROR(JudgeStore(text));
+  if (StoreUri::Parse(text)->engine == Engine::kZookeeper) {
+    return absl::InvalidArgumentError("zookeeper has no sequences");
   }
   return absl::OkStatus();
 }
@@ -105,7 +114,8 @@ void ReadOrders(TomlSection section, OrderSettings& orders) {
 }
 
 void ReadSequences(TomlSection section, SequenceSettings& sequences) {
-  ReadPlace(section, "store", "password_file", sequences.place, TomlSection::kRequired, JudgeStore);
+  ReadPlace(section, "store", "password_file", sequences.place, TomlSection::kRequired,
+            JudgeCounters);
   ReadPlace(
       section, "ceiling", "ceiling_password_file", sequences.ceiling, TomlSection::kOptional,
       [&sequences](const std::string& text) -> absl::Status {

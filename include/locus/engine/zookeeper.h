@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "locus/segment_store.h"
 #include "locus/worker_lease_store.h"
 
 namespace locus {
@@ -74,6 +75,28 @@ class ZookeeperWorkerLeaseStore : public WorkerLeaseStore {
   // Contacts no server. INVALID_ARGUMENT: ZookeeperOptions::Check. FAILED_PRECONDITION: a password
   // for a host that is not loopback.
   static absl::StatusOr<std::unique_ptr<ZookeeperWorkerLeaseStore>> Open(
+      const ZookeeperOptions& options);
+
+  virtual ZookeeperStats Stats() const = 0;
+};
+
+// Spaces of sequences in ZooKeeper: a persistent znode for each space, and one for each group of
+// neighbouring sections. A lease reads them and changes them in one transaction that checks their
+// versions; if another process was first, it begins anew. One write tells the time before, so a
+// lease is two writes of the ensemble and a read.
+//
+// Clock: the leader's, as for worker IDs. ZooKeeper has no identity that a copy of its data would
+// lack, so a loss is noticed by SegmentStore's `seen`, by transactions that are older than one this
+// process has seen, and by spaces that are missing. Not noticed: older data directories that were
+// put back, by processes that started later; run `locus store restored` then. That further losses
+// and clocks may hide one is said in docs/operations.md.
+//
+// Errors, blocking, threads and fork: as ZookeeperWorkerLeaseStore. A lease of more than about
+// 65,000 sections at once needs ZooKeeper's default jute.maxbuffer of 1 MiB.
+class ZookeeperSegmentStore : public SegmentStore {
+ public:
+  // As ZookeeperWorkerLeaseStore::Open.
+  static absl::StatusOr<std::unique_ptr<ZookeeperSegmentStore>> Open(
       const ZookeeperOptions& options);
 
   virtual ZookeeperStats Stats() const = 0;

@@ -24,7 +24,7 @@
 //   redis://[user@]host[:6379][,host...][/0]          several hosts: nodes of a Redis Cluster
 //   redis+sentinel://[user@]host[:26379][,host...]/master-name
 //   etcd://[user@]host[:2379][,host...][/prefix]
-//   zookeeper://[user@]host[:2181][,host...][/prefix] of worker leases only
+//   zookeeper://[user@]host[:2181][,host...][/prefix] no sequencers, no tables
 //   locusd://host[:7070][,host...]                    of worker leases only
 //   file:PATH                                         of routing tables
 //   http://host[:port]/path, https://...              of routing tables, to be followed only

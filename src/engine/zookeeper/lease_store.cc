@@ -13,6 +13,7 @@
 #include "src/base/mutex.h"
 #include "src/base/text.h"
 #include "src/engine/zookeeper/session.h"
+#include "src/engine/zookeeper/tree.h"
 #include "src/worker/record_text.h"
 #include "src/worker/worker_rules.h"
 
@@ -23,6 +24,7 @@ using internal::MutexLock;
 using internal::Quoted;
 using worker::Outcome;
 using zookeeper::Change;
+using zookeeper::kConflictPauses;
 using zookeeper::Session;
 using zookeeper::TimePoint;
 using zookeeper::Znode;
@@ -31,8 +33,6 @@ namespace {
 
 constexpr size_t kFirstPage = 8;
 constexpr size_t kMostPage = 128;
-constexpr internal::Backoff::Policy kConflictPauses{absl::Milliseconds(1), absl::Milliseconds(64),
-                                                    1};
 
 // A space S has, under PREFIX/workers/S:
 //   space          "1 " and what src/worker/record_text.h writes of a space
@@ -190,8 +190,7 @@ class Store final : public ZookeeperWorkerLeaseStore {
                                   ": other processes changed the same worker ID each time");
   }
   absl::Status Spoilt(const std::string& path, std::string_view text) const {
-    return absl::DataLossError(absl::StrCat(session_->place(), ", znode ", path, ", holds ",
-                                            Quoted(text), ", which cannot be"));
+    return zookeeper::Spoilt(*session_, path, text);
   }
   absl::Status CheckClock(const WorkerLeaseTerm& term, absl::Time caller_now,
                           absl::Time now) const {
@@ -202,13 +201,9 @@ class Store final : public ZookeeperWorkerLeaseStore {
 
   // All persistent znodes but the space itself.
   absl::Status MakeTree(const SpaceName& name, TimePoint deadline) {
-    for (size_t at = 1; at != std::string::npos;) {
-      at = prefix_.find('/', at);
-      LOCUS_RETURN_IF_ERROR(session_->Make(prefix_.substr(0, at), deadline));
-      if (at != std::string::npos) ++at;
-    }
-    LOCUS_RETURN_IF_ERROR(session_->Make(prefix_ + "/workers", deadline));
-    for (const char* last : {"", "/id", "/held", "/clock"}) {
+    LOCUS_RETURN_IF_ERROR(
+        zookeeper::MakePath(*session_, absl::StrCat(prefix_, "/workers/", name.str()), deadline));
+    for (const char* last : {"/id", "/held", "/clock"}) {
       LOCUS_RETURN_IF_ERROR(session_->Make(Path(name, last), deadline));
     }
     return absl::OkStatus();
@@ -227,17 +222,10 @@ class Store final : public ZookeeperWorkerLeaseStore {
     const std::string path = Path(name, "/space");
     LOCUS_ASSIGN_OR_RETURN(std::optional<Znode> znode, session_->Get(path, deadline));
     if (!znode) return space;
-    std::string_view text = znode->value;
-    const size_t end = std::min(text.find(' '), text.size());
-    const std::optional<uint64_t> schema = internal::ParseDecimal(text.substr(0, end), UINT64_MAX);
-    if (schema.has_value() && *schema != 1) {
-      return absl::FailedPreconditionError(absl::StrCat(session_->place(), ", znode ", path,
-                                                        ", has schema version ", *schema,
-                                                        "; this version of locus supports 1"));
-    }
-    text.remove_prefix(std::min(end + 1, text.size()));
+    LOCUS_ASSIGN_OR_RETURN(const std::string_view text,
+                           zookeeper::TextOfSchema1(*session_, path, znode->value));
     std::optional<worker::Space> read = worker::SpaceOf(text);
-    if (!schema || !read) return Spoilt(path, znode->value);
+    if (!read) return Spoilt(path, znode->value);
     space.exists = true;
     space.version = znode->version;
     space.space = space.stored = *read;

@@ -8,6 +8,7 @@
 #include "tests/engine/mariadb/mariadb_replica.h"
 #include "tests/engine/mariadb/mariadb_server.h"
 #include "tests/engine/redis/redis_server.h"
+#include "tests/engine/zookeeper/zookeeper_server.h"
 
 namespace locus {
 namespace {
@@ -124,6 +125,29 @@ class EtcdTarget : public FaultTarget {
   EtcdServer cluster_{3};
 };
 
+// As EtcdTarget.
+class ZookeeperTarget : public FaultTarget {
+ public:
+  ZookeeperTarget() { EXPECT_TRUE(ensemble_.Start()); }
+
+  absl::StatusOr<std::shared_ptr<SegmentStore>> Open() override {
+    return Shared(ZookeeperSegmentStore::Open(ensemble_.options()));
+  }
+  void KillHard() override { ensemble_.KillHard(); }
+  bool Restart() override { return ensemble_.Start(); }
+  void Stall() override {
+    for (int i = 0; i < ensemble_.members(); ++i) ensemble_.Stall(i);
+  }
+  void Resume() override {
+    for (int i = 0; i < ensemble_.members(); ++i) ensemble_.Resume(i);
+  }
+  bool RestartEmpty() override { return ensemble_.RestartEmpty(); }
+  bool FailOver(const std::function<void()>&) override { return false; }
+
+ private:
+  ZookeeperServer ensemble_{3};
+};
+
 template <typename Target>
 FaultEngine Named(const char* name, bool has_replica) {
   return {name, has_replica, [] { return std::make_unique<Target>(); }};
@@ -133,7 +157,7 @@ FaultEngine Named(const char* name, bool has_replica) {
 
 std::vector<FaultEngine> FaultEngines() {
   return {Named<MariadbTarget>("mariadb", true), Named<RedisTarget>("redis", true),
-          Named<EtcdTarget>("etcd", false)};
+          Named<EtcdTarget>("etcd", false), Named<ZookeeperTarget>("zookeeper", false)};
 }
 
 }  // namespace locus
