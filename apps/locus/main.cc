@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "apps/locus/line/complete.h"
 #include "apps/locus/line/help.h"
 #include "apps/locus/line/signals.h"
@@ -101,9 +102,15 @@ constexpr std::array kVerbs = {
     Verb{"seq set-if-not-exists", kNumbers, "Set a counter that has no number yet",
          RunSeqSetIfNotExists},
     Verb{"seq get", kNumbers, "Print the last number of a counter", RunSeqGet},
+    Verb{"seq type create", kNumbers, "Store the rule of a kind of numbers", RunSeqTypeCreate},
+    Verb{"seq type show", kNumbers, "Show a rule", RunSeqTypeShow},
+    Verb{"seq type list", kNumbers, "List the rules of a store", RunSeqTypeList},
+    Verb{"seq type alter", kNumbers, "Change a rule", RunSeqTypeAlter},
+    Verb{"seq type drop", kNumbers, "Remove a rule", RunSeqTypeDrop},
     Verb{"snowflake next", kNumbers, "Make snowflake IDs of a worker", RunSnowflakeNext},
     Verb{"snowflake decode", kNumbers, "Show the fields of snowflake IDs", RunSnowflakeDecode},
     Verb{"uuid", kNumbers, "Make UUIDs", RunUuid},
+    Verb{"number next", kNumbers, "Take the next numbers of a rule", RunNumberNext},
     Verb{"number format", kNumbers, "Make a business number", RunNumberFormat},
     Verb{"number parse", kNumbers, "Show the fields of business numbers", RunNumberParse},
 };
@@ -174,6 +181,16 @@ const Verb* FindVerb(const std::string& name) {
   return found == kVerbs.end() ? nullptr : &*found;
 }
 
+// The verb that the first `count` of `words` are; nullptr: none, or there are not so many.
+const Verb* FindVerb(const std::vector<std::string>& words, size_t count) {
+  if (words.size() < count) return nullptr;
+  return FindVerb(absl::StrJoin(words.begin(), words.begin() + static_cast<ptrdiff_t>(count), " "));
+}
+
+bool IsGroup(std::string_view words) {
+  return std::ranges::any_of(kVerbs, [&](const Verb& verb) { return IsIn(verb, words); });
+}
+
 int UnknownVerb(const std::string& name) {
   std::vector<std::string> known = {"help", "version"};
   for (const Verb& verb : kVerbs) {
@@ -192,38 +209,39 @@ int PrintOffers(const std::vector<std::string>& words) {
     rest.insert(rest.end(), words.begin() + static_cast<ptrdiff_t>(count), words.end());
     return verb.run(rest);
   };
-  std::string out;
-  if (words.size() > 2) {
-    if (const Verb* verb = FindVerb(words[0] + " " + words[1])) return run(*verb, 2);
+  for (size_t count : {3, 2}) {
+    if (words.size() <= count) continue;
+    if (const Verb* verb = FindVerb(words, count)) return run(*verb, count);
   }
+  std::string out;
   const Verb* of_one_word = words.size() > 1 ? FindVerb(words[0]) : nullptr;
+  const std::string typed = words.empty() ? "" : words.back();
+  const std::string before =
+      words.empty() ? "" : absl::StrJoin(words.begin(), words.end() - 1, " ");
   std::set<std::string> offered;
   for (const Verb& verb : kVerbs) {
-    size_t space = std::min(verb.name.find(' '), verb.name.size());
-    std::string first(verb.name.substr(0, space));
-    if (words.size() <= 1) {
-      bool alone = space == verb.name.size();
-      if (!offered.insert(first).second) continue;
-      OfferWord(words.empty() ? "" : words[0], first, alone ? verb.purpose : verb.group, out);
-    } else if (words.size() == 2 && IsIn(verb, words[0])) {
-      OfferWord(words[1], verb.name.substr(space + 1), verb.purpose, out);
-    }
+    if (!before.empty() && !IsIn(verb, before)) continue;
+    std::string_view rest = verb.name.substr(before.empty() ? 0 : before.size() + 1);
+    std::string next(rest.substr(0, rest.find(' ')));
+    if (!offered.insert(next).second) continue;
+    OfferWord(typed, next, next.size() == rest.size() ? verb.purpose : verb.group, out);
   }
   if (words.size() <= 1) {
     for (const char* word : {"help", "version", "--help", "--version"}) {
-      OfferWord(words.empty() ? "" : words[0], word, "", out);
+      OfferWord(typed, word, "", out);
     }
   }
   if (out.empty() && of_one_word != nullptr) return run(*of_one_word, 1);
-  if (of_one_word == nullptr && words.size() == 2) OfferWord(words[1], "--help", "", out);
+  bool in_group = words.size() == 2 || (words.size() > 2 && IsGroup(before));
+  if (of_one_word == nullptr && in_group) OfferWord(typed, "--help", "", out);
   return PrintAll("complete", out);
 }
 
 int RunVerbOf(const std::vector<std::string>& words) {
   // The longer name first: "plan apply" is a verb, and so is "plan".
-  if (words.size() > 1) {
-    if (const Verb* verb = FindVerb(words[0] + " " + words[1])) {
-      return verb->run(std::span(words).subspan(2));
+  for (size_t count : {3, 2}) {
+    if (const Verb* verb = FindVerb(words, count)) {
+      return verb->run(std::span(words).subspan(count));
     }
   }
   const Verb* of_one_word = FindVerb(words[0]);
@@ -237,15 +255,19 @@ int RunVerbOf(const std::vector<std::string>& words) {
     if (!nearest.empty()) return UnknownVerb(words[0] + " " + words[1]);
   }
   if (of_one_word != nullptr) return of_one_word->run(std::span(words).subspan(1));
-  bool is_group =
-      std::ranges::any_of(kVerbs, [&](const Verb& verb) { return IsIn(verb, words[0]); });
-  if (!is_group) return UnknownVerb(words[0]);
-  if (words.size() == 1) {
-    return ComplainAboutVerb(
-        absl::StrCat("a verb is needed after ", Quoted(words[0]), "; see locus help ", words[0]));
+  if (!IsGroup(words[0])) return UnknownVerb(words[0]);
+  std::string group = words[0];
+  size_t count = 1;
+  if (words.size() > 1 && IsGroup(words[0] + " " + words[1])) {
+    absl::StrAppend(&group, " ", words[1]);
+    count = 2;
   }
-  if (AsksForHelp(words[1])) return PrintHelp(words[0]);
-  return UnknownVerb(words[0] + " " + words[1]);
+  if (words.size() == count) {
+    return ComplainAboutVerb(
+        absl::StrCat("a verb is needed after ", Quoted(group), "; see locus help ", group));
+  }
+  if (AsksForHelp(words[count])) return PrintHelp(group);
+  return UnknownVerb(absl::StrCat(group, " ", words[count]));
 }
 
 int Run(std::vector<std::string> words) {

@@ -39,7 +39,7 @@ std::set<std::string> AllOf(const std::string& text, const char* pattern) {
 }
 
 std::set<std::string> Verbs() {
-  return AllOf(RunLocus({"--help"}).out, "\n  ([a-z]+(?: [a-z-]+)?)  ");
+  return AllOf(RunLocus({"--help"}).out, "\n  ([a-z]+(?: [a-z-]+){0,2})  ");
 }
 
 std::set<std::string> OptionsOf(const std::string& verb) {
@@ -55,15 +55,18 @@ std::string ManText() {
   return std::regex_replace(page, std::regex("\\\\-"), "-");
 }
 
-// The part of the man page on this verb.
+// The parts of the man page on this verb and its group.
 std::string ManSection(const std::string& verb) {
   std::string page = ManText();
   std::string first = Words(verb)[0];
   std::regex heading("\n\\.SS locus [^\n]*\\b" + first + "\\b[^\n]*\n");
-  std::smatch match;
-  EXPECT_TRUE(std::regex_search(page, match, heading)) << verb;
-  std::string rest = match.suffix();
-  return match.str() + rest.substr(0, rest.find("\n.S"));
+  std::string sections;
+  for (std::sregex_iterator it(page.begin(), page.end(), heading), end; it != end; ++it) {
+    std::string rest = it->suffix();
+    sections += it->str() + rest.substr(0, rest.find("\n.S"));
+  }
+  EXPECT_NE(sections, "") << verb;
+  return sections;
 }
 
 std::string OutputOf(const std::string& shell_command) {
@@ -108,8 +111,10 @@ TEST(CommandDocsTest, TheCompletionHasEveryVerbAndOption) {
   for (const std::string& verb : Verbs()) {
     std::vector<std::string> words = Words(verb);
     EXPECT_TRUE(Completions("locus " + words[0].substr(0, 2)).contains(words[0])) << verb;
-    if (words.size() == 2) {
-      EXPECT_TRUE(Completions("locus " + words[0] + " ").contains(words[1])) << verb;
+    std::string before = "locus ";
+    for (const std::string& word : words) {
+      EXPECT_TRUE(Completions(before).contains(word)) << verb;
+      before += word + " ";
     }
     EXPECT_EQ(Completions("locus " + verb + " --"), OptionsOf(verb)) << verb;
   }

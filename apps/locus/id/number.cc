@@ -9,6 +9,8 @@
 #include "apps/locus/line/values.h"
 #include "apps/locus/line/verb.h"
 #include "apps/locus/line/verb_line.h"
+#include "apps/locus/place/open_store.h"
+#include "apps/locus/place/uri_options.h"
 #include "locus/number_format.h"
 #include "nlohmann/json.hpp"
 #include "src/base/check.h"
@@ -23,6 +25,7 @@ using internal::ToAbsl;
 namespace {
 
 constexpr size_t kMaxDigits = 20;  // of a uint64
+constexpr uint64_t kMostNext = 1'000'000;
 
 absl::StatusOr<absl::TimeZone> ParseTimeZone(std::string_view name) {
   absl::TimeZone zone;
@@ -99,6 +102,14 @@ absl::StatusOr<FieldValue> ValueOf(const NumberField& field, std::string_view te
                                                  " digits"));
 }
 
+absl::StatusOr<FieldValue> GivenValue(const NumberField& field,
+                                      const std::vector<GivenField>& given) {
+  auto found = std::find_if(given.begin(), given.end(),
+                            [&](const GivenField& each) { return each.name == field.name; });
+  if (found != given.end()) return ValueOf(field, found->value);
+  return absl::InvalidArgumentError(absl::StrCat("--field ", field.name, "=VALUE is required"));
+}
+
 // Date and time set the number's one time; nullopt: neither is given.
 absl::StatusOr<std::optional<absl::Time>> TimeOf(const std::vector<GivenField>& given,
                                                  absl::TimeZone zone) {
@@ -126,15 +137,68 @@ absl::StatusOr<std::string> FormatGiven(const NumberFormat& format,
   std::vector<FieldValue> values;
   for (const NumberField& field : format.fields()) {
     if (!field.has_value()) continue;
-    auto found = std::find_if(given.begin(), given.end(),
-                              [&](const GivenField& each) { return each.name == field.name; });
-    if (found == given.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("--field ", field.name, "=VALUE is required"));
-    }
-    LOCUS_ASSIGN_OR_RETURN(FieldValue value, ValueOf(field, found->value));
+    LOCUS_ASSIGN_OR_RETURN(FieldValue value, GivenValue(field, given));
     values.push_back(value);
   }
   return format.Format(time.value_or(absl::Now()), values);
+}
+
+// The values of a number of a rule, its sequence aside.
+struct RuleValues {
+  std::vector<FieldValue> values;
+  size_t seq = 0;  // the index of the sequence's value
+};
+
+absl::StatusOr<RuleValues> ValuesFor(const NumberFormat& format,
+                                     const std::vector<std::string>& words) {
+  LOCUS_ASSIGN_OR_RETURN(std::vector<GivenField> given, SplitFields(words, format));
+  for (const GivenField& each : given) {
+    if (each.name == "seq" || each.name == "date" || each.name == "time") {
+      return absl::InvalidArgumentError(
+          absl::StrCat("field ", Quoted(each.name), " is not given: it is of the counter"));
+    }
+  }
+  RuleValues all;
+  for (const NumberField& field : format.fields()) {
+    if (!field.has_value()) continue;
+    if (field.name == "seq") {
+      all.seq = all.values.size();
+      all.values.push_back(FieldValue::Uint64(0));
+      continue;
+    }
+    LOCUS_ASSIGN_OR_RETURN(FieldValue value, GivenValue(field, given));
+    all.values.push_back(value);
+  }
+  return all;
+}
+
+struct NextLine {
+  StoreUri store;
+  std::string type, key;
+  int64_t count = 1;
+  std::vector<std::string> fields;
+};
+
+// The time is read once: it decides the counter and is written into the numbers.
+absl::Status TakeNext(const NextLine& line, std::string& out) {
+  LOCUS_ASSIGN_OR_RETURN(auto types, OpenSequenceTypes(line.store, /*create=*/false));
+  LOCUS_ASSIGN_OR_RETURN(SequenceType type, types->Find(line.type));
+  LOCUS_ASSIGN_OR_RETURN(NumberFormat format, type.Format());
+  LOCUS_ASSIGN_OR_RETURN(RuleValues values, ValuesFor(format, line.fields));
+  const absl::Time now = absl::Now();
+  LOCUS_ASSIGN_OR_RETURN(std::string counter, type.CounterName(line.key, now));
+  // What the caller gave wrong is told before a number is taken.
+  LOCUS_RETURN_IF_ERROR(format.Format(now, values.values).status());
+  LOCUS_ASSIGN_OR_RETURN(auto sequencer,
+                         OpenSequencer(line.store, nullptr, type.counter_options()));
+  LOCUS_ASSIGN_OR_RETURN(SequenceBatch batch, sequencer->NextBatch(counter, line.count));
+  for (int64_t i = 0; i < batch.count; ++i) {
+    values.values[values.seq] =
+        FieldValue::Uint64(static_cast<uint64_t>(batch.first + i * batch.step));
+    LOCUS_ASSIGN_OR_RETURN(std::string number, format.Format(now, values.values));
+    absl::StrAppend(&out, number, "\n");
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ParseInto(const NumberFormat& format, std::string_view text, std::string& out) {
@@ -202,6 +266,31 @@ int RunNumberParse(std::span<const std::string> words) {
   return AnswerEach("number parse", texts, [&](std::string_view text, std::string& out) {
     return ParseInto(*format, text, out);
   });
+}
+
+int RunNumberNext(std::span<const std::string> words) {
+  NextLine next;
+  VerbLine line("number next",
+                "Takes the next numbers of a rule (seq type create) and prints one a line, written "
+                "by its pattern.",
+                "locus number next --store sqlite:numbers.db --type invoices --count 3");
+  StoreOption(line, "--store URI", &next.store,
+              absl::StrCat("The store of rule and counters: ", internal::kStoreUriHelp))
+      .Required()
+      .Else("LOCUS_STORE");
+  line.Text("--type T", &next.type, "The type").Required();
+  line.Text("--key K", &next.key,
+            "The key of the counter: up to 400 bytes. Counters of two keys write equal numbers "
+            "unless a field tells them apart");
+  line.Number("--count N", &next.count, {.least = 1, .most = kMostNext},
+              "How many numbers, all or none");
+  line.Repeated("--field NAME=VALUE", &next.fields,
+                "The value of another field of the pattern, for all of the numbers");
+  if (std::optional<int> exit = line.Parse(words)) return *exit;
+  std::string out;
+  absl::Status status = TakeNext(next, out);
+  if (absl::IsInvalidArgument(status)) return WrongUsage("number next", status);
+  return status.ok() ? PrintAll("number next", out) : Fail("number next", status);
 }
 
 }  // namespace locus::cli

@@ -23,7 +23,7 @@ enum ExitCode : int {
 using RunVerb = int (*)(std::span<const std::string> words);
 
 struct Verb {
-  std::string_view name;   // one word, or two: "keys add"
+  std::string_view name;   // one word, or more: "keys add", "seq type list"
   std::string_view group;  // the heading under which `locus --help` lists it
   std::string_view purpose;
   RunVerb run;
@@ -41,6 +41,11 @@ int RunSeqBatch(std::span<const std::string> words);
 int RunSeqSet(std::span<const std::string> words);
 int RunSeqSetIfNotExists(std::span<const std::string> words);
 int RunSeqGet(std::span<const std::string> words);
+int RunSeqTypeCreate(std::span<const std::string> words);
+int RunSeqTypeShow(std::span<const std::string> words);
+int RunSeqTypeList(std::span<const std::string> words);
+int RunSeqTypeAlter(std::span<const std::string> words);
+int RunSeqTypeDrop(std::span<const std::string> words);
 int RunStoreInit(std::span<const std::string> words);
 int RunStoreShow(std::span<const std::string> words);
 int RunStoreRestored(std::span<const std::string> words);
@@ -99,6 +104,7 @@ int RunSnowflakeDecode(std::span<const std::string> words);
 int RunUuid(std::span<const std::string> words);
 int RunNumberFormat(std::span<const std::string> words);
 int RunNumberParse(std::span<const std::string> words);
+int RunNumberNext(std::span<const std::string> words);
 
 // One line on stderr: "locus VERB: MESSAGE". Control characters in it are escaped: a message may
 // quote what a server or a file said.

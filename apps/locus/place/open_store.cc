@@ -37,4 +37,14 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(const StoreUri& uri,
                                           file.text, "` creates it"));
 }
 
+absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenSequenceTypes(const StoreUri& uri,
+                                                                     bool create) {
+  auto types =
+      OpenSequenceTypeStore(uri.text, {.password = AskFor(PasswordFor::kStore), .create = create});
+  if (uri.engine != StoreUri::Engine::kSqlite || !absl::IsNotFound(types.status())) return types;
+  return absl::NotFoundError(absl::StrCat(types.status().message(),
+                                          "; `locus seq type create NAME --store ", uri.text,
+                                          "` creates it"));
+}
+
 }  // namespace locus::cli

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "locus/segment_store.h"
+#include "locus/sequence_type_store.h"
 #include "locus/sequencer.h"
 #include "locus/worker_lease_store.h"
 #include "routing/uri/store_uri.h"
@@ -25,6 +26,10 @@ absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenLeases(const StoreUri& uri
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(const StoreUri& uri,
                                                          const StoreUri* ceiling,
                                                          const SequencerOptions& options);
+
+// Rules of sequences. A NOT_FOUND says how the store is created.
+absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenSequenceTypes(const StoreUri& uri,
+                                                                     bool create);
 
 }  // namespace locus::cli
 

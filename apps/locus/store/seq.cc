@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "apps/locus/line/verb.h"
 #include "apps/locus/line/verb_line.h"
 #include "apps/locus/place/open_store.h"
@@ -20,7 +21,11 @@ constexpr absl::Duration kLongestTtl = absl::Hours(24 * 365 * 100);
 struct SeqLine {
   StoreUri store;
   std::optional<StoreUri> ceiling;
-  std::string key, at_max = "error";
+  std::optional<std::string> key, type, prefix, at_max;
+  std::optional<int64_t> step, max_value;
+  std::optional<absl::Duration> ttl;
+  // Of the counter; set by Settle.
+  std::string counter;
   SequencerOptions options;
 
   void DeclareOn(VerbLine& line) {
@@ -31,21 +36,55 @@ struct SeqLine {
     StoreOption(line, "--ceiling URI", &ceiling,
                 "With --store redis...: a mysql or sqlite store whose ceilings keep numbers from "
                 "repeating after Redis lost some");
-    line.Text("--key K", &key, "The counter name: 1 to 512 bytes").Required();
-    line.Text("--prefix P", &options.key_prefix, "Put before the counter name in the store");
-    line.Number("--step S", &options.step, {.most = kHighest}, "The distance between two numbers");
-    line.Number("--max-value M", &options.max_value, {.most = kHighest},
-                "The highest number; 0: no limit");
+    line.Text("--key K", &key,
+              "The counter name: 1 to 512 bytes. With --type the key of a counter of that type");
+    line.Text("--type T", &type,
+              "Count by the rule T of the store (seq type create), in its period of now; an option "
+              "that contradicts the rule is refused");
+    line.Text("--prefix P", &prefix, "Put before the counter name in the store; not with --type");
+    line.Number("--step S", &step, {.most = kHighest}, "The distance between two numbers")
+        .Default("1");
+    line.Number("--max-value M", &max_value, {.most = kHighest}, "The highest number; 0: no limit")
+        .Default("0");
     line.Choice("--at-max", {"error", "wrap"}, &at_max,
-                "Past the highest number: fail, or start again at the step");
-    line.Duration("--ttl SECONDS", &options.ttl, {.most = kLongestTtl},
+                "Past the highest number: fail, or start again at the first")
+        .Default("error");
+    line.Duration("--ttl SECONDS", &ttl, {.most = kLongestTtl},
                   "A counter that no call uses for this time is forgotten; 0: counters are kept. "
-                  "With a unit if given: 10m, 2h, 1d");
+                  "With a unit if given: 10m, 2h, 1d")
+        .Default("0");
   }
 
-  absl::Status Check() {
-    if (at_max == "wrap") options.at_max = SequencerOptions::AtMax::kWrap;
-    if (ceiling && (at_max == "wrap" || options.ttl != absl::ZeroDuration())) {
+  // Sets counter and options, by the rule where there is a type.
+  absl::Status Settle() {
+    if (!type && !key) return absl::InvalidArgumentError("--key K is required without --type");
+    if (type && prefix) {
+      return absl::InvalidArgumentError("--type excludes --prefix: its counters have none");
+    }
+    std::optional<SequenceType> rule;
+    if (type) {
+      LOCUS_ASSIGN_OR_RETURN(auto types, OpenSequenceTypes(store, /*create=*/false));
+      LOCUS_ASSIGN_OR_RETURN(rule, types->Find(*type));
+      options = rule->counter_options();
+      LOCUS_ASSIGN_OR_RETURN(counter, rule->CounterName(key.value_or(""), absl::Now()));
+    } else {
+      counter = *key;
+      options.key_prefix = prefix.value_or("");
+    }
+    if (step) options.step = *step;
+    if (max_value) options.max_value = *max_value;
+    if (ttl) options.ttl = *ttl;
+    if (at_max) {
+      options.at_max =
+          *at_max == "wrap" ? SequencerOptions::AtMax::kWrap : SequencerOptions::AtMax::kError;
+    }
+    if (rule) LOCUS_RETURN_IF_ERROR(rule->CheckAgrees(options));
+    return Check();
+  }
+
+  absl::Status Check() const {
+    bool wraps = options.at_max == SequencerOptions::AtMax::kWrap;
+    if (ceiling && (wraps || options.ttl != absl::ZeroDuration())) {
       return absl::InvalidArgumentError(
           "--ceiling excludes --at-max wrap and --ttl, since numbers repeat with both");
     }
@@ -61,7 +100,7 @@ int RunSeq(SeqLine& seq, VerbLine& line, std::span<const std::string> words,
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   std::string out;
   auto run = [&]() -> absl::Status {
-    LOCUS_RETURN_IF_ERROR(seq.Check());
+    LOCUS_RETURN_IF_ERROR(seq.Settle());
     LOCUS_ASSIGN_OR_RETURN(
         std::unique_ptr<Sequencer> sequencer,
         OpenSequencer(seq.store, seq.ceiling ? &*seq.ceiling : nullptr, seq.options));
@@ -89,7 +128,7 @@ int RunSeqNext(std::span<const std::string> words) {
   VerbLine line("seq next", "Takes the next number of a counter and prints it.",
                 "locus seq next --store sqlite:numbers.db --key tickets");
   return RunSeq(seq, line, words, "seq next", [&](Sequencer& sequencer, std::string& out) {
-    auto number = sequencer.Next(seq.key);
+    auto number = sequencer.Next(seq.counter);
     if (number.ok()) absl::StrAppend(&out, *number, "\n");
     return number.status();
   });
@@ -102,7 +141,7 @@ int RunSeqBatch(std::span<const std::string> words) {
                 "locus seq batch --store sqlite:numbers.db --key tickets --count 100");
   line.Number("--count N", &count, {.most = kHighest}, "How many numbers");
   auto call = [&](Sequencer& sequencer, std::string& out) -> absl::Status {
-    LOCUS_ASSIGN_OR_RETURN(SequenceBatch batch, sequencer.NextBatch(seq.key, count));
+    LOCUS_ASSIGN_OR_RETURN(SequenceBatch batch, sequencer.NextBatch(seq.counter, count));
     absl::StrAppend(&out, batch.first, " ", batch.step, " ", batch.count, "\n");
     return absl::OkStatus();
   };
@@ -122,10 +161,10 @@ int RunSeqSet(std::span<const std::string> words) {
             "Confirms a number below the one that the counter has: numbers that were given may be "
             "given again");
   auto call = [&](Sequencer& sequencer, std::string& out) -> absl::Status {
-    absl::StatusOr<int64_t> before = sequencer.Get(seq.key);
+    absl::StatusOr<int64_t> before = sequencer.Get(seq.counter);
     if (!before.ok() && !absl::IsNotFound(before.status())) return before.status();
-    if (before.ok() && value < *before && !lower) return WouldRepeat(seq.key, *before, value);
-    LOCUS_RETURN_IF_ERROR(sequencer.Set(seq.key, value));
+    if (before.ok() && value < *before && !lower) return WouldRepeat(seq.counter, *before, value);
+    LOCUS_RETURN_IF_ERROR(sequencer.Set(seq.counter, value));
     if (IsQuiet()) return absl::OkStatus();
     out = absl::StrCat("before ", before.ok() ? absl::StrCat(*before) : "none", "\nvalue ", value,
                        "\n");
@@ -142,7 +181,7 @@ int RunSeqSetIfNotExists(std::span<const std::string> words) {
                 "locus seq set-if-not-exists --store sqlite:numbers.db --key tickets --value 5000");
   line.Number("--value V", &value, {.most = kHighest}, "The number").Required();
   auto call = [&](Sequencer& sequencer, std::string& out) -> absl::Status {
-    LOCUS_ASSIGN_OR_RETURN(bool set, sequencer.SetIfNotExists(seq.key, value));
+    LOCUS_ASSIGN_OR_RETURN(bool set, sequencer.SetIfNotExists(seq.counter, value));
     out = set ? "set\n" : "kept\n";
     return absl::OkStatus();
   };
@@ -154,7 +193,7 @@ int RunSeqGet(std::span<const std::string> words) {
   VerbLine line("seq get", "Prints the last number of a counter; exits 1 if it has none.",
                 "locus seq get --store sqlite:numbers.db --key tickets");
   return RunSeq(seq, line, words, "seq get", [&](Sequencer& sequencer, std::string& out) {
-    auto number = sequencer.Get(seq.key);
+    auto number = sequencer.Get(seq.counter);
     if (number.ok()) absl::StrAppend(&out, *number, "\n");
     return number.status();
   });

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules of kinds of numbers (SequenceTypeStore).
+#include <limits>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "apps/locus/line/verb.h"
+#include "apps/locus/line/verb_line.h"
+#include "apps/locus/place/open_store.h"
+#include "apps/locus/place/uri_options.h"
+#include "nlohmann/json.hpp"
+#include "routing/picture/text_grid.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+#include "src/sequence_type/type_text.h"
+
+namespace locus::cli {
+
+using internal::Align;
+using internal::StdoutStyle;
+using internal::TextGrid;
+using internal::ToAbsl;
+
+namespace {
+
+constexpr uint64_t kHighest = std::numeric_limits<int64_t>::max();
+constexpr absl::Duration kLongestTtl = absl::Hours(24 * 365 * 100);
+
+void DeclareStore(VerbLine& line, StoreUri* store) {
+  StoreOption(line, "--store URI", store,
+              absl::StrCat("The store of rule and counters: ", internal::kStoreUriHelp))
+      .Required()
+      .Else("LOCUS_STORE");
+}
+
+void DeclareName(VerbLine& line, std::string* name) {
+  line.Text("NAME", name, "The type: 1 to 64 of a-z, 0-9, '_' and '-'");
+}
+
+// The options of a rule, as far as they are given.
+struct RuleLine {
+  std::optional<int64_t> start, step, max_value, buffer;
+  std::optional<std::string> at_max, period, zone, pattern;
+  std::optional<absl::Duration> ttl;
+
+  // `of_new`: shows the defaults.
+  void DeclareOn(VerbLine& line, bool of_new) {
+    auto with_default = [&](Option& option, const char* text) {
+      if (of_new) option.Default(text);
+    };
+    with_default(
+        line.Text("--pattern PATTERN", &pattern,
+                  "How a number is written, such as {date:yyyyMMdd}{seq:8}, with one field "
+                  "{seq:N}; see locus(1). Empty: plain numbers"),
+        "");
+    with_default(line.Choice("--period", {"none", "day", "month", "year"}, &period,
+                             "Counting starts again with each; the pattern must write it"),
+                 "none");
+    with_default(line.Text("--time-zone ZONE", &zone,
+                           "The time zone of period and pattern, such as Asia/Shanghai"),
+                 "UTC");
+    with_default(line.Number("--start N", &start, {.most = kHighest},
+                             "The first number of a counter; 0: the step"),
+                 "0");
+    with_default(
+        line.Number("--step S", &step, {.most = kHighest}, "The distance between two numbers"),
+        "1");
+    with_default(line.Number("--max-value M", &max_value, {.most = kHighest},
+                             "The highest number; 0: what {seq:N} holds, or no limit"),
+                 "0");
+    with_default(line.Choice("--at-max", {"error", "wrap"}, &at_max,
+                             "Past the highest number: fail, or start again at the first"),
+                 "error");
+    with_default(
+        line.Duration("--ttl SECONDS", &ttl, {.most = kLongestTtl},
+                      "A counter that no call uses for this time is forgotten; longer than "
+                      "the period; 0: counters are kept"),
+        "0");
+    with_default(line.Number("--buffer N", &buffer, {.most = kHighest},
+                             "How many numbers a SegmentSequence takes at once; 0: by use"),
+                 "0");
+  }
+
+  void ChangeIn(SequenceType& type) const {
+    if (start) type.start = *start;
+    if (step) type.step = *step;
+    if (max_value) type.max_value = *max_value;
+    if (buffer) type.buffer = *buffer;
+    if (ttl) type.expiry = *ttl;
+    if (zone) type.zone = *zone;
+    if (pattern) type.pattern = *pattern;
+    if (period) type.period = *internal::ParsePeriod(*period);
+    if (at_max) {
+      type.at_max =
+          *at_max == "wrap" ? SequencerOptions::AtMax::kWrap : SequencerOptions::AtMax::kError;
+    }
+  }
+};
+
+// What is shown of a rule, in this order.
+std::vector<std::pair<const char*, std::string>> RowsOf(const SequenceType& type) {
+  return {{"name", type.name},
+          {"version", absl::StrCat(type.version)},
+          {"pattern", type.pattern},
+          {"period", std::string(ToString(type.period))},
+          {"time_zone", type.zone},
+          {"start", absl::StrCat(type.start == 0 ? type.step : type.start)},
+          {"step", absl::StrCat(type.step)},
+          {"max_value", absl::StrCat(type.counter_options().max_value)},
+          {"at_max", std::string(ToString(type.at_max))},
+          {"ttl", absl::FormatDuration(type.expiry)},
+          {"buffer", absl::StrCat(type.buffer)}};
+}
+
+// Numbers are strings: JavaScript's end at 2^53.
+nlohmann::ordered_json JsonOf(const SequenceType& type) {
+  nlohmann::ordered_json json;
+  for (const auto& [name, value] : RowsOf(type)) json[name] = value;
+  return json;
+}
+
+// The exit code of a verb that printed `out` or failed.
+int End(const std::string& verb, const absl::Status& status, const std::string& out) {
+  if (absl::IsInvalidArgument(status)) return WrongUsage(verb, status);
+  return status.ok() ? PrintAll(verb, out) : Fail(verb, status);
+}
+
+std::string VersionLine(const SequenceType& type) {
+  return IsQuiet() ? "" : absl::StrCat("version ", type.version, "\n");
+}
+
+}  // namespace
+
+int RunSeqTypeCreate(std::span<const std::string> words) {
+  StoreUri store;
+  SequenceType type;
+  RuleLine rule;
+  VerbLine line("seq type create",
+                "Stores the rule of a kind of numbers and prints its version. Creates a missing "
+                "sqlite file, and the table of mysql.",
+                "locus seq type create invoices --store sqlite:numbers.db --period day "
+                "--pattern '{date:yyyyMMdd}{seq:8}'");
+  DeclareName(line, &type.name);
+  DeclareStore(line, &store);
+  rule.DeclareOn(line, /*of_new=*/true);
+  if (std::optional<int> exit = line.Parse(words)) return *exit;
+  std::string out;
+  auto run = [&]() -> absl::Status {
+    rule.ChangeIn(type);
+    LOCUS_RETURN_IF_ERROR(type.Check());
+    LOCUS_ASSIGN_OR_RETURN(auto types, OpenSequenceTypes(store, /*create=*/true));
+    LOCUS_ASSIGN_OR_RETURN(type, types->Create(type));
+    out = VersionLine(type);
+    return absl::OkStatus();
+  };
+  return End("seq type create", run(), out);
+}
+
+int RunSeqTypeShow(std::span<const std::string> words) {
+  StoreUri store;
+  std::string name;
+  bool json = false;
+  VerbLine line("seq type show", "Prints a rule, one option a line.",
+                "locus seq type show invoices --store sqlite:numbers.db");
+  DeclareName(line, &name);
+  DeclareStore(line, &store);
+  line.Flag("--json", &json, "Print one JSON object");
+  if (std::optional<int> exit = line.Parse(words)) return *exit;
+  std::string out;
+  auto run = [&]() -> absl::Status {
+    LOCUS_ASSIGN_OR_RETURN(auto types, OpenSequenceTypes(store, /*create=*/false));
+    LOCUS_ASSIGN_OR_RETURN(SequenceType type, types->Find(name));
+    if (json) {
+      out = JsonOf(type).dump() + "\n";
+      return absl::OkStatus();
+    }
+    for (const auto& [option, value] : RowsOf(type)) {
+      absl::StrAppend(&out, option, value.empty() ? "" : " ", value, "\n");
+    }
+    return absl::OkStatus();
+  };
+  return End("seq type show", run(), out);
+}
+
+int RunSeqTypeList(std::span<const std::string> words) {
+  StoreUri store;
+  bool json = false;
+  VerbLine line("seq type list", "Prints a table of the rules of a store.",
+                "locus seq type list --store sqlite:numbers.db");
+  DeclareStore(line, &store);
+  line.Flag("--json", &json, "Print one JSON object a line");
+  if (std::optional<int> exit = line.Parse(words)) return *exit;
+  std::string out;
+  auto run = [&]() -> absl::Status {
+    LOCUS_ASSIGN_OR_RETURN(auto types, OpenSequenceTypes(store, /*create=*/false));
+    LOCUS_ASSIGN_OR_RETURN(std::vector<SequenceType> all, types->List());
+    TextGrid grid({Align::kLeftWhole, Align::kLeft, Align::kLeft, Align::kRight, Align::kRight,
+                   Align::kLeftWhole});
+    grid.Add({"name", "period", "time_zone", "start", "step", "pattern"});
+    for (const SequenceType& type : all) {
+      if (json) absl::StrAppend(&out, JsonOf(type).dump(), "\n");
+      grid.Add({type.name, std::string(ToString(type.period)), type.zone,
+                absl::StrCat(type.start == 0 ? type.step : type.start), absl::StrCat(type.step),
+                type.pattern});
+    }
+    if (!json) grid.AppendTo(out, StdoutStyle());
+    return absl::OkStatus();
+  };
+  return End("seq type list", run(), out);
+}
+
+int RunSeqTypeAlter(std::span<const std::string> words) {
+  StoreUri store;
+  std::string name;
+  std::optional<uint64_t> version;
+  RuleLine rule;
+  VerbLine line(
+      "seq type alter",
+      "Changes the given options of a rule and prints its new version. Counters go on from "
+      "their values; the period stays as it is.",
+      "locus seq type alter invoices --store sqlite:numbers.db --step 2");
+  DeclareName(line, &name);
+  DeclareStore(line, &store);
+  rule.DeclareOn(line, /*of_new=*/false);
+  line.Number("--version V", &version, {.least = 1, .most = kHighest},
+              "Refused unless the rule has this version");
+  if (std::optional<int> exit = line.Parse(words)) return *exit;
+  std::string out;
+  auto run = [&]() -> absl::Status {
+    LOCUS_ASSIGN_OR_RETURN(auto types, OpenSequenceTypes(store, /*create=*/false));
+    LOCUS_ASSIGN_OR_RETURN(SequenceType type, types->Find(name));
+    rule.ChangeIn(type);
+    if (version) type.version = *version;
+    LOCUS_ASSIGN_OR_RETURN(type, types->Alter(type));
+    out = VersionLine(type);
+    return absl::OkStatus();
+  };
+  return End("seq type alter", run(), out);
+}
+
+int RunSeqTypeDrop(std::span<const std::string> words) {
+  StoreUri store;
+  std::string name;
+  std::optional<uint64_t> version;
+  VerbLine line("seq type drop",
+                "Removes a rule. Its counters stay: a type created again by that name goes on with "
+                "them.",
+                "locus seq type drop invoices --store sqlite:numbers.db");
+  DeclareName(line, &name);
+  DeclareStore(line, &store);
+  line.Number("--version V", &version, {.least = 1, .most = kHighest},
+              "Refused unless the rule has this version");
+  if (std::optional<int> exit = line.Parse(words)) return *exit;
+  auto run = [&]() -> absl::Status {
+    LOCUS_ASSIGN_OR_RETURN(auto types, OpenSequenceTypes(store, /*create=*/false));
+    if (!version) {
+      LOCUS_ASSIGN_OR_RETURN(SequenceType type, types->Find(name));
+      version = type.version;
+    }
+    return types->Drop(name, *version);
+  };
+  return End("seq type drop", run(), "");
+}
+
+}  // namespace locus::cli
