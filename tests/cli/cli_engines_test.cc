@@ -164,6 +164,31 @@ TEST_P(CliEngineTest, Seq_SaysWhatScriptsRead) {
   EXPECT_EQ(Seq("next", {"--key", "b", "--ttl", "100", "--step", "3"}), "10\n");
 }
 
+TEST_P(CliEngineTest, Rule_IsKeptBesideItsCounters) {
+  ASSERT_EQ(RunLocus({"store", "init", uri_}).exit, 0);
+  if (GetParam().name == "mysql") {
+    EXPECT_THAT(RunLocus({"seq", "type", "list", "--store", uri_}).err,
+                HasSubstr("`locus seq type create` makes it"));
+  }
+  auto rule = [&](const std::string& verb, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"seq", "type", verb, "bills", "--store", uri_};
+    words.insert(words.end(), more.begin(), more.end());
+    Outcome outcome = RunLocus(words);
+    EXPECT_EQ(outcome.exit, 0) << outcome.err;
+    return outcome.out;
+  };
+  rule("create", {"--start", "10", "--pattern", "B{seq:4}"});
+  EXPECT_EQ(RunLocus({"number", "next", "--store", uri_, "--type", "bills", "--count", "2"}).out,
+            "B0010\nB0011\n");
+  EXPECT_EQ(Seq("next", {"--type", "bills", "--step", "2"}, 1), "");
+  rule("alter", {"--step", "5"});
+  EXPECT_EQ(Seq("next", {"--type", "bills"}), "16\n");
+  EXPECT_THAT(RunLocus({"seq", "type", "list", "--store", uri_}).out, HasSubstr("bills"));
+  EXPECT_EQ(rule("drop", {}), "");
+  EXPECT_EQ(Seq("next", {"--type", "bills"}, 1), "");
+  EXPECT_EQ(Seq("get", {"--key", "bills:"}), "16\n");
+}
+
 INSTANTIATE_TEST_SUITE_P(Engines, CliEngineTest, ::testing::ValuesIn(CliEngines()),
                          [](const auto& engine) { return engine.param.name; });
 
@@ -272,6 +297,22 @@ TEST_F(CliCeilingTest, NumbersGoOnAboveAllAfterRedisIsEmptied) {
     EXPECT_EQ(RunLocus({"seq", "next", "--store", redis_, "--key", "plain"}).out, "1\n")
         << "without a ceiling it repeats";
   }
+}
+
+TEST_F(CliCeilingTest, NumbersOfARule_GoOnAfterRedisIsEmptied) {
+  Redis().Ask("FLUSHALL");
+  ASSERT_EQ(RunLocus({"store", "init", store_}).exit, 0);
+  auto next = [&](const std::string& pattern) {
+    RunLocus({"seq", "type", "create", "bills", "--store", redis_, "--pattern", pattern});
+    Outcome outcome =
+        RunLocus({"number", "next", "--store", redis_, "--ceiling", store_, "--type", "bills"});
+    EXPECT_EQ(outcome.exit, 0) << outcome.err;
+    return outcome.out;
+  };
+  std::string first = next("B{seq:9}");
+  EXPECT_EQ(first, "B000000001\n");
+  Redis().Ask("FLUSHALL");  // the rule, too
+  EXPECT_GT(next("B{seq:9}"), first);
 }
 
 TEST_F(CliCeilingTest, Password_MayBeAnotherThanTheStores) {

@@ -38,6 +38,25 @@ TEST_F(UriTest, Sqlite_IsCreatedOnlyWhenAsked) {
   EXPECT_EQ((*sequencer)->Next("invoices").value(), 1);
 }
 
+TEST_F(UriTest, SequenceTypes_AreOpenedByEachEngineThatCounts) {
+  EXPECT_TRUE(absl::IsNotFound(OpenSequenceTypeStore(sqlite_).status()));
+  auto types = OpenSequenceTypeStore(sqlite_, {.create = true});
+  ASSERT_TRUE(types.ok()) << types.status();
+  SequenceType type;
+  type.name = "invoices";
+  ASSERT_TRUE((*types)->Create(type).ok());
+  EXPECT_TRUE(OpenSequenceTypeStore(sqlite_).value()->Find("invoices").ok());
+  for (const char* nobody : {"mysql://locus@127.0.0.1:1/locus", "redis://127.0.0.1:1",
+                             "redis+sentinel://127.0.0.1:1/m"}) {
+    absl::Status status = OpenSequenceTypeStore(nobody).status();
+    EXPECT_TRUE(absl::IsUnavailable(status)) << nobody << ": " << status;
+  }
+  for (const char* other : {"zookeeper://h", "locusd://h", "oracle://h/db"}) {
+    absl::Status status = OpenSequenceTypeStore(other).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << other << ": " << status;
+  }
+}
+
 TEST_F(UriTest, WorkerLeases_AreOpenedByEachEngine) {
   EXPECT_TRUE(absl::IsNotFound(OpenWorkerLeaseStore(sqlite_).status()));
   auto store = OpenWorkerLeaseStore(sqlite_, {.create = true});

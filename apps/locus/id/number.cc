@@ -174,6 +174,7 @@ absl::StatusOr<RuleValues> ValuesFor(const NumberFormat& format,
 
 struct NextLine {
   StoreUri store;
+  std::optional<StoreUri> ceiling;
   std::string type, key;
   int64_t count = 1;
   std::vector<std::string> fields;
@@ -189,8 +190,9 @@ absl::Status TakeNext(const NextLine& line, std::string& out) {
   LOCUS_ASSIGN_OR_RETURN(std::string counter, type.CounterName(line.key, now));
   // What the caller gave wrong is told before a number is taken.
   LOCUS_RETURN_IF_ERROR(format.Format(now, values.values).status());
-  LOCUS_ASSIGN_OR_RETURN(auto sequencer,
-                         OpenSequencer(line.store, nullptr, type.counter_options()));
+  LOCUS_ASSIGN_OR_RETURN(
+      auto sequencer,
+      OpenSequencer(line.store, line.ceiling ? &*line.ceiling : nullptr, type.counter_options()));
   LOCUS_ASSIGN_OR_RETURN(SequenceBatch batch, sequencer->NextBatch(counter, line.count));
   for (int64_t i = 0; i < batch.count; ++i) {
     values.values[values.seq] =
@@ -278,6 +280,9 @@ int RunNumberNext(std::span<const std::string> words) {
               absl::StrCat("The store of rule and counters: ", internal::kStoreUriHelp))
       .Required()
       .Else("LOCUS_STORE");
+  StoreOption(line, "--ceiling URI", &next.ceiling,
+              "With --store redis...: a mysql or sqlite store whose ceilings keep numbers from "
+              "repeating after Redis lost some");
   line.Text("--type T", &next.type, "The type").Required();
   line.Text("--key K", &next.key,
             "The key of the counter: up to 400 bytes. Counters of two keys write equal numbers "
