@@ -1,31 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/http/tls_context.h"
 
-#include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
-#include <cerrno>
 #include <cstring>
 #include <ctime>
 
 #include "absl/strings/str_cat.h"
-#include "src/base/atomic_file.h"
 #include "src/base/check.h"
 #include "src/base/private_file.h"
+#include "src/base/regular_file.h"
 #include "src/base/text.h"
 #include "src/http/tls_context_rep.h"
 
 namespace locus::http {
 
-using internal::FileDescriptor;
 using internal::PrivateText;
 using internal::ReadPrivateFile;
+using internal::ReadRegularFile;
 using internal::ToAbsl;
 
 namespace {
@@ -41,25 +37,8 @@ absl::Status FileError(const std::string& path, std::string_view why) {
 }
 
 absl::StatusOr<std::string> ReadPem(const std::string& path) {
-  // O_NONBLOCK: opening a FIFO that nobody writes to must not wait.
-  const FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  struct stat file;
-  if (fd.get() < 0 || fstat(fd.get(), &file) != 0) return FileError(path, std::strerror(errno));
-  if (!S_ISREG(file.st_mode)) return FileError(path, "is not a regular file");
-  std::string text(kMostCertificateBytes + 1, '\0');
-  size_t size = 0;
-  while (size < text.size()) {
-    const ssize_t got = read(fd.get(), text.data() + size, text.size() - size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return FileError(path, std::strerror(errno));
-    if (got == 0) break;
-    size += static_cast<size_t>(got);
-  }
-  if (size > kMostCertificateBytes) {
-    return FileError(path, absl::StrCat("is longer than ", kMostCertificateBytes, " bytes"));
-  }
-  text.resize(size);
-  return text;
+  absl::StatusOr<std::string> text = ReadRegularFile(path, kMostCertificateBytes);
+  return text.ok() ? std::move(text) : FileError(path, std::string(text.status().message()));
 }
 
 // In place of OpenSSL's, which asks at the terminal, and waits there. `asked` is a bool.

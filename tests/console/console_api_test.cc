@@ -3,6 +3,7 @@
 #include "apps/locusd/console/console_api.h"
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -20,6 +21,7 @@ namespace locus::locusd {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -454,6 +456,12 @@ TEST_F(ConsoleApiTest, Reload_KeepsStreams_AndABadMoveFileChangesNothing) {
   ConsoleParts bad = Parts();
   bad.move_file = directory_ / "missing.toml";
   EXPECT_FALSE(server_->console().Replace(std::move(bad)).ok());
+  const std::string fifo = directory_ / "fifo";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  bad = Parts();
+  bad.move_file = fifo;  // which nobody writes to
+  EXPECT_THAT(std::string(server_->console().Replace(std::move(bad)).message()),
+              AllOf(HasSubstr(fifo), HasSubstr("is not a regular file")));
   EXPECT_EQ(server_->Get("/v1/console/session")["offers"]["moves"], false);
   ConsoleParts less = Parts();
   less.open_publisher = nullptr;

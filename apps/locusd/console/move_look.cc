@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/locusd/console/move_look.h"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
+#include <cstddef>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -16,6 +14,7 @@
 #include "migration/engine/mariadb/run/move_control.h"
 #include "migration/move/table_steps.h"
 #include "src/base/check.h"
+#include "src/base/regular_file.h"
 #include "src/base/text.h"
 
 namespace locus::locusd {
@@ -24,22 +23,13 @@ using mariadb::MoveControl;
 
 namespace {
 
-constexpr std::streamsize kMostFileBytes = 1 << 20;
+constexpr size_t kMostFileBytes = 1 << 20;
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string text(static_cast<size_t>(kMostFileBytes) + 1, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (in.gcount() == 0 && !in.eof()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path, ": cannot be read: ", std::strerror(errno)));
-  }
-  if (in.gcount() > kMostFileBytes) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path, ": a move file has at most ", kMostFileBytes, " bytes"));
-  }
-  text.resize(static_cast<size_t>(in.gcount()));
-  return text;
+  absl::StatusOr<std::string> text = internal::ReadRegularFile(path, kMostFileBytes);
+  if (text.ok()) return text;
+  return absl::FailedPreconditionError(
+      absl::StrCat("move file ", path, ": ", text.status().message()));
 }
 
 class FileLook : public MoveLook {
