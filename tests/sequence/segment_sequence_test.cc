@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "gtest/gtest.h"
+#include "gmock/gmock.h"
 #include "locus/engine/memory.h"
 #include "locus/testing/faulty_sequencer.h"
 #include "locus/testing/manual_clock.h"

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "gmock/gmock.h"
 #include "tests/engine/mariadb/mariadb_fixture.h"
 #include "tests/engine/mariadb/mariadb_replica.h"
 #include "tests/support/golden.h"
