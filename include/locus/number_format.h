@@ -80,7 +80,7 @@ struct ParsedNumber {
 // The form of a business number (an order number, a payment reference, a parking ticket), compiled
 // once from a pattern; formats numbers and parses them back.
 //
-// A pattern consists of literals and fields. A literal is printable ASCII; a brace is written {{ or
+// A pattern consists of literals and fields. A literal is visible text; a brace is written {{ or
 // }}. A field's name has 1 to 32 characters of a-z, 0-9 and '_', begins with a letter, and occurs
 // once in the pattern.
 //
@@ -104,14 +104,26 @@ struct ParsedNumber {
 //                                     of two adjacent digits. It skips letters and other
 //                                     characters, so it does not protect them.
 //
-// An ALPHABET consists of printable ASCII characters and ranges such as A-Z, without a space, a
-// brace or ';'. Each character occurs once; '-' itself comes first or last. Digits alone are a
-// width N: write 0-1, not 01.
+// An ALPHABET consists of visible characters and ranges such as A-Z or 一-龥, which go by code
+// point, without a space, a brace or ';'. Each character occurs once; '-' itself comes first or
+// last. Digits alone are a width N: write 0-1, not 01.
+//
+// Characters. Patterns, text values and numbers are UTF-8, so that a pattern may hold letters of
+// any script: {province:京津沪渝;1}{letter:A-Z;1}{rest:A-Z0-9;5} writes 京B12345. A character is
+// one Unicode code point: widths and the positions in messages count these, lengths count bytes.
+// Nothing is normalised: é as one code point and as e with U+0301 are different texts of 1 and 2
+// characters. Digits are 0-9 alone; those of other scripts are letters, also to {check}. Refused
+// everywhere, also within a range, are invalid UTF-8 (overlong forms and surrogates, too) and what
+// no reader could see or tell apart, by the properties of Unicode 14: controls (Cc), format
+// characters (Cf, with all that change the direction of text), separators (Zl, Zp),
+// Default_Ignorable_Code_Point (joiners, variation selectors, fillers), noncharacters, spaces other
+// than U+0020 (Zs), and U+2800. Private use and unassigned code points are taken as they are.
 //
 // Compile refuses a pattern whose numbers could not be parsed. Every field of variable width except
 // the last one must be followed directly by a literal whose first character is not in its alphabet.
 // The last one may stand anywhere: it gets the characters that the other fields leave. A pattern
-// has at most 256 bytes, and so has a number.
+// has at most 256 bytes, and so has its longest number: each field is counted with the longest
+// character of its alphabet.
 //
 // Daylight saving. Format never writes a local time that the zone skips, and Parse refuses one. A
 // day whose midnight is skipped begins at its first instant. Where a local time occurs twice, Parse
@@ -124,7 +136,7 @@ struct ParsedNumber {
 // Cost: Format allocates its result, FormatTo nothing; neither takes a lock.
 class NumberFormat {
  public:
-  static constexpr size_t kMaxLength = 256;
+  static constexpr size_t kMaxLength = 256;  // in bytes
 
   // Times are written in `zone` (absl::LoadTimeZone reads one by name). INVALID_ARGUMENT: a bad
   // pattern; the message names it, the field at fault, its position from 1, and the limit.
@@ -141,21 +153,22 @@ class NumberFormat {
   absl::TimeZone zone() const;
   // In pattern order.
   std::span<const NumberField> fields() const;
-  // The lengths of the shortest and the longest number.
+  // In bytes: no number is shorter or longer. Where an alphabet has characters of 1 to 4 bytes, few
+  // numbers are that long.
   size_t min_length() const;
   size_t max_length() const;
 
   // `values` has one value for each field that has_value(), in pattern order: text for kText, a
   // number for kDigits, either for kBuyer. Units of time that are smaller than those of the pattern
   // are cut off. OUT_OF_RANGE: a number is too high for its field, or the pattern cannot write the
-  // year. INVALID_ARGUMENT: a text has the wrong length or characters outside its alphabet, a value
+  // year. INVALID_ARGUMENT: a text has the wrong width or characters outside its alphabet, a value
   // is of the wrong kind, or the count of values is wrong. Messages name value, field and limit.
   absl::StatusOr<std::string> Format(absl::Time time, std::span<const FieldValue> values) const;
   absl::StatusOr<std::string> Format(absl::Time time,
                                      std::initializer_list<FieldValue> values) const {
     return Format(time, std::span(values.begin(), values.size()));
   }
-  // Writes the number to `out`, without a terminating NUL, and returns its length.
+  // Writes the number to `out`, without a terminating NUL, and returns its length in bytes.
   // INVALID_ARGUMENT: `out` has less than max_length() bytes. After an error the contents of `out`
   // are unspecified.
   absl::StatusOr<size_t> FormatTo(absl::Time time, std::span<const FieldValue> values,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/base/text.h"
 
+#include "src/base/utf8.h"
+
 namespace locus::internal {
 namespace {
 
@@ -21,35 +23,30 @@ void AppendHexEscape(std::string& out, std::string_view bytes) {
   }
 }
 
-// The length of the UTF-8 character that `text` begins with, and its code point; 0: it begins with
-// none (a stray or overlong byte, a surrogate, a character that is cut off).
-size_t FirstCharacter(std::string_view text, uint32_t& code_point) {
-  auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  uint32_t first = byte(0);
-  if (first < 0x80) {
-    code_point = first;
-    return 1;
-  }
-  size_t size = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < size) return 0;
-  code_point = first & (0x7Fu >> size);
-  for (size_t i = 1; i < size; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-    code_point = code_point << 6 | (byte(i) & 0x3Fu);
-  }
-  constexpr uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-  bool surrogate = code_point >= 0xD800 && code_point <= 0xDFFF;
-  return code_point < kSmallest[size] || code_point > 0x10FFFF || surrogate ? 0 : size;
-}
+constexpr size_t kMaxQuoted = 64;
 
-// Whether a terminal shows the character as itself and goes on as before. C1 controls start escape
-// sequences; the others hide text or reverse its direction.
-bool IsHarmless(uint32_t c) {
-  bool control = c < 0x20 || (c >= 0x7F && c <= 0x9F) || c == 0x2028 || c == 0x2029;
-  bool invisible = c == 0xAD || (c >= 0x200B && c <= 0x200F) || (c >= 0x2060 && c <= 0x2064) ||
-                   c == 0xFEFF || (c >= 0xFFF9 && c <= 0xFFFB) || (c >= 0xE0000 && c <= 0xE007F);
-  bool direction = c == 0x61C || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
-  return !control && !invisible && !direction;
+// `text` between double quotes, at most `most` bytes of it; `shown` gives of its rest the length of
+// the character at the front if that stands as it is, otherwise 0.
+template <typename Shown>
+std::string QuotedIf(std::string_view text, size_t most, Shown shown) {
+  bool cut = text.size() > most;
+  text = text.substr(0, most);
+  std::string out = "\"";
+  while (!text.empty()) {
+    size_t size = shown(text);
+    std::string_view character = text.substr(0, size == 0 ? 1 : size);
+    if (text[0] == '"' || text[0] == '\\') {
+      out += '\\';
+      out += text[0];
+    } else if (size != 0) {
+      out += character;
+    } else {
+      AppendHexEscape(out, character);
+    }
+    text.remove_prefix(character.size());
+  }
+  out += cut ? "...\"" : "\"";
+  return out;
 }
 
 }  // namespace
@@ -64,7 +61,7 @@ std::string Printable(std::string_view text, size_t most) {
     // A character that the limit cut is dropped, not shown as a broken one.
     if (size == 0 && cut && text.size() < 4 && static_cast<unsigned char>(text[0]) >= 0xC0) break;
     std::string_view character = text.substr(0, size == 0 ? 1 : size);
-    if (size != 0 && IsHarmless(code_point)) {
+    if (size != 0 && !IsInvisible(code_point)) {
       out += character;
     } else {
       AppendHexEscape(out, character);
@@ -76,20 +73,21 @@ std::string Printable(std::string_view text, size_t most) {
 }
 
 std::string Quoted(std::string_view text) {
-  constexpr size_t kMaxShown = 64;
-  std::string out = "\"";
-  for (char c : text.substr(0, kMaxShown)) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (c >= ' ' && c <= '~') {
-      out += c;
-    } else {
-      AppendHexEscape(out, {&c, 1});
-    }
-  }
-  out += text.size() > kMaxShown ? "...\"" : "\"";
-  return out;
+  return QuotedIf(text, kMaxQuoted, [](std::string_view rest) -> size_t {
+    return rest[0] >= ' ' && rest[0] <= '~' ? 1 : 0;
+  });
+}
+
+std::string QuotedUtf8(std::string_view text) {
+  // A character that the limit would cut is left out.
+  size_t most = kMaxQuoted;
+  auto continues = [&](size_t at) { return (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80; };
+  while (text.size() > kMaxQuoted && most + 3 > kMaxQuoted && continues(most)) --most;
+  return QuotedIf(text, most, [](std::string_view rest) -> size_t {
+    uint32_t c = 0;
+    size_t size = FirstCharacter(rest, c);
+    return size == 0 || IsInvisible(c) || FirstOtherSpace(c, c) ? 0 : size;
+  });
 }
 
 std::optional<uint64_t> ParseDecimal(std::string_view text, uint64_t max) {

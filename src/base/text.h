@@ -22,6 +22,9 @@ inline absl::string_view ToAbsl(std::string_view text) { return {text.data(), te
 // printable ASCII as \xHH.
 std::string Quoted(std::string_view text);
 
+// The same for text that has letters of any script: visible characters of UTF-8 stay as they are.
+std::string QuotedUtf8(std::string_view text);
+
 // What a server, a file or another program said, made safe for a message and for a terminal:
 // control characters, invisible and direction-changing characters and whatever is not valid UTF-8
 // become \xHH; other UTF-8 stays as it is. At most `most` bytes of `text`, then "...".

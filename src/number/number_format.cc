@@ -1,27 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "locus/number_format.h"
 
+#include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
+#include "src/base/utf8.h"
 #include "src/number/damm.h"
 #include "src/number/local_time.h"
 #include "src/number/number_parser.h"
 #include "src/number/number_pattern.h"
+#include "src/number/number_text.h"
 #include "src/number/zone_offset.h"
 
 namespace locus {
 
+using internal::AfterAlphabet;
+using internal::CharactersIn;
 using internal::DammDigit;
+using internal::FirstCharacter;
+using internal::FirstRefused;
 using internal::LocalTime;
 using internal::LocalTimeOf;
 using internal::NumberElement;
 using internal::NumberParser;
 using internal::NumberPattern;
-using internal::Quoted;
+using internal::QuotedUtf8;
+using internal::RefusedCharacter;
 using internal::TimeUnit;
 using internal::ToAbsl;
 using internal::ZoneOffset;
@@ -53,16 +62,16 @@ char* WriteDigits(uint64_t value, size_t width, char* out) {
 }
 
 std::string Shown(const FieldValue& value) {
-  return value.is_uint64() ? absl::StrCat(value.uint64()) : Quoted(value.text());
+  return value.is_uint64() ? absl::StrCat(value.uint64()) : QuotedUtf8(value.text());
 }
 
 absl::Status Wrong(const NumberElement& element, std::string_view what) {
   return absl::InvalidArgumentError(
-      absl::StrCat("field ", Quoted(element.text), ": ", ToAbsl(what)));
+      absl::StrCat("field ", QuotedUtf8(element.text), ": ", ToAbsl(what)));
 }
 
 absl::Status TooHigh(const NumberElement& element, uint64_t value) {
-  return absl::OutOfRangeError(absl::StrCat("field ", Quoted(element.text), ": ", value,
+  return absl::OutOfRangeError(absl::StrCat("field ", QuotedUtf8(element.text), ": ", value,
                                             " is above ", element.limit, ", the highest of its ",
                                             element.max_width, " digits"));
 }
@@ -78,7 +87,7 @@ absl::StatusOr<uint64_t> LastDigitsOf(const NumberElement& element, std::string_
   while (!rest.empty() && rest.back() >= '0' && rest.back() <= '9') rest.remove_suffix(1);
   std::string_view digits = key.substr(rest.size());
   if (digits.empty()) {
-    return Wrong(element, absl::StrCat(Quoted(key), " does not end with a digit"));
+    return Wrong(element, absl::StrCat(QuotedUtf8(key), " does not end with a digit"));
   }
   if (digits.size() > element.max_width) {
     digits.remove_prefix(digits.size() - element.max_width);
@@ -88,24 +97,48 @@ absl::StatusOr<uint64_t> LastDigitsOf(const NumberElement& element, std::string_
   return value;
 }
 
-absl::Status CheckText(const NumberElement& element, const FieldValue& value) {
-  if (value.is_uint64()) {
-    return Wrong(element, absl::StrCat("the number ", value.uint64(), " is given, not text"));
+// Of text that does not fit.
+absl::Status WrongText(const NumberElement& element, std::string_view text) {
+  if (std::optional<RefusedCharacter> refused = FirstRefused(text)) {
+    return Wrong(element, absl::StrCat("character ", refused->position, " of ", QuotedUtf8(text),
+                                       ", ", refused->character, ", ", refused->reason));
   }
-  std::string_view text = value.text();
-  if (text.size() < element.min_width || text.size() > element.max_width) {
+  size_t characters = CharactersIn(text);
+  if (characters < element.min_width || characters > element.max_width) {
     std::string limit = element.is_variable()
                             ? absl::StrCat(element.min_width, " to ", element.max_width)
                             : absl::StrCat(element.max_width);
     return Wrong(element,
-                 absl::StrCat(Quoted(text), " has ", text.size(), " characters, not ", limit));
+                 absl::StrCat(QuotedUtf8(text), " has ", characters, " characters, not ", limit));
   }
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (element.alphabet.Has(text[i])) continue;
-    return Wrong(element, absl::StrCat("character ", i + 1, " of ", Quoted(text), " is not of ",
-                                       element.alphabet_text));
+  std::string_view rest = AfterAlphabet(element, text);
+  size_t position = CharactersIn(text.substr(0, text.size() - rest.size())) + 1;
+  return Wrong(element, absl::StrCat("character ", position, " of ", QuotedUtf8(text),
+                                     " is not of ", element.alphabet_text));
+}
+
+bool FitsWide(const NumberElement& element, std::string_view text) {
+  size_t characters = 0;
+  for (; !text.empty() && characters < element.max_width; ++characters) {
+    uint32_t c = 0;
+    size_t size = FirstCharacter(text, c);
+    if (size == 0 || !element.alphabet.Has(c)) return false;
+    text.remove_prefix(size);
   }
-  return absl::OkStatus();
+  return text.empty() && characters >= element.min_width;
+}
+
+bool Fits(const NumberElement& element, std::string_view text) {
+  if (!element.alphabet.is_ascii()) return FitsWide(element, text);
+  return text.size() >= element.min_width && text.size() <= element.max_width &&
+         std::all_of(text.begin(), text.end(), [&](char c) { return element.alphabet.HasByte(c); });
+}
+
+absl::Status CheckText(const NumberElement& element, const FieldValue& value) {
+  if (value.is_uint64()) {
+    return Wrong(element, absl::StrCat("the number ", value.uint64(), " is given, not text"));
+  }
+  return Fits(element, value.text()) ? absl::OkStatus() : WrongText(element, value.text());
 }
 
 }  // namespace
@@ -151,7 +184,7 @@ absl::StatusOr<size_t> NumberFormat::Rep::Write(absl::Time time, std::span<const
   if (values.size() != pattern.values) [[unlikely]] {
     return absl::InvalidArgumentError(absl::StrCat(values.size(), " values are given for the ",
                                                    pattern.values, " fields of ",
-                                                   Quoted(pattern.text)));
+                                                   QuotedUtf8(pattern.text)));
   }
   LocalTime local;
   if (pattern.has_time) LOCUS_RETURN_IF_ERROR(LocalTimeFor(time, local));

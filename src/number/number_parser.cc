@@ -7,7 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
+#include "src/base/utf8.h"
 #include "src/number/damm.h"
+#include "src/number/number_text.h"
 
 namespace locus::internal {
 namespace {
@@ -44,30 +46,26 @@ std::string Range(size_t min, size_t max) {
 }  // namespace
 
 absl::Status NumberParser::Refuse(std::string_view reason) const {
-  return absl::InvalidArgumentError(absl::StrCat(Quoted(text_), " is not a number of ",
-                                                 Quoted(pattern_.text), ": ", ToAbsl(reason)));
+  return absl::InvalidArgumentError(absl::StrCat(QuotedUtf8(text_), " is not a number of ",
+                                                 QuotedUtf8(pattern_.text), ": ", ToAbsl(reason)));
 }
 
-absl::Status NumberParser::RefuseHere(std::string_view name, size_t width,
+size_t NumberParser::PositionOf(size_t at) const { return CharactersIn(text_.substr(0, at)) + 1; }
+
+absl::Status NumberParser::RefuseHere(std::string_view name, size_t bytes,
                                       std::string_view reason) const {
-  return Refuse(absl::StrCat(ToAbsl(name), " ", Quoted(text_.substr(at_, width)), " at character ",
-                             at_ + 1, " ", ToAbsl(reason)));
+  return Refuse(absl::StrCat(ToAbsl(name), " ", QuotedUtf8(text_.substr(at_, bytes)),
+                             " at character ", PositionOf(at_), " ", ToAbsl(reason)));
 }
 
 absl::StatusOr<ParsedNumber> NumberParser::Parse() {
-  if (text_.size() < pattern_.min_length || text_.size() > pattern_.max_length) {
-    return Refuse(absl::StrCat("it has ", text_.size(), " characters, not ",
-                               Range(pattern_.min_length, pattern_.max_length)));
-  }
+  LOCUS_RETURN_IF_ERROR(CheckAll());
   parsed_.values.reserve(pattern_.values);
   for (size_t i = 0; i < pattern_.elements.size(); ++i) {
     const NumberElement& element = pattern_.elements[i];
-    LOCUS_ASSIGN_OR_RETURN(size_t width, WidthOf(i));
-    if (width > text_.size() - at_) {
-      return Refuse(absl::StrCat("it ends where ", Quoted(element.text), " is expected"));
-    }
-    LOCUS_RETURN_IF_ERROR(Take(element, text_.substr(at_, width)));
-    at_ += width;
+    LOCUS_ASSIGN_OR_RETURN(size_t bytes, BytesFor(i));
+    LOCUS_RETURN_IF_ERROR(Take(element, text_.substr(at_, bytes)));
+    at_ += bytes;
   }
   if (at_ != text_.size()) {
     return RefuseHere("the rest", text_.size() - at_, "is left over");
@@ -78,19 +76,42 @@ absl::StatusOr<ParsedNumber> NumberParser::Parse() {
   return std::move(parsed_);
 }
 
-absl::StatusOr<size_t> NumberParser::WidthOf(size_t index) const {
-  const NumberElement& element = pattern_.elements[index];
-  if (!element.is_variable()) return element.max_width;
-  std::string_view rest = text_.substr(at_);
-  size_t width = 0;
-  if (index == pattern_.last_variable) {
-    width = rest.size() - std::min(rest.size(), pattern_.after_variable);
-  } else {
-    while (width < rest.size() && element.alphabet.Has(rest[width])) ++width;
+absl::Status NumberParser::CheckAll() {
+  if (text_.size() > NumberFormat::kMaxLength) {
+    return Refuse(
+        absl::StrCat("it has ", text_.size(), " bytes, more than ", NumberFormat::kMaxLength));
   }
-  if (width >= element.min_width && width <= element.max_width) return width;
-  return Refuse(absl::StrCat("for field ", Quoted(element.text), " at character ", at_ + 1,
-                             " there are ", width, " characters, not ",
+  if (std::optional<RefusedCharacter> refused = FirstRefused(text_)) {
+    return Refuse(absl::StrCat("character ", refused->position, ", ", refused->character, ", ",
+                               refused->reason));
+  }
+  size_t characters = CharactersIn(text_);
+  is_ascii_ = characters == text_.size();
+  if (characters >= pattern_.min_characters && characters <= pattern_.max_characters) {
+    return absl::OkStatus();
+  }
+  return Refuse(absl::StrCat("it has ", characters, " characters, not ",
+                             Range(pattern_.min_characters, pattern_.max_characters)));
+}
+
+absl::StatusOr<size_t> NumberParser::BytesFor(size_t index) const {
+  const NumberElement& element = pattern_.elements[index];
+  std::string_view rest = text_.substr(at_);
+  if (!element.is_variable()) {
+    size_t bytes = is_ascii_ ? element.max_width : PrefixBytes(rest, element.max_width);
+    if (bytes <= rest.size()) return bytes;
+    return Refuse(absl::StrCat("it ends where ", QuotedUtf8(element.text), " is expected"));
+  }
+  size_t bytes = 0;
+  if (index == pattern_.last_variable) {
+    bytes = rest.size() - std::min(rest.size(), SuffixBytes(rest, pattern_.after_variable));
+  } else {
+    bytes = rest.size() - AfterAlphabet(element, rest).size();
+  }
+  size_t width = is_ascii_ ? bytes : CharactersIn(rest.substr(0, bytes));
+  if (width >= element.min_width && width <= element.max_width) return bytes;
+  return Refuse(absl::StrCat("for field ", QuotedUtf8(element.text), " at character ",
+                             PositionOf(at_), " there are ", width, " characters, not ",
                              Range(element.min_width, element.max_width)));
 }
 
@@ -101,7 +122,8 @@ absl::Status NumberParser::Take(const NumberElement& element, std::string_view p
   switch (element.kind) {
     case Kind::kLiteral:
       if (part == element.text) return absl::OkStatus();
-      return RefuseHere("the literal", part.size(), absl::StrCat("is not ", Quoted(element.text)));
+      return RefuseHere("the literal", part.size(),
+                        absl::StrCat("is not ", QuotedUtf8(element.text)));
     case Kind::kTime:
       return TakeTime(element, part);
     case Kind::kDigits:
@@ -112,10 +134,9 @@ absl::Status NumberParser::Take(const NumberElement& element, std::string_view p
       return absl::OkStatus();
     }
     case Kind::kText:
-      for (char c : part) {
-        if (element.alphabet.Has(c)) continue;
-        return refuse(
-            absl::StrCat("has ", Quoted({&c, 1}), ", which is not of ", element.alphabet_text));
+      if (std::string_view wrong = AfterAlphabet(element, part); !wrong.empty()) {
+        return refuse(absl::StrCat("has ", QuotedUtf8(wrong.substr(0, PrefixBytes(wrong, 1))),
+                                   ", which is not of ", element.alphabet_text));
       }
       parsed_.values.push_back({0, std::string(part)});
       return absl::OkStatus();
@@ -124,19 +145,20 @@ absl::Status NumberParser::Take(const NumberElement& element, std::string_view p
   }
   char check = DammDigit(text_.substr(0, at_));
   if (part[0] == check) return absl::OkStatus();
-  return RefuseHere("the check digit", 1,
-                    absl::StrCat("is not ", Quoted({&check, 1}), ", that of the digits before"));
+  return RefuseHere(
+      "the check digit", part.size(),
+      absl::StrCat("is not ", QuotedUtf8({&check, 1}), ", that of the digits before"));
 }
 
 absl::Status NumberParser::TakeTime(const NumberElement& element, std::string_view part) {
   auto unit = static_cast<size_t>(element.unit);
   const UnitLimits& limits = kUnits[unit];
   std::optional<uint64_t> number = NumberOf(part);
-  if (number && element.unit == TimeUnit::kYear && part.size() == 2) *number += 2000;
+  if (number && element.unit == TimeUnit::kYear && element.max_width == 2) *number += 2000;
   if (!number || *number < limits.min || *number > limits.max) {
     std::string least = absl::StrCat(limits.min), most = absl::StrCat(limits.max);
-    least.insert(0, part.size() - std::min(part.size(), least.size()), '0');
-    if (part.size() == 2 && element.unit == TimeUnit::kYear) least = "00", most = "99";
+    least.insert(0, element.max_width - std::min(element.max_width, least.size()), '0');
+    if (element.max_width == 2 && element.unit == TimeUnit::kYear) least = "00", most = "99";
     return RefuseHere(limits.name, part.size(), absl::StrCat("is not ", least, " to ", most));
   }
   if (element.unit == TimeUnit::kDay) day_at_ = at_;
@@ -148,8 +170,8 @@ absl::StatusOr<absl::Time> NumberParser::Time() const {
   auto [year, month, day, hour, minute, second, millisecond] = local_;
   int days = DaysInMonth(year, month);
   if (day > static_cast<uint32_t>(days)) {
-    return Refuse(absl::StrCat("day ", Quoted(text_.substr(day_at_, 2)), " at character ",
-                               day_at_ + 1, " is not 01 to ", days));
+    return Refuse(absl::StrCat("day ", QuotedUtf8(text_.substr(day_at_, 2)), " at character ",
+                               PositionOf(day_at_), " is not 01 to ", days));
   }
   std::optional<absl::Time> time = FirstInstantOf(local_, pattern_.smallest, zone_);
   if (time) return *time;

@@ -25,11 +25,15 @@ class NumberParser {
 
  private:
   absl::Status Refuse(std::string_view reason) const;
-  // An error about the `width` characters at `at_`.
-  absl::Status RefuseHere(std::string_view name, size_t width, std::string_view reason) const;
+  // Of the byte at `at`: in characters, from 1.
+  size_t PositionOf(size_t at) const;
+  // An error about the `bytes` at `at_`.
+  absl::Status RefuseHere(std::string_view name, size_t bytes, std::string_view reason) const;
 
-  // How many characters the element at `at_` takes.
-  absl::StatusOr<size_t> WidthOf(size_t element) const;
+  // Whether the text has characters that a number may have, and as many. Sets is_ascii_.
+  absl::Status CheckAll();
+  // How many bytes the element at `at_` takes; the text has them.
+  absl::StatusOr<size_t> BytesFor(size_t element) const;
   absl::Status Take(const NumberElement& element, std::string_view part);
   absl::Status TakeTime(const NumberElement& element, std::string_view part);
   absl::StatusOr<absl::Time> Time() const;
@@ -37,9 +41,10 @@ class NumberParser {
   const NumberPattern& pattern_;
   const absl::TimeZone zone_;
   const std::string_view text_;
-  size_t at_ = 0;
+  bool is_ascii_ = false;
+  size_t at_ = 0;  // in bytes
   LocalTime local_ = {1, 1, 1, 0, 0, 0, 0};
-  size_t day_at_ = 0;  // the position of the day
+  size_t day_at_ = 0;  // where the day stands, in bytes
   ParsedNumber parsed_;
 };
 

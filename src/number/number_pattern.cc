@@ -2,6 +2,7 @@
 #include "src/number/number_pattern.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <optional>
 
@@ -9,6 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
+#include "src/base/utf8.h"
+#include "src/number/number_text.h"
 
 namespace locus::internal {
 namespace {
@@ -38,7 +41,6 @@ constexpr std::array<std::string_view, kTimeUnits> kUnitNames = {"yyyy", "MM", "
                                                                  "mm",   "ss", "SSS"};
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsPrintable(char c) { return c >= ' ' && c <= '~'; }
 
 uint64_t PowerOfTen(size_t exponent) {
   uint64_t power = 1;
@@ -53,11 +55,17 @@ bool MayHoldDigits(const NumberElement& element) {
     case Kind::kText: {
       constexpr std::string_view kDigits = "0123456789";
       return std::any_of(kDigits.begin(), kDigits.end(),
-                         [&](char c) { return element.alphabet.Has(c); });
+                         [&](char c) { return element.alphabet.HasByte(c); });
     }
     default:
       return true;
   }
+}
+
+// The character, quoted.
+std::string Shown(uint32_t code_point) {
+  return code_point < 0x80 ? QuotedUtf8(std::string(1, static_cast<char>(code_point)))
+                           : CodePointName(code_point);
 }
 
 class Compiler {
@@ -69,12 +77,14 @@ class Compiler {
     LOCUS_RETURN_IF_ERROR(CheckUnits());
     LOCUS_RETURN_IF_ERROR(CheckVariableFields());
     for (const NumberElement& element : pattern_.elements) {
-      pattern_.min_length += element.min_width;
-      pattern_.max_length += element.max_width;
+      pattern_.min_length += element.min_bytes();
+      pattern_.max_length += element.max_bytes();
+      pattern_.min_characters += element.min_width;
+      pattern_.max_characters += element.max_width;
     }
     if (pattern_.max_length > NumberFormat::kMaxLength) {
       return Refuse(absl::StrCat("its numbers have up to ", pattern_.max_length,
-                                 " characters, more than ", NumberFormat::kMaxLength));
+                                 " bytes, more than ", NumberFormat::kMaxLength));
     }
     return std::move(pattern_);
   }
@@ -82,17 +92,20 @@ class Compiler {
  private:
   absl::Status Refuse(std::string_view reason) const {
     return absl::InvalidArgumentError(
-        absl::StrCat("pattern ", Quoted(pattern_.text), ": ", ToAbsl(reason)));
+        absl::StrCat("pattern ", QuotedUtf8(pattern_.text), ": ", ToAbsl(reason)));
   }
   // An error about the field that is being read, or about the literal at position `at`.
   absl::Status RefuseField(std::string_view reason) const {
-    return Refuse(absl::StrCat("field ", Quoted(field_), " at character ", field_at_ + 1, ": ",
-                               ToAbsl(reason)));
+    return Refuse(absl::StrCat("field ", QuotedUtf8(field_), " at character ",
+                               PositionOf(field_at_), ": ", ToAbsl(reason)));
   }
   absl::Status RefuseAt(size_t at, std::string_view reason) const {
-    return Refuse(absl::StrCat("character ", at + 1, ", ", Quoted(pattern_.text.substr(at, 1)),
-                               ", ", ToAbsl(reason)));
+    return Refuse(absl::StrCat("character ", PositionOf(at), ", ",
+                               QuotedUtf8(pattern_.text.substr(at, 1)), ", ", ToAbsl(reason)));
   }
+
+  // Of the byte at `at`: in characters, from 1.
+  size_t PositionOf(size_t at) const { return CharactersIn(pattern_.text.substr(0, at)) + 1; }
 
   absl::Status ReadAll();
   absl::Status ReadField();
@@ -102,6 +115,7 @@ class Compiler {
   absl::Status ReadDigits(std::string_view name, std::string_view width);
   absl::Status ReadText(std::string_view name, std::string_view declared);
   absl::StatusOr<Alphabet> ReadAlphabet(std::string_view text) const;
+  absl::Status CheckRange(std::string_view range, uint32_t first, uint32_t last) const;
   absl::Status ReadCheck();
   absl::Status CheckUnits() const;
   absl::Status CheckVariableFields();
@@ -121,7 +135,7 @@ void Compiler::AddLiteral(char c) {
   }
   NumberElement& literal = pattern_.elements.back();
   literal.text += c;
-  literal.min_width = literal.max_width = literal.text.size();
+  literal.min_width = literal.max_width = CharactersIn(literal.text);
 }
 
 void Compiler::AddField(NumberElement element, NumberField::Kind kind) {
@@ -140,10 +154,13 @@ absl::Status Compiler::ReadAll() {
   if (text.size() > kMaxPattern) {
     return Refuse(absl::StrCat("it has ", text.size(), " bytes, more than ", kMaxPattern));
   }
+  if (std::optional<RefusedCharacter> refused = FirstRefused(text)) {
+    return Refuse(absl::StrCat("character ", refused->position, ", ", refused->character, ", ",
+                               refused->reason));
+  }
   for (size_t i = 0; i < text.size(); ++i) {
     char c = text[i];
     bool doubled = i + 1 < text.size() && text[i + 1] == c;
-    if (!IsPrintable(c)) return RefuseAt(i, "is not printable ASCII");
     if (c == '}' && !doubled) return RefuseAt(i, "closes no field; as a literal it is }}");
     if (c == '{' && !doubled) {
       size_t end = text.find_first_of("{}", i + 1);
@@ -186,7 +203,7 @@ absl::Status Compiler::CheckName(std::string_view name) const {
   auto allowed = [](char c) { return absl::ascii_islower(c) || IsDigit(c) || c == '_'; };
   if (name.empty() || name.size() > kMaxName || !absl::ascii_islower(name[0]) ||
       !std::all_of(name.begin(), name.end(), allowed)) {
-    return RefuseField(absl::StrCat("the name ", Quoted(name),
+    return RefuseField(absl::StrCat("the name ", QuotedUtf8(name),
                                     " is not 1 to 32 of a-z, 0-9 and '_', a letter first"));
   }
   for (const NumberField& field : pattern_.fields) {
@@ -205,15 +222,18 @@ absl::Status Compiler::ReadLayout(std::string_view name, std::string_view layout
       ++width;
       continue;
     }
-    std::string_view run = layout.substr(i, layout.find_first_not_of(layout[i], i) - i);
+    std::string_view rest = layout.substr(i);
+    size_t size = std::min(rest.find_first_not_of(rest[0]), rest.size());
+    // Of a character that is no ASCII, all bytes.
+    std::string_view run = rest.substr(0, std::max(size, PrefixBytes(rest, 1)));
     auto known = std::find_if(kLayoutUnits.begin(), kLayoutUnits.end(),
                               [&](const LayoutUnit& unit) { return unit.letters == run; });
     if (known == kLayoutUnits.end()) {
       return RefuseField(absl::StrCat(
-          Quoted(run), " is none of yyyy yy MM dd HH mm ss SSS and - . / : _ between them"));
+          QuotedUtf8(run), " is none of yyyy yy MM dd HH mm ss SSS and - . / : _ between them"));
     }
     bool& has_unit = has_unit_[static_cast<size_t>(known->unit)];
-    if (has_unit) return RefuseField(absl::StrCat("the unit ", Quoted(run), " stands twice"));
+    if (has_unit) return RefuseField(absl::StrCat("the unit ", QuotedUtf8(run), " stands twice"));
     has_unit = tells_time = true;
     pattern_.smallest = std::max(pattern_.smallest, known->unit);
     pattern_.short_year |= run == "yy";
@@ -238,7 +258,7 @@ absl::Status Compiler::ReadLayout(std::string_view name, std::string_view layout
 absl::StatusOr<size_t> Compiler::ReadWidth(std::string_view text, size_t max) const {
   std::optional<uint64_t> width = ParseDecimal(text, max);
   if (width && *width > 0) return size_t{*width};
-  return RefuseField(absl::StrCat("the width ", Quoted(text), " is not 1 to ", max));
+  return RefuseField(absl::StrCat("the width ", QuotedUtf8(text), " is not 1 to ", max));
 }
 
 absl::Status Compiler::ReadDigits(std::string_view name, std::string_view width_text) {
@@ -267,7 +287,7 @@ absl::Status Compiler::ReadText(std::string_view name, std::string_view declared
       LOCUS_ASSIGN_OR_RETURN(max, ReadWidth(widths.substr(dots + 2), kMaxText));
     }
     if (max < min) {
-      return RefuseField(absl::StrCat("the widths ", Quoted(widths), " fall"));
+      return RefuseField(absl::StrCat("the widths ", QuotedUtf8(widths), " fall"));
     }
   }
   AddField({.kind = Kind::kText,
@@ -283,30 +303,40 @@ absl::Status Compiler::ReadText(std::string_view name, std::string_view declared
 absl::StatusOr<Alphabet> Compiler::ReadAlphabet(std::string_view text) const {
   if (text.empty()) return RefuseField("its alphabet is empty");
   Alphabet alphabet;
-  for (size_t i = 0; i < text.size(); ++i) {
-    char first = text[i], last = first;
-    bool at_an_end = i == 0 || i + 1 == text.size();
+  for (size_t i = 0; i < text.size();) {
+    std::string_view rest = text.substr(i);
+    uint32_t first = 0;
+    size_t size = FirstCharacter(rest, first);
+    bool at_an_end = i == 0 || size == rest.size();
     if (first == '-' && !at_an_end) {
       return RefuseField("a '-' outside a range must come first or last in an alphabet");
     }
-    if (i + 2 < text.size() && text[i + 1] == '-') {
-      last = text[i + 2];
-      i += 2;
+    uint32_t last = first;
+    if (size + 1 < rest.size() && rest[size] == '-') {
+      size += 1 + FirstCharacter(rest.substr(size + 1), last);
     }
-    if (first == ' ' || last == ' ') return RefuseField("its alphabet has a space");
-    if (last < first) {
-      return RefuseField(absl::StrCat("the range ", Quoted(text.substr(i - 2, 3)), " falls"));
+    LOCUS_RETURN_IF_ERROR(CheckRange(rest.substr(0, size), first, last));
+    if (std::optional<uint32_t> twice = alphabet.Add(first, last)) {
+      return RefuseField(absl::StrCat("its alphabet has ", Shown(*twice), " twice"));
     }
-    for (char c = first; c <= last; ++c) {
-      if (c == ';' || c == '{' || c == '}') {
-        return RefuseField(absl::StrCat("its alphabet has ", Quoted({&c, 1})));
-      }
-      if (!alphabet.Add(c)) {
-        return RefuseField(absl::StrCat("its alphabet has ", Quoted({&c, 1}), " twice"));
-      }
-    }
+    i += size;
   }
   return alphabet;
+}
+
+// Of an alphabet: `range` is one character or "A-Z".
+absl::Status Compiler::CheckRange(std::string_view range, uint32_t first, uint32_t last) const {
+  if (first == ' ' || last == ' ') return RefuseField("its alphabet has a space");
+  if (last < first) return RefuseField(absl::StrCat("the range ", QuotedUtf8(range), " falls"));
+  for (uint32_t c : {';', '{', '}'}) {
+    if (first <= c && c <= last) {
+      return RefuseField(absl::StrCat("its alphabet has ", Shown(c)));
+    }
+  }
+  std::optional<RefusedCharacter> refused = FirstRefused(first, last);
+  if (!refused) return absl::OkStatus();
+  return RefuseField(absl::StrCat("the range ", QuotedUtf8(range), " holds ", refused->character,
+                                  ", which ", refused->reason));
 }
 
 absl::Status Compiler::ReadCheck() {
@@ -339,7 +369,11 @@ absl::Status Compiler::CheckVariableFields() {
   for (size_t i = 0; i < last; ++i) {
     if (last == elements.size() || !elements[i].is_variable()) continue;
     const NumberElement& next = elements[i + 1];
-    if (next.kind == Kind::kLiteral && !elements[i].alphabet.Has(next.text[0])) continue;
+    uint32_t first = 0;
+    if (next.kind == Kind::kLiteral && FirstCharacter(next.text, first) != 0 &&
+        !elements[i].alphabet.Has(first)) {
+      continue;
+    }
     return Refuse(absl::StrCat("its numbers could not be parsed: the end of field \"",
                                elements[i].text, "\" is ambiguous, since \"", elements[last].text,
                                "\" varies in width too; put a literal after \"", elements[i].text,
@@ -353,6 +387,49 @@ absl::Status Compiler::CheckVariableFields() {
 }
 
 }  // namespace
+
+std::optional<uint32_t> Alphabet::Add(uint32_t first, uint32_t last) {
+  for (uint32_t c = first; c <= last && c < kAscii; ++c) {
+    if (ascii_[c]) return c;
+  }
+  uint32_t wide_first = std::max(first, kAscii);
+  if (last >= kAscii) {
+    auto after = wide_.upper_bound(wide_first);
+    if (after != wide_.begin() && std::prev(after)->second >= wide_first) return wide_first;
+    if (after != wide_.end() && after->first <= last) return after->first;
+    wide_.emplace_hint(after, wide_first, last);
+  }
+  for (uint32_t c = first; c <= last && c < kAscii; ++c) ascii_.set(c);
+  return std::nullopt;
+}
+
+bool Alphabet::HasWide(uint32_t c) const {
+  auto after = wide_.upper_bound(c);
+  return after != wide_.begin() && std::prev(after)->second >= c;
+}
+
+size_t Alphabet::min_bytes() const { return ascii_.any() ? 1 : BytesOf(wide_.begin()->first); }
+size_t Alphabet::max_bytes() const { return is_ascii() ? 1 : BytesOf(wide_.rbegin()->second); }
+
+size_t NumberElement::min_bytes() const {
+  if (kind == Kind::kLiteral) return text.size();
+  return kind == Kind::kText ? min_width * alphabet.min_bytes() : min_width;
+}
+
+size_t NumberElement::max_bytes() const {
+  if (kind == Kind::kLiteral) return text.size();
+  return kind == Kind::kText ? max_width * alphabet.max_bytes() : max_width;
+}
+
+std::string_view AfterAlphabet(const NumberElement& element, std::string_view text) {
+  while (!text.empty()) {
+    uint32_t c = 0;
+    size_t size = FirstCharacter(text, c);
+    if (!element.alphabet.Has(c)) break;
+    text.remove_prefix(size);
+  }
+  return text;
+}
 
 absl::StatusOr<NumberPattern> NumberPattern::Compile(std::string_view text) {
   return Compiler(text).Compile();

@@ -5,6 +5,8 @@
 #include <array>
 #include <bitset>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,18 +21,25 @@ namespace locus::internal {
 enum class TimeUnit : uint8_t { kYear, kMonth, kDay, kHour, kMinute, kSecond, kMillisecond };
 inline constexpr size_t kTimeUnits = 7;
 
+// A set of characters.
 class Alphabet {
  public:
-  // Returns false if it has `c` already.
-  bool Add(char c) {
-    if (Has(c)) return false;
-    has_.set(static_cast<unsigned char>(c));
-    return true;
-  }
-  bool Has(char c) const { return has_[static_cast<unsigned char>(c)]; }
+  // Adds first..last. nullopt: done; otherwise the lowest of them that it has already.
+  std::optional<uint32_t> Add(uint32_t first, uint32_t last);
+  bool Has(uint32_t c) const { return c < kAscii ? ascii_[c] : HasWide(c); }
+  // As of an ASCII byte; false for any other.
+  bool HasByte(char c) const { return c >= 0 && ascii_[static_cast<size_t>(c)]; }
+  bool is_ascii() const { return wide_.empty(); }
+  // The bytes of its shortest and its longest character.
+  size_t min_bytes() const;
+  size_t max_bytes() const;
 
  private:
-  std::bitset<256> has_;
+  static constexpr uint32_t kAscii = 128;
+  bool HasWide(uint32_t c) const;
+
+  std::bitset<kAscii> ascii_;
+  std::map<uint32_t, uint32_t> wide_;  // the last of each range by its first
 };
 
 // A piece of a number: a literal, a field or one unit of a time field.
@@ -38,7 +47,7 @@ struct NumberElement {
   enum class Kind : uint8_t { kLiteral, kTime, kDigits, kBuyer, kText, kCheck };
   Kind kind;
   TimeUnit unit = TimeUnit::kYear;  // of kTime
-  size_t min_width = 0;
+  size_t min_width = 0;             // in characters
   size_t max_width = 0;
   uint64_t limit = 0;              // of kDigits: the highest number
   std::string text = {};           // of kLiteral its characters, otherwise the field's name
@@ -46,20 +55,27 @@ struct NumberElement {
   std::string alphabet_text = {};  // the alphabet as declared
 
   bool is_variable() const { return min_width != max_width; }
+  size_t min_bytes() const;
+  size_t max_bytes() const;
 };
+
+// `text` without the characters of the element's alphabet at its front. `text` is valid UTF-8.
+std::string_view AfterAlphabet(const NumberElement& element, std::string_view text);
 
 struct NumberPattern {
   std::string text;
   std::vector<NumberElement> elements;
   std::vector<NumberField> fields;
-  size_t values = 0;  // how many of the fields have one
-  size_t min_length = 0;
+  size_t values = 0;      // how many of the fields have one
+  size_t min_length = 0;  // in bytes
   size_t max_length = 0;
+  size_t min_characters = 0;
+  size_t max_characters = 0;
   bool has_time = false;
   bool short_year = false;              // years are written as yy
   TimeUnit smallest = TimeUnit::kYear;  // the smallest unit, if has_time
   size_t last_variable = 0;   // the index of the last element of variable width, or elements.size()
-  size_t after_variable = 0;  // the width of all elements after it
+  size_t after_variable = 0;  // the characters of all elements after it
 
   static absl::StatusOr<NumberPattern> Compile(std::string_view text);
 };

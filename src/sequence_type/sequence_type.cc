@@ -12,6 +12,7 @@
 namespace locus {
 
 using internal::Quoted;
+using internal::QuotedUtf8;
 using internal::ToAbsl;
 using Period = SequenceType::Period;
 
@@ -74,7 +75,7 @@ absl::Status CheckPattern(const SequenceType& type) {
   LOCUS_ASSIGN_OR_RETURN(NumberFormat format, type.Format());
   const NumberField* seq = SeqOf(format);
   if (seq == nullptr) {
-    return Refuse("pattern", Quoted(type.pattern), "one with a field {seq:N} for the number");
+    return Refuse("pattern", QuotedUtf8(type.pattern), "one with a field {seq:N} for the number");
   }
   int64_t highest = HighestOf(seq->max_width);
   if (std::max({type.max_value, type.start, type.step}) > highest) {
@@ -83,7 +84,7 @@ absl::Status CheckPattern(const SequenceType& type) {
         highest, "; max_value is ", type.max_value, ", start ", type.start, ", step ", type.step));
   }
   if (Shows(format, type.period)) return absl::OkStatus();
-  return Refuse("pattern", Quoted(type.pattern),
+  return Refuse("pattern", QuotedUtf8(type.pattern),
                 absl::StrCat("one that writes the ", ToAbsl(ToString(type.period)),
                              " in a {date:...} field: counting starts again with each ",
                              ToAbsl(ToString(type.period)), ", and numbers would repeat"));

@@ -172,6 +172,20 @@ TEST(CliNumberParseTest, WhatParsePrints_FormatTakes) {
   ExpectNumber(words, number);
 }
 
+TEST(CliNumberParseTest, LettersOfAnyScript_AreCountedAsCharacters) {
+  std::string pattern = "{province:京津沪;1}{letter:A-Z;1}{rest:A-Z0-9;5}";
+  ExpectNumber({pattern, "--field", "province=京", "letter=B", "rest=12345"}, "京B12345");
+  Outcome outcome = RunLocus({"number", "parse", pattern, "京B12345", "京B1234", "渝B12345"});
+  EXPECT_EQ(outcome.exit, 3);
+  EXPECT_EQ(outcome.out, R"({"province":"京","letter":"B","rest":"12345"})"
+                         "\n\n\n");
+  EXPECT_THAT(outcome.err, HasSubstr("it has 6 characters, not 7"));
+  EXPECT_THAT(outcome.err, HasSubstr("field province \"渝\" at character 1"));
+  outcome = Format({"{date:yyyy}", "--field", "date=年x"});
+  EXPECT_EQ(outcome.exit, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("\"年x\" is not a time: it has 2 characters, not 4"));
+}
+
 TEST(CliNumberParseTest, RefusedTexts_LeaveEmptyLinesAndAreExplained) {
   Outcome outcome = RunLocus({"number", "parse", kOrder}, "2026112000000001\n2026113100000001\n\n");
   EXPECT_EQ(outcome.exit, 3);

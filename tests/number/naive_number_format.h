@@ -2,6 +2,10 @@
 #ifndef LOCUS_TESTS_NUMBER_NAIVE_NUMBER_FORMAT_H_
 #define LOCUS_TESTS_NUMBER_NAIVE_NUMBER_FORMAT_H_
 
+#include <iconv.h>
+
+#include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -9,6 +13,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "gtest/gtest.h"
 
 namespace locus::testing {
 
@@ -18,10 +23,36 @@ namespace locus::testing {
 struct NaivePiece {
   enum Kind { kLiteral, kUnit, kDigits, kBuyer, kText, kCheck };
   Kind kind;
-  std::string text;  // of kLiteral its characters, of kUnit its letters, of kText its alphabet
-  size_t min = 0;    // width
+  // Of kLiteral its characters, of kUnit its letters, of kText its alphabet. UTF-8.
+  std::string text;
+  size_t min = 0;  // width in characters
   size_t max = 0;
 };
+
+// Appends the characters of a text as iconv finds them. Returns false if it is not UTF-8.
+inline bool SplitCharacters(std::string text, std::vector<std::string>& characters) {
+  iconv_t reader = iconv_open("UTF-32LE", "UTF-8");
+  char* at = text.data();
+  size_t left = text.size();
+  bool valid = true;
+  while (left > 0 && valid) {
+    std::array<char, 4> one;  // iconv stops for want of room after each character
+    char* out = one.data();
+    size_t room = one.size();
+    char* before = at;
+    iconv(reader, &at, &left, &out, &room);
+    valid = room == 0;
+    if (valid) characters.emplace_back(before, at);
+  }
+  iconv_close(reader);
+  return valid;
+}
+
+inline std::vector<std::string> NaiveCharacters(const std::string& text) {
+  std::vector<std::string> characters;
+  EXPECT_TRUE(SplitCharacters(text, characters)) << text;
+  return characters;
+}
 
 class NaiveNumberFormat {
  public:
@@ -57,7 +88,8 @@ class NaiveNumberFormat {
   std::vector<Reading> ReadAll(const std::string& text) const {
     std::vector<Reading> readings;
     Partial partial;
-    Read(text, 0, 0, partial, readings);
+    std::vector<std::string> characters;
+    if (SplitCharacters(text, characters)) Read(characters, 0, 0, partial, readings);
     return readings;
   }
 
@@ -68,7 +100,16 @@ class NaiveNumberFormat {
   };
 
   static bool AllOf(const std::string& text, const std::string& alphabet) {
-    return text.find_first_not_of(alphabet) == std::string::npos;
+    std::vector<std::string> allowed = NaiveCharacters(alphabet);
+    for (const std::string& character : NaiveCharacters(text)) {
+      if (std::find(allowed.begin(), allowed.end(), character) == allowed.end()) return false;
+    }
+    return true;
+  }
+  static std::string Joined(const std::vector<std::string>& text, size_t at, size_t width) {
+    std::string joined;
+    for (size_t i = at; i < at + width; ++i) joined += text[i];
+    return joined;
   }
 
   // Damm's digit by its defining property: appended, it brings the state back to 0.
@@ -78,7 +119,7 @@ class NaiveNumberFormat {
         "3674209581", "5869720134", "8945362017", "9438617205", "2581436790"};
     char state = '0';
     for (char c : text) {
-      if (AllOf(std::string(1, c), "0123456789")) {
+      if (std::string("0123456789").find(c) != std::string::npos) {
         state = kTable[static_cast<size_t>(state - '0')][static_cast<size_t>(c - '0')];
       }
     }
@@ -98,7 +139,7 @@ class NaiveNumberFormat {
     return absl::FormatTime("%E3S", time, zone_).substr(3);
   }
 
-  void Read(const std::string& text, size_t at, size_t piece, Partial& partial,
+  void Read(const std::vector<std::string>& text, size_t at, size_t piece, Partial& partial,
             std::vector<Reading>& readings) const {
     if (piece == pieces_.size()) {
       if (at != text.size()) return;
@@ -112,7 +153,7 @@ class NaiveNumberFormat {
     }
     const NaivePiece& now = pieces_[piece];
     for (size_t width = now.min; width <= now.max && at + width <= text.size(); ++width) {
-      std::string part = text.substr(at, width);
+      std::string part = Joined(text, at, width);
       Partial next = partial;
       bool fits = false;
       switch (now.kind) {
@@ -120,7 +161,7 @@ class NaiveNumberFormat {
           fits = part == now.text;
           break;
         case NaivePiece::kCheck:
-          fits = part == CheckDigit(text.substr(0, at));
+          fits = part == CheckDigit(Joined(text, 0, at));
           break;
         case NaivePiece::kUnit:
           fits = AllOf(part, "0123456789");

@@ -12,6 +12,7 @@
 namespace locus {
 namespace {
 
+using testing::NaiveCharacters;
 using testing::NaiveNumberFormat;
 using testing::NaivePiece;
 
@@ -19,6 +20,11 @@ constexpr std::array kZones = {"UTC",           "Asia/Shanghai",     "America/Ne
                                "Europe/London", "America/Sao_Paulo", "Australia/Lord_Howe",
                                "Pacific/Apia",  "America/Havana",    "Asia/Kathmandu",
                                "Africa/Cairo",  "Antarctica/Troll",  "America/St_Johns"};
+
+// What breaks numbers: letters of the patterns, and what no number may have (a joiner, a surrogate,
+// an overlong slash).
+const std::vector<std::string> kWide = {"京",           "津",           "é",       "д", "😁",
+                                        "\xE2\x80\x8D", "\xED\xA0\x80", "\xC0\xAF"};
 
 absl::TimeZone Zone(const char* name) {
   absl::TimeZone zone;
@@ -63,8 +69,9 @@ class Source {
   std::string ValueOf(const NaivePiece& piece) {
     std::string alphabet = piece.kind == NaivePiece::kText ? piece.text : "0123456789";
     std::string value;
+    std::vector<std::string> characters = NaiveCharacters(alphabet);
     for (size_t n = piece.min + Below(piece.max - piece.min + 1); n > 0; --n) {
-      value += OneOf(alphabet);
+      value += OneOf(characters);
     }
     return value;
   }
@@ -83,11 +90,12 @@ class Source {
 
  private:
   void AddLiteral(RandomFormat& format) {
-    std::string literal =
-        OneOf(std::vector<std::string>{"-", "NO.", "7", "A", "{", "}", "x9", "/"});
+    std::string literal = OneOf(
+        std::vector<std::string>{"-", "NO.", "7", "A", "{", "}", "x9", "/", "№", "京é", "😀-"});
     for (char c : literal)
       format.pattern += (c == '{' || c == '}') ? std::string(2, c) : std::string(1, c);
-    format.pieces.push_back({NaivePiece::kLiteral, literal, literal.size(), literal.size()});
+    size_t width = NaiveCharacters(literal).size();
+    format.pieces.push_back({NaivePiece::kLiteral, literal, width, width});
   }
 
   void AddDate(RandomFormat& format) {
@@ -119,8 +127,16 @@ class Source {
       format.pieces.push_back({NaivePiece::kDigits, "", width, width});
       return;
     }
-    auto [declared, alphabet] = OneOf(std::vector<std::pair<std::string, std::string>>{
-        {"A-C", "ABC"}, {"0-9", "0123456789"}, {"A7-", "A7-"}, {"x/.", "x/."}, {"0-1A-B", "01AB"}});
+    auto [declared, alphabet] =
+        OneOf(std::vector<std::pair<std::string, std::string>>{{"A-C", "ABC"},
+                                                               {"0-9", "0123456789"},
+                                                               {"A7-", "A7-"},
+                                                               {"x/.", "x/."},
+                                                               {"0-1A-B", "01AB"},
+                                                               {"京津沪", "京津沪"},
+                                                               {"A-B京", "AB京"},
+                                                               {"а-д", "абвгд"},
+                                                               {"é-ê7😀-😂", "éê7😀😁😂"}});
     size_t min = 1 + Below(3), max = min + Below(4);
     format.pattern += '{' + name + ':' + declared + ';' + std::to_string(min) +
                       (max == min && Below(2) == 0 ? "" : ".." + std::to_string(max)) + '}';
@@ -208,7 +224,7 @@ TEST(NumberFormatPropertyTest, RandomPatterns_AgreeWithTheNaiveTwin) {
       // Broken in some way; most of these are refused, and by both.
       std::string broken = *text;
       size_t at = source.Below(broken.size());
-      switch (source.Below(4)) {
+      switch (source.Below(6)) {
         case 0:
           broken.erase(at, 1);
           break;
@@ -217,6 +233,12 @@ TEST(NumberFormatPropertyTest, RandomPatterns_AgreeWithTheNaiveTwin) {
           break;
         case 2:
           broken[at] = static_cast<char>(source.Word());
+          break;
+        case 3:  // a character, perhaps within another one
+          broken.replace(at, 1, source.OneOf(kWide));
+          break;
+        case 4:  // perhaps another character of as many bytes
+          broken[at] = static_cast<char>(broken[at] ^ (1 << source.Below(6)));
           break;
         default:
           broken[at] = source.OneOf(std::string("0123456789ABC-/x"));

@@ -307,8 +307,8 @@ TEST(NumberFormatPatternTest, WrongPatterns_AreRefusedWithFieldAndPlace) {
            {"{seq:8", "character 1, \"{\", opens a field that is not closed"},
            {"{seq{x}}", "character 1, \"{\", opens a field that is not closed"},
            {"A}{seq:8}", "character 2, \"}\", closes no field"},
-           {"\t{seq:8}", "character 1, \"\\x09\", is not printable ASCII"},
-           {"\xE8\xAE\xA2{seq:8}", "character 1, \"\\xe8\", is not printable ASCII"},
+           {"\t{seq:8}", "character 1, U+0009, is a control character"},
+           {"订\xE8\xAE{seq:8}", "character 2, \"\\xe8\", is not UTF-8"},
            {"{}", "field \"{}\" at character 1: the name \"\" is not 1 to 32"},
            {"{Seq:8}", "the name \"Seq\""},
            {"{9seq:8}", "the name \"9seq\""},
@@ -347,7 +347,7 @@ TEST(NumberFormatPatternTest, WrongPatterns_AreRefusedWithFieldAndPlace) {
            {"{check:1}", "a check digit is written {check}"},
            {"{check}{seq:4}", "field \"{check}\" at character 1: no digit can precede it"},
            {"NO{p:A-Z}{check}", "no digit can precede it"},
-           {"{a:A-Z;64}{b:A-Z;64}{c:A-Z;64}{d:A-Z;64}{seq:1}", "up to 257 characters"},
+           {"{a:A-Z;64}{b:A-Z;64}{c:A-Z;64}{d:A-Z;64}{seq:1}", "up to 257 bytes"},
            {absl::StrCat(std::string(249, 'x'), "{seq:16}"), "it has 257 bytes, more than 256"}}) {
     absl::Status status = NumberFormat::Compile(wrong.pattern).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << wrong.pattern;

@@ -19,7 +19,7 @@
 namespace locus::cli {
 
 using internal::ParseDecimal;
-using internal::Quoted;
+using internal::QuotedUtf8;
 using internal::ToAbsl;
 
 namespace {
@@ -31,7 +31,7 @@ absl::StatusOr<absl::TimeZone> ParseTimeZone(std::string_view name) {
   absl::TimeZone zone;
   if (!name.empty() && absl::LoadTimeZone(ToAbsl(name), &zone)) return zone;
   return absl::InvalidArgumentError(absl::StrCat(
-      Quoted(name), " is not a time zone that this system knows, such as Asia/Shanghai"));
+      QuotedUtf8(name), " is not a time zone that this system knows, such as Asia/Shanghai"));
 }
 
 // The options of both verbs.
@@ -59,7 +59,8 @@ struct GivenField {
 };
 
 absl::Status WrongField(std::string_view given, std::string_view reason) {
-  return absl::InvalidArgumentError(absl::StrCat("--field ", Quoted(given), ": ", ToAbsl(reason)));
+  return absl::InvalidArgumentError(
+      absl::StrCat("--field ", QuotedUtf8(given), ": ", ToAbsl(reason)));
 }
 
 absl::StatusOr<std::vector<GivenField>> SplitFields(const std::vector<std::string>& words,
@@ -72,7 +73,7 @@ absl::StatusOr<std::vector<GivenField>> SplitFields(const std::vector<std::strin
     auto field = std::find_if(format.fields().begin(), format.fields().end(),
                               [&](const NumberField& each) { return each.name == name; });
     if (field == format.fields().end()) {
-      return WrongField(word, absl::StrCat("the pattern has no field ", Quoted(name)));
+      return WrongField(word, absl::StrCat("the pattern has no field ", QuotedUtf8(name)));
     }
     if (field->kind == NumberField::Kind::kCheck) {
       return WrongField(word, "the check digit is computed, not given");
@@ -97,9 +98,9 @@ absl::StatusOr<FieldValue> ValueOf(const NumberField& field, std::string_view te
   std::optional<uint64_t> number = ParseDigits(text);
   if (number) return FieldValue::Uint64(*number);
   if (field.kind == NumberField::Kind::kBuyer) return FieldValue::Text(text);
-  return absl::InvalidArgumentError(absl::StrCat("field ", Quoted(field.name), ": ", Quoted(text),
-                                                 " is not a number of up to ", field.max_width,
-                                                 " digits"));
+  return absl::InvalidArgumentError(absl::StrCat("field ", QuotedUtf8(field.name), ": ",
+                                                 QuotedUtf8(text), " is not a number of up to ",
+                                                 field.max_width, " digits"));
 }
 
 absl::StatusOr<FieldValue> GivenValue(const NumberField& field,
@@ -119,7 +120,7 @@ absl::StatusOr<std::optional<absl::Time>> TimeOf(const std::vector<GivenField>& 
     absl::StatusOr<absl::Time> parsed = ParseInstant(each.value, zone);
     if (!parsed.ok()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("field ", Quoted(each.name), ": ", parsed.status().message()));
+          absl::StrCat("field ", QuotedUtf8(each.name), ": ", parsed.status().message()));
     }
     if (time && *time != *parsed) {
       return absl::InvalidArgumentError(
@@ -241,7 +242,7 @@ int RunNumberFormat(std::span<const std::string> words) {
             "Further fields, after one --field");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   if (fields.empty() && !more.empty()) {
-    return WrongUsage("number format", absl::StrCat("unexpected argument ", Quoted(more[0]),
+    return WrongUsage("number format", absl::StrCat("unexpected argument ", QuotedUtf8(more[0]),
                                                     "; write --field first"));
   }
   fields.insert(fields.end(), more.begin(), more.end());

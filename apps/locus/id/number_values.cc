@@ -11,7 +11,7 @@
 
 namespace locus::cli {
 
-using internal::Quoted;
+using internal::QuotedUtf8;
 using internal::ToAbsl;
 
 namespace {
@@ -27,7 +27,7 @@ bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 absl::Status NotATime(std::string_view text) {
   return absl::InvalidArgumentError(
-      absl::StrCat(Quoted(text),
+      absl::StrCat(QuotedUtf8(text),
                    " is not a time such as 2026-11-20, 2026-11-20T14:44:48 or "
                    "2026-11-20T14:44:48+08:00"));
 }
@@ -40,8 +40,8 @@ absl::StatusOr<absl::Time> Read(std::string_view pattern, std::string_view part,
   if (parsed.ok()) return *parsed->time;
   absl::string_view reason = parsed.status().message();
   LOCUS_CHECK(absl::ConsumePrefix(
-      &reason, absl::StrCat(Quoted(part), " is not a number of ", Quoted(pattern), ": ")));
-  return absl::InvalidArgumentError(absl::StrCat(Quoted(text), " is not a time: ", reason));
+      &reason, absl::StrCat(QuotedUtf8(part), " is not a number of ", QuotedUtf8(pattern), ": ")));
+  return absl::InvalidArgumentError(absl::StrCat(QuotedUtf8(text), " is not a time: ", reason));
 }
 
 // "Z" or "+08:00"; nullopt: neither.

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/base/utf8.h"
+
+#include <algorithm>
+#include <span>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+
+namespace locus::internal {
+namespace {
+
+struct Range {
+  uint32_t first;
+  uint32_t last;
+};
+
+constexpr Range kInvisible[] = {
+    {0x0, 0x1F},         {0x7F, 0x9F},       {0xAD, 0xAD},       {0x34F, 0x34F},
+    {0x600, 0x605},      {0x61C, 0x61C},     {0x6DD, 0x6DD},     {0x70F, 0x70F},
+    {0x890, 0x891},      {0x8E2, 0x8E2},     {0x115F, 0x1160},   {0x17B4, 0x17B5},
+    {0x180B, 0x180F},    {0x200B, 0x200F},   {0x2028, 0x202E},   {0x2060, 0x206F},
+    {0x3164, 0x3164},    {0xD800, 0xDFFF},   {0xFDD0, 0xFDEF},   {0xFE00, 0xFE0F},
+    {0xFEFF, 0xFEFF},    {0xFFA0, 0xFFA0},   {0xFFF0, 0xFFFB},   {0xFFFE, 0xFFFF},
+    {0x110BD, 0x110BD},  {0x110CD, 0x110CD}, {0x13430, 0x13438}, {0x1BCA0, 0x1BCA3},
+    {0x1D173, 0x1D17A},  {0x1FFFE, 0x1FFFF}, {0x2FFFE, 0x2FFFF}, {0x3FFFE, 0x3FFFF},
+    {0x4FFFE, 0x4FFFF},  {0x5FFFE, 0x5FFFF}, {0x6FFFE, 0x6FFFF}, {0x7FFFE, 0x7FFFF},
+    {0x8FFFE, 0x8FFFF},  {0x9FFFE, 0x9FFFF}, {0xAFFFE, 0xAFFFF}, {0xBFFFE, 0xBFFFF},
+    {0xCFFFE, 0xCFFFF},  {0xDFFFE, 0xE0FFF}, {0xEFFFE, 0xEFFFF}, {0xFFFFE, 0xFFFFF},
+    {0x10FFFE, 0x10FFFF}};
+
+constexpr Range kOtherSpaces[] = {{0xA0, 0xA0},     {0x1680, 0x1680}, {0x2000, 0x200A},
+                                  {0x202F, 0x202F}, {0x205F, 0x205F}, {0x2800, 0x2800},
+                                  {0x3000, 0x3000}};
+
+// Lowest of first..last that is in one of `ranges`, which rise.
+std::optional<uint32_t> FirstIn(std::span<const Range> ranges, uint32_t first, uint32_t last) {
+  auto range = std::lower_bound(ranges.begin(), ranges.end(), first,
+                                [](const Range& each, uint32_t c) { return each.last < c; });
+  if (range == ranges.end() || range->first > last) return std::nullopt;
+  return std::max(first, range->first);
+}
+
+bool BeginsCharacter(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
+
+}  // namespace
+
+size_t FirstCharacter(std::string_view text, uint32_t& code_point) {
+  auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  uint32_t first = byte(0);
+  if (first < 0x80) {
+    code_point = first;
+    return 1;
+  }
+  size_t size = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4 || text.size() < size) return 0;
+  code_point = first & (0x7Fu >> size);
+  for (size_t i = 1; i < size; ++i) {
+    if (BeginsCharacter(text[i])) return 0;
+    code_point = code_point << 6 | (byte(i) & 0x3Fu);
+  }
+  bool surrogate = code_point >= 0xD800 && code_point <= 0xDFFF;
+  bool overlong = size != BytesOf(code_point);
+  return overlong || code_point > kMaxCodePoint || surrogate ? 0 : size;
+}
+
+size_t CharactersIn(std::string_view text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), BeginsCharacter));
+}
+
+size_t PrefixBytes(std::string_view text, size_t characters) {
+  size_t bytes = 0;
+  for (; characters > 0; --characters) {
+    if (bytes == text.size()) return std::string_view::npos;
+    do ++bytes;
+    while (bytes < text.size() && !BeginsCharacter(text[bytes]));
+  }
+  return bytes;
+}
+
+size_t SuffixBytes(std::string_view text, size_t characters) {
+  size_t begin = text.size();
+  for (; characters > 0; --characters) {
+    if (begin == 0) return std::string_view::npos;
+    do --begin;
+    while (begin > 0 && !BeginsCharacter(text[begin]));
+  }
+  return text.size() - begin;
+}
+
+std::optional<uint32_t> FirstInvisible(uint32_t first, uint32_t last) {
+  return FirstIn(kInvisible, first, last);
+}
+
+std::optional<uint32_t> FirstOtherSpace(uint32_t first, uint32_t last) {
+  return FirstIn(kOtherSpaces, first, last);
+}
+
+std::string CodePointName(uint32_t code_point) {
+  return absl::StrCat("U+",
+                      absl::AsciiStrToUpper(absl::StrCat(absl::Hex(code_point, absl::kZeroPad4))));
+}
+
+}  // namespace locus::internal
