@@ -54,6 +54,14 @@ struct SequenceType {
   // numbers would repeat otherwise. Counters of two keys write equal numbers unless the caller puts
   // the key into a field. Empty: none.
   std::string pattern;
+  // What becomes of numbers that a NumberGenerator took and did not hand out, when their day, month
+  // or year ends, or the generator: given back to the counter if nobody took numbers after them, or
+  // dropped, which is a gap, without a call. Also of SegmentSequence, by segment_options().
+  enum class Leftovers { kReturn, kDrop };
+  Leftovers leftovers = Leftovers::kReturn;
+  // How long a NumberGenerator counts by a rule before it reads it again: within this time a change
+  // is in force everywhere. Whole seconds, 1 s to 1 day. Shorter: more reads of the store.
+  absl::Duration lifetime = absl::Minutes(1);
   // Set by the store; 0: not stored yet. No two states of a type have the same version.
   uint64_t version = 0;
 
@@ -62,7 +70,8 @@ struct SequenceType {
 
   // How the counters of the type count. Requires Check(). The key prefix is empty.
   SequencerOptions counter_options() const;
-  // The defaults, but for the lengths, which follow `buffer`. Requires Check().
+  // The defaults, but for the lengths, which follow `buffer`, and what `leftovers` says. Requires
+  // Check().
   SegmentSequence::Options segment_options() const;
 
   // The counter of a key at a time, for Sequencer: "TYPE:KEY", or with a period "TYPE:KEY:GROUP",
@@ -84,6 +93,13 @@ std::string_view ToString(SequenceType::Period period);
 template <typename Sink>
 void AbslStringify(Sink& sink, SequenceType::Period period) {
   sink.Append(std::string(ToString(period)));
+}
+
+// "return", "drop".
+std::string_view ToString(SequenceType::Leftovers leftovers);
+template <typename Sink>
+void AbslStringify(Sink& sink, SequenceType::Leftovers leftovers) {
+  sink.Append(std::string(ToString(leftovers)));
 }
 
 }  // namespace locus

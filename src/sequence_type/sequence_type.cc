@@ -111,7 +111,25 @@ std::optional<Period> ParsePeriod(std::string_view text) {
   return std::nullopt;
 }
 
+std::optional<SequenceType::Leftovers> ParseLeftovers(std::string_view text) {
+  using Leftovers = SequenceType::Leftovers;
+  for (Leftovers leftovers : {Leftovers::kReturn, Leftovers::kDrop}) {
+    if (text == ToString(leftovers)) return leftovers;
+  }
+  return std::nullopt;
+}
+
 }  // namespace internal
+
+std::string_view ToString(SequenceType::Leftovers leftovers) {
+  switch (leftovers) {
+    case SequenceType::Leftovers::kReturn:
+      return "return";
+    case SequenceType::Leftovers::kDrop:
+      return "drop";
+  }
+  return "unknown";
+}
 
 std::string_view ToString(Period period) {
   switch (period) {
@@ -148,6 +166,10 @@ absl::Status SequenceType::Check() const {
   if (buffer < 0 || buffer > kLongestBuffer) {
     return Refuse("buffer", absl::StrCat(buffer), "0 (adaptive) or at most 2^32");
   }
+  if (lifetime < absl::Seconds(1) || lifetime > absl::Hours(24) ||
+      absl::Trunc(lifetime, absl::Seconds(1)) != lifetime) {
+    return Refuse("lifetime", absl::FormatDuration(lifetime), "whole seconds from 1s to 24h");
+  }
   return pattern.empty() ? absl::OkStatus() : CheckPattern(*this);
 }
 
@@ -170,6 +192,7 @@ SequencerOptions SequenceType::counter_options() const {
 SegmentSequence::Options SequenceType::segment_options() const {
   SegmentSequence::Options options;
   if (buffer > 0) options.min_length = options.max_length = buffer;
+  options.return_unused = leftovers == Leftovers::kReturn;
   return options;
 }
 

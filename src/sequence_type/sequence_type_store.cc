@@ -71,7 +71,12 @@ absl::StatusOr<SequenceType> SequenceTypeStore::Create(SequenceType type) {
 
 absl::StatusOr<SequenceType> SequenceTypeStore::Find(std::string_view name) {
   LOCUS_RETURN_IF_ERROR(internal::CheckTypeName(name));
-  LOCUS_ASSIGN_OR_RETURN(std::optional<Stored> stored, Load(std::string(name)));
+  absl::StatusOr<std::optional<Stored>> loaded = Load(std::string(name));
+  // A store that is missing says nothing about its types.
+  if (absl::IsNotFound(loaded.status())) {
+    return absl::FailedPreconditionError(loaded.status().message());
+  }
+  LOCUS_ASSIGN_OR_RETURN(std::optional<Stored> stored, std::move(loaded));
   if (!stored) return NotFound(name);
   return Read(std::string(name), stored->version, stored->text);
 }

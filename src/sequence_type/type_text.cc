@@ -68,7 +68,9 @@ std::string TypeTextOf(const SequenceType& type) {
                       "\nat_max=", ToAbsl(ToString(type.at_max)),
                       "\nexpiry_ms=", absl::ToInt64Milliseconds(type.expiry),
                       "\nbuffer=", type.buffer, "\nperiod=", ToAbsl(ToString(type.period)),
-                      "\nzone=", type.zone, "\npattern=", type.pattern, "\n");
+                      "\nzone=", type.zone, "\npattern=", type.pattern,
+                      "\nleftovers=", ToAbsl(ToString(type.leftovers)),
+                      "\nlifetime_s=", absl::ToInt64Seconds(type.lifetime), "\n");
 }
 
 absl::StatusOr<SequenceType> ParseTypeText(std::string_view text) {
@@ -83,6 +85,8 @@ absl::StatusOr<SequenceType> ParseTypeText(std::string_view text) {
   LOCUS_ASSIGN_OR_RETURN(std::string_view period_text, lines.Take("period"));
   LOCUS_ASSIGN_OR_RETURN(type.zone, lines.Take("zone"));
   LOCUS_ASSIGN_OR_RETURN(type.pattern, lines.Take("pattern"));
+  LOCUS_ASSIGN_OR_RETURN(std::string_view leftovers_text, lines.Take("leftovers"));
+  LOCUS_ASSIGN_OR_RETURN(int64_t lifetime_s, lines.TakeNumber("lifetime_s"));
   LOCUS_RETURN_IF_ERROR(lines.Done());
   type.expiry = absl::Milliseconds(expiry_ms);
   if (at_max != "error" && at_max != "wrap") {
@@ -95,6 +99,13 @@ absl::StatusOr<SequenceType> ParseTypeText(std::string_view text) {
         absl::StrCat("has ", Quoted(period_text), " for \"period\", not none, day, month or year"));
   }
   type.period = *period;
+  std::optional<SequenceType::Leftovers> leftovers = ParseLeftovers(leftovers_text);
+  if (!leftovers) {
+    return Refuse(
+        absl::StrCat("has ", Quoted(leftovers_text), " for \"leftovers\", not return or drop"));
+  }
+  type.leftovers = *leftovers;
+  type.lifetime = absl::Seconds(lifetime_s);
   return type;
 }
 

@@ -24,6 +24,9 @@ absl::StatusOr<SequenceType> ParseTypeText(std::string_view text);
 // "none", "day", "month", "year".
 std::optional<SequenceType::Period> ParsePeriod(std::string_view text);
 
+// "return", "drop".
+std::optional<SequenceType::Leftovers> ParseLeftovers(std::string_view text);
+
 // OK: a name of a type.
 absl::Status CheckTypeName(std::string_view name);
 

@@ -59,12 +59,13 @@ TEST_F(SeqTypeTest, NumbersOfARule_AreOfTodayAndGoOn) {
 }
 
 TEST_F(SeqTypeTest, ShowListAlterDrop_TellTheRule) {
-  CreateInvoices({"--start", "1000", "--step", "5", "--ttl", "48h", "--buffer", "100"});
+  CreateInvoices({"--start", "1000", "--step", "5", "--ttl", "48h", "--buffer", "100",
+                  "--leftovers", "drop", "--lifetime", "5"});
   std::string shown = Says({"seq", "type", "show", "invoices"});
   EXPECT_THAT(shown, HasSubstr("name invoices\nversion "));
   EXPECT_THAT(shown, HasSubstr("\npattern {date:yyyyMMdd}{seq:8}\nperiod day\ntime_zone UTC\nstart "
                                "1000\nstep 5\nmax_value 99999999\nat_max error\nttl 48h\nbuffer "
-                               "100\n"));
+                               "100\nleftovers drop\nlifetime 5s\n"));
   EXPECT_THAT(Says({"seq", "type", "list"}), HasSubstr("invoices"));
   auto json = nlohmann::json::parse(Says({"seq", "type", "show", "invoices", "--json"}));
   EXPECT_EQ(json["step"], "5");
@@ -81,6 +82,9 @@ TEST_F(SeqTypeTest, ShowListAlterDrop_TellTheRule) {
               HasSubstr("has version " + next));
   EXPECT_THAT(Says({"seq", "type", "show", "invoices"}), HasSubstr("\nstep 7\n"));
   EXPECT_THAT(Says({"seq", "type", "show", "invoices"}), HasSubstr("\nstart 1000\n"));
+  Says({"seq", "type", "alter", "invoices"}, {"--leftovers", "return", "--lifetime", "1h"});
+  EXPECT_THAT(Says({"seq", "type", "show", "invoices"}),
+              HasSubstr("\nleftovers return\nlifetime 1h\n"));
   EXPECT_EQ(Says({"seq", "type", "drop", "invoices"}), "");
   EXPECT_THAT(Refusal({"seq", "type", "show", "invoices"}, {}, 1),
               HasSubstr("there is no sequence type invoices"));
@@ -134,6 +138,8 @@ TEST_F(SeqTypeTest, WrongRule_IsRefusedBeforeAnythingIsMade) {
               HasSubstr("writes the day"));
   EXPECT_THAT(Refusal(create, {"--time-zone", "Mars/Olympus"}, 2), HasSubstr("Mars/Olympus"));
   EXPECT_THAT(Refusal({"seq", "type", "create", "A"}, {}, 2), HasSubstr("\"A\""));
+  EXPECT_THAT(Refusal(create, {"--lifetime", "500ms"}, 2), HasSubstr("--lifetime"));
+  EXPECT_THAT(Refusal(create, {"--leftovers", "keep"}, 2), HasSubstr("keep"));
   EXPECT_THAT(Refusal({"seq", "type", "list"}, {}, 1), HasSubstr("does not exist"));
   Says(create);
   EXPECT_THAT(Refusal(create, {}, 1), HasSubstr("there is a sequence type a already"));

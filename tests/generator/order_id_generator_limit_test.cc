@@ -84,8 +84,8 @@ TEST_F(GeneratorTest, LeadUsedUp_WaitsForTheFloor) {
   EXPECT_NE(std::count(events.begin(), events.end(), GeneratorEvent::Kind::kStarved), 0);
 }
 
-// A space that is new, or noticed a loss, has its base above the floor: until time has reached it, what
-// is used up does not come back.
+// A space that is new, or noticed a loss, has its base above the floor: until time has reached it,
+// what is used up does not come back.
 TEST_F(GeneratorTest, HeadroomBelowBase_GrowsOnlyOnceTheFloorIsThere) {
   SpaceOptions space;
   space.max_lead = 8192;  // 0.5 s

@@ -22,6 +22,8 @@ SequenceType Invoices() {
   type.period = SequenceType::Period::kDay;
   type.zone = "Asia/Shanghai";
   type.pattern = "a = {date:yyyyMMdd}{{{seq:8}";
+  type.leftovers = SequenceType::Leftovers::kDrop;
+  type.lifetime = absl::Seconds(5);
   return type;
 }
 

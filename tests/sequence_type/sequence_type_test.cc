@@ -43,6 +43,8 @@ TEST(SequenceTypeTest, OptionThatCannotBe_IsNamedWithItsLimit) {
   EXPECT_TRUE(Has(RefusalOf([](T& t) { t.zone = ""; }), "zone is \"\""));
   EXPECT_TRUE(Has(RefusalOf([](T& t) { t.expiry = absl::Hours(25); }), "longer than 25h"));
   EXPECT_TRUE(Has(RefusalOf([](T& t) { t.expiry = absl::Microseconds(1); }), "1us"));
+  EXPECT_TRUE(Has(RefusalOf([](T& t) { t.lifetime = absl::Milliseconds(1500); }), "1.5s"));
+  EXPECT_TRUE(Has(RefusalOf([](T& t) { t.lifetime = absl::Hours(25); }), "1s to 24h"));
 }
 
 TEST(SequenceTypeTest, PatternThatDoesNotFit_IsRefusedWithTheReason) {
@@ -160,13 +162,16 @@ TEST(SequenceTypeTest, Buffer_IsTheLengthOfSegments) {
   int64_t last = counters->Get(counter).value();
   EXPECT_EQ((last - 999) % 20, 0) << last;
   SequenceType adaptive;
+  EXPECT_TRUE(adaptive.segment_options().return_unused);
+  adaptive.leftovers = SequenceType::Leftovers::kDrop;
+  EXPECT_FALSE(adaptive.segment_options().return_unused);
   EXPECT_EQ(adaptive.segment_options().min_length, SegmentSequence::Options().min_length);
 }
 
 TEST(SequenceTypeTextTest, TextOfARule_IsFrozen) {
   EXPECT_EQ(internal::TypeTextOf(Daily()),
             "start=0\nstep=1\nmax_value=0\nat_max=error\nexpiry_ms=0\nbuffer=0\nperiod=day\n"
-            "zone=UTC\npattern={date:yyyyMMdd}{seq:8}\n");
+            "zone=UTC\npattern={date:yyyyMMdd}{seq:8}\nleftovers=return\nlifetime_s=60\n");
 }
 
 TEST(SequenceTypeTextTest, TextThatIsNoRule_IsRefusedWithTheReason) {
@@ -190,6 +195,8 @@ TEST(SequenceTypeTextTest, TextThatIsNoRule_IsRefusedWithTheReason) {
   EXPECT_TRUE(Has(refusal(with("step=1", "step=9223372036854775808")), "2^63"));
   EXPECT_TRUE(Has(refusal(with("at_max=error", "at_max=Error")), "at_max"));
   EXPECT_TRUE(Has(refusal(with("period=day", "period=week")), "week"));
+  EXPECT_TRUE(Has(refusal(with("leftovers=return", "leftovers=keep")), "keep"));
+  EXPECT_TRUE(Has(refusal(with("lifetime_s=60", "lifetime_s=1m")), "lifetime_s"));
   EXPECT_TRUE(Has(refusal(good + std::string(4096, '\n')), "more than 4096"));
 }
 

@@ -156,7 +156,7 @@ absl::StatusOr<RuleValues> ValuesFor(const NumberFormat& format,
   for (const GivenField& each : given) {
     if (each.name == "seq" || each.name == "date" || each.name == "time") {
       return absl::InvalidArgumentError(
-          absl::StrCat("field ", Quoted(each.name), " is not given: it is of the counter"));
+          absl::StrCat("field ", QuotedUtf8(each.name), " is not given: it is of the counter"));
     }
   }
   RuleValues all;

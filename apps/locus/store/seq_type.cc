@@ -40,8 +40,8 @@ void DeclareName(VerbLine& line, std::string* name) {
 // The options of a rule, as far as they are given.
 struct RuleLine {
   std::optional<int64_t> start, step, max_value, buffer;
-  std::optional<std::string> at_max, period, zone, pattern;
-  std::optional<absl::Duration> ttl;
+  std::optional<std::string> at_max, period, zone, pattern, leftovers;
+  std::optional<absl::Duration> ttl, lifetime;
 
   // `of_new`: shows the defaults.
   void DeclareOn(VerbLine& line, bool of_new) {
@@ -79,6 +79,14 @@ struct RuleLine {
     with_default(line.Number("--buffer N", &buffer, {.most = kHighest},
                              "How many numbers a SegmentSequence takes at once; 0: by use"),
                  "0");
+    with_default(line.Choice("--leftovers", {"return", "drop"}, &leftovers,
+                             "What a NumberGenerator does with numbers that it took and did not "
+                             "hand out when the period ends"),
+                 "return");
+    with_default(line.Duration("--lifetime SECONDS", &lifetime,
+                               {.least = absl::Seconds(1), .most = absl::Hours(24)},
+                               "Within this time a NumberGenerator counts by a changed rule"),
+                 "1m");
   }
 
   void ChangeIn(SequenceType& type) const {
@@ -90,6 +98,8 @@ struct RuleLine {
     if (zone) type.zone = *zone;
     if (pattern) type.pattern = *pattern;
     if (period) type.period = *internal::ParsePeriod(*period);
+    if (leftovers) type.leftovers = *internal::ParseLeftovers(*leftovers);
+    if (lifetime) type.lifetime = *lifetime;
     if (at_max) {
       type.at_max =
           *at_max == "wrap" ? SequencerOptions::AtMax::kWrap : SequencerOptions::AtMax::kError;
@@ -109,7 +119,9 @@ std::vector<std::pair<const char*, std::string>> RowsOf(const SequenceType& type
           {"max_value", absl::StrCat(type.counter_options().max_value)},
           {"at_max", std::string(ToString(type.at_max))},
           {"ttl", absl::FormatDuration(type.expiry)},
-          {"buffer", absl::StrCat(type.buffer)}};
+          {"buffer", absl::StrCat(type.buffer)},
+          {"leftovers", std::string(ToString(type.leftovers))},
+          {"lifetime", absl::FormatDuration(type.lifetime)}};
 }
 
 // Numbers are strings: JavaScript's end at 2^53.

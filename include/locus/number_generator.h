@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_NUMBER_GENERATOR_H_
+#define LOCUS_NUMBER_GENERATOR_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "locus/clock.h"
+#include "locus/executor.h"
+#include "locus/internal/deadline.h"
+#include "locus/number_format.h"
+#include "locus/segment_sequence.h"
+#include "locus/sequence_type.h"
+#include "locus/sequence_type_store.h"
+#include "locus/sequencer.h"
+
+namespace locus {
+
+// Counters start when the generator is created.
+struct NumberGeneratorStats {
+  uint64_t numbers = 0;        // drawn, those included whose fields were refused
+  uint64_t rolled = 0;         // how often a later group began
+  uint64_t clock_behind = 0;   // numbers drawn while the clock was before the group in use
+  uint64_t rule_version = 0;   // of the rule in use; 0: the type was dropped
+  uint64_t rule_reads = 0;     // failed ones included
+  uint64_t rule_failures = 0;  // reads after which the rule in use stayed, as the store failed
+  absl::Status last_rule_error;
+  SegmentSequenceStats sequence;  // of the group in use
+};
+
+// Business numbers by a rule of the store: a sequence type and a key give texts such as
+// 2026112500000042, unique over all processes that count by the type. Draws by segments in the
+// background, as SegmentSequence does.
+//
+// Groups. With a period, the numbers of each day, month or year of the rule's zone have a counter
+// of their own. One reading of the clock decides for each number which group it is of and which
+// date it shows, so both are always the same. The first call at or after a group's end goes on in
+// the next group; numbers left of the one before are given back or dropped, as the rule says. A
+// call that begins after a number of a later group was returned never returns one of an earlier:
+// while the clock is behind the group in use, numbers are of that group and show its first instant.
+//
+// Rule. The generator reads the rule again twice within its lifetime. A rule that changed takes
+// effect with the next segment, in place of what was left of the one before. Where the type was
+// dropped, calls are FAILED_PRECONDITION, until there is one of its name again. While the store
+// fails, the generator goes on with the numbers that it has.
+//
+// Thread safety: all methods may be called from any thread; after destruction begins, none.
+// Cost: one reading of the clock, one lock that few threads share, and the text. Store calls are
+// off the caller's thread, but for Create.
+// Fork: in a forked child every call is FAILED_PRECONDITION, and destruction returns at once.
+class NumberGenerator {
+ public:
+  struct Options {
+    // As SegmentSequence::Options. At most 1 day, at least 1 s.
+    absl::Duration horizon = absl::Minutes(10);
+    // Must outlive the generator.
+    Clock* clock = &Clock::System();
+    // Runs loading and the reading of rules; must outlive the generator. nullptr: threads of its
+    // own.
+    Executor* executor = nullptr;
+    // As SegmentSequence::Options; of all groups. May be empty.
+    std::function<void(const SegmentSequenceEvent&)> on_event = {};
+  };
+
+  // Opens the counters of a type in the store where the rule is: as OpenSequencer does. Called by
+  // Create, and in the background where a rule changed.
+  using OpenCounters =
+      std::function<absl::StatusOr<std::shared_ptr<Sequencer>>(const SequencerOptions&)>;
+
+  // Reads the rule, and takes no numbers yet. NOT_FOUND: there is no such type. INVALID_ARGUMENT:
+  // bad options, a key of more than 400 bytes, or a type with a period and without a pattern, whose
+  // numbers alone would be given again. Otherwise the errors of the store and of `open`.
+  static absl::StatusOr<std::unique_ptr<NumberGenerator>> Create(
+      std::shared_ptr<SequenceTypeStore> types, OpenCounters open, std::string type,
+      std::string key, Options options);
+  static absl::StatusOr<std::unique_ptr<NumberGenerator>> Create(
+      std::shared_ptr<SequenceTypeStore> types, OpenCounters open, std::string type,
+      std::string key) {
+    return Create(std::move(types), std::move(open), std::move(type), std::move(key), Options());
+  }
+  // Gives unused numbers back where the rule says so; blocks as SegmentSequence::Close does.
+  ~NumberGenerator();
+  NumberGenerator(const NumberGenerator&) = delete;
+  NumberGenerator& operator=(const NumberGenerator&) = delete;
+
+  // The next number, without waiting; `values` are those of the pattern's fields but {seq:N}, in
+  // pattern order. A type without a pattern gives decimals. Errors as SegmentSequence::TryNext and
+  // NumberFormat::Format; values that are refused cost a number.
+  absl::StatusOr<std::string> TryNext(std::span<const FieldValue> values = {});
+
+  // As TryNext, but waits for numbers until `deadline`; errors as SegmentSequence::Next.
+  absl::StatusOr<std::string> Next(std::chrono::steady_clock::time_point deadline,
+                                   std::span<const FieldValue> values = {});
+  // Waits for at most `timeout`, by the steady clock.
+  absl::StatusOr<std::string> Next(absl::Duration timeout,
+                                   std::span<const FieldValue> values = {}) {
+    return Next(internal::DeadlineAfter(timeout), values);
+  }
+
+  // The rule in use, or the last one where the type was dropped.
+  SequenceType Type() const;
+
+  // All zeros in a forked child.
+  NumberGeneratorStats Stats() const;
+
+ private:
+  class Rep;
+  explicit NumberGenerator(std::unique_ptr<Rep> rep);
+  std::unique_ptr<Rep> rep_;
+};
+
+}  // namespace locus
+
+#endif  // LOCUS_NUMBER_GENERATOR_H_

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_SEQUENCE_TYPE_NUMBER_FORM_H_
+#define LOCUS_SRC_SEQUENCE_TYPE_NUMBER_FORM_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "locus/number_format.h"
+#include "locus/sequence_type.h"
+
+namespace locus::internal {
+
+// How the numbers of a type are written: by its pattern, or as decimals where it has none.
+class NumberForm {
+ public:
+  // INVALID_ARGUMENT: the type is no rule, or has a period and no pattern.
+  static absl::StatusOr<NumberForm> Of(const SequenceType& type);
+
+  // `values` are those of the other fields than {seq:N}. The errors of NumberFormat::Format.
+  absl::StatusOr<std::string> Text(absl::Time shown, int64_t number,
+                                   std::span<const FieldValue> values) const;
+
+ private:
+  std::string type_;
+  std::optional<NumberFormat> format_;
+  size_t seq_at_ = 0;  // among the fields that have a value
+};
+
+}  // namespace locus::internal
+
+#endif  // LOCUS_SRC_SEQUENCE_TYPE_NUMBER_FORM_H_

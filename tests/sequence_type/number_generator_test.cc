@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "locus/number_generator.h"
+
+#include <map>
+#include <set>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "locus/engine/memory.h"
+#include "locus/testing/faulty_sequencer.h"
+#include "locus/testing/manual_clock.h"
+#include "locus/testing/manual_executor.h"
+#include "tests/support/child_process.h"
+
+namespace locus {
+namespace {
+
+using ::testing::HasSubstr;
+using Period = SequenceType::Period;
+
+absl::Time At(const char* text) {
+  absl::Time time;
+  std::string error;
+  EXPECT_TRUE(absl::ParseTime(absl::RFC3339_full, text, &time, &error)) << error;
+  return time;
+}
+
+// A store of types that fails on demand.
+class FaultyTypes : public SequenceTypeStore {
+ public:
+  void FailWith(absl::Status status) { failure_ = std::move(status); }
+
+ private:
+  absl::StatusOr<std::optional<Stored>> Load(const std::string& name) override {
+    if (!failure_.ok()) return failure_;
+    auto found = stored_.find(name);
+    return found == stored_.end() ? std::nullopt : std::optional(found->second);
+  }
+  absl::StatusOr<std::map<std::string, Stored>> LoadAll() override { return stored_; }
+  absl::StatusOr<bool> Swap(const std::string& name, uint64_t,
+                            const std::optional<Stored>& next) override {
+    if (next) {
+      stored_[name] = *next;
+    } else {
+      stored_.erase(name);
+    }
+    return true;
+  }
+
+  absl::Status failure_;
+  std::map<std::string, Stored> stored_;
+};
+
+// One process's generator; time, loading and reading of rules are moved by hand.
+class NumberGeneratorTest : public ::testing::Test {
+ protected:
+  NumberGeneratorTest() {
+    options_.clock = &clock_;
+    options_.executor = &executor_;
+    type_.name = "invoices";
+    type_.period = Period::kDay;
+    type_.zone = "Asia/Shanghai";
+    type_.pattern = "{date:yyyyMMdd}{seq:4}";
+    type_.buffer = 10;
+    type_.lifetime = absl::Seconds(60);
+  }
+
+  void Store() { type_ = types_->Create(type_).value(); }
+  void Alter() { type_ = types_->Alter(type_).value(); }
+  NumberGenerator::OpenCounters Open() {
+    return [this](const SequencerOptions& options) {
+      return absl::StatusOr<std::shared_ptr<Sequencer>>(counters_->Share(options).value());
+    };
+  }
+  std::unique_ptr<NumberGenerator> Make(const std::string& key = "k") {
+    auto generator = NumberGenerator::Create(types_, Open(), "invoices", key, options_);
+    EXPECT_TRUE(generator.ok()) << generator.status();
+    return *std::move(generator);
+  }
+  void Pass(absl::Duration by) {
+    executor_.RunReady();
+    clock_.Advance(by);
+    executor_.RunDelayed();
+  }
+  absl::StatusOr<std::string> TryTake(NumberGenerator& generator,
+                                      std::vector<FieldValue> values = {}) {
+    absl::StatusOr<std::string> text;
+    for (int i = 0; i < 50; ++i) {
+      text = generator.TryNext(values);
+      if (!absl::IsUnavailable(text.status())) return text;
+      executor_.RunReady();
+    }
+    return text;
+  }
+  std::string Take(NumberGenerator& generator, std::vector<FieldValue> values = {}) {
+    absl::StatusOr<std::string> text = TryTake(generator, std::move(values));
+    EXPECT_TRUE(text.ok()) << text.status();
+    return text.value_or("");
+  }
+
+  testing::ManualClock clock_{At("2026-11-25T15:59:59Z")};  // a second before midnight in Shanghai
+  testing::ManualExecutor executor_;
+  std::shared_ptr<FaultyTypes> types_ = std::make_shared<FaultyTypes>();
+  std::unique_ptr<MemorySequencer> counters_ = MemorySequencer::Create({}).value();
+  SequenceType type_;
+  NumberGenerator::Options options_;
+};
+
+TEST_F(NumberGeneratorTest, Midnight_ChangesDateAndCounterAtOnce) {
+  Store();
+  auto generator = Make();
+  EXPECT_TRUE(absl::IsUnavailable(generator->TryNext().status())) << "nothing is loaded yet";
+  EXPECT_EQ(Take(*generator), "202611250001");
+  EXPECT_EQ(Take(*generator), "202611250002");
+  Pass(absl::Seconds(1) - absl::Nanoseconds(1));
+  EXPECT_EQ(Take(*generator), "202611250003");
+  clock_.Advance(absl::Nanoseconds(1));
+  EXPECT_EQ(Take(*generator), "202611260001");
+  EXPECT_EQ(counters_->Get("invoices:k:20261126").value() % 10, 0) << "segments of 10";
+  NumberGeneratorStats stats = generator->Stats();
+  EXPECT_EQ(stats.numbers, 4u);
+  EXPECT_EQ(stats.rolled, 1u);
+  EXPECT_EQ(stats.clock_behind, 0u);
+  EXPECT_EQ(stats.rule_version, type_.version);
+}
+
+TEST_F(NumberGeneratorTest, Leftovers_AreReturnedOrDroppedAsTheRuleSays) {
+  for (auto leftovers : {SequenceType::Leftovers::kReturn, SequenceType::Leftovers::kDrop}) {
+    types_ = std::make_shared<FaultyTypes>();
+    type_.leftovers = leftovers;
+    const bool returned = leftovers == SequenceType::Leftovers::kReturn;
+    const std::string key(ToString(leftovers));
+    Store();
+    auto generator = Make(key);
+    const std::string day = type_.CounterName(key, clock_.Now()).value();
+    Take(*generator);
+    Take(*generator);
+    clock_.Advance(absl::Hours(24));
+    Take(*generator);
+    executor_.RunReady();
+    EXPECT_EQ(counters_->Get(day).value(), returned ? 2 : 20) << day;
+    const std::string next = type_.CounterName(key, clock_.Now()).value();
+    generator.reset();
+    EXPECT_EQ(counters_->Get(next).value(), returned ? 1 : 20) << "at the end of the process too";
+  }
+}
+
+TEST_F(NumberGeneratorTest, ClockSetBack_NeverGoesToAnEarlierGroup) {
+  Store();
+  auto generator = Make();
+  Take(*generator);
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_EQ(Take(*generator), "202611260001");
+  clock_.Jump(-absl::Hours(30));
+  EXPECT_EQ(Take(*generator), "202611260002");
+  EXPECT_EQ(Take(*generator), "202611260003");
+  EXPECT_EQ(generator->Stats().clock_behind, 2u);
+  clock_.Jump(absl::Hours(54) + absl::Seconds(1));
+  EXPECT_EQ(Take(*generator), "202611270001");
+  EXPECT_EQ(generator->Stats().clock_behind, 2u);
+}
+
+TEST_F(NumberGeneratorTest, DayThatIsShownTwice_RepeatsNothing) {
+  type_.zone = "America/St_Johns";
+  type_.pattern = "{date:yyyyMMddHHmmss}{seq:4}";
+  Store();
+  clock_.Jump(At("2010-11-07T02:29:30Z") - clock_.Now());
+  auto generator = Make();
+  std::set<std::string> days, numbers;
+  for (int i = 0; i < 200; ++i) {
+    std::string number = Take(*generator);
+    EXPECT_TRUE(numbers.insert(number.substr(0, 8) + number.substr(14)).second) << number;
+    days.insert(number.substr(0, 8));
+    const bool began = clock_.Now() >= At("2010-11-07T02:30:00Z");
+    EXPECT_EQ(number.substr(0, 8), began ? "20101107" : "20101106") << clock_.Now();
+    clock_.Advance(absl::Seconds(30));
+  }
+  EXPECT_EQ(days, (std::set<std::string>{"20101106", "20101107"}));
+}
+
+TEST_F(NumberGeneratorTest, ChangedRule_IsInForceWithinItsLifetime) {
+  Store();
+  auto generator = Make();
+  EXPECT_EQ(Take(*generator), "202611250001");
+  type_.step = 5;
+  type_.pattern = "INV{date:yyyyMMdd}-{seq:6}";
+  Alter();
+  EXPECT_EQ(Take(*generator), "202611250002");
+  clock_.Jump(absl::Minutes(1));
+  Take(*generator);
+  for (int i = 0; i < 2; ++i) Pass(type_.lifetime / 2);
+  // What was left of the segment was given back: the counter was at 1 of the new day.
+  EXPECT_EQ(Take(*generator), "INV20261126-000006");
+  EXPECT_EQ(Take(*generator), "INV20261126-000011");
+  EXPECT_EQ(generator->Type().version, type_.version);
+  EXPECT_EQ(generator->Type().step, 5);
+  EXPECT_EQ(generator->Stats().rule_version, type_.version);
+}
+
+TEST_F(NumberGeneratorTest, DroppedRule_IsRefusedUntilThereIsOneAgain) {
+  Store();
+  auto generator = Make();
+  Take(*generator);
+  ASSERT_TRUE(types_->Drop("invoices", type_.version).ok());
+  Pass(type_.lifetime);
+  absl::Status status = generator->TryNext().status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("\"invoices\" was dropped"));
+  EXPECT_TRUE(absl::IsFailedPrecondition(generator->Next(absl::Hours(1)).status()));
+  EXPECT_EQ(generator->Stats().rule_version, 0u);
+  EXPECT_EQ(generator->Stats().numbers, 1u);
+  type_.version = 0;
+  type_ = types_->Create(type_).value();
+  Pass(type_.lifetime);
+  EXPECT_EQ(Take(*generator), "202611260001");
+}
+
+TEST_F(NumberGeneratorTest, StoreThatFails_DoesNotStopWhatIsInHand) {
+  Store();
+  auto generator = Make();
+  EXPECT_EQ(Take(*generator), "202611250001");
+  for (const absl::Status& failure :
+       {absl::UnavailableError("down"), absl::NotFoundError("no such file"),
+        absl::DataLossError("torn")}) {
+    types_->FailWith(failure);
+    Pass(type_.lifetime);
+    EXPECT_TRUE(TryTake(*generator).ok()) << failure;
+    EXPECT_FALSE(generator->Stats().last_rule_error.ok());
+    EXPECT_EQ(generator->Stats().rule_version, type_.version);
+  }
+  EXPECT_EQ(generator->Stats().rule_failures, 3u);
+  types_->FailWith(absl::OkStatus());
+  Pass(type_.lifetime);
+  EXPECT_TRUE(generator->Stats().last_rule_error.ok());
+}
+
+TEST_F(NumberGeneratorTest, Fields_AreTheCallersInPatternOrder) {
+  type_.pattern = "{shop:3}-{date:yyMMdd}-{seq:4}-{lane:A-Z;1}";
+  Store();
+  auto generator = Make();
+  EXPECT_EQ(Take(*generator, {FieldValue::Uint64(7), FieldValue::Text("B")}), "007-261125-0001-B");
+  EXPECT_TRUE(absl::IsInvalidArgument(TryTake(*generator).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      TryTake(*generator, {FieldValue::Uint64(7), FieldValue::Text("?")}).status()));
+  EXPECT_TRUE(absl::IsOutOfRange(
+      TryTake(*generator, {FieldValue::Uint64(1000), FieldValue::Text("B")}).status()));
+  EXPECT_EQ(Take(*generator, {FieldValue::Uint64(7), FieldValue::Text("B")}), "007-261125-0005-B")
+      << "refused values cost a number";
+}
+
+TEST_F(NumberGeneratorTest, TypeWithoutPattern_GivesDecimals) {
+  type_.pattern = "";
+  Store();
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      NumberGenerator::Create(types_, Open(), "invoices", "k", options_).status()))
+      << "with a period they would repeat";
+  types_ = std::make_shared<FaultyTypes>();
+  type_.version = 0;
+  type_.period = Period::kNone;
+  type_.start = 41;
+  Store();
+  auto generator = Make();
+  EXPECT_EQ(Take(*generator), "41");
+  EXPECT_EQ(Take(*generator), "42");
+  EXPECT_TRUE(absl::IsInvalidArgument(TryTake(*generator, {FieldValue::Uint64(1)}).status()));
+}
+
+TEST_F(NumberGeneratorTest, UsedUpGroup_IsOutOfRangeUntilTheNextBegins) {
+  type_.max_value = 3;
+  Store();
+  auto generator = Make();
+  for (const char* number : {"202611250001", "202611250002", "202611250003"}) {
+    EXPECT_EQ(Take(*generator), number);
+  }
+  EXPECT_TRUE(absl::IsOutOfRange(TryTake(*generator).status()));
+  absl::Status status = generator->Next(absl::Hours(1)).status();
+  EXPECT_TRUE(absl::IsOutOfRange(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("invoices:k:20261125"));
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_EQ(Take(*generator), "202611260001");
+}
+
+TEST_F(NumberGeneratorTest, WithoutTypeOrWithBadKey_IsNotCreated) {
+  EXPECT_TRUE(absl::IsNotFound(
+      NumberGenerator::Create(types_, Open(), "invoices", "k", options_).status()));
+  Store();
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      NumberGenerator::Create(types_, Open(), "invoices", std::string(401, 'k'), options_)
+          .status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      NumberGenerator::Create(nullptr, Open(), "invoices", "k", options_).status()));
+  options_.horizon = absl::ZeroDuration();
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      NumberGenerator::Create(types_, Open(), "invoices", "k", options_).status()));
+}
+
+TEST_F(NumberGeneratorTest, ForkedChild_IsRefused) {
+  Store();
+  auto generator = Make();
+  Take(*generator);
+  ChildProcess child([&] {
+    bool refused = absl::IsFailedPrecondition(generator->TryNext().status()) &&
+                   absl::IsFailedPrecondition(generator->Next(absl::Hours(1)).status()) &&
+                   generator->Stats().numbers == 0;
+    generator.reset();
+    return refused ? 0 : 1;
+  });
+  EXPECT_EQ(child.Wait(), 0);
+  EXPECT_EQ(Take(*generator), "202611250002");
+}
+
+}  // namespace
+}  // namespace locus
