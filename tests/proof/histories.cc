@@ -17,8 +17,12 @@ using Kind = LeaseOperation::Kind;
 
 constexpr uint64_t kMostSteps = 2'000'000;
 
-bool RefusedWithoutALook(absl::StatusCode code) {
-  switch (code) {
+// Each node that took the request refused it. A request that an attempt before had left with a
+// node, which gave no answer, may be carried out after the refusal: nothing is remembered of one
+// that changed nothing.
+bool RefusedForGood(const RecordedAnswer& answer) {
+  if (answer.lost > 0) return false;
+  switch (answer.code) {
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kResourceExhausted:
@@ -139,7 +143,7 @@ void AddCall(const RecordedCall& call, const SeenOf& workers, Histories& histori
     if (answer->grant) one.grant = *answer->grant;
     const uint64_t worker = call.kind == Kind::kAcquire ? one.grant.worker : call.worker;
     histories[worker].push_back({call.called, answer->returned, one});
-  } else if (!answer || !(RefusedWithoutALook(answer->code) || NobodyTookIt(*answer))) {
+  } else if (!answer || !(RefusedForGood(*answer) || NobodyTookIt(*answer))) {
     AddUnanswered(call, workers, histories);
   }
 }

@@ -124,6 +124,21 @@ TEST(HistoriesTest, RenewalWithALostRequest_MayHaveBeenCarriedOutTwice) {
   EXPECT_THAT(Wrong(calls), IsEmpty());
 }
 
+// An attempt before had no answer: its node may carry it out once the others have refused it.
+TEST(HistoriesTest, RefusedAcquireWithALostRequest_MayBeCarriedOutLater) {
+  auto calls = Right();
+  RecordedCall refused = CallOf(Kind::kAcquire, 45);
+  refused.nonce = "c";
+  refused.answer.emplace();
+  refused.answer->returned = 50;
+  refused.answer->code = absl::StatusCode::kResourceExhausted;
+  calls.push_back(refused);
+  calls.push_back(Shown(60, 1400, 1390, 1300, 1500, "c"));
+  EXPECT_EQ(Wrong(calls).size(), 1u);
+  calls[calls.size() - 2].answer->lost = 1;
+  EXPECT_THAT(Wrong(calls), IsEmpty());
+}
+
 TEST(HistoriesTest, RefusalsWithoutALook_SayNothing) {
   auto calls = Right();
   RecordedCall refused = CallOf(Kind::kAcquire, 5);
