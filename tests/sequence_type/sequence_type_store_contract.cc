@@ -139,7 +139,8 @@ TEST_P(SequenceTypeStoreContract, BadTypeOrName_IsRefused) {
 
 TEST_P(SequenceTypeStoreContract, LongestNameAndPattern_AreKept) {
   SequenceType type = Named(std::string(64, 'n'));
-  type.pattern = std::string(248, 'p') + "{seq:8}";
+  type.pattern.assign(248, 'p');
+  type.pattern += "{seq:8}";
   ASSERT_TRUE(store_->Create(type).ok());
   EXPECT_EQ(under_test_->Connect()->Find(type.name)->pattern, type.pattern);
 }
