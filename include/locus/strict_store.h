@@ -20,7 +20,8 @@ namespace locus {
 // is stored with the set, and whoever opens the set names the same values. Sets with stores and
 // owners of their own fail independently of each other.
 struct StrictSetOptions {
-  // The uids of the set: first_uid .. first_uid + uids - 1. uids: 1 to 2^40.
+  // The uids of the set: first_uid .. first_uid + uids - 1. uids: 1 to 2^40;
+  // first_uid: at most 2^63 - 2^40 - 1.
   uint64_t first_uid = 0;
   uint64_t uids = uint64_t{1} << 32;
   // How many neighbouring uids share one stored number and one owner. 64 to 2^24. Smaller: more

@@ -33,6 +33,10 @@ absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenMysqlSequenceTypes(const 
                                                                           std::string_view, bool) {
   return Absent(uri.text, "LOCUS_MARIADB");
 }
+absl::StatusOr<std::shared_ptr<StrictStore>> OpenMysqlStrict(const StoreUri& uri, std::string_view,
+                                                             bool) {
+  return Absent(uri.text, "LOCUS_MARIADB");
+}
 absl::StatusOr<std::unique_ptr<TableSource>> OpenMysqlSource(const StoreUri& uri,
                                                              std::string_view) {
   return Absent(uri.text, "LOCUS_MARIADB");

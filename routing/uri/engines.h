@@ -12,6 +12,7 @@
 #include "locus/segment_store.h"
 #include "locus/sequence_type_store.h"
 #include "locus/sequencer.h"
+#include "locus/strict_store.h"
 #include "locus/worker_lease_store.h"
 #include "routing/uri/store_uri.h"
 
@@ -31,6 +32,9 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenMysqlSequencer(const StoreUri& ur
 absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenMysqlSequenceTypes(const StoreUri& uri,
                                                                           std::string_view password,
                                                                           bool create);
+absl::StatusOr<std::shared_ptr<StrictStore>> OpenMysqlStrict(const StoreUri& uri,
+                                                             std::string_view password,
+                                                             bool create);
 absl::StatusOr<std::unique_ptr<TableSource>> OpenMysqlSource(const StoreUri& uri,
                                                              std::string_view password);
 absl::StatusOr<std::unique_ptr<TablePublisher>> OpenMysqlPublisher(const StoreUri& uri,

@@ -61,6 +61,16 @@ absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenMysqlSequenceTypes(const 
   return As<std::unique_ptr<SequenceTypeStore>>(MariadbSequenceTypeStore::Open(options));
 }
 
+absl::StatusOr<std::shared_ptr<StrictStore>> OpenMysqlStrict(const StoreUri& uri,
+                                                             std::string_view password,
+                                                             bool create) {
+  MariadbOptions options;
+  Wiped wiped(options.password);
+  Fill(uri, password, options);
+  if (create) LOCUS_RETURN_IF_ERROR(MariadbStrictStore::CreateSchema(options));
+  return As<std::shared_ptr<StrictStore>>(MariadbStrictStore::Open(options));
+}
+
 absl::StatusOr<std::unique_ptr<TableSource>> OpenMysqlSource(const StoreUri& uri,
                                                              std::string_view password) {
   MariadbTableOptions options;

@@ -136,6 +136,22 @@ absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenSequenceTypeStore(
   LOCUS_UNREACHABLE();
 }
 
+absl::StatusOr<std::shared_ptr<StrictStore>> OpenStrictStore(std::string_view uri_text,
+                                                             const StoreUriOptions& options) {
+  LOCUS_ASSIGN_OR_RETURN(internal::StoreUri uri, internal::StoreUri::Parse(uri_text));
+  if (uri.engine == Engine::kSqlite) {
+    SqliteSegmentStore::Options of_file;
+    of_file.create = options.create;
+    return internal::As<std::shared_ptr<StrictStore>>(SqliteStrictStore::Open(uri.path, of_file));
+  }
+  if (uri.engine != Engine::kMysql) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(uri.text, ": strict sequences are kept in sqlite and mysql only"));
+  }
+  LOCUS_ASSIGN_OR_RETURN(std::string_view password, internal::Ask(options.password));
+  return internal::OpenMysqlStrict(uri, password, options.create);
+}
+
 absl::StatusOr<std::unique_ptr<LocusdCluster>> OpenLocusdCluster(std::string_view uri_text,
                                                                  const AskPassword& ask) {
   LOCUS_ASSIGN_OR_RETURN(internal::StoreUri uri, internal::StoreUri::Parse(uri_text, "cluster"));

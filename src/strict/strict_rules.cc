@@ -90,7 +90,7 @@ uint64_t StrictSetOptions::UidOf(std::string_view text) const {
 
 absl::Status StrictSetOptions::Check() const {
   LOCUS_RETURN_IF_ERROR(Outside("uids", uids, 1, kMostUids));
-  LOCUS_RETURN_IF_ERROR(Outside("first_uid", first_uid, 0, UINT64_MAX - kMostUids));
+  LOCUS_RETURN_IF_ERROR(Outside("first_uid", first_uid, 0, INT64_MAX - kMostUids));
   LOCUS_RETURN_IF_ERROR(Outside("section_size", section_size, kLeastSectionSize, kMostSectionSize));
   LOCUS_RETURN_IF_ERROR(Outside("the number of sections, uids / section_size,",
                                 (uids + section_size - 1) / section_size, 1, kMostSections));

@@ -74,6 +74,18 @@ TEST_F(UriTest, WorkerLeases_AreOpenedByEachEngine) {
   EXPECT_TRUE(absl::IsInvalidArgument(OpenWorkerLeaseStore("file:x").status()));
 }
 
+TEST_F(UriTest, StrictSequences_AreOpenedWhereTheyAreKept) {
+  EXPECT_TRUE(absl::IsNotFound(OpenStrictStore(sqlite_).status()));
+  auto store = OpenStrictStore(sqlite_, {.create = true});
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_TRUE((*store)->Create(SpaceName(), StrictSetOptions()).ok());
+  EXPECT_TRUE((*OpenStrictStore(sqlite_))->Show(SpaceName()).ok());
+  EXPECT_FALSE(OpenStrictStore("mysql://127.0.0.1:1/locus").ok());
+  const absl::Status other = OpenStrictStore("etcd://127.0.0.1:1").status();
+  EXPECT_EQ(other.message(),
+            "etcd://127.0.0.1:1: strict sequences are kept in sqlite and mysql only");
+}
+
 TEST_F(UriTest, AFile_IsPublishedToAndFollowed) {
   const std::string place = "file:" + directory_ + "/table.json";
   ASSERT_TRUE(CreateTablePlace(place).ok());

@@ -15,6 +15,7 @@
 #include "locus/segment_store.h"
 #include "locus/sequence_type_store.h"
 #include "locus/sequencer.h"
+#include "locus/strict_store.h"
 #include "locus/worker_lease_store.h"
 
 namespace locus {
@@ -164,6 +165,22 @@ class MariadbWorkerLeaseStore : public WorkerLeaseStore {
   // Connects once. NOT_FOUND: the database has no tables of worker leases.
   static absl::StatusOr<std::unique_ptr<MariadbWorkerLeaseStore>> Open(
       const MariadbOptions& options);
+
+  virtual MariadbStats Stats() const = 0;
+};
+
+// The sections of strict sequences in the same database, or in one of their own; the store's time
+// is the server's clock. A call is one transaction that locks the set's row, and so waits for those
+// of other owners of the set. A promoted replica, a dump that was put back and a new Galera cluster
+// are losses. Errors, timeouts, threads and fork are as for MariadbSegmentStore.
+class MariadbStrictStore : public StrictStore {
+ public:
+  // Creates the tables where they are missing. They are not those of the segments. The account
+  // needs CREATE, SELECT and INSERT.
+  static absl::Status CreateSchema(const MariadbOptions& options);
+
+  // Connects once. NOT_FOUND: the database has no tables of strict sequences.
+  static absl::StatusOr<std::unique_ptr<MariadbStrictStore>> Open(const MariadbOptions& options);
 
   virtual MariadbStats Stats() const = 0;
 };

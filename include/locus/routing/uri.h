@@ -15,6 +15,7 @@
 #include "locus/segment_store.h"
 #include "locus/sequence_type_store.h"
 #include "locus/sequencer.h"
+#include "locus/strict_store.h"
 #include "locus/worker_lease_store.h"
 
 // Opens any place by its URI: target locus::uri, which links every engine of this build.
@@ -59,6 +60,11 @@ absl::StatusOr<std::shared_ptr<SegmentStore>> OpenSegmentStore(std::string_view 
 // In redis, etcd, zookeeper and locusd nothing needs to be created but the space.
 absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenWorkerLeaseStore(
     std::string_view uri, const StoreUriOptions& options = {});
+
+// Sections of strict sequences: sqlite and mysql. `create`: as above; without it, NOT_FOUND if the
+// file or the tables are missing.
+absl::StatusOr<std::shared_ptr<StrictStore>> OpenStrictStore(std::string_view uri,
+                                                             const StoreUriOptions& options = {});
 
 // Shows and changes the members of a cluster of locusd; include locus/engine/locusd_cluster.h.
 absl::StatusOr<std::unique_ptr<LocusdCluster>> OpenLocusdCluster(std::string_view uri,

@@ -13,6 +13,7 @@ class MariadbStoreTime {
  public:
   static void Tell(MariadbSegmentStore& store, Clock& clock);
   static void Tell(MariadbWorkerLeaseStore& store, Clock& clock);
+  static void Tell(MariadbStrictStore& store, Clock& clock);
 };
 
 }  // namespace locus::internal
