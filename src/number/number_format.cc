@@ -98,7 +98,7 @@ absl::StatusOr<uint64_t> LastDigitsOf(const NumberElement& element, std::string_
 }
 
 // Of text that does not fit.
-absl::Status WrongText(const NumberElement& element, std::string_view text) {
+[[gnu::cold]] absl::Status WrongText(const NumberElement& element, std::string_view text) {
   if (std::optional<RefusedCharacter> refused = FirstRefused(text)) {
     return Wrong(element, absl::StrCat("character ", refused->position, " of ", QuotedUtf8(text),
                                        ", ", refused->character, ", ", refused->reason));

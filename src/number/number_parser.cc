@@ -81,12 +81,14 @@ absl::Status NumberParser::CheckAll() {
     return Refuse(
         absl::StrCat("it has ", text_.size(), " bytes, more than ", NumberFormat::kMaxLength));
   }
-  if (std::optional<RefusedCharacter> refused = FirstRefused(text_)) {
-    return Refuse(absl::StrCat("character ", refused->position, ", ", refused->character, ", ",
-                               refused->reason));
+  is_ascii_ = IsPrintableAscii(text_);
+  if (!is_ascii_) {
+    if (std::optional<RefusedCharacter> refused = FirstRefused(text_)) {
+      return Refuse(absl::StrCat("character ", refused->position, ", ", refused->character, ", ",
+                                 refused->reason));
+    }
   }
-  size_t characters = CharactersIn(text_);
-  is_ascii_ = characters == text_.size();
+  size_t characters = is_ascii_ ? text_.size() : CharactersIn(text_);
   if (characters >= pattern_.min_characters && characters <= pattern_.max_characters) {
     return absl::OkStatus();
   }
@@ -96,6 +98,8 @@ absl::Status NumberParser::CheckAll() {
 
 absl::StatusOr<size_t> NumberParser::BytesFor(size_t index) const {
   const NumberElement& element = pattern_.elements[index];
+  bool fits = element.max_width <= text_.size() - at_;
+  if (is_ascii_ && fits && !element.is_variable()) return element.max_width;
   std::string_view rest = text_.substr(at_);
   if (!element.is_variable()) {
     size_t bytes = is_ascii_ ? element.max_width : PrefixBytes(rest, element.max_width);

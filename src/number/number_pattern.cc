@@ -422,13 +422,14 @@ size_t NumberElement::max_bytes() const {
 }
 
 std::string_view AfterAlphabet(const NumberElement& element, std::string_view text) {
-  while (!text.empty()) {
+  while (true) {
+    while (!text.empty() && element.alphabet.HasByte(text[0])) text.remove_prefix(1);
     uint32_t c = 0;
+    if (text.empty() || element.alphabet.is_ascii()) return text;
     size_t size = FirstCharacter(text, c);
-    if (!element.alphabet.Has(c)) break;
+    if (!element.alphabet.Has(c)) return text;
     text.remove_prefix(size);
   }
-  return text;
 }
 
 absl::StatusOr<NumberPattern> NumberPattern::Compile(std::string_view text) {

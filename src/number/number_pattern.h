@@ -28,7 +28,7 @@ class Alphabet {
   std::optional<uint32_t> Add(uint32_t first, uint32_t last);
   bool Has(uint32_t c) const { return c < kAscii ? ascii_[c] : HasWide(c); }
   // As of an ASCII byte; false for any other.
-  bool HasByte(char c) const { return c >= 0 && ascii_[static_cast<size_t>(c)]; }
+  bool HasByte(char c) const { return ascii_[static_cast<unsigned char>(c)]; }
   bool is_ascii() const { return wide_.empty(); }
   // The bytes of its shortest and its longest character.
   size_t min_bytes() const;
@@ -38,7 +38,7 @@ class Alphabet {
   static constexpr uint32_t kAscii = 128;
   bool HasWide(uint32_t c) const;
 
-  std::bitset<kAscii> ascii_;
+  std::bitset<256> ascii_;             // by byte; no byte above 127
   std::map<uint32_t, uint32_t> wide_;  // the last of each range by its first
 };
 

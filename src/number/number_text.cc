@@ -9,12 +9,6 @@
 namespace locus::internal {
 namespace {
 
-bool IsPrintableAscii(std::string_view text) {
-  bool printable = true;
-  for (char c : text) printable &= c >= ' ' && c <= '~';  // no early exit: vectorised
-  return printable;
-}
-
 std::string ReasonOf(uint32_t c) {
   if (c < 0x20 || (c >= 0x7F && c <= 0x9F)) return "is a control character";
   if ((c & 0xFFFE) == 0xFFFE || (c >= 0xFDD0 && c <= 0xFDEF) || (c >= 0xD800 && c <= 0xDFFF)) {

@@ -11,6 +11,13 @@
 // Which characters patterns and numbers consist of; the rule is in locus/number_format.h.
 namespace locus::internal {
 
+// Each byte is looked at, which the compiler vectorises.
+inline bool IsPrintableAscii(std::string_view text) {
+  unsigned char other = 0;
+  for (char c : text) other |= static_cast<unsigned char>(c - ' ') > '~' - ' ';
+  return other == 0;
+}
+
 // A character that no number may have.
 struct RefusedCharacter {
   size_t position;        // in characters, from 1
