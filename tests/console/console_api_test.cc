@@ -3,103 +3,20 @@
 #include "apps/locusd/console/console_api.h"
 
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <thread>
 
 #include "absl/strings/match.h"
-#include "locus/routing/file_table.h"
 #include "locus/routing/rebalance.h"
-#include "locus/routing/uri.h"
-#include "tests/console/console_fixture.h"
+#include "tests/console/console_api_fixture.h"
 #include "tests/support/private_server.h"
-#include "tests/support/temporary_directory.h"
 
 namespace locus::locusd {
 namespace {
 
 using nlohmann::json;
-using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
-
-class ConsoleApiTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    publisher_ = FileTablePublisher::Open(directory_ / "table.json").value();
-    ASSERT_TRUE(publisher_->Publish(Table(1, {}), 0).ok());
-    ASSERT_TRUE(publisher_->Publish(Table(2, {{0, 9'999, 2, 0, 0}}), 1).ok());
-    auto parts = std::make_shared<IdParts>();
-    OrderIdGenerator::Options orders;
-    orders.create_space = true;
-    parts->orders =
-        OrderIdGenerator::Create(std::make_shared<MemorySegmentStore>(), orders).value();
-    codec_ = std::make_shared<const OrderNoCodec>(
-        OrderNoCodec::Create(KeyRing::Generate().value()).value());
-    parts->numbers = codec_;
-    parts->sequences = std::make_shared<SequenceSet>(MemorySequencer::Create({}).value(), 100);
-    leases_ = std::make_shared<MemoryWorkerLeaseStore>();
-    ASSERT_TRUE(leases_->Create(SpaceName(), absl::ZeroDuration(), absl::Now()).ok());
-    parts->snowflake = LeasedSnowflake<>::Create(leases_, {}).value();
-    RouterOptions router;
-    router.confirm_every = absl::Milliseconds(200);
-    parts->router =
-        Router::Open(FileTableSource::Open(directory_ / "table.json").value(), router).value();
-    parts_ = std::move(parts);
-    server_.emplace(Parts(), options_);
-  }
-
-  static RoutingTable Table(uint64_t epoch, std::vector<VnodeMove> moves) {
-    const std::vector<Shard> shards = {
-        {.id = 1, .name = "a", .endpoint = "mysql://127.0.0.1:1/a", .labels = {{"tier", "hot"}}},
-        {.id = 2, .name = "b \"2\"", .endpoint = "mysql://127.0.0.1:2/b", .labels = {}}};
-    return RoutingTable::Make(epoch, shards, {{32767, 1}, {65535, 2}}, std::move(moves)).value();
-  }
-  ConsoleParts Parts() {
-    ConsoleParts parts;
-    parts.ids = [this] { return parts_; };
-    parts.table_place = absl::StrCat("file:", directory_ / "table.json");
-    parts.open_publisher = [place = parts.table_place] { return OpenTablePublisher(place); };
-    parts.open_leases = [this]() -> absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> {
-      return leases_;
-    };
-    return parts;
-  }
-  void Fits(const std::string& name, const json& value) {
-    EXPECT_EQ(types_.Misfit(name, value), "");
-  }
-  void ExpectProblem(const http::HttpAnswer& answer, unsigned status, const std::string& code,
-                     const std::string& why) {
-    EXPECT_EQ(answer.status, status) << answer.body;
-    EXPECT_EQ(answer.Header("Content-Type"), "application/problem+json");
-    const json problem = json::parse(answer.body, nullptr, false);
-    EXPECT_EQ(problem.value("code", ""), code) << answer.body;
-    EXPECT_THAT(problem.value("detail", ""), HasSubstr(why));
-  }
-  std::string TakeId(uint64_t buyer) {
-    return parts_->orders->Next(BuyerKey::Uint64(buyer), absl::Seconds(60)).value().ToString();
-  }
-  static json AddC() { return {{"add", {{{"name", "c"}, {"endpoint", "mysql://127.0.0.1:3/c"}}}}}; }
-  json Plan(const json& request) {
-    const http::HttpAnswer answer = server_->Post("/v1/plan", request, ConsoleServer::kReader);
-    EXPECT_EQ(answer.status, 200u) << answer.body;
-    return json::parse(answer.body, nullptr, false);
-  }
-  static json PublicationOf(const json& plan) {
-    return {{"epoch", plan["epoch"]}, {"plan", plan["plan"]}, {"digest", plan["next"]["digest"]}};
-  }
-
-  const ApiTypes types_ = ApiTypes::Load();
-  TemporaryDirectory directory_;
-  ConsoleOptions options_;
-  std::unique_ptr<FileTablePublisher> publisher_;
-  std::shared_ptr<MemoryWorkerLeaseStore> leases_;
-  std::shared_ptr<const OrderNoCodec> codec_;
-  std::shared_ptr<const IdParts> parts_;
-  std::optional<ConsoleServer> server_;
-};
 
 TEST_F(ConsoleApiTest, Session_SaysWhatTheTokenAllows_AndNothingWithoutOne) {
   const json nobody = server_->Get("/v1/console/session", "");
@@ -382,97 +299,6 @@ TEST_F(ConsoleApiTest, LeasesOfTheService_AreListed_AndMembersAreAbsent) {
   EXPECT_EQ(server_->Get("/v1/leases?from=1024")["workers"].size(), 0u);
   EXPECT_EQ(server_->Ask("GET", "/v1/leases?space=A!").status, 400u);
   ExpectProblem(server_->Ask("GET", "/v1/members"), 404, "NOT_FOUND", "no cluster");
-}
-
-TEST_F(ConsoleApiTest, Events_TellANewTable_AndCountersAsTheyChange) {
-  EventReader events(*server_);
-  EXPECT_EQ(events.head().Header("Content-Type"), "text/event-stream");
-  EXPECT_EQ(events.head().Header("Cache-Control"), "no-store");
-  const json table = events.NextOf("table", [](const json&) { return true; });
-  Fits("TableSourceState", table["source"]);
-  EXPECT_EQ(table["epoch"], 2);
-  Fits("Stats", events.NextOf("stats", [](const json&) { return true; }));
-  ASSERT_EQ(server_->Post("/v1/plan:publish", PublicationOf(Plan(AddC()))).status, 200u);
-  const json now = events.NextOf("table", [](const json& each) { return each["epoch"] == 3; });
-  EXPECT_EQ(now["source"]["state"], "following");
-  Fits("MovesAnswer", events.NextOf("moves", [](const json& each) { return each["epoch"] == 3; }));
-  TakeId(1);
-  events.NextOf("stats", [](const json& each) { return each["orders"]["ids"] == 1; });
-}
-
-TEST_F(ConsoleApiTest, Streams_AreBounded_AndEndWithTheServer) {
-  options_.events.most_streams = 2;
-  server_.emplace(Parts(), options_);
-  EventReader first(*server_), second(*server_);
-  ExpectProblem(server_->Ask("GET", "/v1/events"), 503, "UNAVAILABLE", "2 streams");
-  // The head alone takes none of them.
-  const http::HttpAnswer head = server_->Ask("HEAD", "/v1/events");
-  EXPECT_EQ(head.status, 200u);
-  EXPECT_EQ(head.Header("Content-Type"), "text/event-stream");
-  EXPECT_EQ(head.Header("Content-Length"), "");
-  EXPECT_THAT(server_->console().Metrics(), HasSubstr("\nlocusd_console_streams 2\n"));
-  EXPECT_THAT(server_->console().Metrics(), HasSubstr("streams_refused_total 1\n"));
-  server_->server().Drain(absl::Seconds(60));
-  while (first.Next()) {
-  }
-  while (second.Next()) {
-  }
-}
-
-// Others get their events while one reads nothing.
-TEST_F(ConsoleApiTest, SlowReader_LosesItsStream_OthersDoNot) {
-  options_.events.most_waiting_bytes = 64 << 10;
-  server_.emplace(Parts(), options_);
-  const int slow = ConnectToLoopback(server_->server().port());
-  const int small = 4096;
-  setsockopt(slow, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
-  const std::string request =
-      absl::StrCat("GET /v1/events HTTP/1.1\r\nHost: x\r\nAuthorization: ", "Bearer ",
-                   ConsoleServer::kReader, "\r\n\r\n");
-  ASSERT_EQ(send(slow, request.data(), request.size(), MSG_NOSIGNAL),
-            static_cast<ssize_t>(request.size()));
-  EventReader quick(*server_);
-  // Each table has more moves, which are an event of some 100 KiB.
-  std::vector<VnodeMove> moves = {{0, 9'999, 2, 0, 0}};
-  for (uint64_t epoch = 3; epoch < 9; ++epoch) {
-    for (int i = 0; i < 1500; ++i) {
-      const auto vnode = static_cast<uint16_t>(moves.back().last + 2);
-      moves.push_back({vnode, vnode, 2, 0, 0});
-    }
-    ASSERT_TRUE(publisher_->Publish(Table(epoch, moves), epoch - 1).ok());
-    const json told = quick.NextOf("moves", [&](const json& m) { return m["epoch"] == epoch; });
-    EXPECT_EQ(told["table_moves"].size(), moves.size());
-  }
-  EXPECT_TRUE(WaitUntil([&] {
-    return absl::StrContains(server_->console().Metrics(),
-                             "\nlocusd_console_streams_slow_total 1\n");
-  }));
-  EXPECT_THAT(server_->console().Metrics(), HasSubstr("\nlocusd_console_streams 1\n"));
-  close(slow);
-}
-
-TEST_F(ConsoleApiTest, Reload_KeepsStreams_AndABadMoveFileChangesNothing) {
-  EventReader events(*server_);
-  ConsoleParts bad = Parts();
-  bad.move_file = directory_ / "missing.toml";
-  EXPECT_FALSE(server_->console().Replace(std::move(bad)).ok());
-  const std::string fifo = directory_ / "fifo";
-  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
-  bad = Parts();
-  bad.move_file = fifo;  // which nobody writes to
-  EXPECT_THAT(std::string(server_->console().Replace(std::move(bad)).message()),
-              AllOf(HasSubstr(fifo), HasSubstr("is not a regular file")));
-  EXPECT_EQ(server_->Get("/v1/console/session")["offers"]["moves"], false);
-  ConsoleParts less = Parts();
-  less.open_publisher = nullptr;
-  ASSERT_TRUE(server_->console().Replace(std::move(less)).ok());
-  ExpectProblem(server_->Ask("GET", "/v1/table/history"), 404, "NOT_FOUND", "no place");
-  // A plan can be made of the table in force.
-  EXPECT_EQ(Plan(AddC())["epoch"], 2);
-  ExpectProblem(server_->Post("/v1/plan:publish", PublicationOf(Plan(AddC()))), 404, "NOT_FOUND",
-                "no place");
-  TakeId(1);
-  events.NextOf("stats", [](const json& each) { return each["orders"]["ids"] == 1; });
 }
 
 TEST_F(ConsoleApiTest, WithoutAnIdService_SaysSo) {

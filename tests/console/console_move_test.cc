@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The console beside a real move: two MariaDB servers, a runner, a move file; and a routing table
 // whose place is MariaDB.
+#include <sys/stat.h>
+
 #include <fstream>
 
 #include "locus/routing/uri.h"
 #include "tests/console/console_fixture.h"
 #include "tests/run/move_fixture.h"
 #include "tests/support/private_server.h"
+#include "tests/support/temporary_directory.h"
 
 namespace locus::locusd {
 namespace {
@@ -51,6 +54,18 @@ class ConsoleMoveTest : public MoveFixture {
   const ApiTypes types_ = ApiTypes::Load();
   std::shared_ptr<const IdParts> parts_;
 };
+
+// Opening it would wait for a writer, at the start and at every reload.
+TEST(ConsoleMoveFileTest, Fifo_IsRefused_AndNotWaitedFor) {
+  const TemporaryDirectory directory;
+  ConsoleParts parts;
+  parts.move_file = directory / "fifo";
+  ASSERT_EQ(mkfifo(parts.move_file.c_str(), 0600), 0);
+  ConsoleServer server({}, {});
+  const std::string fifo = parts.move_file;
+  EXPECT_THAT(std::string(server.console().Replace(std::move(parts)).message()),
+              ::testing::AllOf(HasSubstr(fifo), HasSubstr("is not a regular file")));
+}
 
 TEST_F(ConsoleMoveTest, MoveUnderWay_IsToldAsTheCommandShowsIt) {
   ConsoleServer server(Parts(), {});
