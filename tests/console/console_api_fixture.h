@@ -25,7 +25,7 @@ namespace locus::locusd {
 class ConsoleApiTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    publisher_ = FileTablePublisher::Open(directory_ / "table.nlohmann::json").value();
+    publisher_ = FileTablePublisher::Open(directory_ / "table.json").value();
     ASSERT_TRUE(publisher_->Publish(Table(1, {}), 0).ok());
     ASSERT_TRUE(publisher_->Publish(Table(2, {{0, 9'999, 2, 0, 0}}), 1).ok());
     auto parts = std::make_shared<IdParts>();
@@ -43,7 +43,7 @@ class ConsoleApiTest : public ::testing::Test {
     RouterOptions router;
     router.confirm_every = absl::Milliseconds(200);
     parts->router =
-        Router::Open(FileTableSource::Open(directory_ / "table.nlohmann::json").value(), router)
+        Router::Open(FileTableSource::Open(directory_ / "table.json").value(), router)
             .value();
     parts_ = std::move(parts);
     server_.emplace(Parts(), options_);
@@ -58,7 +58,7 @@ class ConsoleApiTest : public ::testing::Test {
   ConsoleParts Parts() {
     ConsoleParts parts;
     parts.ids = [this] { return parts_; };
-    parts.table_place = absl::StrCat("file:", directory_ / "table.nlohmann::json");
+    parts.table_place = absl::StrCat("file:", directory_ / "table.json");
     parts.open_publisher = [place = parts.table_place] { return OpenTablePublisher(place); };
     parts.open_leases = [this]() -> absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> {
       return leases_;
@@ -71,7 +71,7 @@ class ConsoleApiTest : public ::testing::Test {
   void ExpectProblem(const http::HttpAnswer& answer, unsigned status, const std::string& code,
                      const std::string& why) {
     EXPECT_EQ(answer.status, status) << answer.body;
-    EXPECT_EQ(answer.Header("Content-Type"), "application/problem+nlohmann::json");
+    EXPECT_EQ(answer.Header("Content-Type"), "application/problem+json");
     const nlohmann::json problem = nlohmann::json::parse(answer.body, nullptr, false);
     EXPECT_EQ(problem.value("code", ""), code) << answer.body;
     EXPECT_THAT(problem.value("detail", ""), ::testing::HasSubstr(why));
