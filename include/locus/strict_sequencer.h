@@ -52,7 +52,8 @@ struct StrictSequencerOptions {
   // Called for each event, by one thread at a time. It must not block or throw, and must not call
   // the sequencer.
   std::function<void(const StrictEvent&)> on_event;
-  // Outlives the sequencer. SinceBoot is read for every number.
+  // Outlives the sequencer. Read for every number, unless it is the system's and the processor's
+  // counter can stand for it.
   Clock* clock = &Clock::System();
   // Runs the renewals; outlives the sequencer. nullptr: a thread of the sequencer's own.
   Executor* executor = nullptr;

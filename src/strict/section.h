@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
+#include "src/base/tick_clock.h"
 #include "src/strict/flaw.h"
 
 namespace locus::strict {
@@ -39,8 +40,8 @@ using Cell = std::atomic<uint64_t>;
 // the draw takes place, as seen by everybody; what is held up between 2 and 3 takes a number that
 // is either answered late or not at all.
 //
-// Thread safety: Read, Advance and StillHeld from any thread; Open, Extend and Close from one at a
-// time.
+// Thread safety: Read, Advance, SurelyHeld and StillHeld from any thread; Open, Extend, SetTick and
+// Close from one at a time.
 template <typename Faults = NoFlaw>
 class SectionOf {
  public:
@@ -74,6 +75,13 @@ class SectionOf {
     }
   }
 
+  // As StillHeld, by the processor's counter, read after the number was taken. False says nothing:
+  // StillHeld decides then.
+  bool SurelyHeld(const Reading& reading, uint64_t ticks) const {
+    const uint64_t tick = deadline_tick_.load(std::memory_order_acquire);  // as in StillHeld
+    return grant_.load(std::memory_order_seq_cst) == reading.grant &&
+           internal::TickClock::Before(ticks, tick);
+  }
   // `now`: read after the number was taken.
   bool StillHeld(const Reading& reading, int64_t now_ns) const {
     // The deadline before the grant: one of a later grant is seen only with its section closed, or
@@ -86,11 +94,13 @@ class SectionOf {
     return Faults::Has(Flaw::kNoDeadlineCheck) || now_ns < deadline_ns;
   }
 
-  // `grant`: never used before for this section.
+  // `grant`: never used before for this section. SurelyHeld says no until SetTick.
   void Open(uint64_t grant, uint64_t start, uint64_t max_seq, int64_t deadline_ns) {
     start_.store(start, std::memory_order_relaxed);
     max_seq_.store(max_seq, std::memory_order_relaxed);
-    deadline_ns_.store(deadline_ns, std::memory_order_release);  // after the store of Close
+    // Both after the store of Close.
+    deadline_ns_.store(deadline_ns, std::memory_order_release);
+    deadline_tick_.store(0, std::memory_order_release);
     wanted_.store(false, std::memory_order_relaxed);
     grant_.store(grant, std::memory_order_release);
   }
@@ -103,6 +113,8 @@ class SectionOf {
       deadline_ns_.store(deadline_ns, std::memory_order_relaxed);
     }
   }
+  // A tick that is surely before the deadline in force, by the processor's counter; 0: none.
+  void SetTick(uint64_t tick) { deadline_tick_.store(tick, std::memory_order_release); }
   // No number that is taken from now on is answered.
   void Close() { grant_.store(0, std::memory_order_seq_cst); }
 
@@ -130,6 +142,7 @@ class SectionOf {
   std::atomic<uint64_t> start_{0};
   std::atomic<uint64_t> max_seq_{0};
   std::atomic<int64_t> deadline_ns_{0};
+  std::atomic<uint64_t> deadline_tick_{0};
   std::atomic<bool> wanted_{false};
 };
 

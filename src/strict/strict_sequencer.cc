@@ -2,55 +2,36 @@
 #include "locus/strict_sequencer.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "src/base/backoff.h"
-#include "src/base/check.h"
 #include "src/base/fork_guard.h"
 #include "src/base/load_driver.h"
 #include "src/base/mutex.h"
 #include "src/base/random_word.h"
-#include "src/base/text.h"
-#include "src/strict/cells.h"
+#include "src/strict/drawing.h"
 #include "src/strict/section.h"
 #include "src/strict/strict_rules.h"
+#include "src/strict/ticking.h"
 
 namespace locus {
 
 using internal::MutexLock;
-using strict::Cell;
+using strict::Draw;
 using strict::Section;
 
 namespace {
 
 constexpr std::string_view kObject = "a strict sequencer";
-constexpr size_t kBatchAtOnce = 64;  // as many cells are fetched side by side
 constexpr absl::Duration kFirstRetry = absl::Milliseconds(50);
 constexpr absl::Duration kLongestRetry = absl::Seconds(1);
 // Threads wait by a clock that stands still while the machine is suspended; so they look again.
 constexpr absl::Duration kLongestWait = absl::Seconds(1);
 
 }  // namespace
-
-std::string_view ToString(StrictEvent::Kind kind) {
-  switch (kind) {
-    case StrictEvent::Kind::kTaken:
-      return "taken";
-    case StrictEvent::Kind::kReleased:
-      return "released";
-    case StrictEvent::Kind::kLost:
-      return "lost";
-    case StrictEvent::Kind::kExtendFailed:
-      return "extend_failed";
-    case StrictEvent::Kind::kLossNoticed:
-      return "loss_noticed";
-  }
-  return "?";
-}
 
 class StrictSequencer::Rep {
  public:
@@ -61,11 +42,9 @@ class StrictSequencer::Rep {
         options_(options),
         set_(options.options),
         owner_{options.name, options.address, instance},
-        size_(set_.section_size),
-        reciprocal_(UINT64_MAX / set_.section_size + 1),
-        ahead_(set_.step / 2),
         usable_for_(strict::UsableFor<strict::NoFlaw>(set_.ttl)),
-        slots_(new Slot[set_.sections()]),
+        drawing_(set_, *options_.clock),
+        ticking_(*options_.clock),
         retries_({.first = kFirstRetry, .longest = kLongestRetry}) {
     auto tend = [this] { return Tend(); };
     driver_ = options_.executor == nullptr
@@ -81,22 +60,12 @@ class StrictSequencer::Rep {
   absl::StatusOr<uint64_t> TryNext(uint64_t uid) {
     if (home_.forked()) [[unlikely]]
       return CheckHome();
-    const uint64_t offset = uid - set_.first_uid;
-    if (offset >= set_.uids) [[unlikely]]
-      return NoSuchUid(uid);
-    const uint32_t index = IndexOf(offset);
-    Slot& slot = slots_[index];
-    const Section::Reading reading = slot.section.Read();
-    if (reading.grant == 0) [[unlikely]]
-      return NotOurs(index);
-    Cell& cell = slot.cells.cells()[offset - uint64_t{index} * size_];
-    const uint64_t number = Section::Advance(cell, reading);
-    if (number == 0) [[unlikely]]
-      return UsedUp(index);
-    if (!slot.section.StillHeld(reading, NowNs())) [[unlikely]]
-      return Ended(index);
-    if (slot.section.WantsMore(number, reading, ahead_)) [[unlikely]]
-      driver_->Wake();
+    uint64_t number = 0;
+    const Draw draw = drawing_.One(uid, number);
+    if (draw == Draw::kTaken) [[likely]]
+      return number;
+    if (draw != Draw::kTakenNearTheEnd) return Refusal(uid, draw);
+    driver_->Wake();
     return number;
   }
 
@@ -120,10 +89,9 @@ class StrictSequencer::Rep {
           absl::StrCat("there is room for ", numbers.size(), " numbers of ", uids.size(), " uids"));
     }
     absl::Status first;
-    for (size_t from = 0; from < uids.size(); from += kBatchAtOnce) {
-      const size_t count = std::min(kBatchAtOnce, uids.size() - from);
-      first.Update(Draw(uids.subspan(from, count), numbers.subspan(from, count)));
-    }
+    drawing_.Many(
+        uids, numbers, [&](uint64_t uid, Draw draw) { first.Update(Refusal(uid, draw)); },
+        [this] { driver_->Wake(); });
     return first;
   }
 
@@ -140,9 +108,10 @@ class StrictSequencer::Rep {
       if (request.wishes.empty()) return StrictReply<StrictGrant>{table_version_.load(), false, {}};
       LOCUS_RETURN_IF_ERROR(strict::Check(set_, request));
       for (const StrictTake::Wish& wish : request.wishes) {
-        if (slots_[wish.section].cells.Make(size_)) continue;
-        return absl::ResourceExhaustedError(absl::StrCat("the system has no memory for the ", size_,
-                                                         " uids of section ", wish.section));
+        if (drawing_[wish.section].cells.Make(set_.section_size)) continue;
+        return absl::ResourceExhaustedError(absl::StrCat("the system has no memory for the ",
+                                                         set_.section_size, " uids of section ",
+                                                         wish.section));
       }
     }
     const absl::Duration sent = Now();
@@ -230,72 +199,13 @@ class StrictSequencer::Rep {
     stats.left = absl::InfiniteDuration();
     for (const auto& [section, token] : held_) {
       stats.left =
-          std::min(stats.left, absl::Nanoseconds(slots_[section].section.deadline_ns()) - Now());
+          std::min(stats.left, absl::Nanoseconds(drawing_[section].section.deadline_ns()) - Now());
     }
     return stats;
   }
 
  private:
-  struct alignas(64) Slot {
-    Section section;
-    strict::Cells cells;
-  };
-
   absl::Duration Now() const { return options_.clock->SinceBoot(); }
-  int64_t NowNs() const { return absl::ToInt64Nanoseconds(options_.clock->SinceBoot()); }
-
-  // offset / section_size. Exact, since offset < 2^40 and section_size <= 2^24; UINT64_MAX / 1 + 1
-  // does not occur.
-  uint32_t IndexOf(uint64_t offset) const {
-    return static_cast<uint32_t>((static_cast<unsigned __int128>(offset) * reciprocal_) >> 64);
-  }
-
-  // At most kBatchAtOnce.
-  absl::Status Draw(std::span<const uint64_t> uids, std::span<uint64_t> numbers) {
-    struct Item {
-      Slot* slot = nullptr;
-      Cell* cell = nullptr;  // nullptr: refused
-      Section::Reading reading;
-    };
-    std::array<Item, kBatchAtOnce> items;
-    absl::Status first;
-    for (size_t i = 0; i < uids.size(); ++i) {
-      numbers[i] = 0;
-      const uint64_t offset = uids[i] - set_.first_uid;
-      if (offset >= set_.uids) [[unlikely]] {
-        first.Update(NoSuchUid(uids[i]));
-        continue;
-      }
-      const uint32_t index = IndexOf(offset);
-      Item& item = items[i];
-      item.slot = &slots_[index];
-      item.reading = item.slot->section.Read();
-      if (item.reading.grant == 0) [[unlikely]] {
-        first.Update(NotOurs(index));
-        continue;
-      }
-      item.cell = item.slot->cells.cells() + (offset - uint64_t{index} * size_);
-      __builtin_prefetch(item.cell, 1);
-    }
-    for (size_t i = 0; i < uids.size(); ++i) {
-      if (items[i].cell != nullptr) numbers[i] = Section::Advance(*items[i].cell, items[i].reading);
-    }
-    const int64_t now_ns = NowNs();  // after the last number was taken
-    for (size_t i = 0; i < uids.size(); ++i) {
-      if (items[i].cell == nullptr) continue;
-      Slot& slot = *items[i].slot;
-      if (numbers[i] == 0) [[unlikely]] {
-        first.Update(UsedUp(SectionOf(slot)));
-      } else if (!slot.section.StillHeld(items[i].reading, now_ns)) [[unlikely]] {
-        numbers[i] = 0;
-        first.Update(Ended(SectionOf(slot)));
-      } else if (slot.section.WantsMore(numbers[i], items[i].reading, ahead_)) [[unlikely]] {
-        driver_->Wake();
-      }
-    }
-    return first;
-  }
-  uint32_t SectionOf(const Slot& slot) const { return static_cast<uint32_t>(&slot - slots_.get()); }
 
   static std::set<uint32_t> Once(std::span<const uint32_t> sections) {
     return {sections.begin(), sections.end()};
@@ -314,6 +224,12 @@ class StrictSequencer::Rep {
   std::string Place(uint32_t section) const {
     return absl::StrCat("set ", options_.set.str(), ", section ", section);
   }
+  absl::Status Refusal(uint64_t uid, Draw draw) {
+    if (draw == Draw::kNoSuchUid) return NoSuchUid(uid);
+    const uint32_t section = drawing_.SectionOf(uid);
+    if (draw == Draw::kNotHeld) return NotOurs(section);
+    return draw == Draw::kUsedUp ? UsedUp(section) : Ended(section);
+  }
   absl::Status NotOurs(uint32_t section) {
     MutexLock lock(mutex_);
     auto holder = holders_.find(section);
@@ -323,14 +239,14 @@ class StrictSequencer::Rep {
         known ? " says it is " : " knows of no owner", known ? holder->second + "'s" : ""));
   }
   absl::Status UsedUp(uint32_t section) {
-    slots_[section].section.Want();
+    drawing_[section].section.Want();
     driver_->Wake();
     return absl::UnavailableError(absl::StrCat(Place(section), ": the numbers stored ahead, up to ",
-                                               slots_[section].section.max_seq(),
+                                               drawing_[section].section.max_seq(),
                                                ", are used up; more are asked for"));
   }
   absl::Status Ended(uint32_t section) {
-    if (!slots_[section].section.open()) return NotOurs(section);
+    if (!drawing_[section].section.open()) return NotOurs(section);
     driver_->Wake();
     MutexLock lock(mutex_);
     return absl::UnavailableError(
@@ -366,7 +282,9 @@ class StrictSequencer::Rep {
     leaving_.erase(grant.section);
     holders_[grant.section] = owner_.name;
     seen_[grant.section] = std::max(SeenOf(grant.section), grant.max_seq);
-    slots_[grant.section].section.Open(++grants_, grant.start, grant.max_seq, DeadlineNs(sent));
+    Section& section = drawing_[grant.section].section;
+    section.Open(++grants_, grant.start, grant.max_seq, DeadlineNs(sent));
+    section.SetTick(ticking_.TickOf(section.deadline_ns()));
     renew_due_ = std::min(renew_due_, sent + set_.ttl / 3);
     events_.push_back({Kind::kTaken, grant.section, grant.token, absl::OkStatus()});
   }
@@ -375,8 +293,8 @@ class StrictSequencer::Rep {
   }
   // The memory goes back after the section was closed: no number of it is answered any more.
   void CloseSection(uint32_t section) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    slots_[section].section.Close();
-    slots_[section].cells.Drop();
+    drawing_[section].section.Close();
+    drawing_[section].cells.Drop();
     held_.erase(section);
   }
   void Answered() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -389,11 +307,12 @@ class StrictSequencer::Rep {
     std::vector<StrictExtend> requests;
     {
       MutexLock lock(mutex_);
+      SetTicks();
       const absl::Duration now = Now();
       if (now < retry_at_) return std::min(retry_at_ - now, kLongestWait);
       const bool renew = now >= renew_due_;
       for (const auto& [section, token] : held_) {
-        const Section& of = slots_[section].section;
+        const Section& of = drawing_[section].section;
         if (!renew && !of.wanted()) continue;
         if (requests.empty() || requests.back().sections.size() == kMostSectionsAtOnce) {
           requests.push_back({owner_, {}});
@@ -419,6 +338,14 @@ class StrictSequencer::Rep {
       renew_due_ = began + set_.ttl / 3;
     }
     return std::min(renew_due_ - now, held_.empty() ? absl::InfiniteDuration() : kLongestWait);
+  }
+
+  void SetTicks() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!ticking_.Measure()) return;
+    for (const auto& [index, token] : held_) {
+      Section& section = drawing_[index].section;
+      section.SetTick(ticking_.TickOf(section.deadline_ns()));
+    }
   }
 
   // False: no answer.
@@ -457,7 +384,7 @@ class StrictSequencer::Rep {
       return;
     }
     seen_[asked.section] = std::max(SeenOf(asked.section), answer.max_seq);
-    Section& section = slots_[asked.section].section;
+    Section& section = drawing_[asked.section].section;
     section.Extend(answer.max_seq, DeadlineNs(sent));
     if (asked.raise_to == 0) return;
     ++stats_.raises;
@@ -480,12 +407,9 @@ class StrictSequencer::Rep {
   const StrictSequencerOptions options_;
   const StrictSetOptions set_;
   const StrictOwner owner_;
-  const uint64_t size_;
-  const uint64_t reciprocal_;
-  const uint64_t ahead_;
   const absl::Duration usable_for_;
   const internal::ForkGuard home_;
-  const std::unique_ptr<Slot[]> slots_;  // by section
+  strict::Drawing drawing_;
 
   // Takes and hand-overs, one at a time, so that what a take answers is the last grant that this
   // process was given. Before the others.
@@ -500,6 +424,7 @@ class StrictSequencer::Rep {
   std::map<uint32_t, uint64_t> seen_ ABSL_GUARDED_BY(mutex_);     // the highest max_seq
   std::map<uint32_t, std::string> holders_ ABSL_GUARDED_BY(mutex_);
   uint64_t grants_ ABSL_GUARDED_BY(mutex_) = 0;
+  strict::Ticking ticking_ ABSL_GUARDED_BY(mutex_);
   absl::Duration renew_due_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteDuration();
   absl::Duration retry_at_ ABSL_GUARDED_BY(mutex_);
   internal::Backoff retries_ ABSL_GUARDED_BY(mutex_);
