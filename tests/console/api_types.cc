@@ -14,7 +14,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr char kFile[] = LOCUS_PROJECT_DIR "/apps/locusd/console/web/src/api.ts";
+constexpr char kFiles[] = LOCUS_PROJECT_DIR "/apps/locusd/console/web/src/";
 
 // Whether the value may be what a member's line says of it: texts, numbers, null and the rest.
 bool MayBe(const std::string& type, const json& value) {
@@ -35,8 +35,15 @@ bool MayBe(const std::string& type, const json& value) {
 
 ApiTypes ApiTypes::Load() {
   ApiTypes types;
-  std::ifstream in(kFile);
-  EXPECT_TRUE(in.good()) << kFile;
+  for (const char* file : {"api.ts", "api_moves.ts", "api_stats.ts"}) {
+    types.LoadFile(absl::StrCat(kFiles, file));
+  }
+  return types;
+}
+
+void ApiTypes::LoadFile(const std::string& file) {
+  std::ifstream in(file);
+  EXPECT_TRUE(in.good()) << file;
   std::string line, name;
   int depth = 0;
   while (std::getline(in, line)) {
@@ -53,12 +60,11 @@ ApiTypes ApiTypes::Load() {
       std::string type = line.substr(colon + 1);
       type.erase(0, type.find_first_not_of(' '));
       if (type.ends_with(';')) type.pop_back();
-      types.interfaces_[name][member] = {optional, type};
+      interfaces_[name][member] = {optional, type};
     }
     depth += static_cast<int>(std::ranges::count(line, '{') - std::ranges::count(line, '}'));
     if (depth == 0) name.clear();
   }
-  return types;
 }
 
 std::string ApiTypes::Misfit(const std::string& name, const json& value) const {

@@ -19,6 +19,8 @@ class ApiTypes {
   std::string Misfit(const std::string& name, const nlohmann::json& value) const;
 
  private:
+  void LoadFile(const std::string& file);
+
   struct Member {
     bool optional = false;
     std::string type;  // as far as it stands in the member's line
