@@ -25,6 +25,8 @@ struct StrictState {
   std::string recorded;  // the identity that the set was stored with
   absl::Time now;        // the server's
   std::string identity;  // the server's, as IdentityExpression but of the strict sequences' tables
+
+  bool exists() const { return set.has_value(); }
 };
 
 // Of the account that the tables are made with: CREATE, SELECT and INSERT.
@@ -42,6 +44,20 @@ absl::StatusOr<StrictState> ParseStrictState(std::span<const Result> results,
 // Whoever has this lock is the only one who makes a set; AtMostOneRow(1). The row is not written.
 inline constexpr char kLockNewSets[] =
     "SELECT one FROM locus_strict_birth WHERE one = 1 FOR UPDATE";
+
+// For LeaseRows.
+struct StrictSetRow {
+  using State = StrictState;
+  static constexpr const auto& kShapes = kStrictStateShapes;
+  static constexpr const char* kLockNew = kLockNewSets;
+  static std::string Read(const SpaceName& set, bool lock, const std::string& now,
+                          const ServerFacts& facts) {
+    return ReadStrictState(set, lock, now, facts);
+  }
+  static absl::StatusOr<State> Parse(std::span<const Result> results, const std::string& place) {
+    return ParseStrictState(results, place);
+  }
+};
 
 // The records of some sections, at least one of them; and those from `first` on, ascending. Both at
 // most kMostSectionsAtOnce; kSectionShape.

@@ -23,6 +23,8 @@ struct WorkerState {
   std::string recorded;  // the identity that the space was stored with
   absl::Time now;        // the server's
   std::string identity;  // the server's, as IdentityExpression but of the worker leases' tables
+
+  bool exists() const { return space.has_value(); }
 };
 
 // Of the account that the tables are made with: CREATE, ALTER, SELECT and INSERT.
@@ -40,6 +42,20 @@ absl::StatusOr<WorkerState> ParseWorkerState(std::span<const Result> results,
 // Whoever has this lock is the only one who makes a space; AtMostOneRow(1). The row is not written.
 inline constexpr char kLockNewSpaces[] =
     "SELECT one FROM locus_worker_birth WHERE one = 1 FOR UPDATE";
+
+// For LeaseRows.
+struct WorkerSpaceRow {
+  using State = WorkerState;
+  static constexpr const auto& kShapes = kWorkerStateShapes;
+  static constexpr const char* kLockNew = kLockNewSpaces;
+  static std::string Read(const SpaceName& space, bool lock, const std::string& now,
+                          const ServerFacts& facts) {
+    return ReadWorkerState(space, lock, now, facts);
+  }
+  static absl::StatusOr<State> Parse(std::span<const Result> results, const std::string& place) {
+    return ParseWorkerState(results, place);
+  }
+};
 
 // The records of first..last, ascending, at most kWorkersAtOnce of them; kWorkerShape.
 inline constexpr size_t kWorkersAtOnce = 1024;

@@ -4,40 +4,22 @@
 
 #include "locus/engine/sqlite.h"
 #include "src/base/check.h"
-#include "src/base/fork_guard.h"
-#include "src/base/mutex.h"
-#include "src/engine/sqlite/store_file.h"
+#include "src/engine/sqlite/lease_file.h"
 #include "src/engine/sqlite/strict_tables.h"
 #include "src/strict/strict_rules.h"
 
 namespace locus {
 
-using internal::Mutex;
-using internal::MutexLock;
-
 namespace {
 
-using sqlite::Identity;
-using sqlite::Sidecar;
-using sqlite::StoreRow;
 using sqlite::StrictTables;
 
 class Store final : public SqliteStrictStore {
  public:
   Store(const std::string& path, absl::Duration busy_timeout, Clock& clock)
-      : clock_(clock), file_(std::make_unique<sqlite::StoreFile>(path, busy_timeout)) {}
-  ~Store() override {
-    // Closing a connection in a forked child could undo its parent's log: the child abandons it.
-    if (home_.forked()) static_cast<void>(file_.release());
-  }
+      : file_(path, busy_timeout, "-strict", clock, &NoteLosses) {}
 
-  absl::Status Connect(bool create) {
-    MutexLock lock(mutex_);
-    LOCUS_RETURN_IF_ERROR(file_->Connect(create));
-    return file_->InTransaction([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return StrictTables(file_->connection()).Create(sqlite::RandomId());
-    });
-  }
+  absl::Status Connect(bool create) { return file_.Connect(create); }
 
   absl::Status Create(const SpaceName& name, const StrictSetOptions& options) override {
     LOCUS_RETURN_IF_ERROR(options.Check());
@@ -50,9 +32,9 @@ class Store final : public SqliteStrictStore {
       auto beside = now.beside.spaces.find(name.str());
       if (beside != now.beside.spaces.end()) {
         batch.set.base = beside->second.base;
-        strict::Rules::NoteLoss(batch, now.newest);
+        strict::Rules::NoteLoss(batch, now.newest_grant);
       }
-      return now.StoreSet(name.str(), batch.set);
+      return StoreSet(now, name.str(), batch.set);
     });
   }
 
@@ -62,8 +44,8 @@ class Store final : public SqliteStrictStore {
       if (!found) return strict::NoSuchSet(name);
       strict::Batch batch;
       batch.set = *std::move(found);
-      strict::Rules::NoteLoss(batch, now.newest);
-      return now.StoreSet(name.str(), batch.set);
+      strict::Rules::NoteLoss(batch, now.newest_grant);
+      return StoreSet(now, name.str(), batch.set);
     });
   }
 
@@ -99,33 +81,33 @@ class Store final : public SqliteStrictStore {
   }
 
   absl::StatusOr<StrictSetView> Show(const SpaceName& name) override {
-    LOCUS_RETURN_IF_ERROR(home_.Check("a store's handle"));
-    MutexLock lock(mutex_);
-    LOCUS_RETURN_IF_ERROR(file_->Usable());
-    LOCUS_RETURN_IF_ERROR(file_->connection().Execute("BEGIN"));
-    absl::StatusOr<StrictSetView> view = Read(name);
-    LOCUS_RETURN_IF_ERROR(file_->connection().Execute("COMMIT"));
-    return view;
+    return file_.Read([&](StrictTables& tables, absl::Time now) -> absl::StatusOr<StrictSetView> {
+      LOCUS_ASSIGN_OR_RETURN(auto set, tables.FindSet(name.str()));
+      if (!set) return strict::NoSuchSet(name);
+      LOCUS_ASSIGN_OR_RETURN(auto records, tables.All(name.str()));
+      return strict::ViewOf(*set, records, now);
+    });
   }
 
  private:
-  // What a write works on.
-  struct Transaction {
-    Transaction(sqlite::Connection& connection, absl::Time now) : tables(connection), time(now) {}
+  using File = sqlite::LeaseFile<StrictTables>;
+  using Transaction = File::Transaction;
 
-    StrictTables tables;
-    Sidecar beside;
-    absl::Time time;    // the store's
-    absl::Time newest;  // the latest that it ever was
-    bool loss_noticed = false;
+  // The file keeps the latest that the store's clock ever was.
+  template <typename Body>
+  absl::Status Write(const Body& body) {
+    return file_.Write([&](Transaction& now) {
+      now.newest_grant = now.Newest();
+      return body(now);
+    });
+  }
 
-    // The sidecar keeps of a set the base, which a file that is put back twice must not forget.
-    absl::Status StoreSet(const std::string& name, const strict::Set& set) {
-      uint64_t& base = beside.spaces[name].base;
-      base = std::max(base, set.base);
-      return tables.StoreSet(name, set);
-    }
-  };
+  // The sidecar keeps of a set the base, which a file that is put back twice must not forget.
+  static absl::Status StoreSet(Transaction& now, const std::string& name, const strict::Set& set) {
+    uint64_t& base = now.beside.spaces[name].base;
+    base = std::max(base, set.base);
+    return now.tables.StoreSet(name, set);
+  }
 
   template <typename Reply, typename Sections, typename Plan>
   absl::StatusOr<Reply> Run(const SpaceName& name, const StrictSetOptions& options,
@@ -143,7 +125,7 @@ class Store final : public SqliteStrictStore {
       }
       LOCUS_ASSIGN_OR_RETURN(reply, plan(batch, now.time));
       reply.loss_noticed |= now.loss_noticed;
-      if (batch.set_changed) LOCUS_RETURN_IF_ERROR(now.StoreSet(name.str(), batch.set));
+      if (batch.set_changed) LOCUS_RETURN_IF_ERROR(StoreSet(now, name.str(), batch.set));
       for (uint32_t section : batch.changed) {
         LOCUS_RETURN_IF_ERROR(now.tables.Store(name.str(), section, batch.records.at(section)));
       }
@@ -153,50 +135,9 @@ class Store final : public SqliteStrictStore {
     return reply;
   }
 
-  // Runs `body` in a transaction. A loss is noted in one of its own before, so that it is kept
-  // whatever `body` says.
-  template <typename Body>
-  absl::Status Write(const Body& body) {
-    LOCUS_RETURN_IF_ERROR(home_.Check("a store's handle"));
-    MutexLock lock(mutex_);
-    LOCUS_RETURN_IF_ERROR(file_->Usable());
-    bool noted = false;
-    LOCUS_RETURN_IF_ERROR(
-        InOneTransaction([&](Transaction& now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-          noted = now.loss_noticed;
-          return noted ? NoteLosses(now) : body(now);
-        }));
-    if (!noted) return absl::OkStatus();
-    return InOneTransaction([&](Transaction& now) {
-      now.loss_noticed = true;
-      return body(now);
-    });
-  }
-
-  // Compares the identities, and raises the generation in the sidecar, then in the file.
-  template <typename Body>
-  absl::Status InOneTransaction(const Body& body) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return file_->InTransaction([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
-      LOCUS_RETURN_IF_ERROR(file_->StillThere());
-      LOCUS_RETURN_IF_ERROR(file_->LockSidecar("-strict"));
-      Transaction now(file_->connection(), clock_.Now());
-      LOCUS_RETURN_IF_ERROR(now.tables.Create(sqlite::RandomId()));
-      LOCUS_ASSIGN_OR_RETURN(StoreRow row, now.tables.ReadStore());
-      LOCUS_ASSIGN_OR_RETURN(now.beside, file_->sidecar().Read());
-      now.newest = std::max(row.newest_grant, now.time);
-      Identity identity = row.identity;
-      now.loss_noticed = identity != now.beside.identity;
-      if (now.loss_noticed) identity.id = sqlite::RandomId();
-      LOCUS_RETURN_IF_ERROR(body(now));
-      ++identity.generation;
-      LOCUS_RETURN_IF_ERROR(now.tables.WriteStore({identity, now.newest}));
-      now.beside.identity = identity;
-      return file_->sidecar().Write(now.beside);
-    });
-  }
-
   // Any set may have lost something.
-  absl::Status NoteLosses(Transaction& now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  static absl::Status NoteLosses(Transaction& now) {
+    now.newest_grant = now.Newest();
     LOCUS_ASSIGN_OR_RETURN(auto sets, now.tables.AllSets());
     for (auto& [name, set] : sets) {
       strict::Batch batch;
@@ -205,24 +146,13 @@ class Store final : public SqliteStrictStore {
       if (beside != now.beside.spaces.end()) {
         batch.set.base = std::max(batch.set.base, beside->second.base);
       }
-      strict::Rules::NoteLoss(batch, now.newest);
-      LOCUS_RETURN_IF_ERROR(now.StoreSet(name, batch.set));
+      strict::Rules::NoteLoss(batch, now.newest_grant);
+      LOCUS_RETURN_IF_ERROR(StoreSet(now, name, batch.set));
     }
     return absl::OkStatus();
   }
 
-  absl::StatusOr<StrictSetView> Read(const SpaceName& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    StrictTables tables(file_->connection());
-    LOCUS_ASSIGN_OR_RETURN(auto set, tables.FindSet(name.str()));
-    if (!set) return strict::NoSuchSet(name);
-    LOCUS_ASSIGN_OR_RETURN(auto records, tables.All(name.str()));
-    return strict::ViewOf(*set, records, clock_.Now());
-  }
-
-  Clock& clock_;
-  const internal::ForkGuard home_;
-  Mutex mutex_;
-  std::unique_ptr<sqlite::StoreFile> file_ ABSL_PT_GUARDED_BY(mutex_);
+  File file_;
 };
 
 }  // namespace
