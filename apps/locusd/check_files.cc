@@ -10,6 +10,7 @@
 #include "apps/locusd/audit.h"
 #include "apps/locusd/ids/id_places.h"
 #include "apps/locusd/lease_role.h"
+#include "apps/locusd/strict/strict_service.h"
 #include "src/base/text.h"
 #include "src/http/tls_context.h"
 
@@ -56,6 +57,7 @@ void AddFiles(const Config& config, Faults& faults) {
     faults.Add(config.At(key, status));
   };
   if (config.ids) CheckFiles(*config.ids, tell);
+  if (config.strict) CheckFiles(*config.strict, tell);
   if (config.audit) tell("audit.password_file", Audit::Check(config));
 }
 
@@ -73,6 +75,11 @@ absl::Status CheckAllButServers(const Config& config) {
   if (config.lease_node) faults.Add(config.At("data", LeaseRole::CheckDirectory(config)));
   if (config.ids) {
     CheckLocalPlaces(*config.ids, [&](const std::string& key, const absl::Status& status) {
+      faults.Add(config.At(key, status));
+    });
+  }
+  if (config.strict) {
+    CheckLocalPlaces(*config.strict, [&](const std::string& key, const absl::Status& status) {
       faults.Add(config.At(key, status));
     });
   }
@@ -103,6 +110,7 @@ std::vector<std::string> WhatHasEnded(const Config& config, absl::Time now) {
 std::vector<std::string> KeysOfServers(const Config& config) {
   std::vector<std::string> keys;
   if (config.ids) keys = KeysOfPlacesToAsk(*config.ids);
+  if (config.strict) keys.emplace_back("strict.store");
   if (config.audit) keys.emplace_back("audit.clickhouse");
   return keys;
 }

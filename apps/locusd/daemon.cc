@@ -16,6 +16,7 @@
 #include "apps/locusd/ids/id_service.h"
 #include "apps/locusd/ids/running.h"
 #include "apps/locusd/lease_role.h"
+#include "apps/locusd/strict/strict_service.h"
 #include "locus/version.h"
 #include "src/base/check.h"
 #include "src/base/loopback.h"
@@ -50,6 +51,7 @@ class Daemon::Rep {
     // The server's threads call the front, which calls the handlers; those ask the front.
     server_.reset();
     console_.reset();
+    strict_.reset();
     ids_.reset();
     leases_.reset();
   }
@@ -83,6 +85,13 @@ class Daemon::Rep {
       options.on_event = [this](const IdServiceEvent& event) { TellOf(event); };
       LOCUS_ASSIGN_OR_RETURN(ids_, IdService::Start(*config_.ids, std::move(options)));
       front_->Add(ids_->api());
+    }
+    if (config_.sequence_node) {
+      StrictServiceOptions options;
+      options.tls = config_.api.tls.has_value();
+      options.on_event = [this](const IdServiceEvent& event) { TellOf(event); };
+      LOCUS_ASSIGN_OR_RETURN(strict_, StrictService::Start(*config_.strict, std::move(options)));
+      front_->Add(strict_->api());
     }
     const Running running = MakeRunning();
     LOCUS_ASSIGN_OR_RETURN(console_, ConsoleApi::Make(ConsolePartsOf(running, config_),
@@ -132,6 +141,8 @@ class Daemon::Rep {
     if (config_.api.drain_delay > absl::ZeroDuration()) {
       std::this_thread::sleep_for(absl::ToChronoMilliseconds(config_.api.drain_delay));
     }
+    // It answers meanwhile, and says who has the sections now.
+    if (strict_ != nullptr) strict_->Leave();
     if (ids_ != nullptr) ids_->api().EndWaiting(kLongestWait);
     if (leases_ == nullptr) {
       server_->Drain(kDrain);
@@ -146,8 +157,11 @@ class Daemon::Rep {
 
  private:
   static std::string RolesText(const Config& config) {
-    if (!config.id_service) return "lease-node";
-    return config.lease_node ? "lease-node,id-service" : "id-service";
+    std::vector<std::string> roles;
+    if (config.lease_node) roles.emplace_back("lease-node");
+    if (config.id_service) roles.emplace_back("id-service");
+    if (config.sequence_node) roles.emplace_back("sequence-node");
+    return absl::StrJoin(roles, ",");
   }
 
   // What handlers may ask of this process. It is used as long as the roles live.
@@ -155,6 +169,7 @@ class Daemon::Rep {
     Running running;
     running.is_id_service = ids_ != nullptr;
     running.is_lease_node = leases_ != nullptr;
+    running.is_sequence_node = strict_ != nullptr;
     if (leases_ != nullptr) running.node = &leases_->node();
     if (config_.ids && config_.ids->snowflake) running.lease_space = config_.ids->snowflake->space;
     running.parts = [this] {
@@ -284,8 +299,9 @@ class Daemon::Rep {
   const std::function<void()> on_end_;
   std::unique_ptr<http::TlsContext> tls_;  // of the start
   std::optional<Front> front_;
-  std::unique_ptr<LeaseRole> leases_;  // nullptr: not this role
-  std::unique_ptr<IdService> ids_;     // likewise
+  std::unique_ptr<LeaseRole> leases_;      // nullptr: not this role
+  std::unique_ptr<IdService> ids_;         // likewise
+  std::unique_ptr<StrictService> strict_;  // likewise
   std::unique_ptr<ConsoleApi> console_;
   std::unique_ptr<http::Server> server_;
   // Unix seconds, which publish nothing else; where there is TLS.

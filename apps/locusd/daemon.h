@@ -49,8 +49,8 @@ class Daemon {
   // before. Counts, also that the file could not be read. FAILED_PRECONDITION, INVALID_ARGUMENT,
   // UNAVAILABLE: what is wrong, also that there are no tokens, and the API listens beyond loopback.
   absl::Status Reload(const absl::StatusOr<Config>& config);
-  // /readyz says no, for api.drain_delay; then takes nothing new, answers what is under way, gives
-  // the worker ID back and hands the leadership over.
+  // /readyz says no, for api.drain_delay; hands the sections of strict sequences over; then takes
+  // nothing new, answers what is under way, gives the worker ID back and hands the leadership over.
   void Close();
 
  private:

@@ -309,7 +309,8 @@ Exit Init(const Line& line) {
   auto has = [&line](const char* role) {
     return std::find(line.roles.begin(), line.roles.end(), role) != line.roles.end();
   };
-  const std::string text = ConfigTemplate(has("lease-node"), has("id-service"));
+  const std::string text =
+      ConfigTemplate({has("lease-node"), has("id-service"), has("sequence-node")});
   if (line.output.empty()) {
     std::fwrite(text.data(), 1, text.size(), stdout);
     return std::fflush(stdout) == 0 ? kDone : kFailed;
@@ -331,7 +332,7 @@ int Main(int argc, char** argv) {
   CLI::App app(
       "Without --config, an ID service for this machine: order IDs, order_nos, sequences and "
       "Snowflakes over HTTP, kept in one directory. With it, an ID service for others, a node of a "
-      "cluster that leases worker IDs, or both.",
+      "cluster that leases worker IDs, a node of strict sequences, or several of these.",
       "locusd");
   app.set_version_flag("--version", std::string("locusd ") + std::string(Version()));
   auto* config = app.add_option("--config", line.config, "The TOML file; `locusd init` writes one")
@@ -360,8 +361,9 @@ int Main(int argc, char** argv) {
       ->excludes(config);
   auto* init = app.add_subcommand(
       "init", "Write a commented configuration with every key and its default, and end");
-  init->add_option("--role", line.roles, "lease-node or id-service; both: give it twice")
-      ->check(CLI::IsMember({"lease-node", "id-service"}))
+  init->add_option("--role", line.roles,
+                   "lease-node, id-service or sequence-node; several: give it as often")
+      ->check(CLI::IsMember({"lease-node", "id-service", "sequence-node"}))
       ->capture_default_str();
   init->add_option("--output", line.output, "Where to write it; stdout")->type_name("FILE");
   init->excludes(config);

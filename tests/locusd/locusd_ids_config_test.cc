@@ -56,8 +56,10 @@ TEST(LocusdIdsConfigTest, Roles_DecideWhichSectionsThereAre) {
       Refusal("cluster = \"c\"\n" + std::string(kService) + "[raft]\nlisten = \"127.0.0.1:1\"\n"),
       AllOf(HasSubstr("ids.toml:1:11: cluster is for the role lease-node"),
             HasSubstr("ids.toml:6:1: raft is for the role lease-node")));
-  EXPECT_THAT(Refusal("roles = [\"leader\"]\n[api]\nlisten = \"127.0.0.1:1\"\n"),
-              HasSubstr("roles is \"leader\"; it must be \"lease-node\" or \"id-service\""));
+  EXPECT_THAT(
+      Refusal("roles = [\"leader\"]\n[api]\nlisten = \"127.0.0.1:1\"\n"),
+      HasSubstr(
+          "roles is \"leader\"; it must be \"lease-node\", \"id-service\" or \"sequence-node\""));
   EXPECT_THAT(Refusal("roles = []\n" + node), HasSubstr("roles has no role"));
   EXPECT_THAT(Refusal("roles = [\"id-service\"]\n[api]\nlisten = \"127.0.0.1:1\"\n"),
               HasSubstr("ids is missing"));
@@ -68,7 +70,8 @@ TEST(LocusdIdsConfigTest, Roles_DecideWhichSectionsThereAre) {
 
 TEST(LocusdIdsConfigTest, WrongRole_IsAllThatIsSaid) {
   EXPECT_EQ(Refusal("roles = [\"id-servce\"]\nwat = 1\n[api]\nlisten = \"127.0.0.1:1\"\n[ids]\n"),
-            "ids.toml:1:10: roles is \"id-servce\"; it must be \"lease-node\" or \"id-service\"");
+            "ids.toml:1:10: roles is \"id-servce\"; it must be \"lease-node\", \"id-service\" or "
+            "\"sequence-node\"");
   EXPECT_EQ(
       Refusal("roles = \"id-service\"\n[api]\nlisten = \"127.0.0.1:1\"\n[ids]\n"),
       "ids.toml:1:9: roles is the text \"id-service\"; it must be a list of texts, [\"...\"]");
@@ -231,7 +234,7 @@ burst = 8
 
 TEST(LocusdIdsConfigTest, Templates_PassAsTheyAre) {
   for (const auto& [lease, ids] : {std::pair(true, false), {false, true}, {true, true}}) {
-    const std::string text = ConfigTemplate(lease, ids);
+    const std::string text = ConfigTemplate({lease, ids});
     const Config config = Good(text);
     EXPECT_EQ(config.lease_node, lease);
     EXPECT_EQ(config.id_service, ids);
@@ -244,8 +247,46 @@ TEST(LocusdIdsConfigTest, Templates_PassAsTheyAre) {
   }
 }
 
+TEST(LocusdIdsConfigTest, SequenceNode_HasASectionOfItsOwn) {
+  const std::string node =
+      "roles = [\"sequence-node\"]\n[api]\nlisten = \"127.0.0.1:7070\"\n[strict]\n"
+      "name = \"n\"\nstore = \"sqlite:s.db\"\n";
+  const Config plain = Good(node);
+  EXPECT_TRUE(plain.sequence_node && !plain.lease_node && !plain.id_service);
+  EXPECT_EQ(plain.strict->advertise, "127.0.0.1:7070");
+  EXPECT_EQ(plain.strict->options, StrictSetOptions());
+  const Config more = Good(node +
+                           "advertise = \"a.example:1\"\nset = \"s\"\nfirst_uid = 1000\n"
+                           "uids = 1000\nsection_size = 100\nstep = 7\nttl = \"3s\"\n"
+                           "sections = [\"7-8\", \"0\"]\nweight = 3\ntoken_file = \"t\"\n");
+  EXPECT_EQ(more.strict->options.sections(), 10u);
+  EXPECT_EQ(more.strict->options.ttl, absl::Seconds(3));
+  EXPECT_THAT(more.strict->sections, ElementsAre(0, 7, 8));
+  EXPECT_THAT(KeysThatNeedARestart(plain, more), ElementsAre("strict"));
+  const Config of_template = Good(ConfigTemplate({.sequence_node = true}));
+  EXPECT_EQ(of_template.strict->name, "node-1");
+  for (const auto& [text, why] :
+       {std::pair("uids = 100\nsections = [\"1\"]\n", "section 1 is none of the set's, 0 to 0"),
+        {"sections = [\"x\"]\n", "neither a section"},
+        {"ttl = \"1s\"\n", "ttl is 1s; it must be"},
+        {"section_size = 1\n", "section_size"},
+        {"weight = 0\n", "0 is not in 1 .. 1000000"},
+        {"advertise = \"0.0.0.0:1\"\n", "nobody can reach"},
+        {"wat = 1\n", "wat"}}) {
+    EXPECT_THAT(Refusal(node + text), HasSubstr(why)) << text;
+  }
+  std::string bad = node;
+  bad.replace(bad.find("sqlite:s.db"), 11, "redis://h");
+  EXPECT_THAT(Refusal(bad), HasSubstr("sqlite and mysql stores only"));
+  bad = node;
+  bad.replace(bad.find("\"n\""), 3, "\"N\"");
+  EXPECT_THAT(Refusal(bad), HasSubstr("1 to 64 of a-z"));
+  EXPECT_THAT(Refusal(std::string(kService) + "[strict]\n"),
+              HasSubstr("strict is for the role sequence-node"));
+}
+
 TEST(LocusdIdsConfigTest, KeysThatNeedARestart_AreAllButKeysTableAndTokens) {
-  const Config running = Good(ConfigTemplate(false, true));
+  const Config running = Good(ConfigTemplate({.id_service = true}));
   Config read = running;
   read.ids->keys = "other";
   read.ids->table.emplace().place.uri = "file:t";
@@ -260,7 +301,7 @@ TEST(LocusdIdsConfigTest, KeysThatNeedARestart_AreAllButKeysTableAndTokens) {
 }
 
 TEST(LocusdIdsConfigTest, FilesToWatch_AreThoseThatAreTakenOver) {
-  Config config = Good(ConfigTemplate(false, true));
+  Config config = Good(ConfigTemplate({.id_service = true}));
   config.api.token_files = {"t1"};
   config.tokens.push_back({.name = "n", .file = "t2", .scopes = {}});
   config.api.tls = Config::TlsPaths{"", "c", "k"};

@@ -92,6 +92,22 @@ TEST(LocusdMetricsTest, WithoutAConfiguration_ShowsAllToWatchButWhatItHasNot) {
                           "locusd_reload_failures_total", "locusd_token_refused_total"));
 }
 
+TEST(LocusdMetricsTest, SequenceNode_ShowsWhatItsDocumentNamesAndNoMore) {
+  const TemporaryDirectory directory;
+  IdsProcess node(directory);
+  node.Write("roles = [\"sequence-node\"]\n", "",
+             absl::StrCat("[strict]\nname = \"n\"\nstore = \"sqlite:", directory / "strict.db",
+                          "\"\ncreate = true\nuids = 1000\nsection_size = 100\n"));
+  ASSERT_TRUE(node.Start());
+  EXPECT_TRUE(WaitUntil([&] { return node.Metric("locus_strict_sections_owned") == "10"; }));
+  node.Good("POST", "/v1/strict/next", R"({"uids": ["7"]})");
+  Names of_strict;
+  for (const std::string& name : ShownBy(node.Ask("GET", "/metrics")->body)) {
+    if (name.starts_with("locus_strict_")) of_strict.insert(name);
+  }
+  EXPECT_EQ(of_strict, WatchedIn("strict.md"));
+}
+
 TEST(LocusdMetricsTest, BothRoles_ShowAllToWatch) {
   const TemporaryDirectory directory;
   IdsProcess ids(directory);

@@ -56,7 +56,7 @@ class Contract:
                 if given != set(re.findall(r"\{([a-z_]+)\}", path)):
                     self.wrong.append(f"{path}: its parameters are not those of its operations")
                 for scope in operation.get("x-scopes", []):
-                    if scope not in ("ids", "route", "decode", "leases", "operate", "publish", "read"):
+                    if scope not in ("ids", "route", "decode", "leases", "operate", "publish", "strict", "read"):
                         self.wrong.append(f"{path}: there is no scope {scope}")
 
     def _follow(self, value, where):

@@ -144,21 +144,26 @@ void ReadApi(TomlSection section, const Config& config, Config::Api& api) {
 
 // False: something in it is wrong.
 bool ReadRoles(TomlSection& root, Config& config) {
-  enum class Role { kLeaseNode, kIdService };
+  enum class Role { kLeaseNode, kIdService, kSequenceNode };
   std::vector<Role> roles;
   root.Texts("roles", &roles, [](const std::string& text) -> absl::StatusOr<Role> {
     if (text == "lease-node") return Role::kLeaseNode;
     if (text == "id-service") return Role::kIdService;
-    return absl::InvalidArgumentError("\"lease-node\" or \"id-service\"");
+    if (text == "sequence-node") return Role::kSequenceNode;
+    return absl::InvalidArgumentError("\"lease-node\", \"id-service\" or \"sequence-node\"");
   });
   if (root.Refused()) return false;
   if (roles.empty()) {  // the default
-    root.RefuseKey("roles", "has no role; there are \"lease-node\" and \"id-service\"");
+    root.RefuseKey("roles",
+                   "has no role; there are \"lease-node\", \"id-service\" and "
+                   "\"sequence-node\"");
     return !root.Refused();
   }
-  config.lease_node = config.id_service = false;
+  config.lease_node = config.id_service = config.sequence_node = false;
   for (const Role role : roles) {
-    (role == Role::kLeaseNode ? config.lease_node : config.id_service) = true;
+    (role == Role::kLeaseNode   ? config.lease_node
+     : role == Role::kIdService ? config.id_service
+                                : config.sequence_node) = true;
   }
   return true;
 }
@@ -204,6 +209,12 @@ absl::StatusOr<Config> ParseConfig(std::string_view text, const std::string& pat
     ReadIds(root.Section("ids", TomlSection::kRequired), config.ids.emplace());
   } else {
     root.RefuseKey("ids", "is for the role id-service: roles = [\"lease-node\", \"id-service\"]");
+  }
+  if (config.sequence_node) {
+    ReadStrict(root.Section("strict", TomlSection::kRequired), config.api.server.listen,
+               config.strict.emplace());
+  } else {
+    root.RefuseKey("strict", "is for the role sequence-node");
   }
   ReadConsole(root.Section("console"), config);
   ReadLog(root.Section("log"), config);

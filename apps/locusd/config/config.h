@@ -14,6 +14,7 @@
 #include "apps/locusd/front/access.h"
 #include "apps/locusd/front/scope.h"
 #include "apps/locusd/ids/id_settings.h"
+#include "apps/locusd/strict/strict_settings.h"
 #include "apps/toml/toml_section.h"
 #include "locus/audit.h"
 #include "locus/engine/clickhouse.h"
@@ -49,9 +50,10 @@ struct TokenSettings {
 
 // What a node's configuration file says; docs/locusd.md lists the keys.
 struct Config {
-  // What the process does: one of these, or both.
+  // What the process does: one of these, or several.
   bool lease_node = true;
   bool id_service = false;
+  bool sequence_node = false;
 
   struct TlsPaths {
     std::string authority;  // of the other nodes' certificates; for [raft] only
@@ -91,7 +93,8 @@ struct Config {
   // Whether whoever sends no token may do nothing but what needs none.
   bool AsksForTokens() const { return !api.token_files.empty() || !tokens.empty(); }
 
-  std::optional<IdSettings> ids;  // of an id_service
+  std::optional<IdSettings> ids;         // of an id_service
+  std::optional<StrictSettings> strict;  // of a sequence_node
 
   struct Console {
     std::string move_file;   // whose moves are shown; empty: those of the table only

@@ -16,7 +16,8 @@ std::vector<std::string> KeysThatNeedARestart(const Config& running, const Confi
       keys.emplace_back(key);
     }
   };
-  if (running.lease_node != read.lease_node || running.id_service != read.id_service) {
+  if (running.lease_node != read.lease_node || running.id_service != read.id_service ||
+      running.sequence_node != read.sequence_node) {
     keys.emplace_back("roles");
   }
   compare("cluster", running.cluster, read.cluster);
@@ -60,6 +61,7 @@ std::vector<std::string> KeysThatNeedARestart(const Config& running, const Confi
   compare("ids.orders", ids.orders, new_ids.orders);
   compare("ids.sequences", ids.sequences, new_ids.sequences);
   compare("ids.snowflake", ids.snowflake, new_ids.snowflake);
+  compare("strict", running.strict, read.strict);
   compare("console.streams", running.console.streams, read.console.streams);
   const HealthSettings health = running.health.value_or(HealthSettings());
   const HealthSettings new_health = read.health.value_or(HealthSettings());

@@ -18,27 +18,12 @@ using internal::StoreUri;
 using internal::TableUri;
 using Engine = StoreUri::Engine;
 
-namespace {
-
 absl::StatusOr<SpaceName> ReadSpace(const std::string& text) {
   absl::StatusOr<SpaceName> space = SpaceName::Parse(text);
   if (space.ok()) return space;
   return absl::InvalidArgumentError("1 to 64 of a-z, 0-9, '_' and '-'");
 }
 
-absl::StatusOr<bool> ReadBuyers(const std::string& text) {
-  if (text == "uint64") return false;
-  if (text == "text") return true;
-  return absl::InvalidArgumentError("\"uint64\" or \"text\"");
-}
-
-absl::StatusOr<std::string> ReadSequenceName(const std::string& text) {
-  if (!text.empty() && text.size() <= 128) return text;
-  return absl::InvalidArgumentError("1 to 128 bytes");
-}
-
-// A URI may hold a password by mistake, which the message must not repeat: so it is not judged as
-// other texts are.
 void ReadPlace(TomlSection& section, const std::string& key, const std::string& password_key,
                PlaceSettings& place, TomlSection::Need need,
                const std::function<absl::Status(const std::string&)>& judge) {
@@ -55,6 +40,19 @@ void ReadPlace(TomlSection& section, const std::string& key, const std::string& 
   }
   const absl::Status status = judge(place.uri);
   if (!status.ok()) section.RefuseKey(key, absl::StrCat("is wrong: ", status.message()));
+}
+
+namespace {
+
+absl::StatusOr<bool> ReadBuyers(const std::string& text) {
+  if (text == "uint64") return false;
+  if (text == "text") return true;
+  return absl::InvalidArgumentError("\"uint64\" or \"text\"");
+}
+
+absl::StatusOr<std::string> ReadSequenceName(const std::string& text) {
+  if (!text.empty() && text.size() <= 128) return text;
+  return absl::InvalidArgumentError("1 to 128 bytes");
 }
 
 absl::Status JudgeStore(const std::string& text) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/locusd/config/config_template.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 
 namespace locus::locusd {
@@ -100,11 +102,31 @@ create = true                       # a missing file, tables, space; the default
 # confirm_every = "5s"
 )";
 
+constexpr char kStrict[] = R"(
+[strict]                            # strict sequences: docs/strict.md
+name = "node-1"                     # of this node; no two of a set have one name
+store = "sqlite:/var/lib/locusd/strict.db"
+# password_file = ""                # mode 0600; none
+create = true                       # a missing file, tables, the set; the default is false
+# advertise = "HOST:PORT"           # where clients and other nodes reach the API: `api.listen`
+# set = "default"
+# first_uid = 0                     # these five are stored with the set, and alike on all nodes
+# uids = 4294967296
+# section_size = 100000
+# step = 10000
+# ttl = "10s"
+# sections = []                     # exactly these, as "0-99"; spread over the nodes by load
+# weight = 100                      # this node's part of the load, against the others'
+# token_file = ""                   # shown to the other nodes: a token with the scope strict; none
+# authority = ""                    # PEM, for the other nodes' APIs; those of the system
+)";
+
 constexpr char kToken[] = R"(
 # [[token]]                         # a client, beside token_files; as many as there are clients
 # name = "shop"                     # for logs and metrics
 # file = "/etc/locusd/shop.token"   # mode 0600
-# scopes = ["ids", "route"]         # ids, route, decode, leases, operate, publish, read
+# scopes = ["ids", "route"]         # ids, route, decode, leases, operate, publish,
+#                                   # strict, read
 # expires = "2099-12-31T00:00:00Z"  # without the line, never
 # rate = 0                          # requests a second; 0: no limit
 # burst = 1000
@@ -147,24 +169,28 @@ constexpr char kNodeRest[] = R"(
 
 }  // namespace
 
-std::string ConfigTemplate(bool lease_node, bool id_service) {
+std::string ConfigTemplate(const TemplateRoles& roles) {
   std::string text = kHead;
-  if (lease_node && id_service) {
-    text += "roles = [\"lease-node\", \"id-service\"]\n";
-  } else {
-    absl::StrAppend(&text, "roles = [\"", lease_node ? "lease-node" : "id-service",
-                    "\"]              # lease-node, id-service, or both\n");
+  std::string names;
+  for (const auto& [has, name] :
+       {std::pair(roles.lease_node, "lease-node"), std::pair(roles.id_service, "id-service"),
+        std::pair(roles.sequence_node, "sequence-node")}) {
+    if (has) absl::StrAppend(&names, names.empty() ? "" : ", ", "\"", name, "\"");
   }
-  if (lease_node) text += kNode;
+  absl::StrAppend(&text,
+                  "# Of lease-node, id-service and sequence-node, one or several:\nroles = [",
+                  names, "]\n");
+  if (roles.lease_node) text += kNode;
   text += kApi;
-  if (lease_node) text += kApiOfNode;
+  if (roles.lease_node) text += kApiOfNode;
   text += kApiRest;
-  if (lease_node) text += kApiForward;
-  if (id_service) text += kIds;
+  if (roles.lease_node) text += kApiForward;
+  if (roles.id_service) text += kIds;
+  if (roles.sequence_node) text += kStrict;
   text += kToken;
   text += kConsole;
   text += kLog;
-  if (lease_node) text += kNodeRest;
+  if (roles.lease_node) text += kNodeRest;
   return text;
 }
 

@@ -8,7 +8,12 @@ namespace locus::locusd {
 
 // A commented configuration of these roles, at least one: every key, those with a default behind
 // "#". It is right as it stands, on loopback; ParseConfig says what is wrong once it is edited.
-std::string ConfigTemplate(bool lease_node, bool id_service);
+struct TemplateRoles {
+  bool lease_node = false;
+  bool id_service = false;
+  bool sequence_node = false;
+};
+std::string ConfigTemplate(const TemplateRoles& roles);
 
 }  // namespace locus::locusd
 

@@ -19,6 +19,8 @@ std::string_view ToString(Scope scope) {
       return "operate";
     case Scope::kPublish:
       return "publish";
+    case Scope::kStrict:
+      return "strict";
     case Scope::kRead:
       return "read";
   }

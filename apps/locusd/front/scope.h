@@ -19,11 +19,12 @@ enum class Scope : uint8_t {
   kLeases,   // to take, renew, release and list worker leases
   kOperate,  // members of the cluster, its leadership, spaces of leases
   kPublish,  // routing tables
+  kStrict,   // sections of strict sequences: between their nodes, and to hand them over
   kRead,     // all that is shown: metrics, status, members, leases, tables
 };
 
 // The name in configurations and messages: "ids", "route", "decode", "leases", "operate",
-// "publish", "read".
+// "publish", "strict", "read".
 std::string_view ToString(Scope scope);
 // nullopt: there is none of that name.
 std::optional<Scope> ParseScope(std::string_view name);
@@ -33,7 +34,7 @@ class Scopes {
  public:
   static constexpr std::array kEach = {Scope::kIds,    Scope::kRoute,   Scope::kDecode,
                                        Scope::kLeases, Scope::kOperate, Scope::kPublish,
-                                       Scope::kRead};
+                                       Scope::kStrict, Scope::kRead};
 
   constexpr Scopes() = default;
   constexpr Scopes(std::initializer_list<Scope> scopes) {

@@ -41,16 +41,6 @@ absl::StatusOr<PrivateText> ReadPassword(const std::string& path) {
                    " bytes in its first line"));
 }
 
-// The password's file, read when the place asks for it.
-AskPassword AskFor(const PlaceSettings& place) {
-  if (place.password_file.empty()) return nullptr;
-  auto kept = std::make_shared<std::optional<PrivateText>>();
-  return [path = place.password_file, kept]() -> absl::StatusOr<std::string_view> {
-    LOCUS_ASSIGN_OR_RETURN(kept->emplace(), ReadPassword(path));
-    return (*kept)->view();
-  };
-}
-
 absl::StatusOr<std::shared_ptr<SegmentStore>> OpenStore(const PlaceSettings& place, bool create) {
   return OpenSegmentStore(place.uri, {.password = AskFor(place), .create = create});
 }
@@ -64,6 +54,15 @@ absl::Status CheckUriFiles(const StoreUri& uri) {
 }
 
 }  // namespace
+
+AskPassword AskFor(const PlaceSettings& place) {
+  if (place.password_file.empty()) return nullptr;
+  auto kept = std::make_shared<std::optional<PrivateText>>();
+  return [path = place.password_file, kept]() -> absl::StatusOr<std::string_view> {
+    LOCUS_ASSIGN_OR_RETURN(kept->emplace(), ReadPassword(path));
+    return (*kept)->view();
+  };
+}
 
 absl::StatusOr<OpenedOrders> OpenOrders(
     const IdSettings& settings, const std::function<void(const GeneratorEvent&)>& on_event) {
@@ -213,6 +212,8 @@ std::vector<NamedPlace> PlacesOf(const IdSettings& settings) {
   return places;
 }
 
+}  // namespace
+
 absl::Status CheckUri(const PlaceSettings& place) {
   if (const absl::StatusOr<StoreUri> store = StoreUri::Parse(place.uri); store.ok()) {
     return CheckUriFiles(*store);
@@ -228,7 +229,8 @@ absl::Status CheckPassword(const PlaceSettings& place) {
                                      : ReadPassword(place.password_file).status();
 }
 
-// `made`: whether the start makes a file that is missing.
+namespace {
+
 absl::Status CheckSqliteFile(const std::string& path, bool made) {
   std::error_code error;
   const std::filesystem::file_type type = std::filesystem::status(path, error).type();
@@ -246,6 +248,16 @@ absl::Status CheckSqliteFile(const std::string& path, bool made) {
   return absl::FailedPreconditionError(
       absl::StrCat(Quoted(path), " cannot be made: ", Quoted(parent.native()), " is no directory"));
 }
+
+}  // namespace
+
+absl::Status CheckSqlitePlace(const PlaceSettings& place, bool made) {
+  const absl::StatusOr<StoreUri> uri = StoreUri::Parse(place.uri);
+  if (!uri.ok() || uri->engine != StoreUri::Engine::kSqlite) return absl::OkStatus();
+  return CheckSqliteFile(uri->path, made);
+}
+
+namespace {
 
 // What the start finds in a file of a table.
 absl::Status CheckTableFile(const TableSettings& settings) {
@@ -280,9 +292,7 @@ void CheckLocalPlaces(const IdSettings& settings, const ToldOfKey& tell) {
     if (named.creates) made.insert(named.place->uri);
   }
   for (const NamedPlace& named : places) {
-    const absl::StatusOr<StoreUri> uri = StoreUri::Parse(named.place->uri);
-    if (!uri.ok() || uri->engine != StoreUri::Engine::kSqlite) continue;
-    tell(named.key, CheckSqliteFile(uri->path, made.contains(named.place->uri)));
+    tell(named.key, CheckSqlitePlace(*named.place, made.contains(named.place->uri)));
   }
   if (!settings.table) return;
   const absl::StatusOr<TableUri> table = TableUri::Parse(settings.table->place.uri);

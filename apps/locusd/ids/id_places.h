@@ -13,12 +13,16 @@
 #include "locus/engine/locusd_cluster.h"
 #include "locus/key_ring.h"
 #include "locus/routing/table_publisher.h"
+#include "locus/routing/uri.h"
 #include "locus/worker_lease_store.h"
 
 // Opens the parts of an ID service at the places that its settings name, with the passwords of
 // their files. Errors of all: those of locus/routing/uri.h, of what is opened, and of the
 // password's file.
 namespace locus::locusd {
+
+// Reads the password's file when the place asks for it; nullptr: the place has none.
+AskPassword AskFor(const PlaceSettings& place);
 
 struct OpenedOrders {
   std::shared_ptr<OrderIdGenerator> orders;
@@ -46,6 +50,12 @@ void CheckFiles(const IdSettings& settings, const ToldOfKey& tell);
 // Whether a place that is a file can be used: the routing table, as the start judges it (which may
 // begin with the last-good file instead), and whether SQLite files are there or may be made.
 void CheckLocalPlaces(const IdSettings& settings, const ToldOfKey& tell);
+// Whether the files can be used that a place's URI names, and the file of its password.
+absl::Status CheckUri(const PlaceSettings& place);
+absl::Status CheckPassword(const PlaceSettings& place);
+// Whether a place that is an SQLite file is there, or may be made; `made`: whether the start makes
+// it.
+absl::Status CheckSqlitePlace(const PlaceSettings& place, bool made);
 // The keys of the places that have to be asked to know what is in them.
 std::vector<std::string> KeysOfPlacesToAsk(const IdSettings& settings);
 

@@ -19,6 +19,7 @@ struct Running {
   bool is_laptop = false;  // without a configuration: on loopback, and nobody is asked for a token
   bool is_id_service = false;
   bool is_lease_node = false;
+  bool is_sequence_node = false;
   // Generators, sequences, router and codec that requests work with now; after a reload others.
   // Never nullptr; without the role, nothing is offered in it.
   std::function<std::shared_ptr<const IdParts>()> parts;

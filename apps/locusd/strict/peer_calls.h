@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_APPS_LOCUSD_STRICT_PEER_CALLS_H_
+#define LOCUS_APPS_LOCUSD_STRICT_PEER_CALLS_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/base/thread_annotations.h"
+#include "absl/time/time.h"
+#include "apps/locusd/strict/strict_news.h"
+#include "apps/locusd/strict/strict_settings.h"
+#include "src/base/private_file.h"
+#include "src/http/fetcher.h"
+#include "src/http/tls_context.h"
+
+namespace locus::locusd {
+
+// Calls the other nodes of a set. The token goes to loopback or over TLS only.
+// Thread safety: all methods may be called from any thread; they block.
+class PeerCalls {
+ public:
+  // `tls`: whether the other nodes speak it. FAILED_PRECONDITION: a file cannot be used.
+  // UNAVAILABLE: no thread.
+  static absl::StatusOr<std::unique_ptr<PeerCalls>> Make(const StrictSettings& settings, bool tls);
+
+  // Tells all of them at the same time; the answers are in the order of the addresses.
+  std::vector<absl::StatusOr<StrictNews>> Tell(const StrictNews& news,
+                                               std::span<const std::string> addresses,
+                                               absl::Duration timeout);
+  // Has the node take these sections. The answer is the newest table version that it knows, and how
+  // many it got.
+  struct Taken {
+    uint64_t table_version = 0;
+    uint64_t sections = 0;
+  };
+  absl::StatusOr<Taken> Take(const std::string& address, std::span<const uint32_t> sections,
+                             absl::Duration timeout);
+
+ private:
+  PeerCalls() = default;
+  absl::StatusOr<http::FetchRequest> RequestOf(const std::string& address, const char* target,
+                                               std::string body, absl::Duration timeout) const;
+  std::vector<absl::StatusOr<http::HttpAnswer>> FetchAll(
+      std::vector<absl::StatusOr<http::FetchRequest>> requests);
+
+  std::unique_ptr<http::TlsContext> tls_;  // nullptr: plain text
+  internal::PrivateText token_ = {};       // of size 0: none
+  std::unique_ptr<http::Fetcher> fetcher_;
+};
+
+}  // namespace locus::locusd
+
+#endif  // LOCUS_APPS_LOCUSD_STRICT_PEER_CALLS_H_

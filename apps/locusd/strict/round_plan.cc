@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/locusd/strict/round_plan.h"
+
+#include <algorithm>
+
+#include "locus/strict_sequencer.h"
+#include "src/base/check.h"
+
+namespace locus::locusd {
+namespace {
+
+// More than the noise of loads, so that sections do not go to and fro.
+constexpr double kTolerance = 0.1;
+
+using Owners = std::vector<StrictSpreadInput::OwnerShare>;
+
+Owners OwnersOf(const std::vector<StrictPeer>& peers) {
+  Owners owners;
+  for (const StrictPeer& peer : peers) {
+    if (peer.weight > 0) owners.push_back({peer.name, static_cast<double>(peer.weight)});
+  }
+  return owners;
+}
+
+// A section without any traffic still counts, so that these are spread, too.
+double LoadOf(const RoundInput& input, uint32_t section) {
+  const auto load = input.loads.find(section);
+  return 1 + (load == input.loads.end() ? 0 : static_cast<double>(load->second));
+}
+
+// Who has the sections, so far as that matters to this node.
+struct Holding {
+  std::set<uint32_t> free;
+  std::map<uint32_t, std::string> held;  // by nodes that are alive
+  absl::Duration next_end = absl::InfiniteDuration();
+};
+
+Holding HoldingOf(const RoundInput& input) {
+  const StrictSetView& view = *input.view;
+  std::set<std::string> alive = {input.self.name};
+  for (const StrictPeer& peer : input.others) alive.insert(peer.name);
+  Holding holding;
+  for (uint32_t section = 0; section < view.options.sections(); ++section) {
+    holding.free.insert(holding.free.end(), section);
+  }
+  if (view.now < view.rest_until) holding.next_end = view.rest_until - view.now;
+  for (const StrictSectionView& section : view.sections) {
+    const bool waits_for_another =
+        !section.owner && !section.successor.empty() && section.successor != input.self.name &&
+        alive.contains(section.successor) && !input.free_before.contains(section.section);
+    const bool is_held = section.owner && section.ends_at > view.now;
+    if (!is_held && !waits_for_another) continue;
+    holding.free.erase(section.section);
+    if (!is_held) continue;
+    // What this node had before it was started anew is nobody's until its lease ends.
+    const bool is_old =
+        section.owner->name == input.self.name && section.owner->instance != input.instance;
+    if (alive.contains(section.owner->name) && !is_old) {
+      holding.held[section.section] = section.owner->name;
+    } else {
+      holding.next_end = std::min(holding.next_end, section.ends_at - view.now);
+    }
+  }
+  return holding;
+}
+
+}  // namespace
+
+RoundPlan PlanRound(const RoundInput& input) {
+  Holding holding = HoldingOf(input);
+  RoundPlan plan;
+  plan.next_end = holding.next_end;
+  plan.free = holding.free;
+  if (!input.fixed.empty()) {
+    for (const uint32_t section : input.fixed) {
+      if (holding.free.contains(section) && input.self.weight > 0) plan.take.push_back(section);
+    }
+    return plan;
+  }
+  StrictSpreadInput spread;
+  spread.tolerance = kTolerance;
+  spread.owners = OwnersOf(input.others);
+  if (input.self.weight > 0) {
+    spread.owners.push_back({input.self.name, static_cast<double>(input.self.weight)});
+  }
+  if (spread.owners.empty() || (holding.free.empty() && !input.by_load)) return plan;
+  std::set<std::string> names;
+  for (const auto& owner : spread.owners) names.insert(owner.name);
+  for (const auto& [section, owner] : holding.held) {
+    // Who takes none has his own reasons for those that he has.
+    if (names.contains(owner)) spread.sections.push_back({section, LoadOf(input, section), owner});
+  }
+  for (const uint32_t section : holding.free) {
+    spread.sections.push_back({section, LoadOf(input, section), ""});
+  }
+  // Names are unique, weights and loads are not negative.
+  const absl::StatusOr<std::vector<StrictMove>> moves = StrictSpread(spread);
+  LOCUS_CHECK(moves.ok());
+  for (const StrictMove& move : *moves) {
+    if (move.from == input.self.name && input.by_load) plan.give[move.to].push_back(move.section);
+    const bool is_left = input.self.weight > 0 && input.free_before.contains(move.section);
+    if (holding.free.contains(move.section) && (move.to == input.self.name || is_left)) {
+      plan.take.push_back(move.section);
+    }
+  }
+  return plan;
+}
+
+std::map<std::string, std::vector<uint32_t>> PlanFarewell(const RoundInput& input,
+                                                          const std::vector<uint32_t>& sections) {
+  std::map<std::string, std::vector<uint32_t>> give;
+  StrictSpreadInput spread;
+  spread.owners = OwnersOf(input.others);
+  if (spread.owners.empty()) return give;
+  if (input.view != nullptr) {
+    for (const auto& [section, owner] : HoldingOf(input).held) {
+      if (owner != input.self.name) {
+        spread.sections.push_back({section, LoadOf(input, section), owner});
+      }
+    }
+  }
+  for (const uint32_t section : sections) {
+    std::erase_if(spread.sections, [&](const auto& known) { return known.section == section; });
+    spread.sections.push_back({section, LoadOf(input, section), ""});
+  }
+  const absl::StatusOr<std::vector<StrictMove>> moves = StrictSpread(spread);
+  LOCUS_CHECK(moves.ok());
+  const std::set<uint32_t> own(sections.begin(), sections.end());
+  for (const StrictMove& move : *moves) {
+    if (own.contains(move.section)) give[move.to].push_back(move.section);
+  }
+  return give;
+}
+
+}  // namespace locus::locusd

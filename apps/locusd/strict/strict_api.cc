@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/locusd/strict/strict_api.h"
+
+#include <algorithm>
+#include <atomic>
+#include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <charconv>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "apps/locusd/strict/strict_draw.h"
+#include "apps/locusd/strict/strict_metrics.h"
+#include "apps/locusd/strict/strict_request.h"
+#include "locus/internal/deadline.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+#include "src/lease_api/bodies.h"
+#include "src/lease_api/call.h"
+
+namespace locus::locusd {
+
+using http::Server;
+using http::ServerAnswer;
+using http::ServerRequest;
+using lease_api::JsonAnswer;
+using lease_api::ProblemAnswer;
+
+namespace {
+
+constexpr std::string_view kRoot = "/v1/strict/";
+constexpr std::string_view kNext = "/v1/strict/next";
+constexpr std::string_view kTable = "/v1/strict/table";
+constexpr std::string_view kTake = "/v1/strict/sections:take";
+constexpr std::string_view kHandOver = "/v1/strict/sections:hand_over";
+constexpr std::string_view kNodes = "/v1/strict/nodes";
+// Changes of sections that wait for the one before.
+constexpr size_t kMostChanges = 64;
+constexpr size_t kLongestNumber = 20;
+
+ServerAnswer NumbersAnswer(uint64_t table_version, const std::vector<uint64_t>& numbers) {
+  std::string text = absl::StrCat("{\"table_version\":\"", table_version, "\",\"numbers\":[");
+  const size_t head = text.size();
+  text.resize(head + numbers.size() * (kLongestNumber + 3) + 2);
+  char* at = text.data() + head;
+  for (const uint64_t number : numbers) {
+    *at++ = '"';
+    at = std::to_chars(at, at + kLongestNumber, number).ptr;
+    *at++ = '"';
+    *at++ = ',';
+  }
+  --at;  // there is a number
+  *at++ = ']';
+  *at++ = '}';
+  text.resize(static_cast<size_t>(at - text.data()));
+  return JsonAnswer(200, std::move(text));
+}
+
+// Where the sections are that this node does not have, as far as it knows.
+ServerAnswer ElsewhereAnswer(const StrictNode& node, const std::vector<uint32_t>& sections) {
+  const std::shared_ptr<const StrictTable> table = node.table();
+  std::string owners;
+  for (const uint32_t section : sections) {
+    const StrictTable::Owner* owner = table->OwnerOf(section);
+    absl::StrAppend(&owners, owners.empty() ? "" : ",", "{\"section\":", section, ",\"owner\":");
+    // The table may still name this node just after it lost a section.
+    if (owner == nullptr || owner->address.empty() || owner->name == node.settings().name) {
+      owners += "null}";
+    } else {
+      absl::StrAppend(&owners, "{\"name\":", JsonText(owner->name),
+                      ",\"address\":", JsonText(owner->address), "}}");
+    }
+  }
+  ServerAnswer answer = ProblemAnswer(
+      absl::AbortedError(absl::StrCat(sections.size(), " sections of the request, the first is ",
+                                      sections.front(), ", are not those of ", node.settings().name,
+                                      "; \"sections\" says who has them")),
+      421);
+  answer.body.insert(answer.body.rfind('}'), absl::StrCat(",\"table_version\":\"", table->version(),
+                                                          "\",\"sections\":[", owners, "]"));
+  return answer;
+}
+
+ServerAnswer ChangeAnswer(const absl::StatusOr<StrictNode::Change>& change) {
+  if (!change.ok()) {
+    const bool is_asked = absl::IsNotFound(change.status()) || absl::IsUnavailable(change.status());
+    return is_asked ? ProblemAnswer(change.status()) : ProblemAnswer(change.status(), 500);
+  }
+  return JsonAnswer(200, absl::StrCat("{\"table_version\":\"", change->table_version,
+                                      "\",\"sections\":", change->sections, "}"));
+}
+
+}  // namespace
+
+class StrictApi::Rep {
+ public:
+  Rep(StrictNode& node, StrictApiOptions options)
+      : node_(node), options_(std::move(options)), waiters_(2), takes_(1), hand_overs_(1) {}
+  ~Rep() {
+    ends_ = true;
+    waiters_.join();
+    takes_.join();
+    hand_overs_.join();
+  }
+
+  void Handle(const ServerRequest& request, Server::Respond respond) {
+    if (request.path == kNext) return Next(request, std::move(respond));
+    if (request.path == kTable) {
+      if (node_.sequencer() == nullptr) return respond(NotOpen());
+      return respond(
+          JsonAnswer(200, node_.table()->ToJson(node_.settings().set, node_.settings().options)));
+    }
+    if (request.path == kNodes) return Nodes(request, respond);
+    if (request.path == kTake) return Take(request, std::move(respond));
+    if (request.path == kHandOver) return HandOver(request, std::move(respond));
+    respond(ProblemAnswer(
+        absl::NotFoundError(absl::StrCat("there is no ", internal::Quoted(request.path)))));
+  }
+
+  absl::Status Ready() const {
+    if (node_.sequencer() != nullptr) return absl::OkStatus();
+    return absl::UnavailableError("strict sequences: the set is not open yet");
+  }
+  std::string Metrics() const { return StrictMetrics(node_, counts_); }
+
+ private:
+  ServerAnswer NotOpen() const { return ProblemAnswer(Ready()); }
+
+  void Next(const ServerRequest& request, Server::Respond respond) {
+    ++counts_.requests;
+    StrictSequencer* const sequencer = node_.sequencer();
+    if (sequencer == nullptr) {
+      ++counts_.unavailable;
+      return respond(NotOpen());
+    }
+    absl::StatusOr<StrictNextRequest> parsed =
+        ParseStrictNext(request.body, node_.settings().options);
+    if (!parsed.ok()) {
+      ++counts_.refused;
+      return respond(ProblemAnswer(parsed.status()));
+    }
+    StrictDraw draw(std::move(parsed->uids));
+    const absl::Status status = draw.Try(*sequencer);
+    if (!absl::IsUnavailable(status)) return Finish(draw, status, respond);
+    if (waiting_.fetch_add(1) >= options_.most_waiting) {
+      --waiting_;
+      return Finish(draw,
+                    absl::UnavailableError(absl::StrCat(
+                        options_.most_waiting, " requests wait for numbers, which is the most")),
+                    respond);
+    }
+    boost::asio::post(
+        waiters_, [this, sequencer, draw = std::move(draw), respond = std::move(respond),
+                   deadline = internal::DeadlineAfter(options_.wait)]() mutable {
+          absl::Status late = absl::UnavailableError("this process ends");
+          while (!ends_) {
+            late = draw.Wait(*sequencer, deadline);
+            if (!absl::IsUnavailable(late) || std::chrono::steady_clock::now() >= deadline) break;
+          }
+          --waiting_;
+          Finish(draw, late, respond);
+        });
+  }
+
+  void Finish(const StrictDraw& draw, const absl::Status& status, const Server::Respond& respond) {
+    if (status.ok()) {
+      const StrictSetOptions& set = node_.settings().options;
+      for (const uint64_t uid : draw.uids()) node_.loads().Count(set.SectionOf(uid), 1);
+      counts_.numbers += draw.uids().size();
+      return respond(NumbersAnswer(node_.table_version(), draw.numbers()));
+    }
+    if (absl::IsAborted(status)) {
+      const std::vector<uint32_t> sections = draw.Elsewhere(*node_.sequencer());
+      if (!sections.empty()) {
+        ++counts_.elsewhere;
+        return respond(ElsewhereAnswer(node_, sections));
+      }
+      // They came meanwhile.
+    }
+    const bool passes = absl::IsAborted(status) || absl::IsUnavailable(status);
+    ++(passes ? counts_.unavailable : counts_.failed);
+    respond(passes ? ProblemAnswer(absl::UnavailableError(status.message()))
+                   : ProblemAnswer(status, 500));
+  }
+
+  void Nodes(const ServerRequest& request, const Server::Respond& respond) {
+    const absl::StatusOr<StrictNews> news = ParseStrictNews(request.body);
+    const absl::StatusOr<bool> changed = news.ok() ? node_.Heard(*news) : news.status();
+    if (!changed.ok()) return respond(ProblemAnswer(changed.status()));
+    if (*changed) options_.on_news();
+    respond(JsonAnswer(200, ToJson(node_.News(news->wants_loads))));
+  }
+
+  void Take(const ServerRequest& request, Server::Respond respond) {
+    auto parsed = ParseStrictSections(request.body, node_.settings().options, /*with_to=*/false);
+    if (!parsed.ok()) return respond(ProblemAnswer(parsed.status()));
+    if (!parsed->sections) {
+      options_.come_back();
+      return respond(ChangeAnswer(StrictNode::Change{node_.table_version(), 0}));
+    }
+    Change(takes_, std::move(respond), [this, sections = *std::move(parsed->sections)] {
+      if (!node_.takes()) {
+        return absl::StatusOr<StrictNode::Change>(absl::UnavailableError(
+            absl::StrCat(node_.settings().name, " takes no sections any more")));
+      }
+      return node_.Take(sections);
+    });
+  }
+
+  void HandOver(const ServerRequest& request, Server::Respond respond) {
+    auto parsed = ParseStrictSections(request.body, node_.settings().options, /*with_to=*/true);
+    if (!parsed.ok()) return respond(ProblemAnswer(parsed.status()));
+    Change(hand_overs_, std::move(respond), [this, parsed = *std::move(parsed)] {
+      return options_.hand_over(parsed.sections, parsed.to);
+    });
+  }
+
+  // By a thread that may wait for the store.
+  void Change(boost::asio::thread_pool& threads, Server::Respond respond,
+              std::function<absl::StatusOr<StrictNode::Change>()> change) {
+    if (changes_.fetch_add(1) >= kMostChanges) {
+      --changes_;
+      return respond(ProblemAnswer(absl::UnavailableError(
+          absl::StrCat(kMostChanges, " changes of sections wait, which is the most"))));
+    }
+    boost::asio::post(threads, [this, respond = std::move(respond), change = std::move(change)] {
+      const absl::StatusOr<StrictNode::Change> changed =
+          ends_ ? absl::UnavailableError("this process ends") : change();
+      --changes_;
+      respond(ChangeAnswer(changed));
+    });
+  }
+
+  StrictNode& node_;
+  const StrictApiOptions options_;
+  StrictCounts counts_;
+  // They publish nothing else.
+  std::atomic<bool> ends_ = false;
+  std::atomic<size_t> waiting_ = 0;
+  std::atomic<size_t> changes_ = 0;
+  boost::asio::thread_pool waiters_;
+  boost::asio::thread_pool takes_;       // apart from hand-overs: two nodes may wait for each other
+  boost::asio::thread_pool hand_overs_;  // one after the other
+};
+
+absl::StatusOr<std::unique_ptr<StrictApi>> StrictApi::Make(StrictNode& node,
+                                                           StrictApiOptions options) {
+  try {
+    return std::unique_ptr<StrictApi>(
+        new StrictApi(std::make_unique<Rep>(node, std::move(options))));
+  } catch (const std::system_error& thrown) {
+    return absl::UnavailableError(absl::StrCat("a thread of the strict API: ", thrown.what()));
+  }
+}
+
+StrictApi::StrictApi(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}
+StrictApi::~StrictApi() = default;
+
+bool StrictApi::Owns(const ServerRequest& request) const { return request.path.starts_with(kRoot); }
+
+Scopes StrictApi::Needs(const ServerRequest& request) const {
+  if (request.path == kNext) return {Scope::kIds};
+  if (request.path == kTable) return {Scope::kIds, Scope::kRead};
+  return {Scope::kStrict};
+}
+
+void StrictApi::Handle(ServerRequest request, const Access&, Server::Respond respond) {
+  rep_->Handle(request, std::move(respond));
+}
+
+absl::Status StrictApi::Ready() const { return rep_->Ready(); }
+std::string StrictApi::Metrics() const { return rep_->Metrics(); }
+
+}  // namespace locus::locusd

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/locusd/strict/strict_metrics.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace locus::locusd {
+namespace {
+
+template <typename Value>
+void Append(std::string& text, const char* name, const char* type, const char* help, Value value) {
+  absl::StrAppend(&text, "# HELP ", name, " ", help, "\n# TYPE ", name, " ", type, "\n", name, " ",
+                  value, "\n");
+}
+
+}  // namespace
+
+std::string StrictMetrics(const StrictNode& node, const StrictCounts& counts) {
+  std::string text;
+  auto counter = [&text](const char* name, const char* help, uint64_t value) {
+    Append(text, name, "counter", help, value);
+  };
+  auto gauge = [&text](const char* name, const char* help, auto value) {
+    Append(text, name, "gauge", help, value);
+  };
+  counter("locus_strict_requests_total", "Requests for strict numbers.", counts.requests.load());
+  counter("locus_strict_numbers_total", "Numbers that were answered.", counts.numbers.load());
+  counter("locus_strict_requests_refused_total", "Requests that were at fault.",
+          counts.refused.load());
+  counter("locus_strict_requests_elsewhere_total",
+          "Requests that got 421: their sections are another node's.", counts.elsewhere.load());
+  counter("locus_strict_requests_unavailable_total",
+          "Requests that got 503: numbers were used up, a lease not renewed, the set not open.",
+          counts.unavailable.load());
+  counter("locus_strict_requests_failed_total", "Requests that got 500.", counts.failed.load());
+  const StrictNodeStats of_node = node.stats();
+  counter("locus_strict_sections_taken_total", "Sections that this node took.", of_node.taken);
+  counter("locus_strict_sections_handed_over_total", "Sections that it handed over.",
+          of_node.handed_over);
+  counter("locus_strict_looks_total", "Reads of the table in the store.", of_node.looks);
+  counter("locus_strict_looks_failed_total", "Of these, those without an answer.",
+          of_node.failed_looks);
+  gauge("locus_strict_nodes_alive", "Other nodes of the set that are heard.", node.Live().size());
+  gauge("locus_strict_takes", "1: the node takes sections; 0: it was told not to, or ends.",
+        node.takes() ? 1 : 0);
+  gauge("locus_strict_table_version", "Of the table that the node knows.", node.table_version());
+  const StrictSequencer* const sequencer = node.sequencer();
+  gauge("locus_strict_open", "1: the set in the store is open.", sequencer == nullptr ? 0 : 1);
+  const StrictSequencerStats stats =
+      sequencer == nullptr ? StrictSequencerStats() : sequencer->Stats();
+  gauge("locus_strict_sections_owned", "Sections that this node answers for.", stats.owned);
+  counter("locus_strict_sections_lost_total", "Sections that the store gave to another owner.",
+          stats.lost);
+  counter("locus_strict_extends_total", "Calls of the store that renew leases.", stats.extends);
+  counter("locus_strict_extends_failed_total", "Of these, those without an answer.",
+          stats.failures);
+  counter("locus_strict_raises_total", "Stored numbers that were raised ahead of use.",
+          stats.raises);
+  const bool has_end = stats.owned > 0 && stats.left < absl::InfiniteDuration();
+  gauge("locus_strict_lease_left_seconds",
+        "Until the first section stops if the store does not answer; below 0: it has.",
+        has_end ? absl::ToDoubleSeconds(stats.left)
+                : absl::ToDoubleSeconds(node.settings().options.ttl));
+  return text;
+}
+
+}  // namespace locus::locusd

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/locusd/strict/strict_node.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+
+namespace locus::locusd {
+
+using internal::MutexLock;
+
+namespace {
+
+absl::Status NotOpen() { return absl::UnavailableError("the set of strict sequences is not open"); }
+
+}  // namespace
+
+StrictNode::StrictNode(const StrictSettings& settings,
+                       std::function<void(const StrictEvent&)> on_event, Clock& clock)
+    : settings_(settings),
+      on_event_(std::move(on_event)),
+      clock_(clock),
+      loads_(settings.options.sections()),
+      table_(std::make_shared<const StrictTable>(settings.options.sections())),
+      peers_(settings.name, settings.advertise) {}
+
+absl::Status StrictNode::OpenSet(const Open& open) {
+  LOCUS_CHECK(sequencer() == nullptr);
+  LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<StrictStore> store, open());
+  if (settings_.create) {
+    LOCUS_RETURN_IF_ERROR(store->Create(settings_.set, settings_.options));
+  }
+  StrictSequencerOptions options;
+  options.set = settings_.set;
+  options.options = settings_.options;
+  options.name = settings_.name;
+  options.address = settings_.advertise;
+  options.on_event = on_event_;
+  options.clock = &clock_;
+  LOCUS_ASSIGN_OR_RETURN(sequencer_, StrictSequencer::Open(std::move(store), options));
+  opened_.store(sequencer_.get(), std::memory_order_release);
+  return absl::OkStatus();
+}
+
+void StrictNode::SetTable(std::shared_ptr<const StrictTable> table) {
+  table_version_.store(table->version(), std::memory_order_relaxed);
+  table_.store(std::move(table));
+}
+
+void StrictNode::Note(std::span<const uint32_t> sections, const StrictTable::Owner* owner,
+                      uint64_t version) {
+  MutexLock lock(mutex_);
+  auto table = std::make_shared<StrictTable>(*table_.load());
+  table->Set(sections, owner, version);
+  SetTable(std::move(table));
+}
+
+absl::StatusOr<StrictNode::Change> StrictNode::Take(std::span<const uint32_t> sections) {
+  StrictSequencer* const sequencer = this->sequencer();
+  if (sequencer == nullptr) return NotOpen();
+  const StrictTable::Owner self = {settings_.name, settings_.advertise};
+  Change change;
+  while (!sections.empty()) {
+    const size_t count = std::min(sections.size(), kMostSectionsAtOnce);
+    LOCUS_ASSIGN_OR_RETURN(const StrictReply<StrictGrant> reply,
+                           sequencer->Take(sections.first(count)));
+    sections = sections.subspan(count);
+    std::vector<uint32_t> granted;
+    std::map<std::string, std::pair<StrictTable::Owner, std::vector<uint32_t>>> held;
+    for (const StrictGrant& grant : reply.items) {
+      if (grant.verdict == StrictGrant::Verdict::kGranted) {
+        granted.push_back(grant.section);
+      } else if (!grant.holder.name.empty()) {
+        auto& of = held[grant.holder.name];
+        of.first = {grant.holder.name, grant.holder.address};
+        of.second.push_back(grant.section);
+      }
+    }
+    Note(granted, &self, reply.table_version);
+    for (const auto& [name, of] : held) Note(of.second, &of.first, reply.table_version);
+    change.table_version = reply.table_version;
+    change.sections += granted.size();
+    MutexLock lock(mutex_);
+    stats_.taken += granted.size();
+  }
+  return change;
+}
+
+absl::StatusOr<StrictNode::Change> StrictNode::HandOver(std::span<const uint32_t> sections,
+                                                        const StrictTable::Owner* successor) {
+  StrictSequencer* const sequencer = this->sequencer();
+  if (sequencer == nullptr) return NotOpen();
+  Change change;
+  while (!sections.empty()) {
+    const std::span<const uint32_t> some =
+        sections.first(std::min(sections.size(), kMostSectionsAtOnce));
+    sections = sections.subspan(some.size());
+    // Whoever is refused from now on is told where to go.
+    Note(some, successor, 0);
+    LOCUS_ASSIGN_OR_RETURN(
+        const StrictReply<StrictExtended> reply,
+        sequencer->HandOver(some, successor == nullptr ? std::string_view() : successor->name));
+    Note(some, successor, reply.table_version);
+    change.table_version = reply.table_version;
+    change.sections += reply.items.size();
+    MutexLock lock(mutex_);
+    stats_.handed_over += reply.items.size();
+  }
+  return change;
+}
+
+absl::Status StrictNode::Look() {
+  StrictSequencer* const sequencer = this->sequencer();
+  if (sequencer == nullptr) return NotOpen();
+  const absl::Duration asked = Now();
+  absl::StatusOr<StrictSetView> view = sequencer->ReadTable();
+  MutexLock lock(mutex_);
+  ++stats_.looks;
+  if (!view.ok()) {
+    ++stats_.failed_looks;
+    return view.status();
+  }
+  looked_ = asked;
+  // What this node changed meanwhile is newer.
+  if (view->table_version >= table_version()) {
+    SetTable(std::make_shared<const StrictTable>(
+        *view, [this](const std::string& name)
+                   ABSL_NO_THREAD_SAFETY_ANALYSIS { return peers_.AddressOf(name); }));
+  }
+  for (const StrictSectionView& section : view->sections) {
+    if (section.owner) peers_.Rumour(section.owner->address);
+  }
+  view_ = *std::move(view);
+  return absl::OkStatus();
+}
+
+absl::Duration StrictNode::LookAge() const {
+  MutexLock lock(mutex_);
+  return Now() - looked_;
+}
+
+StrictPeer StrictNode::Self() const {
+  return {settings_.name, settings_.advertise,
+          takes() && settings_.sections.empty() ? settings_.weight : 0};
+}
+
+StrictNews StrictNode::News(bool with_loads) const {
+  StrictNews news;
+  news.self = Self();
+  news.set = settings_.set.str();
+  news.table_version = table_version();
+  MutexLock lock(mutex_);
+  news.others = peers_.Live(Now());
+  if (with_loads) news.loads = rates_;
+  return news;
+}
+
+absl::StatusOr<bool> StrictNode::Heard(const StrictNews& news) {
+  if (news.set != settings_.set.str()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(internal::Quoted(news.self.name), " at ", news.self.address, " is of the set ",
+                     internal::Quoted(news.set), "; this node is of ", settings_.set.str()));
+  }
+  if (news.self.name == settings_.name) {
+    if (news.self.address == settings_.advertise) return false;  // this node itself
+    return absl::InvalidArgumentError(absl::StrCat("the node at ", news.self.address, " is named ",
+                                                   settings_.name, ", as is the one at ",
+                                                   settings_.advertise));
+  }
+  MutexLock lock(mutex_);
+  return peers_.Heard(news, Now());
+}
+
+void StrictNode::Silent(const std::string& address) {
+  MutexLock lock(mutex_);
+  peers_.Silent(address);
+}
+
+std::vector<std::string> StrictNode::AddressesToAsk() const {
+  MutexLock lock(mutex_);
+  const std::set<std::string> addresses = peers_.AddressesToAsk(Now());
+  return {addresses.begin(), addresses.end()};
+}
+
+std::vector<StrictPeer> StrictNode::Live() const {
+  MutexLock lock(mutex_);
+  return peers_.Live(Now());
+}
+
+std::optional<StrictPeer> StrictNode::FindLive(const std::string& name) const {
+  for (const StrictPeer& peer : Live()) {
+    if (peer.name == name) return peer;
+  }
+  return std::nullopt;
+}
+
+RoundInput StrictNode::InputOf() const {
+  RoundInput input;
+  input.self = {settings_.name, settings_.advertise, takes() ? settings_.weight : 0};
+  if (sequencer() != nullptr) input.instance = sequencer()->owner().instance;
+  input.others = peers_.Live(Now());
+  input.view = view_ ? &*view_ : nullptr;
+  input.loads = peers_.Loads(Now());
+  for (const auto& [section, rate] : rates_) input.loads[section] = rate;
+  input.free_before = free_;
+  input.fixed = settings_.sections;
+  return input;
+}
+
+absl::StatusOr<RoundPlan> StrictNode::Plan(bool by_load) {
+  MutexLock lock(mutex_);
+  if (!view_) return absl::NotFoundError("the table was not read yet");
+  RoundInput input = InputOf();
+  input.by_load = by_load;
+  RoundPlan plan = PlanRound(input);
+  free_ = plan.free;
+  return plan;
+}
+
+std::map<std::string, std::vector<uint32_t>> StrictNode::Farewell(
+    const std::vector<uint32_t>& sections) const {
+  MutexLock lock(mutex_);
+  return PlanFarewell(InputOf(), sections);
+}
+
+void StrictNode::Measure() {
+  loads_.Measure(Now());
+  if (sequencer() == nullptr) return;
+  std::map<uint32_t, uint64_t> rates = loads_.rates(sequencer()->Owned());
+  MutexLock lock(mutex_);
+  rates_ = std::move(rates);
+}
+
+bool StrictNode::LooksOld() const {
+  const uint64_t own = sequencer() == nullptr ? 0 : sequencer()->Stats().table_version;
+  MutexLock lock(mutex_);
+  const uint64_t seen = view_ ? view_->table_version : 0;
+  return std::max(own, peers_.TableVersion(Now())) > seen;
+}
+
+StrictNodeStats StrictNode::stats() const {
+  MutexLock lock(mutex_);
+  return stats_;
+}
+
+}  // namespace locus::locusd

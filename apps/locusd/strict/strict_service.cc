@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/locusd/strict/strict_service.h"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <map>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "apps/locusd/ids/id_places.h"
+#include "apps/locusd/strict/peer_calls.h"
+#include "locus/routing/uri.h"
+#include "src/base/backoff.h"
+#include "src/base/check.h"
+#include "src/base/mutex.h"
+#include "src/base/private_file.h"
+#include "src/base/random_word.h"
+#include "src/http/tls_context.h"
+
+namespace locus::locusd {
+
+using internal::MutexLock;
+
+namespace {
+
+constexpr absl::Duration kRound = absl::Seconds(1);
+// While sections have no owner that this node leaves to another one.
+constexpr absl::Duration kSoon = absl::Milliseconds(300);
+constexpr absl::Duration kSpreadEvery = absl::Seconds(10);
+// A node that takes longer to answer counts as dead, and its leases say when its sections are free.
+constexpr absl::Duration kTellTimeout = absl::Milliseconds(500);
+constexpr absl::Duration kTakeTimeout = absl::Seconds(2);
+// To hand sections over, while nodes that were to take them do not.
+constexpr int kMostAttempts = 3;
+constexpr internal::Backoff::Policy kPauses = {.first = absl::Milliseconds(100),
+                                               .longest = absl::Seconds(5)};
+
+absl::Status Refusal(const absl::Status& status) {
+  const std::string message = absl::StrCat("strict.store: ", status.message());
+  return absl::IsInvalidArgument(status) ? absl::InvalidArgumentError(message)
+                                         : absl::FailedPreconditionError(message);
+}
+
+}  // namespace
+
+class StrictService::Rep {
+ public:
+  using Level = IdServiceEvent::Level;
+  using Change = StrictNode::Change;
+
+  Rep(const StrictSettings& settings, StrictServiceOptions options)
+      : options_(std::move(options)),
+        node_(
+            settings, [this](const StrictEvent& event) { OnSection(event); }, *options_.clock) {}
+
+  ~Rep() {
+    {
+      MutexLock lock(mutex_);
+      stopping_ = true;
+      changed_.NotifyAll();
+    }
+    if (thread_.joinable()) thread_.join();
+    api_.reset();
+  }
+
+  absl::Status Start() {
+    LOCUS_ASSIGN_OR_RETURN(calls_, PeerCalls::Make(node_.settings(), options_.tls));
+    StrictApiOptions of_api;
+    of_api.hand_over = [this](std::optional<std::vector<uint32_t>> sections,
+                              const std::string& to) { return HandOver(std::move(sections), to); };
+    of_api.come_back = [this] {
+      node_.SetTakes(true);
+      Wake();
+    };
+    of_api.on_news = [this] { Wake(); };
+    LOCUS_ASSIGN_OR_RETURN(api_, StrictApi::Make(node_, std::move(of_api)));
+    const absl::Status opened = OpenSet();
+    if (!opened.ok() && !IsAway(opened)) return Refusal(opened);
+    if (!opened.ok()) TellOnce("the set of strict sequences is not open yet", opened);
+    try {
+      thread_ = std::thread([this] { Loop(); });
+    } catch (const std::system_error& thrown) {
+      return absl::UnavailableError(absl::StrCat("a thread of strict sequences: ", thrown.what()));
+    }
+    return absl::OkStatus();
+  }
+
+  StrictApi& api() { return *api_; }
+
+  void Leave() {
+    if (node_.sequencer() == nullptr) return;
+    absl::StatusOr<Change> change = HandOver(std::nullopt, "");
+    // What it was taking just then.
+    if (change.ok() && !node_.sequencer()->Owned().empty()) change = HandOver(std::nullopt, "");
+    if (!change.ok()) {
+      Tell(Level::kWarn, "strict sections were not handed over; they rest until their leases end",
+           change.status());
+    }
+  }
+
+ private:
+  absl::Status OpenSet() {
+    const StrictSettings& settings = node_.settings();
+    return node_.OpenSet([&settings] {
+      return OpenStrictStore(settings.place.uri,
+                             {.password = AskFor(settings.place), .create = settings.create});
+    });
+  }
+
+  void Loop() {
+    internal::Backoff backoff(kPauses);
+    while (node_.sequencer() == nullptr) {
+      if (!Pause(backoff.Next(internal::RandomWord().value_or(0)))) return;
+      const absl::Status opened = OpenSet();
+      TellOnce("the set of strict sequences is not open yet", opened);
+    }
+    Tell(Level::kInfo, "strict sequences can be had", absl::OkStatus());
+    while (true) {
+      const absl::Duration pause = Round();
+      if (!Pause(pause)) return;
+    }
+  }
+
+  // Until the next round.
+  absl::Duration Round() {
+    node_.Measure();
+    const absl::Duration now = options_.clock->SinceBoot();
+    const bool news = TakeNews();
+    const bool spreads = news || now >= spread_due_;
+    bool looks = news || !free_.empty() || now >= look_due_ || node_.LooksOld();
+    if (looks && !Look()) return kRound;
+    const bool all_answered = TellPeers(spreads);
+    // What another node says may be newer.
+    if (!looks && node_.LooksOld()) {
+      looks = true;
+      if (!Look()) return kRound;
+    }
+    if (!looks && !spreads) return std::min(kRound, look_due_ - now);
+    const absl::StatusOr<RoundPlan> plan = node_.Plan(spreads && all_answered);
+    if (!plan.ok()) return kRound;
+    free_ = plan->free;
+    Act(*plan);
+    if (spreads && all_answered) spread_due_ = now + kSpreadEvery;
+    look_due_ = now + std::min(node_.settings().options.ttl / 3, plan->next_end);
+    const bool some_left = plan->free.size() > plan->take.size();
+    return std::clamp(look_due_ - options_.clock->SinceBoot(), absl::Milliseconds(1),
+                      some_left ? kSoon : kRound);
+  }
+
+  bool Look() {
+    const absl::Status looked = node_.Look();
+    TellOnce("the table of strict sections cannot be read", looked);
+    return looked.ok();
+  }
+
+  // Whether all of them answered that are alive.
+  bool TellPeers(bool with_loads) {
+    StrictNews news = node_.News(/*with_loads=*/false);
+    news.wants_loads = with_loads;
+    const std::vector<std::string> addresses = node_.AddressesToAsk();
+    const std::vector<absl::StatusOr<StrictNews>> answers =
+        calls_->Tell(news, addresses, kTellTimeout);
+    for (size_t i = 0; i < addresses.size(); ++i) {
+      if (!answers[i].ok()) {
+        node_.Silent(addresses[i]);
+        // One that does not answer is told by the sections that it leaves.
+        if (!absl::IsUnavailable(answers[i].status())) {
+          TellOnce(absl::StrCat("the sequence-node at ", addresses[i], " refuses"),
+                   answers[i].status());
+        }
+        continue;
+      }
+      const absl::StatusOr<bool> heard = node_.Heard(*answers[i]);
+      TellOnce(absl::StrCat("the sequence-node at ", addresses[i], " refuses"), heard.status());
+      if (heard.ok() && *heard) {
+        Wake();
+        Tell(Level::kInfo,
+             absl::StrCat("the sequence-node ", answers[i]->self.name, " at ", addresses[i],
+                          " is heard"),
+             absl::OkStatus());
+      }
+    }
+    const std::vector<std::string> now = node_.AddressesToAsk();
+    return std::includes(addresses.begin(), addresses.end(), now.begin(), now.end());
+  }
+
+  void Act(const RoundPlan& plan) {
+    if (!plan.take.empty() && node_.takes()) {
+      absl::StatusOr<Change> taken = Change();
+      {
+        MutexLock one(give_mutex_);
+        if (node_.takes()) taken = node_.Take(plan.take);
+      }
+      if (!taken.ok()) {
+        TellOnce("strict sections cannot be taken", taken.status());
+      } else if (taken->sections > 0) {
+        Tell(Level::kInfo, absl::StrCat(taken->sections, " strict sections taken"),
+             absl::OkStatus());
+      }
+    }
+    for (const auto& [name, sections] : plan.give) {
+      const std::optional<StrictPeer> to = node_.FindLive(name);
+      if (!to || stopping()) continue;
+      const absl::StatusOr<Change> given = Give(sections, &*to);
+      if (!given.ok()) TellOnce("strict sections cannot be handed over", given.status());
+    }
+  }
+
+  // Hands them over, some at a time. nullptr: to anybody.
+  absl::StatusOr<Change> Give(const std::vector<uint32_t>& sections, const StrictPeer* to) {
+    MutexLock one(give_mutex_);
+    Change all;
+    std::span<const uint32_t> left = sections;
+    while (!left.empty()) {
+      const std::span<const uint32_t> some = left.first(std::min(left.size(), kSectionsAtOnce));
+      left = left.subspan(some.size());
+      if (to == nullptr) {
+        LOCUS_ASSIGN_OR_RETURN(all, Added(all, node_.HandOver(some, nullptr)));
+        continue;
+      }
+      const StrictTable::Owner owner = {to->name, to->address};
+      LOCUS_ASSIGN_OR_RETURN(all, Added(all, node_.HandOver(some, &owner)));
+      const absl::StatusOr<PeerCalls::Taken> taken = calls_->Take(to->address, some, kTakeTimeout);
+      if (!taken.ok()) {
+        // They are free to all once the time for the successor is over.
+        Tell(Level::kWarn, absl::StrCat(to->name, " does not take the sections it was given"),
+             taken.status());
+        return taken.status();
+      }
+      all.table_version = std::max(all.table_version, taken->table_version);
+    }
+    if (all.sections > 0) {
+      Tell(Level::kInfo,
+           absl::StrCat(all.sections, " strict sections handed over to ",
+                        to == nullptr ? "anybody" : to->name),
+           absl::OkStatus());
+    }
+    return all;
+  }
+
+  static absl::StatusOr<Change> Added(const Change& before, const absl::StatusOr<Change>& change) {
+    LOCUS_RETURN_IF_ERROR(change.status());
+    return Change{std::max(before.table_version, change->table_version),
+                  before.sections + change->sections};
+  }
+
+  absl::StatusOr<Change> HandOver(std::optional<std::vector<uint32_t>> sections,
+                                  const std::string& to) {
+    if (node_.sequencer() == nullptr) {
+      return absl::UnavailableError("the set of strict sequences is not open yet");
+    }
+    if (!sections) {
+      node_.SetTakes(false);
+      TellPeers(/*with_loads=*/false);  // so that nobody gives it any
+    }
+    std::optional<StrictPeer> successor;
+    if (!to.empty()) {
+      successor = node_.FindLive(to);
+      if (!successor) {
+        return absl::NotFoundError(absl::StrCat("no node named ", to, " is heard"));
+      }
+    }
+    std::vector<uint32_t> given = node_.sequencer()->Owned();
+    if (sections) {
+      std::erase_if(given, [&](uint32_t section) {
+        return !std::binary_search(sections->begin(), sections->end(), section);
+      });
+    }
+    if (successor) return Give(given, &*successor);
+    return GiveToAll(given);
+  }
+
+  // To those to whom the spread says; what one of them does not take goes to the others.
+  absl::StatusOr<Change> GiveToAll(const std::vector<uint32_t>& given) {
+    Change all = {node_.table_version(), 0};
+    absl::Status first;
+    std::vector<uint32_t> left = given;
+    for (int attempt = 0; attempt < kMostAttempts && !left.empty(); ++attempt) {
+      for (const auto& [name, sections] : node_.Farewell(left)) {
+        const std::optional<StrictPeer> to = node_.FindLive(name);
+        if (!to) continue;
+        const absl::StatusOr<Change> change = Added(all, Give(sections, &*to));
+        if (change.ok()) {
+          all = *change;
+        } else {
+          first.Update(change.status());
+          node_.Silent(to->address);
+        }
+      }
+      left = StillOwned(given);
+    }
+    const absl::StatusOr<Change> rest = Added(all, Give(left, nullptr));
+    LOCUS_RETURN_IF_ERROR(rest.status());
+    return first.ok() ? rest : first;
+  }
+
+  std::vector<uint32_t> StillOwned(const std::vector<uint32_t>& sections) const {
+    const std::vector<uint32_t> owned = node_.sequencer()->Owned();
+    std::vector<uint32_t> left;
+    std::set_intersection(sections.begin(), sections.end(), owned.begin(), owned.end(),
+                          std::back_inserter(left));
+    return left;
+  }
+
+  // --- The thread.
+
+  void Wake() {
+    MutexLock lock(mutex_);
+    news_ = true;
+    changed_.NotifyAll();
+  }
+  bool TakeNews() {
+    MutexLock lock(mutex_);
+    return std::exchange(news_, false);
+  }
+  bool stopping() const {
+    MutexLock lock(mutex_);
+    return stopping_;
+  }
+  // Until then, or until there are news. False: the service ends.
+  bool Pause(absl::Duration pause) {
+    const auto until = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(pause);
+    MutexLock lock(mutex_);
+    while (!stopping_ && !news_ && std::chrono::steady_clock::now() < until) {
+      changed_.WaitUntil(mutex_, until);
+    }
+    return !stopping_;
+  }
+
+  // --- What is told.
+
+  void OnSection(const StrictEvent& event) {
+    if (options_.on_section) options_.on_section(event);
+    switch (event.kind) {
+      case StrictEvent::Kind::kTaken:
+      case StrictEvent::Kind::kReleased:
+        return;  // they are told together
+      case StrictEvent::Kind::kLost:
+        return Tell(Level::kWarn, absl::StrCat("strict section ", event.section, " was lost"),
+                    event.status);
+      case StrictEvent::Kind::kExtendFailed:
+        return Tell(Level::kWarn, "leases of strict sections were not renewed; tried again",
+                    event.status);
+      case StrictEvent::Kind::kLossNoticed:
+        return Tell(Level::kError,
+                    "the store of strict sequences lost what it stored; all numbers were raised",
+                    event.status);
+    }
+  }
+
+  void Tell(Level level, std::string what, const absl::Status& why) {
+    if (options_.on_event) {
+      options_.on_event({level, std::move(what), why.ok() ? "" : why.ToString()});
+    }
+  }
+  // Where it is another status than the last time.
+  void TellOnce(const std::string& what, const absl::Status& status) {
+    {
+      MutexLock lock(mutex_);
+      absl::Status& told = told_[what];
+      if (told.code() == status.code()) return;
+      told = status;
+    }
+    if (!status.ok()) Tell(Level::kWarn, what, status);
+  }
+
+  const StrictServiceOptions options_;
+  std::unique_ptr<PeerCalls> calls_;
+  StrictNode node_;
+  std::unique_ptr<StrictApi> api_;
+  // Of the thread.
+  std::set<uint32_t> free_;
+  absl::Duration look_due_ = -absl::InfiniteDuration();
+  absl::Duration spread_due_ = -absl::InfiniteDuration();
+
+  internal::Mutex give_mutex_;  // hand-overs, one at a time; before mutex_
+  mutable internal::Mutex mutex_;
+  internal::CondVar changed_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool news_ ABSL_GUARDED_BY(mutex_) = false;
+  std::map<std::string, absl::Status> told_ ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;
+};
+
+StrictService::StrictService(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}
+StrictService::~StrictService() = default;
+
+absl::StatusOr<std::unique_ptr<StrictService>> StrictService::Start(const StrictSettings& settings,
+                                                                    StrictServiceOptions options) {
+  auto rep = std::make_unique<Rep>(settings, std::move(options));
+  LOCUS_RETURN_IF_ERROR(rep->Start());
+  return std::unique_ptr<StrictService>(new StrictService(std::move(rep)));
+}
+
+StrictApi& StrictService::api() { return rep_->api(); }
+void StrictService::Leave() { rep_->Leave(); }
+
+void CheckFiles(const StrictSettings& settings,
+                const std::function<void(const std::string& key, const absl::Status&)>& tell) {
+  tell("strict.password_file", CheckPassword(settings.place));
+  tell("strict.store", CheckUri(settings.place));
+  if (!settings.token_file.empty()) {
+    tell("strict.token_file", internal::ReadPrivateFile(settings.token_file, 1026).status());
+  }
+  if (!settings.authority.empty()) {
+    tell("strict.authority", http::TlsContext::Load({settings.authority, "", ""}).status());
+  }
+}
+
+void CheckLocalPlaces(
+    const StrictSettings& settings,
+    const std::function<void(const std::string& key, const absl::Status&)>& tell) {
+  tell("strict.store", CheckSqlitePlace(settings.place, settings.create));
+}
+
+}  // namespace locus::locusd
