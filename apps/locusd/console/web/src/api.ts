@@ -49,7 +49,7 @@ export interface Session {
   // The name of the token; "" in laptop mode.
   client?: string;
   version?: string;
-  roles?: ("id-service" | "lease-node")[];
+  roles?: ("id-service" | "lease-node" | "sequence-node")[];
   now_ms?: number;
   // What there is to be shown. False: the path answers 404, and `absent` says why, by the same name:
   // {"moves": "no console.move_file is configured: moves are shown as the table has them"}.
