@@ -22,14 +22,16 @@ enum class Flaw : uint8_t {
   kDeadlineFromAnswer,  // counted from when the answer came, not from when it was asked for
   kNoDriftAllowance,    // the owner's clock is taken to run as the store's does
   // Of the store.
-  kAnyTokenExtends,     // a lease is renewed, and max_seq raised, whatever the token
-  kEndedLeaseRenewed,   // as long as the token is the owner's
-  kTakenBeforeItsEnd,   // a successor does not wait
-  kStartBelowMaxSeq,    // the successor begins where the owner may still be
-  kGrantStoresNoRaise,  // the first step is used without being stored
-  kRaiseLowers,         // max_seq is what was asked for, also when that is lower
-  kNoRestAfterLoss,     // sections are granted at once
-  kNoMarginAfterLoss,   // max_seq stays what the store remembers
+  kAnyTokenExtends,       // a lease is renewed, and max_seq raised, whatever the token
+  kEndedLeaseRenewed,     // as long as the token is the owner's
+  kTakenBeforeItsEnd,     // a successor does not wait
+  kEndedByTheLatest,      // it waits until the lease may have ended, not until it must have
+  kLeaseFromTheEarliest,  // a lease ends a ttl after the earliest time that it may be
+  kStartBelowMaxSeq,      // the successor begins where the owner may still be
+  kGrantStoresNoRaise,    // the first step is used without being stored
+  kRaiseLowers,           // max_seq is what was asked for, also when that is lower
+  kNoRestAfterLoss,       // sections are granted at once
+  kNoMarginAfterLoss,     // max_seq stays what the store remembers
 };
 
 struct NoFlaw {

@@ -26,6 +26,23 @@ namespace locus::strict {
 // The highest number.
 inline constexpr uint64_t kMostNumber = (uint64_t{1} << 63) - 1;
 
+// The store's time when a call was made, as exactly as the engine knows it. Leases end at or after
+// their time by the latest that it may be, and count as ended by the earliest.
+struct StoreTime {
+  StoreTime(absl::Time now)  // NOLINT(google-explicit-constructor): known exactly
+      : earliest(Millis(now)), latest(earliest) {}
+  StoreTime(absl::Time earliest_now, absl::Time latest_now)
+      : earliest(Millis(earliest_now)), latest(Millis(latest_now)) {}
+
+  absl::Time earliest;  // both in whole ms
+  absl::Time latest;
+
+ private:
+  static absl::Time Millis(absl::Time time) {
+    return absl::FromUnixMillis(absl::ToUnixMillis(time));
+  }
+};
+
 // What is stored of a set.
 struct Set {
   StrictSetOptions options;
@@ -85,23 +102,22 @@ template <typename Faults = NoFlaw>
 class RulesOf {
  public:
   // The set lost what it stored: see StrictStore.
-  static void NoteLoss(Batch& batch, absl::Time now) {
+  static void NoteLoss(Batch& batch, StoreTime now) {
     if (batch.loss_noticed) return;
     batch.loss_noticed = true;
     Set& set = batch.set;
     ++set.losses;
     if (!Faults::Has(Flaw::kNoRestAfterLoss)) {
-      set.rest_until = std::max(set.rest_until, Millis(now) + set.options.ttl);
+      set.rest_until = std::max(set.rest_until, now.latest + set.options.ttl);
     }
     if (!Faults::Has(Flaw::kNoMarginAfterLoss)) {
-      set.base = std::max(set.base, FloorAt(now) + kStrictLossMargin);
+      set.base = std::max(set.base, FloorAt(now.latest) + kStrictLossMargin);
     }
     batch.set_changed = true;
   }
 
   static absl::StatusOr<StrictReply<StrictGrant>> Take(Batch& batch, const StrictTake& request,
-                                                       absl::Time now) {
-    now = Millis(now);
+                                                       StoreTime now) {
     // What the store forgot must be known before anything is granted.
     for (const StrictTake::Wish& wish : request.wishes) {
       if (wish.seen > MaxSeqOf(batch.set, Find(batch, wish.section))) NoteLoss(batch, now);
@@ -119,8 +135,7 @@ class RulesOf {
 
   static absl::StatusOr<StrictReply<StrictExtended>> Extend(Batch& batch,
                                                             const StrictExtend& request,
-                                                            absl::Time now) {
-    now = Millis(now);
+                                                            StoreTime now) {
     StrictReply<StrictExtended> reply;
     for (const StrictExtend::Section& section : request.sections) {
       auto extended = ExtendOne(batch, section, request.owner, now);
@@ -133,8 +148,7 @@ class RulesOf {
   }
 
   static StrictReply<StrictExtended> Release(Batch& batch, const StrictRelease& request,
-                                             absl::Time now) {
-    now = Millis(now);
+                                             StoreTime now) {
     StrictReply<StrictExtended> reply;
     for (const StrictRelease::Section& section : request.sections) {
       Record* record = Find(batch, section.section);
@@ -148,7 +162,7 @@ class RulesOf {
           ++next.token;
           next.owner = StrictOwner();
           next.successor = request.successor;
-          next.ends_at = request.successor.empty() ? now : now + kHandOverRest;
+          next.ends_at = request.successor.empty() ? now.latest : now.latest + kHandOverRest;
         });
         ++batch.set.table_version;
         batch.set_changed = true;
@@ -166,10 +180,6 @@ class RulesOf {
   }
 
  private:
-  static absl::Time Millis(absl::Time time) {
-    return absl::FromUnixMillis(absl::ToUnixMillis(time));
-  }
-
   static Record* Find(Batch& batch, uint32_t section) {
     auto found = batch.records.find(section);
     return found == batch.records.end() ? nullptr : &found->second;
@@ -184,9 +194,15 @@ class RulesOf {
 
   // That the token is still the owner's does not show that nobody else has had the section since:
   // the store may have forgotten that. Before its end, only its owner could give it away.
-  static bool EndedBefore(const Record& record, absl::Time now) {
+  static bool MayHaveEnded(const Record& record, StoreTime now) {
     return !Faults::Has(Flaw::kEndedLeaseRenewed) && !Faults::Has(Flaw::kAnyTokenExtends) &&
-           record.ends_at < now;
+           record.ends_at < now.latest;
+  }
+
+  // Of a lease that is granted or renewed now.
+  static absl::Time LeaseEnd(const Set& set, StoreTime now) {
+    const absl::Time from = Faults::Has(Flaw::kLeaseFromTheEarliest) ? now.earliest : now.latest;
+    return from + set.options.ttl;
   }
 
   template <typename Change>
@@ -211,18 +227,20 @@ class RulesOf {
   }
 
   static absl::StatusOr<StrictGrant> TakeOne(Batch& batch, const StrictTake::Wish& wish,
-                                             const StrictOwner& owner, absl::Time now) {
+                                             const StrictOwner& owner, StoreTime now) {
     Set& set = batch.set;
-    if (set.rest_until > now + set.options.ttl) {  // the store's clock was set back
-      set.rest_until = now + set.options.ttl;
+    const absl::Time ends_at = LeaseEnd(set, now);
+    if (set.rest_until > ends_at) {  // the store's clock was set back
+      set.rest_until = ends_at;
       batch.set_changed = true;
     }
-    if (set.rest_until >= now && set.losses > 0) {
-      return Refused(wish.section, StrictGrant::Verdict::kResting, set.rest_until - now);
+    if (set.rest_until >= now.earliest && set.losses > 0) {
+      return Refused(wish.section, StrictGrant::Verdict::kResting, set.rest_until - now.earliest);
     }
     Record* record = Find(batch, wish.section);
     if (record != nullptr && !MayTake(batch, wish.section, *record, owner, now)) {
-      StrictGrant grant = Refused(wish.section, StrictGrant::Verdict::kHeld, record->ends_at - now);
+      StrictGrant grant =
+          Refused(wish.section, StrictGrant::Verdict::kHeld, record->ends_at - now.earliest);
       grant.holder = record->owner;
       if (grant.holder.name.empty()) grant.holder.name = record->successor;
       return grant;
@@ -235,10 +253,10 @@ class RulesOf {
       next.max_seq = Faults::Has(Flaw::kGrantStoresNoRaise) ? start : stored;
       next.start = start;
       // Not below the clock, so that tokens rise also where the last one was forgotten.
-      next.token = std::max(next.token + 1, static_cast<uint64_t>(absl::ToUnixMillis(now)));
+      next.token = std::max(next.token + 1, static_cast<uint64_t>(absl::ToUnixMillis(now.latest)));
       next.owner = owner;
       next.successor.clear();
-      next.ends_at = now + set.options.ttl;
+      next.ends_at = ends_at;
     });
     ++set.table_version;
     batch.set_changed = true;
@@ -251,22 +269,23 @@ class RulesOf {
   }
 
   static bool MayTake(Batch& batch, uint32_t section, Record& record, const StrictOwner& owner,
-                      absl::Time now) {
+                      StoreTime now) {
     if (Faults::Has(Flaw::kTakenBeforeItsEnd)) return true;
     // The same process again, which got no answer, or lost the section: it does not answer now.
     if (record.owner == owner) return true;
     if (record.owner.name.empty() && record.successor == owner.name) return true;
     // The store's clock was set back: no lease lasts longer than its ttl from now.
-    const absl::Time latest = now + batch.set.options.ttl;
-    if (record.ends_at > latest) {
-      Write(batch, section, [&](Record& next) { next.ends_at = latest; });
+    const absl::Time last = LeaseEnd(batch.set, now);
+    if (record.ends_at > last) {
+      Write(batch, section, [&](Record& next) { next.ends_at = last; });
     }
-    return record.ends_at < now || (record.owner.name.empty() && record.successor.empty());
+    const absl::Time by = Faults::Has(Flaw::kEndedByTheLatest) ? now.latest : now.earliest;
+    return record.ends_at < by || (record.owner.name.empty() && record.successor.empty());
   }
 
   // An owner knows of a grant, or of a raise, that the store does not.
   static void NoteWhatWasForgotten(Batch& batch, Record* record, uint32_t section, uint64_t token,
-                                   uint64_t known, const StrictOwner& owner, absl::Time now) {
+                                   uint64_t known, const StrictOwner& owner, StoreTime now) {
     const bool forgotten_grant = record == nullptr || record->token < token;
     const bool forgotten_raise = Owns(record, token, owner) && known > MaxSeqOf(batch.set, record);
     // Granted to another one below what this owner may have used.
@@ -285,11 +304,11 @@ class RulesOf {
 
   static absl::StatusOr<StrictExtended> ExtendOne(Batch& batch,
                                                   const StrictExtend::Section& section,
-                                                  const StrictOwner& owner, absl::Time now) {
+                                                  const StrictOwner& owner, StoreTime now) {
     Record* record = Find(batch, section.section);
     NoteWhatWasForgotten(batch, record, section.section, section.token, section.max_seq, owner,
                          now);
-    const bool held = Owns(record, section.token, owner) && !EndedBefore(*record, now);
+    const bool held = Owns(record, section.token, owner) && !MayHaveEnded(*record, now);
     if (!held) return StrictExtended{section.section, false, 0};
     const uint64_t raised = std::max(section.raise_to, section.max_seq);
     if (raised > kMostNumber) return UsedUp(section.section, MaxSeqOf(batch.set, record));
@@ -299,7 +318,7 @@ class RulesOf {
       } else {
         next.max_seq = std::max(next.max_seq, raised);
       }
-      next.ends_at = std::max(next.ends_at, now + batch.set.options.ttl);
+      next.ends_at = std::max(next.ends_at, LeaseEnd(batch.set, now));
     });
     const uint64_t max_seq =
         Faults::Has(Flaw::kAnyTokenExtends) ? std::max(record->max_seq, raised) : record->max_seq;

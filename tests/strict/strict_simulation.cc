@@ -88,6 +88,7 @@ class World {
     worst_rates_ = OneIn(3);
     store_rate_ = Rate(plan.drift);
     rewinds_ = plan.silent_rewinds || OneIn(2);
+    vague_clock_ = OneIn(3);
     kept_set_ = set_;
     for (size_t i = 0; i < kOwners; ++i) {
       owners_[i].who.name = std::string(1, static_cast<char>('a' + i));
@@ -139,10 +140,17 @@ class World {
     return static_cast<int64_t>((static_cast<double>(now_)) * owners_[i].rate * 1000) +
            owners_[i].offset * 1000;
   }
-  absl::Time StoreNow() const {
+  absl::Time TrueStoreNow() const {
     return absl::FromUnixSeconds(1'800'000'000) +
            absl::Microseconds(static_cast<Micros>(static_cast<double>(now_) * store_rate_)) +
            absl::Microseconds(store_ahead_);
+  }
+  // In some runs the engine knows the store's clock only by answers in whole seconds.
+  StoreTime StoreNow() {
+    const absl::Time now = TrueStoreNow();
+    if (!vague_clock_) return now;
+    const Micros width = 2 * kSecond, before = Micros(Below(width));
+    return StoreTime(now - absl::Microseconds(before), now + absl::Microseconds(width - before));
   }
 
   // --- the network. Answers come to whoever still waits for them.
@@ -253,7 +261,7 @@ class World {
   // Another owner asks for the section in the moment in which its lease ends.
   void HuntAfter(uint32_t section) {
     if (!OneIn(2)) return;
-    const auto left = absl::ToInt64Microseconds(records_[section].ends_at - StoreNow());
+    const auto left = absl::ToInt64Microseconds(records_[section].ends_at - TrueStoreNow());
     const size_t hunter = Below(kOwners);
     const auto until = static_cast<Micros>(static_cast<double>(left) / store_rate_);
     OwnerAfter(
@@ -485,6 +493,7 @@ class World {
   Micros next_step_ = 0;
   Micros stalled_until_ = 0;
   bool rewinds_ = false;
+  bool vague_clock_ = false;
 
   std::array<Owner, kOwners> owners_;
   uint64_t instances_ = 0;
