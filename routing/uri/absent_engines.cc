@@ -108,6 +108,9 @@ absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenEtcdSequenceTypes(const S
                                                                          std::string_view) {
   return Absent(uri.text, "LOCUS_ETCD");
 }
+absl::StatusOr<std::shared_ptr<StrictStore>> OpenEtcdStrict(const StoreUri& uri, std::string_view) {
+  return Absent(uri.text, "LOCUS_ETCD");
+}
 absl::StatusOr<std::unique_ptr<TableSource>> OpenEtcdSource(const StoreUri& uri, std::string_view) {
   return Absent(uri.text, "LOCUS_ETCD");
 }

@@ -62,6 +62,8 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenEtcdSequencer(const StoreUri& uri
                                                              const SequencerOptions& options);
 absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenEtcdSequenceTypes(const StoreUri& uri,
                                                                          std::string_view password);
+absl::StatusOr<std::shared_ptr<StrictStore>> OpenEtcdStrict(const StoreUri& uri,
+                                                            std::string_view password);
 absl::StatusOr<std::unique_ptr<TableSource>> OpenEtcdSource(const StoreUri& uri,
                                                             std::string_view password);
 absl::StatusOr<std::unique_ptr<TablePublisher>> OpenEtcdPublisher(const StoreUri& uri,

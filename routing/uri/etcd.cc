@@ -67,6 +67,14 @@ absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenEtcdSequenceTypes(
   return As<std::unique_ptr<SequenceTypeStore>>(EtcdSequenceTypeStore::Open(options));
 }
 
+absl::StatusOr<std::shared_ptr<StrictStore>> OpenEtcdStrict(const StoreUri& uri,
+                                                            std::string_view password) {
+  EtcdOptions options;
+  Wiped wiped(options.password);
+  LOCUS_RETURN_IF_ERROR(Fill(uri, password, options));
+  return As<std::shared_ptr<StrictStore>>(EtcdStrictStore::Open(options));
+}
+
 absl::StatusOr<std::unique_ptr<TableSource>> OpenEtcdSource(const StoreUri& uri,
                                                             std::string_view password) {
   EtcdTableOptions options;

@@ -144,11 +144,12 @@ absl::StatusOr<std::shared_ptr<StrictStore>> OpenStrictStore(std::string_view ur
     of_file.create = options.create;
     return internal::As<std::shared_ptr<StrictStore>>(SqliteStrictStore::Open(uri.path, of_file));
   }
-  if (uri.engine != Engine::kMysql) {
+  if (uri.engine != Engine::kMysql && uri.engine != Engine::kEtcd) {
     return absl::InvalidArgumentError(
-        absl::StrCat(uri.text, ": strict sequences are kept in sqlite and mysql only"));
+        absl::StrCat(uri.text, ": strict sequences are kept in sqlite, mysql and etcd only"));
   }
   LOCUS_ASSIGN_OR_RETURN(std::string_view password, internal::Ask(options.password));
+  if (uri.engine == Engine::kEtcd) return internal::OpenEtcdStrict(uri, password);
   return internal::OpenMysqlStrict(uri, password, options.create);
 }
 

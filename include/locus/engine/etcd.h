@@ -11,6 +11,7 @@
 #include "locus/segment_store.h"
 #include "locus/sequence_type_store.h"
 #include "locus/sequencer.h"
+#include "locus/strict_store.h"
 #include "locus/worker_lease_store.h"
 
 namespace locus {
@@ -174,6 +175,29 @@ class EtcdWorkerLeaseStore : public WorkerLeaseStore {
  public:
   // As EtcdSegmentStore::Open.
   static absl::StatusOr<std::unique_ptr<EtcdWorkerLeaseStore>> Open(const EtcdOptions& options);
+
+  virtual EtcdStats Stats() const = 0;
+};
+
+// Sections of strict sequences in etcd. A call is two transactions: one reads, the other one
+// compares the set with what was read and writes it together with the sections that the call
+// changed. What others wrote meanwhile is read, and decided anew, after a random pause. An answer
+// names each section that it renews: with thousands of sections a set is for a database.
+//
+// Clock: as of EtcdSegmentStore, known to a second or two. A lease ends a ttl after the latest time
+// that it may be when it is granted, and has ended once the earliest time is past that. The clocks
+// of members must not differ by more than half a second: callers are told the time of the member
+// that answered last.
+//
+// The loss of what was stored is noticed as by EtcdSegmentStore, and also by owners whose grants or
+// raises were forgotten, and by processes that knew the set before it was created again.
+// FAILED_PRECONDITION, also: a call of some thousand sections with long addresses is longer than
+// the server's --max-request-bytes; name fewer at once.
+// Blocks, fails, and behaves in a forked child as the segment store does.
+class EtcdStrictStore : public StrictStore {
+ public:
+  // As EtcdSegmentStore::Open.
+  static absl::StatusOr<std::unique_ptr<EtcdStrictStore>> Open(const EtcdOptions& options);
 
   virtual EtcdStats Stats() const = 0;
 };

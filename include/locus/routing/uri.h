@@ -61,8 +61,8 @@ absl::StatusOr<std::shared_ptr<SegmentStore>> OpenSegmentStore(std::string_view 
 absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenWorkerLeaseStore(
     std::string_view uri, const StoreUriOptions& options = {});
 
-// Sections of strict sequences: sqlite and mysql. `create`: as above; without it, NOT_FOUND if the
-// file or the tables are missing.
+// Sections of strict sequences: sqlite, mysql and etcd. `create`: as above; without it, NOT_FOUND
+// if the file or the tables are missing.
 absl::StatusOr<std::shared_ptr<StrictStore>> OpenStrictStore(std::string_view uri,
                                                              const StoreUriOptions& options = {});
 

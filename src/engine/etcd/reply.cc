@@ -28,7 +28,7 @@ absl::Status Odd(std::string_view what) {
       absl::StrCat("the answer does not come from etcd's JSON gateway: ", ToAbsl(what)));
 }
 
-// The largest legal answer lists 1,000 epochs or 1,024 groups of sections, with five members each.
+// The largest legal answer lists 4,097 keys, each in a range of its own, of five members each.
 constexpr size_t kMostValues = 1 << 17;
 constexpr size_t kDeepest = 16;
 
@@ -142,6 +142,29 @@ absl::StatusOr<std::vector<KeyValue>> ReadRange(const json::object& range, bool 
   return pairs;
 }
 
+// Adds the results of the range operations, also of transactions within the transaction.
+absl::Status ReadResponses(const json::object& txn, bool limited,
+                           std::vector<std::vector<KeyValue>>& ranges) {
+  const json::value* responses = Find(txn, "responses");
+  if (responses == nullptr) return absl::OkStatus();
+  if (!responses->is_array()) return Odd("responses is not an array");
+  for (const json::value& response : responses->as_array()) {
+    if (!response.is_object()) return Odd("a response is not an object");
+    const json::object& object = response.as_object();
+    if (Find(object, "response_put") != nullptr) continue;
+    if (Find(object, "response_delete_range") != nullptr) continue;
+    if (Find(object, "response_txn") != nullptr) {
+      LOCUS_ASSIGN_OR_RETURN(const json::object* within, Object(object, "response_txn"));
+      LOCUS_RETURN_IF_ERROR(ReadResponses(*within, limited, ranges));
+      continue;
+    }
+    LOCUS_ASSIGN_OR_RETURN(const json::object* range, Object(object, "response_range"));
+    LOCUS_ASSIGN_OR_RETURN(std::vector<KeyValue> pairs, ReadRange(*range, limited));
+    ranges.push_back(std::move(pairs));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<TxnReply> ReadTxn(std::string_view body, bool limited) {
@@ -149,18 +172,7 @@ absl::StatusOr<TxnReply> ReadTxn(std::string_view body, bool limited) {
   TxnReply reply;
   LOCUS_ASSIGN_OR_RETURN(reply.header, ReadHeader(object));
   LOCUS_ASSIGN_OR_RETURN(reply.succeeded, Flag(object, "succeeded"));
-  const json::value* responses = Find(object, "responses");
-  if (responses == nullptr) return reply;
-  if (!responses->is_array()) return Odd("responses is not an array");
-  for (const json::value& response : responses->as_array()) {
-    if (!response.is_object()) return Odd("a response is not an object");
-    if (Find(response.as_object(), "response_put") != nullptr) continue;
-    if (Find(response.as_object(), "response_delete_range") != nullptr) continue;
-    LOCUS_ASSIGN_OR_RETURN(const json::object* range,
-                           Object(response.as_object(), "response_range"));
-    LOCUS_ASSIGN_OR_RETURN(std::vector<KeyValue> pairs, ReadRange(*range, limited));
-    reply.ranges.push_back(std::move(pairs));
-  }
+  LOCUS_RETURN_IF_ERROR(ReadResponses(object, limited, reply.ranges));
   return reply;
 }
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/engine/etcd/request.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "src/base/text.h"
 
 namespace locus::etcd {
@@ -21,7 +25,32 @@ std::string FirstAfter(std::string_view prefix) {
   return after;
 }
 
+constexpr size_t kMostSideBySide = 120;
+// Operations of a transaction count together with those of the transactions that it is within.
+constexpr size_t kMostWithin = 40;
+
+// The list of operations of a transaction.
+std::string ListOf(std::vector<std::string> operations) {
+  size_t most = kMostSideBySide;
+  while (operations.size() > most) {
+    std::vector<std::string> outer;
+    for (size_t first = 0; first < operations.size(); first += kMostWithin) {
+      const size_t last = std::min(first + kMostWithin, operations.size());
+      outer.push_back(absl::StrCat(R"({"requestTxn":{"success":[)",
+                                   absl::StrJoin(&operations[first], &operations[0] + last, ","),
+                                   "]}}"));
+    }
+    operations = std::move(outer);
+    most = kMostWithin;
+  }
+  return absl::StrJoin(operations, ",");
+}
+
 // Base64 and numbers need no escapes.
+template <typename... Parts>
+void Add(std::vector<std::string>& list, const Parts&... parts) {
+  list.push_back(absl::StrCat(parts...));
+}
 template <typename... Parts>
 void Add(std::string& list, const Parts&... parts) {
   absl::StrAppend(&list, list.empty() ? "" : ",", parts...);
@@ -87,9 +116,10 @@ Txn& Txn::GetRange(std::string_view first, std::string_view end, int64_t limit) 
 }
 
 std::string Txn::Json() const {
-  if (!writes()) return absl::StrCat(R"({"success":[)", ranges_, "]}");
-  return absl::StrCat(R"({"compare":[)", compares_, R"(],"success":[)", puts_, R"(],"failure":[)",
-                      ranges_, "]}");
+  const std::string ranges = ListOf(ranges_);
+  if (!writes()) return absl::StrCat(R"({"success":[)", ranges, "]}");
+  return absl::StrCat(R"({"compare":[)", compares_, R"(],"success":[)", ListOf(puts_),
+                      R"(],"failure":[)", ranges, "]}");
 }
 
 std::string WatchJson(std::string_view key, int64_t from_revision) {

@@ -84,8 +84,22 @@ void SpaceRecord::NoteLoss(absl::Time now, const ClusterIdentity& found) {
 void Life::BeginLife(absl::Time now, const ClusterIdentity& found) {
   raised_at = now;
   identity = found;
-  life = HexOf(RandomBytes());
+  life = RandomMark();
 }
+
+std::string TextOf(const Life& life) {
+  return absl::StrCat(absl::ToUnixNanos(life.raised_at), " ", life.identity.cluster_id, " ",
+                      life.identity.surplus, " ", life.life);
+}
+
+void ReadLife(Words& words, Life& life) {
+  life.raised_at = absl::FromUnixNanos(static_cast<int64_t>(words.Number()));
+  life.identity.cluster_id = words.Number(std::numeric_limits<uint64_t>::max());
+  life.identity.surplus = words.SignedNumber();
+  life.life = std::string(words.Mark());
+}
+
+std::string RandomMark() { return HexOf(RandomBytes()); }
 
 std::string SpaceRecord::Text() const {
   std::string text = absl::StrCat(R"({"schema":")", kSchema);

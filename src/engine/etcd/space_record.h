@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "locus/segment_store.h"
+#include "src/engine/etcd/words.h"
 #include "src/lease/lease_plan.h"
 
 // The values of a space in etcd, and their text. A space S has, under PREFIX/:
@@ -40,6 +41,13 @@ struct Life {
   // Once the loss itself was noted.
   void BeginLife(absl::Time now, const ClusterIdentity& found);
 };
+
+// "raised_at_ns cluster surplus life".
+std::string TextOf(const Life& life);
+void ReadLife(Words& words, Life& life);
+
+// 32 random hex digits.
+std::string RandomMark();
 
 struct SpaceRecord : lease::Space, Life {
   // Raises base for a loss that was noticed at `now` in the cluster `found`.

@@ -8,6 +8,7 @@
 #include "src/base/check.h"
 #include "src/base/fork_guard.h"
 #include "src/base/text.h"
+#include "src/engine/etcd/vet.h"
 #include "src/lease/lease_plan.h"
 #include "src/lease/lease_rules.h"
 
@@ -118,28 +119,14 @@ absl::Status SpaceStore::TakeConflict(const SpaceName& name, const TxnAnswer& an
   return absl::OkStatus();
 }
 
-absl::StatusOr<Soundness> SpaceStore::Vet(const TxnAnswer& answer, Space& space,
-                                          TimePoint deadline) {
-  LOCUS_ASSIGN_OR_RETURN(TimeSpan now, connection_->Now(deadline));
-  const SpaceRecord& record = space.image.record;
-  Soundness soundness = Judge(record, answer.header, answer.origin.link, *answer.origin.greeting,
-                              now.earliest, space.memory);
-  if (soundness != Soundness::kUnclear) return soundness;
-  LOCUS_ASSIGN_OR_RETURN(MemberStatus status, connection_->Status(deadline));
-  soundness =
-      JudgeAgain(record, answer.header, answer.origin.link, status, now.earliest, space.memory);
-  if (soundness != Soundness::kUnclear) return soundness;
-  return absl::UnavailableError(connection_->place() +
-                                ": another member answered during the check for a restore");
-}
-
 absl::Status SpaceStore::ReadAndVet(const SpaceName& name, Space& space,
                                     std::optional<ClusterIdentity>& lost, TimePoint deadline) {
   lost.reset();
   std::optional<MemberStatus> earlier;
   while (true) {
     LOCUS_ASSIGN_OR_RETURN(TxnAnswer answer, Read(name, space, deadline));
-    LOCUS_ASSIGN_OR_RETURN(Soundness soundness, Vet(answer, space, deadline));
+    LOCUS_ASSIGN_OR_RETURN(Soundness soundness,
+                           Vet(*connection_, space.image.record, answer, space.memory, deadline));
     if (soundness == Soundness::kSound) return absl::OkStatus();
     if (earlier) {
       lost = IdentityOf(*earlier, answer.header);
@@ -238,7 +225,8 @@ absl::StatusOr<SpaceStore::Written> SpaceStore::Write(LeaseCall& call, LeasePlan
   if (!answer.succeeded) {
     connection_->CountConflict();
     LOCUS_RETURN_IF_ERROR(TakeConflict(call.name, answer, groups, space));
-    LOCUS_RETURN_IF_ERROR(Vet(answer, space, call.deadline).status());
+    LOCUS_RETURN_IF_ERROR(
+        Vet(*connection_, space.image.record, answer, space.memory, call.deadline).status());
     call.image_is_fresh = true;
     return Written::kConflict;
   }
@@ -250,7 +238,8 @@ absl::StatusOr<SpaceStore::Written> SpaceStore::Write(LeaseCall& call, LeasePlan
   }
   for (auto& [number, group] : plan.changed_groups) image.groups[number] = std::move(group);
   // A lease from a restored cluster may repeat earlier ones, so none of it is handed out.
-  LOCUS_ASSIGN_OR_RETURN(Soundness soundness, Vet(answer, space, call.deadline));
+  LOCUS_ASSIGN_OR_RETURN(Soundness soundness, Vet(*connection_, space.image.record, answer,
+                                                  space.memory, call.deadline));
   return soundness == Soundness::kSound ? Written::kSound : Written::kToLostCluster;
 }
 

@@ -79,8 +79,6 @@ class SpaceStore final : public EtcdSegmentStore {
   // Reads the space and checks for a loss. `lost`: the cluster's identity if there was one.
   absl::Status ReadAndVet(const SpaceName& name, Space& space, std::optional<ClusterIdentity>& lost,
                           TimePoint deadline);
-  // kSound or kLost.
-  absl::StatusOr<Soundness> Vet(const TxnAnswer& answer, Space& space, TimePoint deadline);
   absl::StatusOr<absl::Time> TimeFor(const SpaceOptions& options, absl::Time caller_now,
                                      TimePoint deadline);
   // The transaction of the lease. nullopt: the image must be read first.

@@ -157,28 +157,18 @@ TEST_F(EtcdLossTest, EmptiedCluster_IsNotFoundUntilCreatedThenAboveAll) {
 // The directory as it was, put back under a running service.
 TEST_F(EtcdLossTest, OldDataDirectoryPutBack_IsNoticedByWhoLeasedBefore) {
   LeaseSome(*store_);
-  server_.KillHard();
-  fs::copy(server_.data_directory(0), server_.directory() / "copy", fs::copy_options::recursive);
-  ASSERT_TRUE(server_.Start());
+  ASSERT_TRUE(server_.KeepData());
   uint64_t end = LeaseSome(*store_);
-  server_.KillHard();
-  fs::remove_all(server_.data_directory(0));
-  fs::copy(server_.directory() / "copy", server_.data_directory(0), fs::copy_options::recursive);
-  ASSERT_TRUE(server_.Start());
+  ASSERT_TRUE(server_.PutDataBack());
   ExpectNoticed(*store_, end);
 }
 
 // Not covered: nothing in the copy tells it from the original, and the new process knows nothing.
 TEST_F(EtcdLossTest, OldDataDirectoryPutBack_IsNotNoticedByANewProcessUntilDeclared) {
   LeaseSome(*store_);
-  server_.KillHard();
-  fs::copy(server_.data_directory(0), server_.directory() / "copy", fs::copy_options::recursive);
-  ASSERT_TRUE(server_.Start());
+  ASSERT_TRUE(server_.KeepData());
   uint64_t end = LeaseSome(*store_);
-  server_.KillHard();
-  fs::remove_all(server_.data_directory(0));
-  fs::copy(server_.directory() / "copy", server_.data_directory(0), fs::copy_options::recursive);
-  ASSERT_TRUE(server_.Start());
+  ASSERT_TRUE(server_.PutDataBack());
   LeaseReply silent = Lease(*Open());
   EXPECT_FALSE(silent.loss_noticed);
   EXPECT_LT(FirstOf(silent), end) << "what the docs warn of";

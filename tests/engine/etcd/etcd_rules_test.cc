@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pure parts of the engine etcd: what is read, what is written, and what is concluded.
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "src/engine/etcd/lease_plan.h"
 #include "src/engine/etcd/reply.h"
@@ -191,6 +196,52 @@ TEST(EtcdRequestTest, Txn_IsWhatTheGatewayTakes) {
             R"({"requestRange":{"key":"cC8=","rangeEnd":"cDA="}}]})");
   Txn read;
   EXPECT_EQ(read.Get("a").Json(), R"({"success":[{"requestRange":{"key":"YQ=="}}]})");
+}
+
+// etcd counts the operations of a transaction together with those of the ones that it is within.
+TEST(EtcdRequestTest, MoreOperationsThanEtcdAllows_AreNested) {
+  for (size_t count : {120, 121, 1600, 1601, 4097, 50'000}) {
+    Txn txn;
+    for (size_t i = 0; i < count; ++i) txn.Get(absl::StrCat(i));
+    const auto json = nlohmann::json::parse(txn.Json());
+    std::vector<std::string> keys;
+    std::function<void(const nlohmann::json&, size_t)> visit = [&](const auto& operations,
+                                                                   size_t outer) {
+      EXPECT_LE(outer + operations.size(), 128u) << count;
+      for (const auto& operation : operations) {
+        if (operation.contains("requestTxn")) {
+          visit(operation["requestTxn"]["success"], outer + operations.size());
+        } else {
+          std::string key;
+          absl::Base64Unescape(operation["requestRange"]["key"].template get<std::string>(), &key);
+          keys.push_back(key);
+        }
+      }
+    };
+    visit(json["success"], 0);
+    ASSERT_EQ(keys.size(), count);
+    for (size_t i = 0; i < count; ++i) ASSERT_EQ(keys[i], absl::StrCat(i));
+  }
+}
+
+TEST(EtcdReplyTest, TransactionsWithinATransaction_AreReadInOrder) {
+  const std::string range =
+      R"({"response_range":{"kvs":[{"key":"YQ==","value":"Yg==","mod_revision":"3"}]}})";
+  const std::string inner = absl::StrCat(R"({"response_txn":{"succeeded":true,"responses":[)",
+                                         range, R"(,{"response_put":{}},{"response_range":{}}]}})");
+  auto reply = ReadTxn(With(absl::StrCat(R"(,"succeeded":true,"responses":[)", inner,
+                                         R"(,{"response_txn":{}},)", range, "]")));
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  ASSERT_EQ(reply->ranges.size(), 3u);
+  EXPECT_EQ(reply->ranges[0].size(), 1u);
+  EXPECT_TRUE(reply->ranges[1].empty());
+  EXPECT_EQ(reply->ranges[2][0].value, "b");
+  for (const char* bad : {R"({"response_txn":7})", R"({"response_txn":{"responses":7}})",
+                          R"({"response_txn":{"responses":[7]}})"}) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(
+        ReadTxn(With(absl::StrCat(R"(,"responses":[)", bad, "]"))).status()))
+        << bad;
+  }
 }
 
 TEST(EtcdServerClockTest, Date_IsReadOrRefused) {

@@ -153,6 +153,21 @@ bool EtcdServer::RestartEmpty() {
   return Start();
 }
 
+bool EtcdServer::KeepData() {
+  KillHard();
+  std::filesystem::copy(data_directory(0), directory_ / "kept",
+                        std::filesystem::copy_options::recursive);
+  return Start();
+}
+
+bool EtcdServer::PutDataBack() {
+  KillHard();
+  std::filesystem::remove_all(data_directory(0));
+  std::filesystem::copy(directory_ / "kept", data_directory(0),
+                        std::filesystem::copy_options::recursive);
+  return Start();
+}
+
 int EtcdServer::Leader() {
   for (int i = 0; i < members(); ++i) {
     auto status = StatusOf(options(i));

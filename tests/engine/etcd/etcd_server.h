@@ -31,6 +31,10 @@ class EtcdServer {
   void Resume(int member = 0) { members_[member].server->Resume(); }
   // kill -9, all data removed, started again: the same names and addresses, so the same cluster ID.
   bool RestartEmpty();
+  // Of member 0, which is killed and started again: its data directory is kept as it is; what was
+  // kept is put back.
+  bool KeepData();
+  bool PutDataBack();
   // As an operator does for a member whose disk is lost: removed from the cluster, added again, and
   // started without data. The others must have a leader.
   bool ReplaceMember(int member);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Worker leases while etcd loses what it stored, and while members die, stall and are repaired.
 #include <atomic>
-#include <filesystem>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -13,7 +12,6 @@
 namespace locus {
 namespace {
 
-namespace fs = std::filesystem;
 using namespace worker_words;  // NOLINT(google-build-using-namespace)
 
 class EtcdWorkerLossTest : public ::testing::Test {
@@ -43,17 +41,6 @@ class EtcdWorkerLossTest : public ::testing::Test {
     EXPECT_EQ(MustRenew(store, lost, nonce, now()).token, lost.token) << "the holder goes on";
     EXPECT_TRUE(
         absl::IsResourceExhausted(store.Acquire(SpaceName(), WishOf("other", now())).status()));
-  }
-  void CopyData() {
-    server_.KillHard();
-    fs::copy(server_.data_directory(0), server_.directory() / "copy", fs::copy_options::recursive);
-    ASSERT_TRUE(server_.Start());
-  }
-  void PutDataBack() {
-    server_.KillHard();
-    fs::remove_all(server_.data_directory(0));
-    fs::copy(server_.directory() / "copy", server_.data_directory(0), fs::copy_options::recursive);
-    ASSERT_TRUE(server_.Start());
   }
   std::string snapshot() { return server_.directory() / "snapshot.db"; }
 
@@ -106,9 +93,9 @@ TEST_F(EtcdWorkerLossTest, EmptiedCluster_IsNotFoundUntilAHolderRenews) {
 }
 
 TEST_F(EtcdWorkerLossTest, OldDataDirectoryPutBack_IsNoticedByTheHolder) {
-  CopyData();
+  ASSERT_TRUE(server_.KeepData());
   const WorkerGrant grant = MustAcquire(*store_, "a", now());
-  PutDataBack();
+  ASSERT_TRUE(server_.PutDataBack());
   EXPECT_TRUE(MustRenew(*store_, grant, "a", now()).loss_noticed);
   EXPECT_TRUE(absl::IsResourceExhausted(Open()->Acquire(SpaceName(), WishOf("b", now())).status()));
 }
@@ -116,9 +103,9 @@ TEST_F(EtcdWorkerLossTest, OldDataDirectoryPutBack_IsNoticedByTheHolder) {
 // Not covered (docs/operations-engines.md): nothing in the copy tells it from the original, and the
 // new process knows nothing.
 TEST_F(EtcdWorkerLossTest, OldDataDirectoryPutBack_IsNotNoticedByANewProcessUntilDeclared) {
-  CopyData();
+  ASSERT_TRUE(server_.KeepData());
   const WorkerGrant grant = MustAcquire(*store_, "a", now());
-  PutDataBack();
+  ASSERT_TRUE(server_.PutDataBack());
   Tick();
   auto fresh = Open();
   EXPECT_EQ(MustAcquire(*fresh, "b", now()).worker, grant.worker) << "this is the hole";

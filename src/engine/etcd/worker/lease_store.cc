@@ -9,6 +9,7 @@
 #include "src/base/check.h"
 #include "src/base/fork_guard.h"
 #include "src/base/text.h"
+#include "src/engine/etcd/vet.h"
 #include "src/worker/record_text.h"
 
 namespace locus::etcd {
@@ -85,20 +86,6 @@ absl::StatusOr<WorkerStore::Stored> WorkerStore::TakeRecord(const SpaceName& nam
   return Stored{found.mod_revision, found.value, *std::move(record)};
 }
 
-absl::StatusOr<Soundness> WorkerStore::Vet(const TxnAnswer& answer, Image& image,
-                                           TimePoint deadline) {
-  LOCUS_ASSIGN_OR_RETURN(TimeSpan now, connection_->Now(deadline));
-  Soundness soundness = Judge(image.space, answer.header, answer.origin.link,
-                              *answer.origin.greeting, now.earliest, image.memory);
-  if (soundness != Soundness::kUnclear) return soundness;
-  LOCUS_ASSIGN_OR_RETURN(MemberStatus status, connection_->Status(deadline));
-  soundness = JudgeAgain(image.space, answer.header, answer.origin.link, status, now.earliest,
-                         image.memory);
-  if (soundness != Soundness::kUnclear) return soundness;
-  return absl::UnavailableError(connection_->place() +
-                                ": another member answered during the check for a restore");
-}
-
 absl::StatusOr<ClusterIdentity> WorkerStore::Identify(const SpaceName& name, Image& image,
                                                       TimePoint deadline) {
   LOCUS_ASSIGN_OR_RETURN(MemberStatus status, connection_->Status(deadline));
@@ -115,7 +102,8 @@ absl::StatusOr<WorkerStore::Read> WorkerStore::Settle(const SpaceName& name,
                                                       const TxnAnswer& answer, Image& image,
                                                       const WorkerLeaseTerm& term,
                                                       TimePoint deadline) {
-  LOCUS_ASSIGN_OR_RETURN(Soundness soundness, Vet(answer, image, deadline));
+  LOCUS_ASSIGN_OR_RETURN(Soundness soundness,
+                         Vet(*connection_, image.space, answer, image.memory, deadline));
   if (soundness == Soundness::kSound) return Read::kSound;
   image.own.clear();
   held_.clear();

@@ -75,7 +75,6 @@ class WorkerStore final : public EtcdWorkerLeaseStore {
 
   absl::Status TakeSpace(const SpaceName& name, const std::vector<KeyValue>& found, Image& image);
   absl::StatusOr<Stored> TakeRecord(const SpaceName& name, const KeyValue& found) const;
-  absl::StatusOr<Soundness> Vet(const TxnAnswer& answer, Image& image, TimePoint deadline);
   // Finds out whether the cluster has lost what it stored, and if so stores that no ID is granted
   // for a while. kAgain: it did, or others did meanwhile.
   absl::StatusOr<Read> Settle(const SpaceName& name, const TxnAnswer& answer, Image& image,

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_ENGINE_ETCD_VET_H_
+#define LOCUS_SRC_ENGINE_ETCD_VET_H_
+
+#include "absl/status/statusor.h"
+#include "src/engine/etcd/connection.h"
+#include "src/engine/etcd/lease_plan.h"
+
+namespace locus::etcd {
+
+// Whether `answer`, with which `record` came, is of the cluster that the record was written to:
+// kSound or kLost, never kUnclear. Asks the member for its status where that takes it. UNAVAILABLE:
+// another member answered to that.
+absl::StatusOr<Soundness> Vet(Connection& connection, const Life& record, const TxnAnswer& answer,
+                              Memory& memory, TimePoint deadline);
+
+}  // namespace locus::etcd
+
+#endif  // LOCUS_SRC_ENGINE_ETCD_VET_H_
