@@ -34,8 +34,25 @@ std::shared_ptr<const IdParts> MakeParts() {
       locus::RoutingTable::MakeEven(
           {{"a", "mysql://127.0.0.1:1/a"}, {"b", "mysql://127.0.0.1:1/b"}})
           .value());
-  parts->sequences =
-      std::make_shared<locus::locusd::SequenceSet>(locus::MemorySequencer::Create({}).value(), 2);
+  auto types = std::make_shared<locus::MemorySequenceTypeStore>();
+  locus::SequenceType invoices;
+  invoices.name = "invoices";
+  invoices.pattern = "{shop:2}-{seq:19}";
+  Check(types->Create(invoices).ok());
+  auto open = [](const locus::SequencerOptions& options)
+      -> absl::StatusOr<std::shared_ptr<locus::Sequencer>> {
+    return locus::MemorySequencer::Create(options);
+  };
+  auto ruled = std::make_unique<locus::locusd::RuledNumbers>(
+      std::make_unique<locus::TypedSequences>(types, open),
+      locus::locusd::RuledNumbers::Options{.most = 2});
+  // The one that requests find open.
+  Check(
+      ruled->Wait(ruled->Open("invoices", "").value(), std::chrono::steady_clock::time_point::max())
+          .ok());
+  parts->sequences = std::make_shared<locus::locusd::SequenceSet>(
+      locus::MemorySequencer::Create({}).value(), 2, std::set<std::string>(),
+      locus::SegmentSequence::Options(), std::move(ruled));
   return parts;
 }
 

@@ -35,6 +35,7 @@
 #include "locus/snowflake.h"
 #include "locus/snowflake_layout.h"
 #include "locus/space.h"
+#include "locus/typed_sequences.h"
 #include "locus/uuid.h"
 #include "locus/version.h"
 #include "locus/worker_lease.h"

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -32,8 +34,31 @@ struct NumberGeneratorStats {
   uint64_t rule_version = 0;   // of the rule in use; 0: the type was dropped
   uint64_t rule_reads = 0;     // failed ones included
   uint64_t rule_failures = 0;  // reads after which the rule in use stayed, as the store failed
+  // Of groups that are over and of rules that changed: numbers that were taken and not handed out.
+  uint64_t leftovers_returned = 0;
+  uint64_t leftovers_dropped = 0;  // those that others' numbers kept from being given back included
   absl::Status last_rule_error;
   SegmentSequenceStats sequence;  // of the group in use
+};
+
+// The value of a pattern's field by its name, as text: digits for a field of digits.
+struct NamedValue {
+  std::string_view name;
+  std::string_view text;
+};
+
+// Numbers as they are counted, not written.
+struct NumberBlock {
+  SequenceBlock numbers;
+  // What day, month or year they are of: "20261125", "202611", "2026". Empty: the type has no
+  // period. Numbers of two groups may be equal.
+  std::string group;
+};
+
+// A generator began to count by another rule, or stopped.
+struct NumberRuleEvent {
+  SequenceType before;
+  std::optional<SequenceType> after;  // nullopt: the type was dropped
 };
 
 // Business numbers by a rule of the store: a sequence type and a key give texts such as
@@ -68,6 +93,8 @@ class NumberGenerator {
     Executor* executor = nullptr;
     // As SegmentSequence::Options; of all groups. May be empty.
     std::function<void(const SegmentSequenceEvent&)> on_event = {};
+    // Called in the background once a rule is in use. It must not call the generator. May be empty.
+    std::function<void(const NumberRuleEvent&)> on_rule = {};
   };
 
   // Opens the counters of a type in the store where the rule is: as OpenSequencer does. Called by
@@ -76,8 +103,7 @@ class NumberGenerator {
       std::function<absl::StatusOr<std::shared_ptr<Sequencer>>(const SequencerOptions&)>;
 
   // Reads the rule, and takes no numbers yet. NOT_FOUND: there is no such type. INVALID_ARGUMENT:
-  // bad options, a key of more than 400 bytes, or a type with a period and without a pattern, whose
-  // numbers alone would be given again. Otherwise the errors of the store and of `open`.
+  // bad options, or a key of more than 400 bytes. Otherwise the errors of the store and of `open`.
   static absl::StatusOr<std::unique_ptr<NumberGenerator>> Create(
       std::shared_ptr<SequenceTypeStore> types, OpenCounters open, std::string type,
       std::string key, Options options);
@@ -93,7 +119,8 @@ class NumberGenerator {
 
   // The next number, without waiting; `values` are those of the pattern's fields but {seq:N}, in
   // pattern order. A type without a pattern gives decimals. Errors as SegmentSequence::TryNext and
-  // NumberFormat::Format; values that are refused cost a number.
+  // NumberFormat::Format; values that are refused cost a number. FAILED_PRECONDITION: the type has
+  // a period and no pattern, so that its numbers alone would be given again.
   absl::StatusOr<std::string> TryNext(std::span<const FieldValue> values = {});
 
   // As TryNext, but waits for numbers until `deadline`; errors as SegmentSequence::Next.
@@ -104,6 +131,19 @@ class NumberGenerator {
                                    std::span<const FieldValue> values = {}) {
     return Next(internal::DeadlineAfter(timeout), values);
   }
+
+  // The same with values by the names of their fields, in any order. They are judged before a
+  // number is drawn: values that are refused cost none. INVALID_ARGUMENT: a name is none of the
+  // caller's fields of the pattern, given twice, or missing, or a field cannot hold its value.
+  absl::StatusOr<std::string> TryNextNamed(std::span<const NamedValue> values);
+  absl::StatusOr<std::string> NextNamed(std::chrono::steady_clock::time_point deadline,
+                                        std::span<const NamedValue> values);
+
+  // The next 1 to `count` numbers of the group of now, as SegmentSequence::TryNextBlock and
+  // NextBlock: for callers that write them in their own way.
+  absl::StatusOr<NumberBlock> TryNextBlock(int64_t count);
+  absl::StatusOr<NumberBlock> NextBlock(int64_t count,
+                                        std::chrono::steady_clock::time_point deadline);
 
   // The rule in use, or the last one where the type was dropped.
   SequenceType Type() const;

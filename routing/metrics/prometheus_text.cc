@@ -189,6 +189,27 @@ void PrometheusText::Add(const SegmentSequenceStats& stats, const Labels& labels
             stats.lease_latency, labels);
 }
 
+void PrometheusText::Add(const NumberGeneratorStats& stats, const Labels& labels) {
+  Counter("locus_number_drawn_total", "Numbers drawn by a rule, of all groups.", stats.numbers,
+          labels);
+  Counter("locus_number_groups_total", "Times that a later day, month or year began.", stats.rolled,
+          labels);
+  Counter("locus_number_clock_behind_total",
+          "Numbers drawn while the clock was before the group in use.", stats.clock_behind, labels);
+  Counter("locus_number_leftovers_returned_total",
+          "Numbers given back when their group or rule ended.", stats.leftovers_returned, labels);
+  Counter("locus_number_leftovers_dropped_total",
+          "Numbers that became a gap when their group or rule ended.", stats.leftovers_dropped,
+          labels);
+  Gauge("locus_number_rule_version", "Of the rule in use; 0: the type was dropped.",
+        static_cast<double>(stats.rule_version), labels);
+  Counter("locus_number_rule_reads_total", "Readings of the rule, failed ones included.",
+          stats.rule_reads, labels);
+  Counter("locus_number_rule_failures_total",
+          "Readings of the rule after which the one in use stayed.", stats.rule_failures, labels);
+  Add(stats.sequence, labels);
+}
+
 void PrometheusText::Add(const SequencerStats& stats, const Labels& labels) {
   Counter("locus_sequencer_numbers_total", "Numbers taken from the engine.", stats.numbers, labels);
   Counter("locus_sequencer_calls_total", "Calls to the engine, failed ones included.", stats.calls,

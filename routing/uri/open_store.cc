@@ -191,4 +191,18 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(std::string_view uri_te
   return OpenDurable(uri, options.password, options.sequencer);
 }
 
+absl::StatusOr<std::unique_ptr<TypedSequences>> OpenTypedSequences(
+    std::string_view uri, const SequencerUriOptions& options, bool create) {
+  LOCUS_ASSIGN_OR_RETURN(
+      std::shared_ptr<SequenceTypeStore> types,
+      OpenSequenceTypeStore(uri, {.password = options.password, .create = create}));
+  auto open = [uri = std::string(uri),
+               options](const SequencerOptions& of) -> absl::StatusOr<std::shared_ptr<Sequencer>> {
+    SequencerUriOptions by_rule = options;
+    by_rule.sequencer = of;
+    return OpenSequencer(uri, by_rule);
+  };
+  return std::make_unique<TypedSequences>(std::move(types), std::move(open));
+}
+
 }  // namespace locus

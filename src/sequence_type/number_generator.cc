@@ -42,7 +42,75 @@ struct Rule {
 struct Group {
   std::shared_ptr<const Rule> rule;
   GroupWindow window;
+  std::string name;  // as in NumberBlock
+  // How many the sequence took from the counter; its hook adds to it.
+  std::shared_ptr<std::atomic<uint64_t>> taken = std::make_shared<std::atomic<uint64_t>>(0);
   std::unique_ptr<SegmentSequence> sequence;
+};
+
+// What callers draw. Ready is asked before a number is drawn of the group; Write makes the result.
+class OneNumber {
+ public:
+  using Result = absl::StatusOr<std::string>;
+  static absl::StatusOr<int64_t> TryTake(SegmentSequence& of) { return of.TryNext(); }
+  static absl::StatusOr<int64_t> Take(SegmentSequence& of,
+                                      std::chrono::steady_clock::time_point deadline) {
+    return of.Next(deadline);
+  }
+  Result Write(const Group& of, absl::Time now, int64_t number) const {
+    return of.rule->form.Text(of.window.Shown(now), number, values_);
+  }
+
+ protected:
+  explicit OneNumber(std::span<const FieldValue> values) : values_(values) {}
+  std::span<const FieldValue> values_;
+};
+
+class OneText : public OneNumber {
+ public:
+  explicit OneText(std::span<const FieldValue> values) : OneNumber(values) {}
+  static absl::Status Ready(const Group&, absl::Time) { return absl::OkStatus(); }
+};
+
+class OneNamedText : public OneNumber {
+ public:
+  explicit OneNamedText(std::span<const NamedValue> named) : OneNumber({}), named_(named) {}
+  absl::Status Ready(const Group& of, absl::Time now) {
+    if (ready_for_ == of.rule) return absl::OkStatus();
+    LOCUS_ASSIGN_OR_RETURN(owned_, of.rule->form.ValuesOf(named_));
+    values_ = owned_;
+    const absl::Status writes = Write(of, now, 0).status();
+    // OUT_OF_RANGE is of counters that are used up.
+    if (absl::IsOutOfRange(writes)) return absl::InvalidArgumentError(writes.message());
+    LOCUS_RETURN_IF_ERROR(writes);
+    ready_for_ = of.rule;
+    return absl::OkStatus();
+  }
+
+ private:
+  std::span<const NamedValue> named_;
+  std::shared_ptr<const Rule> ready_for_;
+  std::vector<FieldValue> owned_;
+};
+
+class OneBlock {
+ public:
+  using Result = absl::StatusOr<NumberBlock>;
+  explicit OneBlock(int64_t count) : count_(count) {}
+  static absl::Status Ready(const Group&, absl::Time) { return absl::OkStatus(); }
+  absl::StatusOr<SequenceBlock> TryTake(SegmentSequence& of) const {
+    return of.TryNextBlock(count_);
+  }
+  absl::StatusOr<SequenceBlock> Take(SegmentSequence& of,
+                                     std::chrono::steady_clock::time_point deadline) const {
+    return of.NextBlock(count_, deadline);
+  }
+  static Result Write(const Group& of, absl::Time, const SequenceBlock& numbers) {
+    return NumberBlock{numbers, of.name};
+  }
+
+ private:
+  int64_t count_;
 };
 
 absl::StatusOr<std::shared_ptr<const Rule>> MakeRule(SequenceType type,
@@ -88,25 +156,29 @@ class NumberGenerator::Rep {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<std::string> TryNext(std::span<const FieldValue> values) {
+  template <typename What>
+  typename What::Result TryDraw(What what) {
     std::shared_ptr<Group> failed_in;
-    return Draw(values, failed_in);
+    return Draw(what, failed_in);
   }
 
-  absl::StatusOr<std::string> Next(std::chrono::steady_clock::time_point deadline,
-                                   std::span<const FieldValue> values) {
+  template <typename What>
+  typename What::Result DrawBy(std::chrono::steady_clock::time_point deadline, What what) {
     while (true) {
       std::shared_ptr<Group> group;
-      absl::StatusOr<std::string> text = Draw(values, group);
-      if (text.ok() || group == nullptr) return text;
+      typename What::Result drawn = Draw(what, group);
+      if (drawn.ok() || group == nullptr) return drawn;
       // Decided now, drawn later: a number of this group and its date, also where the next group
       // begins meanwhile. Calls that begin after that do not wait here.
       const absl::Time now = options_.clock->Now();
       if (now >= group->window.end) continue;
-      absl::StatusOr<int64_t> number = group->sequence->Next(deadline);
-      if (number.ok()) return Text(*group, now, *number, values);
+      auto taken = what.Take(*group->sequence, deadline);
+      if (taken.ok()) {
+        CountClock(*group, now);
+        return what.Write(*group, now, *taken);
+      }
       MutexLock lock(change_);
-      if (current_ == group) return number.status();
+      if (current_ == group) return taken.status();
       // Its sequence was closed, as another group came in use.
     }
   }
@@ -128,6 +200,8 @@ class NumberGenerator::Rep {
     }
     stats.rolled = rolled_;
     stats.clock_behind = clock_behind_.load(std::memory_order_relaxed);
+    stats.leftovers_returned = returned_;
+    stats.leftovers_dropped = dropped_;
     stats.rule_reads = rule_reads_;
     stats.rule_failures = rule_failures_;
     stats.last_rule_error = last_rule_error_;
@@ -147,8 +221,8 @@ class NumberGenerator::Rep {
   }
 
   // Where the group has no number, it is `failed_in`, and the error has no message.
-  absl::StatusOr<std::string> Draw(std::span<const FieldValue> values,
-                                   std::shared_ptr<Group>& failed_in) {
+  template <typename What>
+  typename What::Result Draw(What& what, std::shared_ptr<Group>& failed_in) {
     Stripe& stripe = StripeOfThread();
     while (true) {
       absl::Time now;
@@ -157,25 +231,25 @@ class NumberGenerator::Rep {
         now = options_.clock->Now();
         Group* group = stripe.group.get();
         if (group != nullptr && now < group->window.end) [[likely]] {
-          absl::StatusOr<int64_t> number = group->sequence->TryNext();
-          if (!number.ok()) {
+          LOCUS_RETURN_IF_ERROR(what.Ready(*group, now));
+          auto taken = what.TryTake(*group->sequence);
+          if (!taken.ok()) {
             failed_in = stripe.group;
             if (!driver_->started()) driver_->Wake();
-            return number.status();
+            return taken.status();
           }
-          return Text(*group, now, *number, values);
+          CountClock(*group, now);
+          return what.Write(*group, now, *taken);
         }
       }
       LOCUS_RETURN_IF_ERROR(MoveOn(now));
     }
   }
 
-  absl::StatusOr<std::string> Text(const Group& group, absl::Time now, int64_t number,
-                                   std::span<const FieldValue> values) {
+  void CountClock(const Group& group, absl::Time now) {
     if (now < group.window.begin) [[unlikely]] {
       clock_behind_.fetch_add(1, std::memory_order_relaxed);
     }
-    return group.rule->form.Text(group.window.Shown(now), number, values);
   }
 
   // Has a group in use that `now` is not behind.
@@ -203,11 +277,20 @@ class NumberGenerator::Rep {
     LOCUS_ASSIGN_OR_RETURN(group->window, GroupWindow::Of(rule->type, now));
     LOCUS_ASSIGN_OR_RETURN(std::string counter,
                            rule->type.CounterName(key_, group->window.Shown(now)));
+    if (rule->type.period != SequenceType::Period::kNone) {
+      group->name = counter.substr(counter.rfind(':') + 1);
+    }
     SegmentSequence::Options options = rule->type.segment_options();
     options.horizon = options_.horizon;
     options.clock = options_.clock;
     options.executor = options_.executor;
-    options.on_event = options_.on_event;
+    options.on_event = [taken = group->taken,
+                        told = options_.on_event](const SegmentSequenceEvent& event) {
+      if (event.kind == SegmentSequenceEvent::Kind::kTaken) {
+        taken->fetch_add(static_cast<uint64_t>(event.numbers.count), std::memory_order_relaxed);
+      }
+      if (told) told(event);
+    };
     LOCUS_ASSIGN_OR_RETURN(group->sequence,
                            SegmentSequence::Create(rule->counters, counter, options));
     group->rule = std::move(rule);
@@ -264,9 +347,14 @@ class NumberGenerator::Rep {
       over = retired_;
     }
     for (const auto& group : over) {
-      group->sequence->Close().IgnoreError();  // told by on_event
+      const absl::StatusOr<int64_t> closed = group->sequence->Close();  // told by on_event
+      const auto returned = static_cast<uint64_t>(closed.value_or(0));
+      const uint64_t given = group->sequence->Stats().numbers;
       MutexLock lock(change_);
-      numbers_before_ += group->sequence->Stats().numbers;
+      numbers_before_ += given;
+      returned_ += returned;
+      const uint64_t taken = group->taken->load(std::memory_order_relaxed);
+      dropped_ += taken - std::min(taken, given + returned);
       std::erase(retired_, group);
     }
   }
@@ -274,17 +362,24 @@ class NumberGenerator::Rep {
   void ReadRule(const std::string& name) {
     absl::StatusOr<SequenceType> type = types_->Find(name);
     absl::Status status = type.status();
-    bool is_new = false;
+    bool is_new = false, is_dropped = false;
+    NumberRuleEvent event;
     {
       MutexLock lock(change_);
       ++rule_reads_;
+      event.before = rule_->type;
       is_new = type.ok() && (current_ == nullptr || type->version != rule_->type.version);
       if (absl::IsNotFound(status)) {
+        is_dropped = current_ != nullptr;
         Install(nullptr);
         status = absl::OkStatus();
       }
     }
-    if (is_new) status = Begin(*std::move(type));
+    if (is_new) {
+      event.after = *type;
+      status = Begin(*std::move(type));
+    }
+    if (options_.on_rule && (is_dropped || (is_new && status.ok()))) options_.on_rule(event);
     MutexLock lock(change_);
     rule_failures_ += !status.ok();
     ScheduleRead(status.ok() ? 2 : 4);
@@ -310,6 +405,8 @@ class NumberGenerator::Rep {
   std::vector<std::shared_ptr<Group>> retired_ ABSL_GUARDED_BY(change_);  // not closed yet
   absl::Duration next_read_ ABSL_GUARDED_BY(change_) = absl::InfiniteDuration();  // since boot
   uint64_t numbers_before_ ABSL_GUARDED_BY(change_) = 0;  // of groups that were closed
+  uint64_t returned_ ABSL_GUARDED_BY(change_) = 0;        // of them, to the counter
+  uint64_t dropped_ ABSL_GUARDED_BY(change_) = 0;
   uint64_t rolled_ ABSL_GUARDED_BY(change_) = 0;
   uint64_t rule_reads_ ABSL_GUARDED_BY(change_) = 0;
   uint64_t rule_failures_ ABSL_GUARDED_BY(change_) = 0;
@@ -337,13 +434,35 @@ NumberGenerator::~NumberGenerator() { internal::AbandonIfForked(rep_); }
 absl::StatusOr<std::string> NumberGenerator::TryNext(std::span<const FieldValue> values) {
   if (rep_->forked()) [[unlikely]]
     return ForkGuard::Refusal(kObject);
-  return rep_->TryNext(values);
+  return rep_->TryDraw(OneText(values));
 }
 
 absl::StatusOr<std::string> NumberGenerator::Next(std::chrono::steady_clock::time_point deadline,
                                                   std::span<const FieldValue> values) {
   if (rep_->forked()) return ForkGuard::Refusal(kObject);
-  return rep_->Next(deadline, values);
+  return rep_->DrawBy(deadline, OneText(values));
+}
+
+absl::StatusOr<std::string> NumberGenerator::TryNextNamed(std::span<const NamedValue> values) {
+  if (rep_->forked()) return ForkGuard::Refusal(kObject);
+  return rep_->TryDraw(OneNamedText(values));
+}
+
+absl::StatusOr<std::string> NumberGenerator::NextNamed(
+    std::chrono::steady_clock::time_point deadline, std::span<const NamedValue> values) {
+  if (rep_->forked()) return ForkGuard::Refusal(kObject);
+  return rep_->DrawBy(deadline, OneNamedText(values));
+}
+
+absl::StatusOr<NumberBlock> NumberGenerator::TryNextBlock(int64_t count) {
+  if (rep_->forked()) return ForkGuard::Refusal(kObject);
+  return rep_->TryDraw(OneBlock(count));
+}
+
+absl::StatusOr<NumberBlock> NumberGenerator::NextBlock(
+    int64_t count, std::chrono::steady_clock::time_point deadline) {
+  if (rep_->forked()) return ForkGuard::Refusal(kObject);
+  return rep_->DrawBy(deadline, OneBlock(count));
 }
 
 SequenceType NumberGenerator::Type() const {

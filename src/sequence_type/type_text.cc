@@ -3,8 +3,11 @@
 
 #include <limits>
 #include <map>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
 
@@ -71,6 +74,21 @@ std::string TypeTextOf(const SequenceType& type) {
                       "\nzone=", type.zone, "\npattern=", type.pattern,
                       "\nleftovers=", ToAbsl(ToString(type.leftovers)),
                       "\nlifetime_s=", absl::ToInt64Seconds(type.lifetime), "\n");
+}
+
+std::string ChangesOf(const SequenceType& before, const SequenceType& after) {
+  const std::string old_text = TypeTextOf(before), new_text = TypeTextOf(after);
+  const std::vector<std::string> old_lines = absl::StrSplit(old_text, '\n');
+  const std::vector<std::string> new_lines = absl::StrSplit(new_text, '\n');
+  LOCUS_CHECK(old_lines.size() == new_lines.size());
+  std::vector<std::string> changes;
+  for (size_t i = 0; i < old_lines.size(); ++i) {
+    if (old_lines[i] == new_lines[i]) continue;
+    const size_t name = old_lines[i].find('=');
+    changes.push_back(absl::StrCat(old_lines[i].substr(0, name), " ", old_lines[i].substr(name + 1),
+                                   " -> ", new_lines[i].substr(name + 1)));
+  }
+  return changes.empty() ? "nothing" : absl::StrJoin(changes, ", ");
 }
 
 absl::StatusOr<SequenceType> ParseTypeText(std::string_view text) {

@@ -21,6 +21,10 @@ std::string TypeTextOf(const SequenceType& type);
 // long. Does not Check() the values.
 absl::StatusOr<SequenceType> ParseTypeText(std::string_view text);
 
+// What differs, of all members but name and version: "step 1 -> 5, pattern {seq:8} -> {seq:9}";
+// "nothing".
+std::string ChangesOf(const SequenceType& before, const SequenceType& after);
+
 // "none", "day", "month", "year".
 std::optional<SequenceType::Period> ParsePeriod(std::string_view text);
 

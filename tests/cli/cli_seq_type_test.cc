@@ -121,15 +121,17 @@ TEST_F(SeqTypeTest, FieldsOfTheCaller_AreWrittenAndChecked) {
   Says({"seq", "type", "create", "plates"}, {"--pattern", "{town:A-Z;2}-{seq:3}{check}"});
   std::vector<std::string> next = {"number", "next", "--type", "plates"};
   EXPECT_EQ(Says(next, {"--field", "town=HH", "--count", "2"}), "HH-0013\nHH-0021\n");
-  EXPECT_THAT(Refusal(next, {}, 2), HasSubstr("--field town=VALUE is required"));
+  EXPECT_THAT(Refusal(next, {}, 2), HasSubstr("field \"town\" of type \"plates\" needs"));
   EXPECT_THAT(Refusal(next, {"--field", "town=H"}, 2), HasSubstr("\"H\""));
   EXPECT_THAT(Refusal(next, {"--field", "town=HH", "--field", "seq=5"}, 2),
-              HasSubstr("\"seq\" is not given"));
+              HasSubstr("\"seq\" of type \"plates\" is not given"));
   EXPECT_EQ(Says({"seq", "get", "--type", "plates"}), "2\n") << "refused calls took nothing";
   EXPECT_THAT(Refusal(next, {"--field", "town=HH", "--count", "998"}, 1),
               HasSubstr("would pass the limit 999"));
   Says({"seq", "type", "create", "plain"});
-  EXPECT_THAT(Refusal({"number", "next", "--type", "plain"}, {}, 1), HasSubstr("has no pattern"));
+  EXPECT_EQ(Says({"number", "next", "--type", "plain"}), "1\n");
+  Says({"seq", "type", "create", "daily"}, {"--period", "day"});
+  EXPECT_THAT(Refusal({"number", "next", "--type", "daily"}, {}, 1), HasSubstr("has no pattern"));
 }
 
 TEST_F(SeqTypeTest, WrongRule_IsRefusedBeforeAnythingIsMade) {

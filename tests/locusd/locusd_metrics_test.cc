@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "locus/engine/sqlite.h"
 #include "locus/key_ring.h"
 #include "locus/routing/routing_table.h"
 #include "src/http/endpoint.h"
@@ -74,6 +75,16 @@ absl::StatusOr<http::HttpAnswer> AskAt(const std::string& address, const std::st
   return (*connection)->Send({body.empty() ? "GET" : "POST", target, {}, body}, 16 << 20, deadline);
 }
 
+// A sequence type without a pattern in the store of a service.
+void StoreRule(const std::string& file) {
+  auto types = SqliteSequenceTypeStore::Open(file, {});
+  ASSERT_TRUE(types.ok()) << types.status();
+  SequenceType type;
+  type.name = "invoices";
+  const auto created = (*types)->Create(type);
+  ASSERT_TRUE(created.ok()) << created.status();
+}
+
 TEST(LocusdMetricsTest, WithoutAConfiguration_ShowsAllToWatchButWhatItHasNot) {
   const TemporaryDirectory directory;
   const std::string log = directory / "log";
@@ -85,6 +96,8 @@ TEST(LocusdMetricsTest, WithoutAConfiguration_ShowsAllToWatchButWhatItHasNot) {
   const std::string address = text.substr(at, text.find('/', at) - at);
   EXPECT_EQ(AskAt(address, "/v1/orders/ids", R"({"buyers": ["1"]})")->status, 200u);
   EXPECT_EQ(AskAt(address, "/v1/sequences/a/next")->status, 200u);
+  StoreRule(directory / "ids.db");
+  EXPECT_EQ(AskAt(address, "/v1/numbers/invoices/next")->status, 200u);
   const Names watched = WatchedIn("http.md");
   EXPECT_THAT(watched, SizeIs(::testing::Gt(25)));
   EXPECT_THAT(Without(watched, ShownBy(AskAt(address, "/metrics")->body)),
@@ -134,6 +147,8 @@ TEST(LocusdMetricsTest, BothRoles_ShowAllToWatch) {
   ASSERT_TRUE(ids.Start(/*begin=*/true));
   ids.Good("POST", "/v1/orders/ids", R"({"buyers": ["1"]})");
   ids.Good("GET", "/v1/sequences/a/next");
+  StoreRule(directory / "ids.db");
+  ids.Good("GET", "/v1/numbers/invoices/next");
   EXPECT_TRUE(WaitUntil([&] { return ids.StatusOf("GET", "/v1/snowflake") == 200; }));
   const std::string page = ids.Ask("GET", "/metrics")->body;
   for (const char* const use : {"api", "raft"}) {

@@ -78,6 +78,28 @@ TEST(PrometheusTextTest, StatsOfRealObjects_AreAValidDocumentWithTheirFigures) {
   EXPECT_EQ(document.Value("locus_router_table_age_seconds"), HUGE_VAL);
 }
 
+TEST(PrometheusTextTest, NumberGenerator_ComesWithItsSequence) {
+  NumberGeneratorStats stats;
+  stats.numbers = 9;
+  stats.rolled = 2;
+  stats.leftovers_returned = 3;
+  stats.leftovers_dropped = 4;
+  stats.rule_version = (uint64_t{1} << 52) + 1;
+  stats.sequence.numbers = 5;
+  PrometheusText text;
+  text.Add(stats, {{"sequence", "invoices"}, {"key", "a"}});
+  const PrometheusDocument document(text.ToString());
+  EXPECT_THAT(document.faults(), IsEmpty()) << text.ToString();
+  EXPECT_EQ(PromtoolFinds(text.ToString()), "");
+  const PrometheusDocument::Labels labels = {{"sequence", "invoices"}, {"key", "a"}};
+  EXPECT_EQ(document.Value("locus_number_drawn_total", labels), 9);
+  EXPECT_EQ(document.Value("locus_number_groups_total", labels), 2);
+  EXPECT_EQ(document.Value("locus_number_leftovers_returned_total", labels), 3);
+  EXPECT_EQ(document.Value("locus_number_leftovers_dropped_total", labels), 4);
+  EXPECT_EQ(document.Value("locus_number_rule_version", labels), 4503599627370497);
+  EXPECT_EQ(document.Value("locus_sequence_numbers_total", labels), 5);
+}
+
 TEST(PrometheusTextTest, SeveralObjects_AreToldApartByTheirLabels) {
   GeneratorStats stats;
   stats.ids = std::numeric_limits<uint64_t>::max();

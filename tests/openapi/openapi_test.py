@@ -151,6 +151,43 @@ def try_ids(server):
     server.ask("POST", "/v1/route", {"items": [{}]}, expect=400)
 
 
+RULE = ("start=0", "step=5", "max_value=0", "at_max=error", "expiry_ms=0", "buffer=0", "period=%s",
+        "zone=UTC", "pattern=%s", "leftovers=return", "lifetime_s=60", "")
+
+
+def store_rules(database):
+    """Two types, as `locus seq type create` stores them."""
+    with sqlite3.connect(database, isolation_level=None, timeout=30) as store:
+        for name, period, pattern in (("invoices", "none", "\"INV\"-{shop:2}-{seq:6}"),
+                                      ("daily", "day", "{date:yyyyMMdd}{seq:8}")):
+            rule = "\n".join(RULE) % (period, pattern)
+            store.execute("INSERT INTO locus_sequence_type VALUES (?, 1, ?)",
+                          (name.encode(), rule.encode()))
+
+
+def try_rules(server):
+    """Numbers by rules of the store."""
+    numbers = "/v1/numbers/invoices/next?field.shop=7"
+    assert server.get(numbers)["numbers"] == ['"INV"-07-000005']
+    assert server.get("/v1/sequences/invoices/next?step=5")["numbers"] == ["10"]
+    assert server.get("/v1/sequences/invoices/next?key=a&n=2")["numbers"] == ["5", "10"]
+    for n in ("", "&count=1", "&count=10000"):
+        server.get(f"{numbers}&key=a{n}")
+    server.ask("GET", f"{numbers}&count=3", headers=LINES, expect=200)
+    server.ask("HEAD", numbers, expect=200)
+    server.ask("GET", numbers, headers={"Accept": "image/png"}, expect=406)
+    key = {"Idempotency-Key": "numbers"}
+    assert server.get(numbers, headers=key) == server.get(numbers, headers=key)
+    server.ask("GET", f"{numbers}&count=3", headers=key, expect=422)
+    for target in ("/v1/numbers/invoices/next", f"{numbers}&count=0", f"{numbers}&n=1"):
+        server.ask("GET", target, expect=400)
+    for target in (f"{numbers}&step=1", "/v1/sequences/invoices/next?start=1"):
+        server.ask("GET", target, expect=412)
+    server.ask("GET", "/v1/numbers/none/next", expect=404)
+    assert len(server.get("/v1/sequences/daily/next?n=3")["group"]) == 8
+    assert len(server.get("/v1/numbers/daily/next")["numbers"][0]) == 16
+
+
 def now():
     return int(time.time() * 1000)
 
@@ -265,7 +302,7 @@ def try_tokens(world, server, few):
 
 def try_methods(contract, server):
     for _, path, item in contract.paths:
-        for name in ("space", "worker", "name", "id"):
+        for name in ("space", "worker", "name", "type", "id"):
             path = path.replace("{%s}" % name, "1")
         for method in ("GET", "HEAD", "PUT", "POST", "DELETE", "PATCH", "OPTIONS", "TRACE"):
             if method == "OPTIONS" or (method.lower() not in item and (method, "get" in item) != ("HEAD", True)):
@@ -303,11 +340,13 @@ def try_broken(server):
 
 def try_failures(laptop, data):
     """A store that does not answer, a service without a part, another host."""
+    store_rules(os.path.join(data, "ids.db"))
     with sqlite3.connect(os.path.join(data, "ids.db"), isolation_level=None, timeout=30) as store:
         store.execute("BEGIN EXCLUSIVE")
         for buyer in range(3):
             laptop.ask("POST", "/v1/orders/ids", {"buyers": [str(buyer)]}, expect=503)
         laptop.ask("GET", "/v1/sequences/new/next", expect=503)
+        laptop.ask("GET", "/v1/numbers/daily/next", expect=503)
         store.execute("ROLLBACK")
         # Nor does waiting mend a space that is another one now.
         store.execute("UPDATE locus_space SET section_size = 512")
@@ -466,6 +505,8 @@ streams = 2
     try_tokens(world, server, few)
     server.ask("GET", "/metrics", expect=200)
     try_ids(server)
+    store_rules(world.path("ids.db"))
+    try_rules(server)
     for name in ("b", "c"):
         server.get(f"/v1/sequences/{name}/next")
     server.ask("GET", "/v1/sequences/d/next", expect=404)

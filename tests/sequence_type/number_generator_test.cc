@@ -139,6 +139,8 @@ TEST_F(NumberGeneratorTest, Leftovers_AreReturnedOrDroppedAsTheRuleSays) {
     Take(*generator);
     executor_.RunReady();
     EXPECT_EQ(counters_->Get(day).value(), returned ? 2 : 20) << day;
+    EXPECT_EQ(generator->Stats().leftovers_returned, returned ? 18u : 0u);
+    EXPECT_EQ(generator->Stats().leftovers_dropped, returned ? 0u : 18u);
     const std::string next = type_.CounterName(key, clock_.Now()).value();
     generator.reset();
     EXPECT_EQ(counters_->Get(next).value(), returned ? 1 : 20) << "at the end of the process too";
@@ -251,9 +253,8 @@ TEST_F(NumberGeneratorTest, Fields_AreTheCallersInPatternOrder) {
 TEST_F(NumberGeneratorTest, TypeWithoutPattern_GivesDecimals) {
   type_.pattern = "";
   Store();
-  EXPECT_TRUE(absl::IsInvalidArgument(
-      NumberGenerator::Create(types_, Open(), "invoices", "k", options_).status()))
-      << "with a period they would repeat";
+  absl::Status status = TryTake(*Make()).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << "with a period they would repeat: " << status;
   types_ = std::make_shared<FaultyTypes>();
   type_.version = 0;
   type_.period = Period::kNone;
@@ -263,6 +264,89 @@ TEST_F(NumberGeneratorTest, TypeWithoutPattern_GivesDecimals) {
   EXPECT_EQ(Take(*generator), "41");
   EXPECT_EQ(Take(*generator), "42");
   EXPECT_TRUE(absl::IsInvalidArgument(TryTake(*generator, {FieldValue::Uint64(1)}).status()));
+}
+
+TEST_F(NumberGeneratorTest, NamedFields_AreJudgedBeforeANumberIsDrawn) {
+  type_.pattern = "{shop:3}-{date:yyMMdd}-{seq:4}-{lane:A-Z;1}";
+  Store();
+  auto generator = Make();
+  auto take = [&](std::vector<NamedValue> named) {
+    absl::StatusOr<std::string> text;
+    for (int i = 0; i < 50; ++i) {
+      text = generator->TryNextNamed(named);
+      if (!absl::IsUnavailable(text.status())) break;
+      executor_.RunReady();
+    }
+    return text;
+  };
+  EXPECT_EQ(take({{"lane", "B"}, {"shop", "007"}}).value(), "007-261125-0001-B");
+  const std::vector<std::pair<std::vector<NamedValue>, std::string>> wrong = {
+      {{{"lane", "B"}}, "field \"shop\" of type \"invoices\" needs a value"},
+      {{}, "field \"shop\" of type \"invoices\" needs a value"},
+      {{{"lane", "B"}, {"shop", "x"}}, "\"x\" is not a number of up to 3 digits"},
+      {{{"lane", "?"}, {"shop", "1"}}, "lane"},
+      {{{"lane", "B"}, {"shop", "1"}, {"shop", "1"}}, "\"shop\" of type \"invoices\" has two"},
+      {{{"lane", "B"}, {"shop", "1"}, {"seq", "1"}}, "\"seq\" of type \"invoices\" is not given"},
+      {{{"lane", "B"}, {"shop", "1"}, {"date", "1"}}, "\"date\" of type"},
+      {{{"lane", "B"}, {"shop", "1"}, {"till", "1"}}, "\"till\" of type \"invoices\" is not in"}};
+  for (const auto& [named, why] : wrong) {
+    const absl::Status status = take(named).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(why));
+  }
+  EXPECT_TRUE(absl::IsInvalidArgument(take({{"lane", "B"}, {"shop", "1000"}}).status()));
+  EXPECT_EQ(take({{"shop", "7"}, {"lane", "C"}}).value(), "007-261125-0002-C");
+}
+
+TEST_F(NumberGeneratorTest, Blocks_AreOfOneGroupAndNeedNoPattern) {
+  type_.pattern = "";
+  type_.step = 5;
+  Store();
+  auto generator = Make();
+  auto take = [&](int64_t count) {
+    absl::StatusOr<NumberBlock> block;
+    for (int i = 0; i < 50; ++i) {
+      block = generator->TryNextBlock(count);
+      if (!absl::IsUnavailable(block.status())) break;
+      executor_.RunReady();
+    }
+    return block;
+  };
+  NumberBlock block = take(3).value();
+  EXPECT_EQ(block.numbers.first, 5);
+  EXPECT_EQ(block.numbers.last(), 15);
+  EXPECT_EQ(block.group, "20261125");
+  block = take(100).value();
+  EXPECT_EQ(block.numbers.first, 20);
+  EXPECT_EQ(block.numbers.count, 7) << "what is left of the segment of 10";
+  clock_.Jump(absl::Seconds(1));
+  block = take(1).value();
+  EXPECT_EQ(block.numbers.first, 5);
+  EXPECT_EQ(block.group, "20261126");
+  EXPECT_TRUE(absl::IsInvalidArgument(take(0).status()));
+}
+
+TEST_F(NumberGeneratorTest, RulesThatComeInUse_AreTold) {
+  std::vector<NumberRuleEvent> told;
+  options_.on_rule = [&](const NumberRuleEvent& event) { told.push_back(event); };
+  Store();
+  auto generator = Make();
+  Take(*generator);
+  EXPECT_TRUE(told.empty());
+  type_.step = 5;
+  const uint64_t before = type_.version;
+  Alter();
+  for (int i = 0; i < 2; ++i) Pass(type_.lifetime / 2);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].before.version, before);
+  EXPECT_EQ(told[0].before.step, 1);
+  EXPECT_EQ(told[0].after->version, type_.version);
+  EXPECT_EQ(told[0].after->step, 5);
+  ASSERT_TRUE(types_->Drop("invoices", type_.version).ok());
+  for (int i = 0; i < 3; ++i) Pass(type_.lifetime / 2);
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_EQ(told[1].before.version, type_.version);
+  EXPECT_FALSE(told[1].after);
 }
 
 TEST_F(NumberGeneratorTest, UsedUpGroup_IsOutOfRangeUntilTheNextBegins) {

@@ -46,6 +46,9 @@ TEST_F(UriTest, SequenceTypes_AreOpenedByEachEngineThatCounts) {
   type.name = "invoices";
   ASSERT_TRUE((*types)->Create(type).ok());
   EXPECT_TRUE(OpenSequenceTypeStore(sqlite_).value()->Find("invoices").ok());
+  TypedCounter counter =
+      OpenTypedSequences(sqlite_).value()->Open("invoices", "k", absl::Now()).value();
+  EXPECT_EQ(counter.counters->Next(counter.name).value(), 1);
   for (const char* nobody : {"mysql://locus@127.0.0.1:1/locus", "redis://127.0.0.1:1",
                              "redis+sentinel://127.0.0.1:1/m"}) {
     absl::Status status = OpenSequenceTypeStore(nobody).status();

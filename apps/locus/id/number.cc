@@ -15,16 +15,16 @@
 #include "nlohmann/json.hpp"
 #include "src/base/check.h"
 #include "src/base/text.h"
+#include "src/number/field_text.h"
 
 namespace locus::cli {
 
-using internal::ParseDecimal;
+using internal::FieldValueOf;
 using internal::QuotedUtf8;
 using internal::ToAbsl;
 
 namespace {
 
-constexpr size_t kMaxDigits = 20;  // of a uint64
 constexpr uint64_t kMostNext = 1'000'000;
 
 absl::StatusOr<absl::TimeZone> ParseTimeZone(std::string_view name) {
@@ -86,28 +86,11 @@ absl::StatusOr<std::vector<GivenField>> SplitFields(const std::vector<std::strin
   return given;
 }
 
-// Decimal; leading zeros are allowed, as in numbers.
-std::optional<uint64_t> ParseDigits(std::string_view text) {
-  if (text.empty() || text.size() > kMaxDigits) return std::nullopt;
-  text.remove_prefix(std::min(text.find_first_not_of('0'), text.size() - 1));
-  return ParseDecimal(text, UINT64_MAX);
-}
-
-absl::StatusOr<FieldValue> ValueOf(const NumberField& field, std::string_view text) {
-  if (field.kind == NumberField::Kind::kText) return FieldValue::Text(text);
-  std::optional<uint64_t> number = ParseDigits(text);
-  if (number) return FieldValue::Uint64(*number);
-  if (field.kind == NumberField::Kind::kBuyer) return FieldValue::Text(text);
-  return absl::InvalidArgumentError(absl::StrCat("field ", QuotedUtf8(field.name), ": ",
-                                                 QuotedUtf8(text), " is not a number of up to ",
-                                                 field.max_width, " digits"));
-}
-
 absl::StatusOr<FieldValue> GivenValue(const NumberField& field,
                                       const std::vector<GivenField>& given) {
   auto found = std::find_if(given.begin(), given.end(),
                             [&](const GivenField& each) { return each.name == field.name; });
-  if (found != given.end()) return ValueOf(field, found->value);
+  if (found != given.end()) return FieldValueOf(field, found->value);
   return absl::InvalidArgumentError(absl::StrCat("--field ", field.name, "=VALUE is required"));
 }
 
@@ -144,35 +127,6 @@ absl::StatusOr<std::string> FormatGiven(const NumberFormat& format,
   return format.Format(time.value_or(absl::Now()), values);
 }
 
-// The values of a number of a rule, its sequence aside.
-struct RuleValues {
-  std::vector<FieldValue> values;
-  size_t seq = 0;  // the index of the sequence's value
-};
-
-absl::StatusOr<RuleValues> ValuesFor(const NumberFormat& format,
-                                     const std::vector<std::string>& words) {
-  LOCUS_ASSIGN_OR_RETURN(std::vector<GivenField> given, SplitFields(words, format));
-  for (const GivenField& each : given) {
-    if (each.name == "seq" || each.name == "date" || each.name == "time") {
-      return absl::InvalidArgumentError(
-          absl::StrCat("field ", QuotedUtf8(each.name), " is not given: it is of the counter"));
-    }
-  }
-  RuleValues all;
-  for (const NumberField& field : format.fields()) {
-    if (!field.has_value()) continue;
-    if (field.name == "seq") {
-      all.seq = all.values.size();
-      all.values.push_back(FieldValue::Uint64(0));
-      continue;
-    }
-    LOCUS_ASSIGN_OR_RETURN(FieldValue value, GivenValue(field, given));
-    all.values.push_back(value);
-  }
-  return all;
-}
-
 struct NextLine {
   StoreUri store;
   std::optional<StoreUri> ceiling;
@@ -183,24 +137,22 @@ struct NextLine {
 
 // The time is read once: it decides the counter and is written into the numbers.
 absl::Status TakeNext(const NextLine& line, std::string& out) {
-  LOCUS_ASSIGN_OR_RETURN(auto types, OpenSequenceTypes(line.store, /*create=*/false));
-  LOCUS_ASSIGN_OR_RETURN(SequenceType type, types->Find(line.type));
-  LOCUS_ASSIGN_OR_RETURN(NumberFormat format, type.Format());
-  LOCUS_ASSIGN_OR_RETURN(RuleValues values, ValuesFor(format, line.fields));
-  const absl::Time now = absl::Now();
-  LOCUS_ASSIGN_OR_RETURN(std::string counter, type.CounterName(line.key, now));
-  // What the caller gave wrong is told before a number is taken.
-  LOCUS_RETURN_IF_ERROR(format.Format(now, values.values).status());
-  LOCUS_ASSIGN_OR_RETURN(
-      auto sequencer,
-      OpenSequencer(line.store, line.ceiling ? &*line.ceiling : nullptr, type.counter_options()));
-  LOCUS_ASSIGN_OR_RETURN(SequenceBatch batch, sequencer->NextBatch(counter, line.count));
-  for (int64_t i = 0; i < batch.count; ++i) {
-    values.values[values.seq] =
-        FieldValue::Uint64(static_cast<uint64_t>(batch.first + i * batch.step));
-    LOCUS_ASSIGN_OR_RETURN(std::string number, format.Format(now, values.values));
-    absl::StrAppend(&out, number, "\n");
+  std::vector<NamedValue> values;
+  for (const std::string& word : line.fields) {
+    const size_t equals = word.find('=');
+    if (equals == std::string::npos) return WrongField(word, "is not NAME=VALUE");
+    const std::string_view text = word;
+    values.push_back({text.substr(0, equals), text.substr(equals + 1)});
   }
+  LOCUS_ASSIGN_OR_RETURN(auto sequences,
+                         OpenTypedSequences(line.store, line.ceiling ? &*line.ceiling : nullptr));
+  LOCUS_ASSIGN_OR_RETURN(TypedCounter counter, sequences->Open(line.type, line.key, absl::Now()));
+  // What the caller gave wrong is told before a number is taken.
+  LOCUS_RETURN_IF_ERROR(counter.Written(0, values).status());
+  LOCUS_ASSIGN_OR_RETURN(SequenceBatch batch,
+                         counter.counters->NextBatch(counter.name, line.count));
+  LOCUS_ASSIGN_OR_RETURN(std::vector<std::string> numbers, counter.Written(batch, values));
+  for (const std::string& number : numbers) absl::StrAppend(&out, number, "\n");
   return absl::OkStatus();
 }
 
@@ -275,7 +227,7 @@ int RunNumberNext(std::span<const std::string> words) {
   NextLine next;
   VerbLine line("number next",
                 "Takes the next numbers of a rule (seq type create) and prints one a line, written "
-                "by its pattern.",
+                "by its pattern; as decimals where it has none.",
                 "locus number next --store sqlite:numbers.db --type invoices --count 3");
   StoreOption(line, "--store URI", &next.store,
               absl::StrCat("The store of rule and counters: ", internal::kStoreUriHelp))

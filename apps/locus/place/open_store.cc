@@ -37,14 +37,33 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(const StoreUri& uri,
                                           file.text, "` creates it"));
 }
 
-absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenSequenceTypes(const StoreUri& uri,
-                                                                     bool create) {
-  auto types =
-      OpenSequenceTypeStore(uri.text, {.password = AskFor(PasswordFor::kStore), .create = create});
-  if (uri.engine != StoreUri::Engine::kSqlite || !absl::IsNotFound(types.status())) return types;
-  return absl::NotFoundError(absl::StrCat(types.status().message(),
+namespace {
+
+// What is opened of the rules of a store; a missing file's message says what makes it.
+template <typename T>
+absl::StatusOr<T> OrHowToCreate(const StoreUri& uri, absl::StatusOr<T> opened) {
+  if (uri.engine != StoreUri::Engine::kSqlite || !absl::IsNotFound(opened.status())) return opened;
+  return absl::NotFoundError(absl::StrCat(opened.status().message(),
                                           "; `locus seq type create NAME --store ", uri.text,
                                           "` creates it"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenSequenceTypes(const StoreUri& uri,
+                                                                     bool create) {
+  return OrHowToCreate(
+      uri,
+      OpenSequenceTypeStore(uri.text, {.password = AskFor(PasswordFor::kStore), .create = create}));
+}
+
+absl::StatusOr<std::unique_ptr<TypedSequences>> OpenTypedSequences(const StoreUri& uri,
+                                                                   const StoreUri* ceiling) {
+  SequencerUriOptions options;
+  options.password = AskFor(PasswordFor::kStore);
+  options.ceiling_password = AskFor(PasswordFor::kCeiling);
+  if (ceiling != nullptr) options.ceiling = ceiling->text;
+  return OrHowToCreate(uri, OpenTypedSequences(uri.text, options));
 }
 
 }  // namespace locus::cli

@@ -8,6 +8,7 @@
 #include "locus/segment_store.h"
 #include "locus/sequence_type_store.h"
 #include "locus/sequencer.h"
+#include "locus/typed_sequences.h"
 #include "locus/worker_lease_store.h"
 #include "routing/uri/store_uri.h"
 
@@ -30,6 +31,10 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(const StoreUri& uri,
 // Rules of sequences. A NOT_FOUND says how the store is created.
 absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenSequenceTypes(const StoreUri& uri,
                                                                      bool create);
+
+// Counters by the names of their types. A NOT_FOUND says how the store is created.
+absl::StatusOr<std::unique_ptr<TypedSequences>> OpenTypedSequences(const StoreUri& uri,
+                                                                   const StoreUri* ceiling);
 
 }  // namespace locus::cli
 

@@ -24,9 +24,9 @@ struct SeqLine {
   std::optional<std::string> key, type, prefix, at_max;
   std::optional<int64_t> step, max_value;
   std::optional<absl::Duration> ttl;
-  // Of the counter; set by Settle.
+  // Of the counter; set by Open.
   std::string counter;
-  SequencerOptions options;
+  std::shared_ptr<Sequencer> sequencer;
 
   void DeclareOn(VerbLine& line) {
     StoreOption(line, "--store URI", &store,
@@ -55,34 +55,47 @@ struct SeqLine {
         .Default("0");
   }
 
-  // Sets counter and options, by the rule where there is a type.
-  absl::Status Settle() {
+  // Sets counter and sequencer, by the rule where there is a type.
+  absl::Status Open() {
     if (!type && !key) return absl::InvalidArgumentError("--key K is required without --type");
     if (type && prefix) {
       return absl::InvalidArgumentError("--type excludes --prefix: its counters have none");
     }
-    std::optional<SequenceType> rule;
-    if (type) {
-      LOCUS_ASSIGN_OR_RETURN(auto types, OpenSequenceTypes(store, /*create=*/false));
-      LOCUS_ASSIGN_OR_RETURN(rule, types->Find(*type));
-      options = rule->counter_options();
-      LOCUS_ASSIGN_OR_RETURN(counter, rule->CounterName(key.value_or(""), absl::Now()));
-    } else {
+    const WantedCounting wanted = Wanted();
+    SequencerOptions options;
+    options.key_prefix = prefix.value_or("");
+    options.step = wanted.step.value_or(options.step);
+    options.max_value = wanted.max_value.value_or(options.max_value);
+    options.at_max = wanted.at_max.value_or(options.at_max);
+    options.ttl = wanted.ttl.value_or(options.ttl);
+    const StoreUri* const of_ceiling = ceiling ? &*ceiling : nullptr;
+    if (!type) {
+      LOCUS_RETURN_IF_ERROR(Check(options));
       counter = *key;
-      options.key_prefix = prefix.value_or("");
+      LOCUS_ASSIGN_OR_RETURN(sequencer, OpenSequencer(store, of_ceiling, options));
+      return absl::OkStatus();
     }
-    if (step) options.step = *step;
-    if (max_value) options.max_value = *max_value;
-    if (ttl) options.ttl = *ttl;
-    if (at_max) {
-      options.at_max =
-          *at_max == "wrap" ? SequencerOptions::AtMax::kWrap : SequencerOptions::AtMax::kError;
-    }
-    if (rule) LOCUS_RETURN_IF_ERROR(rule->CheckAgrees(options));
-    return Check();
+    LOCUS_ASSIGN_OR_RETURN(auto sequences, OpenTypedSequences(store, of_ceiling));
+    LOCUS_ASSIGN_OR_RETURN(TypedCounter opened,
+                           sequences->Open(*type, key.value_or(""), absl::Now(), wanted));
+    counter = std::move(opened.name);
+    sequencer = std::move(opened.counters);
+    return absl::OkStatus();
   }
 
-  absl::Status Check() const {
+  WantedCounting Wanted() const {
+    WantedCounting wanted;
+    wanted.step = step;
+    wanted.max_value = max_value;
+    wanted.ttl = ttl;
+    if (at_max) {
+      wanted.at_max =
+          *at_max == "wrap" ? SequencerOptions::AtMax::kWrap : SequencerOptions::AtMax::kError;
+    }
+    return wanted;
+  }
+
+  absl::Status Check(const SequencerOptions& options) const {
     bool wraps = options.at_max == SequencerOptions::AtMax::kWrap;
     if (ceiling && (wraps || options.ttl != absl::ZeroDuration())) {
       return absl::InvalidArgumentError(
@@ -100,11 +113,8 @@ int RunSeq(SeqLine& seq, VerbLine& line, std::span<const std::string> words,
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   std::string out;
   auto run = [&]() -> absl::Status {
-    LOCUS_RETURN_IF_ERROR(seq.Settle());
-    LOCUS_ASSIGN_OR_RETURN(
-        std::unique_ptr<Sequencer> sequencer,
-        OpenSequencer(seq.store, seq.ceiling ? &*seq.ceiling : nullptr, seq.options));
-    absl::Status called = call(*sequencer, out);
+    LOCUS_RETURN_IF_ERROR(seq.Open());
+    absl::Status called = call(*seq.sequencer, out);
     if (!absl::IsNotFound(called) && !absl::IsOutOfRange(called)) return called;
     // These messages name the counter alone.
     return absl::Status(called.code(), absl::StrCat(called.message(), " in ", seq.store.text));

@@ -47,6 +47,8 @@ ServerAnswer FailureAnswer(const absl::Status& status) {
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kNotFound:
       return ProblemAnswer(status);
+    case absl::StatusCode::kAborted:  // the request and the rule say different things
+      return ProblemAnswer(absl::FailedPreconditionError(status.message()));
     case absl::StatusCode::kUnavailable:
     case absl::StatusCode::kDeadlineExceeded:
       return ProblemAnswer(absl::UnavailableError(status.message()));
@@ -217,6 +219,12 @@ class IdApi::Rep {
       parts->sequences->ForEach([&text](const std::string& name, const SegmentSequence& sequence) {
         text.Add(sequence.Stats(), {{"sequence", name}});
       });
+      if (const RuledNumbers* const ruled = parts->sequences->ruled()) {
+        ruled->ForEach([&text](const std::string& type, const std::string& key,
+                               const NumberGenerator& generator) {
+          text.Add(generator.Stats(), {{"sequence", type}, {"key", key}});
+        });
+      }
     }
     const AnswerMemory::Stats memory = memory_.stats();
     std::string more;
@@ -228,6 +236,9 @@ class IdApi::Rep {
         requests_.load());
     add("locus_id_requests_refused_total", "counter", "Of these, requests that were at fault.",
         refused_.load());
+    add("locus_number_rule_refusals_total", "counter",
+        "Requests whose options contradicted the rule of their sequence type.",
+        contradictions_.load());
     add("locus_id_requests_failed_total", "counter", "Of these, requests that the service failed.",
         failed_.load());
     add("locus_id_requests_unavailable_total", "counter",
@@ -294,7 +305,10 @@ class IdApi::Rep {
   }
 
   void Count(const absl::Status& status) {
-    const bool at_fault = absl::IsInvalidArgument(status) || absl::IsNotFound(status);
+    const bool contradicts = absl::IsAborted(status);
+    contradictions_ += contradicts;
+    const bool at_fault =
+        contradicts || absl::IsInvalidArgument(status) || absl::IsNotFound(status);
     ++(at_fault ? refused_ : failed_);
     if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) ++unavailable_;
   }
@@ -305,6 +319,7 @@ class IdApi::Rep {
   // Counts, which publish nothing else.
   std::atomic<uint64_t> requests_ = 0;
   std::atomic<uint64_t> refused_ = 0;
+  std::atomic<uint64_t> contradictions_ = 0;
   std::atomic<uint64_t> failed_ = 0;
   std::atomic<uint64_t> unavailable_ = 0;
   std::atomic<uint64_t> waiting_ = 0;

@@ -35,7 +35,10 @@ struct IdApiOptions {
 // - POST /v1/orders/ids with {"buyers": ["12345", ...]}: 200 and
 //   {"orders": [{"order_id", "order_no", "shard"}, ...]}, in the order of the buyers; order_no only
 //   where the service has keys, shard only where it has a table.
-// - GET /v1/sequences/{name}/next[?n=N]: 200 and {"numbers": ["1", ...]}.
+// - GET /v1/sequences/{name}/next[?n=N][&key=KEY]: 200 and {"numbers": ["1", ...]}; with a period
+//   of the type of that name also "group".
+// - GET /v1/numbers/{type}/next[?count=N][&key=KEY][&field.NAME=VALUE]: 200 and {"numbers":
+//   ["2026112500000001", ...]}.
 // - GET /v1/snowflake[?n=N]: 200 and {"ids": ["..."]}.
 // - GET /v1/uuid[?n=N]: 200 and {"uuids": ["..."]}, of version 7.
 // - GET /v1/route?order_id=ID, ?order_no=NUMBER or ?buyer=KEY: 200 and {"epoch", "routes":
@@ -56,8 +59,9 @@ struct IdApiOptions {
 // with 422.
 //
 // Refusals are problem details (RFC 9457). 400: the request is wrong; 404: there is no such path,
-// sequence or part; 503 with Retry-After: the store did not answer in time. All or nothing: a
-// request that is refused has no IDs, though it may have used some up.
+// sequence, type or part; 412: an option contradicts the rule of the type; 503 with Retry-After:
+// the store did not answer in time. All or nothing: a request that is refused has no IDs, though it
+// may have used some up.
 //
 // Thread safety: all methods may be called from any thread.
 class IdApi : public Handler {

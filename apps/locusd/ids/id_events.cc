@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/locusd/ids/id_events.h"
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -8,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "src/base/mutex.h"
 #include "src/base/text.h"
+#include "src/sequence_type/type_text.h"
 
 namespace locus::locusd {
 
@@ -80,6 +82,31 @@ std::function<void(const SegmentSequenceEvent&)> SequenceEvents(const OnIdServic
     if (event.kind != SegmentSequenceEvent::Kind::kStoreFailed || !failures->IsDue()) return;
     tell({Level::kWarn, absl::StrCat("sequence ", event.key, ": the store failed"),
           TextOf(event.status)});
+  };
+}
+
+std::function<void(const NumberRuleEvent&)> RuleEvents(const OnIdServiceEvent& tell) {
+  if (!tell) return nullptr;
+  struct Told {
+    Mutex mutex;
+    std::map<std::string, uint64_t> versions ABSL_GUARDED_BY(mutex);  // 0: dropped
+  };
+  return [tell, told = std::make_shared<Told>()](const NumberRuleEvent& event) {
+    const uint64_t version = event.after ? event.after->version : 0;
+    {
+      MutexLock lock(told->mutex);
+      const auto [at, is_new] = told->versions.emplace(event.before.name, version);
+      if (!is_new && at->second == version) return;
+      at->second = version;
+    }
+    const std::string rule = absl::StrCat("rule of numbers ", event.before.name);
+    if (!event.after) {
+      return tell({Level::kWarn, absl::StrCat(rule, " was dropped"),
+                   absl::StrCat("it had version ", event.before.version)});
+    }
+    tell({Level::kInfo, absl::StrCat(rule, ": version ", version, " is in use"),
+          absl::StrCat("before it ", event.before.version, "; ",
+                       internal::ChangesOf(event.before, *event.after))});
   };
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "apps/locusd/ids/id_service.h"
+#include "locus/number_generator.h"
 
 // What the parts of an ID service tell, as events of the service. What happens all the time, such
 // as a lease of segments, is left out.
@@ -14,6 +15,8 @@ using OnIdServiceEvent = std::function<void(const IdServiceEvent&)>;
 
 std::function<void(const GeneratorEvent&)> OrderEvents(const OnIdServiceEvent& tell);
 std::function<void(const SegmentSequenceEvent&)> SequenceEvents(const OnIdServiceEvent& tell);
+// Each version of a rule once, whatever number of generators follows it.
+std::function<void(const NumberRuleEvent&)> RuleEvents(const OnIdServiceEvent& tell);
 std::function<void(const WorkerLeaseEvent&)> LeaseEvents(const OnIdServiceEvent& tell);
 std::function<void(const SnowflakeRollback&)> RollbackEvents(const OnIdServiceEvent& tell);
 std::function<void(const RouterEvent&)> RouterEvents(const OnIdServiceEvent& tell);

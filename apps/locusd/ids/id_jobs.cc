@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "apps/locusd/ids/id_api.h"
 #include "apps/locusd/ids/list_text.h"
+#include "apps/locusd/ids/number_jobs.h"
 #include "apps/locusd/ids/query.h"
 #include "apps/locusd/ids/text_list.h"
 #include "locus/uuid.h"
@@ -28,8 +29,6 @@ using lease_api::Members;
 namespace {
 
 constexpr size_t kMost = IdApi::kMost;
-constexpr std::string_view kSequences = "/v1/sequences/";
-constexpr std::string_view kNext = "/next";
 
 std::string_view View(const json::string& text) { return {text.data(), text.size()}; }
 
@@ -138,47 +137,7 @@ absl::StatusOr<IdJob> OrdersJob(const ServerRequest& request, const PartsPtr& pa
   return [orders](std::optional<Deadline> deadline) { return orders->Go(deadline); };
 }
 
-// --- Numbers.
-
-struct Numbers {
-  PartsPtr held;
-  SegmentSequence& sequence;
-  bool lines;
-  size_t count;
-  std::vector<int64_t> numbers;
-
-  absl::StatusOr<std::string> Go(std::optional<Deadline> deadline) {
-    while (numbers.size() < count) {
-      const auto left = static_cast<int64_t>(count - numbers.size());
-      LOCUS_ASSIGN_OR_RETURN(const SequenceBlock block, deadline
-                                                            ? sequence.NextBlock(left, *deadline)
-                                                            : sequence.TryNextBlock(left));
-      for (int64_t i = 0; i < block.count; ++i) numbers.push_back(block.first + i * block.step);
-    }
-    ListText text(lines, "numbers");
-    for (const int64_t number : numbers) text.Element().Quote(number);
-    return text.Take();
-  }
-};
-
-absl::StatusOr<IdJob> SequenceJob(const ServerRequest& request, const Query& query,
-                                  const PartsPtr& parts, bool lines) {
-  if (!parts->sequences) return parts->sequences.Missing("sequences");
-  std::string_view path = request.path;
-  path.remove_prefix(kSequences.size());
-  path.remove_suffix(kNext.size());
-  const std::optional<std::string> name = Unescaped(path);
-  if (!name) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("sequence ", Quoted(path), ": a % has no two hex digits"));
-  }
-  LOCUS_RETURN_IF_ERROR(query.Only({"n"}));
-  LOCUS_ASSIGN_OR_RETURN(const size_t count, query.Count("n", 1, kMost));
-  // Last: it may make the sequence.
-  LOCUS_ASSIGN_OR_RETURN(SegmentSequence * sequence, parts->sequences->Find(*name));
-  auto numbers = std::make_shared<Numbers>(Numbers{parts, *sequence, lines, count, {}});
-  return [numbers](std::optional<Deadline> deadline) { return numbers->Go(deadline); };
-}
+// --- Snowflake IDs and UUIDs.
 
 absl::StatusOr<IdJob> SnowflakeJob(const Query& query, const PartsPtr& parts, bool lines) {
   if (!parts->snowflake) return parts->snowflake.Missing("Snowflake IDs");
@@ -352,17 +311,13 @@ absl::StatusOr<IdJob> DecodeJob(const ServerRequest& request, const PartsPtr& pa
   };
 }
 
-bool IsSequencePath(std::string_view path) {
-  return path.starts_with(kSequences) && path.ends_with(kNext) &&
-         path.size() > kSequences.size() + kNext.size();
-}
-
 }  // namespace
 
 bool IsIdPath(const ServerRequest& request) {
   const std::string& path = request.path;
   return path == "/v1/orders/ids" || path == "/v1/snowflake" || path == "/v1/uuid" ||
-         path == "/v1/route" || path == "/v1/order_no:decode" || IsSequencePath(path);
+         path == "/v1/route" || path == "/v1/order_no:decode" || IsSequencePath(path) ||
+         IsNumberPath(path);
 }
 
 Scope ScopeOfIdPath(const ServerRequest& request) {
@@ -383,6 +338,7 @@ absl::StatusOr<IdRequest> Understand(const ServerRequest& request, const PartsPt
   auto job = [&]() -> absl::StatusOr<IdJob> {
     if (post && path == "/v1/orders/ids") return OrdersJob(request, parts, lines);
     if (get && IsSequencePath(path)) return SequenceJob(request, query, parts, lines);
+    if (get && IsNumberPath(path)) return NumberJob(request, query, parts, lines);
     if (get && path == "/v1/snowflake") return SnowflakeJob(query, parts, lines);
     if (get && path == "/v1/uuid") return UuidJob(query, lines);
     if (get && path == "/v1/route") return RouteJob(query, parts);
@@ -393,7 +349,7 @@ absl::StatusOr<IdRequest> Understand(const ServerRequest& request, const PartsPt
   LOCUS_RETURN_IF_ERROR(job.status());
   understood.job = *std::move(job);
   understood.makes_ids = path == "/v1/orders/ids" || path == "/v1/snowflake" ||
-                         path == "/v1/uuid" || IsSequencePath(path);
+                         path == "/v1/uuid" || IsSequencePath(path) || IsNumberPath(path);
   if (get && path == "/v1/route") understood.lines = false;
   return understood;
 }

@@ -24,6 +24,12 @@ absl::Duration AutonomyOf(const IdParts& parts) {
     parts.sequences->ForEach([&autonomy](const std::string&, const SegmentSequence& sequence) {
       autonomy = std::min(autonomy, sequence.Stats().autonomy);
     });
+    if (const RuledNumbers* const ruled = parts.sequences->ruled()) {
+      ruled->ForEach(
+          [&autonomy](const std::string&, const std::string&, const NumberGenerator& generator) {
+            autonomy = std::min(autonomy, generator.Stats().sequence.autonomy);
+          });
+    }
   }
   if (parts.snowflake) autonomy = std::min(autonomy, parts.snowflake->Stats().lease.left);
   return autonomy;

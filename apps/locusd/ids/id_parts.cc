@@ -11,31 +11,55 @@ namespace locus::locusd {
 using internal::MutexLock;
 using internal::Quoted;
 
-absl::StatusOr<SegmentSequence*> SequenceSet::Find(const std::string& name) {
+namespace {
+
+constexpr std::chrono::seconds kLookEvery{30};
+
+}  // namespace
+
+SegmentSequence* SequenceSet::Known(const std::string& name, bool& look) {
+  look = false;
+  const auto now = std::chrono::steady_clock::now();
   MutexLock lock(mutex_);
   const auto at = sequences_.find(name);
-  if (at != sequences_.end()) return at->second.get();
+  if (at == sequences_.end()) return nullptr;
+  if (ruled_ != nullptr && now - at->second.looked >= kLookEvery) {
+    at->second.looked = now;
+    look = true;
+  }
+  return at->second.sequence.get();
+}
+
+absl::Status SequenceSet::Check(const std::string& name) const {
   if (!names_.empty() && !names_.contains(name)) {
     return absl::NotFoundError(absl::StrCat("this service has no sequence ", Quoted(name)));
   }
   // The name is a label of metrics and a text of JSON.
-  if (!internal::IsPrintableUtf8(name)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("sequence ", Quoted(name), " is not UTF-8 without control characters"));
-  }
+  if (internal::IsPrintableUtf8(name)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("sequence ", Quoted(name), " is not UTF-8 without control characters"));
+}
+
+absl::StatusOr<SegmentSequence*> SequenceSet::Find(const std::string& name) {
+  MutexLock lock(mutex_);
+  const auto at = sequences_.find(name);
+  if (at != sequences_.end()) return at->second.sequence.get();
+  LOCUS_RETURN_IF_ERROR(Check(name));
   if (sequences_.size() >= most_) {
     return absl::NotFoundError(absl::StrCat("this service has no sequence ", Quoted(name),
                                             ", and makes no more than ", most_));
   }
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<SegmentSequence> made,
                          SegmentSequence::Create(counters_, name, options_));
-  return sequences_.emplace(name, std::move(made)).first->second.get();
+  Made& kept = sequences_[name];
+  kept = {std::move(made), std::chrono::steady_clock::now()};
+  return kept.sequence.get();
 }
 
 void SequenceSet::ForEach(
     const std::function<void(const std::string&, const SegmentSequence&)>& visit) const {
   MutexLock lock(mutex_);
-  for (const auto& [name, sequence] : sequences_) visit(name, *sequence);
+  for (const auto& [name, made] : sequences_) visit(name, *made.sequence);
 }
 
 bool IsAway(const absl::Status& status) {

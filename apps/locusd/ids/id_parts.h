@@ -2,6 +2,7 @@
 #ifndef LOCUS_APPS_LOCUSD_IDS_ID_PARTS_H_
 #define LOCUS_APPS_LOCUSD_IDS_ID_PARTS_H_
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -15,6 +16,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "apps/locusd/ids/ruled_numbers.h"
 #include "locus/leased_snowflake.h"
 #include "locus/order_id_generator.h"
 #include "locus/order_no_codec.h"
@@ -25,32 +27,47 @@
 
 namespace locus::locusd {
 
-// Sequences by the name of their counter.
+// Sequences by the name of their counter, and numbers by rules of the same store.
 // Thread safety: all methods may be called from any thread.
 class SequenceSet {
  public:
   // Each name below `most` gets its sequence when it is first asked for; each costs a counter in
-  // the store for good. `names`: the only ones there are; empty: any.
+  // the store for good. `names`: the only ones there are; empty: any. `ruled`: nullptr: the store
+  // keeps no rules.
   SequenceSet(std::shared_ptr<Sequencer> counters, size_t most, std::set<std::string> names = {},
-              SegmentSequence::Options options = {})
+              SegmentSequence::Options options = {}, std::unique_ptr<RuledNumbers> ruled = nullptr)
       : counters_(std::move(counters)),
         most_(most),
         names_(std::move(names)),
-        options_(std::move(options)) {}
+        options_(std::move(options)),
+        ruled_(std::move(ruled)) {}
 
-  // Of this name. NOT_FOUND: there is none, and the set makes none, or has as many as it may have.
-  // INVALID_ARGUMENT: a bad name.
+  // That of the name, where it was made; nullptr: it was not. `look`: whether it is time to look
+  // for a type of that name, which is said to one caller every half minute.
+  SegmentSequence* Known(const std::string& name, bool& look);
+  // NOT_FOUND: there is none of the name, and the set makes none. INVALID_ARGUMENT: a bad name.
+  absl::Status Check(const std::string& name) const;
+  // Of this name. Also NOT_FOUND: the set has as many as it may have.
   absl::StatusOr<SegmentSequence*> Find(const std::string& name);
   // Calls `visit` for each.
   void ForEach(const std::function<void(const std::string&, const SegmentSequence&)>& visit) const;
 
+  // nullptr: the store keeps no rules.
+  RuledNumbers* ruled() const { return ruled_.get(); }
+
  private:
+  struct Made {
+    std::unique_ptr<SegmentSequence> sequence;
+    std::chrono::steady_clock::time_point looked;  // for a type of that name
+  };
+
   const std::shared_ptr<Sequencer> counters_;
   const size_t most_;
   const std::set<std::string> names_;
   const SegmentSequence::Options options_;
+  const std::unique_ptr<RuledNumbers> ruled_;
   mutable internal::Mutex mutex_;
-  std::map<std::string, std::unique_ptr<SegmentSequence>> sequences_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, Made> sequences_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Whether a place may give it another time, without anybody's help: it did not answer, or all that

@@ -111,7 +111,8 @@ absl::StatusOr<OpenedOrders> OpenOrders(
 }
 
 absl::StatusOr<std::shared_ptr<SequenceSet>> OpenSequences(
-    const SequenceSettings& settings, std::function<void(const SegmentSequenceEvent&)> on_event) {
+    const SequenceSettings& settings, std::function<void(const SegmentSequenceEvent&)> on_event,
+    std::function<void(const NumberRuleEvent&)> on_rule) {
   if (settings.create) LOCUS_RETURN_IF_ERROR(OpenStore(settings.place, true).status());
   SequencerUriOptions options;
   options.password = AskFor(settings.place);
@@ -119,12 +120,34 @@ absl::StatusOr<std::shared_ptr<SequenceSet>> OpenSequences(
   options.ceiling_password = AskFor(settings.ceiling);
   LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<Sequencer> counters,
                          OpenSequencer(settings.place.uri, options));
+  const std::set<std::string> names(settings.names.begin(), settings.names.end());
+  // A password that is asked for again later, by another thread.
+  options.password = AskFor(settings.place);
+  options.ceiling_password = AskFor(settings.ceiling);
+  absl::StatusOr<std::unique_ptr<TypedSequences>> typed =
+      OpenTypedSequences(settings.place.uri, options, settings.create);
+  std::unique_ptr<RuledNumbers> ruled;
+  if (typed.ok()) {
+    RuledNumbers::Options by_rule;
+    by_rule.most = settings.most;
+    by_rule.names = names;
+    by_rule.horizon = settings.horizon;
+    by_rule.on_event = on_event;
+    by_rule.on_rule = std::move(on_rule);
+    try {
+      ruled = std::make_unique<RuledNumbers>(*std::move(typed), std::move(by_rule));
+    } catch (const std::system_error& thrown) {
+      return absl::UnavailableError(absl::StrCat("threads of numbers: ", thrown.what()));
+    }
+  } else if (!absl::IsNotFound(typed.status())) {
+    // A store whose table of rules is missing is of an older version, and has none.
+    return typed.status();
+  }
   SegmentSequence::Options of_each;
   of_each.horizon = settings.horizon;
   of_each.on_event = std::move(on_event);
-  return std::make_shared<SequenceSet>(
-      std::move(counters), settings.most,
-      std::set<std::string>(settings.names.begin(), settings.names.end()), std::move(of_each));
+  return std::make_shared<SequenceSet>(std::move(counters), settings.most, names,
+                                       std::move(of_each), std::move(ruled));
 }
 
 absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenLeases(const SnowflakeSettings& settings) {

@@ -71,9 +71,20 @@ absl::StatusOr<size_t> Query::Count(const std::string& name, size_t otherwise, s
       absl::StrCat(name, "=", Quoted(*text), " is no number of 1 to ", most));
 }
 
+std::vector<std::pair<std::string, std::string>> Query::Under(std::string_view prefix) const {
+  std::vector<std::pair<std::string, std::string>> found;
+  for (const auto& [name, value] : values_) {
+    if (name.starts_with(prefix)) found.emplace_back(name.substr(prefix.size()), value);
+  }
+  return found;
+}
+
 absl::Status Query::Only(std::initializer_list<std::string_view> names) const {
   for (const auto& [name, value] : values_) {
-    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    const bool known = std::any_of(names.begin(), names.end(), [&](std::string_view each) {
+      return each.ends_with('*') ? name.starts_with(each.substr(0, each.size() - 1)) : name == each;
+    });
+    if (known) continue;
     if (names.size() == 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("the parameter ", Quoted(name), " is unknown: there are none here"));

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -21,7 +23,10 @@ class Query {
   const std::string* Find(const std::string& name) const;
   // 1 to `most`; without the parameter `otherwise`. INVALID_ARGUMENT: it is no such number.
   absl::StatusOr<size_t> Count(const std::string& name, size_t otherwise, size_t most) const;
-  // INVALID_ARGUMENT: there is another parameter than these, with a list of them.
+  // Those whose names begin with `prefix`, without it, and their values.
+  std::vector<std::pair<std::string, std::string>> Under(std::string_view prefix) const;
+  // INVALID_ARGUMENT: there is another parameter than these, with a list of them. A name that ends
+  // with '*' is of all that begin with the rest of it.
   absl::Status Only(std::initializer_list<std::string_view> names) const;
   size_t size() const { return values_.size(); }
 

@@ -17,6 +17,7 @@
 #include "apps/locusd/front/front.h"
 #include "apps/locusd/ids/id_api.h"
 #include "apps/locusd/ids/id_metrics.h"
+#include "apps/locusd/ids/id_places.h"
 #include "apps/locusd/ids/running.h"
 #include "locus/key_ring.h"
 #include "locus/routing/uri.h"
@@ -88,8 +89,11 @@ absl::StatusOr<OpenedParts> OpenParts(const std::string& directory) {
   LOCUS_ASSIGN_OR_RETURN(const KeyRing keys, KeysAt(directory + "/keys"));
   LOCUS_ASSIGN_OR_RETURN(OrderNoCodec numbers, OrderNoCodec::Create(keys));
   parts.numbers = std::make_shared<const OrderNoCodec>(std::move(numbers));
-  LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<Sequencer> counters, OpenSequencer(uri));
-  parts.sequences = std::make_shared<SequenceSet>(std::move(counters), kMostSequences);
+  SequenceSettings sequences;
+  sequences.place.uri = uri;
+  sequences.create = true;
+  sequences.most = kMostSequences;
+  LOCUS_ASSIGN_OR_RETURN(parts.sequences, OpenSequences(sequences, nullptr, nullptr));
   LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<WorkerLeaseStore> leases,
                          OpenWorkerLeaseStore(uri, {.password = nullptr, .create = true}));
   LeasedSnowflakeOptions snowflake;

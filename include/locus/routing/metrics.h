@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "locus/audit.h"
 #include "locus/latency_histogram.h"
+#include "locus/number_generator.h"
 #include "locus/order_id_generator.h"
 #include "locus/routing/engine/shard_pools.h"
 #include "locus/routing/router.h"
@@ -45,6 +46,8 @@ class PrometheusText {
   void Add(const GeneratorStats& stats, const Labels& labels = {});
   void Add(const SnowflakeStats& stats, const Labels& labels = {});
   void Add(const SegmentSequenceStats& stats, const Labels& labels = {});
+  // Adds those of its sequence, too.
+  void Add(const NumberGeneratorStats& stats, const Labels& labels = {});
   void Add(const SequencerStats& stats, const Labels& labels = {});
   void Add(const WorkerLeaseStats& stats, const Labels& labels = {});
   void Add(const AuditSinkStats& stats, const Labels& labels = {});

@@ -16,6 +16,7 @@
 #include "locus/sequence_type_store.h"
 #include "locus/sequencer.h"
 #include "locus/strict_store.h"
+#include "locus/typed_sequences.h"
 #include "locus/worker_lease_store.h"
 
 // Opens any place by its URI: target locus::uri, which links every engine of this build.
@@ -86,6 +87,12 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(std::string_view uri,
 // table of mysql where the locus tables are there.
 absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenSequenceTypeStore(
     std::string_view uri, const StoreUriOptions& options = {});
+
+// Counters by the names of their types: rules and counters of one store. `options.sequencer` is not
+// used, since the rules say it. `create`: as for OpenSequenceTypeStore. `password` and
+// `ceiling_password` are called again for each way of counting, from any thread.
+absl::StatusOr<std::unique_ptr<TypedSequences>> OpenTypedSequences(
+    std::string_view uri, const SequencerUriOptions& options = {}, bool create = false);
 
 struct TableUriOptions {
   AskPassword password = nullptr;

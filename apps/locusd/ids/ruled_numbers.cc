@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/locusd/ids/ruled_numbers.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "apps/locusd/ids/id_parts.h"
+#include "routing/table/printable_text.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+#include "src/sequence_type/type_text.h"
+
+namespace locus::locusd {
+
+using internal::MutexLock;
+using internal::Quoted;
+
+namespace {
+
+constexpr size_t kThreads = 2;
+
+// What callers get of an error of opening: what they asked for was checked, so that another one is
+// of the rule or the store.
+absl::Status Told(const absl::Status& status, const std::string& type) {
+  if (absl::IsNotFound(status)) return status;
+  if (IsAway(status)) return absl::UnavailableError(status.message());
+  return absl::FailedPreconditionError(
+      absl::StrCat("sequence type ", Quoted(type), ": ", status.message()));
+}
+
+}  // namespace
+
+class RuledNumbers::Opening {
+ public:
+  // UNAVAILABLE without a message: not done.
+  absl::StatusOr<std::shared_ptr<NumberGenerator>> result = absl::UnavailableError("");
+  bool is_done = false;  // under mutex_, as is `result`
+};
+
+RuledNumbers::RuledNumbers(std::unique_ptr<TypedSequences> sequences, Options options)
+    : sequences_(std::move(sequences)),
+      options_(std::move(options)),
+      pool_(kThreads),
+      driver_(internal::LoadDriver::OnThread([this] { return OpenAll(); })) {}
+
+RuledNumbers::~RuledNumbers() {
+  {
+    MutexLock lock(mutex_);
+    asked_.clear();
+  }
+  driver_.reset();
+  std::map<Name, std::shared_ptr<NumberGenerator>> generators;
+  {
+    MutexLock lock(mutex_);
+    generators.swap(generators_);
+  }
+  generators.clear();  // gives their numbers back
+}
+
+std::shared_ptr<NumberGenerator> RuledNumbers::Find(const std::string& type,
+                                                    const std::string& key) const {
+  MutexLock lock(mutex_);
+  const auto at = generators_.find({type, key});
+  return at == generators_.end() ? nullptr : at->second;
+}
+
+absl::Status RuledNumbers::Check(const std::string& type, const std::string& key) const {
+  LOCUS_RETURN_IF_ERROR(internal::CheckTypeName(type));
+  if (!options_.names.empty() && !options_.names.contains(type)) {
+    return absl::NotFoundError(absl::StrCat("this service has no sequence type ", Quoted(type)));
+  }
+  if (key.size() > SequenceType::kLongestKey) {
+    return absl::InvalidArgumentError(absl::StrCat("the key has ", key.size(),
+                                                   " bytes, and at most ",
+                                                   SequenceType::kLongestKey, " are taken"));
+  }
+  // It is a label of metrics.
+  if (!key.empty() && !internal::IsPrintableUtf8(key)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the key ", Quoted(key), " is not UTF-8 without control characters"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<RuledNumbers::Opening>> RuledNumbers::Open(const std::string& type,
+                                                                          const std::string& key) {
+  const Name name(type, key);
+  std::shared_ptr<Opening> opening;
+  {
+    MutexLock lock(mutex_);
+    if (const auto open = generators_.find(name); open != generators_.end()) {
+      opening = std::make_shared<Opening>();
+      opening->result = open->second;
+      opening->is_done = true;
+      return opening;
+    }
+    if (const auto at = openings_.find(name); at != openings_.end()) return at->second;
+    LOCUS_RETURN_IF_ERROR(Check(type, key));
+    opening = openings_[name] = std::make_shared<Opening>();
+    asked_.push_back(name);
+  }
+  driver_->Wake();
+  return opening;
+}
+
+absl::StatusOr<std::shared_ptr<NumberGenerator>> RuledNumbers::Wait(
+    const std::shared_ptr<Opening>& opening, std::chrono::steady_clock::time_point deadline) const {
+  MutexLock lock(mutex_);
+  while (!opening->is_done && std::chrono::steady_clock::now() < deadline) {
+    if (!driver_->started()) driver_->Wake();
+    opened_.WaitUntil(mutex_, deadline);
+  }
+  if (opening->is_done) return opening->result;
+  return absl::DeadlineExceededError("the store of the rules did not answer in time");
+}
+
+absl::Duration RuledNumbers::OpenAll() {
+  while (true) {
+    Name name;
+    {
+      MutexLock lock(mutex_);
+      if (asked_.empty()) return absl::InfiniteDuration();
+      name = std::move(asked_.front());
+      asked_.pop_front();
+    }
+    NumberGenerator::Options options;
+    options.horizon = options_.horizon;
+    options.executor = &pool_;
+    options.on_event = options_.on_event;
+    options.on_rule = options_.on_rule;
+    absl::StatusOr<std::unique_ptr<NumberGenerator>> made =
+        sequences_->MakeGenerator(name.first, name.second, std::move(options));
+    MutexLock lock(mutex_);
+    auto opening = openings_.extract(name);
+    LOCUS_CHECK(!opening.empty());
+    if (!made.ok()) {
+      opening.mapped()->result = Told(made.status(), name.first);
+    } else if (generators_.size() < options_.most) {
+      opening.mapped()->result = generators_[name] = *std::move(made);
+    } else {
+      opening.mapped()->result = absl::ResourceExhaustedError(absl::StrCat(
+          "this service has no counter of the key ", Quoted(name.second), " of sequence type ",
+          Quoted(name.first), ", and makes no more than ", options_.most));
+    }
+    opening.mapped()->is_done = true;
+    opened_.NotifyAll();
+  }
+}
+
+void RuledNumbers::ForEach(const std::function<void(const std::string&, const std::string&,
+                                                    const NumberGenerator&)>& visit) const {
+  std::map<Name, std::shared_ptr<NumberGenerator>> generators;
+  {
+    MutexLock lock(mutex_);
+    generators = generators_;
+  }
+  for (const auto& [name, generator] : generators) visit(name.first, name.second, *generator);
+}
+
+}  // namespace locus::locusd

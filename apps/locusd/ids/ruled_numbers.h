@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_APPS_LOCUSD_IDS_RULED_NUMBERS_H_
+#define LOCUS_APPS_LOCUSD_IDS_RULED_NUMBERS_H_
+
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "apps/locusd/ids/load_pool.h"
+#include "locus/number_generator.h"
+#include "locus/typed_sequences.h"
+#include "src/base/load_driver.h"
+#include "src/base/mutex.h"
+
+namespace locus::locusd {
+
+// Numbers by rules of the store: a generator for each type and key, opened when it is first asked
+// for, by threads of its own. Callers never wait for the store longer than they want to.
+// Thread safety: all methods may be called from any thread.
+class RuledNumbers {
+ public:
+  struct Options {
+    // Generators; each costs a counter in the store for good, with a period one for each.
+    size_t most = 1000;
+    // The only types there are; empty: any.
+    std::set<std::string> names = {};
+    absl::Duration horizon = absl::Minutes(10);
+    std::function<void(const SegmentSequenceEvent&)> on_event = {};
+    std::function<void(const NumberRuleEvent&)> on_rule = {};
+  };
+  // A generator on its way.
+  class Opening;
+
+  // Throws std::system_error: there are no threads.
+  RuledNumbers(std::unique_ptr<TypedSequences> sequences, Options options);
+  ~RuledNumbers();
+
+  // nullptr: it is not open.
+  std::shared_ptr<NumberGenerator> Find(const std::string& type, const std::string& key) const;
+  // Begins to open one, or joins who does; does not wait. INVALID_ARGUMENT: a bad name or key.
+  // NOT_FOUND: the service does not have the type.
+  absl::StatusOr<std::shared_ptr<Opening>> Open(const std::string& type, const std::string& key);
+  // Waits until it is open. DEADLINE_EXCEEDED: it is not yet. NOT_FOUND: there is no such type.
+  // RESOURCE_EXHAUSTED: there is, and the service has as many generators as it may. UNAVAILABLE:
+  // the store does not answer. FAILED_PRECONDITION: somebody has to mend something.
+  absl::StatusOr<std::shared_ptr<NumberGenerator>> Wait(
+      const std::shared_ptr<Opening>& opening,
+      std::chrono::steady_clock::time_point deadline) const;
+
+  // Calls `visit` for each that is open, with its type and key.
+  void ForEach(const std::function<void(const std::string&, const std::string&,
+                                        const NumberGenerator&)>& visit) const;
+
+ private:
+  using Name = std::pair<std::string, std::string>;
+
+  absl::Status Check(const std::string& type, const std::string& key) const;
+  // Opens what was asked for. Of the driver.
+  absl::Duration OpenAll();
+
+  const std::unique_ptr<TypedSequences> sequences_;
+  const Options options_;
+  LoadPool pool_;
+  mutable internal::Mutex mutex_;
+  mutable internal::CondVar opened_;
+  std::map<Name, std::shared_ptr<NumberGenerator>> generators_ ABSL_GUARDED_BY(mutex_);
+  std::map<Name, std::shared_ptr<Opening>> openings_ ABSL_GUARDED_BY(mutex_);  // not done yet
+  std::deque<Name> asked_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<internal::LoadDriver> driver_;  // last: its end waits for work under way
+};
+
+}  // namespace locus::locusd
+
+#endif  // LOCUS_APPS_LOCUSD_IDS_RULED_NUMBERS_H_
