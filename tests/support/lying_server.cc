@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 
 #include "gtest/gtest.h"
 #include "tests/support/private_server.h"
@@ -68,6 +69,28 @@ bool LyingPeer::ReceiveExactly(size_t size, std::string& bytes) {
 
 void LyingPeer::Hang() {
   while (!Receive().empty()) {
+  }
+}
+
+void ConverseHttp(LyingPeer& peer, const std::function<std::string(const std::string&)>& answer) {
+  std::string bytes;
+  while (true) {
+    const size_t end = bytes.find("\r\n\r\n");
+    size_t length = 0;
+    if (end != std::string::npos) {
+      const size_t at = bytes.find("Content-Length: ");
+      if (at != std::string::npos) length = std::strtoul(&bytes[at + 16], nullptr, 10);
+    }
+    if (end == std::string::npos || bytes.size() < end + 4 + length) {
+      const std::string more = peer.Receive();
+      if (more.empty()) return;
+      bytes += more;
+      continue;
+    }
+    const std::string line = bytes.substr(0, bytes.find('\r'));
+    bytes.erase(0, end + 4 + length);
+    const std::string said = answer(line);
+    if (said.empty() || !peer.Send(said)) return;
   }
 }
 

@@ -35,6 +35,9 @@ class LyingPeer {
   const int stop_fd_;
 };
 
+// Reads HTTP requests and sends what `answer` makes of the first line of each; empty: hangs up.
+void ConverseHttp(LyingPeer& peer, const std::function<std::string(const std::string&)>& answer);
+
 // A server in this process that answers whatever a test wants: truncated, oversized, dripping,
 // random. Each connection is served by `serve` and closed when that returns.
 class LyingServer {

@@ -29,6 +29,8 @@ namespace {
 constexpr absl::Duration kRound = absl::Seconds(1);
 // While sections have no owner that this node leaves to another one.
 constexpr absl::Duration kSoon = absl::Milliseconds(300);
+// Where the store did not grant what its table shows as free, yet.
+constexpr absl::Duration kVerySoon = absl::Milliseconds(30);
 constexpr absl::Duration kSpreadEvery = absl::Seconds(10);
 // A node that takes longer to answer counts as dead, and its leases say when its sections are free.
 constexpr absl::Duration kTellTimeout = absl::Milliseconds(500);
@@ -142,12 +144,13 @@ class StrictService::Rep {
     const absl::StatusOr<RoundPlan> plan = node_.Plan(spreads && all_answered);
     if (!plan.ok()) return kRound;
     free_ = plan->free;
-    Act(*plan);
+    const bool got_all = Act(*plan);
     if (spreads && all_answered) spread_due_ = now + kSpreadEvery;
     look_due_ = now + std::min(node_.settings().options.ttl / 3, plan->next_end);
-    const bool some_left = plan->free.size() > plan->take.size();
-    return std::clamp(look_due_ - options_.clock->SinceBoot(), absl::Milliseconds(1),
-                      some_left ? kSoon : kRound);
+    const absl::Duration longest = !got_all                                ? kVerySoon
+                                   : plan->free.size() > plan->take.size() ? kSoon
+                                                                           : kRound;
+    return std::clamp(look_due_ - options_.clock->SinceBoot(), absl::Milliseconds(1), longest);
   }
 
   bool Look() {
@@ -187,13 +190,16 @@ class StrictService::Rep {
     return std::includes(addresses.begin(), addresses.end(), now.begin(), now.end());
   }
 
-  void Act(const RoundPlan& plan) {
+  // Whether it got what it wanted to take.
+  bool Act(const RoundPlan& plan) {
+    bool got_all = true;
     if (!plan.take.empty() && node_.takes()) {
       absl::StatusOr<Change> taken = Change();
       {
         MutexLock one(give_mutex_);
         if (node_.takes()) taken = node_.Take(plan.take);
       }
+      got_all = !taken.ok() || taken->sections == plan.take.size();
       if (!taken.ok()) {
         TellOnce("strict sections cannot be taken", taken.status());
       } else if (taken->sections > 0) {
@@ -207,6 +213,7 @@ class StrictService::Rep {
       const absl::StatusOr<Change> given = Give(sections, &*to);
       if (!given.ok()) TellOnce("strict sections cannot be handed over", given.status());
     }
+    return got_all;
   }
 
   // Hands them over, some at a time. nullptr: to anybody.

@@ -36,15 +36,6 @@ absl::Status From(const Endpoint& endpoint, const absl::Status& status) {
                       absl::StrCat("locusd ", endpoint.text, ": ", status.message()));
 }
 
-// What Retry-After says, and up to half a second more, so that clients do not all come back at
-// once.
-absl::Duration PauseOf(const HttpAnswer& answer) {
-  constexpr uint64_t kMostSeconds = 3600;
-  const uint64_t seconds =
-      internal::ParseDecimal(answer.Header("Retry-After"), kMostSeconds).value_or(1);
-  return absl::Seconds(seconds) + absl::Milliseconds(internal::RandomWord().value_or(0) % 500 + 1);
-}
-
 // OK: the request was carried out. Something else than locusd may answer with success to
 // everything.
 absl::Status Outcome(const Request& request, const HttpAnswer& answer) {
@@ -64,6 +55,15 @@ std::string_view HostOf(std::string_view location) {
   return location.substr(0, location.find('/'));
 }
 
+}  // namespace
+
+absl::Duration PauseOf(const HttpAnswer& answer) {
+  constexpr uint64_t kMostSeconds = 3600;
+  const uint64_t seconds =
+      internal::ParseDecimal(answer.Header("Retry-After"), kMostSeconds).value_or(1);
+  return absl::Seconds(seconds) + absl::Milliseconds(internal::RandomWord().value_or(0) % 500 + 1);
+}
+
 absl::Status CheckToken(const Endpoint& endpoint, bool token, bool tls) {
   if (!token || tls || internal::IsLoopback(endpoint.host)) return absl::OkStatus();
   return absl::FailedPreconditionError(
@@ -71,7 +71,15 @@ absl::Status CheckToken(const Endpoint& endpoint, bool token, bool tls) {
                    " would go over the network in plain text: enable TLS"));
 }
 
-}  // namespace
+absl::StatusOr<internal::SecretBytes> AuthorizationOf(std::string_view token) {
+  constexpr std::string_view kBearer = "Bearer ";
+  if (token.empty()) return internal::SecretBytes();
+  LOCUS_ASSIGN_OR_RETURN(internal::SecretBytes authorization,
+                         internal::SecretBytes::Allocate(kBearer.size() + token.size()));
+  internal::CopySecret(kBearer.data(), authorization.data(), kBearer.size());
+  internal::CopySecret(token.data(), authorization.data() + kBearer.size(), token.size());
+  return authorization;
+}
 
 Nodes::Nodes(const LocusdOptions& options, Follow follow, std::vector<Endpoint> endpoints,
              std::unique_ptr<TlsContext> tls, internal::SecretBytes authorization, Clock& clock)
@@ -101,15 +109,7 @@ absl::StatusOr<std::unique_ptr<Nodes>> Nodes::Open(const LocusdOptions& options,
   if (options.tls.enabled) {
     LOCUS_ASSIGN_OR_RETURN(tls, TlsContext::Load({options.tls.ca_file, "", ""}));
   }
-  internal::SecretBytes authorization;
-  if (!options.token.empty()) {
-    constexpr std::string_view kBearer = "Bearer ";
-    LOCUS_ASSIGN_OR_RETURN(authorization,
-                           internal::SecretBytes::Allocate(kBearer.size() + options.token.size()));
-    internal::CopySecret(kBearer.data(), authorization.data(), kBearer.size());
-    internal::CopySecret(options.token.data(), authorization.data() + kBearer.size(),
-                         options.token.size());
-  }
+  LOCUS_ASSIGN_OR_RETURN(internal::SecretBytes authorization, AuthorizationOf(options.token));
   return std::unique_ptr<Nodes>(new Nodes(options, follow, std::move(endpoints), std::move(tls),
                                           std::move(authorization), clock));
 }

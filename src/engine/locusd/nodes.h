@@ -35,6 +35,14 @@ struct Request {
   absl::Duration longest = absl::InfiniteDuration();
 };
 
+// FAILED_PRECONDITION: there is a token, and it would go over the network in plain text.
+absl::Status CheckToken(const http::Endpoint& endpoint, bool token, bool tls);
+// "Bearer TOKEN"; of no token, nothing. UNAVAILABLE: the kernel gives no memory for secrets.
+absl::StatusOr<internal::SecretBytes> AuthorizationOf(std::string_view token);
+// What Retry-After says, and up to half a second more, so that clients do not all come back at
+// once.
+absl::Duration PauseOf(const http::HttpAnswer& answer);
+
 // Speaks HTTP with the nodes of a cluster of locusd: finds the leader, follows redirections,
 // repeats what no node answered.
 //

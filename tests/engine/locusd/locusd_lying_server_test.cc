@@ -37,29 +37,6 @@ std::string Honest() {
          R"("leader":false,"match":0,"forgot":false,"silent_ms":null}]})";
 }
 
-// Reads requests and sends what `answer` makes of each first line; empty: hangs up.
-void Converse(LyingPeer& peer, const std::function<std::string(const std::string&)>& answer) {
-  std::string bytes;
-  while (true) {
-    const size_t end = bytes.find("\r\n\r\n");
-    size_t length = 0;
-    if (end != std::string::npos) {
-      const size_t at = bytes.find("Content-Length: ");
-      if (at != std::string::npos) length = std::strtoul(&bytes[at + 16], nullptr, 10);
-    }
-    if (end == std::string::npos || bytes.size() < end + 4 + length) {
-      const std::string more = peer.Receive();
-      if (more.empty()) return;
-      bytes += more;
-      continue;
-    }
-    const std::string line = bytes.substr(0, bytes.find('\r'));
-    bytes.erase(0, end + 4 + length);
-    const std::string said = answer(line);
-    if (said.empty() || !peer.Send(said)) return;
-  }
-}
-
 LocusdOptions OptionsOf(const LyingServer& server) {
   LocusdOptions options;
   options.endpoints = {absl::StrCat("127.0.0.1:", server.port())};
@@ -99,7 +76,8 @@ absl::Status Use(const LocusdOptions& options) {
 }
 
 LyingServer::Serve Saying(const std::string& bytes) {
-  return [bytes](LyingPeer& peer) { Converse(peer, [&](const std::string&) { return bytes; }); };
+  return
+      [bytes](LyingPeer& peer) { ConverseHttp(peer, [&](const std::string&) { return bytes; }); };
 }
 
 TEST(LocusdLyingServerTest, HonestAnswer_IsRead) {
@@ -182,7 +160,7 @@ TEST(LocusdLyingServerTest, AnswersWithoutEnd_EndInTimeAndTakeLittleMemory) {
     const auto& begin = flood.first;  // clang 14 captures no structured bindings
     const auto& piece = flood.second;
     LyingServer server([&](LyingPeer& peer) {
-      Converse(peer, [&](const std::string&) {
+      ConverseHttp(peer, [&](const std::string&) {
         peer.Send(begin);
         while (peer.Send(piece)) {
         }
@@ -222,7 +200,7 @@ TEST(LocusdLyingServerTest, PagesOfLeasesThatDoNotEnd_AreNoView) {
 
 TEST(LocusdLyingServerTest, DrippingServer_HoldsNoCallPastItsBound) {
   LyingServer server([&](LyingPeer& peer) {
-    Converse(peer, [&](const std::string&) {
+    ConverseHttp(peer, [&](const std::string&) {
       peer.Drip("HTTP/1.1 200 OK\r\nX: " + std::string(5000, 'x'), 50);
       return std::string();
     });
@@ -238,7 +216,7 @@ TEST(LocusdLyingServerTest, Redirections_EndInTimeAndTakeNoTokenAway) {
   for (const char* location : {"http://127.0.0.1:1/x", "http://10.1.2.3:7070/x", "nonsense", "",
                                "http://[::1/", "http://\x1b[31m:7/", "https://127.0.0.1:99999/"}) {
     LyingServer server([location](LyingPeer& peer) {
-      Converse(peer, [&](const std::string& line) {
+      ConverseHttp(peer, [&](const std::string& line) {
         if (absl::StrContains(line, "/v1/status")) return Http(Honest());
         return absl::StrCat("HTTP/1.1 307 Gone\r\nLocation: ", location,
                             "\r\nContent-Length: 0\r\n\r\n");
@@ -281,7 +259,7 @@ TEST(LocusdLyingServerTest, RandomAnswers_HarmNobody) {
     SCOPED_TRACE(seed);
     LyingServer server([seed](LyingPeer& peer) {
       std::mt19937 of_peer(seed);
-      Converse(peer, [&](const std::string& line) {
+      ConverseHttp(peer, [&](const std::string& line) {
         std::string said = Http(absl::StrContains(line, "/v1/status") ? Honest() : "");
         said[of_peer() % said.size()] = static_cast<char>(of_peer());
         return said;

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strict sequences by real nodes: how they spread, and what callers see of hand-overs and deaths.
+#include <signal.h>
+
+#include <atomic>
+#include <cstdio>
+#include <map>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "locus/engine/strict_client.h"
+#include "tests/locusd/ids_process.h"
+
+namespace locus {
+namespace {
+
+using ::testing::HasSubstr;
+using Clock = std::chrono::steady_clock;
+
+constexpr uint32_t kSections = 20;
+constexpr char kToken[] = "the-token-of-these-nodes";
+
+class LocusdStrictTest : public ::testing::Test {
+ protected:
+  static constexpr absl::Duration kTtl = absl::Seconds(3);
+
+  // Nodes "n1", "n2", ... of one set.
+  void Start(int count, const std::string& more = "", const std::string& more_api = "") {
+    while (count-- > 0) {
+      const std::string name = absl::StrCat("n", nodes_.size() + 1);
+      auto node = std::make_unique<IdsProcess>(directory_, name);
+      node->Write("roles = [\"sequence-node\"]\n", more_api,
+                  absl::StrCat("[strict]\nname = \"", name,
+                               "\"\nstore = \"sqlite:", directory_ / "strict.db",
+                               "\"\ncreate = true\nuids = ", kSections * 100,
+                               "\nsection_size = 100\nttl = \"3s\"\n", more));
+      if (!more_api.empty()) node->token = kToken;
+      ASSERT_TRUE(node->Start()) << node->LogText();
+      nodes_.push_back(std::move(node));
+    }
+  }
+
+  int Owned(size_t node) const {
+    const std::string text = nodes_[node]->Metric("locus_strict_sections_owned");
+    return text.empty() ? 0 : std::stoi(text);
+  }
+  // Until all sections are owned by these, none by much more than its part.
+  bool Spread(const std::vector<size_t>& nodes) const {
+    return WaitUntil([&] {
+      int all = 0;
+      int most = 0;
+      for (const size_t node : nodes) {
+        all += Owned(node);
+        most = std::max(most, Owned(node));
+      }
+      return all == kSections && most <= static_cast<int>(kSections / nodes.size() + 3);
+    });
+  }
+  std::unique_ptr<StrictClient> Client(size_t node = 0) const {
+    StrictClientOptions options;
+    options.endpoints = {nodes_[node]->api()};
+    options.token = nodes_[node]->token;
+    auto client = StrictClient::Open(options, Clock::now() + std::chrono::minutes(1));
+    EXPECT_TRUE(client.ok()) << client.status();
+    return client.ok() ? *std::move(client) : nullptr;
+  }
+
+  const TemporaryDirectory directory_;
+  std::vector<std::unique_ptr<IdsProcess>> nodes_;
+};
+
+// Callers that draw all the time, one number of each section at once, and judge what they get.
+class Callers {
+ public:
+  explicit Callers(const std::vector<std::unique_ptr<StrictClient>>& clients) {
+    for (const auto& client : clients) {
+      threads_.emplace_back([this, &client = *client] { Draw(client); });
+    }
+  }
+  ~Callers() { End(); }
+
+  // The longest that a call took since the last time.
+  absl::Duration TakeLongest() { return absl::Nanoseconds(longest_.exchange(0)); }
+  uint64_t calls() const { return calls_; }
+  void End() {
+    ends_ = true;
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+ private:
+  void Draw(StrictClient& client) {
+    while (!ends_) {
+      for (uint32_t section = 0; section < kSections && !ends_; ++section) {
+        const uint64_t before = highest_[section];  // of calls that have ended
+        const Clock::time_point begun = Clock::now();
+        const auto number = client.Next(section * 100, begun + std::chrono::minutes(1));
+        ASSERT_TRUE(number.ok()) << number.status();
+        EXPECT_GT(*number, before) << "section " << section;
+        Raise(highest_[section], *number);
+        Raise(longest_, static_cast<uint64_t>((Clock::now() - begun).count()));
+        ++calls_;
+      }
+    }
+  }
+  static void Raise(std::atomic<uint64_t>& value, uint64_t to) {
+    uint64_t is = value;
+    while (is < to && !value.compare_exchange_weak(is, to)) {
+    }
+  }
+
+  std::atomic<uint64_t> highest_[kSections] = {};
+  std::atomic<uint64_t> longest_ = 0;
+  std::atomic<uint64_t> calls_ = 0;
+  std::atomic<bool> ends_ = false;
+  std::vector<std::thread> threads_;
+};
+
+bool MoreCalls(const Callers& callers, uint64_t more) {
+  const uint64_t until = callers.calls() + more;
+  return WaitUntil([&] { return callers.calls() >= until; });
+}
+
+TEST_F(LocusdStrictTest, Nodes_HandOverAndTakeOverWhileNumbersRise) {
+  Start(3);
+  ASSERT_TRUE(Spread({0, 1, 2}));
+  std::vector<std::unique_ptr<StrictClient>> clients;
+  for (size_t i = 0; i < 3; ++i) clients.push_back(Client(i));
+  Callers callers(clients);
+  ASSERT_TRUE(MoreCalls(callers, 200));
+  const absl::Duration usual = callers.TakeLongest();
+
+  // Planned: by word, and by SIGTERM.
+  const auto over = nodes_[0]->Good("POST", "/v1/strict/sections:hand_over", R"({"to": "n2"})");
+  EXPECT_GT(over["sections"], 0);
+  EXPECT_EQ(Owned(0), 0);
+  ASSERT_TRUE(MoreCalls(callers, 200));
+  const absl::Duration by_word = callers.TakeLongest();
+  nodes_[1]->process().Stop();
+  EXPECT_TRUE(nodes_[1]->Logged("strict sections handed over to n3")) << nodes_[1]->LogText();
+  ASSERT_TRUE(MoreCalls(callers, 200));
+  const absl::Duration by_signal = callers.TakeLongest();
+  EXPECT_EQ(Owned(2), kSections);
+
+  // The first one comes back, and then the third one dies.
+  nodes_[0]->Good("POST", "/v1/strict/sections:take", "{}");
+  ASSERT_TRUE(Spread({0, 2}));
+  callers.TakeLongest();
+  nodes_[2]->process().KillHard();
+  ASSERT_TRUE(Spread({0}));
+  ASSERT_TRUE(MoreCalls(callers, 200));
+  const absl::Duration by_death = callers.TakeLongest();
+  callers.End();
+  std::printf(
+      "longest call: %s as usual, %s at a hand-over of all sections, %s at SIGTERM, %s "
+      "after kill -9 with a ttl of %s\n",
+      absl::FormatDuration(usual).c_str(), absl::FormatDuration(by_word).c_str(),
+      absl::FormatDuration(by_signal).c_str(), absl::FormatDuration(by_death).c_str(),
+      absl::FormatDuration(kTtl).c_str());
+  // Generous: the machine may be busy. The page of the benchmark has figures.
+  EXPECT_LT(by_word, absl::Seconds(2));
+  EXPECT_LT(by_signal, absl::Seconds(2));
+  EXPECT_LT(by_death, kTtl + absl::Seconds(10));
+}
+
+TEST_F(LocusdStrictTest, NodesWithTokens_FindEachOtherAndRefuseOthers) {
+  WriteSecret(directory_ / "token", absl::StrCat(kToken, "\n"));
+  WriteSecret(directory_ / "few", "the-token-for-numbers\n");
+  const std::string more = absl::StrCat("token_file = \"", directory_ / "token",
+                                        "\"\n[[token]]\nname = \"few\"\nfile = \"",
+                                        directory_ / "few", "\"\nscopes = [\"ids\"]\n");
+  Start(2, more, absl::StrCat("token_files = [\"", directory_ / "token", "\"]\n"));
+  ASSERT_TRUE(Spread({0, 1}));
+  const auto client = Client();
+  EXPECT_TRUE(client->Next(1, Clock::now() + std::chrono::minutes(1)).ok());
+  nodes_[0]->token = "the-token-for-numbers";
+  EXPECT_NE(nodes_[0]->StatusOf("POST", "/v1/strict/next", R"({"uids": ["1"]})"), 403u);
+  EXPECT_EQ(nodes_[0]->StatusOf("GET", "/v1/strict/table"), 200u);
+  for (const char* const path : {"sections:take", "sections:hand_over", "nodes"}) {
+    EXPECT_EQ(nodes_[0]->StatusOf("POST", absl::StrCat("/v1/strict/", path), "{}"), 403u) << path;
+  }
+  nodes_[0]->token = "";
+  EXPECT_EQ(nodes_[0]->StatusOf("POST", "/v1/strict/next", R"({"uids": ["1"]})"), 401u);
+}
+
+TEST_F(LocusdStrictTest, FixedSections_AreTheNodesOwn) {
+  Start(1, "sections = [\"0-4\"]\n");
+  EXPECT_TRUE(WaitUntil([&] { return Owned(0) == 5; }));
+  Start(1);
+  EXPECT_TRUE(WaitUntil([&] { return Owned(1) == kSections - 5; }));
+  nodes_[0]->process().Stop();
+  EXPECT_TRUE(WaitUntil([&] { return Owned(1) == kSections; }));
+  ASSERT_TRUE(nodes_[0]->Start());
+  EXPECT_TRUE(WaitUntil([&] { return Owned(0) == 0; }));
+}
+
+TEST_F(LocusdStrictTest, AnotherSetThanTheStored_EndsTheStart) {
+  Start(1);
+  IdsProcess other(directory_, "other");
+  other.Write("roles = [\"sequence-node\"]\n", "",
+              absl::StrCat("[strict]\nname = \"other\"\nstore = \"sqlite:",
+                           directory_ / "strict.db", "\"\ncreate = true\nuids = 7\n"));
+  const LocusdRun run = RunLocusd(absl::StrCat("--config ", other.config()), directory_);
+  EXPECT_EQ(run.code, 2) << run.out;
+  EXPECT_THAT(run.out, HasSubstr("strict.store: "));
+}
+
+TEST_F(LocusdStrictTest, Check_JudgesFilesWithoutAStart) {
+  IdsProcess node(directory_, "node");
+  node.Write("roles = [\"sequence-node\"]\n", "",
+             absl::StrCat("[strict]\nname = \"n\"\nstore = \"sqlite:", directory_ / "none.db",
+                          "\"\ntoken_file = \"", directory_ / "none", "\"\n"));
+  const LocusdRun run = RunLocusd(absl::StrCat("--config ", node.config(), " --check"), directory_);
+  EXPECT_EQ(run.code, 2);
+  EXPECT_THAT(run.out, HasSubstr("create = true makes it"));
+  EXPECT_THAT(run.out, HasSubstr("strict.token_file"));
+}
+
+}  // namespace
+}  // namespace locus
