@@ -19,6 +19,7 @@
 #include "src/base/text.h"
 #include "src/http/tls_context.h"
 #include "src/lease_api/api.h"
+#include "src/lease_api/store_calls.h"
 #include "src/lease_api/tokens.h"
 #include "src/lease_node/member_address.h"
 #include "src/raft/tcp/tcp_transport.h"
@@ -209,6 +210,7 @@ class LeaseRole::Rep {
     };
     options.tls = config_.api.tls.has_value();
     options.cluster = config_.cluster;
+    options.keeps_store = config_.api.store;
     options.address = {config_.raft.advertise, config_.api.advertise};
     options.forward.most = config_.api.forward;
     options.forward.tls = forward_tls_.get();
@@ -303,7 +305,8 @@ absl::StatusOr<std::unique_ptr<LeaseRole>> LeaseRole::Open(const Config& config,
 bool LeaseRole::Owns(const http::ServerRequest& request) const {
   const std::string_view path = request.path;
   return path == "/v1/status" || path == "/v1/members" || path.starts_with("/v1/members/") ||
-         path == "/v1/leases" || path.starts_with("/v1/leases/") || path.starts_with("/v1/spaces/");
+         path == "/v1/leases" || path.starts_with("/v1/leases/") ||
+         path.starts_with("/v1/spaces/") || lease_api::IsOfStore(path);
 }
 Scopes LeaseRole::Needs(const http::ServerRequest& request) const { return ScopesOf(request); }
 void LeaseRole::Handle(http::ServerRequest request, const Access&, http::Server::Respond respond) {

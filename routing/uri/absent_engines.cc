@@ -66,6 +66,15 @@ absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenLocusdWorkerLeases(const S
                                                                          std::string_view) {
   return Absent(uri.text, "LOCUS_LOCUSD");
 }
+absl::StatusOr<std::shared_ptr<SegmentStore>> OpenLocusdStore(const StoreUri& uri,
+                                                              std::string_view) {
+  return Absent(uri.text, "LOCUS_LOCUSD");
+}
+absl::StatusOr<std::unique_ptr<Sequencer>> OpenLocusdSequencer(const StoreUri& uri,
+                                                               std::string_view,
+                                                               const SequencerOptions&) {
+  return Absent(uri.text, "LOCUS_LOCUSD");
+}
 absl::StatusOr<std::unique_ptr<LocusdCluster>> OpenLocusdCluster(const StoreUri& uri,
                                                                  std::string_view) {
   return Absent(uri.text, "LOCUS_LOCUSD");

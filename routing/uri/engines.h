@@ -74,6 +74,11 @@ absl::StatusOr<std::shared_ptr<SegmentStore>> OpenZookeeperStore(const StoreUri&
 absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenZookeeperWorkerLeases(
     const StoreUri& uri, std::string_view password);
 
+absl::StatusOr<std::shared_ptr<SegmentStore>> OpenLocusdStore(const StoreUri& uri,
+                                                              std::string_view token);
+absl::StatusOr<std::unique_ptr<Sequencer>> OpenLocusdSequencer(const StoreUri& uri,
+                                                               std::string_view token,
+                                                               const SequencerOptions& of_counters);
 absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenLocusdWorkerLeases(const StoreUri& uri,
                                                                          std::string_view token);
 absl::StatusOr<std::unique_ptr<LocusdCluster>> OpenLocusdCluster(const StoreUri& uri,

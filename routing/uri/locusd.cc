@@ -30,6 +30,22 @@ absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenLocusdWorkerLeases(const S
   return As<std::shared_ptr<WorkerLeaseStore>>(LocusdWorkerLeaseStore::Open(options));
 }
 
+absl::StatusOr<std::shared_ptr<SegmentStore>> OpenLocusdStore(const StoreUri& uri,
+                                                              std::string_view token) {
+  LocusdOptions options;
+  Wiped wiped(options.token);
+  Fill(uri, token, options);
+  return As<std::shared_ptr<SegmentStore>>(LocusdSegmentStore::Open(options));
+}
+
+absl::StatusOr<std::unique_ptr<Sequencer>> OpenLocusdSequencer(
+    const StoreUri& uri, std::string_view token, const SequencerOptions& of_counters) {
+  LocusdOptions options;
+  Wiped wiped(options.token);
+  Fill(uri, token, options);
+  return As<std::unique_ptr<Sequencer>>(LocusdSequencer::Open(options, of_counters));
+}
+
 absl::StatusOr<std::unique_ptr<LocusdCluster>> OpenLocusdCluster(const StoreUri& uri,
                                                                  std::string_view token) {
   LocusdOptions options;

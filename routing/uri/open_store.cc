@@ -14,11 +14,11 @@ using Engine = internal::StoreUri::Engine;
 
 // What an engine does not have, with what it has.
 absl::Status HasNo(const internal::StoreUri& uri, const char* what) {
-  return absl::InvalidArgumentError(absl::StrCat(uri.text, ": ",
-                                                 uri.engine == Engine::kLocusd
-                                                     ? "locusd has worker leases only"
-                                                     : "zookeeper has worker leases and order IDs",
-                                                 ", and no ", what));
+  return absl::InvalidArgumentError(absl::StrCat(
+      uri.text, ": ",
+      uri.engine == Engine::kLocusd ? "locusd has worker leases, sequences and order IDs"
+                                    : "zookeeper has worker leases and order IDs",
+      ", and no ", what));
 }
 
 // A sequencer that keeps its numbers through crashes without another's help.
@@ -55,7 +55,6 @@ absl::StatusOr<std::shared_ptr<Sequencer>> OpenCeiling(const SequencerUriOptions
 absl::StatusOr<std::shared_ptr<SegmentStore>> OpenSegmentStore(std::string_view uri_text,
                                                                const StoreUriOptions& options) {
   LOCUS_ASSIGN_OR_RETURN(internal::StoreUri uri, internal::StoreUri::Parse(uri_text));
-  if (uri.engine == Engine::kLocusd) return HasNo(uri, "order IDs");
   if (uri.engine == Engine::kSqlite) {
     SqliteSegmentStore::Options of_file;
     of_file.create = options.create;
@@ -64,10 +63,11 @@ absl::StatusOr<std::shared_ptr<SegmentStore>> OpenSegmentStore(std::string_view 
   LOCUS_ASSIGN_OR_RETURN(std::string_view password, internal::Ask(options.password));
   switch (uri.engine) {
     case Engine::kSqlite:
-    case Engine::kLocusd:
       break;
     case Engine::kZookeeper:
       return internal::OpenZookeeperStore(uri, password);
+    case Engine::kLocusd:
+      return internal::OpenLocusdStore(uri, password);
     case Engine::kMysql:
       return internal::OpenMysqlStore(uri, password, options.create);
     case Engine::kRedis:
@@ -168,9 +168,7 @@ absl::StatusOr<std::unique_ptr<LocusdCluster>> OpenLocusdCluster(std::string_vie
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(std::string_view uri_text,
                                                          const SequencerUriOptions& options) {
   LOCUS_ASSIGN_OR_RETURN(internal::StoreUri uri, internal::StoreUri::Parse(uri_text));
-  if (uri.engine == Engine::kZookeeper || uri.engine == Engine::kLocusd) {
-    return HasNo(uri, "sequences");
-  }
+  if (uri.engine == Engine::kZookeeper) return HasNo(uri, "sequences");
   bool is_redis = uri.engine == Engine::kRedis || uri.engine == Engine::kRedisSentinel;
   if (!options.ceiling.empty() && !is_redis) {
     return absl::InvalidArgumentError(
@@ -187,6 +185,10 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(std::string_view uri_te
   if (uri.engine == Engine::kEtcd) {
     LOCUS_ASSIGN_OR_RETURN(std::string_view password, internal::Ask(options.password));
     return internal::OpenEtcdSequencer(uri, password, options.sequencer);
+  }
+  if (uri.engine == Engine::kLocusd) {
+    LOCUS_ASSIGN_OR_RETURN(std::string_view password, internal::Ask(options.password));
+    return internal::OpenLocusdSequencer(uri, password, options.sequencer);
   }
   return OpenDurable(uri, options.password, options.sequencer);
 }

@@ -33,7 +33,8 @@ constexpr std::array kForms = {
                "redis+sentinel://H1:P1,H2:P2/MASTER"},
     EngineForm{"etcd", Engine::kEtcd, 2379, nullptr, "etcd://H1:P1,H2:P2/PREFIX"},
     EngineForm{"zookeeper", Engine::kZookeeper, 2181, nullptr, "zookeeper://H1:P1,H2:P2/PREFIX"},
-    EngineForm{"locusd", Engine::kLocusd, 7070, nullptr, "locusd://H1:P1,H2:P2"}};
+    EngineForm{"locusd", Engine::kLocusd, 7070, nullptr, "locusd://H1:P1,H2:P2"},
+    EngineForm{"raft", Engine::kLocusd, 7070, nullptr, "raft://H1:P1,H2:P2"}};
 
 // Where a password may stand: all between "//" and the last '@', if it has a colon.
 std::string_view PossibleSecret(std::string_view text) {

@@ -20,7 +20,7 @@ namespace locus::internal {
 //   redis+sentinel://[user@]host[:26379][,host...]/master-name
 //   etcd://[user@]host[:2379][,host...][/prefix]
 //   zookeeper://[user@]host[:2181][,host...][/prefix] no counters
-//   locusd://host[:7070][,host...]                    of worker leases only
+//   locusd://host[:7070][,host...]                    the API of each node; raft:// is the same
 //
 // as locus/routing/uri.h says.
 struct StoreUri {

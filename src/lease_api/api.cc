@@ -14,6 +14,8 @@
 #include "src/lease_api/members.h"
 #include "src/lease_api/pages.h"
 #include "src/lease_api/rate_limit.h"
+#include "src/lease_api/store_bodies.h"
+#include "src/lease_api/store_calls.h"
 #include "src/lease_api/tokens.h"
 #include "src/lease_node/member_address.h"
 #include "src/worker/worker_rules.h"
@@ -57,23 +59,29 @@ struct Listing {
 
 ServerAnswer Done() { return {204, {}, ""}; }
 
-// "<ms since 1970>-<32 hex digits>"; nullopt: there is none.
+// "<ms since 1970>-<32 hex digits>[-<serial>]"; nullopt: there is none.
 absl::StatusOr<std::optional<RequestId>> RequestIdOf(const ServerRequest& request) {
   const std::string_view text = request.Header("Request-Id");
   if (text.empty()) return std::nullopt;
   const size_t dash = text.find('-');
   std::optional<uint64_t> made;
   std::optional<absl::uint128> number;
+  std::optional<uint64_t> serial = 0;
   if (dash != std::string_view::npos) {
     made = ParseDecimal(text.substr(0, dash), 253402300799999);
-    number = internal::ParseHex(text.substr(dash + 1));
+    std::string_view rest = text.substr(dash + 1);
+    if (rest.size() > 33 && rest[32] == '-') {
+      serial = ParseDecimal(rest.substr(33), UINT64_MAX);
+      rest = rest.substr(0, 32);
+    }
+    number = internal::ParseHex(rest);
   }
-  if (!made || !number) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("Request-Id ", Quoted(text), " is not <ms since 1970>-<32 hex digits>"));
+  if (!made || !number || !serial) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Request-Id ", Quoted(text), " is not <ms since 1970>-<32 hex digits>[-<serial>]"));
   }
   return RequestId{absl::FromUnixMillis(static_cast<int64_t>(*made)), absl::Uint128High64(*number),
-                   absl::Uint128Low64(*number)};
+                   absl::Uint128Low64(*number), *serial};
 }
 
 }  // namespace
@@ -191,6 +199,7 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
       call->Answer({200, {{"Content-Type", "text/plain; version=0.0.4"}}, Metrics()});
       return absl::OkStatus();
     }
+    if (IsOfStore(path)) return OfStore(call);
     if (method == "GET" && path == "/v1/leases") return Show(call);
     if (method == "POST" && path == "/v1/leases") return Acquire(call);
     if (method == "POST" && path == "/v1/members") return AddMember(call);
@@ -222,6 +231,32 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
     LOCUS_ASSIGN_OR_RETURN(auto of, ParseAcquire(call->request().body));
     LOCUS_RETURN_IF_ERROR(worker::Check(of.wish));
     return Submit(call, of.space, std::move(of.wish), 201);
+  }
+
+  absl::Status OfStore(const CallPtr& call) {
+    if (!options_.keeps_store) {
+      return absl::FailedPreconditionError(
+          "this cluster keeps no counters and no order IDs: set api.store = true on each of its "
+          "nodes, once all of them have this version");
+    }
+    LOCUS_ASSIGN_OR_RETURN(StoreCall of, ParseStoreCall(call->request()));
+    if (!of.action) {
+      node_.ShowSegments(
+          of.space, [self = shared_from_this(), call](absl::StatusOr<SpaceView> view) {
+            if (!view.ok()) return self->Refuse(call, view.status());
+            ServerAnswer answer = JsonAnswer(200, "");
+            answer.make_body = [view = *std::move(view)] { return BodyOf(view) + '\n'; };
+            call->Answer(std::move(answer));
+          });
+      return absl::OkStatus();
+    }
+    LOCUS_ASSIGN_OR_RETURN(std::optional<RequestId> id, RequestIdOf(call->request()));
+    node_.Submit({id, of.space, *std::move(of.action), call->trace()},
+                 [self = shared_from_this(), call](const Answer& answer) {
+                   if (!answer.status.ok()) return self->Refuse(call, answer.status);
+                   call->Answer(StoreAnswer(answer));
+                 });
+    return absl::OkStatus();
   }
 
   absl::StatusOr<uint64_t> WorkerOf(std::string_view text) {

@@ -34,6 +34,9 @@ struct ApiOptions {
   // Decides in place of these tokens, where it is set; asked for all but /healthz and /readyz. Must
   // not wait.
   std::function<Admission(const http::ServerRequest&)> admit = {};
+  // Serves counters and spaces of order IDs. Only once all nodes of the cluster know them: an older
+  // node stops at the first request about them that it has to apply.
+  bool keeps_store = false;
   // Of the clients' addresses, for redirections.
   bool tls = false;
   // What GET /v1/status says of this node: the cluster's name, and where others and clients reach
@@ -65,6 +68,9 @@ struct ApiOptions {
 // - DELETE /v1/leases/{worker}: releases; 204.
 // - GET /v1/leases?space=S[&from=WORKER][&limit=N]: 200 and the leases of at most N worker IDs from
 //   WORKER on, linearizable; "next" says where more follow.
+// - POST /v1/counters: a call of a counter; 200 (store_bodies.h).
+// - PUT /v1/segments/{space}: creates a space of order IDs; 204. GET: 200 and all of it,
+//   linearizable. POST :lease and :raise: 200; :restored: 204.
 // - GET /v1/members: 200 and the members, as this node knows them.
 // - POST /v1/members with {"id", "address"}: adds a learner, or changes its address; 204.
 // - POST /v1/members/{id}:promote: a learner votes from now on; 204.
@@ -79,9 +85,11 @@ struct ApiOptions {
 // where none is known, with 503. With "Prefer: forward" this node asks the leader itself, once, and
 // hands its answer on (forwarder.h). A header "Request-Id: <ms since 1970>-<32 hex digits>" lets
 // PUT /v1/spaces, POST and DELETE change something once: a repetition gets the answer of that time
-// for 2 minutes, and another request under the same ID is INVALID_ARGUMENT. Refusals are problem
-// details (RFC 9457). `traceparent` (W3C) is taken into the facts of the request, and so into the
-// audit.
+// for 2 minutes, and another request under the same ID is INVALID_ARGUMENT. Counters and spaces of
+// order IDs take "-<serial>" behind it: the ID names a session, of which only the last request is
+// remembered, and whose requests are sent one by one, each with a greater serial. Refusals are
+// problem details (RFC 9457). `traceparent` (W3C) is taken into the facts of the request, and so
+// into the audit.
 //
 // An address that sends too much gets 429 with Retry-After, and code UNAVAILABLE (rate_limit.h); a
 // node with too much under way answers 503, and so does one that already has 32 listings of leases

@@ -96,6 +96,10 @@ std::string MetricsPage(const NodeStatus& status, const lease_node::LeaseNode::S
   add("workers", "gauge", "Worker IDs that were ever granted.", stats.workers);
   add("held", "gauge", "Worker IDs with a holder.", stats.held);
   add("remembered_requests", "gauge", "Requests whose answers are kept.", stats.remembered);
+  add("counters", "gauge", "Counters that the cluster keeps.", stats.counters);
+  add("sections", "gauge", "Sections of order IDs that ever leased.", stats.sections);
+  add("sessions", "gauge", "Clients of counters and order IDs whose last answers are kept.",
+      stats.sessions);
   add("clock_off_seconds", "gauge", "The leader's clock less the cluster's time.",
       absl::ToDoubleSeconds(stats.clock_off));
   add("requests_under_way", "gauge", "Requests of clients that are not answered.",

@@ -48,8 +48,10 @@ bool IsOneOf(const std::vector<SecretBytes>& tokens, const ServerRequest& reques
 }  // namespace
 
 bool IsForOperators(const ServerRequest& request) {
-  return request.method != "GET" &&
-         (request.path.starts_with("/v1/members") || request.path.starts_with("/v1/spaces/"));
+  const std::string_view path = request.path;
+  if (request.method == "GET") return false;
+  if (path.starts_with("/v1/members") || path.starts_with("/v1/spaces/")) return true;
+  return path.starts_with("/v1/segments/") && !path.ends_with(":lease");
 }
 
 absl::Status Tokens::Keep(const std::vector<std::string>& clients,

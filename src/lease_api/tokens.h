@@ -13,7 +13,7 @@
 namespace locus::lease_api {
 
 // Whether the request is for operators: it changes members, hands the leadership over, creates or
-// deletes a space.
+// deletes a space, or raises the base of one.
 bool IsForOperators(const http::ServerRequest& request);
 
 // The bearer tokens of an API, and what they allow. Kept in memory that core dumps leave out, and

@@ -20,6 +20,28 @@ const absl::Time kLastTime = absl::FromUnixMillis(253370764799999);  // of 9998
 // What a request begins with.
 constexpr uint8_t kHasId = 1;
 constexpr uint8_t kHasTrace = 2;
+constexpr uint8_t kHasSerial = 4;
+
+bool IsOfStore(const Request& request) {
+  return IsOfStore(request.action) || (request.id && request.id->serial != 0);
+}
+bool IsOfStore(const Answer& answer) {
+  return !std::holds_alternative<std::monostate>(answer.reply);
+}
+// Of a command or of answers with these.
+template <typename Each>
+uint8_t VersionOf(const std::vector<Each>& all) {
+  for (const Each& each : all) {
+    if (IsOfStore(each)) return kStoreCodecVersion;
+  }
+  return kCodecVersion;
+}
+template <typename Each>
+void CheckVersion(Reader& reader, const std::vector<Each>& all) {
+  if (reader.of_store() && VersionOf(all) != kStoreCodecVersion) {
+    reader.Fail(0, "version 3, where version 2 says the same");
+  }
+}
 
 bool MayBeTimeOfCommand(absl::Time time) { return time >= absl::UnixEpoch() && time <= kLastTime; }
 
@@ -28,8 +50,11 @@ class CommandWriter : public Writer {
   using Writer::Put;
 
   void Put(const Request& request) {
-    Byte((request.id ? kHasId : 0) | (request.trace.empty() ? 0 : kHasTrace));
+    const bool has_serial = request.id && request.id->serial != 0;
+    Byte(static_cast<uint8_t>((request.id ? kHasId : 0) | (request.trace.empty() ? 0 : kHasTrace) |
+                              (has_serial ? kHasSerial : 0)));
     if (request.id) Put(*request.id);
+    if (has_serial) Number(request.id->serial);
     if (!request.trace.empty()) {
       Number(request.trace.high);
       Number(request.trace.low);
@@ -85,6 +110,8 @@ class CommandWriter : public Writer {
     Put(one.why, kMostWhyBytes, "the why of a verdict");
   }
   void PutAction(const Delete&) {}
+  void PutAction(const counter_machine::Call& one) { counter_machine::Put(*this, one); }
+  void PutAction(const segment_machine::Call& one) { segment_machine::Put(*this, one); }
 };
 
 class CommandReader : public Reader {
@@ -93,11 +120,17 @@ class CommandReader : public Reader {
 
   Request GetRequest() {
     Request request;
-    const uint8_t has = Byte(kHasId | kHasTrace);
+    const size_t place = at();
+    const uint8_t has = Byte(kHasId | kHasTrace | (of_store() ? kHasSerial : 0));
     if ((has & kHasId) != 0) request.id = GetId();
+    if ((has & kHasSerial) != 0) {
+      if (!request.id) return Fail(place, "a serial without an ID"), request;
+      request.id->serial = Number();
+      if (request.id->serial == 0) Fail(place, "a serial of 0");
+    }
     if ((has & kHasTrace) != 0) request.trace = GetTrace();
     request.space = GetSpace();
-    switch (Byte(std::variant_size_v<Action> - 1)) {
+    switch (Byte(of_store() ? std::variant_size_v<Action> - 1 : kLastOfLeases)) {
       case 0:
         GetAction(request.action.emplace<Create>());
         break;
@@ -116,11 +149,19 @@ class CommandReader : public Reader {
       case 5:
         request.action.emplace<Delete>();
         break;
+      case 6:
+        request.action = counter_machine::GetCall(*this);
+        break;
+      case 7:
+        request.action = segment_machine::GetCall(*this);
+        break;
     }
     return request;
   }
 
  private:
+  static constexpr uint8_t kLastOfLeases = 5;  // the last action that kCodecVersion has
+
   TraceId GetTrace() {
     const size_t place = at();
     TraceId trace;
@@ -177,6 +218,8 @@ void ForgetClock(WorkerRenew& one) { one.caller_now = absl::UnixEpoch(); }
 void ForgetClock(WorkerRelease&) {}
 void ForgetClock(Verdict&) {}
 void ForgetClock(Delete&) {}
+void ForgetClock(counter_machine::Call&) {}
+using segment_machine::ForgetClock;
 
 }  // namespace
 
@@ -191,7 +234,7 @@ uint64_t FingerprintOf(const Request& request) {
 
 absl::StatusOr<std::string> Encode(const Command& command) {
   CommandWriter writer;
-  writer.Byte(kCodecVersion);
+  writer.Byte(VersionOf(command.requests));
   if (!MayBeTimeOfCommand(command.time)) {
     writer.Fail(absl::StrCat("the time of a command is ", absl::FormatTime(command.time),
                              "; it must be between 1970 and 9998"));
@@ -209,7 +252,7 @@ absl::StatusOr<std::string> Encode(const Command& command) {
 
 absl::StatusOr<std::string> Encode(const std::vector<Answer>& answers) {
   Writer writer;
-  writer.Byte(kCodecVersion);
+  writer.Byte(VersionOf(answers));
   if (answers.size() > kMostRequests) {
     writer.Fail(absl::StrCat(answers.size(), " answers; the most are ", kMostRequests));
   }
@@ -231,6 +274,7 @@ absl::StatusOr<Command> DecodeCommand(std::string_view bytes) {
   for (size_t i = 0; i < count && reader.ok(); ++i) {
     command.requests.push_back(reader.GetRequest());
   }
+  CheckVersion(reader, command.requests);
   const absl::Status status = reader.Finish();
   if (!status.ok()) return status;
   return command;
@@ -241,6 +285,7 @@ absl::StatusOr<std::vector<Answer>> DecodeAnswers(std::string_view bytes) {
   std::vector<Answer> answers;
   const size_t count = reader.Size(kMostRequests, "answers");
   for (size_t i = 0; i < count && reader.ok(); ++i) answers.push_back(reader.GetAnswer());
+  CheckVersion(reader, answers);
   const absl::Status status = reader.Finish();
   if (!status.ok()) return status;
   return answers;

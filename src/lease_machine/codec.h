@@ -11,7 +11,7 @@
 #include "src/lease_machine/command.h"
 
 // Bytes of commands and answers, for the log and for the network; those of snapshots are written by
-// the same rules (src/base/byte_codec.h). The first byte is kCodecVersion. One value has one form:
+// the same rules (src/base/byte_codec.h). The first byte is the version. One value has one form:
 // what Decode accepts, Encode gives again.
 //
 // A time is a number of milliseconds since 1970, up to the end of 9999, or one of two numbers for
@@ -23,7 +23,11 @@
 
 namespace locus::lease_machine {
 
+// Counters, spaces of order IDs and sessions came with kStoreCodecVersion. Only what has one of
+// these is written so: a cluster that does not use them goes on with nodes that know kCodecVersion
+// only, and such a node refuses, and does not misread, the rest.
 inline constexpr uint8_t kCodecVersion = 2;
+inline constexpr uint8_t kStoreCodecVersion = 3;
 
 absl::StatusOr<std::string> Encode(const Command& command);
 absl::StatusOr<std::string> Encode(const std::vector<Answer>& answers);

@@ -15,8 +15,10 @@
 #include "absl/time/time.h"
 #include "locus/space.h"
 #include "locus/worker_lease_store.h"
+#include "src/counter_machine/counters.h"
+#include "src/segment_machine/spaces.h"
 
-// The commands of the machine of worker leases, its answers, and its facts for the audit.
+// The commands of the machine of leases, its answers, and its facts for the audit.
 // Times are in whole milliseconds.
 
 namespace locus::lease_machine {
@@ -30,6 +32,10 @@ inline constexpr size_t kMostWorkers = 1 << 20;
 inline constexpr size_t kMostHeld = 1 << 16;
 // Remembered requests: those that changed something.
 inline constexpr size_t kMostRemembered = 1 << 17;
+// Clients whose last request to counters or spaces of order IDs is remembered, and the grants in
+// the answers to them.
+inline constexpr size_t kMostSessions = 1 << 16;
+inline constexpr size_t kMostGrantsRemembered = 1 << 18;
 // Requests of one command.
 inline constexpr size_t kMostRequests = 1024;
 // Leases that one command ends.
@@ -47,6 +53,9 @@ struct RequestId {
   absl::Time made;    // the client's clock when it drew the numbers; the same in each repetition
   uint64_t high = 0;  // drawn at random
   uint64_t low = 0;
+  // Of requests to counters and spaces of order IDs, otherwise 0: the numbers above name a session,
+  // and its requests are numbered (Sessions).
+  uint64_t serial = 0;
 
   friend bool operator==(const RequestId&, const RequestId&) = default;
   // By time, then by number.
@@ -55,7 +64,7 @@ struct RequestId {
   }
 };
 
-// "<ms since 1970>-<32 hex digits>", as the API reads it.
+// "<ms since 1970>-<32 hex digits>", and "-<serial>" where that is not 0; as the API reads it.
 std::string ToString(const RequestId& id);
 
 // The trace that a request belongs to, by W3C Trace Context. Both 0: none.
@@ -93,7 +102,15 @@ struct Verdict {
   friend bool operator==(const Verdict&, const Verdict&) = default;
 };
 
-using Action = std::variant<Create, WorkerAcquire, WorkerRenew, WorkerRelease, Verdict, Delete>;
+// `space` of a counter's request is the default one.
+using Action = std::variant<Create, WorkerAcquire, WorkerRenew, WorkerRelease, Verdict, Delete,
+                            counter_machine::Call, segment_machine::Call>;
+
+// Whether it is about counters or spaces of order IDs, which nodes know since codec version 3.
+inline bool IsOfStore(const Action& action) {
+  return std::holds_alternative<counter_machine::Call>(action) ||
+         std::holds_alternative<segment_machine::Call>(action);
+}
 
 struct Request {
   // None: the request is carried out each time it is sent. So renewals are sent: a renewal that is
@@ -119,7 +136,14 @@ struct Answer {
   absl::Status status;
   // Of an acquire or a renewal whose status is OK.
   std::optional<WorkerGrant> grant;
+  // Of a request to counters, or to spaces of order IDs, whose status is OK.
+  std::variant<std::monostate, counter_machine::Reply, segment_machine::Reply> reply = {};
 };
+// Of how many sections of order IDs it asks for a lease.
+size_t SectionsAskedBy(const Action& action);
+// How many grants of sections are in it.
+size_t GrantsOf(const Answer& answer);
+bool HasSameReply(const Answer& one, const Answer& other);
 bool operator==(const Answer& one, const Answer& other);
 
 // A lease that has a holder.

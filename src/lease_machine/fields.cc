@@ -14,6 +14,12 @@ constexpr int64_t kFuture = INT64_MAX;
 constexpr int64_t kMostMillis = 25 * 3600 * 1000;  // of a duration
 constexpr size_t kMostSpaceBytes = 64;
 
+// What an answer whose status is OK has.
+constexpr uint8_t kHasNothing = 0;
+constexpr uint8_t kHasGrant = 1;
+constexpr uint8_t kHasCounterReply = 2;
+constexpr uint8_t kHasSegmentReply = 3;
+
 }  // namespace
 
 void Writer::Put(absl::Time time, const char* what) {
@@ -58,7 +64,15 @@ void Writer::Put(const Answer& answer) {
     Put(std::string_view(message.data(), message.size()), kMostMessageBytes, "a message");
     return;
   }
-  Byte(answer.grant.has_value());
+  if (const auto* counter = std::get_if<counter_machine::Reply>(&answer.reply)) {
+    Byte(kHasCounterReply);
+    return counter_machine::Put(*this, *counter);
+  }
+  if (const auto* segment = std::get_if<segment_machine::Reply>(&answer.reply)) {
+    Byte(kHasSegmentReply);
+    return segment_machine::Put(*this, *segment);
+  }
+  Byte(answer.grant ? kHasGrant : kHasNothing);
   if (!answer.grant) return;
   Number(answer.grant->worker);
   Number(answer.grant->token);
@@ -79,8 +93,10 @@ absl::StatusOr<std::string> Writer::Finish() {
 
 Reader::Reader(std::string_view bytes, const char* name) : ByteReader(bytes, name) {
   const uint8_t version = Byte(UINT8_MAX);
-  if (ok() && version != kCodecVersion) {
-    Fail(0, absl::StrCat("version ", version, "; this program knows version ", kCodecVersion));
+  of_store_ = version == kStoreCodecVersion;
+  if (ok() && version != kCodecVersion && !of_store_) {
+    Fail(0, absl::StrCat("version ", version, "; this program knows versions ", kCodecVersion,
+                         " and ", kStoreCodecVersion));
   }
 }
 
@@ -133,7 +149,13 @@ Answer Reader::GetAnswer() {
     answer.status = absl::Status(code, Text(kMostMessageBytes, "a message"));
     return answer;
   }
-  if (!Flag()) return answer;
+  const uint8_t has = Byte(of_store_ ? kHasSegmentReply : kHasGrant);
+  if (has == kHasCounterReply) {
+    answer.reply = counter_machine::GetReply(*this);
+  } else if (has == kHasSegmentReply) {
+    answer.reply = segment_machine::GetReply(*this);
+  }
+  if (has != kHasGrant) return answer;
   WorkerGrant grant;
   grant.worker = Number();
   grant.token = Number();

@@ -38,11 +38,17 @@ class Reader : public internal::ByteReader {
   // `name` as of ByteReader. Reads the version.
   Reader(std::string_view bytes, const char* name);
 
+  // May there be what nodes know only since kStoreCodecVersion?
+  bool of_store() const { return of_store_; }
+
   absl::Time GetTime();
   absl::Duration GetDuration();
   SpaceName GetSpace();
   RequestId GetId();
   Answer GetAnswer();
+
+ private:
+  bool of_store_ = false;
 };
 
 }  // namespace locus::lease_machine

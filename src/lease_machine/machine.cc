@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "src/base/check.h"
 #include "src/base/text.h"
 #include "src/lease_machine/codec.h"
 #include "src/lease_machine/flaw.h"
@@ -12,7 +13,7 @@
 namespace locus::lease_machine {
 namespace {
 
-Answer Refused(absl::Status status) { return {std::move(status), std::nullopt}; }
+Answer Refused(absl::Status status) { return {std::move(status), std::nullopt, {}}; }
 
 absl::Status LimitMet(const SpaceName& space, size_t most, std::string_view what) {
   return absl::ResourceExhaustedError(absl::StrCat("space ", space.str(), ": the cluster has ",
@@ -34,6 +35,9 @@ Asked AskedBy(const Action& action) {
     Asked operator()(const WorkerRelease& one) const { return {one.worker, one.token, ""}; }
     Asked operator()(const Verdict& one) const { return {one.worker, one.token, ""}; }
     Asked operator()(const Delete&) const { return {}; }
+    // These have no facts.
+    Asked operator()(const counter_machine::Call&) const { return {}; }
+    Asked operator()(const segment_machine::Call&) const { return {}; }
   } asked;
   return std::visit(asked, action);
 }
@@ -85,11 +89,14 @@ Machine::Applied Machine::Apply(const Command& command) {
   const absl::Time time = absl::FromUnixMillis(absl::ToUnixMillis(command.time));
   now_ = Has(Flaw::kTimeFalls) ? time : std::max(now_, time);
   requests_.ForgetBefore(now_);
+  sessions_.ForgetBefore(now_);
+  counters_.Sweep(now_);
   Applied applied;
   if (command.expire) ExpireDue(applied.facts);
   applied.answers.reserve(command.requests.size());
   for (const Request& request : command.requests) {
-    applied.answers.push_back(AnswerTo(request, applied.facts));
+    applied.answers.push_back(IsOfStore(request.action) ? AnswerOfStore(request)
+                                                        : AnswerTo(request, applied.facts));
   }
   SettleQueue();
   return applied;
@@ -98,6 +105,10 @@ Machine::Applied Machine::Apply(const Command& command) {
 Answer Machine::AnswerTo(const Request& request, std::vector<Fact>& facts) {
   const uint64_t fingerprint = request.id ? FingerprintOf(request) : 0;
   if (request.id) {
+    if (request.id->serial != 0) {
+      return Refused(absl::InvalidArgumentError(absl::StrCat(
+          "request ID ", ToString(*request.id), " has a serial, which those of leases have not")));
+    }
     const absl::Status in_time = RememberedRequests::CheckTime(*request.id, now_);
     if (!in_time.ok()) return Refused(in_time);
     if (const auto* known = requests_.Find(*request.id); known != nullptr) {
@@ -110,7 +121,15 @@ Answer Machine::AnswerTo(const Request& request, std::vector<Fact>& facts) {
   const auto space = spaces_.find(request.space);
   const Call call{request.space, space == spaces_.end() ? nullptr : &space->second, facts};
   const size_t facts_before = facts.size();
-  Answer answer = std::visit([&](const auto& action) { return Do(call, action); }, request.action);
+  Answer answer = std::visit(
+      [&](const auto& action) -> Answer {
+        if constexpr (requires { this->Do(call, action); }) {
+          return Do(call, action);
+        } else {
+          LOCUS_UNREACHABLE();  // AnswerOfStore answers these
+        }
+      },
+      request.action);
   const bool changed = facts.size() > facts_before;
   if (!answer.status.ok()) {
     if (answer.status.message().size() > kMostMessageBytes) {
@@ -317,7 +336,7 @@ Answer Machine::Carry(const Call& call, worker::Outcome outcome, Fact::Kind kind
   Fact fact = FactOf(kind, now_, call.name, *outcome.record);
   Store(stored, *std::move(outcome.record));
   call.facts.push_back(std::move(fact));
-  return {absl::OkStatus(), outcome.grant};
+  return {absl::OkStatus(), outcome.grant, {}};
 }
 
 void Machine::Store(const Call& call, WorkerRecord record) {
@@ -408,7 +427,10 @@ std::vector<HeldLease> Machine::HoldersWith(std::string_view part) const {
 }
 
 bool operator==(const Answer& one, const Answer& other) {
-  if (one.status != other.status || one.grant.has_value() != other.grant.has_value()) return false;
+  if (one.status != other.status || one.grant.has_value() != other.grant.has_value() ||
+      !HasSameReply(one, other)) {
+    return false;
+  }
   if (!one.grant) return true;
   auto all = [](const WorkerGrant& grant) {
     return std::tie(grant.worker, grant.token, grant.floor, grant.ceiling, grant.granted_at,
@@ -431,7 +453,9 @@ std::string ToString(const TraceId& trace) {
 }
 
 std::string ToString(const RequestId& id) {
-  return absl::StrCat(absl::ToUnixMillis(id.made), "-", HexOf(id.high, id.low));
+  std::string text = absl::StrCat(absl::ToUnixMillis(id.made), "-", HexOf(id.high, id.low));
+  if (id.serial != 0) absl::StrAppend(&text, "-", id.serial);
+  return text;
 }
 
 std::string_view ToString(Fact::Kind kind) {

@@ -17,18 +17,22 @@
 #include "absl/time/time.h"
 #include "locus/space.h"
 #include "locus/worker_lease_store.h"
+#include "src/counter_machine/counters.h"
 #include "src/lease_machine/command.h"
 #include "src/lease_machine/remembered_requests.h"
+#include "src/lease_machine/sessions.h"
 #include "src/lease_machine/worker_blocks.h"
+#include "src/segment_machine/spaces.h"
 #include "src/worker/worker_rules.h"
 
 namespace locus::lease_machine {
 
 class Reader;
 
-// The worker leases of a cluster, as a function of the commands that were applied: two machines
-// that applied the same ones are equal, answer the same, and have equal snapshots, byte for byte.
-// The decisions are those of src/worker, as in every WorkerLeaseStore; what is the machine's own:
+// The worker leases, counters and spaces of order IDs of a cluster, as a function of the commands
+// that were applied: two machines that applied the same ones are equal, answer the same, and have
+// equal snapshots, byte for byte. The decisions are those of src/worker, as in every
+// WorkerLeaseStore; what is the machine's own:
 //
 //   time       comes in the commands, never from a clock here. It never falls: a command with an
 //              earlier time is carried out at the machine's time. Who is a holder depends on it;
@@ -42,6 +46,8 @@ class Reader;
 //              A space that is made from then on grants above it, also if it has the name of one
 //              that was deleted; and its tokens are higher, for those in the deleted one were
 //              below the machine's time. It looks at each ID of the space.
+//   counters   and spaces of order IDs are those of src/counter_machine and src/segment_machine;
+//              they have no facts. Their requests are remembered by session (Sessions).
 //   health     an unhealthy holder is refused with FAILED_PRECONDITION, and its lease ends.
 //
 // Commands come from DecodeCommand: within its limits, in whole milliseconds.
@@ -69,11 +75,15 @@ class Machine {
   // space.
   absl::StatusOr<WorkerSpaceView> Show(const SpaceName& space, uint64_t from = 0,
                                        size_t limit = SIZE_MAX) const;
+  // Of order IDs, at the machine's time. NOT_FOUND: no such space.
+  const segment_machine::Spaces& segments() const { return segments_; }
+  const counter_machine::Counters& counters() const { return counters_; }
   // The leases with a holder whose text contains `part`.
   std::vector<HeldLease> HoldersWith(std::string_view part) const;
   size_t workers() const { return workers_; }
   size_t held() const { return held_; }
   size_t remembered() const { return requests_.size(); }
+  size_t sessions() const { return sessions_.size(); }
 
   // At most kMostSnapshotBytes (snapshot.cc shows why).
   std::string Snapshot() const;
@@ -97,6 +107,12 @@ class Machine {
   struct Call;
 
   Answer AnswerTo(const Request& request, std::vector<Fact>& facts);
+  // Of requests to counters and spaces of order IDs.
+  Answer AnswerOfStore(const Request& request);
+  Answer DoOfStore(const Request& request, bool& changed);
+  bool KeepsStore() const {
+    return sessions_.size() > 0 || !counters_.untouched() || !segments_.empty();
+  }
   Answer Do(const Call& call, const Create& create);
   Answer Do(const Call& call, const WorkerAcquire& acquire);
   Answer Do(const Call& call, const WorkerRenew& renew);
@@ -121,6 +137,9 @@ class Machine {
   absl::Time deleted_up_to_ = absl::InfinitePast();  // no ceiling in a deleted space is above
   std::map<SpaceName, Space> spaces_;
   RememberedRequests requests_;
+  Sessions sessions_;
+  counter_machine::Counters counters_;
+  segment_machine::Spaces segments_;
 
   // Follow from the above.
   size_t workers_ = 0;

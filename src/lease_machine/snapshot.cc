@@ -7,7 +7,8 @@
 #include "src/lease_machine/machine.h"
 
 // A snapshot: version, time, highest ceiling of deleted spaces, spaces with their leases,
-// remembered requests; all ascending. Counts, the queue and the index of holders follow from these.
+// remembered requests; from kStoreCodecVersion on sessions, counters and spaces of order IDs; all
+// ascending. Counts, the queue and the index of holders follow from these.
 
 namespace locus::lease_machine {
 namespace {
@@ -18,7 +19,9 @@ constexpr size_t kLeaseBytes = 6 * 8 + 2 * 4 + 1;
 constexpr size_t kHolderBytes = worker::kMostNonceBytes + kMostHolderBytes;
 constexpr size_t kRequestBytes = 3 * 8 + 8 + 1 + 4 + kMostMessageBytes;
 static_assert(1 + 2 * 8 + 4 + kMostSpaces * kSpaceBytes + kMostWorkers * kLeaseBytes +
-                      kMostHeld * kHolderBytes + 4 + kMostRemembered * kRequestBytes <=
+                      kMostHeld * kHolderBytes + 4 + kMostRemembered * kRequestBytes +
+                      Sessions::kMostSnapshotBytes + counter_machine::Counters::kMostSnapshotBytes +
+                      segment_machine::Spaces::kMostSnapshotBytes <=
                   kMostSnapshotBytes,
               "a snapshot of a machine that has met all of its limits fits");
 
@@ -58,7 +61,8 @@ void Get(Reader& reader, WorkerRecord& record, bool& unhealthy) {
 
 std::string Machine::Snapshot() const {
   Writer writer;
-  writer.Byte(kCodecVersion);
+  const bool of_store = KeepsStore();
+  writer.Byte(of_store ? kStoreCodecVersion : kCodecVersion);
   writer.Put(now_, "the machine's time");
   writer.Put(deleted_up_to_, "the highest ceiling of deleted spaces");
   writer.Size(spaces_.size());
@@ -70,15 +74,17 @@ std::string Machine::Snapshot() const {
     writer.Size(space.leases.size());
     for (const auto& [worker, lease] : space.leases) Put(writer, lease.record, lease.unhealthy);
   }
-  if (Has(Flaw::kAnswersNotInSnapshot)) {
-    writer.Size(0);
-    return *writer.Finish();
-  }
-  writer.Size(requests_.size());
+  writer.Size(Has(Flaw::kAnswersNotInSnapshot) ? 0 : requests_.size());
   for (const auto& [id, remembered] : requests_) {
+    if (Has(Flaw::kAnswersNotInSnapshot)) break;
     writer.Put(id);
     writer.Number(remembered.fingerprint);
     writer.Put(remembered.answer);
+  }
+  if (of_store) {
+    sessions_.Put(writer);
+    counters_.Put(writer);
+    segments_.Put(writer);
   }
   absl::StatusOr<std::string> bytes = writer.Finish();
   LOCUS_CHECK(bytes.ok());
@@ -108,6 +114,12 @@ absl::StatusOr<Machine> Machine::Restore(std::string_view bytes) {
     const auto last = machine.requests_.last();
     if (last && !(*last < id)) reader.Fail(at, "a request that is not after the one before");
     machine.requests_.Remember(id, {fingerprint, reader.GetAnswer()});
+  }
+  if (reader.of_store()) {
+    machine.sessions_.Get(reader);
+    machine.counters_.Get(reader);
+    machine.segments_.Get(reader);
+    if (!machine.KeepsStore()) reader.Fail(0, "version 3, where version 2 says the same");
   }
   const absl::Status status = reader.Finish();
   if (!status.ok()) return status;

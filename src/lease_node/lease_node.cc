@@ -45,6 +45,8 @@ constexpr size_t kBusy = 16;
 constexpr std::chrono::milliseconds kBusyWithin{20};
 // Between commands that nobody asked for.
 constexpr absl::Duration kLeastPause = absl::Milliseconds(50);
+// Keeps commands and answers to some megabytes.
+constexpr size_t kMostSectionsOfCommand = 1 << 16;
 
 }  // namespace
 
@@ -142,7 +144,7 @@ class LeaseNode::Rep : public raft::StateMachine {
         }
       }
     }
-    if (!refused.ok()) return answered({refused, {}});
+    if (!refused.ok()) return answered({refused, {}, {}});
     Propose();
   }
 
@@ -154,6 +156,14 @@ class LeaseNode::Rep : public raft::StateMachine {
           if (!status.ok()) return answered(status);
           answered(machine_.Show(space, from, limit));
         });
+  }
+
+  void ShowSegments(const SpaceName& space,
+                    std::function<void(absl::StatusOr<SpaceView>)> answered) {
+    node_->Read([this, space, answered = std::move(answered)](const absl::Status& status) {
+      if (!status.ok()) return answered(status);
+      answered(machine_.segments().Show(space, Now()));
+    });
   }
 
   void Holders(
@@ -194,6 +204,9 @@ class LeaseNode::Rep : public raft::StateMachine {
     stats_.workers = machine_.workers();
     stats_.held = machine_.held();
     stats_.remembered = machine_.remembered();
+    stats_.counters = machine_.counters().size();
+    stats_.sections = machine_.segments().sections();
+    stats_.sessions = machine_.sessions();
     if (next_expiry_ < watched_expiry_) wake_.NotifyAll();
   }
 
@@ -264,7 +277,7 @@ class LeaseNode::Rep : public raft::StateMachine {
       failed.swap(waiting_);
       hurry_ = false;
     }
-    for (Waiting& each : failed) each.answered({why, {}});
+    for (Waiting& each : failed) each.answered({why, {}, {}});
   }
 
   // Puts waiting requests into commands and proposes them, while the pipeline has room.
@@ -294,11 +307,25 @@ class LeaseNode::Rep : public raft::StateMachine {
     }
   }
 
+  // By the node's thread: that which a command would have now, as long as this node leads.
+  absl::Time Now() {
+    MutexLock lock(mutex_);
+    return leads_ && ready_ ? TimeOfCommand() : machine_.now();
+  }
+
+  absl::Time TimeOfCommand() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return clock_.Now(machine_now_, options_.clock->Now(), options_.clock->SinceBoot());
+  }
+
   Command NextCommand(std::vector<Answered>& answered) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     Command command;
-    command.time = clock_.Now(machine_now_, options_.clock->Now(), options_.clock->SinceBoot());
+    command.time = TimeOfCommand();
     command.expire = next_expiry_ < command.time;
+    size_t sections = 0;
     while (!waiting_.empty() && command.requests.size() < lease_machine::kMostRequests) {
+      const size_t more = SectionsAskedBy(waiting_.front().request.action);
+      if (!command.requests.empty() && sections + more > kMostSectionsOfCommand) break;
+      sections += more;
       command.requests.push_back(std::move(waiting_.front().request));
       answered.push_back(std::move(waiting_.front().answered));
       waiting_.pop_front();
@@ -326,7 +353,7 @@ class LeaseNode::Rep : public raft::StateMachine {
       }
     }
     for (size_t i = 0; i < answered.size(); ++i) {
-      answered[i](failed.ok() ? std::move(answers[i]) : lease_machine::Answer{failed, {}});
+      answered[i](failed.ok() ? std::move(answers[i]) : lease_machine::Answer{failed, {}, {}});
     }
   }
 
@@ -459,6 +486,10 @@ void LeaseNode::Submit(Request request, Answered answered) {
 void LeaseNode::Show(const SpaceName& space, uint64_t from, size_t limit,
                      std::function<void(absl::StatusOr<WorkerSpaceView>)> answered) {
   rep_->Show(space, from, limit, std::move(answered));
+}
+void LeaseNode::ShowSegments(const SpaceName& space,
+                             std::function<void(absl::StatusOr<SpaceView>)> answered) {
+  rep_->ShowSegments(space, std::move(answered));
 }
 void LeaseNode::Holders(
     std::string part,

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "locus/clock.h"
+#include "locus/segment_store.h"
 #include "locus/worker_lease_store.h"
 #include "src/lease_machine/command.h"
 #include "src/raft/node/node.h"
@@ -44,9 +45,10 @@ struct LeaseNodeOptions {
   std::function<void(const raft::NodeStatus&)> on_change;
 };
 
-// A node of a cluster that leases worker IDs: the machine of leases on a node of Raft. While it
-// leads, it gives commands their time, gathers requests into commands, ends leases that are due,
-// and hands its leadership over where its clock turns out to be wrong (CommandClock).
+// A node of a cluster that leases worker IDs, and keeps counters and spaces of order IDs: the
+// machine of leases on a node of Raft. While it leads, it gives commands their time, gathers
+// requests into commands, ends leases that are due, and hands its leadership over where its clock
+// turns out to be wrong (CommandClock).
 //
 // Thread safety: all methods may be called from any thread. Callbacks are called once each, by the
 // node's thread or within the call, and must not wait; they may call the node, but not destroy it.
@@ -69,6 +71,9 @@ class LeaseNode {
   // NOT_FOUND: no such space.
   void Show(const SpaceName& space, uint64_t from, size_t limit,
             std::function<void(absl::StatusOr<WorkerSpaceView>)> answered);
+  // Linearizable, of order IDs. UNAVAILABLE as Submit. NOT_FOUND: no such space.
+  void ShowSegments(const SpaceName& space,
+                    std::function<void(absl::StatusOr<SpaceView>)> answered);
   // All leases, as Show has them, with a holder whose text contains `part`. Reads all texts.
   void Holders(std::string part,
                std::function<void(absl::StatusOr<std::vector<lease_machine::HeldLease>>)> answered);
@@ -82,7 +87,10 @@ class LeaseNode {
     uint64_t requests = 0;  // in them
     uint64_t workers = 0;   // of the machine: ever granted
     uint64_t held = 0;
-    uint64_t remembered = 0;   // requests whose answers are kept
+    uint64_t remembered = 0;  // requests whose answers are kept
+    uint64_t counters = 0;
+    uint64_t sections = 0;     // of order IDs, that ever leased
+    uint64_t sessions = 0;     // of clients of these, whose last answers are kept
     absl::Duration clock_off;  // this node's clock against the cluster's time, while it leads
   };
   Stats stats() const;

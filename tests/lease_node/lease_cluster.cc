@@ -2,6 +2,7 @@
 #include "tests/lease_node/lease_cluster.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <future>
 
 #include "absl/strings/str_cat.h"
@@ -117,6 +118,23 @@ void LeaseCluster::Begin() {
         raft::LogStore::Open(places_[i].path, kCluster).value()->Begin(members);
     ASSERT_TRUE(begun.ok()) << begun;
     Start(i);
+  }
+}
+
+void LeaseCluster::KeepFiles() {
+  std::filesystem::remove_all(kept());
+  std::filesystem::create_directory(kept());
+  for (const auto& file : std::filesystem::directory_iterator(directory_ / "")) {
+    if (file.is_regular_file()) std::filesystem::copy(file.path(), kept());
+  }
+}
+
+void LeaseCluster::PutFilesBack() {
+  for (const auto& file : std::filesystem::directory_iterator(directory_ / "")) {
+    if (file.is_regular_file()) std::filesystem::remove(file.path());
+  }
+  for (const auto& file : std::filesystem::directory_iterator(kept())) {
+    std::filesystem::copy(file.path(), directory_ / "");
   }
 }
 

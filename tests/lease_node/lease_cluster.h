@@ -33,6 +33,10 @@ class LeaseCluster {
   void Start(int node);
   // The file of a node that was killed.
   std::unique_ptr<raft::LogStore> OpenStore(int node);
+  // Of all nodes, which were killed: keeps a copy of their files; puts the one that was kept last in
+  // their place.
+  void KeepFiles();
+  void PutFilesBack();
   // A node that is no member of a cluster yet. Returns its number.
   int AddBlank(uint16_t api_port);
   // Where the node is reached.
@@ -56,6 +60,7 @@ class LeaseCluster {
     std::unique_ptr<lease_node::LeaseNode> node;
   };
   void Begin();
+  std::string kept() const { return directory_ / "kept"; }
 
   Clock& clock_;
   std::vector<uint16_t> api_ports_;

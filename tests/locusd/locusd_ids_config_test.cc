@@ -189,7 +189,6 @@ TEST(LocusdIdsConfigTest, WrongPlaces_AreNamedWithoutTheirPasswords) {
   EXPECT_THAT(orders("store = \"\"\n"), HasSubstr("ids.orders.store is empty"));
   EXPECT_THAT(orders("store = \"nonsense\"\n"),
               HasSubstr("ids.toml:6:9: ids.orders.store is wrong"));
-  EXPECT_THAT(orders("store = \"locusd://127.0.0.1:1\"\n"), HasSubstr("worker leases only"));
   EXPECT_THAT(Refusal(std::string(kService) + "[ids.sequences]\nstore = \"zookeeper://h\"\n"),
               HasSubstr("zookeeper has no sequences"));
   EXPECT_THAT(orders("store = \"mysql://me:SECRET@127.0.0.1/db\"\n"),

@@ -233,7 +233,65 @@ def try_leases(server):
     server.ask("DELETE", "/v1/spaces/brief", expect=204)
 
 
+OPTIONS = {"section_size": 256, "floor_epoch_ns": "1672531200000000000", "floor_rate": 16384,
+           "max_lead": 1 << 24}
+
+
+def take(**changes):
+    return {"do": "take", "name_hex": "61", "ttl_ms": "0", "number": "1", "last_of_first": "1",
+            "max_value": "0", "wraps": False, **changes}
+
+
+def create(**changes):
+    return {**OPTIONS, "caller_now_ms": now(), **changes}
+
+
+def lease(**changes):
+    return create(requests=[{"section": 7, "length": "64", "seen": "0"}], **changes)
+
+
+def try_store(server):
+    """Counters and spaces of order IDs, as clients of the cluster send them."""
+    def session(serial):
+        return {"Request-Id": f"{now()}-{'0123456789abcdef' * 2}-{serial}"}
+    for _ in range(2):
+        answer = server.ask("POST", "/v1/counters", take(), session(2), expect=200)[2]
+        assert json.loads(answer)["value"] == "1", answer
+    server.ask("POST", "/v1/counters", take(), session(1), expect=409)
+    server.ask("POST", "/v1/counters", take(name_hex="6"), expect=400)
+    server.ask("POST", "/v1/counters", take(max_value="1"), expect=400)
+    load = {"do": "load", "name_hex": "62", "ttl_ms": "0"}
+    answer = server.ask("POST", "/v1/counters", load, expect=200)[2]
+    assert json.loads(answer)["value"] is None, answer
+
+    clock, late = {"caller_now_ms": now()}, {"caller_now_ms": now() - 3_600_000}
+    base = {"to": "0", "reach": "near_floor"}
+    space, absent = "/v1/segments/o", "/v1/segments/none"
+    server.ask("PUT", space, create(**late), expect=412)
+    server.ask("PUT", space, create(), session(3), expect=204)
+    server.ask("PUT", space, create(section_size=512), expect=412)
+    server.ask("PUT", "/v1/segments/O", create(), expect=400)
+    grant = json.loads(server.ask("POST", space + ":lease", lease(), expect=200)[2])["grants"][0]
+    view = server.get(space)
+    assert int(view["sections"][0]["head"]) == int(grant["first"]) + 64, view
+    before = json.loads(server.ask("POST", space + ":raise", {**base, **clock}, expect=200)[2])
+    server.ask("POST", space + ":restored", clock, expect=204)
+    assert int(server.get(space)["base"]) > int(before["after"])
+    for verb, body in ((":lease", lease()), (":raise", {**base, **clock}), (":restored", clock)):
+        server.ask("POST", absent + verb, body, expect=404)
+        server.ask("POST", space + verb, {**body, **late}, expect=412)
+        server.ask("POST", space + verb, {}, expect=400)
+    server.ask("GET", absent, expect=404)
+    server.ask("GET", "/v1/segments/O", expect=400)
+
+
 CHANGES = (
+    ("POST", "/v1/counters", take()),
+    ("GET", "/v1/segments/o", None),
+    ("PUT", "/v1/segments/o", create()),
+    ("POST", "/v1/segments/o:lease", lease()),
+    ("POST", "/v1/segments/o:raise", {"to": "0", "reach": "near_floor", "caller_now_ms": now()}),
+    ("POST", "/v1/segments/o:restored", {"caller_now_ms": now()}),
     ("PUT", "/v1/spaces/s", {"rest_ms": 0, "caller_now_ms": 1}),
     ("DELETE", "/v1/spaces/s", None),
     ("GET", "/v1/leases?space=s", None),
@@ -245,7 +303,7 @@ CHANGES = (
 
 def try_members(world, leader):
     """A second node joins, follows, and is killed."""
-    follower, process, other = world.node("b", "")
+    follower, process, other = world.node("b", "store = true\n")
     id_of = wait("the other's ID", lambda: follower.get("/v1/status")["id"])
     mine = leader.get("/v1/status")["id"]
     leader.ask("POST", "/v1/members", {}, expect=400)
@@ -467,6 +525,7 @@ def drive(world, contract):
         json.dump(TABLE, out)
     scopes = '"ids", "route", "decode", "leases", "operate", "publish", "strict", "read"'
     more = f'''request_timeout = "1s"
+store = true
 [[token]]
 name = "few"
 file = "{world.path('few.token')}"
@@ -514,6 +573,7 @@ streams = 2
     try_console(world, server)
     try_methods(contract, server)
     try_leases(server)
+    try_store(server)
     try_broken(server)
     try_failures(laptop, world.path("laptop"))
     try_absent_place(world)

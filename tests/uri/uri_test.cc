@@ -172,15 +172,21 @@ TEST_F(UriTest, WorkerLeases_AreInEveryEngine) {
   EXPECT_TRUE(absl::IsInvalidArgument(OpenSequencer("zookeeper://h", {}).status()));
 }
 
-TEST_F(UriTest, Locusd_HasLeasesAndMembersAndTakesAToken) {
-  EXPECT_TRUE(absl::IsInvalidArgument(OpenSegmentStore("locusd://h").status()));
-  EXPECT_THAT(std::string(OpenSequencer("locusd://h", {}).status().message()),
-              HasSubstr("locusd has worker leases only"));
+TEST_F(UriTest, Locusd_HasEverythingAndTakesAToken) {
+  // Two names of one engine. Nothing is connected before the first call.
+  for (const char* uri : {"locusd://h", "raft://h1,h2:7071,h3", "raft://h1,h2,h3/"}) {
+    EXPECT_TRUE(OpenSegmentStore(uri).ok()) << OpenSegmentStore(uri).status();
+    EXPECT_TRUE(OpenSequencer(uri, {}).ok()) << OpenSequencer(uri, {}).status();
+    EXPECT_TRUE(OpenWorkerLeaseStore(uri).ok()) << OpenWorkerLeaseStore(uri).status();
+  }
+  EXPECT_TRUE(absl::IsInvalidArgument(OpenSegmentStore("raft://h/x").status()));
   auto secret = []() -> absl::StatusOr<std::string_view> { return std::string_view("hunter2"); };
   for (const char* uri : {"locusd://10.1.2.3", "locusd://127.0.0.1,10.1.2.3:7"}) {
     const absl::Status leases = OpenWorkerLeaseStore(uri, {.password = secret}).status();
     const absl::Status members = OpenLocusdCluster(uri, secret).status();
-    for (const absl::Status& status : {leases, members}) {
+    const absl::Status segments = OpenSegmentStore(uri, {.password = secret}).status();
+    const absl::Status numbers = OpenSequencer(uri, {.password = secret}).status();
+    for (const absl::Status& status : {leases, members, segments, numbers}) {
       EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
       EXPECT_THAT(std::string(status.message()), HasSubstr("in plain text: enable TLS"));
       EXPECT_THAT(std::string(status.message()), Not(HasSubstr("hunter2")));

@@ -20,7 +20,8 @@ constexpr Scheme kStores[] = {{"sqlite:", "a file"},
                               {"mysql://", "MariaDB: mysql://USER@HOST:PORT/DB"},
                               {"redis://", "Redis: redis://HOST:PORT/DB"},
                               {"redis+sentinel://", "redis+sentinel://H1:P1,H2:P2/MASTER"},
-                              {"etcd://", "etcd://H1:P1,H2:P2/PREFIX"}};
+                              {"etcd://", "etcd://H1:P1,H2:P2/PREFIX"},
+                              {"locusd://", "locusd://H1:P1,H2:P2"}};
 constexpr Scheme kLeases[] = {{"sqlite:", "a file"},
                               {"mysql://", "MariaDB: mysql://USER@HOST:PORT/DB"},
                               {"redis://", "Redis: redis://HOST:PORT/DB"},

@@ -93,13 +93,14 @@ void ReadRaft(TomlSection section, Config::Raft& raft) {
 // What only a node of the cluster has.
 void ReadApiOfLeaseNode(TomlSection& section, const Config& config, Config::Api& api) {
   if (!config.lease_node) {
-    for (const char* const key : {"advertise", "forward", "forward_authority"}) {
+    for (const char* const key : {"advertise", "forward", "forward_authority", "store"}) {
       section.RefuseKey(key, "is for the role lease-node");
     }
     return;
   }
   section.Whole("forward", &api.forward, Within(api.forward, 0, 4096));
   section.Text("forward_authority", &api.forward_authority, ReadMaybe);
+  section.Flag("store", &api.store);
 }
 
 void ReadApi(TomlSection section, const Config& config, Config::Api& api) {

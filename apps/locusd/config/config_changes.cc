@@ -47,6 +47,7 @@ std::vector<std::string> KeysThatNeedARestart(const Config& running, const Confi
   compare("api.burst", running.api.burst, read.api.burst);
   compare("api.under_way", running.api.under_way, read.api.under_way);
   compare("api.drain_delay", running.api.drain_delay, read.api.drain_delay);
+  compare("api.store", running.api.store, read.api.store);
   compare("api.forward", running.api.forward, read.api.forward);
   compare("api.forward_authority", running.api.forward_authority, read.api.forward_authority);
   const IdSettings ids = running.ids.value_or(IdSettings());

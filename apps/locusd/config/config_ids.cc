@@ -55,24 +55,17 @@ absl::StatusOr<std::string> ReadSequenceName(const std::string& text) {
   return absl::InvalidArgumentError("1 to 128 bytes");
 }
 
-absl::Status JudgeStore(const std::string& text) {
-  const absl::StatusOr<StoreUri> uri = StoreUri::Parse(text);
-  if (!uri.ok()) return uri.status();
-  if (uri->engine == Engine::kLocusd) {
-    return absl::InvalidArgumentError("locusd has worker leases only");
-  }
-  return absl::OkStatus();
-}
+absl::Status JudgeStore(const std::string& text) { return StoreUri::Parse(text).status(); }
 
 absl::Status JudgeCounters(const std::string& text) {
-  LOCUS_RETURN_IF_ERROR(JudgeStore(text));
-  if (StoreUri::Parse(text)->engine == Engine::kZookeeper) {
+  const absl::StatusOr<StoreUri> uri = StoreUri::Parse(text);
+  if (!uri.ok()) return uri.status();
+  if (uri->engine == Engine::kZookeeper) {
     return absl::InvalidArgumentError("zookeeper has no sequences");
   }
   return absl::OkStatus();
 }
 
-absl::Status JudgeLeases(const std::string& text) { return StoreUri::Parse(text).status(); }
 absl::Status JudgeTable(const std::string& text) { return TableUri::Parse(text).status(); }
 
 void ReadMembers(TomlSection& section, OrderSettings& orders) {
@@ -142,7 +135,7 @@ void ReadSequences(TomlSection section, SequenceSettings& sequences) {
 
 void ReadSnowflake(TomlSection section, SnowflakeSettings& snowflake) {
   ReadPlace(section, "leases", "password_file", snowflake.leases, TomlSection::kRequired,
-            JudgeLeases);
+            JudgeStore);
   section.Text("space", &snowflake.space, ReadSpace);
   section.Flag("create", &snowflake.create);
   section.Duration("ttl", &snowflake.ttl,

@@ -11,6 +11,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "locus/clock.h"
+#include "locus/segment_store.h"
+#include "locus/sequencer.h"
 #include "locus/worker_lease_store.h"
 
 namespace locus {
@@ -69,6 +71,46 @@ class LocusdWorkerLeaseStore : public WorkerLeaseStore {
       const LocusdOptions& options, Clock& clock = Clock::System());
 
   virtual LocusdStats Stats() const = 0;
+};
+
+// Spaces of order IDs in a cluster of locusd whose nodes have api.store = true. What is said of
+// LocusdWorkerLeaseStore holds here, too. A lease that is repeated after a lost answer is granted
+// once: the cluster remembers the last call of each store for 2 minutes. The store's time is the
+// cluster's.
+//
+// A cluster that is begun anew has no space; creating one is a loss. A cluster whose nodes all got
+// an older state of their data directories notices it by LeaseRequest::seen, or is told by
+// DeclareRestored.
+//
+// INVALID_ARGUMENT also: a lease of more than 4,096 sections. RESOURCE_EXHAUSTED: the cluster has
+// 64 spaces, or 262,144 sections that ever leased, or remembers 65,536 clients. FAILED_PRECONDITION
+// also: the nodes do not keep order IDs.
+class LocusdSegmentStore : public SegmentStore {
+ public:
+  // Connects nothing. `clock` names requests, and outlives the store.
+  static absl::StatusOr<std::unique_ptr<LocusdSegmentStore>> Open(const LocusdOptions& options,
+                                                                  Clock& clock = Clock::System());
+
+  virtual LocusdStats Stats() const = 0;
+};
+
+// Counters in such a cluster. A call that is repeated after a lost answer takes its numbers once:
+// no number repeats, and none is skipped unless the call ends as UNAVAILABLE. A ttl counts by the
+// cluster's time.
+//
+// RESOURCE_EXHAUSTED: the cluster has 262,144 counters, or their names have 16 MiB, or it remembers
+// 65,536 clients.
+class LocusdSequencer : public Sequencer {
+ public:
+  // Connects nothing. `clock` names requests, and outlives the sequencer.
+  static absl::StatusOr<std::unique_ptr<LocusdSequencer>> Open(
+      const LocusdOptions& options, const SequencerOptions& of_counters = {},
+      Clock& clock = Clock::System());
+
+  virtual LocusdStats NodeStats() const = 0;
+
+ protected:
+  using Sequencer::Sequencer;
 };
 
 }  // namespace locus

@@ -27,6 +27,13 @@ using http::TlsContext;
 using internal::MutexLock;
 using internal::Quoted;
 
+// 32 hex digits.
+absl::StatusOr<std::string> RandomNumber() {
+  const auto high = internal::RandomWord(), low = internal::RandomWord();
+  if (!high || !low) return absl::UnavailableError("no randomness for a request's ID");
+  return absl::StrFormat("%016x%016x", *high, *low);
+}
+
 TimePoint After(absl::Duration wait) {
   return std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(wait);
 }
@@ -125,9 +132,15 @@ LocusdStats Nodes::Stats() const {
 }
 
 absl::StatusOr<std::string> Nodes::RequestId() const {
-  const auto high = internal::RandomWord(), low = internal::RandomWord();
-  if (!high || !low) return absl::UnavailableError("no randomness for a request's ID");
-  return absl::StrFormat("%d-%016x%016x", absl::ToUnixMillis(clock_.Now()), *high, *low);
+  LOCUS_ASSIGN_OR_RETURN(const std::string number, RandomNumber());
+  return absl::StrFormat("%d-%s", absl::ToUnixMillis(clock_.Now()), number);
+}
+
+absl::StatusOr<std::string> Nodes::SessionId() {
+  if (session_.empty()) {
+    LOCUS_ASSIGN_OR_RETURN(session_, RandomNumber());
+  }
+  return absl::StrFormat("%d-%s-%d", absl::ToUnixMillis(clock_.Now()), session_, ++serial_);
 }
 
 absl::StatusOr<HttpAnswer> Nodes::Send(HttpConnection& connection, const Request& request,
@@ -162,12 +175,16 @@ absl::StatusOr<std::string> Nodes::Ask(std::string_view text, const Request& req
 absl::StatusOr<std::string> Nodes::Call(const Request& request) {
   LOCUS_RETURN_IF_ERROR(home_.Check("a store's handle"));
   std::string id;
-  if (request.once) {
+  if (request.once == Request::Id::kOwn) {
     LOCUS_ASSIGN_OR_RETURN(id, RequestId());
   }
   const TimePoint deadline = After(options_.timeout);
   internal::Backoff backoff({.first = absl::Milliseconds(20), .longest = absl::Milliseconds(500)});
   MutexLock lock(mutex_);
+  if (request.once == Request::Id::kSession) {
+    // Drawn with the lock held: requests of a session are sent in the order of their serials.
+    LOCUS_ASSIGN_OR_RETURN(id, SessionId());
+  }
   ++stats_.calls;
   for (size_t asked = 1;; ++asked) {
     absl::StatusOr<std::string> answer = AskHere(request, id, deadline);

@@ -27,8 +27,10 @@ struct Request {
   std::string body = {};
   // The HTTP status of success: 204 has no body.
   unsigned good = 204;
-  // It has an ID, by which the cluster knows a repetition.
-  bool once = false;
+  // It has an ID, by which the cluster knows a repetition. A session's is that of all requests of
+  // this handle, and a serial (src/lease_machine/sessions.h).
+  enum class Id { kNone, kOwn, kSession };
+  Id once = Id::kNone;
   // A longer answer is an error.
   size_t most_answer = size_t{64} << 10;
   // Of Ask: no longer than this, where the options allow more.
@@ -79,6 +81,7 @@ class Nodes {
         std::unique_ptr<http::TlsContext> tls, internal::SecretBytes authorization, Clock& clock);
 
   absl::StatusOr<std::string> RequestId() const;
+  absl::StatusOr<std::string> SessionId() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<http::HttpAnswer> Send(http::HttpConnection& connection, const Request& request,
                                         const std::string& id, http::TimePoint until) const;
   const http::Endpoint& Here() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -105,6 +108,8 @@ class Nodes {
   std::unique_ptr<http::HttpConnection> connection_ ABSL_GUARDED_BY(mutex_);
   absl::Duration pause_ ABSL_GUARDED_BY(mutex_);  // that the last answer asked for
   LocusdStats stats_ ABSL_GUARDED_BY(mutex_);
+  std::string session_ ABSL_GUARDED_BY(mutex_);  // 32 hex digits; empty: not drawn yet
+  uint64_t serial_ ABSL_GUARDED_BY(mutex_) = 0;  // of the last request
 };
 
 }  // namespace locus::locusd

@@ -26,8 +26,8 @@ class Store final : public LocusdWorkerLeaseStore {
   absl::Status Create(const SpaceName& space, absl::Duration rest, absl::Time caller_now) override {
     LOCUS_RETURN_IF_ERROR(worker::CheckRest(rest));
     return nodes_
-        ->Call(
-            {"PUT", "/v1/spaces/" + space.str(), lease_api::BodyOf({rest, caller_now}), 204, true})
+        ->Call({"PUT", "/v1/spaces/" + space.str(), lease_api::BodyOf({rest, caller_now}), 204,
+                locusd::Request::Id::kOwn})
         .status();
   }
 
@@ -38,7 +38,7 @@ class Store final : public LocusdWorkerLeaseStore {
         std::string body,
         nodes_->Call({"POST", "/v1/leases",
                       lease_api::BodyOf(lease_api::OfSpace<WorkerAcquire>{space, request}), 201,
-                      true}));
+                      locusd::Request::Id::kOwn}));
     LOCUS_ASSIGN_OR_RETURN(WorkerGrant grant, GrantIn(body));
     if (grant.worker >= request.range.first && grant.worker <= request.range.last) return grant;
     return absl::DataLossError(absl::StrCat("locusd granted worker ", grant.worker, " of ",
@@ -65,7 +65,8 @@ class Store final : public LocusdWorkerLeaseStore {
     LOCUS_RETURN_IF_ERROR(worker::Check(request));
     return nodes_
         ->Call({"DELETE", absl::StrCat("/v1/leases/", request.worker),
-                lease_api::BodyOf(lease_api::OfSpace<WorkerRelease>{space, request}), 204, true})
+                lease_api::BodyOf(lease_api::OfSpace<WorkerRelease>{space, request}), 204,
+                locusd::Request::Id::kOwn})
         .status();
   }
 
@@ -81,7 +82,8 @@ class Store final : public LocusdWorkerLeaseStore {
   }
 
   absl::Status Delete(const SpaceName& space) override {
-    return nodes_->Call({"DELETE", "/v1/spaces/" + space.str(), "", 204, true}).status();
+    return nodes_->Call({"DELETE", "/v1/spaces/" + space.str(), "", 204, locusd::Request::Id::kOwn})
+        .status();
   }
 
   WorkerStoreFacts facts() const override { return {.engine = "raft"}; }
@@ -94,7 +96,7 @@ class Store final : public LocusdWorkerLeaseStore {
     LOCUS_ASSIGN_OR_RETURN(
         std::string body,
         nodes_->Call({"GET", absl::StrCat("/v1/leases?space=", space.str(), "&from=", from), "",
-                      200, false, kMostPage}));
+                      200, locusd::Request::Id::kNone, kMostPage}));
     absl::StatusOr<ViewPage> page = lease_api::ParsePage(body);
     if (!page.ok()) {
       return absl::DataLossError(absl::StrCat("locusd: ", page.status().message()));

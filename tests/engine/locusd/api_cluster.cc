@@ -74,6 +74,7 @@ std::unique_ptr<LocusdWorkerLeaseStore> ApiCluster::Connect(const LocusdOptions&
 void ApiCluster::Serve(int node) {
   lease_api::ApiOptions of_api;
   of_api.tokens = tokens_;
+  of_api.keeps_store = true;
   of_api.cluster = names_.count(node) > 0 ? names_[node] : "leases";
   of_api.address = cluster_->address(node);
   if (adjust_) adjust_(node, of_api);

@@ -33,7 +33,7 @@ export interface OrderIdGeneratorOptions {
 /** Hands out order IDs: unique across every process and worker that shares the store. Several calls
  * may be under way at once. */
 export class OrderIdGenerator extends Owner {
-  /** `storeUri`: sqlite:PATH, mysql://..., redis://..., etcd://... */
+  /** `storeUri`: sqlite:PATH, mysql://..., redis://..., etcd://..., locusd://... */
   static async open(
     storeUri: string,
     options: OrderIdGeneratorOptions = {},

@@ -19,7 +19,8 @@ _AT_ONCE = 65536
 class OrderIdGenerator(Handle):
     """Hands out order IDs that are unique across all processes that share the store.
 
-    `store`: sqlite:PATH, mysql://[user@]host/database, redis://..., etcd://...
+    `store`: sqlite:PATH, mysql://[user@]host/database, redis://..., etcd://...,
+    locusd://...
     `password`: of the store's user; or `password_file`: a file with permissions 0600 whose first
     line it is. `create`: makes a missing store and space, for trials; in production run `locus
     store init` once. `wide`: goes on with 128-bit IDs where 64 bits are used up. `horizon`: how long

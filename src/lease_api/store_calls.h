@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_LEASE_API_STORE_CALLS_H_
+#define LOCUS_SRC_LEASE_API_STORE_CALLS_H_
+
+#include <optional>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "locus/space.h"
+#include "src/http/server.h"
+#include "src/lease_machine/command.h"
+
+// What the API reads and answers about counters and spaces of order IDs (store_bodies.h).
+
+namespace locus::lease_api {
+
+struct StoreCall {
+  SpaceName space;
+  // nullopt: GET /v1/segments/{space}.
+  std::optional<lease_machine::Action> action;
+};
+
+bool IsOfStore(std::string_view path);
+// Of a request whose path IsOfStore. INVALID_ARGUMENT: a bad body or name. NOT_FOUND: there is no
+// such method or path.
+absl::StatusOr<StoreCall> ParseStoreCall(const http::ServerRequest& request);
+// Of an answer whose status is OK.
+http::ServerAnswer StoreAnswer(const lease_machine::Answer& answer);
+
+}  // namespace locus::lease_api
+
+#endif  // LOCUS_SRC_LEASE_API_STORE_CALLS_H_

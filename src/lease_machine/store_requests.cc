@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests to counters and to spaces of order IDs.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "src/lease_machine/codec.h"
+#include "src/lease_machine/machine.h"
+
+namespace locus::lease_machine {
+namespace {
+
+Answer Refused(const absl::Status& status) {
+  return {
+      absl::Status(status.code(), status.message().substr(0, kMostMessageBytes)), std::nullopt, {}};
+}
+
+}  // namespace
+
+size_t SectionsAskedBy(const Action& action) {
+  const auto* call = std::get_if<segment_machine::Call>(&action);
+  const auto* lease = call == nullptr ? nullptr : std::get_if<segment_machine::Lease>(call);
+  return lease == nullptr ? 0 : lease->requests.size();
+}
+
+size_t GrantsOf(const Answer& answer) {
+  const auto* reply = std::get_if<segment_machine::Reply>(&answer.reply);
+  return reply == nullptr ? 0 : segment_machine::GrantsIn(*reply);
+}
+
+bool HasSameReply(const Answer& one, const Answer& other) {
+  if (one.reply.index() != other.reply.index()) return false;
+  if (const auto* counter = std::get_if<counter_machine::Reply>(&one.reply)) {
+    return *counter == std::get<counter_machine::Reply>(other.reply);
+  }
+  const auto* segments = std::get_if<segment_machine::Reply>(&one.reply);
+  return segments == nullptr ||
+         segment_machine::Same(*segments, std::get<segment_machine::Reply>(other.reply));
+}
+
+Answer Machine::AnswerOfStore(const Request& request) {
+  bool changed = false;
+  if (!request.id) return DoOfStore(request, changed);
+  const RequestId& id = *request.id;
+  const absl::Status in_time = RememberedRequests::CheckTime(id, now_);
+  if (!in_time.ok()) return Refused(in_time);
+  const uint64_t fingerprint = FingerprintOf(request);
+  if (const auto* known = sessions_.Find(id); known != nullptr && id.serial <= known->serial) {
+    if (id.serial < known->serial) {
+      return Refused(absl::AbortedError(
+          absl::StrCat("request ", ToString(id), " comes after request ", known->serial,
+                       " of its session. Whether it was carried out before is not known")));
+    }
+    if (known->fingerprint == fingerprint) return known->answer;
+    return Refused(absl::InvalidArgumentError(absl::StrCat(
+        "request ID ", ToString(id), " was used for another request; draw a new one")));
+  }
+  // Before the change, which must not stay without a memory.
+  const absl::Status room = sessions_.CheckRoom(id, SectionsAskedBy(request.action));
+  if (!room.ok()) return Refused(room);
+  Answer answer = DoOfStore(request, changed);
+  if (changed) sessions_.Remember(id, fingerprint, answer);
+  return answer;
+}
+
+Answer Machine::DoOfStore(const Request& request, bool& changed) {
+  Answer answer;
+  if (const auto* counter = std::get_if<counter_machine::Call>(&request.action)) {
+    auto reply = counters_.Apply(*counter, now_, changed);
+    if (!reply.ok()) return Refused(reply.status());
+    answer.reply = *std::move(reply);
+  } else {
+    const auto& call = std::get<segment_machine::Call>(request.action);
+    auto reply = segments_.Apply(request.space, call, now_, changed);
+    if (!reply.ok()) return Refused(reply.status());
+    answer.reply = *std::move(reply);
+  }
+  return answer;
+}
+
+}  // namespace locus::lease_machine

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counters and spaces of order IDs in the machine: once by session, in snapshots, and beside what
+// nodes of codec version 2 know.
+#include "absl/strings/escaping.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/lease_machine/machine_fixture.h"
+
+namespace locus::lease_machine {
+namespace {
+
+using ::testing::HasSubstr;
+using Counter = counter_machine::Call;
+
+class StoreTest : public MachineTest {
+ protected:
+  static Counter Take(const std::string& name, absl::Duration ttl = absl::ZeroDuration()) {
+    Counter call;
+    call.kind = Counter::Kind::kTake;
+    call.name = name;
+    call.number = call.last_of_first = 1;
+    call.ttl = ttl;
+    return call;
+  }
+  segment_machine::Call Lease(uint64_t seen = 0) const {
+    return segment_machine::Lease{options_, {{7, 64, seen}}, now_};
+  }
+  segment_machine::Call Create() const { return segment_machine::Create{options_, now_}; }
+  RequestId Of(uint64_t session, uint64_t serial) const { return {now_, 1, session, serial}; }
+  static int64_t ValueIn(const Answer& answer) {
+    EXPECT_TRUE(answer.status.ok()) << answer.status;
+    const auto* reply = std::get_if<counter_machine::Reply>(&answer.reply);
+    return reply == nullptr ? -1 : reply->value.value_or(-1);
+  }
+  static LeaseReply ReplyIn(const Answer& answer) {
+    EXPECT_TRUE(answer.status.ok()) << answer.status;
+    const auto* reply = std::get_if<segment_machine::Reply>(&answer.reply);
+    const auto* lease = reply == nullptr ? nullptr : std::get_if<LeaseReply>(reply);
+    EXPECT_NE(lease, nullptr);
+    return lease == nullptr ? LeaseReply{{LeaseGrant()}, now(), false} : *lease;
+  }
+  void Restart() {
+    const std::string bytes = machine_.Snapshot();
+    absl::StatusOr<Machine> restored = Machine::Restore(bytes);
+    ASSERT_TRUE(restored.ok()) << restored.status();
+    machine_ = *std::move(restored);
+    EXPECT_EQ(machine_.Snapshot(), bytes);
+  }
+  static absl::Time now() { return absl::UnixEpoch(); }
+
+  const SpaceOptions options_ = {};
+};
+
+TEST_F(StoreTest, RequestSentAgain_IsCarriedOutOnce_AlsoAfterASnapshot) {
+  ASSERT_TRUE(Do(Create(), Of(1, 1)).status.ok());
+  const Answer lease = Do(Lease(), Of(1, 2));
+  const Answer number = Do(Take("a"), Of(2, 1));
+  Restart();
+  EXPECT_EQ(Do(Lease(), Of(1, 2)), lease);
+  EXPECT_EQ(Do(Take("a"), Of(2, 1)), number);
+  EXPECT_EQ(ValueIn(Do(Take("a"), Of(2, 2))), 2);
+  EXPECT_EQ(ReplyIn(Do(Lease(), Of(1, 3))).grants[0].segment.first,
+            ReplyIn(lease).grants[0].segment.end());
+}
+
+TEST_F(StoreTest, OlderOrAnotherRequestOfASession_IsRefused) {
+  EXPECT_EQ(ValueIn(Do(Take("a"), Of(1, 5))), 1);
+  EXPECT_EQ(Do(Take("a"), Of(1, 4)).status.code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(Do(Take("b"), Of(1, 5)).status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Do(AcquireOf("a"), Of(1, 6)).status.code(), absl::StatusCode::kInvalidArgument)
+      << "leases of workers have no sessions";
+  EXPECT_EQ(ValueIn(Do(Take("a"), Of(1, 6))), 2);
+}
+
+TEST_F(StoreTest, SessionThatIsForgotten_IsRefusedByItsTime) {
+  const RequestId first = Of(1, 1);
+  EXPECT_EQ(ValueIn(Do(Take("a"), first)), 1);
+  now_ += kRemembered;
+  EXPECT_EQ(ValueIn(Do(Take("a"), first)), 1) << "still remembered";
+  now_ += absl::Milliseconds(1);
+  EXPECT_EQ(Do(Take("a"), first).status.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(machine_.sessions(), 0u);
+  EXPECT_EQ(ValueIn(Do(Take("a"), Of(1, 2))), 2);
+}
+
+TEST_F(StoreTest, CounterWithTtl_IsForgottenAndSweptByTheMachinesTime) {
+  EXPECT_EQ(ValueIn(Do(Take("a", absl::Seconds(10)))), 1);
+  EXPECT_EQ(ValueIn(Do(Take("b"))), 1);
+  now_ += absl::Seconds(9);
+  Restart();
+  EXPECT_EQ(ValueIn(Do(Take("a", absl::Seconds(10)))), 2);
+  now_ += absl::Seconds(10);
+  Expire();
+  EXPECT_EQ(machine_.counters().size(), 1u);
+  EXPECT_EQ(ValueIn(Do(Take("a", absl::Seconds(10)))), 1);
+  EXPECT_EQ(ValueIn(Do(Take("b"))), 2);
+}
+
+TEST_F(StoreTest, SeenAboveTheHead_IsALoss) {
+  ASSERT_TRUE(Do(Create()).status.ok());
+  const uint64_t end = ReplyIn(Do(Lease())).grants[0].segment.end();
+  const Machine older = machine_;
+  const uint64_t seen = ReplyIn(Do(Lease())).grants[0].segment.end();
+  EXPECT_GT(seen, end);
+  machine_ = older;  // as if all data directories had been put back
+  const LeaseReply reply = ReplyIn(Do(Lease(seen)));
+  EXPECT_TRUE(reply.loss_noticed);
+  EXPECT_GE(reply.grants[0].segment.first, seen);
+}
+
+TEST_F(StoreTest, WithoutCountersAndSpaces_AllIsVersion2) {
+  Acquired("a");
+  EXPECT_EQ(machine_.Snapshot()[0], 2);
+  Do(Take("a"));
+  EXPECT_EQ(machine_.Snapshot()[0], 3);
+  const Command old{now_, true, {{std::nullopt, space_, AcquireOf("a")}}};
+  EXPECT_EQ(Encode(old).value()[0], 2);
+  const Command with{now_, true, {old.requests[0], {std::nullopt, space_, Take("a")}}};
+  std::string bytes = Encode(with).value();
+  EXPECT_EQ(bytes[0], 3);
+  bytes[0] = 2;
+  EXPECT_FALSE(DecodeCommand(bytes).ok()) << "a node of version 2 knows no such action";
+  std::string longer = Encode(old).value();
+  longer[0] = 3;
+  EXPECT_THAT(std::string(DecodeCommand(longer).status().message()), HasSubstr("version 2 says"));
+}
+
+// Of codec version 2, recorded by a build that knew no other.
+TEST_F(StoreTest, SnapshotOfVersion2_IsReadAndWrittenAsItWas) {
+  const std::string bytes = absl::HexStringToBytes(
+      "020068e5cf8b0100000000000000000080010000000200000065750000000000000080f82a00000000000000"
+      "000000000000000100000000000000000000000068e5cf8b0100000000000000000080f892e5cf8b01000000"
+      "68e5cf8b0100000068e5cf8b01000001000000610c0000007b22686f7374223a2261227d00010000000068e5"
+      "cf8b01000007000000000000000100000000000000e22ec1f2e7678986000100000000000000000068e5cf8b"
+      "0100000000000000000080f892e5cf8b0100000068e5cf8b01000000");
+  absl::StatusOr<Machine> restored = Machine::Restore(bytes);
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  EXPECT_EQ(restored->Snapshot(), bytes);
+  machine_ = *std::move(restored);
+  EXPECT_EQ(machine_.held(), 1u);
+  EXPECT_EQ(machine_.remembered(), 1u);
+  EXPECT_EQ(ValueIn(Do(Take("a"))), 1);
+}
+
+TEST_F(StoreTest, CutAnywhereOrLonger_IsRefused) {
+  ASSERT_TRUE(Do(Create(), Of(1, 1)).status.ok());
+  Do(Lease(), Of(1, 2));
+  Do(Take("a", absl::Hours(1)), Of(2, 1));
+  const std::string snapshot = machine_.Snapshot();
+  const Command command{
+      now_,
+      false,
+      {{Of(1, 3), space_, Lease()},
+       {Of(1, 4), space_, Create()},
+       {Of(2, 2), space_, Take("a")},
+       {std::nullopt, space_,
+        segment_machine::Call(segment_machine::Raise{1, RaiseReach::kAnywhere, now_})}}};
+  const std::string bytes = Encode(command).value();
+  const std::string answers = Encode(machine_.Apply(command).answers).value();
+  for (size_t i = 0; i < snapshot.size(); ++i) {
+    EXPECT_FALSE(Machine::Restore(snapshot.substr(0, i)).ok()) << i;
+  }
+  for (size_t i = 0; i < bytes.size(); ++i) EXPECT_FALSE(DecodeCommand(bytes.substr(0, i)).ok());
+  for (size_t i = 0; i < answers.size(); ++i) {
+    EXPECT_FALSE(DecodeAnswers(answers.substr(0, i)).ok()) << i;
+  }
+  EXPECT_FALSE(Machine::Restore(snapshot + '\0').ok());
+  EXPECT_FALSE(DecodeCommand(bytes + '\0').ok());
+}
+
+}  // namespace
+}  // namespace locus::lease_machine
