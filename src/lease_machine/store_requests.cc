@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/lease_machine/codec.h"
+#include "src/lease_machine/flaw.h"
 #include "src/lease_machine/machine.h"
 
 namespace locus::lease_machine {
@@ -44,7 +45,9 @@ Answer Machine::AnswerOfStore(const Request& request) {
   const absl::Status in_time = RememberedRequests::CheckTime(id, now_);
   if (!in_time.ok()) return Refused(in_time);
   const uint64_t fingerprint = FingerprintOf(request);
-  if (const auto* known = sessions_.Find(id); known != nullptr && id.serial <= known->serial) {
+  if (const auto* known = sessions_.Find(id);
+      known != nullptr &&
+      (id.serial == known->serial || (id.serial < known->serial && !Has(Flaw::kForgetsSerials)))) {
     if (id.serial < known->serial) {
       return Refused(absl::AbortedError(
           absl::StrCat("request ", ToString(id), " comes after request ", known->serial,

@@ -33,8 +33,8 @@ class LeaseCluster {
   void Start(int node);
   // The file of a node that was killed.
   std::unique_ptr<raft::LogStore> OpenStore(int node);
-  // Of all nodes, which were killed: keeps a copy of their files; puts the one that was kept last in
-  // their place.
+  // Of all nodes, which were killed: keeps a copy of their files; puts the one that was kept last
+  // in their place.
   void KeepFiles();
   void PutFilesBack();
   // A node that is no member of a cluster yet. Returns its number.

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
@@ -148,12 +149,27 @@ int LocusdCluster::WaitForLeader() {
   return leader;
 }
 
-std::unique_ptr<LocusdWorkerLeaseStore> LocusdCluster::Connect(absl::Duration timeout) {
+bool LocusdCluster::BeginAnew() {
+  for (auto& each : nodes_) {
+    each->process().KillHard();
+    std::filesystem::remove_all(each->data());
+  }
+  for (int i = 0; i < size(); ++i) {
+    if (!node(i).Start(/*begin=*/i == 0) || (i > 0 && !Add(node(i)))) return false;
+  }
+  return WaitForLeader() >= 0;
+}
+
+LocusdOptions LocusdCluster::Options(absl::Duration timeout) const {
   LocusdOptions options;
   for (auto& each : nodes_) options.endpoints.push_back(each->api());
   options.token = wish_.token;
   options.timeout = timeout;
-  auto store = LocusdWorkerLeaseStore::Open(options);
+  return options;
+}
+
+std::unique_ptr<LocusdWorkerLeaseStore> LocusdCluster::Connect(absl::Duration timeout) {
+  auto store = LocusdWorkerLeaseStore::Open(Options(timeout));
   EXPECT_TRUE(store.ok()) << store.status();
   return *std::move(store);
 }

@@ -81,7 +81,10 @@ class LocusdCluster {
   bool Add(LocusdNode& node, bool promote = true);
   // The running node that leads, once it is the same for all that run; -1: none within a minute.
   int WaitForLeader();
-  // A client that knows all nodes.
+  // Kills all nodes, and begins another cluster in their empty directories.
+  bool BeginAnew();
+  // Of clients that know all nodes.
+  LocusdOptions Options(absl::Duration timeout = absl::Seconds(30)) const;
   std::unique_ptr<LocusdWorkerLeaseStore> Connect(absl::Duration timeout = absl::Seconds(30));
 
  private:

@@ -9,6 +9,7 @@
 #include "tests/engine/mariadb/mariadb_server.h"
 #include "tests/engine/redis/redis_server.h"
 #include "tests/engine/zookeeper/zookeeper_server.h"
+#include "tests/locusd/locusd_cluster.h"
 
 namespace locus {
 namespace {
@@ -148,6 +149,38 @@ class ZookeeperTarget : public FaultTarget {
   ZookeeperServer ensemble_{3};
 };
 
+// Three processes that agree, as EtcdTarget; or only the one that leads is done harm to.
+class LocusdTarget : public FaultTarget {
+ public:
+  absl::StatusOr<std::shared_ptr<SegmentStore>> Open() override {
+    return Shared(LocusdSegmentStore::Open(cluster_.Options(absl::Seconds(1))));
+  }
+  void KillHard() override {
+    Each([](PrivateServer& node) { node.KillHard(); });
+  }
+  bool Restart() override {
+    bool all = true;
+    for (int i = 0; i < cluster_.size(); ++i) all = cluster_.node(i).Start() && all;
+    return all && cluster_.WaitForLeader() >= 0;
+  }
+  void Stall() override {
+    Each([](PrivateServer& node) { node.Stall(); });
+  }
+  void Resume() override {
+    Each([](PrivateServer& node) { node.Resume(); });
+  }
+  bool RestartEmpty() override { return cluster_.BeginAnew(); }
+  bool FailOver(const std::function<void()>&) override { return false; }
+
+ private:
+  template <typename Do>
+  void Each(Do what) {
+    for (int i = 0; i < cluster_.size(); ++i) what(cluster_.node(i).process());
+  }
+
+  LocusdCluster cluster_{3, {.more_api = "store = true\n"}};
+};
+
 template <typename Target>
 FaultEngine Named(const char* name, bool has_replica) {
   return {name, has_replica, [] { return std::make_unique<Target>(); }};
@@ -157,7 +190,8 @@ FaultEngine Named(const char* name, bool has_replica) {
 
 std::vector<FaultEngine> FaultEngines() {
   return {Named<MariadbTarget>("mariadb", true), Named<RedisTarget>("redis", true),
-          Named<EtcdTarget>("etcd", false), Named<ZookeeperTarget>("zookeeper", false)};
+          Named<EtcdTarget>("etcd", false), Named<ZookeeperTarget>("zookeeper", false),
+          Named<LocusdTarget>("locusd", false)};
 }
 
 }  // namespace locus

@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "locus/engine/locusd.h"
 #include "locus/engine/locusd_cluster.h"
 #include "src/engine/locusd/node_answers.h"
 #include "tests/support/lying_server.h"
@@ -72,6 +73,19 @@ absl::Status Use(const LocusdOptions& options) {
   say((*store)->Create(SpaceName(), absl::ZeroDuration(), absl::Now()));
   say((*store)->Acquire(SpaceName(), wish).status());
   say((*store)->Show(SpaceName()).status());
+  return all;
+}
+
+// The same of order IDs and counters.
+absl::Status UseStore(const LocusdOptions& options) {
+  auto segments = LocusdSegmentStore::Open(options);
+  auto sequencer = LocusdSequencer::Open(options);
+  if (!segments.ok() || !sequencer.ok()) return segments.status();
+  const LeaseRequest request{7, 64, 128};
+  absl::Status all =
+      (*segments)->Lease(SpaceName(), SpaceOptions(), {&request, 1}, absl::Now()).status();
+  all.Update((*segments)->Show(SpaceName(), absl::Now()).status());
+  all.Update((*sequencer)->Next("a").status());
   return all;
 }
 
@@ -169,6 +183,7 @@ TEST(LocusdLyingServerTest, AnswersWithoutEnd_EndInTimeAndTakeLittleMemory) {
     });
     const absl::Time start = absl::Now();
     EXPECT_FALSE(Use(OptionsOf(server)).ok());
+    EXPECT_FALSE(UseStore(OptionsOf(server)).ok());
     EXPECT_LT(absl::Now() - start, absl::Seconds(30)) << begin << piece.substr(0, 20);
   }
   EXPECT_LT(PeakMemoryMiB() - before, 64u);
@@ -196,6 +211,53 @@ TEST(LocusdLyingServerTest, PagesOfLeasesThatDoNotEnd_AreNoView) {
   LyingServer honest(Saying(Http(page("37", "null"))));
   auto store = LocusdWorkerLeaseStore::Open(OptionsOf(honest));
   EXPECT_EQ((*store)->Show(SpaceName())->workers.size(), 2u);
+}
+
+// Sequences that were not asked for must not become order IDs.
+TEST(LocusdLyingServerTest, GrantsThatWereNotAskedFor_AreDataLoss) {
+  auto lease = [](const std::string& body, uint64_t length = 64) {
+    LyingServer server(Saying(Http(body)));
+    auto store = LocusdSegmentStore::Open(OptionsOf(server));
+    const LeaseRequest request{7, length, 128};
+    return (*store)->Lease(SpaceName(), SpaceOptions(), {&request, 1}, absl::Now()).status().code();
+  };
+  auto grant = [](std::string_view first, std::string_view length) {
+    return absl::StrCat(R"({"first":")", std::string(first), R"(","length":")", std::string(length),
+                        R"(","wait_ns":"0","lead_ns":"-5","room_ns":"inf"})");
+  };
+  auto reply = [](const std::string& grants) {
+    return absl::StrCat(R"({"granted_at_ms":1,"loss_noticed":false,"grants":[)", grants, "]}");
+  };
+  const std::string honest = reply(grant("128", "64"));
+  EXPECT_EQ(lease(honest), absl::StatusCode::kOk);
+  EXPECT_EQ(lease(reply(grant("0", "0"))), absl::StatusCode::kOk) << "nothing fits now";
+  for (const std::string& body :
+       {reply(""), reply(grant("128", "64") + "," + grant("192", "64")), reply(grant("128", "128")),
+        reply(grant("128", "32")), reply(grant("64", "64")), reply(grant("129", "64")),
+        reply(grant("72057594037927936", "64")), reply(grant("-64", "64")),
+        absl::StrReplaceAll(honest, {{R"("wait_ns":"0")", R"("wait_ns":"soon")"}}),
+        absl::StrReplaceAll(honest, {{R"("lead_ns":"-5")", R"("lead_ns":"9223372036854775808")"}}),
+        absl::StrReplaceAll(honest, {{R"(,"loss_noticed":false)", ""}}), std::string("[]")}) {
+    EXPECT_EQ(lease(body), absl::StatusCode::kDataLoss) << body;
+  }
+  EXPECT_EQ(lease(reply(grant("128", "192")), 256), absl::StatusCode::kDataLoss) << "no power of 2";
+}
+
+TEST(LocusdLyingServerTest, NumbersThatCannotBe_AreDataLoss) {
+  auto next = [](const std::string& body) {
+    LyingServer server(Saying(Http(body)));
+    SequencerOptions options;
+    options.step = 10;
+    options.max_value = 100;
+    return (*LocusdSequencer::Open(OptionsOf(server), options))->Next("a").status().code();
+  };
+  auto reply = [](const char* value) {
+    return absl::StrCat(R"({"done":true,"value":)", value, R"(,"version":"1"})");
+  };
+  EXPECT_EQ(next(reply(R"("100")")), absl::StatusCode::kOk);
+  for (const char* value : {"null", R"("9")", R"("101")", R"("-1")", "10", R"("1e1")", "[]"}) {
+    EXPECT_EQ(next(reply(value)), absl::StatusCode::kDataLoss) << value;
+  }
 }
 
 TEST(LocusdLyingServerTest, DrippingServer_HoldsNoCallPastItsBound) {
@@ -269,6 +331,7 @@ TEST(LocusdLyingServerTest, RandomAnswers_HarmNobody) {
     options.timeout = absl::Milliseconds(50);
     options.request_timeout = absl::Milliseconds(30);
     Use(options).IgnoreError();
+    UseStore(options).IgnoreError();
   }
   EXPECT_LT(PeakMemoryMiB() - before, 64u);
 }

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/lease_machine/store_simulation.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "src/raft/flaw.h"
+#include "tests/support/taken_ranges.h"
+
+namespace locus::lease_machine {
+namespace {
+
+using Counter = counter_machine::Call;
+
+// How far a Set raises a counter: further than all takes of a run.
+constexpr int64_t kRaise = 1'000'000;
+
+struct Operation {
+  Request request;
+  int64_t called = 0;
+  std::optional<Answer> answer;  // the first that is OK
+};
+
+struct Client {
+  uint64_t session = 0;
+  uint64_t serial = 0;
+  int64_t wall_ahead = 0;
+  std::optional<uint64_t> tag;  // of the call under way
+  // The last batch of a counter, with where its range is noted.
+  struct Batch {
+    std::string name;
+    int64_t first = 0;
+    counter_machine::Reply reply;
+    size_t range = 0;
+  };
+  std::optional<Batch> batch;
+};
+
+struct Parcel {
+  raft::NodeId node = 0;  // 0: an answer
+  uint64_t tag = 0;
+  Answer answer;
+};
+
+class Simulation : public Replicas::Listener {
+ public:
+  Simulation(uint64_t seed, ShellFlaw flaw, StoreCovered& covered)
+      : covered_(covered), random_(seed), replicas_(random_, OptionsOf(seed, flaw), *this) {
+    for (Client& client : clients_) Crash(client);
+  }
+
+  std::string Run() {
+    try {
+      for (int i = 0; i < 900 && failure_.empty(); ++i) Step();
+    } catch (const raft::Contradiction& contradiction) {
+      OnFailure(absl::StrCat("a core contradicts itself: ", contradiction.what));
+    }
+    for (auto& [name, ranges] : taken_) {
+      std::erase_if(ranges, [](const TakenRange& range) { return range.last < range.first; });
+      const std::string wrong = FlawOf(ranges);
+      if (!wrong.empty()) OnFailure(absl::StrCat(name, ": ", wrong));
+    }
+    const Replicas::Counts& counts = replicas_.counts();
+    covered_.leaders += counts.leaders;
+    covered_.crashes += counts.crashes;
+    covered_.installed += counts.installed;
+    covered_.restored += counts.restored;
+    return failure_;
+  }
+
+  void OnApplied(int64_t, const Machine::Applied&) override {}
+  void OnShow(uint64_t, const WorkerSpaceView&) override {}
+  void OnAnswer(uint64_t tag, const Answer& answer) override {
+    if (parcels_.size() < 200) parcels_.push_back({0, tag, answer});
+  }
+  void OnFailure(const std::string& what) override {
+    if (failure_.empty()) failure_ = what;
+  }
+
+ private:
+  static Replicas::Options OptionsOf(uint64_t seed, ShellFlaw flaw) {
+    Replicas::Options options;
+    options.nodes = seed % 7 == 0 ? 1 : seed % 7 == 1 ? 5 : 3;
+    options.flaw = flaw;
+    return options;
+  }
+
+  absl::Time Wall(const Client& client) const {
+    return std::max(replicas_.MachineTime(), absl::FromUnixMillis(kBegin)) +
+           absl::Milliseconds(client.wall_ahead);
+  }
+
+  void Step() {
+    now_ += static_cast<int64_t>(random_.Below(60));
+    if (random_.OneIn(500)) now_ += 150'000;  // requests are forgotten meanwhile
+    ++moment_;
+    for (int i = 0; i < 2; ++i) replicas_.Event(now_);
+    Deliver();
+    Client& client = clients_[random_.Below(std::size(clients_))];
+    if (client.tag) return GoOn(client);
+    if (!created_) return Call(client, space_, segment_machine::Create{options_, {}});
+    switch (random_.Below(8)) {
+      case 0:
+        return Set(client);
+      case 1:
+      case 2:
+        return PutBack(client);
+      case 3:
+      case 4:
+        return Lease(client);
+      default:
+        return Take(client);
+    }
+  }
+
+  bool Sets(const Client& client) const { return set_ && set_ == client.tag; }
+
+  // While its call is under way. A Set is never given up: it may take effect whenever a copy comes.
+  void GoOn(Client& client) {
+    if (random_.OneIn(3)) Send(*client.tag);
+    if (Sets(client)) return;
+    if (random_.OneIn(20)) client.tag.reset();
+    if (random_.OneIn(40)) Crash(client);
+  }
+
+  void Crash(Client& client) {
+    client = {};
+    client.session = ++sessions_;
+    client.wall_ahead = static_cast<int64_t>(random_.Below(2000)) - 1000;
+  }
+
+  std::string AnyCounter() { return random_.OneIn(3) ? "b" : "a"; }
+
+  void Take(Client& client) {
+    Counter call;
+    call.kind = Counter::Kind::kTake;
+    call.name = AnyCounter();
+    call.number = call.last_of_first = 1 + static_cast<int64_t>(random_.Below(4));
+    Call(client, SpaceName(), call);
+  }
+  void Set(Client& client) {
+    if (set_) return;
+    Counter call;
+    call.kind = Counter::Kind::kStore;
+    call.name = AnyCounter();
+    call.number = ++raises_ * kRaise;
+    Call(client, SpaceName(), call);
+    set_ = client.tag;
+  }
+  void PutBack(Client& client) {
+    if (!client.batch) return;
+    const Client::Batch batch = *std::exchange(client.batch, std::nullopt);
+    const auto used = static_cast<int64_t>(random_.Below(2));
+    Counter call;
+    call.kind = Counter::Kind::kPutBack;
+    call.name = batch.name;
+    call.number = batch.first + used - 1;
+    call.last = *batch.reply.value;
+    call.version = batch.reply.version;
+    // Whatever comes of it, the client uses no more of them.
+    TakenRange& range = taken_[batch.name][batch.range];
+    range.last = range.first + static_cast<uint64_t>(used) - 1;
+    Call(client, SpaceName(), call);
+  }
+  void Lease(Client& client) {
+    const auto section = static_cast<uint16_t>(random_.Below(2));
+    Call(client, space_, segment_machine::Lease{options_, {{section, 128, 0}}, {}});
+  }
+
+  void Call(Client& client, const SpaceName& space, Action action) {
+    Operation operation;
+    operation.request = {RequestId{Wall(client), 1, client.session, ++client.serial}, space,
+                         std::move(action)};
+    if (auto* call = std::get_if<segment_machine::Call>(&operation.request.action)) {
+      std::visit([&](auto& one) { one.caller_now = Wall(client); }, *call);
+    }
+    operation.called = ++moment_;
+    client.tag = operations_.size();
+    operations_.push_back(std::move(operation));
+    Send(*client.tag);
+  }
+
+  void Send(uint64_t tag) {
+    parcels_.push_back({random_.OneIn(5) ? replicas_.AnyNode() : replicas_.Leader(), tag, {}});
+  }
+
+  void Deliver() {
+    for (int i = 0; i < 3 && !parcels_.empty(); ++i) {
+      const size_t at = random_.OneIn(2) ? random_.Below(parcels_.size()) : 0;
+      const Parcel parcel = parcels_[at];
+      if (!random_.OneIn(10)) parcels_.erase(parcels_.begin() + static_cast<ptrdiff_t>(at));
+      if (random_.OneIn(12)) continue;  // lost
+      if (parcel.node != 0) {
+        replicas_.Submit(parcel.node, parcel.tag, operations_[parcel.tag].request);
+      } else {
+        Receive(parcel.tag, parcel.answer);
+      }
+    }
+  }
+
+  Client* WhoWaitsFor(uint64_t tag) {
+    for (Client& client : clients_) {
+      if (client.tag == tag) return &client;
+    }
+    return nullptr;
+  }
+
+  void Receive(uint64_t tag, const Answer& answer) {
+    Operation& operation = operations_[tag];
+    Client* const client = WhoWaitsFor(tag);
+    const absl::StatusCode code = answer.status.code();
+    covered_.late += code == absl::StatusCode::kAborted;
+    covered_.forgotten += code == absl::StatusCode::kDeadlineExceeded;
+    if (!answer.status.ok()) {
+      // A copy of a Set that was refused as too early may still be carried out.
+      const bool for_good =
+          code == absl::StatusCode::kAborted || code == absl::StatusCode::kDeadlineExceeded;
+      if (client == nullptr || (Sets(*client) && !for_good)) return;
+      if (Sets(*client)) set_.reset();
+      client->tag.reset();
+      return;
+    }
+    if (operation.answer) {
+      ++covered_.repeated;
+      if (!(*operation.answer == answer)) {
+        OnFailure(absl::StrCat("request ", tag, " has two answers"));
+      }
+      return;
+    }
+    operation.answer = answer;
+    if (client == nullptr) return;  // given up
+    if (Sets(*client)) set_.reset();
+    client->tag.reset();
+    Note(*client, operation);
+  }
+
+  void Note(Client& client, const Operation& operation) {
+    const int64_t ended = ++moment_;
+    const Answer& answer = *operation.answer;
+    if (const auto* counter = std::get_if<Counter>(&operation.request.action)) {
+      const auto& reply = std::get<counter_machine::Reply>(answer.reply);
+      covered_.sets += counter->kind == Counter::Kind::kStore;
+      covered_.put_back += counter->kind == Counter::Kind::kPutBack && reply.done;
+      if (counter->kind != Counter::Kind::kTake) return;
+      ++covered_.numbers;
+      const int64_t first = *reply.value - counter->number + 1;
+      std::vector<TakenRange>& ranges = taken_[counter->name];
+      client.batch = {counter->name, first, reply, ranges.size()};
+      ranges.push_back({operation.called, ended, static_cast<uint64_t>(first),
+                        static_cast<uint64_t>(*reply.value)});
+      return;
+    }
+    created_ = true;
+    const auto& call = std::get<segment_machine::Call>(operation.request.action);
+    const auto* lease = std::get_if<segment_machine::Lease>(&call);
+    if (lease == nullptr) return;
+    const auto& reply = std::get<LeaseReply>(std::get<segment_machine::Reply>(answer.reply));
+    const Segment& segment = reply.grants.at(0).segment;
+    if (segment.length == 0) return;
+    ++covered_.segments;
+    taken_[absl::StrCat("section ", lease->requests[0].section)].push_back(
+        {operation.called, ended, segment.first, segment.end() - 1});
+  }
+
+  static constexpr int64_t kBegin = 1'700'000'000'000;
+
+  StoreCovered& covered_;
+  Random random_;
+  const SpaceName space_;
+  const SpaceOptions options_ = {};
+  int64_t now_ = kBegin;  // the true time, in ms
+  int64_t moment_ = 0;    // of calls and answers
+  uint64_t sessions_ = 0;
+  int64_t raises_ = 0;
+  bool created_ = false;         // the space
+  std::optional<uint64_t> set_;  // the Set under way
+  std::string failure_;
+  std::map<std::string, std::vector<TakenRange>> taken_;  // by counter or section
+  std::vector<Parcel> parcels_;
+  std::vector<Operation> operations_;
+  Client clients_[4];
+  Replicas replicas_;
+};
+
+}  // namespace
+
+std::string SimulateStore(uint64_t seed, Flaw machine_flaw, ShellFlaw shell_flaw,
+                          StoreCovered& covered) {
+  flaw = machine_flaw;
+  std::string failure = Simulation(seed, shell_flaw, covered).Run();
+  flaw = Flaw::kNone;
+  return failure;
+}
+
+}  // namespace locus::lease_machine

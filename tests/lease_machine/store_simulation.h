@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_TESTS_LEASE_MACHINE_STORE_SIMULATION_H_
+#define LOCUS_TESTS_LEASE_MACHINE_STORE_SIMULATION_H_
+
+#include <cstdint>
+#include <string>
+
+#include "src/lease_machine/flaw.h"
+#include "tests/lease_machine/replicas.h"
+
+namespace locus::lease_machine {
+
+struct StoreCovered {
+  uint64_t numbers = 0, segments = 0, sets = 0, put_back = 0;  // answered
+  uint64_t repeated = 0;                                       // answers that came once more
+  uint64_t late = 0;                                           // requests behind a later one
+  uint64_t forgotten = 0;                                      // refused by their time
+  uint64_t leaders = 0, crashes = 0, installed = 0, restored = 0;
+};
+
+// One run: one, three or five nodes, and clients of counters and of order IDs that send again, give
+// up, crash and begin another session. Empty: nothing went wrong.
+//   - each number and each sequence is answered once, and a call that began after another one had
+//     ended gets more than that; Set raises, and what was put back may come again
+//   - a request is carried out once, and gets that answer however often it is sent
+//   - all nodes are equal after each entry
+std::string SimulateStore(uint64_t seed, Flaw machine_flaw, ShellFlaw shell_flaw,
+                          StoreCovered& covered);
+
+}  // namespace locus::lease_machine
+
+#endif  // LOCUS_TESTS_LEASE_MACHINE_STORE_SIMULATION_H_
