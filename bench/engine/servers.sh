@@ -4,7 +4,15 @@
 # directory for their data as its argument (a disk, not memory, or the figures mean nothing). They
 # listen on 127.0.0.1 from $port on, and end with the script.
 work=$(mktemp -d "$1/locus-bench-XXXXXX")
+# Nobody listens on the ten ports from $port on.
+ten_free() {
+  local taken
+  for taken in $(seq "$port" $((port + 9))); do
+    if (exec 3<> "/dev/tcp/127.0.0.1/$taken") 2> /dev/null; then return 1; fi
+  done
+}
 port=$((20000 + RANDOM % 10000))
+until ten_free; do port=$((20000 + RANDOM % 10000)); done
 servers=()
 stop_servers() {
   for server in "${servers[@]}"; do kill "$server" 2> /dev/null || true; done
