@@ -71,6 +71,7 @@ struct NumberRuleEvent {
 // the next group; numbers left of the one before are given back or dropped, as the rule says. A
 // call that begins after a number of a later group was returned never returns one of an earlier:
 // while the clock is behind the group in use, numbers are of that group and show its first instant.
+// The exception: a rule whose zone was altered to one further west (SequenceTypeStore::Alter).
 //
 // Rule. The generator reads the rule again twice within its lifetime. A rule that changed takes
 // effect with the next segment, in place of what was left of the one before. Where the type was

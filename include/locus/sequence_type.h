@@ -47,7 +47,8 @@ struct SequenceType {
   // are different ones. kNone: never.
   enum class Period { kNone, kDay, kMonth, kYear };
   Period period = Period::kNone;
-  // An IANA time zone name that this system knows; of the period and of the pattern.
+  // An IANA time zone name that this system knows; of the period and of the pattern. Refused are
+  // names that each machine may understand differently: localtime, paths, and right/.
   std::string zone = "UTC";
   // The form of the numbers, a pattern of NumberFormat with one field {seq:N}. Its other fields
   // with values are the caller's. With a period it must write the period's units of time, since its

@@ -25,7 +25,21 @@ absl::Status Refuse(std::string_view option, std::string_view value, std::string
                                                  ToAbsl(value), "; it must be ", ToAbsl(limit)));
 }
 
+// Whether each machine may take the name for another zone: by its own configuration (localtime,
+// posixrules, libc:), its files (a path), or its leap seconds (right/).
+bool IsOfOneMachine(std::string_view zone) {
+  return zone == "localtime" || zone == "posixrules" || zone == "Factory" ||
+         zone.starts_with("libc:") || zone.starts_with("right/") || zone.starts_with("posix/") ||
+         zone.starts_with(':') || zone.starts_with('/') || zone.starts_with('.') ||
+         zone.find("/.") != std::string_view::npos || zone.find("//") != std::string_view::npos;
+}
+
 absl::StatusOr<absl::TimeZone> ZoneOf(const SequenceType& type) {
+  if (IsOfOneMachine(type.zone)) {
+    return Refuse("zone", Quoted(type.zone),
+                  "the name of one zone on all machines, such as Asia/Shanghai: this one may be "
+                  "another zone on each");
+  }
   absl::TimeZone zone;
   if (!type.zone.empty() && absl::LoadTimeZone(type.zone, &zone)) return zone;
   return Refuse("zone", Quoted(type.zone), "a time zone that this system knows");

@@ -41,6 +41,10 @@ TEST(SequenceTypeTest, OptionThatCannotBe_IsNamedWithItsLimit) {
   EXPECT_TRUE(Has(RefusalOf([](T& t) { t.buffer = -1; }), "buffer is -1"));
   EXPECT_TRUE(Has(RefusalOf([](T& t) { t.zone = "Mars/Olympus"; }), "Mars/Olympus"));
   EXPECT_TRUE(Has(RefusalOf([](T& t) { t.zone = ""; }), "zone is \"\""));
+  for (const char* zone : {"localtime", "posixrules", ":UTC", "/etc/localtime", "libc:localtime",
+                           "right/UTC", "Etc/../UTC", "./UTC", "Etc//UTC"}) {
+    EXPECT_TRUE(Has(RefusalOf([&](T& t) { t.zone = zone; }), "one zone on all machines")) << zone;
+  }
   EXPECT_TRUE(Has(RefusalOf([](T& t) { t.expiry = absl::Hours(25); }), "longer than 25h"));
   EXPECT_TRUE(Has(RefusalOf([](T& t) { t.expiry = absl::Microseconds(1); }), "1us"));
   EXPECT_TRUE(Has(RefusalOf([](T& t) { t.lifetime = absl::Milliseconds(1500); }), "1.5s"));

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a store has as a rule: it is refused with a reason, or it is written as it was read, and a
+// rule that Check takes can be counted and written by.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "absl/time/time.h"
+#include "src/base/check.h"
+#include "src/sequence_type/group_window.h"
+#include "src/sequence_type/number_form.h"
+#include "src/sequence_type/type_text.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  absl::StatusOr<locus::SequenceType> type = locus::internal::ParseTypeText(text);
+  if (!type.ok()) {
+    LOCUS_CHECK(absl::IsInvalidArgument(type.status()));
+    LOCUS_CHECK(!type.status().message().empty());
+    return 0;
+  }
+  type->name = "a";
+  const std::string written = locus::internal::TypeTextOf(*type);
+  auto again = locus::internal::ParseTypeText(written);
+  LOCUS_CHECK(again.ok());
+  again->name = "a";
+  LOCUS_CHECK(locus::internal::TypeTextOf(*again) == written);
+  LOCUS_CHECK(locus::internal::ChangesOf(*type, *again) == "nothing");
+  if (!type->Check().ok()) return 0;
+  LOCUS_CHECK(type->counter_options().Check().ok());
+  const absl::Time time = absl::FromUnixSeconds(1'795'600'000);
+  const auto window = locus::internal::GroupWindow::Of(*type, time);
+  LOCUS_CHECK(window.ok());
+  LOCUS_CHECK(time < window->end);
+  LOCUS_CHECK(type->CounterName("k", window->Shown(time)).ok());
+  const auto form = locus::internal::NumberForm::Of(*type);
+  LOCUS_CHECK(form.ok());
+  static_cast<void>(form->Text(window->Shown(time), 1, {}));
+  return 0;
+}
