@@ -75,6 +75,10 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenLocusdSequencer(const StoreUri& u
                                                                const SequencerOptions&) {
   return Absent(uri.text, "LOCUS_LOCUSD");
 }
+absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenLocusdSequenceTypes(const StoreUri& uri,
+                                                                           std::string_view) {
+  return Absent(uri.text, "LOCUS_LOCUSD");
+}
 absl::StatusOr<std::unique_ptr<LocusdCluster>> OpenLocusdCluster(const StoreUri& uri,
                                                                  std::string_view) {
   return Absent(uri.text, "LOCUS_LOCUSD");

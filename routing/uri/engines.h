@@ -79,6 +79,8 @@ absl::StatusOr<std::shared_ptr<SegmentStore>> OpenLocusdStore(const StoreUri& ur
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenLocusdSequencer(const StoreUri& uri,
                                                                std::string_view token,
                                                                const SequencerOptions& of_counters);
+absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenLocusdSequenceTypes(
+    const StoreUri& uri, std::string_view password);
 absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenLocusdWorkerLeases(const StoreUri& uri,
                                                                          std::string_view token);
 absl::StatusOr<std::unique_ptr<LocusdCluster>> OpenLocusdCluster(const StoreUri& uri,

@@ -46,6 +46,14 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenLocusdSequencer(
   return As<std::unique_ptr<Sequencer>>(LocusdSequencer::Open(options, of_counters));
 }
 
+absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenLocusdSequenceTypes(const StoreUri& uri,
+                                                                           std::string_view token) {
+  LocusdOptions options;
+  Wiped wiped(options.token);
+  Fill(uri, token, options);
+  return As<std::unique_ptr<SequenceTypeStore>>(LocusdSequenceTypeStore::Open(options));
+}
+
 absl::StatusOr<std::unique_ptr<LocusdCluster>> OpenLocusdCluster(const StoreUri& uri,
                                                                  std::string_view token) {
   LocusdOptions options;

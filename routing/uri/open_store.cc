@@ -12,13 +12,9 @@ namespace {
 
 using Engine = internal::StoreUri::Engine;
 
-// What an engine does not have, with what it has.
-absl::Status HasNo(const internal::StoreUri& uri, const char* what) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      uri.text, ": ",
-      uri.engine == Engine::kLocusd ? "locusd has worker leases, sequences and order IDs"
-                                    : "zookeeper has worker leases and order IDs",
-      ", and no ", what));
+absl::Status ZookeeperHasNo(const internal::StoreUri& uri, const char* what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(uri.text, ": zookeeper has worker leases and order IDs, and no ", what));
 }
 
 // A sequencer that keeps its numbers through crashes without another's help.
@@ -110,9 +106,7 @@ absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenWorkerLeaseStore(
 absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenSequenceTypeStore(
     std::string_view uri_text, const StoreUriOptions& options) {
   LOCUS_ASSIGN_OR_RETURN(internal::StoreUri uri, internal::StoreUri::Parse(uri_text));
-  if (uri.engine == Engine::kZookeeper || uri.engine == Engine::kLocusd) {
-    return HasNo(uri, "rules of sequences");
-  }
+  if (uri.engine == Engine::kZookeeper) return ZookeeperHasNo(uri, "rules of sequences");
   if (uri.engine == Engine::kSqlite) {
     SqliteSegmentStore::Options of_file;
     of_file.create = options.create;
@@ -123,8 +117,9 @@ absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenSequenceTypeStore(
   switch (uri.engine) {
     case Engine::kSqlite:
     case Engine::kZookeeper:
-    case Engine::kLocusd:
       break;
+    case Engine::kLocusd:
+      return internal::OpenLocusdSequenceTypes(uri, password);
     case Engine::kMysql:
       return internal::OpenMysqlSequenceTypes(uri, password, options.create);
     case Engine::kRedis:
@@ -168,7 +163,7 @@ absl::StatusOr<std::unique_ptr<LocusdCluster>> OpenLocusdCluster(std::string_vie
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(std::string_view uri_text,
                                                          const SequencerUriOptions& options) {
   LOCUS_ASSIGN_OR_RETURN(internal::StoreUri uri, internal::StoreUri::Parse(uri_text));
-  if (uri.engine == Engine::kZookeeper) return HasNo(uri, "sequences");
+  if (uri.engine == Engine::kZookeeper) return ZookeeperHasNo(uri, "sequences");
   bool is_redis = uri.engine == Engine::kRedis || uri.engine == Engine::kRedisSentinel;
   if (!options.ceiling.empty() && !is_redis) {
     return absl::InvalidArgumentError(

@@ -233,6 +233,17 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
     return Submit(call, of.space, std::move(of.wish), 201);
   }
 
+  // Answers with what it is called with; the body is made off the node's thread.
+  template <typename Shown>
+  std::function<void(absl::StatusOr<Shown>)> ShowsTo(const CallPtr& call) {
+    return [self = shared_from_this(), call](absl::StatusOr<Shown> shown) {
+      if (!shown.ok()) return self->Refuse(call, shown.status());
+      ServerAnswer answer = JsonAnswer(200, "");
+      answer.make_body = [shown = *std::move(shown)] { return BodyOf(shown) + '\n'; };
+      call->Answer(std::move(answer));
+    };
+  }
+
   absl::Status OfStore(const CallPtr& call) {
     if (!options_.keeps_store) {
       return absl::FailedPreconditionError(
@@ -240,14 +251,12 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
           "nodes, once all of them have this version");
     }
     LOCUS_ASSIGN_OR_RETURN(StoreCall of, ParseStoreCall(call->request()));
+    if (of.rule) {
+      node_.ShowRules(*std::move(of.rule), ShowsTo<lease_node::LeaseNode::Rules>(call));
+      return absl::OkStatus();
+    }
     if (!of.action) {
-      node_.ShowSegments(
-          of.space, [self = shared_from_this(), call](absl::StatusOr<SpaceView> view) {
-            if (!view.ok()) return self->Refuse(call, view.status());
-            ServerAnswer answer = JsonAnswer(200, "");
-            answer.make_body = [view = *std::move(view)] { return BodyOf(view) + '\n'; };
-            call->Answer(std::move(answer));
-          });
+      node_.ShowSegments(of.space, ShowsTo<SpaceView>(call));
       return absl::OkStatus();
     }
     LOCUS_ASSIGN_OR_RETURN(std::optional<RequestId> id, RequestIdOf(call->request()));

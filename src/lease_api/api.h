@@ -71,6 +71,9 @@ struct ApiOptions {
 // - POST /v1/counters: a call of a counter; 200 (store_bodies.h).
 // - PUT /v1/segments/{space}: creates a space of order IDs; 204. GET: 200 and all of it,
 //   linearizable. POST :lease and :raise: 200; :restored: 204.
+// - POST /v1/rules: writes a rule of sequences, or removes one; 200. GET /v1/rules[?name=N]: 200
+// and
+//   all of them, or the one of that name, linearizable.
 // - GET /v1/members: 200 and the members, as this node knows them.
 // - POST /v1/members with {"id", "address"}: adds a learner, or changes its address; 204.
 // - POST /v1/members/{id}:promote: a learner votes from now on; 204.

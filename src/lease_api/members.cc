@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/lease_api/members.h"
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "src/base/text.h"
 
@@ -102,9 +103,22 @@ uint64_t Members::Token(const char* name, uint64_t most) {
   return token.value_or(0);
 }
 
+std::string Members::Bytes(const char* name, size_t most) {
+  const std::string hex = Text(name, 2 * most);
+  if (hex.size() % 2 == 0 && hex.find_first_not_of("0123456789abcdef") == hex.npos) {
+    return absl::HexStringToBytes(hex);
+  }
+  Fail(absl::StrCat("\"", name, "\" is no even number of digits 0-9a-f"));
+  return "";
+}
+
 std::optional<uint64_t> Members::TokenOrNull(const char* name, uint64_t most) {
   if (TakeNull(name)) return std::nullopt;
   return Token(name, most);
+}
+
+const json::value* Members::ObjectOrNull(const char* name) {
+  return TakeNull(name) ? nullptr : Take(name);
 }
 
 bool Members::Bool(const char* name) {

@@ -29,6 +29,8 @@ class Members {
   uint64_t Number(const char* name, uint64_t most = INT64_MAX);
   std::optional<uint64_t> NumberOrNull(const char* name, uint64_t most = INT64_MAX);
   std::string Text(const char* name, size_t most);
+  // Bytes as hex digits, lower case; at most `most` bytes.
+  std::string Bytes(const char* name, size_t most);
   // A number of 64 bits, as a text: 1 to `most`.
   uint64_t Token(const char* name, uint64_t most = uint64_t{1} << 62);
   std::optional<uint64_t> TokenOrNull(const char* name, uint64_t most);
@@ -41,6 +43,8 @@ class Members {
   absl::Duration SignedDuration(const char* name);
   SpaceName Space(const char* name);
   const boost::json::array* Array(const char* name, size_t most);
+  // nullptr: it is null, or missing, which is an error.
+  const boost::json::value* ObjectOrNull(const char* name);
 
   // For answers that newer servers may extend: members that nobody read are no error.
   void AllowOthers() { others_ = true; }

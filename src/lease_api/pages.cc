@@ -98,6 +98,7 @@ std::string MetricsPage(const NodeStatus& status, const lease_node::LeaseNode::S
   add("remembered_requests", "gauge", "Requests whose answers are kept.", stats.remembered);
   add("counters", "gauge", "Counters that the cluster keeps.", stats.counters);
   add("sections", "gauge", "Sections of order IDs that ever leased.", stats.sections);
+  add("rules", "gauge", "Rules of sequences.", stats.rules);
   add("sessions", "gauge", "Clients of counters and order IDs whose last answers are kept.",
       stats.sessions);
   add("clock_off_seconds", "gauge", "The leader's clock less the cluster's time.",

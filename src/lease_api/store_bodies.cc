@@ -144,12 +144,7 @@ absl::StatusOr<CounterCall> ParseCounterCall(std::string_view body) {
     return members.Finish();
   }
   call.kind = static_cast<CounterCall::Kind>(index);
-  const std::string hex = members.Text("name_hex", 2 * counter_machine::kLongestName);
-  if (hex.size() % 2 != 0 || hex.find_first_not_of("0123456789abcdef") != hex.npos) {
-    members.Fail("\"name_hex\" is no even number of digits 0-9a-f");
-  } else {
-    call.name = absl::HexStringToBytes(hex);
-  }
+  call.name = members.Bytes("name_hex", counter_machine::kLongestName);
   call.ttl = absl::Milliseconds(
       NumberIn(members, "ttl_ms",
                static_cast<uint64_t>(absl::ToInt64Milliseconds(counter_machine::kLongestTtl))));

@@ -2,6 +2,7 @@
 #ifndef LOCUS_SRC_LEASE_API_STORE_BODIES_H_
 #define LOCUS_SRC_LEASE_API_STORE_BODIES_H_
 
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -9,12 +10,14 @@
 #include "absl/time/time.h"
 #include "locus/segment_store.h"
 #include "src/counter_machine/counters.h"
+#include "src/rule_machine/rules.h"
 #include "src/segment_machine/spaces.h"
 
-// Requests and answers about counters and spaces of order IDs as JSON, by the rules of bodies.h.
-// Sequences, numbers and versions are decimal texts; names of counters are hex digits, because they
-// may have any bytes. Durations that may be infinite are nanoseconds as texts: "inf" and "-inf",
-// too. Parse refuses what the machine's Check refuses. Errors: INVALID_ARGUMENT.
+// Requests and answers about counters, spaces of order IDs and rules of sequences as JSON, by the
+// rules of bodies.h. Sequences, numbers and versions are decimal texts; names of counters, and
+// rules, are hex digits, because they may have any bytes. Durations that may be infinite are
+// nanoseconds as texts: "inf" and "-inf", too. Parse refuses what the machine's Check refuses.
+// Errors: INVALID_ARGUMENT.
 
 namespace locus::lease_api {
 
@@ -50,6 +53,18 @@ absl::StatusOr<BaseRaise> ParseBaseRaise(std::string_view body);
 // "sections": [{"section", "head", "lead_ns", "granted_at_ms"}]}
 std::string BodyOf(const SpaceView& view);
 absl::StatusOr<SpaceView> ParseSpaceView(std::string_view body);
+
+// POST /v1/rules: {"name", "expected", "next": {"version", "text_hex"} (null: none)}
+std::string BodyOf(const rule_machine::Call& call);
+absl::StatusOr<rule_machine::Call> ParseRuleCall(std::string_view body);
+
+// {"done"}
+std::string BodyOf(const rule_machine::Reply& reply);
+absl::StatusOr<rule_machine::Reply> ParseRuleReply(std::string_view body);
+
+// GET /v1/rules[?name=NAME]: {"rules": [{"name", "version", "text_hex"}]}
+std::string BodyOf(const std::map<std::string, rule_machine::Rule>& rules);
+absl::StatusOr<std::map<std::string, rule_machine::Rule>> ParseRules(std::string_view body);
 
 }  // namespace locus::lease_api
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/lease_api/store_calls.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +17,7 @@ using http::ServerAnswer;
 using http::ServerRequest;
 
 constexpr std::string_view kCounters = "/v1/counters";
+constexpr std::string_view kRules = "/v1/rules";
 constexpr std::string_view kSegments = "/v1/segments/";
 
 template <typename Call>
@@ -24,9 +26,24 @@ absl::StatusOr<StoreCall> OfSpaceCall(SpaceName space, absl::StatusOr<Call> call
   return StoreCall{std::move(space), segment_machine::Call(*std::move(call))};
 }
 
+// Of GET /v1/rules; empty: there is none.
+absl::StatusOr<std::string> NameIn(std::string_view query) {
+  constexpr std::string_view kName = "name=";
+  if (query.empty()) return std::string();
+  const std::string_view name = query.substr(std::min(kName.size(), query.size()));
+  if (query.starts_with(kName) && !name.empty() && name.size() <= rule_machine::kLongestName &&
+      name.find_first_of("&%+=") == name.npos) {
+    return std::string(name);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("the query ", internal::Quoted(query), " is not name=NAME"));
+}
+
 }  // namespace
 
-bool IsOfStore(std::string_view path) { return path == kCounters || path.starts_with(kSegments); }
+bool IsOfStore(std::string_view path) {
+  return path == kCounters || path == kRules || path.starts_with(kSegments);
+}
 
 absl::StatusOr<StoreCall> ParseStoreCall(const ServerRequest& request) {
   const std::string& method = request.method;
@@ -35,6 +52,15 @@ absl::StatusOr<StoreCall> ParseStoreCall(const ServerRequest& request) {
     if (method == "POST") {
       LOCUS_ASSIGN_OR_RETURN(auto call, ParseCounterCall(body));
       return StoreCall{SpaceName(), std::move(call)};
+    }
+  } else if (request.path == kRules) {
+    if (method == "POST") {
+      LOCUS_ASSIGN_OR_RETURN(auto call, ParseRuleCall(body));
+      return StoreCall{SpaceName(), std::move(call)};
+    }
+    if (method == "GET") {
+      LOCUS_ASSIGN_OR_RETURN(std::string name, NameIn(request.query));
+      return StoreCall{SpaceName(), std::nullopt, std::move(name)};
     }
   } else {
     const std::string_view rest = std::string_view(request.path).substr(kSegments.size());
@@ -56,6 +82,9 @@ absl::StatusOr<StoreCall> ParseStoreCall(const ServerRequest& request) {
 ServerAnswer StoreAnswer(const lease_machine::Answer& answer) {
   if (const auto* counter = std::get_if<counter_machine::Reply>(&answer.reply)) {
     return JsonAnswer(200, BodyOf(*counter));
+  }
+  if (const auto* rule = std::get_if<rule_machine::Reply>(&answer.reply)) {
+    return JsonAnswer(200, BodyOf(*rule));
   }
   if (const auto* segments = std::get_if<segment_machine::Reply>(&answer.reply)) {
     if (const auto* lease = std::get_if<LeaseReply>(segments)) {

@@ -3,6 +3,7 @@
 #define LOCUS_SRC_LEASE_API_STORE_CALLS_H_
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "absl/status/statusor.h"
@@ -10,14 +11,16 @@
 #include "src/http/server.h"
 #include "src/lease_machine/command.h"
 
-// What the API reads and answers about counters and spaces of order IDs (store_bodies.h).
+// What the API reads and answers about counters, spaces of order IDs and rules of sequences
+// (store_bodies.h).
 
 namespace locus::lease_api {
 
 struct StoreCall {
   SpaceName space;
-  // nullopt: GET /v1/segments/{space}.
+  // nullopt: it shows the space or, where there is `rule`, that one (empty: all).
   std::optional<lease_machine::Action> action;
+  std::optional<std::string> rule = {};
 };
 
 bool IsOfStore(std::string_view path);

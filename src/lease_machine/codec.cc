@@ -112,6 +112,7 @@ class CommandWriter : public Writer {
   void PutAction(const Delete&) {}
   void PutAction(const counter_machine::Call& one) { counter_machine::Put(*this, one); }
   void PutAction(const segment_machine::Call& one) { segment_machine::Put(*this, one); }
+  void PutAction(const rule_machine::Call& one) { rule_machine::Put(*this, one); }
 };
 
 class CommandReader : public Reader {
@@ -154,6 +155,9 @@ class CommandReader : public Reader {
         break;
       case 7:
         request.action = segment_machine::GetCall(*this);
+        break;
+      case 8:
+        request.action = rule_machine::GetCall(*this);
         break;
     }
     return request;
@@ -219,6 +223,7 @@ void ForgetClock(WorkerRelease&) {}
 void ForgetClock(Verdict&) {}
 void ForgetClock(Delete&) {}
 void ForgetClock(counter_machine::Call&) {}
+void ForgetClock(rule_machine::Call&) {}
 using segment_machine::ForgetClock;
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "locus/space.h"
 #include "locus/worker_lease_store.h"
 #include "src/counter_machine/counters.h"
+#include "src/rule_machine/rules.h"
 #include "src/segment_machine/spaces.h"
 
 // The commands of the machine of leases, its answers, and its facts for the audit.
@@ -53,7 +54,7 @@ struct RequestId {
   absl::Time made;    // the client's clock when it drew the numbers; the same in each repetition
   uint64_t high = 0;  // drawn at random
   uint64_t low = 0;
-  // Of requests to counters and spaces of order IDs, otherwise 0: the numbers above name a session,
+  // Of requests that are IsOfStore, otherwise 0: the numbers above name a session,
   // and its requests are numbered (Sessions).
   uint64_t serial = 0;
 
@@ -102,14 +103,16 @@ struct Verdict {
   friend bool operator==(const Verdict&, const Verdict&) = default;
 };
 
-// `space` of a counter's request is the default one.
+// `space` of a request about counters or rules of sequences is the default one.
 using Action = std::variant<Create, WorkerAcquire, WorkerRenew, WorkerRelease, Verdict, Delete,
-                            counter_machine::Call, segment_machine::Call>;
+                            counter_machine::Call, segment_machine::Call, rule_machine::Call>;
 
-// Whether it is about counters or spaces of order IDs, which nodes know since codec version 3.
+// Whether it is about counters, spaces of order IDs, or rules of sequences, which nodes know since
+// codec version 3.
 inline bool IsOfStore(const Action& action) {
   return std::holds_alternative<counter_machine::Call>(action) ||
-         std::holds_alternative<segment_machine::Call>(action);
+         std::holds_alternative<segment_machine::Call>(action) ||
+         std::holds_alternative<rule_machine::Call>(action);
 }
 
 struct Request {
@@ -136,8 +139,9 @@ struct Answer {
   absl::Status status;
   // Of an acquire or a renewal whose status is OK.
   std::optional<WorkerGrant> grant;
-  // Of a request to counters, or to spaces of order IDs, whose status is OK.
-  std::variant<std::monostate, counter_machine::Reply, segment_machine::Reply> reply = {};
+  // Of a request that IsOfStore whose status is OK.
+  std::variant<std::monostate, counter_machine::Reply, segment_machine::Reply, rule_machine::Reply>
+      reply = {};
 };
 // Of how many sections of order IDs it asks for a lease.
 size_t SectionsAskedBy(const Action& action);

@@ -19,6 +19,7 @@ constexpr uint8_t kHasNothing = 0;
 constexpr uint8_t kHasGrant = 1;
 constexpr uint8_t kHasCounterReply = 2;
 constexpr uint8_t kHasSegmentReply = 3;
+constexpr uint8_t kHasRuleReply = 4;
 
 }  // namespace
 
@@ -71,6 +72,10 @@ void Writer::Put(const Answer& answer) {
   if (const auto* segment = std::get_if<segment_machine::Reply>(&answer.reply)) {
     Byte(kHasSegmentReply);
     return segment_machine::Put(*this, *segment);
+  }
+  if (const auto* rule = std::get_if<rule_machine::Reply>(&answer.reply)) {
+    Byte(kHasRuleReply);
+    return rule_machine::Put(*this, *rule);
   }
   Byte(answer.grant ? kHasGrant : kHasNothing);
   if (!answer.grant) return;
@@ -149,11 +154,13 @@ Answer Reader::GetAnswer() {
     answer.status = absl::Status(code, Text(kMostMessageBytes, "a message"));
     return answer;
   }
-  const uint8_t has = Byte(of_store_ ? kHasSegmentReply : kHasGrant);
+  const uint8_t has = Byte(of_store_ ? kHasRuleReply : kHasGrant);
   if (has == kHasCounterReply) {
     answer.reply = counter_machine::GetReply(*this);
   } else if (has == kHasSegmentReply) {
     answer.reply = segment_machine::GetReply(*this);
+  } else if (has == kHasRuleReply) {
+    answer.reply = rule_machine::GetReply(*this);
   }
   if (has != kHasGrant) return answer;
   WorkerGrant grant;

@@ -38,6 +38,7 @@ Asked AskedBy(const Action& action) {
     // These have no facts.
     Asked operator()(const counter_machine::Call&) const { return {}; }
     Asked operator()(const segment_machine::Call&) const { return {}; }
+    Asked operator()(const rule_machine::Call&) const { return {}; }
   } asked;
   return std::visit(asked, action);
 }

@@ -22,6 +22,7 @@
 #include "src/lease_machine/remembered_requests.h"
 #include "src/lease_machine/sessions.h"
 #include "src/lease_machine/worker_blocks.h"
+#include "src/rule_machine/rules.h"
 #include "src/segment_machine/spaces.h"
 #include "src/worker/worker_rules.h"
 
@@ -29,10 +30,10 @@ namespace locus::lease_machine {
 
 class Reader;
 
-// The worker leases, counters and spaces of order IDs of a cluster, as a function of the commands
-// that were applied: two machines that applied the same ones are equal, answer the same, and have
-// equal snapshots, byte for byte. The decisions are those of src/worker, as in every
-// WorkerLeaseStore; what is the machine's own:
+// The worker leases, counters, spaces of order IDs and rules of sequences of a cluster, as a
+// function of the commands that were applied: two machines that applied the same ones are equal,
+// answer the same, and have equal snapshots, byte for byte. The decisions are those of src/worker,
+// as in every WorkerLeaseStore; what is the machine's own:
 //
 //   time       comes in the commands, never from a clock here. It never falls: a command with an
 //              earlier time is carried out at the machine's time. Who is a holder depends on it;
@@ -46,8 +47,9 @@ class Reader;
 //              A space that is made from then on grants above it, also if it has the name of one
 //              that was deleted; and its tokens are higher, for those in the deleted one were
 //              below the machine's time. It looks at each ID of the space.
-//   counters   and spaces of order IDs are those of src/counter_machine and src/segment_machine;
-//              they have no facts. Their requests are remembered by session (Sessions).
+//   counters   spaces of order IDs, and rules of sequences are those of src/counter_machine,
+//              src/segment_machine and src/rule_machine; they have no facts. Their requests are
+//              remembered by session (Sessions).
 //   health     an unhealthy holder is refused with FAILED_PRECONDITION, and its lease ends.
 //
 // Commands come from DecodeCommand: within its limits, in whole milliseconds.
@@ -78,6 +80,7 @@ class Machine {
   // Of order IDs, at the machine's time. NOT_FOUND: no such space.
   const segment_machine::Spaces& segments() const { return segments_; }
   const counter_machine::Counters& counters() const { return counters_; }
+  const rule_machine::Rules& rules() const { return rules_; }
   // The leases with a holder whose text contains `part`.
   std::vector<HeldLease> HoldersWith(std::string_view part) const;
   size_t workers() const { return workers_; }
@@ -107,11 +110,12 @@ class Machine {
   struct Call;
 
   Answer AnswerTo(const Request& request, std::vector<Fact>& facts);
-  // Of requests to counters and spaces of order IDs.
+  // Of requests that are IsOfStore.
   Answer AnswerOfStore(const Request& request);
   Answer DoOfStore(const Request& request, bool& changed);
   bool KeepsStore() const {
-    return sessions_.size() > 0 || !counters_.untouched() || !segments_.empty();
+    return sessions_.size() > 0 || !counters_.untouched() || !segments_.empty() ||
+           !rules_.all().empty();
   }
   Answer Do(const Call& call, const Create& create);
   Answer Do(const Call& call, const WorkerAcquire& acquire);
@@ -140,6 +144,7 @@ class Machine {
   Sessions sessions_;
   counter_machine::Counters counters_;
   segment_machine::Spaces segments_;
+  rule_machine::Rules rules_;
 
   // Follow from the above.
   size_t workers_ = 0;

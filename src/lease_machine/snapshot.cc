@@ -7,8 +7,8 @@
 #include "src/lease_machine/machine.h"
 
 // A snapshot: version, time, highest ceiling of deleted spaces, spaces with their leases,
-// remembered requests; from kStoreCodecVersion on sessions, counters and spaces of order IDs; all
-// ascending. Counts, the queue and the index of holders follow from these.
+// remembered requests; from kStoreCodecVersion on sessions, counters, spaces of order IDs and
+// rules; all ascending. Counts, the queue and the index of holders follow from these.
 
 namespace locus::lease_machine {
 namespace {
@@ -21,7 +21,8 @@ constexpr size_t kRequestBytes = 3 * 8 + 8 + 1 + 4 + kMostMessageBytes;
 static_assert(1 + 2 * 8 + 4 + kMostSpaces * kSpaceBytes + kMostWorkers * kLeaseBytes +
                       kMostHeld * kHolderBytes + 4 + kMostRemembered * kRequestBytes +
                       Sessions::kMostSnapshotBytes + counter_machine::Counters::kMostSnapshotBytes +
-                      segment_machine::Spaces::kMostSnapshotBytes <=
+                      segment_machine::Spaces::kMostSnapshotBytes +
+                      rule_machine::Rules::kMostSnapshotBytes <=
                   kMostSnapshotBytes,
               "a snapshot of a machine that has met all of its limits fits");
 
@@ -85,6 +86,7 @@ std::string Machine::Snapshot() const {
     sessions_.Put(writer);
     counters_.Put(writer);
     segments_.Put(writer);
+    rules_.Put(writer);
   }
   absl::StatusOr<std::string> bytes = writer.Finish();
   LOCUS_CHECK(bytes.ok());
@@ -119,6 +121,7 @@ absl::StatusOr<Machine> Machine::Restore(std::string_view bytes) {
     machine.sessions_.Get(reader);
     machine.counters_.Get(reader);
     machine.segments_.Get(reader);
+    machine.rules_.Get(reader);
     if (!machine.KeepsStore()) reader.Fail(0, "version 3, where version 2 says the same");
   }
   const absl::Status status = reader.Finish();

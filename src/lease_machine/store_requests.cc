@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests to counters and to spaces of order IDs.
+// Requests about counters, spaces of order IDs and rules of sequences.
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -32,6 +32,9 @@ bool HasSameReply(const Answer& one, const Answer& other) {
   if (one.reply.index() != other.reply.index()) return false;
   if (const auto* counter = std::get_if<counter_machine::Reply>(&one.reply)) {
     return *counter == std::get<counter_machine::Reply>(other.reply);
+  }
+  if (const auto* rule = std::get_if<rule_machine::Reply>(&one.reply)) {
+    return *rule == std::get<rule_machine::Reply>(other.reply);
   }
   const auto* segments = std::get_if<segment_machine::Reply>(&one.reply);
   return segments == nullptr ||
@@ -69,6 +72,10 @@ Answer Machine::DoOfStore(const Request& request, bool& changed) {
   Answer answer;
   if (const auto* counter = std::get_if<counter_machine::Call>(&request.action)) {
     auto reply = counters_.Apply(*counter, now_, changed);
+    if (!reply.ok()) return Refused(reply.status());
+    answer.reply = *std::move(reply);
+  } else if (const auto* rule = std::get_if<rule_machine::Call>(&request.action)) {
+    auto reply = rules_.Apply(*rule, changed);
     if (!reply.ok()) return Refused(reply.status());
     answer.reply = *std::move(reply);
   } else {

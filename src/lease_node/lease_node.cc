@@ -166,6 +166,18 @@ class LeaseNode::Rep : public raft::StateMachine {
     });
   }
 
+  void ShowRules(std::string name, std::function<void(absl::StatusOr<Rules>)> answered) {
+    node_->Read(
+        [this, name = std::move(name), answered = std::move(answered)](const absl::Status& status) {
+          if (!status.ok()) return answered(status);
+          const Rules& all = machine_.rules().all();
+          if (name.empty()) return answered(all);
+          Rules rules;
+          if (const auto found = all.find(name); found != all.end()) rules.insert(*found);
+          answered(std::move(rules));
+        });
+  }
+
   void Holders(
       std::string part,
       std::function<void(absl::StatusOr<std::vector<lease_machine::HeldLease>>)> answered) {
@@ -206,6 +218,7 @@ class LeaseNode::Rep : public raft::StateMachine {
     stats_.remembered = machine_.remembered();
     stats_.counters = machine_.counters().size();
     stats_.sections = machine_.segments().sections();
+    stats_.rules = machine_.rules().all().size();
     stats_.sessions = machine_.sessions();
     if (next_expiry_ < watched_expiry_) wake_.NotifyAll();
   }
@@ -490,6 +503,9 @@ void LeaseNode::Show(const SpaceName& space, uint64_t from, size_t limit,
 void LeaseNode::ShowSegments(const SpaceName& space,
                              std::function<void(absl::StatusOr<SpaceView>)> answered) {
   rep_->ShowSegments(space, std::move(answered));
+}
+void LeaseNode::ShowRules(std::string name, std::function<void(absl::StatusOr<Rules>)> answered) {
+  rep_->ShowRules(std::move(name), std::move(answered));
 }
 void LeaseNode::Holders(
     std::string part,

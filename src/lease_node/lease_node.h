@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -45,10 +46,10 @@ struct LeaseNodeOptions {
   std::function<void(const raft::NodeStatus&)> on_change;
 };
 
-// A node of a cluster that leases worker IDs, and keeps counters and spaces of order IDs: the
-// machine of leases on a node of Raft. While it leads, it gives commands their time, gathers
-// requests into commands, ends leases that are due, and hands its leadership over where its clock
-// turns out to be wrong (CommandClock).
+// A node of a cluster that leases worker IDs, and keeps counters, spaces of order IDs and rules of
+// sequences: the machine of leases on a node of Raft. While it leads, it gives commands their time,
+// gathers requests into commands, ends leases that are due, and hands its leadership over where its
+// clock turns out to be wrong (CommandClock).
 //
 // Thread safety: all methods may be called from any thread. Callbacks are called once each, by the
 // node's thread or within the call, and must not wait; they may call the node, but not destroy it.
@@ -74,6 +75,10 @@ class LeaseNode {
   // Linearizable, of order IDs. UNAVAILABLE as Submit. NOT_FOUND: no such space.
   void ShowSegments(const SpaceName& space,
                     std::function<void(absl::StatusOr<SpaceView>)> answered);
+  // Linearizable: the rules of sequences, by name; of one name, or of all (empty). UNAVAILABLE as
+  // Submit.
+  using Rules = std::map<std::string, rule_machine::Rule>;
+  void ShowRules(std::string name, std::function<void(absl::StatusOr<Rules>)> answered);
   // All leases, as Show has them, with a holder whose text contains `part`. Reads all texts.
   void Holders(std::string part,
                std::function<void(absl::StatusOr<std::vector<lease_machine::HeldLease>>)> answered);
@@ -90,6 +95,7 @@ class LeaseNode {
     uint64_t remembered = 0;  // requests whose answers are kept
     uint64_t counters = 0;
     uint64_t sections = 0;     // of order IDs, that ever leased
+    uint64_t rules = 0;        // of sequences
     uint64_t sessions = 0;     // of clients of these, whose last answers are kept
     absl::Duration clock_off;  // this node's clock against the cluster's time, while it leads
   };

@@ -119,6 +119,19 @@ TEST_F(StoreLimitsTest, MostSectionsAndGrants_TheNextIsRefused) {
   ExpectSnapshotIsReadAgain();
 }
 
+TEST_F(StoreLimitsTest, MostRules_TheNextIsRefused) {
+  const std::string text(rule_machine::kLongestText, 'x');
+  auto add = [&](size_t number) {
+    return Do(rule_machine::Call{absl::StrCat(number), 0, rule_machine::Rule{1, text}});
+  };
+  for (size_t i = 0; i < rule_machine::kMostRules; ++i) ASSERT_TRUE(add(i).status.ok());
+  ExpectFull(add(rule_machine::kMostRules), "1024 rules");
+  EXPECT_TRUE(Do(rule_machine::Call{"0", 1, rule_machine::Rule{2, "y"}}).status.ok());
+  ExpectSnapshotIsReadAgain();
+  rule_machine::Call longer{"a", 0, rule_machine::Rule{1, text + "x"}};
+  EXPECT_EQ(rule_machine::Check(longer).code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST_F(StoreLimitsTest, MostSpaces_TheNextIsRefused) {
   for (size_t i = 0; i < segment_machine::kMostSpaces; ++i) {
     ASSERT_TRUE(DoIn(Named(i), Create()).status.ok());

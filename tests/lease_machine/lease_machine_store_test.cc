@@ -96,6 +96,25 @@ TEST_F(StoreTest, CounterWithTtl_IsForgottenAndSweptByTheMachinesTime) {
   EXPECT_EQ(ValueIn(Do(Take("b"))), 2);
 }
 
+TEST_F(StoreTest, Rule_ChangesOnlyFromTheVersionThatIsKnown) {
+  auto swap = [this](const char* name, uint64_t expected, std::optional<rule_machine::Rule> next,
+                     std::optional<RequestId> id = std::nullopt) {
+    const Answer answer = Do(rule_machine::Call{name, expected, std::move(next)}, id);
+    EXPECT_TRUE(answer.status.ok()) << answer.status;
+    const auto* reply = std::get_if<rule_machine::Reply>(&answer.reply);
+    return reply != nullptr && reply->done;
+  };
+  EXPECT_FALSE(swap("a", 7, std::nullopt)) << "there is none";
+  EXPECT_TRUE(swap("a", 0, rule_machine::Rule{7, "one"}, Of(1, 1)));
+  EXPECT_FALSE(swap("a", 0, rule_machine::Rule{8, "two"}));
+  EXPECT_TRUE(swap("a", 0, rule_machine::Rule{7, "one"}, Of(1, 1))) << "the same request";
+  EXPECT_TRUE(swap("a", 7, rule_machine::Rule{8, "two"}));
+  Restart();
+  EXPECT_EQ(machine_.rules().all().at("a"), (rule_machine::Rule{8, "two"}));
+  EXPECT_TRUE(swap("a", 8, std::nullopt));
+  EXPECT_TRUE(machine_.rules().all().empty());
+}
+
 TEST_F(StoreTest, SeenAboveTheHead_IsALoss) {
   ASSERT_TRUE(Do(Create()).status.ok());
   const uint64_t end = ReplyIn(Do(Lease())).grants[0].segment.end();

@@ -264,11 +264,22 @@ def try_store(server):
     answer = server.ask("POST", "/v1/counters", load, expect=200)[2]
     assert json.loads(answer)["value"] is None, answer
 
+    rule = {"name": "t", "expected": "0", "next": {"version": "7", "text_hex": "61"}}
+    for serial in (4, 4):
+        assert json.loads(server.ask("POST", "/v1/rules", rule, session(serial), expect=200)[2])["done"]
+    server.ask("POST", "/v1/rules", rule, session(3), expect=409)
+    assert not json.loads(server.ask("POST", "/v1/rules", rule, expect=200)[2])["done"]
+    server.ask("POST", "/v1/rules", {**rule, "name": ""}, expect=400)
+    server.ask("GET", "/v1/rules?x=t", expect=400)
+    assert server.get("/v1/rules") == server.get("/v1/rules?name=t")
+    assert server.get("/v1/rules?name=u") == {"rules": []}
+    server.ask("POST", "/v1/rules", {**rule, "expected": "7", "next": None}, expect=200)
+
     clock, late = {"caller_now_ms": now()}, {"caller_now_ms": now() - 3_600_000}
     base = {"to": "0", "reach": "near_floor"}
     space, absent = "/v1/segments/o", "/v1/segments/none"
     server.ask("PUT", space, create(**late), expect=412)
-    server.ask("PUT", space, create(), session(3), expect=204)
+    server.ask("PUT", space, create(), session(5), expect=204)
     server.ask("PUT", space, create(section_size=512), expect=412)
     server.ask("PUT", "/v1/segments/O", create(), expect=400)
     grant = json.loads(server.ask("POST", space + ":lease", lease(), expect=200)[2])["grants"][0]
@@ -287,6 +298,8 @@ def try_store(server):
 
 CHANGES = (
     ("POST", "/v1/counters", take()),
+    ("GET", "/v1/rules", None),
+    ("POST", "/v1/rules", {"name": "t", "expected": "0", "next": None}),
     ("GET", "/v1/segments/o", None),
     ("PUT", "/v1/segments/o", create()),
     ("POST", "/v1/segments/o:lease", lease()),

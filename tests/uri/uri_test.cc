@@ -49,12 +49,15 @@ TEST_F(UriTest, SequenceTypes_AreOpenedByEachEngineThatCounts) {
   TypedCounter counter =
       OpenTypedSequences(sqlite_).value()->Open("invoices", "k", absl::Now()).value();
   EXPECT_EQ(counter.counters->Next(counter.name).value(), 1);
+  auto of_cluster = OpenSequenceTypeStore("raft://127.0.0.1:1");
+  ASSERT_TRUE(of_cluster.ok()) << of_cluster.status();
+  EXPECT_TRUE(absl::IsUnavailable((*of_cluster)->Find("invoices").status()));
   for (const char* nobody : {"mysql://locus@127.0.0.1:1/locus", "redis://127.0.0.1:1",
                              "redis+sentinel://127.0.0.1:1/m"}) {
     absl::Status status = OpenSequenceTypeStore(nobody).status();
     EXPECT_TRUE(absl::IsUnavailable(status)) << nobody << ": " << status;
   }
-  for (const char* other : {"zookeeper://h", "locusd://h", "oracle://h/db"}) {
+  for (const char* other : {"zookeeper://h", "oracle://h/db"}) {
     absl::Status status = OpenSequenceTypeStore(other).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << other << ": " << status;
   }

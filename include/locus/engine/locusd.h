@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "locus/clock.h"
 #include "locus/segment_store.h"
+#include "locus/sequence_type_store.h"
 #include "locus/sequencer.h"
 #include "locus/worker_lease_store.h"
 
@@ -111,6 +112,18 @@ class LocusdSequencer : public Sequencer {
 
  protected:
   using Sequencer::Sequencer;
+};
+
+// Rules of sequences in such a cluster. A change that is repeated after a lost answer is made once.
+//
+// RESOURCE_EXHAUSTED: the cluster has 1,024 rules, or remembers 65,536 clients.
+class LocusdSequenceTypeStore : public SequenceTypeStore {
+ public:
+  // Connects nothing. `clock` names requests, and outlives the store.
+  static absl::StatusOr<std::unique_ptr<LocusdSequenceTypeStore>> Open(
+      const LocusdOptions& options, Clock& clock = Clock::System());
+
+  virtual LocusdStats Stats() const = 0;
 };
 
 }  // namespace locus
