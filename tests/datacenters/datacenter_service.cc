@@ -54,6 +54,7 @@ int Run(const std::string& out, uint64_t home, const std::array<std::string, 2>&
   LeasedSnowflakeOptions lease;
   lease.lease.ttl = kTtl;
   lease.datacenter = home + 1;
+  lease.reacquire = true;  // a machine that stands still for longer than a lease lasts
   auto snowflakes =
       Must(LeasedSnowflake<>::Create(Must(OpenWorkerLeaseStore(uris[home]), "leases"), lease),
            "worker ID");
