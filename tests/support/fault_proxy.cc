@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/fault_proxy.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -61,6 +63,10 @@ void FaultProxy::Accept(Fault fault) {
   if (fault != Fault::kNone) ++met_;
   link.server = fault == Fault::kRefuse ? -1 : ConnectToLoopback(to_);
   if (link.server < 0) return Close(link, true);
+  // What is passed on in pieces does not wait for acknowledgements.
+  const int on = 1;
+  setsockopt(link.client, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  setsockopt(link.server, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   link.dropped = fault == Fault::kDrop;
   links_.push_back(link);
 }
