@@ -37,7 +37,7 @@ void Release(StrictSetView& view, uint32_t section, const std::string& successor
   StrictSectionView of;
   of.section = section;
   of.successor = successor;
-  of.ends_at = view.now;
+  of.ends_at = view.now + kHandOverRest;
   view.sections.push_back(of);
 }
 
@@ -133,8 +133,11 @@ TEST(RoundPlanTest, WhatWasHandedOver_IsForItsSuccessorAndThenForAll) {
   Release(view, 0, "you");
   EXPECT_THAT(PlanRound(Of(view, {"you"})).take, IsEmpty());
   EXPECT_THAT(PlanRound(Of(view, {})).take, ElementsAre(0)) << "its successor is dead";
+  // He did not come while it was kept for him.
+  view.now += kHandOverRest + absl::Milliseconds(1);
   RoundInput later = Of(view, {"you"});
-  later.free_before = {0};
+  EXPECT_THAT(PlanRound(later).free, ElementsAre(0));
+  later.free_before = PlanRound(later).free;
   EXPECT_THAT(PlanRound(later).take, ElementsAre(0));
   StrictSetView to_me = Sections(1);
   Release(to_me, 0, "me");

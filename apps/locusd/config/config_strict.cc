@@ -22,10 +22,15 @@ constexpr size_t kMostNameBytes = 64;
 absl::Status JudgeSections(const std::string& text) {
   const absl::StatusOr<StoreUri> uri = StoreUri::Parse(text);
   if (!uri.ok()) return uri.status();
-  if (uri->engine == StoreUri::Engine::kSqlite || uri->engine == StoreUri::Engine::kMysql) {
-    return absl::OkStatus();
+  switch (uri->engine) {
+    case StoreUri::Engine::kSqlite:
+    case StoreUri::Engine::kMysql:
+    case StoreUri::Engine::kEtcd:
+      return absl::OkStatus();
+    default:
+      return absl::InvalidArgumentError(
+          "strict sequences are kept in sqlite, mysql and etcd stores only");
   }
-  return absl::InvalidArgumentError("strict sequences are kept in sqlite and mysql stores only");
 }
 
 absl::StatusOr<std::string> ReadNodeName(const std::string& text) {

@@ -45,9 +45,10 @@ Holding HoldingOf(const RoundInput& input) {
   }
   if (view.now < view.rest_until) holding.next_end = view.rest_until - view.now;
   for (const StrictSectionView& section : view.sections) {
-    const bool waits_for_another =
-        !section.owner && !section.successor.empty() && section.successor != input.self.name &&
-        alive.contains(section.successor) && !input.free_before.contains(section.section);
+    // Until then the store keeps it for him; he may have refused it.
+    const bool waits_for_another = !section.owner && !section.successor.empty() &&
+                                   section.successor != input.self.name &&
+                                   alive.contains(section.successor) && section.ends_at >= view.now;
     const bool is_held = section.owner && section.ends_at > view.now;
     if (!is_held && !waits_for_another) continue;
     holding.free.erase(section.section);
