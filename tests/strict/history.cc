@@ -10,7 +10,9 @@ namespace locus::strict {
 namespace {
 
 std::string Told(const Drawn& drawn) {
-  return absl::StrCat(drawn.number, " (called ", drawn.called, ", answered ", drawn.answered, ")");
+  const std::string up_to = drawn.count == 1 ? "" : absl::StrCat(" to ", drawn.last());
+  return absl::StrCat(drawn.number, up_to, " (called ", drawn.called, ", answered ", drawn.answered,
+                      ")");
 }
 
 // `calls`: of one uid, in the order in which they were called.
@@ -23,20 +25,22 @@ void CheckUid(std::span<const Drawn> calls, Flaws& flaws) {
   size_t answered = 0;
   for (const Drawn& call : calls) {
     for (; answered < by_answer.size() && by_answer[answered]->answered < call.called; ++answered) {
-      if (highest == nullptr || by_answer[answered]->number > highest->number) {
+      if (highest == nullptr || by_answer[answered]->last() > highest->last()) {
         highest = by_answer[answered];
       }
     }
-    if (highest != nullptr && highest->number >= call.number && flaws.order.empty()) {
+    if (highest != nullptr && highest->last() >= call.number && flaws.order.empty()) {
       flaws.order = absl::StrCat("uid ", call.uid, ": ", Told(call), " after ", Told(*highest));
     }
   }
   std::sort(by_answer.begin(), by_answer.end(),
             [](const Drawn* a, const Drawn* b) { return a->number < b->number; });
-  for (size_t i = 1; i < by_answer.size() && flaws.repeated.empty(); ++i) {
-    if (by_answer[i]->number != by_answer[i - 1]->number) continue;
-    flaws.repeated = absl::StrCat("uid ", by_answer[i]->uid, ": ", Told(*by_answer[i - 1]), " and ",
-                                  Told(*by_answer[i]));
+  const Drawn* furthest = nullptr;  // of those that begin before
+  for (const Drawn* call : by_answer) {
+    if (furthest != nullptr && furthest->last() >= call->number && flaws.repeated.empty()) {
+      flaws.repeated = absl::StrCat("uid ", call->uid, ": ", Told(*furthest), " and ", Told(*call));
+    }
+    if (furthest == nullptr || call->last() > furthest->last()) furthest = call;
   }
 }
 

@@ -8,13 +8,17 @@
 
 namespace locus::strict {
 
-// A number that a caller got. Times are of one clock, in any unit: before the call was made, and
-// after its answer was there.
+// A number that a caller got, or `count` of one answer that come one after another, from `number`
+// on. Times are of one clock, in any unit: before the call was made, and after its answer was
+// there.
 struct Drawn {
   uint64_t uid = 0;
   uint64_t number = 0;
   int64_t called = 0;
   int64_t answered = 0;
+  uint64_t count = 1;
+
+  uint64_t last() const { return number + count - 1; }
 };
 
 // What is wrong with a history; empty: nothing.

@@ -34,6 +34,21 @@ TEST(HistoryTest, RepeatedNumber_IsTold) {
             "uid 7: 5 (called 0, answered 10) and 5 (called 3, answered 12)");
 }
 
+TEST(HistoryTest, NumbersOfOneAnswer_AreComparedByTheirEnds) {
+  std::vector<Drawn> history = {{7, 1, 0, 10, 5}, {7, 6, 11, 20, 5}, {7, 11, 21, 30}};
+  Flaws flaws = CheckHistory(history);
+  EXPECT_EQ(flaws.order + flaws.repeated, "");
+  history = {{7, 1, 0, 10, 5}, {7, 3, 11, 20}};
+  flaws = CheckHistory(history);
+  EXPECT_EQ(flaws.order, "uid 7: 3 (called 11, answered 20) after 1 to 5 (called 0, answered 10)");
+  EXPECT_EQ(flaws.repeated, "uid 7: 1 to 5 (called 0, answered 10) and 3 (called 11, answered 20)");
+  // At once: the order says nothing, but 9 is given out twice, under what comes between.
+  history = {{7, 1, 0, 10, 20}, {7, 21, 1, 11}, {7, 9, 2, 12}};
+  flaws = CheckHistory(history);
+  EXPECT_EQ(flaws.order, "");
+  EXPECT_NE(flaws.repeated, "");
+}
+
 // The same by comparing each call with each other one.
 bool NaiveOrderHolds(const std::vector<Drawn>& history) {
   for (const Drawn& one : history) {
