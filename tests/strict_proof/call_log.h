@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_TESTS_STRICT_PROOF_CALL_LOG_H_
+#define LOCUS_TESTS_STRICT_PROOF_CALL_LOG_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tests/strict/history.h"
+
+// What a caller of strict sequences leaves behind, whenever it is killed: a file of strict::Drawn
+// as they stand in memory, times in nanoseconds since boot. Each answer is one write, so at most
+// the last one is cut.
+
+namespace locus::strict_proof {
+
+// Numbers of one answer, in the order in which their uids were asked for: those of one uid that
+// come one after another are one Drawn. False: the numbers of a uid that was named several times
+// do not rise.
+bool RunsOf(std::span<const uint64_t> uids, std::span<const uint64_t> numbers, int64_t called,
+            int64_t answered, std::vector<strict::Drawn>& runs);
+
+// Thread safety: none.
+class CallLog {
+ public:
+  explicit CallLog(const std::string& path);
+  ~CallLog();
+  CallLog(const CallLog&) = delete;
+  CallLog& operator=(const CallLog&) = delete;
+
+  // The numbers of one answer.
+  void Add(std::span<const strict::Drawn> answer);
+
+ private:
+  int fd_ = -1;
+};
+
+// Adds what is in the file to `history`. UNAVAILABLE: it cannot be read.
+absl::Status ReadCalls(const std::string& path, std::vector<strict::Drawn>& history);
+
+}  // namespace locus::strict_proof
+
+#endif  // LOCUS_TESTS_STRICT_PROOF_CALL_LOG_H_
