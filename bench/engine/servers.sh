@@ -21,9 +21,9 @@ stop_servers() {
 }
 trap stop_servers EXIT INT TERM
 
-# started COMMAND...: the server just begun answers the command, within 20 s.
+# started COMMAND...: the server just begun answers the command, within a minute.
 started() {
-  for _ in $(seq 400); do
+  for _ in $(seq 1200); do
     "$@" > /dev/null 2>&1 && return
     kill -0 "${servers[-1]}" 2> /dev/null || break
     sleep 0.05
