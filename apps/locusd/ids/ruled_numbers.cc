@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "apps/locusd/ids/id_parts.h"
+#include "apps/locusd/ids/load_pool.h"
 #include "routing/table/printable_text.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
@@ -40,7 +41,7 @@ class RuledNumbers::Opening {
 RuledNumbers::RuledNumbers(std::unique_ptr<TypedSequences> sequences, Options options)
     : sequences_(std::move(sequences)),
       options_(std::move(options)),
-      pool_(kThreads),
+      pool_(MakeLoadPool(kThreads)),
       driver_(internal::LoadDriver::OnThread([this] { return OpenAll(); })) {}
 
 RuledNumbers::~RuledNumbers() {
@@ -125,7 +126,7 @@ absl::Duration RuledNumbers::OpenAll() {
     }
     NumberGenerator::Options options;
     options.horizon = options_.horizon;
-    options.executor = &pool_;
+    options.executor = pool_.get();
     options.on_event = options_.on_event;
     options.on_rule = options_.on_rule;
     absl::StatusOr<std::unique_ptr<NumberGenerator>> made =

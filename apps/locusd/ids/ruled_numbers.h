@@ -17,7 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "apps/locusd/ids/load_pool.h"
+#include "locus/executor.h"
 #include "locus/number_generator.h"
 #include "locus/typed_sequences.h"
 #include "src/base/load_driver.h"
@@ -71,7 +71,7 @@ class RuledNumbers {
 
   const std::unique_ptr<TypedSequences> sequences_;
   const Options options_;
-  LoadPool pool_;
+  const std::unique_ptr<Executor> pool_;
   mutable internal::Mutex mutex_;
   mutable internal::CondVar opened_;
   std::map<Name, std::shared_ptr<NumberGenerator>> generators_ ABSL_GUARDED_BY(mutex_);
