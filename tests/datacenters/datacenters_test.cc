@@ -164,8 +164,7 @@ class DatacentersTest : public ::testing::Test {
     }
     EXPECT_GT(orders.size(), 1000u);
     EXPECT_GT(snowflakes.size(), 1000u);
-    std::cout << orders.size() << " order IDs and " << snowflakes.size()
-              << " Snowflakes, none twice\n";
+    std::cout << orders.size() << " order IDs and " << snowflakes.size() << " Snowflakes\n";
   }
 
   TemporaryDirectory directory_;
