@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A load of worker leases, for bench/lease/lease_bench.sh:
+// A load of leases, for bench/lease/lease_bench.sh:
 //
-//   lease_load ENGINE renew THREADS SECONDS HOST:PORT...     each thread renews a lease, again and
-//   again lease_load ENGINE acquire THREADS SECONDS HOST:PORT...   each thread acquires and
-//   releases lease_load ENGINE hold HOLDERS SECONDS HOST:PORT...      so many holders renew as
-//   WorkerLease does
-//                                                            at ttl 10 s; 16 threads
-//   lease_load ENGINE gap 1 SECONDS HOST:PORT...             renews every 10 ms, and says how long
-//   it
-//                                                            once had to wait for a renewal
+//   lease_load ENGINE MODE COUNT SECONDS HOST:PORT...
+//
+//   renew     COUNT threads renew a worker lease each, again and again
+//   acquire   they acquire and release one
+//   hold      COUNT holders renew as WorkerLease does at ttl 10 s; 16 threads
+//   gap       renews every 10 ms, and says how long it once had to wait for a renewal; COUNT 1
+//   segment   COUNT threads lease a segment of order IDs each, of a section of their own
+//   number    they take a number each, of a counter of their own
 //
 // ENGINE: locusd; etcd (our engine: a durable transaction for each renewal, a space for each
 // thread, so that threads do not meet in a key); keepalive (etcd's own leases by the same JSON
@@ -29,6 +29,8 @@
 #include "absl/strings/str_cat.h"
 #include "locus/engine/etcd.h"
 #include "locus/engine/locusd.h"
+#include "locus/segment_store.h"
+#include "locus/sequencer.h"
 #include "locus/worker_lease_store.h"
 #include "src/http/connection.h"
 
@@ -89,6 +91,43 @@ class StoreCaller : public Caller {
   WorkerRenew renew_;
 };
 
+class SegmentCaller : public Caller {
+ public:
+  SegmentCaller(std::shared_ptr<SegmentStore> store, int number)
+      : store_(std::move(store)), section_(static_cast<uint16_t>(number * 8 % 256)) {}
+
+  absl::Status Acquire() override {
+    const LeaseRequest request{section_, 64, 0};
+    const auto reply = store_->Lease(space_, options_, {&request, 1}, absl::Now());
+    if (!reply.ok()) return reply.status();
+    if (reply->grants[0].segment.length == 64) return absl::OkStatus();
+    return absl::UnavailableError("the section's lead is used up");
+  }
+  absl::Status Renew() override { return Acquire(); }
+  absl::Status Release() override { return absl::OkStatus(); }
+
+ private:
+  const std::shared_ptr<SegmentStore> store_;
+  const SpaceName space_;
+  const SpaceOptions options_;
+  // etcd keeps eight neighbouring sections in a key: so 32 callers do not meet in one.
+  const uint16_t section_;
+};
+
+class NumberCaller : public Caller {
+ public:
+  NumberCaller(std::unique_ptr<Sequencer> sequencer, int number)
+      : sequencer_(std::move(sequencer)), key_(absl::StrCat("load-", number)) {}
+
+  absl::Status Acquire() override { return sequencer_->Next(key_).status(); }
+  absl::Status Renew() override { return Acquire(); }
+  absl::Status Release() override { return absl::OkStatus(); }
+
+ private:
+  const std::unique_ptr<Sequencer> sequencer_;
+  const std::string key_;
+};
+
 // etcd's own lease, by its JSON gateway.
 class KeepAliveCaller : public Caller {
  public:
@@ -129,26 +168,40 @@ class KeepAliveCaller : public Caller {
   std::string id_;
 };
 
-std::shared_ptr<WorkerLeaseStore> OpenStore(const std::string& engine,
-                                            const std::vector<std::string>& endpoints) {
+template <typename Base, typename Opened>
+std::unique_ptr<Base> Must(absl::StatusOr<std::unique_ptr<Opened>> opened) {
+  if (!opened.ok()) Die("open", opened.status());
+  return *std::move(opened);
+}
+
+// A store of worker leases or of order IDs, or a sequencer with its options.
+template <typename Base, typename OfLocusd, typename OfEtcd, typename... More>
+std::unique_ptr<Base> OpenStore(const std::string& engine,
+                                const std::vector<std::string>& endpoints, const More&... more) {
   if (engine == "locusd") {
     LocusdOptions options;
     options.endpoints = endpoints;
     options.timeout = absl::Seconds(30);
-    auto store = LocusdWorkerLeaseStore::Open(options);
-    if (!store.ok()) Die("open", store.status());
-    return *std::move(store);
+    return Must<Base>(OfLocusd::Open(options, more...));
   }
   EtcdOptions options;
   options.endpoints = endpoints;
   options.call_timeout = absl::Seconds(30);
-  auto store = EtcdWorkerLeaseStore::Open(options);
-  if (!store.ok()) Die("open", store.status());
-  return *std::move(store);
+  return Must<Base>(OfEtcd::Open(options, more...));
+}
+
+// Each with a connection of its own, as processes have.
+std::unique_ptr<Caller> MakeSegmentCaller(const std::string& engine, int number,
+                                          const std::vector<std::string>& endpoints) {
+  auto store = OpenStore<SegmentStore, LocusdSegmentStore, EtcdSegmentStore>(engine, endpoints);
+  const absl::Status made = store->Create(SpaceName(), SpaceOptions(), absl::Now());
+  if (!made.ok()) Die("create", made);
+  return std::make_unique<SegmentCaller>(std::move(store), number);
 }
 
 // The first `stores` callers open a store each; the others share these.
-std::vector<std::unique_ptr<Caller>> MakeCallers(const std::string& engine, int count, int stores,
+std::vector<std::unique_ptr<Caller>> MakeCallers(const std::string& engine, const std::string& mode,
+                                                 int count, int stores,
                                                  const std::vector<std::string>& endpoints) {
   std::vector<std::unique_ptr<Caller>> callers;
   std::vector<std::shared_ptr<WorkerLeaseStore>> opened;
@@ -157,8 +210,22 @@ std::vector<std::unique_ptr<Caller>> MakeCallers(const std::string& engine, int 
       callers.push_back(std::make_unique<KeepAliveCaller>(endpoints[0]));
       continue;
     }
+    if (mode == "segment") {
+      callers.push_back(MakeSegmentCaller(engine, i, endpoints));
+      continue;
+    }
+    if (mode == "number") {
+      callers.push_back(
+          std::make_unique<NumberCaller>(OpenStore<Sequencer, LocusdSequencer, EtcdSequencer>(
+                                             engine, endpoints, SequencerOptions()),
+                                         i));
+      continue;
+    }
     const bool is_new = i < stores;
-    if (is_new) opened.push_back(OpenStore(engine, endpoints));
+    if (is_new) {
+      opened.push_back(OpenStore<WorkerLeaseStore, LocusdWorkerLeaseStore, EtcdWorkerLeaseStore>(
+          engine, endpoints));
+    }
     const auto& store = opened[static_cast<size_t>(i % stores)];
     const SpaceName space =
         SpaceName::Parse(engine == "etcd" ? absl::StrCat("load-", i % stores) : "load").value();
@@ -201,7 +268,7 @@ int Run(const std::string& engine, const std::string& mode, int count, double se
         const std::vector<std::string>& endpoints) {
   const bool hold = mode == "hold";
   const int threads = hold ? std::min(count, 16) : count;
-  auto callers = MakeCallers(engine, count, threads, endpoints);
+  auto callers = MakeCallers(engine, mode, count, threads, endpoints);
   Measured measured;
   std::atomic<int> ready{0};
   std::atomic<bool> counts{false}, stop{false};
@@ -259,8 +326,8 @@ int main(int argc, char** argv) {
   if (argc < 6 || !absl::SimpleAtoi(argv[3], &count) || !absl::SimpleAtod(argv[4], &seconds) ||
       count < 1 || seconds <= 0) {
     std::fputs(
-        "usage: lease_load locusd|etcd|keepalive renew|acquire|hold|gap COUNT SECONDS "
-        "HOST:PORT...\n",
+        "usage: lease_load locusd|etcd|keepalive renew|acquire|hold|gap|segment|number "
+        "COUNT SECONDS HOST:PORT...\n",
         stderr);
     return 2;
   }

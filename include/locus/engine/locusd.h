@@ -84,7 +84,8 @@ class LocusdWorkerLeaseStore : public WorkerLeaseStore {
 // DeclareRestored.
 //
 // INVALID_ARGUMENT also: a lease of more than 4,096 sections. RESOURCE_EXHAUSTED: the cluster has
-// 64 spaces, or 262,144 sections that ever leased, or remembers 65,536 clients. FAILED_PRECONDITION
+// 64 spaces, or 262,144 sections that ever leased, or remembers 65,536 clients or the grants of
+// 262,144 sections in their last leases. FAILED_PRECONDITION
 // also: the nodes do not keep order IDs.
 class LocusdSegmentStore : public SegmentStore {
  public:
