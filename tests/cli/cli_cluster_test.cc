@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// locus cluster, and leases by locusd:// URIs, over nodes of this process.
+// locus cluster, and leases and stores by locusd:// URIs, over nodes of this process.
 #include <csignal>
 
 #include "absl/strings/str_cat.h"
@@ -50,6 +50,30 @@ TEST(CliClusterTest, LeaseVerbs_TakeALocusdUri) {
   EXPECT_EQ(made.exit, 0) << made.err;
   EXPECT_EQ(std::count(made.out.begin(), made.out.end(), '\n'), 2);
   EXPECT_EQ(StatusOf(uri)["nodes"].size(), 3u);
+}
+
+// Three nodes, and no database.
+TEST(CliClusterTest, StoreVerbs_TakeARaftUri) {
+  ApiCluster cluster(3, Clock::System());
+  std::string uri = cluster.uri(3);
+  uri.replace(0, uri.find(':'), "raft");
+  auto run = [](std::vector<std::string> words) {
+    const Outcome outcome = RunLocus(words);
+    EXPECT_EQ(outcome.exit, 0) << words[0] << " " << words[1] << ": " << outcome.err;
+    return outcome.out;
+  };
+  run({"store", "init", uri});
+  EXPECT_THAT(run({"store", "show", uri}), HasSubstr("base"));
+  EXPECT_EQ(run({"seq", "next", "--store", uri, "--key", "a"}), "1\n");
+  run({"seq", "set", "--store", uri, "--key", "a", "--value", "40"});
+  EXPECT_EQ(run({"seq", "next", "--store", uri, "--key", "a"}), "41\n");
+  run({"seq", "type", "create", "invoices", "--store", uri, "--pattern", "R{seq:4}"});
+  EXPECT_EQ(run({"number", "next", "--store", uri, "--type", "invoices", "--count", "2"}),
+            "R0001\nR0002\n");
+  const json before = json::parse(run({"store", "show", uri, "--json"}));
+  run({"store", "restored", uri});
+  const json after = json::parse(run({"store", "show", uri, "--json"}));
+  EXPECT_NE(before["base"], after["base"]);
 }
 
 TEST(CliClusterTest, Status_HasARowForEachNodeAndSaysWhatIsMissing) {
