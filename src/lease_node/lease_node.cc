@@ -148,43 +148,13 @@ class LeaseNode::Rep : public raft::StateMachine {
     Propose();
   }
 
-  void Show(const SpaceName& space, uint64_t from, size_t limit,
-            std::function<void(absl::StatusOr<WorkerSpaceView>)> answered) {
+  // Answers with what `of` finds in the machine: by the node's thread, as the read needs it.
+  template <typename Answered, typename Of>
+  void Read(Answered answered, Of of) {
     node_->Read(
-        [this, space, from, limit, answered = std::move(answered)](const absl::Status& status) {
-          // The node's thread: the machine is as the read needs it.
+        [this, answered = std::move(answered), of = std::move(of)](const absl::Status& status) {
           if (!status.ok()) return answered(status);
-          answered(machine_.Show(space, from, limit));
-        });
-  }
-
-  void ShowSegments(const SpaceName& space,
-                    std::function<void(absl::StatusOr<SpaceView>)> answered) {
-    node_->Read([this, space, answered = std::move(answered)](const absl::Status& status) {
-      if (!status.ok()) return answered(status);
-      answered(machine_.segments().Show(space, Now()));
-    });
-  }
-
-  void ShowRules(std::string name, std::function<void(absl::StatusOr<Rules>)> answered) {
-    node_->Read(
-        [this, name = std::move(name), answered = std::move(answered)](const absl::Status& status) {
-          if (!status.ok()) return answered(status);
-          const Rules& all = machine_.rules().all();
-          if (name.empty()) return answered(all);
-          Rules rules;
-          if (const auto found = all.find(name); found != all.end()) rules.insert(*found);
-          answered(std::move(rules));
-        });
-  }
-
-  void Holders(
-      std::string part,
-      std::function<void(absl::StatusOr<std::vector<lease_machine::HeldLease>>)> answered) {
-    node_->Read(
-        [this, part = std::move(part), answered = std::move(answered)](const absl::Status& status) {
-          if (!status.ok()) return answered(status);
-          answered(machine_.HoldersWith(part));
+          answered(of(machine_, Now()));
         });
   }
 
@@ -498,19 +468,31 @@ void LeaseNode::Submit(Request request, Answered answered) {
 }
 void LeaseNode::Show(const SpaceName& space, uint64_t from, size_t limit,
                      std::function<void(absl::StatusOr<WorkerSpaceView>)> answered) {
-  rep_->Show(space, from, limit, std::move(answered));
+  rep_->Read(std::move(answered), [space, from, limit](const Machine& machine, absl::Time) {
+    return machine.Show(space, from, limit);
+  });
 }
 void LeaseNode::ShowSegments(const SpaceName& space,
                              std::function<void(absl::StatusOr<SpaceView>)> answered) {
-  rep_->ShowSegments(space, std::move(answered));
+  rep_->Read(std::move(answered), [space](const Machine& machine, absl::Time now) {
+    return machine.segments().Show(space, now);
+  });
 }
 void LeaseNode::ShowRules(std::string name, std::function<void(absl::StatusOr<Rules>)> answered) {
-  rep_->ShowRules(std::move(name), std::move(answered));
+  rep_->Read(std::move(answered), [name = std::move(name)](const Machine& machine, absl::Time) {
+    const Rules& all = machine.rules().all();
+    if (name.empty()) return all;
+    Rules rules;
+    if (const auto found = all.find(name); found != all.end()) rules.insert(*found);
+    return rules;
+  });
 }
 void LeaseNode::Holders(
     std::string part,
     std::function<void(absl::StatusOr<std::vector<lease_machine::HeldLease>>)> answered) {
-  rep_->Holders(std::move(part), std::move(answered));
+  rep_->Read(std::move(answered), [part = std::move(part)](const Machine& machine, absl::Time) {
+    return machine.HoldersWith(part);
+  });
 }
 void LeaseNode::ChangeMembers(raft::MemberChange change, raft::Shell::Done done) {
   rep_->node().ChangeMembers(std::move(change), std::move(done));
