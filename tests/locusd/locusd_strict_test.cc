@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdio>
 #include <map>
+#include <random>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -194,6 +195,54 @@ TEST_F(LocusdStrictTest, FixedSections_AreTheNodesOwn) {
   EXPECT_TRUE(WaitUntil([&] { return Owned(1) == kSections; }));
   ASSERT_TRUE(nodes_[0]->Start());
   EXPECT_TRUE(WaitUntil([&] { return Owned(0) == 0; }));
+}
+
+TEST_F(LocusdStrictTest, DamagedRequests_AreRefusedAndNothingElse) {
+  Start(1);
+  ASSERT_TRUE(Spread({0}));
+  const std::vector<std::pair<std::string, std::string>> requests = {
+      {"next", R"({"uids":["7","8"],"count":2})"},
+      {"next", R"({"texts":["alice","\u4eac"]})"},
+      {"sections:take", R"({"sections":["0-19"]})"},
+      {"sections:hand_over", R"({"sections":["0-19"],"to":"n9"})"},
+      {"nodes",
+       R"({"name":"n9","address":"127.0.0.1:1","weight":0,"set":"orders","table_version":"1",)"
+       R"("wants_loads":true,"nodes":[{"name":"n8","address":"127.0.0.1:2","weight":0}],)"
+       R"("loads":[1,2]})"}};
+  std::mt19937 random(13);
+  std::map<unsigned, int> statuses;
+  for (int i = 0; i < 1000; ++i) {
+    auto [path, body] = requests[random() % requests.size()];
+    for (size_t damages = 1 + random() % 3; damages > 0; --damages) {
+      const size_t at = random() % body.size();
+      switch (random() % 3) {
+        case 0:
+          body[at] = static_cast<char>(random());
+          break;
+        case 1:
+          body.erase(at, 1 + random() % 8);
+          break;
+        default:
+          body.insert(at, body.substr(random() % body.size(), random() % 40));
+      }
+      if (body.empty()) body = "{";
+    }
+    ++statuses[nodes_[0]->StatusOf("POST", "/v1/strict/" + path, body)];
+  }
+  for (const auto& [status, count] : statuses) {
+    EXPECT_THAT(status, ::testing::AnyOf(200u, 400u, 404u, 421u, 503u)) << count << " times";
+  }
+  EXPECT_GT(statuses[400], 500);
+  // Long lists, deep nests, and a body that is longer than may be.
+  std::string many = R"({"uids":["7")";
+  while (many.size() < 900'000) many += R"(,"7")";
+  EXPECT_EQ(nodes_[0]->StatusOf("POST", "/v1/strict/next", many + "]}"), 400u);
+  EXPECT_EQ(nodes_[0]->StatusOf("POST", "/v1/strict/nodes", std::string(900'000, '[')), 400u);
+  EXPECT_THAT(nodes_[0]->StatusOf("POST", "/v1/strict/next", std::string(2 << 20, ' ')),
+              ::testing::AnyOf(0u, 413u));
+  nodes_[0]->Good("POST", "/v1/strict/sections:take", "{}");
+  ASSERT_TRUE(Spread({0}));
+  EXPECT_EQ(nodes_[0]->Good("POST", "/v1/strict/next", R"({"uids":["7"]})")["numbers"].size(), 1u);
 }
 
 TEST_F(LocusdStrictTest, AnotherSetThanTheStored_EndsTheStart) {
