@@ -14,7 +14,8 @@
 
 namespace locus::locusd {
 
-// Where the facts of the cluster go: ClickHouse, and DATA/audit while that is away.
+// Where the facts of the cluster, and of sections of strict sequences, go: ClickHouse, and
+// DATA/audit while that is away.
 class Audit {
  public:
   // Connects nothing. INVALID_ARGUMENT, FAILED_PRECONDITION: those of ClickHouseAudit::Open and
@@ -25,6 +26,7 @@ class Audit {
   static absl::Status Check(const Config& config) { return OpenWriter(config).status(); }
 
   lease_audit::LeaseAudit& leases() { return leases_; }
+  AuditSink& sink() { return *sink_; }
   // For GET /metrics.
   std::string Metrics() const;
   // Logs that writing fails, goes on again, or has lost records: what changed since the last call,

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "apps/locusd/audit.h"
+#include "apps/locusd/data_directory.h"
 #include "apps/locusd/ids/id_places.h"
-#include "apps/locusd/lease_role.h"
 #include "apps/locusd/strict/strict_service.h"
 #include "src/base/text.h"
 #include "src/http/tls_context.h"
@@ -72,7 +72,7 @@ absl::Status CheckFiles(const Config& config) {
 absl::Status CheckAllButServers(const Config& config) {
   Faults faults;
   AddFiles(config, faults);
-  if (config.lease_node) faults.Add(config.At("data", LeaseRole::CheckDirectory(config)));
+  if (!config.data.empty()) faults.Add(config.At("data", CheckDataDirectory(config.data)));
   if (config.ids) {
     CheckLocalPlaces(*config.ids, [&](const std::string& key, const absl::Status& status) {
       faults.Add(config.At(key, status));

@@ -12,11 +12,13 @@
 #include "apps/locusd/audit.h"
 #include "apps/locusd/check_files.h"
 #include "apps/locusd/console_role.h"
+#include "apps/locusd/data_directory.h"
 #include "apps/locusd/front/front.h"
 #include "apps/locusd/ids/id_service.h"
 #include "apps/locusd/ids/running.h"
 #include "apps/locusd/lease_role.h"
 #include "apps/locusd/strict/strict_service.h"
+#include "locus/audit_hooks.h"
 #include "locus/version.h"
 #include "src/base/check.h"
 #include "src/base/loopback.h"
@@ -86,13 +88,7 @@ class Daemon::Rep {
       LOCUS_ASSIGN_OR_RETURN(ids_, IdService::Start(*config_.ids, std::move(options)));
       front_->Add(ids_->api());
     }
-    if (config_.sequence_node) {
-      StrictServiceOptions options;
-      options.tls = config_.api.tls.has_value();
-      options.on_event = [this](const IdServiceEvent& event) { TellOf(event); };
-      LOCUS_ASSIGN_OR_RETURN(strict_, StrictService::Start(*config_.strict, std::move(options)));
-      front_->Add(strict_->api());
-    }
+    if (config_.sequence_node) LOCUS_RETURN_IF_ERROR(OpenStrict());
     const Running running = MakeRunning();
     LOCUS_ASSIGN_OR_RETURN(console_, ConsoleApi::Make(ConsolePartsOf(running, config_),
                                                       ConsoleOptionsOf(running, config_)));
@@ -120,6 +116,7 @@ class Daemon::Rep {
   }
   void Tell() {
     if (leases_ != nullptr) leases_->Tell();
+    if (audit_ != nullptr) audit_->Tell(log_);
   }
   bool removed() { return leases_ != nullptr && leases_->removed(); }
   absl::Status failure() { return leases_ == nullptr ? absl::OkStatus() : leases_->failure(); }
@@ -162,6 +159,26 @@ class Daemon::Rep {
     if (config.id_service) roles.emplace_back("id-service");
     if (config.sequence_node) roles.emplace_back("sequence-node");
     return absl::StrJoin(roles, ",");
+  }
+
+  absl::Status OpenStrict() {
+    Audit* audit = leases_ == nullptr ? nullptr : leases_->audit();
+    if (leases_ == nullptr && config_.audit) {
+      LOCUS_RETURN_IF_ERROR(MakeDataDirectory(config_.data));
+      LOCUS_ASSIGN_OR_RETURN(audit_, Audit::Open(config_));
+      audit = audit_.get();
+    }
+    StrictServiceOptions options;
+    options.tls = config_.api.tls.has_value();
+    options.on_event = [this](const IdServiceEvent& event) { TellOf(event); };
+    if (audit != nullptr) {
+      const StrictSettings& strict = *config_.strict;
+      options.on_section =
+          AuditStrict(audit->sink(), {.space = strict.set, .place = strict.place.uri}, strict.name);
+    }
+    LOCUS_ASSIGN_OR_RETURN(strict_, StrictService::Start(*config_.strict, std::move(options)));
+    front_->Add(strict_->api());
+    return absl::OkStatus();
   }
 
   // What handlers may ask of this process. It is used as long as the roles live.
@@ -266,6 +283,7 @@ class Daemon::Rep {
         reloaded_at_);
     AppendCertificates(text);
     if (ids_ != nullptr) text += ids_->Metrics();
+    if (audit_ != nullptr) text += audit_->Metrics();
     return text;
   }
 
@@ -301,7 +319,8 @@ class Daemon::Rep {
   std::optional<Front> front_;
   std::unique_ptr<LeaseRole> leases_;      // nullptr: not this role
   std::unique_ptr<IdService> ids_;         // likewise
-  std::unique_ptr<StrictService> strict_;  // likewise
+  std::unique_ptr<Audit> audit_;           // of strict_, where leases_ has none
+  std::unique_ptr<StrictService> strict_;  // nullptr: not this role
   std::unique_ptr<ConsoleApi> console_;
   std::unique_ptr<http::Server> server_;
   // Unix seconds, which publish nothing else; where there is TLS.

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/locusd/lease_role.h"
 
-#include <sys/stat.h>
-
 #include <atomic>
-#include <cerrno>
-#include <cstring>
 #include <future>
 #include <optional>
 #include <set>
@@ -14,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "apps/locusd/audit.h"
+#include "apps/locusd/data_directory.h"
 #include "apps/locusd/probes.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
@@ -33,30 +30,6 @@ using raft::NodeStatus;
 
 namespace {
 
-// Of a directory that was there before: whoever may write it can put an older copy in place. A
-// group may, as volumes are their group's.
-absl::Status CheckPermissions(const std::string& path, mode_t mode) {
-  if ((mode & S_IWOTH) == 0) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat(Quoted(path), " has mode ", absl::Hex(mode >> 9 & 7), absl::Hex(mode >> 6 & 7),
-                   absl::Hex(mode >> 3 & 7), absl::Hex(mode & 7),
-                   ", so that every user of this machine may write it; chmod o-w ", path));
-}
-
-absl::Status MakeDirectory(const std::string& path) {
-  if (mkdir(path.c_str(), 0700) == 0) return absl::OkStatus();
-  const int error = errno;
-  struct stat about = {};
-  if (error == EEXIST && stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode)) {
-    const absl::Status status = CheckPermissions(path, about.st_mode);
-    return status.ok() ? status
-                       : absl::FailedPreconditionError(absl::StrCat("data ", status.message()));
-  }
-  return absl::FailedPreconditionError(
-      absl::StrCat("data ", Quoted(path), " is no directory, and cannot be made one: ",
-                   std::strerror(error == EEXIST ? ENOTDIR : error)));
-}
-
 Scopes ScopesOf(const http::ServerRequest& request) {
   if (lease_api::IsForOperators(request)) return {Scope::kOperate};
   if (request.method == "GET") return {Scope::kLeases, Scope::kRead};
@@ -65,7 +38,7 @@ Scopes ScopesOf(const http::ServerRequest& request) {
 
 absl::StatusOr<std::unique_ptr<raft::LogStore>> OpenStore(const Config& config,
                                                           LeaseRole::Start start, Log& log) {
-  LOCUS_RETURN_IF_ERROR(MakeDirectory(config.data));
+  LOCUS_RETURN_IF_ERROR(MakeDataDirectory(config.data));
   const std::string path = config.NodePath();
   auto store = raft::LogStore::Open(path, config.cluster);
   if (absl::IsNotFound(store.status())) {
@@ -149,6 +122,7 @@ class LeaseRole::Rep {
 
   lease_api::Api& api() { return *api_; }
   LeaseNode& node() { return *node_; }
+  Audit* audit() { return audit_.get(); }
 
   bool Works() {
     const NodeStatus status = node_->Status();
@@ -317,6 +291,7 @@ absl::Status LeaseRole::Healthy() const { return rep_->api().Health(/*ready=*/fa
 std::string LeaseRole::Metrics() const { return rep_->Metrics(); }
 
 LeaseNode& LeaseRole::node() { return rep_->node(); }
+Audit* LeaseRole::audit() { return rep_->audit(); }
 bool LeaseRole::Works() { return rep_->Works(); }
 absl::Status LeaseRole::FilesInPlace() { return rep_->FilesInPlace(); }
 void LeaseRole::Tell() { rep_->Tell(); }
@@ -324,12 +299,6 @@ bool LeaseRole::removed() { return rep_->node().Status().removed; }
 absl::Status LeaseRole::failure() { return rep_->node().Status().failure; }
 void LeaseRole::TellPlace() { rep_->TellPlace(); }
 void LeaseRole::HandOver() { rep_->HandOver(); }
-
-absl::Status LeaseRole::CheckDirectory(const Config& config) {
-  struct stat about = {};
-  if (stat(config.data.c_str(), &about) != 0 || !S_ISDIR(about.st_mode)) return absl::OkStatus();
-  return CheckPermissions(config.data, about.st_mode);
-}
 
 absl::Status LeaseRole::Begin(const Config& config, Log& log) {
   return OpenStore(config, Start::kBegin, log).status();

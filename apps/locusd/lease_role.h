@@ -17,6 +17,8 @@
 
 namespace locus::locusd {
 
+class Audit;
+
 // The role lease-node: a node of the cluster, and its API for clients and operators.
 // Thread safety: none, but for what Handler says; `on_end` is called by threads of its own.
 class LeaseRole : public Handler {
@@ -38,8 +40,6 @@ class LeaseRole : public Handler {
   static absl::StatusOr<std::unique_ptr<LeaseRole>> Open(const Config& config, Start start,
                                                          Door door, Log& log,
                                                          std::function<void()> on_end);
-  // FAILED_PRECONDITION: the data directory is there, and its permissions are wrong.
-  static absl::Status CheckDirectory(const Config& config);
   // Makes the data directory that of a new cluster's first node, and nothing more: whoever starts
   // it next starts that node. Errors as Open with Start::kBegin.
   static absl::Status Begin(const Config& config, Log& log);
@@ -56,6 +56,8 @@ class LeaseRole : public Handler {
   std::string Metrics() const override;
 
   lease_node::LeaseNode& node();
+  // nullptr: none is configured. As long as the role.
+  Audit* audit();
   // As those of Daemon.
   bool Works();
   absl::Status FilesInPlace();

@@ -36,6 +36,10 @@ struct AuditRecord {
     kHealthy,      // it is renewed again
     kLossNoticed,  // a store had forgotten leases: nothing is granted for a while
     kDeleted,      // a space of worker IDs
+    // Of strict sequences: `space` is the set, `holder` the owner.
+    kSectionTaken,     // its numbers rise from the stored max_seq on
+    kSectionReleased,  // handed over
+    kSectionLost,      // its lease ended, or the store forgot it
   };
   Kind kind = Kind::kGranted;
   absl::Time time = absl::InfinitePast();  // InfinitePast: when it is recorded
@@ -58,7 +62,8 @@ struct AuditRecord {
   static constexpr size_t kMostDetailBytes = 1024;
 };
 // "granted", "renewed", "expired", "released", "lost", "refused", "members", "segment", "gap",
-// "created", "unhealthy", "healthy", "loss_noticed", "deleted".
+// "created", "unhealthy", "healthy", "loss_noticed", "deleted", "section_taken",
+// "section_released", "section_lost".
 std::string_view ToString(AuditRecord::Kind kind);
 std::optional<AuditRecord::Kind> ParseAuditKind(std::string_view text);
 template <typename Sink>

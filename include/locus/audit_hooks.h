@@ -10,6 +10,7 @@
 #include "locus/order_id_generator.h"
 #include "locus/segment_sequence.h"
 #include "locus/space.h"
+#include "locus/strict_sequencer.h"
 #include "locus/worker_lease.h"
 
 // Event hooks that record in an AuditSink what the generators, sequences and worker leases of this
@@ -52,6 +53,14 @@ std::function<void(const SegmentSequenceEvent&)> AuditSequence(
 std::function<void(const WorkerLeaseEvent&)> AuditWorkerLease(
     AuditSink& sink, AuditContext context, uint64_t renewals = 0,
     std::function<void(const WorkerLeaseEvent&)> next = {});
+
+// For StrictSequencerOptions::on_event: records each section that is taken, released or lost, and
+// each loss that the store noticed (kLossNoticed: it raised all numbers). `context.space` is the
+// set, `owner` the name of this process in it. A renewal that got no answer is repeated and not
+// recorded.
+std::function<void(const StrictEvent&)> AuditStrict(
+    AuditSink& sink, AuditContext context, std::string owner,
+    std::function<void(const StrictEvent&)> next = {});
 
 }  // namespace locus
 

@@ -13,7 +13,7 @@ namespace {
 
 using Kind = AuditRecord::Kind;
 
-constexpr std::array<std::pair<Kind, std::string_view>, 14> kKinds = {{
+constexpr std::array<std::pair<Kind, std::string_view>, 17> kKinds = {{
     {Kind::kGranted, "granted"},
     {Kind::kRenewed, "renewed"},
     {Kind::kExpired, "expired"},
@@ -28,6 +28,9 @@ constexpr std::array<std::pair<Kind, std::string_view>, 14> kKinds = {{
     {Kind::kHealthy, "healthy"},
     {Kind::kLossNoticed, "loss_noticed"},
     {Kind::kDeleted, "deleted"},
+    {Kind::kSectionTaken, "section_taken"},
+    {Kind::kSectionReleased, "section_released"},
+    {Kind::kSectionLost, "section_lost"},
 }};
 
 int64_t Millis(absl::Time time) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +18,23 @@ AuditRecord RecordIn(const AuditContext& context, AuditRecord::Kind kind) {
   record.place = context.place;
   if (context.trace_id) record.trace_id = context.trace_id();
   return record;
+}
+
+// nullopt: it is not recorded.
+std::optional<AuditRecord::Kind> KindOf(const StrictEvent& event) {
+  switch (event.kind) {
+    case StrictEvent::Kind::kTaken:
+      return AuditRecord::Kind::kSectionTaken;
+    case StrictEvent::Kind::kReleased:
+      return AuditRecord::Kind::kSectionReleased;
+    case StrictEvent::Kind::kLost:
+      return AuditRecord::Kind::kSectionLost;
+    case StrictEvent::Kind::kLossNoticed:
+      return AuditRecord::Kind::kLossNoticed;
+    case StrictEvent::Kind::kExtendFailed:
+      return std::nullopt;
+  }
+  return std::nullopt;
 }
 
 // What one hook knows of the leases that it was told of. Thread safety: by its mutex.
@@ -117,6 +135,23 @@ std::function<void(const WorkerLeaseEvent&)> AuditWorkerLease(
       record.token = event.token;
       record.floor = event.floor;
       record.ceiling = event.ceiling;
+      if (!event.status.ok()) record.detail = event.status.ToString();
+      sink.Record(std::move(record));
+    }
+    if (next) next(event);
+  };
+}
+
+std::function<void(const StrictEvent&)> AuditStrict(AuditSink& sink, AuditContext context,
+                                                    std::string owner,
+                                                    std::function<void(const StrictEvent&)> next) {
+  return [&sink, context = std::move(context), owner = std::move(owner),
+          next = std::move(next)](const StrictEvent& event) {
+    if (const auto kind = KindOf(event)) {
+      AuditRecord record = RecordIn(context, *kind);
+      record.section = event.section;
+      record.token = event.token;
+      record.holder = owner;
       if (!event.status.ok()) record.detail = event.status.ToString();
       sink.Record(std::move(record));
     }

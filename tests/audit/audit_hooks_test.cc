@@ -189,5 +189,32 @@ TEST_F(AuditHooksTest, EventsOfALease_BecomeTheirKinds) {
   EXPECT_EQ(passed_on, 11);
 }
 
+TEST_F(AuditHooksTest, SectionsOfStrictSequences_AreRowsOfTheirOwner) {
+  std::vector<StrictEvent> passed;
+  const auto hook = AuditStrict(*sink_, context_, "node-1",
+                                [&](const StrictEvent& event) { passed.push_back(event); });
+  using Kind = StrictEvent::Kind;
+  hook({Kind::kTaken, 7, 70, absl::OkStatus()});
+  hook({Kind::kExtendFailed, 0, 0, absl::UnavailableError("away")});
+  hook({Kind::kReleased, 7, 70, absl::OkStatus()});
+  hook({Kind::kLost, 8, 80, absl::AbortedError("another's")});
+  hook({Kind::kLossNoticed, 0, 0, absl::OkStatus()});
+  EXPECT_EQ(passed.size(), 5u);
+  const std::vector<json> rows = Written();
+  ASSERT_EQ(rows.size(), 4u);
+  std::vector<std::string> kinds;
+  for (const json& row : rows) {
+    kinds.push_back(row["kind"]);
+    EXPECT_EQ(row["space"], "invoices");
+    EXPECT_EQ(row["place"], "memory");
+    EXPECT_EQ(row["holder"], "node-1");
+  }
+  EXPECT_THAT(kinds,
+              ElementsAre("section_taken", "section_released", "section_lost", "loss_noticed"));
+  EXPECT_EQ(rows[0]["section"], 7);
+  EXPECT_EQ(rows[0]["token"], 70);
+  EXPECT_THAT(rows[2]["detail"].get<std::string>(), HasSubstr("another's"));
+}
+
 }  // namespace
 }  // namespace locus

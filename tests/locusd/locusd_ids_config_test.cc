@@ -262,6 +262,10 @@ TEST(LocusdIdsConfigTest, SequenceNode_HasASectionOfItsOwn) {
   EXPECT_EQ(more.strict->options.ttl, absl::Seconds(3));
   EXPECT_THAT(more.strict->sections, ElementsAre(0, 7, 8));
   EXPECT_THAT(KeysThatNeedARestart(plain, more), ElementsAre("strict"));
+  const Config audited = Good("data = \"d\"\n" + node + "[audit]\nclickhouse = \"h:1\"\n");
+  EXPECT_EQ(audited.data, "d");
+  EXPECT_TRUE(audited.audit.has_value());
+  EXPECT_THAT(Refusal("data = \"d\"\n" + node), HasSubstr("data is for [audit]"));
   const Config of_template = Good(ConfigTemplate({.sequence_node = true}));
   EXPECT_EQ(of_template.strict->name, "node-1");
   for (const auto& [text, why] :
@@ -271,6 +275,7 @@ TEST(LocusdIdsConfigTest, SequenceNode_HasASectionOfItsOwn) {
         {"section_size = 1\n", "section_size"},
         {"weight = 0\n", "0 is not in 1 .. 1000000"},
         {"advertise = \"0.0.0.0:1\"\n", "nobody can reach"},
+        {"[audit]\nclickhouse = \"h:1\"\n", "data is missing"},
         {"wat = 1\n", "wat"}}) {
     EXPECT_THAT(Refusal(node + text), HasSubstr(why)) << text;
   }

@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <random>
 #include <thread>
@@ -243,6 +245,27 @@ TEST_F(LocusdStrictTest, DamagedRequests_AreRefusedAndNothingElse) {
   nodes_[0]->Good("POST", "/v1/strict/sections:take", "{}");
   ASSERT_TRUE(Spread({0}));
   EXPECT_EQ(nodes_[0]->Good("POST", "/v1/strict/next", R"({"uids":["7"]})")["numbers"].size(), 1u);
+}
+
+TEST_F(LocusdStrictTest, TheAudit_KeepsWhatHappenedToSections) {
+  IdsProcess node(directory_, "node");
+  node.Write(
+      absl::StrCat("roles = [\"sequence-node\"]\ndata = \"", directory_ / "data", "\"\n"), "",
+      absl::StrCat("[strict]\nname = \"audited\"\nstore = \"sqlite:", directory_ / "strict.db",
+                   "\"\ncreate = true\nuids = 100\nsection_size = 100\n"
+                   "[audit]\nclickhouse = \"127.0.0.1:1\"\n"));
+  ASSERT_TRUE(node.Start());
+  EXPECT_TRUE(WaitUntil([&] { return node.Metric("locus_strict_sections_owned") == "1"; }));
+  node.process().Stop();
+  std::string kept;  // while ClickHouse is away
+  for (const auto& file : std::filesystem::recursive_directory_iterator(directory_ / "data")) {
+    if (!file.is_regular_file()) continue;
+    std::ifstream in(file.path(), std::ios::binary);
+    kept += std::string(std::istreambuf_iterator<char>(in), {});
+  }
+  EXPECT_THAT(kept, HasSubstr("section_taken"));
+  EXPECT_THAT(kept, HasSubstr("section_released"));
+  EXPECT_THAT(kept, HasSubstr("audited"));
 }
 
 TEST_F(LocusdStrictTest, AnotherSetThanTheStored_EndsTheStart) {

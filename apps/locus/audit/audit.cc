@@ -101,6 +101,11 @@ std::string WhatOf(const AuditRecord& record) {
   switch (record.kind) {
     case Kind::kSegment:
       return absl::StrCat("section ", record.section, ", ", record.first, "..", record.end - 1);
+    case Kind::kSectionTaken:
+    case Kind::kSectionReleased:
+    case Kind::kSectionLost:
+      return absl::StrCat("section ", record.section, ", token ", record.token, ", ",
+                          Printable(record.holder, 64));
     case Kind::kGap:
       return absl::StrCat(record.first, " records lost");
     case Kind::kMembers:

@@ -169,6 +169,22 @@ bool ReadRoles(TomlSection& root, Config& config) {
   return true;
 }
 
+// Of a process that is no lease-node: `data` has what waits for ClickHouse, and nothing else.
+void ReadAuditOfOthers(TomlSection& root, Config& config) {
+  if (!config.sequence_node) {
+    for (const char* const key : {"data", "audit"}) {
+      root.RefuseKey(key, "is for the roles lease-node and sequence-node");
+    }
+    return;
+  }
+  if (!root.Has("audit")) {
+    root.RefuseKey("data", "is for [audit], and for the role lease-node");
+    return;
+  }
+  root.Text("data", &config.data, ReadPath, TomlSection::kRequired);
+  ReadAudit(root.Section("audit"), config);
+}
+
 void ReadConsole(TomlSection section, Config& config) {
   section.Text("move_file", &config.console.move_file, ReadMaybe);
   section.Whole("streams", &config.console.streams, Within(config.console.streams, 1, 10'000));
@@ -201,9 +217,10 @@ absl::StatusOr<Config> ParseConfig(std::string_view text, const std::string& pat
     if (root.Has("audit")) ReadAudit(root.Section("audit"), config);
     if (root.Has("health")) ReadHealth(root.Section("health"), config);
   } else {
-    for (const char* const key : {"cluster", "data", "raft", "audit", "health"}) {
+    for (const char* const key : {"cluster", "raft", "health"}) {
       root.RefuseKey(key, "is for the role lease-node");
     }
+    ReadAuditOfOthers(root, config);
   }
   ReadApi(root.Section("api", TomlSection::kRequired), config, config.api);
   if (config.id_service) {

@@ -27,6 +27,10 @@ listen = "127.0.0.1:7071"
 # compact_bytes = 16777216
 )";
 
+constexpr char kDataOfAudit[] =
+    R"(# data = "/var/lib/locusd"          # for [audit]: what waits for ClickHouse
+)";
+
 constexpr char kApi[] = R"(
 [api]                               # for clients and operators
 listen = "127.0.0.1:7070"
@@ -144,7 +148,7 @@ constexpr char kLog[] = R"(
 # level = "info"                    # trace, debug, info, warn, error
 )";
 
-constexpr char kNodeRest[] = R"(
+constexpr char kHealth[] = R"(
 # [health]                          # probes of holders; without this section, none
 # allowed = ["10.1.0.0/16"]         # blocks of addresses that may be probed: the holders' network
 # authority = ""                    # PEM, for https URLs; those of the system
@@ -153,7 +157,9 @@ constexpr char kNodeRest[] = R"(
 # failures = 3                      # in a row
 # at_once = 64
 # per_second = 100
+)";
 
+constexpr char kAudit[] = R"(
 # [audit]                           # where facts go; without this section, nowhere
 # clickhouse = "127.0.0.1:8123"     # HOST:PORT of its HTTP interface
 # database = "default"
@@ -181,7 +187,11 @@ std::string ConfigTemplate(const TemplateRoles& roles) {
   absl::StrAppend(&text,
                   "# Of lease-node, id-service and sequence-node, one or several:\nroles = [",
                   names, "]\n");
-  if (roles.lease_node) text += kNode;
+  if (roles.lease_node) {
+    text += kNode;
+  } else if (roles.sequence_node) {
+    text += kDataOfAudit;
+  }
   text += kApi;
   if (roles.lease_node) text += kApiOfNode;
   text += kApiRest;
@@ -191,7 +201,8 @@ std::string ConfigTemplate(const TemplateRoles& roles) {
   text += kToken;
   text += kConsole;
   text += kLog;
-  if (roles.lease_node) text += kNodeRest;
+  if (roles.lease_node) text += kHealth;
+  if (roles.lease_node || roles.sequence_node) text += kAudit;
   return text;
 }
 
