@@ -80,7 +80,8 @@ std::vector<std::pair<std::string, std::string>> Query::Under(std::string_view p
 }
 
 absl::Status Query::Only(std::initializer_list<std::string_view> names) const {
-  for (const auto& [name, value] : values_) {
+  for (const auto& each_value : values_) {
+    const std::string& name = each_value.first;  // clang 14 captures no structured binding
     const bool known = std::any_of(names.begin(), names.end(), [&](std::string_view each) {
       return each.ends_with('*') ? name.starts_with(each.substr(0, each.size() - 1)) : name == each;
     });
