@@ -193,5 +193,21 @@ TEST(StrictTableTest, OfAView_NamesSuccessorsToo) {
   EXPECT_EQ(*table.OwnerOf(3), (StrictTable::Owner{"b", "b:2"}));
 }
 
+// As after a restart, before the other nodes are heard: clients refuse an address that is none.
+TEST(StrictTableTest, OwnerWithoutAnAddress_IsNobody) {
+  StrictSetView view;
+  view.options = Small();
+  StrictSectionView given;
+  given.section = 3;
+  given.successor = "b";
+  view.sections = {given};
+  StrictTable table(view, [](const std::string&) { return std::string(); });
+  EXPECT_EQ(table.OwnerOf(3), nullptr);
+  const StrictTable::Owner unknown = {"c", ""};
+  table.Set(std::vector<uint32_t>{1}, &unknown, 9);
+  EXPECT_EQ(table.OwnerOf(1), nullptr);
+  EXPECT_EQ(table.ToJson(SpaceName(), view.options).find("\"address\":\"\""), std::string::npos);
+}
+
 }  // namespace
 }  // namespace locus::locusd

@@ -21,6 +21,7 @@ StrictTable::StrictTable(const StrictSetView& view,
 }
 
 uint32_t StrictTable::IndexOf(const Owner& owner) {
+  if (owner.address.empty()) return kNobody;  // nobody could go there
   const auto at = std::find(owners_.begin(), owners_.end(), owner);
   if (at != owners_.end()) return static_cast<uint32_t>(at - owners_.begin());
   owners_.push_back(owner);

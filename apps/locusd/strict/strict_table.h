@@ -32,7 +32,7 @@ class StrictTable {
 
   uint64_t version() const { return version_; }
   uint32_t sections() const { return static_cast<uint32_t>(owner_of_.size()); }
-  // nullptr: nobody, as far as known. Valid as long as the table.
+  // nullptr: nobody, as far as known, or somebody whose address is not. Valid as long as the table.
   const Owner* OwnerOf(uint32_t section) const {
     const uint32_t at = owner_of_[section];
     return at == kNobody ? nullptr : &owners_[at];
