@@ -235,7 +235,8 @@ TEST(StrictClientTest, Refusals_EndTheCall) {
         {"429 Too Many", R"({"code":"UNAVAILABLE","detail":"later"})",
          absl::StatusCode::kDeadlineExceeded}}) {
     std::atomic<uint16_t> own = 0;
-    Node one([&] { return Http(Table(own, 1, 10)); }, [&] { return Http(body, head); });
+    Node one([&] { return Http(Table(own, 1, 10)); },
+             [&body = body, &head = head] { return Http(body, head); });
     own = one.server.port();
     const auto number = OpenAt(one)->Next(300, In(100));
     EXPECT_EQ(number.status().code(), code) << number.status();
