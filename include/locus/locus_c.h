@@ -148,8 +148,8 @@ typedef struct locus_generator_options {
 #define LOCUS_GENERATOR_OPTIONS_INIT \
   { sizeof(locus_generator_options), NULL, NULL, NULL, 0, 0, 0, 0 }
 
-/* `store_uri`: sqlite:PATH, mysql://..., redis://..., etcd://..., locusd://...: see
-   locus/routing/uri.h. */
+/* `store_uri`: sqlite:PATH, mysql://..., redis://..., etcd://..., zookeeper://..., locusd://...:
+   see locus/routing/uri.h. */
 LOCUS_C_API locus_code locus_generator_open(const char* store_uri,
                                             const locus_generator_options* options,
                                             locus_generator** generator, locus_error* error);

@@ -36,7 +36,7 @@ struct NumberGeneratorStats {
   uint64_t rule_failures = 0;  // reads after which the rule in use stayed, as the store failed
   // Of groups that are over and of rules that changed: numbers that were taken and not handed out.
   uint64_t leftovers_returned = 0;
-  uint64_t leftovers_dropped = 0;  // those that others' numbers kept from being given back included
+  uint64_t leftovers_dropped = 0;  // also those behind which others took numbers
   absl::Status last_rule_error;
   SegmentSequenceStats sequence;  // of the group in use
 };

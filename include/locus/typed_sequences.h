@@ -67,11 +67,11 @@ class TypedSequences {
   TypedSequences(const TypedSequences&) = delete;
   TypedSequences& operator=(const TypedSequences&) = delete;
 
-  // The counter of a key at a time, by the rule of now: read it again for each number, or within
-  // the rule's lifetime. NOT_FOUND: there is no such type. FAILED_PRECONDITION: the rule does not
-  // agree with `wanted`. INVALID_ARGUMENT, OUT_OF_RANGE: as SequenceType::CounterName. Otherwise
-  // the errors of the store. Cost: a round trip for the rule, and a connection for a new way of
-  // counting.
+  // The counter of a key at `time`, by the rule that is stored now: call this again for each
+  // number, or within the rule's lifetime. NOT_FOUND: there is no such type. FAILED_PRECONDITION:
+  // the rule does not agree with `wanted`. INVALID_ARGUMENT, OUT_OF_RANGE: as
+  // SequenceType::CounterName. Otherwise the errors of the store. Cost: a round trip for the rule,
+  // and a connection for a new way of counting.
   absl::StatusOr<TypedCounter> Open(std::string_view type, std::string_view key, absl::Time time,
                                     const WantedCounting& wanted = {});
 

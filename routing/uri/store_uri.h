@@ -57,13 +57,13 @@ bool MayHavePassword(std::string_view uri);
 // For the help of --store, of counters.
 inline constexpr char kStoreUriHelp[] =
     "sqlite:PATH, mysql://USER@HOST:PORT/DB, redis://HOST:PORT/DB, "
-    "redis+sentinel://H1:P1,H2:P2/MASTER or etcd://H1:P1,H2:P2/PREFIX";
+    "redis+sentinel://H1:P1,H2:P2/MASTER, etcd://H1:P1,H2:P2/PREFIX or locusd://H1:P1,H2:P2";
 
 // The same for stores of order IDs.
 inline constexpr char kSegmentUriHelp[] =
     "sqlite:PATH, mysql://USER@HOST:PORT/DB, redis://HOST:PORT/DB, "
-    "redis+sentinel://H1:P1,H2:P2/MASTER, etcd://H1:P1,H2:P2/PREFIX or "
-    "zookeeper://H1:P1,H2:P2/PREFIX";
+    "redis+sentinel://H1:P1,H2:P2/MASTER, etcd://H1:P1,H2:P2/PREFIX, "
+    "zookeeper://H1:P1,H2:P2/PREFIX or locusd://H1:P1,H2:P2";
 
 // The same for places of worker leases.
 inline constexpr char kLeaseUriHelp[] =

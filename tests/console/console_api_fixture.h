@@ -43,8 +43,7 @@ class ConsoleApiTest : public ::testing::Test {
     RouterOptions router;
     router.confirm_every = absl::Milliseconds(200);
     parts->router =
-        Router::Open(FileTableSource::Open(directory_ / "table.json").value(), router)
-            .value();
+        Router::Open(FileTableSource::Open(directory_ / "table.json").value(), router).value();
     parts_ = std::move(parts);
     server_.emplace(Parts(), options_);
   }

@@ -268,6 +268,8 @@ TEST(LocusdIdsConfigTest, SequenceNode_HasASectionOfItsOwn) {
   EXPECT_THAT(Refusal("data = \"d\"\n" + node), HasSubstr("data is for [audit]"));
   const Config of_template = Good(ConfigTemplate({.sequence_node = true}));
   EXPECT_EQ(of_template.strict->name, "node-1");
+  EXPECT_THAT(ConfigTemplate({.sequence_node = true}),
+              HasSubstr("\n# set = \"" + of_template.strict->set.str() + "\" "));
   for (const auto& [text, why] :
        {std::pair("uids = 100\nsections = [\"1\"]\n", "section 1 is none of the set's, 0 to 0"),
         {"sections = [\"x\"]\n", "neither a section"},

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/base/thread_annotations.h"
 #include "absl/time/time.h"
 #include "apps/locusd/strict/strict_news.h"
 #include "apps/locusd/strict/strict_settings.h"

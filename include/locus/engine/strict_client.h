@@ -24,7 +24,7 @@ struct StrictClientOptions {
   // "host:port" of the API of some nodes; an IPv6 address in brackets. One that answers is enough:
   // it knows where the others are.
   std::vector<std::string> endpoints;
-  // As LocusdOptions::token. Other nodes get it under the same rule.
+  // As LocusdOptions::token. The nodes that answers name get it, too, over TLS or on loopback only.
   std::string token = {};
   LocusdOptions::Tls tls = {};
   // The time limit of one request to one node, connecting included; 10 ms to 1 h. Longer: a node
@@ -61,7 +61,7 @@ struct StrictClientStats {
 // and destruction touches no socket.
 class StrictClient {
  public:
-  // So many numbers one request asks for at most; longer batches are cut.
+  // The most numbers that one request asks for; longer batches are cut.
   static constexpr size_t kMostAtOnce = 10'000;
 
   // Reads the table from one of the endpoints, until the deadline.

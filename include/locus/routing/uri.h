@@ -26,14 +26,14 @@
 //   redis://[user@]host[:6379][,host...][/0]          several hosts: nodes of a Redis Cluster
 //   redis+sentinel://[user@]host[:26379][,host...]/master-name
 //   etcd://[user@]host[:2379][,host...][/prefix]
-//   zookeeper://[user@]host[:2181][,host...][/prefix] no sequencers, no tables
+//   zookeeper://[user@]host[:2181][,host...][/prefix] segments and worker leases only
 //   locusd://host[:7070][,host...]                    the API of each node; raft:// is the same
 //   file:PATH                                         of routing tables
 //   http://host[:port]/path, https://...              of routing tables, to be followed only
 //
 // An IPv6 address stands in brackets. In user, database, master name and prefix, %XX is a byte.
-// locusd has segments and sequencers where its nodes have api.store = true. mysql, etcd and locusd
-// take ?tls=on (the system's authorities) or ?tls_ca=FILE; etcd also takes
+// locusd has segments, sequencers and rules where its nodes have api.store = true. mysql, etcd and
+// locusd take ?tls=on (the system's authorities) or ?tls_ca=FILE; etcd also takes
 // &tls_cert=FILE&tls_key=FILE, a client certificate. The password of locusd is its bearer token.
 // For settings that a URI cannot express, use the engine's own options (locus/engine/,
 // locus/routing/engine/).
