@@ -12,6 +12,9 @@
 namespace locus::lease_rules {
 namespace {
 
+// Of HighestSeen: how often max_lead; 2 after one loss, 1 more for each further one.
+constexpr uint64_t kMostLeadsSeen = 8;
+
 uint64_t RoundUp(uint64_t sequence) { return (sequence + kUnit - 1) / kUnit * kUnit; }
 
 // The longest segment of at most `wanted` that fits into `room`; 0: none does.
@@ -130,6 +133,26 @@ uint64_t BaseAfterLoss(const SpaceOptions& options, uint64_t base, absl::Time no
                        uint64_t at_least) {
   uint64_t above_all_leases = std::max(base, Floor(options, now + kLossMargin)) + options.max_lead;
   return std::min(std::max(above_all_leases, at_least), kEndOfSequences);
+}
+
+uint64_t HighestSeen(const SpaceOptions& options, absl::Time now) {
+  // A lease ends at most max_lead above base. The first loss raises base to max_lead above the
+  // floor of kLossMargin later, by a clock that may have been as far ahead; each further one by
+  // max_lead. It must not be counted from base, which each claim of a loss raises.
+  return std::min(Floor(options, now + 2 * kLossMargin) + kMostLeadsSeen * options.max_lead,
+                  kEndOfSequences);
+}
+
+absl::Status CheckSeen(const SpaceName& space, const SpaceOptions& options, uint64_t base,
+                       uint64_t head, absl::Time now, const LeaseRequest& request) {
+  if (!ShowsLoss(request.seen, base, head)) return absl::OkStatus();
+  const uint64_t highest = HighestSeen(options, now);
+  if (request.seen <= highest) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "space ", space.str(), " knows of no lease of section ", request.section,
+      " that ends at sequence ", request.seen, ", and can have forgotten none above ", highest,
+      ": nothing is leased. If its data were put back, and base had been raised so far or a clock "
+      "was far ahead, an operator may raise base to that sequence (`locus store raise`)"));
 }
 
 absl::Duration Room(const SpaceOptions& options, uint64_t base, uint64_t head, uint64_t floor) {

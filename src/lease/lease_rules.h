@@ -48,6 +48,15 @@ inline bool ShowsLoss(uint64_t seen, uint64_t base, uint64_t head) {
   return seen > base && seen > head;
 }
 
+// For a store whose callers must not be able to end a space: the highest end that a lease can have
+// which is forgotten at `now`, together with up to seven losses in a row before it, by a clock that
+// was kLossMargin ahead. What an operator raised base to is not counted.
+uint64_t HighestSeen(const SpaceOptions& options, absl::Time now);
+// FAILED_PRECONDITION: `request` shows a loss to a store with this base and head, by an end above
+// HighestSeen. Without this, one request could end a space: base never falls.
+absl::Status CheckSeen(const SpaceName& space, const SpaceOptions& options, uint64_t base,
+                       uint64_t head, absl::Time now, const LeaseRequest& request);
+
 // LeaseGrant::room of a section with this head.
 absl::Duration Room(const SpaceOptions& options, uint64_t base, uint64_t head, uint64_t floor);
 

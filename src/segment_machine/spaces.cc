@@ -101,7 +101,11 @@ absl::StatusOr<Reply> Spaces::Do(const SpaceName& name, const Lease& lease, absl
   for (const LeaseRequest& request : lease.requests) {
     const auto found = space->sections.find(request.section);
     if (found == space->sections.end()) ++added;
-    state.heads.push_back(found == space->sections.end() ? 0 : found->second.head);
+    const uint64_t head = found == space->sections.end() ? 0 : found->second.head;
+    // The token of any client gets here.
+    LOCUS_RETURN_IF_ERROR(
+        lease_rules::CheckSeen(name, space->options, space->base, head, now, request));
+    state.heads.push_back(head);
   }
   if (sections_ + added > kMostSections) {
     return absl::ResourceExhaustedError(

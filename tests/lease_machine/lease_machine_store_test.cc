@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counters and spaces of order IDs in the machine: once by session, in snapshots, and beside what
 // nodes of codec version 2 know.
+#include <algorithm>
+
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "src/lease/lease_rules.h"
 #include "tests/lease_machine/machine_fixture.h"
 
 namespace locus::lease_machine {
@@ -22,8 +26,12 @@ class StoreTest : public MachineTest {
     call.ttl = ttl;
     return call;
   }
-  segment_machine::Call Lease(uint64_t seen = 0) const {
-    return segment_machine::Lease{options_, {{7, 64, seen}}, now_};
+  segment_machine::Call Lease(uint64_t seen = 0, uint16_t section = 7, uint64_t length = 64) const {
+    return segment_machine::Lease{options_, {{section, length, seen}}, now_};
+  }
+  uint64_t Base() const { return machine_.segments().Show(space_, now_)->base; }
+  uint64_t FloorAfter(absl::Duration after) const {
+    return lease_rules::Floor(options_, now_ + after);
   }
   segment_machine::Call Create() const { return segment_machine::Create{options_, now_}; }
   RequestId Of(uint64_t session, uint64_t serial) const { return {now_, 1, session, serial}; }
@@ -125,6 +133,101 @@ TEST_F(StoreTest, SeenAboveTheHead_IsALoss) {
   const LeaseReply reply = ReplyIn(Do(Lease(seen)));
   EXPECT_TRUE(reply.loss_noticed);
   EXPECT_GE(reply.grants[0].segment.first, seen);
+}
+
+TEST_F(StoreTest, SeenThatNobodyCanHaveBeenGranted_IsRefusedAndChangesNothing) {
+  ASSERT_TRUE(Do(Create()).status.ok());
+  const uint64_t end = ReplyIn(Do(Lease())).grants[0].segment.end();
+  const std::string before = machine_.Snapshot();
+  const uint64_t highest = lease_rules::HighestSeen(options_, now_);
+  for (const uint64_t seen :
+       {highest + 1, lease_rules::kEndOfSequences - 128, lease_rules::kEndOfSequences}) {
+    const Answer answer = Do(Lease(seen, 3));
+    EXPECT_EQ(answer.status.code(), absl::StatusCode::kFailedPrecondition) << answer.status;
+    for (const std::string& part : {absl::StrCat(seen), absl::StrCat(highest),
+                                    std::string("section 3"), std::string("locus store raise")}) {
+      EXPECT_THAT(std::string(answer.status.message()), HasSubstr(part));
+    }
+    EXPECT_LT(answer.status.message().size(), kMostMessageBytes) << "it would be cut";
+  }
+  // One such request refuses the whole lease.
+  const segment_machine::Call both =
+      segment_machine::Lease{options_, {{3, 64, 0}, {7, 64, highest + 1}}, now_};
+  EXPECT_EQ(Do(both).status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(machine_.Snapshot(), before);
+  EXPECT_EQ(ReplyIn(Do(Lease(end))).grants[0].segment.first, end);
+}
+
+// Who claims as much as he can, in every way that a client has, gets base so far ahead and no
+// further: time alone brings the space back.
+TEST_F(StoreTest, LossesThatClientsClaim_NeverCarryBaseFurtherThanTimeTakesBack) {
+  ASSERT_TRUE(Do(Create()).status.ok());
+  const uint64_t most = lease_rules::HighestSeen(options_, now_) + options_.max_lead;
+  uint64_t head = 0;
+  uint64_t losses = 0;
+  for (uint16_t i = 0; i < 200; ++i) {
+    const uint16_t section = i % 256;
+    // All of the lead of one section: above base, and so a "loss" for whoever shows it elsewhere.
+    const LeaseReply all = ReplyIn(Do(Lease(0, section, options_.max_lead)));
+    head = std::max(head, all.grants[0].segment.end());
+    const uint64_t highest = lease_rules::HighestSeen(options_, now_);
+    for (const uint64_t seen : {Base() + 1, head, Base() + options_.max_lead, highest}) {
+      const auto other = static_cast<uint16_t>((section + 1) % 256);
+      const Answer answer = Do(Lease(seen, other));
+      losses += answer.status.ok() && ReplyIn(answer).loss_noticed;
+    }
+    ASSERT_LE(Base(), most);
+  }
+  EXPECT_GT(losses, 0u) << "they were refused before any was claimed";
+  now_ += lease_rules::FloorTime(options_, static_cast<int64_t>(most - FloorAfter({})));
+  const LeaseReply reply = ReplyIn(Do(Lease()));
+  EXPECT_EQ(reply.grants[0].segment.length, 64u);
+  EXPECT_LE(reply.grants[0].segment.first, FloorAfter(absl::Seconds(1)));
+}
+
+// An old copy of all data: as many losses as HighestSeen counts are forgotten with it, and the
+// clock of the new leader is as far behind the old one's as a loss allows for.
+TEST_F(StoreTest, SeenAfterSevenForgottenLosses_IsALoss) {
+  ASSERT_TRUE(Do(Create()).status.ok());
+  const Machine older = machine_;
+  now_ += absl::Hours(5);
+  for (int i = 0; i < 7; ++i) {
+    ASSERT_TRUE(Do(segment_machine::Call(segment_machine::DeclareRestored{now_})).status.ok());
+  }
+  uint64_t seen = 0;
+  while (true) {  // to the last sequence that may be leased
+    const Segment segment = ReplyIn(Do(Lease(0, 7, options_.max_lead))).grants[0].segment;
+    if (segment.length == 0) break;
+    seen = segment.end();
+  }
+  machine_ = older;
+  now_ -= lease_rules::kLossMargin;
+  EXPECT_EQ(seen, lease_rules::HighestSeen(options_, now_));
+  const LeaseReply reply = ReplyIn(Do(Lease(seen)));
+  EXPECT_TRUE(reply.loss_noticed);
+  EXPECT_GE(reply.grants[0].segment.first, seen);
+}
+
+// What an operator raised base to is no claim of a client.
+TEST_F(StoreTest, RaisedFarAhead_LeasesGoOnAboveWhatTheySee) {
+  ASSERT_TRUE(Do(Create()).status.ok());
+  const Machine older = machine_;
+  const uint64_t to = lease_rules::HighestSeen(options_, now_) + (uint64_t{1} << 30);
+  auto raise = [&](uint64_t far) {
+    return Do(segment_machine::Call(segment_machine::Raise{far, RaiseReach::kNearFloor, now_}));
+  };
+  ASSERT_TRUE(raise(to).status.ok());
+  uint64_t seen = 0;
+  for (int i = 0; i < 3; ++i) {
+    const LeaseReply reply = ReplyIn(Do(Lease(seen)));
+    EXPECT_FALSE(reply.loss_noticed);
+    EXPECT_GE(reply.grants[0].segment.first, std::max(seen, to));
+    seen = reply.grants[0].segment.end();
+  }
+  machine_ = older;  // all data were put back: nothing is leased until an operator raises it again
+  EXPECT_EQ(Do(Lease(seen)).status.code(), absl::StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(raise(seen).status.ok());
+  EXPECT_GE(ReplyIn(Do(Lease(seen))).grants[0].segment.first, seen);
 }
 
 TEST_F(StoreTest, WithoutCountersAndSpaces_AllIsVersion2) {

@@ -124,6 +124,22 @@ TEST_F(LocusdSegmentStoreTest, AllNodesPutBack_RepeatUntilSomebodyKnowsBetter) {
   EXPECT_GE(after->grants[0].segment.first, lost->grants[0].segment.end());
 }
 
+// Base never falls: believed, one request with the token of any client would end the space.
+TEST_F(LocusdSegmentStoreTest, SeenAtTheEndOfAllSequences_IsRefusedAndOthersLease) {
+  ApiCluster cluster(1, clock_);
+  auto store = Segments(cluster, clock_);
+  ASSERT_TRUE(store->Create(space_, options_, clock_.Now()).ok());
+  const uint64_t base = store->Show(space_, clock_.Now())->base;
+  const absl::Status refused = Lease(*store, (uint64_t{1} << 56) - 128).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
+  EXPECT_THAT(std::string(refused.message()),
+              AllOf(HasSubstr("72057594037927808"), HasSubstr("locus store raise")));
+  EXPECT_EQ(store->Show(space_, clock_.Now())->base, base);
+  const auto reply = Lease(*store);
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_EQ(reply->grants[0].segment, (Segment{base, 64}));
+}
+
 TEST_F(LocusdSegmentStoreTest, ClusterBegunAnew_LeasesAboveAllThatItLeasedBefore) {
   ApiCluster cluster(3, clock_);
   auto store = Segments(cluster, clock_);
