@@ -17,6 +17,7 @@
 #include "src/lease_machine/codec.h"
 #include "src/lease_machine/command_clock.h"
 #include "src/lease_machine/machine.h"
+#include "src/lease_node/arrivals.h"
 #include "src/raft/node/state_machine.h"
 
 namespace locus::lease_node {
@@ -39,10 +40,9 @@ constexpr absl::Duration kTransferEvery = absl::Minutes(1);
 // and by CLOCK_BOOTTIME.
 constexpr absl::Duration kLiveWithin = absl::Seconds(1);
 constexpr absl::Duration kLiveApart = absl::Milliseconds(500);
-// Renewals are not gathered when so many requests wait, or came within kBusyWithin: these meet
+// Renewals are not gathered when so many requests wait, or came at about the same time: these meet
 // anyway.
 constexpr size_t kBusy = 16;
-constexpr std::chrono::milliseconds kBusyWithin{20};
 // Between commands that nobody asked for.
 constexpr absl::Duration kLeastPause = absl::Milliseconds(50);
 // Keeps commands and answers to some megabytes.
@@ -134,7 +134,7 @@ class LeaseNode::Rep : public raft::StateMachine {
         refused = absl::ResourceExhaustedError(
             absl::StrCat("too many requests wait for the cluster; at most ", kMostWaiting));
       } else {
-        NoteArrival();
+        arrivals_.Note(std::chrono::steady_clock::now());
         const bool may_wait = std::holds_alternative<WorkerRenew>(request.action);
         if (!may_wait) hurry_ = true;
         waiting_.push_back({std::move(request), std::move(answered)});
@@ -193,19 +193,9 @@ class LeaseNode::Rep : public raft::StateMachine {
     if (next_expiry_ < watched_expiry_) wake_.NotifyAll();
   }
 
-  // How many requests come within kBusyWithin, now or just before.
-  void NoteArrival() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const auto now = std::chrono::steady_clock::now();
-    if (now - arrivals_since_ >= kBusyWithin) {
-      arrivals_before_ = now - arrivals_since_ < 2 * kBusyWithin ? arrivals_ : 0;
-      arrivals_ = 0;
-      arrivals_since_ = now;
-    }
-    ++arrivals_;
-  }
   // Whether what waits may wait for more.
   bool Gathers() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return !hurry_ && std::max({waiting_.size(), arrivals_, arrivals_before_}) < kBusy &&
+    return !hurry_ && std::max(waiting_.size(), arrivals_.most()) < kBusy &&
            GatheredAt() > std::chrono::steady_clock::now();
   }
   std::chrono::steady_clock::time_point GatheredAt() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -435,10 +425,8 @@ class LeaseNode::Rep : public raft::StateMachine {
   // That the thread knew when it began to wait.
   absl::Time watched_expiry_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   std::deque<Waiting> waiting_ ABSL_GUARDED_BY(mutex_);
-  bool hurry_ ABSL_GUARDED_BY(mutex_) = false;   // some of them must not wait for others
-  size_t arrivals_ ABSL_GUARDED_BY(mutex_) = 0;  // requests since arrivals_since_
-  size_t arrivals_before_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::chrono::steady_clock::time_point arrivals_since_ ABSL_GUARDED_BY(mutex_);
+  bool hurry_ ABSL_GUARDED_BY(mutex_) = false;  // some of them must not wait for others
+  Arrivals arrivals_ ABSL_GUARDED_BY(mutex_);
   std::chrono::steady_clock::time_point last_command_ ABSL_GUARDED_BY(mutex_);
   size_t under_way_ ABSL_GUARDED_BY(mutex_) = 0;
   bool leads_ ABSL_GUARDED_BY(mutex_) = false;
