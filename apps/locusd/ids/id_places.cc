@@ -111,7 +111,8 @@ absl::StatusOr<OpenedOrders> OpenOrders(
 }
 
 absl::StatusOr<std::shared_ptr<SequenceSet>> OpenSequences(
-    const SequenceSettings& settings, std::function<void(const SegmentSequenceEvent&)> on_event,
+    const SequenceSettings& settings, size_t most_waiting,
+    std::function<void(const SegmentSequenceEvent&)> on_event,
     std::function<void(const NumberRuleEvent&)> on_rule) {
   if (settings.create) LOCUS_RETURN_IF_ERROR(OpenStore(settings.place, true).status());
   SequencerUriOptions options;
@@ -131,6 +132,7 @@ absl::StatusOr<std::shared_ptr<SequenceSet>> OpenSequences(
     RuledNumbers::Options by_rule;
     by_rule.most = settings.most;
     by_rule.names = names;
+    by_rule.most_waiting = most_waiting;
     by_rule.horizon = settings.horizon;
     by_rule.on_event = on_event;
     by_rule.on_rule = std::move(on_rule);

@@ -31,7 +31,8 @@ struct OpenedOrders {
 absl::StatusOr<OpenedOrders> OpenOrders(const IdSettings& settings,
                                         const std::function<void(const GeneratorEvent&)>& on_event);
 absl::StatusOr<std::shared_ptr<SequenceSet>> OpenSequences(
-    const SequenceSettings& settings, std::function<void(const SegmentSequenceEvent&)> on_event,
+    const SequenceSettings& settings, size_t most_waiting,
+    std::function<void(const SegmentSequenceEvent&)> on_event,
     std::function<void(const NumberRuleEvent&)> on_rule);
 absl::StatusOr<std::shared_ptr<LeasedSnowflake<>>> OpenSnowflake(
     const SnowflakeSettings& settings, std::function<void(const WorkerLeaseEvent&)> on_lease,

@@ -120,8 +120,8 @@ class IdService::Rep {
     }
     if (settings_.sequences) {
       LOCUS_RETURN_IF_ERROR(Open(&IdParts::sequences, "sequences", [this] {
-        return OpenSequences(*settings_.sequences, SequenceEvents(options_.on_event),
-                             RuleEvents(options_.on_event));
+        return OpenSequences(*settings_.sequences, settings_.waiting,
+                             SequenceEvents(options_.on_event), RuleEvents(options_.on_event));
       }));
     }
     if (settings_.snowflake) {

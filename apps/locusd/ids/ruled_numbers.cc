@@ -36,6 +36,7 @@ class RuledNumbers::Opening {
   // UNAVAILABLE without a message: not done.
   absl::StatusOr<std::shared_ptr<NumberGenerator>> result = absl::UnavailableError("");
   bool is_done = false;  // under mutex_, as is `result`
+  bool stays = false;    // likewise
 };
 
 RuledNumbers::RuledNumbers(std::unique_ptr<TypedSequences> sequences, Options options)
@@ -61,7 +62,7 @@ RuledNumbers::~RuledNumbers() {
 std::shared_ptr<NumberGenerator> RuledNumbers::Find(const std::string& type,
                                                     const std::string& key) const {
   MutexLock lock(mutex_);
-  const auto at = generators_.find({type, key});
+  const auto at = generators_.find(Name(type, key));
   return at == generators_.end() ? nullptr : at->second;
 }
 
@@ -83,9 +84,35 @@ absl::Status RuledNumbers::Check(const std::string& type, const std::string& key
   return absl::OkStatus();
 }
 
+absl::Status RuledNumbers::IsFull(const Name& name) const {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "this service has no counter of the key ", Quoted(name.second.value_or("")),
+      " of sequence type ", Quoted(name.first), ", and makes no more than ", options_.most));
+}
+
 absl::StatusOr<std::shared_ptr<RuledNumbers::Opening>> RuledNumbers::Open(const std::string& type,
                                                                           const std::string& key) {
-  const Name name(type, key);
+  return Join({type, key}, /*stays=*/false);
+}
+
+absl::StatusOr<std::shared_ptr<RuledNumbers::Opening>> RuledNumbers::Ask(const std::string& type) {
+  LOCUS_RETURN_IF_ERROR(internal::CheckTypeName(type));
+  return Join({type, std::nullopt}, /*stays=*/false);
+}
+
+bool RuledNumbers::IsType(const std::string& type) const {
+  MutexLock lock(mutex_);
+  return types_.contains(type);
+}
+
+void RuledNumbers::LookFor(const std::string& name) {
+  const std::string type = TypeOfCounter(name);
+  // What is refused now is looked for again later.
+  Join(type.empty() ? Name(name, "") : Name(type, std::nullopt), /*stays=*/true).IgnoreError();
+}
+
+absl::StatusOr<std::shared_ptr<RuledNumbers::Opening>> RuledNumbers::Join(const Name& name,
+                                                                          bool stays) {
   std::shared_ptr<Opening> opening;
   {
     MutexLock lock(mutex_);
@@ -96,12 +123,37 @@ absl::StatusOr<std::shared_ptr<RuledNumbers::Opening>> RuledNumbers::Open(const 
       return opening;
     }
     if (const auto at = openings_.find(name); at != openings_.end()) return at->second;
-    LOCUS_RETURN_IF_ERROR(Check(type, key));
+    if (name.second) LOCUS_RETURN_IF_ERROR(Check(name.first, *name.second));
+    // Without a key it may be the name of a sequence, which the store has to tell.
+    if (name.second && !name.second->empty() && generators_.size() >= options_.most) {
+      return IsFull(name);
+    }
+    if (openings_.size() >= options_.most_waiting) DropUnwanted();
+    if (openings_.size() >= options_.most_waiting) {
+      return absl::UnavailableError(absl::StrCat(
+          options_.most_waiting, " counters of sequence types are waited for, which is the most"));
+    }
     opening = openings_[name] = std::make_shared<Opening>();
+    opening->stays = stays;
     asked_.push_back(name);
   }
   driver_->Wake();
   return opening;
+}
+
+void RuledNumbers::DropUnwanted() {
+  std::deque<Name> wanted;
+  for (Name& name : asked_) {
+    const auto at = openings_.find(name);
+    LOCUS_CHECK(at != openings_.end());
+    // Whoever waits has a copy, which is made under mutex_ only.
+    if (at->second->stays || at->second.use_count() > 1) {
+      wanted.push_back(std::move(name));
+    } else {
+      openings_.erase(at);
+    }
+  }
+  asked_ = std::move(wanted);
 }
 
 absl::StatusOr<std::shared_ptr<NumberGenerator>> RuledNumbers::Wait(
@@ -118,35 +170,49 @@ absl::StatusOr<std::shared_ptr<NumberGenerator>> RuledNumbers::Wait(
   return absl::DeadlineExceededError("the store of the rules did not answer in time");
 }
 
+absl::StatusOr<std::shared_ptr<NumberGenerator>> RuledNumbers::Make(const Name& name,
+                                                                    bool is_full) {
+  if (is_full || !name.second) {
+    LOCUS_RETURN_IF_ERROR(sequences_->types().Find(name.first).status());
+    return std::shared_ptr<NumberGenerator>();
+  }
+  NumberGenerator::Options options;
+  options.horizon = options_.horizon;
+  options.executor = pool_.get();
+  options.on_event = options_.on_event;
+  options.on_rule = options_.on_rule;
+  return sequences_->MakeGenerator(name.first, *name.second, std::move(options));
+}
+
 absl::Duration RuledNumbers::OpenAll() {
   while (true) {
     Name name;
+    std::shared_ptr<Opening> opening;
+    bool is_full = false;
     {
       MutexLock lock(mutex_);
+      DropUnwanted();
       if (asked_.empty()) return absl::InfiniteDuration();
       name = std::move(asked_.front());
       asked_.pop_front();
+      opening = openings_.at(name);
+      is_full = generators_.size() >= options_.most;
     }
-    NumberGenerator::Options options;
-    options.horizon = options_.horizon;
-    options.executor = pool_.get();
-    options.on_event = options_.on_event;
-    options.on_rule = options_.on_rule;
-    absl::StatusOr<std::unique_ptr<NumberGenerator>> made =
-        sequences_->MakeGenerator(name.first, name.second, std::move(options));
+    absl::StatusOr<std::shared_ptr<NumberGenerator>> made = Make(name, is_full);
     MutexLock lock(mutex_);
-    auto opening = openings_.extract(name);
-    LOCUS_CHECK(!opening.empty());
+    openings_.erase(name);
     if (!made.ok()) {
-      opening.mapped()->result = Told(made.status(), name.first);
-    } else if (generators_.size() < options_.most) {
-      opening.mapped()->result = generators_[name] = *std::move(made);
+      opening->result = Told(made.status(), name.first);
+    } else if (!name.second) {
+      opening->result = std::shared_ptr<NumberGenerator>();
+    } else if (*made == nullptr) {
+      opening->result = IsFull(name);
     } else {
-      opening.mapped()->result = absl::ResourceExhaustedError(absl::StrCat(
-          "this service has no counter of the key ", Quoted(name.second), " of sequence type ",
-          Quoted(name.first), ", and makes no more than ", options_.most));
+      opening->result = generators_[name] = *std::move(made);
     }
-    opening.mapped()->is_done = true;
+    if (!name.second && made.ok()) types_.insert(name.first);
+    if (absl::IsNotFound(made.status())) types_.erase(name.first);
+    opening->is_done = true;
     opened_.NotifyAll();
   }
 }
@@ -158,7 +224,14 @@ void RuledNumbers::ForEach(const std::function<void(const std::string&, const st
     MutexLock lock(mutex_);
     generators = generators_;
   }
-  for (const auto& [name, generator] : generators) visit(name.first, name.second, *generator);
+  for (const auto& [name, generator] : generators) visit(name.first, *name.second, *generator);
+}
+
+std::string TypeOfCounter(std::string_view name) {
+  const size_t colon = name.find(':');
+  if (colon == std::string_view::npos) return "";
+  const std::string_view type = name.substr(0, colon);
+  return internal::CheckTypeName(type).ok() ? std::string(type) : "";
 }
 
 }  // namespace locus::locusd

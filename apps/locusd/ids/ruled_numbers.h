@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -35,6 +36,8 @@ class RuledNumbers {
     size_t most = 1000;
     // The only types there are; empty: any.
     std::set<std::string> names = {};
+    // Generators that are waited for at once.
+    size_t most_waiting = 256;
     absl::Duration horizon = absl::Minutes(10);
     std::function<void(const SegmentSequenceEvent&)> on_event = {};
     std::function<void(const NumberRuleEvent&)> on_rule = {};
@@ -48,9 +51,18 @@ class RuledNumbers {
 
   // nullptr: it is not open.
   std::shared_ptr<NumberGenerator> Find(const std::string& type, const std::string& key) const;
-  // Begins to open one, or joins who does; does not wait. INVALID_ARGUMENT: a bad name or key.
-  // NOT_FOUND: the service does not have the type.
+  // Begins to open one, or joins who does; does not wait. Whoever lets go of it before its turn has
+  // not asked. INVALID_ARGUMENT: a bad name or key. NOT_FOUND: the service does not have the type.
+  // RESOURCE_EXHAUSTED: as Wait. UNAVAILABLE: as many are waited for as may be.
   absl::StatusOr<std::shared_ptr<Opening>> Open(const std::string& type, const std::string& key);
+  // Likewise asks whether the store has this type; Wait then gives nullptr if it does, or
+  // NOT_FOUND.
+  absl::StatusOr<std::shared_ptr<Opening>> Ask(const std::string& type);
+  // What the store said last where it was asked by Ask or LookFor.
+  bool IsType(const std::string& type) const;
+  // For the sequence `name` in use: finds out, for later calls and without waiting, whether there
+  // is a type of its name now, or one that its name is a counter of.
+  void LookFor(const std::string& name);
   // Waits until it is open. DEADLINE_EXCEEDED: it is not yet. NOT_FOUND: there is no such type.
   // RESOURCE_EXHAUSTED: there is, and the service has as many generators as it may. UNAVAILABLE:
   // the store does not answer. FAILED_PRECONDITION: somebody has to mend something.
@@ -63,9 +75,17 @@ class RuledNumbers {
                                         const NumberGenerator&)>& visit) const;
 
  private:
-  using Name = std::pair<std::string, std::string>;
+  // Type and key. Without a key: whether there is the type.
+  using Name = std::pair<std::string, std::optional<std::string>>;
 
   absl::Status Check(const std::string& type, const std::string& key) const;
+  absl::Status IsFull(const Name& name) const;
+  // `stays`: also without anybody who waits.
+  absl::StatusOr<std::shared_ptr<Opening>> Join(const Name& name, bool stays);
+  // Forgets what nobody waits for any more.
+  void DropUnwanted() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // nullptr: there is the type, which was all that was asked, or all that may be: `is_full`.
+  absl::StatusOr<std::shared_ptr<NumberGenerator>> Make(const Name& name, bool is_full);
   // Opens what was asked for. Of the driver.
   absl::Duration OpenAll();
 
@@ -76,9 +96,14 @@ class RuledNumbers {
   mutable internal::CondVar opened_;
   std::map<Name, std::shared_ptr<NumberGenerator>> generators_ ABSL_GUARDED_BY(mutex_);
   std::map<Name, std::shared_ptr<Opening>> openings_ ABSL_GUARDED_BY(mutex_);  // not done yet
-  std::deque<Name> asked_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<internal::LoadDriver> driver_;  // last: its end waits for work under way
+  std::deque<Name> asked_ ABSL_GUARDED_BY(mutex_);  // of openings_, those whose turn is to come
+  std::set<std::string> types_ ABSL_GUARDED_BY(mutex_);  // those that were asked for and are there
+  std::unique_ptr<internal::LoadDriver> driver_;         // last: its end waits for work under way
 };
+
+// The type that a counter of this name is of, if there is such a type (SequenceType::CounterName);
+// empty: it is no name of a type's counter.
+std::string TypeOfCounter(std::string_view name);
 
 }  // namespace locus::locusd
 

@@ -93,7 +93,8 @@ absl::StatusOr<OpenedParts> OpenParts(const std::string& directory) {
   sequences.place.uri = uri;
   sequences.create = true;
   sequences.most = kMostSequences;
-  LOCUS_ASSIGN_OR_RETURN(parts.sequences, OpenSequences(sequences, nullptr, nullptr));
+  LOCUS_ASSIGN_OR_RETURN(parts.sequences,
+                         OpenSequences(sequences, IdSettings().waiting, nullptr, nullptr));
   LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<WorkerLeaseStore> leases,
                          OpenWorkerLeaseStore(uri, {.password = nullptr, .create = true}));
   LeasedSnowflakeOptions snowflake;

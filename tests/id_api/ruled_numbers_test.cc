@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/locusd/ids/ruled_numbers.h"
+
+#include <chrono>
+#include <map>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "locus/engine/memory.h"
+
+namespace locus::locusd {
+namespace {
+
+using internal::MutexLock;
+using ::testing::HasSubstr;
+
+// Answers only while it does not hang.
+class HangingTypes : public SequenceTypeStore {
+ public:
+  void Hang(bool hangs) {
+    MutexLock lock(mutex_);
+    hangs_ = hangs;
+    changed_.NotifyAll();
+  }
+  void AwaitLoads(int count) {
+    MutexLock lock(mutex_);
+    while (loads_ < count) changed_.Wait(mutex_);
+  }
+  int loads() {
+    MutexLock lock(mutex_);
+    return loads_;
+  }
+
+ private:
+  absl::StatusOr<std::optional<Stored>> Load(const std::string& name) override {
+    MutexLock lock(mutex_);
+    ++loads_;
+    changed_.NotifyAll();
+    while (hangs_) changed_.Wait(mutex_);
+    const auto at = types_.find(name);
+    if (at == types_.end()) return std::nullopt;
+    return at->second;
+  }
+  absl::StatusOr<std::map<std::string, Stored>> LoadAll() override {
+    MutexLock lock(mutex_);
+    return types_;
+  }
+  absl::StatusOr<bool> Swap(const std::string& name, uint64_t,
+                            const std::optional<Stored>& next) override {
+    MutexLock lock(mutex_);
+    types_[name] = next.value();
+    return true;
+  }
+
+  internal::Mutex mutex_;
+  internal::CondVar changed_;
+  bool hangs_ ABSL_GUARDED_BY(mutex_) = false;
+  int loads_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<std::string, Stored> types_ ABSL_GUARDED_BY(mutex_);
+};
+
+class RuledNumbersTest : public ::testing::Test {
+ protected:
+  using Opening = std::shared_ptr<RuledNumbers::Opening>;
+
+  void SetUp() override {
+    for (const char* const name : {"invoices", "tickets"}) {
+      SequenceType type;
+      type.name = name;
+      type.lifetime = absl::Hours(24);
+      ASSERT_TRUE(types_->Create(type).ok());
+    }
+    Open({});
+  }
+  void TearDown() override { types_->Hang(false); }
+
+  void Open(RuledNumbers::Options options) {
+    auto open = [this](const SequencerOptions& of) -> absl::StatusOr<std::shared_ptr<Sequencer>> {
+      return std::shared_ptr<Sequencer>(counters_->Share(of).value());
+    };
+    numbers_ = std::make_unique<RuledNumbers>(std::make_unique<TypedSequences>(types_, open),
+                                              std::move(options));
+  }
+  absl::Status WaitFor(const Opening& opening, std::chrono::seconds patience) const {
+    return numbers_->Wait(opening, std::chrono::steady_clock::now() + patience).status();
+  }
+  absl::Status OpenAndWait(const std::string& type, const std::string& key) {
+    auto opening = numbers_->Open(type, key);
+    return opening.ok() ? WaitFor(*opening, std::chrono::seconds(60)) : opening.status();
+  }
+  int generators() const {
+    int count = 0;
+    numbers_->ForEach(
+        [&count](const std::string&, const std::string&, const NumberGenerator&) { ++count; });
+    return count;
+  }
+
+  std::shared_ptr<HangingTypes> types_ = std::make_shared<HangingTypes>();
+  std::unique_ptr<MemorySequencer> counters_ = MemorySequencer::Create({}).value();
+  std::unique_ptr<RuledNumbers> numbers_;
+};
+
+TEST_F(RuledNumbersTest, StoreThatHangs_RequestsThatGaveUpLeaveNothing) {
+  types_->Hang(true);
+  const Opening first = numbers_->Open("invoices", "").value();
+  types_->AwaitLoads(1);
+  for (int i = 0; i < 2000; ++i) {
+    const auto opening = numbers_->Open("invoices", absl::StrCat(i));
+    ASSERT_TRUE(opening.ok()) << i << " " << opening.status();
+    ASSERT_TRUE(absl::IsDeadlineExceeded(WaitFor(*opening, std::chrono::seconds(0))));
+  }
+  const Opening last = numbers_->Open("tickets", "").value();
+  types_->Hang(false);
+  EXPECT_EQ(WaitFor(first, std::chrono::seconds(60)), absl::OkStatus());
+  EXPECT_EQ(WaitFor(last, std::chrono::seconds(60)), absl::OkStatus());
+  EXPECT_EQ(types_->loads(), 2) << "nobody waits for the others";
+  EXPECT_EQ(generators(), 2);
+}
+
+TEST_F(RuledNumbersTest, ThoseThatWait_AreLimited) {
+  RuledNumbers::Options options;
+  options.most_waiting = 3;
+  Open(options);
+  types_->Hang(true);
+  std::vector<Opening> waiting;
+  for (const char* const key : {"a", "b", "c"}) {
+    waiting.push_back(numbers_->Open("invoices", key).value());
+  }
+  types_->AwaitLoads(1);
+  EXPECT_TRUE(numbers_->Open("invoices", "b").ok()) << "joins";
+  const absl::Status refused = numbers_->Open("invoices", "d").status();
+  EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("3 counters"));
+  waiting.pop_back();
+  EXPECT_TRUE(numbers_->Open("invoices", "d").ok()) << "in the place of c";
+  types_->Hang(false);
+  EXPECT_EQ(OpenAndWait("invoices", "e"), absl::OkStatus());
+}
+
+TEST_F(RuledNumbersTest, KeysAboveTheLimit_AskNothing) {
+  RuledNumbers::Options options;
+  options.most = 1;
+  Open(options);
+  ASSERT_EQ(OpenAndWait("invoices", "a"), absl::OkStatus());
+  const int loads = types_->loads();
+  EXPECT_TRUE(absl::IsResourceExhausted(OpenAndWait("invoices", "b")));
+  EXPECT_EQ(types_->loads(), loads);
+  EXPECT_TRUE(absl::IsResourceExhausted(OpenAndWait("tickets", "")));
+  EXPECT_TRUE(absl::IsNotFound(OpenAndWait("orders", ""))) << "may be a sequence";
+  EXPECT_EQ(OpenAndWait("invoices", "a"), absl::OkStatus());
+}
+
+TEST_F(RuledNumbersTest, Ask_TellsOfTypesAndOpensNone) {
+  const auto ask = [this](const std::string& type) {
+    return WaitFor(numbers_->Ask(type).value(), std::chrono::seconds(60));
+  };
+  EXPECT_FALSE(numbers_->IsType("invoices"));
+  EXPECT_EQ(ask("invoices"), absl::OkStatus());
+  EXPECT_TRUE(numbers_->IsType("invoices"));
+  EXPECT_TRUE(absl::IsNotFound(ask("orders")));
+  EXPECT_FALSE(numbers_->IsType("orders"));
+  EXPECT_EQ(generators(), 0);
+  numbers_->LookFor("tickets:north");
+  // Behind it in the line.
+  EXPECT_EQ(ask("invoices"), absl::OkStatus());
+  EXPECT_TRUE(numbers_->IsType("tickets"));
+}
+
+}  // namespace
+}  // namespace locus::locusd
