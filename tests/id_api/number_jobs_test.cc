@@ -128,6 +128,19 @@ TEST_F(NumberJobsTest, SequencesOfATypeCountByIt_OthersGoOnAsTheyAre) {
   EXPECT_EQ(Numbers("/v1/sequences/tickets/next"), Texts({"4"}));
 }
 
+TEST_F(NumberJobsTest, CountersOfATypeByTheirOwnNames_AreRefused) {
+  EXPECT_EQ(Numbers("/v1/sequences/invoices:old/next"), Texts({"1"})) << "has no type yet";
+  EXPECT_EQ(Numbers("/v1/sequences/No%20type:a/next"), Texts({"1"}));
+  Store(Invoices());
+  EXPECT_EQ(Numbers("/v1/sequences/invoices/next"), Texts({"5"}));
+  for (const char* const name : {"invoices:", "invoices%3A", "invoices:north", "invoices::2026"}) {
+    ExpectRefused(absl::StrCat("/v1/sequences/", name, "/next"), 412,
+                  "counter of sequence type invoices");
+  }
+  EXPECT_EQ(Numbers("/v1/sequences/invoices/next"), Texts({"10"}));
+  EXPECT_EQ(Numbers("/v1/sequences/tickets:/next"), Texts({"1"}));
+}
+
 TEST_F(NumberJobsTest, TypeWithAPeriod_TellsTheGroup) {
   SequenceType daily;
   daily.name = "daily";

@@ -19,6 +19,7 @@ namespace locus::locusd {
 using http::ServerRequest;
 using internal::ParseDecimal;
 using internal::Quoted;
+using internal::ToAbsl;
 
 namespace {
 
@@ -145,6 +146,7 @@ struct Counted {
   const bool has_key;     // it must be a type's then
   const bool has_wanted;  // likewise
   std::optional<Ruled> ruled;
+  std::shared_ptr<RuledNumbers::Opening> asking = nullptr;
   SegmentSequence* plain = nullptr;
   std::vector<int64_t> numbers = {};
   std::string group = {};
@@ -155,12 +157,10 @@ struct Counted {
     if (ruled) {
       bool look = false;
       SegmentSequence* const known = has_key ? nullptr : held->sequences->Known(name, look);
+      if (look) held->sequences->ruled()->LookFor(name);
+      if (!has_key) LOCUS_RETURN_IF_ERROR(IsNoTypesCounter(known != nullptr, deadline));
       const bool goes_on =
           known != nullptr && held->sequences->ruled()->Find(name, "") == nullptr && !has_wanted;
-      if (goes_on && look) {
-        // In the background: should there be a type by now, later requests find it.
-        held->sequences->ruled()->Open(name, "").IgnoreError();
-      }
       if (goes_on) return Plainly();
       const absl::Status opened = ruled->Opened(deadline);
       const bool no_type = absl::IsNotFound(opened) || absl::IsInvalidArgument(opened);
@@ -172,6 +172,27 @@ struct Counted {
       }
     }
     return Plainly();
+  }
+
+  // A counter of a type is counted by its rule, and not by its name.
+  absl::Status IsNoTypesCounter(bool is_known, std::optional<Deadline> deadline) {
+    const std::string type = TypeOfCounter(name);
+    if (type.empty()) return absl::OkStatus();
+    RuledNumbers& all = *held->sequences->ruled();
+    if (is_known && !all.IsType(type)) return absl::OkStatus();
+    if (!is_known) {
+      if (asking == nullptr) {
+        LOCUS_ASSIGN_OR_RETURN(asking, all.Ask(type));
+      }
+      if (!deadline) return absl::UnavailableError("the rule is not read yet");
+      const absl::Status found = all.Wait(asking, *deadline).status();
+      if (absl::IsNotFound(found)) return absl::OkStatus();
+      LOCUS_RETURN_IF_ERROR(found);
+    }
+    return Contradiction(absl::StrCat("sequence ", Quoted(name),
+                                      " has the name of a counter of sequence type ", type,
+                                      ", whose rule alone says how it counts: ask for ",
+                                      ToAbsl(kSequences), type, "/next?key=KEY"));
   }
 
   absl::Status Plainly() {
