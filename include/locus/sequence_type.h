@@ -37,8 +37,10 @@ struct SequenceType {
   int64_t max_value = 0;
   SequencerOptions::AtMax at_max = SequencerOptions::AtMax::kError;
   // A counter that no call named for this time is forgotten and starts again. Whole milliseconds;
-  // 0: counters are kept. With a period, longer than the longest one (25 h, 31 d 1 h, 366 d 1 h): a
-  // counter that is forgotten within its day repeats the numbers of that day.
+  // 0: counters are kept. With a period, longer than it lasts anywhere on earth, as its zone may be
+  // altered (51 h, 32 d 3 h, 367 d 3 h): a counter that is forgotten within its day repeats the
+  // numbers of that day. Likewise one that is forgotten while a process hands out numbers that it
+  // took at once, which names no counter: longer than these last, see NumberGenerator.
   absl::Duration expiry = absl::ZeroDuration();
   // How many numbers SegmentSequence takes at once. Larger: fewer round trips, longer gaps after a
   // crash. 0 to 2^32; 0: as many as are used in its horizon.

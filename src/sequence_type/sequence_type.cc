@@ -45,17 +45,19 @@ absl::StatusOr<absl::TimeZone> ZoneOf(const SequenceType& type) {
   return Refuse("zone", Quoted(type.zone), "a time zone that this system knows");
 }
 
-// Longer than any such period is, a change of the zone's clocks by an hour included.
+// How long such a period can last, from its first instant in any zone to its last in any: its zone
+// may be altered while it lasts. Zones are 26 hours apart, and change their clocks by an hour.
 absl::Duration LongestOf(Period period) {
+  constexpr int kApart = 26 + 1;
   switch (period) {
     case Period::kNone:
       break;
     case Period::kDay:
-      return absl::Hours(25);
+      return absl::Hours(24 + kApart);
     case Period::kMonth:
-      return absl::Hours(31 * 24 + 1);
+      return absl::Hours(31 * 24 + kApart);
     case Period::kYear:
-      return absl::Hours(366 * 24 + 1);
+      return absl::Hours(366 * 24 + kApart);
   }
   return absl::ZeroDuration();
 }

@@ -59,12 +59,12 @@ TEST_F(SeqTypeTest, NumbersOfARule_AreOfTodayAndGoOn) {
 }
 
 TEST_F(SeqTypeTest, ShowListAlterDrop_TellTheRule) {
-  CreateInvoices({"--start", "1000", "--step", "5", "--ttl", "48h", "--buffer", "100",
+  CreateInvoices({"--start", "1000", "--step", "5", "--ttl", "72h", "--buffer", "100",
                   "--leftovers", "drop", "--lifetime", "5"});
   std::string shown = Says({"seq", "type", "show", "invoices"});
   EXPECT_THAT(shown, HasSubstr("name invoices\nversion "));
   EXPECT_THAT(shown, HasSubstr("\npattern {date:yyyyMMdd}{seq:8}\nperiod day\ntime_zone UTC\nstart "
-                               "1000\nstep 5\nmax_value 99999999\nat_max error\nttl 48h\nbuffer "
+                               "1000\nstep 5\nmax_value 99999999\nat_max error\nttl 72h\nbuffer "
                                "100\nleftovers drop\nlifetime 5s\n"));
   EXPECT_THAT(Says({"seq", "type", "list"}), HasSubstr("invoices"));
   auto json = nlohmann::json::parse(Says({"seq", "type", "show", "invoices", "--json"}));

@@ -17,7 +17,7 @@ SequenceType Invoices() {
   type.step = 5;
   type.max_value = 99'999'999;
   type.at_max = SequencerOptions::AtMax::kWrap;
-  type.expiry = absl::Hours(48) + absl::Milliseconds(7);
+  type.expiry = absl::Hours(72) + absl::Milliseconds(7);
   type.buffer = 100;
   type.period = SequenceType::Period::kDay;
   type.zone = "Asia/Shanghai";
