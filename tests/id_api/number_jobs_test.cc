@@ -170,6 +170,7 @@ TEST_F(NumberJobsTest, OptionThatContradictsTheRule_IsRefusedWithBoth) {
                     absl::StrCat("\"detail\":\"", wrong[0] == 't' ? "ttl" : ""));
     }
   }
+  ExpectRefused("/v1/numbers/invoices/next?ttl=3600", 400, "with a unit, such as 48h or 3600s");
   ExpectRefused("/v1/sequences/tickets/next?step=1", 412, "has no rule");
   EXPECT_THAT(api_->Metrics(), HasSubstr("\nlocus_number_rule_refusals_total 11\n"));
 }

@@ -75,7 +75,7 @@ absl::StatusOr<WantedCounting> ReadWanted(const Query& query) {
     absl::Duration& ttl = wanted.ttl.emplace();
     if (!absl::ParseDuration(*text, &ttl) || ttl < absl::ZeroDuration()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("ttl=", Quoted(*text), " is no duration such as 48h, or 0"));
+          absl::StrCat("ttl=", Quoted(*text), " is no duration with a unit, such as 48h or 3600s, or 0"));
     }
   }
   return wanted;
