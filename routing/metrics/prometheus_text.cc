@@ -17,6 +17,11 @@ std::string NumberText(double value) {
   if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
   if (std::isnan(value)) return "NaN";
   char text[32];
+  // Whole numbers with all their digits: 3127529914433960, not 3.12752991443396e+15.
+  if (std::trunc(value) == value && std::abs(value) < 0x1p53) {
+    std::snprintf(text, sizeof text, "%.0f", value);
+    return text;
+  }
   for (int digits = 6; digits <= 17; ++digits) {
     std::snprintf(text, sizeof text, "%.*g", digits, value);
     if (std::strtod(text, nullptr) == value) break;

@@ -199,7 +199,7 @@ TEST_F(NumberJobsTest, RuleThatIsAlteredDroppedAndCreated_IsFollowed) {
   type = types_->Alter(type).value();
   ASSERT_TRUE(Comes([&] { return told_ == 1; }));
   EXPECT_EQ(Numbers("/v1/numbers/invoices/next"), Texts({"000012"}));
-  EXPECT_THAT(api_->Metrics(), HasSubstr(absl::StrCat("\nlocus_number_rule_version{sequence=\""
+  EXPECT_THAT(api_->Metrics(), HasSubstr(absl::StrCat("\nlocus_number_rule_version{type=\""
                                                       "invoices\",key=\"\"} ",
                                                       type.version, "\n")));
   ASSERT_TRUE(types_->Drop("invoices", type.version).ok());
@@ -210,6 +210,16 @@ TEST_F(NumberJobsTest, RuleThatIsAlteredDroppedAndCreated_IsFollowed) {
   ASSERT_TRUE(types_->Create(type).ok());
   ASSERT_TRUE(Comes([&] { return told_ == 3; }));
   EXPECT_EQ(Numbers("/v1/numbers/invoices/next"), Texts({"000019"}));
+}
+
+TEST_F(NumberJobsTest, MetricsOfATypeAndOfASequenceOfItsName_AreTwoSeries) {
+  EXPECT_EQ(Numbers("/v1/sequences/invoices/next"), Texts({"1"}));
+  Store(Invoices());
+  EXPECT_EQ(Numbers("/v1/sequences/invoices/next?key="), Texts({"5"}));
+  // An empty label is none to Prometheus.
+  EXPECT_THAT(api_->Metrics(),
+              AllOf(HasSubstr("\nlocus_sequence_numbers_total{sequence=\"invoices\"} 1\n"),
+                    HasSubstr("\nlocus_sequence_numbers_total{type=\"invoices\",key=\"\"} 1\n")));
 }
 
 TEST_F(NumberJobsTest, NamesAndCounts_AreLimited) {

@@ -87,11 +87,11 @@ TEST(PrometheusTextTest, NumberGenerator_ComesWithItsSequence) {
   stats.rule_version = (uint64_t{1} << 52) + 1;
   stats.sequence.numbers = 5;
   PrometheusText text;
-  text.Add(stats, {{"sequence", "invoices"}, {"key", "a"}});
+  text.Add(stats, {{"type", "invoices"}, {"key", "a"}});
   const PrometheusDocument document(text.ToString());
   EXPECT_THAT(document.faults(), IsEmpty()) << text.ToString();
   EXPECT_EQ(PromtoolFinds(text.ToString()), "");
-  const PrometheusDocument::Labels labels = {{"sequence", "invoices"}, {"key", "a"}};
+  const PrometheusDocument::Labels labels = {{"type", "invoices"}, {"key", "a"}};
   EXPECT_EQ(document.Value("locus_number_drawn_total", labels), 9);
   EXPECT_EQ(document.Value("locus_number_groups_total", labels), 2);
   EXPECT_EQ(document.Value("locus_number_leftovers_returned_total", labels), 3);

@@ -222,7 +222,7 @@ class IdApi::Rep {
       if (const RuledNumbers* const ruled = parts->sequences->ruled()) {
         ruled->ForEach([&text](const std::string& type, const std::string& key,
                                const NumberGenerator& generator) {
-          text.Add(generator.Stats(), {{"sequence", type}, {"key", key}});
+          text.Add(generator.Stats(), {{"type", type}, {"key", key}});
         });
       }
     }
