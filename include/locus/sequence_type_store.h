@@ -48,10 +48,12 @@ class SequenceTypeStore {
   // counter that has a value goes on from that: `start` is for counters to come, and one above a
   // lower max_value is at its limit. A `zone` further west, with a period, takes the calendar back:
   // until its next midnight, generators may go on in the day before (month, year) of the one that
-  // they were in. Numbers do not repeat, as counters and dates go together, but a later number may
-  // show an earlier day. ABORTED: the rule has another version now. NOT_FOUND: there is
-  // no such type. FAILED_PRECONDITION: `period` differs; it is part of the names of counters, which
-  // would all start again. INVALID_ARGUMENT: SequenceType::Check.
+  // they were in. Numbers do not repeat, as counters and dates go together and a counter is kept
+  // for longer than its day lasts in any zone (SequenceType::expiry), but a later number may show
+  // an earlier day. Another `pattern` may write texts that the one before wrote: "{seq:5}"
+  // writes the number 11 as "{seq:4}1" wrote 1. ABORTED: the rule has another version now.
+  // NOT_FOUND: there is no such type. FAILED_PRECONDITION: `period` differs; it is part of the
+  // names of counters, which would all start again. INVALID_ARGUMENT: SequenceType::Check.
   absl::StatusOr<SequenceType> Alter(SequenceType type);
 
   // Removes the rule that has this version. ABORTED, NOT_FOUND: as for Alter.
