@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "apps/locusd/ids/id_places.h"
 #include "apps/locusd/strict/peer_calls.h"
+#include "apps/locusd/strict/round_times.h"
 #include "locus/routing/uri.h"
 #include "src/base/backoff.h"
 #include "src/base/check.h"
@@ -31,7 +32,6 @@ constexpr absl::Duration kRound = absl::Seconds(1);
 constexpr absl::Duration kSoon = absl::Milliseconds(300);
 // Where the store did not grant what its table shows as free, yet.
 constexpr absl::Duration kVerySoon = absl::Milliseconds(30);
-constexpr absl::Duration kSpreadEvery = absl::Seconds(10);
 // A node that takes longer to answer counts as dead, and its leases say when its sections are free.
 constexpr absl::Duration kTellTimeout = absl::Milliseconds(500);
 constexpr absl::Duration kTakeTimeout = absl::Seconds(2);
@@ -56,7 +56,8 @@ class StrictService::Rep {
   Rep(const StrictSettings& settings, StrictServiceOptions options)
       : options_(std::move(options)),
         node_(
-            settings, [this](const StrictEvent& event) { OnSection(event); }, *options_.clock) {}
+            settings, [this](const StrictEvent& event) { OnSection(event); }, *options_.clock),
+        times_(settings.options.ttl) {}
 
   ~Rep() {
     {
@@ -131,8 +132,8 @@ class StrictService::Rep {
     node_.Measure();
     const absl::Duration now = options_.clock->SinceBoot();
     const bool news = TakeNews();
-    const bool spreads = news || now >= spread_due_;
-    bool looks = news || !free_.empty() || now >= look_due_ || node_.LooksOld();
+    const bool spreads = news || times_.SpreadIsDue(now);
+    bool looks = news || !free_.empty() || times_.LookIsDue(now) || node_.LooksOld();
     if (looks && !Look()) return kRound;
     const bool all_answered = TellPeers(spreads);
     // What another node says may be newer.
@@ -140,17 +141,17 @@ class StrictService::Rep {
       looks = true;
       if (!Look()) return kRound;
     }
-    if (!looks && !spreads) return std::min(kRound, look_due_ - now);
+    if (!looks && !spreads) return std::min(kRound, times_.UntilLook(now));
     const absl::StatusOr<RoundPlan> plan = node_.Plan(spreads && all_answered);
     if (!plan.ok()) return kRound;
     free_ = plan->free;
     const bool got_all = Act(*plan);
-    if (spreads && all_answered) spread_due_ = now + kSpreadEvery;
-    look_due_ = now + std::min(node_.settings().options.ttl / 3, plan->next_end);
+    times_.Ended(now, looks, plan->next_end, spreads && all_answered);
     const absl::Duration longest = !got_all                                ? kVerySoon
                                    : plan->free.size() > plan->take.size() ? kSoon
                                                                            : kRound;
-    return std::clamp(look_due_ - options_.clock->SinceBoot(), absl::Milliseconds(1), longest);
+    return std::clamp(times_.UntilLook(options_.clock->SinceBoot()), absl::Milliseconds(1),
+                      longest);
   }
 
   bool Look() {
@@ -380,8 +381,7 @@ class StrictService::Rep {
   std::unique_ptr<StrictApi> api_;
   // Of the thread.
   std::set<uint32_t> free_;
-  absl::Duration look_due_ = -absl::InfiniteDuration();
-  absl::Duration spread_due_ = -absl::InfiniteDuration();
+  RoundTimes times_;
 
   internal::Mutex give_mutex_;  // hand-overs, one at a time; before mutex_
   mutable internal::Mutex mutex_;
