@@ -260,15 +260,21 @@ class StrictService::Rep {
     if (node_.sequencer() == nullptr) {
       return absl::UnavailableError("the set of strict sequences is not open yet");
     }
-    if (!sections) {
-      node_.SetTakes(false);
-      TellPeers(/*with_loads=*/false);  // so that nobody gives it any
-    }
     std::optional<StrictPeer> successor;
     if (!to.empty()) {
       successor = node_.FindLive(to);
       if (!successor) {
         return absl::NotFoundError(absl::StrCat("no node named ", to, " is heard"));
+      }
+    }
+    if (!sections) {
+      const bool took = node_.takes();
+      node_.SetTakes(false);
+      TellPeers(/*with_loads=*/false);  // so that nobody gives it any
+      if (successor && !node_.FindLive(to)) {
+        node_.SetTakes(took);
+        Wake();
+        return absl::UnavailableError(absl::StrCat(to, " does not answer; nothing was changed"));
       }
     }
     std::vector<uint32_t> given = node_.sequencer()->Owned();
@@ -277,8 +283,11 @@ class StrictService::Rep {
         return !std::binary_search(sections->begin(), sections->end(), section);
       });
     }
-    if (successor) return Give(given, &*successor);
-    return GiveToAll(given);
+    absl::StatusOr<Change> change = successor ? Give(given, &*successor) : GiveToAll(given);
+    if (change.ok() || sections) return change;
+    return absl::Status(change.status().code(),
+                        absl::StrCat(change.status().message(), "; ", node_.settings().name,
+                                     " takes no sections now, until it is told to"));
   }
 
   // To those to whom the spread says; what one of them does not take goes to the others.

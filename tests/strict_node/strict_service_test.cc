@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/locusd/strict/strict_service.h"
+
+#include <future>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "src/base/mutex.h"
+#include "tests/support/private_server.h"
+#include "tests/support/temporary_directory.h"
+
+namespace locus::locusd {
+namespace {
+
+using http::ServerAnswer;
+using http::ServerRequest;
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+// A node on an SQLite store, whom nobody can call.
+class StrictServiceTest : public ::testing::Test {
+ protected:
+  void Start() {
+    StrictSettings settings;
+    settings.place.uri = absl::StrCat("sqlite:", directory_ / "strict.db");
+    settings.create = true;
+    settings.name = "one";
+    settings.advertise = absl::StrCat("127.0.0.1:", FreePort());
+    settings.options.uids = 1000;
+    settings.options.section_size = 100;
+    StrictServiceOptions options;
+    options.on_event = [this](const IdServiceEvent& event) {
+      internal::MutexLock lock(mutex_);
+      told_.push_back(absl::StrCat(event.what, ": ", event.why));
+    };
+    absl::StatusOr<std::unique_ptr<StrictService>> service =
+        StrictService::Start(settings, std::move(options));
+    ASSERT_TRUE(service.ok()) << service.status();
+    service_ = *std::move(service);
+    ASSERT_TRUE(WaitUntil([&] { return Has("locus_strict_sections_owned 10\n"); }));
+  }
+  bool Has(const std::string& metric) const {
+    return service_->api().Metrics().find(metric) != std::string::npos;
+  }
+  ServerAnswer Ask(const std::string& path, const std::string& body) {
+    std::promise<ServerAnswer> promise;
+    ServerRequest request;
+    request.method = "POST";
+    request.path = path;
+    request.body = body;
+    service_->api().Handle(std::move(request), {}, [&promise](ServerAnswer answer) {
+      promise.set_value(std::move(answer));
+    });
+    return promise.get_future().get();
+  }
+  // What was told that begins so.
+  std::vector<std::string> Told(const std::string& begin) const {
+    internal::MutexLock lock(mutex_);
+    std::vector<std::string> told;
+    for (const std::string& what : told_) {
+      if (what.starts_with(begin)) told.push_back(what);
+    }
+    return told;
+  }
+
+  const TemporaryDirectory directory_;
+  mutable internal::Mutex mutex_;
+  std::vector<std::string> told_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<StrictService> service_;
+};
+
+TEST_F(StrictServiceTest, HandOverToNobody_ChangesNothing) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  const ServerAnswer answer = Ask("/v1/strict/sections:hand_over", R"({"to":"nobody"})");
+  EXPECT_EQ(answer.status, 404u);
+  EXPECT_THAT(answer.body, HasSubstr("no node named nobody is heard"));
+  EXPECT_THAT(service_->api().Metrics(), HasSubstr("locus_strict_takes 1\n"));
+  EXPECT_THAT(service_->api().Metrics(), HasSubstr("locus_strict_sections_owned 10\n"));
+}
+
+TEST_F(StrictServiceTest, HandOverToOneThatDoesNotAnswer_ChangesNothing) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  StrictNews two;
+  two.self = {"two", absl::StrCat("127.0.0.1:", FreePort()), 100};
+  two.set = SpaceName().str();
+  // It is dead once a round has called it.
+  ServerAnswer answer;
+  do {
+    ASSERT_EQ(Ask("/v1/strict/nodes", ToJson(two)).status, 200u);
+    answer = Ask("/v1/strict/sections:hand_over", R"({"to":"two"})");
+  } while (answer.status == 404);
+  EXPECT_EQ(answer.status, 503u);
+  EXPECT_THAT(answer.body, HasSubstr("two does not answer; nothing was changed"));
+  EXPECT_THAT(service_->api().Metrics(), HasSubstr("locus_strict_takes 1\n"));
+  EXPECT_THAT(service_->api().Metrics(), HasSubstr("locus_strict_sections_owned 10\n"));
+}
+
+}  // namespace
+}  // namespace locus::locusd
