@@ -71,6 +71,19 @@ class StrictServiceTest : public ::testing::Test {
   std::unique_ptr<StrictService> service_;
 };
 
+TEST_F(StrictServiceTest, ASecondNodeOfOneName_IsToldOnce) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  StrictNews news;
+  news.self = {"one", "elsewhere.example:7070", 100};
+  news.set = SpaceName().str();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(Ask("/v1/strict/nodes", ToJson(news)).status, 400u);
+  }
+  const std::vector<std::string> told = Told("a sequence-node that called was refused");
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_THAT(told[0], HasSubstr("at elsewhere.example:7070 is named one, as is the one at 127"));
+}
+
 TEST_F(StrictServiceTest, HandOverToNobody_ChangesNothing) {
   ASSERT_NO_FATAL_FAILURE(Start());
   const ServerAnswer answer = Ask("/v1/strict/sections:hand_over", R"({"to":"nobody"})");

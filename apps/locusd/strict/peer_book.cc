@@ -3,13 +3,26 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
+
 namespace locus::locusd {
 
-bool PeerBook::Heard(const StrictNews& news, absl::Duration now) {
+absl::Status SharedName(const StrictPeer& refused, const std::string& address) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the node at ", refused.address, " is named ", refused.name, ", as is the one at ", address,
+      "; each node of a set needs a strict.name of its own"));
+}
+
+absl::StatusOr<bool> PeerBook::Heard(const StrictNews& news, absl::Duration now) {
   if (news.self.name == name_) return false;
   if (!peers_.contains(news.self.name) && peers_.size() >= kMostPeers) {
     std::erase_if(peers_, [now](const auto& peer) { return !peer.second.AliveAt(now); });
     if (peers_.size() >= kMostPeers) return false;
+  }
+  const auto namesake = peers_.find(news.self.name);
+  if (namesake != peers_.end() && namesake->second.AliveAt(now) &&
+      namesake->second.peer.address != news.self.address) {
+    return SharedName(news.self, namesake->second.peer.address);
   }
   const auto [at, is_new] = peers_.try_emplace(news.self.name);
   Entry& entry = at->second;

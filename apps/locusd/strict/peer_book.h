@@ -9,10 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "apps/locusd/strict/strict_news.h"
 
 namespace locus::locusd {
+
+// `refused` has the name of another node, the one at `address`. INVALID_ARGUMENT.
+absl::Status SharedName(const StrictPeer& refused, const std::string& address);
 
 // The other nodes of a set: who is alive, and what each one has to do. A node is heard when it
 // calls or answers; the addresses of others come from the table, and from those that are heard.
@@ -27,8 +31,9 @@ class PeerBook {
   PeerBook(std::string name, std::string address)
       : name_(std::move(name)), address_(std::move(address)) {}
 
-  // True: it is new, came back, or has another weight or address.
-  bool Heard(const StrictNews& news, absl::Duration now);
+  // True: it is new, came back, or has another weight or address. INVALID_ARGUMENT: a node that is
+  // alive at another address has its name; nothing changes.
+  absl::StatusOr<bool> Heard(const StrictNews& news, absl::Duration now);
   // An address to ask, as the table or another node names it.
   void Rumour(const std::string& address);
   // It does not answer. Forgets the rumour.

@@ -187,7 +187,10 @@ class StrictApi::Rep {
   void Nodes(const ServerRequest& request, const Server::Respond& respond) {
     const absl::StatusOr<StrictNews> news = ParseStrictNews(request.body);
     const absl::StatusOr<bool> changed = news.ok() ? node_.Heard(*news) : news.status();
-    if (!changed.ok()) return respond(ProblemAnswer(changed.status()));
+    if (!changed.ok()) {
+      if (news.ok() && options_.on_refused) options_.on_refused(changed.status());
+      return respond(ProblemAnswer(changed.status()));
+    }
     if (*changed) options_.on_news();
     respond(JsonAnswer(200, ToJson(node_.News(news->wants_loads))));
   }

@@ -33,6 +33,8 @@ struct StrictApiOptions {
   std::function<void()> come_back;
   // Something is known that the next round takes into account. Must not wait.
   std::function<void()> on_news;
+  // A node that called was refused. Must not wait. May be empty.
+  std::function<void(const absl::Status&)> on_refused = {};
 };
 
 // Strict sequences over HTTP.

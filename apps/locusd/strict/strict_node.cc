@@ -166,9 +166,7 @@ absl::StatusOr<bool> StrictNode::Heard(const StrictNews& news) {
   }
   if (news.self.name == settings_.name) {
     if (news.self.address == settings_.advertise) return false;  // this node itself
-    return absl::InvalidArgumentError(absl::StrCat("the node at ", news.self.address, " is named ",
-                                                   settings_.name, ", as is the one at ",
-                                                   settings_.advertise));
+    return SharedName(news.self, settings_.advertise);
   }
   MutexLock lock(mutex_);
   return peers_.Heard(news, Now());

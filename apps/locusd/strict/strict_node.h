@@ -76,8 +76,9 @@ class StrictNode {
 
   // What this node says of itself.
   StrictNews News(bool with_loads) const;
-  // Another node called or answered. INVALID_ARGUMENT: it is of another set, or has this node's
-  // name. True: something about it changed, which the next round takes into account.
+  // Another node called or answered. INVALID_ARGUMENT: it is of another set, or has the name of
+  // this node or of another one that is alive. True: something about it changed, which the next
+  // round takes into account.
   absl::StatusOr<bool> Heard(const StrictNews& news);
   void Silent(const std::string& address);
   std::vector<std::string> AddressesToAsk() const;

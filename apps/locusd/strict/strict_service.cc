@@ -79,6 +79,9 @@ class StrictService::Rep {
       Wake();
     };
     of_api.on_news = [this] { Wake(); };
+    of_api.on_refused = [this](const absl::Status& why) {
+      TellOnce("a sequence-node that called was refused", why);
+    };
     LOCUS_ASSIGN_OR_RETURN(api_, StrictApi::Make(node_, std::move(of_api)));
     const absl::Status opened = OpenSet();
     if (!opened.ok() && !IsAway(opened)) return Refusal(opened);
@@ -178,7 +181,7 @@ class StrictService::Rep {
         continue;
       }
       const absl::StatusOr<bool> heard = node_.Heard(*answers[i]);
-      TellOnce(absl::StrCat("the sequence-node at ", addresses[i], " refuses"), heard.status());
+      TellOnce(absl::StrCat("the sequence-node at ", addresses[i], " is refused"), heard.status());
       if (heard.ok() && *heard) {
         Wake();
         Tell(Level::kInfo,
