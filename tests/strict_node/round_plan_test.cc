@@ -97,9 +97,17 @@ TEST(RoundPlanTest, WhatThisNodeHadBeforeItsRestart_IsWaitedFor) {
 }
 
 TEST(RoundPlanTest, StoreThatRests_IsAskedWhenItGrantsAgain) {
-  StrictSetView view = Sections(1);
+  StrictSetView view = Sections(10);
+  Own(view, 0, 5, "me");
   view.rest_until = view.now + absl::Seconds(5);
-  EXPECT_EQ(PlanRound(Of(view, {})).next_end, absl::Seconds(5));
+  view.losses = 1;
+  const RoundPlan plan = PlanRound(Of(view, {"you"}));
+  EXPECT_EQ(plan.next_end, absl::Seconds(5));
+  EXPECT_THAT(plan.free, IsEmpty());
+  EXPECT_THAT(plan.take, IsEmpty());
+  EXPECT_THAT(plan.give, IsEmpty()) << "nobody could take it";
+  view.now = view.rest_until;
+  EXPECT_THAT(PlanRound(Of(view, {})).take, SizeIs(5));
 }
 
 TEST(RoundPlanTest, ANewNode_IsGivenItsHalf) {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "locus/routing/uri.h"
 #include "nlohmann/json.hpp"
 #include "src/base/mutex.h"
 #include "tests/support/private_server.h"
@@ -22,21 +23,23 @@ using ::testing::HasSubstr;
 // A node on an SQLite store, whom nobody can call.
 class StrictServiceTest : public ::testing::Test {
  protected:
+  StrictServiceTest() {
+    settings_.place.uri = absl::StrCat("sqlite:", directory_ / "strict.db");
+    settings_.create = true;
+    settings_.name = "one";
+    settings_.advertise = absl::StrCat("127.0.0.1:", FreePort());
+    settings_.options.uids = 1000;
+    settings_.options.section_size = 100;
+  }
+  // Until it has all sections.
   void Start() {
-    StrictSettings settings;
-    settings.place.uri = absl::StrCat("sqlite:", directory_ / "strict.db");
-    settings.create = true;
-    settings.name = "one";
-    settings.advertise = absl::StrCat("127.0.0.1:", FreePort());
-    settings.options.uids = 1000;
-    settings.options.section_size = 100;
     StrictServiceOptions options;
     options.on_event = [this](const IdServiceEvent& event) {
       internal::MutexLock lock(mutex_);
       told_.push_back(absl::StrCat(event.what, ": ", event.why));
     };
     absl::StatusOr<std::unique_ptr<StrictService>> service =
-        StrictService::Start(settings, std::move(options));
+        StrictService::Start(settings_, std::move(options));
     ASSERT_TRUE(service.ok()) << service.status();
     service_ = *std::move(service);
     ASSERT_TRUE(WaitUntil([&] { return Has("locus_strict_sections_owned 10\n"); }));
@@ -66,6 +69,7 @@ class StrictServiceTest : public ::testing::Test {
   }
 
   const TemporaryDirectory directory_;
+  StrictSettings settings_;
   mutable internal::Mutex mutex_;
   std::vector<std::string> told_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<StrictService> service_;
@@ -82,6 +86,22 @@ TEST_F(StrictServiceTest, ASecondNodeOfOneName_IsToldOnce) {
   const std::vector<std::string> told = Told("a sequence-node that called was refused");
   ASSERT_EQ(told.size(), 1u);
   EXPECT_THAT(told[0], HasSubstr("at elsewhere.example:7070 is named one, as is the one at 127"));
+}
+
+TEST_F(StrictServiceTest, SetThatRestsAfterALoss_IsToldOnceAndNotAskedAllTheTime) {
+  settings_.options.ttl = absl::Seconds(3);
+  const auto store = OpenStrictStore(settings_.place.uri, {.create = true});
+  ASSERT_TRUE(store.ok()) << store.status();
+  ASSERT_TRUE((*store)->Create(settings_.set, settings_.options).ok());
+  ASSERT_TRUE((*store)->DeclareRestored(settings_.set).ok());
+  ASSERT_NO_FATAL_FAILURE(Start());
+  const std::vector<std::string> told = Told("the set of strict sequences rests after a loss");
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_THAT(told[0], HasSubstr("grants no sections until 2"));
+  const std::string metrics = service_->api().Metrics();
+  EXPECT_THAT(metrics, HasSubstr("locus_strict_rests_seconds 0\n"));
+  const std::string name = "\nlocus_strict_looks_total ";
+  EXPECT_LT(std::stoi(metrics.substr(metrics.find(name) + name.size())), 20);
 }
 
 TEST_F(StrictServiceTest, HandOverToNobody_ChangesNothing) {

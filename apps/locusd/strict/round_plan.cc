@@ -43,7 +43,6 @@ Holding HoldingOf(const RoundInput& input) {
   for (uint32_t section = 0; section < view.options.sections(); ++section) {
     holding.free.insert(holding.free.end(), section);
   }
-  if (view.now < view.rest_until) holding.next_end = view.rest_until - view.now;
   for (const StrictSectionView& section : view.sections) {
     // Until then the store keeps it for him; he may have refused it.
     const bool waits_for_another = !section.owner && !section.successor.empty() &&
@@ -67,10 +66,20 @@ Holding HoldingOf(const RoundInput& input) {
 
 }  // namespace
 
+absl::Duration RestOf(const StrictSetView& view) {
+  return view.losses == 0 ? absl::ZeroDuration()
+                          : std::max(view.rest_until - view.now, absl::ZeroDuration());
+}
+
 RoundPlan PlanRound(const RoundInput& input) {
   Holding holding = HoldingOf(input);
   RoundPlan plan;
   plan.next_end = holding.next_end;
+  const absl::Duration rest = RestOf(*input.view);
+  if (rest > absl::ZeroDuration()) {
+    plan.next_end = std::min(plan.next_end, rest);
+    return plan;
+  }
   plan.free = holding.free;
   if (!input.fixed.empty()) {
     for (const uint32_t section : input.fixed) {

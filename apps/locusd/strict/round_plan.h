@@ -31,16 +31,19 @@ struct RoundInput {
 struct RoundPlan {
   std::vector<uint32_t> take;
   std::map<std::string, std::vector<uint32_t>> give;  // by the name of whom they are for
-  std::set<uint32_t> free;                            // nobody has them
+  std::set<uint32_t> free;                            // nobody has them, and they may be taken
   // Until the lease of an owner ends who is not alive, or the store grants again; infinite: none.
   absl::Duration next_end = absl::InfiniteDuration();
 };
+
+// How long the store grants nothing, after a loss; 0: it grants.
+absl::Duration RestOf(const StrictSetView& view);
 
 // What a node does next about the sections of its set: it takes what nobody has and is its part by
 // StrictSpread, and gives away what is above its part. All nodes plan so; where their views differ,
 // two may want a section, and the store gives it to one of them, or none may, and then it is free
 // at the next look, and anybody takes it. A node that has sections of its own choice (`fixed`)
-// takes these and gives none.
+// takes these and gives none. While the set rests after a loss, nothing is taken or given.
 RoundPlan PlanRound(const RoundInput& input);
 
 // Which of the others should have these sections, all of this node's; nobody is left out of

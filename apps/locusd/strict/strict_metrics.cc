@@ -43,6 +43,9 @@ std::string StrictMetrics(const StrictNode& node, const StrictCounts& counts) {
   gauge("locus_strict_takes", "1: the node takes sections; 0: it was told not to, or ends.",
         node.takes() ? 1 : 0);
   gauge("locus_strict_table_version", "Of the table that the node knows.", node.table_version());
+  gauge("locus_strict_rests_seconds",
+        "Until the store grants sections again after a loss; 0: it grants them.",
+        absl::ToDoubleSeconds(node.Rest()));
   const StrictSequencer* const sequencer = node.sequencer();
   gauge("locus_strict_open", "1: the set in the store is open.", sequencer == nullptr ? 0 : 1);
   const StrictSequencerStats stats =

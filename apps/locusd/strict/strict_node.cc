@@ -137,6 +137,18 @@ absl::Status StrictNode::Look() {
   return absl::OkStatus();
 }
 
+std::optional<absl::Time> StrictNode::RestsUntil() const {
+  MutexLock lock(mutex_);
+  if (!view_ || RestOf(*view_) == absl::ZeroDuration()) return std::nullopt;
+  return view_->rest_until;
+}
+
+absl::Duration StrictNode::Rest() const {
+  MutexLock lock(mutex_);
+  if (!view_) return absl::ZeroDuration();
+  return std::max(RestOf(*view_) - (Now() - looked_), absl::ZeroDuration());
+}
+
 absl::Duration StrictNode::LookAge() const {
   MutexLock lock(mutex_);
   return Now() - looked_;

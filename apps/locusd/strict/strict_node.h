@@ -71,6 +71,11 @@ class StrictNode {
                                   const StrictTable::Owner* successor);
   // Reads the table from the store; blocks.
   absl::Status Look();
+  // Until when the store grants nothing after a loss, by its clock and the last Look; nullopt: it
+  // grants.
+  std::optional<absl::Time> RestsUntil() const;
+  // How long that is from now on; 0: it grants.
+  absl::Duration Rest() const;
   // Since the last Look; infinite: there was none that was answered.
   absl::Duration LookAge() const;
 

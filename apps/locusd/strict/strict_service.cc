@@ -160,7 +160,14 @@ class StrictService::Rep {
   bool Look() {
     const absl::Status looked = node_.Look();
     TellOnce("the table of strict sections cannot be read", looked);
-    return looked.ok();
+    if (!looked.ok()) return false;
+    const std::optional<absl::Time> rests = node_.RestsUntil();
+    TellOnce("the set of strict sequences rests after a loss",
+             rests ? absl::UnavailableError(absl::StrCat(
+                         "its store grants no sections until ",
+                         absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", *rests, absl::UTCTimeZone())))
+                   : absl::OkStatus());
+    return true;
   }
 
   // Whether all of them answered that are alive.
