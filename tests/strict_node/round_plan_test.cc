@@ -96,6 +96,18 @@ TEST(RoundPlanTest, WhatThisNodeHadBeforeItsRestart_IsWaitedFor) {
   EXPECT_EQ(plan.next_end, absl::Seconds(3));
 }
 
+TEST(RoundPlanTest, WhatThisProcessDoesNotOwnThoughTheTableSaysSo_IsTakenAgain) {
+  StrictSetView view = Sections(3);
+  Own(view, 0, 2, "me");
+  Own(view, 2, 3, "me", kLong, /*instance=*/7);
+  RoundInput input = Of(view, {});
+  EXPECT_THAT(PlanRound(input).take, IsEmpty()) << "a hand-over is under way";
+  input.owned = {0};
+  EXPECT_THAT(PlanRound(input).take, ElementsAre(1));
+  input.owned = {0, 1};
+  EXPECT_THAT(PlanRound(input).take, IsEmpty());
+}
+
 TEST(RoundPlanTest, StoreThatRests_IsAskedWhenItGrantsAgain) {
   StrictSetView view = Sections(10);
   Own(view, 0, 5, "me");

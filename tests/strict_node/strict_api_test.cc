@@ -47,6 +47,18 @@ class HeldStore : public MemoryStrictStore {
   bool held_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
+// A store that does not answer to hand-overs while it is cut off.
+class CutOffStore : public MemoryStrictStore {
+ public:
+  absl::StatusOr<StrictReply<StrictExtended>> Release(const SpaceName& set,
+                                                      const StrictSetOptions& options,
+                                                      const StrictRelease& request) override {
+    if (cut_off) return absl::UnavailableError("cut off");
+    return MemoryStrictStore::Release(set, options, request);
+  }
+  std::atomic<bool> cut_off = false;
+};
+
 StrictSettings Settings(const std::string& name) {
   StrictSettings settings;
   settings.create = true;
@@ -176,6 +188,26 @@ TEST(StrictApiTest, AHandOver_GoesOnAboveAllNumbersBefore) {
   EXPECT_EQ(refusal["sections"][0]["owner"]["address"], "two.example:7070");
   EXPECT_EQ(two.Ask("/v1/strict/sections:take", R"({"sections":["0"]})")["sections"], 1);
   EXPECT_THAT(NumbersOf(two.Ask("/v1/strict/next", R"({"uids":["7"]})")), Each(Ge(before + 1)));
+}
+
+TEST(StrictApiTest, AHandOverThatTheStoreDidNotCarryOut_IsTakenBack) {
+  auto store = std::make_shared<CutOffStore>();
+  Served one(Settings("one"));
+  ASSERT_TRUE(one.Open(store).ok());
+  one.Ask("/v1/strict/sections:take", R"({"sections":["0-9"]})");
+  const uint64_t before = NumbersOf(one.Ask("/v1/strict/next", R"({"uids":["7"]})"))[0];
+  store->cut_off = true;
+  one.Ask("/v1/strict/sections:hand_over", R"({"sections":["0","3"]})", 503);
+  ASSERT_TRUE(one.node.Look().ok());
+  const absl::StatusOr<RoundPlan> plan = one.node.Plan(/*by_load=*/true);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(plan->take, ElementsAre(0, 3));
+  ASSERT_TRUE(one.node.Take(plan->take).ok());
+  EXPECT_THAT(NumbersOf(one.Ask("/v1/strict/next", R"({"uids":["7"]})")), Each(Ge(before + 1)));
+  // As long as the store keeps it for somebody else, it is not.
+  store->cut_off = false;
+  one.Ask("/v1/strict/sections:hand_over", R"({"sections":["0"]})");
+  EXPECT_THAT(one.node.Plan(/*by_load=*/true)->take, ElementsAre());
 }
 
 TEST(StrictApiTest, ANodeThatTakesNone_RefusesWhatItIsGiven) {

@@ -48,13 +48,15 @@ Holding HoldingOf(const RoundInput& input) {
     const bool waits_for_another = !section.owner && !section.successor.empty() &&
                                    section.successor != input.self.name &&
                                    alive.contains(section.successor) && section.ends_at >= view.now;
-    const bool is_held = section.owner && section.ends_at > view.now;
+    const bool is_own = section.owner && section.owner->name == input.self.name &&
+                        section.owner->instance == input.instance;
+    const bool is_lost = is_own && input.owned && !input.owned->contains(section.section);
+    const bool is_held = section.owner && section.ends_at > view.now && !is_lost;
     if (!is_held && !waits_for_another) continue;
     holding.free.erase(section.section);
     if (!is_held) continue;
     // What this node had before it was started anew is nobody's until its lease ends.
-    const bool is_old =
-        section.owner->name == input.self.name && section.owner->instance != input.instance;
+    const bool is_old = section.owner->name == input.self.name && !is_own;
     if (alive.contains(section.owner->name) && !is_old) {
       holding.held[section.section] = section.owner->name;
     } else {

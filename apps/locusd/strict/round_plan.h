@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -19,6 +20,9 @@ struct RoundInput {
   uint64_t instance = 0;           // StrictOwner::instance of this process
   std::vector<StrictPeer> others;  // that are alive
   const StrictSetView* view = nullptr;
+  // What this process answers for; nullopt: not known, as a hand-over is or was under way since the
+  // view was read.
+  std::optional<std::set<uint32_t>> owned = {};
   std::map<uint32_t, uint64_t> loads;  // numbers a second, of the sections of all that are alive
   // Sections that nobody had at the look before: whoever was to take them has not.
   std::set<uint32_t> free_before;
@@ -43,7 +47,9 @@ absl::Duration RestOf(const StrictSetView& view);
 // StrictSpread, and gives away what is above its part. All nodes plan so; where their views differ,
 // two may want a section, and the store gives it to one of them, or none may, and then it is free
 // at the next look, and anybody takes it. A node that has sections of its own choice (`fixed`)
-// takes these and gives none. While the set rests after a loss, nothing is taken or given.
+// takes these and gives none. What the store says is this process's, and it does not answer for, as
+// the answer to a hand-over was lost, is free to it. While the set rests after a loss, nothing is
+// taken or given.
 RoundPlan PlanRound(const RoundInput& input);
 
 // Which of the others should have these sections, all of this node's; nobody is left out of

@@ -91,6 +91,19 @@ absl::StatusOr<StrictNode::Change> StrictNode::Take(std::span<const uint32_t> se
 
 absl::StatusOr<StrictNode::Change> StrictNode::HandOver(std::span<const uint32_t> sections,
                                                         const StrictTable::Owner* successor) {
+  {
+    MutexLock lock(mutex_);
+    ++handing_over_;
+    ++hand_overs_;
+  }
+  absl::StatusOr<Change> change = HandOverNow(sections, successor);
+  MutexLock lock(mutex_);
+  --handing_over_;
+  return change;
+}
+
+absl::StatusOr<StrictNode::Change> StrictNode::HandOverNow(std::span<const uint32_t> sections,
+                                                           const StrictTable::Owner* successor) {
   StrictSequencer* const sequencer = this->sequencer();
   if (sequencer == nullptr) return NotOpen();
   Change change;
@@ -116,6 +129,11 @@ absl::Status StrictNode::Look() {
   StrictSequencer* const sequencer = this->sequencer();
   if (sequencer == nullptr) return NotOpen();
   const absl::Duration asked = Now();
+  std::optional<uint64_t> hand_overs;
+  {
+    MutexLock lock(mutex_);
+    if (handing_over_ == 0) hand_overs = hand_overs_;
+  }
   absl::StatusOr<StrictSetView> view = sequencer->ReadTable();
   MutexLock lock(mutex_);
   ++stats_.looks;
@@ -134,6 +152,7 @@ absl::Status StrictNode::Look() {
     if (section.owner) peers_.Rumour(section.owner->address);
   }
   view_ = *std::move(view);
+  hand_overs_of_view_ = hand_overs;
   return absl::OkStatus();
 }
 
@@ -221,10 +240,16 @@ RoundInput StrictNode::InputOf() const {
 }
 
 absl::StatusOr<RoundPlan> StrictNode::Plan(bool by_load) {
+  std::set<uint32_t> owned;
+  if (sequencer() != nullptr) {
+    const std::vector<uint32_t> sections = sequencer()->Owned();
+    owned.insert(sections.begin(), sections.end());
+  }
   MutexLock lock(mutex_);
   if (!view_) return absl::NotFoundError("the table was not read yet");
   RoundInput input = InputOf();
   input.by_load = by_load;
+  if (hand_overs_of_view_ == hand_overs_) input.owned = std::move(owned);
   RoundPlan plan = PlanRound(input);
   free_ = plan.free;
   return plan;

@@ -113,6 +113,8 @@ class StrictNode {
   void Note(std::span<const uint32_t> sections, const StrictTable::Owner* owner, uint64_t version);
   RoundInput InputOf() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   StrictPeer Self() const;
+  absl::StatusOr<Change> HandOverNow(std::span<const uint32_t> sections,
+                                     const StrictTable::Owner* successor);
 
   const StrictSettings settings_;
   const std::function<void(const StrictEvent&)> on_event_;
@@ -129,6 +131,11 @@ class StrictNode {
   PeerBook peers_ ABSL_GUARDED_BY(mutex_);
   std::optional<StrictSetView> view_ ABSL_GUARDED_BY(mutex_);  // of the last look
   absl::Duration looked_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
+  // Hand-overs that are under way, that have begun, and that had begun when the view was asked for;
+  // nullopt: one was under way.
+  size_t handing_over_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t hand_overs_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::optional<uint64_t> hand_overs_of_view_ ABSL_GUARDED_BY(mutex_);
   std::set<uint32_t> free_ ABSL_GUARDED_BY(mutex_);  // at the last plan
   std::map<uint32_t, uint64_t> rates_ ABSL_GUARDED_BY(mutex_);
   StrictNodeStats stats_ ABSL_GUARDED_BY(mutex_);

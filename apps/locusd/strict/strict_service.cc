@@ -294,6 +294,7 @@ class StrictService::Rep {
       });
     }
     absl::StatusOr<Change> change = successor ? Give(given, &*successor) : GiveToAll(given);
+    if (!change.ok()) Wake();  // what the store did not carry out is taken back
     if (change.ok() || sections) return change;
     return absl::Status(change.status().code(),
                         absl::StrCat(change.status().message(), "; ", node_.settings().name,
