@@ -153,6 +153,36 @@ TEST(StrictClientTest, AnOwnerThatDoesNotAnswer_IsLookedForInTheTable) {
   EXPECT_EQ(*number, 20u);
 }
 
+TEST(StrictClientTest, AnOwnerThatDoesNotAnswer_IsAskedForTheTableLast) {
+  std::atomic<uint16_t> own = 0;
+  std::atomic<uint16_t> second = 0;
+  Node other([&] { return Http(Table(own, second, 0, 8)); }, [] { return Http(Numbers({20}, 8)); });
+  second = other.server.port();
+  Node one([&] { return Http(Table(own, second, 10, 7)); }, [] { return ""; });
+  own = one.server.port();
+  const auto client = OpenAt(one);
+  const auto number = client->Next(300, In(30'000));
+  ASSERT_TRUE(number.ok()) << number.status();
+  EXPECT_EQ(*number, 20u);
+  EXPECT_EQ(one.tables, 1) << "it was not asked again";
+}
+
+TEST(StrictClientTest, ATableThatIsOlderThanWhatIsKnown_IsNotLearntWhereOthersHaveANewerOne) {
+  std::atomic<uint16_t> own = 0;
+  std::atomic<uint16_t> second = 0;
+  Node other([&] { return Http(Table(own, second, 0, 9)); }, [] { return Http(Numbers({20}, 9)); });
+  second = other.server.port();
+  Node one([&] { return Http(Table(own, second, 10, 7)); },
+           [] { return Http(Elsewhere(3, "", 9), "421 Misdirected Request"); });
+  own = one.server.port();
+  const auto client = OpenAt(one);
+  const auto number = client->Next(300, In(30'000));
+  ASSERT_TRUE(number.ok()) << number.status();
+  EXPECT_EQ(*number, 20u);
+  EXPECT_EQ(one.draws, 1);
+  EXPECT_EQ(client->Stats().table_version, 9u);
+}
+
 TEST(StrictClientTest, TwoThatNameEachOther_AreAskedUntilOneHasIt) {
   std::atomic<int> asked = 0;
   std::atomic<uint16_t> own = 0, others = 0;

@@ -284,7 +284,10 @@ class StrictClient::Rep {
     // Connections say so in several ways.
     const bool passes = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
                         absl::IsOutOfRange(status);
-    if (passes) routes_->Forget(address);
+    if (passes) {
+      routes_->Forget(address);
+      NoteSilent(address);
+    }
     outcome.Add(From(address, passes ? absl::UnavailableError(status.message()) : status));
   }
 
@@ -304,27 +307,58 @@ class StrictClient::Rep {
     return ReadTable(deadline);
   }
 
-  // Of whoever answers; first of who did the last time. UNAVAILABLE: nobody did.
+  // A node that did not answer is asked for a table after all others, until it answers again.
+  void NoteSilent(const std::string& address) {
+    MutexLock lock(mutex_);
+    silent_.insert(address);
+  }
+  void NoteAnswered(const std::string& address) {
+    MutexLock lock(mutex_);
+    silent_.erase(address);
+  }
+
+  // First who answered the last time, last who did not.
+  std::vector<std::string> AddressesInOrder() ABSL_EXCLUSIVE_LOCKS_REQUIRED(table_mutex_) {
+    std::set<std::string> all(endpoints_.begin(), endpoints_.end());
+    if (routes_) all.merge(routes_->Addresses());
+    std::vector<std::string> addresses;
+    if (!answered_.empty()) addresses.push_back(answered_);
+    all.erase(answered_);
+    addresses.insert(addresses.end(), all.begin(), all.end());
+    MutexLock lock(mutex_);
+    std::stable_partition(addresses.begin(), addresses.end(),
+                          [this](const std::string& address) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+                            return !silent_.contains(address);
+                          });
+    return addresses;
+  }
+
+  // Of whoever answers first with one that is as new as what is known; where nobody has that, the
+  // newest that there is. UNAVAILABLE: nobody answers.
   absl::StatusOr<StrictTableAnswer> ReadTable(TimePoint deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(table_mutex_) {
-    std::set<std::string> others(endpoints_.begin(), endpoints_.end());
-    if (routes_) others.merge(routes_->Addresses());
-    others.erase(answered_);
-    std::vector<std::string> addresses(others.begin(), others.end());
-    if (!answered_.empty()) addresses.insert(addresses.begin(), std::exchange(answered_, ""));
+    const uint64_t known = routes_ ? routes_->version() : 0;
+    std::optional<StrictTableAnswer> older;
     absl::Status last;
-    for (const std::string& address : addresses) {
+    for (const std::string& address : AddressesInOrder()) {
       if (std::chrono::steady_clock::now() >= deadline) break;
       absl::StatusOr<StrictTableAnswer> table = ReadTableOf(address, deadline);
       if (table.ok()) {
         Count(&StrictClientStats::tables);
-        answered_ = address;
-        return table;
+        NoteAnswered(address);
+        if (table->version >= known) {
+          answered_ = address;
+          return table;
+        }
+        if (!older || older->version < table->version) older = *std::move(table);
+        continue;
       }
       last = From(address, table.status());
       if (!absl::IsUnavailable(table.status())) return last;
+      NoteSilent(address);
       Count(&StrictClientStats::failures);
     }
+    if (older) return *std::move(older);
     return last.ok() ? absl::UnavailableError("nobody was asked") : last;
   }
 
@@ -366,6 +400,7 @@ class StrictClient::Rep {
   std::string answered_ ABSL_GUARDED_BY(table_mutex_);
   mutable internal::Mutex mutex_;
   StrictClientStats stats_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> silent_ ABSL_GUARDED_BY(mutex_);
 };
 
 absl::StatusOr<std::unique_ptr<StrictClient>> StrictClient::Open(
