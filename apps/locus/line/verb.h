@@ -50,6 +50,7 @@ int RunStoreInit(std::span<const std::string> words);
 int RunStoreShow(std::span<const std::string> words);
 int RunStoreRestored(std::span<const std::string> words);
 int RunStoreRaise(std::span<const std::string> words);
+int RunStrictRestored(std::span<const std::string> words);
 int RunLeaseCreate(std::span<const std::string> words);
 int RunLeaseDelete(std::span<const std::string> words);
 int RunLeaseList(std::span<const std::string> words);

@@ -19,6 +19,10 @@ absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenLeases(const StoreUri& uri
       absl::StrCat(store.status().message(), "; `locus lease create ", uri.text, "` creates it"));
 }
 
+absl::StatusOr<std::shared_ptr<StrictStore>> OpenStrict(const StoreUri& uri) {
+  return OpenStrictStore(uri.text, {.password = AskFor(PasswordFor::kStore)});
+}
+
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(const StoreUri& uri,
                                                          const StoreUri* ceiling,
                                                          const SequencerOptions& options) {

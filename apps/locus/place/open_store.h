@@ -8,6 +8,7 @@
 #include "locus/segment_store.h"
 #include "locus/sequence_type_store.h"
 #include "locus/sequencer.h"
+#include "locus/strict_store.h"
 #include "locus/typed_sequences.h"
 #include "locus/worker_lease_store.h"
 #include "routing/uri/store_uri.h"
@@ -22,6 +23,9 @@ using internal::StoreUri;
 absl::StatusOr<std::shared_ptr<SegmentStore>> OpenStore(const StoreUri& uri, bool create);
 
 absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenLeases(const StoreUri& uri, bool create);
+
+// Strict sequences: sqlite, mysql and etcd, which exist.
+absl::StatusOr<std::shared_ptr<StrictStore>> OpenStrict(const StoreUri& uri);
 
 // `ceiling`: nullptr: none. A NOT_FOUND says how the store is created.
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(const StoreUri& uri,
