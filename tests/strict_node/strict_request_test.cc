@@ -59,6 +59,13 @@ TEST(StrictNextTest, WhatIsWrong_IsNamedWithItsPlace) {
   EXPECT_THAT(WhyNot("{}"), HasSubstr("either \"uids\" or \"texts\""));
   EXPECT_THAT(WhyNot(R"({"uids":["1000"],"texts":["a"]})"), HasSubstr("either"));
   EXPECT_THAT(WhyNot(R"({"uids":["1000"],"more":1})"), HasSubstr("\"more\" is unknown"));
+  for (const char* const twice :
+       {R"({"uids":["1000"],"uids":["1001"]})", R"({"uids":["1000"],"\u0075ids":["1001"]})",
+        R"({"count":1,"uids":["1000"],"count":2})"}) {
+    EXPECT_THAT(WhyNot(twice), HasSubstr("names a member twice")) << twice;
+  }
+  // What only looks like it.
+  EXPECT_THAT(Uids(R"({"texts":[":\":{","\\"],"count":1})"), SizeIs(2));
   for (const char* const count : {"0", "10001", "-1", "1.5", "\"2\"", "null"}) {
     EXPECT_THAT(WhyNot(absl::StrCat(R"({"uids":["1000"],"count":)", count, "}")),
                 HasSubstr("must be a number of 1 to 10000"))
@@ -96,6 +103,7 @@ TEST(StrictSectionsTest, WhatIsWrong_IsNamed) {
         {R"({"sections":[]})", "no list of 1 to 4096"},
         {R"({"sections":[1]})", "which is no text"},
         {R"({"to":""})", "\"to\" is no name"},
+        {R"({"to":"a","to":"b"})", "names a member twice"},
         {R"({"too":""})", "is unknown"}}) {
     EXPECT_THAT(ParseStrictSections(body, Small(), true).status().message(), HasSubstr(why))
         << body;
@@ -144,6 +152,7 @@ TEST(StrictNewsTest, WhatNoNodeSays_IsRefused) {
   EXPECT_TRUE(ParseStrictNews(good).ok());
   for (const auto& [from, to] : {std::pair("10.0.0.1:7070", "nowhere"),
                                  {"\"a\"", "\"\""},
+                                 {"\"a\"", "\"A b\""},
                                  {"\"a\"", "7"},
                                  {"100", "-1"},
                                  {"\"loads\":[]", "\"loads\":[1]"},

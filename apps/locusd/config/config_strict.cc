@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "apps/locusd/config/config_sections.h"
 #include "apps/locusd/config/config_values.h"
+#include "apps/locusd/strict/node_name.h"
 #include "apps/locusd/strict/section_list.h"
 #include "routing/uri/store_uri.h"
 #include "src/base/text.h"
@@ -16,8 +17,6 @@ using apps::TomlSection;
 using internal::StoreUri;
 
 namespace {
-
-constexpr size_t kMostNameBytes = 64;
 
 absl::Status JudgeSections(const std::string& text) {
   const absl::StatusOr<StoreUri> uri = StoreUri::Parse(text);
@@ -34,13 +33,8 @@ absl::Status JudgeSections(const std::string& text) {
 }
 
 absl::StatusOr<std::string> ReadNodeName(const std::string& text) {
-  bool fits = !text.empty() && text.size() <= kMostNameBytes;
-  for (const char c : text) {
-    fits = fits &&
-           ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-');
-  }
-  if (fits) return text;
-  return absl::InvalidArgumentError("1 to 64 of a-z, 0-9, '_', '.' and '-'");
+  if (IsNodeName(text)) return text;
+  return absl::InvalidArgumentError(kNodeNames);
 }
 
 absl::StatusOr<std::string> ReadAnyText(const std::string& text) { return text; }

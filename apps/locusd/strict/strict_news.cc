@@ -2,6 +2,7 @@
 #include "apps/locusd/strict/strict_news.h"
 
 #include "absl/strings/str_cat.h"
+#include "apps/locusd/strict/node_name.h"
 #include "apps/locusd/strict/strict_table.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
@@ -32,7 +33,10 @@ StrictPeer PeerOf(Members& members) {
 
 // Where a token may be sent to must be a place.
 absl::Status Check(const StrictPeer& peer) {
-  if (peer.name.empty()) return absl::InvalidArgumentError("\"name\" is empty");
+  if (!IsNodeName(peer.name)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"name\" is ", internal::Quoted(peer.name), "; it must be ", kNodeNames));
+  }
   return http::Endpoint::Parse(peer.address).status();
 }
 
