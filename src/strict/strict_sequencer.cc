@@ -172,6 +172,12 @@ class StrictSequencer::Rep {
     return reply;
   }
 
+  bool LeaseHasEnded(uint64_t uid) {
+    if (!set_.Contains(uid)) return false;
+    const auto& section = drawing_[drawing_.SectionOf(uid)].section;
+    return section.open() && absl::Nanoseconds(section.deadline_ns()) <= Now();
+  }
+
   std::vector<uint32_t> Owned() {
     MutexLock lock(mutex_);
     std::vector<uint32_t> owned;
@@ -476,6 +482,10 @@ absl::StatusOr<StrictReply<StrictExtended>> StrictSequencer::HandOver(
     std::span<const uint32_t> sections, std::string_view successor) {
   LOCUS_RETURN_IF_ERROR(rep_->CheckHome());
   return rep_->HandOver(sections, successor);
+}
+
+bool StrictSequencer::LeaseHasEnded(uint64_t uid) const {
+  return !rep_->forked() && rep_->LeaseHasEnded(uid);
 }
 
 std::vector<uint32_t> StrictSequencer::Owned() const {

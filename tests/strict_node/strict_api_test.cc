@@ -47,7 +47,7 @@ class HeldStore : public MemoryStrictStore {
   bool held_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// A store that does not answer to hand-overs while it is cut off.
+// A store that does not answer to hand-overs, and shows no table, while it is cut off.
 class CutOffStore : public MemoryStrictStore {
  public:
   absl::StatusOr<StrictReply<StrictExtended>> Release(const SpaceName& set,
@@ -56,7 +56,12 @@ class CutOffStore : public MemoryStrictStore {
     if (cut_off) return absl::UnavailableError("cut off");
     return MemoryStrictStore::Release(set, options, request);
   }
+  absl::StatusOr<StrictSetView> Show(const SpaceName& set) override {
+    if (hidden) return absl::UnavailableError("hidden");
+    return MemoryStrictStore::Show(set);
+  }
   std::atomic<bool> cut_off = false;
+  std::atomic<bool> hidden = false;
 };
 
 StrictSettings Settings(const std::string& name) {
@@ -147,6 +152,14 @@ TEST(StrictApiTest, Next_GivesRisingNumbersOfEachKey) {
               ElementsAre(Ge(2u)));
   one.Ask("/v1/strict/next", R"({"uids":["1000"]})", 400);
   one.Ask("/v1/strict/none", "{}", 404);
+  ServerRequest with_query;
+  with_query.method = "POST";
+  with_query.path = "/v1/strict/next";
+  with_query.query = "count=2";
+  with_query.body = R"({"uids":["7"]})";
+  std::promise<unsigned> status;
+  one.api->Handle(with_query, {}, [&](const ServerAnswer& got) { status.set_value(got.status); });
+  EXPECT_EQ(status.get_future().get(), 400u);
 }
 
 TEST(StrictApiTest, SectionsOfAnother_AreRefusedWithTheirOwner) {
@@ -264,6 +277,41 @@ TEST(StrictApiTest, NumbersThatDoNotCome_Get503) {
   EXPECT_TRUE(WaitUntil(
       [&] { return one.Start("/v1/strict/next", R"({"uids":["7"]})").get().status == 200; }));
   EXPECT_THAT(one.api->Metrics(), HasSubstr("locus_strict_requests_unavailable_total 1\n"));
+}
+
+TEST(StrictApiTest, ALeaseThatHasEnded_Gets503AtOnce) {
+  auto store = std::make_shared<HeldStore>();
+  StrictApiOptions options;
+  options.wait = absl::Minutes(10);
+  StrictSettings settings = Settings("one");
+  settings.options.ttl = absl::Seconds(3);
+  Served one(settings, std::move(options));
+  ASSERT_TRUE(one.Open(store).ok());
+  one.Ask("/v1/strict/sections:take", R"({"sections":["0-9"]})");
+  EXPECT_FALSE(one.node.sequencer()->LeaseHasEnded(7));
+  store->Hold(true);
+  // Whoever waits already, too.
+  auto waits = one.Start("/v1/strict/next", R"({"uids":["7"],"count":200})");
+  EXPECT_EQ(waits.get().status, 503u);
+  EXPECT_TRUE(one.node.sequencer()->LeaseHasEnded(7));
+  const json refusal = one.Ask("/v1/strict/next", R"({"uids":["8"]})", 503);
+  EXPECT_THAT(refusal["detail"].get<std::string>(), HasSubstr("was not renewed in time"));
+  EXPECT_FALSE(one.node.sequencer()->LeaseHasEnded(1000)) << "none of the set's";
+  store->Hold(false);
+}
+
+TEST(StrictApiTest, ANodeThatCannotReadItsStore_IsGivenNoSections) {
+  auto store = std::make_shared<CutOffStore>();
+  Served one(Settings("one"));
+  EXPECT_EQ(one.node.News(false).self.weight, 0u);
+  ASSERT_TRUE(one.Open(store).ok());
+  EXPECT_EQ(one.node.News(false).self.weight, 100u);
+  store->hidden = true;
+  EXPECT_FALSE(one.node.Look().ok());
+  EXPECT_EQ(one.node.News(false).self.weight, 0u);
+  store->hidden = false;
+  EXPECT_TRUE(one.node.Look().ok());
+  EXPECT_EQ(one.node.News(false).self.weight, 100u);
 }
 
 TEST(StrictApiTest, MoreThanMayWait_Get503AtOnce) {

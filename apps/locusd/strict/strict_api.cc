@@ -135,14 +135,19 @@ class StrictApi::Rep {
       return respond(NotOpen());
     }
     absl::StatusOr<StrictNextRequest> parsed =
-        ParseStrictNext(request.body, node_.settings().options);
+        request.query.empty()
+            ? ParseStrictNext(request.body, node_.settings().options)
+            : absl::InvalidArgumentError(absl::StrCat("POST /v1/strict/next takes no query, but ",
+                                                      internal::Quoted(request.query), " came"));
     if (!parsed.ok()) {
       ++counts_.refused;
       return respond(ProblemAnswer(parsed.status()));
     }
     StrictDraw draw(std::move(parsed->uids));
     const absl::Status status = draw.Try(*sequencer);
-    if (!absl::IsUnavailable(status)) return Finish(draw, status, respond);
+    if (!absl::IsUnavailable(status) || draw.WaitsForTheStore(*sequencer)) {
+      return Finish(draw, status, respond);
+    }
     if (waiting_.fetch_add(1) >= options_.most_waiting) {
       --waiting_;
       return Finish(draw,
@@ -150,17 +155,20 @@ class StrictApi::Rep {
                         options_.most_waiting, " requests wait for numbers, which is the most")),
                     respond);
     }
-    boost::asio::post(
-        waiters_, [this, sequencer, draw = std::move(draw), respond = std::move(respond),
-                   deadline = internal::DeadlineAfter(options_.wait)]() mutable {
-          absl::Status late = absl::UnavailableError("this process ends");
-          while (!ends_) {
-            late = draw.Wait(*sequencer, deadline);
-            if (!absl::IsUnavailable(late) || std::chrono::steady_clock::now() >= deadline) break;
-          }
-          --waiting_;
-          Finish(draw, late, respond);
-        });
+    boost::asio::post(waiters_,
+                      [this, sequencer, draw = std::move(draw), respond = std::move(respond),
+                       deadline = internal::DeadlineAfter(options_.wait)]() mutable {
+                        absl::Status late = absl::UnavailableError("this process ends");
+                        while (!ends_) {
+                          late = draw.Wait(*sequencer, deadline);
+                          if (!absl::IsUnavailable(late) || draw.WaitsForTheStore(*sequencer) ||
+                              std::chrono::steady_clock::now() >= deadline) {
+                            break;
+                          }
+                        }
+                        --waiting_;
+                        Finish(draw, late, respond);
+                      });
   }
 
   void Finish(const StrictDraw& draw, const absl::Status& status, const Server::Respond& respond) {

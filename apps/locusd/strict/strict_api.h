@@ -17,8 +17,9 @@
 namespace locus::locusd {
 
 struct StrictApiOptions {
-  // How long a request waits for numbers that are used up just now, until it gets 503.
-  absl::Duration wait = absl::Seconds(2);
+  // How long a request waits for numbers that are used up just now, until it gets 503. Less than
+  // clients wait for an answer (StrictClientOptions::request_timeout).
+  absl::Duration wait = absl::Milliseconds(700);
   // Requests that may wait at once; beyond, they get 503.
   size_t most_waiting = 256;
 

@@ -48,6 +48,13 @@ absl::Status StrictDraw::Wait(StrictSequencer& sequencer,
   return Try(sequencer);
 }
 
+bool StrictDraw::WaitsForTheStore(const StrictSequencer& sequencer) const {
+  for (size_t i = 0; i < uids_.size(); ++i) {
+    if (numbers_[i] == 0 && sequencer.LeaseHasEnded(uids_[i])) return true;
+  }
+  return false;
+}
+
 // Numbers of one uid that were drawn at several times stand in the order of these.
 void StrictDraw::Order() {
   std::map<uint64_t, std::vector<size_t>> places;

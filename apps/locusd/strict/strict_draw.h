@@ -24,6 +24,9 @@ class StrictDraw {
   // Likewise, but waits for what is UNAVAILABLE until the deadline.
   absl::Status Wait(StrictSequencer& sequencer, std::chrono::steady_clock::time_point deadline);
 
+  // After UNAVAILABLE: whether something is missing that only comes once the store answers again.
+  bool WaitsForTheStore(const StrictSequencer& sequencer) const;
+
   const std::vector<uint64_t>& uids() const { return uids_; }
   // After OK: numbers()[i] is of uids()[i]; those of one uid rise.
   const std::vector<uint64_t>& numbers() const { return numbers_; }

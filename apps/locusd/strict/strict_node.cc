@@ -135,6 +135,7 @@ absl::Status StrictNode::Look() {
     if (handing_over_ == 0) hand_overs = hand_overs_;
   }
   absl::StatusOr<StrictSetView> view = sequencer->ReadTable();
+  looked_well_.store(view.ok(), std::memory_order_relaxed);
   MutexLock lock(mutex_);
   ++stats_.looks;
   if (!view.ok()) {
@@ -174,8 +175,9 @@ absl::Duration StrictNode::LookAge() const {
 }
 
 StrictPeer StrictNode::Self() const {
-  return {settings_.name, settings_.advertise,
-          takes() && settings_.sections.empty() ? settings_.weight : 0};
+  const bool takes_more = takes() && settings_.sections.empty() && sequencer() != nullptr &&
+                          looked_well_.load(std::memory_order_relaxed);
+  return {settings_.name, settings_.advertise, takes_more ? settings_.weight : 0};
 }
 
 StrictNews StrictNode::News(bool with_loads) const {

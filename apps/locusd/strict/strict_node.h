@@ -79,7 +79,7 @@ class StrictNode {
   // Since the last Look; infinite: there was none that was answered.
   absl::Duration LookAge() const;
 
-  // What this node says of itself.
+  // What this node says of itself. While it cannot read its store, that it takes no sections.
   StrictNews News(bool with_loads) const;
   // Another node called or answered. INVALID_ARGUMENT: it is of another set, or has the name of
   // this node or of another one that is alive. True: something about it changed, which the next
@@ -126,6 +126,7 @@ class StrictNode {
   Replaceable<const StrictTable> table_;
   std::atomic<uint64_t> table_version_{0};  // of table_, which it does not publish
   std::atomic<bool> takes_{true};           // publishes nothing else
+  std::atomic<bool> looked_well_{true};     // the last time; likewise
 
   mutable internal::Mutex mutex_;
   PeerBook peers_ ABSL_GUARDED_BY(mutex_);

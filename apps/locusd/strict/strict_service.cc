@@ -137,7 +137,10 @@ class StrictService::Rep {
     const bool news = TakeNews();
     const bool spreads = news || times_.SpreadIsDue(now);
     bool looks = news || !free_.empty() || times_.LookIsDue(now) || node_.LooksOld();
-    if (looks && !Look()) return kRound;
+    if (looks && !Look()) {
+      TellPeers(/*with_loads=*/false);  // so that nodes do not forget each other
+      return kRound;
+    }
     const bool all_answered = TellPeers(spreads);
     // What another node says may be newer.
     if (!looks && node_.LooksOld()) {
