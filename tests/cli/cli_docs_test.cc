@@ -128,9 +128,10 @@ TEST(CommandDocsTest, TheCompletionOffersValues) {
   using Offers = std::set<std::string>;
   EXPECT_EQ(Completions("locus encode --scheme "), (Offers{"siv", "ff1", "ctr64"}));
   EXPECT_EQ(Completions("locus encode --scheme=c"), Offers{"ctr64"}) << "bash keeps --scheme=";
-  EXPECT_EQ(
-      Completions("locus store show "),
-      (Offers{"sqlite:", "mysql://", "redis://", "redis+sentinel://", "etcd://", "locusd://"}));
+  Offers stores = {"sqlite:", "mysql://", "redis://", "redis+sentinel://", "etcd://", "locusd://"};
+  EXPECT_EQ(Completions("locus seq next --store "), stores);
+  stores.insert("zookeeper://");
+  EXPECT_EQ(Completions("locus store show "), stores);
   EXPECT_EQ(Completions("locus store show redis+"), Offers{"redis+sentinel://"});
   EXPECT_TRUE(Completions("locus table get ").contains("https://"));
   EXPECT_EQ(Completions("locus plan --table " + table + " --remove "), (Offers{"alpha", "beta"}));

@@ -36,6 +36,7 @@ struct AssignLine {
     line.Choice("--buyer-type", {"uint64", "text"}, &buyer_type, "The type of the buyer keys");
     StoreOption(line, "--store URI", &store,
                 absl::StrCat("The segment store: ", internal::kSegmentUriHelp))
+        .Offers(Offer::kSpaceUris)
         .Required()
         .Else("LOCUS_STORE");
     line.Flag("--create-store", &create_store,

@@ -65,7 +65,7 @@ struct NextLine {
     StoreOption(line, "--lease URI", &lease,
                 absl::StrCat("Lease the worker from this store, in place of --worker: ",
                              internal::kLeaseUriHelp))
-        .Offers(Offer::kLeaseUris);
+        .Offers(Offer::kSpaceUris);
     SpaceOption(line, &space, "The space of worker IDs").Needs("--lease");
     line.Duration("--ttl D", &ttl, {.least = absl::Seconds(10), .most = absl::Hours(24)},
                   "How long the worker ID of a killed command rests")

@@ -40,7 +40,7 @@ struct LeaseLine {
   void DeclareOn(VerbLine& line, bool space_required = false) {
     StoreOption(line, "URI", &uri,
                 absl::StrCat("The store of the leases: ", internal::kLeaseUriHelp))
-        .Offers(Offer::kLeaseUris)
+        .Offers(Offer::kSpaceUris)
         .Else("LOCUS_STORE");
     constexpr const char* kHelp = "The space of worker IDs";
     if (space_required) {

@@ -16,13 +16,15 @@ struct Scheme {
   std::string_view start;
   std::string_view meaning;
 };
+// Of counters and rules.
 constexpr Scheme kStores[] = {{"sqlite:", "a file"},
                               {"mysql://", "MariaDB: mysql://USER@HOST:PORT/DB"},
                               {"redis://", "Redis: redis://HOST:PORT/DB"},
                               {"redis+sentinel://", "redis+sentinel://H1:P1,H2:P2/MASTER"},
                               {"etcd://", "etcd://H1:P1,H2:P2/PREFIX"},
                               {"locusd://", "locusd://H1:P1,H2:P2"}};
-constexpr Scheme kLeases[] = {{"sqlite:", "a file"},
+// Of spaces: order IDs and worker IDs.
+constexpr Scheme kSpaces[] = {{"sqlite:", "a file"},
                               {"mysql://", "MariaDB: mysql://USER@HOST:PORT/DB"},
                               {"redis://", "Redis: redis://HOST:PORT/DB"},
                               {"redis+sentinel://", "redis+sentinel://H1:P1,H2:P2/MASTER"},
@@ -90,8 +92,8 @@ void OfferValues(const Option& option, std::string_view before, std::string_view
       return OfferFiles(before, out);
     case Offer::kStoreUris:
       return OfferUris(kStores, "sqlite:", before, typed, out);
-    case Offer::kLeaseUris:
-      return OfferUris(kLeases, "sqlite:", before, typed, out);
+    case Offer::kSpaceUris:
+      return OfferUris(kSpaces, "sqlite:", before, typed, out);
     case Offer::kClusterUris:
       return OfferUris(kClusters, "sqlite:", before, typed, out);
     case Offer::kTableUris:

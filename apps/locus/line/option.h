@@ -42,7 +42,7 @@ enum class Offer {
   kNothing,
   kFiles,
   kStoreUris,
-  kLeaseUris,
+  kSpaceUris,
   kClusterUris,
   kTableUris,
   kFilesAndTableUris,

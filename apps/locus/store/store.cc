@@ -31,6 +31,7 @@ struct StoreLine {
 
   void DeclareOn(VerbLine& line) {
     StoreOption(line, "URI", &uri, absl::StrCat("The segment store: ", internal::kSegmentUriHelp))
+        .Offers(Offer::kSpaceUris)
         .Else("LOCUS_STORE");
     SpaceOption(line, &space, "The space in the store");
   }
