@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -74,8 +75,8 @@ absl::StatusOr<WantedCounting> ReadWanted(const Query& query) {
   if (const std::string* const text = query.Find("ttl")) {
     absl::Duration& ttl = wanted.ttl.emplace();
     if (!absl::ParseDuration(*text, &ttl) || ttl < absl::ZeroDuration()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("ttl=", Quoted(*text), " is no duration with a unit, such as 48h or 3600s, or 0"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "ttl=", Quoted(*text), " is no duration with a unit, such as 48h or 3600s, or 0"));
     }
   }
   return wanted;
@@ -87,6 +88,17 @@ absl::Status Refusal(const absl::Status& status) {
 }
 
 absl::Status Contradiction(absl::string_view message) { return absl::AbortedError(message); }
+
+// Waits for what is asked of the store of rules. One that does not answer may come back while there
+// is time: then it is asked anew by the next call.
+absl::StatusOr<std::shared_ptr<NumberGenerator>> WaitFor(
+    const RuledNumbers& all, std::shared_ptr<RuledNumbers::Opening>& opening, Deadline deadline) {
+  auto opened = all.Wait(opening, deadline);
+  if (!absl::IsUnavailable(opened.status())) return opened;
+  opening = nullptr;
+  std::this_thread::sleep_until(deadline);
+  return absl::DeadlineExceededError(opened.status().message());
+}
 
 // A generator that may have to be opened first.
 class Ruled {
@@ -104,7 +116,7 @@ class Ruled {
         LOCUS_ASSIGN_OR_RETURN(opening_, all_.Open(type_, key_));
       }
       if (!deadline) return absl::UnavailableError("the rule is not read yet");
-      LOCUS_ASSIGN_OR_RETURN(generator_, all_.Wait(opening_, *deadline));
+      LOCUS_ASSIGN_OR_RETURN(generator_, WaitFor(all_, opening_, *deadline));
     }
     if (wanted_.empty()) return absl::OkStatus();
     const absl::Status agrees = wanted_.CheckAgreesWith(generator_->Type());
@@ -185,7 +197,7 @@ struct Counted {
         LOCUS_ASSIGN_OR_RETURN(asking, all.Ask(type));
       }
       if (!deadline) return absl::UnavailableError("the rule is not read yet");
-      const absl::Status found = all.Wait(asking, *deadline).status();
+      const absl::Status found = WaitFor(all, asking, *deadline).status();
       if (absl::IsNotFound(found)) return absl::OkStatus();
       LOCUS_RETURN_IF_ERROR(found);
     }
