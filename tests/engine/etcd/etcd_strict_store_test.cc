@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdint>
+
 #include "absl/strings/str_cat.h"
 #include "src/engine/etcd/strict/section_store.h"
 #include "tests/engine/etcd/etcd_fixture.h"
@@ -64,17 +67,26 @@ class EtcdStrictStoreTest : public ::testing::Test {
   std::unique_ptr<EtcdStrictStore> store_ = Open();
 };
 
+// The server's clock is asked for beside, now and then: so the fewest of some calls count.
 TEST_F(EtcdStrictStoreTest, CallIsTwoRoundTrips_ARefusalOne) {
+  auto fewest = [&](auto call) {
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < 10; ++i) {
+      const uint64_t before = store_->Stats().requests;
+      call();
+      least = std::min(least, store_->Stats().requests - before);
+    }
+    return least;
+  };
   ASSERT_TRUE(Take(*store_, "a").ok());
-  uint64_t before = store_->Stats().requests;
-  StrictGrant grant = *Take(*store_, "a");
-  EXPECT_EQ(store_->Stats().requests, before + 2);
-  before = store_->Stats().requests;
-  ASSERT_TRUE(store_->Extend(set_, set_options_, {Owner("a"), {{3, grant.token, 0, 0}}}).ok());
-  EXPECT_EQ(store_->Stats().requests, before + 2);
-  before = store_->Stats().requests;
-  EXPECT_EQ(Take(*store_, "b")->verdict, Verdict::kHeld);
-  EXPECT_EQ(store_->Stats().requests, before + 1);
+  StrictGrant grant;
+  EXPECT_EQ(fewest([&] { grant = *Take(*store_, "a"); }), 2u);
+  EXPECT_EQ(fewest([&] {
+              const StrictExtend request = {Owner("a"), {{3, grant.token, 0, 0}}};
+              ASSERT_TRUE(store_->Extend(set_, set_options_, request).ok());
+            }),
+            2u);
+  EXPECT_EQ(fewest([&] { EXPECT_EQ(Take(*store_, "b")->verdict, Verdict::kHeld); }), 1u);
 }
 
 // The server's clock is this host's. No lease is taken for ended before it has, and none ends too
