@@ -15,8 +15,8 @@ using internal::Quoted;
 
 namespace {
 
-// Of a directory that was there before: whoever may write it can put an older copy in place. A
-// group may, as volumes are their group's.
+// For a directory that existed before. Everybody who may write to it could replace its files by an
+// older copy, so the world may not. A group may: mounted volumes belong to a group.
 absl::Status CheckPermissions(const std::string& path, mode_t mode) {
   if ((mode & S_IWOTH) == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(

@@ -20,8 +20,8 @@ namespace {
 constexpr uint64_t kMostMillis = 253402300799999;
 constexpr int64_t kMostDuration = int64_t{1} << 40;
 
-// Of a JSON object, which the text is: also those that its parser dropped, because another one of
-// the same name follows.
+}  // namespace
+
 size_t CountMembers(std::string_view text) {
   size_t members = 0;
   int depth = 0;
@@ -43,8 +43,6 @@ size_t CountMembers(std::string_view text) {
   }
   return members;
 }
-
-}  // namespace
 
 Members::Members(std::string_view body) {
   json::error_code error;

@@ -3,6 +3,7 @@
 #define LOCUS_SRC_LEASE_API_MEMBERS_H_
 
 #include <boost/json.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -14,6 +15,10 @@
 #include "locus/space.h"
 
 namespace locus::lease_api {
+
+// How many members the JSON object has that the text is, with those that its parser dropped because
+// another one of the same name follows.
+size_t CountMembers(std::string_view text);
 
 // Reads the members of a JSON object that a peer sent. After the first error, every read gives
 // nothing, and Finish returns that error: INVALID_ARGUMENT, naming the member.

@@ -147,7 +147,7 @@ absl::Status TakeNext(const NextLine& line, std::string& out) {
   LOCUS_ASSIGN_OR_RETURN(auto sequences,
                          OpenTypedSequences(line.store, line.ceiling ? &*line.ceiling : nullptr));
   LOCUS_ASSIGN_OR_RETURN(TypedCounter counter, sequences->Open(line.type, line.key, absl::Now()));
-  // What the caller gave wrong is told before a number is taken.
+  // A bad value of a field is refused here, before it costs a number.
   LOCUS_RETURN_IF_ERROR(counter.Written(0, values).status());
   LOCUS_ASSIGN_OR_RETURN(SequenceBatch batch,
                          counter.counters->NextBatch(counter.name, line.count));

@@ -126,7 +126,7 @@ class Ruled {
   // Requires Opened.
   NumberGenerator& generator() const { return *generator_; }
 
-  // Where the type was dropped, the client is told as where it never was.
+  // A type that was dropped is answered as one that never existed: NOT_FOUND.
   absl::Status Told(const absl::Status& failure) const {
     if (absl::IsFailedPrecondition(failure) && generator_->Stats().rule_version == 0) {
       return absl::NotFoundError(failure.message());

@@ -146,7 +146,7 @@ void RuledNumbers::DropUnwanted() {
   for (Name& name : asked_) {
     const auto at = openings_.find(name);
     LOCUS_CHECK(at != openings_.end());
-    // Whoever waits has a copy, which is made under mutex_ only.
+    // Each waiting request holds a copy of the pointer. Copies are made under mutex_ only.
     if (at->second->stays || at->second.use_count() > 1) {
       wanted.push_back(std::move(name));
     } else {

@@ -51,9 +51,10 @@ class RuledNumbers {
 
   // nullptr: it is not open.
   std::shared_ptr<NumberGenerator> Find(const std::string& type, const std::string& key) const;
-  // Begins to open one, or joins who does; does not wait. Whoever lets go of it before its turn has
-  // not asked. INVALID_ARGUMENT: a bad name or key. NOT_FOUND: the service does not have the type.
-  // RESOURCE_EXHAUSTED: as Wait. UNAVAILABLE: as many are waited for as may be.
+  // Begins to open one, or joins an opening that is under way; does not wait. An opening that every
+  // caller has let go of before its turn is dropped. INVALID_ARGUMENT: a bad name or key.
+  // NOT_FOUND: the service does not have the type. RESOURCE_EXHAUSTED: as Wait. UNAVAILABLE: as
+  // many are waited for as may be.
   absl::StatusOr<std::shared_ptr<Opening>> Open(const std::string& type, const std::string& key);
   // Likewise asks whether the store has this type; Wait then gives nullptr if it does, or
   // NOT_FOUND.

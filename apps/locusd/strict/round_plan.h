@@ -24,7 +24,8 @@ struct RoundInput {
   // view was read.
   std::optional<std::set<uint32_t>> owned = {};
   std::map<uint32_t, uint64_t> loads;  // numbers a second, of the sections of all that are alive
-  // Sections that nobody had at the look before: whoever was to take them has not.
+  // Sections that had no owner at the look before either: the node that should have taken them
+  // did not.
   std::set<uint32_t> free_before;
   // StrictSettings::sections.
   std::vector<uint32_t> fixed;

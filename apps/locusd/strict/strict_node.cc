@@ -111,7 +111,7 @@ absl::StatusOr<StrictNode::Change> StrictNode::HandOverNow(std::span<const uint3
     const std::span<const uint32_t> some =
         sections.first(std::min(sections.size(), kMostSectionsAtOnce));
     sections = sections.subspan(some.size());
-    // Whoever is refused from now on is told where to go.
+    // From now on, refused requests are sent to the successor.
     Note(some, successor, 0);
     LOCUS_ASSIGN_OR_RETURN(
         const StrictReply<StrictExtended> reply,

@@ -8,6 +8,7 @@
 #include "apps/locusd/strict/section_list.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
+#include "src/lease_api/members.h"
 
 namespace locus::locusd {
 
@@ -25,35 +26,12 @@ constexpr size_t kMostNameBytes = 64;
 
 std::string_view View(const json::string& text) { return {text.data(), text.size()}; }
 
-// How many members the object has that `body`, right JSON, is. The parser keeps the last one of
-// those that have one name.
-size_t MembersIn(std::string_view body) {
-  size_t members = 0;
-  size_t depth = 0;
-  bool in_text = false;
-  for (size_t i = 0; i < body.size(); ++i) {
-    const char c = body[i];
-    if (in_text) {
-      if (c == '\\') ++i;
-      in_text = c != '"';
-    } else if (c == '"') {
-      in_text = true;
-    } else if (c == '{' || c == '[') {
-      ++depth;
-    } else if (c == '}' || c == ']') {
-      --depth;
-    } else if (c == ':' && depth == 1) {
-      ++members;
-    }
-  }
-  return members;
-}
-
 absl::StatusOr<json::object> ObjectOf(std::string_view body) {
   json::error_code error;
   json::value value = json::parse({body.data(), body.size()}, error);
   if (!error && value.is_object()) {
-    if (MembersIn(body) == value.get_object().size()) return std::move(value.get_object());
+    if (lease_api::CountMembers(body) == value.get_object().size())
+      return std::move(value.get_object());
     return absl::InvalidArgumentError("the body names a member twice");
   }
   return absl::InvalidArgumentError(

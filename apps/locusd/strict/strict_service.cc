@@ -183,7 +183,7 @@ class StrictService::Rep {
     for (size_t i = 0; i < addresses.size(); ++i) {
       if (!answers[i].ok()) {
         node_.Silent(addresses[i]);
-        // One that does not answer is told by the sections that it leaves.
+        // Silence is not logged here: the sections that such a node loses are.
         if (!absl::IsUnavailable(answers[i].status())) {
           TellOnce(absl::StrCat("the sequence-node at ", addresses[i], " refuses"),
                    answers[i].status());
@@ -361,7 +361,7 @@ class StrictService::Rep {
     return !stopping_;
   }
 
-  // --- What is told.
+  // --- Log and audit.
 
   void OnSection(const StrictEvent& event) {
     if (options_.on_section) options_.on_section(event);
