@@ -42,7 +42,7 @@ locusd=() locusd_pids=()
 ask() { curl -sf -m 5 "$@"; }
 add_node() { # I
   local raft=127.0.0.1:$((port + 20 + 2 * $1)) api=127.0.0.1:$((port + 21 + 2 * $1)) id
-  printf 'cluster = "bench"\ndata = "%s"\n[raft]\nlisten = "%s"\n[api]\nlisten = "%s"\nstore = true\n' \
+  printf 'cluster = "bench"\ndata = "%s"\n[raft]\nlisten = "%s"\n[api]\nlisten = "%s"\nstore = true\nrate = 0\n' \
     "$work/n$1" "$raft" "$api" > "$work/n$1.toml"
   "$bin/locusd" --config "$work/n$1.toml" ${2:+"$2"} 2> "$work/n$1.log" &
   servers+=($!)

@@ -19,10 +19,14 @@
 #include "locus/routing/engine/mariadb.h"
 #include "locus/routing/routing_table.h"
 #include "locus/snowflake_layout.h"
+#include "locus/strict_store.h"
 #include "locus/testing/manual_clock.h"
 #include "locus/testing/manual_executor.h"
 #include "src/lease_machine/codec.h"
 #include "src/lease_machine/machine.h"
+#include "src/raft/codec.h"
+#include "src/raft/node/shell.h"
+#include "src/raft/types.h"
 #include "src/worker/renewal.h"
 
 namespace locus {
@@ -33,19 +37,22 @@ struct Size {
   double orders;     // a second, of all buyers
   double instances;  // processes that make order IDs
   int shards;
+  double users;  // who have strict sequences
 };
 constexpr Size kSizes[] = {
-    {"one process", 50, 1, 1},
-    {"a shop", 2'000, 20, 4},
-    {"a country", 100'000, 400, 64},
-    {"the largest", 10'000'000, 5'000, 2'000},
+    {"one process", 50, 1, 1, 20'000},
+    {"a shop", 2'000, 20, 4, 1'000'000},
+    {"a country", 100'000, 400, 64, 100'000'000},
+    {"the largest", 10'000'000, 5'000, 2'000, 4'294'967'296},
 };
 
 // Measured: docs/benchmarks.md and docs/engines.md.
 constexpr double kCopiedRows = 104'000;     // a second, "Moving orders"
 constexpr double kAppliedInserts = 61'000;  // a second, a transaction each
 constexpr double kMariadbLeases = 1'855;    // a second of one thread, p50 0.53 ms
-constexpr double kLeaseRenewals = 9'377;    // a second, "Leases in locusd"
+constexpr double kMariadbRows = 60'672;     // a second, 256 in a transaction, by one thread
+constexpr double kLeaseRenewals = 21'376;   // a second, "Leases in locusd"
+constexpr double kClusterLeases = 10'152;   // of order IDs, a second, "Leases in locusd"
 constexpr double kHttpIds = 6e6;            // a second of one thread, batches of 100
 constexpr double kDaysKept = 30;
 
@@ -142,7 +149,18 @@ struct LeaseLoad {
   double renewals = 0;  // a second
   size_t command = 0;   // bytes of the log for one renewal
   size_t snapshot = 0;  // bytes, with a lease for each instance
+  double traffic = 0;   // bytes a second from the leader to each follower
 };
+
+// Bytes of the message that carries one command, or of a heartbeat.
+size_t BytesOfAppend(const std::string* command) {
+  raft::Append append;
+  append.term = append.prev_term = 3;
+  append.prev_index = append.commit = 1'000'000;
+  append.round = append.acked = 1'000'000;
+  if (command != nullptr) append.entries.push_back({3, raft::Entry::Kind::kCommand, *command, {}});
+  return raft::Encode(raft::Message(append)).size();
+}
 
 LeaseLoad LoadOfLeases(const Size& size) {
   namespace machine = lease_machine;
@@ -174,8 +192,22 @@ LeaseLoad LoadOfLeases(const Size& size) {
   renew.holder = holder;
   renew.caller_now = now;
   const machine::Command command{now, false, {{std::nullopt, SpaceName(), renew, {}}}};
-  return {size.instances / absl::ToDoubleSeconds(worker::RenewalInterval(term.ttl)),
-          Must(machine::Encode(command)).size(), state.Snapshot().size()};
+  const std::string bytes = Must(machine::Encode(command));
+  const double renewals = size.instances / absl::ToDoubleSeconds(worker::RenewalInterval(term.ttl));
+  const double heartbeats = 10e3 / static_cast<double>(raft::ShellOptions().election.count());
+  return {renewals, bytes.size(), state.Snapshot().size(),
+          renewals * static_cast<double>(BytesOfAppend(&bytes)) +
+              heartbeats * static_cast<double>(BytesOfAppend(nullptr))};
+}
+
+double SectionsOf(const Size& size) {
+  StrictSetOptions set;
+  set.uids = static_cast<uint64_t>(size.users);
+  return set.sections();
+}
+// Rows a second: an owner renews a lease three times in its ttl.
+double StrictRenewals(const Size& size) {
+  return SectionsOf(size) / absl::ToDoubleSeconds(StrictSetOptions().ttl / 3);
 }
 
 std::string Number(double value) {
@@ -201,7 +233,7 @@ void Row(const std::string& what, const std::function<std::string(const Size&)>&
   std::printf("\n");
 }
 
-void PrintLoads() {
+void PrintLoads(const std::vector<StoreLoad>& loads) {
   std::printf("| |");
   for (const Size& size : kSizes) std::printf(" %s |", size.name);
   std::printf("\n| --- |");
@@ -212,8 +244,6 @@ void PrintLoads() {
   Row("shards", [](const Size& size) { return Number(size.shards); });
   Row("order IDs a second of one vnode",
       [](const Size& size) { return Number(size.orders / 65'536); });
-  std::vector<StoreLoad> loads;
-  for (const Size& size : kSizes) loads.push_back(LoadOfStore(size));
   auto at = [&loads](const Size& size) -> const StoreLoad& {
     return loads[static_cast<size_t>(&size - kSizes)];
   };
@@ -239,6 +269,13 @@ void PrintLoads() {
   });
   Row("worker leases: snapshot",
       [](const Size& size) { return Bytes(static_cast<double>(LoadOfLeases(size).snapshot)); });
+  Row("worker leases: Raft, from the leader to each follower, a second",
+      [](const Size& size) { return Bytes(LoadOfLeases(size).traffic); });
+  Row("strict sequences: users", [](const Size& size) { return Number(size.users); });
+  Row("strict sequences: sections, of which each is one stored row",
+      [](const Size& size) { return Number(SectionsOf(size)); });
+  Row("strict sequences: rows renewed a second",
+      [](const Size& size) { return Number(StrictRenewals(size)); });
   Row("a shard: orders a second",
       [](const Size& size) { return Number(size.orders / size.shards); });
   Row("a shard: vnodes", [](const Size& size) { return Number(65'536.0 / size.shards); });
@@ -257,9 +294,9 @@ struct Limit {
   double used, limit;
 };
 
-void PrintLimits() {
+// Of the largest installation.
+void PrintLimits(const StoreLoad& store) {
   const Size& size = kSizes[std::size(kSizes) - 1];
-  const StoreLoad store = LoadOfStore(size);
   const LeaseLoad leases = LoadOfLeases(size);
   std::vector<Limit> limits = {
       {"connections of a shard, one of each instance; MariaDB's max_connections", size.instances,
@@ -267,6 +304,10 @@ void PrintLimits() {
       {"worker IDs of the default Snowflake layout", size.instances,
        static_cast<double>(1 << SnowflakeOneWorkerLayout::kWidths.worker)},
       {"leases a second of one MariaDB, one thread", store.calls, kMariadbLeases},
+      {"leases a second of order IDs of one cluster of locusd, 16 at once", store.calls,
+       kClusterLeases},
+      {"rows of strict sections renewed a second in one MariaDB, 256 at once", StrictRenewals(size),
+       kMariadbRows},
       {"leases held of one cluster of locusd", size.instances,
        static_cast<double>(lease_machine::kMostHeld)},
       {"renewals a second of one cluster of locusd", leases.renewals, kLeaseRenewals},
@@ -292,6 +333,8 @@ void PrintLimits() {
 }  // namespace locus
 
 int main() {
-  locus::PrintLoads();
-  locus::PrintLimits();
+  std::vector<locus::StoreLoad> loads;
+  for (const locus::Size& size : locus::kSizes) loads.push_back(locus::LoadOfStore(size));
+  locus::PrintLoads(loads);
+  locus::PrintLimits(loads.back());
 }
