@@ -272,6 +272,12 @@ TEST_F(MovedTablesTest, RemovalThatEndsHalfway_LeavesNoRowBelowItsTombstone) {
   ASSERT_TRUE(other->Run("BEGIN; SELECT * FROM locus_tombstone FOR UPDATE").ok());
   EXPECT_FALSE(Moved().Remove("first", {{0, 5}}).ok());
   ASSERT_TRUE(other->Run("COMMIT").ok());
+  // The server keeps the lock of the removal that gave up until it has closed its session.
+  ASSERT_TRUE(WaitUntil([&] {
+    return server_->Value(
+               "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE USER ="
+               " 'mover'") == "0";
+  }));
   Change(insert);
   EXPECT_EQ(
       server_->Value("SELECT COUNT(*) FROM locus_shop.orders JOIN locus_shop.locus_tombstone t"
