@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -14,10 +17,11 @@ namespace locus {
 namespace {
 
 struct Share {
-  double part = 0;               // of all load
-  double load = 0;               // it has
-  std::vector<size_t> sections;  // indices of the input
+  double part = 0;                                    // of all load
+  double load = 0;                                    // it has
+  std::set<std::pair<double, size_t>> sections = {};  // by load; then by index of the input
   double room() const { return part - load; }
+  double excess() const { return -room(); }
 };
 
 absl::Status CheckInput(const StrictSpreadInput& input) {
@@ -50,28 +54,76 @@ absl::Status CheckInput(const StrictSpreadInput& input) {
       absl::StrCat("tolerance is ", input.tolerance, "; it must be 0 to 1"));
 }
 
-using Shares = std::map<std::string, Share>;
-
-Shares::iterator MostRoom(Shares& shares) {
-  return std::max_element(shares.begin(), shares.end(), [](const auto& one, const auto& other) {
-    return one.second.room() < other.second.room();
-  });
-}
-
-// The section of `from` whose move to `to` leaves the greater of the two excesses least; nullopt:
-// none makes it less.
-std::optional<size_t> BestMove(const StrictSpreadInput& input, const Share& from, const Share& to) {
-  std::optional<size_t> best;
-  double least = std::max(-from.room(), -to.room());
-  for (size_t index : from.sections) {
-    const double load = input.sections[index].load;
-    if (load <= 0) continue;
-    const double excess = std::max(-from.room() - load, -to.room() + load);
-    if (excess < least - 1e-9 * from.part) {
-      least = excess;
-      best = index;
-    }
+// The parts of the owners while sections are given to them. Giving and taking one, and finding who
+// has the most room or the most too much, costs the logarithm of how many there are.
+class Shares {
+ public:
+  // By the owners' order.
+  explicit Shares(const std::vector<double>& parts) {
+    for (const double part : parts) shares_.push_back({part});
+    for (size_t owner = 0; owner < shares_.size(); ++owner) Enter(owner);
   }
+
+  const Share& operator[](size_t owner) const { return shares_[owner]; }
+  // Of equals, the first.
+  size_t WithMostRoom() const { return by_room_.begin()->second; }
+  size_t WithMostExcess() const { return by_excess_.begin()->second; }
+
+  void Give(size_t owner, size_t section, double load) {
+    Leave(owner);
+    shares_[owner].load += load;
+    shares_[owner].sections.emplace(load, section);
+    Enter(owner);
+  }
+  void Take(size_t owner, size_t section, double load) {
+    Leave(owner);
+    shares_[owner].load -= load;
+    shares_[owner].sections.erase({load, section});
+    Enter(owner);
+  }
+
+ private:
+  using Order = std::set<std::pair<double, size_t>>;  // the greatest first, as they are negated
+
+  std::pair<double, size_t> RoomOf(size_t owner) const { return {-shares_[owner].room(), owner}; }
+  // As a share of its part.
+  std::pair<double, size_t> ExcessOf(size_t owner) const {
+    return {-shares_[owner].excess() / shares_[owner].part, owner};
+  }
+  void Enter(size_t owner) {
+    by_room_.insert(RoomOf(owner));
+    by_excess_.insert(ExcessOf(owner));
+  }
+  void Leave(size_t owner) {
+    by_room_.erase(RoomOf(owner));
+    by_excess_.erase(ExcessOf(owner));
+  }
+
+  std::vector<Share> shares_;
+  Order by_room_;
+  Order by_excess_;
+};
+
+// The section of `from` whose move to `to` leaves the greater of the two excesses least, with its
+// load; nullopt: none makes it less. The less the load, the more remains with `from`; the more, the
+// more `to` gets; so it is one of the two whose loads are next to where both are the same.
+std::optional<std::pair<double, size_t>> BestMove(const Share& from, const Share& to) {
+  const double before = std::max(from.excess(), to.excess());
+  const double even = (from.excess() - to.excess()) / 2;
+  const auto excess_after = [&](double load) {
+    return std::max(from.excess() - load, to.excess() + load);
+  };
+  std::optional<std::pair<double, size_t>> best;
+  const auto above = from.sections.upper_bound({even, SIZE_MAX});
+  if (above != from.sections.begin()) {
+    // Of equal loads, the first section.
+    best = *from.sections.lower_bound({std::prev(above)->first, 0});
+  }
+  if (above != from.sections.end() &&
+      (!best || excess_after(above->first) < excess_after(best->first))) {
+    best = *above;
+  }
+  if (!best || excess_after(best->first) >= before - 1e-9 * from.part) return std::nullopt;
   return best;
 }
 
@@ -79,56 +131,62 @@ std::optional<size_t> BestMove(const StrictSpreadInput& input, const Share& from
 
 absl::StatusOr<std::vector<StrictMove>> StrictSpread(const StrictSpreadInput& input) {
   LOCUS_RETURN_IF_ERROR(CheckInput(input));
-  double weights = 0;
+  constexpr size_t kNobody = SIZE_MAX;
+  std::map<std::string, double> weights;
+  for (const auto& owner : input.owners) weights[owner.name] = owner.weight;
+  double weight = 0;
+  for (const auto& owner : input.owners) weight += owner.weight;
   double load = 0;
-  for (const auto& owner : input.owners) weights += owner.weight;
   for (const auto& section : input.sections) load += section.load;
   // A section without load is worth something all the same: they are spread, too.
   const double least = load > 0 ? load / 1e6 / static_cast<double>(input.sections.size()) : 1;
-  StrictSpreadInput weighed = input;
-  for (auto& section : weighed.sections) section.load += least;
   load += least * static_cast<double>(input.sections.size());
-  Shares shares;
-  for (const auto& owner : input.owners) shares[owner.name].part = load * owner.weight / weights;
-  std::vector<size_t> free;
-  std::vector<std::string> to(input.sections.size());
-  for (size_t i = 0; i < weighed.sections.size(); ++i) {
-    auto share = shares.find(weighed.sections[i].owner);
-    if (share == shares.end()) {
-      free.push_back(i);
-      continue;
-    }
-    share->second.load += weighed.sections[i].load;
-    share->second.sections.push_back(i);
-    to[i] = share->first;
+
+  std::vector<std::string> names;
+  std::vector<double> parts;
+  std::map<std::string, size_t> owners;
+  for (const auto& [name, of] : weights) {
+    owners[name] = names.size();
+    names.push_back(name);
+    parts.push_back(load * of / weight);
   }
-  auto give = [&](size_t index, Shares::iterator share) {
-    share->second.load += weighed.sections[index].load;
-    share->second.sections.push_back(index);
-    to[index] = share->first;
+  Shares shares(parts);
+  std::vector<double> loads;
+  std::vector<size_t> before;
+  std::vector<size_t> free;
+  for (size_t i = 0; i < input.sections.size(); ++i) {
+    loads.push_back(input.sections[i].load + least);
+    const auto owner = owners.find(input.sections[i].owner);
+    before.push_back(owner == owners.end() ? kNobody : owner->second);
+    if (before[i] == kNobody) {
+      free.push_back(i);
+    } else {
+      shares.Give(before[i], i, loads[i]);
+    }
+  }
+  std::vector<size_t> after = before;
+  const auto give = [&](size_t section, size_t owner) {
+    shares.Give(owner, section, loads[section]);
+    after[section] = owner;
   };
   // The largest first.
-  std::stable_sort(free.begin(), free.end(), [&](size_t one, size_t other) {
-    return weighed.sections[one].load > weighed.sections[other].load;
-  });
-  for (size_t index : free) give(index, MostRoom(shares));
-  for (size_t moves = 0; moves < weighed.sections.size(); ++moves) {
-    auto from = std::max_element(shares.begin(), shares.end(), [](const auto& a, const auto& b) {
-      return -a.second.room() / a.second.part < -b.second.room() / b.second.part;
-    });
-    if (-from->second.room() <= input.tolerance * from->second.part) break;
-    auto target = MostRoom(shares);
-    const std::optional<size_t> index = BestMove(weighed, from->second, target->second);
-    if (!index.has_value()) break;
-    std::erase(from->second.sections, *index);
-    from->second.load -= weighed.sections[*index].load;
-    give(*index, target);
+  std::stable_sort(free.begin(), free.end(),
+                   [&](size_t one, size_t other) { return loads[one] > loads[other]; });
+  for (const size_t section : free) give(section, shares.WithMostRoom());
+  for (size_t moves = 0; moves < loads.size(); ++moves) {
+    const size_t from = shares.WithMostExcess();
+    if (shares[from].excess() <= input.tolerance * shares[from].part) break;
+    const size_t to = shares.WithMostRoom();
+    const auto best = BestMove(shares[from], shares[to]);
+    if (!best) break;
+    shares.Take(from, best->second, best->first);
+    give(best->second, to);
   }
   std::vector<StrictMove> moves;
-  for (size_t i = 0; i < input.sections.size(); ++i) {
-    const auto& section = input.sections[i];
-    if (section.owner == to[i]) continue;
-    moves.push_back({section.section, shares.contains(section.owner) ? section.owner : "", to[i]});
+  for (size_t i = 0; i < loads.size(); ++i) {
+    if (after[i] == before[i]) continue;
+    moves.push_back(
+        {input.sections[i].section, before[i] == kNobody ? "" : names[before[i]], names[after[i]]});
   }
   std::sort(moves.begin(), moves.end(), [](const StrictMove& one, const StrictMove& other) {
     return one.section < other.section;
