@@ -20,11 +20,9 @@ namespace {
 constexpr uint64_t kMostMillis = 253402300799999;
 constexpr int64_t kMostDuration = int64_t{1} << 40;
 
-}  // namespace
-
-size_t CountMembers(std::string_view text) {
+// Of all objects in it; the text is JSON.
+size_t MembersIn(std::string_view text) {
   size_t members = 0;
-  int depth = 0;
   bool in_string = false;
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -33,15 +31,29 @@ size_t CountMembers(std::string_view text) {
       in_string = c != '"';
     } else if (c == '"') {
       in_string = true;
-    } else if (c == '{' || c == '[') {
-      ++depth;
-    } else if (c == '}' || c == ']') {
-      --depth;
-    } else if (c == ':' && depth == 1) {
+    } else if (c == ':') {
       ++members;
     }
   }
   return members;
+}
+
+// Likewise. The parser has bounded the depth.
+size_t MembersOf(const json::value& value) {
+  size_t members = 0;
+  if (const json::array* const array = value.if_array()) {
+    for (const json::value& element : *array) members += MembersOf(element);
+  } else if (const json::object* const object = value.if_object()) {
+    members = object->size();
+    for (const auto& member : *object) members += MembersOf(member.value());
+  }
+  return members;
+}
+
+}  // namespace
+
+bool NamesAMemberTwice(std::string_view text, const json::value& value) {
+  return MembersIn(text) != MembersOf(value);
 }
 
 Members::Members(std::string_view body) {
@@ -52,7 +64,7 @@ Members::Members(std::string_view body) {
     return;
   }
   object_ = &value_.get_object();
-  if (CountMembers(body) != object_->size()) {
+  if (NamesAMemberTwice(body, value_)) {
     Fail(absl::StrCat("the body has a member twice: ", Printable(body, 64)));
   }
 }

@@ -16,9 +16,9 @@
 
 namespace locus::lease_api {
 
-// How many members the JSON object has that the text is, with those that its parser dropped because
-// another one of the same name follows.
-size_t CountMembers(std::string_view text);
+// Whether an object in the JSON text, at any depth, names a member twice. `value`: as it was
+// parsed; the parser keeps the last one only.
+bool NamesAMemberTwice(std::string_view text, const boost::json::value& value);
 
 // Reads the members of a JSON object that a peer sent. After the first error, every read gives
 // nothing, and Finish returns that error: INVALID_ARGUMENT, naming the member.

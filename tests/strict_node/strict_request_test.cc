@@ -218,5 +218,23 @@ TEST(StrictTableTest, OwnerWithoutAnAddress_IsNobody) {
   EXPECT_EQ(table.ToJson(SpaceName(), view.options).find("\"address\":\"\""), std::string::npos);
 }
 
+TEST(StrictNewsTest, MemberNamedTwice_IsRefusedAtAnyDepth) {
+  const std::string self =
+      R"("name":"n9","address":"127.0.0.1:1","weight":0,"set":"orders","table_version":"1",)"
+      R"("wants_loads":true,"loads":[1,2],)";
+  const auto parse = [&](const std::string& rest) {
+    return ParseStrictNews("{" + self + rest + "}").status();
+  };
+  EXPECT_TRUE(parse(R"("nodes":[{"name":"n8","address":"127.0.0.1:2","weight":0}])").ok());
+  EXPECT_TRUE(parse(R"("nodes":[],"more":{"weight":1,"text":"a:\":b"})").ok());
+  for (const char* const twice : {
+           R"("nodes":[],"weight":1)",
+           R"("nodes":[{"name":"n8","address":"127.0.0.1:2","weight":0,"weight":1}])",
+           R"("nodes":[],"more":[{"a":{"b":1,"b":1}}])",
+       }) {
+    EXPECT_THAT(std::string(parse(twice).message()), HasSubstr("has a member twice")) << twice;
+  }
+}
+
 }  // namespace
 }  // namespace locus::locusd

@@ -30,8 +30,7 @@ absl::StatusOr<json::object> ObjectOf(std::string_view body) {
   json::error_code error;
   json::value value = json::parse({body.data(), body.size()}, error);
   if (!error && value.is_object()) {
-    if (lease_api::CountMembers(body) == value.get_object().size())
-      return std::move(value.get_object());
+    if (!lease_api::NamesAMemberTwice(body, value)) return std::move(value.get_object());
     return absl::InvalidArgumentError("the body names a member twice");
   }
   return absl::InvalidArgumentError(
