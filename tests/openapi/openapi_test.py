@@ -393,6 +393,10 @@ section_size = 100
             "table_version": "0", "wants_loads": True, "nodes": [], "loads": []}
     one.ask("POST", "/v1/strict/nodes", news, expect=200)
     one.ask("POST", "/v1/strict/nodes", {**news, "set": "another"}, expect=400)
+    for target in ("/v1/strict/next", over, "/v1/strict/sections:take", "/v1/strict/nodes"):
+        one.ask("POST", target, "{}", {"Content-Type": "text/xml"}, expect=415)
+        one.ask("POST", target, {}, {"Accept": "text/html"}, expect=406)
+    one.ask("GET", "/v1/strict/table", headers={"Accept": "image/png"}, expect=406)
     away = node("away", f"mysql://u@127.0.0.1:{free_port()}/d")
     away.ask("POST", "/v1/strict/next", {"uids": ["1"]}, expect=503)
     away.ask("GET", "/v1/strict/table", expect=503)

@@ -162,6 +162,34 @@ TEST(StrictApiTest, Next_GivesRisingNumbersOfEachKey) {
   EXPECT_EQ(status.get_future().get(), 400u);
 }
 
+TEST(StrictApiTest, OtherTypesThanJson_AreRefused) {
+  Served one(Settings("one"));
+  ASSERT_TRUE(one.Open(std::make_shared<MemoryStrictStore>()).ok());
+  one.Ask("/v1/strict/sections:take", R"({"sections":["0-9"]})");
+  const auto status_of = [&](const std::string& path, const std::string& header,
+                             const std::string& value) {
+    ServerRequest request;
+    request.method = "POST";
+    request.path = "/v1/strict/" + path;
+    request.headers.emplace_back(header, value);
+    request.body = path == "next" ? R"({"uids":["7"]})" : R"({"sections":["0"]})";
+    std::promise<unsigned> status;
+    one.api->Handle(request, {}, [&](const ServerAnswer& got) { status.set_value(got.status); });
+    return status.get_future().get();
+  };
+  for (const char* const path : {"next", "nodes", "sections:take", "sections:hand_over"}) {
+    EXPECT_EQ(status_of(path, "Content-Type", "text/xml"), 415u) << path;
+    EXPECT_EQ(status_of(path, "Accept", "text/html"), 406u) << path;
+    EXPECT_EQ(status_of(path, "Accept", "application/x-ndjson"), 406u) << path;
+  }
+  EXPECT_THAT(one.api->Metrics(), HasSubstr("locus_strict_requests_refused_total 3\n"));
+  for (const char* const type : {"application/json; charset=utf-8", "Application/JSON",
+                                 "application/x-www-form-urlencoded", ""}) {
+    EXPECT_EQ(status_of("next", "content-type", type), 200u) << type;
+  }
+  EXPECT_EQ(status_of("next", "accept", "text/html, */*;q=0.1"), 200u);
+}
+
 TEST(StrictApiTest, SectionsOfAnother_AreRefusedWithTheirOwner) {
   auto store = std::make_shared<MemoryStrictStore>();
   Served one(Settings("one")), two(Settings("two"));

@@ -7,14 +7,13 @@
 #include <atomic>
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
-#include <initializer_list>
 #include <optional>
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "apps/locusd/front/media_types.h"
 #include "apps/locusd/front/replaceable.h"
 #include "apps/locusd/ids/id_jobs.h"
 #include "locus/internal/deadline.h"
@@ -55,40 +54,6 @@ ServerAnswer FailureAnswer(const absl::Status& status) {
     default:
       return ProblemAnswer(status, 500);
   }
-}
-
-bool Lists(std::string_view header, std::initializer_list<absl::string_view> types) {
-  // As nearly everybody writes them, and then for the rest.
-  for (const absl::string_view type : types) {
-    if (absl::StrContains(internal::ToAbsl(header), type)) return true;
-  }
-  const std::string lower = absl::AsciiStrToLower(internal::ToAbsl(header));
-  for (const absl::string_view type : types) {
-    if (absl::StrContains(lower, type)) return true;
-  }
-  return false;
-}
-
-// Where the client sends another type than JSON, or takes none that there is. What curl and
-// browsers' forms say of a body that nobody named is let pass.
-std::optional<ServerAnswer> RefuseTypes(const ServerRequest& request) {
-  const std::string_view type = request.Header("Content-Type");
-  if (!request.body.empty() && !type.empty() &&
-      !Lists(type, {"application/json", "+json", "application/x-www-form-urlencoded"})) {
-    return ProblemAnswer(
-        absl::InvalidArgumentError(absl::StrCat("Content-Type is ", internal::Quoted(type),
-                                                "; it must be application/json")),
-        415);
-  }
-  const std::string_view accept = request.Header("Accept");
-  if (!accept.empty() &&
-      !Lists(accept, {"application/json", "application/x-ndjson", "application/*", "*/*"})) {
-    return ProblemAnswer(absl::InvalidArgumentError(
-                             absl::StrCat("Accept is ", internal::Quoted(accept),
-                                          "; there are application/json and application/x-ndjson")),
-                         406);
-  }
-  return std::nullopt;
 }
 
 std::string DigestOf(std::string_view text) {
@@ -160,7 +125,7 @@ class IdApi::Rep {
 
   void Handle(ServerRequest request, const std::string& client, Server::Respond respond) {
     ++requests_;
-    if (auto refusal = RefuseTypes(request)) {
+    if (auto refusal = RefuseTypes(request, Answers::kJsonOrLines)) {
       ++refused_;
       return respond(*std::move(refusal));
     }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "apps/locusd/front/media_types.h"
 #include "apps/locusd/strict/strict_draw.h"
 #include "apps/locusd/strict/strict_metrics.h"
 #include "apps/locusd/strict/strict_request.h"
@@ -105,6 +106,13 @@ class StrictApi::Rep {
   }
 
   void Handle(const ServerRequest& request, Server::Respond respond) {
+    if (std::optional<ServerAnswer> refusal = RefuseTypes(request, Answers::kJson)) {
+      if (request.path == kNext) {
+        ++counts_.requests;
+        ++counts_.refused;
+      }
+      return respond(*std::move(refusal));
+    }
     if (request.path == kNext) return Next(request, std::move(respond));
     if (request.path == kTable) {
       if (node_.sequencer() == nullptr) return respond(NotOpen());

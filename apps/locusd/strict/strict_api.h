@@ -54,6 +54,8 @@ struct StrictApiOptions {
 //   handed over to this node. Without sections: the node takes part in the spread again.
 // - POST /v1/strict/nodes with StrictNews: the same of this node.
 //
+// Bodies are JSON (415), and so are answers (406).
+//
 // Thread safety: all methods may be called from any thread.
 class StrictApi : public Handler {
  public:
