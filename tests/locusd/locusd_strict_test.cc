@@ -195,8 +195,22 @@ TEST_F(LocusdStrictTest, FixedSections_AreTheNodesOwn) {
   EXPECT_TRUE(WaitUntil([&] { return Owned(1) == kSections - 5; }));
   nodes_[0]->process().Stop();
   EXPECT_TRUE(WaitUntil([&] { return Owned(1) == kSections; }));
+  // It comes back, and asks the other one for them.
+  const auto client = Client(1);
+  const auto number = client->Next(7, Clock::now() + std::chrono::minutes(1));
+  ASSERT_TRUE(number.ok()) << number.status();
   ASSERT_TRUE(nodes_[0]->Start());
-  EXPECT_TRUE(WaitUntil([&] { return Owned(0) == 0; }));
+  EXPECT_TRUE(WaitUntil([&] { return Owned(0) == 5 && Owned(1) == kSections - 5; }));
+  EXPECT_TRUE(nodes_[1]->Logged("5 strict sections handed over to n1")) << nodes_[1]->LogText();
+  const auto later = client->Next(7, Clock::now() + std::chrono::minutes(1));
+  ASSERT_TRUE(later.ok()) << later.status();
+  EXPECT_GT(*later, *number);
+  // A third one chose some of them, too; it has what is left, and they do not go to and fro.
+  Start(1, "sections = [\"4-5\"]\n");
+  EXPECT_TRUE(WaitUntil([&] { return Owned(2) == 1; }));
+  EXPECT_TRUE(WaitUntil([&] { return nodes_[0]->Metric("locus_strict_nodes_alive") == "2"; }));
+  EXPECT_EQ(Owned(0), 5);
+  EXPECT_EQ(nodes_[0]->Metric("locus_strict_sections_handed_over_total"), "0");
 }
 
 TEST_F(LocusdStrictTest, DamagedRequests_AreRefusedAndNothingElse) {

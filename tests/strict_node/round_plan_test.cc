@@ -186,6 +186,25 @@ TEST(RoundPlanTest, FixedSections_AreTakenAndKept) {
   EXPECT_THAT(plan.give, IsEmpty());
 }
 
+TEST(RoundPlanTest, FixedSectionsOfANodeOfTheSpread_AreAskedFor) {
+  StrictSetView view = Sections(6);
+  Own(view, 0, 2, "you");
+  Own(view, 2, 4, "they");
+  Own(view, 4, 6, "me");
+  RoundInput input = Of(view, {"they", "you"});
+  input.fixed = {1, 2, 4};
+  input.others[0].weight = 0;  // it may have fixed them, too, and would ask for them in turn
+  const RoundPlan plan = PlanRound(input);
+  ASSERT_THAT(plan.ask, SizeIs(1));
+  EXPECT_THAT(plan.ask.at("you"), ElementsAre(1));
+  EXPECT_THAT(plan.take, IsEmpty());
+  input.by_load = false;
+  EXPECT_THAT(PlanRound(input).ask, IsEmpty()) << "no section that has an owner moves now";
+  input.by_load = true;
+  input.self.weight = 0;
+  EXPECT_THAT(PlanRound(input).ask, IsEmpty()) << "it was told to take none";
+}
+
 TEST(RoundPlanTest, Farewell_GivesAllToThoseThatTakeSome) {
   StrictSetView view = Sections(9);
   Own(view, 0, 3, "me");

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "apps/locusd/strict/section_list.h"
+#include "apps/locusd/strict/strict_table.h"
 #include "src/base/check.h"
 #include "src/base/loopback.h"
 #include "src/base/mutex.h"
@@ -23,6 +24,10 @@ namespace {
 // Loads of 2^20 sections.
 constexpr size_t kMostAnswer = size_t{32} << 20;
 constexpr size_t kMostTokenBytes = 1024;
+
+std::string MemberOf(std::span<const uint32_t> sections) {
+  return absl::StrCat("\"sections\":[\"", absl::StrJoin(SectionTexts(sections), "\",\""), "\"]");
+}
 
 }  // namespace
 
@@ -121,10 +126,21 @@ std::vector<absl::StatusOr<StrictNews>> PeerCalls::Tell(const StrictNews& news,
 absl::StatusOr<PeerCalls::Taken> PeerCalls::Take(const std::string& address,
                                                  std::span<const uint32_t> sections,
                                                  absl::Duration timeout) {
-  const std::string body =
-      absl::StrCat("{\"sections\":[\"", absl::StrJoin(SectionTexts(sections), "\",\""), "\"]}");
+  return Change(address, "/v1/strict/sections:take", absl::StrCat("{", MemberOf(sections), "}"),
+                timeout);
+}
+
+absl::StatusOr<PeerCalls::Taken> PeerCalls::AskFor(const std::string& address,
+                                                   std::span<const uint32_t> sections,
+                                                   const std::string& to, absl::Duration timeout) {
+  return Change(address, "/v1/strict/sections:hand_over",
+                absl::StrCat("{", MemberOf(sections), ",\"to\":", JsonText(to), "}"), timeout);
+}
+
+absl::StatusOr<PeerCalls::Taken> PeerCalls::Change(const std::string& address, const char* target,
+                                                   std::string body, absl::Duration timeout) {
   std::vector<absl::StatusOr<FetchRequest>> requests;
-  requests.push_back(RequestOf(address, "/v1/strict/sections:take", body, timeout));
+  requests.push_back(RequestOf(address, target, std::move(body), timeout));
   const std::vector<absl::StatusOr<HttpAnswer>> answers = FetchAll(std::move(requests));
   LOCUS_RETURN_IF_ERROR(answers[0].status());
   if (answers[0]->status != 200) {

@@ -40,11 +40,16 @@ class PeerCalls {
   };
   absl::StatusOr<Taken> Take(const std::string& address, std::span<const uint32_t> sections,
                              absl::Duration timeout);
+  // Asks the node to hand these over to the node named `to`; the answer is how many it handed over.
+  absl::StatusOr<Taken> AskFor(const std::string& address, std::span<const uint32_t> sections,
+                               const std::string& to, absl::Duration timeout);
 
  private:
   PeerCalls() = default;
   absl::StatusOr<http::FetchRequest> RequestOf(const std::string& address, const char* target,
                                                std::string body, absl::Duration timeout) const;
+  absl::StatusOr<Taken> Change(const std::string& address, const char* target, std::string body,
+                               absl::Duration timeout);
   std::vector<absl::StatusOr<http::HttpAnswer>> FetchAll(
       std::vector<absl::StatusOr<http::FetchRequest>> requests);
 

@@ -66,6 +66,23 @@ Holding HoldingOf(const RoundInput& input) {
   return holding;
 }
 
+void PlanFixed(const RoundInput& input, const Holding& holding, RoundPlan& plan) {
+  std::set<std::string> in_spread;
+  for (const StrictPeer& peer : input.others) {
+    if (peer.weight > 0) in_spread.insert(peer.name);
+  }
+  for (const uint32_t section : input.fixed) {
+    if (holding.free.contains(section)) {
+      plan.take.push_back(section);
+      continue;
+    }
+    const auto held = holding.held.find(section);
+    if (held != holding.held.end() && input.by_load && in_spread.contains(held->second)) {
+      plan.ask[held->second].push_back(section);
+    }
+  }
+}
+
 }  // namespace
 
 absl::Duration RestOf(const StrictSetView& view) {
@@ -84,9 +101,7 @@ RoundPlan PlanRound(const RoundInput& input) {
   }
   plan.free = holding.free;
   if (!input.fixed.empty()) {
-    for (const uint32_t section : input.fixed) {
-      if (holding.free.contains(section) && input.self.weight > 0) plan.take.push_back(section);
-    }
+    if (input.self.weight > 0) PlanFixed(input, holding, plan);
     return plan;
   }
   StrictSpreadInput spread;
@@ -124,20 +139,18 @@ std::map<std::string, std::vector<uint32_t>> PlanFarewell(const RoundInput& inpu
   StrictSpreadInput spread;
   spread.owners = OwnersOf(input.others);
   if (spread.owners.empty()) return give;
+  const std::set<uint32_t> own(sections.begin(), sections.end());
   if (input.view != nullptr) {
     for (const auto& [section, owner] : HoldingOf(input).held) {
-      if (owner != input.self.name) {
+      if (owner != input.self.name && !own.contains(section)) {
         spread.sections.push_back({section, LoadOf(input, section), owner});
       }
     }
   }
-  for (const uint32_t section : sections) {
-    std::erase_if(spread.sections, [&](const auto& known) { return known.section == section; });
+  for (const uint32_t section : own)
     spread.sections.push_back({section, LoadOf(input, section), ""});
-  }
   const absl::StatusOr<std::vector<StrictMove>> moves = StrictSpread(spread);
   LOCUS_CHECK(moves.ok());
-  const std::set<uint32_t> own(sections.begin(), sections.end());
   for (const StrictMove& move : *moves) {
     if (own.contains(move.section)) give[move.to].push_back(move.section);
   }

@@ -36,6 +36,7 @@ struct RoundInput {
 struct RoundPlan {
   std::vector<uint32_t> take;
   std::map<std::string, std::vector<uint32_t>> give;  // by the name of whom they are for
+  std::map<std::string, std::vector<uint32_t>> ask;   // for, by the name of who has them
   std::set<uint32_t> free;                            // nobody has them, and they may be taken
   // Until the lease of an owner ends who is not alive, or the store grants again; infinite: none.
   absl::Duration next_end = absl::InfiniteDuration();
@@ -48,9 +49,11 @@ absl::Duration RestOf(const StrictSetView& view);
 // StrictSpread, and gives away what is above its part. All nodes plan so; where their views differ,
 // two may want a section, and the store gives it to one of them, or none may, and then it is free
 // at the next look, and anybody takes it. A node that has sections of its own choice (`fixed`)
-// takes these and gives none. What the store says is this process's, and it does not answer for, as
-// the answer to a hand-over was lost, is free to it. While the set rests after a loss, nothing is
-// taken or given.
+// takes these and gives none; where a node of the spread has some of them, it asks for these when
+// sections may be moved. It does not ask a node that takes none, which may have fixed them, too: so
+// two nodes that name one section do not draw it to and fro. What the store says is this process's,
+// and it does not answer for, as the answer to a hand-over was lost, is free to it. While the set
+// rests after a loss, nothing is taken or given.
 RoundPlan PlanRound(const RoundInput& input);
 
 // Which of the others should have these sections, all of this node's; nobody is left out of

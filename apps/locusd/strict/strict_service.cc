@@ -35,6 +35,10 @@ constexpr absl::Duration kVerySoon = absl::Milliseconds(30);
 // A node that takes longer to answer counts as dead, and its leases say when its sections are free.
 constexpr absl::Duration kTellTimeout = absl::Milliseconds(500);
 constexpr absl::Duration kTakeTimeout = absl::Seconds(2);
+// As long as it takes the node that is asked to have them taken.
+constexpr absl::Duration kAskTimeout = absl::Seconds(3);
+// No further ones are asked for in a round; less than the others wait for news of a node.
+constexpr absl::Duration kAskFor = absl::Seconds(1);
 // To hand sections over, while nodes that were to take them do not.
 constexpr int kMostAttempts = 3;
 constexpr internal::Backoff::Policy kPauses = {.first = absl::Milliseconds(100),
@@ -227,7 +231,27 @@ class StrictService::Rep {
       const absl::StatusOr<Change> given = Give(sections, &*to);
       if (!given.ok()) TellOnce("strict sections cannot be handed over", given.status());
     }
+    AskForOwn(plan);
     return got_all;
+  }
+
+  // For sections of this node's own choice that nodes of the spread have. What is not got is asked
+  // for again when sections are next spread; at once, as long as some are handed over.
+  void AskForOwn(const RoundPlan& plan) {
+    const absl::Duration until = options_.clock->SinceBoot() + kAskFor;
+    for (const auto& [name, sections] : plan.ask) {
+      const std::optional<StrictPeer> holder = node_.FindLive(name);
+      std::span<const uint32_t> left = sections;
+      while (holder && !left.empty() && !stopping() && node_.takes()) {
+        if (options_.clock->SinceBoot() >= until) return Wake();
+        const std::span<const uint32_t> some = left.first(std::min(left.size(), kSectionsAtOnce));
+        left = left.subspan(some.size());
+        const absl::StatusOr<PeerCalls::Taken> got =
+            calls_->AskFor(holder->address, some, node_.settings().name, kAskTimeout);
+        TellOnce(absl::StrCat(name, " does not hand over the sections of this node"), got.status());
+        if (!got.ok()) break;
+      }
+    }
   }
 
   // Hands them over, some at a time. nullptr: to anybody.
