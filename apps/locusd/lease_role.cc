@@ -32,8 +32,10 @@ namespace {
 
 Scopes ScopesOf(const http::ServerRequest& request) {
   if (lease_api::IsForOperators(request)) return {Scope::kOperate};
-  if (request.method == "GET") return {Scope::kLeases, Scope::kRead};
-  return {Scope::kLeases};
+  // Who leases cannot make anything repeat; who sets a counter or changes its rule can.
+  const Scope what = lease_api::IsOfNumbers(request.path) ? Scope::kStore : Scope::kLeases;
+  if (request.method == "GET") return {what, Scope::kRead};
+  return {what};
 }
 
 absl::StatusOr<std::unique_ptr<raft::LogStore>> OpenStore(const Config& config,

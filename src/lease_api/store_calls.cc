@@ -41,9 +41,9 @@ absl::StatusOr<std::string> NameIn(std::string_view query) {
 
 }  // namespace
 
-bool IsOfStore(std::string_view path) {
-  return path == kCounters || path == kRules || path.starts_with(kSegments);
-}
+bool IsOfStore(std::string_view path) { return IsOfNumbers(path) || path.starts_with(kSegments); }
+
+bool IsOfNumbers(std::string_view path) { return path == kCounters || path == kRules; }
 
 absl::StatusOr<StoreCall> ParseStoreCall(const ServerRequest& request) {
   const std::string& method = request.method;

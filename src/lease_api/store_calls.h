@@ -24,6 +24,8 @@ struct StoreCall {
 };
 
 bool IsOfStore(std::string_view path);
+// Of these, that of counters and of rules of sequences.
+bool IsOfNumbers(std::string_view path);
 // Of a request whose path IsOfStore. INVALID_ARGUMENT: a bad body or name. NOT_FOUND: there is no
 // such method or path.
 absl::StatusOr<StoreCall> ParseStoreCall(const http::ServerRequest& request);

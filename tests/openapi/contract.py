@@ -8,6 +8,7 @@ import time
 import jsonschema
 
 METHODS = ("get", "put", "post", "delete", "patch")
+SCOPES = ("ids", "route", "decode", "leases", "store", "operate", "publish", "strict", "read")
 DEADLINE = 120  # seconds, for whatever is waited for
 
 
@@ -56,7 +57,7 @@ class Contract:
                 if given != set(re.findall(r"\{([a-z_]+)\}", path)):
                     self.wrong.append(f"{path}: its parameters are not those of its operations")
                 for scope in operation.get("x-scopes", []):
-                    if scope not in ("ids", "route", "decode", "leases", "operate", "publish", "strict", "read"):
+                    if scope not in SCOPES:
                         self.wrong.append(f"{path}: there is no scope {scope}")
 
     def _follow(self, value, where):

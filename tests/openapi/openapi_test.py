@@ -432,7 +432,7 @@ def drive(world, contract):
     few, all_of_it = world.token("few"), world.token("all")
     with open(world.path("table.json"), "w", encoding="ascii") as out:
         json.dump(TABLE, out)
-    scopes = '"ids", "route", "decode", "leases", "operate", "publish", "strict", "read"'
+    scopes = '"ids", "route", "decode", "leases", "store", "operate", "publish", "strict", "read"'
     more = f'''request_timeout = "1s"
 store = true
 [[token]]

@@ -130,8 +130,8 @@ constexpr char kToken[] = R"(
 # [[token]]                         # a client, beside token_files; as many as there are clients
 # name = "shop"                     # for logs and metrics
 # file = "/etc/locusd/shop.token"   # mode 0600
-# scopes = ["ids", "route"]         # ids, route, decode, leases, operate, publish,
-#                                   # strict, read
+# scopes = ["ids", "route"]         # ids, route, decode, leases, store, operate,
+#                                   # publish, strict, read
 # expires = "2099-12-31T00:00:00Z"  # without the line, never
 # rate = 0                          # requests a second; 0: no limit
 # burst = 1000

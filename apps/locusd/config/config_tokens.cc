@@ -20,9 +20,10 @@ constexpr size_t kLeastTokenBytes = 16;
 constexpr size_t kMostTokenBytes = 1024;
 constexpr size_t kMostNameBytes = 64;
 
-constexpr Scopes kOfClients = {Scope::kIds, Scope::kRoute, Scope::kLeases, Scope::kRead};
-constexpr Scopes kOfOperators = {Scope::kIds,     Scope::kRoute,  Scope::kLeases, Scope::kOperate,
-                                 Scope::kPublish, Scope::kStrict, Scope::kRead};
+constexpr Scopes kOfClients = {Scope::kIds, Scope::kRoute, Scope::kLeases, Scope::kStore,
+                               Scope::kRead};
+constexpr Scopes kOfOperators = {Scope::kIds,     Scope::kRoute,   Scope::kLeases, Scope::kStore,
+                                 Scope::kOperate, Scope::kPublish, Scope::kStrict, Scope::kRead};
 
 absl::StatusOr<std::string> ReadTokenName(const std::string& text) {
   bool fits = !text.empty() && text.size() <= kMostNameBytes;

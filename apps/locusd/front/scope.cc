@@ -15,6 +15,8 @@ std::string_view ToString(Scope scope) {
       return "decode";
     case Scope::kLeases:
       return "leases";
+    case Scope::kStore:
+      return "store";
     case Scope::kOperate:
       return "operate";
     case Scope::kPublish:

@@ -16,15 +16,16 @@ enum class Scope : uint8_t {
   kIds,      // order IDs, numbers of sequences, Snowflakes, UUIDs
   kRoute,    // the shard of an order or a buyer
   kDecode,   // the order ID behind an order_no: for few
-  kLeases,   // to take, renew, release and list worker leases
+  kLeases,   // to take, renew, release and list worker leases, and to lease order IDs
+  kStore,    // counters and rules of sequences that a cluster keeps
   kOperate,  // members of the cluster, its leadership, spaces of leases
   kPublish,  // routing tables
   kStrict,   // sections of strict sequences: between their nodes, and to hand them over
   kRead,     // all that is shown: metrics, status, members, leases, tables
 };
 
-// The name in configurations and messages: "ids", "route", "decode", "leases", "operate",
-// "publish", "strict", "read".
+// The name in configurations and messages: "ids", "route", "decode", "leases", "store",
+// "operate", "publish", "strict", "read".
 std::string_view ToString(Scope scope);
 // nullopt: there is none of that name.
 std::optional<Scope> ParseScope(std::string_view name);
@@ -32,9 +33,9 @@ std::optional<Scope> ParseScope(std::string_view name);
 // A set of scopes.
 class Scopes {
  public:
-  static constexpr std::array kEach = {Scope::kIds,    Scope::kRoute,   Scope::kDecode,
-                                       Scope::kLeases, Scope::kOperate, Scope::kPublish,
-                                       Scope::kStrict, Scope::kRead};
+  static constexpr std::array kEach = {Scope::kIds,     Scope::kRoute,  Scope::kDecode,
+                                       Scope::kLeases,  Scope::kStore,  Scope::kOperate,
+                                       Scope::kPublish, Scope::kStrict, Scope::kRead};
 
   constexpr Scopes() = default;
   constexpr Scopes(std::initializer_list<Scope> scopes) {
