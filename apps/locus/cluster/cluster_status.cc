@@ -39,10 +39,10 @@ struct Seen {
   }
 };
 
-size_t FailedVoters(const LocusdNode& leader) {
+size_t FailedVoters(const LocusdClusterView& view) {
   size_t failed = 0;
-  for (const LocusdMember& member : leader.members) {
-    failed += member.voter && (member.IsSilent() || member.forgot);
+  for (const LocusdMember& member : view.Members()) {
+    failed += member.voter && view.IsMissing(member);
   }
   return failed;
 }
@@ -101,7 +101,7 @@ std::string TextOf(const LocusdClusterView& view) {
   std::string out;
   if (leader != nullptr) {
     absl::StrAppend(&out, "cluster ", leader->cluster, "\nleader ", leader->id, "\nmembers ",
-                    Strength(leader->members, FailedVoters(*leader)), "\nleases ", leader->held,
+                    Strength(leader->members, FailedVoters(view)), "\nleases ", leader->held,
                     " held, ", leader->workers, " ever granted\n");
   }
   TextGrid grid({Align::kLeftWhole, Align::kRight, Align::kLeftWhole, Align::kLeftWhole,

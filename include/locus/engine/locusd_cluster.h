@@ -80,6 +80,9 @@ struct LocusdClusterView {
   const LocusdNode* Leader() const;
   // The members as the leader knows them; without one, as the node with the longest log does.
   const std::vector<LocusdMember>& Members() const;
+  // Whether it counts as failed: it has forgotten what it had confirmed, or is silent; or it was
+  // not heard for LocusdCluster::kFresh, and does not answer here either.
+  bool IsMissing(const LocusdMember& member) const;
   // OK: there is a leader that hears a majority of the voters, every node that answers is a member
   // of its cluster, once, with the addresses that the members have, and no member has forgotten
   // what it had confirmed. UNAVAILABLE: what is missing or wrong.
@@ -128,6 +131,8 @@ class LocusdCluster {
 
   // A member that was not heard for so long counts as silent.
   static constexpr absl::Duration kSilent = absl::Seconds(5);
+  // One that was heard so recently is alive.
+  static constexpr absl::Duration kFresh = absl::Seconds(1);
 
   // Asks every endpoint, and then the members that are none of them; each once, all at the same
   // time.

@@ -26,9 +26,6 @@ using Progress = LocusdAddOptions::Progress;
 // Between two looks at something that is awaited.
 constexpr absl::Duration kPoll = absl::Milliseconds(200);
 
-// A node that was heard so recently is alive.
-constexpr absl::Duration kFresh = absl::Seconds(1);
-
 // For a node to say that it is alive, before a change that needs it.
 constexpr absl::Duration kAlive = absl::Seconds(1);
 
@@ -212,7 +209,8 @@ absl::Status Cluster::Await(const LocusdNode& node, const std::string& api,
         return absl::CancelledError(absl::StrCat("node ", node.id, " is a learner"));
       }
       // One that has died since would vote, and be missed.
-      if (member->match >= aim && member->silent_for && *member->silent_for < kFresh) {
+      if (member->match >= aim && member->silent_for &&
+          *member->silent_for < LocusdCluster::kFresh) {
         const absl::Status promoted = Promote(node.id);
         // The log has grown faster than the node gets it.
         if (!absl::IsFailedPrecondition(promoted)) return promoted;
@@ -274,7 +272,7 @@ absl::StatusOr<std::vector<LocusdMember>> Cluster::Remove(uint64_t id,
   absl::Status may = locusd::CheckLeaves(id, leader, options.force);
   // A leader that was just elected has not heard all of them yet.
   internal::Backoff backoff({.first = kPoll, .longest = kPoll, .jitter = 0});
-  const TimePoint heard_by = After(kFresh);
+  const TimePoint heard_by = After(LocusdCluster::kFresh);
   while (absl::IsFailedPrecondition(may) && HasUnheard(leader) &&
          internal::SleepBeforeRetry(backoff, heard_by)) {
     LOCUS_ASSIGN_OR_RETURN(leader, Leader());

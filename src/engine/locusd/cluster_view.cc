@@ -48,6 +48,13 @@ const std::vector<LocusdMember>& LocusdClusterView::Members() const {
   return furthest == nullptr ? kNone : furthest->members;
 }
 
+bool LocusdClusterView::IsMissing(const LocusdMember& member) const {
+  if (member.forgot || member.IsSilent()) return true;
+  if (*member.silent_for < LocusdCluster::kFresh) return false;
+  return std::none_of(rows.begin(), rows.end(),
+                      [&](const Row& row) { return row.node.ok() && row.node->id == member.id; });
+}
+
 namespace {
 
 // What makes a view unhealthy though a leader hears a majority: a second cluster, one ID in two
@@ -83,7 +90,7 @@ absl::Status LocusdClusterView::Health() const {
   for (const Row& row : rows) answers += row.node.ok();
   for (const LocusdMember& member : Members()) {
     voters += member.voter;
-    heard += member.voter && !member.IsSilent() && !member.forgot;
+    heard += member.voter && !IsMissing(member);
   }
   if (leader != nullptr) {
     if (heard <= voters / 2) {
