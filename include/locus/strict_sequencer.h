@@ -49,6 +49,14 @@ struct StrictSequencerOptions {
   // Of this process: StrictOwner.
   std::string name;
   std::string address;
+  // How many bytes of memory the numbers of keys may have, 1 MiB to 64 TiB: enough for 8 of each
+  // key in use where these are neighbours, and for a page of 4 KiB of each where they are not.
+  // Beyond, keys without memory are UNAVAILABLE, while the sections that were opened first let
+  // theirs go: by a call of the store, after which all their keys go on above max_seq. Smaller:
+  // that happens more often, and numbers make larger jumps.
+  uint64_t most_memory = uint64_t{1} << 30;
+  static constexpr uint64_t kLeastMemory = uint64_t{1} << 20;
+  static constexpr uint64_t kMostMemory = uint64_t{1} << 46;
   // Called for each event, by one thread at a time. It must not block or throw, and must not call
   // the sequencer.
   std::function<void(const StrictEvent&)> on_event;
@@ -61,11 +69,13 @@ struct StrictSequencerOptions {
 
 // Counters start when the sequencer is opened.
 struct StrictSequencerStats {
-  uint32_t owned = 0;     // sections that are open now
-  uint64_t extends = 0;   // calls of StrictStore::Extend
-  uint64_t failures = 0;  // of them, those without an answer
-  uint64_t raises = 0;    // sections raised ahead of use
-  uint64_t lost = 0;      // sections lost to the store's word
+  uint32_t owned = 0;         // sections that are open now
+  uint64_t extends = 0;       // calls of StrictStore::Extend
+  uint64_t failures = 0;      // of them, those without an answer
+  uint64_t raises = 0;        // sections raised ahead of use
+  uint64_t lost = 0;          // sections lost to the store's word
+  uint64_t let_go = 0;        // how often a section let the memory of its keys go
+  uint64_t memory_bytes = 0;  // that keys have now; give or take a page for each thread
   uint64_t table_version = 0;
   absl::Duration left;  // until the first deadline of a section that is open; negative once passed
 };
@@ -97,7 +107,8 @@ struct StrictSequencerStats {
 // Thread safety: all methods may be called from any thread.
 // Cost of a number: one atomic step on 8 bytes of the uid, and a look at the clock (a batch: one
 // for all). No lock, no allocation. Memory: 8 bytes a uid, in pages of 4 KiB that are made when a
-// uid of theirs is first used, and given back when the section is.
+// uid of theirs is first used, and given back when the section is, or when there are too many
+// (StrictSequencerOptions::most_memory).
 // Fork: in a forked child every call returns FAILED_PRECONDITION, and destruction does nothing.
 class StrictSequencer {
  public:
@@ -113,8 +124,9 @@ class StrictSequencer {
 
   // The next number of `uid`. Errors: INVALID_ARGUMENT: the set does not have this uid. ABORTED:
   // its section is not this process's; the message names the section, its owner and the version
-  // of the table as far as known. UNAVAILABLE: the numbers stored ahead are used up, or the lease
-  // could not be renewed in time; retry. A number that is not answered is skipped.
+  // of the table as far as known. UNAVAILABLE: the numbers stored ahead are used up, the lease
+  // could not be renewed in time, or memory is short; retry. A number that is not answered is
+  // skipped.
   absl::StatusOr<uint64_t> TryNext(uint64_t uid);
   // As TryNext; what is UNAVAILABLE is tried again until the deadline.
   absl::StatusOr<uint64_t> Next(uint64_t uid, std::chrono::steady_clock::time_point deadline);

@@ -24,8 +24,9 @@ enum class Draw : uint8_t {
   kTakenNearTheEnd,  // taken, and max_seq should be raised
   kNoSuchUid,
   kNotHeld,
-  kUsedUp,  // the numbers up to max_seq are
-  kEnded,   // the deadline has passed, or the section was closed meanwhile
+  kUsedUp,    // the numbers up to max_seq are
+  kEnded,     // the deadline has passed, or the section was closed meanwhile
+  kNoMemory,  // for a key that has none yet
 };
 
 // The sections of a set as the calls of an owner draw from them.
@@ -36,18 +37,24 @@ class Drawing {
     Section section;
     Cells cells;
   };
+  static_assert(sizeof(Slot) == 64, "a section is one line of the cache");
 
-  Drawing(const StrictSetOptions& set, Clock& clock)
+  // `most_memory`: of all keys, in bytes.
+  Drawing(const StrictSetOptions& set, Clock& clock, uint64_t most_memory)
       : first_uid_(set.first_uid),
         uids_(set.uids),
         size_(set.section_size),
         reciprocal_(UINT64_MAX / set.section_size + 1),
         ahead_(set.step / 2),
         clock_(clock),
+        budget_(most_memory),
         slots_(new Slot[set.sections()]) {}
 
   Slot& operator[](uint32_t section) { return slots_[section]; }
-  uint64_t section_size() const { return size_; }
+  const Slot& operator[](uint32_t section) const { return slots_[section]; }
+  PageBudget& budget() { return budget_; }
+  // Gives the memory of a section back.
+  void Drop(uint32_t section) { slots_[section].cells.Drop(budget_); }
   bool Has(uint64_t uid) const { return uid - first_uid_ < uids_; }
   // The uid is one of the set.
   uint32_t SectionOf(uint64_t uid) const { return IndexOf(uid - first_uid_); }
@@ -63,7 +70,11 @@ class Drawing {
     const Section::Reading reading = slot.section.Read();
     if (reading.grant == 0) [[unlikely]]
       return Draw::kNotHeld;
-    const uint64_t taken = Section::Advance(CellOf(slot, index, offset), reading);
+    const uint64_t in_section = offset - uint64_t{index} * size_;
+    Cell& cell = slot.cells.cells()[in_section];
+    if (!HasMemory(slot, cell, in_section)) [[unlikely]]
+      return Draw::kNoMemory;
+    const uint64_t taken = Section::Advance(cell, reading);
     if (taken == 0) [[unlikely]]
       return Draw::kUsedUp;
     // The counter first: asking the clock waits until the cell has come from memory.
@@ -94,8 +105,9 @@ class Drawing {
   uint32_t IndexOf(uint64_t offset) const {
     return static_cast<uint32_t>((static_cast<unsigned __int128>(offset) * reciprocal_) >> 64);
   }
-  Cell& CellOf(Slot& slot, uint32_t index, uint64_t offset) const {
-    return slot.cells.cells()[offset - uint64_t{index} * size_];
+  // Or gets some.
+  bool HasMemory(Slot& slot, const Cell& cell, uint64_t in_section) {
+    return cell.load(std::memory_order_relaxed) != 0 || slot.cells.Enter(in_section, budget_);
   }
 
   template <typename Refused, typename NearTheEnd>
@@ -122,11 +134,19 @@ class Drawing {
         refused(uids[i], Draw::kNotHeld);
         continue;
       }
-      item.cell = &CellOf(*item.slot, index, offset);
+      item.cell = &item.slot->cells.cells()[offset - uint64_t{index} * size_];
       __builtin_prefetch(item.cell, 1);
     }
     for (size_t i = 0; i < uids.size(); ++i) {
-      if (items[i].cell != nullptr) numbers[i] = Section::Advance(*items[i].cell, items[i].reading);
+      Item& item = items[i];
+      if (item.cell == nullptr) continue;
+      const auto in_section = static_cast<uint64_t>(item.cell - item.slot->cells.cells());
+      if (!HasMemory(*item.slot, *item.cell, in_section)) [[unlikely]] {
+        item.cell = nullptr;
+        refused(uids[i], Draw::kNoMemory);
+        continue;
+      }
+      numbers[i] = Section::Advance(*item.cell, item.reading);
     }
     const int64_t now_ns = NowNs();  // after the last number was taken
     for (size_t i = 0; i < uids.size(); ++i) {
@@ -149,6 +169,7 @@ class Drawing {
   const uint64_t reciprocal_;
   const uint64_t ahead_;
   Clock& clock_;
+  PageBudget budget_;
   const std::unique_ptr<Slot[]> slots_;  // by section
 };
 

@@ -21,6 +21,9 @@ enum class Flaw : uint8_t {
   kUseBeforeStored,     // numbers are used before the raise that covers them was answered
   kDeadlineFromAnswer,  // counted from when the answer came, not from when it was asked for
   kNoDriftAllowance,    // the owner's clock is taken to run as the store's does
+  kLetGoStartsLow,      // keys whose memory was let go begin where the section was granted
+  kLetGoWhileOpen,      // memory is let go under calls that are under way
+  kLetGoAfterUse,       // the raise is used before the memory is let go, which it is to be above
   // Of the store.
   kAnyTokenExtends,       // a lease is renewed, and max_seq raised, whatever the token
   kEndedLeaseRenewed,     // as long as the token is the owner's

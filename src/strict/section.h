@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
+#include "locus/strict_store.h"
 #include "src/base/tick_clock.h"
 #include "src/strict/flaw.h"
 
@@ -26,6 +27,13 @@ constexpr absl::Duration UsableFor(absl::Duration ttl) {
   return (ttl - kLargestStep) / (1000 + kDriftPerThousand) * (1000 - kDriftPerThousand);
 }
 
+// How often a section may let its memory go, each time for a step of its numbers: so that these
+// rise by no more than half of what a loss of the store allows for.
+inline absl::Duration LetGoEvery(uint64_t step) {
+  const uint64_t ms = step * 1000 / (kStrictFloorRate / 2);
+  return absl::Milliseconds(std::max<int64_t>(50, static_cast<int64_t>(ms)));
+}
+
 // The last number of one key; 0: none under this grant or an earlier one.
 using Cell = std::atomic<uint64_t>;
 
@@ -40,8 +48,8 @@ using Cell = std::atomic<uint64_t>;
 // the draw takes place, as seen by everybody; what is held up between 2 and 3 takes a number that
 // is either answered late or not at all.
 //
-// Thread safety: Read, Advance, SurelyHeld and StillHeld from any thread; Open, Extend, SetTick and
-// Close from one at a time.
+// Thread safety: Read, Advance, SurelyHeld and StillHeld from any thread; Open, Extend, SetTick,
+// Close and Reopen from one at a time.
 template <typename Faults = NoFlaw>
 class SectionOf {
  public:
@@ -117,6 +125,25 @@ class SectionOf {
   void SetTick(uint64_t tick) { deadline_tick_.store(tick, std::memory_order_release); }
   // No number that is taken from now on is answered.
   void Close() { grant_.store(0, std::memory_order_seq_cst); }
+
+  // Lets the numbers of all keys go, by `forget`, which makes their cells zero; they go on above
+  // the max_seq in force, which no number that was answered is above. So it is as if the section
+  // was handed over to the process that has it. `grant`, `max_seq`, `deadline_ns`: as of Open, from
+  // a renewal that raised max_seq and was not given to Extend. SurelyHeld says no until SetTick.
+  template <typename Forget>
+  void Reopen(uint64_t grant, uint64_t max_seq, int64_t deadline_ns, Forget forget) {
+    uint64_t start = max_seq_.load(std::memory_order_relaxed);
+    deadline_ns = std::max(deadline_ns, deadline_ns_.load(std::memory_order_relaxed));
+    if (Faults::Has(Flaw::kLetGoStartsLow)) start = start_.load(std::memory_order_relaxed);
+    if (Faults::Has(Flaw::kLetGoWhileOpen)) {
+      grant = grant_.load(std::memory_order_relaxed);
+    } else {
+      Close();
+    }
+    // What is written from now on is either not answered, or above `start`.
+    forget();
+    Open(grant, start, std::max(max_seq, start), deadline_ns);
+  }
 
   bool open() const { return grant_.load(std::memory_order_acquire) != 0; }
   uint64_t grant() const { return grant_.load(std::memory_order_relaxed); }

@@ -13,15 +13,14 @@
 #include "src/base/mutex.h"
 #include "src/base/random_word.h"
 #include "src/strict/drawing.h"
-#include "src/strict/section.h"
+#include "src/strict/owned_sections.h"
+#include "src/strict/refusals.h"
 #include "src/strict/strict_rules.h"
-#include "src/strict/ticking.h"
 
 namespace locus {
 
 using internal::MutexLock;
 using strict::Draw;
-using strict::Section;
 
 namespace {
 
@@ -42,9 +41,9 @@ class StrictSequencer::Rep {
         options_(options),
         set_(options.options),
         owner_{options.name, options.address, instance},
-        usable_for_(strict::UsableFor<strict::NoFlaw>(set_.ttl)),
-        drawing_(set_, *options_.clock),
-        ticking_(*options_.clock),
+        refusals_(options_.set, set_, options_.name),
+        drawing_(set_, *options_.clock, options_.most_memory),
+        owned_(set_, *options_.clock, drawing_),
         retries_({.first = kFirstRetry, .longest = kLongestRetry}) {
     auto tend = [this] { return Tend(); };
     driver_ = options_.executor == nullptr
@@ -61,9 +60,11 @@ class StrictSequencer::Rep {
     if (home_.forked()) [[unlikely]]
       return CheckHome();
     uint64_t number = 0;
-    const Draw draw = drawing_.One(uid, number);
+    Draw draw = drawing_.One(uid, number);
     if (draw == Draw::kTaken) [[likely]]
       return number;
+    if (IsOpenAgain(uid, draw)) draw = drawing_.One(uid, number);
+    if (draw == Draw::kTaken) return number;
     if (draw != Draw::kTakenNearTheEnd) return Refusal(uid, draw);
     driver_->Wake();
     return number;
@@ -103,15 +104,13 @@ class StrictSequencer::Rep {
       MutexLock lock(mutex_);
       for (uint32_t section : Once(sections)) {
         LOCUS_RETURN_IF_ERROR(CheckSection(section));
-        if (!held_.contains(section)) request.wishes.push_back({section, SeenOf(section)});
+        if (!owned_.Has(section)) request.wishes.push_back({section, owned_.SeenOf(section)});
       }
       if (request.wishes.empty()) return StrictReply<StrictGrant>{table_version_.load(), false, {}};
       LOCUS_RETURN_IF_ERROR(strict::Check(set_, request));
       for (const StrictTake::Wish& wish : request.wishes) {
         if (drawing_[wish.section].cells.Make(set_.section_size)) continue;
-        return absl::ResourceExhaustedError(absl::StrCat("the system has no memory for the ",
-                                                         set_.section_size, " uids of section ",
-                                                         wish.section));
+        return refusals_.NoAddresses(wish.section);
       }
     }
     const absl::Duration sent = Now();
@@ -139,20 +138,15 @@ class StrictSequencer::Rep {
       MutexLock lock(mutex_);
       for (uint32_t section : Once(sections)) {
         LOCUS_RETURN_IF_ERROR(CheckSection(section));
-        auto held = held_.find(section);
-        auto leaving = leaving_.find(section);
-        if (held == held_.end() && leaving == leaving_.end()) continue;
-        const uint64_t token = held == held_.end() ? leaving->second : held->second;
-        request.sections.push_back({section, token, SeenOf(section)});
+        const uint64_t token = owned_.TokenOf(section);
+        if (token != 0) request.sections.push_back({section, token, owned_.SeenOf(section)});
       }
       if (request.sections.empty()) {
         return StrictReply<StrictExtended>{table_version_.load(), false, {}};
       }
       LOCUS_RETURN_IF_ERROR(strict::Check(set_, request));
       for (const StrictRelease::Section& section : request.sections) {
-        // Before the store, and so anybody else, can learn of it.
-        if (held_.contains(section.section)) CloseSection(section.section);
-        leaving_[section.section] = section.token;
+        owned_.Leave(section.section, section.token);
       }
     }
     LOCUS_ASSIGN_OR_RETURN(StrictReply<StrictExtended> reply,
@@ -162,7 +156,7 @@ class StrictSequencer::Rep {
       MutexLock lock(mutex_);
       NoteReply(reply.table_version, reply.loss_noticed);
       for (const StrictRelease::Section& section : request.sections) {
-        leaving_.erase(section.section);
+        owned_.Left(section.section);
         holders_[section.section] = request.successor;
         events_.push_back({Kind::kReleased, section.section, section.token, absl::OkStatus()});
       }
@@ -174,15 +168,13 @@ class StrictSequencer::Rep {
 
   bool LeaseHasEnded(uint64_t uid) {
     if (!set_.Contains(uid)) return false;
-    const auto& section = drawing_[drawing_.SectionOf(uid)].section;
-    return section.open() && absl::Nanoseconds(section.deadline_ns()) <= Now();
+    const uint32_t section = drawing_.SectionOf(uid);
+    return drawing_[section].section.open() && HasEnded(section);
   }
 
   std::vector<uint32_t> Owned() {
     MutexLock lock(mutex_);
-    std::vector<uint32_t> owned;
-    for (const auto& [section, token] : held_) owned.push_back(section);
-    return owned;
+    return owned_.List();
   }
 
   absl::StatusOr<StrictSetView> ReadTable() {
@@ -200,13 +192,12 @@ class StrictSequencer::Rep {
   StrictSequencerStats Stats() {
     MutexLock lock(mutex_);
     StrictSequencerStats stats = stats_;
-    stats.owned = static_cast<uint32_t>(held_.size());
+    stats.owned = static_cast<uint32_t>(owned_.size());
+    stats.raises = owned_.raises();
+    stats.let_go = owned_.let_go();
+    stats.memory_bytes = drawing_.budget().used_bytes();
     stats.table_version = table_version_.load();
-    stats.left = absl::InfiniteDuration();
-    for (const auto& [section, token] : held_) {
-      stats.left =
-          std::min(stats.left, absl::Nanoseconds(drawing_[section].section.deadline_ns()) - Now());
-    }
+    stats.left = owned_.FirstDeadline() - Now();
     return stats;
   }
 
@@ -216,64 +207,51 @@ class StrictSequencer::Rep {
   static std::set<uint32_t> Once(std::span<const uint32_t> sections) {
     return {sections.begin(), sections.end()};
   }
-  absl::Status NoSuchUid(uint64_t uid) const {
-    return absl::InvalidArgumentError(absl::StrCat("uid ", uid, " is not one of set ",
-                                                   options_.set.str(), ", which has ", set_.uids,
-                                                   " uids from ", set_.first_uid, " on"));
-  }
   absl::Status CheckSection(uint32_t section) const {
-    if (section < set_.sections()) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat("section ", section, " is not one of set ",
-                                                   options_.set.str(), ", which has ",
-                                                   set_.sections(), " sections"));
-  }
-  std::string Place(uint32_t section) const {
-    return absl::StrCat("set ", options_.set.str(), ", section ", section);
+    return section < set_.sections() ? absl::OkStatus() : refusals_.NoSuchSection(section);
   }
   absl::Status Refusal(uint64_t uid, Draw draw) {
-    if (draw == Draw::kNoSuchUid) return NoSuchUid(uid);
+    if (draw == Draw::kNoSuchUid) return refusals_.NoSuchUid(uid);
     const uint32_t section = drawing_.SectionOf(uid);
     if (draw == Draw::kNotHeld) return NotOurs(section);
-    return draw == Draw::kUsedUp ? UsedUp(section) : Ended(section);
+    if (draw == Draw::kEnded) return Ended(section);
+    if (draw == Draw::kUsedUp) drawing_[section].section.Want();
+    driver_->Wake();
+    if (draw == Draw::kNoMemory) return refusals_.NoMemory(section, options_.most_memory);
+    return refusals_.UsedUp(section, drawing_[section].section.max_seq());
   }
   absl::Status NotOurs(uint32_t section) {
     MutexLock lock(mutex_);
+    if (owned_.Has(section)) return refusals_.OpenedAnew(section);
     auto holder = holders_.find(section);
-    const bool known = holder != holders_.end() && !holder->second.empty();
-    return absl::AbortedError(absl::StrCat(
-        Place(section), " is not ", owner_.name, "'s; table version ", table_version_.load(),
-        known ? " says it is " : " knows of no owner", known ? holder->second + "'s" : ""));
-  }
-  absl::Status UsedUp(uint32_t section) {
-    drawing_[section].section.Want();
-    driver_->Wake();
-    return absl::UnavailableError(absl::StrCat(Place(section), ": the numbers stored ahead, up to ",
-                                               drawing_[section].section.max_seq(),
-                                               ", are used up; more are asked for"));
+    return refusals_.NotOurs(section, table_version_.load(),
+                             holder == holders_.end() ? "" : holder->second);
   }
   absl::Status Ended(uint32_t section) {
     if (!drawing_[section].section.open()) return NotOurs(section);
     driver_->Wake();
     MutexLock lock(mutex_);
-    return absl::UnavailableError(
-        absl::StrCat(Place(section), ": its lease was not renewed in time",
-                     last_.ok() ? "" : absl::StrCat("; the last answer: ", last_.ToString())));
+    if (!HasEnded(section)) return refusals_.OpenedAnew(section);
+    return refusals_.Ended(section, last_);
+  }
+  bool HasEnded(uint32_t section) const {
+    return absl::Nanoseconds(drawing_[section].section.deadline_ns()) <= Now();
+  }
+  // While it lets memory go, a section is closed for a moment.
+  bool IsOpenAgain(uint64_t uid, Draw draw) {
+    if (draw != Draw::kNotHeld && draw != Draw::kEnded) return false;
+    const uint32_t section = drawing_.SectionOf(uid);
+    MutexLock lock(mutex_);
+    return owned_.Has(section) && !HasEnded(section);
   }
 
   template <typename Asked, typename Answer>
   absl::Status CheckAnswer(const std::vector<Asked>& asked, const std::vector<Answer>& items) {
     bool same = asked.size() == items.size();
     for (size_t i = 0; same && i < asked.size(); ++i) same = asked[i].section == items[i].section;
-    if (same) return absl::OkStatus();
-    return absl::DataLossError(absl::StrCat("set ", options_.set.str(),
-                                            ": the store answered for other sections than the ",
-                                            asked.size(), " that it was asked for"));
+    return same ? absl::OkStatus() : refusals_.OtherSections(asked.size());
   }
 
-  uint64_t SeenOf(uint32_t section) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    auto seen = seen_.find(section);
-    return seen == seen_.end() ? 0 : seen->second;
-  }
   void NoteReply(uint64_t table_version, bool loss_noticed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     table_version_ = std::max(table_version_.load(), table_version);
     if (loss_noticed) events_.push_back({Kind::kLossNoticed, 0, 0, absl::OkStatus()});
@@ -284,24 +262,10 @@ class StrictSequencer::Rep {
       holders_[grant.section] = grant.holder.name;
       return;
     }
-    held_[grant.section] = grant.token;
-    leaving_.erase(grant.section);
     holders_[grant.section] = owner_.name;
-    seen_[grant.section] = std::max(SeenOf(grant.section), grant.max_seq);
-    Section& section = drawing_[grant.section].section;
-    section.Open(++grants_, grant.start, grant.max_seq, DeadlineNs(sent));
-    section.SetTick(ticking_.TickOf(section.deadline_ns()));
+    owned_.Open(grant, sent);
     renew_due_ = std::min(renew_due_, sent + set_.ttl / 3);
     events_.push_back({Kind::kTaken, grant.section, grant.token, absl::OkStatus()});
-  }
-  int64_t DeadlineNs(absl::Duration sent) const {
-    return absl::ToInt64Nanoseconds(sent + usable_for_);
-  }
-  // The memory goes back after the section was closed: no number of it is answered any more.
-  void CloseSection(uint32_t section) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    drawing_[section].section.Close();
-    drawing_[section].cells.Drop();
-    held_.erase(section);
   }
   void Answered() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     ++answers_;
@@ -311,25 +275,17 @@ class StrictSequencer::Rep {
   // Renews what is due, and raises what runs low.
   absl::Duration Tend() {
     std::vector<StrictExtend> requests;
+    std::set<uint32_t> let_go;
     {
       MutexLock lock(mutex_);
-      SetTicks();
+      owned_.SetTicks();
       const absl::Duration now = Now();
       if (now < retry_at_) return std::min(retry_at_ - now, kLongestWait);
-      const bool renew = now >= renew_due_;
-      for (const auto& [section, token] : held_) {
-        const Section& of = drawing_[section].section;
-        if (!renew && !of.wanted()) continue;
-        if (requests.empty() || requests.back().sections.size() == kMostSectionsAtOnce) {
-          requests.push_back({owner_, {}});
-        }
-        requests.back().sections.push_back(
-            {section, token, of.max_seq(), of.wanted() ? of.max_seq() + set_.step : 0});
-      }
+      requests = owned_.Renewals(owner_, now >= renew_due_, now, let_go);
     }
     bool all = true;
     const absl::Duration began = Now();
-    for (const StrictExtend& request : requests) all = Extend(request) && all;
+    for (const StrictExtend& request : requests) all = Extend(request, let_go) && all;
     Report();
     MutexLock lock(mutex_);
     const absl::Duration now = Now();
@@ -338,24 +294,16 @@ class StrictSequencer::Rep {
       return retry_at_ - now;
     }
     retries_.Reset();
-    if (held_.empty()) {
+    if (owned_.empty()) {
       renew_due_ = absl::InfiniteDuration();
-    } else if (began >= renew_due_) {
-      renew_due_ = began + set_.ttl / 3;
+      return renew_due_;
     }
-    return std::min(renew_due_ - now, held_.empty() ? absl::InfiniteDuration() : kLongestWait);
-  }
-
-  void SetTicks() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (!ticking_.Measure()) return;
-    for (const auto& [index, token] : held_) {
-      Section& section = drawing_[index].section;
-      section.SetTick(ticking_.TickOf(section.deadline_ns()));
-    }
+    if (began >= renew_due_) renew_due_ = began + set_.ttl / 3;
+    return std::min({renew_due_ - now, owned_.LetGoAt() - now, kLongestWait});
   }
 
   // False: no answer.
-  bool Extend(const StrictExtend& request) {
+  bool Extend(const StrictExtend& request, const std::set<uint32_t>& let_go) {
     const absl::Duration sent = Now();
     absl::StatusOr<StrictReply<StrictExtended>> reply = store_->Extend(options_.set, set_, request);
     absl::Status status = reply.status();
@@ -371,30 +319,20 @@ class StrictSequencer::Rep {
     }
     NoteReply(reply->table_version, reply->loss_noticed);
     for (size_t i = 0; i < request.sections.size(); ++i) {
-      Extended(request.sections[i], reply->items[i], sent);
+      Extended(request.sections[i], reply->items[i], sent,
+               let_go.contains(request.sections[i].section));
     }
     Answered();
     return true;
   }
 
   void Extended(const StrictExtend::Section& asked, const StrictExtended& answer,
-                absl::Duration sent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    auto held = held_.find(asked.section);
-    if (held == held_.end() || held->second != asked.token) return;  // handed over meanwhile
-    if (!answer.held) {
-      ++stats_.lost;
-      holders_.erase(asked.section);
-      CloseSection(asked.section);
-      events_.push_back({Kind::kLost, asked.section, asked.token,
-                         absl::AbortedError("the store says that the section has another owner")});
-      return;
-    }
-    seen_[asked.section] = std::max(SeenOf(asked.section), answer.max_seq);
-    Section& section = drawing_[asked.section].section;
-    section.Extend(answer.max_seq, DeadlineNs(sent));
-    if (asked.raise_to == 0) return;
-    ++stats_.raises;
-    section.Raised();
+                absl::Duration sent, bool let_go) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (owned_.Renew(asked, answer, sent, let_go)) return;
+    ++stats_.lost;
+    holders_.erase(asked.section);
+    events_.push_back({Kind::kLost, asked.section, asked.token,
+                       absl::AbortedError("the store says that the section has another owner")});
   }
 
   // Events are told in their order, one at a time.
@@ -413,8 +351,8 @@ class StrictSequencer::Rep {
   const StrictSequencerOptions options_;
   const StrictSetOptions set_;
   const StrictOwner owner_;
-  const absl::Duration usable_for_;
   const internal::ForkGuard home_;
+  const strict::Refusals refusals_;
   strict::Drawing drawing_;
 
   // Takes and hand-overs, one at a time, so that what a take answers is the last grant that this
@@ -425,12 +363,8 @@ class StrictSequencer::Rep {
   internal::CondVar answered_;
   std::atomic<uint64_t> answers_{0};  // of the store; raised under mutex_
   std::atomic<uint64_t> table_version_{0};
-  std::map<uint32_t, uint64_t> held_ ABSL_GUARDED_BY(mutex_);     // tokens
-  std::map<uint32_t, uint64_t> leaving_ ABSL_GUARDED_BY(mutex_);  // closed, and not yet released
-  std::map<uint32_t, uint64_t> seen_ ABSL_GUARDED_BY(mutex_);     // the highest max_seq
+  strict::OwnedSections owned_ ABSL_GUARDED_BY(mutex_);
   std::map<uint32_t, std::string> holders_ ABSL_GUARDED_BY(mutex_);
-  uint64_t grants_ ABSL_GUARDED_BY(mutex_) = 0;
-  strict::Ticking ticking_ ABSL_GUARDED_BY(mutex_);
   absl::Duration renew_due_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteDuration();
   absl::Duration retry_at_ ABSL_GUARDED_BY(mutex_);
   internal::Backoff retries_ ABSL_GUARDED_BY(mutex_);
@@ -452,6 +386,7 @@ absl::StatusOr<std::unique_ptr<StrictSequencer>> StrictSequencer::Open(
   probe.owner = {options.name, options.address, *instance};
   probe.wishes = {{0, 0}};
   LOCUS_RETURN_IF_ERROR(strict::Check(options.options, probe));
+  LOCUS_RETURN_IF_ERROR(strict::CheckMemory(options.most_memory));
   auto rep = std::make_unique<Rep>(std::move(store), options, *instance);
   LOCUS_RETURN_IF_ERROR(rep->ReadTable().status());
   return std::unique_ptr<StrictSequencer>(new StrictSequencer(std::move(rep)));

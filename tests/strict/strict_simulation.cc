@@ -10,27 +10,14 @@
 #include <string>
 #include <utility>
 
-#include "src/base/check.h"
 #include "src/strict/section.h"
-#include "src/strict/strict_rules.h"
+#include "tests/strict/simulated_store.h"
 
 namespace locus::strict {
 namespace {
 
 StrictCoverage coverage;
 
-// The flaw of the run under way. All of a simulation runs on one thread.
-Flaw flaw = Flaw::kNone;
-struct Faults {
-  static bool Has(Flaw one) { return flaw == one; }
-};
-using SimRules = RulesOf<Faults>;
-using SimSection = SectionOf<Faults>;
-
-// True time, in microseconds.
-using Micros = int64_t;
-constexpr Micros kMs = 1000;
-constexpr Micros kSecond = 1000 * kMs;
 constexpr Micros kTtl = 10 * kSecond;
 constexpr size_t kOwners = 3;
 constexpr uint32_t kSections = 2;
@@ -79,17 +66,18 @@ struct Call {
 
 class World {
  public:
-  World(uint64_t seed, const SimulationPlan& plan) : random_(seed), plan_(plan) {
-    flaw = plan.flaw;
-    set_.options.uids = kSections * 64;
-    set_.options.section_size = 64;
-    set_.options.step = OneIn(3) ? 8 + Below(40) : 5'000;
-    set_.options.ttl = absl::Microseconds(kTtl);
+  World(uint64_t seed, const SimulationPlan& plan)
+      : random_(seed), plan_(plan), store_(random_, now_) {
+    simulated_flaw = plan.flaw;
+    StrictSetOptions options;
+    options.uids = kSections * 64;
+    options.section_size = 64;
+    options.step = OneIn(3) ? 8 + Below(40) : 5'000;
+    options.ttl = absl::Microseconds(kTtl);
     worst_rates_ = OneIn(3);
-    store_rate_ = Rate(plan.drift);
+    const double rate = Rate(plan.drift);
     rewinds_ = plan.silent_rewinds || OneIn(2);
-    vague_clock_ = OneIn(3);
-    kept_set_ = set_;
+    store_.Begin(options, rate, OneIn(3));
     for (size_t i = 0; i < kOwners; ++i) {
       owners_[i].who.name = std::string(1, static_cast<char>('a' + i));
       owners_[i].offset = static_cast<Micros>(Below(100)) * kSecond;
@@ -140,18 +128,6 @@ class World {
     return static_cast<int64_t>((static_cast<double>(now_)) * owners_[i].rate * 1000) +
            owners_[i].offset * 1000;
   }
-  absl::Time TrueStoreNow() const {
-    return absl::FromUnixSeconds(1'800'000'000) +
-           absl::Microseconds(static_cast<Micros>(static_cast<double>(now_) * store_rate_)) +
-           absl::Microseconds(store_ahead_);
-  }
-  // In some runs the engine knows the store's clock only by answers in whole seconds.
-  StoreTime StoreNow() {
-    const absl::Time now = TrueStoreNow();
-    if (!vague_clock_) return now;
-    const Micros width = 2 * kSecond, before = Micros(Below(width));
-    return StoreTime(now - absl::Microseconds(before), now + absl::Microseconds(width - before));
-  }
 
   // --- the network. Answers come to whoever still waits for them.
   Micros Delay() {
@@ -178,29 +154,6 @@ class World {
     OwnerAfter(i, fast ? 0 : Delay(), [=] { at_owner(reply); });
   }
 
-  // --- the store
-  Batch BatchOf(uint32_t section) const {
-    Batch batch;
-    batch.set = set_;
-    auto found = records_.find(section);
-    if (found != records_.end()) batch.records.insert(*found);
-    return batch;
-  }
-  void Store(const Batch& batch) {
-    set_ = batch.set;
-    for (uint32_t section : batch.changed) records_[section] = batch.records.at(section);
-  }
-  void Rewind() {
-    ++coverage.rewinds;
-    set_ = kept_set_;
-    records_ = kept_records_;
-    if (plan_.silent_rewinds) return;
-    Batch batch;
-    batch.set = set_;
-    SimRules::NoteLoss(batch, StoreNow());
-    set_ = batch.set;
-  }
-
   // --- owners
   Owned& OwnedOf(size_t i, uint32_t section) { return (*owners_[i].memory)[section]; }
 
@@ -219,7 +172,9 @@ class World {
     } else if (OneIn(60)) {
       HandOver(i, section, (i + 1 + Below(kOwners - 1)) % kOwners);
     } else if (owned.section.wanted() || now_ >= owned.renew_at) {
-      SendExtend(i, section);
+      SendExtend(i, section, /*let_go=*/OneIn(4));
+    } else if (OneIn(20)) {
+      SendExtend(i, section, /*let_go=*/true);
     }
     OwnerAfter(i, Micros(50 + Below(400)) * kMs, [=, this] { Tend(i, section); });
   }
@@ -244,13 +199,8 @@ class World {
         });
   }
   StrictGrant ExecuteTake(const StrictTake& request, uint32_t section) {
-    Batch batch = BatchOf(section);
-    const auto before = records_.find(section);
-    const bool left = before == records_.end() || before->second.owner.name.empty();
-    auto reply = SimRules::Take(batch, request, StoreNow());
-    LOCUS_CHECK(reply.ok());
-    Store(batch);
-    const StrictGrant& grant = reply->items[0];
+    const bool left = store_.IsLeft(section);
+    const StrictGrant grant = store_.Take(request);
     if (grant.verdict == StrictGrant::Verdict::kGranted) {
       ++coverage.takes;
       coverage.takes_of_ended += !left;
@@ -261,9 +211,8 @@ class World {
   // Another owner asks for the section in the moment in which its lease ends.
   void HuntAfter(uint32_t section) {
     if (!OneIn(2)) return;
-    const auto left = absl::ToInt64Microseconds(records_[section].ends_at - TrueStoreNow());
     const size_t hunter = Below(kOwners);
-    const auto until = static_cast<Micros>(static_cast<double>(left) / store_rate_);
+    const Micros until = store_.LeaseLeft(section);
     OwnerAfter(
         hunter,
         std::max<Micros>(until - kSecond + Micros(Below(2)) * kSecond, 0) + Micros(Below(4)) * kMs,
@@ -294,15 +243,16 @@ class World {
     }
   }
 
-  void SendExtend(size_t i, uint32_t section) {
+  // `let_go`: the memory of the keys, after their numbers were raised.
+  void SendExtend(size_t i, uint32_t section, bool let_go) {
     Owned& owned = OwnedOf(i, section);
     if (owned.extending && !OneIn(4)) return;  // mostly one at a time
     owned.extending = true;
     OwnerAfter(i, 2 * kSecond, [=, this] { OwnedOf(i, section).extending = false; });
     const uint64_t token = owned.token;
     const uint64_t max_seq = owned.section.max_seq();
-    const uint64_t raise = owned.section.wanted() ? max_seq + set_.options.step : 0;
-    if (Faults::Has(Flaw::kUseBeforeStored) && raise > 0) {
+    const uint64_t raise = owned.section.wanted() || let_go ? max_seq + store_.options().step : 0;
+    if (Faults::Has(Flaw::kUseBeforeStored) && raise > 0 && !let_go) {
       owned.section.Extend(raise, owned.section.deadline_ns());
     }
     const int64_t sent = LocalNs(i);
@@ -310,16 +260,16 @@ class World {
     Ask<StrictExtended>(
         i, Delay(),
         [=, this] {
-          Batch batch = BatchOf(section);
-          auto reply = SimRules::Extend(batch, request, StoreNow());
-          LOCUS_CHECK(reply.ok());
-          Store(batch);
-          if (reply->items[0].held) HuntAfter(section);
-          return reply->items[0];
+          const StrictExtended extended = store_.Extend(request);
+          if (extended.held) HuntAfter(section);
+          return extended;
         },
-        [=, this](const StrictExtended& answer) { Extended(i, token, raise > 0, answer, sent); });
+        [=, this](const StrictExtended& answer) {
+          Extended(i, token, raise > 0, let_go, answer, sent);
+        });
   }
-  void Extended(size_t i, uint64_t token, bool raised, const StrictExtended& answer, int64_t sent) {
+  void Extended(size_t i, uint64_t token, bool raised, bool let_go, const StrictExtended& answer,
+                int64_t sent) {
     Owned& owned = OwnedOf(i, answer.section);
     owned.extending = false;
     if (!owned.section.open() || owned.token != token) return;  // handed over meanwhile
@@ -329,7 +279,11 @@ class World {
       return;
     }
     owned.seen = std::max(owned.seen, answer.max_seq);
-    owned.section.Extend(answer.max_seq, Deadline(i, sent));
+    if (let_go) {
+      LetGo(i, owned, answer, Deadline(i, sent));
+    } else {
+      owned.section.Extend(answer.max_seq, Deadline(i, sent));
+    }
     owned.renew_at = now_ + kTtl / 3;
     if (raised) {
       ++coverage.raises;
@@ -338,9 +292,28 @@ class World {
     CallNearDeadline(i, answer.section);
   }
   // As the sequencer does: the memory is given back.
+  static void Forget(Owned& owned) {
+    for (Cell& cell : owned.cells) cell = 0;
+  }
   static void Close(Owned& owned) {
     owned.section.Close();
-    for (Cell& cell : owned.cells) cell = 0;
+    Forget(owned);
+  }
+  void LetGo(size_t i, Owned& owned, const StrictExtended& answer, int64_t deadline_ns) {
+    ++coverage.let_go;
+    const uint64_t grant = ++owned.grants;
+    if (!Faults::Has(Flaw::kLetGoAfterUse)) {
+      owned.section.Reopen(grant, answer.max_seq, deadline_ns, [&] { Forget(owned); });
+    } else {
+      const uint64_t start = owned.section.max_seq();
+      owned.section.Extend(answer.max_seq, deadline_ns);
+      OwnerAfter(i, Micros(Below(100)) * kMs, [=, this, &owned] {
+        if (!owned.section.open()) return;
+        Close(owned);
+        owned.section.Open(grant, start, answer.max_seq, deadline_ns);
+      });
+    }
+    CallAt(i, answer.section, 0);
   }
 
   void HandOver(size_t i, uint32_t section, size_t successor) {
@@ -354,12 +327,10 @@ class World {
     Ask<StrictExtended>(
         i, Delay(),
         [=, this] {
-          Batch batch = BatchOf(section);
-          auto reply = SimRules::Release(batch, request, StoreNow());
-          Store(batch);
+          const StrictExtended released = store_.Release(request);
           OwnerAfter(successor, Micros(Below(4)) * kMs,
                      [=, this] { SendTake(successor, section, Micros(Below(2)) * kMs); });
-          return reply.items[0];
+          return released;
         },
         [=, this](const StrictExtended&) {
           if (early) Close(OwnedOf(i, section));
@@ -414,7 +385,7 @@ class World {
         owned.section.Want();
         continue;
       }
-      owned.section.WantsMore(call.numbers[uid], call.reading, set_.options.step / 2);
+      owned.section.WantsMore(call.numbers[uid], call.reading, store_.options().step / 2);
       ++coverage.numbers;
       history_.push_back({call.section * kUids + uid, call.numbers[uid], call.called, now_});
     }
@@ -462,16 +433,17 @@ class World {
         // Once within a lease.
         if (now_ >= next_step_) {
           // Losses that forget one another are told apart by a clock that does not go back.
-          store_ahead_ += !rewinds_ && OneIn(4) ? -Micros(Below(20)) * kSecond : kSecond;
+          store_.SetForward(!rewinds_ && OneIn(4) ? -Micros(Below(20)) * kSecond : kSecond);
           next_step_ = now_ + kTtl + 2 * kSecond;
         }
         break;
       case 7:
-        kept_set_ = set_;
-        kept_records_ = records_;
+        store_.Keep();
         break;
       default:
-        if (rewinds_ && OneIn(2)) Rewind();
+        if (!rewinds_ || !OneIn(2)) break;
+        ++coverage.rewinds;
+        store_.Rewind(plan_.silent_rewinds);
     }
     After(Micros(200 + Below(3'000)) * kMs, [this] { Disturb(); });
   }
@@ -483,17 +455,11 @@ class World {
   uint64_t order_ = 0;
   std::priority_queue<Event> events_;
 
-  Set set_;
-  std::map<uint32_t, Record> records_;
-  Set kept_set_;  // a backup
-  std::map<uint32_t, Record> kept_records_;
+  SimulatedStore store_;
   bool worst_rates_ = false;
-  double store_rate_ = 1;
-  Micros store_ahead_ = 0;
   Micros next_step_ = 0;
   Micros stalled_until_ = 0;
   bool rewinds_ = false;
-  bool vague_clock_ = false;
 
   std::array<Owner, kOwners> owners_;
   uint64_t instances_ = 0;

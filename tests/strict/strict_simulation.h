@@ -22,7 +22,7 @@ struct SimulationPlan {
 // delayed, lost, executed after the asker gave up; owners are killed, cut off, and paused between
 // any two steps of a call, beyond their leases too; the store stalls, its clock is set forward by
 // 1 s within a lease and back by any time, and it is put back to an older state under another
-// identity; sections are handed over while calls are under way.
+// identity; sections are handed over, and their memory is let go, while calls are under way.
 Flaws SimulateStrict(uint64_t seed, const SimulationPlan& plan);
 
 // How much the runs so far have covered.
@@ -32,8 +32,9 @@ struct StrictCoverage {
   uint64_t takes_of_ended = 0;  // from an owner that had not given the section up
   uint64_t hand_overs = 0;
   uint64_t raises = 0;
-  uint64_t lost = 0;  // owners that were told so
-  uint64_t late = 0;  // numbers that were taken and not answered, since the lease had ended
+  uint64_t let_go = 0;  // memory of the keys of a section
+  uint64_t lost = 0;    // owners that were told so
+  uint64_t late = 0;    // numbers that were taken and not answered, since the lease had ended
   uint64_t kills = 0;
   uint64_t pauses = 0;  // longer than a lease
   uint64_t cuts = 0;

@@ -22,15 +22,16 @@ TEST(StrictSimulation, RandomHistories_RiseStrictlyInRealTime) {
   const StrictCoverage& coverage = CoverageOfStrict();
   std::cout << seeds << " seeds: " << coverage.numbers << " numbers, " << coverage.takes
             << " takes, " << coverage.takes_of_ended << " of ended leases, " << coverage.hand_overs
-            << " hand-overs, " << coverage.raises << " raises, " << coverage.lost << " lost, "
-            << coverage.late << " late calls, " << coverage.kills << " kills, " << coverage.pauses
+            << " hand-overs, " << coverage.raises << " raises, " << coverage.let_go
+            << " times memory let go, " << coverage.lost << " lost, " << coverage.late
+            << " late calls, " << coverage.kills << " kills, " << coverage.pauses
             << " pauses beyond a lease, " << coverage.cuts << " cuts, " << coverage.stalls
             << " stalls, " << coverage.rewinds << " rewinds\n";
   if (seeds < 1000) return;  // a replay
   EXPECT_GT(coverage.numbers, 1000 * seeds);
-  for (uint64_t count :
-       {coverage.takes_of_ended, coverage.hand_overs, coverage.raises, coverage.lost, coverage.late,
-        coverage.kills, coverage.pauses, coverage.cuts, coverage.stalls, coverage.rewinds}) {
+  for (uint64_t count : {coverage.takes_of_ended, coverage.hand_overs, coverage.raises,
+                         coverage.let_go, coverage.lost, coverage.late, coverage.kills,
+                         coverage.pauses, coverage.cuts, coverage.stalls, coverage.rewinds}) {
     EXPECT_GT(count, 500u);
   }
 }
@@ -88,6 +89,9 @@ INSTANTIATE_TEST_SUITE_P(Flaws, MutantTest,
                                            Mutant{"UseBeforeStored", Flaw::kUseBeforeStored},
                                            Mutant{"DeadlineFromAnswer", Flaw::kDeadlineFromAnswer},
                                            Mutant{"NoDriftAllowance", Flaw::kNoDriftAllowance},
+                                           Mutant{"LetGoStartsLow", Flaw::kLetGoStartsLow},
+                                           Mutant{"LetGoWhileOpen", Flaw::kLetGoWhileOpen},
+                                           Mutant{"LetGoAfterUse", Flaw::kLetGoAfterUse},
                                            Mutant{"AnyTokenExtends", Flaw::kAnyTokenExtends},
                                            Mutant{"EndedLeaseRenewed", Flaw::kEndedLeaseRenewed},
                                            Mutant{"TakenBeforeItsEnd", Flaw::kTakenBeforeItsEnd},
