@@ -254,6 +254,7 @@ TEST(LocusdIdsConfigTest, SequenceNode_HasASectionOfItsOwn) {
   EXPECT_TRUE(plain.sequence_node && !plain.lease_node && !plain.id_service);
   EXPECT_EQ(plain.strict->advertise, "127.0.0.1:7070");
   EXPECT_EQ(plain.strict->options, StrictSetOptions());
+  EXPECT_EQ(plain.strict->memory_bytes, uint64_t{1} << 30);
   const Config more = Good(node +
                            "advertise = \"a.example:1\"\nset = \"s\"\nfirst_uid = 1000\n"
                            "uids = 1000\nsection_size = 100\nstep = 7\nttl = \"3s\"\n"
@@ -276,6 +277,7 @@ TEST(LocusdIdsConfigTest, SequenceNode_HasASectionOfItsOwn) {
         {"ttl = \"1s\"\n", "ttl is 1s; it must be"},
         {"section_size = 1\n", "section_size"},
         {"weight = 0\n", "0 is not in 1 .. 1000000"},
+        {"memory_bytes = 4096\n", "4096 is not in 1048576 .. 70368744177664"},
         {"advertise = \"0.0.0.0:1\"\n", "nobody can reach"},
         {"[audit]\nclickhouse = \"h:1\"\n", "data is missing"},
         {"wat = 1\n", "wat"}}) {

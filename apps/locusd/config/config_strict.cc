@@ -7,6 +7,7 @@
 #include "apps/locusd/config/config_values.h"
 #include "apps/locusd/strict/node_name.h"
 #include "apps/locusd/strict/section_list.h"
+#include "locus/strict_sequencer.h"
 #include "routing/uri/store_uri.h"
 #include "src/base/text.h"
 #include "src/http/endpoint.h"
@@ -75,6 +76,9 @@ void ReadStrict(TomlSection section, const std::string& listen, StrictSettings& 
     SortSections(strict.sections);
   }
   section.Whole("weight", &strict.weight, Within(strict.weight, 1, 1'000'000));
+  section.Whole("memory_bytes", &strict.memory_bytes,
+                Within(strict.memory_bytes, StrictSequencerOptions::kLeastMemory,
+                       StrictSequencerOptions::kMostMemory));
   section.Text("token_file", &strict.token_file, ReadMaybe);
   section.Text("authority", &strict.authority, ReadMaybe);
   section.End();

@@ -122,6 +122,7 @@ create = true                       # a missing file, tables, the set; the defau
 # ttl = "10s"
 # sections = []                     # exactly these, as "0-99"; spread over the nodes by load
 # weight = 100                      # this node's part of the load, against the others'
+# memory_bytes = 1073741824         # that the numbers of keys may have
 # token_file = ""                   # shown to the other nodes: a token with the scope strict; none
 # authority = ""                    # PEM, for the other nodes' APIs; those of the system
 )";

@@ -58,6 +58,11 @@ std::string StrictMetrics(const StrictNode& node, const StrictCounts& counts) {
           stats.failures);
   counter("locus_strict_raises_total", "Stored numbers that were raised ahead of use.",
           stats.raises);
+  gauge("locus_strict_memory_bytes", "Memory of the numbers of keys.", stats.memory_bytes);
+  gauge("locus_strict_memory_limit_bytes", "The most that they may have: strict.memory_bytes.",
+        node.settings().memory_bytes);
+  counter("locus_strict_memory_let_go_total",
+          "How often a section let the memory of its keys go, as there was no more.", stats.let_go);
   const bool has_end = stats.owned > 0 && stats.left < absl::InfiniteDuration();
   gauge("locus_strict_lease_left_seconds",
         "Until the first section stops if the store does not answer; below 0: it has.",

@@ -38,6 +38,7 @@ absl::Status StrictNode::OpenSet(const Open& open) {
   options.options = settings_.options;
   options.name = settings_.name;
   options.address = settings_.advertise;
+  options.most_memory = settings_.memory_bytes;
   options.on_event = on_event_;
   options.clock = &clock_;
   LOCUS_ASSIGN_OR_RETURN(sequencer_, StrictSequencer::Open(std::move(store), options));

@@ -8,6 +8,7 @@
 
 #include "apps/locusd/ids/id_settings.h"
 #include "locus/space.h"
+#include "locus/strict_sequencer.h"
 #include "locus/strict_store.h"
 
 namespace locus::locusd {
@@ -23,6 +24,8 @@ struct StrictSettings {
   StrictSetOptions options;
   // Exactly these, ascending; empty: the sections are spread over the nodes that are alive.
   std::vector<uint32_t> sections;
+  // StrictSequencerOptions::most_memory.
+  uint64_t memory_bytes = StrictSequencerOptions().most_memory;
   uint64_t weight = 100;   // this node's part of the load, against the others'
   std::string token_file;  // shown to the other nodes; empty: none
   std::string authority;   // of the other nodes' certificates; empty: the system's
