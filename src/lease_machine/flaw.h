@@ -19,6 +19,10 @@ enum class Flaw : uint8_t {
   kForgetsCeiling,          // an ID that is granted again begins where the clock is
   kLeaderUsesItsWallClock,  // from its first command on
   kForgetsSerials,          // an older request of a session is carried out after a later one
+  kForgetsRefusals,         // of changes that found something else than they named
+  // Of rules of sequences.
+  kChangesRulesOfAnyVersion,
+  kRulesNotInSnapshot,
 };
 
 #ifdef LOCUS_LEASE_MACHINE_FLAWS

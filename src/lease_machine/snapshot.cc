@@ -126,6 +126,7 @@ absl::StatusOr<Machine> Machine::Restore(std::string_view bytes) {
   }
   const absl::Status status = reader.Finish();
   if (!status.ok()) return status;
+  if (Has(Flaw::kRulesNotInSnapshot)) machine.rules_ = {};
   machine.SettleQueue();
   return machine;
 }

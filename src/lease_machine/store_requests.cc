@@ -68,15 +68,24 @@ Answer Machine::AnswerOfStore(const Request& request) {
   return answer;
 }
 
+// A change that was refused for what it found is remembered as one that was made: its client was
+// told that it was not, so no later copy of the request may make it.
 Answer Machine::DoOfStore(const Request& request, bool& changed) {
   Answer answer;
   if (const auto* counter = std::get_if<counter_machine::Call>(&request.action)) {
     auto reply = counters_.Apply(*counter, now_, changed);
     if (!reply.ok()) return Refused(reply.status());
+    changed |= !reply->done && !Has(Flaw::kForgetsRefusals);
     answer.reply = *std::move(reply);
   } else if (const auto* rule = std::get_if<rule_machine::Call>(&request.action)) {
-    auto reply = rules_.Apply(*rule, changed);
+    rule_machine::Call call = *rule;
+    if (Has(Flaw::kChangesRulesOfAnyVersion)) {
+      const auto known = rules_.all().find(call.name);
+      call.expected = known == rules_.all().end() ? 0 : known->second.version;
+    }
+    auto reply = rules_.Apply(call, changed);
     if (!reply.ok()) return Refused(reply.status());
+    changed |= !reply->done && !Has(Flaw::kForgetsRefusals);
     answer.reply = *std::move(reply);
   } else {
     const auto& call = std::get<segment_machine::Call>(request.action);

@@ -91,10 +91,12 @@ class Simulation : public Replicas::Listener {
   void OnAnswer(uint64_t tag, const Answer& answer) override {
     if (parcels_.size() < 200) parcels_.push_back({0, tag, {}, answer});
   }
-  void OnShow(uint64_t tag, const WorkerSpaceView& view) override {
+  void OnRead(uint64_t tag, const Machine& machine) override {
+    absl::StatusOr<WorkerSpaceView> view = machine.Show(space_);
+    if (!view.ok()) return;
     Operation& operation = operations_.at(tag);
     operation.returned = ++moment_;
-    operation.view = view;
+    operation.view = *std::move(view);
     ++covered_.shows;
   }
   void OnFailure(const std::string& what) override {
@@ -332,7 +334,7 @@ class Simulation : public Replicas::Listener {
     operation.is_show = true;
     operation.called = ++moment_;
     operations_.push_back(operation);
-    replicas_.Show(replicas_.Leader(), operations_.size() - 1, space_);
+    replicas_.Read(replicas_.Leader(), operations_.size() - 1);
   }
 
   // The cluster's own probe, or an operator: nobody waits for the answer.

@@ -123,6 +123,28 @@ TEST_F(StoreTest, Rule_ChangesOnlyFromTheVersionThatIsKnown) {
   EXPECT_TRUE(machine_.rules().all().empty());
 }
 
+TEST_F(StoreTest, ChangeThatWasRefused_StaysRefusedHoweverLateACopyComes) {
+  auto done = [](const Answer& answer) { return std::get<rule_machine::Reply>(answer.reply).done; };
+  const rule_machine::Call first{"a", 0, rule_machine::Rule{7, "first"}};
+  EXPECT_TRUE(done(Do(first, Of(1, 1))));
+  const rule_machine::Call create{"a", 0, rule_machine::Rule{9, "second"}};
+  EXPECT_FALSE(done(Do(create, Of(2, 1))));
+  EXPECT_EQ(ValueIn(Do(Take("c"))), 1);
+  Counter put_back = Take("c");
+  put_back.kind = Counter::Kind::kPutBack;
+  put_back.last = put_back.version = 2;
+  EXPECT_FALSE(std::get<counter_machine::Reply>(Do(put_back, Of(3, 1)).reply).done);
+  // What they named is so now.
+  EXPECT_TRUE(done(Do(rule_machine::Call{"a", 7, std::nullopt}, Of(1, 2))));
+  EXPECT_EQ(ValueIn(Do(Take("c"))), 2);
+  Restart();
+  EXPECT_FALSE(done(Do(create, Of(2, 1))));
+  EXPECT_TRUE(machine_.rules().all().empty());
+  EXPECT_FALSE(std::get<counter_machine::Reply>(Do(put_back, Of(3, 1)).reply).done);
+  EXPECT_EQ(ValueIn(Do(Take("c"))), 3);
+  EXPECT_TRUE(done(Do(create, Of(2, 2)))) << "a request of its own";
+}
+
 TEST_F(StoreTest, SeenAboveTheHead_IsALoss) {
   ASSERT_TRUE(Do(Create()).status.ok());
   const uint64_t end = ReplyIn(Do(Lease())).grants[0].segment.end();

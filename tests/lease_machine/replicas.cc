@@ -234,10 +234,10 @@ void Replicas::Submit(NodeId id, uint64_t tag, const Request& request) {
   if (Ready(node) && node.waiting.size() < kMostRequests) node.waiting.push_back({tag, request});
 }
 
-void Replicas::Show(NodeId id, uint64_t tag, const SpaceName& space) {
+void Replicas::Read(NodeId id, uint64_t tag) {
   Node& node = nodes_.at(options_.flaw == ShellFlaw::kReadsFromAnyNode ? AnyNode() : id);
   if (!node.core) return;
-  node.reads.emplace(tag, space);
+  node.reads.insert(tag);
   if (options_.flaw == ShellFlaw::kReadsFromAnyNode) {
     node.confirmed.push_back({node.applied, tag});
     return AnswerReads(node);
@@ -319,10 +319,7 @@ void Replicas::AnswerReads(Node& node) {
       continue;
     }
     node.confirmed.erase(node.confirmed.begin() + static_cast<ptrdiff_t>(i));
-    const auto read = node.reads.extract(tag);
-    if (read.empty()) continue;
-    const absl::StatusOr<WorkerSpaceView> view = node.machine.Show(read.mapped());
-    if (view.ok()) listener_.OnShow(tag, *view);
+    if (node.reads.erase(tag) > 0) listener_.OnRead(tag, node.machine);
   }
 }
 

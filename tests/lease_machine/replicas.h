@@ -55,7 +55,8 @@ class Replicas {
     // For each command once, when the first node applies it. `proposed`: the true time, in ms.
     virtual void OnApplied(int64_t proposed, const Machine::Applied& applied) = 0;
     virtual void OnAnswer(uint64_t tag, const Answer& answer) = 0;
-    virtual void OnShow(uint64_t tag, const WorkerSpaceView& view) = 0;
+    // The machine at a moment between the call of Read and now.
+    virtual void OnRead(uint64_t tag, const Machine& machine) = 0;
     virtual void OnFailure(const std::string& what) = 0;
   };
   struct Options {
@@ -74,7 +75,8 @@ class Replicas {
   void Event(int64_t now);
   // A client's request reaches a node, which answers some time, or never.
   void Submit(raft::NodeId node, uint64_t tag, const Request& request);
-  void Show(raft::NodeId node, uint64_t tag, const SpaceName& space);
+  // A client reads at a node, which answers some time, or never.
+  void Read(raft::NodeId node, uint64_t tag);
   raft::NodeId AnyNode() { return 1 + random_.Below(options_.nodes); }
   // One that leads, where there is one.
   raft::NodeId Leader();
@@ -104,7 +106,7 @@ class Replicas {
       std::vector<uint64_t> tags;
     };
     std::map<raft::Index, Proposed> proposed;
-    std::map<uint64_t, SpaceName> reads;
+    std::set<uint64_t> reads;
     std::vector<std::pair<raft::Index, uint64_t>> confirmed;  // reads
   };
   struct Parcel {

@@ -73,7 +73,7 @@ class Simulation : public Replicas::Listener {
   }
 
   void OnApplied(int64_t, const Machine::Applied&) override {}
-  void OnShow(uint64_t, const WorkerSpaceView&) override {}
+  void OnRead(uint64_t, const Machine&) override {}
   void OnAnswer(uint64_t tag, const Answer& answer) override {
     if (parcels_.size() < 200) parcels_.push_back({0, tag, answer});
   }
