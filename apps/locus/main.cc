@@ -50,6 +50,8 @@ constexpr std::array kVerbs = {
     Verb{"store show", kStores, "Show the state of a space in a segment store", RunStoreShow},
     Verb{"store restored", kStores, "Declare that an older state was restored", RunStoreRestored},
     Verb{"store raise", kStores, "Lease no sequences below a number", RunStoreRaise},
+    Verb{"strict create", kStores, "Create a set of strict sequences", RunStrictCreate},
+    Verb{"strict status", kStores, "Show who owns the sections of a set", RunStrictStatus},
     Verb{"strict restored", kStores, "Declare that a store of strict sequences was put back",
          RunStrictRestored},
     Verb{"table new", kTables, "Print a routing table of equal ranges", RunTableNew},

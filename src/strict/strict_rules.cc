@@ -159,8 +159,9 @@ absl::Status CheckRecord(const Record& record) {
 }
 
 absl::Status NoSuchSet(const SpaceName& set) {
-  return absl::NotFoundError(absl::StrCat("there is no set ", set.str(),
-                                          " of strict sequences; StrictStore::Create makes it"));
+  return absl::NotFoundError(
+      absl::StrCat("there is no set ", set.str(),
+                   " of strict sequences; StrictStore::Create, `locus strict create`, makes it"));
 }
 
 StrictSetView ViewOf(const Set& set, const std::map<uint32_t, Record>& records, absl::Time now) {

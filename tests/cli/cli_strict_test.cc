@@ -3,13 +3,17 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "locus/routing/uri.h"
+#include "nlohmann/json.hpp"
 #include "tests/cli/command.h"
 #include "tests/support/temporary_directory.h"
 
 namespace locus {
 namespace {
 
+using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::Outcome;
 using testing::RunLocus;
 
@@ -22,6 +26,12 @@ class CliStrictTest : public ::testing::Test {
   }
   StrictSetView Show(const std::string& set) {
     return OpenStrictStore(uri_).value()->Show(SpaceName::Parse(set).value()).value();
+  }
+
+  Outcome Status(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words = {"strict", "status", "--store", uri_};
+    words.insert(words.end(), more.begin(), more.end());
+    return RunLocus(words);
   }
 
   const TemporaryDirectory directory_;
@@ -51,6 +61,90 @@ TEST_F(CliStrictTest, WhatIsNotThere_IsNamed) {
   EXPECT_THAT(no_set.err, HasSubstr("none"));
   EXPECT_EQ(RunLocus({"strict", "restored", "--store", "redis://127.0.0.1:1/0"}).exit, 2);
   EXPECT_EQ(RunLocus({"strict", "restored"}).exit, 2);
+}
+
+TEST_F(CliStrictTest, Created_HasTheOptionsAndIsNotChanged) {
+  const std::vector<std::string> create = {"strict", "create", "--store", uri_,
+                                           "--uids", "1000",   "--ttl",   "3"};
+  std::vector<std::string> words = create;
+  words.insert(words.end(), {"--first-uid", "5", "--section-size", "100", "--step", "7"});
+  Outcome created = RunLocus(words);
+  EXPECT_EQ(created.exit, 0) << created.err;
+  const StrictSetOptions wanted = {
+      .first_uid = 5, .uids = 1000, .section_size = 100, .step = 7, .ttl = absl::Seconds(3)};
+  EXPECT_EQ(Show("orders").options, wanted);
+  EXPECT_EQ(RunLocus(words).exit, 0);
+  Outcome other = RunLocus(create);
+  EXPECT_EQ(other.exit, 1);
+  EXPECT_EQ(Show("orders").options, wanted);
+  words.insert(words.end(), {"--set", "of_texts"});
+  EXPECT_EQ(RunLocus(words).exit, 0);
+  EXPECT_EQ(Show("of_texts").options, wanted);
+  Outcome wrong = RunLocus({"strict", "create", "--store", uri_, "--section-size", "63"});
+  EXPECT_EQ(wrong.exit, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("63"));
+}
+
+TEST_F(CliStrictTest, Status_SaysWhoHasWhat) {
+  ASSERT_EQ(RunLocus({"strict", "create", "--store", uri_, "--uids", "1000", "--section-size",
+                      "100", "--ttl", "600"})
+                .exit,
+            0);
+  Outcome nobody = Status();
+  EXPECT_EQ(nobody.exit, 1);
+  EXPECT_THAT(nobody.out,
+              AllOf(HasSubstr("set orders\nuids 0-999\nsections 10\n"), HasSubstr("(nobody)")));
+  EXPECT_THAT(nobody.err, HasSubstr("10 of 10 sections have no owner"));
+
+  const SpaceName set = SpaceName::Parse("orders").value();
+  const StrictSetOptions options = Show("orders").options;
+  auto store = OpenStrictStore(uri_).value();
+  const StrictOwner one = {"one", "10.0.0.1:7070", 11}, two = {"two", "10.0.0.2:7070", 12};
+  const auto taken = store->Take(set, options, {one, {{0}, {1}, {2}, {3}, {7}}}).value();
+  ASSERT_TRUE(store->Take(set, options, {two, {{4}, {5}, {6}}}).ok());
+  Outcome some = Status({"--json"});
+  EXPECT_EQ(some.exit, 1);
+  json said = json::parse(some.out);
+  EXPECT_FALSE(said["healthy"]);
+  EXPECT_EQ(said["free"], json({"8-9"}));
+  ASSERT_EQ(said["owners"].size(), 2u);
+  EXPECT_EQ(said["owners"][0]["name"], "one");
+  EXPECT_EQ(said["owners"][0]["ranges"], json({"0-3", "7"}));
+  EXPECT_EQ(said["owners"][0]["ended"], 0);
+  EXPECT_GT(said["owners"][0]["left_ms"], 300'000);
+  EXPECT_EQ(said["owners"][1]["instance"], "12");
+
+  ASSERT_TRUE(store->Take(set, options, {two, {{8}, {9}}}).ok());
+  Outcome all = Status();
+  EXPECT_EQ(all.exit, 0) << all.err;
+  EXPECT_THAT(all.out,
+              AllOf(HasSubstr("10.0.0.2:7070"), HasSubstr("4-6,8-9"), Not(HasSubstr("nobody"))));
+  EXPECT_TRUE(json::parse(Status({"--json"}).out)["healthy"]);
+
+  ASSERT_TRUE(
+      store
+          ->Release(set, options, {one, {{7, taken.items[4].token, taken.items[4].max_seq}}, "two"})
+          .ok());
+  Outcome moving = Status({"--json"});
+  EXPECT_EQ(moving.exit, 1);
+  said = json::parse(moving.out);
+  EXPECT_EQ(said["handed_over"], json::parse(R"([{"to": "two", "ranges": ["7"]}])"));
+  EXPECT_THAT(moving.err, HasSubstr("1 are handed over and not taken"));
+  EXPECT_THAT(Status().out, HasSubstr("(handed over to two)"));
+}
+
+TEST_F(CliStrictTest, StatusOfWhatIsNotThere_SaysWhatMakesIt) {
+  Outcome no_file = Status();
+  EXPECT_EQ(no_file.exit, 1);
+  EXPECT_THAT(no_file.err, HasSubstr("`locus strict create --store "));
+  Create("orders");
+  Outcome no_set = Status({"--set", "none"});
+  EXPECT_EQ(no_set.exit, 1);
+  EXPECT_THAT(no_set.err, HasSubstr("none"));
+  ASSERT_EQ(RunLocus({"strict", "restored", "--store", uri_}).exit, 0);
+  Outcome rests = Status();
+  EXPECT_THAT(rests.out, HasSubstr("rest_until 2"));
+  EXPECT_THAT(rests.err, HasSubstr("the store grants none until"));
 }
 
 }  // namespace

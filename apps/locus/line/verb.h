@@ -50,6 +50,8 @@ int RunStoreInit(std::span<const std::string> words);
 int RunStoreShow(std::span<const std::string> words);
 int RunStoreRestored(std::span<const std::string> words);
 int RunStoreRaise(std::span<const std::string> words);
+int RunStrictCreate(std::span<const std::string> words);
+int RunStrictStatus(std::span<const std::string> words);
 int RunStrictRestored(std::span<const std::string> words);
 int RunLeaseCreate(std::span<const std::string> words);
 int RunLeaseDelete(std::span<const std::string> words);

@@ -19,8 +19,12 @@ absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenLeases(const StoreUri& uri
       absl::StrCat(store.status().message(), "; `locus lease create ", uri.text, "` creates it"));
 }
 
-absl::StatusOr<std::shared_ptr<StrictStore>> OpenStrict(const StoreUri& uri) {
-  return OpenStrictStore(uri.text, {.password = AskFor(PasswordFor::kStore)});
+absl::StatusOr<std::shared_ptr<StrictStore>> OpenStrict(const StoreUri& uri, bool create) {
+  auto store =
+      OpenStrictStore(uri.text, {.password = AskFor(PasswordFor::kStore), .create = create});
+  if (uri.engine != StoreUri::Engine::kSqlite || !absl::IsNotFound(store.status())) return store;
+  return absl::NotFoundError(absl::StrCat(
+      store.status().message(), "; `locus strict create --store ", uri.text, "` creates it"));
 }
 
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(const StoreUri& uri,

@@ -24,8 +24,8 @@ absl::StatusOr<std::shared_ptr<SegmentStore>> OpenStore(const StoreUri& uri, boo
 
 absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenLeases(const StoreUri& uri, bool create);
 
-// Strict sequences: sqlite, mysql and etcd, which exist.
-absl::StatusOr<std::shared_ptr<StrictStore>> OpenStrict(const StoreUri& uri);
+// Sets of strict sequences. A NOT_FOUND says how the store is created.
+absl::StatusOr<std::shared_ptr<StrictStore>> OpenStrict(const StoreUri& uri, bool create);
 
 // `ceiling`: nullptr: none. A NOT_FOUND says how the store is created.
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(const StoreUri& uri,
