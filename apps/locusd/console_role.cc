@@ -37,6 +37,7 @@ ConsoleOptions ConsoleOptionsOf(const Running& running, const Config& config) {
   if (running.is_id_service) options.roles.emplace_back("id-service");
   if (running.is_sequence_node) options.roles.emplace_back("sequence-node");
   options.leases_elsewhere = running.is_lease_node;
+  options.strict_elsewhere = running.is_sequence_node;
   options.events.most_streams = config.console.streams;
   return options;
 }

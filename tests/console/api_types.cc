@@ -35,7 +35,7 @@ bool MayBe(const std::string& type, const json& value) {
 
 ApiTypes ApiTypes::Load() {
   ApiTypes types;
-  for (const char* file : {"api.ts", "api_moves.ts", "api_stats.ts"}) {
+  for (const char* file : {"api.ts", "api_moves.ts", "api_sequences.ts", "api_stats.ts"}) {
     types.LoadFile(absl::StrCat(kFiles, file));
   }
   return types;

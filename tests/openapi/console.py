@@ -18,6 +18,7 @@ def try_console(world, server):
     try_page(world, nobody)
     try_moves(server)
     try_stats(server)
+    try_types(server)
     try_events(world, server)
     try_plans(server)
 
@@ -67,6 +68,14 @@ def try_stats(server):
     server.ask("HEAD", "/v1/stats", expect=200)
 
 
+def try_types(server):
+    """The rules that try_rules counted by."""
+    types = {each["name"]: each for each in server.get("/v1/types")["types"]}
+    assert types["invoices"]["fields"] == ["shop"] and types["invoices"]["counters"], types
+    assert types["daily"]["first_number"].endswith("00000005"), types
+    server.ask("GET", "/v1/types?x=1", expect=400)
+
+
 def open_streams(server):
     """How many the server counts."""
     text = server.ask("GET", "/metrics", expect=200)[2].decode()
@@ -114,7 +123,7 @@ def try_plans(server):
 
 def try_without_a_table(server):
     """A service that has no table, and no place that keeps one."""
-    for path in ("/v1/table", "/v1/table/history", "/v1/shards", "/v1/moves"):
+    for path in ("/v1/table", "/v1/table/history", "/v1/shards", "/v1/moves", "/v1/types"):
         server.ask("GET", path, expect=404)
     server.ask("POST", "/v1/plan", {}, PAGE, expect=404)
     publication = {"epoch": 1, "plan": {"epoch": 1}, "digest": "0" * 64}

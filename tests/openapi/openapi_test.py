@@ -9,7 +9,6 @@ import os
 import signal
 import socket
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import traceback
@@ -17,36 +16,8 @@ import traceback
 from console import compare_with_the_page, try_console, try_without_a_table
 from contract import DEADLINE, Contract, Server, wait
 from leases import acquire, create, lease, now, renew, take, try_leases, try_store
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
-class Process:
-    def __init__(self, command, log):
-        self.log = log
-        with open(log, "wb") as out:
-            self.process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
-
-    def text(self):
-        with open(self.log, encoding="utf-8", errors="replace") as text:
-            return text.read()
-
-    def end(self, with_signal=signal.SIGKILL):
-        self.process.send_signal(with_signal)
-        self.process.wait(DEADLINE)
-
-
-def listens(address):
-    host, port = address.rsplit(":", 1)
-    try:
-        socket.create_connection((host, int(port)), 5).close()
-        return True
-    except OSError:
-        return False
-
+from strict import try_strict
+from world import World, free_port, listens
 
 TABLE = {
     "epoch": 7,
@@ -55,56 +26,6 @@ TABLE = {
     "ranges": [{"last": 32767, "shard": 1}, {"last": 65535, "shard": 2}],
     "moves": [{"first": 0, "last": 32767, "to": 2, "permyriad": 2500, "step": 3}],
 }
-
-
-class World:
-    """The processes: a laptop, and a cluster whose first node also serves IDs and knows tokens."""
-
-    def __init__(self, locusd, contract, directory, web):
-        self.locusd, self.contract, self.directory = locusd, contract, directory
-        self.web = web  # of the console's page
-        self.processes = []
-
-    def path(self, name):
-        return os.path.join(self.directory, name)
-
-    def start(self, name, *arguments):
-        process = Process([self.locusd, *arguments], self.path(name + ".log"))
-        self.processes.append(process)
-        return process
-
-    def laptop(self, name):
-        process = self.start(name, "--listen", "127.0.0.1:0", "--data", self.path(name))
-        text = wait("the laptop", lambda: "curl http://" in process.text() and process.text())
-        return Server(self.contract, text.split("curl http://")[1].split("/")[0])
-
-    def token(self, name):
-        token = name + "-0123456789abcdef"
-        with open(os.open(self.path(name + ".token"), os.O_WRONLY | os.O_CREAT, 0o600), "w",
-                  encoding="ascii") as out:
-            out.write(token + "\n")
-        return token
-
-    def node(self, name, more, *arguments, ids=False):
-        raft, api = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
-        roles = '["lease-node", "id-service", "sequence-node"]' if ids else '["lease-node"]'
-        with open(self.path(name + ".toml"), "w", encoding="ascii") as out:
-            out.write(f'roles = {roles}\ncluster = "c"\ndata = "{self.path(name)}"\n'
-                      f'[raft]\nlisten = "{raft}"\n[api]\nlisten = "{api}"\n{more}')
-        process = self.start(name, "--config", self.path(name + ".toml"), *arguments)
-
-        def ready():
-            if process.process.poll() is not None:
-                raise RuntimeError(process.text())
-            return listens(api)
-        wait(name, ready)
-        return Server(self.contract, api), process, f"{raft} {api}"
-
-    def close(self):
-        for process in self.processes:
-            if process.process.poll() is None:
-                process.process.send_signal(signal.SIGCONT)
-                process.end()
 
 
 LINES = {"Accept": "application/x-ndjson"}
@@ -338,71 +259,6 @@ leases = "redis://127.0.0.1:{free_port()}"
     server.ask("GET", "/readyz", expect=503)
     server.ask("POST", "/v1/orders/ids", {"buyers": ["1"]}, expect=404)
     try_without_a_table(server)
-
-
-def try_strict(world):
-    """Two nodes of strict sequences, and one whose store does not answer."""
-    def node(name, store):
-        api = f"127.0.0.1:{free_port()}"
-        with open(world.path(name + ".toml"), "w", encoding="ascii") as out:
-            out.write(f'''roles = ["sequence-node"]
-[api]
-listen = "{api}"
-[strict]
-name = "{name}"
-store = "{store}"
-create = true
-uids = 1000
-section_size = 100
-''')
-        process = world.start(name, "--config", world.path(name + ".toml"))
-
-        def ready():
-            if process.process.poll() is not None:
-                raise RuntimeError(process.text())
-            return listens(api)
-        wait(name, ready)
-        return Server(world.contract, api)
-
-    def owner_of(server, section):
-        table = server.get("/v1/strict/table")
-        names = [table["owners"][each["owner"]]["name"] for each in table["ranges"]
-                 if each["first"] <= section <= each["last"]]
-        return names[0] if names else None
-
-    one, other = (node(name, f"sqlite:{world.path('strict.db')}") for name in ("one", "other"))
-    wait("a spread", lambda: {owner_of(one, section) for section in range(10)} == {"one", "other"})
-    mine = next(section for section in range(10) if owner_of(one, section) == "one")
-    uid = str(mine * 100)
-    for body in ({"uids": [uid]}, {"uids": [uid, uid], "count": 3}):
-        wait("numbers", lambda body=body: one.ask("POST", "/v1/strict/next", body)[0] == 200)
-    one.ask("POST", "/v1/strict/next", {"texts": ["alice"]})
-    for body in ({"uids": ["1000"]}, {"uids": []}, {"uids": [uid], "count": 10001}, {}, "x"):
-        one.ask("POST", "/v1/strict/next", body, expect=400)
-    other.ask("POST", "/v1/strict/next", {"uids": [uid]}, expect=421)
-    over = "/v1/strict/sections:hand_over"
-    one.ask("POST", over, {"sections": [str(mine)], "to": "other"}, expect=200)
-    one.ask("POST", "/v1/strict/next", {"uids": [uid]}, expect=421)
-    one.ask("POST", over, {"to": "nobody"}, expect=404)
-    one.ask("POST", over, {"sections": ["9-1"]}, expect=400)
-    one.ask("POST", over, {}, expect=200)
-    one.ask("POST", "/v1/strict/sections:take", {}, expect=200)
-    one.ask("POST", "/v1/strict/sections:take", {"sections": ["0-9"]}, expect=200)
-    one.ask("POST", "/v1/strict/sections:take", {"sections": ["10"]}, expect=400)
-    news = {"name": "third", "address": "127.0.0.1:1", "weight": 0, "set": "orders",
-            "table_version": "0", "wants_loads": True, "nodes": [], "loads": []}
-    one.ask("POST", "/v1/strict/nodes", news, expect=200)
-    one.ask("POST", "/v1/strict/nodes", {**news, "set": "another"}, expect=400)
-    for target in ("/v1/strict/next", over, "/v1/strict/sections:take", "/v1/strict/nodes"):
-        one.ask("POST", target, "{}", {"Content-Type": "text/xml"}, expect=415)
-        one.ask("POST", target, {}, {"Accept": "text/html"}, expect=406)
-    one.ask("GET", "/v1/strict/table", headers={"Accept": "image/png"}, expect=406)
-    away = node("away", f"mysql://u@127.0.0.1:{free_port()}/d")
-    away.ask("POST", "/v1/strict/next", {"uids": ["1"]}, expect=503)
-    away.ask("GET", "/v1/strict/table", expect=503)
-    away.ask("POST", over, {}, expect=503)
-    away.ask("POST", "/v1/strict/sections:take", {"sections": ["1"]}, expect=503)
-    away.ask("GET", "/readyz", expect=503)
 
 
 def main(locusd, path):

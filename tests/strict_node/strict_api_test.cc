@@ -133,8 +133,30 @@ TEST(StrictApiTest, BeforeTheSetIsOpen_IsNotReady) {
     one.Ask(path, R"({"sections":["0"]})", 503);
   }
   one.Ask("/v1/strict/table", "", 503);
+  EXPECT_EQ(one.Ask("/v1/strict/status")["open"], false);
   ASSERT_TRUE(one.Open(std::make_shared<MemoryStrictStore>()).ok());
   EXPECT_TRUE(one.api->Ready().ok());
+}
+
+TEST(StrictApiTest, Status_ShowsAHandOverUntilItIsTaken) {
+  const auto store = std::make_shared<MemoryStrictStore>();
+  Served one(Settings("one"));
+  ASSERT_TRUE(one.Open(store).ok());
+  one.Ask("/v1/strict/sections:take", R"({"sections":["0-9"]})");
+  ASSERT_TRUE(one.node.Look().ok());
+  json status = one.Ask("/v1/strict/status");
+  EXPECT_EQ(status["nodes"][0]["sections"], 10);
+  EXPECT_EQ(status["free"]["sections"], 0);
+  EXPECT_GT(status["lease_left_ms"], 0);
+  // To somebody whom this node does not know by an address.
+  const StrictTable::Owner two = {"two", ""};
+  ASSERT_TRUE(one.node.HandOver(std::vector<uint32_t>{3, 4}, &two).ok());
+  ASSERT_TRUE(one.node.Look().ok());
+  status = one.Ask("/v1/strict/status");
+  EXPECT_EQ(status["nodes"][0]["sections"], 8);
+  EXPECT_EQ(status["handed_over"][0]["to"], "two");
+  EXPECT_EQ(status["handed_over"][0]["sections"], 2);
+  EXPECT_EQ(status["losses"], store->Show(Settings("one").set)->losses);
 }
 
 TEST(StrictApiTest, Next_GivesRisingNumbersOfEachKey) {

@@ -225,6 +225,8 @@ class ConsoleApi::Rep {
         return Wait([query](Shown& s) { return s.places.Leases(query); }, std::move(respond));
       case ConsolePath::kMembers:
         return Wait([](Shown& s) { return s.places.Members(); }, std::move(respond));
+      case ConsolePath::kTypes:
+        return Wait([query](Shown& s) { return s.places.Types(query); }, std::move(respond));
     }
   }
 
@@ -274,6 +276,9 @@ class ConsoleApi::Rep {
     offer("members", options_.leases_elsewhere || static_cast<bool>(parts.open_cluster),
           "this service leases from no cluster of lease nodes");
     offer("stats", ids != nullptr, "this process is no ID service");
+    const absl::Status no_types = shown->places.WhyNoTypes();
+    offer("types", !absl::IsNotFound(no_types), std::string(no_types.message()).c_str());
+    offer("strict", options_.strict_elsewhere, "this process is no node of strict sequences");
     offer("decode", ids != nullptr && static_cast<bool>(ids->numbers),
           "no keys of order_nos are configured");
     json::array roles;

@@ -46,6 +46,8 @@ struct ConsoleOptions {
   std::vector<std::string> roles = {"id-service"};
   // Another handler answers GET /v1/leases and /v1/members.
   bool leases_elsewhere = false;
+  // Another handler answers GET /v1/strict/status.
+  bool strict_elsewhere = false;
   // Threads that wait for places, and requests that may wait for one of them; beyond, they get 503.
   size_t waiters = 2;
   size_t most_waiting = 64;

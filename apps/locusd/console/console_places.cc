@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "apps/locusd/console/table_answers.h"
+#include "apps/locusd/console/types_answer.h"
 #include "apps/shown/inspect.h"
 #include "apps/shown/table_json.h"
 #include "locus/buyer_key.h"
@@ -208,6 +209,25 @@ absl::StatusOr<std::string> ConsolePlaces::Members() {
   }
   if (view.rows.empty()) return absl::UnavailableError("the cluster of lease nodes has no nodes");
   return view.rows[0].node.status();
+}
+
+absl::Status ConsolePlaces::WhyNoTypes() const {
+  const std::shared_ptr<const IdParts> all = ids();
+  if (all == nullptr) {
+    return absl::NotFoundError("this process is no ID service, and counts by no rules");
+  }
+  if (!all->sequences) return all->sequences.Missing("sequences");
+  if (all->sequences->ruled() != nullptr) return absl::OkStatus();
+  return absl::NotFoundError("the store of this service's sequences keeps no rules");
+}
+
+absl::StatusOr<std::string> ConsolePlaces::Types(const Query& query) const {
+  LOCUS_RETURN_IF_ERROR(query.Only({}));
+  LOCUS_RETURN_IF_ERROR(WhyNoTypes());
+  const std::shared_ptr<const IdParts> all = ids();
+  const RuledNumbers& numbers = *all->sequences->ruled();
+  LOCUS_ASSIGN_OR_RETURN(const std::vector<SequenceType> stored, numbers.List());
+  return TypesJson(stored, numbers, absl::Now());
 }
 
 absl::StatusOr<std::string> ConsolePlaces::Inspect(const Query& query, bool may_decode) const {

@@ -33,6 +33,7 @@ constexpr PathOf kPaths[] = {
     {"/v1/inspect", ConsolePath::kInspect},
     {"/v1/leases", ConsolePath::kLeases},
     {"/v1/members", ConsolePath::kMembers},
+    {"/v1/types", ConsolePath::kTypes},
 };
 
 }  // namespace

@@ -24,6 +24,7 @@ enum class ConsolePath {
   kInspect,
   kLeases,
   kMembers,
+  kTypes,
 };
 struct PathOf {
   std::string_view text;

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -70,6 +71,9 @@ class RuledNumbers {
   absl::StatusOr<std::shared_ptr<NumberGenerator>> Wait(
       const std::shared_ptr<Opening>& opening,
       std::chrono::steady_clock::time_point deadline) const;
+
+  // All rules of the store, by name; blocks as it does. Errors: SequenceTypeStore::List.
+  absl::StatusOr<std::vector<SequenceType>> List() const { return sequences_->types().List(); }
 
   // Calls `visit` for each that is open, with its type and key.
   void ForEach(const std::function<void(const std::string&, const std::string&,

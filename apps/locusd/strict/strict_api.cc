@@ -33,6 +33,7 @@ namespace {
 constexpr std::string_view kRoot = "/v1/strict/";
 constexpr std::string_view kNext = "/v1/strict/next";
 constexpr std::string_view kTable = "/v1/strict/table";
+constexpr std::string_view kStatus = "/v1/strict/status";
 constexpr std::string_view kTake = "/v1/strict/sections:take";
 constexpr std::string_view kHandOver = "/v1/strict/sections:hand_over";
 constexpr std::string_view kNodes = "/v1/strict/nodes";
@@ -119,6 +120,7 @@ class StrictApi::Rep {
       return respond(
           JsonAnswer(200, node_.table()->ToJson(node_.settings().set, node_.settings().options)));
     }
+    if (request.path == kStatus) return respond(JsonAnswer(200, ToJson(node_.Status())));
     if (request.path == kNodes) return Nodes(request, respond);
     if (request.path == kTake) return Take(request, std::move(respond));
     if (request.path == kHandOver) return HandOver(request, std::move(respond));
@@ -281,6 +283,7 @@ bool StrictApi::Owns(const ServerRequest& request) const { return request.path.s
 Scopes StrictApi::Needs(const ServerRequest& request) const {
   if (request.path == kNext) return {Scope::kIds};
   if (request.path == kTable) return {Scope::kIds, Scope::kRead};
+  if (request.path == kStatus) return {Scope::kRead};
   return {Scope::kStrict};
 }
 

@@ -47,6 +47,7 @@ struct StrictApiOptions {
 //   "owner": {"name", "address"} or null}]. 503: numbers are used up for the moment, or a lease was
 //   not renewed in time. All or nothing: a request that is refused has no numbers.
 // - GET /v1/strict/table: 200 and the table, StrictTable::ToJson.
+// - GET /v1/strict/status: 200 and what this node knows of the set, ToJson(StrictStatus).
 // - POST /v1/strict/sections:hand_over with {"sections": ["0-99"], "to": "node-2"}, both if wanted:
 //   200 and {"table_version", "sections": how many}. Without sections: all, and the node takes none
 //   from then on.
@@ -66,7 +67,7 @@ class StrictApi : public Handler {
   ~StrictApi() override;
 
   bool Owns(const http::ServerRequest& request) const override;
-  // kIds; kIds or kRead; kStrict.
+  // kIds; kIds or kRead; kRead; kStrict.
   Scopes Needs(const http::ServerRequest& request) const override;
   void Handle(http::ServerRequest request, const Access& access,
               http::Server::Respond respond) override;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/locusd/strict/strict_metrics.h"
 
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 
 namespace locus::locusd {
@@ -46,10 +48,16 @@ std::string StrictMetrics(const StrictNode& node, const StrictCounts& counts) {
   gauge("locus_strict_rests_seconds",
         "Until the store grants sections again after a loss; 0: it grants them.",
         absl::ToDoubleSeconds(node.Rest()));
+  // Kept in the store: a node that does not know it yet must not show less.
+  if (const std::optional<uint64_t> losses = node.Losses()) {
+    counter("locus_strict_losses_total",
+            "Times that the store noticed that it had lost what it stored, of all nodes.", *losses);
+  }
   const StrictSequencer* const sequencer = node.sequencer();
   gauge("locus_strict_open", "1: the set in the store is open.", sequencer == nullptr ? 0 : 1);
   const StrictSequencerStats stats =
       sequencer == nullptr ? StrictSequencerStats() : sequencer->Stats();
+  gauge("locus_strict_sections", "Sections of the set.", node.settings().options.sections());
   gauge("locus_strict_sections_owned", "Sections that this node answers for.", stats.owned);
   counter("locus_strict_sections_lost_total", "Sections that the store gave to another owner.",
           stats.lost);
@@ -63,6 +71,8 @@ std::string StrictMetrics(const StrictNode& node, const StrictCounts& counts) {
         node.settings().memory_bytes);
   counter("locus_strict_memory_let_go_total",
           "How often a section let the memory of its keys go, as there was no more.", stats.let_go);
+  gauge("locus_strict_ttl_seconds", "How long a lease of a section lasts.",
+        absl::ToDoubleSeconds(node.settings().options.ttl));
   const bool has_end = stats.owned > 0 && stats.left < absl::InfiniteDuration();
   gauge("locus_strict_lease_left_seconds",
         "Until the first section stops if the store does not answer; below 0: it has.",

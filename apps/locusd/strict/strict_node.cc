@@ -170,6 +170,12 @@ absl::Duration StrictNode::Rest() const {
   return std::max(RestOf(*view_) - (Now() - looked_), absl::ZeroDuration());
 }
 
+std::optional<uint64_t> StrictNode::Losses() const {
+  MutexLock lock(mutex_);
+  if (!view_) return std::nullopt;
+  return view_->losses;
+}
+
 absl::Duration StrictNode::LookAge() const {
   MutexLock lock(mutex_);
   return Now() - looked_;
@@ -282,6 +288,36 @@ bool StrictNode::LooksOld() const {
 StrictNodeStats StrictNode::stats() const {
   MutexLock lock(mutex_);
   return stats_;
+}
+
+StrictStatus StrictNode::Status() const {
+  StrictStatus status;
+  status.set = settings_.set;
+  status.options = settings_.options;
+  status.self = Self();
+  status.open = sequencer() != nullptr;
+  status.takes = takes();
+  status.rests = Rest();
+  if (status.open) {
+    const StrictSequencerStats stats = sequencer()->Stats();
+    if (stats.owned > 0) status.left = stats.left;
+  }
+  MutexLock lock(mutex_);
+  status.table = table_.load();
+  status.live = peers_.Live(Now());
+  status.loads = peers_.Loads(Now());
+  for (const auto& [section, rate] : rates_) status.loads[section] = rate;
+  if (!view_) return status;
+  status.losses = view_->losses;
+  status.looked = Now() - looked_;
+  // What changed since is not known that well.
+  if (view_->table_version != status.table->version()) return status;
+  for (const StrictSectionView& section : view_->sections) {
+    if (!section.owner && !section.successor.empty()) {
+      status.moving[section.section] = section.successor;
+    }
+  }
+  return status;
 }
 
 }  // namespace locus::locusd

@@ -21,6 +21,7 @@
 #include "apps/locusd/strict/round_plan.h"
 #include "apps/locusd/strict/strict_news.h"
 #include "apps/locusd/strict/strict_settings.h"
+#include "apps/locusd/strict/strict_status.h"
 #include "apps/locusd/strict/strict_table.h"
 #include "locus/clock.h"
 #include "locus/strict_sequencer.h"
@@ -76,6 +77,9 @@ class StrictNode {
   std::optional<absl::Time> RestsUntil() const;
   // How long that is from now on; 0: it grants.
   absl::Duration Rest() const;
+  // How often the store noticed that it had lost what it stored, by the last Look; nullopt: there
+  // was none that was answered.
+  std::optional<uint64_t> Losses() const;
   // Since the last Look; infinite: there was none that was answered.
   absl::Duration LookAge() const;
 
@@ -106,6 +110,8 @@ class StrictNode {
   bool LooksOld() const;
 
   StrictNodeStats stats() const;
+  // For operators. Cost: copies what is known of sections.
+  StrictStatus Status() const;
 
  private:
   absl::Duration Now() const { return clock_.SinceBoot(); }

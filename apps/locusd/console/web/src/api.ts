@@ -24,6 +24,7 @@ import type { MovesAnswer } from "./api_moves";
 import type { Stats } from "./api_stats";
 
 export * from "./api_moves";
+export * from "./api_sequences";
 export * from "./api_stats";
 
 export interface Problem {
@@ -65,6 +66,10 @@ export interface Session {
     leases: boolean;
     members: boolean;
     stats: boolean;
+    // Rules of numbers: /v1/types.
+    types: boolean;
+    // This process is a node of strict sequences: /v1/strict/status.
+    strict: boolean;
     // There are keys. Needs the scope as well.
     decode: boolean;
   };
@@ -264,6 +269,8 @@ export const paths = {
   publish: "/v1/plan:publish",
   leases: "/v1/leases",
   members: "/v1/members",
+  types: "/v1/types",
+  strict: "/v1/strict/status",
   stats: "/v1/stats",
   inspect: "/v1/inspect",
 } as const;

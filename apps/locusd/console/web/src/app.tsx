@@ -13,6 +13,7 @@ import { InspectView } from "./inspect/inspect_view";
 import { MovesView } from "./moves/moves_view";
 import { PlanDialog } from "./plan/plan_dialog";
 import { RingView } from "./ring/ring_view";
+import { SequencesView } from "./sequences/sequences_view";
 import { HistoryView } from "./table/history_view";
 import { TroublesBar } from "./troubles/troubles_bar";
 
@@ -27,6 +28,7 @@ const views: [View, ...View[]] = [
   { name: "moves", title: "Moves", component: MovesView },
   { name: "history", title: "Table history", component: HistoryView },
   { name: "cluster", title: "Leases and members", component: ClusterView },
+  { name: "sequences", title: "Sequences", component: SequencesView },
   { name: "figures", title: "Figures", component: FiguresView },
   { name: "inspect", title: "Inspect", component: InspectView },
 ];

@@ -15,6 +15,7 @@ import {
   type Stats,
   type StatsAnswer,
   type StatsHistory,
+  type StrictStatus,
   type TableAnswer,
 } from "../api";
 import { withPoint } from "../figures/points";
@@ -40,6 +41,7 @@ export const table = signal<Loaded<TableAnswer>>(nothing);
 export const shards = signal<Loaded<ShardsAnswer>>(nothing);
 export const moves = signal<Loaded<MovesAnswer>>(nothing);
 export const members = signal<Loaded<MembersAnswer>>(nothing);
+export const strict = signal<Loaded<StrictStatus>>(nothing);
 export const stats = signal<Loaded<Stats>>(nothing);
 export const history = signal<StatsHistory | null>(null);
 export const live = signal<Live>({ state: "connecting" });
@@ -85,6 +87,7 @@ async function loadDocument(): Promise<void> {
 }
 export const loadShards = () => load(shards, paths.shards);
 export const loadMembers = () => load(members, paths.members);
+export const loadStrict = () => load(strict, paths.strict);
 
 async function loadStats(): Promise<void> {
   try {
@@ -154,7 +157,7 @@ function stop(): void {
 
 // What a token had shown.
 function forget(): void {
-  for (const part of [table, shards, moves, members, stats]) part.value = nothing;
+  for (const part of [table, shards, moves, members, strict, stats]) part.value = nothing;
   history.value = null;
 }
 
@@ -186,6 +189,7 @@ export async function begin(): Promise<void> {
     who.offers?.table === false ? null : loadTable(),
     who.offers?.table === false ? null : load(moves, paths.moves),
     who.offers?.members === false ? null : loadMembers(),
+    who.offers?.strict ? loadStrict() : null,
     loadStats(),
   ]);
   if (mine !== begun) return;
@@ -197,6 +201,7 @@ export async function begin(): Promise<void> {
     setInterval(() => {
       if (unseen() || live.value.state !== "live") return;
       if (offers.value?.members) void loadMembers();
+      if (offers.value?.strict) void loadStrict();
       if (table.value.value !== null) void loadShards();
     }, 5000),
   );

@@ -8,11 +8,13 @@ import type {
   Problem,
   Stats,
   StatsHistory,
+  StrictStatus,
   TableAnswer,
 } from "../api";
 import { age, ago, count, duration, percent, thousands } from "../base/format";
 import { unheardAfter } from "../cluster/member_facts";
 import { held, over, rogueWrites, silent } from "../moves/move_facts";
+import { strictRemarks } from "../sequences/sequence_facts";
 
 export interface Trouble {
   // The same while it lasts, so that it is announced once.
@@ -36,6 +38,7 @@ export interface Known {
   moves: MovesAnswer | null;
   members: MembersAnswer | null;
   membersProblem: Problem | null;
+  strict: StrictStatus | null;
 }
 
 const bad = (key: string, text: string, view?: string): Trouble => ({
@@ -327,6 +330,11 @@ function ofMembers({ members, membersProblem }: Known): Trouble[] {
   return said;
 }
 
+function ofStrict({ strict }: Known): Trouble[] {
+  if (strict === null) return [];
+  return strictRemarks(strict).map((remark) => ({ ...remark, view: "sequences" }));
+}
+
 // The worst first.
 export function troubles(known: Known): Trouble[] {
   const all = [
@@ -335,6 +343,7 @@ export function troubles(known: Known): Trouble[] {
     ...ofStats(known),
     ...ofMoves(known),
     ...ofMembers(known),
+    ...ofStrict(known),
   ];
   return [
     ...all.filter((each) => each.tone === "bad"),

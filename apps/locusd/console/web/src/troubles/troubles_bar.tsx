@@ -1,6 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useEffect, useRef, useState } from "preact/hooks";
-import { heardAt, history, live, members, moves, now, session, stats, table } from "../base/state";
+import {
+  heardAt,
+  history,
+  live,
+  members,
+  moves,
+  now,
+  session,
+  stats,
+  strict,
+  table,
+} from "../base/state";
 import { type Trouble, troubles } from "./troubles";
 
 function useTroubles(): Trouble[] {
@@ -15,6 +26,7 @@ function useTroubles(): Trouble[] {
     moves: moves.value.value,
     members: members.value.value,
     membersProblem: members.value.problem,
+    strict: strict.value.value,
   });
 }
 

@@ -22,6 +22,33 @@ export interface Configured extends Locusd {
   tokens: { reader: string; publisher: string; client: string };
 }
 
+// Nodes of one set of strict sequences, on an SQLite file, that ask for no tokens: a thousand users in
+// ten sections.
+export async function startStrict(directory: string, name: string): Promise<Locusd> {
+  const api = await freePort();
+  const config = join(directory, `${name}.toml`);
+  await writeFile(
+    config,
+    `roles = ["sequence-node"]
+[api]
+listen = "127.0.0.1:${api}"
+[strict]
+name = "${name}"
+store = "sqlite:${join(directory, "strict.db")}"
+create = true
+uids = 1000
+section_size = 100
+`,
+  );
+  const process = start(bin("locusd"), ["--config", config]);
+  const url = `http://127.0.0.1:${api}`;
+  await until(`the node ${name}`, async () => {
+    if (process.child.exitCode !== null) await untilSaid(process, /serves/);
+    return (await fetch(`${url}/readyz`)).ok;
+  });
+  return { ...process, url };
+}
+
 // A port that nobody has at the moment.
 function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {

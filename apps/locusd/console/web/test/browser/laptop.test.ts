@@ -30,7 +30,15 @@ import { until } from "./until";
 
 // What a page must not take for markup.
 const hostile = "<u>orders-c</u><script>alert(1)</script>";
-const views = ["Ring", "Moves", "Table history", "Leases and members", "Figures", "Inspect"];
+const views = [
+  "Ring",
+  "Moves",
+  "Table history",
+  "Leases and members",
+  "Sequences",
+  "Figures",
+  "Inspect",
+];
 
 let browser: Browser;
 let data: string;

@@ -60,6 +60,7 @@ const well: Known = {
   moves: null,
   members: null,
   membersProblem: null,
+  strict: null,
 };
 const said = (parts: Partial<Known>) =>
   troubles({ ...well, ...parts }).map(
@@ -204,4 +205,32 @@ test("announcements: what begins, what was mended; an age that ticks is silent",
   expect(announcement([one], [later])).toBe("");
   expect(announcement([one], [])).toBe("All is well again.");
   expect(announcement([one, { ...one, key: "b" }], [one])).toBe("Mended: 1; left: 1.");
+});
+
+test("strict sequences: what is wrong leads to their view", () => {
+  const strict: Known["strict"] = {
+    set: "orders",
+    node: "one",
+    open: true,
+    takes: true,
+    first_uid: "0",
+    uids: "1000",
+    section_size: 100,
+    sections: 10,
+    step: "10",
+    ttl_ms: 10_000,
+    table_version: "1",
+    looked_ms: 0,
+    rests_ms: 0,
+    losses: 0,
+    lease_left_ms: 8000,
+    nodes: [],
+    handed_over: [],
+    free: { sections: 1, ranges: [{ first: 4, last: 4 }] },
+  };
+  expect(said({ strict })).toEqual([
+    "bad: Nobody has 1 strict section: their users get no numbers.",
+  ]);
+  expect(troubles({ ...well, strict })[0]?.view).toBe("sequences");
+  expect(said({ strict: { ...strict, free: { sections: 0, ranges: [] } } })).toEqual([]);
 });

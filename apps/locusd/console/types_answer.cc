@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/locusd/console/types_answer.h"
+
+#include <boost/json.hpp>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace locus::locusd {
+
+namespace json = boost::json;
+
+namespace {
+
+json::string Text(std::string_view text) { return json::string(text.data(), text.size()); }
+
+struct Shown {
+  SequenceType type;
+  bool dropped = false;
+  json::array counters;
+};
+
+int64_t StartOf(const SequenceType& type) { return type.start == 0 ? type.step : type.start; }
+
+// How the first number of a counter is written at `now`; null: the pattern has fields of the
+// caller's, or cannot write it.
+json::value FirstNumber(const NumberFormat& format, const SequenceType& type, absl::Time now) {
+  for (const NumberField& field : format.fields()) {
+    if (field.has_value() && field.name != "seq") return nullptr;
+  }
+  const auto first = format.Format(now, {FieldValue::Uint64(static_cast<uint64_t>(StartOf(type)))});
+  if (!first.ok()) return nullptr;
+  return Text(*first);
+}
+
+json::object RuleJson(const SequenceType& type, absl::Time now) {
+  json::object rule;
+  json::array fields;
+  json::value first;
+  if (!type.pattern.empty()) {
+    if (const absl::StatusOr<NumberFormat> format = type.Format(); format.ok()) {
+      first = FirstNumber(*format, type, now);
+      for (const NumberField& field : format->fields()) {
+        if (field.has_value() && field.name != "seq") fields.push_back(Text(field.name));
+      }
+    }
+  }
+  rule["name"] = Text(type.name);
+  rule["version"] = Text(absl::StrCat(type.version));
+  rule["pattern"] = Text(type.pattern);
+  rule["period"] = Text(ToString(type.period));
+  rule["zone"] = Text(type.zone);
+  rule["start"] = Text(absl::StrCat(StartOf(type)));
+  rule["step"] = Text(absl::StrCat(type.step));
+  rule["max_value"] = Text(absl::StrCat(type.counter_options().max_value));
+  rule["at_max"] = type.at_max == SequencerOptions::AtMax::kWrap ? "wrap" : "error";
+  rule["ttl_ms"] = absl::ToInt64Milliseconds(type.expiry);
+  rule["buffer"] = Text(absl::StrCat(type.buffer));
+  rule["leftovers"] = Text(ToString(type.leftovers));
+  rule["lifetime_ms"] = absl::ToInt64Milliseconds(type.lifetime);
+  rule["first_number"] = std::move(first);
+  rule["fields"] = std::move(fields);
+  return rule;
+}
+
+}  // namespace
+
+std::string TypesJson(const std::vector<SequenceType>& stored, const RuledNumbers& numbers,
+                      absl::Time now) {
+  std::map<std::string, Shown> types;
+  for (const SequenceType& type : stored) types[type.name].type = type;
+  numbers.ForEach([&types](const std::string& name, const std::string& key,
+                           const NumberGenerator& generator) {
+    const auto [at, is_new] = types.try_emplace(name);
+    if (is_new) at->second = {generator.Type(), /*dropped=*/true, {}};
+    const NumberGeneratorStats stats = generator.Stats();
+    json::object counter;
+    counter["key"] = Text(key);
+    counter["rule_version"] = Text(absl::StrCat(stats.rule_version));
+    counter["numbers"] = stats.numbers;
+    counter["rule_error"] = stats.last_rule_error.ok()
+                                ? json::value()
+                                : json::value(Text(std::string(stats.last_rule_error.message())));
+    at->second.counters.push_back(std::move(counter));
+  });
+  json::array list;
+  for (auto& [name, shown] : types) {
+    json::object one = RuleJson(shown.type, now);
+    one["dropped"] = shown.dropped;
+    one["counters"] = std::move(shown.counters);
+    list.push_back(std::move(one));
+  }
+  return json::serialize(
+      json::object{{"now_ms", absl::ToUnixMillis(now)}, {"types", std::move(list)}});
+}
+
+}  // namespace locus::locusd

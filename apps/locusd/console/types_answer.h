@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_APPS_LOCUSD_CONSOLE_TYPES_ANSWER_H_
+#define LOCUS_APPS_LOCUSD_CONSOLE_TYPES_ANSWER_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "apps/locusd/ids/ruled_numbers.h"
+#include "locus/sequence_type.h"
+
+namespace locus::locusd {
+
+// `TypesAnswer` of web/src/api_sequences.ts: the rules `stored`, those that counters of `numbers`
+// still count by although they are stored no more, and these counters. First numbers are those of
+// `now`.
+std::string TypesJson(const std::vector<SequenceType>& stored, const RuledNumbers& numbers,
+                      absl::Time now);
+
+}  // namespace locus::locusd
+
+#endif  // LOCUS_APPS_LOCUSD_CONSOLE_TYPES_ANSWER_H_
