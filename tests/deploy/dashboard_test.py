@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the dashboard and the alerts ask for exists in real processes; what alerts name is described."""
+import glob
 import os
 import re
 import unittest
@@ -22,11 +23,21 @@ class Asked(unittest.TestCase):
         self.addCleanup(machine.close)
         machine.start()
         self.assertEqual(machine.ask("GET", "/v1/sequences/invoices/next")[0], 200)
+        processes.locus("seq", "type", "create", "bills", "--store", f"sqlite:{data}/ids.db",
+                        "--pattern", "{seq:8}")
+        self.assertEqual(machine.ask("GET", "/v1/numbers/bills/next")[0], 200)
         node, _ = processes.node(os.path.join(self.directory, "node"),
                                  f'[audit]\nclickhouse = "127.0.0.1:{processes.free_port()}"\n')
         self.addCleanup(node.close)
         node.start()
-        return machine.metrics() + node.metrics()
+        strict, _ = processes.sequence_node(
+            os.path.join(self.directory, "strict"), "one", f"sqlite:{self.directory}/strict.db")
+        self.addCleanup(strict.close)
+        strict.start()
+        # It has read its store.
+        of_strict = processes.wait("it has sections", lambda: (
+            text if "locus_strict_sections_owned 10" in (text := strict.metrics()) else None))
+        return machine.metrics() + node.metrics() + of_strict
 
     def test_dashboard_and_alerts(self):
         text = self.text()
@@ -51,8 +62,10 @@ class Asked(unittest.TestCase):
                             re.S)
         self.assertEqual([(anchor, name, severity) for name, severity, anchor in alerts], described)
         self.assertEqual(len(alerts), rules.count("- alert:"))
-        with open(promtool.RULES.replace(".yml", ".test.yml"), encoding="utf-8") as file:
-            tested = file.read()
+        tested = ""
+        for path in glob.glob(os.path.join(os.path.dirname(promtool.RULES), "*.test.yml")):
+            with open(path, encoding="utf-8") as file:
+                tested += file.read()
         for name, _, _ in alerts:
             self.assertIn(f"name: {name} fires", tested)
             self.assertIn(f"name: {name} quiet", tested)

@@ -141,6 +141,14 @@ class Locusd:
         self.faults.close()
 
 
+def locus(*words):
+    """What the command prints, which succeeds."""
+    done = subprocess.run([LOCUS, *words], capture_output=True, text=True, timeout=PATIENCE,
+                          check=False)
+    assert done.returncode == 0, (words, done.stdout, done.stderr)
+    return done.stdout
+
+
 def configured(directory, first, more=""):
     """A locusd on loopback, and its file: `first`, its API, `more`."""
     os.makedirs(directory, exist_ok=True)
@@ -155,6 +163,13 @@ def node(directory, more=""):
     """A node of a cluster."""
     return configured(directory, f'cluster = "orders"\ndata = "{directory}/data"\n'
                                  f'[raft]\nlisten = "127.0.0.1:{free_port()}"\n', more)
+
+
+def sequence_node(directory, name, store, more=""):
+    """A node of the strict sequences of a million users, in ten sections."""
+    return configured(directory, 'roles = ["sequence-node"]\n',
+                      f'[strict]\nname = "{name}"\nstore = "{store}"\ncreate = true\n'
+                      f'uids = 1000000\n{more}')
 
 
 class Redis:
