@@ -64,7 +64,7 @@ Secrets::Secrets(const std::string& directory)
 }
 
 Cluster::Cluster(Network& network, std::string directory, const Secrets& secrets, int size,
-                 uint64_t disk_bytes, int first_host)
+                 uint64_t disk_bytes, int first_host, const std::string& more_api)
     : network_(network),
       directory_(std::move(directory)),
       secrets_(secrets),
@@ -94,7 +94,7 @@ Cluster::Cluster(Network& network, std::string directory, const Secrets& secrets
                      secrets.authority, "\"\ncertificate = \"", secrets.certificate, "\"\nkey = \"",
                      secrets.key, "\"\n[api]\nlisten = \"", address, ":", kApiPort,
                      "\"\ntoken_files = [\"", secrets.token_file, "\"]\ncertificate = \"",
-                     secrets.certificate, "\"\nkey = \"", secrets.key, "\"\n"));
+                     secrets.certificate, "\"\nkey = \"", secrets.key, "\"\n", more_api));
     places_.push_back(std::move(place));
   }
 }

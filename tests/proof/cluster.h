@@ -43,9 +43,10 @@ class Cluster {
   };
 
   // Nodes 0..size-1, of which none is started, on as many hosts from `first_host` on. `disk_bytes`:
-  // of the file system of each node's data, which is in memory.
+  // of the file system of each node's data, which is in memory. `more_api`: lines for that section
+  // of the configuration.
   Cluster(Network& network, std::string directory, const Secrets& secrets, int size,
-          uint64_t disk_bytes, int first_host = 0);
+          uint64_t disk_bytes, int first_host = 0, const std::string& more_api = "");
   // Kills the nodes and takes their file systems away, so that the directory can be removed.
   ~Cluster();
   Cluster(const Cluster&) = delete;

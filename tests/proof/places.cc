@@ -10,6 +10,7 @@ std::string LocusdProgram() {
   return named == nullptr ? LOCUS_LOCUSD_PROGRAM : named;
 }
 std::string LeaseClientProgram() { return LOCUS_LEASE_CLIENT_PROGRAM; }
+std::string StoreWriterProgram() { return LOCUS_STORE_WRITER_PROGRAM; }
 std::string PreloadedFaults() { return LOCUS_PRELOADED_FAULTS; }
 
 }  // namespace locus::proof

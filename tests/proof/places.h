@@ -11,6 +11,7 @@ namespace locus::proof {
 // The daemon; another one, if the environment names it in LOCUS_PROOF_LOCUSD.
 std::string LocusdProgram();
 std::string LeaseClientProgram();
+std::string StoreWriterProgram();
 std::string PreloadedFaults();
 
 }  // namespace locus::proof

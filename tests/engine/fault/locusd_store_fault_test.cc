@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads take numbers of one counter and sequences of one section from a cluster of locusd, whose
-// leader is killed, or stopped for longer than an election, and whose nodes are all killed at once.
-// Each call that begins after another one ended gets more than that: so nothing comes twice, and
-// nothing that was answered is forgotten.
+// Threads take numbers of one counter and sequences of one section from a cluster of locusd, and
+// alter one rule, while its leader is killed, or stopped for longer than an election, or all nodes
+// are killed at once. Each call that begins after another one ended gets more than that, of a rule
+// a later version: so nothing comes twice, and nothing that was answered is forgotten.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -64,6 +65,12 @@ class LocusdStoreFaultTest : public ::testing::Test {
     ASSERT_TRUE(creator.ok()) << creator.status();
     const absl::Status created = (*creator)->Create(SpaceName(), options_, absl::Now());
     ASSERT_TRUE(created.ok()) << created;
+    rule_store_ = LocusdSequenceTypeStore::Open(cluster_.Options()).value();
+    SequenceType type;
+    type.name = kRule;
+    const auto rule = rule_store_->Create(type);
+    ASSERT_TRUE(rule.ok()) << rule.status();
+    for (int i = 0; i < 2; ++i) rules_.push_back(std::make_unique<Client>(RuleCall()));
     for (int i = 0; i < 3; ++i) numbers_.push_back(std::make_unique<Client>(NumberCall()));
     for (int i = 0; i < 2; ++i) sequences_.push_back(std::make_unique<Client>(SequenceCall()));
   }
@@ -94,12 +101,31 @@ class LocusdStoreFaultTest : public ::testing::Test {
     };
   }
 
+  // Reads the rule and alters what it read, until no other thread does so between.
+  Client::Call RuleCall() const {
+    auto opened = LocusdSequenceTypeStore::Open(cluster_.Options());
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    return [store = std::shared_ptr<SequenceTypeStore>(
+                *std::move(opened))]() -> absl::StatusOr<TakenRange> {
+      while (true) {
+        absl::StatusOr<SequenceType> rule = store->Find(kRule);
+        if (!rule.ok()) return rule.status();
+        rule->step = 1 + rule->step % 9;
+        const absl::StatusOr<SequenceType> altered = store->Alter(*rule);
+        if (absl::IsAborted(altered.status())) continue;
+        if (!altered.ok()) return altered.status();
+        return TakenRange{0, 0, altered->version, altered->version};
+      }
+    };
+  }
+
   // All clients go on.
   void ExpectProgress() {
     std::vector<size_t> before;
     auto each = [this](auto what) {
       for (auto& client : numbers_) what(*client);
       for (auto& client : sequences_) what(*client);
+      for (auto& client : rules_) what(*client);
     };
     each([&](Client& client) { before.push_back(client.count()); });
     EXPECT_TRUE(WaitUntil([&] {
@@ -111,22 +137,34 @@ class LocusdStoreFaultTest : public ::testing::Test {
   }
 
   void TearDown() override {
-    std::vector<TakenRange> numbers, sequences;
+    std::vector<TakenRange> numbers, sequences, versions;
     for (auto& client : numbers_) {
       for (const TakenRange& taken : client->Stop()) numbers.push_back(taken);
     }
     for (auto& client : sequences_) {
       for (const TakenRange& taken : client->Stop()) sequences.push_back(taken);
     }
+    for (auto& client : rules_) {
+      for (const TakenRange& taken : client->Stop()) versions.push_back(taken);
+    }
+    EXPECT_EQ(FlawOf(versions), "");
+    uint64_t altered = 0;
+    for (const TakenRange& one : versions) altered = std::max(altered, one.last);
+    const auto rule = rule_store_->Find(kRule);
+    ASSERT_TRUE(rule.ok()) << rule.status();
+    EXPECT_GE(rule->version, altered) << "an acknowledged alteration is gone";
     EXPECT_EQ(FlawOf(numbers), "");
     EXPECT_EQ(FlawOf(sequences), "");
     RecordProperty("numbers", static_cast<int>(numbers.size()));
     RecordProperty("sequences", static_cast<int>(sequences.size()));
+    RecordProperty("alterations", static_cast<int>(versions.size()));
   }
 
+  static constexpr char kRule[] = "invoices";
   const SpaceOptions options_ = {};
   LocusdCluster cluster_{3, {.more_api = "store = true\n"}};
-  std::vector<std::unique_ptr<Client>> numbers_, sequences_;
+  std::unique_ptr<SequenceTypeStore> rule_store_;
+  std::vector<std::unique_ptr<Client>> numbers_, sequences_, rules_;
 };
 
 TEST_F(LocusdStoreFaultTest, LeaderKilled_NothingTwiceAndNothingForgotten) {
