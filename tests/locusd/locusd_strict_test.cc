@@ -2,19 +2,16 @@
 // Strict sequences by real nodes: how they spread, and what callers see of hand-overs and deaths.
 #include <signal.h>
 
-#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <random>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "locus/engine/strict_client.h"
-#include "tests/locusd/ids_process.h"
+#include "tests/locusd/strict_nodes.h"
 
 namespace locus {
 namespace {
@@ -22,116 +19,16 @@ namespace {
 using ::testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
 
-constexpr uint32_t kSections = 20;
-constexpr char kToken[] = "the-token-of-these-nodes";
+constexpr uint32_t kSections = kStrictSections;
 
-class LocusdStrictTest : public ::testing::Test {
- protected:
-  static constexpr absl::Duration kTtl = absl::Seconds(3);
-
-  // Nodes "n1", "n2", ... of one set.
-  void Start(int count, const std::string& more = "", const std::string& more_api = "") {
-    while (count-- > 0) {
-      const std::string name = absl::StrCat("n", nodes_.size() + 1);
-      auto node = std::make_unique<IdsProcess>(directory_, name);
-      node->Write("roles = [\"sequence-node\"]\n", more_api,
-                  absl::StrCat("[strict]\nname = \"", name,
-                               "\"\nstore = \"sqlite:", directory_ / "strict.db",
-                               "\"\ncreate = true\nuids = ", kSections * 100,
-                               "\nsection_size = 100\nttl = \"3s\"\n", more));
-      if (!more_api.empty()) node->token = kToken;
-      ASSERT_TRUE(node->Start()) << node->LogText();
-      nodes_.push_back(std::move(node));
-    }
-  }
-
-  int Owned(size_t node) const {
-    const std::string text = nodes_[node]->Metric("locus_strict_sections_owned");
-    return text.empty() ? 0 : std::stoi(text);
-  }
-  // Until all sections are owned by these, none by much more than its part.
-  bool Spread(const std::vector<size_t>& nodes) const {
-    return WaitUntil([&] {
-      int all = 0;
-      int most = 0;
-      for (const size_t node : nodes) {
-        all += Owned(node);
-        most = std::max(most, Owned(node));
-      }
-      return all == kSections && most <= static_cast<int>(kSections / nodes.size() + 3);
-    });
-  }
-  std::unique_ptr<StrictClient> Client(size_t node = 0) const {
-    StrictClientOptions options;
-    options.endpoints = {nodes_[node]->api()};
-    options.token = nodes_[node]->token;
-    auto client = StrictClient::Open(options, Clock::now() + std::chrono::minutes(1));
-    EXPECT_TRUE(client.ok()) << client.status();
-    return client.ok() ? *std::move(client) : nullptr;
-  }
-
-  const TemporaryDirectory directory_;
-  std::vector<std::unique_ptr<IdsProcess>> nodes_;
-};
-
-// Callers that draw all the time, one number of each section at once, and judge what they get.
-class Callers {
- public:
-  explicit Callers(const std::vector<std::unique_ptr<StrictClient>>& clients) {
-    for (const auto& client : clients) {
-      threads_.emplace_back([this, &client = *client] { Draw(client); });
-    }
-  }
-  ~Callers() { End(); }
-
-  // The longest that a call took since the last time.
-  absl::Duration TakeLongest() { return absl::Nanoseconds(longest_.exchange(0)); }
-  uint64_t calls() const { return calls_; }
-  void End() {
-    ends_ = true;
-    for (std::thread& thread : threads_) thread.join();
-    threads_.clear();
-  }
-
- private:
-  void Draw(StrictClient& client) {
-    while (!ends_) {
-      for (uint32_t section = 0; section < kSections && !ends_; ++section) {
-        const uint64_t before = highest_[section];  // of calls that have ended
-        const Clock::time_point begun = Clock::now();
-        const auto number = client.Next(section * 100, begun + std::chrono::minutes(1));
-        ASSERT_TRUE(number.ok()) << number.status();
-        EXPECT_GT(*number, before) << "section " << section;
-        Raise(highest_[section], *number);
-        Raise(longest_, static_cast<uint64_t>((Clock::now() - begun).count()));
-        ++calls_;
-      }
-    }
-  }
-  static void Raise(std::atomic<uint64_t>& value, uint64_t to) {
-    uint64_t is = value;
-    while (is < to && !value.compare_exchange_weak(is, to)) {
-    }
-  }
-
-  std::atomic<uint64_t> highest_[kSections] = {};
-  std::atomic<uint64_t> longest_ = 0;
-  std::atomic<uint64_t> calls_ = 0;
-  std::atomic<bool> ends_ = false;
-  std::vector<std::thread> threads_;
-};
-
-bool MoreCalls(const Callers& callers, uint64_t more) {
-  const uint64_t until = callers.calls() + more;
-  return WaitUntil([&] { return callers.calls() >= until; });
-}
+class LocusdStrictTest : public StrictNodesTest {};
 
 TEST_F(LocusdStrictTest, Nodes_HandOverAndTakeOverWhileNumbersRise) {
   Start(3);
   ASSERT_TRUE(Spread({0, 1, 2}));
   std::vector<std::unique_ptr<StrictClient>> clients;
   for (size_t i = 0; i < 3; ++i) clients.push_back(Client(i));
-  Callers callers(clients);
+  StrictCallers callers(clients);
   ASSERT_TRUE(MoreCalls(callers, 200));
   const absl::Duration usual = callers.TakeLongest();
 
