@@ -133,7 +133,8 @@ def try_without_a_table(server):
 
 def compare_with_the_page(world):
     """The page asks for nothing that the document lacks; and what it knows of a move, which needs
-    database servers to be seen and is held to them by console_move_test, is what the document has."""
+    database servers to be seen and is held to them by console_move_test, of rules and of strict
+    sequences, is what the document has."""
     types = ""
     for path in sorted(glob.glob(os.path.join(world.web, "src", "api*.ts"))):
         with open(path, encoding="utf-8") as text:
@@ -141,7 +142,8 @@ def compare_with_the_page(world):
     paths = re.search(r"export const paths = \{(.*?)\}", types, re.S).group(1)
     for path in re.findall(r'"(/[^"]+)"', paths):
         assert world.contract.find(path) is not None, path
-    for name in ("MoveStatus", "MoveSide"):
+    for name in ("MoveStatus", "MoveSide", "NumberType", "NumberCounter", "StrictStatus", "StrictSections",
+                 "StrictRange"):
         body = re.search(r"^export interface %s \{\n(.*?)^\}" % name, types, re.S | re.M).group(1)
         members = re.findall(r"^  (\w+)(\??):", body, re.M)
         schema = world.contract.document["components"]["schemas"][name]

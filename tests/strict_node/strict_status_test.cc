@@ -88,5 +88,27 @@ TEST(StrictStatusTest, ScatteredSections_AreCountedAndTheFirstListed) {
   EXPECT_THAT(said["free"]["ranges"], SizeIs(StrictStatus::kMostRanges));
 }
 
+// It is made on a thread that also answers with numbers.
+TEST(StrictStatusTest, LargestSet_IsLookedThroughOnce) {
+  constexpr uint32_t kSections = 1 << 20;
+  StrictStatus status = Of(kSections);
+  auto table = std::make_shared<StrictTable>(kSections);
+  const StrictTable::Owner one = {"one", "10.0.0.1:7070"}, two = {"two", "10.0.0.2:7070"};
+  std::vector<uint32_t> even, odd;
+  for (uint32_t section = 0; section < kSections; section += 2) {
+    even.push_back(section);
+    odd.push_back(section + 1);
+    status.loads[section] = 2;
+  }
+  table->Set(even, &one, 1);
+  table->Set(odd, &two, 1);
+  status.table = table;
+  const json said = json::parse(ToJson(status));
+  EXPECT_EQ(said["nodes"][0]["numbers_per_second"], kSections);
+  EXPECT_EQ(said["nodes"][1]["sections"], kSections / 2);
+  EXPECT_EQ(said["nodes"][1]["numbers_per_second"], 0);
+  EXPECT_EQ(said["free"]["sections"], 0);
+}
+
 }  // namespace
 }  // namespace locus::locusd

@@ -86,17 +86,23 @@ std::string ToJson(const StrictStatus& status) {
   for (const StrictPeer& peer : status.live) node_of(peer).heard = true;
   Ranges free;
   std::map<std::string, Ranges> moving;
+  // A set may have a million sections: no name is looked up for each.
+  auto load = status.loads.begin();
+  auto move = status.moving.begin();
+  std::map<const StrictTable::Owner*, Node*> known;  // of the table's owners, which are few
   for (uint32_t section = 0; section < status.table->sections(); ++section) {
+    while (load != status.loads.end() && load->first < section) ++load;
+    while (move != status.moving.end() && move->first < section) ++move;
     const StrictTable::Owner* const owner = status.table->OwnerOf(section);
-    if (const auto at = status.moving.find(section); at != status.moving.end()) {
-      moving[at->second].Add(section);
+    if (move != status.moving.end() && move->first == section) {
+      moving[move->second].Add(section);
     } else if (owner == nullptr) {
       free.Add(section);
     } else {
-      Node& node = node_of({owner->name, owner->address, 0});
-      node.ranges.Add(section);
-      const auto load = status.loads.find(section);
-      if (load != status.loads.end()) node.rate += load->second;
+      Node*& node = known[owner];
+      if (node == nullptr) node = &node_of({owner->name, owner->address, 0});
+      node->ranges.Add(section);
+      if (load != status.loads.end() && load->first == section) node->rate += load->second;
     }
   }
   std::string handed_over;
