@@ -88,10 +88,10 @@ class SequenceNodes(Alerts):
         self.directory = self.enterContext(processes.scratch())
         self.store = os.path.join(self.directory, "strict.db")
 
-    def node(self, name, store=None):
+    def node(self, name, store=None, more=""):
         node, _ = processes.sequence_node(os.path.join(self.directory, name), name,
                                           store or "sqlite:" + self.store,
-                                          f'ttl = "{self.TTL}s"\n')
+                                          f'ttl = "{self.TTL}s"\n{more}')
         self.addCleanup(node.close)
         return node.start()
 
@@ -153,6 +153,19 @@ class SequenceNodes(Alerts):
             node, lambda text: value(text, "locus_strict_losses_total") >
             value(before, "locus_strict_losses_total")))
         self.fires("LocusStrictLoss", before, metrics)
+
+    def test_users_that_need_more_memory(self):
+        node = self.node("one", more="memory_bytes = 1048576\n")  # 256 pages, of 512 users each
+        before = self.all_of(node)
+        page = 512
+
+        def let_go():
+            for first in range(0, 2000 * page, 100 * page):
+                self.draw(node, [uid for uid in range(first, first + 100 * page, page)
+                                 if uid < 1000000])
+            return self.when(node, lambda text: value(
+                text, "locus_strict_memory_let_go_total") > 70)
+        self.fires("LocusStrictMemoryShort", before, wait("sections let memory go", let_go))
 
     def test_set_that_cannot_be_opened(self):
         closed = self.node("one", f"mysql://locus@127.0.0.1:{processes.free_port()}/locus")
