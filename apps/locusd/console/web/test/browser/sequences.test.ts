@@ -3,35 +3,54 @@
 
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { startStrict } from "./configured";
 import { type Locusd, locus, newDirectory, post, removeDirectory, startLaptop } from "./locusd";
-import { holds, openBrowser, openPage, phone, shoot, show, untilText } from "./page";
+import { holds, type Opened, openBrowser, openPage, phone, shoot, show, untilText } from "./page";
 
 let browser: Browser;
-let data: string;
-let laptop: Locusd;
+// What a test has begun: each try begins anew.
+const ends: (() => Promise<void>)[] = [];
 
 // What a page must not take for markup.
 const hostile = "<u>north</u>";
 
 beforeAll(async () => {
-  data = await newDirectory();
-  [browser, laptop] = await Promise.all([openBrowser(), startLaptop(data)]);
+  browser = await openBrowser();
+});
+
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
 });
 
 afterAll(async () => {
   await browser?.close();
-  await laptop?.stop();
-  if (data !== undefined) await removeDirectory(data);
 });
 
-async function rule(verb: string, name: string, ...words: string[]): Promise<void> {
-  await locus("seq", "type", verb, name, "--store", `sqlite:${join(data, "ids.db")}`, ...words);
+async function directory(): Promise<string> {
+  const path = await newDirectory();
+  ends.push(() => removeDirectory(path));
+  return path;
+}
+
+async function running(started: Promise<Locusd>): Promise<Locusd> {
+  const locusd = await started;
+  ends.push(() => locusd.stop());
+  return locusd;
+}
+
+async function open(url: string): Promise<Opened> {
+  const opened = await openPage(browser, url);
+  ends.push(() => opened.page.context().close());
+  return opened;
 }
 
 test("rules of numbers: none yet, then made, in use, changed and dropped", async () => {
-  const opened = await openPage(browser, `${laptop.url}/#/sequences`);
+  const data = await directory();
+  const laptop = await running(startLaptop(data));
+  const rule = (verb: string, name: string, ...words: string[]) =>
+    locus("seq", "type", verb, name, "--store", `sqlite:${join(data, "ids.db")}`, ...words);
+  const opened = await open(`${laptop.url}/#/sequences`);
   const { page } = opened;
   await untilText(page, /There are no rules yet[\s\S]*locus seq type create/, "main");
   await untilText(page, /no node of strict sequences/, "main");
@@ -59,13 +78,13 @@ test("rules of numbers: none yet, then made, in use, changed and dropped", async
   await holds(opened, "rules of numbers on a phone");
   await rule("drop", "tickets");
   await untilText(page, /tickets[\s\S]*dropped: its numbers are refused/, "main");
-  await page.context().close();
 });
 
 test("strict sequences: nodes and their sections, handed over and taken", async () => {
-  const place = await newDirectory();
-  const [one, two] = [await startStrict(place, "one"), await startStrict(place, "two")];
-  const opened = await openPage(browser, one.url);
+  const place = await directory();
+  const one = await running(startStrict(place, "one"));
+  const two = await running(startStrict(place, "two"));
+  const opened = await open(one.url);
   const { page } = opened;
   await show(page, "Sequences");
   await untilText(page, /one\s+✓ this node\s+5[\s\S]*two\s+✓ heard\s+5/, "main");
@@ -85,7 +104,4 @@ test("strict sequences: nodes and their sections, handed over and taken", async 
   await post(`${one.url}/v1/strict/sections:take`, {});
   await page.locator(".troubles").waitFor({ state: "detached" });
   await untilText(page, /one\s+✓ this node\s+10/, "main");
-  await page.context().close();
-  await one.stop();
-  await removeDirectory(place);
 });
