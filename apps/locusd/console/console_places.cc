@@ -211,8 +211,9 @@ absl::StatusOr<std::string> ConsolePlaces::Members() {
   return view.rows[0].node.status();
 }
 
-absl::Status ConsolePlaces::WhyNoTypes() const {
-  const std::shared_ptr<const IdParts> all = ids();
+namespace {
+
+absl::Status WhyNoTypesOf(const IdParts* all) {
   if (all == nullptr) {
     return absl::NotFoundError("this process is no ID service, and counts by no rules");
   }
@@ -221,10 +222,14 @@ absl::Status ConsolePlaces::WhyNoTypes() const {
   return absl::NotFoundError("the store of this service's sequences keeps no rules");
 }
 
+}  // namespace
+
+absl::Status ConsolePlaces::WhyNoTypes() const { return WhyNoTypesOf(ids().get()); }
+
 absl::StatusOr<std::string> ConsolePlaces::Types(const Query& query) const {
   LOCUS_RETURN_IF_ERROR(query.Only({}));
-  LOCUS_RETURN_IF_ERROR(WhyNoTypes());
   const std::shared_ptr<const IdParts> all = ids();
+  LOCUS_RETURN_IF_ERROR(WhyNoTypesOf(all.get()));
   const RuledNumbers& numbers = *all->sequences->ruled();
   LOCUS_ASSIGN_OR_RETURN(const std::vector<SequenceType> stored, numbers.List());
   return TypesJson(stored, numbers, absl::Now());
