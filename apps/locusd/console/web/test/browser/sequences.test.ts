@@ -4,9 +4,11 @@
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import type { StrictStatus } from "../../src/api";
 import { startStrict } from "./configured";
 import { type Locusd, locus, newDirectory, post, removeDirectory, startLaptop } from "./locusd";
 import { holds, type Opened, openBrowser, openPage, phone, shoot, show, untilText } from "./page";
+import { until } from "./until";
 
 let browser: Browser;
 // What a test has begun: each try begins anew.
@@ -66,6 +68,7 @@ test("rules of numbers: none yet, then made, in use, changed and dropped", async
   ]) {
     expect((await fetch(`${next}/${path}`)).status).toBe(200);
   }
+  await page.reload();
   await untilText(page, /bills[\s\S]*in use[\s\S]*callers give shop/, "main");
   await untilText(page, /plain[\s\S]*not used by this process[\s\S]*in steps of 5/, "main");
   await untilText(page, /first one now: T000001/, "main");
@@ -98,10 +101,16 @@ test("strict sequences: nodes and their sections, handed over and taken", async 
   await untilText(page, /one\s+✓ this node\s+10[\s\S]*two\s+! takes no more sections\s+0/, "main");
   await two.stop();
   await post(`${one.url}/v1/strict/sections:hand_over`, {});
+  await page.reload();
   await untilText(page, /Nobody has 10 strict sections/, ".troubles");
   await untilText(page, /This node takes no strict sections/, "main");
   await holds(opened, "sections that nobody has");
   await post(`${one.url}/v1/strict/sections:take`, {});
-  await page.locator(".troubles").waitFor({ state: "detached" });
+  await until("its sections", async () => {
+    const status = (await (await fetch(`${one.url}/v1/strict/status`)).json()) as StrictStatus;
+    return status.free.sections === 0 && status.takes;
+  });
+  await page.reload();
   await untilText(page, /one\s+✓ this node\s+10/, "main");
+  expect(await page.locator(".troubles").count()).toBe(0);
 });
