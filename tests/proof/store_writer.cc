@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A service of a cluster of locusd that is being cut into parts: takes numbers, leases sequences,
-// and reads and alters a rule, each in a thread, as fast as it gets them. Leaves each call that
+// and reads and alters a rule, each in a thread. Leaves each call that
 // ended in OUT (store_records.h). Runs until it is killed.
 // usage: store_writer OUT CA_FILE TOKEN_FILE HOST:PORT...
 #include <fcntl.h>
@@ -98,6 +98,8 @@ void LeaseSequences(const LocusdOptions& options, Log& log) {
           if (segment.length == 0) return absl::UnavailableError("nothing fits");
           return std::pair(segment.first, segment.end() - 1);
         }));
+    // A new space has 262,144 such segments a section, and then none for 19 minutes (max_lead).
+    Clock::System().SleepFor(absl::Milliseconds(20));
   }
 }
 
