@@ -54,7 +54,8 @@ void ReadByNode(char kind, std::string_view body) {
     if (!Taken(news, kWrong)) return;
     const std::string told = ToJson(*news);
     Check(nlohmann::json::accept(told));
-    // Names lose what is no printable ASCII, and may then be empty.
+    // Told names lack what is no printable ASCII. One that has nothing else is empty then, and is
+    // not taken again.
     const auto again = ParseStrictNews(told);
     if (again.ok()) Check(again->loads == news->loads);
   }
