@@ -136,10 +136,11 @@ struct StrictSectionView {
 
 struct StrictSetView {
   StrictSetOptions options;
-  absl::Time now;              // the store's
-  absl::Time rest_until;       // nothing is granted before; later than `now` after a loss
-  uint64_t losses = 0;         // how often the store noticed that it had lost what it stored
-  uint64_t table_version = 0;  // rises with each change of an owner
+  absl::Time now;         // the store's
+  absl::Time rest_until;  // nothing is granted before; later than `now` after a loss
+  uint64_t losses = 0;    // how often the store noticed that it had lost what it stored
+  // Rises with each change of an owner, and by a loss above all that was ever answered.
+  uint64_t table_version = 0;
   std::vector<StrictSectionView> sections;  // ascending
 };
 

@@ -107,6 +107,9 @@ class RulesOf {
     batch.loss_noticed = true;
     Set& set = batch.set;
     ++set.losses;
+    // Whoever knows a table takes only newer ones, so it must be above the versions that were
+    // forgotten. Owners change less often than numbers may rise.
+    set.table_version = std::max(set.table_version + 1, FloorAt(now.latest));
     if (!Faults::Has(Flaw::kNoRestAfterLoss)) {
       set.rest_until = std::max(set.rest_until, now.latest + set.options.ttl);
     }

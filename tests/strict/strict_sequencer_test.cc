@@ -192,6 +192,27 @@ TEST_F(StrictSequencerTest, Restarted_StartsAboveAllThatWereGiven) {
   EXPECT_EQ(*a->TryNext(250), 51u);
 }
 
+// Callers and nodes take no table that is older than theirs.
+TEST_F(StrictSequencerTest, StorePutBack_TheTableIsNewerThanAllThatWereKnown) {
+  clock_.Advance(absl::FromUnixSeconds(1'800'000'000) - clock_.Now());
+  auto a = Open("a");
+  Take(*a, {2});
+  const auto backup = store_->TakeBackup();
+  for (int i = 0; i < 100; ++i) {
+    Take(*a, {3});
+    ASSERT_TRUE(a->HandOver(std::vector<uint32_t>{3}).ok());
+  }
+  Take(*a, {4});
+  const uint64_t known = store_->Show(SpaceName())->table_version;
+  EXPECT_EQ(known, 202u);
+  store_->PutBack(*backup);
+  EXPECT_EQ(store_->Show(SpaceName())->table_version, 1u);
+  Pass(absl::Seconds(4));
+  EXPECT_EQ(store_->Show(SpaceName())->losses, 1u);
+  EXPECT_GT(store_->Show(SpaceName())->table_version, known);
+  EXPECT_EQ(a->Stats().table_version, store_->Show(SpaceName())->table_version);
+}
+
 // What owners know of survives the store's loss of it.
 TEST_F(StrictSequencerTest, StorePutBack_OwnersSayso) {
   auto a = Open("a");
