@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <functional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "locus/engine/mariadb.h"
@@ -7,6 +9,7 @@
 #include "src/engine/mariadb/lease_rows.h"
 #include "src/engine/mariadb/store_time.h"
 #include "src/engine/mariadb/strict_rows.h"
+#include "src/strict/store_frame.h"
 #include "src/strict/strict_rules.h"
 
 namespace locus {
@@ -19,7 +22,7 @@ using mariadb::Connection;
 using mariadb::Pool;
 using mariadb::StrictState;
 
-class Store final : public MariadbStrictStore {
+class Store final : public strict::StoreFrame<MariadbStrictStore> {
  public:
   explicit Store(std::unique_ptr<Pool> pool) : rows_(std::move(pool)) {}
 
@@ -42,37 +45,6 @@ class Store final : public MariadbStrictStore {
       if (!now.state.set) return strict::NoSuchSet(name);
       return CommitLoss(now);
     });
-  }
-
-  absl::StatusOr<StrictReply<StrictGrant>> Take(const SpaceName& name,
-                                                const StrictSetOptions& options,
-                                                const StrictTake& request) override {
-    LOCUS_RETURN_IF_ERROR(strict::Check(options, request));
-    return Plan<StrictReply<StrictGrant>>(name, options, request.wishes,
-                                          [&](strict::Batch& batch, absl::Time now) {
-                                            return strict::Rules::Take(batch, request, now);
-                                          });
-  }
-
-  absl::StatusOr<StrictReply<StrictExtended>> Extend(const SpaceName& name,
-                                                     const StrictSetOptions& options,
-                                                     const StrictExtend& request) override {
-    LOCUS_RETURN_IF_ERROR(strict::Check(options, request));
-    return Plan<StrictReply<StrictExtended>>(name, options, request.sections,
-                                             [&](strict::Batch& batch, absl::Time now) {
-                                               return strict::Rules::Extend(batch, request, now);
-                                             });
-  }
-
-  absl::StatusOr<StrictReply<StrictExtended>> Release(const SpaceName& name,
-                                                      const StrictSetOptions& options,
-                                                      const StrictRelease& request) override {
-    LOCUS_RETURN_IF_ERROR(strict::Check(options, request));
-    return Plan<StrictReply<StrictExtended>>(name, options, request.sections,
-                                             [&](strict::Batch& batch, absl::Time now) {
-                                               return absl::StatusOr<StrictReply<StrictExtended>>(
-                                                   strict::Rules::Release(batch, request, now));
-                                             });
   }
 
   absl::StatusOr<StrictSetView> Show(const SpaceName& name) override {
@@ -104,14 +76,11 @@ class Store final : public MariadbStrictStore {
   using Rows = mariadb::LeaseRows<mariadb::StrictSetRow>;
   using Transaction = Rows::Transaction;
 
-  template <typename Sections>
-  static absl::Status ReadSections(Transaction& now, const Sections& sections,
+  static absl::Status ReadSections(Transaction& now, const std::vector<uint32_t>& sections,
                                    strict::Batch& batch) {
-    std::vector<uint32_t> named;
-    for (const auto& item : sections) named.push_back(item.section);
-    LOCUS_ASSIGN_OR_RETURN(
-        auto results,
-        now.connection.Run(mariadb::ReadStrictSections(now.name, named), {mariadb::kSectionShape}));
+    LOCUS_ASSIGN_OR_RETURN(auto results,
+                           now.connection.Run(mariadb::ReadStrictSections(now.name, sections),
+                                              {mariadb::kSectionShape}));
     return mariadb::ParseStrictSections(results[0], now.name, now.connection.place(),
                                         batch.records);
   }
@@ -140,22 +109,16 @@ class Store final : public MariadbStrictStore {
     return rows_.Write(name, &CommitLoss, body);
   }
 
-  template <typename Reply, typename Sections, typename Rule>
-  absl::StatusOr<Reply> Plan(const SpaceName& name, const StrictSetOptions& options,
-                             const Sections& sections, const Rule& rule) {
-    Reply reply;
-    absl::Status status = Write(name, [&](Transaction& now) -> absl::Status {
-      if (!now.state.set) return strict::NoSuchSet(name);
-      LOCUS_RETURN_IF_ERROR(strict::CheckSame(name, now.state.set->options, options));
-      strict::Batch batch;
-      batch.set = *now.state.set;
-      LOCUS_RETURN_IF_ERROR(ReadSections(now, sections, batch));
-      LOCUS_ASSIGN_OR_RETURN(reply, rule(batch, now.state.now));
-      reply.loss_noticed |= now.loss_noticed;
-      return Commit(now, batch);
+  absl::Status InTransaction(const SpaceName& name,
+                             const std::function<absl::Status(Step&)>& step) override {
+    return Write(name, [&](Transaction& now) {
+      Step one{now.state.set, now.state.now, now.loss_noticed, {}, {}};
+      one.read = [&](const std::vector<uint32_t>& sections, strict::Batch& batch) {
+        return ReadSections(now, sections, batch);
+      };
+      one.write = [&](const strict::Batch& batch) { return Commit(now, batch); };
+      return step(one);
     });
-    if (!status.ok()) return status;
-    return reply;
   }
 
   Rows rows_;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <functional>
 #include <utility>
+#include <vector>
 
 #include "locus/engine/sqlite.h"
 #include "src/base/check.h"
 #include "src/engine/sqlite/lease_file.h"
 #include "src/engine/sqlite/strict_tables.h"
+#include "src/strict/store_frame.h"
 #include "src/strict/strict_rules.h"
 
 namespace locus {
@@ -14,7 +17,7 @@ namespace {
 
 using sqlite::StrictTables;
 
-class Store final : public SqliteStrictStore {
+class Store final : public strict::StoreFrame<SqliteStrictStore> {
  public:
   Store(const std::string& path, absl::Duration busy_timeout, Clock& clock)
       : file_(path, busy_timeout, "-strict", clock, &NoteLosses) {}
@@ -49,37 +52,6 @@ class Store final : public SqliteStrictStore {
     });
   }
 
-  absl::StatusOr<StrictReply<StrictGrant>> Take(const SpaceName& name,
-                                                const StrictSetOptions& options,
-                                                const StrictTake& request) override {
-    LOCUS_RETURN_IF_ERROR(strict::Check(options, request));
-    return Run<StrictReply<StrictGrant>>(name, options, request.wishes,
-                                         [&](strict::Batch& batch, absl::Time now) {
-                                           return strict::Rules::Take(batch, request, now);
-                                         });
-  }
-
-  absl::StatusOr<StrictReply<StrictExtended>> Extend(const SpaceName& name,
-                                                     const StrictSetOptions& options,
-                                                     const StrictExtend& request) override {
-    LOCUS_RETURN_IF_ERROR(strict::Check(options, request));
-    return Run<StrictReply<StrictExtended>>(name, options, request.sections,
-                                            [&](strict::Batch& batch, absl::Time now) {
-                                              return strict::Rules::Extend(batch, request, now);
-                                            });
-  }
-
-  absl::StatusOr<StrictReply<StrictExtended>> Release(const SpaceName& name,
-                                                      const StrictSetOptions& options,
-                                                      const StrictRelease& request) override {
-    LOCUS_RETURN_IF_ERROR(strict::Check(options, request));
-    return Run<StrictReply<StrictExtended>>(name, options, request.sections,
-                                            [&](strict::Batch& batch, absl::Time now) {
-                                              return absl::StatusOr<StrictReply<StrictExtended>>(
-                                                  strict::Rules::Release(batch, request, now));
-                                            });
-  }
-
   absl::StatusOr<StrictSetView> Show(const SpaceName& name) override {
     return file_.Read([&](StrictTables& tables, absl::Time now) -> absl::StatusOr<StrictSetView> {
       LOCUS_ASSIGN_OR_RETURN(auto set, tables.FindSet(name.str()));
@@ -109,30 +81,35 @@ class Store final : public SqliteStrictStore {
     return now.tables.StoreSet(name, set);
   }
 
-  template <typename Reply, typename Sections, typename Plan>
-  absl::StatusOr<Reply> Run(const SpaceName& name, const StrictSetOptions& options,
-                            const Sections& sections, const Plan& plan) {
-    Reply reply;
-    absl::Status status = Write([&](Transaction& now) -> absl::Status {
+  absl::Status InTransaction(const SpaceName& name,
+                             const std::function<absl::Status(Step&)>& step) override {
+    return Write([&](Transaction& now) -> absl::Status {
       LOCUS_ASSIGN_OR_RETURN(auto set, now.tables.FindSet(name.str()));
-      if (!set) return strict::NoSuchSet(name);
-      LOCUS_RETURN_IF_ERROR(strict::CheckSame(name, set->options, options));
-      strict::Batch batch;
-      batch.set = *std::move(set);
-      for (const auto& item : sections) {
-        LOCUS_ASSIGN_OR_RETURN(auto record, now.tables.Find(name.str(), item.section));
-        if (record) batch.records.emplace(item.section, *std::move(record));
-      }
-      LOCUS_ASSIGN_OR_RETURN(reply, plan(batch, now.time));
-      reply.loss_noticed |= now.loss_noticed;
-      if (batch.set_changed) LOCUS_RETURN_IF_ERROR(StoreSet(now, name.str(), batch.set));
-      for (uint32_t section : batch.changed) {
-        LOCUS_RETURN_IF_ERROR(now.tables.Store(name.str(), section, batch.records.at(section)));
-      }
-      return absl::OkStatus();
+      Step one{std::move(set), now.time, now.loss_noticed, {}, {}};
+      one.read = [&](const std::vector<uint32_t>& sections, strict::Batch& batch) {
+        return ReadSections(now, name.str(), sections, batch);
+      };
+      one.write = [&](const strict::Batch& batch) { return StoreBatch(now, name.str(), batch); };
+      return step(one);
     });
-    if (!status.ok()) return status;
-    return reply;
+  }
+
+  static absl::Status ReadSections(Transaction& now, const std::string& name,
+                                   const std::vector<uint32_t>& sections, strict::Batch& batch) {
+    for (const uint32_t section : sections) {
+      LOCUS_ASSIGN_OR_RETURN(auto record, now.tables.Find(name, section));
+      if (record) batch.records.emplace(section, *std::move(record));
+    }
+    return absl::OkStatus();
+  }
+
+  static absl::Status StoreBatch(Transaction& now, const std::string& name,
+                                 const strict::Batch& batch) {
+    if (batch.set_changed) LOCUS_RETURN_IF_ERROR(StoreSet(now, name, batch.set));
+    for (const uint32_t section : batch.changed) {
+      LOCUS_RETURN_IF_ERROR(now.tables.Store(name, section, batch.records.at(section)));
+    }
+    return absl::OkStatus();
   }
 
   // Any set may have lost something.
