@@ -184,8 +184,9 @@ class EtcdWorkerLeaseStore : public WorkerLeaseStore {
 // changed. What others wrote meanwhile is read, and decided anew, after a random pause. An answer
 // names each section that it renews: with thousands of sections a set is for a database.
 //
-// Clock: as of EtcdSegmentStore, known to a second or two. A lease ends a ttl after the latest time
-// that it may be when it is granted, and has ended once the earliest time is past that. The clocks
+// Clock: as of EtcdSegmentStore, known to a second or two. So every call knows a span that the time
+// lies in. A lease ends a ttl after the end of the span of the call that granted or renewed it, and
+// the section is granted to somebody else only by a call whose span begins after that. The clocks
 // of members must not differ by more than half a second: callers are told the time of the member
 // that answered last.
 //
