@@ -62,7 +62,8 @@ struct SegmentSequenceStats {
   uint64_t starved = 0;            // how often the loader found a caller without a number
   LatencyHistogram lease_latency;  // of the calls that took numbers, failed ones included
   // An upper bound of the numbers that were taken and never handed out, because a thread was
-  // suspended inside a call while 256 segments were used up. Excludes what Close could not return.
+  // suspended inside a call while 256 segments were used up, or the ttl was over. Excludes what
+  // Close could not return.
   uint64_t skipped = 0;
   // How long the numbers in memory last at the present rate. InfiniteDuration before the first use.
   absl::Duration autonomy = absl::InfiniteDuration();
@@ -79,6 +80,12 @@ struct SegmentSequenceStats {
 // the counter is below what the sequence has taken, calls are FAILED_PRECONDITION, and Stats()
 // says so (DATA_LOSS), until it is Set to that or above. Numbers that other processes took, it does
 // not know.
+//
+// A counter with a ttl is forgotten when no call of the sequencer names it for so long, and others
+// get its first numbers again. So what was taken of it is handed out for half of the ttl only, from
+// the beginning of the call that took it, and is a gap then: the next call waits for the sequencer.
+// Numbers are given twice only if the engine's clock jumps ahead by half of the ttl. Requests are
+// sized for at most that time.
 //
 // Order. Within a process, a call that begins after another has returned gets a higher number,
 // until the counter wraps. With Options::thread_block this holds only among the Next and TryNext
@@ -107,6 +114,7 @@ class SegmentSequence {
     // How many numbers a thread takes for itself at once, so that threads do not contend. Numbers
     // then rise within a thread only. When a thread ends, the rest of its block goes to a thread
     // that has not passed it yet; when the sequence ends, it is a gap. 0: no blocks. At most 2^20.
+    // Without effect on a counter with a ttl.
     int64_t thread_block = 0;
     // Whether Close returns unused numbers to the sequencer. False: they are a gap, without a call.
     bool return_unused = true;
@@ -165,7 +173,8 @@ class SegmentSequence {
 
   // Ends the sequence: no call gets a number afterwards. Waits for a call to the sequencer that is
   // under way, then returns the unused numbers of the last segments, so that the counter continues
-  // exactly there. If the counter wraps or has a ttl, only the last segment is returned. Returns
+  // exactly there. If the counter wraps, only the last segment is returned; with a ttl, nothing
+  // after half of it. Returns
   // how many numbers that were: 0 if another process has taken numbers since (the unused ones are
   // then a gap), if Options::return_unused is false, or if the sequence was closed already. Errors
   // of Sequencer::Return: the unused numbers are a gap, unless only the answer was lost.

@@ -48,14 +48,17 @@ class SegmentSequence::Rep {
  public:
   Rep(std::shared_ptr<Sequencer> sequencer, std::string key, const Options& options)
       : thread_block_(options.thread_block),
-        supply_(std::move(sequencer), std::move(key), options, loaded_) {
-    if (thread_block_ > 0) blocks_.emplace(supply_.step());
+        supply_(std::move(sequencer), std::move(key), options, loaded_),
+        expires_(supply_.expires()) {
+    // A thread's block would outlive its segment.
+    if (thread_block_ > 0 && !expires_) blocks_.emplace(supply_.step());
+    is_plain_ = !blocks_ && !expires_;
   }
 
   bool forked() const { return supply_.forked(); }
 
   absl::StatusOr<int64_t> TryNext() {
-    if (blocks_) return TryNextOfThread();
+    if (!is_plain_) return expires_ ? TryNextInTime() : TryNextOfThread();
     SequenceCursor::Taken taken;
     uint64_t generation, word;
     if (supply_.cursor().TryTake(1, taken, generation, word)) [[likely]] {
@@ -65,10 +68,17 @@ class SegmentSequence::Rep {
   }
 
   absl::StatusOr<SequenceBlock> TryNextBlock(int64_t count) {
-    auto wanted = static_cast<uint64_t>(count);
-    SequenceCursor::Taken taken = supply_.cursor().Take(wanted);
-    if (taken.count == 0) LOCUS_RETURN_IF_ERROR(TakeSlowly(wanted, taken));
-    return SequenceBlock{taken.first, supply_.step(), static_cast<int64_t>(taken.count)};
+    const auto wanted = static_cast<uint64_t>(count);
+    while (true) {
+      int64_t held_until = supply_.held_until();
+      SequenceCursor::Taken taken = supply_.cursor().Take(wanted);
+      if (taken.count == 0) LOCUS_RETURN_IF_ERROR(TakeSlowly(wanted, taken, held_until));
+      if (!expires_ || supply_.NowNanos() < held_until) {
+        return SequenceBlock{taken.first, supply_.step(), static_cast<int64_t>(taken.count)};
+      }
+      skipped_.fetch_add(taken.count, std::memory_order_relaxed);
+      supply_.GiveUp();
+    }
   }
 
   // As `attempt`, but waits to the deadline, and says more when it fails.
@@ -98,8 +108,15 @@ class SegmentSequence::Rep {
   // Out of line, so that TryNext saves no registers.
   [[gnu::noinline]] absl::StatusOr<int64_t> TryNextSlowly(uint64_t generation, uint64_t word) {
     SequenceCursor::Taken taken = supply_.cursor().Resolve(1, generation, word);
-    if (taken.count == 0) LOCUS_RETURN_IF_ERROR(TakeSlowly(1, taken));
+    int64_t held_until = 0;  // never ends: is_plain_
+    if (taken.count == 0) LOCUS_RETURN_IF_ERROR(TakeSlowly(1, taken, held_until));
     return taken.first;
+  }
+
+  // Of a counter that may be forgotten.
+  [[gnu::noinline]] absl::StatusOr<int64_t> TryNextInTime() {
+    LOCUS_ASSIGN_OR_RETURN(const SequenceBlock one, TryNextBlock(1));
+    return one.first;
   }
 
   [[gnu::noinline]] absl::StatusOr<int64_t> TryNextOfThread() {
@@ -126,7 +143,8 @@ class SegmentSequence::Rep {
   }
 
   // Nothing was taken: moves on to the next segment and takes from it, or asks the loader.
-  absl::Status TakeSlowly(uint64_t wanted, SequenceCursor::Taken& taken) {
+  // `held_until` becomes what the supply said before.
+  absl::Status TakeSlowly(uint64_t wanted, SequenceCursor::Taken& taken, int64_t& held_until) {
     while (taken.count == 0) {
       if (forked()) return WithoutMessage(absl::StatusCode::kFailedPrecondition);
       if (taken.skipped > 0) {
@@ -138,6 +156,7 @@ class SegmentSequence::Rep {
         supply_.AskFor(SequenceSupply::kStarved);
         return WithoutMessage(supply_.answer());
       }
+      held_until = supply_.held_until();
       taken = supply_.cursor().Take(wanted);
     }
     return absl::OkStatus();
@@ -148,6 +167,8 @@ class SegmentSequence::Rep {
   std::atomic<uint64_t> skipped_{0};
   std::optional<ThreadBlocks> blocks_;  // set with Options::thread_block
   SequenceSupply supply_;               // its end waits for a call to the sequencer under way
+  const bool expires_;
+  bool is_plain_ = false;  // TryNext takes from the cursor, and that is all
 };
 
 SegmentSequence::SegmentSequence(Rep* rep) : rep_(rep) {}

@@ -28,7 +28,8 @@ struct SequenceCursorTraits {
 // the generation. Readers check the generation after reading: a slot that was written anew
 // meanwhile costs the reader its number, and never gives it another's.
 //
-// Thread safety: Take from any thread; Install, Close and the accessors from one at a time.
+// Thread safety: Take from any thread; Install, Exhaust, Close and the accessors from one at a
+// time.
 template <typename Traits = SequenceCursorTraits>
 class SequenceCursorOf {
  public:
@@ -119,6 +120,12 @@ class SequenceCursorOf {
     generation_ = generation;
     first_ = first;
     length_ = length;
+  }
+
+  // Nothing more is handed out of the segment in use. Returns how many numbers of it were.
+  uint64_t Exhaust() {
+    const uint64_t word = ((generation_ & kGenerationMask) << kOffsetBits) | kLongest;
+    return std::min(word_.exchange(word, std::memory_order_acq_rel) & kOffsetMask, length_);
   }
 
   // Nothing is handed out any more. Returns how many numbers of the last segment were.

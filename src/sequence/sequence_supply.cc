@@ -37,6 +37,10 @@ bool Wraps(const SequencerOptions& counter) {
   return counter.max_value != 0 && counter.at_max == SequencerOptions::AtMax::kWrap;
 }
 
+absl::Duration HoldOf(const SequencerOptions& counter) {
+  return counter.ttl == absl::ZeroDuration() ? absl::InfiniteDuration() : counter.ttl / 2;
+}
+
 }  // namespace
 
 SequenceSupply::SequenceSupply(std::shared_ptr<Sequencer> sequencer, std::string key,
@@ -46,10 +50,12 @@ SequenceSupply::SequenceSupply(std::shared_ptr<Sequencer> sequencer, std::string
       options_(options),
       step_(sequencer_->options().step),
       limit_(sequencer_rules::Limit(sequencer_->options())),
+      hold_(HoldOf(sequencer_->options())),
       repeats_(Wraps(sequencer_->options()) || sequencer_->options().ttl != absl::ZeroDuration()),
       cursor_(words_[0], step_),
       loaded_(loaded),
-      loader_(Bounded(options.min_length), Bounded(options.max_length), options.horizon,
+      loader_(Bounded(options.min_length), Bounded(options.max_length),
+              std::min(options.horizon, std::max(hold_, absl::Seconds(1))),
               std::random_device()()) {
   auto job = [this] { return Load(); };
   driver_ = options_.executor == nullptr ? LoadDriver::OnThread(job)
@@ -78,13 +84,30 @@ bool SequenceSupply::MoveOn(uint64_t generation) {
 
 void SequenceSupply::InstallNext(absl::Duration now) {
   if (current_) {
-    rate_before_ = static_cast<double>(cursor_.used()) / SecondsInUse(now);
-    given_ += cursor_.used();
+    rate_before_ = static_cast<double>(Used()) / SecondsInUse(now);
+    given_ += Used();
   }
+  given_up_ = 0;
+  current_asked_at_ = asked_at_;
   installed_at_ = now;
   current_ = std::exchange(next_, std::nullopt);
   has_next_.store(false, std::memory_order_relaxed);
   cursor_.Install(current_->first, static_cast<uint64_t>(current_->count));
+  if (expires()) {
+    held_until_.store(absl::ToInt64Nanoseconds(current_asked_at_ + hold_),
+                      std::memory_order_release);
+  }
+}
+
+void SequenceSupply::GiveUp() {
+  MutexLock lock(mutex_);
+  const absl::Duration now = options_.clock->SinceBoot();
+  if (closed_ || !current_ || now < current_asked_at_ + hold_) return;
+  if (given_up_ == 0) given_up_ = cursor_.length() - cursor_.Exhaust();
+  if (next_ && now >= asked_at_ + hold_) {
+    next_.reset();
+    has_next_.store(false, std::memory_order_relaxed);
+  }
 }
 
 void SequenceSupply::AskFor(Request request) {
@@ -99,10 +122,10 @@ double SequenceSupply::SecondsInUse(absl::Duration now) const {
 SequenceUse SequenceSupply::Use(absl::Duration now) const {
   SequenceUse use;
   if (!current_) return use;
-  uint64_t used = cursor_.used();
+  uint64_t used = Used();
   use.any = true;
   use.has_next = next_.has_value();
-  use.left = cursor_.length() - used + (next_ ? static_cast<uint64_t>(next_->count) : 0);
+  use.left = cursor_.length() - cursor_.used() + (next_ ? static_cast<uint64_t>(next_->count) : 0);
   use.seconds_in_use = SecondsInUse(now);
   use.rate_now = static_cast<double>(used) / use.seconds_in_use;
   use.rate_before = rate_before_;
@@ -190,12 +213,10 @@ bool SequenceSupply::Good(const SequenceBatch& batch, int64_t asked) const {
 
 // Whether no other process took numbers between the last batch and this one, which came at `now`.
 // Consecutive numbers do not prove it for a counter whose numbers repeat: others may have taken a
-// whole round, or the first numbers of a counter that was forgotten in between. Half of the ttl is
-// a margin for clocks that run at different speeds.
+// whole round, or the first numbers of a counter that was forgotten in between.
 bool SequenceSupply::Follows(const SequenceBatch& batch, absl::Duration now) const {
   const SequencerOptions& key = sequencer_->options();
-  bool known = key.ttl == absl::ZeroDuration() || now - asked_at_ < key.ttl / 2;
-  return batch.first - step_ == last_ && !Wraps(key) && known;
+  return batch.first - step_ == last_ && !Wraps(key) && now - asked_at_ < hold_;
 }
 
 void SequenceSupply::Land(const absl::StatusOr<SequenceBatch>& batch, int64_t asked,
@@ -264,7 +285,7 @@ absl::StatusOr<int64_t> SequenceSupply::Close(const std::function<void()>& befor
     if (closed_.exchange(true)) return 0;
     before();
     used = static_cast<int64_t>(cursor_.Close());
-    given_ += static_cast<uint64_t>(used);
+    given_ += static_cast<uint64_t>(used) - given_up_;
   }
   loaded_.Notify();
   std::optional<Unused> unused;
@@ -272,6 +293,8 @@ absl::StatusOr<int64_t> SequenceSupply::Close(const std::function<void()>& befor
     MutexLock lock(mutex_);
     while (in_flight_) landed_.Wait(mutex_);
     unused = Unused::Of(current_, used, next_, joined_);
+    // A counter that was forgotten meanwhile is not theirs any more.
+    if (options_.clock->SinceBoot() - asked_at_ >= hold_) unused = std::nullopt;
   }
   if (!unused || !options_.return_unused) return 0;
   absl::StatusOr<bool> returned = sequencer_->Return(key_, unused->batch, unused->used);
@@ -299,7 +322,7 @@ void SequenceSupply::Report(SegmentSequenceEvent::Kind kind, const SequenceBlock
 SegmentSequenceStats SequenceSupply::Stats() const {
   SegmentSequenceStats stats;
   MutexLock lock(mutex_);
-  stats.numbers = given_ + (closed_ ? 0 : cursor_.used());
+  stats.numbers = given_ + (closed_ ? 0 : Used());
   stats.lease_latency = lease_latency_;
   stats.segments = segments_;
   stats.store_calls = store_calls_;

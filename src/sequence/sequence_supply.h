@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,6 +43,18 @@ class SequenceSupply {
   // The code for callers that find no number.
   absl::StatusCode answer() const { return answer_.load(std::memory_order_relaxed); }
 
+  // Whether the counter is forgotten when nobody uses it (ttl). Others may then hand out what this
+  // process still has, so it hands nothing out later than half of the ttl after the call that took
+  // it began; the other half is a margin for clocks that run at different speeds.
+  bool expires() const { return hold_ != absl::InfiniteDuration(); }
+  // Until when the numbers of the cursor may be handed out, since boot; without end for a
+  // counter that does not expire. What is read before a number is taken is that of its segment or
+  // of an earlier one: a number that was taken before then is this process' own.
+  int64_t held_until() const { return held_until_.load(std::memory_order_acquire); }
+  int64_t NowNanos() const { return absl::ToInt64Nanoseconds(options_.clock->SinceBoot()); }
+  // Lets nothing more be taken of the cursor where its time is over.
+  void GiveUp();
+
   // Puts the next segment in use after that of `generation`. False: none follows yet, or ever.
   bool MoveOn(uint64_t generation);
   void AskFor(Request request);
@@ -68,6 +81,8 @@ class SequenceSupply {
   void Count(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Report(SegmentSequenceEvent::Kind kind, const SequenceBlock& numbers,
               const absl::Status& status = {}) const;
+  // Numbers of the cursor that were handed out.
+  uint64_t Used() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return cursor_.used() - given_up_; }
   double SecondsInUse(absl::Duration now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   SequenceUse Use(absl::Duration now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -76,14 +91,17 @@ class SequenceSupply {
   const SegmentSequence::Options options_;
   const int64_t step_;
   const int64_t limit_;
-  const bool repeats_;        // whether numbers may repeat as the sequencer's options say
-  WipeOnForkWords words_{1};  // the cursor's
-  SequenceCursor cursor_;     // all but Take under mutex_
+  const absl::Duration hold_;  // of expires(); infinite: it does not
+  const bool repeats_;         // whether numbers may repeat as the sequencer's options say
+  WipeOnForkWords words_{1};   // the cursor's
+  SequenceCursor cursor_;      // all but Take under mutex_
 
   // Of Draw.
   bool went_back_ = false;  // the counter did
   int64_t refused_ = 0;     // the last number that was taken after that, and is not handed out
 
+  // After the cursor's word. Nanoseconds since boot.
+  std::atomic<int64_t> held_until_{std::numeric_limits<int64_t>::max()};
   std::atomic<bool> closed_{false};       // raised under mutex_
   std::atomic<bool> has_next_{false};     // whether next_ is set
   std::atomic<uint8_t> asked_{kNothing};  // Request bits
@@ -100,6 +118,8 @@ class SequenceSupply {
   bool joined_ ABSL_GUARDED_BY(mutex_) = false;  // whether nobody drew between the last two taken
   int64_t last_ ABSL_GUARDED_BY(mutex_) = 0;     // number taken
   absl::Duration asked_at_ ABSL_GUARDED_BY(mutex_);  // for the batch taken last
+  absl::Duration current_asked_at_ ABSL_GUARDED_BY(mutex_);
+  uint64_t given_up_ ABSL_GUARDED_BY(mutex_) = 0;  // of the cursor's numbers, by GiveUp
   absl::Duration installed_at_ ABSL_GUARDED_BY(mutex_);
   double rate_before_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t given_ ABSL_GUARDED_BY(mutex_) = 0;  // numbers of segments that are not in use any more

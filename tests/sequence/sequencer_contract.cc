@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "locus/segment_sequence.h"
 #include "src/sequence/sequencer_rules.h"
 #include "tests/support/private_server.h"
 
@@ -95,6 +96,18 @@ TEST_P(SequencerContract, StartAndForgotten_StartsAgainAtStart) {
   ASSERT_EQ(Connect(options)->NextBatch("a", 5).value().last(), 58);
   ASSERT_TRUE(Forgotten(*observer, "a"));
   EXPECT_EQ(Connect(options)->Next("a").value(), 50);
+}
+
+TEST_P(SequencerContract, ForgottenCounter_IsHandedOutByNobodyWhoTookNumbersBefore) {
+  auto observer = Connect();
+  const SequencerOptions options = WithTtl(absl::Milliseconds(200));
+  auto holder = SegmentSequence::Create(Connect(options), "a").value();
+  ASSERT_TRUE(holder->Next(absl::Seconds(60)).ok());
+  ASSERT_TRUE(Forgotten(*observer, "a"));
+  EXPECT_TRUE(absl::IsUnavailable(holder->TryNext().status())) << "it still had numbers";
+  auto other = SegmentSequence::Create(Connect(options), "a").value();
+  EXPECT_TRUE(other->Next(absl::Seconds(60)).ok());
+  EXPECT_TRUE(holder->Next(absl::Seconds(60)).ok()) << "goes on with others";
 }
 
 TEST_P(SequencerContract, StartAndReturn_GivesTheFirstNumbersAgain) {
