@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a store has as a rule: it is refused with a reason, or it is written as it was read, and a
-// rule that Check takes can be counted and written by.
+// What a store has as a rule, also as one that was dropped: it is refused with a reason, or it is
+// written as it was read, and a rule that Check takes can be counted and written by.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -13,6 +13,16 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto stored = locus::internal::ParseStoredText(text);
+  if (stored.ok() && stored->is_dropped) {
+    LOCUS_CHECK(!locus::internal::ParseTypeText(text).ok());
+    if (!stored->is_readable) return 0;
+    const std::string rule = locus::internal::TypeTextOf(stored->type);
+    const auto read = locus::internal::ParseStoredText(locus::internal::DroppedTextOf(rule));
+    LOCUS_CHECK(read.ok() && read->is_dropped && read->is_readable);
+    LOCUS_CHECK(locus::internal::TypeTextOf(read->type) == rule);
+    return 0;
+  }
   absl::StatusOr<locus::SequenceType> type = locus::internal::ParseTypeText(text);
   if (!type.ok()) {
     LOCUS_CHECK(absl::IsInvalidArgument(type.status()));

@@ -78,10 +78,9 @@ struct NumberRuleEvent {
 // dropped, calls are FAILED_PRECONDITION, until there is one of its name again. While the store
 // fails, the generator goes on with the numbers that it has.
 //
-// Expiry. A counter is named when a segment is taken, and not when its numbers are handed out. So
-// SequenceType::expiry has to be longer than any process takes to use up a segment, idle times
-// included: a counter that is forgotten before starts again, and other processes hand out what the
-// first one still has.
+// Expiry. A counter with SequenceType::expiry is forgotten when nobody takes numbers from it for so
+// long, and starts again. What a generator took of it before, it hands out for half of that time
+// only (SegmentSequence).
 //
 // Thread safety: all methods may be called from any thread; after destruction begins, none.
 // Cost: one reading of the clock, one lock that few threads share, and the text. Store calls are

@@ -39,8 +39,8 @@ struct SequenceType {
   // A counter that no call named for this time is forgotten and starts again. Whole milliseconds;
   // 0: counters are kept. With a period, longer than it lasts anywhere on earth, as its zone may be
   // altered (51 h, 32 d 3 h, 367 d 3 h): a counter that is forgotten within its day repeats the
-  // numbers of that day. With a NumberGenerator or SegmentSequence also longer than a segment lasts
-  // (NumberGenerator).
+  // numbers of that day. Shorter: a NumberGenerator or SegmentSequence takes fewer numbers at once,
+  // as it hands them out for half of this time (SegmentSequence). New rules: 10 s or more.
   absl::Duration expiry = absl::ZeroDuration();
   // How many numbers SegmentSequence takes at once. Larger: fewer round trips, longer gaps after a
   // crash. 0 to 2^32; 0: as many as are used in its horizon.

@@ -3,10 +3,12 @@
 #define LOCUS_SEQUENCE_TYPE_STORE_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -15,15 +17,38 @@
 
 namespace locus {
 
+// A rule was written by this handle.
+struct SequenceTypeEvent {
+  enum class Kind { kCreated, kAltered, kDropped };
+  Kind kind = Kind::kCreated;
+  std::optional<SequenceType> before = {};  // nullopt: there was none, or it could not be read
+  SequenceType after;  // of kDropped the last rule, with the version of the end
+};
+
 // The rules of sequences, beside the counters of an engine: a Sequencer and a SequenceTypeStore
 // that are opened with the same place are of one store.
 //
 // Rules and counters are written independently. A process counts by the rule that it read last, so
-// after an Alter two processes may count by two rules until both have read it. Drop keeps the
-// counters; a type created again by that name goes on with them.
+// after an Alter two processes may count by two rules until both have read it.
 //
-// Versions. Create begins with a random version below 2^52 and Alter adds 1, so that a type that
-// was dropped and created again is not taken for the one before (by chance: 1 in 2^52).
+// Dropping. What was once the name of a type stays one: Drop keeps the counters and the last rule,
+// marked as dropped, so that nobody takes the name for that of a counter without a rule, which
+// would begin at 1. A type created again by that name goes on with the counters.
+//
+// Numbers twice. Alter, and Create of a dropped name, refuse a change after which a number may be
+// written that was written before (FAILED_PRECONDITION, with the reason), unless their caller says
+// that it may. Compared are the rule that is replaced and the new one, of earlier ones nothing is
+// known; start and step cannot repeat numbers, and a counter that wraps repeats them anyway:
+//   - `pattern`, unless texts of both differ in length or in a literal at the same place, or have
+//     {seq:N}, and with a period its date, at the same places: "{seq:5}" writes the number 11 as
+//     "{seq:4}1" wrote 1. Also one that lacks a field of callers, who may tell keys apart by it,
+//     and, where the counter wraps, one that lacks a unit of time.
+//   - `expiry`, without a period: until all have read it, some keep a counter for one time and
+//     some for the other, while generators hold numbers of it.
+//
+// Versions. Create begins with a random version below 2^52. Alter, Drop, and Create of a dropped
+// name add 1. A store that was emptied begins again, so that its types are not taken for those
+// before (by chance: 1 in 2^52).
 //
 // Errors of every method: UNAVAILABLE: the engine did not answer; a write may have been applied
 // nevertheless. FAILED_PRECONDITION: the engine refuses until somebody repairs the cause.
@@ -34,15 +59,36 @@ class SequenceTypeStore {
  public:
   virtual ~SequenceTypeStore() = default;
 
-  // Stores a new rule; type.version is ignored. Returns it with its version. ALREADY_EXISTS: there
-  // is a type of that name. INVALID_ARGUMENT: SequenceType::Check.
-  absl::StatusOr<SequenceType> Create(SequenceType type);
+  // `hook` is called after each change that this handle made, by its thread; AuditRules
+  // (locus/audit_hooks.h) makes one. A change whose answer was lost is not told. To be set before
+  // the handle is shared.
+  void set_on_event(std::function<void(const SequenceTypeEvent&)> hook) {
+    on_event_ = std::move(hook);
+  }
 
-  // NOT_FOUND: there is no such type.
+  // Whether a change may make a number be written twice (above).
+  enum class Repeats { kRefused, kAllowed };
+
+  // Stores a new rule; type.version is ignored. Returns it with its version. ALREADY_EXISTS: there
+  // is a type of that name. FAILED_PRECONDITION: there was one, and numbers of it may be written
+  // again; also if its period was another. INVALID_ARGUMENT: SequenceType::Check.
+  absl::StatusOr<SequenceType> Create(SequenceType type, Repeats repeats = Repeats::kRefused);
+
+  // NOT_FOUND: there is no such type, and was none. FAILED_PRECONDITION: it was dropped.
   absl::StatusOr<SequenceType> Find(std::string_view name);
 
-  // All types, by name.
+  // Also a dropped type, with its last rule; of a rule that cannot be read, name and version only.
+  struct Known {
+    SequenceType type;
+    bool is_dropped = false;
+  };
+  // NOT_FOUND: there is no such type, and was none.
+  absl::StatusOr<Known> FindAny(std::string_view name);
+
+  // All types, by name, without those that were dropped.
   absl::StatusOr<std::vector<SequenceType>> List();
+  // With them.
+  absl::StatusOr<std::vector<Known>> ListAny();
 
   // Replaces the rule that has version type.version; returns the new one with its version. A
   // counter that has a value goes on from that: `start` is for counters to come, and one above a
@@ -50,13 +96,15 @@ class SequenceTypeStore {
   // until its next midnight, generators may go on in the day before (month, year) of the one that
   // they were in. Numbers do not repeat, as counters and dates go together and a counter is kept
   // for longer than its day lasts in any zone (SequenceType::expiry), but a later number may show
-  // an earlier day. Another `pattern` may write texts that the one before wrote: "{seq:5}"
-  // writes the number 11 as "{seq:4}1" wrote 1. ABORTED: the rule has another version now.
-  // NOT_FOUND: there is no such type. FAILED_PRECONDITION: `period` differs; it is part of the
-  // names of counters, which would all start again. INVALID_ARGUMENT: SequenceType::Check.
-  absl::StatusOr<SequenceType> Alter(SequenceType type);
+  // an earlier day. ABORTED: the rule has another version now. NOT_FOUND: there is no such
+  // type. FAILED_PRECONDITION: it was dropped; numbers may be written twice (above); or `period`
+  // differs: it is part of the names of counters, which would all start again. INVALID_ARGUMENT:
+  // SequenceType::Check.
+  absl::StatusOr<SequenceType> Alter(SequenceType type, Repeats repeats = Repeats::kRefused);
 
-  // Removes the rule that has this version. ABORTED, NOT_FOUND: as for Alter.
+  // Marks the rule that has this version as dropped: nobody counts by it any more, and the name is
+  // kept. A rule that cannot be read may be dropped. ABORTED, NOT_FOUND: as for Alter.
+  // FAILED_PRECONDITION: it is dropped already.
   absl::Status Drop(std::string_view name, uint64_t version);
 
  protected:
@@ -78,7 +126,12 @@ class SequenceTypeStore {
 
  private:
   absl::StatusOr<SequenceType> FindVersion(std::string_view name, uint64_t version);
+  absl::StatusOr<std::optional<Stored>> LoadChecked(std::string_view name);
   absl::Status Changed(std::string_view name, uint64_t version);
+  void Tell(SequenceTypeEvent::Kind kind, std::optional<SequenceType> before,
+            const SequenceType& after) const;
+
+  std::function<void(const SequenceTypeEvent&)> on_event_;
 };
 
 }  // namespace locus

@@ -360,24 +360,27 @@ class NumberGenerator::Rep {
   }
 
   void ReadRule(const std::string& name) {
-    absl::StatusOr<SequenceType> type = types_->Find(name);
-    absl::Status status = type.status();
+    absl::StatusOr<SequenceTypeStore::Known> known = types_->FindAny(name);
+    absl::Status status = known.status();
+    // A store that was emptied does not know of it.
+    const bool is_gone = known.ok() ? known->is_dropped : absl::IsNotFound(status);
     bool is_new = false, is_dropped = false;
     NumberRuleEvent event;
     {
       MutexLock lock(change_);
       ++rule_reads_;
       event.before = rule_->type;
-      is_new = type.ok() && (current_ == nullptr || type->version != rule_->type.version);
-      if (absl::IsNotFound(status)) {
+      is_new = known.ok() && !is_gone &&
+               (current_ == nullptr || known->type.version != rule_->type.version);
+      if (is_gone) {
         is_dropped = current_ != nullptr;
         Install(nullptr);
         status = absl::OkStatus();
       }
     }
     if (is_new) {
-      event.after = *type;
-      status = Begin(*std::move(type));
+      event.after = known->type;
+      status = Begin(std::move(known->type));
     }
     if (options_.on_rule && (is_dropped || (is_new && status.ok()))) options_.on_rule(event);
     MutexLock lock(change_);

@@ -120,6 +120,13 @@ absl::Status CheckTypeName(std::string_view name) {
                                                  ", is not 1 to 64 of a-z, 0-9, '_' and '-'"));
 }
 
+std::string TypeOfCounter(std::string_view name) {
+  const size_t colon = name.find(':');
+  if (colon == std::string_view::npos) return "";
+  const std::string_view type = name.substr(0, colon);
+  return CheckTypeName(type).ok() ? std::string(type) : "";
+}
+
 std::optional<Period> ParsePeriod(std::string_view text) {
   for (Period period : {Period::kNone, Period::kDay, Period::kMonth, Period::kYear}) {
     if (text == ToString(period)) return period;

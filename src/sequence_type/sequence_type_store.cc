@@ -8,6 +8,7 @@
 #include "src/base/check.h"
 #include "src/base/random_word.h"
 #include "src/base/text.h"
+#include "src/sequence_type/rule_change.h"
 #include "src/sequence_type/type_text.h"
 
 namespace locus {
@@ -28,22 +29,59 @@ absl::Status Aborted(std::string_view name, uint64_t version, uint64_t now) {
                                          " now, not ", version, ": read it again"));
 }
 
-absl::StatusOr<SequenceType> Read(const std::string& name, uint64_t version,
-                                  std::string_view text) {
+absl::Status WasDropped(std::string_view name) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("sequence type ", ToAbsl(name), " was dropped: create it again to go on"));
+}
+
+absl::StatusOr<SequenceTypeStore::Known> Read(const std::string& name, uint64_t version,
+                                              std::string_view text) {
   auto lost = [&](std::string_view reason) {
     return absl::DataLossError(
         absl::StrCat("what is stored as sequence type ", Quoted(name), " ", ToAbsl(reason)));
   };
-  absl::StatusOr<SequenceType> type = internal::ParseTypeText(text);
-  if (!type.ok()) return lost(std::string(type.status().message()));
   if (version == 0 || version > kHighestVersion) {
     return lost(absl::StrCat("has the version ", version));
   }
-  type->name = name;
-  type->version = version;
-  absl::Status valid = type->Check();
-  if (!valid.ok()) return lost(absl::StrCat("is no rule: ", valid.message()));
-  return type;
+  absl::StatusOr<internal::StoredType> stored = internal::ParseStoredText(text);
+  if (!stored.ok()) return lost(std::string(stored.status().message()));
+  SequenceTypeStore::Known known{std::move(stored->type), stored->is_dropped};
+  known.type.name = name;
+  known.type.version = version;
+  const absl::Status valid = known.type.Check();
+  if (valid.ok()) return known;
+  if (!known.is_dropped) return lost(absl::StrCat("is no rule: ", valid.message()));
+  known.type = SequenceType();
+  known.type.name = name;
+  known.type.version = version;
+  return known;
+}
+
+absl::StatusOr<uint64_t> NextVersion(std::string_view name, uint64_t version) {
+  if (version < kHighestVersion) return version + 1;
+  return absl::FailedPreconditionError(
+      absl::StrCat("sequence type ", ToAbsl(name), " has the highest version there is"));
+}
+
+// A rule that is written. Older ones may have less.
+absl::Status CheckNew(const SequenceType& type) {
+  constexpr absl::Duration kShortestExpiry = absl::Seconds(10);
+  LOCUS_RETURN_IF_ERROR(type.Check());
+  if (type.expiry == absl::ZeroDuration() || type.expiry >= kShortestExpiry) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("sequence type option expiry is ", absl::FormatDuration(type.expiry),
+                   "; it must be 0 (none) or at least ", absl::FormatDuration(kShortestExpiry),
+                   ": numbers are taken ahead, and handed out for half of it"));
+}
+
+absl::Status CheckSuccessor(const SequenceType& known, const SequenceType& next) {
+  if (known.period == next.period) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("sequence type ", next.name, " has the period ", ToAbsl(ToString(known.period)),
+                   ", which cannot become ", ToAbsl(ToString(next.period)),
+                   ": all its counters would start again; create another type"));
 }
 
 }  // namespace
@@ -58,37 +96,77 @@ std::optional<SequenceTypeStore::Stored> SequenceTypeStore::Stored::Split(std::s
   return Stored{*version, std::string(joined.substr(space + 1))};
 }
 
-absl::StatusOr<SequenceType> SequenceTypeStore::Create(SequenceType type) {
-  LOCUS_RETURN_IF_ERROR(type.Check());
+void SequenceTypeStore::Tell(SequenceTypeEvent::Kind kind, std::optional<SequenceType> before,
+                             const SequenceType& after) const {
+  if (on_event_) on_event_({kind, std::move(before), after});
+}
+
+absl::StatusOr<SequenceType> SequenceTypeStore::Create(SequenceType type, Repeats repeats) {
+  LOCUS_RETURN_IF_ERROR(CheckNew(type));
   std::optional<uint64_t> random = internal::RandomWord();
   if (!random) return absl::UnavailableError("OpenSSL has no randomness for a version");
   type.version = (*random >> 12) + 1;
   LOCUS_ASSIGN_OR_RETURN(bool stored,
                          Swap(type.name, 0, Stored{type.version, internal::TypeTextOf(type)}));
-  if (stored) return type;
+  if (stored) {
+    Tell(SequenceTypeEvent::Kind::kCreated, std::nullopt, type);
+    return type;
+  }
+  LOCUS_ASSIGN_OR_RETURN(Known known, FindAny(type.name));
+  if (known.is_dropped) {
+    if (repeats == Repeats::kRefused) {
+      LOCUS_RETURN_IF_ERROR(CheckSuccessor(known.type, type));
+      LOCUS_RETURN_IF_ERROR(internal::CheckRepeatsNothing(known.type, type));
+    }
+    LOCUS_ASSIGN_OR_RETURN(type.version, NextVersion(type.name, known.type.version));
+    LOCUS_ASSIGN_OR_RETURN(stored, Swap(type.name, known.type.version,
+                                        Stored{type.version, internal::TypeTextOf(type)}));
+    if (stored) {
+      Tell(SequenceTypeEvent::Kind::kCreated, std::move(known.type), type);
+      return type;
+    }
+  }
   return absl::AlreadyExistsError(absl::StrCat("there is a sequence type ", type.name, " already"));
 }
 
-absl::StatusOr<SequenceType> SequenceTypeStore::Find(std::string_view name) {
+absl::StatusOr<std::optional<SequenceTypeStore::Stored>> SequenceTypeStore::LoadChecked(
+    std::string_view name) {
   LOCUS_RETURN_IF_ERROR(internal::CheckTypeName(name));
   absl::StatusOr<std::optional<Stored>> loaded = Load(std::string(name));
   // A store that is missing says nothing about its types.
-  if (absl::IsNotFound(loaded.status())) {
-    return absl::FailedPreconditionError(loaded.status().message());
-  }
-  LOCUS_ASSIGN_OR_RETURN(std::optional<Stored> stored, std::move(loaded));
+  if (!absl::IsNotFound(loaded.status())) return loaded;
+  return absl::FailedPreconditionError(loaded.status().message());
+}
+
+absl::StatusOr<SequenceTypeStore::Known> SequenceTypeStore::FindAny(std::string_view name) {
+  LOCUS_ASSIGN_OR_RETURN(std::optional<Stored> stored, LoadChecked(name));
   if (!stored) return NotFound(name);
   return Read(std::string(name), stored->version, stored->text);
 }
 
-absl::StatusOr<std::vector<SequenceType>> SequenceTypeStore::List() {
+absl::StatusOr<SequenceType> SequenceTypeStore::Find(std::string_view name) {
+  LOCUS_ASSIGN_OR_RETURN(Known known, FindAny(name));
+  if (known.is_dropped) return WasDropped(name);
+  return std::move(known.type);
+}
+
+absl::StatusOr<std::vector<SequenceTypeStore::Known>> SequenceTypeStore::ListAny() {
   using All = std::map<std::string, Stored>;
   LOCUS_ASSIGN_OR_RETURN(All all, LoadAll());
-  std::vector<SequenceType> types;
+  std::vector<Known> types;
   types.reserve(all.size());
   for (const auto& [name, stored] : all) {
-    LOCUS_ASSIGN_OR_RETURN(SequenceType type, Read(name, stored.version, stored.text));
-    types.push_back(std::move(type));
+    LOCUS_ASSIGN_OR_RETURN(Known known, Read(name, stored.version, stored.text));
+    types.push_back(std::move(known));
+  }
+  return types;
+}
+
+absl::StatusOr<std::vector<SequenceType>> SequenceTypeStore::List() {
+  LOCUS_ASSIGN_OR_RETURN(std::vector<Known> all, ListAny());
+  std::vector<SequenceType> types;
+  for (Known& known : all) {
+    if (!known.is_dropped) types.push_back(std::move(known.type));
   }
   return types;
 }
@@ -103,35 +181,43 @@ absl::StatusOr<SequenceType> SequenceTypeStore::FindVersion(std::string_view nam
 
 // Why a Swap found another state.
 absl::Status SequenceTypeStore::Changed(std::string_view name, uint64_t version) {
-  LOCUS_ASSIGN_OR_RETURN(std::optional<Stored> stored, Load(std::string(name)));
+  LOCUS_ASSIGN_OR_RETURN(std::optional<Stored> stored, LoadChecked(name));
   return stored ? Aborted(name, version, stored->version) : NotFound(name);
 }
 
-absl::StatusOr<SequenceType> SequenceTypeStore::Alter(SequenceType type) {
-  LOCUS_RETURN_IF_ERROR(type.Check());
+absl::StatusOr<SequenceType> SequenceTypeStore::Alter(SequenceType type, Repeats repeats) {
+  LOCUS_RETURN_IF_ERROR(CheckNew(type));
   LOCUS_ASSIGN_OR_RETURN(SequenceType known, FindVersion(type.name, type.version));
-  if (known.period != type.period) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "sequence type ", type.name, " has the period ", ToAbsl(ToString(known.period)),
-        ", which cannot become ", ToAbsl(ToString(type.period)),
-        ": all its counters would start again; create another type"));
+  LOCUS_RETURN_IF_ERROR(CheckSuccessor(known, type));
+  if (repeats == Repeats::kRefused) {
+    LOCUS_RETURN_IF_ERROR(internal::CheckRepeatsNothing(known, type));
   }
-  if (type.version >= kHighestVersion) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("sequence type ", type.name, " has the highest version there is"));
-  }
-  const uint64_t before = type.version++;
+  const uint64_t before = type.version;
+  LOCUS_ASSIGN_OR_RETURN(type.version, NextVersion(type.name, before));
   LOCUS_ASSIGN_OR_RETURN(bool stored,
                          Swap(type.name, before, Stored{type.version, internal::TypeTextOf(type)}));
   if (!stored) return Changed(type.name, before);
+  Tell(SequenceTypeEvent::Kind::kAltered, std::move(known), type);
   return type;
 }
 
 absl::Status SequenceTypeStore::Drop(std::string_view name, uint64_t version) {
-  LOCUS_RETURN_IF_ERROR(internal::CheckTypeName(name));
-  if (version == 0) return Changed(name, version);
-  LOCUS_ASSIGN_OR_RETURN(bool dropped, Swap(std::string(name), version, std::nullopt));
-  return dropped ? absl::OkStatus() : Changed(name, version);
+  LOCUS_ASSIGN_OR_RETURN(std::optional<Stored> stored, LoadChecked(name));
+  if (!stored) return NotFound(name);
+  absl::StatusOr<Known> known = Read(std::string(name), stored->version, stored->text);
+  if (known.ok() && known->is_dropped) return WasDropped(name);
+  if (stored->version != version) return Aborted(name, version, stored->version);
+  LOCUS_ASSIGN_OR_RETURN(const uint64_t next, NextVersion(name, version));
+  LOCUS_ASSIGN_OR_RETURN(bool dropped, Swap(std::string(name), version,
+                                            Stored{next, internal::DroppedTextOf(stored->text)}));
+  if (!dropped) return Changed(name, version);
+  SequenceType ended;
+  ended.name = name;
+  if (known.ok()) ended = known->type;
+  ended.version = next;
+  Tell(SequenceTypeEvent::Kind::kDropped,
+       known.ok() ? std::optional(std::move(known->type)) : std::nullopt, ended);
+  return absl::OkStatus();
 }
 
 }  // namespace locus

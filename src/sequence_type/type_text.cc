@@ -14,6 +14,9 @@
 namespace locus::internal {
 namespace {
 
+// Before the rule. Readers that do not know it take the text for no rule, and count by none.
+constexpr std::string_view kDropped = "dropped=1\n";
+
 absl::Status Refuse(std::string_view reason) { return absl::InvalidArgumentError(ToAbsl(reason)); }
 
 // The lines of a text; taken one by one until none may be left.
@@ -76,6 +79,12 @@ std::string TypeTextOf(const SequenceType& type) {
                       "\nlifetime_s=", absl::ToInt64Seconds(type.lifetime), "\n");
 }
 
+std::string RuleInWords(const SequenceType& type) {
+  std::vector<std::string> lines = absl::StrSplit(TypeTextOf(type), '\n', absl::SkipEmpty());
+  for (std::string& line : lines) line[line.find('=')] = ' ';
+  return absl::StrJoin(lines, ", ");
+}
+
 std::string ChangesOf(const SequenceType& before, const SequenceType& after) {
   const std::string old_text = TypeTextOf(before), new_text = TypeTextOf(after);
   const std::vector<std::string> old_lines = absl::StrSplit(old_text, '\n');
@@ -125,6 +134,24 @@ absl::StatusOr<SequenceType> ParseTypeText(std::string_view text) {
   type.leftovers = *leftovers;
   type.lifetime = absl::Seconds(lifetime_s);
   return type;
+}
+
+std::string DroppedTextOf(std::string_view text) {
+  const bool fits = kDropped.size() + text.size() <= kLongestTypeText;
+  return absl::StrCat(ToAbsl(kDropped), fits ? ToAbsl(text) : "");
+}
+
+absl::StatusOr<StoredType> ParseStoredText(std::string_view text) {
+  StoredType stored;
+  if (!text.starts_with(kDropped)) {
+    LOCUS_ASSIGN_OR_RETURN(stored.type, ParseTypeText(text));
+    return stored;
+  }
+  stored.is_dropped = true;
+  absl::StatusOr<SequenceType> type = ParseTypeText(text.substr(kDropped.size()));
+  stored.is_readable = type.ok();
+  if (type.ok()) stored.type = *std::move(type);
+  return stored;
 }
 
 }  // namespace locus::internal

@@ -21,9 +21,24 @@ std::string TypeTextOf(const SequenceType& type);
 // long. Does not Check() the values.
 absl::StatusOr<SequenceType> ParseTypeText(std::string_view text);
 
+// What is stored of a type: its rule, or the last rule of one that was dropped.
+struct StoredType {
+  SequenceType type;
+  bool is_dropped = false;
+  // Of a dropped type: whether its rule could be read. Otherwise `type` has nothing of it.
+  bool is_readable = true;
+};
+// The text of a dropped type whose rule has this text, also one that cannot be read.
+std::string DroppedTextOf(std::string_view text);
+// As ParseTypeText, and what DroppedTextOf writes.
+absl::StatusOr<StoredType> ParseStoredText(std::string_view text);
+
 // What differs, of all members but name and version: "step 1 -> 5, pattern {seq:8} -> {seq:9}";
 // "nothing".
 std::string ChangesOf(const SequenceType& before, const SequenceType& after);
+
+// The rule without name and version: "start 0, step 1, max_value 0, ...".
+std::string RuleInWords(const SequenceType& type);
 
 // "none", "day", "month", "year".
 std::optional<SequenceType::Period> ParsePeriod(std::string_view text);
@@ -33,6 +48,10 @@ std::optional<SequenceType::Leftovers> ParseLeftovers(std::string_view text);
 
 // OK: a name of a type.
 absl::Status CheckTypeName(std::string_view name);
+
+// The type that a counter of this name is of, if there is such a type (SequenceType::CounterName);
+// empty: it is no name of a type's counter.
+std::string TypeOfCounter(std::string_view name);
 
 }  // namespace locus::internal
 

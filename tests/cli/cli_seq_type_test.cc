@@ -87,7 +87,51 @@ TEST_F(SeqTypeTest, ShowListAlterDrop_TellTheRule) {
               HasSubstr("\nleftovers return\nlifetime 1h\n"));
   EXPECT_EQ(Says({"seq", "type", "drop", "invoices"}), "");
   EXPECT_THAT(Refusal({"seq", "type", "show", "invoices"}, {}, 1),
-              HasSubstr("there is no sequence type invoices"));
+              HasSubstr("sequence type invoices was dropped"));
+}
+
+TEST_F(SeqTypeTest, DroppedType_KeepsItsNameUntilItIsCreatedAgain) {
+  Says({"seq", "type", "create", "tickets"}, {"--pattern", "{seq:5}"});
+  EXPECT_EQ(Says({"number", "next", "--type", "tickets"}), "00001\n");
+  Says({"seq", "type", "drop", "tickets"});
+  EXPECT_EQ(Says({"seq", "type", "list", "--json"}), "");
+  EXPECT_THAT(Says({"seq", "type", "list", "--dropped"}), HasSubstr("tickets"));
+  for (const char* key : {"tickets", "tickets:", "tickets:shop"}) {
+    EXPECT_THAT(Refusal({"seq", "next", "--key", key}, {}, 1), HasSubstr("--type tickets")) << key;
+  }
+  EXPECT_THAT(Refusal({"number", "next", "--type", "tickets"}, {}, 1), HasSubstr("was dropped"));
+  EXPECT_THAT(Refusal({"seq", "type", "create", "tickets"}, {"--pattern", "{seq:4}1"}, 1),
+              HasSubstr("numbers may be written twice"));
+  Says({"seq", "type", "create", "tickets"}, {"--pattern", "{seq:5}"});
+  EXPECT_EQ(Says({"number", "next", "--type", "tickets"}), "00002\n");
+}
+
+TEST_F(SeqTypeTest, NameOfATypesCounter_IsNoKeyOfOtherCounters) {
+  Says({"seq", "type", "create", "tickets"}, {"--step", "10"});
+  for (const char* key : {"tickets", "tickets:", "tickets:shop"}) {
+    for (const char* verb : {"next", "batch"}) {
+      EXPECT_THAT(Refusal({"seq", verb, "--key", key}, {}, 1), HasSubstr("--type tickets")) << key;
+    }
+    EXPECT_THAT(Refusal({"seq", "set", "--key", key}, {"--value", "7"}, 1),
+                HasSubstr("--type tickets"));
+  }
+  EXPECT_THAT(Refusal({"seq", "next", "--prefix", "tickets", "--key", ":"}, {}, 1),
+              HasSubstr("--type tickets"));
+  EXPECT_EQ(Says({"seq", "next", "--key", "tickets2"}), "1\n");
+  EXPECT_EQ(Says({"seq", "next", "--key", "a:b"}), "1\n");
+  EXPECT_EQ(Says({"seq", "next", "--key", "Not a type:"}), "1\n");
+  EXPECT_EQ(Says({"seq", "next", "--type", "tickets"}), "10\n");
+  EXPECT_EQ(Says({"seq", "get", "--key", "tickets:"}), "10\n") << "is only read";
+}
+
+TEST_F(SeqTypeTest, ChangeThatMayRepeatNumbers_NeedsAConfirmation) {
+  Says({"seq", "type", "create", "tickets"}, {"--pattern", "{seq:5}"});
+  EXPECT_THAT(Refusal({"seq", "type", "alter", "tickets"}, {"--pattern", "{seq:4}1"}, 1),
+              HasSubstr("--may-repeat"));
+  EXPECT_THAT(Refusal({"seq", "type", "alter", "tickets"}, {"--ttl", "1h"}, 1),
+              HasSubstr("with expiry 1h instead of 0"));
+  Says({"seq", "type", "alter", "tickets"}, {"--pattern", "{seq:6}"});
+  Says({"seq", "type", "alter", "tickets"}, {"--pattern", "{seq:5}1", "--may-repeat"});
 }
 
 TEST_F(SeqTypeTest, CountersOfAType_FollowItsRule) {

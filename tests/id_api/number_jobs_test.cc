@@ -196,7 +196,7 @@ TEST_F(NumberJobsTest, RuleThatIsAlteredDroppedAndCreated_IsFollowed) {
   EXPECT_EQ(Numbers("/v1/numbers/invoices/next?field.shop=1"), Texts({"INV-01-0005"}));
   type.step = 7;
   type.pattern = "{seq:6}";
-  type = types_->Alter(type).value();
+  type = types_->Alter(type, SequenceTypeStore::Repeats::kAllowed).value();
   ASSERT_TRUE(Comes([&] { return told_ == 1; }));
   EXPECT_EQ(Numbers("/v1/numbers/invoices/next"), Texts({"000012"}));
   EXPECT_THAT(api_->Metrics(), HasSubstr(absl::StrCat("\nlocus_number_rule_version{type=\""
@@ -210,6 +210,28 @@ TEST_F(NumberJobsTest, RuleThatIsAlteredDroppedAndCreated_IsFollowed) {
   ASSERT_TRUE(types_->Create(type).ok());
   ASSERT_TRUE(Comes([&] { return told_ == 3; }));
   EXPECT_EQ(Numbers("/v1/numbers/invoices/next"), Texts({"000019"}));
+}
+
+TEST_F(NumberJobsTest, ProcessThatDidNotUseADroppedType_CountsNeitherItNorItsCountersPlainly) {
+  ASSERT_TRUE(types_->Drop("invoices", types_->Create(Invoices())->version).ok());
+  for (int i = 0; i < 2; ++i) {
+    ExpectRefused("/v1/sequences/invoices/next", 404, "was dropped");
+    ExpectRefused("/v1/sequences/invoices/next?key=a", 404, "was dropped");
+    ExpectRefused("/v1/numbers/invoices/next?field.shop=1", 404, "was dropped");
+    ExpectRefused("/v1/sequences/invoices:a/next", 412, "sequence type invoices");
+    ExpectRefused("/v1/sequences/invoices:/next", 412, "sequence type invoices");
+  }
+  EXPECT_TRUE(absl::IsNotFound(counters_->Get("invoices").status()));
+  ASSERT_TRUE(types_->Create(Invoices()).ok());
+  EXPECT_EQ(Numbers("/v1/sequences/invoices/next"), Texts({"5"}));
+}
+
+TEST_F(NumberJobsTest, SequenceInUseWhoseNameBecameADroppedType_EndsToo) {
+  EXPECT_EQ(Numbers("/v1/sequences/invoices/next"), Texts({"1"}));
+  ASSERT_TRUE(types_->Drop("invoices", types_->Create(Invoices())->version).ok());
+  // Another caller brings the news; without one it is looked for twice a minute.
+  ExpectRefused("/v1/sequences/invoices/next?key=", 404, "was dropped");
+  ExpectRefused("/v1/sequences/invoices/next", 404, "was dropped");
 }
 
 TEST_F(NumberJobsTest, MetricsOfATypeAndOfASequenceOfItsName_AreTwoSeries) {

@@ -111,17 +111,59 @@ TEST_P(SequenceTypeStoreContract, PeriodOfAType_IsNotAltered) {
   EXPECT_EQ(store_->Find("invoices")->period, SequenceType::Period::kDay);
 }
 
-TEST_P(SequenceTypeStoreContract, DroppedType_IsGoneAndComesBackAsAnother) {
+TEST_P(SequenceTypeStoreContract, DroppedType_KeepsItsNameAndComesBackAsAnother) {
   SequenceType type = store_->Create(Invoices()).value();
   ASSERT_TRUE(store_->Create(Named("other")).ok());
   ASSERT_TRUE(store_->Drop("invoices", type.version).ok());
-  EXPECT_TRUE(absl::IsNotFound(under_test_->Connect()->Find("invoices").status()));
-  EXPECT_TRUE(absl::IsNotFound(store_->Drop("invoices", type.version)));
-  SequenceType again = store_->Create(Invoices()).value();
-  EXPECT_NE(again.version, type.version);
+  auto others = under_test_->Connect();
+  const absl::Status found = others->Find("invoices").status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(found)) << "it is no name without a rule: " << found;
+  EXPECT_NE(found.message().find("was dropped"), absl::string_view::npos) << found;
+  EXPECT_TRUE(absl::IsFailedPrecondition(store_->Alter(type).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(store_->Drop("invoices", type.version)));
+  SequenceTypeStore::Known known = others->FindAny("invoices").value();
+  EXPECT_TRUE(known.is_dropped);
+  EXPECT_EQ(known.type.version, type.version + 1);
+  EXPECT_EQ(internal::TypeTextOf(known.type), internal::TypeTextOf(type));
+  ASSERT_EQ(others->List()->size(), 1u);
+  EXPECT_EQ(others->List()->front().name, "other");
+  ASSERT_EQ(others->ListAny()->size(), 2u);
+  EXPECT_TRUE(others->ListAny()->front().is_dropped);
+  EXPECT_FALSE(others->ListAny()->back().is_dropped);
+
+  SequenceType again = others->Create(Invoices()).value();
+  EXPECT_EQ(again.version, type.version + 2);
   EXPECT_TRUE(absl::IsAborted(store_->Alter(type).status()));
   EXPECT_TRUE(absl::IsAborted(store_->Drop("invoices", type.version)));
+  EXPECT_TRUE(absl::IsAlreadyExists(store_->Create(Invoices()).status()));
   EXPECT_TRUE(store_->Find("other").ok());
+}
+
+TEST_P(SequenceTypeStoreContract, DroppedType_ComesBackOnlyWhereNoNumberIsWrittenTwice) {
+  SequenceType type = Named("tickets");
+  type.pattern = "{seq:5}";
+  type = store_->Create(type).value();
+  ASSERT_TRUE(store_->Drop("tickets", type.version).ok());
+  auto others = under_test_->Connect();
+  SequenceType daily = Invoices();
+  daily.name = "tickets";
+  EXPECT_TRUE(absl::IsFailedPrecondition(others->Create(daily).status()));
+  SequenceType next = type;
+  next.pattern = "{seq:4}1";
+  EXPECT_TRUE(absl::IsFailedPrecondition(others->Create(next).status()));
+  EXPECT_TRUE(others->FindAny("tickets")->is_dropped) << "refusals change nothing";
+  EXPECT_EQ(others->Create(daily, SequenceTypeStore::Repeats::kAllowed)->version, type.version + 2);
+}
+
+TEST_P(SequenceTypeStoreContract, PatternThatRepeatsTexts_IsAlteredOnlyWhereThatIsSaid) {
+  SequenceType type = Named("tickets");
+  type.pattern = "{seq:5}";
+  type = store_->Create(type).value();
+  type.pattern = "{seq:4}1";
+  EXPECT_TRUE(absl::IsFailedPrecondition(store_->Alter(type).status()));
+  EXPECT_EQ(store_->Find("tickets")->pattern, "{seq:5}");
+  type = store_->Alter(type, SequenceTypeStore::Repeats::kAllowed).value();
+  EXPECT_EQ(under_test_->Connect()->Find("tickets")->pattern, "{seq:4}1");
 }
 
 TEST_P(SequenceTypeStoreContract, BadTypeOrName_IsRefused) {
@@ -135,6 +177,19 @@ TEST_P(SequenceTypeStoreContract, BadTypeOrName_IsRefused) {
     EXPECT_TRUE(absl::IsInvalidArgument(store_->Create(Named(name)).status())) << name;
   }
   EXPECT_TRUE(store_->List()->empty());
+}
+
+TEST_P(SequenceTypeStoreContract, ExpiryTooShortForSegments_IsRefusedInNewRules) {
+  SequenceType type = Named("short");
+  type.expiry = absl::Milliseconds(9999);
+  const absl::Status refused = store_->Create(type).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+  EXPECT_NE(refused.message().find("at least 10s"), absl::string_view::npos) << refused;
+  type.expiry = absl::Seconds(10);
+  type = store_->Create(type).value();
+  type.expiry = absl::Seconds(1);
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(store_->Alter(type, SequenceTypeStore::Repeats::kAllowed).status()));
 }
 
 TEST_P(SequenceTypeStoreContract, LongestNameAndPattern_AreKept) {

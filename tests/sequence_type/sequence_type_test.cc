@@ -178,6 +178,25 @@ TEST(SequenceTypeTextTest, TextOfARule_IsFrozen) {
             "zone=UTC\npattern={date:yyyyMMdd}{seq:8}\nleftovers=return\nlifetime_s=60\n");
 }
 
+TEST(SequenceTypeTextTest, TextOfADroppedRule_IsFrozenAndReadAlsoWithoutARule) {
+  const std::string rule = internal::TypeTextOf(Daily());
+  EXPECT_EQ(internal::DroppedTextOf(rule), "dropped=1\n" + rule);
+  EXPECT_FALSE(internal::ParseTypeText(internal::DroppedTextOf(rule)).ok())
+      << "builds that know nothing of it must not count by it";
+  internal::StoredType read = internal::ParseStoredText(internal::DroppedTextOf(rule)).value();
+  EXPECT_TRUE(read.is_dropped && read.is_readable);
+  EXPECT_EQ(internal::TypeTextOf(read.type), rule);
+  read = internal::ParseStoredText(rule).value();
+  EXPECT_FALSE(read.is_dropped);
+  EXPECT_EQ(internal::TypeTextOf(read.type), rule);
+  read = internal::ParseStoredText(internal::DroppedTextOf("no rule")).value();
+  EXPECT_TRUE(read.is_dropped);
+  EXPECT_FALSE(read.is_readable);
+  EXPECT_FALSE(internal::ParseStoredText("no rule").ok());
+  const std::string longest(internal::kLongestTypeText, 'x');
+  EXPECT_EQ(internal::DroppedTextOf(longest), "dropped=1\n") << "within what engines store";
+}
+
 TEST(SequenceTypeTextTest, TextThatIsNoRule_IsRefusedWithTheReason) {
   const std::string good = internal::TypeTextOf(Daily());
   ASSERT_TRUE(internal::ParseTypeText(good).ok());

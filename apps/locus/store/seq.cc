@@ -10,12 +10,32 @@
 #include "apps/locus/place/uri_options.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
+#include "src/sequence_type/type_text.h"
 
 namespace locus::cli {
 namespace {
 
 constexpr uint64_t kHighest = std::numeric_limits<int64_t>::max();
 constexpr absl::Duration kLongestTtl = absl::Hours(24 * 365 * 100);
+
+// Counters of a type, also of one that was dropped, are counted by its rule alone; so are, once
+// there is the type, those of its plain name.
+absl::Status CheckNoTypesCounter(const StoreUri& store, const std::string& counter) {
+  std::string type = internal::TypeOfCounter(counter);
+  if (type.empty() && internal::CheckTypeName(counter).ok()) type = counter;
+  if (type.empty()) return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<SequenceTypeStore>> types =
+      OpenSequenceTypes(store, /*create=*/false);
+  if (absl::IsNotFound(types.status())) return absl::OkStatus();  // a store without rules
+  LOCUS_RETURN_IF_ERROR(types.status());
+  const absl::Status found = (*types)->FindAny(type).status();
+  if (absl::IsNotFound(found)) return absl::OkStatus();
+  LOCUS_RETURN_IF_ERROR(found);
+  return absl::FailedPreconditionError(
+      absl::StrCat("counter ", internal::Quoted(counter), " has the name of sequence type ", type,
+                   " or of its counters, which are counted by its rule: name it by --type ", type,
+                   " and the --key of the type"));
+}
 
 // What every seq verb takes.
 struct SeqLine {
@@ -24,6 +44,7 @@ struct SeqLine {
   std::optional<std::string> key, type, prefix, at_max;
   std::optional<int64_t> step, max_value;
   std::optional<absl::Duration> ttl;
+  bool only_reads = false;
   // Of the counter; set by Open.
   std::string counter;
   std::shared_ptr<Sequencer> sequencer;
@@ -72,6 +93,9 @@ struct SeqLine {
     if (!type) {
       LOCUS_RETURN_IF_ERROR(Check(options));
       counter = *key;
+      if (!only_reads) {
+        LOCUS_RETURN_IF_ERROR(CheckNoTypesCounter(store, options.key_prefix + counter));
+      }
       LOCUS_ASSIGN_OR_RETURN(sequencer, OpenSequencer(store, of_ceiling, options));
       return absl::OkStatus();
     }
@@ -200,6 +224,7 @@ int RunSeqSetIfNotExists(std::span<const std::string> words) {
 
 int RunSeqGet(std::span<const std::string> words) {
   SeqLine seq;
+  seq.only_reads = true;
   VerbLine line("seq get", "Prints the last number of a counter; exits 1 if it has none.",
                 "locus seq get --store sqlite:numbers.db --key tickets");
   return RunSeq(seq, line, words, "seq get", [&](Sequencer& sequencer, std::string& out) {

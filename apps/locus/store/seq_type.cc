@@ -33,6 +33,16 @@ void DeclareStore(VerbLine& line, StoreUri* store) {
       .Else("LOCUS_STORE");
 }
 
+void DeclareMayRepeat(VerbLine& line, bool* may_repeat) {
+  line.Flag("--may-repeat", may_repeat,
+            "Confirms a change after which a number may be written that was written before");
+}
+
+SequenceTypeStore::Repeats RepeatsOf(bool may_repeat) {
+  using Repeats = SequenceTypeStore::Repeats;
+  return may_repeat ? Repeats::kAllowed : Repeats::kRefused;
+}
+
 void DeclareName(VerbLine& line, std::string* name) {
   line.Text("NAME", name, "The type: 1 to 64 of a-z, 0-9, '_' and '-'");
 }
@@ -149,19 +159,22 @@ int RunSeqTypeCreate(std::span<const std::string> words) {
   RuleLine rule;
   VerbLine line("seq type create",
                 "Stores the rule of a kind of numbers and prints its version. Creates a missing "
-                "sqlite file, and the table of mysql.",
+                "sqlite file, and the table of mysql. A type that was dropped goes on with its "
+                "counters.",
                 "locus seq type create invoices --store sqlite:numbers.db --period day "
                 "--pattern '{date:yyyyMMdd}{seq:8}'");
   DeclareName(line, &type.name);
   DeclareStore(line, &store);
   rule.DeclareOn(line, /*of_new=*/true);
+  bool may_repeat = false;
+  DeclareMayRepeat(line, &may_repeat);
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   std::string out;
   auto run = [&]() -> absl::Status {
     rule.ChangeIn(type);
     LOCUS_RETURN_IF_ERROR(type.Check());
     LOCUS_ASSIGN_OR_RETURN(auto types, OpenSequenceTypes(store, /*create=*/true));
-    LOCUS_ASSIGN_OR_RETURN(type, types->Create(type));
+    LOCUS_ASSIGN_OR_RETURN(type, types->Create(type, RepeatsOf(may_repeat)));
     out = VersionLine(type);
     return absl::OkStatus();
   };
@@ -200,16 +213,19 @@ int RunSeqTypeList(std::span<const std::string> words) {
   VerbLine line("seq type list", "Prints a table of the rules of a store.",
                 "locus seq type list --store sqlite:numbers.db");
   DeclareStore(line, &store);
+  bool dropped = false;
+  line.Flag("--dropped", &dropped, "Those that were dropped, and no others");
   line.Flag("--json", &json, "Print one JSON object a line");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   std::string out;
   auto run = [&]() -> absl::Status {
     LOCUS_ASSIGN_OR_RETURN(auto types, OpenSequenceTypes(store, /*create=*/false));
-    LOCUS_ASSIGN_OR_RETURN(std::vector<SequenceType> all, types->List());
+    LOCUS_ASSIGN_OR_RETURN(std::vector<SequenceTypeStore::Known> all, types->ListAny());
     TextGrid grid({Align::kLeftWhole, Align::kLeft, Align::kLeft, Align::kRight, Align::kRight,
                    Align::kLeftWhole});
     grid.Add({"name", "period", "time_zone", "start", "step", "pattern"});
-    for (const SequenceType& type : all) {
+    for (const auto& [type, is_dropped] : all) {
+      if (is_dropped != dropped) continue;
       if (json) absl::StrAppend(&out, JsonOf(type).dump(), "\n");
       grid.Add({type.name, std::string(ToString(type.period)), type.zone,
                 absl::StrCat(type.start == 0 ? type.step : type.start), absl::StrCat(type.step),
@@ -234,6 +250,8 @@ int RunSeqTypeAlter(std::span<const std::string> words) {
   DeclareName(line, &name);
   DeclareStore(line, &store);
   rule.DeclareOn(line, /*of_new=*/false);
+  bool may_repeat = false;
+  DeclareMayRepeat(line, &may_repeat);
   line.Number("--version V", &version, {.least = 1, .most = kHighest},
               "Refused unless the rule has this version");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
@@ -243,7 +261,7 @@ int RunSeqTypeAlter(std::span<const std::string> words) {
     LOCUS_ASSIGN_OR_RETURN(SequenceType type, types->Find(name));
     rule.ChangeIn(type);
     if (version) type.version = *version;
-    LOCUS_ASSIGN_OR_RETURN(type, types->Alter(type));
+    LOCUS_ASSIGN_OR_RETURN(type, types->Alter(type, RepeatsOf(may_repeat)));
     out = VersionLine(type);
     return absl::OkStatus();
   };
@@ -255,7 +273,8 @@ int RunSeqTypeDrop(std::span<const std::string> words) {
   std::string name;
   std::optional<uint64_t> version;
   VerbLine line("seq type drop",
-                "Removes a rule. Its counters stay: a type created again by that name goes on with "
+                "Ends a rule: nobody counts by it any more. Its name and counters stay: nobody "
+                "counts by that name without a rule, and a type created again by it goes on with "
                 "them.",
                 "locus seq type drop invoices --store sqlite:numbers.db");
   DeclareName(line, &name);

@@ -14,6 +14,7 @@
 #include "apps/locusd/ids/list_text.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
+#include "src/sequence_type/type_text.h"
 
 namespace locus::locusd {
 
@@ -171,11 +172,14 @@ struct Counted {
       SegmentSequence* const known = has_key ? nullptr : held->sequences->Known(name, look);
       if (look) held->sequences->ruled()->LookFor(name);
       if (!has_key) LOCUS_RETURN_IF_ERROR(IsNoTypesCounter(known != nullptr, deadline));
+      const RuledNumbers& all = *held->sequences->ruled();
       const bool goes_on =
-          known != nullptr && held->sequences->ruled()->Find(name, "") == nullptr && !has_wanted;
+          known != nullptr && all.Find(name, "") == nullptr && !all.IsType(name) && !has_wanted;
       if (goes_on) return Plainly();
       const absl::Status opened = ruled->Opened(deadline);
-      const bool no_type = absl::IsNotFound(opened) || absl::IsInvalidArgument(opened);
+      // One that was dropped is none that a sequence may have the name of.
+      const bool no_type =
+          (absl::IsNotFound(opened) && !all.IsType(name)) || absl::IsInvalidArgument(opened);
       if (opened.ok() || !no_type || has_key) return Refusal(opened);
       if (has_wanted) {
         return Contradiction(
@@ -188,7 +192,7 @@ struct Counted {
 
   // A counter of a type is counted by its rule, and not by its name.
   absl::Status IsNoTypesCounter(bool is_known, std::optional<Deadline> deadline) {
-    const std::string type = TypeOfCounter(name);
+    const std::string type = internal::TypeOfCounter(name);
     if (type.empty()) return absl::OkStatus();
     RuledNumbers& all = *held->sequences->ruled();
     if (is_known && !all.IsType(type)) return absl::OkStatus();

@@ -106,7 +106,7 @@ bool RuledNumbers::IsType(const std::string& type) const {
 }
 
 void RuledNumbers::LookFor(const std::string& name) {
-  const std::string type = TypeOfCounter(name);
+  const std::string type = internal::TypeOfCounter(name);
   // What is refused now is looked for again later.
   Join(type.empty() ? Name(name, "") : Name(type, std::nullopt), /*stays=*/true).IgnoreError();
 }
@@ -170,18 +170,27 @@ absl::StatusOr<std::shared_ptr<NumberGenerator>> RuledNumbers::Wait(
   return absl::DeadlineExceededError("the store of the rules did not answer in time");
 }
 
-absl::StatusOr<std::shared_ptr<NumberGenerator>> RuledNumbers::Make(const Name& name,
-                                                                    bool is_full) {
-  if (is_full || !name.second) {
-    LOCUS_RETURN_IF_ERROR(sequences_->types().Find(name.first).status());
-    return std::shared_ptr<NumberGenerator>();
-  }
+absl::StatusOr<std::shared_ptr<NumberGenerator>> RuledNumbers::Make(const Name& name, bool is_full,
+                                                                    bool& is_dropped) {
+  auto ask = [&]() -> absl::StatusOr<std::shared_ptr<NumberGenerator>> {
+    LOCUS_ASSIGN_OR_RETURN(const SequenceTypeStore::Known known,
+                           sequences_->types().FindAny(name.first));
+    is_dropped = known.is_dropped;
+    if (!name.second || !is_dropped) return std::shared_ptr<NumberGenerator>();
+    return absl::NotFoundError(absl::StrCat("sequence type ", Quoted(name.first),
+                                            " was dropped: create it again to go on"));
+  };
+  if (is_full || !name.second) return ask();
   NumberGenerator::Options options;
   options.horizon = options_.horizon;
   options.executor = pool_.get();
   options.on_event = options_.on_event;
   options.on_rule = options_.on_rule;
-  return sequences_->MakeGenerator(name.first, *name.second, std::move(options));
+  auto made = sequences_->MakeGenerator(name.first, *name.second, std::move(options));
+  if (!absl::IsFailedPrecondition(made.status())) return made;
+  // Perhaps because it was dropped.
+  const absl::Status known = ask().status();
+  return is_dropped ? known : made.status();
 }
 
 absl::Duration RuledNumbers::OpenAll() {
@@ -198,7 +207,8 @@ absl::Duration RuledNumbers::OpenAll() {
       opening = openings_.at(name);
       is_full = generators_.size() >= options_.most;
     }
-    absl::StatusOr<std::shared_ptr<NumberGenerator>> made = Make(name, is_full);
+    bool is_dropped = false;
+    absl::StatusOr<std::shared_ptr<NumberGenerator>> made = Make(name, is_full, is_dropped);
     MutexLock lock(mutex_);
     openings_.erase(name);
     if (!made.ok()) {
@@ -210,8 +220,11 @@ absl::Duration RuledNumbers::OpenAll() {
     } else {
       opening->result = generators_[name] = *std::move(made);
     }
-    if (!name.second && made.ok()) types_.insert(name.first);
-    if (absl::IsNotFound(made.status())) types_.erase(name.first);
+    if (is_dropped || (!name.second && made.ok())) {
+      types_.insert(name.first);
+    } else if (absl::IsNotFound(made.status())) {
+      types_.erase(name.first);
+    }
     opening->is_done = true;
     opened_.NotifyAll();
   }
@@ -225,13 +238,6 @@ void RuledNumbers::ForEach(const std::function<void(const std::string&, const st
     generators = generators_;
   }
   for (const auto& [name, generator] : generators) visit(name.first, *name.second, *generator);
-}
-
-std::string TypeOfCounter(std::string_view name) {
-  const size_t colon = name.find(':');
-  if (colon == std::string_view::npos) return "";
-  const std::string_view type = name.substr(0, colon);
-  return internal::CheckTypeName(type).ok() ? std::string(type) : "";
 }
 
 }  // namespace locus::locusd

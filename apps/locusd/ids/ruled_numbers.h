@@ -60,12 +60,14 @@ class RuledNumbers {
   // Likewise asks whether the store has this type; Wait then gives nullptr if it does, or
   // NOT_FOUND.
   absl::StatusOr<std::shared_ptr<Opening>> Ask(const std::string& type);
-  // What the store said last where it was asked by Ask or LookFor.
+  // What the store said last where it was asked: that it has the type, by Ask and LookFor, or that
+  // the type was dropped, by Open, too. Such a name is none of a sequence.
   bool IsType(const std::string& type) const;
   // For the sequence `name` in use: finds out, for later calls and without waiting, whether there
   // is a type of its name now, or one that its name is a counter of.
   void LookFor(const std::string& name);
-  // Waits until it is open. DEADLINE_EXCEEDED: it is not yet. NOT_FOUND: there is no such type.
+  // Waits until it is open. DEADLINE_EXCEEDED: it is not yet. NOT_FOUND: there is no such type, or
+  // it was dropped (IsType).
   // RESOURCE_EXHAUSTED: there is, and the service has as many generators as it may. UNAVAILABLE:
   // the store does not answer. FAILED_PRECONDITION: somebody has to mend something.
   absl::StatusOr<std::shared_ptr<NumberGenerator>> Wait(
@@ -90,7 +92,9 @@ class RuledNumbers {
   // Forgets what nobody waits for any more.
   void DropUnwanted() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // nullptr: there is the type, which was all that was asked, or all that may be: `is_full`.
-  absl::StatusOr<std::shared_ptr<NumberGenerator>> Make(const Name& name, bool is_full);
+  // NOT_FOUND and `is_dropped`: there was one.
+  absl::StatusOr<std::shared_ptr<NumberGenerator>> Make(const Name& name, bool is_full,
+                                                        bool& is_dropped);
   // Opens what was asked for. Of the driver.
   absl::Duration OpenAll();
 
@@ -102,13 +106,9 @@ class RuledNumbers {
   std::map<Name, std::shared_ptr<NumberGenerator>> generators_ ABSL_GUARDED_BY(mutex_);
   std::map<Name, std::shared_ptr<Opening>> openings_ ABSL_GUARDED_BY(mutex_);  // not done yet
   std::deque<Name> asked_ ABSL_GUARDED_BY(mutex_);  // of openings_, those whose turn is to come
-  std::set<std::string> types_ ABSL_GUARDED_BY(mutex_);  // those that were asked for and are there
+  std::set<std::string> types_ ABSL_GUARDED_BY(mutex_);  // of IsType
   std::unique_ptr<internal::LoadDriver> driver_;         // last: its end waits for work under way
 };
-
-// The type that a counter of this name is of, if there is such a type (SequenceType::CounterName);
-// empty: it is no name of a type's counter.
-std::string TypeOfCounter(std::string_view name);
 
 }  // namespace locus::locusd
 
