@@ -16,7 +16,7 @@
 
 namespace locus {
 
-// One thing that happened to a lease or a segment. What does not apply stays empty or 0.
+// One thing that happened to a lease, a segment or a rule. What does not apply stays empty or 0.
 //
 // A row of the table is identified by kind, time, space, worker, section and id: records that are
 // equal in these count once, also if several processes wrote them.
@@ -40,6 +40,11 @@ struct AuditRecord {
     kSectionTaken,     // its numbers rise from the stored max_seq on
     kSectionReleased,  // handed over
     kSectionLost,      // its lease ended, or the store forgot it
+    // Of rules of sequences: `token` is the version, `detail` names the type and says how it
+    // counts, or what changed.
+    kRuleCreated,
+    kRuleAltered,
+    kRuleDropped,
   };
   Kind kind = Kind::kGranted;
   absl::Time time = absl::InfinitePast();  // InfinitePast: when it is recorded
@@ -63,7 +68,7 @@ struct AuditRecord {
 };
 // "granted", "renewed", "expired", "released", "lost", "refused", "members", "segment", "gap",
 // "created", "unhealthy", "healthy", "loss_noticed", "deleted", "section_taken",
-// "section_released", "section_lost".
+// "section_released", "section_lost", "rule_created", "rule_altered", "rule_dropped".
 std::string_view ToString(AuditRecord::Kind kind);
 std::optional<AuditRecord::Kind> ParseAuditKind(std::string_view text);
 template <typename Sink>

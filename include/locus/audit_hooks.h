@@ -9,6 +9,7 @@
 #include "locus/audit.h"
 #include "locus/order_id_generator.h"
 #include "locus/segment_sequence.h"
+#include "locus/sequence_type_store.h"
 #include "locus/space.h"
 #include "locus/strict_sequencer.h"
 #include "locus/worker_lease.h"
@@ -39,9 +40,10 @@ struct AuditContext {
 std::function<void(const GeneratorEvent&)> AuditSegments(
     AuditSink& sink, AuditContext context, std::function<void(const GeneratorEvent&)> next = {});
 
-// For SegmentSequence::Options::on_event: records each segment that is taken, as kSegment, and the
-// numbers that Close gave back, as kReleased. `first` is the first number, `end` the last one + 1,
-// and `detail` names the counter and the step. Numbers that were given back are taken again.
+// For SegmentSequence::Options::on_event and NumberGenerator::Options::on_event: records each
+// segment that is taken, as kSegment, and the numbers that Close gave back, as kReleased. `first`
+// is the first number, `end` the last one + 1, and `detail` names the counter and the step. Numbers
+// that were given back are taken again.
 std::function<void(const SegmentSequenceEvent&)> AuditSequence(
     AuditSink& sink, AuditContext context,
     std::function<void(const SegmentSequenceEvent&)> next = {});
@@ -53,6 +55,11 @@ std::function<void(const SegmentSequenceEvent&)> AuditSequence(
 std::function<void(const WorkerLeaseEvent&)> AuditWorkerLease(
     AuditSink& sink, AuditContext context, uint64_t renewals = 0,
     std::function<void(const WorkerLeaseEvent&)> next = {});
+
+// For SequenceTypeStore::set_on_event: records each rule that is created, altered or dropped, with
+// its version as the token. A cluster of locusd records the changes of its rules itself.
+std::function<void(const SequenceTypeEvent&)> AuditRules(
+    AuditSink& sink, AuditContext context, std::function<void(const SequenceTypeEvent&)> next = {});
 
 // For StrictSequencerOptions::on_event: records each section that is taken, released or lost, and
 // each loss that the store noticed (kLossNoticed: it raised all numbers). `context.space` is the

@@ -13,7 +13,7 @@ namespace {
 
 using Kind = AuditRecord::Kind;
 
-constexpr std::array<std::pair<Kind, std::string_view>, 17> kKinds = {{
+constexpr std::array<std::pair<Kind, std::string_view>, 20> kKinds = {{
     {Kind::kGranted, "granted"},
     {Kind::kRenewed, "renewed"},
     {Kind::kExpired, "expired"},
@@ -31,6 +31,9 @@ constexpr std::array<std::pair<Kind, std::string_view>, 17> kKinds = {{
     {Kind::kSectionTaken, "section_taken"},
     {Kind::kSectionReleased, "section_released"},
     {Kind::kSectionLost, "section_lost"},
+    {Kind::kRuleCreated, "rule_created"},
+    {Kind::kRuleAltered, "rule_altered"},
+    {Kind::kRuleDropped, "rule_dropped"},
 }};
 
 int64_t Millis(absl::Time time) {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "locus/audit_hooks.h"
+#include "src/audit/rule_record.h"
 #include "src/base/mutex.h"
 #include "src/base/text.h"
 
@@ -138,6 +139,17 @@ std::function<void(const WorkerLeaseEvent&)> AuditWorkerLease(
       if (!event.status.ok()) record.detail = event.status.ToString();
       sink.Record(std::move(record));
     }
+    if (next) next(event);
+  };
+}
+
+std::function<void(const SequenceTypeEvent&)> AuditRules(
+    AuditSink& sink, AuditContext context, std::function<void(const SequenceTypeEvent&)> next) {
+  return [&sink, context = std::move(context),
+          next = std::move(next)](const SequenceTypeEvent& event) {
+    AuditRecord record = RecordIn(context, AuditRecord::Kind::kRuleAltered);
+    internal::DescribeRule(event, record);
+    sink.Record(std::move(record));
     if (next) next(event);
   };
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/lease_audit/lease_audit.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "src/audit/rule_record.h"
 #include "src/base/text.h"
+#include "src/sequence_type/type_text.h"
 
 namespace locus::lease_audit {
 
@@ -35,8 +38,44 @@ Kind KindOf(Fact::Kind kind) {
       return Kind::kLossNoticed;
     case Fact::Kind::kSpaceDeleted:
       return Kind::kDeleted;
+    case Fact::Kind::kRuleChanged:
+      return Kind::kRuleAltered;
   }
   return Kind::kRefused;
+}
+
+// What the store of a text wrote as a rule; nullopt: it is none.
+std::optional<internal::StoredType> TypeIn(const std::optional<rule_machine::Rule>& rule,
+                                           const std::string& name) {
+  if (!rule) return std::nullopt;
+  absl::StatusOr<internal::StoredType> stored = internal::ParseStoredText(rule->text);
+  if (!stored.ok()) return std::nullopt;
+  stored->type.name = name;
+  stored->type.version = rule->version;
+  return *std::move(stored);
+}
+
+void DescribeRule(const Fact::Rule& rule, AuditRecord& record) {
+  const std::optional<internal::StoredType> before = TypeIn(rule.before, rule.name);
+  const std::optional<internal::StoredType> after = TypeIn(rule.after, rule.name);
+  if (rule.after && !after) {
+    record.token = rule.after->version;
+    record.detail = absl::StrCat("type ", rule.name, ": what was written cannot be read");
+    return;
+  }
+  SequenceTypeEvent event;
+  if (before && !before->is_dropped) event.before = before->type;
+  const bool is_dropped = !after || after->is_dropped;
+  event.kind = is_dropped                                       ? SequenceTypeEvent::Kind::kDropped
+               : rule.before && !(before && before->is_dropped) ? SequenceTypeEvent::Kind::kAltered
+                                                                : SequenceTypeEvent::Kind::kCreated;
+  if (after) {
+    event.after = after->type;
+  } else if (before) {  // written by a build that kept no names
+    event.after = before->type;
+  }
+  event.after.name = rule.name;
+  internal::DescribeRule(event, record);
 }
 
 std::string IdOf(const LeaseAuditOptions& options, raft::Index index, size_t place) {
@@ -82,6 +121,7 @@ AuditRecord RecordOf(const LeaseAuditOptions& options, raft::Index index, size_t
   record.nonce = fact.nonce;
   record.holder = fact.holder;
   if (!fact.status.ok()) record.detail = fact.status.ToString();
+  if (fact.kind == Fact::Kind::kRuleChanged) DescribeRule(fact.rule, record);
   record.id = IdOf(options, index, place);
   return record;
 }

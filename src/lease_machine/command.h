@@ -173,6 +173,7 @@ struct Fact {
     kHealthy,      // renewed again
     kLossNoticed,  // leases had been forgotten: nothing is granted for a while
     kSpaceDeleted,
+    kRuleChanged,  // of sequences; `rule` says how
   };
   Kind kind = Kind::kGranted;
   absl::Time time;  // the machine's
@@ -185,10 +186,18 @@ struct Fact {
   std::string holder;  // kGranted only
   absl::Status status;
   TraceId trace;  // of the request that it came from
+  // Of kRuleChanged, otherwise without a name.
+  struct Rule {
+    std::string name;
+    std::optional<rule_machine::Rule> before, after;  // nullopt: there is none
+
+    friend bool operator==(const Rule&, const Rule&) = default;
+  };
+  Rule rule;
 };
 bool operator==(const Fact& one, const Fact& other);
 // "created", "granted", "renewed", "released", "expired", "refused", "unhealthy", "healthy",
-// "loss noticed", "deleted".
+// "loss noticed", "deleted", "rule changed".
 std::string_view ToString(Fact::Kind kind);
 
 }  // namespace locus::lease_machine

@@ -96,7 +96,7 @@ Machine::Applied Machine::Apply(const Command& command) {
   if (command.expire) ExpireDue(applied.facts);
   applied.answers.reserve(command.requests.size());
   for (const Request& request : command.requests) {
-    applied.answers.push_back(IsOfStore(request.action) ? AnswerOfStore(request)
+    applied.answers.push_back(IsOfStore(request.action) ? AnswerOfStore(request, applied.facts)
                                                         : AnswerTo(request, applied.facts));
   }
   SettleQueue();
@@ -446,7 +446,7 @@ bool operator==(const Fact& one, const Fact& other) {
                     fact.ceiling, fact.nonce, fact.holder, fact.status, fact.trace.high,
                     fact.trace.low);
   };
-  return all(one) == all(other);
+  return all(one) == all(other) && one.rule == other.rule;
 }
 
 std::string ToString(const TraceId& trace) {
@@ -460,9 +460,9 @@ std::string ToString(const RequestId& id) {
 }
 
 std::string_view ToString(Fact::Kind kind) {
-  constexpr std::string_view kNames[] = {"created",      "granted", "renewed",   "released",
-                                         "expired",      "refused", "unhealthy", "healthy",
-                                         "loss noticed", "deleted"};
+  constexpr std::string_view kNames[] = {"created",      "granted", "renewed",     "released",
+                                         "expired",      "refused", "unhealthy",   "healthy",
+                                         "loss noticed", "deleted", "rule changed"};
   return kNames[static_cast<size_t>(kind)];
 }
 

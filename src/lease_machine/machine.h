@@ -48,8 +48,8 @@ class Reader;
 //              that was deleted; and its tokens are higher, for those in the deleted one were
 //              below the machine's time. It looks at each ID of the space.
 //   counters   spaces of order IDs, and rules of sequences are those of src/counter_machine,
-//              src/segment_machine and src/rule_machine; they have no facts. Their requests are
-//              remembered by session (Sessions).
+//              src/segment_machine and src/rule_machine; changed rules are facts. Their requests
+//              are remembered by session (Sessions).
 //   health     an unhealthy holder is refused with FAILED_PRECONDITION, and its lease ends.
 //
 // Commands come from DecodeCommand: within its limits, in whole milliseconds.
@@ -111,8 +111,8 @@ class Machine {
 
   Answer AnswerTo(const Request& request, std::vector<Fact>& facts);
   // Of requests that are IsOfStore.
-  Answer AnswerOfStore(const Request& request);
-  Answer DoOfStore(const Request& request, bool& changed);
+  Answer AnswerOfStore(const Request& request, std::vector<Fact>& facts);
+  Answer DoOfStore(const Request& request, std::vector<Fact>& facts, bool& changed);
   bool KeepsStore() const {
     return sessions_.size() > 0 || !counters_.untouched() || !segments_.empty() ||
            !rules_.all().empty();

@@ -41,9 +41,9 @@ bool HasSameReply(const Answer& one, const Answer& other) {
          segment_machine::Same(*segments, std::get<segment_machine::Reply>(other.reply));
 }
 
-Answer Machine::AnswerOfStore(const Request& request) {
+Answer Machine::AnswerOfStore(const Request& request, std::vector<Fact>& facts) {
   bool changed = false;
-  if (!request.id) return DoOfStore(request, changed);
+  if (!request.id) return DoOfStore(request, facts, changed);
   const RequestId& id = *request.id;
   const absl::Status in_time = RememberedRequests::CheckTime(id, now_);
   if (!in_time.ok()) return Refused(in_time);
@@ -63,14 +63,14 @@ Answer Machine::AnswerOfStore(const Request& request) {
   // Before the change, which must not stay without a memory.
   const absl::Status room = sessions_.CheckRoom(id, SectionsAskedBy(request.action));
   if (!room.ok()) return Refused(room);
-  Answer answer = DoOfStore(request, changed);
+  Answer answer = DoOfStore(request, facts, changed);
   if (changed) sessions_.Remember(id, fingerprint, answer);
   return answer;
 }
 
 // A change that was refused for what it found is remembered as one that was made: its client was
 // told that it was not, so no later copy of the request may make it.
-Answer Machine::DoOfStore(const Request& request, bool& changed) {
+Answer Machine::DoOfStore(const Request& request, std::vector<Fact>& facts, bool& changed) {
   Answer answer;
   if (const auto* counter = std::get_if<counter_machine::Call>(&request.action)) {
     auto reply = counters_.Apply(*counter, now_, changed);
@@ -83,8 +83,16 @@ Answer Machine::DoOfStore(const Request& request, bool& changed) {
       const auto known = rules_.all().find(call.name);
       call.expected = known == rules_.all().end() ? 0 : known->second.version;
     }
+    Fact fact;
+    fact.kind = Fact::Kind::kRuleChanged;
+    fact.time = now_;
+    fact.trace = request.trace;
+    fact.rule = {call.name, std::nullopt, call.next};
+    const auto before = rules_.all().find(call.name);
+    if (before != rules_.all().end()) fact.rule.before = before->second;
     auto reply = rules_.Apply(call, changed);
     if (!reply.ok()) return Refused(reply.status());
+    if (changed) facts.push_back(std::move(fact));
     changed |= !reply->done && !Has(Flaw::kForgetsRefusals);
     answer.reply = *std::move(reply);
   } else {

@@ -189,6 +189,64 @@ TEST_F(AuditHooksTest, EventsOfALease_BecomeTheirKinds) {
   EXPECT_EQ(passed_on, 11);
 }
 
+TEST_F(AuditHooksTest, RulesOfSequences_AreRowsWithWhatChanged) {
+  int passed = 0;
+  MemorySequenceTypeStore types;
+  types.set_on_event(AuditRules(*sink_, context_, [&](const SequenceTypeEvent&) { ++passed; }));
+  SequenceType type;
+  type.name = "tickets";
+  type.step = 5;
+  type = types.Create(type).value();
+  EXPECT_FALSE(types.Create(type).ok());
+  type.step = 7;
+  type = types.Alter(type).value();
+  const uint64_t altered = type.version;
+  EXPECT_FALSE(types.Drop("tickets", altered + 9).ok());
+  ASSERT_TRUE(types.Drop("tickets", altered).ok());
+  ASSERT_TRUE(types.Create(type).ok());
+  EXPECT_EQ(passed, 4) << "what was refused changed nothing";
+  const std::vector<json> rows = Written();
+  ASSERT_EQ(rows.size(), 4u);
+  std::vector<std::string> kinds;
+  for (const json& row : rows) {
+    kinds.push_back(row["kind"]);
+    EXPECT_EQ(row["place"], "memory");
+  }
+  EXPECT_THAT(kinds, ElementsAre("rule_created", "rule_altered", "rule_dropped", "rule_created"));
+  EXPECT_THAT(rows[0]["detail"].get<std::string>(),
+              HasSubstr("type tickets: start 0, step 5, max_value 0, at_max error"));
+  EXPECT_EQ(rows[1]["detail"], "type tickets: step 5 -> 7");
+  EXPECT_EQ(rows[1]["token"], altered);
+  EXPECT_THAT(rows[2]["detail"].get<std::string>(), HasSubstr("step 7"));
+  EXPECT_EQ(rows[2]["token"], altered + 1);
+  EXPECT_EQ(rows[3]["token"], altered + 2);
+}
+
+// A generator's segments are audited as those of any sequence.
+TEST_F(AuditHooksTest, NumbersOfARule_AreRowsOfTheirCounter) {
+  auto types = std::make_shared<MemorySequenceTypeStore>();
+  SequenceType type;
+  type.name = "tickets";
+  type.buffer = 10;
+  ASSERT_TRUE(types->Create(type).ok());
+  auto counters = MemorySequencer::Create({}).value();
+  auto open = [&](const SequencerOptions& options) -> absl::StatusOr<std::shared_ptr<Sequencer>> {
+    return std::shared_ptr<Sequencer>(counters->Share(options).value());
+  };
+  NumberGenerator::Options options;
+  options.on_event = AuditSequence(*sink_, context_);
+  auto generator = NumberGenerator::Create(types, open, "tickets", "north", options).value();
+  EXPECT_EQ(generator->Next(absl::Seconds(60)).value(), "1");
+  generator.reset();
+  const std::vector<json> rows = Written();
+  ASSERT_GE(rows.size(), 2u);
+  EXPECT_EQ(rows.front()["kind"], "segment");
+  EXPECT_EQ(rows.front()["first"], 1);
+  EXPECT_EQ(rows.front()["end"], 11);
+  EXPECT_EQ(rows.front()["detail"], "counter tickets:north, step 1");
+  EXPECT_EQ(rows.back()["kind"], "released");
+}
+
 TEST_F(AuditHooksTest, SectionsOfStrictSequences_AreRowsOfTheirOwner) {
   std::vector<StrictEvent> passed;
   const auto hook = AuditStrict(*sink_, context_, "node-1",

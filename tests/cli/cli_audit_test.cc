@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // locus audit, on a ClickHouse server of its own.
 #include <csignal>
+#include <set>
+#include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -69,6 +71,43 @@ TEST_F(AuditTest, NoTable_SaysHowToMakeIt) {
   const Outcome outcome = Audit({"query"});
   EXPECT_EQ(outcome.exit, 1);
   EXPECT_THAT(outcome.err, HasSubstr("`locus audit create` makes the table"));
+}
+
+TEST_F(AuditTest, ChangedRules_AreRecordedWithWhatChanged) {
+  const std::string store = "sqlite:" + (directory_ / "numbers.db");
+  auto change = [&](const std::string& verb, std::vector<std::string> more) {
+    std::vector<std::string> words = {
+        "seq",           "type", verb,      "tickets",
+        "--store",       store,  "--audit", server_->options().endpoint,
+        "--audit-table", table_};
+    words.insert(words.end(), more.begin(), more.end());
+    return RunLocus(words);
+  };
+  Outcome outcome = change("create", {"--step", "5"});
+  EXPECT_EQ(outcome.exit, 1) << "there is no table yet";
+  EXPECT_THAT(outcome.err, HasSubstr("the rule was changed, and that is not recorded"));
+  EXPECT_THAT(outcome.out, HasSubstr("version "));
+  ASSERT_EQ(Audit({"create"}).exit, 0);
+  EXPECT_EQ(change("drop", {}).exit, 0);
+  EXPECT_EQ(change("create", {"--step", "5"}).exit, 0);
+  EXPECT_EQ(change("create", {"--step", "6"}).exit, 1) << "refused";
+  outcome = change("alter", {"--step", "7"});
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  outcome = Audit({"query", "--json"});
+  std::vector<json> rows;
+  std::istringstream lines(outcome.out);
+  for (std::string line; std::getline(lines, line);) rows.push_back(json::parse(line));
+  ASSERT_EQ(rows.size(), 3u) << outcome.out << outcome.err;
+  std::set<std::string> kinds;
+  for (const json& row : rows) {
+    kinds.insert(row["kind"]);
+    EXPECT_EQ(row["place"], store);
+    if (row["kind"] == "rule_altered") {
+      EXPECT_EQ(row["detail"], "type tickets: step 5 -> 7");
+    }
+  }
+  EXPECT_EQ(kinds, (std::set<std::string>{"rule_dropped", "rule_created", "rule_altered"}));
+  EXPECT_THAT(Audit({"query"}).out, HasSubstr("version "));
 }
 
 TEST_F(AuditTest, WorkerAt_IsTheLeaseThatWasInForceThen) {

@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "src/lease_audit/lease_audit.h"
+#include "src/sequence_type/type_text.h"
 #include "tests/engine/clickhouse/clickhouse_server.h"
 #include "tests/lease_node/lease_cluster.h"
 
@@ -123,6 +124,30 @@ class LeaseAuditClickHouseTest : public ::testing::Test {
     renewal.caller_now = clock_.Now();
     EXPECT_EQ(store->Renew(space_, renewal).status().code(), absl::StatusCode::kAborted);
   }
+  // A rule that is created, altered and dropped; and a change that is refused, which is none.
+  void UseRules(LeaseCluster& cluster) {
+    const rule_machine::Rule one{100, internal::TypeTextOf(SequenceType())};
+    const rule_machine::Rule other{101, one.text};
+    const rule_machine::Rule dropped{102, internal::DroppedTextOf(one.text)};
+    Write(cluster, {"tickets", 0, one}, true);
+    Write(cluster, {"tickets", 0, one}, false);
+    Write(cluster, {"tickets", 100, other}, true);
+    Write(cluster, {"tickets", 101, dropped}, true);
+  }
+  void Write(LeaseCluster& cluster, const rule_machine::Call& call, bool done) {
+    lease_machine::RequestId id{clock_.Now(), 77, ++writes_, 1};
+    lease_machine::Answer answer;
+    // Sent again until it is answered; it changes something once.
+    ASSERT_TRUE(WaitUntil([&] {
+      const int leader = cluster.WaitForLeader();
+      std::promise<lease_machine::Answer> said;
+      cluster.node(leader)->Submit(
+          {id, space_, call, {}}, [&](const lease_machine::Answer& each) { said.set_value(each); });
+      answer = said.get_future().get();
+      return answer.status.ok();
+    })) << answer.status;
+    EXPECT_EQ(std::get<rule_machine::Reply>(answer.reply).done, done);
+  }
   void Tell(LeaseCluster& cluster, lease_machine::Verdict verdict) {
     const bool told = WaitUntil([&] {
       const int leader = cluster.WaitForLeader();
@@ -145,6 +170,11 @@ class LeaseAuditClickHouseTest : public ::testing::Test {
                                                                     {Kind::kUnhealthy, 1},
                                                                     {Kind::kHealthy, 1}}));
   }
+  static void ExpectRules(const std::map<Kind, int>& counts) {
+    EXPECT_THAT(counts,
+                ::testing::IsSupersetOf(std::vector<std::pair<const Kind, int>>{
+                    {Kind::kRuleCreated, 1}, {Kind::kRuleAltered, 1}, {Kind::kRuleDropped, 1}}));
+  }
 
   testing::ManualClock clock_;
   const SpaceName space_;
@@ -152,11 +182,13 @@ class LeaseAuditClickHouseTest : public ::testing::Test {
   std::unique_ptr<ClickHouseAudit> table_;
   std::map<int, std::unique_ptr<AuditSink>> sinks_;
   std::map<int, std::unique_ptr<LeaseAudit>> audits_;
+  uint64_t writes_ = 0;
 };
 
 TEST_F(LeaseAuditClickHouseTest, FactsOfAllNodes_AndAgainAfterRestarts_CountOnce) {
   LeaseCluster cluster(kNodes, clock_, {}, Hooks());
   UseAll(cluster);
+  UseRules(cluster);
   // A learner that nobody runs is added and taken away: two changes.
   for (auto kind : {raft::MemberChange::Kind::kAddLearner, raft::MemberChange::Kind::kRemove}) {
     ASSERT_TRUE(WaitUntil([&] {
@@ -171,19 +203,21 @@ TEST_F(LeaseAuditClickHouseTest, FactsOfAllNodes_AndAgainAfterRestarts_CountOnce
   Settle(cluster);
   auto counts = Counted();
   ExpectAll(counts);
+  ExpectRules(counts);
   EXPECT_EQ(counts[Kind::kMembers], 3) << "the first ones, and two changes";
   for (int i = 0; i < kNodes; ++i) {
-    EXPECT_GE(sinks_[i]->Stats().recorded, 32u) << "each node records all";
+    EXPECT_GE(sinks_[i]->Stats().recorded, 35u) << "each node records all";
   }
   for (int i = 0; i < kNodes; ++i) cluster.Kill(i);
   for (int i = 0; i < kNodes; ++i) cluster.Start(i);
   ASSERT_GE(cluster.WaitForLeader(), 0);
   Settle(cluster);
   for (int i = 0; i < kNodes; ++i) {
-    EXPECT_GE(sinks_[i]->Stats().recorded, 64u) << "the log comes again";
+    EXPECT_GE(sinks_[i]->Stats().recorded, 70u) << "the log comes again";
   }
   counts = Counted();
   ExpectAll(counts);
+  ExpectRules(counts);
   EXPECT_EQ(counts[Kind::kMembers], 3) << "the first ones, and two changes";
   AuditQuery members;
   members.kinds = {Kind::kMembers};

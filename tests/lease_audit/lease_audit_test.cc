@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "src/sequence_type/type_text.h"
 
 namespace locus::lease_audit {
 namespace {
@@ -96,6 +97,44 @@ TEST_F(LeaseAuditTest, EachKindOfFact_HasAKindOfRecord) {
                                             "refused", "unhealthy", "healthy", "loss_noticed"));
   EXPECT_EQ(rows.at(5)["detail"], "ABORTED: the token is old");
   EXPECT_EQ(rows.at(1)["trace_id"], "");
+}
+
+TEST_F(LeaseAuditTest, RulesOfSequences_AreToldAsWhatWasDoneToThem) {
+  SequenceType type;
+  type.step = 5;
+  const std::string one = internal::TypeTextOf(type);
+  type.step = 7;
+  const std::string other = internal::TypeTextOf(type);
+  const std::string dropped = internal::DroppedTextOf(other);
+  using Stored = std::optional<rule_machine::Rule>;
+  auto fact = [&](Stored before, Stored after) {
+    Fact of = FactOf(Fact::Kind::kRuleChanged);
+    of.rule = {"tickets", std::move(before), std::move(after)};
+    return of;
+  };
+  const auto rows = RowsOf("node", [&](LeaseAudit& audit) {
+    audit.OnFact(1, 0, fact({}, {{100, one}}));
+    audit.OnFact(2, 0, fact({{100, one}}, {{101, other}}));
+    audit.OnFact(3, 0, fact({{101, other}}, {{102, dropped}}));
+    audit.OnFact(4, 0, fact({{102, dropped}}, {{103, one}}));
+    audit.OnFact(5, 0, fact({{103, one}}, {{104, "what?"}}));
+    audit.OnFact(6, 0, fact({{104, "what?"}}, {{105, one}}));
+    audit.OnFact(7, 0, fact({{105, one}}, {}));
+  });
+  ASSERT_EQ(rows.size(), 7u);
+  std::vector<std::string> kinds;
+  for (const json& row : rows) kinds.push_back(row["kind"]);
+  EXPECT_THAT(kinds,
+              ::testing::ElementsAre("rule_created", "rule_altered", "rule_dropped", "rule_created",
+                                     "rule_altered", "rule_altered", "rule_dropped"));
+  EXPECT_EQ(rows[0]["token"], 100);
+  EXPECT_EQ(rows[0]["place"], "orders");
+  EXPECT_THAT(rows[0]["detail"].get<std::string>(),
+              ::testing::StartsWith("type tickets: start 0, step 5, max_value 0"));
+  EXPECT_EQ(rows[1]["detail"], "type tickets: step 5 -> 7");
+  EXPECT_EQ(rows[2]["token"], 102);
+  EXPECT_THAT(rows[2]["detail"].get<std::string>(), ::testing::HasSubstr("step 7"));
+  EXPECT_EQ(rows[4]["detail"], "type tickets: what was written cannot be read");
 }
 
 TEST_F(LeaseAuditTest, Members_AreNamed) {

@@ -79,6 +79,9 @@ nlohmann::ordered_json JsonOf(const AuditRow& row) {
     json["end"] = absl::StrCat(record.end);
   } else if (record.kind == Kind::kGap) {
     json["lost"] = record.first;
+  } else if (record.kind == Kind::kRuleCreated || record.kind == Kind::kRuleAltered ||
+             record.kind == Kind::kRuleDropped) {
+    json["version"] = absl::StrCat(record.token);
   } else {
     json["worker"] = record.worker;
     json["token"] = absl::StrCat(record.token);
@@ -106,6 +109,10 @@ std::string WhatOf(const AuditRecord& record) {
     case Kind::kSectionLost:
       return absl::StrCat("section ", record.section, ", token ", record.token, ", ",
                           Printable(record.holder, 64));
+    case Kind::kRuleCreated:
+    case Kind::kRuleAltered:
+    case Kind::kRuleDropped:
+      return absl::StrCat("version ", record.token);
     case Kind::kGap:
       return absl::StrCat(record.first, " records lost");
     case Kind::kMembers:

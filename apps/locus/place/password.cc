@@ -71,6 +71,8 @@ absl::StatusOr<std::string_view> ViewOf(const absl::StatusOr<PrivateText>& text)
 absl::StatusOr<std::string_view> Password(PasswordFor whose) {
   static const absl::StatusOr<PrivateText> of_store = Read("LOCUS_PASSWORD");
   static const absl::StatusOr<PrivateText> of_ceiling = Read("LOCUS_CEILING_PASSWORD");
+  static const absl::StatusOr<PrivateText> of_audit = Read("LOCUS_AUDIT_PASSWORD");
+  if (whose == PasswordFor::kAudit) return ViewOf(of_audit);
   bool is_set = !of_ceiling.ok() || of_ceiling->size > 0;
   return ViewOf(whose == PasswordFor::kCeiling && is_set ? of_ceiling : of_store);
 }

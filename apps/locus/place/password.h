@@ -9,12 +9,13 @@
 
 namespace locus::cli {
 
-enum class PasswordFor { kStore, kCeiling };
+enum class PasswordFor { kStore, kCeiling, kAudit };
 
 // The password for the engine of a store: LOCUS_PASSWORD, which is wiped from this process's
 // environment when it is read, or the first line of the file (permissions 0600) that
 // LOCUS_PASSWORD_FILE names. That of --ceiling: LOCUS_CEILING_PASSWORD or
-// LOCUS_CEILING_PASSWORD_FILE where one is set, otherwise the store's. Empty: none is set. Each is
+// LOCUS_CEILING_PASSWORD_FILE where one is set, otherwise the store's. That of --audit:
+// LOCUS_AUDIT_PASSWORD or LOCUS_AUDIT_PASSWORD_FILE, never the store's. Empty: none is set. Each is
 // read once; the answer lives as long as the process, in memory that core dumps leave out.
 // INVALID_ARGUMENT: both of a pair are set, or it is longer than 1,024 bytes; otherwise the errors
 // of ReadPrivateFile.

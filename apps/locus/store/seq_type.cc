@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "apps/locus/audit/rule_audit.h"
 #include "apps/locus/line/verb.h"
 #include "apps/locus/line/verb_line.h"
 #include "apps/locus/place/open_store.h"
@@ -147,6 +148,15 @@ int End(const std::string& verb, const absl::Status& status, const std::string& 
   return status.ok() ? PrintAll(verb, out) : Fail(verb, status);
 }
 
+// As End, of a verb that changed a rule, once that is recorded.
+int EndOfChange(const std::string& verb, const absl::Status& status, const std::string& out,
+                RuleAudit& audit) {
+  const int exit = End(verb, status, out);
+  if (exit != kDone) return exit;
+  const absl::Status recorded = audit.Finish();
+  return recorded.ok() ? kDone : Fail(verb, recorded);
+}
+
 std::string VersionLine(const SequenceType& type) {
   return IsQuiet() ? "" : absl::StrCat("version ", type.version, "\n");
 }
@@ -168,17 +178,20 @@ int RunSeqTypeCreate(std::span<const std::string> words) {
   rule.DeclareOn(line, /*of_new=*/true);
   bool may_repeat = false;
   DeclareMayRepeat(line, &may_repeat);
+  RuleAudit audit;
+  audit.DeclareOn(line);
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   std::string out;
   auto run = [&]() -> absl::Status {
     rule.ChangeIn(type);
     LOCUS_RETURN_IF_ERROR(type.Check());
     LOCUS_ASSIGN_OR_RETURN(auto types, OpenSequenceTypes(store, /*create=*/true));
+    LOCUS_RETURN_IF_ERROR(audit.Follow(store, *types));
     LOCUS_ASSIGN_OR_RETURN(type, types->Create(type, RepeatsOf(may_repeat)));
     out = VersionLine(type);
     return absl::OkStatus();
   };
-  return End("seq type create", run(), out);
+  return EndOfChange("seq type create", run(), out, audit);
 }
 
 int RunSeqTypeShow(std::span<const std::string> words) {
@@ -254,10 +267,13 @@ int RunSeqTypeAlter(std::span<const std::string> words) {
   DeclareMayRepeat(line, &may_repeat);
   line.Number("--version V", &version, {.least = 1, .most = kHighest},
               "Refused unless the rule has this version");
+  RuleAudit audit;
+  audit.DeclareOn(line);
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   std::string out;
   auto run = [&]() -> absl::Status {
     LOCUS_ASSIGN_OR_RETURN(auto types, OpenSequenceTypes(store, /*create=*/false));
+    LOCUS_RETURN_IF_ERROR(audit.Follow(store, *types));
     LOCUS_ASSIGN_OR_RETURN(SequenceType type, types->Find(name));
     rule.ChangeIn(type);
     if (version) type.version = *version;
@@ -265,7 +281,7 @@ int RunSeqTypeAlter(std::span<const std::string> words) {
     out = VersionLine(type);
     return absl::OkStatus();
   };
-  return End("seq type alter", run(), out);
+  return EndOfChange("seq type alter", run(), out, audit);
 }
 
 int RunSeqTypeDrop(std::span<const std::string> words) {
@@ -281,16 +297,19 @@ int RunSeqTypeDrop(std::span<const std::string> words) {
   DeclareStore(line, &store);
   line.Number("--version V", &version, {.least = 1, .most = kHighest},
               "Refused unless the rule has this version");
+  RuleAudit audit;
+  audit.DeclareOn(line);
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   auto run = [&]() -> absl::Status {
     LOCUS_ASSIGN_OR_RETURN(auto types, OpenSequenceTypes(store, /*create=*/false));
+    LOCUS_RETURN_IF_ERROR(audit.Follow(store, *types));
     if (!version) {
       LOCUS_ASSIGN_OR_RETURN(SequenceType type, types->Find(name));
       version = type.version;
     }
     return types->Drop(name, *version);
   };
-  return End("seq type drop", run(), "");
+  return EndOfChange("seq type drop", run(), "", audit);
 }
 
 }  // namespace locus::cli
