@@ -6,7 +6,7 @@
  *
  * What the functions mean is said in the C++ headers, beside the classes of the same names
  * (order_id_generator.h, order_no_codec.h, routing/router.h, segment_sequence.h,
- * leased_snowflake.h). Here stands what is different in C.
+ * number_generator.h, leased_snowflake.h). Here stands what is different in C.
  *
  * Errors. A function that can fail returns a locus_code. Where that is not LOCUS_OK, *error has the
  * same code and a message, and nothing else was written. `error` may be NULL. A pointer that must
@@ -308,6 +308,58 @@ LOCUS_C_API locus_code locus_sequence_next_block(locus_sequence* sequence, uint3
                                                  locus_error* error);
 /* Gives unused numbers back where nobody has taken more since. */
 LOCUS_C_API void locus_sequence_close(locus_sequence* sequence);
+
+/* --- Numbers by a rule of the store (locus seq type create): a sequence type and a key. */
+
+typedef struct locus_numbers locus_numbers;
+
+typedef struct locus_numbers_options {
+  size_t size;
+  const char* password;      /* of the engine's user; none */
+  const char* password_file; /* or a file that has it */
+  uint32_t horizon_ms;       /* how long it goes on without the engine; 0: 10 minutes */
+  uint32_t reserved;         /* 0 */
+  /* As in locus_sequence_options. */
+  const char* ceiling;
+  const char* ceiling_password;
+  const char* ceiling_password_file;
+} locus_numbers_options;
+#define LOCUS_NUMBERS_OPTIONS_INIT \
+  { sizeof(locus_numbers_options), NULL, NULL, 0, 0, NULL, NULL, NULL }
+
+/* The value of a field of the pattern, by its name. Digits, for a field of digits. */
+typedef struct locus_named_value {
+  const char* name;
+  const char* text;
+} locus_named_value;
+
+/* Numbers as they are counted: first, first + step, ... */
+typedef struct locus_number_block {
+  int64_t first;
+  int64_t step;
+  int64_t count;
+  char group[9]; /* the day, month or year that they are of, such as "20261125"; empty: no period */
+} locus_number_block;
+
+#define LOCUS_NUMBER_TEXT_BYTES 257 /* with the NUL */
+
+/* `engine_uri` as of a generator: the store of rule and counters. `key`: of the counter, at most
+ * 400 bytes; NULL: the empty one. LOCUS_NOT_FOUND: there is no such type, and was none.
+ * LOCUS_FAILED_PRECONDITION also: it was dropped. */
+LOCUS_C_API locus_code locus_numbers_open(const char* engine_uri, const char* type, const char* key,
+                                          const locus_numbers_options* options,
+                                          locus_numbers** numbers, locus_error* error);
+/* The next number, as the type's pattern writes it. `values`: of all fields of the pattern that the
+ * counter and the clock do not fill, in any order; refused values cost no number. */
+LOCUS_C_API locus_code locus_numbers_next(locus_numbers* numbers, uint32_t timeout_ms,
+                                          const locus_named_value* values, size_t value_count,
+                                          char text[LOCUS_NUMBER_TEXT_BYTES], locus_error* error);
+/* The next 1 to `count` numbers of one group, for callers that write them in their own way. */
+LOCUS_C_API locus_code locus_numbers_next_block(locus_numbers* numbers, uint32_t timeout_ms,
+                                                int64_t count, locus_number_block* block,
+                                                locus_error* error);
+/* Gives unused numbers back where the rule says so. */
+LOCUS_C_API void locus_numbers_close(locus_numbers* numbers);
 
 /* --- Snowflake IDs under a leased worker ID. */
 

@@ -29,6 +29,12 @@ def next_invoice(store: str) -> int:
             return -code
 
 
+def next_number(store: str) -> str:
+    with native.Numbers(store, "invoices", "north") as numbers:
+        block: native.NumberBlock = numbers.next_block(10)
+        return numbers.next(1.0, shop=7, town="H") + block.group + str(block.numbers[0])
+
+
 def code_of(error: native.LocusError) -> str:
     return error.code_name + error.message
 

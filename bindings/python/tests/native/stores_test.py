@@ -158,6 +158,42 @@ class StoresTest(support.FolderTest):
         with self.assertRaises(native.InvalidArgumentError):
             native.Sequence(self.store, "")
 
+    def make_type(self, name, *options):
+        command = [os.environ["LOCUS_COMMAND"], "seq", "type", "create", name]
+        subprocess.run(
+            [*command, "--store", self.store, *options], check=True, capture_output=True
+        )
+
+    def test_numbers_are_written_by_their_rule(self):
+        self.make_type("invoices", "--pattern", "{shop:2}-{town:A-Z;1}{seq:4}", "--step", "5")
+        with native.Numbers(self.store, "invoices") as numbers:
+            self.assertEqual(numbers.next(support.LONG, shop=7, town="H"), "07-H0005")
+            self.assertEqual(numbers.next(support.LONG, town="H", shop="8"), "08-H0010")
+            with self.assertRaisesRegex(native.InvalidArgumentError, "town"):
+                numbers.next(support.LONG, shop=7)
+            for wrong in (1.5, None, True):
+                with self.assertRaises(TypeError):
+                    numbers.next(support.LONG, shop=wrong, town="H")
+            block = numbers.next_block(3, support.LONG)
+            self.assertEqual((block.numbers.start, block.numbers.step), (15, 5))
+            self.assertIn(len(block.numbers), range(1, 4))
+            self.assertEqual(block.group, "")
+        with native.Numbers(self.store, "invoices", "north") as numbers:
+            self.assertEqual(numbers.next(support.LONG, shop=1, town="H"), "01-H0005")
+        with self.assertRaises(native.FailedPreconditionError):
+            numbers.next()
+        with self.assertRaises(native.NotFoundError):
+            native.Numbers(self.store, "nobody")
+        with self.assertRaises(native.InvalidArgumentError):
+            native.Numbers(self.store, "invoices", "k" * 401)
+
+    def test_numbers_of_a_period_name_their_group(self):
+        self.make_type("daily", "--period", "day", "--pattern", "{date:yyyyMMdd}{seq:4}")
+        with native.Numbers(self.store, "daily") as numbers:
+            block = numbers.next_block(1, support.LONG)
+            self.assertRegex(block.group, "^[0-9]{8}$")
+            self.assertRegex(numbers.next(support.LONG), "^[0-9]{12}$")
+
     def test_snowflakes_lease_their_worker(self):
         leases = f"sqlite:{self.folder / 'leases.db'}"
         with self.assertRaises(native.NotFoundError):

@@ -33,6 +33,7 @@ from .errors import (
     UnknownError,
 )
 from .generator import OrderIdGenerator
+from .numbers import NumberBlock, Numbers
 from .router import BuyerRoute, RoutedShard, Router
 from .sequence import Sequence
 from .snowflake import Snowflake
@@ -49,6 +50,8 @@ __all__ = [
     "InvalidArgumentError",
     "LocusError",
     "NotFoundError",
+    "NumberBlock",
+    "Numbers",
     "OrderIdGenerator",
     "OrderNoCodec",
     "OutOfRangeError",

@@ -169,6 +169,38 @@ locus_code locus_sequence_next_block(locus_sequence* sequence, uint32_t timeout_
                                                  int64_t* first, int64_t* count,
                                                  locus_error* error);
 void locus_sequence_close(locus_sequence* sequence);
+typedef struct locus_numbers locus_numbers;
+typedef struct locus_numbers_options {
+  size_t size;
+  const char* password;
+  const char* password_file;
+  uint32_t horizon_ms;
+  uint32_t reserved;
+  const char* ceiling;
+  const char* ceiling_password;
+  const char* ceiling_password_file;
+} locus_numbers_options;
+typedef struct locus_named_value {
+  const char* name;
+  const char* text;
+} locus_named_value;
+typedef struct locus_number_block {
+  int64_t first;
+  int64_t step;
+  int64_t count;
+  char group[9];
+} locus_number_block;
+#define LOCUS_NUMBER_TEXT_BYTES 257
+locus_code locus_numbers_open(const char* engine_uri, const char* type, const char* key,
+                                          const locus_numbers_options* options,
+                                          locus_numbers** numbers, locus_error* error);
+locus_code locus_numbers_next(locus_numbers* numbers, uint32_t timeout_ms,
+                                          const locus_named_value* values, size_t value_count,
+                                          char text[LOCUS_NUMBER_TEXT_BYTES], locus_error* error);
+locus_code locus_numbers_next_block(locus_numbers* numbers, uint32_t timeout_ms,
+                                                int64_t count, locus_number_block* block,
+                                                locus_error* error);
+void locus_numbers_close(locus_numbers* numbers);
 typedef struct locus_snowflake locus_snowflake;
 typedef struct locus_snowflake_options {
   size_t size;
