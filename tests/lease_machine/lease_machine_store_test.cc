@@ -104,6 +104,27 @@ TEST_F(StoreTest, CounterWithTtl_IsForgottenAndSweptByTheMachinesTime) {
   EXPECT_EQ(ValueIn(Do(Take("b"))), 2);
 }
 
+TEST_F(StoreTest, ChangedRule_IsOneFactHoweverOftenItIsAskedFor) {
+  const rule_machine::Rule one{7, "one"}, two{8, "two"};
+  auto change = [this](uint64_t expected, std::optional<rule_machine::Rule> next, uint64_t serial) {
+    Do(rule_machine::Call{"a", expected, std::move(next)}, Of(1, serial));
+    std::vector<Fact::Rule> changes;
+    for (const Fact& fact : facts_) {
+      EXPECT_EQ(fact.kind, Fact::Kind::kRuleChanged);
+      EXPECT_EQ(fact.time, now_);
+      changes.push_back(fact.rule);
+    }
+    return changes;
+  };
+  using Changes = std::vector<Fact::Rule>;
+  EXPECT_EQ(change(0, one, 1), (Changes{{"a", std::nullopt, one}}));
+  EXPECT_EQ(change(0, one, 1), Changes()) << "the same request";
+  EXPECT_EQ(change(0, two, 2), Changes()) << "refused";
+  EXPECT_EQ(change(7, two, 3), (Changes{{"a", one, two}}));
+  EXPECT_EQ(change(8, std::nullopt, 4), (Changes{{"a", two, std::nullopt}}));
+  EXPECT_EQ(change(0, std::nullopt, 5), Changes()) << "there is none";
+}
+
 TEST_F(StoreTest, Rule_ChangesOnlyFromTheVersionThatIsKnown) {
   auto swap = [this](const char* name, uint64_t expected, std::optional<rule_machine::Rule> next,
                      std::optional<RequestId> id = std::nullopt) {

@@ -56,6 +56,7 @@ std::string Ledger::Note(const Fact& fact, int64_t proposed) {
       return Wrong(fact, "nothing was lost");
     case Kind::kSpaceCreated:
     case Kind::kSpaceDeleted:
+    case Kind::kRuleChanged:
     case Kind::kRefused:
       return "";
   }
