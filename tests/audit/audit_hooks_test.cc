@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "locus/engine/memory.h"
+#include "locus/number_generator.h"
 #include "nlohmann/json.hpp"
 #include "src/base/mutex.h"
 #include "tests/support/stringified.h"

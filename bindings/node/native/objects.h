@@ -19,6 +19,11 @@ napi_value SequenceTake(napi_env env, napi_callback_info info);
 napi_value SequenceNext(napi_env env, napi_callback_info info);
 napi_value SequenceNextBlock(napi_env env, napi_callback_info info);
 
+napi_value NumbersOpen(napi_env env, napi_callback_info info);
+napi_value NumbersTake(napi_env env, napi_callback_info info);
+napi_value NumbersNext(napi_env env, napi_callback_info info);
+napi_value NumbersNextBlock(napi_env env, napi_callback_info info);
+
 napi_value SnowflakeOpen(napi_env env, napi_callback_info info);
 napi_value SnowflakeNextBatch(napi_env env, napi_callback_info info);
 napi_value SnowflakeWorker(napi_env env, napi_callback_info info);

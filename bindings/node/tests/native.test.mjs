@@ -11,6 +11,7 @@ import * as pure from "locus-ids";
 import {
   LeasedSnowflake,
   LocusError,
+  Numbers,
   OrderId,
   OrderIdGenerator,
   OrderNo,
@@ -109,6 +110,44 @@ test("IDs are taken from memory at once, or not at all", async () => {
   assert.equal(OrderId.compare(id, next), -1);
   assert.deepEqual(await generator.nextBatch([]), []);
   await generator.close();
+});
+
+test("numbers are written by their rule", async () => {
+  const store = newStore();
+  const create = (name, ...options) =>
+    execFileSync(process.env.LOCUS_COMMAND, [
+      ...["seq", "type", "create", name, "--store", store],
+      ...options,
+    ]);
+  create("invoices", "--pattern", "{shop:2}-{town:A-Z;1}{seq:4}", "--step", "5");
+  create("daily", "--period", "day", "--pattern", "{date:yyyyMMdd}{seq:4}");
+  const numbers = await Numbers.open(store, "invoices");
+  assert.equal(await numbers.next({ shop: 7, town: "H" }, PATIENCE), "07-H0005");
+  assert.equal(await numbers.next({ town: "H", shop: 8n }, PATIENCE), "08-H0010");
+  const block = await numbers.nextBlock(3, PATIENCE);
+  assert.deepEqual([block.first, block.step, block.group], [15n, 5n, ""]);
+  assert.ok(1 <= block.count && block.count <= 3);
+  await assert.rejects(numbers.next({ shop: 7 }), refusal(/town/, "INVALID_ARGUMENT"));
+  await assert.rejects(numbers.next({ shop: 7, town: "H\0" }), refusal(/NUL/, "INVALID_ARGUMENT"));
+  for (const wrong of [1.5, null, true, {}]) {
+    await assert.rejects(numbers.next({ shop: wrong, town: "H" }), TypeError);
+  }
+  await assert.rejects(numbers.next(null), TypeError);
+  await numbers.close();
+  const north = await Numbers.open(store, "invoices", { key: "north" });
+  assert.equal(await north.next({ shop: 1, town: "H" }, PATIENCE), "01-H0005");
+  await north.close();
+  const daily = await Numbers.open(store, "daily");
+  assert.match((await daily.nextBlock(1, PATIENCE)).group, /^[0-9]{8}$/);
+  let number = daily.tryNext();
+  for (const deadline = Date.now() + 120_000; number === undefined; number = daily.tryNext()) {
+    assert.ok(Date.now() < deadline);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  assert.match(number, /^[0-9]{12}$/);
+  await daily.close();
+  await assert.rejects(Numbers.open(store, "nobody"), refusal(/nobody/, "NOT_FOUND"));
+  await assert.rejects(Numbers.open(store, "daily", { step: 2 }), TypeError);
 });
 
 test("sequences continue their counter, up to its end", async () => {

@@ -54,6 +54,23 @@ export interface Addon {
   /** The first number, and how many. */
   sequenceNextBlock(handle: Handle, count: bigint, timeoutMs: number): Promise<[bigint, bigint]>;
 
+  numbersOpen(
+    uri: string,
+    type: string,
+    key: OptionalText,
+    password: OptionalText,
+    horizonMs: number,
+  ): Promise<Handle>;
+  /** `fields`: a name and a text for each, all with a NUL behind them. */
+  numbersTake(handle: Handle, fields: string): string | undefined;
+  numbersNext(handle: Handle, fields: string, timeoutMs: number): Promise<string>;
+  /** The first number, the step, how many, and their group. */
+  numbersNextBlock(
+    handle: Handle,
+    count: bigint,
+    timeoutMs: number,
+  ): Promise<[bigint, bigint, bigint, string]>;
+
   snowflakeOpen(
     uri: string,
     space: OptionalText,

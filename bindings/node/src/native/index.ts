@@ -14,6 +14,7 @@ export { OrderNo } from "../order_no.js";
 export { BuyerRoute } from "../router.js";
 export { OrderIdGenerator, type OrderIdGeneratorOptions } from "./generator.js";
 export { type Waiting, geneOf } from "./options.js";
+export { type NumberBlock, type NumberFields, Numbers, type NumbersOptions } from "./numbers.js";
 export { OrderNoCodec } from "./order_no_codec.js";
 export { type RoutedShard, Router, type RouterOptions } from "./router.js";
 export { Sequence, type SequenceBlock, type SequenceOptions } from "./sequence.js";
