@@ -9,6 +9,7 @@
 #include "src/base/check.h"
 #include "src/sequence_type/group_window.h"
 #include "src/sequence_type/number_form.h"
+#include "src/sequence_type/rule_change.h"
 #include "src/sequence_type/type_text.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -38,6 +39,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   LOCUS_CHECK(locus::internal::ChangesOf(*type, *again) == "nothing");
   if (!type->Check().ok()) return 0;
   LOCUS_CHECK(type->counter_options().Check().ok());
+  // A change to the same pattern repeats nothing; to and from another one it is judged.
+  LOCUS_CHECK(locus::internal::CheckRepeatsNothing(*type, *again).ok());
+  locus::SequenceType other = *type;
+  other.pattern = "{date:yyyyMMdd}{seq:8}";
+  if (other.Check().ok()) {
+    locus::internal::CheckRepeatsNothing(*type, other).IgnoreError();
+    locus::internal::CheckRepeatsNothing(other, *type).IgnoreError();
+  }
   const absl::Time time = absl::FromUnixSeconds(1'795'600'000);
   const auto window = locus::internal::GroupWindow::Of(*type, time);
   LOCUS_CHECK(window.ok());
