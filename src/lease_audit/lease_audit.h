@@ -32,8 +32,8 @@ AuditRecord RecordOf(const LeaseAuditOptions& options, raft::Index index, size_t
 AuditRecord RecordOf(const LeaseAuditOptions& options, raft::Index index, absl::Time time,
                      const raft::Members& members);
 
-// Records what happens to the leases and rules of sequences of a cluster: the hooks of a LeaseNode lead here, on every
-// node.
+// Records what happens to the leases and rules of sequences of a cluster: the hooks of a LeaseNode
+// lead here, on every node.
 //
 //   node_options.on_fact = [&audit](auto index, auto place, const auto& fact, bool) {
 //     audit.OnFact(index, place, fact);
