@@ -32,7 +32,8 @@ namespace {
 
 Scopes ScopesOf(const http::ServerRequest& request) {
   if (lease_api::IsForOperators(request)) return {Scope::kOperate};
-  // Who leases cannot make anything repeat; who sets a counter or changes its rule can.
+  // Who leases cannot make anything repeat; who sets a counter or changes its rule can, and who
+  // takes a strict section from its owner breaks its order.
   const Scope what = lease_api::IsOfNumbers(request.path) ? Scope::kStore : Scope::kLeases;
   if (request.method == "GET") return {what, Scope::kRead};
   return {what};

@@ -79,6 +79,10 @@ absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenLocusdSequenceTypes(const
                                                                            std::string_view) {
   return Absent(uri.text, "LOCUS_LOCUSD");
 }
+absl::StatusOr<std::shared_ptr<StrictStore>> OpenLocusdStrict(const StoreUri& uri,
+                                                              std::string_view) {
+  return Absent(uri.text, "LOCUS_LOCUSD");
+}
 absl::StatusOr<std::unique_ptr<LocusdCluster>> OpenLocusdCluster(const StoreUri& uri,
                                                                  std::string_view) {
   return Absent(uri.text, "LOCUS_LOCUSD");

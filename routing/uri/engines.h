@@ -83,6 +83,8 @@ absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenLocusdSequenceTypes(
     const StoreUri& uri, std::string_view password);
 absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenLocusdWorkerLeases(const StoreUri& uri,
                                                                          std::string_view token);
+absl::StatusOr<std::shared_ptr<StrictStore>> OpenLocusdStrict(const StoreUri& uri,
+                                                              std::string_view token);
 absl::StatusOr<std::unique_ptr<LocusdCluster>> OpenLocusdCluster(const StoreUri& uri,
                                                                  std::string_view token);
 

@@ -54,6 +54,14 @@ absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenLocusdSequenceTypes(const
   return As<std::unique_ptr<SequenceTypeStore>>(LocusdSequenceTypeStore::Open(options));
 }
 
+absl::StatusOr<std::shared_ptr<StrictStore>> OpenLocusdStrict(const StoreUri& uri,
+                                                              std::string_view token) {
+  LocusdOptions options;
+  Wiped wiped(options.token);
+  Fill(uri, token, options);
+  return As<std::shared_ptr<StrictStore>>(LocusdStrictStore::Open(options));
+}
+
 absl::StatusOr<std::unique_ptr<LocusdCluster>> OpenLocusdCluster(const StoreUri& uri,
                                                                  std::string_view token) {
   LocusdOptions options;

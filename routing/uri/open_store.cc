@@ -139,12 +139,16 @@ absl::StatusOr<std::shared_ptr<StrictStore>> OpenStrictStore(std::string_view ur
     of_file.create = options.create;
     return internal::As<std::shared_ptr<StrictStore>>(SqliteStrictStore::Open(uri.path, of_file));
   }
-  if (uri.engine != Engine::kMysql && uri.engine != Engine::kEtcd) {
+  if (uri.engine != Engine::kMysql && uri.engine != Engine::kEtcd &&
+      uri.engine != Engine::kLocusd) {
     return absl::InvalidArgumentError(
-        absl::StrCat(uri.text, ": strict sequences are kept in sqlite, mysql and etcd only"));
+        absl::StrCat(uri.text,
+                     ": strict sequences are kept in sqlite, mysql, etcd and locusd "
+                     "only"));
   }
   LOCUS_ASSIGN_OR_RETURN(std::string_view password, internal::Ask(options.password));
   if (uri.engine == Engine::kEtcd) return internal::OpenEtcdStrict(uri, password);
+  if (uri.engine == Engine::kLocusd) return internal::OpenLocusdStrict(uri, password);
   return internal::OpenMysqlStrict(uri, password, options.create);
 }
 

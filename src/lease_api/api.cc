@@ -16,6 +16,7 @@
 #include "src/lease_api/rate_limit.h"
 #include "src/lease_api/store_bodies.h"
 #include "src/lease_api/store_calls.h"
+#include "src/lease_api/strict_bodies.h"
 #include "src/lease_api/tokens.h"
 #include "src/lease_node/member_address.h"
 #include "src/worker/worker_rules.h"
@@ -42,10 +43,11 @@ RateLimitOptions OfMembers(RateLimitOptions rate) {
   return rate;
 }
 
-// One has a megabyte, where holders are long, and is kept while its client reads it.
+// One has megabytes, where holders are long or a strict set is large, and is kept while its client
+// reads it.
 constexpr size_t kMostListings = 32;
 
-// A listing of leases until it is sent.
+// A listing of leases or of a strict set until it is sent.
 struct Listing {
   explicit Listing(std::shared_ptr<Traffic> of) : traffic(std::move(of)) {}
   ~Listing() { --traffic->listings; }
@@ -54,8 +56,16 @@ struct Listing {
 
   const std::shared_ptr<Traffic> traffic;
   const size_t others = traffic->listings++;
-  ViewPage page;
+  ViewPage page;  // of leases
 };
+using ListingPtr = std::shared_ptr<Listing>;
+
+absl::StatusOr<ListingPtr> NewListing(const std::shared_ptr<Traffic>& traffic) {
+  auto listing = std::make_shared<Listing>(traffic);
+  if (listing->others < kMostListings) return listing;
+  return absl::UnavailableError(
+      absl::StrCat("this node has ", kMostListings, " listings under way, which is the most"));
+}
 
 ServerAnswer Done() { return {204, {}, ""}; }
 
@@ -235,11 +245,12 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
 
   // Answers with what it is called with; the body is made off the node's thread.
   template <typename Shown>
-  std::function<void(absl::StatusOr<Shown>)> ShowsTo(const CallPtr& call) {
-    return [self = shared_from_this(), call](absl::StatusOr<Shown> shown) {
+  std::function<void(absl::StatusOr<Shown>)> ShowsTo(const CallPtr& call,
+                                                     ListingPtr listing = nullptr) {
+    return [self = shared_from_this(), call, listing](absl::StatusOr<Shown> shown) {
       if (!shown.ok()) return self->Refuse(call, shown.status());
       ServerAnswer answer = JsonAnswer(200, "");
-      answer.make_body = [shown = *std::move(shown)] { return BodyOf(shown) + '\n'; };
+      answer.make_body = [shown = *std::move(shown), listing] { return BodyOf(shown) + '\n'; };
       call->Answer(std::move(answer));
     };
   }
@@ -251,20 +262,30 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
           "nodes, once all of them have this version");
     }
     LOCUS_ASSIGN_OR_RETURN(StoreCall of, ParseStoreCall(call->request()));
-    if (of.rule) {
-      node_.ShowRules(*std::move(of.rule), ShowsTo<lease_node::LeaseNode::Rules>(call));
-      return absl::OkStatus();
-    }
-    if (!of.action) {
-      node_.ShowSegments(of.space, ShowsTo<SpaceView>(call));
-      return absl::OkStatus();
-    }
+    if (!of.action) return ShowOfStore(std::move(of), call);
     LOCUS_ASSIGN_OR_RETURN(std::optional<RequestId> id, RequestIdOf(call->request()));
     node_.Submit({id, of.space, *std::move(of.action), call->trace()},
                  [self = shared_from_this(), call](const Answer& answer) {
                    if (!answer.status.ok()) return self->Refuse(call, answer.status);
                    call->Answer(StoreAnswer(answer));
                  });
+    return absl::OkStatus();
+  }
+
+  absl::Status ShowOfStore(StoreCall of, const CallPtr& call) {
+    switch (of.shows) {
+      case StoreCall::Shows::kOrderSpace:
+        node_.ShowSegments(of.space, ShowsTo<SpaceView>(call));
+        break;
+      case StoreCall::Shows::kRules:
+        node_.ShowRules(std::move(of.rule), ShowsTo<lease_node::LeaseNode::Rules>(call));
+        break;
+      case StoreCall::Shows::kStrictSet: {
+        LOCUS_ASSIGN_OR_RETURN(ListingPtr listing, NewListing(traffic_));
+        node_.ShowStrictSet(of.space, ShowsTo<strict_machine::View>(call, std::move(listing)));
+        break;
+      }
+    }
     return absl::OkStatus();
   }
 
@@ -302,11 +323,7 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
 
   absl::Status Show(const CallPtr& call) {
     LOCUS_ASSIGN_OR_RETURN(const ListingQuery query, ParseListingQuery(call->request().query));
-    auto listing = std::make_shared<Listing>(traffic_);
-    if (listing->others >= kMostListings) {
-      return absl::UnavailableError(absl::StrCat(
-          "this node has ", kMostListings, " listings of leases under way, which is the most"));
-    }
+    LOCUS_ASSIGN_OR_RETURN(ListingPtr listing, NewListing(traffic_));
     // A copy is all that the node's thread makes; the lease behind the last one says where the
     // next page begins.
     auto answered = [self = shared_from_this(), call, listing,

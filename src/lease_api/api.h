@@ -34,8 +34,8 @@ struct ApiOptions {
   // Decides in place of these tokens, where it is set; asked for all but /healthz and /readyz. Must
   // not wait.
   std::function<Admission(const http::ServerRequest&)> admit = {};
-  // Serves counters and spaces of order IDs. Only once all nodes of the cluster know them: an older
-  // node stops at the first request about them that it has to apply.
+  // Serves counters, spaces of order IDs, rules and strict sets. Only once all nodes of the cluster
+  // know them: an older node stops at the first request about them that it has to apply.
   bool keeps_store = false;
   // Of the clients' addresses, for redirections.
   bool tls = false;
@@ -74,6 +74,8 @@ struct ApiOptions {
 // - POST /v1/rules: writes a rule of sequences, or removes one; 200. GET /v1/rules[?name=N]: 200
 // and
 //   all of them, or the one of that name, linearizable.
+// - PUT /v1/strict_sets/{set}: creates a set of strict sequences; 204. GET: 200 and all of it,
+//   linearizable. POST :take, :extend and :release: 200 (strict_bodies.h); :restored: 204.
 // - GET /v1/members: 200 and the members, as this node knows them.
 // - POST /v1/members with {"id", "address"}: adds a learner, or changes its address; 204.
 // - POST /v1/members/{id}:promote: a learner votes from now on; 204.
@@ -96,8 +98,8 @@ struct ApiOptions {
 //
 // An address that sends too much gets 429 with Retry-After, and code UNAVAILABLE (rate_limit.h); a
 // node with too much under way answers 503, and so does one that already has 32 listings of leases
-// to send. What says that it was forwarded, and comes from a member's IP address, has a limit of
-// its own, ten times as high. /healthz and /readyz are always answered.
+// or strict sets to send. What says that it was forwarded, and comes from a member's IP address,
+// has a limit of its own, ten times as high. /healthz and /readyz are always answered.
 //
 // Thread safety: may be called by any thread. The node must outlive it, and what it still answers.
 class Api {

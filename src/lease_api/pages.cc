@@ -99,6 +99,10 @@ std::string MetricsPage(const NodeStatus& status, const lease_node::LeaseNode::S
   add("counters", "gauge", "Counters that the cluster keeps.", stats.counters);
   add("sections", "gauge", "Sections of order IDs that ever leased.", stats.sections);
   add("rules", "gauge", "Rules of sequences.", stats.rules);
+  add("strict_sections", "gauge", "Sections of strict sequences that were ever owned.",
+      stats.strict_sections);
+  add("strict_owners", "gauge", "Owners of these sections, and successors that are to take one.",
+      stats.strict_owners);
   add("sessions", "gauge", "Clients of counters and order IDs whose last answers are kept.",
       stats.sessions);
   add("clock_off_seconds", "gauge", "The leader's clock less the cluster's time.",

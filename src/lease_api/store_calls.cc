@@ -9,6 +9,7 @@
 #include "src/base/text.h"
 #include "src/lease_api/call.h"
 #include "src/lease_api/store_bodies.h"
+#include "src/lease_api/strict_bodies.h"
 
 namespace locus::lease_api {
 namespace {
@@ -19,11 +20,56 @@ using http::ServerRequest;
 constexpr std::string_view kCounters = "/v1/counters";
 constexpr std::string_view kRules = "/v1/rules";
 constexpr std::string_view kSegments = "/v1/segments/";
+constexpr std::string_view kStrictSets = "/v1/strict_sets/";
 
-template <typename Call>
-absl::StatusOr<StoreCall> OfSpaceCall(SpaceName space, absl::StatusOr<Call> call) {
+// `Machine`: the calls of a part of the machine.
+template <typename Machine, typename Call>
+absl::StatusOr<StoreCall> Doing(SpaceName space, absl::StatusOr<Call> call) {
   LOCUS_RETURN_IF_ERROR(call.status());
-  return StoreCall{std::move(space), segment_machine::Call(*std::move(call))};
+  return StoreCall{std::move(space), Machine(*std::move(call))};
+}
+
+absl::Status NoSuch(const ServerRequest& request) {
+  return absl::NotFoundError(
+      absl::StrCat("there is no ", request.method, " ", internal::Quoted(request.path)));
+}
+
+// A path below a root: "NAME" or "NAME:verb".
+struct Named {
+  SpaceName name;
+  std::string verb;  // "PUT", "POST:lease"
+};
+absl::StatusOr<Named> NamedIn(const ServerRequest& request, std::string_view root) {
+  const std::string_view rest = std::string_view(request.path).substr(root.size());
+  const size_t colon = rest.find(':');
+  LOCUS_ASSIGN_OR_RETURN(SpaceName name, SpaceName::Parse(rest.substr(0, colon)));
+  return Named{std::move(name),
+               request.method + std::string(colon == rest.npos ? "" : rest.substr(colon))};
+}
+
+absl::StatusOr<StoreCall> ParseSegmentCall(const ServerRequest& request) {
+  LOCUS_ASSIGN_OR_RETURN(const Named of, NamedIn(request, kSegments));
+  const std::string& body = request.body;
+  using segment_machine::Call;
+  if (of.verb == "GET") return StoreCall{of.name, std::nullopt};
+  if (of.verb == "PUT") return Doing<Call>(of.name, ParseSegmentCreate(body));
+  if (of.verb == "POST:lease") return Doing<Call>(of.name, ParseSegmentLease(body));
+  if (of.verb == "POST:restored") return Doing<Call>(of.name, ParseSegmentRestored(body));
+  if (of.verb == "POST:raise") return Doing<Call>(of.name, ParseSegmentRaise(body));
+  return NoSuch(request);
+}
+
+absl::StatusOr<StoreCall> ParseStrictCall(const ServerRequest& request) {
+  LOCUS_ASSIGN_OR_RETURN(const Named of, NamedIn(request, kStrictSets));
+  const std::string& body = request.body;
+  using strict_machine::Call;
+  if (of.verb == "GET") return StoreCall{of.name, std::nullopt, StoreCall::Shows::kStrictSet};
+  if (of.verb == "PUT") return Doing<Call>(of.name, ParseStrictCreate(body));
+  if (of.verb == "POST:take") return Doing<Call>(of.name, ParseStrictTake(body));
+  if (of.verb == "POST:extend") return Doing<Call>(of.name, ParseStrictExtend(body));
+  if (of.verb == "POST:release") return Doing<Call>(of.name, ParseStrictRelease(body));
+  if (of.verb == "POST:restored") return Doing<Call>(of.name, ParseStrictRestored(body));
+  return NoSuch(request);
 }
 
 // Of GET /v1/rules; empty: there is none.
@@ -43,7 +89,9 @@ absl::StatusOr<std::string> NameIn(std::string_view query) {
 
 bool IsOfStore(std::string_view path) { return IsOfNumbers(path) || path.starts_with(kSegments); }
 
-bool IsOfNumbers(std::string_view path) { return path == kCounters || path == kRules; }
+bool IsOfNumbers(std::string_view path) {
+  return path == kCounters || path == kRules || path.starts_with(kStrictSets);
+}
 
 absl::StatusOr<StoreCall> ParseStoreCall(const ServerRequest& request) {
   const std::string& method = request.method;
@@ -60,23 +108,13 @@ absl::StatusOr<StoreCall> ParseStoreCall(const ServerRequest& request) {
     }
     if (method == "GET") {
       LOCUS_ASSIGN_OR_RETURN(std::string name, NameIn(request.query));
-      return StoreCall{SpaceName(), std::nullopt, std::move(name)};
+      return StoreCall{SpaceName(), std::nullopt, StoreCall::Shows::kRules, std::move(name)};
     }
   } else {
-    const std::string_view rest = std::string_view(request.path).substr(kSegments.size());
-    const size_t colon = rest.find(':');
-    LOCUS_ASSIGN_OR_RETURN(SpaceName space, SpaceName::Parse(rest.substr(0, colon)));
-    const std::string_view verb = colon == rest.npos ? "" : rest.substr(colon);
-    if (method == "GET" && verb.empty()) return StoreCall{std::move(space), std::nullopt};
-    if (method == "PUT" && verb.empty()) return OfSpaceCall(space, ParseSegmentCreate(body));
-    if (method == "POST" && verb == ":lease") return OfSpaceCall(space, ParseSegmentLease(body));
-    if (method == "POST" && verb == ":restored") {
-      return OfSpaceCall(space, ParseSegmentRestored(body));
-    }
-    if (method == "POST" && verb == ":raise") return OfSpaceCall(space, ParseSegmentRaise(body));
+    return request.path.starts_with(kSegments) ? ParseSegmentCall(request)
+                                               : ParseStrictCall(request);
   }
-  return absl::NotFoundError(
-      absl::StrCat("there is no ", method, " ", internal::Quoted(request.path)));
+  return NoSuch(request);
 }
 
 ServerAnswer StoreAnswer(const lease_machine::Answer& answer) {
@@ -92,6 +130,14 @@ ServerAnswer StoreAnswer(const lease_machine::Answer& answer) {
     }
     if (const auto* raised = std::get_if<BaseRaise>(segments)) {
       return JsonAnswer(200, BodyOf(*raised));
+    }
+  }
+  if (const auto* strict = std::get_if<strict_machine::Reply>(&answer.reply)) {
+    if (const auto* grants = std::get_if<StrictReply<StrictGrant>>(strict)) {
+      return JsonAnswer(200, BodyOf(*grants));
+    }
+    if (const auto* extended = std::get_if<StrictReply<StrictExtended>>(strict)) {
+      return JsonAnswer(200, BodyOf(*extended));
     }
   }
   return {204, {}, ""};

@@ -11,20 +11,22 @@
 #include "src/http/server.h"
 #include "src/lease_machine/command.h"
 
-// What the API reads and answers about counters, spaces of order IDs and rules of sequences
-// (store_bodies.h).
+// What the API reads and answers about counters, spaces of order IDs, rules of sequences
+// (store_bodies.h) and sets of strict sequences (strict_bodies.h).
 
 namespace locus::lease_api {
 
 struct StoreCall {
   SpaceName space;
-  // nullopt: it shows the space or, where there is `rule`, that one (empty: all).
+  // nullopt: it shows `shows`.
   std::optional<lease_machine::Action> action;
-  std::optional<std::string> rule = {};
+  enum class Shows { kOrderSpace, kRules, kStrictSet };
+  Shows shows = Shows::kOrderSpace;
+  std::string rule = {};  // of kRules: that one; empty: all
 };
 
 bool IsOfStore(std::string_view path);
-// Of these, that of counters and of rules of sequences.
+// Of these, that of counters, of rules of sequences and of strict sets.
 bool IsOfNumbers(std::string_view path);
 // Of a request whose path IsOfStore. INVALID_ARGUMENT: a bad body or name. NOT_FOUND: there is no
 // such method or path.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/lease_machine/codec.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -22,24 +23,28 @@ constexpr uint8_t kHasId = 1;
 constexpr uint8_t kHasTrace = 2;
 constexpr uint8_t kHasSerial = 4;
 
-bool IsOfStore(const Request& request) {
-  return IsOfStore(request.action) || (request.id && request.id->serial != 0);
+uint8_t VersionOf(const Request& request) {
+  if (std::holds_alternative<strict_machine::Call>(request.action)) return kStrictCodecVersion;
+  const bool of_store = IsOfStore(request.action) || (request.id && request.id->serial != 0);
+  return of_store ? kStoreCodecVersion : kCodecVersion;
 }
-bool IsOfStore(const Answer& answer) {
-  return !std::holds_alternative<std::monostate>(answer.reply);
+uint8_t VersionOf(const Answer& answer) {
+  if (std::holds_alternative<strict_machine::Reply>(answer.reply)) return kStrictCodecVersion;
+  return std::holds_alternative<std::monostate>(answer.reply) ? kCodecVersion : kStoreCodecVersion;
 }
 // Of a command or of answers with these.
 template <typename Each>
 uint8_t VersionOf(const std::vector<Each>& all) {
-  for (const Each& each : all) {
-    if (IsOfStore(each)) return kStoreCodecVersion;
-  }
-  return kCodecVersion;
+  uint8_t version = kCodecVersion;
+  for (const Each& each : all) version = std::max(version, VersionOf(each));
+  return version;
 }
 template <typename Each>
 void CheckVersion(Reader& reader, const std::vector<Each>& all) {
-  if (reader.of_store() && VersionOf(all) != kStoreCodecVersion) {
-    reader.Fail(0, "version 3, where version 2 says the same");
+  const uint8_t least = VersionOf(all);
+  if (reader.ok() && reader.version() > least) {
+    reader.Fail(
+        0, absl::StrCat("version ", reader.version(), ", where version ", least, " says the same"));
   }
 }
 
@@ -113,6 +118,7 @@ class CommandWriter : public Writer {
   void PutAction(const counter_machine::Call& one) { counter_machine::Put(*this, one); }
   void PutAction(const segment_machine::Call& one) { segment_machine::Put(*this, one); }
   void PutAction(const rule_machine::Call& one) { rule_machine::Put(*this, one); }
+  void PutAction(const strict_machine::Call& one) { strict_machine::Put(*this, one); }
 };
 
 class CommandReader : public Reader {
@@ -122,7 +128,8 @@ class CommandReader : public Reader {
   Request GetRequest() {
     Request request;
     const size_t place = at();
-    const uint8_t has = Byte(kHasId | kHasTrace | (of_store() ? kHasSerial : 0));
+    const uint8_t has =
+        Byte(kHasId | kHasTrace | (version() >= kStoreCodecVersion ? kHasSerial : 0));
     if ((has & kHasId) != 0) request.id = GetId();
     if ((has & kHasSerial) != 0) {
       if (!request.id) return Fail(place, "a serial without an ID"), request;
@@ -131,7 +138,7 @@ class CommandReader : public Reader {
     }
     if ((has & kHasTrace) != 0) request.trace = GetTrace();
     request.space = GetSpace();
-    switch (Byte(of_store() ? std::variant_size_v<Action> - 1 : kLastOfLeases)) {
+    switch (Byte(LastAction())) {
       case 0:
         GetAction(request.action.emplace<Create>());
         break;
@@ -159,12 +166,21 @@ class CommandReader : public Reader {
       case 8:
         request.action = rule_machine::GetCall(*this);
         break;
+      case 9:
+        request.action = strict_machine::GetCall(*this);
+        break;
     }
     return request;
   }
 
  private:
-  static constexpr uint8_t kLastOfLeases = 5;  // the last action that kCodecVersion has
+  // Of what nodes of this version know.
+  uint8_t LastAction() const {
+    if (version() >= kStrictCodecVersion) return std::variant_size_v<Action> - 1;
+    constexpr uint8_t kOfLeases = 5;
+    constexpr uint8_t kOfStore = 8;
+    return version() >= kStoreCodecVersion ? kOfStore : kOfLeases;
+  }
 
   TraceId GetTrace() {
     const size_t place = at();
@@ -224,6 +240,7 @@ void ForgetClock(Verdict&) {}
 void ForgetClock(Delete&) {}
 void ForgetClock(counter_machine::Call&) {}
 void ForgetClock(rule_machine::Call&) {}
+void ForgetClock(strict_machine::Call&) {}
 using segment_machine::ForgetClock;
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "src/counter_machine/counters.h"
 #include "src/rule_machine/rules.h"
 #include "src/segment_machine/spaces.h"
+#include "src/strict_machine/sets.h"
 
 // The commands of the machine of leases, its answers, and its facts for the audit.
 // Times are in whole milliseconds.
@@ -33,8 +34,8 @@ inline constexpr size_t kMostWorkers = 1 << 20;
 inline constexpr size_t kMostHeld = 1 << 16;
 // Remembered requests: those that changed something.
 inline constexpr size_t kMostRemembered = 1 << 17;
-// Clients whose last request to counters or spaces of order IDs is remembered, and the grants in
-// the answers to them.
+// Clients whose last request to counters, spaces of order IDs, rules or strict sets is remembered,
+// and the grants in the answers to them.
 inline constexpr size_t kMostSessions = 1 << 16;
 inline constexpr size_t kMostGrantsRemembered = 1 << 18;
 // Requests of one command.
@@ -103,16 +104,19 @@ struct Verdict {
   friend bool operator==(const Verdict&, const Verdict&) = default;
 };
 
-// `space` of a request about counters or rules of sequences is the default one.
+// `space` of a request about counters or rules of sequences is the default one; of one about strict
+// sequences it is the set's name.
 using Action = std::variant<Create, WorkerAcquire, WorkerRenew, WorkerRelease, Verdict, Delete,
-                            counter_machine::Call, segment_machine::Call, rule_machine::Call>;
+                            counter_machine::Call, segment_machine::Call, rule_machine::Call,
+                            strict_machine::Call>;
 
-// Whether it is about counters, spaces of order IDs, or rules of sequences, which nodes know since
-// codec version 3.
+// Whether it is about counters, spaces of order IDs or rules of sequences, which nodes know since
+// codec version 3, or about strict sequences, which they know since version 4.
 inline bool IsOfStore(const Action& action) {
   return std::holds_alternative<counter_machine::Call>(action) ||
          std::holds_alternative<segment_machine::Call>(action) ||
-         std::holds_alternative<rule_machine::Call>(action);
+         std::holds_alternative<rule_machine::Call>(action) ||
+         std::holds_alternative<strict_machine::Call>(action);
 }
 
 struct Request {
@@ -140,12 +144,13 @@ struct Answer {
   // Of an acquire or a renewal whose status is OK.
   std::optional<WorkerGrant> grant;
   // Of a request that IsOfStore whose status is OK.
-  std::variant<std::monostate, counter_machine::Reply, segment_machine::Reply, rule_machine::Reply>
+  std::variant<std::monostate, counter_machine::Reply, segment_machine::Reply, rule_machine::Reply,
+               strict_machine::Reply>
       reply = {};
 };
-// Of how many sections of order IDs it asks for a lease.
+// Of how many sections, of order IDs or of strict sequences, it asks for a lease.
 size_t SectionsAskedBy(const Action& action);
-// How many grants of sections are in it.
+// How many grants of sections are in it; of strict sequences, for how many it counts.
 size_t GrantsOf(const Answer& answer);
 bool HasSameReply(const Answer& one, const Answer& other);
 bool operator==(const Answer& one, const Answer& other);

@@ -20,6 +20,12 @@ constexpr uint8_t kHasGrant = 1;
 constexpr uint8_t kHasCounterReply = 2;
 constexpr uint8_t kHasSegmentReply = 3;
 constexpr uint8_t kHasRuleReply = 4;
+constexpr uint8_t kHasStrictReply = 5;
+
+uint8_t LastThatAnAnswerHas(uint8_t version) {
+  if (version >= kStrictCodecVersion) return kHasStrictReply;
+  return version >= kStoreCodecVersion ? kHasRuleReply : kHasGrant;
+}
 
 }  // namespace
 
@@ -77,6 +83,10 @@ void Writer::Put(const Answer& answer) {
     Byte(kHasRuleReply);
     return rule_machine::Put(*this, *rule);
   }
+  if (const auto* strict = std::get_if<strict_machine::Reply>(&answer.reply)) {
+    Byte(kHasStrictReply);
+    return strict_machine::Put(*this, *strict);
+  }
   Byte(answer.grant ? kHasGrant : kHasNothing);
   if (!answer.grant) return;
   Number(answer.grant->worker);
@@ -97,11 +107,10 @@ absl::StatusOr<std::string> Writer::Finish() {
 }
 
 Reader::Reader(std::string_view bytes, const char* name) : ByteReader(bytes, name) {
-  const uint8_t version = Byte(UINT8_MAX);
-  of_store_ = version == kStoreCodecVersion;
-  if (ok() && version != kCodecVersion && !of_store_) {
-    Fail(0, absl::StrCat("version ", version, "; this program knows versions ", kCodecVersion,
-                         " and ", kStoreCodecVersion));
+  version_ = Byte(UINT8_MAX);
+  if (ok() && (version_ < kCodecVersion || version_ > kStrictCodecVersion)) {
+    Fail(0, absl::StrCat("version ", version_, "; this program knows versions ", kCodecVersion,
+                         " to ", kStrictCodecVersion));
   }
 }
 
@@ -154,13 +163,15 @@ Answer Reader::GetAnswer() {
     answer.status = absl::Status(code, Text(kMostMessageBytes, "a message"));
     return answer;
   }
-  const uint8_t has = Byte(of_store_ ? kHasRuleReply : kHasGrant);
+  const uint8_t has = Byte(LastThatAnAnswerHas(version_));
   if (has == kHasCounterReply) {
     answer.reply = counter_machine::GetReply(*this);
   } else if (has == kHasSegmentReply) {
     answer.reply = segment_machine::GetReply(*this);
   } else if (has == kHasRuleReply) {
     answer.reply = rule_machine::GetReply(*this);
+  } else if (has == kHasStrictReply) {
+    answer.reply = strict_machine::GetReply(*this);
   }
   if (has != kHasGrant) return answer;
   WorkerGrant grant;

@@ -38,8 +38,8 @@ class Reader : public internal::ByteReader {
   // `name` as of ByteReader. Reads the version.
   Reader(std::string_view bytes, const char* name);
 
-  // May there be what nodes know only since kStoreCodecVersion?
-  bool of_store() const { return of_store_; }
+  // What nodes know only since a later version must not be there.
+  uint8_t version() const { return version_; }
 
   absl::Time GetTime();
   absl::Duration GetDuration();
@@ -48,7 +48,7 @@ class Reader : public internal::ByteReader {
   Answer GetAnswer();
 
  private:
-  bool of_store_ = false;
+  uint8_t version_ = 0;
 };
 
 }  // namespace locus::lease_machine

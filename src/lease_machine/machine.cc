@@ -39,6 +39,7 @@ Asked AskedBy(const Action& action) {
     Asked operator()(const counter_machine::Call&) const { return {}; }
     Asked operator()(const segment_machine::Call&) const { return {}; }
     Asked operator()(const rule_machine::Call&) const { return {}; }
+    Asked operator()(const strict_machine::Call&) const { return {}; }
   } asked;
   return std::visit(asked, action);
 }

@@ -24,16 +24,17 @@
 #include "src/lease_machine/worker_blocks.h"
 #include "src/rule_machine/rules.h"
 #include "src/segment_machine/spaces.h"
+#include "src/strict_machine/sets.h"
 #include "src/worker/worker_rules.h"
 
 namespace locus::lease_machine {
 
 class Reader;
 
-// The worker leases, counters, spaces of order IDs and rules of sequences of a cluster, as a
-// function of the commands that were applied: two machines that applied the same ones are equal,
-// answer the same, and have equal snapshots, byte for byte. The decisions are those of src/worker,
-// as in every WorkerLeaseStore; what is the machine's own:
+// The worker leases, counters, spaces of order IDs, rules of sequences and sets of strict sequences
+// of a cluster, as a function of the commands that were applied: two machines that applied the same
+// ones are equal, answer the same, and have equal snapshots, byte for byte. The decisions are those
+// of src/worker, as in every WorkerLeaseStore; what is the machine's own:
 //
 //   time       comes in the commands, never from a clock here. It never falls: a command with an
 //              earlier time is carried out at the machine's time. Who is a holder depends on it;
@@ -47,9 +48,9 @@ class Reader;
 //              A space that is made from then on grants above it, also if it has the name of one
 //              that was deleted; and its tokens are higher, for those in the deleted one were
 //              below the machine's time. It looks at each ID of the space.
-//   counters   spaces of order IDs, and rules of sequences are those of src/counter_machine,
-//              src/segment_machine and src/rule_machine; changed rules are facts. Their requests
-//              are remembered by session (Sessions).
+//   counters   spaces of order IDs, rules of sequences and sets of strict ones are those of
+//              src/counter_machine, src/segment_machine, src/rule_machine and src/strict_machine;
+//              changed rules are facts. Their requests are remembered by session (Sessions).
 //   health     an unhealthy holder is refused with FAILED_PRECONDITION, and its lease ends.
 //
 // Commands come from DecodeCommand: within its limits, in whole milliseconds.
@@ -81,6 +82,7 @@ class Machine {
   const segment_machine::Spaces& segments() const { return segments_; }
   const counter_machine::Counters& counters() const { return counters_; }
   const rule_machine::Rules& rules() const { return rules_; }
+  const strict_machine::Sets& strict_sets() const { return strict_sets_; }
   // The leases with a holder whose text contains `part`.
   std::vector<HeldLease> HoldersWith(std::string_view part) const;
   size_t workers() const { return workers_; }
@@ -115,7 +117,7 @@ class Machine {
   Answer DoOfStore(const Request& request, std::vector<Fact>& facts, bool& changed);
   bool KeepsStore() const {
     return sessions_.size() > 0 || !counters_.untouched() || !segments_.empty() ||
-           !rules_.all().empty();
+           !rules_.all().empty() || !strict_sets_.empty();
   }
   Answer Do(const Call& call, const Create& create);
   Answer Do(const Call& call, const WorkerAcquire& acquire);
@@ -145,6 +147,7 @@ class Machine {
   counter_machine::Counters counters_;
   segment_machine::Spaces segments_;
   rule_machine::Rules rules_;
+  strict_machine::Sets strict_sets_;
 
   // Follow from the above.
   size_t workers_ = 0;

@@ -9,6 +9,9 @@
 
 namespace locus::lease_machine {
 
+// What kMostSnapshotBytes has for a session, and for each of the grants that it remembers.
+static_assert(2 + strict_machine::kFixedBytes <= 64 && strict_machine::kUnitBytes <= 5 * 8);
+
 const Sessions::Session* Sessions::Find(const RequestId& id) const {
   if (Has(Flaw::kForgetsAnswers)) return nullptr;
   const auto found = sessions_.find({id.high, id.low});

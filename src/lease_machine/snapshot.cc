@@ -8,7 +8,8 @@
 
 // A snapshot: version, time, highest ceiling of deleted spaces, spaces with their leases,
 // remembered requests; from kStoreCodecVersion on sessions, counters, spaces of order IDs and
-// rules; all ascending. Counts, the queue and the index of holders follow from these.
+// rules; from kStrictCodecVersion on sets of strict sequences; all ascending. Counts, the queue and
+// the index of holders follow from these.
 
 namespace locus::lease_machine {
 namespace {
@@ -22,7 +23,8 @@ static_assert(1 + 2 * 8 + 4 + kMostSpaces * kSpaceBytes + kMostWorkers * kLeaseB
                       kMostHeld * kHolderBytes + 4 + kMostRemembered * kRequestBytes +
                       Sessions::kMostSnapshotBytes + counter_machine::Counters::kMostSnapshotBytes +
                       segment_machine::Spaces::kMostSnapshotBytes +
-                      rule_machine::Rules::kMostSnapshotBytes <=
+                      rule_machine::Rules::kMostSnapshotBytes +
+                      strict_machine::Sets::kMostSnapshotBytes <=
                   kMostSnapshotBytes,
               "a snapshot of a machine that has met all of its limits fits");
 
@@ -63,7 +65,9 @@ void Get(Reader& reader, WorkerRecord& record, bool& unhealthy) {
 std::string Machine::Snapshot() const {
   Writer writer;
   const bool of_store = KeepsStore();
-  writer.Byte(of_store ? kStoreCodecVersion : kCodecVersion);
+  writer.Byte(!strict_sets_.empty() ? kStrictCodecVersion
+              : of_store            ? kStoreCodecVersion
+                                    : kCodecVersion);
   writer.Put(now_, "the machine's time");
   writer.Put(deleted_up_to_, "the highest ceiling of deleted spaces");
   writer.Size(spaces_.size());
@@ -88,6 +92,7 @@ std::string Machine::Snapshot() const {
     segments_.Put(writer);
     rules_.Put(writer);
   }
+  if (!strict_sets_.empty()) strict_sets_.Put(writer);
   absl::StatusOr<std::string> bytes = writer.Finish();
   LOCUS_CHECK(bytes.ok());
   return *std::move(bytes);
@@ -117,11 +122,16 @@ absl::StatusOr<Machine> Machine::Restore(std::string_view bytes) {
     if (last && !(*last < id)) reader.Fail(at, "a request that is not after the one before");
     machine.requests_.Remember(id, {fingerprint, reader.GetAnswer()});
   }
-  if (reader.of_store()) {
+  if (reader.version() >= kStoreCodecVersion) {
     machine.sessions_.Get(reader);
     machine.counters_.Get(reader);
     machine.segments_.Get(reader);
     machine.rules_.Get(reader);
+    if (reader.version() >= kStrictCodecVersion) {
+      machine.strict_sets_.Get(reader);
+      if (machine.strict_sets_.empty())
+        reader.Fail(0, "version 4, where an earlier one says the same");
+    }
     if (!machine.KeepsStore()) reader.Fail(0, "version 3, where version 2 says the same");
   }
   const absl::Status status = reader.Finish();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests about counters, spaces of order IDs and rules of sequences.
+// Requests about counters, spaces of order IDs, rules of sequences and strict sequences.
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,12 +18,18 @@ Answer Refused(const absl::Status& status) {
 }  // namespace
 
 size_t SectionsAskedBy(const Action& action) {
+  if (const auto* strict = std::get_if<strict_machine::Call>(&action)) {
+    return strict_machine::SectionsIn(*strict);
+  }
   const auto* call = std::get_if<segment_machine::Call>(&action);
   const auto* lease = call == nullptr ? nullptr : std::get_if<segment_machine::Lease>(call);
   return lease == nullptr ? 0 : lease->requests.size();
 }
 
 size_t GrantsOf(const Answer& answer) {
+  if (const auto* strict = std::get_if<strict_machine::Reply>(&answer.reply)) {
+    return strict_machine::UnitsOf(*strict);
+  }
   const auto* reply = std::get_if<segment_machine::Reply>(&answer.reply);
   return reply == nullptr ? 0 : segment_machine::GrantsIn(*reply);
 }
@@ -35,6 +41,9 @@ bool HasSameReply(const Answer& one, const Answer& other) {
   }
   if (const auto* rule = std::get_if<rule_machine::Reply>(&one.reply)) {
     return *rule == std::get<rule_machine::Reply>(other.reply);
+  }
+  if (const auto* strict = std::get_if<strict_machine::Reply>(&one.reply)) {
+    return strict_machine::Same(*strict, std::get<strict_machine::Reply>(other.reply));
   }
   const auto* segments = std::get_if<segment_machine::Reply>(&one.reply);
   return segments == nullptr ||
@@ -61,7 +70,9 @@ Answer Machine::AnswerOfStore(const Request& request, std::vector<Fact>& facts) 
         "request ID ", ToString(id), " was used for another request; draw a new one")));
   }
   // Before the change, which must not stay without a memory.
-  const absl::Status room = sessions_.CheckRoom(id, SectionsAskedBy(request.action));
+  const auto* strict = std::get_if<strict_machine::Call>(&request.action);
+  const absl::Status room = sessions_.CheckRoom(
+      id, strict == nullptr ? SectionsAskedBy(request.action) : strict_sets_.MostUnitsOf(*strict));
   if (!room.ok()) return Refused(room);
   Answer answer = DoOfStore(request, facts, changed);
   if (changed) sessions_.Remember(id, fingerprint, answer);
@@ -94,6 +105,11 @@ Answer Machine::DoOfStore(const Request& request, std::vector<Fact>& facts, bool
     if (!reply.ok()) return Refused(reply.status());
     if (changed) facts.push_back(std::move(fact));
     changed |= !reply->done && !Has(Flaw::kForgetsRefusals);
+    answer.reply = *std::move(reply);
+  } else if (const auto* strict = std::get_if<strict_machine::Call>(&request.action)) {
+    auto reply = strict_sets_.Apply(request.space, *strict, now_, changed);
+    if (!reply.ok()) return Refused(reply.status());
+    changed |= strict_machine::SectionsIn(*strict) > 0 && !Has(Flaw::kForgetsRefusals);
     answer.reply = *std::move(reply);
   } else {
     const auto& call = std::get<segment_machine::Call>(request.action);

@@ -189,6 +189,8 @@ class LeaseNode::Rep : public raft::StateMachine {
     stats_.counters = machine_.counters().size();
     stats_.sections = machine_.segments().sections();
     stats_.rules = machine_.rules().all().size();
+    stats_.strict_sections = machine_.strict_sets().sections();
+    stats_.strict_owners = machine_.strict_sets().holders();
     stats_.sessions = machine_.sessions();
     if (next_expiry_ < watched_expiry_) wake_.NotifyAll();
   }
@@ -455,18 +457,22 @@ void LeaseNode::Submit(Request request, Answered answered) {
   rep_->Submit(std::move(request), std::move(answered));
 }
 void LeaseNode::Show(const SpaceName& space, uint64_t from, size_t limit,
-                     std::function<void(absl::StatusOr<WorkerSpaceView>)> answered) {
+                     Showed<WorkerSpaceView> answered) {
   rep_->Read(std::move(answered), [space, from, limit](const Machine& machine, absl::Time) {
     return machine.Show(space, from, limit);
   });
 }
-void LeaseNode::ShowSegments(const SpaceName& space,
-                             std::function<void(absl::StatusOr<SpaceView>)> answered) {
+void LeaseNode::ShowSegments(const SpaceName& space, Showed<SpaceView> answered) {
   rep_->Read(std::move(answered), [space](const Machine& machine, absl::Time now) {
     return machine.segments().Show(space, now);
   });
 }
-void LeaseNode::ShowRules(std::string name, std::function<void(absl::StatusOr<Rules>)> answered) {
+void LeaseNode::ShowStrictSet(const SpaceName& set, Showed<strict_machine::View> answered) {
+  rep_->Read(std::move(answered), [set](const Machine& machine, absl::Time now) {
+    return machine.strict_sets().Show(set, now);
+  });
+}
+void LeaseNode::ShowRules(std::string name, Showed<Rules> answered) {
   rep_->Read(std::move(answered), [name = std::move(name)](const Machine& machine, absl::Time) {
     const Rules& all = machine.rules().all();
     if (name.empty()) return all;
@@ -475,9 +481,7 @@ void LeaseNode::ShowRules(std::string name, std::function<void(absl::StatusOr<Ru
     return rules;
   });
 }
-void LeaseNode::Holders(
-    std::string part,
-    std::function<void(absl::StatusOr<std::vector<lease_machine::HeldLease>>)> answered) {
+void LeaseNode::Holders(std::string part, Showed<std::vector<lease_machine::HeldLease>> answered) {
   rep_->Read(std::move(answered), [part = std::move(part)](const Machine& machine, absl::Time) {
     return machine.HoldersWith(part);
   });

@@ -46,10 +46,10 @@ struct LeaseNodeOptions {
   std::function<void(const raft::NodeStatus&)> on_change;
 };
 
-// A node of a cluster that leases worker IDs, and keeps counters, spaces of order IDs and rules of
-// sequences: the machine of leases on a node of Raft. While it leads, it gives commands their time,
-// gathers requests into commands, ends leases that are due, and hands its leadership over where its
-// clock turns out to be wrong (CommandClock).
+// A node of a cluster that leases worker IDs, and keeps counters, spaces of order IDs, rules of
+// sequences and sets of strict ones: the machine of leases on a node of Raft. While it leads, it
+// gives commands their time, gathers requests into commands, ends leases that are due, and hands
+// its leadership over where its clock turns out to be wrong (CommandClock).
 //
 // Thread safety: all methods may be called from any thread. Callbacks are called once each, by the
 // node's thread or within the call, and must not wait; they may call the node, but not destroy it.
@@ -68,20 +68,21 @@ class LeaseNode {
   // no more; raft::IsCommitUnknown tells whether the request may have been carried out. Send it
   // again with the same RequestId. RESOURCE_EXHAUSTED: too much is under way.
   void Submit(lease_machine::Request request, Answered answered);
+  template <typename Shown>
+  using Showed = std::function<void(absl::StatusOr<Shown>)>;
   // A linearizable view of at most `limit` leases from worker ID `from` on. UNAVAILABLE as Submit.
   // NOT_FOUND: no such space.
-  void Show(const SpaceName& space, uint64_t from, size_t limit,
-            std::function<void(absl::StatusOr<WorkerSpaceView>)> answered);
+  void Show(const SpaceName& space, uint64_t from, size_t limit, Showed<WorkerSpaceView> answered);
   // Linearizable, of order IDs. UNAVAILABLE as Submit. NOT_FOUND: no such space.
-  void ShowSegments(const SpaceName& space,
-                    std::function<void(absl::StatusOr<SpaceView>)> answered);
+  void ShowSegments(const SpaceName& space, Showed<SpaceView> answered);
   // Linearizable: the rules of sequences, by name; of one name, or of all (empty). UNAVAILABLE as
   // Submit.
   using Rules = std::map<std::string, rule_machine::Rule>;
-  void ShowRules(std::string name, std::function<void(absl::StatusOr<Rules>)> answered);
+  void ShowRules(std::string name, Showed<Rules> answered);
+  // Linearizable, of strict sequences. UNAVAILABLE as Submit. NOT_FOUND: no such set.
+  void ShowStrictSet(const SpaceName& set, Showed<strict_machine::View> answered);
   // All leases, as Show has them, with a holder whose text contains `part`. Reads all texts.
-  void Holders(std::string part,
-               std::function<void(absl::StatusOr<std::vector<lease_machine::HeldLease>>)> answered);
+  void Holders(std::string part, Showed<std::vector<lease_machine::HeldLease>> answered);
   // As raft::Node's.
   void ChangeMembers(raft::MemberChange change, raft::Shell::Done done);
   void Transfer(raft::NodeId to, raft::Shell::Done done);
@@ -94,10 +95,12 @@ class LeaseNode {
     uint64_t held = 0;
     uint64_t remembered = 0;  // requests whose answers are kept
     uint64_t counters = 0;
-    uint64_t sections = 0;     // of order IDs, that ever leased
-    uint64_t rules = 0;        // of sequences
-    uint64_t sessions = 0;     // of clients of these, whose last answers are kept
-    absl::Duration clock_off;  // this node's clock against the cluster's time, while it leads
+    uint64_t sections = 0;         // of order IDs, that ever leased
+    uint64_t rules = 0;            // of sequences
+    uint64_t strict_sections = 0;  // of strict sequences, that were ever owned
+    uint64_t strict_owners = 0;    // of these, and successors
+    uint64_t sessions = 0;         // of clients of these, whose last answers are kept
+    absl::Duration clock_off;      // this node's clock against the cluster's time, while it leads
   };
   Stats stats() const;
 

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/raft/flaw.h"
+#include "src/strict_machine/flaw.h"
 #include "tests/support/taken_ranges.h"
 
 namespace locus::lease_machine {
@@ -19,9 +20,22 @@ using Counter = counter_machine::Call;
 // How far a Set raises a counter: further than all takes of a run.
 constexpr int64_t kRaise = 1'000'000;
 
+// Of a strict section that a client has. How long it answers without the cluster: the deadline of
+// StrictSequencer, for a ttl of 3 s and clocks that run true to 10^-3.
+constexpr int64_t kStrictTtl = 3'000;
+constexpr int64_t kStrictUsable = 1'996;
+constexpr uint32_t kStrictSections = 2;
+struct Holding {
+  uint64_t token = 0;
+  uint64_t last = 0;  // the number drawn last
+  uint64_t max_seq = 0;
+  int64_t deadline = 0;
+};
+
 struct Operation {
   Request request;
   int64_t called = 0;
+  int64_t sent = 0;              // the true time
   std::optional<Answer> answer;  // the first that is OK
 };
 
@@ -38,6 +52,7 @@ struct Client {
     size_t range = 0;
   };
   std::optional<Batch> batch;
+  std::map<uint32_t, Holding> holds;  // by strict section
 };
 
 struct Parcel {
@@ -49,7 +64,13 @@ struct Parcel {
 class Simulation : public Replicas::Listener {
  public:
   Simulation(uint64_t seed, ShellFlaw flaw, StoreCovered& covered)
-      : covered_(covered), random_(seed), replicas_(random_, OptionsOf(seed, flaw), *this) {
+      : covered_(covered),
+        random_(seed),
+        restarts_(seed % 2 == 0),
+        replicas_(random_, OptionsOf(seed, flaw), *this) {
+    strict_options_.uids = kStrictSections * uint64_t{100'000};
+    strict_options_.step = 100;
+    strict_options_.ttl = absl::Milliseconds(kStrictTtl);
     for (Client& client : clients_) Crash(client);
   }
 
@@ -61,6 +82,9 @@ class Simulation : public Replicas::Listener {
     }
     for (auto& [name, ranges] : taken_) {
       std::erase_if(ranges, [](const TakenRange& range) { return range.last < range.first; });
+      if (restarts_ && name.starts_with("strict")) {
+        for (TakenRange& range : ranges) range.began = range.ended = 0;  // unique is enough
+      }
       const std::string wrong = FlawOf(ranges);
       if (!wrong.empty()) OnFailure(absl::StrCat(name, ": ", wrong));
     }
@@ -85,6 +109,7 @@ class Simulation : public Replicas::Listener {
   static Replicas::Options OptionsOf(uint64_t seed, ShellFlaw flaw) {
     Replicas::Options options;
     options.nodes = seed % 7 == 0 ? 1 : seed % 7 == 1 ? 5 : 3;
+    options.restarts = seed % 2 == 0;
     options.flaw = flaw;
     return options;
   }
@@ -101,9 +126,11 @@ class Simulation : public Replicas::Listener {
     for (int i = 0; i < 2; ++i) replicas_.Event(now_);
     Deliver();
     Client& client = clients_[random_.Below(std::size(clients_))];
+    Draw(client);
     if (client.tag) return GoOn(client);
     if (!created_) return Call(client, space_, segment_machine::Create{options_, {}});
-    switch (random_.Below(8)) {
+    if (!set_created_) return Call(client, space_, strict_machine::Create{strict_options_});
+    switch (random_.Below(14)) {
       case 0:
         return Set(client);
       case 1:
@@ -112,8 +139,86 @@ class Simulation : public Replicas::Listener {
       case 3:
       case 4:
         return Lease(client);
-      default:
+      case 5:
+      case 6:
+      case 7:
         return Take(client);
+      default:
+        return Strict(client);
+    }
+  }
+
+  StrictOwner OwnerOf(const Client& client) const {
+    return {absl::StrCat("client-", &client - clients_), "", client.session};
+  }
+
+  // An owner draws without the cluster, whatever it waits for.
+  void Draw(Client& client) {
+    for (auto& [section, holding] : client.holds) {
+      if (now_ >= holding.deadline || holding.last == holding.max_seq) continue;
+      const int64_t began = ++moment_;
+      const uint64_t first = holding.last + 1;
+      holding.last = std::min(holding.max_seq, holding.last + 1 + random_.Below(20));
+      ++covered_.drawn;
+      taken_[absl::StrCat("strict section ", section)].push_back(
+          {began, ++moment_, first, holding.last});
+    }
+  }
+
+  void Strict(Client& client) {
+    const auto section = static_cast<uint32_t>(random_.Below(kStrictSections));
+    const auto held = client.holds.find(section);
+    if (held == client.holds.end()) {
+      return Call(client, space_,
+                  strict_machine::Take{strict_options_, {OwnerOf(client), {{section, 0}}}});
+    }
+    const Holding holding = held->second;
+    if (random_.OneIn(8)) {
+      client.holds.erase(held);  // first it stops to answer
+      const std::string successor =
+          random_.OneIn(2) ? absl::StrCat("client-", random_.Below(std::size(clients_))) : "";
+      return Call(client, space_,
+                  strict_machine::Release{
+                      strict_options_,
+                      {OwnerOf(client), {{section, holding.token, holding.max_seq}}, successor}});
+    }
+    // Also to less than is stored, which lowers nothing.
+    const uint64_t raise_to = random_.OneIn(3) ? 0 : holding.last + 1 + random_.Below(150);
+    Call(client, space_,
+         strict_machine::Extend{
+             strict_options_,
+             {OwnerOf(client), {{section, holding.token, holding.max_seq, raise_to}}}});
+  }
+
+  void NoteStrict(Client& client, const Operation& operation, int64_t ended) {
+    const auto& call = std::get<strict_machine::Call>(operation.request.action);
+    const auto& reply = std::get<strict_machine::Reply>(operation.answer->reply);
+    if (const auto* grants = std::get_if<StrictReply<StrictGrant>>(&reply)) {
+      const StrictGrant& grant = grants->items.at(0);
+      if (grant.verdict != StrictGrant::Verdict::kGranted) return;
+      ++covered_.granted;
+      taken_[absl::StrCat("tokens of section ", grant.section)].push_back(
+          {operation.called, ended, grant.token, grant.token});
+      uint64_t& owner = owners_[grant.section];
+      covered_.taken_over += owner != 0 && owner != client.session;
+      owner = client.session;
+      client.holds[grant.section] = {grant.token, grant.start, grant.max_seq,
+                                     operation.sent + kStrictUsable};
+    } else if (const auto* extended = std::get_if<StrictReply<StrictExtended>>(&reply)) {
+      const StrictExtended& item = extended->items.at(0);
+      if (std::holds_alternative<strict_machine::Release>(call)) {
+        covered_.released += item.held;
+        owners_[item.section] = 0;
+        return;
+      }
+      covered_.extended += item.held;
+      if (!item.held) {
+        client.holds.erase(item.section);
+        return;
+      }
+      Holding& holding = client.holds.at(item.section);
+      holding.max_seq = item.max_seq;
+      holding.deadline = operation.sent + kStrictUsable;
     }
   }
 
@@ -179,6 +284,7 @@ class Simulation : public Replicas::Listener {
       std::visit([&](auto& one) { one.caller_now = Wall(client); }, *call);
     }
     operation.called = ++moment_;
+    operation.sent = now_;
     client.tag = operations_.size();
     operations_.push_back(std::move(operation));
     Send(*client.tag);
@@ -254,6 +360,10 @@ class Simulation : public Replicas::Listener {
                         static_cast<uint64_t>(*reply.value)});
       return;
     }
+    if (const auto* strict = std::get_if<strict_machine::Call>(&operation.request.action)) {
+      set_created_ = set_created_ || std::holds_alternative<strict_machine::Create>(*strict);
+      return NoteStrict(client, operation, ended);
+    }
     created_ = true;
     const auto& call = std::get<segment_machine::Call>(operation.request.action);
     const auto* lease = std::get_if<segment_machine::Lease>(&call);
@@ -270,14 +380,18 @@ class Simulation : public Replicas::Listener {
 
   StoreCovered& covered_;
   Random random_;
+  const bool restarts_;
   const SpaceName space_;
   const SpaceOptions options_ = {};
   int64_t now_ = kBegin;  // the true time, in ms
   int64_t moment_ = 0;    // of calls and answers
   uint64_t sessions_ = 0;
   int64_t raises_ = 0;
-  bool created_ = false;         // the space
-  std::optional<uint64_t> set_;  // the Set under way
+  bool created_ = false;  // the space
+  bool set_created_ = false;
+  StrictSetOptions strict_options_;
+  std::map<uint32_t, uint64_t> owners_;  // sessions, by strict section; 0: it was released
+  std::optional<uint64_t> set_;          // the Set under way
   std::string failure_;
   std::map<std::string, std::vector<TakenRange>> taken_;  // by counter or section
   std::vector<Parcel> parcels_;
@@ -288,11 +402,12 @@ class Simulation : public Replicas::Listener {
 
 }  // namespace
 
-std::string SimulateStore(uint64_t seed, Flaw machine_flaw, ShellFlaw shell_flaw,
-                          StoreCovered& covered) {
-  flaw = machine_flaw;
-  std::string failure = Simulation(seed, shell_flaw, covered).Run();
+std::string SimulateStore(uint64_t seed, const StoreFlaws& flaws, StoreCovered& covered) {
+  flaw = flaws.machine;
+  strict_machine::flaw = flaws.strict;
+  std::string failure = Simulation(seed, flaws.shell, covered).Run();
   flaw = Flaw::kNone;
+  strict_machine::flaw = strict::Flaw::kNone;
   return failure;
 }
 

@@ -16,27 +16,30 @@ uint64_t seeds = 4'000;
 TEST(StoreSimulation, RandomHistories_KeepEveryInvariant) {
   StoreCovered covered;
   for (uint64_t seed = first_seed; seed < first_seed + seeds; ++seed) {
-    const std::string wrong = SimulateStore(seed, Flaw::kNone, ShellFlaw::kNone, covered);
+    const std::string wrong = SimulateStore(seed, {}, covered);
     ASSERT_EQ(wrong, "") << "replay with --seed=" << seed;
   }
   std::cout << seeds << " seeds: " << covered.numbers << " batches of numbers, " << covered.segments
             << " segments, " << covered.sets << " counters set, " << covered.put_back
-            << " batches put back; " << covered.repeated << " answers repeated, " << covered.late
-            << " requests late, " << covered.forgotten << " forgotten; " << covered.leaders
-            << " leaders, " << covered.crashes << " crashes, " << covered.restored << " restores, "
+            << " batches put back; " << covered.granted << " strict sections granted, "
+            << covered.taken_over << " taken over, " << covered.extended << " extended, "
+            << covered.released << " released, " << covered.drawn << " strict batches drawn; "
+            << covered.repeated << " answers repeated, " << covered.late << " requests late, "
+            << covered.forgotten << " forgotten; " << covered.leaders << " leaders, "
+            << covered.crashes << " crashes, " << covered.restored << " restores, "
             << covered.installed << " snapshots installed\n";
   if (seeds < 1000) return;  // a replay
   for (uint64_t count : {covered.numbers, covered.segments, covered.sets, covered.put_back,
-                         covered.repeated, covered.late, covered.forgotten, covered.leaders,
-                         covered.crashes, covered.restored, covered.installed}) {
+                         covered.granted, covered.taken_over, covered.extended, covered.released,
+                         covered.drawn, covered.repeated, covered.late, covered.forgotten,
+                         covered.leaders, covered.crashes, covered.restored, covered.installed}) {
     EXPECT_GT(count, seeds / 50);
   }
 }
 
 struct Mistake {
   const char* name;
-  Flaw machine;
-  ShellFlaw shell;
+  StoreFlaws flaws;
 };
 void PrintTo(const Mistake& mistake, std::ostream* out) { *out << mistake.name; }
 
@@ -44,21 +47,27 @@ class FlawedStoreMachine : public ::testing::TestWithParam<Mistake> {};
 
 TEST_P(FlawedStoreMachine, IsCaught) {
   StoreCovered covered;
-  auto wrong = [&](uint64_t seed) {
-    return SimulateStore(seed, GetParam().machine, GetParam().shell, covered);
-  };
+  auto wrong = [&](uint64_t seed) { return SimulateStore(seed, GetParam().flaws, covered); };
   uint64_t seed = 1;
   while (seed <= 2000 && wrong(seed).empty()) ++seed;
   ASSERT_LE(seed, 2000u) << "the simulation does not notice this mistake";
   std::cout << "caught by seed " << seed << ": " << wrong(seed) << "\n";
-  EXPECT_EQ(SimulateStore(seed, Flaw::kNone, ShellFlaw::kNone, covered), "");
+  EXPECT_EQ(SimulateStore(seed, {}, covered), "");
 }
 
 constexpr Mistake kMistakes[] = {
-    {"ForgetsAnswers", Flaw::kForgetsAnswers, ShellFlaw::kNone},
-    {"AnswersNotInSnapshot", Flaw::kAnswersNotInSnapshot, ShellFlaw::kNone},
-    {"ForgetsSerials", Flaw::kForgetsSerials, ShellFlaw::kNone},
-    {"AnswersBeforeCommit", Flaw::kNone, ShellFlaw::kAnswersBeforeCommit},
+    {"ForgetsAnswers", {.machine = Flaw::kForgetsAnswers}},
+    {"AnswersNotInSnapshot", {.machine = Flaw::kAnswersNotInSnapshot}},
+    {"ForgetsRefusals", {.machine = Flaw::kForgetsRefusals}},
+    {"ForgetsSerials", {.machine = Flaw::kForgetsSerials}},
+    {"TimeFalls", {.machine = Flaw::kTimeFalls}},
+    {"LeaderUsesItsWallClock", {.machine = Flaw::kLeaderUsesItsWallClock}},
+    {"AnyTokenExtends", {.strict = strict::Flaw::kAnyTokenExtends}},
+    {"TakenBeforeItsEnd", {.strict = strict::Flaw::kTakenBeforeItsEnd}},
+    {"StartBelowMaxSeq", {.strict = strict::Flaw::kStartBelowMaxSeq}},
+    {"GrantStoresNoRaise", {.strict = strict::Flaw::kGrantStoresNoRaise}},
+    {"RaiseLowers", {.strict = strict::Flaw::kRaiseLowers}},
+    {"AnswersBeforeCommit", {.shell = ShellFlaw::kAnswersBeforeCommit}},
 };
 INSTANTIATE_TEST_SUITE_P(Mistakes, FlawedStoreMachine, ::testing::ValuesIn(kMistakes),
                          [](const auto& test) { return test.param.name; });

@@ -285,7 +285,7 @@ TEST(LocusdIdsConfigTest, SequenceNode_HasASectionOfItsOwn) {
   }
   std::string bad = node;
   bad.replace(bad.find("sqlite:s.db"), 11, "redis://h");
-  EXPECT_THAT(Refusal(bad), HasSubstr("sqlite, mysql and etcd stores only"));
+  EXPECT_THAT(Refusal(bad), HasSubstr("sqlite, mysql, etcd and locusd stores only"));
   bad = node;
   bad.replace(bad.find("\"n\""), 3, "\"N\"");
   EXPECT_THAT(Refusal(bad), HasSubstr("1 to 64 of a-z"));

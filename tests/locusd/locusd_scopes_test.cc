@@ -72,6 +72,23 @@ TEST_F(LocusdScopesTest, TokenOfLeases_MayNeitherTouchCountersNorRules) {
   ExpectNeeds(rules->Create(type).status(), "store", "shop");
 }
 
+TEST_F(LocusdScopesTest, StrictSections_AreOfTheStoreAndTheirSetsOfOperators) {
+  const StrictSetOptions options;
+  auto till = LocusdStrictStore::Open(As("till")).value();
+  ExpectNeeds(till->Create(SpaceName(), options), "operate", "till");
+  ASSERT_TRUE(LocusdStrictStore::Open(As("all")).value()->Create(SpaceName(), options).ok());
+  EXPECT_TRUE(till->Create(SpaceName(), options).ok()) << "it is there";
+  const StrictTake take{{"a", "", 7}, {{3, 0}}};
+  const auto taken = till->Take(SpaceName(), options, take);
+  EXPECT_TRUE(taken.ok()) << taken.status();
+  ExpectNeeds(till->DeclareRestored(SpaceName()), "operate", "till");
+  auto shop = LocusdStrictStore::Open(As("shop")).value();
+  ExpectNeeds(shop->Take(SpaceName(), options, take).status(), "store", "shop");
+  auto reader = LocusdStrictStore::Open(As("reader")).value();
+  EXPECT_TRUE(reader->Show(SpaceName()).ok());
+  ExpectNeeds(reader->Take(SpaceName(), options, take).status(), "store", "reader");
+}
+
 TEST_F(LocusdScopesTest, TokenOfTheStore_MayNotLease) {
   auto till = LocusdSequencer::Open(As("till")).value();
   const auto batch = till->NextBatch("invoices", 3);

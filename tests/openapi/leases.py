@@ -66,8 +66,65 @@ def lease(**changes):
     return create(requests=[{"section": 7, "length": "64", "seen": "0"}], **changes)
 
 
+STRICT = {"first_uid": "0", "uids": "1000000", "section_size": 100000, "step": 10000, "ttl_ms": 10000}
+OWNER = {"name": "a", "address": "h:1", "instance": "7"}
+
+
+def strict(section=None, options=STRICT, **more):
+    sections = [{"section": 3, **section}] if section else []
+    return {"options": options, "owner": OWNER, "sections": sections, **more}
+
+
+def strict_calls(token="1", max_seq="0"):
+    known = {"token": token, "max_seq": max_seq}
+    return ((":take", strict({"seen": "0"})),
+            (":extend", strict({**known, "raise_to": "20000"})),
+            (":release", strict(known, successor="b")))
+
+
+OF_STRICT = (
+    ("GET", "/v1/strict_sets/s", None),
+    ("PUT", "/v1/strict_sets/s", {"options": STRICT}),
+    *(("POST", "/v1/strict_sets/s" + verb, body) for verb, body in strict_calls()),
+    ("POST", "/v1/strict_sets/s:restored", {}),
+)
+
+
+def try_strict_store(server):
+    """Sections of strict sequences, as their owners take them."""
+    name, absent = "/v1/strict_sets/s", "/v1/strict_sets/none"
+    for _ in range(2):
+        server.ask("PUT", name, {"options": STRICT}, expect=204)
+    server.ask("PUT", name, {"options": {**STRICT, "step": 1}}, expect=412)
+    server.ask("PUT", name, {"options": {**STRICT, "step": 0}}, expect=400)
+    server.ask("PUT", "/v1/strict_sets/S", {"options": STRICT}, expect=400)
+    taken = json.loads(server.ask("POST", name + ":take", strict({"seen": "0"}), expect=200)[2])
+    grant = taken["sections"][0]
+    assert grant["verdict"] == "granted" and taken["owners"] == [OWNER], taken
+    other = {**strict({"seen": "0"}), "owner": {**OWNER, "name": "b", "instance": "8"}}
+    held = json.loads(server.ask("POST", name + ":take", other, expect=200)[2])
+    assert held["sections"][0]["verdict"] == "held" and held["owners"] == [OWNER], held
+    for verb, body in strict_calls(grant["token"], grant["max_seq"])[1:]:
+        done = json.loads(server.ask("POST", name + verb, body, expect=200)[2])
+        assert done["sections"] == [{"section": 3, "held": True, "max_seq": "20000"}], done
+    view = server.get(name)
+    assert view["sections"][0]["owner"] == 0 and view["owners"][0]["name"] == "b", view
+    for verb, body in strict_calls():
+        server.ask("POST", absent + verb, body, expect=404)
+        server.ask("POST", name + verb, {**body, "options": {**STRICT, "step": 1}}, expect=412)
+        server.ask("POST", name + verb, {**body, "sections": []}, expect=400)
+    server.ask("POST", name + ":restored", {}, expect=204)
+    server.ask("POST", name + ":restored", {"x": 1}, expect=400)
+    server.ask("POST", absent + ":restored", {}, expect=404)
+    resting = json.loads(server.ask("POST", name + ":take", other, expect=200)[2])
+    assert resting["sections"][0]["verdict"] == "resting" and resting["owners"] == [], resting
+    server.ask("GET", absent, expect=404)
+    server.ask("GET", "/v1/strict_sets/S", expect=400)
+
+
 def try_store(server):
     """Counters and spaces of order IDs, as clients of the cluster send them."""
+    try_strict_store(server)
     def session(serial):
         return {"Request-Id": f"{now()}-{'0123456789abcdef' * 2}-{serial}"}
     for _ in range(2):

@@ -15,7 +15,7 @@ import traceback
 
 from console import compare_with_the_page, try_console, try_without_a_table
 from contract import DEADLINE, Contract, Server, wait
-from leases import acquire, create, lease, now, renew, take, try_leases, try_store
+from leases import OF_STRICT, acquire, create, lease, now, renew, take, try_leases, try_store
 from strict import try_strict
 from world import World, free_port, listens
 
@@ -118,6 +118,7 @@ CHANGES = (
     ("POST", "/v1/segments/o:lease", lease()),
     ("POST", "/v1/segments/o:raise", {"to": "0", "reach": "near_floor", "caller_now_ms": now()}),
     ("POST", "/v1/segments/o:restored", {"caller_now_ms": now()}),
+    *OF_STRICT,
     ("PUT", "/v1/spaces/s", {"rest_ms": 0, "caller_now_ms": 1}),
     ("DELETE", "/v1/spaces/s", None),
     ("GET", "/v1/leases?space=s", None),

@@ -88,9 +88,13 @@ TEST_F(UriTest, StrictSequences_AreOpenedWhereTheyAreKept) {
   EXPECT_TRUE((*OpenStrictStore(sqlite_))->Show(SpaceName()).ok());
   EXPECT_FALSE(OpenStrictStore("mysql://127.0.0.1:1/locus").ok());
   EXPECT_TRUE(OpenStrictStore("etcd://127.0.0.1:1").ok()) << "contacts no server";
+  for (const char* cluster : {"locusd://127.0.0.1:1", "raft://127.0.0.1:1,127.0.0.1:2/"}) {
+    EXPECT_TRUE(OpenStrictStore(cluster).ok()) << cluster << ": contacts no server";
+  }
   const absl::Status other = OpenStrictStore("redis://127.0.0.1:1").status();
   EXPECT_EQ(other.message(),
-            "redis://127.0.0.1:1: strict sequences are kept in sqlite, mysql and etcd only");
+            "redis://127.0.0.1:1: strict sequences are kept in sqlite, mysql, etcd and locusd "
+            "only");
 }
 
 TEST_F(UriTest, AFile_IsPublishedToAndFollowed) {

@@ -26,10 +26,11 @@ absl::Status JudgeSections(const std::string& text) {
     case StoreUri::Engine::kSqlite:
     case StoreUri::Engine::kMysql:
     case StoreUri::Engine::kEtcd:
+    case StoreUri::Engine::kLocusd:
       return absl::OkStatus();
     default:
       return absl::InvalidArgumentError(
-          "strict sequences are kept in sqlite, mysql and etcd stores only");
+          "strict sequences are kept in sqlite, mysql, etcd and locusd stores only");
   }
 }
 

@@ -32,10 +32,10 @@
 //   http://host[:port]/path, https://...              of routing tables, to be followed only
 //
 // An IPv6 address stands in brackets. In user, database, master name and prefix, %XX is a byte.
-// locusd has segments, sequencers and rules where its nodes have api.store = true. mysql, etcd and
-// locusd take ?tls=on (the system's authorities) or ?tls_ca=FILE; etcd also takes
-// &tls_cert=FILE&tls_key=FILE, a client certificate. The password of locusd is its bearer token.
-// For settings that a URI cannot express, use the engine's own options (locus/engine/,
+// locusd has segments, sequencers, rules and strict sequences where its nodes have api.store =
+// true. mysql, etcd and locusd take ?tls=on (the system's authorities) or ?tls_ca=FILE; etcd also
+// takes &tls_cert=FILE&tls_key=FILE, a client certificate. The password of locusd is its bearer
+// token. For settings that a URI cannot express, use the engine's own options (locus/engine/,
 // locus/routing/engine/).
 //
 // Errors of every function: INVALID_ARGUMENT: the URI is not one of these, contains a password
@@ -63,8 +63,8 @@ absl::StatusOr<std::shared_ptr<SegmentStore>> OpenSegmentStore(std::string_view 
 absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenWorkerLeaseStore(
     std::string_view uri, const StoreUriOptions& options = {});
 
-// Sections of strict sequences: sqlite, mysql and etcd. `create`: as above; without it, NOT_FOUND
-// if the file or the tables are missing.
+// Sections of strict sequences: sqlite, mysql, etcd and locusd. `create`: as above; without it,
+// NOT_FOUND if the file or the tables are missing.
 absl::StatusOr<std::shared_ptr<StrictStore>> OpenStrictStore(std::string_view uri,
                                                              const StoreUriOptions& options = {});
 

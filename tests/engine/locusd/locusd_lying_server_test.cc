@@ -76,16 +76,22 @@ absl::Status Use(const LocusdOptions& options) {
   return all;
 }
 
-// The same of order IDs and counters.
+// The same of order IDs, counters and strict sequences.
 absl::Status UseStore(const LocusdOptions& options) {
   auto segments = LocusdSegmentStore::Open(options);
   auto sequencer = LocusdSequencer::Open(options);
-  if (!segments.ok() || !sequencer.ok()) return segments.status();
+  auto strict = LocusdStrictStore::Open(options);
+  if (!segments.ok() || !sequencer.ok() || !strict.ok()) return segments.status();
   const LeaseRequest request{7, 64, 128};
   absl::Status all =
       (*segments)->Lease(SpaceName(), SpaceOptions(), {&request, 1}, absl::Now()).status();
   all.Update((*segments)->Show(SpaceName(), absl::Now()).status());
   all.Update((*sequencer)->Next("a").status());
+  const StrictOwner owner{"a", "", 1000};
+  all.Update((*strict)->Take(SpaceName(), {}, {owner, {{3, 128}}}).status());
+  all.Update((*strict)->Extend(SpaceName(), {}, {owner, {{3, 7, 128, 0}}}).status());
+  all.Update((*strict)->Release(SpaceName(), {}, {owner, {{3, 7, 128}}, ""}).status());
+  all.Update((*strict)->Show(SpaceName()).status());
   return all;
 }
 
@@ -211,6 +217,60 @@ TEST(LocusdLyingServerTest, PagesOfLeasesThatDoNotEnd_AreNoView) {
   LyingServer honest(Saying(Http(page("37", "null"))));
   auto store = LocusdWorkerLeaseStore::Open(OptionsOf(honest));
   EXPECT_EQ((*store)->Show(SpaceName())->workers.size(), 2u);
+}
+
+// Sections and numbers that were not asked for must not become another's numbers.
+TEST(LocusdLyingServerTest, StrictGrantsThatWereNotAskedFor_AreDataLoss) {
+  auto take = [](const std::string& body) {
+    LyingServer server(Saying(Http(body)));
+    auto store = LocusdStrictStore::Open(OptionsOf(server));
+    return (*store)->Take(SpaceName(), {}, {{"a", "h:1", 1000}, {{3, 128}}}).status().code();
+  };
+  const std::string honest =
+      R"({"table_version":"1","loss_noticed":false,"owners":[{"name":"a","address":"h:1",)"
+      R"("instance":"1000"}],"sections":[{"section":3,"verdict":"granted","owner":0,)"
+      R"("token":"7","start":"128","max_seq":"10128"}]})";
+  EXPECT_EQ(take(honest), absl::StatusCode::kOk);
+  for (const auto& [from, to] : std::vector<std::pair<const char*, const char*>>{
+           {R"("section":3)", R"("section":4)"},
+           {R"("section":3)", R"("section":1048576)"},
+           {R"("owner":0)", R"("owner":1)"},
+           {R"("owner":0)", R"("owner":null)"},
+           {R"("instance":"1000")", R"("instance":"1001")"},
+           {R"("name":"a")", R"("name":"b")"},
+           {R"("name":"a")", R"("name":"\u001b")"},
+           {R"("token":"7")", R"("token":"0")"},
+           {R"("start":"128")", R"("start":"127")"},
+           {R"("start":"128")", R"("start":"-1")"},
+           {R"("max_seq":"10128")", R"("max_seq":"10129")"},
+           {R"("max_seq":"10128")", R"("max_seq":"9223372036854775808")"},
+           {R"("granted")", R"("given")"},
+           {R"("sections":[)", R"("section":[)"},
+           {R"(,"max_seq")", R"(,"wait_ms":1,"max_seq")"}}) {
+    const std::string changed = absl::StrReplaceAll(honest, {{from, to}});
+    EXPECT_NE(changed, honest) << from;
+    EXPECT_EQ(take(changed), absl::StatusCode::kDataLoss) << changed;
+  }
+  auto extend = [](const std::string& body) {
+    LyingServer server(Saying(Http(body)));
+    auto store = LocusdStrictStore::Open(OptionsOf(server));
+    return (*store)
+        ->Extend(SpaceName(), {}, {{"a", "h:1", 1000}, {{3, 7, 128, 500}}})
+        .status()
+        .code();
+  };
+  auto extended = [](std::string_view items) {
+    return absl::StrCat(R"({"table_version":"1","loss_noticed":false,"sections":[)",
+                        std::string(items), "]}");
+  };
+  EXPECT_EQ(extend(extended(R"({"section":3,"held":true,"max_seq":"500"})")),
+            absl::StatusCode::kOk);
+  EXPECT_EQ(extend(extended(R"({"section":3,"held":false,"max_seq":"0"})")), absl::StatusCode::kOk);
+  EXPECT_EQ(extend(extended(R"({"section":3,"held":true,"max_seq":"499"})")),
+            absl::StatusCode::kDataLoss);
+  EXPECT_EQ(extend(extended(R"({"section":4,"held":true,"max_seq":"500"})")),
+            absl::StatusCode::kDataLoss);
+  EXPECT_EQ(extend(extended("")), absl::StatusCode::kDataLoss);
 }
 
 // Sequences that were not asked for must not become order IDs.

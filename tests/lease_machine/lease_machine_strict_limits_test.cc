@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sets of strict sequences at their limits: the next one is refused by its name, what is there goes
+// on, and a snapshot of all of it is read again.
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/lease_machine/machine_fixture.h"
+
+namespace locus::lease_machine {
+namespace {
+
+using strict_machine::Call;
+using ::testing::HasSubstr;
+
+class StrictLimitsTest : public MachineTest {
+ protected:
+  StrictLimitsTest() {
+    options_.uids = uint64_t{64} << 20;
+    options_.section_size = 64;  // 2^20 sections
+  }
+  static SpaceName Named(size_t number) { return *SpaceName::Parse(absl::StrCat("set-", number)); }
+  static StrictOwner Owner(size_t number) {
+    // Of the longest name and address.
+    const std::string text = absl::StrCat(number);
+    return {std::string(64 - text.size(), 'n') + text, std::string(256 - text.size(), 'a') + text,
+            1 + number};
+  }
+  Answer DoIn(const SpaceName& set, Call call, std::optional<RequestId> id = std::nullopt) {
+    Command command{now_, false, {}};
+    command.requests.push_back({id, set, std::move(call)});
+    return machine_.Apply(command).answers.at(0);
+  }
+  Call Take(const StrictOwner& owner, uint32_t first, size_t count) const {
+    strict_machine::Take take{options_, {owner, {}}};
+    for (size_t i = 0; i < count; ++i) {
+      take.request.wishes.push_back({first + static_cast<uint32_t>(i), 0});
+    }
+    return take;
+  }
+  void ExpectFull(const Answer& answer, const char* what) {
+    EXPECT_EQ(answer.status.code(), absl::StatusCode::kResourceExhausted) << answer.status;
+    EXPECT_THAT(std::string(answer.status.message()), HasSubstr(what));
+  }
+  void ExpectSnapshotIsReadAgain() {
+    const std::string bytes = machine_.Snapshot();
+    EXPECT_LE(bytes.size(), kMostSnapshotBytes);
+    const absl::StatusOr<Machine> restored = Machine::Restore(bytes);
+    ASSERT_TRUE(restored.ok()) << restored.status();
+    EXPECT_TRUE(restored->Snapshot() == bytes);
+  }
+
+  StrictSetOptions options_;
+};
+
+TEST_F(StrictLimitsTest, MostSets_TheNextIsRefused) {
+  for (size_t i = 0; i < strict_machine::kMostSets; ++i) {
+    ASSERT_TRUE(DoIn(Named(i), strict_machine::Create{options_}).status.ok());
+  }
+  ExpectFull(DoIn(Named(64), strict_machine::Create{options_}), "64 sets");
+  EXPECT_TRUE(DoIn(Named(0), strict_machine::Create{options_}).status.ok()) << "it is there";
+  ExpectSnapshotIsReadAgain();
+}
+
+TEST_F(StrictLimitsTest, MostSections_TheNextIsRefusedAndTheOthersGoOn) {
+  ASSERT_TRUE(DoIn(Named(0), strict_machine::Create{options_}).status.ok());
+  const auto all = static_cast<uint32_t>(strict_machine::kMostSections);
+  uint64_t session = 0;
+  for (uint32_t first = 0; first < all; first += kMostSectionsAtOnce) {
+    const Answer answer = DoIn(Named(0), Take(Owner(first), first, kMostSectionsAtOnce),
+                               RequestId{now_, 7, ++session, 1});
+    ASSERT_TRUE(answer.status.ok()) << answer.status;
+  }
+  EXPECT_EQ(machine_.strict_sets().sections(), strict_machine::kMostSections);
+  ExpectFull(DoIn(Named(0), Take(Owner(0), all, 1)), "131072 sections");
+  EXPECT_TRUE(DoIn(Named(0), Take(Owner(0), 0, 1)).status.ok());
+  ExpectSnapshotIsReadAgain();
+}
+
+TEST_F(StrictLimitsTest, MostOwners_TheNextIsRefusedUntilOneHasNoSection) {
+  ASSERT_TRUE(DoIn(Named(0), strict_machine::Create{options_}).status.ok());
+  for (size_t i = 0; i < strict_machine::kMostHolders; ++i) {
+    ASSERT_TRUE(DoIn(Named(0), Take(Owner(i), static_cast<uint32_t>(i), 1)).status.ok()) << i;
+  }
+  const StrictOwner next = Owner(strict_machine::kMostHolders);
+  ExpectFull(DoIn(Named(0), Take(next, 7777, 1)), "4096 owners");
+  EXPECT_TRUE(DoIn(Named(0), Take(Owner(1), 7777, 1)).status.ok());
+  // Answers that name all of them are remembered up to a limit, too.
+  absl::StatusCode last = absl::StatusCode::kOk;
+  for (uint64_t session = 1; session <= 8 && last == absl::StatusCode::kOk; ++session) {
+    strict_machine::Call asks = Take(Owner(2), 0, kMostSectionsAtOnce);
+    std::get<strict_machine::Take>(asks).request.wishes.back().section =
+        static_cast<uint32_t>(100'000 + session);  // is granted
+    last = DoIn(Named(0), asks, RequestId{now_, 7, session, 1}).status.code();
+  }
+  EXPECT_EQ(last, absl::StatusCode::kResourceExhausted);
+  ExpectSnapshotIsReadAgain();
+  now_ += options_.ttl + absl::Milliseconds(1);
+  EXPECT_TRUE(DoIn(Named(0), Take(Owner(1), 0, 1)).status.ok()) << "owner 0 has none now";
+  EXPECT_TRUE(DoIn(Named(0), Take(next, 8888, 1)).status.ok());
+}
+
+}  // namespace
+}  // namespace locus::lease_machine
