@@ -234,6 +234,22 @@ TEST_F(NumberJobsTest, SequenceInUseWhoseNameBecameADroppedType_EndsToo) {
   ExpectRefused("/v1/sequences/invoices/next", 404, "was dropped");
 }
 
+TEST_F(NumberJobsTest, SequenceInUseWhoseNameBecameATypeAboveTheLimit_EndsToo) {
+  RuledNumbers::Options few;
+  few.most = 1;
+  Open(few);
+  Store(Invoices());
+  EXPECT_EQ(Numbers("/v1/sequences/invoices/next"), Texts({"5"}));
+  EXPECT_EQ(Numbers("/v1/sequences/orders/next"), Texts({"1"}));
+  SequenceType orders = Invoices();
+  orders.name = "orders";
+  Store(orders);
+  // Another caller brings the news.
+  ExpectRefused("/v1/sequences/orders/next?key=", 404, "no more than 1");
+  ExpectRefused("/v1/sequences/orders/next", 404, "no more than 1");
+  EXPECT_EQ(Numbers("/v1/sequences/invoices/next"), Texts({"10"}));
+}
+
 TEST_F(NumberJobsTest, MetricsOfATypeAndOfASequenceOfItsName_AreTwoSeries) {
   EXPECT_EQ(Numbers("/v1/sequences/invoices/next"), Texts({"1"}));
   Store(Invoices());

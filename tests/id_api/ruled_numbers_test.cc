@@ -152,6 +152,20 @@ TEST_F(RuledNumbersTest, KeysAboveTheLimit_AskNothing) {
   EXPECT_EQ(OpenAndWait("invoices", "a"), absl::OkStatus());
 }
 
+TEST_F(RuledNumbersTest, TypeAboveTheLimit_IsKnownToBeOne) {
+  RuledNumbers::Options options;
+  options.most = 1;
+  Open(options);
+  ASSERT_EQ(OpenAndWait("invoices", "a"), absl::OkStatus());
+  numbers_->LookFor("tickets");
+  // Behind it in the line.
+  EXPECT_TRUE(absl::IsNotFound(OpenAndWait("orders", "")));
+  EXPECT_TRUE(numbers_->IsType("tickets"));
+  EXPECT_FALSE(numbers_->IsType("orders"));
+  EXPECT_TRUE(absl::IsResourceExhausted(OpenAndWait("tickets", "")));
+  EXPECT_EQ(generators(), 1);
+}
+
 TEST_F(RuledNumbersTest, Ask_TellsOfTypesAndOpensNone) {
   const auto ask = [this](const std::string& type) {
     return WaitFor(numbers_->Ask(type).value(), std::chrono::seconds(60));

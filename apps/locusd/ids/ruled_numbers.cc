@@ -209,6 +209,7 @@ absl::Duration RuledNumbers::OpenAll() {
     }
     bool is_dropped = false;
     absl::StatusOr<std::shared_ptr<NumberGenerator>> made = Make(name, is_full, is_dropped);
+    const bool is_type = is_dropped || (made.ok() && (!name.second || *made == nullptr));
     MutexLock lock(mutex_);
     openings_.erase(name);
     if (!made.ok()) {
@@ -220,7 +221,7 @@ absl::Duration RuledNumbers::OpenAll() {
     } else {
       opening->result = generators_[name] = *std::move(made);
     }
-    if (is_dropped || (!name.second && made.ok())) {
+    if (is_type) {
       types_.insert(name.first);
     } else if (absl::IsNotFound(made.status())) {
       types_.erase(name.first);

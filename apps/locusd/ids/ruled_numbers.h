@@ -61,7 +61,8 @@ class RuledNumbers {
   // NOT_FOUND.
   absl::StatusOr<std::shared_ptr<Opening>> Ask(const std::string& type);
   // What the store said last where it was asked: that it has the type, by Ask and LookFor, or that
-  // the type was dropped, by Open, too. Such a name is none of a sequence.
+  // the type was dropped, or is one more than the service counts by, by Open, too. Such a name is
+  // none of a sequence.
   bool IsType(const std::string& type) const;
   // For the sequence `name` in use: finds out, for later calls and without waiting, whether there
   // is a type of its name now, or one that its name is a counter of.
