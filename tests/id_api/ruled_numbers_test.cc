@@ -76,12 +76,14 @@ class RuledNumbersTest : public ::testing::Test {
   }
   void TearDown() override { types_->Hang(false); }
 
-  void Open(RuledNumbers::Options options) {
+  std::unique_ptr<TypedSequences> Sequences() {
     auto open = [this](const SequencerOptions& of) -> absl::StatusOr<std::shared_ptr<Sequencer>> {
       return std::shared_ptr<Sequencer>(counters_->Share(of).value());
     };
-    numbers_ = std::make_unique<RuledNumbers>(std::make_unique<TypedSequences>(types_, open),
-                                              std::move(options));
+    return std::make_unique<TypedSequences>(types_, open);
+  }
+  void Open(RuledNumbers::Options options) {
+    numbers_ = std::make_unique<RuledNumbers>(Sequences(), std::move(options));
   }
   absl::Status WaitFor(const Opening& opening, std::chrono::seconds patience) const {
     return numbers_->Wait(opening, std::chrono::steady_clock::now() + patience).status();
@@ -164,6 +166,41 @@ TEST_F(RuledNumbersTest, TypeAboveTheLimit_IsKnownToBeOne) {
   EXPECT_FALSE(numbers_->IsType("orders"));
   EXPECT_TRUE(absl::IsResourceExhausted(OpenAndWait("tickets", "")));
   EXPECT_EQ(generators(), 1);
+}
+
+TEST_F(RuledNumbersTest, StoreThatHasNoTableYet_HasNoTypesUntilItHas) {
+  internal::Mutex mutex;
+  absl::Status table = absl::NotFoundError("there is no table");  // under mutex
+  int opened = 0;                                                 // likewise
+  const auto make = [&](absl::Status now) {
+    MutexLock lock(mutex);
+    table = std::move(now);
+  };
+  RuledNumbers::Options options;
+  options.open_later = [&]() -> absl::StatusOr<std::unique_ptr<TypedSequences>> {
+    MutexLock lock(mutex);
+    if (!table.ok()) return table;
+    ++opened;
+    return Sequences();
+  };
+  numbers_ = std::make_unique<RuledNumbers>(nullptr, options);
+  const absl::Status none = OpenAndWait("invoices", "");
+  EXPECT_TRUE(absl::IsNotFound(none)) << none;
+  EXPECT_THAT(std::string(none.message()), HasSubstr("no table of rules"));
+  EXPECT_TRUE(absl::IsNotFound(numbers_->List().status()));
+  EXPECT_TRUE(
+      absl::IsNotFound(WaitFor(numbers_->Ask("invoices").value(), std::chrono::seconds(60))));
+  make(absl::UnavailableError("away"));
+  EXPECT_TRUE(absl::IsUnavailable(OpenAndWait("invoices", "")));
+  make(absl::FailedPreconditionError("broken"));
+  EXPECT_TRUE(absl::IsFailedPrecondition(OpenAndWait("invoices", "")));
+  make(absl::OkStatus());
+  EXPECT_EQ(OpenAndWait("invoices", ""), absl::OkStatus());
+  EXPECT_EQ(OpenAndWait("invoices", "a"), absl::OkStatus());
+  EXPECT_EQ(numbers_->List()->size(), 2u);
+  numbers_.reset();
+  MutexLock lock(mutex);
+  EXPECT_EQ(opened, 1);
 }
 
 TEST_F(RuledNumbersTest, Ask_TellsOfTypesAndOpensNone) {

@@ -14,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "locus/key_ring.h"
 #include "locus/routing/routing_table.h"
+#include "locus/routing/uri.h"
 #include "tests/engine/mariadb/mariadb_server.h"
 #include "tests/engine/redis/redis_server.h"
 #include "tests/locusd/ids_process.h"
@@ -247,6 +248,57 @@ TEST(LocusdIdsTest, MariadbWithThePasswordOfAFile_AndWithAWrongOneNotAtAll) {
   mariadb.KillHard();
   ids.Good("POST", "/v1/orders/ids", kOne);
   EXPECT_EQ(ids.StatusOf("GET", "/readyz"), 200u);
+}
+
+// A store without a table of rules, which gets one, and types, while the service runs.
+void ExpectTypesOfLater(const std::string& uri, const std::string& password) {
+  const TemporaryDirectory directory;
+  IdsProcess ids(directory);
+  WriteSecret(directory / "password", password + "\n");
+  ids.Write(kRole, "",
+            absl::StrCat("[ids]\nwait = \"60s\"\n[ids.sequences]\nstore = \"", uri, "\"\n",
+                         password.empty()
+                             ? ""
+                             : absl::StrCat("password_file = \"", directory / "password", "\"\n")));
+  ASSERT_TRUE(ids.Start());
+  const auto next = [&ids](const std::string& path) {
+    return ids.Good("GET", path)["numbers"].get<std::vector<std::string>>();
+  };
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(next("/v1/sequences/orders/next"), Texts({"1"}));
+  EXPECT_EQ(next("/v1/sequences/returns:in_use/next"), Texts({"1"}));
+  EXPECT_EQ(ids.StatusOf("GET", "/v1/numbers/returns/next"), 404u);
+  StoreUriOptions create{.create = true};
+  if (!password.empty()) create.password = [&password] { return std::string_view(password); };
+  const auto types = OpenSequenceTypeStore(uri, create);
+  ASSERT_TRUE(types.ok()) << types.status();
+  for (const char* const name : {"orders", "returns"}) {
+    SequenceType type;
+    type.name = name;
+    type.step = 10;
+    ASSERT_TRUE((*types)->Create(type).ok());
+  }
+  EXPECT_EQ(ids.StatusOf("GET", "/v1/sequences/returns:/next"), 412u);
+  EXPECT_EQ(ids.StatusOf("GET", "/v1/sequences/returns:in_use/next"), 412u) << "as was learnt";
+  EXPECT_EQ(next("/v1/numbers/returns/next"), Texts({"10"}));
+  EXPECT_EQ(next("/v1/sequences/orders/next?key="), Texts({"10"}));
+  EXPECT_EQ(next("/v1/sequences/orders/next"), Texts({"20"})) << "as was learnt";
+  EXPECT_EQ(ids.Good("GET", "/v1/types")["types"].size(), 2u);
+}
+
+TEST(LocusdIdsTest, TableOfRulesThatMariadbGetsLater_IsCountedBy) {
+  const MariadbOptions options = FreshMariadbDatabase();
+  ASSERT_TRUE(MariadbSegmentStore::CreateSchema(options).ok());
+  ExpectTypesOfLater(absl::StrCat("mysql://", options.user, "@127.0.0.1:", SharedMariadb().port(),
+                                  "/", options.database),
+                     options.password);
+}
+
+TEST(LocusdIdsTest, TableOfRulesThatAFileGetsLater_IsCountedBy) {
+  const TemporaryDirectory directory;
+  const std::string uri = absl::StrCat("sqlite:", directory / "ids.db");
+  ASSERT_TRUE(OpenSegmentStore(uri, {.create = true}).ok());
+  ExpectTypesOfLater(uri, "");
 }
 
 TEST(LocusdIdsTest, BothRoles_TheServiceLeasesItsWorkerIdFromItsOwnNode) {

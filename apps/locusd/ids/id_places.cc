@@ -110,40 +110,48 @@ absl::StatusOr<OpenedOrders> OpenOrders(
   return opened;
 }
 
+namespace {
+
+// With a password that is asked for again later, by another thread.
+SequencerUriOptions UriOptions(const SequenceSettings& settings) {
+  SequencerUriOptions options;
+  options.password = AskFor(settings.place);
+  options.ceiling = settings.ceiling.uri;
+  options.ceiling_password = AskFor(settings.ceiling);
+  return options;
+}
+
+absl::StatusOr<std::unique_ptr<TypedSequences>> OpenTyped(const SequenceSettings& settings) {
+  return OpenTypedSequences(settings.place.uri, UriOptions(settings), settings.create);
+}
+
+}  // namespace
+
 absl::StatusOr<std::shared_ptr<SequenceSet>> OpenSequences(
     const SequenceSettings& settings, size_t most_waiting,
     std::function<void(const SegmentSequenceEvent&)> on_event,
     std::function<void(const NumberRuleEvent&)> on_rule) {
   if (settings.create) LOCUS_RETURN_IF_ERROR(OpenStore(settings.place, true).status());
-  SequencerUriOptions options;
-  options.password = AskFor(settings.place);
-  options.ceiling = settings.ceiling.uri;
-  options.ceiling_password = AskFor(settings.ceiling);
   LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<Sequencer> counters,
-                         OpenSequencer(settings.place.uri, options));
+                         OpenSequencer(settings.place.uri, UriOptions(settings)));
   const std::set<std::string> names(settings.names.begin(), settings.names.end());
-  // A password that is asked for again later, by another thread.
-  options.password = AskFor(settings.place);
-  options.ceiling_password = AskFor(settings.ceiling);
-  absl::StatusOr<std::unique_ptr<TypedSequences>> typed =
-      OpenTypedSequences(settings.place.uri, options, settings.create);
+  absl::StatusOr<std::unique_ptr<TypedSequences>> typed = OpenTyped(settings);
+  // A store whose table of rules is missing is of an older version, and has none so far.
+  if (absl::IsNotFound(typed.status())) typed = nullptr;
+  LOCUS_RETURN_IF_ERROR(typed.status());
+  RuledNumbers::Options by_rule;
+  by_rule.most = settings.most;
+  by_rule.names = names;
+  by_rule.most_waiting = most_waiting;
+  by_rule.horizon = settings.horizon;
+  by_rule.on_event = on_event;
+  by_rule.on_rule = std::move(on_rule);
+  by_rule.open_later = [settings] { return OpenTyped(settings); };
   std::unique_ptr<RuledNumbers> ruled;
-  if (typed.ok()) {
-    RuledNumbers::Options by_rule;
-    by_rule.most = settings.most;
-    by_rule.names = names;
-    by_rule.most_waiting = most_waiting;
-    by_rule.horizon = settings.horizon;
-    by_rule.on_event = on_event;
-    by_rule.on_rule = std::move(on_rule);
-    try {
-      ruled = std::make_unique<RuledNumbers>(*std::move(typed), std::move(by_rule));
-    } catch (const std::system_error& thrown) {
-      return absl::UnavailableError(absl::StrCat("threads of numbers: ", thrown.what()));
-    }
-  } else if (!absl::IsNotFound(typed.status())) {
-    // A store whose table of rules is missing is of an older version, and has none.
-    return typed.status();
+  try {
+    ruled = std::make_unique<RuledNumbers>(*std::move(typed), std::move(by_rule));
+  } catch (const std::system_error& thrown) {
+    return absl::UnavailableError(absl::StrCat("threads of numbers: ", thrown.what()));
   }
   SegmentSequence::Options of_each;
   of_each.horizon = settings.horizon;

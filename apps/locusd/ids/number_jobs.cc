@@ -144,13 +144,6 @@ class Ruled {
   std::shared_ptr<NumberGenerator> generator_;
 };
 
-absl::Status NoRules(const std::string& type) {
-  return absl::NotFoundError(
-      absl::StrCat("there is no sequence type ", Quoted(type),
-                   ": the store of this service has no table of rules, which "
-                   "`locus seq type create` makes"));
-}
-
 struct Counted {
   PartsPtr held;
   const std::string name;
@@ -294,8 +287,10 @@ absl::StatusOr<IdJob> SequenceJob(const ServerRequest& request, const Query& que
   const std::string* const key = query.Find("key");
   RuledNumbers* const ruled = parts->sequences->ruled();
   if (key == nullptr) LOCUS_RETURN_IF_ERROR(parts->sequences->Check(name));
-  if (ruled == nullptr && key != nullptr) return NoRules(name);
-  if (ruled == nullptr && !wanted.empty()) return Contradiction(NoRules(name).message());
+  if (ruled == nullptr && key != nullptr) return RuledNumbers::HasNoTable(name);
+  if (ruled == nullptr && !wanted.empty()) {
+    return Contradiction(RuledNumbers::HasNoTable(name).message());
+  }
   auto counted = std::make_shared<Counted>(
       Counted{parts, name, lines, count, key != nullptr, !wanted.empty(), std::nullopt});
   if (ruled != nullptr) counted->ruled.emplace(*ruled, name, key == nullptr ? "" : *key, wanted);
@@ -311,7 +306,7 @@ absl::StatusOr<IdJob> NumberJob(const ServerRequest& request, const Query& query
   LOCUS_ASSIGN_OR_RETURN(const size_t count, query.Count("count", 1, kMost));
   LOCUS_ASSIGN_OR_RETURN(WantedCounting wanted, ReadWanted(query));
   const std::string* const key = query.Find("key");
-  if (parts->sequences->ruled() == nullptr) return NoRules(type);
+  if (parts->sequences->ruled() == nullptr) return RuledNumbers::HasNoTable(type);
   return JobOf(std::make_shared<Written>(Written{
       parts, Ruled(*parts->sequences->ruled(), type, key == nullptr ? "" : *key, std::move(wanted)),
       lines, count, query.Under(kField)}));

@@ -40,8 +40,8 @@ class RuledNumbers::Opening {
 };
 
 RuledNumbers::RuledNumbers(std::unique_ptr<TypedSequences> sequences, Options options)
-    : sequences_(std::move(sequences)),
-      options_(std::move(options)),
+    : options_(std::move(options)),
+      sequences_(std::move(sequences)),
       pool_(MakeLoadPool(kThreads)),
       driver_(internal::LoadDriver::OnThread([this] { return OpenAll(); })) {}
 
@@ -88,6 +88,26 @@ absl::Status RuledNumbers::IsFull(const Name& name) const {
   return absl::ResourceExhaustedError(absl::StrCat(
       "this service has no counter of the key ", Quoted(name.second.value_or("")),
       " of sequence type ", Quoted(name.first), ", and makes no more than ", options_.most));
+}
+
+absl::Status RuledNumbers::HasNoTable(const std::string& type) {
+  return absl::NotFoundError(
+      absl::StrCat("there is no sequence type ", Quoted(type),
+                   ": the store of this service has no table of rules, which "
+                   "`locus seq type create` makes"));
+}
+
+absl::StatusOr<TypedSequences*> RuledNumbers::Sequences() const {
+  MutexLock lock(later_);
+  if (sequences_ == nullptr) {
+    LOCUS_ASSIGN_OR_RETURN(sequences_, options_.open_later());
+  }
+  return sequences_.get();
+}
+
+absl::StatusOr<std::vector<SequenceType>> RuledNumbers::List() const {
+  LOCUS_ASSIGN_OR_RETURN(TypedSequences* const sequences, Sequences());
+  return sequences->types().List();
 }
 
 absl::StatusOr<std::shared_ptr<RuledNumbers::Opening>> RuledNumbers::Open(const std::string& type,
@@ -172,9 +192,12 @@ absl::StatusOr<std::shared_ptr<NumberGenerator>> RuledNumbers::Wait(
 
 absl::StatusOr<std::shared_ptr<NumberGenerator>> RuledNumbers::Make(const Name& name, bool is_full,
                                                                     bool& is_dropped) {
+  const absl::StatusOr<TypedSequences*> sequences = Sequences();
+  if (absl::IsNotFound(sequences.status())) return HasNoTable(name.first);
+  LOCUS_RETURN_IF_ERROR(sequences.status());
   auto ask = [&]() -> absl::StatusOr<std::shared_ptr<NumberGenerator>> {
     LOCUS_ASSIGN_OR_RETURN(const SequenceTypeStore::Known known,
-                           sequences_->types().FindAny(name.first));
+                           (*sequences)->types().FindAny(name.first));
     is_dropped = known.is_dropped;
     if (!name.second || !is_dropped) return std::shared_ptr<NumberGenerator>();
     return absl::NotFoundError(absl::StrCat("sequence type ", Quoted(name.first),
@@ -186,7 +209,7 @@ absl::StatusOr<std::shared_ptr<NumberGenerator>> RuledNumbers::Make(const Name& 
   options.executor = pool_.get();
   options.on_event = options_.on_event;
   options.on_rule = options_.on_rule;
-  auto made = sequences_->MakeGenerator(name.first, *name.second, std::move(options));
+  auto made = (*sequences)->MakeGenerator(name.first, *name.second, std::move(options));
   if (!absl::IsFailedPrecondition(made.status())) return made;
   // Perhaps because it was dropped.
   const absl::Status known = ask().status();

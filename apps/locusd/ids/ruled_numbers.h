@@ -42,11 +42,14 @@ class RuledNumbers {
     absl::Duration horizon = absl::Minutes(10);
     std::function<void(const SegmentSequenceEvent&)> on_event = {};
     std::function<void(const NumberRuleEvent&)> on_rule = {};
+    // Opens the sequences of a store that had no table of rules at the start; called again for each
+    // opening, one at a time, until it gives them. NOT_FOUND: it has none yet, and so no types.
+    std::function<absl::StatusOr<std::unique_ptr<TypedSequences>>()> open_later = {};
   };
   // A generator on its way.
   class Opening;
 
-  // Throws std::system_error: there are no threads.
+  // Without `sequences`, open_later must give some. Throws std::system_error: there are no threads.
   RuledNumbers(std::unique_ptr<TypedSequences> sequences, Options options);
   ~RuledNumbers();
 
@@ -75,12 +78,16 @@ class RuledNumbers {
       const std::shared_ptr<Opening>& opening,
       std::chrono::steady_clock::time_point deadline) const;
 
-  // All rules of the store, by name; blocks as it does. Errors: SequenceTypeStore::List.
-  absl::StatusOr<std::vector<SequenceType>> List() const { return sequences_->types().List(); }
+  // All rules of the store, by name; blocks as it does. NOT_FOUND: it has no table of rules yet.
+  // Other errors: SequenceTypeStore::List.
+  absl::StatusOr<std::vector<SequenceType>> List() const;
 
   // Calls `visit` for each that is open, with its type and key.
   void ForEach(const std::function<void(const std::string&, const std::string&,
                                         const NumberGenerator&)>& visit) const;
+
+  // What is said of a type where the store has no table of rules: NOT_FOUND.
+  static absl::Status HasNoTable(const std::string& type);
 
  private:
   // Type and key. Without a key: whether there is the type.
@@ -88,6 +95,8 @@ class RuledNumbers {
 
   absl::Status Check(const std::string& type, const std::string& key) const;
   absl::Status IsFull(const Name& name) const;
+  // Blocks as the store does, where they are not open yet. NOT_FOUND: it has no table of rules.
+  absl::StatusOr<TypedSequences*> Sequences() const;
   // `stays`: also without anybody who waits.
   absl::StatusOr<std::shared_ptr<Opening>> Join(const Name& name, bool stays);
   // Forgets what nobody waits for any more.
@@ -99,8 +108,9 @@ class RuledNumbers {
   // Opens what was asked for. Of the driver.
   absl::Duration OpenAll();
 
-  const std::unique_ptr<TypedSequences> sequences_;
   const Options options_;
+  mutable internal::Mutex later_;  // also while they are opened, so that it is once
+  mutable std::unique_ptr<TypedSequences> sequences_ ABSL_GUARDED_BY(later_);  // nullptr: not yet
   const std::unique_ptr<Executor> pool_;
   mutable internal::Mutex mutex_;
   mutable internal::CondVar opened_;
