@@ -38,11 +38,16 @@ struct SequenceTypeEvent {
 // Numbers twice. Alter, and Create of a dropped name, refuse a change after which a number may be
 // written that was written before (FAILED_PRECONDITION, with the reason), unless their caller says
 // that it may. Compared are the rule that is replaced and the new one, of earlier ones nothing is
-// known; start and step cannot repeat numbers, and a counter that wraps repeats them anyway:
+// known; start and step cannot repeat numbers. A counter that begins again under both rules, as it
+// wraps or is forgotten (`expiry` without a period), repeats numbers anyway unless a time in the
+// pattern keeps them apart; that is held to be so. Refused are:
 //   - `pattern`, unless texts of both differ in length or in a literal at the same place, or have
-//     {seq:N}, and with a period its date, at the same places: "{seq:5}" writes the number 11 as
-//     "{seq:4}1" wrote 1. Also one that lacks a field of callers, who may tell keys apart by it,
-//     and, where the counter wraps, one that lacks a unit of time.
+//     {seq:N}, the fields of callers, and with a period its date, at the same places: "{seq:5}"
+//     writes the number 11 as "{seq:4}1" wrote 1. Where a counter begins again, all units of time
+//     count as that date does. Also one that lacks a field of callers, who may tell keys apart by
+//     it, and, where a counter begins again, one that lacks a unit of time.
+//   - `at_max`: counters wrap from now on, or may have wrapped before.
+//   - `zone`, where a counter begins again and the pattern has a time: hours come once more.
 //   - `expiry`, without a period: until all have read it, some keep a counter for one time and
 //     some for the other, while generators hold numbers of it.
 //

@@ -109,27 +109,44 @@ bool IsSameElement(const NumberElement& one, const NumberElement& other) {
   return one.kind == Kind::kTime ? one.unit == other.unit : one.text == other.text;
 }
 
-// Whether equal texts of both are one number of one counter of one day: what tells numbers,
-// counters and days apart stands at the same places in both.
-bool TellApartAlike(const NumberPattern& before, const NumberPattern& after, Period period) {
-  const std::vector<Place> places = PlacesOf(before.elements);
-  const std::vector<Place> others = PlacesOf(after.elements);
-  for (size_t i = 0; i < before.elements.size(); ++i) {
-    const NumberElement& element = before.elements[i];
-    if (!IsSeq(element) && !IsOfPeriod(element, period) && !IsOfCallers(element)) continue;
+// Whether a counter may write a number again, so that only a time in the texts keeps them apart.
+// Once at_max and expiry of two rules are known to be the same, it is so of both or of none.
+bool BeginsAgain(const SequenceType& type) {
+  return type.at_max == SequencerOptions::AtMax::kWrap ||
+         (type.period == Period::kNone && type.expiry != absl::ZeroDuration());
+}
+
+// Whether what tells numbers, counters and times of `rule` apart stands in `one` only where
+// `other` has the same.
+bool HasItsPlacesIn(const NumberPattern& other, const NumberPattern& one,
+                    const SequenceType& rule) {
+  const std::vector<Place> places = PlacesOf(one.elements);
+  const std::vector<Place> others = PlacesOf(other.elements);
+  for (size_t i = 0; i < one.elements.size(); ++i) {
+    const NumberElement& element = one.elements[i];
+    const bool tells = IsSeq(element) || IsOfPeriod(element, rule.period) || IsOfCallers(element) ||
+                       (BeginsAgain(rule) && element.kind == Kind::kTime);
+    if (!tells) continue;
     bool found = false;
-    for (size_t j = 0; j < after.elements.size(); ++j) {
-      found = found || (IsSameElement(element, after.elements[j]) && places[i].IsSameAs(others[j]));
+    for (size_t j = 0; j < other.elements.size(); ++j) {
+      found = found || (IsSameElement(element, other.elements[j]) && places[i].IsSameAs(others[j]));
     }
     if (!found) return false;
   }
   return true;
 }
 
+// Whether equal texts of both are one number of one counter of one day.
+bool TellApartAlike(const NumberPattern& before, const NumberPattern& after,
+                    const SequenceType& rule) {
+  return HasItsPlacesIn(after, before, rule) && HasItsPlacesIn(before, after, rule);
+}
+
 // The first element of `before` that tells numbers apart and that `after` lacks; nullptr: none.
-const NumberElement* Lacks(const NumberPattern& before, const NumberPattern& after, bool wraps) {
+const NumberElement* Lacks(const NumberPattern& before, const NumberPattern& after,
+                           bool begins_again) {
   for (const NumberElement& element : before.elements) {
-    if (!IsOfCallers(element) && !(wraps && element.kind == Kind::kTime)) continue;
+    if (!IsOfCallers(element) && !(begins_again && element.kind == Kind::kTime)) continue;
     const bool kept =
         std::any_of(after.elements.begin(), after.elements.end(), [&](const NumberElement& other) {
           return IsSameElement(element, other) && other.max_width >= element.max_width;
@@ -163,23 +180,29 @@ std::string WhyPatternRepeats(const SequenceType& before, const SequenceType& af
       NumberPattern::Compile(after.pattern.empty() ? "{seq:19}" : after.pattern);
   if (!one.ok() || !other.ok()) return "one of them cannot be read";
   const bool wraps = after.at_max == SequencerOptions::AtMax::kWrap;
-  if (const NumberElement* lost = Lacks(*one, *other, wraps)) {
+  if (const NumberElement* lost = Lacks(*one, *other, BeginsAgain(after))) {
     if (lost->kind == Kind::kTime) {
-      return "it lacks a unit of time, and the counter wraps";
+      return absl::StrCat("it lacks a unit of time, and ",
+                          wraps ? "the counter wraps" : "a counter that is forgotten begins again");
     }
     return absl::StrCat("it lacks the field ", lost->text,
                         ", by which callers may tell keys apart");
   }
-  if (wraps) return "";
+  if (wraps && !one->has_time) return "";
   if (before.pattern.empty()) return DifferFromDecimals(*other) ? "" : kSame;
   if (after.pattern.empty()) return DifferFromDecimals(*one) ? "" : kSame;
   const bool lengths_differ =
       one->max_length < other->min_length || other->max_length < one->min_length;
-  if (lengths_differ || DifferInALiteral(*one, *other) ||
-      TellApartAlike(*one, *other, after.period)) {
+  if (lengths_differ || DifferInALiteral(*one, *other) || TellApartAlike(*one, *other, after)) {
     return "";
   }
   return kSame;
+}
+
+bool HasTime(const std::string& pattern) {
+  if (pattern.empty()) return false;
+  const absl::StatusOr<NumberPattern> compiled = NumberPattern::Compile(pattern);
+  return !compiled.ok() || compiled->has_time;
 }
 
 absl::Status MayRepeat(const SequenceType& of, std::string_view option, const std::string& before,
@@ -198,6 +221,15 @@ absl::Status CheckRepeatsNothing(const SequenceType& before, const SequenceType&
                      absl::FormatDuration(after.expiry),
                      "until all processes have read it, a counter may be forgotten while some hold "
                      "numbers of it");
+  }
+  if (before.at_max != after.at_max) {
+    return MayRepeat(after, "at_max", std::string(ToString(before.at_max)),
+                     std::string(ToString(after.at_max)),
+                     "a counter that wraps, or that wrapped before, begins again");
+  }
+  if (before.zone != after.zone && BeginsAgain(after) && HasTime(before.pattern)) {
+    return MayRepeat(after, "zone", QuotedUtf8(before.zone), QuotedUtf8(after.zone),
+                     "the counter begins again, and a time that was written comes once more");
   }
   if (before.pattern == after.pattern) return absl::OkStatus();
   const std::string why = WhyPatternRepeats(before, after);

@@ -79,6 +79,61 @@ TEST(RuleChangeTest, CounterThatWraps_KeepsItsTime) {
   EXPECT_TRUE(CheckRepeatsNothing(before, after).ok());
 }
 
+TEST(RuleChangeTest, FieldOfCallersWhereALiteralStood_IsRefused) {
+  ExpectRefused(Change("00{seq:4}", "{shop:2}{seq:4}"), "text");
+  ExpectRefused(Change("{date:yyyyMMdd}00{seq:4}", "{date:yyyyMMdd}{shop:2}{seq:4}", Period::kDay),
+                "text");
+  EXPECT_TRUE(Change("A{seq:4}", "{shop:1}{seq:4}").ok()) << "no digit is A";
+  ExpectRefused(Change("A{seq:4}", "{shop:A-Z;1}{seq:4}"), "text");
+}
+
+TEST(RuleChangeTest, OtherAtMax_IsRefused) {
+  SequenceType wraps = Of("{seq:5}"), ends = Of("{seq:5}");
+  wraps.at_max = SequencerOptions::AtMax::kWrap;
+  ExpectRefused(CheckRepeatsNothing(wraps, ends), "with at_max error instead of wrap");
+  ends.max_value = 500;
+  ExpectRefused(CheckRepeatsNothing(ends, wraps), "with at_max wrap instead of error");
+  SequenceType lower = wraps;
+  lower.max_value = 500;
+  EXPECT_TRUE(CheckRepeatsNothing(wraps, lower).ok()) << "it repeats them anyway";
+}
+
+TEST(RuleChangeTest, CounterThatIsForgotten_KeepsItsTime) {
+  auto of = [](const std::string& pattern) {
+    SequenceType type = Of(pattern);
+    type.expiry = absl::Hours(48);
+    return type;
+  };
+  ExpectRefused(CheckRepeatsNothing(of("{date:yyyyMMdd}{seq:5}"), of("{date:yyyyMM}-{seq:5}")),
+                "lacks a unit of time, and a counter that is forgotten begins again");
+  ExpectRefused(CheckRepeatsNothing(of("{date:yyyyMMdd}{seq:5}"), of("{date:yyyyddMM}{seq:5}")),
+                "text");
+  EXPECT_TRUE(
+      CheckRepeatsNothing(of("{date:yyyyMMdd}{seq:5}"), of("{date:yyyyMMdd}-{seq:5}")).ok());
+  EXPECT_TRUE(Change("{date:yyyyMMdd}{seq:5}", "{date:yyyyMM}-{seq:5}").ok()) << "is never";
+  // As one that wraps does.
+  SequenceType before = of("{date:yyyyMMdd}{seq:5}"), after = of("{date:yyyyddMM}{seq:5}");
+  before.at_max = after.at_max = SequencerOptions::AtMax::kWrap;
+  ExpectRefused(CheckRepeatsNothing(before, after), "text");
+}
+
+TEST(RuleChangeTest, OtherZone_IsRefusedWhereOnlyTheTimeTellsNumbersApart) {
+  SequenceType before = Of("{date:yyyyMMddHH}{seq:5}"), after = before;
+  after.zone = "America/New_York";
+  EXPECT_TRUE(CheckRepeatsNothing(before, after).ok());
+  before.expiry = after.expiry = absl::Hours(1);
+  ExpectRefused(CheckRepeatsNothing(before, after),
+                "with zone \"America/New_York\" instead of \"UTC\"");
+  before.pattern = after.pattern = "{seq:5}";
+  EXPECT_TRUE(CheckRepeatsNothing(before, after).ok()) << "it repeats them anyway";
+  before = after = Of("{date:yyyyMMddHH}{seq:5}", Period::kDay);
+  after.zone = "America/New_York";
+  before.expiry = after.expiry = absl::Hours(72);
+  EXPECT_TRUE(CheckRepeatsNothing(before, after).ok()) << "is kept for longer than its day";
+  before.at_max = after.at_max = SequencerOptions::AtMax::kWrap;
+  ExpectRefused(CheckRepeatsNothing(before, after), "with zone");
+}
+
 TEST(RuleChangeTest, OtherExpiry_IsRefusedWithoutAPeriodOnly) {
   SequenceType before = Of("{seq:5}"), after = before;
   after.expiry = absl::Hours(1);
