@@ -26,6 +26,7 @@ namespace {
 constexpr std::string_view kOrders = "Orders and their IDs";
 constexpr std::string_view kKeys = "Key rings";
 constexpr std::string_view kStores = "Stores of order IDs";
+constexpr std::string_view kStrict = "Strict sequences";
 constexpr std::string_view kTables = "Routing tables";
 constexpr std::string_view kMoves = "Moving vnodes between shards";
 constexpr std::string_view kLeases = "Worker IDs";
@@ -50,9 +51,9 @@ constexpr std::array kVerbs = {
     Verb{"store show", kStores, "Show the state of a space in a segment store", RunStoreShow},
     Verb{"store restored", kStores, "Declare that an older state was restored", RunStoreRestored},
     Verb{"store raise", kStores, "Lease no sequences below a number", RunStoreRaise},
-    Verb{"strict create", kStores, "Create a set of strict sequences", RunStrictCreate},
-    Verb{"strict status", kStores, "Show who owns the sections of a set", RunStrictStatus},
-    Verb{"strict restored", kStores, "Declare that a store of strict sequences was put back",
+    Verb{"strict create", kStrict, "Create a set of strict sequences", RunStrictCreate},
+    Verb{"strict status", kStrict, "Show who owns the sections of a set", RunStrictStatus},
+    Verb{"strict restored", kStrict, "Declare that a store of strict sequences was put back",
          RunStrictRestored},
     Verb{"table new", kTables, "Print a routing table of equal ranges", RunTableNew},
     Verb{"table check", kTables, "Check a routing table", RunTableCheck},

@@ -29,7 +29,8 @@ struct StrictSetOptions {
   // at most 2^20 sections.
   uint32_t section_size = 100'000;
   // By how much the stored number is raised at once, ahead of use. 1 to 2^32. Larger: fewer store
-  // writes, and larger jumps of the numbers when a section changes its owner.
+  // writes, and larger jumps of the numbers when a section changes its owner. Above 2^20 a loss of
+  // the store is covered only if sections change their owner less often than every step / 2^20 s.
   uint64_t step = 10'000;
   // How long an owner may answer without having reached the store, and how long the keys of an
   // owner that died are without answers. 3 s to 10 min, in whole milliseconds.

@@ -84,7 +84,8 @@ struct Config {
     uint64_t burst = 10'000;
     size_t under_way = 1024;
     size_t forward = 64;
-    bool store = false;  // counters and spaces of order IDs (lease_api::ApiOptions)
+    // Keeps spaces of order IDs, counters, rules and strict sections (lease_api::ApiOptions).
+    bool store = false;
     // How long /readyz answers 503 before the API takes nothing new, when the process ends. As long
     // as whoever balances the load needs to notice.
     absl::Duration drain_delay;

@@ -60,7 +60,7 @@ constexpr char kApiRest[] =
 constexpr char kApiForward[] =
     R"(# forward = 64                      # requests handed on to the leader at once; 0: never
 # forward_authority = ""            # PEM, for the leader's API; those of the system
-# store = false                     # counters and order IDs; once all nodes know them
+# store = false                     # keeps order IDs, counters, rules, strict sections, too
 )";
 
 constexpr char kIds[] = R"(

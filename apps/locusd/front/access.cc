@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
 #include "src/lease_api/call.h"
@@ -166,10 +167,11 @@ AccessControl::Decision AccessControl::Decide(const ServerRequest& request, Scop
     decision.refusal = TooMany(of.name, of.per_second, wait);
   } else if (!any_of.empty() && !of.scopes.HasAnyOf(any_of)) {
     ++rule->counts->forbidden;
-    decision.refusal = ProblemAnswer(absl::FailedPreconditionError(absl::StrCat(
-                                         "the token ", of.name, " has the scopes ",
-                                         of.scopes.ToString(), "; this needs ", any_of.ToString())),
-                                     403);
+    decision.refusal = ProblemAnswer(
+        absl::FailedPreconditionError(absl::StrCat(
+            "the token ", of.name, " has the scopes ", of.scopes.ToString(), "; this needs ",
+            absl::StrReplaceAll(any_of.ToString(), {{", ", " or "}}))),
+        403);
   }
   return decision;
 }
