@@ -41,7 +41,13 @@ absl::StatusOr<absl::TimeZone> ZoneOf(const SequenceType& type) {
                   "another zone on each");
   }
   absl::TimeZone zone;
-  if (!type.zone.empty() && absl::LoadTimeZone(type.zone, &zone)) return zone;
+  if (!type.zone.empty() && absl::LoadTimeZone(type.zone, &zone)) {
+    const int offset = zone.At(absl::UnixEpoch()).offset;
+    if (!type.zone.starts_with("Fixed/") || (offset >= -12 * 3600 && offset <= 14 * 3600)) {
+      return zone;
+    }
+    return Refuse("zone", Quoted(type.zone), "from 12 hours before UTC to 14 hours after it");
+  }
   return Refuse("zone", Quoted(type.zone), "a time zone that this system knows");
 }
 

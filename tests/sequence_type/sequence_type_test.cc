@@ -45,6 +45,12 @@ TEST(SequenceTypeTest, OptionThatCannotBe_IsNamedWithItsLimit) {
                            "right/UTC", "Etc/../UTC", "./UTC", "Etc//UTC"}) {
     EXPECT_TRUE(Has(RefusalOf([&](T& t) { t.zone = zone; }), "one zone on all machines")) << zone;
   }
+  for (const char* zone : {"Fixed/UTC-12:00:01", "Fixed/UTC+14:00:01", "Fixed/UTC+24:00:00"}) {
+    EXPECT_TRUE(Has(RefusalOf([&](T& t) { t.zone = zone; }), "from 12 hours before UTC")) << zone;
+  }
+  SequenceType furthest = Daily();
+  furthest.zone = "Fixed/UTC+14:00:00";
+  EXPECT_TRUE(furthest.Check().ok()) << furthest.Check();
   EXPECT_TRUE(Has(RefusalOf([](T& t) { t.expiry = absl::Hours(51); }), "longer than 51h"));
   EXPECT_TRUE(Has(RefusalOf([](T& t) { t.expiry = absl::Microseconds(1); }), "1us"));
   EXPECT_TRUE(Has(RefusalOf([](T& t) { t.lifetime = absl::Milliseconds(1500); }), "1.5s"));
