@@ -53,7 +53,8 @@ absl::StatusOr<Reply> Rules::Apply(const Call& call, bool& changed) {
   }
   if (known == rules_.end() && rules_.size() >= kMostRules) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("the cluster has ", kMostRules, " rules of sequences, which is the most"));
+        absl::StrCat("the cluster has ", kMostRules,
+                     " rules of sequences, dropped ones included, which is the most"));
   }
   rules_[call.name] = *call.next;
   changed = true;
