@@ -76,23 +76,28 @@ class SequenceTypeStore {
 
   // Stores a new rule; type.version is ignored. Returns it with its version. ALREADY_EXISTS: there
   // is a type of that name. FAILED_PRECONDITION: there was one, and numbers of it may be written
-  // again; also if its period was another. INVALID_ARGUMENT: SequenceType::Check.
+  // again; also if its period was another, or its last rule cannot be read. INVALID_ARGUMENT:
+  // SequenceType::Check.
   absl::StatusOr<SequenceType> Create(SequenceType type, Repeats repeats = Repeats::kRefused);
 
   // NOT_FOUND: there is no such type, and was none. FAILED_PRECONDITION: it was dropped.
   absl::StatusOr<SequenceType> Find(std::string_view name);
 
-  // Also a dropped type, with its last rule; of a rule that cannot be read, name and version only.
+  // Also a dropped type, with its last rule.
   struct Known {
     SequenceType type;
     bool is_dropped = false;
+    // DATA_LOSS: the rule cannot be read, here at least; of `type` only name and version are so.
+    absl::Status read = {};
+    bool is_readable() const { return read.ok(); }
   };
-  // NOT_FOUND: there is no such type, and was none.
+  // NOT_FOUND: there is no such type, and was none. A rule that cannot be read is DATA_LOSS unless
+  // it was dropped.
   absl::StatusOr<Known> FindAny(std::string_view name);
 
   // All types, by name, without those that were dropped.
   absl::StatusOr<std::vector<SequenceType>> List();
-  // With them.
+  // With them, and with those whose rules cannot be read.
   absl::StatusOr<std::vector<Known>> ListAny();
 
   // Replaces the rule that has version type.version; returns the new one with its version. A

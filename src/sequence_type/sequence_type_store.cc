@@ -34,27 +34,59 @@ absl::Status WasDropped(std::string_view name) {
       absl::StrCat("sequence type ", ToAbsl(name), " was dropped: create it again to go on"));
 }
 
-absl::StatusOr<SequenceTypeStore::Known> Read(const std::string& name, uint64_t version,
-                                              std::string_view text) {
+SequenceTypeStore::Known Read(const std::string& name, uint64_t version, std::string_view text) {
+  SequenceTypeStore::Known known;
   auto lost = [&](std::string_view reason) {
-    return absl::DataLossError(
+    known.read = absl::DataLossError(
         absl::StrCat("what is stored as sequence type ", Quoted(name), " ", ToAbsl(reason)));
   };
-  if (version == 0 || version > kHighestVersion) {
-    return lost(absl::StrCat("has the version ", version));
-  }
   absl::StatusOr<internal::StoredType> stored = internal::ParseStoredText(text);
-  if (!stored.ok()) return lost(std::string(stored.status().message()));
-  SequenceTypeStore::Known known{std::move(stored->type), stored->is_dropped};
+  if (stored.ok()) {
+    known.is_dropped = stored->is_dropped;
+    known.type = std::move(stored->type);
+  }
   known.type.name = name;
-  known.type.version = version;
   const absl::Status valid = known.type.Check();
-  if (valid.ok()) return known;
-  if (!known.is_dropped) return lost(absl::StrCat("is no rule: ", valid.message()));
-  known.type = SequenceType();
-  known.type.name = name;
+  if (version == 0 || version > kHighestVersion) {
+    lost(absl::StrCat("has the version ", version));
+  } else if (!stored.ok()) {
+    lost(std::string(stored.status().message()));
+  } else if (!stored->is_readable) {
+    lost("is a text that this build cannot read");
+  } else if (!valid.ok()) {
+    lost(absl::StrCat("is no rule: ", valid.message()));
+  }
+  if (!known.is_readable()) {
+    known.type = SequenceType();
+    known.type.name = name;
+  }
   known.type.version = version;
   return known;
+}
+
+// Why nobody can count by it, and what ends it.
+absl::Status Unreadable(const SequenceTypeStore::Known& known) {
+  return absl::DataLossError(absl::StrCat(known.read.message(), "; locus seq type drop ",
+                                          known.type.name, " --version ", known.type.version,
+                                          " ends it, unless others can read it"));
+}
+
+// Of a rule that is created in the place of `dropped`.
+absl::Status CheckRevives(const SequenceTypeStore::Known& dropped, const SequenceType& type) {
+  constexpr char kOr[] =
+      "; create another type, or say that numbers may be written twice (Repeats::kAllowed, "
+      "--may-repeat)";
+  if (!dropped.is_readable()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "sequence type ", type.name, ", version ", dropped.type.version,
+        ", was dropped, and its last rule cannot be compared: ", dropped.read.message(), kOr));
+  }
+  if (dropped.type.period != type.period) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "sequence type ", type.name, " had the period ", ToAbsl(ToString(dropped.type.period)),
+        ", not ", ToAbsl(ToString(type.period)), ": all its counters would start again", kOr));
+  }
+  return internal::CheckRepeatsNothing(dropped.type, type);
 }
 
 absl::StatusOr<uint64_t> NextVersion(std::string_view name, uint64_t version) {
@@ -63,10 +95,9 @@ absl::StatusOr<uint64_t> NextVersion(std::string_view name, uint64_t version) {
       absl::StrCat("sequence type ", ToAbsl(name), " has the highest version there is"));
 }
 
-// A rule that is written. Older ones may have less.
-absl::Status CheckNew(const SequenceType& type) {
+// Of an expiry that is written anew. Older rules may have less.
+absl::Status CheckNewExpiry(const SequenceType& type) {
   constexpr absl::Duration kShortestExpiry = absl::Seconds(10);
-  LOCUS_RETURN_IF_ERROR(type.Check());
   if (type.expiry == absl::ZeroDuration() || type.expiry >= kShortestExpiry) {
     return absl::OkStatus();
   }
@@ -102,7 +133,8 @@ void SequenceTypeStore::Tell(SequenceTypeEvent::Kind kind, std::optional<Sequenc
 }
 
 absl::StatusOr<SequenceType> SequenceTypeStore::Create(SequenceType type, Repeats repeats) {
-  LOCUS_RETURN_IF_ERROR(CheckNew(type));
+  LOCUS_RETURN_IF_ERROR(type.Check());
+  LOCUS_RETURN_IF_ERROR(CheckNewExpiry(type));
   std::optional<uint64_t> random = internal::RandomWord();
   if (!random) return absl::UnavailableError("OpenSSL has no randomness for a version");
   type.version = (*random >> 12) + 1;
@@ -114,15 +146,13 @@ absl::StatusOr<SequenceType> SequenceTypeStore::Create(SequenceType type, Repeat
   }
   LOCUS_ASSIGN_OR_RETURN(Known known, FindAny(type.name));
   if (known.is_dropped) {
-    if (repeats == Repeats::kRefused) {
-      LOCUS_RETURN_IF_ERROR(CheckSuccessor(known.type, type));
-      LOCUS_RETURN_IF_ERROR(internal::CheckRepeatsNothing(known.type, type));
-    }
+    if (repeats == Repeats::kRefused) LOCUS_RETURN_IF_ERROR(CheckRevives(known, type));
     LOCUS_ASSIGN_OR_RETURN(type.version, NextVersion(type.name, known.type.version));
     LOCUS_ASSIGN_OR_RETURN(stored, Swap(type.name, known.type.version,
                                         Stored{type.version, internal::TypeTextOf(type)}));
     if (stored) {
-      Tell(SequenceTypeEvent::Kind::kCreated, std::move(known.type), type);
+      Tell(SequenceTypeEvent::Kind::kCreated,
+           known.is_readable() ? std::optional(std::move(known.type)) : std::nullopt, type);
       return type;
     }
   }
@@ -141,7 +171,9 @@ absl::StatusOr<std::optional<SequenceTypeStore::Stored>> SequenceTypeStore::Load
 absl::StatusOr<SequenceTypeStore::Known> SequenceTypeStore::FindAny(std::string_view name) {
   LOCUS_ASSIGN_OR_RETURN(std::optional<Stored> stored, LoadChecked(name));
   if (!stored) return NotFound(name);
-  return Read(std::string(name), stored->version, stored->text);
+  Known known = Read(std::string(name), stored->version, stored->text);
+  if (!known.is_readable() && !known.is_dropped) return Unreadable(known);
+  return known;
 }
 
 absl::StatusOr<SequenceType> SequenceTypeStore::Find(std::string_view name) {
@@ -156,8 +188,7 @@ absl::StatusOr<std::vector<SequenceTypeStore::Known>> SequenceTypeStore::ListAny
   std::vector<Known> types;
   types.reserve(all.size());
   for (const auto& [name, stored] : all) {
-    LOCUS_ASSIGN_OR_RETURN(Known known, Read(name, stored.version, stored.text));
-    types.push_back(std::move(known));
+    types.push_back(Read(name, stored.version, stored.text));
   }
   return types;
 }
@@ -166,7 +197,9 @@ absl::StatusOr<std::vector<SequenceType>> SequenceTypeStore::List() {
   LOCUS_ASSIGN_OR_RETURN(std::vector<Known> all, ListAny());
   std::vector<SequenceType> types;
   for (Known& known : all) {
-    if (!known.is_dropped) types.push_back(std::move(known.type));
+    if (known.is_dropped) continue;
+    if (!known.is_readable()) return Unreadable(known);
+    types.push_back(std::move(known.type));
   }
   return types;
 }
@@ -186,8 +219,9 @@ absl::Status SequenceTypeStore::Changed(std::string_view name, uint64_t version)
 }
 
 absl::StatusOr<SequenceType> SequenceTypeStore::Alter(SequenceType type, Repeats repeats) {
-  LOCUS_RETURN_IF_ERROR(CheckNew(type));
+  LOCUS_RETURN_IF_ERROR(type.Check());
   LOCUS_ASSIGN_OR_RETURN(SequenceType known, FindVersion(type.name, type.version));
+  if (type.expiry != known.expiry) LOCUS_RETURN_IF_ERROR(CheckNewExpiry(type));
   LOCUS_RETURN_IF_ERROR(CheckSuccessor(known, type));
   if (repeats == Repeats::kRefused) {
     LOCUS_RETURN_IF_ERROR(internal::CheckRepeatsNothing(known, type));
@@ -204,19 +238,17 @@ absl::StatusOr<SequenceType> SequenceTypeStore::Alter(SequenceType type, Repeats
 absl::Status SequenceTypeStore::Drop(std::string_view name, uint64_t version) {
   LOCUS_ASSIGN_OR_RETURN(std::optional<Stored> stored, LoadChecked(name));
   if (!stored) return NotFound(name);
-  absl::StatusOr<Known> known = Read(std::string(name), stored->version, stored->text);
-  if (known.ok() && known->is_dropped) return WasDropped(name);
+  Known known = Read(std::string(name), stored->version, stored->text);
+  if (known.is_dropped) return WasDropped(name);
   if (stored->version != version) return Aborted(name, version, stored->version);
   LOCUS_ASSIGN_OR_RETURN(const uint64_t next, NextVersion(name, version));
   LOCUS_ASSIGN_OR_RETURN(bool dropped, Swap(std::string(name), version,
                                             Stored{next, internal::DroppedTextOf(stored->text)}));
   if (!dropped) return Changed(name, version);
-  SequenceType ended;
-  ended.name = name;
-  if (known.ok()) ended = known->type;
+  SequenceType ended = known.type;
   ended.version = next;
   Tell(SequenceTypeEvent::Kind::kDropped,
-       known.ok() ? std::optional(std::move(known->type)) : std::nullopt, ended);
+       known.is_readable() ? std::optional(std::move(known.type)) : std::nullopt, ended);
   return absl::OkStatus();
 }
 

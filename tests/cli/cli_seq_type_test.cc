@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // locus seq type, seq --type and number next, on the engine that needs no server.
+#include <sqlite3.h>
+
+#include <string>
+
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
@@ -36,6 +40,17 @@ class SeqTypeTest : public CommandTest {
     EXPECT_EQ(outcome.exit, exit) << outcome.err;
     EXPECT_EQ(outcome.out, "");
     return outcome.err;
+  }
+  // As a machine sees it that does not know its zone.
+  void SpoilRuleOf(const std::string& type) {
+    sqlite3* db;
+    ASSERT_EQ(sqlite3_open(store_.substr(store_.find(':') + 1).c_str(), &db), SQLITE_OK);
+    const std::string sql =
+        "UPDATE locus_sequence_type SET rule = CAST(replace(CAST(rule AS TEXT), 'zone=UTC',"
+        " 'zone=Mars/Olympus') AS BLOB) WHERE name = CAST('" +
+        type + "' AS BLOB)";
+    EXPECT_EQ(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
+    sqlite3_close(db);
   }
   void CreateInvoices(const std::vector<std::string>& more = {}) {
     std::vector<std::string> words = {"--period", "day", "--pattern", "{date:yyyyMMdd}{seq:8}"};
@@ -132,6 +147,27 @@ TEST_F(SeqTypeTest, ChangeThatMayRepeatNumbers_NeedsAConfirmation) {
               HasSubstr("with expiry 1h instead of 0"));
   Says({"seq", "type", "alter", "tickets"}, {"--pattern", "{seq:6}"});
   Says({"seq", "type", "alter", "tickets"}, {"--pattern", "{seq:5}1", "--may-repeat"});
+}
+
+TEST_F(SeqTypeTest, RuleThatCannotBeRead_IsListedAndDropped) {
+  Says({"seq", "type", "create", "bad"});
+  Says({"seq", "type", "create", "good"});
+  SpoilRuleOf("bad");
+  const Outcome list = Run({"seq", "type", "list"});
+  EXPECT_EQ(list.exit, 1);
+  EXPECT_THAT(list.out, HasSubstr("good"));
+  EXPECT_THAT(list.out, MatchesRegex("(.|\n)*bad +\\? +\\?(.|\n)*"));
+  EXPECT_THAT(list.err, HasSubstr("Mars/Olympus"));
+  EXPECT_THAT(Refusal({"seq", "type", "show", "bad"}, {}, 1),
+              HasSubstr("locus seq type drop bad --version "));
+  Says({"seq", "type", "drop", "bad"});
+  EXPECT_THAT(Says({"seq", "type", "list"}), HasSubstr("good"));
+  EXPECT_THAT(Says({"seq", "type", "list", "--dropped", "--json"}),
+              MatchesRegex("\\{\"name\":\"bad\",\"version\":\"[0-9]+\"\\}\n"));
+  const std::string refused = Refusal({"seq", "type", "create", "bad"}, {}, 1);
+  EXPECT_THAT(refused, HasSubstr("cannot be compared"));
+  EXPECT_THAT(refused, HasSubstr("--may-repeat"));
+  Says({"seq", "type", "create", "bad"}, {"--may-repeat"});
 }
 
 TEST_F(SeqTypeTest, CountersOfAType_FollowItsRule) {

@@ -135,6 +135,18 @@ std::vector<std::pair<const char*, std::string>> RowsOf(const SequenceType& type
           {"lifetime", absl::FormatDuration(type.lifetime)}};
 }
 
+// The version that a rule has now, also one that cannot be read.
+absl::StatusOr<uint64_t> VersionOf(SequenceTypeStore& types, const std::string& name) {
+  const absl::StatusOr<SequenceType> found = types.Find(name);
+  if (found.ok()) return found->version;
+  if (!absl::IsDataLoss(found.status())) return found.status();
+  LOCUS_ASSIGN_OR_RETURN(const std::vector<SequenceTypeStore::Known> all, types.ListAny());
+  for (const SequenceTypeStore::Known& known : all) {
+    if (known.type.name == name) return known.type.version;
+  }
+  return found.status();
+}
+
 // Numbers are strings: JavaScript's end at 2^53.
 nlohmann::ordered_json JsonOf(const SequenceType& type) {
   nlohmann::ordered_json json;
@@ -231,14 +243,25 @@ int RunSeqTypeList(std::span<const std::string> words) {
   line.Flag("--json", &json, "Print one JSON object a line");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   std::string out;
+  absl::Status unread;
   auto run = [&]() -> absl::Status {
     LOCUS_ASSIGN_OR_RETURN(auto types, OpenSequenceTypes(store, /*create=*/false));
     LOCUS_ASSIGN_OR_RETURN(std::vector<SequenceTypeStore::Known> all, types->ListAny());
     TextGrid grid({Align::kLeftWhole, Align::kLeft, Align::kLeft, Align::kRight, Align::kRight,
                    Align::kLeftWhole});
     grid.Add({"name", "period", "time_zone", "start", "step", "pattern"});
-    for (const auto& [type, is_dropped] : all) {
+    for (const auto& [type, is_dropped, read] : all) {
       if (is_dropped != dropped) continue;
+      if (!read.ok()) {
+        if (unread.ok()) unread = read;
+        const std::string version = absl::StrCat(type.version);
+        if (json) {
+          absl::StrAppend(
+              &out, nlohmann::ordered_json{{"name", type.name}, {"version", version}}.dump(), "\n");
+        }
+        grid.Add({type.name, "?", "?", "?", "?", "?"});
+        continue;
+      }
       if (json) absl::StrAppend(&out, JsonOf(type).dump(), "\n");
       grid.Add({type.name, std::string(ToString(type.period)), type.zone,
                 absl::StrCat(type.start == 0 ? type.step : type.start), absl::StrCat(type.step),
@@ -247,7 +270,9 @@ int RunSeqTypeList(std::span<const std::string> words) {
     if (!json) grid.AppendTo(out, StdoutStyle());
     return absl::OkStatus();
   };
-  return End("seq type list", run(), out);
+  const int exit = End("seq type list", run(), out);
+  // Of what was dropped nobody counts.
+  return exit != kDone || dropped || unread.ok() ? exit : Fail("seq type list", unread);
 }
 
 int RunSeqTypeAlter(std::span<const std::string> words) {
@@ -304,8 +329,7 @@ int RunSeqTypeDrop(std::span<const std::string> words) {
     LOCUS_ASSIGN_OR_RETURN(auto types, OpenSequenceTypes(store, /*create=*/false));
     LOCUS_RETURN_IF_ERROR(audit.Follow(store, *types));
     if (!version) {
-      LOCUS_ASSIGN_OR_RETURN(SequenceType type, types->Find(name));
-      version = type.version;
+      LOCUS_ASSIGN_OR_RETURN(version, VersionOf(*types, name));
     }
     return types->Drop(name, *version);
   };
