@@ -2,6 +2,7 @@
 // locus seq type, seq --type and number next, on the engine that needs no server.
 #include <sqlite3.h>
 
+#include <cstdlib>
 #include <string>
 
 #include "absl/time/clock.h"
@@ -168,6 +169,15 @@ TEST_F(SeqTypeTest, RuleThatCannotBeRead_IsListedAndDropped) {
   EXPECT_THAT(refused, HasSubstr("cannot be compared"));
   EXPECT_THAT(refused, HasSubstr("--may-repeat"));
   Says({"seq", "type", "create", "bad"}, {"--may-repeat"});
+}
+
+TEST_F(SeqTypeTest, PasswordThatCannotBeRead_LeavesNoStore) {
+  ::setenv("LOCUS_AUDIT_PASSWORD_FILE", "/nonexistent/password", 1);
+  const std::string refused =
+      Refusal({"seq", "type", "create", "a"}, {"--audit", "localhost:1"}, 1);
+  ::unsetenv("LOCUS_AUDIT_PASSWORD_FILE");
+  EXPECT_THAT(refused, HasSubstr("/nonexistent/password"));
+  EXPECT_THAT(Refusal({"seq", "type", "list"}, {}, 1), HasSubstr("does not exist"));
 }
 
 TEST_F(SeqTypeTest, CountersOfAType_FollowItsRule) {

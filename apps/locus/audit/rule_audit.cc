@@ -26,6 +26,7 @@ struct RuleAudit::Rep {
   bool tls = false;
   std::optional<std::string> tls_ca;
   std::unique_ptr<AuditSink> sink;
+  std::string place;
 };
 
 RuleAudit::RuleAudit() : rep_(std::make_unique<Rep>()) {}
@@ -45,7 +46,7 @@ void RuleAudit::DeclareOn(VerbLine& line) {
       .Needs("--audit-tls");
 }
 
-absl::Status RuleAudit::Follow(const StoreUri& uri, SequenceTypeStore& types) {
+absl::Status RuleAudit::Open(const StoreUri& uri) {
   if (!rep_->server || uri.engine == StoreUri::Engine::kLocusd) return absl::OkStatus();
   rep_->options.endpoint = *rep_->server;
   rep_->options.tls.enabled = rep_->tls;
@@ -56,8 +57,12 @@ absl::Status RuleAudit::Follow(const StoreUri& uri, SequenceTypeStore& types) {
   AuditSinkOptions of_sink;
   of_sink.linger = absl::ZeroDuration();
   LOCUS_ASSIGN_OR_RETURN(rep_->sink, AuditSink::Open(std::move(writer), of_sink));
-  types.set_on_event(AuditRules(*rep_->sink, {.place = uri.text}));
+  rep_->place = uri.text;
   return absl::OkStatus();
+}
+
+void RuleAudit::Follow(SequenceTypeStore& types) {
+  if (rep_->sink != nullptr) types.set_on_event(AuditRules(*rep_->sink, {.place = rep_->place}));
 }
 
 absl::Status RuleAudit::Finish() {

@@ -18,10 +18,12 @@ class RuleAudit {
   ~RuleAudit();
   void DeclareOn(VerbLine& line);
 
-  // Has the changes that `types`, of the store `uri`, makes recorded, if that is asked for. A
+  // Before the store `uri` is opened, or made: reads the password, if recording is asked for. A
   // cluster of locusd records its rules itself. INVALID_ARGUMENT: bad options; also the errors of
   // Password. FAILED_PRECONDITION: this build has no ClickHouse.
-  absl::Status Follow(const StoreUri& uri, SequenceTypeStore& types);
+  absl::Status Open(const StoreUri& uri);
+  // After Open: has the changes that `types`, of that store, makes recorded.
+  void Follow(SequenceTypeStore& types);
   // Waits until what was done is recorded. FAILED_PRECONDITION: it is done, and not recorded.
   absl::Status Finish();
 

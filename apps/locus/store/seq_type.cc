@@ -197,8 +197,9 @@ int RunSeqTypeCreate(std::span<const std::string> words) {
   auto run = [&]() -> absl::Status {
     rule.ChangeIn(type);
     LOCUS_RETURN_IF_ERROR(type.Check());
+    LOCUS_RETURN_IF_ERROR(audit.Open(store));
     LOCUS_ASSIGN_OR_RETURN(auto types, OpenSequenceTypes(store, /*create=*/true));
-    LOCUS_RETURN_IF_ERROR(audit.Follow(store, *types));
+    audit.Follow(*types);
     LOCUS_ASSIGN_OR_RETURN(type, types->Create(type, RepeatsOf(may_repeat)));
     out = VersionLine(type);
     return absl::OkStatus();
@@ -297,8 +298,9 @@ int RunSeqTypeAlter(std::span<const std::string> words) {
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   std::string out;
   auto run = [&]() -> absl::Status {
+    LOCUS_RETURN_IF_ERROR(audit.Open(store));
     LOCUS_ASSIGN_OR_RETURN(auto types, OpenSequenceTypes(store, /*create=*/false));
-    LOCUS_RETURN_IF_ERROR(audit.Follow(store, *types));
+    audit.Follow(*types);
     LOCUS_ASSIGN_OR_RETURN(SequenceType type, types->Find(name));
     rule.ChangeIn(type);
     if (version) type.version = *version;
@@ -326,8 +328,9 @@ int RunSeqTypeDrop(std::span<const std::string> words) {
   audit.DeclareOn(line);
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   auto run = [&]() -> absl::Status {
+    LOCUS_RETURN_IF_ERROR(audit.Open(store));
     LOCUS_ASSIGN_OR_RETURN(auto types, OpenSequenceTypes(store, /*create=*/false));
-    LOCUS_RETURN_IF_ERROR(audit.Follow(store, *types));
+    audit.Follow(*types);
     if (!version) {
       LOCUS_ASSIGN_OR_RETURN(version, VersionOf(*types, name));
     }
