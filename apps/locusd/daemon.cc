@@ -100,6 +100,8 @@ class Daemon::Rep {
                                                                        http::Server::Respond to) {
                              front_->Handle(std::move(request), std::move(to));
                            }));
+    // Not before others reach it: a process whose port is taken has no sections.
+    if (strict_ != nullptr) LOCUS_RETURN_IF_ERROR(strict_->Begin());
     log_.Info("serves", {{"version", Version()},
                          {"roles", RolesText(config_)},
                          {"listen", config_.api.server.listen},
@@ -176,7 +178,7 @@ class Daemon::Rep {
       options.on_section =
           AuditStrict(audit->sink(), {.space = strict.set, .place = strict.place.uri}, strict.name);
     }
-    LOCUS_ASSIGN_OR_RETURN(strict_, StrictService::Start(*config_.strict, std::move(options)));
+    LOCUS_ASSIGN_OR_RETURN(strict_, StrictService::Open(*config_.strict, std::move(options)));
     front_->Add(strict_->api());
     return absl::OkStatus();
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strict sequences by real nodes: how they spread, and what callers see of hand-overs and deaths.
 #include <signal.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "locus/engine/sqlite.h"
 #include "tests/locusd/strict_nodes.h"
 
 namespace locus {
@@ -188,6 +190,25 @@ TEST_F(LocusdStrictTest, AnotherSetThanTheStored_EndsTheStart) {
   const LocusdRun run = RunLocusd(absl::StrCat("--config ", other.config()), directory_);
   EXPECT_EQ(run.code, 2) << run.out;
   EXPECT_THAT(run.out, HasSubstr("strict.store: "));
+}
+
+TEST_F(LocusdStrictTest, APortThatIsTaken_LeavesTheSectionsToOthers) {
+  const LoopbackListener taken = ListenOnLoopback();
+  const std::string config = directory_ / "late.toml";
+  std::ofstream(config) << "roles = [\"sequence-node\"]\n[api]\nlisten = \"127.0.0.1:" << taken.port
+                        << "\"\n[strict]\nname = \"late\"\nstore = \"sqlite:"
+                        << directory_ / "strict.db"
+                        << "\"\ncreate = true\nuids = 2000\n"
+                        << "section_size = 100\nttl = \"3s\"\n";
+  const LocusdRun run = RunLocusd("--config " + config, directory_);
+  close(taken.fd);
+  EXPECT_GT(run.code, 0) << run.out;
+  EXPECT_THAT(run.out, HasSubstr(absl::StrCat("127.0.0.1:", taken.port)));
+  const auto store = SqliteStrictStore::Open(directory_ / "strict.db", {});
+  ASSERT_TRUE(store.ok()) << store.status();
+  const absl::StatusOr<StrictSetView> set = (*store)->Show(SpaceName());
+  ASSERT_TRUE(set.ok()) << set.status();
+  EXPECT_THAT(set->sections, ::testing::IsEmpty());  // none was ever owned
 }
 
 TEST_F(LocusdStrictTest, Check_JudgesFilesWithoutAStart) {

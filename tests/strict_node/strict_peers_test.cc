@@ -41,8 +41,9 @@ class ServedService {
   const StrictSettings& settings() const { return settings_; }
 
   void StartService() {
-    auto service = StrictService::Start(settings_, {});
+    auto service = StrictService::Open(settings_, {});
     ASSERT_TRUE(service.ok()) << service.status();
+    ASSERT_TRUE((*service)->Begin().ok());
     service_ = *std::move(service);
   }
   void StartServer() {

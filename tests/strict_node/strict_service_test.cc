@@ -31,16 +31,20 @@ class StrictServiceTest : public ::testing::Test {
     settings_.options.uids = 1000;
     settings_.options.section_size = 100;
   }
-  void StartEmpty() {
+  void Open() {
     StrictServiceOptions options;
     options.on_event = [this](const IdServiceEvent& event) {
       internal::MutexLock lock(mutex_);
       told_.push_back(absl::StrCat(event.what, ": ", event.why));
     };
     absl::StatusOr<std::unique_ptr<StrictService>> service =
-        StrictService::Start(settings_, std::move(options));
+        StrictService::Open(settings_, std::move(options));
     ASSERT_TRUE(service.ok()) << service.status();
     service_ = *std::move(service);
+  }
+  void StartEmpty() {
+    ASSERT_NO_FATAL_FAILURE(Open());
+    ASSERT_TRUE(service_->Begin().ok());
   }
   // Until it has all sections.
   void Start() {
@@ -89,6 +93,16 @@ TEST_F(StrictServiceTest, ASecondNodeOfOneName_IsToldOnce) {
   const std::vector<std::string> told = Told("a sequence-node that called was refused");
   ASSERT_EQ(told.size(), 1u);
   EXPECT_THAT(told[0], HasSubstr("at elsewhere.example:7070 is named one, as is the one at 127"));
+}
+
+TEST_F(StrictServiceTest, BeforeItBegins_NobodyHasSections) {
+  ASSERT_NO_FATAL_FAILURE(Open());
+  const ServerAnswer answer = Ask("/v1/strict/next", R"({"uids":["7"]})");
+  EXPECT_EQ(answer.status, 421u) << answer.body;
+  EXPECT_THAT(answer.body, HasSubstr(R"("owner":null)"));
+  EXPECT_THAT(service_->api().Metrics(), HasSubstr("locus_strict_sections_owned 0\n"));
+  ASSERT_TRUE(service_->Begin().ok());
+  EXPECT_TRUE(WaitUntil([&] { return Has("locus_strict_sections_owned 10\n"); }));
 }
 
 TEST_F(StrictServiceTest, SetThatRestsAfterALoss_IsToldOnce) {

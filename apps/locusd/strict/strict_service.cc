@@ -73,7 +73,7 @@ class StrictService::Rep {
     api_.reset();
   }
 
-  absl::Status Start() {
+  absl::Status Open() {
     LOCUS_ASSIGN_OR_RETURN(calls_, PeerCalls::Make(node_.settings(), options_.tls));
     StrictApiOptions of_api;
     of_api.hand_over = [this](std::optional<std::vector<uint32_t>> sections,
@@ -90,6 +90,10 @@ class StrictService::Rep {
     const absl::Status opened = OpenSet();
     if (!opened.ok() && !IsAway(opened)) return Refusal(opened);
     if (!opened.ok()) TellOnce("the set of strict sequences is not open yet", opened);
+    return absl::OkStatus();
+  }
+
+  absl::Status Begin() {
     try {
       thread_ = std::thread([this] { Loop(); });
     } catch (const std::system_error& thrown) {
@@ -442,14 +446,15 @@ class StrictService::Rep {
 StrictService::StrictService(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}
 StrictService::~StrictService() = default;
 
-absl::StatusOr<std::unique_ptr<StrictService>> StrictService::Start(const StrictSettings& settings,
-                                                                    StrictServiceOptions options) {
+absl::StatusOr<std::unique_ptr<StrictService>> StrictService::Open(const StrictSettings& settings,
+                                                                   StrictServiceOptions options) {
   auto rep = std::make_unique<Rep>(settings, std::move(options));
-  LOCUS_RETURN_IF_ERROR(rep->Start());
+  LOCUS_RETURN_IF_ERROR(rep->Open());
   return std::unique_ptr<StrictService>(new StrictService(std::move(rep)));
 }
 
 StrictApi& StrictService::api() { return rep_->api(); }
+absl::Status StrictService::Begin() { return rep_->Begin(); }
 void StrictService::Leave() { rep_->Leave(); }
 
 void CheckFiles(const StrictSettings& settings,

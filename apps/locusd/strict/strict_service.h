@@ -30,7 +30,9 @@ struct StrictServiceOptions {
 // the table in the store, tells them of itself, takes its part of the sections and gives away what
 // is above it, by load.
 //
-// The store may be away at the start: the node then answers 503 until it comes.
+// The store may be away at the start: the node then answers 503 until it comes. Open takes nothing,
+// so that a process that cannot listen leaves the sections to others.
+//
 // Thread safety: all methods may be called from any thread.
 class StrictService {
  public:
@@ -38,15 +40,17 @@ class StrictService {
   static constexpr size_t kSectionsAtOnce = 128;
 
   // FAILED_PRECONDITION, INVALID_ARGUMENT: the store says that something has to be mended, or a
-  // file is wrong. UNAVAILABLE: no thread.
-  static absl::StatusOr<std::unique_ptr<StrictService>> Start(const StrictSettings& settings,
-                                                              StrictServiceOptions options);
+  // file is wrong.
+  static absl::StatusOr<std::unique_ptr<StrictService>> Open(const StrictSettings& settings,
+                                                             StrictServiceOptions options);
   // Like kill -9: sections rest until their leases end.
   ~StrictService();
   StrictService(const StrictService&) = delete;
   StrictService& operator=(const StrictService&) = delete;
 
   StrictApi& api();
+  // From now on it takes sections. Once, when others reach its API. UNAVAILABLE: no thread.
+  absl::Status Begin();
   // Hands all sections over to the nodes that are alive, or to anybody, and takes no more. Blocks.
   void Leave();
 
