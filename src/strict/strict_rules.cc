@@ -148,6 +148,15 @@ absl::Status CheckSame(const SpaceName& set, const StrictSetOptions& stored,
                                                     "; it was opened with ", shown(opened)));
 }
 
+absl::Status CheckFits(const SpaceName& set, const StrictSetOptions& options, size_t most,
+                       std::string_view store) {
+  if (options.sections() <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "set ", set.str(), " of ", options.uids, " uids by ", options.section_size, " has ",
+      options.sections(), " sections, and ", std::string(store), " keeps at most ", most,
+      "; it takes a larger section_size, fewer uids, or another store"));
+}
+
 absl::Status CheckRecord(const Record& record) {
   LOCUS_RETURN_IF_ERROR(Outside("max_seq", record.max_seq, 0, kMostNumber));
   LOCUS_RETURN_IF_ERROR(Outside("start", record.start, 0, record.max_seq));

@@ -3,11 +3,13 @@
 #define LOCUS_SRC_STRICT_STRICT_RULES_H_
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -82,6 +84,10 @@ absl::Status Check(const StrictSetOptions& options, const StrictRelease& request
 // FAILED_PRECONDITION: a set was opened with other options than it has.
 absl::Status CheckSame(const SpaceName& set, const StrictSetOptions& stored,
                        const StrictSetOptions& opened);
+// INVALID_ARGUMENT: a store that keeps at most `most` sections is no place for this new set.
+// `store` names it.
+absl::Status CheckFits(const SpaceName& set, const StrictSetOptions& options, size_t most,
+                       std::string_view store);
 // Of a record that was read: INVALID_ARGUMENT, naming what cannot be.
 absl::Status CheckRecord(const Record& record);
 // The NOT_FOUND of a set that does not exist.

@@ -142,9 +142,10 @@ class LocusdSequenceTypeStore : public SequenceTypeStore {
 // was deleted by hand. A cluster whose nodes all got an older state of their data directories
 // notices it by what owners know of, or is told by DeclareRestored.
 //
-// RESOURCE_EXHAUSTED: the cluster has 64 sets, 131,072 sections that were ever owned, 4,096 owners
-// of sections, or remembers 65,536 clients. FAILED_PRECONDITION also: the nodes do not keep strict
-// sequences.
+// INVALID_ARGUMENT also: a set that does not exist is to be created with more than 131,072
+// sections. RESOURCE_EXHAUSTED: the cluster has 64 sets, 131,072 sections that were ever owned,
+// 4,096 owners of sections, or remembers 65,536 clients. FAILED_PRECONDITION also: the nodes do not
+// keep strict sequences.
 class LocusdStrictStore : public StrictStore {
  public:
   // Connects nothing. `clock` names requests, and outlives the store.

@@ -27,6 +27,8 @@ class StrictSets final : public LocusdStrictStore {
     const absl::StatusOr<StrictSetView> there = Show(set);
     if (there.ok()) return strict::CheckSame(set, there->options, options);
     if (!absl::IsNotFound(there.status())) return there.status();
+    LOCUS_RETURN_IF_ERROR(
+        strict::CheckFits(set, options, strict_machine::kMostSections, "a cluster of locusd"));
     return Send("PUT", PathOf(set), strict_machine::Create{options}, 204).status();
   }
 

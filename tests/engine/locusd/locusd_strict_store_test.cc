@@ -183,6 +183,21 @@ TEST_F(LocusdStrictStoreTest, MostSectionsOfACall_AreOneCommand) {
   EXPECT_EQ(store->Take(set_, options_, take).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST_F(LocusdStrictStoreTest, SetLargerThanAClusterKeeps_IsNotCreated) {
+  ApiCluster cluster(1, clock_);
+  auto store = MustOpen(cluster.options(), clock_);
+  options_.uids = 20'000'000'000;
+  const absl::Status status = store->Create(set_, options_);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  for (const char* const part :
+       {"200000 sections", "at most 131072", "a larger section_size", "another store"}) {
+    EXPECT_THAT(std::string(status.message()), HasSubstr(part));
+  }
+  EXPECT_EQ(store->Show(set_).status().code(), absl::StatusCode::kNotFound);
+  options_.uids = 13'107'200'000;  // as many as there may be
+  EXPECT_TRUE(store->Create(set_, options_).ok());
+}
+
 TEST_F(LocusdStrictStoreTest, NodesThatKeepNoStore_Refuse) {
   ApiCluster cluster(1, clock_, {},
                      [](int, lease_api::ApiOptions& options) { options.keeps_store = false; });
