@@ -182,7 +182,9 @@ class EtcdWorkerLeaseStore : public WorkerLeaseStore {
 // Sections of strict sequences in etcd. A call is two transactions: one reads, the other one
 // compares the set with what was read and writes it together with the sections that the call
 // changed. What others wrote meanwhile is read, and decided anew, after a random pause. An answer
-// names each section that it renews: with thousands of sections a set is for a database.
+// names each section that it renews, and etcd keeps each record until it compacts: hundreds of
+// sections are well, and Create refuses more than 4,096 (INVALID_ARGUMENT); such sets are for a
+// database or a cluster of locusd. One that is there already is found and served.
 //
 // Clock: as of EtcdSegmentStore, known to a second or two. So every call knows a span that the time
 // lies in. A lease ends a ttl after the end of the span of the call that granted or renewed it, and

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "src/engine/etcd/strict/section_store.h"
 #include "tests/engine/etcd/etcd_fixture.h"
 #include "tests/strict/strict_store_contract.h"
@@ -11,6 +12,7 @@
 namespace locus {
 namespace {
 
+using ::testing::HasSubstr;
 using Verdict = StrictGrant::Verdict;
 
 class EtcdUnderTest : public StrictStoreUnderTest {
@@ -120,21 +122,16 @@ TEST_F(EtcdStrictStoreTest, AllSectionsAtOnce_AreOneCall) {
   const SpaceName name = *SpaceName::Parse("large");
   StrictSetOptions large;
   large.section_size = 64;
-  large.uids = 64 * 5000;
+  large.uids = 64 * 4096;
   ASSERT_TRUE(store_->Create(name, large).ok());
   const StrictOwner owner{"a-name-as-long-as-some", "http://10.20.30.40:7070", 77};
-  std::vector<StrictGrant> grants;
-  for (uint32_t first : {0u, 4096u}) {
-    StrictTake request{owner, {}};
-    for (uint32_t i = first; i < std::min(first + 4096, 5000u); ++i) {
-      request.wishes.push_back({i, 0});
-    }
-    auto reply = store_->Take(name, large, request);
-    ASSERT_TRUE(reply.ok()) << reply.status();
-    ASSERT_EQ(reply->items.size(), request.wishes.size());
-    for (const StrictGrant& grant : reply->items) EXPECT_EQ(grant.verdict, Verdict::kGranted);
-    grants.insert(grants.end(), reply->items.begin(), reply->items.end());
-  }
+  StrictTake request{owner, {}};
+  for (uint32_t i = 0; i < 4096; ++i) request.wishes.push_back({i, 0});
+  auto reply = store_->Take(name, large, request);
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  const std::vector<StrictGrant>& grants = reply->items;
+  ASSERT_EQ(grants.size(), 4096u);
+  for (const StrictGrant& grant : grants) EXPECT_EQ(grant.verdict, Verdict::kGranted);
   StrictExtend renewal{owner, {}};
   for (uint32_t i = 0; i < 4096; ++i) {
     renewal.sections.push_back({i, grants[i].token, grants[i].max_seq, 20'000 + i});
@@ -144,10 +141,26 @@ TEST_F(EtcdStrictStoreTest, AllSectionsAtOnce_AreOneCall) {
   for (uint32_t i = 0; i < 4096; ++i) ASSERT_EQ(extended->items[i].max_seq, 20'000 + i);
   auto view = store_->Show(name);
   ASSERT_TRUE(view.ok()) << view.status();
-  ASSERT_EQ(view->sections.size(), 5000u);
-  EXPECT_EQ(view->sections.back().section, 4999u);
+  ASSERT_EQ(view->sections.size(), 4096u);
+  EXPECT_EQ(view->sections.back().section, 4095u);
   EXPECT_EQ(view->sections.back().owner, owner);
-  EXPECT_EQ(view->table_version, 5000u);
+  EXPECT_EQ(view->table_version, 4096u);
+}
+
+TEST_F(EtcdStrictStoreTest, SetOfMoreThan4096Sections_IsNotCreated) {
+  const SpaceName name = *SpaceName::Parse("large");
+  for (const uint64_t uids : {StrictSetOptions().uids, uint64_t{4096} * 100'000 + 1}) {
+    StrictSetOptions large;
+    large.uids = uids;
+    const absl::Status status = store_->Create(name, large);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    for (const std::string& part :
+         {absl::StrCat(large.sections(), " sections"), std::string("at most 4096"),
+          std::string("a larger section_size, fewer uids, or another store")}) {
+      EXPECT_THAT(std::string(status.message()), HasSubstr(part));
+    }
+    EXPECT_EQ(store_->Show(name).status().code(), absl::StatusCode::kNotFound);
+  }
 }
 
 TEST_F(EtcdStrictStoreTest, OthersWroteMeanwhile_IsDecidedAnew) {
