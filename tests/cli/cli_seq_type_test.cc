@@ -122,6 +122,18 @@ TEST_F(SeqTypeTest, DroppedType_KeepsItsNameUntilItIsCreatedAgain) {
   EXPECT_EQ(Says({"number", "next", "--type", "tickets"}), "00002\n");
 }
 
+TEST_F(SeqTypeTest, NameOfACounterInUse_IsNoTypeUnlessThatIsConfirmed) {
+  Says({"seq", "type", "create", "others"});  // makes the store
+  Says({"seq", "set", "--key", "tickets"}, {"--value", "700"});
+  EXPECT_THAT(Refusal({"seq", "type", "create", "tickets"}, {}, 1),
+              AllOf(HasSubstr("the counter tickets is in use without a rule and is at 700"),
+                    HasSubstr("--may-repeat")));
+  EXPECT_EQ(Says({"seq", "next", "--key", "tickets"}), "701\n") << "nothing has changed";
+  Says({"seq", "type", "create", "tickets"}, {"--may-repeat"});
+  Says({"seq", "set", "--type", "tickets"}, {"--value", "701"});
+  EXPECT_EQ(Says({"seq", "next", "--type", "tickets"}), "702\n");
+}
+
 TEST_F(SeqTypeTest, NameOfATypesCounter_IsNoKeyOfOtherCounters) {
   Says({"seq", "type", "create", "tickets"}, {"--step", "10"});
   for (const char* key : {"tickets", "tickets:", "tickets:shop"}) {
