@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What nodes of a cluster and its clients read of each other: a letter that says which, and the
-// body. What is taken is told in one form, which is taken again.
+// body. A body that is accepted is written again, and what was written must be accepted, too.
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -123,9 +123,9 @@ class StrictSequencer {
   StrictSequencer& operator=(const StrictSequencer&) = delete;
 
   // The next number of `uid`. Errors: INVALID_ARGUMENT: the set does not have this uid. ABORTED:
-  // its section is not this process's; the message names the section, its owner and the version
-  // of the table as far as known. UNAVAILABLE: the numbers stored ahead are used up, the lease
-  // could not be renewed in time, or memory is short; retry. A number that is not answered is
+  // its section is not this process's; the message names the section and, if they are known, its
+  // owner and the version of the table. UNAVAILABLE: the numbers stored ahead are used up, the
+  // lease could not be renewed in time, or memory is short; retry. A number that is not answered is
   // skipped.
   absl::StatusOr<uint64_t> TryNext(uint64_t uid);
   // As TryNext; what is UNAVAILABLE is tried again until the deadline.

@@ -56,7 +56,8 @@ int ByteOf(const NumberElement& element, size_t i) {
   return element.kind == Kind::kText ? kAny : kDigit;
 }
 
-// The bytes from the front, or from the back, as far as all texts have them at one place.
+// The bytes from the front, or from the back, up to the first field whose width may vary: of these
+// all texts have each byte at the same place.
 std::vector<int> BytesOf(const std::vector<NumberElement>& elements, bool from_back) {
   std::vector<int> bytes;
   for (size_t n = 0; n < elements.size(); ++n) {

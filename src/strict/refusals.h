@@ -23,7 +23,7 @@ class Refusals {
   // INVALID_ARGUMENT.
   absl::Status NoSuchUid(uint64_t uid) const;
   absl::Status NoSuchSection(uint32_t section) const;
-  // ABORTED. `holder`: the section's owner, as far as the table of this version says; empty: none.
+  // ABORTED. `holder`: the section's owner by the table of this version; empty: it names none.
   absl::Status NotOurs(uint32_t section, uint64_t table_version, std::string_view holder) const;
   // UNAVAILABLE.
   absl::Status UsedUp(uint32_t section, uint64_t max_seq) const;

@@ -59,7 +59,7 @@ ServerAnswer NumbersAnswer(uint64_t table_version, const std::vector<uint64_t>& 
   return JsonAnswer(200, std::move(text));
 }
 
-// Names the owners of sections that this node does not own, as far as it knows them.
+// The sections that this node does not own, each with its owner; null: the node knows of none.
 ServerAnswer ElsewhereAnswer(const StrictNode& node, const std::vector<uint32_t>& sections) {
   const std::shared_ptr<const StrictTable> table = node.table();
   std::string owners;

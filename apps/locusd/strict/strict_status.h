@@ -34,7 +34,7 @@ struct StrictStatus {
   std::optional<absl::Duration> looked;  // how long ago
   absl::Duration rests;                  // until the store grants again; 0: it grants
   std::optional<absl::Duration> left;    // of the first lease of this node; nullopt: it has none
-  std::map<uint32_t, uint64_t> loads;    // numbers a second of sections, as far as they were told
+  std::map<uint32_t, uint64_t> loads;    // numbers a second, of sections whose owner told them
   // Sections that were handed over and not taken yet, by the name of whom they are for.
   std::map<uint32_t, std::string> moving;
 };

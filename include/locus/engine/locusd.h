@@ -140,7 +140,7 @@ class LocusdSequenceTypeStore : public SequenceTypeStore {
 //
 // A cluster that is begun anew has no set; one that is created there begins at 0, as where the set
 // was deleted by hand. A cluster whose nodes all got an older state of their data directories
-// notices it by what owners know of, or is told by DeclareRestored.
+// notices that when an owner names a higher number than is stored; or DeclareRestored tells it.
 //
 // INVALID_ARGUMENT also: a set that does not exist is to be created with more than 131,072
 // sections. RESOURCE_EXHAUSTED: the cluster has 64 sets, 131,072 sections that were ever owned,

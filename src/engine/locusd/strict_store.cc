@@ -23,7 +23,8 @@ class StrictSets final : public LocusdStrictStore {
 
   absl::Status Create(const SpaceName& set, const StrictSetOptions& options) override {
     LOCUS_RETURN_IF_ERROR(options.Check());
-    // Where there are operators' tokens, only those create; whoever has another one finds it.
+    // Only operators' tokens may create a set, where there are any. So an owner with another token
+    // first looks whether the set is there.
     const absl::StatusOr<StrictSetView> there = Show(set);
     if (there.ok()) return strict::CheckSame(set, there->options, options);
     if (!absl::IsNotFound(there.status())) return there.status();
