@@ -20,17 +20,15 @@ class ConsoleTypesTest : public ConsoleApiTest {
     };
     auto ruled = std::make_unique<RuledNumbers>(
         std::make_unique<TypedSequences>(types_of_store_, open), RuledNumbers::Options());
-    auto parts = std::make_shared<IdParts>(*parts_);
-    parts->sequences = std::make_shared<SequenceSet>(MemorySequencer::Create({}).value(), 100,
-                                                     std::set<std::string>(),
-                                                     SegmentSequence::Options(), std::move(ruled));
-    parts_ = std::move(parts);
+    Serve(std::make_shared<SequenceSet>(MemorySequencer::Create({}).value(), 100,
+                                        std::set<std::string>(), SegmentSequence::Options(),
+                                        std::move(ruled)));
   }
   void TearDown() override { server_.reset(); }
 
   // A console of a service with these sequences.
   void Serve(IdPart<SequenceSet> sequences) {
-    server_.reset();
+    server_.reset();  // its thread reads parts_
     auto parts = std::make_shared<IdParts>(*parts_);
     parts->sequences = std::move(sequences);
     parts_ = std::move(parts);
