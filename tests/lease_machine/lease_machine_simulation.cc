@@ -9,7 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "src/raft/flaw.h"
+#include "tests/lease_machine/cluster_simulation.h"
 #include "tests/lease_machine/ledger.h"
 #include "tests/linear/lease_model.h"
 
@@ -45,34 +45,16 @@ struct Holder {
   int64_t paused_until = 0;
 };
 
-struct ClientParcel {
-  raft::NodeId node = 0;  // 0: an answer
-  uint64_t tag = 0;
-  Request request;
-  Answer answer;
-};
-
-class Simulation : public Replicas::Listener {
+class Simulation final : public ClusterSimulation {
  public:
-  Simulation(uint64_t seed, ShellFlaw flaw, Covered& covered)
-      : covered_(covered),
-        random_(seed),
-        flaw_(flaw),
+  Simulation(uint64_t seed, const Flaws& flaws, Covered& covered)
+      : ClusterSimulation(seed, flaws, {.restarts = seed % 3 != 0, .long_steps = true}, covered),
+        covered_(covered),
         steady_(seed % 3 == 0),
         follows_machine_(seed % 2 == 0),
         ledger_(steady_),
-        replicas_(random_, OptionsOf(seed, flaw), *this),
-        holders_(4) {}
-
-  std::string Run() {
-    try {
-      for (int i = 0; i < 900 && failure_.empty(); ++i) Step();
-      if (failure_.empty()) CheckHistories();
-    } catch (const raft::Contradiction& contradiction) {
-      OnFailure(absl::StrCat("a core contradicts itself: ", contradiction.what));
-    }
-    Count();
-    return failure_;
+        holders_(4) {
+    covered.steady += steady_;
   }
 
   void OnApplied(int64_t proposed, const Machine::Applied& applied) override {
@@ -88,9 +70,6 @@ class Simulation : public Replicas::Listener {
       covered_.unhealthy += fact.kind == Fact::Kind::kUnhealthy;
     }
   }
-  void OnAnswer(uint64_t tag, const Answer& answer) override {
-    if (parcels_.size() < 200) parcels_.push_back({0, tag, {}, answer});
-  }
   void OnRead(uint64_t tag, const Machine& machine) override {
     absl::StatusOr<WorkerSpaceView> view = machine.Show(space_);
     if (!view.ok()) return;
@@ -99,32 +78,15 @@ class Simulation : public Replicas::Listener {
     operation.view = *std::move(view);
     ++covered_.shows;
   }
-  void OnFailure(const std::string& what) override {
-    if (failure_.empty()) failure_ = what;
-  }
 
  private:
-  static Replicas::Options OptionsOf(uint64_t seed, ShellFlaw flaw) {
-    Replicas::Options options;
-    options.nodes = seed % 7 == 0 ? 1 : seed % 7 == 1 ? 5 : 3;
-    options.restarts = seed % 3 != 0;
-    options.flaw = flaw;
-    return options;
-  }
-
   absl::Time Wall(const Holder& holder) const {
     const absl::Time machine = replicas_.MachineTime();
     const bool follows = follows_machine_ && machine > absl::UnixEpoch();
     return (follows ? machine : absl::FromUnixMillis(now_)) + absl::Milliseconds(holder.wall_ahead);
   }
 
-  void Step() {
-    now_ += static_cast<int64_t>(random_.Below(60));
-    if (random_.OneIn(60)) now_ += static_cast<int64_t>(random_.Below(6000));
-    if (random_.OneIn(500)) now_ += 150'000;  // requests are forgotten meanwhile
-    ++moment_;
-    for (int i = 0; i < 2; ++i) replicas_.Event(now_);
-    Deliver();
+  void StepClients() override {
     Holder& holder = holders_[random_.Below(holders_.size())];
     UseIds(holder);
     if (!zombies_.empty() && random_.OneIn(4)) UseIds(zombies_[random_.Below(zombies_.size())]);
@@ -170,9 +132,9 @@ class Simulation : public Replicas::Listener {
   }
 
   void UseIds(Holder& holder) {
-    const bool open =
-        holder.phase == Holder::Phase::kHolding || (holder.phase == Holder::Phase::kReleasing &&
-                                                    flaw_ == ShellFlaw::kUsesIdsAfterReleaseBegan);
+    const bool open = holder.phase == Holder::Phase::kHolding ||
+                      (holder.phase == Holder::Phase::kReleasing &&
+                       flaws_.shell == ShellFlaw::kUsesIdsAfterReleaseBegan);
     if (!open) return;
     absl::Time time = Wall(holder);
     const uint64_t kind = random_.Below(8);
@@ -238,23 +200,7 @@ class Simulation : public Replicas::Listener {
     const absl::Time wall = Wall(holder);
     if (auto* acquire = std::get_if<WorkerAcquire>(&request.action)) acquire->caller_now = wall;
     if (auto* renew = std::get_if<WorkerRenew>(&request.action)) renew->caller_now = wall;
-    const raft::NodeId node = random_.OneIn(5) ? replicas_.AnyNode() : replicas_.Leader();
-    parcels_.push_back({node, tag, std::move(request), {}});
-  }
-
-  void Deliver() {
-    for (int i = 0; i < 3 && !parcels_.empty(); ++i) {
-      const size_t at = random_.OneIn(2) ? random_.Below(parcels_.size()) : 0;
-      const ClientParcel parcel = parcels_[at];
-      const bool again = (parcel.node == 0 || parcel.request.id) && random_.OneIn(10);
-      if (!again) parcels_.erase(parcels_.begin() + static_cast<ptrdiff_t>(at));
-      if (random_.OneIn(12)) continue;  // lost
-      if (parcel.node != 0) {
-        replicas_.Submit(parcel.node, parcel.tag, parcel.request);
-      } else if (parcel.tag != kNoTag) {
-        Receive(parcel.tag, parcel.answer);
-      }
-    }
+    Post(SomeNode(), tag, request);
   }
 
   // The request was not carried out, or nobody knows any more.
@@ -281,7 +227,7 @@ class Simulation : public Replicas::Listener {
            (releases && (aborted(one) || aborted(other)));
   }
 
-  void Receive(uint64_t tag, const Answer& answer) {
+  void Receive(uint64_t tag, const Answer& answer) override {
     Operation& operation = operations_[tag];
     Holder& holder = holders_[operation.holder];
     const bool waits = holder.tag == tag;
@@ -344,9 +290,9 @@ class Simulation : public Replicas::Listener {
     const Verdict verdict{holder.grant.worker, holder.grant.token, healthy, "probe"};
     if (!created_ || random_.OneIn(20)) {
       const Create create{absl::ZeroDuration(), replicas_.MachineTime()};
-      parcels_.push_back({replicas_.Leader(), kNoTag, {std::nullopt, space_, create}, {}});
+      Post(replicas_.Leader(), kNoTag, {std::nullopt, space_, create});
     } else {
-      parcels_.push_back({replicas_.Leader(), kNoTag, {std::nullopt, space_, verdict}, {}});
+      Post(replicas_.Leader(), kNoTag, {std::nullopt, space_, verdict});
     }
   }
 
@@ -403,7 +349,7 @@ class Simulation : public Replicas::Listener {
     return release.worker == worker;
   }
 
-  void CheckHistories() {
+  void CheckHistories() override {
     for (uint64_t worker = 0; worker < kWorkers; ++worker) {
       const LeaseHistory history = HistoryOf(worker);
       covered_.calls += history.size();
@@ -413,46 +359,24 @@ class Simulation : public Replicas::Listener {
     }
   }
 
-  void Count() {
-    const Replicas::Counts& counts = replicas_.counts();
-    covered_.leaders += counts.leaders;
-    covered_.crashes += counts.crashes;
-    covered_.installed += counts.installed;
-    covered_.restored += counts.restored;
-    covered_.jumps += counts.jumps;
-    covered_.steady += steady_;
-  }
-
-  static constexpr uint64_t kNoTag = UINT64_MAX;
-
   Covered& covered_;
-  Random random_;
-  const ShellFlaw flaw_;
   const bool steady_;
   // Holders' clocks go by the machine's, so that a machine whose time is off still grants.
   const bool follows_machine_;
   const SpaceName space_;
-  int64_t now_ = 1'700'000'000'000;  // the true time, in ms
-  int64_t moment_ = 0;               // of histories
   uint64_t nonces_ = 0;
   bool created_ = false;                     // the space
   std::map<std::string, uint64_t> granted_;  // worker, by nonce
-  std::string failure_;
   Ledger ledger_;
-  std::vector<ClientParcel> parcels_;
   std::vector<Operation> operations_;
-  Replicas replicas_;
   std::vector<Holder> holders_;
   std::vector<Holder> zombies_;
 };
 
 }  // namespace
 
-std::string Simulate(uint64_t seed, Flaw machine_flaw, ShellFlaw shell_flaw, Covered& covered) {
-  flaw = machine_flaw;
-  std::string failure = Simulation(seed, shell_flaw, covered).Run();
-  flaw = Flaw::kNone;
-  return failure;
+std::string Simulate(uint64_t seed, const Flaws& flaws, Covered& covered) {
+  return Simulation(seed, flaws, covered).Run();
 }
 
 }  // namespace locus::lease_machine

@@ -5,19 +5,15 @@
 #include <cstdint>
 #include <string>
 
-#include "src/lease_machine/flaw.h"
-#include "tests/lease_machine/replicas.h"
+#include "tests/lease_machine/cluster_simulation.h"
 
 namespace locus::lease_machine {
 
-struct Covered {
+struct Covered : ClusterCovered {
   uint64_t granted = 0, renewed = 0, released = 0, expired = 0, refused = 0, unhealthy = 0;
-  uint64_t repeated = 0;   // answers that a request got once more
-  uint64_t forgotten = 0;  // requests that were refused because they had been forgotten
   uint64_t shows = 0, ids = 0, late_ids = 0;  // made by a holder that had lost its lease
-  uint64_t leaders = 0, crashes = 0, installed = 0, restored = 0, jumps = 0;
-  uint64_t steady = 0;  // runs in which no lease may end before its time
-  uint64_t calls = 0;   // in histories that were checked
+  uint64_t steady = 0;                        // runs in which no lease may end before its time
+  uint64_t calls = 0;                         // in histories that were checked
 };
 
 // One run: one, three or five nodes, and holders that renew, release, crash, are paused beyond
@@ -30,7 +26,7 @@ struct Covered {
 //   - all nodes are equal after each entry
 //   - what clients saw of each worker ID is linearizable
 //   - in steady runs, whatever the nodes' wall clocks do: no lease ends before its time
-std::string Simulate(uint64_t seed, Flaw machine_flaw, ShellFlaw shell_flaw, Covered& covered);
+std::string Simulate(uint64_t seed, const Flaws& flaws, Covered& covered);
 
 }  // namespace locus::lease_machine
 

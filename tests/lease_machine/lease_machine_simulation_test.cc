@@ -17,18 +17,15 @@ uint64_t seeds = 50'000;
 TEST(LeaseMachineSimulation, RandomHistories_KeepEveryInvariant) {
   Covered covered;
   for (uint64_t seed = first_seed; seed < first_seed + seeds; ++seed) {
-    const std::string wrong = Simulate(seed, Flaw::kNone, ShellFlaw::kNone, covered);
+    const std::string wrong = Simulate(seed, {}, covered);
     ASSERT_EQ(wrong, "") << "replay with --seed=" << seed;
   }
   std::cout << seeds << " seeds: " << covered.granted << " granted, " << covered.renewed
             << " renewed, " << covered.released << " released, " << covered.expired << " expired, "
-            << covered.refused << " refused, " << covered.unhealthy << " unhealthy; "
-            << covered.repeated << " answers repeated, " << covered.forgotten << " forgotten; "
-            << covered.ids << " IDs, " << covered.late_ids << " of them late; " << covered.shows
-            << " shows, " << covered.calls << " calls checked; " << covered.leaders << " leaders, "
-            << covered.crashes << " crashes, " << covered.restored << " restores, "
-            << covered.installed << " snapshots installed, " << covered.jumps << " clocks set, "
-            << covered.steady << " steady runs\n";
+            << covered.refused << " refused, " << covered.unhealthy << " unhealthy; " << covered.ids
+            << " IDs, " << covered.late_ids << " of them late; " << covered.shows << " shows, "
+            << covered.calls << " calls checked; " << covered.steady << " steady runs; "
+            << covered.Text() << "\n";
   if (seeds < 1000) return;  // a replay
   for (uint64_t count :
        {covered.granted, covered.renewed, covered.released, covered.expired, covered.refused,
@@ -43,23 +40,22 @@ class FlawedLeaseMachine : public ::testing::TestWithParam<Mistake> {};
 
 TEST_P(FlawedLeaseMachine, IsCaught) {
   Covered covered;
-  ExpectCaught(GetParam(), [&](uint64_t seed, Flaw machine, ShellFlaw shell) {
-    return Simulate(seed, machine, shell, covered);
-  });
+  ExpectCaught(GetParam(),
+               [&](uint64_t seed, const Flaws& flaws) { return Simulate(seed, flaws, covered); });
 }
 
 constexpr Mistake kMistakes[] = {
-    {"ExtendsWithoutToken", Flaw::kExtendsWithoutToken},
-    {"ForgetsAnswers", Flaw::kForgetsAnswers},
-    {"AnswersNotInSnapshot", Flaw::kAnswersNotInSnapshot},
-    {"TimeFalls", Flaw::kTimeFalls},
-    {"ForgetsCeiling", Flaw::kForgetsCeiling},
-    {"LeaderUsesItsWallClock", Flaw::kLeaderUsesItsWallClock},
-    {"AnswersBeforeCommit", Flaw::kNone, ShellFlaw::kAnswersBeforeCommit},
-    {"AppliesWithLocalTime", Flaw::kNone, ShellFlaw::kAppliesWithLocalTime},
-    {"ExpiresByLocalClock", Flaw::kNone, ShellFlaw::kExpiresByLocalClock},
-    {"ReadsFromAnyNode", Flaw::kNone, ShellFlaw::kReadsFromAnyNode},
-    {"UsesIdsAfterReleaseBegan", Flaw::kNone, ShellFlaw::kUsesIdsAfterReleaseBegan},
+    {"ExtendsWithoutToken", {.machine = Flaw::kExtendsWithoutToken}},
+    {"ForgetsAnswers", {.machine = Flaw::kForgetsAnswers}},
+    {"AnswersNotInSnapshot", {.machine = Flaw::kAnswersNotInSnapshot}},
+    {"TimeFalls", {.machine = Flaw::kTimeFalls}},
+    {"ForgetsCeiling", {.machine = Flaw::kForgetsCeiling}},
+    {"LeaderUsesItsWallClock", {.machine = Flaw::kLeaderUsesItsWallClock}},
+    {"AnswersBeforeCommit", {.shell = ShellFlaw::kAnswersBeforeCommit}},
+    {"AppliesWithLocalTime", {.shell = ShellFlaw::kAppliesWithLocalTime}},
+    {"ExpiresByLocalClock", {.shell = ShellFlaw::kExpiresByLocalClock}},
+    {"ReadsFromAnyNode", {.shell = ShellFlaw::kReadsFromAnyNode}},
+    {"UsesIdsAfterReleaseBegan", {.shell = ShellFlaw::kUsesIdsAfterReleaseBegan}},
 };
 INSTANTIATE_TEST_SUITE_P(Mistakes, FlawedLeaseMachine, ::testing::ValuesIn(kMistakes),
                          [](const auto& test) { return test.param.name; });

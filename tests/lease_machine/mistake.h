@@ -7,29 +7,27 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "src/lease_machine/flaw.h"
-#include "tests/lease_machine/replicas.h"
+#include "tests/lease_machine/cluster_simulation.h"
 
 namespace locus::lease_machine {
 
 // A mistake that a simulation must notice.
 struct Mistake {
   const char* name;
-  Flaw machine = Flaw::kNone;
-  ShellFlaw shell = ShellFlaw::kNone;
+  Flaws flaws;
 };
 inline void PrintTo(const Mistake& mistake, std::ostream* out) { *out << mistake.name; }
 
-// `simulate`(seed, machine's flaw, shell's flaw) says what went wrong. One of 2,000 seeds shows the
-// mistake, and nothing is wrong with that seed without it.
+// `simulate`(seed, flaws) says what went wrong. One of 2,000 seeds shows the mistake, and nothing
+// is wrong with that seed without it.
 template <typename Simulate>
 void ExpectCaught(const Mistake& mistake, Simulate simulate) {
   uint64_t seed = 1;
   std::string wrong;
-  while (seed <= 2000 && (wrong = simulate(seed, mistake.machine, mistake.shell)).empty()) ++seed;
+  while (seed <= 2000 && (wrong = simulate(seed, mistake.flaws)).empty()) ++seed;
   ASSERT_LE(seed, 2000u) << "the simulation does not notice this mistake";
   std::cout << "caught by seed " << seed << ": " << wrong << "\n";
-  EXPECT_EQ(simulate(seed, Flaw::kNone, ShellFlaw::kNone), "") << "without the mistake";
+  EXPECT_EQ(simulate(seed, Flaws()), "") << "without the mistake";
 }
 
 }  // namespace locus::lease_machine

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/lease_machine/rule_simulation.h"
 
-#include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "src/raft/flaw.h"
+#include "tests/lease_machine/session_simulation.h"
 #include "tests/linear/linearizability.h"
 
 namespace locus::lease_machine {
@@ -69,55 +68,20 @@ std::string FlawOf(const RuleHistory& history) {
   return absl::StrCat(text, "\nand this one does not fit:\n  ", TextOf(history[report.stuck]));
 }
 
-struct Operation {
+struct Operation : SessionCall {
   std::string name;  // of the rule
   RuleOperation of_rule;
-  Request request;  // of a change
-  int64_t called = 0;
-  std::optional<int64_t> returned;  // to a client that still waited
-  std::optional<Answer> answer;     // the first that is OK
 };
 
-struct Client {
-  uint64_t session = 0;
-  uint64_t serial = 0;
-  int64_t wall_ahead = 0;
-  std::optional<uint64_t> tag;                       // of the call under way
+struct Client : SessionClient {
   std::map<std::string, std::optional<Rule>> known;  // what it read or wrote last, by name
 };
 
-struct Parcel {
-  raft::NodeId node = 0;  // 0: an answer
-  uint64_t tag = 0;
-  Answer answer;
-};
-
-class Simulation : public Replicas::Listener {
+class Simulation final : public SessionSimulation<Client, Operation> {
  public:
-  Simulation(uint64_t seed, ShellFlaw flaw, RulesCovered& covered)
-      : covered_(covered), random_(seed), replicas_(random_, OptionsOf(seed, flaw), *this) {
-    for (Client& client : clients_) Crash(client);
-  }
+  Simulation(uint64_t seed, const Flaws& flaws, RulesCovered& covered)
+      : SessionSimulation(seed, flaws, /*restarts=*/true, covered), covered_(covered) {}
 
-  std::string Run() {
-    try {
-      for (int i = 0; i < 900 && failure_.empty(); ++i) Step();
-    } catch (const raft::Contradiction& contradiction) {
-      OnFailure(absl::StrCat("a core contradicts itself: ", contradiction.what));
-    }
-    for (const char* name : {"a", "b"}) {
-      const std::string wrong = FlawOf(HistoryOf(name));
-      if (!wrong.empty()) OnFailure(absl::StrCat("rule ", name, ": ", wrong));
-    }
-    const Replicas::Counts& counts = replicas_.counts();
-    covered_.leaders += counts.leaders;
-    covered_.crashes += counts.crashes;
-    covered_.installed += counts.installed;
-    covered_.restored += counts.restored;
-    return failure_;
-  }
-
-  void OnApplied(int64_t, const Machine::Applied&) override {}
   void OnRead(uint64_t tag, const Machine& machine) override {
     Operation& read = operations_[tag];
     Client* const client = WhoWaitsFor(tag);
@@ -125,32 +89,19 @@ class Simulation : public Replicas::Listener {
     const auto& rules = machine.rules().all();
     const auto found = rules.find(read.name);
     if (found != rules.end()) read.of_rule.seen = found->second;
-    client->known[read.name] = read.of_rule.seen;
-    ++covered_.reads;
     End(*client, read);
-  }
-  void OnAnswer(uint64_t tag, const Answer& answer) override {
-    if (parcels_.size() < 200) parcels_.push_back({0, tag, answer});
-  }
-  void OnFailure(const std::string& what) override {
-    if (failure_.empty()) failure_ = what;
   }
 
  private:
-  static Replicas::Options OptionsOf(uint64_t seed, ShellFlaw flaw) {
-    Replicas::Options options;
-    options.nodes = seed % 7 == 0 ? 1 : seed % 7 == 1 ? 5 : 3;
-    options.flaw = flaw;
-    return options;
+  void CheckHistories() override {
+    for (const char* name : {"a", "b"}) {
+      const std::string wrong = FlawOf(HistoryOf(name));
+      if (!wrong.empty()) OnFailure(absl::StrCat("rule ", name, ": ", wrong));
+    }
   }
 
-  void Step() {
-    now_ += static_cast<int64_t>(random_.Below(60));
-    if (random_.OneIn(500)) now_ += 150'000;  // requests are forgotten meanwhile
-    ++moment_;
-    for (int i = 0; i < 2; ++i) replicas_.Event(now_);
-    Deliver();
-    Client& client = clients_[random_.Below(std::size(clients_))];
+  void StepClients() override {
+    Client& client = AnyClient();
     if (client.tag) return GoOn(client);
     const std::string name = random_.OneIn(3) ? "b" : "a";
     const auto known = client.known.find(name);
@@ -158,106 +109,42 @@ class Simulation : public Replicas::Listener {
     Change(client, name, known->second);
   }
 
-  // While its call is under way.
-  void GoOn(Client& client) {
-    if (!operations_[*client.tag].of_rule.is_read && random_.OneIn(3)) Send(*client.tag);
-    if (random_.OneIn(20)) client.tag.reset();
-    if (random_.OneIn(40)) Crash(client);
-  }
-
-  void Crash(Client& client) {
-    client = {};
-    client.session = ++sessions_;
-    client.wall_ahead = static_cast<int64_t>(random_.Below(2000)) - 1000;
-  }
-
-  uint64_t Begin(Client& client, const std::string& name) {
-    client.tag = operations_.size();
-    Operation& operation = operations_.emplace_back();
-    operation.name = name;
-    operation.called = ++moment_;
-    return *client.tag;
-  }
-  raft::NodeId SomeNode() { return random_.OneIn(5) ? replicas_.AnyNode() : replicas_.Leader(); }
-
   void Read(Client& client, const std::string& name) {
-    const uint64_t tag = Begin(client, name);
-    operations_[tag].of_rule.is_read = true;
-    replicas_.Read(SomeNode(), tag);
+    Operation& operation = Begin(client);
+    operation.name = name;
+    operation.of_rule.is_read = true;
+    replicas_.Read(SomeNode(), *client.tag);
   }
 
   // As SequenceTypeStore does: a new rule begins with a version that there never was.
   void Change(Client& client, const std::string& name, const std::optional<Rule>& known) {
-    const uint64_t tag = Begin(client, name);
+    Operation& operation = Begin(client);
+    operation.name = name;
     rule_machine::Call call{name, known ? known->version : 0, std::nullopt};
     if (!known || !random_.OneIn(4)) {
-      call.next = Rule{known ? known->version + 1 : ++created_ * 1'000'000, absl::StrCat("r", tag)};
+      call.next =
+          Rule{known ? known->version + 1 : ++created_ * 1'000'000, absl::StrCat("r", *client.tag)};
     }
-    const absl::Time wall = std::max(replicas_.MachineTime(), absl::FromUnixMillis(kBegin)) +
-                            absl::Milliseconds(client.wall_ahead);
-    Operation& operation = operations_[tag];
     operation.of_rule.change = call;
-    operation.request = {RequestId{wall, 1, client.session, ++client.serial}, SpaceName(),
-                         std::move(call)};
-    Send(tag);
+    operation.request = {NextId(client), SpaceName(), std::move(call)};
+    Send(client);
   }
 
-  void Send(uint64_t tag) { parcels_.push_back({SomeNode(), tag, {}}); }
-
-  void Deliver() {
-    for (int i = 0; i < 3 && !parcels_.empty(); ++i) {
-      const size_t at = random_.OneIn(2) ? random_.Below(parcels_.size()) : 0;
-      const Parcel parcel = parcels_[at];
-      if (!random_.OneIn(10)) parcels_.erase(parcels_.begin() + static_cast<ptrdiff_t>(at));
-      if (random_.OneIn(12)) continue;  // lost
-      if (parcel.node != 0) {
-        replicas_.Submit(parcel.node, parcel.tag, operations_[parcel.tag].request);
-      } else {
-        Receive(parcel.tag, parcel.answer);
-      }
-    }
-  }
-
-  Client* WhoWaitsFor(uint64_t tag) {
-    for (Client& client : clients_) {
-      if (client.tag == tag) return &client;
-    }
-    return nullptr;
-  }
-
-  void End(Client& client, Operation& operation) {
-    operation.returned = ++moment_;
-    client.tag.reset();
-  }
-
-  void Receive(uint64_t tag, const Answer& answer) {
-    Operation& operation = operations_[tag];
-    Client* const client = WhoWaitsFor(tag);
-    covered_.late += absl::IsAborted(answer.status);
-    covered_.forgotten += absl::IsDeadlineExceeded(answer.status);
-    if (!answer.status.ok()) {
-      if (client != nullptr) client->tag.reset();  // whether it was carried out is not known
+  void Learn(Client& client, Operation& operation) override {
+    RuleOperation& of_rule = operation.of_rule;
+    if (of_rule.is_read) {
+      client.known[operation.name] = of_rule.seen;
+      ++covered_.reads;
       return;
     }
-    const bool done = std::get<rule_machine::Reply>(answer.reply).done;
-    if (operation.answer) {
-      ++covered_.repeated;
-      if (!(*operation.answer == answer)) {
-        OnFailure(absl::StrCat("request ", tag, " has two answers"));
-      }
-      return;
-    }
-    operation.answer = answer;
-    if (client == nullptr) return;  // given up
-    const rule_machine::Call& change = operation.of_rule.change;
-    operation.of_rule.done = done;
-    client->known.erase(operation.name);
-    if (done) client->known[operation.name] = change.next;
-    ++(!done                  ? covered_.refused
+    const rule_machine::Call& change = of_rule.change;
+    of_rule.done = std::get<rule_machine::Reply>(operation.answer->reply).done;
+    client.known.erase(operation.name);
+    if (of_rule.done) client.known[operation.name] = change.next;
+    ++(!of_rule.done          ? covered_.refused
        : !change.next         ? covered_.dropped
        : change.expected == 0 ? covered_.created
                               : covered_.altered);
-    End(*client, operation);
   }
 
   RuleHistory HistoryOf(const std::string& name) const {
@@ -269,29 +156,14 @@ class Simulation : public Replicas::Listener {
     return history;
   }
 
-  static constexpr int64_t kBegin = 1'700'000'000'000;
-
   RulesCovered& covered_;
-  Random random_;
-  int64_t now_ = kBegin;  // the true time, in ms
-  int64_t moment_ = 0;    // of calls and answers
-  uint64_t sessions_ = 0;
   uint64_t created_ = 0;
-  std::string failure_;
-  std::vector<Parcel> parcels_;
-  std::vector<Operation> operations_;
-  Client clients_[4];
-  Replicas replicas_;
 };
 
 }  // namespace
 
-std::string SimulateRules(uint64_t seed, Flaw machine_flaw, ShellFlaw shell_flaw,
-                          RulesCovered& covered) {
-  flaw = machine_flaw;
-  std::string failure = Simulation(seed, shell_flaw, covered).Run();
-  flaw = Flaw::kNone;
-  return failure;
+std::string SimulateRules(uint64_t seed, const Flaws& flaws, RulesCovered& covered) {
+  return Simulation(seed, flaws, covered).Run();
 }
 
 }  // namespace locus::lease_machine

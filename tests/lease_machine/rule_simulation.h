@@ -5,29 +5,22 @@
 #include <cstdint>
 #include <string>
 
-#include "src/lease_machine/flaw.h"
-#include "tests/lease_machine/replicas.h"
+#include "tests/lease_machine/cluster_simulation.h"
 
 namespace locus::lease_machine {
 
-struct RulesCovered {
+struct RulesCovered : ClusterCovered {
   uint64_t created = 0, altered = 0, dropped = 0, refused = 0, reads = 0;  // answered
-  uint64_t repeated = 0;   // answers that came once more
-  uint64_t late = 0;       // requests behind a later one
-  uint64_t forgotten = 0;  // refused by their time
-  uint64_t leaders = 0, crashes = 0, installed = 0, restored = 0;
 };
 
 // One run: one, three or five nodes, and clients that create, alter, drop and read rules of
 // sequences, send again, give up, crash and begin another session. Empty: nothing went wrong.
 //   - what clients saw of each rule is linearizable: who reads after an alteration was
-//   acknowledged,
-//     or after somebody read it, sees it or a later one, so that nobody goes on by an older rule;
-//     a version is altered or dropped once
+//     acknowledged, or after somebody read it, sees it or a later one, so that nobody goes on by an
+//     older rule; a version is altered or dropped once
 //   - a change is made once, and gets that answer however often it is sent
 //   - all nodes are equal after each entry
-std::string SimulateRules(uint64_t seed, Flaw machine_flaw, ShellFlaw shell_flaw,
-                          RulesCovered& covered);
+std::string SimulateRules(uint64_t seed, const Flaws& flaws, RulesCovered& covered);
 
 }  // namespace locus::lease_machine
 

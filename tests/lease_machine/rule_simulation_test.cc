@@ -17,16 +17,13 @@ uint64_t seeds = 4'000;
 TEST(RuleSimulation, RandomHistories_KeepEveryInvariant) {
   RulesCovered covered;
   for (uint64_t seed = first_seed; seed < first_seed + seeds; ++seed) {
-    const std::string wrong = SimulateRules(seed, Flaw::kNone, ShellFlaw::kNone, covered);
+    const std::string wrong = SimulateRules(seed, {}, covered);
     ASSERT_EQ(wrong, "") << "replay with --seed=" << seed;
   }
   std::cout << seeds << " seeds: " << covered.created << " rules created, " << covered.altered
             << " altered, " << covered.dropped << " dropped, " << covered.refused
             << " changes of another version refused, " << covered.reads << " reads; "
-            << covered.repeated << " answers repeated, " << covered.late << " requests late, "
-            << covered.forgotten << " forgotten; " << covered.leaders << " leaders, "
-            << covered.crashes << " crashes, " << covered.restored << " restores, "
-            << covered.installed << " snapshots installed\n";
+            << covered.Text() << "\n";
   if (seeds < 1000) return;  // a replay
   for (uint64_t count : {covered.created, covered.altered, covered.dropped, covered.refused,
                          covered.reads, covered.repeated, covered.forgotten, covered.leaders,
@@ -40,18 +37,18 @@ class FlawedRules : public ::testing::TestWithParam<Mistake> {};
 
 TEST_P(FlawedRules, IsCaught) {
   RulesCovered covered;
-  ExpectCaught(GetParam(), [&](uint64_t seed, Flaw machine, ShellFlaw shell) {
-    return SimulateRules(seed, machine, shell, covered);
+  ExpectCaught(GetParam(), [&](uint64_t seed, const Flaws& flaws) {
+    return SimulateRules(seed, flaws, covered);
   });
 }
 
 constexpr Mistake kMistakes[] = {
-    {"ChangesAnyVersion", Flaw::kChangesRulesOfAnyVersion},
-    {"RulesNotInSnapshot", Flaw::kRulesNotInSnapshot},
-    {"ForgetsAnswers", Flaw::kForgetsAnswers},
-    {"ForgetsRefusals", Flaw::kForgetsRefusals},
-    {"AnswersBeforeCommit", Flaw::kNone, ShellFlaw::kAnswersBeforeCommit},
-    {"ReadsFromAnyNode", Flaw::kNone, ShellFlaw::kReadsFromAnyNode},
+    {"ChangesAnyVersion", {.machine = Flaw::kChangesRulesOfAnyVersion}},
+    {"RulesNotInSnapshot", {.machine = Flaw::kRulesNotInSnapshot}},
+    {"ForgetsAnswers", {.machine = Flaw::kForgetsAnswers}},
+    {"ForgetsRefusals", {.machine = Flaw::kForgetsRefusals}},
+    {"AnswersBeforeCommit", {.shell = ShellFlaw::kAnswersBeforeCommit}},
+    {"ReadsFromAnyNode", {.shell = ShellFlaw::kReadsFromAnyNode}},
 };
 INSTANTIATE_TEST_SUITE_P(Mistakes, FlawedRules, ::testing::ValuesIn(kMistakes),
                          [](const auto& test) { return test.param.name; });

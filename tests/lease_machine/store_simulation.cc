@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "src/raft/flaw.h"
-#include "src/strict_machine/flaw.h"
+#include "tests/lease_machine/session_simulation.h"
 #include "tests/support/taken_ranges.h"
 
 namespace locus::lease_machine {
@@ -32,18 +31,11 @@ struct Holding {
   int64_t deadline = 0;
 };
 
-struct Operation {
-  Request request;
-  int64_t called = 0;
-  int64_t sent = 0;              // the true time
-  std::optional<Answer> answer;  // the first that is OK
+struct Operation : SessionCall {
+  int64_t sent = 0;  // the true time
 };
 
-struct Client {
-  uint64_t session = 0;
-  uint64_t serial = 0;
-  int64_t wall_ahead = 0;
-  std::optional<uint64_t> tag;  // of the call under way
+struct Client : SessionClient {
   // The last batch of a counter, with where its range is noted.
   struct Batch {
     std::string name;
@@ -55,31 +47,19 @@ struct Client {
   std::map<uint32_t, Holding> holds;  // by strict section
 };
 
-struct Parcel {
-  raft::NodeId node = 0;  // 0: an answer
-  uint64_t tag = 0;
-  Answer answer;
-};
-
-class Simulation : public Replicas::Listener {
+class Simulation final : public SessionSimulation<Client, Operation> {
  public:
-  Simulation(uint64_t seed, ShellFlaw flaw, StoreCovered& covered)
-      : covered_(covered),
-        random_(seed),
-        restarts_(seed % 2 == 0),
-        replicas_(random_, OptionsOf(seed, flaw), *this) {
+  Simulation(uint64_t seed, const Flaws& flaws, StoreCovered& covered)
+      : SessionSimulation(seed, flaws, /*restarts=*/seed % 2 == 0, covered),
+        covered_(covered),
+        restarts_(seed % 2 == 0) {
     strict_options_.uids = kStrictSections * uint64_t{100'000};
     strict_options_.step = 100;
     strict_options_.ttl = absl::Milliseconds(kStrictTtl);
-    for (Client& client : clients_) Crash(client);
   }
 
-  std::string Run() {
-    try {
-      for (int i = 0; i < 900 && failure_.empty(); ++i) Step();
-    } catch (const raft::Contradiction& contradiction) {
-      OnFailure(absl::StrCat("a core contradicts itself: ", contradiction.what));
-    }
+ private:
+  void CheckHistories() override {
     for (auto& [name, ranges] : taken_) {
       std::erase_if(ranges, [](const TakenRange& range) { return range.last < range.first; });
       if (restarts_ && name.starts_with("strict")) {
@@ -88,44 +68,10 @@ class Simulation : public Replicas::Listener {
       const std::string wrong = FlawOf(ranges);
       if (!wrong.empty()) OnFailure(absl::StrCat(name, ": ", wrong));
     }
-    const Replicas::Counts& counts = replicas_.counts();
-    covered_.leaders += counts.leaders;
-    covered_.crashes += counts.crashes;
-    covered_.installed += counts.installed;
-    covered_.restored += counts.restored;
-    return failure_;
   }
 
-  void OnApplied(int64_t, const Machine::Applied&) override {}
-  void OnRead(uint64_t, const Machine&) override {}
-  void OnAnswer(uint64_t tag, const Answer& answer) override {
-    if (parcels_.size() < 200) parcels_.push_back({0, tag, answer});
-  }
-  void OnFailure(const std::string& what) override {
-    if (failure_.empty()) failure_ = what;
-  }
-
- private:
-  static Replicas::Options OptionsOf(uint64_t seed, ShellFlaw flaw) {
-    Replicas::Options options;
-    options.nodes = seed % 7 == 0 ? 1 : seed % 7 == 1 ? 5 : 3;
-    options.restarts = seed % 2 == 0;
-    options.flaw = flaw;
-    return options;
-  }
-
-  absl::Time Wall(const Client& client) const {
-    return std::max(replicas_.MachineTime(), absl::FromUnixMillis(kBegin)) +
-           absl::Milliseconds(client.wall_ahead);
-  }
-
-  void Step() {
-    now_ += static_cast<int64_t>(random_.Below(60));
-    if (random_.OneIn(500)) now_ += 150'000;  // requests are forgotten meanwhile
-    ++moment_;
-    for (int i = 0; i < 2; ++i) replicas_.Event(now_);
-    Deliver();
-    Client& client = clients_[random_.Below(std::size(clients_))];
+  void StepClients() override {
+    Client& client = AnyClient();
     Draw(client);
     if (client.tag) return GoOn(client);
     if (!created_) return Call(client, space_, segment_machine::Create{options_, {}});
@@ -222,20 +168,14 @@ class Simulation : public Replicas::Listener {
     }
   }
 
-  bool Sets(const Client& client) const { return set_ && set_ == client.tag; }
-
-  // While its call is under way. A Set is never given up: it may take effect whenever a copy comes.
-  void GoOn(Client& client) {
-    if (random_.OneIn(3)) Send(*client.tag);
-    if (Sets(client)) return;
-    if (random_.OneIn(20)) client.tag.reset();
-    if (random_.OneIn(40)) Crash(client);
-  }
-
-  void Crash(Client& client) {
-    client = {};
-    client.session = ++sessions_;
-    client.wall_ahead = static_cast<int64_t>(random_.Below(2000)) - 1000;
+  // A Set is never given up: it may take effect whenever a copy comes.
+  bool Persists(const Client& client) const override { return set_ && set_ == client.tag; }
+  // A copy of a Set that was refused as too early may still be carried out.
+  void OnRefused(Client& client, const absl::Status& status) override {
+    const bool for_good = absl::IsAborted(status) || absl::IsDeadlineExceeded(status);
+    if (Persists(client) && !for_good) return;
+    if (Persists(client)) set_.reset();
+    client.tag.reset();
   }
 
   std::string AnyCounter() { return random_.OneIn(3) ? "b" : "a"; }
@@ -277,75 +217,18 @@ class Simulation : public Replicas::Listener {
   }
 
   void Call(Client& client, const SpaceName& space, Action action) {
-    Operation operation;
-    operation.request = {RequestId{Wall(client), 1, client.session, ++client.serial}, space,
-                         std::move(action)};
+    Operation& operation = Begin(client);
+    operation.sent = now_;
+    operation.request = {NextId(client), space, std::move(action)};
     if (auto* call = std::get_if<segment_machine::Call>(&operation.request.action)) {
       std::visit([&](auto& one) { one.caller_now = Wall(client); }, *call);
     }
-    operation.called = ++moment_;
-    operation.sent = now_;
-    client.tag = operations_.size();
-    operations_.push_back(std::move(operation));
-    Send(*client.tag);
+    Send(client);
   }
 
-  void Send(uint64_t tag) {
-    parcels_.push_back({random_.OneIn(5) ? replicas_.AnyNode() : replicas_.Leader(), tag, {}});
-  }
-
-  void Deliver() {
-    for (int i = 0; i < 3 && !parcels_.empty(); ++i) {
-      const size_t at = random_.OneIn(2) ? random_.Below(parcels_.size()) : 0;
-      const Parcel parcel = parcels_[at];
-      if (!random_.OneIn(10)) parcels_.erase(parcels_.begin() + static_cast<ptrdiff_t>(at));
-      if (random_.OneIn(12)) continue;  // lost
-      if (parcel.node != 0) {
-        replicas_.Submit(parcel.node, parcel.tag, operations_[parcel.tag].request);
-      } else {
-        Receive(parcel.tag, parcel.answer);
-      }
-    }
-  }
-
-  Client* WhoWaitsFor(uint64_t tag) {
-    for (Client& client : clients_) {
-      if (client.tag == tag) return &client;
-    }
-    return nullptr;
-  }
-
-  void Receive(uint64_t tag, const Answer& answer) {
-    Operation& operation = operations_[tag];
-    Client* const client = WhoWaitsFor(tag);
-    const absl::StatusCode code = answer.status.code();
-    covered_.late += code == absl::StatusCode::kAborted;
-    covered_.forgotten += code == absl::StatusCode::kDeadlineExceeded;
-    if (!answer.status.ok()) {
-      // A copy of a Set that was refused as too early may still be carried out.
-      const bool for_good =
-          code == absl::StatusCode::kAborted || code == absl::StatusCode::kDeadlineExceeded;
-      if (client == nullptr || (Sets(*client) && !for_good)) return;
-      if (Sets(*client)) set_.reset();
-      client->tag.reset();
-      return;
-    }
-    if (operation.answer) {
-      ++covered_.repeated;
-      if (!(*operation.answer == answer)) {
-        OnFailure(absl::StrCat("request ", tag, " has two answers"));
-      }
-      return;
-    }
-    operation.answer = answer;
-    if (client == nullptr) return;  // given up
-    if (Sets(*client)) set_.reset();
-    client->tag.reset();
-    Note(*client, operation);
-  }
-
-  void Note(Client& client, const Operation& operation) {
-    const int64_t ended = ++moment_;
+  void Learn(Client& client, Operation& operation) override {
+    if (Persists(client)) set_.reset();
+    const int64_t ended = *operation.returned;
     const Answer& answer = *operation.answer;
     if (const auto* counter = std::get_if<Counter>(&operation.request.action)) {
       const auto& reply = std::get<counter_machine::Reply>(answer.reply);
@@ -376,39 +259,23 @@ class Simulation : public Replicas::Listener {
         {operation.called, ended, segment.first, segment.end() - 1});
   }
 
-  static constexpr int64_t kBegin = 1'700'000'000'000;
-
   StoreCovered& covered_;
-  Random random_;
   const bool restarts_;
   const SpaceName space_;
   const SpaceOptions options_ = {};
-  int64_t now_ = kBegin;  // the true time, in ms
-  int64_t moment_ = 0;    // of calls and answers
-  uint64_t sessions_ = 0;
   int64_t raises_ = 0;
   bool created_ = false;  // the space
   bool set_created_ = false;
   StrictSetOptions strict_options_;
   std::map<uint32_t, uint64_t> owners_;  // sessions, by strict section; 0: it was released
   std::optional<uint64_t> set_;          // the Set under way
-  std::string failure_;
   std::map<std::string, std::vector<TakenRange>> taken_;  // by counter or section
-  std::vector<Parcel> parcels_;
-  std::vector<Operation> operations_;
-  Client clients_[4];
-  Replicas replicas_;
 };
 
 }  // namespace
 
-std::string SimulateStore(uint64_t seed, const StoreFlaws& flaws, StoreCovered& covered) {
-  flaw = flaws.machine;
-  strict_machine::flaw = flaws.strict;
-  std::string failure = Simulation(seed, flaws.shell, covered).Run();
-  flaw = Flaw::kNone;
-  strict_machine::flaw = strict::Flaw::kNone;
-  return failure;
+std::string SimulateStore(uint64_t seed, const Flaws& flaws, StoreCovered& covered) {
+  return Simulation(seed, flaws, covered).Run();
 }
 
 }  // namespace locus::lease_machine

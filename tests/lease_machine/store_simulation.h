@@ -5,20 +5,14 @@
 #include <cstdint>
 #include <string>
 
-#include "src/lease_machine/flaw.h"
-#include "src/strict/flaw.h"
-#include "tests/lease_machine/replicas.h"
+#include "tests/lease_machine/cluster_simulation.h"
 
 namespace locus::lease_machine {
 
-struct StoreCovered {
+struct StoreCovered : ClusterCovered {
   uint64_t numbers = 0, segments = 0, sets = 0, put_back = 0;        // answered
   uint64_t granted = 0, taken_over = 0, extended = 0, released = 0;  // sections
   uint64_t drawn = 0;                                                // strict numbers
-  uint64_t repeated = 0;                                             // answers that came once more
-  uint64_t late = 0;                                                 // requests behind a later one
-  uint64_t forgotten = 0;                                            // refused by their time
-  uint64_t leaders = 0, crashes = 0, installed = 0, restored = 0;
 };
 
 // One run: one, three or five nodes, and clients of counters, of order IDs and of strict sequences
@@ -26,17 +20,11 @@ struct StoreCovered {
 //   - each number and each sequence is answered once, and a call that began after another one had
 //     ended gets more than that; Set raises, and what was put back may come again
 //   - so do the strict numbers of a section, which its owner draws by itself until its deadline,
-//   and
-//     the tokens of its grants. Where nodes restart, a wrong clock may end leases early: numbers
-//     are unique then, and every second run is without
+//     and the tokens of its grants. Where nodes restart, a wrong clock may end leases early:
+//     numbers are unique then, and every second run is without
 //   - a request is carried out once, and gets that answer however often it is sent
 //   - all nodes are equal after each entry
-struct StoreFlaws {
-  Flaw machine = Flaw::kNone;
-  strict::Flaw strict = strict::Flaw::kNone;
-  ShellFlaw shell = ShellFlaw::kNone;
-};
-std::string SimulateStore(uint64_t seed, const StoreFlaws& flaws, StoreCovered& covered);
+std::string SimulateStore(uint64_t seed, const Flaws& flaws, StoreCovered& covered);
 
 }  // namespace locus::lease_machine
 
