@@ -87,6 +87,16 @@ inline absl::StatusOr<SpaceName> SpaceOf(const char* name) {
 // read here. INVALID_ARGUMENT: both are set, or the file's first line is empty or too long;
 // otherwise the errors of ReadPrivateFile.
 absl::StatusOr<AskPassword> PasswordOf(const char* password, const char* password_file);
+// Of a sequence's or numbers' options: how its engine is opened. Errors as of PasswordOf.
+template <typename Options>
+absl::StatusOr<SequencerUriOptions> EngineOf(const Options& set) {
+  SequencerUriOptions of;
+  LOCUS_ASSIGN_OR_RETURN(of.password, PasswordOf(set.password, set.password_file));
+  of.ceiling = std::string(TextOr(set.ceiling, ""));
+  LOCUS_ASSIGN_OR_RETURN(of.ceiling_password,
+                         PasswordOf(set.ceiling_password, set.ceiling_password_file));
+  return of;
+}
 inline absl::Duration Ms(uint32_t ms) { return absl::Milliseconds(ms); }
 inline absl::Duration MsOr(uint32_t ms, absl::Duration otherwise) {
   return ms == 0 ? otherwise : Ms(ms);

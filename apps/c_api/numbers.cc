@@ -28,11 +28,7 @@ locus_code locus_numbers_open(const char* engine_uri, const char* type, const ch
     LOCUS_RETURN_IF_ERROR(NotNull("type", type));
     LOCUS_RETURN_IF_ERROR(NotNull("numbers", numbers));
     LOCUS_ASSIGN_OR_RETURN(const locus_numbers_options set, OptionsOr(options));
-    locus::SequencerUriOptions of;
-    LOCUS_ASSIGN_OR_RETURN(of.password, PasswordOf(set.password, set.password_file));
-    of.ceiling = std::string(TextOr(set.ceiling, ""));
-    LOCUS_ASSIGN_OR_RETURN(of.ceiling_password,
-                           PasswordOf(set.ceiling_password, set.ceiling_password_file));
+    LOCUS_ASSIGN_OR_RETURN(const auto of, EngineOf(set));
     LOCUS_ASSIGN_OR_RETURN(auto sequences, locus::OpenTypedSequences(engine_uri, of));
     NumberGenerator::Options generator;
     generator.horizon = MsOr(set.horizon_ms, generator.horizon);

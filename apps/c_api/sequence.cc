@@ -31,11 +31,7 @@ locus_code locus_sequence_open(const char* engine_uri, const char* key,
     LOCUS_RETURN_IF_ERROR(NotNull("key", key));
     LOCUS_RETURN_IF_ERROR(NotNull("sequence", sequence));
     LOCUS_ASSIGN_OR_RETURN(const locus_sequence_options set, OptionsOr(options));
-    locus::SequencerUriOptions of;
-    LOCUS_ASSIGN_OR_RETURN(of.password, PasswordOf(set.password, set.password_file));
-    of.ceiling = std::string(TextOr(set.ceiling, ""));
-    LOCUS_ASSIGN_OR_RETURN(of.ceiling_password,
-                           PasswordOf(set.ceiling_password, set.ceiling_password_file));
+    LOCUS_ASSIGN_OR_RETURN(locus::SequencerUriOptions of, EngineOf(set));
     of.sequencer.key_prefix = std::string(TextOr(set.key_prefix, ""));
     of.sequencer.step = set.increment == 0 ? 1 : set.increment;
     of.sequencer.max_value = set.max_value;
