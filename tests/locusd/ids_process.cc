@@ -43,6 +43,12 @@ void WriteSecret(const std::string& path, const std::string& text) {
   ASSERT_EQ(std::rename(fresh.c_str(), path.c_str()), 0);
 }
 
+std::string IdsOnOneFile(const TemporaryDirectory& directory, const std::string& more_ids) {
+  const std::string uri = absl::StrCat("\"sqlite:", directory / "ids.db", "\"\ncreate = true\n");
+  return absl::StrCat("[ids]\n", more_ids, "[ids.orders]\nstore = ", uri,
+                      "[ids.sequences]\nstore = ", uri, "[ids.snowflake]\nleases = ", uri);
+}
+
 IdsProcess::IdsProcess(const TemporaryDirectory& directory, const std::string& name)
     : config_(directory / (name + ".toml")), log_(directory / (name + ".log")) {}
 

@@ -2,6 +2,8 @@
 #ifndef LOCUS_TESTS_LOCUSD_IDS_PROCESS_H_
 #define LOCUS_TESTS_LOCUSD_IDS_PROCESS_H_
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -25,6 +27,9 @@ LocusdRun RunLocusd(const std::string& arguments, const TemporaryDirectory& dire
 
 // A file that only its owner may read.
 void WriteSecret(const std::string& path, const std::string& text);
+
+// The section [ids] with all parts on one file of SQLite. `more_ids`: lines for the section itself.
+std::string IdsOnOneFile(const TemporaryDirectory& directory, const std::string& more_ids = "");
 
 // locusd by a configuration of the test's, on a port of its own.
 // Thread safety: Ask may be called by any thread.

@@ -2,11 +2,10 @@
 // The ID service as a role of the configured locusd, on real stores.
 #include <signal.h>
 
-#include <atomic>
 #include <fstream>
-#include <mutex>
 #include <set>
-#include <thread>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -29,13 +28,6 @@ using ::testing::Not;
 constexpr char kRole[] = "roles = [\"id-service\"]\n";
 constexpr char kOne[] = R"({"buyers":["1"]})";
 
-// [ids] with all parts on one file of SQLite.
-std::string AllOnSqlite(const TemporaryDirectory& directory, const std::string& more_ids = "") {
-  const std::string uri = absl::StrCat("\"sqlite:", directory / "ids.db", "\"\ncreate = true\n");
-  return absl::StrCat("[ids]\n", more_ids, "[ids.orders]\nstore = ", uri,
-                      "[ids.sequences]\nstore = ", uri, "[ids.snowflake]\nleases = ", uri);
-}
-
 TEST(LocusdIdsTest, ServiceOnOneFile_OffersAllAndNothingTwiceOverRestarts) {
   const TemporaryDirectory directory;
   const std::string keys = directory / "keys";
@@ -45,7 +37,7 @@ TEST(LocusdIdsTest, ServiceOnOneFile_OffersAllAndNothingTwiceOverRestarts) {
              ->ToJson();
   IdsProcess ids(directory);
   ids.Write(kRole, "threads = 2\n",
-            absl::StrCat(AllOnSqlite(directory, absl::StrCat("keys = \"", keys, "\"\n")),
+            absl::StrCat(IdsOnOneFile(directory, absl::StrCat("keys = \"", keys, "\"\n")),
                          "[ids.table]\nplace = \"file:", directory / "table.json", "\"\n"));
   std::set<std::string> made;
   for (int life = 0; life < 2; ++life) {
@@ -170,30 +162,6 @@ TEST(LocusdIdsTest, StoreThatIsEmptied_GivesNothingTwiceAndTheServiceSaysSo) {
   EXPECT_EQ(ready->status, 503u);
   EXPECT_THAT(ready->body, HasSubstr("order IDs: "));
   EXPECT_EQ(ids.StatusOf("GET", "/healthz"), 200u);
-}
-
-// systemd kills who takes longer than 30 s.
-TEST(LocusdIdsTest, SigtermWhileARequestMayWaitForLong_EndsItWithTheReason) {
-  const TemporaryDirectory directory;
-  RedisServer redis;
-  IdsProcess ids(directory);
-  ids.Write(kRole, "",
-            absl::StrCat("[ids]\nwait = \"10m\"\n[ids.sequences]\ncreate = true\nstore = "
-                         "\"redis://127.0.0.1:",
-                         redis.port(), "\"\n"));
-  ASSERT_TRUE(ids.Start());
-  redis.Stall();
-  std::thread client([&] {
-    const auto answer = ids.Ask("GET", "/v1/sequences/a/next");
-    ASSERT_TRUE(answer.ok()) << answer.status();
-    EXPECT_EQ(answer->status, 503u);
-    EXPECT_THAT(answer->body, HasSubstr("this process ends"));
-  });
-  EXPECT_TRUE(WaitUntil([&] { return ids.Metric("locus_id_requests_waiting") == "1"; }));
-  kill(ids.process().pid(), SIGTERM);
-  client.join();
-  EXPECT_EQ(ids.WaitForEnd(), 0);
-  redis.Resume();
 }
 
 TEST(LocusdIdsTest, StoreOfASetThatIsAway_StopsItsSectionsAlone) {
@@ -351,156 +319,6 @@ TEST(LocusdIdsTest, RateOfAnAddress_IsOneForAllRoles) {
   }
   EXPECT_GE(answered, 20);
   EXPECT_LE(answered, 21 + absl::ToInt64Seconds(absl::Now() - begun));
-}
-
-TEST(LocusdIdsTest, Mistakes_EndTheStartWithTheReason) {
-  const TemporaryDirectory directory;
-  IdsProcess ids(directory);
-  auto refusal = [&](const std::string& rest, const std::string& arguments = "") {
-    ids.Write(kRole, "", rest);
-    const LocusdRun run = RunLocusd(absl::StrCat("--config ", ids.config(), arguments), directory);
-    EXPECT_EQ(run.code, 2) << run.out;
-    return run.out;
-  };
-  const std::string none = absl::StrCat("\"sqlite:", directory / "none.db", "\"\n");
-  EXPECT_THAT(refusal("[ids]\n[ids.orders]\nstore = " + none), HasSubstr("none.db"));
-  EXPECT_THAT(refusal("[ids]\n[ids.orders]\nstore = " + none, " --check"),
-              HasSubstr(absl::StrCat("ids.toml:6:9: ids.orders.store: \"", directory / "none.db",
-                                     "\" is missing; create = true makes it")));
-  const std::string ring = "[ids]\nkeys = \"" + (directory / "ring") + "\"\n";
-  for (const char* const arguments : {"", " --check"}) {
-    EXPECT_THAT(refusal(ring, arguments), HasSubstr("ids.toml:5:8: ids.keys: "));
-  }
-  EXPECT_THAT(refusal("[ids]\n[ids.table]\nplace = \"file:" + (directory / "t.json") +
-                          "\"\npassword_file = \"" + (directory / "p") + "\"\n",
-                      " --check"),
-              HasSubstr(directory / "p"));
-  EXPECT_THAT(refusal("[ids]\nwat = 1\n", " --check"), HasSubstr("ids.toml:5:1: unknown key"));
-}
-
-TEST(LocusdIdsTest, Check_JudgesTheTableOfAFileAndSaysWhatItDidNot) {
-  const TemporaryDirectory directory;
-  IdsProcess ids(directory);
-  const std::string path = directory / "t.json";
-  ids.Write(kRole, "",
-            absl::StrCat("[ids]\n[ids.table]\nplace = \"file:", path,
-                         "\"\n[ids.sequences]\nstore = \"redis://127.0.0.1:1\"\n"));
-  auto check = [&] {
-    return RunLocusd(absl::StrCat("--config ", ids.config(), " --check"), directory);
-  };
-  LocusdRun run = check();
-  EXPECT_EQ(run.code, 2);
-  EXPECT_THAT(run.out, HasSubstr("ids.toml:6:9: ids.table.place: "));
-  EXPECT_THAT(run.out, HasSubstr(path));
-  std::ofstream(path) << R"({"epoch": 1})";
-  run = check();
-  EXPECT_EQ(run.code, 2);
-  EXPECT_THAT(run.out, HasSubstr("is refused: member \"shards\" is missing"));
-  std::ofstream(path) << RoutingTable::Make(
-                             1, {{.id = 1, .name = "a", .endpoint = "x://a", .labels = {}}},
-                             {{65535, 1}})
-                             ->ToJson();
-  run = check();
-  EXPECT_EQ(run.code, 0) << run.out;
-  EXPECT_EQ(run.out, absl::StrCat(ids.config(), ": ok\n", ids.config(),
-                                  ": not judged, as only the start asks these: "
-                                  "ids.sequences.store\n"));
-}
-
-TEST(LocusdIdsTest, Init_WritesWhatCheckTakes_AndOverwritesNothing) {
-  const TemporaryDirectory directory;
-  const std::string path = directory / "new.toml";
-  for (const char* const roles :
-       {"", "--role id-service", "--role lease-node", "--role lease-node --role id-service"}) {
-    const std::string line = absl::StrCat("init ", roles, " --output ", path);
-    EXPECT_EQ(RunLocusd(line, directory).code, 0) << roles;
-    // A package makes /var/lib/locusd.
-    ASSERT_EQ(std::system(
-                  absl::StrCat("sed -i s:/var/lib/locusd:", directory / ".", ":g ", path).c_str()),
-              0);
-    const LocusdRun check = RunLocusd(absl::StrCat("--config ", path, " --check"), directory);
-    EXPECT_EQ(check.code, 0) << check.out;
-    const LocusdRun again = RunLocusd(line, directory);
-    EXPECT_EQ(again.code, 2);
-    EXPECT_THAT(again.out, HasSubstr("--force"));
-    EXPECT_EQ(RunLocusd(line + " --force", directory).code, 0);
-    std::remove(path.c_str());
-  }
-  EXPECT_THAT(RunLocusd("init", directory).out, HasSubstr("[ids.orders]"));
-  EXPECT_EQ(RunLocusd("init --role leader", directory).code, 2);
-}
-
-// Clients ask without a pause while the process ends and another takes its place, three times.
-TEST(LocusdIdsTest, DrainUnderLoad_AnswersWholeAndNoIdTwice) {
-  const TemporaryDirectory directory;
-  IdsProcess ids(directory);
-  ids.Write(kRole, "threads = 2\nrate = 0\ndrain_delay = \"300ms\"\n", AllOnSqlite(directory));
-  std::mutex mutex;
-  std::multiset<std::string> made;  // under mutex
-  std::atomic<bool> stop = false;
-  std::atomic<int> torn = 0, refused = 0;
-  ASSERT_TRUE(ids.Start());
-  auto client = [&](const std::string& method, const std::string& target, const std::string& body,
-                    const char* list) {
-    std::unique_ptr<http::HttpConnection> connection;
-    while (!stop) {
-      const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-      if (connection == nullptr || !connection->StillOpen()) {
-        auto opened =
-            http::HttpConnection::Connect(*http::Endpoint::Parse(ids.api()), nullptr, deadline);
-        if (!opened.ok()) continue;  // nobody listens between two lives
-        connection = *std::move(opened);
-      }
-      const auto answer = connection->Send({method, target, {}, body}, 1 << 20, deadline);
-      if (!answer.ok()) {
-        connection.reset();
-        continue;
-      }
-      if (answer->status != 200) {
-        // Nothing was handed out; and nobody is at fault.
-        if (answer->status != 503) ++torn;
-        ++refused;
-        continue;
-      }
-      const json parsed = json::parse(answer->body, nullptr, false);
-      if (!parsed.is_object() || parsed[list].size() != 20) {
-        ++torn;
-        continue;
-      }
-      std::lock_guard lock(mutex);
-      for (const json& each : parsed[list]) {
-        made.insert(list + (each.is_object() ? each["order_id"] : each).get<std::string>());
-      }
-    }
-  };
-  json buyers = json::array();
-  for (int i = 0; i < 20; ++i) buyers.push_back(absl::StrCat(i));
-  std::vector<std::thread> clients;
-  for (int i = 0; i < 2; ++i) {
-    clients.emplace_back(client, "POST", "/v1/orders/ids", json{{"buyers", buyers}}.dump(),
-                         "orders");
-    clients.emplace_back(client, "GET", "/v1/snowflake?n=20", "", "ids");
-    clients.emplace_back(client, "GET", "/v1/sequences/a/next?n=20", "", "numbers");
-  }
-  auto count = [&] {
-    std::lock_guard lock(mutex);
-    return made.size();
-  };
-  for (int life = 0; life < 3; ++life) {
-    const size_t before = count();
-    EXPECT_TRUE(WaitUntil([&] { return count() > before + 2000; }));
-    kill(ids.process().pid(), SIGTERM);
-    EXPECT_TRUE(WaitUntil([&] { return ids.StatusOf("GET", "/readyz") != 200; }));
-    EXPECT_EQ(ids.WaitForEnd(), 0);
-    if (life == 2) break;
-    ASSERT_TRUE(ids.Start());
-  }
-  stop = true;
-  for (std::thread& thread : clients) thread.join();
-  EXPECT_EQ(torn, 0);
-  std::set<std::string> once(made.begin(), made.end());
-  EXPECT_EQ(once.size(), made.size()) << "an ID was answered twice";
-  EXPECT_GT(made.size(), 6000u);
 }
 
 }  // namespace
