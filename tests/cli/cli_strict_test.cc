@@ -51,6 +51,14 @@ TEST_F(CliStrictTest, Restored_IsALossOfTheSet) {
   EXPECT_EQ(Show("other").losses, other + 1);
 }
 
+TEST_F(CliStrictTest, NoStore_IsAskedFor) {
+  for (const char* const verb : {"create", "status", "restored"}) {
+    const Outcome outcome = RunLocus({"strict", verb});
+    EXPECT_EQ(outcome.exit, 2);
+    EXPECT_THAT(outcome.err, HasSubstr("missing: --store URI (or LOCUS_STORE)"));
+  }
+}
+
 TEST_F(CliStrictTest, WhatIsNotThere_IsNamed) {
   Outcome no_file = RunLocus({"strict", "restored", "--store", uri_});
   EXPECT_EQ(no_file.exit, 1);
