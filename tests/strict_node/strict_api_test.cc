@@ -222,6 +222,8 @@ TEST(StrictApiTest, SectionsOfAnother_AreRefusedWithTheirOwner) {
   ASSERT_TRUE(one.node.Look().ok());
   json refusal = one.Ask("/v1/strict/next", R"({"uids":["1","500","900"]})", 421);
   EXPECT_EQ(refusal["code"], "ABORTED");
+  EXPECT_EQ(refusal["detail"],
+            "one does not own section 5, nor 1 more of the request; \"sections\" says who does");
   EXPECT_EQ(refusal["table_version"], absl::StrCat(one.node.table_version()));
   EXPECT_EQ(refusal["sections"].dump(),
             R"([{"owner":{"address":"two.example:7070","name":"two"},"section":5},)"
@@ -229,6 +231,7 @@ TEST(StrictApiTest, SectionsOfAnother_AreRefusedWithTheirOwner) {
   // Whoever asks for what is the other's learns of it by the attempt.
   EXPECT_EQ(two.Ask("/v1/strict/sections:take", R"({"sections":["0"]})")["sections"], 0);
   refusal = two.Ask("/v1/strict/next", R"({"uids":["1"]})", 421);
+  EXPECT_EQ(refusal["detail"], "two does not own section 0; \"sections\" says who does");
   EXPECT_EQ(refusal["sections"][0]["owner"]["name"], "one");
   EXPECT_EQ(one.Ask("/v1/strict/table")["ranges"].dump(),
             R"([{"first":0,"last":4,"owner":0},{"first":5,"last":8,"owner":1}])");

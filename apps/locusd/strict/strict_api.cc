@@ -74,10 +74,12 @@ ServerAnswer ElsewhereAnswer(const StrictNode& node, const std::vector<uint32_t>
                       ",\"address\":", JsonText(owner->address), "}}");
     }
   }
+  const std::string others =
+      sections.size() == 1 ? ""
+                           : absl::StrCat(", nor ", sections.size() - 1, " more of the request");
   ServerAnswer answer = ProblemAnswer(
-      absl::AbortedError(absl::StrCat(sections.size(), " sections of the request, the first is ",
-                                      sections.front(), ", are not those of ", node.settings().name,
-                                      "; \"sections\" says who has them")),
+      absl::AbortedError(absl::StrCat(node.settings().name, " does not own section ",
+                                      sections.front(), others, "; \"sections\" says who does")),
       421);
   answer.body.insert(answer.body.rfind('}'), absl::StrCat(",\"table_version\":\"", table->version(),
                                                           "\",\"sections\":[", owners, "]"));
