@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the commands of docs/tutorial.md, one after the other in one empty directory, and compares
-// what they print with what the document shows.
+// Runs the commands of docs/tutorial.md, and of docs/numbers.md, one after the other in an empty
+// directory, and compares what they print with what the document shows.
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "tests/docs/console_document.h"
@@ -10,13 +12,21 @@
 namespace locus {
 namespace {
 
-TEST(TutorialTest, EachCommandInOrder_PrintsWhatTheDocumentShows) {
-  const std::vector<ConsoleStep> steps = ConsoleStepsOf(LOCUS_TUTORIAL);
-  ASSERT_GT(steps.size(), 20u) << "the document has lost its commands";
+void RunDocument(const std::string& name, size_t least_commands) {
+  const std::vector<ConsoleStep> steps = ConsoleStepsOf(LOCUS_SOURCE "/" + name);
+  ASSERT_GE(steps.size(), least_commands) << "the document has lost its commands";
   TemporaryDirectory directory;
   std::filesystem::current_path(directory.str());
   UseThisBuild();
-  RunConsoleSteps("docs/tutorial.md", steps);
+  RunConsoleSteps(name, steps);
+}
+
+TEST(TutorialTest, EachCommandInOrder_PrintsWhatTheDocumentShows) {
+  RunDocument("docs/tutorial.md", 20);
+}
+
+TEST(NumbersPageTest, EachCommandInOrder_PrintsWhatTheDocumentShows) {
+  RunDocument("docs/numbers.md", 10);
 }
 
 }  // namespace
