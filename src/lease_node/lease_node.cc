@@ -85,7 +85,7 @@ class LeaseNode::Rep : public raft::StateMachine {
     return lease_machine::DecodeCommand(bytes).status();
   }
 
-  absl::StatusOr<std::string> Apply(raft::Index index, std::string_view bytes) override {
+  absl::StatusOr<std::string> Apply(raft::Index index, raft::Term, std::string_view bytes) override {
     // A newer version's, for example: the node ends here, and again at each start until it
     // understands its log.
     LOCUS_ASSIGN_OR_RETURN(const Command command, lease_machine::DecodeCommand(bytes));
@@ -115,7 +115,7 @@ class LeaseNode::Rep : public raft::StateMachine {
 
   std::string Snapshot() override { return machine_.Snapshot(); }
 
-  absl::Status Restore(std::string_view state) override {
+  absl::Status Restore(raft::Term, std::string_view state) override {
     LOCUS_ASSIGN_OR_RETURN(machine_, Machine::Restore(state));
     MutexLock lock(mutex_);
     NoteMachine();

@@ -48,8 +48,9 @@ absl::StatusOr<std::unique_ptr<Shell>> Shell::Start(Remembered remembered, std::
                                                     Network& network, const ShellOptions& options,
                                                     uint64_t seed, TimePoint now) {
   const Index snapshot = remembered.snapshot.index;
+  const Term term = remembered.snapshot.term;
   LOCUS_ASSIGN_OR_RETURN(Core core, Core::Restore(std::move(remembered), options.limits));
-  if (snapshot != 0) LOCUS_RETURN_IF_ERROR(machine.Restore(state));
+  if (snapshot != 0) LOCUS_RETURN_IF_ERROR(machine.Restore(term, state));
   std::unique_ptr<Shell> shell(
       new Shell(std::move(core), machine, storage, network, options, seed));
   shell->snapshot_ = std::make_shared<const std::string>(std::move(state));
@@ -278,8 +279,8 @@ void Shell::Do(TimePoint now, Actions actions) {
 }
 
 void Shell::Restore(const Write& write) {
-  const absl::Status status = machine_.Restore(write.state);
   const SnapshotMark& mark = *write.snapshot;
+  const absl::Status status = machine_.Restore(mark.term, write.state);
   if (!status.ok()) return Stop(NotUnderstood("the snapshot up to", mark.index, mark.term, status));
   snapshot_ = std::make_shared<const std::string>(write.state);
   applied_ = mark.index;
@@ -299,7 +300,9 @@ void Shell::Apply() {
     const Index index = applied_ + 1;
     const Entry& entry = core_.At(index);
     absl::StatusOr<std::string> said = std::string();
-    if (entry.kind == Entry::Kind::kCommand) said = machine_.Apply(index, entry.data);
+    if (entry.kind == Entry::Kind::kCommand) {
+      said = machine_.Apply(index, entry.term, entry.data);
+    }
     if (!said.ok())
       return Stop(NotUnderstood("the committed entry", index, entry.term, said.status()));
     if (entry.kind == Entry::Kind::kMembers) machine_.NoteMembers(index, entry.members);
@@ -374,6 +377,8 @@ void Shell::Compact() {
   const bool due = entries >= options_.compact_entries ||
                    (entries > 0 && applied_bytes_ >= options_.compact_bytes);
   if (!due || core_.durable() < applied_ || applied_ < compact_from_) return;
+  // The snapshot's term is to be that of a command (StateMachine::Restore).
+  if (core_.At(applied_).kind != Entry::Kind::kCommand) return;
   std::string state = machine_.Snapshot();
   if (state.size() > kMostStateBytes) {  // it could not be sent; the log stays
     compact_from_ = applied_ + options_.compact_entries;

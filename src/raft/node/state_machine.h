@@ -21,10 +21,11 @@ class StateMachine {
     static_cast<void>(command);
     return absl::OkStatus();
   }
+  // `term`: of the leader who proposed the command.
   // The answer goes to the caller who proposed the command, if he waits. The same command may come
   // twice, where he asked twice. An error, which leaves the state as it was, ends the node: without
   // this command, which is committed, it would have another state than the others.
-  virtual absl::StatusOr<std::string> Apply(Index index, std::string_view command) = 0;
+  virtual absl::StatusOr<std::string> Apply(Index index, Term term, std::string_view command) = 0;
   // The entry at this index, which is committed, gave the cluster these members.
   virtual void NoteMembers(Index index, const Members& members) {
     static_cast<void>(index);
@@ -32,9 +33,9 @@ class StateMachine {
   }
   // All of the state, as of the last Apply; at most kMostStateBytes.
   virtual std::string Snapshot() = 0;
-  // Replaces all of the state by what Snapshot returned, here or on another node. An error ends the
-  // node.
-  virtual absl::Status Restore(std::string_view state) = 0;
+  // Replaces all of the state by what Snapshot returned, here or on another node. `term`: of the
+  // last command in it. An error ends the node.
+  virtual absl::Status Restore(Term term, std::string_view state) = 0;
 };
 
 }  // namespace locus::raft

@@ -75,7 +75,7 @@ class Simulation {
  private:
   // Its state: how many commands there were. They are compared with what other nodes applied.
   struct Machine : StateMachine {
-    absl::StatusOr<std::string> Apply(Index, std::string_view command) override {
+    absl::StatusOr<std::string> Apply(Index, Term, std::string_view command) override {
       ++count;
       std::vector<std::string>& truth = simulation->truth_;
       if (count == truth.size()) truth.emplace_back(command);
@@ -83,7 +83,7 @@ class Simulation {
       return absl::StrCat(count);
     }
     std::string Snapshot() override { return absl::StrCat(count); }
-    absl::Status Restore(std::string_view state) override {
+    absl::Status Restore(Term, std::string_view state) override {
       ++simulation->snapshots;
       if (!absl::SimpleAtoi(absl::string_view(state.data(), state.size()), &count)) {
         simulation->Fail("a state that nobody made");

@@ -22,14 +22,14 @@ class ListMachine : public StateMachine {
     if (!command.starts_with('?')) return absl::OkStatus();
     return absl::InvalidArgumentError("a command that begins with '?'");
   }
-  absl::StatusOr<std::string> Apply(Index, std::string_view command) override {
+  absl::StatusOr<std::string> Apply(Index, Term, std::string_view command) override {
     if (absl::Status status = Check(command); !status.ok()) return status;
     std::lock_guard lock(mutex_);
     lines_.emplace_back(command);
     return absl::StrCat(lines_.size());
   }
   std::string Snapshot() override { return absl::StrJoin(lines(), "\n"); }
-  absl::Status Restore(std::string_view state) override {
+  absl::Status Restore(Term, std::string_view state) override {
     std::lock_guard lock(mutex_);
     lines_.clear();
     if (state.empty()) return absl::OkStatus();
