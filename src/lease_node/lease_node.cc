@@ -158,6 +158,25 @@ class LeaseNode::Rep : public raft::StateMachine {
         });
   }
 
+  // With the time as of now: the next leader may have started so late that it knows of no other.
+  void Transfer(raft::NodeId to, raft::Shell::Done done) {
+    absl::StatusOr<std::string> bytes;
+    {
+      MutexLock lock(mutex_);
+      if (leads_ && ready_) {
+        Command command;
+        command.time = TimeOfCommand();
+        bytes = lease_machine::Encode(command);
+        ++stats_.commands;
+      }
+    }
+    if (!bytes.ok()) return node_->Transfer(to, std::move(done));
+    node_->Propose(*std::move(bytes),
+                   [this, to, done = std::move(done)](const absl::StatusOr<std::string>&) mutable {
+                     node_->Transfer(to, std::move(done));
+                   });
+  }
+
   raft::Node& node() { return *node_; }
 
   Stats stats() const {
@@ -350,7 +369,7 @@ class LeaseNode::Rep : public raft::StateMachine {
       }
       if (ask) Prepare();
       if (propose) Propose(true);
-      if (transfer) node_->Transfer(0, [](const absl::Status&) {});
+      if (transfer) Transfer(0, [](const absl::Status&) {});
     }
   }
 
@@ -490,7 +509,7 @@ void LeaseNode::ChangeMembers(raft::MemberChange change, raft::Shell::Done done)
   rep_->node().ChangeMembers(std::move(change), std::move(done));
 }
 void LeaseNode::Transfer(raft::NodeId to, raft::Shell::Done done) {
-  rep_->node().Transfer(to, std::move(done));
+  rep_->Transfer(to, std::move(done));
 }
 raft::NodeStatus LeaseNode::Status() { return rep_->node().Status(); }
 LeaseNode::Stats LeaseNode::stats() const { return rep_->stats(); }
