@@ -14,13 +14,32 @@ absl::Time CutToMillis(absl::Time time) { return absl::FromUnixMillis(absl::ToUn
 
 }  // namespace
 
-void CommandClock::Follow(absl::Time machine, absl::Duration boot) {
+void CommandClock::Hear(uint64_t term) {
+  if (heard_ != 0) return;
+  heard_ = term;
+  // The first message of a leader may tell that what this node has on its disk is committed.
+  if (applied_ && applied_term_ >= heard_) Follow(*applied_);
+}
+
+void CommandClock::Lead(uint64_t term) { led_ = term; }
+
+// A command was proposed before it is applied, so the time that is followed is never ahead of the
+// leader's.
+void CommandClock::Applied(uint64_t term, absl::Time machine, absl::Duration boot) {
+  if (term == led_) return;
+  applied_term_ = term;
+  applied_ = {machine, boot};
+  if (heard_ != 0 && term >= heard_) Follow(*applied_);
+}
+
+void CommandClock::Follow(const Reading& machine) {
   trusted_ = false;
-  absl::Time time = machine;
+  absl::Time time = machine.time;
   if (last_) {
-    time = std::clamp(last_->time + (boot - last_->boot), machine, machine + kMostStep);
+    time = std::clamp(last_->time + (machine.boot - last_->boot), machine.time,
+                      machine.time + kMostStep);
   }
-  last_ = {time, boot};
+  last_ = {time, machine.boot};
 }
 
 absl::Time CommandClock::Now(absl::Time machine, absl::Time wall, absl::Duration boot) {

@@ -2,6 +2,7 @@
 #ifndef LOCUS_SRC_LEASE_MACHINE_COMMAND_CLOCK_H_
 #define LOCUS_SRC_LEASE_MACHINE_COMMAND_CLOCK_H_
 
+#include <cstdint>
 #include <optional>
 
 #include "absl/time/time.h"
@@ -18,15 +19,21 @@ namespace locus::lease_machine {
 //     leaders makes it step forward by kMostStep at most. The deadline of WorkerLease allows for a
 //     rate twice as far off and for twenty such steps within a lease: none ends before it;
 //   - a change of leaders may set it back by as long as the new one took to apply the last command
-//     of the old one. Leases then end later, and the time is made up for at that rate;
+//     of the old one; or, if the new one had just started, by the age of that command. Leases then
+//     end later, and the time is made up for at that rate;
 //   - a leader whose wall clock is off by an hour, either way, moves it by 1.8 s for each hour that
 //     it leads. off() tells; the shell hands the leadership over where it is above kMostOff.
 //
-// A node that follows nobody, because it has just started and no leader was alive, cannot know how
-// long all were down: its wall clock counts, as that of a database's server does. If that clock is
-// ahead by an hour, leases end early and callers whose clocks are right are refused until an hour
-// has passed or the clock is trusted again; if it is behind, the time stands still until it has
-// caught up, and leases end late. No ID repeats: ceilings do not depend on any clock being right.
+// A node that has just started knows the time as soon as it has heard another leader and has
+// applied a command of that leader's term or of a later one. A leader proposes its time every few
+// seconds, and steps down without a majority: when it was heard, its last command was a few seconds
+// old. Commands of earlier terms prove nothing: all nodes may have been down since then.
+//
+// Until then its wall clock counts, as that of a database's server does: where all nodes were down,
+// nobody knows for how long. If that clock is ahead by an hour, leases end early and callers whose
+// clocks are right are refused until an hour has passed; if it is behind, the time stands still
+// until it has caught up, and leases end late. No ID repeats: ceilings do not depend on any clock
+// being right.
 //
 // Thread safety: none.
 class CommandClock {
@@ -34,19 +41,17 @@ class CommandClock {
   static constexpr absl::Duration kMostOff = absl::Seconds(5);
   static constexpr absl::Duration kMostStep = absl::Milliseconds(50);
 
-  // The machine of this node has just applied a command of another leader, or was restored from a
-  // leader's snapshot, and has this time now. Not for what the node found on its own disk when it
-  // started.
-  void Follow(absl::Time machine, absl::Duration boot);
+  // This node follows another node, which leads in this term.
+  void Hear(uint64_t term);
+  // This node leads in this term.
+  void Lead(uint64_t term);
+  // The machine of this node has just applied a command of this term, whoever proposed it, or was
+  // restored to a state whose last command is of this term. It has this time now.
+  void Applied(uint64_t term, absl::Time machine, absl::Duration boot);
 
   // The time of a command that is proposed now. `machine`: the time of the leader's machine, which
   // has applied all entries of earlier terms. `boot`: CLOCK_BOOTTIME, which never falls.
   absl::Time Now(absl::Time machine, absl::Time wall, absl::Duration boot);
-
-  // From the next Now on the wall clock counts: the time steps forward to it, or stands still until
-  // it has caught up. For an operator, or a shell to which most nodes say that their clocks agree
-  // with this one's.
-  void Trust() { trusted_ = true; }
 
   // How far the wall clock was ahead of the last Now; negative: behind.
   absl::Duration off() const { return off_; }
@@ -56,8 +61,14 @@ class CommandClock {
     absl::Time time;
     absl::Duration boot;
   };
+  void Follow(const Reading& machine);
+
   std::optional<Reading> last_;
-  bool trusted_ = true;  // until something is followed
+  bool trusted_ = true;             // until something is followed
+  uint64_t heard_ = 0;              // the term of the first other leader; 0: none yet
+  uint64_t led_ = 0;                // the last term in which this node led
+  uint64_t applied_term_ = 0;       // of the last command of another leader
+  std::optional<Reading> applied_;  // and what the machine had then
   absl::Duration off_;
 };
 

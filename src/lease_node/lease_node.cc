@@ -36,10 +36,6 @@ namespace {
 constexpr size_t kMostWaiting = 65'536;
 // A leader whose clock is wrong tries this often to hand its leadership over.
 constexpr absl::Duration kTransferEvery = absl::Minutes(1);
-// Two entries were applied as they were made if the time between them is the same by the machine
-// and by CLOCK_BOOTTIME.
-constexpr absl::Duration kLiveWithin = absl::Seconds(1);
-constexpr absl::Duration kLiveApart = absl::Milliseconds(500);
 // Renewals are not gathered when so many requests wait, or came at about the same time: these meet
 // anyway.
 constexpr size_t kBusy = 16;
@@ -85,7 +81,8 @@ class LeaseNode::Rep : public raft::StateMachine {
     return lease_machine::DecodeCommand(bytes).status();
   }
 
-  absl::StatusOr<std::string> Apply(raft::Index index, raft::Term, std::string_view bytes) override {
+  absl::StatusOr<std::string> Apply(raft::Index index, raft::Term term,
+                                    std::string_view bytes) override {
     // A newer version's, for example: the node ends here, and again at each start until it
     // understands its log.
     LOCUS_ASSIGN_OR_RETURN(const Command command, lease_machine::DecodeCommand(bytes));
@@ -95,8 +92,7 @@ class LeaseNode::Rep : public raft::StateMachine {
     {
       MutexLock lock(mutex_);
       leads = leads_;
-      NoteMachine();
-      FollowLive();
+      NoteMachine(term);
     }
     if (options_.on_fact) {
       for (size_t i = 0; i < applied.facts.size(); ++i) {
@@ -115,10 +111,10 @@ class LeaseNode::Rep : public raft::StateMachine {
 
   std::string Snapshot() override { return machine_.Snapshot(); }
 
-  absl::Status Restore(raft::Term, std::string_view state) override {
+  absl::Status Restore(raft::Term term, std::string_view state) override {
     LOCUS_ASSIGN_OR_RETURN(machine_, Machine::Restore(state));
     MutexLock lock(mutex_);
-    NoteMachine();
+    NoteMachine(term);
     return absl::OkStatus();
   }
 
@@ -198,9 +194,10 @@ class LeaseNode::Rep : public raft::StateMachine {
     Answered answered;
   };
 
-  // Of the node's thread.
-  void NoteMachine() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  // Of the node's thread. `term`: of the machine's last command.
+  void NoteMachine(raft::Term term) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     machine_now_ = machine_.now();
+    clock_.Applied(term, machine_now_, options_.clock->SinceBoot());
     next_expiry_ = machine_.NextExpiry();
     stats_.workers = machine_.workers();
     stats_.held = machine_.held();
@@ -223,21 +220,6 @@ class LeaseNode::Rep : public raft::StateMachine {
     return last_command_ + absl::ToChronoNanoseconds(options_.gather);
   }
 
-  // A follower's clock follows what is applied as it happens, not what it catches up on.
-  void FollowLive() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (leads_) {
-      seen_.reset();
-      return;
-    }
-    const absl::Duration boot = options_.clock->SinceBoot();
-    if (seen_ && boot - seen_->boot < kLiveApart) return;
-    if (seen_ &&
-        absl::AbsDuration((machine_now_ - seen_->time) - (boot - seen_->boot)) <= kLiveWithin) {
-      clock_.Follow(machine_now_, boot);
-    }
-    seen_ = {machine_now_, boot};
-  }
-
   void OnChange(const raft::NodeStatus& status) {
     bool ask = false;
     bool lost = false;
@@ -247,7 +229,9 @@ class LeaseNode::Rep : public raft::StateMachine {
       if (leads && (!leads_ || term_ != status.term)) {
         ready_ = false;
         ask = true;
+        clock_.Lead(status.term);
       }
+      if (status.leader != 0 && status.leader != status.self) clock_.Hear(status.term);
       lost = leads_ && !leads;
       leads_ = leads;
       if (lost) ready_ = false;
@@ -435,12 +419,7 @@ class LeaseNode::Rep : public raft::StateMachine {
 
   mutable Mutex mutex_;
   CondVar wake_;
-  struct Seen {
-    absl::Time time;
-    absl::Duration boot;
-  };
   lease_machine::CommandClock clock_ ABSL_GUARDED_BY(mutex_);
-  std::optional<Seen> seen_ ABSL_GUARDED_BY(mutex_);  // a follower's last look at the time
   absl::Time machine_now_ ABSL_GUARDED_BY(mutex_) = absl::UnixEpoch();
   absl::Time next_expiry_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   // That the thread knew when it began to wait.

@@ -22,8 +22,8 @@ ClusterSimulation::ClusterSimulation(uint64_t seed, const Flaws& flaws, const Op
                                      ClusterCovered& covered)
     : random_(seed),
       flaws_(flaws),
-      replicas_(random_,
-                {.nodes = NodesOf(seed), .restarts = options.restarts, .flaw = flaws.shell}, *this),
+      replicas_(random_, {.nodes = NodesOf(seed), .steady = options.steady, .flaw = flaws.shell},
+                *this),
       options_(options),
       covered_(covered) {
   flaw = flaws.machine;

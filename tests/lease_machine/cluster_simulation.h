@@ -47,7 +47,7 @@ class ClusterSimulation : public Replicas::Listener {
   static constexpr int64_t kBegin = 1'700'000'000'000;
   static constexpr uint64_t kNoTag = UINT64_MAX;  // nobody waits for the answer
   struct Options {
-    bool restarts = true;     // of nodes
+    bool steady = false;      // Replicas::Options
     bool long_steps = false;  // some seconds pass at once now and then
   };
 

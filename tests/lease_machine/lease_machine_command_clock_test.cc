@@ -7,6 +7,15 @@ namespace {
 
 const absl::Time kStart = absl::FromUnixMillis(1'700'000'000'000);
 constexpr absl::Duration kBoot = absl::Hours(40);
+constexpr uint64_t kTerm = 3;
+
+// Of the leader of kTerm, whose last command was applied at kBoot.
+CommandClock Follower() {
+  CommandClock clock;
+  clock.Hear(kTerm);
+  clock.Applied(kTerm, kStart, kBoot);
+  return clock;
+}
 
 TEST(CommandClockTest, FirstLeader_GoesByItsWallClock) {
   CommandClock clock;
@@ -24,8 +33,7 @@ TEST(CommandClockTest, FirstLeaderBehindTheMachine_StandsStillUntilItHasCaughtUp
 
 TEST(CommandClockTest, NewLeaderOffByAnHour_GoesOnWhereTheOldOneWas) {
   for (absl::Duration off : {absl::Hours(1), -absl::Hours(1)}) {
-    CommandClock clock;
-    clock.Follow(kStart, kBoot);
+    CommandClock clock = Follower();
     const absl::Time wall = kStart + off;
     const absl::Time first = clock.Now(kStart, wall + absl::Seconds(2), kBoot + absl::Seconds(2));
     EXPECT_LE(absl::AbsDuration(first - (kStart + absl::Seconds(2))), absl::Milliseconds(2));
@@ -44,37 +52,87 @@ TEST(CommandClockTest, NewLeaderOffByAnHour_GoesOnWhereTheOldOneWas) {
 }
 
 TEST(CommandClockTest, LeaderBehindTheFollower_IsLedByAStepAtMost) {
-  CommandClock clock;
-  clock.Follow(kStart, kBoot);
+  CommandClock clock = Follower();
   // Of a leader that is 30 ms behind: the follower stays where it was.
-  clock.Follow(kStart + absl::Milliseconds(4970), kBoot + absl::Seconds(5));
+  clock.Applied(kTerm, kStart + absl::Milliseconds(4970), kBoot + absl::Seconds(5));
   EXPECT_EQ(clock.Now(kStart, kStart + absl::Seconds(5), kBoot + absl::Seconds(5)),
             kStart + absl::Seconds(5));
   // Or 4 s: leases that it granted must not end 4 s early.
-  clock.Follow(kStart + absl::Seconds(6), kBoot + absl::Seconds(10));
+  clock.Applied(kTerm, kStart + absl::Seconds(6), kBoot + absl::Seconds(10));
   EXPECT_EQ(clock.Now(kStart, kStart + absl::Seconds(6), kBoot + absl::Seconds(10)),
             kStart + absl::Seconds(6) + CommandClock::kMostStep);
 }
 
 TEST(CommandClockTest, MachineAhead_IsFollowed) {
-  CommandClock clock;
-  clock.Follow(kStart, kBoot);
+  CommandClock clock = Follower();
   EXPECT_EQ(clock.Now(kStart + absl::Minutes(1), kStart, kBoot), kStart + absl::Minutes(1));
 }
 
-TEST(CommandClockTest, Trusted_StepsForwardAndIsDrawnFromThere) {
+// --- A node that has just started. The leader of term 7 is alive.
+
+TEST(CommandClockTest, StartedNode_FollowsCommandsOfTheFirstTermThatItHeardAndOfLaterOnes) {
+  for (const uint64_t term : {7u, 8u}) {
+    for (const bool heard_first : {true, false}) {
+      for (const absl::Duration off : {absl::Milliseconds(4800), absl::Hours(1), -absl::Hours(1)}) {
+        CommandClock clock;
+        if (heard_first) clock.Hear(7);
+        clock.Applied(term, kStart, kBoot);
+        clock.Hear(heard_first ? 8 : 7);
+        clock.Lead(9);
+        const absl::Time due = kStart + absl::Seconds(3);
+        const absl::Time now = clock.Now(kStart, due + off, kBoot + absl::Seconds(3));
+        EXPECT_LE(absl::AbsDuration(now - due), absl::Milliseconds(3)) << term << off;
+      }
+    }
+  }
+}
+
+// All were down for days; the new leader died before its first command was committed.
+TEST(CommandClockTest, StartedNode_TrustsItsWallClockIfItHasOnlyCommandsOfEarlierTerms) {
   CommandClock clock;
-  clock.Follow(kStart, kBoot);
-  clock.Trust();
-  EXPECT_EQ(clock.Now(kStart, kStart + absl::Hours(1), kBoot), kStart + absl::Hours(1));
-  // The wall clock jumps back: not followed.
-  EXPECT_GE(clock.Now(kStart, kStart, kBoot + absl::Seconds(10)),
-            kStart + absl::Hours(1) + absl::Milliseconds(9994));
+  clock.Hear(7);
+  clock.Applied(6, kStart, kBoot);
+  clock.Lead(8);
+  EXPECT_EQ(clock.Now(kStart, kStart + absl::Hours(72), kBoot + absl::Seconds(3)),
+            kStart + absl::Hours(72));
+}
+
+TEST(CommandClockTest, StartedNode_TrustsItsWallClockIfItHasHeardNobody) {
+  CommandClock clock;
+  clock.Applied(7, kStart, kBoot);
+  clock.Lead(8);
+  EXPECT_EQ(clock.Now(kStart, kStart + absl::Hours(72), kBoot + absl::Seconds(3)),
+            kStart + absl::Hours(72));
+}
+
+// It gets them from the last leader, and learns that they are committed when it leads itself.
+TEST(CommandClockTest, StartedNodeThatLeads_FollowsWhatItAppliesOfTheTermsBefore) {
+  CommandClock clock;
+  clock.Hear(7);
+  clock.Applied(6, kStart, kBoot);
+  clock.Lead(8);
+  clock.Applied(7, kStart + absl::Hours(2), kBoot + absl::Seconds(1));
+  const absl::Time due = kStart + absl::Hours(2) + absl::Seconds(1);
+  EXPECT_LE(
+      absl::AbsDuration(
+          clock.Now(kStart + absl::Hours(2), due + absl::Hours(1), kBoot + absl::Seconds(2)) - due),
+      absl::Milliseconds(1));
+}
+
+TEST(CommandClockTest, Leader_DoesNotFollowItsOwnCommands) {
+  CommandClock clock;
+  clock.Hear(7);
+  clock.Applied(7, kStart, kBoot);
+  clock.Lead(8);
+  const absl::Time first = clock.Now(kStart, kStart + absl::Seconds(1), kBoot + absl::Seconds(1));
+  // The command took 3 s; followed, it would set the time back by these.
+  clock.Applied(8, first, kBoot + absl::Seconds(4));
+  EXPECT_EQ(clock.Now(first, kStart + absl::Seconds(4), kBoot + absl::Seconds(4)),
+            kStart + absl::Seconds(4));
 }
 
 TEST(CommandClockTest, WallClockOfASecondOff_IsReachedSlowly) {
-  CommandClock clock;
-  clock.Follow(kStart, kBoot);
+  CommandClock clock = Follower();
   absl::Time now;
   for (int second = 1; second <= 2100; ++second) {
     now = clock.Now(kStart, kStart + absl::Seconds(second + 1), kBoot + absl::Seconds(second));

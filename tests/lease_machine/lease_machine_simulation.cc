@@ -48,7 +48,7 @@ struct Holder {
 class Simulation final : public ClusterSimulation {
  public:
   Simulation(uint64_t seed, const Flaws& flaws, Covered& covered)
-      : ClusterSimulation(seed, flaws, {.restarts = seed % 3 != 0, .long_steps = true}, covered),
+      : ClusterSimulation(seed, flaws, {.steady = seed % 3 == 0, .long_steps = true}, covered),
         covered_(covered),
         steady_(seed % 3 == 0),
         follows_machine_(seed % 2 == 0),

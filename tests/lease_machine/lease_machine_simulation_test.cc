@@ -56,6 +56,7 @@ constexpr Mistake kMistakes[] = {
     {"ExpiresByLocalClock", {.shell = ShellFlaw::kExpiresByLocalClock}},
     {"ReadsFromAnyNode", {.shell = ShellFlaw::kReadsFromAnyNode}},
     {"UsesIdsAfterReleaseBegan", {.shell = ShellFlaw::kUsesIdsAfterReleaseBegan}},
+    {"TrustsItsClockAfterARestart", {.shell = ShellFlaw::kTrustsItsClockAfterARestart}},
 };
 INSTANTIATE_TEST_SUITE_P(Mistakes, FlawedLeaseMachine, ::testing::ValuesIn(kMistakes),
                          [](const auto& test) { return test.param.name; });

@@ -44,7 +44,7 @@ Replicas::Replicas(Random& random, const Options& options, Listener& listener)
     node.boot_ahead = static_cast<int64_t>(random_.Below(kHour));
     node.boot_drift = static_cast<int64_t>(random_.Below(600)) - 300;
     Start(member.id, node);
-    node.known_at_start = 0;
+    node.restarted = false;
   }
 }
 
@@ -56,6 +56,13 @@ absl::Duration Replicas::Boot(const Node& node) const {
 
 bool Replicas::Ready(const Node& node) const {
   return node.core && node.core->LeadsForSure() && node.ready_in == node.core->term();
+}
+
+bool Replicas::MayCrash(const Node& node) const {
+  if (!options_.steady || !node.core) return true;
+  return options_.nodes > 1 && std::all_of(nodes_.begin(), nodes_.end(), [&](const auto& one) {
+           return &one.second == &node || (one.second.core && MayStand(one.second));
+         });
 }
 
 NodeId Replicas::Leader() {
@@ -98,7 +105,8 @@ void Replicas::Event(int64_t now) {
     }
   } else if (kind < 94) {
     const bool led = leader.core && leader.core->role() == raft::Role::kLeader;
-    if (node.core && (!led || random_.OneIn(10))) Do(node, node.core->ElectionTimeout());
+    const bool may = node.core && (!options_.steady || MayStand(node));
+    if (may && (!led || random_.OneIn(10))) Do(node, node.core->ElectionTimeout());
   } else {
     Disturb(node);
   }
@@ -107,7 +115,7 @@ void Replicas::Event(int64_t now) {
 void Replicas::Disturb(Node& node) {
   const uint64_t kind = random_.Below(8);
   if (kind < 2) {
-    if (options_.restarts && (!node.core || random_.OneIn(3))) Crash(node);
+    if (MayCrash(node) && (!node.core || random_.OneIn(3))) Crash(node);
   } else if (kind < 3) {
     const std::pair<NodeId, NodeId> wire{AnyNode(), AnyNode()};
     if (!cut_.erase(wire) && random_.OneIn(3)) cut_.insert(wire);
@@ -117,8 +125,6 @@ void Replicas::Disturb(Node& node) {
     ++counts_.jumps;
     const int64_t jump = random_.OneIn(2) ? kHour : static_cast<int64_t>(random_.Below(20'000));
     node.wall_ahead = random_.OneIn(3) ? 0 : random_.OneIn(2) ? jump : -jump;
-  } else if (kind < 6) {
-    if (options_.restarts && random_.OneIn(10)) node.clock.Trust();
   } else if (kind < 7 && options_.flaw == ShellFlaw::kExpiresByLocalClock) {
     if (node.core) node.machine.Apply({Wall(node), true, {}});
   }
@@ -134,13 +140,29 @@ void Replicas::Deliver() {
   Do(to, to.core->Receive(parcel.from, parcel.message, random_.OneIn(4)));
 }
 
+void Replicas::NoteLeader(Node& node) {
+  const raft::Term term = node.core->term();
+  const NodeId leader = node.core->leader();
+  if (leader == node.core->self()) return node.clock.Lead(term);
+  if (leader == 0) return;
+  if (node.heard == 0) node.heard = term;
+  if (node.restarted && options_.flaw == ShellFlaw::kTrustsItsClockAfterARestart) return;
+  node.clock.Hear(term);
+}
+
+void Replicas::NoteCommandOf(Node& node, raft::Term term) {
+  node.knows_time = node.knows_time || (node.heard != 0 && term >= node.heard);
+  node.clock.Applied(term, node.machine.now(), Boot(node));
+}
+
 void Replicas::Do(Node& node, Actions actions) {
+  NoteLeader(node);
   if (actions.restored) {
     absl::StatusOr<Machine> machine = Machine::Restore(actions.write->state);
     if (!machine.ok()) return listener_.OnFailure(std::string(machine.status().message()));
     node.machine = *std::move(machine);
     node.applied = actions.write->snapshot->index;
-    node.clock.Follow(node.machine.now(), Boot(node));
+    NoteCommandOf(node, actions.write->snapshot->term);
     ++counts_.installed;
     Agree(node, truth_.at(node.applied).facts, 0, nullptr);
   }
@@ -221,10 +243,13 @@ void Replicas::Start(NodeId id, Node& node) {
   node.machine = Machine();
   node.clock = CommandClock();
   node.applied = node.disk.snapshot.index;
-  node.known_at_start = node.core->last_index();
+  node.restarted = true;
+  node.heard = 0;
+  node.knows_time = false;
   if (node.applied > 0) {
     ++counts_.restored;
     node.machine = Machine::Restore(node.disk.state).value();
+    NoteCommandOf(node, node.disk.snapshot.term);
     Agree(node, truth_.at(node.applied).facts, 0, nullptr);
   }
 }
@@ -249,7 +274,7 @@ void Replicas::Read(NodeId id, uint64_t tag) {
 // the entries of earlier terms: the machine's time does not fall all the same.
 void Replicas::Propose(Node& node) {
   if (!node.core || node.core->role() != raft::Role::kLeader) return;
-  if (!options_.restarts && !node.core->LeadsForSure()) return;
+  if (options_.steady && !node.core->LeadsForSure()) return;
   const raft::Term term = node.core->term();
   Command command;
   command.time = node.clock.Now(node.machine.now(), Wall(node), Boot(node));
@@ -300,10 +325,10 @@ void Replicas::ApplyOne(Node& node, Index index) {
   absl::StatusOr<Command> command = DecodeCommand(entry.data);
   if (!command.ok()) return listener_.OnFailure(std::string(command.status().message()));
   if (options_.flaw == ShellFlaw::kAppliesWithLocalTime) command->time = Wall(node);
+  const absl::Time before = node.machine.now();
   const Machine::Applied applied = node.machine.Apply(*command);
-  if (index > node.known_at_start && !own) {
-    node.clock.Follow(node.machine.now(), Boot(node));
-  }
+  if (node.machine.now() < before) listener_.OnFailure("the machine's time has fallen");
+  NoteCommandOf(node, entry.term);
   Agree(node, HashOf(applied.facts), proposed_[{index, entry.term}], &applied);
   if (!own) return;
   node.ready_in = std::max(node.ready_in, entry.term);

@@ -37,16 +37,17 @@ class Random {
 // Mistakes of the shell around the machine, and of its clients.
 enum class ShellFlaw : uint8_t {
   kNone,
-  kAnswersBeforeCommit,       // the ceiling is used before it is stored
-  kAppliesWithLocalTime,      // instead of the command's
-  kExpiresByLocalClock,       // each node by itself
-  kReadsFromAnyNode,          // without asking whether it leads
-  kUsesIdsAfterReleaseBegan,  // the holder's: gives its last time, and goes on
+  kAnswersBeforeCommit,          // the ceiling is used before it is stored
+  kAppliesWithLocalTime,         // instead of the command's
+  kExpiresByLocalClock,          // each node by itself
+  kReadsFromAnyNode,             // without asking whether it leads
+  kUsesIdsAfterReleaseBegan,     // the holder's: gives its last time, and goes on
+  kTrustsItsClockAfterARestart,  // although it has heard the leader
 };
 
 // Nodes that run the machine over the real Raft core, with disks that lose what was not synced, a
 // network that loses, repeats and reorders, and clocks that drift and jump. Checks that all nodes
-// are equal after each entry.
+// are equal after each entry, and that the machine's time never falls.
 class Replicas {
  public:
   class Listener {
@@ -61,8 +62,10 @@ class Replicas {
   };
   struct Options {
     size_t nodes = 3;
-    // Nodes that restart cannot know how long all were down. Without, leases never end early.
-    bool restarts = true;
+    // Leases never end early: one node restarts at a time, where there are others, and stands for
+    // election only once it has heard another leader and has applied a command of its term.
+    // Otherwise nodes restart at any time, and cannot know how long all were down.
+    bool steady = false;
     ShellFlaw flaw = ShellFlaw::kNone;
   };
   struct Counts {
@@ -93,7 +96,9 @@ class Replicas {
     Machine machine;
     CommandClock clock;
     raft::Index applied = 0;
-    raft::Index known_at_start = 0;
+    bool restarted = false;
+    raft::Term heard = 0;     // of the first other leader in this life
+    bool knows_time = false;  // it has applied a command of that term or a later one
     raft::Term led = 0;
     raft::Term proposed_in = 0;  // the last term in which it set the clock
     raft::Term ready_in = 0;     // and that was applied
@@ -118,9 +123,14 @@ class Replicas {
   absl::Time Wall(const Node& node) const { return absl::FromUnixMillis(now_ + node.wall_ahead); }
   absl::Duration Boot(const Node& node) const;
   bool Ready(const Node& node) const;
+  // Of steady runs.
+  bool MayCrash(const Node& node) const;
+  static bool MayStand(const Node& node) { return !node.restarted || node.knows_time; }
   void Disturb(Node& node);
   void Deliver();
   void Do(Node& node, raft::Actions actions);
+  void NoteLeader(Node& node);
+  void NoteCommandOf(Node& node, raft::Term term);
   void Post(Node& node, const raft::Send& send);
   void Sync(Node& node);
   void Crash(Node& node);

@@ -80,7 +80,7 @@ struct Client : SessionClient {
 class Simulation final : public SessionSimulation<Client, Operation> {
  public:
   Simulation(uint64_t seed, const Flaws& flaws, RulesCovered& covered)
-      : SessionSimulation(seed, flaws, /*restarts=*/true, covered), covered_(covered) {}
+      : SessionSimulation(seed, flaws, /*steady=*/false, covered), covered_(covered) {}
 
   void OnRead(uint64_t tag, const Machine& machine) override {
     Operation& read = operations_[tag];

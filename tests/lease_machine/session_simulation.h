@@ -33,8 +33,8 @@ struct SessionCall {
 template <typename Client, typename Operation>
 class SessionSimulation : public ClusterSimulation {
  protected:
-  SessionSimulation(uint64_t seed, const Flaws& flaws, bool restarts, ClusterCovered& covered)
-      : ClusterSimulation(seed, flaws, {.restarts = restarts}, covered), covered_(covered) {
+  SessionSimulation(uint64_t seed, const Flaws& flaws, bool steady, ClusterCovered& covered)
+      : ClusterSimulation(seed, flaws, {.steady = steady}, covered), covered_(covered) {
     for (Client& client : clients_) Crash(client);
   }
 

@@ -50,9 +50,9 @@ struct Client : SessionClient {
 class Simulation final : public SessionSimulation<Client, Operation> {
  public:
   Simulation(uint64_t seed, const Flaws& flaws, StoreCovered& covered)
-      : SessionSimulation(seed, flaws, /*restarts=*/seed % 2 == 0, covered),
+      : SessionSimulation(seed, flaws, /*steady=*/seed % 2 != 0, covered),
         covered_(covered),
-        restarts_(seed % 2 == 0) {
+        steady_(seed % 2 != 0) {
     strict_options_.uids = kStrictSections * uint64_t{100'000};
     strict_options_.step = 100;
     strict_options_.ttl = absl::Milliseconds(kStrictTtl);
@@ -62,7 +62,7 @@ class Simulation final : public SessionSimulation<Client, Operation> {
   void CheckHistories() override {
     for (auto& [name, ranges] : taken_) {
       std::erase_if(ranges, [](const TakenRange& range) { return range.last < range.first; });
-      if (restarts_ && name.starts_with("strict")) {
+      if (!steady_ && name.starts_with("strict")) {
         for (TakenRange& range : ranges) range.began = range.ended = 0;  // unique is enough
       }
       const std::string wrong = FlawOf(ranges);
@@ -260,7 +260,7 @@ class Simulation final : public SessionSimulation<Client, Operation> {
   }
 
   StoreCovered& covered_;
-  const bool restarts_;
+  const bool steady_;
   const SpaceName space_;
   const SpaceOptions options_ = {};
   int64_t raises_ = 0;
