@@ -16,6 +16,10 @@
 
 namespace locus {
 
+// The largest StrictSetOptions::step, 2^20: so a loss of the store is covered where each section
+// changes its owner every second (kStrictFloorRate).
+inline constexpr uint64_t kMostStrictStep = uint64_t{1} << 20;
+
 // One set of strict sequences: a range of uids, cut into sections of neighbouring uids. All of it
 // is stored with the set, and whoever opens the set names the same values. Sets with stores and
 // owners of their own fail independently of each other.
@@ -28,9 +32,8 @@ struct StrictSetOptions {
   // rows and more store writes. Larger: more keys without answers when an owner dies. The set has
   // at most 2^20 sections.
   uint32_t section_size = 100'000;
-  // By how much the stored number is raised at once, ahead of use. 1 to 2^32. Larger: fewer store
-  // writes, and larger jumps of the numbers when a section changes its owner. Above 2^20 a loss of
-  // the store is covered only if sections change their owner less often than every step / 2^20 s.
+  // By how much the stored number is raised at once, ahead of use. 1 to kMostStrictStep. Larger:
+  // fewer store writes, and larger jumps of the numbers when a section changes its owner.
   uint64_t step = 10'000;
   // How long an owner may answer without having reached the store, and how long the keys of an
   // owner that died are without answers. 3 s to 10 min, in whole milliseconds.
@@ -149,9 +152,11 @@ struct StrictSetView {
 inline constexpr size_t kMostSectionsAtOnce = 4096;
 // After a loss every stored number is at least
 //   (seconds since 2023-01-01T00:00:00Z) x kStrictFloorRate + kStrictLossMargin,
-// which is above whatever was forgotten if no key ever drew kStrictFloorRate numbers a second for
-// long: some 10^14 in 2026, and below 2^53 for 270 years.
+// which is above whatever was forgotten if no section rose by kStrictFloorRate a second for long,
+// by the numbers of one key and by a step for each change of its owner: some 10^14 in 2026, and
+// below 2^53 for 270 years.
 inline constexpr uint64_t kStrictFloorRate = uint64_t{1} << 20;
+static_assert(kMostStrictStep <= kStrictFloorRate);
 inline constexpr uint64_t kStrictLossMargin = uint64_t{1} << 40;
 // How long a section that was handed over is kept for its successor.
 inline constexpr absl::Duration kHandOverRest = absl::Seconds(1);

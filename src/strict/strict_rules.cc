@@ -15,7 +15,6 @@ constexpr uint64_t kMostUids = uint64_t{1} << 40;
 constexpr uint32_t kLeastSectionSize = 64;
 constexpr uint32_t kMostSectionSize = uint32_t{1} << 24;
 constexpr uint64_t kMostSections = uint64_t{1} << 20;
-constexpr uint64_t kMostStep = uint64_t{1} << 32;
 constexpr absl::Duration kLeastTtl = absl::Seconds(3);
 constexpr absl::Duration kMostTtl = absl::Minutes(10);
 constexpr size_t kMostNameBytes = 64;
@@ -94,7 +93,7 @@ absl::Status StrictSetOptions::Check() const {
   LOCUS_RETURN_IF_ERROR(Outside("section_size", section_size, kLeastSectionSize, kMostSectionSize));
   LOCUS_RETURN_IF_ERROR(Outside("the number of sections, uids / section_size,",
                                 (uids + section_size - 1) / section_size, 1, kMostSections));
-  LOCUS_RETURN_IF_ERROR(Outside("step", step, 1, kMostStep));
+  LOCUS_RETURN_IF_ERROR(Outside("step", step, 1, kMostStrictStep));
   if (ttl < kLeastTtl || ttl > kMostTtl || ttl % absl::Milliseconds(1) != absl::ZeroDuration()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "ttl is ", absl::FormatDuration(ttl), "; it must be whole milliseconds, 3 s to 10 min"));

@@ -51,9 +51,9 @@ class GoneStore : public MemoryStrictStore {
 // The owner has measured the counter by then, where the kernel trusts it.
 TEST(StrictDeadlineTest, StoreIsGone_NoNumberPastTheDeadline) {
   StrictSetOptions set;
-  set.uids = 64;
-  set.section_size = 64;
-  set.step = 1'000'000'000;
+  set.uids = 4096;  // so that their numbers last while the store is gone
+  set.section_size = 4096;
+  set.step = kMostStrictStep;
   set.ttl = absl::Seconds(4);
   auto store = std::make_shared<GoneStore>();
   ASSERT_TRUE(store->Create(SpaceName(), set).ok());
@@ -62,11 +62,13 @@ TEST(StrictDeadlineTest, StoreIsGone_NoNumberPastTheDeadline) {
   options.name = "a";
   auto sequencer = StrictSequencer::Open(store, options).value();
   ASSERT_TRUE(sequencer->Take(std::vector<uint32_t>{0}).ok());
+  uint64_t last_uid = 0;
+  const auto try_next = [&] { return sequencer->TryNext(++last_uid % set.uids); };
   Clock& clock = Clock::System();
   const absl::Duration give_up = clock.SinceBoot() + absl::Minutes(2);
   const absl::Duration measured = clock.SinceBoot() + absl::Seconds(3);
   while (clock.SinceBoot() < measured || store->extended < 2) {
-    const absl::StatusOr<uint64_t> number = sequencer->TryNext(7);
+    const absl::StatusOr<uint64_t> number = try_next();
     if (clock.SinceBoot() > give_up) FAIL() << number.status();
   }
   store->gone = true;
@@ -76,7 +78,7 @@ TEST(StrictDeadlineTest, StoreIsGone_NoNumberPastTheDeadline) {
   uint64_t numbers = 0;
   while (true) {
     const absl::Duration before = clock.SinceBoot();
-    const absl::StatusOr<uint64_t> number = sequencer->TryNext(7);
+    const absl::StatusOr<uint64_t> number = try_next();
     if (!number.ok()) {
       EXPECT_TRUE(absl::IsUnavailable(number.status())) << number.status();
       break;
@@ -89,7 +91,7 @@ TEST(StrictDeadlineTest, StoreIsGone_NoNumberPastTheDeadline) {
   }
   EXPECT_GT(numbers, 0u);
   // It stays so.
-  for (int i = 0; i < 1000; ++i) EXPECT_FALSE(sequencer->TryNext(7).ok());
+  for (int i = 0; i < 1000; ++i) EXPECT_FALSE(try_next().ok());
 }
 
 }  // namespace
