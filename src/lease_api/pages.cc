@@ -105,6 +105,9 @@ std::string MetricsPage(const NodeStatus& status, const lease_node::LeaseNode::S
       stats.strict_owners);
   add("sessions", "gauge", "Clients of counters and order IDs whose last answers are kept.",
       stats.sessions);
+  add("grants_remembered", "gauge",
+      "Grants of sections in these answers, those of strict sequences with their owners.",
+      stats.grants_remembered);
   add("clock_off_seconds", "gauge", "The leader's clock less the cluster's time.",
       absl::ToDoubleSeconds(stats.clock_off));
   add("requests_under_way", "gauge", "Requests of clients that are not answered.",

@@ -89,6 +89,8 @@ class Machine {
   size_t held() const { return held_; }
   size_t remembered() const { return requests_.size(); }
   size_t sessions() const { return sessions_.size(); }
+  // In the answers to them.
+  size_t grants_remembered() const { return sessions_.grants(); }
 
   // At most kMostSnapshotBytes (snapshot.cc shows why).
   std::string Snapshot() const;

@@ -43,6 +43,7 @@ class Sessions {
   void Remember(const RequestId& id, uint64_t fingerprint, Answer answer);
   void ForgetBefore(absl::Time now);
   size_t size() const { return sessions_.size(); }
+  size_t grants() const { return grants_; }
 
   // In a snapshot, at most kMostSnapshotBytes.
   void Put(Writer& writer) const;

@@ -208,6 +208,7 @@ class LeaseNode::Rep : public raft::StateMachine {
     stats_.strict_sections = machine_.strict_sets().sections();
     stats_.strict_owners = machine_.strict_sets().holders();
     stats_.sessions = machine_.sessions();
+    stats_.grants_remembered = machine_.grants_remembered();
     if (next_expiry_ < watched_expiry_) wake_.NotifyAll();
   }
 

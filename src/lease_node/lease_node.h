@@ -95,12 +95,13 @@ class LeaseNode {
     uint64_t held = 0;
     uint64_t remembered = 0;  // requests whose answers are kept
     uint64_t counters = 0;
-    uint64_t sections = 0;         // of order IDs, that ever leased
-    uint64_t rules = 0;            // of sequences
-    uint64_t strict_sections = 0;  // of strict sequences, that were ever owned
-    uint64_t strict_owners = 0;    // of these, and successors
-    uint64_t sessions = 0;         // of clients of these, whose last answers are kept
-    absl::Duration clock_off;      // this node's clock against the cluster's time, while it leads
+    uint64_t sections = 0;           // of order IDs, that ever leased
+    uint64_t rules = 0;              // of sequences
+    uint64_t strict_sections = 0;    // of strict sequences, that were ever owned
+    uint64_t strict_owners = 0;      // of these, and successors
+    uint64_t sessions = 0;           // of clients of these, whose last answers are kept
+    uint64_t grants_remembered = 0;  // of sections, in these answers
+    absl::Duration clock_off;        // this node's clock against the cluster's time, while it leads
   };
   Stats stats() const;
 

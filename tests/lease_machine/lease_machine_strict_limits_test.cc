@@ -93,6 +93,8 @@ TEST_F(StrictLimitsTest, MostOwners_TheNextIsRefusedUntilOneHasNoSection) {
     last = DoIn(Named(0), asks, RequestId{now_, 7, session, 1}).status.code();
   }
   EXPECT_EQ(last, absl::StatusCode::kResourceExhausted);
+  EXPECT_LE(machine_.grants_remembered(), kMostGrantsRemembered);
+  EXPECT_GT(machine_.grants_remembered(), kMostGrantsRemembered / 2);
   ExpectSnapshotIsReadAgain();
   now_ += options_.ttl + absl::Milliseconds(1);
   EXPECT_TRUE(DoIn(Named(0), Take(Owner(1), 0, 1)).status.ok()) << "owner 0 has none now";
