@@ -10,6 +10,7 @@
 #include "src/lease_api/call.h"
 #include "src/lease_api/store_bodies.h"
 #include "src/lease_api/strict_bodies.h"
+#include "src/strict/strict_rules.h"
 
 namespace locus::lease_api {
 namespace {
@@ -64,7 +65,13 @@ absl::StatusOr<StoreCall> ParseStrictCall(const ServerRequest& request) {
   const std::string& body = request.body;
   using strict_machine::Call;
   if (of.verb == "GET") return StoreCall{of.name, std::nullopt, StoreCall::Shows::kStrictSet};
-  if (of.verb == "PUT") return Doing<Call>(of.name, ParseStrictCreate(body));
+  if (of.verb == "PUT") {
+    LOCUS_ASSIGN_OR_RETURN(auto create, ParseStrictCreate(body));
+    // Here, and not in the machine, whose log may have larger ones.
+    LOCUS_RETURN_IF_ERROR(strict::CheckFits(of.name, create.options, strict_machine::kMostSections,
+                                            "a cluster of locusd"));
+    return StoreCall{of.name, Call(std::move(create))};
+  }
   if (of.verb == "POST:take") return Doing<Call>(of.name, ParseStrictTake(body));
   if (of.verb == "POST:extend") return Doing<Call>(of.name, ParseStrictExtend(body));
   if (of.verb == "POST:release") return Doing<Call>(of.name, ParseStrictRelease(body));

@@ -98,6 +98,7 @@ def try_strict_store(server):
     server.ask("PUT", name, {"options": {**STRICT, "step": 1}}, expect=412)
     server.ask("PUT", name, {"options": {**STRICT, "step": 0}}, expect=400)
     server.ask("PUT", "/v1/strict_sets/S", {"options": STRICT}, expect=400)
+    server.ask("PUT", absent, {"options": {**STRICT, "uids": "13107200001"}}, expect=400)
     taken = json.loads(server.ask("POST", name + ":take", strict({"seen": "0"}), expect=200)[2])
     grant = taken["sections"][0]
     assert grant["verdict"] == "granted" and taken["owners"] == [OWNER], taken
