@@ -28,7 +28,7 @@ struct StrictEvent {
     kReleased,
     kLost,          // the store says that the section is another's, or forgot it
     kExtendFailed,  // `status` says why; it is tried again. `section` is 0
-    kLossNoticed,   // the store lost what it stored. `section` is 0
+    kLossNoticed,   // the store lost what it stored; `status` names the call. `section` is 0
   };
   Kind kind = Kind::kTaken;
   uint32_t section = 0;

@@ -66,6 +66,15 @@ absl::Status Refusals::OtherSections(size_t asked) const {
                                           asked, " that it was asked for"));
 }
 
+absl::Status Refusals::LossNoticed(std::string_view call, size_t sections,
+                                   uint64_t table_version) const {
+  return absl::DataLossError(
+      absl::StrCat("set ", set_.str(), ": noticed by ", owner_, "'s ", ToAbsl(call), " of ",
+                   sections, sections == 1 ? " section" : " sections",
+                   ": the store has another identity, or lacks what an owner knows; table version ",
+                   table_version));
+}
+
 absl::Status CheckMemory(uint64_t most_bytes) {
   if (most_bytes >= StrictSequencerOptions::kLeastMemory &&
       most_bytes <= StrictSequencerOptions::kMostMemory) {

@@ -35,6 +35,8 @@ class Refusals {
   absl::Status NoAddresses(uint32_t section) const;
   // DATA_LOSS: the store answered for others than these.
   absl::Status OtherSections(size_t asked) const;
+  // DATA_LOSS: the store noticed a loss by a call for so many sections.
+  absl::Status LossNoticed(std::string_view call, size_t sections, uint64_t table_version) const;
 
  private:
   std::string Place(uint32_t section) const;

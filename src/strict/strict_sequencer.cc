@@ -119,7 +119,7 @@ class StrictSequencer::Rep {
     LOCUS_RETURN_IF_ERROR(CheckAnswer(request.wishes, reply.items));
     {
       MutexLock lock(mutex_);
-      NoteReply(reply.table_version, reply.loss_noticed);
+      NoteReply(reply, "take");
       for (const StrictGrant& grant : reply.items) Granted(grant, sent);
       Answered();
     }
@@ -154,7 +154,7 @@ class StrictSequencer::Rep {
     LOCUS_RETURN_IF_ERROR(CheckAnswer(request.sections, reply.items));
     {
       MutexLock lock(mutex_);
-      NoteReply(reply.table_version, reply.loss_noticed);
+      NoteReply(reply, "release");
       for (const StrictRelease::Section& section : request.sections) {
         owned_.Left(section.section);
         holders_[section.section] = request.successor;
@@ -181,7 +181,7 @@ class StrictSequencer::Rep {
     LOCUS_ASSIGN_OR_RETURN(StrictSetView view, store_->Show(options_.set));
     LOCUS_RETURN_IF_ERROR(strict::CheckSame(options_.set, view.options, set_));
     MutexLock lock(mutex_);
-    NoteReply(view.table_version, false);
+    NoteVersion(view.table_version);
     for (const StrictSectionView& section : view.sections) {
       if (section.section >= set_.sections()) continue;  // of no use to anybody
       holders_[section.section] = section.owner ? section.owner->name : section.successor;
@@ -252,9 +252,16 @@ class StrictSequencer::Rep {
     return same ? absl::OkStatus() : refusals_.OtherSections(asked.size());
   }
 
-  void NoteReply(uint64_t table_version, bool loss_noticed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void NoteVersion(uint64_t table_version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     table_version_ = std::max(table_version_.load(), table_version);
-    if (loss_noticed) events_.push_back({Kind::kLossNoticed, 0, 0, absl::OkStatus()});
+  }
+  template <typename Item>
+  void NoteReply(const StrictReply<Item>& reply, std::string_view call)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    NoteVersion(reply.table_version);
+    if (!reply.loss_noticed) return;
+    events_.push_back({Kind::kLossNoticed, 0, 0,
+                       refusals_.LossNoticed(call, reply.items.size(), reply.table_version)});
   }
   void Granted(const StrictGrant& grant, absl::Duration sent)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -317,7 +324,7 @@ class StrictSequencer::Rep {
       Answered();
       return false;
     }
-    NoteReply(reply->table_version, reply->loss_noticed);
+    NoteReply(*reply, "extend");
     for (size_t i = 0; i < request.sections.size(); ++i) {
       Extended(request.sections[i], reply->items[i], sent,
                let_go.contains(request.sections[i].section));

@@ -71,6 +71,22 @@ TEST_F(StrictSequencerTest, EachUid_CountsFromOne) {
   EXPECT_THAT(a->Owned(), ElementsAre(2, 3));
 }
 
+TEST_F(StrictSequencerTest, LossThatTheStoreNoticed_IsToldWithTheCallThatShowedIt) {
+  auto a = Open("a");
+  Take(*a, {2, 3});
+  const auto backup = store_->TakeBackup();
+  for (int i = 0; i < 40; ++i) EXPECT_TRUE(a->TryNext(250).ok());
+  Pass(options_.ttl / 3);
+  store_->PutBack(*backup);
+  events_.clear();
+  Pass(options_.ttl / 3);
+  ASSERT_EQ(events_.size(), 1u);
+  EXPECT_EQ(events_[0].kind, StrictEvent::Kind::kLossNoticed);
+  EXPECT_EQ(events_[0].status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(events_[0].status.message()),
+              HasSubstr("set orders: noticed by a's extend of 2 sections"));
+}
+
 TEST_F(StrictSequencerTest, SectionOfAnother_IsAbortedWithItsOwner) {
   auto a = Open("a");
   auto b = Open("b");
