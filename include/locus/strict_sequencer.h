@@ -29,13 +29,14 @@ struct StrictEvent {
     kLost,          // the store says that the section is another's, or forgot it
     kExtendFailed,  // `status` says why; it is tried again. `section` is 0
     kLossNoticed,   // the store lost what it stored; `status` names the call. `section` is 0
+    kUsedUp,        // max_seq is 2^63 - 1: what is left, if anything, are the last numbers
   };
   Kind kind = Kind::kTaken;
   uint32_t section = 0;
   uint64_t token = 0;
   absl::Status status;
 };
-// "taken", "released", "lost", "extend_failed", "loss_noticed".
+// "taken", "released", "lost", "extend_failed", "loss_noticed", "used_up".
 std::string_view ToString(StrictEvent::Kind kind);
 template <typename Sink>
 void AbslStringify(Sink& sink, StrictEvent::Kind kind) {
@@ -125,8 +126,8 @@ class StrictSequencer {
   // The next number of `uid`. Errors: INVALID_ARGUMENT: the set does not have this uid. ABORTED:
   // its section is not this process's; the message names the section and, if they are known, its
   // owner and the version of the table. UNAVAILABLE: the numbers stored ahead are used up, the
-  // lease could not be renewed in time, or memory is short; retry. A number that is not answered is
-  // skipped.
+  // lease could not be renewed in time, or memory is short; retry. OUT_OF_RANGE: the section's
+  // numbers, up to 2^63 - 1, are used up. A number that is not answered is skipped.
   absl::StatusOr<uint64_t> TryNext(uint64_t uid);
   // As TryNext; what is UNAVAILABLE is tried again until the deadline.
   absl::StatusOr<uint64_t> Next(uint64_t uid, std::chrono::steady_clock::time_point deadline);

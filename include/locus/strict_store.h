@@ -89,7 +89,7 @@ struct StrictGrant {
   // Where it was granted:
   uint64_t token = 0;    // rises with each grant of the section
   uint64_t start = 0;    // numbers of all keys are above it
-  uint64_t max_seq = 0;  // and at most this
+  uint64_t max_seq = 0;  // and at most this; as `start`: they are used up, at 2^63 - 1
 };
 
 struct StrictExtend {
@@ -106,7 +106,7 @@ struct StrictExtend {
 struct StrictExtended {
   uint32_t section = 0;
   bool held = false;     // false: the section is lost
-  uint64_t max_seq = 0;  // where it is held
+  uint64_t max_seq = 0;  // where it is held; less than raise_to only at the limits of a raise
 };
 
 struct StrictRelease {
@@ -172,6 +172,10 @@ inline constexpr absl::Duration kHandOverRest = absl::Seconds(1);
 //   release  same token and owner:                token + 1; the lease ends at once, for a named
 //                                                 successor; for all others after kHandOverRest
 //
+// One call raises a max_seq to 2^60 at most, or by kMostStrictStep where it is above that, so that
+// no caller can use a section up. At 2^63 - 1 it rises no more: the section is granted and renewed
+// with the numbers that are left, and others of the call as ever.
+//
 // Numbers are used only up to a max_seq that is stored, and the next owner starts above it: so no
 // number of a key is ever given out twice, whatever clocks do. That they rise in real time across
 // owners needs the leases, too (locus/strict_sequencer.h).
@@ -186,11 +190,10 @@ inline constexpr absl::Duration kHandOverRest = absl::Seconds(1);
 //
 // Errors of every method: UNAVAILABLE: the store did not answer; the call may have been carried out
 // nevertheless. NOT_FOUND: there is no such set. FAILED_PRECONDITION: the set has other options, or
-// the store refuses until somebody repairs the cause. OUT_OF_RANGE: a max_seq would pass 2^63 - 1.
-// INVALID_ARGUMENT: a bad argument; the message names it. DATA_LOSS: the stored state contradicts
-// itself. One call is one transaction: it is carried out for all of its sections or for none.
-// Thread safety: all methods may be called from any thread. They block, up to a bound that the
-// engine states.
+// the store refuses until somebody repairs the cause. INVALID_ARGUMENT: a bad argument; the message
+// names it. DATA_LOSS: the stored state contradicts itself. One call is one transaction: it is
+// carried out for all of its sections or for none. Thread safety: all methods may be called from
+// any thread. They block, up to a bound that the engine states.
 class StrictStore {
  public:
   virtual ~StrictStore() = default;

@@ -33,6 +33,7 @@ std::optional<AuditRecord::Kind> KindOf(const StrictEvent& event) {
     case StrictEvent::Kind::kLossNoticed:
       return AuditRecord::Kind::kLossNoticed;
     case StrictEvent::Kind::kExtendFailed:
+    case StrictEvent::Kind::kUsedUp:
       return std::nullopt;
   }
   return std::nullopt;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/strict/section.h"
+#include "src/strict/strict_rules.h"
 
 namespace locus::strict {
 
@@ -68,13 +69,14 @@ std::vector<StrictExtend> OwnedSections::Renewals(const StrictOwner& owner, bool
   std::vector<StrictExtend> requests;
   for (const auto& [section, token] : held_) {
     const Section& of = drawing_[section].section;
-    const bool raise = of.wanted() || let_go.contains(section);
-    if (!renew && !raise) continue;
+    const bool let_it_go = let_go.contains(section);
+    const bool raise = (of.wanted() || let_it_go) && of.max_seq() < kMostNumber;
+    if (!renew && !raise && !let_it_go) continue;
     if (requests.empty() || requests.back().sections.size() == kMostSectionsAtOnce) {
       requests.push_back({owner, {}});
     }
-    requests.back().sections.push_back(
-        {section, token, of.max_seq(), raise ? of.max_seq() + set_.step : 0});
+    const uint64_t raised = of.max_seq() + std::min(set_.step, kMostNumber - of.max_seq());
+    requests.back().sections.push_back({section, token, of.max_seq(), raise ? raised : 0});
   }
   return requests;
 }

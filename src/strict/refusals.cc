@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "locus/strict_sequencer.h"
 #include "src/base/text.h"
+#include "src/strict/strict_rules.h"
 
 namespace locus::strict {
 
@@ -38,6 +39,11 @@ absl::Status Refusals::UsedUp(uint32_t section, uint64_t max_seq) const {
                                              max_seq, ", are used up; more are asked for"));
 }
 
+absl::Status Refusals::OutOfNumbers(uint32_t section) const {
+  return absl::OutOfRangeError(
+      absl::StrCat(Place(section), ": its numbers, up to ", kMostNumber, ", are used up"));
+}
+
 absl::Status Refusals::NoMemory(uint32_t section, uint64_t most_bytes) const {
   return absl::UnavailableError(
       absl::StrCat(Place(section), ": keys have all the memory that they may have, ", most_bytes,
@@ -60,12 +66,6 @@ absl::Status Refusals::NoAddresses(uint32_t section) const {
       "the system has no memory for the ", options_.section_size, " uids of section ", section));
 }
 
-absl::Status Refusals::OtherSections(size_t asked) const {
-  return absl::DataLossError(absl::StrCat("set ", set_.str(),
-                                          ": the store answered for other sections than the ",
-                                          asked, " that it was asked for"));
-}
-
 absl::Status Refusals::LossNoticed(std::string_view call, size_t sections,
                                    uint64_t table_version) const {
   return absl::DataLossError(
@@ -73,6 +73,12 @@ absl::Status Refusals::LossNoticed(std::string_view call, size_t sections,
                    sections, sections == 1 ? " section" : " sections",
                    ": the store has another identity, or lacks what an owner knows; table version ",
                    table_version));
+}
+
+absl::Status Refusals::OtherSections(size_t asked) const {
+  return absl::DataLossError(absl::StrCat("set ", set_.str(),
+                                          ": the store answered for other sections than the ",
+                                          asked, " that it was asked for"));
 }
 
 absl::Status CheckMemory(uint64_t most_bytes) {

@@ -23,6 +23,8 @@ class Refusals {
   // INVALID_ARGUMENT.
   absl::Status NoSuchUid(uint64_t uid) const;
   absl::Status NoSuchSection(uint32_t section) const;
+  // OUT_OF_RANGE.
+  absl::Status OutOfNumbers(uint32_t section) const;
   // ABORTED. `holder`: the section's owner by the table of this version; empty: it names none.
   absl::Status NotOurs(uint32_t section, uint64_t table_version, std::string_view holder) const;
   // UNAVAILABLE.
@@ -33,10 +35,10 @@ class Refusals {
   absl::Status Ended(uint32_t section, const absl::Status& last) const;
   // RESOURCE_EXHAUSTED: the system has no addresses for a section's numbers.
   absl::Status NoAddresses(uint32_t section) const;
-  // DATA_LOSS: the store answered for others than these.
-  absl::Status OtherSections(size_t asked) const;
   // DATA_LOSS: the store noticed a loss by a call for so many sections.
   absl::Status LossNoticed(std::string_view call, size_t sections, uint64_t table_version) const;
+  // DATA_LOSS: the store answered for others than these.
+  absl::Status OtherSections(size_t asked) const;
 
  private:
   std::string Place(uint32_t section) const;

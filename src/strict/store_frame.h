@@ -41,9 +41,8 @@ class StoreFrame : public Store {
                                                       const StrictSetOptions& options,
                                                       const StrictRelease& request) final {
     return Decide<StrictReply<StrictExtended>>(
-        name, options, request, request.sections, [&](Batch& batch, StoreTime now) {
-          return absl::StatusOr<StrictReply<StrictExtended>>(Rules::Release(batch, request, now));
-        });
+        name, options, request, request.sections,
+        [&](Batch& batch, StoreTime now) { return Rules::Release(batch, request, now); });
   }
 
  protected:
@@ -75,7 +74,7 @@ class StoreFrame : public Store {
       Batch batch;
       batch.set = *std::move(step.set);
       LOCUS_RETURN_IF_ERROR(step.read(sections, batch));
-      LOCUS_ASSIGN_OR_RETURN(reply, rule(batch, step.now));
+      reply = rule(batch, step.now);
       reply.loss_noticed |= step.loss_noticed;
       return step.write(batch);
     });

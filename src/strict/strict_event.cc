@@ -17,6 +17,8 @@ std::string_view ToString(StrictEvent::Kind kind) {
       return "extend_failed";
     case StrictEvent::Kind::kLossNoticed:
       return "loss_noticed";
+    case StrictEvent::Kind::kUsedUp:
+      return "used_up";
   }
   return "?";
 }

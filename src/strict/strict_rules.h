@@ -27,6 +27,11 @@ namespace locus::strict {
 
 // The highest number.
 inline constexpr uint64_t kMostNumber = (uint64_t{1} << 63) - 1;
+// One call raises a section at most to this, or by kMostStrictStep where more is stored: so whoever
+// may call can burn numbers, but not use a section up. A limit nearer to what is stored would
+// refuse owners whose store was put back to an older state. Losses raise nothing above it before
+// the year 30000.
+inline constexpr uint64_t kMostRaise = uint64_t{1} << 60;
 
 // The store's time when a call was made, as exactly as the engine knows it. Leases end at or after
 // their time by the latest that it may be, and count as ended by the earliest.
@@ -125,31 +130,25 @@ class RulesOf {
     batch.set_changed = true;
   }
 
-  static absl::StatusOr<StrictReply<StrictGrant>> Take(Batch& batch, const StrictTake& request,
-                                                       StoreTime now) {
+  static StrictReply<StrictGrant> Take(Batch& batch, const StrictTake& request, StoreTime now) {
     // What the store forgot must be known before anything is granted.
     for (const StrictTake::Wish& wish : request.wishes) {
       if (wish.seen > MaxSeqOf(batch.set, Find(batch, wish.section))) NoteLoss(batch, now);
     }
     StrictReply<StrictGrant> reply;
     for (const StrictTake::Wish& wish : request.wishes) {
-      auto grant = TakeOne(batch, wish, request.owner, now);
-      if (!grant.ok()) return grant.status();
-      reply.items.push_back(*std::move(grant));
+      reply.items.push_back(TakeOne(batch, wish, request.owner, now));
     }
     reply.loss_noticed = batch.loss_noticed;
     reply.table_version = batch.set.table_version;
     return reply;
   }
 
-  static absl::StatusOr<StrictReply<StrictExtended>> Extend(Batch& batch,
-                                                            const StrictExtend& request,
-                                                            StoreTime now) {
+  static StrictReply<StrictExtended> Extend(Batch& batch, const StrictExtend& request,
+                                            StoreTime now) {
     StrictReply<StrictExtended> reply;
     for (const StrictExtend::Section& section : request.sections) {
-      auto extended = ExtendOne(batch, section, request.owner, now);
-      if (!extended.ok()) return extended.status();
-      reply.items.push_back(*extended);
+      reply.items.push_back(ExtendOne(batch, section, request.owner, now));
     }
     reply.loss_noticed = batch.loss_noticed;
     reply.table_version = batch.set.table_version;
@@ -166,10 +165,8 @@ class RulesOf {
       const bool held = Owns(record, section.token, request.owner);
       if (held) {
         Write(batch, section.section, [&](Record& next) {
-          next.max_seq = std::max(next.max_seq, section.max_seq);
-          next.start = next.max_seq;
-          ++next.token;
-          next.owner = StrictOwner();
+          next.max_seq = Raised(next.max_seq, section.max_seq);
+          Vacate(next);
           next.successor = request.successor;
           next.ends_at = request.successor.empty() ? now.latest : now.latest + kHandOverRest;
         });
@@ -222,9 +219,19 @@ class RulesOf {
     batch.changed.insert(section);
   }
 
-  static absl::Status UsedUp(uint32_t section, uint64_t max_seq) {
-    return absl::OutOfRangeError(absl::StrCat("section ", section, ": its numbers are used up at ",
-                                              max_seq, " of ", kMostNumber));
+  // The owner's part of a record.
+  static void Vacate(Record& record) {
+    record.start = record.max_seq;
+    ++record.token;
+    record.owner = StrictOwner();
+  }
+
+  // What a section of `max_seq` that is stored may be raised to by one call at most.
+  static uint64_t MostAbove(uint64_t max_seq) {
+    return std::max(kMostRaise, max_seq + std::min(kMostStrictStep, kMostNumber - max_seq));
+  }
+  static uint64_t Raised(uint64_t max_seq, uint64_t to) {
+    return std::max(max_seq, std::min(to, MostAbove(max_seq)));
   }
 
   static StrictGrant Refused(uint32_t section, StrictGrant::Verdict verdict, absl::Duration wait) {
@@ -235,8 +242,8 @@ class RulesOf {
     return grant;
   }
 
-  static absl::StatusOr<StrictGrant> TakeOne(Batch& batch, const StrictTake::Wish& wish,
-                                             const StrictOwner& owner, StoreTime now) {
+  static StrictGrant TakeOne(Batch& batch, const StrictTake::Wish& wish, const StrictOwner& owner,
+                             StoreTime now) {
     Set& set = batch.set;
     const absl::Time ends_at = LeaseEnd(set, now);
     if (set.rest_until > ends_at) {  // the store's clock was set back
@@ -254,9 +261,9 @@ class RulesOf {
       if (grant.holder.name.empty()) grant.holder.name = record->successor;
       return grant;
     }
-    uint64_t start = std::max(MaxSeqOf(set, record), wish.seen);
-    if (start > kMostNumber - set.options.step) return UsedUp(wish.section, start);
-    const uint64_t stored = start + set.options.step;
+    uint64_t start = Raised(MaxSeqOf(set, record), wish.seen);
+    // None are left where it is kMostNumber. The owner then is who says so to callers.
+    const uint64_t stored = start + std::min(set.options.step, kMostNumber - start);
     if (Faults::Has(Flaw::kStartBelowMaxSeq)) start -= std::min(start, set.options.step);
     Write(batch, wish.section, [&](Record& next) {
       next.max_seq = Faults::Has(Flaw::kGrantStoresNoRaise) ? start : stored;
@@ -304,23 +311,24 @@ class RulesOf {
     if (!contested) return;
     // Taken from both: the next one begins above.
     Write(batch, section, [&](Record& next) {
-      next.max_seq = std::max(next.max_seq, known);
+      next.max_seq = Raised(next.max_seq, known);
       next.start = next.max_seq;
       ++next.token;
     });
     ++batch.set.table_version;
   }
 
-  static absl::StatusOr<StrictExtended> ExtendOne(Batch& batch,
-                                                  const StrictExtend::Section& section,
-                                                  const StrictOwner& owner, StoreTime now) {
+  static StrictExtended ExtendOne(Batch& batch, const StrictExtend::Section& section,
+                                  const StrictOwner& owner, StoreTime now) {
     Record* record = Find(batch, section.section);
     NoteWhatWasForgotten(batch, record, section.section, section.token, section.max_seq, owner,
                          now);
     const bool held = Owns(record, section.token, owner) && !MayHaveEnded(*record, now);
     if (!held) return StrictExtended{section.section, false, 0};
-    const uint64_t raised = std::max(section.raise_to, section.max_seq);
-    if (raised > kMostNumber) return UsedUp(section.section, MaxSeqOf(batch.set, record));
+    const uint64_t stored = MaxSeqOf(batch.set, record);
+    const uint64_t raised = Raised(stored, std::max(section.raise_to, section.max_seq));
+    // What is not stored must not be used, and this owner would.
+    if (raised < section.max_seq) return StrictExtended{section.section, false, 0};
     Write(batch, section.section, [&](Record& next) {
       if (Faults::Has(Flaw::kRaiseLowers) && section.raise_to > 0) {
         next.max_seq = section.raise_to;

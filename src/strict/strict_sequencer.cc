@@ -215,7 +215,12 @@ class StrictSequencer::Rep {
     const uint32_t section = drawing_.SectionOf(uid);
     if (draw == Draw::kNotHeld) return NotOurs(section);
     if (draw == Draw::kEnded) return Ended(section);
-    if (draw == Draw::kUsedUp) drawing_[section].section.Want();
+    if (draw == Draw::kUsedUp) {
+      if (drawing_[section].section.max_seq() == strict::kMostNumber) {
+        return refusals_.OutOfNumbers(section);
+      }
+      drawing_[section].section.Want();
+    }
     driver_->Wake();
     if (draw == Draw::kNoMemory) return refusals_.NoMemory(section, options_.most_memory);
     return refusals_.UsedUp(section, drawing_[section].section.max_seq());
@@ -263,6 +268,9 @@ class StrictSequencer::Rep {
     events_.push_back({Kind::kLossNoticed, 0, 0,
                        refusals_.LossNoticed(call, reply.items.size(), reply.table_version)});
   }
+  void NoteUsedUp(uint32_t section, uint64_t token) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    events_.push_back({Kind::kUsedUp, section, token, refusals_.OutOfNumbers(section)});
+  }
   void Granted(const StrictGrant& grant, absl::Duration sent)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (grant.verdict != StrictGrant::Verdict::kGranted) {
@@ -273,6 +281,7 @@ class StrictSequencer::Rep {
     owned_.Open(grant, sent);
     renew_due_ = std::min(renew_due_, sent + set_.ttl / 3);
     events_.push_back({Kind::kTaken, grant.section, grant.token, absl::OkStatus()});
+    if (grant.max_seq == strict::kMostNumber) NoteUsedUp(grant.section, grant.token);
   }
   void Answered() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     ++answers_;
@@ -335,6 +344,9 @@ class StrictSequencer::Rep {
 
   void Extended(const StrictExtend::Section& asked, const StrictExtended& answer,
                 absl::Duration sent, bool let_go) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const bool used_up =
+        asked.max_seq < strict::kMostNumber && answer.max_seq == strict::kMostNumber;
+    if (used_up && answer.held) NoteUsedUp(asked.section, asked.token);
     if (owned_.Renew(asked, answer, sent, let_go)) return;
     ++stats_.lost;
     holders_.erase(asked.section);

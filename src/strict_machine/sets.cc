@@ -126,13 +126,12 @@ absl::StatusOr<Reply> Sets::Run(const SpaceName& name, const StrictSetOptions& o
     if (at != stored.sections.end()) batch.records.emplace(item.section, RecordOf(at->second));
   }
   auto reply = plan(batch);
-  LOCUS_RETURN_IF_ERROR(reply.status());
   LOCUS_ASSIGN_OR_RETURN(const size_t added, CheckRoom(stored, batch));
   changed = batch.set_changed || !batch.changed.empty();
   stored.set = batch.set;
   for (const uint32_t number : batch.changed) Store(stored, number, batch.records.at(number));
   sections_ += added;
-  return Reply(*std::move(reply));
+  return Reply(std::move(reply));
 }
 
 absl::StatusOr<Reply> Sets::Do(const SpaceName& name, const Create& create, absl::Time,
@@ -173,9 +172,8 @@ absl::StatusOr<Reply> Sets::Do(const SpaceName& name, const Extend& extend, absl
 
 absl::StatusOr<Reply> Sets::Do(const SpaceName& name, const Release& release, absl::Time now,
                                bool& changed) {
-  return Run(name, release.options, release.request.sections, changed, [&](strict::Batch& batch) {
-    return absl::StatusOr<StrictReply<StrictExtended>>(Rules::Release(batch, release.request, now));
-  });
+  return Run(name, release.options, release.request.sections, changed,
+             [&](strict::Batch& batch) { return Rules::Release(batch, release.request, now); });
 }
 
 absl::StatusOr<View> Sets::Show(const SpaceName& name, absl::Time now) const {

@@ -132,15 +132,16 @@ TEST_F(StrictTest, Owners_AreKeptWhileTheyHaveSections) {
   EXPECT_EQ(view->sections[1].holder, 0u);
 }
 
-TEST_F(StrictTest, OneSectionThatCannotBe_LeavesAllAsTheyWere) {
+TEST_F(StrictTest, OneSectionThatIsRaisedTooFar_IsRaisedToTheLimitAndOthersAsAsked) {
   ASSERT_TRUE(Do(Create()).status.ok());
   const auto grants = ReplyIn<StrictGrant>(Do(Take("a", {1, 2}))).items;
-  const std::string before = machine_.Snapshot();
   strict_machine::Extend both{options_, {Owner("a"), {}}};
   both.request.sections.push_back({1, grants[0].token, grants[0].max_seq, 50'000});
   both.request.sections.push_back({2, grants[1].token, grants[1].max_seq, UINT64_MAX});
-  EXPECT_EQ(Do(Call(both)).status.code(), absl::StatusCode::kOutOfRange);
-  EXPECT_EQ(machine_.Snapshot(), before);
+  const auto extended = ReplyIn<StrictExtended>(Do(Call(both))).items;
+  EXPECT_EQ(extended[0].max_seq, 50'000u);
+  EXPECT_EQ(extended[1].max_seq, strict::kMostRaise);
+  Restart();
 }
 
 TEST_F(StrictTest, AllDataPutBack_OwnersShowTheLoss) {

@@ -225,14 +225,21 @@ TEST_P(StrictStoreContract, BadRequest_IsRefusedByName) {
   EXPECT_EQ(code({{"a", "two words", 1}, {{3, 0}}}), absl::StatusCode::kInvalidArgument);
 }
 
-TEST_P(StrictStoreContract, NumbersUsedUp_IsOutOfRangeAndChangesNothing) {
+TEST_P(StrictStoreContract, OwnerThatLies_RaisesToALimitAndLeavesNumbers) {
   constexpr uint64_t kMost = (uint64_t{1} << 63) - 1;
+  constexpr uint64_t kLimit = uint64_t{1} << 60;
   StrictGrant a = Take(Owner("a"));
-  EXPECT_EQ(Extend(Owner("a"), a, kMost).max_seq, kMost);
+  EXPECT_EQ(Extend(Owner("a"), a, kMost).max_seq, kLimit);
+  EXPECT_EQ(Extend(Owner("a"), a, kMost).max_seq, kLimit + kMostStrictStep);
   a.max_seq = kMost;
+  EXPECT_FALSE(Extend(Owner("a"), a).held) << "no store answered that";
   EXPECT_TRUE(Release(Owner("a"), a));
-  EXPECT_EQ(TryTake(Owner("b")).status().code(), absl::StatusCode::kOutOfRange);
-  EXPECT_FALSE(Show().sections[0].owner.has_value());
+  EXPECT_EQ(Show().sections[0].max_seq, kLimit + 2 * kMostStrictStep);
+  EXPECT_EQ(TryTake(Owner("b"), 3, kMost)->verdict, Verdict::kResting);
+  Advance(options_.ttl + absl::Milliseconds(1));
+  const StrictGrant b = Take(Owner("b"));
+  EXPECT_EQ(b.start, kLimit + 2 * kMostStrictStep);
+  EXPECT_EQ(b.max_seq, b.start + options_.step);
 }
 
 // Two handles, as two processes have them, after one section each time: one of them gets it.

@@ -2,6 +2,7 @@
 #include "apps/locusd/strict/strict_api.h"
 
 #include <future>
+#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "apps/locusd/strict/strict_draw.h"
@@ -10,6 +11,7 @@
 #include "locus/engine/memory.h"
 #include "nlohmann/json.hpp"
 #include "src/base/mutex.h"
+#include "tests/strict/ending_store.h"
 #include "tests/support/private_server.h"
 
 namespace locus::locusd {
@@ -313,6 +315,21 @@ TEST(StrictApiTest, NumbersThatAreUsedUp_AreWaitedForAndRise) {
   of_seven.insert(of_seven.end(), numbers.begin() + 120, numbers.end());
   EXPECT_TRUE(std::is_sorted(of_seven.begin(), of_seven.end()));
   EXPECT_EQ(std::adjacent_find(of_seven.begin(), of_seven.end()), of_seven.end());
+}
+
+TEST(StrictApiTest, SectionWithoutNumbers_GetsOutOfRange) {
+  const StrictSettings settings = Settings("one");
+  Served one(settings);
+  ASSERT_TRUE(
+      one.Open(std::make_shared<strict::EndingStore>(
+                   settings.options, std::map<uint32_t, uint64_t>{{0, strict::kMostNumber}}))
+          .ok());
+  EXPECT_EQ(one.Ask("/v1/strict/sections:take", R"({"sections":["0-9"]})")["sections"], 10);
+  const json refusal = one.Ask("/v1/strict/next", R"({"uids":["107","7"]})", 400);
+  EXPECT_EQ(refusal["code"], "OUT_OF_RANGE");
+  EXPECT_THAT(refusal["detail"].get<std::string>(), HasSubstr("section 0: its numbers, up to"));
+  one.Ask("/v1/strict/next", R"({"uids":["107"]})");
+  EXPECT_THAT(one.api->Metrics(), HasSubstr("locus_strict_requests_failed_total 1\n"));
 }
 
 TEST(StrictApiTest, NumbersThatDoNotCome_Get503) {

@@ -198,6 +198,10 @@ class StrictApi::Rep {
       }
       // They came meanwhile.
     }
+    if (absl::IsOutOfRange(status)) {
+      ++counts_.failed;
+      return respond(ProblemAnswer(status));
+    }
     const bool passes = absl::IsAborted(status) || absl::IsUnavailable(status);
     ++(passes ? counts_.unavailable : counts_.failed);
     respond(passes ? ProblemAnswer(absl::UnavailableError(status.message()))

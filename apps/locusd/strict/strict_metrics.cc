@@ -33,7 +33,9 @@ std::string StrictMetrics(const StrictNode& node, const StrictCounts& counts) {
   counter("locus_strict_requests_unavailable_total",
           "Requests that got 503: numbers were used up, a lease not renewed, the set not open.",
           counts.unavailable.load());
-  counter("locus_strict_requests_failed_total", "Requests that got 500.", counts.failed.load());
+  counter("locus_strict_requests_failed_total",
+          "Requests that got 500, or 400 as the numbers of a section are used up.",
+          counts.failed.load());
   const StrictNodeStats of_node = node.stats();
   counter("locus_strict_sections_taken_total", "Sections that this node took.", of_node.taken);
   counter("locus_strict_sections_handed_over_total", "Sections that it handed over.",

@@ -407,6 +407,10 @@ class StrictService::Rep {
         return Tell(Level::kError,
                     "the store of strict sequences lost what it stored; all numbers were raised",
                     event.status);
+      case StrictEvent::Kind::kUsedUp:
+        return Tell(Level::kError,
+                    absl::StrCat("strict section ", event.section, " comes to its last numbers"),
+                    event.status);
     }
   }
 

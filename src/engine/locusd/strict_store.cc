@@ -116,7 +116,8 @@ class StrictSets final : public LocusdStrictStore {
       if (grant.verdict != Verdict::kGranted) continue;
       if (grant.holder == request.owner && grant.token > 0 &&
           grant.start >= request.wishes[i].seen && grant.max_seq >= grant.start &&
-          grant.max_seq - grant.start == options.step) {
+          grant.max_seq - grant.start ==
+              std::min(options.step, strict::kMostNumber - grant.start)) {
         continue;
       }
       return absl::DataLossError(absl::StrCat(
@@ -136,6 +137,7 @@ class StrictSets final : public LocusdStrictStore {
       const StrictExtended& item = reply.items[i];
       uint64_t least = asked[i].max_seq;
       if constexpr (requires { asked[i].raise_to; }) least = std::max(least, asked[i].raise_to);
+      least = std::min(least, strict::kMostRaise);
       if (!item.held || item.max_seq >= least) continue;
       return absl::DataLossError(absl::StrCat("locusd has max_seq ", item.max_seq, " for section ",
                                               item.section, ", where its owner knows of ", least));

@@ -31,7 +31,8 @@ struct MemoryStrictStore::Rep {
   // Runs `plan` on what is stored of `sections`, and stores what it changed.
   template <typename Sections, typename Plan>
   auto Run(const SpaceName& name, const StrictSetOptions& options, const Sections& sections,
-           const Plan& plan) -> decltype(plan(std::declval<strict::Batch&>(), absl::Time())) {
+           const Plan& plan)
+      -> absl::StatusOr<decltype(plan(std::declval<strict::Batch&>(), absl::Time()))> {
     MutexLock lock(mutex);
     auto found = state.sets.find(name);
     if (found == state.sets.end()) return strict::NoSuchSet(name);
@@ -44,7 +45,6 @@ struct MemoryStrictStore::Rep {
       if (record != stored.records.end()) batch.records.insert(*record);
     }
     auto reply = plan(batch, clock.Now());
-    LOCUS_RETURN_IF_ERROR(reply.status());
     stored.set = batch.set;
     for (uint32_t section : batch.changed) stored.records[section] = batch.records[section];
     return reply;
@@ -99,7 +99,7 @@ absl::StatusOr<StrictReply<StrictExtended>> MemoryStrictStore::Release(
     const SpaceName& set, const StrictSetOptions& options, const StrictRelease& request) {
   LOCUS_RETURN_IF_ERROR(strict::Check(options, request));
   return rep_->Run(set, options, request.sections, [&](strict::Batch& batch, absl::Time now) {
-    return absl::StatusOr<StrictReply<StrictExtended>>(strict::Rules::Release(batch, request, now));
+    return strict::Rules::Release(batch, request, now);
   });
 }
 

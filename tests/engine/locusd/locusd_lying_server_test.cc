@@ -231,6 +231,10 @@ TEST(LocusdLyingServerTest, StrictGrantsThatWereNotAskedFor_AreDataLoss) {
       R"("instance":"1000"}],"sections":[{"section":3,"verdict":"granted","owner":0,)"
       R"("token":"7","start":"128","max_seq":"10128"}]})";
   EXPECT_EQ(take(honest), absl::StatusCode::kOk);
+  // The last numbers of a section.
+  EXPECT_EQ(take(absl::StrReplaceAll(
+                honest, {{"10128", "9223372036854775807"}, {"128", "9223372036854775800"}})),
+            absl::StatusCode::kOk);
   for (const auto& [from, to] : std::vector<std::pair<const char*, const char*>>{
            {R"("section":3)", R"("section":4)"},
            {R"("section":3)", R"("section":1048576)"},

@@ -191,9 +191,8 @@ absl::StatusOr<Reply> SectionStore::Plan(const SpaceName& name, const StrictSetO
     if (read == Standing::kAgain) continue;
     batch.set = set;
     LOCUS_ASSIGN_OR_RETURN(strict::StoreTime now, Time(deadline));
-    absl::StatusOr<Reply> reply = rule(batch, now);
-    LOCUS_RETURN_IF_ERROR(reply.status());
-    reply->loss_noticed |= noticed;
+    Reply reply = rule(batch, now);
+    reply.loss_noticed |= noticed;
     if (!batch.set_changed && batch.changed.empty()) return reply;
     StrictSet after = set;
     static_cast<strict::Set&>(after) = batch.set;
@@ -235,8 +234,7 @@ absl::StatusOr<StrictReply<StrictExtended>> SectionStore::Release(const SpaceNam
   LOCUS_RETURN_IF_ERROR(strict::Check(options, request));
   return Plan<StrictReply<StrictExtended>>(name, options, request.sections,
                                            [&](strict::Batch& batch, strict::StoreTime now) {
-                                             return absl::StatusOr<StrictReply<StrictExtended>>(
-                                                 strict::Rules::Release(batch, request, now));
+                                             return strict::Rules::Release(batch, request, now);
                                            });
 }
 
