@@ -32,6 +32,7 @@ enum class Flaw : uint8_t {
   kLeaseFromTheEarliest,  // a lease ends a ttl after the earliest time that it may be
   kStartBelowMaxSeq,      // the successor begins where the owner may still be
   kGrantStoresNoRaise,    // the first step is used without being stored
+  kGivenUpBeforeItsEnd,   // the owner of a lease that has not ended is forgotten
   kRaiseLowers,           // max_seq is what was asked for, also when that is lower
   kNoRestAfterLoss,       // sections are granted at once
   kNoMarginAfterLoss,     // max_seq stays what the store remembers

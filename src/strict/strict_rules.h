@@ -180,6 +180,17 @@ class RulesOf {
     return reply;
   }
 
+  // Gives up a lease that has ended, as its owner would have; or what was kept for a successor.
+  // True: the record is another one now, and so is the table of the set.
+  static bool GiveUpEnded(const Set& set, Record& record, StoreTime now) {
+    if (record.owner.name.empty() && record.successor.empty()) return false;
+    if (record.ends_at >= now.earliest && !Faults::Has(Flaw::kGivenUpBeforeItsEnd)) return false;
+    record.max_seq = MaxSeqOf(set, &record);
+    if (!record.owner.name.empty()) Vacate(record);
+    record.successor.clear();
+    return true;
+  }
+
   // Of a section; nullptr: of one that was never owned, or was forgotten.
   static uint64_t MaxSeqOf(const Set& set, const Record* record) {
     return std::max(set.base, record == nullptr ? 0 : record->max_seq);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
@@ -83,7 +84,7 @@ strict::Record Sets::RecordOf(const Section& section) const {
   return record;
 }
 
-absl::StatusOr<size_t> Sets::CheckRoom(const Set& set, const strict::Batch& batch) const {
+absl::Status Sets::MakeRoom(Set& set, strict::Batch& batch, absl::Time now) {
   size_t added = 0;
   bool new_holder = false;  // a call brings one at most
   for (const uint32_t number : batch.changed) {
@@ -94,14 +95,47 @@ absl::StatusOr<size_t> Sets::CheckRoom(const Set& set, const strict::Batch& batc
   if (sections_ + added > kMostSections) {
     return LimitMet(kMostSections, "sections of strict sequences that were ever owned");
   }
-  if (new_holder && holders() >= kMostHolders) {
+  if (!new_holder || holders() < kMostHolders) return absl::OkStatus();
+  Holders after = holders_;
+  auto drop = [&after](const Section& section) {
+    if (section.holder != Holders::kNobody) after.Drop(section.holder);
+  };
+  for (const uint32_t number : batch.changed) {
+    const auto before = set.sections.find(number);
+    if (before != set.sections.end()) drop(before->second);
+    const StrictOwner holder = HolderOf(batch.records.at(number));
+    if (!holder.name.empty()) after.Add(holder);
+  }
+  if (after.size() <= kMostHolders) return absl::OkStatus();
+  struct Ended {
+    Set& set;
+    uint32_t number;
+    strict::Record record;
+  };
+  std::vector<Ended> ended;
+  for (auto& [name, other] : sets_) {
+    for (const auto& [number, section] : other.sections) {
+      if (&other == &set && batch.changed.contains(number)) continue;
+      strict::Record record = RecordOf(section);
+      if (!Rules::GiveUpEnded(other.set, record, now)) continue;
+      drop(section);
+      ended.push_back({other, number, std::move(record)});
+    }
+  }
+  if (after.size() > kMostHolders) {
     return LimitMet(kMostHolders, "owners of sections of strict sequences");
   }
-  return added;
+  for (const Ended& one : ended) {
+    Store(one.set, one.number, one.record);
+    ++(&one.set == &set ? batch.set : one.set.set).table_version;
+  }
+  return absl::OkStatus();
 }
 
 void Sets::Store(Set& set, uint32_t number, const strict::Record& record) {
-  Section& section = set.sections[number];
+  const auto [at, is_new] = set.sections.try_emplace(number);
+  sections_ += is_new;
+  Section& section = at->second;
   section.max_seq = record.max_seq;
   section.start = record.start;
   section.token = record.token;
@@ -114,7 +148,8 @@ void Sets::Store(Set& set, uint32_t number, const strict::Record& record) {
 
 template <typename Items, typename Plan>
 absl::StatusOr<Reply> Sets::Run(const SpaceName& name, const StrictSetOptions& options,
-                                const Items& items, bool& changed, const Plan& plan) {
+                                const Items& items, absl::Time now, bool& changed,
+                                const Plan& plan) {
   const auto found = sets_.find(name);
   if (found == sets_.end()) return strict::NoSuchSet(name);
   Set& stored = found->second;
@@ -126,11 +161,10 @@ absl::StatusOr<Reply> Sets::Run(const SpaceName& name, const StrictSetOptions& o
     if (at != stored.sections.end()) batch.records.emplace(item.section, RecordOf(at->second));
   }
   auto reply = plan(batch);
-  LOCUS_ASSIGN_OR_RETURN(const size_t added, CheckRoom(stored, batch));
+  LOCUS_RETURN_IF_ERROR(MakeRoom(stored, batch, now));
   changed = batch.set_changed || !batch.changed.empty();
   stored.set = batch.set;
   for (const uint32_t number : batch.changed) Store(stored, number, batch.records.at(number));
-  sections_ += added;
   return Reply(std::move(reply));
 }
 
@@ -160,19 +194,19 @@ absl::StatusOr<Reply> Sets::Do(const SpaceName& name, const DeclareRestored&, ab
 
 absl::StatusOr<Reply> Sets::Do(const SpaceName& name, const Take& take, absl::Time now,
                                bool& changed) {
-  return Run(name, take.options, take.request.wishes, changed,
+  return Run(name, take.options, take.request.wishes, now, changed,
              [&](strict::Batch& batch) { return Rules::Take(batch, take.request, now); });
 }
 
 absl::StatusOr<Reply> Sets::Do(const SpaceName& name, const Extend& extend, absl::Time now,
                                bool& changed) {
-  return Run(name, extend.options, extend.request.sections, changed,
+  return Run(name, extend.options, extend.request.sections, now, changed,
              [&](strict::Batch& batch) { return Rules::Extend(batch, extend.request, now); });
 }
 
 absl::StatusOr<Reply> Sets::Do(const SpaceName& name, const Release& release, absl::Time now,
                                bool& changed) {
-  return Run(name, release.options, release.request.sections, changed,
+  return Run(name, release.options, release.request.sections, now, changed,
              [&](strict::Batch& batch) { return Rules::Release(batch, release.request, now); });
 }
 

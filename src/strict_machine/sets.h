@@ -31,8 +31,9 @@ namespace locus::strict_machine {
 // Limits. RESOURCE_EXHAUSTED names the one that was met.
 inline constexpr size_t kMostSets = 64;
 inline constexpr size_t kMostSections = 1 << 17;  // that were ever owned, in all sets
-// That they have at a time. A process that begins again is another one, until its sections of
-// before are taken.
+// That they have at a time. A process that begins again is another one beside that of before, until
+// its sections of before are taken. Where one too many comes, those whose leases have ended give
+// their sections up.
 inline constexpr size_t kMostHolders = 1 << 12;
 
 struct Create {
@@ -89,8 +90,9 @@ struct View {
 };
 
 // Thread safety: none. A copy is another one in the same state.
-// Cost: O(log n) for each section of a call; Show looks at all sections of the set. Memory: about
-// 100 bytes a section, whoever owns it.
+// Cost: O(log n) for each section of a call; Show looks at all sections of the set, and a call that
+// brings one holder too many at those of all sets. Memory: about 100 bytes a section, whoever owns
+// it.
 class Sets {
  public:
   // `changed` becomes whether anything was written. Errors change nothing, and are those of
@@ -126,12 +128,13 @@ class Sets {
   };
 
   strict::Record RecordOf(const Section& section) const;
-  // How many of the batch's changed sections are new. RESOURCE_EXHAUSTED: there is no room.
-  absl::StatusOr<size_t> CheckRoom(const Set& set, const strict::Batch& batch) const;
+  // For what the batch changes: if need be, leases that have ended are given up.
+  // RESOURCE_EXHAUSTED: there is no room, and nothing was changed.
+  absl::Status MakeRoom(Set& set, strict::Batch& batch, absl::Time now);
   void Store(Set& set, uint32_t number, const strict::Record& record);
   template <typename Items, typename Plan>
   absl::StatusOr<Reply> Run(const SpaceName& name, const StrictSetOptions& options,
-                            const Items& items, bool& changed, const Plan& plan);
+                            const Items& items, absl::Time now, bool& changed, const Plan& plan);
   absl::StatusOr<Reply> Do(const SpaceName& name, const Create& create, absl::Time now,
                            bool& changed);
   absl::StatusOr<Reply> Do(const SpaceName& name, const DeclareRestored& restored, absl::Time now,

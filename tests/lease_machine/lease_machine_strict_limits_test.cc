@@ -101,5 +101,72 @@ TEST_F(StrictLimitsTest, MostOwners_TheNextIsRefusedUntilOneHasNoSection) {
   EXPECT_TRUE(DoIn(Named(0), Take(next, 8888, 1)).status.ok());
 }
 
+// The owners of sections 0 to 4095, one each; those of the first `ended` have leases that have
+// ended.
+class MostOwnersTest : public StrictLimitsTest {
+ protected:
+  void Fill(size_t ended) {
+    ASSERT_TRUE(DoIn(Named(0), strict_machine::Create{options_}).status.ok());
+    ASSERT_TRUE(DoIn(Named(1), strict_machine::Create{options_}).status.ok());
+    for (size_t i = 0; i < strict_machine::kMostHolders; ++i) {
+      if (i == ended) now_ += options_.ttl / 2;
+      ASSERT_TRUE(DoIn(Named(0), Take(Owner(i), static_cast<uint32_t>(i), 1)).status.ok()) << i;
+    }
+    now_ += options_.ttl / 2 + absl::Milliseconds(1);
+  }
+  size_t holders() const { return machine_.strict_sets().holders(); }
+  strict_machine::View Show(size_t set) const {
+    auto view = machine_.strict_sets().Show(Named(set), now_);
+    EXPECT_TRUE(view.ok()) << view.status();
+    return *std::move(view);
+  }
+
+  const StrictOwner next_ = Owner(strict_machine::kMostHolders);
+};
+
+TEST_F(MostOwnersTest, OwnerOfBeforeHadNoMore_TheNodeThatBeganAgainTakesItsPlace) {
+  Fill(1);
+  EXPECT_TRUE(DoIn(Named(0), Take(next_, 0, 1)).status.ok());
+  EXPECT_EQ(holders(), strict_machine::kMostHolders);
+  ExpectFull(DoIn(Named(0), Take(Owner(0), 7777, 1)), "4096 owners");
+  ExpectSnapshotIsReadAgain();
+}
+
+TEST_F(MostOwnersTest, SectionIsHandedOver_ItsSuccessorTakesItsPlace) {
+  Fill(0);
+  const strict_machine::View view = Show(0);
+  const strict_machine::View::Section& last = view.sections.back();
+  strict_machine::Release release{options_, {Owner(last.section), {}, "next"}};
+  release.request.sections.push_back({last.section, last.token, last.max_seq});
+  const Answer answer = DoIn(Named(0), release);
+  EXPECT_TRUE(answer.status.ok()) << answer.status;
+  EXPECT_EQ(holders(), strict_machine::kMostHolders);
+}
+
+TEST_F(MostOwnersTest, LeasesThatHaveEnded_MakeRoomForANewOwner_AlsoOfAnotherSet) {
+  Fill(4000);
+  const uint64_t version = Show(0).set.table_version;
+  EXPECT_TRUE(DoIn(Named(1), Take(next_, 5, 1)).status.ok());
+  EXPECT_EQ(holders(), 97u);
+  const strict_machine::View view = Show(0);
+  EXPECT_EQ(view.sections[3999].holder, 0u);
+  EXPECT_NE(view.sections[4000].holder, 0u);
+  EXPECT_GT(view.set.table_version, version) << "it is another table";
+  EXPECT_GT(view.sections[7].token, 0u);
+  const Answer taken = DoIn(Named(0), Take(next_, 7, 1));
+  ASSERT_TRUE(taken.status.ok()) << taken.status;
+  const auto& reply = std::get<strict_machine::Reply>(taken.reply);
+  EXPECT_EQ(std::get<StrictReply<StrictGrant>>(reply).items[0].start, view.sections[7].max_seq);
+  ExpectSnapshotIsReadAgain();
+}
+
+TEST_F(MostOwnersTest, NoLeaseHasEnded_NothingIsChanged) {
+  Fill(0);
+  ExpectFull(DoIn(Named(1), Take(next_, 5, 1)), "4096 owners");
+  const std::string before = machine_.Snapshot();
+  ExpectFull(DoIn(Named(1), Take(next_, 5, 1)), "4096 owners");
+  EXPECT_TRUE(machine_.Snapshot() == before);
+}
+
 }  // namespace
 }  // namespace locus::lease_machine

@@ -65,9 +65,15 @@ class SimulatedStore {
                [&](Batch& batch) { return SimRules::Extend(batch, request, Now()); });
   }
   StrictExtended Release(const StrictRelease& request) {
-    return Run(request.sections[0].section, [&](Batch& batch) {
-      return absl::StatusOr<StrictReply<StrictExtended>>(SimRules::Release(batch, request, Now()));
-    });
+    return Run(request.sections[0].section,
+               [&](Batch& batch) { return SimRules::Release(batch, request, Now()); });
+  }
+  // As a store that forgets owners without a lease may, at any time.
+  bool GiveUpEnded(uint32_t section) {
+    const auto found = records_.find(section);
+    if (found == records_.end() || !SimRules::GiveUpEnded(set_, found->second, Now())) return false;
+    ++set_.table_version;
+    return true;
   }
 
   // Whether nobody has the section, or its owner gave it up.

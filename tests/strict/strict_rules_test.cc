@@ -141,5 +141,34 @@ TEST_F(StrictRulesTest, LargestStep_SectionChangesItsOwnerEverySecond_RisesWithT
   EXPECT_GE(older.set.base, batch_.records[3].max_seq);
 }
 
+TEST_F(StrictRulesTest, EndedLease_IsGivenUpAsIfItWasReleased) {
+  const StrictGrant grant = Take(3);
+  Record& record = batch_.records[3];
+  EXPECT_FALSE(Rules::GiveUpEnded(batch_.set, record, now_ + batch_.set.options.ttl));
+  now_ += batch_.set.options.ttl + absl::Milliseconds(1);
+  EXPECT_FALSE(Rules::GiveUpEnded(batch_.set, record, StoreTime(now_ - absl::Seconds(1), now_)))
+      << "it may not have ended";
+  EXPECT_TRUE(Rules::GiveUpEnded(batch_.set, record, now_));
+  EXPECT_FALSE(Rules::GiveUpEnded(batch_.set, record, now_)) << "nobody has it";
+  EXPECT_TRUE(record.owner.name.empty());
+  EXPECT_TRUE(CheckRecord(record).ok());
+  EXPECT_FALSE(Extend(grant, grant.max_seq, 50'000).held);
+  EXPECT_EQ(batch_.set.losses, 0u) << "its owner knows of no more than is stored";
+  EXPECT_EQ(Take(3).start, grant.max_seq);
+}
+
+TEST_F(StrictRulesTest, SectionOfASuccessorThatDidNotCome_IsGivenUp) {
+  const StrictGrant grant = Take(3);
+  Anew();
+  Rules::Release(batch_, {Owner("a"), {{3, grant.token, grant.max_seq}}, "b"}, now_);
+  Record& record = batch_.records[3];
+  EXPECT_FALSE(Rules::GiveUpEnded(batch_.set, record, now_ + kHandOverRest));
+  const uint64_t token = record.token;
+  now_ += kHandOverRest + absl::Milliseconds(1);
+  EXPECT_TRUE(Rules::GiveUpEnded(batch_.set, record, now_));
+  EXPECT_EQ(record.successor, "");
+  EXPECT_EQ(record.token, token);
+}
+
 }  // namespace
 }  // namespace locus::strict

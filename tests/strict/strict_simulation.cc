@@ -199,6 +199,7 @@ class World {
         });
   }
   StrictGrant ExecuteTake(const StrictTake& request, uint32_t section) {
+    if (OneIn(5)) GiveUpEnded(section);
     const bool left = store_.IsLeft(section);
     const StrictGrant grant = store_.Take(request);
     if (grant.verdict == StrictGrant::Verdict::kGranted) {
@@ -208,6 +209,7 @@ class World {
     }
     return grant;
   }
+  void GiveUpEnded(uint32_t section) { coverage.given_up += store_.GiveUpEnded(section); }
   // Another owner asks for the section in the moment in which its lease ends.
   void HuntAfter(uint32_t section) {
     if (!OneIn(2)) return;
@@ -260,6 +262,7 @@ class World {
     Ask<StrictExtended>(
         i, Delay(),
         [=, this] {
+          if (OneIn(10)) GiveUpEnded(section);
           const StrictExtended extended = store_.Extend(request);
           if (extended.held) HuntAfter(section);
           return extended;

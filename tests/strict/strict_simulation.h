@@ -30,6 +30,7 @@ struct StrictCoverage {
   uint64_t numbers = 0;
   uint64_t takes = 0;
   uint64_t takes_of_ended = 0;  // from an owner that had not given the section up
+  uint64_t given_up = 0;        // ended leases, by the store
   uint64_t hand_overs = 0;
   uint64_t raises = 0;
   uint64_t let_go = 0;  // memory of the keys of a section

@@ -21,17 +21,18 @@ TEST(StrictSimulation, RandomHistories_RiseStrictlyInRealTime) {
   }
   const StrictCoverage& coverage = CoverageOfStrict();
   std::cout << seeds << " seeds: " << coverage.numbers << " numbers, " << coverage.takes
-            << " takes, " << coverage.takes_of_ended << " of ended leases, " << coverage.hand_overs
-            << " hand-overs, " << coverage.raises << " raises, " << coverage.let_go
-            << " times memory let go, " << coverage.lost << " lost, " << coverage.late
-            << " late calls, " << coverage.kills << " kills, " << coverage.pauses
-            << " pauses beyond a lease, " << coverage.cuts << " cuts, " << coverage.stalls
-            << " stalls, " << coverage.rewinds << " rewinds\n";
+            << " takes, " << coverage.takes_of_ended << " of ended leases, " << coverage.given_up
+            << " given up by the store, " << coverage.hand_overs << " hand-overs, "
+            << coverage.raises << " raises, " << coverage.let_go << " times memory let go, "
+            << coverage.lost << " lost, " << coverage.late << " late calls, " << coverage.kills
+            << " kills, " << coverage.pauses << " pauses beyond a lease, " << coverage.cuts
+            << " cuts, " << coverage.stalls << " stalls, " << coverage.rewinds << " rewinds\n";
   if (seeds < 1000) return;  // a replay
   EXPECT_GT(coverage.numbers, 1000 * seeds);
-  for (uint64_t count : {coverage.takes_of_ended, coverage.hand_overs, coverage.raises,
-                         coverage.let_go, coverage.lost, coverage.late, coverage.kills,
-                         coverage.pauses, coverage.cuts, coverage.stalls, coverage.rewinds}) {
+  for (uint64_t count :
+       {coverage.takes_of_ended, coverage.given_up, coverage.hand_overs, coverage.raises,
+        coverage.let_go, coverage.lost, coverage.late, coverage.kills, coverage.pauses,
+        coverage.cuts, coverage.stalls, coverage.rewinds}) {
     EXPECT_GT(count, 500u);
   }
 }
@@ -80,30 +81,31 @@ TEST_P(MutantTest, IsCaught) {
   FAIL() << "the simulation does not notice this flaw";
 }
 
-INSTANTIATE_TEST_SUITE_P(Flaws, MutantTest,
-                         ::testing::Values(Mutant{"NoDeadlineCheck", Flaw::kNoDeadlineCheck},
-                                           Mutant{"CheckBeforeAdvance", Flaw::kCheckBeforeAdvance},
-                                           Mutant{"GrantNotCompared", Flaw::kGrantNotCompared},
-                                           Mutant{"AbandonedGrantUsed", Flaw::kAbandonedGrantUsed},
-                                           Mutant{"ReleaseBeforeClose", Flaw::kReleaseBeforeClose},
-                                           Mutant{"UseBeforeStored", Flaw::kUseBeforeStored},
-                                           Mutant{"DeadlineFromAnswer", Flaw::kDeadlineFromAnswer},
-                                           Mutant{"NoDriftAllowance", Flaw::kNoDriftAllowance},
-                                           Mutant{"LetGoStartsLow", Flaw::kLetGoStartsLow},
-                                           Mutant{"LetGoWhileOpen", Flaw::kLetGoWhileOpen},
-                                           Mutant{"LetGoAfterUse", Flaw::kLetGoAfterUse},
-                                           Mutant{"AnyTokenExtends", Flaw::kAnyTokenExtends},
-                                           Mutant{"EndedLeaseRenewed", Flaw::kEndedLeaseRenewed},
-                                           Mutant{"TakenBeforeItsEnd", Flaw::kTakenBeforeItsEnd},
-                                           Mutant{"EndedByTheLatest", Flaw::kEndedByTheLatest},
-                                           Mutant{"LeaseFromTheEarliest",
-                                                  Flaw::kLeaseFromTheEarliest},
-                                           Mutant{"StartBelowMaxSeq", Flaw::kStartBelowMaxSeq},
-                                           Mutant{"GrantStoresNoRaise", Flaw::kGrantStoresNoRaise},
-                                           Mutant{"RaiseLowers", Flaw::kRaiseLowers},
-                                           Mutant{"NoRestAfterLoss", Flaw::kNoRestAfterLoss},
-                                           Mutant{"NoMarginAfterLoss", Flaw::kNoMarginAfterLoss}),
-                         [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Flaws, MutantTest,
+    ::testing::Values(Mutant{"NoDeadlineCheck", Flaw::kNoDeadlineCheck},
+                      Mutant{"CheckBeforeAdvance", Flaw::kCheckBeforeAdvance},
+                      Mutant{"GrantNotCompared", Flaw::kGrantNotCompared},
+                      Mutant{"AbandonedGrantUsed", Flaw::kAbandonedGrantUsed},
+                      Mutant{"ReleaseBeforeClose", Flaw::kReleaseBeforeClose},
+                      Mutant{"UseBeforeStored", Flaw::kUseBeforeStored},
+                      Mutant{"DeadlineFromAnswer", Flaw::kDeadlineFromAnswer},
+                      Mutant{"NoDriftAllowance", Flaw::kNoDriftAllowance},
+                      Mutant{"LetGoStartsLow", Flaw::kLetGoStartsLow},
+                      Mutant{"LetGoWhileOpen", Flaw::kLetGoWhileOpen},
+                      Mutant{"LetGoAfterUse", Flaw::kLetGoAfterUse},
+                      Mutant{"AnyTokenExtends", Flaw::kAnyTokenExtends},
+                      Mutant{"EndedLeaseRenewed", Flaw::kEndedLeaseRenewed},
+                      Mutant{"TakenBeforeItsEnd", Flaw::kTakenBeforeItsEnd},
+                      Mutant{"EndedByTheLatest", Flaw::kEndedByTheLatest},
+                      Mutant{"LeaseFromTheEarliest", Flaw::kLeaseFromTheEarliest},
+                      Mutant{"StartBelowMaxSeq", Flaw::kStartBelowMaxSeq},
+                      Mutant{"GrantStoresNoRaise", Flaw::kGrantStoresNoRaise},
+                      Mutant{"GivenUpBeforeItsEnd", Flaw::kGivenUpBeforeItsEnd},
+                      Mutant{"RaiseLowers", Flaw::kRaiseLowers},
+                      Mutant{"NoRestAfterLoss", Flaw::kNoRestAfterLoss},
+                      Mutant{"NoMarginAfterLoss", Flaw::kNoMarginAfterLoss}),
+    [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace locus::strict
