@@ -42,6 +42,13 @@ void CommandClock::Follow(const Reading& machine) {
   last_ = {time, machine.boot};
 }
 
+bool CommandClock::ShouldYield(absl::Time machine) {
+  // A cluster without any command is new.
+  if (yielded_ || !trusted_ || machine == absl::UnixEpoch()) return false;
+  yielded_ = true;
+  return true;
+}
+
 absl::Time CommandClock::Now(absl::Time machine, absl::Time wall, absl::Duration boot) {
   absl::Time time = machine;
   if (Has(Flaw::kLeaderUsesItsWallClock)) trusted_ = true;

@@ -49,6 +49,11 @@ class CommandClock {
   // restored to a state whose last command is of this term. It has this time now.
   void Applied(uint64_t term, absl::Time machine, absl::Duration boot);
 
+  // Before a leader's first command, once all entries of earlier terms are applied. True once: this
+  // node does not know the cluster's time, so another one, which may know it, is to lead. Where all
+  // were down, the leadership comes back, or goes on to a node that has tried the same.
+  bool ShouldYield(absl::Time machine);
+
   // The time of a command that is proposed now. `machine`: the time of the leader's machine, which
   // has applied all entries of earlier terms. `boot`: CLOCK_BOOTTIME, which never falls.
   absl::Time Now(absl::Time machine, absl::Time wall, absl::Duration boot);
@@ -65,6 +70,7 @@ class CommandClock {
 
   std::optional<Reading> last_;
   bool trusted_ = true;             // until something is followed
+  bool yielded_ = false;            // ShouldYield said so
   uint64_t heard_ = 0;              // the term of the first other leader; 0: none yet
   uint64_t led_ = 0;                // the last term in which this node led
   uint64_t applied_term_ = 0;       // of the last command of another leader

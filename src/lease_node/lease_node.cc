@@ -222,14 +222,13 @@ class LeaseNode::Rep : public raft::StateMachine {
   }
 
   void OnChange(const raft::NodeStatus& status) {
-    bool ask = false;
     bool lost = false;
     {
       MutexLock lock(mutex_);
       const bool leads = status.role == raft::Role::kLeader && status.failure.ok() && !stopping_;
       if (leads && (!leads_ || term_ != status.term)) {
         ready_ = false;
-        ask = true;
+        ask_ = true;  // its thread asks: this callback must not call the node
         clock_.Lead(status.term);
       }
       if (status.leader != 0 && status.leader != status.self) clock_.Hear(status.term);
@@ -240,12 +239,6 @@ class LeaseNode::Rep : public raft::StateMachine {
       wake_.NotifyAll();
     }
     if (lost) FailWaiting(absl::UnavailableError("this node leads no more"));
-    // The thread asks: this callback must not call the node.
-    if (ask) {
-      MutexLock lock(mutex_);
-      ask_ = true;
-      wake_.NotifyAll();
-    }
     if (options_.on_change) options_.on_change(status);
   }
 
@@ -320,19 +313,15 @@ class LeaseNode::Rep : public raft::StateMachine {
       MutexLock lock(mutex_);
       --under_way_;
     }
-    absl::Status failed = said.status();
-    std::vector<lease_machine::Answer> answers;
-    if (failed.ok()) {
-      auto decoded = lease_machine::DecodeAnswers(*said);
-      failed = decoded.status();
-      if (decoded.ok()) answers = *std::move(decoded);
-      if (failed.ok() && answers.size() != answered.size()) {
-        failed = absl::InternalError(absl::StrCat("a command of ", answered.size(),
-                                                  " requests has ", answers.size(), " answers"));
-      }
+    auto answers = said.ok() ? lease_machine::DecodeAnswers(*said)
+                             : absl::StatusOr<std::vector<lease_machine::Answer>>(said.status());
+    if (answers.ok() && answers->size() != answered.size()) {
+      answers = absl::InternalError(absl::StrCat("a command of ", answered.size(), " requests has ",
+                                                 answers->size(), " answers"));
     }
     for (size_t i = 0; i < answered.size(); ++i) {
-      answered[i](failed.ok() ? std::move(answers[i]) : lease_machine::Answer{failed, {}, {}});
+      answered[i](answers.ok() ? std::move((*answers)[i])
+                               : lease_machine::Answer{answers.status(), {}, {}});
     }
   }
 
@@ -361,6 +350,8 @@ class LeaseNode::Rep : public raft::StateMachine {
   // Before its first command a leader has applied all of the terms before.
   void Prepare() {
     node_->Read([this](const absl::Status& status) {
+      bool yields = false;
+      raft::Term term = 0;
       {
         MutexLock lock(mutex_);
         if (!leads_) return;
@@ -369,11 +360,23 @@ class LeaseNode::Rep : public raft::StateMachine {
           wake_.NotifyAll();
           return;
         }
-        ready_ = true;
-        wake_.NotifyAll();
+        yields = clock_.ShouldYield(machine_now_);
+        term = term_;
       }
-      Propose(true);
+      if (!yields) return Begin(term);
+      node_->Transfer(0, [this, term](const absl::Status& handed_over) {
+        if (!handed_over.ok()) Begin(term);
+      });
     });
+  }
+  void Begin(raft::Term term) {
+    {
+      MutexLock lock(mutex_);
+      if (!leads_ || term_ != term) return;
+      ready_ = true;
+      wake_.NotifyAll();
+    }
+    Propose(true);
   }
 
   bool IsDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

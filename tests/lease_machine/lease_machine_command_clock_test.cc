@@ -131,6 +131,17 @@ TEST(CommandClockTest, Leader_DoesNotFollowItsOwnCommands) {
             kStart + absl::Seconds(4));
 }
 
+TEST(CommandClockTest, LeaderThatDoesNotKnowTheTime_YieldsOnceInAClusterThatHasOne) {
+  CommandClock clock;
+  clock.Lead(7);
+  EXPECT_FALSE(clock.ShouldYield(absl::UnixEpoch()));
+  clock.Applied(6, kStart, kBoot);
+  EXPECT_TRUE(clock.ShouldYield(kStart));
+  clock.Lead(9);
+  EXPECT_FALSE(clock.ShouldYield(kStart));
+  EXPECT_FALSE(Follower().ShouldYield(kStart));
+}
+
 TEST(CommandClockTest, WallClockOfASecondOff_IsReachedSlowly) {
   CommandClock clock = Follower();
   absl::Time now;

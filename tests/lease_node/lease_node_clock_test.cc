@@ -165,6 +165,37 @@ TEST_P(LeaseNodeSkewTest, LeaderDies_TheStartedNodeIsBehindByATickAtMost) {
   ExpectStillHeld(*store, *grant);
 }
 
+// It is elected again before the others have noticed that it was away: it knows of no other leader.
+TEST_P(LeaseNodeSkewTest, LeaderStartsAtOnce_ANodeThatKnowsTheTimeLeads) {
+  std::atomic<int> soon = -1;
+  adjust_ = [&](int node, lease_node::LeaseNodeOptions& options) {
+    options.shell.election = std::chrono::milliseconds(node == soon ? 300 : 3000);
+    if (!from_snapshot()) return;
+    options.shell.compact_entries = 1;
+    options.shell.limits.kept = 1;
+  };
+  LeaseCluster cluster(3, clock_, {}, Adjusted());
+  auto store = cluster.Connect();
+  ASSERT_TRUE(store->Create(space_, absl::ZeroDuration(), clock_.Now()).ok());
+  const auto grant = store->Acquire(space_, Wish("a"));
+  ASSERT_TRUE(grant.ok()) << grant.status();
+  const int leader = cluster.WaitForLeader();
+  ASSERT_GE(leader, 0);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(WaitUntil([&] { return i == leader || FollowsWithAll(cluster, i, leader); }));
+  }
+  clock_.Advance(absl::Seconds(4));
+  cluster.Kill(leader);
+  ClockOf(leader).Skew(skew());
+  soon = leader;
+  cluster.Start(leader);
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_LE(absl::AbsDuration(Ahead(*store)), absl::Milliseconds(60));
+    if (round == 0) clock_.Advance(absl::Seconds(5));
+  }
+  ExpectStillHeld(*store, *grant);
+}
+
 INSTANTIATE_TEST_SUITE_P(Skews, LeaseNodeSkewTest,
                          ::testing::Values(std::tuple{4'800, false}, std::tuple{4'800, true},
                                            std::tuple{3'600'000, false},
