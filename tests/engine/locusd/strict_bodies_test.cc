@@ -8,6 +8,8 @@
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "src/http/server.h"
+#include "src/lease_api/store_calls.h"
 
 namespace locus::lease_api {
 namespace {
@@ -31,7 +33,7 @@ class StrictBodiesTest : public ::testing::Test {
     options.first_uid = Below(1000);
     options.uids = 1'000'000 + Below(1000);
     options.section_size = static_cast<uint32_t>(64 + Below(100));
-    options.step = 1 + Below(uint64_t{1} << 32);
+    options.step = 1 + Below(kMostStrictStep);
     options.ttl = absl::Milliseconds(3000 + Below(590'000));
     return options;
   }
@@ -54,6 +56,22 @@ class StrictBodiesTest : public ::testing::Test {
 
   std::mt19937_64 random_{11};
 };
+
+TEST_F(StrictBodiesTest, SetLargerThanAClusterKeeps_IsNotCreated) {
+  auto put = [](uint64_t uids) {
+    StrictSetOptions options;
+    options.uids = uids;
+    http::ServerRequest request;
+    request.method = "PUT";
+    request.path = "/v1/strict_sets/s";
+    request.body = BodyOf(Call(strict_machine::Create{options}));
+    return ParseStoreCall(request).status();
+  };
+  EXPECT_TRUE(put(13'107'200'000).ok());
+  const absl::Status status = put(13'107'200'001);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("has 131073 sections"));
+}
 
 TEST_F(StrictBodiesTest, RandomCalls_ComeBackAsTheyWere) {
   for (int i = 0; i < 1000; ++i) {
