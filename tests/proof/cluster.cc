@@ -63,6 +63,20 @@ Secrets::Secrets(const std::string& directory)
   WriteFile(token_file, token + "\n");
 }
 
+absl::StatusOr<std::string> AskNode(const std::string& endpoint, const http::TlsContext& tls,
+                                    const std::string& token, std::string_view method,
+                                    const std::string& target, const std::string& body) {
+  const http::TimePoint until = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
+  LOCUS_ASSIGN_OR_RETURN(const http::Endpoint parsed, http::Endpoint::Parse(endpoint));
+  LOCUS_ASSIGN_OR_RETURN(auto connection, http::HttpConnection::Connect(parsed, &tls, until));
+  const std::string bearer = "Bearer " + token;
+  http::HttpRequest request{method, target, {}, body};
+  request.headers.push_back({"Authorization", bearer});
+  LOCUS_ASSIGN_OR_RETURN(http::HttpAnswer answer, connection->Send(request, kMostAnswer, until));
+  if (answer.status >= 200 && answer.status < 300) return std::move(answer.body);
+  return absl::UnavailableError(absl::StrCat(answer.status, " ", answer.body));
+}
+
 Cluster::Cluster(Network& network, std::string directory, const Secrets& secrets, int size,
                  uint64_t disk_bytes, int first_host, const std::string& more_api)
     : network_(network),
@@ -195,16 +209,8 @@ void Cluster::Supervise() {
 absl::StatusOr<std::string> Cluster::Ask(int node, std::string_view method,
                                          const std::string& target, const std::string& body) {
   if (!places_[node]->process.running()) return absl::UnavailableError("it does not run");
-  auto endpoint = http::Endpoint::Parse(network_.FromHere(HostOf(node), kApiPort));
-  const http::TimePoint until = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
-  LOCUS_ASSIGN_OR_RETURN(auto connection,
-                         http::HttpConnection::Connect(*endpoint, tls_.get(), until));
-  const std::string bearer = "Bearer " + secrets_.token;
-  http::HttpRequest request{method, target, {}, body};
-  request.headers.push_back({"Authorization", bearer});
-  LOCUS_ASSIGN_OR_RETURN(http::HttpAnswer answer, connection->Send(request, kMostAnswer, until));
-  if (answer.status >= 200 && answer.status < 300) return std::move(answer.body);
-  return absl::UnavailableError(absl::StrCat(answer.status, " ", answer.body));
+  return AskNode(network_.FromHere(HostOf(node), kApiPort), *tls_, secrets_.token, method, target,
+                 body);
 }
 
 std::optional<Cluster::Node> Cluster::StatusOf(int node) {
@@ -235,6 +241,15 @@ int Cluster::Leader() {
       term = status->term;
     }
   }
+  return leader;
+}
+
+int Cluster::WaitForLeader() {
+  int leader = -1;
+  WaitUntil([&] {
+    Supervise();
+    return (leader = Leader()) >= 0;
+  });
   return leader;
 }
 

@@ -26,6 +26,11 @@ struct Secrets {
   std::string authority, certificate, key, token_file, token;
 };
 
+// The body of a node's answer with 2xx. UNAVAILABLE: there is none within 500 ms.
+absl::StatusOr<std::string> AskNode(const std::string& endpoint, const http::TlsContext& tls,
+                                    const std::string& token, std::string_view method,
+                                    const std::string& target, const std::string& body = "");
+
 // Processes of locusd on the first hosts of a network, each with its own directory, and their
 // supervisor.
 // Thread safety: none.
@@ -83,6 +88,8 @@ class Cluster {
   std::optional<Node> StatusOf(int node);
   // The node that leads now, by what the nodes say; -1: none.
   int Leader();
+  // The same, once there is one; -1: none within two minutes.
+  int WaitForLeader();
   // Whether all of the started nodes work, follow one leader and have applied what it committed.
   // Call it until it is true: it looks now and then.
   bool Agrees();

@@ -189,6 +189,25 @@ void Network::SetWay(int from, int to, bool cut) {
 void Network::Cut(int from, int to) { SetWay(from, to, true); }
 void Network::Heal(int from, int to) { SetWay(from, to, false); }
 
+void Network::CutOff(const std::set<int>& hosts) {
+  for (const int one : hosts) {
+    for (int other = 0; other < size(); ++other) {
+      if (hosts.count(other) > 0) continue;
+      Cut(one, other);
+      Cut(other, one);
+    }
+  }
+}
+
+absl::Duration Network::CutAtRandom(std::mt19937_64& random) {
+  for (int from = 0; from < size(); ++from) {
+    for (int to = 0; to < size(); ++to) {
+      if (from != to && random() % 4 == 0) Cut(from, to);
+    }
+  }
+  return absl::Milliseconds(500 + random() % 4000);
+}
+
 void Network::SetLink(bool cut) {
   if (!of_proxies()) {
     LOCUS_CHECK(Ip(-1, cut ? "link set ends down\n" : "link set ends up\n").ok());

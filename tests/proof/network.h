@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <random>
 #include <set>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "tests/proof/process.h"
 #include "tests/support/fault_proxy.h"
 
@@ -52,6 +54,10 @@ class Network {
   // One way only.
   void Cut(int from, int to);
   void Heal(int from, int to);
+  // Both ways between these hosts and all others.
+  void CutOff(const std::set<int>& hosts);
+  // One way in four. Returns how long to leave it so: 0.5 to 4.5 s.
+  absl::Duration CutAtRandom(std::mt19937_64& random);
   // The link between the bridges.
   void CutLink() { SetLink(true); }
   void HealLink() { SetLink(false); }

@@ -114,29 +114,9 @@ class StoreCutsTest : public ::testing::Test {
     EXPECT_TRUE(WaitUntil([&] { return cluster_->Agrees(); })) << what;
   }
   int Leader() {
-    int leader = -1;
-    EXPECT_TRUE(WaitUntil([&] { return (leader = cluster_->Leader()) >= 0; }));
+    const int leader = cluster_->WaitForLeader();
+    EXPECT_GE(leader, 0);
     return leader;
-  }
-  // Both ways between these hosts and all others.
-  void CutOff(const std::set<int>& hosts) {
-    for (const int one : hosts) {
-      for (int other = 0; other < network_->size(); ++other) {
-        if (hosts.count(other) > 0) continue;
-        network_->Cut(one, other);
-        network_->Cut(other, one);
-      }
-    }
-  }
-  void CutAtRandom(std::mt19937_64& random) {
-    for (int from = 0; from < network_->size(); ++from) {
-      for (int to = 0; to < network_->size(); ++to) {
-        if (from != to && random() % 4 == 0) network_->Cut(from, to);
-      }
-    }
-    const auto hold = absl::Milliseconds(500 + random() % 4000);
-    const absl::Time cut = absl::Now();
-    WaitUntil([&] { return absl::Now() - cut > hold; });
   }
 
   void Judge() {
@@ -178,7 +158,7 @@ class StoreCutsTest : public ::testing::Test {
 TEST_F(StoreCutsTest, CutOfEachKind_NothingTwiceNothingForgottenAndItGoesOn) {
   // The leader, with a writer that reaches no other node.
   int leader = Leader();
-  CutOff({leader, HostOf(0)});
+  network_->CutOff({leader, HostOf(0)});
   const int64_t cut = Now();
   ExpectToGoOn({1, 2}, "the leader and a writer are cut off");
   EXPECT_TRUE(WaitUntil([&] { return Count(0, Kind::kError, cut) >= 3; }))
@@ -212,7 +192,8 @@ TEST_F(StoreCutsTest, CutOfEachKind_NothingTwiceNothingForgottenAndItGoesOn) {
     std::cout << "seed " << seed << "\n";
     std::mt19937_64 random(seed);
     for (int round = 0; round < 150 && !HasFailure(); ++round) {
-      CutAtRandom(random);
+      const absl::Time until = absl::Now() + network_->CutAtRandom(random);
+      WaitUntil([&] { return absl::Now() > until; });
       HealAndExpectAllToGoOn(absl::StrCat("random cuts, round ", round));
     }
   }

@@ -47,18 +47,25 @@ void CallLog::Add(std::span<const Drawn> answer) {
 }
 
 absl::Status ReadCalls(const std::string& path, std::vector<Drawn>& history) {
+  size_t at = 0;
+  return ReadCallsFrom(path, at, history);
+}
+
+absl::Status ReadCallsFrom(const std::string& path, size_t& at, std::vector<Drawn>& history) {
   std::ifstream in(path, std::ios::binary | std::ios::ate);
   const std::streamoff size = in ? static_cast<std::streamoff>(in.tellg()) : -1;
   if (size < 0) {
     return absl::UnavailableError(absl::StrCat(path, " cannot be read: ", std::strerror(errno)));
   }
   const size_t before = history.size();
-  history.resize(before + static_cast<size_t>(size) / sizeof(Drawn));
-  in.seekg(0);
-  in.read(reinterpret_cast<char*>(history.data() + before),
-          static_cast<std::streamsize>((history.size() - before) * sizeof(Drawn)));
-  if (in) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat(path, " became shorter while it was read"));
+  const size_t end = static_cast<size_t>(size) / sizeof(Drawn) * sizeof(Drawn);
+  if (end <= at) return absl::OkStatus();
+  history.resize(before + (end - at) / sizeof(Drawn));
+  in.seekg(static_cast<std::streamoff>(at));
+  in.read(reinterpret_cast<char*>(history.data() + before), static_cast<std::streamsize>(end - at));
+  if (!in) return absl::UnavailableError(absl::StrCat(path, " became shorter while it was read"));
+  at = end;
+  return absl::OkStatus();
 }
 
 }  // namespace locus::strict_proof

@@ -2,12 +2,13 @@
 #ifndef LOCUS_TESTS_STRICT_PROOF_CALL_LOG_H_
 #define LOCUS_TESTS_STRICT_PROOF_CALL_LOG_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "tests/strict/history.h"
 
 // What a caller of strict sequences leaves behind, whenever it is killed: a file of strict::Drawn
@@ -39,6 +40,9 @@ class CallLog {
 
 // Adds what is in the file to `history`. UNAVAILABLE: it cannot be read.
 absl::Status ReadCalls(const std::string& path, std::vector<strict::Drawn>& history);
+// The same from the byte `at` on, which becomes that of the next one: of a file that grows.
+absl::Status ReadCallsFrom(const std::string& path, size_t& at,
+                           std::vector<strict::Drawn>& history);
 
 }  // namespace locus::strict_proof
 

@@ -2,16 +2,23 @@
 // A caller of sequence-nodes that are being broken: draws numbers of users that others draw for, as
 // fast as it is answered, single ones and many at once, and leaves all of them in LOG. Runs until
 // it is killed. Says each second on standard output how many numbers it has got.
-// usage: strict_caller LOG SEED HOST:PORT...
+// usage: strict_caller [--ca=FILE] [--token=FILE] [--pause=MS] LOG SEED HOST:PORT...
+//   --ca     the nodes speak TLS, with certificates of these authorities
+//   --token  its first line is the bearer token
+//   --pause  between two calls [0]
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <iostream>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/strip.h"
+#include "absl/time/time.h"
 #include "locus/clock.h"
 #include "locus/engine/strict_client.h"
 #include "tests/strict_proof/call_log.h"
@@ -29,8 +36,8 @@ constexpr uint64_t kOften = 8;
 
 class Caller {
  public:
-  Caller(StrictClient& client, const std::string& log, uint64_t seed)
-      : client_(client), log_(log), random_(seed) {}
+  Caller(StrictClient& client, const std::string& log, uint64_t seed, absl::Duration pause)
+      : client_(client), pause_(pause), log_(log), random_(seed) {}
 
   // One call after another.
   [[noreturn]] void Call() {
@@ -47,6 +54,7 @@ class Caller {
         std::cerr << "strict_caller: " << status << "\n";
         std::exit(2);
       }
+      if (pause_ > absl::ZeroDuration()) Clock::System().SleepFor(pause_);
     }
   }
 
@@ -92,6 +100,7 @@ class Caller {
   }
 
   StrictClient& client_;
+  const absl::Duration pause_;
   CallLog log_;
   std::mt19937_64 random_;
   std::vector<uint64_t> uids_;
@@ -100,22 +109,39 @@ class Caller {
   int64_t tell_at_ = 0;
 };
 
-int Run(int argc, char** argv) {
-  if (argc < 4) {
-    std::cerr << "usage: strict_caller LOG SEED HOST:PORT...\n";
+int Run(std::vector<std::string> words) {
+  StrictClientOptions options;
+  absl::Duration pause;
+  while (!words.empty() && absl::StartsWith(words.front(), "--")) {
+    absl::string_view value = words.front();
+    if (absl::ConsumePrefix(&value, "--ca=")) {
+      options.tls = {true, std::string(value)};
+    } else if (absl::ConsumePrefix(&value, "--token=")) {
+      std::ifstream file{std::string(value)};
+      std::getline(file, options.token);
+    } else if (absl::ConsumePrefix(&value, "--pause=")) {
+      pause = absl::Milliseconds(std::strtoll(value.data(), nullptr, 10));
+    } else {
+      words.clear();
+      break;
+    }
+    words.erase(words.begin());
+  }
+  if (words.size() < 3) {
+    std::cerr << "usage: strict_caller [--ca=FILE] [--token=FILE] [--pause=MS] LOG SEED "
+                 "HOST:PORT...\n";
     return 2;
   }
-  StrictClientOptions options;
-  options.endpoints.assign(argv + 3, argv + argc);
+  options.endpoints.assign(words.begin() + 2, words.end());
   auto client = StrictClient::Open(options, steady_clock::now() + std::chrono::seconds(60));
   if (!client.ok()) {
     std::cerr << "strict_caller: " << client.status() << "\n";
     return 2;
   }
-  Caller(**client, argv[1], std::strtoull(argv[2], nullptr, 10)).Call();
+  Caller(**client, words[0], std::strtoull(words[1].c_str(), nullptr, 10), pause).Call();
 }
 
 }  // namespace
 }  // namespace locus::strict_proof
 
-int main(int argc, char** argv) { return locus::strict_proof::Run(argc, argv); }
+int main(int argc, char** argv) { return locus::strict_proof::Run({argv + 1, argv + argc}); }
