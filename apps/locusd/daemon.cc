@@ -14,6 +14,7 @@
 #include "apps/locusd/console_role.h"
 #include "apps/locusd/data_directory.h"
 #include "apps/locusd/front/front.h"
+#include "apps/locusd/ids/id_places.h"
 #include "apps/locusd/ids/id_service.h"
 #include "apps/locusd/ids/running.h"
 #include "apps/locusd/lease_role.h"
@@ -172,6 +173,7 @@ class Daemon::Rep {
     }
     StrictServiceOptions options;
     options.tls = config_.api.tls.has_value();
+    options.opens_later = config_.lease_node && IsCluster(config_.strict->place);
     options.on_event = [this](const IdServiceEvent& event) { TellOf(event); };
     if (audit != nullptr) {
       const StrictSettings& strict = *config_.strict;

@@ -16,6 +16,8 @@
 namespace locus {
 namespace {
 
+constexpr char kServes[] = "info serves";
+
 std::string TextOf(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
@@ -62,12 +64,21 @@ void IdsProcess::Write(const std::string& top, const std::string& more_api,
 }
 
 bool IdsProcess::Start(bool begin) {
+  return StartUntil(begin, [this] { return Serves(); });
+}
+bool IdsProcess::Launch(bool begin) {
+  return StartUntil(begin, [] { return true; });
+}
+
+bool IdsProcess::StartUntil(bool begin, const std::function<bool()>& is_up) {
   std::vector<std::string> command = {LOCUSD_BINARY, "--config", config_};
   if (begin) command.push_back("--begin");
-  const size_t before = CountOf(LogText(), "info serves");
+  served_before_ = CountOf(LogText(), kServes);
   process_ = std::make_unique<PrivateServer>(command, log_);
-  return process_->Start([&] { return CountOf(LogText(), "info serves") > before; });
+  return process_->Start(is_up);
 }
+
+bool IdsProcess::Serves() const { return CountOf(LogText(), kServes) > served_before_; }
 
 int IdsProcess::WaitForEnd() {
   siginfo_t end = {};

@@ -46,6 +46,10 @@ class IdsProcess {
   void Write(const std::string& top, const std::string& more_api, const std::string& rest);
   // Starts it, and waits until it says that it serves. False: it does not.
   bool Start(bool begin = false);
+  // Starts it only. False: it did not start.
+  bool Launch(bool begin = false);
+  // Whether it has said so since it was started last.
+  bool Serves() const;
   PrivateServer& process() { return *process_; }
   int WaitForEnd();
   std::string LogText() const;
@@ -69,9 +73,12 @@ class IdsProcess {
   std::string Metric(const std::string& name) const;
 
  private:
+  bool StartUntil(bool begin, const std::function<bool()>& is_up);
+
   const std::string config_;
   const std::string log_;
   const uint16_t port_ = FreePort();
+  size_t served_before_ = 0;  // times that its log says so
   std::unique_ptr<PrivateServer> process_;
 };
 

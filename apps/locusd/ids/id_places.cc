@@ -203,6 +203,11 @@ absl::StatusOr<std::unique_ptr<TablePublisher>> OpenPublisher(const TableSetting
   return OpenTablePublisher(settings.place.uri, {.password = AskFor(settings.place)});
 }
 
+bool IsCluster(const PlaceSettings& place) {
+  const absl::StatusOr<StoreUri> uri = StoreUri::Parse(place.uri);
+  return uri.ok() && uri->engine == StoreUri::Engine::kLocusd;
+}
+
 absl::StatusOr<std::unique_ptr<LocusdCluster>> OpenCluster(const PlaceSettings& place) {
   return OpenLocusdCluster(place.uri, AskFor(place));
 }

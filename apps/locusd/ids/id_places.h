@@ -41,7 +41,9 @@ absl::StatusOr<std::shared_ptr<Router>> OpenRouter(
     const TableSettings& settings, std::function<void(const RouterEvent&)> on_event);
 absl::StatusOr<std::unique_ptr<TablePublisher>> OpenPublisher(const TableSettings& settings);
 absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenLeases(const SnowflakeSettings& settings);
-// The cluster of lease nodes, where the place is one.
+// Whether the place is a cluster of lease nodes.
+bool IsCluster(const PlaceSettings& place);
+// That cluster.
 absl::StatusOr<std::unique_ptr<LocusdCluster>> OpenCluster(const PlaceSettings& place);
 
 // What checks found of each key, "ids.keys"; OK, too.

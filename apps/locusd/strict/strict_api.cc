@@ -131,13 +131,12 @@ class StrictApi::Rep {
   }
 
   absl::Status Ready() const {
-    if (node_.sequencer() != nullptr) return absl::OkStatus();
-    return absl::UnavailableError("strict sequences: the set is not open yet");
+    return node_.sequencer() != nullptr ? absl::OkStatus() : node_.NotOpen();
   }
   std::string Metrics() const { return StrictMetrics(node_, counts_); }
 
  private:
-  ServerAnswer NotOpen() const { return ProblemAnswer(Ready()); }
+  ServerAnswer NotOpen() const { return ProblemAnswer(node_.NotOpen()); }
 
   void Next(const ServerRequest& request, Server::Respond respond) {
     ++counts_.requests;

@@ -12,12 +12,6 @@ namespace locus::locusd {
 
 using internal::MutexLock;
 
-namespace {
-
-absl::Status NotOpen() { return absl::UnavailableError("the set of strict sequences is not open"); }
-
-}  // namespace
-
 StrictNode::StrictNode(const StrictSettings& settings,
                        std::function<void(const StrictEvent&)> on_event, Clock& clock)
     : settings_(settings),
@@ -29,6 +23,13 @@ StrictNode::StrictNode(const StrictSettings& settings,
 
 absl::Status StrictNode::OpenSet(const Open& open) {
   LOCUS_CHECK(sequencer() == nullptr);
+  absl::Status opened = TryToOpen(open);
+  MutexLock lock(mutex_);
+  open_error_ = opened;
+  return opened;
+}
+
+absl::Status StrictNode::TryToOpen(const Open& open) {
   LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<StrictStore> store, open());
   if (settings_.create) {
     LOCUS_RETURN_IF_ERROR(store->Create(settings_.set, settings_.options));
@@ -44,6 +45,13 @@ absl::Status StrictNode::OpenSet(const Open& open) {
   LOCUS_ASSIGN_OR_RETURN(sequencer_, StrictSequencer::Open(std::move(store), options));
   opened_.store(sequencer_.get(), std::memory_order_release);
   return absl::OkStatus();
+}
+
+absl::Status StrictNode::NotOpen() const {
+  MutexLock lock(mutex_);
+  return absl::UnavailableError(
+      absl::StrCat("the set of strict sequences is not open yet",
+                   open_error_.ok() ? "" : absl::StrCat(": ", open_error_.message())));
 }
 
 void StrictNode::SetTable(std::shared_ptr<const StrictTable> table) {

@@ -52,6 +52,8 @@ class StrictNode {
   // Opens the set in the store that `open` opens; blocks. Once it is OK, not again. Errors: those
   // of `open`, StrictStore::Create and StrictSequencer::Open.
   absl::Status OpenSet(const Open& open);
+  // What is said of a set that is not open yet: UNAVAILABLE, with what the last OpenSet said.
+  absl::Status NotOpen() const;
   // nullptr: it is not open yet.
   StrictSequencer* sequencer() const { return opened_.load(std::memory_order_acquire); }
 
@@ -115,6 +117,7 @@ class StrictNode {
 
  private:
   absl::Duration Now() const { return clock_.SinceBoot(); }
+  absl::Status TryToOpen(const Open& open);
   void SetTable(std::shared_ptr<const StrictTable> table) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Note(std::span<const uint32_t> sections, const StrictTable::Owner* owner, uint64_t version);
   RoundInput InputOf() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -135,6 +138,7 @@ class StrictNode {
   std::atomic<bool> looked_well_{true};     // the last time; likewise
 
   mutable internal::Mutex mutex_;
+  absl::Status open_error_ ABSL_GUARDED_BY(mutex_);  // of the last OpenSet
   PeerBook peers_ ABSL_GUARDED_BY(mutex_);
   std::optional<StrictSetView> view_ ABSL_GUARDED_BY(mutex_);  // of the last look
   absl::Duration looked_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();

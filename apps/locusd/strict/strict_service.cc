@@ -41,6 +41,7 @@ constexpr absl::Duration kAskTimeout = absl::Seconds(3);
 constexpr absl::Duration kAskFor = absl::Seconds(1);
 // To hand sections over, while nodes that were to take them do not.
 constexpr int kMostAttempts = 3;
+constexpr char kNotOpen[] = "the set of strict sequences is not open yet";
 constexpr internal::Backoff::Policy kPauses = {.first = absl::Milliseconds(100),
                                                .longest = absl::Seconds(5)};
 
@@ -87,9 +88,10 @@ class StrictService::Rep {
       TellOnce("a sequence-node that called was refused", why);
     };
     LOCUS_ASSIGN_OR_RETURN(api_, StrictApi::Make(node_, std::move(of_api)));
+    if (options_.opens_later) return absl::OkStatus();
     const absl::Status opened = OpenSet();
     if (!opened.ok() && !IsAway(opened)) return Refusal(opened);
-    if (!opened.ok()) TellOnce("the set of strict sequences is not open yet", opened);
+    if (!opened.ok()) TellOnce(kNotOpen, opened);
     return absl::OkStatus();
   }
 
@@ -126,10 +128,12 @@ class StrictService::Rep {
 
   void Loop() {
     internal::Backoff backoff(kPauses);
+    bool asks_now = options_.opens_later;
     while (node_.sequencer() == nullptr) {
-      if (!Pause(backoff.Next(internal::RandomWord().value_or(0)))) return;
-      const absl::Status opened = OpenSet();
-      TellOnce("the set of strict sequences is not open yet", opened);
+      TakeNews();  // other nodes call meanwhile, and change nothing here
+      if (!asks_now && !Pause(backoff.Next(internal::RandomWord().value_or(0)))) return;
+      asks_now = false;
+      TellOnce(kNotOpen, OpenSet());
     }
     Tell(Level::kInfo, "strict sequences can be had", absl::OkStatus());
     while (true) {
@@ -299,7 +303,7 @@ class StrictService::Rep {
   absl::StatusOr<Change> HandOver(std::optional<std::vector<uint32_t>> sections,
                                   const std::string& to) {
     if (node_.sequencer() == nullptr) {
-      return absl::UnavailableError("the set of strict sequences is not open yet");
+      return node_.NotOpen();
     }
     std::optional<StrictPeer> successor;
     if (!to.empty()) {

@@ -19,6 +19,9 @@ namespace locus::locusd {
 
 struct StrictServiceOptions {
   bool tls = false;  // whether the nodes' APIs speak TLS
+  // The store is a cluster of which this process is a node perhaps, and does not answer before it
+  // listens: Open does not ask it, and what it refuses is told by the API and the log only.
+  bool opens_later = false;
   // By any thread. Must not wait, nor call the service. May be empty.
   std::function<void(const IdServiceEvent&)> on_event = {};
   // What happens to single sections, as StrictSequencerOptions::on_event. May be empty.
@@ -30,8 +33,8 @@ struct StrictServiceOptions {
 // the table in the store, tells them of itself, takes its part of the sections and gives away what
 // is above it, by load.
 //
-// The store may be away at the start: the node then answers 503 until it comes. Open takes nothing,
-// so that a process that cannot listen leaves the sections to others.
+// The store may be away at the start: the node then answers 503, with the reason, until it comes.
+// Open takes nothing, so that a process that cannot listen leaves the sections to others.
 //
 // Thread safety: all methods may be called from any thread.
 class StrictService {
