@@ -19,7 +19,7 @@ using internal::Printable;
 
 namespace {
 
-constexpr std::array<std::pair<absl::StatusCode, std::string_view>, 10> kCodes = {{
+constexpr std::array<std::pair<absl::StatusCode, std::string_view>, 12> kCodes = {{
     {absl::StatusCode::kInvalidArgument, "INVALID_ARGUMENT"},
     {absl::StatusCode::kNotFound, "NOT_FOUND"},
     {absl::StatusCode::kAlreadyExists, "ALREADY_EXISTS"},
@@ -30,6 +30,8 @@ constexpr std::array<std::pair<absl::StatusCode, std::string_view>, 10> kCodes =
     {absl::StatusCode::kFailedPrecondition, "FAILED_PRECONDITION"},
     {absl::StatusCode::kDeadlineExceeded, "DEADLINE_EXCEEDED"},
     {absl::StatusCode::kDataLoss, "DATA_LOSS"},
+    {absl::StatusCode::kUnauthenticated, "UNAUTHENTICATED"},
+    {absl::StatusCode::kPermissionDenied, "PERMISSION_DENIED"},
 }};
 
 json::string Json(std::string_view text) { return json::string(text.data(), text.size()); }
@@ -232,6 +234,10 @@ unsigned HttpStatusOf(const absl::Status& status) {
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kOutOfRange:
       return 400;
+    case absl::StatusCode::kUnauthenticated:
+      return 401;
+    case absl::StatusCode::kPermissionDenied:
+      return 403;
     case absl::StatusCode::kNotFound:
       return 404;
     case absl::StatusCode::kAborted:
@@ -278,7 +284,10 @@ absl::Status ParseProblem(unsigned http_status, std::string_view body) {
   const std::string message =
       detail.empty() ? absl::StrCat("HTTP ", http_status) : Printable(detail, 1024);
   for (const auto& [each, name] : kCodes) {
-    if (name == code) return absl::Status(each, message);
+    if (name != code) continue;
+    const bool of_token =
+        each == absl::StatusCode::kUnauthenticated || each == absl::StatusCode::kPermissionDenied;
+    return absl::Status(of_token ? absl::StatusCode::kFailedPrecondition : each, message);
   }
   if (http_status >= 500 || http_status == 429) return absl::UnavailableError(message);
   return absl::FailedPreconditionError(message);

@@ -69,8 +69,9 @@ absl::StatusOr<ViewPage> ParsePage(std::string_view body);
 // name: "ABORTED".
 unsigned HttpStatusOf(const absl::Status& status);
 std::string BodyOf(const absl::Status& status, unsigned http_status);
-// Reads the status from problem details. Without a known code: UNAVAILABLE for 5xx and 429,
-// and otherwise FAILED_PRECONDITION.
+// Reads the status from problem details. UNAUTHENTICATED and PERMISSION_DENIED are read as
+// FAILED_PRECONDITION, which clients of all engines say of a refused token or password. Without a
+// known code: UNAVAILABLE for 5xx and 429, and otherwise FAILED_PRECONDITION.
 absl::Status ParseProblem(unsigned http_status, std::string_view body);
 
 }  // namespace locus::lease_api

@@ -69,16 +69,14 @@ std::optional<ServerAnswer> Tokens::Refuse(const ServerRequest& request) const {
   const bool is_client = IsOneOf(clients_, request);
   if (!for_operators && (is_client || clients_.empty())) return std::nullopt;
   if (is_client) {
-    return ProblemAnswer(absl::FailedPreconditionError(
-                             "only operators may do this: one of the node's operator tokens is "
-                             "needed"),
-                         403);
+    return ProblemAnswer(absl::PermissionDeniedError(
+        "only operators may do this: one of the node's operator tokens is needed"));
   }
   const char* const why = !request.Header("Authorization").empty()
                               ? "the bearer token is none of this node's"
                           : for_operators ? "an operator token is needed, and none was sent"
                                           : "a bearer token is needed, and none was sent";
-  ServerAnswer answer = ProblemAnswer(absl::FailedPreconditionError(why), 401);
+  ServerAnswer answer = ProblemAnswer(absl::UnauthenticatedError(why));
   answer.headers.emplace_back("WWW-Authenticate", "Bearer");
   return answer;
 }

@@ -63,6 +63,8 @@ TEST(AccessControlTest, Token_AllowsItsScopesAndNoOthers) {
   EXPECT_EQ(StatusOf(forbidden), 403u);
   EXPECT_THAT(forbidden.refusal->body,
               HasSubstr("the token shop has the scopes ids, route; this needs decode"));
+  EXPECT_THAT(forbidden.refusal->body, HasSubstr(R"("code":"PERMISSION_DENIED")"));
+  EXPECT_THAT(decide({}, {Scope::kIds}).refusal->body, HasSubstr(R"("code":"UNAUTHENTICATED")"));
   EXPECT_EQ(StatusOf(decide(Bearer(kAudit), {Scope::kDecode})), 200u);
   EXPECT_EQ(StatusOf(decide(Bearer(std::string(kShop) + "x"), {Scope::kIds})), 401u);
   EXPECT_EQ(StatusOf(decide({}, {Scope::kIds})), 401u);

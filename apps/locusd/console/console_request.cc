@@ -53,7 +53,7 @@ std::optional<ServerAnswer> RefuseForeign(const ServerRequest& request) {
                          415);
   }
   auto refuse = [](const std::string& why) {
-    return ProblemAnswer(absl::FailedPreconditionError(why), 403);
+    return ProblemAnswer(absl::PermissionDeniedError(why));
   };
   if (request.Header("Locus-Console").empty()) return refuse("the header Locus-Console is missing");
   const std::string_view site = request.Header("Sec-Fetch-Site");

@@ -36,8 +36,7 @@ std::optional<std::string_view> TokenOf(const ServerRequest& request) {
 }
 
 ServerAnswer Unauthorized(std::string_view why) {
-  ServerAnswer answer =
-      ProblemAnswer(absl::FailedPreconditionError(internal::ToAbsl(why)), /*http=*/401);
+  ServerAnswer answer = ProblemAnswer(absl::UnauthenticatedError(internal::ToAbsl(why)));
   answer.headers.emplace_back("WWW-Authenticate", "Bearer");
   return answer;
 }
@@ -167,11 +166,9 @@ AccessControl::Decision AccessControl::Decide(const ServerRequest& request, Scop
     decision.refusal = TooMany(of.name, of.per_second, wait);
   } else if (!any_of.empty() && !of.scopes.HasAnyOf(any_of)) {
     ++rule->counts->forbidden;
-    decision.refusal = ProblemAnswer(
-        absl::FailedPreconditionError(absl::StrCat(
-            "the token ", of.name, " has the scopes ", of.scopes.ToString(), "; this needs ",
-            absl::StrReplaceAll(any_of.ToString(), {{", ", " or "}}))),
-        403);
+    decision.refusal = ProblemAnswer(absl::PermissionDeniedError(
+        absl::StrCat("the token ", of.name, " has the scopes ", of.scopes.ToString(),
+                     "; this needs ", absl::StrReplaceAll(any_of.ToString(), {{", ", " or "}}))));
   }
   return decision;
 }

@@ -51,10 +51,8 @@ bool IsOfAnotherOrigin(const ServerRequest& request) {
 }
 
 ServerAnswer WrongHostAnswer(const ServerRequest& request) {
-  return ProblemAnswer(
-      absl::FailedPreconditionError(absl::StrCat("Host is ", Quoted(request.Header("Host")),
-                                                 "; it must be this machine's loopback")),
-      403);
+  return ProblemAnswer(absl::PermissionDeniedError(absl::StrCat(
+      "Host is ", Quoted(request.Header("Host")), "; it must be this machine's loopback")));
 }
 
 bool IsProblem(const ServerAnswer& answer) {
@@ -97,10 +95,8 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
       if (!NamesLoopback(request.Header("Host"))) {
         decision.refusal = WrongHostAnswer(request);
       } else if (IsOfAnotherOrigin(request) && (!any_of.empty() || !IsRead(request))) {
-        decision.refusal =
-            ProblemAnswer(absl::FailedPreconditionError(
-                              "a page of another origin sends this, and no token comes with it"),
-                          403);
+        decision.refusal = ProblemAnswer(absl::PermissionDeniedError(
+            "a page of another origin sends this, and no token comes with it"));
       }
     }
     return decision;

@@ -2,7 +2,9 @@
 #include "src/lease_api/bodies.h"
 
 #include <random>
+#include <tuple>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -104,6 +106,14 @@ TEST(BodiesTest, Statuses_ComeBackWithCodeAndMessage) {
         absl::UnavailableError("d"), absl::DataLossError("e"), absl::NotFoundError("f"),
         absl::FailedPreconditionError("g"), absl::InvalidArgumentError("h")}) {
     EXPECT_EQ(ParseProblem(HttpStatusOf(status), BodyOf(status, HttpStatusOf(status))), status);
+  }
+  for (const auto& [status, http, code] :
+       {std::tuple(absl::UnauthenticatedError("i"), 401u, "UNAUTHENTICATED"),
+        std::tuple(absl::PermissionDeniedError("j"), 403u, "PERMISSION_DENIED")}) {
+    EXPECT_EQ(HttpStatusOf(status), http);
+    const std::string body = BodyOf(status, http);
+    EXPECT_THAT(body, HasSubstr(absl::StrCat(R"("code":")", code, "\"")));
+    EXPECT_EQ(ParseProblem(http, body), absl::FailedPreconditionError(status.message()));
   }
   EXPECT_EQ(ParseProblem(502, "<html>").code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(ParseProblem(403, "").code(), absl::StatusCode::kFailedPrecondition);

@@ -256,8 +256,12 @@ TEST(StrictClientTest, TheToken_GoesToNobodyInPlainText) {
 
 TEST(StrictClientTest, Refusals_EndTheCall) {
   for (const auto& [head, body, code] :
-       {std::tuple("401 Unauthorized", R"({"code":"FAILED_PRECONDITION","detail":"who?"})",
+       {std::tuple("401 Unauthorized", R"({"code":"UNAUTHENTICATED","detail":"who?"})",
                    absl::StatusCode::kFailedPrecondition),
+        {"403 Forbidden", R"({"code":"PERMISSION_DENIED","detail":"you?"})",
+         absl::StatusCode::kFailedPrecondition},
+        {"401 Unauthorized", R"({"code":"FAILED_PRECONDITION","detail":"an older node"})",
+         absl::StatusCode::kFailedPrecondition},
         {"400 Bad Request", R"({"code":"INVALID_ARGUMENT","detail":"no"})",
          absl::StatusCode::kInvalidArgument},
         {"503 Unavailable", R"({"code":"UNAVAILABLE","detail":"later"})",

@@ -9,8 +9,8 @@
 //   "Locus-Console: 1". With these a foreign page cannot send them; the server also compares Origin
 //   and Sec-Fetch-Site where a browser sends them.
 // - Every answer that is not 2xx has a body of type application/problem+json: `Problem`.
-//   400 the request is wrong (INVALID_ARGUMENT); 401 the token is missing or not known; 403 the token
-//   lacks the scope (the detail names it), or a foreign page asks; 404 this service has no such thing (NOT_FOUND; the detail says which part is
+//   400 the request is wrong (INVALID_ARGUMENT); 401 the token is missing or not known (UNAUTHENTICATED);
+//   403 the token lacks the scope (the detail names it), or a foreign page asks (PERMISSION_DENIED); 404 this service has no such thing (NOT_FOUND; the detail says which part is
 //   not configured); 409 somebody else was faster (ABORTED: load and plan again), or the change is
 //   refused (FAILED_PRECONDITION); 413 a body beyond api.body_bytes (1 MiB); 429, 503 with Retry-After: later
 //   (UNAVAILABLE); 500 somebody must mend something, and the detail says what.
