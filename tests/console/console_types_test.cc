@@ -108,6 +108,30 @@ TEST_F(ConsoleTypesTest, DroppedTypes_AreShownWhileCountersAreLeft) {
   EXPECT_EQ(answer["types"][0]["counters"][0]["rule_version"], "0");
 }
 
+TEST_F(ConsoleTypesTest, ChangedRule_IsToldToWhoWatches) {
+  Create("bills", "{seq:8}");
+  EventReader events(*server_);
+  const auto told = [&](const std::string& version) {
+    const json event = events.NextOf("types", [&](const json& each) {
+      return each["types"].size() == 1 && each["types"][0]["rule_versions"] == json({version});
+    });
+    EXPECT_FALSE(event.is_null()) << "version " << version;
+    return event;
+  };
+  Draw("bills", "");
+  const SequenceType type = types_of_store_->Find("bills").value();
+  const json first = told(absl::StrCat(type.version));
+  Fits("TypesEvent", first);
+  EXPECT_EQ(first["types"][0]["name"], "bills");
+  SequenceType changed = type;
+  changed.step = 7;
+  const auto altered = types_of_store_->Alter(changed);
+  ASSERT_TRUE(altered.ok()) << altered.status();
+  told(absl::StrCat(altered->version));
+  ASSERT_TRUE(types_of_store_->Drop("bills", altered->version).ok());
+  told("0");
+}
+
 TEST_F(ConsoleTypesTest, WithoutRules_SaysWhy) {
   Serve(std::make_shared<SequenceSet>(MemorySequencer::Create({}).value(), 100));
   ExpectProblem(server_->Ask("GET", "/v1/types"), 404, "NOT_FOUND", "keeps no rules");

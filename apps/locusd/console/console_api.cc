@@ -19,6 +19,7 @@
 #include "apps/locusd/console/page.h"
 #include "apps/locusd/console/stats_history.h"
 #include "apps/locusd/console/table_answers.h"
+#include "apps/locusd/console/types_answer.h"
 #include "apps/locusd/ids/query.h"
 #include "locus/version.h"
 #include "src/base/check.h"
@@ -414,6 +415,9 @@ class ConsoleApi::Rep {
       }
     }
     hub_.Publish("stats", current, now);
+    if (ids != nullptr && ids->sequences && ids->sequences->ruled() != nullptr) {
+      hub_.Publish("types", TypesEventJson(*ids->sequences->ruled()), now);
+    }
   }
 
   const ConsoleOptions options_;

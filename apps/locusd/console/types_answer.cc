@@ -2,7 +2,9 @@
 #include "apps/locusd/console/types_answer.h"
 
 #include <boost/json.hpp>
+#include <cstdint>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -65,6 +67,21 @@ json::object RuleJson(const SequenceType& type, absl::Time now) {
 }
 
 }  // namespace
+
+std::string TypesEventJson(const RuledNumbers& numbers) {
+  std::map<std::string, std::set<uint64_t>> versions;
+  numbers.ForEach(
+      [&versions](const std::string& name, const std::string&, const NumberGenerator& generator) {
+        versions[name].insert(generator.Stats().rule_version);
+      });
+  json::array types;
+  for (const auto& [name, used] : versions) {
+    json::array texts;
+    for (const uint64_t version : used) texts.push_back(Text(absl::StrCat(version)));
+    types.push_back(json::object{{"name", Text(name)}, {"rule_versions", std::move(texts)}});
+  }
+  return json::serialize(json::object{{"types", std::move(types)}});
+}
 
 std::string TypesJson(const std::vector<SequenceType>& stored, const RuledNumbers& numbers,
                       absl::Time now) {

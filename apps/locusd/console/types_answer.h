@@ -17,6 +17,9 @@ namespace locus::locusd {
 std::string TypesJson(const std::vector<SequenceType>& stored, const RuledNumbers& numbers,
                       absl::Time now);
 
+// `TypesEvent` of the same file: by which versions of their rules these counters count.
+std::string TypesEventJson(const RuledNumbers& numbers);
+
 }  // namespace locus::locusd
 
 #endif  // LOCUS_APPS_LOCUSD_CONSOLE_TYPES_ANSWER_H_

@@ -21,6 +21,7 @@
 // - Later versions may add members to answers and events: ignore what is not known.
 
 import type { MovesAnswer } from "./api_moves";
+import type { TypesEvent } from "./api_sequences";
 import type { Stats } from "./api_stats";
 
 export * from "./api_moves";
@@ -245,8 +246,8 @@ export type MembersAnswer = {
 
 // GET /v1/events: text/event-stream. Scope: read. EventSource cannot send a token: read it with
 // fetch() and a reader of response.body (in laptop mode EventSource works, too). First come the
-// events "table", "moves" and "stats" as they are now, then each when it changes; "stats" every 2
-// seconds. A line ": beat" comes at least every 10 s: after 30 s without any, connect again. The
+// events "table", "moves", "types" and "stats" as they are now, then each when it changes, "types" within
+// 2 seconds; "stats" every 2 seconds. A line ": beat" comes at least every 10 s: after 30 s without any, connect again. The
 // server ends streams whose reader is too slow, each after 10 minutes (the token is asked for again),
 // and all of them when it stops; pause 1 to 5 s before connecting again. Errors: 503 with Retry-After: there are as many streams as there may be.
 export interface ConsoleEvents {
@@ -254,6 +255,7 @@ export interface ConsoleEvents {
   // say if the epoch is new.
   table: { epoch: number; table_id: string | null; source: TableSourceState };
   moves: MovesAnswer;
+  types: TypesEvent;
   stats: Stats;
 }
 

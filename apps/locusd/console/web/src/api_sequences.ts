@@ -52,6 +52,12 @@ export interface NumberCounter {
   rule_error: string | null;
 }
 
+// Of each type that this process counts by: the versions of its rule. A counter was opened, or a
+// change of a rule came into force here: load what /v1/types says.
+export interface TypesEvent {
+  types: { name: string; rule_versions: string[] }[];
+}
+
 // GET /v1/strict/status: the set of strict sequences, as this node knows it. Scope: read. Errors: 404
 // this process is no sequence-node.
 export interface StrictStatus {

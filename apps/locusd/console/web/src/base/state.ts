@@ -17,6 +17,7 @@ import {
   type StatsHistory,
   type StrictStatus,
   type TableAnswer,
+  type TypesEvent,
 } from "../api";
 import { withPoint } from "../figures/points";
 import { ask, problemFrom } from "./client";
@@ -44,6 +45,8 @@ export const members = signal<Loaded<MembersAnswer>>(nothing);
 export const strict = signal<Loaded<StrictStatus>>(nothing);
 export const stats = signal<Loaded<Stats>>(nothing);
 export const history = signal<StatsHistory | null>(null);
+// The last event about rules of numbers, for who shows these.
+export const typesTold = signal<TypesEvent | null>(null);
 export const live = signal<Live>({ state: "connecting" });
 // When anything last came by the stream, and what time it is: for ages. Milliseconds of this machine.
 export const heardAt = signal(Date.now());
@@ -113,6 +116,8 @@ function onEvent({ name, data }: StreamEvent): void {
     stats.value = { value: next, problem: null };
   } else if (name === "moves") {
     moves.value = { value: said as ConsoleEvents["moves"], problem: null };
+  } else if (name === "types") {
+    typesTold.value = said as ConsoleEvents["types"];
   } else if (name === "table") {
     const next = said as ConsoleEvents["table"];
     const known = table.value.value;

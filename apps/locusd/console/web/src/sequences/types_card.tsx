@@ -4,7 +4,7 @@ import { type NumberType, type Problem, paths, type TypesAnswer } from "../api";
 import { ask, problemFrom } from "../base/client";
 import { count, duration, thousands } from "../base/format";
 import { Badge, Card, ProblemNote, Scroll, useFirst, Waiting } from "../base/parts";
-import { live } from "../base/state";
+import { live, typesTold } from "../base/state";
 import { counterNote, countingText, shapeText, typeState } from "./sequence_facts";
 
 function Counters({ type }: { type: NumberType }) {
@@ -73,6 +73,8 @@ export function TypesCard() {
   const [answer, setAnswer] = useState<TypesAnswer | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
   const { shown, more } = useFirst(answer?.types ?? [], 50);
+  const told = typesTold.value;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: an event says that it is time to load
   useEffect(() => {
     const load = async () => {
       try {
@@ -87,7 +89,7 @@ export function TypesCard() {
       if (document.visibilityState !== "hidden" && live.value.state === "live") void load();
     }, 5000);
     return () => clearInterval(timer);
-  }, []);
+  }, [told]);
   return (
     <Card
       title="Rules of numbers"
