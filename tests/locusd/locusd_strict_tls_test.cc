@@ -25,14 +25,15 @@ class LocusdStrictTlsTest : public StrictNodesTest {
     client_tls_ = {true, authority_.file()};
   }
 
-  // Nodes with a certificate of `signer` for `host`.
-  void StartSigned(int count, const Authority& signer, const std::string& host) {
+  // Nodes with a certificate of `signer` for `host`; `more` is for [strict].
+  void StartSigned(int count, const Authority& signer, const std::string& host,
+                   const std::string& more = "") {
     const std::string name = absl::StrCat("certificate-", nodes_.size());
     const std::string certificate = signer.Sign(name, host);
     ASSERT_EQ(chmod((certificate + ".key").c_str(), 0600), 0);
     Start(count,
           absl::StrCat("token_file = \"", directory_ / "token", "\"\nauthority = \"",
-                       authority_.file(), "\"\n"),
+                       authority_.file(), "\"\n", more),
           absl::StrCat("token_files = [\"", directory_ / "token", "\"]\ncertificate = \"",
                        certificate, "\"\nkey = \"", certificate, ".key\"\n"));
   }
@@ -69,6 +70,7 @@ TEST_F(LocusdStrictTlsTest, CertificateOfAnotherHost_IsToldByThoseWhoCall) {
     return nodes_[0]->Logged(absl::StrCat("the sequence-node at ", nodes_[1]->api(), " refuses"));
   })) << nodes_[0]->LogText();
   EXPECT_THAT(nodes_[0]->LogText(), HasSubstr("TLS"));
+  EXPECT_TRUE(nodes_[1]->Logged("nobody can call this node by its certificate"));
   StrictClientOptions options;
   options.endpoints = {nodes_[1]->api()};
   options.token = kToken;
@@ -76,6 +78,18 @@ TEST_F(LocusdStrictTlsTest, CertificateOfAnotherHost_IsToldByThoseWhoCall) {
   const absl::Status refused = StrictClient::Open(options, InAMinute()).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
   EXPECT_THAT(std::string(refused.message()), HasSubstr("certificate"));
+}
+
+TEST_F(LocusdStrictTlsTest, NodeThatNobodyCanCall_LeavesTheSectionsToOthers) {
+  StartSigned(1, authority_, "IP:127.0.0.1", "sections = [\"0-9\"]\n");
+  ASSERT_TRUE(WaitUntil([&] { return Owned(0) == 10; }));
+  // Ten sections have no owner; it hears of the node that leaves them so, and calls it.
+  StartSigned(1, authority_, "DNS:elsewhere.example");
+  ASSERT_TRUE(WaitUntil([&] { return nodes_[1]->Logged("n1 at"); })) << nodes_[1]->LogText();
+  StartSigned(1, authority_, "IP:127.0.0.1");
+  ASSERT_TRUE(Spread({0, 2})) << nodes_[1]->LogText();
+  EXPECT_TRUE(nodes_[1]->Logged("nobody can call this node by its certificate"));
+  EXPECT_FALSE(nodes_[1]->Logged("strict sections taken")) << nodes_[1]->LogText();
 }
 
 TEST_F(LocusdStrictTlsTest, ClientThatTrustsAnother_IsToldSoAtOnce) {

@@ -7,10 +7,12 @@
 #include "absl/strings/str_join.h"
 #include "apps/locusd/strict/section_list.h"
 #include "apps/locusd/strict/strict_table.h"
+#include "locus/internal/deadline.h"
 #include "src/base/check.h"
 #include "src/base/loopback.h"
 #include "src/base/mutex.h"
 #include "src/base/text.h"
+#include "src/http/connection.h"
 #include "src/http/endpoint.h"
 #include "src/lease_api/bodies.h"
 
@@ -100,6 +102,12 @@ std::vector<absl::StatusOr<HttpAnswer>> PeerCalls::FetchAll(
   internal::MutexLock lock(round->mutex);
   while (round->left > 0) round->done.Wait(round->mutex);
   return std::move(round->answers);
+}
+
+absl::Status PeerCalls::Greet(const std::string& address, absl::Duration timeout) const {
+  LOCUS_ASSIGN_OR_RETURN(const http::Endpoint endpoint, http::Endpoint::Parse(address));
+  return http::HttpConnection::Connect(endpoint, tls_.get(), internal::DeadlineAfter(timeout))
+      .status();
 }
 
 std::vector<absl::StatusOr<StrictNews>> PeerCalls::Tell(const StrictNews& news,

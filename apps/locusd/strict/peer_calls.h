@@ -28,6 +28,9 @@ class PeerCalls {
   // UNAVAILABLE: no thread.
   static absl::StatusOr<std::unique_ptr<PeerCalls>> Make(const StrictSettings& settings, bool tls);
 
+  // Connects, and where there is TLS checks the certificate, as who calls for the first time does.
+  // FAILED_PRECONDITION: the certificate. UNAVAILABLE: nobody answers.
+  absl::Status Greet(const std::string& address, absl::Duration timeout) const;
   // Tells all of them at the same time; the answers are in the order of the addresses.
   std::vector<absl::StatusOr<StrictNews>> Tell(const StrictNews& news,
                                                std::span<const std::string> addresses,

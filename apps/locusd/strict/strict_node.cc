@@ -190,7 +190,8 @@ absl::Duration StrictNode::LookAge() const {
 }
 
 StrictPeer StrictNode::Self() const {
-  const bool takes_more = takes() && settings_.sections.empty() && sequencer() != nullptr &&
+  const bool takes_more = takes() && !is_refused_.load(std::memory_order_relaxed) &&
+                          settings_.sections.empty() && sequencer() != nullptr &&
                           looked_well_.load(std::memory_order_relaxed);
   return {settings_.name, settings_.advertise, takes_more ? settings_.weight : 0};
 }
@@ -243,11 +244,22 @@ std::optional<StrictPeer> StrictNode::FindLive(const std::string& name) const {
   return std::nullopt;
 }
 
+bool StrictNode::OthersHaveSections() const {
+  if (!view_) return false;
+  return std::any_of(view_->sections.begin(), view_->sections.end(),
+                     [this, now = view_->now](const StrictSectionView& section) {
+                       return section.owner && section.owner->name != settings_.name &&
+                              section.ends_at > now;
+                     });
+}
+
 RoundInput StrictNode::InputOf() const {
   RoundInput input;
-  input.self = {settings_.name, settings_.advertise, takes() ? settings_.weight : 0};
   if (sequencer() != nullptr) input.instance = sequencer()->owner().instance;
   input.others = peers_.Live(Now());
+  const bool leaves_it = is_refused_.load(std::memory_order_relaxed) &&
+                         (!input.others.empty() || OthersHaveSections());
+  input.self = {settings_.name, settings_.advertise, takes() && !leaves_it ? settings_.weight : 0};
   input.view = view_ ? &*view_ : nullptr;
   input.loads = peers_.Loads(Now());
   for (const auto& [section, rate] : rates_) input.loads[section] = rate;

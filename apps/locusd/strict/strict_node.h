@@ -100,6 +100,10 @@ class StrictNode {
   bool takes() const { return takes_.load(std::memory_order_relaxed); }
   void SetTakes(bool takes) { takes_.store(takes, std::memory_order_relaxed); }
 
+  // Whether others refuse this node's certificate, so far as it can tell. True: the others are told
+  // that it takes no sections, and it takes none while one of them is alive, or has sections.
+  void SetIsRefused(bool refused) { is_refused_.store(refused, std::memory_order_relaxed); }
+
   // PlanRound by what is known; with `by_load`, sections may be given away. NOT_FOUND: the table
   // was not read yet.
   absl::StatusOr<RoundPlan> Plan(bool by_load);
@@ -120,6 +124,7 @@ class StrictNode {
   absl::Status TryToOpen(const Open& open);
   void SetTable(std::shared_ptr<const StrictTable> table) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Note(std::span<const uint32_t> sections, const StrictTable::Owner* owner, uint64_t version);
+  bool OthersHaveSections() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   RoundInput InputOf() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   StrictPeer Self() const;
   absl::StatusOr<Change> HandOverNow(std::span<const uint32_t> sections,
@@ -136,6 +141,7 @@ class StrictNode {
   std::atomic<uint64_t> table_version_{0};  // of table_, which it does not publish
   std::atomic<bool> takes_{true};           // publishes nothing else
   std::atomic<bool> looked_well_{true};     // the last time; likewise
+  std::atomic<bool> is_refused_{false};     // likewise
 
   mutable internal::Mutex mutex_;
   absl::Status open_error_ ABSL_GUARDED_BY(mutex_);  // of the last OpenSet

@@ -145,6 +145,7 @@ class StrictService::Rep {
   // Until the next round.
   absl::Duration Round() {
     node_.Measure();
+    Greet();
     const absl::Duration now = options_.clock->SinceBoot();
     const bool news = TakeNews();
     const bool spreads = news || times_.SpreadIsDue(now);
@@ -170,6 +171,18 @@ class StrictService::Rep {
                                                                            : kRound;
     return std::clamp(times_.UntilLook(options_.clock->SinceBoot()), absl::Milliseconds(1),
                       longest);
+  }
+
+  // Once it has reached itself, not again. No answer is no refusal: behind a proxy others may reach
+  // it where it does not.
+  void Greet() {
+    if (greeted_) return;
+    const absl::Status said = calls_->Greet(node_.settings().advertise, kTellTimeout);
+    greeted_ = said.ok();
+    const bool refused = absl::IsFailedPrecondition(said);
+    node_.SetIsRefused(refused);
+    TellOnce("nobody can call this node by its certificate; it leaves sections to other nodes",
+             refused ? said : absl::OkStatus());
   }
 
   bool Look() {
@@ -441,6 +454,7 @@ class StrictService::Rep {
   // Of the thread.
   std::set<uint32_t> free_;
   RoundTimes times_;
+  bool greeted_ = false;
 
   internal::Mutex give_mutex_;  // hand-overs, one at a time; before mutex_
   mutable internal::Mutex mutex_;
