@@ -109,6 +109,7 @@ void Network::Serve(int host, uint16_t port) {
         << what << " " << AddressOf(host) << " " << port << " " << at << "\n";
   };
   add(host, "listen", real);
+  add(host, "call", real);  // itself
   add(-1, "call", real);
   for (int from = 0; from < size(); ++from) {
     if (from == host) continue;

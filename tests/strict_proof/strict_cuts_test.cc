@@ -269,10 +269,13 @@ TEST_F(StrictCutsTest, CutOfEachKind_NumbersRiseInRealTimeAndAllIsServedAgain) {
   HealAndExpectAllServed("an owner, a caller and the leader were cut off");
 
   // One direction: the cluster hears the owner, whose renewals come in, and their answers do not.
-  owner = MostOwner();
-  for (int i = 0; i < kLeaseNodes; ++i) network_->Cut(i, HostOf(owner));
-  ExpectOthersToOwnAll(owner, "a sequence-node gets no answers of the cluster");
-  HealAndExpectAllServed("a sequence-node got no answers of the cluster");
+  // Proxies cut connections by who made them, and the cluster makes none.
+  if (!network_->of_proxies()) {
+    owner = MostOwner();
+    for (int i = 0; i < kLeaseNodes; ++i) network_->Cut(i, HostOf(owner));
+    ExpectOthersToOwnAll(owner, "a sequence-node gets no answers of the cluster");
+    HealAndExpectAllServed("a sequence-node got no answers of the cluster");
+  }
 
   // The leader hears no other node of the cluster, or is not heard; sequence-nodes reach it.
   leader = Leader();
