@@ -15,30 +15,38 @@ absl::Time CutToMillis(absl::Time time) { return absl::FromUnixMillis(absl::ToUn
 }  // namespace
 
 void CommandClock::Hear(uint64_t term) {
+  term_ = std::max(term_, term);
   if (heard_ != 0) return;
   heard_ = term;
   // The first message of a leader may tell that what this node has on its disk is committed.
   if (applied_ && applied_term_ >= heard_) Follow(*applied_);
 }
 
-void CommandClock::Lead(uint64_t term) { led_ = term; }
+void CommandClock::Lead(uint64_t term) {
+  led_ = term;
+  term_ = std::max(term_, term);
+}
 
 // A command was proposed before it is applied, so the time that is followed is never ahead of the
 // leader's.
 void CommandClock::Applied(uint64_t term, absl::Time machine, absl::Duration boot) {
-  if (term == led_) return;
+  if (term == led_) {
+    known_ = term;
+    return;
+  }
   applied_term_ = term;
   applied_ = {machine, boot};
-  if (heard_ != 0 && term >= heard_) Follow(*applied_);
+  if (heard_ == 0 || term < heard_) return;
+  // Of a leader whose clock is followed, all that is above kMostLate is the delay of the command.
+  const bool late = term == known_ && term < term_ && last_ && Alone(boot) - machine > kMostLate;
+  if (!late) Follow(*applied_);
 }
 
 void CommandClock::Follow(const Reading& machine) {
   trusted_ = false;
+  known_ = applied_term_;
   absl::Time time = machine.time;
-  if (last_) {
-    time = std::clamp(last_->time + (machine.boot - last_->boot), machine.time,
-                      machine.time + kMostStep);
-  }
+  if (last_) time = std::clamp(Alone(machine.boot), machine.time, machine.time + kMostStep);
   last_ = {time, machine.boot};
 }
 

@@ -35,11 +35,16 @@ namespace locus::lease_machine {
 // until it has caught up, and leases end late. No ID repeats: ceilings do not depend on any clock
 // being right.
 //
+// A node that follows the clock of a term's leader, or was that leader, does not follow a command of
+// that term that it applies much later, in a later term: the cluster had no majority meanwhile.
+//
 // Thread safety: none.
 class CommandClock {
  public:
   static constexpr absl::Duration kMostOff = absl::Seconds(5);
   static constexpr absl::Duration kMostStep = absl::Milliseconds(50);
+  // Two ticks of the shell, for which a leader that had just started may set the time back by one.
+  static constexpr absl::Duration kMostLate = absl::Seconds(10);
 
   // This node follows another node, which leads in this term.
   void Hear(uint64_t term);
@@ -67,11 +72,15 @@ class CommandClock {
     absl::Duration boot;
   };
   void Follow(const Reading& machine);
+  // What last_ has become.
+  absl::Time Alone(absl::Duration boot) const { return last_->time + (boot - last_->boot); }
 
   std::optional<Reading> last_;
   bool trusted_ = true;             // until something is followed
+  uint64_t known_ = 0;              // the term whose leader's clock last_ continues; 0: none
   bool yielded_ = false;            // ShouldYield said so
   uint64_t heard_ = 0;              // the term of the first other leader; 0: none yet
+  uint64_t term_ = 0;               // the last one in which a leader is known
   uint64_t led_ = 0;                // the last term in which this node led
   uint64_t applied_term_ = 0;       // of the last command of another leader
   std::optional<Reading> applied_;  // and what the machine had then

@@ -119,6 +119,31 @@ TEST(CommandClockTest, StartedNodeThatLeads_FollowsWhatItAppliesOfTheTermsBefore
       absl::Milliseconds(1));
 }
 
+TEST(CommandClockTest, NodeThatKnowsTheTime_DoesNotFollowACommandThatIsCommittedAnHourLater) {
+  for (const bool led : {true, false}) {
+    CommandClock clock = Follower();
+    const uint64_t term = led ? kTerm + 1 : kTerm;
+    if (led) {
+      clock.Lead(term);
+      EXPECT_EQ(clock.Now(kStart, kStart, kBoot), kStart);
+      clock.Applied(term, kStart, kBoot);
+    }
+    clock.Lead(kTerm + 2);
+    clock.Applied(term, kStart + absl::Seconds(1), kBoot + absl::Hours(1));
+    const absl::Time due = kStart + absl::Hours(1);
+    EXPECT_EQ(clock.Now(kStart + absl::Seconds(1), due, kBoot + absl::Hours(1)), due);
+  }
+}
+
+// The next leader's time was set back: leases that it granted must not end early.
+TEST(CommandClockTest, LeaderOfALaterTermThatIsBehind_IsFollowed) {
+  CommandClock clock = Follower();
+  clock.Lead(kTerm + 2);
+  clock.Applied(kTerm + 1, kStart + absl::Seconds(1), kBoot + absl::Seconds(20));
+  EXPECT_LE(clock.Now(kStart, kStart + absl::Seconds(20), kBoot + absl::Seconds(20)),
+            kStart + absl::Seconds(1) + CommandClock::kMostStep);
+}
+
 TEST(CommandClockTest, Leader_DoesNotFollowItsOwnCommands) {
   CommandClock clock;
   clock.Hear(7);

@@ -20,6 +20,11 @@
 namespace locus {
 namespace {
 
+// Of elections: a node of the first kind stands several times before one of the second kind, which
+// votes for nobody until it has missed the leader for so long.
+constexpr std::chrono::milliseconds kSoon(300);
+constexpr std::chrono::milliseconds kLater(800);
+
 // A node's own: the true time and a skew, and another time since boot.
 class NodeClock : public Clock {
  public:
@@ -127,7 +132,7 @@ TEST_P(LeaseNodeSkewTest, LeaderDies_TheStartedNodeIsBehindByATickAtMost) {
   // The started node stands for election long before the other one.
   std::atomic<int> soon = -1;
   adjust_ = [&](int node, lease_node::LeaseNodeOptions& options) {
-    options.shell.election = std::chrono::milliseconds(node == soon ? 300 : 3000);
+    options.shell.election = node == soon ? kSoon : kLater;
     if (!from_snapshot()) return;
     options.shell.compact_entries = 1;
     options.shell.limits.kept = 1;
@@ -169,7 +174,7 @@ TEST_P(LeaseNodeSkewTest, LeaderDies_TheStartedNodeIsBehindByATickAtMost) {
 TEST_P(LeaseNodeSkewTest, LeaderStartsAtOnce_ANodeThatKnowsTheTimeLeads) {
   std::atomic<int> soon = -1;
   adjust_ = [&](int node, lease_node::LeaseNodeOptions& options) {
-    options.shell.election = std::chrono::milliseconds(node == soon ? 300 : 3000);
+    options.shell.election = node == soon ? kSoon : kLater;
     if (!from_snapshot()) return;
     options.shell.compact_entries = 1;
     options.shell.limits.kept = 1;
@@ -206,12 +211,37 @@ INSTANTIATE_TEST_SUITE_P(Skews, LeaseNodeSkewTest,
                                                std::get<1>(test.param) ? "Snapshot" : "");
                          });
 
+// It alone is left, with a command that only it has; it stays up, and leads again an hour later.
+TEST_F(LeaseNodeClockTest, ClusterWasWithoutAMajorityForAnHour_ANodeThatStayedUpKnowsTheTime) {
+  LeaseCluster cluster(3, clock_, {}, Adjusted());
+  auto store = cluster.Connect();
+  ASSERT_TRUE(store->Create(space_, absl::ZeroDuration(), clock_.Now()).ok());
+  const int first = cluster.WaitForLeader();
+  ASSERT_GE(first, 0);
+  const int left = (first + 1) % 3;
+  ASSERT_TRUE(WaitUntil([&] { return FollowsWithAll(cluster, left, first); }));
+  cluster.node(first)->Transfer(cluster.node(left)->Status().self, [](const absl::Status&) {});
+  ASSERT_TRUE(WaitUntil([&] { return HasProposed(cluster, left); }));
+  EXPECT_LE(absl::AbsDuration(Ahead(*store)), absl::Milliseconds(60));
+  for (int i = 0; i < 3; ++i) {
+    if (i != left) cluster.Kill(i);
+  }
+  const raft::Index last = cluster.node(left)->Status().last;
+  cluster.node(left)->Submit({{}, space_, lease_machine::Create{}}, [](lease_machine::Answer) {});
+  ASSERT_TRUE(WaitUntil([&] { return cluster.node(left)->Status().last > last; }));
+  ASSERT_TRUE(WaitUntil([&] { return cluster.node(left)->Status().role != raft::Role::kLeader; }));
+  clock_.Advance(absl::Hours(1));
+  cluster.Start(first);
+  ASSERT_EQ(cluster.WaitForLeader(), left);
+  EXPECT_LE(absl::AbsDuration(Ahead(*store)), absl::Milliseconds(60));
+}
+
 // The last command is days old when the next leader takes over, and a leader was alive.
 TEST_F(LeaseNodeClockTest, AllWereDownAndTheFirstLeaderDiesBeforeItsFirstCommand_WallClockCounts) {
   std::atomic<int> mute = -1;
   adjust_ = [&](int node, lease_node::LeaseNodeOptions& options) {
     if (mute < 0) return;
-    options.shell.election = std::chrono::milliseconds(node == mute ? 300 : 3000);
+    options.shell.election = node == mute ? kSoon : kLater;
     if (node != mute) return;
     options.pipeline = 0;  // it proposes nothing
     options.tick = absl::InfiniteDuration();
