@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <random>
+#include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -165,6 +166,64 @@ TEST(StrictClientTest, AnOwnerThatDoesNotAnswer_IsAskedForTheTableLast) {
   ASSERT_TRUE(number.ok()) << number.status();
   EXPECT_EQ(*number, 20u);
   EXPECT_EQ(one.tables, 1) << "it was not asked again";
+}
+
+constexpr std::string_view kCutOff = R"({"code":"UNAVAILABLE","detail":"the lease has ended"})";
+constexpr std::string_view kRefuses = "503 Service Unavailable";
+
+// However slow this machine is, an answer comes in time.
+std::unique_ptr<StrictClient> OpenPatientlyAt(const Node& node) {
+  StrictClientOptions options = OptionsOf(node);
+  options.request_timeout = absl::Seconds(20);
+  auto client = StrictClient::Open(options, In(30'000));
+  EXPECT_TRUE(client.ok()) << client.status();
+  return client.ok() ? *std::move(client) : nullptr;
+}
+
+TEST(StrictClientTest, AnOwnerThatIsCutOffItsStore_IsLeftOnceAnotherNodeHasItsSections) {
+  std::atomic<uint16_t> own = 0, second = 0;
+  std::atomic<bool> taken_over = false;
+  Node other(
+      [&] { return Http(taken_over ? Table(own, second, 0, 8) : Table(own, second, 10, 7)); },
+      [] { return Http(Numbers({20}, 8)); });
+  second = other.server.port();
+  Node one([&] { return Http(Table(own, second, 10, 7)); }, [] { return Http(kCutOff, kRefuses); });
+  own = one.server.port();
+  const auto client = OpenPatientlyAt(one);
+  const auto nobody = client->Next(300, In(1'000));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(nobody.status())) << nobody.status();
+  EXPECT_THAT(nobody.status().message(), HasSubstr("the lease has ended"));
+  taken_over = true;
+  for (int call = 0; call < 2; ++call) {
+    const auto number = client->Next(300, In(30'000));
+    ASSERT_TRUE(number.ok()) << number.status();
+    EXPECT_EQ(*number, 20u);
+  }
+  EXPECT_EQ(other.draws, 2);
+  EXPECT_EQ(one.tables, 1) << "it knows nothing new";
+}
+
+TEST(StrictClientTest, ManyCallersOfAnOwnerThatIsCutOff_LookForAnotherTogether) {
+  std::atomic<uint16_t> own = 0, second = 0;
+  Node other([&] { return Http(Table(own, second, 10, 7)); }, [] { return Http("{}"); });
+  second = other.server.port();
+  Node one([&] { return Http(Table(own, second, 10, 7)); }, [] { return Http(kCutOff, kRefuses); });
+  own = one.server.port();
+  const auto client = OpenPatientlyAt(one);
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 8; ++i) {
+    callers.emplace_back([&] {
+      for (int call = 0; call < 10; ++call) {
+        EXPECT_FALSE(client->Next(300, In(100)).ok());
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_GE(other.tables, 1);
+  EXPECT_LE(other.tables,
+            (std::chrono::steady_clock::now() - begin) / std::chrono::milliseconds(200))
+      << "they are more than 200 ms apart";
 }
 
 TEST(StrictClientTest, ATableThatIsOlderThanWhatIsKnown_IsNotLearntWhereOthersHaveANewerOne) {
