@@ -53,7 +53,7 @@ StrictSetOptions GetOptions(ByteReader& reader) {
     reader.Fail(place, absl::StrCat("a section_size of ", section_size));
     return options;
   }
-  const absl::Status status = options.Check();
+  const absl::Status status = CheckLogged(options);
   if (!status.ok()) {
     reader.Fail(place, absl::StrCat("a set that cannot be: ", status.message()));
   }
@@ -273,7 +273,7 @@ Call GetCall(ByteReader& reader) {
       break;
   }
   if (!reader.ok()) return call;
-  const absl::Status status = Check(call);
+  const absl::Status status = CheckLogged(call);
   if (!status.ok()) reader.Fail(place, absl::StrCat("a call that cannot be: ", status.message()));
   return call;
 }

@@ -64,7 +64,7 @@ size_t Sets::MostUnitsOf(const Call& call) const {
 absl::StatusOr<Reply> Sets::Apply(const SpaceName& name, const Call& call, absl::Time now,
                                   bool& changed) {
   changed = false;
-  LOCUS_RETURN_IF_ERROR(Check(call));
+  LOCUS_RETURN_IF_ERROR(CheckLogged(call));
   return std::visit([&](const auto& one) { return Do(name, one, now, changed); }, call);
 }
 

@@ -59,6 +59,11 @@ bool Same(const Reply& one, const Reply& other);
 
 // INVALID_ARGUMENT, naming the value and the limit.
 absl::Status Check(const Call& call);
+// The same, but with steps up to 2^32, which builds before kMostStrictStep left in logs and
+// snapshots: a node that did not read them would not start. The sets are kept, and Check refuses
+// all that is asked of them.
+absl::Status CheckLogged(const Call& call);
+absl::Status CheckLogged(const StrictSetOptions& options);
 // How many sections it names.
 size_t SectionsIn(const Call& call);
 
@@ -68,7 +73,7 @@ inline constexpr size_t kUnitBytes = 40;
 inline constexpr size_t kFixedBytes = 24;
 size_t UnitsOf(const Reply& reply);
 
-// Bytes. Reading refuses what Check refuses.
+// Bytes. Reading refuses what CheckLogged refuses.
 void Put(internal::ByteWriter& writer, const Call& call);
 Call GetCall(internal::ByteReader& reader);
 void Put(internal::ByteWriter& writer, const Reply& reply);

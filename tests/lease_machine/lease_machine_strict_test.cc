@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "src/base/byte_codec.h"
 #include "tests/lease_machine/machine_fixture.h"
 
 namespace locus::lease_machine {
@@ -74,6 +75,27 @@ TEST_F(StrictTest, RequestSentAgain_IsCarriedOutOnce_AlsoAfterASnapshot) {
   const Answer released = Do(Release("a", grant), Of(1, 4));
   EXPECT_TRUE(ExtendedIn(released).held);
   EXPECT_EQ(Do(Release("a", grant), Of(1, 4)), released) << "not: it was another's by then";
+}
+
+// A node that did not read it would not start.
+TEST_F(StrictTest, StepOfAnEarlierBuild_IsReadFromLogsAndSnapshots) {
+  options_.step = uint64_t{1} << 32;
+  const Answer created = Do(Create());
+  ASSERT_TRUE(created.status.ok()) << created.status;
+  EXPECT_EQ(GrantIn(Do(Take("a"))).max_seq, options_.step);
+  Restart();
+  for (const Call& call : {Create(), Take("a")}) {
+    internal::ByteWriter writer;
+    Put(writer, call);
+    const std::string bytes = writer.Take();
+    internal::ByteReader reader(bytes, "a log");
+    strict_machine::GetCall(reader);
+    EXPECT_TRUE(reader.ok());
+    EXPECT_THAT(std::string(strict_machine::Check(call).message()), HasSubstr("step is 4294967296"))
+        << "what comes now";
+  }
+  ++options_.step;
+  EXPECT_FALSE(strict_machine::CheckLogged(Create()).ok());
 }
 
 // A copy of a take that the network kept back would take the section from the process that has it,
