@@ -133,7 +133,10 @@ class RulesOf {
   static StrictReply<StrictGrant> Take(Batch& batch, const StrictTake& request, StoreTime now) {
     // What the store forgot must be known before anything is granted.
     for (const StrictTake::Wish& wish : request.wishes) {
-      if (wish.seen > MaxSeqOf(batch.set, Find(batch, wish.section))) NoteLoss(batch, now);
+      if (wish.seen <= MaxSeqOf(batch.set, Find(batch, wish.section))) continue;
+      NoteLoss(batch, now);
+      // Above what a loss raises all to: otherwise this owner's next take would be another loss.
+      if (wish.seen > MaxSeqOf(batch.set, Find(batch, wish.section))) Remember(batch, wish);
     }
     StrictReply<StrictGrant> reply;
     for (const StrictTake::Wish& wish : request.wishes) {
@@ -308,6 +311,14 @@ class RulesOf {
     }
     const absl::Time by = Faults::Has(Flaw::kEndedByTheLatest) ? now.latest : now.earliest;
     return record.ends_at < by || (record.owner.name.empty() && record.successor.empty());
+  }
+
+  static void Remember(Batch& batch, const StrictTake::Wish& wish) {
+    Write(batch, wish.section, [&](Record& next) {
+      next.max_seq = Raised(next.max_seq, wish.seen);
+      if (next.owner.name.empty()) next.start = next.max_seq;
+      next.token = std::max<uint64_t>(next.token, 1);
+    });
   }
 
   // An owner knows of a grant, or of a raise, that the store does not.

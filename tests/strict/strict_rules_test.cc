@@ -109,7 +109,7 @@ TEST_F(StrictRulesTest, ALiar_LeavesNumbersToAll) {
   now_ += batch_.set.options.ttl + absl::Seconds(1);
   const StrictGrant other = Take(4);
   EXPECT_EQ(other.verdict, Verdict::kGranted);
-  EXPECT_LT(other.start, kMostRaise);
+  EXPECT_EQ(other.start, kMostRaise);
 }
 
 TEST_F(StrictRulesTest, OwnersAfterARewind_AreBelievedUpToTheLimit) {
@@ -118,6 +118,24 @@ TEST_F(StrictRulesTest, OwnersAfterARewind_AreBelievedUpToTheLimit) {
   EXPECT_TRUE(extended.held);
   EXPECT_EQ(extended.max_seq, kMostRaise);
   EXPECT_EQ(batch_.set.losses, 1u);
+}
+
+// What an owner has seen above the floor, as by a clock that was wrong or by a broken owner, is a
+// loss once; then it is stored, and the set grants sections again.
+TEST_F(StrictRulesTest, SeenAboveTheFloor_IsOneLoss_AndIsGrantedAfterTheRest) {
+  for (const uint32_t section : {3, 4}) {
+    if (section == 4) Put(section, 500);
+    const uint64_t losses = batch_.set.losses;
+    const uint64_t seen = kMostRaise - 5;
+    EXPECT_EQ(Take(section, seen).verdict, Verdict::kResting);
+    now_ += batch_.set.options.ttl + absl::Seconds(1);
+    const StrictGrant grant = Take(section, seen);
+    EXPECT_EQ(grant.verdict, Verdict::kGranted) << section;
+    EXPECT_GE(grant.start, seen);
+    EXPECT_EQ(batch_.set.losses, losses + 1);
+    EXPECT_TRUE(CheckRecord(batch_.records[section]).ok());
+    now_ += batch_.set.options.ttl + absl::Seconds(1);
+  }
 }
 
 // By as much as its numbers may rise, a loss is covered.
