@@ -55,8 +55,9 @@ struct StrictClientStats {
 // for the moment. A number whose answer was lost is skipped.
 //
 // Errors of all calls: DEADLINE_EXCEEDED: there was no number by the deadline; the message says
-// what the last answer was. INVALID_ARGUMENT: the set does not have the uid. FAILED_PRECONDITION:
-// the token or a certificate was refused. DATA_LOSS: an answer that no sequence-node gives.
+// what the last answer was. INVALID_ARGUMENT: the set does not have the uid. OUT_OF_RANGE: the
+// numbers of a section that was asked for are used up. FAILED_PRECONDITION: the token or a
+// certificate was refused. DATA_LOSS: an answer that no sequence-node gives.
 // Thread safety: all methods may be called from any thread; they share the connections, of which
 // each is used by one call at a time. Fork: in a forked child every call is FAILED_PRECONDITION,
 // and destruction touches no socket.

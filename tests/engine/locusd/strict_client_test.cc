@@ -323,6 +323,8 @@ TEST(StrictClientTest, Refusals_EndTheCall) {
          absl::StatusCode::kFailedPrecondition},
         {"400 Bad Request", R"({"code":"INVALID_ARGUMENT","detail":"no"})",
          absl::StatusCode::kInvalidArgument},
+        {"400 Bad Request", R"({"code":"OUT_OF_RANGE","detail":"used up"})",
+         absl::StatusCode::kOutOfRange},
         {"503 Unavailable", R"({"code":"UNAVAILABLE","detail":"later"})",
          absl::StatusCode::kDeadlineExceeded},
         {"429 Too Many", R"({"code":"UNAVAILABLE","detail":"later"})",
