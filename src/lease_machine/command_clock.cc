@@ -37,8 +37,8 @@ void CommandClock::Applied(uint64_t term, absl::Time machine, absl::Duration boo
   applied_term_ = term;
   applied_ = {machine, boot};
   if (heard_ == 0 || term < heard_) return;
-  // Of a leader whose clock is followed, all that is above kMostLate is the delay of the command.
-  const bool late = term == known_ && term < term_ && last_ && Alone(boot) - machine > kMostLate;
+  // Of a leader whose clock is followed already, what comes late was delayed.
+  const bool late = term == known_ && term < term_ && last_ && Alone(boot) >= machine;
   if (!late) Follow(*applied_);
 }
 

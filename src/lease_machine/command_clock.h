@@ -19,8 +19,8 @@ namespace locus::lease_machine {
 //     leaders makes it step forward by kMostStep at most. The deadline of WorkerLease allows for a
 //     rate twice as far off and for twenty such steps within a lease: none ends before it;
 //   - a change of leaders may set it back by as long as the new one took to apply the last command
-//     of the old one; or, if the new one had just started, by the age of that command. Leases then
-//     end later, and the time is made up for at that rate;
+//     of the old one, if it was the only one of that term; or, if the new one had just started, by
+//     the age of that command. Leases then end later, and the time is made up for at that rate;
 //   - a leader whose wall clock is off by an hour, either way, moves it by 1.8 s for each hour that
 //     it leads. off() tells; the shell hands the leadership over where it is above kMostOff.
 //
@@ -35,16 +35,15 @@ namespace locus::lease_machine {
 // until it has caught up, and leases end late. No ID repeats: ceilings do not depend on any clock
 // being right.
 //
-// A node that follows the clock of a term's leader, or was that leader, does not follow a command of
-// that term that it applies much later, in a later term: the cluster had no majority meanwhile.
+// A node that follows the clock of a term's leader, or was that leader, does not follow a command
+// of that term that it applies only in a later term: the cluster had no leader, or no majority,
+// meanwhile, and that may have taken long.
 //
 // Thread safety: none.
 class CommandClock {
  public:
   static constexpr absl::Duration kMostOff = absl::Seconds(5);
   static constexpr absl::Duration kMostStep = absl::Milliseconds(50);
-  // Two ticks of the shell, for which a leader that had just started may set the time back by one.
-  static constexpr absl::Duration kMostLate = absl::Seconds(10);
 
   // This node follows another node, which leads in this term.
   void Hear(uint64_t term);

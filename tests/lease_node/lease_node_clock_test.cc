@@ -22,8 +22,8 @@ namespace {
 
 // Of elections: a node of the first kind stands several times before one of the second kind, which
 // votes for nobody until it has missed the leader for so long.
-constexpr std::chrono::milliseconds kSoon(300);
-constexpr std::chrono::milliseconds kLater(800);
+constexpr std::chrono::milliseconds kSoon(500);
+constexpr std::chrono::milliseconds kLater(1200);
 
 // A node's own: the true time and a skew, and another time since boot.
 class NodeClock : public Clock {
