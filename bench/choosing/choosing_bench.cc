@@ -119,7 +119,7 @@ class Bench {
            std::chrono::duration<double>(Steady::now() - begun).count();
   }
 
-  // In ns, of at most a million calls of each client.
+  // In ns, of at least one and at most a million calls of each client.
   std::vector<float> Latencies(const std::vector<Call>& calls, int clients) const {
     constexpr size_t kMost = 1'000'000;
     std::vector<std::vector<float>> took(static_cast<size_t>(clients));
@@ -128,14 +128,14 @@ class Bench {
       uint64_t word = Seed(client);
       std::vector<float>& own = took[static_cast<size_t>(client)];
       own.reserve(kMost);
-      for (auto start = Steady::now(); start < end && own.size() < kMost;) {
+      Steady::time_point now;
+      do {
         const uint64_t user = NextUser(word);
-        start = Steady::now();
+        const Steady::time_point start = Steady::now();
         Must(calls[static_cast<size_t>(client)](user));
-        const auto now = Steady::now();
+        now = Steady::now();
         own.push_back(std::chrono::duration<float, std::nano>(now - start).count());
-        start = now;
-      }
+      } while (now < end && own.size() < kMost);
     });
     std::vector<float> all;
     for (const auto& some : took) all.insert(all.end(), some.begin(), some.end());
