@@ -49,8 +49,8 @@ class CommandClock {
   void Hear(uint64_t term);
   // This node leads in this term.
   void Lead(uint64_t term);
-  // The machine of this node has just applied a command of this term, whoever proposed it, or was
-  // restored to a state whose last command is of this term. It has this time now.
+  // This node's machine has just applied a command that a leader of this term proposed, or was
+  // restored to a state whose last command is of this term. `machine`: its time now.
   void Applied(uint64_t term, absl::Time machine, absl::Duration boot);
 
   // Before a leader's first command, once all entries of earlier terms are applied. True once: this

@@ -27,10 +27,10 @@ namespace locus::strict {
 
 // The highest number.
 inline constexpr uint64_t kMostNumber = (uint64_t{1} << 63) - 1;
-// One call raises a section at most to this, or by kMostStrictStep where more is stored: so whoever
-// may call can burn numbers, but not use a section up. A limit nearer to what is stored would
-// refuse owners whose store was put back to an older state. Losses raise nothing above it before
-// the year 30000.
+// One call raises the max_seq of a section to this at most; where that is above it already, by
+// kMostStrictStep at most. So a caller can waste numbers, but cannot use a section up. A limit
+// nearer to what is stored would refuse honest owners whose store was put back to an older state.
+// Losses raise nothing above it before the year 30000.
 inline constexpr uint64_t kMostRaise = uint64_t{1} << 60;
 
 // The store's time when a call was made, as exactly as the engine knows it. Leases end at or after

@@ -95,9 +95,9 @@ struct View {
 };
 
 // Thread safety: none. A copy is another one in the same state.
-// Cost: O(log n) for each section of a call; Show looks at all sections of the set, and a call that
-// brings one holder too many at those of all sets. Memory: about 100 bytes a section, whoever owns
-// it.
+// Cost: O(log n) for each section of a call. Show looks at all sections of the set; a call that
+// would exceed the most holders looks at all sections of all sets, for leases that have ended.
+// Memory: about 100 bytes a section, whoever owns it.
 class Sets {
  public:
   // `changed` becomes whether anything was written. Errors change nothing, and are those of

@@ -87,22 +87,24 @@ TEST(CommandClockTest, StartedNode_FollowsCommandsOfTheFirstTermThatItHeardAndOf
   }
 }
 
+void ExpectItsWallClockCounts(CommandClock& clock) {
+  clock.Lead(8);
+  const absl::Time wall = kStart + absl::Hours(72);
+  EXPECT_EQ(clock.Now(kStart, wall, kBoot + absl::Seconds(3)), wall);
+}
+
 // All were down for days; the new leader died before its first command was committed.
 TEST(CommandClockTest, StartedNode_TrustsItsWallClockIfItHasOnlyCommandsOfEarlierTerms) {
   CommandClock clock;
   clock.Hear(7);
   clock.Applied(6, kStart, kBoot);
-  clock.Lead(8);
-  EXPECT_EQ(clock.Now(kStart, kStart + absl::Hours(72), kBoot + absl::Seconds(3)),
-            kStart + absl::Hours(72));
+  ExpectItsWallClockCounts(clock);
 }
 
 TEST(CommandClockTest, StartedNode_TrustsItsWallClockIfItHasHeardNobody) {
   CommandClock clock;
   clock.Applied(7, kStart, kBoot);
-  clock.Lead(8);
-  EXPECT_EQ(clock.Now(kStart, kStart + absl::Hours(72), kBoot + absl::Seconds(3)),
-            kStart + absl::Hours(72));
+  ExpectItsWallClockCounts(clock);
 }
 
 // It gets them from the last leader, and learns that they are committed when it leads itself.

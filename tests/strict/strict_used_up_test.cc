@@ -87,7 +87,7 @@ TEST_F(StrictUsedUpTest, TheLastNumbers_AreGivenOut_AndNoMoreAreAskedFor) {
   }
   EXPECT_EQ(a_->Stats().extends, extends);
   EXPECT_EQ(*a_->TryNext(108), kMostNumber - 4) << "another key of it";
-  // The leases of all are renewed, and it is told once.
+  // All leases are renewed, and the event comes only once.
   for (int i = 0; i < 12; ++i) {
     clock_.Advance(set_.ttl / 3);
     executor_.RunDelayed();

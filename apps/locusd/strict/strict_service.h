@@ -19,8 +19,9 @@ namespace locus::locusd {
 
 struct StrictServiceOptions {
   bool tls = false;  // whether the nodes' APIs speak TLS
-  // The store is a cluster of which this process is a node perhaps, and does not answer before it
-  // listens: Open does not ask it, and what it refuses is told by the API and the log only.
+  // The store is a cluster, and this process may be one of its nodes: the store may not answer
+  // until this process listens. So Open does not wait for the store; if the set cannot be opened,
+  // only the API and the log say why.
   bool opens_later = false;
   // By any thread. Must not wait, nor call the service. May be empty.
   std::function<void(const IdServiceEvent&)> on_event = {};

@@ -13,11 +13,11 @@
 #include "src/base/check.h"
 #include "src/base/fork_guard.h"
 #include "src/base/mutex.h"
-#include "src/base/random_word.h"
 #include "src/base/secret_bytes.h"
 #include "src/engine/locusd/nodes.h"
 #include "src/engine/locusd/strict/connections.h"
 #include "src/engine/locusd/strict/routes.h"
+#include "src/engine/locusd/strict/standing.h"
 #include "src/engine/locusd/strict/strict_answers.h"
 #include "src/http/connection.h"
 #include "src/http/endpoint.h"
@@ -45,11 +45,6 @@ constexpr internal::Backoff::Policy kPauses = {.first = absl::Milliseconds(1),
 // So many redirections in a row are followed at once: after that two nodes take each other for the
 // owner, while a section is on its way.
 constexpr int kMostRedirects = 2;
-// Between two looks for another owner than one that answers UNAVAILABLE, of all callers of a
-// client; also before the first one, since nodes whose store is away refuse all clients at once.
-constexpr internal::Backoff::Policy kLooks = {.first = absl::Milliseconds(400),
-                                              .longest = absl::Milliseconds(400)};
-
 TimePoint After(absl::Duration wait) {
   return std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(wait);
 }
@@ -142,7 +137,7 @@ class StrictClient::Rep {
       if (outcome.status.ok()) continue;
       if (std::chrono::steady_clock::now() >= deadline) return Late(outcome.status);
       if (outcome.redirected && !outcome.stuck && ++redirects <= kMostRedirects) continue;
-      if (!outcome.refusing.empty() && LooksNow()) LookPast(outcome.refusing, deadline);
+      if (!outcome.refusing.empty() && standing_.LooksNow()) LookPast(outcome.refusing, deadline);
       redirects = 0;
       if (outcome.pause > absl::ZeroDuration()) {
         if (After(outcome.pause) >= deadline) return Late(outcome.status);
@@ -253,7 +248,7 @@ class StrictClient::Rep {
     }
     if (!answer.ok()) return Lost(address, answer.status(), outcome);
     connections_.GiveBack(flight.endpoint, std::move(flight.connection));
-    if (answer->status == 200 || answer->status == 421) NoteServes(address);
+    if (answer->status == 200 || answer->status == 421) standing_.NoteServes(address);
     if (answer->status == 200) return Take(flight, answer->body, numbers, outcome);
     if (answer->status == 421) return Redirect(address, answer->body, outcome);
     const absl::Status refused = lease_api::ParseProblem(answer->status, answer->body);
@@ -262,7 +257,7 @@ class StrictClient::Rep {
     if (answer->status == 429) {
       outcome.pause = locusd::PauseOf(*answer);
     } else if (absl::IsUnavailable(refused)) {
-      NoteRefuses(address);
+      standing_.NoteRefuses(address);
       outcome.refusing = address;
     }
     outcome.Add(From(address, refused));
@@ -299,7 +294,7 @@ class StrictClient::Rep {
                         absl::IsOutOfRange(status);
     if (passes) {
       routes_->Forget(address);
-      NoteSilent(address);
+      standing_.NoteSilent(address);
     }
     outcome.Add(From(address, passes ? absl::UnavailableError(status.message()) : status));
   }
@@ -320,87 +315,39 @@ class StrictClient::Rep {
     return ReadTable(deadline);
   }
 
-  // A node that did not answer is asked for a table after all others, until it answers again.
-  void NoteSilent(const std::string& address) {
-    MutexLock lock(mutex_);
-    silent_.insert(address);
-  }
-  void NoteAnswered(const std::string& address) {
-    MutexLock lock(mutex_);
-    silent_.erase(address);
-  }
-
-  void NoteServes(const std::string& address) {
-    MutexLock lock(mutex_);
-    refusing_.erase(address);
-  }
-  void NoteRefuses(const std::string& address) {
-    MutexLock lock(mutex_);
-    if (refusing_.empty()) look_at_ = std::max(look_at_, After(looks_.Next(RandomWord())));
-    refusing_.insert(address);
-  }
-  // One caller at a time gets true.
-  bool LooksNow() {
-    MutexLock lock(mutex_);
-    const TimePoint now = std::chrono::steady_clock::now();
-    if (now < look_at_) return false;
-    look_at_ = After(looks_.Next(RandomWord()));
-    return true;
-  }
-  static uint64_t RandomWord() {
-    // Without OpenSSL's randomness the time still separates clients.
-    return internal::RandomWord().value_or(
-        static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()) *
-        uint64_t{0x9E3779B97F4A7C15});
-  }
-
   // An owner that is cut off its store refuses, while another node may have its sections by now.
   // Reads the table of one other node.
   void LookPast(const std::string& owner, TimePoint deadline) {
-    const std::string address = NextBeside(owner);
+    std::set<std::string> others = Addresses();
+    others.erase(owner);
+    const std::string address = standing_.PickFrom(others);
     if (address.empty()) return;
     const absl::StatusOr<StrictTableAnswer> table = ReadTableOf(address, deadline);
     if (!table.ok()) {
       Count(&StrictClientStats::failures);
-      if (absl::IsUnavailable(table.status())) NoteSilent(address);
+      if (absl::IsUnavailable(table.status())) standing_.NoteSilent(address);
       return;
     }
     Count(&StrictClientStats::tables);
-    NoteAnswered(address);
+    standing_.NoteAnswered(address);
     if (table->version < routes_->version()) return;
     routes_->Learn(*table).IgnoreError();
-    NoteServes(owner);  // as far as it is asked again
+    standing_.NoteServes(owner);  // until it refuses again, if the new table names it at all
   }
 
-  // By chance: mostly one that answers and does not refuse, and every now and then any, since those
-  // that did not may be back. "": there is no other node.
-  std::string NextBeside(const std::string& owner) {
-    std::set<std::string> all = routes_->Addresses();
-    all.insert(endpoints_.begin(), endpoints_.end());
-    all.erase(owner);
-    std::vector<std::string> any(all.begin(), all.end());
-    MutexLock lock(mutex_);
-    std::vector<std::string> good;
-    for (const std::string& address : any) {
-      if (!silent_.contains(address) && !refusing_.contains(address)) good.push_back(address);
-    }
-    const std::vector<std::string>& of = good.empty() || RandomWord() % 4 == 0 ? any : good;
-    return of.empty() ? "" : of[RandomWord() % of.size()];
-  }
-
-  // First who answered the last time, last who did not.
-  std::vector<std::string> AddressesInOrder() ABSL_EXCLUSIVE_LOCKS_REQUIRED(table_mutex_) {
+  std::set<std::string> Addresses() const {
     std::set<std::string> all(endpoints_.begin(), endpoints_.end());
     if (routes_) all.merge(routes_->Addresses());
+    return all;
+  }
+  // First who answered the last time, last who did not.
+  std::vector<std::string> AddressesInOrder() ABSL_EXCLUSIVE_LOCKS_REQUIRED(table_mutex_) {
+    std::set<std::string> all = Addresses();
     std::vector<std::string> addresses;
     if (!answered_.empty()) addresses.push_back(answered_);
     all.erase(answered_);
     addresses.insert(addresses.end(), all.begin(), all.end());
-    MutexLock lock(mutex_);
-    std::stable_partition(addresses.begin(), addresses.end(),
-                          [this](const std::string& address) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-                            return !silent_.contains(address);
-                          });
+    standing_.SilentLast(addresses);
     return addresses;
   }
 
@@ -416,7 +363,7 @@ class StrictClient::Rep {
       absl::StatusOr<StrictTableAnswer> table = ReadTableOf(address, deadline);
       if (table.ok()) {
         Count(&StrictClientStats::tables);
-        NoteAnswered(address);
+        standing_.NoteAnswered(address);
         if (table->version >= known) {
           answered_ = address;
           return table;
@@ -426,7 +373,7 @@ class StrictClient::Rep {
       }
       last = From(address, table.status());
       if (!absl::IsUnavailable(table.status())) return last;
-      NoteSilent(address);
+      standing_.NoteSilent(address);
       Count(&StrictClientStats::failures);
     }
     if (older) return *std::move(older);
@@ -466,15 +413,12 @@ class StrictClient::Rep {
   const internal::SecretBytes authorization_;
   const internal::ForkGuard home_;
   locusd::Connections connections_;
+  locusd::Standing standing_;
   std::optional<locusd::StrictRoutes> routes_;  // from Open on
   internal::Mutex table_mutex_;                 // one reads the table; before mutex_
   std::string answered_ ABSL_GUARDED_BY(table_mutex_);
   mutable internal::Mutex mutex_;
   StrictClientStats stats_ ABSL_GUARDED_BY(mutex_);
-  std::set<std::string> silent_ ABSL_GUARDED_BY(mutex_);
-  std::set<std::string> refusing_ ABSL_GUARDED_BY(mutex_);  // owners; UNAVAILABLE was the last
-  internal::Backoff looks_ ABSL_GUARDED_BY(mutex_){kLooks};
-  TimePoint look_at_ ABSL_GUARDED_BY(mutex_);  // the next one, where an owner refuses
 };
 
 absl::StatusOr<std::unique_ptr<StrictClient>> StrictClient::Open(

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_ENGINE_LOCUSD_STRICT_STANDING_H_
+#define LOCUS_SRC_ENGINE_LOCUSD_STRICT_STANDING_H_
+
+#include <chrono>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/time/time.h"
+#include "src/base/backoff.h"
+#include "src/base/mutex.h"
+
+namespace locus::locusd {
+
+// What a client knows of its sequence-nodes, by their addresses: which did not answer the last
+// time, and which answered UNAVAILABLE as owners; and when it looks for other owners than these.
+// Thread safety: all methods may be called from any thread.
+class Standing {
+ public:
+  // A node that did not answer is asked for a table after all others, until it answers again.
+  void NoteSilent(const std::string& address);
+  void NoteAnswered(const std::string& address);
+  // An owner answered UNAVAILABLE; or it gave numbers, or named another owner.
+  void NoteRefuses(const std::string& address);
+  void NoteServes(const std::string& address);
+
+  // Whether to look for other owners now: true for one caller, some 200 to 400 ms after the last
+  // one. The first owner that refuses also makes callers wait so long, since nodes whose store is
+  // away refuse all clients at once.
+  bool LooksNow();
+  // Which of these nodes to look at, by chance: mostly one that answers and does not refuse, and
+  // every now and then any, since those that did not may be back. "" of none.
+  std::string PickFrom(const std::set<std::string>& addresses) const;
+
+  // Those that did not answer come last.
+  void SilentLast(std::vector<std::string>& addresses) const;
+
+ private:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  TimePoint NextLook() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // Between two looks.
+  static constexpr internal::Backoff::Policy kLooks = {.first = absl::Milliseconds(400),
+                                                       .longest = absl::Milliseconds(400)};
+
+  mutable internal::Mutex mutex_;
+  std::set<std::string> silent_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> refusing_ ABSL_GUARDED_BY(mutex_);
+  internal::Backoff looks_ ABSL_GUARDED_BY(mutex_){kLooks};
+  TimePoint look_at_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace locus::locusd
+
+#endif  // LOCUS_SRC_ENGINE_LOCUSD_STRICT_STANDING_H_
