@@ -3,13 +3,14 @@
 
 #include <memory>
 
+#include "absl/base/config.h"
 #include "spdlog/async.h"
 #include "spdlog/logger.h"
 #include "spdlog/sinks/stdout_sinks.h"
 #include "spdlog/spdlog.h"
 #include "src/base/text.h"
 
-#ifdef __SANITIZE_THREAD__
+#ifdef ABSL_HAVE_THREAD_SANITIZER
 // ThreadSanitizer sees what libspdlog.so reads and frees, but not the counters by which its threads
 // agree on that: Debian's library is not instrumented.
 extern "C" const char* __tsan_default_suppressions();

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <random>
-#include <thread>
 
 #include "gtest/gtest.h"
 #include "locus/number_format.h"
@@ -271,26 +270,6 @@ TEST(NumberFormatPropertyTest, EveryChangeOfOffset_IsToldAsAbseilTellsIt) {
     }
   }
   EXPECT_GT(changes, 1000);
-}
-
-TEST(NumberFormatPropertyTest, ThreadsThatShareAFormat_TellTheirOwnTimes) {
-  absl::TimeZone zone = Zone("America/New_York");
-  NumberFormat format = NumberFormat::Compile("{date:yyyyMMdd}-{time:HHmmss}{seq:8}", zone).value();
-  std::vector<std::thread> threads;
-  std::array<std::string, 4> wrong;
-  for (size_t thread = 0; thread < wrong.size(); ++thread) {
-    threads.emplace_back([&, thread] {
-      Source source(100 + thread);
-      for (int i = 0; i < 5000; ++i) {
-        absl::Time time = source.Time(zone);
-        std::string expected = absl::FormatTime("%E4Y%m%d-%H%M%S00001234", time, zone);
-        std::string text = format.Format(time, {FieldValue::Uint64(1234)}).value_or("an error");
-        if (text != expected) wrong[thread] = text + " is not " + expected;
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const std::string& each : wrong) EXPECT_EQ(each, "");
 }
 
 }  // namespace

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <map>
-#include <new>
 #include <random>
 #include <thread>
 
@@ -13,27 +11,6 @@
 #include "tests/router/naive_router.h"
 #include "tests/support/sanitizers.h"
 #include "tests/table/random_table.h"
-
-namespace {
-
-std::atomic<uint64_t> allocations{0};
-
-void* CountedAllocation(size_t size) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  void* memory = std::malloc(size == 0 ? 1 : size);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
-}  // namespace
-
-// Not inlined: g++ takes a free() in their place for one of what new gave.
-[[gnu::noinline]] void* operator new(size_t size) { return CountedAllocation(size); }
-[[gnu::noinline]] void* operator new[](size_t size) { return CountedAllocation(size); }
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete[](void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
 
 namespace locus {
 namespace {
@@ -177,31 +154,6 @@ TEST(RouterGroupTest, GroupsMovedElsewhere_StayGood) {
   EXPECT_EQ(kept.shards()[0].ids[0], Id(40000, 1));
   EXPECT_EQ(kept.shards()[1].ids[0], Id(2, 2));
   EXPECT_EQ(groups.shards().size(), 1u);
-}
-
-TEST(RouterGroupTest, FirstUse_AllocatesByShardsAndNotByOrder) {
-  RandomTable random(1);
-  Router router(Even(16));
-  std::vector<OrderId> ids = RandomIds(100000, random);
-  OrderGroups groups;
-  uint64_t before = allocations.load();
-  router.Group(ids, groups);
-  // Three arrays over the orders, three that grow with the shards.
-  EXPECT_LE(allocations.load() - before, 32u);
-  EXPECT_GT(allocations.load(), before);
-}
-
-TEST(RouterGroupTest, UsedAgain_AllocatesNothing) {
-  RandomTable random(2);
-  Router router(Even(64));
-  std::vector<OrderId> many = RandomIds(50000, random);
-  OrderGroups groups;
-  router.Group(many, groups);
-  for (size_t size : {50000, 1, 20000, 50000}) {
-    uint64_t before = allocations.load();
-    router.Group(std::span(many).first(size), groups);
-    EXPECT_EQ(allocations.load(), before) << size;
-  }
 }
 
 TEST(RouterGroupTest, VnodeThatStays_HasOneRouteOfAllCohorts) {
