@@ -84,7 +84,7 @@ class Daemon::Rep {
     }
     if (config_.id_service) {
       IdServiceOptions options;
-      options.leases_later = config_.lease_node;
+      options.clusters_later = config_.lease_node;
       options.on_event = [this](const IdServiceEvent& event) { TellOf(event); };
       LOCUS_ASSIGN_OR_RETURN(ids_, IdService::Start(*config_.ids, std::move(options)));
       front_->Add(ids_->api());

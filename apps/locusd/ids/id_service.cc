@@ -116,13 +116,20 @@ class IdService::Rep {
     LOCUS_RETURN_IF_ERROR(MakeApi(std::move(parts)));
     // One after the other: one may make the file that the next one needs.
     if (settings_.orders) {
-      LOCUS_RETURN_IF_ERROR(Open(&IdParts::orders, "order IDs", [this] { return Orders(); }));
+      const auto& members = settings_.orders->members;
+      const bool at_once = std::none_of(members.begin(), members.end(), [this](const auto& member) {
+        return IsLater(member.place);
+      });
+      LOCUS_RETURN_IF_ERROR(Open(
+          &IdParts::orders, "order IDs", [this] { return Orders(); }, at_once));
     }
     if (settings_.sequences) {
-      LOCUS_RETURN_IF_ERROR(Open(&IdParts::sequences, "sequences", [this] {
+      auto open = [this] {
         return OpenSequences(*settings_.sequences, settings_.waiting,
                              SequenceEvents(options_.on_event), RuleEvents(options_.on_event));
-      }));
+      };
+      LOCUS_RETURN_IF_ERROR(
+          Open(&IdParts::sequences, "sequences", open, !IsLater(settings_.sequences->place)));
     }
     if (settings_.snowflake) {
       auto open = [this] {
@@ -130,12 +137,13 @@ class IdService::Rep {
                              RollbackEvents(options_.on_event));
       };
       LOCUS_RETURN_IF_ERROR(
-          Open(&IdParts::snowflake, "Snowflake IDs", open, /*at_once=*/!options_.leases_later));
+          Open(&IdParts::snowflake, "Snowflake IDs", open, !IsLater(settings_.snowflake->leases)));
     }
     if (!settings_.table) return absl::OkStatus();
-    return Open(&IdParts::router, "routing table", [this, from = *settings_.table] {
+    auto open = [this, from = *settings_.table] {
       return OpenRouter(from, RouterEvents(options_.on_event));
-    });
+    };
+    return Open(&IdParts::router, "routing table", open, /*at_once=*/true);
   }
 
   IdApi& api() { return *api_; }
@@ -291,10 +299,13 @@ class IdService::Rep {
     ring_ = std::move(ring);
   }
 
+  bool IsLater(const PlaceSettings& place) const {
+    return options_.clusters_later && IsCluster(place);
+  }
   // Opens a part: at once, or, where its place does not answer, by a thread of its own that ends
   // with it. Not OK: its place refuses.
   template <typename T, typename Opener>
-  absl::Status Open(IdPart<T> IdParts::*part, const char* what, Opener open, bool at_once = true) {
+  absl::Status Open(IdPart<T> IdParts::*part, const char* what, Opener open, bool at_once) {
     if (at_once) {
       absl::StatusOr<std::shared_ptr<T>> opened = open();
       if (!opened.ok() && !IsAway(opened.status())) return Refusal(what, opened.status());

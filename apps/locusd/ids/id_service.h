@@ -27,9 +27,9 @@ struct IdServiceEvent {
 };
 
 struct IdServiceOptions {
-  // The process is a node of the cluster of [ids.snowflake] perhaps, and does not answer before it
-  // listens: the start does not wait for the worker lease.
-  bool leases_later = false;
+  // The process is a node of a cluster, perhaps of one that its settings name, and does not answer
+  // before it listens: the start does not wait for what clusters keep.
+  bool clusters_later = false;
   // By any thread. Must not wait, nor call the service. May be empty.
   std::function<void(const IdServiceEvent&)> on_event = {};
 };
@@ -43,7 +43,7 @@ struct IdServiceOptions {
 // one.
 class IdService {
  public:
-  // Asks each place once. FAILED_PRECONDITION, INVALID_ARGUMENT: a file is wrong, or a place says
+  // Asks each place once, but for those that are asked later. FAILED_PRECONDITION, INVALID_ARGUMENT: a file is wrong, or a place says
   // that something has to be mended: what is missing there, credentials, options that differ.
   // UNAVAILABLE: no thread.
   static absl::StatusOr<std::unique_ptr<IdService>> Start(const IdSettings& settings,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that are nodes of a cluster and of a set of strict sequences that this cluster keeps:
-// none of them waits for it before it answers, as the others would wait for that.
+// Processes that are nodes of a cluster, and give out what this cluster keeps: order IDs, numbers,
+// Snowflake IDs, strict sequences. None of them waits for it before it answers, as the others would
+// wait for that.
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -24,10 +25,12 @@ using ::testing::HasSubstr;
 
 constexpr size_t kNodes = 3;
 constexpr char kNotOpen[] = "the set of strict sequences is not open yet";
+// In the log, of order IDs, sequences and Snowflake IDs.
+constexpr char kNotYet[] = " cannot be had yet";
 
-class LocusdStrictRolesTest : public ::testing::Test {
+class LocusdRolesTest : public ::testing::Test {
  protected:
-  LocusdStrictRolesTest() {
+  LocusdRolesTest() {
     std::string store = "raft://";
     for (size_t i = 0; i < kNodes; ++i) {
       nodes_.push_back(std::make_unique<IdsProcess>(directory_, absl::StrCat("n", i)));
@@ -36,11 +39,14 @@ class LocusdStrictRolesTest : public ::testing::Test {
     }
     for (size_t i = 0; i < kNodes; ++i) {
       nodes_[i]->Write(
-          absl::StrCat("roles = [\"lease-node\", \"sequence-node\"]\ncluster = \"both\"\ndata = \"",
-                       directory_ / absl::StrCat("data", i), "\"\n"),
+          absl::StrCat("roles = [\"lease-node\", \"id-service\", \"sequence-node\"]\n",
+                       "cluster = \"all\"\ndata = \"", directory_ / absl::StrCat("data", i),
+                       "\"\n"),
           "store = true\n",
-          absl::StrCat("[raft]\nlisten = \"", rafts_[i], "\"\n[strict]\nname = \"n", i,
-                       "\"\nstore = \"", store,
+          absl::StrCat("[raft]\nlisten = \"", rafts_[i], "\"\n[ids.orders]\nstore = \"", store,
+                       "\"\ncreate = true\n[ids.sequences]\nstore = \"", store,
+                       "\"\ncreate = true\n[ids.snowflake]\nleases = \"", store,
+                       "\"\ncreate = true\n[strict]\nname = \"n", i, "\"\nstore = \"", store,
                        "\"\ncreate = true\nuids = 1000\nsection_size = 100\nttl = \"3s\"\n"));
     }
   }
@@ -81,7 +87,7 @@ class LocusdStrictRolesTest : public ::testing::Test {
   // Before it had asked the cluster in vain.
   bool ServedFirst(size_t node) {
     const std::string log = LogOfLastStart(node);
-    return log.find("info serves") < log.find(kNotOpen);
+    return log.find("info serves") < std::min(log.find(kNotOpen), log.find(kNotYet));
   }
   void NoteLogs() {
     before_.clear();
@@ -94,7 +100,7 @@ class LocusdStrictRolesTest : public ::testing::Test {
   std::vector<size_t> before_;
 };
 
-TEST_F(LocusdStrictRolesTest, BeforeThereIsALeader_ItAnswersAndSaysWhatIsMissing) {
+TEST_F(LocusdRolesTest, BeforeThereIsALeader_ItAnswersAndSaysWhatIsMissing) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   Kill();
   NoteLogs();
@@ -110,9 +116,12 @@ TEST_F(LocusdStrictRolesTest, BeforeThereIsALeader_ItAnswersAndSaysWhatIsMissing
   EXPECT_EQ(answer->status, 503u);
   EXPECT_THAT(answer->body, HasSubstr(R"("code":"UNAVAILABLE")"));
   EXPECT_THAT(answer->body, HasSubstr(absl::StrCat(kNotOpen, ": ")));
+  EXPECT_EQ(nodes_[0]->StatusOf("POST", "/v1/orders/ids", R"({"buyers":["7"]})"), 503u);
+  EXPECT_EQ(nodes_[0]->StatusOf("GET", "/v1/sequences/invoices/next"), 503u);
+  EXPECT_EQ(nodes_[0]->StatusOf("GET", "/v1/snowflake"), 503u);
 }
 
-TEST_F(LocusdStrictRolesTest, AllStartedAtOnce_AreReadySoon) {
+TEST_F(LocusdRolesTest, AllStartedAtOnce_AreReadySoon) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   Kill();
   NoteLogs();
@@ -139,6 +148,11 @@ TEST_F(LocusdStrictRolesTest, AllStartedAtOnce_AreReadySoon) {
     }
     return false;
   }));
+  for (const auto& node : nodes_) {
+    node->Good("POST", "/v1/orders/ids", R"({"buyers":["7"]})");
+    node->Good("GET", "/v1/sequences/invoices/next");
+    node->Good("GET", "/v1/snowflake");
+  }
 }
 
 }  // namespace
