@@ -31,7 +31,7 @@ struct Scale {
   uint64_t servers = 0;
   // Of a wait for what takes as long as there are orders.
   absl::Duration patience() const {
-    return absl::Minutes(4) + absl::Milliseconds(static_cast<int64_t>(orders));
+    return absl::Minutes(10) + absl::Milliseconds(static_cast<int64_t>(orders));
   }
 };
 Scale scale;

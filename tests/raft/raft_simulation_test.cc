@@ -14,7 +14,7 @@
 namespace locus::raft {
 namespace {
 
-uint64_t runs = 1'000'000;
+uint64_t runs = 250'000;
 uint64_t only_seed = 0;
 
 Cluster::Options OptionsOf(uint64_t seed) {
