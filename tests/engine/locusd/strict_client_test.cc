@@ -203,6 +203,24 @@ TEST(StrictClientTest, AnOwnerThatIsCutOffItsStore_IsLeftOnceAnotherNodeHasItsSe
   EXPECT_EQ(one.tables, 1) << "it knows nothing new";
 }
 
+TEST(StrictClientTest, ARequestThatTheDeadlineCutsOff_HidesNoEarlierReason) {
+  std::atomic<uint16_t> own = 0;
+  std::atomic<bool> ended = false;
+  Node one([&] { return Http(Table(own, 1, 10)); },
+           [&]() -> std::string {
+             if (one.draws == 1) return Http(kCutOff, kRefuses);
+             WaitUntil([&] { return ended.load(); });
+             return "";
+           });
+  own = one.server.port();
+  const auto client = OpenPatientlyAt(one);
+  const auto nobody = client->Next(300, In(2'000));
+  ended = true;
+  EXPECT_TRUE(absl::IsDeadlineExceeded(nobody.status())) << nobody.status();
+  EXPECT_THAT(nobody.status().message(), HasSubstr("the lease has ended"));
+  EXPECT_GE(one.draws, 2);
+}
+
 TEST(StrictClientTest, ManyCallersOfAnOwnerThatIsCutOff_LookForAnotherTogether) {
   std::atomic<uint16_t> own = 0, second = 0;
   Node other([&] { return Http(Table(own, second, 10, 7)); }, [] { return Http("{}"); });

@@ -125,6 +125,8 @@ class StrictClient::Rep {
     }
     std::fill(numbers.begin(), numbers.end(), 0);
     internal::Backoff backoff(kPauses);
+    // Why the pass before failed: it says more than a request that the deadline cuts off.
+    absl::Status told;
     int redirects = 0;
     for (int pass = 0;; ++pass) {
       const std::map<std::string, std::vector<size_t>> groups = routes_->Group(uids, numbers);
@@ -135,15 +137,18 @@ class StrictClient::Rep {
       const Outcome outcome = AskAll(uids, groups, numbers, deadline);
       if (!outcome.status.ok() && !absl::IsUnavailable(outcome.status)) return outcome.status;
       if (outcome.status.ok()) continue;
-      if (std::chrono::steady_clock::now() >= deadline) return Late(outcome.status);
+      if (std::chrono::steady_clock::now() >= deadline) {
+        return Late(told.ok() ? outcome.status : told);
+      }
+      told = outcome.status;
       if (outcome.redirected && !outcome.stuck && ++redirects <= kMostRedirects) continue;
       if (!outcome.refusing.empty() && standing_.LooksNow()) LookPast(outcome.refusing, deadline);
       redirects = 0;
       if (outcome.pause > absl::ZeroDuration()) {
-        if (After(outcome.pause) >= deadline) return Late(outcome.status);
+        if (After(outcome.pause) >= deadline) return Late(told);
         std::this_thread::sleep_for(absl::ToChronoNanoseconds(outcome.pause));
       } else if (!internal::SleepBeforeRetry(backoff, deadline)) {
-        return Late(outcome.status);
+        return Late(told);
       }
     }
   }
