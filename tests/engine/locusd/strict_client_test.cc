@@ -190,7 +190,7 @@ TEST(StrictClientTest, AnOwnerThatIsCutOffItsStore_IsLeftOnceAnotherNodeHasItsSe
   Node one([&] { return Http(Table(own, second, 10, 7)); }, [] { return Http(kCutOff, kRefuses); });
   own = one.server.port();
   const auto client = OpenPatientlyAt(one);
-  const auto nobody = client->Next(300, In(1'000));
+  const auto nobody = client->Next(300, In(3'000));
   EXPECT_TRUE(absl::IsDeadlineExceeded(nobody.status())) << nobody.status();
   EXPECT_THAT(nobody.status().message(), HasSubstr("the lease has ended"));
   taken_over = true;
