@@ -43,9 +43,9 @@ struct IdServiceOptions {
 // one.
 class IdService {
  public:
-  // Asks each place once, but for those that are asked later. FAILED_PRECONDITION, INVALID_ARGUMENT: a file is wrong, or a place says
-  // that something has to be mended: what is missing there, credentials, options that differ.
-  // UNAVAILABLE: no thread.
+  // Asks each place once, but for those that are asked later. FAILED_PRECONDITION,
+  // INVALID_ARGUMENT: a file is wrong, or a place says that something has to be mended: what is
+  // missing there, credentials, options that differ. UNAVAILABLE: no thread.
   static absl::StatusOr<std::unique_ptr<IdService>> Start(const IdSettings& settings,
                                                           IdServiceOptions options);
   ~IdService();
