@@ -27,8 +27,8 @@ struct IdServiceEvent {
 };
 
 struct IdServiceOptions {
-  // The process is a node of a cluster, perhaps of one that its settings name, and does not answer
-  // before it listens: the start does not wait for what clusters keep.
+  // Whether the start leaves what a cluster of locusd keeps to be opened later. For a process that
+  // is a node of a cluster, perhaps of that one: it does not answer before it listens.
   bool clusters_later = false;
   // By any thread. Must not wait, nor call the service. May be empty.
   std::function<void(const IdServiceEvent&)> on_event = {};
