@@ -10,7 +10,7 @@
 namespace locus::locusd {
 namespace {
 
-constexpr absl::Duration kTellEvery = absl::Minutes(1);
+constexpr absl::Duration kTellRefusalsEvery = absl::Minutes(1);
 
 }  // namespace
 
@@ -48,7 +48,7 @@ std::string Probes::Metrics() const {
 void Probes::Tell() {
   const holder_probe::HolderProbe::Stats stats = probe_->stats();
   const absl::Time now = absl::Now();
-  if (stats.refused == 0 || now - refusal_told_ < kTellEvery) return;
+  if (stats.refused == 0 || now - refusal_told_ < kTellRefusalsEvery) return;
   log_.Warn("holders are not probed", {{"holders", stats.refused}, {"why", stats.last_refusal}});
   refusal_told_ = now;
 }

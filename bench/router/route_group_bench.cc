@@ -19,11 +19,11 @@ namespace locus {
 namespace {
 
 constexpr size_t kMostOrders = 65536;
-constexpr size_t kShards = 8;
+constexpr size_t kGroupedShards = 8;
 
 RoutingTable EvenTable() {
   std::vector<std::pair<std::string, std::string>> shards;
-  for (size_t i = 1; i <= kShards; ++i) {
+  for (size_t i = 1; i <= kGroupedShards; ++i) {
     shards.emplace_back("orders-" + std::to_string(i), "mysql://orders-" + std::to_string(i));
   }
   return RoutingTable::MakeEven(shards).value();
@@ -37,7 +37,7 @@ RoutingTable MovingTable() {
       .value();
 }
 
-std::span<const OrderId> Orders(int64_t size) {
+std::span<const OrderId> FirstOrders(int64_t size) {
   static const std::vector<OrderId> orders = [] {
     std::thread([] {}).join();  // the C library skips atomics in a process of one thread
     std::mt19937_64 random(1);
@@ -56,7 +56,7 @@ void CountOrders(benchmark::State& state) {
 
 void Group(benchmark::State& state, const RoutingTable& table) {
   Router router(table);
-  std::span<const OrderId> orders = Orders(state.range(0));
+  std::span<const OrderId> orders = FirstOrders(state.range(0));
   OrderGroups groups;
   for (auto _ : state) {
     router.Group(orders, groups);
@@ -77,7 +77,7 @@ void AppendEach(const Router& router, std::span<const OrderId> orders, MapOfVect
 
 void PeerUnorderedMapOfVectorsGroup(benchmark::State& state) {
   Router router(EvenTable());
-  std::span<const OrderId> orders = Orders(state.range(0));
+  std::span<const OrderId> orders = FirstOrders(state.range(0));
   for (auto _ : state) {
     MapOfVectors groups;
     AppendEach(router, orders, groups);
@@ -89,7 +89,7 @@ void PeerUnorderedMapOfVectorsGroup(benchmark::State& state) {
 
 void PeerKeptMapOfVectorsGroup(benchmark::State& state) {
   Router router(EvenTable());
-  std::span<const OrderId> orders = Orders(state.range(0));
+  std::span<const OrderId> orders = FirstOrders(state.range(0));
   MapOfVectors groups;
   for (auto _ : state) {
     for (auto& [shard, ids] : groups) ids.clear();
@@ -102,7 +102,7 @@ void PeerKeptMapOfVectorsGroup(benchmark::State& state) {
 
 void RoutesOfBuyer(benchmark::State& state) {
   Router router(MovingTable());
-  Orders(1);
+  FirstOrders(1);
   uint64_t uid = 0;
   for (auto _ : state) {
     BuyerRoutes routes = router.RoutesOf(BuyerKey::Uint64(uid++));

@@ -106,7 +106,7 @@ class Installer {
   std::thread thread_;  // last: it uses the others
 };
 
-const std::vector<OrderId>& Orders() {
+const std::vector<OrderId>& InstallOrders() {
   static const std::vector<OrderId> orders = [] {
     std::thread([] {}).join();  // the C library skips atomics in a process of one thread
     std::mt19937_64 random(1);
@@ -120,7 +120,7 @@ const std::vector<OrderId>& Orders() {
 }
 
 void RouteAll(benchmark::State& state, const Router& router) {
-  const std::vector<OrderId>& orders = Orders();
+  const std::vector<OrderId>& orders = InstallOrders();
   size_t i = 0;
   for (auto _ : state) {
     benchmark::DoNotOptimize(&router.Route(orders[i]));

@@ -12,7 +12,6 @@ namespace {
 
 using Kind = Decision::Kind;
 
-constexpr uint32_t kWhole = 10000;
 // A step that was taken back this often in a row needs somebody to look.
 constexpr uint32_t kMostTakenBack = 3;
 // Before rows are compared, the stream may be behind by this much.

@@ -18,6 +18,9 @@
 
 namespace locus::internal {
 
+// The share, in permyriad, at which all cohorts are on the target.
+inline constexpr uint32_t kWhole = 10000;
+
 // How far a move has come. Only ever rises, except that kReady and kFinalizing fall back to
 // kVerifying when the shards must be compared anew, and all that have streams to kStreaming when a
 // stream begins anew (RepairedPhase). Bands stay where they are meanwhile.

@@ -6,7 +6,7 @@
 namespace locus::internal {
 namespace {
 
-using Kind = Situation::Kind;
+using Found = Situation::Kind;
 
 bool SameBand(const BandFence& a, const BandFence& b) {
   return a.own_lo == b.own_lo && a.own_hi == b.own_hi;
@@ -41,12 +41,12 @@ Situation SituationOf(const BandFence& source, const BandFence& target, uint32_t
   if (!IsOf(Side::kSource, source, cohorts) || !IsOf(Side::kTarget, target, cohorts)) return {};
   const uint32_t source_share = source.own_lo, target_share = target.own_hi;
   if (source_share == target_share) {
-    if (source.step == target.step) return {Kind::kAgreed, source_share, source_share, {}};
+    if (source.step == target.step) return {Found::kAgreed, source_share, source_share, {}};
     // Only a donor that has restored its band is a step ahead without having let go of one.
     const bool source_leads = source.step == target.step + 1;
     if (!source_leads && target.step != source.step + 1) return {};
     const Side donor = source_leads ? Side::kSource : Side::kTarget;
-    return {Kind::kRestored, source_share, source_share, donor};
+    return {Found::kRestored, source_share, source_share, donor};
   }
   // A gap, or both would own a band: the source's share is above the target's where a band is
   // between them, whichever of them let go of it.
@@ -54,18 +54,18 @@ Situation SituationOf(const BandFence& source, const BandFence& target, uint32_t
   const bool source_gave = HasToken(Side::kSource, source) && source.step >= target.step;
   const bool target_gave = HasToken(Side::kTarget, target) && target.step >= source.step;
   if (source_gave && source.step == target.step + 1) {
-    return {Kind::kOnItsWay, target_share, source_share, Side::kSource};
+    return {Found::kOnItsWay, target_share, source_share, Side::kSource};
   }
   if (target_gave && target.step == source.step + 1) {
-    return {Kind::kOnItsWay, source_share, target_share, Side::kTarget};
+    return {Found::kOnItsWay, source_share, target_share, Side::kTarget};
   }
   // At one step the recipient's last change was a refusal, which carries no token.
   if (source.step != target.step) return {};
   if (source_gave && target.token_nonce == 0) {
-    return {Kind::kRefused, target_share, source_share, Side::kSource};
+    return {Found::kRefused, target_share, source_share, Side::kSource};
   }
   if (target_gave && source.token_nonce == 0) {
-    return {Kind::kRefused, source_share, target_share, Side::kTarget};
+    return {Found::kRefused, source_share, target_share, Side::kTarget};
   }
   return {};
 }
@@ -80,7 +80,7 @@ std::string Described(const BandFence& source, const BandFence& target) {
 std::optional<BandFence> LetGo(const BandFence& source, const BandFence& target, uint32_t share,
                                uint64_t nonce, uint32_t cohorts) {
   const Situation now = SituationOf(source, target, cohorts);
-  if (now.kind != Kind::kAgreed || share == now.share || share > cohorts || nonce == 0) {
+  if (now.kind != Found::kAgreed || share == now.share || share > cohorts || nonce == 0) {
     return std::nullopt;
   }
   const Side donor = share > now.share ? Side::kSource : Side::kTarget;
@@ -102,7 +102,7 @@ std::optional<BandFence> TakeOver(Side recipient, const BandFence& row, const Ba
 std::optional<BandFence> Refuse(const BandFence& source, const BandFence& target,
                                 uint32_t cohorts) {
   const Situation now = SituationOf(source, target, cohorts);
-  if (now.kind != Kind::kOnItsWay) return std::nullopt;
+  if (now.kind != Found::kOnItsWay) return std::nullopt;
   const bool source_gave = now.donor == Side::kSource;
   BandFence row = source_gave ? target : source;
   row.step = (source_gave ? source : target).step;
@@ -114,7 +114,7 @@ std::optional<BandFence> Refuse(const BandFence& source, const BandFence& target
 std::optional<BandFence> Restore(const BandFence& source, const BandFence& target,
                                  uint32_t cohorts) {
   const Situation now = SituationOf(source, target, cohorts);
-  if (now.kind != Kind::kRefused) return std::nullopt;
+  if (now.kind != Found::kRefused) return std::nullopt;
   BandFence row = Owned(now.donor, now.share, cohorts);
   row.step = source.step + 1;
   return row;
@@ -122,7 +122,7 @@ std::optional<BandFence> Restore(const BandFence& source, const BandFence& targe
 
 std::optional<BandFence> Level(const BandFence& source, const BandFence& target, uint32_t cohorts) {
   const Situation now = SituationOf(source, target, cohorts);
-  if (now.kind != Kind::kRestored) return std::nullopt;
+  if (now.kind != Found::kRestored) return std::nullopt;
   const bool source_leads = now.donor == Side::kSource;
   BandFence row = source_leads ? target : source;
   row.step = (source_leads ? source : target).step;

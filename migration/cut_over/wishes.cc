@@ -8,7 +8,6 @@
 namespace locus::internal {
 namespace {
 
-constexpr uint32_t kWhole = 10000;
 
 absl::Status Refuse(const Standing& now, absl::string_view why) {
   return absl::FailedPreconditionError(absl::StrCat("the move is ", ToAbsl(ToString(now.phase)),

@@ -11,29 +11,29 @@
 namespace locus {
 namespace {
 
-using Kind = AuditRecord::Kind;
+using AuditKind = AuditRecord::Kind;
 
-constexpr std::array<std::pair<Kind, std::string_view>, 20> kKinds = {{
-    {Kind::kGranted, "granted"},
-    {Kind::kRenewed, "renewed"},
-    {Kind::kExpired, "expired"},
-    {Kind::kReleased, "released"},
-    {Kind::kLost, "lost"},
-    {Kind::kRefused, "refused"},
-    {Kind::kMembers, "members"},
-    {Kind::kSegment, "segment"},
-    {Kind::kGap, "gap"},
-    {Kind::kCreated, "created"},
-    {Kind::kUnhealthy, "unhealthy"},
-    {Kind::kHealthy, "healthy"},
-    {Kind::kLossNoticed, "loss_noticed"},
-    {Kind::kDeleted, "deleted"},
-    {Kind::kSectionTaken, "section_taken"},
-    {Kind::kSectionReleased, "section_released"},
-    {Kind::kSectionLost, "section_lost"},
-    {Kind::kRuleCreated, "rule_created"},
-    {Kind::kRuleAltered, "rule_altered"},
-    {Kind::kRuleDropped, "rule_dropped"},
+constexpr std::array<std::pair<AuditKind, std::string_view>, 20> kKinds = {{
+    {AuditKind::kGranted, "granted"},
+    {AuditKind::kRenewed, "renewed"},
+    {AuditKind::kExpired, "expired"},
+    {AuditKind::kReleased, "released"},
+    {AuditKind::kLost, "lost"},
+    {AuditKind::kRefused, "refused"},
+    {AuditKind::kMembers, "members"},
+    {AuditKind::kSegment, "segment"},
+    {AuditKind::kGap, "gap"},
+    {AuditKind::kCreated, "created"},
+    {AuditKind::kUnhealthy, "unhealthy"},
+    {AuditKind::kHealthy, "healthy"},
+    {AuditKind::kLossNoticed, "loss_noticed"},
+    {AuditKind::kDeleted, "deleted"},
+    {AuditKind::kSectionTaken, "section_taken"},
+    {AuditKind::kSectionReleased, "section_released"},
+    {AuditKind::kSectionLost, "section_lost"},
+    {AuditKind::kRuleCreated, "rule_created"},
+    {AuditKind::kRuleAltered, "rule_altered"},
+    {AuditKind::kRuleDropped, "rule_dropped"},
 }};
 
 int64_t Millis(absl::Time time) {

@@ -2,11 +2,9 @@
 #ifndef LOCUS_SRC_HTTP_BODY_SENDER_H_
 #define LOCUS_SRC_HTTP_BODY_SENDER_H_
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <chrono>
 #include <string>
@@ -15,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "src/http/await.h"
 #include "src/http/body_stream.h"
 #include "src/http/conversation.h"
 
@@ -27,7 +26,6 @@ template <typename Stream>
 boost::asio::awaitable<bool> SendBody(Stream& stream, Connection& connection, BodyStream& body,
                                       boost::asio::steady_timer& bell, bool chunked,
                                       absl::Duration patience) {
-  constexpr auto kAwait = boost::asio::as_tuple(boost::asio::use_awaitable);
   while (true) {
     const BodyStream::Taken taken = body.Take();
     if (taken.overrun) co_return false;

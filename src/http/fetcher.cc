@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/executor_work_guard.hpp>
@@ -13,7 +12,6 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/ssl.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/beast/ssl.hpp>
@@ -28,6 +26,7 @@
 #include "src/base/check.h"
 #include "src/base/mutex.h"
 #include "src/base/signals_blocked.h"
+#include "src/http/await.h"
 #include "src/http/tls_context_rep.h"
 
 namespace locus::http {
@@ -40,7 +39,6 @@ using boost::system::error_code;
 
 namespace {
 
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 constexpr uint32_t kMostHeadBytes = 16 << 10;
 // Interim answers (100 to 199) that are skipped.
 constexpr int kMostInterim = 8;

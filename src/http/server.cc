@@ -3,14 +3,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/ssl.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <map>
 #include <set>
@@ -25,6 +23,7 @@
 #include "src/base/resolve.h"
 #include "src/base/text.h"
 #include "src/http/answer_text.h"
+#include "src/http/await.h"
 #include "src/http/body_sender.h"
 #include "src/http/conversation.h"
 #include "src/http/endpoint.h"
@@ -42,8 +41,6 @@ using internal::MutexLock;
 using internal::ToAbsl;
 
 namespace {
-
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 
 // Binds for a moment without SO_REUSEPORT, with which a second server would share the port of a
 // first one unnoticed.

@@ -10,7 +10,7 @@
 namespace locus::lease_machine {
 namespace {
 
-Answer Refused(const absl::Status& status) {
+Answer RefusedStoreCall(const absl::Status& status) {
   return {
       absl::Status(status.code(), status.message().substr(0, kMostMessageBytes)), std::nullopt, {}};
 }
@@ -55,25 +55,25 @@ Answer Machine::AnswerOfStore(const Request& request, std::vector<Fact>& facts) 
   if (!request.id) return DoOfStore(request, facts, changed);
   const RequestId& id = *request.id;
   const absl::Status in_time = RememberedRequests::CheckTime(id, now_);
-  if (!in_time.ok()) return Refused(in_time);
+  if (!in_time.ok()) return RefusedStoreCall(in_time);
   const uint64_t fingerprint = FingerprintOf(request);
   if (const auto* known = sessions_.Find(id);
       known != nullptr &&
       (id.serial == known->serial || (id.serial < known->serial && !Has(Flaw::kForgetsSerials)))) {
     if (id.serial < known->serial) {
-      return Refused(absl::AbortedError(
+      return RefusedStoreCall(absl::AbortedError(
           absl::StrCat("request ", ToString(id), " comes after request ", known->serial,
                        " of its session. Whether it was carried out before is not known")));
     }
     if (known->fingerprint == fingerprint) return known->answer;
-    return Refused(absl::InvalidArgumentError(absl::StrCat(
+    return RefusedStoreCall(absl::InvalidArgumentError(absl::StrCat(
         "request ID ", ToString(id), " was used for another request; draw a new one")));
   }
   // Before the change, which must not stay without a memory.
   const auto* strict = std::get_if<strict_machine::Call>(&request.action);
   const absl::Status room = sessions_.CheckRoom(
       id, strict == nullptr ? SectionsAskedBy(request.action) : strict_sets_.MostUnitsOf(*strict));
-  if (!room.ok()) return Refused(room);
+  if (!room.ok()) return RefusedStoreCall(room);
   Answer answer = DoOfStore(request, facts, changed);
   if (changed) sessions_.Remember(id, fingerprint, answer);
   return answer;
@@ -85,7 +85,7 @@ Answer Machine::DoOfStore(const Request& request, std::vector<Fact>& facts, bool
   Answer answer;
   if (const auto* counter = std::get_if<counter_machine::Call>(&request.action)) {
     auto reply = counters_.Apply(*counter, now_, changed);
-    if (!reply.ok()) return Refused(reply.status());
+    if (!reply.ok()) return RefusedStoreCall(reply.status());
     changed |= !reply->done && !Has(Flaw::kForgetsRefusals);
     answer.reply = *std::move(reply);
   } else if (const auto* rule = std::get_if<rule_machine::Call>(&request.action)) {
@@ -102,19 +102,19 @@ Answer Machine::DoOfStore(const Request& request, std::vector<Fact>& facts, bool
     const auto before = rules_.all().find(call.name);
     if (before != rules_.all().end()) fact.rule.before = before->second;
     auto reply = rules_.Apply(call, changed);
-    if (!reply.ok()) return Refused(reply.status());
+    if (!reply.ok()) return RefusedStoreCall(reply.status());
     if (changed) facts.push_back(std::move(fact));
     changed |= !reply->done && !Has(Flaw::kForgetsRefusals);
     answer.reply = *std::move(reply);
   } else if (const auto* strict = std::get_if<strict_machine::Call>(&request.action)) {
     auto reply = strict_sets_.Apply(request.space, *strict, now_, changed);
-    if (!reply.ok()) return Refused(reply.status());
+    if (!reply.ok()) return RefusedStoreCall(reply.status());
     changed |= strict_machine::SectionsIn(*strict) > 0 && !Has(Flaw::kForgetsRefusals);
     answer.reply = *std::move(reply);
   } else {
     const auto& call = std::get<segment_machine::Call>(request.action);
     auto reply = segments_.Apply(request.space, call, now_, changed);
-    if (!reply.ok()) return Refused(reply.status());
+    if (!reply.ok()) return RefusedStoreCall(reply.status());
     answer.reply = *std::move(reply);
   }
   return answer;

@@ -11,11 +11,11 @@
 namespace locus::internal {
 namespace {
 
-constexpr size_t kMaxDigits = 20;  // of a uint64
+constexpr size_t kUint64Digits = 20;  // of a uint64
 
 // Decimal; leading zeros are allowed, as in numbers.
 std::optional<uint64_t> ParseDigits(std::string_view text) {
-  if (text.empty() || text.size() > kMaxDigits) return std::nullopt;
+  if (text.empty() || text.size() > kUint64Digits) return std::nullopt;
   text.remove_prefix(std::min(text.find_first_not_of('0'), text.size() - 1));
   return ParseDecimal(text, UINT64_MAX);
 }

@@ -20,7 +20,7 @@ using Kind = NumberElement::Kind;
 
 constexpr size_t kMaxPattern = 256;
 constexpr size_t kMaxName = 32;
-constexpr size_t kMaxDigits = 19;
+constexpr size_t kWidestField = 19;
 constexpr size_t kMaxText = 64;
 constexpr size_t kDefaultMaxText = 32;
 constexpr std::string_view kDefaultAlphabet = "A-Z0-9";
@@ -262,7 +262,7 @@ absl::StatusOr<size_t> Compiler::ReadWidth(std::string_view text, size_t max) co
 }
 
 absl::Status Compiler::ReadDigits(std::string_view name, std::string_view width_text) {
-  LOCUS_ASSIGN_OR_RETURN(size_t width, ReadWidth(width_text, kMaxDigits));
+  LOCUS_ASSIGN_OR_RETURN(size_t width, ReadWidth(width_text, kWidestField));
   bool buyer = name == "buyer";
   AddField({.kind = buyer ? Kind::kBuyer : Kind::kDigits,
             .min_width = width,

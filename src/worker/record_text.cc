@@ -12,7 +12,7 @@ using internal::ParseDecimal;
 
 namespace {
 
-constexpr uint64_t kMostToken = uint64_t{1} << 62;
+constexpr uint64_t kMostStoredToken = uint64_t{1} << 62;
 
 // Takes the first word of `text`, and the space after it. False: no space follows.
 bool TakeWord(std::string_view& text, std::string_view& word) {
@@ -57,7 +57,7 @@ std::optional<WorkerRecord> RecordOf(uint64_t worker, std::string_view text) {
   record.worker = worker;
   std::string_view word;
   if (!TakeWord(text, word)) return std::nullopt;
-  std::optional<uint64_t> token = ParseDecimal(word, kMostToken);
+  std::optional<uint64_t> token = ParseDecimal(word, kMostStoredToken);
   if (!token.has_value() || *token == 0) return std::nullopt;
   record.token = *token;
   if (!TakeTime(text, record.floor) || !TakeTime(text, record.ceiling) ||

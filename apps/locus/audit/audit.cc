@@ -58,12 +58,6 @@ struct ServerLine {
   }
 };
 
-// The exit code. What the engine calls INVALID_ARGUMENT came from the command line.
-int End(std::string_view verb, const absl::Status& status) {
-  if (status.ok()) return kDone;
-  return absl::IsInvalidArgument(status) ? WrongUsage(verb, status) : Fail(verb, status);
-}
-
 nlohmann::ordered_json JsonOf(const AuditRow& row) {
   const AuditRecord& record = row.record;
   nlohmann::ordered_json json;
@@ -230,7 +224,7 @@ int Tail(std::string_view verb, ClickHouseAudit& audit, AuditQuery query) {
   while (true) {
     const absl::Time now = Clock::System().Now();
     auto rows = audit.Query(query);
-    if (!rows.ok()) return End(verb, rows.status());
+    if (!rows.ok()) return EndVerb(verb, rows.status());
     std::string out;
     std::set<std::string> still_seen;
     for (const AuditRow& row : *rows) {
@@ -256,7 +250,7 @@ int RunAuditCreate(std::span<const std::string> words) {
   server.DeclareOn(line);
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   auto audit = server.Open();
-  return End(kVerb, audit.ok() ? (*audit)->CreateTable() : audit.status());
+  return EndVerb(kVerb, audit.ok() ? (*audit)->CreateTable() : audit.status());
 }
 
 int RunAuditQuery(std::span<const std::string> words) {
@@ -271,9 +265,9 @@ int RunAuditQuery(std::span<const std::string> words) {
   absl::StatusOr<AuditQuery> query = wish.Query();
   if (!query.ok()) return WrongUsage(kVerb, query.status());
   auto audit = wish.server.Open();
-  if (!audit.ok()) return End(kVerb, audit.status());
+  if (!audit.ok()) return EndVerb(kVerb, audit.status());
   auto rows = wish.at ? LeaseAt(**audit, *query, *wish.at) : (*audit)->Query(*query);
-  if (!rows.ok()) return End(kVerb, rows.status());
+  if (!rows.ok()) return EndVerb(kVerb, rows.status());
   if (rows->empty()) {
     return Fail(kVerb, absl::NotFoundError(
                            wish.at ? absl::StrCat("nobody held worker ID ", *wish.worker, " at ",
@@ -301,7 +295,7 @@ int RunAuditTail(std::span<const std::string> words) {
     query.space = *name;
   }
   auto audit = server.Open();
-  if (!audit.ok()) return End(kVerb, audit.status());
+  if (!audit.ok()) return EndVerb(kVerb, audit.status());
   return Tail(kVerb, **audit, query);
 }
 

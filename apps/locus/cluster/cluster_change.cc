@@ -27,11 +27,6 @@ absl::StatusOr<std::unique_ptr<LocusdCluster>> ClusterLine::Open() const {
   return OpenLocusdCluster(uri.text, AskFor(PasswordFor::kStore));
 }
 
-int EndOfCluster(std::string_view verb, const absl::Status& status) {
-  if (status.ok()) return kDone;
-  return absl::IsInvalidArgument(status) ? WrongUsage(verb, status) : Fail(verb, status);
-}
-
 ordered_json MemberJson(const LocusdMember& member) {
   return {{"id", absl::StrCat(member.id)},
           {"raft", member.raft},
@@ -135,14 +130,14 @@ int RunClusterAdd(std::span<const std::string> words) {
                 "How long it may take to get the log");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   auto cluster = add.cluster.Open();
-  if (!cluster.ok()) return EndOfCluster(kVerb, cluster.status());
+  if (!cluster.ok()) return EndVerb(kVerb, cluster.status());
   SignalsDeferred until_it_is_a_learner;
   absl::StatusOr<LocusdMember> member = Add(kVerb, add, **cluster);
   if (absl::IsCancelled(member.status())) {
     Complain(kVerb, std::string(member.status().message()));
     return kInterrupted;
   }
-  if (!member.ok()) return EndOfCluster(kVerb, member.status());
+  if (!member.ok()) return EndVerb(kVerb, member.status());
   if (add.cluster.json) return PrintAll(kVerb, MemberJson(*member).dump() + "\n");
   return PrintAll(kVerb, absl::StrCat("node ", member->id, " at ", member->api,
                                       member->voter ? " votes\n" : " is a learner\n"));
@@ -164,9 +159,9 @@ int RunClusterRemove(std::span<const std::string> words) {
             "still until they come back");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   auto opened = cluster.Open();
-  if (!opened.ok()) return EndOfCluster(kVerb, opened.status());
+  if (!opened.ok()) return EndVerb(kVerb, opened.status());
   auto members = (*opened)->Remove(id, options);
-  if (!members.ok()) return EndOfCluster(kVerb, members.status());
+  if (!members.ok()) return EndVerb(kVerb, members.status());
   if (!cluster.json) {
     return PrintAll(kVerb,
                     absl::StrCat("node ", id, " is removed\nmembers ", Strength(*members), "\n"));
@@ -188,9 +183,9 @@ int RunClusterTransfer(std::span<const std::string> words) {
   line.Number("ID", &id, {.least = 1, .what = "a node's ID"}, "Of locus cluster status");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   auto opened = cluster.Open();
-  if (!opened.ok()) return EndOfCluster(kVerb, opened.status());
+  if (!opened.ok()) return EndVerb(kVerb, opened.status());
   auto leader = (*opened)->Transfer(id);
-  if (!leader.ok()) return EndOfCluster(kVerb, leader.status());
+  if (!leader.ok()) return EndVerb(kVerb, leader.status());
   if (cluster.json) return PrintAll(kVerb, MemberJson(*leader).dump() + "\n");
   return PrintAll(kVerb, absl::StrCat("node ", leader->id, " at ", leader->api, " leads\n"));
 }

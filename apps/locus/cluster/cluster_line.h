@@ -25,9 +25,6 @@ struct ClusterLine {
   absl::StatusOr<std::unique_ptr<LocusdCluster>> Open() const;
 };
 
-// The exit code. What the library calls INVALID_ARGUMENT came from the line or the environment.
-int EndOfCluster(std::string_view verb, const absl::Status& status);
-
 // IDs are strings: JavaScript's numbers end at 2^53.
 nlohmann::ordered_json MemberJson(const LocusdMember& member);
 

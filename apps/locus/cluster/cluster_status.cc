@@ -153,7 +153,7 @@ int RunClusterStatus(std::span<const std::string> words) {
   cluster.DeclareOn(line).Else("LOCUS_STORE");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   auto opened = cluster.Open();
-  if (!opened.ok()) return EndOfCluster(kVerb, opened.status());
+  if (!opened.ok()) return EndVerb(kVerb, opened.status());
   const LocusdClusterView view = (*opened)->Show();
   const int printed = PrintAll(kVerb, cluster.json ? JsonOf(view) : TextOf(view));
   const absl::Status health = view.Health();

@@ -127,7 +127,7 @@ absl::StatusOr<std::string> FormatGiven(const NumberFormat& format,
   return format.Format(time.value_or(absl::Now()), values);
 }
 
-struct NextLine {
+struct NumberLine {
   StoreUri store;
   std::optional<StoreUri> ceiling;
   std::string type, key;
@@ -136,7 +136,7 @@ struct NextLine {
 };
 
 // The time is read once: it decides the counter and is written into the numbers.
-absl::Status TakeNext(const NextLine& line, std::string& out) {
+absl::Status TakeNext(const NumberLine& line, std::string& out) {
   std::vector<NamedValue> values;
   for (const std::string& word : line.fields) {
     const size_t equals = word.find('=');
@@ -224,7 +224,7 @@ int RunNumberParse(std::span<const std::string> words) {
 }
 
 int RunNumberNext(std::span<const std::string> words) {
-  NextLine next;
+  NumberLine next;
   VerbLine line("number next",
                 "Takes the next numbers of a rule (seq type create) and prints one a line, written "
                 "by its pattern; as decimals where it has none.",

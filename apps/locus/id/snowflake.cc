@@ -47,7 +47,7 @@ struct LayoutLine {
   }
 };
 
-struct NextLine {
+struct SnowflakeLine {
   LayoutLine layout;
   std::optional<uint64_t> given_worker;
   std::optional<uint64_t> given_datacenter;
@@ -164,7 +164,7 @@ absl::Status Decode(const SnowflakeWidths& widths, absl::Time epoch, std::string
 }
 
 template <typename Layout>
-absl::Status PrintLeased(std::shared_ptr<WorkerLeaseStore> store, const NextLine& line) {
+absl::Status PrintLeased(std::shared_ptr<WorkerLeaseStore> store, const SnowflakeLine& line) {
   auto generator = LeasedSnowflake<Layout>::Create(std::move(store), line.LeaseOptions());
   if (!generator.ok()) return generator.status();
   absl::Status printed = PrintIds(**generator, line.count);
@@ -174,7 +174,7 @@ absl::Status PrintLeased(std::shared_ptr<WorkerLeaseStore> store, const NextLine
 }
 
 // The exit code. What an engine calls INVALID_ARGUMENT came from the URI or the environment.
-int RunLeased(std::string_view verb, const NextLine& line) {
+int RunLeased(std::string_view verb, const SnowflakeLine& line) {
   auto store = OpenLeases(*line.lease, /*create=*/false);
   absl::Status status = store.status();
   if (status.ok() && line.layout.layout == "js53") {
@@ -190,7 +190,7 @@ int RunLeased(std::string_view verb, const NextLine& line) {
 
 int RunSnowflakeNext(std::span<const std::string> words) {
   constexpr std::string_view kVerb = "snowflake next";
-  NextLine line;
+  SnowflakeLine line;
   VerbLine verb_line(kVerb,
                      "Prints IDs of a worker, one decimal a line. With --worker, make sure that no "
                      "other process uses it at the same time; with --lease, the store does.",

@@ -51,12 +51,6 @@ struct LeaseLine {
   }
 };
 
-// The exit code. What an engine calls INVALID_ARGUMENT came from the URI or the environment.
-int End(std::string_view verb, const absl::Status& status) {
-  if (status.ok()) return kDone;
-  return absl::IsInvalidArgument(status) ? WrongUsage(verb, status) : Fail(verb, status);
-}
-
 nlohmann::ordered_json TimeJson(absl::Time time) {
   if (time == absl::InfinitePast()) return nullptr;
   return UtcMillis(time);
@@ -226,7 +220,7 @@ int RunLeaseCreate(std::span<const std::string> words) {
                                  "--lost needs --ttl, the longest ttl of any holder: for so long "
                                  "old leases may be in use"));
   }
-  return End(kVerb, Create(lease, lost, ttl));
+  return EndVerb(kVerb, Create(lease, lost, ttl));
 }
 
 int RunLeaseDelete(std::span<const std::string> words) {
@@ -239,8 +233,8 @@ int RunLeaseDelete(std::span<const std::string> words) {
   lease.DeclareOn(line, /*space_required=*/true);
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   auto store = OpenLeases(lease.uri, /*create=*/false);
-  if (!store.ok()) return End(kVerb, store.status());
-  return End(kVerb, (*store)->Delete(lease.space));
+  if (!store.ok()) return EndVerb(kVerb, store.status());
+  return EndVerb(kVerb, (*store)->Delete(lease.space));
 }
 
 int RunLeaseList(std::span<const std::string> words) {
@@ -253,9 +247,9 @@ int RunLeaseList(std::span<const std::string> words) {
   line.Flag("--json", &json, "As one JSON object");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   auto store = OpenLeases(lease.uri, /*create=*/false);
-  if (!store.ok()) return End(kVerb, store.status());
+  if (!store.ok()) return EndVerb(kVerb, store.status());
   auto view = (*store)->Show(lease.space);
-  if (!view.ok()) return End(kVerb, view.status());
+  if (!view.ok()) return EndVerb(kVerb, view.status());
   return PrintAll(kVerb, json ? ListJson(lease.space, *view) : ListText(lease.space, *view));
 }
 
@@ -275,7 +269,7 @@ int RunLeaseAcquire(std::span<const std::string> words) {
   }
   if (acquire.hold) return Hold(kVerb, acquire);
   absl::StatusOr<std::string> printed = Acquire(acquire);
-  return printed.ok() ? PrintAll(kVerb, *printed) : End(kVerb, printed.status());
+  return printed.ok() ? PrintAll(kVerb, *printed) : EndVerb(kVerb, printed.status());
 }
 
 int RunLeaseRelease(std::span<const std::string> words) {
@@ -298,8 +292,8 @@ int RunLeaseRelease(std::span<const std::string> words) {
   release.last_used = last_used.value_or(absl::InfiniteFuture());
   SignalsHeld until_written;
   auto store = OpenLeases(lease.uri, /*create=*/false);
-  if (!store.ok()) return End(kVerb, store.status());
-  return End(kVerb, (*store)->Release(lease.space, release));
+  if (!store.ok()) return EndVerb(kVerb, store.status());
+  return EndVerb(kVerb, (*store)->Release(lease.space, release));
 }
 
 }  // namespace locus::cli

@@ -16,6 +16,8 @@ absl::StatusOr<absl::Time> ReadTime(std::string_view text);
 
 // "2026-11-23T08:00:00.000Z"; "-" for InfinitePast.
 std::string UtcMillis(absl::Time time);
+// "2026-11-23T08:00:00Z".
+std::string UtcSeconds(absl::Time time);
 
 }  // namespace locus::cli
 

@@ -78,6 +78,11 @@ int Fail(std::string_view verb, const absl::Status& status) {
   return kFailed;
 }
 
+int EndVerb(std::string_view verb, const absl::Status& status) {
+  if (status.ok()) return kDone;
+  return absl::IsInvalidArgument(status) ? WrongUsage(verb, status) : Fail(verb, status);
+}
+
 int PrintAll(std::string_view verb, std::string_view text) {
   ByteSink sink(STDOUT_FILENO, "stdout");
   sink.Append(text);

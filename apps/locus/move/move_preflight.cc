@@ -25,7 +25,7 @@ using preflight::Finding;
 
 namespace {
 
-constexpr char kVerb[] = "move preflight";
+constexpr char kPreflightVerb[] = "move preflight";
 
 struct Judged {
   std::string move;
@@ -50,8 +50,8 @@ absl::StatusOr<std::vector<Judged>> JudgeMoves(const std::string& path) {
 // A move file may be wrong in several places: a line for each.
 int FailByLine(const absl::Status& status) {
   const std::vector<std::string> lines = absl::StrSplit(std::string(status.message()), '\n');
-  for (size_t i = 0; i + 1 < lines.size(); ++i) Complain(kVerb, lines[i]);
-  return Fail(kVerb, absl::Status(status.code(), lines.back()));
+  for (size_t i = 0; i + 1 < lines.size(); ++i) Complain(kPreflightVerb, lines[i]);
+  return Fail(kPreflightVerb, absl::Status(status.code(), lines.back()));
 }
 
 std::string AsText(const std::vector<Judged>& judged) {
@@ -100,7 +100,7 @@ std::string AsJson(const std::vector<Judged>& judged, bool ok) {
 int RunMovePreflight(std::span<const std::string> words) {
   std::string path;
   bool json = false;
-  VerbLine line(kVerb,
+  VerbLine line(kPreflightVerb,
                 "Checks all that the moves of a move file need of their shards, and says what is "
                 "to be done. Changes nothing. The exit code is 0 only if nothing failed.",
                 "locus move preflight peak.toml");
@@ -112,7 +112,7 @@ int RunMovePreflight(std::span<const std::string> words) {
   if (!judged.ok()) return FailByLine(judged.status());
   const bool ok = std::all_of(judged->begin(), judged->end(),
                               [](const Judged& move) { return preflight::AllOk(move.findings); });
-  const int printed = PrintAll(kVerb, json ? AsJson(*judged, ok) : AsText(*judged));
+  const int printed = PrintAll(kPreflightVerb, json ? AsJson(*judged, ok) : AsText(*judged));
   return printed == kDone && !ok ? kFailed : printed;
 }
 

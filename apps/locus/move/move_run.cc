@@ -30,7 +30,7 @@ using mariadb::MoveRunner;
 
 namespace {
 
-constexpr char kVerb[] = "move run";
+constexpr char kRunVerb[] = "move run";
 
 std::string ProcessName() {
   char host[256] = "?";
@@ -113,7 +113,7 @@ class Runners {
         return other.name == one->name;
       });
       if (succeeded) continue;
-      exit = Fail(kVerb, absl::Status(one->status.code(),
+      exit = Fail(kRunVerb, absl::Status(one->status.code(),
                                       absl::StrCat(one->name, ": ", one->status.message())));
     }
     return exit;
@@ -137,7 +137,7 @@ class MetricsFile {
     written_at_ = std::chrono::steady_clock::now();
     const absl::Status status = WriteWhole(*path_, runners.Metrics());
     if (!status.ok() && status.message() != told_) {
-      Note(kVerb, absl::StrCat("metrics are not written: ", status.message()));
+      Note(kRunVerb, absl::StrCat("metrics are not written: ", status.message()));
     }
     told_ = std::string(status.message());
   }
@@ -162,7 +162,7 @@ int RunMoveRun(std::span<const std::string> words) {
   options.spool = temporary != nullptr && *temporary != '\0' ? temporary : "/tmp";
   options.name = ProcessName();
   VerbLine line(
-      kVerb,
+      kRunVerb,
       "Runs the moves of a file until they are done: copies, streams, compares, steps and "
       "publishes as `locus move` verbs ask. A second one stands by and takes over when "
       "the first is gone. It may be killed at any moment.",
@@ -179,7 +179,7 @@ int RunMoveRun(std::span<const std::string> words) {
             "DIRECTORY/NAME.prom");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   auto opened = OpenMoves(operand);
-  if (!opened.ok()) return Fail(kVerb, opened.status());
+  if (!opened.ok()) return Fail(kRunVerb, opened.status());
   options.pace = opened->file.pace;
   options.gates = opened->file.gates;
   SignalsDeferred until_ended;
@@ -190,12 +190,12 @@ int RunMoveRun(std::span<const std::string> words) {
     for (Move& move : found.moves) move = mariadb::WithoutPasswords(std::move(move));
     return added;
   };
-  if (absl::Status added = take(*opened); !added.ok()) return Fail(kVerb, added);
-  Note(kVerb, absl::StrCat(runners.size(), runners.size() == 1 ? " move" : " moves", ", as ",
+  if (absl::Status added = take(*opened); !added.ok()) return Fail(kRunVerb, added);
+  Note(kRunVerb, absl::StrCat(runners.size(), runners.size() == 1 ? " move" : " moves", ", as ",
                            options.name, "; `locus move status ", operand.file, "` shows them"));
   std::string unheard = opened->unheard;
   if (!unheard.empty()) {
-    Note(kVerb, absl::StrCat("asked again until they answer, since they may remember more moves of "
+    Note(kRunVerb, absl::StrCat("asked again until they answer, since they may remember more moves of "
                              "the file",
                              unheard));
   }
@@ -209,8 +209,8 @@ int RunMoveRun(std::span<const std::string> words) {
     heard_at = std::chrono::steady_clock::now();
     if (!again.ok()) continue;
     const size_t before = runners.size();
-    if (absl::Status added = take(*again); !added.ok()) return Fail(kVerb, added);
-    if (runners.size() > before) Note(kVerb, "a shard answers again: more moves run");
+    if (absl::Status added = take(*again); !added.ok()) return Fail(kRunVerb, added);
+    if (runners.size() > before) Note(kRunVerb, "a shard answers again: more moves run");
     unheard = again->unheard;
   }
   runners.Stop();

@@ -35,7 +35,7 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-constexpr char kVerb[] = "verify";
+constexpr char kVerifyVerb[] = "verify";
 
 struct VerifyLine {
   StoreUri source;
@@ -217,7 +217,7 @@ std::string Summary(const RowVerifier& verifier) {
 
 absl::Status Compare(const VerifyLine& line, RowVerifier& verifier) {
   ByteSink sink(STDOUT_FILENO, "stdout");
-  Progress progress(kVerb, std::nullopt);
+  Progress progress(kVerifyVerb, std::nullopt);
   size_t printed = 0;
   for (bool more = true; more;) {
     LOCUS_ASSIGN_OR_RETURN(more, verifier.VerifySlice());
@@ -236,12 +236,12 @@ absl::Status Compare(const VerifyLine& line, RowVerifier& verifier) {
 
 int Verify(const VerifyLine& line, VerifierOptions& options) {
   absl::StatusOr<std::unique_ptr<RowVerifier>> verifier = Open(line, options);
-  if (!verifier.ok()) return Fail(kVerb, verifier.status());
+  if (!verifier.ok()) return Fail(kVerifyVerb, verifier.status());
   const absl::Status status = Compare(line, **verifier);
   if (!status.ok()) {
-    const int exit = Fail(kVerb, status);
+    const int exit = Fail(kVerifyVerb, status);
     if (exit != kDone) {
-      Note(kVerb,
+      Note(kVerifyVerb,
            absl::StrCat("what was compared until now need not be compared again: add --from '",
                         (*verifier)->position(), "'"));
     }
@@ -255,7 +255,7 @@ int Verify(const VerifyLine& line, VerifierOptions& options) {
 int RunVerify(std::span<const std::string> words) {
   VerifyLine given;
   VerbLine line(
-      kVerb,
+      kVerifyVerb,
       "Compares the rows of vnodes on two shards (MariaDB), which may be written meanwhile "
       "with --move. Exit status 1: they differ. The password is LOCUS_PASSWORD, or in "
       "LOCUS_PASSWORD_FILE.",
@@ -289,14 +289,14 @@ int RunVerify(std::span<const std::string> words) {
   VerifierOptions options;
   for (const std::string& text : given.tables) {
     absl::StatusOr<MovedTable> table = ReadTable(text);
-    if (!table.ok()) return WrongUsage(kVerb, table.status());
+    if (!table.ok()) return WrongUsage(kVerifyVerb, table.status());
     options.tables.push_back(*std::move(table));
   }
   for (const auto& [option, uri, server] :
        {std::tuple("--source", &given.source, &options.source),
         std::tuple("--target", &given.target, &options.target)}) {
     absl::StatusOr<MariadbOptions> parsed = ServerOf(option, *uri, given.timeout);
-    if (!parsed.ok()) return WrongUsage(kVerb, parsed.status());
+    if (!parsed.ok()) return WrongUsage(kVerifyVerb, parsed.status());
     *server = *std::move(parsed);
   }
   options.ranges = given.vnodes;

@@ -2,9 +2,11 @@
 #ifndef LOCUS_APPS_LOCUS_PLACE_OPEN_STORE_H_
 #define LOCUS_APPS_LOCUS_PLACE_OPEN_STORE_H_
 
+#include <cstdint>
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "locus/segment_store.h"
 #include "locus/sequence_type_store.h"
 #include "locus/sequencer.h"
@@ -31,6 +33,10 @@ absl::StatusOr<std::shared_ptr<StrictStore>> OpenStrict(const StoreUri& uri, boo
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(const StoreUri& uri,
                                                          const StoreUri* ceiling,
                                                          const SequencerOptions& options);
+
+// The most that options of counters and of their types take.
+inline constexpr uint64_t kHighestNumber = INT64_MAX;
+inline constexpr absl::Duration kLongestTtl = absl::Hours(24 * 365 * 100);
 
 // Rules of sequences. A NOT_FOUND says how the store is created.
 absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenSequenceTypes(const StoreUri& uri,

@@ -15,8 +15,6 @@
 namespace locus::cli {
 namespace {
 
-constexpr uint64_t kHighest = std::numeric_limits<int64_t>::max();
-constexpr absl::Duration kLongestTtl = absl::Hours(24 * 365 * 100);
 
 // Counters of a type, also of one that was dropped, are counted by its rule alone; so are, once
 // there is the type, those of its plain name.
@@ -63,9 +61,9 @@ struct SeqLine {
               "Count by the rule T of the store (seq type create), in its period of now; an option "
               "that contradicts the rule is refused");
     line.Text("--prefix P", &prefix, "Put before the counter name in the store; not with --type");
-    line.Number("--step S", &step, {.most = kHighest}, "The distance between two numbers")
+    line.Number("--step S", &step, {.most = kHighestNumber}, "The distance between two numbers")
         .Default("1");
-    line.Number("--max-value M", &max_value, {.most = kHighest}, "The highest number; 0: no limit")
+    line.Number("--max-value M", &max_value, {.most = kHighestNumber}, "The highest number; 0: no limit")
         .Default("0");
     line.Choice("--at-max", {"error", "wrap"}, &at_max,
                 "Past the highest number: fail, or start again at the first")
@@ -173,7 +171,7 @@ int RunSeqBatch(std::span<const std::string> words) {
   int64_t count = 1;
   VerbLine line("seq batch", "Takes the next N numbers of a counter and prints FIRST STEP COUNT.",
                 "locus seq batch --store sqlite:numbers.db --key tickets --count 100");
-  line.Number("--count N", &count, {.most = kHighest}, "How many numbers");
+  line.Number("--count N", &count, {.most = kHighestNumber}, "How many numbers");
   auto call = [&](Sequencer& sequencer, std::string& out) -> absl::Status {
     LOCUS_ASSIGN_OR_RETURN(SequenceBatch batch, sequencer.NextBatch(seq.counter, count));
     absl::StrAppend(&out, batch.first, " ", batch.step, " ", batch.count, "\n");
@@ -190,7 +188,7 @@ int RunSeqSet(std::span<const std::string> words) {
                 "is that plus the step. Refused where it would lower the counter.",
                 "locus seq set --store sqlite:numbers.db --key tickets --value 5000");
   bool lower = false;
-  line.Number("--value V", &value, {.most = kHighest}, "The number").Required();
+  line.Number("--value V", &value, {.most = kHighestNumber}, "The number").Required();
   line.Flag("--lower", &lower,
             "Confirms a number below the one that the counter has: numbers that were given may be "
             "given again");
@@ -213,7 +211,7 @@ int RunSeqSetIfNotExists(std::span<const std::string> words) {
   VerbLine line("seq set-if-not-exists",
                 "Sets a counter that has no number yet, and prints \"set\" or \"kept\".",
                 "locus seq set-if-not-exists --store sqlite:numbers.db --key tickets --value 5000");
-  line.Number("--value V", &value, {.most = kHighest}, "The number").Required();
+  line.Number("--value V", &value, {.most = kHighestNumber}, "The number").Required();
   auto call = [&](Sequencer& sequencer, std::string& out) -> absl::Status {
     LOCUS_ASSIGN_OR_RETURN(bool set, sequencer.SetIfNotExists(seq.counter, value));
     out = set ? "set\n" : "kept\n";

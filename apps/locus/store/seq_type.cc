@@ -24,8 +24,6 @@ using internal::ToAbsl;
 
 namespace {
 
-constexpr uint64_t kHighest = std::numeric_limits<int64_t>::max();
-constexpr absl::Duration kLongestTtl = absl::Hours(24 * 365 * 100);
 
 void DeclareStore(VerbLine& line, StoreUri* store) {
   StoreOption(line, "--store URI", store,
@@ -70,13 +68,13 @@ struct RuleLine {
     with_default(line.Text("--time-zone ZONE", &zone,
                            "The time zone of period and pattern, such as Asia/Shanghai"),
                  "UTC");
-    with_default(line.Number("--start N", &start, {.most = kHighest},
+    with_default(line.Number("--start N", &start, {.most = kHighestNumber},
                              "The first number of a counter; 0: the step"),
                  "0");
     with_default(
-        line.Number("--step S", &step, {.most = kHighest}, "The distance between two numbers"),
+        line.Number("--step S", &step, {.most = kHighestNumber}, "The distance between two numbers"),
         "1");
-    with_default(line.Number("--max-value M", &max_value, {.most = kHighest},
+    with_default(line.Number("--max-value M", &max_value, {.most = kHighestNumber},
                              "The highest number; 0: what {seq:N} holds, or no limit"),
                  "0");
     with_default(line.Choice("--at-max", {"error", "wrap"}, &at_max,
@@ -87,7 +85,7 @@ struct RuleLine {
                       "A counter that no call uses for this time is forgotten; longer than "
                       "the period; 0: counters are kept"),
         "0");
-    with_default(line.Number("--buffer N", &buffer, {.most = kHighest},
+    with_default(line.Number("--buffer N", &buffer, {.most = kHighestNumber},
                              "How many numbers a SegmentSequence takes at once; 0: by use"),
                  "0");
     with_default(line.Choice("--leftovers", {"return", "drop"}, &leftovers,
@@ -155,15 +153,15 @@ nlohmann::ordered_json JsonOf(const SequenceType& type) {
 }
 
 // The exit code of a verb that printed `out` or failed.
-int End(const std::string& verb, const absl::Status& status, const std::string& out) {
+int PrintOrFail(const std::string& verb, const absl::Status& status, const std::string& out) {
   if (absl::IsInvalidArgument(status)) return WrongUsage(verb, status);
   return status.ok() ? PrintAll(verb, out) : Fail(verb, status);
 }
 
-// As End, of a verb that changed a rule, once that is recorded.
+// As PrintOrFail, of a verb that changed a rule, once that is recorded.
 int EndOfChange(const std::string& verb, const absl::Status& status, const std::string& out,
                 RuleAudit& audit) {
-  const int exit = End(verb, status, out);
+  const int exit = PrintOrFail(verb, status, out);
   if (exit != kDone) return exit;
   const absl::Status recorded = audit.Finish();
   return recorded.ok() ? kDone : Fail(verb, recorded);
@@ -252,7 +250,7 @@ int RunSeqTypeShow(std::span<const std::string> words) {
     }
     return absl::OkStatus();
   };
-  return End("seq type show", run(), out);
+  return PrintOrFail("seq type show", run(), out);
 }
 
 int RunSeqTypeList(std::span<const std::string> words) {
@@ -293,7 +291,7 @@ int RunSeqTypeList(std::span<const std::string> words) {
     if (!json) grid.AppendTo(out, StdoutStyle());
     return absl::OkStatus();
   };
-  const int exit = End("seq type list", run(), out);
+  const int exit = PrintOrFail("seq type list", run(), out);
   // Of what was dropped nobody counts.
   return exit != kDone || dropped || unread.ok() ? exit : Fail("seq type list", unread);
 }
@@ -313,7 +311,7 @@ int RunSeqTypeAlter(std::span<const std::string> words) {
   rule.DeclareOn(line, /*of_new=*/false);
   bool may_repeat = false;
   DeclareMayRepeat(line, &may_repeat);
-  line.Number("--version V", &version, {.least = 1, .most = kHighest},
+  line.Number("--version V", &version, {.least = 1, .most = kHighestNumber},
               "Refused unless the rule has this version");
   RuleAudit audit;
   audit.DeclareOn(line);
@@ -344,7 +342,7 @@ int RunSeqTypeDrop(std::span<const std::string> words) {
                 "locus seq type drop invoices --store sqlite:numbers.db");
   DeclareName(line, &name);
   DeclareStore(line, &store);
-  line.Number("--version V", &version, {.least = 1, .most = kHighest},
+  line.Number("--version V", &version, {.least = 1, .most = kHighestNumber},
               "Refused unless the rule has this version");
   RuleAudit audit;
   audit.DeclareOn(line);

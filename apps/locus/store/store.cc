@@ -4,6 +4,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
 #include "apps/locus/line/signals.h"
+#include "apps/locus/line/time_value.h"
 #include "apps/locus/line/verb.h"
 #include "apps/locus/line/verb_line.h"
 #include "apps/locus/place/open_store.h"
@@ -45,12 +46,6 @@ std::optional<int> ParseStoreLine(std::string_view verb, std::string_view purpos
   return line.Parse(words);
 }
 
-// The exit code. What an engine calls INVALID_ARGUMENT came from the URI or the environment.
-int End(std::string_view verb, const absl::Status& status) {
-  if (status.ok()) return kDone;
-  return absl::IsInvalidArgument(status) ? WrongUsage(verb, status) : Fail(verb, status);
-}
-
 absl::Status Init(const StoreLine& line) {
   // Ended between sidecar and commit, a write would cost a false loss.
   SignalsHeld until_written;
@@ -89,10 +84,6 @@ absl::StatusOr<std::string> Raise(const StoreLine& line, uint64_t to, RaiseReach
                       raise.after, "\n");
 }
 
-std::string UtcOf(absl::Time time) {
-  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone());
-}
-
 std::string ViewText(const SpaceName& space, const SpaceView& view) {
   std::string out =
       absl::StrCat("space ", space.str(), "\nbase ", view.base, "\nfloor ",
@@ -106,7 +97,7 @@ std::string ViewText(const SpaceName& space, const SpaceView& view) {
               absl::StrCat(first, "-", first + view.options.section_size - 1),
               absl::StrCat(section.head),
               absl::StrFormat("%.1f", absl::ToDoubleSeconds(section.lead)),
-              UtcOf(section.granted_at)});
+              UtcSeconds(section.granted_at)});
   }
   grid.AppendTo(out, StdoutStyle());
   return out;
@@ -120,7 +111,7 @@ std::string ViewJson(const SpaceName& space, const SpaceView& view) {
   json["floor"] = absl::StrCat(lease_rules::Floor(view.options, view.now));
   json["losses"] = view.losses;
   json["section_size"] = view.options.section_size;
-  json["now"] = UtcOf(view.now);
+  json["now"] = UtcSeconds(view.now);
   json["sections"] = nlohmann::ordered_json::array();
   for (const SpaceView::Section& section : view.sections) {
     uint32_t first = section.section * view.options.section_size;
@@ -129,7 +120,7 @@ std::string ViewJson(const SpaceName& space, const SpaceView& view) {
                                 {"last_vnode", first + view.options.section_size - 1},
                                 {"head", absl::StrCat(section.head)},
                                 {"lead_s", absl::ToDoubleSeconds(section.lead)},
-                                {"last_lease", UtcOf(section.granted_at)}});
+                                {"last_lease", UtcSeconds(section.granted_at)}});
   }
   return json.dump() + "\n";
 }
@@ -148,7 +139,7 @@ int RunStoreInit(std::span<const std::string> words) {
           "store init", "Creates the store and the space if they are missing.", words, line)) {
     return *exit;
   }
-  return End("store init", Init(line));
+  return EndVerb("store init", Init(line));
 }
 
 int RunStoreShow(std::span<const std::string> words) {
@@ -162,7 +153,7 @@ int RunStoreShow(std::span<const std::string> words) {
   line.Flag("--json", &json, "Print a JSON object");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   absl::StatusOr<std::string> text = Show(store_line, json);
-  return text.ok() ? PrintAll("store show", *text) : End("store show", text.status());
+  return text.ok() ? PrintAll("store show", *text) : EndVerb("store show", text.status());
 }
 
 int RunStoreRestored(std::span<const std::string> words) {
@@ -172,7 +163,7 @@ int RunStoreRestored(std::span<const std::string> words) {
                          "Declares that an older state of the store was restored.", words, line)) {
     return *exit;
   }
-  return End("store restored", DeclareRestored(line));
+  return EndVerb("store restored", DeclareRestored(line));
 }
 
 int RunStoreRaise(std::span<const std::string> words) {
@@ -194,7 +185,7 @@ int RunStoreRaise(std::span<const std::string> words) {
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   absl::StatusOr<std::string> text =
       Raise(store_line, to, anywhere ? RaiseReach::kAnywhere : RaiseReach::kNearFloor);
-  return text.ok() ? PrintAll("store raise", *text) : End("store raise", text.status());
+  return text.ok() ? PrintAll("store raise", *text) : EndVerb("store raise", text.status());
 }
 
 }  // namespace locus::cli

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "apps/locus/line/signals.h"
+#include "apps/locus/line/time_value.h"
 #include "apps/locus/line/verb.h"
 #include "apps/locus/line/verb_line.h"
 #include "apps/locus/place/open_store.h"
@@ -44,11 +45,6 @@ struct StrictLine {
   }
 };
 
-int End(std::string_view verb, const absl::Status& status) {
-  if (status.ok()) return kDone;
-  return absl::IsInvalidArgument(status) ? WrongUsage(verb, status) : Fail(verb, status);
-}
-
 absl::Status Create(const StrictLine& line, const StrictSetOptions& options) {
   SignalsHeld until_written;
   LOCUS_RETURN_IF_ERROR(options.Check());
@@ -60,10 +56,6 @@ absl::Status DeclareRestored(const StrictLine& line) {
   SignalsHeld until_written;
   LOCUS_ASSIGN_OR_RETURN(auto store, OpenStrict(line.uri, /*create=*/false));
   return store->DeclareRestored(line.set);
-}
-
-std::string UtcOf(absl::Time time) {
-  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone());
 }
 
 // Ascending numbers as "0-4", "7".
@@ -125,7 +117,7 @@ struct Shares {
     if (moving > 0) parts.push_back(absl::StrCat(moving, " are handed over and not taken"));
     if (view.rest_until > view.now) {
       parts.push_back(
-          absl::StrCat("after a loss the store grants none until ", UtcOf(view.rest_until)));
+          absl::StrCat("after a loss the store grants none until ", UtcSeconds(view.rest_until)));
     }
     return absl::UnavailableError(
         absl::StrCat(without, " of ", view.options.sections(),
@@ -150,9 +142,9 @@ std::string JsonOf(const SpaceName& set, const StrictSetView& view, const Shares
   json["table_version"] = absl::StrCat(view.table_version);
   json["max_seq"] = absl::StrCat(shares.max_seq);
   json["losses"] = view.losses;
-  json["now"] = UtcOf(view.now);
+  json["now"] = UtcSeconds(view.now);
   json["rest_until"] =
-      view.rest_until > view.now ? ordered_json(UtcOf(view.rest_until)) : ordered_json();
+      view.rest_until > view.now ? ordered_json(UtcSeconds(view.rest_until)) : ordered_json();
   json["owners"] = ordered_json::array();
   for (const auto& [key, owner] : shares.owners) {
     const auto& [name, address, instance] = key;
@@ -180,7 +172,7 @@ std::string TextOf(const SpaceName& set, const StrictSetView& view, const Shares
       options.step, "\nttl ", absl::FormatDuration(options.ttl), "\ntable_version ",
       view.table_version, "\nmax_seq ", shares.max_seq, "\nlosses ", view.losses, "\n");
   if (view.rest_until > view.now) {
-    absl::StrAppend(&out, "rest_until ", UtcOf(view.rest_until), "\n");
+    absl::StrAppend(&out, "rest_until ", UtcSeconds(view.rest_until), "\n");
   }
   TextGrid grid({Align::kLeftWhole, Align::kLeftWhole, Align::kRight, Align::kRight, Align::kRight,
                  Align::kLeft});
@@ -224,7 +216,7 @@ int RunStrictCreate(std::span<const std::string> words) {
   line.Duration("--ttl SECONDS", &options.ttl, {.most = absl::Hours(1)},
                 "How long the users of an owner that died are without numbers");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
-  return End("strict create", Create(strict, options));
+  return EndVerb("strict create", Create(strict, options));
 }
 
 int RunStrictStatus(std::span<const std::string> words) {
@@ -239,9 +231,9 @@ int RunStrictStatus(std::span<const std::string> words) {
   line.Flag("--json", &json, "Print a JSON object");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   auto store = OpenStrict(strict.uri, /*create=*/false);
-  if (!store.ok()) return End(kVerb, store.status());
+  if (!store.ok()) return EndVerb(kVerb, store.status());
   const absl::StatusOr<StrictSetView> view = (*store)->Show(strict.set);
-  if (!view.ok()) return End(kVerb, view.status());
+  if (!view.ok()) return EndVerb(kVerb, view.status());
   const Shares shares(*view);
   const int printed =
       PrintAll(kVerb, json ? JsonOf(strict.set, *view, shares) : TextOf(strict.set, *view, shares));
@@ -259,7 +251,7 @@ int RunStrictRestored(std::span<const std::string> words) {
                 "locus strict restored --store sqlite:strict.db");
   strict.DeclareOn(line);
   if (std::optional<int> exit = line.Parse(words)) return *exit;
-  return End("strict restored", DeclareRestored(strict));
+  return EndVerb("strict restored", DeclareRestored(strict));
 }
 
 }  // namespace locus::cli

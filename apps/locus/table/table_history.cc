@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "apps/locus/line/time_value.h"
 #include "apps/locus/line/verb.h"
 #include "apps/locus/line/verb_line.h"
 #include "apps/locus/place/uri_options.h"
@@ -130,7 +131,7 @@ int RunTableHistory(std::span<const std::string> words) {
   std::string out;
   for (const PublishedEpoch& each : *epochs) {
     absl::StrAppend(&out, each.epoch, "\t",
-                    absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", each.published_at, absl::UTCTimeZone()),
+                    UtcSeconds(each.published_at),
                     "\n");
   }
   return PrintAll("table history", out);

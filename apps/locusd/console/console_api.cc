@@ -20,6 +20,7 @@
 #include "apps/locusd/console/stats_history.h"
 #include "apps/locusd/console/table_answers.h"
 #include "apps/locusd/console/types_answer.h"
+#include "apps/locusd/front/access.h"
 #include "apps/locusd/ids/query.h"
 #include "locus/version.h"
 #include "src/base/check.h"
@@ -42,10 +43,6 @@ namespace {
 constexpr absl::Duration kLook = absl::Milliseconds(500);
 // Moves are looked at so long after somebody has watched them.
 constexpr absl::Duration kInterest = absl::Seconds(5);
-
-absl::Duration SteadyNow() {
-  return absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
-}
 
 ServerAnswer Guarded(ServerAnswer answer) {
   AddSecurityHeaders(answer);

@@ -6,17 +6,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "apps/locusd/front/access.h"
 
 namespace locus::locusd {
 
 using internal::MutexLock;
-using SteadyClock = std::chrono::steady_clock;
 
-namespace {
-
-absl::Duration SteadyNow() { return absl::FromChrono(SteadyClock::now().time_since_epoch()); }
-
-}  // namespace
 
 MovesWatch::MovesWatch(std::unique_ptr<MoveLook> look, Table table, Told on_look)
     : look_(std::move(look)), table_(std::move(table)), on_look_(std::move(on_look)) {
@@ -66,7 +61,7 @@ void MovesWatch::Run() {
         const absl::Duration now = SteadyNow(), next = last_ + kPause;
         if (now < wanted_until_) {
           if (now >= next) break;
-          changed_.WaitUntil(mutex_, SteadyClock::now() + absl::ToChronoNanoseconds(next - now));
+          changed_.WaitUntil(mutex_, std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(next - now));
         } else {
           changed_.Wait(mutex_);
         }

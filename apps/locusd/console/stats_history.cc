@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "apps/locusd/console/json_text.h"
 #include "locus/shard_gene.h"
 
 namespace locus::locusd {
@@ -19,7 +20,6 @@ namespace {
 constexpr size_t kMostSequences = 50;
 constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();
 
-json::string Text(std::string_view text) { return json::string(text.data(), text.size()); }
 
 // Whole milliseconds, or null where there is no end.
 json::value Milliseconds(absl::Duration duration) {
@@ -28,7 +28,7 @@ json::value Milliseconds(absl::Duration duration) {
 }
 json::value ErrorOf(const absl::Status& status) {
   if (status.ok()) return nullptr;
-  return Text(absl::StrCat(status.message()));
+  return JsonText(absl::StrCat(status.message()));
 }
 
 float MillisecondsOf(absl::Duration duration) {
@@ -60,7 +60,7 @@ json::object LatencyOf(const LatencyHistogram& histogram) {
 }
 
 json::object StoreOf(const StoreStats& store) {
-  return {{"name", Text(store.name)},
+  return {{"name", JsonText(store.name)},
           {"first_section", store.first_section},
           {"last_section", store.last_section},
           {"leases", store.leases},
@@ -118,7 +118,7 @@ json::object SnowflakeOf(const LeasedSnowflake<>& snowflake, const LeasedSnowfla
 
 json::object SequenceOf(const std::string& name, const SegmentSequenceStats& stats,
                         double per_second) {
-  return {{"name", Text(name)},
+  return {{"name", JsonText(name)},
           {"numbers", stats.numbers},
           {"numbers_per_second", per_second},
           {"segments", stats.segments},

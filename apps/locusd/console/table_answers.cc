@@ -9,6 +9,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "apps/locusd/console/json_text.h"
 #include "apps/shown/plan_step.h"
 #include "apps/shown/table_json.h"
 #include "locus/routing/ring_view.h"
@@ -25,8 +26,7 @@ using apps::PlanStep;
 
 namespace {
 
-json::string Text(absl::string_view text) { return json::string(text.data(), text.size()); }
-std::string Quote(absl::string_view text) { return json::serialize(json::value(Text(text))); }
+std::string Quote(absl::string_view text) { return json::serialize(json::value(JsonText(text))); }
 ShardGene Vnode(size_t vnode) { return ShardGene::FromUint16(static_cast<uint16_t>(vnode)); }
 
 std::string IdJson(const RoutingTable& table) {
@@ -41,12 +41,12 @@ std::string Opened(std::string object) {
 
 json::object ShardOf(const Shard& shard) {
   json::object of{{"id", shard.id},
-                  {"name", Text(shard.name)},
-                  {"endpoint", Text(shard.endpoint)},
+                  {"name", JsonText(shard.name)},
+                  {"endpoint", JsonText(shard.endpoint)},
                   {"weight", shard.weight}};
   if (shard.labels.empty()) return of;
   json::object labels;
-  for (const auto& [name, value] : shard.labels) labels[name] = Text(value);
+  for (const auto& [name, value] : shard.labels) labels[name] = JsonText(value);
   of["labels"] = std::move(labels);
   return of;
 }
@@ -76,12 +76,12 @@ std::string SourceJson(const RouterStats& stats, const std::string& place) {
   json::array refusals;
   for (const TableRefusal& refusal : stats.last_refusals) {
     refusals.push_back({{"epoch", refusal.epoch},
-                        {"reason", Text(refusal.reason.message())},
+                        {"reason", JsonText(refusal.reason.message())},
                         {"at_ms", absl::ToUnixMillis(refusal.at)},
                         {"times", refusal.times}});
   }
   json::object source{{"state", json::string(std::string(ToString(stats.source)))},
-                      {"place", Text(place)},
+                      {"place", JsonText(place)},
                       {"error", nullptr},
                       {"installed_at_ms", absl::ToUnixMillis(stats.installed_at)},
                       {"age_ms", nullptr},
@@ -90,7 +90,7 @@ std::string SourceJson(const RouterStats& stats, const std::string& place) {
                       {"reads", stats.reads},
                       {"read_failures", stats.read_failures},
                       {"refusals", std::move(refusals)}};
-  if (!stats.source_error.ok()) source["error"] = Text(stats.source_error.message());
+  if (!stats.source_error.ok()) source["error"] = JsonText(stats.source_error.message());
   if (stats.age != absl::InfiniteDuration()) {
     source["age_ms"] = absl::ToInt64Milliseconds(stats.age);
   }
@@ -148,7 +148,7 @@ std::string ShardsJson(const RoutingTable& table, const std::vector<double>& loa
   json::object by{
       {"by", nullptr}, {"window_ms", absl::ToInt64Milliseconds(window)}, {"why_absent", nullptr}};
   if (load.empty()) {
-    by["why_absent"] = Text(why_absent);
+    by["why_absent"] = JsonText(why_absent);
   } else {
     by["by"] = "ids";
   }
@@ -226,8 +226,8 @@ absl::StatusOr<std::string> Publish(TablePublisher& publisher, const PublishRequ
 std::string MembersJson(const LocusdClusterView& view) {
   json::array members;
   for (const LocusdMember& member : view.Members()) {
-    json::object of{{"id", Text(absl::StrCat(member.id))},
-                    {"address", Text(absl::StrCat(member.raft, " ", member.api))},
+    json::object of{{"id", JsonText(absl::StrCat(member.id))},
+                    {"address", JsonText(absl::StrCat(member.raft, " ", member.api))},
                     {"voter", member.voter},
                     {"leader", member.leader},
                     {"match", member.match},

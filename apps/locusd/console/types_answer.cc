@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "apps/locusd/console/json_text.h"
 
 namespace locus::locusd {
 
@@ -15,7 +16,6 @@ namespace json = boost::json;
 
 namespace {
 
-json::string Text(std::string_view text) { return json::string(text.data(), text.size()); }
 
 struct Shown {
   SequenceType type;
@@ -33,7 +33,7 @@ json::value FirstNumber(const NumberFormat& format, const SequenceType& type, ab
   }
   const auto first = format.Format(now, {FieldValue::Uint64(static_cast<uint64_t>(StartOf(type)))});
   if (!first.ok()) return nullptr;
-  return Text(*first);
+  return JsonText(*first);
 }
 
 json::object RuleJson(const SequenceType& type, absl::Time now) {
@@ -44,22 +44,22 @@ json::object RuleJson(const SequenceType& type, absl::Time now) {
     if (const absl::StatusOr<NumberFormat> format = type.Format(); format.ok()) {
       first = FirstNumber(*format, type, now);
       for (const NumberField& field : format->fields()) {
-        if (field.has_value() && field.name != "seq") fields.push_back(Text(field.name));
+        if (field.has_value() && field.name != "seq") fields.push_back(JsonText(field.name));
       }
     }
   }
-  rule["name"] = Text(type.name);
-  rule["version"] = Text(absl::StrCat(type.version));
-  rule["pattern"] = Text(type.pattern);
-  rule["period"] = Text(ToString(type.period));
-  rule["zone"] = Text(type.zone);
-  rule["start"] = Text(absl::StrCat(StartOf(type)));
-  rule["step"] = Text(absl::StrCat(type.step));
-  rule["max_value"] = Text(absl::StrCat(type.counter_options().max_value));
+  rule["name"] = JsonText(type.name);
+  rule["version"] = JsonText(absl::StrCat(type.version));
+  rule["pattern"] = JsonText(type.pattern);
+  rule["period"] = JsonText(ToString(type.period));
+  rule["zone"] = JsonText(type.zone);
+  rule["start"] = JsonText(absl::StrCat(StartOf(type)));
+  rule["step"] = JsonText(absl::StrCat(type.step));
+  rule["max_value"] = JsonText(absl::StrCat(type.counter_options().max_value));
   rule["at_max"] = type.at_max == SequencerOptions::AtMax::kWrap ? "wrap" : "error";
   rule["ttl_ms"] = absl::ToInt64Milliseconds(type.expiry);
-  rule["buffer"] = Text(absl::StrCat(type.buffer));
-  rule["leftovers"] = Text(ToString(type.leftovers));
+  rule["buffer"] = JsonText(absl::StrCat(type.buffer));
+  rule["leftovers"] = JsonText(ToString(type.leftovers));
   rule["lifetime_ms"] = absl::ToInt64Milliseconds(type.lifetime);
   rule["first_number"] = std::move(first);
   rule["fields"] = std::move(fields);
@@ -77,8 +77,8 @@ std::string TypesEventJson(const RuledNumbers& numbers) {
   json::array types;
   for (const auto& [name, used] : versions) {
     json::array texts;
-    for (const uint64_t version : used) texts.push_back(Text(absl::StrCat(version)));
-    types.push_back(json::object{{"name", Text(name)}, {"rule_versions", std::move(texts)}});
+    for (const uint64_t version : used) texts.push_back(JsonText(absl::StrCat(version)));
+    types.push_back(json::object{{"name", JsonText(name)}, {"rule_versions", std::move(texts)}});
   }
   return json::serialize(json::object{{"types", std::move(types)}});
 }
@@ -93,12 +93,12 @@ std::string TypesJson(const std::vector<SequenceType>& stored, const RuledNumber
     if (is_new) at->second = {generator.Type(), /*dropped=*/true, {}};
     const NumberGeneratorStats stats = generator.Stats();
     json::object counter;
-    counter["key"] = Text(key);
-    counter["rule_version"] = Text(absl::StrCat(stats.rule_version));
+    counter["key"] = JsonText(key);
+    counter["rule_version"] = JsonText(absl::StrCat(stats.rule_version));
     counter["numbers"] = stats.numbers;
     counter["rule_error"] = stats.last_rule_error.ok()
                                 ? json::value()
-                                : json::value(Text(std::string(stats.last_rule_error.message())));
+                                : json::value(JsonText(std::string(stats.last_rule_error.message())));
     at->second.counters.push_back(std::move(counter));
   });
   json::array list;

@@ -2,6 +2,7 @@
 #ifndef LOCUS_APPS_LOCUSD_FRONT_ACCESS_H_
 #define LOCUS_APPS_LOCUSD_FRONT_ACCESS_H_
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +17,11 @@
 #include "src/lease_api/rate_limit.h"
 
 namespace locus::locusd {
+
+// The time of a clock that nobody sets.
+inline absl::Duration SteadyNow() {
+  return absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
+}
 
 // Who sent a request, and what he may do.
 struct Access {

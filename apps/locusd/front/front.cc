@@ -158,9 +158,6 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
     std::optional<AnsweredRequest> event;  // nullopt: it is not logged
   };
 
-  static absl::Duration SteadyNow() {
-    return absl::FromChrono(SteadyClock::now().time_since_epoch());
-  }
   static AnsweredRequest EventOf(const ServerRequest& request, const std::string& id) {
     return {request.method,
             request.path,

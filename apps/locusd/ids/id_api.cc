@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "apps/locusd/front/access.h"
 #include "apps/locusd/front/media_types.h"
 #include "apps/locusd/front/replaceable.h"
 #include "apps/locusd/ids/id_jobs.h"
@@ -34,10 +35,6 @@ namespace {
 constexpr size_t kMostKeyBytes = 256;
 // How soon a request that waits for a store sees that the service ends.
 constexpr absl::Duration kSlice = absl::Milliseconds(100);
-
-absl::Duration SteadyNow() {
-  return absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
-}
 
 // What the service failed with: a store that did not answer is to be asked again; for the rest
 // somebody has to do something.

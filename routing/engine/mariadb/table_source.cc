@@ -30,7 +30,7 @@ struct Host {
   bool answers = false;
 };
 
-absl::StatusOr<TableRow> ReadNewest(Connection& connection) {
+absl::StatusOr<TableRow> ReadNewestRow(Connection& connection) {
   LOCUS_ASSIGN_OR_RETURN(auto newest,
                          connection.Run(mariadb::SelectNewest(), {mariadb::kNewestShape}));
   LOCUS_ASSIGN_OR_RETURN(std::optional<TableRow> row,
@@ -43,7 +43,7 @@ absl::StatusOr<TableRow> ReadNewest(Connection& connection) {
 Answer ReadNews(Connection& connection, const std::string& known) {
   constexpr int kAttempts = 3;
   for (int i = 0; i < kAttempts; ++i) {
-    LOCUS_ASSIGN_OR_RETURN(TableRow row, ReadNewest(connection));
+    LOCUS_ASSIGN_OR_RETURN(TableRow row, ReadNewestRow(connection));
     if (row.version() == known) return std::nullopt;
     if (row.bytes > TableSource::kMaxDocumentBytes) {
       return absl::FailedPreconditionError(
@@ -64,7 +64,7 @@ Answer ReadNews(Connection& connection, const std::string& known) {
 
 // The answer of `read` over a connection to the host.
 template <typename T, typename Read>
-absl::StatusOr<T> Ask(Host& host, Read read) {
+absl::StatusOr<T> AskHost(Host& host, Read read) {
   absl::StatusOr<T> answer = absl::UnavailableError("");
   absl::Status status = host.pool->Use([&](Connection& connection) {
     answer = read(connection);
@@ -155,7 +155,7 @@ class MariadbTableSource::Rep {
 
   static Answer AskNews(Host& host, const std::string& known) {
     auto read = [&known](Connection& connection) { return ReadNews(connection, known); };
-    return Ask<std::optional<SourcedTable>>(host, read);
+    return AskHost<std::optional<SourcedTable>>(host, read);
   }
 
   Answer Look(const std::string& known, bool hurried) {
@@ -180,7 +180,7 @@ class MariadbTableSource::Rep {
     for (size_t i = 0; i < hosts_.size(); ++i) {
       if (!also_silent && !hosts_[i].answers) continue;
       bool silent = i == asked_ && absl::IsUnavailable(status);
-      auto row = silent ? status : Ask<TableRow>(hosts_[i], ReadNewest);
+      auto row = silent ? status : AskHost<TableRow>(hosts_[i], ReadNewestRow);
       if (!row.ok()) {
         failure = Joined(failure, row.status());
       } else if (!best || row->epoch > best->epoch) {

@@ -13,10 +13,10 @@ namespace {
 
 using locusd::Nodes;
 using locusd::Request;
-using segment_machine::Call;
+using SegmentCall = segment_machine::Call;
 
 // Of all sections of a space in one answer.
-constexpr size_t kMostView = size_t{16} << 20;
+constexpr size_t kMostSegmentView = size_t{16} << 20;
 
 class Segments final : public LocusdSegmentStore {
  public:
@@ -66,7 +66,7 @@ class Segments final : public LocusdSegmentStore {
  private:
   static std::string PathOf(const SpaceName& space) { return "/v1/segments/" + space.str(); }
 
-  absl::StatusOr<std::string> Send(std::string_view method, std::string path, const Call& call,
+  absl::StatusOr<std::string> Send(std::string_view method, std::string path, const SegmentCall& call,
                                    unsigned good) {
     LOCUS_RETURN_IF_ERROR(segment_machine::Check(call));
     constexpr size_t kMostAnswer = size_t{2} << 20;  // of kMostRequests grants
@@ -76,7 +76,7 @@ class Segments final : public LocusdSegmentStore {
 
   absl::StatusOr<SpaceView> View(const SpaceName& space) {
     LOCUS_ASSIGN_OR_RETURN(const std::string body, nodes_->Call({"GET", PathOf(space), "", 200,
-                                                                 Request::Id::kNone, kMostView}));
+                                                                 Request::Id::kNone, kMostSegmentView}));
     return Said(lease_api::ParseSpaceView(body));
   }
 

@@ -11,7 +11,7 @@
 namespace locus {
 namespace {
 
-using counter_machine::Call;
+using CounterCall = counter_machine::Call;
 using counter_machine::Reply;
 using locusd::Nodes;
 using locusd::Request;
@@ -25,7 +25,7 @@ class Counters final : public LocusdSequencer {
 
  protected:
   absl::StatusOr<Taken> Take(const std::string& name, int64_t span) override {
-    Call call = CallOf(Call::Kind::kTake, name, span);
+    CounterCall call = CallOf(CounterCall::Kind::kTake, name, span);
     call.last_of_first = sequencer_rules::LastOfFirst(span, options());
     call.max_value = options().max_value;
     call.wraps = options().max_value > 0 && options().at_max == SequencerOptions::AtMax::kWrap;
@@ -34,19 +34,19 @@ class Counters final : public LocusdSequencer {
     return absl::DataLossError("locusd took numbers of a counter and did not say which");
   }
   absl::Status Store(const std::string& name, int64_t value) override {
-    return Ask(CallOf(Call::Kind::kStore, name, value)).status();
+    return Ask(CallOf(CounterCall::Kind::kStore, name, value)).status();
   }
   absl::StatusOr<bool> StoreNew(const std::string& name, int64_t value) override {
-    LOCUS_ASSIGN_OR_RETURN(const Reply reply, Ask(CallOf(Call::Kind::kStoreNew, name, value)));
+    LOCUS_ASSIGN_OR_RETURN(const Reply reply, Ask(CallOf(CounterCall::Kind::kStoreNew, name, value)));
     return reply.done;
   }
   absl::StatusOr<std::optional<int64_t>> Load(const std::string& name) override {
-    LOCUS_ASSIGN_OR_RETURN(const Reply reply, Ask(CallOf(Call::Kind::kLoad, name, 0)));
+    LOCUS_ASSIGN_OR_RETURN(const Reply reply, Ask(CallOf(CounterCall::Kind::kLoad, name, 0)));
     return reply.value;
   }
   absl::StatusOr<bool> PutBack(const std::string& name, const Taken& taken,
                                int64_t value) override {
-    Call call = CallOf(Call::Kind::kPutBack, name, value);
+    CounterCall call = CallOf(CounterCall::Kind::kPutBack, name, value);
     call.last = taken.last;
     call.version = taken.version;
     LOCUS_ASSIGN_OR_RETURN(const Reply reply, Ask(call));
@@ -54,8 +54,8 @@ class Counters final : public LocusdSequencer {
   }
 
  private:
-  Call CallOf(Call::Kind kind, const std::string& name, int64_t number) const {
-    Call call;
+  CounterCall CallOf(CounterCall::Kind kind, const std::string& name, int64_t number) const {
+    CounterCall call;
     call.kind = kind;
     call.name = name;
     call.number = number;
@@ -63,8 +63,8 @@ class Counters final : public LocusdSequencer {
     return call;
   }
 
-  absl::StatusOr<Reply> Ask(const Call& call) {
-    const bool once = call.kind != Call::Kind::kLoad;
+  absl::StatusOr<Reply> Ask(const CounterCall& call) {
+    const bool once = call.kind != CounterCall::Kind::kLoad;
     LOCUS_ASSIGN_OR_RETURN(const std::string body,
                            nodes_->Call({"POST", "/v1/counters", lease_api::BodyOf(call), 200,
                                          once ? Request::Id::kSession : Request::Id::kNone}));

@@ -14,7 +14,7 @@ namespace {
 
 using locusd::Nodes;
 using locusd::Request;
-using strict_machine::Call;
+using StrictCall = strict_machine::Call;
 using Verdict = StrictGrant::Verdict;
 
 class StrictSets final : public LocusdStrictStore {
@@ -78,7 +78,7 @@ class StrictSets final : public LocusdStrictStore {
  private:
   static std::string PathOf(const SpaceName& set) { return "/v1/strict_sets/" + set.str(); }
 
-  absl::StatusOr<std::string> Send(std::string_view method, std::string path, const Call& call,
+  absl::StatusOr<std::string> Send(std::string_view method, std::string path, const StrictCall& call,
                                    unsigned good) {
     LOCUS_RETURN_IF_ERROR(strict_machine::Check(call));
     constexpr size_t kMostAnswer = size_t{4}

@@ -19,9 +19,9 @@ using locusd::Nodes;
 // Of leases in one answer, with each character of their holders escaped.
 constexpr size_t kMostPage = size_t{16} << 20;
 
-class Store final : public LocusdWorkerLeaseStore {
+class WorkerStore final : public LocusdWorkerLeaseStore {
  public:
-  explicit Store(std::unique_ptr<Nodes> nodes) : nodes_(std::move(nodes)) {}
+  explicit WorkerStore(std::unique_ptr<Nodes> nodes) : nodes_(std::move(nodes)) {}
 
   absl::Status Create(const SpaceName& space, absl::Duration rest, absl::Time caller_now) override {
     LOCUS_RETURN_IF_ERROR(worker::CheckRest(rest));
@@ -131,7 +131,7 @@ class Store final : public LocusdWorkerLeaseStore {
 absl::StatusOr<std::unique_ptr<LocusdWorkerLeaseStore>> LocusdWorkerLeaseStore::Open(
     const LocusdOptions& options, Clock& clock) {
   LOCUS_ASSIGN_OR_RETURN(auto nodes, Nodes::Open(options, Nodes::Follow::kEndpoints, clock));
-  return std::make_unique<Store>(std::move(nodes));
+  return std::make_unique<WorkerStore>(std::move(nodes));
 }
 
 }  // namespace locus

@@ -20,6 +20,7 @@ enum ErrorNumber : unsigned {
   kDeadlock = 1213,  // Galera: certification too
   kReadOnlyServer = 1290,
   kOutOfRange = 1690,
+  kStatementOutOfTime = 1969,  // max_statement_time
   kTlsFailed = 2026,  // of the client library
 };
 

@@ -51,13 +51,13 @@ constexpr std::array kSteps = {
   ALTER TABLE `sequence` COMMENT = 'not before locus_birth';
   ALTER TABLE sequence_type COMMENT = 'not before locus_birth';)sql",
 };
-constexpr int64_t kVersion = kSteps.size();
+constexpr int64_t kSchemaVersion = kSteps.size();
 
 absl::Status AnotherVersion(std::string_view place, int64_t found) {
   return absl::FailedPreconditionError(
       absl::StrCat("mariadb ", absl::string_view(place.data(), place.size()),
-                   ": the locus tables have version ", found, "; this program supports ", kVersion,
-                   found < kVersion ? ": run `locus store init`" : ": use a newer locus"));
+                   ": the locus tables have version ", found, "; this program supports ", kSchemaVersion,
+                   found < kSchemaVersion ? ": run `locus store init`" : ": use a newer locus"));
 }
 
 absl::StatusOr<int64_t> ReadVersion(Connection& connection) {
@@ -93,7 +93,7 @@ absl::Status RefuseTablesOfOthers(Connection& connection) {
 
 absl::Status CheckSchema(Connection& connection) {
   LOCUS_ASSIGN_OR_RETURN(int64_t found, ReadVersion(connection));
-  return found == kVersion ? absl::OkStatus() : AnotherVersion(connection.place(), found);
+  return found == kSchemaVersion ? absl::OkStatus() : AnotherVersion(connection.place(), found);
 }
 
 absl::Status CreateOrUpgradeSchema(Connection& connection) {
@@ -109,8 +109,8 @@ absl::Status CreateOrUpgradeSchema(Connection& connection) {
     found = 0;
   }
   LOCUS_RETURN_IF_ERROR(found.status());
-  if (*found > kVersion) return AnotherVersion(connection.place(), *found);
-  for (int64_t version = *found; version < kVersion; ++version) {
+  if (*found > kSchemaVersion) return AnotherVersion(connection.place(), *found);
+  for (int64_t version = *found; version < kSchemaVersion; ++version) {
     LOCUS_RETURN_IF_ERROR(
         connection
             .Run(absl::StrCat(kSteps[version], "INSERT INTO locus_schema VALUES (1, ", version + 1,

@@ -74,10 +74,10 @@ LeaseWrites WritesFor(const lease::Outcome& outcome, std::span<const LeaseReques
   return writes;
 }
 
-class Store final : public MariadbSegmentStore {
+class VnodeSegmentStore final : public MariadbSegmentStore {
  public:
-  explicit Store(std::unique_ptr<Pool> pool) : pool_(std::move(pool)) {}
-  ~Store() override {
+  explicit VnodeSegmentStore(std::unique_ptr<Pool> pool) : pool_(std::move(pool)) {}
+  ~VnodeSegmentStore() override {
     // In a forked child the sockets are its parent's.
     internal::AbandonIfForked(pool_);
   }
@@ -355,13 +355,13 @@ absl::Status MariadbSegmentStore::CreateSchema(const MariadbOptions& options) {
 absl::StatusOr<std::unique_ptr<MariadbSegmentStore>> MariadbSegmentStore::Open(
     const MariadbOptions& options) {
   LOCUS_ASSIGN_OR_RETURN(auto pool, Pool::Make(options, Pool::Schema::kMustFit));
-  auto store = std::make_unique<Store>(std::move(pool));
+  auto store = std::make_unique<VnodeSegmentStore>(std::move(pool));
   LOCUS_RETURN_IF_ERROR(store->Connect());
   return store;
 }
 
 void MariadbStoreTime::Tell(MariadbSegmentStore& store, Clock& clock) {
-  static_cast<Store&>(store).TellTime(clock);
+  static_cast<VnodeSegmentStore&>(store).TellTime(clock);
 }
 
 }  // namespace locus

@@ -16,7 +16,7 @@ using mariadb::NumberIn;
 using mariadb::Pool;
 using mariadb::Result;
 
-constexpr char kSchema[] = R"sql(
+constexpr char kTypeTables[] = R"sql(
   CREATE TABLE IF NOT EXISTS locus_sequence_type (
     name VARBINARY(64) NOT NULL, version BIGINT NOT NULL CHECK (version > 0),
     rule VARBINARY(4096) NOT NULL, update_time DATETIME(6) NOT NULL, PRIMARY KEY (name)
@@ -129,7 +129,7 @@ class Types final : public MariadbSequenceTypeStore {
 
 absl::Status MariadbSequenceTypeStore::CreateSchema(const MariadbOptions& options) {
   LOCUS_ASSIGN_OR_RETURN(auto pool, Pool::Make(options, Pool::Schema::kMustFit));
-  return pool->Use([](Connection& connection) { return connection.Run(kSchema).status(); });
+  return pool->Use([](Connection& connection) { return connection.Run(kTypeTables).status(); });
 }
 
 absl::StatusOr<std::unique_ptr<MariadbSequenceTypeStore>> MariadbSequenceTypeStore::Open(

@@ -10,13 +10,13 @@
 namespace locus::mariadb {
 namespace {
 
-constexpr int64_t kVersion = 1;
+constexpr int64_t kStrictVersion = 1;
 
 // Times are ms since 1970. An owner's instance is a uint64 as a signed number of the same bits. The
 // row of locus_strict_birth is never updated, so ROW_START is when the tables were made; a dump
 // does not contain that time. Its name comes before the others', so that a dump that is put back
 // makes it anew before it touches them.
-constexpr char kTables[] = R"sql(
+constexpr char kStrictTables[] = R"sql(
   CREATE TABLE IF NOT EXISTS locus_strict_birth (
     one TINYINT NOT NULL CHECK (one = 1), version INT NOT NULL, PRIMARY KEY (one)
   ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=binary WITH SYSTEM VERSIONING;
@@ -64,7 +64,7 @@ absl::StatusOr<std::array<int64_t, N>> NumbersIn(const Result::Row& row, const s
 }  // namespace
 
 absl::Status CreateStrictSchema(Connection& connection) {
-  LOCUS_RETURN_IF_ERROR(connection.Run(absl::StrCat(kTables, kVersion, ")")).status());
+  LOCUS_RETURN_IF_ERROR(connection.Run(absl::StrCat(kStrictTables, kStrictVersion, ")")).status());
   return CheckStrictSchema(connection);
 }
 
@@ -81,11 +81,11 @@ absl::Status CheckStrictSchema(Connection& connection) {
   if (!(*results)[0].rows.empty()) {
     LOCUS_ASSIGN_OR_RETURN(version, NumberIn((*results)[0].rows[0], 0, connection.place()));
   }
-  if (version == kVersion) return absl::OkStatus();
+  if (version == kStrictVersion) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("mariadb ", connection.place(), ": the tables of strict sequences have version ",
-                   version, "; this program supports ", kVersion,
-                   version < kVersion ? ": run CreateSchema once more" : ": use a newer locus"));
+                   version, "; this program supports ", kStrictVersion,
+                   version < kStrictVersion ? ": run CreateSchema once more" : ": use a newer locus"));
 }
 
 std::string ReadStrictState(const SpaceName& set, bool lock, const std::string& now,

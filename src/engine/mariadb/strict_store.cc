@@ -22,9 +22,9 @@ using mariadb::Connection;
 using mariadb::Pool;
 using mariadb::StrictState;
 
-class Store final : public strict::StoreFrame<MariadbStrictStore> {
+class StrictSectionStore final : public strict::StoreFrame<MariadbStrictStore> {
  public:
-  explicit Store(std::unique_ptr<Pool> pool) : rows_(std::move(pool)) {}
+  explicit StrictSectionStore(std::unique_ptr<Pool> pool) : rows_(std::move(pool)) {}
 
   void TellTime(Clock& clock) { rows_.TellTime(clock); }
   absl::Status Connect() { return rows_.pool().Use(mariadb::CheckStrictSchema); }
@@ -134,13 +134,13 @@ absl::Status MariadbStrictStore::CreateSchema(const MariadbOptions& options) {
 absl::StatusOr<std::unique_ptr<MariadbStrictStore>> MariadbStrictStore::Open(
     const MariadbOptions& options) {
   LOCUS_ASSIGN_OR_RETURN(auto pool, Pool::Make(options, Pool::Schema::kNotLookedAt));
-  auto store = std::make_unique<Store>(std::move(pool));
+  auto store = std::make_unique<StrictSectionStore>(std::move(pool));
   LOCUS_RETURN_IF_ERROR(store->Connect());
   return store;
 }
 
 void MariadbStoreTime::Tell(MariadbStrictStore& store, Clock& clock) {
-  static_cast<Store&>(store).TellTime(clock);
+  static_cast<StrictSectionStore&>(store).TellTime(clock);
 }
 
 }  // namespace locus

@@ -20,9 +20,9 @@ using mariadb::Pool;
 using mariadb::Result;
 using mariadb::WorkerState;
 
-class Store final : public MariadbWorkerLeaseStore {
+class WorkerStore final : public MariadbWorkerLeaseStore {
  public:
-  explicit Store(std::unique_ptr<Pool> pool) : rows_(std::move(pool)) {}
+  explicit WorkerStore(std::unique_ptr<Pool> pool) : rows_(std::move(pool)) {}
 
   void TellTime(Clock& clock) { rows_.TellTime(clock); }
   absl::Status Connect() { return rows_.pool().Use(mariadb::CheckWorkerSchema); }
@@ -175,13 +175,13 @@ absl::Status MariadbWorkerLeaseStore::CreateSchema(const MariadbOptions& options
 absl::StatusOr<std::unique_ptr<MariadbWorkerLeaseStore>> MariadbWorkerLeaseStore::Open(
     const MariadbOptions& options) {
   LOCUS_ASSIGN_OR_RETURN(auto pool, Pool::Make(options, Pool::Schema::kNotLookedAt));
-  auto store = std::make_unique<Store>(std::move(pool));
+  auto store = std::make_unique<WorkerStore>(std::move(pool));
   LOCUS_RETURN_IF_ERROR(store->Connect());
   return store;
 }
 
 void MariadbStoreTime::Tell(MariadbWorkerLeaseStore& store, Clock& clock) {
-  static_cast<Store&>(store).TellTime(clock);
+  static_cast<WorkerStore&>(store).TellTime(clock);
 }
 
 }  // namespace locus

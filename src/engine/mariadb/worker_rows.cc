@@ -12,12 +12,12 @@
 namespace locus::mariadb {
 namespace {
 
-constexpr int64_t kVersion = 1;
+constexpr int64_t kWorkerVersion = 1;
 
 // Times are ms since 1970; 0: before all times. The row of locus_worker_birth is never updated, so
 // ROW_START is when the tables were made; a dump does not contain that time. Its name comes before
 // the others', so that a dump that is put back makes it anew before it touches them.
-constexpr char kTables[] = R"sql(
+constexpr char kWorkerTables[] = R"sql(
   CREATE TABLE IF NOT EXISTS locus_worker_birth (
     one TINYINT NOT NULL CHECK (one = 1), version INT NOT NULL, PRIMARY KEY (one)
   ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=binary WITH SYSTEM VERSIONING;
@@ -48,7 +48,7 @@ std::string WorkerIdentity(const ServerFacts& facts) {
 }  // namespace
 
 absl::Status CreateWorkerSchema(Connection& connection) {
-  LOCUS_RETURN_IF_ERROR(connection.Run(absl::StrCat(kTables, kVersion, ")")).status());
+  LOCUS_RETURN_IF_ERROR(connection.Run(absl::StrCat(kWorkerTables, kWorkerVersion, ")")).status());
   return CheckWorkerSchema(connection);
 }
 
@@ -65,11 +65,11 @@ absl::Status CheckWorkerSchema(Connection& connection) {
   if (!(*results)[0].rows.empty()) {
     LOCUS_ASSIGN_OR_RETURN(version, NumberIn((*results)[0].rows[0], 0, connection.place()));
   }
-  if (version == kVersion) return absl::OkStatus();
+  if (version == kWorkerVersion) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("mariadb ", connection.place(), ": the tables of worker leases have version ",
-                   version, "; this program supports ", kVersion,
-                   version < kVersion ? ": run `locus lease create`" : ": use a newer locus"));
+                   version, "; this program supports ", kWorkerVersion,
+                   version < kWorkerVersion ? ": run `locus lease create`" : ": use a newer locus"));
 }
 
 std::string ReadWorkerState(const SpaceName& space, bool lock, const std::string& now,

@@ -6,7 +6,7 @@
 namespace locus::redis {
 namespace {
 
-constexpr char kTools[] = R"lua(
+constexpr char kCeilingTools[] = R"lua(
 local key = KEYS[1]
 local replication = redis.call('INFO', 'replication')
 if not string.find(replication, 'role:master', 1, true) then
@@ -108,13 +108,13 @@ written()
 return {'stored'}
 )lua";
 
-Script Make(const char* body) { return Script(std::string(kNumbers) + kTools + body); }
+Script CeilingScript(const char* body) { return Script(std::string(kNumbers) + kCeilingTools + body); }
 
 }  // namespace
 
 const CeilingScripts& CeilingScripts::Get() {
   static const auto& scripts =
-      *new CeilingScripts{Make(kDraw), Make(kInstall), Make(kLook), Make(kSet), Make(kPutBack)};
+      *new CeilingScripts{CeilingScript(kDraw), CeilingScript(kInstall), CeilingScript(kLook), CeilingScript(kSet), CeilingScript(kPutBack)};
   return scripts;
 }
 

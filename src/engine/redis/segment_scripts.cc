@@ -8,7 +8,7 @@ namespace {
 
 // A sequence is {u, r}: 64 u + r. In decimal it is split nine digits before its end, since 10^9 is
 // a multiple of 64.
-constexpr char kTools[] = R"lua(
+constexpr char kSegmentTools[] = R"lua(
 local key, now = KEYS[1], ARGV[1]
 if now == '' then
   local time = redis.call('TIME')
@@ -163,13 +163,13 @@ redis.call('HSET', key, 'base', text(base), 'identity', id)
 return {'ok', before, text(base), now}
 )lua";
 
-Script Make(const char* body) { return Script(std::string(kIdentity) + kTools + body); }
+Script SegmentScript(const char* body) { return Script(std::string(kIdentity) + kSegmentTools + body); }
 
 }  // namespace
 
 const SegmentScripts& SegmentScripts::Get() {
   static const auto& scripts =
-      *new SegmentScripts{Make(kCreate), Make(kShow), Make(kLease), Make(kRaise)};
+      *new SegmentScripts{SegmentScript(kCreate), SegmentScript(kShow), SegmentScript(kLease), SegmentScript(kRaise)};
   return scripts;
 }
 

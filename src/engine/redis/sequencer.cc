@@ -24,13 +24,13 @@ using redis::WordOf;
 
 namespace {
 
-class Numbers final : public RedisSequencer {
+class Counters final : public RedisSequencer {
  public:
-  Numbers(std::unique_ptr<redis::Client> client, const SequencerOptions& options)
+  Counters(std::unique_ptr<redis::Client> client, const SequencerOptions& options)
       : RedisSequencer(options),
         client_(std::move(client)),
         ttl_(absl::StrCat(absl::ToInt64Milliseconds(options.ttl))) {}
-  ~Numbers() override {
+  ~Counters() override {
     // In a forked child the sockets are its parent's.
     internal::AbandonIfForked(client_);
   }
@@ -118,7 +118,7 @@ class Numbers final : public RedisSequencer {
 
   // ARGV of the script `take`.
   struct TakeArgs {
-    TakeArgs(const Numbers& numbers, int64_t span)
+    TakeArgs(const Counters& numbers, int64_t span)
         : words{absl::StrCat(span), absl::StrCat(sequencer_rules::Limit(numbers.options()) - span),
                 numbers.Wraps() ? "1" : "0",
                 absl::StrCat(sequencer_rules::LastOfFirst(span, numbers.options()))},
@@ -157,7 +157,7 @@ absl::StatusOr<std::unique_ptr<RedisSequencer>> RedisSequencer::Open(
     const RedisOptions& server, const SequencerOptions& options) {
   LOCUS_RETURN_IF_ERROR(options.Check());
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<redis::Client> client, redis::Client::Open(server));
-  return std::make_unique<Numbers>(std::move(client), options);
+  return std::make_unique<Counters>(std::move(client), options);
 }
 
 }  // namespace locus

@@ -6,7 +6,7 @@
 namespace locus::redis {
 namespace {
 
-constexpr char kTools[] = R"lua(
+constexpr char kSequencerTools[] = R"lua(
 local key = KEYS[1]
 local function stay(ttl)
   if ttl == '0' then redis.call('PERSIST', key) else redis.call('PEXPIRE', key, ttl) end
@@ -70,13 +70,13 @@ stay(ARGV[4])
 return {'stored'}
 )lua";
 
-Script Make(const char* body) { return Script(std::string(kNumbers) + kTools + body); }
+Script SequencerScript(const char* body) { return Script(std::string(kNumbers) + kSequencerTools + body); }
 
 }  // namespace
 
 const SequencerScripts& SequencerScripts::Get() {
   static const auto& scripts =
-      *new SequencerScripts{Make(kTake), Make(kStore), Make(kLoad), Make(kPutBack)};
+      *new SequencerScripts{SequencerScript(kTake), SequencerScript(kStore), SequencerScript(kLoad), SequencerScript(kPutBack)};
   return scripts;
 }
 

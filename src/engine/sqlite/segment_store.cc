@@ -26,11 +26,11 @@ using sqlite::StoreRow;
 // What counts as the store's clock if the caller's is behind the newest lease.
 enum class ClockTrust { kNewestLease, kOperatorsWord };
 
-class Store final : public SqliteSegmentStore {
+class VnodeSegmentStore final : public SqliteSegmentStore {
  public:
-  Store(const std::string& path, const Options& options)
+  VnodeSegmentStore(const std::string& path, const Options& options)
       : path_(path), file_(std::make_unique<sqlite::StoreFile>(path, options.busy_timeout)) {}
-  ~Store() override {
+  ~VnodeSegmentStore() override {
     // Closing a connection in a forked child could undo its parent's log: the child abandons it.
     if (home_.forked()) static_cast<void>(file_.release());
   }
@@ -283,7 +283,7 @@ class Store final : public SqliteSegmentStore {
 
 absl::StatusOr<std::unique_ptr<SqliteSegmentStore>> SqliteSegmentStore::Open(
     const std::string& path, const Options& options) {
-  auto store = std::make_unique<Store>(path, options);
+  auto store = std::make_unique<VnodeSegmentStore>(path, options);
   LOCUS_RETURN_IF_ERROR(store->Connect(options.create));
   return store;
 }

@@ -13,7 +13,7 @@ using internal::MutexLock;
 
 namespace {
 
-constexpr char kSchema[] = R"sql(
+constexpr char kTypeTables[] = R"sql(
   CREATE TABLE IF NOT EXISTS locus_sequence_type (
     name BLOB PRIMARY KEY, version INTEGER NOT NULL, rule BLOB NOT NULL) STRICT, WITHOUT ROWID;
 )sql";
@@ -31,7 +31,7 @@ class FileTypes final : public SqliteSequenceTypeStore {
     MutexLock lock(mutex_);
     LOCUS_RETURN_IF_ERROR(file_->Connect(create));
     return file_->InTransaction([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return file_->connection().Execute(kSchema);
+      return file_->connection().Execute(kTypeTables);
     });
   }
 

@@ -21,7 +21,7 @@ using sqlite::Query;
 
 // expires_at: ms since 1970; 0: never. A version begins at random, so that a key which was
 // forgotten and swept does not meet its old ones again.
-constexpr char kSchema[] = R"sql(
+constexpr char kCounterTables[] = R"sql(
   CREATE TABLE IF NOT EXISTS locus_sequence (
     name BLOB PRIMARY KEY, value INTEGER NOT NULL, version INTEGER NOT NULL,
     expires_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
@@ -58,7 +58,7 @@ class FileSequencer final : public SqliteSequencer {
     MutexLock lock(mutex_);
     LOCUS_RETURN_IF_ERROR(file_->Connect(create));
     return file_->InTransaction([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return file_->connection().Execute(kSchema);
+      return file_->connection().Execute(kCounterTables);
     });
   }
 

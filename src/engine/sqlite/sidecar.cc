@@ -34,7 +34,7 @@ using internal::ToAbsl;
 namespace {
 
 constexpr std::string_view kMark = "locus-sidecar ";
-constexpr uint64_t kVersion = 2;
+constexpr uint64_t kSidecarVersion = 2;
 // More than kMostSpaces lines of the longest names and numbers.
 constexpr size_t kMostBytes = 1 << 20;
 
@@ -75,7 +75,7 @@ std::optional<uint64_t> ParseFirstLine(std::string_view line, Identity& identity
   std::optional<uint64_t> version;
   if (version_text) version = ParseDecimal(*version_text, UINT32_MAX);
   if (!version || *version == 0) return std::nullopt;
-  if (*version > kVersion) return version;  // its lines are not known here
+  if (*version > kSidecarVersion) return version;  // its lines are not known here
   std::optional<std::string_view> hex = TakeUntil(line, ' ');
   if (!hex || hex->size() != 32) return std::nullopt;
   std::optional<absl::uint128> id = ParseHex(*hex);
@@ -123,9 +123,9 @@ absl::StatusOr<Sidecar> Parse(std::string_view text, const std::string& path) {
   std::optional<uint64_t> version;
   if (line) version = ParseFirstLine(*line, sidecar.identity);
   if (!version) return Sidecar();
-  if (*version > kVersion) {
+  if (*version > kSidecarVersion) {
     return absl::FailedPreconditionError(absl::StrCat("sidecar ", path, " has version ", *version,
-                                                      "; this version of locus supports ", kVersion,
+                                                      "; this version of locus supports ", kSidecarVersion,
                                                       ": use the newer locus that wrote it"));
   }
   while ((line = TakeUntil(lines, '\n'))) {
@@ -135,7 +135,7 @@ absl::StatusOr<Sidecar> Parse(std::string_view text, const std::string& path) {
 }
 
 std::string TextOf(const Sidecar& sidecar) {
-  std::string text = absl::StrCat(ToAbsl(kMark), kVersion, " ", HexOf(sidecar.identity.id), " ",
+  std::string text = absl::StrCat(ToAbsl(kMark), kSidecarVersion, " ", HexOf(sidecar.identity.id), " ",
                                   sidecar.identity.generation, "\n");
   for (const auto& [name, space] : sidecar.spaces) {
     SpaceOptions options = space.options.value_or(SpaceOptions());

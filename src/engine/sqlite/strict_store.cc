@@ -17,9 +17,9 @@ namespace {
 
 using sqlite::StrictTables;
 
-class Store final : public strict::StoreFrame<SqliteStrictStore> {
+class StrictSectionStore final : public strict::StoreFrame<SqliteStrictStore> {
  public:
-  Store(const std::string& path, absl::Duration busy_timeout, Clock& clock)
+  StrictSectionStore(const std::string& path, absl::Duration busy_timeout, Clock& clock)
       : file_(path, busy_timeout, "-strict", clock, &NoteLosses) {}
 
   absl::Status Connect(bool create) { return file_.Connect(create); }
@@ -136,7 +136,7 @@ class Store final : public strict::StoreFrame<SqliteStrictStore> {
 
 absl::StatusOr<std::unique_ptr<SqliteStrictStore>> SqliteStrictStore::Open(
     const std::string& path, const SqliteSegmentStore::Options& options, Clock& clock) {
-  auto store = std::make_unique<Store>(path, options.busy_timeout, clock);
+  auto store = std::make_unique<StrictSectionStore>(path, options.busy_timeout, clock);
   LOCUS_RETURN_IF_ERROR(store->Connect(options.create));
   return store;
 }

@@ -8,7 +8,7 @@ namespace locus::sqlite {
 namespace {
 
 // Times are ms since 1970. An owner's instance is a uint64 as a signed number of the same bits.
-constexpr char kSchema[] = R"sql(
+constexpr char kStrictTables[] = R"sql(
   CREATE TABLE IF NOT EXISTS locus_strict_store (
     one INTEGER PRIMARY KEY CHECK (one = 1), identity BLOB NOT NULL,
     generation INTEGER NOT NULL, newest_grant INTEGER NOT NULL) STRICT;
@@ -40,7 +40,7 @@ absl::Status StrictTables::Contradiction(const std::string& set, const absl::Sta
 }
 
 absl::Status StrictTables::Create(const std::string& identity) {
-  LOCUS_RETURN_IF_ERROR(connection_.Execute(kSchema));
+  LOCUS_RETURN_IF_ERROR(connection_.Execute(kStrictTables));
   LOCUS_ASSIGN_OR_RETURN(
       auto insert,
       connection_.Prepare("INSERT OR IGNORE INTO locus_strict_store VALUES (1, ?, 0, 0)"));

@@ -11,7 +11,7 @@ namespace {
 // Sequences and times fit SQLite's signed 64-bit integers; times are ns since 1970. head_sum_high
 // and head_sum_low add up the upper and lower 32 bits of the space's heads: heads only rise, so a
 // file of which only some pages are old shows in their sum.
-constexpr char kSchema[] = R"sql(
+constexpr char kSegmentTables[] = R"sql(
   CREATE TABLE locus_store (
     one INTEGER PRIMARY KEY CHECK (one = 1), identity BLOB NOT NULL,
     generation INTEGER NOT NULL, newest_grant INTEGER NOT NULL) STRICT;
@@ -30,7 +30,7 @@ constexpr char kSchema[] = R"sql(
 }  // namespace
 
 absl::Status Tables::Create(const Identity& identity) {
-  LOCUS_RETURN_IF_ERROR(connection_.Execute(kSchema));
+  LOCUS_RETURN_IF_ERROR(connection_.Execute(kSegmentTables));
   LOCUS_ASSIGN_OR_RETURN(auto insert,
                          connection_.Prepare("INSERT INTO locus_store VALUES (1, ?, ?, 0)"));
   return insert->BindBlob(identity.id).Bind(static_cast<int64_t>(identity.generation)).Run();

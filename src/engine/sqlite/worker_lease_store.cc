@@ -15,9 +15,9 @@ namespace {
 
 using sqlite::WorkerTables;
 
-class Store final : public SqliteWorkerLeaseStore {
+class WorkerStore final : public SqliteWorkerLeaseStore {
  public:
-  Store(const std::string& path, absl::Duration busy_timeout, Clock& clock)
+  WorkerStore(const std::string& path, absl::Duration busy_timeout, Clock& clock)
       : file_(path, busy_timeout, "-workers", clock, &NoteLosses) {}
 
   absl::Status Connect(bool create) { return file_.Connect(create); }
@@ -159,7 +159,7 @@ class Store final : public SqliteWorkerLeaseStore {
 
 absl::StatusOr<std::unique_ptr<SqliteWorkerLeaseStore>> SqliteWorkerLeaseStore::Open(
     const std::string& path, const SqliteSegmentStore::Options& options, Clock& clock) {
-  auto store = std::make_unique<Store>(path, options.busy_timeout, clock);
+  auto store = std::make_unique<WorkerStore>(path, options.busy_timeout, clock);
   LOCUS_RETURN_IF_ERROR(store->Connect(options.create));
   return store;
 }

@@ -8,7 +8,7 @@ namespace locus::sqlite {
 namespace {
 
 // Times are ms since 1970; 0: before all times. `longest` is in ms.
-constexpr char kSchema[] = R"sql(
+constexpr char kWorkerTables[] = R"sql(
   CREATE TABLE IF NOT EXISTS locus_worker_store (
     one INTEGER PRIMARY KEY CHECK (one = 1), identity BLOB NOT NULL,
     generation INTEGER NOT NULL, newest_grant INTEGER NOT NULL) STRICT;
@@ -42,7 +42,7 @@ worker::Space SpaceOf(Query& row, int first_column) {
 }  // namespace
 
 absl::Status WorkerTables::Create(const std::string& identity) {
-  LOCUS_RETURN_IF_ERROR(connection_.Execute(kSchema));
+  LOCUS_RETURN_IF_ERROR(connection_.Execute(kWorkerTables));
   LOCUS_ASSIGN_OR_RETURN(
       auto insert,
       connection_.Prepare("INSERT OR IGNORE INTO locus_worker_store VALUES (1, ?, 0, 0)"));

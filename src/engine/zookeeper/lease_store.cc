@@ -39,11 +39,11 @@ constexpr size_t kMostPage = 128;
 //   clock          written by each call, for the leader's time
 //   id/NNNNNNNNNN  the record of a worker ID that was ever granted
 //   held/NNNNNNNNNN  ephemeral: the holder
-class Store final : public ZookeeperWorkerLeaseStore {
+class WorkerStore final : public ZookeeperWorkerLeaseStore {
  public:
-  Store(const ZookeeperOptions& options, std::unique_ptr<Session> session, Clock* clock)
+  WorkerStore(const ZookeeperOptions& options, std::unique_ptr<Session> session, Clock* clock)
       : prefix_(options.prefix), session_(std::move(session)), clock_(clock) {}
-  ~Store() override { internal::AbandonIfForked(session_); }
+  ~WorkerStore() override { internal::AbandonIfForked(session_); }
 
   absl::Status Create(const SpaceName& name, absl::Duration rest, absl::Time) override {
     LOCUS_RETURN_IF_ERROR(session_->RefuseFork());
@@ -374,7 +374,7 @@ class Store final : public ZookeeperWorkerLeaseStore {
 absl::StatusOr<std::unique_ptr<ZookeeperWorkerLeaseStore>>
 internal::ZookeeperWorkerLeaseStoreAccess::Open(const ZookeeperOptions& options, Clock* clock) {
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Open(options));
-  return std::make_unique<Store>(options, std::move(session), clock);
+  return std::make_unique<WorkerStore>(options, std::move(session), clock);
 }
 
 absl::StatusOr<std::unique_ptr<ZookeeperWorkerLeaseStore>> ZookeeperWorkerLeaseStore::Open(

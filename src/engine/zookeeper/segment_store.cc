@@ -35,11 +35,11 @@ namespace {
 //   space     "1 " and the text of space_text.h
 //   clock     written by each call, for the leader's time
 //   heads/GG  the rows of a group of sections; GG two hex digits
-class Store final : public ZookeeperSegmentStore {
+class VnodeSegmentStore final : public ZookeeperSegmentStore {
  public:
-  Store(const ZookeeperOptions& options, std::unique_ptr<Session> session, Clock* clock)
+  VnodeSegmentStore(const ZookeeperOptions& options, std::unique_ptr<Session> session, Clock* clock)
       : prefix_(options.prefix), session_(std::move(session)), clock_(clock) {}
-  ~Store() override { internal::AbandonIfForked(session_); }
+  ~VnodeSegmentStore() override { internal::AbandonIfForked(session_); }
 
   absl::Status Create(const SpaceName& name, const SpaceOptions& options,
                       absl::Time caller_now) override {
@@ -310,7 +310,7 @@ class Store final : public ZookeeperSegmentStore {
 absl::StatusOr<std::unique_ptr<ZookeeperSegmentStore>> internal::ZookeeperSegmentStoreAccess::Open(
     const ZookeeperOptions& options, Clock* clock) {
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Open(options));
-  return std::make_unique<Store>(options, std::move(session), clock);
+  return std::make_unique<VnodeSegmentStore>(options, std::move(session), clock);
 }
 
 absl::StatusOr<std::unique_ptr<ZookeeperSegmentStore>> ZookeeperSegmentStore::Open(

@@ -2,9 +2,7 @@
 #ifndef LOCUS_SRC_RAFT_TCP_FRAMED_WIRE_H_
 #define LOCUS_SRC_RAFT_TCP_FRAMED_WIRE_H_
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/system/error_code.hpp>
 #include <chrono>
 #include <cstddef>
@@ -18,9 +16,6 @@
 #include "src/raft/tcp/wire.h"
 
 namespace locus::raft {
-
-// Errors are values.
-inline constexpr auto kAwait = boost::asio::as_tuple(boost::asio::use_awaitable);
 
 // Of connecting, TLS and Hello together.
 inline constexpr auto kGreeting = std::chrono::seconds(2);

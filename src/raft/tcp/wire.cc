@@ -5,15 +5,13 @@
 #include <openssl/x509v3.h>
 #include <sys/socket.h>
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
 namespace locus::raft {
 namespace {
 
 namespace asio = boost::asio;
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
+
 // What was sent and is not confirmed by the other machine for so long ends the connection; the
 // system alone would try for a quarter of an hour, ever more seldom.
 constexpr unsigned kUnconfirmedMs = 3000;

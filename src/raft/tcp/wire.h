@@ -2,10 +2,12 @@
 #ifndef LOCUS_SRC_RAFT_TCP_WIRE_H_
 #define LOCUS_SRC_RAFT_TCP_WIRE_H_
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -13,6 +15,9 @@
 #include <string_view>
 
 namespace locus::raft {
+
+// Errors are values.
+inline constexpr auto kAwait = boost::asio::as_tuple(boost::asio::use_awaitable);
 
 // A connection, with TLS or without, and a watchdog that closes it. One coroutine may read while
 // another one writes. Shared by its coroutines.

@@ -10,6 +10,7 @@
 #include "migration/cut_over/token.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
+#include "src/engine/mariadb/errors.h"
 
 namespace locus::mariadb {
 
@@ -92,7 +93,6 @@ std::vector<std::string> Lists(const std::vector<uint32_t>& numbers) {
 // While the rows are waited for, all writers of the vnodes queue behind: one that has held a row
 // for longer is waited for again later.
 constexpr char kBriefly[] = "SET STATEMENT max_statement_time = 0.15 FOR ";
-constexpr unsigned kOutOfTime = 1969;
 
 // Locks this shard's rows of the tokens' ranges.
 absl::StatusOr<std::map<size_t, BandFence>> LockRows(TargetSession& session,
@@ -106,7 +106,7 @@ absl::StatusOr<std::map<size_t, BandFence>> LockRows(TargetSession& session,
         session.Query(absl::StrCat(kBriefly, "SELECT lo, hi, own_lo, own_hi, step FROM ", kFence,
                                    " FORCE INDEX (PRIMARY) WHERE lo IN (", list, ") FOR UPDATE"),
                       Rows(5, internal::kMostRanges));
-    if (session.error() == kOutOfTime) session.NoteConflict(true);
+    if (session.error() == kStatementOutOfTime) session.NoteConflict(true);
     LOCUS_RETURN_IF_ERROR(found.status());
     for (const Result::Row& row : found->rows) {
       uint64_t numbers[5] = {};

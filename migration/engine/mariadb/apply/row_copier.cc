@@ -15,6 +15,7 @@
 #include "migration/engine/mariadb/session/bound_statement.h"
 #include "migration/engine/mariadb/session/primary.h"
 #include "migration/fence/guard_sql.h"
+#include "migration/stream/table_layout.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
 #include "src/engine/mariadb/answer.h"
@@ -29,7 +30,6 @@ using stream::ColumnKind;
 
 namespace {
 
-constexpr size_t kMostColumns = 4096;
 
 }  // namespace
 
@@ -185,7 +185,7 @@ class RowCopier::Reader {
                          "WHERE TABLE_SCHEMA = DATABASE() AND"
                          " TABLE_NAME = ",
                          SqlText(options_.table.guard.name), " ORDER BY ORDINAL_POSITION"),
-            Rows(7, kMostColumns)));
+            Rows(7, stream::kMostColumns)));
     for (const Result::Row& row : columns.rows) {
       stream::Column column;
       column.name = row[0].value_or("");
@@ -202,7 +202,7 @@ class RowCopier::Reader {
                          " information_schema.STATISTICS WHERE TABLE_SCHEMA = DATABASE() AND"
                          " INDEX_TYPE = 'BTREE' AND TABLE_NAME = ",
                          SqlText(options_.table.guard.name), " ORDER BY INDEX_NAME, SEQ_IN_INDEX"),
-            Rows(3, kMostColumns)));
+            Rows(3, stream::kMostColumns)));
     for (const Result::Row& row : indexes.rows) {
       parts_.push_back({row[0].value_or(""), row[1].value_or(""), row[2] != "0"});
     }

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "migration/fence/guard_sql.h"
+#include "migration/stream/table_layout.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
 #include "src/engine/mariadb/errors.h"
@@ -22,7 +23,6 @@ using stream::ColumnKind;
 
 namespace {
 
-constexpr size_t kMostColumns = 4096;
 
 // How many keys a statement takes: the smallest of these that is enough, so that few statements are
 // prepared. What is too much is filled with the last key.
@@ -46,7 +46,7 @@ absl::Status RowWriter::AddTable(const MovedTable& moved) {
                        " information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND"
                        " TABLE_NAME = ",
                        internal::SqlText(moved.guard.name), " ORDER BY ORDINAL_POSITION"),
-          Rows(4, kMostColumns)));
+          Rows(4, stream::kMostColumns)));
   internal::TargetTable target;
   target.moved = moved;
   for (const Result::Row& row : columns.rows) {

@@ -19,6 +19,7 @@
 #include "migration/fence/guard_sql.h"
 #include "src/base/check.h"
 #include "src/engine/mariadb/connection.h"
+#include "src/engine/mariadb/errors.h"
 #include "src/engine/mariadb/login.h"
 #include "src/engine/mariadb/sigpipe.h"
 
@@ -31,7 +32,6 @@ using SteadyClock = std::chrono::steady_clock;
 namespace {
 
 constexpr size_t kMost = 65536;
-constexpr unsigned kNoSuchTable = 1146;
 
 std::string Text(const Result::Row& row, size_t column) { return row[column].value_or(""); }
 

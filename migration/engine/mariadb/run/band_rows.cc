@@ -5,9 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "migration/apply/peer_bands.h"
 #include "migration/cut_over/token.h"
 #include "migration/engine/mariadb/run/copy_marker.h"
 #include "migration/fence/guard_sql.h"
+#include "src/engine/mariadb/errors.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
 
@@ -22,9 +24,7 @@ using internal::SqlText;
 namespace {
 
 constexpr size_t kMostRows = 65536;
-constexpr uint32_t kCohorts = RoutingTable::kMaxPermyriad;
 // The server's numbers for a statement that ran out of time, and for lost lock waits.
-constexpr unsigned kOutOfTime = 1969, kLockWaitTimeout = 1205, kDeadlock = 1213;
 
 std::string RangeText(const FencedRange& range) { return absl::StrCat(range.lo, "-", range.hi); }
 
@@ -47,7 +47,7 @@ std::string Within(absl::Duration patience) {
 }
 
 bool IsBusy(unsigned error) {
-  return error == kOutOfTime || error == kLockWaitTimeout || error == kDeadlock;
+  return error == kStatementOutOfTime || error == kLockWaitTimeout || error == kDeadlock;
 }
 
 std::string ValuesOf(const FenceRow& row) {
@@ -73,7 +73,7 @@ absl::StatusOr<Recut> RecutOf(const std::vector<FenceRow>& rows,
       if (range.lo <= row.hi && range.hi >= row.lo) inside.push_back(range);
     }
     if (inside.empty()) continue;
-    const bool all = row.own_lo == 0 && row.own_hi == kCohorts;
+    const bool all = row.own_lo == 0 && row.own_hi == internal::kCohorts;
     if (owned ? !all : row.own_lo < row.own_hi) {
       return absl::FailedPreconditionError(absl::StrCat(
           "the fence accepts cohorts [", row.own_lo, ", ", row.own_hi, ") of vnodes ", row.lo, "-",
@@ -140,7 +140,7 @@ absl::StatusOr<std::vector<FenceRow>> BandRows::Touching() {
 
 absl::Status BandRows::Make(uint64_t step, uint64_t run, absl::Duration patience) {
   LOCUS_ASSIGN_OR_RETURN(std::vector<FenceRow> rows, Touching());
-  const BandFence own = Owned(side_, 0, kCohorts);
+  const BandFence own = Owned(side_, 0, internal::kCohorts);
   const std::string& other = side_ == Side::kSource ? move_.target.name : move_.source.name;
   std::vector<FenceRow> wanted;
   for (const FencedRange& range : move_.ranges) {

@@ -11,6 +11,7 @@
 #include "migration/fence/guard_sql.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
+#include "src/engine/mariadb/errors.h"
 
 namespace locus::mariadb {
 
@@ -22,7 +23,6 @@ using stream::ChangeTransaction;
 namespace {
 
 // A column of a change, where the row has it.
-constexpr unsigned kNoSuchTable = 1146;
 
 const stream::Value* ColumnOf(const Change& change, const stream::Row& row, std::string_view name) {
   for (size_t i = 0; i < change.table->columns.size(); ++i) {

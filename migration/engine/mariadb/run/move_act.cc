@@ -6,6 +6,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "locus/migration/shard_fence.h"
+#include "migration/apply/peer_bands.h"
 #include "migration/engine/mariadb/apply/row_copier.h"
 #include "migration/engine/mariadb/fence/moved_tables.h"
 #include "migration/engine/mariadb/run/move_runner.h"
@@ -19,6 +20,7 @@
 #include "src/base/check.h"
 #include "src/base/random_word.h"
 #include "src/base/text.h"
+#include "src/engine/mariadb/errors.h"
 
 namespace locus::mariadb {
 
@@ -34,8 +36,6 @@ using SteadyClock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr uint32_t kCohorts = RoutingTable::kMaxPermyriad;
-constexpr unsigned kNoSuchTable = 1146;
 constexpr std::chrono::seconds kBindPause{1};
 // Behind this lag of the stream the copy waits for it.
 constexpr double kMostLagMs = 5000;
@@ -55,16 +55,16 @@ absl::Status MoveRunner::Act(const Decision& decision, const MoveSight& sight) {
     case Decision::Kind::kRefuse: {
       LOCUS_ASSIGN_OR_RETURN(
           const bool refused,
-          Change(internal::Other(sight.fences.donor), Refuse(source_row_, target_row_, kCohorts)));
+          Change(internal::Other(sight.fences.donor), Refuse(source_row_, target_row_, internal::kCohorts)));
       return refused ? Note("taken back", decision.why) : absl::OkStatus();
     }
     case Decision::Kind::kRestore:
       // A promoted candidate without the refusal would obey the token, and both would accept.
       LOCUS_RETURN_IF_ERROR(CandidatesHave(internal::Other(sight.fences.donor)));
-      return Change(sight.fences.donor, Restore(source_row_, target_row_, kCohorts)).status();
+      return Change(sight.fences.donor, Restore(source_row_, target_row_, internal::kCohorts)).status();
     case Decision::Kind::kLevel:
       LOCUS_RETURN_IF_ERROR(CandidatesHave(sight.fences.donor));
-      return Change(internal::Other(sight.fences.donor), Level(source_row_, target_row_, kCohorts))
+      return Change(internal::Other(sight.fences.donor), Level(source_row_, target_row_, internal::kCohorts))
           .status();
     case Decision::Kind::kPublish:
     case Decision::Kind::kPublishEnd:
@@ -197,7 +197,7 @@ absl::Status MoveRunner::PrepareFences() {
   LOCUS_ASSIGN_OR_RETURN(std::vector<FenceRow> target, target_bands_->Touching());
   auto source_row = source_bands_->Read(), target_row = target_bands_->Read();
   if (source_row.ok() && target_row.ok()) {
-    const internal::Situation now = SituationOf(*source_row, *target_row, kCohorts);
+    const internal::Situation now = SituationOf(*source_row, *target_row, internal::kCohorts);
     const bool named =
         source.front().other == move_.target.name && target.front().other == move_.source.name;
     if (now.kind == internal::Situation::Kind::kAgreed && now.share == 0 && named) {
@@ -379,7 +379,7 @@ absl::Status MoveRunner::CopyTo(Side recipient, const std::atomic<bool>& stop) {
                            ChangeApplier::Open(applying, stream::GtidPosition()));
     CopierOptions copying;
     copying.source = from->Options();
-    if (own.own_lo > 0 || own.own_hi < kCohorts) copying.cohorts = {own.own_lo, own.own_hi};
+    if (own.own_lo > 0 || own.own_hi < internal::kCohorts) copying.cohorts = {own.own_lo, own.own_hi};
     copying.table = table;
     copying.ranges = move_.ranges;
     copying.chunk_time = options_.pace.chunk_time;

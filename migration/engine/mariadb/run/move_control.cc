@@ -7,6 +7,7 @@
 #include "migration/move/table_steps.h"
 #include "src/base/check.h"
 #include "src/base/random_word.h"
+#include "src/engine/mariadb/errors.h"
 
 namespace locus::mariadb {
 
@@ -19,7 +20,6 @@ using internal::Wish;
 namespace {
 
 constexpr int kMostAttempts = 100;
-constexpr unsigned kNoSuchTable = 1146;
 
 // A server whose log cannot grow lets its COMMITs wait, and says so nowhere else; it still answers
 // those who read. 0 also where it does not.

@@ -6,6 +6,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "migration/apply/peer_bands.h"
 #include "migration/engine/mariadb/run/move_runner.h"
 #include "migration/engine/mariadb/run/rebind.h"
 #include "migration/engine/mariadb/run/shell_command.h"
@@ -27,7 +28,6 @@ using SteadyClock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr uint32_t kCohorts = RoutingTable::kMaxPermyriad;
 constexpr std::chrono::milliseconds kPingPause{100};
 constexpr std::chrono::milliseconds kGatesPause{500};
 constexpr std::chrono::milliseconds kTablePause{500};
@@ -171,7 +171,7 @@ absl::Status MoveRunner::LookAtFences(MoveSight& sight) {
   LOCUS_ASSIGN_OR_RETURN(BandRows::Seen target, target_bands_->ReadUnbound());
   source_row_ = source.row;
   target_row_ = target.row;
-  sight.fences = SituationOf(source_row_, target_row_, kCohorts);
+  sight.fences = SituationOf(source_row_, target_row_, internal::kCohorts);
   if (source.bound_to != 0 || target.bound_to != 0) {
     LOCUS_RETURN_IF_ERROR(MayBindMove(source, target));
     return Rebind();
@@ -179,7 +179,7 @@ absl::Status MoveRunner::LookAtFences(MoveSight& sight) {
   if (sight.fences.kind == Situation::Kind::kImpossible) {
     // Read one after the other they may be of two moments; at once they cannot differ for long.
     LOCUS_ASSIGN_OR_RETURN(source_row_, source_bands_->Read());
-    sight.fences = SituationOf(source_row_, target_row_, kCohorts);
+    sight.fences = SituationOf(source_row_, target_row_, internal::kCohorts);
   }
   sight.step = std::max(source_row_.step, target_row_.step);
   const auto now = SteadyClock::now();

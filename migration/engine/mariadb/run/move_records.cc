@@ -12,6 +12,7 @@
 #include "migration/fence/guard_sql.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
+#include "src/engine/mariadb/errors.h"
 
 namespace locus::mariadb {
 
@@ -27,7 +28,6 @@ namespace {
 
 constexpr size_t kMostMoves = 100'000;
 constexpr size_t kMostEvents = 1'000'000;
-constexpr unsigned kNoSuchTable = 1146;
 // Of texts that quote servers: a little less than the columns hold.
 constexpr size_t kMostHoldBytes = 990, kMostTextBytes = 8000, kMostRunnerBytes = 240;
 

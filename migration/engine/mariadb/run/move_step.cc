@@ -3,6 +3,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "locus/migration/shard_fence.h"
+#include "migration/apply/peer_bands.h"
 #include "migration/engine/mariadb/run/move_runner.h"
 #include "src/base/check.h"
 #include "src/base/random_word.h"
@@ -15,7 +16,6 @@ using SteadyClock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr uint32_t kCohorts = RoutingTable::kMaxPermyriad;
 constexpr int kMostUnguardedRounds = 40;
 // Steps that were kept from the fence longer ago are none of the same row.
 constexpr std::chrono::seconds kBusyForgotten{20};
@@ -93,7 +93,7 @@ absl::Status MoveRunner::LetGo(uint32_t share) {
   for (const Side side : {Side::kSource, Side::kTarget}) {
     LOCUS_RETURN_IF_ERROR(CandidatesHave(side));
   }
-  const auto row = internal::LetGo(source_row_, target_row_, share, *nonce | 1, kCohorts);
+  const auto row = internal::LetGo(source_row_, target_row_, share, *nonce | 1, internal::kCohorts);
   const Side donor = forth ? Side::kSource : Side::kTarget;
   auto before = SteadyClock::now();
   auto written = BandRows::Written::kDone;

@@ -7,10 +7,12 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "migration/apply/peer_bands.h"
 #include "migration/engine/mariadb/session/marker_tables.h"
 #include "migration/engine/mariadb/session/primary.h"
 #include "src/base/check.h"
 #include "src/base/random_word.h"
+#include "src/engine/mariadb/errors.h"
 
 namespace locus::mariadb {
 
@@ -19,9 +21,7 @@ using internal::Side;
 
 namespace {
 
-constexpr size_t kMostRows = 65536;
-constexpr uint32_t kCohorts = RoutingTable::kMaxPermyriad;
-constexpr unsigned kNoSuchTable = 1146;
+constexpr size_t kMostFences = 65536;
 
 ShardGene GeneOf(uint32_t vnode) { return ShardGene::FromUint16(static_cast<uint16_t>(vnode)); }
 
@@ -106,7 +106,7 @@ absl::Status BindPieces(ShardLink& link, const FenceRow& row, const std::vector<
 bool MayBindAtRest(const FenceRow& row, uint32_t shard, const RoutingTable& table,
                    std::string& why) {
   const bool none = row.own_lo >= row.own_hi;
-  if (!none && (row.own_lo != 0 || row.own_hi != kCohorts)) {
+  if (!none && (row.own_lo != 0 || row.own_hi != internal::kCohorts)) {
     why = "it accepts a part of the cohorts: a move stands there";
     return false;
   }
@@ -126,7 +126,7 @@ bool MayBindAtRest(const FenceRow& row, uint32_t shard, const RoutingTable& tabl
 }
 
 absl::Status MayBindMove(const BandRows::Seen& source, const BandRows::Seen& target) {
-  if (SituationOf(source.row, target.row, kCohorts).kind !=
+  if (SituationOf(source.row, target.row, internal::kCohorts).kind !=
       internal::Situation::Kind::kImpossible) {
     return absl::OkStatus();
   }
@@ -158,7 +158,7 @@ absl::Status MayBindUnbegun(const Move& move, ShardLink& source, ShardLink& targ
   }
   LOCUS_ASSIGN_OR_RETURN(rows, TouchingOrNone(move, Side::kSource, source));
   for (const FenceRow& row : rows) {
-    if (row.own_lo == 0 && row.own_hi == kCohorts) continue;
+    if (row.own_lo == 0 && row.own_hi == internal::kCohorts) continue;
     return absl::FailedPreconditionError(
         absl::StrCat("the fence of the source, mariadb ", source.place(), ", accepts cohorts ",
                      row.own_lo, " to below ", row.own_hi, " of vnodes ", row.lo, "-", row.hi,
@@ -169,7 +169,7 @@ absl::Status MayBindUnbegun(const Move& move, ShardLink& source, ShardLink& targ
 
 absl::StatusOr<bool> HasUnboundRows(ShardLink& link, const std::vector<FencedRange>& ranges) {
   auto results = link.Run("SELECT lo, hi FROM locus_fence WHERE server_id <> @@server_id",
-                          {Rows(2, kMostRows)});
+                          {Rows(2, kMostFences)});
   if (!results.ok() && link.error() == kNoSuchTable) return false;
   LOCUS_RETURN_IF_ERROR(results.status());
   for (const Result::Row& row : (*results)[0].rows) {
@@ -187,7 +187,7 @@ absl::StatusOr<RebindResult> RebindRows(ShardLink& link, uint32_t shard, const R
   auto results = link.Run(
       "SELECT lo, hi, own_lo, own_hi, step, server_id FROM locus_fence WHERE server_id <>"
       " @@server_id ORDER BY lo",
-      {Rows(6, kMostRows)});
+      {Rows(6, kMostFences)});
   if (!results.ok() && link.error() == kNoSuchTable) return RebindResult();
   LOCUS_RETURN_IF_ERROR(results.status());
   RebindResult result;

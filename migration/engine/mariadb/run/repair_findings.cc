@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "locus/migration/shard_fence.h"
+#include "migration/apply/peer_bands.h"
 #include "migration/engine/mariadb/fence/moved_tables.h"
 #include "migration/engine/mariadb/run/band_rows.h"
 #include "migration/engine/mariadb/session/marker_tables.h"
@@ -16,6 +17,7 @@
 #include "migration/stream/stream_position.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
+#include "src/engine/mariadb/errors.h"
 
 namespace locus::mariadb {
 
@@ -28,9 +30,7 @@ using stream::GtidPosition;
 
 namespace {
 
-constexpr unsigned kNoSuchTable = 1146;
 constexpr size_t kMostLogs = 1'000'000;
-constexpr uint32_t kCohorts = RoutingTable::kMaxPermyriad;
 
 std::string TextOf(const BandFence& row) {
   return absl::StrCat("[", row.own_lo, ", ", row.own_hi, ") at step ", row.step);
@@ -87,7 +87,7 @@ class Examination {
     }
     if (!rows[0] || !rows[1]) return absl::OkStatus();
     fences_ = {*rows[0], *rows[1]};
-    if (SituationOf(*rows[0], *rows[1], kCohorts).kind != internal::Situation::Kind::kImpossible) {
+    if (SituationOf(*rows[0], *rows[1], internal::kCohorts).kind != internal::Situation::Kind::kImpossible) {
       return absl::OkStatus();
     }
     Left(Kind::kWrong, Side::kSource,

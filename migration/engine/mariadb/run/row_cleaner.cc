@@ -22,7 +22,7 @@ using SteadyClock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr uint64_t kLeastRows = 16, kMostRows = 4096;
+constexpr uint64_t kFewestDeleted = 16, kMostDeleted = 4096;
 
 // One range of vnodes in one table of one shard.
 class RangeCleaner {
@@ -82,7 +82,7 @@ class RangeCleaner {
 absl::Status DeleteMovedRows(ShardLink& link, const Move& move, uint64_t run,
                              absl::Duration batch_time, const std::atomic<bool>& stop,
                              std::atomic<uint64_t>& deleted) {
-  uint64_t rows = kLeastRows;
+  uint64_t rows = kFewestDeleted;
   internal::Backoff pauses({absl::Milliseconds(2), absl::Seconds(1), 0.5});
   for (auto table = move.tables.rbegin(); table != move.tables.rend(); ++table) {
     LOCUS_RETURN_IF_ERROR(PutCopyMarker(link, move.name, table->guard.name, run));
@@ -93,7 +93,7 @@ absl::Status DeleteMovedRows(ShardLink& link, const Move& move, uint64_t run,
         auto batch = cleaner.DeleteBatch(rows);
         if (!batch.ok() && link.conflict() &&
             SleepBeforeRetry(pauses, SteadyClock::time_point::max())) {
-          rows = std::max(kLeastRows, rows / 2);
+          rows = std::max(kFewestDeleted, rows / 2);
           continue;
         }
         pauses.Reset();
@@ -102,7 +102,7 @@ absl::Status DeleteMovedRows(ShardLink& link, const Move& move, uint64_t run,
         deleted += found;
         const auto took = SteadyClock::now() - begun;
         rows = absl::FromChrono(took) > batch_time ? rows / 2 : rows + 64;
-        rows = std::clamp(rows, kLeastRows, kMostRows);
+        rows = std::clamp(rows, kFewestDeleted, kMostDeleted);
         if (found > 0) std::this_thread::sleep_for(took);
       }
     }

@@ -12,6 +12,7 @@
 #include "src/base/backoff.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
+#include "src/engine/mariadb/errors.h"
 
 namespace locus::mariadb {
 
@@ -30,7 +31,6 @@ constexpr std::chrono::milliseconds kCandidatePause{10};
 // Of what waits for candidates.
 constexpr size_t kMostHeld = 100'000;
 constexpr uint64_t kMostHeldBytes = 256 << 20;
-constexpr unsigned kNoSuchTable = 1146;
 
 }  // namespace
 

@@ -53,11 +53,11 @@ std::optional<absl::Time> TimeAt(const Reply& reply, size_t i) {
   return worker::TimeOf(TextAt(reply, i));
 }
 
-class Store final : public RedisWorkerLeaseStore {
+class WorkerStore final : public RedisWorkerLeaseStore {
  public:
-  Store(std::unique_ptr<redis::Client> client, Clock* clock)
+  WorkerStore(std::unique_ptr<redis::Client> client, Clock* clock)
       : client_(std::move(client)), clock_(clock) {}
-  ~Store() override { internal::AbandonIfForked(client_); }
+  ~WorkerStore() override { internal::AbandonIfForked(client_); }
 
   absl::Status Create(const SpaceName& space, absl::Duration rest, absl::Time) override {
     LOCUS_RETURN_IF_ERROR(worker::CheckRest(rest));
@@ -284,7 +284,7 @@ class Store final : public RedisWorkerLeaseStore {
 absl::StatusOr<std::unique_ptr<RedisWorkerLeaseStore>> internal::RedisWorkerLeaseStoreAccess::Open(
     const RedisOptions& server, Clock* clock) {
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<redis::Client> client, redis::Client::Open(server));
-  return std::make_unique<Store>(std::move(client), clock);
+  return std::make_unique<WorkerStore>(std::move(client), clock);
 }
 
 absl::StatusOr<std::unique_ptr<RedisWorkerLeaseStore>> RedisWorkerLeaseStore::Open(

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+# How tests are declared. The tests of a folder are one program, tests_<folder>, since linking a
+# program for each file takes longer than compiling the file; CTest still runs each file by itself
+# (tests/support/test_main.cc). The target tests_<folder> also builds what those tests start.
+#
+# Labels: dir:<folder> · sanitized: presets asan and tsan run it, too · long: only
+# `scripts/test --all` runs it · proof: its failure says that something was lost or made twice, so
+# it is never run once more.
+
+# The folder below tests/ of what is being declared, and its target.
+macro(locus_test_folder)
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/tests
+             OUTPUT_VARIABLE folder)
+  string(REPLACE "/" "_" folder_target "tests_${folder}")
+endmacro()
+
+# locus_declare_test(test labels...): CTest knows the test; it belongs to this folder.
+function(locus_declare_test test)
+  locus_test_folder()
+  set_property(TEST ${test} APPEND PROPERTY LABELS "dir:${folder}" ${ARGN})
+endfunction()
+
+# locus_folder_needs(targets...): the folder's target builds these.
+function(locus_folder_needs)
+  locus_open_folder()
+  set_property(DIRECTORY APPEND PROPERTY LOCUS_FOLDER_NEEDS ${ARGN})
+endfunction()
+
+# Called by what puts something into the folder's target, which is made behind all of them.
+function(locus_open_folder)
+  get_property(open DIRECTORY PROPERTY LOCUS_FOLDER_OPEN)
+  if(NOT open)
+    set_property(DIRECTORY PROPERTY LOCUS_FOLDER_OPEN TRUE)
+    cmake_language(DEFER CALL locus_close_folder)
+  endif()
+endfunction()
+
+function(locus_close_folder)
+  locus_test_folder()
+  get_property(tests DIRECTORY PROPERTY LOCUS_FOLDER_TESTS)
+  get_property(needs DIRECTORY PROPERTY LOCUS_FOLDER_NEEDS)
+  if(NOT tests)
+    add_custom_target(${folder_target})
+  else()
+    # A line for each test: its name and its sources.
+    set(lines "")
+    set(sources "")
+    foreach(test IN LISTS tests)
+      get_target_property(own ${test} SOURCES)
+      list(FILTER own INCLUDE REGEX "_test\\.cc$")
+      list(TRANSFORM own PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+      list(JOIN own " " line)
+      string(APPEND lines "${test} ${line}\n")
+      list(APPEND sources ${own})
+    endforeach()
+    set(entries ${CMAKE_CURRENT_BINARY_DIR}/entries)
+    file(CONFIGURE OUTPUT ${entries}.txt CONTENT "${lines}" @ONLY)
+    add_custom_command(
+      OUTPUT ${entries}.cc
+      COMMAND ${CMAKE_COMMAND} -DIN=${entries}.txt -DOUT=${entries}.cc -P
+              ${PROJECT_SOURCE_DIR}/cmake/test_entries.cmake
+      DEPENDS ${entries}.txt ${PROJECT_SOURCE_DIR}/cmake/test_entries.cmake ${sources}
+      COMMENT "Listing the tests of ${folder}"
+      VERBATIM)
+    add_executable(${folder_target} ${entries}.cc)
+    locus_compile_options(${folder_target})
+    target_link_libraries(${folder_target} PRIVATE locus_test_main ${tests})
+    foreach(test IN LISTS tests)
+      # Named once more: objects are linked only where they are named.
+      get_target_property(libraries ${test} LINK_LIBRARIES)
+      target_link_libraries(${folder_target} PRIVATE ${libraries})
+      get_target_property(needed ${test} MANUALLY_ADDED_DEPENDENCIES)
+      if(needed)
+        list(APPEND needs ${needed})
+      endif()
+    endforeach()
+  endif()
+  if(needs)
+    list(REMOVE_DUPLICATES needs)
+    add_dependencies(${folder_target} ${needs})
+  endif()
+  set_property(GLOBAL APPEND PROPERTY LOCUS_TEST_FOLDERS ${folder_target})
+endfunction()
+
+# What an order service calls for each order.
+set(LOCUS_EACH_ORDER id order_no generator sequence snowflake number)
+
+# locus_test(name libraries...): name.cc becomes a part of the folder's program, and a CTest entry.
+function(locus_test name)
+  locus_test_folder()
+  add_library(${name} OBJECT ${name}.cc)
+  locus_compile_options(${name})
+  target_link_libraries(${name} PRIVATE locus_test_support ${ARGN})
+  add_test(NAME ${name} COMMAND ${folder_target} --entry=${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+  locus_declare_test(${name} sanitized)
+  if(folder IN_LIST LOCUS_EACH_ORDER)
+    locus_in_release(${name})
+  endif()
+  locus_open_folder()
+  set_property(DIRECTORY APPEND PROPERTY LOCUS_FOLDER_TESTS ${name})
+endfunction()
+
+# locus_test_program(name sources... [LINK libraries...] [OWN_MAIN]): the same as a program of its own,
+# for tests that replace what all of a program uses (operator new, getaddrinfo), that search all memory
+# of their process, or that have a main of their own.
+function(locus_test_program name)
+  cmake_parse_arguments(program "OWN_MAIN" "" "LINK" ${ARGN})
+  if(NOT program_UNPARSED_ARGUMENTS)
+    set(program_UNPARSED_ARGUMENTS ${name}.cc)
+  endif()
+  add_executable(${name} ${program_UNPARSED_ARGUMENTS})
+  locus_compile_options(${name})
+  target_link_libraries(${name} PRIVATE locus_test_support ${program_LINK})
+  if(NOT program_OWN_MAIN)
+    target_link_libraries(${name} PRIVATE GTest::gmock_main)
+  endif()
+  locus_folder_needs(${name})
+endfunction()
+
+# locus_program_test(name libraries...): locus_test_program of name.cc, and a CTest entry.
+function(locus_program_test name)
+  locus_test_program(${name} LINK ${ARGN})
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+  locus_declare_test(${name} sanitized)
+endfunction()
+
+# locus_in_release(tests...): the release preset runs these, whatever a sanitizer runs.
+function(locus_in_release)
+  foreach(test IN LISTS ARGN)
+    get_property(labels TEST ${test} PROPERTY LABELS)
+    list(REMOVE_ITEM labels sanitized)
+    set_property(TEST ${test} PROPERTY LABELS ${labels})
+  endforeach()
+endfunction()
+
+# locus_label(label tests...)
+function(locus_label label)
+  foreach(test IN LISTS ARGN)
+    set_property(TEST ${test} APPEND PROPERTY LABELS ${label})
+  endforeach()
+endfunction()
+
+# The same for a test of what runs on one thread: TSan has nothing to find there.
+function(locus_one_thread_test)
+  if(NOT LOCUS_SANITIZE MATCHES thread)
+    locus_test(${ARGV})
+  endif()
+endfunction()
+
+# The same for a test of whole processes and servers, which takes long and calls nothing that a
+# sanitizer does not see in shorter tests.
+function(locus_plain_test name)
+  if(NOT LOCUS_SANITIZE)
+    locus_test(${ARGV})
+    locus_in_release(${name})
+  endif()
+endfunction()
+function(locus_plain_program_test name)
+  if(NOT LOCUS_SANITIZE)
+    locus_program_test(${ARGV})
+    locus_in_release(${name})
+  endif()
+endfunction()
+
+# locus_script_test(name COMMAND... [NEEDS targets...]): a test that is a script, or a program of
+# this build that is no test. No sanitizer runs it.
+function(locus_script_test name)
+  cmake_parse_arguments(script "" "" "COMMAND;NEEDS" ${ARGN})
+  add_test(NAME ${name} COMMAND ${script_COMMAND})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+  locus_declare_test(${name})
+  locus_folder_needs(${script_NEEDS})
+endfunction()
+
+# locus_optimize(target): for what runs longer than it compiles. No precompiled headers fit it.
+function(locus_optimize target)
+  set_target_properties(${target} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)
+  target_compile_options(${target} PRIVATE -O2)
+endfunction()
+
+# locus_simulation(name library [seeds]): name_test runs 10,000 seeds of name.cc, or as many as are
+# said. On one thread, and without sanitizers: ten times as long with them, under which other tests
+# call the same code.
+function(locus_simulation name library)
+  if(LOCUS_SANITIZE)
+    return()
+  endif()
+  set(seeds 10000)
+  if(ARGC GREATER 2)
+    set(seeds ${ARGV2})
+  endif()
+  locus_test_program(${name}_test ${name}_test.cc ${name}.cc LINK ${library} OWN_MAIN)
+  locus_optimize(${name}_test)
+  add_test(NAME ${name}_test COMMAND ${name}_test --seeds=${seeds})
+  locus_declare_test(${name}_test)
+endfunction()
