@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "migration/engine/mariadb/run/tombstones.h"
 
+#include <chrono>
+#include <thread>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
@@ -52,6 +55,27 @@ class TombstonesTest : public ::testing::Test {
     }
     return table;
   }
+  // A second shard, which knows the move and its run.
+  std::unique_ptr<ShardLink> MakeTarget() {
+    auto target = ShardLink::Create(FreshMariadbDatabase()).value();
+    for (const std::string& create : CreateMarkerTables()) EXPECT_TRUE(target->Run(create).ok());
+    EXPECT_TRUE(target->Run(CreateTombstones()).ok());
+    EXPECT_TRUE(target
+                    ->Run("INSERT INTO locus_run (move, run, ping, counter) VALUES ('first', 7, 0,"
+                          " 1)")
+                    .ok());
+    return target;
+  }
+  // 5,000 rows of "notes", all of the move, with tombstones above them: keys 10000, 10010, ...,
+  // 59990.
+  void MakeOldTombstones() {
+    move_.tables = {MakeTable("notes", {"id"}, "id BIGINT UNSIGNED")};
+    Run("INSERT INTO notes SELECT seq, seq % 100, seq % 10000, 3 FROM seq_10000_to_59990_step_10");
+    Run("INSERT INTO locus_tombstone SELECT 'notes', CONCAT('5:', seq), 4, seq % 100, seq % 10000"
+        " FROM seq_10000_to_59990_step_10");
+  }
+  static constexpr char kCountOldOnes[] =
+      "SELECT COUNT(*) FROM locus_tombstone WHERE pk LIKE '5:%0'";
   // Rows that were deleted, and stand there again as they were before.
   void DeleteAndLeave(const std::string& name, const std::string& values) {
     Run(absl::StrCat("INSERT INTO ", name, " VALUES ", values));
@@ -126,14 +150,7 @@ TEST_F(TombstonesTest, LargeTables_NoStatementLooksAtMoreThanSomeThousandRows) {
       " SET GLOBAL long_query_time = 0; SET GLOBAL log_queries_not_using_indexes = 0");
   // By sessions of their own: the log's settings are those at their beginning.
   auto from = link_->Another().value(), to = link_->Another().value();
-  const MariadbOptions other = FreshMariadbDatabase();
-  auto target = ShardLink::Create(other).value();
-  for (const std::string& create : CreateMarkerTables()) ASSERT_TRUE(target->Run(create).ok());
-  ASSERT_TRUE(target->Run(CreateTombstones()).ok());
-  ASSERT_TRUE(target
-                  ->Run("INSERT INTO locus_run (move, run, ping, counter) VALUES ('first', 7, 0,"
-                        " 1)")
-                  .ok());
+  auto target = MakeTarget();
   auto nothing = [] { return absl::OkStatus(); };
   ASSERT_TRUE(CopyTombstones(*from, *target, move_, all_, 7, nothing, stop_).ok());
   ASSERT_TRUE(DeleteDeadRows(*to, move_, all_, 7, stop_).ok());
@@ -152,6 +169,85 @@ TEST_F(TombstonesTest, LargeTables_NoStatementLooksAtMoreThanSomeThousandRows) {
                    " '') FROM mysql.slow_log WHERE rows_examined > 8000 AND sql_text NOT LIKE"
                    " '%COUNT(*)%'"),
       "");
+}
+
+// Clients delete between any two statements: what one has counted is more for the next.
+TEST_F(TombstonesTest, TombstonesBetweenAnyTwoStatements_NoOldOneIsMissed) {
+  MakeOldTombstones();
+  auto from = link_->Another().value(), to = link_->Another().value();
+  auto target = MakeTarget();
+  int statements = 0;
+  const auto delete_some = [&](ShardLink& shard) {
+    return [&shard, &statements](const std::string& statement) {
+      if (!statement.starts_with("SELECT") || statement.find("tbl") == std::string::npos) return;
+      // One of a hundred keys; each statement meets others.
+      const int n = ++statements % 90, first = 10'000 + n / 9 * 10 + n % 9 + 1;
+      ASSERT_TRUE(shard
+                      .Run(absl::StrCat("INSERT IGNORE INTO locus_tombstone SELECT 'notes',"
+                                        " CONCAT('5:', seq), 4, seq % 100, seq % 10000 FROM seq_",
+                                        first, "_to_59999_step_100"))
+                      .ok());
+    };
+  };
+  from->set_before_statement(delete_some(*link_));
+  to->set_before_statement(delete_some(*link_));
+  const absl::Status copied = CopyTombstones(
+      *from, *target, move_, all_, 7, [] { return absl::OkStatus(); }, stop_);
+  ASSERT_TRUE(copied.ok()) << copied;
+  EXPECT_GE(statements, 3);
+  auto count = target->Run(kCountOldOnes, {OneRow(1)});
+  ASSERT_TRUE(count.ok()) << count.status();
+  EXPECT_EQ((*count)[0].rows[0][0], "5000");
+
+  const absl::Status deleted = DeleteDeadRows(*to, move_, all_, 7, stop_);
+  ASSERT_TRUE(deleted.ok()) << deleted;
+  EXPECT_EQ(Value("SELECT COUNT(*) FROM notes"), "0");
+
+  auto other = target->Another().value();
+  target->set_before_statement(delete_some(*other));
+  const absl::Status forgotten = ForgetTombstones(*target, move_, 7);
+  ASSERT_TRUE(forgotten.ok()) << forgotten;
+  count = other->Run(kCountOldOnes, {OneRow(1)});
+  ASSERT_TRUE(count.ok()) << count.status();
+  EXPECT_EQ((*count)[0].rows[0][0], "0");
+}
+
+TEST_F(TombstonesTest, ClientDeletes2000ASecond_WalksEndAndMissNoOldOne) {
+  MakeOldTombstones();
+  Run("INSERT INTO notes SELECT seq, seq % 100, seq % 10000, 3 FROM seq_10000_to_59999"
+      " WHERE seq % 10 <> 0");
+  auto from = link_->Another().value(), client = link_->Another().value();
+  auto target = MakeTarget();
+  std::atomic<bool> end = false;
+  std::atomic<int> deleted = 0;
+  std::thread deletes([&] {
+    constexpr int kAtOnce = 40;
+    auto next = std::chrono::steady_clock::now();
+    for (uint64_t i = 0; !end;) {
+      std::vector<uint64_t> keys;
+      for (int k = 0; k < kAtOnce; ++k, ++i) keys.push_back(10'000 + i * 7919 % 49'999);
+      const auto done = client->Run(
+          absl::StrCat("DELETE FROM notes WHERE id IN (", absl::StrJoin(keys, ", "), ")"));
+      EXPECT_TRUE(done.ok()) << done.status();
+      deleted += kAtOnce;
+      next += std::chrono::milliseconds(20);
+      std::this_thread::sleep_until(next);
+    }
+  });
+  auto nothing = [] { return absl::OkStatus(); };
+  absl::Status status;
+  int walks = 0;
+  for (; status.ok() && deleted < 6000; ++walks) {
+    status = CopyTombstones(*from, *target, move_, all_, 7, nothing, stop_);
+    if (status.ok()) status = DeleteDeadRows(*from, move_, all_, 7, stop_);
+  }
+  end = true;
+  deletes.join();
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_GE(walks, 1);
+  auto count = target->Run(kCountOldOnes, {OneRow(1)});
+  ASSERT_TRUE(count.ok()) << count.status();
+  EXPECT_EQ((*count)[0].rows[0][0], "5000");
 }
 
 }  // namespace

@@ -32,77 +32,119 @@ constexpr size_t kMostColumns = 4096;
 constexpr int kMostAttempts = 10;
 constexpr char kMarkerTable[] = "locus_tombstone";
 
-std::string OfMove(const Move& move) {
-  return absl::StrCat("(",
-                      absl::StrJoin(move.ranges, " OR ",
-                                    [](std::string* out, const FencedRange& range) {
-                                      absl::StrAppend(out, "gene BETWEEN ", range.lo, " AND ",
-                                                      range.hi);
-                                    }),
-                      ")");
+struct Tombstone {
+  std::string table, key;
+  uint64_t version = 0, gene = 0, cohort = 0;
+};
+
+bool IsOfMove(const Tombstone& one, const Move& move) {
+  return std::any_of(move.ranges.begin(), move.ranges.end(), [&](const FencedRange& range) {
+    return range.lo <= one.gene && one.gene <= range.hi;
+  });
 }
 
-std::string OfCohorts(const internal::BandFence& own) {
-  return absl::StrCat(" AND cohort >= ", own.own_lo, " AND cohort < ", own.own_hi);
+bool IsOf(const Tombstone& one, const Move& move, const internal::BandFence& own) {
+  return own.own_lo <= one.cohort && one.cohort < own.own_hi && IsOfMove(one, move);
 }
 
-std::string Bytes(const std::optional<std::string>& value) {
-  return absl::StrCat("X'", HexOf(value.value_or("")), "'");
-}
+std::string Bytes(std::string_view value) { return absl::StrCat("X'", HexOf(value), "'"); }
 
-// One chunk in one transaction of the target, with the marker of the run.
+// Some in one transaction of the target, with the marker of the run.
 absl::Status Put(ShardLink& target, const Move& move, uint64_t run,
-                 const std::vector<Result::Row>& rows) {
-  std::vector<std::string> values;
-  for (const Result::Row& row : rows) {
-    for (size_t i : {2, 3, 4}) {
-      if (internal::ParseDecimal(row[i].value_or(""), UINT64_MAX)) continue;
-      return absl::DataLossError("a tombstone of the source has no number");
-    }
-    values.push_back(absl::StrCat("(", Bytes(row[0]), ", ", Bytes(row[1]), ", ", *row[2], ", ",
-                                  *row[3], ", ", *row[4], ")"));
-  }
+                 const std::vector<Tombstone>& tombstones) {
+  const std::string values =
+      absl::StrJoin(tombstones, ", ", [](std::string* out, const Tombstone& one) {
+        absl::StrAppend(out, "(", Bytes(one.table), ", ", Bytes(one.key), ", ", one.version, ", ",
+                        one.gene, ", ", one.cohort, ")");
+      });
   return target.Transact([&]() -> absl::Status {
     LOCUS_RETURN_IF_ERROR(RaiseCopyMarker(target, move.name, kMarkerTable, run));
     return target
         .Run(absl::StrCat("INSERT INTO locus_tombstone (tbl, pk, version, gene, cohort) VALUES ",
-                          absl::StrJoin(values, ", "),
+                          values,
                           " ON DUPLICATE KEY UPDATE version = GREATEST(version, VALUES(version))"),
              {kNoRows})
         .status();
   });
 }
 
-// Goes over the tombstones of a shard so many at a time that no statement takes long: they have no
-// index by vnode.
+// Goes over the tombstones of a shard, table by table in the order of their keys, so many at a time
+// that no statement takes long: they have no index by vnode. Clients add others meanwhile. So each
+// statement reads on behind the last one read, whatever came before it, and a table ends at the key
+// that was its last when its turn came: later tombstones come by the stream.
 class TombstoneWalk {
  public:
   explicit TombstoneWalk(ShardLink& link) : link_(link) {}
 
-  // The condition of the next ones, to be put behind others; nullopt: there are none left.
-  absl::StatusOr<std::optional<std::string>> Next() {
-    if (done_) return std::optional<std::string>();
-    LOCUS_ASSIGN_OR_RETURN(
-        std::vector<Result> results,
-        link_.Run(absl::StrCat("SELECT tbl, pk FROM locus_tombstone FORCE INDEX (PRIMARY) WHERE"
-                               " 1 = 1",
-                               behind_, " ORDER BY tbl, pk LIMIT 1 OFFSET ", kChunk - 1),
-                  {AtMostOneRow(2)}));
-    std::string slice = behind_;
-    done_ = results[0].rows.empty();
-    if (!done_) {
-      const Result::Row& last = results[0].rows[0];
-      const std::string table = Bytes(last[0]), key = Bytes(last[1]);
-      absl::StrAppend(&slice, " AND (tbl < ", table, " OR tbl = ", table, " AND pk <= ", key, ")");
-      behind_ = absl::StrCat(" AND (tbl > ", table, " OR tbl = ", table, " AND pk > ", key, ")");
+  // The next ones, at most kChunk; empty: there are none left.
+  absl::StatusOr<std::vector<Tombstone>> Next() {
+    while (true) {
+      if (behind_ == end_) {
+        LOCUS_ASSIGN_OR_RETURN(const bool found, FindTable());
+        if (!found) return std::vector<Tombstone>();
+      }
+      const std::string from =
+          absl::StrCat("tbl = ", SqlText(table_),
+                       behind_ ? absl::StrCat(" AND pk > ", Bytes(*behind_)) : std::string());
+      LOCUS_ASSIGN_OR_RETURN(
+          std::vector<Result> results,
+          link_.Run(absl::StrCat("SELECT pk, version, gene, cohort FROM locus_tombstone"
+                                 " FORCE INDEX (PRIMARY) WHERE ",
+                                 from, " AND pk <= ", Bytes(*end_), " ORDER BY pk LIMIT ", kChunk),
+                    {Rows(4, kChunk)}));
+      LOCUS_ASSIGN_OR_RETURN(std::vector<Tombstone> found, TombstonesIn(results[0]));
+      // Fewer than asked for are the last ones: also where the key at the end is gone by now.
+      behind_ = found.size() < kChunk ? end_ : found.back().key;
+      if (found.empty()) continue;
+      range_ = absl::StrCat(from, " AND pk <= ", Bytes(found.back().key));
+      return found;
     }
-    return std::optional<std::string>(std::move(slice));
   }
+  // The condition of those that Next returned last.
+  const std::string& range() const { return range_; }
 
  private:
+  // The next table that has tombstones; false: none is left.
+  absl::StatusOr<bool> FindTable() {
+    while (true) {
+      LOCUS_ASSIGN_OR_RETURN(std::vector<Result> results,
+                             link_.Run(absl::StrCat("SELECT MIN(tbl) FROM locus_tombstone WHERE"
+                                                    " tbl > ",
+                                                    SqlText(table_)),
+                                       {OneRow(1)}));
+      if (!results[0].rows[0][0]) return false;
+      table_ = *results[0].rows[0][0];
+      LOCUS_ASSIGN_OR_RETURN(results,
+                             link_.Run(absl::StrCat("SELECT MAX(pk) FROM locus_tombstone WHERE"
+                                                    " tbl = ",
+                                                    SqlText(table_)),
+                                       {OneRow(1)}));
+      behind_ = std::nullopt;
+      end_ = results[0].rows[0][0];
+      if (end_) return true;
+    }
+  }
+
+  absl::StatusOr<std::vector<Tombstone>> TombstonesIn(const Result& result) const {
+    std::vector<Tombstone> found;
+    for (const Result::Row& row : result.rows) {
+      std::optional<uint64_t> numbers[3];
+      for (size_t i = 0; i < 3; ++i) {
+        numbers[i] = internal::ParseDecimal(row[i + 1].value_or(""), UINT64_MAX);
+        if (numbers[i]) continue;
+        return absl::DataLossError(absl::StrCat("mariadb ", link_.place(),
+                                                ": a tombstone of table ", internal::Quoted(table_),
+                                                " has no number"));
+      }
+      found.push_back({table_, row[0].value_or(""), *numbers[0], *numbers[1], *numbers[2]});
+    }
+    return found;
+  }
+
   ShardLink& link_;
-  std::string behind_;
-  bool done_ = false;
+  std::string table_;
+  std::optional<std::string> behind_, end_;  // keys of the table; alike: it is done
+  std::string range_;
 };
 
 // A column of a primary key, and how a value of it is written so that the index is used: a number
@@ -187,18 +229,13 @@ absl::Status CopyTombstones(ShardLink& from, ShardLink& to, const Move& move,
   LOCUS_RETURN_IF_ERROR(PutCopyMarker(to, move.name, kMarkerTable, run));
   TombstoneWalk walk(from);
   while (!stop) {
-    LOCUS_ASSIGN_OR_RETURN(const std::optional<std::string> slice, walk.Next());
-    if (!slice) return absl::OkStatus();
-    LOCUS_ASSIGN_OR_RETURN(
-        std::vector<Result> results,
-        from.Run(absl::StrCat("SELECT tbl, pk, version, gene, cohort FROM locus_tombstone WHERE ",
-                              OfMove(move), OfCohorts(own), *slice, " ORDER BY tbl, pk"),
-                 {Rows(5, kChunk)}));
-    const std::vector<Result::Row>& rows = results[0].rows;
-    if (rows.empty()) continue;
+    LOCUS_ASSIGN_OR_RETURN(std::vector<Tombstone> found, walk.Next());
+    if (found.empty()) return absl::OkStatus();
+    std::erase_if(found, [&](const Tombstone& one) { return !IsOf(one, move, own); });
+    if (found.empty()) continue;
     LOCUS_RETURN_IF_ERROR(before_write());
     for (int attempt = 0;; ++attempt) {
-      const absl::Status put = Put(to, move, run, rows);
+      const absl::Status put = Put(to, move, run, found);
       if (put.ok()) break;
       if (!to.conflict() || attempt == kMostAttempts) return put;
     }
@@ -216,26 +253,20 @@ absl::Status DeleteDeadRows(ShardLink& link, const Move& move, const internal::B
   }
   TombstoneWalk walk(link);
   while (!stop) {
-    LOCUS_ASSIGN_OR_RETURN(const std::optional<std::string> slice, walk.Next());
-    if (!slice) return absl::OkStatus();
-    LOCUS_ASSIGN_OR_RETURN(
-        std::vector<Result> results,
-        link.Run(absl::StrCat("SELECT tbl, pk, version FROM locus_tombstone WHERE ", OfMove(move),
-                              OfCohorts(own), *slice, " ORDER BY tbl, pk"),
-                 {Rows(3, kChunk)}));
+    LOCUS_ASSIGN_OR_RETURN(const std::vector<Tombstone> found, walk.Next());
+    if (found.empty()) return absl::OkStatus();
     std::map<std::string, std::vector<std::string>> dead;
-    for (const Result::Row& row : results[0].rows) {
-      const auto table = tables.find(row[0].value_or(""));
-      if (table == tables.end()) continue;
-      const auto one = RowOf(keys[table->first], row[1].value_or(""));
-      const auto version = internal::ParseDecimal(row[2].value_or(""), UINT64_MAX);
-      if (!one || !version) {
+    for (const Tombstone& one : found) {
+      const auto table = tables.find(one.table);
+      if (table == tables.end() || !IsOf(one, move, own)) continue;
+      const auto row = RowOf(keys[one.table], one.key);
+      if (!row) {
         return absl::DataLossError(absl::StrCat("mariadb ", link.place(),
                                                 ": locus_tombstone has a key of table ",
-                                                internal::Quoted(table->first), " that is none"));
+                                                internal::Quoted(one.table), " that is none"));
       }
-      dead[table->first].push_back(
-          absl::StrCat("(", *one, " AND ", SqlName(table->second->version), " < ", *version, ")"));
+      dead[one.table].push_back(absl::StrCat("(", *row, " AND ", SqlName(table->second->version),
+                                             " < ", one.version, ")"));
     }
     for (const auto& [table, rows] : dead) {
       for (size_t i = 0; i < rows.size() && !stop; i += kLookedUp) {
@@ -250,16 +281,25 @@ absl::Status DeleteDeadRows(ShardLink& link, const Move& move, const internal::B
 }
 
 absl::Status ForgetTombstones(ShardLink& target, const Move& move, uint64_t run) {
+  const std::string of_move =
+      absl::StrJoin(move.ranges, " OR ", [](std::string* out, const FencedRange& range) {
+        absl::StrAppend(out, "gene BETWEEN ", range.lo, " AND ", range.hi);
+      });
   TombstoneWalk walk(target);
   bool more = true;
   while (more) {
     LOCUS_RETURN_IF_ERROR(target.Transact([&]() -> absl::Status {
       if (const absl::Status ours = CheckRun(target, move.name, run); !ours.ok()) return ours;
-      LOCUS_ASSIGN_OR_RETURN(const std::optional<std::string> slice, walk.Next());
-      more = slice.has_value();
-      if (!more) return absl::OkStatus();
+      LOCUS_ASSIGN_OR_RETURN(const std::vector<Tombstone> found, walk.Next());
+      more = !found.empty();
+      if (std::none_of(found.begin(), found.end(),
+                       [&](const Tombstone& one) { return IsOfMove(one, move); })) {
+        return absl::OkStatus();
+      }
       return target
-          .Run(absl::StrCat("DELETE FROM locus_tombstone WHERE ", OfMove(move), *slice), {kNoRows})
+          .Run(absl::StrCat("DELETE FROM locus_tombstone WHERE ", walk.range(), " AND (", of_move,
+                            ")"),
+               {kNoRows})
           .status();
     }));
   }
