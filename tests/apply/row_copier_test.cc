@@ -311,6 +311,51 @@ TEST_F(RowCopierTest, FewRowsOfALargeTable_AreReadWithoutTheOthers) {
   }
 }
 
+// Rows that a client inserts between the two statements of a chunk take the place of others in it.
+// The stream brings those that are new; the others are the copy's.
+TEST_F(RowCopierTest, RowsInsertedWithinAChunk_PushNoOldOneOut) {
+  constexpr int kOld = 2000, kNew = 4000;
+  for (MariadbServer* server : servers_) {
+    server->Sql(absl::StrCat("USE ", kDatabase,
+                             "; CREATE TABLE walked (id BIGINT UNSIGNED PRIMARY KEY, shard_gene"
+                             " SMALLINT UNSIGNED NOT NULL DEFAULT 5, cohort SMALLINT UNSIGNED NOT"
+                             " NULL DEFAULT 1, version BIGINT UNSIGNED NOT NULL DEFAULT 1)"));
+  }
+  servers_[0]->Sql(absl::StrCat(
+      "USE ", kDatabase, "; INSERT INTO walked (id) SELECT seq * 100000 FROM seq_1_to_", kOld));
+  table_.guard = {.name = "walked", .key = GuardedTable::Key::kGeneAndCohort};
+  table_.primary_key = {"id"};
+  std::atomic<uint64_t> copied_to = 0;
+  std::atomic<bool> stop = false;
+  std::thread client([&] {
+    auto session = SqlSession::Open(As(0, "locus")).value();
+    for (uint64_t i = 1; i <= kNew && !stop; ++i) {
+      // Some old rows ahead of what has been copied.
+      const uint64_t id = copied_to + i % 8 * 100'000 + i;
+      auto done = session->Run(absl::StrCat("INSERT IGNORE INTO walked (id) VALUES (", id, ")"));
+      ASSERT_TRUE(done.ok()) << done.status();
+    }
+  });
+  auto applier = OpenTo(1);
+  CopierOptions options = Copying();
+  options.least_rows = options.most_rows = 16;
+  auto copier = MustOpen(options, *applier);
+  absl::Status failed;
+  for (bool more = true; more && failed.ok();) {
+    auto chunk = copier->CopyChunk();
+    failed = chunk.status();
+    more = chunk.ok() && *chunk;
+    copied_to =
+        std::stoull(servers_[1]->Value("SELECT COALESCE(MAX(id), 0) DIV 100000 * 100000"
+                                       " FROM locus_shop.walked"));
+  }
+  stop = true;
+  client.join();
+  ASSERT_TRUE(failed.ok()) << failed;
+  EXPECT_EQ(servers_[1]->Value("SELECT COUNT(*) FROM locus_shop.walked WHERE id % 100000 = 0"),
+            absl::StrCat(kOld));
+}
+
 TEST_F(RowCopierTest, Pause_IsAskedBeforeEachChunk) {
   auto shop = SqlSession::Open(As(0, "locus")).value();
   ASSERT_TRUE(shop->Run("INSERT INTO items (order_id, line) VALUES (1, 'a'), (2, 'b')").ok());

@@ -97,7 +97,8 @@ class RowCopier::Reader {
           Result table, Ask(absl::StrCat("SELECT TABLE_ROWS FROM information_schema.TABLES WHERE"
                                          " TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ",
                                          SqlText(options_.table.guard.name)),
-                            OneRow(1)));
+                            AtMostOneRow(1)));
+      if (table.rows.empty()) return 0;  // being renamed, for instance
       return internal::ParseDecimal(table.rows[0][0].value_or(""), UINT64_MAX).value_or(0);
     }
     uint64_t rows = 0;
@@ -269,6 +270,9 @@ absl::StatusOr<bool> RowCopier::ReadNext(std::vector<stream::Row>& rows, CopyKey
   // move.
   LOCUS_ASSIGN_OR_RETURN(std::optional<CopyKey> upto, reader_->KeyAfter(behind_, chunk_rows_ - 1));
   LOCUS_ASSIGN_OR_RETURN(rows, reader_->Read(options_.ranges, behind_, upto, chunk_rows_));
+  // Clients insert between the two statements: there may be more rows up to that key than one
+  // reads.
+  if (rows.size() == chunk_rows_) return true;  // `end` is the last of them
   done_ = !upto;
   if (upto) end = *std::move(upto);
   return !done_ || !rows.empty();
