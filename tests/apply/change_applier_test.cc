@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "migration/cut_over/token.h"
+#include "migration/engine/mariadb/session/marker_tables.h"
 #include "tests/apply/two_servers.h"
 #include "tests/support/sanitizers.h"
 
@@ -41,6 +42,20 @@ TEST_F(ChangeApplierTest, RandomWrites_AreTheSameOnTheOtherServer) {
     ASSERT_EQ(Sum(1), Sum(0)) << "round " << round;
   }
   EXPECT_GT(applier->counts().written, 0u);
+}
+
+// Another run takes the move over and ends it between two statements of this one.
+TEST_F(ChangeApplierTest, MarkerGoneSinceItWasWritten_IsTakenOver) {
+  auto applier = OpenTo(1);
+  for (const char* table : {"locus_copy", "locus_checkpoint"}) {
+    servers_[1]->Sql(absl::StrCat("USE ", kDatabase, "; DELETE FROM ", table,
+                                  "; CREATE TRIGGER elsewhere_", table, " BEFORE INSERT ON ", table,
+                                  " FOR EACH ROW SET NEW.move = 'elsewhere'"));
+  }
+  const absl::Status copying = applier->CopyPosition("items").status();
+  EXPECT_TRUE(mariadb::IsTakenOver(copying)) << copying;
+  const absl::Status opened = mariadb::ChangeApplier::Open(OptionsTo(1), start_).status();
+  EXPECT_TRUE(mariadb::IsTakenOver(opened)) << opened;
 }
 
 // The stream may begin long before what is there: nothing is written twice, nothing falls back.

@@ -127,9 +127,12 @@ absl::Status ChangeApplier::ReadCheckpoint() {
       session_->Query(absl::StrCat("SELECT position, bands, ping, run FROM ", kCheckpoints,
                                    " WHERE move = ", SqlText(options_.move),
                                    " AND direction = ", static_cast<int>(options_.recipient)),
-                      OneRow(4)));
+                      AtMostOneRow(4)));
+  // No row: another run has ended the move since it was written.
+  if (found.rows.empty() || found.rows[0][3] != absl::StrCat(options_.run)) {
+    return TakenOver(session_->place(), options_.move);
+  }
   const Result::Row& row = found.rows[0];
-  if (row[3] != absl::StrCat(options_.run)) return TakenOver(session_->place(), options_.move);
   auto unreadable = [&](const absl::Status& why) {
     return absl::DataLossError(absl::StrCat("mariadb ", session_->place(),
                                             ": the checkpoint of move ", Quoted(options_.move),
@@ -265,10 +268,12 @@ absl::StatusOr<std::string> ChangeApplier::CopyPosition(const std::string& table
     LOCUS_RETURN_IF_ERROR(InsertMarker(absl::StrCat(
         "INSERT IGNORE INTO ", kCopies, " (move, tbl, run, position, counter) VALUES (",
         SqlText(options_.move), ", ", SqlText(table), ", ", options_.run, ", '', 0)")));
-    LOCUS_ASSIGN_OR_RETURN(found, session_->Query(select, OneRow(2)));
+    LOCUS_ASSIGN_OR_RETURN(found, session_->Query(select, AtMostOneRow(2)));
   }
-  if (found.rows[0][1] != absl::StrCat(options_.run))
+  // No row: another run has ended the move since.
+  if (found.rows.empty() || found.rows[0][1] != absl::StrCat(options_.run)) {
     return TakenOver(session_->place(), options_.move);
+  }
   return found.rows[0][0].value_or("");
 }
 
