@@ -197,6 +197,19 @@ TEST_F(MoveRunnerTest, TwoMovesOfSomeVnodesBegunAtOnce_OneIsRefused) {
   }
 }
 
+// Together they are larger than an answer may be. Records stay when their moves have ended.
+TEST_F(MoveRunnerTest, AnyNumberOfEndedMoves_AreListed) {
+  Begin();
+  Sql(0,
+      "INSERT INTO locus_move (move, source, target, vnodes, phase, started, goal, step_by,"
+      " dwell_ms, hold, ending, keep, serial, run, runner, status) SELECT CONCAT('past', seq),"
+      " source, target, vnodes, 'DONE', started, goal, step_by, dwell_ms, hold, ending, keep,"
+      " serial, run, runner, REPEAT('x', 8000) FROM locus_move JOIN seq_1_to_3000");
+  const auto all = records_->List();
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_EQ(all->size(), 3001u);
+}
+
 TEST_F(MoveRunnerTest, LongHold_IsCutBetweenLetters) {
   Begin();
   std::string why(989, 'x');

@@ -26,7 +26,8 @@ using internal::Wish;
 
 namespace {
 
-constexpr size_t kMostMoves = 100'000;
+// Records that one statement reads: of ended moves, too, there may be any number.
+constexpr size_t kMovesAtOnce = 100;
 constexpr size_t kMostEvents = 1'000'000;
 // Of texts that quote servers: a little less than the columns hold.
 constexpr size_t kMostHoldBytes = 990, kMostTextBytes = 8000, kMostRunnerBytes = 240;
@@ -224,19 +225,25 @@ absl::StatusOr<MoveRecord> MoveRecords::RecordIn(const Result::Row& row) {
 
 absl::StatusOr<std::vector<MoveRecord>> MoveRecords::ListReadable(
     std::vector<std::string>& unread) {
-  auto results = link_.Run(absl::StrCat(kSelect, " ORDER BY move"), {Rows(kColumns, kMostMoves)});
-  if (link_.error() == kNoSuchTable) return std::vector<MoveRecord>();
-  LOCUS_RETURN_IF_ERROR(results.status());
   std::vector<MoveRecord> records;
-  for (const Result::Row& row : (*results)[0].rows) {
-    auto record = RecordIn(row);
-    if (record.ok()) {
-      records.push_back(*std::move(record));
-    } else {
-      unread.emplace_back(record.status().message());
+  std::string behind;
+  while (true) {
+    auto results = link_.Run(absl::StrCat(kSelect, behind, " ORDER BY move LIMIT ", kMovesAtOnce),
+                             {Rows(kColumns, kMovesAtOnce)});
+    if (link_.error() == kNoSuchTable) return std::vector<MoveRecord>();
+    LOCUS_RETURN_IF_ERROR(results.status());
+    const std::vector<Result::Row>& rows = (*results)[0].rows;
+    for (const Result::Row& row : rows) {
+      auto record = RecordIn(row);
+      if (record.ok()) {
+        records.push_back(*std::move(record));
+      } else {
+        unread.emplace_back(record.status().message());
+      }
     }
+    if (rows.size() < kMovesAtOnce) return records;
+    behind = absl::StrCat(" WHERE move > ", SqlText(rows.back()[0].value_or("")));
   }
-  return records;
 }
 
 absl::StatusOr<std::vector<MoveRecord>> MoveRecords::List() {
