@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "migration/cut_over/wishes.h"
 #include "migration/engine/mariadb/run/move_control.h"
+#include "migration/engine/mariadb/run/repair_findings.h"
 #include "tests/run/live_orders.h"
 #include "tests/run/move_fixture.h"
 
@@ -82,6 +83,11 @@ class RepairTest : public MoveFixture {
   void PurgeBehind(size_t server, const std::string& statements) {
     runner_->End();
     Sql(server, statements);
+    PurgeLogs(server);
+    runner_ = StartRunner("another");
+  }
+  // All but the newest.
+  void PurgeLogs(size_t server) {
     // A log that a reader has open, or that the server may need after a crash, stays.
     ASSERT_TRUE(WaitUntil([&] {
       servers_[server]->Sql("FLUSH BINARY LOGS");
@@ -89,7 +95,6 @@ class RepairTest : public MoveFixture {
       servers_[server]->Sql(absl::StrCat("PURGE BINARY LOGS TO '", *before[0].rows.back()[0], "'"));
       return servers_[server]->Sql("SHOW BINARY LOGS")[0].rows.size() == 1;
     }));
-    runner_ = StartRunner("another");
   }
 
   std::unique_ptr<mariadb::MoveControl> control_;
@@ -264,6 +269,26 @@ TEST_F(RepairTest, LogOfTheSourcePurged_StreamForthBeginsAnewAndTheMoveEnds) {
   std::map<std::string, std::string> expected = orders.Expected();
   expected.insert({{stays[0], "2"}, {stays[2], "1"}, {stays[3], "1"}});
   EXPECT_EQ(OrdersOn(1), expected);
+}
+
+// The server purges its oldest log between the two statements that look at it.
+TEST_F(RepairTest, LogPurgedWhileItIsLookedAt_IsFound) {
+  BeginAndWaitUntilReady();
+  runner_->End();
+  Sql(0, "INSERT INTO orders (order_id, value) VALUES (1, 1)");
+  auto source = mariadb::ShardLink::Create(As(0, "mover")).value();
+  auto target = mariadb::ShardLink::Create(As(1, "mover")).value();
+  bool purged = false;
+  source->set_before_statement([&](const std::string& statement) {
+    if (purged || !absl::StrContains(statement, "BINLOG_GTID_POS")) return;
+    purged = true;
+    PurgeLogs(0);
+  });
+  const auto findings = mariadb::FindingsOf(move_, Record(), *source, *target);
+  ASSERT_TRUE(findings.ok()) << findings.status();
+  ASSERT_TRUE(purged);
+  ASSERT_EQ(findings->size(), 1u);
+  EXPECT_THAT(findings->front().what, HasSubstr("was purged"));
 }
 
 // As after the promotion of a replica that lacked the last transactions.

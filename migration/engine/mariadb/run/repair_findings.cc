@@ -31,6 +31,7 @@ using stream::GtidPosition;
 namespace {
 
 constexpr size_t kMostLogs = 1'000'000;
+constexpr int kMostAttempts = 10;
 
 std::string TextOf(const BandFence& row) {
   return absl::StrCat("[", row.own_lo, ", ", row.own_hi, ") at step ", row.step);
@@ -211,15 +212,20 @@ class Examination {
   // Behind which the shard's oldest log begins.
   absl::StatusOr<GtidPosition> OldestOf(Side side) {
     ShardLink& link = Link(side);
-    LOCUS_ASSIGN_OR_RETURN(std::vector<Result> logs,
-                           link.Run("SHOW BINARY LOGS", {Rows(2, kMostLogs)}));
-    if (logs[0].rows.empty()) return GtidPosition();
-    LOCUS_ASSIGN_OR_RETURN(
-        std::vector<Result> found,
-        link.Run(absl::StrCat("SELECT COALESCE(BINLOG_GTID_POS(",
-                              SqlText(logs[0].rows[0][0].value_or("")), ", 4), '')"),
-                 {OneRow(1)}));
-    return GtidPosition::Parse(found[0].rows[0][0].value_or(""));
+    for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+      LOCUS_ASSIGN_OR_RETURN(std::vector<Result> logs,
+                             link.Run("SHOW BINARY LOGS", {Rows(2, kMostLogs)}));
+      if (logs[0].rows.empty()) return GtidPosition();
+      LOCUS_ASSIGN_OR_RETURN(
+          std::vector<Result> found,
+          link.Run(absl::StrCat("SELECT BINLOG_GTID_POS(", SqlText(logs[0].rows[0][0].value_or("")),
+                                ", 4)"),
+                   {OneRow(1)}));
+      // NULL: the log was purged between the two statements.
+      if (found[0].rows[0][0]) return GtidPosition::Parse(*found[0].rows[0][0]);
+    }
+    return absl::UnavailableError(
+        absl::StrCat("mariadb ", link.place(), ": its oldest binary log cannot be read"));
   }
 
   const Move& move_;
