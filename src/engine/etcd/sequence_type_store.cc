@@ -13,6 +13,13 @@ using etcd::Txn;
 using etcd::TxnAnswer;
 using internal::Quoted;
 
+namespace {
+
+// Rules that one request reads: together far below the size that an answer may have.
+constexpr size_t kRulesAtOnce = 1000;
+
+}  // namespace
+
 class EtcdSequenceTypeStore::Rep {
  public:
   Rep(const EtcdOptions& options, std::unique_ptr<etcd::Connection> connection)
@@ -30,12 +37,23 @@ class EtcdSequenceTypeStore::Rep {
 
   absl::StatusOr<std::map<std::string, Stored>> LoadAll() {
     LOCUS_RETURN_IF_ERROR(connection_->RefuseFork());
-    LOCUS_ASSIGN_OR_RETURN(TxnAnswer answer,
-                           connection_->Commit(Txn().GetAll(prefix_), connection_->Deadline()));
+    const TimePoint deadline = connection_->Deadline();
     std::map<std::string, Stored> all;
-    if (answer.ranges.empty()) return all;
-    for (const KeyValue& pair : answer.ranges[0]) {
-      LOCUS_ASSIGN_OR_RETURN(all[pair.key.substr(prefix_.size())], StoredIn(pair));
+    // On behind the last name: there may be any number, and more meanwhile.
+    std::string first = prefix_;
+    const std::string end = prefix_ + '\xFF';  // names are ASCII
+    for (bool more = true; more;) {
+      LOCUS_ASSIGN_OR_RETURN(
+          TxnAnswer answer,
+          connection_->Commit(Txn().GetRange(first, end, kRulesAtOnce), deadline));
+      if (answer.ranges.empty()) break;
+      const size_t before = all.size();
+      for (const KeyValue& pair : answer.ranges[0]) {
+        LOCUS_ASSIGN_OR_RETURN(all[pair.key.substr(prefix_.size())], StoredIn(pair));
+        first = pair.key + '\0';
+      }
+      // A server that lies could go on for ever.
+      more = answer.ranges[0].size() == kRulesAtOnce && all.size() > before;
     }
     return all;
   }

@@ -21,7 +21,8 @@ constexpr char kTypeTables[] = R"sql(
     name VARBINARY(64) NOT NULL, version BIGINT NOT NULL CHECK (version > 0),
     rule VARBINARY(4096) NOT NULL, update_time DATETIME(6) NOT NULL, PRIMARY KEY (name)
   ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=binary)sql";
-constexpr size_t kMostTypes = 100'000;
+// Rules that one statement reads: together far below the bytes that an answer may have.
+constexpr size_t kRulesAtOnce = 1000;
 
 class Types final : public MariadbSequenceTypeStore {
  public:
@@ -65,13 +66,23 @@ class Types final : public MariadbSequenceTypeStore {
   absl::StatusOr<std::map<std::string, Stored>> LoadAll() override {
     std::map<std::string, Stored> all;
     absl::Status status = pool_->Use([&](Connection& connection) -> absl::Status {
-      LOCUS_ASSIGN_OR_RETURN(
-          auto results, Ran(connection, connection.RunCurrent(
-                                            "SELECT name, version, rule FROM locus_sequence_type",
-                                            {mariadb::Rows(3, kMostTypes)})));
       all.clear();
-      for (const Result::Row& row : results[0].rows) {
-        LOCUS_ASSIGN_OR_RETURN(all[row[0].value_or("")], StoredIn(row, 1, connection));
+      // On behind the last name: there may be any number, and more meanwhile.
+      for (bool more = true; more;) {
+        const std::string behind =
+            all.empty() ? "" : absl::StrCat(" WHERE name > ", Literal(all.rbegin()->first));
+        LOCUS_ASSIGN_OR_RETURN(
+            auto results,
+            Ran(connection, connection.RunCurrent(
+                                absl::StrCat("SELECT name, version, rule FROM locus_sequence_type",
+                                             behind, " ORDER BY name LIMIT ", kRulesAtOnce),
+                                {mariadb::Rows(3, kRulesAtOnce)})));
+        const size_t before = all.size();
+        for (const Result::Row& row : results[0].rows) {
+          LOCUS_ASSIGN_OR_RETURN(all[row[0].value_or("")], StoredIn(row, 1, connection));
+        }
+        // A server that lies could go on for ever.
+        more = results[0].rows.size() == kRulesAtOnce && all.size() > before;
       }
       return absl::OkStatus();
     });

@@ -19,6 +19,7 @@ using redis::WordOf;
 namespace {
 
 constexpr char kKey[] = "locus:sequence_types";
+constexpr int kMostPages = 100'000;
 
 const Script& LoadScript() {
   static const auto& script = *new Script(R"lua(
@@ -29,9 +30,12 @@ return {'ok', held}
   return script;
 }
 
+// ARGV: the cursor. Some at a time: there may be any number, and an answer has a largest size.
 const Script& LoadAllScript() {
   static const auto& script = *new Script(R"lua(
-local answer = redis.call('HGETALL', KEYS[1])
+local page = redis.call('HSCAN', KEYS[1], ARGV[1], 'COUNT', 500)
+local answer = page[2]
+table.insert(answer, 1, page[1])
 table.insert(answer, 1, 'ok')
 return answer
 )lua");
@@ -75,14 +79,20 @@ class Types final : public RedisSequenceTypeStore {
   }
 
   absl::StatusOr<std::map<std::string, Stored>> LoadAll() override {
-    LOCUS_ASSIGN_OR_RETURN(Reply reply, client_->Run(LoadAllScript(), kKey, {}));
     std::map<std::string, Stored> all;
-    for (size_t i = 1; i + 1 < reply.elements.size(); i += 2) {
-      std::optional<Stored> stored = Stored::Split(TextAt(reply, i + 1));
-      if (!stored) return Spoilt(TextAt(reply, i), reply);
-      all[std::string(TextAt(reply, i))] = *std::move(stored);
+    std::string cursor = "0";
+    for (int page = 0; page < kMostPages; ++page) {
+      LOCUS_ASSIGN_OR_RETURN(Reply reply, client_->Run(LoadAllScript(), kKey, {cursor}));
+      for (size_t i = 2; i + 1 < reply.elements.size(); i += 2) {
+        std::optional<Stored> stored = Stored::Split(TextAt(reply, i + 1));
+        if (!stored) return Spoilt(TextAt(reply, i), reply);
+        all[std::string(TextAt(reply, i))] = *std::move(stored);
+      }
+      cursor = std::string(TextAt(reply, 1));
+      if (cursor == "0") return all;
     }
-    return all;
+    return absl::UnavailableError(absl::StrCat(client_->place(), " shows its sequence types in ",
+                                               "more than ", kMostPages, " pages"));
   }
 
   absl::StatusOr<bool> Swap(const std::string& name, uint64_t expected,

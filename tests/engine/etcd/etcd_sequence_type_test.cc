@@ -22,5 +22,23 @@ INSTANTIATE_TEST_SUITE_P(Etcd, SequenceTypeStoreContract,
                          ::testing::Values(SequenceTypeEngine{
                              "etcd", [] { return std::make_unique<EtcdTypesUnderTest>(); }}));
 
+// More than one answer of etcd's gateway may have.
+TEST(EtcdSequenceTypeTest, AnyNumberOfTypes_AreListed) {
+  const EtcdOptions options = FreshEtcdPrefix();
+  constexpr int kTypes = 24'000, kAtOnce = 100;
+  auto connection = RawConnection(options);
+  for (int i = 0; i < kTypes; i += kAtOnce) {
+    etcd::Txn txn;
+    for (int k = i; k < i + kAtOnce; ++k) {
+      txn.Put(absl::StrCat(options.prefix, "/seq_type/t", k), "1 x");
+    }
+    const auto answer = connection->Commit(txn, connection->Deadline());
+    ASSERT_TRUE(answer.ok()) << answer.status();
+  }
+  const auto all = EtcdSequenceTypeStore::Open(options).value()->ListAny();
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_EQ(all->size(), size_t{kTypes});
+}
+
 }  // namespace
 }  // namespace locus

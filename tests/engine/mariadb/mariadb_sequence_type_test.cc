@@ -42,5 +42,20 @@ TEST(MariadbSequenceTypeTest, MissingTable_IsNotFoundAndMadeOnce) {
   EXPECT_TRUE(MariadbSequenceTypeStore::Open(options).value()->Find("a").ok());
 }
 
+// More than one answer may have, by their number and by their size.
+TEST(MariadbSequenceTypeTest, AnyNumberOfTypes_AreListed) {
+  const MariadbOptions options = WithTypes();
+  auto store = MariadbSequenceTypeStore::Open(options).value();
+  auto session = SqlSession::Open(options).value();
+  for (const char* rows : {"SELECT CONCAT('a', seq), 1, 'x', NOW() FROM seq_1_to_100001",
+                           "SELECT CONCAT('b', seq), 1, REPEAT('x', 4096), NOW() FROM"
+                           " seq_1_to_5000"}) {
+    ASSERT_TRUE(session->Run(absl::StrCat("INSERT INTO locus_sequence_type ", rows)).ok());
+  }
+  const auto all = store->ListAny();
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_EQ(all->size(), 105'001u);
+}
+
 }  // namespace
 }  // namespace locus

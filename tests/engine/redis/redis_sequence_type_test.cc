@@ -38,5 +38,17 @@ TEST(RedisSequenceTypeTest, FieldThatIsNoRule_IsDataLoss) {
   }
 }
 
+// Together they are larger than an answer may be.
+TEST(RedisSequenceTypeTest, AnyNumberOfTypes_AreListed) {
+  EXPECT_EQ(SharedServer().Ask("FLUSHALL"), "OK");
+  SharedServer().AskWords({"EVAL",
+                           "for i = 1, 5000 do redis.call('HSET', KEYS[1], 't' .. i,"
+                           " '1 ' .. string.rep('x', 4000)) end",
+                           "1", "locus:sequence_types"});
+  const auto all = RedisSequenceTypeStore::Open(SharedServer().options()).value()->ListAny();
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_EQ(all->size(), 5000u);
+}
+
 }  // namespace
 }  // namespace locus
