@@ -94,7 +94,7 @@ class Exchange {
     if (rows == nullptr) return Fail();
     while (MYSQL_ROW row = mysql_fetch_row(rows.get())) {
       if (result.rows.size() == shape.most_rows) {
-        return Misshapen(absl::StrCat("a result has more than ", shape.most_rows, " rows"));
+        return TooManyRows(shape.most_rows);
       }
       unsigned long* lengths = mysql_fetch_lengths(rows.get());
       Result::Row& out = result.rows.emplace_back(shape.columns);
@@ -119,14 +119,27 @@ class Exchange {
     return false;
   }
 
-  // Nothing that this server says can be relied on. The rest of the answer is cut off, for which
-  // the library would wait otherwise. False.
+  // Of a statement for one row at the most, other rows come from something that is no MariaDB. Of
+  // another, there are as many as were stored.
+  bool TooManyRows(size_t most) {
+    const std::string what = absl::StrCat("more than ", most, most == 1 ? " row" : " rows");
+    if (most <= 1) return Misshapen(absl::StrCat("a result has ", what));
+    return Refuse(absl::StrCat("mariadb ", place_, " has ", what,
+                               " for one statement, which is the most that is read at once"));
+  }
+
+  // Nothing that this server says can be relied on. False.
   bool Misshapen(const std::string& what) {
-    call_.Cut();
-    answer_.spent = true;
-    answer_.results = absl::FailedPreconditionError(
+    return Refuse(
         absl::StrCat("mariadb ", place_, " returned a result of another shape: ", what,
                      "; is it a MariaDB, and does a proxy keep a session on one connection?"));
+  }
+
+  // The rest of the answer is cut off, for which the library would wait otherwise. False.
+  bool Refuse(const std::string& why) {
+    call_.Cut();
+    answer_.spent = true;
+    answer_.results = absl::FailedPreconditionError(why);
     return false;
   }
 

@@ -60,7 +60,9 @@ struct Answer {
 };
 
 // Runs statements in one round trip, up to the first that fails. UNAVAILABLE: also where the answer
-// passes the deadline or a bound of bytes. FAILED_PRECONDITION: also where it has another shape.
+// passes the deadline or a bound of bytes. FAILED_PRECONDITION: also where it has another shape, or
+// more rows than one may have: only the former says that this may be no MariaDB. A statement whose
+// rows others may add to has a LIMIT of its shape's most_rows, and its caller reads on behind them.
 // Messages begin "mariadb PLACE: ".
 Answer Ask(st_mysql* handle, const std::string& place, const Question& question);
 

@@ -115,6 +115,15 @@ TEST(MariadbLyingServerTest, ResultsOfAnotherShape_AreRefused) {
   EXPECT_TRUE(absl::IsFailedPrecondition(UseStore(server)));
 }
 
+// What others store is no sign of another kind of server.
+TEST(MariadbLyingServerTest, MoreRowsThanAreRead_SaysNothingOfTheServer) {
+  LyingServer server(Saying(Except("GLOBAL_VARIABLES", MariadbAnswer({Table(2, 9), Table(1, 0)}))));
+  const absl::Status status = UseSequencer(server);
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("more than"));
+  EXPECT_THAT(std::string(status.message()), Not(HasSubstr("is it a MariaDB")));
+}
+
 // It would be an index below the first step of an upgrade.
 TEST(MariadbLyingServerTest, NegativeSchemaVersion_IsDataLoss) {
   FakeResult version = Table(1, 1);
