@@ -17,6 +17,7 @@ namespace locus {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // A stream each way, from log to log, that rests after each time that it came to the end.
@@ -161,6 +162,38 @@ TEST_F(VerifyUnderTrafficTest, WhatLagsIsNoDifference_WhatDiffersIsFound) {
   for (std::thread& writer : writers) writer.join();
   EXPECT_GT(rechecked, 0u) << "the streams were never behind: nothing was tested";
   std::cout << writes << " writes, " << rechecked << " rows rechecked\n";
+}
+
+// By a client that writes as fast as it can. It waits while the row is compared.
+TEST_F(VerifyUnderTrafficTest, RowThatNeverRests_IsComparedWhileItIsKept) {
+  const std::string one = Number(IdOf(5, 1)), two = Number(IdOf(5, 2));
+  WriteBoth(absl::StrCat("INSERT INTO items (order_id, line, version) VALUES (", one,
+                         ", 'a', 3), (", two, ", 'a', 3)"));
+  Write(1, "UPDATE items SET note = 'other', version = 1000000 WHERE order_id = " + two);
+  std::atomic<bool> stop = false;
+  std::thread client([&] {
+    auto session = SqlSession::Open(As(0, "mover")).value();
+    for (int version = 4; !stop; ++version) {
+      const auto done = session->Run(absl::StrCat("UPDATE items SET version = ", version));
+      EXPECT_TRUE(done.ok()) << done.status();
+    }
+  });
+  auto options = Comparing(table_);
+  options.most_looks = 2;
+  options.keep_time = absl::Milliseconds(500);
+  const std::string version = "SELECT version FROM locus_shop.items WHERE order_id = " + one;
+  // A stream for the first of the rows.
+  options.pass = [&](mariadb::TimePoint) {
+    Write(1, absl::StrCat("UPDATE items SET version = ", servers_[0]->Value(version),
+                          " WHERE order_id = ", one));
+    return absl::OkStatus();
+  };
+  auto verifier = Verified(options);
+  stop = true;
+  client.join();
+  EXPECT_EQ(verifier->counts().still_changing, 0u);
+  EXPECT_EQ(verifier->counts().differences, 1u);
+  EXPECT_THAT(Keys(*verifier), ElementsAre(HasSubstr(two)));
 }
 
 }  // namespace

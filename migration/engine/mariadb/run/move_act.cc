@@ -431,6 +431,7 @@ absl::Status MoveRunner::Compare(const std::atomic<bool>& stop) {
   comparing.tables = move_.tables;
   comparing.ranges = move_.ranges;
   comparing.slice_time = options_.pace.chunk_time;
+  comparing.keep_time = std::min(options_.pace.fence_wait, absl::Seconds(1));
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<MarkerPass> pass,
                          MarkerPass::Open(comparing.source, comparing.target, move_.name));
   comparing.pass = [&pass](TimePoint deadline) { return (*pass)(deadline); };
@@ -448,6 +449,14 @@ absl::Status MoveRunner::Compare(const std::atomic<bool>& stop) {
     compared_.rows = verifier->counts().rows;
     compared_.slices = verifier->counts().slices;
     compared_.differences = verifier->counts().differences;
+  }
+  const VerifierCounts& counts = verifier->counts();
+  if (counts.differences == 0 && counts.still_changing > 0) {
+    // No difference: clients write them faster than the streams follow, which may soon be
+    // otherwise.
+    return absl::UnavailableError(absl::StrCat(
+        counts.still_changing, " rows were written whenever they were compared, beginning anew: ",
+        TextOf(verifier->differences().front())));
   }
   internal::MutexLock lock(compared_.mutex);
   compared_.first_difference.clear();

@@ -31,9 +31,16 @@ constexpr size_t kTarget = 1;
 uint64_t MostOf(uint64_t rows) { return 2 * rows; }
 // A slice whose end was divided so often still has too many rows: they are inserted all the time.
 constexpr int kMostDivisions = 20;
+// How often a row is locked that is always written.
+constexpr int kMostKept = 5;
 
 TimePoint After(absl::Duration duration) {
   return SteadyClock::now() + absl::ToChronoNanoseconds(duration);
+}
+
+RowVerdict VerdictOf(const std::array<RowState, 2>& before, const std::array<SeenRow, 2>& now) {
+  return internal::JudgeRow(before[kSource], before[kTarget], now[kSource].state,
+                            now[kTarget].state, now[kSource].values == now[kTarget].values);
 }
 
 absl::Status RefuseNumber(const char* what, uint64_t value, const char* limit) {
@@ -78,6 +85,9 @@ absl::Status VerifierOptions::Check() const {
     if (value < absl::ZeroDuration() || value > absl::Hours(24)) {
       return RefuseTime(what, value, "0 to 24h");
     }
+  }
+  if (keep_time < absl::ZeroDuration() || keep_time > absl::Seconds(1)) {
+    return RefuseTime("keep_time", keep_time, "0 to 1s");
   }
   if (least_rows < 1) return RefuseNumber("least_rows", least_rows, "at least 1");
   if (most_rows < least_rows || most_rows > 100'000) {
@@ -234,6 +244,31 @@ RowDifference RowVerifier::DifferenceOf(const WaitingKey& at, const CopyKey& key
   return out;
 }
 
+absl::StatusOr<RowVerdict> RowVerifier::JudgeKept(const CheckedTable& table, Waiting& waiting,
+                                                  std::array<SeenRow, 2>& seen) {
+  RowVerdict verdict = RowVerdict::kChanging;
+  for (int i = 0; i < kMostKept && verdict == RowVerdict::kChanging; ++i) {
+    waiting.before = {seen[kSource].state, seen[kTarget].state};
+    // The other shard gets what this one has, and its stream must be able to write it.
+    VerifiedShard& owner =
+        *shards_[seen[kTarget].state.version > seen[kSource].state.version ? kTarget : kSource];
+    // If it cannot be had, this is a look like those before.
+    const absl::StatusOr<bool> kept = owner.Keep(table, waiting.key, options_.keep_time);
+    const absl::Status passed = options_.pass(After(options_.keep_time));
+    auto rows = OnBoth([&](VerifiedShard& shard) {
+      return shard.Look(table, {&waiting.key, 1}, options_.with_values);
+    });
+    LOCUS_RETURN_IF_ERROR(owner.LetGo());
+    LOCUS_RETURN_IF_ERROR(kept.status());
+    LOCUS_RETURN_IF_ERROR(rows.status());
+    if (absl::IsDeadlineExceeded(passed)) continue;  // they lag; another time
+    LOCUS_RETURN_IF_ERROR(passed);
+    for (size_t side : {kSource, kTarget}) seen[side] = std::move((*rows)[side][0]);
+    verdict = VerdictOf(waiting.before, seen);
+  }
+  return verdict;
+}
+
 absl::Status RowVerifier::LookAgain(std::map<WaitingKey, Waiting>& left, bool last,
                                     std::vector<RowDifference>& found) {
   for (auto begin = left.begin(); begin != left.end();) {
@@ -245,19 +280,19 @@ absl::Status RowVerifier::LookAgain(std::map<WaitingKey, Waiting>& left, bool la
                              return shard.Look(tables_[table], keys, options_.with_values);
                            }));
     for (size_t i = 0; begin != end; ++i) {
-      const SeenRow& source = rows[kSource][i];
-      const SeenRow& target = rows[kTarget][i];
+      std::array<SeenRow, 2> seen = {std::move(rows[kSource][i]), std::move(rows[kTarget][i])};
       Waiting& waiting = begin->second;
-      const RowVerdict verdict =
-          internal::JudgeRow(waiting.before[kSource], waiting.before[kTarget], source.state,
-                             target.state, source.values == target.values);
+      RowVerdict verdict = VerdictOf(waiting.before, seen);
       if (verdict == RowVerdict::kChanging && !last) {
-        waiting.before = {source.state, target.state};
+        waiting.before = {seen[kSource].state, seen[kTarget].state};
         ++begin;
         continue;
       }
+      if (verdict == RowVerdict::kChanging && options_.keep_time > absl::ZeroDuration()) {
+        LOCUS_ASSIGN_OR_RETURN(verdict, JudgeKept(tables_[table], waiting, seen));
+      }
       if (verdict != RowVerdict::kEqual) {
-        found.push_back(DifferenceOf(begin->first, waiting.key, source, target));
+        found.push_back(DifferenceOf(begin->first, waiting.key, seen[kSource], seen[kTarget]));
         if (verdict == RowVerdict::kChanging) {
           found.back().kind = RowDifference::Kind::kStillChanging;
           found.back().columns.clear();

@@ -19,6 +19,7 @@
 #include "locus/migration/moved_table.h"
 #include "migration/engine/mariadb/verify/verified_shard.h"
 #include "migration/verify/row_difference.h"
+#include "migration/verify/row_verdict.h"
 #include "migration/verify/verify_position.h"
 #include "src/engine/mariadb/bounded_call.h"
 
@@ -58,6 +59,10 @@ struct VerifierOptions {
   // as still changing.
   uint64_t most_looks = 10;
   absl::Duration look_time = absl::Minutes(1);
+  // Before it counts so, such a row is locked some times on the shard that has its newer version,
+  // and compared once the streams have passed: its writers wait for the lock, and then for about as
+  // long once more, at the most. 0 to 1 s; 0: no row is locked.
+  absl::Duration keep_time = absl::ZeroDuration();
 
   // How many differences are kept; all are counted.
   size_t most_differences = 1'000;
@@ -86,7 +91,8 @@ struct VerifierCounts {
 // Compares the rows of moved vnodes on two shards, while both are written and kept equal by change
 // streams: slice by slice of the key, a checksum of all values that each shard computes itself;
 // where the checksums differ, the hash of each row; and what still differs is read on both, the
-// streams pass, and it is read again. Only reads. A slice reads without locks, for a short time.
+// streams pass, and it is read again. Writes nothing. A slice reads
+// without locks, for a short time.
 //
 // Compared are the columns that are not generated, by name, the version and invisible ones too:
 // text by its bytes, ENUM, SET and BIT by their numbers, FLOAT and DOUBLE by all digits. 64 bits of
@@ -139,6 +145,9 @@ class RowVerifier {
   absl::Status Recheck();
   absl::Status LookAgain(std::map<WaitingKey, Waiting>& left, bool last,
                          std::vector<internal::RowDifference>& found);
+  // Of a row that was written at each look; `seen`: what is there when nobody can write it.
+  absl::StatusOr<internal::RowVerdict> JudgeKept(const internal::CheckedTable& table,
+                                                 Waiting& waiting, std::array<SeenRow, 2>& seen);
   internal::RowDifference DifferenceOf(const WaitingKey& at, const internal::CopyKey& key,
                                        const SeenRow& source, const SeenRow& target) const;
   void Advance(const internal::Slice& slice);

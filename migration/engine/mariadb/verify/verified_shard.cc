@@ -240,6 +240,22 @@ absl::StatusOr<std::vector<SeenRow>> VerifiedShard::Look(const CheckedTable& tab
   return out;
 }
 
+absl::StatusOr<bool> VerifiedShard::Keep(const CheckedTable& table, const CopyKey& key,
+                                         absl::Duration patience) {
+  LOCUS_RETURN_IF_ERROR(Ask("SET SESSION idle_transaction_timeout = 2", kNoRows).status());
+  LOCUS_RETURN_IF_ERROR(Ask("START TRANSACTION READ WRITE", kNoRows).status());
+  const auto width = static_cast<unsigned>(table.key_in_walk.size() + 1 + 2 * table.columns.size());
+  const absl::StatusOr<Result> kept = Ask(
+      absl::StrCat("SET STATEMENT max_statement_time = ", absl::ToDoubleSeconds(patience), " FOR ",
+                   internal::SelectRows(table, {&key, 1}, false), " LOCK IN SHARE MODE"),
+      AtMostOneRow(width));
+  if (absl::IsUnavailable(kept.status())) return false;  // LetGo says so of a broken connection
+  LOCUS_RETURN_IF_ERROR(kept.status());
+  return !kept->rows.empty();
+}
+
+absl::Status VerifiedShard::LetGo() { return Ask("ROLLBACK", kNoRows).status(); }
+
 absl::Status VerifiedShard::FindTombstones(const CheckedTable& table,
                                            const std::map<std::string, size_t>& keys,
                                            std::vector<SeenRow>& out) {

@@ -40,8 +40,8 @@ struct SeenRow {
   std::vector<std::optional<internal::SeenValue>> values;  // of CheckedTable::columns
 };
 
-// One of the two shards that RowVerifier compares: a session that only reads. Every statement ends
-// within the options' timeout, on the server too. Thread safety: none.
+// One of the two shards that RowVerifier compares: a session that changes nothing. Every statement
+// ends within the options' timeout, on the server too. Thread safety: none.
 class VerifiedShard {
  public:
   // `side`: 0 the source, 1 the target.
@@ -65,6 +65,11 @@ class VerifiedShard {
   absl::StatusOr<std::vector<SeenRow>> Look(const internal::CheckedTable& table,
                                             std::span<const internal::CopyKey> keys,
                                             bool with_values);
+  // Nobody writes the row with this key before LetGo, which follows in any case. False: it could
+  // not be had within `patience`, or there is none. A process that dies keeps it for some seconds.
+  absl::StatusOr<bool> Keep(const internal::CheckedTable& table, const internal::CopyKey& key,
+                            absl::Duration patience);
+  absl::Status LetGo();
 
   size_t side() const { return side_; }
   const std::string& place() const { return place_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A move of orders that clients delete all the while, 2,000 a second.
+// Moves of orders that clients delete all the while, 2,000 a second, or write as fast as they can.
 #include <algorithm>
 #include <iostream>
 
@@ -127,7 +127,7 @@ class DeletingClients {
   std::vector<std::thread> threads_;
 };
 
-class DeletingClientsTest : public MoveFixture {
+class BusyClientsTest : public MoveFixture {
  protected:
   // The triggers of versions stand already, as beside or after another move: the source has
   // tombstones when this move begins.
@@ -145,7 +145,7 @@ class DeletingClientsTest : public MoveFixture {
   }
 };
 
-TEST_F(DeletingClientsTest, TwoThousandDeletesASecond_TheMoveArrivesAndNothingComesBack) {
+TEST_F(BusyClientsTest, TwoThousandDeletesASecond_TheMoveArrivesAndNothingComesBack) {
   MakeOrders();
   if (HasFatalFailure()) return;
   DeletingClients clients(*publisher_);
@@ -184,6 +184,29 @@ TEST_F(DeletingClientsTest, TwoThousandDeletesASecond_TheMoveArrivesAndNothingCo
   }
   EXPECT_TRUE(lost.empty()) << lost.size() << " orders, for instance " << lost[0];
   EXPECT_TRUE(back.empty()) << back.size() << " orders, for instance " << back[0];
+}
+
+// Whenever the comparison looks at it, it has been written since.
+TEST_F(BusyClientsTest, OrderThatIsWrittenAllTheTime_DoesNotHoldTheMove) {
+  const std::string id = IdText(7, 1);
+  Sql(0, absl::StrCat("INSERT INTO orders (order_id, value) VALUES (", id, ", 0)"));
+  std::atomic<bool> stop = false;
+  std::atomic<uint64_t> written = 0;
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 4; ++i) {
+    clients.emplace_back([&] {
+      auto session = SqlSession::Open(As(0, "shop")).value();
+      const std::string write =
+          absl::StrCat("UPDATE orders SET value = value + 1 WHERE order_id = ", id);
+      while (!stop) written += session->Run(write).ok();
+    });
+  }
+  Begin();
+  auto runner = StartRunner("one");
+  WaitForPhase(Phase::kReady);
+  stop = true;
+  for (std::thread& client : clients) client.join();
+  EXPECT_TRUE(WaitUntil([&] { return OrdersOn(1)[id] == absl::StrCat(written.load()); }));
 }
 
 }  // namespace
