@@ -91,8 +91,8 @@ struct VerifierCounts {
 // Compares the rows of moved vnodes on two shards, while both are written and kept equal by change
 // streams: slice by slice of the key, a checksum of all values that each shard computes itself;
 // where the checksums differ, the hash of each row; and what still differs is read on both, the
-// streams pass, and it is read again. Writes nothing. A slice reads
-// without locks, for a short time.
+// streams pass, and it is read again. Writes nothing. A slice reads without locks, for a short
+// time.
 //
 // Compared are the columns that are not generated, by name, the version and invisible ones too:
 // text by its bytes, ENUM, SET and BIT by their numbers, FLOAT and DOUBLE by all digits. 64 bits of
