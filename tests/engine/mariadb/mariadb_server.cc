@@ -4,13 +4,16 @@
 #include <fcntl.h>
 #include <mysql.h>
 #include <pwd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 #include "src/engine/mariadb/sigpipe.h"
 
@@ -35,6 +38,50 @@ int RunProgram(const std::vector<std::string>& words, const std::string& out,
   waitpid(child, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
+
+namespace {
+
+// The program as execvp finds it, or in /usr/sbin; empty: there is none.
+fs::path WhereIs(const std::string& program) {
+  const char* const path = std::getenv("PATH");
+  for (const auto folder : absl::StrSplit(absl::StrCat(path ? path : "", ":/usr/sbin"), ':')) {
+    std::error_code none;
+    const fs::path file = fs::path(std::string(folder)) / program;
+    if (fs::is_regular_file(file, none)) return file;
+  }
+  return {};
+}
+
+// What an upgrade of this program changes.
+std::string Stamp(const std::string& program) {
+  struct stat about = {};
+  stat(WhereIs(program).c_str(), &about);
+  return absl::StrCat(about.st_size, "-", about.st_mtime);
+}
+
+// A folder of this user alone that outlives the tests; empty: it cannot be had.
+fs::path FolderOfRuns() {
+  const fs::path folder = fs::temp_directory_path() / absl::StrCat("locus-tests-", getuid());
+  mkdir(folder.c_str(), 0700);
+  struct stat about = {};
+  const bool is_ours = lstat(folder.c_str(), &about) == 0 && S_ISDIR(about.st_mode) &&
+                       about.st_uid == getuid() && (about.st_mode & 077) == 0;
+  return is_ours ? folder : fs::path();
+}
+
+// Copies `from`, and shows it as `to` once it is whole. Others may do the same meanwhile.
+bool PutInPlace(const fs::path& from, const fs::path& to) {
+  std::string fresh = (to.parent_path() / "new-XXXXXX").string();
+  if (mkdtemp(fresh.data()) == nullptr) return false;
+  std::error_code failed;
+  fs::copy(from, fresh + "/data", fs::copy_options::recursive, failed);
+  if (!failed) fs::rename(fresh + "/data", to, failed);
+  std::error_code ignored;
+  fs::remove_all(fresh, ignored);
+  return fs::exists(to, ignored);
+}
+
+}  // namespace
 
 MariadbServer::MariadbServer(Settings settings)
     : settings_(std::move(settings)), port_(settings_.port.value_or(FreePort())) {
@@ -61,16 +108,48 @@ void MariadbServer::WriteConfig() {
   for (const std::string& line : settings_.lines) config << line << "\n";
 }
 
+bool MariadbServer::Install() {
+  std::string log = path("install.log");
+  int exit = RunProgram({"mariadb-install-db", "--defaults-file=" + path("my.cnf"),
+                         "--auth-root-authentication-method=normal", "--skip-test-db"},
+                        log);
+  if (exit != 0) {
+    ADD_FAILURE() << "mariadb-install-db: exit " << exit << "\n" << std::ifstream(log).rdbuf();
+  }
+  return exit == 0;
+}
+
+// mariadb-install-db takes longer than the server's start. So it runs once for all tests, whose
+// settings are none that a data directory keeps; each server gets a copy.
+std::string MariadbServer::PreparedData() {
+  static const std::string prepared = []() -> std::string {
+    const fs::path folder = FolderOfRuns();
+    if (folder.empty()) return "";
+    const fs::path data =
+        folder / absl::StrCat("mariadb-", Stamp("mariadbd"), "-", Stamp("mariadb-install-db"));
+    if (fs::exists(data)) return data.string();
+    MariadbServer plain;
+    return plain.Install() && PutInPlace(plain.path("data"), data) ? data.string() : "";
+  }();
+  return prepared;
+}
+
+bool MariadbServer::MakeData() {
+  const std::string prepared = PreparedData();
+  if (prepared.empty()) return Install();
+  fs::copy(prepared, path("data"), fs::copy_options::recursive);
+  const passwd* const mysql = settings_.as_mysql && getuid() == 0 ? getpwnam("mysql") : nullptr;
+  if (mysql == nullptr) return true;
+  EXPECT_EQ(chown(path("data").c_str(), mysql->pw_uid, mysql->pw_gid), 0);
+  for (const auto& file : fs::recursive_directory_iterator(path("data"))) {
+    EXPECT_EQ(chown(file.path().c_str(), mysql->pw_uid, mysql->pw_gid), 0) << file;
+  }
+  return true;
+}
+
 bool MariadbServer::Start(const std::vector<std::string>& arguments) {
   if (!fs::exists(path("data"))) {
-    std::string log = path("install.log");
-    int exit = RunProgram({"mariadb-install-db", "--defaults-file=" + path("my.cnf"),
-                           "--auth-root-authentication-method=normal", "--skip-test-db"},
-                          log);
-    if (exit != 0) {
-      ADD_FAILURE() << "mariadb-install-db: exit " << exit << "\n" << std::ifstream(log).rdbuf();
-      return false;
-    }
+    if (!MakeData()) return false;
     std::ofstream(path("accounts.sql"))
         << "CREATE USER IF NOT EXISTS locus@'%' IDENTIFIED BY 's3cret';\n"
            "GRANT ALL ON `locus\\_%`.* TO locus@'%';\n";

@@ -82,7 +82,11 @@ class MariadbServer {
   MariadbOptions Account(const std::string& database) const;
 
  private:
+  // The data directory that others are copies of; empty: none can be kept.
+  static std::string PreparedData();
   void WriteConfig();
+  bool Install();
+  bool MakeData();
   bool Answers();
 
   TemporaryDirectory directory_;
