@@ -91,6 +91,9 @@ std::string IdsProcess::LogText() const { return TextOf(log_); }
 bool IdsProcess::Logged(const std::string& text) const {
   return LogText().find(text) != std::string::npos;
 }
+bool IdsProcess::Logs(const std::string& text) const {
+  return WaitUntil([&] { return Logged(text); });
+}
 bool IdsProcess::LogsAfter(const std::function<void()>& action, const std::string& text) {
   const size_t before = CountOf(LogText(), text);
   action();

@@ -54,6 +54,8 @@ class IdsProcess {
   int WaitForEnd();
   std::string LogText() const;
   bool Logged(const std::string& text) const;
+  // Waits for it: a thread of its own writes the log, after what the lines are about.
+  bool Logs(const std::string& text) const;
   // Waits until the log has the text once more than before `action`.
   bool LogsAfter(const std::function<void()>& action, const std::string& text);
 

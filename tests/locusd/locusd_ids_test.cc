@@ -112,7 +112,7 @@ TEST(LocusdIdsTest, StoreThatIsAwayAtTheStart_IsWaitedForWhileTheRestWorks) {
   ASSERT_TRUE(redis.Start());
   EXPECT_TRUE(WaitUntil([&] { return ids.StatusOf("GET", "/readyz") == 200; }));
   EXPECT_TRUE(WaitUntil([&] { return ids.StatusOf("POST", "/v1/orders/ids", kOne) == 200; }));
-  EXPECT_TRUE(ids.Logged("info order IDs can be had"));
+  EXPECT_TRUE(ids.Logs("info order IDs can be had"));
 }
 
 // Numbers have no floor: a process that lives through it must not begin again.

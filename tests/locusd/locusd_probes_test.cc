@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "absl/strings/match.h"
 #include "absl/time/clock.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "locus/engine/locusd.h"
 #include "tests/locusd/locusd_cluster.h"
@@ -8,8 +8,6 @@
 
 namespace locus {
 namespace {
-
-using ::testing::HasSubstr;
 
 TEST(LocusdProbesTest, HolderThatMayNotBeProbed_IsToldOf) {
   LocusdWish wish;
@@ -30,8 +28,10 @@ TEST(LocusdProbesTest, HolderThatMayNotBeProbed_IsToldOf) {
     return node.LogText().find("warn holders are not probed holders=1 why=\"space orders") !=
            std::string::npos;
   })) << node.LogText();
-  EXPECT_THAT(node.Ask("GET", "/metrics", 200).value_or(""),
-              HasSubstr("\nlocusd_health_refused 1\n"));
+  EXPECT_TRUE(WaitUntil([&] {
+    return absl::StrContains(node.Ask("GET", "/metrics", 200).value_or(""),
+                             "\nlocusd_health_refused 1\n");
+  }));
 }
 
 }  // namespace

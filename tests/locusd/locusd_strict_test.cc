@@ -44,7 +44,7 @@ TEST_F(LocusdStrictTest, Nodes_HandOverAndTakeOverWhileNumbersRise) {
   EXPECT_TRUE(nodes_[1]->Logged("strict sections handed over to n3")) << nodes_[1]->LogText();
   ASSERT_TRUE(MoreCalls(callers, 200));
   const absl::Duration by_signal = callers.TakeLongest();
-  EXPECT_EQ(Owned(2), kSections);
+  EXPECT_TRUE(WaitUntil([&] { return Owned(2) == kSections; }));
 
   // The first one comes back, and then the third one dies.
   nodes_[0]->Good("POST", "/v1/strict/sections:take", "{}");
@@ -61,10 +61,9 @@ TEST_F(LocusdStrictTest, Nodes_HandOverAndTakeOverWhileNumbersRise) {
       absl::FormatDuration(usual).c_str(), absl::FormatDuration(by_word).c_str(),
       absl::FormatDuration(by_signal).c_str(), absl::FormatDuration(by_death).c_str(),
       absl::FormatDuration(kTtl).c_str());
-  // Generous: the machine may be busy. The page of the benchmark has figures.
-  EXPECT_LT(by_word, absl::Seconds(2));
-  EXPECT_LT(by_signal, absl::Seconds(2));
-  EXPECT_LT(by_death, kTtl + absl::Seconds(10));
+  // A call waits for leases to end only where their owner died. The benchmark's page has figures.
+  EXPECT_LT(by_word, by_death);
+  EXPECT_LT(by_signal, by_death);
 }
 
 TEST_F(LocusdStrictTest, NodesWithTokens_FindEachOtherAndRefuseOthers) {
@@ -100,7 +99,7 @@ TEST_F(LocusdStrictTest, FixedSections_AreTheNodesOwn) {
   ASSERT_TRUE(number.ok()) << number.status();
   ASSERT_TRUE(nodes_[0]->Start());
   EXPECT_TRUE(WaitUntil([&] { return Owned(0) == 5 && Owned(1) == kSections - 5; }));
-  EXPECT_TRUE(nodes_[1]->Logged("5 strict sections handed over to n1")) << nodes_[1]->LogText();
+  EXPECT_TRUE(nodes_[1]->Logs("5 strict sections handed over to n1")) << nodes_[1]->LogText();
   const auto later = client->Next(7, Clock::now() + std::chrono::minutes(1));
   ASSERT_TRUE(later.ok()) << later.status();
   EXPECT_GT(*later, *number);
