@@ -20,7 +20,7 @@ def wait(what, done):
             return value
         if time.monotonic() > end:
             raise TimeoutError(what)
-        time.sleep(0.05)
+        time.sleep(0.01)
 
 
 class Contract:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The processes of locusd that are held to the document."""
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -8,10 +9,23 @@ import subprocess
 from contract import DEADLINE, Server, wait
 
 
+RESERVED = []  # sockets whose names keep other tests off a port, as tests/support/private_server.cc
+
+
 def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+    """One below those that Linux gives to outgoing connections, reserved until this process ends."""
+    while True:
+        port = random.randint(10_000, 32_767)
+        name = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        with socket.socket() as one:
+            try:
+                name.bind(f"\0locus-port-{port}")
+                one.bind(("127.0.0.1", port))
+            except OSError:
+                name.close()
+                continue
+        RESERVED.append(name)
+        return port
 
 
 class Process:
