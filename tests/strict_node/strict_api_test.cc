@@ -343,10 +343,10 @@ TEST(StrictApiTest, NumbersThatDoNotCome_Get503) {
   const ServerAnswer answer = one.Start("/v1/strict/next", R"({"uids":["7"],"count":200})").get();
   EXPECT_EQ(answer.status, 503u);
   EXPECT_THAT(answer.body, HasSubstr("are used up"));
+  EXPECT_THAT(one.api->Metrics(), HasSubstr("locus_strict_requests_unavailable_total 1\n"));
   store->Hold(false);
   EXPECT_TRUE(WaitUntil(
       [&] { return one.Start("/v1/strict/next", R"({"uids":["7"]})").get().status == 200; }));
-  EXPECT_THAT(one.api->Metrics(), HasSubstr("locus_strict_requests_unavailable_total 1\n"));
 }
 
 TEST(StrictApiTest, ALeaseThatHasEnded_Gets503AtOnce) {
