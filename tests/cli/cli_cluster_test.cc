@@ -220,9 +220,9 @@ TEST(CliClusterTest, AddThatIsInterrupted_SaysThatItLeavesALearner) {
   EXPECT_EQ(outcome.exit, 130);
   EXPECT_THAT(outcome.err, HasSubstr("node 77 is a learner. The same command goes on from there"));
   EXPECT_THAT(outcome.err, HasSubstr("the leader has not heard it yet"));
-  const Outcome late = RunLocus({"cluster", "add", cluster.uri(1), api, "--timeout", "1s"});
+  const Outcome late = RunLocus({"cluster", "add", cluster.uri(1), api, "--timeout", "3s"});
   EXPECT_EQ(late.exit, 1);
-  EXPECT_THAT(late.err, HasSubstr("node 77 does not have the log after 1s; it is a learner"));
+  EXPECT_THAT(late.err, HasSubstr("node 77 does not have the log after 3s; it is a learner"));
   EXPECT_EQ(RunLocus({"cluster", "remove", cluster.uri(1), "77"}).exit, 0);
 }
 

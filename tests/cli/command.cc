@@ -21,7 +21,7 @@ namespace locus::testing {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
-constexpr std::chrono::seconds kPatience(60);
+constexpr std::chrono::seconds kPatience(120);
 
 struct Pipe {
   Pipe() { LOCUS_CHECK(pipe2(ends, O_CLOEXEC) == 0); }
