@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "locus/internal/cxx20.h"
+
 namespace locus {
 
 // What orders are grouped by (a user id): a uint64, or bytes. Two pointers wide; passed by value.

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
+#include "locus/internal/cxx20.h"
 
 namespace locus {
 

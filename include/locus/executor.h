@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "absl/time/time.h"
+#include "locus/internal/cxx20.h"
 
 namespace locus {
 

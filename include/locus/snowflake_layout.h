@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "locus/internal/cxx20.h"
 
 namespace locus {
 

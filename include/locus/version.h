@@ -2,6 +2,8 @@
 #ifndef LOCUS_VERSION_H_
 #define LOCUS_VERSION_H_
 
+#include "locus/internal/cxx20.h"
+
 namespace locus {
 
 // The version of the library linked in, as "MAJOR.MINOR.PATCH" (SemVer). While MAJOR is 0 a new

@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "absl/time/time.h"
+#include "locus/internal/cxx20.h"
 
 namespace locus::internal {
 

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "locus/internal/cxx20.h"
+
 namespace locus::internal {
 
 // always_inline: called from code for wider processors, they would keep it from being vectorised.

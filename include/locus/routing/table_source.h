@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "locus/internal/cxx20.h"
 
 namespace locus {
 

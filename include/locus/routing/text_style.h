@@ -4,6 +4,8 @@
 
 #include <cstddef>
 
+#include "locus/internal/cxx20.h"
+
 namespace locus {
 
 // What the output device of a text table can show.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "locus/internal/cxx20.h"
 
 namespace locus::testing {
 
