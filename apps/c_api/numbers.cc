@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "apps/c_api/call.h"
+#include "locus/internal/deadline.h"
 #include "locus/number_generator.h"
 #include "locus/routing/uri.h"
 #include "locus/typed_sequences.h"

@@ -17,7 +17,6 @@
 #include "absl/time/time.h"
 #include "locus/clock.h"
 #include "locus/executor.h"
-#include "locus/internal/deadline.h"
 #include "locus/number_format.h"
 #include "locus/segment_sequence.h"
 #include "locus/sequence_type.h"
@@ -114,9 +113,7 @@ class NumberGenerator {
       std::string key, Options options);
   static absl::StatusOr<std::unique_ptr<NumberGenerator>> Create(
       std::shared_ptr<SequenceTypeStore> types, OpenCounters open, std::string type,
-      std::string key) {
-    return Create(std::move(types), std::move(open), std::move(type), std::move(key), Options());
-  }
+      std::string key);
   // Gives unused numbers back where the rule says so; blocks as SegmentSequence::Close does.
   ~NumberGenerator();
   NumberGenerator(const NumberGenerator&) = delete;
@@ -132,10 +129,7 @@ class NumberGenerator {
   absl::StatusOr<std::string> Next(std::chrono::steady_clock::time_point deadline,
                                    std::span<const FieldValue> values = {});
   // Waits for at most `timeout`, by the steady clock.
-  absl::StatusOr<std::string> Next(absl::Duration timeout,
-                                   std::span<const FieldValue> values = {}) {
-    return Next(internal::DeadlineAfter(timeout), values);
-  }
+  absl::StatusOr<std::string> Next(absl::Duration timeout, std::span<const FieldValue> values = {});
 
   // The same with values by the names of their fields, in any order. They are judged before a
   // number is drawn: values that are refused cost none. INVALID_ARGUMENT: a name is none of the

@@ -210,9 +210,7 @@ class OrderIdGenerator {
   absl::StatusOr<size_t> NextBatch(std::span<const BuyerKey> buyers, std::span<OrderId> ids);
   absl::StatusOr<size_t> NextBatch(std::span<const ShardGene> genes, std::span<OrderId> ids);
   // For buyers in braces: NextBatch({a, b}, ids). Empty braces mean no buyers, not no genes.
-  absl::StatusOr<size_t> NextBatch(std::initializer_list<BuyerKey> buyers, std::span<OrderId> ids) {
-    return NextBatch(std::span(buyers.begin(), buyers.size()), ids);
-  }
+  absl::StatusOr<size_t> NextBatch(std::initializer_list<BuyerKey> buyers, std::span<OrderId> ids);
   // The same, but waits for the store until `deadline`. Sets fewer than buyers.size() IDs only if
   // the next one failed as Next would.
   absl::StatusOr<size_t> NextBatch(std::span<const BuyerKey> buyers, std::span<OrderId> ids,
@@ -220,21 +218,13 @@ class OrderIdGenerator {
   absl::StatusOr<size_t> NextBatch(std::span<const ShardGene> genes, std::span<OrderId> ids,
                                    Deadline deadline);
   absl::StatusOr<size_t> NextBatch(std::span<const BuyerKey> buyers, std::span<OrderId> ids,
-                                   absl::Duration timeout) {
-    return NextBatch(buyers, ids, internal::DeadlineAfter(timeout));
-  }
+                                   absl::Duration timeout);
   absl::StatusOr<size_t> NextBatch(std::span<const ShardGene> genes, std::span<OrderId> ids,
-                                   absl::Duration timeout) {
-    return NextBatch(genes, ids, internal::DeadlineAfter(timeout));
-  }
+                                   absl::Duration timeout);
   absl::StatusOr<size_t> NextBatch(std::initializer_list<BuyerKey> buyers, std::span<OrderId> ids,
-                                   Deadline deadline) {
-    return NextBatch(std::span(buyers.begin(), buyers.size()), ids, deadline);
-  }
+                                   Deadline deadline);
   absl::StatusOr<size_t> NextBatch(std::initializer_list<BuyerKey> buyers, std::span<OrderId> ids,
-                                   absl::Duration timeout) {
-    return NextBatch(std::span(buyers.begin(), buyers.size()), ids, timeout);
-  }
+                                   absl::Duration timeout);
 
   // Leases a segment for every section that has none, so that the first callers need not wait.
   // Makes one call to each store for up to 1,024 of its sections. Call it before traffic arrives.
@@ -243,10 +233,8 @@ class OrderIdGenerator {
   absl::Status Warm(Deadline deadline);
   // Only for the sections of these buyers.
   absl::Status Warm(Deadline deadline, std::span<const BuyerKey> buyers);
-  absl::Status Warm(absl::Duration timeout) { return Warm(internal::DeadlineAfter(timeout)); }
-  absl::Status Warm(absl::Duration timeout, std::span<const BuyerKey> buyers) {
-    return Warm(internal::DeadlineAfter(timeout), buyers);
-  }
+  absl::Status Warm(absl::Duration timeout);
+  absl::Status Warm(absl::Duration timeout, std::span<const BuyerKey> buyers);
 
   GeneratorStats Stats() const;
   // Order IDs handed out by section, computed from the cursors as GeneratorStats::ids: section i

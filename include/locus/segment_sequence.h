@@ -15,7 +15,6 @@
 #include "absl/time/time.h"
 #include "locus/clock.h"
 #include "locus/executor.h"
-#include "locus/internal/deadline.h"
 #include "locus/latency_histogram.h"
 #include "locus/sequencer.h"
 
@@ -135,9 +134,7 @@ class SegmentSequence {
   static absl::StatusOr<std::unique_ptr<SegmentSequence>> Create(
       std::shared_ptr<Sequencer> sequencer, std::string key, Options options);
   static absl::StatusOr<std::unique_ptr<SegmentSequence>> Create(
-      std::shared_ptr<Sequencer> sequencer, std::string key) {
-    return Create(std::move(sequencer), std::move(key), Options());
-  }
+      std::shared_ptr<Sequencer> sequencer, std::string key);
   // Calls Close and ignores its result; blocks as long as Close does.
   ~SegmentSequence();
   SegmentSequence(const SegmentSequence&) = delete;
@@ -156,10 +153,7 @@ class SegmentSequence {
   // FAILED_PRECONDITION are returned without waiting.
   absl::StatusOr<int64_t> Next(std::chrono::steady_clock::time_point deadline);
   // Waits for at most `timeout`, by the steady clock.
-  absl::StatusOr<int64_t> Next(absl::Duration timeout) {
-    absl::StatusOr<int64_t> number = TryNext();  // without reading the clock
-    return number.ok() ? number : Next(internal::DeadlineAfter(timeout));
-  }
+  absl::StatusOr<int64_t> Next(absl::Duration timeout);
 
   // The next 1 to `count` numbers, without a gap between them: fewer than `count` where a segment
   // ends. They come from the shared counter, also with Options::thread_block. INVALID_ARGUMENT:
@@ -167,9 +161,7 @@ class SegmentSequence {
   absl::StatusOr<SequenceBlock> TryNextBlock(int64_t count);
   absl::StatusOr<SequenceBlock> NextBlock(int64_t count,
                                           std::chrono::steady_clock::time_point deadline);
-  absl::StatusOr<SequenceBlock> NextBlock(int64_t count, absl::Duration timeout) {
-    return NextBlock(count, internal::DeadlineAfter(timeout));
-  }
+  absl::StatusOr<SequenceBlock> NextBlock(int64_t count, absl::Duration timeout);
 
   // Ends the sequence: no call gets a number afterwards. Waits for a call to the sequencer that is
   // under way, then returns the unused numbers of the last segments, so that the counter continues

@@ -183,6 +183,28 @@ absl::StatusOr<size_t> OrderIdGenerator::NextBatch(std::span<const ShardGene> ge
   return rep_->Batch(genes, ids, deadline);
 }
 
+absl::StatusOr<size_t> OrderIdGenerator::NextBatch(std::span<const BuyerKey> buyers,
+                                                   std::span<OrderId> ids, absl::Duration timeout) {
+  return NextBatch(buyers, ids, internal::DeadlineAfter(timeout));
+}
+absl::StatusOr<size_t> OrderIdGenerator::NextBatch(std::span<const ShardGene> genes,
+                                                   std::span<OrderId> ids, absl::Duration timeout) {
+  return NextBatch(genes, ids, internal::DeadlineAfter(timeout));
+}
+
+absl::StatusOr<size_t> OrderIdGenerator::NextBatch(std::initializer_list<BuyerKey> buyers,
+                                                   std::span<OrderId> ids) {
+  return NextBatch(std::span(buyers.begin(), buyers.size()), ids);
+}
+absl::StatusOr<size_t> OrderIdGenerator::NextBatch(std::initializer_list<BuyerKey> buyers,
+                                                   std::span<OrderId> ids, Deadline deadline) {
+  return NextBatch(std::span(buyers.begin(), buyers.size()), ids, deadline);
+}
+absl::StatusOr<size_t> OrderIdGenerator::NextBatch(std::initializer_list<BuyerKey> buyers,
+                                                   std::span<OrderId> ids, absl::Duration timeout) {
+  return NextBatch(std::span(buyers.begin(), buyers.size()), ids, timeout);
+}
+
 absl::Status OrderIdGenerator::Warm(Deadline deadline) { return rep_->Warm({}, deadline); }
 
 absl::Status OrderIdGenerator::Warm(Deadline deadline, std::span<const BuyerKey> buyers) {
@@ -190,6 +212,12 @@ absl::Status OrderIdGenerator::Warm(Deadline deadline, std::span<const BuyerKey>
   std::vector<ShardGene> genes(buyers.size());
   ShardGene::OfEach(buyers, genes);
   return rep_->Warm(genes, deadline);
+}
+absl::Status OrderIdGenerator::Warm(absl::Duration timeout) {
+  return Warm(internal::DeadlineAfter(timeout));
+}
+absl::Status OrderIdGenerator::Warm(absl::Duration timeout, std::span<const BuyerKey> buyers) {
+  return Warm(internal::DeadlineAfter(timeout), buyers);
 }
 
 GeneratorStats OrderIdGenerator::Stats() const { return rep_->Stats(); }

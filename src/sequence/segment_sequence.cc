@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "locus/internal/deadline.h"
 #include "src/base/check.h"
 #include "src/base/result_signal.h"
 #include "src/base/text.h"
@@ -210,10 +211,20 @@ absl::StatusOr<std::unique_ptr<SegmentSequence>> SegmentSequence::Create(
       new SegmentSequence(new Rep(std::move(sequencer), std::move(key), options)));
 }
 
+absl::StatusOr<std::unique_ptr<SegmentSequence>> SegmentSequence::Create(
+    std::shared_ptr<Sequencer> sequencer, std::string key) {
+  return Create(std::move(sequencer), std::move(key), Options());
+}
+
 absl::StatusOr<int64_t> SegmentSequence::TryNext() { return rep_->TryNext(); }
 
 absl::StatusOr<int64_t> SegmentSequence::Next(std::chrono::steady_clock::time_point deadline) {
   return rep_->Waiting(deadline, [this] { return rep_->TryNext(); });
+}
+
+absl::StatusOr<int64_t> SegmentSequence::Next(absl::Duration timeout) {
+  absl::StatusOr<int64_t> number = TryNext();  // without reading the clock
+  return number.ok() ? number : Next(internal::DeadlineAfter(timeout));
 }
 
 absl::StatusOr<SequenceBlock> SegmentSequence::TryNextBlock(int64_t count) {
@@ -228,6 +239,10 @@ absl::StatusOr<SequenceBlock> SegmentSequence::NextBlock(
     int64_t count, std::chrono::steady_clock::time_point deadline) {
   if (count < 1 || count > kLongestBlock) return TryNextBlock(count);
   return rep_->Waiting(deadline, [&] { return rep_->TryNextBlock(count); });
+}
+
+absl::StatusOr<SequenceBlock> SegmentSequence::NextBlock(int64_t count, absl::Duration timeout) {
+  return NextBlock(count, internal::DeadlineAfter(timeout));
 }
 
 absl::StatusOr<int64_t> SegmentSequence::Close() { return rep_->Close(); }

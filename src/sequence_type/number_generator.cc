@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "locus/internal/deadline.h"
 #include "src/base/check.h"
 #include "src/base/fork_guard.h"
 #include "src/base/load_driver.h"
@@ -429,6 +430,12 @@ absl::StatusOr<std::unique_ptr<NumberGenerator>> NumberGenerator::Create(
   return std::unique_ptr<NumberGenerator>(new NumberGenerator(std::move(rep)));
 }
 
+absl::StatusOr<std::unique_ptr<NumberGenerator>> NumberGenerator::Create(
+    std::shared_ptr<SequenceTypeStore> types, OpenCounters open, std::string type,
+    std::string key) {
+  return Create(std::move(types), std::move(open), std::move(type), std::move(key), Options());
+}
+
 NumberGenerator::NumberGenerator(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}
 
 // A forked child must not touch its parent's threads and locks; it leaks its copy.
@@ -444,6 +451,11 @@ absl::StatusOr<std::string> NumberGenerator::Next(std::chrono::steady_clock::tim
                                                   std::span<const FieldValue> values) {
   if (rep_->forked()) return ForkGuard::Refusal(kObject);
   return rep_->DrawBy(deadline, OneText(values));
+}
+
+absl::StatusOr<std::string> NumberGenerator::Next(absl::Duration timeout,
+                                                  std::span<const FieldValue> values) {
+  return Next(internal::DeadlineAfter(timeout), values);
 }
 
 absl::StatusOr<std::string> NumberGenerator::TryNextNamed(std::span<const NamedValue> values) {
