@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+# Finds the libraries that locus is built with. An error names the Debian package that has the
+# library, and the options without which locus does not need it.
+
+# locus_find(package [version] [COMPONENTS component...] DEBIAN package [FOR option...]):
+# find_package, required if any of the options is on, or if none is given.
+function(locus_find package)
+  cmake_parse_arguments(PARSE_ARGV 1 NEEDED "" "DEBIAN" "COMPONENTS;FOR")
+  set(options ${NEEDED_FOR})
+  foreach(option ${NEEDED_FOR})
+    if(NOT ${option})
+      list(REMOVE_ITEM options ${option})
+    endif()
+  endforeach()
+  if(NEEDED_FOR AND NOT options)
+    return()
+  endif()
+  set(what ${package} ${NEEDED_UNPARSED_ARGUMENTS})
+  if(NEEDED_COMPONENTS)
+    set(components COMPONENTS ${NEEDED_COMPONENTS})
+  endif()
+  find_package(${what} ${components})
+  if(${package}_FOUND)
+    return()
+  endif()
+  list(JOIN what " " what)
+  if(NEEDED_COMPONENTS)
+    string(APPEND what " with ${NEEDED_COMPONENTS}")
+  endif()
+  set(remedy "install Debian's ${NEEDED_DEBIAN}")
+  if(options)
+    list(TRANSFORM options PREPEND -D)
+    list(TRANSFORM options APPEND =OFF)
+    list(JOIN options " " options)
+    string(APPEND remedy ", or leave out what needs it with ${options}")
+  endif()
+  message(FATAL_ERROR "locus needs ${what}, which was not found: ${remedy}")
+endfunction()
