@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Finds the libraries that locus is built with. An error names the Debian package that has the
-# library, and the options without which locus does not need it.
+# Finds the libraries that locus is built with. The error for a missing one names its Debian package,
+# and the options to turn off to build without it.
 
 # locus_find(package [version] [COMPONENTS component...] DEBIAN package [FOR option...]):
 # find_package, required if any of the options is on, or if none is given.
