@@ -9,9 +9,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "proof/linear/lease_model.h"
 #include "tests/lease_machine/cluster_simulation.h"
 #include "tests/lease_machine/ledger.h"
-#include "tests/linear/lease_model.h"
 
 namespace locus::lease_machine {
 namespace {

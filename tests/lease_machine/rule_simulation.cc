@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "proof/linear/linearizability.h"
 #include "tests/lease_machine/session_simulation.h"
-#include "tests/linear/linearizability.h"
 
 namespace locus::lease_machine {
 namespace {

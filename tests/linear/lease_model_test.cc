@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/linear/lease_model.h"
+#include "proof/linear/lease_model.h"
 
 #include "gtest/gtest.h"
 

@@ -9,11 +9,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "locus/engine/locusd.h"
+#include "proof/lease/spaces.h"
+#include "tests/proof/clients.h"
 #include "tests/proof/cluster.h"
 #include "tests/proof/network.h"
 #include "tests/proof/plan.h"
 #include "tests/proof/run.h"
-#include "tests/proof/spaces.h"
 #include "tests/support/private_server.h"
 #include "tests/support/temporary_directory.h"
 

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "tests/proof/clients.h"
+#include "proof/lease/verdict.h"
 #include "tests/proof/network.h"
 
 namespace locus::proof {

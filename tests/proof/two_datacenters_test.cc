@@ -7,11 +7,12 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proof/lease/spaces.h"
+#include "proof/lease/verdict.h"
 #include "tests/proof/clients.h"
 #include "tests/proof/cluster.h"
 #include "tests/proof/network.h"
 #include "tests/proof/seeds.h"
-#include "tests/proof/spaces.h"
 #include "tests/support/private_server.h"
 #include "tests/support/temporary_directory.h"
 

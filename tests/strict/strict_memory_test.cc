@@ -10,8 +10,8 @@
 #include "locus/strict_sequencer.h"
 #include "locus/testing/manual_clock.h"
 #include "locus/testing/manual_executor.h"
+#include "proof/strict/history.h"
 #include "src/strict/section.h"
-#include "tests/strict/history.h"
 
 namespace locus {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
+#include "proof/strict/history.h"
 #include "src/strict/flaw.h"
-#include "tests/strict/history.h"
 
 namespace locus::strict {
 

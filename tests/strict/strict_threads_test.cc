@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "locus/engine/memory.h"
 #include "locus/strict_sequencer.h"
-#include "tests/strict/history.h"
+#include "proof/strict/history.h"
 
 namespace locus {
 namespace {

@@ -19,10 +19,10 @@
 #include "gtest/gtest.h"
 #include "locus/clock.h"
 #include "locus/engine/strict_client.h"
+#include "proof/strict/call_log.h"
+#include "proof/strict/verdict.h"
 #include "tests/engine/etcd/etcd_server.h"
-#include "tests/strict_proof/call_log.h"
 #include "tests/strict_proof/nodes.h"
-#include "tests/strict_proof/verdict.h"
 #include "tests/support/private_server.h"
 
 namespace locus::strict_proof {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/strict_proof/verdict.h"
+#include "proof/strict/verdict.h"
 
 #include <filesystem>
 
 #include "gtest/gtest.h"
-#include "tests/strict_proof/call_log.h"
+#include "proof/strict/call_log.h"
 #include "tests/support/temporary_directory.h"
 
 namespace locus::strict_proof {

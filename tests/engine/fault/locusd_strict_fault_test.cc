@@ -11,8 +11,8 @@
 #include "gtest/gtest.h"
 #include "locus/engine/locusd.h"
 #include "locus/strict_sequencer.h"
+#include "proof/strict/history.h"
 #include "tests/locusd/locusd_cluster.h"
-#include "tests/strict/history.h"
 
 namespace locus {
 namespace {

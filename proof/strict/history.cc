@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/strict/history.h"
+#include "proof/strict/history.h"
 
 #include <algorithm>
 #include <span>

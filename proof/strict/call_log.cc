@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/strict_proof/call_log.h"
+#include "proof/strict/call_log.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/strict_proof/verdict.h"
+#include "proof/strict/verdict.h"
 
 int main(int argc, char** argv) {
   if (argc < 2) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef LOCUS_TESTS_PROOF_RECORDS_H_
-#define LOCUS_TESTS_PROOF_RECORDS_H_
+#ifndef LOCUS_PROOF_LEASE_RECORDS_H_
+#define LOCUS_PROOF_LEASE_RECORDS_H_
 
 #include <cstdint>
 #include <optional>
@@ -13,8 +13,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "locus/worker_lease_store.h"
+#include "proof/linear/lease_model.h"
 #include "src/base/mutex.h"
-#include "tests/linear/lease_model.h"
 
 // What a client of a proof leaves behind, whenever it is killed: a file of IDs and a file of calls.
 // Each record is one write, so at most the last one of a file is cut.
@@ -104,4 +104,4 @@ absl::StatusOr<std::vector<RecordedCall>> ReadCalls(const std::string& path);
 
 }  // namespace locus::proof
 
-#endif  // LOCUS_TESTS_PROOF_RECORDS_H_
+#endif  // LOCUS_PROOF_LEASE_RECORDS_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef LOCUS_TESTS_LINEAR_LEASE_MODEL_H_
-#define LOCUS_TESTS_LINEAR_LEASE_MODEL_H_
+#ifndef LOCUS_PROOF_LINEAR_LEASE_MODEL_H_
+#define LOCUS_PROOF_LINEAR_LEASE_MODEL_H_
 
 #include <cstdint>
 #include <optional>
@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "locus/worker_lease_store.h"
-#include "tests/linear/linearizability.h"
+#include "proof/linear/linearizability.h"
 
 namespace locus::linear {
 
@@ -58,4 +58,4 @@ std::string Told(const LeaseHistory& history, const Report& report);
 
 }  // namespace locus::linear
 
-#endif  // LOCUS_TESTS_LINEAR_LEASE_MODEL_H_
+#endif  // LOCUS_PROOF_LINEAR_LEASE_MODEL_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/proof/recording_store.h"
+#include "proof/lease/recording_store.h"
 
 #include <utility>
 

@@ -19,9 +19,9 @@
 #include "absl/strings/str_cat.h"
 #include "locus/engine/locusd.h"
 #include "locus/leased_snowflake.h"
-#include "tests/proof/recording_store.h"
-#include "tests/proof/records.h"
-#include "tests/proof/spaces.h"
+#include "proof/lease/recording_store.h"
+#include "proof/lease/records.h"
+#include "proof/lease/spaces.h"
 
 namespace locus::proof {
 namespace {

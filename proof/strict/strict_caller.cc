@@ -21,7 +21,7 @@
 #include "absl/time/time.h"
 #include "locus/clock.h"
 #include "locus/engine/strict_client.h"
-#include "tests/strict_proof/call_log.h"
+#include "proof/strict/call_log.h"
 
 namespace locus::strict_proof {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/strict_proof/verdict.h"
+#include "proof/strict/verdict.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "proof/strict/call_log.h"
 #include "src/base/check.h"
-#include "tests/strict_proof/call_log.h"
 
 namespace locus::strict_proof {
 
