@@ -86,8 +86,10 @@ locus_pkgconfig(
 locus_pkgconfig(sqlite "Segments for order IDs from an SQLite file"
                 "locus-core = ${PROJECT_VERSION} sqlite3 >= 3.37")
 locus_pkgconfig(routing "Which shard an order is on" "locus-core = ${PROJECT_VERSION}")
-locus_pkgconfig(migration "How orders move between shards"
-                "locus-routing = ${PROJECT_VERSION} zlib")
+if(LOCUS_BUILD_MIGRATION)
+  locus_pkgconfig(migration "How orders move between shards"
+                  "locus-routing = ${PROJECT_VERSION} zlib")
+endif()
 locus_pkgconfig(metrics "Stats as Prometheus text" "locus-routing = ${PROJECT_VERSION}")
 if(LOCUS_MARIADB)
   install(FILES ${PROJECT_SOURCE_DIR}/cmake/FindMariadbConnector.cmake

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # How every target of locus is built. Warnings and sanitizers stay private to our own build.
 
-find_program(LOCUS_CCACHE ccache)
+# Looked for once in a build folder: found later, it would change how each object is made.
+if(NOT DEFINED CACHE{LOCUS_CCACHE})
+  find_program(LOCUS_CCACHE ccache)
+endif()
 if(LOCUS_CCACHE AND PROJECT_IS_TOP_LEVEL)
   # One cache for all checkouts: paths in this one count from where it lies. A miss costs no run of
   # the preprocessor: the compiler itself says what it has read.
