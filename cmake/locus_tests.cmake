@@ -171,6 +171,7 @@ function(locus_script_test name)
   add_test(NAME ${name} COMMAND ${script_COMMAND})
   set_tests_properties(${name} PROPERTIES TIMEOUT 300)
   locus_declare_test(${name})
+  locus_open_folder()
   locus_folder_needs(${script_NEEDS})
 endfunction()
 
