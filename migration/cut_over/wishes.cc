@@ -8,7 +8,6 @@
 namespace locus::internal {
 namespace {
 
-
 absl::Status Refuse(const Standing& now, absl::string_view why) {
   return absl::FailedPreconditionError(absl::StrCat("the move is ", ToAbsl(ToString(now.phase)),
                                                     " at share ", now.share, ": ", why));

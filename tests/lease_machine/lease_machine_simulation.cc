@@ -9,7 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "proof/linear/lease_model.h"
+#include "apps/proof/linear/lease_model.h"
 #include "tests/lease_machine/cluster_simulation.h"
 #include "tests/lease_machine/ledger.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "proof/linear/linearizability.h"
+#include "apps/proof/linear/linearizability.h"
 #include "tests/lease_machine/session_simulation.h"
 
 namespace locus::lease_machine {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proof/linear/lease_model.h"
+#include "apps/proof/linear/lease_model.h"
 
 #include "gtest/gtest.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proof/linear/linearizability.h"
+#include "apps/proof/linear/linearizability.h"
 
 #include <random>
 

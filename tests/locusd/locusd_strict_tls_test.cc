@@ -66,8 +66,7 @@ TEST_F(LocusdStrictTlsTest, CertificateOfAnotherHost_IsToldByThoseWhoCall) {
   ASSERT_TRUE(Spread({0}));
   StartSigned(1, authority_, "DNS:elsewhere.example");
   // The other one finds the first one in the table, calls it, and is called back.
-  EXPECT_TRUE(
-      nodes_[0]->Logs(absl::StrCat("the sequence-node at ", nodes_[1]->api(), " refuses")))
+  EXPECT_TRUE(nodes_[0]->Logs(absl::StrCat("the sequence-node at ", nodes_[1]->api(), " refuses")))
       << nodes_[0]->LogText();
   EXPECT_THAT(nodes_[0]->LogText(), HasSubstr("TLS"));
   EXPECT_TRUE(nodes_[1]->Logs("nobody can call this node by its certificate"));

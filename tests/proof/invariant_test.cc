@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Histories that are right, and each way in which one can be broken.
-#include "proof/lease/invariant.h"
+#include "apps/proof/lease/invariant.h"
 
 #include <algorithm>
 #include <random>

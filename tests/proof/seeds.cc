@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "apps/proof/lease/spaces.h"
 #include "locus/engine/locusd.h"
-#include "proof/lease/spaces.h"
 #include "tests/proof/clients.h"
 #include "tests/proof/cluster.h"
 #include "tests/proof/network.h"

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "proof/lease/verdict.h"
+#include "apps/proof/lease/verdict.h"
 #include "tests/proof/network.h"
 
 namespace locus::proof {

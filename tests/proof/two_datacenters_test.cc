@@ -5,10 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "apps/proof/lease/spaces.h"
+#include "apps/proof/lease/verdict.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "proof/lease/spaces.h"
-#include "proof/lease/verdict.h"
 #include "tests/proof/clients.h"
 #include "tests/proof/cluster.h"
 #include "tests/proof/network.h"

@@ -4,13 +4,13 @@
 #include <chrono>
 #include <thread>
 
+#include "apps/proof/strict/history.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "locus/engine/memory.h"
 #include "locus/strict_sequencer.h"
 #include "locus/testing/manual_clock.h"
 #include "locus/testing/manual_executor.h"
-#include "proof/strict/history.h"
 #include "src/strict/section.h"
 
 namespace locus {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "proof/strict/history.h"
+#include "apps/proof/strict/history.h"
 #include "src/strict/flaw.h"
 
 namespace locus::strict {

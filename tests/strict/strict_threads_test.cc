@@ -4,10 +4,10 @@
 #include <chrono>
 #include <thread>
 
+#include "apps/proof/strict/history.h"
 #include "gtest/gtest.h"
 #include "locus/engine/memory.h"
 #include "locus/strict_sequencer.h"
-#include "proof/strict/history.h"
 
 namespace locus {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proof/strict/verdict.h"
+#include "apps/proof/strict/verdict.h"
 
 #include <filesystem>
 
+#include "apps/proof/strict/call_log.h"
 #include "gtest/gtest.h"
-#include "proof/strict/call_log.h"
 #include "tests/support/temporary_directory.h"
 
 namespace locus::strict_proof {

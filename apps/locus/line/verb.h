@@ -131,8 +131,8 @@ int WrongUsage(std::string_view verb, const absl::Status& status);
 // ByteSink) is not a failure: nothing is printed, and the exit code is kDone.
 int Fail(std::string_view verb, const absl::Status& status);
 
-// The exit code of a verb that ended so. INVALID_ARGUMENT, of an engine too, came from the command line,
-// a URI, or the environment.
+// The exit code of a verb that ended so. INVALID_ARGUMENT, of an engine too, came from the command
+// line, a URI, or the environment.
 int EndVerb(std::string_view verb, const absl::Status& status);
 
 // Writes `text` to stdout and answers the exit code.

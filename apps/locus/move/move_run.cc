@@ -114,7 +114,7 @@ class Runners {
       });
       if (succeeded) continue;
       exit = Fail(kRunVerb, absl::Status(one->status.code(),
-                                      absl::StrCat(one->name, ": ", one->status.message())));
+                                         absl::StrCat(one->name, ": ", one->status.message())));
     }
     return exit;
   }
@@ -192,12 +192,13 @@ int RunMoveRun(std::span<const std::string> words) {
   };
   if (absl::Status added = take(*opened); !added.ok()) return Fail(kRunVerb, added);
   Note(kRunVerb, absl::StrCat(runners.size(), runners.size() == 1 ? " move" : " moves", ", as ",
-                           options.name, "; `locus move status ", operand.file, "` shows them"));
+                              options.name, "; `locus move status ", operand.file, "` shows them"));
   std::string unheard = opened->unheard;
   if (!unheard.empty()) {
-    Note(kRunVerb, absl::StrCat("asked again until they answer, since they may remember more moves of "
-                             "the file",
-                             unheard));
+    Note(kRunVerb,
+         absl::StrCat("asked again until they answer, since they may remember more moves of "
+                      "the file",
+                      unheard));
   }
   MetricsFile metrics(metrics_path);
   auto heard_at = std::chrono::steady_clock::now();

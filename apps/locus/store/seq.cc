@@ -15,7 +15,6 @@
 namespace locus::cli {
 namespace {
 
-
 // Counters of a type, also of one that was dropped, are counted by its rule alone; so are, once
 // there is the type, those of its plain name.
 absl::Status CheckNoTypesCounter(const StoreUri& store, const std::string& counter) {
@@ -63,7 +62,8 @@ struct SeqLine {
     line.Text("--prefix P", &prefix, "Put before the counter name in the store; not with --type");
     line.Number("--step S", &step, {.most = kHighestNumber}, "The distance between two numbers")
         .Default("1");
-    line.Number("--max-value M", &max_value, {.most = kHighestNumber}, "The highest number; 0: no limit")
+    line.Number("--max-value M", &max_value, {.most = kHighestNumber},
+                "The highest number; 0: no limit")
         .Default("0");
     line.Choice("--at-max", {"error", "wrap"}, &at_max,
                 "Past the highest number: fail, or start again at the first")

@@ -24,7 +24,6 @@ using internal::ToAbsl;
 
 namespace {
 
-
 void DeclareStore(VerbLine& line, StoreUri* store) {
   StoreOption(line, "--store URI", store,
               absl::StrCat("The store of rule and counters: ", internal::kStoreUriHelp))
@@ -71,9 +70,9 @@ struct RuleLine {
     with_default(line.Number("--start N", &start, {.most = kHighestNumber},
                              "The first number of a counter; 0: the step"),
                  "0");
-    with_default(
-        line.Number("--step S", &step, {.most = kHighestNumber}, "The distance between two numbers"),
-        "1");
+    with_default(line.Number("--step S", &step, {.most = kHighestNumber},
+                             "The distance between two numbers"),
+                 "1");
     with_default(line.Number("--max-value M", &max_value, {.most = kHighestNumber},
                              "The highest number; 0: what {seq:N} holds, or no limit"),
                  "0");

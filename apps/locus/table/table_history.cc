@@ -130,9 +130,7 @@ int RunTableHistory(std::span<const std::string> words) {
   }
   std::string out;
   for (const PublishedEpoch& each : *epochs) {
-    absl::StrAppend(&out, each.epoch, "\t",
-                    UtcSeconds(each.published_at),
-                    "\n");
+    absl::StrAppend(&out, each.epoch, "\t", UtcSeconds(each.published_at), "\n");
   }
   return PrintAll("table history", out);
 }

@@ -12,7 +12,6 @@ namespace locus::locusd {
 
 using internal::MutexLock;
 
-
 MovesWatch::MovesWatch(std::unique_ptr<MoveLook> look, Table table, Told on_look)
     : look_(std::move(look)), table_(std::move(table)), on_look_(std::move(on_look)) {
   thread_ = std::thread([this] { Run(); });
@@ -61,7 +60,8 @@ void MovesWatch::Run() {
         const absl::Duration now = SteadyNow(), next = last_ + kPause;
         if (now < wanted_until_) {
           if (now >= next) break;
-          changed_.WaitUntil(mutex_, std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(next - now));
+          changed_.WaitUntil(
+              mutex_, std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(next - now));
         } else {
           changed_.Wait(mutex_);
         }

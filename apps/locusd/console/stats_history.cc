@@ -20,7 +20,6 @@ namespace {
 constexpr size_t kMostSequences = 50;
 constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();
 
-
 // Whole milliseconds, or null where there is no end.
 json::value Milliseconds(absl::Duration duration) {
   if (duration == absl::InfiniteDuration() || duration == -absl::InfiniteDuration()) return nullptr;

@@ -16,7 +16,6 @@ namespace json = boost::json;
 
 namespace {
 
-
 struct Shown {
   SequenceType type;
   bool dropped = false;
@@ -87,20 +86,21 @@ std::string TypesJson(const std::vector<SequenceType>& stored, const RuledNumber
                       absl::Time now) {
   std::map<std::string, Shown> types;
   for (const SequenceType& type : stored) types[type.name].type = type;
-  numbers.ForEach([&types](const std::string& name, const std::string& key,
-                           const NumberGenerator& generator) {
-    const auto [at, is_new] = types.try_emplace(name);
-    if (is_new) at->second = {generator.Type(), /*dropped=*/true, {}};
-    const NumberGeneratorStats stats = generator.Stats();
-    json::object counter;
-    counter["key"] = JsonText(key);
-    counter["rule_version"] = JsonText(absl::StrCat(stats.rule_version));
-    counter["numbers"] = stats.numbers;
-    counter["rule_error"] = stats.last_rule_error.ok()
-                                ? json::value()
-                                : json::value(JsonText(std::string(stats.last_rule_error.message())));
-    at->second.counters.push_back(std::move(counter));
-  });
+  numbers.ForEach(
+      [&types](const std::string& name, const std::string& key, const NumberGenerator& generator) {
+        const auto [at, is_new] = types.try_emplace(name);
+        if (is_new) at->second = {generator.Type(), /*dropped=*/true, {}};
+        const NumberGeneratorStats stats = generator.Stats();
+        json::object counter;
+        counter["key"] = JsonText(key);
+        counter["rule_version"] = JsonText(absl::StrCat(stats.rule_version));
+        counter["numbers"] = stats.numbers;
+        counter["rule_error"] =
+            stats.last_rule_error.ok()
+                ? json::value()
+                : json::value(JsonText(std::string(stats.last_rule_error.message())));
+        at->second.counters.push_back(std::move(counter));
+      });
   json::array list;
   for (auto& [name, shown] : types) {
     json::object one = RuleJson(shown.type, now);

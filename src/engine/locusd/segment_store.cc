@@ -66,8 +66,8 @@ class Segments final : public LocusdSegmentStore {
  private:
   static std::string PathOf(const SpaceName& space) { return "/v1/segments/" + space.str(); }
 
-  absl::StatusOr<std::string> Send(std::string_view method, std::string path, const SegmentCall& call,
-                                   unsigned good) {
+  absl::StatusOr<std::string> Send(std::string_view method, std::string path,
+                                   const SegmentCall& call, unsigned good) {
     LOCUS_RETURN_IF_ERROR(segment_machine::Check(call));
     constexpr size_t kMostAnswer = size_t{2} << 20;  // of kMostRequests grants
     return nodes_->Call({method, std::move(path), lease_api::BodyOf(call), good,
@@ -75,8 +75,9 @@ class Segments final : public LocusdSegmentStore {
   }
 
   absl::StatusOr<SpaceView> View(const SpaceName& space) {
-    LOCUS_ASSIGN_OR_RETURN(const std::string body, nodes_->Call({"GET", PathOf(space), "", 200,
-                                                                 Request::Id::kNone, kMostSegmentView}));
+    LOCUS_ASSIGN_OR_RETURN(
+        const std::string body,
+        nodes_->Call({"GET", PathOf(space), "", 200, Request::Id::kNone, kMostSegmentView}));
     return Said(lease_api::ParseSpaceView(body));
   }
 

@@ -37,7 +37,8 @@ class Counters final : public LocusdSequencer {
     return Ask(CallOf(CounterCall::Kind::kStore, name, value)).status();
   }
   absl::StatusOr<bool> StoreNew(const std::string& name, int64_t value) override {
-    LOCUS_ASSIGN_OR_RETURN(const Reply reply, Ask(CallOf(CounterCall::Kind::kStoreNew, name, value)));
+    LOCUS_ASSIGN_OR_RETURN(const Reply reply,
+                           Ask(CallOf(CounterCall::Kind::kStoreNew, name, value)));
     return reply.done;
   }
   absl::StatusOr<std::optional<int64_t>> Load(const std::string& name) override {

@@ -78,8 +78,8 @@ class StrictSets final : public LocusdStrictStore {
  private:
   static std::string PathOf(const SpaceName& set) { return "/v1/strict_sets/" + set.str(); }
 
-  absl::StatusOr<std::string> Send(std::string_view method, std::string path, const StrictCall& call,
-                                   unsigned good) {
+  absl::StatusOr<std::string> Send(std::string_view method, std::string path,
+                                   const StrictCall& call, unsigned good) {
     LOCUS_RETURN_IF_ERROR(strict_machine::Check(call));
     constexpr size_t kMostAnswer = size_t{4}
                                    << 20;  // of kMostSectionsAtOnce, each of another owner

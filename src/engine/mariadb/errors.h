@@ -21,7 +21,7 @@ enum ErrorNumber : unsigned {
   kReadOnlyServer = 1290,
   kOutOfRange = 1690,
   kStatementOutOfTime = 1969,  // max_statement_time
-  kTlsFailed = 2026,  // of the client library
+  kTlsFailed = 2026,           // of the client library
 };
 
 struct Verdict {

@@ -54,10 +54,10 @@ constexpr std::array kSteps = {
 constexpr int64_t kSchemaVersion = kSteps.size();
 
 absl::Status AnotherVersion(std::string_view place, int64_t found) {
-  return absl::FailedPreconditionError(
-      absl::StrCat("mariadb ", absl::string_view(place.data(), place.size()),
-                   ": the locus tables have version ", found, "; this program supports ", kSchemaVersion,
-                   found < kSchemaVersion ? ": run `locus store init`" : ": use a newer locus"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "mariadb ", absl::string_view(place.data(), place.size()), ": the locus tables have version ",
+      found, "; this program supports ", kSchemaVersion,
+      found < kSchemaVersion ? ": run `locus store init`" : ": use a newer locus"));
 }
 
 absl::StatusOr<int64_t> ReadVersion(Connection& connection) {

@@ -82,10 +82,10 @@ absl::Status CheckStrictSchema(Connection& connection) {
     LOCUS_ASSIGN_OR_RETURN(version, NumberIn((*results)[0].rows[0], 0, connection.place()));
   }
   if (version == kStrictVersion) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("mariadb ", connection.place(), ": the tables of strict sequences have version ",
-                   version, "; this program supports ", kStrictVersion,
-                   version < kStrictVersion ? ": run CreateSchema once more" : ": use a newer locus"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "mariadb ", connection.place(), ": the tables of strict sequences have version ", version,
+      "; this program supports ", kStrictVersion,
+      version < kStrictVersion ? ": run CreateSchema once more" : ": use a newer locus"));
 }
 
 std::string ReadStrictState(const SpaceName& set, bool lock, const std::string& now,

@@ -66,10 +66,10 @@ absl::Status CheckWorkerSchema(Connection& connection) {
     LOCUS_ASSIGN_OR_RETURN(version, NumberIn((*results)[0].rows[0], 0, connection.place()));
   }
   if (version == kWorkerVersion) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("mariadb ", connection.place(), ": the tables of worker leases have version ",
-                   version, "; this program supports ", kWorkerVersion,
-                   version < kWorkerVersion ? ": run `locus lease create`" : ": use a newer locus"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "mariadb ", connection.place(), ": the tables of worker leases have version ", version,
+      "; this program supports ", kWorkerVersion,
+      version < kWorkerVersion ? ": run `locus lease create`" : ": use a newer locus"));
 }
 
 std::string ReadWorkerState(const SpaceName& space, bool lock, const std::string& now,

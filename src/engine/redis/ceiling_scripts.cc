@@ -108,13 +108,16 @@ written()
 return {'stored'}
 )lua";
 
-Script CeilingScript(const char* body) { return Script(std::string(kNumbers) + kCeilingTools + body); }
+Script CeilingScript(const char* body) {
+  return Script(std::string(kNumbers) + kCeilingTools + body);
+}
 
 }  // namespace
 
 const CeilingScripts& CeilingScripts::Get() {
   static const auto& scripts =
-      *new CeilingScripts{CeilingScript(kDraw), CeilingScript(kInstall), CeilingScript(kLook), CeilingScript(kSet), CeilingScript(kPutBack)};
+      *new CeilingScripts{CeilingScript(kDraw), CeilingScript(kInstall), CeilingScript(kLook),
+                          CeilingScript(kSet), CeilingScript(kPutBack)};
   return scripts;
 }
 

@@ -163,13 +163,15 @@ redis.call('HSET', key, 'base', text(base), 'identity', id)
 return {'ok', before, text(base), now}
 )lua";
 
-Script SegmentScript(const char* body) { return Script(std::string(kIdentity) + kSegmentTools + body); }
+Script SegmentScript(const char* body) {
+  return Script(std::string(kIdentity) + kSegmentTools + body);
+}
 
 }  // namespace
 
 const SegmentScripts& SegmentScripts::Get() {
-  static const auto& scripts =
-      *new SegmentScripts{SegmentScript(kCreate), SegmentScript(kShow), SegmentScript(kLease), SegmentScript(kRaise)};
+  static const auto& scripts = *new SegmentScripts{SegmentScript(kCreate), SegmentScript(kShow),
+                                                   SegmentScript(kLease), SegmentScript(kRaise)};
   return scripts;
 }
 

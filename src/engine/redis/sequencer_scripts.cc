@@ -70,13 +70,16 @@ stay(ARGV[4])
 return {'stored'}
 )lua";
 
-Script SequencerScript(const char* body) { return Script(std::string(kNumbers) + kSequencerTools + body); }
+Script SequencerScript(const char* body) {
+  return Script(std::string(kNumbers) + kSequencerTools + body);
+}
 
 }  // namespace
 
 const SequencerScripts& SequencerScripts::Get() {
   static const auto& scripts =
-      *new SequencerScripts{SequencerScript(kTake), SequencerScript(kStore), SequencerScript(kLoad), SequencerScript(kPutBack)};
+      *new SequencerScripts{SequencerScript(kTake), SequencerScript(kStore), SequencerScript(kLoad),
+                            SequencerScript(kPutBack)};
   return scripts;
 }
 

@@ -124,9 +124,9 @@ absl::StatusOr<Sidecar> Parse(std::string_view text, const std::string& path) {
   if (line) version = ParseFirstLine(*line, sidecar.identity);
   if (!version) return Sidecar();
   if (*version > kSidecarVersion) {
-    return absl::FailedPreconditionError(absl::StrCat("sidecar ", path, " has version ", *version,
-                                                      "; this version of locus supports ", kSidecarVersion,
-                                                      ": use the newer locus that wrote it"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "sidecar ", path, " has version ", *version, "; this version of locus supports ",
+        kSidecarVersion, ": use the newer locus that wrote it"));
   }
   while ((line = TakeUntil(lines, '\n'))) {
     if (!ParseSpace(*line, *version, sidecar)) return Sidecar();
@@ -135,8 +135,8 @@ absl::StatusOr<Sidecar> Parse(std::string_view text, const std::string& path) {
 }
 
 std::string TextOf(const Sidecar& sidecar) {
-  std::string text = absl::StrCat(ToAbsl(kMark), kSidecarVersion, " ", HexOf(sidecar.identity.id), " ",
-                                  sidecar.identity.generation, "\n");
+  std::string text = absl::StrCat(ToAbsl(kMark), kSidecarVersion, " ", HexOf(sidecar.identity.id),
+                                  " ", sidecar.identity.generation, "\n");
   for (const auto& [name, space] : sidecar.spaces) {
     SpaceOptions options = space.options.value_or(SpaceOptions());
     absl::StrAppend(&text, "space ", name, " ", space.base, " ", options.section_size, " ",

@@ -8,10 +8,10 @@
 #include <thread>
 #include <vector>
 
+#include "apps/proof/strict/history.h"
 #include "gtest/gtest.h"
 #include "locus/engine/locusd.h"
 #include "locus/strict_sequencer.h"
-#include "proof/strict/history.h"
 #include "tests/locusd/locusd_cluster.h"
 
 namespace locus {

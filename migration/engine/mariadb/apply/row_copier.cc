@@ -28,10 +28,7 @@ using internal::SqlText;
 using SteadyClock = std::chrono::steady_clock;
 using stream::ColumnKind;
 
-namespace {
-
-
-}  // namespace
+namespace {}  // namespace
 
 absl::Status CopierOptions::Check() const {
   LOCUS_RETURN_IF_ERROR(source.Check());

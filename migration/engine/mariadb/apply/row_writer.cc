@@ -23,7 +23,6 @@ using stream::ColumnKind;
 
 namespace {
 
-
 // How many keys a statement takes: the smallest of these that is enough, so that few statements are
 // prepared. What is too much is filled with the last key.
 size_t SizeFor(size_t keys, size_t most) {

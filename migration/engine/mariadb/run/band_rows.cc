@@ -9,9 +9,9 @@
 #include "migration/cut_over/token.h"
 #include "migration/engine/mariadb/run/copy_marker.h"
 #include "migration/fence/guard_sql.h"
-#include "src/engine/mariadb/errors.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
+#include "src/engine/mariadb/errors.h"
 
 namespace locus::mariadb {
 

@@ -53,18 +53,20 @@ absl::Status MoveRunner::Act(const Decision& decision, const MoveSight& sight) {
     case Decision::Kind::kLetGo:
       return LetGo(decision.share);
     case Decision::Kind::kRefuse: {
-      LOCUS_ASSIGN_OR_RETURN(
-          const bool refused,
-          Change(internal::Other(sight.fences.donor), Refuse(source_row_, target_row_, internal::kCohorts)));
+      LOCUS_ASSIGN_OR_RETURN(const bool refused,
+                             Change(internal::Other(sight.fences.donor),
+                                    Refuse(source_row_, target_row_, internal::kCohorts)));
       return refused ? Note("taken back", decision.why) : absl::OkStatus();
     }
     case Decision::Kind::kRestore:
       // A promoted candidate without the refusal would obey the token, and both would accept.
       LOCUS_RETURN_IF_ERROR(CandidatesHave(internal::Other(sight.fences.donor)));
-      return Change(sight.fences.donor, Restore(source_row_, target_row_, internal::kCohorts)).status();
+      return Change(sight.fences.donor, Restore(source_row_, target_row_, internal::kCohorts))
+          .status();
     case Decision::Kind::kLevel:
       LOCUS_RETURN_IF_ERROR(CandidatesHave(sight.fences.donor));
-      return Change(internal::Other(sight.fences.donor), Level(source_row_, target_row_, internal::kCohorts))
+      return Change(internal::Other(sight.fences.donor),
+                    Level(source_row_, target_row_, internal::kCohorts))
           .status();
     case Decision::Kind::kPublish:
     case Decision::Kind::kPublishEnd:
@@ -379,7 +381,8 @@ absl::Status MoveRunner::CopyTo(Side recipient, const std::atomic<bool>& stop) {
                            ChangeApplier::Open(applying, stream::GtidPosition()));
     CopierOptions copying;
     copying.source = from->Options();
-    if (own.own_lo > 0 || own.own_hi < internal::kCohorts) copying.cohorts = {own.own_lo, own.own_hi};
+    if (own.own_lo > 0 || own.own_hi < internal::kCohorts)
+      copying.cohorts = {own.own_lo, own.own_hi};
     copying.table = table;
     copying.ranges = move_.ranges;
     copying.chunk_time = options_.pace.chunk_time;

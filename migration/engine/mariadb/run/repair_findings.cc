@@ -31,7 +31,7 @@ using stream::GtidPosition;
 namespace {
 
 constexpr size_t kMostLogs = 1'000'000;
-constexpr int kMostAttempts = 10;
+constexpr int kMostLooks = 10;
 
 std::string TextOf(const BandFence& row) {
   return absl::StrCat("[", row.own_lo, ", ", row.own_hi, ") at step ", row.step);
@@ -88,7 +88,8 @@ class Examination {
     }
     if (!rows[0] || !rows[1]) return absl::OkStatus();
     fences_ = {*rows[0], *rows[1]};
-    if (SituationOf(*rows[0], *rows[1], internal::kCohorts).kind != internal::Situation::Kind::kImpossible) {
+    if (SituationOf(*rows[0], *rows[1], internal::kCohorts).kind !=
+        internal::Situation::Kind::kImpossible) {
       return absl::OkStatus();
     }
     Left(Kind::kWrong, Side::kSource,
@@ -212,7 +213,7 @@ class Examination {
   // Behind which the shard's oldest log begins.
   absl::StatusOr<GtidPosition> OldestOf(Side side) {
     ShardLink& link = Link(side);
-    for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    for (int attempt = 0; attempt < kMostLooks; ++attempt) {
       LOCUS_ASSIGN_OR_RETURN(std::vector<Result> logs,
                              link.Run("SHOW BINARY LOGS", {Rows(2, kMostLogs)}));
       if (logs[0].rows.empty()) return GtidPosition();

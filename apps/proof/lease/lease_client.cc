@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "apps/proof/lease/recording_store.h"
+#include "apps/proof/lease/records.h"
+#include "apps/proof/lease/spaces.h"
 #include "locus/engine/locusd.h"
 #include "locus/leased_snowflake.h"
-#include "proof/lease/recording_store.h"
-#include "proof/lease/records.h"
-#include "proof/lease/spaces.h"
 
 namespace locus::proof {
 namespace {

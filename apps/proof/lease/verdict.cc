@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proof/lease/verdict.h"
+#include "apps/proof/lease/verdict.h"
 
 #include <filesystem>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "proof/lease/histories.h"
-#include "proof/lease/invariant.h"
-#include "proof/lease/records.h"
-#include "proof/lease/spaces.h"
+#include "apps/proof/lease/histories.h"
+#include "apps/proof/lease/invariant.h"
+#include "apps/proof/lease/records.h"
+#include "apps/proof/lease/spaces.h"
 
 namespace locus::proof {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "proof/lease/verdict.h"
+#include "apps/proof/lease/verdict.h"
 
 int main(int argc, char** argv) {
   if (argc < 2) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef LOCUS_PROOF_LEASE_HISTORIES_H_
-#define LOCUS_PROOF_LEASE_HISTORIES_H_
+#ifndef LOCUS_APPS_PROOF_LEASE_HISTORIES_H_
+#define LOCUS_APPS_PROOF_LEASE_HISTORIES_H_
 
 #include <cstdint>
 #include <map>
@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "proof/lease/records.h"
-#include "proof/linear/lease_model.h"
+#include "apps/proof/lease/records.h"
+#include "apps/proof/linear/lease_model.h"
 
 namespace locus::proof {
 
@@ -35,4 +35,4 @@ std::optional<linear::LeaseHistory> WithStaleRead(const linear::LeaseHistory& hi
 
 }  // namespace locus::proof
 
-#endif  // LOCUS_PROOF_LEASE_HISTORIES_H_
+#endif  // LOCUS_APPS_PROOF_LEASE_HISTORIES_H_

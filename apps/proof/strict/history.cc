@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proof/strict/history.h"
+#include "apps/proof/strict/history.h"
 
 #include <algorithm>
 #include <span>

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "proof/strict/verdict.h"
+#include "apps/proof/strict/verdict.h"
 
 int main(int argc, char** argv) {
   if (argc < 2) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proof/lease/records.h"
+#include "apps/proof/lease/records.h"
 
 #include <fcntl.h>
 #include <time.h>

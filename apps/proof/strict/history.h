@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef LOCUS_PROOF_STRICT_HISTORY_H_
-#define LOCUS_PROOF_STRICT_HISTORY_H_
+#ifndef LOCUS_APPS_PROOF_STRICT_HISTORY_H_
+#define LOCUS_APPS_PROOF_STRICT_HISTORY_H_
 
 #include <cstdint>
 #include <string>
@@ -33,4 +33,4 @@ Flaws CheckHistory(std::vector<Drawn>& history);
 
 }  // namespace locus::strict
 
-#endif  // LOCUS_PROOF_STRICT_HISTORY_H_
+#endif  // LOCUS_APPS_PROOF_STRICT_HISTORY_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proof/lease/recording_store.h"
+#include "apps/proof/lease/recording_store.h"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proof/lease/invariant.h"
+#include "apps/proof/lease/invariant.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef LOCUS_PROOF_LEASE_SPACES_H_
-#define LOCUS_PROOF_LEASE_SPACES_H_
+#ifndef LOCUS_APPS_PROOF_LEASE_SPACES_H_
+#define LOCUS_APPS_PROOF_LEASE_SPACES_H_
 
 #include <cstdint>
 
@@ -20,4 +20,4 @@ inline constexpr absl::Duration kMaxSkew = absl::Seconds(2);
 
 }  // namespace locus::proof
 
-#endif  // LOCUS_PROOF_LEASE_SPACES_H_
+#endif  // LOCUS_APPS_PROOF_LEASE_SPACES_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef LOCUS_PROOF_LINEAR_LEASE_MODEL_H_
-#define LOCUS_PROOF_LINEAR_LEASE_MODEL_H_
+#ifndef LOCUS_APPS_PROOF_LINEAR_LEASE_MODEL_H_
+#define LOCUS_APPS_PROOF_LINEAR_LEASE_MODEL_H_
 
 #include <cstdint>
 #include <optional>
@@ -9,8 +9,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "apps/proof/linear/linearizability.h"
 #include "locus/worker_lease_store.h"
-#include "proof/linear/linearizability.h"
 
 namespace locus::linear {
 
@@ -58,4 +58,4 @@ std::string Told(const LeaseHistory& history, const Report& report);
 
 }  // namespace locus::linear
 
-#endif  // LOCUS_PROOF_LINEAR_LEASE_MODEL_H_
+#endif  // LOCUS_APPS_PROOF_LINEAR_LEASE_MODEL_H_

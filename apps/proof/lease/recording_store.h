@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef LOCUS_PROOF_LEASE_RECORDING_STORE_H_
-#define LOCUS_PROOF_LEASE_RECORDING_STORE_H_
+#ifndef LOCUS_APPS_PROOF_LEASE_RECORDING_STORE_H_
+#define LOCUS_APPS_PROOF_LEASE_RECORDING_STORE_H_
 
 #include <memory>
 
+#include "apps/proof/lease/records.h"
 #include "locus/engine/locusd.h"
-#include "proof/lease/records.h"
 
 namespace locus::proof {
 
@@ -17,4 +17,4 @@ std::unique_ptr<WorkerLeaseStore> Recording(std::unique_ptr<LocusdWorkerLeaseSto
 
 }  // namespace locus::proof
 
-#endif  // LOCUS_PROOF_LEASE_RECORDING_STORE_H_
+#endif  // LOCUS_APPS_PROOF_LEASE_RECORDING_STORE_H_

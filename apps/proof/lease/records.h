@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef LOCUS_PROOF_LEASE_RECORDS_H_
-#define LOCUS_PROOF_LEASE_RECORDS_H_
+#ifndef LOCUS_APPS_PROOF_LEASE_RECORDS_H_
+#define LOCUS_APPS_PROOF_LEASE_RECORDS_H_
 
 #include <cstdint>
 #include <optional>
@@ -12,8 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "apps/proof/linear/lease_model.h"
 #include "locus/worker_lease_store.h"
-#include "proof/linear/lease_model.h"
 #include "src/base/mutex.h"
 
 // What a client of a proof leaves behind, whenever it is killed: a file of IDs and a file of calls.
@@ -104,4 +104,4 @@ absl::StatusOr<std::vector<RecordedCall>> ReadCalls(const std::string& path);
 
 }  // namespace locus::proof
 
-#endif  // LOCUS_PROOF_LEASE_RECORDS_H_
+#endif  // LOCUS_APPS_PROOF_LEASE_RECORDS_H_

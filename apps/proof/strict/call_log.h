@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef LOCUS_PROOF_STRICT_CALL_LOG_H_
-#define LOCUS_PROOF_STRICT_CALL_LOG_H_
+#ifndef LOCUS_APPS_PROOF_STRICT_CALL_LOG_H_
+#define LOCUS_APPS_PROOF_STRICT_CALL_LOG_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "proof/strict/history.h"
+#include "apps/proof/strict/history.h"
 
 // What a caller of strict sequences leaves behind, whenever it is killed: a file of strict::Drawn
 // as they stand in memory, times in nanoseconds since boot. Each answer is one write, so at most
@@ -46,4 +46,4 @@ absl::Status ReadCallsFrom(const std::string& path, size_t& at,
 
 }  // namespace locus::strict_proof
 
-#endif  // LOCUS_PROOF_STRICT_CALL_LOG_H_
+#endif  // LOCUS_APPS_PROOF_STRICT_CALL_LOG_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proof/strict/call_log.h"
+#include "apps/proof/strict/call_log.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef LOCUS_PROOF_LEASE_INVARIANT_H_
-#define LOCUS_PROOF_LEASE_INVARIANT_H_
+#ifndef LOCUS_APPS_PROOF_LEASE_INVARIANT_H_
+#define LOCUS_APPS_PROOF_LEASE_INVARIANT_H_
 
 #include <cstdint>
 #include <map>
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "proof/lease/records.h"
+#include "apps/proof/lease/records.h"
 
 namespace locus::proof {
 
@@ -67,4 +67,4 @@ class Invariant {
 
 }  // namespace locus::proof
 
-#endif  // LOCUS_PROOF_LEASE_INVARIANT_H_
+#endif  // LOCUS_APPS_PROOF_LEASE_INVARIANT_H_

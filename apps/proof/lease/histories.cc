@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proof/lease/histories.h"
+#include "apps/proof/lease/histories.h"
 
 #include <algorithm>
 #include <set>

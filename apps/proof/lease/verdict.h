@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef LOCUS_PROOF_LEASE_VERDICT_H_
-#define LOCUS_PROOF_LEASE_VERDICT_H_
+#ifndef LOCUS_APPS_PROOF_LEASE_VERDICT_H_
+#define LOCUS_APPS_PROOF_LEASE_VERDICT_H_
 
 #include <cstdint>
 #include <string>
@@ -25,4 +25,4 @@ void JudgeHistories(const std::vector<std::string>& outs, uint64_t seed, Verdict
 
 }  // namespace locus::proof
 
-#endif  // LOCUS_PROOF_LEASE_VERDICT_H_
+#endif  // LOCUS_APPS_PROOF_LEASE_VERDICT_H_

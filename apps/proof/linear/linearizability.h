@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef LOCUS_PROOF_LINEAR_LINEARIZABILITY_H_
-#define LOCUS_PROOF_LINEAR_LINEARIZABILITY_H_
+#ifndef LOCUS_APPS_PROOF_LINEAR_LINEARIZABILITY_H_
+#define LOCUS_APPS_PROOF_LINEAR_LINEARIZABILITY_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -252,4 +252,4 @@ Report Check(const std::vector<Call<typename Model::Operation>>& history,
 
 }  // namespace locus::linear
 
-#endif  // LOCUS_PROOF_LINEAR_LINEARIZABILITY_H_
+#endif  // LOCUS_APPS_PROOF_LINEAR_LINEARIZABILITY_H_

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proof/strict/verdict.h"
+#include "apps/proof/strict/verdict.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "proof/strict/call_log.h"
+#include "apps/proof/strict/call_log.h"
 #include "src/base/check.h"
 
 namespace locus::strict_proof {

@@ -19,9 +19,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "apps/proof/strict/call_log.h"
 #include "locus/clock.h"
 #include "locus/engine/strict_client.h"
-#include "proof/strict/call_log.h"
 
 namespace locus::strict_proof {
 namespace {

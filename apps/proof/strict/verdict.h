@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef LOCUS_PROOF_STRICT_VERDICT_H_
-#define LOCUS_PROOF_STRICT_VERDICT_H_
+#ifndef LOCUS_APPS_PROOF_STRICT_VERDICT_H_
+#define LOCUS_APPS_PROOF_STRICT_VERDICT_H_
 
 #include <cstdint>
 #include <span>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "proof/strict/history.h"
+#include "apps/proof/strict/history.h"
 
 namespace locus::strict_proof {
 
@@ -39,4 +39,4 @@ bool Spoil(std::vector<strict::Drawn>& history, uint64_t choice);
 
 }  // namespace locus::strict_proof
 
-#endif  // LOCUS_PROOF_STRICT_VERDICT_H_
+#endif  // LOCUS_APPS_PROOF_STRICT_VERDICT_H_
