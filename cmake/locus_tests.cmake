@@ -7,6 +7,10 @@
 # `scripts/test --all` runs it · proof: its failure says that something was lost or made twice, so
 # it is never run once more.
 
+# The release preset leaves out most tests that a sanitizer runs: compiling them once more, optimized,
+# takes minutes.
+option(LOCUS_SANITIZED_TESTS "Build the tests that the presets asan and tsan run" ON)
+
 # The folder below tests/ of what is being declared, and its target.
 macro(locus_test_folder)
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/tests
@@ -62,7 +66,7 @@ function(locus_close_folder)
       DEPENDS ${entries}.txt ${PROJECT_SOURCE_DIR}/cmake/test_entries.cmake ${sources}
       COMMENT "Listing the tests of ${folder}"
       VERBATIM)
-    add_executable(${folder_target} ${entries}.cc)
+    add_executable(${folder_target} EXCLUDE_FROM_ALL ${entries}.cc)
     locus_compile_options(${folder_target})
     target_link_libraries(${folder_target} PRIVATE locus_test_main ${tests})
     foreach(test IN LISTS tests)
@@ -85,20 +89,32 @@ endfunction()
 # What an order service calls for each order.
 set(LOCUS_EACH_ORDER id order_no generator sequence snowflake number)
 
-# locus_test(name libraries...): name.cc becomes a part of the folder's program, and a CTest entry.
-function(locus_test name)
-  locus_test_folder()
-  add_library(${name} OBJECT ${name}.cc)
+# locus_test_objects(name libraries...): name.cc becomes a part of the folder's program, and a CTest
+# entry, which may leave the second out.
+function(locus_test_objects name)
+  add_library(${name} OBJECT EXCLUDE_FROM_ALL ${name}.cc)
   locus_compile_options(${name})
   target_link_libraries(${name} PRIVATE locus_test_support ${ARGN})
+endfunction()
+function(locus_test_entry name)
+  locus_test_folder()
   add_test(NAME ${name} COMMAND ${folder_target} --entry=${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT 300)
-  locus_declare_test(${name} sanitized)
-  if(folder IN_LIST LOCUS_EACH_ORDER)
-    locus_in_release(${name})
-  endif()
+  locus_declare_test(${name})
   locus_open_folder()
   set_property(DIRECTORY APPEND PROPERTY LOCUS_FOLDER_TESTS ${name})
+endfunction()
+
+# locus_test(name libraries...): name.cc becomes a part of the folder's program, and a CTest entry.
+function(locus_test name)
+  locus_test_objects(${ARGV})
+  locus_test_folder()
+  if(folder IN_LIST LOCUS_EACH_ORDER)
+    locus_test_entry(${name})
+  elseif(LOCUS_SANITIZED_TESTS)
+    locus_test_entry(${name})
+    locus_label(sanitized ${name})
+  endif()
 endfunction()
 
 # locus_test_program(name sources... [LINK libraries...] [OWN_MAIN]): the same as a program of its own,
@@ -109,7 +125,7 @@ function(locus_test_program name)
   if(NOT program_UNPARSED_ARGUMENTS)
     set(program_UNPARSED_ARGUMENTS ${name}.cc)
   endif()
-  add_executable(${name} ${program_UNPARSED_ARGUMENTS})
+  add_executable(${name} EXCLUDE_FROM_ALL ${program_UNPARSED_ARGUMENTS})
   locus_compile_options(${name})
   target_link_libraries(${name} PRIVATE locus_test_support ${program_LINK})
   if(NOT program_OWN_MAIN)
@@ -120,19 +136,17 @@ endfunction()
 
 # locus_program_test(name libraries...): locus_test_program of name.cc, and a CTest entry.
 function(locus_program_test name)
+  if(LOCUS_SANITIZED_TESTS)
+    locus_program_entry(${ARGV})
+    locus_label(sanitized ${name})
+  endif()
+endfunction()
+# The same in every preset.
+function(locus_program_entry name)
   locus_test_program(${name} LINK ${ARGN})
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT 300)
-  locus_declare_test(${name} sanitized)
-endfunction()
-
-# locus_in_release(tests...): the release preset runs these, whatever a sanitizer runs.
-function(locus_in_release)
-  foreach(test IN LISTS ARGN)
-    get_property(labels TEST ${test} PROPERTY LABELS)
-    list(REMOVE_ITEM labels sanitized)
-    set_property(TEST ${test} PROPERTY LABELS ${labels})
-  endforeach()
+  locus_declare_test(${name})
 endfunction()
 
 # locus_label(label tests...)
@@ -153,14 +167,13 @@ endfunction()
 # sanitizer does not see in shorter tests.
 function(locus_plain_test name)
   if(NOT LOCUS_SANITIZE)
-    locus_test(${ARGV})
-    locus_in_release(${name})
+    locus_test_objects(${ARGV})
+    locus_test_entry(${name})
   endif()
 endfunction()
 function(locus_plain_program_test name)
   if(NOT LOCUS_SANITIZE)
-    locus_program_test(${ARGV})
-    locus_in_release(${name})
+    locus_program_entry(${ARGV})
   endif()
 endfunction()
 

@@ -44,7 +44,7 @@ int64_t Monotonic() {
 
 // Infinite times are the ends of int64_t.
 int64_t Number(absl::Time time) { return absl::ToUnixMillis(time); }
-absl::Time TimeOf(int64_t number) {
+absl::Time ReadMillis(int64_t number) {
   if (number == INT64_MIN) return absl::InfinitePast();
   if (number == INT64_MAX) return absl::InfiniteFuture();
   return absl::FromUnixMillis(number);
@@ -56,7 +56,7 @@ std::string TextOf(const std::string& word) { return word == "-" ? "" : word; }
 std::istream& operator>>(std::istream& in, absl::Time& time) {
   int64_t number = 0;
   in >> number;
-  time = TimeOf(number);
+  time = ReadMillis(number);
   return in;
 }
 
