@@ -314,7 +314,7 @@ TEST_F(RowCopierTest, FewRowsOfALargeTable_AreReadWithoutTheOthers) {
 // Rows that a client inserts between the two statements of a chunk take the place of others in it.
 // The stream brings those that are new; the others are the copy's.
 TEST_F(RowCopierTest, RowsInsertedWithinAChunk_PushNoOldOneOut) {
-  constexpr int kOld = 2000, kNew = 4000;
+  constexpr int kOld = 500, kNew = 1500;
   for (MariadbServer* server : servers_) {
     server->Sql(absl::StrCat("USE ", kDatabase,
                              "; CREATE TABLE walked (id BIGINT UNSIGNED PRIMARY KEY, shard_gene"

@@ -16,7 +16,7 @@ using internal::Wish;
 
 // Orders 1..kOrders of each moved vnode, whose values are their numbers. Every tenth stays for
 // ever; the others up to kOldOrders were deleted before the move.
-constexpr uint64_t kOrders = 700, kAtOnce = 50, kOldOrders = 100;
+constexpr uint64_t kOrders = 500, kAtOnce = 50, kOldOrders = 100;
 
 std::string IdText(uint32_t gene, uint64_t number) { return Number(IdOf(gene, number)); }
 
