@@ -48,7 +48,7 @@ class DrawingProcesses {
   uint64_t losses() const;
 
   // False: not within the time.
-  bool WaitForEach(uint64_t more_ids, absl::Duration within = absl::Seconds(60)) const;
+  bool WaitForEach(uint64_t more_ids, absl::Duration within = absl::Minutes(2)) const;
   // Until each process could go on for so long without its store.
   bool WaitForAutonomy(absl::Duration at_least, absl::Duration within = absl::Seconds(120)) const;
 

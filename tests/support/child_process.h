@@ -23,7 +23,7 @@ class ChildProcess {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       // It may have ended before; one in another namespace of processes counts as 0.
       if (getppid() != parent && getppid() != 0) _exit(127);
-      alarm(120);
+      alarm(240);
       _exit(body());
     }
   }

@@ -45,7 +45,7 @@ class PrivateServer {
 
   // Starts the process (again); waits until `ready`. On failure the test program gets the end of
   // the log by its messages, and false.
-  bool Start(const std::function<bool()>& ready, absl::Duration within = absl::Seconds(60));
+  bool Start(const std::function<bool()>& ready, absl::Duration within = absl::Minutes(2));
   // kill -9, and waits for its end.
   void KillHard();
   // SIGTERM, and waits for its end; SIGKILL after `within`.

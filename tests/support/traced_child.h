@@ -17,7 +17,7 @@ class TracedChild {
  public:
   explicit TracedChild(const std::function<int()>& body) : pid_(fork()) {
     if (pid_ == 0) {
-      alarm(120);
+      alarm(240);
       if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) _exit(99);
       raise(SIGSTOP);
       _exit(body());

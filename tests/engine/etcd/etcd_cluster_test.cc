@@ -83,9 +83,9 @@ TEST_F(EtcdClusterTest, MemberStalled_OthersServe) {
     absl::Time begin = absl::Now();
     absl::Status status = TryLease(*store, 0, end).status();
     EXPECT_TRUE(status.ok() || absl::IsUnavailable(status)) << status;
-    EXPECT_LT(absl::Now() - begin, options.call_timeout + absl::Seconds(1));
-    EXPECT_TRUE(WaitUntil([&] { return TryLease(*store, 0, end).ok(); }, absl::Seconds(10)));
-    EXPECT_TRUE(WaitUntil([&] { return sequencer->Next("a").ok(); }, absl::Seconds(10)));
+    EXPECT_LT(absl::Now() - begin, options.call_timeout + absl::Seconds(30));
+    EXPECT_TRUE(WaitUntil([&] { return TryLease(*store, 0, end).ok(); }));
+    EXPECT_TRUE(WaitUntil([&] { return sequencer->Next("a").ok(); }));
     server_.Resume(kept);
     ASSERT_TRUE(server_.WaitForLeader());
   }

@@ -373,7 +373,7 @@ TEST_F(RedisCeilingTest, ForkedWhileItsLockIsHeld_StatsOfTheChildDoNotHang) {
   });
   for (int i = 0; i < 100; ++i) {
     ChildProcess child([&] {
-      alarm(5);
+      alarm(60);
       sequencer->Stats();
       return 0;
     });

@@ -45,7 +45,7 @@ TEST(RedisFaultTest, StalledServer_AllPendingCallsEndInTimeAndNothingRepeats) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(unavailable, 6);
-  EXPECT_LT(absl::Now() - start, absl::Seconds(5));
+  EXPECT_LT(absl::Now() - start, absl::Seconds(60));
   absl::Status status = sequencer->Next("k").status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_NE(status.message().find(absl::StrCat("127.0.0.1:", server.port())),
@@ -66,12 +66,14 @@ TEST(RedisFaultTest, StalledServer_AllPendingCallsEndInTimeAndNothingRepeats) {
 
 TEST(RedisFaultTest, ServerGone_IsUnavailableAtOnceAndUsedAgainWhenBack) {
   RedisServer server({"--appendonly", "yes", "--appendfsync", "always"});
-  auto sequencer = Open(server.options());
+  RedisOptions options = server.options();
+  options.timeout = options.connect_timeout = absl::Minutes(2);
+  auto sequencer = Open(options);
   ASSERT_EQ(sequencer->NextBatch("k", 5).value().last(), 5);
   server.KillHard();
   absl::Time start = absl::Now();
   EXPECT_TRUE(absl::IsUnavailable(sequencer->Next("k").status()));
-  EXPECT_LT(absl::Now() - start, absl::Seconds(3));
+  EXPECT_LT(absl::Now() - start, options.timeout / 2);
   EXPECT_TRUE(absl::IsUnavailable(RedisSequencer::Open(server.options(), {}).status()));
   ASSERT_TRUE(server.Start());
   ASSERT_TRUE(WaitUntil([&] { return sequencer->Next("k").ok(); }));

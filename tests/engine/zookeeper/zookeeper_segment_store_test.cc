@@ -269,7 +269,7 @@ TEST_F(ZookeeperSegmentLossTest, StalledServer_IsUnavailableInTime) {
     const absl::Status status =
         store->Lease(SpaceName(), SpaceOptions(), {&request, 1}, clock_.Now()).status();
     EXPECT_TRUE(absl::IsUnavailable(status)) << status;
-    EXPECT_LT(absl::Now() - start, absl::Seconds(4));
+    EXPECT_LT(absl::Now() - start, absl::Seconds(60));
   }
   server_.Resume();
   EXPECT_GE(FirstOf(LeaseInTime(*store)), end);
