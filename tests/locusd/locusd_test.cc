@@ -442,8 +442,8 @@ TEST(LocusdTest, FileThatMayNotGrow_EndsTheNodeAndNothingAcknowledgedIsLost) {
   LocusdCluster cluster(1);
   LocusdNode& node = cluster.node(0);
   ASSERT_EQ(cluster.WaitForLeader(), 0);
+  ASSERT_TRUE(cluster.Connect()->Create(SpaceName(), absl::ZeroDuration(), absl::Now()).ok());
   auto store = cluster.Connect(absl::Seconds(1));
-  ASSERT_TRUE(store->Create(SpaceName(), absl::ZeroDuration(), absl::Now()).ok());
   const rlimit limit = {200'000, RLIM_INFINITY};
   ASSERT_EQ(prlimit(node.process().pid(), RLIMIT_FSIZE, &limit, nullptr), 0);
   size_t granted = 0;
@@ -452,8 +452,11 @@ TEST(LocusdTest, FileThatMayNotGrow_EndsTheNodeAndNothingAcknowledgedIsLost) {
     request.nonce = absl::StrCat("nonce-", i);
     request.holder = absl::StrCat(R"({"pad":")", std::string(900, 'x'), R"("})");
     auto grant = store->Acquire(SpaceName(), request);
-    if (!grant.ok()) break;
-    ++granted;
+    if (grant.ok()) {
+      ++granted;
+    } else if (!Listens(http::Endpoint::Parse(node.api())->port)) {
+      break;  // and not only slow
+    }
   }
   EXPECT_LT(granted, 1000u);
   EXPECT_EQ(node.WaitForEnd(), 1);
@@ -484,7 +487,7 @@ TEST(LocusdTest, TlsOnBothSides_ServesLeases) {
   LocusdNode stranger(elsewhere, "stranger");
   ASSERT_TRUE(stranger.Start());
   ASSERT_TRUE(cluster.Add(stranger, /*promote=*/false));
-  EXPECT_FALSE(WaitUntil([&] { return stranger.Members() > 0; }, absl::Seconds(2)));
+  EXPECT_FALSE(WaitUntil([&] { return stranger.Members() > 0; }, absl::Seconds(1)));
 }
 
 }  // namespace
