@@ -56,7 +56,7 @@ TEST(StoreChainTest, LoaderLeavesAnOldSegment_WaitingCallersTryAgainAtOnce) {
   clock.Advance(2 * options.horizon);
   std::thread loader([&] { executor.RunDelayed(); });
   EXPECT_TRUE(WaitUntil([&] { return counters.Current(0) != old; }));
-  EXPECT_TRUE(WaitUntil([&] { return attempts > 2; }, absl::Seconds(10)));
+  EXPECT_TRUE(WaitUntil([&] { return attempts > 2; }));
   done = true;
   store->Heal();
   loaded.Notify();

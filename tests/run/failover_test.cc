@@ -112,7 +112,7 @@ TEST_F(FailoverTest, SourcePromotedInTheMiddle_IsBoundAndTheMoveGoesOn) {
   const std::string held = SourceOrder();
   replica.Sql("STOP SLAVE SQL_THREAD");
   Insert(*servers_[0], held);
-  ASSERT_FALSE(WaitUntil([&] { return Has(*servers_[1], held); }, absl::Seconds(2)));
+  ASSERT_FALSE(WaitUntil([&] { return Has(*servers_[1], held); }, absl::Seconds(1)));
   replica.Sql("START SLAVE SQL_THREAD");
   ASSERT_TRUE(WaitUntil([&] { return Has(*servers_[1], held); }));
 
@@ -247,7 +247,7 @@ TEST_F(FailoverTest, CandidateOnTheOldBranch_ConfirmsNothing) {
   EXPECT_GT(std::stoull(ahead.Value(ping)), std::stoull(promoted.Value(ping)));
   const std::string order = SourceOrder();
   Insert(promoted, order);
-  EXPECT_FALSE(WaitUntil([&] { return Has(*servers_[1], order); }, absl::Seconds(3)));
+  EXPECT_FALSE(WaitUntil([&] { return Has(*servers_[1], order); }, absl::Seconds(1)));
   ASSERT_TRUE(records_->DropCandidate(move_.name, absl::StrCat("127.0.0.1:", ahead.port())).ok());
   EXPECT_TRUE(WaitUntil([&] { return Has(*servers_[1], order); })) << Record().status;
   runner->End();
@@ -354,7 +354,7 @@ TEST_F(FailoverTest, CandidateGone_StopsTheStreamUntilItIsDropped) {
   WaitForPhase(Phase::kReady);
   replica.KillHard();
   Sql(0, "INSERT INTO orders (order_id, value) VALUES (7, 7)");
-  ASSERT_FALSE(WaitUntil([&] { return !OrdersOn(1).empty(); }, absl::Seconds(2)));
+  ASSERT_FALSE(WaitUntil([&] { return !OrdersOn(1).empty(); }, absl::Seconds(1)));
   const std::string candidate = absl::StrCat("127.0.0.1:", replica.port());
   ASSERT_TRUE(records_->DropCandidate(move_.name, candidate).ok());
   ASSERT_TRUE(records_->DropCandidate(move_.name, candidate).ok()) << "twice is once";

@@ -190,7 +190,8 @@ TEST_F(LongWaitsTest, RowThatSomebodyKeeps_DoesNotKeepTheRunnerFromEnding) {
   }));
   const auto before = std::chrono::steady_clock::now();
   runner_->End();
-  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(15));
+  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(40))
+      << "the server's own limit is 50 s";
 }
 
 // Each COMMIT of the source stands.

@@ -90,15 +90,13 @@ TEST_F(NetworkCutTest, CutInsideATransaction_ItsLocksAreSoonFree) {
   });
   EXPECT_TRUE(absl::IsUnavailable(cut)) << cut;
   // Longer than the statement waits for a lock: it is the connection that ends.
-  EXPECT_TRUE(WaitUntil(
-      [&] {
-        return servers_[1]
-            ->TrySql(
-                "SET innodb_lock_wait_timeout = 1; UPDATE locus_shop.orders SET value = 3"
-                " WHERE order_id = 7")
-            .ok();
-      },
-      absl::Seconds(20)));
+  EXPECT_TRUE(WaitUntil([&] {
+    return servers_[1]
+        ->TrySql(
+            "SET innodb_lock_wait_timeout = 1; UPDATE locus_shop.orders SET value = 3"
+            " WHERE order_id = 7")
+        .ok();
+  }));
   EXPECT_EQ(Value(1, "SELECT value FROM locus_shop.orders WHERE order_id = 7"), "3");
 }
 
