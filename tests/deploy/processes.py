@@ -5,6 +5,7 @@ import http.client
 import json
 import mmap
 import os
+import random
 import re
 import shutil
 import signal
@@ -32,13 +33,26 @@ def wait(what, condition):
             return answer
         if time.monotonic() > until:
             raise AssertionError(f"not within {PATIENCE} s: {what}")
-        time.sleep(0.02)
+        time.sleep(0.01)
+
+
+RESERVED = []  # sockets whose names keep other tests off a port, as tests/support/private_server.cc
 
 
 def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+    """One below those that Linux gives to outgoing connections, reserved until this process ends."""
+    while True:
+        port = random.randint(10_000, 32_767)
+        name = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        with socket.socket() as listener:
+            try:
+                name.bind(f"\0locus-port-{port}")
+                listener.bind(("127.0.0.1", port))
+            except OSError:
+                name.close()
+                continue
+        RESERVED.append(name)
+        return port
 
 
 class Faults:
