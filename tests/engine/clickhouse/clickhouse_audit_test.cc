@@ -185,7 +185,7 @@ TEST(ClickHouseFaultTest, KilledAndStalledServer_LosesAndDoublesNothing) {
   ClickHouseServer server;
   ASSERT_TRUE(server.Start());
   ClickHouseOptions options = server.options();
-  options.timeout = absl::Milliseconds(500);
+  options.timeout = absl::Seconds(2);
   auto table = ClickHouseAudit::Open(server.options());
   ASSERT_TRUE(table.ok() && (*table)->CreateTable().ok());
   TemporaryDirectory directory;

@@ -124,12 +124,12 @@ TEST_P(EngineFaultTest, KilledAndStartedAgain_NoIdTwice) {
   ExpectRecovery();
 }
 
-TEST_P(EngineFaultTest, StalledTenSeconds_NobodyWaits) {
+TEST_P(EngineFaultTest, Stalled_NobodyWaits) {
   ASSERT_TRUE(processes_->WaitForAutonomy(absl::Seconds(15)));
-  uint64_t before = DrawnWithin(absl::Seconds(2));
+  uint64_t before = DrawnWithin(absl::Seconds(1));
   uint64_t failed = processes_->failed_calls();
   target_->Stall();
-  uint64_t meanwhile = DrawnWithin(absl::Seconds(10));
+  uint64_t meanwhile = DrawnWithin(absl::Seconds(5));  // longer than a call to the store takes
   EXPECT_EQ(processes_->failed_calls(), failed);
   // Other programs may take most of the processors meanwhile; who waits draws next to nothing.
   EXPECT_GT(meanwhile, before / 2) << "at a tenth of the rate of before, or better";

@@ -170,7 +170,7 @@ TEST_F(SqliteTest, ForkedWhileALeaseHoldsTheLock_ChildIsRefusedAtOnce) {
   // The lease waits for the file's lock by now, or will: either way no child may wait for it.
   for (int i = 0; i < 20; ++i) {
     ChildProcess child([&] {
-      alarm(20);
+      alarm(60);
       bool refused = absl::IsFailedPrecondition(TryLease(*store).status()) &&
                      absl::IsFailedPrecondition(store->ReadOptions(space_).status()) &&
                      absl::IsFailedPrecondition(store->Show(space_, clock_.Now()).status());
