@@ -146,7 +146,7 @@ TEST_F(AuditSinkTest, Record_BecomesARowWithAllItsMembers) {
   record.nonce = "n0nce";
   record.holder = std::string(2000, 'h');
   sink->Record(record);
-  ASSERT_TRUE(sink->Flush(absl::Seconds(20)).ok());
+  ASSERT_TRUE(sink->Flush(absl::Minutes(2)).ok());
   ASSERT_EQ(place_.rows().size(), 1u);
   json row = place_.rows()[0];
   EXPECT_EQ(row["id"].get<std::string>().size(), 36u);
@@ -166,7 +166,7 @@ TEST_F(AuditSinkTest, IdOfTheCaller_IsKept) {
   AuditRecord record = Numbered(1);
   record.id = "orders/17/0";
   sink->Record(record);
-  ASSERT_TRUE(sink->Flush(absl::Seconds(20)).ok());
+  ASSERT_TRUE(sink->Flush(absl::Minutes(2)).ok());
   EXPECT_EQ(place_.rows().at(0)["id"], "orders/17/0");
 }
 
@@ -191,7 +191,7 @@ TEST_F(AuditSinkTest, StalledWriter_DoesNotStallCallers_AndTheOldestAreCounted) 
   for (uint64_t i = 10; i < 110; ++i) sink->Record(Numbered(i));
   EXPECT_EQ(sink->Stats().dropped, 50u);
   place_.Stall(false);
-  ASSERT_TRUE(sink->Flush(absl::Seconds(20)).ok());
+  ASSERT_TRUE(sink->Flush(absl::Minutes(2)).ok());
   const std::vector<uint64_t> workers = Workers();
   ASSERT_EQ(workers.size(), 60u);
   for (uint64_t i = 0; i < 60; ++i) EXPECT_EQ(workers[i], i < 10 ? i : i + 50);
@@ -206,7 +206,7 @@ TEST_F(AuditSinkTest, WriterAway_WithoutADirectory_IsTriedAgainInOrder) {
   ASSERT_TRUE(place_.WaitForCalls(3));
   EXPECT_EQ(sink->Flush(absl::Milliseconds(1)).code(), absl::StatusCode::kDeadlineExceeded);
   place_.Answer(absl::OkStatus());
-  ASSERT_TRUE(sink->Flush(absl::Seconds(20)).ok());
+  ASSERT_TRUE(sink->Flush(absl::Minutes(2)).ok());
   const std::vector<uint64_t> workers = Workers();
   ASSERT_EQ(workers.size(), 25u);
   EXPECT_TRUE(std::is_sorted(workers.begin(), workers.end()));
@@ -224,7 +224,7 @@ TEST_F(AuditSinkTest, WriterAway_WithADirectory_IsWrittenLaterInOrder_AlsoByTheN
   place_.Answer(absl::OkStatus());
   sink = Open();
   for (uint64_t i = 35; i < 60; ++i) sink->Record(Numbered(i));
-  ASSERT_TRUE(sink->Flush(absl::Seconds(20)).ok());
+  ASSERT_TRUE(sink->Flush(absl::Minutes(2)).ok());
   std::vector<uint64_t> expected;
   for (uint64_t i = 0; i < 60; ++i) expected.push_back(i);
   EXPECT_EQ(Workers(), expected);
@@ -238,11 +238,11 @@ TEST_F(AuditSinkTest, RowsThatTheWriterRefuses_AreCountedAndHoldNothingUp) {
   auto sink = Open();
   place_.Answer(absl::InvalidArgumentError("no such column"));
   for (uint64_t i = 0; i < 10; ++i) sink->Record(Numbered(i));
-  ASSERT_TRUE(sink->Flush(absl::Seconds(20)).ok());
+  ASSERT_TRUE(sink->Flush(absl::Minutes(2)).ok());
   EXPECT_EQ(sink->Stats().dropped, 10u);
   place_.Answer(absl::OkStatus());
   sink->Record(Numbered(10));
-  ASSERT_TRUE(sink->Flush(absl::Seconds(20)).ok());
+  ASSERT_TRUE(sink->Flush(absl::Minutes(2)).ok());
   EXPECT_EQ(Workers(), (std::vector<uint64_t>{10}));
   EXPECT_EQ(Gaps(), 10u);
 }
@@ -252,12 +252,12 @@ TEST_F(AuditSinkTest, GapsThatAreLostThemselves_AreToldInFull) {
   place_.Answer(absl::InvalidArgumentError("no such column"));
   for (uint64_t i = 0; i < 40; ++i) {
     sink->Record(Numbered(i));
-    ASSERT_TRUE(sink->Flush(absl::Seconds(20)).ok());
+    ASSERT_TRUE(sink->Flush(absl::Minutes(2)).ok());
   }
   EXPECT_EQ(sink->Stats().dropped, 40u);
   place_.Answer(absl::OkStatus());
   sink->Record(Numbered(40));
-  ASSERT_TRUE(sink->Flush(absl::Seconds(20)).ok());
+  ASSERT_TRUE(sink->Flush(absl::Minutes(2)).ok());
   EXPECT_EQ(Gaps(), 40u);
 }
 
@@ -266,7 +266,7 @@ TEST_F(AuditSinkTest, LossBeforeTheEnd_LeavesItsGap) {
   auto sink = Open();
   place_.Answer(absl::InvalidArgumentError("no such column"));
   for (uint64_t i = 0; i < 10; ++i) sink->Record(Numbered(i));
-  ASSERT_TRUE(sink->Flush(absl::Seconds(20)).ok());
+  ASSERT_TRUE(sink->Flush(absl::Minutes(2)).ok());
   place_.Answer(absl::OkStatus());
   sink.reset();
   EXPECT_EQ(Gaps(), 10u);
@@ -293,7 +293,7 @@ TEST_F(AuditSinkTest, SpillDirectoryFullAtTheEnd_LeavesTheGapInIt) {
   place_.Answer(absl::OkStatus());
   sink = Open();
   sink->Record(Numbered(10'000));
-  ASSERT_TRUE(sink->Flush(absl::Seconds(20)).ok());
+  ASSERT_TRUE(sink->Flush(absl::Minutes(2)).ok());
   EXPECT_EQ(Workers().size() + Gaps(), 10'001u);
   EXPECT_GT(Gaps(), 0u);
 }
@@ -334,7 +334,7 @@ TEST_F(AuditSinkTest, ForkedChild_RecordsNothingAndEnds) {
   int result = 0;
   ASSERT_EQ(waitpid(child, &result, 0), child);
   EXPECT_EQ(result, 0);
-  ASSERT_TRUE(sink->Flush(absl::Seconds(20)).ok());
+  ASSERT_TRUE(sink->Flush(absl::Minutes(2)).ok());
   EXPECT_EQ(Workers(), (std::vector<uint64_t>{1}));
 }
 

@@ -149,6 +149,11 @@ class GoodClients {
     taken_.clear();
     return p99;
   }
+  // Since the last call of TakeP99.
+  size_t requests() {
+    internal::MutexLock lock(mutex_);
+    return taken_.size();
+  }
   size_t failures() const { return failures_; }
   std::string failure() {
     internal::MutexLock lock(mutex_);
@@ -210,8 +215,8 @@ TEST_F(LocusdHostileTest, ThoseWhoBehave_AreServedAndNothingIsLeft) {
   };
   ASSERT_TRUE(WaitUntil(are_served, kPatience));
   const size_t files = FilesOfService();
-  absl::SleepFor(absl::Milliseconds(500));  // for a figure to compare with, nothing more
-  const absl::Duration quiet = good.TakeP99(&requests);
+  ASSERT_TRUE(WaitUntil([&] { return good.requests() >= 100 || good.failures() > 0; }, kPatience));
+  const absl::Duration quiet = good.TakeP99(&requests);  // for a figure to compare with
 
   // Ten thousand connections that say nothing.
   std::vector<int> idle;
