@@ -98,12 +98,10 @@ TEST_F(BinlogFaultTest, ServerSilent_IsUnavailableWithinTheLinkTimeout) {
   Insert(1);
   ASSERT_TRUE(NextTransaction(*reader).ok());
   server_->Stall();
-  const absl::Time before = absl::Now();
-  absl::Status status = NextTransaction(*reader, absl::Seconds(20)).status();
-  const absl::Duration took = absl::Now() - before;
+  // DEADLINE_EXCEEDED, if only this call's own time ended it.
+  absl::Status status = NextTransaction(*reader, absl::Minutes(1)).status();
   server_->Resume();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
-  EXPECT_LT(took, absl::Seconds(4));
   Insert(2);
   reader = MustOpen(Following(reader->position()));
   ASSERT_NE(reader, nullptr);
