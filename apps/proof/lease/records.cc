@@ -101,11 +101,11 @@ IdLog::IdLog(const std::string& path) : fd_(OpenToAppend(path)) {}
 IdLog::~IdLog() { close(fd_); }
 
 void IdLog::Add(std::span<const int64_t> ids, uint64_t token) {
-  constexpr int64_t kSequences = 1 << 12;  // of a millisecond and a worker
+  constexpr int64_t kInAMillisecond = 1 << 12;  // of a millisecond and a worker
   std::vector<IdRun> runs;
   for (const int64_t id : ids) {
     if (runs.empty() || id != runs.back().first + static_cast<int64_t>(runs.back().count) ||
-        id % kSequences == 0) {
+        id % kInAMillisecond == 0) {
       runs.push_back({id, token, 0});
     }
     ++runs.back().count;
