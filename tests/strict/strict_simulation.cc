@@ -310,7 +310,7 @@ class World {
     } else {
       const uint64_t start = owned.section.max_seq();
       owned.section.Extend(answer.max_seq, deadline_ns);
-      OwnerAfter(i, Micros(Below(100)) * kMs, [=, this, &owned] {
+      OwnerAfter(i, Micros(Below(100)) * kMs, [=, &owned] {
         if (!owned.section.open()) return;
         Close(owned);
         owned.section.Open(grant, start, answer.max_seq, deadline_ns);
