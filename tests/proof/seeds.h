@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "apps/proof/lease/verdict.h"
+#include "tests/proof/cluster.h"
 #include "tests/proof/network.h"
 
 namespace locus::proof {
