@@ -59,6 +59,13 @@ function(locus_compile_options target)
   endif()
 endfunction()
 
+# locus_option_sources(target sources...): sources that an option adds or replaces. Each is compiled by
+# itself, so that turning the option on compiles no other source again.
+function(locus_option_sources target)
+  target_sources(${target} PRIVATE ${ARGN})
+  set_source_files_properties(${ARGN} PROPERTIES LOCUS_ALONE ON)
+endfunction()
+
 # Most of what the compiler reads for a source are headers of the standard library and of Abseil.
 # These two options save most of that. A source must still include what it uses: scripts/test_includes
 # compiles each one without them.
@@ -69,8 +76,7 @@ option(LOCUS_UNITY "Compile the sources of a folder together" ON)
 find_program(LOCUS_LLD NAMES ld.lld ld.lld-14 DOC "The linker lld, for our own build; optional")
 
 # locus_unite_sources(target): the sources of each folder are compiled together, a few at a time, so
-# that one change compiles little. One with the property LOCUS_ALONE is compiled by itself: it says the
-# same of its subject, by the same names, as its neighbours say of theirs.
+# that one change compiles little. One with the property LOCUS_ALONE is compiled by itself.
 set(LOCUS_UNITED 10)
 function(locus_unite_sources target)
   get_target_property(sources ${target} SOURCES)
