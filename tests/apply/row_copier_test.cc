@@ -356,6 +356,71 @@ TEST_F(RowCopierTest, RowsInsertedWithinAChunk_PushNoOldOneOut) {
             absl::StrCat(kOld));
 }
 
+// A client inserts behind the last row of a vnode with each chunk. The stream brings those.
+TEST_F(RowCopierTest, RowsAppendedWithEachChunk_CopyGoesOnToTheNextVnodesAndEnds) {
+  auto shop = SqlSession::Open(As(0, "locus")).value();
+  uint64_t sequence = 0;
+  const auto append = [&] {
+    return shop
+        ->Run(absl::StrCat("INSERT INTO items (order_id, line) VALUES (",
+                           Number(IdOf(5, ++sequence)), ", 'a')"))
+        .status();
+  };
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(append().ok());
+  ASSERT_TRUE(shop->Run(absl::StrCat("INSERT INTO items (order_id, line) VALUES (",
+                                     Number(IdOf(7, 1)), ", 'a')"))
+                  .ok());
+  auto applier = OpenTo(1), copying = OpenTo(1);
+  CopierOptions options = Copying();
+  options.ranges = {{5, 5}, {7, 7}};
+  options.before_write = append;
+  auto copier = MustOpen(options, *copying);
+  bool more = true;
+  for (int chunks = 0; more && chunks < 50; ++chunks) {
+    auto chunk = copier->CopyChunk();
+    ASSERT_TRUE(chunk.ok()) << chunk.status();
+    more = *chunk;
+  }
+  EXPECT_FALSE(more) << "after " << copier->rows() << " rows";
+  EXPECT_EQ(servers_[1]->Value(absl::StrCat("SELECT COUNT(*) FROM locus_shop.items WHERE order_id"
+                                            " = ",
+                                            Number(IdOf(7, 1)))),
+            "1");
+  ASSERT_TRUE(Follow(*applier, 0).ok());
+  EXPECT_EQ(Sum(1), Sum(0));
+}
+
+// In the order of the key, and in that of an index.
+TEST_F(RowCopierTest, LastChunkIsNotWritten_ComesWithTheNextCall) {
+  for (const char* index : {"", ", KEY (shard_gene)"}) {
+    for (MariadbServer* server : servers_) {
+      server->Sql(absl::StrCat("USE ", kDatabase,
+                               "; DROP TABLE IF EXISTS walked, locus_copy; CREATE TABLE walked (id"
+                               " BIGINT UNSIGNED PRIMARY KEY, shard_gene SMALLINT UNSIGNED NOT NULL"
+                               " DEFAULT 5, cohort SMALLINT UNSIGNED NOT NULL DEFAULT 1, version"
+                               " BIGINT UNSIGNED NOT NULL DEFAULT 1",
+                               index, ")"));
+    }
+    servers_[0]->Sql("INSERT INTO locus_shop.walked (id) SELECT seq FROM seq_1_to_5");
+    table_.guard = {.name = "walked", .key = GuardedTable::Key::kGeneAndCohort};
+    table_.primary_key = {"id"};
+    auto applier = OpenTo(1);
+    CopierOptions options = Copying();
+    int writes = 0;
+    options.before_write = [&] {
+      return ++writes == 1 ? absl::UnavailableError("a candidate lags") : absl::OkStatus();
+    };
+    auto copier = MustOpen(options, *applier);
+    EXPECT_TRUE(absl::IsUnavailable(copier->CopyChunk().status()));
+    for (bool more = true; more;) {
+      auto chunk = copier->CopyChunk();
+      ASSERT_TRUE(chunk.ok()) << chunk.status();
+      more = *chunk;
+    }
+    EXPECT_EQ(servers_[1]->Value("SELECT COUNT(*) FROM locus_shop.walked"), "5") << index;
+  }
+}
+
 TEST_F(RowCopierTest, Pause_IsAskedBeforeEachChunk) {
   auto shop = SqlSession::Open(As(0, "locus")).value();
   ASSERT_TRUE(shop->Run("INSERT INTO items (order_id, line) VALUES (1, 'a'), (2, 'b')").ok());

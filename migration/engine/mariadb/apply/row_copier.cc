@@ -253,13 +253,15 @@ absl::Status RowCopier::GoTo(const std::string& position) {
 }
 
 // Rows of the next chunk, and the key up to which everything has been looked at. False: nothing is
-// left.
-absl::StatusOr<bool> RowCopier::ReadNext(std::vector<stream::Row>& rows, CopyKey& end) {
+// left. `last`: nor is it behind the chunk, in its range or, without ranges, at all; what clients
+// insert there from now on comes by the stream.
+absl::StatusOr<bool> RowCopier::ReadNext(std::vector<stream::Row>& rows, CopyKey& end, bool& last) {
   for (; reader_->walk().by_vnode && range_ < options_.ranges.size(); ++range_) {
     LOCUS_ASSIGN_OR_RETURN(rows,
                            reader_->Read({options_.ranges[range_]}, behind_, {}, chunk_rows_));
     if (rows.empty()) continue;
     end = reader_->KeyIn(rows.back());
+    last = rows.size() < chunk_rows_;
     return true;
   }
   if (reader_->walk().by_vnode || done_) return false;
@@ -270,9 +272,9 @@ absl::StatusOr<bool> RowCopier::ReadNext(std::vector<stream::Row>& rows, CopyKey
   // Clients insert between the two statements: there may be more rows up to that key than one
   // reads.
   if (rows.size() == chunk_rows_) return true;  // `end` is the last of them
-  done_ = !upto;
+  last = !upto;
   if (upto) end = *std::move(upto);
-  return !done_ || !rows.empty();
+  return !last || !rows.empty();
 }
 
 absl::StatusOr<bool> RowCopier::CopyChunk() {
@@ -290,7 +292,8 @@ absl::StatusOr<bool> RowCopier::CopyChunk() {
   const auto begun = SteadyClock::now();
   std::vector<stream::Row> rows;
   CopyKey end;
-  LOCUS_ASSIGN_OR_RETURN(const bool more, ReadNext(rows, end));
+  bool last = false;
+  LOCUS_ASSIGN_OR_RETURN(const bool more, ReadNext(rows, end, last));
   if (!more) return false;
   if (end.empty()) end = reader_->KeyIn(rows.back());
   const std::string position =
@@ -298,6 +301,8 @@ absl::StatusOr<bool> RowCopier::CopyChunk() {
   if (options_.before_write) LOCUS_RETURN_IF_ERROR(options_.before_write());
   LOCUS_RETURN_IF_ERROR(target_.ApplyCopied(table, reader_->layout(), rows, position));
   behind_ = std::move(end);
+  if (last && reader_->walk().by_vnode) ++range_;
+  done_ = last && !reader_->walk().by_vnode;
   rows_ += rows.size();
   // More by a fixed number, fewer by half: many who copy at once settle at an even share. Twice as
   // many where a chunk is far from long enough.

@@ -79,7 +79,7 @@ class RowCopier {
   ChangeApplier& target_;
   std::unique_ptr<Reader> reader_;
   absl::Status GoTo(const std::string& position);
-  absl::StatusOr<bool> ReadNext(std::vector<stream::Row>& rows, internal::CopyKey& end);
+  absl::StatusOr<bool> ReadNext(std::vector<stream::Row>& rows, internal::CopyKey& end, bool& last);
 
   uint64_t rows_ = 0;
   uint64_t chunk_rows_;
