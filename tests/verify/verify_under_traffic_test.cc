@@ -196,5 +196,39 @@ TEST_F(VerifyUnderTrafficTest, RowThatNeverRests_IsComparedWhileItIsKept) {
   EXPECT_THAT(Keys(*verifier), ElementsAre(HasSubstr(two)));
 }
 
+// As a process that is stopped while it keeps a row, or whose streams' shard hangs. An operator's
+// own bound of idle transactions is longer.
+TEST_F(VerifyUnderTrafficTest, StoppedWhileItKeepsARow_ClientsWaitForSecondsAtMost) {
+  const std::string one = Number(IdOf(5, 1));
+  WriteBoth(absl::StrCat("INSERT INTO items (order_id, line, version) VALUES (", one, ", 'a', 3)"));
+  Write(1, "UPDATE items SET version = 2");
+  servers_[0]->Sql(
+      "SET GLOBAL idle_transaction_timeout = 60; SET GLOBAL idle_readonly_transaction_timeout = "
+      "60");
+  auto client = SqlSession::Open(As(0, "mover")).value();
+  ASSERT_TRUE(client->Run("SET innodb_lock_wait_timeout = 20").ok());
+  auto options = Comparing(table_);
+  options.most_looks = 1;
+  options.keep_time = absl::Milliseconds(150);
+  int passes = 0;
+  std::chrono::duration<double> waited{0};
+  options.pass = [&](mariadb::TimePoint) {
+    if (passes == 0) Write(1, "UPDATE items SET version = 3");
+    const auto begun = std::chrono::steady_clock::now();
+    const auto done = client->Run("UPDATE items SET version = version + 1");
+    EXPECT_TRUE(done.ok()) << done.status();
+    if (++passes > 1) waited = std::chrono::steady_clock::now() - begun;
+    return absl::OkStatus();
+  };
+  auto verifier = MustOpen(options);
+  const auto slice = verifier->VerifySlice();
+  servers_[0]->Sql(
+      "SET GLOBAL idle_transaction_timeout = 0; SET GLOBAL idle_readonly_transaction_timeout = 0");
+  EXPECT_TRUE(absl::IsUnavailable(slice.status())) << slice.status();
+  EXPECT_EQ(passes, 2);
+  EXPECT_GT(waited.count(), 1);
+  EXPECT_LT(waited.count(), 4);
+}
+
 }  // namespace
 }  // namespace locus

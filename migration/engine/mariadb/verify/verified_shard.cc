@@ -242,7 +242,11 @@ absl::StatusOr<std::vector<SeenRow>> VerifiedShard::Look(const CheckedTable& tab
 
 absl::StatusOr<bool> VerifiedShard::Keep(const CheckedTable& table, const CopyKey& key,
                                          absl::Duration patience) {
-  LOCUS_RETURN_IF_ERROR(Ask("SET SESSION idle_transaction_timeout = 2", kNoRows).status());
+  // Of transactions that have written nothing the latter is asked first.
+  LOCUS_RETURN_IF_ERROR(Ask("SET SESSION idle_transaction_timeout = 2,"
+                            " idle_readonly_transaction_timeout = 2",
+                            kNoRows)
+                            .status());
   LOCUS_RETURN_IF_ERROR(Ask("START TRANSACTION READ WRITE", kNoRows).status());
   const auto width = static_cast<unsigned>(table.key_in_walk.size() + 1 + 2 * table.columns.size());
   const absl::StatusOr<Result> kept = Ask(
