@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -DIN=entries.txt -DOUT=entries.cc -P test_entries.cmake: lists the tests of a folder for
-# tests/support/test_main.cc. A line of IN is the name of a test and its sources.
+# tests/support/test_main.cc. A line of IN is the name of a test and its sources, with tabs between.
 file(STRINGS ${IN} lines)
 set(rows "")
 foreach(line IN LISTS lines)
-  string(REPLACE " " ";" sources "${line}")
+  string(REPLACE "\t" ";" sources "${line}")
   list(POP_FRONT sources test)
   set(files "")
   set(instances "")
   foreach(source IN LISTS sources)
     cmake_path(GET source FILENAME file)
     list(APPEND files ${file})
-    file(READ ${source} text)
+    file(READ "${source}" text)
     if(text MATCHES "\nint main\\(")
       message(FATAL_ERROR "${source} has a main of its own: declare it by locus_test_program")
     endif()
