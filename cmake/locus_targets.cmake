@@ -6,11 +6,13 @@ if(NOT DEFINED CACHE{LOCUS_CCACHE})
   find_program(LOCUS_CCACHE ccache)
 endif()
 if(LOCUS_CCACHE AND PROJECT_IS_TOP_LEVEL)
-  # One cache for all checkouts: paths in this one count from where it lies. A miss costs no run of
-  # the preprocessor: the compiler itself says what it has read.
+  # One cache for all checkouts: paths count from the root of the checkout. The units that CMake 3.25
+  # writes name their sources by full paths, so only their preprocessed text is the same elsewhere:
+  # CCACHE_DEPEND, which does without that text, would share nothing. clang's compiled headers hold full
+  # paths, too, so its presets share within one checkout only.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}
-                                  CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
-                                  CCACHE_SLOPPINESS=pch_defines,time_macros ${LOCUS_CCACHE})
+                                  CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
+                                  ${LOCUS_CCACHE})
 endif()
 
 function(locus_compile_options target)
