@@ -11,6 +11,9 @@
 # takes minutes.
 option(LOCUS_SANITIZED_TESTS "Build the tests that the presets asan and tsan run" ON)
 
+# When CTest ends a test that hangs. On a slow machine, beside others, some take five minutes.
+set(LOCUS_TEST_SECONDS 900)
+
 # The folder below tests/ of what is being declared, and its target.
 macro(locus_test_folder)
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/tests
@@ -117,7 +120,7 @@ endfunction()
 function(locus_test_entry name)
   locus_test_folder()
   add_test(NAME ${name} COMMAND ${folder_target} --entry=${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${LOCUS_TEST_SECONDS})
   locus_declare_test(${name})
   locus_open_folder()
   set_property(DIRECTORY APPEND PROPERTY LOCUS_FOLDER_TESTS ${name})
@@ -163,7 +166,7 @@ endfunction()
 function(locus_program_entry name)
   locus_test_program(${name} LINK ${ARGN})
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${LOCUS_TEST_SECONDS})
   locus_declare_test(${name})
 endfunction()
 
@@ -200,7 +203,7 @@ endfunction()
 function(locus_script_test name)
   cmake_parse_arguments(script "" "" "COMMAND;NEEDS" ${ARGN})
   add_test(NAME ${name} COMMAND ${script_COMMAND})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${LOCUS_TEST_SECONDS})
   locus_declare_test(${name})
   locus_open_folder()
   locus_folder_needs(${script_NEEDS})
