@@ -30,12 +30,15 @@ return {'ok', held}
   return script;
 }
 
-// ARGV: the cursor. Some at a time: there may be any number, and an answer has a largest size.
+// ARGV: the cursor, which is of the server's run that the answer names. Some at a time: there may
+// be any number, and an answer has a largest size.
 const Script& LoadAllScript() {
   static const auto& script = *new Script(R"lua(
+local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') or ''
 local page = redis.call('HSCAN', KEYS[1], ARGV[1], 'COUNT', 500)
 local answer = page[2]
 table.insert(answer, 1, page[1])
+table.insert(answer, 1, run)
 table.insert(answer, 1, 'ok')
 return answer
 )lua");
@@ -80,15 +83,23 @@ class Types final : public RedisSequenceTypeStore {
 
   absl::StatusOr<std::map<std::string, Stored>> LoadAll() override {
     std::map<std::string, Stored> all;
-    std::string cursor = "0";
+    std::string cursor = "0", run;
     for (int page = 0; page < kMostPages; ++page) {
       LOCUS_ASSIGN_OR_RETURN(Reply reply, client_->Run(LoadAllScript(), kKey, {cursor}));
-      for (size_t i = 2; i + 1 < reply.elements.size(); i += 2) {
+      if (TextAt(reply, 1) != run) {
+        run = std::string(TextAt(reply, 1));
+        const bool begins = cursor == "0";
+        all.clear();
+        cursor = "0";
+        // The rest of it, by a cursor of another server, would lack some.
+        if (!begins) continue;
+      }
+      for (size_t i = 3; i + 1 < reply.elements.size(); i += 2) {
         std::optional<Stored> stored = Stored::Split(TextAt(reply, i + 1));
         if (!stored) return Spoilt(TextAt(reply, i), reply);
         all[std::string(TextAt(reply, i))] = *std::move(stored);
       }
-      cursor = std::string(TextAt(reply, 1));
+      cursor = std::string(TextAt(reply, 2));
       if (cursor == "0") return all;
     }
     return absl::UnavailableError(absl::StrCat(client_->place(), " shows its sequence types in ",
