@@ -196,6 +196,16 @@ TEST(RedisFaultTest, UserWithTheDocumentedRights_CanDoAllAndOneWithoutIsTold) {
   LeaseRequest request;
   EXPECT_TRUE((*store)->Lease(SpaceName(), SpaceOptions(), {&request, 1}, absl::Now()).ok());
   EXPECT_TRUE((*store)->Show(SpaceName(), absl::Now()).ok());
+  // Also one who was made before types of sequences were listed in parts.
+  for (const char* right : {"-hscan", "+hscan"}) {
+    server.AskWords({"ACL", "SETUSER", "orders", right});
+    auto types = RedisSequenceTypeStore::Open(options);
+    ASSERT_TRUE(types.ok()) << types.status();
+    server.AskWords({"HSET", "locus:sequence_types", "a", "1 x"});
+    const auto listed = (*types)->ListAny();
+    ASSERT_TRUE(listed.ok()) << right << ": " << listed.status();
+    EXPECT_EQ(listed->size(), 1u);
+  }
   server.Ask("ACL SETUSER orders -evalsha -eval");
   EXPECT_TRUE(absl::IsFailedPrecondition(sequencer->Next("k").status()));
 }
