@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Run by cpack between installing and packing: what Debian wants of each package's files, which an
-# installation without packages does not need.
+# cpack runs this after installing and before packing. It compresses man pages and writes copyright and
+# changelog, which Debian asks of packages.
 file(GLOB pages ${CPACK_TEMPORARY_DIRECTORY}/*/usr/share/man/man*/*.[1-8])
 if(pages)
   execute_process(COMMAND gzip -9n ${pages} COMMAND_ERROR_IS_FATAL ANY)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # How every target of locus is built. Warnings and sanitizers stay private to our own build.
 
-# Looked for once in a build folder: found later, it would change how each object is made.
+# Looked for only by the first cmake of a build folder: found later, it would change every command, and
+# all would compile again.
 if(NOT DEFINED CACHE{LOCUS_CCACHE})
   find_program(LOCUS_CCACHE ccache)
 endif()
@@ -119,11 +120,11 @@ function(locus_unite_sources target)
 endfunction()
 
 if(LOCUS_PRECOMPILE_HEADERS)
-  add_compile_options(-fPIC)  # the headers are compiled in one way, so all sources are
+  add_compile_options(-fPIC)  # sources need the options of the compiled headers
 endif()
 
-# locus_precompile(name libraries... HEADERS headers...): what this folder and those below it
-# compile from here on finds these headers compiled.
+# locus_precompile(name libraries... HEADERS headers...): compiles these headers once, for all targets
+# that this folder and those below it declare from here on.
 macro(locus_precompile name)
   cmake_parse_arguments(LOCUS_PRECOMPILE "" "" HEADERS ${ARGN})
   set(LOCUS_PRECOMPILED "")

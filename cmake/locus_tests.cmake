@@ -3,9 +3,9 @@
 # program for each file takes longer than compiling the file; CTest still runs each file by itself
 # (tests/support/test_main.cc). The target tests_<folder> also builds what those tests start.
 #
-# Labels: dir:<folder> · sanitized: presets asan and tsan run it, too · long: only
-# `scripts/test --all` runs it · proof: its failure says that something was lost or made twice, so
-# it is never run once more.
+# Labels: dir:<folder> · sanitized: presets asan and tsan also run it · long: only
+# `scripts/test --all` runs it · proof: its failure means that something was lost or made twice, so
+# scripts/test does not try it again.
 
 # The release preset leaves out most tests that a sanitizer runs: compiling them once more, optimized,
 # takes minutes.
@@ -51,7 +51,7 @@ function(locus_folder_needs)
   set_property(DIRECTORY APPEND PROPERTY LOCUS_FOLDER_NEEDS ${ARGN})
 endfunction()
 
-# Called by what puts something into the folder's target, which is made behind all of them.
+# Each function that adds to the folder's target calls this; the target is made at the end of the folder.
 function(locus_open_folder)
   get_property(open DIRECTORY PROPERTY LOCUS_FOLDER_OPEN)
   if(NOT open)
@@ -110,8 +110,8 @@ endfunction()
 # What an order service calls for each order.
 set(LOCUS_EACH_ORDER id order_no generator sequence snowflake number)
 
-# locus_test_objects(name libraries...): name.cc becomes a part of the folder's program, and a CTest
-# entry, which may leave the second out.
+# locus_test_objects(name libraries...): name.cc becomes a part of the folder's program.
+# locus_test_entry(name): CTest runs its tests. A preset may leave the entry out.
 function(locus_test_objects name)
   add_library(${name} OBJECT EXCLUDE_FROM_ALL ${name}.cc)
   locus_compile_options(${name})
@@ -139,8 +139,8 @@ function(locus_test name)
 endfunction()
 
 # locus_test_program(name sources... [LINK libraries...] [OWN_MAIN]): the same as a program of its own,
-# for tests that replace what all of a program uses (operator new, getaddrinfo), that search all memory
-# of their process, or that have a main of their own.
+# for tests that replace operator new or getaddrinfo, that search all memory of their process, or that
+# have a main of their own.
 function(locus_test_program name)
   cmake_parse_arguments(program "OWN_MAIN" "" "LINK" ${ARGN})
   if(NOT program_UNPARSED_ARGUMENTS)
@@ -209,15 +209,16 @@ function(locus_script_test name)
   locus_folder_needs(${script_NEEDS})
 endfunction()
 
-# locus_optimize(target): for what runs longer than it compiles. No precompiled headers fit it.
+# locus_optimize(target): for programs that run longer than they compile. Headers compiled without -O2
+# do not fit them.
 function(locus_optimize target)
   set_target_properties(${target} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)
   target_compile_options(${target} PRIVATE -O2)
 endfunction()
 
-# locus_simulation(name library [seeds]): name_test runs 10,000 seeds of name.cc, or as many as are
-# said. On one thread, and without sanitizers: ten times as long with them, under which other tests
-# call the same code.
+# locus_simulation(name library [seeds]): name_test runs that many seeds of name.cc, by default 10,000,
+# on one thread. Not under sanitizers: it would take ten times as long, and other tests run the same
+# code there.
 function(locus_simulation name library)
   if(LOCUS_SANITIZE)
     return()
