@@ -61,7 +61,8 @@ struct VerifierOptions {
   absl::Duration look_time = absl::Minutes(1);
   // Before it counts so, such a row is locked some times on the shard that has its newer version,
   // and compared once the streams have passed: its writers wait for the lock, and then for about as
-  // long once more, at the most. 0 to 1 s; 0: no row is locked.
+  // long once more, at the most; for 2 s where this process or the other shard hangs meanwhile.
+  // 0 to 1 s; 0: no row is locked.
   absl::Duration keep_time = absl::ZeroDuration();
 
   // How many differences are kept; all are counted.
