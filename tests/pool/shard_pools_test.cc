@@ -147,6 +147,22 @@ TEST_F(ShardPoolsTest, NewSession_IsStrictAndUtf8AndLeavesTheRestToTheServer) {
   EXPECT_EQ(Ask(*connection, "DO 1; DO 2"), "error 1064") << "one statement a call";
 }
 
+// Where such a bound is set, MariaDB asks it instead of idle_transaction_timeout.
+TEST_F(ShardPoolsTest, ServerBoundsTransactionsByKind_OurBoundHolds) {
+  server_.Sql(
+      "SET GLOBAL idle_write_transaction_timeout = 600;"
+      " SET GLOBAL idle_readonly_transaction_timeout = 600");
+  auto pools = MakePools();
+  auto connection = pools->Take(shard_, In(kSoon));
+  ASSERT_TRUE(connection.ok()) << connection.status();
+  EXPECT_EQ(Ask(*connection, "SELECT @@idle_write_transaction_timeout"), "0");
+  EXPECT_EQ(Ask(*connection, "SELECT @@idle_readonly_transaction_timeout"), "0");
+  EXPECT_EQ(Ask(*connection, "SELECT @@idle_transaction_timeout"), "60");
+  server_.Sql(
+      "SET GLOBAL idle_write_transaction_timeout = 0;"
+      " SET GLOBAL idle_readonly_transaction_timeout = 0");
+}
+
 TEST_F(ShardPoolsTest, AllInUse_CallersWaitInLineUntilTheirDeadline) {
   auto pools = MakePools();
   std::vector<ShardConnection> held;

@@ -108,8 +108,9 @@ absl::Status ShardSession::LookAround(const ShardPoolsSettings& options) {
       ", 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', 'not as it was'), autocommit = 1,"
       " max_statement_time = ",
       seconds, ", innodb_lock_wait_timeout = ", seconds,
-      ", idle_transaction_timeout = ", std::max(seconds + 1, kIdleTransaction), ", ROLE ",
-      row[2] ? Identifier(*row[2]) : "NONE");
+      ", idle_readonly_transaction_timeout = 0, idle_write_transaction_timeout = 0,"
+      " idle_transaction_timeout = ",
+      std::max(seconds + 1, kIdleTransaction), ", ROLE ", row[2] ? Identifier(*row[2]) : "NONE");
   return absl::OkStatus();
 }
 

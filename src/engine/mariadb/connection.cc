@@ -47,8 +47,11 @@ absl::Status Connection::SetUpSession(const MariadbOptions& options) {
                  " character_set_results=binary, innodb_lock_wait_timeout=",
                  seconds, ", max_statement_time=", seconds,
                  // A process that is stopped, or cut off, inside a transaction lets go of its
-                 // locks.
-                 ", idle_transaction_timeout=", seconds + 1,
+                 // locks. Where the server has a bound for transactions that read or that write,
+                 // it would ask that one first.
+                 ", idle_readonly_transaction_timeout=0, idle_write_transaction_timeout=0,"
+                 " idle_transaction_timeout=",
+                 seconds + 1,
                  ";SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE"))
       .status();
 }

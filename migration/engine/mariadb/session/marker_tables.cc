@@ -76,7 +76,9 @@ absl::Status TakeOverRun(st_mysql* handle, const std::string& place, const std::
     return absl::OkStatus();
   };
   // Should this process be stopped inside the transaction, others wait no longer than that.
-  LOCUS_RETURN_IF_ERROR(do_all({"SET idle_transaction_timeout = 10"}));
+  LOCUS_RETURN_IF_ERROR(
+      do_all({"SET idle_readonly_transaction_timeout = 0, idle_write_transaction_timeout = 0,"
+              " idle_transaction_timeout = 10"}));
   LOCUS_RETURN_IF_ERROR(do_all(CreateMarkerTables()));
   const std::string set = absl::StrCat(" SET run = ", run, ", counter = counter + 1 WHERE move = ");
   // First the row that the tools read when they make one of the others.

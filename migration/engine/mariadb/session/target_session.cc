@@ -27,7 +27,9 @@ absl::StatusOr<std::unique_ptr<TargetSession>> TargetSession::Open(const Mariadb
                    std::max(1u, WholeSeconds(server.timeout) - 1),
                    // A process that is stopped, or cut off, inside a transaction must not keep rows
                    // and fences locked for as long as TCP takes to notice.
-                   "), idle_transaction_timeout = ", WholeSeconds(server.timeout) + 1)));
+                   "), idle_readonly_transaction_timeout = 0, idle_write_transaction_timeout = 0,"
+                   " idle_transaction_timeout = ",
+                   WholeSeconds(server.timeout) + 1)));
   return session;
 }
 
