@@ -75,7 +75,7 @@ endfunction()
 option(LOCUS_PRECOMPILE_HEADERS "Compile once the headers that most sources include"
        ${PROJECT_IS_TOP_LEVEL})
 option(LOCUS_UNITY "Compile the sources of a folder together" ON)
-# Links in a tenth of the time of GNU ld.
+# Links a test in a fifth of the time of GNU ld.
 find_program(LOCUS_LLD NAMES ld.lld ld.lld-14 DOC "The linker lld, for our own build; optional")
 
 # locus_unite_sources(target): the sources of each folder are compiled together, a few at a time, so
