@@ -115,7 +115,7 @@ TEST(MariadbLyingServerTest, ResultsOfAnotherShape_AreRefused) {
   EXPECT_TRUE(absl::IsFailedPrecondition(UseStore(server)));
 }
 
-// What others store is no sign of another kind of server.
+// Clients may store any number of rows, so a long answer does not mean another kind of server.
 TEST(MariadbLyingServerTest, MoreRowsThanAreRead_SaysNothingOfTheServer) {
   LyingServer server(Saying(Except("GLOBAL_VARIABLES", MariadbAnswer({Table(2, 9), Table(1, 0)}))));
   const absl::Status status = UseSequencer(server);
