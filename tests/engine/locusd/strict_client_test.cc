@@ -177,6 +177,32 @@ TEST(StrictClientTest, AnOwnerThatDoesNotAnswer_IsAskedForTheTableLast) {
   EXPECT_EQ(one.tables, 1) << "it was not asked again";
 }
 
+TEST(StrictClientTest, WhereAllWereSilentOnce_TheOneThatHangsDoesNotTakeTheTimeOfEachCall) {
+  std::atomic<uint16_t> own = 0, second = 0;
+  std::atomic<bool> one_hangs = false, other_hangs = true, ended = false;
+  const auto unless = [&ended](const std::atomic<bool>& hangs, const std::string& answer) {
+    if (!hangs) return answer;
+    WaitUntil([&] { return ended.load(); }, absl::Minutes(5));
+    return std::string();
+  };
+  Node other([&] { return unless(other_hangs, Http(Table(own, second, 0, 8))); },
+             [&] { return unless(other_hangs, Http(Numbers({20}, 8))); });
+  second = other.server.port();
+  Node one([&] { return unless(one_hangs, Http(Table(own, second, 10, 7))); },
+           [&] { return unless(one_hangs, Http(Numbers({10}))); });
+  own = one.server.port();
+  const auto client = OpenAt(one);
+  one_hangs = true;
+  EXPECT_TRUE(WaitUntil([&] {
+    EXPECT_FALSE(client->Next(300, In(700)).ok());
+    return other.tables > 0;
+  }));
+  other_hangs = false;
+  // Less than one request may take.
+  EXPECT_TRUE(WaitUntil([&] { return client->Next(300, In(250)).ok(); }, absl::Seconds(20)));
+  ended = true;
+}
+
 constexpr std::string_view kCutOff = R"({"code":"UNAVAILABLE","detail":"the lease has ended"})";
 constexpr std::string_view kRefuses = "503 Service Unavailable";
 

@@ -12,6 +12,9 @@ using internal::MutexLock;
 
 namespace {
 
+// Servers that name ever new addresses fill no memory.
+constexpr size_t kMostKept = 8192;
+
 uint64_t RandomWord() {
   // Without OpenSSL's randomness the time still separates clients.
   return internal::RandomWord().value_or(
@@ -23,7 +26,8 @@ uint64_t RandomWord() {
 
 void Standing::NoteSilent(const std::string& address) {
   MutexLock lock(mutex_);
-  silent_.insert(address);
+  if (silent_.size() >= kMostKept) silent_.clear();
+  silent_[address] = ++turns_;
 }
 
 void Standing::NoteAnswered(const std::string& address) {
@@ -34,12 +38,15 @@ void Standing::NoteAnswered(const std::string& address) {
 void Standing::NoteRefuses(const std::string& address) {
   MutexLock lock(mutex_);
   if (refusing_.empty()) look_at_ = std::max(look_at_, NextLook());
+  if (refusing_.size() >= kMostKept) refusing_.clear();
   refusing_.insert(address);
+  silent_.erase(address);
 }
 
 void Standing::NoteServes(const std::string& address) {
   MutexLock lock(mutex_);
   refusing_.erase(address);
+  silent_.erase(address);
 }
 
 bool Standing::LooksNow() {
@@ -68,9 +75,13 @@ std::string Standing::PickFrom(const std::set<std::string>& addresses) const {
 
 void Standing::SilentLast(std::vector<std::string>& addresses) const {
   MutexLock lock(mutex_);
-  std::stable_partition(addresses.begin(), addresses.end(),
-                        [this](const std::string& address)
-                            ABSL_NO_THREAD_SAFETY_ANALYSIS { return !silent_.contains(address); });
+  const auto turn = [this](const std::string& address) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    const auto silent = silent_.find(address);
+    return silent == silent_.end() ? 0 : silent->second;
+  };
+  std::stable_sort(
+      addresses.begin(), addresses.end(),
+      [&](const std::string& one, const std::string& other) { return turn(one) < turn(other); });
 }
 
 }  // namespace locus::locusd

@@ -3,6 +3,8 @@
 #define LOCUS_SRC_ENGINE_LOCUSD_STRICT_STANDING_H_
 
 #include <chrono>
+#include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -22,7 +24,7 @@ class Standing {
   // A node that did not answer is asked for a table after all others, until it answers again.
   void NoteSilent(const std::string& address);
   void NoteAnswered(const std::string& address);
-  // An owner answered UNAVAILABLE; or it gave numbers, or named another owner.
+  // An owner answered UNAVAILABLE; or it gave numbers, or named another owner. Either is an answer.
   void NoteRefuses(const std::string& address);
   void NoteServes(const std::string& address);
 
@@ -34,7 +36,8 @@ class Standing {
   // every now and then any, since those that did not may be back. "" of none.
   std::string PickFrom(const std::set<std::string>& addresses) const;
 
-  // Those that did not answer come last.
+  // Puts those last that did not answer, and of these the one that was asked latest at the end: where
+  // all are silent, a call that has time for one only asks another one than the call before.
   void SilentLast(std::vector<std::string>& addresses) const;
 
  private:
@@ -46,7 +49,9 @@ class Standing {
                                                        .longest = absl::Milliseconds(400)};
 
   mutable internal::Mutex mutex_;
-  std::set<std::string> silent_ ABSL_GUARDED_BY(mutex_);
+  // With the turn in which it was silent the last time.
+  std::map<std::string, uint64_t> silent_ ABSL_GUARDED_BY(mutex_);
+  uint64_t turns_ ABSL_GUARDED_BY(mutex_) = 0;
   std::set<std::string> refusing_ ABSL_GUARDED_BY(mutex_);
   internal::Backoff looks_ ABSL_GUARDED_BY(mutex_){kLooks};
   TimePoint look_at_ ABSL_GUARDED_BY(mutex_);

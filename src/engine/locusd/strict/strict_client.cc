@@ -363,9 +363,15 @@ class StrictClient::Rep {
     const uint64_t known = routes_ ? routes_->version() : 0;
     std::optional<StrictTableAnswer> older;
     absl::Status last;
-    for (const std::string& address : AddressesInOrder()) {
-      if (std::chrono::steady_clock::now() >= deadline) break;
-      absl::StatusOr<StrictTableAnswer> table = ReadTableOf(address, deadline);
+    const std::vector<std::string> addresses = AddressesInOrder();
+    for (size_t i = 0; i < addresses.size(); ++i) {
+      const std::string& address = addresses[i];
+      const TimePoint now = std::chrono::steady_clock::now();
+      if (now >= deadline) break;
+      // One that is silent leaves time for the next one.
+      const bool is_last = i + 1 == addresses.size();
+      absl::StatusOr<StrictTableAnswer> table =
+          ReadTableOf(address, is_last ? deadline : now + (deadline - now) / 2);
       if (table.ok()) {
         Count(&StrictClientStats::tables);
         standing_.NoteAnswered(address);
