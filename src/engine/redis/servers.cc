@@ -180,18 +180,31 @@ absl::StatusOr<SharedConnection> Servers::ConnectToMaster(const Address& address
 }
 
 absl::StatusOr<SharedConnection> Servers::ConnectBySentinels(Deadline deadline) {
+  SharedConnection found;
+  LOCUS_RETURN_IF_ERROR(
+      TryInTurn(options_.addresses, deadline, [&](const Address& sentinel) -> absl::Status {
+        LOCUS_ASSIGN_OR_RETURN(const Address master, AskSentinel(sentinel, deadline));
+        LOCUS_ASSIGN_OR_RETURN(SharedConnection connection, Connect(master, deadline));
+        if (!connection->server().master) {
+          return absl::UnavailableError(
+              absl::StrCat("redis ", ToString(master), ", which sentinel ", ToString(sentinel),
+                           " names as ", options_.master_name, ", is not a master now"));
+        }
+        found = std::move(connection);
+        return absl::OkStatus();
+      }));
+  return found;
+}
+
+absl::Status Servers::TryInTurn(const std::vector<Address>& addresses, Deadline deadline,
+                                const std::function<absl::Status(const Address&)>& ask) {
   absl::Status status;
-  for (const Address& sentinel : options_.addresses) {
-    absl::StatusOr<Address> master = AskSentinel(sentinel, deadline);
-    status = master.status();
-    if (!status.ok()) continue;
-    absl::StatusOr<SharedConnection> connection = Connect(*master, deadline);
-    status = connection.status();
-    if (!status.ok()) continue;
-    if ((*connection)->server().master) return connection;
-    status = absl::UnavailableError(absl::StrCat("redis ", ToString(*master), ", which sentinel ",
-                                                 ToString(sentinel), " names as ",
-                                                 options_.master_name, ", is not a master now"));
+  const size_t first = turn_.load(std::memory_order_relaxed);
+  for (size_t i = first; i < first + addresses.size(); ++i) {
+    status = ask(addresses[i % addresses.size()]);
+    if (status.ok()) break;
+    turn_.store(i + 1, std::memory_order_relaxed);
+    if (Now() >= deadline) break;
   }
   return status;
 }
@@ -262,13 +275,10 @@ absl::Status Servers::Refresh(Deadline deadline) {
     MutexLock lock(mutex_);
     known.insert(known.begin(), masters_.begin(), masters_.end());
   }
-  absl::Status status;
-  for (const Address& address : known) {
-    absl::StatusOr<SharedConnection> connection = At(address, deadline);
-    status = connection.ok() ? ReadSlots(**connection, deadline) : connection.status();
-    if (status.ok()) break;
-  }
-  return status;
+  return TryInTurn(known, deadline, [&](const Address& address) -> absl::Status {
+    LOCUS_ASSIGN_OR_RETURN(const SharedConnection connection, At(address, deadline));
+    return ReadSlots(*connection, deadline);
+  });
 }
 
 absl::Status Servers::ReadSlots(Connection& connection, Deadline deadline) {

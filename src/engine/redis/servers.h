@@ -82,6 +82,11 @@ class Servers {
   absl::StatusOr<SharedConnection> ConnectToMaster(const Address& address, Deadline deadline);
   absl::StatusOr<SharedConnection> ConnectBySentinels(Deadline deadline);
   absl::StatusOr<Address> AskSentinel(const Address& sentinel, Deadline deadline);
+  // Asks one after another until one gives OK or the deadline has passed; otherwise the error of
+  // the last one. Begins behind the one that failed the last time: one that hangs does not take the
+  // time of each call.
+  absl::Status TryInTurn(const std::vector<Address>& addresses, Deadline deadline,
+                         const std::function<absl::Status(const Address&)>& ask);
 
   std::shared_ptr<Node> NodeAt(const Address& address);
   absl::Status ReadSlots(Connection& connection, Deadline deadline);
@@ -91,6 +96,7 @@ class Servers {
   Credentials credentials_;
   Credentials sentinel_credentials_;
   std::atomic<uint64_t> connects_{0};
+  std::atomic<size_t> turn_{0};
 
   std::unique_ptr<Node> single_;  // unless it is a cluster; set before the object is shared
 

@@ -261,6 +261,28 @@ TEST(RedisSentinelTest, MasterKilled_ItsSuccessorIsFoundAndCeilingsHold) {
   EXPECT_TRUE(WaitUntil([&] { return plain->Next("p").ok(); }));
 }
 
+// The time that one sentinel may take is all that a call has.
+TEST(RedisSentinelTest, SentinelThatHangs_DoesNotTakeTheTimeOfEachCall) {
+  RedisServer master;
+  RedisSentinel hangs(master), answers(master);
+  RedisOptions options;
+  options.addresses = {{"127.0.0.1", hangs.port()}, {"127.0.0.1", answers.port()}};
+  options.master_name = "orders";
+  options.timeout = options.connect_timeout = absl::Seconds(1);
+  auto sequencer = Open(options);
+  ASSERT_TRUE(sequencer->Next("k").ok());
+  hangs.Stall();
+  AskRedis(master.port(), {"CLIENT", "KILL", "TYPE", "normal"});
+  absl::Status last;
+  EXPECT_TRUE(WaitUntil(
+      [&] {
+        last = sequencer->Next("k").status();
+        return last.ok();
+      },
+      absl::Seconds(30)))
+      << last;
+}
+
 TEST(RedisSentinelTest, NameThatSentinelsDoNotKnow_IsRefused) {
   RedisServer master;
   RedisSentinel sentinel(master);

@@ -54,6 +54,7 @@ class RedisSentinel {
   uint16_t port() const { return port_; }
   // The port of the master as it knows it.
   uint16_t MasterPort();
+  void Stall() { server_->Stall(); }
 
  private:
   TemporaryDirectory directory_;

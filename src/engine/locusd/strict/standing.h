@@ -36,8 +36,8 @@ class Standing {
   // every now and then any, since those that did not may be back. "" of none.
   std::string PickFrom(const std::set<std::string>& addresses) const;
 
-  // Puts those last that did not answer, and of these the one that was asked latest at the end: where
-  // all are silent, a call that has time for one only asks another one than the call before.
+  // Puts those last that did not answer, and of these the one that was asked latest at the end:
+  // where all are silent, a call that has time for one only asks another one than the call before.
   void SilentLast(std::vector<std::string>& addresses) const;
 
  private:
