@@ -75,6 +75,7 @@ struct StrictSequencerStats {
   uint64_t failures = 0;      // of them, those without an answer
   uint64_t raises = 0;        // sections raised ahead of use
   uint64_t lost = 0;          // sections lost to the store's word
+  uint64_t losses = 0;        // times that a call noticed that the store had lost what it stored
   uint64_t let_go = 0;        // how often a section let the memory of its keys go
   uint64_t memory_bytes = 0;  // that keys have now; give or take a page for each thread
   uint64_t table_version = 0;

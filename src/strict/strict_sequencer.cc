@@ -265,6 +265,7 @@ class StrictSequencer::Rep {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     NoteVersion(reply.table_version);
     if (!reply.loss_noticed) return;
+    ++stats_.losses;
     events_.push_back({Kind::kLossNoticed, 0, 0,
                        refusals_.LossNoticed(call, reply.items.size(), reply.table_version)});
   }

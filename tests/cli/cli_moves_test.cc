@@ -242,11 +242,16 @@ TEST_F(CliMovesTest, MistakesOfTheOperator_AreRefusedBeforeAnythingChanges) {
                 HasSubstr("peak.1>2 is READY, vnodes 0-49; needed: no other move of these vnodes"));
     ASSERT_TRUE(WaitUntil([&] { return Status(file)[0].at("wish").at("hold") != ""; }));
     const std::string held = MetricsWith(metrics, "locus_move_held{move=\"peak.1>2\"} 1\n");
+    servers_[1]->Stop();
+    const std::string troubled = MetricsWith(metrics, "locus_move_troubled{move=\"peak.1>2\"} 1\n");
+    ASSERT_TRUE(servers_[1]->Start());
+    MetricsWith(metrics, "locus_move_troubled{move=\"peak.1>2\"} 0\n");
     WriteFile(directory_ / "at_work", at_work);
     WriteFile(directory_ / "held", held);
+    WriteFile(directory_ / "troubled", troubled);
     EXPECT_EQ(std::system(absl::StrCat("python3 ", golden::ProjectDirectory(),
                                        "/tests/deploy/move_alerts.py ", directory_ / "at_work", " ",
-                                       directory_ / "held", " >&2")
+                                       directory_ / "held", " ", directory_ / "troubled", " >&2")
                               .c_str()),
               0)
         << "alerts and dashboard do not fit: " << held;

@@ -5,6 +5,7 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -18,8 +19,8 @@ from processes import wait
 
 QUIET = set()
 # Scrapes, 15 s apart: after the condition has begun, longer than any `for` but that of
-# LocusMoveTroubled, and shorter than what increase() looks at.
-BEFORE, AFTER = 30, 10
+# LocusMoveTroubled, and shorter than what increase() looks at; longer than any of that.
+BEFORE, AFTER, LONG = 30, 10, 250
 YEAR = 365.2425 * 86400
 
 
@@ -38,10 +39,20 @@ def fired(before, after, job="shop"):
 
 
 class Alerts(unittest.TestCase):
-    def fires(self, alert, before, after, job="shop"):
-        """That it did not, and does now. On a busy machine others may fire, too."""
-        self.assertNotIn(alert, fired(before, before, job))
-        self.assertIn(alert, fired(before, after, job))
+    def fires(self, alert, before, after, job="shop", after_scrapes=AFTER):
+        """That it did not, and does now; and that it does where the process was never scraped
+        before, and where it was as bad before it was started again, a minute ago. On a busy machine
+        others may fire, too."""
+        bad = (after, after_scrapes)
+        histories = {
+            "a process that is well": [(before, BEFORE + AFTER)],
+            "a process that was well": [(before, BEFORE), bad],
+            "a fresh start": [bad],
+            "a restart": [(after, LONG), (promtool.NOTHING, 4), bad],
+        }
+        fire = promtool.each_alerts([{(job, "a:1"): scrapes} for scrapes in histories.values()])
+        self.assertEqual([(what, alert in alerts) for what, alerts in zip(histories, fire)],
+                         [(what, what != "a process that is well") for what in histories])
 
     def when(self, process, condition):
         """The metrics of the process, if they fulfil the condition."""
@@ -82,6 +93,15 @@ class OneMachine(Alerts):
         lock.execute("BEGIN IMMEDIATE")
         self.addCleanup(lock.close)
         return lock
+
+    def lead(self, much):
+        """What other processes leased of each section, all at once."""
+        with contextlib.closing(sqlite3.connect(os.path.join(self.data, "ids.db"), timeout=60,
+                                                isolation_level=None)) as store:
+            store.executescript(
+                f"BEGIN IMMEDIATE; UPDATE locus_section SET head = head + {much};"
+                f"UPDATE locus_space SET head_sum_low = head_sum_low + {much} *"
+                " (SELECT COUNT(*) FROM locus_section); COMMIT")
 
     def test_store_that_does_not_answer(self):
         before = self.start()
@@ -129,20 +149,23 @@ class OneMachine(Alerts):
 
     def test_buyer_who_is_too_busy(self):
         before = self.start()
-        # What other processes leased of the buyer's section, all at once.
-        with contextlib.closing(sqlite3.connect(os.path.join(self.data, "ids.db"), timeout=60,
-                                                isolation_level=None)) as store:
-            much = 15_000_000  # of 16,777,216
-            store.executescript(
-                f"BEGIN IMMEDIATE; UPDATE locus_section SET head = head + {much};"
-                f"UPDATE locus_space SET head_sum_low = head_sum_low + {much} *"
-                " (SELECT COUNT(*) FROM locus_section); COMMIT")
+        self.lead(15_000_000)  # of 16,777,216
 
         def used_up():
             self.order(200, ["12345"] * 100)
             return self.when(self.locusd,
                              lambda text: value(text, "locus_store_headroom_ratio") < 0.12)
         self.fires("LocusHeadroomLow", before, wait("no headroom", used_up))
+
+    def test_section_that_is_as_far_ahead_as_it_may_be(self):
+        before = self.start()
+        self.lead(16_777_216)
+
+        def used_up():
+            self.locusd.ask("POST", "/v1/orders/ids", {"buyers": ["12345"] * 200})
+            return self.when(self.locusd,
+                             lambda text: value(text, "locus_order_ids_lead_used_up_total") > 0)
+        self.fires("LocusLeadUsedUp", before, wait("no segment", used_up))
 
     def test_clock_that_is_set_back(self):
         before = self.start()
@@ -160,6 +183,13 @@ class OneMachine(Alerts):
         metrics = wait("the table is refused", lambda: self.when(self.locusd,
             lambda text: value(text, "locus_router_refusals_total") > 0))
         self.fires("LocusTableRefused", before, metrics)
+
+    def test_table_that_is_gone(self):
+        before = self.start()
+        os.remove(self.table)
+        metrics = wait("its place does not answer", lambda: self.when(self.locusd,
+            lambda text: value(text, "locus_router_source_up") == 0))
+        self.fires("LocusTableUnread", before, metrics)
 
     def test_layout_that_ends(self):
         # 2^41 ms after 2023 is 2092.
@@ -208,6 +238,104 @@ class IdService(Alerts):
             value(text, "locus_store_starved_total") > 0))
         self.fires("LocusStarvation", self.before, metrics)
         self.fires("LocusAutonomyShort", self.before, metrics)
+
+
+    def test_store_that_is_away_from_the_start_on(self):
+        self.locusd.stop()
+        self.redis.kill()
+        self.locusd.start()
+        metrics = self.locusd.metrics()
+        self.assertGreater(value(metrics, "locus_id_parts_missing"), 0)
+        self.fires("LocusPartsMissing", self.before, metrics)
+
+    def test_store_that_is_killed_before_the_first_draw(self):
+        self.locusd.stop()
+        self.locusd.start()
+        fresh = self.locusd.metrics()
+        self.assertEqual(value(fresh, "locus_store_autonomy_seconds"), float("inf"))
+        self.redis.kill()
+        self.assertEqual(self.order(), 503)
+        metrics = wait("the generator says so", lambda: self.when(
+            self.locusd, lambda text: value(text, "locus_store_up") == 0))
+        self.fires("LocusRequestsUnavailable", fresh, metrics)
+        self.fires("LocusAutonomyShort", fresh, metrics)
+
+
+class Front(Alerts):
+    """What a process refuses before it looks at a request."""
+
+    def begin(self, api="", ids=""):
+        directory = self.enterContext(processes.scratch())
+        self.token = {}
+        tables = ""
+        for name, scope in (("reader", "read"), ("shop", "ids")):
+            self.token[name] = "t" * 30 + name
+            path = os.path.join(directory, name)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(self.token[name])
+            os.chmod(path, 0o600)
+            tables += f'[[token]]\nname = "{name}"\nfile = "{path}"\nscopes = ["{scope}"]\n'
+        self.service, _ = processes.configured(
+            os.path.join(directory, "service"), 'roles = ["id-service"]\n',
+            f'{api}[ids]\n{ids}[ids.sequences]\nstore = "sqlite:{directory}/ids.db"\n'
+            f'create = true\n{tables}')
+        self.addCleanup(self.service.kill)
+        self.service.token = self.token["reader"]
+        self.service.start()
+        # Where it is limited, again.
+        wait("the metrics are read", lambda: self.service.ask("GET", "/metrics")[0] == 200)
+
+    def asked(self, token, headers=()):
+        return self.service.ask("GET", "/v1/sequences/invoices/next", token=token,
+                                headers=headers)[0]
+
+    def metrics(self):
+        """When they may be read."""
+        def read():
+            status, text = self.service.ask("GET", "/metrics")
+            return status == 200 and text
+        return wait("the metrics may be read", read)
+
+    def test_token_without_the_scope(self):
+        self.begin()
+        before = self.metrics()
+        self.assertEqual(self.asked(self.token["reader"]), 403)
+        self.fires("LocusdTokensRefused", before, self.metrics())
+
+    def test_tokens_that_nobody_has(self):
+        self.begin()
+        before = self.metrics()
+        for number in range(101):
+            self.assertEqual(self.asked(f"{number:040}"), 401)
+        self.fires("LocusdUnauthorized", before, self.metrics())
+
+    def test_address_that_sends_too_many(self):
+        self.begin("rate = 1\nburst = 2\n")
+        # How it began may have been too much, too.
+        before = re.sub(r"(?m)^(locusd_front_limited_total) .*$", r"\1 0", self.metrics())
+        wait("it is limited", lambda: self.asked(self.token["shop"]) == 429)
+        self.fires("LocusdOverload", before, self.metrics())
+
+    def test_end_that_does_not_come(self):
+        self.begin('drain_delay = "60s"\n')
+        before = self.metrics()
+        self.service.signal(signal.SIGTERM)
+        metrics = wait("it ends", lambda: self.when(
+            self.service, lambda text: value(text, "locusd_draining") == 1))
+        self.fires("LocusdDraining", before, metrics, after_scrapes=BEFORE)
+
+    def test_answers_that_have_no_room(self):
+        self.begin(ids="remember_bytes = 1048576\n")
+        before = self.metrics()
+        keys = iter(range(100_000))
+
+        def forgotten():
+            for _ in range(100):
+                self.assertEqual(self.asked(self.token["shop"], {
+                    "Idempotency-Key": f"{next(keys):0200}"}), 200)
+            return self.when(self.service, lambda text: value(
+                text, "locus_idempotent_evictions_total") > 0)
+        self.fires("LocusAnswersForgotten", before, wait("answers are forgotten", forgotten))
 
 
 class LeaseNodes(Alerts):

@@ -92,6 +92,7 @@ class Locusd:
         self.faults = Faults(os.path.join(directory, "faults"))
         self.log_path = os.path.join(directory, "log")
         self.process = None
+        self.token = None
         self._tls = None
 
     def over_tls(self):
@@ -121,10 +122,13 @@ class Locusd:
             self.url = found.group(1) if found else None
         return self.url is not None and self.ask("GET", "/healthz")[0] == 200
 
-    def ask(self, method, path, body=None):
+    def ask(self, method, path, body=None, token=None, headers=()):
         """Status and text; (0, reason) where nobody answers."""
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.url + path, data=data, method=method)
+        request = urllib.request.Request(self.url + path, data=data, method=method,
+                                         headers=dict(headers))
+        if token or self.token:
+            request.add_header("Authorization", f"Bearer {token or self.token}")
         try:
             with urllib.request.urlopen(request, timeout=30, context=self._tls) as answer:
                 return answer.status, answer.read().decode()
@@ -153,6 +157,10 @@ class Locusd:
     def close(self):
         self.stop()
         self.faults.close()
+
+    def kill(self):
+        self.signal(signal.SIGKILL)
+        self.close()
 
 
 def locus(*words):

@@ -289,11 +289,15 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
         overloads_.load(),
         "\n# HELP locusd_draining Whether this process ends, and answers only what it has.\n"
         "# TYPE locusd_draining gauge\nlocusd_draining ",
-        draining_ ? 1 : 0, "\n");
+        draining_ ? 1 : 0,
+        "\n# HELP process_start_time_seconds When this process began, in Unix time.\n"
+        "# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds ",
+        absl::ToUnixSeconds(begun_), "\n");
     return text;
   }
 
   const FrontOptions options_;
+  const absl::Time begun_ = absl::Now();
   std::vector<Handler*> handlers_;
   Replaceable<AccessControl> access_;
   const std::shared_ptr<lease_api::RateLimit> rate_;

@@ -63,6 +63,9 @@ std::string StrictMetrics(const StrictNode& node, const StrictCounts& counts) {
   gauge("locus_strict_sections_owned", "Sections that this node answers for.", stats.owned);
   counter("locus_strict_sections_lost_total", "Sections that the store gave to another owner.",
           stats.lost);
+  counter("locus_strict_losses_noticed_total",
+          "Times that a call of this node noticed that the store had lost what it stored.",
+          stats.losses);
   counter("locus_strict_extends_total", "Calls of the store that renew leases.", stats.extends);
   counter("locus_strict_extends_failed_total", "Of these, those without an answer.",
           stats.failures);
