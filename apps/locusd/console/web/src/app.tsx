@@ -5,11 +5,12 @@ import { useEffect, useRef } from "preact/hooks";
 import { Boundary } from "./base/boundary";
 import { age } from "./base/format";
 import { Card, Waiting } from "./base/parts";
-import { begin, heardAt, live, may, moves, now, session } from "./base/state";
+import { begin, heardAt, live, may, moves, now, session, whereOne } from "./base/state";
 import { openToken, TokenDialog, TokenForm } from "./base/token_dialog";
 import { ClusterView } from "./cluster/cluster_view";
 import { FiguresView } from "./figures/figures_view";
 import { InspectView } from "./inspect/inspect_view";
+import { over } from "./moves/move_facts";
 import { MovesView } from "./moves/moves_view";
 import { PlanDialog } from "./plan/plan_dialog";
 import { RingView } from "./ring/ring_view";
@@ -64,6 +65,7 @@ function Header() {
       <a class="brand" href="#/ring" aria-label="locus, to the ring">
         <img src="./icon.svg" alt="" width="22" height="22" /> locus
       </a>
+      <span class="where break">{whereOne.value}</span>
       <LiveState />
       {who?.version && <span class="version">{who.version}</span>}
       <button type="button" class="secondary small token" onClick={openToken}>
@@ -75,7 +77,7 @@ function Header() {
 }
 
 function Tabs() {
-  const running = moves.value.value?.moves.length ?? 0;
+  const running = moves.value.value?.moves.filter((move) => !over(move)).length ?? 0;
   const planned = moves.value.value?.table_moves.length ?? 0;
   return (
     <nav aria-label="Views" class="tabs">
@@ -130,9 +132,10 @@ export function App() {
     return () => removeEventListener("hashchange", onHash);
   }, []);
   const title = shown.value.title;
+  const tab = `${title} · ${whereOne.value} · locus`;
   useEffect(() => {
-    document.title = `${title} · locus`;
-  }, [title]);
+    document.title = tab;
+  }, [tab]);
   return (
     <>
       <button type="button" class="skip" onClick={() => heading.current?.focus()}>

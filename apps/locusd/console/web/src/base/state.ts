@@ -39,6 +39,11 @@ export type Live =
 
 export const session = signal<Loaded<Session>>(nothing);
 export const table = signal<Loaded<TableAnswer>>(nothing);
+// Which of several consoles this is: the service's address, and the table that it knows.
+export const whereOne = computed(() => {
+  const id = table.value.value?.table_id;
+  return id ? `${location.host}, table ${id}` : location.host;
+});
 export const shards = signal<Loaded<ShardsAnswer>>(nothing);
 export const moves = signal<Loaded<MovesAnswer>>(nothing);
 export const members = signal<Loaded<MembersAnswer>>(nothing);

@@ -6,6 +6,8 @@ import { bandText, whole } from "./move_facts";
 // The cohorts that a shard accepts, of all 10,000.
 export function BandBar({ side, part }: { side: MoveSide; part: string }) {
   const fence = "trouble" in side.fence ? null : side.fence;
+  // One that has no row yet is none that does not answer.
+  const silent = "trouble" in side.fence && side.fence.trouble !== "";
   const own = fence === null ? 0 : Math.max(0, fence.own_hi - fence.own_lo);
   return (
     <div class="band">
@@ -19,7 +21,7 @@ export function BandBar({ side, part }: { side: MoveSide; part: string }) {
           <rect class={shardClass(side.id)} x={fence.own_lo} width={own} height="10" />
         )}
       </svg>
-      <span class={fence === null ? "band-text said bad" : "band-text"}>{bandText(side)}</span>
+      <span class={silent ? "band-text said bad" : "band-text"}>{bandText(side)}</span>
     </div>
   );
 }

@@ -37,7 +37,7 @@ function Gates({ name, figures }: { name: string; figures: MoveFigures }) {
             <tr>
               <th scope="col">gate</th>
               <th scope="col">now</th>
-              <th scope="col">has to be</th>
+              <th scope="col">at most</th>
               <th scope="col">value</th>
             </tr>
           </thead>

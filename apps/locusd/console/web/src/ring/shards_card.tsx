@@ -8,7 +8,14 @@ import { ShardMark, shardClass } from "./shard_name";
 
 type ShardRow = ShardsAnswer["shards"][number];
 
-function Row({ shard, most, loadMost }: { shard: ShardRow; most: number; loadMost: number }) {
+interface RowFacts {
+  shard: ShardRow;
+  most: number;
+  loadMost: number;
+  loadTold: boolean;
+}
+
+function Row({ shard, most, loadMost, loadTold }: RowFacts) {
   const labels = Object.entries(shard.labels ?? {});
   return (
     <tr>
@@ -42,7 +49,7 @@ function Row({ shard, most, loadMost }: { shard: ShardRow; most: number; loadMos
         {thousands(shard.weight)} <small>{percent(shard.weight_share)}</small>
       </td>
       <td class="bar-cell">
-        {shard.load === null ? (
+        {shard.load === null || !loadTold ? (
           "–"
         ) : (
           <Bar
@@ -67,11 +74,20 @@ function Row({ shard, most, loadMost }: { shard: ShardRow; most: number; loadMos
   );
 }
 
+// Of fewer order IDs in all, shares say nothing: one shard has 100 % of one order.
+const leastIds = 100;
+
+export function tellsLoad(answer: ShardsAnswer): boolean {
+  const perSecond = answer.shards.reduce((sum, each) => sum + (each.load?.ids_per_second ?? 0), 0);
+  return (perSecond * answer.load.window_ms) / 1000 >= leastIds;
+}
+
 const headings = ["shard", "vnodes", "share of vnodes", "weight", "load", "moving"];
 
 function Shares({ answer }: { answer: ShardsAnswer }) {
   const { shown, more } = useFirst(answer.shards);
   const most = Math.max(...answer.shards.flatMap((each) => [each.share, each.weight_share]), 0);
+  const loadTold = tellsLoad(answer);
   const loadMost = Math.max(...answer.shards.map((each) => each.load?.share ?? 0), 0);
   return (
     <>
@@ -94,7 +110,13 @@ function Shares({ answer }: { answer: ShardsAnswer }) {
           </thead>
           <tbody>
             {shown.map((shard) => (
-              <Row key={shard.id} shard={shard} most={most} loadMost={loadMost} />
+              <Row
+                key={shard.id}
+                shard={shard}
+                most={most}
+                loadMost={loadMost}
+                loadTold={loadTold}
+              />
             ))}
           </tbody>
         </table>
@@ -106,7 +128,7 @@ function Shares({ answer }: { answer: ShardsAnswer }) {
           ? `Load is not shown: ${answer.load.why_absent}`
           : `Load: order IDs that this process gave out in the last ${Math.round(
               answer.load.window_ms / 1000,
-            )} s.`}
+            )} s${loadTold ? "" : `; fewer than ${leastIds}, so no shares are shown`}.`}
       </p>
     </>
   );

@@ -18,6 +18,7 @@ import {
 } from "../../src/ring/ring";
 import { within } from "../../src/ring/ring_strip";
 import { rowsOf } from "../../src/ring/ring_table";
+import { tellsLoad } from "../../src/ring/shards_card";
 
 // A small generator of its own, so that a failure is a seed.
 function numbers(seed: number): (below: number) => number {
@@ -175,4 +176,26 @@ test("vnodeOf: what people type for a vnode", () => {
   for (const wrong of ["65536", "", "-1", "1.5", "5764748260646046997", "abc"]) {
     expect(vnodeOf(wrong), wrong).toBeNull();
   }
+});
+
+test("load is not shown as shares of a few orders", () => {
+  const answer = (rates: number[]) => ({
+    epoch: 1,
+    shards: rates.map((ids_per_second, id) => ({
+      id,
+      name: "a",
+      endpoint: "",
+      vnodes: 0,
+      share: 0,
+      weight: 1,
+      weight_share: 0,
+      moving_in: 0,
+      moving_out: 0,
+      load: { ids_per_second, share: 0 },
+    })),
+    load: { by: "ids" as const, window_ms: 60_000, why_absent: null },
+  });
+  expect(tellsLoad(answer([1 / 60, 0]))).toBe(false);
+  expect(tellsLoad(answer([1, 0]))).toBe(false);
+  expect(tellsLoad(answer([1, 1]))).toBe(true);
 });
