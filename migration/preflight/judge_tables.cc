@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "migration/preflight/default_value.h"
 #include "migration/preflight/report.h"
 
 namespace locus::preflight {
@@ -133,6 +134,7 @@ class TableJudge {
                 numbered.empty() ? "none" : absl::StrJoin(numbered, ", "),
                 "no AUTO_INCREMENT: both shards would give the same numbers",
                 "use order_id and a line number as the key, or `locus seq` for the numbers");
+    Defaults();
     report_.Add("stored-columns", zoned.empty(), place_,
                 zoned.empty() ? "none of the session's zone" : absl::StrJoin(zoned, ", "),
                 "no stored column that the session's time zone changes: its rows would differ",
@@ -141,6 +143,23 @@ class TableJudge {
                 compressed.empty() ? "none" : absl::StrJoin(compressed, ", "),
                 "no COMPRESSED columns: moves do not read their log",
                 "ALTER TABLE ... MODIFY them without COMPRESSED");
+  }
+
+  // Also of generated columns: a loadable function may stand there, too.
+  void Defaults() {
+    std::vector<std::string> found;
+    for (const Column& column : table_.columns) {
+      for (const std::string* expression : {&column.default_value, &column.generated}) {
+        const std::string part = PartOfOneServer(*expression);
+        if (!part.empty()) found.push_back(absl::StrCat(column.name, " has ", part));
+      }
+    }
+    report_.Add("column-defaults", found.empty(), place_,
+                found.empty() ? "the same on each server" : absl::StrJoin(found, ", "),
+                "no default from a sequence, a variable or a function that is not known to be the "
+                "same on each server: both shards would give the same numbers",
+                "ALTER TABLE ... ALTER the column DROP DEFAULT, and let the service give the "
+                "value: numbers by `locus seq`");
   }
 
   bool DependsOnZone(const Column& column) const {

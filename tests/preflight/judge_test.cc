@@ -213,6 +213,11 @@ const std::vector<Break>& Breaks() {
          column(f, 0).extra = "auto_increment";
          same(f);
        }},
+      {"column-defaults",
+       [=](Facts& f) {
+         column(f, 1).default_value = "nextval(`shop`.`s`)";
+         same(f);
+       }},
       {"stored-columns",
        [=](Facts& f) {
          column(f, 1);

@@ -334,6 +334,31 @@ TEST_F(PreflightTest, Columns_AreEachRefused) {
   EXPECT_THAT(FailedChecks(), ElementsAre("order-columns"));
 }
 
+// Sequences are each server's own: after a step both would give the same business number.
+TEST_F(PreflightTest, DefaultsThatDifferPerShard_AreRefused) {
+  auto both = [&](const std::string& statements) {
+    for (int server : {kSource, kTarget}) servers_[server]->Sql("USE shop; " + statements);
+  };
+  both(
+      "CREATE SEQUENCE s; ALTER TABLE orders ADD business BIGINT DEFAULT NEXT VALUE FOR s,"
+      " ADD short BIGINT UNSIGNED DEFAULT (UUID_SHORT() + 1),"
+      " ADD host VARCHAR(99) DEFAULT (CONCAT('of ', DATABASE())),"
+      " ADD opaque VARCHAR(36) DEFAULT UUID(), ADD said VARCHAR(36) DEFAULT 'it''s nextval(1)',"
+      " ADD due DATETIME DEFAULT (NOW() + INTERVAL 2 DAY),"
+      " ADD kind ENUM('a', 'b') DEFAULT 'a', ADD flags BIT(3) DEFAULT b'101',"
+      " ADD total DECIMAL(9, 2) DEFAULT (CAST(ROUND(1.5) AS DECIMAL(9, 2)))");
+  EXPECT_THAT(Failed(), Each(HasSubstr("column-defaults: business has nextval(), short has"
+                                       " uuid_short(), host has database()")));
+  EXPECT_THAT(FailedChecks(), ElementsAre("column-defaults"));
+  both(
+      "ALTER TABLE orders ALTER business DROP DEFAULT, ALTER short DROP DEFAULT,"
+      " ALTER host DROP DEFAULT");
+  EXPECT_THAT(Failed(), IsEmpty());
+  both(
+      "ALTER TABLE orders DROP business, DROP short, DROP host, DROP opaque, DROP said, DROP due,"
+      " DROP kind, DROP flags, DROP total; DROP SEQUENCE s");
+}
+
 TEST_F(PreflightTest, RowsOnTheTarget_AreFound) {
   auto put = [&](int server, const std::string& statement) {
     auto session = SqlSession::Open(As(server)).value();
