@@ -13,6 +13,7 @@
 #include "apps/locus/line/signals.h"
 #include "apps/locus/line/suggest.h"
 #include "apps/locus/line/verb.h"
+#include "apps/locus/place/password.h"
 #include "locus/version.h"
 #include "src/base/text.h"
 
@@ -157,16 +158,19 @@ int PrintHelp(std::string_view first_word) {
 
 // Passwords aside, each stands for the option or operand of the same meaning.
 int PrintEnvironment() {
-  const std::vector<std::pair<std::string, std::string>> terms = {
+  std::vector<std::pair<std::string, std::string>> terms = {
       {"LOCUS_STORE", "The store, a URI: for --store, and URI of the store verbs"},
       {"LOCUS_TABLE", "The routing table, a file or the URI of a place: for --table, FILE and URI"},
       {"LOCUS_KEYS", "The key ring file: for --keys, and FILE of keys list and keys rotate"},
-      {"LOCUS_AUDIT", "The ClickHouse server of the audit verbs: for --server"},
-      {"LOCUS_PASSWORD", "The password of the store or place; URIs carry none"},
-      {"LOCUS_PASSWORD_FILE", "A file of mode 0600 whose first line is that password"},
-      {"LOCUS_CEILING_PASSWORD", "The same for --ceiling, if it differs; also with _FILE"},
-      {"COLUMNS", "The width of help and tables"},
-      {"LC_ALL, LC_CTYPE, LANG", "The first that is set says whether UTF-8 is printed"}};
+      {"LOCUS_AUDIT", "The ClickHouse server of the audit verbs: for --server"}};
+  for (const PasswordVariable& password : kPasswordVariables) {
+    terms.emplace_back(password.name, password.help);
+  }
+  terms.emplace_back("LOCUS_..._FILE",
+                     "Of each password: a file of mode 0600 with it as first line");
+  terms.insert(terms.end(),
+               {{"COLUMNS", "The width of help and tables"},
+                {"LC_ALL, LC_CTYPE, LANG", "The first that is set says whether UTF-8 is printed"}});
   return PrintAll(
       "help environment",
       absl::StrCat("Environment variables stand for options that are not given:\n\n",

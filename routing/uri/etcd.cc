@@ -26,10 +26,10 @@ absl::Status Fill(const StoreUri& uri, std::string_view password, EtcdOptions& o
   options.tls.key_file = uri.Setting("tls_key");
   options.password = password;
   if (!options.user.empty() || password.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("a password is set, but ", uri.text,
-                   " names no user; write etcd://USER@HOST:PORT/PREFIX, or unset the password (of "
-                   "the command: LOCUS_PASSWORD or LOCUS_PASSWORD_FILE)"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "a password is set, but ", uri.text,
+      " names no user; write etcd://USER@HOST:PORT/PREFIX, or unset the password (of "
+      "the command: LOCUS_PASSWORD; of a routing table LOCUS_TABLE_PASSWORD; or in _FILE)"));
 }
 
 }  // namespace

@@ -58,8 +58,8 @@ class Reader {
     if (MayHavePassword(text_)) {
       return Refuse(
           "contains a password, which a URI must not have: set LOCUS_PASSWORD for the command, or "
-          "LOCUS_PASSWORD_FILE to the name of a file with permissions 0600 (write an '@' in a name "
-          "as %40)");
+          "LOCUS_PASSWORD_FILE to the name of a file with permissions 0600; for a routing table "
+          "LOCUS_TABLE_PASSWORD or LOCUS_TABLE_PASSWORD_FILE (write an '@' in a name as %40)");
     }
     if (rest.substr(0, 2) != "//") return Refuse("has no \"//\" after the engine");
     rest.remove_prefix(2);

@@ -79,8 +79,9 @@ absl::StatusOr<TableUri> TableUri::Parse(std::string_view text) {
       if (MayHavePassword(text)) {
         return Refused(
             text,
-            " contains a password, which a URI must not have: set LOCUS_PASSWORD to a token for "
-            "the command, or LOCUS_PASSWORD_FILE to the name of a file with permissions 0600");
+            " contains a password, which a URI must not have: set LOCUS_TABLE_PASSWORD to a "
+            "token for the command, or LOCUS_TABLE_PASSWORD_FILE to the name of a file with "
+            "permissions 0600");
       }
       return uri;
   }

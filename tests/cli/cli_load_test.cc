@@ -26,7 +26,7 @@ using testing::WriteFile;
 class LoadTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_EQ(setenv("LOCUS_PASSWORD", "s3cret", 1), 0);
+    ASSERT_EQ(setenv("LOCUS_SHARD_PASSWORD", "s3cret", 1), 0);
     for (std::string* database : {&first_, &second_}) {
       *database = FreshMariadbDatabase().database;
       server_.Sql(absl::StrCat(
@@ -36,7 +36,7 @@ class LoadTest : public ::testing::Test {
     }
     WriteTable({});
   }
-  void TearDown() override { unsetenv("LOCUS_PASSWORD"); }
+  void TearDown() override { unsetenv("LOCUS_SHARD_PASSWORD"); }
 
   std::string Endpoint(const std::string& database) const {
     return absl::StrCat("mysql://127.0.0.1:", server_.port(), "/", database);
@@ -173,7 +173,7 @@ TEST_F(LoadTest, OtherTable_IsReadByItsName) {
 }
 
 TEST_F(LoadTest, WrongPassword_NamesTheShardAndNotThePassword) {
-  ASSERT_EQ(setenv("LOCUS_PASSWORD", "wr0ng", 1), 0);
+  ASSERT_EQ(setenv("LOCUS_SHARD_PASSWORD", "wr0ng", 1), 0);
   Outcome outcome = RunLocus(Words());
   EXPECT_EQ(outcome.exit, 1);
   EXPECT_EQ(outcome.out, "");

@@ -99,7 +99,8 @@ TEST(OptionsTest, HelpEnvironment_NamesEveryVariable) {
   Outcome outcome = RunLocus({"help", "environment"});
   EXPECT_EQ(outcome.exit, 0);
   for (const char* name : {"LOCUS_STORE", "LOCUS_TABLE", "LOCUS_KEYS", "LOCUS_PASSWORD",
-                           "LOCUS_PASSWORD_FILE", "LOCUS_CEILING_PASSWORD", "COLUMNS", "LC_ALL"}) {
+                           "LOCUS_..._FILE", "LOCUS_TABLE_PASSWORD", "LOCUS_SHARD_PASSWORD",
+                           "LOCUS_CEILING_PASSWORD", "LOCUS_AUDIT_PASSWORD", "COLUMNS", "LC_ALL"}) {
     EXPECT_THAT(outcome.out, HasSubstr(name));
   }
   EXPECT_THAT(outcome.out, HasSubstr("An option or operand beats its variable."));

@@ -24,12 +24,14 @@ using testing::ReadFile;
 using testing::RunLocus;
 using testing::RunningCommand;
 using ::testing::StartsWith;
+using testing::WriteFile;
 
 class CliTablePlaceTest : public CommandTest {
  protected:
   void TearDown() override {
-    unsetenv("LOCUS_PASSWORD");
-    unsetenv("SSL_CERT_FILE");
+    for (const char* name : {"LOCUS_PASSWORD", "LOCUS_TABLE_PASSWORD", "SSL_CERT_FILE"}) {
+      unsetenv(name);
+    }
   }
 
   // What anybody does with a place that takes tables.
@@ -85,7 +87,7 @@ TEST_F(CliTablePlaceTest, EtcdNewestDeletedOrPutBack_NextEpochIsAboveAllThatIsKe
 
 TEST_F(CliTablePlaceTest, Mysql) {
   MariadbOptions options = FreshMariadbDatabase();
-  setenv("LOCUS_PASSWORD", options.password.c_str(), 1);
+  setenv("LOCUS_TABLE_PASSWORD", options.password.c_str(), 1);
   PublishWatchAndGoBack("mysql://locus@127.0.0.1:" + std::to_string(options.hosts[0].port) + "/" +
                         options.database);
 }
@@ -149,20 +151,50 @@ TEST_F(CliTablePlaceTest, HttpsWithAToken_NeedsBothRight) {
   EXPECT_THAT(stranger.err, HasSubstr(server.url() + ": TLS failed"));
   setenv("SSL_CERT_FILE", authority.file().c_str(), 1);
   for (const char* wrong : {"", "wrong"}) {
-    setenv("LOCUS_PASSWORD", wrong, 1);
+    setenv("LOCUS_TABLE_PASSWORD", wrong, 1);
     Outcome refused = RunLocus({"table", "get", server.url()});
     EXPECT_EQ(refused.exit, 1);
     EXPECT_THAT(refused.err, HasSubstr(server.url() + ": it answers 401"));
     EXPECT_THAT(refused.err, HasSubstr("is missing or not accepted"));
   }
-  setenv("LOCUS_PASSWORD", "ri ght", 1);
+  setenv("LOCUS_TABLE_PASSWORD", "ri ght", 1);
   EXPECT_THAT(RunLocus({"table", "get", server.url()}).err, HasSubstr("byte 3 of the token"));
-  setenv("LOCUS_PASSWORD", "right", 1);
+  setenv("LOCUS_TABLE_PASSWORD", "right", 1);
   Outcome got = RunLocus({"table", "get", server.url()});
   EXPECT_EQ(got.out, ReadFile(table_)) << got.err;
   server.SetDocument("<html>");
   EXPECT_THAT(RunLocus({"table", "get", server.url()}).err,
               HasSubstr(server.url() + ": line 1, column 1 (byte 1): syntax error"));
+}
+
+// The token of one server must not reach another one.
+TEST_F(CliTablePlaceTest, PasswordOfTheStore_IsNotSentToTheTablesServer) {
+  MariadbOptions options = FreshMariadbDatabase();
+  const std::string store =
+      "mysql://locus@127.0.0.1:" + std::to_string(options.hosts[0].port) + "/" + options.database;
+  HttpTableServer server;
+  server.Start();
+  server.SetDocument(ReadFile(table_));
+  WriteFile(directory_ / "in.csv", "order,buyer\n1,2\n");
+  const std::vector<std::string> assign = {
+      "assign",  "--buyer-column", "buyer",  "--store", store,  "--create-store",
+      "--table", server.url(),     "--keys", keys_,     "--in", directory_ / "in.csv"};
+  setenv("LOCUS_PASSWORD", options.password.c_str(), 1);
+  Outcome assigned = RunLocus(assign);
+  EXPECT_EQ(assigned.exit, 0) << assigned.err;
+  ASSERT_FALSE(server.requests().empty());
+  for (const std::string& request : server.requests()) {
+    EXPECT_THAT(request, Not(HasSubstr("uthorization"))) << request;
+  }
+  HttpTableServer::Behaviour behaviour;
+  behaviour.token = "of-the-table";
+  server.Behave(behaviour);
+  Outcome refused = RunLocus(assign);
+  EXPECT_EQ(refused.exit, 1);
+  EXPECT_THAT(refused.err, HasSubstr("LOCUS_TABLE_PASSWORD"));
+  setenv("LOCUS_TABLE_PASSWORD", "of-the-table", 1);
+  assigned = RunLocus(assign);
+  EXPECT_EQ(assigned.exit, 0) << assigned.err;
 }
 
 }  // namespace

@@ -407,7 +407,7 @@ TEST_F(TablePlaceTest, WrongPlaces_AreNamed) {
     Outcome outcome = RunLocus({"table", "get", uri});
     EXPECT_EQ(outcome.exit, 2);
     EXPECT_THAT(outcome.err, Not(HasSubstr("hunter2")));
-    EXPECT_THAT(outcome.err, HasSubstr("LOCUS_PASSWORD_FILE"));
+    EXPECT_THAT(outcome.err, HasSubstr("LOCUS_TABLE_PASSWORD_FILE"));
   }
   Outcome nothing = RunLocus({"table", "get", uri_});
   EXPECT_EQ(nothing.exit, 1);

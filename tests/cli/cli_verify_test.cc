@@ -20,7 +20,7 @@ using testing::RunLocus;
 class VerifyCommandTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_EQ(setenv("LOCUS_PASSWORD", "s3cret", 1), 0);
+    ASSERT_EQ(setenv("LOCUS_SHARD_PASSWORD", "s3cret", 1), 0);
     for (std::string* database : {&source_, &target_}) {
       *database = FreshMariadbDatabase().database;
       Sql(*database,
@@ -30,7 +30,7 @@ class VerifyCommandTest : public ::testing::Test {
           " FROM seq_0_to_99");
     }
   }
-  void TearDown() override { unsetenv("LOCUS_PASSWORD"); }
+  void TearDown() override { unsetenv("LOCUS_SHARD_PASSWORD"); }
 
   void Sql(const std::string& database, const std::string& statements) {
     server_.Sql(absl::StrCat("USE ", database, "; ", statements));
@@ -135,7 +135,7 @@ TEST_F(VerifyCommandTest, Failures_NameThePlaceAndNotThePassword) {
   outcome = RunLocus(Words());
   EXPECT_EQ(outcome.exit, 1);
   EXPECT_THAT(outcome.err, HasSubstr("has no table \"orders\""));
-  ASSERT_EQ(setenv("LOCUS_PASSWORD", "wr0ng", 1), 0);
+  ASSERT_EQ(setenv("LOCUS_SHARD_PASSWORD", "wr0ng", 1), 0);
   outcome = RunLocus(Words());
   EXPECT_EQ(outcome.exit, 1);
   EXPECT_THAT(outcome.err, HasSubstr("locus verify: mariadb 127.0.0.1"));

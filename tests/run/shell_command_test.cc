@@ -17,13 +17,14 @@ TEST(ShellCommandTest, ExitCodeAndVariables_ArePassed) {
   EXPECT_EQ(*RunShellCommand("no-such-command-here 2> /dev/null", {}, absl::Seconds(30)), 127);
 }
 
-TEST(ShellCommandTest, Password_IsNotPassed) {
-  setenv("LOCUS_PASSWORD", "s3cret", 1);
-  setenv("LOCUS_CEILING_PASSWORD", "s3cret", 1);
-  EXPECT_EQ(*RunShellCommand("test -z \"$LOCUS_PASSWORD\"", {}, absl::Seconds(30)), 0);
-  EXPECT_EQ(*RunShellCommand("test -z \"$LOCUS_CEILING_PASSWORD\"", {}, absl::Seconds(30)), 0);
-  unsetenv("LOCUS_PASSWORD");
-  unsetenv("LOCUS_CEILING_PASSWORD");
+TEST(ShellCommandTest, Passwords_AreNotPassed) {
+  for (const char* name : {"LOCUS_PASSWORD", "LOCUS_TABLE_PASSWORD", "LOCUS_SHARD_PASSWORD",
+                           "LOCUS_CEILING_PASSWORD", "LOCUS_AUDIT_PASSWORD"}) {
+    setenv(name, "s3cret", 1);
+    const std::string is_empty = std::string("test -z \"$") + name + "\"";
+    EXPECT_EQ(*RunShellCommand(is_empty, {}, absl::Seconds(30)), 0) << name;
+    unsetenv(name);
+  }
 }
 
 TEST(ShellCommandTest, TooLong_IsKilledWithItsChildren) {

@@ -44,7 +44,8 @@ struct ServerLine {
         .Else("LOCUS_AUDIT");
     line.Text("--database D", &options.database, "The database");
     line.Text("--table T", &options.table, "The table");
-    line.Text("--user U", &options.user, "Its password: LOCUS_PASSWORD or LOCUS_PASSWORD_FILE");
+    line.Text("--user U", &options.user,
+              "Its password: LOCUS_AUDIT_PASSWORD or LOCUS_AUDIT_PASSWORD_FILE");
     line.Flag("--tls", &tls, "By HTTPS");
     line.File("--tls-ca FILE", &tls_ca, FileUse::kRead, "The authorities, PEM").Needs("--tls");
   }
@@ -52,7 +53,7 @@ struct ServerLine {
     options.endpoint = server;
     options.tls.enabled = tls;
     options.tls.ca_file = tls_ca.value_or("");
-    LOCUS_ASSIGN_OR_RETURN(std::string_view password, Password(PasswordFor::kStore));
+    LOCUS_ASSIGN_OR_RETURN(std::string_view password, Password(PasswordFor::kAudit));
     options.password = password;
     return ClickHouseAudit::Open(options);
   }

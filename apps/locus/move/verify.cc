@@ -117,7 +117,7 @@ class Passwords {
     }
   }
   absl::Status Fill() {
-    LOCUS_ASSIGN_OR_RETURN(std::string_view password, Password(PasswordFor::kStore));
+    LOCUS_ASSIGN_OR_RETURN(std::string_view password, Password(PasswordFor::kShard));
     options_.source.password = password;
     options_.target.password = password;
     return absl::OkStatus();
@@ -257,8 +257,8 @@ int RunVerify(std::span<const std::string> words) {
   VerbLine line(
       kVerifyVerb,
       "Compares the rows of vnodes on two shards (MariaDB), which may be written meanwhile "
-      "with --move. Exit status 1: they differ. The password is LOCUS_PASSWORD, or in "
-      "LOCUS_PASSWORD_FILE.",
+      "with --move. Exit status 1: they differ. The password is LOCUS_SHARD_PASSWORD, or in "
+      "LOCUS_SHARD_PASSWORD_FILE.",
       "locus verify --source mysql://mover@10.0.0.5/shop --target "
       "mysql://mover@10.0.0.6/shop --table orders:order_id --vnodes 0..99");
   StoreOption(line, "--source URI", &given.source, "One shard: mysql://USER@HOST:PORT/DB")

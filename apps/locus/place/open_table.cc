@@ -7,7 +7,7 @@
 namespace locus::cli {
 namespace {
 
-TableUriOptions WithPassword() { return {.password = AskFor(PasswordFor::kStore)}; }
+TableUriOptions WithPassword() { return {.password = AskFor(PasswordFor::kTable)}; }
 
 }  // namespace
 

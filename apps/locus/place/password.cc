@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -38,10 +39,10 @@ absl::StatusOr<PrivateText> TakeFromEnvironment(const char* name, char* value) {
   return PrivateText{std::move(memory), size};
 }
 
-absl::StatusOr<PrivateText> Read(const char* name) {
-  std::string file_name = absl::StrCat(name, "_FILE");
+absl::StatusOr<PrivateText> Read(const PasswordVariable& variable) {
+  const auto& [whose, name, file_name, help] = variable;
   char* value = std::getenv(name);
-  const char* path = std::getenv(file_name.c_str());
+  const char* path = std::getenv(file_name);
   if (value != nullptr && path != nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat(name, " and ", file_name, " are both set; set one of them"));
@@ -69,12 +70,13 @@ absl::StatusOr<std::string_view> ViewOf(const absl::StatusOr<PrivateText>& text)
 }  // namespace
 
 absl::StatusOr<std::string_view> Password(PasswordFor whose) {
-  static const absl::StatusOr<PrivateText> of_store = Read("LOCUS_PASSWORD");
-  static const absl::StatusOr<PrivateText> of_ceiling = Read("LOCUS_CEILING_PASSWORD");
-  static const absl::StatusOr<PrivateText> of_audit = Read("LOCUS_AUDIT_PASSWORD");
-  if (whose == PasswordFor::kAudit) return ViewOf(of_audit);
-  bool is_set = !of_ceiling.ok() || of_ceiling->size > 0;
-  return ViewOf(whose == PasswordFor::kCeiling && is_set ? of_ceiling : of_store);
+  static std::array<std::optional<absl::StatusOr<PrivateText>>, kPasswordVariables.size()> read;
+  for (size_t i = 0; i < read.size(); ++i) {
+    if (kPasswordVariables[i].whose != whose) continue;
+    if (!read[i]) read[i].emplace(Read(kPasswordVariables[i]));
+    return ViewOf(*read[i]);
+  }
+  LOCUS_UNREACHABLE();
 }
 
 }  // namespace locus::cli

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "apps/locus/place/password.h"
 #include "src/base/check.h"
 
 namespace locus::cli {
@@ -82,10 +83,11 @@ std::vector<NamedFile> FilesOfTable(const std::string& name, const std::string& 
 
 std::vector<NamedFile> FilesOfEnvironment() {
   std::vector<NamedFile> files;
-  for (const char* variable :
-       {"LOCUS_PASSWORD_FILE", "LOCUS_CEILING_PASSWORD_FILE", "LOCUS_KEYS"}) {
+  auto append = [&](const char* variable) {
     if (const char* path = Variable(variable)) Append({{variable, path}}, files);
-  }
+  };
+  for (const PasswordVariable& password : kPasswordVariables) append(password.file_name);
+  append("LOCUS_KEYS");
   if (const char* table = Variable("LOCUS_TABLE"))
     Append(FilesOfTable("LOCUS_TABLE", table), files);
   if (const char* store = Variable("LOCUS_STORE")) {

@@ -180,10 +180,11 @@ int RunLoad(std::span<const std::string> words) {
   LoadLine given;
   given.access.table_name = "orders";
   given.access.timeout = absl::Seconds(600);
-  VerbLine line("load",
-                "Samples the load of each vnode from the shards (MariaDB) and prints it as CSV for "
-                "`locus plan`. The password is LOCUS_PASSWORD, or in LOCUS_PASSWORD_FILE.",
-                "locus load --table table.json --user reader > load.csv");
+  VerbLine line(
+      "load",
+      "Samples the load of each vnode from the shards (MariaDB) and prints it as CSV for "
+      "`locus plan`. The password is LOCUS_SHARD_PASSWORD, or in LOCUS_SHARD_PASSWORD_FILE.",
+      "locus load --table table.json --user reader > load.csv");
   constexpr DurationRange kWindow = {.least = absl::Seconds(1), .most = absl::Hours(1)};
   TableOption(line, "--table FILE", &given.table, "The routing table; - is stdin")
       .Required()

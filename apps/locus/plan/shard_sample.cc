@@ -40,7 +40,7 @@ absl::StatusOr<std::unique_ptr<mariadb::Pool>> MakePool(const Shard& shard,
   if (auto ca = uri.settings.find("tls_ca"); ca != uri.settings.end()) {
     options.tls_ca_file = ca->second;
   }
-  LOCUS_ASSIGN_OR_RETURN(std::string_view password, Password(PasswordFor::kStore));
+  LOCUS_ASSIGN_OR_RETURN(std::string_view password, Password(PasswordFor::kShard));
   options.password = password;
   auto pool = mariadb::Pool::Make(options, mariadb::Pool::Schema::kNotLookedAt);
   OPENSSL_cleanse(options.password.data(), options.password.size());

@@ -42,7 +42,7 @@ struct ShardSample {
 // Thread safety: methods may be called from any thread, Open by one at a time.
 class SampledShard {
  public:
-  // Connects nothing. The password is that of LOCUS_PASSWORD or LOCUS_PASSWORD_FILE.
+  // Connects nothing. The password is that of LOCUS_SHARD_PASSWORD or LOCUS_SHARD_PASSWORD_FILE.
   // INVALID_ARGUMENT: the endpoint is not one of MariaDB; names the shard. FAILED_PRECONDITION:
   // this build has no MariaDB.
   static absl::StatusOr<SampledShard> Open(const Shard& shard, const ShardAccess& access);

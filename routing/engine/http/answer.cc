@@ -78,7 +78,9 @@ absl::Status CheckHead(const HttpAnswer& head, bool conditional) {
   }
   if (status == 401 || status == 403) {
     return absl::FailedPreconditionError(
-        answers + ": the token or client certificate is missing or not accepted");
+        answers +
+        ": the token (of the command: LOCUS_TABLE_PASSWORD) or client certificate is missing or "
+        "not accepted");
   }
   if (status >= 300 && status <= 399) {
     return absl::FailedPreconditionError(

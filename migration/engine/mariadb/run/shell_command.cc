@@ -25,10 +25,8 @@ absl::StatusOr<int> RunShellCommand(
   for (char** word = environ; *word != nullptr; ++word) {
     // The command has no business with the passwords of this process.
     const std::string_view variable(*word);
-    if (variable.starts_with("LOCUS_PASSWORD=") ||
-        variable.starts_with("LOCUS_CEILING_PASSWORD=")) {
-      continue;
-    }
+    const std::string_view name = variable.substr(0, variable.find('='));
+    if (name.starts_with("LOCUS_") && name.ends_with("_PASSWORD")) continue;
     words.emplace_back(variable);
   }
   for (const auto& [name, value] : variables) words.push_back(absl::StrCat(name, "=", value));
