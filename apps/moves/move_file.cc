@@ -79,6 +79,7 @@ void ReadMoved(TomlSection section, std::vector<MovedTable>& tables) {
   section.Texts("primary_key", &table.primary_key, ReadNotEmpty,
                 has_order_id ? TomlSection::kOptional : TomlSection::kRequired);
   section.Text("version", &table.version, ReadNotEmpty);
+  section.Flag("replaces", &table.replaces);
   if (!section.End()) return;
   section.RefuseIfNot(table.Check());
   for (const MovedTable& other : tables) {

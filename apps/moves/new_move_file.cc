@@ -78,6 +78,7 @@ order_id = "order_id"           # the column of the order ID
 # cohort = "cohort"
 primary_key = ["order_id"]      # its columns, in the order of the key
 version = "version"             # BIGINT UNSIGNED NOT NULL; rises with each change of a row
+replaces = false                # true: clients use REPLACE on it, which is otherwise refused
 
 # [[tables]]
 # name = "order_items"

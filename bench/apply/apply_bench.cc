@@ -74,7 +74,7 @@ void SetUp(const char* port) {
   };
   run(locus::internal::kCreateFence);
   run("INSERT IGNORE INTO locus_fence VALUES (0, 65535, 0, 0, 0, @@server_id, 'source', NULL)");
-  run(locus::CreateTombstones());
+  for (const std::string& create : locus::CreateTombstones()) run(create);
   locus::FenceOptions fence;
   fence.tables = {Orders().guard};
   fence.movers = {kMover};

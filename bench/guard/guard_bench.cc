@@ -91,7 +91,7 @@ void SetUp(const char* port) {
   Session session(port);
   session.Run(locus::internal::kCreateFence);
   session.Run("INSERT INTO locus_fence VALUES (0, 99, 0, 10000, 1, @@server_id, NULL, NULL)");
-  session.Run(locus::CreateTombstones());
+  for (const std::string& create : locus::CreateTombstones()) session.Run(create);
   for (const std::string& way : kWays) {
     const MovedTable table = TableOf(way);
     session.Run(absl::StrCat(

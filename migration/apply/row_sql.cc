@@ -184,8 +184,9 @@ std::string RowSql::Lock(size_t keys) const {
 }
 
 std::string RowSql::LockTombstones(size_t keys) const {
-  return absl::StrCat(lock_tombstones, absl::StrJoin(std::vector<std::string>(keys, "?"), ", "),
-                      ") FOR UPDATE");
+  return absl::StrCat(lock_tombstones,
+                      absl::StrJoin(std::vector<std::string>(keys, tombstone_condition), " OR "),
+                      " FOR UPDATE");
 }
 
 RowSql SqlOf(const TargetTable& table, const stream::TableLayout& layout, const RowMap& map) {
@@ -214,9 +215,11 @@ RowSql SqlOf(const TargetTable& table, const stream::TableLayout& layout, const 
   sql.lock =
       absl::StrCat("SELECT ", Each(layout, map.key, ", ", NameOf), ", ",
                    SqlName(table.moved.version), " FROM ", name, " FORCE INDEX (PRIMARY) WHERE ");
-  sql.lock_tombstones = absl::StrCat(
-      "SELECT pk, version FROM locus_tombstone FORCE INDEX (PRIMARY) WHERE tbl = ", quoted,
-      " AND pk IN (");
+  sql.lock_tombstones = "SELECT pk, version FROM locus_tombstone FORCE INDEX (PRIMARY) WHERE ";
+  sql.tombstone_condition = absl::StrCat("(bucket = ? AND tbl = ", quoted, " AND pk = ?)");
+  sql.raise_post =
+      "UPDATE locus_tombstone SET version = GREATEST(version, ?) WHERE bucket = ? AND tbl = '' AND"
+      " pk = ''";
   sql.insert = absl::StrCat("INSERT INTO ", name, " (", Each(layout, map.key, ", ", NameOf), ", ",
                             Each(layout, map.others, ", ", NameOf), ") VALUES (",
                             Each(layout, map.key, ", ", Mark), ", ",
@@ -227,7 +230,7 @@ RowSql SqlOf(const TargetTable& table, const stream::TableLayout& layout, const 
   sql.same = absl::StrCat("SELECT 1 FROM ", name, " WHERE ",
                           Each(layout, map.others, " AND ", Equals), " AND ", condition);
   sql.put_tombstone = absl::StrCat(
-      "INSERT INTO locus_tombstone (tbl, pk, version, gene, cohort) VALUES (", quoted,
+      "INSERT INTO locus_tombstone (bucket, tbl, pk, version, gene, cohort) VALUES (?, ", quoted,
       ", ?, ?, ?, ?) ON DUPLICATE KEY UPDATE version = GREATEST(version, VALUES(version))");
   return sql;
 }

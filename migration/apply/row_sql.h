@@ -64,15 +64,16 @@ struct RowSql {
   std::string update;         // the others, the key
   std::string remove;         // the key
   std::string same;           // the others, the key -> 1: a row with exactly these values
-  std::string put_tombstone;  // pk, version, gene and cohort
+  std::string raise_post;     // version, bucket
+  std::string put_tombstone;  // bucket, pk, version, gene and cohort; its post is raised first
 
   // So many keys -> the key and the version of each row that is there, locked.
   std::string Lock(size_t keys) const;
-  // So many pk -> pk and version of each tombstone that is there, locked.
+  // So many times bucket and pk -> pk and version of each tombstone that is there, locked.
   std::string LockTombstones(size_t keys) const;
 
   // What the two are made of.
-  std::string lock, lock_tombstones;
+  std::string lock, lock_tombstones, tombstone_condition;
   std::string key_column, key_mark;  // of a key of one column, otherwise empty
   std::string key_condition;
 };

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "locus/migration/fence.h"
-#include "locus/migration/moved_table.h"
 
 namespace locus::internal {
 
@@ -19,10 +18,6 @@ std::string SqlText(std::string_view text);
 // "OLD.", or nothing.
 std::string GeneExpression(const GuardedTable& table, std::string_view row);
 std::string CohortExpression(const GuardedTable& table, std::string_view row);
-
-// The key of a row as bytes, as locus_tombstone has it: of each column its length and its text, so
-// that no two keys are one.
-std::string TombstoneKeyExpression(const MovedTable& table, std::string_view row);
 
 // The statement that makes the table locus_fence.
 extern const char kCreateFence[];

@@ -3,23 +3,12 @@
 #include "absl/strings/str_join.h"
 #include "locus/migration/moved_table.h"
 #include "migration/fence/guard_sql.h"
+#include "migration/fence/tombstone_sql.h"
 #include "src/base/text.h"
 
 namespace locus {
 
-namespace internal {
-
-std::string TombstoneKeyExpression(const MovedTable& table, std::string_view row) {
-  std::vector<std::string> parts;
-  for (const std::string& column : table.primary_key) {
-    const std::string text = absl::StrCat("CAST(", ToAbsl(row), SqlName(column), " AS BINARY)");
-    parts.push_back(absl::StrCat("OCTET_LENGTH(", text, "), ':', ", text));
-  }
-  return absl::StrCat("CONCAT(", absl::StrJoin(parts, ", "), ")");
-}
-
-}  // namespace internal
-
+using internal::BucketExpression;
 using internal::HexOf;
 using internal::Quoted;
 using internal::SqlName;
@@ -32,9 +21,15 @@ namespace {
 // 17 bytes at the most stand before and behind the table's name in a trigger's.
 constexpr size_t kMostTableBytes = 64 - 29;
 
-std::string TombstoneOf(const MovedTable& table, std::string_view row) {
-  return absl::StrCat("tbl = ", SqlText(table.guard.name),
+std::string PostOf(const std::string& bucket) {
+  return absl::StrCat("bucket = ", bucket, " AND tbl = '' AND pk = ''");
+}
+std::string TombstoneOf(const MovedTable& table, const std::string& bucket, std::string_view row) {
+  return absl::StrCat("bucket = ", bucket, " AND tbl = ", SqlText(table.guard.name),
                       " AND pk = ", TombstoneKeyExpression(table, row));
+}
+std::string BucketOf(const MovedTable& table, std::string_view row) {
+  return absl::StrCat("(", BucketExpression(TombstoneKeyExpression(table, row)), ")");
 }
 
 // `statements` for everybody but the movers. Each variable costs the movers, too, some time a row.
@@ -49,31 +44,76 @@ std::string BodyOf(const std::vector<std::string>& movers, const std::string& va
       "  IF BINARY USER() NOT IN (", names, ") THEN\n", statements, "  END IF;\nEND");
 }
 
-// Locking reads: they see what is committed, and what they saw stays until the transaction ends.
-std::string ReadTombstone(const MovedTable& table) {
-  return absl::StrCat("    SET locus_tombstone = (SELECT version FROM locus_tombstone WHERE ",
-                      TombstoneOf(table, "NEW."), " LOCK IN SHARE MODE);\n");
+// Locking reads see what is committed, and what they saw stays until the transaction ends. In a
+// trigger SET v = (SELECT ...) and IF EXISTS (SELECT ...) lock, whatever they say; only SELECT ...
+// INTO can read without a lock. A locking read of a row that may be missing would lock the gap
+// where it belongs, under REPEATABLE READ: INSERTs beside one another would end in deadlocks.
+std::string AboveTombstone(const MovedTable& table) {
+  const std::string version = absl::StrCat("NEW.", SqlName(table.version));
+  return absl::StrCat(
+      "    SET locus_bucket = ", BucketOf(table, "NEW."),
+      ";\n"
+      "    SET locus_tombstone = (SELECT version FROM locus_tombstone WHERE ",
+      PostOf("locus_bucket"),
+      " LOCK IN SHARE MODE);\n"
+      "    IF locus_tombstone IS NULL THEN\n"
+      "      SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT ="
+      " 'LOCUS_REFUSED locus_tombstone lacks its posts: locus move repair makes them';\n"
+      "    END IF;\n"
+      // Something in this bucket was deleted at such a version: look for the row itself.
+      "    IF locus_tombstone >= ",
+      version,
+      " THEN\n"
+      "      SET locus_tombstone = (SELECT version FROM locus_tombstone WHERE ",
+      TombstoneOf(table, "locus_bucket", "NEW."), " LOCK IN SHARE MODE);\n      SET ", version,
+      " = GREATEST(", version,
+      ", COALESCE(locus_tombstone + 1, 1));\n"
+      "    END IF;\n");
 }
 
 std::string BeforeInsert(const MovedTable& table) {
   const std::string version = absl::StrCat("NEW.", SqlName(table.version));
+  const std::string at_least_1 =
+      absl::StrCat("    SET ", version, " = GREATEST(COALESCE(", version, ", 1), 1);\n");
+  const std::string above = absl::StrCat(AboveTombstone(table), "    SET @locus_gone = NULL;\n");
+  if (!table.replaces) return absl::StrCat(at_least_1, above);
   const std::string same =
       absl::StrJoin(table.primary_key, " AND ", [](std::string* out, const std::string& column) {
         absl::StrAppend(out, SqlName(column), " = NEW.", SqlName(column));
       });
-  return absl::StrCat("    SET locus_there = (SELECT ", SqlName(table.version), " FROM ",
-                      SqlName(table.guard.name), " WHERE ", same, " LOCK IN SHARE MODE);\n",
-                      ReadTombstone(table), "    SET ", version, " = GREATEST(COALESCE(", version,
-                      ", 1), COALESCE(locus_there + 2, 1), COALESCE(locus_tombstone + 1, 1));\n");
+  const std::string row = absl::StrCat(" FROM ", SqlName(table.guard.name), " WHERE ", same);
+  // MAX: no row would be a warning. Without a lock first: the row is usually missing.
+  return absl::StrCat(at_least_1, "    SELECT MAX(", SqlName(table.version), ") INTO locus_there",
+                      row,
+                      ";\n"
+                      "    IF locus_there IS NOT NULL THEN\n"
+                      "      SET locus_there = (SELECT ",
+                      SqlName(table.version), row,
+                      " LOCK IN SHARE MODE);\n"
+                      "    END IF;\n"
+                      "    IF locus_there IS NOT NULL THEN\n      SET ",
+                      version, " = GREATEST(", version,
+                      ", locus_there + 2);\n"
+                      "    END IF;\n",
+                      above);
 }
 
-// A row that INSERT ... ON DUPLICATE KEY or an explicit version brought below its tombstone.
+// @locus_gone: above the versions of the rows that this statement, a REPLACE, has deleted.
 std::string AfterInsert(const MovedTable& table) {
-  return absl::StrCat(ReadTombstone(table), "    IF NEW.", SqlName(table.version),
-                      " <= locus_tombstone THEN\n"
-                      "      SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT ="
-                      " 'LOCUS_REFUSED the version is not above that of the deleted row';\n"
-                      "    END IF;\n");
+  const std::string version = absl::StrCat("NEW.", SqlName(table.version));
+  return absl::StrCat(
+      "    IF ", version,
+      " <= @locus_gone THEN\n"
+      "      SELECT MAX(version) INTO locus_tombstone FROM locus_tombstone WHERE ",
+      TombstoneOf(table, BucketOf(table, "NEW."), "NEW."), ";\n      IF ", version,
+      " <= locus_tombstone THEN\n        SIGNAL SQLSTATE ",
+      table.replaces
+          ? "'HY000' SET MYSQL_ERRNO = 1020, MESSAGE_TEXT ="
+            " 'LOCUS_RETRY the replaced row changed meanwhile: repeat the transaction';\n"
+          : "'45000' SET MESSAGE_TEXT ="
+            " 'LOCUS_REFUSED REPLACE of a row that exists: INSERT ... ON DUPLICATE KEY UPDATE,"
+            " or `replaces` in the move file';\n",
+      "      END IF;\n    END IF;\n");
 }
 
 std::string BeforeUpdate(const MovedTable& table) {
@@ -95,12 +135,19 @@ std::string BeforeUpdate(const MovedTable& table) {
 
 std::string AfterDelete(const MovedTable& table) {
   const std::string gone = absl::StrCat("OLD.", SqlName(table.version), " + 1");
-  return absl::StrCat("    INSERT INTO locus_tombstone (tbl, pk, version, gene, cohort) VALUES (",
-                      SqlText(table.guard.name), ", ", TombstoneKeyExpression(table, "OLD."), ", ",
-                      gone, ", ", internal::GeneExpression(table.guard, "OLD."), ", ",
-                      internal::CohortExpression(table.guard, "OLD."),
-                      ")\n      ON DUPLICATE KEY UPDATE version = GREATEST(version, ", gone,
-                      ");\n");
+  const std::string bucket = BucketOf(table, "OLD.");
+  return absl::StrCat(
+      "    SET @locus_gone = GREATEST(COALESCE(@locus_gone, 0), ", gone,
+      ");\n"
+      // The post first: an INSERT that reads it now waits, and then sees the tombstone.
+      "    UPDATE locus_tombstone SET version = GREATEST(version, ",
+      gone, ") WHERE ", PostOf(bucket),
+      ";\n"
+      "    INSERT INTO locus_tombstone (bucket, tbl, pk, version, gene, cohort) VALUES (",
+      bucket, ", ", SqlText(table.guard.name), ", ", TombstoneKeyExpression(table, "OLD."), ", ",
+      gone, ", ", internal::GeneExpression(table.guard, "OLD."), ", ",
+      internal::CohortExpression(table.guard, "OLD."),
+      ")\n      ON DUPLICATE KEY UPDATE version = GREATEST(version, ", gone, ");\n");
 }
 
 absl::Status Refuse(const char* what, const std::string& value, const std::string& limit) {
@@ -135,23 +182,13 @@ std::vector<VersionTrigger> VersionTriggersOf(const MovedTable& table,
     return VersionTrigger{absl::StrCat("locus_version_", table.guard.name, end), table.guard.name,
                           timing, event, BodyOf(movers, variables, statements)};
   };
-  return {trigger("BEFORE", "INSERT", "_before_insert", "locus_there, locus_tombstone",
+  return {trigger("BEFORE", "INSERT", "_before_insert",
+                  table.replaces ? "locus_there, locus_bucket, locus_tombstone"
+                                 : "locus_bucket, locus_tombstone",
                   BeforeInsert(table)),
           trigger("AFTER", "INSERT", "_after_insert", "locus_tombstone", AfterInsert(table)),
           trigger("BEFORE", "UPDATE", "_before_update", "", BeforeUpdate(table)),
           trigger("AFTER", "DELETE", "_after_delete", "", AfterDelete(table))};
-}
-
-std::string CreateTombstones() {
-  // The longest key of an InnoDB index has 3,072 bytes; a table's primary key is usually far below.
-  return "CREATE TABLE IF NOT EXISTS locus_tombstone (\n"
-         "  tbl VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,\n"
-         "  pk VARBINARY(1024) NOT NULL,\n"
-         "  version BIGINT UNSIGNED NOT NULL,\n"
-         "  gene SMALLINT UNSIGNED NOT NULL,\n"
-         "  cohort SMALLINT UNSIGNED NOT NULL,\n"
-         "  PRIMARY KEY (tbl, pk)\n"
-         ") ENGINE = InnoDB";
 }
 
 }  // namespace locus

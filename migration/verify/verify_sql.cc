@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "migration/fence/guard_sql.h"
+#include "migration/fence/tombstone_sql.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
 
@@ -208,13 +209,10 @@ std::string SelectRows(const CheckedTable& table, std::span<const CopyKey> keys,
 }
 
 std::string SelectTombstones(const CheckedTable& table, std::span<const std::string> keys) {
-  return absl::StrCat("SELECT pk, version FROM locus_tombstone WHERE tbl = ",
-                      SqlText(table.moved.guard.name), " AND pk IN (",
-                      absl::StrJoin(keys, ", ",
-                                    [](std::string* out, const std::string& key) {
-                                      absl::StrAppend(out, "X'", HexOf(key), "'");
-                                    }),
-                      ")");
+  return absl::StrCat("SELECT pk, version FROM locus_tombstone FORCE INDEX (PRIMARY) WHERE ",
+                      absl::StrJoin(keys, " OR ", [&](std::string* out, const std::string& key) {
+                        *out += TombstoneIs({TombstoneBucket(key), table.moved.guard.name, key});
+                      }));
 }
 
 std::string TombstoneKeyOf(const CopyKey& primary_key) {

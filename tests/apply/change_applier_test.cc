@@ -44,6 +44,24 @@ TEST_F(ChangeApplierTest, RandomWrites_AreTheSameOnTheOtherServer) {
   EXPECT_GT(applier->counts().written, 0u);
 }
 
+// A client of the recipient inserts it again, once it is accepted there: by the post alone.
+TEST_F(ChangeApplierTest, DeletedByTheStream_IsInsertedAgainAboveItsTombstone) {
+  const std::string insert =
+      "INSERT INTO items (order_id, line) VALUES (7, 'a'), (7, 'b'), (8, 'a')";
+  auto shop = SqlSession::Open(As(0, "locus")).value();
+  ASSERT_TRUE(
+      shop->Run(insert + "; UPDATE items SET note = 'x'; DELETE FROM items WHERE order_id = 7")
+          .ok());
+  auto applier = OpenTo(1);
+  const absl::Status followed = Follow(*applier, 0);
+  ASSERT_TRUE(followed.ok()) << followed;
+  auto there = SqlSession::Open(As(1, "locus")).value();
+  ASSERT_TRUE(there->Run("DELETE FROM items; " + insert).ok());
+  EXPECT_EQ(servers_[1]->Value("SELECT GROUP_CONCAT(version ORDER BY order_id, line) FROM"
+                               " locus_shop.items"),
+            "4,4,4");
+}
+
 // Another run takes the move over and ends it between two statements of this one.
 TEST_F(ChangeApplierTest, MarkerGoneSinceItWasWritten_IsTakenOver) {
   auto applier = OpenTo(1);

@@ -43,7 +43,7 @@ class MoveUnderTrafficTest : public ::testing::Test {
           absl::StrCat("CREATE DATABASE ", kDatabase, "; USE ", kDatabase,
                        "; CREATE TABLE orders (order_id BIGINT UNSIGNED PRIMARY KEY, value BIGINT,"
                        " version BIGINT UNSIGNED NOT NULL DEFAULT 1); ",
-                       CreateTombstones(),
+                       absl::StrJoin(CreateTombstones(), "; "),
                        "; CREATE USER shop@'127.0.0.1' IDENTIFIED BY 's3cret';"
                        "GRANT SELECT, INSERT, UPDATE, DELETE ON locus_shop.* TO shop@'127.0.0.1'"));
       shards_.push_back(

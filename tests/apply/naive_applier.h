@@ -11,6 +11,7 @@
 #include "migration/cut_over/version_rule.h"
 #include "migration/engine/mariadb/session/bound_statement.h"
 #include "migration/engine/mariadb/session/target_session.h"
+#include "migration/fence/tombstone_sql.h"
 #include "migration/stream/change_transaction.h"
 
 namespace locus {
@@ -73,7 +74,10 @@ class NaiveApplier {
     }
     LOCUS_RETURN_IF_ERROR(Change(sql.remove, {key}));
     const stream::Value place = uint64_t{0}, number = version;
-    return Change(sql.put_tombstone, {{&tombstone, &number, &place, &place}});
+    const stream::Value bucket =
+        uint64_t{internal::TombstoneBucket(internal::TombstoneKey(row, map))};
+    LOCUS_RETURN_IF_ERROR(Change(sql.raise_post, {{&number, &bucket}}));
+    return Change(sql.put_tombstone, {{&bucket, &tombstone, &number, &place, &place}});
   }
 
   using Parameters = std::vector<std::vector<const stream::Value*>>;

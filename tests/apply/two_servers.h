@@ -7,6 +7,7 @@
 #include <random>
 #include <string>
 
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
 #include "migration/engine/mariadb/apply/change_applier.h"
@@ -38,6 +39,7 @@ class TwoServersTest : public ::testing::Test {
   void SetUp() override {
     table_.guard.name = "items";
     table_.primary_key = {"order_id", "line"};
+    table_.replaces = true;
     for (MariadbServer* server : servers_) {
       server->Sql(absl::StrCat(
           "DROP DATABASE IF EXISTS ", kDatabase, "; CREATE DATABASE ", kDatabase, "; USE ",
@@ -49,7 +51,7 @@ class TwoServersTest : public ::testing::Test {
           " at DATETIME(6), seen TIMESTAMP(3) NULL, took TIME(2), extra BLOB,"
           " twice DOUBLE AS (share * 2) STORED, version BIGINT UNSIGNED NOT NULL DEFAULT 1,"
           " PRIMARY KEY (order_id, line)); CREATE TABLE other (a INT); ",
-          CreateTombstones()));
+          absl::StrJoin(CreateTombstones(), "; ")));
       MakeVersionTriggers(*server, kDatabase, table_);
     }
     start_ = PositionOf(0);

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "locus/routing/routing_table.h"
@@ -139,7 +140,7 @@ class CliRepairTest : public CliPreflightTest {
       Sql(source ? 0 : 1,
           absl::StrCat("CREATE TABLE orders (order_id BIGINT PRIMARY KEY, version BIGINT UNSIGNED "
                        "NOT NULL DEFAULT 1);",
-                       internal::kCreateFence, ";", CreateTombstones(),
+                       internal::kCreateFence, ";", absl::StrJoin(CreateTombstones(), "; "),
                        ";INSERT INTO locus_fence SET lo = 0, hi = 9, own_lo = 0, own_hi = ",
                        source ? 10000 : 0, ", step = 1, server_id = @@server_id"));
     }

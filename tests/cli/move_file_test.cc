@@ -94,6 +94,7 @@ key = "gene_and_cohort"
 gene = "gene"
 cohort = "co"
 primary_key = ["no", "line"]
+replaces = true
 [accounts]
 administrators = ["dba@%"]
 [accounts.mover]
@@ -132,6 +133,8 @@ command_rolls_back = true
   EXPECT_EQ(file->tables[0].version, "revision");
   EXPECT_EQ(file->tables[1].guard.cohort, "co");
   EXPECT_THAT(file->tables[1].primary_key, ElementsAre("no", "line"));
+  EXPECT_FALSE(file->tables[0].replaces);
+  EXPECT_TRUE(file->tables[1].replaces);
   EXPECT_THAT(file->administrators, ElementsAre("dba@%"));
   EXPECT_EQ(file->mover.tls, MariadbOptions::Tls::kAlways);
   EXPECT_EQ(file->mover.tls_ca_file, "/ca.pem");

@@ -200,6 +200,7 @@ class Explorer {
     if (mutant_ == Mutant::kReplaceByOne && row.version > 0 && !row.deleted) {
       return Small(row.version + 1);
     }
+    if (mutant_ == Mutant::kPostsLow && row.deleted) return 1;
     return Small(internal::VersionOfInsert(row.state(), 0));
   }
   // A transaction that deletes the row, if `deleted` says so, and then stores it with `version`, if

@@ -25,6 +25,7 @@ enum class Mutant {
   kCopyBeforePosition,       // the stream begins where the log stood after the first copied row
   kNewestWins,               // the copy and the stream write whatever comes, by arrival
   kReplaceByOne,             // REPLACE gets the version after the row's, as the tombstone does
+  kPostsLow,                 // deletions do not raise their posts: no INSERT sees the tombstone
   kAppliedTwiceBlindly,   // a change is counted, not compared: version + 1 each time it is applied
   kCheckpointApart,       // the checkpoint is committed before what it covers
   kNoLoopFilter,          // what the peer's applier wrote is taken for what clients wrote

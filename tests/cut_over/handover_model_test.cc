@@ -76,6 +76,7 @@ INSTANTIATE_TEST_SUITE_P(
         MutantCase{Mutant::kCopyBeforePosition, "CopyBeforePosition"},
         MutantCase{Mutant::kNewestWins, "NewestWins"},
         MutantCase{Mutant::kReplaceByOne, "ReplaceByOne"},
+        MutantCase{Mutant::kPostsLow, "PostsLow"},
         MutantCase{Mutant::kAppliedTwiceBlindly, "AppliedTwiceBlindly"},
         MutantCase{Mutant::kCheckpointApart, "CheckpointApart"},
         MutantCase{Mutant::kNoLoopFilter, "NoLoopFilter"},

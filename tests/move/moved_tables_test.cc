@@ -72,7 +72,7 @@ TEST_F(MovedTablesTest, Installed_VerifiesAndTwiceChangesNothing) {
   EXPECT_TRUE(Moved().Install("first").ok());
   EXPECT_EQ(Triggers(), made);
   Change("INSERT INTO orders VALUES (7, 0, 1); UPDATE orders SET note = 1; DELETE FROM orders");
-  EXPECT_EQ(server_->Value("SELECT version FROM locus_shop.locus_tombstone"), "3");
+  EXPECT_EQ(server_->Value("SELECT version FROM locus_shop.locus_tombstone WHERE tbl <> ''"), "3");
 }
 
 TEST_F(MovedTablesTest, WhatWasTamperedWith_IsNamedAndMended) {
@@ -242,7 +242,8 @@ TEST_F(MovedTablesTest, RemovedByTheLastMove_TriggersAndTombstonesGo) {
   Change("INSERT INTO orders (order_id, note) VALUES " + rows + "; DELETE FROM orders");
   auto tombstones = [&] {
     return server_->Value(
-        "SELECT CONCAT(COUNT(*), ' ', COALESCE(MIN(gene), '')) FROM locus_shop.locus_tombstone");
+        "SELECT CONCAT(COUNT(*), ' ', COALESCE(MIN(gene), '')) FROM"
+        " locus_shop.locus_tombstone WHERE tbl <> ''");
   };
   ASSERT_EQ(tombstones(), "5000 5");
   ASSERT_TRUE(Moved().Remove("first", {{0, 5}}).ok()) << Moved().Remove("first", {{0, 5}});
@@ -269,23 +270,64 @@ TEST_F(MovedTablesTest, RemovalThatEndsHalfway_LeavesNoRowBelowItsTombstone) {
   const std::string insert = "INSERT INTO orders (order_id, note) VALUES (" + id + ", 0)";
   Change(insert + "; DELETE FROM orders");
   auto other = SqlSession::Open(As("locus")).value();
-  ASSERT_TRUE(other->Run("BEGIN; SELECT * FROM locus_tombstone FOR UPDATE").ok());
+  ASSERT_TRUE(other->Run("BEGIN; SELECT * FROM locus_tombstone WHERE tbl <> '' FOR UPDATE").ok());
   EXPECT_FALSE(Moved().Remove("first", {{0, 5}}).ok());
-  ASSERT_TRUE(other->Run("COMMIT").ok());
   // The server keeps the lock of the removal that gave up until it has closed its session.
   ASSERT_TRUE(WaitUntil([&] {
     return server_->Value(
                "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE USER ="
                " 'mover'") == "0";
   }));
+  ASSERT_TRUE(other->Run("COMMIT").ok());
   Change(insert);
   EXPECT_EQ(
       server_->Value("SELECT COUNT(*) FROM locus_shop.orders JOIN locus_shop.locus_tombstone t"
                      " ON t.pk LIKE CONCAT('%:', order_id) AND t.version >= orders.version"),
       "0");
-  EXPECT_EQ(server_->Value("SELECT COUNT(*) FROM locus_shop.locus_tombstone"), "1");
+  EXPECT_EQ(server_->Value("SELECT COUNT(*) FROM locus_shop.locus_tombstone WHERE tbl <> ''"), "1");
   EXPECT_TRUE(Moved().Remove("first", {{0, 5}}).ok());
   EXPECT_EQ(Triggers(), "");
+}
+
+// As versions without posts made it.
+constexpr char kOldForm[] =
+    "DROP TABLE IF EXISTS locus_tombstone; CREATE TABLE locus_tombstone (tbl VARCHAR(64) CHARACTER"
+    " SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, pk VARBINARY(1024) NOT NULL, version BIGINT"
+    " UNSIGNED NOT NULL, gene SMALLINT UNSIGNED NOT NULL, cohort SMALLINT UNSIGNED NOT NULL,"
+    " PRIMARY KEY (tbl, pk)) ENGINE = InnoDB";
+
+TEST_F(MovedTablesTest, TombstonesOfAnEarlierVersion_AreMadeAnewOrRefused) {
+  Change(kOldForm);
+  ASSERT_TRUE(Moved().Install("first").ok()) << Moved().Install("first");
+  EXPECT_TRUE(Moved().Verify("first").ok()) << Moved().Verify("first");
+  // A move uses them: what was deleted before cannot be forgotten.
+  Change(kOldForm);
+  Change("INSERT INTO locus_tombstone VALUES ('orders', '1:1', 9, 0, 0)");
+  for (const absl::Status& refused :
+       {Moved().Install("first"), Moved().Verify("first"), Moved().Remove("first", {{0, 5}})}) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+    EXPECT_THAT(refused.message(), HasSubstr("end the move with that version"));
+  }
+  EXPECT_EQ(server_->Value("SELECT version FROM locus_shop.locus_tombstone"), "9");
+}
+
+TEST_F(MovedTablesTest, MissingPost_RefusesInsertsUntilItIsMadeAgain) {
+  ASSERT_TRUE(Moved().Install("first").ok());
+  const std::string id = Number(IdOf(5, 1));
+  const std::string insert = "INSERT INTO orders (order_id, note) VALUES (" + id + ", 0)";
+  Change(insert +
+         "; UPDATE orders SET note = 1; DELETE FROM orders; DELETE FROM locus_tombstone"
+         " WHERE tbl = ''");
+  auto session = SqlSession::Open(As("locus")).value();
+  EXPECT_THAT(session->Run(insert).status().message(), HasSubstr("lacks its posts"));
+  EXPECT_THAT(Moved().Verify("first").message(), HasSubstr("of its 65536 posts"));
+  Change("INSERT INTO locus_tombstone VALUES (65535, '', '', 0, 0, 0)");
+  EXPECT_THAT(Moved().Differences("first").value(),
+              ::testing::ElementsAre(HasSubstr("lacks 65535 or more")));
+  ASSERT_TRUE(Moved().Install("first").ok());
+  EXPECT_TRUE(Moved().Differences("first")->empty());
+  Change(insert);
+  EXPECT_EQ(server_->Value("SELECT version FROM locus_shop.orders"), "4") << "above its tombstone";
 }
 
 TEST_F(MovedTablesTest, RemovedWhereNothingIs_ChangesNothing) {

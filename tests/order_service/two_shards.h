@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "examples/order_service/order.h"
 #include "examples/order_service/statistics.h"
 #include "gtest/gtest.h"
@@ -56,7 +57,7 @@ class TwoShards {
   bool Start(const RoutingTable& table) {
     if (!StartServers()) return false;
     for (uint32_t i = 0; i < 2; ++i) {
-      Sql(i, CreateTombstones());
+      Sql(i, absl::StrJoin(CreateTombstones(), "; "));
       std::vector<GuardedTable> guarded;
       for (const MovedTable& moved : Moved()) guarded.push_back(moved.guard);
       auto fence = ShardFence::Create(As(i, "mover"), FenceOf(guarded));

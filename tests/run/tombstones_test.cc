@@ -23,7 +23,7 @@ class TombstonesTest : public ::testing::Test {
     move_.source.server = move_.target.server = options_;
     move_.ranges = {{0, 99}, {200, 299}};
     for (const std::string& create : CreateMarkerTables()) Run(create);
-    Run(CreateTombstones());
+    for (const std::string& create : CreateTombstones()) Run(create);
     Run("INSERT INTO locus_copy (move, tbl, run, position, counter) VALUES ('first',"
         " 'locus_tombstone', 7, '', 0)");
     Run("INSERT INTO locus_run (move, run, ping, counter) VALUES ('first', 7, 0, 1)");
@@ -59,7 +59,7 @@ class TombstonesTest : public ::testing::Test {
   std::unique_ptr<ShardLink> MakeTarget() {
     auto target = ShardLink::Create(FreshMariadbDatabase()).value();
     for (const std::string& create : CreateMarkerTables()) EXPECT_TRUE(target->Run(create).ok());
-    EXPECT_TRUE(target->Run(CreateTombstones()).ok());
+    for (const std::string& create : CreateTombstones()) EXPECT_TRUE(target->Run(create).ok());
     EXPECT_TRUE(target
                     ->Run("INSERT INTO locus_run (move, run, ping, counter) VALUES ('first', 7, 0,"
                           " 1)")
@@ -71,8 +71,8 @@ class TombstonesTest : public ::testing::Test {
   void MakeOldTombstones() {
     move_.tables = {MakeTable("notes", {"id"}, "id BIGINT UNSIGNED")};
     Run("INSERT INTO notes SELECT seq, seq % 100, seq % 10000, 3 FROM seq_10000_to_59990_step_10");
-    Run("INSERT INTO locus_tombstone SELECT 'notes', CONCAT('5:', seq), 4, seq % 100, seq % 10000"
-        " FROM seq_10000_to_59990_step_10");
+    Run("INSERT INTO locus_tombstone SELECT CRC32(CONCAT('5:', seq)) & 65535, 'notes',"
+        " CONCAT('5:', seq), 4, seq % 100, seq % 10000 FROM seq_10000_to_59990_step_10");
   }
   static constexpr char kCountOldOnes[] =
       "SELECT COUNT(*) FROM locus_tombstone WHERE pk LIKE '5:%0'";
@@ -138,28 +138,44 @@ TEST_F(TombstonesTest, DeadRows_AreFoundByKeysOfEveryKind) {
   EXPECT_EQ(Value("SELECT GROUP_CONCAT(version ORDER BY a) FROM numbers WHERE a IN (1, 2)"), "5,3");
 }
 
+// A client that inserts such a row on the target looks at the post first.
+TEST_F(TombstonesTest, CopiedOnes_RaiseTheirPosts) {
+  MakeOldTombstones();
+  auto target = MakeTarget();
+  const absl::Status copied = CopyTombstones(
+      *link_, *target, move_, all_, 7, [] { return absl::OkStatus(); }, stop_);
+  ASSERT_TRUE(copied.ok()) << copied;
+  auto count = target->Run(
+      "SELECT COUNT(*) FROM locus_tombstone t JOIN locus_tombstone p ON p.bucket = t.bucket AND"
+      " p.tbl = '' AND p.version >= t.version WHERE t.tbl <> ''",
+      {OneRow(1)});
+  ASSERT_TRUE(count.ok()) << count.status();
+  EXPECT_EQ((*count)[0].rows[0][0], "5000");
+}
+
 // Statements end before the server's time for them, however many rows and tombstones others have.
 TEST_F(TombstonesTest, LargeTables_NoStatementLooksAtMoreThanSomeThousandRows) {
   move_.tables = {MakeTable("notes", {"id"}, "id BIGINT UNSIGNED")};
   Run("INSERT INTO notes SELECT seq, seq % 300, seq % 10000, 3 FROM seq_1_to_60000");
-  Run("INSERT INTO locus_tombstone SELECT 'notes', CONCAT(LENGTH(seq), ':', seq), 4, seq % 300,"
+  Run("INSERT INTO locus_tombstone SELECT CRC32(CONCAT(LENGTH(seq), ':', seq)) & 65535, 'notes',"
+      " CONCAT(LENGTH(seq), ':', seq), 4, seq % 300,"
       " seq % 10000 FROM seq_1_to_30000");
+  auto target = MakeTarget();
   MariadbServer& server = SharedMariadb();
   server.Sql(
       "TRUNCATE mysql.slow_log; SET GLOBAL log_output = 'TABLE'; SET GLOBAL slow_query_log = 1;"
       " SET GLOBAL long_query_time = 0; SET GLOBAL log_queries_not_using_indexes = 0");
   // By sessions of their own: the log's settings are those at their beginning.
   auto from = link_->Another().value(), to = link_->Another().value();
-  auto target = MakeTarget();
   auto nothing = [] { return absl::OkStatus(); };
   ASSERT_TRUE(CopyTombstones(*from, *target, move_, all_, 7, nothing, stop_).ok());
   ASSERT_TRUE(DeleteDeadRows(*to, move_, all_, 7, stop_).ok());
-  auto count = target->Run("SELECT COUNT(*) FROM locus_tombstone", {OneRow(1)});
+  auto count = target->Run("SELECT COUNT(*) FROM locus_tombstone WHERE tbl <> ''", {OneRow(1)});
   ASSERT_TRUE(count.ok());
   EXPECT_EQ((*count)[0].rows[0][0], "20000");
   EXPECT_EQ(Value("SELECT COUNT(*) FROM notes"), "40000");
   ASSERT_TRUE(ForgetTombstones(*target, move_, 7).ok());
-  count = target->Run("SELECT COUNT(*) FROM locus_tombstone", {OneRow(1)});
+  count = target->Run("SELECT COUNT(*) FROM locus_tombstone WHERE tbl <> ''", {OneRow(1)});
   ASSERT_TRUE(count.ok());
   EXPECT_EQ((*count)[0].rows[0][0], "0");
   server.Sql("SET GLOBAL slow_query_log = 0; SET GLOBAL long_query_time = 10");
@@ -179,11 +195,14 @@ TEST_F(TombstonesTest, TombstonesBetweenAnyTwoStatements_NoOldOneIsMissed) {
   int statements = 0;
   const auto delete_some = [&](ShardLink& shard) {
     return [&shard, &statements](const std::string& statement) {
-      if (!statement.starts_with("SELECT") || statement.find("tbl") == std::string::npos) return;
+      if (!statement.starts_with("SELECT") ||
+          statement.find("locus_tombstone") == std::string::npos)
+        return;
       // One of a hundred keys; each statement meets others.
       const int n = ++statements % 90, first = 10'000 + n / 9 * 10 + n % 9 + 1;
       ASSERT_TRUE(shard
-                      .Run(absl::StrCat("INSERT IGNORE INTO locus_tombstone SELECT 'notes',"
+                      .Run(absl::StrCat("INSERT IGNORE INTO locus_tombstone SELECT"
+                                        " CRC32(CONCAT('5:', seq)) & 65535, 'notes',"
                                         " CONCAT('5:', seq), 4, seq % 100, seq % 10000 FROM seq_",
                                         first, "_to_59999_step_100"))
                       .ok());

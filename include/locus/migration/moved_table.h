@@ -14,9 +14,11 @@
 //
 //   UPDATE   the version becomes at least one more than it was.
 //   DELETE   the row goes; its version + 1 stays in locus_tombstone, in the same transaction.
-//   INSERT   the version becomes at least the tombstone's + 1. Where the row exists, the statement
-//            is a REPLACE or ends with 1062; its version becomes at least the row's + 2, since a
-//            REPLACE leaves a tombstone of the row's + 1 behind it.
+//   INSERT   the version becomes at least the tombstone's + 1.
+//   REPLACE  of a row that exists is refused (LOCUS_REFUSED), unless MovedTable::replaces allows
+//   it.
+//
+// INSERTs do not lock one another out: they lock single rows that always exist, never gaps.
 //
 // So copy and change stream may come in any order and any number of times, and the newer state
 // wins. The accounts that move orders are let pass: they write versions as they read them.
@@ -29,6 +31,11 @@ struct MovedTable {
   // Columns of the primary key, in its order. Text among them must compare by bytes.
   std::vector<std::string> primary_key = {"order_id"};
   std::string version = "version";  // BIGINT UNSIGNED NOT NULL
+  // Clients use REPLACE on it: the new row's version becomes at least the old one's + 2, since the
+  // deletion inside of a REPLACE leaves a tombstone of + 1. Costs each INSERT a read of its key,
+  // which opens the client's snapshot: with innodb_snapshot_isolation later statements of its
+  // transaction may fail with 1020, and so does a REPLACE that meets a change since its snapshot.
+  bool replaces = false;
 
   // INVALID_ARGUMENT, naming the value and the limit.
   absl::Status Check() const;
@@ -52,9 +59,10 @@ struct VersionTrigger {
 std::vector<VersionTrigger> VersionTriggersOf(const MovedTable& table,
                                               const std::vector<std::string>& movers);
 
-// The statement that makes the table of tombstones: table, key (each column of the primary key as
-// its length and its text), version, gene, cohort.
-std::string CreateTombstones();
+// The statements that make the table of tombstones with its posts (migration.md says what they are
+// for): bucket, table, key (each column of the primary key as its length and its text), version,
+// gene, cohort. Repeated, they make what is missing.
+std::vector<std::string> CreateTombstones();
 
 }  // namespace locus
 

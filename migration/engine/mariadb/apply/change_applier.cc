@@ -10,6 +10,7 @@
 #include "migration/engine/mariadb/apply/fence_changes.h"
 #include "migration/engine/mariadb/session/marker_tables.h"
 #include "migration/fence/guard_sql.h"
+#include "migration/fence/tombstone_sql.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
 
@@ -90,7 +91,7 @@ ChangeApplier::ChangeApplier(const ApplierOptions& options, std::unique_ptr<Targ
 absl::Status ChangeApplier::SetUp(const GtidPosition& start) {
   for (const std::string& create : CreateMarkerTables())
     LOCUS_RETURN_IF_ERROR(session_->Run(create));
-  LOCUS_RETURN_IF_ERROR(session_->Run(CreateTombstones()));
+  LOCUS_RETURN_IF_ERROR(MakeTombstones());
   for (const MovedTable& table : options_.tables) LOCUS_RETURN_IF_ERROR(writer_.AddTable(table));
   LOCUS_RETURN_IF_ERROR(InsertMarker(absl::StrCat(
       "INSERT IGNORE INTO ", kCheckpoints,
@@ -98,6 +99,23 @@ absl::Status ChangeApplier::SetUp(const GtidPosition& start) {
       static_cast<int>(options_.recipient), ", ", options_.run, ", '", start.ToString(), "', '",
       internal::BandsText(options_.ranges, BandsOf(options_)), "', 0)")));
   return ReadCheckpoint();
+}
+
+absl::Status ChangeApplier::MakeTombstones() {
+  LOCUS_ASSIGN_OR_RETURN(Result old,
+                         session_->Query(internal::kFindOldTombstones, AtMostOneRow(1)));
+  if (!old.rows.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("mariadb ", session_->place(), ": ", internal::kOldTombstones));
+  }
+  const std::vector<std::string> create = CreateTombstones();
+  LOCUS_RETURN_IF_ERROR(session_->Run(create.front()));
+  // All of them are made by one statement.
+  LOCUS_ASSIGN_OR_RETURN(
+      Result last, session_->Query(absl::StrCat(internal::kCountPosts,
+                                                " AND bucket = ", internal::kTombstoneBuckets - 1),
+                                   OneRow(1)));
+  return last.rows[0][0] == "1" ? absl::OkStatus() : session_->Run(create.back());
 }
 
 // The row of locus_run is read with a lock, so a runner that takes over either waits for the new

@@ -140,6 +140,7 @@ class ChangeApplier {
 
   ChangeApplier(const ApplierOptions& options, std::unique_ptr<TargetSession> session);
   absl::Status SetUp(const stream::GtidPosition& start);
+  absl::Status MakeTombstones();
   absl::Status ReadCheckpoint();
   // Runs `insert`, of a marker row that is missing, if the move is this run's on the shard.
   absl::Status InsertMarker(const std::string& insert);

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "migration/fence/guard_sql.h"
+#include "migration/fence/tombstone_sql.h"
 #include "migration/stream/table_layout.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
@@ -19,6 +21,7 @@ using internal::ApplyVerdict;
 using internal::Quoted;
 using internal::RowHistory;
 using internal::RowState;
+using internal::TombstoneBucket;
 using stream::ColumnKind;
 
 namespace {
@@ -217,12 +220,14 @@ absl::StatusOr<std::unordered_map<std::string, uint64_t>> RowWriter::Tombstones(
     return layout;
   }();
   std::unordered_map<std::string, uint64_t> versions;
-  for (size_t begin = 0; begin < histories.size(); begin += kMostKeys) {
-    const size_t end = std::min(begin + kMostKeys, histories.size());
-    const size_t size = SizeFor(end - begin, kMostKeys);
+  for (size_t begin = 0; begin < histories.size(); begin += kMostLongKeys) {
+    const size_t end = std::min(begin + kMostLongKeys, histories.size());
+    const size_t size = SizeFor(end - begin, kMostLongKeys);
     LOCUS_ASSIGN_OR_RETURN(BoundStatement * select, Select(table, table.sql_.LockTombstones(size)));
     for (size_t i = 0; i < size; ++i) {
-      select->Bind(StatementValue(histories[std::min(begin + i, end - 1)]->key));
+      const std::string& key = histories[std::min(begin + i, end - 1)]->key;
+      select->Bind(StatementValue(uint64_t{TombstoneBucket(key)}));
+      select->Bind(StatementValue(key));
     }
     auto rows = select->ExecuteForRows(kLayout);
     session_.NoteConflict(!rows.ok() && select->conflict());
@@ -282,14 +287,27 @@ absl::Status RowWriter::Update(Table& table) {
   return Execute(table, *statement);
 }
 
-// The tombstone first, and then the row, also where none was seen: a copy in another session either
-// sees the tombstone behind its INSERT, or its row is deleted here.
+// The posts first, all in one order: an INSERT of a client reads nothing else. Then the tombstone,
+// and then the row, also where none was seen: a copy in another session either sees the tombstone
+// behind its INSERT, or its row is deleted here.
 absl::Status RowWriter::Remove(Table& table) {
   if (table.removes_.empty()) return absl::OkStatus();
+  std::map<uint32_t, uint64_t> posts;
+  for (const RowHistory* history : table.removes_) {
+    uint64_t& version = posts[TombstoneBucket(history->key)];
+    version = std::max(version, history->last().state.version);
+  }
+  LOCUS_ASSIGN_OR_RETURN(BulkStatement * raise, Change(table, table.sql_.raise_post));
+  for (const auto& [bucket, version] : posts) {
+    raise->Add(StatementValue(version));
+    raise->Add(StatementValue(uint64_t{bucket}));
+  }
+  LOCUS_RETURN_IF_ERROR(Execute(table, *raise));
   LOCUS_ASSIGN_OR_RETURN(BulkStatement * put, Change(table, table.sql_.put_tombstone));
   for (const RowHistory* history : table.removes_) {
     LOCUS_ASSIGN_OR_RETURN(internal::OrderPlace place,
                            internal::PlaceOf(history->last().row, table.map_, table.moved().guard));
+    put->Add(StatementValue(uint64_t{TombstoneBucket(history->key)}));
     put->Add(StatementValue(history->key));
     put->Add(StatementValue(history->last().state.version));
     put->Add(StatementValue(uint64_t{place.gene}));

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "migration/engine/mariadb/fence/moved_tables.h"
 
+#include <algorithm>
 #include <chrono>
 #include <map>
+#include <optional>
 #include <set>
+#include <span>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "migration/engine/mariadb/fence/table_triggers.h"
 #include "migration/fence/guard_sql.h"
+#include "migration/fence/tombstone_sql.h"
 #include "src/base/check.h"
 #include "src/base/secret_bytes.h"
 #include "src/base/text.h"
@@ -24,8 +28,8 @@ using SteadyClock = std::chrono::steady_clock;
 
 namespace {
 
-// Tombstones of one DELETE: its transaction stays short.
-constexpr size_t kTombstonesAtOnce = 2000;
+// Rows of locus_tombstone of one SELECT, and of one DELETE: its transaction stays short.
+constexpr size_t kReadAtOnce = 4000, kDeletedAtOnce = 200;
 
 constexpr char kCreateUsers[] =
     "CREATE TABLE IF NOT EXISTS locus_moved_table (\n"
@@ -47,7 +51,7 @@ class TablesSession {
   absl::Status CheckTables();
   absl::Status MakeTables();
   absl::Status MakeTriggers();
-  absl::StatusOr<std::vector<std::string>> Differences();
+  absl::StatusOr<std::vector<std::string>> Differences(bool every_post);
   absl::Status Remove(const std::vector<FencedRange>& vnodes);
 
  private:
@@ -77,7 +81,11 @@ class TablesSession {
   absl::StatusOr<bool> IsUsed(bool users, const std::string& table, const char* compare);
   enum class Those { kMakeTombstones, kAll };
   absl::Status RemoveTriggers(const MovedTable& table, Those those);
-  absl::Status RemoveTombstones(const std::string& table, const std::string& which);
+  absl::Status RenewOldTombstones();
+  // kFew: asked for each second, so the last post speaks for those that were made with it.
+  enum class Posts { kFew, kAll };
+  absl::StatusOr<uint64_t> MissingPosts(Posts posts);
+  absl::Status RemoveTombstones(const std::string& table, const std::vector<FencedRange>* vnodes);
 
   const MariadbOptions& server_;
   const std::vector<MovedTable>& tables_;
@@ -156,8 +164,37 @@ absl::Status TablesSession::CheckTables() {
   return absl::OkStatus();
 }
 
+// A table that an earlier version made, and no move uses any more, is made anew.
+absl::Status TablesSession::RenewOldTombstones() {
+  LOCUS_ASSIGN_OR_RETURN(std::vector<Result> old,
+                         Run(internal::kFindOldTombstones, {AtMostOneRow(1)}));
+  if (old[0].rows.empty()) return absl::OkStatus();
+  LOCUS_ASSIGN_OR_RETURN(const bool users, HasTable("locus_moved_table"));
+  LOCUS_ASSIGN_OR_RETURN(
+      std::vector<Result> results,
+      Run(absl::StrCat("SELECT (SELECT COUNT(*) FROM information_schema.TRIGGERS WHERE"
+                       " TRIGGER_SCHEMA = DATABASE() AND TRIGGER_NAME LIKE 'locus\\_version\\_%')",
+                       users ? " + (SELECT COUNT(*) FROM locus_moved_table)" : ""),
+          {OneRow(1)}));
+  if (results[0].rows[0][0] != "0") return Refuse(internal::kOldTombstones);
+  return Run("DROP TABLE locus_tombstone");
+}
+
+absl::StatusOr<uint64_t> TablesSession::MissingPosts(Posts posts) {
+  const uint32_t first = posts == Posts::kAll ? 0 : internal::kTombstoneBuckets - 1;
+  LOCUS_ASSIGN_OR_RETURN(
+      std::vector<Result> results,
+      Run(absl::StrCat(internal::kCountPosts, " AND bucket >= ", first), {OneRow(1)}));
+  LOCUS_ASSIGN_OR_RETURN(const int64_t there, NumberIn(results[0].rows[0], 0, connection_.place()));
+  return internal::kTombstoneBuckets - first - static_cast<uint64_t>(there);
+}
+
 absl::Status TablesSession::MakeTables() {
-  LOCUS_RETURN_IF_ERROR(Run(CreateTombstones()));
+  LOCUS_RETURN_IF_ERROR(RenewOldTombstones());
+  const std::vector<std::string> create = CreateTombstones();
+  LOCUS_RETURN_IF_ERROR(Run(create.front()));
+  LOCUS_ASSIGN_OR_RETURN(const uint64_t missing, MissingPosts(Posts::kAll));
+  if (missing != 0) LOCUS_RETURN_IF_ERROR(Run(create.back()));
   LOCUS_RETURN_IF_ERROR(Run(kCreateUsers));
   std::string insert = "INSERT IGNORE INTO locus_moved_table (tbl, move) VALUES ";
   for (const MovedTable& table : tables_) {
@@ -207,7 +244,7 @@ absl::Status TablesSession::MakeTriggers() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<std::string>> TablesSession::Differences() {
+absl::StatusOr<std::vector<std::string>> TablesSession::Differences(bool every_post) {
   LOCUS_ASSIGN_OR_RETURN(Triggers there, TriggersThere());
   std::vector<std::string> wrong = WrongOrders(there);
   std::string definer;
@@ -234,7 +271,20 @@ absl::StatusOr<std::vector<std::string>> TablesSession::Differences() {
     }
   }
   LOCUS_ASSIGN_OR_RETURN(bool tombstones, HasTable("locus_tombstone"));
-  if (!tombstones) wrong.push_back("table locus_tombstone is missing");
+  LOCUS_ASSIGN_OR_RETURN(std::vector<Result> old,
+                         Run(internal::kFindOldTombstones, {AtMostOneRow(1)}));
+  if (!tombstones) {
+    wrong.push_back("table locus_tombstone is missing");
+  } else if (!old[0].rows.empty()) {
+    wrong.push_back(internal::kOldTombstones);
+  } else {
+    LOCUS_ASSIGN_OR_RETURN(const uint64_t missing,
+                           MissingPosts(every_post ? Posts::kAll : Posts::kFew));
+    if (missing != 0) {
+      wrong.push_back(absl::StrCat("locus_tombstone lacks ", missing, " or more of its ",
+                                   internal::kTombstoneBuckets, " posts"));
+    }
+  }
   LOCUS_ASSIGN_OR_RETURN(bool users, HasTable("locus_moved_table"));
   for (const MovedTable& table : tables_) {
     LOCUS_ASSIGN_OR_RETURN(bool noted, IsUsed(users, table.guard.name, " = "));
@@ -267,20 +317,31 @@ absl::Status TablesSession::RemoveTriggers(const MovedTable& table, Those those)
   return absl::OkStatus();
 }
 
-absl::Status TablesSession::RemoveTombstones(const std::string& table, const std::string& which) {
-  std::string from;
+// Those of the table, and of these vnodes. By whole keys: a range would lock the posts in it, which
+// the INSERTs of all other tables read.
+absl::Status TablesSession::RemoveTombstones(const std::string& table,
+                                             const std::vector<FencedRange>* vnodes) {
+  std::optional<internal::TombstoneId> behind;
   while (true) {
-    const std::string begin = absl::StrCat(" FROM locus_tombstone WHERE tbl = ", SqlText(table),
-                                           " AND pk >= X'", from, "'");
-    LOCUS_ASSIGN_OR_RETURN(std::vector<Result> results,
-                           Run(absl::StrCat("SELECT HEX(pk)", begin, " ORDER BY pk LIMIT 1 OFFSET ",
-                                            kTombstonesAtOnce),
-                               {AtMostOneRow(1)}));
-    const bool last = results[0].rows.empty();
-    if (!last) from = results[0].rows[0][0].value_or("");
-    LOCUS_RETURN_IF_ERROR(Run(
-        absl::StrCat("DELETE", begin, last ? "" : absl::StrCat(" AND pk < X'", from, "'"), which)));
-    if (last) return absl::OkStatus();
+    LOCUS_ASSIGN_OR_RETURN(
+        std::vector<Result> results,
+        Run(internal::SelectTombstonesBehind(behind, kReadAtOnce), {Rows(6, kReadAtOnce)}));
+    std::vector<internal::TombstoneId> ids;
+    for (const Result::Row& row : results[0].rows) {
+      LOCUS_ASSIGN_OR_RETURN(const int64_t bucket, NumberIn(row, 0, connection_.place()));
+      LOCUS_ASSIGN_OR_RETURN(const int64_t gene, NumberIn(row, 4, connection_.place()));
+      behind = {static_cast<uint32_t>(bucket), row[1].value_or(""), row[2].value_or("")};
+      const bool moves = vnodes == nullptr ||
+                         std::any_of(vnodes->begin(), vnodes->end(), [&](const FencedRange& range) {
+                           return int64_t{range.lo} <= gene && gene <= int64_t{range.hi};
+                         });
+      if (behind->table == table && moves) ids.push_back(*behind);
+    }
+    for (size_t i = 0; i < ids.size(); i += kDeletedAtOnce) {
+      LOCUS_RETURN_IF_ERROR(Run(internal::DeleteTombstones(
+          std::span(ids).subspan(i, std::min(kDeletedAtOnce, ids.size() - i)))));
+    }
+    if (results[0].rows.size() < kReadAtOnce) return absl::OkStatus();
   }
 }
 
@@ -288,13 +349,9 @@ absl::Status TablesSession::Remove(const std::vector<FencedRange>& vnodes) {
   LOCUS_RETURN_IF_ERROR(Run("SET SESSION lock_wait_timeout = 1"));
   LOCUS_ASSIGN_OR_RETURN(bool users, HasTable("locus_moved_table"));
   LOCUS_ASSIGN_OR_RETURN(bool tombstones, HasTable("locus_tombstone"));
-  const std::string which = absl::StrCat(
-      " AND (",
-      absl::StrJoin(vnodes, " OR ",
-                    [](std::string* out, const FencedRange& range) {
-                      absl::StrAppend(out, "gene BETWEEN ", range.lo, " AND ", range.hi);
-                    }),
-      ")");
+  LOCUS_ASSIGN_OR_RETURN(std::vector<Result> old,
+                         Run(internal::kFindOldTombstones, {AtMostOneRow(1)}));
+  if (!old[0].rows.empty()) return Refuse(internal::kOldTombstones);
   for (const MovedTable& table : tables_) {
     // Somebody else has done so; what is there now is of moves that began later.
     LOCUS_ASSIGN_OR_RETURN(const bool used, IsUsed(users, table.guard.name, " = "));
@@ -304,7 +361,7 @@ absl::Status TablesSession::Remove(const std::vector<FencedRange>& vnodes) {
     // begins after this one was killed here finds both or neither.
     if (!shared) LOCUS_RETURN_IF_ERROR(RemoveTriggers(table, Those::kMakeTombstones));
     if (tombstones && (!shared || !vnodes.empty())) {
-      LOCUS_RETURN_IF_ERROR(RemoveTombstones(table.guard.name, shared ? which : ""));
+      LOCUS_RETURN_IF_ERROR(RemoveTombstones(table.guard.name, shared ? &vnodes : nullptr));
     }
     if (!shared) LOCUS_RETURN_IF_ERROR(RemoveTriggers(table, Those::kAll));
     LOCUS_RETURN_IF_ERROR(
@@ -374,11 +431,14 @@ absl::Status MovedTables::Install(const std::string& move) const {
 
 absl::StatusOr<std::vector<std::string>> MovedTables::Differences(const std::string& move) const {
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, rep_->Connect());
-  return TablesSession(rep_->server, rep_->tables, rep_->movers, move, *connection).Differences();
+  return TablesSession(rep_->server, rep_->tables, rep_->movers, move, *connection)
+      .Differences(/*every_post=*/true);
 }
 
 absl::Status MovedTables::Verify(const std::string& move) const {
-  LOCUS_ASSIGN_OR_RETURN(std::vector<std::string> wrong, Differences(move));
+  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, rep_->Connect());
+  TablesSession session(rep_->server, rep_->tables, rep_->movers, move, *connection);
+  LOCUS_ASSIGN_OR_RETURN(std::vector<std::string> wrong, session.Differences(/*every_post=*/false));
   if (wrong.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("mariadb ", LoginOf(rep_->server, rep_->server.hosts.front()).place(), ": ",

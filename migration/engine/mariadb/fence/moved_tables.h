@@ -38,7 +38,8 @@ class MovedTables {
   // OK: the triggers are those of the tables, made by one account, each behind the guard of its
   // table, and `move` is noted. FAILED_PRECONDITION names everything that differs.
   absl::Status Verify(const std::string& move) const;
-  // What Verify would name, each by itself; empty: nothing.
+  // What Verify would name, each by itself, and whether any post of locus_tombstone is missing,
+  // which takes longer; empty: nothing.
   absl::StatusOr<std::vector<std::string>> Differences(const std::string& move) const;
   // Ends the use by `move`, whose vnodes these are, and deletes their tombstones. Where no other
   // move uses a table, its triggers and all its tombstones go. Repeated, it changes nothing, also

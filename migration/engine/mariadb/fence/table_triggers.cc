@@ -94,10 +94,13 @@ absl::StatusOr<bool> IsVersionTrigger(Connection& connection, const GuardedTable
                      {Rows(1, kMostColumns)}));
   for (const Result::Row& row : results[0].rows) {
     moved.version = row[0].value_or("");
-    for (const VersionTrigger& ours : VersionTriggersOf(moved, movers)) {
-      if (ours.name == name && ours.event == trigger.event && ours.timing == trigger.timing &&
-          WithoutMovers(ours.body) == WithoutMovers(trigger.body)) {
-        return true;
+    for (const bool replaces : {false, true}) {
+      moved.replaces = replaces;
+      for (const VersionTrigger& ours : VersionTriggersOf(moved, movers)) {
+        if (ours.name == name && ours.event == trigger.event && ours.timing == trigger.timing &&
+            WithoutMovers(ours.body) == WithoutMovers(trigger.body)) {
+          return true;
+        }
       }
     }
   }

@@ -102,7 +102,7 @@ std::string TextOf(const MovedTable& table) {
   }
   return internal::Printable(absl::StrCat(table.guard.name, ": ", order, ", primary key (",
                                           absl::StrJoin(table.primary_key, ", "), "), version ",
-                                          table.version));
+                                          table.version, table.replaces ? ", replaces" : ""));
 }
 
 std::set<std::string> LinesOf(const std::vector<MovedTable>& tables) {

@@ -59,7 +59,13 @@ absl::Status MoveRunner::LookAtGuards(MoveSight& sight) {
 // A trigger is made under the exclusive lock of its table's definition: transactions that wrote
 // without it have ended by then, and all later writes run it.
 absl::Status MoveRunner::MendTriggers(ShardLink& link) {
-  const absl::Status checked = CheckTriggers(link);
+  absl::Status checked = CheckTriggers(link);
+  if (checked.ok()) {
+    LOCUS_ASSIGN_OR_RETURN(MovedTables tables,
+                           MovedTables::Create(link.Options(), move_.tables, move_.movers));
+    LOCUS_ASSIGN_OR_RETURN(std::vector<std::string> wrong, tables.Differences(move_.name));
+    if (!wrong.empty()) checked = absl::FailedPreconditionError(absl::StrJoin(wrong, "; "));
+  }
   if (!absl::IsFailedPrecondition(checked)) return checked;
   // An empty table in its place would let a deleted order come back with a version that it had.
   LOCUS_RETURN_IF_ERROR(

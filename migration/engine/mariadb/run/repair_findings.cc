@@ -14,6 +14,7 @@
 #include "migration/engine/mariadb/run/band_rows.h"
 #include "migration/engine/mariadb/session/marker_tables.h"
 #include "migration/fence/guard_sql.h"
+#include "migration/fence/tombstone_sql.h"
 #include "migration/stream/stream_position.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
@@ -125,6 +126,10 @@ class Examination {
              absl::StrCat("which orders were deleted is not known there any more: copy the table "
                           "from the other shard by mariadb-dump --skip-add-drop-table, then repeat "
                           "the command"));
+        continue;
+      }
+      if (what == internal::kOldTombstones) {
+        Left(Kind::kWrong, side, what, "no command does it by itself");
         continue;
       }
       const bool lost = absl::StrContains(what, " is missing") ||

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "migration/apply/copy_sql.h"
 #include "migration/engine/mariadb/run/copy_marker.h"
 #include "migration/fence/guard_sql.h"
+#include "migration/fence/tombstone_sql.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
 
@@ -25,15 +27,15 @@ using internal::SqlText;
 
 namespace {
 
-// Tombstones that one statement looks at, whatever vnodes they are of; of those, rows that one
-// statement looks up.
-constexpr size_t kChunk = 2000, kLookedUp = 200;
+// Tombstones and posts that one statement looks at, whatever vnodes they are of; of those, rows
+// that one statement looks up or deletes.
+constexpr size_t kChunk = 4000, kLookedUp = 200;
 constexpr size_t kMostColumns = 4096;
 constexpr int kMostAttempts = 10;
 constexpr char kMarkerTable[] = "locus_tombstone";
 
 struct Tombstone {
-  std::string table, key;
+  internal::TombstoneId id;
   uint64_t version = 0, gene = 0, cohort = 0;
 };
 
@@ -47,20 +49,33 @@ bool IsOf(const Tombstone& one, const Move& move, const internal::BandFence& own
   return own.own_lo <= one.cohort && one.cohort < own.own_hi && IsOfMove(one, move);
 }
 
-std::string Bytes(std::string_view value) { return absl::StrCat("X'", HexOf(value), "'"); }
-
-// Some in one transaction of the target, with the marker of the run.
+// Some in one transaction of the target, with the marker of the run. The posts first, all in one
+// order (tombstone_sql.h).
 absl::Status Put(ShardLink& target, const Move& move, uint64_t run,
                  const std::vector<Tombstone>& tombstones) {
+  std::set<uint32_t> buckets;
+  uint64_t highest = 0;
+  for (const Tombstone& one : tombstones) {
+    buckets.insert(one.id.bucket);
+    highest = std::max(highest, one.version);
+  }
   const std::string values =
       absl::StrJoin(tombstones, ", ", [](std::string* out, const Tombstone& one) {
-        absl::StrAppend(out, "(", Bytes(one.table), ", ", Bytes(one.key), ", ", one.version, ", ",
-                        one.gene, ", ", one.cohort, ")");
+        absl::StrAppend(out, "(", one.id.bucket, ", ", SqlText(one.id.table), ", X'",
+                        HexOf(one.id.pk), "', ", one.version, ", ", one.gene, ", ", one.cohort,
+                        ")");
       });
   return target.Transact([&]() -> absl::Status {
     LOCUS_RETURN_IF_ERROR(RaiseCopyMarker(target, move.name, kMarkerTable, run));
+    LOCUS_RETURN_IF_ERROR(
+        target
+            .Run(internal::RaisePosts(std::vector<uint32_t>(buckets.begin(), buckets.end()),
+                                      highest),
+                 {kNoRows})
+            .status());
     return target
-        .Run(absl::StrCat("INSERT INTO locus_tombstone (tbl, pk, version, gene, cohort) VALUES ",
+        .Run(absl::StrCat("INSERT INTO locus_tombstone (bucket, tbl, pk, version, gene, cohort)"
+                          " VALUES ",
                           values,
                           " ON DUPLICATE KEY UPDATE version = GREATEST(version, VALUES(version))"),
              {kNoRows})
@@ -68,83 +83,53 @@ absl::Status Put(ShardLink& target, const Move& move, uint64_t run,
   });
 }
 
-// Goes over the tombstones of a shard, table by table in the order of their keys, so many at a time
-// that no statement takes long: they have no index by vnode. Clients add others meanwhile. So each
-// statement reads on behind the last one read, whatever came before it, and a table ends at the key
-// that was its last when its turn came: later tombstones come by the stream.
+// Goes over the tombstones of a shard in the order of their primary key, so many at a time that no
+// statement takes long: they have no index by vnode. Clients add others meanwhile, which the walk
+// passes or not: later tombstones come by the stream. It ends, since buckets scatter them: few of
+// the new ones are just ahead of it.
 class TombstoneWalk {
  public:
   explicit TombstoneWalk(ShardLink& link) : link_(link) {}
 
   // The next ones, at most kChunk; empty: there are none left.
   absl::StatusOr<std::vector<Tombstone>> Next() {
-    while (true) {
-      if (behind_ == end_) {
-        LOCUS_ASSIGN_OR_RETURN(const bool found, FindTable());
-        if (!found) return std::vector<Tombstone>();
-      }
-      const std::string from =
-          absl::StrCat("tbl = ", SqlText(table_),
-                       behind_ ? absl::StrCat(" AND pk > ", Bytes(*behind_)) : std::string());
+    while (!ended_) {
       LOCUS_ASSIGN_OR_RETURN(
           std::vector<Result> results,
-          link_.Run(absl::StrCat("SELECT pk, version, gene, cohort FROM locus_tombstone"
-                                 " FORCE INDEX (PRIMARY) WHERE ",
-                                 from, " AND pk <= ", Bytes(*end_), " ORDER BY pk LIMIT ", kChunk),
-                    {Rows(4, kChunk)}));
+          link_.Run(internal::SelectTombstonesBehind(behind_, kChunk), {Rows(6, kChunk)}));
       LOCUS_ASSIGN_OR_RETURN(std::vector<Tombstone> found, TombstonesIn(results[0]));
-      // Fewer than asked for are the last ones: also where the key at the end is gone by now.
-      behind_ = found.size() < kChunk ? end_ : found.back().key;
-      if (found.empty()) continue;
-      range_ = absl::StrCat(from, " AND pk <= ", Bytes(found.back().key));
-      return found;
+      ended_ = found.size() < kChunk;
+      if (!found.empty()) behind_ = found.back().id;
+      std::erase_if(found, [](const Tombstone& one) { return internal::IsPost(one.id); });
+      if (!found.empty()) return found;
     }
+    return std::vector<Tombstone>();
   }
-  // The condition of those that Next returned last.
-  const std::string& range() const { return range_; }
 
  private:
-  // The next table that has tombstones; false: none is left.
-  absl::StatusOr<bool> FindTable() {
-    while (true) {
-      LOCUS_ASSIGN_OR_RETURN(std::vector<Result> results,
-                             link_.Run(absl::StrCat("SELECT MIN(tbl) FROM locus_tombstone WHERE"
-                                                    " tbl > ",
-                                                    SqlText(table_)),
-                                       {OneRow(1)}));
-      if (!results[0].rows[0][0]) return false;
-      table_ = *results[0].rows[0][0];
-      LOCUS_ASSIGN_OR_RETURN(results,
-                             link_.Run(absl::StrCat("SELECT MAX(pk) FROM locus_tombstone WHERE"
-                                                    " tbl = ",
-                                                    SqlText(table_)),
-                                       {OneRow(1)}));
-      behind_ = std::nullopt;
-      end_ = results[0].rows[0][0];
-      if (end_) return true;
-    }
-  }
-
   absl::StatusOr<std::vector<Tombstone>> TombstonesIn(const Result& result) const {
     std::vector<Tombstone> found;
     for (const Result::Row& row : result.rows) {
-      std::optional<uint64_t> numbers[3];
-      for (size_t i = 0; i < 3; ++i) {
-        numbers[i] = internal::ParseDecimal(row[i + 1].value_or(""), UINT64_MAX);
+      std::optional<uint64_t> numbers[4];
+      for (size_t i = 0; i < 4; ++i) {
+        numbers[i] = internal::ParseDecimal(row[i == 0 ? 0 : i + 2].value_or(""), UINT64_MAX);
         if (numbers[i]) continue;
-        return absl::DataLossError(absl::StrCat("mariadb ", link_.place(),
-                                                ": a tombstone of table ", internal::Quoted(table_),
-                                                " has no number"));
+        return absl::DataLossError(
+            absl::StrCat("mariadb ", link_.place(), ": a tombstone of table ",
+                         internal::Quoted(row[1].value_or("")), " has no number"));
       }
-      found.push_back({table_, row[0].value_or(""), *numbers[0], *numbers[1], *numbers[2]});
+      found.push_back(
+          {{static_cast<uint32_t>(*numbers[0]), row[1].value_or(""), row[2].value_or("")},
+           *numbers[1],
+           *numbers[2],
+           *numbers[3]});
     }
     return found;
   }
 
   ShardLink& link_;
-  std::string table_;
-  std::optional<std::string> behind_, end_;  // keys of the table; alike: it is done
-  std::string range_;
+  std::optional<internal::TombstoneId> behind_;  // the last row read
+  bool ended_ = false;
 };
 
 // A column of a primary key, and how a value of it is written so that the index is used: a number
@@ -257,16 +242,16 @@ absl::Status DeleteDeadRows(ShardLink& link, const Move& move, const internal::B
     if (found.empty()) return absl::OkStatus();
     std::map<std::string, std::vector<std::string>> dead;
     for (const Tombstone& one : found) {
-      const auto table = tables.find(one.table);
+      const auto table = tables.find(one.id.table);
       if (table == tables.end() || !IsOf(one, move, own)) continue;
-      const auto row = RowOf(keys[one.table], one.key);
+      const auto row = RowOf(keys[one.id.table], one.id.pk);
       if (!row) {
         return absl::DataLossError(absl::StrCat("mariadb ", link.place(),
                                                 ": locus_tombstone has a key of table ",
-                                                internal::Quoted(one.table), " that is none"));
+                                                internal::Quoted(one.id.table), " that is none"));
       }
-      dead[one.table].push_back(absl::StrCat("(", *row, " AND ", SqlName(table->second->version),
-                                             " < ", one.version, ")"));
+      dead[one.id.table].push_back(absl::StrCat("(", *row, " AND ", SqlName(table->second->version),
+                                                " < ", one.version, ")"));
     }
     for (const auto& [table, rows] : dead) {
       for (size_t i = 0; i < rows.size() && !stop; i += kLookedUp) {
@@ -281,29 +266,26 @@ absl::Status DeleteDeadRows(ShardLink& link, const Move& move, const internal::B
 }
 
 absl::Status ForgetTombstones(ShardLink& target, const Move& move, uint64_t run) {
-  const std::string of_move =
-      absl::StrJoin(move.ranges, " OR ", [](std::string* out, const FencedRange& range) {
-        absl::StrAppend(out, "gene BETWEEN ", range.lo, " AND ", range.hi);
-      });
   TombstoneWalk walk(target);
-  bool more = true;
-  while (more) {
-    LOCUS_RETURN_IF_ERROR(target.Transact([&]() -> absl::Status {
-      if (const absl::Status ours = CheckRun(target, move.name, run); !ours.ok()) return ours;
-      LOCUS_ASSIGN_OR_RETURN(const std::vector<Tombstone> found, walk.Next());
-      more = !found.empty();
-      if (std::none_of(found.begin(), found.end(),
-                       [&](const Tombstone& one) { return IsOfMove(one, move); })) {
-        return absl::OkStatus();
+  while (true) {
+    LOCUS_ASSIGN_OR_RETURN(const std::vector<Tombstone> found, walk.Next());
+    if (found.empty()) return absl::OkStatus();
+    std::vector<internal::TombstoneId> ids;
+    for (const Tombstone& one : found) {
+      if (IsOfMove(one, move)) ids.push_back(one.id);
+    }
+    for (size_t i = 0; i < ids.size(); i += kLookedUp) {
+      const auto some = std::span(ids).subspan(i, std::min(kLookedUp, ids.size() - i));
+      for (int attempt = 0;; ++attempt) {
+        const absl::Status removed = target.Transact([&]() -> absl::Status {
+          LOCUS_RETURN_IF_ERROR(CheckRun(target, move.name, run));
+          return target.Run(internal::DeleteTombstones(some), {kNoRows}).status();
+        });
+        if (removed.ok()) break;
+        if (!target.conflict() || attempt == kMostAttempts) return removed;
       }
-      return target
-          .Run(absl::StrCat("DELETE FROM locus_tombstone WHERE ", walk.range(), " AND (", of_move,
-                            ")"),
-               {kNoRows})
-          .status();
-    }));
+    }
   }
-  return absl::OkStatus();
 }
 
 }  // namespace locus::mariadb
