@@ -129,16 +129,24 @@ std::string BodyOf(const GuardedTable& table, const std::string& event,
       "          WHEN server_id <> @@server_id THEN CONCAT('",
       ToAbsl(internal::kUnboundWord),
       "', server_id, ' ', @@server_id)\n"
-      "          WHEN locus_cohort >= own_lo AND locus_cohort < own_hi\n"
+      "          WHEN locus_cohort < own_lo OR locus_cohort >= own_hi THEN CONCAT('",
+      ToAbsl(internal::kFencedWord),
+      "', step, ' ', COALESCE(other, ''))\n"
+      "          WHEN NOT (@@sql_log_bin AND @@binlog_format = 'ROW' AND @@binlog_row_image ="
+      " 'FULL')\n"
       "            THEN 'LOCUS_REFUSED moves cannot see this write: sql_log_bin,"
       " binlog_format or binlog_row_image of the session'\n"
-      "          ELSE CONCAT('",
-      ToAbsl(internal::kFencedWord), "', step, ' ', COALESCE(other, '')) END\n        ", from_fence,
+      // A move cut the row while this waited for it. The row that was read now accepts the order,
+      // and stays locked.
+      "          ELSE '' END\n        ",
+      from_fence,
       ");\n"
       "      SET locus_why = COALESCE(locus_why, ",
       nowhere,
       ");\n"
-      "      SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = locus_why;\n"
+      "      IF locus_why <> '' THEN\n"
+      "        SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = locus_why;\n"
+      "      END IF;\n"
       "    END IF;\n"
       "  END IF;\n"
       "END");

@@ -19,7 +19,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr char kDatabase[] = "locus_shop";
-constexpr unsigned kSignalled = 1644;
+constexpr unsigned kSignalled = 1644, kDeadlock = 1213;
 
 const char kTables[] =
     "CREATE TABLE orders (order_id BIGINT UNSIGNED PRIMARY KEY, note VARCHAR(20), UNIQUE (note));"
@@ -195,6 +195,38 @@ TEST_F(ShardFenceTest, SessionsThatMovesCannotSee_AreRefused) {
   }
   server_->Sql("REVOKE BINLOG ADMIN, SUPER ON *.* FROM shop@'127.0.0.1'");
   EXPECT_EQ(Try(insert), 0u);
+}
+
+// A writer that waits for a row while a move cuts it: it meets the new row.
+TEST_F(ShardFenceTest, RowCutWhileAWriterWaits_IsNotRefused) {
+  ASSERT_TRUE(Install().ok());
+  for (const char* level : {"READ COMMITTED", "REPEATABLE READ"}) {
+    server_->Sql("DELETE FROM locus_shop.orders");
+    auto writer = SqlSession::Open(As("shop")).value();
+    ASSERT_TRUE(writer->Run(absl::StrCat("SET SESSION TRANSACTION ISOLATION LEVEL ", level)).ok());
+    auto move = SqlSession::Open(As("mover")).value();
+    const std::string cut =
+        "INSERT INTO locus_fence VALUES (0, 4, 0, 10000, 0, @@server_id, NULL, NULL), (5, 999, 0,"
+        " 10000, 0, @@server_id, NULL, NULL)";
+    ASSERT_TRUE(move->Run("BEGIN; DELETE FROM locus_fence").ok());
+    absl::Status written;
+    std::thread waits([&] {
+      written = writer->Run("INSERT INTO orders VALUES (" + Number(IdOf(5, 1)) + ", 'a')").status();
+    });
+    ASSERT_TRUE(WaitUntil([] {
+      return server_->Value(
+                 "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME ="
+                 " 'INNODB_ROW_LOCK_CURRENT_WAITS'") != "0";
+    }));
+    const auto done = move->Run(cut + "; COMMIT");
+    waits.join();
+    // Or one of the two has lost, and comes again.
+    EXPECT_TRUE(written.ok() || writer->error() == kDeadlock) << written;
+    EXPECT_TRUE(done.ok() || move->error() == kDeadlock) << done.status();
+    server_->Sql(
+        "USE locus_shop; DELETE FROM locus_fence; INSERT INTO locus_fence VALUES (0, 999, 0, 10000,"
+        " 0, @@server_id, NULL, NULL)");
+  }
 }
 
 TEST_F(ShardFenceTest, FenceOfAnotherServer_IsUnbound) {
