@@ -266,6 +266,8 @@ absl::Status DeleteDeadRows(ShardLink& link, const Move& move, const internal::B
 }
 
 absl::Status ForgetTombstones(ShardLink& target, const Move& move, uint64_t run) {
+  // Also where none is found, and nothing is written.
+  LOCUS_RETURN_IF_ERROR(CheckRun(target, move.name, run));
   TombstoneWalk walk(target);
   while (true) {
     LOCUS_ASSIGN_OR_RETURN(const std::vector<Tombstone> found, walk.Next());
