@@ -13,6 +13,7 @@
 #include "migration/engine/mariadb/stream/change_batch.h"
 #include "migration/fence/guard_sql.h"
 #include "migration/fence/tombstone_sql.h"
+#include "tests/engine/mariadb/mariadb_replica.h"
 #include "tests/fence/fence_fixture.h"
 
 namespace locus {
@@ -107,6 +108,24 @@ TEST_P(IsolationTest, DeletionRolledBack_InsertEndsAsADuplicate) {
   Do(*deletes, "ROLLBACK");
   waits.join();
   EXPECT_EQ(Version(), "9");
+}
+
+// A prepared branch has dropped the locks of rows that it did not change: of the post, too, if it
+// was high enough already.
+TEST_P(IsolationTest, PreparedDeletion_IsWaitedFor) {
+  for (const char* post : {"0", "1000"}) {
+    auto inserts = Session(GetParam()), deletes = Session(GetParam());
+    server_->Sql(
+        absl::StrCat("UPDATE locus_posts.locus_tombstone SET version = ", post, " WHERE tbl = ''"));
+    Do(*deletes,
+       "DELETE FROM orders; DELETE FROM locus_tombstone WHERE tbl <> ''; INSERT INTO orders VALUES"
+       " (7, 0, 9); XA START 'x'; DELETE FROM orders; XA END 'x'; XA PREPARE 'x'");
+    std::thread waits([&] { Do(*inserts, "INSERT INTO orders (order_id) VALUES (7)"); });
+    EXPECT_TRUE(SomebodyWaits());
+    Do(*deletes, "XA COMMIT 'x'");
+    waits.join();
+    EXPECT_EQ(Version(), "11") << post;
+  }
 }
 
 // An INSERT that read the post before the deletion: the deletion waits, for its row is not there.
@@ -241,11 +260,14 @@ TEST_F(VersionPostsTest, Deletions_RaiseTheirPosts) {
             absl::StrCat(internal::TombstoneBucket("1:3")));
 }
 
-// Transactions that lost, of a hundred: inserts, updates and 5 % deletes on 4 vnodes.
-double LostOfAHundred(MariadbServer& server, const std::string& table) {
+// Transactions that lost, of a hundred: inserts, updates and 5 % deletes on 4 vnodes. `lines`: a
+// table whose foreign key names the first one, with a row for each order.
+double LostOfAHundred(MariadbServer& server, const std::string& table,
+                      const std::string& lines = "") {
   constexpr unsigned kWriters = 8;
   constexpr int kEach = 250;
   std::atomic<int> lost = 0;
+  std::atomic<uint64_t> sequence = 0;  // all insert at the end of the vnodes
   std::vector<std::thread> threads;
   for (unsigned w = 0; w < kWriters; ++w) {
     threads.emplace_back([&, w] {
@@ -253,32 +275,41 @@ double LostOfAHundred(MariadbServer& server, const std::string& table) {
       ASSERT_TRUE(session->Run("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ").ok());
       std::mt19937_64 random(w);
       std::vector<std::string> mine;
-      uint64_t sequence = w;
       for (int i = 0; i < kEach; ++i) {
-        std::string statements = "BEGIN";
+        std::vector<std::string> statements = {"BEGIN"};
         std::vector<std::string> ids;
         for (int k = 0; k < 3; ++k) {
-          ids.push_back(Number(IdOf(static_cast<uint32_t>(random() % 4), sequence += kWriters)));
-          absl::StrAppend(&statements, "; INSERT INTO ", table, " (order_id) VALUES (", ids.back(),
-                          ")");
+          ids.push_back(Number(IdOf(static_cast<uint32_t>(random() % 4), ++sequence)));
+          statements.push_back(
+              absl::StrCat("INSERT INTO ", table, " (order_id) VALUES (", ids.back(), ")"));
+          if (lines.empty()) continue;
+          statements.push_back(absl::StrCat("INSERT INTO ", lines, " (order_id, line) VALUES (",
+                                            ids.back(), ", 'a')"));
         }
         if (!mine.empty()) {
           const size_t at = random() % mine.size();
           if (random() % 20 == 0) {
-            absl::StrAppend(&statements, "; DELETE FROM ", table, " WHERE order_id = ", mine[at]);
+            for (const std::string& from : {lines, table}) {
+              if (from.empty()) continue;
+              statements.push_back(
+                  absl::StrCat("DELETE FROM ", from, " WHERE order_id = ", mine[at]));
+            }
             mine.erase(mine.begin() + static_cast<ptrdiff_t>(at));
           } else {
-            absl::StrAppend(&statements, "; UPDATE ", table,
-                            " SET note = note + 1 WHERE order_id = ", mine[at]);
+            statements.push_back(
+                absl::StrCat("UPDATE ", table, " SET note = note + 1 WHERE order_id = ", mine[at]));
           }
         }
-        const auto done = session->Run(statements + "; COMMIT");
+        statements.push_back("COMMIT");
+        absl::Status done;
+        for (size_t k = 0; done.ok() && k < statements.size(); ++k) {
+          done = session->Run(statements[k]).status();
+        }
         if (done.ok()) {
           mine.insert(mine.end(), ids.begin(), ids.end());
           continue;
         }
-        EXPECT_TRUE(session->error() == kDeadlock || session->error() == kLockWait)
-            << done.status();
+        EXPECT_TRUE(session->error() == kDeadlock || session->error() == kLockWait) << done;
         ++lost;
         EXPECT_TRUE(session->Run("ROLLBACK").ok());
       }
@@ -291,6 +322,45 @@ double LostOfAHundred(MariadbServer& server, const std::string& table) {
 TEST_F(VersionPostsTest, EightWritersOnFourVnodes_LoseNoMoreThanWithoutTriggers) {
   const double bare = LostOfAHundred(*server_, "orders_bare");
   EXPECT_LE(LostOfAHundred(*server_, "orders"), bare + 1.0);
+}
+
+TEST_F(VersionPostsTest, RowsWithAForeignKeyAndAKeyOfTwoColumns_LoseNoMoreThanWithoutTriggers) {
+  for (const char* of : {"", "_bare"}) {
+    server_->Sql(absl::StrCat("USE ", kDatabase, "; CREATE TABLE items", of,
+                              " (order_id BIGINT UNSIGNED, line VARBINARY(20), note INT, version"
+                              " BIGINT UNSIGNED NOT NULL DEFAULT 1, PRIMARY KEY (order_id, line),"
+                              " FOREIGN KEY (order_id) REFERENCES orders",
+                              of, " (order_id))"));
+  }
+  MovedTable items;
+  items.guard.name = "items";
+  items.primary_key = {"order_id", "line"};
+  MakeVersionTriggers(*server_, kDatabase, items);
+  const double bare = LostOfAHundred(*server_, "orders_bare", "items_bare");
+  const double triggers = LostOfAHundred(*server_, "orders", "items");
+  EXPECT_LE(triggers, bare + 1.0);
+}
+
+// Triggers do not run on a replica: it has the posts as rows.
+TEST(PromotedReplicaTest, DeletedBefore_IsInsertedAgainAboveItsTombstone) {
+  MariadbServer primary(FencedServer(5)), replica(FencedServer(6));
+  ASSERT_TRUE(primary.Start() && replica.Start());
+  replica.Sql("RESET MASTER");
+  Replicate(primary, replica);
+  MovedTable table;
+  table.guard.name = "orders";
+  primary.Sql(absl::StrCat("CREATE DATABASE ", kDatabase, "; USE ", kDatabase,
+                           "; CREATE TABLE orders (order_id BIGINT UNSIGNED PRIMARY KEY, version"
+                           " BIGINT UNSIGNED NOT NULL DEFAULT 1); ",
+                           absl::StrJoin(CreateTombstones(), "; ")));
+  MakeVersionTriggers(primary, kDatabase, table);
+  primary.Sql(
+      "INSERT INTO locus_posts.orders VALUES (7, 9), (8, 1); DELETE FROM locus_posts.orders");
+  WaitForReplica(primary, replica);
+  Promote(replica);
+  replica.Sql("INSERT INTO locus_posts.orders (order_id) VALUES (7), (8), (9)");
+  EXPECT_EQ(replica.Value("SELECT GROUP_CONCAT(version ORDER BY order_id) FROM locus_posts.orders"),
+            "11,3,1");
 }
 
 }  // namespace
