@@ -230,7 +230,7 @@ std::vector<std::unique_ptr<Caller>> MakeCallers(const std::string& engine, cons
     const SpaceName space =
         SpaceName::Parse(engine == "etcd" ? absl::StrCat("load-", i % stores) : "load").value();
     if (is_new) {
-      const absl::Status made = store->Create(space, absl::ZeroDuration(), absl::Now());
+      const absl::Status made = store->Create(space, {.first_ever = true}, absl::Now());
       if (!made.ok()) Die("create", made);
     }
     callers.push_back(std::make_unique<StoreCaller>(store, space, i));

@@ -71,7 +71,7 @@ void LeasedSnowflakeNextBelowCap(benchmark::State& state) {
   StartASecondThread();
   static AnyLeasedSnowflake* generator = [] {
     auto store = std::make_shared<MemoryWorkerLeaseStore>();
-    store->Create(SpaceName(), absl::ZeroDuration(), Clock::System().Now()).IgnoreError();
+    store->Create(SpaceName(), {.first_ever = true}, Clock::System().Now()).IgnoreError();
     LeasedSnowflakeOptions options;
     options.lease.range = WorkerRange{2, 2};
     return LeasedSnowflake<WideLayout>::Create(store, options)->release();

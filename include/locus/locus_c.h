@@ -381,7 +381,7 @@ typedef struct locus_snowflake_options {
   { sizeof(locus_snowflake_options), NULL, NULL, NULL, 0, 0, 0, 0, 0, 0 }
 
 /* `lease_uri`: sqlite:PATH, mysql://..., redis://..., etcd://..., zookeeper://..., locusd://...
- * The space must exist: `locus lease create`. */
+ * The space must exist: `locus lease create`, the first time with --first-ever. */
 LOCUS_C_API locus_code locus_snowflake_open(const char* lease_uri,
                                             const locus_snowflake_options* options,
                                             locus_snowflake** snowflake, locus_error* error);

@@ -134,6 +134,18 @@ inline constexpr size_t kMostHolderBytes = 1024;
 // The greatest WorkerRange::last.
 inline constexpr uint64_t kMostWorker = (uint64_t{1} << 32) - 1;
 
+// What the caller of WorkerLeaseStore::Create knows of a space's past. By default nothing: the
+// space may replace one that was lost, whose holders are alive.
+struct WorkerSpacePast {
+  // No ID of this space was ever granted, neither here nor in a store that this one replaces, so
+  // IDs are granted at once. Where that is wrong, two holders may make the same IDs.
+  bool first_ever = false;
+  // The store was lost or put back to an older state: the space rests also where it exists.
+  bool lost = false;
+  // The longest ttl of any holder, 10 s to 24 h. A created or lost space rests for it and 60 s.
+  absl::Duration longest_ttl = absl::Hours(24);
+};
+
 // Where worker IDs are leased. A space is a set of worker IDs of which each has at most one holder;
 // spaces of worker IDs and of sequences may have the same name, and have nothing to do with each
 // other. The rules (docs/architecture.md, "Worker leases"):
@@ -166,13 +178,15 @@ class WorkerLeaseStore {
  public:
   virtual ~WorkerLeaseStore() = default;
 
-  // Creates the space if it does not exist. For `rest`, 0 to 25 h, no ID is granted: 0 if the space
-  // is new; at least ttl + max_skew if holders may be alive and the store was lost or put back,
-  // also where the space exists. The caller's clock is taken to be right.
-  virtual absl::Status Create(const SpaceName& space, absl::Duration rest,
+  // Creates the space if it does not exist. It then rests, so that no ID is granted before the
+  // leases of a space that it replaces could have ended, unless `past` says that there is none.
+  // A space that exists is left alone, but for two cases: `lost` makes it rest; `first_ever` ends
+  // the rest of a space that has only rested since it was created (not in locusd). The caller's
+  // clock is taken to be right.
+  virtual absl::Status Create(const SpaceName& space, const WorkerSpacePast& past,
                               absl::Time caller_now) = 0;
   // RESOURCE_EXHAUSTED: all IDs of the range are held or resting; the message says how many, and
-  // when the next one is free.
+  // when the next one is free. UNAVAILABLE also while the space rests; the message says until when.
   virtual absl::StatusOr<WorkerGrant> Acquire(const SpaceName& space,
                                               const WorkerAcquire& request) = 0;
   // ABORTED: the lease has ended, was released, or the ID has another holder: it is lost. A store

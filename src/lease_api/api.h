@@ -61,7 +61,7 @@ struct ApiOptions {
 
 // The API of a node that leases worker IDs. Bodies are those of bodies.h.
 //
-// - PUT /v1/spaces/{space}: creates it; 204.
+// - PUT /v1/spaces/{space}: creates it; 204. With rest_ms above 0 it rests, also if it exists.
 // - DELETE /v1/spaces/{space}: deletes it, if nothing in it is held or rests; 204.
 // - POST /v1/leases: acquires; 201 and the grant.
 // - PUT /v1/leases/{worker}: renews; 200 and the grant.

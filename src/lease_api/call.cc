@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/lease_api/call.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "src/base/text.h"
 #include "src/lease_api/bodies.h"
 #include "src/lease_api/traceparent.h"
+#include "src/worker/worker_rules.h"
 
 namespace locus::lease_api {
 
@@ -14,6 +17,9 @@ using http::ServerAnswer;
 using http::ServerRequest;
 
 namespace {
+
+// In seconds; clients take no more.
+constexpr int64_t kMostRetryAfter = 3600;
 
 // None where there are several: nobody knows which of them is right.
 lease_machine::TraceId TraceOf(const ServerRequest& request) {
@@ -37,10 +43,19 @@ ServerAnswer JsonAnswer(unsigned status, std::string body) {
 }
 
 ServerAnswer ProblemAnswer(const absl::Status& status, std::optional<unsigned> http) {
+  int64_t wait = 1;
+  // Of a space that rests, with the status of a limit: no other node would grant an ID, so clients
+  // should not ask them all.
+  if (const std::optional<absl::Duration> left = worker::RestLeft(status)) {
+    http = 429;
+    wait = std::clamp<int64_t>(absl::ToInt64Seconds(*left) + 1, 1, kMostRetryAfter);
+  }
   const unsigned code = http.value_or(HttpStatusOf(status));
   ServerAnswer answer = JsonAnswer(code, BodyOf(status, code));
   answer.headers[0].second = "application/problem+json";
-  if (absl::IsUnavailable(status)) answer.headers.emplace_back("Retry-After", "1");
+  if (absl::IsUnavailable(status)) {
+    answer.headers.emplace_back("Retry-After", absl::StrCat(wait));
+  }
   return answer;
 }
 

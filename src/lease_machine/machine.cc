@@ -160,7 +160,7 @@ Answer Machine::Do(const Call& call, const Create& create) {
   if (!status.ok()) return Refused(status);
   if (call.space != nullptr) {
     const uint64_t losses = call.space->rules.losses;
-    worker::PlanCreate(call.space->rules, false, create.rest, now_);
+    worker::DeclareLoss(call.space->rules, create.rest, now_);
     if (call.space->rules.losses != losses)
       call.facts.push_back(FactOfSpace(call, Fact::Kind::kLossNoticed));
     return {};
@@ -168,7 +168,7 @@ Answer Machine::Do(const Call& call, const Create& create) {
   if (spaces_.size() >= kMostSpaces) return Refused(LimitMet(call.name, kMostSpaces, "spaces"));
   worker::Space& made = spaces_[call.name].rules;
   made.rest_until = deleted_up_to_;  // the floor of whatever is granted in it
-  worker::PlanCreate(made, true, create.rest, now_);
+  worker::DeclareLoss(made, create.rest, now_);
   call.facts.push_back(FactOfSpace(call, Fact::Kind::kSpaceCreated));
   return {};
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
@@ -22,6 +23,9 @@ constexpr absl::Duration kMostTtl = absl::Hours(24);
 constexpr absl::Duration kMostSkew = absl::Seconds(60);
 constexpr absl::Duration kMostRest = absl::Hours(25);
 constexpr uint64_t kMostToken = uint64_t{1} << 62;
+// RestLeft finds what stands between: answers of a cluster keep a code and a message, no more.
+constexpr absl::string_view kRests = "no worker ID is granted before ";
+constexpr absl::string_view kFromNow = " from now";
 
 absl::Time Millis(absl::Time time) {
   if (time == absl::InfiniteFuture() || time == absl::InfinitePast()) return time;
@@ -109,6 +113,13 @@ Outcome Refused(absl::Status status) {
   return outcome;
 }
 
+absl::Status Resting(absl::Time until, absl::Time now) {
+  return absl::UnavailableError(absl::StrCat(
+      kRests, Shown(until), ", ", absl::FormatDuration(until - now), kFromNow,
+      ": the space was created anew, or its store lost leases, and holders from before may go on "
+      "until then"));
+}
+
 Outcome Lost(uint64_t worker, uint64_t token, std::string_view why) {
   return Refused(absl::AbortedError(
       absl::StrCat("worker ", worker, ", token ", token, ": ", internal::ToAbsl(why))));
@@ -154,6 +165,14 @@ absl::Status Check(const WorkerRelease& request) {
   return CheckToken(request.worker, request.token);
 }
 
+absl::Status Check(const WorkerSpacePast& past) {
+  if (past.first_ever && past.lost) {
+    return absl::InvalidArgumentError(
+        "a space cannot both be the first ever of its name and have lost leases");
+  }
+  return CheckTerm({.ttl = past.longest_ttl});
+}
+
 absl::Status CheckRest(absl::Duration rest) {
   if (rest < absl::ZeroDuration() || rest > kMostRest) {
     return absl::InvalidArgumentError(
@@ -181,12 +200,29 @@ absl::Status CheckClock(const WorkerLeaseTerm& term, absl::Time caller_now, absl
                    absl::FormatDuration(term.max_skew), "; mend the clock that is wrong"));
 }
 
-bool PlanCreate(Space& space, bool is_new, absl::Duration rest, absl::Time now) {
-  if (rest > absl::ZeroDuration()) {
-    space.rest_until = std::max(space.rest_until, Millis(now) + rest);
-    ++space.losses;
+absl::Duration RestOf(const WorkerSpacePast& past) {
+  return past.first_ever ? absl::ZeroDuration() : past.longest_ttl + kMostSkew;
+}
+
+bool PlanCreate(Space& space, bool is_new, const WorkerSpacePast& past, absl::Time now) {
+  if (past.lost) {
+    DeclareLoss(space, RestOf(past), now);
+    return true;
   }
-  return is_new || rest > absl::ZeroDuration();
+  if (is_new && !past.first_ever) {
+    space.rest_until = std::max(space.rest_until, Millis(now) + RestOf(past));
+  }
+  // Without a loss there is a rest only since the space was created: nothing was granted yet.
+  const bool ends =
+      !is_new && past.first_ever && space.losses == 0 && space.rest_until >= Millis(now);
+  if (ends) space.rest_until = absl::InfinitePast();
+  return is_new || ends;
+}
+
+void DeclareLoss(Space& space, absl::Duration rest, absl::Time now) {
+  if (rest == absl::ZeroDuration()) return;
+  space.rest_until = std::max(space.rest_until, Millis(now) + rest);
+  ++space.losses;
 }
 
 WorkerSpaceView ViewOf(const Space& space, absl::Time now) {
@@ -199,6 +235,12 @@ WorkerSpaceView ViewOf(const Space& space, absl::Time now) {
 
 void NoteLoss(Space& space, const WorkerLeaseTerm& term, absl::Time now) {
   space.longest = std::max(space.longest, Whole(term));
+  space.rest_until = std::max(space.rest_until, Millis(now) + space.longest);
+  ++space.losses;
+}
+
+void NoteLoss(Space& space, absl::Time now) {
+  if (space.longest == absl::ZeroDuration()) return NoteLoss(space, {kMostTtl, kMostSkew}, now);
   space.rest_until = std::max(space.rest_until, Millis(now) + space.longest);
   ++space.losses;
 }
@@ -252,9 +294,7 @@ Outcome PlanAcquire(const Space& space, const WorkerRecord* record, uint64_t wor
     return Granted(space, space, *record, request.term, now);  // the answer was lost
   }
   if (space.rest_until >= now) {
-    return Refused(absl::ResourceExhaustedError(
-        absl::StrCat("no worker ID is granted before ", Shown(space.rest_until),
-                     ": the store lost its leases, and their holders may go on until then")));
+    return Refused(Resting(space.rest_until, now));
   }
   WorkerRecord next;
   next.worker = worker;
@@ -338,10 +378,22 @@ absl::Status AllTaken(const SpaceName& space, const WorkerRange& range, uint64_t
                    " from now, at ", Shown(next_free), ", unless it is renewed"));
 }
 
+std::optional<absl::Duration> RestLeft(const absl::Status& status) {
+  const absl::string_view text = status.message();
+  const size_t comma = text.find(", "), end = text.find(kFromNow);
+  absl::Duration left;
+  if (!absl::IsUnavailable(status) || !absl::StartsWith(text, kRests) || comma >= end ||
+      !absl::ParseDuration(text.substr(comma + 2, end - comma - 2), &left)) {
+    return std::nullopt;
+  }
+  return left;
+}
+
 absl::Status NoSuchSpace(const SpaceName& space) {
   return absl::NotFoundError(absl::StrCat(
       "there is no space ", space.str(),
-      " of worker IDs; create it with `locus lease create`, with --lost if there was one"));
+      " of worker IDs; create it with `locus lease create`, with --first-ever only if there never "
+      "was one"));
 }
 
 }  // namespace worker

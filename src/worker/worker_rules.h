@@ -36,20 +36,26 @@ struct Space {
 absl::Status Check(const WorkerAcquire& request);
 absl::Status Check(const WorkerRenew& request);
 absl::Status Check(const WorkerRelease& request);
+absl::Status Check(const WorkerSpacePast& past);
 absl::Status CheckRest(absl::Duration rest);
 // Of a record that was read: INVALID_ARGUMENT, naming what cannot be.
 absl::Status CheckRecord(const WorkerRecord& record);
 // FAILED_PRECONDITION: the clocks differ by more than max_skew.
 absl::Status CheckClock(const WorkerLeaseTerm& term, absl::Time caller_now, absl::Time store_now);
 
+// For how long a space with this past rests once it was created or lost.
+absl::Duration RestOf(const WorkerSpacePast& past);
 // WorkerLeaseStore::Create. `is_new`: there was no space. True: `space` is to be stored.
-bool PlanCreate(Space& space, bool is_new, absl::Duration rest, absl::Time now);
+bool PlanCreate(Space& space, bool is_new, const WorkerSpacePast& past, absl::Time now);
+// The space has lost leases, says an operator: it rests for `rest`. 0: nothing happens.
+void DeclareLoss(Space& space, absl::Duration rest, absl::Time now);
 // Without its workers.
 WorkerSpaceView ViewOf(const Space& space, absl::Time now);
 
 // The store has lost what it stored: nothing is granted until the longest lease known, and one of
-// `term`, could have ended.
+// `term`, could have ended. Without a term, and where no lease is known: the longest possible one.
 void NoteLoss(Space& space, const WorkerLeaseTerm& term, absl::Time now);
+void NoteLoss(Space& space, absl::Time now);
 
 // Whether an acquire may have this ID. Nobody holds it, or the request itself was granted it before
 // and the answer was lost. nullptr: it was never granted.
@@ -78,7 +84,7 @@ struct Outcome {
   WorkerGrant grant;  // where the status is OK
 };
 
-// Grants `worker`, which IsFree. RESOURCE_EXHAUSTED: the space rests.
+// Grants `worker`, which IsFree. UNAVAILABLE, with a RestLeft: the space rests.
 Outcome PlanAcquire(const Space& space, const WorkerRecord* record, uint64_t worker,
                     const WorkerAcquire& request, absl::Time now);
 // `space` nullptr: there is none any more, or never was.
@@ -89,6 +95,8 @@ Outcome PlanRelease(const WorkerRecord* record, const WorkerRelease& request);
 // The RESOURCE_EXHAUSTED of a range without a free ID. `next_free` is the least ceiling of them.
 absl::Status AllTaken(const SpaceName& space, const WorkerRange& range, uint64_t held,
                       absl::Time next_free, absl::Time now);
+// For how long the space still rests, if that is why the status refuses.
+std::optional<absl::Duration> RestLeft(const absl::Status& status);
 // The NOT_FOUND of a space that does not exist.
 absl::Status NoSuchSpace(const SpaceName& space);
 

@@ -150,7 +150,7 @@ TEST_F(AuditHooksTest, AWorkerLease_IsARowForEachTurn) {
   options.space = context_.space;
   options.on_event = AuditWorkerLease(*sink_, context_);
   auto store = std::make_shared<MemoryWorkerLeaseStore>();
-  ASSERT_TRUE(store->Create(options.space, absl::ZeroDuration(), Clock::System().Now()).ok());
+  ASSERT_TRUE(store->Create(options.space, {.first_ever = true}, Clock::System().Now()).ok());
   auto lease = WorkerLease::Acquire(store, options);
   ASSERT_TRUE(lease.ok()) << lease.status();
   ASSERT_TRUE((*lease)->Release().ok());

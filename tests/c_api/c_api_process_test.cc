@@ -33,7 +33,7 @@ class CApiProcessTest : public CApiTest {
     create.create = true;
     auto leases = SqliteWorkerLeaseStore::Open(directory_ / "leases.db", create);
     ASSERT_TRUE(leases.ok()) << leases.status();
-    ASSERT_TRUE((*leases)->Create(SpaceName(), absl::ZeroDuration(), absl::Now()).ok());
+    ASSERT_TRUE((*leases)->Create(SpaceName(), {.first_ever = true}, absl::Now()).ok());
     const std::vector<Shard> shards = {
         {.id = 1, .name = "a", .endpoint = "mysql://127.0.0.1:1/a", .labels = {}}};
     std::ofstream(directory_ / "table.json")

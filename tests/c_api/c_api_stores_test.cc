@@ -314,7 +314,7 @@ TEST_F(CApiStoresTest, Snowflakes_LeaseTheirWorkerId) {
     create.create = true;
     auto store = SqliteWorkerLeaseStore::Open(path, create);
     ASSERT_TRUE(store.ok()) << store.status();
-    ASSERT_TRUE((*store)->Create(SpaceName(), absl::ZeroDuration(), absl::Now()).ok());
+    ASSERT_TRUE((*store)->Create(SpaceName(), {.first_ever = true}, absl::Now()).ok());
   }
   locus_snowflake_options options = LOCUS_SNOWFLAKE_OPTIONS_INIT;
   options.first_worker = 7;

@@ -36,9 +36,10 @@ std::string IdOf(ApiCluster& cluster, int node) { return absl::StrCat(cluster.id
 TEST(CliClusterTest, LeaseVerbs_TakeALocusdUri) {
   ApiCluster cluster(3, Clock::System(), {"s3cret"});
   const std::string uri = cluster.uri(3);
-  EXPECT_THAT(RunLocus({"lease", "create", uri}).err, HasSubstr("bearer token is needed"));
+  EXPECT_THAT(RunLocus({"lease", "create", uri, "--first-ever"}).err,
+              HasSubstr("bearer token is needed"));
   Variable token("LOCUS_PASSWORD", "s3cret");
-  ASSERT_EQ(RunLocus({"lease", "create", uri}).exit, 0);
+  ASSERT_EQ(RunLocus({"lease", "create", uri, "--first-ever"}).exit, 0);
   const json grant = Parsed(RunLocus({"lease", "acquire", uri, "--range", "5-5"}));
   EXPECT_EQ(grant["worker"], 5);
   EXPECT_THAT(RunLocus({"lease", "list", uri}).out, HasSubstr("held"));
@@ -138,7 +139,7 @@ TEST(CliClusterTest, Status_ShowsAMemberWhoseAddressAnotherNodeHas) {
 
 TEST(CliClusterTest, AddRemoveAndTransfer_ChangeTheMembers) {
   ApiCluster cluster(1, Clock::System());
-  ASSERT_EQ(RunLocus({"lease", "create", cluster.uri(1)}).exit, 0);
+  ASSERT_EQ(RunLocus({"lease", "create", cluster.uri(1), "--first-ever"}).exit, 0);
   const std::string uri = cluster.uri(1);
   const int second = cluster.AddBlank(), third = cluster.AddBlank();
   const Outcome learner = RunLocus({"cluster", "add", uri, cluster.endpoint(second), "--learner"});
@@ -172,7 +173,7 @@ TEST(CliClusterTest, LeaseDelete_DeletesASpaceThatNobodyNeeds) {
   ApiCluster cluster(1, Clock::System());
   const std::string uri = cluster.uri(1);
   for (const char* space : {"old", "new"}) {
-    ASSERT_EQ(RunLocus({"lease", "create", uri, "--space", space}).exit, 0);
+    ASSERT_EQ(RunLocus({"lease", "create", uri, "--space", space, "--first-ever"}).exit, 0);
   }
   ASSERT_EQ(RunLocus({"lease", "acquire", uri, "--space", "new"}).exit, 0);
   const Outcome held = RunLocus({"lease", "delete", uri, "--space", "new"});

@@ -26,7 +26,7 @@ class HoldTest : public CommandTest {
  protected:
   void SetUp() override {
     CommandTest::SetUp();
-    ASSERT_EQ(RunLocus({"lease", "create", store_}).exit, 0);
+    ASSERT_EQ(RunLocus({"lease", "create", store_, "--first-ever"}).exit, 0);
   }
   // The one worker ID that was ever granted.
   json Worker() {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // locus lease.
+#include <filesystem>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -29,14 +31,14 @@ TEST_F(LeaseTest, NothingCreated_EachVerbSaysHow) {
     EXPECT_EQ(outcome.exit, 1);
     EXPECT_THAT(outcome.err, HasSubstr("`locus lease create " + store_ + "` creates it"));
   }
-  ASSERT_EQ(RunLocus({"lease", "create", store_}).exit, 0);
+  ASSERT_EQ(RunLocus({"lease", "create", store_, "--first-ever"}).exit, 0);
   const Outcome other = RunLocus({"lease", "list", store_, "--space", "other"});
   EXPECT_EQ(other.exit, 1);
   EXPECT_THAT(other.err, HasSubstr("there is no space other of worker IDs"));
 }
 
 TEST_F(LeaseTest, AcquireListRelease_TellOfOneLease) {
-  ASSERT_EQ(RunLocus({"lease", "create", store_}).exit, 0);
+  ASSERT_EQ(RunLocus({"lease", "create", store_, "--first-ever"}).exit, 0);
   const json grant = Parsed(RunLocus({"lease", "acquire", store_, "--range", "5-6", "--prefer", "6",
                                       "--ttl", "1h", "--holder", R"({"pod":"a"})"}));
   EXPECT_EQ(grant["worker"], 6);
@@ -57,7 +59,7 @@ TEST_F(LeaseTest, AcquireListRelease_TellOfOneLease) {
 }
 
 TEST_F(LeaseTest, Delete_OfAnotherEngineOrWithoutASpace_IsRefused) {
-  ASSERT_EQ(RunLocus({"lease", "create", store_}).exit, 0);
+  ASSERT_EQ(RunLocus({"lease", "create", store_, "--first-ever"}).exit, 0);
   const Outcome other = RunLocus({"lease", "delete", store_, "--space", "orders"});
   EXPECT_EQ(other.exit, 1);
   EXPECT_THAT(other.err, HasSubstr("only locusd deletes spaces"));
@@ -68,7 +70,7 @@ TEST_F(LeaseTest, Delete_OfAnotherEngineOrWithoutASpace_IsRefused) {
 }
 
 TEST_F(LeaseTest, Release_WithTheLastTimeUsed_FreesTheIdAtOnce) {
-  ASSERT_EQ(RunLocus({"lease", "create", store_}).exit, 0);
+  ASSERT_EQ(RunLocus({"lease", "create", store_, "--first-ever"}).exit, 0);
   const json first = Parsed(RunLocus({"lease", "acquire", store_, "--range", "1-1"}));
   const std::string token = first["token"].get<std::string>();
   EXPECT_EQ(RunLocus({"lease", "acquire", store_, "--range", "1-1"}).exit, 1);
@@ -82,11 +84,30 @@ TEST_F(LeaseTest, Release_WithTheLastTimeUsed_FreesTheIdAtOnce) {
 }
 
 TEST_F(LeaseTest, AllTaken_SaysHowManyAndWhenTheNextIsFree) {
-  ASSERT_EQ(RunLocus({"lease", "create", store_}).exit, 0);
+  ASSERT_EQ(RunLocus({"lease", "create", store_, "--first-ever"}).exit, 0);
   ASSERT_EQ(RunLocus({"lease", "acquire", store_, "--range", "3-3"}).exit, 0);
   const Outcome outcome = RunLocus({"lease", "acquire", store_, "--range", "3-3"});
   EXPECT_EQ(outcome.exit, 1);
   EXPECT_THAT(outcome.err, HasSubstr("all 1 worker IDs of 3..3 are taken, 1 of them held"));
+}
+
+TEST_F(LeaseTest, LostStoreCreatedAgain_GrantsTheHeldIdToNobody) {
+  ASSERT_EQ(RunLocus({"lease", "create", store_, "--first-ever"}).exit, 0);
+  ASSERT_EQ(RunLocus({"lease", "acquire", store_, "--range", "3-3"}).exit, 0);
+  const std::string path = store_.substr(std::string_view("sqlite:").size());
+  for (const char* file : {"", "-wal", "-shm", "-workers-locus"}) {
+    std::filesystem::remove(path + file);
+  }
+  const Outcome created = RunLocus({"lease", "create", store_});
+  EXPECT_EQ(created.exit, 0) << created.err;
+  EXPECT_THAT(created.out, HasSubstr("space orders rests until 2"));
+  const Outcome refused = RunLocus({"lease", "acquire", store_, "--range", "3-3"});
+  EXPECT_EQ(refused.exit, 1);
+  EXPECT_THAT(refused.err, HasSubstr("no worker ID is granted before 2"));
+  EXPECT_EQ(RunLocus({"lease", "create", store_, "--first-ever", "--ttl", "1h"}).exit, 2);
+  ASSERT_EQ(RunLocus({"lease", "create", store_, "--first-ever"}).exit, 0);
+  EXPECT_EQ(RunLocus({"lease", "acquire", store_, "--range", "3-3"}).exit, 0)
+      << "the caller's word";
 }
 
 TEST_F(LeaseTest, CreateLost_GrantsNothingForTheLongestTtl) {
@@ -96,7 +117,7 @@ TEST_F(LeaseTest, CreateLost_GrantsNothingForTheLongestTtl) {
   ASSERT_EQ(RunLocus({"lease", "create", store_, "--lost", "--ttl", "2h"}).exit, 0);
   const Outcome outcome = RunLocus({"lease", "acquire", store_});
   EXPECT_EQ(outcome.exit, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("the store lost its leases"));
+  EXPECT_THAT(outcome.err, HasSubstr("its store lost leases"));
   EXPECT_THAT(RunLocus({"lease", "list", store_}).out, HasSubstr("rests_until 2"));
 }
 

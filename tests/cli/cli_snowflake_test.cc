@@ -202,7 +202,7 @@ TEST_F(SnowflakeLeaseTest, Lease_IsTakenAndGivenBack) {
   const Outcome missing = RunLocus(Next());
   EXPECT_EQ(missing.exit, 1);
   EXPECT_THAT(missing.err, HasSubstr("locus lease create"));
-  ASSERT_EQ(RunLocus({"lease", "create", store_}).exit, 0);
+  ASSERT_EQ(RunLocus({"lease", "create", store_, "--first-ever"}).exit, 0);
   std::set<int64_t> all;
   for (int run = 0; run < 3; ++run) {
     for (int64_t id : IdsOf(RunLocus(Next({"--count", "5000"})))) {
@@ -213,7 +213,7 @@ TEST_F(SnowflakeLeaseTest, Lease_IsTakenAndGivenBack) {
 }
 
 TEST_F(SnowflakeLeaseTest, TwoAtOnce_HaveAWorkerEach_AndAKilledOneKeepsItsOwn) {
-  ASSERT_EQ(RunLocus({"lease", "create", store_}).exit, 0);
+  ASSERT_EQ(RunLocus({"lease", "create", store_, "--first-ever"}).exit, 0);
   RunningCommand running(Next({"--count", "1000000000"}));
   const SnowflakeParts parts =
       SnowflakeDefaultLayout::Decompose(std::stoll(running.ReadLine())).value();
@@ -229,7 +229,7 @@ TEST_F(SnowflakeLeaseTest, TwoAtOnce_HaveAWorkerEach_AndAKilledOneKeepsItsOwn) {
 }
 
 TEST_F(SnowflakeLeaseTest, Datacenter_BoundsTheWorker) {
-  ASSERT_EQ(RunLocus({"lease", "create", store_}).exit, 0);
+  ASSERT_EQ(RunLocus({"lease", "create", store_, "--first-ever"}).exit, 0);
   const int64_t id = IdsOf(RunLocus(Next({"--datacenter", "7"})))[0];
   EXPECT_EQ(SnowflakeDefaultLayout::Decompose(id)->datacenter, 7u);
   EXPECT_EQ(Workers()[0]["worker"].get<uint64_t>() / 32, 7u);

@@ -38,7 +38,7 @@ class ConsoleApiTest : public ::testing::Test {
     parts->numbers = codec_;
     parts->sequences = std::make_shared<SequenceSet>(MemorySequencer::Create({}).value(), 100);
     leases_ = std::make_shared<MemoryWorkerLeaseStore>();
-    ASSERT_TRUE(leases_->Create(SpaceName(), absl::ZeroDuration(), absl::Now()).ok());
+    ASSERT_TRUE(leases_->Create(SpaceName(), {.first_ever = true}, absl::Now()).ok());
     parts->snowflake = LeasedSnowflake<>::Create(leases_, {}).value();
     RouterOptions router;
     router.confirm_every = absl::Milliseconds(200);

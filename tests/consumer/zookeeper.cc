@@ -11,7 +11,7 @@ int main() {
   auto store = locus::ZookeeperWorkerLeaseStore::Open(options);
   if (!store.ok()) return 1;
   for (const absl::Status& status :
-       {(*store)->Create(locus::SpaceName(), absl::ZeroDuration(), absl::UnixEpoch()),
+       {(*store)->Create(locus::SpaceName(), {.first_ever = true}, absl::UnixEpoch()),
         (*store)->Show(locus::SpaceName()).status()}) {
     std::cout << status << '\n';
   }

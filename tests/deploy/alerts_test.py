@@ -479,7 +479,7 @@ class LeaseNodes(Alerts):
         data = os.path.join(second.directory, "data")
         shutil.copytree(data, data + ".old")
         second.start()
-        subprocess.run([processes.LOCUS, "lease", "create", uri], check=True,
+        subprocess.run([processes.LOCUS, "lease", "create", uri, "--first-ever"], check=True,
                        timeout=processes.PATIENCE)
         wait("the second one has it", lambda: value(second.metrics(), "locusd_applied_index") ==
              value(first.metrics(), "locusd_applied_index"))

@@ -55,7 +55,7 @@ class HolderProbeTest : public ::testing::Test {
   void Begin(int nodes) {
     cluster_ = std::make_unique<LeaseCluster>(nodes, clock_);
     store_ = cluster_->Connect();
-    ASSERT_TRUE(store_->Create(space_, absl::ZeroDuration(), clock_.Now()).ok());
+    ASSERT_TRUE(store_->Create(space_, {.first_ever = true}, clock_.Now()).ok());
     for (int i = 0; i < nodes; ++i) Probe(i);
   }
   void Probe(int node) {

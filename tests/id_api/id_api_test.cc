@@ -89,7 +89,7 @@ class IdApiTest : public ::testing::Test {
       in_fives.step = 5;
       parts.sequences = std::make_shared<SequenceSet>(MemorySequencer::Create(in_fives).value(), 3);
       auto leases = std::make_shared<MemoryWorkerLeaseStore>();
-      ASSERT_TRUE(leases->Create(SpaceName(), absl::ZeroDuration(), absl::Now()).ok());
+      ASSERT_TRUE(leases->Create(SpaceName(), {.first_ever = true}, absl::Now()).ok());
       parts.snowflake = LeasedSnowflake<>::Create(leases, {}).value();
     }
     auto api = IdApi::Make(std::move(opened), options);

@@ -40,6 +40,7 @@ class IdServiceTest : public ::testing::Test {
     settings_.sequences.emplace().place = place;
     settings_.snowflake.emplace().leases = place;
     settings_.snowflake->create = true;
+    settings_.snowflake->first_ever = true;
     SetTable("1.json");
   }
 
@@ -191,7 +192,7 @@ TEST_F(IdServiceTest, VersionThatWasRetired_GetsNoOtherKey) {
 TEST_F(IdServiceTest, WorkerIdsThatAreAllTaken_AreWaitedForWhileTheRestWorks) {
   const auto leases = OpenLeases(*settings_.snowflake);
   ASSERT_TRUE(leases.ok()) << leases.status();
-  ASSERT_TRUE((*leases)->Create(SpaceName(), absl::ZeroDuration(), absl::Now()).ok());
+  ASSERT_TRUE((*leases)->Create(SpaceName(), {.first_ever = true}, absl::Now()).ok());
   std::vector<std::unique_ptr<LeasedSnowflake<>>> others;
   settings_.snowflake->datacenter = 3;
   for (int i = 0; i < 32; ++i) {

@@ -97,7 +97,7 @@ class LeaseAuditClickHouseTest : public ::testing::Test {
   // refused, 1 unhealthy, 1 healthy.
   void UseAll(LeaseCluster& cluster) {
     auto store = cluster.Connect();
-    ASSERT_TRUE(store->Create(space_, absl::ZeroDuration(), clock_.Now()).ok());
+    ASSERT_TRUE(store->Create(space_, {.first_ever = true}, clock_.Now()).ok());
     std::vector<WorkerGrant> grants;
     for (int i = 0; i < 12; ++i) {
       auto grant = store->Acquire(space_, Wish(absl::StrCat("n", i)));

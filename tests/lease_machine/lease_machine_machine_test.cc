@@ -265,7 +265,7 @@ TEST_F(MachineTest, RenewalOfALeaseThatWasForgotten_TakesItOverAndRests) {
   ASSERT_TRUE(taken.status.ok()) << taken.status;
   EXPECT_TRUE(taken.grant->loss_noticed);
   EXPECT_THAT(FactsTold(), ElementsAre("loss noticed 0 ", "renewed 2 z"));
-  EXPECT_EQ(Do(AcquireOf("a")).status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(Do(AcquireOf("a")).status.code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(machine_.Show(space_)->losses, 1u);
   now_ += kTtl + kSkew + absl::Milliseconds(1);
   EXPECT_TRUE(Do(AcquireOf("a")).status.ok());
@@ -274,7 +274,7 @@ TEST_F(MachineTest, RenewalOfALeaseThatWasForgotten_TakesItOverAndRests) {
 TEST_F(MachineTest, SpaceCreatedAgainWithARest_GrantsNothingMeanwhile) {
   EXPECT_TRUE(Do(Create{kTtl, now_}).status.ok());
   EXPECT_THAT(FactsTold(), ElementsAre("loss noticed 0 "));
-  EXPECT_EQ(Do(AcquireOf("a")).status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(Do(AcquireOf("a")).status.code(), absl::StatusCode::kUnavailable);
   now_ += kTtl + absl::Milliseconds(1);
   EXPECT_TRUE(Do(AcquireOf("a")).status.ok());
 }

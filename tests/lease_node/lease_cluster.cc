@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "src/base/random_word.h"
+#include "src/worker/worker_rules.h"
 #include "tests/support/private_server.h"
 #include "tests/support/sanitizers.h"
 
@@ -25,8 +26,13 @@ class Client : public WorkerLeaseStore {
  public:
   Client(LeaseCluster& cluster, Clock& clock) : cluster_(cluster), clock_(clock) {}
 
-  absl::Status Create(const SpaceName& space, absl::Duration rest, absl::Time now) override {
-    return Ask(space, lease_machine::Create{rest, now}).status;
+  absl::Status Create(const SpaceName& space, const WorkerSpacePast& past,
+                      absl::Time now) override {
+    if (!past.first_ever && !past.lost) {
+      const absl::Status there = Show(space).status();
+      if (!absl::IsNotFound(there)) return there;
+    }
+    return Ask(space, lease_machine::Create{worker::RestOf(past), now}).status;
   }
   absl::StatusOr<WorkerGrant> Acquire(const SpaceName& space,
                                       const WorkerAcquire& request) override {

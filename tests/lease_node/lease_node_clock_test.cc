@@ -71,7 +71,7 @@ class LeaseNodeClockTest : public ::testing::Test {
   }
   // How far the time of a command that is proposed now is ahead of the truth.
   absl::Duration Ahead(WorkerLeaseStore& store) {
-    const absl::Status status = store.Create(space_, absl::ZeroDuration(), clock_.Now());
+    const absl::Status status = store.Create(space_, {.first_ever = true}, clock_.Now());
     EXPECT_TRUE(status.ok()) << status;
     return store.Show(space_)->now - clock_.Now();
   }
@@ -108,7 +108,7 @@ TEST_P(LeaseNodeSkewTest, StartedNodeIsHandedTheLeadership_GoesOnWithTheClusters
   }
   LeaseCluster cluster(3, clock_, {}, Adjusted());
   auto store = cluster.Connect();
-  ASSERT_TRUE(store->Create(space_, absl::ZeroDuration(), clock_.Now()).ok());
+  ASSERT_TRUE(store->Create(space_, {.first_ever = true}, clock_.Now()).ok());
   const int leader = cluster.WaitForLeader();
   ASSERT_GE(leader, 0);
   const int started = (leader + 1) % 3;
@@ -139,7 +139,7 @@ TEST_P(LeaseNodeSkewTest, LeaderDies_TheStartedNodeIsBehindByATickAtMost) {
   };
   LeaseCluster cluster(3, clock_, {}, Adjusted());
   auto store = cluster.Connect();
-  ASSERT_TRUE(store->Create(space_, absl::ZeroDuration(), clock_.Now()).ok());
+  ASSERT_TRUE(store->Create(space_, {.first_ever = true}, clock_.Now()).ok());
   const int leader = cluster.WaitForLeader();
   ASSERT_GE(leader, 0);
   const int started = (leader + 1) % 3;
@@ -181,7 +181,7 @@ TEST_P(LeaseNodeSkewTest, LeaderStartsAtOnce_ANodeThatKnowsTheTimeLeads) {
   };
   LeaseCluster cluster(3, clock_, {}, Adjusted());
   auto store = cluster.Connect();
-  ASSERT_TRUE(store->Create(space_, absl::ZeroDuration(), clock_.Now()).ok());
+  ASSERT_TRUE(store->Create(space_, {.first_ever = true}, clock_.Now()).ok());
   const auto grant = store->Acquire(space_, Wish("a"));
   ASSERT_TRUE(grant.ok()) << grant.status();
   const int leader = cluster.WaitForLeader();
@@ -215,7 +215,7 @@ INSTANTIATE_TEST_SUITE_P(Skews, LeaseNodeSkewTest,
 TEST_F(LeaseNodeClockTest, ClusterWasWithoutAMajorityForAnHour_ANodeThatStayedUpKnowsTheTime) {
   LeaseCluster cluster(3, clock_, {}, Adjusted());
   auto store = cluster.Connect();
-  ASSERT_TRUE(store->Create(space_, absl::ZeroDuration(), clock_.Now()).ok());
+  ASSERT_TRUE(store->Create(space_, {.first_ever = true}, clock_.Now()).ok());
   const int first = cluster.WaitForLeader();
   ASSERT_GE(first, 0);
   const int left = (first + 1) % 3;
@@ -247,7 +247,7 @@ TEST_F(LeaseNodeClockTest, AllWereDownAndTheFirstLeaderDiesBeforeItsFirstCommand
     options.tick = absl::InfiniteDuration();
   };
   LeaseCluster cluster(3, clock_, {}, Adjusted());
-  ASSERT_TRUE(cluster.Connect()->Create(space_, absl::ZeroDuration(), clock_.Now()).ok());
+  ASSERT_TRUE(cluster.Connect()->Create(space_, {.first_ever = true}, clock_.Now()).ok());
   const int leader = cluster.WaitForLeader();
   ASSERT_GE(leader, 0);
   for (int i = 0; i < 3; ++i)

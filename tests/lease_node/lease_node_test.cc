@@ -75,7 +75,7 @@ class LeaseNodeTest : public ::testing::Test {
 TEST_F(LeaseNodeTest, LeaderKilled_AnotherGoesOnWithAllThatWasAcknowledged) {
   LeaseCluster cluster(3, clock_);
   auto store = cluster.Connect();
-  ASSERT_TRUE(store->Create(space_, absl::ZeroDuration(), clock_.Now()).ok());
+  ASSERT_TRUE(store->Create(space_, {.first_ever = true}, clock_.Now()).ok());
   std::vector<WorkerGrant> grants;
   for (int round = 0; round < 4; ++round) {
     for (int i = 0; i < 5; ++i) {
@@ -103,7 +103,7 @@ TEST_F(LeaseNodeTest, LeaderKilled_AnotherGoesOnWithAllThatWasAcknowledged) {
 TEST_F(LeaseNodeTest, LeaseThatIsNotRenewed_IsEndedByTheLeader) {
   LeaseCluster cluster(3, clock_);
   auto store = cluster.Connect();
-  ASSERT_TRUE(store->Create(space_, absl::ZeroDuration(), clock_.Now()).ok());
+  ASSERT_TRUE(store->Create(space_, {.first_ever = true}, clock_.Now()).ok());
   auto grant = store->Acquire(space_, Wish("a"));
   ASSERT_TRUE(grant.ok()) << grant.status();
   for (int i = 0; i < 3; ++i) {
@@ -145,7 +145,7 @@ TEST_F(LeaseNodeTest, Follower_RefusesAndNamesTheLeader) {
 TEST_F(LeaseNodeTest, RequestsAtOnce_ShareCommands) {
   LeaseCluster cluster(1, clock_);
   auto store = cluster.Connect();
-  ASSERT_TRUE(store->Create(space_, absl::ZeroDuration(), clock_.Now()).ok());
+  ASSERT_TRUE(store->Create(space_, {.first_ever = true}, clock_.Now()).ok());
   auto grant = store->Acquire(space_, Wish("a"));
   ASSERT_TRUE(grant.ok()) << grant.status();
   const lease_node::LeaseNode::Stats before = cluster.node(0)->stats();
@@ -172,7 +172,7 @@ TEST_F(LeaseNodeTest, RequestsAtOnce_ShareCommands) {
 TEST_F(LeaseNodeTest, Renewals_AreGathered) {
   LeaseCluster cluster(1, clock_, {}, Gathering(absl::Minutes(3)));
   auto store = cluster.Connect();
-  ASSERT_TRUE(store->Create(space_, absl::ZeroDuration(), clock_.Now()).ok());
+  ASSERT_TRUE(store->Create(space_, {.first_ever = true}, clock_.Now()).ok());
   std::vector<WorkerGrant> grants;
   for (int i = 0; i < 5; ++i) {
     grants.push_back(store->Acquire(space_, Wish(absl::StrCat("n", i))).value());
@@ -204,7 +204,7 @@ TEST_F(LeaseNodeTest, Renewals_AreGathered) {
 TEST_F(LeaseNodeTest, LoneRenewal_IsAnsweredWhenItsTimeHasCome) {
   LeaseCluster cluster(1, clock_, {}, Gathering(absl::Milliseconds(300)));
   auto store = cluster.Connect();
-  ASSERT_TRUE(store->Create(space_, absl::ZeroDuration(), clock_.Now()).ok());
+  ASSERT_TRUE(store->Create(space_, {.first_ever = true}, clock_.Now()).ok());
   const WorkerGrant grant = store->Acquire(space_, Wish("n")).value();
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(store->Renew(space_, RenewalOf(grant, "n")).ok());
@@ -256,7 +256,7 @@ TEST_F(LeaseNodeTest, NodeThatEnds_TellsItsStatusToWhoeverItAnswers) {
 // As after a step back to an older version: the log goes on where this one cannot.
 TEST_F(LeaseNodeTest, CommittedCommandOfANewerVersion_StopsTheNodeAndNamesTheEntry) {
   LeaseCluster cluster(1, clock_);
-  ASSERT_TRUE(cluster.Connect()->Create(space_, absl::ZeroDuration(), clock_.Now()).ok());
+  ASSERT_TRUE(cluster.Connect()->Create(space_, {.first_ever = true}, clock_.Now()).ok());
   const raft::NodeStatus before = cluster.node(0)->Status();
   cluster.Kill(0);
   raft::Write newer;
@@ -285,7 +285,7 @@ TEST_F(LeaseNodeTest, CommittedCommandOfANewerVersion_StopsTheNodeAndNamesTheEnt
 TEST_F(LeaseNodeTest, ClocksOfFollowers_FollowTheLeaders) {
   LeaseCluster cluster(3, clock_);
   auto store = cluster.Connect();
-  ASSERT_TRUE(store->Create(space_, absl::ZeroDuration(), clock_.Now()).ok());
+  ASSERT_TRUE(store->Create(space_, {.first_ever = true}, clock_.Now()).ok());
   // All have applied the same, so a follower does so at the time at which the command was made.
   auto is_level = [&] {
     const raft::NodeStatus first = cluster.node(0)->Status();

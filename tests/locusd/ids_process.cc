@@ -48,7 +48,8 @@ void WriteSecret(const std::string& path, const std::string& text) {
 std::string IdsOnOneFile(const TemporaryDirectory& directory, const std::string& more_ids) {
   const std::string uri = absl::StrCat("\"sqlite:", directory / "ids.db", "\"\ncreate = true\n");
   return absl::StrCat("[ids]\n", more_ids, "[ids.orders]\nstore = ", uri,
-                      "[ids.sequences]\nstore = ", uri, "[ids.snowflake]\nleases = ", uri);
+                      "[ids.sequences]\nstore = ", uri,
+                      "[ids.snowflake]\nfirst_ever = true\nleases = ", uri);
 }
 
 IdsProcess::IdsProcess(const TemporaryDirectory& directory, const std::string& name)

@@ -93,8 +93,8 @@ TEST(LocusdIdsTest, StoreThatIsAwayAtTheStart_IsWaitedForWhileTheRestWorks) {
   ids.Write(kRole, "",
             absl::StrCat(
                 "[ids]\nwait = \"200ms\"\n[ids.orders]\nstore = \"redis://127.0.0.1:", redis.port(),
-                "\"\ncreate = true\n[ids.snowflake]\nleases = \"sqlite:", directory / "ids.db",
-                "\"\ncreate = true\n"));
+                "\"\ncreate = true\n[ids.snowflake]\nfirst_ever = true\nleases = \"sqlite:",
+                directory / "ids.db", "\"\ncreate = true\n"));
   ASSERT_TRUE(ids.Start());
   EXPECT_EQ(ids.StatusOf("GET", "/healthz"), 200u);
   const auto not_ready = ids.Ask("GET", "/readyz");
@@ -113,6 +113,27 @@ TEST(LocusdIdsTest, StoreThatIsAwayAtTheStart_IsWaitedForWhileTheRestWorks) {
   EXPECT_TRUE(WaitUntil([&] { return ids.StatusOf("GET", "/readyz") == 200; }));
   EXPECT_TRUE(WaitUntil([&] { return ids.StatusOf("POST", "/v1/orders/ids", kOne) == 200; }));
   EXPECT_TRUE(ids.Logs("info order IDs can be had"));
+}
+
+// The store may have been lost, and its holders may be alive.
+TEST(LocusdIdsTest, SpaceOfLeasesThatIsMade_RestsUntilAnOperatorSaysThatItIsTheFirst) {
+  const TemporaryDirectory directory;
+  IdsProcess ids(directory);
+  ids.Write(kRole, "",
+            absl::StrCat(
+                "[ids]\nwait = \"200ms\"\n[ids.orders]\nstore = \"sqlite:", directory / "ids.db",
+                "\"\ncreate = true\n[ids.snowflake]\nleases = ", "\"sqlite:", directory / "ids.db",
+                "\"\ncreate = true\n"));
+  ASSERT_TRUE(ids.Start());
+  ids.Good("POST", "/v1/orders/ids", kOne);
+  const auto refused = ids.Ask("GET", "/v1/snowflake");
+  EXPECT_EQ(refused->status, 503u);
+  EXPECT_THAT(refused->body, HasSubstr("no worker ID is granted before 2"));
+  EXPECT_THAT(ids.Ask("GET", "/readyz")->body, HasSubstr("no worker ID is granted before 2"));
+  auto leases = OpenWorkerLeaseStore(absl::StrCat("sqlite:", directory / "ids.db"));
+  ASSERT_TRUE(leases.ok()) << leases.status();
+  ASSERT_TRUE((*leases)->Create(SpaceName(), {.first_ever = true}, absl::Now()).ok());
+  EXPECT_TRUE(WaitUntil([&] { return ids.StatusOf("GET", "/v1/snowflake") == 200; }));
 }
 
 // Numbers have no floor: a process that lives through it must not begin again.
@@ -198,10 +219,11 @@ TEST(LocusdIdsTest, MariadbWithThePasswordOfAFile_AndWithAWrongOneNotAtAll) {
   const std::string place =
       absl::StrCat("\"mysql://locus@127.0.0.1:", mariadb.port(), "/locus_ids\"\npassword_file = \"",
                    directory / "password", "\"\n");
-  ids.Write(kRole, "",
-            absl::StrCat("[ids]\n[ids.orders]\ncreate = true\nstore = ", place,
-                         "[ids.sequences]\nstore = ", place, "[ids.snowflake]\ncreate = true\n",
-                         "leases = ", place));
+  ids.Write(
+      kRole, "",
+      absl::StrCat("[ids]\n[ids.orders]\ncreate = true\nstore = ", place,
+                   "[ids.sequences]\nstore = ", place,
+                   "[ids.snowflake]\ncreate = true\nfirst_ever = true\n", "leases = ", place));
   WriteSecret(directory / "password", "wr0ng\n");
   const LocusdRun refused = RunLocusd("--config " + ids.config(), directory);
   EXPECT_EQ(refused.code, 2) << refused.out;
@@ -282,7 +304,7 @@ TEST(LocusdIdsTest, BothRoles_TheServiceLeasesItsWorkerIdFromItsOwnNode) {
       absl::StrCat("roles = [\"lease-node\", \"id-service\"]\ncluster = \"c\"\ndata = \"",
                    directory / "data", "\"\n[raft]\nlisten = \"127.0.0.1:", FreePort(), "\"\n"),
       "drain_delay = \"100ms\"\n",
-      absl::StrCat("[ids]\n[ids.snowflake]\nleases = \"locusd://", ids.api(),
+      absl::StrCat("[ids]\n[ids.snowflake]\nfirst_ever = true\nleases = \"locusd://", ids.api(),
                    "\"\npassword_file = \"", directory / "service", "\"\ncreate = true\n",
                    token("service", "\"ids\", \"leases\", \"operate\""),
                    token("reader", "\"read\"")));

@@ -137,7 +137,7 @@ TEST(LocusdMetricsTest, BothRoles_ShowAllToWatch) {
                          "\"\nauthority = \"", authority.file(), "\"\n", tls),
             absl::StrCat("token_files = [\"", directory / "token", "\"]\n", tls),
             absl::StrCat("[ids]\n[ids.orders]\nstore = ", store, "[ids.sequences]\nstore = ", store,
-                         "[ids.snowflake]\nleases = ", store,
+                         "[ids.snowflake]\nfirst_ever = true\nleases = ", store,
                          "[ids.table]\nplace = \"file:", directory / "table.json",
                          "\"\n[audit]\nclickhouse = \"127.0.0.1:1\"\n"
                          "[health]\nallowed = [\"10.1.0.0/16\"]\n"));

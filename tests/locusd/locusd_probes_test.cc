@@ -17,7 +17,7 @@ TEST(LocusdProbesTest, HolderThatMayNotBeProbed_IsToldOf) {
   LocusdOptions options;
   options.endpoints = {cluster.node(0).api()};
   auto store = *LocusdWorkerLeaseStore::Open(options);
-  ASSERT_TRUE(store->Create(SpaceName(), absl::ZeroDuration(), absl::Now()).ok());
+  ASSERT_TRUE(store->Create(SpaceName(), {.first_ever = true}, absl::Now()).ok());
   WorkerAcquire acquire;
   acquire.nonce = "a";
   acquire.holder = R"({"health":"http://10.2.0.7/"})";

@@ -45,7 +45,7 @@ class LocusdRolesTest : public ::testing::Test {
           "store = true\n",
           absl::StrCat("[raft]\nlisten = \"", rafts_[i], "\"\n[ids.orders]\nstore = \"", store,
                        "\"\ncreate = true\n[ids.sequences]\nstore = \"", store,
-                       "\"\ncreate = true\n[ids.snowflake]\nleases = \"", store,
+                       "\"\ncreate = true\n[ids.snowflake]\nfirst_ever = true\nleases = \"", store,
                        "\"\ncreate = true\n[strict]\nname = \"n", i, "\"\nstore = \"", store,
                        "\"\ncreate = true\nuids = 1000\nsection_size = 100\nttl = \"3s\"\n"));
     }

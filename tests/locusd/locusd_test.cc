@@ -65,7 +65,7 @@ TEST(LocusdTest, LeasesOutliveTheLeader) {
   const int leader = cluster.WaitForLeader();
   ASSERT_GE(leader, 0);
   std::shared_ptr<LocusdWorkerLeaseStore> store = cluster.Connect();
-  ASSERT_TRUE(store->Create(SpaceName(), absl::ZeroDuration(), absl::Now()).ok());
+  ASSERT_TRUE(store->Create(SpaceName(), {.first_ever = true}, absl::Now()).ok());
   WorkerLeaseOptions options;
   options.ttl = absl::Seconds(30);
   auto lease = WorkerLease::Acquire(store, options);
@@ -163,7 +163,7 @@ TEST(LocusdTest, OlderDataPutBack_IsNoticedAndShown) {
   ASSERT_EQ(std::system(absl::StrCat("cp -r ", node.data(), " ", copy).c_str()), 0);
   ASSERT_TRUE(node.Start());
   std::shared_ptr<LocusdWorkerLeaseStore> store = cluster.Connect();
-  ASSERT_TRUE(store->Create(SpaceName(), absl::ZeroDuration(), absl::Now()).ok());
+  ASSERT_TRUE(store->Create(SpaceName(), {.first_ever = true}, absl::Now()).ok());
   auto told = [&](LocusdNode& by) {
     return absl::StrContains(by.Ask("GET", "/metrics", 200).value_or(""),
                              "\nlocusd_members_forgot 1\n");
@@ -442,7 +442,7 @@ TEST(LocusdTest, FileThatMayNotGrow_EndsTheNodeAndNothingAcknowledgedIsLost) {
   LocusdCluster cluster(1);
   LocusdNode& node = cluster.node(0);
   ASSERT_EQ(cluster.WaitForLeader(), 0);
-  ASSERT_TRUE(cluster.Connect()->Create(SpaceName(), absl::ZeroDuration(), absl::Now()).ok());
+  ASSERT_TRUE(cluster.Connect()->Create(SpaceName(), {.first_ever = true}, absl::Now()).ok());
   auto store = cluster.Connect(absl::Seconds(1));
   const rlimit limit = {200'000, RLIM_INFINITY};
   ASSERT_EQ(prlimit(node.process().pid(), RLIMIT_FSIZE, &limit, nullptr), 0);
@@ -480,7 +480,7 @@ TEST(LocusdTest, TlsOnBothSides_ServesLeases) {
   LocusdCluster cluster(3, wish);
   ASSERT_GE(cluster.WaitForLeader(), 0);
   auto store = cluster.Connect();
-  ASSERT_TRUE(store->Create(SpaceName(), absl::ZeroDuration(), absl::Now()).ok());
+  ASSERT_TRUE(store->Create(SpaceName(), {.first_ever = true}, absl::Now()).ok());
   EXPECT_TRUE(store->Acquire(SpaceName(), AnyWorker()).ok());
   // A node without a certificate of the authority gets no word with them.
   const TemporaryDirectory elsewhere;

@@ -322,6 +322,7 @@ most = 3
 [ids.snowflake]
 leases = "sqlite:{world.path('ids.db')}"
 create = true
+first_ever = true
 [ids.table]
 place = "file:{world.path('table.json')}"
 [strict]

@@ -86,7 +86,7 @@ bool MakeSpaces(const Secrets& secrets, const std::vector<std::string>& endpoint
   if (!store.ok()) return false;
   for (const char* name : {kIdSpace, kHistorySpace}) {
     const SpaceName space = SpaceName::Parse(name).value();
-    if (!WaitUntil([&] { return (*store)->Create(space, absl::ZeroDuration(), absl::Now()).ok(); },
+    if (!WaitUntil([&] { return (*store)->Create(space, {.first_ever = true}, absl::Now()).ok(); },
                    absl::Minutes(3))) {
       return false;
     }

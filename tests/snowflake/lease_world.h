@@ -96,9 +96,8 @@ class SimulatedStore {
   void PutBack(const State& state) { state_ = state; }
   // The operator says that it was lost.
   void DeclareLost(absl::Time now) {
-    const bool is_new = !state_.space;
-    if (is_new) state_.space.emplace();
-    worker::PlanCreate(*state_.space, is_new, term_.ttl + term_.max_skew, now);
+    if (!state_.space) state_.space.emplace();
+    worker::DeclareLoss(*state_.space, term_.ttl + term_.max_skew, now);
   }
 
  private:

@@ -23,7 +23,7 @@ class HookedWorkerStore : public WorkerLeaseStore {
   using Hook = std::function<absl::Status(Call)>;
 
   explicit HookedWorkerStore(Clock& clock) : store_(clock) {
-    store_.Create(SpaceName(), absl::ZeroDuration(), clock.Now()).IgnoreError();
+    store_.Create(SpaceName(), {.first_ever = true}, clock.Now()).IgnoreError();
   }
 
   // An error is answered, and the call is not carried out.
@@ -37,8 +37,9 @@ class HookedWorkerStore : public WorkerLeaseStore {
     after_ = std::move(hook);
   }
 
-  absl::Status Create(const SpaceName& space, absl::Duration rest, absl::Time now) override {
-    return store_.Create(space, rest, now);
+  absl::Status Create(const SpaceName& space, const WorkerSpacePast& past,
+                      absl::Time now) override {
+    return store_.Create(space, past, now);
   }
   absl::StatusOr<WorkerGrant> Acquire(const SpaceName& space,
                                       const WorkerAcquire& request) override {

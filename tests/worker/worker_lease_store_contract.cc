@@ -248,7 +248,8 @@ TEST_P(WorkerLeaseStoreContract, BadArguments_AreNamed) {
   EXPECT_THAT(refused([](auto& wish) { wish.nonce = "A"; }), ::testing::HasSubstr("nonce"));
   EXPECT_THAT(refused([](auto& wish) { wish.holder = std::string(1025, '{'); }),
               ::testing::HasSubstr("1025"));
-  EXPECT_EQ(store_->Create(space_, absl::Hours(26), now()).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(store_->Create(space_, {.longest_ttl = absl::Hours(26)}, now()).code(),
+            StatusCode::kInvalidArgument);
 }
 
 TEST_P(WorkerLeaseStoreContract, Holder_OfTheGreatestSizeAndAnyBytes_IsKept) {
@@ -282,20 +283,40 @@ TEST_P(WorkerLeaseStoreContract, Spaces_AreIndependent) {
   CreateSpace();
   const SpaceName other = *SpaceName::Parse("other");
   EXPECT_EQ(store_->Show(other).status().code(), StatusCode::kNotFound);
-  ASSERT_TRUE(store_->Create(other, absl::ZeroDuration(), now()).ok());
+  ASSERT_TRUE(store_->Create(other, {.first_ever = true}, now()).ok());
   EXPECT_EQ(Acquire("a").worker, 10u);
   EXPECT_EQ(store_->Acquire(other, Wish("b"))->worker, 10u);
 }
 
-TEST_P(WorkerLeaseStoreContract, Create_Again_ChangesNothing_AndWithRestGrantsNothing) {
+TEST_P(WorkerLeaseStoreContract, LostStoreCreatedAnew_GrantsNoHeldIdToAnother) {
+  CreateSpace();
+  const WorkerGrant held = Acquire("a");
+  under_test_->LoseAll();
+  store_ = under_test_->Connect();
+  ASSERT_TRUE(store_->Create(space_, {}, now()).ok());
+  const absl::Status status = TryAcquire("b", held.worker).status();
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status;
+  EXPECT_NE(status.message().find("no worker ID is granted before 2"), absl::string_view::npos)
+      << status;
+  EXPECT_GE(Show().rest_until, now() + absl::Hours(24));
+  ASSERT_TRUE(store_->Create(space_, {}, now()).ok());
+  EXPECT_TRUE(Renew(held, "a").ok()) << "a holder goes on";
+  ASSERT_TRUE(store_->Create(space_, {.first_ever = true}, now()).ok());
+  EXPECT_EQ(TryAcquire("b").status().code(), StatusCode::kUnavailable)
+      << "the renewal has shown that this is not the first space of its name";
+}
+
+TEST_P(WorkerLeaseStoreContract, Create_Again_ChangesNothing_AndAfterALossGrantsNothing) {
   CreateSpace();
   const WorkerGrant grant = Acquire("a");
   CreateSpace();
   EXPECT_EQ(Show().workers.size(), 1u);
-  ASSERT_TRUE(store_->Create(space_, absl::Minutes(20), now()).ok());
+  ASSERT_TRUE(store_->Create(space_, {}, now()).ok());
+  EXPECT_LT(Show().rest_until, now());
+  ASSERT_TRUE(store_->Create(space_, {.lost = true, .longest_ttl = absl::Minutes(20)}, now()).ok());
   const absl::Status status = TryAcquire("b").status();
-  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted) << status;
-  EXPECT_NE(status.message().find("lost its leases"), absl::string_view::npos) << status;
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status;
+  EXPECT_NE(status.message().find("lost leases"), absl::string_view::npos) << status;
   EXPECT_TRUE(Renew(grant, "a").ok()) << "a holder goes on";
   EXPECT_EQ(Show().losses, 1u);
 }
@@ -314,7 +335,7 @@ TEST_P(WorkerLeaseStoreContract, LostStore_RenewalCreatesItAgain_AndNobodyGetsAn
   EXPECT_TRUE(renewed->loss_noticed);
   // b's ID is known to b alone.
   const absl::Status status = TryAcquire("c", b.worker).status();
-  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted) << status;
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status;
   EXPECT_TRUE(Renew(b, "b").ok());
   EXPECT_EQ(Show().workers.size(), 2u);
   EXPECT_GE(Show().rest_until, renewed->granted_at + whole_);
@@ -329,7 +350,7 @@ TEST_P(WorkerLeaseStoreContract, Renewal_WithACeilingThatTheStoreForgot_IsNotice
   ASSERT_TRUE(renewed.ok()) << renewed.status();
   EXPECT_TRUE(renewed->loss_noticed);
   EXPECT_GE(renewed->ceiling, renewal.ceiling);
-  EXPECT_EQ(TryAcquire("b").status().code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(TryAcquire("b").status().code(), StatusCode::kUnavailable);
   EXPECT_EQ(Show().losses, 1u);
 }
 

@@ -40,7 +40,7 @@ class WorkerLeaseStoreContract : public ::testing::TestWithParam<WorkerEngine> {
  protected:
   WorkerLeaseStoreContract() : under_test_(GetParam().make()), store_(under_test_->Connect()) {}
 
-  void CreateSpace() { ASSERT_TRUE(store_->Create(space_, absl::ZeroDuration(), now()).ok()); }
+  void CreateSpace() { ASSERT_TRUE(store_->Create(space_, {.first_ever = true}, now()).ok()); }
   absl::Time now() { return under_test_->clock().Now(); }
   void Advance(absl::Duration by) { under_test_->clock().Advance(by); }
 

@@ -64,13 +64,53 @@ TEST(WorkerRulesTest, Acquire_WithTheClockSetBack_GetsAGreaterTokenAndTheFloor) 
 
 TEST(WorkerRulesTest, Acquire_AfterARest_HasItsEndAsTheFloor) {
   Space space;
-  PlanCreate(space, true, absl::Minutes(1), kNow);
-  EXPECT_EQ(PlanAcquire(space, nullptr, 7, Wish("a"), kNow + absl::Minutes(1)).status.code(),
-            StatusCode::kResourceExhausted);
-  const Outcome outcome =
-      PlanAcquire(space, nullptr, 7, Wish("a"), kNow + absl::Minutes(1) + absl::Milliseconds(1));
+  PlanCreate(space, true, {.longest_ttl = absl::Minutes(1)}, kNow);
+  const absl::Time end = kNow + absl::Minutes(2);  // the ttl, and the greatest difference of clocks
+  const absl::Status rests = PlanAcquire(space, nullptr, 7, Wish("a"), end).status;
+  EXPECT_EQ(rests.code(), StatusCode::kUnavailable) << rests;
+  EXPECT_EQ(RestLeft(rests), absl::ZeroDuration()) << rests;
+  const Outcome outcome = PlanAcquire(space, nullptr, 7, Wish("a"), end + absl::Milliseconds(1));
   ASSERT_TRUE(outcome.status.ok()) << outcome.status;
-  EXPECT_EQ(outcome.grant.floor, kNow + absl::Minutes(1));
+  EXPECT_EQ(outcome.grant.floor, end);
+}
+
+TEST(WorkerRulesTest, CreatedSpace_RestsForTheLongestTtlUnlessItIsTheFirstEver) {
+  Space first, anew;
+  EXPECT_TRUE(PlanCreate(first, true, {.first_ever = true}, kNow));
+  EXPECT_EQ(first, Space());
+  EXPECT_TRUE(PlanCreate(anew, true, {}, kNow));
+  EXPECT_EQ(anew.rest_until, kNow + absl::Hours(24) + absl::Minutes(1));
+  EXPECT_FALSE(PlanCreate(anew, false, {}, kNow)) << "it exists";
+  const absl::Status rests =
+      PlanAcquire(anew, nullptr, 7, Wish("a"), kNow + absl::Milliseconds(1500)).status;
+  EXPECT_EQ(RestLeft(rests), absl::Hours(24) + absl::Minutes(1) - absl::Milliseconds(1500));
+  EXPECT_EQ(RestLeft(absl::UnavailableError("no leader")), std::nullopt);
+  EXPECT_TRUE(PlanCreate(anew, false, {.first_ever = true}, kNow));
+  EXPECT_EQ(anew, Space());
+  EXPECT_EQ(Check(WorkerSpacePast{.first_ever = true, .lost = true}).code(),
+            StatusCode::kInvalidArgument);
+  EXPECT_EQ(Check(WorkerSpacePast{.longest_ttl = absl::Hours(25)}).code(),
+            StatusCode::kInvalidArgument);
+}
+
+TEST(WorkerRulesTest, SpaceThatNoticedALoss_RestsThoughItIsCalledTheFirstEver) {
+  Space space;
+  PlanCreate(space, true, {}, kNow);
+  PlanRenew(&space, nullptr, Renewal(10, kNow, "a"), kNow);
+  NoteLoss(space, WorkerLeaseTerm(), kNow);
+  const Space before = space;
+  EXPECT_FALSE(PlanCreate(space, false, {.first_ever = true}, kNow));
+  EXPECT_EQ(space, before);
+}
+
+TEST(WorkerRulesTest, LossWithoutATerm_RestsForTheLongestLeaseKnown) {
+  Space space;
+  space.longest = absl::Seconds(30);
+  NoteLoss(space, kNow);
+  EXPECT_EQ(space.rest_until, kNow + absl::Seconds(30));
+  Space unknown;
+  NoteLoss(unknown, kNow);
+  EXPECT_EQ(unknown.rest_until, kNow + absl::Hours(24) + absl::Minutes(1));
 }
 
 TEST(WorkerRulesTest, Acquire_StoresTheLongestTerm_ForALossToWaitOut) {
@@ -79,7 +119,7 @@ TEST(WorkerRulesTest, Acquire_StoresTheLongestTerm_ForALossToWaitOut) {
   const Outcome outcome = PlanAcquire({}, nullptr, 7, wish, kNow);
   ASSERT_TRUE(outcome.space.has_value());
   Space space = *outcome.space;
-  NoteLoss(space, {}, kNow);
+  NoteLoss(space, WorkerLeaseTerm(), kNow);
   EXPECT_EQ(space.rest_until, kNow + absl::Hours(1) + absl::Seconds(10));
   EXPECT_EQ(space.losses, 1u);
 }

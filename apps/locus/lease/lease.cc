@@ -30,9 +30,6 @@ using internal::ToAbsl;
 
 namespace {
 
-// How far apart clocks may be at most (WorkerLeaseTerm): what --lost adds to the longest ttl.
-constexpr absl::Duration kMostSkew = absl::Seconds(60);
-
 struct LeaseLine {
   StoreUri uri;
   SpaceName space;
@@ -120,12 +117,18 @@ std::string ListJson(const SpaceName& space, const WorkerSpaceView& view) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-absl::Status Create(const LeaseLine& line, bool lost, std::optional<absl::Duration> ttl) {
+// What to say of the space: until when it rests, or nothing.
+absl::StatusOr<std::string> Create(const LeaseLine& line, const WorkerSpacePast& past) {
   // Ended between sidecar and commit, a write would cost a false loss.
   SignalsHeld until_written;
   LOCUS_ASSIGN_OR_RETURN(auto store, OpenLeases(line.uri, /*create=*/true));
-  return store->Create(line.space, lost ? *ttl + kMostSkew : absl::ZeroDuration(),
-                       Clock::System().Now());
+  LOCUS_RETURN_IF_ERROR(store->Create(line.space, past, Clock::System().Now()));
+  const absl::StatusOr<WorkerSpaceView> view = store->Show(line.space);
+  // The token of an operator need not allow to read it.
+  if (!view.ok() || view->rest_until < view->now) return "";
+  return absl::StrCat("space ", line.space.str(), " rests until ", UtcMillis(view->rest_until),
+                      ": holders from before may go on until then",
+                      view->losses == 0 ? "; if there were none, say --first-ever\n" : "\n");
 }
 
 struct AcquireLine {
@@ -201,26 +204,39 @@ int Hold(std::string_view verb, const AcquireLine& line) {
 int RunLeaseCreate(std::span<const std::string> words) {
   constexpr std::string_view kVerb = "lease create";
   LeaseLine lease;
-  bool lost = false;
+  WorkerSpacePast past;
   std::optional<absl::Duration> ttl;
   VerbLine line(kVerb,
                 "Creates a space of worker IDs, and the file or the tables where they are missing. "
-                "Does nothing where the space exists, unless --lost is given.",
-                "locus lease create sqlite:workers.db");
+                "A created space rests: it grants nothing until leases of a store that was lost "
+                "could have ended. Does nothing where the space exists, unless --lost is given.",
+                "locus lease create sqlite:workers.db --first-ever");
   lease.DeclareOn(line);
-  line.Flag("--lost", &lost,
+  line.Flag("--first-ever", &past.first_ever,
+            "No ID of this space was ever granted, in no store: grant IDs at once. Not for a "
+            "script that runs again: after a loss it would give held IDs to others");
+  line.Flag("--lost", &past.lost,
             "The store was lost or put back, and holders may be alive: grant nothing until the "
-            "longest lease could have ended; needs --ttl");
+            "longest lease could have ended, also where the space exists; needs --ttl");
   line.Duration("--ttl D", &ttl, {.least = absl::Seconds(10), .most = absl::Hours(24)},
-                "With --lost: the longest ttl of any holder");
+                "The longest ttl of any holder: how long the space rests, and a minute; without it "
+                "24h");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
+  if (past.first_ever && (past.lost || ttl)) {
+    return WrongUsage(kVerb, absl::InvalidArgumentError(absl::StrCat(
+                                 "--first-ever and ", past.lost ? "--lost" : "--ttl",
+                                 " contradict each other: before the first space there were no "
+                                 "leases")));
+  }
   // The default ttl would be too short for one holder that has a longer one.
-  if (lost && !ttl) {
+  if (past.lost && !ttl) {
     return WrongUsage(kVerb, absl::InvalidArgumentError(
                                  "--lost needs --ttl, the longest ttl of any holder: for so long "
                                  "old leases may be in use"));
   }
-  return EndVerb(kVerb, Create(lease, lost, ttl));
+  past.longest_ttl = ttl.value_or(past.longest_ttl);
+  const absl::StatusOr<std::string> said = Create(lease, past);
+  return said.ok() ? PrintAll(kVerb, *said) : EndVerb(kVerb, said.status());
 }
 
 int RunLeaseDelete(std::span<const std::string> words) {

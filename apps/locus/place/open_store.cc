@@ -16,7 +16,8 @@ absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenLeases(const StoreUri& uri
       OpenWorkerLeaseStore(uri.text, {.password = AskFor(PasswordFor::kStore), .create = create});
   if (uri.engine != StoreUri::Engine::kSqlite || !absl::IsNotFound(store.status())) return store;
   return absl::NotFoundError(
-      absl::StrCat(store.status().message(), "; `locus lease create ", uri.text, "` creates it"));
+      absl::StrCat(store.status().message(), "; `locus lease create ", uri.text,
+                   "` creates it, with --first-ever only if there never was one"));
 }
 
 absl::StatusOr<std::shared_ptr<StrictStore>> OpenStrict(const StoreUri& uri, bool create) {

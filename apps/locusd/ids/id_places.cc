@@ -170,7 +170,8 @@ absl::StatusOr<std::shared_ptr<LeasedSnowflake<>>> OpenSnowflake(
     std::function<void(const SnowflakeRollback&)> on_rollback) {
   LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<WorkerLeaseStore> leases, OpenLeases(settings));
   if (settings.create) {
-    LOCUS_RETURN_IF_ERROR(leases->Create(settings.space, absl::ZeroDuration(), absl::Now()));
+    const WorkerSpacePast past{.first_ever = settings.first_ever, .longest_ttl = settings.ttl};
+    LOCUS_RETURN_IF_ERROR(leases->Create(settings.space, past, absl::Now()));
   }
   LeasedSnowflakeOptions options;
   options.lease.space = settings.space;

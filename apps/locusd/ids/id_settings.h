@@ -58,6 +58,8 @@ struct SnowflakeSettings {
   PlaceSettings leases;
   SpaceName space;      // of worker leases
   bool create = false;  // as OrderSettings::create
+  // Of the space that is made: WorkerSpacePast::first_ever. False: it rests for the ttl and 60 s.
+  bool first_ever = false;
   absl::Duration ttl = absl::Minutes(10);
   absl::Duration max_skew = absl::Seconds(10);
   std::optional<uint64_t> datacenter;

@@ -99,7 +99,8 @@ absl::StatusOr<OpenedParts> OpenParts(const std::string& directory) {
                          OpenWorkerLeaseStore(uri, {.password = nullptr, .create = true}));
   LeasedSnowflakeOptions snowflake;
   snowflake.reacquire = true;  // after the machine has slept
-  LOCUS_RETURN_IF_ERROR(leases->Create(snowflake.lease.space, absl::ZeroDuration(), absl::Now()));
+  // Nobody but this process, which has the directory alone, leases from its file.
+  LOCUS_RETURN_IF_ERROR(leases->Create(snowflake.lease.space, {.first_ever = true}, absl::Now()));
   LOCUS_ASSIGN_OR_RETURN(parts.snowflake, LeasedSnowflake<>::Create(std::move(leases), snowflake));
   const std::string table = directory + "/table.json";
   std::error_code ignored;

@@ -13,8 +13,9 @@ class RecordingStore : public WorkerLeaseStore {
   RecordingStore(std::unique_ptr<LocusdWorkerLeaseStore> store, std::shared_ptr<CallLog> log)
       : store_(std::move(store)), log_(std::move(log)) {}
 
-  absl::Status Create(const SpaceName& space, absl::Duration rest, absl::Time caller_now) override {
-    return store_->Create(space, rest, caller_now);
+  absl::Status Create(const SpaceName& space, const WorkerSpacePast& past,
+                      absl::Time caller_now) override {
+    return store_->Create(space, past, caller_now);
   }
 
   absl::StatusOr<WorkerGrant> Acquire(const SpaceName& space, const WorkerAcquire& wish) override {

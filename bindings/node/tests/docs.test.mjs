@@ -28,7 +28,7 @@ test("examples run", () => {
     writeFileSync(join(folder, "table.json"), JSON.stringify({ epoch: 1, shards, ranges, moves }));
     const keys = "locus-key-ring 1\nactive 1\n1 AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n";
     writeFileSync(join(folder, "keys"), keys, { mode: 0o600 });
-    execFileSync(process.env.LOCUS_COMMAND, ["lease", "create", "sqlite:leases.db"], {
+    execFileSync(process.env.LOCUS_COMMAND, ["lease", "create", "sqlite:leases.db", "--first-ever"], {
       cwd: folder,
     });
     for (const [document, expected] of Object.entries(EXAMPLES)) {

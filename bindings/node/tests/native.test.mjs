@@ -186,7 +186,7 @@ test("Snowflakes lease their worker ID and give it back", async () => {
   const store = newStore();
   await assert.rejects(LeasedSnowflake.open(store), refusal(/store-\d+\.db/, "NOT_FOUND"));
   execFileSync(process.env.LOCUS_COMMAND, ["store", "init", store]);
-  execFileSync(process.env.LOCUS_COMMAND, ["lease", "create", store]);
+  execFileSync(process.env.LOCUS_COMMAND, ["lease", "create", store, "--first-ever"]);
   const only7 = { firstWorker: 7, lastWorker: 7 };
   let last = 0n;
   for (let life = 0; life < 3; ++life) {

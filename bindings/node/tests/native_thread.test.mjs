@@ -27,7 +27,7 @@ const newStore = () => `sqlite:${join(folder, `store-${stores++}.db`)}`;
 function newLeases() {
   const store = newStore();
   execFileSync(COMMAND, ["store", "init", store]);
-  execFileSync(COMMAND, ["lease", "create", store]);
+  execFileSync(COMMAND, ["lease", "create", store, "--first-ever"]);
   return store;
 }
 /** Takes worker ID 7, which an end that did not give it back would leave taken for 10 minutes. */

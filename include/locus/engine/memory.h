@@ -108,7 +108,8 @@ class MemoryWorkerLeaseStore : public WorkerLeaseStore {
   explicit MemoryWorkerLeaseStore(Clock& clock = Clock::System());
   ~MemoryWorkerLeaseStore() override;
 
-  absl::Status Create(const SpaceName& space, absl::Duration rest, absl::Time caller_now) override;
+  absl::Status Create(const SpaceName& space, const WorkerSpacePast& past,
+                      absl::Time caller_now) override;
   absl::StatusOr<WorkerGrant> Acquire(const SpaceName& space,
                                       const WorkerAcquire& request) override;
   absl::StatusOr<WorkerGrant> Renew(const SpaceName& space, const WorkerRenew& request) override;

@@ -23,10 +23,18 @@ class WorkerStore final : public LocusdWorkerLeaseStore {
  public:
   explicit WorkerStore(std::unique_ptr<Nodes> nodes) : nodes_(std::move(nodes)) {}
 
-  absl::Status Create(const SpaceName& space, absl::Duration rest, absl::Time caller_now) override {
-    LOCUS_RETURN_IF_ERROR(worker::CheckRest(rest));
+  absl::Status Create(const SpaceName& space, const WorkerSpacePast& past,
+                      absl::Time caller_now) override {
+    LOCUS_RETURN_IF_ERROR(worker::Check(past));
+    if (!past.first_ever && !past.lost) {
+      // A rest would also make a space rest that exists. Where another process creates it
+      // meanwhile, it rests for longer, which is safe.
+      const absl::Status there = Page(space, 0).status();
+      if (!absl::IsNotFound(there)) return there;
+    }
     return nodes_
-        ->Call({"PUT", "/v1/spaces/" + space.str(), lease_api::BodyOf({rest, caller_now}), 204,
+        ->Call({"PUT", "/v1/spaces/" + space.str(),
+                lease_api::BodyOf({worker::RestOf(past), caller_now}), 204,
                 locusd::Request::Id::kOwn})
         .status();
   }

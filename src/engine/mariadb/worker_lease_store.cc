@@ -27,12 +27,12 @@ class WorkerStore final : public MariadbWorkerLeaseStore {
   void TellTime(Clock& clock) { rows_.TellTime(clock); }
   absl::Status Connect() { return rows_.pool().Use(mariadb::CheckWorkerSchema); }
 
-  absl::Status Create(const SpaceName& name, absl::Duration rest, absl::Time) override {
-    LOCUS_RETURN_IF_ERROR(worker::CheckRest(rest));
-    return Write(name, [&](Transaction& now) -> absl::Status {
+  absl::Status Create(const SpaceName& name, const WorkerSpacePast& past, absl::Time) override {
+    LOCUS_RETURN_IF_ERROR(worker::Check(past));
+    return Write(name, nullptr, [&](Transaction& now) -> absl::Status {
       worker::Space space = now.state.space.value_or(worker::Space());
       worker::Outcome outcome;
-      if (worker::PlanCreate(space, !now.state.space, rest, now.state.now)) outcome.space = space;
+      if (worker::PlanCreate(space, !now.state.space, past, now.state.now)) outcome.space = space;
       return Commit(now, outcome);
     });
   }
@@ -41,7 +41,7 @@ class WorkerStore final : public MariadbWorkerLeaseStore {
                                       const WorkerAcquire& request) override {
     LOCUS_RETURN_IF_ERROR(worker::Check(request));
     WorkerGrant grant;
-    absl::Status status = Write(name, [&](Transaction& now) -> absl::Status {
+    absl::Status status = Write(name, &request.term, [&](Transaction& now) -> absl::Status {
       if (!now.state.space) return worker::NoSuchSpace(name);
       LOCUS_RETURN_IF_ERROR(worker::CheckClock(request.term, request.caller_now, now.state.now));
       auto scan = [&](uint64_t first, uint64_t last, const worker::Visit& visit) {
@@ -62,7 +62,7 @@ class WorkerStore final : public MariadbWorkerLeaseStore {
   absl::StatusOr<WorkerGrant> Renew(const SpaceName& name, const WorkerRenew& request) override {
     LOCUS_RETURN_IF_ERROR(worker::Check(request));
     WorkerGrant grant;
-    absl::Status status = Write(name, [&](Transaction& now) -> absl::Status {
+    absl::Status status = Write(name, &request.term, [&](Transaction& now) -> absl::Status {
       LOCUS_RETURN_IF_ERROR(worker::CheckClock(request.term, request.caller_now, now.state.now));
       LOCUS_ASSIGN_OR_RETURN(auto record, Find(now, request.worker));
       worker::Outcome outcome =
@@ -78,7 +78,7 @@ class WorkerStore final : public MariadbWorkerLeaseStore {
 
   absl::Status Release(const SpaceName& name, const WorkerRelease& request) override {
     LOCUS_RETURN_IF_ERROR(worker::Check(request));
-    return Write(name, [&](Transaction& now) -> absl::Status {
+    return Write(name, nullptr, [&](Transaction& now) -> absl::Status {
       if (!now.state.space) return worker::NoSuchSpace(name);
       LOCUS_ASSIGN_OR_RETURN(auto record, Find(now, request.worker));
       return Commit(now, worker::PlanRelease(record ? &*record : nullptr, request));
@@ -152,14 +152,19 @@ class WorkerStore final : public MariadbWorkerLeaseStore {
     return outcome.status;
   }
 
-  static absl::Status CommitLoss(Transaction& now) {
-    worker::NoteLoss(*now.state.space, {}, now.state.now);
-    return Commit(now, {{}, {}, now.state.space, {}});
-  }
-
+  // `term`: of the lease that the call is about; nullptr: not known.
   template <typename Body>
-  absl::Status Write(const SpaceName& name, const Body& body) {
-    return rows_.Write(name, &CommitLoss, body);
+  absl::Status Write(const SpaceName& name, const WorkerLeaseTerm* term, const Body& body) {
+    auto note_loss = [term](Transaction& now) {
+      worker::Space& space = *now.state.space;
+      if (term == nullptr) {
+        worker::NoteLoss(space, now.state.now);
+      } else {
+        worker::NoteLoss(space, *term, now.state.now);
+      }
+      return Commit(now, {{}, {}, space, {}});
+    };
+    return rows_.Write(name, note_loss, body);
   }
 
   Rows rows_;

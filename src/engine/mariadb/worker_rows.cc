@@ -58,7 +58,8 @@ absl::Status CheckWorkerSchema(Connection& connection) {
   if (!results.ok() && connection.error() == kNoSuchTable) {
     return absl::NotFoundError(
         absl::StrCat("mariadb ", connection.place(),
-                     ": there are no tables of worker leases: run `locus lease create`"));
+                     ": there are no tables of worker leases: run `locus lease create`, with "
+                     "--first-ever only if there never were any"));
   }
   LOCUS_RETURN_IF_ERROR(results.status());
   int64_t version = 0;

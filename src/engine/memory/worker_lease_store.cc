@@ -50,12 +50,12 @@ struct MemoryWorkerLeaseStore::Rep {
 MemoryWorkerLeaseStore::MemoryWorkerLeaseStore(Clock& clock) : rep_(std::make_unique<Rep>(clock)) {}
 MemoryWorkerLeaseStore::~MemoryWorkerLeaseStore() = default;
 
-absl::Status MemoryWorkerLeaseStore::Create(const SpaceName& space, absl::Duration rest,
+absl::Status MemoryWorkerLeaseStore::Create(const SpaceName& space, const WorkerSpacePast& past,
                                             absl::Time) {
-  LOCUS_RETURN_IF_ERROR(worker::CheckRest(rest));
+  LOCUS_RETURN_IF_ERROR(worker::Check(past));
   MutexLock lock(rep_->mutex);
   auto [entry, created] = rep_->state.spaces.try_emplace(space);
-  worker::PlanCreate(entry->second.space, created, rest, rep_->clock.Now());
+  worker::PlanCreate(entry->second.space, created, past, rep_->clock.Now());
   return absl::OkStatus();
 }
 

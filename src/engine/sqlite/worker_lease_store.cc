@@ -22,8 +22,8 @@ class WorkerStore final : public SqliteWorkerLeaseStore {
 
   absl::Status Connect(bool create) { return file_.Connect(create); }
 
-  absl::Status Create(const SpaceName& name, absl::Duration rest, absl::Time) override {
-    LOCUS_RETURN_IF_ERROR(worker::CheckRest(rest));
+  absl::Status Create(const SpaceName& name, const WorkerSpacePast& past, absl::Time) override {
+    LOCUS_RETURN_IF_ERROR(worker::Check(past));
     return file_.Write([&](Transaction& now) -> absl::Status {
       LOCUS_ASSIGN_OR_RETURN(auto found, now.tables.FindSpace(name));
       worker::Space space = found.value_or(worker::Space());
@@ -31,11 +31,11 @@ class WorkerStore final : public SqliteWorkerLeaseStore {
       auto beside = now.beside.spaces.find(name.str());
       if (!found && beside != now.beside.spaces.end()) {
         space.longest = absl::Milliseconds(static_cast<int64_t>(beside->second.base));
-        worker::NoteLoss(space, {}, now.Newest());
+        worker::NoteLoss(space, now.Newest());
       }
-      if (!worker::PlanCreate(space, !found, rest, now.time)) return absl::OkStatus();
+      if (!worker::PlanCreate(space, !found, past, now.time)) return absl::OkStatus();
       // The operator's word that the clock is right.
-      if (rest > absl::ZeroDuration()) now.newest_grant = now.time;
+      if (past.lost) now.newest_grant = now.time;
       return StoreSpace(now, name, space);
     });
   }
@@ -134,7 +134,7 @@ class WorkerStore final : public SqliteWorkerLeaseStore {
         space.longest =
             std::max(space.longest, absl::Milliseconds(static_cast<int64_t>(beside->second.base)));
       }
-      worker::NoteLoss(space, {}, now.Newest());
+      worker::NoteLoss(space, now.Newest());
       LOCUS_RETURN_IF_ERROR(now.tables.StoreSpace(name, space));
     }
     return absl::OkStatus();

@@ -45,15 +45,15 @@ class WorkerStore final : public ZookeeperWorkerLeaseStore {
       : prefix_(options.prefix), session_(std::move(session)), clock_(clock) {}
   ~WorkerStore() override { internal::AbandonIfForked(session_); }
 
-  absl::Status Create(const SpaceName& name, absl::Duration rest, absl::Time) override {
+  absl::Status Create(const SpaceName& name, const WorkerSpacePast& past, absl::Time) override {
     LOCUS_RETURN_IF_ERROR(session_->RefuseFork());
-    LOCUS_RETURN_IF_ERROR(worker::CheckRest(rest));
+    LOCUS_RETURN_IF_ERROR(worker::Check(past));
     const TimePoint deadline = session_->Deadline();
     LOCUS_RETURN_IF_ERROR(MakeTree(name, deadline));
     internal::Backoff backoff(kConflictPauses);
     while (true) {
       LOCUS_ASSIGN_OR_RETURN(Space space, ReadSpace(name, deadline));
-      if (!worker::PlanCreate(space.space, !space.exists, rest, space.now)) {
+      if (!worker::PlanCreate(space.space, !space.exists, past, space.now)) {
         return absl::OkStatus();
       }
       const Change change = WriteSpace(name, space, space.space);

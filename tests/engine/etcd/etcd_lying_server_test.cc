@@ -84,7 +84,7 @@ absl::Status Use(const EtcdOptions& options) {
   WorkerAcquire wish;
   wish.nonce = "a";
   wish.caller_now = absl::Now();
-  status.Update((*workers)->Create(space, absl::ZeroDuration(), absl::Now()));
+  status.Update((*workers)->Create(space, {.first_ever = true}, absl::Now()));
   auto grant = (*workers)->Acquire(space, wish);
   if (grant.ok()) {
     EXPECT_LE(grant->worker, wish.range.last);

@@ -20,7 +20,7 @@ class EtcdWorkerLossTest : public ::testing::Test {
     ASSERT_TRUE(server_.Start());
     options_ = server_.options();
     store_ = Open();
-    ASSERT_TRUE(store_->Create(SpaceName(), absl::ZeroDuration(), now()).ok());
+    ASSERT_TRUE(store_->Create(SpaceName(), {.first_ever = true}, now()).ok());
     MustAcquire(*store_, "before", now());
     Tick();
   }
@@ -35,12 +35,11 @@ class EtcdWorkerLossTest : public ::testing::Test {
   }
   void ExpectNoticed(WorkerLeaseStore& store, const WorkerGrant& lost, const std::string& nonce) {
     const absl::Status status = store.Acquire(SpaceName(), WishOf("other", now())).status();
-    EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+    EXPECT_TRUE(absl::IsUnavailable(status)) << status;
     EXPECT_GE(store.Show(SpaceName())->losses, 1u) << "stored by the call that was refused";
     EXPECT_GE(store.Show(SpaceName())->rest_until, lost.ceiling);
     EXPECT_EQ(MustRenew(store, lost, nonce, now()).token, lost.token) << "the holder goes on";
-    EXPECT_TRUE(
-        absl::IsResourceExhausted(store.Acquire(SpaceName(), WishOf("other", now())).status()));
+    EXPECT_TRUE(absl::IsUnavailable(store.Acquire(SpaceName(), WishOf("other", now())).status()));
   }
   std::string snapshot() { return server_.directory() / "snapshot.db"; }
 
@@ -97,7 +96,7 @@ TEST_F(EtcdWorkerLossTest, OldDataDirectoryPutBack_IsNoticedByTheHolder) {
   const WorkerGrant grant = MustAcquire(*store_, "a", now());
   ASSERT_TRUE(server_.PutDataBack());
   EXPECT_TRUE(MustRenew(*store_, grant, "a", now()).loss_noticed);
-  EXPECT_TRUE(absl::IsResourceExhausted(Open()->Acquire(SpaceName(), WishOf("b", now())).status()));
+  EXPECT_TRUE(absl::IsUnavailable(Open()->Acquire(SpaceName(), WishOf("b", now())).status()));
 }
 
 // Not covered (docs/operations-engines.md): nothing in the copy tells it from the original, and the
@@ -111,8 +110,9 @@ TEST_F(EtcdWorkerLossTest, OldDataDirectoryPutBack_IsNotNoticedByANewProcessUnti
   EXPECT_EQ(MustAcquire(*fresh, "b", now()).worker, grant.worker) << "this is the hole";
   EXPECT_TRUE(absl::IsAborted(store_->Renew(SpaceName(), RenewalOf(grant, "a", now())).status()));
   EXPECT_EQ(fresh->Show(SpaceName())->losses, 1u) << "noticed by the holder that lost its ID";
-  ASSERT_TRUE(fresh->Create(SpaceName(), absl::Minutes(11), now()).ok());
-  EXPECT_TRUE(absl::IsResourceExhausted(fresh->Acquire(SpaceName(), WishOf("c", now())).status()));
+  ASSERT_TRUE(
+      fresh->Create(SpaceName(), {.lost = true, .longest_ttl = absl::Minutes(10)}, now()).ok());
+  EXPECT_TRUE(absl::IsUnavailable(fresh->Acquire(SpaceName(), WishOf("c", now())).status()));
 }
 
 TEST_F(EtcdWorkerLossTest, RecordDeletedByHand_IsNoticedByItsHolder) {
@@ -141,7 +141,7 @@ class EtcdWorkerClusterTest : public ::testing::Test {
     ASSERT_TRUE(server_.Start());
     auto store = EtcdWorkerLeaseStore::Open(server_.options()).value();
     ASSERT_TRUE(WaitUntil(
-        [&] { return store->Create(SpaceName(), absl::ZeroDuration(), absl::Now()).ok(); }));
+        [&] { return store->Create(SpaceName(), {.first_ever = true}, absl::Now()).ok(); }));
     for (int i = 0; i < kHolders; ++i) threads_.emplace_back([this, i] { Hold(i); });
   }
   void TearDown() override {

@@ -47,7 +47,7 @@ class EtcdWorkerTest : public ::testing::Test {
     return *std::move(store);
   }
   void SetUp() override {
-    ASSERT_TRUE(store_->Create(SpaceName(), absl::ZeroDuration(), absl::Now()).ok());
+    ASSERT_TRUE(store_->Create(SpaceName(), {.first_ever = true}, absl::Now()).ok());
   }
   std::string KeyOf(const std::string& last) const { return options_.prefix + "/workers/" + last; }
   // The value of a key; nullopt: it does not exist.
@@ -255,7 +255,7 @@ TEST_F(EtcdWorkerTest, ForkedChild_IsRefused) {
         refused(store_->Renew(SpaceName(), RenewalOf(grant, "a", absl::Now())).status()) &&
         refused(store_->Release(SpaceName(), {grant.worker, grant.token, absl::Now()})) &&
         refused(store_->Show(SpaceName()).status()) &&
-        refused(store_->Create(SpaceName(), absl::ZeroDuration(), absl::Now()));
+        refused(store_->Create(SpaceName(), {.first_ever = true}, absl::Now()));
     store_.reset();
     return all ? 0 : 1;
   });

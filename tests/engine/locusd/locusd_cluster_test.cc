@@ -35,7 +35,7 @@ class LocusdClusterTest : public ::testing::Test {
   // The log is longer than nothing.
   void Lease(ApiCluster& cluster) {
     auto store = cluster.Connect();
-    ASSERT_TRUE(store->Create(SpaceName(), absl::ZeroDuration(), Clock::System().Now()).ok());
+    ASSERT_TRUE(store->Create(SpaceName(), {.first_ever = true}, Clock::System().Now()).ok());
     WorkerAcquire wish;
     wish.nonce = "a";
     wish.caller_now = Clock::System().Now();

@@ -70,7 +70,7 @@ absl::Status Use(const LocusdOptions& options) {
   WorkerAcquire wish;
   wish.nonce = "a";
   wish.caller_now = absl::Now();
-  say((*store)->Create(SpaceName(), absl::ZeroDuration(), absl::Now()));
+  say((*store)->Create(SpaceName(), {.first_ever = true}, absl::Now()));
   say((*store)->Acquire(SpaceName(), wish).status());
   say((*store)->Show(SpaceName()).status());
   return all;
@@ -114,7 +114,7 @@ TEST(LocusdLyingServerTest, HonestAnswer_IsRead) {
 TEST(LocusdLyingServerTest, ServerThatSaysYesToEverything_IsNotBelieved) {
   LyingServer server(Saying(Http("welcome")));
   auto store = LocusdWorkerLeaseStore::Open(OptionsOf(server));
-  const absl::Status made = (*store)->Create(SpaceName(), absl::ZeroDuration(), absl::Now());
+  const absl::Status made = (*store)->Create(SpaceName(), {.first_ever = true}, absl::Now());
   EXPECT_TRUE(absl::IsUnavailable(made)) << made;
   EXPECT_THAT(made.message(), HasSubstr("HTTP 200 where locusd answers 204"));
   auto cluster = LocusdCluster::Open(OptionsOf(server));

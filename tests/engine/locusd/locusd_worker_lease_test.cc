@@ -57,7 +57,7 @@ class LocusdTest : public ::testing::Test {
 TEST_F(LocusdTest, LeadersKilled_EachLeaseGoesOn) {
   ApiCluster cluster(3, clock_);
   auto store = cluster.Connect();
-  ASSERT_TRUE(store->Create(space_, absl::ZeroDuration(), clock_.Now()).ok());
+  ASSERT_TRUE(store->Create(space_, {.first_ever = true}, clock_.Now()).ok());
   auto grant = store->Acquire(space_, Wish("a"));
   ASSERT_TRUE(grant.ok()) << grant.status();
   for (int round = 0; round < 3; ++round) {
@@ -97,10 +97,23 @@ TEST_F(LocusdTest, Follower_RedirectsToTheLeader) {
   EXPECT_EQ(cluster.Connect()->Show(space_).status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_F(LocusdTest, SpaceThatRests_IsAnsweredAtOnceAndByOneNode) {
+  ApiCluster cluster(3, clock_);
+  auto store = cluster.Connect();
+  ASSERT_TRUE(store->Create(space_, {}, clock_.Now()).ok());
+  const LocusdStats before = store->Stats();
+  const absl::Status status = store->Acquire(space_, Wish("a")).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("no worker ID is granted before 2"));
+  EXPECT_EQ(store->Stats().requests, before.requests + 1) << "another node would say the same";
+  EXPECT_EQ(store->Stats().limited, before.limited + 1);
+}
+
 TEST_F(LocusdTest, RequestSentAgain_IsCarriedOutOnce) {
   ApiCluster cluster(1, clock_);
   auto store = cluster.Connect();
-  ASSERT_TRUE(store->Create(space_, absl::Minutes(1), clock_.Now()).ok());
+  ASSERT_TRUE(
+      store->Create(space_, {.lost = true, .longest_ttl = absl::Minutes(1)}, clock_.Now()).ok());
   const std::string id =
       absl::StrCat(absl::ToUnixMillis(clock_.Now()), "-0123456789abcdef0123456789abcdef");
   const std::string body =
@@ -116,7 +129,7 @@ TEST_F(LocusdTest, RequestSentAgain_IsCarriedOutOnce) {
 TEST_F(LocusdTest, Token_IsAskedFor_ExceptWhereHealthIs) {
   ApiCluster cluster(1, clock_, {"s3cret", "0ther"});
   ASSERT_GE(cluster.nodes().WaitForLeader(), 0);
-  EXPECT_TRUE(cluster.Connect()->Create(space_, absl::ZeroDuration(), clock_.Now()).ok());
+  EXPECT_TRUE(cluster.Connect()->Create(space_, {.first_ever = true}, clock_.Now()).ok());
   const http::HttpAnswer refused = Send(cluster.endpoint(0), {"GET", "/v1/status", {}, ""});
   EXPECT_EQ(refused.status, 401u);
   EXPECT_EQ(refused.Header("WWW-Authenticate"), "Bearer");

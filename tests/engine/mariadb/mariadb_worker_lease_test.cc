@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(Mariadb, WorkerLeaseStoreContract,
 class MariadbWorkerLeaseTest : public ::testing::Test {
  protected:
   void CreateSpace() {
-    ASSERT_TRUE(store_->Create(space_, absl::ZeroDuration(), absl::Now()).ok());
+    ASSERT_TRUE(store_->Create(space_, {.first_ever = true}, absl::Now()).ok());
   }
   WorkerAcquire Wish(const std::string& nonce) {
     WorkerAcquire wish;
@@ -115,8 +115,7 @@ TEST_F(MariadbWorkerLeaseTest, AnotherServer_IsALossWhateverTheCallAnswers) {
   EXPECT_EQ(store_->Show(space_)->losses, 1u);
   const absl::Time rest_until = store_->Show(space_)->rest_until;
   EXPECT_GE(rest_until, grant->ceiling);
-  EXPECT_EQ(store_->Acquire(space_, Wish("c")).status().code(),
-            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(store_->Acquire(space_, Wish("c")).status().code(), absl::StatusCode::kUnavailable);
   EXPECT_TRUE(store_->Renew(space_, RenewalOf(*grant, "a")).ok());
   EXPECT_EQ(store_->Show(space_)->rest_until, rest_until) << "noticed once";
 }
@@ -131,8 +130,7 @@ TEST_F(MariadbWorkerLeaseTest, DumpPutBack_IsALoss) {
       "CREATE TABLE locus_worker_birth (one TINYINT NOT NULL CHECK (one = 1),"
       " version INT NOT NULL, PRIMARY KEY (one)) WITH SYSTEM VERSIONING;"
       "INSERT INTO locus_worker_birth SELECT * FROM kept; DROP TABLE kept");
-  EXPECT_EQ(store_->Acquire(space_, Wish("b")).status().code(),
-            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(store_->Acquire(space_, Wish("b")).status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(store_->Show(space_)->losses, 1u);
 }
 
@@ -157,7 +155,7 @@ TEST_F(MariadbWorkerLeaseTest, SpaceMadeByTwoAtOnce_IsThatOfTheFirst) {
   std::atomic<bool> done = false;
   absl::Status created;
   std::thread caller([&] {
-    created = store_->Create(space_, absl::ZeroDuration(), absl::Now());
+    created = store_->Create(space_, {.first_ever = true}, absl::Now());
     done = true;
   });
   EXPECT_TRUE(WaitUntil([&] {
@@ -181,7 +179,7 @@ TEST_F(MariadbWorkerLeaseTest, StalledServer_IsUnavailableWithinTheBound) {
   MariadbOptions options = server.OptionsFor("locus_leases");
   ASSERT_TRUE(MariadbWorkerLeaseStore::CreateSchema(options).ok());
   auto patient = MustOpen(options);
-  ASSERT_TRUE(patient->Create(space_, absl::ZeroDuration(), absl::Now()).ok());
+  ASSERT_TRUE(patient->Create(space_, {.first_ever = true}, absl::Now()).ok());
   auto grant = patient->Acquire(space_, Wish("a"));
   ASSERT_TRUE(grant.ok()) << grant.status();
   options.timeout = absl::Seconds(1);

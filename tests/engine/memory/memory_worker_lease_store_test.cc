@@ -9,8 +9,9 @@ namespace {
 class SharedStore : public WorkerLeaseStore {
  public:
   explicit SharedStore(std::shared_ptr<WorkerLeaseStore> store) : store_(std::move(store)) {}
-  absl::Status Create(const SpaceName& space, absl::Duration rest, absl::Time now) override {
-    return store_->Create(space, rest, now);
+  absl::Status Create(const SpaceName& space, const WorkerSpacePast& past,
+                      absl::Time now) override {
+    return store_->Create(space, past, now);
   }
   absl::StatusOr<WorkerGrant> Acquire(const SpaceName& space,
                                       const WorkerAcquire& request) override {

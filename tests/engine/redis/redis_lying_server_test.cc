@@ -308,7 +308,7 @@ void UseStore(RedisSegmentStore& store) {
 
 void UseWorkers(RedisWorkerLeaseStore& store) {
   SpaceName space;
-  store.Create(space, absl::ZeroDuration(), absl::Now()).IgnoreError();
+  store.Create(space, {.first_ever = true}, absl::Now()).IgnoreError();
   WorkerAcquire wish;
   wish.nonce = "a";
   wish.caller_now = absl::Now();

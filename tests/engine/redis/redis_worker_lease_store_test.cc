@@ -75,7 +75,7 @@ class RedisWorkerTest : public ::testing::Test {
   std::unique_ptr<RedisWorkerLeaseStore> Open() { return Open(server_); }
   std::unique_ptr<RedisWorkerLeaseStore> OpenWithSpace() {
     auto store = Open();
-    EXPECT_TRUE(store->Create(space_, absl::ZeroDuration(), now()).ok());
+    EXPECT_TRUE(store->Create(space_, {.first_ever = true}, now()).ok());
     return store;
   }
   absl::StatusOr<WorkerGrant> TryAcquire(WorkerLeaseStore& store, const std::string& nonce) {
@@ -95,7 +95,7 @@ class RedisWorkerTest : public ::testing::Test {
   void ExpectLossNoticed(WorkerLeaseStore& store, const WorkerGrant& lost,
                          const std::string& nonce) {
     const absl::Status status = TryAcquire(store, "other").status();
-    EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+    EXPECT_TRUE(absl::IsUnavailable(status)) << status;
     EXPECT_EQ(store.Show(space_)->losses, 1u) << "stored by the call that was refused";
     EXPECT_GE(store.Show(space_)->rest_until, lost.ceiling);
     auto renewed = Renew(store, lost, nonce);
@@ -117,7 +117,7 @@ class RedisWorkerTest : public ::testing::Test {
 TEST_F(RedisWorkerTest, WithoutAClockOfTests_TheServersTimeCounts) {
   auto store = RedisWorkerLeaseStore::Open(server_.options()).value();
   const absl::Time wall = absl::Now();
-  ASSERT_TRUE(store->Create(space_, absl::ZeroDuration(), wall).ok());
+  ASSERT_TRUE(store->Create(space_, {.first_ever = true}, wall).ok());
   auto grant = store->Acquire(space_, Wish("a", wall));
   ASSERT_TRUE(grant.ok()) << grant.status();
   EXPECT_LT(absl::AbsDuration(grant->granted_at - wall), absl::Seconds(30));
@@ -147,7 +147,7 @@ TEST_F(RedisWorkerTest, FlushAll_GrantsNothingUntilAHolderRenewsOrItIsCreated) {
   auto renewed = Renew(*store, grant, "a");
   ASSERT_TRUE(renewed.ok()) << renewed.status();
   EXPECT_TRUE(renewed->loss_noticed);
-  EXPECT_TRUE(absl::IsResourceExhausted(TryAcquire(*store, "b").status()));
+  EXPECT_TRUE(absl::IsUnavailable(TryAcquire(*store, "b").status()));
 }
 
 TEST_F(RedisWorkerTest, RestartFromAnOlderDump_IsALoss) {
@@ -171,7 +171,7 @@ TEST_F(RedisWorkerTest, RestartWithAllData_CountsAsALossAndHoldersGoOn) {
   ASSERT_TRUE(renewed.ok()) << renewed.status();
   EXPECT_TRUE(renewed->loss_noticed);
   EXPECT_FALSE(Renew(*store, *renewed, "a")->loss_noticed) << "once";
-  EXPECT_TRUE(absl::IsResourceExhausted(TryAcquire(*store, "b").status()));
+  EXPECT_TRUE(absl::IsUnavailable(TryAcquire(*store, "b").status()));
   // An acquire that is sent again is answered also now.
   EXPECT_EQ(Acquire(*store, "a").token, grant.token);
 }
@@ -184,7 +184,7 @@ TEST_F(RedisWorkerTest, RestartWithoutPersistence_IsNotFoundUntilAHolderRenews) 
   store = Open();
   EXPECT_TRUE(absl::IsNotFound(TryAcquire(*store, "b").status()));
   EXPECT_TRUE(Renew(*store, grant, "a")->loss_noticed);
-  EXPECT_TRUE(absl::IsResourceExhausted(TryAcquire(*store, "b").status()));
+  EXPECT_TRUE(absl::IsUnavailable(TryAcquire(*store, "b").status()));
 }
 
 TEST_F(RedisWorkerTest, FailoverToALaggingReplica_IsALoss) {
@@ -245,7 +245,7 @@ TEST_F(RedisWorkerTest, LongerLease_LengthensTheRestAfterALoss) {
   server_.KillHard();
   ASSERT_TRUE(server_.Start());
   store = Open();
-  EXPECT_TRUE(absl::IsResourceExhausted(TryAcquire(*store, "b").status()));
+  EXPECT_TRUE(absl::IsUnavailable(TryAcquire(*store, "b").status()));
   EXPECT_GE(store->Show(space_)->rest_until, grant.ceiling);
 }
 
@@ -260,7 +260,7 @@ TEST_F(RedisWorkerTest, RewindUnderTheSameMaster_IsNoticedOnlyByTheHoldersRenewa
   EXPECT_EQ(Acquire(*store, "b").worker, grant.worker) << "this is the hole";
   EXPECT_TRUE(absl::IsAborted(Renew(*store, grant, "a").status()));
   EXPECT_EQ(store->Show(space_)->losses, 1u) << "and this is how it is noticed";
-  EXPECT_TRUE(absl::IsResourceExhausted(TryAcquire(*store, "c").status()));
+  EXPECT_TRUE(absl::IsUnavailable(TryAcquire(*store, "c").status()));
 }
 
 // Not covered: an old master that still grants, once the new one has waited.
@@ -271,7 +271,7 @@ TEST_F(RedisWorkerTest, TwoMasters_GrantOneIdTwiceOnceTheNewOneHasRested) {
   ASSERT_TRUE(Replicate(server_, replica));
   replica.Ask("REPLICAOF NO ONE");
   auto other = Open(replica);
-  EXPECT_TRUE(absl::IsResourceExhausted(TryAcquire(*other, "b").status()));
+  EXPECT_TRUE(absl::IsUnavailable(TryAcquire(*other, "b").status()));
   WorkerGrant held = grant;
   for (int i = 0; i < 5; ++i) {
     clock_.Advance(absl::Minutes(5));
@@ -303,7 +303,7 @@ TEST_F(RedisWorkerTest, MasterKilledUnderSentinels_SuccessorRestsAndTheHolderGoe
   options.master_name = "orders";
   options.timeout = options.connect_timeout = absl::Seconds(5);
   auto store = locus::Open(options, &clock_);
-  ASSERT_TRUE(store->Create(space_, absl::ZeroDuration(), now()).ok());
+  ASSERT_TRUE(store->Create(space_, {.first_ever = true}, now()).ok());
   ASSERT_TRUE(Replicate(server_, replica));
   ASSERT_TRUE(WaitUntil([&] {  // the sentinel knows the replica
     return AskRedis(sentinel.port(), {"SENTINEL", "replicas", "orders"})
@@ -319,14 +319,14 @@ TEST_F(RedisWorkerTest, MasterKilledUnderSentinels_SuccessorRestsAndTheHolderGoe
   }));
   EXPECT_TRUE(renewed->loss_noticed);
   EXPECT_EQ(renewed->token, grant.token);
-  EXPECT_TRUE(absl::IsResourceExhausted(TryAcquire(*store, "b").status()));
+  EXPECT_TRUE(absl::IsUnavailable(TryAcquire(*store, "b").status()));
 }
 
 TEST_F(RedisWorkerTest, StalledServer_IsUnavailableInTimeAndTheNonceFindsTheLease) {
   RedisOptions options = server_.options();
   options.timeout = options.connect_timeout = absl::Seconds(1);
   auto store = locus::Open(options, &clock_);
-  ASSERT_TRUE(store->Create(space_, absl::ZeroDuration(), now()).ok());
+  ASSERT_TRUE(store->Create(space_, {.first_ever = true}, now()).ok());
   Acquire(*store, "warm");
   server_.Stall();
   const absl::Time start = absl::Now();
@@ -385,7 +385,7 @@ TEST_F(RedisWorkerTest, UserWithTheDocumentedRights_CanDoAll) {
   options.user = "orders";
   options.password = "pw";
   auto store = RedisWorkerLeaseStore::Open(options).value();
-  ASSERT_TRUE(store->Create(space_, absl::ZeroDuration(), absl::Now()).ok());
+  ASSERT_TRUE(store->Create(space_, {.first_ever = true}, absl::Now()).ok());
   auto grant = store->Acquire(space_, Wish("a", absl::Now()));
   ASSERT_TRUE(grant.ok()) << grant.status();
   EXPECT_TRUE(store->Renew(space_, RenewalOf(*grant, "a", absl::Now())).ok());
@@ -440,7 +440,7 @@ TEST_F(RedisWorkerTest, ManyProcessesAndAServerThatIsStalled_NeverShareAnId) {
   options.timeout = options.connect_timeout = absl::Seconds(1);
   {
     auto store = RedisWorkerLeaseStore::Open(options).value();
-    ASSERT_TRUE(store->Create(space_, absl::ZeroDuration(), absl::Now()).ok());
+    ASSERT_TRUE(store->Create(space_, {.first_ever = true}, absl::Now()).ok());
   }
   std::vector<ChildProcess> children;
   for (int i = 0; i < 4; ++i) {

@@ -119,6 +119,13 @@ class RedisWorkerRulesTest : public ::testing::Test {
     auto found = records_.find(id);
     return found == records_.end() ? nullptr : &found->second;
   }
+  WorkerSpacePast RandomPast() {
+    WorkerSpacePast past;
+    past.first_ever = OneIn(2);
+    past.lost = !past.first_ever && OneIn(2);
+    past.longest_ttl = RandomTerm().ttl;
+    return past;
+  }
   static Outcome Refused(absl::Status status) {
     Outcome outcome;
     outcome.status = std::move(status);
@@ -187,7 +194,7 @@ TEST_F(RedisWorkerRulesTest, RandomStatesAndRequests_AreDecidedAsByTheRules) {
   clock_.Advance(absl::Trunc(now() - absl::UnixEpoch(), absl::Milliseconds(1)) -
                  (now() - absl::UnixEpoch()) + absl::Milliseconds(1));
   auto store = RedisWorkerLeaseStoreAccess::Open(server_.options(), &clock_).value();
-  ASSERT_TRUE(store->Create(name_, absl::ZeroDuration(), now()).ok());
+  ASSERT_TRUE(store->Create(name_, {.first_ever = true}, now()).ok());
   identity_ = server_.AskWords({"HGET", kKey, "identity"});
   ASSERT_FALSE(identity_.empty());
   for (int round = 0; round < kRounds; ++round) {
@@ -197,7 +204,14 @@ TEST_F(RedisWorkerRulesTest, RandomStatesAndRequests_AreDecidedAsByTheRules) {
     changed_ = OneIn(4);
     noted_ = false;
     Store();
-    if (OneIn(4)) {
+    if (OneIn(8)) {
+      const WorkerSpacePast past = RandomPast();
+      EXPECT_EQ(store->Create(name_, past, now()), absl::OkStatus());
+      if (!exists_) space_ = {};
+      if (!exists_) records_.clear();
+      ++answers_[worker::PlanCreate(space_, !exists_, past, now()) ? "created" : "was there"];
+      exists_ = true;
+    } else if (OneIn(4)) {
       WorkerRelease release{10 + Below(8), RandomToken(),
                             OneIn(8) ? absl::InfiniteFuture() : RandomTime()};
       if (const WorkerRecord* record = Find(release.worker); record != nullptr && !OneIn(4)) {
@@ -239,17 +253,18 @@ TEST_F(RedisWorkerRulesTest, RandomStatesAndRequests_AreDecidedAsByTheRules) {
   std::cout << losses_ << " losses noticed by grants\n";
   EXPECT_GT(losses_, kRounds / 100);
   // Each kind of answer was compared, not one of them only.
-  for (const char* kind : {"OK", "RESOURCE_EXHAUSTED", "ABORTED", "FAILED_PRECONDITION",
-                           "NOT_FOUND", "release OK", "release ABORTED"}) {
+  for (const char* kind :
+       {"OK", "RESOURCE_EXHAUSTED", "ABORTED", "FAILED_PRECONDITION", "NOT_FOUND", "UNAVAILABLE",
+        "release OK", "release ABORTED", "created", "was there"}) {
     std::cout << answers_[kind] << " " << kind << "\n";
-    EXPECT_GT(answers_[kind], kRounds / 100) << kind;
+    EXPECT_GT(answers_[kind], kRounds / 200) << kind;
   }
 }
 
 // 10,000 IDs held in a row: several scripts, each a short one.
 TEST_F(RedisWorkerRulesTest, RangeWithThousandsHeld_IsSearchedInSeveralShortScripts) {
   auto store = RedisWorkerLeaseStoreAccess::Open(server_.options(), &clock_).value();
-  ASSERT_TRUE(store->Create(name_, absl::ZeroDuration(), now()).ok());
+  ASSERT_TRUE(store->Create(name_, {.first_ever = true}, now()).ok());
   constexpr uint64_t kHeld = 10'000;
   std::vector<std::string> words = {"HSET", kKey};
   WorkerRecord record;

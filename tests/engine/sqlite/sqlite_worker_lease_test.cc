@@ -48,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(Sqlite, WorkerLeaseStoreContract,
 class SqliteWorkerLeaseTest : public ::testing::Test {
  protected:
   SqliteWorkerLeaseTest() : path_(directory_ / "store.db"), store_(MustOpen(path_, clock_)) {
-    EXPECT_TRUE(store_->Create(space_, absl::ZeroDuration(), clock_.Now()).ok());
+    EXPECT_TRUE(store_->Create(space_, {.first_ever = true}, clock_.Now()).ok());
   }
   absl::StatusOr<WorkerGrant> Acquire(const std::string& nonce) {
     WorkerAcquire wish;
@@ -99,7 +99,7 @@ TEST_F(SqliteWorkerLeaseTest, OldCopyPutBack_GrantsNothingUntilLostLeasesEnd) {
   clock_.Advance(absl::Milliseconds(1));
   store_ = MustOpen(path_, clock_);
   const absl::Status status = Acquire("c").status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
   EXPECT_TRUE(Renew(a, "a").ok());
   clock_.Advance(whole_ + absl::Milliseconds(1));
   auto c = Acquire("c");
@@ -118,8 +118,8 @@ TEST_F(SqliteWorkerLeaseTest,
   store_.reset();
   fs::remove(path_);
   store_ = MustOpen(path_, clock_);
-  ASSERT_TRUE(store_->Create(space_, absl::ZeroDuration(), clock_.Now()).ok());
-  EXPECT_EQ(Acquire("b").status().code(), absl::StatusCode::kResourceExhausted);
+  ASSERT_TRUE(store_->Create(space_, {.first_ever = true}, clock_.Now()).ok());
+  EXPECT_EQ(Acquire("b").status().code(), absl::StatusCode::kUnavailable);
   EXPECT_GE(store_->Show(space_)->rest_until, grant.ceiling);
 }
 
@@ -128,7 +128,7 @@ TEST_F(SqliteWorkerLeaseTest, MissingSidecar_IsALoss) {
   store_.reset();
   ASSERT_TRUE(fs::remove(path_ + "-workers-locus"));
   store_ = MustOpen(path_, clock_);
-  EXPECT_EQ(Acquire("b").status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(Acquire("b").status().code(), absl::StatusCode::kUnavailable);
   EXPECT_TRUE(Renew(grant, "a").ok());
 }
 
@@ -153,8 +153,9 @@ TEST_F(SqliteWorkerLeaseTest, ClockBehindTheNewestGrant_IsRefusedUntilARestIsDec
   const absl::Status status = Acquire("b").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
   EXPECT_NE(status.message().find("locus lease create --lost"), absl::string_view::npos) << status;
-  ASSERT_TRUE(store_->Create(space_, absl::Minutes(1), clock_.Now()).ok());
-  clock_.Advance(absl::Minutes(1) + absl::Milliseconds(1));
+  ASSERT_TRUE(
+      store_->Create(space_, {.lost = true, .longest_ttl = absl::Minutes(1)}, clock_.Now()).ok());
+  clock_.Advance(absl::Minutes(2) + absl::Milliseconds(1));
   auto b = Acquire("b");
   ASSERT_TRUE(b.ok()) << b.status();
   EXPECT_NE(b->worker, grant.worker) << "that one rests until its ceiling";

@@ -24,7 +24,7 @@ class ZookeeperWorkerLossTest : public ::testing::Test {
     ASSERT_TRUE(server_.Start());
     options_ = server_.options();
     store_ = Open();
-    ASSERT_TRUE(store_->Create(SpaceName(), absl::ZeroDuration(), now()).ok());
+    ASSERT_TRUE(store_->Create(SpaceName(), {.first_ever = true}, now()).ok());
     MustAcquire(*store_, "before", now());
     clock_.Advance(absl::Seconds(1));
   }
@@ -107,7 +107,7 @@ TEST_F(ZookeeperWorkerLossTest, EmptiedEnsemble_IsNotFoundUntilAHolderRenews) {
   const WorkerGrant renewed = RenewInTime(*store_, grant, "a");
   EXPECT_TRUE(renewed.loss_noticed);
   EXPECT_EQ(renewed.token, grant.token);
-  EXPECT_TRUE(absl::IsResourceExhausted(TryAcquire(*fresh, "b")));
+  EXPECT_TRUE(absl::IsUnavailable(TryAcquire(*fresh, "b")));
 }
 
 TEST_F(ZookeeperWorkerLossTest, OldDataDirectoryPutBack_IsNoticedByTheHolder) {
@@ -116,7 +116,7 @@ TEST_F(ZookeeperWorkerLossTest, OldDataDirectoryPutBack_IsNoticedByTheHolder) {
   PutDataBack();
   auto fresh = Open();
   EXPECT_TRUE(RenewInTime(*fresh, grant, "a").loss_noticed);
-  EXPECT_TRUE(absl::IsResourceExhausted(TryAcquire(*fresh, "b")));
+  EXPECT_TRUE(absl::IsUnavailable(TryAcquire(*fresh, "b")));
 }
 
 // A process that has seen later transactions, though it holds nothing.
@@ -127,7 +127,7 @@ TEST_F(ZookeeperWorkerLossTest, OldDataDirectoryPutBack_IsNoticedByWhoSawMore) {
   }
   ASSERT_TRUE(store_->Show(SpaceName()).ok());
   PutDataBack();
-  EXPECT_TRUE(absl::IsResourceExhausted(TryAcquire(*store_, "b")));
+  EXPECT_TRUE(absl::IsUnavailable(TryAcquire(*store_, "b")));
   EXPECT_EQ(store_->Show(SpaceName())->losses, 1u);
   EXPECT_GE(store_->Stats().sessions, 2u) << "no server let the old session in again";
 }
@@ -155,7 +155,7 @@ class ZookeeperWorkerClusterTest : public ::testing::Test {
     options_.timeout = options_.connect_timeout = absl::Seconds(3);
     auto store = ZookeeperWorkerLeaseStore::Open(options_).value();
     ASSERT_TRUE(WaitUntil(
-        [&] { return store->Create(SpaceName(), absl::ZeroDuration(), absl::Now()).ok(); }));
+        [&] { return store->Create(SpaceName(), {.first_ever = true}, absl::Now()).ok(); }));
     for (int i = 0; i < kHolders; ++i) threads_.emplace_back([this, i] { Hold(i); });
   }
   void TearDown() override {

@@ -58,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(Zookeeper, WorkerLeaseStoreContract,
 class ZookeeperWorkerTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(store_->Create(SpaceName(), absl::ZeroDuration(), absl::Now()).ok());
+    ASSERT_TRUE(store_->Create(SpaceName(), {.first_ever = true}, absl::Now()).ok());
   }
   std::string PathOf(const std::string& last) const {
     return options_.prefix + "/workers/orders/" + last;
@@ -215,7 +215,7 @@ TEST_F(ZookeeperWorkerTest, OtherUser_IsRefusedAndNobodySeesThePassword) {
   options.user = "shop";
   options.password = "s3cret word";
   auto store = MustOpen(options);
-  ASSERT_TRUE(store->Create(SpaceName(), absl::ZeroDuration(), absl::Now()).ok());
+  ASSERT_TRUE(store->Create(SpaceName(), {.first_ever = true}, absl::Now()).ok());
   MustAcquire(*store, "a", absl::Now());
   options.password = "wr0ng";
   for (const ZookeeperOptions& other : {options, [&] {
@@ -264,7 +264,7 @@ TEST_F(ZookeeperWorkerTest, ForkedChild_IsRefused) {
         refused(store_->Renew(SpaceName(), RenewalOf(grant, "a", absl::Now())).status()) &&
         refused(store_->Release(SpaceName(), {grant.worker, grant.token, absl::Now()})) &&
         refused(store_->Show(SpaceName()).status()) &&
-        refused(store_->Create(SpaceName(), absl::ZeroDuration(), absl::Now()));
+        refused(store_->Create(SpaceName(), {.first_ever = true}, absl::Now()));
     store_.reset();
     return all ? 0 : 1;
   });

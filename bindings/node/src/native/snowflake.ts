@@ -9,7 +9,7 @@ import { Owner } from "./owner.js";
 const MOST_AT_ONCE = 65536;
 
 export interface LeasedSnowflakeOptions {
-  /** Default: "orders". It must exist: `locus lease create`. */
+  /** Default: "orders". It must exist: `locus lease create`, the first time with `--first-ever`. */
   readonly space?: string;
   /** Of the store's user. */
   readonly password?: string;

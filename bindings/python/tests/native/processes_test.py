@@ -155,7 +155,7 @@ class ProcessesTest(support.FolderTest):
         self.table = self.folder / "table.json"
         self.keys = self.folder / "keys"
         command = os.environ["LOCUS_COMMAND"]
-        for words in (("lease", "create", self.leases), ("keys", "new", self.keys)):
+        for words in (("lease", "create", self.leases, "--first-ever"), ("keys", "new", self.keys)):
             subprocess.run([command, *words], check=True, capture_output=True)
         made = subprocess.run(
             [command, "table", "new", "--shard", "a=mysql://a/orders"],

@@ -199,7 +199,7 @@ class StoresTest(support.FolderTest):
         with self.assertRaises(native.NotFoundError):
             native.Snowflake(leases)
         subprocess.run(
-            [os.environ["LOCUS_COMMAND"], "lease", "create", leases],
+            [os.environ["LOCUS_COMMAND"], "lease", "create", leases, "--first-ever"],
             check=True,
             capture_output=True,
         )

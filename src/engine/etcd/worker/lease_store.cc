@@ -374,9 +374,9 @@ absl::Status WorkerStore::Release(const SpaceName& name, const WorkerRelease& re
   }
 }
 
-absl::Status WorkerStore::Create(const SpaceName& name, absl::Duration rest, absl::Time) {
+absl::Status WorkerStore::Create(const SpaceName& name, const WorkerSpacePast& past, absl::Time) {
   LOCUS_RETURN_IF_ERROR(connection_->RefuseFork());
-  LOCUS_RETURN_IF_ERROR(worker::CheckRest(rest));
+  LOCUS_RETURN_IF_ERROR(worker::Check(past));
   const TimePoint deadline = connection_->Deadline();
   TurnHold turn(turn_, deadline);
   if (!turn.held()) return Busy();
@@ -388,7 +388,7 @@ absl::Status WorkerStore::Create(const SpaceName& name, absl::Duration rest, abs
     LOCUS_ASSIGN_OR_RETURN(TimeSpan now, connection_->Now(deadline));
     // The identity stays, so that a loss that nobody noticed is noticed.
     if (is_new) image.space.BeginLife(now.latest, identity);
-    if (!worker::PlanCreate(image.space, is_new, rest, now.latest)) return absl::OkStatus();
+    if (!worker::PlanCreate(image.space, is_new, past, now.latest)) return absl::OkStatus();
     Txn txn;
     if (is_new) {
       txn.IfAbsent(SpaceKey(name));

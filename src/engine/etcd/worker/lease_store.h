@@ -32,7 +32,8 @@ class WorkerStore final : public EtcdWorkerLeaseStore {
                                                            Clock* store_clock = nullptr);
   ~WorkerStore() override;
 
-  absl::Status Create(const SpaceName& name, absl::Duration rest, absl::Time caller_now) override;
+  absl::Status Create(const SpaceName& name, const WorkerSpacePast& past,
+                      absl::Time caller_now) override;
   absl::StatusOr<WorkerGrant> Acquire(const SpaceName& name, const WorkerAcquire& request) override;
   absl::StatusOr<WorkerGrant> Renew(const SpaceName& name, const WorkerRenew& request) override;
   absl::Status Release(const SpaceName& name, const WorkerRelease& request) override;

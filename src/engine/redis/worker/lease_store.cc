@@ -59,10 +59,11 @@ class WorkerStore final : public RedisWorkerLeaseStore {
       : client_(std::move(client)), clock_(clock) {}
   ~WorkerStore() override { internal::AbandonIfForked(client_); }
 
-  absl::Status Create(const SpaceName& space, absl::Duration rest, absl::Time) override {
-    LOCUS_RETURN_IF_ERROR(worker::CheckRest(rest));
-    LOCUS_ASSIGN_OR_RETURN(Reply reply, client_->Run(WorkerScripts::Get().create, KeyFor(space),
-                                                     {Now(), Millis(rest)}));
+  absl::Status Create(const SpaceName& space, const WorkerSpacePast& past, absl::Time) override {
+    LOCUS_RETURN_IF_ERROR(worker::Check(past));
+    LOCUS_ASSIGN_OR_RETURN(
+        Reply reply, client_->Run(WorkerScripts::Get().create, KeyFor(space),
+                                  {Now(), Millis(worker::RestOf(past)), past.lost ? "1" : ""}));
     return WordOf(reply) == "ok" ? absl::OkStatus() : Unusable(space, reply);
   }
 

@@ -100,13 +100,13 @@ constexpr char kCreate[] = R"lua(
 set_now(ARGV[1])
 local id = identity()
 if not id then return no_master() end
-local for_ms = tonumber(ARGV[2])
-if for_ms > 0 then
-  rest = math.max(rest, now + for_ms)
-  losses = losses + 1
-end
+local for_ms, lost = tonumber(ARGV[2]), ARGV[3] == '1'
+local ends = schema and for_ms == 0 and losses == 0 and rest >= now
+if ends then rest = -math.huge end
+if lost then losses = losses + 1 end
+if for_ms > 0 and (lost or not schema) then rest = math.max(rest, now + for_ms) end
 -- The identity last seen stays, so that a loss that nobody noticed is noticed.
-if for_ms > 0 or not schema then write_space(schema and head[2] or id) end
+if lost or ends or not schema then write_space(schema and head[2] or id) end
 return {'ok'}
 )lua";
 

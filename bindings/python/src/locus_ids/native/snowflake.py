@@ -19,9 +19,9 @@ class Snowflake(Handle):
     same space, also after crashes and clocks that were set back.
 
     `store`: sqlite:PATH, mysql://..., redis://..., etcd://..., zookeeper://..., locusd://..., where
-    `locus lease create` made the space. `ttl`: of the lease, in seconds (10 minutes): how long it
-    goes on without the store, and how long a crashed holder's worker ID rests. `patience`: how long
-    opening waits for a free worker ID, in seconds. `workers`: the first and the last one that may be
+    `locus lease create --first-ever` made the space. `ttl`: of the lease, in seconds (10 minutes):
+    how long it goes on without the store, and how long a crashed holder's worker ID rests.
+    `patience`: how long opening waits for a free worker ID, in seconds. `workers`: the first and the last one that may be
     taken (all). `reacquire`: takes another worker ID where one was lost; otherwise calls raise
     FailedPreconditionError then.
 

@@ -28,7 +28,7 @@ beforeAll(async () => {
   await locus("table", "publish", "--quiet", `file:${place}/table.json`, file);
   service = await startConfigured({ table: `file:${place}/table.json` });
   const cluster = `locusd://${new URL(service.url).host}`;
-  await leased(service, "lease", "create", cluster);
+  await leased(service, "lease", "create", cluster, "--first-ever");
   await leased(service, "lease", "acquire", cluster);
   browser = await openBrowser();
   opened = await openPage(browser, service.url);
