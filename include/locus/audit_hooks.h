@@ -51,7 +51,7 @@ std::function<void(const SegmentSequenceEvent&)> AuditSequence(
 // For WorkerLeaseOptions::on_event: records a lease when it is acquired (kGranted), released, or
 // lost; renewals that the store refused (kRefused); and when its health callback begins to say no
 // (kUnhealthy), and yes again (kHealthy). Of renewals one of `renewals` is recorded; 0: none. A
-// renewal for which no answer came is repeated and not recorded.
+// renewal for which no answer came is repeated and not recorded. Each record names the holder.
 std::function<void(const WorkerLeaseEvent&)> AuditWorkerLease(
     AuditSink& sink, AuditContext context, uint64_t renewals = 0,
     std::function<void(const WorkerLeaseEvent&)> next = {});

@@ -35,6 +35,8 @@ struct WorkerLeaseEvent {
   absl::Time floor;
   absl::Time ceiling;
   absl::Status status;
+  std::string nonce;   // as the store has it
+  std::string holder;  // likewise: WorkerLeaseOptions::holder, or what is known of this process
 };
 // "acquired", "renewed", "renewal_failed", "unhealthy", "lost", "released".
 std::string_view ToString(WorkerLeaseEvent::Kind kind);

@@ -137,6 +137,8 @@ std::function<void(const WorkerLeaseEvent&)> AuditWorkerLease(
       record.token = event.token;
       record.floor = event.floor;
       record.ceiling = event.ceiling;
+      record.nonce = event.nonce;
+      record.holder = event.holder;
       if (!event.status.ok()) record.detail = event.status.ToString();
       sink.Record(std::move(record));
     }

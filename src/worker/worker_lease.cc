@@ -303,7 +303,8 @@ class WorkerLease::Rep {
   void Queue(Kind kind, const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!options_.on_event) return;
     const absl::Time ceiling = renewal_.grant().ceiling;
-    events_.push_back({kind, options_.space, worker_, token_, floor_, ceiling, status});
+    events_.push_back({kind, options_.space, worker_, token_, floor_, ceiling, status,
+                       request_.nonce, request_.holder});
   }
 
   // Tells of what was queued, in that order: also of what another thread queued.

@@ -148,6 +148,7 @@ TEST_F(AuditHooksTest, NumbersOfASequence_AreRows_AlsoThoseThatCloseReturned) {
 TEST_F(AuditHooksTest, AWorkerLease_IsARowForEachTurn) {
   WorkerLeaseOptions options;
   options.space = context_.space;
+  options.holder = R"({"host":"shop-7"})";
   options.on_event = AuditWorkerLease(*sink_, context_);
   auto store = std::make_shared<MemoryWorkerLeaseStore>();
   ASSERT_TRUE(store->Create(options.space, {.first_ever = true}, Clock::System().Now()).ok());
@@ -156,6 +157,10 @@ TEST_F(AuditHooksTest, AWorkerLease_IsARowForEachTurn) {
   ASSERT_TRUE((*lease)->Release().ok());
   const std::vector<json> rows = Written();
   ASSERT_THAT(Kinds(), ElementsAre("granted", "released"));
+  for (const json& row : rows) {
+    EXPECT_EQ(row["holder"], options.holder) << row;
+    EXPECT_FALSE(row["nonce"].get<std::string>().empty()) << row;
+  }
   EXPECT_EQ(rows[0]["space"], "invoices");
   EXPECT_EQ(rows[0]["worker"], (*lease)->worker());
   EXPECT_EQ(rows[0]["token"], (*lease)->token());
