@@ -24,6 +24,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     LOCUS_CHECK(locus::internal::TypeTextOf(read->type) == rule);
     return 0;
   }
+  if (stored.ok()) {
+    const std::string whole = locus::internal::StoredTextOf(stored->type, stored->earlier);
+    const auto again = locus::internal::ParseStoredText(whole);
+    LOCUS_CHECK(whole.size() > locus::internal::kLongestTypeText ||
+                (again.ok() && again->earlier == stored->earlier));
+  }
   absl::StatusOr<locus::SequenceType> type = locus::internal::ParseTypeText(text);
   if (!type.ok()) {
     LOCUS_CHECK(absl::IsInvalidArgument(type.status()));

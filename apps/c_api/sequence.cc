@@ -2,9 +2,11 @@
 // Sequences.
 #include <cstddef>
 
+#include "absl/strings/str_cat.h"
 #include "apps/c_api/call.h"
 #include "locus/routing/uri.h"
 #include "locus/segment_sequence.h"
+#include "src/sequence_type/type_text.h"
 
 using locus::SegmentSequence;
 using locus::SequenceBlock;
@@ -23,6 +25,22 @@ struct locus_sequence {
   std::unique_ptr<SegmentSequence> numbers;
 };
 
+namespace {
+
+// Counted by its name, a counter of a type would begin at 1 beside the type's own.
+absl::Status CheckHasNoRule(const char* engine_uri, const locus::SequencerUriOptions& of,
+                            const std::string& counter) {
+  const auto types = locus::OpenSequenceTypeStore(engine_uri, {.password = of.password});
+  if (absl::IsNotFound(types.status())) return absl::OkStatus();  // a store without rules
+  LOCUS_RETURN_IF_ERROR(types.status());
+  const absl::Status free = locus::internal::CheckHasNoRule(**types, counter);
+  if (!absl::IsFailedPrecondition(free)) return free;
+  return absl::FailedPreconditionError(
+      absl::StrCat(free.message(), ": open it with locus_numbers_open (Numbers)"));
+}
+
+}  // namespace
+
 locus_code locus_sequence_open(const char* engine_uri, const char* key,
                                const locus_sequence_options* options, locus_sequence** sequence,
                                locus_error* error) {
@@ -37,6 +55,7 @@ locus_code locus_sequence_open(const char* engine_uri, const char* key,
     of.sequencer.max_value = set.max_value;
     of.sequencer.at_max =
         set.wrap == 0 ? SequencerOptions::AtMax::kError : SequencerOptions::AtMax::kWrap;
+    LOCUS_RETURN_IF_ERROR(CheckHasNoRule(engine_uri, of, of.sequencer.key_prefix + key));
     LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<Sequencer> engine, locus::OpenSequencer(engine_uri, of));
     SegmentSequence::Options segments;
     segments.horizon = MsOr(set.horizon_ms, segments.horizon);

@@ -37,8 +37,9 @@ struct SequenceTypeEvent {
 //
 // Numbers twice. Alter, and Create of a dropped name, refuse a change after which a number may be
 // written that was written before (FAILED_PRECONDITION, with the reason), unless their caller says
-// that it may. Compared are the rule that is replaced and the new one, of earlier ones nothing is
-// known; start and step cannot repeat numbers. A counter that begins again under both rules, as it
+// that it may. Compared are the rule that is replaced and the new one, and all patterns that the
+// type had before, which are stored with it, since a caller last said that numbers may repeat;
+// start and step cannot repeat numbers. A counter that begins again under both rules, as it
 // wraps or is forgotten (`expiry` without a period), repeats numbers anyway unless a time in the
 // pattern keeps them apart; that is held to be so. Refused are:
 //   - `pattern`, unless texts of both differ in length or in a literal at the same place, or have
@@ -137,6 +138,9 @@ class SequenceTypeStore {
  private:
   absl::StatusOr<SequenceType> FindVersion(std::string_view name, uint64_t version);
   absl::StatusOr<std::optional<Stored>> LoadChecked(std::string_view name);
+  // What to store of `next`, which follows `before`.
+  absl::StatusOr<std::string> TextAfterOf(const SequenceType& before, const SequenceType& next,
+                                          Repeats repeats);
   absl::Status Changed(std::string_view name, uint64_t version);
   void Tell(SequenceTypeEvent::Kind kind, std::optional<SequenceType> before,
             const SequenceType& after) const;

@@ -13,6 +13,18 @@
 
 namespace locus {
 
+absl::Status internal::CheckHasNoRule(SequenceTypeStore& types, std::string_view counter) {
+  std::string type = TypeOfCounter(counter);
+  if (type.empty() && CheckTypeName(counter).ok()) type = std::string(counter);
+  if (type.empty()) return absl::OkStatus();
+  const absl::Status found = types.FindAny(type).status();
+  if (absl::IsNotFound(found)) return absl::OkStatus();
+  LOCUS_RETURN_IF_ERROR(found);
+  return absl::FailedPreconditionError(
+      absl::StrCat("counter ", Quoted(counter), " has the name of sequence type ", type,
+                   " or of its counters, which are counted by its rule"));
+}
+
 using internal::Quoted;
 using internal::ToAbsl;
 
@@ -89,6 +101,33 @@ absl::Status CheckRevives(const SequenceTypeStore::Known& dropped, const Sequenc
   return internal::CheckRepeatsNothing(dropped.type, type);
 }
 
+// Of a rule that follows `before`, whose text is `text`: what is to be stored of it.
+// FAILED_PRECONDITION: numbers may be written twice, and the caller does not say that they may.
+absl::StatusOr<std::string> TextAfter(const SequenceType& before, std::string_view text,
+                                      const SequenceType& next,
+                                      SequenceTypeStore::Repeats repeats) {
+  std::vector<std::string> earlier;
+  // The caller's word is for all that was written before: it is not asked for again.
+  if (repeats == SequenceTypeStore::Repeats::kRefused) {
+    LOCUS_ASSIGN_OR_RETURN(internal::StoredType stored, internal::ParseStoredText(text));
+    earlier = std::move(stored.earlier);
+    SequenceType old = next;
+    for (const std::string& pattern : earlier) {
+      old.pattern = pattern;
+      LOCUS_RETURN_IF_ERROR(internal::CheckRepeatsNothing(old, next));
+    }
+  }
+  if (before.pattern != next.pattern) earlier.insert(earlier.begin(), before.pattern);
+  std::erase(earlier, next.pattern);
+  std::string after = internal::StoredTextOf(next, earlier);
+  if (after.size() <= internal::kLongestTypeText) return after;
+  if (repeats == SequenceTypeStore::Repeats::kAllowed) return internal::TypeTextOf(next);
+  return absl::FailedPreconditionError(absl::StrCat(
+      "sequence type ", next.name, " has had ", earlier.size(),
+      " other patterns, of which no more can be stored; create another type, or say that numbers "
+      "may be written twice (Repeats::kAllowed, --may-repeat)"));
+}
+
 absl::StatusOr<uint64_t> NextVersion(std::string_view name, uint64_t version) {
   if (version < kHighestVersion) return version + 1;
   return absl::FailedPreconditionError(
@@ -147,9 +186,10 @@ absl::StatusOr<SequenceType> SequenceTypeStore::Create(SequenceType type, Repeat
   LOCUS_ASSIGN_OR_RETURN(Known known, FindAny(type.name));
   if (known.is_dropped) {
     if (repeats == Repeats::kRefused) LOCUS_RETURN_IF_ERROR(CheckRevives(known, type));
+    LOCUS_ASSIGN_OR_RETURN(std::string text, TextAfterOf(known.type, type, repeats));
     LOCUS_ASSIGN_OR_RETURN(type.version, NextVersion(type.name, known.type.version));
-    LOCUS_ASSIGN_OR_RETURN(stored, Swap(type.name, known.type.version,
-                                        Stored{type.version, internal::TypeTextOf(type)}));
+    LOCUS_ASSIGN_OR_RETURN(
+        stored, Swap(type.name, known.type.version, Stored{type.version, std::move(text)}));
     if (stored) {
       Tell(SequenceTypeEvent::Kind::kCreated,
            known.is_readable() ? std::optional(std::move(known.type)) : std::nullopt, type);
@@ -212,6 +252,17 @@ absl::StatusOr<SequenceType> SequenceTypeStore::FindVersion(std::string_view nam
   return known;
 }
 
+absl::StatusOr<std::string> SequenceTypeStore::TextAfterOf(const SequenceType& before,
+                                                           const SequenceType& next,
+                                                           Repeats repeats) {
+  LOCUS_ASSIGN_OR_RETURN(std::optional<Stored> stored, LoadChecked(before.name));
+  if (!stored) return NotFound(before.name);
+  if (stored->version != before.version) {
+    return Aborted(before.name, before.version, stored->version);
+  }
+  return TextAfter(before, stored->text, next, repeats);
+}
+
 // Why a Swap found another state.
 absl::Status SequenceTypeStore::Changed(std::string_view name, uint64_t version) {
   LOCUS_ASSIGN_OR_RETURN(std::optional<Stored> stored, LoadChecked(name));
@@ -227,9 +278,10 @@ absl::StatusOr<SequenceType> SequenceTypeStore::Alter(SequenceType type, Repeats
     LOCUS_RETURN_IF_ERROR(internal::CheckRepeatsNothing(known, type));
   }
   const uint64_t before = type.version;
+  LOCUS_ASSIGN_OR_RETURN(std::string text, TextAfterOf(known, type, repeats));
   LOCUS_ASSIGN_OR_RETURN(type.version, NextVersion(type.name, before));
   LOCUS_ASSIGN_OR_RETURN(bool stored,
-                         Swap(type.name, before, Stored{type.version, internal::TypeTextOf(type)}));
+                         Swap(type.name, before, Stored{type.version, std::move(text)}));
   if (!stored) return Changed(type.name, before);
   Tell(SequenceTypeEvent::Kind::kAltered, std::move(known), type);
   return type;

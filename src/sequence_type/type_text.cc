@@ -17,6 +17,9 @@ namespace {
 // Before the rule. Readers that do not know it take the text for no rule, and count by none.
 constexpr std::string_view kDropped = "dropped=1\n";
 
+// Before the number of an earlier pattern.
+constexpr std::string_view kEarlier = "earlier_pattern_";
+
 absl::Status Refuse(std::string_view reason) { return absl::InvalidArgumentError(ToAbsl(reason)); }
 
 // The lines of a text; taken one by one until none may be left.
@@ -57,6 +60,15 @@ class Lines {
     if (number) return static_cast<int64_t>(*number);
     return Refuse(absl::StrCat("has ", Quoted(value), " for ", Quoted(name),
                                ", which is not a number from 0 to 2^63 - 1"));
+  }
+  std::vector<std::string> TakeEarlier() {
+    std::vector<std::string> patterns;
+    while (true) {
+      const auto at = values_.find(absl::StrCat(ToAbsl(kEarlier), patterns.size()));
+      if (at == values_.end()) return patterns;
+      patterns.emplace_back(at->second);
+      values_.erase(at);
+    }
   }
   absl::Status Done() const {
     if (values_.empty()) return absl::OkStatus();
@@ -100,8 +112,9 @@ std::string ChangesOf(const SequenceType& before, const SequenceType& after) {
   return changes.empty() ? "nothing" : absl::StrJoin(changes, ", ");
 }
 
-absl::StatusOr<SequenceType> ParseTypeText(std::string_view text) {
-  LOCUS_ASSIGN_OR_RETURN(Lines lines, Lines::Split(text));
+namespace {
+
+absl::StatusOr<SequenceType> TakeType(Lines& lines) {
   SequenceType type;
   LOCUS_ASSIGN_OR_RETURN(type.start, lines.TakeNumber("start"));
   LOCUS_ASSIGN_OR_RETURN(type.step, lines.TakeNumber("step"));
@@ -136,6 +149,29 @@ absl::StatusOr<SequenceType> ParseTypeText(std::string_view text) {
   return type;
 }
 
+// `stored` gets the rule and its earlier patterns.
+absl::Status ParseRule(std::string_view text, StoredType& stored) {
+  LOCUS_ASSIGN_OR_RETURN(Lines lines, Lines::Split(text));
+  stored.earlier = lines.TakeEarlier();
+  LOCUS_ASSIGN_OR_RETURN(stored.type, TakeType(lines));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<SequenceType> ParseTypeText(std::string_view text) {
+  LOCUS_ASSIGN_OR_RETURN(Lines lines, Lines::Split(text));
+  return TakeType(lines);
+}
+
+std::string StoredTextOf(const SequenceType& type, const std::vector<std::string>& earlier) {
+  std::string text = TypeTextOf(type);
+  for (size_t i = 0; i < earlier.size(); ++i) {
+    absl::StrAppend(&text, ToAbsl(kEarlier), i, "=", earlier[i], "\n");
+  }
+  return text;
+}
+
 std::string DroppedTextOf(std::string_view text) {
   const bool fits = kDropped.size() + text.size() <= kLongestTypeText;
   return absl::StrCat(ToAbsl(kDropped), fits ? ToAbsl(text) : "");
@@ -144,13 +180,13 @@ std::string DroppedTextOf(std::string_view text) {
 absl::StatusOr<StoredType> ParseStoredText(std::string_view text) {
   StoredType stored;
   if (!text.starts_with(kDropped)) {
-    LOCUS_ASSIGN_OR_RETURN(stored.type, ParseTypeText(text));
+    LOCUS_RETURN_IF_ERROR(ParseRule(text, stored));
     return stored;
   }
+  const bool is_readable = ParseRule(text.substr(kDropped.size()), stored).ok();
+  if (!is_readable) stored = StoredType();
+  stored.is_readable = is_readable;
   stored.is_dropped = true;
-  absl::StatusOr<SequenceType> type = ParseTypeText(text.substr(kDropped.size()));
-  stored.is_readable = type.ok();
-  if (type.ok()) stored.type = *std::move(type);
   return stored;
 }
 

@@ -5,9 +5,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "locus/sequence_type.h"
+#include "locus/sequence_type_store.h"
 
 // A rule as engines store it: lines NAME=VALUE of all its members but name and version.
 namespace locus::internal {
@@ -27,10 +29,14 @@ struct StoredType {
   bool is_dropped = false;
   // Of a dropped type: whether its rule could be read. Otherwise `type` has nothing of it.
   bool is_readable = true;
+  // Other patterns that numbers of the type were written with, the latest first.
+  std::vector<std::string> earlier;
 };
+// The text of a type in use. It may be longer than what is stored, by its earlier patterns.
+std::string StoredTextOf(const SequenceType& type, const std::vector<std::string>& earlier);
 // The text of a dropped type whose rule has this text, also one that cannot be read.
 std::string DroppedTextOf(std::string_view text);
-// As ParseTypeText, and what DroppedTextOf writes.
+// As ParseTypeText, and what StoredTextOf and DroppedTextOf write.
 absl::StatusOr<StoredType> ParseStoredText(std::string_view text);
 
 // What differs, of all members but name and version: "step 1 -> 5, pattern {seq:8} -> {seq:9}";
@@ -48,6 +54,10 @@ std::optional<SequenceType::Leftovers> ParseLeftovers(std::string_view text);
 
 // OK: a name of a type.
 absl::Status CheckTypeName(std::string_view name);
+
+// FAILED_PRECONDITION: a counter of this name would be counted without the rule of a type, in use
+// or dropped, whose name it has, or the name of one of its counters. Or an error of `types`.
+absl::Status CheckHasNoRule(SequenceTypeStore& types, std::string_view counter);
 
 // The type that a counter of this name is of, if there is such a type (SequenceType::CounterName);
 // empty: it is no name of a type's counter.

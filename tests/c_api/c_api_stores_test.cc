@@ -14,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "locus/engine/sqlite.h"
 #include "locus/routing/router.h"
+#include "locus/routing/uri.h"
 #include "locus/shard_gene.h"
 #include "tests/c_api/c_api_fixture.h"
 
@@ -256,6 +257,27 @@ TEST_F(CApiStoresTest, Routes_AreThoseOfTheLibraryAndFollowTheTable) {
       LOCUS_NOT_FOUND)
       << error_.message;
   EXPECT_EQ(router, nullptr);
+}
+
+TEST_F(CApiStoresTest, SequenceOfATypesName_AlsoOfADroppedOne_IsNotCountedPlainly) {
+  locus_generator_close(Generator());  // makes the file
+  auto types = OpenSequenceTypeStore(Store(), {.password = nullptr, .create = true});
+  ASSERT_TRUE(types.ok()) << types.status();
+  SequenceType type;
+  type.name = "tickets";
+  type = (*types)->Create(type).value();
+  for (const bool dropped : {false, true}) {
+    if (dropped) {
+      ASSERT_TRUE((*types)->Drop("tickets", type.version).ok());
+    }
+    for (const char* name : {"tickets", "tickets:", "tickets:north"}) {
+      locus_sequence* sequence = nullptr;
+      EXPECT_EQ(locus_sequence_open(Store().c_str(), name, nullptr, &sequence, &error_),
+                LOCUS_FAILED_PRECONDITION)
+          << name << ": " << error_.message;
+      EXPECT_EQ(sequence, nullptr);
+    }
+  }
 }
 
 TEST_F(CApiStoresTest, Sequences_ContinueTheirCounter) {

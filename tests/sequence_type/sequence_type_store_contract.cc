@@ -166,6 +166,46 @@ TEST_P(SequenceTypeStoreContract, PatternThatRepeatsTexts_IsAlteredOnlyWhereThat
   EXPECT_EQ(under_test_->Connect()->Find("tickets")->pattern, "{seq:4}1");
 }
 
+TEST_P(SequenceTypeStoreContract, PatternThatRepeatsTextsOfAnEarlierOne_IsRefused) {
+  SequenceType type = Named("tickets");
+  type.pattern = "A{seq:5}";
+  type = store_->Create(type).value();
+  type.pattern = "B{seq:5}";
+  type = store_->Alter(type).value();
+  SequenceType back = type;
+  back.pattern = "A{seq:4}1";  // "A00011" was number 11
+  auto others = under_test_->Connect();
+  EXPECT_TRUE(absl::IsFailedPrecondition(others->Alter(back).status()));
+  ASSERT_TRUE(others->Drop("tickets", type.version).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(store_->Create(back).status()));
+  type.pattern = "C{seq:5}";
+  type = store_->Create(type).value();
+  back.version = type.version;
+  EXPECT_TRUE(absl::IsFailedPrecondition(others->Alter(back).status()));
+  type.pattern = "A{seq:5}";  // its own numbers, which the counter has left behind
+  type = others->Alter(type).value();
+  EXPECT_EQ(store_->Find("tickets")->pattern, "A{seq:5}");
+  back.version = type.version;
+  EXPECT_TRUE(store_->Alter(back, SequenceTypeStore::Repeats::kAllowed).ok());
+}
+
+TEST_P(SequenceTypeStoreContract, MorePatternsThanCanBeStored_AreRefused) {
+  SequenceType type = Named("tickets");
+  type.pattern = "{seq:5}-0";
+  type = store_->Create(type).value();
+  absl::Status last;
+  for (int i = 1; i < 200 && last.ok(); ++i) {
+    SequenceType next = type;
+    next.pattern = "{seq:5}-" + std::string(100, 'x') + std::to_string(i);
+    const auto altered = store_->Alter(next);
+    last = altered.status();
+    if (altered.ok()) type = *altered;
+  }
+  EXPECT_TRUE(absl::IsFailedPrecondition(last)) << last;
+  EXPECT_NE(last.message().find("no more can be stored"), absl::string_view::npos) << last;
+  EXPECT_EQ(store_->Find("tickets")->version, type.version);
+}
+
 TEST_P(SequenceTypeStoreContract, BadTypeOrName_IsRefused) {
   SequenceType type = Invoices();
   type.step = 0;

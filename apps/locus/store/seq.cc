@@ -18,20 +18,14 @@ namespace {
 // Counters of a type, also of one that was dropped, are counted by its rule alone; so are, once
 // there is the type, those of its plain name.
 absl::Status CheckNoTypesCounter(const StoreUri& store, const std::string& counter) {
-  std::string type = internal::TypeOfCounter(counter);
-  if (type.empty() && internal::CheckTypeName(counter).ok()) type = counter;
-  if (type.empty()) return absl::OkStatus();
   absl::StatusOr<std::unique_ptr<SequenceTypeStore>> types =
       OpenSequenceTypes(store, /*create=*/false);
   if (absl::IsNotFound(types.status())) return absl::OkStatus();  // a store without rules
   LOCUS_RETURN_IF_ERROR(types.status());
-  const absl::Status found = (*types)->FindAny(type).status();
-  if (absl::IsNotFound(found)) return absl::OkStatus();
-  LOCUS_RETURN_IF_ERROR(found);
+  const absl::Status free = internal::CheckHasNoRule(**types, counter);
+  if (!absl::IsFailedPrecondition(free)) return free;
   return absl::FailedPreconditionError(
-      absl::StrCat("counter ", internal::Quoted(counter), " has the name of sequence type ", type,
-                   " or of its counters, which are counted by its rule: name it by --type ", type,
-                   " and the --key of the type"));
+      absl::StrCat(free.message(), ": name it by --type and the --key of the type"));
 }
 
 // What every seq verb takes.
