@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands, answers and snapshots of the lease machine: what is accepted has one form only; a
-// machine with any history applies any command, and is equal to one that was restored before it.
+// Commands, answers, snapshots and notes of the lease machine: what is accepted has one form only;
+// a machine with any history applies any command, and is equal to one that was restored before it.
 #include <cstdint>
 #include <string_view>
 
 #include "src/base/check.h"
+#include "src/lease_machine/clock_note.h"
 #include "src/lease_machine/codec.h"
 #include "src/lease_machine/machine.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   using namespace locus::lease_machine;
   const std::string_view input(reinterpret_cast<const char*>(bytes), size);
+  if (auto note = DecodeClockNote(input); note.ok()) LOCUS_CHECK(Encode(*note) == input);
   if (auto answers = DecodeAnswers(input); answers.ok()) LOCUS_CHECK(*Encode(*answers) == input);
   if (auto machine = Machine::Restore(input); machine.ok()) {
     LOCUS_CHECK(machine->Snapshot() == input);

@@ -48,8 +48,6 @@ void CheckVersion(Reader& reader, const std::vector<Each>& all) {
   }
 }
 
-bool MayBeTimeOfCommand(absl::Time time) { return time >= absl::UnixEpoch() && time <= kLastTime; }
-
 class CommandWriter : public Writer {
  public:
   using Writer::Put;
@@ -244,6 +242,8 @@ void ForgetClock(strict_machine::Call&) {}
 using segment_machine::ForgetClock;
 
 }  // namespace
+
+bool MayBeTimeOfCommand(absl::Time time) { return time >= absl::UnixEpoch() && time <= kLastTime; }
 
 uint64_t FingerprintOf(const Request& request) {
   Action action = request.action;

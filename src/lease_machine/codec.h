@@ -42,6 +42,9 @@ uint64_t FingerprintOf(const Request& request);
 absl::StatusOr<Command> DecodeCommand(std::string_view bytes);
 absl::StatusOr<std::vector<Answer>> DecodeAnswers(std::string_view bytes);
 
+// 1970 to the end of 9998: the ceilings of its leases are still times.
+bool MayBeTimeOfCommand(absl::Time time);
+
 }  // namespace locus::lease_machine
 
 #endif  // LOCUS_SRC_LEASE_MACHINE_CODEC_H_

@@ -18,6 +18,7 @@ void CommandClock::Hear(uint64_t term) {
   term_ = std::max(term_, term);
   if (heard_ != 0) return;
   heard_ = term;
+  if (exact_) return;
   // The first message of a leader may tell that what this node has on its disk is committed.
   if (applied_ && applied_term_ >= heard_) Follow(*applied_);
 }
@@ -32,10 +33,18 @@ void CommandClock::Lead(uint64_t term) {
 void CommandClock::Applied(uint64_t term, absl::Time machine, absl::Duration boot) {
   if (term == led_) {
     known_ = term;
+    exact_ = true;
     return;
   }
   applied_term_ = term;
   applied_ = {machine, boot};
+  if (exact_ && !Has(Flaw::kFollowsLateCommands)) {
+    // It may have waited for any time, here or on its way: it only tells that it was not later.
+    last_ = {std::max(Alone(boot), machine), boot};
+    known_ = term;
+    trusted_ = false;
+    return;
+  }
   if (heard_ == 0 || term < heard_) return;
   // Of a leader whose clock is followed already, what comes late was delayed.
   const bool late = term == known_ && term < term_ && last_ && Alone(boot) >= machine;
@@ -48,6 +57,23 @@ void CommandClock::Follow(const Reading& machine) {
   absl::Time time = machine.time;
   if (last_) time = std::clamp(Alone(machine.boot), machine.time, machine.time + kMostStep);
   last_ = {time, machine.boot};
+}
+
+void CommandClock::Told(const ClockTold& told, absl::Duration boot) {
+  const absl::Duration passed = boot - told.asked;
+  if (!told.time || passed < absl::ZeroDuration()) return;
+  const bool of_leader = told.leads && told.term == term_ && term_ != led_;
+  if (exact_ ? !of_leader : passed > kMostPassed) return;
+  if (of_leader) known_ = told.term;
+  exact_ = true;
+  trusted_ = false;
+  const absl::Time alone = last_ ? Alone(boot) : *told.time;
+  last_ = {std::clamp(alone, *told.time, *told.time + passed), boot};
+}
+
+std::optional<absl::Time> CommandClock::Known(absl::Time machine, absl::Duration boot) const {
+  if (!exact_ || trusted_ || !last_) return std::nullopt;
+  return std::max(machine, Alone(boot));
 }
 
 bool CommandClock::ShouldYield(absl::Time machine) {

@@ -6,28 +6,37 @@
 #include <optional>
 
 #include "absl/time/time.h"
+#include "src/lease_machine/clock_note.h"
 
 namespace locus::lease_machine {
 
 // The clock by which a leader gives its commands their times. Every node has one; each follower's
-// follows the machine's time, so that a new leader goes on where the old one was, whatever its wall
-// clock says.
+// follows the leader's, so that a new leader goes on where the old one was, whatever its wall clock
+// says.
 //
 // Between two readings it advances as CLOCK_BOOTTIME does, and is drawn towards the wall clock by
 // at most 1/2000 of that. So, while leaders change among nodes that follow:
 //   - it never falls, and its rate is that of CLOCK_BOOTTIME within 5 parts in 10,000; a change of
 //     leaders makes it step forward by kMostStep at most. The deadline of WorkerLease allows for a
 //     rate twice as far off and for twenty such steps within a lease: none ends before it;
-//   - a change of leaders may set it back by as long as the new one took to apply the last command
-//     of the old one, if it was the only one of that term; or, if the new one had just started, by
-//     the age of that command. Leases then end later, and the time is made up for at that rate;
+//   - a change of leaders may set it back where the new one had just started and no node has told
+//   it
+//     the time yet: by the age of the last command. Leases then end later, and the time is made up
+//     for at that rate;
 //   - a leader whose wall clock is off by an hour, either way, moves it by 1.8 s for each hour that
 //     it leads. off() tells; the shell hands the leadership over where it is above kMostOff.
 //
-// A node that has just started knows the time as soon as it has heard another leader and has
-// applied a command of that leader's term or of a later one. A leader proposes its time every few
-// seconds, and steps down without a majority: when it was heard, its last command was a few seconds
-// old. Commands of earlier terms prove nothing: all nodes may have been down since then.
+// A node asks the others for the cluster's time every second. The answer's time was right at some
+// moment since the question, so the time is now between that time and that time plus what has
+// passed since. A node that was told so, or led, knows the time exactly. A command that it applies
+// only shows that the time is not earlier: the command, or the notice that it is committed, may
+// have waited anywhere, for instance while this node was stopped.
+//
+// Before it is told, a node that has just started knows the time as soon as it has heard another
+// leader and has applied a command of that leader's term or of a later one. A leader proposes its
+// time every few seconds, and steps down without a majority: when it was heard, its last command
+// was a few seconds old. Commands of earlier terms prove nothing: all nodes may have been down
+// since then.
 //
 // Until then its wall clock counts, as that of a database's server does: where all nodes were down,
 // nobody knows for how long. If that clock is ahead by an hour, leases end early and callers whose
@@ -35,15 +44,13 @@ namespace locus::lease_machine {
 // until it has caught up, and leases end late. No ID repeats: ceilings do not depend on any clock
 // being right.
 //
-// A node that follows the clock of a term's leader, or was that leader, does not follow a command
-// of that term that it applies only in a later term: the cluster had no leader, or no majority,
-// meanwhile, and that may have taken long.
-//
 // Thread safety: none.
 class CommandClock {
  public:
   static constexpr absl::Duration kMostOff = absl::Seconds(5);
   static constexpr absl::Duration kMostStep = absl::Milliseconds(50);
+  // Between question and answer, for a node that does not know the time yet.
+  static constexpr absl::Duration kMostPassed = absl::Seconds(1);
 
   // This node follows another node, which leads in this term.
   void Hear(uint64_t term);
@@ -52,6 +59,13 @@ class CommandClock {
   // This node's machine has just applied a command that a leader of this term proposed, or was
   // restored to a state whose last command is of this term. `machine`: its time now.
   void Applied(uint64_t term, absl::Time machine, absl::Duration boot);
+
+  // The answer to a question of this node has come.
+  void Told(const ClockTold& told, absl::Duration boot);
+  // The answer to another node's question, while this node does not lead: the cluster's time, if
+  // this node knows it exactly.
+  std::optional<absl::Time> Known(absl::Time machine, absl::Duration boot) const;
+  bool exact() const { return exact_; }
 
   // Before a leader's first command, once all entries of earlier terms are applied. True once: this
   // node does not know the cluster's time, so another one, which may know it, is to lead. Where all
@@ -76,6 +90,7 @@ class CommandClock {
 
   std::optional<Reading> last_;
   bool trusted_ = true;             // until something is followed
+  bool exact_ = false;              // last_ is right, as far as rates are
   uint64_t known_ = 0;              // the term whose leader's clock last_ continues; 0: none
   bool yielded_ = false;            // ShouldYield said so
   uint64_t heard_ = 0;              // the term of the first other leader; 0: none yet

@@ -15,9 +15,9 @@
 #include "src/base/check.h"
 #include "src/base/mutex.h"
 #include "src/lease_machine/codec.h"
-#include "src/lease_machine/command_clock.h"
 #include "src/lease_machine/machine.h"
 #include "src/lease_node/arrivals.h"
+#include "src/lease_node/cluster_time.h"
 #include "src/raft/node/state_machine.h"
 
 namespace locus::lease_node {
@@ -34,8 +34,6 @@ namespace {
 
 // Requests that wait for a command.
 constexpr size_t kMostWaiting = 65'536;
-// A leader whose clock is wrong tries this often to hand its leadership over.
-constexpr absl::Duration kTransferEvery = absl::Minutes(1);
 // Renewals are not gathered when so many requests wait, or came at about the same time: these meet
 // anyway.
 constexpr size_t kBusy = 16;
@@ -118,6 +116,11 @@ class LeaseNode::Rep : public raft::StateMachine {
     return absl::OkStatus();
   }
 
+  std::string Hear(raft::NodeId, std::string_view note) override {
+    MutexLock lock(mutex_);
+    return time_.Hear(note, term_, leads_ && ready_);
+  }
+
   // --- Callers.
 
   void Submit(Request request, Answered answered) {
@@ -161,7 +164,7 @@ class LeaseNode::Rep : public raft::StateMachine {
       MutexLock lock(mutex_);
       if (leads_ && ready_) {
         Command command;
-        command.time = TimeOfCommand();
+        command.time = time_.OfCommand();
         bytes = lease_machine::Encode(command);
         ++stats_.commands;
       }
@@ -178,7 +181,7 @@ class LeaseNode::Rep : public raft::StateMachine {
   Stats stats() const {
     MutexLock lock(mutex_);
     Stats stats = stats_;
-    stats.clock_off = leads_ ? clock_.off() : absl::ZeroDuration();
+    stats.clock_off = leads_ ? time_.off() : absl::ZeroDuration();
     return stats;
   }
 
@@ -196,8 +199,7 @@ class LeaseNode::Rep : public raft::StateMachine {
 
   // Of the node's thread. `term`: of the machine's last command.
   void NoteMachine(raft::Term term) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    machine_now_ = machine_.now();
-    clock_.Applied(term, machine_now_, options_.clock->SinceBoot());
+    time_.Applied(term, machine_.now());
     next_expiry_ = machine_.NextExpiry();
     stats_.workers = machine_.workers();
     stats_.held = machine_.held();
@@ -229,9 +231,10 @@ class LeaseNode::Rep : public raft::StateMachine {
       if (leads && (!leads_ || term_ != status.term)) {
         ready_ = false;
         ask_ = true;  // its thread asks: this callback must not call the node
-        clock_.Lead(status.term);
+        time_.Lead(status.term);
       }
-      if (status.leader != 0 && status.leader != status.self) clock_.Hear(status.term);
+      if (status.leader != 0 && status.leader != status.self) time_.Hear(status.term);
+      if (status.leader != 0) time_.AskSoon();
       lost = leads_ && !leads;
       leads_ = leads;
       if (lost) ready_ = false;
@@ -282,16 +285,12 @@ class LeaseNode::Rep : public raft::StateMachine {
   // By the node's thread: that which a command would have now, as long as this node leads.
   absl::Time Now() {
     MutexLock lock(mutex_);
-    return leads_ && ready_ ? TimeOfCommand() : machine_.now();
-  }
-
-  absl::Time TimeOfCommand() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return clock_.Now(machine_now_, options_.clock->Now(), options_.clock->SinceBoot());
+    return leads_ && ready_ ? time_.OfCommand() : machine_.now();
   }
 
   Command NextCommand(std::vector<Answered>& answered) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     Command command;
-    command.time = TimeOfCommand();
+    command.time = time_.OfCommand();
     command.expire = next_expiry_ < command.time;
     size_t sections = 0;
     while (!waiting_.empty() && command.requests.size() < lease_machine::kMostRequests) {
@@ -329,18 +328,22 @@ class LeaseNode::Rep : public raft::StateMachine {
   void Run() {
     while (true) {
       bool ask = false, propose = false, transfer = false;
+      std::string ask_clocks;
       {
         MutexLock lock(mutex_);
-        while (!stopping_ && !ask_ && !IsDue()) {
+        const auto now = [] { return std::chrono::steady_clock::now(); };
+        while (!stopping_ && !ask_ && !IsDue() && now() < time_.next_ask()) {
           watched_expiry_ = next_expiry_;
-          wake_.WaitUntil(mutex_,
-                          std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(UntilDue()));
+          wake_.WaitUntil(
+              mutex_, std::min(time_.next_ask(), now() + absl::ToChronoNanoseconds(UntilDue())));
         }
         if (stopping_) return;
+        if (now() >= time_.next_ask()) ask_clocks = time_.Ask();
         ask = std::exchange(ask_, false);
         propose = !ask && IsDue();
-        transfer = leads_ && ready_ && MayTransfer();
+        transfer = leads_ && ready_ && time_.ShouldHandOver();
       }
+      if (!ask_clocks.empty()) node_->SendNote(0, std::move(ask_clocks));
       if (ask) Prepare();
       if (propose) Propose(true);
       if (transfer) Transfer(0, [](const absl::Status&) {});
@@ -360,7 +363,7 @@ class LeaseNode::Rep : public raft::StateMachine {
           wake_.NotifyAll();
           return;
         }
-        yields = clock_.ShouldYield(machine_now_);
+        yields = time_.ShouldYield();
         term = term_;
       }
       if (!yields) return Begin(term);
@@ -398,19 +401,11 @@ class LeaseNode::Rep : public raft::StateMachine {
     if (next_expiry_ != absl::InfiniteFuture()) {
       // The machine's time goes on from its last command.
       until = std::min(
-          until, next_expiry_ - machine_now_ - (boot - last_proposal_) + absl::Milliseconds(1));
+          until, next_expiry_ - time_.machine() - (boot - last_proposal_) + absl::Milliseconds(1));
     }
     // A proposal that was refused is not repeated at once.
     until = std::max(until, last_proposal_ + kLeastPause - boot);
     return std::min(until, kLongest);
-  }
-
-  bool MayTransfer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (absl::AbsDuration(clock_.off()) <= lease_machine::CommandClock::kMostOff) return false;
-    const absl::Duration boot = options_.clock->SinceBoot();
-    if (last_transfer_ && boot - *last_transfer_ < kTransferEvery) return false;
-    last_transfer_ = boot;
-    return true;
   }
 
   const LeaseNodeOptions options_;
@@ -423,8 +418,7 @@ class LeaseNode::Rep : public raft::StateMachine {
 
   mutable Mutex mutex_;
   CondVar wake_;
-  lease_machine::CommandClock clock_ ABSL_GUARDED_BY(mutex_);
-  absl::Time machine_now_ ABSL_GUARDED_BY(mutex_) = absl::UnixEpoch();
+  ClusterTime time_ ABSL_GUARDED_BY(mutex_){*options_.clock};
   absl::Time next_expiry_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   // That the thread knew when it began to wait.
   absl::Time watched_expiry_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
@@ -438,7 +432,6 @@ class LeaseNode::Rep : public raft::StateMachine {
   bool ask_ ABSL_GUARDED_BY(mutex_) = false;    // Prepare is to be called
   raft::Term term_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Duration last_proposal_ ABSL_GUARDED_BY(mutex_);
-  std::optional<absl::Duration> last_transfer_ ABSL_GUARDED_BY(mutex_);
   Stats stats_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;

@@ -77,6 +77,8 @@ bool Core::MayBe(NodeId from, const Removed& removed) const {
          removed.members_index <= last_index() + kMostEntriesAhead;
 }
 
+bool Core::MayBe(NodeId from, const Note&) const { return IsKnown(from); }
+
 // Members, and nodes that were members until a moment ago.
 bool Core::IsKnown(NodeId id) const {
   return FindMember(members(), id) != nullptr || peers_.contains(id);

@@ -70,6 +70,10 @@ class Writer : public internal::ByteWriter {
     Number(one.term);
     Number(one.members_index);
   }
+  void Put(const Note& one) {
+    Number(one.term);
+    Text(one.data);
+  }
 };
 
 class Reader : public internal::ByteReader {
@@ -142,6 +146,10 @@ class Reader : public internal::ByteReader {
   void Get(Removed& one) {
     one.term = Number();
     one.members_index = Number();
+  }
+  void Get(Note& one) {
+    one.term = Number();
+    one.data = Text(kMostNoteBytes, "a note");
   }
 };
 

@@ -24,6 +24,7 @@ inline constexpr int kCodecVersion = 1;
 // Beyond those of types.h.
 inline constexpr size_t kMostEntries = 1 << 16;       // of one Append
 inline constexpr size_t kMostStateBytes = 256 << 20;  // of one InstallSnapshot
+inline constexpr size_t kMostNoteBytes = 256;
 
 std::string Encode(const Entry& entry);
 std::string Encode(const SnapshotMark& mark);

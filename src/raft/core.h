@@ -69,6 +69,8 @@ struct Actions {
   std::vector<NodeId> snapshots_for;
   std::vector<ReadAnswer> reads;
   bool restart_election_timer = false;
+  // 1: the message was a Note from a node that is known. It is for the state machine.
+  int notes = 0;
   // The state machine's state is replaced by write->state before anything else is applied.
   bool restored = false;
 };
@@ -221,6 +223,7 @@ class Core {
   void On(NodeId from, const VoteReply& reply, bool, Actions& actions);
   void On(NodeId from, const StandNow& message, bool, Actions& actions);
   void On(NodeId from, const Removed& message, bool, Actions& actions);
+  void On(NodeId, const Note&, bool, Actions& actions) { ++actions.notes; }
   bool IsUpToDate(Index last_index, Term last_term) const;
 
   // The log: replication.cc.
@@ -246,6 +249,7 @@ class Core {
   bool MayBe(NodeId from, const InstallSnapshot& install) const;
   bool MayBe(NodeId from, const StandNow& message) const;
   bool MayBe(NodeId from, const Removed& removed) const;
+  bool MayBe(NodeId from, const Note& note) const;
   bool IsKnown(NodeId id) const;
 
   const Members& QuorumMembers() const;

@@ -133,8 +133,15 @@ struct Removed {
   friend bool operator==(const Removed&, const Removed&) = default;
 };
 
-using Message =
-    std::variant<VoteRequest, VoteReply, Append, AppendReply, InstallSnapshot, StandNow, Removed>;
+// From one state machine to another, beside the log: lost where Raft would send it again.
+struct Note {
+  Term term = 0;
+  std::string data;
+  friend bool operator==(const Note&, const Note&) = default;
+};
+
+using Message = std::variant<VoteRequest, VoteReply, Append, AppendReply, InstallSnapshot, StandNow,
+                             Removed, Note>;
 
 }  // namespace locus::raft
 

@@ -22,7 +22,11 @@ ClusterSimulation::ClusterSimulation(uint64_t seed, const Flaws& flaws, const Op
                                      ClusterCovered& covered)
     : random_(seed),
       flaws_(flaws),
-      replicas_(random_, {.nodes = NodesOf(seed), .steady = options.steady, .flaw = flaws.shell},
+      replicas_(random_,
+                {.nodes = NodesOf(seed),
+                 .steady = options.steady,
+                 .true_clocks = seed / 2 % 2 == 0,
+                 .flaw = flaws.shell},
                 *this),
       options_(options),
       covered_(covered) {

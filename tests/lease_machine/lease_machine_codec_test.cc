@@ -2,6 +2,7 @@
 #include "absl/strings/escaping.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "src/lease_machine/clock_note.h"
 #include "src/lease_machine/codec.h"
 #include "src/lease_machine/machine.h"
 
@@ -36,6 +37,23 @@ std::vector<Answer> AnswersOfAllKinds() {
   return {{absl::OkStatus(), std::nullopt},
           {absl::OkStatus(), WorkerGrant{5, 77, absl::InfinitePast(), kNow, kNow, true}},
           {absl::AbortedError("lost"), std::nullopt}};
+}
+
+TEST(ClockNoteTest, ComesBackAndIsRefusedWhereItIsCut) {
+  const absl::Duration asked = absl::Microseconds(1234567);
+  for (const ClockNote& note :
+       {ClockNote(ClockAsk{asked}), ClockNote(ClockTold{asked, 7, true, kNow, std::nullopt}),
+        ClockNote(ClockTold{asked, 7, false, kNow, kNow + absl::Hours(1)})}) {
+    const std::string bytes = Encode(note);
+    const auto back = DecodeClockNote(bytes);
+    ASSERT_TRUE(back.ok()) << back.status();
+    EXPECT_EQ(*back, note);
+    for (size_t size = 0; size < bytes.size(); ++size) {
+      EXPECT_FALSE(DecodeClockNote(bytes.substr(0, size)).ok()) << size;
+    }
+    EXPECT_FALSE(DecodeClockNote(bytes + "x").ok());
+  }
+  EXPECT_FALSE(DecodeClockNote(std::string(1, 2)).ok());
 }
 
 TEST(LeaseMachineCodecTest, EveryKind_ComesBack) {

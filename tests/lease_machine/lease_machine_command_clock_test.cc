@@ -17,6 +17,11 @@ CommandClock Follower() {
   return clock;
 }
 
+// The leader of the term answers a question of `asked`.
+ClockTold ToldByLeader(absl::Duration asked, absl::Time time, uint64_t term = kTerm) {
+  return {asked, term, true, time, time};
+}
+
 TEST(CommandClockTest, FirstLeader_GoesByItsWallClock) {
   CommandClock clock;
   EXPECT_EQ(clock.Now(kStart, kStart + absl::Hours(3), kBoot), kStart + absl::Hours(3));
@@ -51,7 +56,7 @@ TEST(CommandClockTest, NewLeaderOffByAnHour_GoesOnWhereTheOldOneWas) {
   }
 }
 
-TEST(CommandClockTest, LeaderBehindTheFollower_IsLedByAStepAtMost) {
+TEST(CommandClockTest, LeaderBehindAFollowerThatWasNotToldTheTime_IsLedByAStepAtMost) {
   CommandClock clock = Follower();
   // Of a leader that is 30 ms behind: the follower stays where it was.
   clock.Applied(kTerm, kStart + absl::Milliseconds(4970), kBoot + absl::Seconds(5));
@@ -61,6 +66,54 @@ TEST(CommandClockTest, LeaderBehindTheFollower_IsLedByAStepAtMost) {
   clock.Applied(kTerm, kStart + absl::Seconds(6), kBoot + absl::Seconds(10));
   EXPECT_EQ(clock.Now(kStart, kStart + absl::Seconds(6), kBoot + absl::Seconds(10)),
             kStart + absl::Seconds(6) + CommandClock::kMostStep);
+}
+
+// Both followers were stopped while commands were under way, and then lead.
+TEST(CommandClockTest, CommandIsAppliedLate_DoesNotSetTheTimeBack) {
+  for (const uint64_t term : {kTerm, kTerm + 1}) {
+    CommandClock clock;
+    clock.Hear(kTerm);
+    clock.Told(ToldByLeader(kBoot, kStart), kBoot);
+    if (term != kTerm) clock.Hear(term);
+    constexpr absl::Duration kStopped = absl::Seconds(15);
+    clock.Applied(term, kStart + absl::Milliseconds(1), kBoot + kStopped);
+    clock.Lead(term + 1);
+    EXPECT_EQ(clock.Now(kStart, kStart + kStopped, kBoot + kStopped), kStart + kStopped) << term;
+  }
+}
+
+TEST(CommandClockTest, AnswerThatTookLong_MovesTheTimeByNoMoreThanItProves) {
+  CommandClock clock;
+  clock.Hear(kTerm);
+  clock.Told(ToldByLeader(kBoot, kStart), kBoot);
+  const absl::Duration later = kBoot + absl::Seconds(20);
+  auto expect = [&](absl::Duration told, absl::Duration known) {
+    CommandClock one = clock;
+    one.Told(ToldByLeader(kBoot + absl::Seconds(5), kStart + told), later);
+    EXPECT_EQ(one.Known(kStart, later), kStart + known) << told;
+  };
+  expect(absl::Seconds(5), absl::Seconds(20));
+  expect(absl::Seconds(20), absl::Seconds(20));
+  expect(absl::Seconds(4), absl::Seconds(19));   // the leader is behind by a second
+  expect(absl::Seconds(21), absl::Seconds(21));  // or ahead
+}
+
+TEST(CommandClockTest, OnlyTheLeaderOfThisTermIsBelievedByANodeThatKnowsTheTime) {
+  CommandClock clock;
+  clock.Told(ToldByLeader(kBoot - absl::Seconds(2), kStart), kBoot);
+  EXPECT_EQ(clock.Known(kStart, kBoot), std::nullopt) << "it took too long for a node without time";
+  clock.Told({kBoot, 0, false, kStart, std::nullopt}, kBoot);
+  EXPECT_EQ(clock.Known(kStart, kBoot), std::nullopt) << "the node that answered knows nothing";
+  clock.Told({kBoot, 0, false, kStart, kStart}, kBoot);
+  EXPECT_EQ(clock.Known(kStart, kBoot), kStart);
+  clock.Hear(kTerm);
+  const absl::Time other = kStart + absl::Hours(1);
+  clock.Told({kBoot, kTerm, false, other, other}, kBoot);
+  clock.Told(ToldByLeader(kBoot, other, kTerm - 1), kBoot);
+  clock.Told(ToldByLeader(kBoot + absl::Hours(9), other), kBoot);  // of another boot
+  EXPECT_EQ(clock.Known(kStart, kBoot), kStart);
+  clock.Told(ToldByLeader(kBoot, other), kBoot);
+  EXPECT_EQ(clock.Known(kStart, kBoot), other);
 }
 
 TEST(CommandClockTest, MachineAhead_IsFollowed) {

@@ -51,6 +51,7 @@ constexpr Mistake kMistakes[] = {
     {"TimeFalls", {.machine = Flaw::kTimeFalls}},
     {"ForgetsCeiling", {.machine = Flaw::kForgetsCeiling}},
     {"LeaderUsesItsWallClock", {.machine = Flaw::kLeaderUsesItsWallClock}},
+    {"FollowsLateCommands", {.machine = Flaw::kFollowsLateCommands}},
     {"AnswersBeforeCommit", {.shell = ShellFlaw::kAnswersBeforeCommit}},
     {"AppliesWithLocalTime", {.shell = ShellFlaw::kAppliesWithLocalTime}},
     {"ExpiresByLocalClock", {.shell = ShellFlaw::kExpiresByLocalClock}},

@@ -2,9 +2,11 @@
 #include "tests/lease_machine/replicas.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 
 #include "absl/strings/str_cat.h"
+#include "src/lease_machine/clock_note.h"
 #include "src/lease_machine/codec.h"
 
 namespace locus::lease_machine {
@@ -18,6 +20,9 @@ using raft::NodeId;
 namespace {
 
 constexpr int64_t kHour = 3'600'000;
+// Of the cluster's time, where all clocks are right: a node that has started is behind by
+// CommandClock::kMostPassed at most, and some of them may lead one after the other.
+constexpr int64_t kMostAhead = 6000;
 
 size_t HashOf(const std::vector<Fact>& facts) {
   std::string text;
@@ -110,6 +115,32 @@ void Replicas::Event(int64_t now) {
   } else {
     Disturb(node);
   }
+  if (random_.OneIn(4)) AskClocks(nodes_.at(AnyNode()));
+}
+
+void Replicas::AskClocks(Node& node) {
+  if (!node.core) return;
+  for (const auto& [id, other] : nodes_) {
+    if (id != node.core->self()) Post(node, {id, raft::Note{0, Encode(ClockAsk{Boot(node)})}, 0});
+  }
+}
+
+void Replicas::Hear(Node& node, NodeId from, const raft::Note& note) {
+  const absl::StatusOr<ClockNote> read = DecodeClockNote(note.data);
+  if (!read.ok()) return listener_.OnFailure(std::string(read.status().message()));
+  if (const auto* told = std::get_if<ClockTold>(&*read)) {
+    const bool trusts = node.restarted && options_.flaw == ShellFlaw::kTrustsItsClockAfterARestart;
+    if (!trusts) node.clock.Told(*told, Boot(node));
+    return;
+  }
+  ClockTold told;
+  told.asked = std::get<ClockAsk>(*read).asked;
+  told.term = node.core->term();
+  told.leads = Ready(node);
+  told.wall = Wall(node);
+  told.time = told.leads ? node.clock.Now(node.machine.now(), Wall(node), Boot(node))
+                         : node.clock.Known(node.machine.now(), Boot(node));
+  Post(node, {from, raft::Note{0, Encode(told)}, 0});
 }
 
 void Replicas::Disturb(Node& node) {
@@ -121,7 +152,7 @@ void Replicas::Disturb(Node& node) {
     if (!cut_.erase(wire) && random_.OneIn(3)) cut_.insert(wire);
   } else if (kind < 4) {
     if (node.core) Do(node, node.core->CheckQuorum());
-  } else if (kind < 5 && random_.OneIn(3)) {
+  } else if (kind < 5 && !options_.true_clocks && random_.OneIn(3)) {
     ++counts_.jumps;
     const int64_t jump = random_.OneIn(2) ? kHour : static_cast<int64_t>(random_.Below(20'000));
     node.wall_ahead = random_.OneIn(3) ? 0 : random_.OneIn(2) ? jump : -jump;
@@ -137,6 +168,9 @@ void Replicas::Deliver() {
   if (!random_.OneIn(20)) network_.erase(network_.begin() + static_cast<ptrdiff_t>(at));
   Node& to = nodes_.at(parcel.to);
   if (!to.core || cut_.contains({parcel.from, parcel.to})) return;
+  if (const auto* note = std::get_if<raft::Note>(&parcel.message)) {
+    return Hear(to, parcel.from, *note);
+  }
   Do(to, to.core->Receive(parcel.from, parcel.message, random_.OneIn(4)));
 }
 
@@ -145,13 +179,11 @@ void Replicas::NoteLeader(Node& node) {
   const NodeId leader = node.core->leader();
   if (leader == node.core->self()) return node.clock.Lead(term);
   if (leader == 0) return;
-  if (node.heard == 0) node.heard = term;
   if (node.restarted && options_.flaw == ShellFlaw::kTrustsItsClockAfterARestart) return;
   node.clock.Hear(term);
 }
 
 void Replicas::NoteCommandOf(Node& node, raft::Term term) {
-  node.knows_time = node.knows_time || (node.heard != 0 && term >= node.heard);
   node.clock.Applied(term, node.machine.now(), Boot(node));
 }
 
@@ -244,8 +276,6 @@ void Replicas::Start(NodeId id, Node& node) {
   node.clock = CommandClock();
   node.applied = node.disk.snapshot.index;
   node.restarted = true;
-  node.heard = 0;
-  node.knows_time = false;
   if (node.applied > 0) {
     ++counts_.restored;
     node.machine = Machine::Restore(node.disk.state).value();
@@ -287,6 +317,13 @@ void Replicas::Propose(Node& node) {
       command.requests.push_back(std::move(request));
     }
     node.waiting.clear();
+  }
+  // It goes by a command whose age it cannot know.
+  guessed_ = guessed_ || (!node.clock.exact() && node.machine.now() > absl::UnixEpoch());
+  const int64_t ahead = absl::ToUnixMillis(command.time) - now_;
+  if (options_.steady && options_.true_clocks && !guessed_ && std::abs(ahead) > kMostAhead) {
+    listener_.OnFailure(
+        absl::StrCat("all clocks are right, and the cluster's time is ahead by ", ahead, " ms"));
   }
   absl::StatusOr<std::string> bytes = Encode(command);
   if (!bytes.ok()) return listener_.OnFailure(std::string(bytes.status().message()));

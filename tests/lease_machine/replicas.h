@@ -63,9 +63,11 @@ class Replicas {
   struct Options {
     size_t nodes = 3;
     // Leases never end early: one node restarts at a time, where there are others, and stands for
-    // election only once it has heard another leader and has applied a command of its term.
+    // election only once it knows the cluster's time exactly.
     // Otherwise nodes restart at any time, and cannot know how long all were down.
     bool steady = false;
+    // Wall clocks are right, so the cluster's time is right in steady runs.
+    bool true_clocks = false;
     ShellFlaw flaw = ShellFlaw::kNone;
   };
   struct Counts {
@@ -97,8 +99,6 @@ class Replicas {
     CommandClock clock;
     raft::Index applied = 0;
     bool restarted = false;
-    raft::Term heard = 0;     // of the first other leader in this life
-    bool knows_time = false;  // it has applied a command of that term or a later one
     raft::Term led = 0;
     raft::Term proposed_in = 0;  // the last term in which it set the clock
     raft::Term ready_in = 0;     // and that was applied
@@ -125,7 +125,12 @@ class Replicas {
   bool Ready(const Node& node) const;
   // Of steady runs.
   bool MayCrash(const Node& node) const;
-  static bool MayStand(const Node& node) { return !node.restarted || node.knows_time; }
+  bool MayStand(const Node& node) const {
+    return node.clock.exact() || options_.flaw == ShellFlaw::kTrustsItsClockAfterARestart ||
+           (!node.restarted && node.machine.now() == absl::UnixEpoch());
+  }
+  void AskClocks(Node& node);
+  void Hear(Node& node, raft::NodeId from, const raft::Note& note);
   void Disturb(Node& node);
   void Deliver();
   void Do(Node& node, raft::Actions actions);
@@ -151,6 +156,7 @@ class Replicas {
   const Options options_;
   Listener& listener_;
   int64_t now_ = 0;
+  bool guessed_ = false;  // a leader did not know the cluster's time
   std::map<raft::NodeId, Node> nodes_;
   std::vector<Parcel> network_;
   std::set<std::pair<raft::NodeId, raft::NodeId>> cut_;

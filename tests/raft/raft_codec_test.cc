@@ -25,7 +25,8 @@ std::vector<Message> AllMessages() {
           AppendReply{3, false, 12, 11, 5, true},
           InstallSnapshot{3, {9, 2, kMembers}, std::string(1000, 's'), 6},
           StandNow{4},
-          Removed{5, 6}};
+          Removed{5, 6},
+          Note{6, "told"}};
 }
 
 TEST(RaftCodecTest, EveryMessage_ComesBack) {
@@ -61,7 +62,7 @@ TEST(RaftCodecTest, BeyondTheLimits_IsRefusedBeforeMemoryIsTaken) {
   auto refusal = [](const std::string& bytes) {
     return std::string(DecodeMessage(bytes).status().message());
   };
-  EXPECT_THAT(refusal("\x07"), HasSubstr("message kind 7; the most is 6"));
+  EXPECT_THAT(refusal("\x08"), HasSubstr("message kind 8; the most is 7"));
   const std::string numbers(48, '\0');
   EXPECT_THAT(refusal("\x02" + numbers + "\xFF\xFF\xFF\xFF"),
               HasSubstr("a size of 4294967295 for entries; the most are 65536"));

@@ -181,6 +181,7 @@ class Explorer {
   }
   static void Describe(const StandNow& one, std::string& text) { absl::StrAppend(&text, one.term); }
   static void Describe(const Removed&, std::string&) {}
+  static void Describe(const Note&, std::string&) {}
   static void Describe(const InstallSnapshot&, std::string&) {}
 
   void Put(NodeState node, size_t at, State next) {

@@ -22,6 +22,8 @@ size_t MemoryOf(const Message& message) {
     for (const Entry& one : append->entries) bytes += one.data.size() + MemoryOf(one.members);
   } else if (const auto* install = std::get_if<InstallSnapshot>(&message)) {
     bytes += install->state.size() + MemoryOf(install->mark.members);
+  } else if (const auto* note = std::get_if<Note>(&message)) {
+    bytes += note->data.size();
   }
   return bytes;
 }

@@ -279,6 +279,12 @@ void Node::Transfer(NodeId to, Shell::Done done) {
   });
 }
 
+void Node::SendNote(NodeId to, std::string data) {
+  rep_->Post([to, data = std::move(data)](Shell& shell, TimePoint) mutable {
+    shell.SendNote(to, std::move(data));
+  });
+}
+
 NodeStatus Node::Status() {
   if (rep_->OnItsThread()) return rep_->Status();
   std::promise<NodeStatus> promise;

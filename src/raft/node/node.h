@@ -51,6 +51,7 @@ class Node {
   void Read(Shell::Done done);
   void ChangeMembers(MemberChange change, Shell::Done done);
   void Transfer(NodeId to, Shell::Done done);
+  void SendNote(NodeId to, std::string data);
   // As of now. Waits for the node's thread, which never waits for a disk or a network.
   NodeStatus Status();
 

@@ -188,7 +188,19 @@ void Shell::Receive(TimePoint now, NodeId from, const Message& message) {
   Actions actions = core_.Receive(from, message, leader_is_alive);
   if (FindMember(core_.members(), from) != nullptr) heard_[from] = now;
   if (core_.leader() == from && IsFromLeader(message)) heard_leader_ = now;
+  if (actions.notes > 0) {
+    std::string answer = machine_.Hear(from, std::get<Note>(message).data);
+    if (!answer.empty()) SendNote(from, std::move(answer));
+  }
   Do(now, std::move(actions));
+}
+
+void Shell::SendNote(NodeId to, std::string data) {
+  if (!stopped_.ok()) return;
+  for (const Member& member : core_.members()) {
+    if (member.id == core_.self() || (to != 0 && member.id != to)) continue;
+    Post({member.id, Note{core_.term(), data}, 0});
+  }
 }
 
 void Shell::Written(TimePoint now, uint64_t number) {

@@ -136,6 +136,8 @@ class Shell {
   // within T.
   void Transfer(TimePoint now, NodeId to, Done done);
   void Receive(TimePoint now, NodeId from, const Message& message);
+  // To the state machine of this member, or of all others (0). At most kMostNoteBytes.
+  void SendNote(NodeId to, std::string data);
   // All up to the write of this number is durable.
   void Written(TimePoint now, uint64_t number);
   // Answers everybody who waits, and does nothing any more.

@@ -31,6 +31,13 @@ class StateMachine {
     static_cast<void>(index);
     static_cast<void>(members);
   }
+  // A note of another node's state machine, beside the log. Returns the note that it gets for an
+  // answer; empty: none.
+  virtual std::string Hear(NodeId from, std::string_view note) {
+    static_cast<void>(from);
+    static_cast<void>(note);
+    return "";
+  }
   // All of the state, as of the last Apply; at most kMostStateBytes.
   virtual std::string Snapshot() = 0;
   // Replaces all of the state by what Snapshot returned, here or on another node. `term`: of the

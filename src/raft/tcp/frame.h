@@ -20,7 +20,7 @@
 
 namespace locus::raft {
 
-inline constexpr uint32_t kProtocolVersion = 2;
+inline constexpr uint32_t kProtocolVersion = 3;
 inline constexpr size_t kMostHelloBytes = 1024;
 
 // An Append has one entry, or entries of CoreLimits::append_bytes.

@@ -49,7 +49,7 @@ TEST(FrameTest, Caller_IsToldWhyItIsRefused) {
     change(hello);
     return std::string(CheckHello(hello, 9, "workers").message());
   };
-  EXPECT_THAT(why([](Hello& one) { one.protocol = 3; }), HasSubstr("version 3 of the protocol"));
+  EXPECT_THAT(why([](Hello& one) { one.protocol = 4; }), HasSubstr("version 4 of the protocol"));
   EXPECT_THAT(why([](Hello& one) { one.codec = 2; }), HasSubstr("entries of version 2"));
   EXPECT_THAT(why([](Hello& one) { one.cluster = "x"; }), HasSubstr("of cluster \"x\""));
   EXPECT_THAT(why([](Hello& one) { one.to = 8; }), HasSubstr("wants node 8, this is node 9"));
@@ -57,8 +57,8 @@ TEST(FrameTest, Caller_IsToldWhyItIsRefused) {
   EXPECT_THAT(why([](Hello& one) { one.from = 0; }), HasSubstr("the ID 0"));
   // Another protocol: whatever stands behind its number.
   Hello other = Ours();
-  other.protocol = 3;
-  EXPECT_EQ(DecodeHello(Encode(other) + "anything")->protocol, 3u);
+  other.protocol = 4;
+  EXPECT_EQ(DecodeHello(Encode(other) + "anything")->protocol, 4u);
 }
 
 TEST(FrameTest, Welcome_CarriesTheReason) {

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_LEASE_NODE_CLUSTER_TIME_H_
+#define LOCUS_SRC_LEASE_NODE_CLUSTER_TIME_H_
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/time/time.h"
+#include "locus/clock.h"
+#include "src/lease_machine/command_clock.h"
+#include "src/raft/types.h"
+
+namespace locus::lease_node {
+
+// A node's CommandClock on its Clock, and what it asks and tells other nodes about clocks.
+// Thread safety: none.
+class ClusterTime {
+ public:
+  // `clock` outlives it.
+  explicit ClusterTime(Clock& clock) : clock_(clock) {}
+
+  // As CommandClock's.
+  void Hear(raft::Term term) { command_clock_.Hear(term); }
+  void Lead(raft::Term term) { command_clock_.Lead(term); }
+  void Applied(raft::Term term, absl::Time machine);
+  bool ShouldYield() { return command_clock_.ShouldYield(machine_); }
+  absl::Duration off() const { return command_clock_.off(); }
+  absl::Time OfCommand() { return command_clock_.Now(machine_, clock_.Now(), clock_.SinceBoot()); }
+
+  // Of the machine, as it was applied last.
+  absl::Time machine() const { return machine_; }
+
+  // When the other nodes are to be asked next, and with which note.
+  using TimePoint = std::chrono::steady_clock::time_point;
+  TimePoint next_ask() const { return next_ask_; }
+  void AskSoon() { next_ask_ = {}; }
+  std::string Ask();
+  // A note has come. `term`: of this node; `leads`: it gives commands their times. Returns the
+  // answer; empty: none.
+  std::string Hear(std::string_view note, raft::Term term, bool leads);
+
+  // Whether a leader's clock is so far off that another node is to lead. True once a minute.
+  bool ShouldHandOver();
+
+ private:
+  Clock& clock_;
+  lease_machine::CommandClock command_clock_;
+  absl::Time machine_ = absl::UnixEpoch();
+  TimePoint next_ask_;
+  std::optional<absl::Duration> last_hand_over_;
+};
+
+}  // namespace locus::lease_node
+
+#endif  // LOCUS_SRC_LEASE_NODE_CLUSTER_TIME_H_

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// The time of a cluster of three processes, while some of them stand still or have a wrong clock.
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "locus/engine/locusd.h"
+#include "tests/proof/cluster.h"
+#include "tests/proof/network.h"
+#include "tests/proof/seeds.h"
+#include "tests/support/private_server.h"
+#include "tests/support/temporary_directory.h"
+
+namespace locus::proof {
+namespace {
+
+using ::testing::IsEmpty;
+
+constexpr int kNodes = 3;
+
+class ClusterTimeTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto network = MakeNetwork(kNodes, directory_.str());
+    ASSERT_TRUE(network.ok()) << network.status();
+    network_ = *std::move(network);
+    cluster_ = std::make_unique<Cluster>(*network_, directory_.str(), secrets_, kNodes, 64 << 20);
+    ASSERT_TRUE(cluster_->Begin(kNodes)) << cluster_->wrong().front();
+    LocusdOptions options;
+    options.endpoints = cluster_->EndpointsFromHere();
+    options.token = secrets_.token;
+    options.tls = {true, secrets_.authority};
+    options.timeout = absl::Seconds(2);
+    auto leases = LocusdWorkerLeaseStore::Open(options);
+    ASSERT_TRUE(leases.ok()) << leases.status();
+    leases_ = *std::move(leases);
+    const absl::Status created = leases_->Create(space_, absl::ZeroDuration(), absl::Now());
+    ASSERT_TRUE(created.ok()) << created;
+  }
+  void TearDown() override {
+    cluster_->End();
+    EXPECT_THAT(cluster_->wrong(), IsEmpty());
+  }
+
+  // How far the cluster's time is ahead of this process's, give or take what the answer took.
+  absl::Duration Ahead() {
+    absl::Duration ahead = absl::InfiniteDuration();
+    WaitUntil(
+        [&] {
+          cluster_->Supervise();
+          const absl::Time asked = absl::Now();
+          const auto view = leases_->Show(space_);
+          if (view.ok()) ahead = view->now - (asked + (absl::Now() - asked) / 2);
+          return view.ok();
+        },
+        absl::Minutes(2));
+    return ahead;
+  }
+  absl::StatusOr<WorkerGrant> Acquire() {
+    WorkerAcquire wish;
+    wish.nonce = absl::StrCat("n", ++nonces_);
+    wish.range = {0, 1023};
+    wish.caller_now = absl::Now();
+    return leases_->Acquire(space_, wish);
+  }
+
+  TemporaryDirectory directory_;
+  Secrets secrets_{directory_.str()};
+  std::unique_ptr<Network> network_;
+  std::unique_ptr<Cluster> cluster_;
+  std::unique_ptr<WorkerLeaseStore> leases_;
+  const SpaceName space_;
+  std::atomic<int> nonces_ = 0;
+};
+
+// They apply what the leader proposed before, and one of them leads.
+TEST_F(ClusterTimeTest, FollowersStandStillWhileCommandsAreUnderWay_TheTimeIsNotSetBack) {
+  std::atomic<bool> stop = false;
+  std::thread writer([&] {
+    while (!stop) {
+      const auto grant = Acquire();
+      if (grant.ok()) (void)leases_->Release(space_, {grant->worker, grant->token, absl::Now()});
+    }
+  });
+  for (int round = 0; round < 4; ++round) {
+    const int leader = cluster_->WaitForLeader();
+    ASSERT_GE(leader, 0);
+    ASSERT_TRUE(WaitUntil([&] { return cluster_->Agrees(); }));
+    const int before = nonces_;
+    ASSERT_TRUE(WaitUntil([&] { return nonces_ > before + 20; }));
+    for (int i = 0; i < kNodes; ++i) {
+      if (i != leader) cluster_->Stall(i);
+    }
+    const absl::Time until = absl::Now() + absl::Seconds(4);
+    WaitUntil([&] { return absl::Now() >= until; });
+    for (int i = 0; i < kNodes; ++i) {
+      if (i != leader) cluster_->Resume(i);
+    }
+    EXPECT_LE(absl::AbsDuration(Ahead()), absl::Seconds(1)) << round;
+  }
+  stop = true;
+  writer.join();
+}
+
+}  // namespace
+}  // namespace locus::proof
