@@ -2,6 +2,7 @@
 #include "src/lease_machine/command_clock.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "src/lease_machine/flaw.h"
 
@@ -9,6 +10,9 @@ namespace locus::lease_machine {
 namespace {
 
 constexpr int64_t kDrawn = 2000;
+constexpr int64_t kFast = 16;
+// How long the answer about a wall clock counts.
+constexpr absl::Duration kFresh = absl::Seconds(30);
 
 absl::Time CutToMillis(absl::Time time) { return absl::FromUnixMillis(absl::ToUnixMillis(time)); }
 
@@ -59,9 +63,21 @@ void CommandClock::Follow(const Reading& machine) {
   last_ = {time, machine.boot};
 }
 
-void CommandClock::Told(const ClockTold& told, absl::Duration boot) {
+void CommandClock::SetVoters(uint64_t self, std::vector<uint64_t> voters) {
+  self_ = self;
+  voters_ = std::move(voters);
+  std::erase_if(walls_, [&](const auto& one) {
+    return std::find(voters_.begin(), voters_.end(), one.first) == voters_.end();
+  });
+}
+
+void CommandClock::Told(uint64_t from, const ClockTold& told, absl::Duration boot) {
   const absl::Duration passed = boot - told.asked;
-  if (!told.time || passed < absl::ZeroDuration()) return;
+  if (passed < absl::ZeroDuration()) return;
+  if (passed <= kMostPassed && std::find(voters_.begin(), voters_.end(), from) != voters_.end()) {
+    walls_[from] = {told.wall + passed / 2, boot};
+  }
+  if (!told.time) return;
   const bool of_leader = told.leads && told.term == term_ && term_ != led_;
   if (exact_ ? !of_leader : passed > kMostPassed) return;
   if (of_leader) known_ = told.term;
@@ -76,6 +92,49 @@ std::optional<absl::Time> CommandClock::Known(absl::Time machine, absl::Duration
   return std::max(machine, Alone(boot));
 }
 
+std::vector<absl::Time> CommandClock::Walls(absl::Time own, absl::Duration boot) const {
+  std::vector<absl::Time> walls;
+  if (std::find(voters_.begin(), voters_.end(), self_) != voters_.end()) walls.push_back(own);
+  for (const auto& [id, read] : walls_) {
+    if (boot - read.boot <= kFresh) walls.push_back(read.time + (boot - read.boot));
+  }
+  std::sort(walls.begin(), walls.end());
+  return walls;
+}
+
+bool CommandClock::MayBegin(absl::Duration boot) const {
+  return !trusted_ || Walls(absl::UnixEpoch(), boot).size() * 2 > voters_.size() || voters_.empty();
+}
+
+CommandClock::Judged CommandClock::Judge(absl::Time own, absl::Duration boot) const {
+  const std::vector<absl::Time> walls = Walls(own, boot);
+  if (walls.empty() || Has(Flaw::kOneClockSetsTheTime)) return {own, false};
+  const size_t majority = voters_.size() / 2 + 1;
+  for (size_t first = 0; first + majority <= walls.size(); ++first) {
+    if (walls[first + majority - 1] - walls[first] <= kAgree) {
+      return {walls[first + (majority - 1) / 2], true};
+    }
+  }
+  return {walls[(walls.size() - 1) / 2], false};
+}
+
+absl::Time CommandClock::Drawn(absl::Time alone, absl::Duration passed,
+                               const Judged& judged) const {
+  const bool fast = contradicted_ && judged.sure;
+  const absl::Duration forward = fast ? passed / kFast : passed / kDrawn;
+  const absl::Duration back = fast ? passed - passed / kFast : passed / kDrawn;
+  return alone + std::clamp(judged.wall - alone, -back, forward);
+}
+
+void CommandClock::NoteContradiction(absl::Time time, absl::Duration boot, const Judged& judged) {
+  if (!judged.sure || absl::AbsDuration(judged.wall - time) <= kAgree) {
+    contradicted_since_.reset();
+  } else if (!contradicted_since_) {
+    contradicted_since_ = boot;
+  }
+  contradicted_ = contradicted_since_ && boot - *contradicted_since_ >= kPatience;
+}
+
 bool CommandClock::ShouldYield(absl::Time machine) {
   // A cluster without any command is new.
   if (yielded_ || !trusted_ || machine == absl::UnixEpoch()) return false;
@@ -85,22 +144,22 @@ bool CommandClock::ShouldYield(absl::Time machine) {
 
 absl::Time CommandClock::Now(absl::Time machine, absl::Time wall, absl::Duration boot) {
   absl::Time time = machine;
+  const Judged judged = Judge(wall, boot);
   if (Has(Flaw::kLeaderUsesItsWallClock)) trusted_ = true;
   if (last_) {
     const absl::Duration passed = std::max(boot - last_->boot, absl::ZeroDuration());
     if (trusted_) {
       time = std::max(time, last_->time);
     } else {
-      const absl::Time alone = last_->time + passed;
-      const absl::Duration most = passed / kDrawn;
-      time = std::max(time, alone + std::clamp(wall - alone, -most, most));
+      time = std::max(time, Drawn(last_->time + passed, passed, judged));
     }
   }
   if (trusted_) {
     // Once the wall clock has caught up, it is only drawn towards.
-    if (wall >= time) trusted_ = false;
-    time = std::max(time, wall);
+    if (judged.wall >= time) trusted_ = false;
+    time = std::max(time, judged.wall);
   }
+  NoteContradiction(time, boot, judged);
   off_ = wall - time;
   last_ = {time, boot};
   return CutToMillis(time);

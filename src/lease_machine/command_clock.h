@@ -3,7 +3,9 @@
 #define LOCUS_SRC_LEASE_MACHINE_COMMAND_CLOCK_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "src/lease_machine/clock_note.h"
@@ -23,8 +25,10 @@ namespace locus::lease_machine {
 //   it
 //     the time yet: by the age of the last command. Leases then end later, and the time is made up
 //     for at that rate;
-//   - a leader whose wall clock is off by an hour, either way, moves it by 1.8 s for each hour that
-//     it leads. off() tells; the shell hands the leadership over where it is above kMostOff.
+//   - where no majority of wall clocks is known, a leader whose wall clock is off by an hour,
+//   either
+//     way, moves it by 1.8 s for each hour that it leads. off() tells; the shell hands the
+//     leadership over where it is above kMostOff.
 //
 // A node asks the others for the cluster's time every second. The answer's time was right at some
 // moment since the question, so the time is now between that time and that time plus what has
@@ -38,11 +42,15 @@ namespace locus::lease_machine {
 // was a few seconds old. Commands of earlier terms prove nothing: all nodes may have been down
 // since then.
 //
-// Until then its wall clock counts, as that of a database's server does: where all nodes were down,
-// nobody knows for how long. If that clock is ahead by an hour, leases end early and callers whose
-// clocks are right are refused until an hour has passed; if it is behind, the time stands still
-// until it has caught up, and leases end late. No ID repeats: ceilings do not depend on any clock
-// being right.
+// Until then the wall clocks of a majority count: where all nodes were down, nobody knows for how
+// long. The lower median of those that are known is taken, of two the earlier one, so that one node
+// alone never sets the time ahead of the others; if it is behind the machine, the time stands still
+// until it has caught up. No ID repeats: ceilings do not depend on any clock being right.
+//
+// A leader draws the time towards the wall clock on which a majority of the voters agrees within
+// kAgree, not towards its own. Where they contradict the cluster's time by more than that for
+// kPatience, the time is corrected faster: it gains 1/16, which the deadline of a WorkerLease of 10
+// s allows for, or runs at 1/16 of its rate where it is ahead. It never falls.
 //
 // Thread safety: none.
 class CommandClock {
@@ -52,6 +60,9 @@ class CommandClock {
   // Between question and answer, for a node that does not know the time yet.
   static constexpr absl::Duration kMostPassed = absl::Seconds(1);
 
+  static constexpr absl::Duration kAgree = absl::Seconds(1);
+  static constexpr absl::Duration kPatience = absl::Seconds(30);
+
   // This node follows another node, which leads in this term.
   void Hear(uint64_t term);
   // This node leads in this term.
@@ -60,8 +71,12 @@ class CommandClock {
   // restored to a state whose last command is of this term. `machine`: its time now.
   void Applied(uint64_t term, absl::Time machine, absl::Duration boot);
 
-  // The answer to a question of this node has come.
-  void Told(const ClockTold& told, absl::Duration boot);
+  // Whose wall clocks count, and which of them is this node. Until it is called, only its own does.
+  void SetVoters(uint64_t self, std::vector<uint64_t> voters);
+  // The answer of a node to a question of this one has come.
+  void Told(uint64_t from, const ClockTold& told, absl::Duration boot);
+  // Whether a leader may propose: it knows the time, or the wall clocks of a majority.
+  bool MayBegin(absl::Duration boot) const;
   // The answer to another node's question, while this node does not lead: the cluster's time, if
   // this node knows it exactly.
   std::optional<absl::Time> Known(absl::Time machine, absl::Duration boot) const;
@@ -85,6 +100,15 @@ class CommandClock {
     absl::Duration boot;
   };
   void Follow(const Reading& machine);
+  // The voters' wall clocks now, those that are known; ascending.
+  std::vector<absl::Time> Walls(absl::Time own, absl::Duration boot) const;
+  struct Judged {
+    absl::Time wall;
+    bool sure = false;  // a majority agrees
+  };
+  Judged Judge(absl::Time own, absl::Duration boot) const;
+  absl::Time Drawn(absl::Time alone, absl::Duration passed, const Judged& judged) const;
+  void NoteContradiction(absl::Time time, absl::Duration boot, const Judged& judged);
   // What last_ has become.
   absl::Time Alone(absl::Duration boot) const { return last_->time + (boot - last_->boot); }
 
@@ -99,6 +123,12 @@ class CommandClock {
   uint64_t applied_term_ = 0;       // of the last command of another leader
   std::optional<Reading> applied_;  // and what the machine had then
   absl::Duration off_;
+  uint64_t self_ = 0;
+  std::vector<uint64_t> voters_;
+  std::map<uint64_t, Reading> walls_;  // of other nodes
+  // Since when a majority of the wall clocks agrees on another time than the cluster's.
+  std::optional<absl::Duration> contradicted_since_;
+  bool contradicted_ = false;  // for long enough
 };
 
 }  // namespace locus::lease_machine

@@ -19,6 +19,7 @@ enum class Flaw : uint8_t {
   kForgetsCeiling,          // an ID that is granted again begins where the clock is
   kLeaderUsesItsWallClock,  // from its first command on
   kFollowsLateCommands,     // a clock is set back by how late its node applies a command
+  kOneClockSetsTheTime,     // the leader's own wall clock counts, whatever the others have
   kForgetsSerials,          // an older request of a session is carried out after a later one
   kForgetsRefusals,         // of changes that found something else than they named
   // Of rules of sequences.

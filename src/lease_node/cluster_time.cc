@@ -15,6 +15,9 @@ constexpr std::chrono::seconds kAskEvery{1};
 // A leader whose clock is wrong tries this often to hand its leadership over.
 constexpr absl::Duration kHandOverEvery = absl::Minutes(1);
 
+// For the wall clocks of a majority, which answers: this node leads.
+constexpr std::chrono::seconds kMostWait{10};
+
 }  // namespace
 
 void ClusterTime::Applied(raft::Term term, absl::Time machine) {
@@ -27,11 +30,35 @@ std::string ClusterTime::Ask() {
   return lease_machine::Encode(ClockAsk{clock_.SinceBoot()});
 }
 
-std::string ClusterTime::Hear(std::string_view bytes, raft::Term term, bool leads) {
+void ClusterTime::Note(const raft::NodeStatus& status) {
+  self_ = status.self;
+  raft::Members members;
+  for (const auto& one : status.members) members.push_back(one.member);
+  SetVoters(members);
+  if (status.leader == 0) return;
+  if (status.leader != self_) command_clock_.Hear(status.term);
+  next_ask_ = {};  // at once
+}
+
+void ClusterTime::SetVoters(const raft::Members& members) {
+  std::vector<uint64_t> voters;
+  for (const raft::Member& member : members) {
+    if (member.voter) voters.push_back(member.id);
+  }
+  command_clock_.SetVoters(self_, std::move(voters));
+}
+
+bool ClusterTime::MayBegin() {
+  return command_clock_.MayBegin(clock_.SinceBoot()) ||
+         std::chrono::steady_clock::now() - began_waiting_ > kMostWait;
+}
+
+std::string ClusterTime::Hear(raft::NodeId from, std::string_view bytes, raft::Term term,
+                              bool leads) {
   const auto note = lease_machine::DecodeClockNote(bytes);
   if (!note.ok()) return "";
   if (const auto* told = std::get_if<ClockTold>(&*note)) {
-    command_clock_.Told(*told, clock_.SinceBoot());
+    command_clock_.Told(from, *told, clock_.SinceBoot());
     return "";
   }
   ClockTold told{std::get<ClockAsk>(*note).asked, term, leads, clock_.Now(), std::nullopt};

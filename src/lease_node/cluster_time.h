@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "locus/clock.h"
 #include "src/lease_machine/command_clock.h"
+#include "src/raft/node/shell.h"
 #include "src/raft/types.h"
 
 namespace locus::lease_node {
@@ -23,12 +24,19 @@ class ClusterTime {
   explicit ClusterTime(Clock& clock) : clock_(clock) {}
 
   // As CommandClock's.
-  void Hear(raft::Term term) { command_clock_.Hear(term); }
-  void Lead(raft::Term term) { command_clock_.Lead(term); }
+  void Lead(raft::Term term) {
+    command_clock_.Lead(term);
+    began_waiting_ = std::chrono::steady_clock::now();
+  }
   void Applied(raft::Term term, absl::Time machine);
   bool ShouldYield() { return command_clock_.ShouldYield(machine_); }
   absl::Duration off() const { return command_clock_.off(); }
   absl::Time OfCommand() { return command_clock_.Now(machine_, clock_.Now(), clock_.SinceBoot()); }
+
+  void Note(const raft::NodeStatus& status);
+  void SetVoters(const raft::Members& members);
+  // A leader waits for the wall clocks of a majority, but not for ever.
+  bool MayBegin();
 
   // Of the machine, as it was applied last.
   absl::Time machine() const { return machine_; }
@@ -36,20 +44,21 @@ class ClusterTime {
   // When the other nodes are to be asked next, and with which note.
   using TimePoint = std::chrono::steady_clock::time_point;
   TimePoint next_ask() const { return next_ask_; }
-  void AskSoon() { next_ask_ = {}; }
   std::string Ask();
   // A note has come. `term`: of this node; `leads`: it gives commands their times. Returns the
   // answer; empty: none.
-  std::string Hear(std::string_view note, raft::Term term, bool leads);
+  std::string Hear(raft::NodeId from, std::string_view note, raft::Term term, bool leads);
 
   // Whether a leader's clock is so far off that another node is to lead. True once a minute.
   bool ShouldHandOver();
 
  private:
   Clock& clock_;
+  raft::NodeId self_ = 0;
   lease_machine::CommandClock command_clock_;
   absl::Time machine_ = absl::UnixEpoch();
   TimePoint next_ask_;
+  TimePoint began_waiting_;
   std::optional<absl::Duration> last_hand_over_;
 };
 

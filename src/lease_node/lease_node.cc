@@ -103,6 +103,10 @@ class LeaseNode::Rep : public raft::StateMachine {
   }
 
   void NoteMembers(raft::Index index, const raft::Members& members) override {
+    {
+      MutexLock lock(mutex_);
+      time_.SetVoters(members);
+    }
     early_members_.emplace_back(index, members);
     if (machine_.now() > absl::UnixEpoch()) TellMembers();
   }
@@ -116,9 +120,10 @@ class LeaseNode::Rep : public raft::StateMachine {
     return absl::OkStatus();
   }
 
-  std::string Hear(raft::NodeId, std::string_view note) override {
+  std::string Hear(raft::NodeId from, std::string_view note) override {
     MutexLock lock(mutex_);
-    return time_.Hear(note, term_, leads_ && ready_);
+    wake_.NotifyAll();  // a leader may have waited for it
+    return time_.Hear(from, note, term_, leads_ && ready_);
   }
 
   // --- Callers.
@@ -227,14 +232,13 @@ class LeaseNode::Rep : public raft::StateMachine {
     bool lost = false;
     {
       MutexLock lock(mutex_);
+      time_.Note(status);
       const bool leads = status.role == raft::Role::kLeader && status.failure.ok() && !stopping_;
       if (leads && (!leads_ || term_ != status.term)) {
         ready_ = false;
         ask_ = true;  // its thread asks: this callback must not call the node
         time_.Lead(status.term);
       }
-      if (status.leader != 0 && status.leader != status.self) time_.Hear(status.term);
-      if (status.leader != 0) time_.AskSoon();
       lost = leads_ && !leads;
       leads_ = leads;
       if (lost) ready_ = false;
@@ -332,14 +336,15 @@ class LeaseNode::Rep : public raft::StateMachine {
       {
         MutexLock lock(mutex_);
         const auto now = [] { return std::chrono::steady_clock::now(); };
-        while (!stopping_ && !ask_ && !IsDue() && now() < time_.next_ask()) {
+        while (!stopping_ && !MayPrepare() && !IsDue() && now() < time_.next_ask()) {
           watched_expiry_ = next_expiry_;
           wake_.WaitUntil(
               mutex_, std::min(time_.next_ask(), now() + absl::ToChronoNanoseconds(UntilDue())));
         }
         if (stopping_) return;
         if (now() >= time_.next_ask()) ask_clocks = time_.Ask();
-        ask = std::exchange(ask_, false);
+        ask = MayPrepare();
+        if (ask) ask_ = false;
         propose = !ask && IsDue();
         transfer = leads_ && ready_ && time_.ShouldHandOver();
       }
@@ -349,6 +354,8 @@ class LeaseNode::Rep : public raft::StateMachine {
       if (transfer) Transfer(0, [](const absl::Status&) {});
     }
   }
+
+  bool MayPrepare() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ask_ && time_.MayBegin(); }
 
   // Before its first command a leader has applied all of the terms before.
   void Prepare() {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
 #include "gtest/gtest.h"
 #include "src/lease_machine/command_clock.h"
 
@@ -73,7 +75,7 @@ TEST(CommandClockTest, CommandIsAppliedLate_DoesNotSetTheTimeBack) {
   for (const uint64_t term : {kTerm, kTerm + 1}) {
     CommandClock clock;
     clock.Hear(kTerm);
-    clock.Told(ToldByLeader(kBoot, kStart), kBoot);
+    clock.Told(2, ToldByLeader(kBoot, kStart), kBoot);
     if (term != kTerm) clock.Hear(term);
     constexpr absl::Duration kStopped = absl::Seconds(15);
     clock.Applied(term, kStart + absl::Milliseconds(1), kBoot + kStopped);
@@ -85,11 +87,11 @@ TEST(CommandClockTest, CommandIsAppliedLate_DoesNotSetTheTimeBack) {
 TEST(CommandClockTest, AnswerThatTookLong_MovesTheTimeByNoMoreThanItProves) {
   CommandClock clock;
   clock.Hear(kTerm);
-  clock.Told(ToldByLeader(kBoot, kStart), kBoot);
+  clock.Told(2, ToldByLeader(kBoot, kStart), kBoot);
   const absl::Duration later = kBoot + absl::Seconds(20);
   auto expect = [&](absl::Duration told, absl::Duration known) {
     CommandClock one = clock;
-    one.Told(ToldByLeader(kBoot + absl::Seconds(5), kStart + told), later);
+    one.Told(2, ToldByLeader(kBoot + absl::Seconds(5), kStart + told), later);
     EXPECT_EQ(one.Known(kStart, later), kStart + known) << told;
   };
   expect(absl::Seconds(5), absl::Seconds(20));
@@ -100,20 +102,78 @@ TEST(CommandClockTest, AnswerThatTookLong_MovesTheTimeByNoMoreThanItProves) {
 
 TEST(CommandClockTest, OnlyTheLeaderOfThisTermIsBelievedByANodeThatKnowsTheTime) {
   CommandClock clock;
-  clock.Told(ToldByLeader(kBoot - absl::Seconds(2), kStart), kBoot);
+  clock.Told(2, ToldByLeader(kBoot - absl::Seconds(2), kStart), kBoot);
   EXPECT_EQ(clock.Known(kStart, kBoot), std::nullopt) << "it took too long for a node without time";
-  clock.Told({kBoot, 0, false, kStart, std::nullopt}, kBoot);
+  clock.Told(2, {kBoot, 0, false, kStart, std::nullopt}, kBoot);
   EXPECT_EQ(clock.Known(kStart, kBoot), std::nullopt) << "the node that answered knows nothing";
-  clock.Told({kBoot, 0, false, kStart, kStart}, kBoot);
+  clock.Told(2, {kBoot, 0, false, kStart, kStart}, kBoot);
   EXPECT_EQ(clock.Known(kStart, kBoot), kStart);
   clock.Hear(kTerm);
   const absl::Time other = kStart + absl::Hours(1);
-  clock.Told({kBoot, kTerm, false, other, other}, kBoot);
-  clock.Told(ToldByLeader(kBoot, other, kTerm - 1), kBoot);
-  clock.Told(ToldByLeader(kBoot + absl::Hours(9), other), kBoot);  // of another boot
+  clock.Told(2, {kBoot, kTerm, false, other, other}, kBoot);
+  clock.Told(2, ToldByLeader(kBoot, other, kTerm - 1), kBoot);
+  clock.Told(2, ToldByLeader(kBoot + absl::Hours(9), other), kBoot);  // of another boot
   EXPECT_EQ(clock.Known(kStart, kBoot), kStart);
-  clock.Told(ToldByLeader(kBoot, other), kBoot);
+  clock.Told(2, ToldByLeader(kBoot, other), kBoot);
   EXPECT_EQ(clock.Known(kStart, kBoot), other);
+}
+
+// --- Wall clocks of three voters; this one is 1.
+
+ClockTold WallOf(absl::Time wall, absl::Duration asked) {
+  return {asked, 0, false, wall, std::nullopt};
+}
+
+TEST(CommandClockTest, AllWereDown_OneClockThatIsAheadDoesNotSetTheTime) {
+  const absl::Time right = kStart + absl::Hours(3);
+  for (const auto& [own, other] : {std::pair(absl::Hours(1), absl::ZeroDuration()),
+                                   std::pair(absl::ZeroDuration(), absl::Hours(1))}) {
+    CommandClock clock;
+    clock.SetVoters(1, {1, 2, 3});
+    clock.Lead(7);
+    EXPECT_FALSE(clock.MayBegin(kBoot));
+    clock.Told(9, WallOf(right, kBoot), kBoot);                     // no voter
+    clock.Told(3, WallOf(right, kBoot - absl::Minutes(1)), kBoot);  // it took too long
+    EXPECT_FALSE(clock.MayBegin(kBoot));
+    clock.Told(2, WallOf(right + other, kBoot), kBoot);
+    EXPECT_TRUE(clock.MayBegin(kBoot));
+    EXPECT_EQ(clock.Now(kStart, right + own, kBoot), right);
+    EXPECT_EQ(clock.off(), own) << "of its own clock";
+  }
+}
+
+TEST(CommandClockTest, MajorityContradictsTheTime_ItIsCorrectedWithinMinutesAndNeverFalls) {
+  for (const int off : {-65, -15, 15, 65}) {
+    CommandClock clock = Follower();
+    clock.SetVoters(1, {1, 2, 3});
+    absl::Time last = kStart;
+    int took = 0;
+    for (int second = 1; second <= 1200 && took == 0; ++second) {
+      const absl::Duration boot = kBoot + absl::Seconds(second);
+      const absl::Time right = kStart + absl::Seconds(second - off);
+      clock.Told(2, WallOf(right, boot), boot);
+      const absl::Time now = clock.Now(kStart, right + absl::Hours(1), boot);
+      EXPECT_GE(now, last);
+      if (off < 0) EXPECT_LE(now - last, absl::Milliseconds(1063));
+      last = now;
+      clock.Told(3, WallOf(right, boot), boot);
+      if (absl::AbsDuration(now - right) <= CommandClock::kAgree) took = second;
+    }
+    EXPECT_GT(took, 30) << off;
+    EXPECT_LT(took, off < 0 ? 1100 : 110) << off;
+  }
+}
+
+TEST(CommandClockTest, OneClockContradictsTheTime_ItIsDrawnSlowly) {
+  CommandClock clock = Follower();
+  clock.SetVoters(1, {1, 2, 3});
+  absl::Time now;
+  for (int second = 1; second <= 600; ++second) {
+    const absl::Duration boot = kBoot + absl::Seconds(second);
+    clock.Told(2, WallOf(kStart + absl::Seconds(second + 60), boot), boot);
+    now = clock.Now(kStart, kStart + absl::Seconds(second + 3600), boot);
+  }
+  EXPECT_LE(now - (kStart + absl::Seconds(600)), absl::Milliseconds(301));
 }
 
 TEST(CommandClockTest, MachineAhead_IsFollowed) {

@@ -52,6 +52,7 @@ constexpr Mistake kMistakes[] = {
     {"ForgetsCeiling", {.machine = Flaw::kForgetsCeiling}},
     {"LeaderUsesItsWallClock", {.machine = Flaw::kLeaderUsesItsWallClock}},
     {"FollowsLateCommands", {.machine = Flaw::kFollowsLateCommands}},
+    {"OneClockSetsTheTime", {.machine = Flaw::kOneClockSetsTheTime}},
     {"AnswersBeforeCommit", {.shell = ShellFlaw::kAnswersBeforeCommit}},
     {"AppliesWithLocalTime", {.shell = ShellFlaw::kAppliesWithLocalTime}},
     {"ExpiresByLocalClock", {.shell = ShellFlaw::kExpiresByLocalClock}},

@@ -48,9 +48,12 @@ Replicas::Replicas(Random& random, const Options& options, Listener& listener)
     node.wall_ahead = static_cast<int64_t>(random_.Below(1000)) - 500;
     node.boot_ahead = static_cast<int64_t>(random_.Below(kHour));
     node.boot_drift = static_cast<int64_t>(random_.Below(600)) - 300;
-    Start(member.id, node);
+  }
+  for (auto& [id, node] : nodes_) {
+    Start(id, node);
     node.restarted = false;
   }
+  if (options.true_clocks && options.nodes > 2) nodes_.at(1).wall_ahead = kHour;
 }
 
 absl::Duration Replicas::Boot(const Node& node) const {
@@ -130,7 +133,7 @@ void Replicas::Hear(Node& node, NodeId from, const raft::Note& note) {
   if (!read.ok()) return listener_.OnFailure(std::string(read.status().message()));
   if (const auto* told = std::get_if<ClockTold>(&*read)) {
     const bool trusts = node.restarted && options_.flaw == ShellFlaw::kTrustsItsClockAfterARestart;
-    if (!trusts) node.clock.Told(*told, Boot(node));
+    if (!trusts) node.clock.Told(from, *told, Boot(node));
     return;
   }
   ClockTold told;
@@ -152,7 +155,8 @@ void Replicas::Disturb(Node& node) {
     if (!cut_.erase(wire) && random_.OneIn(3)) cut_.insert(wire);
   } else if (kind < 4) {
     if (node.core) Do(node, node.core->CheckQuorum());
-  } else if (kind < 5 && !options_.true_clocks && random_.OneIn(3)) {
+  } else if (kind < 5 && !options_.true_clocks && random_.OneIn(3) &&
+             (!options_.steady || node.core == std::nullopt || node.core->self() == 1)) {
     ++counts_.jumps;
     const int64_t jump = random_.OneIn(2) ? kHour : static_cast<int64_t>(random_.Below(20'000));
     node.wall_ahead = random_.OneIn(3) ? 0 : random_.OneIn(2) ? jump : -jump;
@@ -274,6 +278,10 @@ void Replicas::Start(NodeId id, Node& node) {
   node.core = *std::move(core);
   node.machine = Machine();
   node.clock = CommandClock();
+  std::vector<uint64_t> voters;
+  for (const auto& [one, other] : nodes_) voters.push_back(one);
+  const bool trusts = now_ > 0 && options_.flaw == ShellFlaw::kTrustsItsClockAfterARestart;
+  if (!trusts) node.clock.SetVoters(id, std::move(voters));
   node.applied = node.disk.snapshot.index;
   node.restarted = true;
   if (node.applied > 0) {
@@ -305,6 +313,7 @@ void Replicas::Read(NodeId id, uint64_t tag) {
 void Replicas::Propose(Node& node) {
   if (!node.core || node.core->role() != raft::Role::kLeader) return;
   if (options_.steady && !node.core->LeadsForSure()) return;
+  if (!node.clock.MayBegin(Boot(node))) return;
   const raft::Term term = node.core->term();
   Command command;
   command.time = node.clock.Now(node.machine.now(), Wall(node), Boot(node));
@@ -317,6 +326,10 @@ void Replicas::Propose(Node& node) {
       command.requests.push_back(std::move(request));
     }
     node.waiting.clear();
+  }
+  // Also where all were down, and node 1 is ahead by an hour.
+  if (options_.true_clocks && absl::ToUnixMillis(command.time) > now_ + kMostAhead) {
+    listener_.OnFailure("one clock alone has set the cluster's time ahead");
   }
   // It goes by a command whose age it cannot know.
   guessed_ = guessed_ || (!node.clock.exact() && node.machine.now() > absl::UnixEpoch());

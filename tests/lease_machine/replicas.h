@@ -66,7 +66,8 @@ class Replicas {
     // election only once it knows the cluster's time exactly.
     // Otherwise nodes restart at any time, and cannot know how long all were down.
     bool steady = false;
-    // Wall clocks are right, so the cluster's time is right in steady runs.
+    // Wall clocks are right, but for that of the first of three nodes or more. So the cluster's
+    // time is right in steady runs, and never ahead in the others.
     bool true_clocks = false;
     ShellFlaw flaw = ShellFlaw::kNone;
   };

@@ -107,5 +107,35 @@ TEST_F(ClusterTimeTest, FollowersStandStillWhileCommandsAreUnderWay_TheTimeIsNot
   writer.join();
 }
 
+// Two clocks disagree, so nobody knows: the earlier one counts. Then the third node is there.
+TEST_F(ClusterTimeTest, AllWereDownAndTheFirstNodeIsAnHourAhead_ItDoesNotSetTheTime) {
+  for (int i = 0; i < kNodes; ++i) cluster_->Kill(i);
+  cluster_->Page(2)->clock_shift_ns = absl::ToInt64Nanoseconds(absl::Hours(1));
+  cluster_->Start(2);
+  ASSERT_TRUE(WaitUntil([&] { return cluster_->StatusOf(2).has_value(); }));
+  cluster_->Start(0);
+  ASSERT_GE(cluster_->WaitForLeader(), 0);
+  EXPECT_LE(absl::AbsDuration(Ahead()), absl::Seconds(1));
+  cluster_->Start(1);
+  ASSERT_TRUE(WaitUntil([&] { return cluster_->Agrees(); }));
+  EXPECT_LE(absl::AbsDuration(Ahead()), absl::Seconds(1));
+  const auto grant = Acquire();
+  EXPECT_TRUE(grant.ok()) << grant.status();
+}
+
+// A second clock was wrong as well, and is mended.
+TEST_F(ClusterTimeTest, MajorityContradictsTheTime_ItIsCorrected) {
+  for (int i = 0; i < kNodes; ++i) {
+    cluster_->Kill(i);
+    cluster_->Page(i)->clock_shift_ns = absl::ToInt64Nanoseconds(absl::Seconds(20));
+  }
+  for (int i = 0; i < kNodes; ++i) cluster_->Start(i);
+  EXPECT_GE(Ahead(), absl::Seconds(15));
+  for (int i = 0; i < 2; ++i) cluster_->Page(i)->clock_shift_ns = 0;
+  EXPECT_TRUE(WaitUntil([&] { return Ahead() <= absl::Seconds(2); }, absl::Minutes(3)));
+  const auto grant = Acquire();
+  EXPECT_TRUE(grant.ok()) << grant.status();
+}
+
 }  // namespace
 }  // namespace locus::proof
