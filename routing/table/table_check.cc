@@ -13,6 +13,7 @@
 #include "routing/table/refusal.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
+#include "src/base/utf8.h"
 
 namespace locus::internal {
 namespace {
@@ -30,6 +31,15 @@ absl::Status CheckText(std::string_view text, size_t max_bytes, std::string_view
   }
   if (!IsPrintableUtf8(text)) {
     return RefusedAt(pointer, "it is not UTF-8 without control characters");
+  }
+  // Two names that look the same, or one that reads as another, would be taken for each other.
+  for (std::string_view rest = text; !rest.empty();) {
+    uint32_t point = 0;
+    rest.remove_prefix(FirstCharacter(rest, point));
+    if (FirstInvisible(point, point)) {
+      return RefusedAt(pointer, absl::StrCat("it has ", CodePointName(point),
+                                             ", which is invisible or changes the direction"));
+    }
   }
   return absl::OkStatus();
 }

@@ -285,10 +285,12 @@ TEST_F(CommandTest, Keys_LifeOfARing) {
   EXPECT_EQ(RunLocus({"keys", "add", keys_}).out, "2\n");
   EXPECT_EQ(RunLocus({"keys", "list", keys_}).out, "1\tactive\n2\treadable\n");
   EXPECT_EQ(RunLocus({"keys", "activate", keys_, "2"}).exit, 0);
-  EXPECT_EQ(RunLocus({"keys", "retire", keys_, "1"}).exit, 0);
+  EXPECT_EQ(RunLocus({"keys", "retire", keys_, "1"}).exit, 2) << "it was not confirmed";
+  EXPECT_EQ(RunLocus({"keys", "list", keys_}).out, "1\treadable\n2\tactive\n");
+  EXPECT_EQ(RunLocus({"keys", "retire", keys_, "1", "--destroy"}).exit, 0);
   EXPECT_EQ(RunLocus({"keys", "rotate", keys_}).out, "3\n");
   EXPECT_EQ(RunLocus({"keys", "list", keys_}).out, "1\tretired\n2\treadable\n3\tactive\n");
-  EXPECT_EQ(RunLocus({"keys", "retire", keys_, "3"}).exit, 1) << "it is active";
+  EXPECT_EQ(RunLocus({"keys", "retire", keys_, "3", "--destroy"}).exit, 1) << "it is active";
   EXPECT_EQ(RunLocus({"keys", "activate", keys_, "1"}).exit, 1) << "it is retired";
   EXPECT_EQ(RunLocus({"keys", "activate", keys_, "9"}).exit, 1) << "there is none";
 }

@@ -61,13 +61,20 @@ std::optional<int> ParseFile(std::string_view verb, std::string_view purpose,
 // A verb that changes the state of one version.
 int RunOnVersion(std::string_view verb, std::string_view purpose,
                  std::span<const std::string> words,
-                 absl::Status (KeyRing::*change)(KeyVersion version)) {
+                 absl::Status (KeyRing::*change)(KeyVersion version), bool destroys = false) {
   std::string path;
   std::optional<KeyVersion> version;
   VerbLine line(verb, purpose, absl::StrCat("locus ", ToAbsl(verb), " keys.ring 1"));
   line.File("FILE", &path, FileUse::kKeyRing, "The key ring file");
   line.Value("VERSION", &version, ParseKeyVersion, "The key version, 0..127").Required();
+  bool confirmed = false;
+  if (destroys) line.Flag("--destroy", &confirmed, "Confirms that the key is lost for good");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
+  if (destroys && !confirmed) {
+    return WrongUsage(verb,
+                      "order_nos made with this key can never be decoded again, and no copy "
+                      "is kept: confirm with --destroy");
+  }
   return RunChange(verb, path,
                    [&](KeyRing& ring, std::string&) { return (ring.*change)(*version); });
 }
@@ -132,7 +139,7 @@ int RunKeysActivate(std::span<const std::string> words) {
 int RunKeysRetire(std::span<const std::string> words) {
   return RunOnVersion(
       "keys retire", "Destroys a version's key: order_nos made with it can never be decoded again.",
-      words, &KeyRing::Retire);
+      words, &KeyRing::Retire, /*destroys=*/true);
 }
 
 int RunKeysList(std::span<const std::string> words) {
