@@ -5,6 +5,9 @@
 
 #include <string>
 
+#include "absl/strings/match.h"
+#include "src/base/text.h"
+
 namespace locus::internal {
 
 bool IsLoopback(std::string_view host) {
@@ -13,7 +16,8 @@ bool IsLoopback(std::string_view host) {
   if (inet_pton(AF_INET, std::string(host).c_str(), &address) == 1) {
     return ntohl(address.s_addr) >> 24 == 127;
   }
-  return host == "localhost" || host == "::1";
+  if (host.ends_with('.')) host.remove_suffix(1);  // the name from the root on
+  return absl::EqualsIgnoreCase(ToAbsl(host), "localhost") || host == "::1";
 }
 
 }  // namespace locus::internal

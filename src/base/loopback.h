@@ -6,7 +6,8 @@
 
 namespace locus::internal {
 
-// Whether `host` is this machine's loopback: localhost, an address in 127.0.0.0/8, or ::1, without
+// Whether `host` is this machine's loopback: localhost in any case, with or without the dot
+// of the root, an address in 127.0.0.0/8, or ::1, without
 // brackets. No name is resolved.
 bool IsLoopback(std::string_view host);
 

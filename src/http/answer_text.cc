@@ -4,6 +4,8 @@
 #include <boost/beast/http/status.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "src/base/text.h"
 
 namespace locus::http {
@@ -19,6 +21,18 @@ void AppendField(std::string& out, std::string_view name, std::string_view value
   out.append("\r\n");
 }
 
+// RFC 9110, section 5.6.7. Once a second and thread.
+std::string_view DateNow() {
+  thread_local int64_t second = -1;
+  thread_local std::string text;
+  const absl::Time now = absl::Now();
+  if (const int64_t unix_second = absl::ToUnixSeconds(now); unix_second != second) {
+    second = unix_second;
+    text = absl::FormatTime("%a, %d %b %Y %H:%M:%S GMT", now, absl::UTCTimeZone());
+  }
+  return text;
+}
+
 }  // namespace
 
 void AppendHead(std::string& out, const ServerAnswer& answer, const AnswerForm& form) {
@@ -30,6 +44,7 @@ void AppendHead(std::string& out, const ServerAnswer& answer, const AnswerForm& 
     absl::StrAppend(&out, "HTTP/1.1 ", answer.status, " ",
                     absl::string_view(reason.data(), reason.size()), "\r\n");
   }
+  AppendField(out, "Date", DateNow());
   for (const auto& [name, value] : answer.headers) AppendField(out, name, value);
   if (form.chunked) {
     if (form.is_1_1) out.append("Transfer-Encoding: chunked\r\n");

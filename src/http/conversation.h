@@ -21,6 +21,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/time/time.h"
+#include "src/base/text.h"
 #include "src/http/answer_text.h"
 #include "src/http/head_rules.h"
 #include "src/http/server.h"
@@ -46,8 +47,9 @@ struct Connection {
   std::string peer;
   TimePoint deadline = TimePoint::max();
   bool expired = false;
-  bool idle = false;     // between two requests
-  size_t under_way = 0;  // requests whose answers were not sent whole
+  bool idle = false;      // between two requests
+  size_t body_bytes = 0;  // that it has taken of ServerOptions::most_bytes_of_bodies
+  size_t under_way = 0;   // requests whose answers were not sent whole
 };
 
 // What came of waiting for a request. Neither request nor refusal: the client is gone, silent for
@@ -58,7 +60,8 @@ struct Received {
   AnswerForm form;
 };
 
-// `Server` has options(), draining() and Ended(size_t): so many requests were answered.
+// `Server` has options(), draining(), Ended(size_t): so many requests were answered, and
+// TakeBodyBytes(size_t): whether so many more bytes may be kept.
 // `stream`: what the connection's bytes are read from.
 template <typename Stream, typename Server>
 class Conversation {
@@ -76,8 +79,17 @@ class Conversation {
   awaitable<Received> Receive() {
     Received received;
     size_t seen = 0;
+    bool skipped = false;
     while (true) {
-      const std::string_view bytes(static_cast<const char*>(buffer_.data().data()), buffer_.size());
+      std::string_view bytes(static_cast<const char*>(buffer_.data().data()), buffer_.size());
+      // One empty line before a request is that of a client that ends bodies with one (RFC 9112,
+      // section 2.2).
+      if (!skipped && bytes.starts_with("\r\n")) {
+        skipped = true;
+        buffer_.consume(2);
+        bytes.remove_prefix(2);
+        seen = 0;
+      }
       const HeadScan scan = ScanHead(bytes, seen);
       std::string_view flaw = scan.flaw;
       const size_t head = scan.size > 0 ? scan.size : bytes.size();
@@ -188,13 +200,17 @@ class Conversation {
   static ServerRequest RequestOf(const Request& from, const std::string& peer) {
     ServerRequest request;
     request.method = TextOf(from.method_string());
-    const boost::beast::string_view target = from.target();
-    const size_t mark = std::min(target.find('?'), target.size());
-    request.path = TextOf(target.substr(0, mark));
-    if (mark < target.size()) request.query = TextOf(target.substr(mark + 1));
+    const auto [authority, rest] = SplitTarget({from.target().data(), from.target().size()});
+    const size_t mark = std::min(rest.find('?'), rest.size());
+    request.path = mark == 0 ? "/" : rest.substr(0, mark);
+    if (mark < rest.size()) request.query = rest.substr(mark + 1);
     request.headers.reserve(8);
     for (const auto& field : from) {
-      request.headers.emplace_back(TextOf(field.name_string()), TextOf(field.value()));
+      // The host of the target goes before the field.
+      const bool is_host = field.name() == boost::beast::http::field::host;
+      request.headers.emplace_back(TextOf(field.name_string()), is_host && !authority.empty()
+                                                                    ? std::string(authority)
+                                                                    : TextOf(field.value()));
     }
     request.peer = peer;
     return request;
@@ -216,7 +232,17 @@ class Conversation {
     received.form.keep_alive = parser.get().keep_alive();
     // Fields behind a chunked body are not among them.
     ServerRequest request = RequestOf(parser.get(), connection_.peer);
-    if (!parser.is_done()) {
+    const std::string_view expected = request.Header("Expect");
+    if (!parser.is_done() && received.form.is_1_1 && !expected.empty() &&
+        !absl::EqualsIgnoreCase(internal::ToAbsl(expected), "100-continue")) {
+      received.refusal = Problem(417, "the only Expect that is understood is 100-continue");
+      co_return;
+    }
+    const auto& reads_body = server_.options().reads_body;
+    if (!parser.is_done() && reads_body && !reads_body(request)) {
+      request.body_unread = true;
+      received.form.keep_alive = false;
+    } else if (!parser.is_done()) {
       received.refusal = co_await ReadBody(request, received.form, parser);
       if (received.refusal || !parser.is_done()) co_return;
       request.body = std::move(parser.get().body());
@@ -227,12 +253,7 @@ class Conversation {
   // Until the parser is done, or the client is gone, or there is something to refuse.
   awaitable<std::optional<ServerAnswer>> ReadBody(const ServerRequest& request,
                                                   const AnswerForm& form, RequestParser& parser) {
-    const std::string_view expected = request.Header("Expect");
-    if (!expected.empty() && form.is_1_1) {
-      if (!absl::EqualsIgnoreCase(absl::string_view(expected.data(), expected.size()),
-                                  "100-continue")) {
-        co_return Problem(417, "the only Expect that is understood is 100-continue");
-      }
+    if (!request.Header("Expect").empty() && form.is_1_1) {
       unsent_ += "HTTP/1.1 100 Continue\r\n\r\n";
       if (!co_await Flush({}, 0)) co_return std::nullopt;
     }
@@ -241,6 +262,11 @@ class Conversation {
       error_code error;
       buffer_.consume(parser.put(buffer_.data(), error));
       if (error && error != Error::need_more) co_return AnswerTo(error);
+      if (!Keep(parser.get().body().size())) {
+        ServerAnswer full = Problem(503, "the bodies of other requests fill the memory for bodies");
+        full.headers.emplace_back("Retry-After", "1");
+        co_return full;
+      }
       if (parser.is_done()) co_return std::nullopt;
       if (buffer_.size() >= buffer_.max_size()) {
         co_return Problem(431, "the trailer or the extension of a chunk is too long");
@@ -250,6 +276,17 @@ class Conversation {
         co_return TooSlow();
       }
     }
+  }
+
+  // Whether so many bytes of a body may be kept. The first ones are bounded by the connections, so
+  // that small requests are served beside large ones.
+  bool Keep(size_t size) {
+    constexpr size_t kFree = 4096;
+    const size_t counted = size > kFree ? size - kFree : 0;
+    if (counted <= connection_.body_bytes) return true;
+    if (!server_.TakeBodyBytes(counted - connection_.body_bytes)) return false;
+    connection_.body_bytes = counted;
+    return true;
   }
 
   // False: the client is gone, or its time is over, or the server ends. `is_first`: nothing of a

@@ -11,6 +11,7 @@
 namespace locus::http {
 namespace {
 
+constexpr std::string_view kNoFragment = "a target has no fragment";
 constexpr std::string_view kNoHttp = "this is no HTTP request";
 
 // RFC 9110, section 5.6.2.
@@ -87,6 +88,8 @@ std::string_view FlawOfPath(std::string_view path) {
   return {};
 }
 
+bool IsHost(std::string_view text) { return text.find_first_of(" \t,/\\@?#") == text.npos; }
+
 // The fields that say where a request ends, and for whom it is.
 struct Framing {
   size_t hosts = 0;
@@ -96,7 +99,7 @@ struct Framing {
   std::string_view Add(std::string_view name, std::string_view value) {
     if (Is(name, "Host")) {
       ++hosts;
-      if (value.find_first_of(" \t,/\\@?#") != value.npos) return "Host is no host";
+      if (!IsHost(value)) return "Host is no host";
     } else if (Is(name, "Content-Length")) {
       ++lengths;
       const bool digits = std::all_of(value.begin(), value.end(),
@@ -166,16 +169,34 @@ std::string_view FlawOfHead(std::string_view head) {
   return framing.Finish(version == "HTTP/1.1");
 }
 
+TargetParts SplitTarget(std::string_view target) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!Is(target.substr(0, scheme.size()), scheme)) continue;
+    target.remove_prefix(scheme.size());
+    const size_t end = std::min(target.find_first_of("/?#"), target.size());
+    return {target.substr(0, end), target.substr(end)};
+  }
+  return {{}, target};
+}
+
 std::string_view FlawOfTarget(std::string_view method, std::string_view target) {
   if (target == "*") return method == "OPTIONS" ? "" : "only OPTIONS has the target *";
-  if (target.empty() || target[0] != '/') return "a target begins with /";
   for (const char c : target) {
     if (static_cast<unsigned char>(c) <= 0x20 || static_cast<unsigned char>(c) >= 0x7f) {
       return "a target has ASCII characters only, and no blanks";
     }
   }
+  const auto [authority, rest] = SplitTarget(target);
+  if (!authority.empty()) {
+    if (!IsHost(authority)) return "a target names no host";
+    if (rest.empty()) return {};
+    if (rest[0] == '?') return rest.find('#') == rest.npos ? "" : kNoFragment;
+    target = rest;
+  }
+  if (target.empty() || target[0] != '/')
+    return "a target begins with /, or with http:// and a host";
   const std::string_view path = target.substr(0, target.find('?'));
-  if (target.find('#', path.size()) != target.npos) return "a target has no fragment";
+  if (target.find('#', path.size()) != target.npos) return kNoFragment;
   return FlawOfPath(path);
 }
 

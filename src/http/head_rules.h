@@ -23,7 +23,17 @@ HeadScan ScanHead(std::string_view bytes, size_t seen);
 // names without blanks; a target that FlawOfTarget takes.
 std::string_view FlawOfHead(std::string_view head);
 
-// The target is a path with or without a query, or '*' with OPTIONS. A path has no segment that is
+// A target without the scheme and the authority of its absolute form (RFC 9112, section 3.2.2),
+// which no target has that begins with '/' or is '*'. "" for a path that is missing there: "/" is
+// meant.
+struct TargetParts {
+  std::string_view authority;  // empty: not the absolute form
+  std::string_view rest;
+};
+TargetParts SplitTarget(std::string_view target);
+
+// The target is a path with or without a query, the same behind http:// or https:// and a host, or
+// '*' with OPTIONS. A path has no segment that is
 // empty, '.' or '..', no ';' and no '\', no control character and no %XX that hides one of '.',
 // '\' and control characters where it matters.
 std::string_view FlawOfTarget(std::string_view method, std::string_view target);

@@ -110,7 +110,7 @@ class Server::Rep {
   }
 
   void Drain(absl::Duration within) {
-    draining_ = true;
+    closes_ = draining_ = true;
     for (auto& loop : loops_) loop->Drain();
     const auto deadline = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(within);
     {
@@ -123,6 +123,8 @@ class Server::Rep {
     loops_.clear();
   }
 
+  void CloseAfterAnswers() { closes_ = true; }
+
   const ServerOptions& options() const { return options_; }
   bool draining() const { return draining_; }
   // So many requests were answered.
@@ -130,6 +132,12 @@ class Server::Rep {
     if (requests == 0 || (under_way_ -= requests) > 0 || !draining_) return;
     MutexLock lock(mutex_);  // Drain waits, or has not looked yet
     ended_.NotifyAll();
+  }
+  bool TakeBodyBytes(size_t size) {
+    const size_t most = std::max(options_.most_bytes_of_bodies, options_.most_body_bytes);
+    if (body_bytes_.fetch_add(size) + size <= most) return true;
+    body_bytes_ -= size;
+    return false;
   }
   Stats stats() const {
     return {connections_.load(), refused_.load(), requests_.load(), bad_requests_.load()};
@@ -242,6 +250,11 @@ class Server::Rep {
         if (error == asio::error::operation_aborted || !acceptor_.is_open()) co_return;
         if (error) {
           // Out of descriptors, for example: not at once again.
+          const TimePoint now = std::chrono::steady_clock::now();
+          if (server_.options_.on_accept_failure && now >= next_told_) {
+            next_told_ = now + std::chrono::seconds(10);
+            server_.options_.on_accept_failure(error.message());
+          }
           asio::steady_timer pause(io_, std::chrono::milliseconds(100));
           co_await pause.async_wait(kAwait);
           continue;
@@ -295,6 +308,7 @@ class Server::Rep {
         }
       }
       server_.Ended(connection.under_way);
+      server_.GiveBodyBytes(connection);
       open_.erase(&connection);
       server_.Leave(connection.peer);
     }
@@ -311,6 +325,7 @@ class Server::Rep {
           if (received.refusal) {
             ++server_.bad_requests_;
             received.form.keep_alive = false;
+            server_.TellOfRefusal(connection.peer, *received.refusal);
             if (co_await conversation.Say(*std::move(received.refusal), received.form, false)) {
               co_await conversation.Linger();
             }
@@ -319,6 +334,7 @@ class Server::Rep {
         }
         const bool head = received.request->method == "HEAD";
         received.request->head_only = head;
+        const bool body_unread = received.request->body_unread;
         server_.Began();
         ++connection.under_way;
         const std::shared_ptr<Answer> answer = Ask(*std::move(received.request));
@@ -330,6 +346,7 @@ class Server::Rep {
               await, asio::use_awaitable);
         }
         ServerAnswer said = answer->Take();
+        server_.GiveBodyBytes(connection);
         const std::function<std::string()> make_body = std::exchange(said.make_body, nullptr);
         if (make_body) said.body = make_body();
         if (said.stream != nullptr) {
@@ -337,8 +354,9 @@ class Server::Rep {
                                 head);
           break;
         }
-        keep_alive = received.form.keep_alive = received.form.keep_alive && !server_.draining_;
+        keep_alive = received.form.keep_alive = received.form.keep_alive && !server_.closes_;
         if (!co_await conversation.Say(std::move(said), received.form, head)) break;
+        if (body_unread) co_await conversation.Linger();
       }
       co_await conversation.Flush({}, 0);
       error_code ignored;
@@ -391,6 +409,7 @@ class Server::Rep {
     Rep& server_;
     asio::io_context io_{1};
     tcp::acceptor acceptor_;
+    TimePoint next_told_;  // of what accepting fails with
     std::set<Connection*> open_;
     // Bodies that are sent while they are made, and what wakes the coroutine that sends one.
     std::map<BodyStream*, std::function<void()>> bodies_;
@@ -400,6 +419,12 @@ class Server::Rep {
   std::shared_ptr<const TlsContext> tls() {
     MutexLock lock(mutex_);
     return tls_;
+  }
+  void GiveBodyBytes(Connection& connection) {
+    body_bytes_ -= std::exchange(connection.body_bytes, 0);
+  }
+  void TellOfRefusal(const std::string& peer, ServerAnswer& answer) const {
+    if (options_.on_refusal) options_.on_refusal(peer, answer);
   }
   // Whether there is a place for a connection of this address; then it is to Leave.
   bool Enter(const std::string& address) {
@@ -428,11 +453,13 @@ class Server::Rep {
   std::vector<std::shared_ptr<Loop>> loops_;
   uint16_t port_ = 0;
   std::atomic<bool> draining_ = false;
+  std::atomic<bool> closes_ = false;  // behind each answer
   std::atomic<uint64_t> connections_ = 0;
   std::atomic<uint64_t> refused_ = 0;
   std::atomic<uint64_t> requests_ = 0;
   std::atomic<uint64_t> bad_requests_ = 0;
   std::atomic<size_t> under_way_ = 0;
+  std::atomic<size_t> body_bytes_ = 0;  // kept, beyond the first ones of each body
   Mutex mutex_;
   CondVar ended_;
   std::shared_ptr<const TlsContext> tls_ ABSL_GUARDED_BY(mutex_);     // of the next handshake
@@ -451,6 +478,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
 
 uint16_t Server::port() const { return rep_->port(); }
 void Server::ReplaceTls(std::shared_ptr<const TlsContext> tls) { rep_->ReplaceTls(std::move(tls)); }
+void Server::CloseAfterAnswers() { rep_->CloseAfterAnswers(); }
 void Server::Drain(absl::Duration within) { rep_->Drain(within); }
 Server::Stats Server::stats() const { return rep_->stats(); }
 

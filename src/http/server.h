@@ -22,6 +22,9 @@
 
 namespace locus::http {
 
+struct ServerRequest;
+struct ServerAnswer;
+
 struct ServerOptions {
   std::string listen = "127.0.0.1:0";  // host:port; port 0: a free one
   // nullptr: plain text. Otherwise it must outlive the server; clients need no certificate. With
@@ -35,11 +38,24 @@ struct ServerOptions {
   size_t most_connections_per_address = 0;
   size_t most_header_bytes = size_t{16} << 10;
   size_t most_body_bytes = size_t{1} << 20;
+  // Of all bodies that were received and are not answered yet, without the first 4 KiB of each;
+  // beyond, 503. At least most_body_bytes are taken. Larger: more memory under load.
+  size_t most_bytes_of_bodies = size_t{64} << 20;
   // For a request to be sent, and again for its answer to be taken. Longer: a slow client keeps its
   // connection longer.
   absl::Duration request_timeout = absl::Seconds(10);
   // Between two requests.
   absl::Duration idle_timeout = absl::Seconds(60);
+  // Asked where a body follows a head, before any of it is read. False: the handler gets the
+  // request without it (body_unread), and the connection is closed behind the answer. Empty: all
+  // are read. Must not block.
+  std::function<bool(const ServerRequest&)> reads_body = {};
+  // Called where connections cannot be taken, as without descriptors: at most every 10 s by each
+  // thread. Must not block. May be empty.
+  std::function<void(const std::string& why)> on_accept_failure = {};
+  // Called for each answer that the server gives without its handler, before it is sent, with the
+  // client's address. Must not block. May be empty.
+  std::function<void(const std::string& peer, ServerAnswer&)> on_refusal = {};
 };
 
 struct ServerRequest {
@@ -47,13 +63,14 @@ struct ServerRequest {
   std::string_view Header(std::string_view name) const;
 
   std::string method;  // in capitals
-  std::string path;    // of the target, as it was sent
+  std::string path;    // of the target, as it was sent; "*" of OPTIONS
   std::string query;   // behind '?'
   std::vector<std::pair<std::string, std::string>> headers;
   std::string body;
   std::string peer;  // the client's address
   // Of the answer only its head is sent. A handler may make a GET of a HEAD; this remains.
   bool head_only = false;
+  bool body_unread = false;  // it has a body, which reads_body did not want
 };
 
 struct ServerAnswer {
@@ -88,6 +105,9 @@ class Server {
   // theirs, and the context that they need. Requires a server with ServerOptions::tls, and not
   // nullptr.
   void ReplaceTls(std::shared_ptr<const TlsContext> tls);
+  // From now on each answer closes its connection, so that clients go to another server before this
+  // one is drained.
+  void CloseAfterAnswers();
   // Takes no new connections and no new requests, and waits for the answers of those under way, up
   // to `within`. Then closes all.
   void Drain(absl::Duration within);

@@ -106,15 +106,49 @@ TEST(HeadRulesTest, FieldsThatTwoServersReadInTwoWays_AreRefused) {
 TEST(HeadRulesTest, Targets_ArePathsThatMeanOneThing) {
   for (const char* const good :
        {"/", "/v1/orders/ids", "/v1/order_no:decode", "/v1/sequences/b%2Fc/next", "/a?b=//../;",
-        "/v1/spaces/a.b", "/...", "/a/..b", "/x?%00", "/x?a={b}|c", "/a/"}) {
+        "/v1/spaces/a.b", "/...", "/a/..b", "/x?%00", "/x?a={b}|c", "/a/", "http://x/",
+        "HTTPS://x:80/a?b", "http://x", "http://[::1]:7070?a"}) {
     EXPECT_EQ(FlawOfTarget("GET", good), "") << good;
   }
-  for (const char* const bad :
-       {"",          "*",        "x",         "http://x/", "http:/x",     "x:80",   "//",
-        "//x",       "/a//b",    "/.",        "/..",       "/a/../b",     "/a/./b", "/%2e",
-        "/%2E%2e/b", "/.%2e/b",  "/a/%2e%2E", "/a/..%2fb", "/a%2f..%2fb", "/%00",   "/a%0d%0ab",
-        "/a;b",      "/a;/../b", "/a\\..\\b", "/a%5cb",    "/%",          "/%4",    "/%zz",
-        "/a#b",      "/a?b#c",   "/\xc3\xa9", "/a%7f"}) {
+  for (const char* const bad : {"",
+                                "*",
+                                "x",
+                                "http://",
+                                "http:///a",
+                                "http://x/../b",
+                                "http://a@b/",
+                                "http://x#a",
+                                "http://x?a#b",
+                                "ftp://x/",
+                                "http://x/a//b",
+                                "http:/x",
+                                "x:80",
+                                "//",
+                                "//x",
+                                "/a//b",
+                                "/.",
+                                "/..",
+                                "/a/../b",
+                                "/a/./b",
+                                "/%2e",
+                                "/%2E%2e/b",
+                                "/.%2e/b",
+                                "/a/%2e%2E",
+                                "/a/..%2fb",
+                                "/a%2f..%2fb",
+                                "/%00",
+                                "/a%0d%0ab",
+                                "/a;b",
+                                "/a;/../b",
+                                "/a\\..\\b",
+                                "/a%5cb",
+                                "/%",
+                                "/%4",
+                                "/%zz",
+                                "/a#b",
+                                "/a?b#c",
+                                "/\xc3\xa9",
+                                "/a%7f"}) {
     EXPECT_NE(FlawOfTarget("GET", bad), "") << bad;
   }
   EXPECT_EQ(FlawOfTarget("OPTIONS", "*"), "");

@@ -2,6 +2,7 @@
 // The server of HTTP, by the client of HTTP and by bytes that no client sends.
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -128,6 +129,81 @@ TEST_F(HttpServerTest, BeyondALimit_IsRefusedAndTheConnectionClosed) {
               StartsWith("HTTP/1.1 413 "));
   EXPECT_EQ(server_->stats().requests, 0u);
   EXPECT_EQ(server_->stats().bad_requests, 3u);
+}
+
+// RFC 9112, sections 3.2.2 and 2.2.
+TEST_F(HttpServerTest, AbsoluteFormAndAnEmptyLineBefore_AreTaken) {
+  Start([](const ServerRequest& request, const Server::Respond& respond) {
+    respond({200,
+             {},
+             absl::StrCat("<", std::string(request.Header("Host")), " ", request.path, " ",
+                          request.query, ">")});
+  });
+  const std::string rest = " HTTP/1.1\r\nHost: other\r\n";
+  const std::string close = "Connection: close\r\n\r\n";
+  EXPECT_THAT(Raw("GET http://Shop:80/a?b" + rest + close), HasSubstr("<Shop:80 /a b>"));
+  EXPECT_THAT(Raw("GET http://shop" + rest + close), HasSubstr("<shop / >"));
+  EXPECT_THAT(Raw("GET http://shop?b" + rest + close), HasSubstr("<shop / b>"));
+  const std::string two =
+      Raw("POST /1" + rest + "Content-Length: 1\r\n\r\nx\r\nGET /2" + rest + close);
+  EXPECT_THAT(two, HasSubstr("<other /1 >"));
+  EXPECT_THAT(two, HasSubstr("<other /2 >"));
+}
+
+TEST_F(HttpServerTest, EachAnswer_HasADate) {
+  Start();
+  const std::string answer = Raw("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  const size_t at = answer.find("Date: ");
+  ASSERT_NE(at, answer.npos) << answer;
+  absl::Time date;
+  std::string error;
+  EXPECT_TRUE(absl::ParseTime("%a, %d %b %Y %H:%M:%S GMT",
+                              answer.substr(at + 6, answer.find("\r\n", at) - at - 6), &date,
+                              &error))
+      << answer << error;
+  EXPECT_LT(absl::AbsDuration(absl::Now() - date), absl::Minutes(1));
+  EXPECT_THAT(Raw("hello\r\n\r\n"), HasSubstr("\r\nDate: "));
+}
+
+TEST_F(HttpServerTest, CloseAfterAnswers_AnswersOnceMoreOnEachConnection) {
+  Start();
+  auto old = Connect();
+  ASSERT_TRUE(old->Send({"GET", "/", {}, ""}, 1000, Soon()).ok());
+  server_->CloseAfterAnswers();
+  auto fresh = Connect();
+  for (HttpConnection* const connection : {old.get(), fresh.get()}) {
+    const auto answer = connection->Send({"GET", "/", {}, ""}, 1000, Soon());
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    EXPECT_EQ(answer->status, 200u);
+    EXPECT_EQ(answer->Header("Connection"), "close");
+  }
+}
+
+TEST_F(HttpServerTest, WithoutDescriptors_ItSaysSo) {
+  internal::Mutex mutex;
+  std::string told;
+  options_.on_accept_failure = [&](const std::string& why) {
+    internal::MutexLock lock(mutex);
+    told = why;
+  };
+  Start();
+  const int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit none = before;
+  none.rlim_cur = 0;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  sockaddr_in to = {};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(server_->port());
+  inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
+  EXPECT_EQ(connect(client, reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
+  EXPECT_TRUE(WaitUntil([&] {
+    internal::MutexLock lock(mutex);
+    return told == "Too many open files";
+  }));
+  setrlimit(RLIMIT_NOFILE, &before);
+  close(client);
 }
 
 TEST_F(HttpServerTest, WhatIsNoHttp_IsRefused) {

@@ -76,7 +76,10 @@ TEST_F(HttpSmugglingTest, RequestsWithTwoEnds_AreRefused) {
   ExpectRefused(head + "Transfer-Encoding: chunked\nContent-Length: 5\r\n\r\n0\r\n\r\n");
   ExpectRefused(head + "X: y\rTransfer-Encoding: chunked\r\n\r\n");
   ExpectRefused("GET /\r\n\r\n");
-  ExpectRefused("GET http://other/ HTTP/1.1\r\nHost: x\r\n\r\n");
+  ExpectRefused("GET http:/// HTTP/1.1\r\nHost: x\r\n\r\n");
+  ExpectRefused("GET http://user@other/ HTTP/1.1\r\nHost: x\r\n\r\n");
+  ExpectRefused("GET ftp://other/ HTTP/1.1\r\nHost: x\r\n\r\n");
+  ExpectRefused("\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n");
   ExpectRefused("CONNECT other:80 HTTP/1.1\r\nHost: x\r\n\r\n");
   ExpectRefused("GET /static/..%2f..%2fetc/passwd HTTP/1.1\r\nHost: x\r\n\r\n");
 }
