@@ -91,12 +91,22 @@ class Daemon::Rep {
     }
     if (config_.sequence_node) LOCUS_RETURN_IF_ERROR(OpenStrict());
     const Running running = MakeRunning();
-    LOCUS_ASSIGN_OR_RETURN(console_, ConsoleApi::Make(ConsolePartsOf(running, config_),
-                                                      ConsoleOptionsOf(running, config_)));
+    ConsoleOptions console = ConsoleOptionsOf(running, config_);
+    console.on_publication = [this](const ConsolePublication& by) { TellOf(by); };
+    LOCUS_ASSIGN_OR_RETURN(console_, ConsoleApi::Make(ConsolePartsOf(running, config_), console));
     front_->Add(*console_);
     // More handlers are made here, from MakeRunning(), and added in the same way.
     http::ServerOptions server = config_.api.server;
     server.tls = tls_.get();
+    server.reads_body = [this](const http::ServerRequest& request) {
+      return front_->ReadsBody(request);
+    };
+    server.on_accept_failure = [this](const std::string& why) {
+      log_.Error("takes no connections", {{"why", why}});
+    };
+    server.on_refusal = [this](const std::string& peer, http::ServerAnswer& answer) {
+      front_->Refused(peer, answer);
+    };
     LOCUS_ASSIGN_OR_RETURN(server_, http::Server::Start(server, [this](http::ServerRequest request,
                                                                        http::Server::Respond to) {
                              front_->Handle(std::move(request), std::move(to));
@@ -138,6 +148,7 @@ class Daemon::Rep {
 
   void Close() {
     front_->Drain();
+    server_->CloseAfterAnswers();
     if (config_.api.drain_delay > absl::ZeroDuration()) {
       std::this_thread::sleep_for(absl::ToChronoMilliseconds(config_.api.drain_delay));
     }
@@ -224,6 +235,10 @@ class Daemon::Rep {
                              {"id", request.id},
                              {"trace", request.trace_id}});
     };
+    options.on_unauthorized = [this](const std::string& peer, std::string_view id, uint64_t more) {
+      log_.Warn("a token is missing, unknown or expired",
+                {{"peer", peer}, {"id", id}, {"and_before", more}});
+    };
     options.metrics = [this] { return Metrics(); };
     front_.emplace(std::move(access), std::move(options));
   }
@@ -303,6 +318,21 @@ class Daemon::Rep {
     };
     if (config_.api.tls) add("api", api_certificate_ends_);
     if (config_.raft.tls) add("raft", raft_certificate_ends_);
+  }
+
+  void TellOf(const ConsolePublication& by) {
+    constexpr size_t kMostOfDiff = 4096;
+    if (by.answer.ok()) {
+      log_.Info("routing table published", {{"token", by.client},
+                                            {"peer", by.peer},
+                                            {"id", by.request_id},
+                                            {"change", by.answer->substr(0, kMostOfDiff)}});
+    } else {
+      log_.Warn("routing table not published", {{"token", by.client},
+                                                {"peer", by.peer},
+                                                {"id", by.request_id},
+                                                {"why", by.answer.status().ToString()}});
+    }
   }
 
   void TellOf(const IdServiceEvent& event) {

@@ -3,8 +3,10 @@
 
 #include <atomic>
 #include <future>
+#include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -34,6 +36,8 @@ Scopes ScopesOf(const http::ServerRequest& request) {
   if (lease_api::IsForOperators(request)) return {Scope::kOperate};
   // Who leases cannot make anything repeat; who sets a counter or changes its rule can, and who
   // takes a strict section from its owner breaks its order.
+  const bool shows_nodes = request.path == "/v1/status" || request.path == "/v1/members";
+  if (request.method == "GET" && shows_nodes) return {Scope::kRead, Scope::kOperate};
   const Scope what = lease_api::IsOfNumbers(request.path) ? Scope::kStore : Scope::kLeases;
   if (request.method == "GET") return {what, Scope::kRead};
   return {what};
@@ -135,6 +139,18 @@ class LeaseRole::Rep {
   void Tell() {
     if (audit_ != nullptr) audit_->Tell(log_);
     if (probes_ != nullptr) probes_->Tell();
+    TellLinks();
+  }
+  // Why there is no leader is often that nodes refuse one another's certificates.
+  absl::Status Ready() const {
+    absl::Status ready = api_->Health(/*ready=*/true);
+    if (ready.ok() || tcp_ == nullptr) return ready;
+    std::string why(ready.message());
+    for (const raft::TcpTransport::Link& link : tcp_->Links()) {
+      if (link.connected || link.error.empty() || link.bulk) continue;
+      absl::StrAppend(&why, "; node ", link.to, " at ", link.address, ": ", link.error);
+    }
+    return absl::Status(ready.code(), why);
   }
   std::string Metrics() const {
     std::string text = api_->Metrics();
@@ -211,6 +227,24 @@ class LeaseRole::Rep {
   }
 
   // Once for each member.
+  // Each error of a connection to another node once, until the connection is there again.
+  void TellLinks() {
+    for (const raft::TcpTransport::Link& link : tcp_->Links()) {
+      if (link.bulk) continue;
+      const std::string now = link.connected ? "" : link.error;
+      std::string& told = told_links_[link.to];
+      if (now == told) continue;
+      if (now.empty()) {
+        if (!link.connected) continue;  // it is tried again
+        log_.Info("connected to a node", {{"to", link.to}, {"address", link.address}});
+      } else {
+        log_.Warn("no connection to a node",
+                  {{"to", link.to}, {"address", link.address}, {"why", now}});
+      }
+      told = now;
+    }
+  }
+
   void TellForgotten(const NodeStatus& status) {
     for (const NodeStatus::OfMember& of : status.members) {
       if (!of.forgot || !forgotten_.insert(of.member.id).second) continue;
@@ -260,6 +294,7 @@ class LeaseRole::Rep {
   raft::NodeId self_ = 0;
   std::unique_ptr<http::TlsContext> forward_tls_;
   std::unique_ptr<raft::TcpTransport> tcp_;
+  std::map<raft::NodeId, std::string> told_links_;  // the errors that the log has; of Tell
   std::optional<lease_node::MemberTransport> transport_;
   std::unique_ptr<Audit> audit_;           // nullptr: none
   const raft::LogStore* store_ = nullptr;  // the node's
@@ -289,7 +324,7 @@ Scopes LeaseRole::Needs(const http::ServerRequest& request) const { return Scope
 void LeaseRole::Handle(http::ServerRequest request, const Access&, http::Server::Respond respond) {
   rep_->api().Handle(std::move(request), std::move(respond));
 }
-absl::Status LeaseRole::Ready() const { return rep_->api().Health(/*ready=*/true); }
+absl::Status LeaseRole::Ready() const { return rep_->Ready(); }
 absl::Status LeaseRole::Healthy() const { return rep_->api().Health(/*ready=*/false); }
 std::string LeaseRole::Metrics() const { return rep_->Metrics(); }
 

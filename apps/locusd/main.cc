@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <malloc.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -328,6 +329,9 @@ Exit Init(const Line& line) {
 }
 
 int Main(int argc, char** argv) {
+  // Bodies have memory of their own, which goes back to the system at once. Left alone, glibc
+  // raises this threshold with the first large body, and keeps the memory of later ones.
+  mallopt(M_MMAP_THRESHOLD, 64 << 10);
   Line line;
   CLI::App app(
       "Without --config, an ID service for this machine: order IDs, order_nos, sequences and "

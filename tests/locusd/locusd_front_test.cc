@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "apps/locusd/front/front.h"
+#include "apps/locusd/front/media_types.h"
 #include "apps/locusd/front/request_id.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -168,7 +169,10 @@ class FrontTest : public ::testing::Test {
  protected:
   void Open(FrontOptions options = {}, bool with_token = true) {
     std::vector<TokenRule> rules;
-    if (with_token) rules.push_back(Rule("shop", kShop, {Scope::kIds}));
+    if (with_token) {
+      rules.push_back(Rule("shop", kShop, {Scope::kIds}));
+      rules.push_back(Rule("audit", kAudit, {Scope::kRead}));
+    }
     front_ = std::make_unique<Front>(AccessControl::Make(std::move(rules), {}).value(),
                                      std::move(options));
     front_->Add(echo_);
@@ -256,7 +260,8 @@ TEST_F(FrontTest, HealthAndReadiness_FollowHandlersAndDrain) {
   echo_.ready = absl::UnavailableError("no store yet");
   EXPECT_EQ(Get("/healthz", {}).status, 200u);
   EXPECT_EQ(Get("/readyz", {}).status, 503u);
-  EXPECT_THAT(Get("/readyz", {}).body, HasSubstr("no store yet"));
+  EXPECT_THAT(Get("/readyz", {}).body, Not(HasSubstr("no store yet")));
+  EXPECT_THAT(Get("/readyz", Bearer(kAudit)).body, HasSubstr("no store yet"));
   echo_.ready = absl::OkStatus();
   front_->Drain();
   EXPECT_TRUE(front_->draining());
@@ -333,6 +338,90 @@ TEST_F(FrontTest, WhoeverComesWithoutToken_IsNoPageOfTheWeb) {
       Get("/echo", {{"Authorization", absl::StrCat("Bearer ", kShop)}, {"Host", "locusd.example"}})
           .status,
       200u);
+}
+
+TEST_F(FrontTest, Bodies_AreReadOnlyForWhoeverIsLetIn) {
+  Open();
+  EXPECT_TRUE(front_->ReadsBody(Request("POST", "/echo", Bearer(kShop))));
+  EXPECT_FALSE(front_->ReadsBody(Request("POST", "/echo", Bearer(kAudit))));
+  EXPECT_FALSE(front_->ReadsBody(Request("POST", "/echo")));
+  EXPECT_FALSE(front_->ReadsBody(Request("POST", "/nothing", Bearer(kShop))));
+  EXPECT_FALSE(front_->ReadsBody(Request("GET", "/healthz", Bearer(kShop))));
+  // Tokens that were replaced since: what comes without its body is not carried out.
+  ServerRequest request = Request("POST", "/echo", Bearer(kShop));
+  request.body_unread = true;
+  EXPECT_EQ(Ask(std::move(request)).status, 503u);
+  EXPECT_EQ(echo_.last.path, "");
+}
+
+TEST_F(FrontTest, WrongTokens_AreToldOfOnceASecond) {
+  std::vector<std::string> told;
+  FrontOptions options;
+  options.on_unauthorized = [&](const std::string& peer, std::string_view id, uint64_t more) {
+    told.push_back(absl::StrCat(peer, " ", id.size() > 0 ? "id" : "", " ", more));
+  };
+  Open(std::move(options));
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(Get("/echo", Bearer("a-guess")).status, 401u);
+  ASSERT_GE(told.size(), 1u);
+  EXPECT_LT(told.size(), 50u);
+  EXPECT_EQ(told[0], "127.0.0.1 id 0");
+}
+
+TEST_F(FrontTest, BodiesThatAreEncoded_Get415) {
+  Open();
+  Headers headers = Bearer(kShop);
+  headers.emplace_back("Content-Encoding", "gzip");
+  const ServerAnswer answer = Ask(Request("POST", "/echo", headers));
+  EXPECT_EQ(answer.status, 415u);
+  EXPECT_THAT(answer.headers, Contains(Pair("Accept-Encoding", "identity")));
+  headers.back().second = "Identity";
+  EXPECT_EQ(Ask(Request("POST", "/echo", headers)).status, 200u);
+}
+
+TEST_F(FrontTest, OptionsOfTheServer_HasAllMethods) {
+  Open();
+  const ServerAnswer answer = Ask(Request("OPTIONS", "*"));
+  EXPECT_EQ(answer.status, 204u);
+  EXPECT_THAT(answer.headers, Contains(Pair("Allow", "DELETE, GET, HEAD, OPTIONS, POST, PUT")));
+}
+
+TEST_F(FrontTest, RefusalOfTheServerItself_GetsARequestId) {
+  std::vector<AnsweredRequest> seen;
+  FrontOptions options;
+  options.on_request = [&](const AnsweredRequest& request) { seen.push_back(request); };
+  Open(std::move(options));
+  ServerAnswer answer = {431, {{"Content-Type", "application/problem+json"}}, "{\"status\":431}\n"};
+  front_->Refused("10.0.0.9", answer);
+  EXPECT_NE(IdOf(answer), "");
+  EXPECT_EQ(answer.body, "{\"status\":431,\"request_id\":\"" + IdOf(answer) + "\"}\n");
+  ASSERT_EQ(seen.size(), 1u);
+  EXPECT_EQ(seen[0].peer, "10.0.0.9");
+  EXPECT_EQ(seen[0].status, 431u);
+}
+
+TEST(MediaTypesTest, Accept_GoesByWeights) {
+  const auto status = [](const std::string& accept) {
+    const auto refusal =
+        RefuseTypes(Request("GET", "/", {{"Accept", accept}}), Answers::kJsonOrLines);
+    return refusal ? refusal->status : 200u;
+  };
+  const auto lines = [](const std::string& accept) {
+    return WantsLines(Request("GET", "/", {{"Accept", accept}}));
+  };
+  EXPECT_EQ(status("application/json;q=0"), 406u);
+  EXPECT_EQ(status("text/html, application/JSON;q=0.001"), 200u);
+  EXPECT_EQ(status("*/*, application/json;q=0, application/x-ndjson;q=0"), 406u);
+  EXPECT_EQ(status("application/jsonx"), 406u);
+  EXPECT_EQ(status("text/html, */*;q=0.1"), 200u);
+  EXPECT_EQ(status("application/*; q=0.0"), 406u);
+  EXPECT_TRUE(lines("application/json;q=0.5, application/x-ndjson"));
+  EXPECT_FALSE(lines("application/x-ndjson;q=0.2, application/json;q=0.9"));
+  EXPECT_TRUE(lines("application/x-ndjson, application/json"));
+  EXPECT_FALSE(lines("application/json, application/x-ndjson"));
+  EXPECT_FALSE(lines("*/*"));
+  EXPECT_TRUE(lines("*/*, application/x-ndjson"));
+  EXPECT_FALSE(lines("application/x-ndjson;q=0"));
+  EXPECT_TRUE(lines("application/json;q=0, */*"));
 }
 
 TEST_F(FrontTest, AccessThatIsReplaced_IsThatOfTheNextRequest) {

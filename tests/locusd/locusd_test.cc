@@ -488,6 +488,11 @@ TEST(LocusdTest, TlsOnBothSides_ServesLeases) {
   ASSERT_TRUE(stranger.Start());
   ASSERT_TRUE(cluster.Add(stranger, /*promote=*/false));
   EXPECT_FALSE(WaitUntil([&] { return stranger.Members() > 0; }, absl::Seconds(1)));
+  LocusdNode& leader = cluster.node(cluster.WaitForLeader());
+  EXPECT_TRUE(WaitUntil([&] {
+    return absl::StrContains(leader.LogText(),
+                             absl::StrCat("address=", stranger.raft(), " why=\"TLS"));
+  })) << leader.LogText();
 }
 
 }  // namespace

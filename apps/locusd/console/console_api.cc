@@ -211,10 +211,14 @@ class ConsoleApi::Rep {
                     std::move(respond));
       case ConsolePath::kPublish:
         return Wait(
-            [this, body](Shown& s) {
-              absl::StatusOr<std::string> said = s.places.Publish(body);
-              publications_ += said.ok();
-              return said;
+            [this, body,
+             by = ConsolePublication{access.client, request.peer,
+                                     std::string(request.Header("X-Request-Id")),
+                                     std::string()}](Shown& s) mutable {
+              by.answer = s.places.Publish(body);
+              publications_ += by.answer.ok();
+              if (options_.on_publication) options_.on_publication(by);
+              return by.answer;
             },
             std::move(respond));
       case ConsolePath::kInspect:

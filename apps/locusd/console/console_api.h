@@ -40,6 +40,14 @@ struct ConsoleParts {
   std::string move_file = {};
 };
 
+// A routing table that a client published, or tried to.
+struct ConsolePublication {
+  std::string client;  // the name of the token; "": none
+  std::string peer;    // the client's address
+  std::string request_id;
+  absl::StatusOr<std::string> answer;  // JSON with the epoch and the diff
+};
+
 struct ConsoleOptions {
   // Nobody is asked for a token.
   bool laptop = false;
@@ -52,6 +60,9 @@ struct ConsoleOptions {
   size_t waiters = 2;
   size_t most_waiting = 64;
   EventHubOptions events = {};
+  // Called once for each request to publish that was admitted, after it, by any thread. May be
+  // empty.
+  std::function<void(const ConsolePublication&)> on_publication = {};
 
   // INVALID_ARGUMENT, naming the option, its value and the limit.
   absl::Status Check() const;

@@ -123,7 +123,7 @@ void AccessControl::GoOnFrom(const AccessControl& before) {
   }
 }
 
-AccessControl::Rule* AccessControl::Find(std::string_view token) {
+AccessControl::Rule* AccessControl::Find(std::string_view token) const {
   Rule* found = nullptr;
   for (const auto& rule : rules_) {
     const std::string_view known = rule->rule.token.view();
@@ -171,6 +171,14 @@ AccessControl::Decision AccessControl::Decide(const ServerRequest& request, Scop
                      "; this needs ", absl::StrReplaceAll(any_of.ToString(), {{", ", " or "}}))));
   }
   return decision;
+}
+
+bool AccessControl::Admits(const ServerRequest& request, Scopes any_of, absl::Time wall) const {
+  const std::optional<std::string_view> token = TokenOf(request);
+  if (!token || rules_.empty()) return any_of.empty() || without_token_.HasAnyOf(any_of);
+  const Rule* const rule = Find(*token);
+  if (rule == nullptr || wall >= rule->rule.expires) return false;
+  return any_of.empty() || rule->rule.scopes.HasAnyOf(any_of);
 }
 
 std::string AccessControl::Metrics() const {

@@ -69,6 +69,9 @@ class AccessControl {
   Decision Decide(const http::ServerRequest& request, Scopes any_of, absl::Time wall,
                   absl::Duration steady);
 
+  // Whether Decide would let the request in, but for rates. Counts nothing.
+  bool Admits(const http::ServerRequest& request, Scopes any_of, absl::Time wall) const;
+
   size_t tokens() const { return rules_.size(); }
 
   // For Prometheus: requests, and refusals by reason, for each token's name.
@@ -78,7 +81,7 @@ class AccessControl {
   struct Rule;
   struct Strangers;
   AccessControl();
-  Rule* Find(std::string_view token);
+  Rule* Find(std::string_view token) const;
 
   std::vector<std::unique_ptr<Rule>> rules_;
   Scopes without_token_;

@@ -23,6 +23,7 @@ using http::Server;
 using http::ServerAnswer;
 using http::ServerRequest;
 using internal::Quoted;
+using internal::ToAbsl;
 using lease_api::ProblemAnswer;
 using SteadyClock = std::chrono::steady_clock;
 
@@ -47,7 +48,8 @@ bool IsOfAnotherOrigin(const ServerRequest& request) {
   const std::string_view origin = request.Header("Origin");
   if (origin.empty()) return false;
   const size_t scheme = origin.find("://");
-  return scheme == origin.npos || origin.substr(scheme + 3) != request.Header("Host");
+  return scheme == origin.npos ||
+         !absl::EqualsIgnoreCase(ToAbsl(origin.substr(scheme + 3)), ToAbsl(request.Header("Host")));
 }
 
 ServerAnswer WrongHostAnswer(const ServerRequest& request) {
@@ -60,6 +62,28 @@ bool IsProblem(const ServerAnswer& answer) {
     if (name == "Content-Type") return value == "application/problem+json";
   }
   return false;
+}
+
+void AddRequestId(const std::string& id, ServerAnswer& answer) {
+  answer.headers.emplace_back("X-Request-Id", id);
+  const size_t end = answer.body.rfind('}');
+  if (answer.status >= 400 && end != std::string::npos && IsProblem(answer)) {
+    answer.body.insert(end, absl::StrCat(",\"request_id\":\"", id, "\""));
+  }
+}
+
+bool IsEncoded(const ServerRequest& request) {
+  const std::string_view encoding = request.Header("Content-Encoding");
+  return !encoding.empty() && !absl::EqualsIgnoreCase(ToAbsl(encoding), "identity");
+}
+ServerAnswer EncodedAnswer(const ServerRequest& request) {
+  ServerAnswer answer =
+      ProblemAnswer(absl::InvalidArgumentError(absl::StrCat(
+                        "Content-Encoding is ", Quoted(request.Header("Content-Encoding")),
+                        "; bodies are taken without one")),
+                    415);
+  answer.headers.emplace_back("Accept-Encoding", "identity");
+  return answer;
 }
 
 ServerAnswer TextAnswer(std::string type, std::string body) {
@@ -88,6 +112,7 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
   AccessControl::Decision Decide(const ServerRequest& request, Scopes any_of) const {
     AccessControl::Decision decision =
         access_.load()->Decide(request, any_of, absl::Now(), SteadyNow());
+    if (decision.refusal && decision.refusal->status == 401) TellOfUnauthorized(request);
     // Whoever is let in without a token is on this machine; a page of the web in its browser is not
     // meant, whatever the method: a GET of IDs uses them up.
     const bool by_nobody = decision.access.client.empty() && !decision.access.scopes.empty();
@@ -102,6 +127,23 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
     return decision;
   }
 
+  bool ReadsBody(const ServerRequest& request) const {
+    if (WrongHost(request) || IsEncoded(request)) return false;
+    const Handler* const handler = HandlerOf(request);
+    if (handler == nullptr) return false;
+    const std::string& allow = AllowOf(request.path);
+    if (!allow.empty() && !Allows(allow, request.method)) return false;
+    const Scopes any_of = handler->Needs(request);
+    return !any_of.empty() && access_.load()->Admits(request, any_of, absl::Now());
+  }
+
+  void Refused(const std::string& peer, ServerAnswer& answer) const {
+    const std::string id = MakeRequestId();
+    AddRequestId(id, answer);
+    if (!options_.on_request || (options_.is_logged && !options_.is_logged())) return;
+    options_.on_request({"", "", peer, "", id, "", answer.status, absl::ZeroDuration()});
+  }
+
   void Handle(ServerRequest request, Server::Respond respond) {
     auto pending =
         std::make_shared<Pending>(shared_from_this(), TakeRequestId(request), std::move(respond));
@@ -110,7 +152,7 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
     if (!wrong_host) {
       if (auto answer = AnswerToMethod(request, handler)) return pending->Give(*std::move(answer));
     }
-    if (handler != nullptr && handler->AdmitsItself() && !wrong_host) {
+    if (handler != nullptr && handler->AdmitsItself() && !wrong_host && !request.body_unread) {
       return handler->Handle(std::move(request), {},
                              [pending](ServerAnswer answer) { pending->Give(std::move(answer)); });
     }
@@ -120,13 +162,31 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
     Access access;
     std::optional<ServerAnswer> answer = Refuse(request, handler, wrong_host, access);
     if (pending->event) pending->event->client = access.client;
+    if (!answer && IsEncoded(request)) answer = EncodedAnswer(request);
     if (!answer && handler == nullptr) answer = OwnAnswer(request);
+    if (!answer && request.body_unread && !handler->Needs(request).empty()) {
+      // ReadsBody decided by tokens that were replaced since.
+      answer = ProblemAnswer(absl::UnavailableError("the tokens changed meanwhile: send it again"));
+    }
     if (answer) return pending->Give(*std::move(answer));
     handler->Handle(std::move(request), access,
                     [pending](ServerAnswer given) { pending->Give(std::move(given)); });
   }
 
  private:
+  // Guesses at a token must not fill the log.
+  void TellOfUnauthorized(const ServerRequest& request) const {
+    if (!options_.on_unauthorized) return;
+    const int64_t now = absl::ToInt64Milliseconds(SteadyNow());
+    int64_t last = unauthorized_told_;
+    if (now - last < 1000 || !unauthorized_told_.compare_exchange_strong(last, now)) {
+      ++unauthorized_untold_;
+      return;
+    }
+    options_.on_unauthorized(request.peer, request.Header("X-Request-Id"),
+                             unauthorized_untold_.exchange(0));
+  }
+
   // A request until it is answered.
   struct Pending {
     Pending(std::shared_ptr<Rep> of, std::string request_id, Server::Respond take)
@@ -138,11 +198,7 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
     Pending& operator=(const Pending&) = delete;
 
     void Give(ServerAnswer answer) {
-      answer.headers.emplace_back("X-Request-Id", id);
-      const size_t end = answer.body.rfind('}');
-      if (answer.status >= 400 && end != std::string::npos && IsProblem(answer)) {
-        answer.body.insert(end, absl::StrCat(",\"request_id\":\"", id, "\""));
-      }
+      AddRequestId(id, answer);
       const unsigned status = answer.status;
       respond(std::move(answer));
       if (!event) return;
@@ -200,6 +256,7 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
   // Where the document of the API does not have the method for this path: 405, or what there is to
   // OPTIONS. A HEAD becomes the GET that it is without its body, which the server leaves away.
   std::optional<ServerAnswer> AnswerToMethod(ServerRequest& request, const Handler* handler) const {
+    if (request.path == "*") return ServerAnswer{204, {{"Allow", AllowOfAll()}}, ""};
     if (handler == nullptr && !IsOwn(request)) return std::nullopt;
     const std::string& allow = AllowOf(request.path);
     if (allow.empty()) return std::nullopt;
@@ -253,7 +310,14 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
 
   // To what no handler owns.
   ServerAnswer OwnAnswer(const ServerRequest& request) const {
-    if (IsRead(request) && IsHealth(request)) return Health(request.path == "/readyz");
+    if (IsRead(request) && IsHealth(request)) {
+      ServerAnswer health = Health(request.path == "/readyz");
+      // Reasons name hosts, ports and files.
+      if (health.status == 200 || access_.load()->Admits(request, {Scope::kRead}, absl::Now())) {
+        return health;
+      }
+      return ProblemAnswer(absl::UnavailableError("the scope read is shown why"), 503);
+    }
     if (IsRead(request) && request.path == "/metrics") {
       return TextAnswer("text/plain; version=0.0.4", Metrics());
     }
@@ -304,6 +368,8 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
   // Release by Drain, acquire by requests; it publishes nothing else.
   std::atomic<bool> draining_ = false;
   std::atomic<size_t> under_way_ = 0;
+  mutable std::atomic<int64_t> unauthorized_told_ = INT64_MIN / 2;  // ms, steady
+  mutable std::atomic<uint64_t> unauthorized_untold_ = 0;
   std::atomic<uint64_t> limited_ = 0;
   std::atomic<uint64_t> overloads_ = 0;
 };
@@ -314,6 +380,10 @@ Front::~Front() = default;
 
 void Front::Add(Handler& handler) { rep_->Add(handler); }
 void Front::Replace(std::shared_ptr<AccessControl> access) { rep_->Replace(std::move(access)); }
+bool Front::ReadsBody(const ServerRequest& request) const { return rep_->ReadsBody(request); }
+void Front::Refused(const std::string& peer, ServerAnswer& answer) const {
+  rep_->Refused(peer, answer);
+}
 void Front::Handle(ServerRequest request, Server::Respond respond) {
   rep_->Handle(std::move(request), std::move(respond));
 }

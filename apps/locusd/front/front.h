@@ -38,6 +38,10 @@ struct FrontOptions {
   size_t most_under_way = 1024;
   // Called once for each request, by the thread that answered it. Must not wait. May be empty.
   std::function<void(const AnsweredRequest&)> on_request = {};
+  // Called for a request without a valid token, at most once a second, with the client's address,
+  // the request's ID and how many others came since the last call. Must not wait. May be empty.
+  std::function<void(const std::string& peer, std::string_view id, uint64_t more)> on_unauthorized =
+      {};
   // Asked before each request whether on_request wants it: building the event costs. Empty: yes.
   std::function<bool()> is_logged = {};
   // Appended to /metrics. May be empty.
@@ -46,8 +50,9 @@ struct FrontOptions {
 
 // What stands between the HTTP server and the handlers:
 //
-// - /healthz, /readyz (503 while it drains, or while a handler is not ready), /metrics and
-//   /openapi.json.
+// - /healthz, /readyz (503 while it drains, or while a handler is not ready; why it is, only to the
+//   scope read), /metrics and /openapi.json.
+// - 415 for bodies with a Content-Encoding.
 // - OPTIONS, HEAD, and 405 for methods that a path does not have, by the document of the API.
 // - The limits of addresses, the tokens with their scopes and rates.
 // - Request IDs: an X-Request-Id of 1 to 128 letters, digits and ._:-+/= is taken over, otherwise
@@ -67,6 +72,11 @@ class Front {
   // One thread at a time. `access` goes on from the one before, and nobody else uses it yet.
   void Replace(std::shared_ptr<AccessControl> access);
 
+  // As ServerOptions::reads_body: whether its token lets the request in, and something reads its
+  // body.
+  bool ReadsBody(const http::ServerRequest& request) const;
+  // As ServerOptions::on_refusal: with a request ID, and for the log.
+  void Refused(const std::string& peer, http::ServerAnswer& answer) const;
   // As http::Server::Handler.
   void Handle(http::ServerRequest request, http::Server::Respond respond);
 

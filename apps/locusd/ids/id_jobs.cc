@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "apps/locusd/front/media_types.h"
 #include "apps/locusd/ids/id_api.h"
 #include "apps/locusd/ids/list_text.h"
 #include "apps/locusd/ids/number_jobs.h"
@@ -31,13 +32,6 @@ namespace {
 constexpr size_t kMost = IdApi::kMost;
 
 std::string_view View(const json::string& text) { return {text.data(), text.size()}; }
-
-// Whether the client wants lines. The first of the types that it names and we have wins.
-bool WantsLines(const ServerRequest& request) {
-  const std::string_view accept = request.Header("Accept");
-  const size_t lines = accept.find("application/x-ndjson");
-  return lines != accept.npos && lines < accept.find("application/json");
-}
 
 absl::StatusOr<BuyerKey> BuyerOf(IdParts::Buyers type, std::string_view text) {
   if (type == IdParts::Buyers::kText) return BuyerKey::Text(text);

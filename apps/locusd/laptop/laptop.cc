@@ -168,6 +168,12 @@ class Laptop::Rep {
     front_->Add(*console_);
     http::ServerOptions server;
     server.listen = options.listen;
+    server.reads_body = [this](const http::ServerRequest& request) {
+      return front_->ReadsBody(request);
+    };
+    server.on_refusal = [this](const std::string& peer, http::ServerAnswer& answer) {
+      front_->Refused(peer, answer);
+    };
     server.threads = std::max(1u, std::thread::hardware_concurrency());
     auto started = Server::Start(server, [this](ServerRequest request, Server::Respond respond) {
       front_->Handle(std::move(request), std::move(respond));

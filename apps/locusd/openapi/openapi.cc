@@ -3,11 +3,14 @@
 
 #include <boost/json.hpp>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 
 namespace locus::locusd {
 namespace {
@@ -30,6 +33,9 @@ class Paths {
         if (name == "GET") allow += "HEAD, ";
       }
       allow += "OPTIONS";
+      for (const absl::string_view method : absl::StrSplit(allow, ", ")) {
+        all_.insert(std::string(method));
+      }
       std::string name(path.data(), path.size());
       if (name.find('{') == name.npos) {
         exact_.emplace(std::move(name), std::move(allow));
@@ -39,6 +45,7 @@ class Paths {
     }
   }
 
+  std::string AllowOfAll() const { return absl::StrJoin(all_, ", "); }
   const std::string& AllowOf(std::string_view path) const {
     static const std::string nothing;
     if (const auto at = exact_.find(path); at != exact_.end()) return at->second;
@@ -65,15 +72,23 @@ class Paths {
     return value.find('/') == value.npos;
   }
 
+  std::set<std::string> all_;
   std::map<std::string, std::string, std::less<>> exact_;
   std::vector<std::pair<std::string, std::string>> templates_;
 };
 
+const Paths& ThePaths() {
+  static const Paths* const paths = new Paths;
+  return *paths;
+}
+
 }  // namespace
 
-const std::string& AllowOf(std::string_view path) {
-  static const Paths* const paths = new Paths;
-  return paths->AllowOf(path);
+const std::string& AllowOf(std::string_view path) { return ThePaths().AllowOf(path); }
+
+const std::string& AllowOfAll() {
+  static const std::string* const all = new std::string(ThePaths().AllowOfAll());
+  return *all;
 }
 
 bool Allows(std::string_view allow, std::string_view method) {

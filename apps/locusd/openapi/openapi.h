@@ -14,6 +14,8 @@ std::string_view OpenApiText();
 // it has no such path. A parameter of a path is one segment, or what stands before its ':'.
 // Thread safety: may be called from any thread. Cost: no allocation for paths without parameters.
 const std::string& AllowOf(std::string_view path);
+// All methods of the document, in the same form.
+const std::string& AllowOfAll();
 // Whether `allow` lists the method.
 bool Allows(std::string_view allow, std::string_view method);
 
