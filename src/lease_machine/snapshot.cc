@@ -54,7 +54,7 @@ void Get(Reader& reader, WorkerRecord& record, bool& unhealthy) {
   if (record.nonce.empty() && (unhealthy || !record.holder.empty())) {
     reader.Fail(place, "a lease without a nonce that has a holder");
   }
-  const absl::Status possible = worker::CheckRecord(record);
+  const absl::Status possible = worker::CheckRecord(record, 0);
   if (reader.ok() && !possible.ok()) {
     reader.Fail(place, absl::StrCat("a lease that cannot be: ", possible.message()));
   }

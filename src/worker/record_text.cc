@@ -12,8 +12,6 @@ using internal::ParseDecimal;
 
 namespace {
 
-constexpr uint64_t kMostStoredToken = uint64_t{1} << 62;
-
 // Takes the first word of `text`, and the space after it. False: no space follows.
 bool TakeWord(std::string_view& text, std::string_view& word) {
   const size_t size = text.find(' ');
@@ -57,7 +55,7 @@ std::optional<WorkerRecord> RecordOf(uint64_t worker, std::string_view text) {
   record.worker = worker;
   std::string_view word;
   if (!TakeWord(text, word)) return std::nullopt;
-  std::optional<uint64_t> token = ParseDecimal(word, kMostStoredToken);
+  std::optional<uint64_t> token = ParseDecimal(word, kMostTokenOfRecord);
   if (!token.has_value() || *token == 0) return std::nullopt;
   record.token = *token;
   if (!TakeTime(text, record.floor) || !TakeTime(text, record.ceiling) ||

@@ -78,16 +78,20 @@ absl::Status CheckCallerNow(absl::Time caller_now) {
   return absl::OkStatus();
 }
 
-absl::Status CheckToken(uint64_t worker, uint64_t token) {
+absl::Status CheckToken(uint64_t worker, uint64_t token, uint64_t least, uint64_t most) {
   if (worker > kMostWorker) {
     return absl::InvalidArgumentError(
         absl::StrCat("worker ", worker, " is above ", kMostWorker, ", the highest worker ID"));
   }
-  if (token == 0 || token > kMostToken) {
+  if (token < least || token > most) {
     return absl::InvalidArgumentError(
-        absl::StrCat("token ", token, " is not between 1 and ", kMostToken));
+        absl::StrCat("token ", token, " is not between ", least, " and ", most));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckAsked(uint64_t worker, uint64_t token) {
+  return CheckToken(worker, token, 1, kMostToken);
 }
 
 absl::Duration Whole(const WorkerLeaseTerm& term) { return term.ttl + term.max_skew; }
@@ -149,7 +153,7 @@ absl::Status Check(const WorkerAcquire& request) {
 }
 
 absl::Status Check(const WorkerRenew& request) {
-  absl::Status status = CheckToken(request.worker, request.token);
+  absl::Status status = CheckAsked(request.worker, request.token);
   status.Update(CheckTerm(request.term));
   status.Update(CheckHolder(request.nonce, request.holder));
   status.Update(CheckCallerNow(request.caller_now));
@@ -162,7 +166,7 @@ absl::Status Check(const WorkerRenew& request) {
 }
 
 absl::Status Check(const WorkerRelease& request) {
-  return CheckToken(request.worker, request.token);
+  return CheckAsked(request.worker, request.token);
 }
 
 absl::Status Check(const WorkerSpacePast& past) {
@@ -181,8 +185,8 @@ absl::Status CheckRest(absl::Duration rest) {
   return absl::OkStatus();
 }
 
-absl::Status CheckRecord(const WorkerRecord& record) {
-  LOCUS_RETURN_IF_ERROR(CheckToken(record.worker, record.token));
+absl::Status CheckRecord(const WorkerRecord& record, uint64_t least_token) {
+  LOCUS_RETURN_IF_ERROR(CheckToken(record.worker, record.token, least_token, kMostTokenOfRecord));
   if (record.floor > record.ceiling) {
     return absl::InvalidArgumentError(absl::StrCat("worker ", record.worker, " has the floor ",
                                                    Shown(record.floor), " above its ceiling ",

@@ -22,6 +22,9 @@ namespace locus::worker {
 
 // The longest WorkerAcquire::nonce.
 inline constexpr size_t kMostNonceBytes = 64;
+// The highest token of a record that is read. What callers ask with is at most 2^62, so that each
+// grant that follows it can be read, too.
+inline constexpr uint64_t kMostTokenOfRecord = INT64_MAX;
 
 // What every engine stores of a space, whatever else it stores with it.
 struct Space {
@@ -38,8 +41,9 @@ absl::Status Check(const WorkerRenew& request);
 absl::Status Check(const WorkerRelease& request);
 absl::Status Check(const WorkerSpacePast& past);
 absl::Status CheckRest(absl::Duration rest);
-// Of a record that was read: INVALID_ARGUMENT, naming what cannot be.
-absl::Status CheckRecord(const WorkerRecord& record);
+// Of a record that was read: INVALID_ARGUMENT, naming what cannot be. `least_token`: 0 where time
+// may begin at 1970.
+absl::Status CheckRecord(const WorkerRecord& record, uint64_t least_token = 1);
 // FAILED_PRECONDITION: the clocks differ by more than max_skew.
 absl::Status CheckClock(const WorkerLeaseTerm& term, absl::Time caller_now, absl::Time store_now);
 
