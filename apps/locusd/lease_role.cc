@@ -104,12 +104,15 @@ class LeaseRole::Rep {
     LOCUS_ASSIGN_OR_RETURN(tcp_, raft::TcpTransport::Create(tcp));
     transport_.emplace(*tcp_);
     lease_node::LeaseNodeOptions options;
+    options.on_fact = [this](raft::Index index, size_t place, const lease_machine::Fact& fact,
+                             bool) {
+      TellMended(fact);
+      if (audit_ != nullptr) audit_->leases().OnFact(index, place, fact);
+    };
     options.shell = config_.raft.shell;
     options.on_change = [this](const NodeStatus& status) { OnChange(status); };
     if (config_.audit) {
       LOCUS_ASSIGN_OR_RETURN(audit_, Audit::Open(config_));
-      options.on_fact = [this](raft::Index index, size_t place, const lease_machine::Fact& fact,
-                               bool) { audit_->leases().OnFact(index, place, fact); };
       options.on_members = [this](raft::Index index, absl::Time time,
                                   const raft::Members& members) {
         audit_->leases().OnMembers(index, time, members);
@@ -224,6 +227,14 @@ class LeaseRole::Rep {
     };
     LOCUS_ASSIGN_OR_RETURN(api_, lease_api::Api::Make(*node_, options));
     return absl::OkStatus();
+  }
+
+  void TellMended(const lease_machine::Fact& fact) {
+    if (fact.kind != lease_machine::Fact::Kind::kExpired || fact.status.ok()) return;
+    log_.Warn("a lease was mended", {{"space", fact.space.str()},
+                                     {"worker", fact.worker},
+                                     {"token", fact.token},
+                                     {"why", fact.status.ToString()}});
   }
 
   // Once for each member.

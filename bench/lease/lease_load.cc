@@ -80,7 +80,8 @@ class StoreCaller : public Caller {
     return absl::OkStatus();
   }
   absl::Status Release() override {
-    return store_->Release(space_, {renew_.worker, renew_.token, absl::Now() - absl::Seconds(1)});
+    return store_->Release(
+        space_, {renew_.worker, renew_.token, absl::Now() - absl::Seconds(1), renew_.nonce});
   }
 
  private:

@@ -59,7 +59,7 @@ struct AuditRecord {
   uint32_t section = 0;
   uint64_t first = 0;
   uint64_t end = 0;
-  std::string nonce;   // of the holder, as it asked for the lease
+  std::string nonce;   // a mark of the holder's, which is a secret
   std::string holder;  // WorkerLeaseOptions::holder; at most kMostDetailBytes
   // Empty: a new one, a UUIDv7. Who records the same thing several times gives it the same id.
   std::string id;

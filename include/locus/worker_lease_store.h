@@ -43,6 +43,7 @@ struct WorkerAcquire {
   WorkerLeaseTerm term;
   // Drawn at random for each lease, 1 to 64 characters of a-z, 0-9, '_' and '-'. A call that is
   // sent again with the same nonce, preferred and start finds the ID that it was granted before.
+  // Keep it secret: who knows it has the lease.
   std::string nonce;
   // What `locus lease list` shows of the holder: a JSON object of at most 1,024 bytes, or empty.
   std::string holder;
@@ -67,6 +68,9 @@ struct WorkerRelease {
   // The highest time of an ID; there will be no later one. InfiniteFuture: not known, so the ID
   // rests until its ceiling.
   absl::Time last_used;
+  // Of the acquire. locusd asks for it, as its clients need not trust each other; other stores do
+  // not.
+  std::string nonce = {};
 };
 
 // A worker ID that is held.
@@ -90,7 +94,7 @@ struct WorkerRecord {
   absl::Time ceiling;  // nobody else gets the ID before this has passed
   absl::Time granted_at;
   absl::Time renewed_at;
-  std::string nonce;   // of the holder; empty: it was released
+  std::string nonce;   // of the holder, or a mark of it (locusd); empty: it was released
   std::string holder;  // JSON
   friend bool operator==(const WorkerRecord&, const WorkerRecord&) = default;
 };
@@ -155,7 +159,8 @@ struct WorkerSpacePast {
 //                                         ceiling = max(ceiling, now + ttl + max_skew)
 //                                         token   = max(token + 1, now in ms since 1970)
 //   renew     same token, not ended:      ceiling = max(ceiling, now + ttl + max_skew)
-//   release   same token:                 ceiling = last time used, within [floor, ceiling]
+//   release   same token:                 ceiling = last time used, within [floor, ceiling]; of
+//                                         locusd, also not before the last renewal
 //
 // So the times of IDs under one token all lie below those under the next one, however long a
 // holder is paused. A store that finds that it forgot leases grants no ID until the longest lease
@@ -191,7 +196,9 @@ class WorkerLeaseStore {
                                               const WorkerAcquire& request) = 0;
   // ABORTED: the lease has ended, was released, or the ID has another holder: it is lost. A store
   // that does not know the lease, because it lost what it stored, takes it over from the caller
-  // unless somebody else holds the ID; a lost space is created again by that.
+  // unless somebody else holds the ID; a lost space is created again by that. locusd takes no token
+  // above its clock (FAILED_PRECONDITION), ends no lease of another holder, and creates no space:
+  // NOT_FOUND, until an operator has created it.
   virtual absl::StatusOr<WorkerGrant> Renew(const SpaceName& space, const WorkerRenew& request) = 0;
   // OK also if it was released before. ABORTED: the ID has another holder.
   virtual absl::Status Release(const SpaceName& space, const WorkerRelease& request) = 0;

@@ -65,7 +65,7 @@ struct ApiOptions {
 // - DELETE /v1/spaces/{space}: deletes it, if nothing in it is held or rests; 204.
 // - POST /v1/leases: acquires; 201 and the grant.
 // - PUT /v1/leases/{worker}: renews; 200 and the grant.
-// - DELETE /v1/leases/{worker}: releases; 204.
+// - DELETE /v1/leases/{worker}: releases; 204. Like a renewal, it needs the nonce of the acquire.
 // - GET /v1/leases?space=S[&from=WORKER][&limit=N]: 200 and the leases of at most N worker IDs from
 //   WORKER on, linearizable; "next" says where more follow.
 // - POST /v1/counters: a call of a counter; 200 (store_bodies.h).

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
+#include "src/base/nonce_mark.h"
 #include "src/base/text.h"
 #include "src/lease_api/listing_query.h"
 #include "src/lease_api/members.h"
@@ -150,9 +151,11 @@ std::string BodyOf(const OfSpace<WorkerRelease>& of) {
                                              absl::Milliseconds(1) - absl::Nanoseconds(1)),
                           0);
   }
-  return TextOf({{"space", Json(of.space.str())},
-                 {"token", TokenOf(of.wish.token)},
-                 {"last_used_ms", last_used}});
+  json::object body = {{"space", Json(of.space.str())},
+                       {"token", TokenOf(of.wish.token)},
+                       {"last_used_ms", last_used}};
+  if (!of.wish.nonce.empty()) body.emplace("nonce", Json(of.wish.nonce));
+  return TextOf(body);
 }
 
 absl::StatusOr<OfSpace<WorkerRelease>> ParseRelease(uint64_t worker, std::string_view body) {
@@ -162,6 +165,7 @@ absl::StatusOr<OfSpace<WorkerRelease>> ParseRelease(uint64_t worker, std::string
   of.wish.worker = worker;
   of.wish.token = members.Token("token");
   of.wish.last_used = members.TimeOr("last_used_ms", absl::InfiniteFuture());
+  of.wish.nonce = members.TextOrNothing("nonce", 64);
   LOCUS_RETURN_IF_ERROR(members.Finish());
   return of;
 }
@@ -198,7 +202,7 @@ std::string BodyOf(const ViewPage& page) {
                                    {"ceiling_ms", Json(record.ceiling)},
                                    {"granted_at_ms", Json(record.granted_at)},
                                    {"renewed_at_ms", Json(record.renewed_at)},
-                                   {"nonce", Json(record.nonce)},
+                                   {"nonce", Json(internal::NonceMark(record.nonce))},
                                    {"holder", Json(record.holder)}});
   }
   return TextOf({{"now_ms", Json(view.now)},

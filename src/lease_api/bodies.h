@@ -46,7 +46,8 @@ absl::StatusOr<OfSpace<WorkerAcquire>> ParseAcquire(std::string_view body);
 std::string BodyOf(const OfSpace<WorkerRenew>& of);
 absl::StatusOr<OfSpace<WorkerRenew>> ParseRenew(uint64_t worker, std::string_view body);
 
-// DELETE /v1/leases/{worker}: {"space", "token", "last_used_ms" (null: not known)}
+// DELETE /v1/leases/{worker}: {"space", "token", "last_used_ms" (null: not known), "nonce"
+// (missing: as clients before it send it)}
 std::string BodyOf(const OfSpace<WorkerRelease>& of);
 absl::StatusOr<OfSpace<WorkerRelease>> ParseRelease(uint64_t worker, std::string_view body);
 
@@ -61,7 +62,8 @@ struct ViewPage {
 };
 
 // {"now_ms", "rest_until_ms", "losses", "workers": [{"worker", "token", "floor_ms", "ceiling_ms",
-// "granted_at_ms", "renewed_at_ms", "nonce", "holder"}], "next" (null: no more follow)}
+// "granted_at_ms", "renewed_at_ms", "nonce" (internal::NonceMark it), "holder"}], "next" (null: no
+// more follow)}
 std::string BodyOf(const ViewPage& page);
 absl::StatusOr<ViewPage> ParsePage(std::string_view body);
 

@@ -106,6 +106,11 @@ std::string Members::Text(const char* name, size_t most) {
   return std::string(value->get_string().data(), value->get_string().size());
 }
 
+std::string Members::TextOrNothing(const char* name, size_t most) {
+  const bool is_there = object_ != nullptr && object_->contains(name);
+  return is_there ? Text(name, most) : "";
+}
+
 uint64_t Members::Token(const char* name, uint64_t most) {
   const std::string text = Text(name, 20);
   const std::optional<uint64_t> token = ParseDecimal(text, most);

@@ -34,6 +34,7 @@ class Members {
   uint64_t Number(const char* name, uint64_t most = INT64_MAX);
   std::optional<uint64_t> NumberOrNull(const char* name, uint64_t most = INT64_MAX);
   std::string Text(const char* name, size_t most);
+  std::string TextOrNothing(const char* name, size_t most);  // empty: it is missing
   // Bytes as hex digits, lower case; at most `most` bytes.
   std::string Bytes(const char* name, size_t most);
   // A number of 64 bits, as a text: 1 to `most`.

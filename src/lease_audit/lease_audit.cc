@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/audit/rule_record.h"
+#include "src/base/nonce_mark.h"
 #include "src/base/text.h"
 #include "src/sequence_type/type_text.h"
 
@@ -118,7 +119,7 @@ AuditRecord RecordOf(const LeaseAuditOptions& options, raft::Index index, size_t
   record.token = fact.token;
   record.floor = fact.floor;
   record.ceiling = fact.ceiling;
-  record.nonce = fact.nonce;
+  record.nonce = internal::NonceMark(fact.nonce);
   record.holder = fact.holder;
   if (!fact.status.ok()) record.detail = fact.status.ToString();
   if (fact.kind == Fact::Kind::kRuleChanged) DescribeRule(fact.rule, record);

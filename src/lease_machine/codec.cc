@@ -24,6 +24,7 @@ constexpr uint8_t kHasTrace = 2;
 constexpr uint8_t kHasSerial = 4;
 
 uint8_t VersionOf(const Request& request) {
+  if (std::holds_alternative<Mend>(request.action)) return kMendCodecVersion;
   if (std::holds_alternative<strict_machine::Call>(request.action)) return kStrictCodecVersion;
   const bool of_store = IsOfStore(request.action) || (request.id && request.id->serial != 0);
   return of_store ? kStoreCodecVersion : kCodecVersion;
@@ -113,6 +114,7 @@ class CommandWriter : public Writer {
     Put(one.why, kMostWhyBytes, "the why of a verdict");
   }
   void PutAction(const Delete&) {}
+  void PutAction(const Mend& one) { Number(one.from); }
   void PutAction(const counter_machine::Call& one) { counter_machine::Put(*this, one); }
   void PutAction(const segment_machine::Call& one) { segment_machine::Put(*this, one); }
   void PutAction(const rule_machine::Call& one) { rule_machine::Put(*this, one); }
@@ -167,6 +169,9 @@ class CommandReader : public Reader {
       case 9:
         request.action = strict_machine::GetCall(*this);
         break;
+      case 10:
+        request.action.emplace<Mend>().from = Number();
+        break;
     }
     return request;
   }
@@ -174,9 +179,11 @@ class CommandReader : public Reader {
  private:
   // Of what nodes of this version know.
   uint8_t LastAction() const {
-    if (version() >= kStrictCodecVersion) return std::variant_size_v<Action> - 1;
     constexpr uint8_t kOfLeases = 5;
     constexpr uint8_t kOfStore = 8;
+    constexpr uint8_t kOfStrict = 9;
+    if (version() >= kMendCodecVersion) return std::variant_size_v<Action> - 1;
+    if (version() >= kStrictCodecVersion) return kOfStrict;
     return version() >= kStoreCodecVersion ? kOfStore : kOfLeases;
   }
 
@@ -236,6 +243,7 @@ void ForgetClock(WorkerRenew& one) { one.caller_now = absl::UnixEpoch(); }
 void ForgetClock(WorkerRelease&) {}
 void ForgetClock(Verdict&) {}
 void ForgetClock(Delete&) {}
+void ForgetClock(Mend&) {}
 void ForgetClock(counter_machine::Call&) {}
 void ForgetClock(rule_machine::Call&) {}
 void ForgetClock(strict_machine::Call&) {}

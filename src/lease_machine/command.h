@@ -104,11 +104,20 @@ struct Verdict {
   friend bool operator==(const Verdict&, const Verdict&) = default;
 };
 
+// Lowers tokens of the space from this one on to the machine's time, and ends their leases: earlier
+// versions stored the token of a renewal as it came. Leaders propose it (Machine::Mends); nodes
+// know it since codec version 5.
+struct Mend {
+  uint64_t from = 0;
+
+  friend bool operator==(const Mend&, const Mend&) = default;
+};
+
 // `space` of a request about counters or rules of sequences is the default one; of one about strict
 // sequences it is the set's name.
 using Action = std::variant<Create, WorkerAcquire, WorkerRenew, WorkerRelease, Verdict, Delete,
                             counter_machine::Call, segment_machine::Call, rule_machine::Call,
-                            strict_machine::Call>;
+                            strict_machine::Call, Mend>;
 
 // Whether it is about counters, spaces of order IDs or rules of sequences, which nodes know since
 // codec version 3, or about strict sequences, which they know since version 4.
@@ -172,7 +181,7 @@ struct Fact {
     kGranted,
     kRenewed,
     kReleased,
-    kExpired,
+    kExpired,      // of one that was mended, `status` says why
     kRefused,      // `status` says why
     kUnhealthy,    // `status` says why; not renewed from now on
     kHealthy,      // renewed again

@@ -22,6 +22,7 @@ enum class Flaw : uint8_t {
   kOneClockSetsTheTime,     // the leader's own wall clock counts, whatever the others have
   kForgetsSerials,          // an older request of a session is carried out after a later one
   kForgetsRefusals,         // of changes that found something else than they named
+  kBelievesEveryClaim,      // of renewals and releases
   // Of rules of sequences.
   kChangesRulesOfAnyVersion,
   kRulesNotInSnapshot,

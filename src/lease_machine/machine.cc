@@ -35,6 +35,7 @@ Asked AskedBy(const Action& action) {
     Asked operator()(const WorkerRelease& one) const { return {one.worker, one.token, ""}; }
     Asked operator()(const Verdict& one) const { return {one.worker, one.token, ""}; }
     Asked operator()(const Delete&) const { return {}; }
+    Asked operator()(const Mend&) const { return {}; }
     // These have no facts.
     Asked operator()(const counter_machine::Call&) const { return {}; }
     Asked operator()(const segment_machine::Call&) const { return {}; }
@@ -271,6 +272,24 @@ Answer Machine::Do(const Call& call, const Delete&) {
   workers_ -= space.leases.size();
   spaces_.erase(call.name);
   call.facts.push_back(FactOfSpace(call, Fact::Kind::kSpaceDeleted));
+  return {};
+}
+
+// Behind the clock, so that the next token is the time of its grant. The holder of a lease that is
+// mended finds out as it renews; the ID rests until its ceiling.
+Answer Machine::Do(const Call& call, const Mend& mend) {
+  if (call.space == nullptr) return {worker::NoSuchSpace(call.name), std::nullopt, {}};
+  const uint64_t behind =
+      std::max<uint64_t>(static_cast<uint64_t>(absl::ToUnixMillis(now_)), 2) - 1;
+  for (auto& [worker, lease] : call.space->leases) {
+    if (lease.record.token < std::max(mend.from, behind)) continue;
+    Fact fact = FactOf(Fact::Kind::kExpired, now_, call.name, lease.record);
+    fact.status = absl::FailedPreconditionError(
+        absl::StrCat("no cluster grants this token, which a renewal brought; mended to ", behind));
+    call.facts.push_back(std::move(fact));
+    if (!lease.record.nonce.empty()) TakeFromHolder(call.name, *call.space, lease);
+    lease.record.token = behind;
+  }
   return {};
 }
 

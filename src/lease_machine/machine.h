@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -53,6 +54,9 @@ class Reader;
 //              changed rules are facts. Their requests are remembered by session (Sessions).
 //   health     an unhealthy holder is refused with FAILED_PRECONDITION, and its lease ends.
 //
+//   claims    of what the machine does not know are judged by the leader, before it proposes
+//              them (Screen): nodes of all versions apply what is in the log alike.
+//
 // Commands come from DecodeCommand: within its limits, in whole milliseconds.
 // Thread safety: none. A copy is another machine in the same state.
 // Cost: an acquire looks at each 256 IDs of its range that are taken (WorkerBlocks); everything
@@ -66,6 +70,18 @@ class Machine {
   };
 
   Applied Apply(const Command& command);
+
+  // What a leader does with a request that it is about to propose, having applied all of the terms
+  // before. It turns a request that must be refused into one that changes nothing, whatever is
+  // under way, so that the refusal is a fact.
+  struct Screened {
+    std::optional<Answer> answer;         // to be answered with this, and not to be proposed
+    std::optional<absl::Status> refusal;  // to be answered with this once it is applied
+    std::optional<Mend> mend_before;      // of the request's space, in the same command
+  };
+  Screened Screen(Request& request) const;
+  // What the first command of a leader mends: spaces with tokens from kLeastForgedToken on.
+  std::vector<Request> Mends() const;
 
   // 1970 before the first command.
   absl::Time now() const { return now_; }
@@ -127,7 +143,11 @@ class Machine {
   Answer Do(const Call& call, const WorkerRelease& release);
   Answer Do(const Call& call, const Verdict& verdict);
   Answer Do(const Call& call, const Delete&);
+  Answer Do(const Call& call, const Mend& mend);
 
+  void ScreenRenewal(Request& request, Screened& screened) const;
+  void ScreenRelease(Request& request, Screened& screened) const;
+  const WorkerRecord* RecordOf(const SpaceName& space, uint64_t worker) const;
   absl::StatusOr<uint64_t> WorkerFor(const Call& call, const WorkerAcquire& acquire) const;
   absl::Status CheckRoom(const Call& call, uint64_t worker) const;
   Fact FactOfSpace(const Call& call, Fact::Kind kind) const;
@@ -156,6 +176,11 @@ class Machine {
   size_t held_ = 0;
   std::set<Place> queue_;  // of each lease with a holder
 };
+
+// Tokens begin at the clock and rise by one with each grant. From this one on, nothing but a
+// renewal can have brought them into a machine of an earlier version, and there is little room
+// above.
+inline constexpr uint64_t kLeastForgedToken = uint64_t{1} << 61;
 
 // A Raft snapshot has at most 256 MiB.
 inline constexpr size_t kMostSnapshotBytes = 256 << 20;

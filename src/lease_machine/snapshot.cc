@@ -101,6 +101,7 @@ std::string Machine::Snapshot() const {
 absl::StatusOr<Machine> Machine::Restore(std::string_view bytes) {
   Reader reader(bytes, "bytes of a snapshot");
   Machine machine;
+  if (reader.version() > kStrictCodecVersion) reader.Fail(0, "a version that no snapshot has");
   const size_t place = reader.at();
   machine.now_ = reader.GetTime();
   if (machine.now_ == absl::InfinitePast() || machine.now_ == absl::InfiniteFuture()) {

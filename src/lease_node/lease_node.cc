@@ -17,6 +17,7 @@
 #include "src/lease_machine/codec.h"
 #include "src/lease_machine/machine.h"
 #include "src/lease_node/arrivals.h"
+#include "src/lease_node/batch.h"
 #include "src/lease_node/cluster_time.h"
 #include "src/raft/node/state_machine.h"
 
@@ -31,7 +32,6 @@ using lease_machine::Machine;
 using lease_machine::Request;
 
 namespace {
-
 // Requests that wait for a command.
 constexpr size_t kMostWaiting = 65'536;
 // Renewals are not gathered when so many requests wait, or came at about the same time: these meet
@@ -39,11 +39,7 @@ constexpr size_t kMostWaiting = 65'536;
 constexpr size_t kBusy = 16;
 // Between commands that nobody asked for.
 constexpr absl::Duration kLeastPause = absl::Milliseconds(50);
-// Keeps commands and answers to some megabytes.
-constexpr size_t kMostSectionsOfCommand = 1 << 16;
-
 }  // namespace
-
 class LeaseNode::Rep : public raft::StateMachine {
  public:
   explicit Rep(const LeaseNodeOptions& options) : options_(options) {}
@@ -74,7 +70,6 @@ class LeaseNode::Rep : public raft::StateMachine {
   }
 
   // --- raft::StateMachine, by the node's thread.
-
   absl::Status Check(std::string_view bytes) const override {
     return lease_machine::DecodeCommand(bytes).status();
   }
@@ -84,7 +79,11 @@ class LeaseNode::Rep : public raft::StateMachine {
     // A newer version's, for example: the node ends here, and again at each start until it
     // understands its log.
     LOCUS_ASSIGN_OR_RETURN(const Command command, lease_machine::DecodeCommand(bytes));
-    Machine::Applied applied = machine_.Apply(command);
+    Machine::Applied applied;
+    {
+      MutexLock lock(machine_mutex_);
+      applied = machine_.Apply(command);
+    }
     TellMembers();
     bool leads;
     {
@@ -114,7 +113,11 @@ class LeaseNode::Rep : public raft::StateMachine {
   std::string Snapshot() override { return machine_.Snapshot(); }
 
   absl::Status Restore(raft::Term term, std::string_view state) override {
-    LOCUS_ASSIGN_OR_RETURN(machine_, Machine::Restore(state));
+    LOCUS_ASSIGN_OR_RETURN(Machine restored, Machine::Restore(state));
+    {
+      MutexLock lock(machine_mutex_);
+      machine_ = std::move(restored);
+    }
     MutexLock lock(mutex_);
     NoteMachine(term);
     return absl::OkStatus();
@@ -127,7 +130,6 @@ class LeaseNode::Rep : public raft::StateMachine {
   }
 
   // --- Callers.
-
   void Submit(Request request, Answered answered) {
     absl::Status refused;
     {
@@ -182,7 +184,6 @@ class LeaseNode::Rep : public raft::StateMachine {
   }
 
   raft::Node& node() { return *node_; }
-
   Stats stats() const {
     MutexLock lock(mutex_);
     Stats stats = stats_;
@@ -196,11 +197,6 @@ class LeaseNode::Rep : public raft::StateMachine {
       if (options_.on_members) options_.on_members(index, machine_.now(), members);
     }
   }
-
-  struct Waiting {
-    Request request;
-    Answered answered;
-  };
 
   // Of the node's thread. `term`: of the machine's last command.
   void NoteMachine(raft::Term term) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -262,23 +258,24 @@ class LeaseNode::Rep : public raft::StateMachine {
   // Puts waiting requests into commands and proposes them, while the pipeline has room.
   void Propose(bool even_if_empty = false) {
     while (true) {
-      std::vector<Answered> answered;
+      Batch batch;
       absl::StatusOr<std::string> bytes;
       {
         MutexLock lock(mutex_);
-        if (!leads_ || !ready_ || under_way_ >= options_.pipeline) return;
+        if (!leads_ || !ready_ || deletes_ || under_way_ >= options_.pipeline) return;
         if (!even_if_empty && (waiting_.empty() || Gathers())) return;
         even_if_empty = false;
-        bytes = lease_machine::Encode(NextCommand(answered));
+        bytes = lease_machine::Encode(NextCommand(batch));
         ++under_way_;
         ++stats_.commands;
-        stats_.requests += answered.size();
+        stats_.requests += batch.answered.size();
       }
+      for (auto& [answered, answer] : batch.known) answered(std::move(answer));
       if (!bytes.ok()) {
-        Answer(std::move(answered), bytes.status());
+        Answer(std::move(batch.answered), bytes.status());
         continue;
       }
-      node_->Propose(*std::move(bytes), [this, answered = std::move(answered)](
+      node_->Propose(*std::move(bytes), [this, answered = std::move(batch.answered)](
                                             absl::StatusOr<std::string> said) mutable {
         Answer(std::move(answered), std::move(said));
         Propose();
@@ -292,19 +289,16 @@ class LeaseNode::Rep : public raft::StateMachine {
     return leads_ && ready_ ? time_.OfCommand() : machine_.now();
   }
 
-  Command NextCommand(std::vector<Answered>& answered) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  Command NextCommand(Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     Command command;
     command.time = time_.OfCommand();
     command.expire = next_expiry_ < command.time;
-    size_t sections = 0;
-    while (!waiting_.empty() && command.requests.size() < lease_machine::kMostRequests) {
-      const size_t more = SectionsAskedBy(waiting_.front().request.action);
-      if (!command.requests.empty() && sections + more > kMostSectionsOfCommand) break;
-      sections += more;
-      command.requests.push_back(std::move(waiting_.front().request));
-      answered.push_back(std::move(waiting_.front().answered));
-      waiting_.pop_front();
+    {
+      MutexLock lock(machine_mutex_);
+      batch = NextBatch(waiting_, machine_);
     }
+    command.requests = std::move(batch.requests);
+    deletes_ = batch.deletes;
     if (waiting_.empty()) hurry_ = false;
     last_proposal_ = options_.clock->SinceBoot();
     last_command_ = std::chrono::steady_clock::now();
@@ -314,7 +308,7 @@ class LeaseNode::Rep : public raft::StateMachine {
   void Answer(std::vector<Answered> answered, absl::StatusOr<std::string> said) {
     {
       MutexLock lock(mutex_);
-      --under_way_;
+      if (--under_way_ == 0) deletes_ = false;
     }
     auto answers = said.ok() ? lease_machine::DecodeAnswers(*said)
                              : absl::StatusOr<std::vector<lease_machine::Answer>>(said.status());
@@ -372,6 +366,9 @@ class LeaseNode::Rep : public raft::StateMachine {
         }
         yields = time_.ShouldYield();
         term = term_;
+        for (Request& mend : machine_.Mends()) {
+          waiting_.push_front({std::move(mend), [](const lease_machine::Answer&) {}});
+        }
       }
       if (!yields) return Begin(term);
       node_->Transfer(0, [this, term](const absl::Status& handed_over) {
@@ -419,8 +416,10 @@ class LeaseNode::Rep : public raft::StateMachine {
   std::unique_ptr<raft::Node> owned_node_;
   // Its, and not null while it ends, as owned_node_ is.
   raft::Node* node_ = nullptr;
-  // Of the node's thread; so are the members that the cluster had before it had a time.
+  // Changed by the node's thread, under the lock, under which others read it. Taken after mutex_.
+  Mutex machine_mutex_;
   Machine machine_;
+  // Of the node's thread: the members that the cluster had before it had a time.
   std::vector<std::pair<raft::Index, raft::Members>> early_members_;
 
   mutable Mutex mutex_;
@@ -434,6 +433,7 @@ class LeaseNode::Rep : public raft::StateMachine {
   Arrivals arrivals_ ABSL_GUARDED_BY(mutex_);
   std::chrono::steady_clock::time_point last_command_ ABSL_GUARDED_BY(mutex_);
   size_t under_way_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool deletes_ ABSL_GUARDED_BY(mutex_) = false;  // one of these deletes a space
   bool leads_ ABSL_GUARDED_BY(mutex_) = false;
   bool ready_ ABSL_GUARDED_BY(mutex_) = false;  // may propose
   bool ask_ ABSL_GUARDED_BY(mutex_) = false;    // Prepare is to be called

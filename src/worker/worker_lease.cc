@@ -176,6 +176,7 @@ class WorkerLease::Rep {
     WorkerRelease request;
     request.worker = worker_;
     request.token = token_;
+    request.nonce = request_.nonce;
     {
       MutexLock lock(mutex_);
       if (!renewal_.End()) return renewal_.loss();

@@ -459,7 +459,8 @@ class LeaseNodes(Alerts):
                     "caller_now_ms": int(time.time() * 1000)})
                 if grant:
                     send("DELETE", f"/v1/leases/{grant['worker']}", {
-                        "space": "orders", "token": grant["token"], "last_used_ms": None})
+                        "space": "orders", "token": grant["token"], "last_used_ms": None,
+                        "nonce": "0123456789abcdef"})
             return self.when(node, lambda text: value(text, "locus_audit_dropped_total") > 0)
         metrics = wait("records are dropped", dropped)
         self.fires("LocusAuditDropped", before, metrics, "locusd")

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "src/base/nonce_mark.h"
 #include "src/lease_audit/lease_audit.h"
 #include "src/sequence_type/type_text.h"
 #include "tests/engine/clickhouse/clickhouse_server.h"
@@ -115,7 +116,8 @@ class LeaseAuditClickHouseTest : public ::testing::Test {
     EXPECT_EQ(store->Renew(space_, renewal).status().code(), absl::StatusCode::kFailedPrecondition);
     Tell(cluster, lease_machine::Verdict{grants[0].worker, grants[0].token, true, ""});
     ASSERT_TRUE(store->Renew(space_, renewal).ok());
-    ASSERT_TRUE(store->Release(space_, {grants[1].worker, grants[1].token, clock_.Now()}).ok());
+    ASSERT_TRUE(
+        store->Release(space_, {grants[1].worker, grants[1].token, clock_.Now(), "n1"}).ok());
     clock_.Advance(absl::Seconds(60));
     ASSERT_TRUE(WaitUntil([&] {
       const int leader = cluster.WaitForLeader();
@@ -231,7 +233,7 @@ TEST_F(LeaseAuditClickHouseTest, FactsOfAllNodes_AndAgainAfterRestarts_CountOnce
   auto rows = table_->Query(unhealthy);
   ASSERT_TRUE(rows.ok() && rows->size() == 1) << rows.status();
   EXPECT_EQ((*rows)[0].record.trace_id, "4bf92f3577b34da6a3ce929d0e0e4736");
-  EXPECT_EQ((*rows)[0].record.nonce, "n0");
+  EXPECT_EQ((*rows)[0].record.nonce, internal::NonceMark("n0"));
 }
 
 // The leader cannot reach the server, and ends with all of its records in memory.

@@ -78,7 +78,7 @@ TEST_F(LeaseAuditTest, Grant_BecomesARowWithAllThatIsKnown) {
   EXPECT_EQ(rows[0], json::parse(R"({"id":"orders/1234/5","day":"2026-11-23",
       "time_us":1795424400123000,"kind":"granted","space":"orders","place":"orders",
       "process":"node","trace_id":"4bf92f3577b34da6a3ce929d0e0e4736","worker":17,"token":18,
-      "floor_ms":19,"ceiling_ms":20,"section":0,"first":0,"end":0,"nonce":"n0nce",
+      "floor_ms":19,"ceiling_ms":20,"section":0,"first":0,"end":0,"nonce":"0a92133b451378ca",
       "holder":"{\"host\":\"a\"}","detail":""})"));
 }
 

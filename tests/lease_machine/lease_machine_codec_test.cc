@@ -183,7 +183,7 @@ TEST(LeaseMachineCodecTest, BeyondTheLimits_IsNeitherWrittenNorRead) {
   bytes = Encode(Command{kNow, false, {}}).value();
   bytes[0] = 1;
   EXPECT_THAT(std::string(DecodeCommand(bytes).status().message()),
-              HasSubstr("at byte 0 is version 1; this program knows versions 2 to 4"));
+              HasSubstr("at byte 0 is version 1; this program knows versions 2 to 5"));
   bytes = Encode(one(WorkerRelease{})).value();
   bytes[19] = 'X';
   EXPECT_THAT(std::string(DecodeCommand(bytes).status().message()), HasSubstr("\"Xrders\""));

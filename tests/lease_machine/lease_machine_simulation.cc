@@ -95,6 +95,7 @@ class Simulation final : public ClusterSimulation {
     if (holder.paused_until <= now_) Act(holder);
     if (random_.OneIn(40)) AskShow();
     if (random_.OneIn(created_ ? 80 : 4)) SendVerdictOrCreate();
+    if (random_.OneIn(60)) Forge();
   }
 
   void Act(Holder& holder) {
@@ -169,7 +170,7 @@ class Simulation final : public ClusterSimulation {
   void Release(Holder& holder) {
     holder.phase = Holder::Phase::kReleasing;
     const absl::Time last = random_.OneIn(6) ? absl::InfiniteFuture() : holder.last_used;
-    Call(holder, WorkerRelease{holder.grant.worker, holder.grant.token, last}, true);
+    Call(holder, WorkerRelease{holder.grant.worker, holder.grant.token, last, holder.nonce}, true);
   }
 
   void Call(Holder& holder, Action action, bool with_id) {
@@ -281,6 +282,23 @@ class Simulation final : public ClusterSimulation {
     operation.called = ++moment_;
     operations_.push_back(operation);
     replicas_.Read(replicas_.Leader(), operations_.size() - 1);
+  }
+
+  // A client that knows what the list shows, and no nonce.
+  void Forge() {
+    const Holder& holder = holders_[random_.Below(holders_.size())];
+    const WorkerGrant& grant = holder.grant;
+    Request request{std::nullopt, space_, WorkerRelease{grant.worker, grant.token, {}, "forged"}};
+    if (random_.OneIn(2)) {
+      const absl::Time now = replicas_.MachineTime();
+      if (random_.OneIn(2)) request.space = SpaceName::Parse("unknown").value();
+      const uint64_t ahead = static_cast<uint64_t>(absl::ToUnixMillis(now)) + 3'600'000'000;
+      const uint64_t token = random_.OneIn(2) ? uint64_t{1} << 62 : ahead;
+      request.action =
+          WorkerRenew{grant.worker, token, now + kTtl, {kTtl, kSkew}, "forged", "", now};
+    }
+    ++covered_.forged;
+    Post(replicas_.Leader(), kNoTag, request);
   }
 
   // The cluster's own probe, or an operator: nobody waits for the answer.

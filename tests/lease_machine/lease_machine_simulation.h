@@ -11,6 +11,7 @@ namespace locus::lease_machine {
 
 struct Covered : ClusterCovered {
   uint64_t granted = 0, renewed = 0, released = 0, expired = 0, refused = 0, unhealthy = 0;
+  uint64_t forged = 0;  // requests without the nonce, or with a token that nobody was granted
   uint64_t shows = 0, ids = 0, late_ids = 0;  // made by a holder that had lost its lease
   uint64_t steady = 0;                        // runs in which no lease may end before its time
   uint64_t calls = 0;                         // in histories that were checked

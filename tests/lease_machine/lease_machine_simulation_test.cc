@@ -30,8 +30,8 @@ TEST(LeaseMachineSimulation, RandomHistories_KeepEveryInvariant) {
   for (uint64_t count :
        {covered.granted, covered.renewed, covered.released, covered.expired, covered.refused,
         covered.unhealthy, covered.repeated, covered.forgotten, covered.ids, covered.late_ids,
-        covered.shows, covered.leaders, covered.crashes, covered.restored, covered.installed,
-        covered.jumps, covered.steady}) {
+        covered.shows, covered.forged, covered.leaders, covered.crashes, covered.restored,
+        covered.installed, covered.jumps, covered.steady}) {
     EXPECT_GT(count, seeds / 10);
   }
 }
@@ -50,6 +50,7 @@ constexpr Mistake kMistakes[] = {
     {"AnswersNotInSnapshot", {.machine = Flaw::kAnswersNotInSnapshot}},
     {"TimeFalls", {.machine = Flaw::kTimeFalls}},
     {"ForgetsCeiling", {.machine = Flaw::kForgetsCeiling}},
+    {"BelievesEveryClaim", {.machine = Flaw::kBelievesEveryClaim}},
     {"LeaderUsesItsWallClock", {.machine = Flaw::kLeaderUsesItsWallClock}},
     {"FollowsLateCommands", {.machine = Flaw::kFollowsLateCommands}},
     {"OneClockSetsTheTime", {.machine = Flaw::kOneClockSetsTheTime}},

@@ -318,10 +318,17 @@ void Replicas::Propose(Node& node) {
   Command command;
   command.time = node.clock.Now(node.machine.now(), Wall(node), Boot(node));
   std::vector<uint64_t> tags;
+  std::map<uint64_t, absl::Status> refusals;
   if (node.proposed_in == term) {
     command.expire = node.machine.NextExpiry() < command.time;
     if (!Ready(node) || (node.waiting.empty() && !command.expire)) return;
     for (auto& [tag, request] : node.waiting) {
+      const Machine::Screened screened = node.machine.Screen(request);
+      if (screened.answer) {
+        listener_.OnAnswer(tag, *screened.answer);
+        continue;
+      }
+      if (screened.refusal) refusals[tag] = *screened.refusal;
       tags.push_back(tag);
       command.requests.push_back(std::move(request));
     }
@@ -351,7 +358,7 @@ void Replicas::Propose(Node& node) {
     tags.clear();
   }
   node.proposed_in = term;
-  node.proposed[index] = {term, std::move(tags)};
+  node.proposed[index] = {term, std::move(tags), std::move(refusals)};
   Do(node, *std::move(actions));
 }
 
@@ -383,7 +390,13 @@ void Replicas::ApplyOne(Node& node, Index index) {
   if (!own) return;
   node.ready_in = std::max(node.ready_in, entry.term);
   const std::vector<uint64_t>& tags = mine.mapped().tags;
-  for (size_t i = 0; i < tags.size(); ++i) listener_.OnAnswer(tags[i], applied.answers[i]);
+  const std::map<uint64_t, absl::Status>& refusals = mine.mapped().refusals;
+  for (size_t i = 0; i < tags.size(); ++i) {
+    const auto refused = refusals.find(tags[i]);
+    listener_.OnAnswer(tags[i], refused == refusals.end()
+                                    ? applied.answers[i]
+                                    : Answer{refused->second, std::nullopt, {}});
+  }
 }
 
 void Replicas::AnswerReads(Node& node) {

@@ -110,6 +110,7 @@ class Replicas {
     struct Proposed {
       raft::Term term = 0;
       std::vector<uint64_t> tags;
+      std::map<uint64_t, absl::Status> refusals;  // by tag, of what was screened
     };
     std::map<raft::Index, Proposed> proposed;
     std::set<uint64_t> reads;

@@ -37,7 +37,15 @@ def try_leases(server):
     server.ask("PUT", "/v1/leases/0", renew(grant, caller_now_ms=now() - 3_600_000), expect=412)
     grant = json.loads(server.ask("PUT", "/v1/leases/0", renew(grant), expect=200)[2])
     server.ask("DELETE", "/v1/spaces/s", expect=412)
-    release = {"space": "s", "token": grant["token"], "last_used_ms": 0}
+    unproved = {"space": "s", "token": grant["token"], "last_used_ms": 0}
+    server.ask("DELETE", "/v1/leases/0", unproved, expect=400)
+    server.ask("DELETE", "/v1/leases/0", {**unproved, "nonce": "other"}, expect=409)
+    mark = server.get("/v1/leases?space=s")["workers"][0]["nonce"]
+    server.ask("DELETE", "/v1/leases/0", {**unproved, "nonce": mark}, expect=409)
+    server.ask("PUT", "/v1/leases/0", renew(grant, token=str(int(grant["token"]) + 1)), expect=409)
+    server.ask("PUT", "/v1/leases/0", renew(grant, space="none"), expect=404)
+    server.get("/v1/leases?space=none", expect=404)
+    release = {**unproved, "nonce": acquire()["nonce"]}
     server.ask("DELETE", "/v1/leases/0", {}, expect=400)
     server.ask("DELETE", "/v1/leases/0", {**release, "space": "none"}, expect=404)
     server.ask("DELETE", "/v1/leases/0", {**release, "token": "1"}, expect=409)

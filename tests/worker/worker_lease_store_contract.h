@@ -3,6 +3,7 @@
 #define LOCUS_TESTS_WORKER_WORKER_LEASE_STORE_CONTRACT_H_
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -28,6 +29,9 @@ class WorkerStoreUnderTest {
   virtual testing::ManualClock& clock() = 0;
   // Whether the store has a clock of its own, against which callers' clocks are checked both ways.
   virtual bool has_own_clock() const { return true; }
+  // Clients need not trust each other: a renewal creates no space, and a release lowers no ceiling
+  // below the last renewal.
+  virtual bool is_open_to_many() const { return false; }
 };
 
 struct WorkerEngine {
@@ -59,6 +63,7 @@ class WorkerLeaseStoreContract : public ::testing::TestWithParam<WorkerEngine> {
   WorkerGrant Acquire(const std::string& nonce, std::optional<uint64_t> preferred = std::nullopt);
   WorkerRenew RenewalOf(const WorkerGrant& grant, const std::string& nonce);
   absl::StatusOr<WorkerGrant> Renew(const WorkerGrant& grant, const std::string& nonce);
+  // By the holder, if Acquire granted it.
   absl::Status Release(const WorkerGrant& grant, absl::Time last_used);
   WorkerSpaceView Show();
 
@@ -67,6 +72,7 @@ class WorkerLeaseStoreContract : public ::testing::TestWithParam<WorkerEngine> {
   std::unique_ptr<WorkerStoreUnderTest> under_test_;
   std::unique_ptr<WorkerLeaseStore> store_;
   SpaceName space_;
+  std::map<uint64_t, std::string> nonces_;  // by token and worker
 };
 
 }  // namespace locus

@@ -157,12 +157,15 @@ struct AcquireLine {
   }
 };
 
-std::string GrantJson(uint64_t worker, uint64_t token, absl::Time floor, absl::Time ceiling) {
+// `nonce`: where others are to give the worker ID back.
+std::string GrantJson(uint64_t worker, uint64_t token, absl::Time floor, absl::Time ceiling,
+                      const std::string& nonce = "") {
   nlohmann::ordered_json json;
   json["worker"] = worker;
   json["token"] = absl::StrCat(token);
   json["floor"] = TimeJson(floor);
   json["ceiling"] = TimeJson(ceiling);
+  if (!nonce.empty()) json["nonce"] = nonce;
   return json.dump() + "\n";
 }
 
@@ -170,18 +173,18 @@ absl::StatusOr<std::string> Acquire(const AcquireLine& line) {
   SignalsHeld until_written;
   LOCUS_ASSIGN_OR_RETURN(auto store, OpenLeases(line.lease.uri, /*create=*/false));
   const std::optional<uint64_t> random = internal::RandomWord();
-  const std::optional<uint64_t> nonce = internal::RandomWord();
-  if (!random || !nonce) return absl::UnavailableError("OpenSSL has no randomness");
+  const std::optional<uint64_t> high = internal::RandomWord(), low = internal::RandomWord();
+  if (!random || !high || !low) return absl::UnavailableError("OpenSSL has no randomness");
   WorkerAcquire request;
   request.range = line.range;
   request.preferred = line.prefer;
   request.start = line.range.first + *random % line.range.size();
   request.term = line.term;
-  request.nonce = absl::StrFormat("%016x", *nonce);
+  request.nonce = absl::StrFormat("%016x%016x", *high, *low);
   request.holder = line.holder;
   request.caller_now = Clock::System().Now();
   LOCUS_ASSIGN_OR_RETURN(WorkerGrant grant, store->Acquire(line.lease.space, request));
-  return GrantJson(grant.worker, grant.token, grant.floor, grant.ceiling);
+  return GrantJson(grant.worker, grant.token, grant.floor, grant.ceiling, request.nonce);
 }
 
 int Hold(std::string_view verb, const AcquireLine& line) {
@@ -272,10 +275,12 @@ int RunLeaseList(std::span<const std::string> words) {
 int RunLeaseAcquire(std::span<const std::string> words) {
   constexpr std::string_view kVerb = "lease acquire";
   AcquireLine acquire;
-  VerbLine line(kVerb,
-                "Takes a worker ID and prints it, its token, and the floor and the ceiling of the "
-                "times that its holder may use. It is not renewed, unless --hold is given.",
-                "locus lease acquire sqlite:workers.db --hold -- my-server --port 8080");
+  VerbLine line(
+      kVerb,
+      "Takes a worker ID and prints it, its token, the floor and the ceiling of the times "
+      "that its holder may use, and the nonce that gives it back, a secret. It is not "
+      "renewed, unless --hold is given.",
+      "locus lease acquire sqlite:workers.db --hold -- my-server --port 8080");
   acquire.DeclareOn(line);
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   const WorkerRange& range = acquire.range;
@@ -302,6 +307,8 @@ int RunLeaseRelease(std::span<const std::string> words) {
   line.Number("--token T", &release.token, {.least = 1, .most = uint64_t{1} << 62},
               "The token that it was granted with")
       .Required();
+  line.Text("--nonce N", &release.nonce,
+            "That `locus lease acquire` printed; a cluster of locusd asks for it");
   line.Value("--last-used TIME", &last_used, ReadTime,
              "No ID has or will have a later time than this");
   if (std::optional<int> exit = line.Parse(words)) return *exit;

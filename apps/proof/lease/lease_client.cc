@@ -172,6 +172,7 @@ class Caller {
     wish.worker = grant_->worker;
     wish.token = grant_->token;
     wish.last_used = grant_->granted_at;
+    wish.nonce = nonce_;
     const absl::Status released = store_->Release(space_, wish);
     if (!absl::IsUnavailable(released) || OneIn(random_, 2)) Forget();
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "src/base/mutex.h"
+#include "src/base/nonce_mark.h"
 
 namespace locus::proof {
 namespace {
@@ -21,7 +22,7 @@ class RecordingStore : public WorkerLeaseStore {
   absl::StatusOr<WorkerGrant> Acquire(const SpaceName& space, const WorkerAcquire& wish) override {
     RecordedCall call = CallOf(RecordedCall::Kind::kAcquire, space);
     call.range = wish.range;
-    call.nonce = wish.nonce;
+    call.nonce = internal::NonceMark(wish.nonce);
     return Record<WorkerGrant>(call, [&] { return store_->Acquire(space, wish); });
   }
 
@@ -29,7 +30,7 @@ class RecordingStore : public WorkerLeaseStore {
     RecordedCall call = CallOf(RecordedCall::Kind::kRenew, space);
     call.worker = wish.worker;
     call.token = wish.token;
-    call.nonce = wish.nonce;
+    call.nonce = internal::NonceMark(wish.nonce);
     return Record<WorkerGrant>(call, [&] { return store_->Renew(space, wish); });
   }
 

@@ -79,6 +79,9 @@ TEST(BodiesTest, Release_IsRoundedUp_AndInfiniteWhereItIs) {
   EXPECT_EQ(ParseRelease(3, BodyOf(of))->wish.last_used, absl::InfiniteFuture());
   of.wish.last_used = absl::InfinitePast();
   EXPECT_EQ(ParseRelease(3, BodyOf(of))->wish.last_used, absl::UnixEpoch());
+  EXPECT_EQ(ParseRelease(3, BodyOf(of))->wish.nonce, "") << "of a client before";
+  of.wish.nonce = "n-1";
+  EXPECT_EQ(ParseRelease(3, BodyOf(of))->wish.nonce, "n-1");
 }
 
 TEST(BodiesTest, WhatIsNoBody_IsRefusedByName) {

@@ -21,6 +21,7 @@ class LocusdUnderTest : public WorkerStoreUnderTest {
   std::unique_ptr<WorkerLeaseStore> Connect() override { return cluster_.Connect(); }
   void LoseAll() override { cluster_.LoseAll(); }
   testing::ManualClock& clock() override { return clock_; }
+  bool is_open_to_many() const override { return true; }
 
  private:
   testing::ManualClock clock_;

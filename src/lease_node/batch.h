@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_LEASE_NODE_BATCH_H_
+#define LOCUS_SRC_LEASE_NODE_BATCH_H_
+
+#include <deque>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "src/lease_machine/machine.h"
+
+namespace locus::lease_node {
+
+struct Waiting {
+  lease_machine::Request request;
+  std::function<void(lease_machine::Answer)> answered;
+};
+
+// The requests of one command, and who waits for the answers to them.
+struct Batch {
+  std::vector<lease_machine::Request> requests;
+  std::vector<std::function<void(lease_machine::Answer)>> answered;  // one for each request
+  // Answered already.
+  std::vector<std::pair<std::function<void(lease_machine::Answer)>, lease_machine::Answer>> known;
+  // It deletes a space: what is screened before that is applied could create the space again.
+  bool deletes = false;
+};
+
+// Takes from what waits as much as fits into one command; each request as Machine::Screen leaves
+// it. `machine` has applied all of the terms before.
+Batch NextBatch(std::deque<Waiting>& waiting, const lease_machine::Machine& machine);
+
+}  // namespace locus::lease_node
+
+#endif  // LOCUS_SRC_LEASE_NODE_BATCH_H_
