@@ -106,22 +106,21 @@ absl::Status CheckRevives(const SequenceTypeStore::Known& dropped, const Sequenc
 absl::StatusOr<std::string> TextAfter(const SequenceType& before, std::string_view text,
                                       const SequenceType& next,
                                       SequenceTypeStore::Repeats repeats) {
-  std::vector<std::string> earlier;
   // The caller's word is for all that was written before: it is not asked for again.
-  if (repeats == SequenceTypeStore::Repeats::kRefused) {
-    LOCUS_ASSIGN_OR_RETURN(internal::StoredType stored, internal::ParseStoredText(text));
-    earlier = std::move(stored.earlier);
+  if (repeats == SequenceTypeStore::Repeats::kAllowed) return internal::TypeTextOf(next);
+  LOCUS_ASSIGN_OR_RETURN(internal::StoredType stored, internal::ParseStoredText(text));
+  std::vector<std::string>& earlier = stored.earlier;
+  if (before.pattern != next.pattern) {
     SequenceType old = next;
     for (const std::string& pattern : earlier) {
       old.pattern = pattern;
       LOCUS_RETURN_IF_ERROR(internal::CheckRepeatsNothing(old, next));
     }
+    earlier.insert(earlier.begin(), before.pattern);
+    std::erase(earlier, next.pattern);
   }
-  if (before.pattern != next.pattern) earlier.insert(earlier.begin(), before.pattern);
-  std::erase(earlier, next.pattern);
   std::string after = internal::StoredTextOf(next, earlier);
   if (after.size() <= internal::kLongestTypeText) return after;
-  if (repeats == SequenceTypeStore::Repeats::kAllowed) return internal::TypeTextOf(next);
   return absl::FailedPreconditionError(absl::StrCat(
       "sequence type ", next.name, " has had ", earlier.size(),
       " other patterns, of which no more can be stored; create another type, or say that numbers "

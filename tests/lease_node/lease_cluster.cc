@@ -28,6 +28,8 @@ class Client : public WorkerLeaseStore {
 
   absl::Status Create(const SpaceName& space, const WorkerSpacePast& past,
                       absl::Time now) override {
+    const absl::Status good = worker::Check(past);
+    if (!good.ok()) return good;
     if (!past.first_ever && !past.lost) {
       const absl::Status there = Show(space).status();
       if (!absl::IsNotFound(there)) return there;

@@ -24,8 +24,10 @@ absl::Status CheckNoTypesCounter(const StoreUri& store, const std::string& count
   LOCUS_RETURN_IF_ERROR(types.status());
   const absl::Status free = internal::CheckHasNoRule(**types, counter);
   if (!absl::IsFailedPrecondition(free)) return free;
-  return absl::FailedPreconditionError(
-      absl::StrCat(free.message(), ": name it by --type and the --key of the type"));
+  const std::string type = internal::TypeOfCounter(counter);
+  return absl::FailedPreconditionError(absl::StrCat(free.message(), ": name it by --type ",
+                                                    type.empty() ? counter : type,
+                                                    " and the --key of the type"));
 }
 
 // What every seq verb takes.
