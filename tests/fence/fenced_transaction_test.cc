@@ -434,6 +434,29 @@ TEST_F(FencedTransactionTest, AnswerOfTheCommitLost_IsUnknown) {
 }
 
 // Writers with a table that follows, and with one that never does, while vnodes go there and back.
+// The client library refuses the COMMIT, which the server never sees.
+TEST_F(FencedTransactionTest, ResultLeftUnread_CommitsNothingAndIsNotUnknown) {
+  const OrderId id = IdOf(kGene, 1);
+  const absl::Status status =
+      fenced_->Run(id, {}, In(absl::Seconds(20)), [&](ShardConnection& c) -> absl::Status {
+        absl::Status inserted = Insert(c, id, 1);
+        if (inserted.ok()) EXPECT_EQ(mysql_query(c.handle(), "SELECT 1"), 0);
+        return inserted;
+      });
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("left a result of"));
+  EXPECT_TRUE(WaitUntil(
+      [&] { return Value(0, "SELECT COUNT(*) FROM information_schema.INNODB_TRX") == "0"; }));
+  EXPECT_EQ(Value(0, "SELECT COUNT(*) FROM locus_shop.orders"), "0");
+  EXPECT_EQ(fenced_->Stats().unknown_commits, 0u);
+  const absl::Status between =
+      fenced_->Run(id, {}, In(absl::Seconds(20)), [&](ShardConnection& c) -> absl::Status {
+        EXPECT_EQ(mysql_query(c.handle(), "SELECT 1"), 0);
+        return Insert(c, id, 1);
+      });
+  EXPECT_TRUE(absl::IsFailedPrecondition(between)) << between;
+}
+
 TEST_F(FencedTransactionTest, MoveByHandUnderLiveWriters_EveryAcknowledgedWriteIsThereOnce) {
   InstallFences();
   Router stale(TableAt(0, 1, 0));

@@ -12,6 +12,7 @@
 #include "src/base/random_word.h"
 #include "src/base/text.h"
 #include "src/engine/mariadb/answer.h"
+#include "src/engine/mariadb/errors.h"
 
 namespace locus::internal {
 namespace {
@@ -222,6 +223,12 @@ absl::Status FencedRun::Commit(ShardConnection& connection) {
   if (answer.spent) connection.Spoil();
   // Of a transaction that read only, nothing can be lost.
   if (answer.results.ok() || call_.kind == Kind::kRead) return absl::OkStatus();
+  // It was not sent, and giving the connection back rolls back.
+  if (answer.error == mariadb::kOutOfSync) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "order ", id_.ToString(), ": nothing was committed, because the work left a result of ",
+        connection.place(), " unread; read or free every result in the work"));
+  }
   // An error of the server on a connection that stays usable says that it rolled back.
   if (answer.error != 0 && !answer.spent) return ShardErrorOf(connection);
   return UnknownCommit(answer.results.status());

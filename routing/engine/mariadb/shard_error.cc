@@ -24,6 +24,7 @@ constexpr char kNumberUrl[] = "locus/mariadb_error";
 constexpr char kFenceUrl[] = "locus/fence_refusal";
 
 bool IsOfConnection(unsigned number) {
+  if (number == mariadb::kOutOfSync) return false;  // nothing was sent
   return (number >= 2000 && number < 3000) || (number >= 5000 && number < 6000);
 }
 

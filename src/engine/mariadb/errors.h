@@ -21,6 +21,7 @@ enum ErrorNumber : unsigned {
   kReadOnlyServer = 1290,
   kOutOfRange = 1690,
   kStatementOutOfTime = 1969,  // max_statement_time
+  kOutOfSync = 2014,           // of the client library: nothing was sent
   kTlsFailed = 2026,           // of the client library
 };
 
@@ -32,8 +33,14 @@ struct Verdict {
   bool leave = false;
 };
 
-// What an error means for the caller.
+// What an error means for the caller, by one table of numbers, otherwise by the SQLSTATE: wrong SQL
+// (42), wrong values (22), constraints (23) and the like stay as they are until somebody changes
+// something, so they are FAILED_PRECONDITION; what is not known is UNAVAILABLE.
 Verdict Judge(unsigned number, std::string_view sqlstate, std::string_view text);
+
+// The server's text without the values of rows that some errors quote; of a duplicate key its name
+// is left. For errors of other people's rows, which are stored and shown.
+std::string TextWithoutValues(unsigned number, const std::string& text);
 
 // "mariadb PLACE: TEXT (NUMBER)", the server's text escaped.
 absl::Status StatusOf(const Verdict& verdict, std::string_view place, unsigned number,

@@ -115,6 +115,27 @@ TEST(MariadbLyingServerTest, ResultsOfAnotherShape_AreRefused) {
   EXPECT_TRUE(absl::IsFailedPrecondition(UseStore(server)));
 }
 
+// At every byte: a cut connection is tried again, and says nothing of the server's kind.
+TEST(MariadbLyingServerTest, AnswersCutOff_AreUnavailable) {
+  for (const char* words : {"GLOBAL_VARIABLES", "locus_schema", "FROM locus_space"}) {
+    size_t size = 1;
+    for (size_t sent = 1; sent < size; ++sent) {
+      LyingServer server([&](LyingPeer& peer) {
+        ServeMariadb(peer, [&](const std::string& statements) {
+          const std::string whole = Honest(statements);
+          if (!absl::StrContains(statements, words)) return whole;
+          size = whole.size();
+          peer.Send(whole.substr(0, std::min(sent, whole.size())));
+          return std::string();
+        });
+      });
+      const bool of_sequencer = absl::string_view(words) == "GLOBAL_VARIABLES";
+      const absl::Status status = of_sequencer ? UseSequencer(server) : UseStore(server);
+      EXPECT_TRUE(absl::IsUnavailable(status)) << words << " " << sent << ": " << status;
+    }
+  }
+}
+
 // Clients may store any number of rows, so a long answer does not mean another kind of server.
 TEST(MariadbLyingServerTest, MoreRowsThanAreRead_SaysNothingOfTheServer) {
   LyingServer server(Saying(Except("GLOBAL_VARIABLES", MariadbAnswer({Table(2, 9), Table(1, 0)}))));
