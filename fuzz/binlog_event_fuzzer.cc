@@ -31,7 +31,7 @@ void Read(ChangeTransaction& transaction) {
       ends[pass] = more.status();
       if (!more.ok() || !*more) break;
       ++counted[pass];
-      if (change.kind == ChangeKind::kSchema) continue;
+      if (change.kind == ChangeKind::kStatement) continue;
       const size_t columns = change.table->columns.size();
       LOCUS_CHECK(change.kind == ChangeKind::kInsert || change.before.size() == columns);
       LOCUS_CHECK(change.kind == ChangeKind::kDelete || change.after.size() == columns);

@@ -139,6 +139,8 @@ std::string NextText(const MoveView& view, const std::string& file) {
   const json figures = FiguresOf(view);
   sight.forth.broken = TextAt(figures, "/forth/broken");
   sight.back.broken = TextAt(figures, "/back/broken");
+  sight.forth.mend = internal::MendNamed(TextAt(figures, "/forth/mend"));
+  sight.back.mend = internal::MendNamed(TextAt(figures, "/back/mend"));
   sight.unguarded = TextAt(figures, "/unguarded");
   const std::string command = NextCommand(sight);
   if (view.record->silent > kSilent && sight.phase < Phase::kDone) {

@@ -6,28 +6,33 @@
 #include <string_view>
 #include <vector>
 
-// What a statement of the log that changes the schema means for the tables of a move.
+#include "migration/stream/statement.h"
+
+// What a statement of the log means for the tables of a move.
 
 namespace locus::internal {
 
-struct SchemaChange {
-  enum class Effect {
+struct StatementEffect {
+  enum class Kind {
     kNone,
     kTriggers,     // of `table`, and not those of locus: writes behind it may pass the guards
-    kTable,        // `table` itself
+    kTable,        // the shape of `table`, or all of its rows
     kDropsTables,  // all of them
+    kRows,         // rows of `table`, which only the statement's text has
+    kUnknown,      // any of these
   };
-  Effect effect = Effect::kNone;
+  Kind kind = Kind::kNone;
   std::string table;
 
-  friend bool operator==(const SchemaChange&, const SchemaChange&) = default;
+  friend bool operator==(const StatementEffect&, const StatementEffect&) = default;
 };
 
-// `session`: the database that the statement ran in; of DROP DATABASE, the one that it drops.
-// `database`: that of the tables; empty: any. A name in a statement may be meant otherwise, so this
-// finds an effect once too often rather than once too seldom: a stop costs an operator's look.
-SchemaChange EffectOf(std::string_view statement, std::string_view session,
-                      std::string_view database, const std::vector<std::string>& tables);
+// `database`: that of the tables; empty: any. `tables`: those that move; `own`: those of locus,
+// whose rows the stream needs, too. Letters are compared without case, and a name beyond ASCII may
+// be any other one: rather an effect too many than one too few.
+StatementEffect EffectOf(const stream::Statement& statement, std::string_view database,
+                         const std::vector<std::string>& tables,
+                         const std::vector<std::string>& own);
 
 }  // namespace locus::internal
 

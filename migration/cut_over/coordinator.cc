@@ -136,6 +136,12 @@ Decision DecideStep(const MoveSight& sight) {
     if (gate->rolls_back && !back && share > 0) return {Kind::kRollBack, {}, 0, why};
     return Hold(sight, why);
   }
+  // Gates are looked at from time to time; a band is only let go of to a stream that moves now.
+  const StreamSight& recipient = back ? sight.back : sight.forth;
+  if (recipient.lag == absl::InfiniteDuration()) {
+    return Wait(
+        absl::StrCat("the stream from the ", back ? "target" : "source", ", which stands still"));
+  }
   return {Kind::kLetGo, {}, back ? goal : std::min(goal, share + sight.wish.by), {}};
 }
 
@@ -231,6 +237,26 @@ std::optional<Ending> EndingNamed(std::string_view name) {
   return std::nullopt;
 }
 
+std::string_view ToString(StreamSight::Mend mend) {
+  switch (mend) {
+    case StreamSight::Mend::kFindings:
+      return "";
+    case StreamSight::Mend::kCompare:
+      return "compare";
+    case StreamSight::Mend::kReseed:
+      return "reseed";
+  }
+  return "";
+}
+
+StreamSight::Mend MendNamed(std::string_view name) {
+  using Mend = StreamSight::Mend;
+  for (Mend mend : {Mend::kCompare, Mend::kReseed}) {
+    if (ToString(mend) == name) return mend;
+  }
+  return Mend::kFindings;
+}
+
 Decision Decide(const MoveSight& sight) {
   // The orders of a band that is between the shards wait, whatever else is wrong.
   const bool between = sight.fences.kind != Situation::Kind::kAgreed &&
@@ -287,11 +313,29 @@ std::string StateName(const MoveSight& sight) {
   return absl::StrCat("STEP(", share, ")");
 }
 
+namespace {
+
+// The verb with the option that it needs where its own look would find nothing.
+std::string RepairCommand(const MoveSight& sight) {
+  using Mend = StreamSight::Mend;
+  auto mends = [](const StreamSight& stream, Mend mend) {
+    return !stream.broken.empty() && stream.mend == mend;
+  };
+  const bool forth = mends(sight.forth, Mend::kReseed), back = mends(sight.back, Mend::kReseed);
+  if (forth || back) {
+    return absl::StrCat("repair --reseed ", forth && back ? "both" : forth ? "source" : "target");
+  }
+  const bool compare = mends(sight.forth, Mend::kCompare) || mends(sight.back, Mend::kCompare);
+  return compare ? "repair --compare" : "repair";
+}
+
+}  // namespace
+
 std::string NextCommand(const MoveSight& sight) {
   const uint32_t share = sight.fences.share;
   const bool broken =
       !sight.unguarded.empty() || !sight.forth.broken.empty() || !sight.back.broken.empty();
-  if (broken && HasStreams(sight.phase) && !sight.wish.repair.any()) return "repair";
+  if (broken && HasStreams(sight.phase) && !sight.wish.repair.any()) return RepairCommand(sight);
   switch (sight.phase) {
     case Phase::kPlanned:
       return sight.wish.started ? "" : "start";

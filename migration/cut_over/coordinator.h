@@ -76,7 +76,14 @@ struct StreamSight {
   absl::Duration lag = absl::InfiniteDuration();  // of the last marker; infinite: it stands still
   std::string broken;   // why it ended for good; empty: it runs, or is being reconnected
   std::string waiting;  // why it does not go on now; empty: it does
+  // What mends a broken one where nothing is lost; kFindings: `locus move repair` finds out.
+  enum class Mend : uint8_t { kFindings, kCompare, kReseed };
+  Mend mend = Mend::kFindings;
 };
+
+// "", "compare", "reseed"; another text is "".
+std::string_view ToString(StreamSight::Mend mend);
+StreamSight::Mend MendNamed(std::string_view name);
 
 // What was seen of a move in one look. Durations are by the runner's own clock.
 struct MoveSight {

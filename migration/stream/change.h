@@ -9,6 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "migration/stream/statement.h"
+
 // What a transaction changed: rows before and after, and the statements that change tables.
 
 namespace locus::stream {
@@ -130,18 +132,15 @@ using Value = std::variant<Null, int64_t, uint64_t, float, double, Decimal, Byte
                            SetBits, Date, Time, DateTime, Timestamp>;
 using Row = std::vector<Value>;
 
-enum class ChangeKind : uint8_t { kInsert, kUpdate, kDelete, kSchema };
+enum class ChangeKind : uint8_t { kInsert, kUpdate, kDelete, kStatement };
 
 struct Change {
   ChangeKind kind = ChangeKind::kInsert;
   // Of a row: its table, shared by all rows of one layout.
   std::shared_ptr<const TableLayout> table;
-  Row before;  // of an update or a delete
-  Row after;   // of an insert or an update
-  // Of kSchema: the statement, in the client's character set, and the session's database, which
-  // may be empty.
-  std::string database;
-  std::string statement;
+  Row before;           // of an update or a delete
+  Row after;            // of an insert or an update
+  Statement statement;  // of kStatement
 };
 
 std::string_view ToString(ChangeKind kind);  // "insert", ...

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "migration/stream/row_decoder.h"
@@ -26,8 +27,24 @@ absl::Status ChangeTransaction::AppendTable(uint64_t id, uint32_t layout) {
   std::string record(1, kTable);
   record.append(reinterpret_cast<const char*>(&id), sizeof id);
   record.append(reinterpret_cast<const char*>(&layout), sizeof layout);
+  return AppendOwn(std::move(record));
+}
+
+absl::Status ChangeTransaction::AppendStatement(const Statement& statement) {
+  has_statement_ = true;
+  return AppendOwn(absl::StrCat(std::string(1, kStatement), Packed(statement)));
+}
+
+absl::Status ChangeTransaction::AppendOwn(std::string record) {
   const uint32_t checksum = Checksum(record);
   return spool_.Append(record, {reinterpret_cast<const char*>(&checksum), sizeof checksum});
+}
+
+bool ChangeTransaction::HasChecksum(std::string_view record, std::string_view& rest) {
+  if (record.size() < 1 + sizeof(uint32_t)) return false;
+  const std::string_view bytes = record.substr(0, record.size() - sizeof(uint32_t));
+  rest = bytes.substr(1);
+  return ByteReader(record.substr(bytes.size())).Little(sizeof(uint32_t)) == Checksum(bytes);
 }
 
 absl::Status ChangeTransaction::AppendEvent(std::string_view bytes) {
@@ -74,18 +91,30 @@ absl::StatusOr<bool> ChangeTransaction::NextRecord(Change& change, bool& found) 
   ByteReader reader(*record);
   const char kind = static_cast<char>(reader.Byte());
   if (kind == kEvent) {
-    LOCUS_RETURN_IF_ERROR(OpenEvent(reader.rest(), change, found));
+    LOCUS_RETURN_IF_ERROR(OpenEvent(reader.rest()));
     return true;
   }
   if (kind == kStatementEnd && reader.empty()) {
     tables_.clear();
     return true;
   }
-  const uint64_t id = reader.Little(8);
-  const uint64_t layout = reader.Little(4);
-  const uint64_t checksum = reader.Little(4);
-  if (kind != kTable || !reader.ok() || !reader.empty() || layout >= layouts_.size() ||
-      checksum != Checksum(record->substr(0, record->size() - sizeof(uint32_t)))) {
+  std::string_view own;
+  if (!HasChecksum(*record, own)) return Damaged();
+  if (kind == kStatement) {
+    std::optional<Statement> statement = Unpacked(own);
+    if (!statement) return Damaged();
+    change.kind = ChangeKind::kStatement;
+    change.table = nullptr;
+    change.before.clear();
+    change.after.clear();
+    change.statement = *std::move(statement);
+    found = true;
+    return true;
+  }
+  ByteReader table(own);
+  const uint64_t id = table.Little(8);
+  const uint64_t layout = table.Little(4);
+  if (kind != kTable || !table.ok() || !table.empty() || layout >= layouts_.size()) {
     return Damaged();
   }
   tables_[id] = static_cast<uint32_t>(layout);
@@ -98,19 +127,8 @@ absl::Status ChangeTransaction::Damaged() const {
 }
 
 // Its checksum was right when it came; it may have been in a file since.
-absl::Status ChangeTransaction::OpenEvent(std::string_view bytes, Change& change, bool& found) {
+absl::Status ChangeTransaction::OpenEvent(std::string_view bytes) {
   LOCUS_ASSIGN_OR_RETURN(Event event, ParseEvent(bytes));
-  if (event.header.type == EventType::kQuery) {
-    LOCUS_ASSIGN_OR_RETURN(Query query, ParseQuery(event.body));
-    change.kind = ChangeKind::kSchema;
-    change.table = nullptr;
-    change.before.clear();
-    change.after.clear();
-    change.database = query.database;
-    change.statement = query.text;
-    found = true;
-    return absl::OkStatus();
-  }
   LOCUS_ASSIGN_OR_RETURN(RowsHeader header, ParseRowsHeader(event));
   auto table = tables_.find(header.table_id);
   if (table == tables_.end()) return Damaged();  // the assembler stored no rows without
@@ -123,8 +141,7 @@ absl::Status ChangeTransaction::OpenEvent(std::string_view bytes, Change& change
 absl::StatusOr<bool> ChangeTransaction::NextRow(Change& change) {
   change.kind = rows_kind_;
   if (change.table != rows_table_) change.table = rows_table_;
-  change.database.clear();
-  change.statement.clear();
+  change.statement = {};
   if (rows_kind_ == ChangeKind::kInsert) {
     change.before.clear();
   } else {

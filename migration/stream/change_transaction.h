@@ -45,7 +45,7 @@ class ChangeTransaction {
   bool empty() const { return spool_.records() == 0; }
   // Whether it may have rows of a wanted table of this name, in any database. Decodes nothing.
   bool Names(std::string_view table) const;
-  // Whether one of its changes is a statement (ChangeKind::kSchema).
+  // Whether one of its changes is a statement (ChangeKind::kStatement).
   bool has_statement() const { return has_statement_; }
 
   // Puts the next change, in the log's order, in `change`, which keeps its memory from call to call
@@ -60,21 +60,25 @@ class ChangeTransaction {
   explicit ChangeTransaction(EventSpool::Options options) : spool_(std::move(options)) {}
 
   // What a record of the spool is, by its first byte.
-  enum Record : char { kTable = 't', kEvent = 'e', kStatementEnd = 's' };
+  enum Record : char { kTable = 't', kEvent = 'e', kStatement = 'q', kStatementEnd = 's' };
 
   // The table that rows events name by `id` until the end of the statement.
   absl::Status AppendTable(uint64_t id, uint32_t layout);
   absl::Status AppendEvent(std::string_view bytes);
+  absl::Status AppendStatement(const Statement& statement);
   // The end of a statement: its tables are forgotten.
   absl::Status AppendStatementEnd();
 
   absl::StatusOr<bool> TakeNext(Change& change);
   absl::Status Damaged() const;
+  // A record that is none of the server's events, with a checksum; `rest` of it, without both.
+  absl::Status AppendOwn(std::string record);
+  static bool HasChecksum(std::string_view record, std::string_view& rest);
 
   absl::StatusOr<bool> NextRow(Change& change);
   // Takes up the next record; `found`: it is a change by itself. False: there is none.
   absl::StatusOr<bool> NextRecord(Change& change, bool& found);
-  absl::Status OpenEvent(std::string_view bytes, Change& change, bool& found);
+  absl::Status OpenEvent(std::string_view bytes);
 
   GtidEvent gtid_;
   uint32_t timestamp_ = 0;

@@ -7,6 +7,7 @@
 #include <array>
 #include <utility>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "migration/stream/byte_reader.h"
 #include "src/base/check.h"
@@ -18,6 +19,7 @@ using internal::Printable;
 
 namespace {
 
+constexpr char kCannotPass[] = "locus/cannot-pass";
 constexpr size_t kFlagsOffset = 17;
 constexpr unsigned char kInUse = 0x01;  // in the flags of a format description
 
@@ -43,10 +45,24 @@ constexpr std::array kFixedParts = {
     FixedPart{EventType::kUpdateRowsV1, 8},  FixedPart{EventType::kDeleteRowsV1, 8},
     FixedPart{EventType::kWriteRowsV2, 10},  FixedPart{EventType::kUpdateRowsV2, 10},
     FixedPart{EventType::kDeleteRowsV2, 10}, FixedPart{EventType::kGtid, 19},
-    FixedPart{EventType::kGtidList, 4},
+    FixedPart{EventType::kGtidList, 4},      FixedPart{EventType::kExecuteLoadQuery, 26},
 };
 
 }  // namespace
+
+absl::Status CannotPass(absl::Status status) {
+  status.SetPayload(kCannotPass, absl::Cord("1"));
+  return status;
+}
+
+bool IsCannotPass(const absl::Status& status) { return status.GetPayload(kCannotPass).has_value(); }
+
+absl::Status Prefixed(std::string_view prefix, const absl::Status& status) {
+  absl::Status prefixed(status.code(), absl::StrCat(internal::ToAbsl(prefix), status.message()));
+  status.ForEachPayload(
+      [&](absl::string_view url, const absl::Cord& payload) { prefixed.SetPayload(url, payload); });
+  return prefixed;
+}
 
 uint32_t EventChecksum(std::string_view bytes) {
   if (bytes.size() < kHeaderSize ||
@@ -188,7 +204,44 @@ absl::StatusOr<GtidPosition> ParseGtidList(std::string_view body) {
   return position;
 }
 
-absl::StatusOr<Query> ParseQuery(std::string_view body) {
+namespace {
+
+// The status variables of a query, which the server writes in the order of their numbers but for
+// the catalog; those behind the character set say nothing about the text.
+TextRules RulesIn(std::string_view variables) {
+  enum Variable : uint8_t { kFlags, kSqlMode, kOldCatalog, kIncrements, kCharset, kCatalog = 6 };
+  constexpr uint64_t kAnsiQuotes = 4, kNoBackslashEscapes = 1 << 20;
+  TextRules rules;
+  ByteReader reader(variables);
+  while (reader.ok() && !reader.empty()) {
+    switch (reader.Byte()) {
+      case kFlags:
+        reader.Little(4);
+        break;
+      case kSqlMode: {
+        const uint64_t mode = reader.Little(8);
+        rules.ansi_quotes = (mode & kAnsiQuotes) != 0;
+        rules.no_backslash_escapes = (mode & kNoBackslashEscapes) != 0;
+        break;
+      }
+      case kCatalog:
+        reader.Bytes(reader.Byte());
+        break;
+      case kIncrements:
+        reader.Little(4);
+        break;
+      case kCharset:
+        rules.double_bytes = DoubleBytesOf(static_cast<uint32_t>(reader.Little(2)));
+        return rules;
+      default:
+        return rules;
+    }
+  }
+  return rules;
+}
+
+// `skipped`: the bytes between the fixed part and the variables.
+absl::StatusOr<Query> QueryIn(std::string_view body, size_t skipped) {
   ByteReader reader(body);
   reader.Little(4);  // the session that ran it
   reader.Little(4);  // how long it took
@@ -196,12 +249,22 @@ absl::StatusOr<Query> ParseQuery(std::string_view body) {
   Query query;
   query.error = static_cast<uint16_t>(reader.Little(2));
   const size_t variables = static_cast<size_t>(reader.Little(2));
-  reader.Bytes(variables);
+  reader.Bytes(skipped);
+  query.rules = RulesIn(reader.Bytes(variables));
   query.database = reader.Bytes(database);
   const bool ended = reader.Bytes(1) == std::string_view("\0", 1);
   query.text = reader.rest();
   if (!reader.ok() || !ended) return Malformed("QUERY", body.size());
   return query;
+}
+
+}  // namespace
+
+absl::StatusOr<Query> ParseQuery(std::string_view body) { return QueryIn(body, 0); }
+
+absl::StatusOr<Query> ParseLoadQuery(std::string_view body) {
+  constexpr size_t kFileAndPlace = 13;
+  return QueryIn(body, kFileAndPlace);
 }
 
 absl::Status CheckXid(std::string_view body) {
@@ -228,18 +291,17 @@ absl::Status CheckType(EventType type) {
     case EventType::kBinlogCheckpoint:
     case EventType::kGtid:
     case EventType::kGtidList:
-    // The server decrypts what it sends, so what follows is readable.
-    case EventType::kStartEncryption:
-      return absl::OkStatus();
+    // Beside a statement that is in the log as text.
     case EventType::kIntvar:
     case EventType::kRand:
     case EventType::kUserVar:
+    case EventType::kAppendBlock:
+    case EventType::kDeleteFile:
     case EventType::kBeginLoadQuery:
     case EventType::kExecuteLoadQuery:
-      return absl::FailedPreconditionError(
-          absl::StrCat("an event of type ", number,
-                       ": rows were changed by a statement that is in the log as text; set"
-                       " binlog_format=ROW in every session"));
+    // The server decrypts what it sends, so what follows is readable.
+    case EventType::kStartEncryption:
+      return absl::OkStatus();
     case EventType::kIncident:
       return absl::FailedPreconditionError(
           "an INCIDENT event: the server lost changes that belong here; copy the rows again");

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "migration/stream/gtid.h"
+#include "migration/stream/sql_tokens.h"
 
 // Events of a MariaDB binary log as a server sends them: a header of 19 bytes, a body, a CRC32.
 //
@@ -20,12 +21,21 @@
 
 namespace locus::stream {
 
+// Marks an error of what is in the log: the same log gives the same again, so a stream only comes
+// behind it by beginning anew.
+absl::Status CannotPass(absl::Status status);
+bool IsCannotPass(const absl::Status& status);
+// `status` with `prefix` before its message, and with its payloads.
+absl::Status Prefixed(std::string_view prefix, const absl::Status& status);
+
 // The types that this reader knows. All others are refused.
 enum class EventType : uint8_t {
   kQuery = 2,
   kStop = 3,
   kRotate = 4,
   kIntvar = 5,
+  kAppendBlock = 9,
+  kDeleteFile = 11,
   kRand = 13,
   kUserVar = 14,
   kFormatDescription = 15,
@@ -109,9 +119,12 @@ absl::StatusOr<GtidPosition> ParseGtidList(std::string_view body);
 struct Query {
   std::string_view database;
   std::string_view text;
+  TextRules rules;     // of the session
   uint16_t error = 0;  // the statement failed with it, after it had changed something
 };
 absl::StatusOr<Query> ParseQuery(std::string_view body);
+// Of a LOAD DATA that is in the log as text (kExecuteLoadQuery).
+absl::StatusOr<Query> ParseLoadQuery(std::string_view body);
 
 // DATA_LOSS unless it is one.
 absl::Status CheckXid(std::string_view body);

@@ -336,7 +336,7 @@ std::string_view ToString(ChangeKind kind) {
       return "update";
     case ChangeKind::kDelete:
       return "delete";
-    case ChangeKind::kSchema:
+    case ChangeKind::kStatement:
       return "schema change";
   }
   return "unknown";

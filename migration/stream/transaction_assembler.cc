@@ -14,8 +14,6 @@
 namespace locus::stream {
 
 using internal::Printable;
-using internal::Quoted;
-using internal::ToAbsl;
 
 namespace {
 
@@ -38,9 +36,10 @@ absl::StatusOr<TransactionAssembler::Step> TransactionAssembler::OnEvent(std::st
   if (step.ok()) return step;
   const std::string within =
       group_ ? absl::StrCat(", transaction ", group_->transaction.gtid().ToString()) : "";
-  failed_ = absl::Status(step.status().code(),
-                         absl::StrCat("binary log ", Printable(place_.file.name), " after ",
-                                      place_.offset, within, ": ", step.status().message()));
+  failed_ = Prefixed(absl::StrCat("binary log ", Printable(place_.file.name), " after ",
+                                  place_.offset, within, ": "),
+                     step.status());
+  if (absl::IsFailedPrecondition(failed_)) failed_ = CannotPass(failed_);
   return failed_;
 }
 
@@ -73,6 +72,12 @@ absl::StatusOr<TransactionAssembler::Step> TransactionAssembler::Handle(const Ev
     case EventType::kAnnotateRows:
     case EventType::kBinlogCheckpoint:
     case EventType::kStartEncryption:
+    case EventType::kIntvar:
+    case EventType::kRand:
+    case EventType::kUserVar:
+    case EventType::kAppendBlock:
+    case EventType::kDeleteFile:
+    case EventType::kBeginLoadQuery:
       break;
     default:
       if (!group_) {
@@ -82,7 +87,11 @@ absl::StatusOr<TransactionAssembler::Step> TransactionAssembler::Handle(const Ev
       if (type == EventType::kTableMap) {
         status = OnTableMap(event);
       } else if (type == EventType::kQuery) {
-        LOCUS_ASSIGN_OR_RETURN(step, OnQuery(event, bytes));
+        LOCUS_ASSIGN_OR_RETURN(Query query, ParseQuery(event.body));
+        LOCUS_ASSIGN_OR_RETURN(step, OnQuery(event, query));
+      } else if (type == EventType::kExecuteLoadQuery) {
+        LOCUS_ASSIGN_OR_RETURN(Query query, ParseLoadQuery(event.body));
+        LOCUS_ASSIGN_OR_RETURN(step, OnQuery(event, query));
       } else if (type == EventType::kXid) {
         LOCUS_RETURN_IF_ERROR(CheckXid(event.body));
         step = Finish(event);
@@ -175,32 +184,35 @@ TransactionAssembler::Step TransactionAssembler::Finish(const Event& event) {
 }
 
 absl::StatusOr<TransactionAssembler::Step> TransactionAssembler::OnQuery(const Event& event,
-                                                                         std::string_view bytes) {
-  LOCUS_ASSIGN_OR_RETURN(Query query, ParseQuery(event.body));
-  auto refuse = [&query](std::string_view why) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the statement ", Quoted(query.text), " ", ToAbsl(why)));
-  };
-  switch (KindOfStatement(query.text)) {
+                                                                         const Query& query) {
+  const Statement statement = ParseStatement(query.text, query.database, query.rules);
+  const bool nothing_yet = group_->transaction.empty();
+  switch (statement.kind) {
     case StatementKind::kBegin:
     case StatementKind::kSavepoint:
       return Step();
     case StatementKind::kCommit:
       return Finish(event);
     case StatementKind::kRollback:
+      if (nothing_yet) return Finish(event);
+      [[fallthrough]];
     case StatementKind::kRollbackTo:
+      if (nothing_yet) return Step();
       // In the log only where the transaction also changed what cannot roll back.
-      return refuse("takes back rows before it, but not those of tables that cannot roll back");
+      return absl::FailedPreconditionError(
+          "a ROLLBACK takes back rows before it, but not those of tables that cannot roll back");
     case StatementKind::kXa:
-      return refuse("belongs to an XA transaction; XA cannot be followed");
-    case StatementKind::kOther:
-      return refuse(
-          "is in the log as text, and may change rows; set binlog_format=ROW in every session");
+      return absl::FailedPreconditionError(
+          "a statement of an XA transaction; XA cannot be followed");
     case StatementKind::kSchema:
+    case StatementKind::kRows:
+    case StatementKind::kUnknown:
       break;
   }
-  group_->transaction.has_statement_ = true;
-  LOCUS_RETURN_IF_ERROR(group_->transaction.AppendEvent(bytes));
+  const bool touches = statement.kind == StatementKind::kUnknown || !statement.touched.empty();
+  if (touches && (!options_.heeded || options_.heeded(statement))) {
+    LOCUS_RETURN_IF_ERROR(group_->transaction.AppendStatement(statement));
+  }
   return group_->standalone ? Finish(event) : Step();
 }
 

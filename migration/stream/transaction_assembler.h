@@ -29,17 +29,19 @@ struct Heartbeat {
 // Makes transactions of the events of one dump, in the order in which a server sends them. Of a
 // transaction nothing is given before its commit was seen.
 //
-// Refused (FAILED_PRECONDITION, with the GTID): events that CheckType refuses, XA, statements that
-// change rows as text, ROLLBACK TO a savepoint, rows or tables of a wanted table that are not FULL,
-// GTIDs of a domain that do not rise, a log that was begun anew since Options::file was read: what
-// it has up to the position is not what the caller has. DATA_LOSS: what no server sends. Thread
-// safety: none. After an error every call returns it again.
+// Refused (FAILED_PRECONDITION, with the GTID): events that CheckType refuses, XA, a ROLLBACK, also
+// to a savepoint, behind what the transaction would have, rows or tables of a wanted table that are
+// not FULL, GTIDs of a domain that do not rise, a log that was begun anew since Options::file was
+// read: what it has up to the position is not what the caller has. DATA_LOSS: what no server sends.
+// Thread safety: none. After an error every call returns it again.
 class TransactionAssembler {
  public:
   struct Options {
     EventSpool::Options spool;
     // Which tables' rows the transactions have; empty: all. Nothing else is checked of the others.
     std::function<bool(std::string_view database, std::string_view table)> wanted;
+    // Which statements the transactions have, of those that touch a table or may; empty: all.
+    std::function<bool(const Statement&)> heeded;
     // The last transaction that the caller has of each domain.
     GtidPosition position;
     // That had the last of them; not known: nothing is compared with it.
@@ -69,7 +71,7 @@ class TransactionAssembler {
   // Whether the log is the one that has the position.
   absl::Status CheckLog();
   absl::Status OnGtid(const Event& event);
-  absl::StatusOr<Step> OnQuery(const Event& event, std::string_view bytes);
+  absl::StatusOr<Step> OnQuery(const Event& event, const Query& query);
   absl::Status OnTableMap(const Event& event);
   absl::Status OnRows(const Event& event, std::string_view bytes);
   absl::StatusOr<uint32_t> LayoutOf(std::string_view body);

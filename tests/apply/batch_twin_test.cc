@@ -199,5 +199,48 @@ TEST_F(BatchTwinTest, UniqueValueThatWanders_IsAppliedAsItCame) {
       << "what stands before it has been applied";
 }
 
+// The copy read the second order behind what the stream has yet to bring.
+TEST_F(BatchTwinTest, UniqueValueThatTheCopyHasAlready_FitsFurtherOnInTheStream) {
+  for (MariadbServer* server : servers_) {
+    server->Sql("ALTER TABLE locus_shop.items ADD slot INT UNIQUE");
+  }
+  start_ = PositionOf(0);
+  auto applier = OpenTo(1);
+  auto shop = SqlSession::Open(As(0, "locus")).value();
+  ASSERT_TRUE(shop->Run("INSERT INTO items (order_id, line, slot) VALUES (3, 'a', 3);"
+                        "INSERT INTO items (order_id, line, slot) VALUES (1, 'a', 1);"
+                        "UPDATE items SET slot = 2 WHERE order_id = 1;"
+                        "INSERT INTO items (order_id, line, slot) VALUES (2, 'a', 1)")
+                  .ok());
+  servers_[1]->Sql("INSERT INTO locus_shop.items (order_id, line, slot) VALUES (2, 'a', 1)");
+  mariadb::BinlogReaderOptions options;
+  options.server = As(0, "mover");
+  options.stream.position = applier->position();
+  options.stream.wanted = [&](std::string_view database, std::string_view table) {
+    return database == kDatabase && applier->Wants(table);
+  };
+  options.stop_at_end = true;
+  auto reader = mariadb::BinlogReader::Open(options);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  std::vector<stream::ChangeTransaction> all;
+  for (bool ended = false; !ended;) {
+    auto batch = mariadb::ReadBatch(**reader, In(absl::Seconds(60)));
+    ASSERT_TRUE(batch.ok()) << batch.status();
+    for (auto& one : batch->transactions) all.push_back(std::move(one));
+    ended = batch->ended;
+  }
+  ASSERT_EQ(all.size(), 4u);
+  const absl::Status conflict = applier->Apply({all.data(), 2});
+  EXPECT_TRUE(mariadb::IsUniqueConflict(conflict)) << conflict;
+  EXPECT_TRUE(applier->Has(all[0]));
+  EXPECT_FALSE(applier->Has(all[1]));
+  EXPECT_TRUE(mariadb::IsUniqueConflict(applier->ApplyTogether({all.data() + 1, 1})));
+  const absl::Status status = applier->ApplyTogether({all.data() + 1, 3});
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(Sum(1), Sum(0));
+  EXPECT_EQ(servers_[1]->Value("SELECT COUNT(*) FROM locus_shop.locus_tombstone"), "0");
+  EXPECT_EQ(applier->position(), PositionOf(0));
+}
+
 }  // namespace
 }  // namespace locus

@@ -158,7 +158,7 @@ TEST_F(ChangeApplierTest, SchemaChangeOfAnOddName_IsSeenInEverySpelling) {
        {absl::StrCat("SET NAMES utf8mb4; TRUNCATE TABLE ", kOdd),
         std::string("SET NAMES latin1; TRUNCATE TABLE `or``d\xFCr`"),
         std::string(
-            "SET NAMES latin1, sql_mode = 'ANSI_QUOTES'; ALTER TABLE \"or`d\xFCr\" FORCE")}) {
+            "SET NAMES latin1, sql_mode = 'ANSI_QUOTES'; ALTER TABLE \"or`d\xFCr\" ADD a INT")}) {
     auto applier = OpenTo(1);
     ASSERT_TRUE(shop->Run(statement).ok()) << statement;
     const absl::Status followed = Follow(*applier, 0);
@@ -206,14 +206,14 @@ TEST_F(ChangeApplierTest, WhatNobodyMayWrite_StopsTheStreamAndIsNotApplied) {
               HasSubstr("on both shards, with different contents"));
   EXPECT_THAT(stops("UPDATE items SET note = 'same version'", ""),
               HasSubstr("left the version at 5"));
-  EXPECT_THAT(stops("ALTER TABLE items COMMENT = 'changed'", ""),
+  EXPECT_THAT(stops("ALTER TABLE items COMMENT = 'changed', ROW_FORMAT = DYNAMIC", ""),
               HasSubstr("may have been changed while it moves"));
   EXPECT_THAT(stops("ALTER TABLE items ADD more INT; INSERT INTO items (order_id, line) VALUES"
                     " (3, 'x')",
                     ""),
               HasSubstr("may have been changed"));
   servers_[0]->Sql("CREATE DATABASE IF NOT EXISTS locus_far");
-  EXPECT_THAT(stops("USE locus_far; ALTER TABLE locus_shop.items COMMENT = 'from afar'; USE"
+  EXPECT_THAT(stops("USE locus_far; ALTER TABLE locus_shop.items ALTER line SET DEFAULT 'x'; USE"
                     " locus_shop",
                     ""),
               HasSubstr("may have been changed"));
@@ -227,6 +227,40 @@ TEST_F(ChangeApplierTest, WhatNobodyMayWrite_StopsTheStreamAndIsNotApplied) {
   servers_[0]->Sql("DROP DATABASE locus_shop; CREATE DATABASE locus_shop");
   const absl::Status dropped = Follow(*applier, 0);
   EXPECT_THAT(std::string(dropped.message()), HasSubstr("the tables are gone: DROP DATABASE"));
+}
+
+// However often it is tried.
+TEST_F(ChangeApplierTest, RowThatTheOtherShardCannotHave_IsNoPassingError) {
+  servers_[1]->Sql(
+      "ALTER TABLE locus_shop.items PARTITION BY RANGE (order_id) (PARTITION p0 VALUES LESS THAN"
+      " (5))");
+  auto applier = OpenTo(1);
+  servers_[0]->Sql("INSERT INTO locus_shop.items (order_id, line) VALUES (7, 'hunter2')");
+  const absl::Status status = Follow(*applier, 0);
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("(1526)"));
+}
+
+TEST_F(ChangeApplierTest, RowsLargerThanAPacketOfTheOtherShard_AreSentInSeveralOrRefused) {
+  for (MariadbServer* server : servers_) {
+    server->Sql("ALTER TABLE locus_shop.items MODIFY extra LONGBLOB");
+  }
+  start_ = PositionOf(0);
+  servers_[1]->Sql("SET GLOBAL max_allowed_packet = 1048576");
+  auto applier = OpenTo(1);
+  servers_[1]->Sql("SET GLOBAL max_allowed_packet = 16777216");
+  servers_[0]->Sql(
+      "INSERT INTO locus_shop.items (order_id, line, extra) SELECT seq, 'l', REPEAT('x', 400000)"
+      " FROM seq_1_to_7");
+  absl::Status status = Follow(*applier, 0);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(Sum(1), Sum(0));
+  servers_[0]->Sql(
+      "UPDATE locus_shop.items SET extra = REPEAT('y', 1048000) WHERE order_id = 2; UPDATE"
+      " locus_shop.items SET extra = REPEAT('y', 1048577) WHERE order_id = 3");
+  status = Follow(*applier, 0);
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("larger than max_allowed_packet, 1048576"));
 }
 
 // The appliers of a move lose against clients of the shard, and repeat.

@@ -108,6 +108,9 @@ class TwoServersTest : public ::testing::Test {
     options.stream.wanted = [&](std::string_view database, std::string_view table) {
       return database == kDatabase && applier.Wants(table);
     };
+    options.stream.heeded = [&](const stream::Statement& statement) {
+      return applier.Heeds(statement);
+    };
     options.stop_at_end = true;
     auto reader = mariadb::BinlogReader::Open(options);
     if (!reader.ok()) return reader.status();

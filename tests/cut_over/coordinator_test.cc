@@ -140,6 +140,38 @@ TEST(CoordinatorTest, StreamBroken_HoldsButGoesBackByTheOtherStream) {
   EXPECT_EQ(Decide(sight).kind, Kind::kHold);
 }
 
+TEST(CoordinatorTest, StreamThatStandsStill_GetsNoBand) {
+  MoveSight sight = At(1000, 0);
+  EXPECT_EQ(Decide(sight).kind, Kind::kLetGo);
+  sight.back.lag = absl::InfiniteDuration();
+  EXPECT_EQ(Decide(sight).kind, Kind::kWait);
+  EXPECT_EQ(Decide(sight).why, "the stream from the target, which stands still");
+  sight.wish.goal = 3000;
+  EXPECT_EQ(Decide(sight).kind, Kind::kLetGo) << "the other stream brings that band";
+  sight.forth.lag = absl::InfiniteDuration();
+  EXPECT_EQ(Decide(sight).kind, Kind::kWait);
+}
+
+// An event that cannot be applied is not lost, so a repair without an option would find nothing.
+TEST(CoordinatorTest, StreamBroken_NextNamesTheOptionThatMendsIt) {
+  using Mend = internal::StreamSight::Mend;
+  MoveSight sight = At(1000, 3000);
+  sight.forth.broken = "purged";
+  EXPECT_EQ(NextCommand(sight), "repair");
+  sight.forth.mend = Mend::kCompare;
+  EXPECT_EQ(NextCommand(sight), "repair --compare");
+  sight.forth.mend = Mend::kReseed;
+  EXPECT_EQ(NextCommand(sight), "repair --reseed source");
+  sight.back = sight.forth;
+  EXPECT_EQ(NextCommand(sight), "repair --reseed both");
+  sight.forth.broken.clear();
+  EXPECT_EQ(NextCommand(sight), "repair --reseed target");
+  for (Mend mend : {Mend::kFindings, Mend::kCompare, Mend::kReseed}) {
+    EXPECT_EQ(internal::MendNamed(ToString(mend)), mend);
+  }
+  EXPECT_EQ(internal::MendNamed("; other"), Mend::kFindings);
+}
+
 TEST(CoordinatorTest, TriggersLost_HoldsButEndsTheStepOnItsWay) {
   MoveSight sight = At(500, 3000);
   sight.unguarded = "trigger x is missing";

@@ -315,9 +315,32 @@ TEST_F(RepairTest, EventThatCannotBeApplied_IsPassedByBeginningTheStreamAnew) {
   Sql(1, "ALTER TABLE orders ADD COLUMN note INT; ALTER TABLE orders DROP COLUMN note");
   WaitForHold("may have been changed while it moves");
   EXPECT_THAT(Findings(), IsEmpty());
+  // Nothing is lost, so only this goes on.
+  EXPECT_TRUE(WaitUntil([&] {
+    return absl::StrContains(Record().status, R"("next":"repair --reseed target")");
+  })) << Record().status;
   AskFor({true, false, true});
   WaitForPhase(Phase::kReady);
   StepTo(0);
+}
+
+// Nobody would accept the band that the target lets go of.
+TEST_F(RepairTest, RollbackWhileTheStreamBackStands_WaitsForIt) {
+  BeginAndWaitUntilReady();
+  StepTo(2500);
+  const std::string fence =
+      "SELECT GROUP_CONCAT(CONCAT_WS(' ', own_lo, own_hi, step)) FROM"
+      " locus_shop.locus_fence";
+  const std::string before = servers_[1]->Value(fence);
+  auto holder = SqlSession::Open(servers_[0]->Account("locus_shop")).value();
+  ASSERT_TRUE(
+      holder->Run("BEGIN; SELECT * FROM locus_checkpoint WHERE direction = 0 FOR UPDATE").ok());
+  Ask([](Wish& wish) { wish.goal = 0; });
+  ASSERT_TRUE(WaitUntil([&] { return absl::StrContains(Record().status, "stands still"); }))
+      << Record().status;
+  EXPECT_EQ(servers_[1]->Value(fence), before);
+  EXPECT_TRUE(holder->Run("COMMIT").ok());
+  WaitForShare(0);
 }
 
 TEST_F(RepairTest, CheckpointDeletedByHand_IsNotTakenForANewStream) {

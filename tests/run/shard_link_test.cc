@@ -30,5 +30,18 @@ TEST(ShardLinkTest, ConnectionEndedInsideATransaction_NothingOfItIsKept) {
   EXPECT_TRUE(link->Transact([&] { return link->Run("INSERT INTO t VALUES (3)").status(); }).ok());
 }
 
+// A connection that broke may leave one behind; a server of another kind gives it again.
+TEST(ShardLinkTest, ResultOfAnotherShape_IsTriedAgainBeforeItIsBelieved) {
+  auto link = ShardLink::Create(FreshMariadbDatabase()).value();
+  auto odd = [&] { return link->Run("SELECT 1, 2", {OneRow(1)}).status(); };
+  EXPECT_TRUE(absl::IsUnavailable(odd()));
+  EXPECT_TRUE(absl::IsUnavailable(odd()));
+  EXPECT_TRUE(link->Run("SELECT 1", {OneRow(1)}).ok());
+  EXPECT_TRUE(absl::IsUnavailable(odd()));
+  EXPECT_TRUE(absl::IsUnavailable(odd()));
+  const absl::Status status = odd();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+}
+
 }  // namespace
 }  // namespace locus::mariadb

@@ -44,7 +44,7 @@ class BinlogFaultTest : public ::testing::Test {
       ASSERT_TRUE(transaction.ok()) << transaction.status();
       auto changes = ChangesOf(*transaction);
       ASSERT_TRUE(changes.ok()) << changes.status();
-      if ((*changes)[0].kind == ChangeKind::kSchema) continue;
+      if (changes->empty()) continue;
       ASSERT_EQ(changes->size(), 1u);
       EXPECT_EQ((*changes)[0].after[0], stream::Value(id));
       return;

@@ -123,7 +123,7 @@ inline std::vector<Change> RowsSince(const MariadbServer& server, const GtidPosi
     EXPECT_TRUE(changes.ok()) << changes.status();
     if (!changes.ok()) return rows;
     for (Change& change : *changes) {
-      if (change.kind != ChangeKind::kSchema) rows.push_back(std::move(change));
+      if (change.kind != ChangeKind::kStatement) rows.push_back(std::move(change));
     }
   }
   return rows;

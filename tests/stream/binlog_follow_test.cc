@@ -64,7 +64,7 @@ class Copy {
       auto more = transaction.Next(change);
       ASSERT_TRUE(more.ok()) << more.status();
       if (!*more) return;
-      if (change.kind == ChangeKind::kSchema) continue;
+      if (change.kind == ChangeKind::kStatement) continue;
       ASSERT_EQ(change.table->table, "followed");
       if (change.kind != ChangeKind::kInsert) {
         auto found = rows_.find(Id(change.before));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a server that works as it should sends: positions, rotations, domains, statements, refusals.
 #include <filesystem>
+#include <fstream>
 
 #include "absl/strings/match.h"
 #include "tests/stream/binlog_fixture.h"
@@ -161,7 +162,7 @@ TEST_F(BinlogReaderTest, InsertUpdateDelete_GiveBeforeAndAfter) {
   }
 }
 
-TEST_F(BinlogReaderTest, SchemaChanges_AreSeenWithTheirText) {
+TEST_F(BinlogReaderTest, SchemaChanges_AreSeenWithTheirTables) {
   server_.Sql(absl::StrCat("USE ", kDatabase, ";ALTER TABLE ", table_,
                            " ADD w INT;SET STATEMENT lock_wait_timeout=9 FOR ALTER TABLE ", table_,
                            " DROP w;CREATE TABLE ", table_, "s AS SELECT 5 AS five;TRUNCATE TABLE ",
@@ -173,14 +174,14 @@ TEST_F(BinlogReaderTest, SchemaChanges_AreSeenWithTheirText) {
     auto changes = ChangesOf(transaction);
     ASSERT_TRUE(changes.ok()) << changes.status();
     for (const Change& change : *changes) {
-      seen.push_back(change.kind == ChangeKind::kSchema
-                         ? change.statement.substr(0, change.statement.find(' '))
-                         : std::string(ToString(change.kind)));
-      EXPECT_EQ(change.database, change.kind == ChangeKind::kSchema ? kDatabase : "");
+      seen.push_back(change.kind == ChangeKind::kStatement ? change.statement.verb
+                                                           : std::string(ToString(change.kind)));
+      if (change.kind != ChangeKind::kStatement) continue;
+      EXPECT_EQ(change.statement.touched.at(0).database, kDatabase);
     }
   }
-  EXPECT_EQ(seen,
-            (std::vector<std::string>{"ALTER", "SET", "CREATE", "insert", "TRUNCATE", "DROP"}));
+  EXPECT_EQ(seen, (std::vector<std::string>{"ALTER TABLE", "ALTER TABLE", "CREATE TABLE", "insert",
+                                            "TRUNCATE TABLE", "DROP TABLE"}));
 }
 
 // Written at its start and at its end.
@@ -194,8 +195,7 @@ TEST_F(BinlogReaderTest, AlterInTwoPhases_IsSeenTwice) {
     auto changes = ChangesOf(transaction);
     ASSERT_TRUE(changes.ok()) << changes.status();
     ASSERT_EQ(changes->size(), 1u);
-    EXPECT_TRUE(absl::StartsWith((*changes)[0].statement, "ALTER TABLE"))
-        << (*changes)[0].statement;
+    EXPECT_EQ((*changes)[0].statement.verb, "ALTER TABLE");
   }
 }
 
@@ -247,14 +247,28 @@ TEST_F(BinlogReaderTest, ImageWithoutBlobs_IsRefused) {
   ExpectRefused("binlog_row_image=FULL");
 }
 
-TEST_F(BinlogReaderTest, RowsChangedByText_AreRefused) {
-  server_.Sql(absl::StrCat(kAsText, "INSERT INTO ", table_, " VALUES (1,'a')"));
-  ExpectRefused("binlog_format=ROW");
-}
-
-TEST_F(BinlogReaderTest, RandomChangesByText_AreRefused) {
-  server_.Sql(absl::StrCat(kAsText, "SET @u='a';INSERT INTO ", table_, " VALUES (1,@u)"));
-  ExpectRefused("binlog_format=ROW");
+TEST_F(BinlogReaderTest, RowsChangedByText_NameTheirTable) {
+  const std::string file = server_.path("rows.csv");
+  std::ofstream(file) << "5\tb\n";
+  server_.Sql(
+      absl::StrCat(kAsText, "INSERT INTO ", table_, " VALUES (1,'a');SET @u='a';INSERT INTO ",
+                   table_, " VALUES (2,@u);CREATE TABLE ", table_,
+                   "a (id INT AUTO_INCREMENT PRIMARY KEY, r DOUBLE);INSERT INTO ", table_,
+                   "a (r) VALUES (RAND());LOAD DATA INFILE '", file, "' INTO TABLE ", table_));
+  auto all = ReadAll(ReaderOptions(server_, start_));
+  ASSERT_TRUE(all.ok()) << all.status();
+  std::vector<std::string> seen;
+  for (ChangeTransaction& transaction : *all) {
+    auto changes = ChangesOf(transaction);
+    ASSERT_TRUE(changes.ok()) << changes.status();
+    for (const Change& change : *changes) {
+      const stream::Touched& touched = change.statement.touched.at(0);
+      seen.push_back(absl::StrCat(change.statement.verb, " ", touched.database, ".", touched.name));
+    }
+  }
+  EXPECT_EQ(seen, (std::vector<std::string>{"INSERT " + table_, "INSERT " + table_,
+                                            "CREATE TABLE " + table_ + "a",
+                                            "INSERT " + table_ + "a", "LOAD DATA " + table_}));
 }
 
 TEST_F(BinlogReaderTest, XaTransaction_IsRefused) {

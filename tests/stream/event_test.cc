@@ -8,7 +8,6 @@
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
 #include "migration/stream/inflate.h"
-#include "migration/stream/statement.h"
 #include "tests/stream/event_bytes.h"
 
 namespace locus {
@@ -16,9 +15,7 @@ namespace {
 
 using stream::EventType;
 using stream::GtidPosition;
-using stream::KindOfStatement;
 using stream::ParseEvent;
-using stream::StatementKind;
 
 TEST(GtidPositionTest, TextOfTheServer_RoundTrips) {
   for (const char* text :
@@ -119,7 +116,7 @@ TEST(EventTest, LogWithoutChecksums_IsRefused) {
 
 TEST(EventTest, OtherFixedParts_AreRefused) {
   const std::string body = FormatBody();
-  for (int type : {2, 4, 19, 23, 24, 25, 30, 31, 32, 162, 163}) {
+  for (int type : {2, 4, 18, 19, 23, 24, 25, 30, 31, 32, 162, 163}) {
     std::string other = body;
     ++other[57 + type - 1];
     EXPECT_TRUE(absl::IsFailedPrecondition(stream::ParseFormatDescription(other).status())) << type;
@@ -133,8 +130,8 @@ TEST(EventTest, OtherFixedParts_AreRefused) {
 }
 
 TEST(EventTest, TypesThatAreNotKnown_AreRefusedWithTheirNumber) {
-  const std::vector<int> followed = {2,  3,  4,  15, 16,  19,  23,  24,  25,
-                                     27, 30, 31, 32, 160, 161, 162, 163, 164};
+  const std::vector<int> followed = {2,  3,  4,  5,  9,  11, 13, 14,  15,  16,  17,  18, 19,
+                                     23, 24, 25, 27, 30, 31, 32, 160, 161, 162, 163, 164};
   for (int type = 0; type < 256; ++type) {
     absl::Status status = stream::CheckType(static_cast<EventType>(type));
     const bool known = std::find(followed.begin(), followed.end(), type) != followed.end();
@@ -144,6 +141,20 @@ TEST(EventTest, TypesThatAreNotKnown_AreRefusedWithTheirNumber) {
     const bool named = type == 26 || type == 38;
     EXPECT_TRUE(named || absl::StrContains(status.message(), absl::StrCat(type))) << status;
   }
+}
+
+TEST(EventTest, VariablesOfAQuery_SayHowItsTextIsRead) {
+  const uint64_t mode = 4 | uint64_t{1} << 20;  // ANSI_QUOTES, NO_BACKSLASH_ESCAPES
+  const std::string variables = std::string(1, '\0') + Little(uint32_t{0}) + "\x01" + Little(mode) +
+                                "\x06\x03std\x04" + Little(uint16_t{28}) + std::string(4, '\0');
+  const std::string body = std::string(8, '\0') + Little(uint8_t{4}) + Little(uint16_t{0}) +
+                           Little(static_cast<uint16_t>(variables.size())) + variables + "shop" +
+                           std::string(1, '\0') + "TRUNCATE \"t\"";
+  auto query = stream::ParseQuery(body);
+  ASSERT_TRUE(query.ok()) << query.status();
+  EXPECT_TRUE(query->rules.ansi_quotes);
+  EXPECT_TRUE(query->rules.no_backslash_escapes);
+  EXPECT_EQ(query->rules.double_bytes, stream::DoubleBytes::kGbk);
 }
 
 TEST(EventTest, BodiesCutShort_AreMalformed) {
@@ -164,58 +175,6 @@ TEST(EventTest, BodiesCutShort_AreMalformed) {
                                     Little(uint32_t{7}) + Little(uint64_t{8}));
   ASSERT_TRUE(list.ok()) << list.status();
   EXPECT_EQ(list->ToString(), "3-7-8");
-}
-
-TEST(StatementTest, FirstWords_SayWhatItDoes) {
-  using Kind = StatementKind;
-  const std::vector<std::pair<std::string_view, Kind>> statements = {
-      {"BEGIN", Kind::kBegin},
-      {"START TRANSACTION", Kind::kBegin},
-      {"START SLAVE", Kind::kOther},
-      {"COMMIT", Kind::kCommit},
-      {" commit /* x */", Kind::kCommit},
-      {"ROLLBACK", Kind::kRollback},
-      {"ROLLBACK TO `s`", Kind::kRollbackTo},
-      {"ROLLBACK WORK TO s", Kind::kRollbackTo},
-      {"SAVEPOINT `s`", Kind::kSavepoint},
-      {"RELEASE SAVEPOINT s", Kind::kSavepoint},
-      {"XA COMMIT X'78'", Kind::kXa},
-      {"CREATE TABLE t (i INT)", Kind::kSchema},
-      {"create or replace view v as select 1", Kind::kSchema},
-      {"/* by hand */ ALTER TABLE t ADD x INT", Kind::kSchema},
-      {"-- a\n# b\n  DROP TABLE t", Kind::kSchema},
-      {"/*!40000 ALTER TABLE t DISABLE KEYS */", Kind::kSchema},
-      {"/*M!100100 DROP TABLE t */", Kind::kSchema},
-      {"TRUNCATE t", Kind::kSchema},
-      {"RENAME TABLE a TO b", Kind::kSchema},
-      {"GRANT ALL ON *.* TO u", Kind::kSchema},
-      {"SET PASSWORD FOR u = 'x'", Kind::kSchema},
-      {"SET DEFAULT ROLE r", Kind::kSchema},
-      {"SET STATEMENT max_statement_time=1 FOR INSERT INTO t VALUES (1)", Kind::kOther},
-      {"set statement max_statement_time=1 for alter table t add j int", Kind::kSchema},
-      {"SET STATEMENT a=(1 FOR 2), b='it''s FOR', c=\"\\\" FOR \" FOR DROP TABLE t", Kind::kSchema},
-      {"SET STATEMENT a=' FOR DROP TABLE t' FOR DELETE FROM t", Kind::kOther},
-      {"SET STATEMENT a=1 /* FOR DROP */ FOR UPDATE t SET a=1", Kind::kOther},
-      {"SET STATEMENT a=1", Kind::kOther},
-      {"SET STATEMENT a='FOR DROP TABLE t", Kind::kOther},
-      {"SET STATEMENT a=1 FOR SET STATEMENT b=2 FOR DROP TABLE t", Kind::kSchema},
-      {"INSERT INTO t VALUES (1)", Kind::kOther},
-      {"/* CREATE */ INSERT INTO t VALUES (1)", Kind::kOther},
-      {"/*!40000 INSERT INTO t VALUES (1) */", Kind::kOther},
-      {"(SELECT f())", Kind::kOther},
-      {"WITH x AS (SELECT 1) DELETE FROM t", Kind::kOther},
-      {"LOAD DATA INFILE 'x' INTO TABLE t", Kind::kOther},
-      {"CREATED", Kind::kOther},
-      {"/* open", Kind::kOther},
-      {"--", Kind::kOther},
-      {"", Kind::kOther},
-  };
-  for (const auto& [text, kind] : statements) {
-    EXPECT_EQ(KindOfStatement(text), kind) << text;
-  }
-  std::string nested;
-  for (int i = 0; i < 100000; ++i) nested += "SET STATEMENT a=1 FOR ";
-  EXPECT_EQ(KindOfStatement(nested + "DROP TABLE t"), Kind::kSchema);
 }
 
 // As the server packs them.

@@ -113,23 +113,47 @@ TEST_F(TransactionAssemblerTest, StandaloneStatement_IsATransactionByItself) {
   ASSERT_EQ(made->size(), 1u);
   Change change;
   ASSERT_TRUE(*(*made)[0].Next(change));
-  EXPECT_EQ(change.kind, ChangeKind::kSchema);
-  EXPECT_EQ(change.statement, "DROP TABLE t");
-  EXPECT_EQ(change.database, "d");
+  EXPECT_EQ(change.kind, ChangeKind::kStatement);
+  EXPECT_EQ(change.statement, stream::ParseStatement("DROP TABLE t", "d"));
+  EXPECT_FALSE(*(*made)[0].Next(change));
+}
+
+// Their text is nowhere behind the parser, nor in a file.
+TEST_F(TransactionAssemblerTest, Statements_AreKeptWhereHeededAndWithoutTheirText) {
+  options_.heeded = [](const stream::Statement& statement) {
+    return statement.touched.empty() || statement.touched[0].name == "t";
+  };
+  TransactionAssembler assembler = Begun();
+  auto made =
+      Feed(assembler,
+           {GtidEvent(1, 0, kStandalone), QueryEvent("CREATE USER u IDENTIFIED BY 'hunter2'"),
+            GtidEvent(2), MakeEvent(EventType::kIntvar, std::string(9, '\0')),
+            QueryEvent("INSERT INTO heartbeat VALUES (1)"), QueryEvent("COMMIT"), GtidEvent(3),
+            QueryEvent("INSERT INTO heartbeat VALUES (2)"), QueryEvent("ROLLBACK TO `s`"),
+            QueryEvent("ROLLBACK"), GtidEvent(4), QueryEvent("INSERT INTO t VALUES ('hunter2')"),
+            QueryEvent("hunter2"), XidEvent()});
+  ASSERT_TRUE(made.ok()) << made.status();
+  ASSERT_EQ(made->size(), 4u);
+  for (size_t i : {0, 1, 2}) EXPECT_TRUE((*made)[i].empty()) << i;
+  EXPECT_TRUE((*made)[3].has_statement());
+  Change change;
+  ASSERT_TRUE(*(*made)[3].Next(change));
+  EXPECT_EQ(change.statement.kind, stream::StatementKind::kRows);
+  EXPECT_EQ(change.statement.verb, "INSERT");
+  ASSERT_TRUE(*(*made)[3].Next(change));
+  EXPECT_EQ(change.statement, stream::Statement());
 }
 
 TEST_F(TransactionAssemblerTest, WhatCannotBeFollowed_IsRefused) {
   const std::string begin = GtidEvent(1);
-  ExpectRefused({begin, QueryEvent("INSERT INTO t VALUES (1)")}, "binlog_format=ROW");
-  ExpectRefused({GtidEvent(1, 0, kStandalone), QueryEvent("UPDATE t SET a=1")}, "text");
-  ExpectRefused({begin, QueryEvent("ROLLBACK TO `s`")}, "ROLLBACK TO");
-  ExpectRefused({begin, QueryEvent("ROLLBACK")}, "takes back");
+  const std::string row = InsertEvent(OrderRow(1, "a"));
+  ExpectRefused({begin, OrdersEvent(), row, QueryEvent("ROLLBACK TO `s`")}, "takes back");
+  ExpectRefused({begin, OrdersEvent(), row, QueryEvent("ROLLBACK")}, "takes back");
   ExpectRefused({begin, QueryEvent("XA START 'x'")}, "XA");
   ExpectRefused({GtidEvent(1, 0, kPreparedXaFlag)}, "XA");
   ExpectRefused({GtidEvent(1, 0, 0x80)}, "XA");
   ExpectRefused({begin, MakeEvent(EventType::kXaPrepare, "x")}, "XA");
   ExpectRefused({MakeEvent(EventType::kIncident, Little(uint16_t{1}))}, "INCIDENT");
-  ExpectRefused({begin, MakeEvent(EventType::kIntvar, std::string(9, '\0'))}, "binlog_format=ROW");
   ExpectRefused({begin, MakeEvent(EventType::kQueryCompressed, "x")}, "log_bin_compress=OFF");
   ExpectRefused({begin, MakeEvent(static_cast<EventType>(99), "x")}, "type 99");
   // The transaction and the place are named.

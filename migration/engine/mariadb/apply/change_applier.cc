@@ -6,7 +6,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "locus/routing/routing_table.h"
-#include "migration/apply/schema_change.h"
 #include "migration/engine/mariadb/apply/fence_changes.h"
 #include "migration/engine/mariadb/session/marker_tables.h"
 #include "migration/fence/guard_sql.h"
@@ -183,6 +182,7 @@ bool ChangeApplier::Hurries(const stream::ChangeTransaction& transaction) {
 }
 
 size_t ChangeApplier::GroupSize(std::span<stream::ChangeTransaction> transactions) const {
+  if (together_) return transactions.size();
   const size_t most = in_order_ > 0 ? 1 : std::min<size_t>(batch_, transactions.size());
   uint64_t bytes = 0;
   for (size_t i = 0; i < most; ++i) {
@@ -220,7 +220,7 @@ absl::Status ChangeApplier::Apply(std::span<stream::ChangeTransaction> transacti
       batch_ = std::max<size_t>(size / 4, 1);
       const bool token = transactions[0].Names(kFence);
       if (Pause(token ? token_pauses : pauses, give_up)) continue;
-    } else if (absl::IsDataLoss(status) && in_order_ == 0) {
+    } else if (absl::IsDataLoss(status) && in_order_ == 0 && !together_) {
       // What is in the way may be of this batch: a unique value that one row gave to another. So
       // one after the other, up to the one that is to blame.
       in_order_ = size;
@@ -230,10 +230,22 @@ absl::Status ChangeApplier::Apply(std::span<stream::ChangeTransaction> transacti
       continue;
     }
     if (IsTakenOver(status)) return status;
-    return absl::Status(status.code(),
-                        absl::StrCat(transactions[0].gtid().ToString(), ": ", status.message()));
+    return stream::Prefixed(absl::StrCat(transactions[0].gtid().ToString(), ": "), status);
   }
   return absl::OkStatus();
+}
+
+absl::Status ChangeApplier::ApplyTogether(std::span<stream::ChangeTransaction> transactions) {
+  together_ = true;
+  in_order_ = 0;
+  const absl::Status status = Apply(transactions);
+  together_ = false;
+  return status;
+}
+
+bool ChangeApplier::Has(const stream::ChangeTransaction& transaction) const {
+  const std::optional<stream::Gtid> last = position_.Of(transaction.gtid().domain);
+  return last && last->sequence >= transaction.gtid().sequence;
 }
 
 bool ChangeApplier::Pause(Backoff& pauses, SteadyClock::time_point give_up) const {
@@ -241,7 +253,7 @@ bool ChangeApplier::Pause(Backoff& pauses, SteadyClock::time_point give_up) cons
 }
 
 bool ChangeApplier::PassesBy(std::span<const stream::ChangeTransaction> transactions) {
-  if (in_order_ > 0 || SteadyClock::now() - raised_at_ >= kRaisePause) return false;
+  if (together_ || in_order_ > 0 || SteadyClock::now() - raised_at_ >= kRaisePause) return false;
   uint64_t own = 0;
   for (const stream::ChangeTransaction& transaction : transactions) {
     const bool is_own = transaction.Names(kCheckpoints) || transaction.Names(kCopies);
@@ -380,7 +392,7 @@ absl::Status ChangeApplier::ApplyOnce(std::span<stream::ChangeTransaction> trans
     ++attempt.counts.transactions;
     if (attempt.own) ++attempt.counts.own;
   }
-  LOCUS_RETURN_IF_ERROR(writer_.Flush(RowWriter::Source::kStream, attempt.rows));
+  LOCUS_RETURN_IF_ERROR(writer_.Flush(RowWriter::Source::kStream, attempt.rows, together_));
   std::string seen;
   if (attempt.bands != bands_ || attempt.counts.ping != counts_.ping) {
     seen = absl::StrCat("bands = '", internal::BandsText(options_.ranges, attempt.bands),
@@ -395,7 +407,7 @@ absl::Status ChangeApplier::ApplyOnce(std::span<stream::ChangeTransaction> trans
 }
 
 absl::Status ChangeApplier::ApplyChange(Change& change, Attempt& attempt) {
-  if (change.kind == ChangeKind::kSchema) return JudgeSchemaChange(change, attempt);
+  if (change.kind == ChangeKind::kStatement) return JudgeStatement(change.statement, attempt);
   const std::string& name = change.table->table;
   // The tools raise their markers first.
   if (IsMarker(name)) attempt.own = true;
@@ -404,31 +416,6 @@ absl::Status ChangeApplier::ApplyChange(Change& change, Attempt& attempt) {
   RowWriter::Table* table = writer_.Find(name);
   if (attempt.own || table == nullptr) return absl::OkStatus();
   return ApplyRow(*table, change, attempt);
-}
-
-absl::Status ChangeApplier::JudgeSchemaChange(const Change& change, Attempt& attempt) const {
-  using Effect = internal::SchemaChange::Effect;
-  std::vector<std::string> tables;
-  for (const MovedTable& table : options_.tables) tables.push_back(table.guard.name);
-  const auto effect =
-      internal::EffectOf(change.statement, change.database, options_.peer_database, tables);
-  switch (effect.effect) {
-    case Effect::kNone:
-      break;
-    // What a trigger does to rows is in their own changes.
-    case Effect::kTriggers:
-      ++attempt.counts.unguarded;
-      attempt.unguarded_text = internal::Printable(change.statement);
-      break;
-    case Effect::kTable:
-      return absl::FailedPreconditionError(absl::StrCat(
-          "table ", Quoted(effect.table),
-          " may have been changed while it moves: ", internal::Printable(change.statement)));
-    case Effect::kDropsTables:
-      return absl::FailedPreconditionError(
-          absl::StrCat("the tables are gone: ", internal::Printable(change.statement)));
-  }
-  return absl::OkStatus();
 }
 
 absl::Status ChangeApplier::ApplyRow(RowWriter::Table& table, Change& change, Attempt& attempt) {
@@ -461,8 +448,9 @@ absl::Status ChangeApplier::ApplyRow(RowWriter::Table& table, Change& change, At
   writer_.Add(table, std::move(row), {version, deleted});
   const bool full =
       writer_.pending() >= kMostPending || writer_.pending_bytes() >= kMostPendingBytes;
-  return full || in_order_ > 0 ? writer_.Flush(RowWriter::Source::kStream, attempt.rows)
-                               : absl::OkStatus();
+  return (full && !together_) || in_order_ > 0
+             ? writer_.Flush(RowWriter::Source::kStream, attempt.rows)
+             : absl::OkStatus();
 }
 
 absl::Status ChangeApplier::CheckUpdate(const RowWriter::Table& table, const Change& change,

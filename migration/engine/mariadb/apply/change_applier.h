@@ -16,6 +16,7 @@
 #include "locus/engine/mariadb.h"
 #include "locus/migration/moved_table.h"
 #include "migration/apply/peer_bands.h"
+#include "migration/apply/schema_change.h"
 #include "migration/cut_over/handover.h"
 #include "migration/engine/mariadb/apply/row_writer.h"
 #include "migration/engine/mariadb/session/target_session.h"
@@ -38,8 +39,8 @@ struct ApplierOptions {
   std::vector<FencedRange> ranges;
   // The number of this run of the move, which TakeOverRun (marker_tables.h) has set on both shards.
   uint64_t run = 0;
-  // The other shard's database: a change of tables in another database of its server stops nothing,
-  // unless the statement names this one. Empty: whatever names one of the tables stops the stream.
+  // The other shard's database: a statement that changes tables of another database of its server
+  // stops nothing. Empty: tables of these names in any database are the move's.
   std::string peer_database;
   // What the other shard accepted of each range at the position where the stream begins; only read
   // when the move has no checkpoint on this shard. Empty: as before the first step, where the
@@ -105,6 +106,9 @@ class ChangeApplier {
   // The tables whose rows it needs: for stream::TransactionAssembler::Options::wanted, together
   // with the database of the shard that is read.
   bool Wants(std::string_view table) const;
+  // Likewise the statements, for TransactionAssembler::Options::heeded: those that change tables or
+  // triggers of the move, or rows of the tables it needs as text, and those not known.
+  bool Heeds(const stream::Statement& statement) const;
 
   // Whether somebody waits for this transaction: writers for the band that a token hands over, or a
   // runner for its ping. For BatchLimits::last.
@@ -124,6 +128,13 @@ class ChangeApplier {
   // at fault, those up to position() have been applied.
   absl::Status Apply(std::span<stream::ChangeTransaction> transactions);
   absl::Status Apply(stream::ChangeTransaction& transaction) { return Apply({&transaction, 1}); }
+
+  // All of them in one transaction of the shard, each row as it is behind the last of them. For
+  // rows in whose way the copy's are (IsUniqueConflict): those are newer than the stream, and what
+  // they got from one another stands further on in it.
+  absl::Status ApplyTogether(std::span<stream::ChangeTransaction> transactions);
+  // Whether the transaction is before position().
+  bool Has(const stream::ChangeTransaction& transaction) const;
 
  private:
   // What a transaction would change of this object once it is committed.
@@ -174,7 +185,8 @@ class ChangeApplier {
   absl::Status NotePing(const stream::Change& change, Attempt& attempt) const;
   // False: it is not to be tried again.
   bool Pause(internal::Backoff& pauses, std::chrono::steady_clock::time_point give_up) const;
-  absl::Status JudgeSchemaChange(const stream::Change& change, Attempt& attempt) const;
+  internal::StatementEffect EffectOf(const stream::Statement& statement) const;
+  absl::Status JudgeStatement(const stream::Statement& statement, Attempt& attempt) const;
 
   const ApplierOptions options_;
   const std::unique_ptr<TargetSession> session_;
@@ -190,6 +202,7 @@ class ChangeApplier {
   size_t batch_ = 1;
   // How many of the next transactions are applied one by one, change by change.
   size_t in_order_ = 0;
+  bool together_ = false;       // ApplyTogether is under way
   bool copy_is_fresh_ = false;  // the last chunk had only rows that the shard had not
 };
 

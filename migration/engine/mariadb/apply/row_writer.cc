@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "migration/fence/guard_sql.h"
@@ -36,9 +37,14 @@ size_t SizeFor(size_t keys, size_t most) {
 }
 constexpr size_t kMostKeys = 256;
 // Keys of several columns are written out, which the server takes longer to think about.
+constexpr char kUniqueConflict[] = "locus/unique-conflict";
 constexpr size_t kMostLongKeys = 64;
 
 }  // namespace
+
+bool IsUniqueConflict(const absl::Status& status) {
+  return status.GetPayload(kUniqueConflict).has_value();
+}
 
 absl::Status RowWriter::AddTable(const MovedTable& moved) {
   LOCUS_ASSIGN_OR_RETURN(
@@ -114,19 +120,20 @@ absl::StatusOr<BoundStatement*> RowWriter::Select(Table& table, const std::strin
 absl::StatusOr<BulkStatement*> RowWriter::Change(Table& table, const std::string& text) {
   std::unique_ptr<BulkStatement>& statement = table.changes_[text];
   if (statement == nullptr) {
-    LOCUS_ASSIGN_OR_RETURN(statement,
-                           BulkStatement::Prepare(session_.handle(), session_.place(), text));
+    LOCUS_ASSIGN_OR_RETURN(statement, BulkStatement::Prepare(session_.handle(), session_.place(),
+                                                             text, session_.max_packet()));
   }
   statement->Clear();
   return statement.get();
 }
 
-absl::Status RowWriter::Flush(Source source, Counts& counts) {
+absl::Status RowWriter::Flush(Source source, Counts& counts, bool make_room) {
   order_matters_ = false;
   for (const auto& table : tables_) LOCUS_RETURN_IF_ERROR(Judge(*table, source, counts));
   // What goes makes room for what comes; children go before their parents, and come after them.
   for (auto table = tables_.rbegin(); table != tables_.rend(); ++table) {
     LOCUS_RETURN_IF_ERROR(Remove(**table));
+    if (make_room) LOCUS_RETURN_IF_ERROR(MakeRoom(**table));
   }
   for (const auto& table : tables_) LOCUS_RETURN_IF_ERROR(Update(*table));
   for (const auto& table : tables_) LOCUS_RETURN_IF_ERROR(Insert(*table));
@@ -261,8 +268,11 @@ absl::Status RowWriter::Execute(Table& table, BulkStatement& statement) {
   }
   order_matters_ = error == kDuplicateKey;
   if (!order_matters_) return status;
-  return absl::DataLossError(absl::StrCat("a row of ", Quoted(table.moved().guard.name),
-                                          " has a unique key of another row: ", status.message()));
+  absl::Status conflict =
+      absl::DataLossError(absl::StrCat("a row of ", Quoted(table.moved().guard.name),
+                                       " has a unique key of another row: ", status.message()));
+  conflict.SetPayload(kUniqueConflict, absl::Cord("1"));
+  return conflict;
 }
 
 absl::Status RowWriter::Insert(Table& table) {
@@ -318,6 +328,18 @@ absl::Status RowWriter::Remove(Table& table) {
   for (const RowHistory* history : table.removes_) {
     for (uint32_t key : table.map_.key) remove->Add(history->last().row[key]);
   }
+  return Execute(table, *remove);
+}
+
+// Nobody sees it: the transaction inserts them again.
+absl::Status RowWriter::MakeRoom(Table& table) {
+  if (table.updates_.empty()) return absl::OkStatus();
+  LOCUS_ASSIGN_OR_RETURN(BulkStatement * remove, Change(table, table.sql_.remove));
+  for (const RowHistory* history : table.updates_) {
+    for (uint32_t key : table.map_.key) remove->Add(history->last().row[key]);
+  }
+  table.inserts_.insert(table.inserts_.end(), table.updates_.begin(), table.updates_.end());
+  table.updates_.clear();
   return Execute(table, *remove);
 }
 

@@ -21,6 +21,9 @@
 
 namespace locus::mariadb {
 
+// Whether an error is of a row whose unique value another row of the shard has.
+bool IsUniqueConflict(const absl::Status& status);
+
 // Writes rows of moved tables to a shard by the version rule, many at a time: what comes for one
 // row is folded to its last state, rows and tombstones are locked in the order of their keys, and
 // each kind of change is one round trip. Rows are found by their primary key alone.
@@ -87,7 +90,9 @@ class RowWriter {
   // Writes what was added. DATA_LOSS: two different rows have one version, or a unique key or a
   // foreign key is in the way; with order_matters() it may not be if the changes are made one by
   // one, as they came. After an error the transaction has to be rolled back, and Forget called.
-  absl::Status Flush(Source source, Counts& counts);
+  // `make_room`: rows that change are deleted and inserted, so that they may exchange unique
+  // values.
+  absl::Status Flush(Source source, Counts& counts, bool make_room = false);
   void Forget();
   bool order_matters() const { return order_matters_; }
 
@@ -100,6 +105,7 @@ class RowWriter {
   absl::StatusOr<std::unordered_map<std::string, uint64_t>> Tombstones(Table& table,
                                                                        const Histories& histories);
   absl::StatusOr<bool> IsSame(Table& table, const stream::Row& row);
+  absl::Status MakeRoom(Table& table);
   absl::Status Insert(Table& table);
   absl::Status Update(Table& table);
   absl::Status Remove(Table& table);

@@ -54,7 +54,7 @@ absl::StatusOr<uint64_t> PingIn(ChangeTransaction& transaction, const std::strin
   while (true) {
     LOCUS_ASSIGN_OR_RETURN(bool more, transaction.Next(change));
     // A ping is a transaction of its own, and the first row tells.
-    if (!more || change.kind == ChangeKind::kSchema || change.table->table != kRuns) break;
+    if (!more || change.kind == ChangeKind::kStatement || change.table->table != kRuns) break;
     if (change.kind != ChangeKind::kUpdate) continue;
     // Taking the run over also changes the row, and leaves a ping there that candidates may have
     // confirmed long before.

@@ -42,6 +42,10 @@ constexpr double kMostLagMs = 5000;
 // So many rows that differ are listed in the history.
 constexpr size_t kMostNoted = 100;
 
+// How long a unique value that another row has is waited for: behind it both have it at one moment.
+constexpr std::chrono::seconds kUniqueValuePatience{60};
+constexpr absl::Duration kUniqueValuePause = absl::Milliseconds(200);
+
 }  // namespace
 
 absl::Status MoveRunner::Act(const Decision& decision, const MoveSight& sight) {
@@ -395,8 +399,20 @@ absl::Status MoveRunner::CopyTo(Side recipient, const std::atomic<bool>& stop) {
     LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<RowCopier> copier, RowCopier::Open(copying, *applier));
     LOCUS_ASSIGN_OR_RETURN(uint64_t estimated, copier->EstimateRows());
     copied_.estimated += estimated;
+    std::optional<SteadyClock::time_point> conflict_since;
     for (bool more = true; more && !stop;) {
       absl::StatusOr<bool> copied = copier->CopyChunk();
+      // Another row had the value before, and the stream has not brought yet that it has another
+      // one: the same rows are read again behind it.
+      if (IsUniqueConflict(copied.status())) {
+        const auto now = SteadyClock::now();
+        if (!conflict_since) conflict_since = now;
+        if (now - *conflict_since < kUniqueValuePatience) {
+          absl::SleepFor(kUniqueValuePause);
+          continue;
+        }
+      }
+      conflict_since.reset();
       if (absl::IsUnavailable(copied.status())) {
         to->EndSession(applier->session(), applier->place()).IgnoreError();
       }

@@ -214,6 +214,7 @@ absl::Status MoveRunner::LookAtFences(MoveSight& sight) {
 }
 
 absl::Status MoveRunner::LookAtStreams(MoveSight& sight) {
+  using Mend = internal::StreamSight::Mend;
   const auto now = SteadyClock::now();
   absl::Status taken_over;
   auto look = [&](Direction& direction, const char* name, internal::StreamSight& seen) {
@@ -226,10 +227,13 @@ absl::Status MoveRunner::LookAtStreams(MoveSight& sight) {
     if (IsTakenOver(worker.broken)) taken_over = worker.broken;
     if (!worker.broken.ok()) {
       seen.broken = absl::StrCat("the stream ", name, " stopped: ", worker.broken.message());
+      if (stream::IsCannotPass(worker.broken)) seen.mend = Mend::kReseed;
     } else if (worker.counts.rogue > 0) {
+      seen.mend = Mend::kCompare;
       seen.broken = absl::StrCat("the stream ", name, " met ", worker.counts.rogue,
                                  " writes past the guards: ", worker.rogue);
     } else if (worker.counts.unguarded > 0) {
+      seen.mend = Mend::kCompare;
       seen.broken = absl::StrCat("the stream ", name,
                                  " met a change of triggers, behind which "
                                  "writes may have passed the guards: ",

@@ -198,17 +198,22 @@ absl::Status MoveRunner::Serve(const std::atomic<bool>& stop) {
       alarm_ = trouble_;
       alarm_serial_ = record_.serial;
     }
-    // A runner that waits for a shard lives: nobody need take over.
-    if (!status.ok() && record_.run == run_) Beat(last_sight_, {}).IgnoreError();
-    if (!absl::IsUnavailable(status)) {
-      pauses.Reset();
-      SleepUnless(stop, status.ok() && step_open_ ? kUrgentRound : kRound);
-      continue;
-    }
-    // A shard that does not answer is asked less and less often.
     const Situation::Kind kind = last_sight_.fences.kind;
     const bool between =
         step_open_ || (kind != Situation::Kind::kAgreed && kind != Situation::Kind::kImpossible);
+    // What fails while it looks never comes to decide so.
+    if (!status.ok() && !alarm_.empty() && !between && record_.run == run_ &&
+        record_.wish.hold.empty()) {
+      Hold(alarm_, false).IgnoreError();
+    }
+    // A runner that waits for a shard lives: nobody need take over.
+    if (!status.ok() && record_.run == run_) Beat(last_sight_, {}).IgnoreError();
+    if (status.ok()) {
+      pauses.Reset();
+      SleepUnless(stop, step_open_ ? kUrgentRound : kRound);
+      continue;
+    }
+    // A shard that does not answer, or refuses, is asked less and less often.
     const absl::Duration longest =
         std::min(between ? kLongestUrgentPause : kLongestPause, options_.take_over_after / 4);
     SleepUnless(stop, absl::ToChronoMilliseconds(
@@ -223,6 +228,7 @@ absl::Status MoveRunner::Round() {
     busy_since_ = {};
     guards_read_at_ = {};  // they may have been mended
   }
+  if (record_.serial != seen_serial_) asked_at_ = SteadyClock::now();
   seen_serial_ = record_.serial;
   // Somebody has looked and changed the wish: try again.
   if (!alarm_.empty() && record_.serial != alarm_serial_ && record_.wish.hold.empty()) {

@@ -216,6 +216,7 @@ class MoveRunner {
   // Of the last look.
   internal::BandFence source_row_, target_row_;
   uint64_t seen_serial_ = 0;
+  TimePoint asked_at_;  // the wish of that serial was first seen
   uint64_t seen_step_ = 0;
   uint32_t seen_share_ = UINT32_MAX;
   TimePoint step_since_, share_since_, gates_ok_at_, gates_read_at_, table_read_at_, beat_at_;

@@ -63,6 +63,9 @@ std::string MoveRunner::StatusJson(const MoveSight& sight, const Decision& decis
     json["rogue"] = worker.counts.rogue;
     if (!worker.waiting.empty()) json["waiting"] = worker.waiting;
     if (!seen.broken.empty()) json["broken"] = seen.broken;
+    if (seen.mend != internal::StreamSight::Mend::kFindings) {
+      json["mend"] = std::string(ToString(seen.mend));
+    }
     return json;
   };
   ordered_json json = {

@@ -89,6 +89,9 @@ absl::Status MoveRunner::LetGo(uint32_t share) {
   const std::optional<uint64_t> nonce = internal::RandomWord();
   if (!nonce) return absl::UnavailableError("the system has no randomness for a nonce");
   const bool forth = share > source_row_.own_lo;
+  // A stream that has stopped just now still has the lag that it had: the step waits for a ping
+  // that was sent since it was asked for.
+  if ((forth ? forth_ : back_).pings.passed_sent() < asked_at_) return absl::OkStatus();
   LOCUS_RETURN_IF_ERROR(CheckGuards());
   for (const Side side : {Side::kSource, Side::kTarget}) {
     LOCUS_RETURN_IF_ERROR(CandidatesHave(side));

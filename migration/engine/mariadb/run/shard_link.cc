@@ -70,6 +70,7 @@ absl::StatusOr<std::vector<Result>> ShardLink::Run(const std::string& statements
                                                    std::initializer_list<Shape> shapes) {
   error_ = 0;
   conflict_ = false;
+  const int before = odd_;  // connecting asks by this, too
   if (before_statement_) before_statement_(statements);
   if (in_transaction_ && (connection_->spent() || connection_->Stale())) {
     // On another connection the statement would be committed by itself.
@@ -83,6 +84,11 @@ absl::StatusOr<std::vector<Result>> ShardLink::Run(const std::string& statements
   auto results = connection_->Run(statements, shapes);
   error_ = connection_->error();
   conflict_ = connection_->conflict();
+  // A result of another shape, which also a connection that broke may leave behind: only one that
+  // comes on the next connections, too, says something of the server.
+  const bool odd = absl::IsFailedPrecondition(results.status()) && error_ == 0;
+  odd_ = odd ? before + 1 : 0;
+  if (odd && odd_ < kMostOdd) return absl::UnavailableError(results.status().message());
   return results;
 }
 

@@ -77,6 +77,8 @@ class ShardLink {
   bool in_transaction_ = false;
   unsigned error_ = 0;
   bool conflict_ = false;
+  static constexpr int kMostOdd = 3;
+  int odd_ = 0;  // results of another shape in a row
 };
 
 // What the guards of a move's tables are made of.

@@ -28,6 +28,8 @@ namespace {
 constexpr std::chrono::milliseconds kGlance{200};
 // Between two looks at candidates.
 constexpr std::chrono::milliseconds kCandidatePause{10};
+// Behind this, two rows have one unique value at one moment.
+constexpr std::chrono::seconds kUniqueValuePatience{30};
 // Of what waits for candidates.
 constexpr size_t kMostHeld = 100'000;
 constexpr uint64_t kMostHeldBytes = 256 << 20;
@@ -132,6 +134,9 @@ absl::Status StreamWorker::Follow() {
   reading.stream.wanted = [&applier, database](std::string_view from, std::string_view table) {
     return from == database && applier->Wants(table);
   };
+  reading.stream.heeded = [&applier](const stream::Statement& statement) {
+    return applier->Heeds(statement);
+  };
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<BinlogReader> reader, BinlogReader::Open(reading));
   // What an earlier connection gave is read again, from the checkpoint on.
   candidates_.Forget();
@@ -144,8 +149,43 @@ absl::Status StreamWorker::Follow() {
       sight_.waiting.clear();
       continue;
     }
-    LOCUS_RETURN_IF_ERROR(applier->Apply(batch));
+    absl::Status applied = applier->Apply(batch);
+    if (IsUniqueConflict(applied)) applied = ReadOn(*reader, *applier, std::move(batch), applied);
+    LOCUS_RETURN_IF_ERROR(applied);
     Show(*applier);
+  }
+  return absl::OkStatus();
+}
+
+// A unique value may have gone from row to row while they were copied. What the copy brought is
+// newer than the stream, which a part of its log further on is not: so all up to there is applied
+// at once. The copy pauses meanwhile, as the stream stands still.
+absl::Status StreamWorker::ReadOn(BinlogReader& reader, ChangeApplier& applier,
+                                  std::vector<ChangeTransaction> batch,
+                                  const absl::Status& conflict) {
+  const auto give_up = SteadyClock::now() + kUniqueValuePatience;
+  internal::Backoff pauses({absl::Milliseconds(50), absl::Seconds(2), 0.5});
+  std::erase_if(batch, [&](const ChangeTransaction& one) { return applier.Has(one); });
+  uint64_t bytes = 0;
+  for (const ChangeTransaction& one : batch) bytes += one.bytes();
+  while (!stop_) {
+    {
+      MutexLock lock(mutex_);
+      sight_.waiting = std::string(conflict.message());
+    }
+    // Until something has come, and all that is at hand.
+    const auto until = SteadyClock::now() + absl::ToChronoNanoseconds(pauses.Next(0));
+    while (!stop_ && SteadyClock::now() < until) {
+      LOCUS_RETURN_IF_ERROR(Gather(reader));
+      LOCUS_ASSIGN_OR_RETURN(std::vector<ChangeTransaction> more, candidates_.Release());
+      for (ChangeTransaction& one : more) {
+        bytes += one.bytes();
+        batch.push_back(std::move(one));
+      }
+    }
+    const absl::Status status = applier.ApplyTogether(batch);
+    if (!IsUniqueConflict(status)) return status;
+    if (SteadyClock::now() > give_up || bytes > kMostHeldBytes) return status;
   }
   return absl::OkStatus();
 }

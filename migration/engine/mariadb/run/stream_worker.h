@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "locus/migration/move.h"
@@ -55,6 +56,8 @@ class StreamWorker {
   absl::Status Follow();
   absl::Status CheckCheckpoint(const internal::BandFence& peer);
   absl::Status Gather(BinlogReader& reader);
+  absl::Status ReadOn(BinlogReader& reader, ChangeApplier& applier,
+                      std::vector<stream::ChangeTransaction> batch, const absl::Status& conflict);
   void Show(const ChangeApplier& applier);
 
   const Move& move_;

@@ -223,7 +223,7 @@ absl::Status BoundStatement::Fail() {
   const std::string text = mysql_stmt_error(statement_);
   const Verdict verdict = Judge(error_, mysql_stmt_sqlstate(statement_), text);
   conflict_ = verdict.conflict && error_ != kDuplicateKey;
-  return StatusOf(verdict, place_, error_, text);
+  return StatusOf(verdict, place_, error_, TextWithoutValues(error_, text));
 }
 
 }  // namespace locus::mariadb

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "migration/engine/mariadb/session/bulk_statement.h"
 
+#include "absl/strings/str_cat.h"
 #include "src/base/check.h"
 #include "src/engine/mariadb/errors.h"
 #include "src/engine/mariadb/sigpipe.h"
@@ -9,11 +10,12 @@ namespace locus::mariadb {
 
 absl::StatusOr<std::unique_ptr<BulkStatement>> BulkStatement::Prepare(st_mysql* handle,
                                                                       const std::string& place,
-                                                                      const std::string& text) {
+                                                                      const std::string& text,
+                                                                      size_t max_packet) {
   HoldSigpipeOfTls hold(handle);
   MYSQL_STMT* statement = mysql_stmt_init(handle);
   if (statement == nullptr) return absl::UnavailableError("out of memory");
-  std::unique_ptr<BulkStatement> made(new BulkStatement(handle, place, statement));
+  std::unique_ptr<BulkStatement> made(new BulkStatement(handle, place, statement, max_packet));
   if (mysql_stmt_prepare(statement, text.data(), text.size()) != 0) return made->Fail();
   made->columns_.resize(mysql_stmt_param_count(statement));
   made->binds_.resize(made->columns_.size());
@@ -21,8 +23,9 @@ absl::StatusOr<std::unique_ptr<BulkStatement>> BulkStatement::Prepare(st_mysql* 
   return made;
 }
 
-BulkStatement::BulkStatement(st_mysql* handle, const std::string& place, MYSQL_STMT* statement)
-    : handle_(handle), place_(place), statement_(statement) {}
+BulkStatement::BulkStatement(st_mysql* handle, const std::string& place, MYSQL_STMT* statement,
+                             size_t max_packet)
+    : handle_(handle), place_(place), statement_(statement), max_packet_(max_packet) {}
 
 BulkStatement::~BulkStatement() {
   HoldSigpipeOfTls hold(handle_);
@@ -42,8 +45,8 @@ void BulkStatement::Add(const StatementValue& value) {
 }
 
 // Numbers lie side by side; of all else the library wants an array of pointers.
-void BulkStatement::Lay(Column& column, MYSQL_BIND& bind) {
-  const size_t rows = column.values.size();
+void BulkStatement::Lay(Column& column, size_t begin, size_t end, MYSQL_BIND& bind) {
+  const size_t rows = end - begin;
   bind = MYSQL_BIND{};
   // A column of nothing but NULL has no type of its own. Bytes fit every column; the server refuses
   // numbers for UUID, INET4, INET6 and shapes, also where they are NULL.
@@ -55,7 +58,7 @@ void BulkStatement::Lay(Column& column, MYSQL_BIND& bind) {
   column.pointers.assign(rows, nullptr);
   column.lengths.assign(rows, 0);
   for (size_t i = 0; i < rows; ++i) {
-    StatementValue& value = column.values[i];
+    StatementValue& value = column.values[begin + i];
     if (value.type == MYSQL_TYPE_NULL) column.indicators[i] = STMT_INDICATOR_NULL;
     if (value.type == MYSQL_TYPE_FLOAT) {
       column.reals[i] = value.real;
@@ -91,18 +94,49 @@ void BulkStatement::Clear() {
   next_ = 0;
 }
 
+size_t BulkStatement::Fitting(size_t begin) const {
+  // Of a packet: its head and the types. Of a value: indicator and length, or the longest number.
+  constexpr size_t kHead = 64, kHeadOfColumn = 2, kValue = 16;
+  size_t size = kHead + kHeadOfColumn * columns_.size();
+  const size_t rows = columns_[0].values.size();
+  for (size_t row = begin; row < rows; ++row) {
+    for (const Column& column : columns_) {
+      const std::string* bytes = column.values[row].bytes;
+      size += kValue + (bytes == nullptr ? 0 : bytes->size());
+    }
+    if (size > max_packet_) return row - begin;
+  }
+  return rows - begin;
+}
+
 absl::Status BulkStatement::Execute() {
   HoldSigpipeOfTls hold(handle_);
   LOCUS_CHECK(next_ == 0);
   error_ = 0;
   conflict_ = false;
-  unsigned rows = static_cast<unsigned>(columns_[0].values.size());
-  if (rows == 0) return absl::OkStatus();
-  for (size_t i = 0; i < columns_.size(); ++i) Lay(columns_[i], binds_[i]);
+  absl::Status status;
+  const size_t rows = columns_[0].values.size();
+  for (size_t begin = 0; begin < rows && status.ok();) {
+    const size_t fitting = Fitting(begin);
+    status = ExecuteRows(begin, begin + fitting);
+    begin += fitting;
+  }
+  Clear();
+  return status;
+}
+
+absl::Status BulkStatement::ExecuteRows(size_t begin, size_t end) {
+  if (begin == end) {
+    // The server would only cut the connection.
+    return absl::FailedPreconditionError(
+        absl::StrCat("mariadb ", place_, ": a row is larger than max_allowed_packet, ", max_packet_,
+                     "; raise it there to what the other shard has"));
+  }
+  for (size_t i = 0; i < columns_.size(); ++i) Lay(columns_[i], begin, end, binds_[i]);
+  unsigned rows = static_cast<unsigned>(end - begin);
   const bool done = mysql_stmt_attr_set(statement_, STMT_ATTR_ARRAY_SIZE, &rows) == 0 &&
                     mysql_stmt_bind_param(statement_, binds_.data()) == 0 &&
                     mysql_stmt_execute(statement_) == 0;
-  Clear();
   return done ? absl::OkStatus() : Fail();
 }
 
@@ -111,7 +145,7 @@ absl::Status BulkStatement::Fail() {
   const std::string text = mysql_stmt_error(statement_);
   const Verdict verdict = Judge(error_, mysql_stmt_sqlstate(statement_), text);
   conflict_ = verdict.conflict && error_ != kDuplicateKey;
-  return StatusOf(verdict, place_, error_, text);
+  return StatusOf(verdict, place_, error_, TextWithoutValues(error_, text));
 }
 
 }  // namespace locus::mariadb

@@ -15,14 +15,16 @@
 
 namespace locus::mariadb {
 
-// A prepared INSERT, UPDATE or DELETE that runs for many rows of parameters in one round trip, in
-// their order. Thread safety: none.
+// A prepared INSERT, UPDATE or DELETE that runs for many rows of parameters in one round trip, or
+// in a few if the server takes no packet of all of them, in their order. Thread safety: none.
 class BulkStatement {
  public:
-  // `handle` and `place` outlive it. `text` has at least one parameter.
+  // `handle` and `place` outlive it. `text` has at least one parameter. `max_packet`: the session's
+  // max_allowed_packet.
   static absl::StatusOr<std::unique_ptr<BulkStatement>> Prepare(st_mysql* handle,
                                                                 const std::string& place,
-                                                                const std::string& text);
+                                                                const std::string& text,
+                                                                size_t max_packet);
   ~BulkStatement();
   BulkStatement(const BulkStatement&) = delete;
   BulkStatement& operator=(const BulkStatement&) = delete;
@@ -35,7 +37,8 @@ class BulkStatement {
   // Forgets what was added.
   void Clear();
   // Runs for the rows that were added, whole ones, and forgets them. Where it fails, some may have
-  // been done: their transaction must be rolled back.
+  // been done: their transaction must be rolled back. FAILED_PRECONDITION: also where a row is
+  // larger than max_packet.
   absl::Status Execute();
 
   // Of the last execution: the server's error, and whether the whole transaction may be repeated.
@@ -56,13 +59,19 @@ class BulkStatement {
     std::vector<char> indicators;
   };
 
-  BulkStatement(st_mysql* handle, const std::string& place, MYSQL_STMT* statement);
-  static void Lay(Column& column, MYSQL_BIND& bind);
+  BulkStatement(st_mysql* handle, const std::string& place, MYSQL_STMT* statement,
+                size_t max_packet);
+  // Rows [begin, end).
+  static void Lay(Column& column, size_t begin, size_t end, MYSQL_BIND& bind);
+  // How many rows from `begin` on fit into one packet; 0: not even one.
+  size_t Fitting(size_t begin) const;
+  absl::Status ExecuteRows(size_t begin, size_t end);
   absl::Status Fail();
 
   st_mysql* const handle_;
   const std::string& place_;
   MYSQL_STMT* const statement_;
+  const size_t max_packet_;
   std::vector<Column> columns_;
   std::vector<MYSQL_BIND> binds_;
   size_t next_ = 0;  // the parameter that Add gives next

@@ -30,6 +30,9 @@ absl::StatusOr<std::unique_ptr<TargetSession>> TargetSession::Open(const Mariadb
                    "), idle_readonly_transaction_timeout = 0, idle_write_transaction_timeout = 0,"
                    " idle_transaction_timeout = ",
                    WholeSeconds(server.timeout) + 1)));
+  LOCUS_ASSIGN_OR_RETURN(Result packet, session->Query("SELECT @@max_allowed_packet", OneRow(1)));
+  LOCUS_ASSIGN_OR_RETURN(const int64_t bytes, NumberIn(packet.rows[0], 0, session->place_));
+  session->max_packet_ = static_cast<size_t>(std::max<int64_t>(bytes, 0));
   return session;
 }
 

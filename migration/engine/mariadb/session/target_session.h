@@ -27,6 +27,7 @@ class TargetSession {
   absl::StatusOr<Result> Query(const std::string& statement, const Shape& shape);
   absl::Status Run(const std::string& statement) { return Query(statement, kNoRows).status(); }
 
+  size_t max_packet() const { return max_packet_; }  // max_allowed_packet
   // Its number on the server.
   uint64_t session() const;
   st_mysql* handle() const { return handle_.get(); }
@@ -77,6 +78,7 @@ class TargetSession {
   Handle handle_;
   const std::string place_;
   const absl::Duration timeout_;
+  size_t max_packet_ = 0;
   bool conflict_ = false;
   unsigned error_ = 0;
 };

@@ -261,8 +261,7 @@ absl::StatusOr<BinlogReader::Item> BinlogReader::Read(TimePoint deadline) {
     }
     absl::StatusOr<stream::TransactionAssembler::Step> step = assembler_.OnEvent(*event);
     if (!step.ok()) {
-      return absl::Status(step.status().code(),
-                          absl::StrCat("mariadb ", place_, ": ", step.status().message()));
+      return stream::Prefixed(absl::StrCat("mariadb ", place_, ": "), step.status());
     }
     if (auto* transaction = std::get_if<stream::ChangeTransaction>(&*step)) {
       return Item(std::move(*transaction));

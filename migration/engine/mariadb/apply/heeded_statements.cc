@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an applier does at statements of the log.
+#include "absl/strings/str_cat.h"
+#include "migration/engine/mariadb/apply/change_applier.h"
+#include "migration/engine/mariadb/apply/fence_changes.h"
+#include "migration/engine/mariadb/session/marker_tables.h"
+#include "migration/stream/event.h"
+#include "src/base/text.h"
+
+namespace locus::mariadb {
+
+using internal::Quoted;
+
+internal::StatementEffect ChangeApplier::EffectOf(const stream::Statement& statement) const {
+  static const std::vector<std::string> kOwn = {kFence, kRuns, kCheckpoints, kCopies};
+  std::vector<std::string> tables;
+  for (const MovedTable& table : options_.tables) tables.push_back(table.guard.name);
+  return internal::EffectOf(statement, options_.peer_database, tables, kOwn);
+}
+
+bool ChangeApplier::Heeds(const stream::Statement& statement) const {
+  return EffectOf(statement).kind != internal::StatementEffect::Kind::kNone;
+}
+
+absl::Status ChangeApplier::JudgeStatement(const stream::Statement& statement,
+                                           Attempt& attempt) const {
+  using Kind = internal::StatementEffect::Kind;
+  const internal::StatementEffect effect = EffectOf(statement);
+  const std::string& verb = statement.verb;
+  auto stop = [](const std::string& why) {
+    return stream::CannotPass(absl::FailedPreconditionError(why));
+  };
+  switch (effect.kind) {
+    case Kind::kNone:
+      break;
+    // What a trigger does to rows is in their own changes.
+    case Kind::kTriggers:
+      ++attempt.counts.unguarded;
+      attempt.unguarded_text = absl::StrCat(verb, " of table ", Quoted(effect.table));
+      break;
+    case Kind::kTable:
+      return stop(absl::StrCat("table ", Quoted(effect.table),
+                               " may have been changed while it moves: ", verb));
+    case Kind::kDropsTables:
+      return stop(absl::StrCat("the tables are gone: ", verb));
+    case Kind::kRows:
+      return stop(absl::StrCat("rows of table ", Quoted(effect.table), " may have been changed by ",
+                               verb,
+                               ", which is in the log as text; set binlog_format=ROW in every"
+                               " session"));
+    case Kind::kUnknown:
+      return stop(absl::StrCat(verb.empty() ? "a statement of an unknown kind" : verb,
+                               " is in the log as text, and may change rows; set binlog_format=ROW"
+                               " in every session"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace locus::mariadb
