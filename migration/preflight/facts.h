@@ -101,6 +101,8 @@ struct Server {
   absl::Duration clock;                          // ahead of this host's
   // Binlog_Do_DB and Binlog_Ignore_DB of SHOW MASTER STATUS.
   Fact<std::vector<std::string>> binlog_filters = std::vector<std::string>();
+  // Moved tables whose rows the newest log has as text; "": of a statement that does not say whose.
+  Fact<std::vector<std::string>> text_writers = std::vector<std::string>();
   Fact<uint64_t> prepared = uint64_t{0};   // transactions that XA RECOVER shows
   Fact<uint64_t> connected = uint64_t{0};  // Threads_connected
 };

@@ -98,6 +98,23 @@ void JudgeDomains(const Server& server, Report& report) {
              "domain, FLUSH BINARY LOGS DELETE_DOMAIN_ID = (...)");
 }
 
+void JudgeTextWriters(const Server& server, Report& report) {
+  const auto* tables = report.Read("text-writers", server.place, server.text_writers,
+                                   "look whether the log can be read by the mover");
+  if (tables == nullptr) return;
+  std::vector<std::string> shown;
+  for (const std::string& table : *tables) {
+    shown.push_back(table.empty() ? "a statement that does not name its tables" : table);
+  }
+  report.Add(
+      "text-writers", tables->empty(), server.place,
+      tables->empty() ? "none in the newest log"
+                      : absl::StrCat("the newest log has as text: ", absl::StrJoin(shown, ", ")),
+      "rows of moved tables in the log as rows",
+      "find the sessions with binlog_format=STATEMENT or MIXED, end them, FLUSH BINARY LOGS; "
+      "a stream stops at such a statement");
+}
+
 void JudgeFilters(const Server& server, Report& report) {
   if (const auto* filters =
           report.Read("binlog-filters", server.place, server.binlog_filters,
@@ -226,6 +243,7 @@ void JudgeServer(const Server& server, Report& report) {
   }
   JudgeDomains(server, report);
   JudgeFilters(server, report);
+  JudgeTextWriters(server, report);
   JudgeUse(server, report);
   std::vector<std::string> missing;
   const std::vector<std::string> on_schema = {"SELECT", "INSERT", "UPDATE", "DELETE",

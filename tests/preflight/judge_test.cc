@@ -155,6 +155,10 @@ const std::vector<Break>& Breaks() {
       {"flush-log", set("innodb_flush_log_at_trx_commit", "2")},
       {"galera", set("wsrep_on", "ON")},
       {"gtid-domains", set("gtid_binlog_pos", "0-1-9,1-1-3")},
+      {"text-writers",
+       [](Facts& f) {
+         f.source.server.text_writers = std::vector<std::string>{"orders", ""};
+       }},
       {"binlog-filters",
        [](Facts& f) { f.source.server.binlog_filters = std::vector<std::string>{"x"}; }},
       {"binlog-filters",

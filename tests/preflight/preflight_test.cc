@@ -195,6 +195,18 @@ TEST_F(PreflightTest, SettingsOfAServer_AreEachRefused) {
                         "SET GLOBAL max_allowed_packet = 16777216"}});
 }
 
+// By a session that began before binlog_format was changed.
+TEST_F(PreflightTest, RowsOfAMovedTableAsText_AreRefused) {
+  for (int server : {kSource, kTarget}) {
+    ExpectEach(
+        server,
+        {{"text-writers",
+          "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ; SET SESSION binlog_format ="
+          " STATEMENT; DELETE FROM orders WHERE order_id = 1; INSERT INTO others VALUES (8)",
+          "DELETE FROM others WHERE id = 8; SET SESSION binlog_format = ROW; FLUSH BINARY LOGS"}});
+  }
+}
+
 // The remedy, too.
 TEST_F(PreflightTest, SecondDomainInTheLog_IsRefusedUntilItIsGone) {
   MariadbServer& target = *servers_[kTarget];

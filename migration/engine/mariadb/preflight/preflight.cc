@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "locus/migration/shard_fence.h"
 #include "migration/engine/mariadb/preflight/preflight_rows.h"
+#include "migration/engine/mariadb/preflight/text_writers.h"
 #include "migration/engine/mariadb/session/marker_tables.h"
 #include "migration/fence/guard_sql.h"
 #include "src/base/check.h"
@@ -228,6 +229,22 @@ Fact<preflight::Schema> ReadSchema(Asked& asked, const std::vector<MovedTable>& 
   return schema;
 }
 
+Fact<std::vector<std::string>> ReadTextWriters(Asked& asked, const preflight::Server& server,
+                                               const MariadbOptions& options,
+                                               const std::vector<MovedTable>& tables) {
+  std::vector<std::string> names;
+  for (const MovedTable& table : tables) names.push_back(table.guard.name);
+  auto logs = asked.Rows("SHOW MASTER STATUS", 4);
+  // Without a log, or the right to see it, other findings say so.
+  if (!logs.ok() || logs->empty()) return std::vector<std::string>();
+  LOCUS_ASSIGN_OR_RETURN(
+      auto begins,
+      asked.Rows(
+          absl::StrCat("SELECT BINLOG_GTID_POS(", SqlText((*logs)[0][0].value_or("")), ", 4)"), 1));
+  auto writers = TextWriters(options, server.database, begins[0][0].value_or(""), names);
+  return writers.ok() ? *std::move(writers) : std::vector<std::string>();
+}
+
 Fact<std::optional<std::vector<preflight::FenceRow>>> ReadFence(Asked& asked) {
   auto rows =
       asked.Rows("SELECT lo, hi, own_lo, own_hi, server_id, other FROM locus_fence ORDER BY lo", 6);
@@ -396,6 +413,7 @@ absl::StatusOr<Asked> ReadShard(const Move& move, const MoveShard& shard,
   facts.server.login = asked.ok() ? ReadServer(*asked, facts.server) : asked.status();
   if (!facts.server.login.ok()) return facts.server.login;
   facts.schema = ReadSchema(*asked, move.tables);
+  facts.server.text_writers = ReadTextWriters(*asked, facts.server, shard.server, move.tables);
   facts.fence = ReadFence(*asked);
   if (facts.fence.ok() && facts.fence->has_value()) facts.guards = VerifyGuards(move, shard);
   facts.moves = ReadMoves(*asked);
