@@ -48,15 +48,18 @@ class NaiveApplier {
       LOCUS_ASSIGN_OR_RETURN(const uint64_t before, internal::VersionIn(change.before, map));
       if (version <= before) return absl::DataLossError("the version did not rise");
     }
-    const stream::Value tombstone = stream::Bytes{internal::TombstoneKey(row, map)};
+    const std::string pk = internal::TombstoneKey(row, map);
+    const stream::Value tombstone = stream::Bytes{pk},
+                        bucket = uint64_t{internal::TombstoneBucket(pk)};
     std::vector<const stream::Value*> key, others;
     for (uint32_t column : map.key) key.push_back(&row[column]);
     for (uint32_t column : map.others) others.push_back(&row[column]);
     LOCUS_ASSIGN_OR_RETURN(
         auto there,
         Number(absl::StrCat("SELECT version FROM items WHERE ", sql.key_condition), {key}));
-    LOCUS_ASSIGN_OR_RETURN(
-        auto gone, Number("SELECT version FROM locus_tombstone WHERE pk = ?", {{&tombstone}}));
+    LOCUS_ASSIGN_OR_RETURN(auto gone,
+                           Number("SELECT version FROM locus_tombstone WHERE bucket = ? AND pk = ?",
+                                  {{&bucket, &tombstone}}));
     internal::RowState local;
     if (there) local = {*there, false};
     if (!there && gone) local = {*gone, true};
@@ -74,8 +77,6 @@ class NaiveApplier {
     }
     LOCUS_RETURN_IF_ERROR(Change(sql.remove, {key}));
     const stream::Value place = uint64_t{0}, number = version;
-    const stream::Value bucket =
-        uint64_t{internal::TombstoneBucket(internal::TombstoneKey(row, map))};
     LOCUS_RETURN_IF_ERROR(Change(sql.raise_post, {{&number, &bucket}}));
     return Change(sql.put_tombstone, {{&bucket, &tombstone, &number, &place, &place}});
   }

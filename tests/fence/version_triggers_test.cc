@@ -52,9 +52,10 @@ class VersionTriggersTest : public FencedServerTest {
     return value.empty() ? 0 : std::stoull(value);
   }
   uint64_t Tombstone(const std::string& line) {
-    const std::string value = server_->Value(absl::StrCat(
-        "SELECT version FROM locus_shop.locus_tombstone WHERE tbl = 'items' AND pk = '1:7",
-        line.size(), ":", line, "'"));
+    const std::string pk = absl::StrCat("'1:7", line.size(), ":", line, "'");
+    const std::string value = server_->Value(
+        absl::StrCat("SELECT version FROM locus_shop.locus_tombstone WHERE bucket = CRC32(", pk,
+                     ") & 65535 AND tbl = 'items' AND pk = ", pk));
     return value.empty() ? 0 : std::stoull(value);
   }
 
