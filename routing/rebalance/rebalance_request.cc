@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "routing/table/endpoint_place.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
 
@@ -38,7 +39,7 @@ class RequestedShards {
   explicit RequestedShards(const RoutingTable& table) : shards_(table.shards()) {
     for (size_t i = 0; i < shards_.size(); ++i) {
       by_name_[shards_[i].name] = i;
-      by_endpoint_[shards_[i].endpoint] = shards_[i].name;
+      by_place_[PlaceOfEndpoint(shards_[i].endpoint)] = shards_[i].name;
     }
   }
 
@@ -49,7 +50,8 @@ class RequestedShards {
     if (shards_.back().id == UINT32_MAX) {
       return Refused("new shard ", Quoted(requested.name), ": no id is free above ", UINT32_MAX);
     }
-    auto [other, is_new] = by_endpoint_.try_emplace(requested.endpoint, requested.name);
+    auto [other, is_new] =
+        by_place_.try_emplace(PlaceOfEndpoint(requested.endpoint), requested.name);
     if (!is_new) {
       return Refused("new shard ", Quoted(requested.name), ": shard ", Quoted(other->second),
                      " has the same endpoint; two shards are two databases");
@@ -100,7 +102,7 @@ class RequestedShards {
  private:
   std::vector<Shard> shards_;  // in the order of their ids
   std::unordered_map<std::string, size_t> by_name_;
-  std::unordered_map<std::string, std::string> by_endpoint_;  // the name of its shard
+  std::unordered_map<std::string, std::string> by_place_;  // the name of its shard
   std::set<std::string> removed_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "routing/table/endpoint_place.h"
 #include "routing/table/vnode_changes.h"
 #include "src/base/check.h"
 
@@ -169,6 +170,7 @@ absl::StatusOr<Publication> JudgePublication(const PublishedState& state, const 
     LOCUS_RETURN_IF_ERROR(CheckTableId(*state.newest, table));
   }
   LOCUS_RETURN_IF_ERROR(CheckExpected(state, table, expected));
+  LOCUS_RETURN_IF_ERROR(internal::CheckPlaces(state.newest, table));
   GuardedChanges changes = GuardedChangesBetween(state.newest, table, state.highest);
   LOCUS_ASSIGN_OR_RETURN(GuardedChanges unnamed, Unnamed(changes, named));
   if (!unnamed.empty()) return RefuseGuarded(unnamed, state, table);

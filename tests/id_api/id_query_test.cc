@@ -13,7 +13,7 @@ std::string ErrorOf(std::string_view text) {
 }
 
 TEST(IdQueryTest, Parameters_AreRead) {
-  const Query query = Query::Parse("a=1&b=x%20y%3D%26&c=&d=+").value();
+  const Query query = Query::Parse("a=1&b=x%20y%3D%26&c=&d=%2B").value();
   EXPECT_EQ(query.size(), 4u);
   EXPECT_EQ(*query.Find("a"), "1");
   EXPECT_EQ(*query.Find("b"), "x y=&");
@@ -32,6 +32,13 @@ TEST(IdQueryTest, WhatIsNotExactlyAQuery_IsRefused) {
   EXPECT_THAT(ErrorOf("a=1&%61=2"), HasSubstr("given twice"));
   for (const char* const bad : {"a=%", "a=%4", "a=%4g", "a=%g4", "%=1"}) {
     EXPECT_THAT(ErrorOf(bad), HasSubstr("two hex digits")) << bad;
+  }
+}
+
+// A form writes + for a blank: taken as a plus, one key would count in two counters.
+TEST(IdQueryTest, RawPlus_IsRefusedAndToldHowToWriteIt) {
+  for (const char* const bad : {"a=+", "a=x+y", "+=1", "a=1&b+c=2", "a=%20+"}) {
+    EXPECT_THAT(ErrorOf(bad), HasSubstr("%20 for a blank, %2B for a plus")) << bad;
   }
 }
 

@@ -43,6 +43,7 @@ bool IsBetween(std::string_view path, std::string_view before) {
 absl::StatusOr<std::string> NameIn(std::string_view path, std::string_view before) {
   path.remove_prefix(before.size());
   path.remove_suffix(kNext.size());
+  LOCUS_RETURN_IF_ERROR(RefusePlus(path));
   std::optional<std::string> name = Unescaped(path);
   if (name) return *std::move(name);
   return absl::InvalidArgumentError(absl::StrCat(Quoted(path), ": a % has no two hex digits"));

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "src/base/check.h"
 #include "src/base/text.h"
 
 namespace locus::locusd {
@@ -35,11 +36,20 @@ std::optional<std::string> Unescaped(std::string_view text) {
   return bytes;
 }
 
+absl::Status RefusePlus(std::string_view text) {
+  if (text.find('+') == text.npos) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(Quoted(text),
+                   " has a +, which forms write for a blank and others for a plus; "
+                   "write %20 for a blank, %2B for a plus"));
+}
+
 absl::StatusOr<Query> Query::Parse(std::string_view text) {
   Query query;
   while (!text.empty()) {
     const std::string_view member = text.substr(0, text.find('&'));
     text.remove_prefix(std::min(text.size(), member.size() + 1));
+    LOCUS_RETURN_IF_ERROR(RefusePlus(member));
     const size_t equals = member.find('=');
     if (equals == member.npos || equals == 0) {
       return absl::InvalidArgumentError(absl::StrCat(Quoted(member), " is not NAME=VALUE"));

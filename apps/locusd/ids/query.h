@@ -16,7 +16,7 @@ namespace locus::locusd {
 // The parameters behind a '?' or the parts of a path, with %XX read.
 class Query {
  public:
-  // INVALID_ARGUMENT: a parameter has no name, is given twice, or has a bad %XX.
+  // INVALID_ARGUMENT: a parameter has no name, is given twice, or has a bad %XX or a '+'.
   static absl::StatusOr<Query> Parse(std::string_view text);
 
   // nullptr: it is not there.
@@ -34,7 +34,10 @@ class Query {
   std::map<std::string, std::string> values_;
 };
 
-// %XX as its byte; '+' is a plus sign. nullopt: a '%' without two hex digits.
+// INVALID_ARGUMENT: there is a '+', which a client may mean as a blank or as a plus.
+absl::Status RefusePlus(std::string_view text);
+
+// %XX as its byte. nullopt: a '%' without two hex digits.
 std::optional<std::string> Unescaped(std::string_view text);
 
 }  // namespace locus::locusd

@@ -78,7 +78,8 @@ struct VnodeMove {
 // move of a gene that `to` already owns, a number out of range, unknown or duplicate members, no
 // shards, no ranges, an endpoint with credentials (any '@', or an option password=, passwd= or
 // pwd=), more of anything than the limits below, and malformed JSON (line, column and byte).
-// Endpoints are compared byte by byte. No message quotes an endpoint. Integers are JSON integers:
+// Endpoints are compared byte by byte; publishers also refuse two spellings of one database. No
+// message quotes an endpoint. Integers are JSON integers:
 // 1.0 and 1e3 are refused.
 //
 // A table keeps its shards ordered by id and its moves ordered by vnode, so two tables with the
