@@ -112,8 +112,8 @@ struct StoreLoad {
 
 // One of the instances for two hours, of which the second is counted.
 StoreLoad LoadOfStore(const Size& size) {
-  testing::ManualClock clock;
-  testing::ManualExecutor executor;
+  fakes::ManualClock clock;
+  fakes::ManualExecutor executor;
   auto store = std::make_shared<CountingStore>(clock);
   OrderIdGenerator::Options options;
   options.create_space = true;

@@ -13,6 +13,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "locus/clock.h"
+#include "locus/str.h"
+#include "locus/timeout.h"
 
 namespace locus {
 
@@ -140,7 +142,7 @@ class AuditSink {
 
   void Record(AuditRecord record);
   // Waits until all that was recorded before is written. DEADLINE_EXCEEDED: it is not, yet.
-  absl::Status Flush(absl::Duration timeout);
+  absl::Status Flush(Timeout timeout);
   AuditSinkStats Stats() const;
 
  private:

@@ -4,9 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <utility>
 
-#include "locus/internal/cxx20.h"
+#include "absl/base/attributes.h"
+#include "locus/internal/argument.h"
 
 namespace locus {
 
@@ -17,13 +20,18 @@ namespace locus {
 // its exact bytes, UTF-8 by convention: nothing is trimmed, folded or normalised. Let the system
 // assign buyer keys: a user who may choose text keys can aim at one vnode.
 //
-// A text key does not own its bytes; they must outlive the call it is passed to.
+// A text key does not own its bytes: they must live as long as the key is used. A temporary string
+// does not compile; OwnedBuyerKey takes one.
 class BuyerKey {
  public:
-  static constexpr BuyerKey Uint64(uint64_t key) { return BuyerKey(nullptr, key); }
-  static constexpr BuyerKey Text(std::string_view key) {
+  // A constant, or a value of an unsigned type: -3, 3.7 and variables of signed types do not
+  // compile.
+  static constexpr BuyerKey Uint64(internal::Natural key) { return BuyerKey(nullptr, key.value()); }
+  static constexpr BuyerKey Text(std::string_view key ABSL_ATTRIBUTE_LIFETIME_BOUND) {
     return BuyerKey(key.data() == nullptr ? "" : key.data(), key.size());
   }
+  template <internal::DyingString T>
+  static BuyerKey Text(T&& key) = delete;  // its bytes end with the statement: OwnedBuyerKey
 
   constexpr bool is_uint64() const { return text_ == nullptr; }
   // Requires is_uint64().
@@ -38,6 +46,36 @@ class BuyerKey {
 
   const char* text_;
   uint64_t number_or_size_;
+};
+
+// A buyer key that has its bytes, for keys that are made on the way or kept. Pass it wherever a
+// BuyerKey is taken:
+//
+//   const auto buyer = OwnedBuyerKey::Text(request.NameOfUser());
+//   generator->TryNext(buyer);
+class OwnedBuyerKey {
+ public:
+  static OwnedBuyerKey Uint64(internal::Natural key) {
+    return OwnedBuyerKey("", key.value(), true);
+  }
+  static OwnedBuyerKey Text(std::string key) { return OwnedBuyerKey(std::move(key), 0, false); }
+  // A copy of what the key refers to.
+  explicit OwnedBuyerKey(BuyerKey key)
+      : OwnedBuyerKey(key.is_uint64() ? std::string() : std::string(key.text()),
+                      key.is_uint64() ? key.uint64() : 0, key.is_uint64()) {}
+
+  operator BuyerKey() const& ABSL_ATTRIBUTE_LIFETIME_BOUND {  // NOLINT: implicit
+    return is_uint64_ ? BuyerKey::Uint64(number_) : BuyerKey::Text(text_);
+  }
+  operator BuyerKey() const&& = delete;  // of a temporary: give it a name first
+
+ private:
+  OwnedBuyerKey(std::string text, uint64_t number, bool is_uint64)
+      : text_(std::move(text)), number_(number), is_uint64_(is_uint64) {}
+
+  std::string text_;
+  uint64_t number_;
+  bool is_uint64_;
 };
 
 }  // namespace locus

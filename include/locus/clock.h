@@ -10,7 +10,7 @@
 namespace locus {
 
 // The source of the time. It is an argument everywhere, so that tests control it
-// (locus::testing::ManualClock).
+// (locus::fakes::ManualClock).
 // Thread safety: all methods may be called from any thread.
 class Clock {
  public:

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "locus/clock.h"
+#include "locus/str.h"
 
 namespace locus {
 

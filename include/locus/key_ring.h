@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "locus/order_no.h"
+#include "locus/str.h"
 
 namespace locus {
 namespace internal {

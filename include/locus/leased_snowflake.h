@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "locus/snowflake.h"
 #include "locus/snowflake_layout.h"
+#include "locus/timeout.h"
 #include "locus/worker_lease.h"
 #include "locus/worker_lease_store.h"
 
@@ -122,7 +123,7 @@ class LeasedSnowflake : public AnyLeasedSnowflake {
   // for the worker ID; INVALID_ARGUMENT: the range or the datacenter does not fit the layout.
   static absl::StatusOr<std::unique_ptr<LeasedSnowflake>> Create(
       std::shared_ptr<WorkerLeaseStore> store, const LeasedSnowflakeOptions& options,
-      absl::Duration patience = absl::Seconds(10)) {
+      Timeout patience = absl::Seconds(10)) {
     std::unique_ptr<LeasedSnowflake> made(new LeasedSnowflake(std::move(store), options));
     absl::Status opened = made->Open(patience);
     if (!opened.ok()) return opened;

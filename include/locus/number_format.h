@@ -12,9 +12,11 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/base/attributes.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "locus/internal/cxx20.h"
+#include "locus/internal/argument.h"
+#include "locus/str.h"
 
 namespace locus {
 
@@ -47,10 +49,16 @@ void AbslStringify(Sink& sink, NumberField::Kind kind) {
 // own its bytes; they must outlive the call.
 class FieldValue {
  public:
-  static constexpr FieldValue Uint64(uint64_t number) { return FieldValue(nullptr, number); }
-  static constexpr FieldValue Text(std::string_view text) {
+  // As BuyerKey::Uint64 and Text: a negative number, a fraction and a temporary string do not
+  // compile.
+  static constexpr FieldValue Uint64(internal::Natural number) {
+    return FieldValue(nullptr, number.value());
+  }
+  static constexpr FieldValue Text(std::string_view text ABSL_ATTRIBUTE_LIFETIME_BOUND) {
     return FieldValue(text.data() == nullptr ? "" : text.data(), text.size());
   }
+  template <internal::DyingString T>
+  static FieldValue Text(T&& text) = delete;
 
   constexpr bool is_uint64() const { return text_ == nullptr; }
   // Requires is_uint64().

@@ -22,6 +22,7 @@
 #include "locus/sequence_type.h"
 #include "locus/sequence_type_store.h"
 #include "locus/sequencer.h"
+#include "locus/timeout.h"
 
 namespace locus {
 
@@ -129,7 +130,7 @@ class NumberGenerator {
   absl::StatusOr<std::string> Next(std::chrono::steady_clock::time_point deadline,
                                    std::span<const FieldValue> values = {});
   // Waits for at most `timeout`, by the steady clock.
-  absl::StatusOr<std::string> Next(absl::Duration timeout, std::span<const FieldValue> values = {});
+  absl::StatusOr<std::string> Next(Timeout timeout, std::span<const FieldValue> values = {});
 
   // The same with values by the names of their fields, in any order. They are judged before a
   // number is drawn: values that are refused cost none. INVALID_ARGUMENT: a name is none of the

@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "locus/shard_gene.h"
+#include "locus/str.h"
 
 namespace locus {
 namespace internal {

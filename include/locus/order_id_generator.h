@@ -28,6 +28,8 @@
 #include "locus/segment_store_set.h"
 #include "locus/shard_gene.h"
 #include "locus/space.h"
+#include "locus/str.h"
+#include "locus/timeout.h"
 
 namespace locus {
 
@@ -178,7 +180,9 @@ class OrderIdGenerator {
   // FAILED_PRECONDITION: this is a forked child, or the section's store refuses until somebody
   // repairs the cause (see Stats()).
   absl::StatusOr<OrderId> TryNext(BuyerKey buyer) { return TryNext(ShardGene::Of(buyer)); }
-  // The same for callers that have the gene already.
+  // The same for callers that have the gene already. Not for signal handlers: it may take the
+  // sequence without a lock, but where it finds none it allocates and wakes the loader, and
+  // absl::Status may allocate. Take IDs before, or set a flag and take them after the handler.
   absl::StatusOr<OrderId> TryNext(ShardGene gene) {
     uint64_t sequence;
     if (hot_.TryTake(gene.value(), sequence)) [[likely]] {
@@ -195,10 +199,10 @@ class OrderIdGenerator {
   }
   absl::StatusOr<OrderId> Next(ShardGene gene, Deadline deadline);
   // Waits for at most `timeout`, by the steady clock.
-  absl::StatusOr<OrderId> Next(BuyerKey buyer, absl::Duration timeout) {
+  absl::StatusOr<OrderId> Next(BuyerKey buyer, Timeout timeout) {
     return Next(ShardGene::Of(buyer), timeout);
   }
-  absl::StatusOr<OrderId> Next(ShardGene gene, absl::Duration timeout) {
+  absl::StatusOr<OrderId> Next(ShardGene gene, Timeout timeout) {
     absl::StatusOr<OrderId> id = TryNext(gene);  // without reading the clock
     return id.ok() ? id : Next(gene, internal::DeadlineAfter(timeout));
   }
@@ -218,13 +222,13 @@ class OrderIdGenerator {
   absl::StatusOr<size_t> NextBatch(std::span<const ShardGene> genes, std::span<OrderId> ids,
                                    Deadline deadline);
   absl::StatusOr<size_t> NextBatch(std::span<const BuyerKey> buyers, std::span<OrderId> ids,
-                                   absl::Duration timeout);
+                                   Timeout timeout);
   absl::StatusOr<size_t> NextBatch(std::span<const ShardGene> genes, std::span<OrderId> ids,
-                                   absl::Duration timeout);
+                                   Timeout timeout);
   absl::StatusOr<size_t> NextBatch(std::initializer_list<BuyerKey> buyers, std::span<OrderId> ids,
                                    Deadline deadline);
   absl::StatusOr<size_t> NextBatch(std::initializer_list<BuyerKey> buyers, std::span<OrderId> ids,
-                                   absl::Duration timeout);
+                                   Timeout timeout);
 
   // Leases a segment for every section that has none, so that the first callers need not wait.
   // Makes one call to each store for up to 1,024 of its sections. Call it before traffic arrives.
@@ -233,8 +237,8 @@ class OrderIdGenerator {
   absl::Status Warm(Deadline deadline);
   // Only for the sections of these buyers.
   absl::Status Warm(Deadline deadline, std::span<const BuyerKey> buyers);
-  absl::Status Warm(absl::Duration timeout);
-  absl::Status Warm(absl::Duration timeout, std::span<const BuyerKey> buyers);
+  absl::Status Warm(Timeout timeout);
+  absl::Status Warm(Timeout timeout, std::span<const BuyerKey> buyers);
 
   GeneratorStats Stats() const;
   // Order IDs handed out by section, computed from the cursors as GeneratorStats::ids: section i

@@ -17,6 +17,8 @@
 #include "locus/executor.h"
 #include "locus/latency_histogram.h"
 #include "locus/sequencer.h"
+#include "locus/str.h"
+#include "locus/timeout.h"
 
 namespace locus {
 
@@ -153,7 +155,7 @@ class SegmentSequence {
   // FAILED_PRECONDITION are returned without waiting.
   absl::StatusOr<int64_t> Next(std::chrono::steady_clock::time_point deadline);
   // Waits for at most `timeout`, by the steady clock.
-  absl::StatusOr<int64_t> Next(absl::Duration timeout);
+  absl::StatusOr<int64_t> Next(Timeout timeout);
 
   // The next 1 to `count` numbers, without a gap between them: fewer than `count` where a segment
   // ends. They come from the shared counter, also with Options::thread_block. INVALID_ARGUMENT:
@@ -161,7 +163,7 @@ class SegmentSequence {
   absl::StatusOr<SequenceBlock> TryNextBlock(int64_t count);
   absl::StatusOr<SequenceBlock> NextBlock(int64_t count,
                                           std::chrono::steady_clock::time_point deadline);
-  absl::StatusOr<SequenceBlock> NextBlock(int64_t count, absl::Duration timeout);
+  absl::StatusOr<SequenceBlock> NextBlock(int64_t count, Timeout timeout);
 
   // Ends the sequence: no call gets a number afterwards. Waits for a call to the sequencer that is
   // under way, then returns the unused numbers of the last segments, so that the counter continues

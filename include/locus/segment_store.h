@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "locus/space.h"
+#include "locus/str.h"
 
 namespace locus {
 

@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "locus/segment_store.h"
 #include "locus/space.h"
+#include "locus/str.h"
 
 namespace locus {
 

@@ -12,6 +12,7 @@
 #include "locus/number_format.h"
 #include "locus/segment_sequence.h"
 #include "locus/sequencer.h"
+#include "locus/str.h"
 
 namespace locus {
 

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "locus/latency_histogram.h"
+#include "locus/str.h"
 
 namespace locus {
 namespace internal {

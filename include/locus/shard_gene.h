@@ -12,6 +12,7 @@
 
 #include "locus/buyer_key.h"
 #include "locus/internal/gene_hash.h"
+#include "locus/str.h"
 
 namespace locus {
 

@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "locus/clock.h"
 #include "locus/snowflake_layout.h"
+#include "locus/str.h"
 
 namespace locus {
 

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "locus/internal/cxx20.h"
+#include "locus/str.h"
 
 namespace locus {
 

@@ -18,6 +18,7 @@
 #include "locus/clock.h"
 #include "locus/executor.h"
 #include "locus/space.h"
+#include "locus/str.h"
 #include "locus/strict_store.h"
 
 namespace locus {

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "locus/internal/cxx20.h"
+#include "locus/str.h"
 
 namespace locus {
 

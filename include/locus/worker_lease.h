@@ -15,6 +15,8 @@
 #include "locus/clock.h"
 #include "locus/executor.h"
 #include "locus/space.h"
+#include "locus/str.h"
+#include "locus/timeout.h"
 #include "locus/worker_lease_store.h"
 
 namespace locus {
@@ -142,7 +144,7 @@ class WorkerLease {
   // options; UNAVAILABLE also if the system has no thread or no randomness.
   static absl::StatusOr<std::unique_ptr<WorkerLease>> Acquire(
       std::shared_ptr<WorkerLeaseStore> store, const WorkerLeaseOptions& options,
-      absl::Duration patience = absl::Seconds(10));
+      Timeout patience = absl::Seconds(10));
   // Release(), ignoring its result.
   ~WorkerLease();
   WorkerLease(const WorkerLease&) = delete;

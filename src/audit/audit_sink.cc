@@ -380,7 +380,7 @@ absl::StatusOr<std::unique_ptr<AuditSink>> AuditSink::Open(std::unique_ptr<Audit
 }
 
 void AuditSink::Record(AuditRecord record) { rep_->Record(std::move(record)); }
-absl::Status AuditSink::Flush(absl::Duration timeout) { return rep_->Flush(timeout); }
+absl::Status AuditSink::Flush(Timeout timeout) { return rep_->Flush(timeout); }
 AuditSinkStats AuditSink::Stats() const { return rep_->Stats(); }
 
 }  // namespace locus

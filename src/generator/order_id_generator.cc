@@ -184,11 +184,11 @@ absl::StatusOr<size_t> OrderIdGenerator::NextBatch(std::span<const ShardGene> ge
 }
 
 absl::StatusOr<size_t> OrderIdGenerator::NextBatch(std::span<const BuyerKey> buyers,
-                                                   std::span<OrderId> ids, absl::Duration timeout) {
+                                                   std::span<OrderId> ids, Timeout timeout) {
   return NextBatch(buyers, ids, internal::DeadlineAfter(timeout));
 }
 absl::StatusOr<size_t> OrderIdGenerator::NextBatch(std::span<const ShardGene> genes,
-                                                   std::span<OrderId> ids, absl::Duration timeout) {
+                                                   std::span<OrderId> ids, Timeout timeout) {
   return NextBatch(genes, ids, internal::DeadlineAfter(timeout));
 }
 
@@ -201,7 +201,7 @@ absl::StatusOr<size_t> OrderIdGenerator::NextBatch(std::initializer_list<BuyerKe
   return NextBatch(std::span(buyers.begin(), buyers.size()), ids, deadline);
 }
 absl::StatusOr<size_t> OrderIdGenerator::NextBatch(std::initializer_list<BuyerKey> buyers,
-                                                   std::span<OrderId> ids, absl::Duration timeout) {
+                                                   std::span<OrderId> ids, Timeout timeout) {
   return NextBatch(std::span(buyers.begin(), buyers.size()), ids, timeout);
 }
 
@@ -213,10 +213,10 @@ absl::Status OrderIdGenerator::Warm(Deadline deadline, std::span<const BuyerKey>
   ShardGene::OfEach(buyers, genes);
   return rep_->Warm(genes, deadline);
 }
-absl::Status OrderIdGenerator::Warm(absl::Duration timeout) {
+absl::Status OrderIdGenerator::Warm(Timeout timeout) {
   return Warm(internal::DeadlineAfter(timeout));
 }
-absl::Status OrderIdGenerator::Warm(absl::Duration timeout, std::span<const BuyerKey> buyers) {
+absl::Status OrderIdGenerator::Warm(Timeout timeout, std::span<const BuyerKey> buyers) {
   return Warm(internal::DeadlineAfter(timeout), buyers);
 }
 

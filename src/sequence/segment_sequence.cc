@@ -222,7 +222,7 @@ absl::StatusOr<int64_t> SegmentSequence::Next(std::chrono::steady_clock::time_po
   return rep_->Waiting(deadline, [this] { return rep_->TryNext(); });
 }
 
-absl::StatusOr<int64_t> SegmentSequence::Next(absl::Duration timeout) {
+absl::StatusOr<int64_t> SegmentSequence::Next(Timeout timeout) {
   absl::StatusOr<int64_t> number = TryNext();  // without reading the clock
   return number.ok() ? number : Next(internal::DeadlineAfter(timeout));
 }
@@ -241,7 +241,7 @@ absl::StatusOr<SequenceBlock> SegmentSequence::NextBlock(
   return rep_->Waiting(deadline, [&] { return rep_->TryNextBlock(count); });
 }
 
-absl::StatusOr<SequenceBlock> SegmentSequence::NextBlock(int64_t count, absl::Duration timeout) {
+absl::StatusOr<SequenceBlock> SegmentSequence::NextBlock(int64_t count, Timeout timeout) {
   return NextBlock(count, internal::DeadlineAfter(timeout));
 }
 

@@ -453,7 +453,7 @@ absl::StatusOr<std::string> NumberGenerator::Next(std::chrono::steady_clock::tim
   return rep_->DrawBy(deadline, OneText(values));
 }
 
-absl::StatusOr<std::string> NumberGenerator::Next(absl::Duration timeout,
+absl::StatusOr<std::string> NumberGenerator::Next(Timeout timeout,
                                                   std::span<const FieldValue> values) {
   return Next(internal::DeadlineAfter(timeout), values);
 }

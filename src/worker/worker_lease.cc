@@ -352,8 +352,7 @@ WorkerLease::~WorkerLease() {
 }
 
 absl::StatusOr<std::unique_ptr<WorkerLease>> WorkerLease::Acquire(
-    std::shared_ptr<WorkerLeaseStore> store, const WorkerLeaseOptions& options,
-    absl::Duration patience) {
+    std::shared_ptr<WorkerLeaseStore> store, const WorkerLeaseOptions& options, Timeout patience) {
   if (store == nullptr) return absl::InvalidArgumentError("a worker lease needs a store");
   LOCUS_RETURN_IF_ERROR(options.Check());
   std::optional<uint64_t> high = internal::RandomWord();

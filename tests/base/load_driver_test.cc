@@ -33,7 +33,7 @@ class BlockingJob {
 };
 
 TEST(LoadDriverTest, TasksDuringARun_DoNotHoldUpTheExecutorsOtherThreads) {
-  testing::ManualExecutor executor;
+  fakes::ManualExecutor executor;
   BlockingJob job;
   std::unique_ptr<LoadDriver> driver = LoadDriver::OnExecutor(executor, job.Job());
   job.delay = absl::Hours(1);
@@ -60,7 +60,7 @@ TEST(LoadDriverTest, TasksDuringARun_DoNotHoldUpTheExecutorsOtherThreads) {
 }
 
 TEST(LoadDriverTest, EndedDuringARun_WaitsForIt) {
-  testing::ManualExecutor executor;
+  fakes::ManualExecutor executor;
   BlockingJob job;
   job.blocked = true;
   std::unique_ptr<LoadDriver> driver = LoadDriver::OnExecutor(executor, job.Job());
@@ -79,7 +79,7 @@ TEST(LoadDriverTest, EndedDuringARun_WaitsForIt) {
 }
 
 TEST(LoadDriverTest, TaskThatOutlivesTheDriver_DoesNothing) {
-  testing::ManualExecutor executor;
+  fakes::ManualExecutor executor;
   BlockingJob job;
   std::unique_ptr<LoadDriver> driver = LoadDriver::OnExecutor(executor, job.Job());
   driver->Wake();

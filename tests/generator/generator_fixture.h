@@ -16,7 +16,7 @@ namespace locus {
 // A generator whose clock, loader and store a test controls.
 class GeneratorTest : public ::testing::Test {
  protected:
-  GeneratorTest() : store_(std::make_shared<testing::FaultySegmentStore>(clock_)) {
+  GeneratorTest() : store_(std::make_shared<fakes::FaultySegmentStore>(clock_)) {
     options_.clock = &clock_;
     options_.executor = &executor_;
     options_.create_space = true;
@@ -38,9 +38,9 @@ class GeneratorTest : public ::testing::Test {
     return OrderId();
   }
 
-  testing::ManualClock clock_;
-  testing::ManualExecutor executor_;
-  std::shared_ptr<testing::FaultySegmentStore> store_;
+  fakes::ManualClock clock_;
+  fakes::ManualExecutor executor_;
+  std::shared_ptr<fakes::FaultySegmentStore> store_;
   OrderIdGenerator::Options options_;
 };
 

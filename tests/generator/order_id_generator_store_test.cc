@@ -11,8 +11,8 @@
 namespace locus {
 namespace {
 
-using testing::FaultySegmentStore;
-using testing::ManualClock;
+using fakes::FaultySegmentStore;
+using fakes::ManualClock;
 
 TEST_F(GeneratorTest, StoreDown_IdsGoOnForTheHorizonThenAreUnavailable) {
   options_.horizon = absl::Seconds(100);

@@ -12,7 +12,7 @@
 namespace locus {
 namespace {
 
-using testing::FaultySegmentStore;
+using fakes::FaultySegmentStore;
 
 std::chrono::steady_clock::time_point Soon() {
   return std::chrono::steady_clock::now() + std::chrono::seconds(20);

@@ -15,9 +15,9 @@
 namespace locus {
 namespace {
 
-using testing::FaultySegmentStore;
-using testing::ManualClock;
-using testing::ManualExecutor;
+using fakes::FaultySegmentStore;
+using fakes::ManualClock;
+using fakes::ManualExecutor;
 
 constexpr int kBuyers = 40;
 constexpr uint32_t kSmallSection = 64;

@@ -21,9 +21,9 @@ namespace {
 // A caller may look between the two steps by which a section moves on, and find nothing. It waits
 // then for a signal, which a store that stalls does not give.
 TEST(StoreChainTest, LoaderLeavesAnOldSegment_WaitingCallersTryAgainAtOnce) {
-  testing::ManualClock clock;
-  testing::ManualExecutor executor;
-  auto store = std::make_shared<testing::FaultySegmentStore>(clock);
+  fakes::ManualClock clock;
+  fakes::ManualExecutor executor;
+  auto store = std::make_shared<fakes::FaultySegmentStore>(clock);
   ASSERT_TRUE(store->Create(SpaceName(), SpaceOptions(), clock.Now()).ok());
   OrderIdGenerator::Options options;
   options.clock = &clock;

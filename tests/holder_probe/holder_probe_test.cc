@@ -92,7 +92,7 @@ class HolderProbeTest : public ::testing::Test {
     return WaitUntil([&] { return Renew(grant, nonce, url).code() == code; });
   }
 
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
   const SpaceName space_;
   HolderProbeOptions options_;
   std::unique_ptr<LeaseCluster> cluster_;

@@ -22,7 +22,7 @@ class StoreUnderTest {
   // Deletes every space past the engine, with what it leased, as a lost disk does.
   virtual void LoseSpaces() = 0;
   // The time of the store, and of callers whose clock is right.
-  virtual testing::ManualClock& clock() = 0;
+  virtual fakes::ManualClock& clock() = 0;
   // Whether the store has a clock of its own, against which callers' clocks are checked both ways.
   virtual bool has_own_clock() const = 0;
 };

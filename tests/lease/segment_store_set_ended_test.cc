@@ -50,7 +50,7 @@ class SegmentStoreSetEndedTest : public ::testing::Test {
     EXPECT_FALSE(OrderIdGenerator::Create(set, options).ok());
   }
 
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
   std::vector<std::shared_ptr<MemorySegmentStore>> stores_;
   SpaceName space_;
 };
@@ -106,7 +106,7 @@ TEST_F(SegmentStoreSetEndedTest, EstablishCutOffAndAStoreDead_TheOthersDoNotBegi
 }
 
 TEST_F(SegmentStoreSetEndedTest, EmptyMemberNotEstablishedAgainToTheEnd_LeasesNothing) {
-  testing::ManualExecutor executor;
+  fakes::ManualExecutor executor;
   OrderIdGenerator::Options options;
   options.clock = &clock_;
   options.executor = &executor;

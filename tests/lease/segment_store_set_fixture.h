@@ -38,7 +38,7 @@ class SegmentStoreSetTest : public ::testing::Test {
     options_.clock = &clock_;
     options_.executor = &executor_;
     for (int i = 0; i < 4; ++i)
-      stores_.push_back(std::make_shared<testing::FaultySegmentStore>(clock_));
+      stores_.push_back(std::make_shared<fakes::FaultySegmentStore>(clock_));
   }
 
   // Sections 0-99 in the first, 100-199 in the second, the rest in the third.
@@ -104,9 +104,9 @@ class SegmentStoreSetTest : public ::testing::Test {
     return stores_[store]->Show(SpaceName::Parse(space).value(), clock_.Now())->base;
   }
 
-  testing::ManualClock clock_;
-  testing::ManualExecutor executor_;
-  std::vector<std::shared_ptr<testing::FaultySegmentStore>> stores_;
+  fakes::ManualClock clock_;
+  fakes::ManualExecutor executor_;
+  std::vector<std::shared_ptr<fakes::FaultySegmentStore>> stores_;
   OrderIdGenerator::Options options_;
   SpaceName space_;
   std::set<OrderId> ids_;

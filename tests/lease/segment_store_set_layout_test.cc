@@ -7,7 +7,7 @@
 namespace locus {
 namespace {
 
-using testing::FaultySegmentStore;
+using fakes::FaultySegmentStore;
 using Earlier = SegmentStoreSet::Earlier;
 
 constexpr uint64_t kEnded = (uint64_t{1} << 56) - 1;

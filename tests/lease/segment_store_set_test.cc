@@ -18,7 +18,7 @@
 namespace locus {
 namespace {
 
-using testing::FaultySegmentStore;
+using fakes::FaultySegmentStore;
 using Earlier = SegmentStoreSet::Earlier;
 using Member = SegmentStoreSet::Member;
 

@@ -178,7 +178,7 @@ class LeaseAuditClickHouseTest : public ::testing::Test {
                     {Kind::kRuleCreated, 1}, {Kind::kRuleAltered, 1}, {Kind::kRuleDropped, 1}}));
   }
 
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
   const SpaceName space_;
   ClickHouseServer server_;
   std::unique_ptr<ClickHouseAudit> table_;

@@ -84,7 +84,7 @@ class LeaseNodeClockTest : public ::testing::Test {
     EXPECT_EQ(view->workers.size(), 2u);
   }
 
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
   std::array<NodeClock, 3> clocks_ = {NodeClock(clock_, absl::Hours(1)),
                                       NodeClock(clock_, absl::Hours(20)),
                                       NodeClock(clock_, absl::Minutes(1))};

@@ -23,11 +23,11 @@ class ClusterUnderTest : public WorkerStoreUnderTest {
   explicit ClusterUnderTest(int nodes) : cluster_(nodes, clock_) {}
   std::unique_ptr<WorkerLeaseStore> Connect() override { return cluster_.Connect(); }
   void LoseAll() override { cluster_.LoseAll(); }
-  testing::ManualClock& clock() override { return clock_; }
+  fakes::ManualClock& clock() override { return clock_; }
   bool is_open_to_many() const override { return true; }
 
  private:
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
   LeaseCluster cluster_;
 };
 
@@ -69,7 +69,7 @@ class LeaseNodeTest : public ::testing::Test {
   }
   uint64_t Held(LeaseCluster& cluster, int node) { return cluster.node(node)->stats().held; }
 
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
   const SpaceName space_;
 };
 

@@ -3,16 +3,25 @@
 #include <sys/wait.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <memory>
+#include <regex>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "locus/engine/etcd.h"
+#include "locus/engine/locusd.h"
+#include "locus/engine/mariadb.h"
 #include "locus/engine/memory.h"
+#include "locus/engine/strict_client.h"
+#include "locus/engine/zookeeper.h"
 #include "locus/locus.h"
+#include "locus/routing/engine/http.h"
 #include "locus/routing/metrics.h"
 #include "tests/metrics/prometheus_parser.h"
 #include "tests/support/temporary_directory.h"
@@ -212,6 +221,51 @@ TEST(LatencyHistogramTest, ADuration_IsInTheFirstBucketThatHoldsIt) {
   twice.Merge(histogram);
   EXPECT_EQ(twice.total(), 8u);
   EXPECT_EQ(twice.sum(), 2 * histogram.sum());
+}
+
+// A new Stats type needs an Add: otherwise its users write their own text.
+TEST(PrometheusTextTest, EachStatsTypeOfThePublicHeaders_IsTaken) {
+  const std::filesystem::path include = LOCUS_INCLUDE_DIRECTORY;
+  auto read = [](const std::filesystem::path& file) {
+    std::ifstream stream(file);
+    return std::string(std::istreambuf_iterator<char>(stream), {});
+  };
+  const std::string taken = read(include / "locus/routing/metrics.h");
+  const std::regex type("struct ([A-Z][A-Za-z]*Stats) \\{");
+  int types = 0;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(include)) {
+    if (!file.is_regular_file()) continue;
+    const std::string text = read(file.path());
+    for (std::sregex_iterator found(text.begin(), text.end(), type), end; found != end; ++found) {
+      ++types;
+      EXPECT_TRUE(std::regex_search(
+          taken, std::regex("void Add\\w*\\([^)]*\\b" + (*found)[1].str() + "\\b")))
+          << (*found)[1] << " of " << file.path();
+    }
+  }
+  EXPECT_GE(types, 19);
+}
+
+TEST(PrometheusTextTest, StatsOfEngines_AreAValidDocument) {
+  PrometheusText text;
+  FencedStats fenced;
+  fenced.unknown_commits = 7;
+  text.Add(fenced);
+  text.Add(HttpTableStats());
+  text.Add(MariadbStats());
+  text.Add(CeilingSequencer::CeilingStats());
+  text.Add(EtcdStats());
+  text.Add(ZookeeperStats());
+  text.Add(LocusdStats());
+  text.Add(StrictSequencerStats());
+  text.Add(StrictClientStats());
+  text.Add(LeasedSnowflakeStats());
+  PrometheusDocument document(text.ToString());
+  EXPECT_THAT(document.faults(), IsEmpty()) << text.ToString();
+  EXPECT_EQ(PromtoolFinds(text.ToString()), "");
+  EXPECT_EQ(document.Value("locus_fenced_unknown_commits_total"), 7);
+  EXPECT_EQ(document.Value("locus_ceiling_up"), 1);
+  EXPECT_EQ(document.Value("locus_redis_calls_total"), 0);
 }
 
 }  // namespace

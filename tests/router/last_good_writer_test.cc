@@ -196,7 +196,7 @@ TEST_F(StalledDiskTest, WriteThatDoesNotReturn_DelaysNoInstallAndNoConfirmation)
   };
   Put(1);
   TableFollower follower(
-      std::make_unique<testing::MemoryTableSource>(place_), options_, offer, [] { return false; },
+      std::make_unique<fakes::MemoryTableSource>(place_), options_, offer, [] { return false; },
       disk.Write());
   disk.Stall();
   ASSERT_TRUE(follower.Open().ok());

@@ -59,7 +59,7 @@ class RouterFollowTest : public ::testing::Test {
   void Put(uint64_t epoch) { place_->Put(TableOfEpoch(epoch).ToJson()); }
 
   absl::StatusOr<std::unique_ptr<Router>> TryOpen() {
-    auto source = std::make_unique<testing::MemoryTableSource>(place_);
+    auto source = std::make_unique<fakes::MemoryTableSource>(place_);
     source_ = source.get();
     source_->FailWith(at_first_);
     if (at_first_.ok()) source_->Heal();
@@ -88,9 +88,9 @@ class RouterFollowTest : public ::testing::Test {
   }
 
   TemporaryDirectory directory_;
-  std::shared_ptr<testing::MemoryTablePlace> place_ = std::make_shared<testing::MemoryTablePlace>();
-  absl::Status at_first_;                         // what the source answers from the start
-  testing::MemoryTableSource* source_ = nullptr;  // of the router opened last
+  std::shared_ptr<fakes::MemoryTablePlace> place_ = std::make_shared<fakes::MemoryTablePlace>();
+  absl::Status at_first_;                       // what the source answers from the start
+  fakes::MemoryTableSource* source_ = nullptr;  // of the router opened last
   RouterOptions options_;
   Events events_;
 };

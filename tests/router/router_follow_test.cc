@@ -185,7 +185,7 @@ TEST_F(RouterFollowTest, EmptiedAndFilledWithTheSame_IsConfirmed) {
 }
 
 TEST_F(RouterFollowTest, StalledSource_RoutingGoesOnAndAgeRises) {
-  testing::ManualClock clock;
+  fakes::ManualClock clock;
   options_.clock = &clock;
   Put(1);
   std::unique_ptr<Router> router = Open();
@@ -204,7 +204,7 @@ TEST_F(RouterFollowTest, StalledSource_RoutingGoesOnAndAgeRises) {
 
 // A source that looked when it was asked may answer, with what it saw then, much later.
 TEST_F(RouterFollowTest, AnswerThatComesLate_ConfirmsFromWhenItWasAskedFor) {
-  testing::ManualClock clock;
+  fakes::ManualClock clock;
   options_.clock = &clock;
   options_.confirm_every = absl::Milliseconds(100);
   Put(1);
@@ -224,7 +224,7 @@ TEST_F(RouterFollowTest, OptionsOutOfRange_AreRefusedByName) {
     RouterOptions options;
     spoil(options);
     absl::Status status =
-        Router::Open(std::make_unique<testing::MemoryTableSource>(place_), options).status();
+        Router::Open(std::make_unique<fakes::MemoryTableSource>(place_), options).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
     return std::string(status.message());
   };
@@ -249,7 +249,7 @@ TEST_F(RouterFollowTest, NoThreadToHave_IsUnavailable) {
 // Opening.
 
 TEST_F(RouterFollowTest, OpenedWhileTheSourceFails_TriesUntilTheTimeIsOver) {
-  testing::ManualClock clock;  // sleeping by it takes no time
+  fakes::ManualClock clock;  // sleeping by it takes no time
   options_.clock = &clock;
   at_first_ = absl::UnavailableError("memory: down");
   absl::Duration begin = clock.SinceBoot();
@@ -269,7 +269,7 @@ TEST_F(RouterFollowTest, OpenedWithoutPatience_AsksOnce) {
 }
 
 TEST_F(RouterFollowTest, OpenedOnWhatOnlyPeopleRepair_FailsAtOnce) {
-  testing::ManualClock clock;
+  fakes::ManualClock clock;
   options_.clock = &clock;
   absl::Duration begin = clock.SinceBoot();
   EXPECT_TRUE(absl::IsNotFound(TryOpen().status()));
@@ -299,8 +299,8 @@ TEST_F(RouterFollowTest, SourceComesBackWhileOpening_IsUsed) {
 }
 
 TEST_F(RouterFollowTest, OnAnExecutor_FollowsByItsTasksAlone) {
-  testing::ManualExecutor executor;
-  testing::ManualClock clock;
+  fakes::ManualExecutor executor;
+  fakes::ManualClock clock;
   options_.executor = &executor;
   options_.clock = &clock;
   options_.confirm_every = absl::Milliseconds(100);

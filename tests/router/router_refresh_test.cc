@@ -33,7 +33,7 @@ TEST_F(RouterRefreshTest, RefreshToWhatIsInForce_AsksNobody) {
 
 // By less than a pause after a failure, 25 ms at least, until that epoch is in force; twice, in
 // case the pause began only after the first time.
-void CutPauseShort(uint64_t epoch, testing::ManualClock& clock, const Router& router) {
+void CutPauseShort(uint64_t epoch, fakes::ManualClock& clock, const Router& router) {
   clock.Advance(internal::FollowSchedule::kFirstWait);
   auto in_force = [&] { return router.epoch() == epoch; };
   if (!WaitUntil(in_force, absl::Seconds(10))) clock.Advance(internal::FollowSchedule::kFirstWait);
@@ -42,7 +42,7 @@ void CutPauseShort(uint64_t epoch, testing::ManualClock& clock, const Router& ro
 TEST_F(RouterRefreshTest, RefreshDuringALongPause_CutsItShort) {
   Put(1);
   options_.longest_pause = absl::Hours(1);
-  testing::ManualClock clock;  // no pause ends by itself
+  fakes::ManualClock clock;  // no pause ends by itself
   options_.clock = &clock;
   std::unique_ptr<Router> router = Open();
   Break(absl::UnavailableError("memory: down"));
@@ -58,7 +58,7 @@ TEST_F(RouterRefreshTest, RefreshDuringALongPause_CutsItShort) {
 // Hands a table out, and is asked to look while that is on its way.
 class SlowAnswer : public TableSource {
  public:
-  explicit SlowAnswer(std::shared_ptr<testing::MemoryTablePlace> place) : source_(place) {}
+  explicit SlowAnswer(std::shared_ptr<fakes::MemoryTablePlace> place) : source_(place) {}
 
   absl::StatusOr<std::optional<SourcedTable>> Next(const std::string& known,
                                                    TimePoint deadline) override {
@@ -76,14 +76,14 @@ class SlowAnswer : public TableSource {
   bool held() const { return held_; }
 
  private:
-  testing::MemoryTableSource source_;
+  fakes::MemoryTableSource source_;
   std::atomic<bool> held_ = false;
   std::atomic<bool> looked_ = false;
 };
 
 TEST_F(RouterRefreshTest, RefreshWhileARefusedTableIsOnItsWay_DoesNotSitOutThePause) {
   Put(5);
-  testing::ManualClock clock;  // no pause ends by itself
+  fakes::ManualClock clock;  // no pause ends by itself
   options_.clock = &clock;
   auto source = std::make_unique<SlowAnswer>(place_);
   SlowAnswer& slow = *source;

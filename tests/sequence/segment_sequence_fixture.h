@@ -26,7 +26,7 @@ class SegmentSequenceTest : public ::testing::Test {
   // A sequencer with these options and no key.
   void Begin(const SequencerOptions& options) {
     keys_ = MemorySequencer::Create(options).value();
-    store_ = std::make_shared<testing::FaultySequencer>(keys_->Share(options).value());
+    store_ = std::make_shared<fakes::FaultySequencer>(keys_->Share(options).value());
   }
   std::unique_ptr<SegmentSequence> Make(const std::string& key = "k") {
     return SegmentSequence::Create(store_, key, options_).value();
@@ -58,10 +58,10 @@ class SegmentSequenceTest : public ::testing::Test {
   }
   int64_t LastOfKey(const std::string& key = "k") { return keys_->Get(key).value(); }
 
-  testing::ManualClock clock_;
-  testing::ManualExecutor executor_;
+  fakes::ManualClock clock_;
+  fakes::ManualExecutor executor_;
   std::unique_ptr<MemorySequencer> keys_;
-  std::shared_ptr<testing::FaultySequencer> store_;
+  std::shared_ptr<fakes::FaultySequencer> store_;
   SegmentSequence::Options options_;
 };
 

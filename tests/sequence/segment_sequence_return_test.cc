@@ -60,8 +60,8 @@ class SegmentSequenceReturnTest : public ::testing::Test {
   }
   void Draw64() { EXPECT_TRUE(keys_->NextBatch("k", 64).ok()); }
 
-  testing::ManualClock clock_;
-  testing::ManualExecutor executor_;
+  fakes::ManualClock clock_;
+  fakes::ManualExecutor executor_;
   std::unique_ptr<MemorySequencer> keys_;
 };
 

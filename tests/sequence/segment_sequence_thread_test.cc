@@ -14,7 +14,7 @@
 namespace locus {
 namespace {
 
-using testing::FaultySequencer;
+using fakes::FaultySequencer;
 
 std::chrono::steady_clock::time_point Soon() {
   return std::chrono::steady_clock::now() + std::chrono::seconds(20);

@@ -20,7 +20,7 @@ class SegmentSequenceTtlTest : public SegmentSequenceTest {
     SequencerOptions options;
     options.ttl = kTtl;
     keys_ = MemorySequencer::Create(options, clock_).value();
-    store_ = std::make_shared<testing::FaultySequencer>(keys_->Share(options).value());
+    store_ = std::make_shared<fakes::FaultySequencer>(keys_->Share(options).value());
   }
 };
 

@@ -98,8 +98,8 @@ class NumberGeneratorTest : public ::testing::Test {
     return text.value_or("");
   }
 
-  testing::ManualClock clock_{At("2026-11-25T15:59:59Z")};  // a second before midnight in Shanghai
-  testing::ManualExecutor executor_;
+  fakes::ManualClock clock_{At("2026-11-25T15:59:59Z")};  // a second before midnight in Shanghai
+  fakes::ManualExecutor executor_;
   std::shared_ptr<FaultyTypes> types_ = std::make_shared<FaultyTypes>();
   std::unique_ptr<MemorySequencer> counters_ = MemorySequencer::Create({}).value();
   SequenceType type_;

@@ -33,7 +33,7 @@ class NumberGeneratorThreadsTest : public ::testing::Test {
     return NumberGenerator::Create(types_, open, "invoices", "", options_).value();
   }
 
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
   std::shared_ptr<MemorySequenceTypeStore> types_ = std::make_shared<MemorySequenceTypeStore>();
   std::unique_ptr<MemorySequencer> counters_ = MemorySequencer::Create({}).value();
   NumberGenerator::Options options_;

@@ -18,8 +18,8 @@
 namespace locus {
 namespace {
 
+using fakes::ManualClock;
 using ::testing::HasSubstr;
-using testing::ManualClock;
 
 constexpr absl::Duration kMs = absl::Milliseconds(1);
 constexpr int64_t kStart = 1767225600000;

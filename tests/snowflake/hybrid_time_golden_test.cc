@@ -18,7 +18,7 @@ HybridTime TimeOf(const nlohmann::json& text) {
 absl::StatusOr<HybridTime> AnswerOf(const nlohmann::json& step) {
   HybridTime last = TimeOf(step["last"]);
   absl::Time now = absl::FromUnixMillis(std::stoll(step["clock_millis"].get<std::string>()));
-  testing::ManualClock wall(now);
+  fakes::ManualClock wall(now);
   HybridClock clock =
       HybridClock::Create({.max_drift = absl::Milliseconds(500), .clock = &wall}).value();
   if (last.value() > 0) {

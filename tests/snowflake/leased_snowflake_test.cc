@@ -24,9 +24,9 @@
 namespace locus {
 namespace {
 
+using fakes::ManualClock;
+using fakes::ManualExecutor;
 using ::testing::HasSubstr;
-using testing::ManualClock;
-using testing::ManualExecutor;
 using Call = HookedWorkerStore::Call;
 
 constexpr absl::Duration kSecond = absl::Seconds(1);

@@ -18,8 +18,8 @@
 namespace locus {
 namespace {
 
+using fakes::ManualClock;
 using ::testing::HasSubstr;
-using testing::ManualClock;
 
 using Default = Snowflake<>;
 using Js53 = Snowflake<SnowflakeJs53Layout>;

@@ -12,10 +12,10 @@ namespace {
 class MemoryUnderTest : public TablePlaceUnderTest {
  public:
   std::unique_ptr<TableSource> Follow() override {
-    return std::make_unique<testing::MemoryTableSource>(place_);
+    return std::make_unique<fakes::MemoryTableSource>(place_);
   }
   std::unique_ptr<TablePublisher> MakePublisher() override {
-    return std::make_unique<testing::MemoryTablePublisher>(place_);
+    return std::make_unique<fakes::MemoryTablePublisher>(place_);
   }
   bool PutRaw(const std::string& document) override {
     place_->Put(document);
@@ -23,8 +23,8 @@ class MemoryUnderTest : public TablePlaceUnderTest {
   }
 
  private:
-  const std::shared_ptr<testing::MemoryTablePlace> place_ =
-      std::make_shared<testing::MemoryTablePlace>();
+  const std::shared_ptr<fakes::MemoryTablePlace> place_ =
+      std::make_shared<fakes::MemoryTablePlace>();
 };
 
 const TablePlaceKind& Memory() {
@@ -37,8 +37,8 @@ INSTANTIATE_TEST_SUITE_P(Memory, TablePublisherContract, ::testing::Values(Memor
 constexpr auto kLong = std::chrono::seconds(60);
 
 TEST(MemoryTableSourceTest, Failing_AnswersTheStatusUntilHealed) {
-  auto place = std::make_shared<testing::MemoryTablePlace>();
-  testing::MemoryTableSource source(place);
+  auto place = std::make_shared<fakes::MemoryTablePlace>();
+  fakes::MemoryTableSource source(place);
   place->Put("any text");
   source.FailWith(absl::UnavailableError("down"));
   auto deadline = std::chrono::steady_clock::now() + kLong;
@@ -49,8 +49,8 @@ TEST(MemoryTableSourceTest, Failing_AnswersTheStatusUntilHealed) {
 }
 
 TEST(MemoryTableSourceTest, EmptiedWhileSomebodyWaits_IsNotFound) {
-  auto place = std::make_shared<testing::MemoryTablePlace>();
-  testing::MemoryTableSource source(place);
+  auto place = std::make_shared<fakes::MemoryTablePlace>();
+  fakes::MemoryTableSource source(place);
   place->Put("any text");
   auto deadline = std::chrono::steady_clock::now() + kLong;
   std::string known = source.Next("", deadline).value()->version;

@@ -42,8 +42,8 @@ std::unique_ptr<StrictSequencer> Open(std::shared_ptr<StrictStore> store,
 }
 
 TEST(StrictMemoryTest, AtTheLimit_TheSectionOpenedFirstGoesOnAboveWhatIsStored) {
-  testing::ManualClock clock;
-  testing::ManualExecutor executor;
+  fakes::ManualClock clock;
+  fakes::ManualExecutor executor;
   auto store = std::make_shared<MemoryStrictStore>(clock);
   ASSERT_TRUE(store->Create(SpaceName(), Sparse()).ok());
   StrictSequencerOptions options;
@@ -80,8 +80,8 @@ TEST(StrictMemoryTest, AtTheLimit_TheSectionOpenedFirstGoesOnAboveWhatIsStored) 
 }
 
 TEST(StrictMemoryTest, LeaseThatEnds_LetsNothingGo) {
-  testing::ManualClock clock;
-  testing::ManualExecutor executor;
+  fakes::ManualClock clock;
+  fakes::ManualExecutor executor;
   auto store = std::make_shared<MemoryStrictStore>(clock);
   ASSERT_TRUE(store->Create(SpaceName(), Sparse()).ok());
   StrictSequencerOptions options;

@@ -53,8 +53,8 @@ class StrictSequencerTest : public ::testing::Test {
     executor_.RunDelayed();
   }
 
-  testing::ManualClock clock_;
-  testing::ManualExecutor executor_;
+  fakes::ManualClock clock_;
+  fakes::ManualExecutor executor_;
   std::shared_ptr<MemoryStrictStore> store_ = std::make_shared<MemoryStrictStore>(clock_);
   StrictSetOptions options_;
   std::vector<StrictEvent> events_;

@@ -22,7 +22,7 @@ class StrictStoreUnderTest {
   // Another handle on the same stored state, as another process has it.
   virtual std::unique_ptr<StrictStore> Connect() = 0;
   // The store's time.
-  virtual testing::ManualClock& clock() = 0;
+  virtual fakes::ManualClock& clock() = 0;
 };
 
 struct StrictEngine {

@@ -48,8 +48,8 @@ class StrictUsedUpTest : public ::testing::Test {
     return *std::move(opened);
   }
 
-  testing::ManualClock clock_;
-  testing::ManualExecutor executor_;
+  fakes::ManualClock clock_;
+  fakes::ManualExecutor executor_;
   StrictSetOptions set_;
   std::shared_ptr<strict::EndingStore> store_;
   std::vector<uint32_t> used_up_;

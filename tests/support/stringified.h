@@ -2,12 +2,14 @@
 #ifndef LOCUS_TESTS_SUPPORT_STRINGIFIED_H_
 #define LOCUS_TESTS_SUPPORT_STRINGIFIED_H_
 
+#include <sstream>
 #include <string>
 
 #include "absl/base/config.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "gtest/gtest.h"
+#include "locus/str.h"
 
 namespace locus {
 
@@ -26,6 +28,10 @@ std::string Stringified(const T& value) {
 #if defined(ABSL_LTS_RELEASE_VERSION) && ABSL_LTS_RELEASE_VERSION >= 20230125
   EXPECT_EQ(absl::StrCat(value), sink.text);
 #endif
+  EXPECT_EQ(Str(value), sink.text);
+  std::ostringstream stream;
+  stream << value;
+  EXPECT_EQ(stream.str(), sink.text);
   return sink.text;
 }
 

@@ -76,8 +76,8 @@ class WorkerLeaseTest : public ::testing::Test {
                                           [&](const auto& event) { return event.kind == kind; }));
   }
 
-  testing::ManualClock clock_;
-  testing::ManualExecutor executor_;
+  fakes::ManualClock clock_;
+  fakes::ManualExecutor executor_;
   std::shared_ptr<HookedWorkerStore> store_ = std::make_shared<HookedWorkerStore>(clock_);
   std::shared_ptr<Numbers> numbers_ = std::make_shared<Numbers>();
   std::vector<absl::Status> losses_;

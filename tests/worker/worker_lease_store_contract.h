@@ -26,7 +26,7 @@ class WorkerStoreUnderTest {
   // Deletes all that is stored past the engine, as a lost disk does.
   virtual void LoseAll() = 0;
   // The time of the store, and of callers whose clock is right.
-  virtual testing::ManualClock& clock() = 0;
+  virtual fakes::ManualClock& clock() = 0;
   // Whether the store has a clock of its own, against which callers' clocks are checked both ways.
   virtual bool has_own_clock() const { return true; }
   // Clients need not trust each other: a renewal creates no space, and a release lowers no ceiling

@@ -11,6 +11,7 @@
 #include "locus/segment_store.h"
 #include "locus/sequence_type_store.h"
 #include "locus/sequencer.h"
+#include "locus/str.h"
 #include "locus/strict_store.h"
 #include "locus/worker_lease_store.h"
 

@@ -11,17 +11,29 @@
 
 #include "absl/time/time.h"
 #include "locus/audit.h"
+#include "locus/engine/redis.h"
 #include "locus/latency_histogram.h"
+#include "locus/leased_snowflake.h"
 #include "locus/number_generator.h"
 #include "locus/order_id_generator.h"
+#include "locus/routing/engine/fenced_transaction.h"
 #include "locus/routing/engine/shard_pools.h"
 #include "locus/routing/router.h"
 #include "locus/segment_sequence.h"
 #include "locus/sequencer.h"
 #include "locus/snowflake.h"
+#include "locus/strict_sequencer.h"
 #include "locus/worker_lease.h"
 
 namespace locus {
+
+// Of the headers of their engines: locus/engine/<name>.h, locus/routing/engine/http.h.
+struct EtcdStats;
+struct HttpTableStats;
+struct LocusdStats;
+struct MariadbStats;
+struct StrictClientStats;
+struct ZookeeperStats;
 
 // Stats as the text that Prometheus scrapes (exposition format 0.0.4), for a handler of /metrics:
 //
@@ -50,10 +62,24 @@ class PrometheusText {
   void Add(const NumberGeneratorStats& stats, const Labels& labels = {});
   void Add(const SequencerStats& stats, const Labels& labels = {});
   void Add(const WorkerLeaseStats& stats, const Labels& labels = {});
+  // Adds those of its IDs and of its lease, too.
+  void Add(const LeasedSnowflakeStats& stats, const Labels& labels = {});
+  void Add(const StrictSequencerStats& stats, const Labels& labels = {});
+  void Add(const StrictClientStats& stats, const Labels& labels = {});
   void Add(const AuditSinkStats& stats, const Labels& labels = {});
   void Add(const RouterStats& stats, const Labels& labels = {});
   // Adds the labels `shard`, the ID, and `shard_name`.
   void Add(std::span<const ShardPoolStats> stats, const Labels& labels = {});
+  void Add(const FencedStats& stats, const Labels& labels = {});
+  void Add(const HttpTableStats& stats, const Labels& labels = {});
+  // Of engines: stores, sequencers and lease stores on one server.
+  void Add(const MariadbStats& stats, const Labels& labels = {});
+  void Add(const RedisStats& stats, const Labels& labels = {});
+  // Adds those of Redis, too.
+  void Add(const CeilingSequencer::CeilingStats& stats, const Labels& labels = {});
+  void Add(const EtcdStats& stats, const Labels& labels = {});
+  void Add(const ZookeeperStats& stats, const Labels& labels = {});
+  void Add(const LocusdStats& stats, const Labels& labels = {});
 
   // Everything that was added. The samples of one name stand together, with HELP and TYPE.
   std::string ToString() const;

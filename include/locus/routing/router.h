@@ -23,6 +23,7 @@
 #include "locus/order_no.h"
 #include "locus/routing/routing_table.h"
 #include "locus/routing/table_source.h"
+#include "locus/str.h"
 
 namespace locus {
 

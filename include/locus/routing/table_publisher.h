@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "locus/routing/routing_table.h"
 #include "locus/routing/table_change.h"
+#include "locus/str.h"
 
 namespace locus {
 

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "locus/internal/cxx20.h"
 
-namespace locus::testing {
+namespace locus::fakes {
 
 // Faults that a test injects into the calls of a fake.
 // Thread safety: all methods may be called from any thread.
@@ -82,6 +82,6 @@ class Faults {
   int blocked_ = 0;
 };
 
-}  // namespace locus::testing
+}  // namespace locus::fakes
 
 #endif  // LOCUS_TESTING_FAULTS_H_

@@ -9,7 +9,7 @@
 #include "locus/segment_store.h"
 #include "locus/testing/faults.h"
 
-namespace locus::testing {
+namespace locus::fakes {
 
 // A memory store whose leases a test can make fail, stall, lose their answers or be rewound. Other
 // calls are passed on.
@@ -54,6 +54,6 @@ class FaultySegmentStore : public SegmentStore, public Faults {
   std::shared_ptr<const MemorySegmentStore::Backup> backup_;
 };
 
-}  // namespace locus::testing
+}  // namespace locus::fakes
 
 #endif  // LOCUS_TESTING_FAULTY_SEGMENT_STORE_H_

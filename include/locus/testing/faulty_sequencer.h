@@ -10,7 +10,7 @@
 #include "locus/sequencer.h"
 #include "locus/testing/faults.h"
 
-namespace locus::testing {
+namespace locus::fakes {
 
 // A sequencer that passes its calls to another one, and that a test can make fail, stall or lose
 // answers. A counter name has at most 512 bytes including the prefix of the options.
@@ -70,6 +70,6 @@ class FaultySequencer : public Sequencer, public Faults {
   const std::unique_ptr<Sequencer> inner_;
 };
 
-}  // namespace locus::testing
+}  // namespace locus::fakes
 
 #endif  // LOCUS_TESTING_FAULTY_SEQUENCER_H_

@@ -7,7 +7,7 @@
 #include "absl/time/time.h"
 #include "locus/clock.h"
 
-namespace locus::testing {
+namespace locus::fakes {
 
 // A clock that changes only when a test advances it or calls SleepFor.
 // Thread safety: all methods may be called from any thread.
@@ -37,6 +37,6 @@ class ManualClock : public Clock {
   std::atomic<int64_t> boot_ns_{int64_t{3600} * 1'000'000'000};
 };
 
-}  // namespace locus::testing
+}  // namespace locus::fakes
 
 #endif  // LOCUS_TESTING_MANUAL_CLOCK_H_

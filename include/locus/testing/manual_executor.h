@@ -8,7 +8,7 @@
 
 #include "locus/executor.h"
 
-namespace locus::testing {
+namespace locus::fakes {
 
 // Keeps tasks until a test runs them, on the test's thread.
 // Thread safety: all methods may be called from any thread.
@@ -62,6 +62,6 @@ class ManualExecutor : public Executor {
   std::deque<std::function<void()>> later_;
 };
 
-}  // namespace locus::testing
+}  // namespace locus::fakes
 
 #endif  // LOCUS_TESTING_MANUAL_EXECUTOR_H_

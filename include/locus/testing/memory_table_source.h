@@ -20,7 +20,7 @@
 #include "locus/routing/table_source.h"
 #include "locus/testing/faults.h"
 
-namespace locus::testing {
+namespace locus::fakes {
 
 // A place for routing tables in this process's memory: any number of MemoryTableSource and
 // MemoryTablePublisher share one.
@@ -186,6 +186,6 @@ class MemoryTablePublisher : public TablePublisher, public Faults {
   const std::shared_ptr<MemoryTablePlace> place_;
 };
 
-}  // namespace locus::testing
+}  // namespace locus::fakes
 
 #endif  // LOCUS_TESTING_MEMORY_TABLE_SOURCE_H_

@@ -60,7 +60,7 @@ class EtcdLossTest : public ::testing::Test {
 
   EtcdServer server_;
   EtcdOptions options_;
-  testing::ManualClock clock_{absl::Now()};
+  fakes::ManualClock clock_{absl::Now()};
   std::unique_ptr<etcd::SpaceStore> store_;
 };
 

@@ -23,12 +23,12 @@ class EtcdUnderTest : public StoreUnderTest {
     auto answer = connection->Commit(txn, connection->Deadline());
     EXPECT_TRUE(answer.ok()) << answer.status();
   }
-  testing::ManualClock& clock() override { return clock_; }
+  fakes::ManualClock& clock() override { return clock_; }
   bool has_own_clock() const override { return true; }
 
  private:
   const EtcdOptions options_ = FreshEtcdPrefix();
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Etcd, SegmentStoreContract,

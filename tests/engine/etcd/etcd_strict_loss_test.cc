@@ -76,7 +76,7 @@ class EtcdStrictLossTest : public ::testing::Test {
   EtcdOptions options_;
   const SpaceName set_;
   StrictSetOptions set_options_;
-  testing::ManualClock clock_{absl::Now()};
+  fakes::ManualClock clock_{absl::Now()};
   std::unique_ptr<etcd::SectionStore> store_;
 };
 

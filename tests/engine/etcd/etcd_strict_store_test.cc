@@ -22,11 +22,11 @@ class EtcdUnderTest : public StrictStoreUnderTest {
     EXPECT_TRUE(store.ok()) << store.status();
     return *std::move(store);
   }
-  testing::ManualClock& clock() override { return clock_; }
+  fakes::ManualClock& clock() override { return clock_; }
 
  private:
   const EtcdOptions options_ = FreshEtcdPrefix();
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Etcd, StrictStoreContract,

@@ -45,7 +45,7 @@ class EtcdWorkerLossTest : public ::testing::Test {
 
   EtcdServer server_;
   EtcdOptions options_;
-  testing::ManualClock clock_{absl::Now()};
+  fakes::ManualClock clock_{absl::Now()};
   std::unique_ptr<etcd::WorkerStore> store_;
 };
 

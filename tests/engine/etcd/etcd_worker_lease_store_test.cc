@@ -28,11 +28,11 @@ class EtcdUnderTest : public WorkerStoreUnderTest {
     auto answer = connection->Commit(txn, connection->Deadline());
     EXPECT_TRUE(answer.ok()) << answer.status();
   }
-  testing::ManualClock& clock() override { return clock_; }
+  fakes::ManualClock& clock() override { return clock_; }
 
  private:
   const EtcdOptions options_ = FreshEtcdPrefix();
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Etcd, WorkerLeaseStoreContract,

@@ -83,7 +83,7 @@ class ApiTrafficTest : public ::testing::Test {
     return leader >= 0 && knows ? follower : -1;
   }
 
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
   const SpaceName space_;
   internal::Mutex mutex_;
   std::deque<std::pair<int, RequestEvent>> events_ ABSL_GUARDED_BY(mutex_);

@@ -21,11 +21,11 @@ class SegmentsUnderTest : public StoreUnderTest {
   std::unique_ptr<SegmentStore> Connect() override { return Segments(cluster_, clock_); }
   // All data directories, as a cluster that is begun anew under its old name.
   void LoseSpaces() override { cluster_.LoseAll(); }
-  testing::ManualClock& clock() override { return clock_; }
+  fakes::ManualClock& clock() override { return clock_; }
   bool has_own_clock() const override { return true; }
 
  private:
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
   // Elections take their time; what three nodes add is tested below.
   ApiCluster cluster_{1, clock_};
 };
@@ -41,7 +41,7 @@ class LocusdSegmentStoreTest : public ::testing::Test {
     return store.Lease(space_, options_, {&request, 1}, clock_.Now());
   }
 
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
   const SpaceName space_;
   const SpaceOptions options_ = {};
 };

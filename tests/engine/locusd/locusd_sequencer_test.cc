@@ -50,7 +50,7 @@ class LocusdSequencerTest : public ::testing::Test {
     return answer.ok() ? *answer : http::HttpAnswer();
   }
 
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
 };
 
 TEST_F(LocusdSequencerTest, LeadersKilled_NumbersGoOnWithoutAGap) {

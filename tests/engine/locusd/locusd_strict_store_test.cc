@@ -38,10 +38,10 @@ class ClusterUnderTest : public StrictStoreUnderTest {
   std::unique_ptr<StrictStore> Connect() override {
     return MustOpen(cluster_.options(), client_clock_);
   }
-  testing::ManualClock& clock() override { return clock_; }
+  fakes::ManualClock& clock() override { return clock_; }
 
  private:
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
   ClientClock client_clock_{clock_};
   ApiCluster cluster_{3, clock_};
 };
@@ -68,7 +68,7 @@ class LocusdStrictStoreTest : public ::testing::Test {
     return reply.ok() ? *reply : StrictReply<StrictExtended>{0, false, {StrictExtended()}};
   }
 
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
   const SpaceName set_;
   StrictSetOptions options_;
 };

@@ -20,11 +20,11 @@ class LocusdUnderTest : public WorkerStoreUnderTest {
   explicit LocusdUnderTest(int nodes) : cluster_(nodes, clock_) {}
   std::unique_ptr<WorkerLeaseStore> Connect() override { return cluster_.Connect(); }
   void LoseAll() override { cluster_.LoseAll(); }
-  testing::ManualClock& clock() override { return clock_; }
+  fakes::ManualClock& clock() override { return clock_; }
   bool is_open_to_many() const override { return true; }
 
  private:
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
   ApiCluster cluster_;
 };
 
@@ -51,7 +51,7 @@ class LocusdTest : public ::testing::Test {
     return answer.ok() ? *answer : http::HttpAnswer();
   }
 
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
   const SpaceName space_;
 };
 

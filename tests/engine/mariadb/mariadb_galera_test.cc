@@ -58,12 +58,12 @@ class GaleraUnderTest : public StoreUnderTest {
                                        ".locus_space; DELETE FROM ", db,
                                        ".sequence_type WHERE type_id LIKE 'space:%'"));
   }
-  testing::ManualClock& clock() override { return clock_; }
+  fakes::ManualClock& clock() override { return clock_; }
   bool has_own_clock() const override { return true; }
 
  private:
   GaleraDatabase database_;
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
 };
 
 class GaleraSequencerUnderTest : public SequencerUnderTest {

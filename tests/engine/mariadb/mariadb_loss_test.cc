@@ -183,7 +183,7 @@ TEST_F(MariadbLossTest, FilesChangedOwnerOrMode_IsNoLoss) {
 
 // The loss destroys base too, so it must not come within the lead of the last one: an hour passes.
 TEST_F(MariadbLossTest, EmptiedServer_LeasesNothingUntilCreatedAndThenAboveAll) {
-  testing::ManualClock clock(absl::Now());
+  fakes::ManualClock clock(absl::Now());
   MariadbStoreTime::Tell(*store_, clock);
   auto lease = [&] {
     LeaseRequest request{0, 4096, 0};
@@ -328,7 +328,7 @@ TEST_F(MariadbFailoverTest, PrimaryMadeReadOnlyUnderOpenConnections_IsUnavailabl
 // Not covered (docs/operations-engines.md): the floor of the old one reaches what the new one
 // granted.
 TEST_F(MariadbFailoverTest, OldPrimaryThatStillGrants_RepeatsInTime) {
-  testing::ManualClock clock(absl::Now());
+  fakes::ManualClock clock(absl::Now());
   WaitForReplica(primary_, replica_);
   Promote(replica_);
   MariadbOptions old_only = options_, new_only = options_;

@@ -35,12 +35,12 @@ class MariadbUnderTest : public StoreUnderTest {
                                      ".locus_space; DELETE FROM ", db,
                                      ".sequence_type WHERE type_id LIKE 'space:%'"));
   }
-  testing::ManualClock& clock() override { return clock_; }
+  fakes::ManualClock& clock() override { return clock_; }
   bool has_own_clock() const override { return true; }
 
  private:
   const MariadbOptions options_ = FreshMariadbDatabase();
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Mariadb, SegmentStoreContract,
@@ -63,7 +63,7 @@ TEST_F(MariadbTest, StoreTime_IsTheServersClock) {
 // What the one statement decides, decided by the rules: beside a store in memory, by the same
 // clock.
 TEST_F(MariadbTest, RandomLeases_AreAsTheRulesSay) {
-  testing::ManualClock clock;
+  fakes::ManualClock clock;
   auto store = MustOpen(options_);
   MariadbStoreTime::Tell(*store, clock);
   MemorySegmentStore twin(clock);

@@ -39,11 +39,11 @@ class MariadbUnderTest : public StrictStoreUnderTest {
     MariadbStoreTime::Tell(*store, clock_);
     return store;
   }
-  testing::ManualClock& clock() override { return clock_; }
+  fakes::ManualClock& clock() override { return clock_; }
 
  private:
   const MariadbOptions options_ = FreshStrictDatabase();
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Mariadb, StrictStoreContract,

@@ -40,11 +40,11 @@ class MariadbUnderTest : public WorkerStoreUnderTest {
     SharedMariadb().Sql(absl::StrCat("DELETE FROM ", db, ".locus_workers; DELETE FROM ", db,
                                      ".locus_worker_space"));
   }
-  testing::ManualClock& clock() override { return clock_; }
+  fakes::ManualClock& clock() override { return clock_; }
 
  private:
   const MariadbOptions options_ = FreshWorkerDatabase();
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Mariadb, WorkerLeaseStoreContract,

@@ -39,11 +39,11 @@ class MemoryUnderTest : public StoreUnderTest {
  public:
   std::unique_ptr<SegmentStore> Connect() override { return std::make_unique<Shared>(store_); }
   void LoseSpaces() override { store_.PutBack(*empty_, MemorySegmentStore::Rewind::kNewIdentity); }
-  testing::ManualClock& clock() override { return clock_; }
+  fakes::ManualClock& clock() override { return clock_; }
   bool has_own_clock() const override { return true; }
 
  private:
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
   MemorySegmentStore store_{clock_};
   const std::shared_ptr<const MemorySegmentStore::Backup> empty_ = store_.TakeBackup();
 };
@@ -59,7 +59,7 @@ class MemoryRewindTest : public ::testing::Test {
     LeaseRequest request{section, 4096, seen};
     return store_.Lease(space_, SpaceOptions(), {&request, 1}, clock_.Now()).value();
   }
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
   MemorySegmentStore store_{clock_};
   SpaceName space_;
 };
@@ -132,7 +132,7 @@ TEST_F(MemoryRewindTest, NewStoreWhoseClockIsMoreThan120SecondsBehind_MayRepeat)
 
   LeaseRequest request{0, 64, 0};
   for (int seconds : {120, 121}) {
-    testing::ManualClock behind(clock_.Now() - absl::Seconds(seconds));
+    fakes::ManualClock behind(clock_.Now() - absl::Seconds(seconds));
     MemorySegmentStore anew(behind);
     ASSERT_TRUE(anew.Create(space_, SpaceOptions(), behind.Now()).ok());
     uint64_t first =

@@ -30,7 +30,7 @@ TEST(MemorySequencerTest, BadOptions_AreRefused) {
 }
 
 TEST(MemorySequencerTest, Key_IsForgottenToTheMillisecondByItsClock) {
-  testing::ManualClock clock;
+  fakes::ManualClock clock;
   SequencerOptions options;
   options.ttl = absl::Seconds(10);
   auto sequencer = MemorySequencer::Create(options, clock).value();
@@ -44,7 +44,7 @@ TEST(MemorySequencerTest, Key_IsForgottenToTheMillisecondByItsClock) {
 TEST(FaultySequencerTest, WithoutFaults_IsTheSequencerInside) {
   SequencerOptions options;
   options.step = 3;
-  testing::FaultySequencer faulty(MemorySequencer::Create(options).value());
+  fakes::FaultySequencer faulty(MemorySequencer::Create(options).value());
   SequenceBatch batch = faulty.NextBatch("a", 4).value();
   EXPECT_EQ(batch.first, 3);
   EXPECT_EQ(batch.last(), 12);
@@ -57,7 +57,7 @@ TEST(FaultySequencerTest, WithoutFaults_IsTheSequencerInside) {
 }
 
 TEST(FaultySequencerTest, LostAnswer_HasTakenTheNumbersAllTheSame) {
-  testing::FaultySequencer faulty(MemorySequencer::Create({}).value());
+  fakes::FaultySequencer faulty(MemorySequencer::Create({}).value());
   faulty.LoseAnswersWith(absl::UnavailableError("timeout"));
   EXPECT_TRUE(absl::IsUnavailable(faulty.Next("a").status()));
   faulty.FailWith(absl::UnavailableError("down"));

@@ -39,10 +39,10 @@ class Shared : public StrictStore {
 class MemoryUnderTest : public StrictStoreUnderTest {
  public:
   std::unique_ptr<StrictStore> Connect() override { return std::make_unique<Shared>(store_); }
-  testing::ManualClock& clock() override { return clock_; }
+  fakes::ManualClock& clock() override { return clock_; }
 
  private:
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
   std::shared_ptr<MemoryStrictStore> store_ = std::make_shared<MemoryStrictStore>(clock_);
 };
 

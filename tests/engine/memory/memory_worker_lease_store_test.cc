@@ -38,10 +38,10 @@ class MemoryUnderTest : public WorkerStoreUnderTest {
     return std::make_unique<SharedStore>(store_);
   }
   void LoseAll() override { store_->PutBack(*nothing_); }
-  testing::ManualClock& clock() override { return clock_; }
+  fakes::ManualClock& clock() override { return clock_; }
 
  private:
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
   std::shared_ptr<MemoryWorkerLeaseStore> store_ = std::make_shared<MemoryWorkerLeaseStore>(clock_);
   std::shared_ptr<const MemoryWorkerLeaseStore::Backup> nothing_ = store_->TakeBackup();
 };

@@ -85,7 +85,7 @@ class RedisLeaseRulesTest : public ::testing::Test {
 
   std::mt19937_64 random_{9};
   RedisServer server_;
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
   SpaceName space_;
 };
 

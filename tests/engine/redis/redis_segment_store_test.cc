@@ -33,11 +33,11 @@ class RedisUnderTest : public StoreUnderTest {
     return Open(SharedServer().options(), &clock_);
   }
   void LoseSpaces() override { EXPECT_EQ(SharedServer().Ask("FLUSHALL"), "OK"); }
-  testing::ManualClock& clock() override { return clock_; }
+  fakes::ManualClock& clock() override { return clock_; }
   bool has_own_clock() const override { return true; }
 
  private:
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Redis, SegmentStoreContract,
@@ -63,7 +63,7 @@ class RedisStoreTest : public ::testing::Test {
   static uint64_t FirstOf(const LeaseReply& reply) { return reply.grants[0].segment.first; }
 
   RedisServer server_;
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
   SpaceName space_;
 };
 

@@ -39,10 +39,10 @@ class RedisUnderTest : public WorkerStoreUnderTest {
     return Open(SharedServer().options(), &clock_);
   }
   void LoseAll() override { EXPECT_EQ(SharedServer().Ask("FLUSHALL"), "OK"); }
-  testing::ManualClock& clock() override { return clock_; }
+  fakes::ManualClock& clock() override { return clock_; }
 
  private:
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Redis, WorkerLeaseStoreContract,
@@ -110,7 +110,7 @@ class RedisWorkerTest : public ::testing::Test {
   absl::Time now() { return clock_.Now(); }
 
   RedisServer server_;
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
   SpaceName space_;
 };
 

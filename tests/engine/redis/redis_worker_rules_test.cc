@@ -178,7 +178,7 @@ class RedisWorkerRulesTest : public ::testing::Test {
 
   std::mt19937_64 random_{11};
   RedisServer server_;
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
   SpaceName name_;
   std::string identity_;
   bool changed_ = false;

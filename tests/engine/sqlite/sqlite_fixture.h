@@ -46,7 +46,7 @@ class SqliteTest : public ::testing::Test {
   TemporaryDirectory directory_;
   const std::string path_;
   const std::string sidecar_ = path_ + "-locus";
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
   SpaceName space_;
 };
 

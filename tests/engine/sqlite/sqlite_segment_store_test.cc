@@ -24,12 +24,12 @@ class SqliteUnderTest : public StoreUnderTest {
       fs::remove(directory_ / ("store.db" + std::string(suffix)));
     }
   }
-  testing::ManualClock& clock() override { return clock_; }
+  fakes::ManualClock& clock() override { return clock_; }
   bool has_own_clock() const override { return false; }
 
  private:
   TemporaryDirectory directory_;
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Sqlite, SegmentStoreContract,

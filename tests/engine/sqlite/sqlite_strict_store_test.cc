@@ -27,11 +27,11 @@ class SqliteUnderTest : public StrictStoreUnderTest {
   std::unique_ptr<StrictStore> Connect() override {
     return MustOpen(directory_ / "store.db", clock_);
   }
-  testing::ManualClock& clock() override { return clock_; }
+  fakes::ManualClock& clock() override { return clock_; }
 
  private:
   TemporaryDirectory directory_;
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Sqlite, StrictStoreContract,
@@ -62,7 +62,7 @@ class SqliteStrictStoreTest : public ::testing::Test {
   }
 
   TemporaryDirectory directory_;
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
   const std::string path_;
   const SpaceName set_;
   StrictSetOptions options_;

@@ -34,11 +34,11 @@ class SqliteUnderTest : public WorkerStoreUnderTest {
       fs::remove(directory_ / ("store.db" + std::string(suffix)));
     }
   }
-  testing::ManualClock& clock() override { return clock_; }
+  fakes::ManualClock& clock() override { return clock_; }
 
  private:
   TemporaryDirectory directory_;
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Sqlite, WorkerLeaseStoreContract,
@@ -71,7 +71,7 @@ class SqliteWorkerLeaseTest : public ::testing::Test {
   }
 
   TemporaryDirectory directory_;
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
   const std::string path_;
   const SpaceName space_;
   const absl::Duration whole_ = WorkerLeaseTerm().ttl + WorkerLeaseTerm().max_skew;

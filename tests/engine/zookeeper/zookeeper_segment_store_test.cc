@@ -44,12 +44,12 @@ class ZookeeperUnderTest : public StoreUnderTest {
  public:
   std::unique_ptr<SegmentStore> Connect() override { return MustOpen(options_, &clock_); }
   void LoseSpaces() override { DeleteTree(*Session::Open(options_).value(), options_.prefix); }
-  testing::ManualClock& clock() override { return clock_; }
+  fakes::ManualClock& clock() override { return clock_; }
   bool has_own_clock() const override { return true; }
 
  private:
   const ZookeeperOptions options_ = FreshZookeeperPrefix();
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Zookeeper, SegmentStoreContract,
@@ -239,7 +239,7 @@ class ZookeeperSegmentLossTest : public ::testing::Test {
 
   ZookeeperServer server_;
   ZookeeperOptions options_;
-  testing::ManualClock clock_{absl::Now()};
+  fakes::ManualClock clock_{absl::Now()};
   std::unique_ptr<ZookeeperSegmentStore> store_;
 };
 

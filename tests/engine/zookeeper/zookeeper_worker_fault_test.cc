@@ -65,7 +65,7 @@ class ZookeeperWorkerLossTest : public ::testing::Test {
 
   ZookeeperServer server_;
   ZookeeperOptions options_;
-  testing::ManualClock clock_{absl::Now()};
+  fakes::ManualClock clock_{absl::Now()};
   std::unique_ptr<ZookeeperWorkerLeaseStore> store_;
 };
 

@@ -44,11 +44,11 @@ class ZookeeperUnderTest : public WorkerStoreUnderTest {
  public:
   std::unique_ptr<WorkerLeaseStore> Connect() override { return MustOpen(options_, &clock_); }
   void LoseAll() override { DeleteTree(*Session::Open(options_).value(), options_.prefix); }
-  testing::ManualClock& clock() override { return clock_; }
+  fakes::ManualClock& clock() override { return clock_; }
 
  private:
   const ZookeeperOptions options_ = FreshZookeeperPrefix();
-  testing::ManualClock clock_;
+  fakes::ManualClock clock_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Zookeeper, WorkerLeaseStoreContract,
