@@ -10,11 +10,13 @@
 #include "locus/internal/order_id_assembler.h"
 #include "src/base/check.h"
 #include "src/base/fork_guard.h"
+#include "src/id/gene_lanes.h"
 
 namespace locus {
 
 using internal::Counters;
 using internal::ForkGuard;
+using internal::HotCounters;
 using internal::OrderIdAssembler;
 using internal::SegmentWord;
 using internal::StoreChain;
@@ -50,8 +52,32 @@ absl::StatusOr<size_t> OrderIdGenerator::Rep::TryBatch(std::span<const ShardGene
   return status;
 }
 
+// As single calls: where keys are not hashed several at once, blocks and prefetches only cost.
+absl::StatusOr<size_t> OrderIdGenerator::Rep::TryOneByOne(std::span<const BuyerKey> buyers,
+                                                          std::span<OrderId> ids) {
+  const HotCounters usual = counters_.hot();
+  for (size_t i = 0; i < buyers.size(); ++i) {
+    const ShardGene gene = ShardGene::Of(buyers[i]);
+    uint64_t sequence;
+    if (usual.TryTake(gene.value(), sequence)) [[likely]] {
+      ids[i] = OrderIdAssembler::Narrow(gene, sequence);
+      continue;
+    }
+    const absl::StatusOr<OrderId> id = TryNext(gene);
+    if (id.ok()) {
+      ids[i] = *id;
+      continue;
+    }
+    if (absl::IsUnavailable(id.status())) AskForAll(buyers.subspan(i));
+    if (i > 0) return i;
+    return id.status();
+  }
+  return buyers.size();
+}
+
 absl::StatusOr<size_t> OrderIdGenerator::Rep::TryBatch(std::span<const BuyerKey> buyers,
                                                        std::span<OrderId> ids) {
+  if (internal::GeneLanesInUse() == internal::GeneLanes::kOne) return TryOneByOne(buyers, ids);
   // Genes are hashed one block ahead of the block that is taken, so that the processor hashes, and
   // fetches cursors, while it waits for compare-and-swaps.
   constexpr size_t kBlock = 64;

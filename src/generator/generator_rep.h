@@ -52,6 +52,7 @@ class OrderIdGenerator::Rep {
   static ShardGene GeneOf(ShardGene gene) { return gene; }
   static ShardGene GeneOf(BuyerKey buyer) { return ShardGene::Of(buyer); }
 
+  absl::StatusOr<size_t> TryOneByOne(std::span<const BuyerKey> buyers, std::span<OrderId> ids);
   size_t TakeBlock(std::span<const ShardGene> genes, OrderId* ids, absl::Status& status);
   absl::Status TakeSlowly(ShardGene gene, uint64_t& sequence);
   template <typename Key>

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "src/id/gene_lanes.h"
 #include "tests/generator/generator_fixture.h"
 #include "tests/generator/naive_generator.h"
 
@@ -73,7 +74,21 @@ TEST_F(GeneratorTest, AgainstTheNaiveTwin_OnRandomHistories_NoIdComesTwice) {
   }
 }
 
-TEST_F(GeneratorTest, Batch_FillsFromTheFrontAndSaysHowMany) {
+// However many keys are hashed at once, which is chosen by measuring.
+class GeneratorBatchTest : public GeneratorTest,
+                           public ::testing::WithParamInterface<internal::GeneLanes> {
+ protected:
+  GeneratorBatchTest() { internal::UseGeneLanes(GetParam()); }
+  ~GeneratorBatchTest() override { internal::UseGeneLanes(before_); }
+
+ private:
+  const internal::GeneLanes before_ = internal::GeneLanesInUse();
+};
+INSTANTIATE_TEST_SUITE_P(Lanes, GeneratorBatchTest,
+                         ::testing::Values(internal::GeneLanes::kOne, internal::GeneLanes::kFour,
+                                           internal::GeneLanes::kEight));
+
+TEST_P(GeneratorBatchTest, FillsFromTheFrontAndSaysHowMany) {
   auto generator = Make();
   std::vector<BuyerKey> buyers;
   for (uint64_t i = 0; i < 3000; ++i) buyers.push_back(BuyerKey::Uint64(i * 7919));
