@@ -79,7 +79,7 @@ TEST_F(AssignTest, EveryRow_GetsIdNumberAndShard) {
   for (size_t i = 1; i < rows.size(); ++i) {
     ids.insert(rows[i][2]);
     OrderId id = OrderId::Parse(rows[i][2]).value();
-    EXPECT_EQ(id.gene(), ShardGene::Of(BuyerKey::Uint64(i == 2 ? 2 : 1)));
+    EXPECT_EQ(id.gene(), ShardGene::Of(BuyerKey::Uint64(i == 2 ? 2u : 1u)));
     EXPECT_EQ(RunLocus({"decode", "--keys", keys_, rows[i][3]}).out, rows[i][2] + "\n");
     EXPECT_EQ(rows[i][4], id.gene().value() < 32768 ? "orders-a" : "\"b,c\"");
   }
