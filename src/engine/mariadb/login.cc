@@ -15,11 +15,13 @@
 #include <mutex>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
 #include "src/base/loopback.h"
 #include "src/base/resolve.h"
 #include "src/base/secret_bytes.h"
+#include "src/base/text.h"
 #include "src/engine/mariadb/errors.h"
 #include "src/engine/mariadb/sigpipe.h"
 
@@ -124,6 +126,31 @@ absl::StatusOr<std::vector<std::string>> HostsFor(const Login& login, TimePoint 
                                              " addresses accepts connections"));
 }
 
+// What an account that was let in nowhere may have lacked. The server's text does not say.
+std::string_view HintOf(MYSQL* handle, const Login& login, bool has_password) {
+  constexpr unsigned kAccessDenied = 1045;
+  if (mysql_errno(handle) != kAccessDenied) return "";
+  if (!has_password) {
+    return "; no password was given: commands take that of a store from LOCUS_PASSWORD, of a table "
+           "from LOCUS_TABLE_PASSWORD, of shards from LOCUS_SHARD_PASSWORD";
+  }
+  return NeedsTls(login) ? ""
+                         : "; this was without TLS: an account that requires it needs ?tls=on (of "
+                           "the library: MariadbOptions::tls)";
+}
+
+// Its VERSION() if the server is MySQL, whose SQL is another; empty: it is MariaDB. A proxy greets
+// with a version of its own, so the server behind it is asked.
+absl::StatusOr<std::string> VersionOfMysql(MYSQL* handle, const std::string& place) {
+  if (mariadb_connection(handle)) return "";
+  if (mysql_query(handle, "SELECT VERSION()") != 0) return ErrorOf(handle, place);
+  const std::unique_ptr<MYSQL_RES, decltype(&mysql_free_result)> result(mysql_store_result(handle),
+                                                                        mysql_free_result);
+  const MYSQL_ROW row = result == nullptr ? nullptr : mysql_fetch_row(result.get());
+  const std::string version = row == nullptr || row[0] == nullptr ? "of no version" : row[0];
+  return absl::StrContains(version, "MariaDB") ? "" : version;
+}
+
 // An attempt at one host. `reached`: whether it got a connection, so that other addresses of the
 // same server would answer no better.
 absl::StatusOr<Handle> LogInAt(const Login& login, const std::string& host,
@@ -155,6 +182,10 @@ absl::StatusOr<Handle> LogInAt(const Login& login, const std::string& host,
     if (!bound.ok() && absl::IsUnavailable(status)) {
       return absl::UnavailableError(absl::StrCat("mariadb ", login.place(), ": ", bound.message()));
     }
+    const std::string_view hint = HintOf(handle.get(), login, *password != '\0');
+    if (!hint.empty()) {
+      return absl::Status(status.code(), absl::StrCat(status.message(), internal::ToAbsl(hint)));
+    }
     if (error != kTlsFailed || login.tls_ca_file.empty()) return status;
     // The library's text does not name the file, which may be what is wrong.
     return absl::Status(
@@ -166,6 +197,13 @@ absl::StatusOr<Handle> LogInAt(const Login& login, const std::string& host,
   if (NeedsTls(login) && mysql_get_ssl_cipher(handle.get()) == nullptr) {
     return absl::FailedPreconditionError(
         absl::StrCat("mariadb ", login.place(), ": the connection was made without TLS"));
+  }
+  BoundedCall call(handle.get(), deadline);
+  LOCUS_ASSIGN_OR_RETURN(const std::string mysql, VersionOfMysql(handle.get(), login.place()));
+  if (!mysql.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("mariadb ", login.place(), ": this is MySQL ", internal::Printable(mysql),
+                     "; locus works with MariaDB 10.5 or later, and not with MySQL"));
   }
   return handle;
 }

@@ -141,10 +141,10 @@ std::vector<FakeResult> HonestResults(const std::string& statements) {
   return results;
 }
 
-bool GreetMariadb(LyingPeer& peer) {
+bool GreetMariadb(LyingPeer& peer, std::string_view version) {
   constexpr uint32_t kCapabilities = 1 | 8 | 0x200 | 0x2000 | 0x8000 | 0x10000 | 0x20000 | 0x80000;
   std::string greeting = "\x0A";
-  greeting += std::string("5.5.5-10.11.6-MariaDB") + '\0' + Little(1, 4) + "abcdefgh" + '\0';
+  greeting += std::string(version) + '\0' + Little(1, 4) + "abcdefgh" + '\0';
   greeting += Little(kCapabilities & 0xFFFF, 2) + Little(45, 1) + Little(kAutocommit, 2);
   greeting += Little(kCapabilities >> 16, 2) + Little(21, 1) + std::string(10, '\0');
   greeting += std::string("ijklmnopqrst") + '\0' + "mysql_native_password" + '\0';
@@ -155,9 +155,9 @@ bool GreetMariadb(LyingPeer& peer) {
   return peer.Send(MariadbPacket(static_cast<uint8_t>(byte(3) + 1), Ok({}, kAutocommit)));
 }
 
-void ServeMariadb(LyingPeer& peer, const MariadbLie& lie) {
+void ServeMariadb(LyingPeer& peer, const MariadbLie& lie, std::string_view version) {
   constexpr char kQuit = 1, kQuery = 3;
-  if (!GreetMariadb(peer)) return;
+  if (!GreetMariadb(peer, version)) return;
   while (true) {
     std::string head, command;
     if (!peer.ReceiveExactly(4, head)) return;

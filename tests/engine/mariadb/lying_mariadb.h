@@ -38,8 +38,9 @@ std::vector<FakeResult> HonestResults(const std::string& statements);
 // What to send for a text of statements; empty: hang up.
 using MariadbLie = std::function<std::string(const std::string& statements)>;
 // Greets, accepts any password, then answers each statement text by `lie`.
-void ServeMariadb(LyingPeer& peer, const MariadbLie& lie);
-bool GreetMariadb(LyingPeer& peer);
+void ServeMariadb(LyingPeer& peer, const MariadbLie& lie,
+                  std::string_view version = "5.5.5-10.11.6-MariaDB");
+bool GreetMariadb(LyingPeer& peer, std::string_view version = "5.5.5-10.11.6-MariaDB");
 // Answers every fourth text of statements at random.
 void ServeRandomly(LyingPeer& peer, uint32_t seed);
 

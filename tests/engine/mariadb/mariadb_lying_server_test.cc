@@ -256,6 +256,32 @@ TEST(MariadbLyingServerTest, TextOfTheServer_IsEscapedInMessages) {
   EXPECT_THAT(std::string(status.message()), Not(HasSubstr("\x1B")));
 }
 
+// Its SQL is another: without this each statement would fail in a way of its own.
+TEST(MariadbLyingServerTest, Mysql_IsRefusedByNameAndVersion) {
+  auto says = [](const char* version) {
+    return [version](LyingPeer& peer) {
+      ServeMariadb(
+          peer,
+          [version](const std::string& statements) {
+            FakeResult answer;
+            answer.columns = 1;
+            answer.rows = {{version}};
+            return statements == "SELECT VERSION()" ? MariadbAnswer({answer}) : Honest(statements);
+          },
+          "9.7.4");
+    };
+  };
+  LyingServer mysql(says("9.7.4"));
+  for (const absl::Status& status :
+       {MariadbSequencer::Open(OptionsOf(mysql), {}).status(), UseStore(mysql),
+        MariadbSegmentStore::CreateSchema(OptionsOf(mysql))}) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("this is MySQL 9.7.4; locus works with"));
+  }
+  LyingServer proxy(says("10.11.6-MariaDB-log"));
+  EXPECT_TRUE(UseSequencer(proxy).ok()) << "a proxy that greets with another version";
+}
+
 TEST(MariadbLyingServerTest, ServerThatAsksForAFile_GetsNone) {
   LyingServer server(Saying(Except("RETURNING", MariadbPacket(1, "\xFB/etc/passwd"))));
   EXPECT_FALSE(UseSequencer(server).ok());

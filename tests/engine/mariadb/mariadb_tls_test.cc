@@ -139,6 +139,20 @@ TEST_F(MariadbTlsTest, BeyondLoopback_IsRefusedWithoutTlsUnlessAsked) {
   EXPECT_TRUE(MariadbSegmentStore::Open(options).ok());
 }
 
+// The server says "Access denied" of all of them.
+TEST_F(MariadbTlsTest, AccessDenied_NamesWhatWasNotGiven) {
+  MariadbOptions options = Options();
+  options.tls = Tls::kNever;
+  ExpectRefused(options, "this was without tls: an account that requires it needs ?tls=on");
+  options.password.clear();
+  ExpectRefused(options,
+                "no password was given: commands take that of a store from locus_password,");
+  options = Options();
+  options.password = "wrong";
+  const absl::Status status = MariadbSegmentStore::Open(options).status();
+  EXPECT_TRUE(absl::EndsWith(status.message(), "(1045)")) << status;
+}
+
 TEST_F(MariadbTlsTest, ServerKilledUnderATlsConnection_IsUnavailable) {
   auto store = MustOpen(Options());
   CreateSpace(*store);
