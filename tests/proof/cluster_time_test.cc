@@ -39,7 +39,7 @@ class ClusterTimeTest : public ::testing::Test {
     auto leases = LocusdWorkerLeaseStore::Open(options);
     ASSERT_TRUE(leases.ok()) << leases.status();
     leases_ = *std::move(leases);
-    const absl::Status created = leases_->Create(space_, absl::ZeroDuration(), absl::Now());
+    const absl::Status created = leases_->Create(space_, {.first_ever = true}, absl::Now());
     ASSERT_TRUE(created.ok()) << created;
   }
   void TearDown() override {
