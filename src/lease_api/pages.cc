@@ -108,7 +108,7 @@ std::string MetricsPage(const NodeStatus& status, const lease_node::LeaseNode::S
   add("grants_remembered", "gauge",
       "Grants of sections in these answers, those of strict sequences with their owners.",
       stats.grants_remembered);
-  add("clock_off_seconds", "gauge", "The leader's clock less the cluster's time.",
+  add("clock_off_seconds", "gauge", "The node's clock less the cluster's time.",
       absl::ToDoubleSeconds(stats.clock_off));
   add("requests_under_way", "gauge", "Requests of clients that are not answered.",
       traffic.under_way.load());

@@ -161,6 +161,7 @@ absl::Time CommandClock::Now(absl::Time machine, absl::Time wall, absl::Duration
   }
   NoteContradiction(time, boot, judged);
   off_ = wall - time;
+  astray_ = judged.sure ? wall - judged.wall : off_;
   last_ = {time, boot};
   return CutToMillis(time);
 }

@@ -28,7 +28,7 @@ namespace locus::lease_machine {
 //   - where no majority of wall clocks is known, a leader whose wall clock is off by an hour,
 //   either
 //     way, moves it by 1.8 s for each hour that it leads. off() tells; the shell hands the
-//     leadership over where it is above kMostOff.
+//     leadership over where astray() is above it.
 //
 // A node asks the others for the cluster's time every second. The answer's time was right at some
 // moment since the question, so the time is now between that time and that time plus what has
@@ -93,6 +93,8 @@ class CommandClock {
 
   // How far the wall clock was ahead of the last Now; negative: behind.
   absl::Duration off() const { return off_; }
+  // The same against the wall clock on which a majority agreed, where it did.
+  absl::Duration astray() const { return astray_; }
 
  private:
   struct Reading {
@@ -122,7 +124,7 @@ class CommandClock {
   uint64_t led_ = 0;                // the last term in which this node led
   uint64_t applied_term_ = 0;       // of the last command of another leader
   std::optional<Reading> applied_;  // and what the machine had then
-  absl::Duration off_;
+  absl::Duration off_, astray_;
   uint64_t self_ = 0;
   std::vector<uint64_t> voters_;
   std::map<uint64_t, Reading> walls_;  // of other nodes

@@ -66,8 +66,16 @@ std::string ClusterTime::Hear(raft::NodeId from, std::string_view bytes, raft::T
   return lease_machine::Encode(told);
 }
 
+absl::Duration ClusterTime::Off(bool leads) const {
+  if (leads) return command_clock_.off();
+  const auto known = command_clock_.Known(machine_, clock_.SinceBoot());
+  const absl::Duration off = known ? clock_.Now() - *known : absl::ZeroDuration();
+  return absl::AbsDuration(off) < absl::Milliseconds(500) ? absl::ZeroDuration() : off;
+}
+
 bool ClusterTime::ShouldHandOver() {
-  if (absl::AbsDuration(off()) <= lease_machine::CommandClock::kMostOff) return false;
+  if (absl::AbsDuration(command_clock_.astray()) <= lease_machine::CommandClock::kMostOff)
+    return false;
   const absl::Duration boot = clock_.SinceBoot();
   if (last_hand_over_ && boot - *last_hand_over_ < kHandOverEvery) return false;
   last_hand_over_ = boot;

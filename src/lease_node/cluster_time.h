@@ -30,7 +30,9 @@ class ClusterTime {
   }
   void Applied(raft::Term term, absl::Time machine);
   bool ShouldYield() { return command_clock_.ShouldYield(machine_); }
-  absl::Duration off() const { return command_clock_.off(); }
+  // This node's wall clock less the cluster's time. Of a node that does not lead: 0 where it does
+  // not know the time, or knows of less than half a second.
+  absl::Duration Off(bool leads) const;
   absl::Time OfCommand() { return command_clock_.Now(machine_, clock_.Now(), clock_.SinceBoot()); }
 
   void Note(const raft::NodeStatus& status);

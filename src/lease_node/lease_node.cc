@@ -187,7 +187,7 @@ class LeaseNode::Rep : public raft::StateMachine {
   Stats stats() const {
     MutexLock lock(mutex_);
     Stats stats = stats_;
-    stats.clock_off = leads_ ? time_.off() : absl::ZeroDuration();
+    stats.clock_off = time_.Off(leads_);
     return stats;
   }
 

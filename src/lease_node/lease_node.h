@@ -101,7 +101,7 @@ class LeaseNode {
     uint64_t strict_owners = 0;      // of these, and successors
     uint64_t sessions = 0;           // of clients of these, whose last answers are kept
     uint64_t grants_remembered = 0;  // of sections, in these answers
-    absl::Duration clock_off;        // this node's clock against the cluster's time, while it leads
+    absl::Duration clock_off;        // this node's clock less the cluster's time, if known
   };
   Stats stats() const;
 

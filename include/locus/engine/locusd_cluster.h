@@ -57,7 +57,7 @@ struct LocusdNode {
   uint64_t last = 0;
   uint64_t workers = 0;      // worker IDs that were ever granted
   uint64_t held = 0;         // those that have a holder
-  absl::Duration clock_off;  // the leader's clock less the cluster's time
+  absl::Duration clock_off;  // the node's clock less the cluster's time; 0: not known
   std::string failure;       // not empty: the node has stopped working
   std::vector<LocusdMember> members;
 

@@ -6,6 +6,12 @@
 #include "locus/engine/locusd_cluster.h"
 
 namespace locus {
+namespace {
+
+// Beyond it callers with max_skew of its default, 10 s, are soon refused.
+constexpr absl::Duration kMostClockOff = absl::Seconds(5);
+
+}  // namespace
 
 bool LocusdMember::IsSilent() const { return !silent_for || *silent_for >= LocusdCluster::kSilent; }
 
@@ -117,6 +123,15 @@ absl::Status LocusdClusterView::Health() const {
           absl::StrCat("node ", member.id, " at ", member.api,
                        " has forgotten what it had confirmed: its data is an older copy; remove "
                        "it, and add a node with an empty data directory in its place"));
+    }
+    for (const Row& row : rows) {
+      if (!row.node.ok() || absl::AbsDuration(row.node->clock_off) <= kMostClockOff) continue;
+      return absl::UnavailableError(absl::StrCat(
+          "node ", row.node->id, " at ", row.endpoint, ": its clock is ",
+          absl::FormatDuration(absl::AbsDuration(row.node->clock_off)),
+          row.node->clock_off > absl::ZeroDuration() ? " ahead of" : " behind",
+          " the cluster's time: mend its NTP; if the clocks of most nodes are right, wait until "
+          "they have corrected the cluster's time"));
     }
     return absl::OkStatus();
   }

@@ -7,6 +7,7 @@
 namespace locus {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 // Node 1 leads three voters; `silent`: how long it has not heard nodes 2 and 3, which answer or do
@@ -57,6 +58,20 @@ TEST(ClusterViewTest, MembersThatAnswer_CountAsFailedOnceTheyAreSilent) {
   view = ViewOf(LocusdCluster::kSilent, true);
   EXPECT_TRUE(view.IsMissing(view.Members()[1]));
   EXPECT_FALSE(view.Health().ok());
+}
+
+TEST(ClusterViewTest, NodeWhoseClockIsOff_IsNamedWithTheRemedy) {
+  for (const int seconds : {-3595, 5, 3600}) {
+    LocusdClusterView view = ViewOf(absl::Milliseconds(100), true);
+    view.rows[2].node->clock_off = absl::Seconds(seconds);
+    EXPECT_EQ(view.Health().ok(), seconds == 5) << seconds;
+    if (seconds == 5) continue;
+    EXPECT_THAT(std::string(view.Health().message()),
+                AllOf(HasSubstr("node 3"),
+                      HasSubstr(seconds < 0 ? "59m55s behind the cluster's time"
+                                            : "1h ahead of the cluster's time"),
+                      HasSubstr("mend its NTP")));
+  }
 }
 
 }  // namespace
