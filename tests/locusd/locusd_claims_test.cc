@@ -41,7 +41,7 @@ TEST(LocusdClaimsTest, ClientWithoutTheNonce_CannotMakeAnIdRepeat) {
   LocusdCluster cluster(3);
   ASSERT_GE(cluster.WaitForLeader(), 0);
   auto store = cluster.Connect();
-  ASSERT_TRUE(store->Create(SpaceName(), absl::ZeroDuration(), absl::Now()).ok());
+  ASSERT_TRUE(store->Create(SpaceName(), {.first_ever = true}, absl::Now()).ok());
   auto grant = store->Acquire(SpaceName(), Wish("the-secret"));
   ASSERT_TRUE(grant.ok()) << grant.status();
   const std::string space = SpaceName().str();

@@ -343,7 +343,7 @@ TEST_P(WorkerLeaseStoreContract, LostStore_RenewalCreatesItAgain_AndNobodyGetsAn
   if (under_test_->is_open_to_many()) {
     EXPECT_EQ(Renew(a, "a").status().code(), StatusCode::kNotFound);
     EXPECT_EQ(store_->Show(space_).status().code(), StatusCode::kNotFound);
-    ASSERT_TRUE(store_->Create(space_, whole_, now()).ok());
+    ASSERT_TRUE(store_->Create(space_, {.lost = true, .longest_ttl = whole_}, now()).ok());
   }
   auto renewed = Renew(a, "a");
   ASSERT_TRUE(renewed.ok()) << renewed.status();
