@@ -201,7 +201,8 @@ TEST_F(PreflightTest, RowsOfAMovedTableAsText_AreRefused) {
     ExpectEach(
         server,
         {{"text-writers",
-          "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ; SET SESSION binlog_format ="
+          "FLUSH BINARY LOGS; SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ;"
+          " SET SESSION binlog_format ="
           " STATEMENT; DELETE FROM orders WHERE order_id = 1; INSERT INTO others VALUES (8)",
           "DELETE FROM others WHERE id = 8; SET SESSION binlog_format = ROW; FLUSH BINARY LOGS"}});
   }
