@@ -238,7 +238,8 @@ TEST_F(BatchTwinTest, UniqueValueThatTheCopyHasAlready_FitsFurtherOnInTheStream)
   const absl::Status status = applier->ApplyTogether({all.data() + 1, 3});
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_EQ(Sum(1), Sum(0));
-  EXPECT_EQ(servers_[1]->Value("SELECT COUNT(*) FROM locus_shop.locus_tombstone"), "0");
+  EXPECT_EQ(servers_[1]->Value("SELECT COUNT(*) FROM locus_shop.locus_tombstone WHERE tbl <> ''"),
+            "0");
   EXPECT_EQ(applier->position(), PositionOf(0));
 }
 
