@@ -28,7 +28,8 @@ std::string PlaceOfEndpoint(std::string_view endpoint) {
   std::string lower(host);
   absl::AsciiStrToLower(&lower);
   const absl::StatusOr<std::string> read = DecodePercents(path);
-  return absl::StrCat(scheme, "://", lower, ":", ToAbsl(port), "/", read.ok() ? *read : std::string(path));
+  return absl::StrCat(scheme, "://", lower, ":", ToAbsl(port), "/",
+                      read.ok() ? *read : std::string(path));
 }
 
 absl::Status CheckPlaces(const RoutingTable* before, const RoutingTable& after) {

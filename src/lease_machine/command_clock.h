@@ -22,8 +22,8 @@ namespace locus::lease_machine {
 //     leaders makes it step forward by kMostStep at most. The deadline of WorkerLease allows for a
 //     rate twice as far off and for twenty such steps within a lease: none ends before it;
 //   - a change of leaders may set it back where the new one had just started and no node has told
-//     it the time yet: by the age of the last command. Leases then end later, and the time is made up
-//     for at that rate;
+//     it the time yet: by the age of the last command. Leases then end later, and the time is made
+//     up for at that rate;
 //   - where no majority of wall clocks is known, a leader whose wall clock is off by an hour,
 //     either way, moves it by 1.8 s for each hour that it leads. off() tells; the shell hands the
 //     leadership over where astray() is above it.

@@ -43,9 +43,9 @@ inline std::string FormatBody(uint8_t checksum = 1) {
   server.resize(50, '\0');
   // The fixed parts' lengths of MariaDB 10.11, for types 1 to 171.
   std::string sizes(171, '\0');
-  const std::vector<std::pair<int, int>> known = {{2, 13},  {4, 8},    {18, 26}, {19, 8},  {23, 8},
-                                                  {24, 8},  {25, 8},   {30, 10}, {31, 10},
-                                                  {32, 10}, {162, 19}, {163, 4}};
+  const std::vector<std::pair<int, int>> known = {{2, 13},  {4, 8},   {18, 26},  {19, 8},
+                                                  {23, 8},  {24, 8},  {25, 8},   {30, 10},
+                                                  {31, 10}, {32, 10}, {162, 19}, {163, 4}};
   for (auto [type, size] : known) sizes[type - 1] = static_cast<char>(size);
   return Little(uint16_t{4}) + server + Little(uint32_t{0}) + Little(uint8_t{19}) + sizes +
          Little(checksum);
