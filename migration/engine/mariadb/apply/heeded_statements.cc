@@ -24,31 +24,31 @@ bool ChangeApplier::Heeds(const stream::Statement& statement) const {
 
 absl::Status ChangeApplier::JudgeStatement(const stream::Statement& statement,
                                            Attempt& attempt) const {
-  using Kind = internal::StatementEffect::Kind;
+  using Effect = internal::StatementEffect::Kind;
   const internal::StatementEffect effect = EffectOf(statement);
   const std::string& verb = statement.verb;
   auto stop = [](const std::string& why) {
     return stream::CannotPass(absl::FailedPreconditionError(why));
   };
   switch (effect.kind) {
-    case Kind::kNone:
+    case Effect::kNone:
       break;
     // What a trigger does to rows is in their own changes.
-    case Kind::kTriggers:
+    case Effect::kTriggers:
       ++attempt.counts.unguarded;
       attempt.unguarded_text = absl::StrCat(verb, " of table ", Quoted(effect.table));
       break;
-    case Kind::kTable:
+    case Effect::kTable:
       return stop(absl::StrCat("table ", Quoted(effect.table),
                                " may have been changed while it moves: ", verb));
-    case Kind::kDropsTables:
+    case Effect::kDropsTables:
       return stop(absl::StrCat("the tables are gone: ", verb));
-    case Kind::kRows:
+    case Effect::kRows:
       return stop(absl::StrCat("rows of table ", Quoted(effect.table), " may have been changed by ",
                                verb,
                                ", which is in the log as text; set binlog_format=ROW in every"
                                " session"));
-    case Kind::kUnknown:
+    case Effect::kUnknown:
       return stop(absl::StrCat(verb.empty() ? "a statement of an unknown kind" : verb,
                                " is in the log as text, and may change rows; set binlog_format=ROW"
                                " in every session"));
