@@ -39,7 +39,7 @@ uint64_t RowsOf(ChangeTransaction& transaction, Change& change) {
     absl::StatusOr<bool> more = transaction.Next(change);
     if (!more.ok()) Fail(more.status());
     if (!*more) return rows;
-    if (change.kind != ChangeKind::kSchema) ++rows;
+    if (change.kind != ChangeKind::kStatement) ++rows;
   }
 }
 
