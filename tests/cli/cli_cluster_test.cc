@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // locus cluster, and leases and stores by locusd:// URIs, over nodes of this process.
+#include <sys/stat.h>
+
 #include <csignal>
+#include <fstream>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -9,6 +12,7 @@
 #include "tests/cli/command.h"
 #include "tests/engine/locusd/api_cluster.h"
 #include "tests/support/lying_server.h"
+#include "tests/support/temporary_directory.h"
 
 namespace locus {
 namespace {
@@ -43,10 +47,17 @@ TEST(CliClusterTest, LeaseVerbs_TakeALocusdUri) {
   const json grant = Parsed(RunLocus({"lease", "acquire", uri, "--range", "5-5"}));
   EXPECT_EQ(grant["worker"], 5);
   EXPECT_THAT(RunLocus({"lease", "list", uri}).out, HasSubstr("held"));
-  EXPECT_EQ(RunLocus({"lease", "release", uri, "--worker", "5", "--token",
-                      grant["token"].get<std::string>()})
-                .exit,
-            0);
+  const std::vector<std::string> release = {
+      "lease", "release", uri, "--worker", "5", "--token", grant["token"].get<std::string>()};
+  EXPECT_THAT(RunLocus(release).err, HasSubstr("nonce"));
+  TemporaryDirectory directory;
+  const std::string nonce = directory / "nonce";
+  std::ofstream(nonce) << grant["nonce"].get<std::string>() << "\n";
+  std::vector<std::string> with_nonce = release;
+  with_nonce.insert(with_nonce.end(), {"--nonce-file", nonce});
+  EXPECT_THAT(RunLocus(with_nonce).err, HasSubstr("permissions"));
+  chmod(nonce.c_str(), 0600);
+  EXPECT_EQ(RunLocus(with_nonce).exit, 0);
   const Outcome made = RunLocus({"snowflake", "next", "--lease", uri, "--count", "2"});
   EXPECT_EQ(made.exit, 0) << made.err;
   EXPECT_EQ(std::count(made.out.begin(), made.out.end(), '\n'), 2);

@@ -273,9 +273,13 @@ TEST_F(LocusdHostileTest, ThoseWhoBehave_AreServedAndNothingIsLeft) {
       std::string fields = "GET / HTTP/1.1\r\nHost: x\r\n";
       for (int i = 0; i < 10'000; ++i) absl::StrAppend(&fields, "X: y\r\n");
       EXPECT_THAT(Answers(12, fields + "\r\n"), HasSubstr(" 431 "));
-      EXPECT_THAT(Answers(12,
-                          "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
-                          "zz\r\n"),
+      // Who may send no body is told so before it is read.
+      const auto chunked = [](const std::string& more) {
+        return absl::StrCat("POST /v1/orders/ids HTTP/1.1\r\nHost: x\r\n", more,
+                            "Transfer-Encoding: chunked\r\n\r\nzz\r\n");
+      };
+      EXPECT_THAT(Answers(12, chunked("")), HasSubstr(" 401 "));
+      EXPECT_THAT(Answers(12, chunked(absl::StrCat("Authorization: Bearer ", kToken, "\r\n"))),
                   HasSubstr(" 400 "));
     }
   });

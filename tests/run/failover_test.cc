@@ -185,11 +185,23 @@ TEST_F(FailoverTest, PromotedWhileAStepIsTakenBack_NoOrderIsAcceptedTwice) {
   MariadbServer& of_source = AddReplica(0);
   MariadbServer& of_target = AddReplica(1);
   Begin();
-  auto runner = StartFollowing();
+  // The source's candidate does not get the token, so the target never does. It is stopped when the
+  // source lets go: a step is not begun while the stream stands.
+  std::string lost;
+  std::atomic<int> stops = 0;
+  auto runner = StartFollowing(true, [&](const std::string& statement) {
+    if (!absl::StrContains(statement, "UPDATE locus_fence SET own_lo = ")) return;
+    const bool whole = absl::StrContains(statement, "own_lo = 10000");
+    if (stops != (whole ? 1 : 0)) return;
+    ++stops;
+    of_source.Sql("STOP SLAVE SQL_THREAD");
+    if (!whole) return;
+    // An order, too, that nobody else has seen.
+    lost = SourceOrder();
+    Insert(*servers_[0], lost);
+  });
   WaitForPhase(Phase::kReady);
-  // The source's candidate does not get the token, so the target never does; the target's does not
-  // get the refusal, so the source may not go back.
-  of_source.Sql("STOP SLAVE SQL_THREAD");
+  // The target's candidate does not get the refusal, so the source may not go back.
   const std::string before = FenceOf(*servers_[0]), refused = FenceOf(*servers_[1]);
   of_target.Sql("STOP SLAVE SQL_THREAD");
   GoTo(5000);
@@ -209,10 +221,7 @@ TEST_F(FailoverTest, PromotedWhileAStepIsTakenBack_NoOrderIsAcceptedTwice) {
 
   WaitForPhase(Phase::kReady);
 
-  // Now the source, without its end: a step that nobody has seen, and an order.
-  of_source.Sql("STOP SLAVE SQL_THREAD");
-  const std::string lost = SourceOrder();
-  Insert(*servers_[0], lost);
+  // Now the source, without its end: a step that nobody has seen.
   GoTo(10000);
   ASSERT_TRUE(WaitUntil([&] { return absl::StartsWith(FenceOf(*servers_[0]), "10000 10000 "); }))
       << Record().status;

@@ -4,6 +4,7 @@
 #include <random>
 #include <thread>
 
+#include "absl/time/clock.h"
 #include "tests/run/move_fixture.h"
 
 namespace locus {
@@ -55,6 +56,8 @@ TEST_F(UniqueValuesTest, ValuesThatWanderWhileRowsAreCopied_HoldNothing) {
       } else {
         shop->Run("ROLLBACK").IgnoreError();
       }
+      // Not more than a stream on a slow machine follows.
+      absl::SleepFor(absl::Milliseconds(5));
     }
   });
   Begin();

@@ -15,6 +15,7 @@
 #include "nlohmann/json.hpp"
 #include "routing/picture/text_grid.h"
 #include "src/base/check.h"
+#include "src/base/private_file.h"
 #include "src/base/random_word.h"
 #include "src/base/text.h"
 
@@ -29,6 +30,8 @@ using internal::TextGrid;
 using internal::ToAbsl;
 
 namespace {
+
+constexpr size_t kMostNonceFile = 1024;
 
 struct LeaseLine {
   StoreUri uri;
@@ -307,12 +310,21 @@ int RunLeaseRelease(std::span<const std::string> words) {
   line.Number("--token T", &release.token, {.least = 1, .most = uint64_t{1} << 62},
               "The token that it was granted with")
       .Required();
-  line.Text("--nonce N", &release.nonce,
-            "That `locus lease acquire` printed; a cluster of locusd asks for it");
+  std::string nonce_file;
+  line.Text(
+      "--nonce-file FILE", &nonce_file,
+      "Mode 0600; its first line is the nonce that `locus lease acquire` printed, a secret. A "
+      "cluster of locusd asks for it");
   line.Value("--last-used TIME", &last_used, ReadTime,
              "No ID has or will have a later time than this");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   release.last_used = last_used.value_or(absl::InfiniteFuture());
+  if (!nonce_file.empty()) {
+    const auto nonce = internal::ReadPrivateFile(nonce_file, kMostNonceFile);
+    if (!nonce.ok()) return EndVerb(kVerb, nonce.status());
+    const std::string_view text = nonce->view();
+    release.nonce = text.substr(0, text.find_first_of("\r\n"));
+  }
   SignalsHeld until_written;
   auto store = OpenLeases(lease.uri, /*create=*/false);
   if (!store.ok()) return EndVerb(kVerb, store.status());
