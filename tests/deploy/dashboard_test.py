@@ -30,8 +30,14 @@ class Asked(unittest.TestCase):
                                  f'[audit]\nclickhouse = "127.0.0.1:{processes.free_port()}"\n')
         self.addCleanup(node.close)
         node.start()
+        token = os.path.join(self.directory, "token")
+        with open(token, "w", encoding="utf-8") as file:
+            file.write("r" * 40)
+        os.chmod(token, 0o600)
         strict, _ = processes.sequence_node(
-            os.path.join(self.directory, "strict"), "one", f"sqlite:{self.directory}/strict.db")
+            os.path.join(self.directory, "strict"), "one", f"sqlite:{self.directory}/strict.db",
+            f'[[token]]\nname = "prometheus"\nfile = "{token}"\nscopes = ["read"]\n')
+        strict.token = "r" * 40
         self.addCleanup(strict.close)
         strict.start()
         # It has read its store.
