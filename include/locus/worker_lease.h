@@ -37,8 +37,10 @@ struct WorkerLeaseEvent {
   absl::Time floor;
   absl::Time ceiling;
   absl::Status status;
-  std::string nonce;   // as the store has it
-  std::string holder;  // likewise: WorkerLeaseOptions::holder, or what is known of this process
+  // A mark of it, as the lists and the audit of a cluster show it: with the nonce itself anybody
+  // could give the worker ID back.
+  std::string nonce;
+  std::string holder;  // as the store has it: WorkerLeaseOptions::holder, or this process's facts
 };
 // "acquired", "renewed", "renewal_failed", "unhealthy", "lost", "released".
 std::string_view ToString(WorkerLeaseEvent::Kind kind);

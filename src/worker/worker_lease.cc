@@ -12,6 +12,7 @@
 #include "src/base/fork_guard.h"
 #include "src/base/load_driver.h"
 #include "src/base/mutex.h"
+#include "src/base/nonce_mark.h"
 #include "src/base/random_word.h"
 #include "src/worker/holder_text.h"
 #include "src/worker/renewal.h"
@@ -305,7 +306,7 @@ class WorkerLease::Rep {
     if (!options_.on_event) return;
     const absl::Time ceiling = renewal_.grant().ceiling;
     events_.push_back({kind, options_.space, worker_, token_, floor_, ceiling, status,
-                       request_.nonce, request_.holder});
+                       internal::NonceMark(request_.nonce), request_.holder});
   }
 
   // Tells of what was queued, in that order: also of what another thread queued.
