@@ -45,7 +45,7 @@ TEST(RecordTextTest, TimesOutsideOfTheForm_AreCut) {
 
 TEST(RecordTextTest, OtherTexts_AreNone) {
   for (const char* text : {"", "1", "1 2 3 4 5", "1 2 3 4 5 a", "0 2 3 4 5 a {}", "-1 2 3 4 5 a {}",
-                           "4611686018427387905 2 3 4 5 a {}", "01 2 3 4 5 a {}", "1 x 3 4 5 a {}",
+                           "9223372036854775808 2 3 4 5 a {}", "01 2 3 4 5 a {}", "1 x 3 4 5 a {}",
                            "1 2 253402300800000 4 5 a {}", "1 2 3 -4 5 a {}", "1  2 3 4 5 a {}"}) {
     EXPECT_EQ(RecordOf(7, text), std::nullopt) << text;
   }
