@@ -192,7 +192,8 @@ TEST(LocusdLyingServerTest, AnswersWithoutEnd_EndInTimeAndTakeLittleMemory) {
     EXPECT_FALSE(UseStore(OptionsOf(server)).ok());
     EXPECT_LT(absl::Now() - start, absl::Seconds(30)) << begin << piece.substr(0, 20);
   }
-  // An answer may have 16 MiB; its text doubles as it comes, and the allocator keeps what was freed.
+  // An answer may have 16 MiB; its text doubles as it comes, and the allocator keeps what was
+  // freed.
   EXPECT_LT(PeakMemoryMiB() - before, 192u);
 }
 
