@@ -4,7 +4,7 @@
 import { GENE_COUNT } from "./gene.js";
 import { pointerTo, refusal } from "./json_document.js";
 import type { Shard, VnodeMove, VnodeRange } from "./routing_table.js";
-import { compareTexts, parseHex, quoted } from "./texts.js";
+import { compareTexts, invisibleIn, parseHex, quoted } from "./texts.js";
 
 export const MAX_PERMYRIAD = 10000;
 const TABLE_ID_DIGITS = 16;
@@ -114,6 +114,10 @@ function checkText(text: string, pointer: string): void {
 function checkPrintable(text: string, pointer: string): void {
   if (UNPRINTABLE.test(text)) {
     throw refusal(pointer, "it is not UTF-8 without control characters");
+  }
+  const invisible = invisibleIn(text);
+  if (invisible !== undefined) {
+    throw refusal(pointer, `it has ${invisible}, which is invisible or changes the direction`);
   }
 }
 

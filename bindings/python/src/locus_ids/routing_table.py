@@ -21,7 +21,7 @@ from .json_document import (
     read_document,
     refusal,
 )
-from .texts import check_integer, parse_hex, quoted
+from .texts import check_integer, invisible_in, parse_hex, quoted
 
 MAX_PERMYRIAD = 10000
 MAX_EPOCH = (1 << 63) - 1  #: fits a BIGINT; the first epoch is 1
@@ -303,6 +303,9 @@ def _check_text(text: str, pointer: str, may_be_empty: bool = False) -> None:
         raise refusal(pointer, "it is empty")
     if _UNPRINTABLE.search(text):
         raise refusal(pointer, "it is not UTF-8 without control characters")
+    invisible = invisible_in(text)
+    if invisible:
+        raise refusal(pointer, f"it has {invisible}, which is invisible or changes the direction")
 
 
 def _check_endpoint(endpoint: str, pointer: str) -> None:
