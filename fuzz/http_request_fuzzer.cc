@@ -30,6 +30,7 @@ struct FakeServer {
   const locus::http::ServerOptions& options() const { return of; }
   bool draining() const { return false; }
   void Ended(size_t requests) { ended += requests; }
+  bool TakeBodyBytes(size_t) { return true; }
 
   locus::http::ServerOptions of;
   size_t ended = 0;
