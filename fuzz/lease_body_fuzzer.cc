@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "src/base/check.h"
+#include "src/base/nonce_mark.h"
 #include "src/lease_api/bodies.h"
 #include "src/lease_api/store_bodies.h"
 
@@ -23,6 +24,23 @@ void Holds(Parse parse, std::string_view body) {
   const std::string told = BodyOf(*read);
   const auto again = parse(told);
   LOCUS_CHECK(again.ok() && BodyOf(*again) == told);
+}
+
+// What is told of a nonce is a mark, so what was told is told again with a mark of that.
+void PageHolds(std::string_view body) {
+  const auto read = ParsePage(body);
+  if (!read.ok()) {
+    LOCUS_CHECK(absl::IsInvalidArgument(read.status()) && !read.status().message().empty());
+    return;
+  }
+  const auto again = ParsePage(BodyOf(*read));
+  LOCUS_CHECK(again.ok() && again->view.workers.size() == read->view.workers.size());
+  for (size_t i = 0; i < again->view.workers.size(); ++i) {
+    const auto& told = again->view.workers[i];
+    const auto& known = read->view.workers[i];
+    LOCUS_CHECK(told.nonce == locus::internal::NonceMark(known.nonce));
+    LOCUS_CHECK(told.token == known.token && told.holder == known.holder);
+  }
 }
 
 void ReadOfStore(char kind, std::string_view body) {
@@ -67,7 +85,7 @@ void ReadOfWorkers(char kind, std::string_view body) {
     case 'q':
       return Holds(ParseGrant, body);
     case 'r':
-      return Holds(ParsePage, body);
+      return PageHolds(body);
     case 's':
       LOCUS_CHECK(!ParseProblem(503, body).ok());
   }
