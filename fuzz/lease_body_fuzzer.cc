@@ -26,7 +26,7 @@ void Holds(Parse parse, std::string_view body) {
   LOCUS_CHECK(again.ok() && BodyOf(*again) == told);
 }
 
-// What is told of a nonce is a mark, so what was told is told again with a mark of that.
+// A page is written with a mark in place of each nonce; everything else comes back as it was.
 void PageHolds(std::string_view body) {
   const auto read = ParsePage(body);
   if (!read.ok()) {

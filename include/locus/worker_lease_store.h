@@ -197,9 +197,9 @@ class WorkerLeaseStore {
                                               const WorkerAcquire& request) = 0;
   // ABORTED: the lease has ended, was released, or the ID has another holder: it is lost. A store
   // that does not know the lease, because it lost what it stored, takes it over from the caller
-  // unless somebody else holds the ID; a lost space is created again by that. locusd takes no token
-  // above its clock (FAILED_PRECONDITION), ends no lease of another holder, and creates no space:
-  // NOT_FOUND, until an operator has created it.
+  // unless somebody else holds the ID; that renewal also creates a lost space again. locusd takes
+  // no token above its clock (FAILED_PRECONDITION), ends no lease of another holder, and creates no
+  // space: NOT_FOUND, until an operator has created it.
   virtual absl::StatusOr<WorkerGrant> Renew(const SpaceName& space, const WorkerRenew& request) = 0;
   // OK also if it was released before. ABORTED: the ID has another holder.
   virtual absl::Status Release(const SpaceName& space, const WorkerRelease& request) = 0;

@@ -74,7 +74,7 @@ StatementEffect EffectOf(const Statement& statement, std::string_view database,
   };
   for (const Touched& touched : statement.touched) {
     look(touched, tables);
-    // What changes their shape is seen in the rows behind it.
+    // A new shape of locus' own tables needs no stop here: their next row events show it.
     if (statement.kind == StatementKind::kRows) look(touched, own);
   }
   return found;

@@ -136,7 +136,7 @@ Decision DecideStep(const MoveSight& sight) {
     if (gate->rolls_back && !back && share > 0) return {Kind::kRollBack, {}, 0, why};
     return Hold(sight, why);
   }
-  // Gates are looked at from time to time; a band is only let go of to a stream that moves now.
+  // The gates were judged earlier; the stream to the recipient must be moving at this moment.
   const StreamSight& recipient = back ? sight.back : sight.forth;
   if (recipient.lag == absl::InfiniteDuration()) {
     return Wait(

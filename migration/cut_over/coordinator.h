@@ -76,7 +76,7 @@ struct StreamSight {
   absl::Duration lag = absl::InfiniteDuration();  // of the last marker; infinite: it stands still
   std::string broken;   // why it ended for good; empty: it runs, or is being reconnected
   std::string waiting;  // why it does not go on now; empty: it does
-  // What mends a broken one where nothing is lost; kFindings: `locus move repair` finds out.
+  // The command that mends a stream that stopped; kFindings: `locus move repair` finds it out.
   enum class Mend : uint8_t { kFindings, kCompare, kReseed };
   Mend mend = Mend::kFindings;
 };

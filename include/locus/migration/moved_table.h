@@ -15,8 +15,7 @@
 //   UPDATE   the version becomes at least one more than it was.
 //   DELETE   the row goes; its version + 1 stays in locus_tombstone, in the same transaction.
 //   INSERT   the version becomes at least the tombstone's + 1.
-//   REPLACE  of a row that exists is refused (LOCUS_REFUSED), unless MovedTable::replaces allows
-//   it.
+//   REPLACE  of a row that exists is refused (LOCUS_REFUSED), unless MovedTable::replaces is true.
 //
 // INSERTs do not lock one another out: they lock single rows that always exist, never gaps.
 //

@@ -62,7 +62,7 @@ class PrometheusText {
   void Add(const NumberGeneratorStats& stats, const Labels& labels = {});
   void Add(const SequencerStats& stats, const Labels& labels = {});
   void Add(const WorkerLeaseStats& stats, const Labels& labels = {});
-  // Adds those of its IDs and of its lease, too.
+  // Adds the figures of its IDs and of its lease as well.
   void Add(const LeasedSnowflakeStats& stats, const Labels& labels = {});
   void Add(const StrictSequencerStats& stats, const Labels& labels = {});
   void Add(const StrictClientStats& stats, const Labels& labels = {});
@@ -75,7 +75,7 @@ class PrometheusText {
   // Of engines: stores, sequencers and lease stores on one server.
   void Add(const MariadbStats& stats, const Labels& labels = {});
   void Add(const RedisStats& stats, const Labels& labels = {});
-  // Adds those of Redis, too.
+  // Adds the figures of RedisStats as well.
   void Add(const CeilingSequencer::CeilingStats& stats, const Labels& labels = {});
   void Add(const EtcdStats& stats, const Labels& labels = {});
   void Add(const ZookeeperStats& stats, const Labels& labels = {});
