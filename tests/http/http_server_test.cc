@@ -2,7 +2,6 @@
 // The server of HTTP, by the client of HTTP and by bytes that no client sends.
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -14,7 +13,6 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "src/base/mutex.h"
 #include "src/http/connection.h"
 #include "src/http/server.h"
 #include "tests/http/loopback_client.h"
@@ -177,33 +175,6 @@ TEST_F(HttpServerTest, CloseAfterAnswers_AnswersOnceMoreOnEachConnection) {
     EXPECT_EQ(answer->status, 200u);
     EXPECT_EQ(answer->Header("Connection"), "close");
   }
-}
-
-TEST_F(HttpServerTest, WithoutDescriptors_ItSaysSo) {
-  internal::Mutex mutex;
-  std::string told;
-  options_.on_accept_failure = [&](const std::string& why) {
-    internal::MutexLock lock(mutex);
-    told = why;
-  };
-  Start();
-  const int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  rlimit before = {};
-  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
-  rlimit none = before;
-  none.rlim_cur = 0;
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
-  sockaddr_in to = {};
-  to.sin_family = AF_INET;
-  to.sin_port = htons(server_->port());
-  inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
-  EXPECT_EQ(connect(client, reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
-  EXPECT_TRUE(WaitUntil([&] {
-    internal::MutexLock lock(mutex);
-    return told == "Too many open files";
-  }));
-  setrlimit(RLIMIT_NOFILE, &before);
-  close(client);
 }
 
 TEST_F(HttpServerTest, WhatIsNoHttp_IsRefused) {

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -42,13 +41,6 @@ class LocusdStrangersTest : public ::testing::Test {
     return absl::StrCat("POST /v1/orders/ids HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ",
                         token, "\r\n", more, "\r\n");
   }
-  size_t MebibytesOfService(const std::string& what = "VmRSS:") {
-    std::ifstream in(absl::StrCat("/proc/", ids_.process().pid(), "/status"));
-    for (std::string line; std::getline(in, line);) {
-      if (line.starts_with(what)) return std::stoul(line.substr(6)) >> 10;
-    }
-    return 0;
-  }
 
   TemporaryDirectory directory_;
   IdsProcess ids_{directory_};
@@ -64,31 +56,6 @@ TEST_F(LocusdStrangersTest, BodyBehindAWrongToken_IsNeitherAskedForNorAwaited) {
     const std::string answer = http::ReadUntilClosed(fd);
     EXPECT_THAT(answer, StartsWith("HTTP/1.1 401 ")) << more;
     EXPECT_THAT(answer, HasSubstr("\"request_id\":\"")) << more;
-  }
-}
-
-TEST_F(LocusdStrangersTest, ManyLargeBodies_TakeNoMoreThanTheirMemory_AndGiveItBack) {
-  ids_.Write(absl::StrCat(kRole, TokenOf("shop", "\"ids\"")), "rate = 0\n",
-             IdsOnOneFile(directory_));
-  ASSERT_TRUE(ids_.Start());
-  const std::string body(900'000, ' ');
-  for (const std::string& token : {std::string("of-nobody"), absl::StrCat(kToken, "-shop")}) {
-    const size_t before = MebibytesOfService();
-    std::vector<int> clients;
-    for (int i = 0; i < 400; ++i) {
-      clients.push_back(ConnectToLoopback(ids_.port()));
-      const timeval patience = {5, 0};
-      setsockopt(clients.back(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-      // All but the end, so that it is kept.
-      Send(clients.back(), absl::StrCat(Head(token, "Content-Length: 1000000\r\n"), body));
-    }
-    for (const int fd : clients) close(fd);
-    const bool is_empty = WaitUntil([&] { return MebibytesOfService() < before + 40; });
-    const size_t during = MebibytesOfService("VmHWM:");
-    EXPECT_LT(during, before + 100) << token << ": " << before << " to " << during << " MiB";
-    EXPECT_TRUE(is_empty) << token << ": " << before << " to " << MebibytesOfService() << " MiB";
-    std::printf("%s: %zu MiB before, %zu during, %zu after\n", token.c_str(), before, during,
-                MebibytesOfService());
   }
 }
 
