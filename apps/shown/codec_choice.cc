@@ -105,6 +105,14 @@ absl::StatusOr<OrderId> DecodeOrderNo(const OrderNoCodec& codec, const SpaceName
                                       const OrderNo& number) {
   absl::StatusOr<OrderId> id = codec.Decode(number);
   if (!absl::IsInvalidArgument(id.status())) return id;
+  // Any order ID: whether there is a key for the version that the number shows.
+  const absl::StatusOr<OrderId> any = OrderId::FromParts(number.gene(), 0);
+  if (any.ok() && absl::IsNotFound(codec.Encode(*any, number.key_version()).status())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        number.ToString(), " has key version ", number.key_version().value(),
+        ", and the key ring has no key for it: it was retired, or never added here. If ",
+        number.key_version().value(), " was never in use, check the number for a typing error"));
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       number.ToString(), " was not made with these keys for space ", Quoted(space.str()),
       "; check it for a typing error, then the keys and the space"));

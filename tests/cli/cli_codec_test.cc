@@ -11,10 +11,12 @@
 #include <set>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "locus/order_id.h"
 #include "locus/order_no.h"
+#include "locus/shard_gene.h"
 #include "nlohmann/json.hpp"
 #include "tests/cli/command.h"
 #include "tests/support/golden.h"
@@ -202,6 +204,31 @@ TEST_F(CommandTest, Inspect_WideIdsAndRefusals) {
               HasSubstr("is not an order ID: its sequence is below 2^47"));
   number[25] = number[25] == '0' ? '1' : '0';
   EXPECT_EQ(RunLocus({"inspect", "--keys", keys_, number}).exit, 3) << "it is not authentic";
+}
+
+TEST_F(CommandTest, ANumberOfARetiredKey_IsNamedSo) {
+  std::string number = RunLocus({"encode", "--keys", keys_, "77"}).out;
+  number.pop_back();
+  ASSERT_EQ(RunLocus({"keys", "rotate", keys_}).exit, 0);
+  EXPECT_EQ(RunLocus({"decode", "--keys", keys_, number}).out, "77\n");
+  ASSERT_EQ(RunLocus({"keys", "retire", "--destroy", keys_, "1"}).exit, 0);
+  for (const char* verb : {"decode", "inspect"}) {
+    Outcome outcome = RunLocus({verb, "--keys", keys_, number});
+    EXPECT_EQ(outcome.exit, 3);
+    EXPECT_THAT(outcome.err, HasSubstr(number + " has key version 1, and the key ring has no key "
+                                                "for it: it was retired"));
+  }
+}
+
+TEST_F(CommandTest, JsonIsTaken_AlsoWhereItIsTheOnlyForm) {
+  EXPECT_EQ(RunLocus({"gene", "--type", "text", "--json", "a\"b"}).out,
+            absl::StrCat("{\"buyer\":\"a\\\"b\",\"gene\":",
+                         ShardGene::Of(BuyerKey::Text("a\"b")).value(), "}\n"));
+  EXPECT_EQ(RunLocus({"inspect", "--json", "77"}).out, RunLocus({"inspect", "77"}).out);
+  EXPECT_EQ(RunLocus({"snowflake", "decode", "--json", "77"}).out,
+            RunLocus({"snowflake", "decode", "77"}).out);
+  EXPECT_THAT(RunLocus({"snowflake", "next", "--worker", "3", "--json"}).out,
+              ::testing::MatchesRegex("\\{\"id\":\"[0-9]+\"\\}\n"));
 }
 
 TEST_F(CommandTest, ANumberOfOtherKeysOrSpace_IsNamedSo) {

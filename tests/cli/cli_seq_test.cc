@@ -52,6 +52,18 @@ TEST_F(SeqTest, EachVerb_SaysWhatScriptsRead) {
   EXPECT_EQ(Says("next", {"--key", "b"}), "8\n");
 }
 
+TEST_F(SeqTest, Json_HasNumbersAsTexts) {
+  EXPECT_EQ(Says("next", {"--key", "a", "--json"}), "{\"value\":\"1\"}\n");
+  EXPECT_EQ(Says("batch", {"--key", "a", "--count", "5", "--json"}),
+            "{\"first\":\"2\",\"step\":\"1\",\"count\":\"5\"}\n");
+  EXPECT_EQ(Says("get", {"--key", "a", "--json"}), "{\"value\":\"6\"}\n");
+  EXPECT_EQ(Says("set", {"--key", "b", "--value", "9", "--json"}),
+            "{\"before\":null,\"value\":\"9\"}\n");
+  EXPECT_EQ(Says("set-if-not-exists", {"--key", "b", "--value", "7", "--json"}),
+            "{\"set\":false}\n");
+  EXPECT_EQ(Says("get", {"--key", "none", "--json"}, 1), "");
+}
+
 TEST_F(SeqTest, SetToLess_NeedsItsOption) {
   EXPECT_EQ(Says("set", {"--key", "a", "--value", "100"}), "before none\nvalue 100\n");
   Outcome outcome = Seq("set", {"--key", "a", "--value", "99"});

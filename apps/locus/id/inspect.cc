@@ -50,6 +50,8 @@ int RunInspect(std::span<const std::string> words) {
                      "Prints the fields of each order ID or order_no, one JSON object a line.",
                      "locus inspect --table table.json --keys keys.ring 2237160347336769");
   line.DeclareOn(verb_line);
+  bool json = true;
+  verb_line.Flag("--json", &json, "As other verbs take it: the answer is always JSON");
   if (std::optional<int> exit = verb_line.Parse(words)) return *exit;
   apps::InspectWith with;
   if (line.scheme) with.scheme64 = SchemeOf(*line.scheme);

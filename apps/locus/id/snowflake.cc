@@ -52,6 +52,7 @@ struct SnowflakeLine {
   std::optional<uint64_t> given_worker;
   std::optional<uint64_t> given_datacenter;
   uint64_t count = 1;
+  bool json = false;
   std::optional<StoreUri> lease;
   SpaceName space;
   absl::Duration ttl = WorkerLeaseTerm().ttl;
@@ -62,6 +63,7 @@ struct SnowflakeLine {
     line.Number("--datacenter D", &given_datacenter, {.most = 31}, "The datacenter, 0..31");
     layout.DeclareOn(line);
     line.Number("--count N", &count, {.least = 1, .most = kMaxCount}, "How many IDs");
+    line.Flag("--json", &json, "One JSON object a line, with id as text");
     StoreOption(line, "--lease URI", &lease,
                 absl::StrCat("Lease the worker from this store, in place of --worker: ",
                              internal::kLeaseUriHelp))
@@ -111,7 +113,7 @@ struct SnowflakeLine {
 
 // Of a Snowflake, or a leased one.
 template <typename Generator>
-absl::Status PrintIds(Generator& generator, uint64_t count) {
+absl::Status PrintIds(Generator& generator, uint64_t count, bool json) {
   ByteSink sink(STDOUT_FILENO, "stdout");
   std::vector<int64_t> ids(4096);
   std::string lines;
@@ -123,7 +125,9 @@ absl::Status PrintIds(Generator& generator, uint64_t count) {
       return filled.status();
     }
     lines.clear();
-    for (int64_t id : wanted.first(*filled)) absl::StrAppend(&lines, id, "\n");
+    for (int64_t id : wanted.first(*filled)) {
+      json ? absl::StrAppend(&lines, "{\"id\":\"", id, "\"}\n") : absl::StrAppend(&lines, id, "\n");
+    }
     sink.Append(lines);
     count -= *filled;
   }
@@ -167,7 +171,7 @@ template <typename Layout>
 absl::Status PrintLeased(std::shared_ptr<WorkerLeaseStore> store, const SnowflakeLine& line) {
   auto generator = LeasedSnowflake<Layout>::Create(std::move(store), line.LeaseOptions());
   if (!generator.ok()) return generator.status();
-  absl::Status printed = PrintIds(**generator, line.count);
+  absl::Status printed = PrintIds(**generator, line.count, line.json);
   absl::Status released = (*generator)->Release();
   printed.Update(released);
   return printed;
@@ -211,7 +215,7 @@ int RunSnowflakeNext(std::span<const std::string> words) {
     generator = Snowflake<SnowflakeDefaultLayout>::Create(*options);
   }
   if (!generator.ok()) return Fail(kVerb, generator.status());
-  absl::Status printed = PrintIds(**generator, line.count);
+  absl::Status printed = PrintIds(**generator, line.count, line.json);
   absl::Status waited = WaitUntilPast((*generator)->Close(), *options->clock);
   if (!printed.ok()) return Fail(kVerb, printed);
   return waited.ok() ? kDone : Fail(kVerb, waited);
@@ -226,6 +230,8 @@ int RunSnowflakeDecode(std::span<const std::string> words) {
                 "line.",
                 "locus snowflake decode 512345678901234567");
   layout.DeclareOn(line);
+  bool json = true;
+  line.Flag("--json", &json, "As other verbs take it: the answer is always JSON");
   line.Tail("VALUE", &values, VerbLine::WithoutAny::kReadsStdin,
             "Snowflake IDs; without any, one is read from each line of stdin");
   if (std::optional<int> exit = line.Parse(words)) return *exit;

@@ -20,7 +20,7 @@ using mariadb::RepairFinding;
 namespace {
 
 // Of the history.
-constexpr size_t kMostEvents = 2000;
+constexpr size_t kMostEventsSearched = 2000;
 
 struct RepairWords {
   std::optional<std::string> reseed;  // a side, or "both"
@@ -80,7 +80,7 @@ absl::Status RepairMove(const Move& move, const RepairWords& words, std::string&
     repair.forth = repair.forth || finding.by.forth;
     repair.back = repair.back || finding.by.back;
   }
-  LOCUS_ASSIGN_OR_RETURN(std::vector<MoveEvent> events, control->Events(kMostEvents));
+  LOCUS_ASSIGN_OR_RETURN(std::vector<MoveEvent> events, control->Events(kMostEventsSearched));
   absl::StrAppend(&out, RowsThatDiffer(events));
   if (blocked) {
     left = true;

@@ -80,6 +80,24 @@ class MovePicture {
     page_.Text(kLeft - 6, top + 10, {.size = 11, .anchor = Anchor::kEnd}, highest);
     page_.Text(kLeft - 6, top + kPanel, {.size = 11, .anchor = Anchor::kEnd}, "0");
   }
+  // How high a time stands in a panel that ends at `most`, 0 to 1: by its logarithm, so that one
+  // large value does not press all others to the floor.
+  static double HeightOf(double milliseconds, double most) {
+    return std::log10(1 + std::min(milliseconds, most)) / std::log10(1 + most);
+  }
+  // Of such a panel; with a line at each power of ten below `most`, which is one.
+  void TimeFrame(double top, const std::string& title, double most) {
+    Frame(top, title, absl::StrFormat("%.0f", most));
+    for (double at = 10; at < most; at *= 10) {
+      const double y = top + kPanel - kPanel * HeightOf(at, most);
+      page_.Append(absl::StrCat("<line x1=\"", Pixels(kLeft), "\" y1=\"", Pixels(y), "\" x2=\"",
+                                Pixels(kLeft + kWidth), "\" y2=\"", Pixels(y),
+                                "\" stroke=\"#e2e2e2\"/>\n"));
+      page_.Text(kLeft - 6, y + 4, {.size = 9, .anchor = Anchor::kEnd},
+                 absl::StrFormat("%.0f", at));
+    }
+  }
+  static double PowerOfTen(double most) { return std::pow(10, std::ceil(std::log10(most))); }
   // Points joined by lines; a value below 0 leaves a gap.
   template <typename Value>
   void Line(double top, double most, const char* colour, bool stairs, Value value) {
@@ -124,11 +142,13 @@ class MovePicture {
     for (const Sample& sample : samples_) {
       most = std::max({most, sample.forth_ms, sample.back_ms});
     }
-    most = std::pow(10, std::ceil(std::log10(most)));
-    Frame(top, "lag of the streams, milliseconds (green: from the source, ochre: from the target)",
-          absl::StrFormat("%.0f", most));
-    Line(top, most, kForthColour, false, [](const Sample& sample) { return sample.forth_ms; });
-    Line(top, most, kBackColour, false, [](const Sample& sample) { return sample.back_ms; });
+    most = PowerOfTen(most);
+    TimeFrame(top,
+              "lag of the streams, milliseconds (green: from the source, ochre: from the target)",
+              most);
+    auto height = [most](double lag) { return lag < 0 ? -1 : HeightOf(lag, most); };
+    Line(top, 1, kForthColour, false, [&](const Sample& each) { return height(each.forth_ms); });
+    Line(top, 1, kBackColour, false, [&](const Sample& each) { return height(each.back_ms); });
   }
   void Waits(double top) {
     double most = 10;
@@ -140,10 +160,10 @@ class MovePicture {
         most = std::max(most, wait);
       }
     }
-    Frame(top, "what writers of each band waited at its step, milliseconds",
-          absl::StrFormat("%.0f", most));
+    most = PowerOfTen(most);
+    TimeFrame(top, "what writers of each band waited at its step, milliseconds", most);
     for (const auto& [at, wait] : waits) {
-      const double height = kPanel * wait / most;
+      const double height = kPanel * HeightOf(wait, most);
       page_.Rectangle({X(at) - 2, top + kPanel - height, X(at) + 2, top + kPanel},
                       absl::StrCat("fill=\"", kWaitColour, "\""));
     }

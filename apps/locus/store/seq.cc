@@ -8,6 +8,7 @@
 #include "apps/locus/line/verb_line.h"
 #include "apps/locus/place/open_store.h"
 #include "apps/locus/place/uri_options.h"
+#include "nlohmann/json.hpp"
 #include "src/base/check.h"
 #include "src/base/text.h"
 #include "src/sequence_type/type_text.h"
@@ -38,6 +39,7 @@ struct SeqLine {
   std::optional<int64_t> step, max_value;
   std::optional<absl::Duration> ttl;
   bool only_reads = false;
+  bool json = false;
   // Of the counter; set by Open.
   std::string counter;
   std::shared_ptr<Sequencer> sequencer;
@@ -47,6 +49,7 @@ struct SeqLine {
                 absl::StrCat("The store of the counter: ", internal::kStoreUriHelp))
         .Required()
         .Else("LOCUS_STORE");
+    line.Flag("--json", &json, "Print a JSON object; numbers are texts in it");
     StoreOption(line, "--ceiling URI", &ceiling,
                 "With --store redis...: a mysql or sqlite store whose ceilings keep numbers from "
                 "repeating after Redis lost some");
@@ -123,22 +126,27 @@ struct SeqLine {
   }
 };
 
-// `call` gets the sequencer and appends to the text to be printed.
+// What a call answers: names and values. Printed as JSON, or as the call's own text.
+using Answer = nlohmann::ordered_json;
+
+// `call` gets the sequencer, and sets the text to be printed and the answer.
 template <typename Call>
 int RunSeq(SeqLine& seq, VerbLine& line, std::span<const std::string> words,
            const std::string& verb, const Call& call) {
   seq.DeclareOn(line);
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   std::string out;
+  Answer answer;
   auto run = [&]() -> absl::Status {
     LOCUS_RETURN_IF_ERROR(seq.Open());
-    absl::Status called = call(*seq.sequencer, out);
+    absl::Status called = call(*seq.sequencer, out, answer);
     if (!absl::IsNotFound(called) && !absl::IsOutOfRange(called)) return called;
     // These messages name the counter alone.
     return absl::Status(called.code(), absl::StrCat(called.message(), " in ", seq.store.text));
   };
   absl::Status status = run();
   if (absl::IsInvalidArgument(status)) return WrongUsage(verb, status);
+  if (seq.json) out = answer.dump() + "\n";
   return status.ok() ? PrintAll(verb, out) : Fail(verb, status);
 }
 
@@ -155,11 +163,14 @@ int RunSeqNext(std::span<const std::string> words) {
   SeqLine seq;
   VerbLine line("seq next", "Takes the next number of a counter and prints it.",
                 "locus seq next --store sqlite:numbers.db --key tickets");
-  return RunSeq(seq, line, words, "seq next", [&](Sequencer& sequencer, std::string& out) {
-    auto number = sequencer.Next(seq.counter);
-    if (number.ok()) absl::StrAppend(&out, *number, "\n");
-    return number.status();
-  });
+  return RunSeq(seq, line, words, "seq next",
+                [&](Sequencer& sequencer, std::string& out, Answer& answer) -> absl::Status {
+                  auto number = sequencer.Next(seq.counter);
+                  if (!number.ok()) return number.status();
+                  answer["value"] = absl::StrCat(*number);
+                  absl::StrAppend(&out, *number, "\n");
+                  return absl::OkStatus();
+                });
 }
 
 int RunSeqBatch(std::span<const std::string> words) {
@@ -168,8 +179,11 @@ int RunSeqBatch(std::span<const std::string> words) {
   VerbLine line("seq batch", "Takes the next N numbers of a counter and prints FIRST STEP COUNT.",
                 "locus seq batch --store sqlite:numbers.db --key tickets --count 100");
   line.Number("--count N", &count, {.most = kHighestNumber}, "How many numbers");
-  auto call = [&](Sequencer& sequencer, std::string& out) -> absl::Status {
+  auto call = [&](Sequencer& sequencer, std::string& out, Answer& answer) -> absl::Status {
     LOCUS_ASSIGN_OR_RETURN(SequenceBatch batch, sequencer.NextBatch(seq.counter, count));
+    answer = {{"first", absl::StrCat(batch.first)},
+              {"step", absl::StrCat(batch.step)},
+              {"count", absl::StrCat(batch.count)}};
     absl::StrAppend(&out, batch.first, " ", batch.step, " ", batch.count, "\n");
     return absl::OkStatus();
   };
@@ -188,11 +202,13 @@ int RunSeqSet(std::span<const std::string> words) {
   line.Flag("--lower", &lower,
             "Confirms a number below the one that the counter has: numbers that were given may be "
             "given again");
-  auto call = [&](Sequencer& sequencer, std::string& out) -> absl::Status {
+  auto call = [&](Sequencer& sequencer, std::string& out, Answer& answer) -> absl::Status {
     absl::StatusOr<int64_t> before = sequencer.Get(seq.counter);
     if (!before.ok() && !absl::IsNotFound(before.status())) return before.status();
     if (before.ok() && value < *before && !lower) return WouldRepeat(seq.counter, *before, value);
     LOCUS_RETURN_IF_ERROR(sequencer.Set(seq.counter, value));
+    answer["before"] = before.ok() ? Answer(absl::StrCat(*before)) : Answer(nullptr);
+    answer["value"] = absl::StrCat(value);
     if (IsQuiet()) return absl::OkStatus();
     out = absl::StrCat("before ", before.ok() ? absl::StrCat(*before) : "none", "\nvalue ", value,
                        "\n");
@@ -208,8 +224,9 @@ int RunSeqSetIfNotExists(std::span<const std::string> words) {
                 "Sets a counter that has no number yet, and prints \"set\" or \"kept\".",
                 "locus seq set-if-not-exists --store sqlite:numbers.db --key tickets --value 5000");
   line.Number("--value V", &value, {.most = kHighestNumber}, "The number").Required();
-  auto call = [&](Sequencer& sequencer, std::string& out) -> absl::Status {
+  auto call = [&](Sequencer& sequencer, std::string& out, Answer& answer) -> absl::Status {
     LOCUS_ASSIGN_OR_RETURN(bool set, sequencer.SetIfNotExists(seq.counter, value));
+    answer["set"] = set;
     out = set ? "set\n" : "kept\n";
     return absl::OkStatus();
   };
@@ -221,11 +238,14 @@ int RunSeqGet(std::span<const std::string> words) {
   seq.only_reads = true;
   VerbLine line("seq get", "Prints the last number of a counter; exits 1 if it has none.",
                 "locus seq get --store sqlite:numbers.db --key tickets");
-  return RunSeq(seq, line, words, "seq get", [&](Sequencer& sequencer, std::string& out) {
-    auto number = sequencer.Get(seq.counter);
-    if (number.ok()) absl::StrAppend(&out, *number, "\n");
-    return number.status();
-  });
+  return RunSeq(seq, line, words, "seq get",
+                [&](Sequencer& sequencer, std::string& out, Answer& answer) -> absl::Status {
+                  auto number = sequencer.Get(seq.counter);
+                  if (!number.ok()) return number.status();
+                  answer["value"] = absl::StrCat(*number);
+                  absl::StrAppend(&out, *number, "\n");
+                  return absl::OkStatus();
+                });
 }
 
 }  // namespace locus::cli
