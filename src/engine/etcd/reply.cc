@@ -237,7 +237,17 @@ Refusal Classify(int64_t code, const std::string& message) {
     case kFailedPrecondition:
       return Repair(message);
     case kInvalidArgument:
-      if (says("user name is empty")) return Repair(message, " (give a user and password)");
+      if (says("authentication failed")) {
+        return Repair(message,
+                      "; check the user and its password (of the command: "
+                      "LOCUS_PASSWORD; of a routing table LOCUS_TABLE_PASSWORD)");
+      }
+      if (says("user name is empty")) {
+        return Repair(message,
+                      "; the URI names no user: write etcd://USER@HOST:PORT/PREFIX, and "
+                      "set its password (of the command: LOCUS_PASSWORD; of a routing "
+                      "table LOCUS_TABLE_PASSWORD)");
+      }
       if (says("too many operations"))
         return Repair(message, " (--max-txn-ops must be at least 128)");
       if (says("too large")) return Repair(message, " (--max-request-bytes)");

@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
 #include "src/base/loopback.h"
+#include "src/base/password_hint.h"
 #include "src/base/resolve.h"
 #include "src/base/secret_bytes.h"
 #include "src/base/text.h"
@@ -130,10 +131,7 @@ absl::StatusOr<std::vector<std::string>> HostsFor(const Login& login, TimePoint 
 std::string_view HintOf(MYSQL* handle, const Login& login, bool has_password) {
   constexpr unsigned kAccessDenied = 1045;
   if (mysql_errno(handle) != kAccessDenied) return "";
-  if (!has_password) {
-    return "; no password was given: commands take that of a store from LOCUS_PASSWORD, of a table "
-           "from LOCUS_TABLE_PASSWORD, of shards from LOCUS_SHARD_PASSWORD";
-  }
+  if (!has_password) return internal::kNoPasswordHint;
   return NeedsTls(login) ? ""
                          : "; this was without TLS: an account that requires it needs ?tls=on (of "
                            "the library: MariadbOptions::tls)";

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
+#include "src/base/password_hint.h"
 #include "src/base/resolve.h"
 #include "src/base/text.h"
 #include "src/engine/redis/connection.h"
@@ -196,7 +197,12 @@ absl::Status Connection::Introduce(const Settings& settings, Deadline deadline) 
   }
   std::string info;
   for (const Reply& answer : answers) {
-    LOCUS_RETURN_IF_ERROR(StatusOf(answer, address_));
+    const absl::Status told = StatusOf(answer, address_);
+    if (answer.IsError("NOAUTH")) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(told.message(), internal::ToAbsl(internal::kNoPasswordHint)));
+    }
+    LOCUS_RETURN_IF_ERROR(told);
     if (answer.kind != Reply::Kind::kText) {
       return absl::FailedPreconditionError(absl::StrCat(
           "redis ", ToString(address_), " did not answer INFO with text: is it Redis?"));

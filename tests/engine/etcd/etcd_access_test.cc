@@ -197,6 +197,18 @@ TEST_F(EtcdAccountTest, AccountThatWasRevoked_IsRefusedAtTheNextCall) {
   EXPECT_TRUE(absl::IsFailedPrecondition(TryLease(*store).status())) << TryLease(*store).status();
 }
 
+TEST_F(EtcdAccountTest, UserOrPasswordThatIsMissingOrWrong_IsNamedWithTheWayToSetIt) {
+  EtcdOptions nobody = options_;
+  nobody.user.clear();
+  nobody.password.clear();
+  absl::Status status = TryLease(*MustOpen(nobody)).status();
+  EXPECT_TRUE(absl::StrContains(status.message(), "the URI names no user")) << status;
+  EtcdOptions wrong = options_;
+  wrong.password = "another";
+  status = TryLease(*MustOpen(wrong)).status();
+  EXPECT_TRUE(absl::StrContains(status.message(), "check the user and its password")) << status;
+}
+
 TEST(EtcdNoAccountTest, UserWhereNobodyHasOne_IsRefusedForGood) {
   EtcdOptions options = FreshEtcdPrefix();
   options.user = "orders";

@@ -146,6 +146,10 @@ TEST(RedisFaultTest, Password_IsSentAndNeverShown) {
   RedisOptions options = server.options();
   absl::Status without = RedisSequencer::Open(options, {}).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(without)) << without;
+  EXPECT_NE(without.message().find("no password was given: commands take that of a store from "
+                                   "LOCUS_PASSWORD"),
+            absl::string_view::npos)
+      << without;
   options.password = "wr0ng word";
   absl::Status wrong = RedisSequencer::Open(options, {}).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(wrong)) << wrong;
