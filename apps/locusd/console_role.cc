@@ -7,6 +7,8 @@ namespace locus::locusd {
 
 ConsoleParts ConsolePartsOf(const Running& running, const Config& config) {
   ConsoleParts parts;
+  parts.environment = config.console.environment;
+  parts.colour = config.console.colour;
   if (!running.is_id_service || !config.ids) return parts;
   const IdSettings& ids = *config.ids;
   parts.ids = running.parts;

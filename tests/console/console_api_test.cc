@@ -33,6 +33,19 @@ TEST_F(ConsoleApiTest, Session_SaysWhatTheTokenAllows_AndNothingWithoutOne) {
   EXPECT_EQ(server_->Ask("GET", "/v1/console/session", "unknown-token-0123456").status, 401u);
 }
 
+TEST_F(ConsoleApiTest, Session_NamesTheEnvironment_ToReadersOnly) {
+  EXPECT_FALSE(server_->Get("/v1/console/session").contains("environment"));
+  ConsoleParts parts;
+  parts.environment = "production";
+  parts.colour = "red";
+  const ConsoleServer named(std::move(parts), {});
+  const json reader = named.Get("/v1/console/session");
+  Fits("Session", reader);
+  EXPECT_EQ(reader["environment"], "production");
+  EXPECT_EQ(reader["colour"], "red");
+  EXPECT_FALSE(named.Get("/v1/console/session", "").contains("environment"));
+}
+
 TEST_F(ConsoleApiTest, WithoutTheScope_NothingIsShown) {
   for (const char* path :
        {"/v1/table", "/v1/table/history", "/v1/table/diff?before=1", "/v1/shards", "/v1/moves",

@@ -157,6 +157,8 @@ TEST(LocusdConfigTest, InstalledExample_ShowsTheDefaults) {
   EXPECT_EQ(parsed->api.server.request_timeout, config.api.server.request_timeout);
   EXPECT_EQ(parsed->api.server.idle_timeout, config.api.server.idle_timeout);
   EXPECT_EQ(parsed->log_level, config.log_level);
+  EXPECT_EQ(parsed->console.environment, "production");
+  EXPECT_EQ(parsed->console.colour, "red");
   EXPECT_EQ(parsed->console.move_file, config.console.move_file);
   EXPECT_EQ(parsed->console.streams, config.console.streams);
   EXPECT_EQ(parsed->api.rate, config.api.rate);
@@ -246,6 +248,15 @@ TEST(LocusdConfigTest, BeyondLoopback_NeedsTlsAndTokens) {
   EXPECT_THAT(Refusal(text), HasSubstr("token_files are needed"));
   text += "token_files = [\"t\"]\n";
   EXPECT_TRUE(ParseConfig(text, "node.toml").ok());
+}
+
+TEST(LocusdConfigTest, NameOfTheInstallation_IsShortAndHasAKnownColour) {
+  const std::string section = std::string(kLeast) + "[console]\n";
+  EXPECT_THAT(Refusal(section + "environment = \"" + std::string(33, 'x') + "\"\n"),
+              HasSubstr("1 to 32 printable ASCII characters"));
+  EXPECT_THAT(Refusal(section + "colour = \"red\"\n"), HasSubstr("environment, which is missing"));
+  EXPECT_THAT(Refusal(section + "environment = \"x\"\ncolour = \"pink\"\n"),
+              HasSubstr("\"red\", \"amber\""));
 }
 
 TEST(LocusdConfigTest, HalfOfTls_IsRefused) {

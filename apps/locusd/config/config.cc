@@ -185,7 +185,28 @@ void ReadAuditOfOthers(TomlSection& root, Config& config) {
   ReadAudit(root.Section("audit"), config);
 }
 
+absl::StatusOr<std::string> ReadEnvironment(const std::string& text) {
+  constexpr size_t kMostBytes = 32;
+  bool printable = !text.empty() && text.size() <= kMostBytes;
+  for (const char c : text) printable = printable && c >= ' ' && c <= '~';
+  if (printable) return text;
+  return absl::InvalidArgumentError(
+      absl::StrCat("1 to ", kMostBytes, " printable ASCII characters, such as \"production\""));
+}
+
+absl::StatusOr<std::string> ReadColour(const std::string& text) {
+  for (const char* const known : {"red", "amber", "green", "blue"}) {
+    if (text == known) return text;
+  }
+  return absl::InvalidArgumentError("\"red\", \"amber\", \"green\" or \"blue\"");
+}
+
 void ReadConsole(TomlSection section, Config& config) {
+  section.Text("environment", &config.console.environment, ReadEnvironment);
+  section.Text("colour", &config.console.colour, ReadColour);
+  if (!config.console.colour.empty() && config.console.environment.empty()) {
+    section.RefuseKey("colour", "is that of console.environment, which is missing");
+  }
   section.Text("move_file", &config.console.move_file, ReadMaybe);
   section.Whole("streams", &config.console.streams, Within(config.console.streams, 1, 10'000));
   if (!config.console.move_file.empty() && (!config.ids || !config.ids->table)) {

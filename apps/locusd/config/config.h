@@ -99,8 +99,10 @@ struct Config {
   std::optional<StrictSettings> strict;  // of a sequence_node
 
   struct Console {
-    std::string move_file;   // whose moves are shown; empty: those of the table only
-    uint64_t streams = 128;  // of events, at once
+    std::string move_file;    // whose moves are shown; empty: those of the table only
+    std::string environment;  // "production": shown in the page's header; empty: not shown
+    std::string colour;       // of that: "red", "amber", "green", "blue"; empty: grey
+    uint64_t streams = 128;   // of events, at once
   };
   Console console;
 

@@ -141,6 +141,8 @@ constexpr char kToken[] = R"(
 
 constexpr char kConsole[] = R"(
 [console]                           # the operator's page, at / of the API
+# environment = "production"        # named in its header; without the line, not
+# colour = "red"                    # of that name: red, amber, green or blue; grey
 # move_file = ""                    # by `locus move new`: whose moves it shows; the table's only
 # streams = 128                     # pages that get events, at once
 )";

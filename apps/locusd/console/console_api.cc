@@ -286,6 +286,10 @@ class ConsoleApi::Rep {
     json::array roles;
     for (const std::string& role : options_.roles) roles.push_back(json::string(role));
     session["client"] = json::string(access.client);
+    if (!parts.environment.empty()) {
+      session["environment"] = json::string(parts.environment);
+      session["colour"] = json::string(parts.colour.empty() ? "grey" : parts.colour);
+    }
     session["version"] = json::string(std::string(Version()));
     session["roles"] = std::move(roles);
     session["now_ms"] = absl::ToUnixMillis(absl::Now());

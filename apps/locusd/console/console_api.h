@@ -38,6 +38,9 @@ struct ConsoleParts {
   std::function<absl::StatusOr<std::unique_ptr<LocusdCluster>>()> open_cluster = nullptr;
   // The path of a move file, whose moves are of that table.
   std::string move_file = {};
+  // What the page calls this installation ("production"), and the colour of that name.
+  std::string environment = {};
+  std::string colour = {};
 };
 
 // A routing table that a client published, or tried to.

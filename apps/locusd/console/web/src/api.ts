@@ -50,6 +50,9 @@ export interface Session {
   mode: "laptop" | "configured";
   // The name of the token; "" in laptop mode.
   client?: string;
+  // What the configuration calls this installation, and the colour of that name. Absent: no name.
+  environment?: string;
+  colour?: "red" | "amber" | "green" | "blue" | "grey";
   version?: string;
   roles?: ("id-service" | "lease-node" | "sequence-node")[];
   now_ms?: number;

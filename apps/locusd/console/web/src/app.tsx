@@ -65,6 +65,9 @@ function Header() {
       <a class="brand" href="#/ring" aria-label="locus, to the ring">
         <img src="./icon.svg" alt="" width="22" height="22" /> locus
       </a>
+      {who?.environment && (
+        <strong class={`environment ${who.colour ?? "grey"} break`}>{who.environment}</strong>
+      )}
       <span class="where break">{whereOne.value}</span>
       <LiveState />
       {who?.version && <span class="version">{who.version}</span>}
@@ -132,7 +135,8 @@ export function App() {
     return () => removeEventListener("hashchange", onHash);
   }, []);
   const title = shown.value.title;
-  const tab = `${title} · ${whereOne.value} · locus`;
+  const environment = session.value.value?.environment;
+  const tab = `${environment ? `${environment} · ` : ""}${title} · ${whereOne.value} · locus`;
   useEffect(() => {
     document.title = tab;
   }, [tab]);

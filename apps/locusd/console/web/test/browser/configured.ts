@@ -83,8 +83,7 @@ export async function startConfigured(options: {
   const [raft, api] = [await freePort(), await freePort()];
   const store = `sqlite:${join(directory, "ids.db")}`;
   const config = join(directory, "locusd.toml");
-  const moveFile =
-    options.moveFile === undefined ? "" : `\n[console]\nmove_file = "${options.moveFile}"\n`;
+  const moveFile = options.moveFile === undefined ? "" : `move_file = "${options.moveFile}"\n`;
   await writeFile(
     config,
     `roles = ["lease-node", "id-service"]
@@ -101,6 +100,9 @@ create = true
 [ids.table]
 place = "${options.table}"
 confirm_every = "1s"
+[console]
+environment = "staging"
+colour = "amber"
 ${moveFile}${sections}`,
   );
   const process = start(bin("locusd"), ["--config", config, "--begin"]);

@@ -57,6 +57,7 @@ async function planAWeight(): Promise<void> {
 test("without a token nothing is shown, and a form asks for one", async () => {
   await page.getByRole("heading", { name: "A token is needed" }).waitFor();
   expect(await page.content()).not.toContain("orders-a");
+  expect(await page.content()).not.toContain("staging");
   await holds(opened, "no token");
   await shoot(page, "token", false);
   await use("short");
@@ -69,6 +70,9 @@ test("a token that may read: shown, kept out of the address, and publishing is n
   await use(service.tokens.reader);
   await page.getByRole("heading", { name: "Ring, epoch 1" }).waitFor();
   await untilText(page, /reader, read-only/, ".top");
+  await untilText(page, /staging/, ".top .environment.amber");
+  expect(await page.title()).toMatch(/^staging · Ring · 127\.0\.0\.1:\d+, table /);
+  await shoot(page, "environment", false);
   expect(page.url()).not.toContain(service.tokens.reader);
   await page.reload();
   await page.getByRole("heading", { name: "Ring, epoch 1" }).waitFor();
