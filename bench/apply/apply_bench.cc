@@ -74,6 +74,8 @@ void SetUp(const char* port) {
   };
   run(locus::internal::kCreateFence);
   run("INSERT IGNORE INTO locus_fence VALUES (0, 65535, 0, 0, 0, @@server_id, 'source', NULL)");
+  run(locus::internal::kCreateVnodes);
+  run(locus::internal::kMapVnodes);
   for (const std::string& create : locus::CreateTombstones()) run(create);
   locus::FenceOptions fence;
   fence.tables = {Orders().guard};

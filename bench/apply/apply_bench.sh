@@ -37,7 +37,7 @@ values="UNHEX(MD5(seq)), seq * 7919, seq % 5, seq / 100, CONCAT('order ', seq, '
 
 # A target without rows.
 empty() {
-  mariadb "${to_target[@]}" -e 'DROP TABLE IF EXISTS orders, locus_fence, locus_tombstone,
+  mariadb "${to_target[@]}" -e 'DROP TABLE IF EXISTS orders, locus_fence, locus_vnode, locus_tombstone,
     locus_checkpoint, locus_copy, locus_run'
   mariadb "${to_target[@]}" -e "$create"
   "$bin/apply_bench" setup "$target"

@@ -91,6 +91,8 @@ void SetUp(const char* port) {
   Session session(port);
   session.Run(locus::internal::kCreateFence);
   session.Run("INSERT INTO locus_fence VALUES (0, 99, 0, 10000, 1, @@server_id, NULL, NULL)");
+  session.Run(locus::internal::kCreateVnodes);
+  session.Run(locus::internal::kMapVnodes);
   for (const std::string& create : locus::CreateTombstones()) session.Run(create);
   for (const std::string& way : kWays) {
     const MovedTable table = TableOf(way);

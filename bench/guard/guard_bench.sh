@@ -13,7 +13,7 @@ start_mariadb log-bin=bin binlog-format=ROW binlog-row-metadata=FULL binlog-chec
   innodb-buffer-pool-size=256M server-id=1 sync-binlog=1
 echo '== durable commits'
 "$bin/guard_bench" "$port" "${servers[0]}" "${2:-2}" "${3:-5}" 1 32
-tables=(orders_bare orders_guard orders_versions orders_fenced locus_fence locus_tombstone)
+tables=(orders_bare orders_guard orders_versions orders_fenced locus_fence locus_vnode locus_tombstone)
 mariadb "${mariadb_client[@]}" locus_bench -e "DROP TABLE $(IFS=,; echo "${tables[*]}");
   SET GLOBAL sync_binlog = 0; SET GLOBAL innodb_flush_log_at_trx_commit = 0"
 echo '== commits that do not wait for the disk'

@@ -30,6 +30,24 @@ const char kCreateFence[] = R"sql(CREATE TABLE IF NOT EXISTS locus_fence (
   CHECK (lo <= hi AND own_lo <= own_hi AND own_hi <= 10000)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin)sql";
 
+const char kCreateVnodes[] = R"sql(CREATE TABLE IF NOT EXISTS locus_vnode (
+  vnode SMALLINT UNSIGNED NOT NULL PRIMARY KEY,
+  fence SMALLINT UNSIGNED NULL
+) ENGINE = InnoDB)sql";
+
+const char kProtectFence[] =
+    "CREATE TRIGGER IF NOT EXISTS locus_fence_row BEFORE INSERT ON locus_fence FOR EACH ROW"
+    " IF @locus_keeps_map IS NULL THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT ="
+    " 'LOCUS_REFUSED locus_vnode names the rows of locus_fence; use a version of locus that keeps"
+    " it'; END IF";
+
+const char kKeepsMap[] = "SET @locus_keeps_map = 1";
+
+const char kMapVnodes[] =
+    "INSERT INTO locus_vnode (vnode, fence) SELECT s.seq, (SELECT IF(f.hi >= s.seq, f.lo, NULL)"
+    " FROM locus_fence f WHERE f.lo <= s.seq ORDER BY f.lo DESC LIMIT 1) FROM seq_0_to_65535 s"
+    " ON DUPLICATE KEY UPDATE fence = VALUES(fence)";
+
 std::string SqlName(std::string_view name) {
   return absl::StrCat("`", absl::StrReplaceAll(ToAbsl(name), {{"`", "``"}}), "`");
 }
@@ -93,39 +111,38 @@ std::string KeepsItsKey(const GuardedTable& table) {
                       " 'LOCUS_REFUSED the order of a row cannot change'; END IF;\n");
 }
 
-// Written inline: a CALL costs half as much again. The fence row is read by an exact upper bound
-// and LIMIT 1, which locks one row; a range would lock all of them. Every variable and every column
-// that is read costs each row time, also those of the movers: only a refusal reads the rest.
+// Written inline: a CALL costs half as much again. The row of the map and the fence row are read by
+// exact key, which locks these two; a search for the row's range would also lock the gap behind it
+// under REPEATABLE READ, where a move makes its row. Every variable and every column that is read
+// costs each row time, also those of the movers: only a refusal reads the rest.
 std::string BodyOf(const GuardedTable& table, const std::string& event,
                    const std::vector<std::string>& movers) {
   const char* row = event == "INSERT" ? "NEW." : "OLD.";
   std::vector<std::string> names;
   for (const std::string& mover : movers) names.push_back(absl::StrCat("X'", HexOf(mover), "'"));
   const std::string from_fence =
-      "FROM locus_fence WHERE lo <= locus_gene ORDER BY lo DESC LIMIT 1 LOCK IN SHARE MODE";
+      "FROM locus_vnode v JOIN locus_fence f ON f.lo = v.fence WHERE v.vnode = locus_gene"
+      " LOCK IN SHARE MODE";
   const std::string nowhere = absl::StrCat("'", ToAbsl(internal::kFencedWord), "0 '");
   return absl::StrCat(
       "BEGIN\n"
       "  DECLARE locus_gene, locus_cohort BIGINT UNSIGNED;\n"
-      "  DECLARE locus_hi, locus_own_lo, locus_own_hi, locus_server BIGINT UNSIGNED;\n"
+      "  DECLARE locus_own_lo, locus_own_hi, locus_server BIGINT UNSIGNED;\n"
       "  DECLARE locus_why VARCHAR(128) CHARACTER SET utf8mb4;\n"
       "  IF BINARY USER() NOT IN (",
       absl::StrJoin(names, ", "), ") THEN\n", event == "UPDATE" ? KeepsItsKey(table) : "",
       "    SET locus_gene = ", GeneExpression(table, row),
       ", locus_cohort = ", CohortExpression(table, row),
       ";\n"
-      "    SELECT hi, own_lo, own_hi, server_id\n"
-      "      INTO locus_hi, locus_own_lo, locus_own_hi, locus_server\n      ",
+      "    SELECT f.own_lo, f.own_hi, f.server_id\n"
+      "      INTO locus_own_lo, locus_own_hi, locus_server\n      ",
       from_fence,
       ";\n"
       // Not true: also where there is no row, and the variables are NULL.
-      "    IF (locus_gene <= locus_hi AND locus_server = @@server_id\n"
+      "    IF (locus_server = @@server_id\n"
       "        AND locus_cohort >= locus_own_lo AND locus_cohort < locus_own_hi AND @@sql_log_bin\n"
       "        AND @@binlog_format = 'ROW' AND @@binlog_row_image = 'FULL') IS NOT TRUE THEN\n"
       "      SET locus_why = (SELECT CASE\n"
-      "          WHEN hi < locus_gene THEN ",
-      nowhere,
-      "\n"
       "          WHEN server_id <> @@server_id THEN CONCAT('",
       ToAbsl(internal::kUnboundWord),
       "', server_id, ' ', @@server_id)\n"
@@ -136,8 +153,7 @@ std::string BodyOf(const GuardedTable& table, const std::string& event,
       " 'FULL')\n"
       "            THEN 'LOCUS_REFUSED moves cannot see this write: sql_log_bin,"
       " binlog_format or binlog_row_image of the session'\n"
-      // A move cut the row while this waited for it. The row that was read now accepts the order,
-      // and stays locked.
+      // The row that was read now accepts the order, and stays locked.
       "          ELSE '' END\n        ",
       from_fence,
       ");\n"

@@ -13,6 +13,7 @@
 #include "migration/cut_over/token.h"
 #include "migration/engine/mariadb/apply/change_applier.h"
 #include "migration/engine/mariadb/stream/binlog_reader.h"
+#include "migration/fence/guard_sql.h"
 #include "tests/fence/fence_fixture.h"
 #include "tests/support/sanitizers.h"
 
@@ -58,10 +59,16 @@ class MoveUnderTrafficTest : public ::testing::Test {
                       .ok());
       MakeVersionTriggers(*servers_[i], kDatabase, table_);
     }
-    Sql(0,
-        "UPDATE locus_fence SET lo = 100; INSERT INTO locus_fence VALUES (0, 99, 0, 10000, 0,"
-        " @@server_id, 'orders-b', NULL)");
-    Sql(1, "INSERT INTO locus_fence VALUES (0, 99, 0, 0, 0, @@server_id, 'orders-a', NULL)");
+    const std::string map = absl::StrCat("; ", internal::kMapVnodes);
+    const std::string keeps = absl::StrCat(internal::kKeepsMap, "; ");
+    Sql(0, absl::StrCat(keeps,
+                        "UPDATE locus_fence SET lo = 100; INSERT INTO locus_fence VALUES (0, 99, 0,"
+                        " 10000, 0, @@server_id, 'orders-b', NULL)",
+                        map));
+    Sql(1, absl::StrCat(keeps,
+                        "INSERT INTO locus_fence VALUES (0, 99, 0, 0, 0, @@server_id, 'orders-a',"
+                        " NULL)",
+                        map));
     router_ = std::make_unique<Router>(TableAt(0, 1, 0));
     stale_ = std::make_unique<Router>(TableAt(0, 1, 0));
     ShardPoolsOptions options = PoolOptions();

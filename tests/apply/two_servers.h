@@ -90,7 +90,8 @@ class TwoServersTest : public ::testing::Test {
   // ...".
   static void MakeFence(size_t server, const std::string& rows) {
     servers_[server]->Sql(absl::StrCat("USE ", kDatabase, "; ", internal::kCreateFence,
-                                       "; INSERT INTO locus_fence VALUES ", rows));
+                                       "; INSERT INTO locus_fence VALUES ", rows, "; ",
+                                       internal::kCreateVnodes, "; ", internal::kMapVnodes));
   }
   // INSERT of a row of an order of the vnode, whose cohort is in [from, to); counts `sequence` on.
   static std::string InsertIn(uint32_t gene, uint64_t& sequence, uint32_t from = 0,

@@ -142,7 +142,8 @@ class CliRepairTest : public CliPreflightTest {
                        "NOT NULL DEFAULT 1);",
                        internal::kCreateFence, ";", absl::StrJoin(CreateTombstones(), "; "),
                        ";INSERT INTO locus_fence SET lo = 0, hi = 9, own_lo = 0, own_hi = ",
-                       source ? 10000 : 0, ", step = 1, server_id = @@server_id"));
+                       source ? 10000 : 0, ", step = 1, server_id = @@server_id;",
+                       internal::kCreateVnodes, ";", internal::kMapVnodes));
     }
     link_ = mariadb::ShardLink::Create(servers_[0]).value();
     records_ = std::make_unique<mariadb::MoveRecords>(*link_);

@@ -9,6 +9,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "migration/fence/guard_sql.h"
 #include "tests/fence/fence_fixture.h"
 #include "tests/source/losing_relay.h"
 #include "tests/support/sanitizers.h"
@@ -72,10 +73,16 @@ class FencedTransactionTest : public ::testing::Test {
                       ->Install(TableAt(0, 1, 0), i + 1)
                       .ok());
     }
-    Sql(0,
-        "UPDATE locus_fence SET lo = 100; INSERT INTO locus_fence VALUES (0, 99, 0, 10000, 0,"
-        " @@server_id, 'orders-b', NULL)");
-    Sql(1, "INSERT INTO locus_fence VALUES (0, 99, 0, 0, 0, @@server_id, 'orders-a', NULL)");
+    const std::string map = absl::StrCat("; ", internal::kMapVnodes);
+    const std::string keeps = absl::StrCat(internal::kKeepsMap, "; ");
+    Sql(0, absl::StrCat(keeps,
+                        "UPDATE locus_fence SET lo = 100; INSERT INTO locus_fence VALUES (0, 99, 0,"
+                        " 10000, 0, @@server_id, 'orders-b', NULL)",
+                        map));
+    Sql(1, absl::StrCat(keeps,
+                        "INSERT INTO locus_fence VALUES (0, 99, 0, 0, 0, @@server_id, 'orders-a',"
+                        " NULL)",
+                        map));
   }
   static void Sql(size_t server, const std::string& statements) {
     servers_[server]->Sql(absl::StrCat("USE ", kDatabase, "; ", statements));

@@ -7,6 +7,7 @@
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "migration/fence/guard_sql.h"
 #include "src/base/text.h"
 #include "tests/fence/fence_fixture.h"
 #include "tests/support/sanitizers.h"
@@ -206,7 +207,8 @@ TEST_F(ShardFenceTest, RowCutWhileAWriterWaits_IsNotRefused) {
     ASSERT_TRUE(writer->Run(absl::StrCat("SET SESSION TRANSACTION ISOLATION LEVEL ", level)).ok());
     auto move = SqlSession::Open(As("mover")).value();
     const std::string cut =
-        "INSERT INTO locus_fence VALUES (0, 4, 0, 10000, 0, @@server_id, NULL, NULL), (5, 999, 0,"
+        "SET @locus_keeps_map = 1; INSERT INTO locus_fence VALUES (0, 4, 0, 10000, 0, @@server_id, "
+        "NULL, NULL), (5, 999, 0,"
         " 10000, 0, @@server_id, NULL, NULL)";
     ASSERT_TRUE(move->Run("BEGIN; DELETE FROM locus_fence").ok());
     absl::Status written;
@@ -224,9 +226,52 @@ TEST_F(ShardFenceTest, RowCutWhileAWriterWaits_IsNotRefused) {
     EXPECT_TRUE(written.ok() || writer->error() == kDeadlock) << written;
     EXPECT_TRUE(done.ok() || move->error() == kDeadlock) << done.status();
     server_->Sql(
-        "USE locus_shop; DELETE FROM locus_fence; INSERT INTO locus_fence VALUES (0, 999, 0, 10000,"
-        " 0, @@server_id, NULL, NULL)");
+        "USE locus_shop; SET @locus_keeps_map = 1; DELETE FROM locus_fence; INSERT INTO locus_fence"
+        " VALUES (0, 999, 0, 10000, 0, @@server_id, NULL, NULL)");
   }
+}
+
+// The guards of earlier versions looked for the range of a vnode; each half-way state of an Install
+// accepts what both do.
+TEST_F(ShardFenceTest, FenceOfAnEarlierVersion_GetsItsMap) {
+  const std::string now =
+      "FROM locus_vnode v JOIN locus_fence f ON f.lo = v.fence WHERE v.vnode = locus_gene";
+  const std::string before =
+      "FROM (SELECT * FROM locus_fence WHERE lo <= locus_gene AND hi >= locus_gene ORDER BY lo DESC"
+      " LIMIT 1) f WHERE f.lo >= 0";
+  const std::vector<std::string> steps = {internal::kProtectFence, internal::kCreateVnodes,
+                                          internal::kMapVnodes};
+  for (size_t done = 0; done <= steps.size(); ++done) {
+    ASSERT_TRUE(Install().ok());
+    server_->Sql(
+        "USE locus_shop; DELETE FROM orders; DROP TRIGGER locus_fence_row; DROP TABLE"
+        " locus_vnode");
+    for (const GuardTrigger& guard : GuardTriggersOf(options_)) {
+      server_->Sql(absl::StrCat("USE locus_shop; CREATE OR REPLACE TRIGGER ", guard.name,
+                                " BEFORE ", guard.event, " ON ", guard.table, " FOR EACH ROW ",
+                                absl::StrReplaceAll(guard.body, {{now, before}})));
+    }
+    for (size_t i = 0; i < done; ++i) server_->Sql("USE locus_shop; " + steps[i]);
+    EXPECT_FALSE(Fence().Verify().ok());
+    auto writes = [&](const char* which) {
+      EXPECT_EQ(Try("REPLACE INTO orders VALUES (" + Number(IdOf(999, 5)) + ", 'a')"), 0u)
+          << which << done << message_;
+      EXPECT_EQ(Try("INSERT INTO orders VALUES (" + Number(IdOf(1000, 5)) + ", 'b')"), kSignalled);
+    };
+    writes("before ");
+    ASSERT_TRUE(Install().ok()) << Install();
+    EXPECT_TRUE(Fence().Verify().ok()) << Fence().Verify();
+    writes("after ");
+    EXPECT_EQ(server_->Value("SELECT CONCAT(COUNT(*), ' ', SUM(fence = 0)) FROM"
+                             " locus_shop.locus_vnode"),
+              "65536 1000");
+  }
+  // An earlier version would cut the row and leave the map.
+  auto earlier = SqlSession::Open(As("mover")).value();
+  EXPECT_FALSE(
+      earlier->Run("INSERT INTO locus_fence VALUES (7, 9, 0, 10000, 0, @@server_id, NULL, NULL)")
+          .ok());
+  EXPECT_EQ(earlier->error(), kSignalled);
 }
 
 TEST_F(ShardFenceTest, FenceOfAnotherServer_IsUnbound) {

@@ -36,7 +36,8 @@ class VersionPostsTest : public FencedServerTest {
         "DROP DATABASE IF EXISTS ", kDatabase, "; CREATE DATABASE ", kDatabase, "; USE ", kDatabase,
         "; CREATE TABLE orders", kColumns, "CREATE TABLE orders_bare", kColumns,
         absl::StrJoin(CreateTombstones(), "; "), "; ", internal::kCreateFence,
-        "; INSERT INTO locus_fence VALUES (0, 65535, 0, 10000, 1, @@server_id, NULL, NULL)"));
+        "; INSERT INTO locus_fence VALUES (0, 65535, 0, 10000, 1, @@server_id, NULL, NULL); ",
+        internal::kCreateVnodes, "; ", internal::kMapVnodes));
     table_.guard.name = "orders";
     table_.replaces = replaces;
     for (const GuardTrigger& guard : GuardTriggersOf(FenceOf({table_.guard}))) {

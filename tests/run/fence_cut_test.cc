@@ -3,6 +3,7 @@
 #include <atomic>
 #include <thread>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "migration/engine/mariadb/run/band_rows.h"
 #include "migration/engine/mariadb/session/marker_tables.h"
@@ -39,21 +40,44 @@ class FenceCutTest : public FencedServerTest {
     move_.ranges = {{10, 19}, {40, 49}};
   }
 
+  // Rows "(lo, hi, own_lo, own_hi, step, server_id, other, token), ..." and a map of them.
+  static void MakeFence(const std::string& rows) {
+    server_->Sql(absl::StrCat("USE ", kDatabase, "; DELETE FROM locus_fence; INSERT INTO",
+                              " locus_fence VALUES ", rows, "; ", internal::kCreateVnodes, "; ",
+                              internal::kMapVnodes));
+  }
+  static std::string Fence() {
+    return server_->Value(
+        "SELECT GROUP_CONCAT(lo, '-', hi, ' ', step ORDER BY lo) FROM locus_bands.locus_fence");
+  }
+  // The vnodes as the map has them.
+  static std::string Map() {
+    return server_->Value(
+        "SELECT GROUP_CONCAT(r ORDER BY fence) FROM (SELECT fence, CONCAT(MIN(vnode), '-',"
+        " MAX(vnode), '>', fence) AS r FROM locus_bands.locus_vnode WHERE fence IS NOT NULL GROUP"
+        " BY fence) a");
+  }
+  // Whether a client's row of this vnode is accepted.
+  bool Accepts(uint32_t gene) {
+    auto session = SqlSession::Open(server_->OptionsFor(kDatabase)).value();
+    return session
+        ->Run(
+            absl::StrCat("INSERT INTO orders VALUES (", Number(IdOf(gene, sequence_ += 1)), ", 0)"))
+        .ok();
+  }
+
   std::unique_ptr<ShardLink> link_;
   Move move_;
+  uint64_t sequence_ = 1'000'000;
 };
 
-// Under REPEATABLE READ the guards lock the gap behind the row, where the new ones belong.
+// Also under REPEATABLE READ, the default, no writer locks the gap where the new rows belong.
 TEST_F(FenceCutTest, CutBesideBusyWriters_NoneIsRefusedAndItComesToAnEnd) {
   std::atomic<bool> end = false;
   std::atomic<int> writes = 0;
-  auto fence = [] {
-    server_->Sql(
-        absl::StrCat("USE ", kDatabase, "; DELETE FROM locus_fence; INSERT INTO",
-                     " locus_fence VALUES (0, 99, 0, 10000, 0, @@server_id, NULL, NULL), (100,",
-                     " 65535, 0, 10000, 0, @@server_id, NULL, NULL)"));
-  };
-  fence();
+  MakeFence(
+      "(0, 99, 0, 10000, 0, @@server_id, NULL, NULL), (100, 65535, 0, 10000, 0, @@server_id, NULL,"
+      " NULL)");
   std::vector<std::thread> threads;
   for (unsigned w = 0; w < 16; ++w) {
     threads.emplace_back([&, w] {
@@ -92,9 +116,194 @@ TEST_F(FenceCutTest, CutBesideBusyWriters_NoneIsRefusedAndItComesToAnEnd) {
   EXPECT_TRUE(WaitUntil([&] { return writes > before + 100; }));
   end = true;
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(server_->Value("SELECT GROUP_CONCAT(lo, '-', hi, ' ', step ORDER BY lo) FROM"
-                           " locus_bands.locus_fence"),
-            "0-9 0,10-19 1,20-39 0,40-49 1,50-99 0,100-65535 0");
+  EXPECT_EQ(Fence(), "0-9 0,10-19 1,20-39 0,40-49 1,50-99 0,100-65535 0");
+  EXPECT_EQ(Map(), "0-9>0,10-19>10,20-39>20,40-49>40,50-99>50,100-65535>100");
+}
+
+// A transaction that stays open. Of a vnode of the next row, it once locked the gap where the new
+// rows belong; of a vnode of the row that is cut, only the end of the regroup waits for it.
+TEST_F(FenceCutTest, WriterThatStaysOpen_HoldsUpItsOwnRowOnly) {
+  for (const char* level : {"READ COMMITTED", "REPEATABLE READ"}) {
+    for (uint32_t kept : {300, 60}) {
+      SCOPED_TRACE(absl::StrCat(level, " ", kept));
+      MakeFence(
+          "(0, 99, 0, 10000, 0, @@server_id, NULL, NULL), (100, 65535, 0, 10000, 0, @@server_id,"
+          " NULL, NULL)");
+      auto holder = SqlSession::Open(server_->OptionsFor(kDatabase)).value();
+      ASSERT_TRUE(
+          holder->Run(absl::StrCat("SET SESSION TRANSACTION ISOLATION LEVEL ", level)).ok());
+      ASSERT_TRUE(holder
+                      ->Run(absl::StrCat("BEGIN; INSERT INTO orders VALUES (",
+                                         Number(IdOf(kept, sequence_ += 1)), ", 0)"))
+                      .ok());
+      auto make = [&] {
+        return BandRows(move_, internal::Side::kSource, *link_).Make(1, 7, absl::Milliseconds(150));
+      };
+      const absl::Status made = make();
+      if (kept == 300) {
+        EXPECT_TRUE(made.ok()) << made;
+      } else {
+        EXPECT_TRUE(absl::IsUnavailable(made)) << made;
+        EXPECT_EQ(server_->Value("SELECT COUNT(*) FROM locus_bands.locus_vnode WHERE fence = 50"),
+                  "49");
+      }
+      for (uint32_t gene : {5, 15, 30, 45, 61, 301}) EXPECT_TRUE(Accepts(gene)) << gene;
+      EXPECT_TRUE(holder->Run("COMMIT").ok());
+      EXPECT_TRUE(make().ok());
+      EXPECT_EQ(Fence(), "0-9 0,10-19 1,20-39 0,40-49 1,50-99 0,100-65535 0");
+    }
+  }
+}
+
+// 500 vnodes beside 16 writers; then a step, behind which none of their rows may come.
+TEST_F(FenceCutTest, StepAfterARegroup_NoWriteIsLateAndNoneIsRefusedBefore) {
+  constexpr unsigned kSignalled = 1644;
+  MakeFence("(0, 65535, 0, 10000, 0, @@server_id, NULL, NULL)");
+  move_.ranges = {{1000, 1499}};
+  std::atomic<bool> end = false, stepped = false;
+  std::atomic<int> writes = 0, refused = 0, falsely = 0;
+  std::vector<std::thread> threads;
+  for (unsigned w = 0; w < 16; ++w) {
+    threads.emplace_back([&, w] {
+      auto session = SqlSession::Open(server_->OptionsFor(kDatabase)).value();
+      if (w % 2 == 0) {
+        EXPECT_TRUE(session->Run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED").ok());
+      }
+      uint64_t sequence = w;
+      while (!end) {
+        bool done = session->Run("BEGIN").ok();
+        for (uint32_t i = 0; i < 4; ++i) {
+          // The third is none of the moved vnodes.
+          const uint32_t gene =
+              static_cast<uint32_t>(i == 2 ? 40000 + w : 1000 + (sequence * 37 + i) % 500);
+          done = done && session
+                             ->Run(absl::StrCat("INSERT INTO orders VALUES (",
+                                                Number(IdOf(gene, sequence += 16)), ", 0)"))
+                             .ok();
+        }
+        const bool after = stepped;
+        if (done && session->Run("COMMIT").ok()) {
+          ++writes;
+          continue;
+        }
+        if (session->error() == kSignalled) ++(after || stepped ? refused : falsely);
+        EXPECT_TRUE(session->error() == kSignalled || session->error() == kDeadlock)
+            << session->error();
+        EXPECT_TRUE(session->Run("ROLLBACK").ok());
+      }
+    });
+  }
+  EXPECT_TRUE(WaitUntil([&] { return writes > 100; }));
+  BandRows rows(move_, internal::Side::kSource, *link_);
+  absl::Status made = absl::UnavailableError("not yet");
+  const absl::Time begun = absl::Now();
+  EXPECT_TRUE(WaitUntil([&] {
+    made = rows.Make(1, 7, absl::Milliseconds(150));
+    return !absl::IsUnavailable(made);
+  }));
+  RecordProperty("regroup_ms", static_cast<int>(absl::ToInt64Milliseconds(absl::Now() - begun)));
+  EXPECT_TRUE(made.ok()) << made;
+  EXPECT_EQ(falsely, 0);
+  stepped = true;
+  const internal::BandFence band = {10000, 10000, 2, 10000, 5};
+  auto written = BandRows::Written::kBusy;
+  EXPECT_TRUE(WaitUntil([&] {
+    auto result = rows.Replace(band, 1, 7, absl::Milliseconds(150));
+    EXPECT_TRUE(result.ok()) << result.status();
+    written = result.value_or(BandRows::Written::kOutdated);
+    return written != BandRows::Written::kBusy;
+  }));
+  EXPECT_EQ(written, BandRows::Written::kDone);
+  const std::string count =
+      "SELECT COUNT(*) FROM locus_bands.orders WHERE order_id >> 47 BETWEEN 1000 AND 1499";
+  const std::string before = server_->Value(count);
+  EXPECT_TRUE(WaitUntil([&] { return refused > 200; }));
+  end = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(server_->Value(count), before);
+}
+
+// A runner that dies between any two statements; the next one goes on.
+TEST_F(FenceCutTest, RegroupThatStopsAnywhere_AcceptsEveryWriteAndIsEndedLater) {
+  for (int dies_at = 1;; ++dies_at) {
+    // The move's first range begins with a row, its second has the end of one and all of another.
+    MakeFence(
+        "(10, 44, 0, 10000, 3, @@server_id, NULL, NULL), (45, 46, 0, 10000, 4, @@server_id, NULL,"
+        " NULL), (47, 999, 0, 10000, 5, @@server_id, NULL, NULL)");
+    int left = dies_at;
+    link_->set_before_statement([&](const std::string&) {
+      if (--left != 0) return;
+      server_->Sql(
+          "BEGIN NOT ATOMIC FOR s IN (SELECT id FROM information_schema.PROCESSLIST WHERE user ="
+          " 'mover') DO EXECUTE IMMEDIATE CONCAT('KILL ', s.id); END FOR; END");
+    });
+    const absl::Status stopped =
+        BandRows(move_, internal::Side::kSource, *link_).Make(9, 7, absl::Milliseconds(150));
+    link_->set_before_statement(nullptr);
+    for (uint32_t gene : {10, 19, 20, 39, 40, 44, 45, 46, 47, 49, 50, 999}) {
+      EXPECT_TRUE(Accepts(gene)) << dies_at << ": " << gene << " " << Fence() << " " << Map();
+    }
+    EXPECT_FALSE(Accepts(9));
+    EXPECT_FALSE(Accepts(1000));
+    // Another move in between: of vnodes that the first one left half-way.
+    if (dies_at % 2 == 0) {
+      Move other = move_;
+      other.ranges = {{15, 45}};
+      absl::Status made = absl::UnavailableError("not yet");
+      for (int i = 0; i < 3 && absl::IsUnavailable(made); ++i) {
+        made = BandRows(other, internal::Side::kSource, *link_).Make(9, 7, absl::Seconds(1));
+      }
+      EXPECT_TRUE(made.ok()) << dies_at << ": " << made;
+      EXPECT_THAT(Map(), ::testing::HasSubstr("15-45>15")) << dies_at;
+    }
+    absl::Status made = absl::UnavailableError("not yet");
+    for (int i = 0; i < 3 && absl::IsUnavailable(made); ++i) {
+      made = BandRows(move_, internal::Side::kSource, *link_).Make(9, 7, absl::Seconds(1));
+    }
+    EXPECT_TRUE(made.ok()) << dies_at << ": " << made;
+    EXPECT_THAT(Fence(), ::testing::HasSubstr("10-19 9,20-39 ")) << dies_at;
+    EXPECT_EQ(server_->Value("SELECT COUNT(*) FROM locus_bands.locus_fence a JOIN"
+                             " locus_bands.locus_fence b ON a.lo < b.lo AND a.hi >= b.lo"),
+              "0")
+        << dies_at << ": " << Fence();
+    EXPECT_THAT(Fence(), ::testing::HasSubstr("40-49 9,50-999 5")) << dies_at;
+    EXPECT_EQ(server_->Value("SELECT COUNT(*) FROM locus_bands.locus_vnode v JOIN"
+                             " locus_bands.locus_fence f ON v.vnode BETWEEN f.lo AND f.hi WHERE"
+                             " v.fence = f.lo"),
+              "990");
+    if (left > 0) {
+      EXPECT_TRUE(stopped.ok()) << stopped;
+      EXPECT_GT(dies_at, 12);
+      break;
+    }
+  }
+}
+
+// The way back: the vnodes have a row already, and no vnode changes.
+TEST_F(FenceCutTest, MoveBack_UsesTheRowsThatAreThere) {
+  MakeFence("(0, 65535, 0, 10000, 0, @@server_id, NULL, NULL)");
+  ASSERT_TRUE(BandRows(move_, internal::Side::kSource, *link_).Make(1, 7, absl::Seconds(1)).ok());
+  server_->Sql("UPDATE locus_bands.locus_fence SET own_lo = 10000, step = 8 WHERE lo IN (10, 40)");
+  EXPECT_FALSE(Accepts(15));
+  const std::string map = Map();
+  ASSERT_TRUE(BandRows(move_, internal::Side::kTarget, *link_).Make(9, 7, absl::Seconds(1)).ok());
+  EXPECT_EQ(Map(), map);
+  EXPECT_EQ(Fence(), "0-9 0,10-19 9,20-39 0,40-49 9,50-65535 0");
+  EXPECT_FALSE(Accepts(15));
+  EXPECT_TRUE(Accepts(20));
+}
+
+// A map that names a row with another band: pointing the vnode elsewhere would accept an order
+// twice, or nowhere.
+TEST_F(FenceCutTest, MapChangedByHand_IsRefused) {
+  MakeFence(
+      "(0, 99, 0, 10000, 0, @@server_id, NULL, NULL), (100, 199, 0, 2500, 4, @@server_id, NULL,"
+      " NULL)");
+  server_->Sql("UPDATE locus_bands.locus_vnode SET fence = 100 WHERE vnode = 12");
+  const absl::Status made =
+      BandRows(move_, internal::Side::kSource, *link_).Make(1, 7, absl::Seconds(1));
+  EXPECT_TRUE(absl::IsFailedPrecondition(made)) << made;
+  EXPECT_THAT(std::string(made.message()), ::testing::HasSubstr("vnode 12"));
 }
 
 }  // namespace

@@ -44,6 +44,7 @@ class FenceSession {
   absl::Status CheckServer();
   absl::Status CheckTables();
   absl::Status MakeRows(const std::vector<FencedRange>& ranges);
+  absl::Status MakeMap();
   // `one_definer`: where several accounts made them, all are made by this one.
   absl::Status MakeTriggers(bool one_definer);
   absl::StatusOr<std::vector<std::string>> Differences();
@@ -221,7 +222,9 @@ std::vector<std::string> FenceSession::WrongTriggers(const Triggers& there) cons
 absl::Status FenceSession::MakeRows(const std::vector<FencedRange>& ranges) {
   LOCUS_RETURN_IF_ERROR(Run(internal::kCreateFence));
   LOCUS_ASSIGN_OR_RETURN(std::vector<Result> results,
-                         Run("SELECT lo, hi, own_lo, own_hi FROM locus_fence ORDER BY lo",
+                         // A row over others is from a regroup that has stopped.
+                         Run("SELECT lo, LEAST(hi, COALESCE(LEAD(lo) OVER (ORDER BY lo) - 1, hi)),"
+                             " own_lo, own_hi FROM locus_fence ORDER BY lo",
                              {mariadb::Rows(4, kMostRows)}));
   if (!results[0].rows.empty()) {
     // Earlier moves may have cut the rows smaller, and left some that accept nothing.
@@ -249,16 +252,37 @@ absl::Status FenceSession::MakeRows(const std::vector<FencedRange>& ranges) {
                      "; the table: ", absl::StrJoin(wanted, "; ").substr(0, 500)));
   }
   if (ranges.empty()) return absl::OkStatus();
-  std::string insert =
-      "INSERT INTO locus_fence (lo, hi, own_lo, own_hi, step, server_id, other, token) VALUES ";
+  std::string insert = absl::StrCat(
+      internal::kKeepsMap,
+      "; INSERT INTO locus_fence (lo, hi, own_lo, own_hi, step, server_id, other, token) VALUES ");
   for (const FencedRange& range : ranges) {
     absl::StrAppend(&insert, &range == &ranges.front() ? "" : ", ", "(", range.lo, ", ", range.hi,
                     ", 0, 10000, 0, @@server_id, NULL, NULL)");
   }
-  return Run(insert);
+  LOCUS_RETURN_IF_ERROR(Run(insert, {mariadb::kNoRows, mariadb::kNoRows}).status());
+  // A map from when the fence was empty has none of them.
+  LOCUS_RETURN_IF_ERROR(Run(internal::kCreateVnodes));
+  return Run(internal::kMapVnodes);
+}
+
+// Before the guards that read it. In this order: once the map is filled, no earlier version may cut
+// a row any more. Guards of an earlier version find the same rows by their ranges.
+absl::Status FenceSession::MakeMap() {
+  LOCUS_ASSIGN_OR_RETURN(std::vector<Result> results,
+                         Run("SELECT COUNT(*) FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA"
+                             " = DATABASE() AND TRIGGER_NAME = 'locus_fence_row'",
+                             {mariadb::OneRow(1)}));
+  if (results[0].rows[0][0] == "0") {
+    LOCUS_RETURN_IF_ERROR(Run("SET SESSION lock_wait_timeout = 1"));
+    LOCUS_RETURN_IF_ERROR(Run(internal::kProtectFence));
+  }
+  LOCUS_RETURN_IF_ERROR(Run(internal::kCreateVnodes));
+  LOCUS_ASSIGN_OR_RETURN(results, Run("SELECT COUNT(*) FROM locus_vnode", {mariadb::OneRow(1)}));
+  return results[0].rows[0][0] == "65536" ? absl::OkStatus() : Run(internal::kMapVnodes);
 }
 
 absl::Status FenceSession::MakeTriggers(bool one_definer) {
+  LOCUS_RETURN_IF_ERROR(MakeMap());
   LOCUS_ASSIGN_OR_RETURN(Triggers there, TriggersThere());
   std::string definer;
   if (one_definer) {
@@ -300,6 +324,22 @@ absl::StatusOr<std::vector<std::string>> FenceSession::Differences() {
                                  results[0].rows[0][0].value_or(""),
                                  " rows of locus_fence are bound to another server"));
   }
+  LOCUS_ASSIGN_OR_RETURN(results, Run("SELECT COUNT(*) FROM information_schema.TABLES WHERE"
+                                      " TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'locus_vnode'",
+                                      {mariadb::OneRow(1)}));
+  if (results[0].rows[0][0] == "0") {
+    wrong.push_back("table locus_vnode is missing");
+    return wrong;
+  }
+  LOCUS_ASSIGN_OR_RETURN(
+      results, Run("SELECT COUNT(*), COALESCE(SUM(v.fence IS NOT NULL AND f.lo IS NULL), 0) FROM"
+                   " locus_vnode v LEFT JOIN locus_fence f ON f.lo = v.fence",
+                   {mariadb::OneRow(2)}));
+  if (results[0].rows[0][0] != "65536" || results[0].rows[0][1] != "0") {
+    wrong.push_back(absl::StrCat("locus_vnode has ", results[0].rows[0][0].value_or(""),
+                                 " of 65536 vnodes, and ", results[0].rows[0][1].value_or(""),
+                                 " name no row of locus_fence"));
+  }
   return wrong;
 }
 
@@ -337,7 +377,8 @@ absl::Status FenceSession::Remove() {
   for (const GuardTrigger& guard : GuardTriggersOf(options_)) {
     LOCUS_RETURN_IF_ERROR(Run(absl::StrCat("DROP TRIGGER IF EXISTS ", SqlName(guard.name))));
   }
-  return Run("DROP TABLE IF EXISTS locus_fence");
+  LOCUS_RETURN_IF_ERROR(Run("DROP TABLE IF EXISTS locus_fence"));
+  return Run("DROP TABLE IF EXISTS locus_vnode");
 }
 
 }  // namespace

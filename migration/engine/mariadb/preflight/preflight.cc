@@ -246,8 +246,10 @@ Fact<std::vector<std::string>> ReadTextWriters(Asked& asked, const preflight::Se
 }
 
 Fact<std::optional<std::vector<preflight::FenceRow>>> ReadFence(Asked& asked) {
-  auto rows =
-      asked.Rows("SELECT lo, hi, own_lo, own_hi, server_id, other FROM locus_fence ORDER BY lo", 6);
+  auto rows = asked.Rows(
+      "SELECT lo, LEAST(hi, COALESCE(LEAD(lo) OVER (ORDER BY lo) - 1, hi)), own_lo, own_hi,"
+      " server_id, other FROM locus_fence ORDER BY lo",
+      6);
   if (!rows.ok() && asked.error() == kNoSuchTable) {
     return std::optional<std::vector<preflight::FenceRow>>();
   }

@@ -8,6 +8,7 @@
 #include "migration/apply/peer_bands.h"
 #include "migration/cut_over/token.h"
 #include "migration/engine/mariadb/run/copy_marker.h"
+#include "migration/engine/mariadb/run/fence_regroup.h"
 #include "migration/fence/guard_sql.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
@@ -24,7 +25,6 @@ using internal::SqlText;
 namespace {
 
 constexpr size_t kMostRows = 65536;
-// The server's numbers for a statement that ran out of time, and for lost lock waits.
 
 std::string RangeText(const FencedRange& range) { return absl::StrCat(range.lo, "-", range.hi); }
 
@@ -40,29 +40,7 @@ absl::StatusOr<uint64_t> NaturalIn(const Result::Row& row, size_t column,
   return static_cast<uint64_t>(number);
 }
 
-// Put before a statement that waits for the writers of fence rows: all others queue behind it.
-std::string Within(absl::Duration patience) {
-  return absl::StrCat("SET STATEMENT max_statement_time = ", absl::ToDoubleSeconds(patience),
-                      " FOR ");
-}
-
-bool IsBusy(unsigned error) {
-  return error == kStatementOutOfTime || error == kLockWaitTimeout || error == kDeadlock;
-}
-
-std::string ValuesOf(const FenceRow& row) {
-  return absl::StrCat("(", row.lo, ", ", row.hi, ", ", row.own_lo, ", ", row.own_hi, ", ", row.step,
-                      ", @@server_id, ", row.other.empty() ? "NULL" : SqlText(row.other),
-                      ", NULL)");
-}
-
 }  // namespace
-
-absl::Status KeptFence(const std::string& place, absl::Duration patience) {
-  return absl::UnavailableError(absl::StrCat("mariadb ", place,
-                                             ": writers under way kept the fence for longer than ",
-                                             absl::FormatDuration(patience)));
-}
 
 absl::StatusOr<Recut> RecutOf(const std::vector<FenceRow>& rows,
                               const std::vector<FencedRange>& ranges, bool owned) {
@@ -139,51 +117,33 @@ absl::StatusOr<std::vector<FenceRow>> BandRows::Touching() {
 }
 
 absl::Status BandRows::Make(uint64_t step, uint64_t run, absl::Duration patience) {
-  LOCUS_ASSIGN_OR_RETURN(std::vector<FenceRow> rows, Touching());
-  const BandFence own = Owned(side_, 0, internal::kCohorts);
-  const std::string& other = side_ == Side::kSource ? move_.target.name : move_.source.name;
-  std::vector<FenceRow> wanted;
-  for (const FencedRange& range : move_.ranges) {
-    wanted.push_back({range.lo, range.hi, own.own_lo, own.own_hi, step,
-                      rows.empty() ? 0 : rows.front().server_id, other});
-  }
-  if (rows == wanted) return absl::OkStatus();
-  LOCUS_ASSIGN_OR_RETURN(Recut recut, RecutOf(rows, move_.ranges, side_ == Side::kSource));
-  // New rows would be bound to this server, and nobody would have looked whether they may.
-  LOCUS_ASSIGN_OR_RETURN(std::vector<Result> server, link_.Run("SELECT @@server_id", {OneRow(1)}));
-  for (const FenceRow& row : recut.removed) {
-    if (absl::StrCat(row.server_id) == server[0].rows[0][0]) continue;
-    return absl::FailedPreconditionError(absl::StrCat(
-        "mariadb ", link_.place(), ": the fence of vnodes ", row.lo, "-", row.hi,
-        " is bound to server ", row.server_id, ", and server ", *server[0].rows[0][0],
-        " answers: a replica was promoted, or a backup restored; see `locus move rebind`"));
-  }
-  std::vector<std::string> values;
-  for (const FenceRow& row : recut.inserted) values.push_back(ValuesOf(row));
-  for (const FenceRow& row : wanted) values.push_back(ValuesOf(row));
-  // Locked in this order by everybody: ascending.
-  const absl::Status made = link_.Transact([&]() -> absl::Status {
-    LOCUS_RETURN_IF_ERROR(CheckRun(link_, move_.name, run));
+  return RegroupAlone(link_, [&]() -> absl::Status {
+    Regroup regroup;
+    LOCUS_ASSIGN_OR_RETURN(regroup.stored, StoredFence(link_));
+    LOCUS_ASSIGN_OR_RETURN(Recut recut,
+                           RecutOf(Apart(regroup.stored), move_.ranges, side_ == Side::kSource));
+    // New rows would be bound to this server, and nobody would have looked whether they may.
+    LOCUS_ASSIGN_OR_RETURN(std::vector<Result> results,
+                           link_.Run("SELECT @@server_id", {OneRow(1)}));
+    LOCUS_ASSIGN_OR_RETURN(uint64_t server, NaturalIn(results[0].rows[0], 0, link_.place()));
     for (const FenceRow& row : recut.removed) {
-      LOCUS_ASSIGN_OR_RETURN(
-          std::vector<Result> removed,
-          link_.Run(absl::StrCat(Within(patience), "DELETE FROM locus_fence WHERE lo = ", row.lo,
-                                 " AND hi = ", row.hi, " AND own_lo = ", row.own_lo,
-                                 " AND own_hi = ", row.own_hi, " AND step = ", row.step),
-                    {kNoRows}));
-      if (removed[0].affected != 1) {
-        return absl::AbortedError(absl::StrCat("mariadb ", link_.place(),
-                                               ": somebody changed the fence of vnodes ", row.lo,
-                                               "-", row.hi, " meanwhile; repeat the command"));
-      }
+      if (row.server_id == server) continue;
+      return absl::FailedPreconditionError(absl::StrCat(
+          "mariadb ", link_.place(), ": the fence of vnodes ", row.lo, "-", row.hi,
+          " is bound to server ", row.server_id, ", and server ", server,
+          " answers: a replica was promoted, or a backup restored; see `locus move rebind`"));
     }
-    return link_
-        .Run(absl::StrCat("INSERT INTO locus_fence (lo, hi, own_lo, own_hi, step, server_id, other,"
-                          " token) VALUES ",
-                          absl::StrJoin(values, ", ")))
-        .status();
+    const BandFence own = Owned(side_, 0, internal::kCohorts);
+    const std::string& other = side_ == Side::kSource ? move_.target.name : move_.source.name;
+    regroup.removed = recut.removed;
+    regroup.made = recut.inserted;
+    for (const FencedRange& range : move_.ranges) {
+      regroup.made.push_back(
+          {range.lo, range.hi, own.own_lo, own.own_hi, step, static_cast<uint32_t>(server), other});
+    }
+    return RegroupFence(
+        link_, regroup, [&] { return CheckRun(link_, move_.name, run); }, patience);
   });
-  return !made.ok() && IsBusy(link_.error()) ? KeptFence(link_.place(), patience) : made;
 }
 
 absl::StatusOr<BandFence> BandRows::Read() {

@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "locus/migration/move.h"
 #include "migration/cut_over/handover.h"
+#include "migration/engine/mariadb/run/fence_regroup.h"
 #include "migration/engine/mariadb/run/shard_link.h"
 #include "routing/fence/fence_row.h"
 
@@ -25,13 +26,10 @@ struct Recut {
 
   friend bool operator==(const Recut&, const Recut&) = default;
 };
-// `rows`: of one fence, ascending. FAILED_PRECONDITION: where `owned`, a row over a range does not
-// accept all cohorts, or none covers a vnode of it; otherwise, a row accepts some.
+// `rows`: of one fence, ascending, apart. FAILED_PRECONDITION: where `owned`, a row over a range
+// does not accept all cohorts, or none covers a vnode of it; otherwise, a row accepts some.
 absl::StatusOr<Recut> RecutOf(const std::vector<internal::FenceRow>& rows,
                               const std::vector<FencedRange>& ranges, bool owned);
-
-// UNAVAILABLE: writers under way kept rows of the fence for longer than `patience`.
-absl::Status KeptFence(const std::string& place, absl::Duration patience);
 
 // The rows that a move has in the fence of one shard: one for each of its ranges, all alike.
 // Thread safety: none.
@@ -43,10 +41,10 @@ class BandRows {
 
   // What the move's ranges have in place: the rows of the fence that touch them.
   absl::StatusOr<std::vector<internal::FenceRow>> Touching();
-  // Makes the rows, at share 0 and `step`, each naming the other shard; nothing where they stand.
-  // Errors of RecutOf; FAILED_PRECONDITION as of Replace. UNAVAILABLE, and nothing changed: writers
-  // under way kept a row that must give way for longer than `patience`, and others waited
-  // meanwhile.
+  // Makes the rows, at share 0 and `step`, each naming the other shard, and gives the vnodes to
+  // them; nothing where that is done. When it returns OK, every write of these vnodes under way
+  // holds one of them. Errors of RecutOf and RegroupFence, after which the next call goes on;
+  // FAILED_PRECONDITION as of Replace.
   absl::Status Make(uint64_t step, uint64_t run, absl::Duration patience);
   // FAILED_PRECONDITION: a range has no row of its own, the rows differ from each other, or they
   // are bound to another server than the one that answers.

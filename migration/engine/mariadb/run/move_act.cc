@@ -201,20 +201,22 @@ absl::Status MoveRunner::InstallFence(const MoveShard& shard, const RoutingTable
 absl::Status MoveRunner::PrepareFences() {
   LOCUS_ASSIGN_OR_RETURN(std::vector<FenceRow> source, source_bands_->Touching());
   LOCUS_ASSIGN_OR_RETURN(std::vector<FenceRow> target, target_bands_->Touching());
+  uint64_t step = 0;
+  for (const FenceRow& row : source) step = std::max(step, row.step);
+  for (const FenceRow& row : target) step = std::max(step, row.step);
+  ++step;
   auto source_row = source_bands_->Read(), target_row = target_bands_->Read();
   if (source_row.ok() && target_row.ok()) {
     const internal::Situation now = SituationOf(*source_row, *target_row, internal::kCohorts);
     const bool named =
         source.front().other == move_.target.name && target.front().other == move_.source.name;
+    // Made before this, but perhaps not all vnodes were given to them.
     if (now.kind == internal::Situation::Kind::kAgreed && now.share == 0 && named) {
-      return absl::OkStatus();
+      step = source_row->step;
     }
   }
-  uint64_t step = 0;
-  for (const FenceRow& row : source) step = std::max(step, row.step);
-  for (const FenceRow& row : target) step = std::max(step, row.step);
-  LOCUS_RETURN_IF_ERROR(target_bands_->Make(step + 1, run_, options_.pace.fence_wait));
-  return source_bands_->Make(step + 1, run_, options_.pace.fence_wait);
+  LOCUS_RETURN_IF_ERROR(target_bands_->Make(step, run_, options_.pace.fence_wait));
+  return source_bands_->Make(step, run_, options_.pace.fence_wait);
 }
 
 absl::Status MoveRunner::PrepareShard(const MoveShard& shard, const RoutingTable& table,

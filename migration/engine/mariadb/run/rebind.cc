@@ -8,6 +8,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "migration/apply/peer_bands.h"
+#include "migration/engine/mariadb/run/fence_regroup.h"
 #include "migration/engine/mariadb/session/marker_tables.h"
 #include "migration/engine/mariadb/session/primary.h"
 #include "src/base/check.h"
@@ -22,6 +23,8 @@ using internal::Side;
 namespace {
 
 constexpr size_t kMostFences = 65536;
+// The guards of the rows refuse every write: only readers of the fence are waited for.
+constexpr absl::Duration kPatience = absl::Seconds(1);
 
 ShardGene GeneOf(uint32_t vnode) { return ShardGene::FromUint16(static_cast<uint16_t>(vnode)); }
 
@@ -76,29 +79,40 @@ std::vector<Piece> JudgedPieces(const FenceRow& row, uint32_t shard, const Routi
   return pieces;
 }
 
-// The row becomes a row for each piece, unless no piece may be bound.
+// The row becomes a row for each piece, unless no piece may be bound. All pieces refuse every write
+// until the cut is whole.
 absl::Status BindPieces(ShardLink& link, const FenceRow& row, const std::vector<Piece>& pieces) {
   if (absl::c_none_of(pieces, [](const Piece& piece) { return piece.why.empty(); })) {
     return absl::OkStatus();
   }
-  auto server = [](const Piece& piece) { return piece.why.empty() ? "@@server_id" : "server_id"; };
-  auto run = [&](const std::string& statement) -> absl::Status {
-    LOCUS_ASSIGN_OR_RETURN(std::vector<Result> results, link.Run(statement, {kNoRows}));
-    if (results[0].affected == 1) return absl::OkStatus();
-    return absl::AbortedError(absl::StrCat("mariadb ", link.place(),
-                                           ": somebody changed the fence of vnodes ", row.lo, "-",
-                                           row.hi, " meanwhile; repeat the command"));
-  };
-  return link.Transact([&]() -> absl::Status {
-    for (size_t i = 1; i < pieces.size(); ++i) {
-      LOCUS_RETURN_IF_ERROR(run(absl::StrCat(
-          "INSERT INTO locus_fence (lo, hi, own_lo, own_hi, step, server_id, other) SELECT ",
-          pieces[i].lo, ", ", pieces[i].hi, ", own_lo, own_hi, step, ", server(pieces[i]),
-          ", other FROM locus_fence WHERE ", Condition(row))));
+  if (pieces.size() > 1) {
+    Regroup regroup;
+    LOCUS_ASSIGN_OR_RETURN(regroup.stored, StoredFence(link));
+    regroup.removed = {row};
+    for (const Piece& piece : pieces) {
+      regroup.made.push_back(row);
+      regroup.made.back().lo = piece.lo;
+      regroup.made.back().hi = piece.hi;
     }
-    return run(absl::StrCat("UPDATE locus_fence SET hi = ", pieces[0].hi,
-                            ", server_id = ", server(pieces[0]), " WHERE ", Condition(row)));
-  });
+    LOCUS_RETURN_IF_ERROR(RegroupFence(
+        link, regroup, [] { return absl::OkStatus(); }, kPatience));
+  }
+  for (const Piece& piece : pieces) {
+    if (!piece.why.empty()) continue;
+    FenceRow bound = row;
+    bound.lo = piece.lo;
+    bound.hi = piece.hi;
+    LOCUS_ASSIGN_OR_RETURN(
+        std::vector<Result> results,
+        link.Run(
+            absl::StrCat("UPDATE locus_fence SET server_id = @@server_id WHERE ", Condition(bound)),
+            {kNoRows}));
+    if (results[0].affected == 1) continue;
+    return absl::AbortedError(absl::StrCat("mariadb ", link.place(),
+                                           ": somebody changed the fence of vnodes ", bound.lo, "-",
+                                           bound.hi, " meanwhile; repeat the command"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -184,39 +198,33 @@ absl::StatusOr<bool> HasUnboundRows(ShardLink& link, const std::vector<FencedRan
 
 absl::StatusOr<RebindResult> RebindRows(ShardLink& link, uint32_t shard, const RoutingTable& table,
                                         const std::vector<FencedRange>& fitting, bool dry) {
-  auto results = link.Run(
-      "SELECT lo, hi, own_lo, own_hi, step, server_id FROM locus_fence WHERE server_id <>"
-      " @@server_id ORDER BY lo",
-      {Rows(6, kMostFences)});
-  if (!results.ok() && link.error() == kNoSuchTable) return RebindResult();
-  LOCUS_RETURN_IF_ERROR(results.status());
   RebindResult result;
-  for (const Result::Row& found : (*results)[0].rows) {
-    uint64_t numbers[6];
-    for (size_t i = 0; i < 6; ++i) {
-      LOCUS_ASSIGN_OR_RETURN(int64_t number, NumberIn(found, i, link.place()));
-      numbers[i] = static_cast<uint64_t>(number);
-    }
-    const FenceRow row{static_cast<uint32_t>(numbers[0]),
-                       static_cast<uint32_t>(numbers[1]),
-                       static_cast<uint32_t>(numbers[2]),
-                       static_cast<uint32_t>(numbers[3]),
-                       numbers[4],
-                       static_cast<uint32_t>(numbers[5]),
-                       ""};
-    const std::vector<Piece> pieces = JudgedPieces(row, shard, table, fitting);
-    if (!dry) LOCUS_RETURN_IF_ERROR(BindPieces(link, row, pieces));
-    for (const Piece& piece : pieces) {
-      if (!piece.why.empty()) {
-        result.left.push_back(absl::StrCat("vnodes ", piece.lo, "-", piece.hi, ": ", piece.why));
-        continue;
+  auto rebind = [&]() -> absl::Status {
+    auto stored = StoredFence(link);
+    if (!stored.ok() && link.error() == kNoSuchTable) return absl::OkStatus();
+    LOCUS_RETURN_IF_ERROR(stored.status());
+    LOCUS_ASSIGN_OR_RETURN(std::vector<Result> results,
+                           link.Run("SELECT @@server_id", {OneRow(1)}));
+    LOCUS_ASSIGN_OR_RETURN(int64_t server, NumberIn(results[0].rows[0], 0, link.place()));
+    for (const FenceRow& row : Apart(*stored)) {
+      if (row.server_id == server) continue;
+      const std::vector<Piece> pieces = JudgedPieces(row, shard, table, fitting);
+      if (!dry) LOCUS_RETURN_IF_ERROR(BindPieces(link, row, pieces));
+      for (const Piece& piece : pieces) {
+        if (!piece.why.empty()) {
+          result.left.push_back(absl::StrCat("vnodes ", piece.lo, "-", piece.hi, ": ", piece.why));
+          continue;
+        }
+        FenceRow bound = row;
+        bound.lo = piece.lo;
+        bound.hi = piece.hi;
+        bound.other = "";
+        result.bound.push_back(bound);
       }
-      FenceRow bound = row;
-      bound.lo = piece.lo;
-      bound.hi = piece.hi;
-      result.bound.push_back(bound);
     }
-  }
+    return absl::OkStatus();
+  };
+  LOCUS_RETURN_IF_ERROR(dry ? rebind() : RegroupAlone(link, rebind));
   return result;
 }
 

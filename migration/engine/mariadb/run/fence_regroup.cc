@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "migration/engine/mariadb/run/fence_regroup.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "migration/fence/guard_sql.h"
+#include "src/base/check.h"
+#include "src/engine/mariadb/errors.h"
+
+namespace locus::mariadb {
+
+using internal::FenceRow;
+using internal::SqlText;
+using SteadyClock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr size_t kVnodes = 65536;
+// A runner must look at its move again before another one takes it over.
+constexpr std::chrono::seconds kMostTime{2};
+constexpr uint32_t kFirstBatch = 32, kMostBatch = 512;
+
+std::string ValuesOf(const FenceRow& row) {
+  return absl::StrCat("(", row.lo, ", ", row.hi, ", ", row.own_lo, ", ", row.own_hi, ", ", row.step,
+                      ", ", row.server_id, ", ", row.other.empty() ? "NULL" : SqlText(row.other),
+                      ", NULL)");
+}
+
+std::string Condition(const FenceRow& row) {
+  return absl::StrCat("lo = ", row.lo, " AND own_lo = ", row.own_lo, " AND own_hi = ", row.own_hi,
+                      " AND step = ", row.step, " AND server_id = ", row.server_id);
+}
+
+using ByLo = std::map<uint32_t, FenceRow>;
+
+ByLo MapOf(const std::vector<FenceRow>& rows) {
+  ByLo by_lo;
+  for (const FenceRow& row : rows) by_lo[row.lo] = row;
+  return by_lo;
+}
+
+// Neighbouring vnodes that are to be pointed from one row to another; nullopt: to none.
+struct Pointing {
+  uint32_t first = 0;
+  uint32_t last = 0;
+  std::optional<uint32_t> from;
+  uint32_t to = 0;
+};
+
+class Regrouping {
+ public:
+  Regrouping(ShardLink& link, const Regroup& regroup, const std::function<absl::Status()>& check,
+             absl::Duration patience)
+      : link_(link),
+        regroup_(regroup),
+        check_(check),
+        patience_(patience),
+        stored_(MapOf(regroup.stored)),
+        after_(MapOf(Apart(regroup.stored))) {
+    for (const FenceRow& row : regroup.removed) after_.erase(row.lo);
+    for (const FenceRow& row : regroup.made) after_[row.lo] = row;
+  }
+
+  absl::Status Run() {
+    LOCUS_RETURN_IF_ERROR(CheckMap());
+    LOCUS_RETURN_IF_ERROR(InsertRows());
+    // What the map says when nothing is left to point is what every write under way holds.
+    while (true) {
+      LOCUS_ASSIGN_OR_RETURN(std::vector<Pointing> left, WrongPointers());
+      if (left.empty()) break;
+      LOCUS_RETURN_IF_ERROR(Point(left));
+    }
+    return EndRows();
+  }
+
+ private:
+  absl::Status Changed(const FenceRow& row) const {
+    return absl::AbortedError(absl::StrCat("mariadb ", link_.place(),
+                                           ": somebody changed the fence of vnodes ", row.lo, "-",
+                                           row.hi, " meanwhile; repeat the command"));
+  }
+  absl::Status Transact(const std::function<absl::Status()>& work) {
+    const absl::Status done = link_.Transact([&]() -> absl::Status {
+      LOCUS_RETURN_IF_ERROR(check_());
+      return work();
+    });
+    return !done.ok() && IsBusy(link_.error()) ? KeptFence(link_.place(), patience_) : done;
+  }
+
+  // The fence may be one of an earlier version, whose guards find rows by their ranges.
+  absl::Status CheckMap() {
+    auto count = link_.Run("SELECT COUNT(*) FROM locus_vnode", {OneRow(1)});
+    if (count.ok() && (*count)[0].rows[0][0] == absl::StrCat(kVnodes)) return absl::OkStatus();
+    if (!count.ok() && link_.error() != kNoSuchTable) return count.status();
+    for (const char* statement :
+         {internal::kProtectFence, internal::kCreateVnodes, internal::kMapVnodes}) {
+      LOCUS_RETURN_IF_ERROR(link_.Run(statement).status());
+    }
+    return absl::OkStatus();
+  }
+
+  // The rows that give way are locked as writers lock them, so that they stay as they were read.
+  absl::Status InsertRows() {
+    std::vector<std::string> values;
+    for (const FenceRow& row : regroup_.made) {
+      if (!stored_.contains(row.lo)) values.push_back(ValuesOf(row));
+    }
+    if (values.empty()) return absl::OkStatus();
+    LOCUS_RETURN_IF_ERROR(link_.Run(internal::kKeepsMap).status());
+    return Transact([&]() -> absl::Status {
+      for (const FenceRow& row : regroup_.removed) {
+        LOCUS_ASSIGN_OR_RETURN(
+            std::vector<Result> same,
+            link_.Run(absl::StrCat(Within(patience_), "SELECT lo FROM locus_fence WHERE ",
+                                   Condition(row), " LOCK IN SHARE MODE"),
+                      {Rows(1, 1)}));
+        if (same[0].rows.size() != 1) return Changed(row);
+      }
+      return link_
+          .Run(absl::StrCat(Within(patience_),
+                            "INSERT INTO locus_fence (lo, hi, own_lo, own_hi, step, server_id,"
+                            " other, token) VALUES ",
+                            absl::StrJoin(values, ", ")))
+          .status();
+    });
+  }
+
+  absl::StatusOr<std::vector<Pointing>> WrongPointers() {
+    LOCUS_ASSIGN_OR_RETURN(
+        std::vector<Result> results,
+        link_.Run("SELECT vnode, fence FROM locus_vnode ORDER BY vnode", {Rows(2, kVnodes)}));
+    auto refuse = [&](uint32_t vnode, const std::string& why) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("mariadb ", link_.place(), ": table locus_vnode, vnode ", vnode, ": ", why,
+                       "; it was changed by hand: compare it with locus_fence"));
+    };
+    if (results[0].rows.size() != kVnodes) return refuse(0, "the table lacks vnodes");
+    std::vector<Pointing> wrong;
+    for (uint32_t vnode = 0; vnode < kVnodes; ++vnode) {
+      const Result::Row& found = results[0].rows[vnode];
+      Pointing one{vnode, vnode, std::nullopt, 0};
+      if (found[1]) {
+        LOCUS_ASSIGN_OR_RETURN(int64_t from, NumberIn(found, 1, link_.place()));
+        one.from = static_cast<uint32_t>(from);
+      }
+      auto next = after_.upper_bound(vnode);
+      const FenceRow* to = next == after_.begin() ? nullptr : &std::prev(next)->second;
+      if (to == nullptr || to->hi < vnode) {
+        if (one.from) return refuse(vnode, "it names a row, and no row has this vnode");
+        continue;
+      }
+      if (one.from == to->lo) continue;
+      auto from = one.from ? stored_.find(*one.from) : stored_.end();
+      const bool accepts = from != stored_.end() && from->second.own_lo < from->second.own_hi;
+      const bool same = accepts ? from->second.own_lo == to->own_lo &&
+                                      from->second.own_hi == to->own_hi &&
+                                      from->second.server_id == to->server_id
+                                : to->own_lo >= to->own_hi;
+      if (!same) return refuse(vnode, "the row that it names accepts other cohorts");
+      one.to = to->lo;
+      if (!wrong.empty() && wrong.back().last + 1 == vnode && wrong.back().from == one.from &&
+          wrong.back().to == one.to) {
+        wrong.back().last = vnode;
+      } else {
+        wrong.push_back(one);
+      }
+    }
+    return wrong;
+  }
+
+  // One batch, a transaction of its own.
+  absl::Status PointSome(uint32_t first, uint32_t last, const Pointing& pointing) {
+    return link_
+        .Run(absl::StrCat(Within(patience_), "UPDATE locus_vnode SET fence = ", pointing.to,
+                          " WHERE vnode BETWEEN ", first, " AND ", last, " AND fence <=> ",
+                          pointing.from ? absl::StrCat(*pointing.from) : "NULL"),
+             {kNoRows})
+        .status();
+  }
+
+  absl::Status Point(const std::vector<Pointing>& left) {
+    uint32_t batch = kFirstBatch;
+    bool kept = false;
+    for (const Pointing& pointing : left) {
+      for (uint32_t first = pointing.first; first <= pointing.last;) {
+        if (SteadyClock::now() > until_) {
+          return absl::UnavailableError(absl::StrCat("mariadb ", link_.place(), ": vnodes from ",
+                                                     first, " are to be pointed to row ",
+                                                     pointing.to, " of locus_fence yet"));
+        }
+        const uint32_t last = std::min(pointing.last, first + batch - 1);
+        absl::Status done = PointSome(first, last, pointing);
+        if (done.ok()) {
+          first = last + 1;
+          batch = std::min(batch * 2, kMostBatch);
+          continue;
+        }
+        if (!IsBusy(link_.error())) return done;
+        // One vnode that a writer keeps must not keep the others.
+        kept = kept || batch == 1;
+        if (batch == 1) ++first;
+        batch = batch == 1 ? kFirstBatch : std::max(batch / 8, 1u);
+      }
+    }
+    return kept ? KeptFence(link_.place(), patience_) : absl::OkStatus();
+  }
+
+  // Nobody reads these rows by the map any more, but for those that keep vnodes. A client with SQL
+  // of an earlier version may have locked one by its range, so each is waited for.
+  absl::Status EndRows() {
+    // Also rows that an earlier regroup has left over others.
+    for (const auto& [lo, row] : after_) {
+      auto stored = stored_.find(lo);
+      if (stored == stored_.end() || stored->second == row) continue;
+      LOCUS_RETURN_IF_ERROR(
+          Change(stored->second,
+                 absl::StrCat("UPDATE locus_fence SET hi = ", row.hi, ", own_lo = ", row.own_lo,
+                              ", own_hi = ", row.own_hi, ", step = ", row.step, ", other = ",
+                              row.other.empty() ? "NULL" : SqlText(row.other), ", token = NULL")));
+    }
+    for (const FenceRow& row : regroup_.removed) {
+      if (after_.contains(row.lo)) continue;
+      LOCUS_RETURN_IF_ERROR(Change(row, "DELETE FROM locus_fence"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Change(const FenceRow& row, const std::string& change) {
+    return Transact([&]() -> absl::Status {
+      LOCUS_ASSIGN_OR_RETURN(
+          std::vector<Result> done,
+          link_.Run(absl::StrCat(Within(patience_), change, " WHERE ", Condition(row)), {kNoRows}));
+      return done[0].affected == 1 ? absl::OkStatus() : Changed(row);
+    });
+  }
+
+  ShardLink& link_;
+  const Regroup& regroup_;
+  const std::function<absl::Status()>& check_;
+  const absl::Duration patience_;
+  const ByLo stored_;
+  ByLo after_;  // apart
+  const SteadyClock::time_point until_ = SteadyClock::now() + kMostTime;
+};
+
+}  // namespace
+
+absl::Status KeptFence(const std::string& place, absl::Duration patience) {
+  return absl::UnavailableError(absl::StrCat("mariadb ", place,
+                                             ": writers under way kept the fence for longer than ",
+                                             absl::FormatDuration(patience)));
+}
+
+std::string Within(absl::Duration patience) {
+  return absl::StrCat("SET STATEMENT max_statement_time = ", absl::ToDoubleSeconds(patience),
+                      " FOR ");
+}
+
+bool IsBusy(unsigned error) {
+  return error == kStatementOutOfTime || error == kLockWaitTimeout || error == kDeadlock;
+}
+
+absl::StatusOr<std::vector<FenceRow>> StoredFence(ShardLink& link) {
+  LOCUS_ASSIGN_OR_RETURN(
+      std::vector<Result> results,
+      link.Run("SELECT lo, hi, own_lo, own_hi, step, server_id, COALESCE(other, '')"
+               " FROM locus_fence ORDER BY lo",
+               {Rows(7, kVnodes)}));
+  std::vector<FenceRow> rows;
+  for (const Result::Row& row : results[0].rows) {
+    uint64_t numbers[6];
+    for (size_t i = 0; i < 6; ++i) {
+      LOCUS_ASSIGN_OR_RETURN(int64_t number, NumberIn(row, i, link.place()));
+      numbers[i] = static_cast<uint64_t>(number);
+    }
+    rows.push_back({static_cast<uint32_t>(numbers[0]), static_cast<uint32_t>(numbers[1]),
+                    static_cast<uint32_t>(numbers[2]), static_cast<uint32_t>(numbers[3]),
+                    numbers[4], static_cast<uint32_t>(numbers[5]), row[6].value_or("")});
+  }
+  return rows;
+}
+
+std::vector<FenceRow> Apart(std::vector<FenceRow> rows) {
+  for (size_t i = 0; i + 1 < rows.size(); ++i) {
+    rows[i].hi = std::min(rows[i].hi, rows[i + 1].lo - 1);
+  }
+  return rows;
+}
+
+absl::Status RegroupAlone(ShardLink& link, const std::function<absl::Status()>& work) {
+  constexpr char kName[] = "CONCAT('locus_regroup ', SHA1(DATABASE()))";
+  LOCUS_ASSIGN_OR_RETURN(std::vector<Result> locked,
+                         link.Run(absl::StrCat("SELECT GET_LOCK(", kName, ", 1)"), {OneRow(1)}));
+  if (locked[0].rows[0][0] != "1") {
+    return absl::UnavailableError(
+        absl::StrCat("mariadb ", link.place(), ": the fence is regrouped for another move"));
+  }
+  const absl::Status done = work();
+  // A connection that broke has lost the lock.
+  link.Run(absl::StrCat("DO RELEASE_LOCK(", kName, ")")).IgnoreError();
+  return done;
+}
+
+absl::Status RegroupFence(ShardLink& link, const Regroup& regroup,
+                          const std::function<absl::Status()>& check, absl::Duration patience) {
+  return Regrouping(link, regroup, check, patience).Run();
+}
+
+}  // namespace locus::mariadb
