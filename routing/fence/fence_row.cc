@@ -8,6 +8,14 @@ namespace locus::internal {
 
 std::string SelectFence(ShardGene gene, bool locking) {
   return absl::StrCat(
+      "SELECT v.vnode, v.vnode, COALESCE(f.own_lo, 0), COALESCE(f.own_hi, 0), COALESCE(f.step, 0),"
+      " COALESCE(f.server_id, @@server_id), f.other, @@server_id FROM locus_vnode v LEFT JOIN"
+      " locus_fence f ON f.lo = v.fence WHERE v.vnode = ",
+      gene.value(), locking ? " LOCK IN SHARE MODE" : "");
+}
+
+std::string SelectFenceByRange(ShardGene gene, bool locking) {
+  return absl::StrCat(
       "SELECT lo, hi, own_lo, own_hi, step, server_id, other, @@server_id FROM locus_fence"
       " WHERE lo <= ",
       gene.value(), " ORDER BY lo DESC LIMIT 1", locking ? " LOCK IN SHARE MODE" : "");

@@ -26,10 +26,13 @@ struct FenceRow {
   friend bool operator==(const FenceRow&, const FenceRow&) = default;
 };
 
-// Reads the one row that may cover `gene`, if the shard has it, and @@server_id:
-// lo, hi, own_lo, own_hi, step, server_id, other, @@server_id. An exact upper bound and LIMIT 1: a
-// range condition would lock every row.
+// Reads the row of `gene` by the map, and @@server_id: lo, hi, own_lo, own_hi, step, server_id,
+// other, @@server_id; lo and hi are `gene`. By exact key: no gap is locked. A vnode without a fence
+// has a row that accepts nothing. No row: the map is not filled yet.
 std::string SelectFence(ShardGene gene, bool locking);
+// The same columns of the one row that may cover `gene`, of a shard without a map: an exact upper
+// bound and LIMIT 1, since a range condition would lock every row.
+std::string SelectFenceByRange(ShardGene gene, bool locking);
 constexpr unsigned kFenceColumns = 8;
 
 // What a guard's message begins with.

@@ -324,6 +324,53 @@ TEST_F(FencedTransactionTest, NobodyAcceptsUntilTheDeadline_IsAborted) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("LOCUS_FENCED"));
 }
 
+// The lock of a fenced transaction keeps no new row away, also under REPEATABLE READ.
+TEST_F(FencedTransactionTest, FenceFirst_LocksNoGap) {
+  InstallFences();
+  const OrderId id = IdOf(kGene, 1);
+  const absl::Status status =
+      fenced_->Run(id, {.fence_first = true}, In(absl::Seconds(20)), [&](ShardConnection& c) {
+        Sql(0, absl::StrCat(internal::kKeepsMap,
+                            "; SET innodb_lock_wait_timeout = 1; INSERT INTO locus_fence VALUES"
+                            " (50, 60, 0, 10000, 0, @@server_id, NULL, NULL)"));
+        return Insert(c, id, 1);
+      });
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+// A shard whose fence was installed by an earlier version, one whose map is being made, and an
+// account that may not read it.
+TEST_F(FencedTransactionTest, FenceWithoutAMap_IsReadByItsRanges) {
+  InstallFences();
+  uint64_t sequence = 0;
+  auto run = [&](uint32_t from, uint32_t to) {
+    const OrderId id = NextIn(kGene, sequence, from, to);
+    return fenced_->Run(id, {.kind = Kind::kRead, .fence_first = true}, In(absl::Seconds(2)),
+                        [](ShardConnection&) { return absl::OkStatus(); });
+  };
+  auto judges = [&] {
+    Own(0, 2500, 10000, 7);
+    EXPECT_TRUE(run(2500, 10000).ok());
+    EXPECT_TRUE(absl::IsAborted(run(0, 2500)));
+  };
+  judges();
+  Sql(0,
+      "CREATE OR REPLACE USER poor@'127.0.0.1' IDENTIFIED BY 's3cret'; GRANT SELECT ON"
+      " locus_shop.locus_fence TO poor@'127.0.0.1'");
+  ShardPoolsOptions options = PoolOptions();
+  options.user = "poor";
+  const auto poor_pools = MakePools(options);
+  FencedTransactions poor(*router_, *poor_pools);
+  EXPECT_TRUE(poor.Run(NextIn(kGene, sequence, 2500, 10000),
+                       {.kind = Kind::kRead, .fence_first = true}, In(absl::Seconds(20)),
+                       [](ShardConnection&) { return absl::OkStatus(); })
+                  .ok());
+  Sql(0, "DELETE FROM locus_vnode");
+  judges();
+  Sql(0, "DROP TABLE locus_vnode");
+  judges();
+}
+
 // The fence knows no other shard, and the table no newer step: nothing to wait for but time.
 TEST_F(FencedTransactionTest, RefusalThatNamesNobody_IsNotRepeatedAtOnce) {
   InstallFences();

@@ -252,10 +252,18 @@ absl::Status FencedRun::LockFence(ShardConnection& connection) {
 }
 
 absl::Status FencedRun::AskFence(ShardConnection& connection, bool locking) {
-  LOCUS_ASSIGN_OR_RETURN(
-      std::vector<mariadb::Result> results,
-      Ask(connection, SelectFence(id_.gene(), locking), mariadb::AtMostOneRow(kFenceColumns)));
-  LOCUS_ASSIGN_OR_RETURN(FoundFence found, ReadFenceRow(results[0], connection.place()));
+  auto results =
+      Ask(connection, SelectFence(id_.gene(), locking), mariadb::AtMostOneRow(kFenceColumns));
+  // The fence was installed by an earlier version, or the account may not read the map.
+  const bool mapped = results.ok()
+                          ? !(*results)[0].rows.empty()
+                          : !IsNoSuchTable(results.status()) && !IsTableDenied(results.status());
+  if (!mapped) {
+    results = Ask(connection, SelectFenceByRange(id_.gene(), locking),
+                  mariadb::AtMostOneRow(kFenceColumns));
+  }
+  LOCUS_RETURN_IF_ERROR(results.status());
+  LOCUS_ASSIGN_OR_RETURN(FoundFence found, ReadFenceRow((*results)[0], connection.place()));
   const FenceVerdict verdict = JudgeFence(found.row, found.server_id, id_.gene(), id_.cohort());
   if (verdict.kind == FenceVerdict::Kind::kAccepted) return absl::OkStatus();
   constexpr unsigned kSignalled = 1644;  // as a guard's

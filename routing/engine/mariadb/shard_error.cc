@@ -78,6 +78,7 @@ bool IsUnbound(const absl::Status& status) {
 }
 
 bool IsNoSuchTable(const absl::Status& status) { return NumberOf(status) == mariadb::kNoSuchTable; }
+bool IsTableDenied(const absl::Status& status) { return NumberOf(status) == mariadb::kTableDenied; }
 
 }  // namespace internal
 

@@ -17,6 +17,7 @@ absl::Status ShardFailure(absl::StatusCode code, const std::string& place, unsig
 // The fence of the shard is bound to another server.
 bool IsUnbound(const absl::Status& status);
 bool IsNoSuchTable(const absl::Status& status);
+bool IsTableDenied(const absl::Status& status);
 
 }  // namespace locus::internal
 

@@ -15,6 +15,7 @@ enum ErrorNumber : unsigned {
   kNotReadyForQueries = 1047,  // Galera: not in the primary component
   kNoSuchColumn = 1054,
   kDuplicateKey = 1062,
+  kTableDenied = 1142,
   kNoSuchTable = 1146,
   kLockWaitTimeout = 1205,
   kDeadlock = 1213,  // Galera: certification too
