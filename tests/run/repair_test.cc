@@ -168,6 +168,18 @@ TEST_F(RepairTest, WriteInTheGapThatTheLogShows_IsToldByTheStreamAndFoundByTheCo
   EXPECT_EQ(OrdersOn(0).count(rogue), 0u) << "never applied to the other shard";
 }
 
+// The guards refuse every write of the shard meanwhile.
+TEST_F(RepairTest, MapOfTheFenceDropped_IsMadeAgain) {
+  BeginAndWaitUntilReady();
+  Ask([](Wish& wish) { wish.hold = "by hand"; });
+  Sql(1, "DROP TABLE locus_vnode");
+  EXPECT_THAT(Findings(), ElementsAre(HasSubstr("orders-b lost table locus_vnode is missing")));
+  RepairAsFound();
+  EXPECT_THAT(Findings(), IsEmpty());
+  EXPECT_EQ(Value(1, "SELECT COUNT(*) FROM locus_shop.locus_vnode"), "65536");
+  EXPECT_THAT(Noted("mended"), Contains(HasSubstr("locus_vnode is missing")));
+}
+
 // Guards are made by an account of an administrator by hand, and one is spoiled.
 TEST_F(RepairTest, TriggersOfTwoDefinersAndAWrongBody_AreMadeByOneAccount) {
   BeginAndWaitUntilReady();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a runner does to mend its move. `locus move repair` asks for it.
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "locus/migration/shard_fence.h"
@@ -64,6 +65,13 @@ absl::Status MoveRunner::MendTriggers(ShardLink& link) {
     LOCUS_ASSIGN_OR_RETURN(MovedTables tables,
                            MovedTables::Create(link.Options(), move_.tables, move_.movers));
     LOCUS_ASSIGN_OR_RETURN(std::vector<std::string> wrong, tables.Differences(move_.name));
+    // The map of the fence is made before the guards.
+    LOCUS_ASSIGN_OR_RETURN(ShardFence fence,
+                           ShardFence::Create(link.Options(), FenceOptionsOf(move_)));
+    LOCUS_ASSIGN_OR_RETURN(std::vector<std::string> of_fence, fence.Differences());
+    for (std::string& what : of_fence) {
+      if (absl::StrContains(what, "locus_vnode")) wrong.push_back(std::move(what));
+    }
     if (!wrong.empty()) checked = absl::FailedPreconditionError(absl::StrJoin(wrong, "; "));
   }
   if (!absl::IsFailedPrecondition(checked)) return checked;
