@@ -40,7 +40,9 @@ class IdServiceTest : public ::testing::Test {
     settings_.sequences.emplace().place = place;
     settings_.snowflake.emplace().leases = place;
     settings_.snowflake->create = true;
-    settings_.snowflake->first_ever = true;
+    const auto leases = OpenLeases(*settings_.snowflake);
+    EXPECT_TRUE(leases.ok() &&
+                (*leases)->Create(SpaceName(), {.first_ever = true}, absl::Now()).ok());
     SetTable("1.json");
   }
 
@@ -192,7 +194,6 @@ TEST_F(IdServiceTest, VersionThatWasRetired_GetsNoOtherKey) {
 TEST_F(IdServiceTest, WorkerIdsThatAreAllTaken_AreWaitedForWhileTheRestWorks) {
   const auto leases = OpenLeases(*settings_.snowflake);
   ASSERT_TRUE(leases.ok()) << leases.status();
-  ASSERT_TRUE((*leases)->Create(SpaceName(), {.first_ever = true}, absl::Now()).ok());
   std::vector<std::unique_ptr<LeasedSnowflake<>>> others;
   settings_.snowflake->datacenter = 3;
   for (int i = 0; i < 32; ++i) {

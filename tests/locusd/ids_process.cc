@@ -10,7 +10,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
 #include "gtest/gtest.h"
+#include "locus/routing/uri.h"
+#include "locus/worker_lease_store.h"
 #include "src/http/endpoint.h"
 
 namespace locus {
@@ -47,9 +50,24 @@ void WriteSecret(const std::string& path, const std::string& text) {
 
 std::string IdsOnOneFile(const TemporaryDirectory& directory, const std::string& more_ids) {
   const std::string uri = absl::StrCat("\"sqlite:", directory / "ids.db", "\"\ncreate = true\n");
+  MakeFirstSpace("sqlite:" + (directory / "ids.db"));
   return absl::StrCat("[ids]\n", more_ids, "[ids.orders]\nstore = ", uri,
-                      "[ids.sequences]\nstore = ", uri,
-                      "[ids.snowflake]\nfirst_ever = true\nleases = ", uri);
+                      "[ids.sequences]\nstore = ", uri, "[ids.snowflake]\nleases = ", uri);
+}
+
+void MakeFirstSpace(const std::string& uri, const std::string& password) {
+  StoreUriOptions options{.create = true};
+  if (!password.empty()) {
+    options.password = [&password]() -> absl::StatusOr<std::string_view> { return password; };
+  }
+  absl::Status made;
+  // A cluster that has just begun has no leader yet.
+  EXPECT_TRUE(WaitUntil([&] {
+    auto leases = OpenWorkerLeaseStore(uri, options);
+    made = leases.status();
+    if (made.ok()) made = (*leases)->Create(SpaceName(), {.first_ever = true}, absl::Now());
+    return made.ok();
+  })) << made;
 }
 
 IdsProcess::IdsProcess(const TemporaryDirectory& directory, const std::string& name)

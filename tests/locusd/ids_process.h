@@ -28,7 +28,11 @@ LocusdRun RunLocusd(const std::string& arguments, const TemporaryDirectory& dire
 // A file that only its owner may read.
 void WriteSecret(const std::string& path, const std::string& text);
 
-// The section [ids] with all parts on one file of SQLite. `more_ids`: lines for the section itself.
+// The space of worker IDs, as an operator makes it once.
+void MakeFirstSpace(const std::string& uri, const std::string& password = "");
+
+// The section [ids] with all parts on one file of SQLite, which has the space of worker IDs.
+// `more_ids`: lines for the section itself.
 std::string IdsOnOneFile(const TemporaryDirectory& directory, const std::string& more_ids = "");
 
 // locusd by a configuration of the test's, on a port of its own.

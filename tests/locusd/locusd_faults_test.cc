@@ -132,11 +132,13 @@ class LocusdFaultsTest : public ::testing::Test {
         "[ids]\n[ids.orders]\ncreate = true\nstore = \"redis://127.0.0.1:", redis_.port(),
         "\"\n[ids.sequences]\ncreate = true\nstore = \"mysql://locus@127.0.0.1:", maria_.port(),
         "/locus_ids\"\npassword_file = \"", directory_ / "password",
-        "\"\n[ids.snowflake]\ncreate = true\nfirst_ever = true\nttl = \"10m\"\nleases = "
+        "\"\n[ids.snowflake]\ncreate = true\nttl = \"10m\"\nleases = "
         "\"locusd://",
         cluster_.node(0).api(), ",", cluster_.node(1).api(), ",", cluster_.node(2).api(),
         "\"\n[ids.table]\nplace = \"file:", directory_ / "table.json",
         "\"\nconfirm_every = \"200ms\"\n");
+    MakeFirstSpace(absl::StrCat("locusd://", cluster_.node(0).api(), ",", cluster_.node(1).api(),
+                                ",", cluster_.node(2).api()));
     for (IdsProcess* service : {&steady_, &victim_}) {
       service->Write("roles = [\"id-service\"]\n", "rate = 0\n", settings);
       ASSERT_TRUE(service->Start());

@@ -2,6 +2,7 @@
 // The ID service as a role of the configured locusd, on real stores.
 #include <signal.h>
 
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <string>
@@ -89,12 +90,13 @@ TEST(LocusdIdsTest, StoreThatIsAwayAtTheStart_IsWaitedForWhileTheRestWorks) {
   const TemporaryDirectory directory;
   RedisServer redis;  // runs
   redis.KillHard();
+  MakeFirstSpace("sqlite:" + (directory / "ids.db"));
   IdsProcess ids(directory);
   ids.Write(kRole, "",
             absl::StrCat(
                 "[ids]\nwait = \"200ms\"\n[ids.orders]\nstore = \"redis://127.0.0.1:", redis.port(),
-                "\"\ncreate = true\n[ids.snowflake]\nfirst_ever = true\nleases = \"sqlite:",
-                directory / "ids.db", "\"\ncreate = true\n"));
+                "\"\ncreate = true\n[ids.snowflake]\nleases = \"sqlite:", directory / "ids.db",
+                "\"\ncreate = true\n"));
   ASSERT_TRUE(ids.Start());
   EXPECT_EQ(ids.StatusOf("GET", "/healthz"), 200u);
   const auto not_ready = ids.Ask("GET", "/readyz");
@@ -115,8 +117,8 @@ TEST(LocusdIdsTest, StoreThatIsAwayAtTheStart_IsWaitedForWhileTheRestWorks) {
   EXPECT_TRUE(ids.Logs("info order IDs can be had"));
 }
 
-// The store may have been lost, and its holders may be alive.
-TEST(LocusdIdsTest, SpaceOfLeasesThatIsMade_RestsUntilAnOperatorSaysThatItIsTheFirst) {
+// A file of settings stays as it is after a loss, when holders are alive: so it makes no space.
+TEST(LocusdIdsTest, SpaceOfLeasesThatIsMissing_IsWaitedForUntilAnOperatorMakesIt) {
   const TemporaryDirectory directory;
   IdsProcess ids(directory);
   ids.Write(kRole, "",
@@ -128,12 +130,33 @@ TEST(LocusdIdsTest, SpaceOfLeasesThatIsMade_RestsUntilAnOperatorSaysThatItIsTheF
   ids.Good("POST", "/v1/orders/ids", kOne);
   const auto refused = ids.Ask("GET", "/v1/snowflake");
   EXPECT_EQ(refused->status, 503u);
-  EXPECT_THAT(refused->body, HasSubstr("no worker ID is granted before 2"));
-  EXPECT_THAT(ids.Ask("GET", "/readyz")->body, HasSubstr("no worker ID is granted before 2"));
-  auto leases = OpenWorkerLeaseStore(absl::StrCat("sqlite:", directory / "ids.db"));
-  ASSERT_TRUE(leases.ok()) << leases.status();
-  ASSERT_TRUE((*leases)->Create(SpaceName(), {.first_ever = true}, absl::Now()).ok());
+  EXPECT_THAT(refused->body, HasSubstr("create it with `locus lease create`"));
+  EXPECT_THAT(ids.Ask("GET", "/readyz")->body, HasSubstr("create it with `locus lease create`"));
+  MakeFirstSpace("sqlite:" + (directory / "ids.db"));
   EXPECT_TRUE(WaitUntil([&] { return ids.StatusOf("GET", "/v1/snowflake") == 200; }));
+}
+
+// The same file of settings, started once more after all of the store was lost.
+TEST(LocusdIdsTest, StoreOfLeasesThatIsLost_GrantsNothingByTheSettingsAlone) {
+  const TemporaryDirectory directory, lost;
+  auto settings_of = [&directory](IdsProcess& ids) {
+    ids.Write(kRole, "",
+              absl::StrCat("[ids]\nwait = \"200ms\"\n[ids.snowflake]\nleases = \"sqlite:",
+                           directory / "ids.db", "\"\ncreate = true\n"));
+  };
+  IdsProcess holder(directory), next(directory, "next");
+  settings_of(holder);
+  settings_of(next);
+  MakeFirstSpace("sqlite:" + (directory / "ids.db"));
+  ASSERT_TRUE(holder.Start());
+  EXPECT_TRUE(WaitUntil([&] { return holder.StatusOf("GET", "/v1/snowflake") == 200; }));
+  for (const auto& file : std::filesystem::directory_iterator(directory / "")) {
+    const std::string name = file.path().filename().string();
+    if (name.starts_with("ids.db")) std::filesystem::rename(file.path(), lost / name);
+  }
+  ASSERT_TRUE(next.Start());
+  const auto refused = next.Ask("GET", "/v1/snowflake");
+  EXPECT_EQ(refused->status, 503u) << refused->body;
 }
 
 // Numbers have no floor: a process that lives through it must not begin again.
@@ -219,17 +242,17 @@ TEST(LocusdIdsTest, MariadbWithThePasswordOfAFile_AndWithAWrongOneNotAtAll) {
   const std::string place =
       absl::StrCat("\"mysql://locus@127.0.0.1:", mariadb.port(), "/locus_ids\"\npassword_file = \"",
                    directory / "password", "\"\n");
-  ids.Write(
-      kRole, "",
-      absl::StrCat("[ids]\n[ids.orders]\ncreate = true\nstore = ", place,
-                   "[ids.sequences]\nstore = ", place,
-                   "[ids.snowflake]\ncreate = true\nfirst_ever = true\n", "leases = ", place));
+  ids.Write(kRole, "",
+            absl::StrCat("[ids]\n[ids.orders]\ncreate = true\nstore = ", place,
+                         "[ids.sequences]\nstore = ", place, "[ids.snowflake]\ncreate = true\n",
+                         "leases = ", place));
   WriteSecret(directory / "password", "wr0ng\n");
   const LocusdRun refused = RunLocusd("--config " + ids.config(), directory);
   EXPECT_EQ(refused.code, 2) << refused.out;
   EXPECT_THAT(refused.out, HasSubstr("order IDs"));
   EXPECT_THAT(refused.out, Not(HasSubstr("wr0ng")));
   WriteSecret(directory / "password", "s3cret\n");
+  MakeFirstSpace(absl::StrCat("mysql://locus@127.0.0.1:", mariadb.port(), "/locus_ids"), "s3cret");
   ASSERT_TRUE(ids.Start());
   ids.Good("POST", "/v1/orders/ids", kOne);
   ids.Good("GET", "/v1/sequences/a/next");
@@ -304,12 +327,13 @@ TEST(LocusdIdsTest, BothRoles_TheServiceLeasesItsWorkerIdFromItsOwnNode) {
       absl::StrCat("roles = [\"lease-node\", \"id-service\"]\ncluster = \"c\"\ndata = \"",
                    directory / "data", "\"\n[raft]\nlisten = \"127.0.0.1:", FreePort(), "\"\n"),
       "drain_delay = \"100ms\"\n",
-      absl::StrCat("[ids]\n[ids.snowflake]\nfirst_ever = true\nleases = \"locusd://", ids.api(),
+      absl::StrCat("[ids]\n[ids.snowflake]\nleases = \"locusd://", ids.api(),
                    "\"\npassword_file = \"", directory / "service", "\"\ncreate = true\n",
                    token("service", "\"ids\", \"leases\", \"operate\""),
                    token("reader", "\"read\"")));
   ids.token = "the-token-of-the-service";
   ASSERT_TRUE(ids.Start(/*begin=*/true));
+  MakeFirstSpace("locusd://" + ids.api(), ids.token);
   EXPECT_TRUE(WaitUntil([&] { return ids.StatusOf("GET", "/v1/snowflake?n=3") == 200; }));
   EXPECT_EQ(ids.Good("GET", "/v1/leases?space=orders")["workers"].size(), 1u);
   ids.token = "the-token-of-a-reader";

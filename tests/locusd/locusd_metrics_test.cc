@@ -132,12 +132,13 @@ TEST(LocusdMetricsTest, BothRoles_ShowAllToWatch) {
   const std::string tls =
       absl::StrCat("certificate = \"", certificate, "\"\nkey = \"", certificate, ".key\"\n");
   const std::string store = absl::StrCat("\"sqlite:", directory / "ids.db", "\"\ncreate = true\n");
+  MakeFirstSpace("sqlite:" + (directory / "ids.db"));
   ids.Write(absl::StrCat("roles = [\"lease-node\", \"id-service\"]\ncluster = \"c\"\ndata = \"",
                          directory / "data", "\"\n[raft]\nlisten = \"127.0.0.1:", FreePort(),
                          "\"\nauthority = \"", authority.file(), "\"\n", tls),
             absl::StrCat("token_files = [\"", directory / "token", "\"]\n", tls),
             absl::StrCat("[ids]\n[ids.orders]\nstore = ", store, "[ids.sequences]\nstore = ", store,
-                         "[ids.snowflake]\nfirst_ever = true\nleases = ", store,
+                         "[ids.snowflake]\nleases = ", store,
                          "[ids.table]\nplace = \"file:", directory / "table.json",
                          "\"\n[audit]\nclickhouse = \"127.0.0.1:1\"\n"
                          "[health]\nallowed = [\"10.1.0.0/16\"]\n"));

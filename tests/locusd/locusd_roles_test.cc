@@ -31,11 +31,10 @@ constexpr char kNotYet[] = " cannot be had yet";
 class LocusdRolesTest : public ::testing::Test {
  protected:
   LocusdRolesTest() {
-    std::string store = "raft://";
     for (size_t i = 0; i < kNodes; ++i) {
       nodes_.push_back(std::make_unique<IdsProcess>(directory_, absl::StrCat("n", i)));
       rafts_.push_back(absl::StrCat("127.0.0.1:", FreePort()));
-      absl::StrAppend(&store, i == 0 ? "" : ",", nodes_[i]->api());
+      absl::StrAppend(&store_, i == 0 ? "" : ",", nodes_[i]->api());
     }
     for (size_t i = 0; i < kNodes; ++i) {
       nodes_[i]->Write(
@@ -43,10 +42,10 @@ class LocusdRolesTest : public ::testing::Test {
                        "cluster = \"all\"\ndata = \"", directory_ / absl::StrCat("data", i),
                        "\"\n"),
           "store = true\n",
-          absl::StrCat("[raft]\nlisten = \"", rafts_[i], "\"\n[ids.orders]\nstore = \"", store,
-                       "\"\ncreate = true\n[ids.sequences]\nstore = \"", store,
-                       "\"\ncreate = true\n[ids.snowflake]\nfirst_ever = true\nleases = \"", store,
-                       "\"\ncreate = true\n[strict]\nname = \"n", i, "\"\nstore = \"", store,
+          absl::StrCat("[raft]\nlisten = \"", rafts_[i], "\"\n[ids.orders]\nstore = \"", store_,
+                       "\"\ncreate = true\n[ids.sequences]\nstore = \"", store_,
+                       "\"\ncreate = true\n[ids.snowflake]\nleases = \"", store_,
+                       "\"\ncreate = true\n[strict]\nname = \"n", i, "\"\nstore = \"", store_,
                        "\"\ncreate = true\nuids = 1000\nsection_size = 100\nttl = \"3s\"\n"));
     }
   }
@@ -57,6 +56,7 @@ class LocusdRolesTest : public ::testing::Test {
       ASSERT_TRUE(nodes_[i]->Start(/*begin=*/i == 0)) << nodes_[i]->LogText();
       if (i > 0) Add(i);
     }
+    MakeFirstSpace(store_);
     for (size_t i = 0; i < kNodes; ++i) {
       ASSERT_TRUE(WaitUntil([&] { return IsReady(i); })) << nodes_[i]->LogText();
     }
@@ -95,6 +95,7 @@ class LocusdRolesTest : public ::testing::Test {
   }
 
   const TemporaryDirectory directory_;
+  std::string store_ = "raft://";
   std::vector<std::unique_ptr<IdsProcess>> nodes_;
   std::vector<std::string> rafts_;
   std::vector<size_t> before_;

@@ -269,12 +269,12 @@ leases = "redis://127.0.0.1:{free_port()}"
     try_without_a_table(server)
 
 
-def main(locusd, path):
+def main(locusd, locus, path):
     with open(path, encoding="utf-8") as text:
         contract = Contract(json.load(text))
     with tempfile.TemporaryDirectory() as directory:
         web = os.path.join(os.path.dirname(os.path.dirname(path)), "console", "web")
-        world = World(locusd, contract, directory, web)
+        world = World(locusd, locus, contract, directory, web)
         try:
             drive(world, contract)
         except (OSError, ValueError, KeyError, AssertionError, TimeoutError) as error:
@@ -321,7 +321,6 @@ most = 3
 [ids.snowflake]
 leases = "sqlite:{world.path('ids.db')}"
 create = true
-first_ever = true
 [ids.table]
 place = "file:{world.path('table.json')}"
 [strict]
@@ -331,6 +330,7 @@ create = true
 [console]
 streams = 2
 '''
+    world.run_locus("lease", "create", "sqlite:" + world.path("ids.db"), "--first-ever")
     server, _, _ = world.node("a", more, "--begin", ids=True)
     server.token = all_of_it
     wait("a leader", lambda: server.get("/v1/status")["leads_for_sure"])

@@ -55,8 +55,8 @@ def listens(address):
 class World:
     """The processes: a laptop, and a cluster whose first node also serves IDs and knows tokens."""
 
-    def __init__(self, locusd, contract, directory, web):
-        self.locusd, self.contract, self.directory = locusd, contract, directory
+    def __init__(self, locusd, locus, contract, directory, web):
+        self.locusd, self.locus, self.contract, self.directory = locusd, locus, contract, directory
         self.web = web  # of the console's page
         self.processes = []
 
@@ -67,6 +67,9 @@ class World:
         process = Process([self.locusd, *arguments], self.path(name + ".log"))
         self.processes.append(process)
         return process
+
+    def run_locus(self, *words):
+        subprocess.run([self.locus, *words], check=True, timeout=DEADLINE)
 
     def laptop(self, name):
         process = self.start(name, "--listen", "127.0.0.1:0", "--data", self.path(name))

@@ -138,7 +138,6 @@ void ReadSnowflake(TomlSection section, SnowflakeSettings& snowflake) {
             JudgeStore);
   section.Text("space", &snowflake.space, ReadSpace);
   section.Flag("create", &snowflake.create);
-  section.Flag("first_ever", &snowflake.first_ever);
   section.Duration("ttl", &snowflake.ttl,
                    Within(snowflake.ttl, absl::Seconds(10), absl::Hours(24)));
   section.Duration("max_skew", &snowflake.max_skew,

@@ -94,9 +94,8 @@ create = true                       # a missing file or tables; the default is f
 [ids.snowflake]                     # Snowflake IDs by a worker lease of this process
 leases = "sqlite:/var/lib/locusd/ids.db"
 # password_file = ""                # of locusd://: its token
-# space = "orders"                  # of worker leases
-create = true                       # a missing file, tables, space; the default is false
-first_ever = true                   # no ID of it was granted yet: remove it after the first start
+# space = "orders"                  # of worker leases; made by `locus lease create`
+create = true                       # a missing file or tables; the default is false
 # ttl = "10m"
 # max_skew = "10s"
 # datacenter = 0                    # 0 to 31: only its 32 worker IDs; without the line, all

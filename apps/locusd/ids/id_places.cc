@@ -169,10 +169,6 @@ absl::StatusOr<std::shared_ptr<LeasedSnowflake<>>> OpenSnowflake(
     const SnowflakeSettings& settings, std::function<void(const WorkerLeaseEvent&)> on_lease,
     std::function<void(const SnowflakeRollback&)> on_rollback) {
   LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<WorkerLeaseStore> leases, OpenLeases(settings));
-  if (settings.create) {
-    const WorkerSpacePast past{.first_ever = settings.first_ever, .longest_ttl = settings.ttl};
-    LOCUS_RETURN_IF_ERROR(leases->Create(settings.space, past, absl::Now()));
-  }
   LeasedSnowflakeOptions options;
   options.lease.space = settings.space;
   options.lease.ttl = settings.ttl;
@@ -181,9 +177,12 @@ absl::StatusOr<std::shared_ptr<LeasedSnowflake<>>> OpenSnowflake(
   options.datacenter = settings.datacenter;
   options.reacquire = true;
   options.on_rollback = std::move(on_rollback);
-  LOCUS_ASSIGN_OR_RETURN(
-      std::shared_ptr<LeasedSnowflake<>> snowflake,
-      LeasedSnowflake<>::Create(std::move(leases), options, /*patience=*/absl::Seconds(1)));
+  absl::StatusOr<std::shared_ptr<LeasedSnowflake<>>> snowflake =
+      LeasedSnowflake<>::Create(std::move(leases), options, /*patience=*/absl::Seconds(1));
+  // An operator makes the space while the service waits.
+  if (settings.create && absl::IsNotFound(snowflake.status())) {
+    return absl::UnavailableError(snowflake.status().message());
+  }
   return snowflake;
 }
 

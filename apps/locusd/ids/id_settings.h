@@ -57,9 +57,10 @@ struct SequenceSettings {
 struct SnowflakeSettings {
   PlaceSettings leases;
   SpaceName space;      // of worker leases
-  bool create = false;  // as OrderSettings::create
-  // Of the space that is made: WorkerSpacePast::first_ever. False: it rests for the ttl and 60 s.
-  bool first_ever = false;
+  // Whether a missing file and missing tables are made, and a missing space is waited for. It is
+  // never made: what WorkerSpacePast asks is a fact of one day, and a file would repeat it after
+  // each loss.
+  bool create = false;
   absl::Duration ttl = absl::Minutes(10);
   absl::Duration max_skew = absl::Seconds(10);
   std::optional<uint64_t> datacenter;
