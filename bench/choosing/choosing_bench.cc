@@ -260,7 +260,8 @@ void MeasureStrict(Bench& bench, const std::string& uri) {
   options.options.uids = kUsers;
   options.name = "choosing";
   std::shared_ptr<StrictStore> store = Must(OpenStrictStore(uri, {.create = true}));
-  if (const absl::Status made = store->Create(options.set, options.options); !made.ok()) {
+  if (const absl::Status made = store->Create(options.set, options.options, {.first_ever = true});
+      !made.ok()) {
     Fail(made.ToString());
   }
   std::shared_ptr<StrictSequencer> sequencer = Must(StrictSequencer::Open(store, options));

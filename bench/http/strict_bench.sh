@@ -37,7 +37,7 @@ uids = 10000000
 FILE
   "${priority[@]}" taskset -c "$2" "$bin/locusd" --config "$work/node.toml" 2> "$work/log" &
   server=$!
-  for _ in $(seq 200); do
+  for _ in $(seq 600); do  # a set that is made rests for its ttl
     if curl -sf "http://$address/v1/strict/next" -d '{"uids":["0","9999999"]}' > /dev/null; then return; fi
     sleep 0.05
   done

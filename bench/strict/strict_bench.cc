@@ -65,7 +65,7 @@ Ready& Sequencer() {
     options.options.uids = kKeys;
     options.name = "bench";
     auto store = std::make_shared<MemoryStrictStore>();
-    if (!store->Create(SpaceName(), options.options).ok()) std::abort();
+    if (!store->Create(SpaceName(), options.options, {.first_ever = true}).ok()) std::abort();
     const int64_t before = Resident();
     made->sequencer = StrictSequencer::Open(store, options).value();
     std::vector<uint32_t> sections(options.options.sections());

@@ -53,6 +53,14 @@ struct StrictSetOptions {
   friend bool operator==(const StrictSetOptions&, const StrictSetOptions&) = default;
 };
 
+// What the caller of StrictStore::Create knows of a set's past. By default nothing: the set may
+// replace one that was lost, whose owners are alive.
+struct StrictSetPast {
+  // No number of this set was ever given out, neither here nor in a store that this one replaces,
+  // so numbers begin at 1, at once. Where that is wrong, numbers repeat.
+  bool first_ever = false;
+};
+
 // Who owns sections.
 struct StrictOwner {
   // 1 to 64 characters of a-z, 0-9, '_', '.' and '-'. Two processes must not have one name.
@@ -142,7 +150,9 @@ struct StrictSetView {
   StrictSetOptions options;
   absl::Time now;         // the store's
   absl::Time rest_until;  // nothing is granted before; later than `now` after a loss
-  uint64_t losses = 0;    // how often the store noticed that it had lost what it stored
+  // How often the store noticed that it had lost what it stored. A set that was not created as the
+  // first ever begins with one.
+  uint64_t losses = 0;
   // Rises with each change of an owner, and by a loss above all that was ever answered.
   uint64_t table_version = 0;
   std::vector<StrictSectionView> sections;  // ascending
@@ -186,7 +196,7 @@ inline constexpr absl::Duration kHandOverRest = absl::Seconds(1);
 // granted between a return to an older state that changes no identity and its notice; keys that
 // drew more than kStrictFloorRate numbers a second since the loss before; a store whose clock was
 // set back since the loss before; a store of old that goes on granting beside the new one; a set
-// that was deleted by hand and created again.
+// that was created as the first ever and was not (StrictSetPast).
 //
 // Errors of every method: UNAVAILABLE: the store did not answer; the call may have been carried out
 // nevertheless. NOT_FOUND: there is no such set. FAILED_PRECONDITION: the set has other options, or
@@ -198,8 +208,11 @@ class StrictStore {
  public:
   virtual ~StrictStore() = default;
 
-  // Creates the set if it does not exist. FAILED_PRECONDITION: it exists with other options.
-  virtual absl::Status Create(const SpaceName& set, const StrictSetOptions& options) = 0;
+  // Creates the set if it does not exist. It then begins as after a loss, above whatever one that
+  // it replaces gave out, and rests for a ttl, unless `past` says that there was none.
+  // FAILED_PRECONDITION: it exists with other options.
+  virtual absl::Status Create(const SpaceName& set, const StrictSetOptions& options,
+                              const StrictSetPast& past) = 0;
   // An operator's word that the store was put back to an older state: it is a loss.
   virtual absl::Status DeclareRestored(const SpaceName& set) = 0;
 

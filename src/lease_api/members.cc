@@ -142,6 +142,10 @@ bool Members::Bool(const char* name) {
   return value != nullptr && value->is_bool() && value->get_bool();
 }
 
+bool Members::BoolOrFalse(const char* name) {
+  return object_ != nullptr && object_->contains(name) && Bool(name);
+}
+
 absl::Time Members::Time(const char* name) {
   return absl::FromUnixMillis(static_cast<int64_t>(Number(name, kMostMillis)));
 }

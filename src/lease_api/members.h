@@ -41,6 +41,7 @@ class Members {
   uint64_t Token(const char* name, uint64_t most = uint64_t{1} << 62);
   std::optional<uint64_t> TokenOrNull(const char* name, uint64_t most);
   bool Bool(const char* name);
+  bool BoolOrFalse(const char* name);  // false: also where it is missing
   // Times and durations are milliseconds.
   absl::Time Time(const char* name);
   absl::Time TimeOr(const char* name, absl::Time infinite);

@@ -118,6 +118,7 @@ struct AddOne {
 
   void operator()(const strict_machine::Create& one) const {
     object["options"] = ObjectOf(one.options);
+    object["first_ever"] = one.past.first_ever;
   }
   void operator()(const strict_machine::DeclareRestored&) const {}
   void operator()(const strict_machine::Take& one) const {
@@ -190,7 +191,9 @@ std::string BodyOf(const Call& call) {
 
 absl::StatusOr<strict_machine::Create> ParseStrictCreate(std::string_view body) {
   Members members(body);
-  return Finished(members, strict_machine::Create{OptionsIn(members)});
+  strict_machine::Create create{OptionsIn(members), {}};
+  create.past.first_ever = members.BoolOrFalse("first_ever");
+  return Finished(members, std::move(create));
 }
 
 absl::StatusOr<strict_machine::DeclareRestored> ParseStrictRestored(std::string_view body) {

@@ -16,7 +16,8 @@
 namespace locus::lease_api {
 
 // PUT /v1/strict_sets/{set}, POST /v1/strict_sets/{set}:take, :extend, :release. All have
-// "options": {"first_uid", "uids", "section_size", "step", "ttl_ms"}; all but creating "owner":
+// "options": {"first_uid", "uids", "section_size", "step", "ttl_ms"}; creating "first_ever" (false
+// where it is missing, as of earlier versions); all but creating "owner":
 // {"name", "address", "instance"} and "sections": taking [{"section", "seen"}], extending
 // [{"section", "token", "max_seq", "raise_to"}], releasing [{"section", "token", "max_seq"}], and
 // "successor" ("": anybody). POST :restored has no member ("{}").

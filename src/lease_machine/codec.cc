@@ -25,7 +25,9 @@ constexpr uint8_t kHasSerial = 4;
 
 uint8_t VersionOf(const Request& request) {
   if (std::holds_alternative<Mend>(request.action)) return kMendCodecVersion;
-  if (std::holds_alternative<strict_machine::Call>(request.action)) return kStrictCodecVersion;
+  if (const auto* call = std::get_if<strict_machine::Call>(&request.action)) {
+    return strict_machine::IsCreateAnew(*call) ? kMendCodecVersion : kStrictCodecVersion;
+  }
   const bool of_store = IsOfStore(request.action) || (request.id && request.id->serial != 0);
   return of_store ? kStoreCodecVersion : kCodecVersion;
 }
@@ -168,6 +170,7 @@ class CommandReader : public Reader {
         break;
       case 9:
         request.action = strict_machine::GetCall(*this);
+        if (ok() && version() < VersionOf(request)) Fail(place, "a call of a later version");
         break;
       case 10:
         request.action.emplace<Mend>().from = Number();

@@ -130,6 +130,14 @@ class RulesOf {
     batch.set_changed = true;
   }
 
+  // Of a set that does not exist.
+  static void Create(Batch& batch, const StrictSetOptions& options, const StrictSetPast& past,
+                     StoreTime now) {
+    batch.set.options = options;
+    batch.set_changed = true;
+    if (!past.first_ever) NoteLoss(batch, now);
+  }
+
   static StrictReply<StrictGrant> Take(Batch& batch, const StrictTake& request, StoreTime now) {
     // What the store forgot must be known before anything is granted.
     for (const StrictTake::Wish& wish : request.wishes) {

@@ -18,6 +18,8 @@ using internal::ByteWriter;
 
 constexpr int64_t kLastMilli = 253402300799999;  // of 9999
 constexpr size_t kMostSection = (size_t{1} << 20) - 1;
+// Stands for Create of a set that is not the first ever.
+constexpr uint8_t kCreateAnew = std::variant_size_v<Call>;
 constexpr uint64_t kMostWaitMs = 10 * 60 * 1000;  // the longest ttl
 
 void PutTime(ByteWriter& writer, absl::Time time) {
@@ -247,18 +249,27 @@ StrictReply<StrictExtended> GetExtended(ByteReader& reader) {
 
 }  // namespace
 
+bool IsCreateAnew(const Call& call) {
+  const auto* create = std::get_if<Create>(&call);
+  return create != nullptr && !create->past.first_ever;
+}
+
 void Put(ByteWriter& writer, const Call& call) {
-  writer.Byte(static_cast<uint8_t>(call.index()));
+  writer.Byte(IsCreateAnew(call) ? kCreateAnew : static_cast<uint8_t>(call.index()));
   std::visit(PutOne{writer}, call);
 }
 
 Call GetCall(ByteReader& reader) {
   const size_t place = reader.at();
   Call call;
-  switch (reader.Byte(std::variant_size_v<Call> - 1)) {
+  switch (const uint8_t kind = reader.Byte(kCreateAnew)) {
     case 0:
-      call.emplace<Create>().options = GetOptions(reader);
+    case kCreateAnew: {
+      auto& create = call.emplace<Create>();
+      create.options = GetOptions(reader);
+      create.past.first_ever = kind == 0;
       break;
+    }
     case 1:
       call.emplace<DeclareRestored>();
       break;

@@ -168,14 +168,16 @@ absl::StatusOr<Reply> Sets::Run(const SpaceName& name, const StrictSetOptions& o
   return Reply(std::move(reply));
 }
 
-absl::StatusOr<Reply> Sets::Do(const SpaceName& name, const Create& create, absl::Time,
+absl::StatusOr<Reply> Sets::Do(const SpaceName& name, const Create& create, absl::Time now,
                                bool& changed) {
   if (const auto found = sets_.find(name); found != sets_.end()) {
     LOCUS_RETURN_IF_ERROR(strict::CheckSame(name, found->second.set.options, create.options));
     return Reply();
   }
   if (sets_.size() >= kMostSets) return LimitMet(kMostSets, "sets of strict sequences");
-  sets_[name].set.options = create.options;
+  strict::Batch batch;
+  Rules::Create(batch, create.options, create.past, now);
+  sets_[name].set = batch.set;
   changed = true;
   return Reply();
 }

@@ -23,8 +23,7 @@
 //
 // A set lives and ends with the state of its cluster, so that there is no other identity to compare
 // with. A cluster whose data were put back is noticed by what owners know of (StrictTake,
-// StrictExtend, StrictRelease), or by DeclareRestored. A cluster that is begun anew has no set; one
-// that is created there is as one that was deleted by hand.
+// StrictExtend, StrictRelease), or by DeclareRestored. A cluster that is begun anew has no set.
 
 namespace locus::strict_machine {
 
@@ -38,6 +37,8 @@ inline constexpr size_t kMostHolders = 1 << 12;
 
 struct Create {
   StrictSetOptions options;
+  // Builds before codec version 5 left only the first ever in logs.
+  StrictSetPast past;
 };
 struct DeclareRestored {};
 struct Take {
@@ -72,6 +73,9 @@ size_t SectionsIn(const Call& call);
 inline constexpr size_t kUnitBytes = 40;
 inline constexpr size_t kFixedBytes = 24;
 size_t UnitsOf(const Reply& reply);
+
+// A Create of a set that is not the first ever: nodes know it since codec version 5.
+bool IsCreateAnew(const Call& call);
 
 // Bytes. Reading refuses what CheckLogged refuses.
 void Put(internal::ByteWriter& writer, const Call& call);

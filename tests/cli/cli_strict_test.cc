@@ -21,7 +21,7 @@ class CliStrictTest : public ::testing::Test {
  protected:
   StrictSetView Create(const std::string& set) {
     auto store = OpenStrictStore(uri_, {.create = true}).value();
-    EXPECT_TRUE(store->Create(SpaceName::Parse(set).value(), {}).ok());
+    EXPECT_TRUE(store->Create(SpaceName::Parse(set).value(), {}, {.first_ever = true}).ok());
     return Show(set);
   }
   StrictSetView Show(const std::string& set) {
@@ -93,9 +93,26 @@ TEST_F(CliStrictTest, Created_HasTheOptionsAndIsNotChanged) {
   EXPECT_THAT(wrong.err, HasSubstr("63"));
 }
 
+TEST_F(CliStrictTest, CreatedAgainAfterALoss_BeginsAboveWhatWasGivenOut) {
+  const SpaceName set = SpaceName::Parse("orders").value();
+  std::vector<std::string> create = {"strict", "create", "--store", uri_, "--ttl", "3"};
+  ASSERT_EQ(RunLocus(create).exit, 0);
+  EXPECT_GT(Show("orders").rest_until, Show("orders").now);
+  create.insert(create.end(), {"--set", "first", "--first-ever"});
+  ASSERT_EQ(RunLocus(create).exit, 0);
+  EXPECT_LT(Show("first").rest_until, Show("first").now);
+  auto store = OpenStrictStore(uri_).value();
+  const auto first = SpaceName::Parse("first").value();
+  const StrictOwner owner = {"one", "10.0.0.1:7070", 11};
+  const auto small = store->Take(first, Show("first").options, {owner, {{0}}}).value();
+  EXPECT_EQ(small.items[0].start, 0u);
+  const auto rests = store->Take(set, Show("orders").options, {owner, {{0}}}).value();
+  EXPECT_EQ(rests.items[0].verdict, StrictGrant::Verdict::kResting);
+}
+
 TEST_F(CliStrictTest, Status_SaysWhoHasWhat) {
   ASSERT_EQ(RunLocus({"strict", "create", "--store", uri_, "--uids", "1000", "--section-size",
-                      "100", "--ttl", "600"})
+                      "100", "--ttl", "600", "--first-ever"})
                 .exit,
             0);
   Outcome nobody = Status();

@@ -203,7 +203,7 @@ class ExtremeRequests {
     switch (Below(8)) {
       case 0:
       case 1:
-        return Call(strict_machine::Create{set_});
+        return Call(strict_machine::Create{set_, {.first_ever = Below(2) == 0}});
       case 2:
         if (Below(3) == 0) return Call(strict_machine::DeclareRestored{});
         [[fallthrough]];

@@ -54,15 +54,16 @@ class StrictLimitsTest : public MachineTest {
 
 TEST_F(StrictLimitsTest, MostSets_TheNextIsRefused) {
   for (size_t i = 0; i < strict_machine::kMostSets; ++i) {
-    ASSERT_TRUE(DoIn(Named(i), strict_machine::Create{options_}).status.ok());
+    ASSERT_TRUE(DoIn(Named(i), strict_machine::Create{options_, {.first_ever = true}}).status.ok());
   }
-  ExpectFull(DoIn(Named(64), strict_machine::Create{options_}), "64 sets");
-  EXPECT_TRUE(DoIn(Named(0), strict_machine::Create{options_}).status.ok()) << "it is there";
+  ExpectFull(DoIn(Named(64), strict_machine::Create{options_, {.first_ever = true}}), "64 sets");
+  EXPECT_TRUE(DoIn(Named(0), strict_machine::Create{options_, {.first_ever = true}}).status.ok())
+      << "it is there";
   ExpectSnapshotIsReadAgain();
 }
 
 TEST_F(StrictLimitsTest, MostSections_TheNextIsRefusedAndTheOthersGoOn) {
-  ASSERT_TRUE(DoIn(Named(0), strict_machine::Create{options_}).status.ok());
+  ASSERT_TRUE(DoIn(Named(0), strict_machine::Create{options_, {.first_ever = true}}).status.ok());
   const auto all = static_cast<uint32_t>(strict_machine::kMostSections);
   uint64_t session = 0;
   for (uint32_t first = 0; first < all; first += kMostSectionsAtOnce) {
@@ -77,7 +78,7 @@ TEST_F(StrictLimitsTest, MostSections_TheNextIsRefusedAndTheOthersGoOn) {
 }
 
 TEST_F(StrictLimitsTest, MostOwners_TheNextIsRefusedUntilOneHasNoSection) {
-  ASSERT_TRUE(DoIn(Named(0), strict_machine::Create{options_}).status.ok());
+  ASSERT_TRUE(DoIn(Named(0), strict_machine::Create{options_, {.first_ever = true}}).status.ok());
   for (size_t i = 0; i < strict_machine::kMostHolders; ++i) {
     ASSERT_TRUE(DoIn(Named(0), Take(Owner(i), static_cast<uint32_t>(i), 1)).status.ok()) << i;
   }
@@ -106,8 +107,8 @@ TEST_F(StrictLimitsTest, MostOwners_TheNextIsRefusedUntilOneHasNoSection) {
 class MostOwnersTest : public StrictLimitsTest {
  protected:
   void Fill(size_t ended) {
-    ASSERT_TRUE(DoIn(Named(0), strict_machine::Create{options_}).status.ok());
-    ASSERT_TRUE(DoIn(Named(1), strict_machine::Create{options_}).status.ok());
+    ASSERT_TRUE(DoIn(Named(0), strict_machine::Create{options_, {.first_ever = true}}).status.ok());
+    ASSERT_TRUE(DoIn(Named(1), strict_machine::Create{options_, {.first_ever = true}}).status.ok());
     for (size_t i = 0; i < strict_machine::kMostHolders; ++i) {
       if (i == ended) now_ += options_.ttl / 2;
       ASSERT_TRUE(DoIn(Named(0), Take(Owner(i), static_cast<uint32_t>(i), 1)).status.ok()) << i;

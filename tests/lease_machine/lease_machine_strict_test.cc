@@ -21,7 +21,7 @@ class StrictTest : public MachineTest {
   StrictTest() { options_.uids = 1'000'000; }
 
   static StrictOwner Owner(const std::string& name) { return {name, name + ":7070", 1000}; }
-  Call Create() const { return strict_machine::Create{options_}; }
+  Call Create() const { return strict_machine::Create{options_, {.first_ever = true}}; }
   Call Take(const std::string& owner, std::vector<uint32_t> sections = {3}) const {
     strict_machine::Take take{options_, {Owner(owner), {}}};
     for (const uint32_t section : sections) take.request.wishes.push_back({section, 0});

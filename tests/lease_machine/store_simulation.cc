@@ -75,7 +75,8 @@ class Simulation final : public SessionSimulation<Client, Operation> {
     Draw(client);
     if (client.tag) return GoOn(client);
     if (!created_) return Call(client, space_, segment_machine::Create{options_, {}});
-    if (!set_created_) return Call(client, space_, strict_machine::Create{strict_options_});
+    if (!set_created_)
+      return Call(client, space_, strict_machine::Create{strict_options_, {.first_ever = true}});
     switch (random_.Below(14)) {
       case 0:
         return Set(client);

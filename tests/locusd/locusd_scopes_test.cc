@@ -75,9 +75,12 @@ TEST_F(LocusdScopesTest, TokenOfLeases_MayNeitherTouchCountersNorRules) {
 TEST_F(LocusdScopesTest, StrictSections_AreOfTheStoreAndTheirSetsOfOperators) {
   const StrictSetOptions options;
   auto till = LocusdStrictStore::Open(As("till")).value();
-  ExpectNeeds(till->Create(SpaceName(), options), "operate", "till");
-  ASSERT_TRUE(LocusdStrictStore::Open(As("all")).value()->Create(SpaceName(), options).ok());
-  EXPECT_TRUE(till->Create(SpaceName(), options).ok()) << "it is there";
+  ExpectNeeds(till->Create(SpaceName(), options, {.first_ever = true}), "operate", "till");
+  ASSERT_TRUE(LocusdStrictStore::Open(As("all"))
+                  .value()
+                  ->Create(SpaceName(), options, {.first_ever = true})
+                  .ok());
+  EXPECT_TRUE(till->Create(SpaceName(), options, {.first_ever = true}).ok()) << "it is there";
   const StrictTake take{{"a", "", 7}, {{3, 0}}};
   const auto taken = till->Take(SpaceName(), options, take);
   EXPECT_TRUE(taken.ok()) << taken.status();

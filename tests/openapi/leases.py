@@ -102,7 +102,8 @@ def try_strict_store(server):
     """Sections of strict sequences, as their owners take them."""
     name, absent = "/v1/strict_sets/s", "/v1/strict_sets/none"
     for _ in range(2):
-        server.ask("PUT", name, {"options": STRICT}, expect=204)
+        server.ask("PUT", name, {"options": STRICT, "first_ever": True}, expect=204)
+    server.ask("PUT", name, {"options": STRICT, "first_ever": "yes"}, expect=400)
     server.ask("PUT", name, {"options": {**STRICT, "step": 1}}, expect=412)
     server.ask("PUT", name, {"options": {**STRICT, "step": 0}}, expect=400)
     server.ask("PUT", "/v1/strict_sets/S", {"options": STRICT}, expect=400)

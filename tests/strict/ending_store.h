@@ -32,7 +32,8 @@ class EndingStore : public StoreFrame<StrictStore> {
     }
   }
 
-  absl::Status Create(const SpaceName& name, const StrictSetOptions& options) override {
+  absl::Status Create(const SpaceName& name, const StrictSetOptions& options,
+                      const StrictSetPast&) override {
     internal::MutexLock lock(mutex_);
     return CheckSame(name, set_.options, options);
   }

@@ -56,7 +56,7 @@ TEST(StrictDeadlineTest, StoreIsGone_NoNumberPastTheDeadline) {
   set.step = kMostStrictStep;
   set.ttl = absl::Seconds(4);
   auto store = std::make_shared<GoneStore>();
-  ASSERT_TRUE(store->Create(SpaceName(), set).ok());
+  ASSERT_TRUE(store->Create(SpaceName(), set, {.first_ever = true}).ok());
   StrictSequencerOptions options;
   options.options = set;
   options.name = "a";

@@ -45,7 +45,7 @@ TEST(StrictMemoryTest, AtTheLimit_TheSectionOpenedFirstGoesOnAboveWhatIsStored) 
   fakes::ManualClock clock;
   fakes::ManualExecutor executor;
   auto store = std::make_shared<MemoryStrictStore>(clock);
-  ASSERT_TRUE(store->Create(SpaceName(), Sparse()).ok());
+  ASSERT_TRUE(store->Create(SpaceName(), Sparse(), {.first_ever = true}).ok());
   StrictSequencerOptions options;
   options.clock = &clock;
   options.executor = &executor;
@@ -83,7 +83,7 @@ TEST(StrictMemoryTest, LeaseThatEnds_LetsNothingGo) {
   fakes::ManualClock clock;
   fakes::ManualExecutor executor;
   auto store = std::make_shared<MemoryStrictStore>(clock);
-  ASSERT_TRUE(store->Create(SpaceName(), Sparse()).ok());
+  ASSERT_TRUE(store->Create(SpaceName(), Sparse(), {.first_ever = true}).ok());
   StrictSequencerOptions options;
   options.clock = &clock;
   options.executor = &executor;
@@ -98,7 +98,7 @@ TEST(StrictMemoryTest, LeaseThatEnds_LetsNothingGo) {
 
 TEST(StrictMemoryTest, BadLimit_IsRefusedByName) {
   auto store = std::make_shared<MemoryStrictStore>();
-  ASSERT_TRUE(store->Create(SpaceName(), Sparse()).ok());
+  ASSERT_TRUE(store->Create(SpaceName(), Sparse(), {.first_ever = true}).ok());
   StrictSequencerOptions options;
   options.options = Sparse();
   options.name = "a";
@@ -112,7 +112,7 @@ TEST(StrictMemoryTest, TwiceAsManyKeysAsFit_RiseStrictlyUnderLoad) {
   constexpr int kThreads = 3;
   constexpr size_t kCalls = 6'000;
   auto store = std::make_shared<MemoryStrictStore>();
-  ASSERT_TRUE(store->Create(SpaceName(), Sparse()).ok());
+  ASSERT_TRUE(store->Create(SpaceName(), Sparse(), {.first_ever = true}).ok());
   const auto a = Open(store, {});
   const auto now_ns = [] {
     return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);

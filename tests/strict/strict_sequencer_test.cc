@@ -28,7 +28,7 @@ class StrictSequencerTest : public ::testing::Test {
     options_.uids = 1000;
     options_.section_size = 100;
     options_.step = 50;
-    EXPECT_TRUE(store_->Create(SpaceName(), options_).ok());
+    EXPECT_TRUE(store_->Create(SpaceName(), options_, {.first_ever = true}).ok());
   }
 
   std::unique_ptr<StrictSequencer> Open(const std::string& name) {

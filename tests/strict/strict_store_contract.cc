@@ -12,7 +12,7 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(StrictStoreContract);
 StrictStoreContract::StrictStoreContract()
     : under_test_(GetParam().make()), store_(under_test_->Connect()) {
   options_.uids = 1'000'000;
-  const absl::Status status = store_->Create(set_, options_);
+  const absl::Status status = store_->Create(set_, options_, {.first_ever = true});
   EXPECT_TRUE(status.ok()) << status;
 }
 
@@ -199,10 +199,33 @@ TEST_P(StrictStoreContract, ClockSetBack_LeaseEndsATtlLater) {
 TEST_P(StrictStoreContract, OtherOptions_AreRefused) {
   StrictSetOptions others = options_;
   others.section_size = 50'000;
-  EXPECT_EQ(store_->Create(set_, others).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(store_->Create(set_, others, {.first_ever = true}).code(),
+            absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(store_->Take(set_, others, {Owner("a"), {{3, 0}}}).status().code(),
             absl::StatusCode::kFailedPrecondition);
-  EXPECT_TRUE(store_->Create(set_, options_).ok());
+  EXPECT_TRUE(store_->Create(set_, options_, {.first_ever = true}).ok());
+}
+
+// The new store knows nothing of the old one, and no owner from before comes to it.
+TEST_P(StrictStoreContract, SetThatIsCreatedAgainAfterItsStoreWasLost_BeginsAboveAllFromBefore) {
+  const StrictGrant before = Take(Owner("a"));
+  const uint64_t used = Extend(Owner("a"), before, 1'000'000).max_seq;
+  const absl::Time then = under_test_->clock().Now();
+  store_.reset();
+  under_test_.reset();
+  under_test_ = GetParam().make();
+  store_ = under_test_->Connect();
+  if (const absl::Duration past = then - under_test_->clock().Now(); past > absl::ZeroDuration()) {
+    Advance(past);
+  }
+  ASSERT_TRUE(store_->Create(set_, options_, StrictSetPast()).ok());
+  const auto at_once = TryTake(Owner("b"));
+  ASSERT_TRUE(at_once.ok()) << at_once.status();
+  EXPECT_EQ(at_once->verdict, Verdict::kResting) << "a may go on";
+  Advance(options_.ttl + options_.ttl / 100 + absl::Milliseconds(1));
+  EXPECT_GT(Take(Owner("b")).start, used);
+  ASSERT_TRUE(store_->Create(set_, options_, StrictSetPast()).ok());
+  EXPECT_EQ(Show().losses, 1u) << "it is there";
 }
 
 TEST_P(StrictStoreContract, NoSuchSet_IsNotFound) {

@@ -35,7 +35,7 @@ TEST(StrictThreadsTest, HandOversUnderLoad_NumbersRiseStrictly) {
   set.section_size = 64;
   set.step = 500;
   auto store = std::make_shared<MemoryStrictStore>();
-  ASSERT_TRUE(store->Create(SpaceName(), set).ok());
+  ASSERT_TRUE(store->Create(SpaceName(), set, {.first_ever = true}).ok());
   std::unique_ptr<StrictSequencer> owners[] = {Open(store, set, "a"), Open(store, set, "b")};
   ASSERT_TRUE(owners[0]->Take(std::vector<uint32_t>{0, 1}).ok());
 

@@ -81,7 +81,8 @@ StrictSettings Settings(const std::string& name) {
 // A node and its API, without what calls other nodes.
 struct Served {
   explicit Served(const StrictSettings& settings, StrictApiOptions options = {})
-      : node(
+      : set_options(settings.options),
+        node(
             settings, [](const StrictEvent&) {}, Clock::System()) {
     options.hand_over = [this](std::optional<std::vector<uint32_t>> sections,
                                const std::string& to) -> absl::StatusOr<StrictNode::Change> {
@@ -96,6 +97,8 @@ struct Served {
   }
 
   absl::Status Open(const std::shared_ptr<StrictStore>& store) {
+    // As an operator: a set that a node makes rests for a ttl.
+    store->Create(SpaceName(), set_options, {.first_ever = true}).IgnoreError();
     return node.OpenSet([store] { return absl::StatusOr<std::shared_ptr<StrictStore>>(store); });
   }
   std::future<ServerAnswer> Start(const std::string& path, const std::string& body) {
@@ -114,6 +117,7 @@ struct Served {
     return json::parse(answer.body);
   }
 
+  const StrictSetOptions set_options;
   StrictNode node;
   std::atomic<int> came_back = 0;
   std::atomic<int> news = 0;

@@ -109,7 +109,7 @@ TEST_F(StrictServiceTest, SetThatRestsAfterALoss_IsToldOnce) {
   settings_.options.ttl = absl::Minutes(10);
   const auto store = OpenStrictStore(settings_.place.uri, {.create = true});
   ASSERT_TRUE(store.ok()) << store.status();
-  ASSERT_TRUE((*store)->Create(settings_.set, settings_.options).ok());
+  ASSERT_TRUE((*store)->Create(settings_.set, settings_.options, {.first_ever = true}).ok());
   ASSERT_TRUE((*store)->DeclareRestored(settings_.set).ok());
   ASSERT_NO_FATAL_FAILURE(StartEmpty());
   const std::string what = "the set of strict sequences rests after a loss";

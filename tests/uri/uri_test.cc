@@ -84,7 +84,7 @@ TEST_F(UriTest, StrictSequences_AreOpenedWhereTheyAreKept) {
   EXPECT_TRUE(absl::IsNotFound(OpenStrictStore(sqlite_).status()));
   auto store = OpenStrictStore(sqlite_, {.create = true});
   ASSERT_TRUE(store.ok()) << store.status();
-  EXPECT_TRUE((*store)->Create(SpaceName(), StrictSetOptions()).ok());
+  EXPECT_TRUE((*store)->Create(SpaceName(), StrictSetOptions(), {.first_ever = true}).ok());
   EXPECT_TRUE((*OpenStrictStore(sqlite_))->Show(SpaceName()).ok());
   EXPECT_FALSE(OpenStrictStore("mysql://127.0.0.1:1/locus").ok());
   EXPECT_TRUE(OpenStrictStore("etcd://127.0.0.1:1").ok()) << "contacts no server";

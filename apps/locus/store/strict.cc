@@ -45,11 +45,12 @@ struct StrictLine {
   }
 };
 
-absl::Status Create(const StrictLine& line, const StrictSetOptions& options) {
+absl::Status Create(const StrictLine& line, const StrictSetOptions& options,
+                    const StrictSetPast& past) {
   SignalsHeld until_written;
   LOCUS_RETURN_IF_ERROR(options.Check());
   LOCUS_ASSIGN_OR_RETURN(auto store, OpenStrict(line.uri, /*create=*/true));
-  return store->Create(line.set, options);
+  return store->Create(line.set, options, past);
 }
 
 absl::Status DeclareRestored(const StrictLine& line) {
@@ -200,10 +201,12 @@ std::string TextOf(const SpaceName& set, const StrictSetView& view, const Shares
 int RunStrictCreate(std::span<const std::string> words) {
   StrictLine strict;
   StrictSetOptions options;
+  StrictSetPast past;
   VerbLine line("strict create",
                 "Creates a set of strict sequences, with its sqlite file or tables, if it is "
-                "missing. A set that exists with other options is left as it is, and refused.",
-                "locus strict create --store sqlite:strict.db --uids 10000000");
+                "missing. Its numbers begin above those of a store that was lost. A set that "
+                "exists with other options is left as it is, and refused.",
+                "locus strict create --store sqlite:strict.db --uids 10000000 --first-ever");
   strict.DeclareOn(line);
   constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
   line.Number("--uids N", &options.uids, {.least = 1, .most = kMost}, "The users of the set");
@@ -215,8 +218,11 @@ int RunStrictCreate(std::span<const std::string> words) {
               "By how much the stored number is raised at once, ahead of use");
   line.Duration("--ttl SECONDS", &options.ttl, {.most = absl::Hours(1)},
                 "How long the users of an owner that died are without numbers");
+  line.Flag("--first-ever", &past.first_ever,
+            "No number of this set was ever given out, in no store: begin at 1, at once. Not for a "
+            "script that runs again: after a loss it would repeat numbers");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
-  return EndVerb("strict create", Create(strict, options));
+  return EndVerb("strict create", Create(strict, options, past));
 }
 
 int RunStrictStatus(std::span<const std::string> words) {

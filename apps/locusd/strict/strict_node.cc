@@ -32,7 +32,7 @@ absl::Status StrictNode::OpenSet(const Open& open) {
 absl::Status StrictNode::TryToOpen(const Open& open) {
   LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<StrictStore> store, open());
   if (settings_.create) {
-    LOCUS_RETURN_IF_ERROR(store->Create(settings_.set, settings_.options));
+    LOCUS_RETURN_IF_ERROR(store->Create(settings_.set, settings_.options, StrictSetPast()));
   }
   StrictSequencerOptions options;
   options.set = settings_.set;

@@ -136,7 +136,8 @@ class MemoryStrictStore : public StrictStore {
   explicit MemoryStrictStore(Clock& clock = Clock::System());
   ~MemoryStrictStore() override;
 
-  absl::Status Create(const SpaceName& set, const StrictSetOptions& options) override;
+  absl::Status Create(const SpaceName& set, const StrictSetOptions& options,
+                      const StrictSetPast& past) override;
   absl::Status DeclareRestored(const SpaceName& set) override;
   absl::StatusOr<StrictReply<StrictGrant>> Take(const SpaceName& set,
                                                 const StrictSetOptions& options,

@@ -21,7 +21,8 @@ class StrictSets final : public LocusdStrictStore {
  public:
   explicit StrictSets(std::unique_ptr<Nodes> nodes) : nodes_(std::move(nodes)) {}
 
-  absl::Status Create(const SpaceName& set, const StrictSetOptions& options) override {
+  absl::Status Create(const SpaceName& set, const StrictSetOptions& options,
+                      const StrictSetPast& past) override {
     LOCUS_RETURN_IF_ERROR(options.Check());
     // Only operators' tokens may create a set, where there are any. So an owner with another token
     // first looks whether the set is there.
@@ -30,7 +31,7 @@ class StrictSets final : public LocusdStrictStore {
     if (!absl::IsNotFound(there.status())) return there.status();
     LOCUS_RETURN_IF_ERROR(
         strict::CheckFits(set, options, strict_machine::kMostSections, "a cluster of locusd"));
-    return Send("PUT", PathOf(set), strict_machine::Create{options}, 204).status();
+    return Send("PUT", PathOf(set), strict_machine::Create{options, past}, 204).status();
   }
 
   absl::Status DeclareRestored(const SpaceName& set) override {

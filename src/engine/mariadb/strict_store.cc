@@ -29,13 +29,13 @@ class StrictSectionStore final : public strict::StoreFrame<MariadbStrictStore> {
   void TellTime(Clock& clock) { rows_.TellTime(clock); }
   absl::Status Connect() { return rows_.pool().Use(mariadb::CheckStrictSchema); }
 
-  absl::Status Create(const SpaceName& name, const StrictSetOptions& options) override {
+  absl::Status Create(const SpaceName& name, const StrictSetOptions& options,
+                      const StrictSetPast& past) override {
     LOCUS_RETURN_IF_ERROR(options.Check());
     return Write(name, [&](Transaction& now) -> absl::Status {
       if (now.state.set) return strict::CheckSame(name, now.state.set->options, options);
       strict::Batch batch;
-      batch.set.options = options;
-      batch.set_changed = true;
+      strict::Rules::Create(batch, options, past, now.state.now);
       return Commit(now, batch);
     });
   }

@@ -58,12 +58,15 @@ struct MemoryStrictStore::Rep {
 MemoryStrictStore::MemoryStrictStore(Clock& clock) : rep_(std::make_unique<Rep>(clock)) {}
 MemoryStrictStore::~MemoryStrictStore() = default;
 
-absl::Status MemoryStrictStore::Create(const SpaceName& set, const StrictSetOptions& options) {
+absl::Status MemoryStrictStore::Create(const SpaceName& set, const StrictSetOptions& options,
+                                       const StrictSetPast& past) {
   LOCUS_RETURN_IF_ERROR(options.Check());
   MutexLock lock(rep_->mutex);
   auto [entry, created] = rep_->state.sets.try_emplace(set);
   if (!created) return strict::CheckSame(set, entry->second.set.options, options);
-  entry->second.set.options = options;
+  strict::Batch batch;
+  strict::Rules::Create(batch, options, past, rep_->clock.Now());
+  entry->second.set = batch.set;
   return absl::OkStatus();
 }
 

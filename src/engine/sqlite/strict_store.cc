@@ -24,19 +24,19 @@ class StrictSectionStore final : public strict::StoreFrame<SqliteStrictStore> {
 
   absl::Status Connect(bool create) { return file_.Connect(create); }
 
-  absl::Status Create(const SpaceName& name, const StrictSetOptions& options) override {
+  absl::Status Create(const SpaceName& name, const StrictSetOptions& options,
+                      const StrictSetPast& past) override {
     LOCUS_RETURN_IF_ERROR(options.Check());
     return Write([&](Transaction& now) -> absl::Status {
       LOCUS_ASSIGN_OR_RETURN(auto found, now.tables.FindSet(name.str()));
       if (found) return strict::CheckSame(name, found->options, options);
       strict::Batch batch;
-      batch.set.options = options;
       // The sidecar remembers a set that the file has lost.
       auto beside = now.beside.spaces.find(name.str());
-      if (beside != now.beside.spaces.end()) {
-        batch.set.base = beside->second.base;
-        strict::Rules::NoteLoss(batch, now.newest_grant);
-      }
+      const bool lost = beside != now.beside.spaces.end();
+      if (lost) batch.set.base = beside->second.base;
+      strict::Rules::Create(batch, options, {.first_ever = past.first_ever && !lost},
+                            now.newest_grant);
       return StoreSet(now, name.str(), batch.set);
     });
   }

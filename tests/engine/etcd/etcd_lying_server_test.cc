@@ -102,7 +102,7 @@ absl::Status Use(const EtcdOptions& options) {
   if (!sections.ok()) return sections.status();
   StrictSetOptions set;
   const StrictOwner owner{"a", "", 1};
-  status.Update((*sections)->Create(space, set));
+  status.Update((*sections)->Create(space, set, {.first_ever = true}));
   auto taken = (*sections)->Take(space, set, {owner, {{3, 0}, {4, 0}}});
   if (taken.ok()) {
     EXPECT_EQ(taken->items.size(), 2u);

@@ -23,7 +23,7 @@ class EtcdStrictLossTest : public ::testing::Test {
     options_.request_timeout = options_.call_timeout = absl::Seconds(30);
     set_options_.uids = 1'000'000;
     store_ = Open();
-    ASSERT_TRUE(store_->Create(set_, set_options_).ok());
+    ASSERT_TRUE(store_->Create(set_, set_options_, {.first_ever = true}).ok());
     MustTake(*store_, "before", 9);
   }
   std::unique_ptr<etcd::SectionStore> Open() {
@@ -159,7 +159,7 @@ TEST_F(EtcdStrictLossTest, EmptiedCluster_IsNotFoundUntilCreatedThenALoss) {
   ASSERT_TRUE(server_.RestartEmpty());
   EXPECT_TRUE(absl::IsNotFound(Take(*store_, "a").status()));
   EXPECT_TRUE(absl::IsNotFound(Take(*Open(), "b").status()));
-  ASSERT_TRUE(Open()->Create(set_, set_options_).ok());
+  ASSERT_TRUE(Open()->Create(set_, set_options_, {.first_ever = true}).ok());
   bool noticed = false;
   auto extended = Extend(*store_, "a", grant, &noticed);
   ASSERT_TRUE(extended.ok()) << extended.status();
@@ -175,7 +175,7 @@ TEST_F(EtcdStrictLossTest, EmptiedCluster_IsNoticedByWhoOnlyAskedBefore) {
   auto watcher = Open();
   EXPECT_EQ(Take(*watcher, "b")->verdict, Verdict::kHeld);
   ASSERT_TRUE(server_.RestartEmpty());
-  ASSERT_TRUE(Open()->Create(set_, set_options_).ok());
+  ASSERT_TRUE(Open()->Create(set_, set_options_, {.first_ever = true}).ok());
   ExpectNoticed(*watcher);
 }
 
@@ -183,7 +183,7 @@ TEST_F(EtcdStrictLossTest, EmptiedCluster_IsNoticedByWhoOnlyAskedBefore) {
 TEST_F(EtcdStrictLossTest, EmptiedCluster_BeginsAnewForNewProcesses) {
   MustTake(*store_, "a");
   ASSERT_TRUE(server_.RestartEmpty());
-  ASSERT_TRUE(Open()->Create(set_, set_options_).ok());
+  ASSERT_TRUE(Open()->Create(set_, set_options_, {.first_ever = true}).ok());
   EXPECT_EQ(MustTake(*Open(), "b").start, 0u) << "this is the hole";
 }
 
@@ -259,7 +259,7 @@ TEST_F(EtcdStrictOwnerTest, CutFromTheStoreBeyondTheLease_AnswersNothingUntilTak
   through.endpoints = {absl::StrCat("127.0.0.1:", proxy.port())};
   through.request_timeout = through.call_timeout = absl::Seconds(1);
   std::shared_ptr<StrictStore> store = EtcdStrictStore::Open(through).value();
-  ASSERT_TRUE(store->Create(other, set_options_).ok());
+  ASSERT_TRUE(store->Create(other, set_options_, {.first_ever = true}).ok());
   StrictSequencerOptions of_owner;
   of_owner.set = other;
   of_owner.options = set_options_;
@@ -291,7 +291,8 @@ TEST(EtcdStrictClusterTest, LeaderKilledWhileASectionIsHandedOver_NumbersRise) {
   set.uids = 1000;
   set.section_size = 1000;
   std::shared_ptr<StrictStore> store = EtcdStrictStore::Open(server.options()).value();
-  ASSERT_TRUE(WaitUntil([&] { return store->Create(SpaceName(), set).ok(); }));
+  ASSERT_TRUE(
+      WaitUntil([&] { return store->Create(SpaceName(), set, {.first_ever = true}).ok(); }));
   std::unique_ptr<StrictSequencer> owners[2];
   for (int i = 0; i < 2; ++i) {
     StrictSequencerOptions options;

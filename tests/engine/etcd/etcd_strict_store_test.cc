@@ -37,7 +37,7 @@ class EtcdStrictStoreTest : public ::testing::Test {
  protected:
   EtcdStrictStoreTest() {
     set_options_.uids = 1'000'000;
-    const absl::Status status = store_->Create(set_, set_options_);
+    const absl::Status status = store_->Create(set_, set_options_, {.first_ever = true});
     EXPECT_TRUE(status.ok()) << status;
   }
   std::unique_ptr<EtcdStrictStore> Open() {
@@ -123,7 +123,7 @@ TEST_F(EtcdStrictStoreTest, AllSectionsAtOnce_AreOneCall) {
   StrictSetOptions large;
   large.section_size = 64;
   large.uids = 64 * 4096;
-  ASSERT_TRUE(store_->Create(name, large).ok());
+  ASSERT_TRUE(store_->Create(name, large, {.first_ever = true}).ok());
   const StrictOwner owner{"a-name-as-long-as-some", "http://10.20.30.40:7070", 77};
   StrictTake request{owner, {}};
   for (uint32_t i = 0; i < 4096; ++i) request.wishes.push_back({i, 0});
@@ -152,7 +152,7 @@ TEST_F(EtcdStrictStoreTest, SetOfMoreThan4096Sections_IsNotCreated) {
   for (const uint64_t uids : {StrictSetOptions().uids, uint64_t{4096} * 100'000 + 1}) {
     StrictSetOptions large;
     large.uids = uids;
-    const absl::Status status = store_->Create(name, large);
+    const absl::Status status = store_->Create(name, large, {.first_ever = true});
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
     for (const std::string& part :
          {absl::StrCat(large.sections(), " sections"), std::string("at most 4096"),
@@ -206,7 +206,7 @@ TEST_F(EtcdStrictStoreTest, SpoiltState_IsNamed) {
   all(data_loss);
   PutRaw(options_, KeyOf("set"), "2" + set.substr(1));
   all([](const absl::Status& status) { return absl::IsFailedPrecondition(status); });
-  EXPECT_TRUE(absl::IsFailedPrecondition(store_->Create(set_, set_options_)));
+  EXPECT_TRUE(absl::IsFailedPrecondition(store_->Create(set_, set_options_, {.first_ever = true})));
 }
 
 TEST_F(EtcdStrictStoreTest, ForkedChild_IsRefused) {
@@ -215,7 +215,8 @@ TEST_F(EtcdStrictStoreTest, ForkedChild_IsRefused) {
     auto refused = [](const absl::Status& status) { return absl::IsFailedPrecondition(status); };
     const bool all =
         refused(Take(*store_, "b").status()) && refused(store_->Show(set_).status()) &&
-        refused(store_->Create(set_, set_options_)) && refused(store_->DeclareRestored(set_)) &&
+        refused(store_->Create(set_, set_options_, {.first_ever = true})) &&
+        refused(store_->DeclareRestored(set_)) &&
         refused(
             store_->Extend(set_, set_options_, {Owner("a"), {{3, grant.token, 0, 0}}}).status());
     store_.reset();

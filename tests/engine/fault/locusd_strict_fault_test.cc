@@ -39,7 +39,7 @@ class LocusdStrictFaultTest : public ::testing::Test {
       auto opened = LocusdStrictStore::Open(cluster_.Options(absl::Seconds(10)));
       ASSERT_TRUE(opened.ok()) << opened.status();
       const std::shared_ptr<StrictStore> store = *std::move(opened);
-      const absl::Status created = store->Create(SpaceName(), SetOptions());
+      const absl::Status created = store->Create(SpaceName(), SetOptions(), {.first_ever = true});
       ASSERT_TRUE(created.ok()) << created;
       StrictSequencerOptions of_owner;
       of_owner.options = SetOptions();

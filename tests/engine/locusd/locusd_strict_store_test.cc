@@ -78,7 +78,7 @@ class LocusdStrictStoreTest : public ::testing::Test {
 TEST_F(LocusdStrictStoreTest, LeadersKilled_EachCallIsCarriedOutOnce) {
   ApiCluster cluster(3, clock_);
   auto store = MustOpen(cluster.options(), clock_);
-  ASSERT_TRUE(store->Create(set_, options_).ok());
+  ASSERT_TRUE(store->Create(set_, options_, {.first_ever = true}).ok());
   StrictGrant grant = Take(*store, "a");
   uint64_t tables = 1;
   for (int round = 0; round < 3; ++round) {
@@ -110,7 +110,7 @@ TEST_F(LocusdStrictStoreTest, LeadersKilled_EachCallIsCarriedOutOnce) {
 TEST_F(LocusdStrictStoreTest, AllNodesPutBack_AnOwnerShowsTheLoss) {
   ApiCluster cluster(3, clock_);
   auto store = MustOpen(cluster.options(), clock_);
-  ASSERT_TRUE(store->Create(set_, options_).ok());
+  ASSERT_TRUE(store->Create(set_, options_, {.first_ever = true}).ok());
   StrictGrant grant = Take(*store, "a");
   auto all = [&cluster](auto what) {
     for (int i = 0; i < cluster.nodes().size(); ++i) what(i);
@@ -134,26 +134,26 @@ TEST_F(LocusdStrictStoreTest, AllNodesPutBack_AnOwnerShowsTheLoss) {
 }
 
 // As where a set was deleted by hand: it begins at 0, until an owner of before comes.
-TEST_F(LocusdStrictStoreTest, ClusterBegunAnew_IsALossOnceAnOwnerOfBeforeComes) {
+TEST_F(LocusdStrictStoreTest, ClusterBegunAnew_GrantsNothingUntilOwnersFromBeforeHaveEnded) {
   ApiCluster cluster(1, clock_);
   auto store = MustOpen(cluster.options(), clock_);
-  ASSERT_TRUE(store->Create(set_, options_).ok());
+  ASSERT_TRUE(store->Create(set_, options_, {.first_ever = true}).ok());
   const StrictGrant before = Take(*store, "a");
   cluster.LoseAll();
   EXPECT_EQ(store->Show(set_).status().code(), absl::StatusCode::kNotFound);
-  ASSERT_TRUE(store->Create(set_, options_).ok());
-  EXPECT_EQ(store->Show(set_)->losses, 0u);
+  ASSERT_TRUE(store->Create(set_, options_, StrictSetPast()).ok());
+  EXPECT_EQ(store->Show(set_)->losses, 1u);
+  EXPECT_EQ(Take(*store, "b").verdict, Verdict::kResting);
   const auto reply = Extend(*store, "a", before);
   EXPECT_TRUE(reply.loss_noticed);
   EXPECT_FALSE(reply.items[0].held);
-  EXPECT_EQ(Take(*store, "b").verdict, Verdict::kResting);
 }
 
 TEST_F(LocusdStrictStoreTest, MostSectionsOfACall_AreOneCommand) {
   ApiCluster cluster(1, clock_);
   auto store = MustOpen(cluster.options(), clock_);
   options_.section_size = 64;
-  ASSERT_TRUE(store->Create(set_, options_).ok());
+  ASSERT_TRUE(store->Create(set_, options_, {.first_ever = true}).ok());
   StrictTake take{Owner("a"), {}};
   for (uint32_t section = 0; section < kMostSectionsAtOnce; ++section) {
     take.wishes.push_back({section, 0});
@@ -187,7 +187,7 @@ TEST_F(LocusdStrictStoreTest, SetLargerThanAClusterKeeps_IsNotCreated) {
   ApiCluster cluster(1, clock_);
   auto store = MustOpen(cluster.options(), clock_);
   options_.uids = 20'000'000'000;
-  const absl::Status status = store->Create(set_, options_);
+  const absl::Status status = store->Create(set_, options_, {.first_ever = true});
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
   for (const char* const part :
        {"200000 sections", "at most 131072", "a larger section_size", "another store"}) {
@@ -195,14 +195,14 @@ TEST_F(LocusdStrictStoreTest, SetLargerThanAClusterKeeps_IsNotCreated) {
   }
   EXPECT_EQ(store->Show(set_).status().code(), absl::StatusCode::kNotFound);
   options_.uids = 13'107'200'000;  // as many as there may be
-  EXPECT_TRUE(store->Create(set_, options_).ok());
+  EXPECT_TRUE(store->Create(set_, options_, {.first_ever = true}).ok());
 }
 
 TEST_F(LocusdStrictStoreTest, NodesThatKeepNoStore_Refuse) {
   ApiCluster cluster(1, clock_, {},
                      [](int, lease_api::ApiOptions& options) { options.keeps_store = false; });
   auto store = MustOpen(cluster.options(), clock_);
-  const absl::Status status = store->Create(set_, options_);
+  const absl::Status status = store->Create(set_, options_, {.first_ever = true});
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("api.store = true"));
 }
@@ -216,9 +216,10 @@ TEST_F(LocusdStrictStoreTest, WithOperatorTokens_ClientsCreateNothingAndOwn) {
   LocusdOptions of_operator = cluster.options();
   of_operator.token = "operator";
   auto by_operator = MustOpen(of_operator, clock_);
-  EXPECT_EQ(client->Create(set_, options_).code(), absl::StatusCode::kFailedPrecondition);
-  ASSERT_TRUE(by_operator->Create(set_, options_).ok());
-  EXPECT_TRUE(client->Create(set_, options_).ok()) << "it is there";
+  EXPECT_EQ(client->Create(set_, options_, {.first_ever = true}).code(),
+            absl::StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(by_operator->Create(set_, options_, {.first_ever = true}).ok());
+  EXPECT_TRUE(client->Create(set_, options_, {.first_ever = true}).ok()) << "it is there";
   const StrictGrant grant = Take(*client, "a");
   EXPECT_TRUE(Extend(*client, "a", grant).items[0].held);
   EXPECT_EQ(client->DeclareRestored(set_).code(), absl::StatusCode::kFailedPrecondition);

@@ -64,7 +64,7 @@ TEST_F(StrictBodiesTest, SetLargerThanAClusterKeeps_IsNotCreated) {
     http::ServerRequest request;
     request.method = "PUT";
     request.path = "/v1/strict_sets/s";
-    request.body = BodyOf(Call(strict_machine::Create{options}));
+    request.body = BodyOf(Call(strict_machine::Create{options, {}}));
     return ParseStoreCall(request).status();
   };
   EXPECT_TRUE(put(13'107'200'000).ok());
@@ -73,9 +73,16 @@ TEST_F(StrictBodiesTest, SetLargerThanAClusterKeeps_IsNotCreated) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("has 131073 sections"));
 }
 
+TEST_F(StrictBodiesTest, SetOfACallerThatSaysNothingOfItsPast_IsNotTheFirstEver) {
+  const auto create = ParseStrictCreate(
+      R"({"options": {"first_uid": "0", "uids": "100", "section_size": 100, "step": 10, "ttl_ms": 10000}})");
+  ASSERT_TRUE(create.ok()) << create.status();
+  EXPECT_FALSE(create->past.first_ever);
+}
+
 TEST_F(StrictBodiesTest, RandomCalls_ComeBackAsTheyWere) {
   for (int i = 0; i < 1000; ++i) {
-    ExpectBack(strict_machine::Create{Options()}, ParseStrictCreate);
+    ExpectBack(strict_machine::Create{Options(), {.first_ever = i % 2 == 0}}, ParseStrictCreate);
     strict_machine::Take take{Options(), {Owner(), {}}};
     strict_machine::Extend extend{Options(), {Owner(), {}}};
     strict_machine::Release release{Options(), {Owner(), {}, Below(2) == 0 ? "" : "b"}};

@@ -54,7 +54,7 @@ class MariadbStrictStoreTest : public ::testing::Test {
  protected:
   MariadbStrictStoreTest() {
     set_options_.uids = 1'000'000;
-    EXPECT_TRUE(store_->Create(set_, set_options_).ok());
+    EXPECT_TRUE(store_->Create(set_, set_options_, {.first_ever = true}).ok());
   }
   StrictOwner Owner(const std::string& name) const { return {name, "", UINT64_MAX}; }
   StrictGrant Take(const std::string& name, uint32_t section = 3) {
@@ -128,7 +128,7 @@ TEST_F(MariadbStrictStoreTest, AllSectionsAtOnce_AreReadInPages) {
   StrictSetOptions large;
   large.section_size = 64;
   large.uids = 64 * 5000;
-  ASSERT_TRUE(store_->Create(name, large).ok());
+  ASSERT_TRUE(store_->Create(name, large, {.first_ever = true}).ok());
   for (uint32_t first : {0u, 4096u}) {
     StrictTake request{Owner("a"), {}};
     for (uint32_t i = first; i < std::min(first + 4096, 5000u); ++i) {
@@ -149,7 +149,7 @@ TEST_F(MariadbStrictStoreTest, StalledServer_OwnersGoOnAndAreUnavailableToTheSto
   ASSERT_TRUE(server.Start()) << server.LogTail();
   MariadbOptions options = server.OptionsFor("locus_strict");
   ASSERT_TRUE(MariadbStrictStore::CreateSchema(options).ok());
-  ASSERT_TRUE(MustOpen(options)->Create(set_, set_options_).ok());
+  ASSERT_TRUE(MustOpen(options)->Create(set_, set_options_, {.first_ever = true}).ok());
   options.timeout = absl::Seconds(1);
   std::shared_ptr<StrictStore> store = MustOpen(options);
   StrictSequencerOptions of_owner;

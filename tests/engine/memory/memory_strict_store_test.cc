@@ -9,8 +9,9 @@ namespace {
 class Shared : public StrictStore {
  public:
   explicit Shared(std::shared_ptr<MemoryStrictStore> store) : store_(std::move(store)) {}
-  absl::Status Create(const SpaceName& set, const StrictSetOptions& options) override {
-    return store_->Create(set, options);
+  absl::Status Create(const SpaceName& set, const StrictSetOptions& options,
+                      const StrictSetPast& past) override {
+    return store_->Create(set, options, past);
   }
   absl::Status DeclareRestored(const SpaceName& set) override {
     return store_->DeclareRestored(set);

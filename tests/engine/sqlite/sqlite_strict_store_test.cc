@@ -42,7 +42,7 @@ class SqliteStrictStoreTest : public ::testing::Test {
  protected:
   SqliteStrictStoreTest() : path_(directory_ / "store.db"), store_(MustOpen(path_, clock_)) {
     options_.uids = 1'000'000;
-    EXPECT_TRUE(store_->Create(set_, options_).ok());
+    EXPECT_TRUE(store_->Create(set_, options_, {.first_ever = true}).ok());
   }
   StrictOwner Owner(const std::string& name) const { return {name, "", 1000}; }
   StrictGrant Take(const std::string& name, uint32_t section = 3) {
@@ -117,7 +117,7 @@ TEST_F(SqliteStrictStoreTest, FileDeletedBesideItsSidecar_CreatedAgain_RestsAndS
   store_.reset();
   for (const char* suffix : {"", "-wal", "-shm"}) fs::remove(path_ + suffix);
   store_ = MustOpen(path_, clock_);
-  ASSERT_TRUE(store_->Create(set_, options_).ok());
+  ASSERT_TRUE(store_->Create(set_, options_, {.first_ever = true}).ok());
   EXPECT_EQ(Take("b").verdict, Verdict::kResting);
   clock_.Advance(options_.ttl + absl::Milliseconds(1));
   EXPECT_GE(Take("b").start, kStrictLossMargin);

@@ -238,7 +238,8 @@ absl::StatusOr<StrictReply<StrictExtended>> SectionStore::Release(const SpaceNam
                                            });
 }
 
-absl::Status SectionStore::Create(const SpaceName& name, const StrictSetOptions& options) {
+absl::Status SectionStore::Create(const SpaceName& name, const StrictSetOptions& options,
+                                  const StrictSetPast& past) {
   LOCUS_RETURN_IF_ERROR(connection_->RefuseFork());
   LOCUS_RETURN_IF_ERROR(options.Check());
   const TimePoint deadline = connection_->Deadline();
@@ -254,8 +255,10 @@ absl::Status SectionStore::Create(const SpaceName& name, const StrictSetOptions&
     if (!absl::IsNotFound(found.status())) return found.status();
     LOCUS_RETURN_IF_ERROR(strict::CheckFits(name, options, kMostSections, "etcd"));
     LOCUS_ASSIGN_OR_RETURN(strict::StoreTime now, Time(deadline));
+    strict::Batch batch;
+    strict::Rules::Create(batch, options, past, now);
     StrictSet set;
-    set.options = options;
+    static_cast<strict::Set&>(set) = batch.set;
     set.mark = RandomMark();
     set.BeginLife(now.latest, IdentityOf(status, there.header));
     Txn txn;

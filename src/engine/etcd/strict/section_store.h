@@ -30,7 +30,8 @@ class SectionStore final : public EtcdStrictStore {
                                                             Clock* store_clock = nullptr);
   ~SectionStore() override;
 
-  absl::Status Create(const SpaceName& name, const StrictSetOptions& options) override;
+  absl::Status Create(const SpaceName& name, const StrictSetOptions& options,
+                      const StrictSetPast& past) override;
   absl::Status DeclareRestored(const SpaceName& name) override;
   absl::StatusOr<StrictReply<StrictGrant>> Take(const SpaceName& name,
                                                 const StrictSetOptions& options,
