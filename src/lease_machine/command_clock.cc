@@ -27,7 +27,8 @@ void CommandClock::Hear(uint64_t term) {
   if (applied_ && applied_term_ >= heard_) Follow(*applied_);
 }
 
-void CommandClock::Lead(uint64_t term) {
+void CommandClock::Lead(uint64_t term, absl::Duration boot) {
+  if (led_ != term) led_since_ = boot;
   led_ = term;
   term_ = std::max(term_, term);
 }
@@ -102,24 +103,30 @@ std::vector<absl::Time> CommandClock::Walls(absl::Time own, absl::Duration boot)
   return walls;
 }
 
-bool CommandClock::MayBegin(absl::Duration boot) const {
-  return !trusted_ || Walls(absl::UnixEpoch(), boot).size() * 2 > voters_.size() || voters_.empty();
+bool CommandClock::MayBegin(absl::Time own, absl::Duration boot) const {
+  if (!trusted_ || Has(Flaw::kBeginsWithoutAMajority)) return true;
+  const std::vector<absl::Time> walls = Walls(own, boot);
+  const Judged judged = JudgeOf(walls, own);
+  if (judged.sure || !judged.known) return judged.known;
+  return walls.size() >= voters_.size() || boot - led_since_ >= kMostWait;
 }
 
-CommandClock::Judged CommandClock::Judge(absl::Time own, absl::Duration boot) const {
-  const std::vector<absl::Time> walls = Walls(own, boot);
-  if (walls.empty() || Has(Flaw::kOneClockSetsTheTime)) return {own, false};
+CommandClock::Judged CommandClock::JudgeOf(const std::vector<absl::Time>& walls,
+                                           absl::Time own) const {
+  if (voters_.empty() || Has(Flaw::kOneClockSetsTheTime)) return {own, true, false};
   const size_t majority = voters_.size() / 2 + 1;
+  if (walls.size() < majority) return {own, Has(Flaw::kBeginsWithoutAMajority), false};
   for (size_t first = 0; first + majority <= walls.size(); ++first) {
     if (walls[first + majority - 1] - walls[first] <= kAgree) {
-      return {walls[first + (majority - 1) / 2], true};
+      return {walls[first + (majority - 1) / 2], true, true};
     }
   }
-  return {walls[(walls.size() - 1) / 2], false};
+  return {walls[(walls.size() - 1) / 2], true, false};
 }
 
 absl::Time CommandClock::Drawn(absl::Time alone, absl::Duration passed,
                                const Judged& judged) const {
+  if (!judged.known) return alone;
   const bool fast = contradicted_ && judged.sure;
   const absl::Duration forward = fast ? passed / kFast : passed / kDrawn;
   const absl::Duration back = fast ? passed - passed / kFast : passed / kDrawn;
@@ -144,7 +151,7 @@ bool CommandClock::ShouldYield(absl::Time machine) {
 
 absl::Time CommandClock::Now(absl::Time machine, absl::Time wall, absl::Duration boot) {
   absl::Time time = machine;
-  const Judged judged = Judge(wall, boot);
+  const Judged judged = JudgeOf(Walls(wall, boot), wall);
   if (Has(Flaw::kLeaderUsesItsWallClock)) trusted_ = true;
   if (last_) {
     const absl::Duration passed = std::max(boot - last_->boot, absl::ZeroDuration());
@@ -154,7 +161,7 @@ absl::Time CommandClock::Now(absl::Time machine, absl::Time wall, absl::Duration
       time = std::max(time, Drawn(last_->time + passed, passed, judged));
     }
   }
-  if (trusted_) {
+  if (trusted_ && judged.known) {
     // Once the wall clock has caught up, it is only drawn towards.
     if (judged.wall >= time) trusted_ = false;
     time = std::max(time, judged.wall);

@@ -24,9 +24,8 @@ namespace locus::lease_machine {
 //   - a change of leaders may set it back where the new one had just started and no node has told
 //     it the time yet: by the age of the last command. Leases then end later, and the time is made
 //     up for at that rate;
-//   - where no majority of wall clocks is known, a leader whose wall clock is off by an hour,
-//     either way, moves it by 1.8 s for each hour that it leads. off() tells; the shell hands the
-//     leadership over where astray() is above it.
+//   - where the wall clocks that are known disagree, their lower median, off by an hour either way,
+//     moves it by 1.8 s for each hour. Where no majority of them is known, nothing moves it.
 //
 // A node asks the others for the cluster's time every second. The answer's time was right at some
 // moment since the question, so the time is now between that time and that time plus what has
@@ -41,9 +40,11 @@ namespace locus::lease_machine {
 // since then.
 //
 // Until then the wall clocks of a majority count: where all nodes were down, nobody knows for how
-// long. The lower median of those that are known is taken, of two the earlier one, so that one node
-// alone never sets the time ahead of the others; if it is behind the machine, the time stands still
-// until it has caught up. No ID repeats: ceilings do not depend on any clock being right.
+// long. A leader that has not heard a majority proposes nothing, however long that takes: what it
+// lacks is what it needs to commit. Where a majority is known but does not agree, it waits for the
+// others for kMostWait, then takes the lower median, of two the earlier one. So one node alone
+// never sets the time against two that agree. If the median is behind the machine, the time stands
+// still until it has caught up. No ID repeats: ceilings do not depend on any clock being right.
 //
 // A leader draws the time towards the wall clock on which a majority of the voters agrees within
 // kAgree, not towards its own. Where they contradict the cluster's time by more than that for
@@ -60,11 +61,13 @@ class CommandClock {
 
   static constexpr absl::Duration kAgree = absl::Seconds(1);
   static constexpr absl::Duration kPatience = absl::Seconds(30);
+  // Since this node leads, for the clocks of the other voters, where a majority does not agree.
+  static constexpr absl::Duration kMostWait = absl::Seconds(10);
 
   // This node follows another node, which leads in this term.
   void Hear(uint64_t term);
-  // This node leads in this term.
-  void Lead(uint64_t term);
+  // This node leads in this term, since now.
+  void Lead(uint64_t term, absl::Duration boot);
   // This node's machine has just applied a command that a leader of this term proposed, or was
   // restored to a state whose last command is of this term. `machine`: its time now.
   void Applied(uint64_t term, absl::Time machine, absl::Duration boot);
@@ -73,8 +76,8 @@ class CommandClock {
   void SetVoters(uint64_t self, std::vector<uint64_t> voters);
   // The answer of a node to a question of this one has come.
   void Told(uint64_t from, const ClockTold& told, absl::Duration boot);
-  // Whether a leader may propose: it knows the time, or the wall clocks of a majority.
-  bool MayBegin(absl::Duration boot) const;
+  // Whether a leader may propose: it knows the time, or a wall clock to take (above).
+  bool MayBegin(absl::Time own, absl::Duration boot) const;
   // The answer to another node's question, while this node does not lead: the cluster's time, if
   // this node knows it exactly.
   std::optional<absl::Time> Known(absl::Time machine, absl::Duration boot) const;
@@ -104,9 +107,11 @@ class CommandClock {
   std::vector<absl::Time> Walls(absl::Time own, absl::Duration boot) const;
   struct Judged {
     absl::Time wall;
-    bool sure = false;  // a majority agrees
+    bool known = false;  // of a majority
+    bool sure = false;   // which agrees
   };
-  Judged Judge(absl::Time own, absl::Duration boot) const;
+  // `walls`: ascending.
+  Judged JudgeOf(const std::vector<absl::Time>& walls, absl::Time own) const;
   absl::Time Drawn(absl::Time alone, absl::Duration passed, const Judged& judged) const;
   void NoteContradiction(absl::Time time, absl::Duration boot, const Judged& judged);
   // What last_ has become.
@@ -120,6 +125,7 @@ class CommandClock {
   uint64_t heard_ = 0;              // the term of the first other leader; 0: none yet
   uint64_t term_ = 0;               // the last one in which a leader is known
   uint64_t led_ = 0;                // the last term in which this node led
+  absl::Duration led_since_;        // and since when
   uint64_t applied_term_ = 0;       // of the last command of another leader
   std::optional<Reading> applied_;  // and what the machine had then
   absl::Duration off_, astray_;

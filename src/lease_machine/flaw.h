@@ -20,6 +20,7 @@ enum class Flaw : uint8_t {
   kLeaderUsesItsWallClock,  // from its first command on
   kFollowsLateCommands,     // a clock is set back by how late its node applies a command
   kOneClockSetsTheTime,     // the leader's own wall clock counts, whatever the others have
+  kBeginsWithoutAMajority,  // a new leader, of the others' clocks
   kForgetsSerials,          // an older request of a session is carried out after a later one
   kForgetsRefusals,         // of changes that found something else than they named
   kBelievesEveryClaim,      // of renewals and releases

@@ -11,12 +11,11 @@ using lease_machine::ClockTold;
 namespace {
 
 // How often a node asks the others for their clocks.
-constexpr std::chrono::seconds kAskEvery{1};
+constexpr std::chrono::milliseconds kAskEvery{1000};
+// And a leader that waits for them: notes may get lost.
+constexpr std::chrono::milliseconds kAskEveryWhileWaiting{100};
 // A leader whose clock is wrong tries this often to hand its leadership over.
 constexpr absl::Duration kHandOverEvery = absl::Minutes(1);
-
-// For the wall clocks of a majority, which answers: this node leads.
-constexpr std::chrono::seconds kMostWait{10};
 
 }  // namespace
 
@@ -26,7 +25,7 @@ void ClusterTime::Applied(raft::Term term, absl::Time machine) {
 }
 
 std::string ClusterTime::Ask() {
-  next_ask_ = std::chrono::steady_clock::now() + kAskEvery;
+  next_ask_ = std::chrono::steady_clock::now() + (waits_ ? kAskEveryWhileWaiting : kAskEvery);
   return lease_machine::Encode(ClockAsk{clock_.SinceBoot()});
 }
 
@@ -49,8 +48,8 @@ void ClusterTime::SetVoters(const raft::Members& members) {
 }
 
 bool ClusterTime::MayBegin() {
-  return command_clock_.MayBegin(clock_.SinceBoot()) ||
-         std::chrono::steady_clock::now() - began_waiting_ > kMostWait;
+  waits_ = !command_clock_.MayBegin(clock_.Now(), clock_.SinceBoot());
+  return !waits_;
 }
 
 std::string ClusterTime::Hear(raft::NodeId from, std::string_view bytes, raft::Term term,

@@ -24,10 +24,7 @@ class ClusterTime {
   explicit ClusterTime(Clock& clock) : clock_(clock) {}
 
   // As CommandClock's.
-  void Lead(raft::Term term) {
-    command_clock_.Lead(term);
-    began_waiting_ = std::chrono::steady_clock::now();
-  }
+  void Lead(raft::Term term) { command_clock_.Lead(term, clock_.SinceBoot()); }
   void Applied(raft::Term term, absl::Time machine);
   bool ShouldYield() { return command_clock_.ShouldYield(machine_); }
   // This node's wall clock less the cluster's time. Of a node that does not lead: 0 where it does
@@ -37,7 +34,6 @@ class ClusterTime {
 
   void Note(const raft::NodeStatus& status);
   void SetVoters(const raft::Members& members);
-  // A leader waits for the wall clocks of a majority, but not for ever.
   bool MayBegin();
 
   // Of the machine, as it was applied last.
@@ -60,7 +56,7 @@ class ClusterTime {
   lease_machine::CommandClock command_clock_;
   absl::Time machine_ = absl::UnixEpoch();
   TimePoint next_ask_;
-  TimePoint began_waiting_;
+  bool waits_ = false;  // MayBegin said no
   std::optional<absl::Duration> last_hand_over_;
 };
 

@@ -79,7 +79,7 @@ TEST(CommandClockTest, CommandIsAppliedLate_DoesNotSetTheTimeBack) {
     if (term != kTerm) clock.Hear(term);
     constexpr absl::Duration kStopped = absl::Seconds(15);
     clock.Applied(term, kStart + absl::Milliseconds(1), kBoot + kStopped);
-    clock.Lead(term + 1);
+    clock.Lead(term + 1, kBoot);
     EXPECT_EQ(clock.Now(kStart, kStart + kStopped, kBoot + kStopped), kStart + kStopped) << term;
   }
 }
@@ -130,16 +130,47 @@ TEST(CommandClockTest, AllWereDown_OneClockThatIsAheadDoesNotSetTheTime) {
                                    std::pair(absl::ZeroDuration(), absl::Hours(1))}) {
     CommandClock clock;
     clock.SetVoters(1, {1, 2, 3});
-    clock.Lead(7);
-    EXPECT_FALSE(clock.MayBegin(kBoot));
+    clock.Lead(7, kBoot);
+    EXPECT_FALSE(clock.MayBegin(right + own, kBoot));
     clock.Told(9, WallOf(right, kBoot), kBoot);                     // no voter
     clock.Told(3, WallOf(right, kBoot - absl::Minutes(1)), kBoot);  // it took too long
-    EXPECT_FALSE(clock.MayBegin(kBoot));
+    EXPECT_FALSE(clock.MayBegin(right + own, kBoot));
     clock.Told(2, WallOf(right + other, kBoot), kBoot);
-    EXPECT_TRUE(clock.MayBegin(kBoot));
-    EXPECT_EQ(clock.Now(kStart, right + own, kBoot), right);
+    EXPECT_FALSE(clock.MayBegin(right + own, kBoot)) << "they disagree";
+    const absl::Duration waited = kBoot + CommandClock::kMostWait;
+    const absl::Time later = right + CommandClock::kMostWait;
+    EXPECT_TRUE(clock.MayBegin(later + own, waited));
+    EXPECT_EQ(clock.Now(kStart, later + own, waited), later);
     EXPECT_EQ(clock.off(), own) << "of its own clock";
   }
+}
+
+TEST(CommandClockTest, AllWereDown_TwoClocksThatAgreeCountAgainstOneThatIsBehindOrAhead) {
+  const absl::Time right = kStart + absl::Hours(3);
+  for (const absl::Duration off : {absl::Hours(1), -absl::Hours(1)}) {
+    CommandClock clock;
+    clock.SetVoters(1, {1, 2, 3});
+    clock.Lead(7, kBoot);
+    clock.Told(2, WallOf(right + off, kBoot), kBoot);
+    EXPECT_FALSE(clock.MayBegin(right, kBoot)) << "the third one may agree";
+    clock.Told(3, WallOf(right, kBoot), kBoot);
+    EXPECT_TRUE(clock.MayBegin(right, kBoot));
+    EXPECT_EQ(clock.Now(kStart, right, kBoot), right) << off;
+  }
+}
+
+TEST(CommandClockTest, NoMajorityIsHeardForAnHour_ALeadersOwnClockMovesNothing) {
+  CommandClock clock;
+  clock.SetVoters(1, {1, 2, 3});
+  clock.Lead(7, kBoot);
+  const absl::Duration later = kBoot + absl::Hours(1);
+  EXPECT_FALSE(clock.MayBegin(kStart + absl::Hours(3), later));
+  EXPECT_EQ(clock.Now(kStart, kStart + absl::Hours(3), later), kStart);
+
+  CommandClock follower = Follower();
+  follower.SetVoters(1, {1, 2, 3});
+  EXPECT_TRUE(follower.MayBegin(kStart, later)) << "it knows the time";
+  EXPECT_EQ(follower.Now(kStart, kStart + absl::Hours(9), later), kStart + absl::Hours(1));
 }
 
 TEST(CommandClockTest, MajorityContradictsTheTime_ItIsCorrectedWithinMinutesAndNeverFalls) {
@@ -191,7 +222,7 @@ TEST(CommandClockTest, StartedNode_FollowsCommandsOfTheFirstTermThatItHeardAndOf
         if (heard_first) clock.Hear(7);
         clock.Applied(term, kStart, kBoot);
         clock.Hear(heard_first ? 8 : 7);
-        clock.Lead(9);
+        clock.Lead(9, kBoot);
         const absl::Time due = kStart + absl::Seconds(3);
         const absl::Time now = clock.Now(kStart, due + off, kBoot + absl::Seconds(3));
         EXPECT_LE(absl::AbsDuration(now - due), absl::Milliseconds(3)) << term << off;
@@ -201,7 +232,7 @@ TEST(CommandClockTest, StartedNode_FollowsCommandsOfTheFirstTermThatItHeardAndOf
 }
 
 void ExpectItsWallClockCounts(CommandClock& clock) {
-  clock.Lead(8);
+  clock.Lead(8, kBoot);
   const absl::Time wall = kStart + absl::Hours(72);
   EXPECT_EQ(clock.Now(kStart, wall, kBoot + absl::Seconds(3)), wall);
 }
@@ -225,7 +256,7 @@ TEST(CommandClockTest, StartedNodeThatLeads_FollowsWhatItAppliesOfTheTermsBefore
   CommandClock clock;
   clock.Hear(7);
   clock.Applied(6, kStart, kBoot);
-  clock.Lead(8);
+  clock.Lead(8, kBoot);
   clock.Applied(7, kStart + absl::Hours(2), kBoot + absl::Seconds(1));
   const absl::Time due = kStart + absl::Hours(2) + absl::Seconds(1);
   EXPECT_LE(
@@ -240,11 +271,11 @@ TEST(CommandClockTest, NodeThatKnowsTheTime_DoesNotFollowACommandThatIsCommitted
       CommandClock clock = Follower();
       const uint64_t term = led ? kTerm + 1 : kTerm;
       if (led) {
-        clock.Lead(term);
+        clock.Lead(term, kBoot);
         EXPECT_EQ(clock.Now(kStart, kStart, kBoot), kStart);
         clock.Applied(term, kStart, kBoot);
       }
-      clock.Lead(kTerm + 2);
+      clock.Lead(kTerm + 2, kBoot);
       clock.Applied(term, kStart + absl::Seconds(1), kBoot + delay);
       EXPECT_EQ(clock.Now(kStart + absl::Seconds(1), kStart + delay, kBoot + delay),
                 kStart + delay);
@@ -255,7 +286,7 @@ TEST(CommandClockTest, NodeThatKnowsTheTime_DoesNotFollowACommandThatIsCommitted
 // The next leader's time was set back: leases that it granted must not end early.
 TEST(CommandClockTest, LeaderOfALaterTermThatIsBehind_IsFollowed) {
   CommandClock clock = Follower();
-  clock.Lead(kTerm + 2);
+  clock.Lead(kTerm + 2, kBoot);
   clock.Applied(kTerm + 1, kStart + absl::Seconds(1), kBoot + absl::Seconds(20));
   EXPECT_LE(clock.Now(kStart, kStart + absl::Seconds(20), kBoot + absl::Seconds(20)),
             kStart + absl::Seconds(1) + CommandClock::kMostStep);
@@ -265,7 +296,7 @@ TEST(CommandClockTest, Leader_DoesNotFollowItsOwnCommands) {
   CommandClock clock;
   clock.Hear(7);
   clock.Applied(7, kStart, kBoot);
-  clock.Lead(8);
+  clock.Lead(8, kBoot);
   const absl::Time first = clock.Now(kStart, kStart + absl::Seconds(1), kBoot + absl::Seconds(1));
   // The command took 3 s; followed, it would set the time back by these.
   clock.Applied(8, first, kBoot + absl::Seconds(4));
@@ -275,11 +306,11 @@ TEST(CommandClockTest, Leader_DoesNotFollowItsOwnCommands) {
 
 TEST(CommandClockTest, LeaderThatDoesNotKnowTheTime_YieldsOnceInAClusterThatHasOne) {
   CommandClock clock;
-  clock.Lead(7);
+  clock.Lead(7, kBoot);
   EXPECT_FALSE(clock.ShouldYield(absl::UnixEpoch()));
   clock.Applied(6, kStart, kBoot);
   EXPECT_TRUE(clock.ShouldYield(kStart));
-  clock.Lead(9);
+  clock.Lead(9, kBoot);
   EXPECT_FALSE(clock.ShouldYield(kStart));
   EXPECT_FALSE(Follower().ShouldYield(kStart));
 }

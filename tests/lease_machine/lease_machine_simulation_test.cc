@@ -54,6 +54,7 @@ constexpr Mistake kMistakes[] = {
     {"LeaderUsesItsWallClock", {.machine = Flaw::kLeaderUsesItsWallClock}},
     {"FollowsLateCommands", {.machine = Flaw::kFollowsLateCommands}},
     {"OneClockSetsTheTime", {.machine = Flaw::kOneClockSetsTheTime}},
+    {"BeginsWithoutAMajority", {.machine = Flaw::kBeginsWithoutAMajority}},
     {"AnswersBeforeCommit", {.shell = ShellFlaw::kAnswersBeforeCommit}},
     {"AppliesWithLocalTime", {.shell = ShellFlaw::kAppliesWithLocalTime}},
     {"ExpiresByLocalClock", {.shell = ShellFlaw::kExpiresByLocalClock}},

@@ -181,7 +181,7 @@ void Replicas::Deliver() {
 void Replicas::NoteLeader(Node& node) {
   const raft::Term term = node.core->term();
   const NodeId leader = node.core->leader();
-  if (leader == node.core->self()) return node.clock.Lead(term);
+  if (leader == node.core->self()) return node.clock.Lead(term, Boot(node));
   if (leader == 0) return;
   if (node.restarted && options_.flaw == ShellFlaw::kTrustsItsClockAfterARestart) return;
   node.clock.Hear(term);
@@ -313,7 +313,7 @@ void Replicas::Read(NodeId id, uint64_t tag) {
 void Replicas::Propose(Node& node) {
   if (!node.core || node.core->role() != raft::Role::kLeader) return;
   if (options_.steady && !node.core->LeadsForSure()) return;
-  if (!node.clock.MayBegin(Boot(node))) return;
+  if (!node.clock.MayBegin(Wall(node), Boot(node))) return;
   const raft::Term term = node.core->term();
   Command command;
   command.time = node.clock.Now(node.machine.now(), Wall(node), Boot(node));

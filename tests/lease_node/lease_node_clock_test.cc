@@ -266,5 +266,27 @@ TEST_F(LeaseNodeClockTest, AllWereDownAndTheFirstLeaderDiesBeforeItsFirstCommand
   EXPECT_LE(absl::AbsDuration(Ahead(*cluster.Connect())), absl::Milliseconds(60));
 }
 
+// Each of two may be wrong, so the third is waited for: by the test's clock, for ever.
+TEST_F(LeaseNodeClockTest, AllWereDownAndTwoClocksDisagree_TheThirdDecides) {
+  for (const absl::Duration off : {-absl::Hours(1), absl::Hours(1)}) {
+    LeaseCluster cluster(3, clock_, {}, Adjusted());
+    ASSERT_TRUE(cluster.Connect()->Create(space_, {.first_ever = true}, clock_.Now()).ok());
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_TRUE(WaitUntil([&] { return FollowsWithAll(cluster, i, cluster.WaitForLeader()); }));
+    }
+    for (int i = 0; i < 3; ++i) cluster.Kill(i);
+    clock_.Advance(absl::Hours(72));
+    ClockOf(0).Skew(off);
+    cluster.Start(0);
+    cluster.Start(1);
+    ASSERT_GE(cluster.WaitForLeader(), 0);
+    cluster.Start(2);
+    ASSERT_TRUE(WaitUntil([&] {
+      return HasProposed(cluster, 0) || HasProposed(cluster, 1) || HasProposed(cluster, 2);
+    }));
+    EXPECT_LE(absl::AbsDuration(Ahead(*cluster.Connect())), absl::Milliseconds(60)) << off;
+  }
+}
+
 }  // namespace
 }  // namespace locus
