@@ -99,6 +99,7 @@ constexpr std::array kVerbs = {
     Verb{"cluster add", kCluster, "Add a node to a cluster of locusd", RunClusterAdd},
     Verb{"cluster remove", kCluster, "Remove a node from a cluster of locusd", RunClusterRemove},
     Verb{"cluster transfer", kCluster, "Hand the leadership of a cluster over", RunClusterTransfer},
+    Verb{"cluster time", kCluster, "Show or advance the time of a cluster", RunClusterTime},
     Verb{"audit create", kAudit, "Make the table of audit records", RunAuditCreate},
     Verb{"audit query", kAudit, "Tell who held a worker ID, or leased a sequence", RunAuditQuery},
     Verb{"audit tail", kAudit, "Follow audit records", RunAuditTail},

@@ -20,6 +20,7 @@
 #include "src/lease_api/api.h"
 #include "src/lease_api/store_calls.h"
 #include "src/lease_api/tokens.h"
+#include "src/lease_api/wrong_clock.h"
 #include "src/lease_node/member_address.h"
 #include "src/raft/tcp/tcp_transport.h"
 
@@ -36,7 +37,8 @@ Scopes ScopesOf(const http::ServerRequest& request) {
   if (lease_api::IsForOperators(request)) return {Scope::kOperate};
   // Who leases cannot make anything repeat; who sets a counter or changes its rule can, and who
   // takes a strict section from its owner breaks its order.
-  const bool shows_nodes = request.path == "/v1/status" || request.path == "/v1/members";
+  const bool shows_nodes =
+      request.path == "/v1/status" || request.path == "/v1/members" || request.path == "/v1/time";
   if (request.method == "GET" && shows_nodes) return {Scope::kRead, Scope::kOperate};
   const Scope what = lease_api::IsOfNumbers(request.path) ? Scope::kStore : Scope::kLeases;
   if (request.method == "GET") return {what, Scope::kRead};
@@ -147,6 +149,11 @@ class LeaseRole::Rep {
   // Why there is no leader is often that nodes refuse one another's certificates.
   absl::Status Ready() const {
     absl::Status ready = api_->Health(/*ready=*/true);
+    const std::string clock = ready.ok() ? lease_api::WrongClock(node_->stats().clock_off) : "";
+    if (!clock.empty()) {
+      return absl::UnavailableError(
+          absl::StrCat("node ", self_, " at ", config_.api.advertise, ": ", clock));
+    }
     if (ready.ok() || tcp_ == nullptr) return ready;
     std::string why(ready.message());
     for (const raft::TcpTransport::Link& link : tcp_->Links()) {
@@ -224,6 +231,13 @@ class LeaseRole::Rep {
                              {"id", event.id},
                              {"trace", event.trace_id},
                              {"forwarded", event.forwarded ? "yes" : "no"}});
+    };
+    options.on_advance = [this](const std::string& client, const LeaseNode::TimeView& before) {
+      if (*before.agreed - before.time <= absl::Seconds(1)) return;
+      log_.Warn("the cluster's time was advanced",
+                {{"client", client},
+                 {"by", absl::FormatDuration(*before.agreed - before.time)},
+                 {"leases_ended", before.ending}});
     };
     LOCUS_ASSIGN_OR_RETURN(api_, lease_api::Api::Make(*node_, options));
     return absl::OkStatus();
@@ -327,9 +341,10 @@ absl::StatusOr<std::unique_ptr<LeaseRole>> LeaseRole::Open(const Config& config,
 
 bool LeaseRole::Owns(const http::ServerRequest& request) const {
   const std::string_view path = request.path;
-  return path == "/v1/status" || path == "/v1/members" || path.starts_with("/v1/members/") ||
-         path == "/v1/leases" || path.starts_with("/v1/leases/") ||
-         path.starts_with("/v1/spaces/") || lease_api::IsOfStore(path);
+  return path == "/v1/status" || path == "/v1/time" || path == "/v1/time:advance" ||
+         path == "/v1/members" || path.starts_with("/v1/members/") || path == "/v1/leases" ||
+         path.starts_with("/v1/leases/") || path.starts_with("/v1/spaces/") ||
+         lease_api::IsOfStore(path);
 }
 Scopes LeaseRole::Needs(const http::ServerRequest& request) const { return ScopesOf(request); }
 void LeaseRole::Handle(http::ServerRequest request, const Access&, http::Server::Respond respond) {

@@ -32,6 +32,7 @@ using lease_machine::Answer;
 using lease_machine::Request;
 using lease_machine::RequestId;
 using raft::NodeStatus;
+using TimeView = lease_node::LeaseNode::TimeView;
 
 namespace {
 
@@ -209,6 +210,8 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
       call->Answer({200, {{"Content-Type", "text/plain; version=0.0.4"}}, Metrics()});
       return absl::OkStatus();
     }
+    if (method == "GET" && path == "/v1/time") return ShowTime(call);
+    if (method == "POST" && path == "/v1/time:advance") return AdvanceTime(call);
     if (IsOfStore(path)) return OfStore(call);
     if (method == "GET" && path == "/v1/leases") return Show(call);
     if (method == "POST" && path == "/v1/leases") return Acquire(call);
@@ -341,6 +344,26 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
       call->Answer(std::move(answer));
     };
     node_.Show(query.space, query.from, query.limit + 1, std::move(answered));
+    return absl::OkStatus();
+  }
+
+  absl::Status ShowTime(const CallPtr& call) {
+    node_.ShowTime([self = shared_from_this(), call](absl::StatusOr<TimeView> view) {
+      if (!view.ok()) return self->Refuse(call, view.status());
+      call->Answer(JsonAnswer(200, TimePage(*view)));
+    });
+    return absl::OkStatus();
+  }
+
+  absl::Status AdvanceTime(const CallPtr& call) {
+    Members members(call->request().body);
+    const absl::Duration most = members.Duration("most_ms");
+    LOCUS_RETURN_IF_ERROR(members.Finish());
+    node_.AdvanceTime(most, [self = shared_from_this(), call](absl::StatusOr<TimeView> before) {
+      if (!before.ok()) return self->Refuse(call, before.status());
+      if (self->options_.on_advance) self->options_.on_advance(call->client(), *before);
+      call->Answer(JsonAnswer(200, TimePage(*before)));
+    });
     return absl::OkStatus();
   }
 

@@ -51,6 +51,9 @@ struct ApiOptions {
   // Requests that are not answered yet; beyond, they get 503. More: more memory when the cluster
   // has no leader, for each may have a body.
   size_t most_under_way = 1024;
+  // An operator, whose token has this name, has advanced the cluster's time. Must not wait.
+  std::function<void(const std::string& client, const lease_node::LeaseNode::TimeView& before)>
+      on_advance = {};
   // Called once for each request, by the thread that answered it. Must not wait, nor call the API.
   // May be empty.
   std::function<void(const RequestEvent&)> on_request = {};
@@ -81,6 +84,9 @@ struct ApiOptions {
 // - POST /v1/members/{id}:promote: a learner votes from now on; 204.
 // - POST /v1/members/{id}:transfer: hands the leadership to it; 204.
 // - DELETE /v1/members/{id}: removes it; 204.
+// - GET /v1/time: 200, the cluster's time and the clock on which a majority of the nodes agrees.
+// - POST /v1/time:advance with {"most_ms"}: sets the time to that clock, if it is behind by at most
+//   so much; 200 and what it was before.
 // - GET /v1/status: this node: its ID, addresses, role, term, leader, log, leases, members.
 // - GET /healthz: 200 while the node works.
 // - GET /readyz: 200 while it knows a leader.

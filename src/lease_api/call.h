@@ -56,6 +56,7 @@ class Call {
 
   const http::ServerRequest& request() const { return request_; }
   const lease_machine::TraceId& trace() const { return trace_; }
+  const std::string& client() const { return client_; }
   // Before anybody else has it.
   void set_client(std::string client) { client_ = std::move(client); }
   // Once.

@@ -66,6 +66,13 @@ std::string StatusPage(const std::string& cluster, const lease_node::MemberAddre
                    {"members", MembersOf(status)}});
 }
 
+std::string TimePage(const lease_node::LeaseNode::TimeView& view) {
+  json::object page{{"time_ms", absl::ToUnixMillis(view.time)}, {"ending", view.ending}};
+  page["agreed_ms"] =
+      view.agreed ? json::value(absl::ToUnixMillis(*view.agreed)) : json::value(nullptr);
+  return json::serialize(page);
+}
+
 void AddMetric(std::string& text, std::string_view name, std::string_view type,
                std::string_view help, const absl::AlphaNum& value) {
   absl::StrAppend(&text, "# HELP locusd_", ToAbsl(name), " ", ToAbsl(help), "\n# TYPE locusd_",

@@ -19,6 +19,8 @@ std::string MembersPage(const raft::NodeStatus& status);
 // GET /v1/status, as JSON. `address`: of this node.
 std::string StatusPage(const std::string& cluster, const lease_node::MemberAddress& address,
                        const raft::NodeStatus& status, const lease_node::LeaseNode::Stats& stats);
+// GET /v1/time, as JSON.
+std::string TimePage(const lease_node::LeaseNode::TimeView& view);
 // GET /metrics, for Prometheus.
 std::string MetricsPage(const raft::NodeStatus& status, const lease_node::LeaseNode::Stats& stats,
                         const Traffic& traffic);

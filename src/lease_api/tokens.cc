@@ -50,7 +50,9 @@ bool IsOneOf(const std::vector<SecretBytes>& tokens, const ServerRequest& reques
 bool IsForOperators(const ServerRequest& request) {
   const std::string_view path = request.path;
   if (request.method == "GET") return false;
-  if (path.starts_with("/v1/members") || path.starts_with("/v1/spaces/")) return true;
+  if (path.starts_with("/v1/members") || path.starts_with("/v1/time") ||
+      path.starts_with("/v1/spaces/"))
+    return true;
   if (path.starts_with("/v1/strict_sets/")) {
     return !path.ends_with(":take") && !path.ends_with(":extend") && !path.ends_with(":release");
   }

@@ -142,6 +142,20 @@ void CommandClock::NoteContradiction(absl::Time time, absl::Duration boot, const
   contradicted_ = contradicted_since_ && boot - *contradicted_since_ >= kPatience;
 }
 
+std::optional<absl::Time> CommandClock::Agreed(absl::Time wall, absl::Duration boot) const {
+  const Judged judged = JudgeOf(Walls(wall, boot), wall);
+  if (!judged.sure) return std::nullopt;
+  return judged.wall;
+}
+
+void CommandClock::Advance(absl::Time wall, absl::Duration boot) {
+  const std::optional<absl::Time> agreed = Agreed(wall, boot);
+  if (!agreed || !last_ || *agreed <= Alone(boot)) return;
+  last_ = {*agreed, boot};
+  contradicted_since_.reset();
+  contradicted_ = false;
+}
+
 bool CommandClock::ShouldYield(absl::Time machine) {
   // A cluster without any command is new.
   if (yielded_ || !trusted_ || machine == absl::UnixEpoch()) return false;

@@ -92,6 +92,11 @@ class CommandClock {
   // has applied all entries of earlier terms. `boot`: CLOCK_BOOTTIME, which never falls.
   absl::Time Now(absl::Time machine, absl::Time wall, absl::Duration boot);
 
+  // The wall clock on which a majority of the voters agrees; nullopt: they do not.
+  std::optional<absl::Time> Agreed(absl::Time wall, absl::Duration boot) const;
+  // Sets the time to it at once, if it is later: an operator's decision, which ends leases early.
+  void Advance(absl::Time wall, absl::Duration boot);
+
   // How far the wall clock was ahead of the last Now; negative: behind.
   absl::Duration off() const { return off_; }
   // The same against the wall clock on which a majority agreed, where it did.

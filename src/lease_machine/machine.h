@@ -101,6 +101,9 @@ class Machine {
   const strict_machine::Sets& strict_sets() const { return strict_sets_; }
   // The leases with a holder whose text contains `part`.
   std::vector<HeldLease> HoldersWith(std::string_view part) const;
+  // Leases with a holder, and of sections of strict sequences, that end from `from` on and before
+  // `until`. Looks at each of them.
+  size_t EndingBetween(absl::Time from, absl::Time until) const;
   size_t workers() const { return workers_; }
   size_t held() const { return held_; }
   size_t remembered() const { return requests_.size(); }

@@ -59,6 +59,17 @@ Machine::Screened Machine::Screen(Request& request) const {
   return screened;
 }
 
+size_t Machine::EndingBetween(absl::Time from, absl::Time until) const {
+  size_t ending = strict_sets_.EndingBetween(from, until);
+  for (const auto& [name, space] : spaces_) {
+    for (const auto& [nonce, worker] : space.holders) {
+      const absl::Time ceiling = space.leases.at(worker).record.ceiling;
+      ending += ceiling >= from && ceiling < until;
+    }
+  }
+  return ending;
+}
+
 void Machine::ScreenRenewal(Request& request, Screened& screened) const {
   auto& renew = std::get<WorkerRenew>(request.action);
   auto refuse = [&](absl::Status why) {

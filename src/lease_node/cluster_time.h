@@ -32,6 +32,12 @@ class ClusterTime {
   absl::Duration Off(bool leads) const;
   absl::Time OfCommand() { return command_clock_.Now(machine_, clock_.Now(), clock_.SinceBoot()); }
 
+  // As CommandClock's.
+  std::optional<absl::Time> Agreed() const {
+    return command_clock_.Agreed(clock_.Now(), clock_.SinceBoot());
+  }
+  void Advance() { command_clock_.Advance(clock_.Now(), clock_.SinceBoot()); }
+
   void Note(const raft::NodeStatus& status);
   void SetVoters(const raft::Members& members);
   bool MayBegin();

@@ -19,6 +19,7 @@
 #include "src/lease_node/arrivals.h"
 #include "src/lease_node/batch.h"
 #include "src/lease_node/cluster_time.h"
+#include "src/lease_node/views.h"
 #include "src/raft/node/state_machine.h"
 
 namespace locus::lease_node {
@@ -154,14 +155,41 @@ class LeaseNode::Rep : public raft::StateMachine {
     Propose();
   }
 
-  // Answers with what `of` finds in the machine: by the node's thread, as the read needs it.
-  template <typename Answered, typename Of>
-  void Read(Answered answered, Of of) {
-    node_->Read(
-        [this, answered = std::move(answered), of = std::move(of)](const absl::Status& status) {
-          if (!status.ok()) return answered(status);
-          answered(of(machine_, Now()));
-        });
+  // By the node's thread.
+  void Read(ReadMachine of) {
+    node_->Read([this, of = std::move(of)](const absl::Status& status) {
+      of(status, machine_, status.ok() ? Now() : absl::Time());
+    });
+  }
+
+  TimeView ViewOfTime(const Machine& machine, absl::Time now) {
+    MutexLock lock(mutex_);
+    const auto agreed = leads_ && ready_ ? time_.Agreed() : std::nullopt;
+    return {now, agreed, agreed ? machine.EndingBetween(now, *agreed) : 0};
+  }
+
+  // By a command, so that all nodes have it once this is answered.
+  void AdvanceTime(absl::Duration most, Showed<TimeView> answered) {
+    node_->Read([this, most, answered = std::move(answered)](const absl::Status& status) mutable {
+      const TimeView view = status.ok() ? ViewOfTime(machine_, Now()) : TimeView();
+      const absl::Status may = status.ok() ? CheckAdvance(view, most) : status;
+      if (!may.ok()) return answered(may);
+      if (!IsBehind(view)) return answered(view);
+      Command command;
+      command.expire = true;
+      {
+        MutexLock lock(mutex_);
+        time_.Advance();
+        command.time = time_.OfCommand();
+        ++stats_.commands;
+      }
+      node_->Propose(
+          lease_machine::Encode(command).value(),
+          [view, answered = std::move(answered)](const absl::StatusOr<std::string>& said) {
+            if (!said.ok()) return answered(said.status());
+            answered(view);
+          });
+    });
   }
 
   // With the time as of now: the next leader may have started so late that it knows of no other.
@@ -202,16 +230,7 @@ class LeaseNode::Rep : public raft::StateMachine {
   void NoteMachine(raft::Term term) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     time_.Applied(term, machine_.now());
     next_expiry_ = machine_.NextExpiry();
-    stats_.workers = machine_.workers();
-    stats_.held = machine_.held();
-    stats_.remembered = machine_.remembered();
-    stats_.counters = machine_.counters().size();
-    stats_.sections = machine_.segments().sections();
-    stats_.rules = machine_.rules().all().size();
-    stats_.strict_sections = machine_.strict_sets().sections();
-    stats_.strict_owners = machine_.strict_sets().holders();
-    stats_.sessions = machine_.sessions();
-    stats_.grants_remembered = machine_.grants_remembered();
+    Count(machine_, stats_);
     if (next_expiry_ < watched_expiry_) wake_.NotifyAll();
   }
 
@@ -458,35 +477,16 @@ absl::StatusOr<std::unique_ptr<LeaseNode>> LeaseNode::Start(std::unique_ptr<raft
 void LeaseNode::Submit(Request request, Answered answered) {
   rep_->Submit(std::move(request), std::move(answered));
 }
-void LeaseNode::Show(const SpaceName& space, uint64_t from, size_t limit,
-                     Showed<WorkerSpaceView> answered) {
-  rep_->Read(std::move(answered), [space, from, limit](const Machine& machine, absl::Time) {
-    return machine.Show(space, from, limit);
+void LeaseNode::Read(ReadMachine of) { rep_->Read(std::move(of)); }
+void LeaseNode::ShowTime(Showed<TimeView> answered) {
+  rep_->Read([this, answered = std::move(answered)](const absl::Status& status,
+                                                    const Machine& machine, absl::Time now) {
+    if (!status.ok()) return answered(status);
+    answered(rep_->ViewOfTime(machine, now));
   });
 }
-void LeaseNode::ShowSegments(const SpaceName& space, Showed<SpaceView> answered) {
-  rep_->Read(std::move(answered), [space](const Machine& machine, absl::Time now) {
-    return machine.segments().Show(space, now);
-  });
-}
-void LeaseNode::ShowStrictSet(const SpaceName& set, Showed<strict_machine::View> answered) {
-  rep_->Read(std::move(answered), [set](const Machine& machine, absl::Time now) {
-    return machine.strict_sets().Show(set, now);
-  });
-}
-void LeaseNode::ShowRules(std::string name, Showed<Rules> answered) {
-  rep_->Read(std::move(answered), [name = std::move(name)](const Machine& machine, absl::Time) {
-    const Rules& all = machine.rules().all();
-    if (name.empty()) return all;
-    Rules rules;
-    if (const auto found = all.find(name); found != all.end()) rules.insert(*found);
-    return rules;
-  });
-}
-void LeaseNode::Holders(std::string part, Showed<std::vector<lease_machine::HeldLease>> answered) {
-  rep_->Read(std::move(answered), [part = std::move(part)](const Machine& machine, absl::Time) {
-    return machine.HoldersWith(part);
-  });
+void LeaseNode::AdvanceTime(absl::Duration most, Showed<TimeView> answered) {
+  rep_->AdvanceTime(most, std::move(answered));
 }
 void LeaseNode::ChangeMembers(raft::MemberChange change, raft::Shell::Done done) {
   rep_->node().ChangeMembers(std::move(change), std::move(done));

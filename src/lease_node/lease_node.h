@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,10 @@
 #include "src/lease_machine/command.h"
 #include "src/raft/node/node.h"
 #include "src/raft/store/log_store.h"
+
+namespace locus::lease_machine {
+class Machine;
+}
 
 namespace locus::lease_node {
 
@@ -83,6 +88,19 @@ class LeaseNode {
   void ShowStrictSet(const SpaceName& set, Showed<strict_machine::View> answered);
   // All leases, as Show has them, with a holder whose text contains `part`. Reads all texts.
   void Holders(std::string part, Showed<std::vector<lease_machine::HeldLease>> answered);
+  // The cluster's time, and what an operator may do about one that is behind. Linearizable.
+  // UNAVAILABLE as Submit.
+  struct TimeView {
+    absl::Time time;
+    std::optional<absl::Time> agreed;  // the wall clock on which a majority of the voters agrees
+    size_t ending = 0;                 // Machine::EndingBetween these two
+  };
+  void ShowTime(Showed<TimeView> answered);
+  // Advances the time to the wall clock on which a majority agrees, by a command: what was `ending`
+  // ends. One that is behind by less than a second, or ahead, is left as it is. The answer is what
+  // it was before. FAILED_PRECONDITION: none is agreed on, or the time is behind by more than
+  // `most`. UNAVAILABLE as Submit.
+  void AdvanceTime(absl::Duration most, Showed<TimeView> answered);
   // As raft::Node's.
   void ChangeMembers(raft::MemberChange change, raft::Shell::Done done);
   void Transfer(raft::NodeId to, raft::Shell::Done done);
@@ -107,6 +125,13 @@ class LeaseNode {
 
  private:
   class Rep;
+  // The machine is only there where the status is OK.
+  using ReadMachine =
+      std::function<void(const absl::Status&, const lease_machine::Machine&, absl::Time)>;
+  void Read(ReadMachine of);
+  // Answers with what `of` finds in the machine.
+  template <typename Answered, typename Of>
+  void ReadFor(Answered answered, Of of);
   explicit LeaseNode(std::unique_ptr<Rep> rep);
   std::unique_ptr<Rep> rep_;
 };

@@ -212,6 +212,17 @@ absl::StatusOr<Reply> Sets::Do(const SpaceName& name, const Release& release, ab
              [&](strict::Batch& batch) { return Rules::Release(batch, release.request, now); });
 }
 
+size_t Sets::EndingBetween(absl::Time from, absl::Time until) const {
+  size_t ending = 0;
+  for (const auto& [name, set] : sets_) {
+    for (const auto& [number, section] : set.sections) {
+      ending +=
+          section.holder != Holders::kNobody && section.ends_at >= from && section.ends_at < until;
+    }
+  }
+  return ending;
+}
+
 absl::StatusOr<View> Sets::Show(const SpaceName& name, absl::Time now) const {
   const auto found = sets_.find(name);
   if (found == sets_.end()) return strict::NoSuchSet(name);

@@ -115,6 +115,8 @@ class Sets {
   bool empty() const { return sets_.empty(); }
   size_t sections() const { return sections_; }
   size_t holders() const { return holders_.size(); }
+  // Sections whose lease ends from `from` on and before `until`.
+  size_t EndingBetween(absl::Time from, absl::Time until) const;
 
   // In a snapshot, at most kMostSnapshotBytes.
   void Put(internal::ByteWriter& writer) const;

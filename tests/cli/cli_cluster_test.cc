@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -178,6 +179,19 @@ TEST(CliClusterTest, AddRemoveAndTransfer_ChangeTheMembers) {
   const Outcome last = RunLocus({"cluster", "remove", uri, IdOf(cluster, 0), "--force"});
   EXPECT_EQ(last.exit, 1);
   EXPECT_THAT(last.err, HasSubstr("is the last voter"));
+}
+
+TEST(CliClusterTest, Time_IsShownAndAdvancedOnlyWhereItIsBehind) {
+  ApiCluster cluster(1, Clock::System());
+  const std::string uri = cluster.uri(1);
+  ASSERT_EQ(RunLocus({"lease", "create", uri, "--first-ever"}).exit, 0);
+  const json time = Parsed(RunLocus({"cluster", "time", uri, "--json"}));
+  EXPECT_LT(std::abs(time["time_ms"].get<int64_t>() - absl::ToUnixMillis(absl::Now())), 60'000);
+  EXPECT_EQ(time["ending"], 0);
+  EXPECT_EQ(time["advanced"], false);
+  EXPECT_THAT(RunLocus({"cluster", "time", uri}).out, HasSubstr("the clocks\n"));
+  const json left = Parsed(RunLocus({"cluster", "time", uri, "--advance", "--yes", "--json"}));
+  EXPECT_EQ(left["advanced"], false) << "it is not behind";
 }
 
 TEST(CliClusterTest, LeaseDelete_DeletesASpaceThatNobodyNeeds) {

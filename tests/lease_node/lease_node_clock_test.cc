@@ -288,5 +288,55 @@ TEST_F(LeaseNodeClockTest, AllWereDownAndTwoClocksDisagree_TheThirdDecides) {
   }
 }
 
+// The time that all nodes had was an hour behind, and their clocks were mended.
+TEST_F(LeaseNodeClockTest, OperatorAdvancesATimeThatIsBehind_LeasesEndAndNoCeilingFalls) {
+  using TimeView = lease_node::LeaseNode::TimeView;
+  LeaseCluster cluster(3, clock_, {}, Adjusted());
+  auto store = cluster.Connect();
+  ASSERT_TRUE(store->Create(space_, {.first_ever = true}, clock_.Now()).ok());
+  const auto grant = store->Acquire(space_, Wish("a"));
+  ASSERT_TRUE(grant.ok()) << grant.status();
+  clock_.Jump(absl::Hours(1));
+  int leader = 0;  // which hands over while it knows the others' clocks from before
+  auto call = [&](auto ask) {
+    std::promise<absl::StatusOr<TimeView>> promise;
+    ask([&promise](absl::StatusOr<TimeView> view) { promise.set_value(std::move(view)); });
+    return promise.get_future().get();
+  };
+  auto advance = [&](absl::Duration most) {
+    absl::StatusOr<TimeView> before;
+    EXPECT_TRUE(WaitUntil([&] {
+      leader = cluster.WaitForLeader();
+      before = call([&](auto said) { cluster.node(leader)->AdvanceTime(most, said); });
+      return !absl::IsUnavailable(before.status());
+    }));
+    return before;
+  };
+  absl::StatusOr<TimeView> view;
+  ASSERT_TRUE(WaitUntil([&] {
+    leader = cluster.WaitForLeader();
+    view = call([&](auto said) { cluster.node(leader)->ShowTime(said); });
+    return view.ok() && view->agreed && *view->agreed - view->time > absl::Minutes(59);
+  })) << view.status();
+  EXPECT_EQ(view->ending, 1u);
+  const auto refused = advance(absl::Minutes(50));
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused.status())) << refused.status();
+  EXPECT_GT(clock_.Now() - store->Show(space_)->now, absl::Minutes(59));
+
+  ASSERT_TRUE(advance(absl::Minutes(61)).ok());
+  EXPECT_LE(absl::AbsDuration(store->Show(space_)->now - clock_.Now()), absl::Milliseconds(60));
+  const auto again = advance(absl::Minutes(61));
+  EXPECT_TRUE(again.ok() && again->ending == 0) << again.status();
+  EXPECT_EQ(store->Show(space_)->workers[0].nonce, "") << "its lease has ended";
+  const auto next = store->Acquire(space_, Wish("b"));
+  ASSERT_TRUE(next.ok()) << next.status();
+  EXPECT_EQ(next->worker, grant->worker);
+  EXPECT_GE(next->floor, grant->ceiling);
+  EXPECT_GT(next->token, grant->token);
+  // The next leader goes on from there.
+  cluster.Kill(leader);
+  EXPECT_LE(absl::AbsDuration(store->Show(space_)->now - clock_.Now()), absl::Milliseconds(60));
+}
+
 }  // namespace
 }  // namespace locus

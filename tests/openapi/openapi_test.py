@@ -134,6 +134,9 @@ def try_members(world, leader):
     follower, process, other = world.node("b", "store = true\n")
     id_of = wait("the other's ID", lambda: follower.get("/v1/status")["id"])
     mine = leader.get("/v1/status")["id"]
+    assert leader.get("/v1/time")["ending"] == 0
+    leader.ask("POST", "/v1/time:advance", {}, expect=400)
+    leader.ask("POST", "/v1/time:advance", {"most_ms": 1000})
     leader.ask("POST", "/v1/members", {}, expect=400)
     leader.ask("POST", "/v1/members/x:promote", expect=400)
     leader.ask("POST", "/v1/members/x:transfer", expect=400)
@@ -150,7 +153,9 @@ def try_members(world, leader):
         "POST", "/v1/members", {"id": id_of, "address": other})[0] == 204)
     wait("the other to vote", lambda: leader.ask("POST", f"/v1/members/{id_of}:promote")[0] == 204)
     wait("the other to follow", lambda: follower.get("/v1/status")["leader"] == mine)
-    changes = CHANGES + (("POST", "/v1/members", {"id": id_of, "address": other}),
+    changes = CHANGES + (("GET", "/v1/time", None),
+                         ("POST", "/v1/time:advance", {"most_ms": 1000}),
+                         ("POST", "/v1/members", {"id": id_of, "address": other}),
                          ("POST", f"/v1/members/{id_of}:promote", None),
                          ("POST", f"/v1/members/{id_of}:transfer", None),
                          ("DELETE", f"/v1/members/{id_of}", None))

@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "locus/engine/locusd.h"
+#include "locus/engine/locusd_cluster.h"
 #include "tests/proof/cluster.h"
 #include "tests/proof/network.h"
 #include "tests/proof/seeds.h"
@@ -141,6 +142,28 @@ TEST_F(ClusterTimeTest, MajorityContradictsTheTime_ItIsCorrected) {
   EXPECT_TRUE(WaitUntil([&] { return Ahead() <= absl::Seconds(2); }, absl::Minutes(3)));
   const auto grant = Acquire();
   EXPECT_TRUE(grant.ok()) << grant.status();
+}
+
+// All clocks were an hour behind, and are mended: by itself it would take 16 hours.
+TEST_F(ClusterTimeTest, TimeIsAnHourBehind_AnOperatorAdvancesIt) {
+  for (int i = 0; i < kNodes; ++i) {
+    cluster_->Page(i)->clock_shift_ns = absl::ToInt64Nanoseconds(absl::Hours(1));
+  }
+  LocusdOptions options;
+  options.endpoints = cluster_->EndpointsFromHere();
+  options.token = secrets_.token;
+  options.tls = {true, secrets_.authority};
+  auto opened = LocusdCluster::Open(options);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  ASSERT_TRUE(Acquire().ok());
+  absl::StatusOr<LocusdTime> time;
+  ASSERT_TRUE(WaitUntil([&] {
+    time = (*opened)->ShowTime();
+    return time.ok() && time->agreed && *time->agreed - time->time > absl::Minutes(59);
+  })) << time.status();
+  EXPECT_EQ(time->ending, 1u);
+  ASSERT_TRUE((*opened)->AdvanceTime(absl::Hours(2)).ok());
+  EXPECT_LE(absl::AbsDuration(Ahead() - absl::Hours(1)), absl::Seconds(2));
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ int Absent(std::string_view verb, std::span<const std::string> words) {
 int RunClusterStatus(std::span<const std::string> words) { return Absent("cluster status", words); }
 int RunClusterAdd(std::span<const std::string> words) { return Absent("cluster add", words); }
 int RunClusterRemove(std::span<const std::string> words) { return Absent("cluster remove", words); }
+int RunClusterTime(std::span<const std::string> words) { return Absent("cluster time", words); }
 int RunClusterTransfer(std::span<const std::string> words) {
   return Absent("cluster transfer", words);
 }

@@ -61,6 +61,7 @@ int RunLeaseRelease(std::span<const std::string> words);
 int RunClusterStatus(std::span<const std::string> words);
 int RunClusterAdd(std::span<const std::string> words);
 int RunClusterRemove(std::span<const std::string> words);
+int RunClusterTime(std::span<const std::string> words);
 int RunClusterTransfer(std::span<const std::string> words);
 int RunAuditCreate(std::span<const std::string> words);
 int RunAuditQuery(std::span<const std::string> words);

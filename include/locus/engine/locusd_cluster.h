@@ -112,6 +112,13 @@ struct LocusdRemoveOptions {
   bool force = false;
 };
 
+// The time of a cluster, by which its leases end.
+struct LocusdTime {
+  absl::Time time;
+  std::optional<absl::Time> agreed;  // the clock on which a majority of the nodes agrees
+  uint64_t ending = 0;  // leases of worker IDs and strict sections that end between these two
+};
+
 // Shows and changes the members of a cluster of locusd. Changes go to the leader, which is looked
 // for among the endpoints and where they say that it is; the token goes there too, under the rule
 // of LocusdOptions::token. What is UNAVAILABLE is repeated until LocusdOptions::timeout.
@@ -160,6 +167,12 @@ class LocusdCluster {
   // Hands the leadership to this voter, or to the one that is furthest; returns the new leader.
   // NOT_FOUND: no such voter, or no other one.
   virtual absl::StatusOr<LocusdMember> Transfer(std::optional<uint64_t> to = std::nullopt) = 0;
+
+  virtual absl::StatusOr<LocusdTime> ShowTime() = 0;
+  // Sets the cluster's time to the agreed clock, if it is behind by more than a second: leases end
+  // early. Returns what it was before. FAILED_PRECONDITION: the clocks do not agree, or it is
+  // behind by more than `most`.
+  virtual absl::StatusOr<LocusdTime> AdvanceTime(absl::Duration most) = 0;
 };
 
 }  // namespace locus

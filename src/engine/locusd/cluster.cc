@@ -56,6 +56,19 @@ class Cluster final : public LocusdCluster {
     if (node.ok()) return node;
     return absl::DataLossError(absl::StrCat("locusd ", api, ": ", node.status().message()));
   }
+  absl::StatusOr<LocusdTime> ShowTime() override {
+    return Time({.method = "GET", .target = "/v1/time", .good = 200});
+  }
+  absl::StatusOr<LocusdTime> AdvanceTime(absl::Duration most) override {
+    return Time({.method = "POST",
+                 .target = "/v1/time:advance",
+                 .body = absl::StrCat("{\"most_ms\":", absl::ToInt64Milliseconds(most), "}"),
+                 .good = 200});
+  }
+  absl::StatusOr<LocusdTime> Time(const locusd::Request& request) {
+    LOCUS_ASSIGN_OR_RETURN(const std::string body, nodes_->Call(request));
+    return locusd::ParseTime(body);
+  }
   absl::StatusOr<LocusdNode> Leader() override {
     return LeaderWhere([](const LocusdNode&) { return true; });
   }

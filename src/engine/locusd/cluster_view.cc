@@ -4,15 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "locus/engine/locusd_cluster.h"
+#include "src/lease_api/wrong_clock.h"
 
 namespace locus {
-namespace {
-
-// Beyond it callers with max_skew of its default, 10 s, are soon refused.
-constexpr absl::Duration kMostClockOff = absl::Seconds(5);
-
-}  // namespace
-
 bool LocusdMember::IsSilent() const { return !silent_for || *silent_for >= LocusdCluster::kSilent; }
 
 const LocusdMember* LocusdNode::Find(uint64_t member_id) const {
@@ -125,13 +119,10 @@ absl::Status LocusdClusterView::Health() const {
                        "it, and add a node with an empty data directory in its place"));
     }
     for (const Row& row : rows) {
-      if (!row.node.ok() || absl::AbsDuration(row.node->clock_off) <= kMostClockOff) continue;
-      return absl::UnavailableError(absl::StrCat(
-          "node ", row.node->id, " at ", row.endpoint, ": its clock is ",
-          absl::FormatDuration(absl::AbsDuration(row.node->clock_off)),
-          row.node->clock_off > absl::ZeroDuration() ? " ahead of" : " behind",
-          " the cluster's time: mend its NTP; if the clocks of most nodes are right, wait until "
-          "they have corrected the cluster's time"));
+      const std::string clock = row.node.ok() ? lease_api::WrongClock(row.node->clock_off) : "";
+      if (clock.empty()) continue;
+      return absl::UnavailableError(
+          absl::StrCat("node ", row.node->id, " at ", row.endpoint, ": ", clock));
     }
     return absl::OkStatus();
   }

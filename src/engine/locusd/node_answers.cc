@@ -126,4 +126,18 @@ absl::StatusOr<LocusdNode> ParseNode(std::string_view body) {
                                           node.status().message()));
 }
 
+absl::StatusOr<LocusdTime> ParseTime(std::string_view body) {
+  Members members(body);
+  members.AllowOthers();
+  LocusdTime time;
+  time.time = members.Time("time_ms");
+  if (const auto agreed = members.NumberOrNull("agreed_ms")) {
+    time.agreed = absl::FromUnixMillis(static_cast<int64_t>(*agreed));
+  }
+  time.ending = members.Number("ending");
+  const absl::Status status = members.Finish();
+  if (status.ok()) return time;
+  return absl::DataLossError(absl::StrCat("a time that no locusd gives: ", status.message()));
+}
+
 }  // namespace locus::locusd

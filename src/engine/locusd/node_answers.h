@@ -17,6 +17,9 @@ inline constexpr size_t kMostStatus = size_t{64} << 10;
 // addresses are host:port.
 absl::StatusOr<LocusdNode> ParseNode(std::string_view body);
 
+// Reads the answer to GET /v1/time and POST /v1/time:advance. DATA_LOSS.
+absl::StatusOr<LocusdTime> ParseTime(std::string_view body);
+
 }  // namespace locus::locusd
 
 #endif  // LOCUS_SRC_ENGINE_LOCUSD_NODE_ANSWERS_H_

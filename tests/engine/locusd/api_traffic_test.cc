@@ -115,7 +115,8 @@ TEST_F(ApiTrafficTest, OperatorTokens_AreNeededForWhatOperatorsDo) {
   constexpr std::pair<const char*, const char*> kOfOperators[] = {
       {"PUT", "/v1/spaces/orders"},      {"DELETE", "/v1/spaces/orders"},
       {"POST", "/v1/members"},           {"DELETE", "/v1/members/7"},
-      {"POST", "/v1/members/7:promote"}, {"POST", "/v1/members/7:transfer"}};
+      {"POST", "/v1/members/7:promote"}, {"POST", "/v1/members/7:transfer"},
+      {"POST", "/v1/time:advance"}};
   for (const auto& [method, path] : kOfOperators) {
     const http::HttpAnswer refused = send("client", method, path);
     EXPECT_EQ(refused.status, 403u) << method << " " << path;

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LOCUS_SRC_LEASE_API_WRONG_CLOCK_H_
+#define LOCUS_SRC_LEASE_API_WRONG_CLOCK_H_
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+
+namespace locus::lease_api {
+
+// Beyond it callers with max_skew of its default, 10 s, are soon refused.
+inline constexpr absl::Duration kMostClockOff = absl::Seconds(5);
+
+// What is wrong, and the remedy; empty: nothing. `off`: of a node's clock from the cluster's time.
+inline std::string WrongClock(absl::Duration off) {
+  if (absl::AbsDuration(off) <= kMostClockOff) return "";
+  return absl::StrCat(
+      "its clock is ", absl::FormatDuration(absl::AbsDuration(off)),
+      off > absl::ZeroDuration() ? " ahead of" : " behind",
+      " the cluster's time: mend its NTP; if the clocks of most nodes are right, wait until they "
+      "have corrected the cluster's time (locus cluster time)");
+}
+
+}  // namespace locus::lease_api
+
+#endif  // LOCUS_SRC_LEASE_API_WRONG_CLOCK_H_

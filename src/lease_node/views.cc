@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/lease_node/views.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "src/lease_machine/command_clock.h"
+
+namespace locus::lease_node {
+
+using lease_machine::Machine;
+
+void Count(const lease_machine::Machine& machine, LeaseNode::Stats& stats) {
+  stats.workers = machine.workers();
+  stats.held = machine.held();
+  stats.remembered = machine.remembered();
+  stats.counters = machine.counters().size();
+  stats.sections = machine.segments().sections();
+  stats.rules = machine.rules().all().size();
+  stats.strict_sections = machine.strict_sets().sections();
+  stats.strict_owners = machine.strict_sets().holders();
+  stats.sessions = machine.sessions();
+  stats.grants_remembered = machine.grants_remembered();
+}
+
+bool IsBehind(const LeaseNode::TimeView& view) {
+  return *view.agreed - view.time > lease_machine::CommandClock::kAgree;
+}
+
+absl::Status CheckAdvance(const LeaseNode::TimeView& view, absl::Duration most) {
+  if (!view.agreed) {
+    return absl::FailedPreconditionError(
+        "the clocks of a majority of the nodes do not agree within a second: mend them first");
+  }
+  const absl::Duration behind = *view.agreed - view.time;
+  if (IsBehind(view) && behind > most) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the cluster's time is ", absl::FormatDuration(behind), " behind, more than the ",
+        absl::FormatDuration(most), " that were asked for: look at it again"));
+  }
+  return absl::OkStatus();
+}
+
+template <typename Answered, typename Of>
+void LeaseNode::ReadFor(Answered answered, Of of) {
+  Read([answered = std::move(answered), of = std::move(of)](
+           const absl::Status& status, const Machine& machine, absl::Time now) {
+    if (!status.ok()) return answered(status);
+    answered(of(machine, now));
+  });
+}
+
+void LeaseNode::Show(const SpaceName& space, uint64_t from, size_t limit,
+                     Showed<WorkerSpaceView> answered) {
+  ReadFor(std::move(answered), [space, from, limit](const Machine& machine, absl::Time) {
+    return machine.Show(space, from, limit);
+  });
+}
+void LeaseNode::ShowSegments(const SpaceName& space, Showed<SpaceView> answered) {
+  ReadFor(std::move(answered), [space](const Machine& machine, absl::Time now) {
+    return machine.segments().Show(space, now);
+  });
+}
+void LeaseNode::ShowStrictSet(const SpaceName& set, Showed<strict_machine::View> answered) {
+  ReadFor(std::move(answered), [set](const Machine& machine, absl::Time now) {
+    return machine.strict_sets().Show(set, now);
+  });
+}
+void LeaseNode::ShowRules(std::string name, Showed<Rules> answered) {
+  ReadFor(std::move(answered), [name = std::move(name)](const Machine& machine, absl::Time) {
+    const Rules& all = machine.rules().all();
+    if (name.empty()) return all;
+    Rules rules;
+    if (const auto found = all.find(name); found != all.end()) rules.insert(*found);
+    return rules;
+  });
+}
+void LeaseNode::Holders(std::string part, Showed<std::vector<lease_machine::HeldLease>> answered) {
+  ReadFor(std::move(answered), [part = std::move(part)](const Machine& machine, absl::Time) {
+    return machine.HoldersWith(part);
+  });
+}
+
+}  // namespace locus::lease_node
