@@ -115,6 +115,10 @@ class Machine {
   std::string Snapshot() const;
   // INVALID_ARGUMENT: not what Snapshot gives, with the place.
   static absl::StatusOr<Machine> Restore(std::string_view bytes);
+  // The snapshot of a machine that was restored to this one (empty: is new) and then applied these
+  // commands. Errors as Restore's and DecodeCommand's.
+  static absl::StatusOr<std::string> Fold(std::string_view snapshot,
+                                          const std::vector<std::string>& commands);
 
  private:
   struct Lease {

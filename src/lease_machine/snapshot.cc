@@ -142,6 +142,19 @@ absl::StatusOr<Machine> Machine::Restore(std::string_view bytes) {
   return machine;
 }
 
+absl::StatusOr<std::string> Machine::Fold(std::string_view snapshot,
+                                          const std::vector<std::string>& commands) {
+  Machine machine;
+  if (!snapshot.empty()) {
+    LOCUS_ASSIGN_OR_RETURN(machine, Restore(snapshot));
+  }
+  for (const std::string& bytes : commands) {
+    LOCUS_ASSIGN_OR_RETURN(const Command command, DecodeCommand(bytes));
+    machine.Apply(command);
+  }
+  return machine.Snapshot();
+}
+
 void Machine::GetSpace(Reader& reader) {
   const size_t place = reader.at();
   const SpaceName name = reader.GetSpace();

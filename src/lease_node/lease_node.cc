@@ -111,7 +111,10 @@ class LeaseNode::Rep : public raft::StateMachine {
     if (machine_.now() > absl::UnixEpoch()) TellMembers();
   }
 
-  std::string Snapshot() override { return machine_.Snapshot(); }
+  absl::StatusOr<std::string> Fold(std::string_view state,
+                                   const std::vector<std::string>& commands) const override {
+    return Machine::Fold(state, commands);
+  }
 
   absl::Status Restore(raft::Term term, std::string_view state) override {
     LOCUS_ASSIGN_OR_RETURN(Machine restored, Machine::Restore(state));

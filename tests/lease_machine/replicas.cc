@@ -416,6 +416,18 @@ void Replicas::Compact(Node& node) {
   const Index index = node.applied;
   const Index before = node.disk.snapshot.index;
   if (index <= before || index > node.core->durable() || !node.unsynced.empty()) return;
+  std::vector<std::string> commands;
+  for (Index at = before + 1; at <= index; ++at) {
+    const Entry& entry = node.core->At(at);
+    if (entry.kind == Entry::Kind::kCommand) commands.push_back(entry.data);
+  }
+  const absl::StatusOr<std::string> folded =
+      Machine::Fold(before == 0 ? "" : node.disk.state, commands);
+  if (!folded.ok() || *folded != node.machine.Snapshot()) {
+    if (options_.flaw == ShellFlaw::kNone && flaw == Flaw::kNone) {
+      listener_.OnFailure("a snapshot that is made of the log differs from the machine");
+    }
+  }
   node.disk.snapshot = node.core->Compact(index);
   node.disk.state = node.machine.Snapshot();
   node.disk.entries.erase(node.disk.entries.begin(),

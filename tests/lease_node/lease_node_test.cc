@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/lease_node/lease_node.h"
 
+#include <algorithm>
 #include <atomic>
 #include <future>
+#include <iostream>
+#include <map>
+#include <optional>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -318,6 +322,71 @@ TEST_F(LeaseNodeTest, ClocksOfFollowers_FollowTheLeaders) {
     return false;
   }));
   EXPECT_LT(store->Show(space_)->now - before, absl::Minutes(1));
+}
+
+// Callers wait for no snapshot: it is made beside the machine, of the one before and the log.
+TEST_F(LeaseNodeTest, SnapshotOfALargeState_CallersGoOnAndItIsRestored) {
+  constexpr int kCounters = 1 << 17;
+  LeaseCluster cluster(1, clock_, {}, [](int, lease_node::LeaseNodeOptions& options) {
+    options.shell.compact_entries = 200;
+    options.shell.limits.kept = 1;
+  });
+  ASSERT_GE(cluster.WaitForLeader(), 0);
+  auto call = [&](counter_machine::Call::Kind kind, const std::string& name, int64_t number,
+                  std::function<void(lease_machine::Answer)> answered) {
+    counter_machine::Call one;
+    one.kind = kind;
+    one.name = name;
+    one.number = number;
+    if (kind == counter_machine::Call::Kind::kTake) {
+      one.last_of_first = number;
+      one.max_value = INT64_MAX;
+    }
+    cluster.node(0)->Submit({{}, space_, std::move(one)}, std::move(answered));
+  };
+  auto name = [](int i) { return absl::StrCat("a counter with a name of some length ", i); };
+  std::atomic<int> stored = 0, failed = 0;
+  for (int i = 0; i < kCounters; ++i) {
+    ASSERT_TRUE(WaitUntil([&] { return i - stored < 20'000; }));
+    call(counter_machine::Call::Kind::kStore, name(i), i, [&](const lease_machine::Answer& answer) {
+      if (!answer.status.ok()) ++failed;
+      ++stored;
+    });
+  }
+  ASSERT_TRUE(WaitUntil([&] { return stored == kCounters; }));
+  ASSERT_EQ(failed, 0);
+  const raft::Index before = cluster.node(0)->Status().applied;
+  absl::Duration worst;
+  int64_t taken = 0;
+  while (cluster.node(0)->Status().snapshot < before) {
+    std::promise<lease_machine::Answer> promise;
+    const absl::Time asked = absl::Now();
+    call(counter_machine::Call::Kind::kTake, "busy", 1,
+         [&](lease_machine::Answer answer) { promise.set_value(std::move(answer)); });
+    const lease_machine::Answer answer = promise.get_future().get();
+    worst = std::max(worst, absl::Now() - asked);
+    ASSERT_TRUE(answer.status.ok()) << answer.status;
+    ++taken;
+  }
+  RecordProperty("worst_wait_ms", static_cast<int>(absl::ToInt64Milliseconds(worst)));
+  std::cout << "worst wait " << worst << " of " << taken << " calls beside the snapshot\n";
+  EXPECT_LT(worst, absl::FromChrono(raft::ShellOptions().election));
+  cluster.Kill(0);
+  cluster.Start(0);
+  ASSERT_GE(cluster.WaitForLeader(), 0);
+  for (const auto& each : std::map<std::string, int64_t>{
+           {"busy", taken}, {name(0), 0}, {name(kCounters - 1), kCounters - 1}}) {
+    std::optional<int64_t> loaded;
+    ASSERT_TRUE(WaitUntil([&] {
+      std::promise<lease_machine::Answer> promise;
+      call(counter_machine::Call::Kind::kLoad, each.first, 0,
+           [&](lease_machine::Answer answer) { promise.set_value(std::move(answer)); });
+      const lease_machine::Answer answer = promise.get_future().get();
+      if (answer.status.ok()) loaded = std::get<counter_machine::Reply>(answer.reply).value;
+      return answer.status.ok();
+    }));
+    EXPECT_EQ(loaded, each.second) << each.first;
+  }
 }
 
 }  // namespace

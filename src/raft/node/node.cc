@@ -66,6 +66,7 @@ class Node::Rep : public Storage {
     }
     if (writer_.joinable()) writer_.join();
     if (loop_.joinable()) loop_.join();
+    if (folder_.joinable()) folder_.join();  // seconds, at most
   }
 
   // An event for the node's thread.
@@ -96,8 +97,22 @@ class Node::Rep : public Storage {
   void StoreSnapshot(SnapshotMark mark, std::shared_ptr<const std::string> state) override {
     Enqueue(Snapshot{std::move(mark), std::move(state)});
   }
+  void Fold(std::function<FoldedState()> fold) override {
+    if (folder_.joinable()) folder_.join();  // it has ended
+    try {
+      folder_ = std::thread([this, fold = std::move(fold)] { NoteFolded(fold()); });
+    } catch (const std::system_error& error) {
+      NoteFolded(absl::UnavailableError(std::string("a thread of a node: ") + error.what()));
+    }
+  }
 
  private:
+  void NoteFolded(FoldedState state) {
+    Post([state = std::move(state)](Shell& shell, TimePoint) mutable {
+      shell.Folded(std::move(state));
+    });
+  }
+
   struct Snapshot {
     SnapshotMark mark;
     std::shared_ptr<const std::string> state;
@@ -239,6 +254,7 @@ class Node::Rep : public Storage {
   uint64_t written_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: nothing since the loop asked
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   std::thread loop_, writer_;
+  std::thread folder_;  // of the loop
   std::atomic<std::thread::id> loop_id_;
 };
 

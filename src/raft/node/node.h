@@ -24,7 +24,8 @@ struct NodeOptions {
 };
 
 // A running node: a Shell with two threads. One of them has the shell and the state machine; the
-// other one writes, all writes that wait in one transaction. Ending it is like kill -9: writes that
+// other one writes, all writes that wait in one transaction. A third one runs while a
+// snapshot is made (StateMachine::Fold). Ending it is like kill -9: writes that
 // nobody was told of may be lost.
 //
 // A write that failed, a state that could not be restored, or a committed command that the state

@@ -384,21 +384,36 @@ void Shell::NoteTransfer() {
   }
 }
 
+// The next snapshot is made of the one before and the log, so that the machine goes on meanwhile.
 void Shell::Compact() {
   const Index entries = applied_ - std::min(applied_, core_.snapshot().index);
   const bool due = entries >= options_.compact_entries ||
                    (entries > 0 && applied_bytes_ >= options_.compact_bytes);
-  if (!due || core_.durable() < applied_ || applied_ < compact_from_) return;
+  if (!due || folding_ != 0 || core_.durable() < applied_ || applied_ < compact_from_) return;
   // The snapshot's term is to be that of a command (StateMachine::Restore).
   if (core_.At(applied_).kind != Entry::Kind::kCommand) return;
-  std::string state = machine_.Snapshot();
-  if (state.size() > kMostStateBytes) {  // it could not be sent; the log stays
-    compact_from_ = applied_ + options_.compact_entries;
+  std::vector<std::string> commands;
+  for (Index index = core_.snapshot().index + 1; index <= applied_; ++index) {
+    const Entry& entry = core_.At(index);
+    if (entry.kind == Entry::Kind::kCommand) commands.push_back(entry.data);
+  }
+  folding_ = applied_;
+  applied_bytes_ = 0;
+  storage_.Fold([&machine = machine_, state = snapshot_, commands = std::move(commands)] {
+    return machine.Fold(*state, commands);
+  });
+}
+
+void Shell::Folded(absl::StatusOr<std::string> state) {
+  const Index index = std::exchange(folding_, 0);
+  // Another node's snapshot may have come meanwhile.
+  if (!stopped_.ok() || index <= core_.snapshot().index) return;
+  if (!state.ok() || state->size() > kMostStateBytes) {  // it could not be sent; the log stays
+    compact_from_ = index + options_.compact_entries;
     return;
   }
-  snapshot_ = std::make_shared<const std::string>(std::move(state));
-  applied_bytes_ = 0;
-  storage_.StoreSnapshot(core_.Compact(applied_), snapshot_);
+  snapshot_ = std::make_shared<const std::string>(*std::move(state));
+  storage_.StoreSnapshot(core_.Compact(index), snapshot_);
 }
 
 NodeStatus Shell::Status(TimePoint now) const {

@@ -30,6 +30,9 @@ class Storage {
   virtual void Store(Write write) = 0;
   // The snapshot of a state, in place of the entries up to it. Nobody waits for it.
   virtual void StoreSnapshot(SnapshotMark mark, std::shared_ptr<const std::string> state) = 0;
+  // Calls `fold` beside all else; Shell::Folded then has what it returned. One at a time.
+  using FoldedState = absl::StatusOr<std::string>;
+  virtual void Fold(std::function<FoldedState()> fold) = 0;
 };
 
 // Takes messages to other nodes. They may get lost, come twice or in another order.
@@ -140,6 +143,8 @@ class Shell {
   void SendNote(NodeId to, std::string data);
   // All up to the write of this number is durable.
   void Written(TimePoint now, uint64_t number);
+  // What Storage::Fold was asked for.
+  void Folded(absl::StatusOr<std::string> state);
   // Answers everybody who waits, and does nothing any more.
   void Stop(absl::Status why);
 
@@ -200,6 +205,7 @@ class Shell {
 
   Index applied_ = 0;
   size_t applied_bytes_ = 0;  // since the snapshot
+  Index folding_ = 0;         // up to where a snapshot is being made; 0: none is
   Index compact_from_ = 0;    // not before this index
   std::shared_ptr<const std::string> snapshot_;
 

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -12,7 +13,8 @@
 namespace locus::raft {
 
 // What the nodes of a cluster agree about. All that it does follows from the commands: no clock, no
-// random number, no order of a hash table. Called by one thread; the node waits meanwhile.
+// random number, no order of a hash table. Called by one thread, and the node waits
+// meanwhile; but for Fold.
 class StateMachine {
  public:
   virtual ~StateMachine() = default;
@@ -38,9 +40,12 @@ class StateMachine {
     static_cast<void>(note);
     return "";
   }
-  // All of the state, as of the last Apply; at most kMostStateBytes.
-  virtual std::string Snapshot() = 0;
-  // Replaces all of the state by what Snapshot returned, here or on another node. `term`: of the
+  // The state, all of it, in which a machine would be that was restored to `state` (empty: a new
+  // one) and then applied these commands; at most kMostStateBytes. It follows from the arguments
+  // alone: another thread calls it, while the machine goes on. Large states take seconds.
+  virtual absl::StatusOr<std::string> Fold(std::string_view state,
+                                           const std::vector<std::string>& commands) const = 0;
+  // Replaces all of the state by what Fold returned, here or on another node. `term`: of the
   // last command in it. An error ends the node.
   virtual absl::Status Restore(Term term, std::string_view state) = 0;
 };

@@ -82,7 +82,20 @@ class Simulation {
       if (truth.at(count) != command) simulation->Fail("nodes apply different commands");
       return absl::StrCat(count);
     }
-    std::string Snapshot() override { return absl::StrCat(count); }
+    absl::StatusOr<std::string> Fold(std::string_view state,
+                                     const std::vector<std::string>& commands) const override {
+      size_t before = 0;
+      if (!state.empty() &&
+          !absl::SimpleAtoi(absl::string_view(state.data(), state.size()), &before)) {
+        simulation->Fail("a state that nobody made");
+      }
+      for (size_t i = 0; i < commands.size(); ++i) {
+        if (simulation->truth_.at(before + i + 1) != commands[i]) {
+          simulation->Fail("a snapshot is made of other commands");
+        }
+      }
+      return absl::StrCat(before + commands.size());
+    }
     absl::Status Restore(Term, std::string_view state) override {
       ++simulation->snapshots;
       if (!absl::SimpleAtoi(absl::string_view(state.data(), state.size()), &count)) {
@@ -102,6 +115,11 @@ class Simulation {
     void Store(Write write) override { simulation->Enqueue(id, std::move(write)); }
     void StoreSnapshot(SnapshotMark mark, std::shared_ptr<const std::string> bytes) override {
       simulation->Enqueue(id, Snapshot{std::move(mark), *bytes});
+    }
+    // Now and then it takes longer than many other events.
+    void Fold(std::function<FoldedState()> fold) override {
+      simulation->AtNode(id, milliseconds(simulation->Draw(simulation->Draw(4) == 0 ? 1500 : 20)),
+                         [fold](Node& node) { node.shell->Folded(fold()); });
     }
     void Send(NodeId to, const std::string& address, Message message) override {
       if (!address.empty() && address != absl::StrCat("at ", to)) {

@@ -28,7 +28,12 @@ class ListMachine : public StateMachine {
     lines_.emplace_back(command);
     return absl::StrCat(lines_.size());
   }
-  std::string Snapshot() override { return absl::StrJoin(lines(), "\n"); }
+  absl::StatusOr<std::string> Fold(std::string_view state,
+                                   const std::vector<std::string>& commands) const override {
+    std::vector<std::string> lines = commands;
+    if (!state.empty()) lines.insert(lines.begin(), std::string(state));
+    return absl::StrJoin(lines, "\n");
+  }
   absl::Status Restore(Term, std::string_view state) override {
     std::lock_guard lock(mutex_);
     lines_.clear();
