@@ -26,7 +26,8 @@ endmacro()
 set(LOCUS_LONG_TESTS
     build_test check_includes_test cluster_proof_test cluster_proof_test_proxies
     config_centre_fault_test datacenters_test demo_cluster_test demo_move_test demo_shop_test
-    demo_strict_test deploy_alerts_test deploy_dashboard_test deploy_manifests_test deploy_rules_test
+    demo_strict_test deploy_alerts_test deploy_dashboard_test deploy_manifests_test deploy_proxies_test
+    deploy_rules_test
     deploy_sequence_alerts_test engine_fault_test key_memory_test lease_machine_simulation_test
     leased_snowflake_simulation_test load_pass_test locusd_faults_test long_waits_test
     mariadb_galera_fault_test network_cut_test order_service_move_test python_native_test python_test

@@ -47,9 +47,10 @@ struct Connection {
   std::string peer;
   TimePoint deadline = TimePoint::max();
   bool expired = false;
-  bool idle = false;      // between two requests
-  size_t body_bytes = 0;  // that it has taken of ServerOptions::most_bytes_of_bodies
-  size_t under_way = 0;   // requests whose answers were not sent whole
+  bool idle = false;          // between two requests
+  size_t body_bytes = 0;      // that it has taken of ServerOptions::most_bytes_of_bodies
+  bool shakes_hands = false;  // of TLS
+  bool ends = false;          // the server ends: no request that has not begun is read
 };
 
 // What came of waiting for a request. Neither request nor refusal: the client is gone, silent for
@@ -60,8 +61,7 @@ struct Received {
   AnswerForm form;
 };
 
-// `Server` has options(), draining(), Ended(size_t): so many requests were answered, and
-// TakeBodyBytes(size_t): whether so many more bytes may be kept.
+// `Server` has options(), and TakeBodyBytes(size_t): whether so many more bytes may be kept.
 // `stream`: what the connection's bytes are read from.
 template <typename Stream, typename Server>
 class Conversation {
@@ -117,16 +117,16 @@ class Conversation {
   awaitable<bool> Say(ServerAnswer answer, const AnswerForm& form, bool head) {
     AppendHead(unsent_, answer, form);
     if (head) answer.body.clear();
-    if (answer.body.size() > kMostCopied) co_return co_await Flush(answer.body, 0);
+    if (answer.body.size() > kMostCopied) co_return co_await Flush(answer.body);
     unsent_ += answer.body;
     if (unsent_.size() < kMostUnsent && form.keep_alive) co_return true;
-    co_return co_await Flush({}, 0);
+    co_return co_await Flush({});
   }
 
   // Sends the head of an answer whose body comes later. False: the client is gone.
   awaitable<bool> Begin(const ServerAnswer& answer, const AnswerForm& form) {
     AppendHead(unsent_, answer, form);
-    co_return co_await Flush({}, 1);
+    co_return co_await Flush({});
   }
 
   // Behind a refusal. Reads what the client still sends, for a while: if the connection were closed
@@ -145,8 +145,8 @@ class Conversation {
     }
   }
 
-  // Sends what is unsent, and `more`. `asked` requests have no answer yet.
-  awaitable<bool> Flush(std::string_view more, size_t asked) {
+  // Sends what is unsent, and `more`.
+  awaitable<bool> Flush(std::string_view more) {
     if (unsent_.empty() && more.empty()) co_return true;
     std::array<boost::asio::const_buffer, 2> buffers = {boost::asio::buffer(unsent_),
                                                         boost::asio::buffer(more)};
@@ -161,8 +161,6 @@ class Conversation {
     }
     unsent_.clear();
     if (unsent_.capacity() > 4 * kMostUnsent) unsent_.shrink_to_fit();
-    server_.Ended(connection_.under_way - asked);
-    connection_.under_way = asked;
     co_return good;
   }
 
@@ -255,7 +253,7 @@ class Conversation {
                                                   const AnswerForm& form, RequestParser& parser) {
     if (!request.Header("Expect").empty() && form.is_1_1) {
       unsent_ += "HTTP/1.1 100 Continue\r\n\r\n";
-      if (!co_await Flush({}, 0)) co_return std::nullopt;
+      if (!co_await Flush({})) co_return std::nullopt;
     }
     parser.eager(true);
     while (true) {
@@ -292,8 +290,8 @@ class Conversation {
   // False: the client is gone, or its time is over, or the server ends. `is_first`: nothing of a
   // request is there yet; its deadline begins with its first bytes.
   awaitable<bool> ReadMore(bool is_first) {
-    if (!co_await Flush({}, 0)) co_return false;
-    if (is_first && server_.draining()) co_return false;
+    if (!co_await Flush({})) co_return false;
+    if (is_first && connection_.ends) co_return false;
     if (is_first) {
       connection_.Arm(server_.options().idle_timeout);
     } else if (!connection_.armed()) {

@@ -15,7 +15,6 @@
 #include <system_error>
 #include <thread>
 
-#include "absl/functional/any_invocable.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
@@ -27,6 +26,7 @@
 #include "src/http/body_sender.h"
 #include "src/http/conversation.h"
 #include "src/http/endpoint.h"
+#include "src/http/pending_answer.h"
 #include "src/http/tls_context_rep.h"
 
 namespace locus::http {
@@ -41,6 +41,10 @@ using internal::MutexLock;
 using internal::ToAbsl;
 
 namespace {
+
+// From a connection to its first request, over any network. A drain that closed one sooner would
+// lose the request.
+constexpr std::chrono::milliseconds kFirstRequestComes(100);
 
 // Binds for a moment without SO_REUSEPORT, with which a second server would share the port of a
 // first one unnoticed.
@@ -111,11 +115,16 @@ class Server::Rep {
 
   void Drain(absl::Duration within) {
     closes_ = draining_ = true;
-    for (auto& loop : loops_) loop->Drain();
     const auto deadline = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(within);
     {
       MutexLock lock(mutex_);
-      while (under_way_ > 0 && std::chrono::steady_clock::now() < deadline) {
+      loops_with_idle_ = loops_.size();
+    }
+    for (auto& loop : loops_) loop->Drain();
+    {
+      MutexLock lock(mutex_);
+      while ((loops_with_idle_ > 0 || connections_ > 0) &&
+             std::chrono::steady_clock::now() < deadline) {
         ended_.WaitUntil(mutex_, deadline);
       }
     }
@@ -126,13 +135,6 @@ class Server::Rep {
   void CloseAfterAnswers() { closes_ = true; }
 
   const ServerOptions& options() const { return options_; }
-  bool draining() const { return draining_; }
-  // So many requests were answered.
-  void Ended(size_t requests) {
-    if (requests == 0 || (under_way_ -= requests) > 0 || !draining_) return;
-    MutexLock lock(mutex_);  // Drain waits, or has not looked yet
-    ended_.NotifyAll();
-  }
   bool TakeBodyBytes(size_t size) {
     const size_t most = std::max(options_.most_bytes_of_bodies, options_.most_body_bytes);
     if (body_bytes_.fetch_add(size) + size <= most) return true;
@@ -173,14 +175,7 @@ class Server::Rep {
       thread_ = std::thread([this] { io_.run(); });
     }
     void Drain() {
-      asio::post(io_, [this] {
-        error_code ignored;
-        acceptor_.close(ignored);
-        for (Connection* connection : open_) {
-          if (connection->idle) connection->socket.cancel(ignored);
-        }
-        for (const auto& [body, wake] : bodies_) body->End();
-      });
+      asio::post(io_, [this] { asio::co_spawn(io_, End(), asio::detached); });
     }
     void Stop() {
       io_.stop();
@@ -195,54 +190,6 @@ class Server::Rep {
    private:
     template <typename T>
     using awaitable = asio::awaitable<T>;
-
-    // An answer on its way from the handler, which may be in another thread, to its connection.
-    // Held by both.
-    class Answer {
-     public:
-      explicit Answer(std::shared_ptr<Loop> loop) : loop_(std::move(loop)) {}
-
-      // Once, by any thread.
-      void Give(ServerAnswer answer) {
-        answer_ = std::move(answer);
-        const std::shared_ptr<Loop> loop = std::move(loop_);  // it outlives its thread for this
-        if (state_.exchange(State::kGiven) != State::kAwaited) return;
-        asio::post(loop->io_, std::move(resume_));
-      }
-      // By the connection. `resume` is called by its loop, once there is an answer.
-      void Await(asio::io_context& io, absl::AnyInvocable<void()> resume) {
-        resume_ = std::move(resume);
-        State nothing = State::kNothing;
-        if (!state_.compare_exchange_strong(nothing, State::kAwaited)) {
-          asio::post(io, std::move(resume_));
-        }
-      }
-      bool given() const { return state_ == State::kGiven; }
-      ServerAnswer Take() { return std::move(answer_); }
-
-     private:
-      enum class State { kNothing, kAwaited, kGiven };
-      std::shared_ptr<Loop> loop_;
-      ServerAnswer answer_;                // kGiven publishes it
-      absl::AnyInvocable<void()> resume_;  // and kAwaited this
-      std::atomic<State> state_ = State::kNothing;
-    };
-
-    // Gives an answer once; without a call, 500.
-    class Giver {
-     public:
-      explicit Giver(std::shared_ptr<Answer> answer) : answer_(std::move(answer)) {}
-      ~Giver() {
-        if (!given_) Give(Problem(500, "the server dropped the request"));
-      }
-      void Give(ServerAnswer answer) {
-        if (!given_.exchange(true)) answer_->Give(std::move(answer));
-      }
-
-     private:
-      const std::shared_ptr<Answer> answer_;
-      std::atomic<bool> given_ = false;
-    };
 
     awaitable<void> Accept() {
       while (true) {
@@ -259,11 +206,41 @@ class Server::Rep {
           co_await pause.async_wait(kAwait);
           continue;
         }
-        error_code ignored;
-        std::string peer = socket.remote_endpoint(ignored).address().to_string(ignored);
-        if (!server_.Enter(peer)) continue;
-        asio::co_spawn(io_, Serve(std::move(socket), std::move(peer)), asio::detached);
+        Take(std::move(socket));
       }
+    }
+
+    void Take(tcp::socket socket) {
+      error_code ignored;
+      std::string peer = socket.remote_endpoint(ignored).address().to_string(ignored);
+      if (!server_.Enter(peer)) return;
+      asio::co_spawn(io_, Serve(std::move(socket), std::move(peer)), asio::detached);
+    }
+
+    // Of a drain. A connection that the kernel has taken is as good as one that was accepted: its
+    // client has perhaps sent a request, and does not know whether a lost one had an effect.
+    awaitable<void> End() {
+      error_code error;
+      acceptor_.non_blocking(true, error);
+      while (!error) {
+        tcp::socket socket(io_);
+        acceptor_.accept(socket, error);
+        if (!error) Take(std::move(socket));
+      }
+      acceptor_.close(error);
+      for (const auto& [body, wake] : bodies_) body->End();
+      if (server_.connections_ > 0) {
+        asio::steady_timer timer(io_, kFirstRequestComes);
+        co_await timer.async_wait(kAwait);
+      }
+      for (Connection* connection : open_) {
+        connection->ends = true;
+        const bool asks = connection->idle && connection->socket.available(error) > 0;
+        if (connection->shakes_hands || (connection->idle && !asks)) {
+          connection->socket.cancel(error);
+        }
+      }
+      server_.LoopEndedIdle();
     }
 
     // Ends what waits beyond its deadline.
@@ -300,14 +277,15 @@ class Server::Rep {
         asio::ssl::stream<tcp::socket&> tls(connection.socket, context->rep().context);
         tls.set_verify_mode(asio::ssl::verify_none, ignored);
         connection.Arm(server_.options_.request_timeout);
+        connection.shakes_hands = true;
         auto [error] = co_await tls.async_handshake(asio::ssl::stream_base::server, kAwait);
+        connection.shakes_hands = false;
         if (error || connection.expired) {
           ++server_.bad_requests_;
         } else {
           co_await Converse(tls, connection);
         }
       }
-      server_.Ended(connection.under_way);
       server_.GiveBodyBytes(connection);
       open_.erase(&connection);
       server_.Leave(connection.peer);
@@ -318,7 +296,7 @@ class Server::Rep {
     awaitable<void> Converse(Stream& stream, Connection& connection) {
       Conversation<Stream, Rep> conversation(stream, connection, server_);
       bool keep_alive = true;
-      while (keep_alive && !server_.draining_) {
+      while (keep_alive) {
         Received received = co_await conversation.Receive();
         connection.Disarm();
         if (!received.request) {
@@ -335,13 +313,11 @@ class Server::Rep {
         const bool head = received.request->method == "HEAD";
         received.request->head_only = head;
         const bool body_unread = received.request->body_unread;
-        server_.Began();
-        ++connection.under_way;
-        const std::shared_ptr<Answer> answer = Ask(*std::move(received.request));
+        const std::shared_ptr<PendingAnswer> answer = Ask(*std::move(received.request));
         if (!answer->given()) {
           // The answers of before do not wait for this one.
-          if (!co_await conversation.Flush({}, 1)) break;
-          auto await = [&](auto resume) { answer->Await(io_, std::move(resume)); };
+          if (!co_await conversation.Flush({})) break;
+          auto await = [&](auto resume) { answer->Await(std::move(resume)); };
           co_await asio::async_initiate<const asio::use_awaitable_t<>&, void()>(
               await, asio::use_awaitable);
         }
@@ -358,7 +334,7 @@ class Server::Rep {
         if (!co_await conversation.Say(std::move(said), received.form, head)) break;
         if (body_unread) co_await conversation.Linger();
       }
-      co_await conversation.Flush({}, 0);
+      co_await conversation.Flush({});
       error_code ignored;
       connection.socket.shutdown(tcp::socket::shutdown_both, ignored);
     }
@@ -396,11 +372,12 @@ class Server::Rep {
     }
 
     // The handler may have answered when this returns.
-    std::shared_ptr<Answer> Ask(ServerRequest request) {
+    std::shared_ptr<PendingAnswer> Ask(ServerRequest request) {
       ++server_.requests_;
-      auto answer = std::make_shared<Answer>(shared_from_this());
+      auto answer = std::make_shared<PendingAnswer>(
+          std::shared_ptr<asio::io_context>(shared_from_this(), &io_));
       server_.handler_(std::move(request),
-                       [giver = std::make_shared<Giver>(answer)](ServerAnswer said) {
+                       [giver = std::make_shared<AnswerGiver>(answer)](ServerAnswer said) {
                          giver->Give(std::move(said));
                        });
       return answer;
@@ -442,11 +419,14 @@ class Server::Rep {
   }
   void Leave(const std::string& address) {
     MutexLock lock(mutex_);
-    --connections_;
+    if (--connections_ == 0) ended_.NotifyAll();
     const auto at = by_address_.find(address);
     if (--at->second == 0) by_address_.erase(at);
   }
-  void Began() { ++under_way_; }
+  void LoopEndedIdle() {
+    MutexLock lock(mutex_);
+    if (--loops_with_idle_ == 0) ended_.NotifyAll();
+  }
 
   const ServerOptions options_;
   const Handler handler_;
@@ -458,10 +438,10 @@ class Server::Rep {
   std::atomic<uint64_t> refused_ = 0;
   std::atomic<uint64_t> requests_ = 0;
   std::atomic<uint64_t> bad_requests_ = 0;
-  std::atomic<size_t> under_way_ = 0;
   std::atomic<size_t> body_bytes_ = 0;  // kept, beyond the first ones of each body
   Mutex mutex_;
-  CondVar ended_;
+  CondVar ended_;                                       // of connections, and of what follows
+  size_t loops_with_idle_ ABSL_GUARDED_BY(mutex_) = 0;  // that have yet to end idle connections
   std::shared_ptr<const TlsContext> tls_ ABSL_GUARDED_BY(mutex_);     // of the next handshake
   std::map<std::string, size_t> by_address_ ABSL_GUARDED_BY(mutex_);  // open connections
 };

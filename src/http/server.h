@@ -108,8 +108,9 @@ class Server {
   // From now on each answer closes its connection, so that clients go to another server before this
   // one is drained.
   void CloseAfterAnswers();
-  // Takes no new connections and no new requests, and waits for the answers of those under way, up
-  // to `within`. Then closes all.
+  // Takes no new connections. Answers the requests that have begun to come, and those that come
+  // within 100 ms on open connections; waits up to `within` until all are closed. Then closes the
+  // rest.
   void Drain(absl::Duration within);
 
   struct Stats {

@@ -306,39 +306,6 @@ TEST_F(HttpServerTest, ConnectionsOfOneAddress_LeavePlacesToOthers) {
   EXPECT_TRUE(Connect()->Send({"GET", "/", {}, ""}, 1000, Soon()).ok());
 }
 
-TEST_F(HttpServerTest, Drain_WaitsForAnswersUnderWay_AndTakesNothingNew) {
-  std::promise<Server::Respond> asked;
-  Start([&asked](const ServerRequest&, Server::Respond respond) {
-    asked.set_value(std::move(respond));
-  });
-  auto silent = Connect();
-  auto connection = Connect();
-  ASSERT_TRUE(connection->Begin({"GET", "/", {}, ""}, Soon()).ok());
-  Server::Respond respond = asked.get_future().get();
-  std::thread drain([this] { server_->Drain(absl::Seconds(60)); });
-  EXPECT_TRUE(WaitUntil([&] { return !Listens(server_->port()); }));
-  EXPECT_TRUE(WaitUntil([&] { return !silent->StillOpen(); }));
-  respond({200, {}, "late"});
-  auto head = connection->ReadHead(Soon());
-  ASSERT_TRUE(head.ok()) << head.status();
-  EXPECT_EQ(head->Header("Connection"), "close");
-  EXPECT_EQ(*connection->ReadBody(100, Soon()), "late");
-  drain.join();
-}
-
-TEST_F(HttpServerTest, ServerThatEnds_TakesAnswersThatComeLater) {
-  std::promise<Server::Respond> asked;
-  Start([&asked](const ServerRequest&, Server::Respond respond) {
-    asked.set_value(std::move(respond));
-  });
-  auto connection = Connect();
-  ASSERT_TRUE(connection->Begin({"GET", "/", {}, ""}, Soon()).ok());
-  Server::Respond respond = asked.get_future().get();
-  server_.reset();
-  respond({200, {}, "too late"});
-  EXPECT_FALSE(connection->ReadHead(Soon()).ok());
-}
-
 TEST_F(HttpServerTest, ClientThatSpeaksTlsToPlainText_IsToldSo) {
   Start();
   const TemporaryDirectory directory;
