@@ -21,6 +21,13 @@ import {
 } from "./order_no_schemes.js";
 import { bigEndian, toOctets } from "./texts.js";
 
+/** What is used of WebCrypto. The type SubtleCrypto is known only where the DOM's types are. */
+export interface Subtle {
+  encrypt(...of: never[]): Promise<unknown>;
+  importKey(...of: never[]): Promise<unknown>;
+  deriveKey(...of: never[]): Promise<unknown>;
+}
+
 /**
  * As OrderNoCodec, by WebCrypto: for workers, Deno and other places without node:crypto. Its
  * methods return promises. A page that customers open must not have the keys: ask a service.
@@ -38,7 +45,7 @@ export class AsyncOrderNoCodec {
   constructor(
     ring: KeyRing,
     space: string = DEFAULT_SPACE,
-    subtle: SubtleCrypto | undefined = globalThis.crypto?.subtle,
+    subtle: Subtle | undefined = globalThis.crypto?.subtle,
   ) {
     this.space = checkSpace(space);
     if (subtle === undefined) {
@@ -48,7 +55,7 @@ export class AsyncOrderNoCodec {
       );
     }
     this.#ring = ring;
-    this.#subtle = subtle;
+    this.#subtle = subtle as SubtleCrypto;
   }
 
   /** The key version that encode() uses unless told otherwise. */

@@ -14,6 +14,14 @@ import unittest
 _ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
+def examples():
+    """Pairs of a document and a program in it."""
+    for document in ("README.md", "docs/python.md", "bindings/python/README.md"):
+        text = (_ROOT / document).read_text(encoding="utf-8")
+        for example in re.findall(r"(?ms)^```python\n(.*?)^```$", text):
+            yield document, example
+
+
 class DocsTest(unittest.TestCase):
     def test_examples_run(self):
         with tempfile.TemporaryDirectory() as name:
@@ -31,23 +39,29 @@ class DocsTest(unittest.TestCase):
                 "locus-key-ring 1\nactive 1\n1 AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n"
             )
             (folder / "keys").chmod(0o600)
-            examples = 0
-            for document in ("README.md", "docs/python.md", "bindings/python/README.md"):
-                text = (_ROOT / document).read_text(encoding="utf-8")
-                for example in re.findall(r"(?ms)^```python\n(.*?)^```$", text):
-                    if ("import native" in example) != ("LOCUS_LIBRARY" in os.environ):
-                        continue
-                    examples += 1
-                    done = subprocess.run(
-                        [sys.executable, "-c", example],
-                        cwd=folder,
-                        capture_output=True,
-                        encoding="utf-8",
-                    )
-                    with self.subTest(document=document, example=example):
-                        self.assertEqual((done.returncode, done.stderr), (0, ""))
-                        self.assertNotIn("not an order of ours", done.stdout)
-            self.assertEqual(examples, 2 if "LOCUS_LIBRARY" in os.environ else 6)
+            native = "LOCUS_LIBRARY" in os.environ
+            if native:
+                for made in (
+                    "lease create sqlite:leases.db --first-ever",
+                    "seq type create bills --store sqlite:orders.db --pattern {shop:3}-{seq:6}",
+                ):
+                    command = [os.environ["LOCUS_COMMAND"], *made.split()]
+                    subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+            count = 0
+            for document, example in examples():
+                if ("import native" in example) != native:
+                    continue
+                count += 1
+                done = subprocess.run(
+                    [sys.executable, "-c", example],
+                    cwd=folder,
+                    capture_output=True,
+                    encoding="utf-8",
+                )
+                with self.subTest(document=document, example=example):
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+                    self.assertNotIn("not an order of ours", done.stdout)
+            self.assertEqual(count, 4 if native else 6)
 
 
 if __name__ == "__main__":
