@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/locusd/audit.h"
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "locus/engine/clickhouse.h"
 #include "locus/routing/metrics.h"
@@ -36,6 +37,16 @@ absl::StatusOr<std::unique_ptr<Audit>> Audit::Open(const Config& config) {
   of_leases.cluster = config.cluster;
   of_leases.renewals = config.audit->renewals;
   return std::unique_ptr<Audit>(new Audit(std::move(opened), std::move(of_leases)));
+}
+
+void Audit::Record(const ConsolePublication& by, const std::string& place) {
+  AuditRecord record;
+  record.kind = AuditRecord::Kind::kTablePublished;
+  record.place = place;
+  record.token = by.epoch;
+  record.holder = by.client;
+  record.detail = absl::StrCat("from ", by.peer, ", request ", by.request_id, ": ", by.change);
+  sink_->Record(std::move(record));
 }
 
 std::string Audit::Metrics() const {

@@ -8,14 +8,15 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "apps/locusd/config/config.h"
+#include "apps/locusd/console/console_api.h"
 #include "apps/locusd/log.h"
 #include "locus/audit.h"
 #include "src/lease_audit/lease_audit.h"
 
 namespace locus::locusd {
 
-// Where the facts of the cluster, and of sections of strict sequences, go: ClickHouse, and
-// DATA/audit while that is away.
+// Where the facts of the cluster, of sections of strict sequences, and of published routing tables
+// go: ClickHouse, and DATA/audit while that is away.
 class Audit {
  public:
   // Connects nothing. INVALID_ARGUMENT, FAILED_PRECONDITION: those of ClickHouseAudit::Open and
@@ -27,6 +28,8 @@ class Audit {
 
   lease_audit::LeaseAudit& leases() { return leases_; }
   AuditSink& sink() { return *sink_; }
+  // Of a publication that was answered; `place` keeps the table.
+  void Record(const ConsolePublication& by, const std::string& place);
   // For GET /metrics.
   std::string Metrics() const;
   // Logs that writing fails, goes on again, or has lost records: what changed since the last call,

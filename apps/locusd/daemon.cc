@@ -82,6 +82,7 @@ class Daemon::Rep {
       LOCUS_ASSIGN_OR_RETURN(leases_, LeaseRole::Open(config_, start, door, log_, on_end_));
       front_->Add(*leases_);
     }
+    LOCUS_RETURN_IF_ERROR(OpenAudit());
     if (config_.id_service) {
       IdServiceOptions options;
       options.clusters_later = config_.lease_node;
@@ -175,21 +176,24 @@ class Daemon::Rep {
     return absl::StrJoin(roles, ",");
   }
 
+  absl::Status OpenAudit() {
+    if (leases_ != nullptr || !config_.audit) return absl::OkStatus();
+    LOCUS_RETURN_IF_ERROR(MakeDataDirectory(config_.data));
+    LOCUS_ASSIGN_OR_RETURN(audit_, Audit::Open(config_));
+    return absl::OkStatus();
+  }
+  // nullptr: nothing is recorded.
+  Audit* audit() const { return leases_ == nullptr ? audit_.get() : leases_->audit(); }
+
   absl::Status OpenStrict() {
-    Audit* audit = leases_ == nullptr ? nullptr : leases_->audit();
-    if (leases_ == nullptr && config_.audit) {
-      LOCUS_RETURN_IF_ERROR(MakeDataDirectory(config_.data));
-      LOCUS_ASSIGN_OR_RETURN(audit_, Audit::Open(config_));
-      audit = audit_.get();
-    }
     StrictServiceOptions options;
     options.tls = config_.api.tls.has_value();
     options.opens_later = config_.lease_node && IsCluster(config_.strict->place);
     options.on_event = [this](const IdServiceEvent& event) { TellOf(event); };
-    if (audit != nullptr) {
+    if (audit() != nullptr) {
       const StrictSettings& strict = *config_.strict;
-      options.on_section =
-          AuditStrict(audit->sink(), {.space = strict.set, .place = strict.place.uri}, strict.name);
+      options.on_section = AuditStrict(
+          audit()->sink(), {.space = strict.set, .place = strict.place.uri}, strict.name);
     }
     LOCUS_ASSIGN_OR_RETURN(strict_, StrictService::Open(*config_.strict, std::move(options)));
     front_->Add(strict_->api());
@@ -323,6 +327,7 @@ class Daemon::Rep {
   void TellOf(const ConsolePublication& by) {
     constexpr size_t kMostOfDiff = 4096;
     if (by.answer.ok()) {
+      if (audit() != nullptr) audit()->Record(by, by.place);
       log_.Info("routing table published", {{"token", by.client},
                                             {"peer", by.peer},
                                             {"id", by.request_id},
@@ -353,7 +358,7 @@ class Daemon::Rep {
   std::optional<Front> front_;
   std::unique_ptr<LeaseRole> leases_;      // nullptr: not this role
   std::unique_ptr<IdService> ids_;         // likewise
-  std::unique_ptr<Audit> audit_;           // of strict_, where leases_ has none
+  std::unique_ptr<Audit> audit_;           // where there is no leases_
   std::unique_ptr<StrictService> strict_;  // nullptr: not this role
   std::unique_ptr<ConsoleApi> console_;
   std::unique_ptr<http::Server> server_;

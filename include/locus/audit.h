@@ -47,6 +47,9 @@ struct AuditRecord {
     kRuleCreated,
     kRuleAltered,
     kRuleDropped,
+    // A routing table was published: `place` keeps it, `token` is its epoch, `holder` the name of
+    // the client's token, `detail` the client's address, its request's ID, and what changed.
+    kTablePublished,
   };
   Kind kind = Kind::kGranted;
   absl::Time time = absl::InfinitePast();  // InfinitePast: when it is recorded
@@ -70,7 +73,8 @@ struct AuditRecord {
 };
 // "granted", "renewed", "expired", "released", "lost", "refused", "members", "segment", "gap",
 // "created", "unhealthy", "healthy", "loss_noticed", "deleted", "section_taken",
-// "section_released", "section_lost", "rule_created", "rule_altered", "rule_dropped".
+// "section_released", "section_lost", "rule_created", "rule_altered", "rule_dropped",
+// "table_published".
 std::string_view ToString(AuditRecord::Kind kind);
 std::optional<AuditRecord::Kind> ParseAuditKind(std::string_view text);
 template <typename Sink>

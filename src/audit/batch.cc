@@ -13,7 +13,7 @@ namespace {
 
 using AuditKind = AuditRecord::Kind;
 
-constexpr std::array<std::pair<AuditKind, std::string_view>, 20> kKinds = {{
+constexpr std::array<std::pair<AuditKind, std::string_view>, 21> kKinds = {{
     {AuditKind::kGranted, "granted"},
     {AuditKind::kRenewed, "renewed"},
     {AuditKind::kExpired, "expired"},
@@ -34,6 +34,7 @@ constexpr std::array<std::pair<AuditKind, std::string_view>, 20> kKinds = {{
     {AuditKind::kRuleCreated, "rule_created"},
     {AuditKind::kRuleAltered, "rule_altered"},
     {AuditKind::kRuleDropped, "rule_dropped"},
+    {AuditKind::kTablePublished, "table_published"},
 }};
 
 int64_t Millis(absl::Time time) {

@@ -16,6 +16,7 @@
 #include "locus/routing/file_table.h"
 #include "locus/routing/uri.h"
 #include "nlohmann/json.hpp"
+#include "src/base/mutex.h"
 #include "tests/console/console_fixture.h"
 #include "tests/support/temporary_directory.h"
 
@@ -45,6 +46,10 @@ class ConsoleApiTest : public ::testing::Test {
     parts->router =
         Router::Open(FileTableSource::Open(directory_ / "table.json").value(), router).value();
     parts_ = std::move(parts);
+    options_.on_publication = [this](const ConsolePublication& by) {
+      internal::MutexLock lock(told_mutex_);
+      told_.push_back(by);
+    };
     server_.emplace(Parts(), options_);
   }
 
@@ -97,6 +102,8 @@ class ConsoleApiTest : public ::testing::Test {
   std::shared_ptr<MemoryWorkerLeaseStore> leases_;
   std::shared_ptr<const OrderNoCodec> codec_;
   std::shared_ptr<const IdParts> parts_;
+  internal::Mutex told_mutex_;
+  std::vector<ConsolePublication> told_ ABSL_GUARDED_BY(told_mutex_);
   std::optional<ConsoleServer> server_;
 };
 

@@ -165,6 +165,17 @@ TEST_F(ConsoleApiTest, Publication_BeginsTheMoves_OnceHoweverOftenItIsSent) {
   EXPECT_EQ(now.shards().size(), 3u);
   EXPECT_EQ(now.moves().size(), 1 + plan["next"]["begins"].get<size_t>());
 
+  {
+    internal::MutexLock lock(told_mutex_);
+    ASSERT_EQ(told_.size(), 1u);
+    EXPECT_NE(told_[0].client, "");
+    EXPECT_EQ(told_[0].peer, "127.0.0.1");
+    EXPECT_EQ(told_[0].request_id, answer.Header("X-Request-Id"));
+    EXPECT_EQ(told_[0].answer.value() + "\n", answer.body);
+    EXPECT_EQ(told_[0].change, published["diff"]["text"]);
+    EXPECT_EQ(told_[0].epoch, 3u);
+    EXPECT_EQ(told_[0].place, absl::StrCat("file:", directory_ / "table.json"));
+  }
   // The answer was lost, and the page sends it again.
   const http::HttpAnswer again = server_->Post("/v1/plan:publish", PublicationOf(plan));
   ASSERT_EQ(again.status, 200u) << again.body;

@@ -267,6 +267,11 @@ TEST(LocusdIdsConfigTest, SequenceNode_HasASectionOfItsOwn) {
   EXPECT_EQ(audited.data, "d");
   EXPECT_TRUE(audited.audit.has_value());
   EXPECT_THAT(Refusal("data = \"d\"\n" + node), HasSubstr("data is for [audit]"));
+  const std::string service =
+      "roles = [\"id-service\"]\n[api]\nlisten = \"127.0.0.1:7070\"\n[ids.orders]\nstore = "
+      "\"sqlite:a\"\n";
+  EXPECT_TRUE(Good("data = \"d\"\n" + service + "[audit]\nclickhouse = \"h:1\"\n").audit);
+  EXPECT_THAT(Refusal("data = \"d\"\n" + service), HasSubstr("data is for [audit]"));
   const Config of_template = Good(ConfigTemplate({.sequence_node = true}));
   EXPECT_EQ(of_template.strict->name, "node-1");
   EXPECT_THAT(ConfigTemplate({.sequence_node = true}),

@@ -77,6 +77,9 @@ nlohmann::ordered_json JsonOf(const AuditRow& row) {
   } else if (record.kind == Kind::kRuleCreated || record.kind == Kind::kRuleAltered ||
              record.kind == Kind::kRuleDropped) {
     json["version"] = absl::StrCat(record.token);
+  } else if (record.kind == Kind::kTablePublished) {
+    json["epoch"] = absl::StrCat(record.token);
+    json["holder"] = record.holder;
   } else {
     json["worker"] = record.worker;
     json["token"] = absl::StrCat(record.token);
@@ -108,6 +111,8 @@ std::string WhatOf(const AuditRecord& record) {
     case Kind::kRuleAltered:
     case Kind::kRuleDropped:
       return absl::StrCat("version ", record.token);
+    case Kind::kTablePublished:
+      return absl::StrCat("epoch ", record.token, ", ", Printable(record.holder, 64));
     case Kind::kGap:
       return absl::StrCat(record.first, " records lost");
     case Kind::kMembers:

@@ -171,12 +171,6 @@ bool ReadRoles(TomlSection& root, Config& config) {
 
 // Of a process that is no lease-node: `data` has what waits for ClickHouse, and nothing else.
 void ReadAuditOfOthers(TomlSection& root, Config& config) {
-  if (!config.sequence_node) {
-    for (const char* const key : {"data", "audit"}) {
-      root.RefuseKey(key, "is for the roles lease-node and sequence-node");
-    }
-    return;
-  }
   if (!root.Has("audit")) {
     root.RefuseKey("data", "is for [audit], and for the role lease-node");
     return;

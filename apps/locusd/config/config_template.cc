@@ -192,7 +192,7 @@ std::string ConfigTemplate(const TemplateRoles& roles) {
                   names, "]\n");
   if (roles.lease_node) {
     text += kNode;
-  } else if (roles.sequence_node) {
+  } else {
     text += kDataOfAudit;
   }
   text += kApi;
@@ -205,7 +205,7 @@ std::string ConfigTemplate(const TemplateRoles& roles) {
   text += kConsole;
   text += kLog;
   if (roles.lease_node) text += kHealth;
-  if (roles.lease_node || roles.sequence_node) text += kAudit;
+  text += kAudit;
   return text;
 }
 

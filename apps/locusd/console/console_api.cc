@@ -212,11 +212,18 @@ class ConsoleApi::Rep {
       case ConsolePath::kPublish:
         return Wait(
             [this, body,
-             by = ConsolePublication{access.client, request.peer,
-                                     std::string(request.Header("X-Request-Id")),
-                                     std::string()}](Shown& s) mutable {
+             by = ConsolePublication{.client = access.client,
+                                     .peer = request.peer,
+                                     .request_id = std::string(request.Header("X-Request-Id"))}](
+                Shown& s) mutable {
               by.answer = s.places.Publish(body);
-              publications_ += by.answer.ok();
+              if (by.answer.ok()) {
+                ++publications_;
+                by.place = s.places.table_place();
+                const json::value answer = json::parse(*by.answer);
+                by.epoch = answer.at("epoch").to_number<uint64_t>();
+                by.change = answer.at("diff").at("text").as_string();
+              }
               if (options_.on_publication) options_.on_publication(by);
               return by.answer;
             },

@@ -45,10 +45,13 @@ struct ConsoleParts {
 
 // A routing table that a client published, or tried to.
 struct ConsolePublication {
-  std::string client;  // the name of the token; "": none
-  std::string peer;    // the client's address
-  std::string request_id;
-  absl::StatusOr<std::string> answer;  // JSON with the epoch and the diff
+  std::string client = {};  // the name of the token; "": none
+  std::string peer = {};    // the client's address
+  std::string request_id = {};
+  absl::StatusOr<std::string> answer = std::string();  // JSON with the epoch and the diff
+  uint64_t epoch = 0;                                  // of that table; 0: none was published
+  std::string place = {};                              // that keeps it
+  std::string change = {};                             // the diff in words
 };
 
 struct ConsoleOptions {

@@ -38,6 +38,7 @@ class ConsolePlaces {
   // `load`: of each vnode; empty: it is not known.
   absl::StatusOr<std::string> Plan(const std::string& body, const std::vector<double>& load);
   absl::StatusOr<std::string> Publish(const std::string& body);
+  const std::string& table_place() const { return parts_.table_place; }
   absl::StatusOr<std::string> Leases(const Query& query);
   absl::StatusOr<std::string> Members();
   absl::StatusOr<std::string> Types(const Query& query) const;
