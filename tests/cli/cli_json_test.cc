@@ -98,8 +98,15 @@ TEST_F(JsonTest, KeysList) {
             json::parse(R"([{"version":1,"state":"readable"},{"version":2,"state":"active"}])"));
 }
 
-// Runs `locus` with a terminal as its stdin, on which the end of input was typed already.
-std::string StderrAtTerminal(const std::vector<std::string>& words) {
+struct AtTerminal {
+  std::string err;
+  int exit = -1;
+};
+
+// Runs `locus` with a terminal as its stdin, on which `typed` was typed already: the end of input.
+// `shows`: its stderr is the terminal, too.
+AtTerminal RunAtTerminal(const std::vector<std::string>& words, const std::string& typed = "\x04",
+                         bool shows = false) {
   int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
   EXPECT_GE(terminal, 0);
   EXPECT_EQ(grantpt(terminal), 0);
@@ -107,11 +114,11 @@ std::string StderrAtTerminal(const std::vector<std::string>& words) {
   int slave = open(ptsname(terminal), O_RDWR | O_NOCTTY);
   int err[2];
   EXPECT_EQ(pipe2(err, O_CLOEXEC), 0);
-  EXPECT_EQ(write(terminal, "\x04", 1), 1);
+  EXPECT_EQ(write(terminal, typed.data(), typed.size()), static_cast<ssize_t>(typed.size()));
   pid_t child = fork();
   if (child == 0) {
     dup2(slave, STDIN_FILENO);
-    dup2(err[1], STDERR_FILENO);
+    dup2(shows ? slave : err[1], STDERR_FILENO);
     std::vector<char*> argv = {const_cast<char*>("locus")};
     for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
     argv.push_back(nullptr);
@@ -124,9 +131,29 @@ std::string StderrAtTerminal(const std::vector<std::string>& words) {
   text.resize(count > 0 ? static_cast<size_t>(count) : 0);
   int status = 0;
   waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
   for (int fd : {terminal, slave, err[0]}) close(fd);
-  return text;
+  return {text, WEXITSTATUS(status)};
+}
+
+std::string StderrAtTerminal(const std::vector<std::string>& words) {
+  const AtTerminal run = RunAtTerminal(words);
+  EXPECT_EQ(run.exit, 0);
+  return run.err;
+}
+
+TEST_F(JsonTest, KeysRetire_AsksAtATerminal_AndDestroysWhatIsTyped) {
+  ASSERT_EQ(RunLocus({"keys", "rotate", keys_}).exit, 0);
+  auto state = [&] { return PrintedBy({"keys", "list", keys_}).at("keys")[0].at("state"); };
+  const std::vector<std::string> retire = {"keys", "retire", keys_, "1"};
+  for (const char* typed : {"\x04", "\n", "y\n", "2\n"}) {
+    EXPECT_EQ(RunAtTerminal(retire, typed, true).exit, 1) << typed;
+    EXPECT_EQ(state(), "readable");
+  }
+  EXPECT_EQ(RunAtTerminal(retire, "1\n", false).exit, 2) << "nobody sees the question";
+  EXPECT_EQ(state(), "readable");
+  EXPECT_EQ(RunAtTerminal(retire, "1\n", true).exit, 0);
+  EXPECT_EQ(state(), "retired");
 }
 
 TEST(TerminalTest, AVerbThatReadsTheTerminal_SaysSo) {

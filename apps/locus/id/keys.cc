@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <functional>
+#include <unistd.h>
 
+#include <functional>
+#include <iostream>
+#include <string>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "apps/locus/line/signals.h"
 #include "apps/locus/line/verb.h"
@@ -58,6 +63,13 @@ std::optional<int> ParseFile(std::string_view verb, std::string_view purpose,
   return line.Parse(words);
 }
 
+// Asks at the terminal whether `what`, a loss, is meant; `name` typed means yes.
+bool Confirms(std::string_view what, const std::string& name) {
+  std::cerr << "locus: " << what << ".\nType " << name << " to destroy it: " << std::flush;
+  std::string typed;
+  return std::getline(std::cin, typed) && absl::StripAsciiWhitespace(typed) == name;
+}
+
 // A verb that changes the state of one version.
 int RunOnVersion(std::string_view verb, std::string_view purpose,
                  std::span<const std::string> words,
@@ -68,12 +80,18 @@ int RunOnVersion(std::string_view verb, std::string_view purpose,
   line.File("FILE", &path, FileUse::kKeyRing, "The key ring file");
   line.Value("VERSION", &version, ParseKeyVersion, "The key version, 0..127").Required();
   bool confirmed = false;
-  if (destroys) line.Flag("--destroy", &confirmed, "Confirms that the key is lost for good");
+  if (destroys) line.Flag("--destroy", &confirmed, "The key is lost for good: do not ask");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
   if (destroys && !confirmed) {
-    return WrongUsage(verb,
-                      "order_nos made with this key can never be decoded again, and no copy "
-                      "is kept: confirm with --destroy");
+    constexpr char kLoss[] =
+        "order_nos made with this key can never be decoded again, and no copy is kept";
+    if (isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1) {
+      return WrongUsage(verb, absl::StrCat(kLoss, ": confirm with --destroy"));
+    }
+    const std::string name = absl::StrCat(static_cast<int>(version->value()));
+    if (!Confirms(absl::StrCat("key ", name, " of ", path, ": ", kLoss), name)) {
+      return Fail(verb, absl::FailedPreconditionError("nothing was destroyed"));
+    }
   }
   return RunChange(verb, path,
                    [&](KeyRing& ring, std::string&) { return (ring.*change)(*version); });
