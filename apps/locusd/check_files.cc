@@ -12,6 +12,7 @@
 #include "apps/locusd/ids/id_places.h"
 #include "apps/locusd/strict/strict_service.h"
 #include "src/base/text.h"
+#include "src/http/endpoint.h"
 #include "src/http/tls_context.h"
 
 namespace locus::locusd {
@@ -69,9 +70,21 @@ absl::Status CheckFiles(const Config& config) {
   return faults.status();
 }
 
+// Whether the other nodes would let this one in. That is no reason not to start: they may have
+// other authorities.
+absl::Status CheckNodeCertificate(const Config& config) {
+  if (!config.raft.tls) return absl::OkStatus();
+  const auto tls = http::TlsContext::Load(
+      {config.raft.tls->authority, config.raft.tls->certificate, config.raft.tls->key});
+  if (!tls.ok()) return absl::OkStatus();  // that is told already
+  const auto endpoint = http::Endpoint::Parse(config.raft.advertise);
+  return endpoint.ok() ? (*tls)->CheckCertificateFor(endpoint->host) : endpoint.status();
+}
+
 absl::Status CheckAllButServers(const Config& config) {
   Faults faults;
   AddFiles(config, faults);
+  faults.Add(config.At("raft.certificate", CheckNodeCertificate(config)));
   if (!config.data.empty()) faults.Add(config.At("data", CheckDataDirectory(config.data)));
   if (config.ids) {
     CheckLocalPlaces(*config.ids, [&](const std::string& key, const absl::Status& status) {

@@ -9,8 +9,10 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "apps/locusd/audit.h"
 #include "apps/locusd/data_directory.h"
 #include "apps/locusd/probes.h"
@@ -103,6 +105,10 @@ class LeaseRole::Rep {
                                .certificate_file = config_.raft.tls->certificate,
                                .key_file = config_.raft.tls->key};
     }
+    tcp.on_refused = [this](const std::string& peer, const std::string& why, uint64_t untold) {
+      log_.Warn("refused a connection to raft",
+                {{"peer", peer}, {"why", why}, {"untold_before", untold}});
+    };
     LOCUS_ASSIGN_OR_RETURN(tcp_, raft::TcpTransport::Create(tcp));
     transport_.emplace(*tcp_);
     lease_node::LeaseNodeOptions options;
@@ -155,12 +161,18 @@ class LeaseRole::Rep {
           absl::StrCat("node ", self_, " at ", config_.api.advertise, ": ", clock));
     }
     if (ready.ok() || tcp_ == nullptr) return ready;
-    std::string why(ready.message());
+    const std::string unreached = Unreached();
+    if (unreached.empty()) return ready;
+    return absl::Status(ready.code(), absl::StrCat(ready.message(), "; ", unreached));
+  }
+  // "node 2 at host:port: why; ...".
+  std::string Unreached() const {
+    std::vector<std::string> nodes;
     for (const raft::TcpTransport::Link& link : tcp_->Links()) {
       if (link.connected || link.error.empty() || link.bulk) continue;
-      absl::StrAppend(&why, "; node ", link.to, " at ", link.address, ": ", link.error);
+      nodes.push_back(absl::StrCat("node ", link.to, " at ", link.address, ": ", link.error));
     }
-    return absl::Status(ready.code(), why);
+    return absl::StrJoin(nodes, "; ");
   }
   std::string Metrics() const {
     std::string text = api_->Metrics();
@@ -215,6 +227,7 @@ class LeaseRole::Rep {
     options.cluster = config_.cluster;
     options.keeps_store = config_.api.store;
     options.address = {config_.raft.advertise, config_.api.advertise};
+    options.unreached = [this] { return Unreached(); };
     options.forward.most = config_.api.forward;
     options.forward.tls = forward_tls_.get();
     options.rate.per_second = static_cast<double>(config_.api.rate);
@@ -251,7 +264,6 @@ class LeaseRole::Rep {
                                      {"why", fact.status.ToString()}});
   }
 
-  // Once for each member.
   // Each error of a connection to another node once, until the connection is there again.
   void TellLinks() {
     for (const raft::TcpTransport::Link& link : tcp_->Links()) {

@@ -4,9 +4,11 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <openssl/x509v3.h>
 
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/ip/address.hpp>
 #include <cstring>
 #include <ctime>
 
@@ -94,6 +96,40 @@ absl::Time TlsContext::not_after() const {
   SSL_CTX_get_extra_chain_certs(context, &chain);
   for (int i = 0; i < sk_X509_num(chain); ++i) end = std::min(end, EndOf(sk_X509_value(chain, i)));
   return end;
+}
+
+absl::Status TlsContext::CheckCertificateFor(const std::string& host) const {
+  SSL_CTX* const context = rep_->context.native_handle();
+  X509* const certificate = SSL_CTX_get0_certificate(context);
+  LOCUS_CHECK(certificate != nullptr);
+  error_code no_address;
+  asio::ip::make_address(host, no_address);
+  const int named = no_address ? X509_check_host(certificate, host.data(), host.size(), 0, nullptr)
+                               : X509_check_ip_asc(certificate, host.c_str(), 0);
+  if (named != 1) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the certificate does not name ", internal::Quoted(host)));
+  }
+  STACK_OF(X509)* chain = nullptr;
+  SSL_CTX_get_extra_chain_certs(context, &chain);
+  for (const int purpose : {X509_PURPOSE_SSL_SERVER, X509_PURPOSE_SSL_CLIENT}) {
+    const std::unique_ptr<X509_STORE_CTX, decltype(&X509_STORE_CTX_free)> check(
+        X509_STORE_CTX_new(), &X509_STORE_CTX_free);
+    if (check == nullptr || X509_STORE_CTX_init(check.get(), SSL_CTX_get_cert_store(context),
+                                                certificate, chain) != 1) {
+      return absl::ResourceExhaustedError("no memory to verify a certificate");
+    }
+    X509_STORE_CTX_set_flags(check.get(), X509_V_FLAG_NO_CHECK_TIME);
+    X509_STORE_CTX_set_purpose(check.get(), purpose);
+    if (X509_verify_cert(check.get()) == 1) continue;
+    const int error = X509_STORE_CTX_get_error(check.get());
+    ERR_clear_error();
+    return absl::FailedPreconditionError(
+        absl::StrCat("the certificate is not one of the authority, as that of a ",
+                     purpose == X509_PURPOSE_SSL_SERVER ? "server: " : "client: ",
+                     X509_verify_cert_error_string(error)));
+  }
+  return absl::OkStatus();
 }
 
 TlsContext::TlsContext(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
@@ -30,6 +31,11 @@ class TlsContext {
   // When the certificate ends, or one that was given with it, if that is earlier. InfiniteFuture:
   // there is no certificate.
   absl::Time not_after() const;
+
+  // Whether those who trust the same authorities take the certificate for `host`, as that of a
+  // server and as that of a client; its time is not looked at. FAILED_PRECONDITION: why they do
+  // not. Requires a certificate.
+  absl::Status CheckCertificateFor(const std::string& host) const;
 
   struct Rep;
   Rep& rep() const { return *rep_; }

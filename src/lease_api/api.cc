@@ -199,7 +199,8 @@ class Api::Rep : public std::enable_shared_from_this<Rep> {
     };
     if (method == "GET" && path == "/v1/status") {
       call->Answer(JsonAnswer(
-          200, StatusPage(options_.cluster, options_.address, node_.Status(), node_.stats())));
+          200, StatusPage(options_.cluster, options_.address, node_.Status(), node_.stats(),
+                          options_.unreached ? options_.unreached() : std::string())));
       return absl::OkStatus();
     }
     if (method == "GET" && path == "/v1/members") {

@@ -43,6 +43,9 @@ struct ApiOptions {
   // it. An operator's tool reads them there when it adds the node to a cluster.
   std::string cluster = {};
   lease_node::MemberAddress address = {};
+  // It also says which other nodes this one does not reach, and why; "": it reaches all. Must not
+  // wait. May be empty.
+  std::function<std::string()> unreached = {};
   ForwardOptions forward = {};
   RateLimitOptions rate = {};
   // The count that clients' requests share with others of this process, whose options are `rate`;

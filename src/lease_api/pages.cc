@@ -41,7 +41,8 @@ json::array MembersOf(const NodeStatus& status) {
 std::string MembersPage(const NodeStatus& status) { return json::serialize(MembersOf(status)); }
 
 std::string StatusPage(const std::string& cluster, const lease_node::MemberAddress& address,
-                       const NodeStatus& status, const lease_node::LeaseNode::Stats& stats) {
+                       const NodeStatus& status, const lease_node::LeaseNode::Stats& stats,
+                       const std::string& unreached) {
   return json::serialize(
       json::object{{"id", IdOf(status.self)},
                    {"cluster", Json(cluster)},
@@ -63,6 +64,7 @@ std::string StatusPage(const std::string& cluster, const lease_node::MemberAddre
                    {"held", stats.held},
                    {"clock_off_ms", absl::ToInt64Milliseconds(stats.clock_off)},
                    {"failure", Json(std::string(status.failure.message()))},
+                   {"unreached", Json(unreached)},
                    {"members", MembersOf(status)}});
 }
 

@@ -16,9 +16,10 @@ namespace locus::lease_api {
 
 // GET /v1/members, as JSON.
 std::string MembersPage(const raft::NodeStatus& status);
-// GET /v1/status, as JSON. `address`: of this node.
+// GET /v1/status, as JSON. `address`: of this node. `unreached`: as in ApiOptions.
 std::string StatusPage(const std::string& cluster, const lease_node::MemberAddress& address,
-                       const raft::NodeStatus& status, const lease_node::LeaseNode::Stats& stats);
+                       const raft::NodeStatus& status, const lease_node::LeaseNode::Stats& stats,
+                       const std::string& unreached);
 // GET /v1/time, as JSON.
 std::string TimePage(const lease_node::LeaseNode::TimeView& view);
 // GET /metrics, for Prometheus.

@@ -68,6 +68,7 @@ ordered_json NodeJson(const Seen& seen, const LocusdNode* leader) {
     json["held"] = node.held;
     json["clock_off_ms"] = absl::ToInt64Milliseconds(node.clock_off);
     json["removed"] = node.removed;
+    json["unreached"] = node.unreached;
   } else {
     json["id"] =
         seen.member == nullptr ? ordered_json() : ordered_json(absl::StrCat(seen.member->id));
@@ -138,6 +139,10 @@ std::string TextOf(const LocusdClusterView& view) {
     grid.Add(std::move(cells));
   }
   grid.AppendTo(out, StdoutStyle());
+  for (const auto& row : view.rows) {
+    if (!row.node.ok() || row.node->unreached.empty()) continue;
+    absl::StrAppend(&out, "node ", row.node->id, " does not reach ", row.node->unreached, "\n");
+  }
   return out;
 }
 

@@ -59,6 +59,7 @@ struct LocusdNode {
   uint64_t held = 0;         // those that have a holder
   absl::Duration clock_off;  // the node's clock less the cluster's time; 0: not known
   std::string failure;       // not empty: the node has stopped working
+  std::string unreached;     // nodes that it has no connection to, and why; empty: none
   std::vector<LocusdMember> members;
 
   const LocusdMember* Find(uint64_t member_id) const;

@@ -97,6 +97,7 @@ absl::StatusOr<LocusdNode> Read(std::string_view body) {
   node.held = members.Number("held");
   node.clock_off = members.SignedDuration("clock_off_ms");
   node.failure = Printable(members.Text("failure", 4096), 1024);
+  node.unreached = Printable(members.TextOrNothing("unreached", 65536), 4096);
   if (const boost::json::array* all = members.Array("members", kMostMembers)) {
     for (const boost::json::value& one : *all) {
       Members of(one, "a member");

@@ -22,6 +22,8 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
+constexpr std::chrono::seconds kTellEvery(10);
+
 // Empty: it has gone already.
 std::string AddressOf(const tcp::socket& socket) {
   error_code error;
@@ -63,6 +65,7 @@ Callers::awaitable<void> Callers::Accept() {
     }
     const std::string address = AddressOf(socket);
     const auto wire = std::make_shared<Wire>(std::move(socket), tls_);
+    wire->set_peer(address);
     const CallerPlaces::Caller caller = ++last_caller_;
     wires_[caller] = wire;
     places_.Enter(caller, address, [this](CallerPlaces::Caller gone) { Close(gone); });
@@ -73,6 +76,17 @@ Callers::awaitable<void> Callers::Accept() {
 void Callers::Close(CallerPlaces::Caller caller) {
   const auto wire = wires_.extract(caller);
   if (!wire.empty()) wire.mapped()->Close();
+}
+
+void Callers::Tell(Wire& wire, const std::string& why) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!options_.on_refused) return;
+  if (now < next_told_) {
+    ++untold_;
+    return;
+  }
+  next_told_ = now + kTellEvery;
+  options_.on_refused(wire.peer(), why, std::exchange(untold_, 0));
 }
 
 Callers::awaitable<void> Callers::Serve(CallerPlaces::Caller caller, std::shared_ptr<Wire> wire) {
@@ -99,13 +113,15 @@ absl::Status Callers::Check(const Hello& hello, Wire& wire) const {
 
 Callers::awaitable<void> Callers::Hear(CallerPlaces::Caller caller, std::shared_ptr<Wire> wire) {
   wire->Arm(kGreeting);
-  if (co_await wire->Handshake("")) co_return;
+  const error_code failed = co_await wire->Handshake("");
+  if (failed) co_return Tell(*wire, wire->closed() ? "no TLS in time" : wire->Why(failed));
   FramedWire framed(wire, kMostHelloBytes);
   const auto first = co_await framed.Read();
   if (!first.ok()) co_return;
   const auto hello = DecodeHello(*first);
   if (!hello.ok()) co_return;
   const absl::Status status = Check(*hello, *wire);
+  if (!status.ok()) Tell(*wire, std::string(status.message()));
   const std::string welcome = Framed(EncodeWelcome(status));
   if (co_await wire->Write(welcome) || !status.ok()) co_return;
   wire->Disarm();

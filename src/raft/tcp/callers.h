@@ -6,6 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -49,6 +50,8 @@ class Callers {
   awaitable<void> Hear(CallerPlaces::Caller caller, std::shared_ptr<Wire> wire);
   absl::Status Check(const Hello& hello, Wire& wire) const;
   void Close(CallerPlaces::Caller caller);
+  // `wire` has just refused its caller, or was refused by it.
+  void Tell(Wire& wire, const std::string& why);
 
   boost::asio::io_context& io_;
   const TcpOptions& options_;
@@ -59,6 +62,8 @@ class Callers {
   Members members_;
   CallerPlaces places_;
   CallerPlaces::Caller last_caller_ = 0;
+  std::chrono::steady_clock::time_point next_told_;
+  uint64_t untold_ = 0;
   std::map<CallerPlaces::Caller, std::shared_ptr<Wire>> wires_;  // of those who have a place
 };
 

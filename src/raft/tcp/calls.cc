@@ -209,7 +209,7 @@ Calls::awaitable<absl::Status> Calls::Greet(Call& call, const std::string& host)
   const std::shared_ptr<Wire> wire = call.wire;
   wire->Arm(kGreeting);
   error_code error = co_await wire->Handshake(host);
-  if (error) co_return Broken("TLS", error);
+  if (error) co_return absl::UnavailableError(absl::StrCat("TLS: ", wire->Why(error)));
   Hello hello;
   hello.from = options_.self;
   hello.to = call.shown.to;

@@ -2,6 +2,8 @@
 #ifndef LOCUS_SRC_RAFT_TCP_TCP_TRANSPORT_H_
 #define LOCUS_SRC_RAFT_TCP_TCP_TRANSPORT_H_
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +28,11 @@ struct TcpOptions {
   std::optional<http::TlsFiles> tls;
   // Of messages that wait for a connection to one node; beyond it the oldest are dropped.
   size_t queue_bytes = 64 << 20;
+  // Called for a caller that was not let in, with its address and why: at most once in 10 s for all
+  // of them, with the number of those that were not told. By the transport's thread; must not
+  // block. May be empty.
+  std::function<void(const std::string& peer, const std::string& why, uint64_t untold)> on_refused =
+      {};
 };
 
 // Messages over TCP. This node calls each node that it has something for, and is called by each

@@ -43,6 +43,12 @@ Wire::awaitable<Wire::error_code> Wire::Handshake(const std::string& host) {
   co_return failed;
 }
 
+std::string Wire::Why(const error_code& failed) {
+  const long verified = tls_ ? SSL_get_verify_result(tls_->native_handle()) : X509_V_OK;
+  if (verified == X509_V_OK) return failed.message();
+  return failed.message() + ": " + X509_verify_cert_error_string(verified);
+}
+
 bool Wire::PeerIs(const std::string& host) {
   const std::unique_ptr<X509, decltype(&X509_free)> certificate(
       SSL_get1_peer_certificate(tls_->native_handle()), &X509_free);

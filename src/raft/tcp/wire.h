@@ -33,6 +33,10 @@ class Wire : public std::enable_shared_from_this<Wire> {
 
   // Both sides show a certificate. `host`: that the callee's must name; empty on the callee's side.
   awaitable<error_code> Handshake(const std::string& host);
+  // What a handshake failed with: of its certificate, if that is why.
+  std::string Why(const error_code& failed);
+  const std::string& peer() const { return peer_; }
+  void set_peer(std::string address) { peer_ = std::move(address); }
   // With TLS: whether the peer's certificate names this host.
   bool PeerIs(const std::string& host);
   // At least one byte, at most `most`.
@@ -52,6 +56,7 @@ class Wire : public std::enable_shared_from_this<Wire> {
   std::optional<Tls> tls_;
   boost::asio::steady_timer watchdog_;
   bool closed_ = false;
+  std::string peer_;  // its address
 };
 
 }  // namespace locus::raft
