@@ -2,13 +2,14 @@
 #include "migration/apply/copy_sql.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
+#include <cstdio>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -21,7 +22,57 @@ namespace {
 
 using stream::ColumnKind;
 
+// As the checkpoint has it, with all digits of a second and without blanks.
+std::string TimeText(const stream::Value& value) {
+  stream::Column column;
+  column.scale = 6;
+  std::string text = KeyText(value, column);
+  std::replace(text.begin(), text.end(), ' ', 'T');
+  return text;
+}
+
+// That the text is as TimeText and the like print it is for the caller to check.
+std::optional<stream::Value> TypedPartIn(char kind, const std::string& text) {
+  unsigned year = 0, month = 0, day = 0, hours = 0, minutes = 0, seconds = 0, micros = 0;
+  stream::DateTime at;
+  switch (kind) {
+    case 'n':
+      if (text.find_first_not_of("0123456789.-") != std::string::npos) return std::nullopt;
+      return stream::Decimal{text};
+    case 'd':
+      if (std::sscanf(text.c_str(), "%4u-%2u-%2u", &year, &month, &day) != 3) return std::nullopt;
+      return stream::Date{static_cast<uint16_t>(year), static_cast<uint8_t>(month),
+                          static_cast<uint8_t>(day)};
+    case 's':
+      if (std::sscanf(text.c_str(), "%4u-%2u-%2uT%2u:%2u:%2u.%6u", &year, &month, &day, &hours,
+                      &minutes, &seconds, &micros) != 7) {
+        return std::nullopt;
+      }
+      at.date = {static_cast<uint16_t>(year), static_cast<uint8_t>(month),
+                 static_cast<uint8_t>(day)};
+      at.hours = static_cast<uint8_t>(hours);
+      at.minutes = static_cast<uint8_t>(minutes);
+      at.seconds = static_cast<uint8_t>(seconds);
+      at.microseconds = micros;
+      return at;
+    case 't': {
+      const bool negative = text.starts_with('-');
+      if (std::sscanf(text.c_str() + (negative ? 1 : 0), "%3u:%2u:%2u.%6u", &hours, &minutes,
+                      &seconds, &micros) != 4) {
+        return std::nullopt;
+      }
+      return stream::Time{negative, static_cast<uint16_t>(hours), static_cast<uint8_t>(minutes),
+                          static_cast<uint8_t>(seconds), micros};
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
 std::optional<stream::Value> PartIn(absl::string_view text) {
+  if (!text.empty() && absl::StrContains("ndst", text.substr(0, 1))) {
+    return TypedPartIn(text[0], std::string(text.substr(1)));
+  }
   if (!text.empty() && text[0] == 'x') {
     text.remove_prefix(1);
     const bool is_hex =
@@ -50,6 +101,12 @@ std::string CopyKeyText(const CopyKey& key) {
     if (auto* bytes = std::get_if<stream::Bytes>(&part)) {
       absl::StrAppend(out, "x", HexOf(bytes->bytes));
     }
+    if (auto* decimal = std::get_if<stream::Decimal>(&part)) {
+      absl::StrAppend(out, "n", decimal->text);
+    }
+    if (std::holds_alternative<stream::Date>(part)) absl::StrAppend(out, "d", TimeText(part));
+    if (std::holds_alternative<stream::DateTime>(part)) absl::StrAppend(out, "s", TimeText(part));
+    if (std::holds_alternative<stream::Time>(part)) absl::StrAppend(out, "t", TimeText(part));
   });
 }
 
@@ -63,47 +120,6 @@ absl::StatusOr<std::optional<CopyKey>> CopyKeyIn(std::string_view text, size_t p
     return std::optional<CopyKey>(std::move(key));
   return absl::DataLossError(absl::StrCat("the checkpoint of the copy is ", Quoted(text),
                                           ", which is no primary key of ", parts, " columns"));
-}
-
-absl::StatusOr<ColumnKind> KindOf(std::string_view data_type) {
-  constexpr std::array<std::pair<std::string_view, ColumnKind>, 36> kKinds = {{
-      {"tinyint", ColumnKind::kInteger},
-      {"smallint", ColumnKind::kInteger},
-      {"mediumint", ColumnKind::kInteger},
-      {"int", ColumnKind::kInteger},
-      {"bigint", ColumnKind::kInteger},
-      {"year", ColumnKind::kYear},
-      {"float", ColumnKind::kFloat},
-      {"double", ColumnKind::kDouble},
-      {"decimal", ColumnKind::kDecimal},
-      {"bit", ColumnKind::kBit},
-      {"char", ColumnKind::kText},
-      {"varchar", ColumnKind::kText},
-      {"binary", ColumnKind::kText},
-      {"varbinary", ColumnKind::kText},
-      {"uuid", ColumnKind::kText},
-      {"inet4", ColumnKind::kText},
-      {"inet6", ColumnKind::kText},
-      {"tinytext", ColumnKind::kBlob},
-      {"text", ColumnKind::kBlob},
-      {"mediumtext", ColumnKind::kBlob},
-      {"longtext", ColumnKind::kBlob},
-      {"tinyblob", ColumnKind::kBlob},
-      {"blob", ColumnKind::kBlob},
-      {"mediumblob", ColumnKind::kBlob},
-      {"longblob", ColumnKind::kBlob},
-      {"enum", ColumnKind::kEnum},
-      {"set", ColumnKind::kSet},
-      {"date", ColumnKind::kDate},
-      {"time", ColumnKind::kTime},
-      {"datetime", ColumnKind::kDateTime},
-      {"timestamp", ColumnKind::kTimestamp},
-  }};
-  for (const auto& [name, kind] : kKinds) {
-    if (!name.empty() && name == data_type) return kind;
-  }
-  return absl::FailedPreconditionError(
-      absl::StrCat("columns of type ", Quoted(data_type), " are not copied"));
 }
 
 uint32_t PrintedBytes(std::string_view data_type) {

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "locus/migration/moved_table.h"
+#include "migration/apply/table_column.h"
 #include "migration/stream/change.h"
 
 namespace locus::internal {
@@ -18,13 +19,11 @@ namespace locus::internal {
 // How far a copy has come: the primary key of the last row copied, a part for each column.
 using CopyKey = std::vector<stream::Value>;
 
-// "7,x6100": numbers and bytes, for the checkpoint. Empty: nothing has been copied.
+// "7,x6100,d2026-11-28": numbers, bytes, dates and so on, for the checkpoint. Empty: nothing has
+// been copied.
 std::string CopyKeyText(const CopyKey& key);
 // DATA_LOSS: the text is no key of so many parts. nullopt: the empty text.
 absl::StatusOr<std::optional<CopyKey>> CopyKeyIn(std::string_view text, size_t parts);
-
-// The kind of a column by information_schema.COLUMNS.DATA_TYPE; FAILED_PRECONDITION: none known.
-absl::StatusOr<stream::ColumnKind> KindOf(std::string_view data_type);
 
 // A column of a source's table, as information_schema has it, and an index's part.
 struct CopyColumn {

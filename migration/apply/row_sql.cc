@@ -92,13 +92,13 @@ absl::StatusOr<RowMap> MapRow(const stream::TableLayout& layout, const TargetTab
   LOCUS_ASSIGN_OR_RETURN(map.version, ColumnIn(layout, table, table.moved.version));
   for (const std::string& name : table.moved.primary_key) {
     LOCUS_ASSIGN_OR_RETURN(const uint32_t index, ColumnIn(layout, table, name));
-    const ColumnKind kind = layout.columns[index].kind;
-    if (kind != ColumnKind::kInteger && kind != ColumnKind::kText) {
+    if (!IsKeyKind(layout.columns[index].kind)) {
       return Differs(table, absl::StrCat("column ", Quoted(name),
-                                         " of the primary key is neither an "
-                                         "integer nor bytes"));
+                                         " of the primary key has a type that no key of a move may"
+                                         " have"));
     }
     map.key.push_back(index);
+    map.key_columns.push_back(layout.columns[index]);
   }
   const GuardedTable& guard = table.moved.guard;
   if (guard.key == GuardedTable::Key::kGeneAndCohort) {
@@ -112,11 +112,9 @@ absl::StatusOr<RowMap> MapRow(const stream::TableLayout& layout, const TargetTab
 
 std::string TombstoneKey(const stream::Row& row, const RowMap& map) {
   std::string key;
-  for (uint32_t index : map.key) {
-    std::string text;
-    if (auto* number = std::get_if<int64_t>(&row[index])) text = absl::StrCat(*number);
-    if (auto* natural = std::get_if<uint64_t>(&row[index])) text = absl::StrCat(*natural);
-    if (auto* bytes = std::get_if<stream::Bytes>(&row[index])) text = bytes->bytes;
+  LOCUS_CHECK(map.key.size() == map.key_columns.size());
+  for (size_t i = 0; i < map.key.size(); ++i) {
+    const std::string text = KeyText(row[map.key[i]], map.key_columns[i]);
     absl::StrAppend(&key, text.size(), ":", text);
   }
   return key;

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "locus/migration/moved_table.h"
+#include "migration/apply/table_column.h"
 #include "migration/stream/change.h"
 
 namespace locus::internal {
@@ -30,7 +31,8 @@ struct TargetTable {
 
 // Where in a row of `layout` the target's columns are. Made once for each layout of the log.
 struct RowMap {
-  std::vector<uint32_t> key;     // of moved.primary_key, in its order
+  std::vector<uint32_t> key;                // of moved.primary_key, in its order
+  std::vector<stream::Column> key_columns;  // likewise: how their values are printed
   std::vector<uint32_t> others;  // of the writable columns that are not in the key, the version too
   uint32_t version = 0;
   // Those by which the guard knows the order: order_id, or gene and cohort.
@@ -39,7 +41,7 @@ struct RowMap {
   uint32_t cohort = 0;
 };
 // FAILED_PRECONDITION, naming the column: the two tables differ, a column is missing, or one of the
-// primary key has a type whose text is not its bytes.
+// primary key is of no IsKeyKind.
 absl::StatusOr<RowMap> MapRow(const stream::TableLayout& layout, const TargetTable& table);
 
 // Of the tombstone of a row: what the version triggers write as pk.

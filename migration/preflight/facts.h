@@ -14,6 +14,7 @@
 #include "locus/migration/fence.h"
 #include "locus/migration/move.h"
 #include "locus/migration/moved_table.h"
+#include "migration/verify/checked_table.h"
 
 // What a preflight knows of the servers of a move: read once, changed by nobody.
 
@@ -37,6 +38,7 @@ struct Column {
 struct Key {
   std::string name;  // "PRIMARY" for the primary key
   std::vector<std::string> columns;
+  std::vector<std::string> shape = {};  // the columns, "name(10)" where only a prefix is in it
 };
 
 struct ForeignKey {
@@ -54,7 +56,11 @@ struct Table {
   uint64_t rows = 0;   // an estimate of the server
   uint64_t bytes = 0;  // likewise, indexes included
   std::vector<Column> columns;
-  std::vector<Key> keys;  // unique ones only
+  std::vector<Key> keys;                 // unique ones only
+  internal::TableSchema schema = {};     // what the comparison judges by
+  std::vector<std::string> checks = {};  // CHECK clauses
+  // Which rows its partitions take, "RANGE (year(`day`)) below 2027"; empty: all.
+  std::string takes = {};
 };
 
 // All of a database that concerns the tables of the move.

@@ -204,6 +204,12 @@ void Report::Add(const std::string& check, bool ok, const std::string& place,
   findings_.push_back({check, ok, place, found, ok ? "" : needed, ok ? "" : remedy});
 }
 
+bool Report::Failed(std::initializer_list<std::string_view> checks) const {
+  return std::any_of(findings_.begin(), findings_.end(), [&](const Finding& finding) {
+    return !finding.ok && std::find(checks.begin(), checks.end(), finding.check) != checks.end();
+  });
+}
+
 std::string ValueOf(const Server& server, const std::string& variable) {
   auto found = server.variables.find(variable);
   return found == server.variables.end() ? "" : found->second;

@@ -7,7 +7,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "migration/apply/row_sql.h"
+#include "migration/apply/table_column.h"
 #include "migration/preflight/report.h"
+#include "migration/verify/checked_table.h"
 
 namespace locus::preflight {
 
@@ -217,9 +220,19 @@ void JudgeMoves(const Facts& facts, const Shard& shard, Report& report) {
       "move cleanup` and `locus move run` of its file delete what was kept");
 }
 
+// Without the width that an integer is shown with.
+std::string TypeOf(const Column& column) {
+  const size_t width = column.type.find("int(");
+  if (width == std::string::npos || absl::StrContains(column.type, "zerofill")) return column.type;
+  std::string type = column.type;
+  const size_t end = type.find(')', width);
+  if (end != std::string::npos) type.erase(width + 3, end + 1 - (width + 3));
+  return type;
+}
+
 std::string ShapeOf(const Column& column) {
   return absl::StrCat(
-      column.type, column.nullable ? " NULL" : " NOT NULL",
+      TypeOf(column), column.nullable ? " NULL" : " NOT NULL",
       column.collation.empty() ? "" : absl::StrCat(" ", column.collation),
       column.default_value.empty() ? "" : absl::StrCat(" DEFAULT ", column.default_value),
       column.extra.empty() ? "" : absl::StrCat(" ", column.extra),
@@ -235,17 +248,94 @@ void Differences(const std::string& name, const Table& source, const Table& targ
     shapes["column " + column.name].second = ShapeOf(column);
   }
   for (const Key& key : source.keys) {
-    shapes["unique key " + key.name].first = absl::StrJoin(key.columns, ", ");
+    shapes["unique key " + key.name].first = absl::StrJoin(key.shape, ", ");
   }
   for (const Key& key : target.keys) {
-    shapes["unique key " + key.name].second = absl::StrJoin(key.columns, ", ");
+    shapes["unique key " + key.name].second = absl::StrJoin(key.shape, ", ");
   }
+  for (const std::string& check : source.checks) shapes["CHECK (" + check + ")"].first = "there";
+  for (const std::string& check : target.checks) shapes["CHECK (" + check + ")"].second = "there";
+  auto takes = [](const Table& table) {
+    return absl::StrCat("rows of ", table.takes.empty() ? "any partition" : table.takes);
+  };
+  shapes["partitions"] = {takes(source), takes(target)};
   for (const auto& [what, pair] : shapes) {
     if (pair.first == pair.second) continue;
     found.push_back(absl::StrCat(name, " ", what, ": ", pair.first.empty() ? "missing" : pair.first,
                                  " on the source, ", pair.second.empty() ? "missing" : pair.second,
                                  " on the target"));
   }
+}
+
+std::string ShapeOf(const ForeignKey& key) {
+  std::vector<std::string> pairs;
+  for (size_t i = 0; i < key.columns.size() && i < key.referenced_columns.size(); ++i) {
+    pairs.push_back(absl::StrCat(key.columns[i], " to ", key.referenced_columns[i]));
+  }
+  return absl::StrCat(key.table, " foreign key (", absl::StrJoin(pairs, ", "), ") of ",
+                      key.referenced, " ON DELETE ", key.on_delete, " ON UPDATE ", key.on_update);
+}
+
+// The tools write without foreign key checks, so what only one shard enforces would be broken
+// there.
+void ForeignKeyDifferences(const Schema& source, const Schema& target,
+                           std::vector<std::string>& found) {
+  std::set<std::string> here, there;
+  for (const ForeignKey& key : source.foreign_keys) here.insert(ShapeOf(key));
+  for (const ForeignKey& key : target.foreign_keys) there.insert(ShapeOf(key));
+  for (const std::string& key : here) {
+    if (!there.contains(key)) found.push_back(absl::StrCat(key, ": only on the source"));
+  }
+  for (const std::string& key : there) {
+    if (!here.contains(key)) found.push_back(absl::StrCat(key, ": only on the target"));
+  }
+}
+
+// What the stream from `from` would find as it writes to `to`. Types that no move knows are another
+// finding's.
+absl::Status CheckRows(const MovedTable& moved, const internal::TableSchema& from,
+                       const internal::TableSchema& to) {
+  stream::TableLayout layout;
+  for (const internal::SchemaColumn& column : from.columns) {
+    // The log has generated columns, too.
+    auto known = internal::ColumnOf(column);
+    if (known.ok()) layout.columns.push_back(*std::move(known));
+    if (!known.ok() && !column.generated) return absl::OkStatus();
+  }
+  internal::TargetTable target;
+  target.moved = moved;
+  for (const internal::SchemaColumn& column : to.columns) {
+    (column.generated ? target.generated : target.writable).push_back(column.name);
+  }
+  return internal::MapRow(layout, target).status();
+}
+
+// By the code that compares and applies rows, both ways: it refuses nothing that the checks of
+// each table and of their differences let pass, unless those have forgotten something.
+void JudgeRunner(const Facts& facts, Report& report) {
+  if (!facts.source.schema.ok() || !facts.target.schema.ok()) return;
+  if (report.Failed({"tables", "primary-key", "primary-key-bytes", "order-columns",
+                     "version-column", "column-types", "primary-key-types", "schemas"})) {
+    return;
+  }
+  std::vector<std::string> found;
+  for (const MovedTable& moved : facts.tables) {
+    const auto& source = facts.source.schema->tables;
+    const auto& target = facts.target.schema->tables;
+    const auto here = source.find(moved.guard.name), there = target.find(moved.guard.name);
+    if (here == source.end() || there == target.end()) continue;
+    const internal::TableSchema& ours = here->second.schema;
+    const internal::TableSchema& theirs = there->second.schema;
+    for (const absl::Status& status :
+         {internal::CheckTable(moved, ours, theirs).status(), CheckRows(moved, ours, theirs),
+          CheckRows(moved, theirs, ours)}) {
+      if (!status.ok()) found.push_back(std::string(status.message()));
+    }
+  }
+  report.Add("rows", found.empty(), "",
+             found.empty() ? "can be applied and compared" : absl::StrJoin(found, "; "),
+             "tables whose rows the stream and the comparison take, both ways",
+             "ALTER TABLE as the message says, on both shards");
 }
 
 void JudgeSchemas(const Facts& facts, Report& report) {
@@ -259,8 +349,10 @@ void JudgeSchemas(const Facts& facts, Report& report) {
     auto other = target.find(name);
     if (other != target.end()) Differences(name, table, other->second, found);
   }
+  ForeignKeyDifferences(*facts.source.schema, *facts.target.schema, found);
   report.Add("schemas", found.empty(), "", found.empty() ? "the same" : absl::StrJoin(found, "; "),
-             "the same columns and unique keys on both shards",
+             "the same columns, unique keys, CHECKs, foreign keys and partitions on both shards: "
+             "what only one enforces ends the way there or back",
              "ALTER TABLE on one of them, before the move");
   report.Add("disk-space", true, facts.target.server.place,
              absl::StrCat("not known here; the source's tables have about ", rows, " rows in ",
@@ -313,6 +405,7 @@ void JudgeBoth(const Facts& facts, Report& report) {
   JudgeOpenMoves(facts, facts.target, report);
   JudgeServers(facts, report);
   JudgeSchemas(facts, report);
+  JudgeRunner(facts, report);
   JudgeRows(facts, report);
 }
 

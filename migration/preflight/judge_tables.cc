@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "migration/apply/table_column.h"
 #include "migration/preflight/default_value.h"
 #include "migration/preflight/report.h"
 
@@ -43,6 +44,7 @@ class TableJudge {
     PrimaryKey();
     OrderColumns();
     Version();
+    Types();
     EachColumn();
   }
 
@@ -119,6 +121,31 @@ class TableJudge {
                 "BIGINT UNSIGNED NOT NULL",
                 absl::StrCat("ALTER TABLE `", moved_.guard.name, "` ADD COLUMN `", moved_.version,
                              "` BIGINT UNSIGNED NOT NULL DEFAULT 1"));
+  }
+
+  // What the copy and the version triggers would refuse.
+  void Types() {
+    std::vector<std::string> wrong;
+    const GuardedTable& guard = moved_.guard;
+    for (const internal::SchemaColumn& column : table_.schema.columns) {
+      const bool says_where = guard.key == GuardedTable::Key::kGeneAndCohort &&
+                              (column.name == guard.gene || column.name == guard.cohort);
+      if (column.generated && !says_where) continue;
+      const auto known = internal::ColumnOf(column);
+      if (known.ok()) continue;
+      wrong.push_back(absl::StrCat(column.name, ": ", known.status().message()));
+    }
+    report_.Add("column-types", wrong.empty(), place_,
+                wrong.empty() ? "all are copied" : absl::StrJoin(wrong, "; "),
+                "types that moves read from the table and from the log alike",
+                "ALTER TABLE ... MODIFY the column to another type, such as BLOB");
+    const absl::Status key =
+        internal::CheckKey(guard.name, moved_.primary_key, table_.schema.columns);
+    report_.Add("primary-key-types", key.ok(), place_,
+                key.ok() ? "all have one text" : std::string(key.message()),
+                "a key whose text is the same in every session and fits into a tombstone",
+                "make an ENUM or SET a VARBINARY, a TIMESTAMP a DATETIME, a UUID a BINARY(16), or "
+                "shorten the column");
   }
 
   void EachColumn() {

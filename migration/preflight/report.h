@@ -2,7 +2,9 @@
 #ifndef LOCUS_MIGRATION_PREFLIGHT_REPORT_H_
 #define LOCUS_MIGRATION_PREFLIGHT_REPORT_H_
 
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "migration/preflight/facts.h"
@@ -24,6 +26,8 @@ class Report {
     Add(check, false, place, std::string(fact.status().message()), "to be readable", remedy);
     return nullptr;
   }
+  // Whether one of these checks has failed.
+  bool Failed(std::initializer_list<std::string_view> checks) const;
   std::vector<Finding> Take() { return std::move(findings_); }
 
  private:

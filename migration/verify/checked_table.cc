@@ -147,6 +147,26 @@ std::optional<std::string> IndexBehind(const std::string& first,
   return found;
 }
 
+// nullopt: its order or its equality is not that of its bytes or its number.
+std::optional<WalkColumn::Form> WalkFormOf(const SchemaColumn& column) {
+  const std::string& type = column.data_type;
+  if (type == "binary" || type == "varbinary") return WalkColumn::Form::kBytes;
+  if (type == "char" || type == "varchar") {
+    if (absl::EndsWith(column.collation, "_bin")) return WalkColumn::Form::kBytes;
+    return std::nullopt;
+  }
+  const absl::StatusOr<ColumnKind> kind = KindOf(type);
+  if (!kind.ok() || !IsKeyKind(*kind) || *kind == ColumnKind::kText) return std::nullopt;
+  switch (*kind) {
+    case ColumnKind::kInteger:
+      return WalkColumn::Form::kInteger;
+    case ColumnKind::kDecimal:
+      return WalkColumn::Form::kNumber;
+    default:
+      return WalkColumn::Form::kPrinted;
+  }
+}
+
 absl::Status AddToWalk(const std::string& name, const TableSchema& source,
                        const TableSchema& target, CheckedTable& out) {
   const SchemaColumn* column = Find(source, name);
@@ -154,19 +174,15 @@ absl::Status AddToWalk(const std::string& name, const TableSchema& source,
   if (column == nullptr || twin == nullptr) {
     return Refuse(out.moved, absl::StrCat("a shard has no column ", Quoted(name)));
   }
-  const bool integer = IsInteger(*column);
-  const bool bytes = column->data_type == "binary" || column->data_type == "varbinary";
-  const bool text = (column->data_type == "char" || column->data_type == "varchar") &&
-                    absl::EndsWith(column->collation, "_bin");
-  if ((!integer && !bytes && !text) || TypeOf(*column) != TypeOf(*twin) ||
-      column->collation != twin->collation) {
+  const std::optional<WalkColumn::Form> form = WalkFormOf(*column);
+  if (!form || TypeOf(*column) != TypeOf(*twin) || column->collation != twin->collation) {
     return Refuse(out.moved, absl::StrCat("column ", Quoted(name),
-                                          " of its key is neither an integer nor bytes, or compares"
-                                          " by another collation on the other shard: ",
+                                          " of its key is no number, date, time or bytes, or"
+                                          " compares by another collation on the other shard: ",
                                           TypeOf(*column), " ", column->collation, " and ",
                                           TypeOf(*twin), " ", twin->collation));
   }
-  out.walk.push_back({name, integer, column->charset});
+  out.walk.push_back({name, *form, column->charset});
   return absl::OkStatus();
 }
 
@@ -223,6 +239,9 @@ absl::StatusOr<CheckedTable> CheckTable(const MovedTable& moved, const TableSche
   out.moved = moved;
   LOCUS_RETURN_IF_ERROR(SetColumns(source, target, out));
   LOCUS_RETURN_IF_ERROR(SetPrimaryKey(source, target, out));
+  for (const TableSchema* schema : {&source, &target}) {
+    LOCUS_RETURN_IF_ERROR(CheckKey(moved.guard.name, out.moved.primary_key, schema->columns));
+  }
   LOCUS_RETURN_IF_ERROR(SetWalk(source, target, out));
   return out;
 }

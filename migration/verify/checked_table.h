@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "locus/migration/moved_table.h"
+#include "migration/apply/table_column.h"
 
 // How a table that stands on two shards is compared: which columns, in which form, and along which
 // key both are read.
@@ -16,16 +17,6 @@
 namespace locus::internal {
 
 // A table as one shard has it, from information_schema.
-struct SchemaColumn {
-  std::string name;
-  std::string data_type;    // DATA_TYPE: "varchar"
-  std::string column_type;  // COLUMN_TYPE: "varchar(20)"
-  std::string collation;    // COLLATION_NAME; empty: no text, or bytes
-  std::string charset;      // CHARACTER_SET_NAME; likewise
-  uint64_t octets = 0;      // CHARACTER_OCTET_LENGTH; 0: no text and no bytes
-  bool nullable = false;
-  bool generated = false;
-};
 struct SchemaIndex {
   std::string name;
   std::vector<std::string> columns;  // in order
@@ -59,7 +50,13 @@ struct CheckedColumn {
 // A column of the key that the table is read along.
 struct WalkColumn {
   std::string name;
-  bool integer = false;
+  enum class Form {
+    kBytes,  // and text
+    kInteger,
+    kNumber,   // DECIMAL, as the server prints it
+    kPrinted,  // dates and times, likewise
+  };
+  Form form = Form::kBytes;
   std::string charset;  // of text; empty: bytes
 
   friend bool operator==(const WalkColumn&, const WalkColumn&) = default;

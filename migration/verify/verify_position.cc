@@ -49,8 +49,17 @@ absl::StatusOr<VerifyPosition> VerifyPositionIn(std::string_view text,
   auto behind = CopyKeyIn(key, table.walk.size());
   if (!behind.ok() || !behind->has_value()) return refused;
   for (size_t i = 0; i < table.walk.size(); ++i) {
-    const bool bytes = std::holds_alternative<stream::Bytes>((**behind)[i]);
-    if (bytes == table.walk[i].integer) return refused;
+    const stream::Value& part = (**behind)[i];
+    const WalkColumn::Form form = table.walk[i].form;
+    const auto* bytes = std::get_if<stream::Bytes>(&part);
+    const bool number =
+        std::holds_alternative<int64_t>(part) || std::holds_alternative<uint64_t>(part);
+    if (form == WalkColumn::Form::kInteger ? !number : bytes == nullptr) return refused;
+    // It becomes part of a statement as it is.
+    if (form == WalkColumn::Form::kNumber &&
+        bytes->bytes.find_first_not_of("0123456789.-") != std::string::npos) {
+      return refused;
+    }
   }
   position.behind = *std::move(behind);
   return position;

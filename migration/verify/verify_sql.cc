@@ -67,12 +67,21 @@ std::string RowHash(const CheckedTable& table) {
 }
 
 // Text in the character set of its column, so that the index serves.
-std::string Literal(const stream::Value& value, const std::string& charset) {
+std::string Literal(const stream::Value& value, const WalkColumn& column) {
   if (auto* number = std::get_if<int64_t>(&value)) return absl::StrCat(*number);
   if (auto* natural = std::get_if<uint64_t>(&value)) return absl::StrCat(*natural);
   auto* bytes = std::get_if<stream::Bytes>(&value);
   LOCUS_CHECK(bytes != nullptr);
-  return absl::StrCat(charset.empty() ? "" : absl::StrCat("_", charset, " "), "X'",
+  switch (column.form) {
+    case WalkColumn::Form::kNumber:
+      return bytes->bytes;
+    case WalkColumn::Form::kPrinted:
+      return SqlText(bytes->bytes);
+    case WalkColumn::Form::kInteger:
+    case WalkColumn::Form::kBytes:
+      break;
+  }
+  return absl::StrCat(column.charset.empty() ? "" : absl::StrCat("_", column.charset, " "), "X'",
                       HexOf(bytes->bytes), "'");
 }
 
@@ -84,7 +93,7 @@ std::string Beyond(const CheckedTable& table, const CopyKey& key, char direction
   std::string equal;
   for (size_t i = 0; i < key.size(); ++i) {
     const std::string name = SqlName(table.walk[i].name);
-    const std::string literal = Literal(key[i], table.walk[i].charset);
+    const std::string literal = Literal(key[i], table.walk[i]);
     const bool last = i + 1 == key.size();
     ways.push_back(absl::StrCat(equal, name, " ", std::string(1, direction),
                                 last && or_equal ? "= " : " ", literal));
@@ -92,8 +101,7 @@ std::string Beyond(const CheckedTable& table, const CopyKey& key, char direction
   }
   if (ways.size() == 1) return ways[0];
   return absl::StrCat(SqlName(table.walk[0].name), " ", std::string(1, direction), "= ",
-                      Literal(key[0], table.walk[0].charset), " AND (", absl::StrJoin(ways, " OR "),
-                      ")");
+                      Literal(key[0], table.walk[0]), " AND (", absl::StrJoin(ways, " OR "), ")");
 }
 
 // The first three bytes of order IDs, of which the last 7 bits are of the sequence.
@@ -199,7 +207,7 @@ std::string SelectRows(const CheckedTable& table, std::span<const CopyKey> keys,
     std::vector<std::string> parts;
     for (size_t i = 0; i < key.size(); ++i) {
       const WalkColumn& column = table.walk[table.key_in_walk[i]];
-      parts.push_back(absl::StrCat(SqlName(column.name), " = ", Literal(key[i], column.charset)));
+      parts.push_back(absl::StrCat(SqlName(column.name), " = ", Literal(key[i], column)));
     }
     rows.push_back(absl::StrJoin(parts, " AND "));
   }
@@ -219,7 +227,7 @@ std::string TombstoneKeyOf(const CopyKey& primary_key) {
   std::string key;
   for (const stream::Value& part : primary_key) {
     auto* bytes = std::get_if<stream::Bytes>(&part);
-    const std::string text = bytes != nullptr ? bytes->bytes : Literal(part, "");
+    const std::string text = bytes != nullptr ? bytes->bytes : Literal(part, {});
     absl::StrAppend(&key, text.size(), ":", text);
   }
   return key;

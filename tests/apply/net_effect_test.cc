@@ -19,6 +19,7 @@ stream::Row RowOf(uint64_t key, uint64_t value) { return {key, value}; }
 RowMap MapOf() {
   RowMap map;
   map.key = {0};
+  map.key_columns.resize(1);
   map.others = {1};
   return map;
 }
@@ -105,6 +106,7 @@ TEST(NetEffectTest, RandomChanges_AreAsIfAppliedOneByOne) {
 TEST(NetEffectTest, Histories_ComeInTheOrderOfTheIndex) {
   RowMap map;
   map.key = {0, 1};
+  map.key_columns.resize(2);
   NetEffect effect(map);
   const auto text = [](const char* bytes) { return stream::Value(stream::Bytes{bytes}); };
   const std::vector<stream::Row> sorted = {{int64_t{-10}, text("b")}, {int64_t{-9}, text("")},

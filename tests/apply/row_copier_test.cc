@@ -485,8 +485,15 @@ TEST(CopyKeyTest, Text_IsReadAsWritten) {
   EXPECT_EQ(CopyKeyText(key), "7,x002c78,-5,x");
   EXPECT_EQ(CopyKeyIn(CopyKeyText(key), 4).value(), key);
   EXPECT_EQ(CopyKeyIn("", 4).value(), std::nullopt);
+  const stream::Date day{2026, 11, 28};
+  const CopyKey typed = {stream::Decimal{"-0.50"}, day, stream::DateTime{day, 1, 2, 3, 40},
+                         stream::Time{true, 838, 59, 58, 1}};
+  EXPECT_EQ(CopyKeyText(typed),
+            "n-0.50,d2026-11-28,s2026-11-28T01:02:03.000040,t-838:59:58.000001");
+  EXPECT_EQ(CopyKeyIn(CopyKeyText(typed), 4).value(), typed);
   for (const char* text : {"7", "7,8,9,10,11", "7,8,9,", "7,8,9,y", "7,8,9,x0", "7,8,9,xZZ",
-                           "07,8,9,10", " 7,8,9,10", "99999999999999999999,8,9,10"}) {
+                           "07,8,9,10", " 7,8,9,10", "7,8,9,d2026-1-1", "7,8,9,n1;",
+                           "7,8,9,s2026-11-28", "7,8,9,t1:2:3", "99999999999999999999,8,9,10"}) {
     EXPECT_TRUE(absl::IsDataLoss(CopyKeyIn(text, 4).status())) << text;
   }
 }

@@ -73,7 +73,12 @@ Shard GoodShard(const std::string& name, const std::string& server_id, bool sour
   table.rows = 1000;
   table.columns = {ColumnOf("order_id", "bigint(20) unsigned"), ColumnOf("at", "timestamp"),
                    ColumnOf("version", "bigint(20) unsigned")};
-  table.keys = {{"PRIMARY", {"order_id"}}};
+  table.keys = {{"PRIMARY", {"order_id"}, {"order_id"}}};
+  table.schema.columns = {
+      {.name = "order_id", .data_type = "bigint", .column_type = "bigint(20) unsigned"},
+      {.name = "at", .data_type = "timestamp", .column_type = "timestamp"},
+      {.name = "version", .data_type = "bigint", .column_type = "bigint(20) unsigned"}};
+  table.schema.indexes = {{"PRIMARY", {"order_id"}}};
   shard.schema = Schema();
   shard.schema->tables["orders"] = table;
   shard.schema->triggers = {{"locus_guard_orders_insert", "orders", "mover@10.0.0.5"}};
@@ -240,19 +245,23 @@ const std::vector<Break>& Breaks() {
        [](Facts& f) {
          f.source.schema->foreign_keys = {
              {"fk", "orders", "orders", "SET NULL", "RESTRICT", {"order_id"}, {"order_id"}}};
+         f.target.schema->foreign_keys = f.source.schema->foreign_keys;
        }},
       {"foreign-keys-from-outside",
        [](Facts& f) {
          f.source.schema->foreign_keys = {{"fk", "items", "orders", "RESTRICT", "RESTRICT"}};
+         f.target.schema->foreign_keys = f.source.schema->foreign_keys;
        }},
       {"foreign-keys-to-outside",
        [](Facts& f) {
          f.source.schema->foreign_keys = {{"fk", "orders", "shops", "RESTRICT", "RESTRICT"}};
+         f.target.schema->foreign_keys = f.source.schema->foreign_keys;
        }},
       {"foreign-keys-across-orders",
        [](Facts& f) {
          f.source.schema->foreign_keys = {
              {"fk", "orders", "orders", "RESTRICT", "RESTRICT", {"replaces"}, {"order_id"}}};
+         f.target.schema->foreign_keys = f.source.schema->foreign_keys;
        }},
       {"user-triggers",
        [](Facts& f) {
@@ -324,6 +333,20 @@ const std::vector<Break>& Breaks() {
       {"schemas",
        [](Facts& f) { f.target.schema->tables.at("orders").columns[1].type = "datetime"; }},
       {"schemas", [](Facts& f) { f.target.schema->tables.at("orders").columns.pop_back(); }},
+      {"schemas", [](Facts& f) { f.source.schema->tables.at("orders").checks = {"`at` > 0"}; }},
+      {"schemas",
+       [](Facts& f) { f.target.schema->tables.at("orders").takes = "RANGE (`at`) below 7"; }},
+      {"schemas",
+       [](Facts& f) { f.target.schema->tables.at("orders").keys[0].shape = {"order_id(7)"}; }},
+      {"rows", [](Facts& f) { f.target.schema->tables.at("orders").schema.columns.pop_back(); }},
+      {"column-types",
+       [](Facts& f) {
+         f.source.schema->tables.at("orders").schema.columns[1].data_type = "point";
+       }},
+      {"primary-key-types",
+       [](Facts& f) {
+         f.source.schema->tables.at("orders").schema.columns[0].column_type = "bigint zerofill";
+       }},
       {"stray-rows", [](Facts& f) { f.strays = std::vector<std::string>{"orders"}; }},
       {"stray-rows", [](Facts& f) { f.strays = absl::UnavailableError("timeout"); }},
       {"unique-keys",

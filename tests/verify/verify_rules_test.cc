@@ -88,7 +88,8 @@ CheckedTable Items() {
   CheckedTable table;
   table.moved.guard.name = "my items";
   table.moved.primary_key = {"order_id", "line"};
-  table.walk = {{"order_id", true, ""}, {"line", false, ""}};
+  table.walk = {{"order_id", WalkColumn::Form::kInteger, ""},
+                {"line", WalkColumn::Form::kBytes, ""}};
   table.key_in_walk = {0, 1};
   table.by_vnode = true;
   return table;

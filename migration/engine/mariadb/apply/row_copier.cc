@@ -28,8 +28,6 @@ using internal::SqlText;
 using SteadyClock = std::chrono::steady_clock;
 using stream::ColumnKind;
 
-namespace {}  // namespace
-
 absl::Status CopierOptions::Check() const {
   LOCUS_RETURN_IF_ERROR(source.Check());
   LOCUS_RETURN_IF_ERROR(table.Check());
@@ -173,25 +171,22 @@ class RowCopier::Reader {
 
   absl::Status SetUp() {
     LOCUS_RETURN_IF_ERROR(Ask("SET NAMES binary, time_zone = '+00:00', autocommit = 1,"
-                              " tx_isolation = 'READ-COMMITTED'",
+                              " sql_mode = 'ALLOW_INVALID_DATES', tx_isolation = 'READ-COMMITTED'",
                               kNoRows)
                               .status());
     LOCUS_ASSIGN_OR_RETURN(
         Result columns,
-        Ask(absl::StrCat("SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, IS_GENERATED, IS_NULLABLE,"
-                         " CHARACTER_SET_NAME, COLLATION_NAME FROM information_schema.COLUMNS "
-                         "WHERE TABLE_SCHEMA = DATABASE() AND"
+        Ask(absl::StrCat("SELECT ", internal::kSchemaColumns,
+                         " FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND"
                          " TABLE_NAME = ",
                          SqlText(options_.table.guard.name), " ORDER BY ORDINAL_POSITION"),
-            Rows(7, stream::kMostColumns)));
+            Rows(internal::kSchemaColumnFields, stream::kMostColumns)));
     for (const Result::Row& row : columns.rows) {
-      stream::Column column;
-      column.name = row[0].value_or("");
-      if (row[3] == "ALWAYS" && !SaysWhere(column.name)) continue;
-      LOCUS_ASSIGN_OR_RETURN(column.kind, internal::KindOf(row[1].value_or("")));
-      column.is_unsigned = absl::StrContains(row[2].value_or(""), "unsigned");
-      columns_.push_back({column.name, column.kind, row[4] != "NO", row[5].value_or(""),
-                          row[6].value_or(""), internal::PrintedBytes(row[1].value_or(""))});
+      const internal::SchemaColumn found = internal::SchemaColumnIn(row);
+      if (found.generated && !SaysWhere(found.name)) continue;
+      LOCUS_ASSIGN_OR_RETURN(stream::Column column, internal::ColumnOf(found));
+      columns_.push_back({found.name, column.kind, found.nullable, found.charset, found.collation,
+                          internal::PrintedBytes(found.data_type)});
       layout_->columns.push_back(std::move(column));
     }
     LOCUS_ASSIGN_OR_RETURN(

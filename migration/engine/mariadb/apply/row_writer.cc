@@ -196,6 +196,7 @@ absl::StatusOr<std::unordered_map<std::string, uint64_t>> RowWriter::Versions(
   const size_t most = key.size() == 1 ? kMostKeys : kMostLongKeys;
   internal::RowMap found_map;
   for (uint32_t i = 0; i < key.size(); ++i) found_map.key.push_back(i);
+  found_map.key_columns = table.map_.key_columns;
   found_map.version = static_cast<uint32_t>(key.size());
   std::unordered_map<std::string, uint64_t> versions;
   for (size_t begin = 0; begin < histories.size(); begin += most) {

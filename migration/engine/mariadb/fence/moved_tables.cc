@@ -10,9 +10,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "migration/apply/table_column.h"
 #include "migration/engine/mariadb/fence/table_triggers.h"
 #include "migration/fence/guard_sql.h"
 #include "migration/fence/tombstone_sql.h"
+#include "migration/stream/table_layout.h"
 #include "src/base/check.h"
 #include "src/base/secret_bytes.h"
 #include "src/base/text.h"
@@ -140,10 +142,23 @@ absl::Status TablesSession::CheckTable(const MovedTable& table) {
   }
   RenewDeadline();
   LOCUS_ASSIGN_OR_RETURN(std::vector<std::string> key, PrimaryKeyOf(connection_, name));
-  if (key == table.primary_key) return absl::OkStatus();
-  return Refuse(absl::StrCat("table ", Quoted(name), " has the primary key (",
-                             absl::StrJoin(key, ", "), "); the move says (",
-                             absl::StrJoin(table.primary_key, ", "), ")"));
+  if (key != table.primary_key) {
+    return Refuse(absl::StrCat("table ", Quoted(name), " has the primary key (",
+                               absl::StrJoin(key, ", "), "); the move says (",
+                               absl::StrJoin(table.primary_key, ", "), ")"));
+  }
+  LOCUS_ASSIGN_OR_RETURN(
+      results, Run(absl::StrCat("SELECT ", internal::kSchemaColumns,
+                                " FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE()"
+                                " AND TABLE_NAME = ",
+                                SqlText(name)),
+                   {Rows(internal::kSchemaColumnFields, stream::kMostColumns)}));
+  std::vector<internal::SchemaColumn> columns;
+  for (const Result::Row& row : results[0].rows) {
+    columns.push_back(internal::SchemaColumnIn(row));
+  }
+  const absl::Status status = internal::CheckKey(name, key, columns);
+  return status.ok() ? status : Refuse(std::string(status.message()));
 }
 
 absl::Status TablesSession::CheckTables() {

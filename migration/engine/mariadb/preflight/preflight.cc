@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "locus/migration/shard_fence.h"
 #include "migration/engine/mariadb/preflight/preflight_rows.h"
+#include "migration/engine/mariadb/preflight/preflight_schema.h"
 #include "migration/engine/mariadb/preflight/text_writers.h"
 #include "migration/engine/mariadb/session/marker_tables.h"
 #include "migration/fence/guard_sql.h"
@@ -33,13 +34,6 @@ using SteadyClock = std::chrono::steady_clock;
 namespace {
 
 constexpr size_t kMost = 65536;
-
-std::string Text(const Result::Row& row, size_t column) { return row[column].value_or(""); }
-
-uint64_t Natural(const Result::Row& row, size_t column) {
-  uint64_t number = 0;
-  return absl::SimpleAtoi(Text(row, column), &number) ? number : 0;
-}
 
 // One server, asked one statement at a time.
 class Asked {
@@ -117,116 +111,6 @@ absl::Status ReadServer(Asked& asked, preflight::Server& server) {
 std::string PlaceOf(const std::string& name, const MariadbOptions& options) {
   return absl::StrCat(name, " at ", options.hosts[0].name, ":", options.hosts[0].port, "/",
                       options.database);
-}
-
-std::string NamesOf(const std::vector<MovedTable>& tables) {
-  return absl::StrJoin(tables, ", ", [](std::string* out, const MovedTable& table) {
-    absl::StrAppend(out, SqlText(table.guard.name));
-  });
-}
-
-absl::Status ReadTables(Asked& asked, const std::string& names, preflight::Schema& schema) {
-  const std::string where =
-      absl::StrCat(" WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME IN (", names, ")");
-  LOCUS_ASSIGN_OR_RETURN(
-      auto rows, asked.Rows(absl::StrCat("SELECT TABLE_NAME, ENGINE, TABLE_TYPE, TABLE_ROWS,"
-                                         " DATA_LENGTH + INDEX_LENGTH FROM"
-                                         " information_schema.TABLES",
-                                         where),
-                            5));
-  for (const Result::Row& row : rows) {
-    preflight::Table& table = schema.tables[Text(row, 0)];
-    table.engine = Text(row, 1);
-    table.type = Text(row, 2);
-    table.rows = Natural(row, 3);
-    table.bytes = Natural(row, 4);
-  }
-  LOCUS_ASSIGN_OR_RETURN(
-      rows, asked.Rows(absl::StrCat("SELECT TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, COLLATION_NAME,"
-                                    " IS_NULLABLE, EXTRA, GENERATION_EXPRESSION, COLUMN_DEFAULT"
-                                    " FROM information_schema.COLUMNS",
-                                    where, " ORDER BY TABLE_NAME, ORDINAL_POSITION"),
-                       8));
-  for (const Result::Row& row : rows) {
-    preflight::Column column;
-    column.name = Text(row, 1);
-    column.type = Text(row, 2);
-    column.collation = Text(row, 3);
-    column.no_pad = absl::StrContains(column.collation, "_nopad_");
-    column.nullable = Text(row, 4) == "YES";
-    column.extra = Text(row, 5);
-    column.generated = Text(row, 6);
-    column.default_value = Text(row, 7);
-    schema.tables[Text(row, 0)].columns.push_back(std::move(column));
-  }
-  LOCUS_ASSIGN_OR_RETURN(
-      rows, asked.Rows(absl::StrCat("SELECT TABLE_NAME, INDEX_NAME, COLUMN_NAME FROM"
-                                    " information_schema.STATISTICS",
-                                    where,
-                                    " AND NON_UNIQUE = 0 ORDER BY TABLE_NAME, INDEX_NAME,"
-                                    " SEQ_IN_INDEX"),
-                       3));
-  for (const Result::Row& row : rows) {
-    std::vector<preflight::Key>& keys = schema.tables[Text(row, 0)].keys;
-    if (keys.empty() || keys.back().name != Text(row, 1)) keys.push_back({Text(row, 1), {}});
-    keys.back().columns.push_back(Text(row, 2));
-  }
-  return absl::OkStatus();
-}
-
-Fact<preflight::Schema> ReadSchema(Asked& asked, const std::vector<MovedTable>& tables) {
-  preflight::Schema schema;
-  const std::string names = NamesOf(tables);
-  LOCUS_RETURN_IF_ERROR(ReadTables(asked, names, schema));
-  LOCUS_ASSIGN_OR_RETURN(
-      auto rows,
-      asked.Rows(absl::StrCat("SELECT CONSTRAINT_NAME, TABLE_NAME, REFERENCED_TABLE_NAME,"
-                              " DELETE_RULE, UPDATE_RULE FROM"
-                              " information_schema.REFERENTIAL_CONSTRAINTS WHERE"
-                              " (CONSTRAINT_SCHEMA = DATABASE() AND TABLE_NAME IN (",
-                              names,
-                              ")) OR (UNIQUE_CONSTRAINT_SCHEMA = DATABASE() AND"
-                              " REFERENCED_TABLE_NAME IN (",
-                              names, "))"),
-                 5));
-  for (const Result::Row& row : rows) {
-    schema.foreign_keys.push_back(
-        {Text(row, 0), Text(row, 1), Text(row, 2), Text(row, 3), Text(row, 4)});
-  }
-  LOCUS_ASSIGN_OR_RETURN(
-      rows, asked.Rows(absl::StrCat("SELECT CONSTRAINT_NAME, TABLE_NAME, COLUMN_NAME,"
-                                    " REFERENCED_COLUMN_NAME FROM"
-                                    " information_schema.KEY_COLUMN_USAGE WHERE TABLE_SCHEMA ="
-                                    " DATABASE() AND REFERENCED_TABLE_NAME IS NOT NULL AND"
-                                    " TABLE_NAME IN (",
-                                    names, ") ORDER BY ORDINAL_POSITION"),
-                       4));
-  for (const Result::Row& row : rows) {
-    for (preflight::ForeignKey& key : schema.foreign_keys) {
-      if (key.name != Text(row, 0) || key.table != Text(row, 1)) continue;
-      key.columns.push_back(Text(row, 2));
-      key.referenced_columns.push_back(Text(row, 3));
-    }
-  }
-  LOCUS_ASSIGN_OR_RETURN(
-      rows, asked.Rows(absl::StrCat("SELECT TRIGGER_NAME, EVENT_OBJECT_TABLE, DEFINER FROM"
-                                    " information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA ="
-                                    " DATABASE() AND EVENT_OBJECT_TABLE IN (",
-                                    names, ")"),
-                       3));
-  for (const Result::Row& row : rows) {
-    schema.triggers.push_back({Text(row, 0), Text(row, 1), Text(row, 2)});
-  }
-  LOCUS_ASSIGN_OR_RETURN(
-      rows, asked.Rows(absl::StrCat("SELECT DISTINCT EVENT_OBJECT_TABLE FROM"
-                                    " information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA ="
-                                    " DATABASE() AND TRIGGER_NAME = CONCAT('locus_guard_',"
-                                    " EVENT_OBJECT_TABLE, '_', LOWER(EVENT_MANIPULATION)) AND"
-                                    " EVENT_OBJECT_TABLE NOT IN (",
-                                    names, ") ORDER BY EVENT_OBJECT_TABLE"),
-                       1));
-  for (const Result::Row& row : rows) schema.guarded.push_back(Text(row, 0));
-  return schema;
 }
 
 Fact<std::vector<std::string>> ReadTextWriters(Asked& asked, const preflight::Server& server,
@@ -414,7 +298,9 @@ absl::StatusOr<Asked> ReadShard(const Move& move, const MoveShard& shard,
   absl::StatusOr<Asked> asked = Asked::Open(shard.server);
   facts.server.login = asked.ok() ? ReadServer(*asked, facts.server) : asked.status();
   if (!facts.server.login.ok()) return facts.server.login;
-  facts.schema = ReadSchema(*asked, move.tables);
+  facts.schema = ReadSchema([&](const std::string& statement,
+                                unsigned columns) { return asked->Rows(statement, columns); },
+                            move.tables);
   facts.server.text_writers = ReadTextWriters(*asked, facts.server, shard.server, move.tables);
   facts.fence = ReadFence(*asked);
   if (facts.fence.ok() && facts.fence->has_value()) facts.guards = VerifyGuards(move, shard);

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "migration/preflight/facts.h"
+#include "src/base/text.h"
 #include "src/engine/mariadb/answer.h"
 
 namespace locus::mariadb {
@@ -15,6 +16,12 @@ namespace locus::mariadb {
 // Asks a shard one statement with so many columns.
 using AskRows =
     std::function<absl::StatusOr<std::vector<Result::Row>>(const std::string&, unsigned)>;
+
+// A value of a row; of NULL "", and 0 of what is no number.
+inline std::string Text(const Result::Row& row, size_t column) { return row[column].value_or(""); }
+inline uint64_t Natural(const Result::Row& row, size_t column) {
+  return internal::ParseDecimal(Text(row, column), UINT64_MAX).value_or(0);
+}
 
 // Tables of the target that have rows of the moving vnodes.
 absl::StatusOr<std::vector<std::string>> FindStrays(const AskRows& target,

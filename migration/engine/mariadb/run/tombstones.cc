@@ -136,7 +136,7 @@ class TombstoneWalk {
 // that is compared with text, or a text with bits, would be looked for in all rows.
 struct KeyColumn {
   std::string name;
-  enum class Form { kNumber, kBits, kText } form = Form::kText;
+  enum class Form { kNumber, kBits, kTime, kText } form = Form::kText;
 };
 
 absl::StatusOr<std::vector<KeyColumn>> KeyColumnsOf(ShardLink& link, const MovedTable& table) {
@@ -148,6 +148,7 @@ absl::StatusOr<std::vector<KeyColumn>> KeyColumnsOf(ShardLink& link, const Moved
                {Rows(2, kMostColumns)}));
   const std::set<std::string> numbers = {"tinyint", "smallint", "mediumint", "int",   "bigint",
                                          "year",    "decimal",  "float",     "double"};
+  const std::set<std::string> times = {"date", "datetime", "time"};
   std::map<std::string, std::string> types;
   for (const Result::Row& row : results[0].rows) types[row[0].value_or("")] = row[1].value_or("");
   std::vector<KeyColumn> columns;
@@ -155,6 +156,7 @@ absl::StatusOr<std::vector<KeyColumn>> KeyColumnsOf(ShardLink& link, const Moved
     const std::string& type = types[name];
     columns.push_back({name, numbers.contains(type) ? KeyColumn::Form::kNumber
                              : type == "bit"        ? KeyColumn::Form::kBits
+                             : times.contains(type) ? KeyColumn::Form::kTime
                                                     : KeyColumn::Form::kText});
   }
   return columns;
@@ -173,10 +175,11 @@ std::optional<std::string> RowOf(const std::vector<KeyColumn>& columns, std::str
     key.remove_prefix(colon + 1 + *length);
     const bool number = value.find_first_not_of("0123456789+-.e") == std::string::npos;
     if (column.form == KeyColumn::Form::kNumber && (!number || value.empty())) return std::nullopt;
-    const std::string text = column.form == KeyColumn::Form::kNumber ? value
-                             : column.form == KeyColumn::Form::kBits
-                                 ? absl::StrCat("0x", HexOf(value))
-                                 : absl::StrCat("_binary X'", HexOf(value), "'");
+    const std::string text =
+        column.form == KeyColumn::Form::kNumber ? value
+        : column.form == KeyColumn::Form::kBits ? absl::StrCat("0x", HexOf(value))
+        : column.form == KeyColumn::Form::kTime ? SqlText(value)
+                                                : absl::StrCat("_binary X'", HexOf(value), "'");
     parts.push_back(absl::StrCat(SqlName(column.name), " = ", text));
   }
   if (!key.empty()) return std::nullopt;

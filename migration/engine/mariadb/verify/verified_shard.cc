@@ -60,14 +60,14 @@ absl::StatusOr<Result> VerifiedShard::Ask(const std::string& statement, const Sh
 
 absl::Status VerifiedShard::SetUp() {
   // max_statement_time: what nobody waits for any more ends on the server, too.
-  LOCUS_RETURN_IF_ERROR(
-      Ask(absl::StrCat("SET ", kToolSession,
-                       ", NAMES binary, time_zone = '+00:00', sql_mode = '', autocommit = 1,"
-                       " tx_isolation = 'READ-COMMITTED', tx_read_only = 1,"
-                       " max_statement_time = ",
-                       WholeSeconds(timeout_)),
-          kNoRows)
-          .status());
+  LOCUS_RETURN_IF_ERROR(Ask(absl::StrCat("SET ", kToolSession,
+                                         ", NAMES binary, time_zone = '+00:00', sql_mode = "
+                                         "'ALLOW_INVALID_DATES', autocommit = 1,"
+                                         " tx_isolation = 'READ-COMMITTED', tx_read_only = 1,"
+                                         " max_statement_time = ",
+                                         WholeSeconds(timeout_)),
+                            kNoRows)
+                            .status());
   LOCUS_ASSIGN_OR_RETURN(Result found,
                          Ask("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA ="
                              " DATABASE() AND TABLE_NAME = 'locus_tombstone'",
@@ -79,13 +79,10 @@ absl::Status VerifiedShard::SetUp() {
 absl::StatusOr<internal::TableSchema> VerifiedShard::ReadSchema(const std::string& table) {
   const std::string where =
       absl::StrCat(" WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ", SqlText(table));
-  LOCUS_ASSIGN_OR_RETURN(
-      Result columns,
-      Ask(absl::StrCat("SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, COLLATION_NAME,"
-                       " CHARACTER_SET_NAME, CHARACTER_OCTET_LENGTH, IS_NULLABLE, IS_GENERATED FROM"
-                       " information_schema.COLUMNS",
-                       where),
-          Rows(8, kMostColumns)));
+  LOCUS_ASSIGN_OR_RETURN(Result columns,
+                         Ask(absl::StrCat("SELECT ", internal::kSchemaColumns,
+                                          " FROM information_schema.COLUMNS", where),
+                             Rows(internal::kSchemaColumnFields, kMostColumns)));
   LOCUS_ASSIGN_OR_RETURN(
       Result parts,
       Ask(absl::StrCat("SELECT INDEX_NAME, COLUMN_NAME, SUB_PART FROM"
@@ -94,16 +91,7 @@ absl::StatusOr<internal::TableSchema> VerifiedShard::ReadSchema(const std::strin
           Rows(3, kMostIndexColumns)));
   internal::TableSchema schema;
   for (const Result::Row& row : columns.rows) {
-    internal::SchemaColumn column;
-    column.name = row[0].value_or("");
-    column.data_type = row[1].value_or("");
-    column.column_type = row[2].value_or("");
-    column.collation = row[3].value_or("");
-    column.charset = row[4].value_or("");
-    column.octets = ParseDecimal(row[5].value_or("0"), UINT64_MAX).value_or(0);
-    column.nullable = row[6] == "YES";
-    column.generated = row[7] == "ALWAYS";
-    schema.columns.push_back(std::move(column));
+    schema.columns.push_back(internal::SchemaColumnIn(row));
   }
   for (const Result::Row& row : parts.rows) {
     const std::string name = row[0].value_or("");
@@ -133,7 +121,9 @@ absl::StatusOr<stream::Value> VerifiedShard::PartIn(const Result::Row& row, size
     return absl::DataLossError(
         absl::StrCat("mariadb ", place_, " has a row whose ", Quoted(walk.name), " is NULL"));
   }
-  if (!walk.integer) return stream::Value(stream::Bytes{*row[column]});
+  if (walk.form != WalkColumn::Form::kInteger) {
+    return stream::Value(stream::Bytes{*row[column]});
+  }
   // Zeros that ZEROFILL shows are not of the number. Negative ones: there is no -0.
   const bool negative = row[column]->starts_with('-');
   std::string digits = row[column]->substr(negative ? 1 : 0);
