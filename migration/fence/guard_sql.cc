@@ -152,7 +152,7 @@ std::string BodyOf(const GuardedTable& table, const std::string& event,
       "          WHEN NOT (@@sql_log_bin AND @@binlog_format = 'ROW' AND @@binlog_row_image ="
       " 'FULL')\n"
       "            THEN 'LOCUS_REFUSED moves cannot see this write: sql_log_bin,"
-      " binlog_format or binlog_row_image of the session'\n"
+      " binlog_format or binlog_row_image of the session; connect anew'\n"
       // The row that was read now accepts the order, and stays locked.
       "          ELSE '' END\n        ",
       from_fence,

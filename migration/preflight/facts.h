@@ -89,6 +89,15 @@ struct Accounts {
   std::vector<std::string> known;  // all, "NAME@HOST"
 };
 
+// A session of a client.
+struct Session {
+  uint64_t id = 0;
+  std::string account;  // "NAME@HOST"
+};
+// A table of the shard that an operator makes by the remedy of `open-sessions`. Its column
+// `newest`: sessions with higher numbers began with what SET GLOBAL has set.
+inline constexpr char kSessionMark[] = "locus_sessions";
+
 // A move of which the shard is the source, and that has not ended.
 struct OpenMove {
   std::string name, phase;
@@ -130,6 +139,8 @@ struct Shard {
   Fact<std::vector<std::string>> moves = std::vector<std::string>();
   Fact<std::vector<OpenMove>> open_moves = std::vector<OpenMove>();
   Fact<Accounts> accounts = Accounts();
+  // Sessions that may write the log in the form that it had before SET GLOBAL.
+  Fact<std::vector<Session>> old_sessions = std::vector<Session>();
   std::vector<Candidate> candidates;
   // The server_ids of the primaries that it replicates from; empty also where that may not be read.
   std::vector<uint64_t> follows;

@@ -180,6 +180,33 @@ void JudgeUse(const Server& server, Report& report) {
   }
 }
 
+// A session keeps the values that it began with, and the guards refuse its writes.
+void JudgeSessions(const Facts& facts, const Shard& shard, Report& report) {
+  const Server& server = shard.server;
+  const auto* sessions = report.Read("open-sessions", server.place, shard.old_sessions,
+                                     "GRANT PROCESS ON *.* TO " + GranteeOf(server));
+  if (sessions == nullptr) return;
+  constexpr size_t kShown = 20;
+  std::vector<std::string> shown;
+  size_t count = 0;
+  for (const Session& session : *sessions) {
+    const bool ours =
+        std::find(facts.movers.begin(), facts.movers.end(), session.account) != facts.movers.end();
+    if (ours || ++count > kShown) continue;
+    shown.push_back(absl::StrCat(session.id, " of ", session.account));
+  }
+  report.Add("open-sessions", count == 0, server.place,
+             count == 0 ? "began with the settings of the log"
+                        : absl::StrCat(count, " may have begun before SET GLOBAL: ",
+                                       absl::StrJoin(shown, ", "), count > kShown ? ", ..." : ""),
+             "no session from before binlog_format and binlog_row_image were set: the guards would "
+             "refuse its writes",
+             absl::StrCat("CREATE OR REPLACE TABLE `", server.database, "`.", kSessionMark,
+                          " (newest BIGINT UNSIGNED PRIMARY KEY) SELECT CONNECTION_ID() AS newest;"
+                          " then let clients reconnect, or KILL the sessions that are left. Or "
+                          "restart the server with both in my.cnf"));
+}
+
 void JudgeShard(const Facts& facts, const Shard& shard, Report& report) {
   const Server& server = shard.server;
   report.Add(
@@ -192,6 +219,7 @@ void JudgeShard(const Facts& facts, const Shard& shard, Report& report) {
   report.Add("read-only", ValueOf(server, "read_only") == "OFF", server.place,
              absl::StrCat("read_only ", ValueOf(server, "read_only")), "OFF",
              "a move needs the primary: correct the endpoint, or [shards.NAME] hosts");
+  JudgeSessions(facts, shard, report);
   JudgeRetention(facts, server, report);
   JudgeAccounts(facts, shard, report);
   JudgeTables(facts, shard, report);

@@ -347,6 +347,10 @@ const std::vector<Break>& Breaks() {
        [](Facts& f) {
          f.source.schema->tables.at("orders").schema.columns[0].column_type = "bigint zerofill";
        }},
+      {"open-sessions",
+       [](Facts& f) {
+         f.target.old_sessions = std::vector<Session>{{7, "shop@10.0.0.9"}};
+       }},
       {"stray-rows", [](Facts& f) { f.strays = std::vector<std::string>{"orders"}; }},
       {"stray-rows", [](Facts& f) { f.strays = absl::UnavailableError("timeout"); }},
       {"unique-keys",

@@ -39,6 +39,11 @@ constexpr char kMover[] =
     "CREATE USER service@'%' IDENTIFIED BY 's3cret';"
     "GRANT SELECT, INSERT, UPDATE, DELETE ON shop.* TO service@'%'";
 
+// Tests set variables of the log, and their sessions end a moment later.
+constexpr char kNoOldSessions[] =
+    "CREATE OR REPLACE TABLE shop.locus_sessions (newest BIGINT UNSIGNED PRIMARY KEY) SELECT 0 AS"
+    " newest";
+
 enum { kSource, kTarget, kReplica };
 
 // A source with a replica, and a target; the last two are never changed for good.
@@ -63,6 +68,7 @@ class PreflightTest : public ::testing::Test {
         servers_[i]->Sql("DROP USER ''@'" + row[0].value() + "'");
       }
       servers_[i]->Sql(absl::StrCat("CREATE DATABASE shop; USE shop; ", kTables, "; ", kMover));
+      servers_[i]->Sql(kNoOldSessions);
       InstallFence(i);
     }
     ASSERT_TRUE(WaitUntil([] {
@@ -193,6 +199,32 @@ TEST_F(PreflightTest, SettingsOfAServer_AreEachRefused) {
                         "SET GLOBAL replicate_wild_ignore_table = ''"},
                        {"max-allowed-packet", "SET GLOBAL max_allowed_packet = 1048576",
                         "SET GLOBAL max_allowed_packet = 16777216"}});
+}
+
+// They would write until the guards are there, and then be refused.
+TEST_F(PreflightTest, SessionsFromBeforeTheFormatWasSet_AreRefused) {
+  MariadbServer& source = *servers_[kSource];
+  MariadbOptions service = As(kSource);
+  service.user = "service";
+  source.Sql("SET GLOBAL binlog_format = MIXED");
+  auto old = SqlSession::Open(service).value();
+  source.Sql("SET GLOBAL binlog_format = ROW; DROP TABLE shop.locus_sessions");
+  const auto failed = [&] {
+    for (const Finding& finding : Findings()) {
+      if (!finding.ok && finding.check == "open-sessions") return finding;
+    }
+    return Finding();
+  };
+  EXPECT_THAT(failed().found, HasSubstr("of service@127.0.0.1"));
+  const std::string remedy = failed().remedy;
+  source.Sql(remedy.substr(0, remedy.find(';')));
+  auto young = SqlSession::Open(service).value();
+  EXPECT_TRUE(WaitUntil([&] {
+    return absl::StartsWith(failed().found, "1 may have begun before SET GLOBAL: ");
+  })) << failed().found;
+  old = nullptr;
+  EXPECT_TRUE(WaitUntil([&] { return Failed().empty(); })) << "the young one may stay";
+  source.Sql(kNoOldSessions);
 }
 
 // By a session that began before binlog_format was changed.

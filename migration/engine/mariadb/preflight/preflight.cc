@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "locus/migration/shard_fence.h"
+#include "migration/engine/mariadb/preflight/open_sessions.h"
 #include "migration/engine/mariadb/preflight/preflight_rows.h"
 #include "migration/engine/mariadb/preflight/preflight_schema.h"
 #include "migration/engine/mariadb/preflight/text_writers.h"
@@ -298,9 +299,11 @@ absl::StatusOr<Asked> ReadShard(const Move& move, const MoveShard& shard,
   absl::StatusOr<Asked> asked = Asked::Open(shard.server);
   facts.server.login = asked.ok() ? ReadServer(*asked, facts.server) : asked.status();
   if (!facts.server.login.ok()) return facts.server.login;
-  facts.schema = ReadSchema([&](const std::string& statement,
-                                unsigned columns) { return asked->Rows(statement, columns); },
-                            move.tables);
+  const AskRows ask = [&](const std::string& statement, unsigned columns) {
+    return asked->Rows(statement, columns);
+  };
+  facts.schema = ReadSchema(ask, move.tables);
+  facts.old_sessions = OldSessions(ask);
   facts.server.text_writers = ReadTextWriters(*asked, facts.server, shard.server, move.tables);
   facts.fence = ReadFence(*asked);
   if (facts.fence.ok() && facts.fence->has_value()) facts.guards = VerifyGuards(move, shard);
