@@ -69,6 +69,7 @@ struct Schema {
   std::vector<ForeignKey> foreign_keys;  // from or to such a table
   std::vector<Trigger> triggers;         // on such a table
   std::vector<std::string> guarded;      // other tables, which have guards
+  std::vector<std::string> unlisted;     // other tables, with a column of the order ID's name
 };
 
 struct FenceRow {

@@ -229,7 +229,11 @@ void JudgeShard(const Facts& facts, const Shard& shard, Report& report) {
 
 void Report::Add(const std::string& check, bool ok, const std::string& place,
                  const std::string& found, const std::string& needed, const std::string& remedy) {
-  findings_.push_back({check, ok, place, found, ok ? "" : needed, ok ? "" : remedy});
+  findings_.push_back({check, ok, place, found, ok ? "" : needed, ok ? "" : remedy, false});
+}
+
+void Report::Warn(const std::string& check, const std::string& place, const std::string& found) {
+  findings_.push_back({check, true, place, found, "", "", true});
 }
 
 bool Report::Failed(std::initializer_list<std::string_view> checks) const {

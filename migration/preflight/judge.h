@@ -17,6 +17,7 @@ struct Finding {
   std::string found;   // "MIXED"
   std::string needed;  // of a failed one: "ROW"
   std::string remedy;  // of a failed one: what to do, a statement where one does it
+  bool warns = false;  // an ok one, which needs a look all the same
 };
 
 // Everything that a move needs, in a fixed order; what could not be read has failed. Changes

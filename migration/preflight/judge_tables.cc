@@ -301,6 +301,15 @@ void JudgeTables(const Facts& facts, const Shard& shard, Report& report) {
              "orders move, where the guards refuse them",
              "add it to [[tables]]; where it has no rows of orders any more, drop its triggers "
              "locus_guard_...");
+  if (schema->unlisted.empty()) {
+    report.Add("unlisted-tables", true, place,
+               "no other table has a column of the order ID's name");
+  } else {
+    report.Warn("unlisted-tables", place,
+                absl::StrCat(absl::StrJoin(schema->unlisted, ", "),
+                             ": not in the move file. If the rows are of orders, they stay behind: "
+                             "add the table to [[tables]]"));
+  }
   JudgeForeignKeys(facts, shard, report);
   JudgeTriggers(shard, report);
 }

@@ -18,6 +18,8 @@ class Report {
   // `needed` and `remedy` are of a failed one.
   void Add(const std::string& check, bool ok, const std::string& place, const std::string& found,
            const std::string& needed = "", const std::string& remedy = "");
+  // One that does not fail.
+  void Warn(const std::string& check, const std::string& place, const std::string& found);
   // The value of a fact; nullptr: it could not be read, and `check` has failed.
   template <typename T>
   const T* Read(const std::string& check, const std::string& place, const Fact<T>& fact,

@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "migration/apply/copy_sql.h"
+#include "migration/engine/mariadb/session/target_session.h"
 #include "tests/apply/two_servers.h"
 #include "tests/support/sanitizers.h"
 
@@ -95,6 +96,28 @@ TEST_F(RowCopierTest, UuidsAndAddresses_AreCopiedAndFollowed) {
   EXPECT_EQ(servers_[1]->Value(all),
             "1 123e4567-e89b-12d3-a456-426655440000 2001:db8::1 10.0.0.1,2,"
             "3 123e4567-e89b-12d3-a456-426655440000 2001:db8::1 10.0.0.1,4");
+}
+
+// Which key is a duplicate stands in the message only.
+TEST_F(RowCopierTest, LanguageOfTheServer_IsNotTheTools) {
+  for (const char* language : {"de_DE", "fr_FR", "ja_JP", "hu_HU", "cs_CZ", "ru_RU"}) {
+    SetUp();
+    for (MariadbServer* server : servers_) {
+      server->Sql(absl::StrCat("SET GLOBAL lc_messages = '", language, "'"));
+    }
+    const std::string insert =
+        absl::StrCat("INSERT INTO items (order_id, line, version) VALUES (1, 'l', 5)");
+    for (size_t server : {0, 1}) {
+      ASSERT_TRUE(SqlSession::Open(As(server, "mover")).value()->Run(insert).ok());
+    }
+    auto applier = OpenTo(1);
+    auto copier = MustOpen(Copying(), *applier);
+    const auto copied = copier->CopyChunk();
+    EXPECT_TRUE(copied.ok()) << language << ": " << copied.status();
+    auto session = mariadb::TargetSession::Open(As(1, "mover")).value();
+    EXPECT_EQ(session->Query("SELECT @@lc_messages", mariadb::OneRow(1))->rows[0][0], "en_US");
+  }
+  for (MariadbServer* server : servers_) server->Sql("SET GLOBAL lc_messages = 'en_US'");
 }
 
 // It would leave out columns and rows without an error.

@@ -107,6 +107,11 @@ TEST_F(CliPreflightTest, WhatFails_IsSaidWithItsRemedy) {
                     HasSubstr("  ok    login  s2 at 127.0.0.1:"), Not(HasSubstr("s3cret"))));
   EXPECT_EQ(outcome.err, "");
 
+  EXPECT_LT(outcome.out.rfind("\n  ok "), outcome.out.find("\n  FAIL ")) << "failures are last";
+  const Outcome quiet = RunLocus({"move", "preflight", file_, "--quiet"});
+  EXPECT_EQ(quiet.exit, 1);
+  EXPECT_THAT(quiet.out, AllOf(HasSubstr("  FAIL  log-bin  s1 at "), Not(HasSubstr("\n  ok "))));
+
   const auto json = nlohmann::json::parse(RunLocus({"move", "preflight", file_, "--json"}).out);
   EXPECT_FALSE(json.at("ok"));
   EXPECT_EQ(json.at("moves").at(0).at("move"), "peak.1>2");

@@ -354,6 +354,22 @@ TEST_F(PreflightTest, GuardedTableThatTheFileDoesNotName_IsRefused) {
   EXPECT_THAT(FailedChecks(), ElementsAre("guarded-tables"));
 }
 
+// It may be an archive, so it does not fail.
+TEST_F(PreflightTest, TableWithTheOrderIdThatTheFileDoesNotName_IsWarnedOf) {
+  auto warned = [&] {
+    std::vector<std::string> found;
+    for (const Finding& finding : Findings()) {
+      if (finding.warns) found.push_back(absl::StrCat(finding.check, ": ", finding.found));
+    }
+    return found;
+  };
+  EXPECT_THAT(warned(), IsEmpty());
+  servers_[kTarget]->Sql("CREATE TABLE shop.refunds (id INT PRIMARY KEY, order_id BIGINT)");
+  EXPECT_THAT(warned(), ElementsAre(HasSubstr("unlisted-tables: refunds.order_id: not in the")));
+  EXPECT_THAT(Failed(), IsEmpty());
+  servers_[kTarget]->Sql("DROP TABLE shop.refunds");
+}
+
 TEST_F(PreflightTest, Columns_AreEachRefused) {
   // On both shards: so the schemas are the same.
   auto both = [&](const std::string& statements) {

@@ -54,22 +54,31 @@ int FailByLine(const absl::Status& status) {
   return Fail(kPreflightVerb, absl::Status(status.code(), lines.back()));
 }
 
-std::string AsText(const std::vector<Judged>& judged) {
+void AppendFinding(const Finding& finding, std::string& text) {
   constexpr size_t kMost = 2000;
+  const char* const verdict = !finding.ok ? "  FAIL  " : finding.warns ? "  warn  " : "  ok    ";
+  absl::StrAppend(&text, verdict, finding.check, "  ", Printable(finding.place),
+                  finding.place.empty() ? "" : ": ", Printable(finding.found, kMost), "\n");
+  if (finding.ok) return;
+  absl::StrAppend(&text, "          needed: ", Printable(finding.needed, kMost), "\n",
+                  "          remedy: ", Printable(finding.remedy, kMost), "\n");
+}
+
+// Failures last, where a terminal shows them. `quiet`: without what is in order.
+std::string AsText(const std::vector<Judged>& judged, bool quiet) {
   std::string text;
   for (const Judged& move : judged) {
     const auto failed = std::count_if(move.findings.begin(), move.findings.end(),
                                       [](const Finding& finding) { return !finding.ok; });
     absl::StrAppend(&text, move.move, ": ", failed, " of ", move.findings.size(),
                     " checks failed\n");
+    std::string warned, failures;
     for (const Finding& finding : move.findings) {
-      absl::StrAppend(&text, finding.ok ? "  ok    " : "  FAIL  ", finding.check, "  ",
-                      Printable(finding.place), finding.place.empty() ? "" : ": ",
-                      Printable(finding.found, kMost), "\n");
-      if (finding.ok) continue;
-      absl::StrAppend(&text, "          needed: ", Printable(finding.needed, kMost), "\n",
-                      "          remedy: ", Printable(finding.remedy, kMost), "\n");
+      const bool in_order = finding.ok && !finding.warns;
+      if (in_order && quiet) continue;
+      AppendFinding(finding, in_order ? text : finding.ok ? warned : failures);
     }
+    absl::StrAppend(&text, warned, failures);
   }
   return text;
 }
@@ -82,6 +91,7 @@ std::string AsJson(const std::vector<Judged>& judged, bool ok) {
     for (const Finding& finding : move.findings) {
       findings.push_back({{"check", finding.check},
                           {"ok", finding.ok},
+                          {"warns", finding.warns},
                           {"place", finding.place},
                           {"found", finding.found},
                           {"needed", finding.needed},
@@ -112,7 +122,7 @@ int RunMovePreflight(std::span<const std::string> words) {
   if (!judged.ok()) return FailByLine(judged.status());
   const bool ok = std::all_of(judged->begin(), judged->end(),
                               [](const Judged& move) { return preflight::AllOk(move.findings); });
-  const int printed = PrintAll(kPreflightVerb, json ? AsJson(*judged, ok) : AsText(*judged));
+  const int printed = PrintAll(kPreflightVerb, json ? AsJson(*judged, ok) : AsText(*judged, IsQuiet()));
   return printed == kDone && !ok ? kFailed : printed;
 }
 

@@ -2,6 +2,7 @@
 #include "migration/engine/mariadb/preflight/preflight_schema.h"
 
 #include <map>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -174,6 +175,24 @@ absl::StatusOr<preflight::Schema> ReadSchema(const AskRows& ask,
                                           names, ") ORDER BY EVENT_OBJECT_TABLE"),
                              1));
   for (const Result::Row& row : rows) schema.guarded.push_back(Text(row, 0));
+  std::set<std::string> ids;
+  for (const MovedTable& table : tables) {
+    const bool by_gene = table.guard.key == GuardedTable::Key::kGeneAndCohort;
+    ids.insert(SqlText(by_gene ? table.guard.gene : table.guard.order_id));
+  }
+  LOCUS_ASSIGN_OR_RETURN(
+      rows, ask(absl::StrCat("SELECT TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMNS JOIN"
+                             " information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME) WHERE"
+                             " TABLE_SCHEMA = DATABASE() AND TABLE_TYPE <> 'VIEW' AND COLUMN_NAME"
+                             " IN (",
+                             absl::StrJoin(ids, ", "),
+                             ") AND TABLE_NAME NOT LIKE 'locus\\_%' AND"
+                             " TABLE_NAME NOT IN (",
+                             names, ") ORDER BY TABLE_NAME, COLUMN_NAME"),
+                2));
+  for (const Result::Row& row : rows) {
+    schema.unlisted.push_back(absl::StrCat(Text(row, 0), ".", Text(row, 1)));
+  }
   return schema;
 }
 

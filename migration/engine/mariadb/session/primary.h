@@ -19,10 +19,12 @@ namespace locus::mariadb {
 absl::StatusOr<Handle> LogInToPrimary(const MariadbOptions& options, std::string& place);
 
 // Assignments of SET SESSION: what a server's own defaults must not change about the statements of
-// the tools. A limit on rows, for instance, would leave columns and rows out without an error.
+// the tools. A limit on rows, for instance, would leave columns and rows out without an error. Of a
+// duplicate key the server says only in its message which one it is: so messages are English.
 inline constexpr char kToolSession[] =
     "sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_safe_updates = 0,"
-    " completion_type = 0, max_statement_time = 0, tx_read_only = 0, unique_checks = 1";
+    " completion_type = 0, max_statement_time = 0, tx_read_only = 0, unique_checks = 1,"
+    " lc_messages = 'en_US'";
 
 // UNAVAILABLE: the server is read-only, or does not answer within `timeout`.
 absl::Status CheckIsPrimary(st_mysql* handle, const std::string& place, absl::Duration timeout);
