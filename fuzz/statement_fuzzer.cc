@@ -14,7 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   const unsigned how = static_cast<unsigned char>(text[0]);
   text.remove_prefix(1);
   static_cast<void>(Unpacked(text));
-  const TextRules rules{(how & 1) != 0, (how & 2) != 0, static_cast<DoubleBytes>(how >> 2 & 3)};
+  const TextRules rules{(how & 1) != 0, (how & 2) != 0, static_cast<DoubleBytes>(how >> 2 & 3),
+                        (how & 16) != 0 ? '\xA0' : '\0'};
   // Every token is a part of the text, and all of them end.
   SqlTokens tokens(text, rules);
   size_t count = 0;

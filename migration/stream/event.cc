@@ -230,9 +230,12 @@ TextRules RulesIn(std::string_view variables) {
       case kIncrements:
         reader.Little(4);
         break;
-      case kCharset:
-        rules.double_bytes = DoubleBytesOf(static_cast<uint32_t>(reader.Little(2)));
+      case kCharset: {
+        const auto collation = static_cast<uint32_t>(reader.Little(2));
+        rules.double_bytes = DoubleBytesOf(collation);
+        rules.wide_space = WideSpaceOf(collation);
         return rules;
+      }
       default:
         return rules;
     }

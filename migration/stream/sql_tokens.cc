@@ -15,7 +15,9 @@ namespace {
 
 constexpr size_t kShortVersion = 5, kLongVersion = 6;  // digits behind /*!
 
-bool IsSpace(char c) { return absl::ascii_isspace(static_cast<unsigned char>(c)); }
+// The collations that pad begin at 0, and the same ones without padding here; behind kUca are
+// others, of UTF-8 and of sets that no client has.
+constexpr uint32_t kNoPad = 1024, kUca = 2048;
 bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
 bool IsOfWord(char c) {
   const auto byte = static_cast<unsigned char>(c);
@@ -32,7 +34,7 @@ size_t VersionSize(std::string_view text) {
 }  // namespace
 
 DoubleBytes DoubleBytesOf(uint32_t collation) {
-  constexpr uint32_t kNoPad = 1024;  // added to the number of the collation that pads
+  if (collation >= kUca) return DoubleBytes::kNone;
   switch (collation % kNoPad) {
     case 1:
     case 84:
@@ -47,6 +49,56 @@ DoubleBytes DoubleBytesOf(uint32_t collation) {
       return DoubleBytes::kGbk;
     default:
       return DoubleBytes::kNone;
+  }
+}
+
+char WideSpaceOf(uint32_t collation) {
+  if (collation >= kUca) return '\0';
+  switch (collation % kNoPad) {
+    case 3:  // dec8
+    case 69:
+    case 5:  // latin1
+    case 8:
+    case 15:
+    case 31:
+    case 47:
+    case 48:
+    case 49:
+    case 94:
+    case 2:  // latin2
+    case 9:
+    case 21:
+    case 27:
+    case 77:
+    case 16:  // hebrew
+    case 71:
+    case 25:  // greek
+    case 70:
+    case 26:  // cp1250
+    case 34:
+    case 44:
+    case 66:
+    case 99:
+    case 30:  // latin5
+    case 78:
+    case 32:  // armscii8
+    case 64:
+    case 20:  // latin7
+    case 41:
+    case 42:
+    case 79:
+    case 92:  // geostd8
+    case 93:
+      return '\xA0';
+    case 36:  // cp866
+    case 68:
+    case 37:  // keybcs2
+    case 73:
+    case 40:  // cp852
+    case 81:
+      return '\xFF';
+    default:
+      return '\0';
   }
 }
 
@@ -74,6 +126,11 @@ bool SqlTokens::TakeSign(char sign) {
   if (!Peek().IsSign(sign)) return false;
   Next();
   return true;
+}
+
+bool SqlTokens::IsSpace(char c) const {
+  return absl::ascii_isspace(static_cast<unsigned char>(c)) ||
+         (rules_.wide_space != '\0' && c == rules_.wide_space);
 }
 
 void SqlTokens::SkipPast(std::string_view mark) {
@@ -151,7 +208,7 @@ SqlToken SqlTokens::Next() {
   if (first == '\'' || first == '"' || first == '`') return TakeQuoted(first);
   size_t size = 0;
   const std::string_view begin = rest_;
-  while (!rest_.empty() && IsOfWord(rest_[0])) {
+  while (!rest_.empty() && IsOfWord(rest_[0]) && !IsSpace(rest_[0])) {
     const size_t step = StartsDoubleByte() ? 2 : 1;
     size += step;
     rest_.remove_prefix(step);

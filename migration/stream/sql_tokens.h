@@ -13,12 +13,15 @@ namespace locus::stream {
 enum class DoubleBytes : uint8_t { kNone, kBig5, kSjis, kGbk };
 // By the number of a collation, as in information_schema.COLLATIONS.ID.
 DoubleBytes DoubleBytesOf(uint32_t collation);
+// The byte beyond ASCII that is a space in the collation's character set; '\0': there is none.
+char WideSpaceOf(uint32_t collation);
 
 // How the session that ran a statement wrote its text.
 struct TextRules {
   bool ansi_quotes = false;           // sql_mode: "x" is a name, not a string
   bool no_backslash_escapes = false;  // sql_mode: a backslash stands for itself
   DoubleBytes double_bytes = DoubleBytes::kNone;
+  char wide_space = '\0';
 };
 
 struct SqlToken {
@@ -55,6 +58,7 @@ class SqlTokens {
   bool TakeSign(char sign);
 
  private:
+  bool IsSpace(char c) const;
   void SkipBlanksAndComments();
   void SkipPast(std::string_view mark);
   SqlToken TakeQuoted(char quote);

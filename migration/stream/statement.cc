@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "migration/stream/byte_reader.h"
@@ -40,6 +41,7 @@ class Parser {
         const bool account = IsOneOf(tokens_.Next(), {"PASSWORD", "DEFAULT", "ROLE"});
         return account ? Harmless("SET") : Unknown("SET");
       }
+      has_own_variables_ = true;
       SkipPast("FOR");  // variables for one statement, which follows
       first = tokens_.Next();
     }
@@ -52,13 +54,21 @@ class Parser {
       tokens_.Take("TABLE");
       return One("TRUNCATE TABLE");
     }
-    // Rights, statistics, rebuilt tables.
-    for (std::string_view verb : {"GRANT", "REVOKE", "ANALYZE", "OPTIMIZE", "REPAIR", "FLUSH",
-                                  "INSTALL", "UNINSTALL", "SHUTDOWN", "CACHE", "COMMENT"}) {
+    // ANALYZE before another statement runs that one.
+    if (first.Is("ANALYZE")) {
+      if (!tokens_.Take("LOCAL")) tokens_.Take("NO_WRITE_TO_BINLOG");
+      const bool statistics = IsOneOf(tokens_.Next(), {"TABLE", "TABLES"});
+      return statistics ? Harmless("ANALYZE") : Unknown("ANALYZE");
+    }
+    // Rights, rebuilt tables.
+    for (std::string_view verb : {"GRANT", "REVOKE", "OPTIMIZE", "REPAIR", "FLUSH", "INSTALL",
+                                  "UNINSTALL", "SHUTDOWN", "CACHE", "COMMENT"}) {
       if (first.Is(verb)) return Harmless(verb);
     }
     return Rows(first);
   }
+  // Whether it began with SET STATEMENT.
+  bool has_own_variables() const { return has_own_variables_; }
 
  private:
   static Statement Harmless(std::string_view verb) {
@@ -185,8 +195,9 @@ class Parser {
       return replaces ? Database("CREATE OR REPLACE DATABASE") : Harmless("CREATE DATABASE");
     }
     if (object.Is("INDEX")) {
-      if (!unique) return Harmless("CREATE INDEX");
-      return SkipPast("ON") ? One("CREATE UNIQUE INDEX") : Unknown("CREATE UNIQUE INDEX");
+      // The index that it replaces may be unique.
+      if (!unique && !replaces) return Harmless("CREATE INDEX");
+      return SkipPast("ON") ? One("CREATE INDEX") : Unknown("CREATE INDEX");
     }
     if (object.Is("TRIGGER")) return CreateTrigger();
     if (!IsOneOf(object, {"TABLE", "SEQUENCE"})) return Unknown("CREATE");
@@ -308,6 +319,8 @@ class Parser {
       } else if (token.Is("ADD")) {
         const SqlToken kind = tokens_.Next();
         if (!IsOneOf(kind, {"INDEX", "KEY", "FULLTEXT", "SPATIAL", "VECTOR"})) return false;
+        // A column may have this name.
+        if (kind.Is("VECTOR") && !IsOneOf(tokens_.Peek(), {"INDEX", "KEY"})) return false;
         if (!SkipIndex()) return false;
       } else {
         return false;
@@ -372,6 +385,7 @@ class Parser {
 
   SqlTokens tokens_;
   const std::string session_;
+  bool has_own_variables_ = false;
 };
 
 void AppendText(std::string& out, std::string_view text) {
@@ -387,7 +401,25 @@ std::string TextIn(ByteReader& reader) {
 }  // namespace
 
 Statement ParseStatement(std::string_view text, std::string_view session, const TextRules& rules) {
-  return Parser(text, session.substr(0, kMostName), rules).Parse();
+  session = session.substr(0, kMostName);
+  Parser parser(text, session, rules);
+  Statement statement = parser.Parse();
+  if (!parser.has_own_variables() ||
+      !absl::StrContains(absl::AsciiStrToLower(ToAbsl(text)), "sql_mode")) {
+    return statement;
+  }
+  // The server read the text in the session's mode, but the log has the one that the text sets.
+  for (const bool ansi : {false, true}) {
+    for (const bool plain : {false, true}) {
+      TextRules other = rules;
+      other.ansi_quotes = ansi;
+      other.no_backslash_escapes = plain;
+      if (Parser(text, session, other).Parse() != statement) {
+        return {StatementKind::kUnknown, "SET STATEMENT", {}};
+      }
+    }
+  }
+  return statement;
 }
 
 std::string Packed(const Statement& statement) {

@@ -109,6 +109,34 @@ TEST_F(StatementsTest, ChangesOfAMovedTable_StopAndAreNotQuoted) {
   EXPECT_THAT(Stops("CREATE OR REPLACE DATABASE locus_shop"), HasSubstr("the tables are gone"));
 }
 
+TEST_F(StatementsTest, SpacesOfTheClientsCharacterSet_HideNoTable) {
+  for (const char* statements : {
+           "SET NAMES latin1; ALTER TABLE \xA0items ADD a INT",
+           "SET NAMES latin1; ALTER TABLE items\xA0"
+           "DROP a",
+           "SET NAMES latin1; RENAME TABLE items\xA0TO moved, moved TO items",
+           "SET NAMES latin1; TRUNCATE TABLE \xA0items",
+       }) {
+    EXPECT_THAT(Stops(statements), HasSubstr("table \"items\" may have been changed"))
+        << statements;
+  }
+}
+
+TEST_F(StatementsTest, ModesOfOneStatement_DoNotChangeHowItsTextIsRead) {
+  EXPECT_THAT(Stops("SET sql_mode = 'NO_BACKSLASH_ESCAPES'; SET STATEMENT sql_mode = '' FOR ALTER"
+                    " TABLE items COMMENT '\\', DROP note -- '"),
+              HasSubstr("SET STATEMENT is in the log as text"));
+}
+
+TEST_F(StatementsTest, ShapesThatLookLikeIndexes_Stop) {
+  for (const char* statements : {"ALTER TABLE items ADD vector INT",
+                                 "ALTER TABLE items ADD UNIQUE INDEX u (order_id, line, version)",
+                                 "CREATE OR REPLACE INDEX u ON items (order_id, line, version)"}) {
+    EXPECT_THAT(Stops(statements), HasSubstr("table \"items\" may have been changed"))
+        << statements;
+  }
+}
+
 TEST_F(StatementsTest, RowsOfAMovedTableAsText_StopAndAreNotQuoted) {
   EXPECT_THAT(Stops(absl::StrCat(kAsText,
                                  "INSERT INTO items (order_id, line, note) VALUES (1, 'a',"
@@ -118,6 +146,8 @@ TEST_F(StatementsTest, RowsOfAMovedTableAsText_StopAndAreNotQuoted) {
               HasSubstr("by UPDATE, which is in the log as text; set binlog_format=ROW"));
   EXPECT_THAT(Stops(absl::StrCat(kAsText, "USE far; DELETE FROM i USING locus_shop.items AS i")),
               HasSubstr("by DELETE"));
+  EXPECT_THAT(Stops(absl::StrCat(kAsText, "ANALYZE DELETE FROM items WHERE note = 'hunter2'")),
+              HasSubstr("is in the log as text, and may change rows"));
   EXPECT_THAT(Stops(absl::StrCat(
                   "CREATE FUNCTION f() RETURNS INT MODIFIES SQL DATA BEGIN INSERT INTO beat VALUES"
                   " (1, 1); RETURN 1; END; ",
