@@ -62,6 +62,7 @@ class RequestedShards {
                 .weight = requested.weight,
                 .labels = requested.labels};
     LOCUS_RETURN_IF_ERROR(CheckNewShard(shard));
+    LOCUS_RETURN_IF_ERROR(CheckNewName(shard.name));
     by_name_[shard.name] = shards_.size();
     shards_.push_back(std::move(shard));
     return absl::OkStatus();

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "routing/table/endpoint_place.h"
 
+#include <optional>
 #include <unordered_map>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "src/base/check.h"
 #include "src/base/text.h"
 #include "src/base/uri_part.h"
+#include "src/base/utf8.h"
 
 namespace locus::internal {
 
@@ -32,6 +35,15 @@ std::string PlaceOfEndpoint(std::string_view endpoint) {
                       read.ok() ? *read : std::string(path));
 }
 
+absl::Status CheckNewName(std::string_view name) {
+  const std::optional<uint32_t> loose = FirstNotComposed(name);
+  if (!loose) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the shard name ", Quoted(name), " has ", CodePointName(*loose),
+      ", which Unicode's normal form C (NFC) writes otherwise; another name could look "
+      "the same: write the name in that form"));
+}
+
 absl::Status CheckPlaces(const RoutingTable* before, const RoutingTable& after) {
   auto place_before = [&](uint32_t id) {
     const Shard* const shard = before == nullptr ? nullptr : before->FindShard(id);
@@ -39,6 +51,10 @@ absl::Status CheckPlaces(const RoutingTable* before, const RoutingTable& after) 
   };
   std::unordered_map<std::string, const Shard*> by_place;
   for (const Shard& shard : after.shards()) {
+    const Shard* const same = before == nullptr ? nullptr : before->FindShard(shard.id);
+    if (same == nullptr || same->name != shard.name) {
+      LOCUS_RETURN_IF_ERROR(CheckNewName(shard.name));
+    }
     const std::string place = PlaceOfEndpoint(shard.endpoint);
     const auto [other, is_new] = by_place.try_emplace(place, &shard);
     if (is_new || (place_before(shard.id) == place && place_before(other->second->id) == place)) {

@@ -14,8 +14,13 @@ namespace locus::internal {
 // no default port, percent codes read, no settings behind '?'. To compare, not to connect.
 std::string PlaceOfEndpoint(std::string_view endpoint);
 
+// INVALID_ARGUMENT: the name of a new shard is not in Unicode's normal form C, so that another name
+// could look the same.
+absl::Status CheckNewName(std::string_view name);
+
 // INVALID_ARGUMENT: two shards of `after` have one place, and had not in `before`, which may be
-// nullptr. A table in force may have such a pair from earlier versions: it is still read.
+// nullptr; or a shard has a new name that CheckNewName refuses. A table in force may
+// have either from earlier versions: it is still read, and such a shard keeps its name.
 absl::Status CheckPlaces(const RoutingTable* before, const RoutingTable& after);
 
 }  // namespace locus::internal

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <span>
+#include <string_view>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -32,6 +33,47 @@ constexpr Range kInvisible[] = {
 constexpr Range kOtherSpaces[] = {{0xA0, 0xA0},     {0x1680, 0x1680}, {0x2000, 0x200A},
                                   {0x202F, 0x202F}, {0x205F, 0x205F}, {0x2800, 0x2800},
                                   {0x3000, 0x3000}};
+
+// Characters that normal form C replaces by others (NFC_Quick_Check=No of Unicode 14).
+constexpr Range kReplaced[] = {
+    {0x340, 0x341},     {0x343, 0x344},     {0x374, 0x374},    {0x37E, 0x37E},   {0x387, 0x387},
+    {0x958, 0x95F},     {0x9DC, 0x9DD},     {0x9DF, 0x9DF},    {0xA33, 0xA33},   {0xA36, 0xA36},
+    {0xA59, 0xA5B},     {0xA5E, 0xA5E},     {0xB5C, 0xB5D},    {0xF43, 0xF43},   {0xF4D, 0xF4D},
+    {0xF52, 0xF52},     {0xF57, 0xF57},     {0xF5C, 0xF5C},    {0xF69, 0xF69},   {0xF73, 0xF73},
+    {0xF75, 0xF76},     {0xF78, 0xF78},     {0xF81, 0xF81},    {0xF93, 0xF93},   {0xF9D, 0xF9D},
+    {0xFA2, 0xFA2},     {0xFA7, 0xFA7},     {0xFAC, 0xFAC},    {0xFB9, 0xFB9},   {0x1F71, 0x1F71},
+    {0x1F73, 0x1F73},   {0x1F75, 0x1F75},   {0x1F77, 0x1F77},  {0x1F79, 0x1F79}, {0x1F7B, 0x1F7B},
+    {0x1F7D, 0x1F7D},   {0x1FBB, 0x1FBB},   {0x1FBE, 0x1FBE},  {0x1FC9, 0x1FC9}, {0x1FCB, 0x1FCB},
+    {0x1FD3, 0x1FD3},   {0x1FDB, 0x1FDB},   {0x1FE3, 0x1FE3},  {0x1FEB, 0x1FEB}, {0x1FEE, 0x1FEF},
+    {0x1FF9, 0x1FF9},   {0x1FFB, 0x1FFB},   {0x1FFD, 0x1FFD},  {0x2000, 0x2001}, {0x2126, 0x2126},
+    {0x212A, 0x212B},   {0x2329, 0x232A},   {0x2ADC, 0x2ADC},  {0xF900, 0xFA0D}, {0xFA10, 0xFA10},
+    {0xFA12, 0xFA12},   {0xFA15, 0xFA1E},   {0xFA20, 0xFA20},  {0xFA22, 0xFA22}, {0xFA25, 0xFA26},
+    {0xFA2A, 0xFA6D},   {0xFA70, 0xFAD9},   {0xFB1D, 0xFB1D},  {0xFB1F, 0xFB1F}, {0xFB2A, 0xFB36},
+    {0xFB38, 0xFB3C},   {0xFB3E, 0xFB3E},   {0xFB40, 0xFB41},  {0xFB43, 0xFB44}, {0xFB46, 0xFB4E},
+    {0x1D15E, 0x1D164}, {0x1D1BB, 0x1D1C0}, {0x2F800, 0x2FA1D}};
+
+struct Joins {
+  uint32_t mark;
+  std::u32string_view after;
+};
+constexpr Joins kJoins[] = {
+#include "src/base/composed_pairs.inc"
+};
+
+// Whether normal form C makes one character of the two.
+bool Compose(uint32_t before, uint32_t c) {
+  constexpr uint32_t kSyllables = 0xAC00;
+  if (c >= 0x1161 && c <= 0x1175) return before >= 0x1100 && before <= 0x1112;
+  if (c >= 0x11A8 && c <= 0x11C2) {
+    return before >= kSyllables && before <= 0xD7A3 && (before - kSyllables) % 28 == 0;
+  }
+  const auto* joins = std::ranges::lower_bound(kJoins, c, {}, &Joins::mark);
+  return joins != std::end(kJoins) && joins->mark == c &&
+         joins->after.find(static_cast<char32_t>(before)) != std::u32string_view::npos;
+}
+
+// Marks that stand below a letter: one above it joins the letter across them.
+bool IsBelow(uint32_t c) { return c >= 0x316 && c <= 0x333; }
 
 // Lowest of first..last that is in one of `ranges`, which rise.
 std::optional<uint32_t> FirstIn(std::span<const Range> ranges, uint32_t first, uint32_t last) {
@@ -94,6 +136,22 @@ std::optional<uint32_t> FirstInvisible(uint32_t first, uint32_t last) {
 
 std::optional<uint32_t> FirstOtherSpace(uint32_t first, uint32_t last) {
   return FirstIn(kOtherSpaces, first, last);
+}
+
+std::optional<uint32_t> FirstNotComposed(std::string_view text) {
+  uint32_t before = 0;
+  uint32_t letter = 0;  // the last character that is not below another one
+  while (!text.empty()) {
+    uint32_t c = 0;
+    const size_t size = FirstCharacter(text, c);
+    if (size == 0) return std::nullopt;
+    text.remove_prefix(size);
+    if (FirstIn(kReplaced, c, c) || Compose(before, c)) return c;
+    if (!IsBelow(c) && Compose(letter, c)) return c;
+    before = c;
+    if (!IsBelow(c)) letter = c;
+  }
+  return std::nullopt;
 }
 
 std::string CodePointName(uint32_t code_point) {

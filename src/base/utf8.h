@@ -42,6 +42,11 @@ inline bool IsInvisible(uint32_t code_point) {
 // The same for spaces other than U+0020: the category Zs, and U+2800, a blank of Braille.
 std::optional<uint32_t> FirstOtherSpace(uint32_t first, uint32_t last);
 
+// The first character of `text`, which is valid UTF-8, that normal form C (NFC) of Unicode 14
+// writes otherwise: U+0301 behind "e", whose composed form is U+00E9. Such a text looks the same as
+// another one with other bytes. The order of several marks on one letter is not checked.
+std::optional<uint32_t> FirstNotComposed(std::string_view text);
+
 // "U+00E9".
 std::string CodePointName(uint32_t code_point);
 

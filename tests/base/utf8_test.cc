@@ -75,5 +75,21 @@ TEST(Utf8Test, QuotedUtf8_ShowsLettersAndCutsNone) {
   EXPECT_EQ(QuotedUtf8(std::string(64, 'a')), "\"" + std::string(64, 'a') + "\"");
 }
 
+TEST(Utf8Test, CharactersThatNormalFormCWritesOtherwise_AreFound) {
+  for (std::string_view composed :
+       {"", "orders", "K\u00F6ln", "\u1EC7", "\u1EB9\u0301", "\u0995\u09BE", "\uAC01", "\u304C",
+        "q\u0323\u0301", "\u0301"}) {
+    EXPECT_EQ(FirstNotComposed(composed), std::nullopt) << composed;
+  }
+  EXPECT_EQ(FirstNotComposed("Ko\u0308ln"), 0x308);
+  EXPECT_EQ(FirstNotComposed("e\u0323\u0302"), 0x323);
+  EXPECT_EQ(FirstNotComposed("o\u031D\u0301"), 0x301) << "across a mark below";
+  EXPECT_EQ(FirstNotComposed("\u1100\u1161"), 0x1161) << "Hangul";
+  EXPECT_EQ(FirstNotComposed("\uAC00\u11A8"), 0x11A8);
+  EXPECT_EQ(FirstNotComposed("\u304B\u3099"), 0x3099);
+  EXPECT_EQ(FirstNotComposed("\u212B"), 0x212B) << "the sign Angstrom is the letter";
+  EXPECT_EQ(FirstNotComposed("\uF900"), 0xF900);
+}
+
 }  // namespace
 }  // namespace locus

@@ -43,5 +43,20 @@ TEST(EndpointPlaceTest, TwoSpellingsInOneTable_AreRefusedWhereTheyAreNew) {
   EXPECT_TRUE(CheckPlaces(&twice, once).ok());
 }
 
+RoutingTable TableNamed(const std::string& name) {
+  return RoutingTable::Make(1, {{.id = 1, .name = name, .endpoint = "mysql://db/x", .labels = {}}},
+                            {{65535, 1}})
+      .value();
+}
+
+TEST(EndpointPlaceTest, ANameThatIsNotComposed_IsRefusedWhereItIsNew) {
+  const RoutingTable composed = TableNamed("k\u00F6ln");
+  const RoutingTable loose = TableNamed("ko\u0308ln");
+  EXPECT_THAT(std::string(CheckPlaces(&composed, loose).message()), HasSubstr("has U+0308"));
+  EXPECT_FALSE(CheckPlaces(nullptr, loose).ok());
+  EXPECT_TRUE(CheckPlaces(&loose, loose).ok()) << "it was so before";
+  EXPECT_TRUE(CheckPlaces(&loose, composed).ok());
+}
+
 }  // namespace
 }  // namespace locus::internal
