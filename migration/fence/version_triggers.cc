@@ -32,6 +32,12 @@ std::string BucketOf(const MovedTable& table, std::string_view row) {
   return absl::StrCat("(", BucketExpression(TombstoneKeyExpression(table, row)), ")");
 }
 
+// Above the versions of the rows that a statement, a REPLACE, has deleted. Of one table: a trigger
+// of the service may insert into another moved table meanwhile, but never into the same one (1442).
+std::string GoneOf(const MovedTable& table) {
+  return absl::StrCat("@", SqlName(absl::StrCat("locus_gone_", table.guard.name)));
+}
+
 // `statements` for everybody but the movers. Each variable costs the movers, too, some time a row.
 std::string BodyOf(const std::vector<std::string>& movers, const std::string& variables,
                    const std::string& statements) {
@@ -75,7 +81,8 @@ std::string BeforeInsert(const MovedTable& table) {
   const std::string version = absl::StrCat("NEW.", SqlName(table.version));
   const std::string at_least_1 =
       absl::StrCat("    SET ", version, " = GREATEST(COALESCE(", version, ", 1), 1);\n");
-  const std::string above = absl::StrCat(AboveTombstone(table), "    SET @locus_gone = NULL;\n");
+  const std::string above =
+      absl::StrCat(AboveTombstone(table), "    SET ", GoneOf(table), " = NULL;\n");
   if (!table.replaces) return absl::StrCat(at_least_1, above);
   const std::string same =
       absl::StrJoin(table.primary_key, " AND ", [](std::string* out, const std::string& column) {
@@ -98,12 +105,11 @@ std::string BeforeInsert(const MovedTable& table) {
                       above);
 }
 
-// @locus_gone: above the versions of the rows that this statement, a REPLACE, has deleted.
 std::string AfterInsert(const MovedTable& table) {
   const std::string version = absl::StrCat("NEW.", SqlName(table.version));
   return absl::StrCat(
-      "    IF ", version,
-      " <= @locus_gone THEN\n"
+      "    IF ", version, " <= ", GoneOf(table),
+      " THEN\n"
       "      SELECT MAX(version) INTO locus_tombstone FROM locus_tombstone WHERE ",
       TombstoneOf(table, BucketOf(table, "NEW."), "NEW."), ";\n      IF ", version,
       " <= locus_tombstone THEN\n        SIGNAL SQLSTATE ",
@@ -137,7 +143,7 @@ std::string AfterDelete(const MovedTable& table) {
   const std::string gone = absl::StrCat("OLD.", SqlName(table.version), " + 1");
   const std::string bucket = BucketOf(table, "OLD.");
   return absl::StrCat(
-      "    SET @locus_gone = GREATEST(COALESCE(@locus_gone, 0), ", gone,
+      "    SET ", GoneOf(table), " = GREATEST(COALESCE(", GoneOf(table), ", 0), ", gone,
       ");\n"
       // The post first: an INSERT that reads it now waits, and then sees the tombstone.
       "    UPDATE locus_tombstone SET version = GREATEST(version, ",

@@ -48,6 +48,9 @@ struct ForeignKey {
 
 struct Trigger {
   std::string name, table, definer;
+  std::string timing = {}, event = {}, body = {}, sql_mode = {};
+  std::string charset = {};  // of the client and of the connection, as it was made
+  uint64_t order = 0;        // among those of one table, timing and event
 };
 
 struct Table {
@@ -68,6 +71,7 @@ struct Schema {
   std::map<std::string, Table> tables;   // of the move, those that exist
   std::vector<ForeignKey> foreign_keys;  // from or to such a table
   std::vector<Trigger> triggers;         // on such a table
+  std::vector<std::string> functions;    // stored ones, by name
   std::vector<std::string> guarded;      // other tables, which have guards
   std::vector<std::string> unlisted;     // other tables, with a column of the order ID's name
 };

@@ -373,6 +373,7 @@ std::vector<Finding> Judge(const Facts& facts) {
   if (facts.source.server.login.ok() && facts.target.server.login.ok()) {
     JudgeFences(facts, report);
     JudgeBoth(facts, report);
+    JudgeTriggersOfBoth(facts, report);
   }
   return report.Take();
 }

@@ -262,21 +262,6 @@ void JudgeForeignKeys(const Facts& facts, const Shard& shard, Report& report) {
              "add the order ID (or gene and cohort) to both sides of the key, or drop it");
 }
 
-void JudgeTriggers(const Shard& shard, Report& report) {
-  std::vector<std::string> foreign;
-  for (const Trigger& trigger : shard.schema->triggers) {
-    if (trigger.name.starts_with(absl::StrCat("locus_guard_", trigger.table, "_")) ||
-        trigger.name.starts_with(absl::StrCat("locus_version_", trigger.table, "_"))) {
-      continue;
-    }
-    foreign.push_back(absl::StrCat(trigger.name, " on ", trigger.table));
-  }
-  report.Add("user-triggers", foreign.empty(), shard.server.place,
-             foreign.empty() ? "none" : absl::StrJoin(foreign, ", "),
-             "no triggers of others: they could change a row behind the guard",
-             "drop them, and do their work in the service");
-}
-
 }  // namespace
 
 void JudgeTables(const Facts& facts, const Shard& shard, Report& report) {
@@ -311,7 +296,7 @@ void JudgeTables(const Facts& facts, const Shard& shard, Report& report) {
                              "add the table to [[tables]]"));
   }
   JudgeForeignKeys(facts, shard, report);
-  JudgeTriggers(shard, report);
+  JudgeTriggers(facts, shard, report);
 }
 
 }  // namespace locus::preflight

@@ -41,6 +41,8 @@ void JudgeServer(const Server& server, Report& report);
 void JudgeCandidates(const Shard& shard, Report& report);
 void JudgeAccounts(const Facts& facts, const Shard& shard, Report& report);
 void JudgeTables(const Facts& facts, const Shard& shard, Report& report);
+void JudgeTriggers(const Facts& facts, const Shard& shard, Report& report);
+void JudgeTriggersOfBoth(const Facts& facts, Report& report);
 void JudgeFences(const Facts& facts, Report& report);
 void JudgeBoth(const Facts& facts, Report& report);
 

@@ -169,8 +169,9 @@ TEST_F(MovedTablesTest, FenceBesideAForgedVersionTrigger_IsRefused) {
   Change(
       "CREATE TRIGGER locus_version_orders_before_insert BEFORE INSERT ON orders FOR EACH ROW"
       " SET NEW.version = 1");
-  EXPECT_THAT(std::string(InstallFence().message()),
-              HasSubstr("trigger \"locus_version_orders_before_insert\" stands on a table"));
+  EXPECT_THAT(
+      std::string(InstallFence().message()),
+      HasSubstr("trigger \"locus_version_orders_before_insert\" on orders has a name of locus"));
   // The way out: versions first.
   ASSERT_TRUE(Moved().Install("first").ok());
   EXPECT_TRUE(InstallFence().ok()) << InstallFence();

@@ -9,6 +9,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "migration/fence/user_triggers.h"
 #include "tests/support/golden.h"
 
 namespace locus::preflight {
@@ -265,7 +266,18 @@ const std::vector<Break>& Breaks() {
        }},
       {"user-triggers",
        [](Facts& f) {
-         f.source.schema->triggers.push_back({"theirs", "orders", "mover@10.0.0.5"});
+         for (Shard* shard : {&f.source, &f.target}) {
+           shard->schema->triggers.push_back({"theirs", "orders", "mover@10.0.0.5"});
+         }
+       }},
+      {"same-triggers",
+       [](Facts& f) {
+         for (Shard* shard : {&f.source, &f.target}) {
+           Trigger trigger{"theirs", "orders", "mover@10.0.0.5"};
+           trigger.body = internal::UserTriggerBegin(f.movers) + " SET NEW.a = 1; END";
+           trigger.sql_mode = shard == &f.source ? "ANSI" : "";
+           shard->schema->triggers.push_back(trigger);
+         }
        }},
       {"candidate-login",
        [](Facts& f) { f.source.candidates[0].server.login = absl::UnavailableError("is gone"); }},

@@ -311,7 +311,8 @@ TEST_F(PreflightTest, TablesThatCannotMove_AreEachRefused) {
           "ALTER TABLE items ADD note INT AFTER line, ENGINE = InnoDB"},
          {"system-versioning", "ALTER TABLE wide ADD SYSTEM VERSIONING",
           "ALTER TABLE wide DROP SYSTEM VERSIONING"},
-         {"user-triggers", "CREATE TRIGGER theirs AFTER INSERT ON items FOR EACH ROW SET @x = 1",
+         {"user-triggers same-triggers",
+          "CREATE TRIGGER theirs AFTER INSERT ON items FOR EACH ROW SET @x = 1",
           "DROP TRIGGER theirs"},
          {"foreign-keys-from-outside",
           "CREATE TABLE kids (id BIGINT UNSIGNED PRIMARY KEY, FOREIGN KEY (id) REFERENCES"

@@ -31,9 +31,10 @@ class ShardFence {
   //
   // FAILED_PRECONDITION, before anything changes: the table has moves under way; the server has no
   // binary log, or one that is not ROW and FULL; it is a Galera node; a guarded table is missing,
-  // is not InnoDB, has no such column, a trigger of somebody else, or a foreign key that cascades
-  // or sets null (no trigger fires for it); the fence has other rows. UNAVAILABLE: somebody uses a
-  // table for longer than a second, so that its triggers could not be made: repeat the call.
+  // is not InnoDB, has no such column, a trigger that would make shards differ, or a key that
+  // cascades or sets null (no trigger fires for it); the fence has other rows. UNAVAILABLE:
+  // somebody uses a table for longer than a second, so that its triggers could not be made: repeat
+  // the call.
   absl::Status Install(const RoutingTable& table, uint32_t shard) const;
   // OK: the triggers are those of the options, made by one account, and every row is bound to this
   // server. FAILED_PRECONDITION names everything that differs.
@@ -42,8 +43,7 @@ class ShardFence {
   absl::Status VerifyTriggers() const;
   // What Verify would name, each by itself; empty: nothing.
   absl::StatusOr<std::vector<std::string>> Differences() const;
-  // Triggers of the guarded tables that are neither guards nor version triggers: they could change
-  // a row behind the guard.
+  // Triggers of the service on guarded tables that would make shards differ: "NAME on TABLE why".
   absl::StatusOr<std::vector<std::string>> ForeignTriggers() const;
   // Makes guards again that are missing or wrong, by this account, also while orders move; the rows
   // stay as they are. Each trigger waits until nobody uses its table, so that no write that it did

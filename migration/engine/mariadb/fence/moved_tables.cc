@@ -170,13 +170,15 @@ absl::Status TablesSession::CheckTables() {
       ours.insert(trigger.name);
     }
   }
+  std::vector<GuardedTable> guarded;
+  for (const MovedTable& table : tables_) guarded.push_back(table.guard);
   for (const auto& [name, trigger] : there) {
-    if (ours.contains(name) || GuardBefore(there, trigger.table, trigger.event) == name) continue;
-    return Refuse(absl::StrCat("trigger ", Quoted(name), " stands on table ", Quoted(trigger.table),
-                               ": it could change a row behind the version trigger; drop it, and "
-                               "do its work in the service"));
+    if (GuardBefore(there, trigger.table, trigger.event) == name) ours.insert(name);
   }
-  return absl::OkStatus();
+  std::erase_if(ours, [&](const std::string& name) { return !there.contains(name); });
+  LOCUS_ASSIGN_OR_RETURN(const std::vector<std::string> foreign,
+                         NotCarried(connection_, there, ours, guarded, movers_));
+  return foreign.empty() ? absl::OkStatus() : Refuse(absl::StrCat("trigger ", foreign.front()));
 }
 
 // A table that an earlier version made, and no move uses any more, is made anew.
@@ -244,13 +246,14 @@ absl::Status TablesSession::MakeTriggers() {
                          found->second.timing == trigger.timing &&
                          found->second.body == trigger.body &&
                          (definer.empty() || found->second.definer == definer) &&
-                         (guard.empty() || there.at(guard).order < found->second.order);
+                         (guard.empty() || there.at(guard).order < found->second.order) &&
+                         (trigger.timing != "BEFORE" || RunsAfterUserTriggers(there, trigger.name));
       if (right) continue;
-      // Between DROP and CREATE no version would rise; OR REPLACE is one statement.
+      // Between DROP and CREATE no version would rise; OR REPLACE is one statement. It becomes the
+      // last, behind the guard.
       const absl::Status made = Run(absl::StrCat(
           "CREATE OR REPLACE TRIGGER ", SqlName(trigger.name), " ", trigger.timing, " ",
-          trigger.event, " ON ", SqlName(trigger.table), " FOR EACH ROW ",
-          guard.empty() ? "" : absl::StrCat("FOLLOWS ", SqlName(guard), " "), trigger.body));
+          trigger.event, " ON ", SqlName(trigger.table), " FOR EACH ROW ", trigger.body));
       if (made.ok()) continue;
       return absl::Status(made.code(), absl::StrCat(made.message(), "; trigger ", trigger.name,
                                                     " was not made: repeat the call"));

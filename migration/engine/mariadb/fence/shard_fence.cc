@@ -165,29 +165,28 @@ absl::Status FenceSession::CheckTables() {
   }
   LOCUS_ASSIGN_OR_RETURN(std::vector<std::string> foreign, ForeignTriggers());
   if (foreign.empty()) return absl::OkStatus();
-  return Refuse(absl::StrCat("trigger ", Quoted(foreign.front()),
-                             " stands on a table to be guarded: it could change a row behind "
-                             "the guard; drop it, and do its work in the service"));
+  return Refuse(absl::StrCat("trigger ", foreign.front()));
 }
 
 // Known are the guards, and the version triggers of a move.
 absl::StatusOr<std::vector<std::string>> FenceSession::ForeignTriggers() {
-  std::vector<std::string> foreign;
   LOCUS_ASSIGN_OR_RETURN(Triggers there, TriggersThere());
+  std::set<std::string> ours;
   for (const auto& [name, trigger] : there) {
-    bool known = false;
     for (const GuardedTable& table : options_.tables) {
       if (table.name != trigger.table) continue;
+      bool known = false;
       for (const GuardTrigger& guard : GuardTriggersOf({{table}, options_.movers})) {
         known = known || guard.name == name;
       }
-      if (known) continue;
-      LOCUS_ASSIGN_OR_RETURN(
-          known, mariadb::IsVersionTrigger(connection_, table, options_.movers, name, trigger));
+      if (!known) {
+        LOCUS_ASSIGN_OR_RETURN(
+            known, mariadb::IsVersionTrigger(connection_, table, options_.movers, name, trigger));
+      }
+      if (known) ours.insert(name);
     }
-    if (!known) foreign.push_back(name);
   }
-  return foreign;
+  return mariadb::NotCarried(connection_, there, ours, options_.tables, options_.movers);
 }
 
 absl::StatusOr<FenceSession::Triggers> FenceSession::TriggersThere() {
@@ -295,9 +294,12 @@ absl::Status FenceSession::MakeTriggers(bool one_definer) {
   LOCUS_RETURN_IF_ERROR(Run("SET SESSION lock_wait_timeout = 1"));
   for (const GuardTrigger& guard : GuardTriggersOf(options_)) {
     auto found = there.find(guard.name);
-    const std::string version = mariadb::VersionTriggerBefore(there, guard.table, guard.event);
+    std::string version = mariadb::VersionTriggerBefore(there, guard.table, guard.event);
+    // Where a trigger of the service is behind that one, this becomes the last, and then that.
+    if (!version.empty() && !mariadb::RunsAfterUserTriggers(there, version)) version.clear();
     const bool right = found != there.end() && found->second.body == guard.body &&
                        (version.empty() || found->second.order < there.at(version).order) &&
+                       mariadb::RunsAfterUserTriggers(there, guard.name) &&
                        (definer.empty() || found->second.definer == definer);
     if (right) continue;
     // Between DROP and CREATE nothing would be guarded; OR REPLACE is one statement.

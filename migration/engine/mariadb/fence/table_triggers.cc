@@ -9,7 +9,9 @@
 #include "absl/strings/str_join.h"
 #include "locus/migration/moved_table.h"
 #include "migration/fence/guard_sql.h"
+#include "migration/fence/user_triggers.h"
 #include "src/base/check.h"
+#include "src/base/text.h"
 
 namespace locus::mariadb {
 
@@ -50,15 +52,17 @@ absl::StatusOr<std::map<std::string, TableTrigger>> TriggersOn(
       std::vector<Result> results,
       connection.Run(
           absl::StrCat("SELECT TRIGGER_NAME, EVENT_OBJECT_TABLE, EVENT_MANIPULATION, ACTION_TIMING,"
-                       " ACTION_STATEMENT, DEFINER, ACTION_ORDER FROM information_schema.TRIGGERS"
+                       " ACTION_STATEMENT, DEFINER, ACTION_ORDER, SQL_MODE FROM"
+                       " information_schema.TRIGGERS"
                        " WHERE EVENT_OBJECT_SCHEMA = DATABASE() AND EVENT_OBJECT_TABLE IN (",
                        names, ")"),
-          {Rows(7, kMostTriggers)}));
+          {Rows(8, kMostTriggers)}));
   std::map<std::string, TableTrigger> there;
   for (const Result::Row& row : results[0].rows) {
     TableTrigger& trigger = there[row[0].value_or("")];
     trigger = {row[1].value_or(""), row[2].value_or(""), row[3].value_or(""),
-               row[4].value_or(""), row[5].value_or(""), 0};
+               row[4].value_or(""), row[5].value_or(""), 0,
+               row[7].value_or("")};
     if (!absl::SimpleAtoi(row[6].value_or(""), &trigger.order)) trigger.order = 0;
   }
   return there;
@@ -136,13 +140,54 @@ absl::StatusOr<std::string> OneDefiner(Connection& connection,
   return definers.size() > 1 ? account : std::string();
 }
 
+absl::StatusOr<std::vector<std::string>> NotCarried(
+    Connection& connection, const std::map<std::string, TableTrigger>& there,
+    const std::set<std::string>& ours, const std::vector<GuardedTable>& tables,
+    const std::vector<std::string>& movers) {
+  std::vector<std::string> found;
+  if (there.size() == ours.size()) return found;
+  LOCUS_ASSIGN_OR_RETURN(std::vector<Result> results,
+                         connection.Run(internal::kStoredFunctions, {Rows(1, kMostTriggers)}));
+  std::vector<std::string> functions;
+  for (const Result::Row& row : results[0].rows) functions.push_back(row[0].value_or(""));
+  for (const auto& [name, trigger] : there) {
+    if (ours.contains(name)) continue;
+    const std::string why =
+        name.starts_with("locus_")
+            ? "has a name of locus, and is none of its triggers: drop it"
+            : internal::WhyNotCarried({trigger.table, trigger.body, trigger.sql_mode}, tables,
+                                      movers, functions);
+    if (!why.empty()) {
+      found.push_back(absl::StrCat(internal::Quoted(name), " on ", trigger.table, " ", why));
+    }
+  }
+  return found;
+}
+
+bool RunsAfterUserTriggers(const std::map<std::string, TableTrigger>& there,
+                           const std::string& name) {
+  const TableTrigger& ours = there.at(name);
+  for (const auto& [other, trigger] : there) {
+    if (trigger.table != ours.table || trigger.event != ours.event || trigger.timing != "BEFORE") {
+      continue;
+    }
+    const bool theirs = GuardBefore(there, trigger.table, trigger.event) != other &&
+                        VersionTriggerBefore(there, trigger.table, trigger.event) != other;
+    if (theirs && trigger.order > ours.order) return false;
+  }
+  return true;
+}
+
 std::vector<std::string> WrongOrders(const std::map<std::string, TableTrigger>& there) {
   std::vector<std::string> wrong;
   for (const auto& [name, trigger] : there) {
     const std::string guard = GuardBefore(there, trigger.table, trigger.event);
-    if (guard != name) continue;
     const std::string version = VersionTriggerBefore(there, trigger.table, trigger.event);
-    if (version.empty() || trigger.order < there.at(version).order) continue;
+    if (name != guard && name != version) continue;
+    if (!RunsAfterUserTriggers(there, name)) {
+      wrong.push_back(absl::StrCat("trigger ", name, " runs before a trigger of the service"));
+    }
+    if (name == version || version.empty() || trigger.order < there.at(version).order) continue;
     wrong.push_back(absl::StrCat("trigger ", version, " runs before trigger ", guard));
   }
   return wrong;

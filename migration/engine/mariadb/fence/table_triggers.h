@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,15 +16,17 @@
 // The triggers that stand on tables of a shard. Two kinds are ours: guards
 // (locus/migration/fence.h) and version triggers (locus/migration/moved_table.h). Where both stand,
 // the guard must run first: its lock of the fence row comes before the locks of the version
-// trigger, so a writer that waits for the fence holds no row that the applier needs. MariaDB runs
-// triggers in the order in which they were made, and a replaced one becomes the last, unless the
-// statement that makes it says which other it FOLLOWS or PRECEDES.
+// trigger, so a writer that waits for the fence holds no row that the applier needs. BEFORE
+// triggers of the service (migration/fence/user_triggers.h) run before both, which so judge the row
+// that will be written. MariaDB runs triggers in the order in which they were made, and a replaced
+// one becomes the last, unless the statement that makes it says which other it FOLLOWS or PRECEDES.
 
 namespace locus::mariadb {
 
 struct TableTrigger {
   std::string table, event, timing, body, definer;
   uint64_t order = 0;  // among those of one table, event and timing
+  std::string sql_mode;
 };
 
 // Those of the tables of the connection's database, by name.
@@ -46,7 +49,19 @@ absl::StatusOr<std::string> OneDefiner(Connection& connection,
                                        const std::map<std::string, TableTrigger>& there,
                                        const std::vector<std::string>& names, bool makes);
 
-// Of the tables in `there`: "trigger A runs before trigger B" for each guard that is not the first.
+// Of the triggers in `there` but `ours`: "NAME on TABLE why" for each that would make shards differ
+// (migration/fence/user_triggers.h).
+absl::StatusOr<std::vector<std::string>> NotCarried(
+    Connection& connection, const std::map<std::string, TableTrigger>& there,
+    const std::set<std::string>& ours, const std::vector<GuardedTable>& tables,
+    const std::vector<std::string>& movers);
+
+// Whether triggers of the service that run BEFORE an event come before this one, as they must.
+bool RunsAfterUserTriggers(const std::map<std::string, TableTrigger>& there,
+                           const std::string& name);
+
+// Of the tables in `there`: "trigger A runs before trigger B" where the order is not: triggers of
+// the service, guard, version trigger.
 std::vector<std::string> WrongOrders(const std::map<std::string, TableTrigger>& there);
 
 // The name of the guard, or of the version trigger, of this table that runs BEFORE `event`; empty:

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "migration/apply/table_column.h"
 #include "migration/fence/guard_sql.h"
+#include "migration/fence/user_triggers.h"
 #include "migration/preflight/partitions.h"
 #include "src/base/check.h"
 #include "src/engine/mariadb/answer.h"
@@ -157,15 +158,23 @@ absl::StatusOr<preflight::Schema> ReadSchema(const AskRows& ask,
       key.referenced_columns.push_back(Text(row, 3));
     }
   }
-  LOCUS_ASSIGN_OR_RETURN(rows,
-                         ask(absl::StrCat("SELECT TRIGGER_NAME, EVENT_OBJECT_TABLE, DEFINER FROM"
-                                          " information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA ="
-                                          " DATABASE() AND EVENT_OBJECT_TABLE IN (",
-                                          names, ")"),
-                             3));
+  LOCUS_ASSIGN_OR_RETURN(
+      rows, ask(absl::StrCat("SELECT TRIGGER_NAME, EVENT_OBJECT_TABLE, DEFINER, ACTION_TIMING,"
+                             " EVENT_MANIPULATION, ACTION_STATEMENT, SQL_MODE,"
+                             " CONCAT(CHARACTER_SET_CLIENT, ' ', COLLATION_CONNECTION),"
+                             " ACTION_ORDER FROM information_schema.TRIGGERS WHERE"
+                             " EVENT_OBJECT_SCHEMA = DATABASE() AND EVENT_OBJECT_TABLE IN (",
+                             names, ")"),
+                9));
   for (const Result::Row& row : rows) {
-    schema.triggers.push_back({Text(row, 0), Text(row, 1), Text(row, 2)});
+    schema.triggers.push_back({Text(row, 0), Text(row, 1), Text(row, 2), Text(row, 3), Text(row, 4),
+                               Text(row, 5), Text(row, 6), Text(row, 7)});
+    if (!absl::SimpleAtoi(Text(row, 8), &schema.triggers.back().order)) {
+      return absl::InternalError("a trigger's ACTION_ORDER is no number");
+    }
   }
+  LOCUS_ASSIGN_OR_RETURN(rows, ask(std::string(internal::kStoredFunctions), 1));
+  for (const Result::Row& row : rows) schema.functions.push_back(Text(row, 0));
   LOCUS_ASSIGN_OR_RETURN(rows,
                          ask(absl::StrCat("SELECT DISTINCT EVENT_OBJECT_TABLE FROM"
                                           " information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA ="

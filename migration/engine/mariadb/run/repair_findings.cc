@@ -107,9 +107,8 @@ class Examination {
                            ShardFence::Create(link.Options(), FenceOptionsOf(move_)));
     LOCUS_ASSIGN_OR_RETURN(std::vector<std::string> foreign, fence.ForeignTriggers());
     for (const std::string& name : foreign) {
-      Left(Kind::kExcess, side,
-           absl::StrCat("trigger ", name, " could change rows behind the guards"),
-           "drop it, and do its work in the service");
+      Left(Kind::kExcess, side, absl::StrCat("trigger ", name),
+           "mend it on both shards, or drop it and do its work in the service");
     }
     LOCUS_ASSIGN_OR_RETURN(std::vector<std::string> wrong, fence.Differences());
     LOCUS_ASSIGN_OR_RETURN(MovedTables tables,
