@@ -32,6 +32,15 @@ std::string BucketOf(const MovedTable& table, std::string_view row) {
   return absl::StrCat("(", BucketExpression(TombstoneKeyExpression(table, row)), ")");
 }
 
+// Versions of clients end where those of a signed number would, long before a row could neither
+// change nor be deleted any more (1690).
+std::string RefuseIf(const std::string& too_high) {
+  return absl::StrCat("    IF ", too_high,
+                      " THEN\n      SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT ="
+                      " 'LOCUS_REFUSED a version of 2^63 or more: give the row a smaller one"
+                      " before a move';\n    END IF;\n");
+}
+
 // Above the versions of the rows that a statement, a REPLACE, has deleted. Of one table: a trigger
 // of the service may insert into another moved table meanwhile, but never into the same one (1442).
 std::string GoneOf(const MovedTable& table) {
@@ -80,7 +89,8 @@ std::string AboveTombstone(const MovedTable& table) {
 std::string BeforeInsert(const MovedTable& table) {
   const std::string version = absl::StrCat("NEW.", SqlName(table.version));
   const std::string at_least_1 =
-      absl::StrCat("    SET ", version, " = GREATEST(COALESCE(", version, ", 1), 1);\n");
+      absl::StrCat("    SET ", version, " = GREATEST(COALESCE(", version, ", 1), 1);\n",
+                   RefuseIf(absl::StrCat(version, " >> 63")));
   const std::string above =
       absl::StrCat(AboveTombstone(table), "    SET ", GoneOf(table), " = NULL;\n");
   if (!table.replaces) return absl::StrCat(at_least_1, above);
@@ -130,7 +140,8 @@ std::string BeforeUpdate(const MovedTable& table) {
                         SqlName(column), " AS BINARY)");
       });
   const std::string version = SqlName(table.version);
-  return absl::StrCat("    IF NOT (", same,
+  return absl::StrCat(RefuseIf(absl::StrCat("(NEW.", version, " | OLD.", version, ") >> 63")),
+                      "    IF NOT (", same,
                       ") THEN\n"
                       "      SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT ="
                       " 'LOCUS_REFUSED the primary key of a row cannot change';\n"
@@ -143,7 +154,8 @@ std::string AfterDelete(const MovedTable& table) {
   const std::string gone = absl::StrCat("OLD.", SqlName(table.version), " + 1");
   const std::string bucket = BucketOf(table, "OLD.");
   return absl::StrCat(
-      "    SET ", GoneOf(table), " = GREATEST(COALESCE(", GoneOf(table), ", 0), ", gone,
+      RefuseIf(absl::StrCat("OLD.", SqlName(table.version), " = ~0")), "    SET ", GoneOf(table),
+      " = GREATEST(COALESCE(", GoneOf(table), ", 0), ", gone,
       ");\n"
       // The post first: an INSERT that reads it now waits, and then sees the tombstone.
       "    UPDATE locus_tombstone SET version = GREATEST(version, ",

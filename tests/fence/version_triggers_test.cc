@@ -64,6 +64,39 @@ class VersionTriggersTest : public FencedServerTest {
   std::string message_;
 };
 
+// Behind it a row could neither change nor be deleted.
+TEST_F(VersionTriggersTest, VersionNearTheEnd_IsRefusedBeforeItCanOverflow) {
+  const std::string insert = "INSERT INTO items (order_id, line, version) VALUES (7, 'a', ";
+  for (bool replaces : {false, true}) {
+    MakeThemAnew(replaces);
+    for (const char* version : {"18446744073709551615", "9223372036854775808"}) {
+      EXPECT_EQ(Try(absl::StrCat(insert, version, ")")), kSignalled) << version;
+      EXPECT_THAT(message_, HasSubstr("LOCUS_REFUSED a version of 2^63 or more"));
+    }
+    EXPECT_EQ(Try(absl::StrCat(insert, "9223372036854775806)")), 0u) << message_;
+    EXPECT_EQ(Try("UPDATE items SET version = 18446744073709551615"), kSignalled) << message_;
+    EXPECT_THAT(message_, HasSubstr("LOCUS_REFUSED a version of 2^63 or more"));
+    for (int note : {1, 2}) {
+      EXPECT_EQ(Try(absl::StrCat("UPDATE items SET note = ", note)), 0u) << message_;
+    }
+    EXPECT_EQ(RowVersion("a"), uint64_t{1} << 63);
+    EXPECT_EQ(Try("UPDATE items SET note = 3"), kSignalled) << message_;
+    EXPECT_EQ(Try("DELETE FROM items"), 0u) << message_;
+    EXPECT_EQ(Tombstone("a"), (uint64_t{1} << 63) + 1);
+    server_->Sql(
+        "USE locus_shop; DELETE FROM locus_tombstone WHERE tbl <> ''; UPDATE"
+        " locus_tombstone SET version = 0");
+  }
+  // One from before the triggers.
+  server_->Sql(
+      "USE locus_shop; DROP TRIGGER locus_version_items_before_insert; INSERT INTO items (order_id,"
+      " line, version) VALUES (7, 'a', 18446744073709551615)");
+  for (const char* statement : {"UPDATE items SET note = 1", "DELETE FROM items"}) {
+    EXPECT_EQ(Try(statement), kSignalled) << message_;
+    EXPECT_THAT(message_, HasSubstr("LOCUS_REFUSED a version of 2^63 or more"));
+  }
+}
+
 TEST_F(VersionTriggersTest, Update_RaisesByOneAtLeast) {
   EXPECT_EQ(Try("INSERT INTO items VALUES (7, 'a', 0, 1)"), 0u);
   EXPECT_EQ(Try("UPDATE items SET note = 1"), 0u);
