@@ -33,10 +33,10 @@ absl::Status CheckHasNoRule(const char* engine_uri, const locus::SequencerUriOpt
   const auto types = locus::OpenSequenceTypeStore(engine_uri, {.password = of.password});
   if (absl::IsNotFound(types.status())) return absl::OkStatus();  // a store without rules
   LOCUS_RETURN_IF_ERROR(types.status());
-  const absl::Status free = locus::internal::CheckHasNoRule(**types, counter);
-  if (!absl::IsFailedPrecondition(free)) return free;
-  return absl::FailedPreconditionError(
-      absl::StrCat(free.message(), ": open it with locus_numbers_open (Numbers)"));
+  LOCUS_ASSIGN_OR_RETURN(const std::string type, locus::internal::TypeThatCounts(**types, counter));
+  if (type.empty()) return absl::OkStatus();
+  return locus::internal::CountedByItsRule(counter, type,
+                                           "open it with locus_numbers_open (Numbers)");
 }
 
 }  // namespace

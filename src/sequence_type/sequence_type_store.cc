@@ -13,16 +13,22 @@
 
 namespace locus {
 
-absl::Status internal::CheckHasNoRule(SequenceTypeStore& types, std::string_view counter) {
+absl::StatusOr<std::string> internal::TypeThatCounts(SequenceTypeStore& types,
+                                                     std::string_view counter) {
   std::string type = TypeOfCounter(counter);
   if (type.empty() && CheckTypeName(counter).ok()) type = std::string(counter);
-  if (type.empty()) return absl::OkStatus();
+  if (type.empty()) return type;
   const absl::Status found = types.FindAny(type).status();
-  if (absl::IsNotFound(found)) return absl::OkStatus();
+  if (absl::IsNotFound(found)) return std::string();
   LOCUS_RETURN_IF_ERROR(found);
+  return type;
+}
+
+absl::Status internal::CountedByItsRule(std::string_view counter, std::string_view type,
+                                        std::string_view advice) {
   return absl::FailedPreconditionError(
-      absl::StrCat("counter ", Quoted(counter), " has the name of sequence type ", type,
-                   " or of its counters, which are counted by its rule"));
+      absl::StrCat("counter ", Quoted(counter), " has the name of sequence type ", ToAbsl(type),
+                   " or of its counters, which are counted by its rule: ", ToAbsl(advice)));
 }
 
 using internal::Quoted;

@@ -55,9 +55,12 @@ std::optional<SequenceType::Leftovers> ParseLeftovers(std::string_view text);
 // OK: a name of a type.
 absl::Status CheckTypeName(std::string_view name);
 
-// FAILED_PRECONDITION: a counter of this name would be counted without the rule of a type, in use
-// or dropped, whose name it has, or the name of one of its counters. Or an error of `types`.
-absl::Status CheckHasNoRule(SequenceTypeStore& types, std::string_view counter);
+// The type, in use or dropped, whose name a counter has, or that has a counter of its name: counted
+// plainly, its numbers would repeat. Empty: there is none. Or an error of `types`.
+absl::StatusOr<std::string> TypeThatCounts(SequenceTypeStore& types, std::string_view counter);
+// The refusal, for a type that is not empty.
+absl::Status CountedByItsRule(std::string_view counter, std::string_view type,
+                              std::string_view advice);
 
 // The type that a counter of this name is of, if there is such a type (SequenceType::CounterName);
 // empty: it is no name of a type's counter.

@@ -365,6 +365,9 @@ Outcome PlanRelease(const WorkerRecord* record, const WorkerRelease& request) {
     return Lost(request.worker, request.token, "the ID has another holder");
   }
   if (record->nonce.empty()) return outcome;
+  if (!request.nonce.empty() && record->nonce != request.nonce) {
+    return Lost(request.worker, request.token, "it was granted under another nonce");
+  }
   outcome.record = *record;
   outcome.record->nonce.clear();
   // Up to the next millisecond, so that no time that was used is above it.

@@ -180,6 +180,15 @@ TEST_P(WorkerLeaseStoreContract, Release_LowersTheCeilingToTheLastTimeUsed) {
   EXPECT_GT(next.token, grant.token);
 }
 
+TEST_P(WorkerLeaseStoreContract, Release_WithAnothersNonce_EndsNoLease) {
+  CreateSpace();
+  const WorkerGrant grant = Acquire("a");
+  const absl::Status refused =
+      store_->Release(space_, {grant.worker, grant.token, now(), std::string(32, '0')});
+  EXPECT_EQ(refused.code(), StatusCode::kAborted) << refused;
+  EXPECT_EQ(Renew(grant, "a").status(), absl::OkStatus()) << "it is still held";
+}
+
 TEST_P(WorkerLeaseStoreContract, Release_WithATimeToCome_LetsTheIdRest) {
   CreateSpace();
   const WorkerGrant grant = Acquire("a");

@@ -23,12 +23,10 @@ absl::Status CheckNoTypesCounter(const StoreUri& store, const std::string& count
       OpenSequenceTypes(store, /*create=*/false);
   if (absl::IsNotFound(types.status())) return absl::OkStatus();  // a store without rules
   LOCUS_RETURN_IF_ERROR(types.status());
-  const absl::Status free = internal::CheckHasNoRule(**types, counter);
-  if (!absl::IsFailedPrecondition(free)) return free;
-  const std::string type = internal::TypeOfCounter(counter);
-  return absl::FailedPreconditionError(absl::StrCat(free.message(), ": name it by --type ",
-                                                    type.empty() ? counter : type,
-                                                    " and the --key of the type"));
+  LOCUS_ASSIGN_OR_RETURN(const std::string type, internal::TypeThatCounts(**types, counter));
+  if (type.empty()) return absl::OkStatus();
+  return internal::CountedByItsRule(
+      counter, type, absl::StrCat("name it by --type ", type, " and the --key of the type"));
 }
 
 // What every seq verb takes.

@@ -143,9 +143,10 @@ class WorkerStore final : public RedisWorkerLeaseStore {
     if (request.last_used < last) {
       last = request.last_used + absl::Milliseconds(1) - absl::Nanoseconds(1);
     }
-    LOCUS_ASSIGN_OR_RETURN(Reply reply, Run(WorkerScripts::Get().release, space,
-                                            {absl::StrCat(request.worker),
-                                             absl::StrCat(request.token), TextOf(last)}));
+    LOCUS_ASSIGN_OR_RETURN(
+        Reply reply, Run(WorkerScripts::Get().release, space,
+                         {absl::StrCat(request.worker), absl::StrCat(request.token), TextOf(last),
+                          request.nonce}));
     if (WordOf(reply) == "ok") return absl::OkStatus();
     if (WordOf(reply) != "refused") return Unusable(space, reply);
     std::optional<WorkerRecord> record = worker::RecordOf(request.worker, TextAt(reply, 1));

@@ -200,6 +200,7 @@ local token = tonumber(ARGV[2])
 if not r or r.token < token then return {'ok'} end
 if r.token > token then return refused(r) end
 if r.nonce == '' then return {'ok'} end
+if ARGV[4] ~= '' and r.nonce ~= ARGV[4] then return refused(r) end
 r.nonce = ''
 r.ceiling = math.min(r.ceiling, math.max(time_of(ARGV[3]), r.floor))
 write(ARGV[1], r)

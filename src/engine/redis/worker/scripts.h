@@ -36,7 +36,7 @@ struct WorkerScripts {
   // now, caller_now, ttl + max_skew, max_skew, nonce, holder, worker, token, ceiling -> ok as
   // above | clock, now | refused, record or '', now
   Script renew;
-  // worker, token, last_used -> ok | refused, record
+  // worker, token, last_used, nonce or '' -> ok | refused, record
   Script release;
   // now, cursor -> ok, cursor, rest_until, losses, now, (worker, record)...
   Script show;
