@@ -131,7 +131,13 @@ class LeaseNode {
   void Read(ReadMachine of);
   // Answers with what `of` finds in the machine.
   template <typename Answered, typename Of>
-  void ReadFor(Answered answered, Of of);
+  void ReadFor(Answered answered, Of of) {
+    Read([answered = std::move(answered), of = std::move(of)](
+             const absl::Status& status, const lease_machine::Machine& machine, absl::Time now) {
+      if (!status.ok()) return answered(status);
+      answered(of(machine, now));
+    });
+  }
   explicit LeaseNode(std::unique_ptr<Rep> rep);
   std::unique_ptr<Rep> rep_;
 };

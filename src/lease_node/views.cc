@@ -41,15 +41,6 @@ absl::Status CheckAdvance(const LeaseNode::TimeView& view, absl::Duration most) 
   return absl::OkStatus();
 }
 
-template <typename Answered, typename Of>
-void LeaseNode::ReadFor(Answered answered, Of of) {
-  Read([answered = std::move(answered), of = std::move(of)](
-           const absl::Status& status, const Machine& machine, absl::Time now) {
-    if (!status.ok()) return answered(status);
-    answered(of(machine, now));
-  });
-}
-
 void LeaseNode::Show(const SpaceName& space, uint64_t from, size_t limit,
                      Showed<WorkerSpaceView> answered) {
   ReadFor(std::move(answered), [space, from, limit](const Machine& machine, absl::Time) {

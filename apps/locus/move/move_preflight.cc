@@ -122,7 +122,8 @@ int RunMovePreflight(std::span<const std::string> words) {
   if (!judged.ok()) return FailByLine(judged.status());
   const bool ok = std::all_of(judged->begin(), judged->end(),
                               [](const Judged& move) { return preflight::AllOk(move.findings); });
-  const int printed = PrintAll(kPreflightVerb, json ? AsJson(*judged, ok) : AsText(*judged, IsQuiet()));
+  const int printed =
+      PrintAll(kPreflightVerb, json ? AsJson(*judged, ok) : AsText(*judged, IsQuiet()));
   return printed == kDone && !ok ? kFailed : printed;
 }
 

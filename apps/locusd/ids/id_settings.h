@@ -56,7 +56,7 @@ struct SequenceSettings {
 // [ids.snowflake]
 struct SnowflakeSettings {
   PlaceSettings leases;
-  SpaceName space;      // of worker leases
+  SpaceName space;  // of worker leases
   // Whether a missing file and missing tables are made, and a missing space is waited for. It is
   // never made: what WorkerSpacePast asks is a fact of one day, and a file would repeat it after
   // each loss.
