@@ -70,8 +70,8 @@ int RunInspect(std::span<const std::string> words) {
     with.table = &table.emplace(*std::move(loaded));
   }
   return AnswerEach("inspect", line.values, [&](std::string_view value, std::string& out) {
-    LOCUS_ASSIGN_OR_RETURN(const std::string json, apps::InspectAsJson(value, with));
-    out += json;
+    LOCUS_ASSIGN_OR_RETURN(const std::string shown, apps::InspectAsJson(value, with));
+    out += shown;
     return absl::OkStatus();
   });
 }
