@@ -174,10 +174,12 @@ TEST_F(CliRepairTest, SaysWhatIsLostAndAsksTheRunnerToMendIt) {
   EXPECT_EQ(outcome.exit, 1);
   EXPECT_THAT(
       outcome.out,
-      AllOf(HasSubstr("peak.1>2: READY at share 0, held: a trigger is missing\n"),
-            HasSubstr("  in excess   s2: trigger audit could change rows behind the guards\n"
-                      "              LEFT to you: drop it"),
-            HasSubstr("nothing was asked for")));
+      AllOf(
+          HasSubstr("peak.1>2: READY at share 0, held: a trigger is missing\n"),
+          HasSubstr("  in excess   s2: trigger \"audit\" on orders would run again for rows that a "
+                    "mover writes; make it anew with "),
+          HasSubstr("              LEFT to you: mend it on both shards"),
+          HasSubstr("nothing was asked for")));
   EXPECT_EQ(Wish().repair, internal::Repair());
   Sql(1, "DROP TRIGGER audit");
 
