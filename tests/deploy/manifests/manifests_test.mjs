@@ -161,6 +161,8 @@ function makeKeys(directory) {
   mkdirSync(directory);
   for (const name of ['raft', 'api']) {
     run('openssl', ['req', '-x509', '-newkey', 'ed25519', '-nodes', '-days', '2', '-subj', '/CN=test',
+      // `--check` wants the node's own name in it, as the other nodes do.
+      '-addext', 'subjectAltName=DNS:*.locusd-nodes.locus.svc.cluster.local',
       '-keyout', join(directory, `${name}.key`), '-out', join(directory, `${name}.pem`)]);
     writeFileSync(join(directory, `${name}-ca.pem`), readFileSync(join(directory, `${name}.pem`)));
   }
