@@ -143,6 +143,10 @@ TEST(HttpAnswerTest, Validators_AreThoseThatHold) {
             kDate);
   EXPECT_TRUE(of({{"Last-Modified", kDate}, {"Date", "Sun, 06 Nov 1994 08:49:38 GMT"}}).empty());
   EXPECT_TRUE(of({{"Last-Modified", kDate}}).empty()) << "how old it is is not known";
+  EXPECT_TRUE(of({{"Last-Modified", "Sun, \r6 Nov 1994 08:49:37 GMT"},
+                  {"Date", "Sun, 06 Nov 1994 08:50:37 GMT"}})
+                  .empty())
+      << "it would be sent back";
   EXPECT_TRUE(of({{"Last-Modified", "yesterday"}, {"Date", kDate}}).empty());
 }
 

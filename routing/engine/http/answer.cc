@@ -32,8 +32,11 @@ bool IsETag(std::string_view text) {
   return true;
 }
 
+// Exactly in the form of RFC 9110: ParseTime takes any white space, and a date is sent back.
 bool ParseDate(std::string_view text, absl::Time& time) {
-  return absl::ParseTime("%a, %d %b %Y %H:%M:%S GMT", ToAbsl(text), &time, nullptr);
+  constexpr char kForm[] = "%a, %d %b %Y %H:%M:%S GMT";
+  return absl::ParseTime(kForm, ToAbsl(text), &time, nullptr) &&
+         absl::FormatTime(kForm, time, absl::UTCTimeZone()) == ToAbsl(text);
 }
 
 // Where a redirect leads, as far as it can be shown.
