@@ -76,7 +76,7 @@ absl::Status CheckNodeCertificate(const Config& config) {
   if (!config.raft.tls) return absl::OkStatus();
   const auto tls = http::TlsContext::Load(
       {config.raft.tls->authority, config.raft.tls->certificate, config.raft.tls->key});
-  if (!tls.ok()) return absl::OkStatus();  // that is told already
+  if (!tls.ok()) return absl::OkStatus();  // its own check reports it
   const auto endpoint = http::Endpoint::Parse(config.raft.advertise);
   return endpoint.ok() ? (*tls)->CheckCertificateFor(endpoint->host) : endpoint.status();
 }

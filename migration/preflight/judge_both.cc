@@ -297,7 +297,7 @@ absl::Status CheckRows(const MovedTable& moved, const internal::TableSchema& fro
                        const internal::TableSchema& to) {
   stream::TableLayout layout;
   for (const internal::SchemaColumn& column : from.columns) {
-    // The log has generated columns, too.
+    // Row events have generated columns as well.
     auto known = internal::ColumnOf(column);
     if (known.ok()) layout.columns.push_back(*std::move(known));
     if (!known.ok() && !column.generated) return absl::OkStatus();

@@ -39,7 +39,7 @@ class UserTriggersMoveTest : public MoveFixture {
                 note + "(NEW.order_id, 'u', NEW.version)");
     MakeTrigger(server, "note_delete", "AFTER DELETE ON orders",
                 note + "(OLD.order_id, 'd', OLD.version)");
-    // Into another moved table: its row is in the log, too.
+    // It writes into another moved table, whose row events are in the log as well.
     MakeTrigger(server, "last_of_item", "AFTER UPDATE ON items",
                 "UPDATE orders SET last = NEW.value WHERE order_id = NEW.order_id");
   }

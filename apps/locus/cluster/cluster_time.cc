@@ -47,7 +47,7 @@ absl::StatusOr<LocusdTime> Advance(LocusdCluster& cluster, bool yes) {
         "again, and numbers of strict sequences may be out of order until their owners have "
         "noticed. Where that is right, add --yes"));
   }
-  // What begins to end meanwhile was asked for, too.
+  // Leases that come to end while this runs are covered by the same --yes.
   return cluster.AdvanceTime(std::max(behind, absl::ZeroDuration()) + absl::Minutes(1));
 }
 

@@ -69,7 +69,7 @@ class Regrouping {
   absl::Status Run() {
     LOCUS_RETURN_IF_ERROR(CheckMap());
     LOCUS_RETURN_IF_ERROR(InsertRows());
-    // What the map says when nothing is left to point is what every write under way holds.
+    // The map is read again after each pass. Once it names no old row, no write holds one by it.
     while (true) {
       LOCUS_ASSIGN_OR_RETURN(std::vector<Pointing> left, WrongPointers());
       if (left.empty()) break;
