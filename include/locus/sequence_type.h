@@ -80,7 +80,8 @@ struct SequenceType {
 
   // The counter of a key at a time, for Sequencer: "TYPE:KEY", or with a period "TYPE:KEY:GROUP",
   // where GROUP is the day, month or year in `zone`: 20261125, 202611, 2026. Write the number with
-  // the same time. INVALID_ARGUMENT: the key has more than kLongestKey bytes. OUT_OF_RANGE: the
+  // the same time. INVALID_ARGUMENT: the key has more than kLongestKey bytes, or is not in
+  // Unicode's normal form C: two keys that look the same would have two counters. OUT_OF_RANGE: the
   // year is outside 1..9999. Requires Check(). Cost: looks the zone up by its name.
   absl::StatusOr<std::string> CounterName(std::string_view key, absl::Time time) const;
 

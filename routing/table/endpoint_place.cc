@@ -35,14 +35,7 @@ std::string PlaceOfEndpoint(std::string_view endpoint) {
                       read.ok() ? *read : std::string(path));
 }
 
-absl::Status CheckNewName(std::string_view name) {
-  const std::optional<uint32_t> loose = FirstNotComposed(name);
-  if (!loose) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "the shard name ", Quoted(name), " has ", CodePointName(*loose),
-      ", which Unicode's normal form C (NFC) writes otherwise; another name could look "
-      "the same: write the name in that form"));
-}
+absl::Status CheckNewName(std::string_view name) { return CheckComposed("the shard name", name); }
 
 absl::Status CheckPlaces(const RoutingTable* before, const RoutingTable& after) {
   auto place_before = [&](uint32_t id) {

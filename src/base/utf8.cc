@@ -7,6 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "src/base/text.h"
 
 namespace locus::internal {
 namespace {
@@ -152,6 +153,19 @@ std::optional<uint32_t> FirstNotComposed(std::string_view text) {
     if (!IsBelow(c)) letter = c;
   }
   return std::nullopt;
+}
+
+absl::Status CheckComposed(std::string_view what, std::string_view text) {
+  // U+0300, the first of these characters, is CC 80 in UTF-8.
+  if (std::ranges::none_of(text, [](char c) { return static_cast<uint8_t>(c) >= 0xCC; })) {
+    return absl::OkStatus();
+  }
+  const std::optional<uint32_t> loose = FirstNotComposed(text);
+  if (!loose) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      ToAbsl(what), " ", QuotedUtf8(text), " has ", CodePointName(*loose),
+      ", which Unicode's normal form C (NFC) writes otherwise; another name could look "
+      "the same: write the name in that form"));
 }
 
 std::string CodePointName(uint32_t code_point) {

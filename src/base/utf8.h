@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "absl/status/status.h"
+
 // UTF-8 as RFC 3629 has it: a character is a Unicode code point, which is neither a surrogate nor
 // written longer than needed. Nothing is normalised.
 namespace locus::internal {
@@ -46,6 +48,9 @@ std::optional<uint32_t> FirstOtherSpace(uint32_t first, uint32_t last);
 // writes otherwise: U+0301 behind "e", whose composed form is U+00E9. Such a text looks the same as
 // another one with other bytes. The order of several marks on one letter is not checked.
 std::optional<uint32_t> FirstNotComposed(std::string_view text);
+// INVALID_ARGUMENT, "WHAT "text" has ...", if there is such a character. Of a text that is not
+// valid UTF-8 only what is before the first wrong byte is looked at.
+absl::Status CheckComposed(std::string_view what, std::string_view text);
 
 // "U+00E9".
 std::string CodePointName(uint32_t code_point);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
+#include "src/base/utf8.h"
 #include "src/sequence_type/type_text.h"
 
 namespace locus {
@@ -231,6 +232,7 @@ absl::StatusOr<std::string> SequenceType::CounterName(std::string_view key, absl
                                                    " bytes; of a sequence type it has at most ",
                                                    kLongestKey));
   }
+  LOCUS_RETURN_IF_ERROR(internal::CheckComposed("key", key));
   std::string counter = absl::StrCat(name, ":", ToAbsl(key));
   if (period == Period::kNone) return counter;
   LOCUS_ASSIGN_OR_RETURN(absl::TimeZone in, ZoneOf(*this));

@@ -91,5 +91,16 @@ TEST(Utf8Test, CharactersThatNormalFormCWritesOtherwise_AreFound) {
   EXPECT_EQ(FirstNotComposed("\uF900"), 0xF900);
 }
 
+TEST(Utf8Test, CheckComposed_NamesTheTextAndTheCharacter) {
+  for (std::string_view fine : {"", "orders", "K\u00F6ln", "\u4EAC", "\xFFo\u0308"}) {
+    EXPECT_TRUE(CheckComposed("key", fine).ok()) << fine;
+  }
+  const absl::Status refused = CheckComposed("key", "Ko\u0308ln");
+  EXPECT_TRUE(absl::IsInvalidArgument(refused));
+  EXPECT_EQ(refused.message(),
+            "key \"Ko\u0308ln\" has U+0308, which Unicode's normal form C (NFC) writes otherwise; "
+            "another name could look the same: write the name in that form");
+}
+
 }  // namespace
 }  // namespace locus

@@ -280,6 +280,14 @@ TEST_F(CApiStoresTest, SequenceOfATypesName_AlsoOfADroppedOne_IsNotCountedPlainl
   }
 }
 
+TEST_F(CApiStoresTest, SequenceWhoseNameIsNotComposed_IsRefused) {
+  locus_generator_close(Generator());  // makes the file
+  locus_sequence* sequence = nullptr;
+  EXPECT_EQ(locus_sequence_open(Store().c_str(), "ko\u0308ln", nullptr, &sequence, &error_),
+            LOCUS_INVALID_ARGUMENT);
+  EXPECT_THAT(error_.message, HasSubstr("has U+0308"));
+}
+
 TEST_F(CApiStoresTest, Sequences_ContinueTheirCounter) {
   locus_generator_close(Generator());  // makes the file
   locus_sequence_options options = LOCUS_SEQUENCE_OPTIONS_INIT;

@@ -50,6 +50,7 @@ TEST_F(SeqTest, EachVerb_SaysWhatScriptsRead) {
   EXPECT_EQ(Says("set-if-not-exists", {"--key", "a", "--value", "7"}), "kept\n");
   EXPECT_EQ(Says("set-if-not-exists", {"--key", "b", "--value", "7"}), "set\n");
   EXPECT_EQ(Says("next", {"--key", "b"}), "8\n");
+  EXPECT_THAT(Seq("next", {"--key", "ko\u0308ln"}).err, HasSubstr("has U+0308"));
 }
 
 TEST_F(SeqTest, Json_HasNumbersAsTexts) {

@@ -281,6 +281,9 @@ void ExpectTypesOfLater(const std::string& uri, const std::string& password) {
   EXPECT_EQ(next("/v1/sequences/orders/next"), Texts({"1"}));
   EXPECT_EQ(next("/v1/sequences/returns:in_use/next"), Texts({"1"}));
   EXPECT_EQ(ids.StatusOf("GET", "/v1/numbers/returns/next"), 404u);
+  EXPECT_EQ(ids.StatusOf("GET", "/v1/sequences/k%C3%B6ln/next"), 200u);
+  EXPECT_EQ(ids.StatusOf("GET", "/v1/sequences/ko%CC%88ln/next"), 400u)
+      << "looks like the one above";
   StoreUriOptions create{.create = true};
   if (!password.empty()) create.password = [&password] { return std::string_view(password); };
   const auto types = OpenSequenceTypeStore(uri, create);

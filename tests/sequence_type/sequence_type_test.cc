@@ -96,6 +96,9 @@ TEST(SequenceTypeTest, CounterOfAKey_IsNamedByItsPeriodInTheZone) {
   EXPECT_EQ(type.CounterName("k", time).value(), "invoices:k");
   EXPECT_EQ(type.CounterName(std::string(400, 'k'), time)->size(), 409u);
   EXPECT_TRUE(absl::IsInvalidArgument(type.CounterName(std::string(401, 'k'), time).status()));
+  EXPECT_EQ(type.CounterName("k\u00F6ln", time).value(), "invoices:k\u00F6ln");
+  EXPECT_TRUE(absl::IsInvalidArgument(type.CounterName("ko\u0308ln", time).status()))
+      << "it would count beside the key that looks the same";
   type.period = Period::kYear;
   EXPECT_TRUE(absl::IsOutOfRange(type.CounterName("k", absl::InfiniteFuture()).status()));
   EXPECT_TRUE(absl::IsOutOfRange(type.CounterName("k", absl::InfinitePast()).status()));

@@ -11,6 +11,7 @@
 #include "nlohmann/json.hpp"
 #include "src/base/check.h"
 #include "src/base/text.h"
+#include "src/base/utf8.h"
 #include "src/sequence_type/type_text.h"
 
 namespace locus::cli {
@@ -89,6 +90,7 @@ struct SeqLine {
       LOCUS_RETURN_IF_ERROR(Check(options));
       counter = *key;
       if (!only_reads) {
+        LOCUS_RETURN_IF_ERROR(internal::CheckComposed("key", options.key_prefix + counter));
         LOCUS_RETURN_IF_ERROR(CheckNoTypesCounter(store, options.key_prefix + counter));
       }
       LOCUS_ASSIGN_OR_RETURN(sequencer, OpenSequencer(store, of_ceiling, options));

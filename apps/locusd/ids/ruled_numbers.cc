@@ -9,6 +9,7 @@
 #include "routing/table/printable_text.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
+#include "src/base/utf8.h"
 #include "src/sequence_type/type_text.h"
 
 namespace locus::locusd {
@@ -81,7 +82,7 @@ absl::Status RuledNumbers::Check(const std::string& type, const std::string& key
     return absl::InvalidArgumentError(
         absl::StrCat("the key ", Quoted(key), " is not UTF-8 without control characters"));
   }
-  return absl::OkStatus();
+  return internal::CheckComposed("the key", key);
 }
 
 absl::Status RuledNumbers::IsFull(const Name& name) const {
