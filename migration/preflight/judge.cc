@@ -111,7 +111,8 @@ void JudgeTextWriters(const Server& server, Report& report) {
       tables->empty() ? "none in the newest log"
                       : absl::StrCat("the newest log has as text: ", absl::StrJoin(shown, ", ")),
       "rows of moved tables in the log as rows",
-      "find the sessions with binlog_format=STATEMENT or MIXED, end them, FLUSH BINARY LOGS; "
+      "find the sessions with binlog_format=STATEMENT or MIXED, end them (SET STATEMENT sql_mode "
+      "= ... FOR DDL also hides its tables: use SET SESSION), FLUSH BINARY LOGS; "
       "a stream stops at such a statement");
 }
 

@@ -415,7 +415,7 @@ Statement ParseStatement(std::string_view text, std::string_view session, const 
       other.ansi_quotes = ansi;
       other.no_backslash_escapes = plain;
       if (Parser(text, session, other).Parse() != statement) {
-        return {StatementKind::kUnknown, "SET STATEMENT", {}};
+        return {StatementKind::kUnknown, std::string(kOwnModes), {}};
       }
     }
   }

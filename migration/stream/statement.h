@@ -43,6 +43,9 @@ struct Touched {
   friend bool operator==(const Touched&, const Touched&) = default;
 };
 
+// The verb of a statement behind SET STATEMENT sql_mode that reads otherwise in another mode.
+inline constexpr std::string_view kOwnModes = "SET STATEMENT";
+
 struct Statement {
   StatementKind kind = StatementKind::kUnknown;
   // "ALTER TABLE", "INSERT", ...: never a word that only the statement's text has; empty: not

@@ -58,6 +58,22 @@ TEST_F(LeaseTest, AcquireListRelease_TellOfOneLease) {
   EXPECT_THAT(text.out, HasSubstr(token));
 }
 
+TEST_F(LeaseTest, ReleaseOfAWorkerThatNobodyHolds_SaysSo) {
+  ASSERT_EQ(RunLocus({"lease", "create", store_, "--first-ever"}).exit, 0);
+  const json grant = Parsed(RunLocus({"lease", "acquire", store_, "--range", "5-5"}));
+  const std::string token = grant["token"].get<std::string>();
+  const auto release = [&](const std::string& worker, const std::string& its) {
+    const Outcome outcome =
+        RunLocus({"lease", "release", store_, "--worker", worker, "--token", its});
+    EXPECT_EQ(outcome.exit, 0) << outcome.err;
+    return outcome.err;
+  };
+  EXPECT_THAT(release("6", token), HasSubstr("nothing was released: worker 6 of space orders"));
+  EXPECT_THAT(release("5", token + "0"), HasSubstr("nothing was released"));
+  EXPECT_EQ(release("5", token), "");
+  EXPECT_THAT(release("5", token), HasSubstr("nothing was released: worker 5"));
+}
+
 TEST_F(LeaseTest, Delete_OfAnotherEngineOrWithoutASpace_IsRefused) {
   ASSERT_EQ(RunLocus({"lease", "create", store_, "--first-ever"}).exit, 0);
   const Outcome other = RunLocus({"lease", "delete", store_, "--space", "orders"});

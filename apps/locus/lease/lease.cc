@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "apps/locus/lease/hold.h"
@@ -205,6 +206,16 @@ int Hold(std::string_view verb, const AcquireLine& line) {
       });
 }
 
+// False: the store knows no holder of this token, so that a release changes nothing. A store that
+// shows it to nobody with these credentials may know one.
+bool MayHold(WorkerLeaseStore& store, const SpaceName& space, const WorkerRelease& release) {
+  const auto view = store.Show(space);
+  if (!view.ok()) return true;
+  const auto record =
+      absl::c_find_if(view->workers, [&](const auto& one) { return one.worker == release.worker; });
+  return record != view->workers.end() && record->token >= release.token && !record->nonce.empty();
+}
+
 }  // namespace
 
 int RunLeaseCreate(std::span<const std::string> words) {
@@ -328,7 +339,13 @@ int RunLeaseRelease(std::span<const std::string> words) {
   SignalsHeld until_written;
   auto store = OpenLeases(lease.uri, /*create=*/false);
   if (!store.ok()) return EndVerb(kVerb, store.status());
-  return EndVerb(kVerb, (*store)->Release(lease.space, release));
+  const bool held = MayHold(**store, lease.space, release);
+  const absl::Status released = (*store)->Release(lease.space, release);
+  if (released.ok() && !held) {
+    Note(kVerb, absl::StrCat("nothing was released: worker ", release.worker, " of space ",
+                             lease.space.str(), " has no holder with this token"));
+  }
+  return EndVerb(kVerb, released);
 }
 
 }  // namespace locus::cli

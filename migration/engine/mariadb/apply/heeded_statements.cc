@@ -5,6 +5,7 @@
 #include "migration/engine/mariadb/apply/fence_changes.h"
 #include "migration/engine/mariadb/session/marker_tables.h"
 #include "migration/stream/event.h"
+#include "migration/stream/statement.h"
 #include "src/base/text.h"
 
 namespace locus::mariadb {
@@ -49,6 +50,13 @@ absl::Status ChangeApplier::JudgeStatement(const stream::Statement& statement,
                                ", which is in the log as text; set binlog_format=ROW in every"
                                " session"));
     case Effect::kUnknown:
+      // The log of every binlog_format has it as text.
+      if (verb == stream::kOwnModes) {
+        return stop(absl::StrCat(
+            verb,
+            " sql_mode hides which table its statement changes; compare the definitions of"
+            " the moved tables on both shards, and set sql_mode by SET SESSION instead"));
+      }
       return stop(absl::StrCat(verb.empty() ? "a statement of an unknown kind" : verb,
                                " is in the log as text, and may change rows; set binlog_format=ROW"
                                " in every session"));
