@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "locus/routing/routing_table.h"
 #include "migration/engine/mariadb/run/move_records.h"
+#include "migration/engine/mariadb/session/marker_tables.h"
 #include "migration/fence/guard_sql.h"
 #include "nlohmann/json.hpp"
 #include "tests/cli/command.h"
@@ -307,11 +308,23 @@ TEST_F(CliRepairTest, StartAgain_MakesDroppedTablesOfTheMove) {
 
 TEST_F(CliRepairTest, LostRecord_IsNotBegunAnewAndNamedByTheRunner) {
   Sql(0, "DROP TABLE locus_move");
+  const std::string lost =
+      "has no record of move \"peak.1>2\", which was begun: locus_move, or its row, was lost; "
+      "restore "
+      "it from a backup";
+  // Each shard knows which runner has had the move.
+  Sql(1, absl::StrCat(absl::StrJoin(mariadb::CreateMarkerTables(), ";"),
+                      "; INSERT INTO locus_run SET move = '", kMove,
+                      "', run = 5, ping = 0, counter = 0"));
   Outcome outcome = RunLocus({"move", "run", file_});
   EXPECT_EQ(outcome.exit, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("has no move \"peak.1>2\"; `locus move start` begins it"));
+  EXPECT_THAT(outcome.err, HasSubstr(lost));
+  Sql(1, "DELETE FROM locus_run");
   Sql(0, "UPDATE locus_fence SET own_lo = 2500, step = 2");
   Sql(1, "UPDATE locus_fence SET own_hi = 2500, step = 2");
+  outcome = RunLocus({"move", "run", file_});
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_THAT(outcome.err, HasSubstr(lost)) << "bands have stepped";
   EXPECT_THAT(RunLocus({"move", "status", file_}).out,
               AllOf(HasSubstr("  state     LOST at share 2500\n"),
                     HasSubstr("  next      restore locus_move of the source from a backup")));

@@ -106,6 +106,35 @@ TEST_F(CliMovesTest, SplitIntoThreeAndMergedAgain_EveryAcknowledgedWriteIsThereO
   }
 }
 
+// A service that is enabled before an operator starts the move.
+TEST_F(CliMovesTest, RunBeforeStart_WaitsForTheRecordAndEndsBySignal) {
+  Publish(With({{0, 49, 2}}));
+  const std::string file = File("early"), metrics = directory_ / "early.prom";
+  for (const bool starts : {false, true}) {
+    SCOPED_TRACE(starts);
+    WriteFile(metrics, "");
+    RunningCommand runner({"move", "run", file, "--metrics", metrics});
+    if (!starts) MetricsWith(metrics, "locus_move_unbegun{move=\"early.1>2\"} 1\n");
+    if (starts) {
+      Done({"start", file});
+      WaitFor(file, "READY");
+    }
+    runner.Signal(SIGTERM);
+    const Outcome outcome = runner.Finish();
+    EXPECT_EQ(outcome.exit, 130) << outcome.err;
+    if (!starts) {
+      EXPECT_THAT(outcome.err, HasSubstr(absl::StrCat(
+                                   "early.1>2: not begun; waits for `locus move start ", file)));
+    }
+  }
+  // A record that a runner has seen, and that is gone, is lost.
+  Server(1).Sql("DELETE FROM shop1.locus_move");
+  const Outcome outcome = Move({"run", file});
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("locus_move, or its row, was lost"));
+  Done({"start", file});
+}
+
 TEST_F(CliMovesTest, TwoFilesInOneTable_NoVerbTouchesTheOthersMove) {
   Server(1).Sql(
       "INSERT INTO shop1.orders (order_id, value) SELECT (seq << 47) + seq, seq FROM"

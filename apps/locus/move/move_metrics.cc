@@ -40,6 +40,9 @@ std::string MoveMetrics(const Moves& all, absl::Time now) {
       absl::ToDoubleSeconds(now - absl::UnixEpoch()));
   AddFamily(text, all, "acts", "Whether this runner acts for the move; 0: it stands by.",
             [](const MoveProgress& of) { return of.acts ? "1" : "0"; });
+  AddFamily(text, all, "unbegun",
+            "Whether the move has no record yet: `locus move start` begins it.",
+            [](const MoveProgress& of) { return of.unbegun ? "1" : "0"; });
   Moves moves;  // of which something is known
   for (const auto& [name, progress] : all) {
     if (progress.looked) moves.emplace(name, progress);

@@ -8,6 +8,7 @@
 #include <list>
 #include <map>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "absl/algorithm/container.h"
@@ -95,6 +96,16 @@ class Runners {
     for (const Running& one : all_) moves[one.name] = one.runner->Progress();
     return MoveMetrics(moves, absl::Now());
   }
+  // Of moves that have no record yet, those that were not named before.
+  std::vector<std::string> NewlyUnbegun() {
+    std::vector<std::string> names;
+    for (const Running& one : all_) {
+      if (one.runner->Progress().unbegun && unbegun_.insert(one.name).second) {
+        names.push_back(one.name);
+      }
+    }
+    return names;
+  }
   bool HaveEnded() const {
     return absl::c_all_of(all_, [](const Running& one) { return one.ended.load(); });
   }
@@ -124,6 +135,7 @@ class Runners {
   TablePublisher& publisher_;
   std::atomic<bool> stop_ = false;
   std::list<Running> all_;
+  std::set<std::string> unbegun_;  // that were named
 };
 
 // Keeps the file of --metrics up to date; without one, does nothing.
@@ -204,6 +216,10 @@ int RunMoveRun(std::span<const std::string> words) {
   auto heard_at = std::chrono::steady_clock::now();
   while (!runners.HaveEnded() && !Interrupted()) {
     metrics.WriteIfDue(runners);
+    for (const std::string& name : runners.NewlyUnbegun()) {
+      Note(kRunVerb,
+           absl::StrCat(name, ": not begun; waits for `locus move start ", operand.file, "`"));
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     if (unheard.empty() || std::chrono::steady_clock::now() - heard_at < kHearPause) continue;
     auto again = OpenMoves(operand);

@@ -7,6 +7,7 @@
 #include "migration/engine/mariadb/session/marker_tables.h"
 #include "migration/fence/guard_sql.h"
 #include "src/base/check.h"
+#include "src/engine/mariadb/errors.h"
 
 namespace locus::mariadb {
 
@@ -47,6 +48,18 @@ absl::Status RaiseCopyMarker(ShardLink& link, const std::string& move, const std
                             SqlText(move), " AND tbl = ", SqlText(table), " AND run = ", run),
                {kNoRows}));
   return results[0].affected == 1 ? absl::OkStatus() : TakenOver(link.place(), move);
+}
+
+absl::StatusOr<bool> HasTracesOf(ShardLink& link, const std::string& move) {
+  for (const char* table : {kRuns, kCheckpoints, kCopies, "locus_moved_table"}) {
+    const auto results =
+        link.Run(absl::StrCat("SELECT 1 FROM ", table, " WHERE move = ", SqlText(move), " LIMIT 1"),
+                 {AtMostOneRow(1)});
+    if (!results.ok() && link.error() == kNoSuchTable) continue;
+    LOCUS_RETURN_IF_ERROR(results.status());
+    if (!(*results)[0].rows.empty()) return true;
+  }
+  return false;
 }
 
 }  // namespace locus::mariadb

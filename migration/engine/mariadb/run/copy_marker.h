@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "migration/engine/mariadb/run/shard_link.h"
 
 // The rows of locus_copy by which tools that copy or delete rows mark their transactions. All fail
@@ -22,6 +23,9 @@ absl::Status PutCopyMarker(ShardLink& link, const std::string& move, const std::
 // First in a transaction.
 absl::Status RaiseCopyMarker(ShardLink& link, const std::string& move, const std::string& table,
                              uint64_t run);
+
+// Whether this shard names the move in one of the tables that runners write: one has had it.
+absl::StatusOr<bool> HasTracesOf(ShardLink& link, const std::string& move);
 
 }  // namespace locus::mariadb
 

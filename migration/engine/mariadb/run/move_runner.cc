@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "migration/engine/mariadb/run/copy_marker.h"
 #include "migration/engine/mariadb/run/rebind.h"
 #include "migration/engine/mariadb/session/marker_tables.h"
 #include "src/base/check.h"
@@ -122,10 +123,17 @@ absl::Status MoveRunner::Standby(const std::atomic<bool>& stop) {
     const absl::Status tables = records_->CheckTables(move_.name, move_.tables);
     if (absl::IsInvalidArgument(tables)) return tables;
     auto claimed = records_->Claim(move_.name, run_, options_.name, options_.take_over_after);
+    begun_ = begun_ || (claimed.ok() && *claimed);
+    unbegun_ = unbegun_ && !begun_;
     if (claimed.ok() && *claimed) return absl::OkStatus();
     if (claimed.ok()) {
       auto record = records_->Read(move_.name);
-      if (absl::IsNotFound(record.status())) return record.status();
+      begun_ = begun_ || record.ok();
+      if (absl::IsNotFound(record.status())) {
+        const absl::Status never = CheckNeverBegun();
+        if (absl::IsDataLoss(never)) return never;
+        unbegun_ = never.ok();
+      }
       if (record.ok() && IsOver(record->phase)) return absl::OkStatus();
     } else if (!absl::IsUnavailable(claimed.status())) {
       return claimed.status();
@@ -133,6 +141,26 @@ absl::Status MoveRunner::Standby(const std::atomic<bool>& stop) {
     SleepUnless(stop, kStandbyRound);
   }
   return absl::OkStatus();
+}
+
+// DATA_LOSS: this move was begun, and its record is gone. The shards name it where a runner had it,
+// whoever that was; a fence alone may be that of an earlier move.
+absl::Status MoveRunner::CheckNeverBegun() {
+  bool begun = begun_;
+  for (ShardLink* link : {source_.get(), target_.get()}) {
+    LOCUS_ASSIGN_OR_RETURN(const bool traces, HasTracesOf(*link, move_.name));
+    begun = begun || traces;
+  }
+  if (!begun) {
+    const auto source = source_bands_->ReadUnbound(), target = target_bands_->ReadUnbound();
+    begun = source.ok() && target.ok() &&
+            SituationOf(source->row, target->row, internal::kCohorts).share > 0;
+  }
+  if (!begun) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("mariadb ", source_->place(), " has no record of move ",
+                                          Quoted(move_.name),
+                                          ", which was begun: locus_move, or its row, was lost; "
+                                          "restore it from a backup of that shard"));
 }
 
 // What former runners have under way ends before this one begins, and nothing of theirs is

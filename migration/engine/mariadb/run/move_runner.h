@@ -55,6 +55,7 @@ struct RunnerOptions {
 // last.
 struct MoveProgress {
   bool acts = false;      // it is this runner that acts
+  bool unbegun = false;   // the move has no record yet, for which this runner waits
   bool looked = false;    // the rest is set
   bool troubled = false;  // the last round could not be finished: a shard does not answer, ...
   bool held = false;      // no step is made until somebody says so
@@ -79,7 +80,8 @@ class MoveRunner {
   ~MoveRunner();
 
   // Until the move is DONE or ABORTED (OK), or `stop`, which is looked at every 50 ms (CANCELLED).
-  // NOT_FOUND: the move was never begun (MoveRecords::Begin).
+  // Waits for the record of a move that was never begun (MoveRecords::Begin). DATA_LOSS: the record
+  // of one that was begun is gone.
   absl::Status Run(const std::atomic<bool>& stop);
 
   // By any thread.
@@ -130,6 +132,7 @@ class MoveRunner {
                {}} {}
 
   absl::Status Standby(const std::atomic<bool>& stop);
+  absl::Status CheckNeverBegun();
   absl::Status Serve(const std::atomic<bool>& stop);
   absl::Status Round();
   absl::Status BurnOtherRuns();
@@ -202,6 +205,8 @@ class MoveRunner {
   std::unique_ptr<MoveRecords> records_;
   uint64_t run_ = 0;
   MoveRecord record_;
+  bool begun_ = false;    // this runner has seen the record
+  bool unbegun_ = false;  // at the last look there was none, and no trace of one
 
   std::vector<std::string> dropped_;  // candidates, that the streams know of
   Direction forth_, back_;

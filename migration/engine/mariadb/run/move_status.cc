@@ -110,6 +110,7 @@ MoveProgress MoveRunner::Progress() const {
 void MoveRunner::Tell(bool acts) {
   MoveProgress now;
   now.acts = acts;
+  now.unbegun = unbegun_;
   now.looked = record_.run != 0;
   now.troubled = acts && !trouble_.empty();
   now.held = !record_.wish.hold.empty();
