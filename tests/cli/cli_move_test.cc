@@ -162,6 +162,12 @@ class CliRepairTest : public CliPreflightTest {
     ASSERT_TRUE(done.ok()) << done.status();
   }
   internal::Wish Wish() { return records_->Read(kMove)->wish; }
+  // As a move leaves them that has ended at share 10000.
+  void SetFences(const std::string& token) {
+    Sql(0, absl::StrCat("UPDATE locus_fence SET own_lo = 10000, step = 3, token = ", token));
+    Sql(1, "UPDATE locus_fence SET own_hi = 10000, step = 3");
+  }
+  static constexpr char kLastToken[] = "'{\"share\": 10000, \"nonce\": 77}'";
 
   static constexpr char kMove[] = "peak.1>2";
   std::vector<std::unique_ptr<SqlSession>> sessions_;
@@ -287,6 +293,14 @@ TEST_F(CliRepairTest, ShardThatDoesNotAnswer_IsNoReasonNotToHold) {
 TEST_F(CliRepairTest, RowsThatACleanupKept_AreDeletedByALaterOne) {
   Sql(0, "UPDATE locus_move SET phase = 'DONE', keep = 1, hold = '', goal = 10000");
   EXPECT_EQ(RunLocus({"move", "cleanup", file_, "--keep"}).exit, 0);
+  SetFences("NULL");
+  for (const char* dry : {"--dry-run", "--quiet"}) {
+    const Outcome refused = RunLocus({"move", "cleanup", file_, dry});
+    EXPECT_EQ(refused.exit, 1) << "another move was prepared since";
+    EXPECT_THAT(refused.err,
+                HasSubstr("the fence of s1 says that a later move has used the vnodes"));
+  }
+  SetFences(kLastToken);
   EXPECT_EQ(RunLocus({"move", "cleanup", file_, "--dry-run"}).exit, 0);
   EXPECT_EQ(records_->Read(kMove)->phase, internal::Phase::kDone);
   for (int again = 0; again < 2; ++again) {
@@ -295,6 +309,35 @@ TEST_F(CliRepairTest, RowsThatACleanupKept_AreDeletedByALaterOne) {
     EXPECT_EQ(records_->Read(kMove)->phase, internal::Phase::kCleanup);
     EXPECT_FALSE(Wish().keep);
   }
+}
+
+TEST_F(CliRepairTest, CleanupOfAMoveThatIsDone_RemovesWhatIsLeftOrSaysThatNothingIs) {
+  Sql(0, "UPDATE locus_move SET phase = 'DONE', hold = '', goal = 10000, ending = 'cleanup'");
+  SetFences(kLastToken);
+  for (int again = 0; again < 2; ++again) {
+    const Outcome outcome = RunLocus({"move", "cleanup", file_});
+    EXPECT_EQ(outcome.exit, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, "peak.1>2: already cleaned up; nothing is left\n");
+    EXPECT_EQ(records_->Read(kMove)->phase, internal::Phase::kDone);
+  }
+  // A promoted replica may lack the cleanup.
+  Sql(1, absl::StrCat("CREATE TABLE locus_moved_table (tbl VARCHAR(64), move VARCHAR(64)); INSERT"
+                      " INTO locus_moved_table VALUES ('orders', '",
+                      kMove, "')"));
+  Sql(0, "INSERT INTO orders VALUES (5, 1)");
+  Outcome outcome = RunLocus({"move", "cleanup", file_});
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_THAT(outcome.err,
+              HasSubstr("s1 has rows of vnodes 0-9 in \"orders\" again, written past"));
+  EXPECT_EQ(records_->Read(kMove)->phase, internal::Phase::kDone);
+  Sql(0, "DELETE FROM orders");
+  EXPECT_EQ(RunLocus({"move", "cleanup", file_, "--dry-run"}).out,
+            "peak.1>2: would be cleaned up again: s2: locus_moved_table\n");
+  EXPECT_EQ(records_->Read(kMove)->phase, internal::Phase::kDone);
+  outcome = RunLocus({"move", "cleanup", file_});
+  EXPECT_EQ(outcome.out, "peak.1>2: is cleaned up again: s2: locus_moved_table\n") << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("nobody runs it now"));
+  EXPECT_EQ(records_->Read(kMove)->phase, internal::Phase::kCleanup);
 }
 
 TEST_F(CliRepairTest, StartAgain_MakesDroppedTablesOfTheMove) {

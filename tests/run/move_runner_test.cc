@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "migration/engine/mariadb/fence/moved_tables.h"
+#include "migration/engine/mariadb/run/move_control.h"
 #include "tests/run/live_orders.h"
 #include "tests/run/move_fixture.h"
 
@@ -73,6 +74,55 @@ TEST_F(MoveRunnerTest, ForthBackAndForthAgainUnderTraffic_EveryAcknowledgedWrite
   std::cout << orders.done() << " writes, " << orders.refusals() << " refusals, epoch "
             << table.epoch() << "\n"
             << Record().status << "\n";
+}
+
+TEST_F(MoveRunnerTest, CleanupWhereALaterMoveHasUsedTheVnodes_DeletesNoRow) {
+  Sql(0, "INSERT INTO orders (order_id, value) SELECT seq, seq FROM seq_1_to_50");
+  Begin();
+  auto runner = StartRunner("one");
+  WaitForPhase(Phase::kReady);
+  Ask([&](Wish& wish) { wish.goal = 10000; });
+  WaitForShare(10000);
+  Ask([&](Wish& wish) { wish.ending = Ending::kFinalize; });
+  WaitForPhase(Phase::kFinalized);
+  // As a move back does that is being prepared, and will copy its rows here.
+  Sql(0, "UPDATE locus_fence SET token = NULL WHERE lo = 0");
+  Ask([&](Wish& wish) { wish.ending = Ending::kCleanup; });
+  ASSERT_TRUE(WaitUntil([&] { return !Record().wish.hold.empty(); })) << Record().status;
+  EXPECT_THAT(Record().wish.hold, HasSubstr("says that a later move has used vnodes 0-99"));
+  EXPECT_EQ(OrdersOn(0).size(), 50u);
+  runner->End();
+}
+
+// What a replica lacks that is promoted after the end.
+TEST_F(MoveRunnerTest, CleanedUpAgain_RemovesTheTriggersThatCameBack) {
+  Begin();
+  auto runner = StartRunner("one");
+  WaitForPhase(Phase::kReady);
+  Ask([&](Wish& wish) { wish.goal = 10000; });
+  WaitForShare(10000);
+  Ask([&](Wish& wish) { wish.ending = Ending::kFinalize; });
+  WaitForPhase(Phase::kFinalized);
+  Ask([&](Wish& wish) { wish.ending = Ending::kCleanup; });
+  WaitForPhase(Phase::kDone);
+  runner->End();
+  auto control = mariadb::MoveControl::Create(move_).value();
+  EXPECT_THAT(control->LookForRemains().value().marks, ::testing::IsEmpty());
+  ASSERT_TRUE(mariadb::MovedTables::Create(As(1, "mover"), move_.tables, move_.movers)
+                  ->Install(move_.name)
+                  .ok());
+  EXPECT_THAT(control->LookForRemains().value().marks,
+              ::testing::ElementsAre("orders-b: locus_moved_table"));
+  const absl::Status again = control->CleanAgain();
+  ASSERT_TRUE(again.ok()) << again;
+  auto second = StartRunner("two");
+  WaitForPhase(Phase::kDone);
+  second->End();
+  EXPECT_THAT(control->LookForRemains().value().marks, ::testing::IsEmpty());
+  EXPECT_EQ(Value(1,
+                  "SELECT COUNT(*) FROM information_schema.TRIGGERS WHERE TRIGGER_NAME LIKE"
+                  " 'locus_version%'"),
+            "0");
 }
 
 TEST_F(MoveRunnerTest, Abort_LeavesTheTargetAsItWas) {

@@ -155,8 +155,8 @@ TEST_F(ZombieRunnerTest, StatementsOfAFormerRun_AreRefused) {
   EXPECT_TRUE(mariadb::IsTakenOver(mariadb::ForgetTombstones(*target, move_, 5)));
   // Also where the marker rows are gone, because the move has ended.
   std::atomic<uint64_t> deleted = 0;
-  EXPECT_TRUE(mariadb::IsTakenOver(
-      mariadb::DeleteMovedRows(*target, move_, 5, absl::Milliseconds(100), false, deleted)));
+  EXPECT_TRUE(mariadb::IsTakenOver(mariadb::DeleteMovedRows(
+      *target, move_, internal::Side::kTarget, 5, absl::Milliseconds(100), false, deleted)));
   EXPECT_TRUE(mariadb::IsTakenOver(mariadb::CopyTombstones(
       *link_, *target, move_, {0, 10000, 3, 0, 0}, 5, [] { return absl::OkStatus(); }, false)));
   EXPECT_EQ(Value(1, "SELECT COUNT(*) FROM locus_shop.locus_copy"), "0");

@@ -2,6 +2,7 @@
 // The verbs that say what an operator wants of a move. They write it to the source of the move; the
 // runner does it.
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "apps/locus/line/verb.h"
 #include "apps/locus/move/open_moves.h"
 #include "migration/preflight/judge.h"
@@ -67,6 +68,12 @@ enum class AskedOf {
   kWhoever,    // what one move refuses the others do: holds and rollbacks must not wait
 };
 
+enum class Also {
+  kNothing,
+  kBegins,       // makes the record of a move that has none
+  kCleansAgain,  // looks for what a move that is DONE has left
+};
+
 // One move of a verb.
 class AskedMove {
  public:
@@ -88,10 +95,15 @@ class AskedMove {
     return control_->Begin(opened_.file.pace);
   }
   // Appends what the wish is, or would be.
-  absl::Status Ask(const MoveControl::Ask& ask, AskedOf whom, bool begins, bool dry,
+  absl::Status Ask(const MoveControl::Ask& ask, AskedOf whom, Also also, bool dry,
                    std::string& out) {
     LOCUS_RETURN_IF_ERROR(Open());
     LOCUS_ASSIGN_OR_RETURN(mariadb::MoveView view, control_->View());
+    const bool begins = also == Also::kBegins;
+    if (also == Also::kCleansAgain && view.record && view.record->phase == internal::Phase::kDone &&
+        !view.record->wish.keep) {
+      return CleanAgain(dry, out);
+    }
     if (begins && dry && !view.record) {
       absl::StrAppend(&out, move_.name, ": would begin\n");
       return absl::OkStatus();
@@ -128,6 +140,25 @@ class AskedMove {
         " has no record of it: that table, or its row, was lost. Restore locus_move from a backup "
         "of that shard; nothing was begun anew"));
   }
+  absl::Status CleanAgain(bool dry, std::string& out) {
+    LOCUS_ASSIGN_OR_RETURN(const MoveControl::Remains remains, control_->LookForRemains());
+    if (!remains.rows.empty()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(remains.rows,
+                       " again, written past its guards or restored since the cleanup; nothing "
+                       "was deleted: compare them with ",
+                       move_.target.name, " (`locus verify`), and delete them by hand"));
+    }
+    if (remains.marks.empty()) {
+      absl::StrAppend(&out, move_.name, ": already cleaned up; nothing is left\n");
+      return absl::OkStatus();
+    }
+    if (!dry) LOCUS_RETURN_IF_ERROR(control_->CleanAgain());
+    absl::StrAppend(&out, move_.name, dry ? ": would be" : ": is",
+                    " cleaned up again: ", absl::StrJoin(remains.marks, ", "), "\n");
+    silent_ = !dry;
+    return absl::OkStatus();
+  }
   absl::Status Open() {
     if (control_ != nullptr) return absl::OkStatus();
     LOCUS_ASSIGN_OR_RETURN(control_, MoveControl::Create(move_));
@@ -142,8 +173,9 @@ class AskedMove {
 };
 
 // Looks first whether each of the moves can do it, and then asks them.
-int AskMoves(const std::string& verb, const MoveOperand& operand, bool dry, bool begins,
-             AskedOf whom, const PacedAsk& paced) {
+int AskMoves(const std::string& verb, const MoveOperand& operand, bool dry, Also also, AskedOf whom,
+             const PacedAsk& paced) {
+  const bool begins = also == Also::kBegins;
   auto opened = OpenMoves(operand, begins ? NotBegun::kAlso : NotBegun::kIfNoneHasBegun);
   if (!opened.ok()) return Fail(verb, opened.status());
   const MoveControl::Ask ask = [&](const Standing& now) { return paced(now, opened->file.pace); };
@@ -153,7 +185,7 @@ int AskMoves(const std::string& verb, const MoveOperand& operand, bool dry, bool
   for (const Move& move : opened->moves) {
     AskedMove one(verb, *opened, move);
     absl::Status status = begins ? one.Begin(operand.file, true) : absl::OkStatus();
-    if (status.ok()) status = one.Ask(ask, whom, begins, true, would);
+    if (status.ok()) status = one.Ask(ask, whom, also, true, would);
     if (status.ok()) {
       willing.push_back(std::move(one));
     } else {
@@ -173,7 +205,7 @@ int AskMoves(const std::string& verb, const MoveOperand& operand, bool dry, bool
   for (AskedMove& one : willing) {
     if (dry) break;
     absl::Status status = begins ? one.Begin(operand.file, false) : absl::OkStatus();
-    if (status.ok()) status = one.Ask(ask, whom, begins, false, out);
+    if (status.ok()) status = one.Ask(ask, whom, also, false, out);
     if (!status.ok()) {
       PrintAll(verb, out);
       return Fail(verb, absl::Status(status.code(), one.Complaint(status)));
@@ -191,7 +223,8 @@ int AskMoves(const std::string& verb, const MoveOperand& operand, bool dry, bool
 // A verb without options of its own, or with those that `add` declares.
 template <typename Add>
 int RunAsk(const std::string& name, const std::string& purpose, std::span<const std::string> words,
-           Add add, const PacedAsk& ask, AskedOf whom = AskedOf::kAllOrNone, bool begins = false) {
+           Add add, const PacedAsk& ask, AskedOf whom = AskedOf::kAllOrNone,
+           Also also = Also::kNothing) {
   MoveOperand operand;
   bool dry = false;
   const std::string verb = "move " + name;
@@ -200,7 +233,7 @@ int RunAsk(const std::string& name, const std::string& purpose, std::span<const 
   add(line);
   line.Flag("--dry-run", &dry, "Say what would be asked for, and write nothing");
   if (std::optional<int> exit = line.Parse(words)) return *exit;
-  return AskMoves(verb, operand, dry, begins, whom, ask);
+  return AskMoves(verb, operand, dry, also, whom, ask);
 }
 
 constexpr auto kNoOptions = [](VerbLine&) {};
@@ -212,7 +245,7 @@ int RunMoveStart(std::span<const std::string> words) {
       "start",
       "Begins the moves of a file: the runner prepares the shards, copies and compares the rows, "
       "and keeps both shards equal. No order changes its shard before a step.",
-      words, kNoOptions, Unpaced(internal::AskStart), AskedOf::kAllOrNone, true);
+      words, kNoOptions, Unpaced(internal::AskStart), AskedOf::kAllOrNone, Also::kBegins);
 }
 
 int RunMoveStep(std::span<const std::string> words) {
@@ -283,13 +316,17 @@ int RunMoveFinalize(std::span<const std::string> words) {
 int RunMoveCleanup(std::span<const std::string> words) {
   bool keep = false;
   return RunAsk(
-      "cleanup", "Deletes the moved rows from the source of a finalized move.", words,
+      "cleanup",
+      "Deletes the moved rows from the source of a finalized move. Of one that is DONE, it removes "
+      "what is left.",
+      words,
       [&](VerbLine& line) {
         line.Flag("--keep", &keep,
                   "Leave the rows, tombstones and version triggers where they are; a later "
                   "cleanup without it deletes them");
       },
-      Unpaced([&](const Standing& now) { return internal::AskCleanup(now, keep); }));
+      Unpaced([&](const Standing& now) { return internal::AskCleanup(now, keep); }),
+      AskedOf::kAllOrNone, Also::kCleansAgain);
 }
 
 int RunMoveAbort(std::span<const std::string> words) {

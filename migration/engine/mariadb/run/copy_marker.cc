@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "migration/engine/mariadb/run/copy_marker.h"
 
-#include <vector>
-
 #include "absl/strings/str_cat.h"
 #include "migration/engine/mariadb/session/marker_tables.h"
 #include "migration/fence/guard_sql.h"
@@ -50,16 +48,17 @@ absl::Status RaiseCopyMarker(ShardLink& link, const std::string& move, const std
   return results[0].affected == 1 ? absl::OkStatus() : TakenOver(link.place(), move);
 }
 
-absl::StatusOr<bool> HasTracesOf(ShardLink& link, const std::string& move) {
+absl::StatusOr<std::vector<std::string>> TracesOf(ShardLink& link, const std::string& move) {
+  std::vector<std::string> found;
   for (const char* table : {kRuns, kCheckpoints, kCopies, "locus_moved_table"}) {
     const auto results =
         link.Run(absl::StrCat("SELECT 1 FROM ", table, " WHERE move = ", SqlText(move), " LIMIT 1"),
                  {AtMostOneRow(1)});
     if (!results.ok() && link.error() == kNoSuchTable) continue;
     LOCUS_RETURN_IF_ERROR(results.status());
-    if (!(*results)[0].rows.empty()) return true;
+    if (!(*results)[0].rows.empty()) found.emplace_back(table);
   }
-  return false;
+  return found;
 }
 
 }  // namespace locus::mariadb

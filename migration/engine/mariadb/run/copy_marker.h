@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -24,8 +25,9 @@ absl::Status PutCopyMarker(ShardLink& link, const std::string& move, const std::
 absl::Status RaiseCopyMarker(ShardLink& link, const std::string& move, const std::string& table,
                              uint64_t run);
 
-// Whether this shard names the move in one of the tables that runners write: one has had it.
-absl::StatusOr<bool> HasTracesOf(ShardLink& link, const std::string& move);
+// The tables of this shard, of those that runners write, that name the move. locus_run still does
+// when the move has ended and was cleaned up.
+absl::StatusOr<std::vector<std::string>> TracesOf(ShardLink& link, const std::string& move);
 
 }  // namespace locus::mariadb
 

@@ -442,7 +442,8 @@ absl::Status MoveRunner::Clean(const std::atomic<bool>& stop) {
     if (link->error() == kNoSuchTable || (rows.ok() && rows->empty())) return absl::OkStatus();
     LOCUS_RETURN_IF_ERROR(rows.status());
   }
-  return DeleteMovedRows(*link, move_, run_, options_.pace.chunk_time, stop, cleaned_rows_);
+  return DeleteMovedRows(*link, move_, aborts ? Side::kTarget : Side::kSource, run_,
+                         options_.pace.chunk_time, stop, cleaned_rows_);
 }
 
 absl::Status MoveRunner::Compare(const std::atomic<bool>& stop) {

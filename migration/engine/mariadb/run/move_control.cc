@@ -4,9 +4,14 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "migration/apply/copy_sql.h"
+#include "migration/engine/mariadb/run/copy_marker.h"
+#include "migration/engine/mariadb/session/marker_tables.h"
+#include "migration/fence/guard_sql.h"
 #include "migration/move/table_steps.h"
 #include "src/base/check.h"
 #include "src/base/random_word.h"
+#include "src/base/text.h"
 #include "src/engine/mariadb/errors.h"
 
 namespace locus::mariadb {
@@ -115,9 +120,10 @@ absl::StatusOr<Wish> MoveControl::Change(const std::string& what, const Ask& ask
       return absl::UnavailableError(view.source ? view.target_trouble : view.source_trouble);
     }
     LOCUS_ASSIGN_OR_RETURN(Wish wish, ask(view.standing()));
-    if (dry || wish == view.record->wish) return wish;
     const bool kept = view.record->phase == Phase::kDone && view.record->wish.keep && !wish.keep;
-    last = kept ? records_->DeleteKept(*view.record)
+    if (kept) LOCUS_RETURN_IF_ERROR(MayCleanAgain());
+    if (dry || wish == view.record->wish) return wish;
+    last = kept ? records_->CleanAgain(*view.record)
                 : records_->ChangeWish(move_.name, view.record->serial, wish);
     if (last.ok()) {
       LOCUS_RETURN_IF_ERROR(
@@ -128,6 +134,55 @@ absl::StatusOr<Wish> MoveControl::Change(const std::string& what, const Ask& ask
     if (!absl::IsAborted(last)) return last;
   }
   return last;
+}
+
+absl::StatusOr<MoveControl::Remains> MoveControl::LookForRemains() {
+  Remains remains;
+  for (ShardLink* link : {source_.get(), target_.get()}) {
+    const std::string& shard = link == source_.get() ? move_.source.name : move_.target.name;
+    LOCUS_ASSIGN_OR_RETURN(const std::vector<std::string> traces, TracesOf(*link, move_.name));
+    for (const std::string& table : traces) {
+      if (table != kRuns) remains.marks.push_back(absl::StrCat(shard, ": ", table));
+    }
+  }
+  // Rows that the source accepts are those of a later move.
+  const auto own = source_bands_->ReadUnbound();
+  if (!own.ok() && !absl::IsFailedPrecondition(own.status())) return own.status();
+  if (!own.ok() || own->row.own_lo < own->row.own_hi) return remains;
+  for (const MovedTable& table : move_.tables) {
+    for (const FencedRange& range : move_.ranges) {
+      const auto found = source_->Run(
+          absl::StrCat("SELECT 1 FROM ", internal::SqlName(table.guard.name), " WHERE ",
+                       internal::RowsOf(table.guard, range, true), " LIMIT 1"),
+          {AtMostOneRow(1)});
+      if (!found.ok() && source_->error() == kNoSuchTable) break;
+      LOCUS_RETURN_IF_ERROR(found.status());
+      if ((*found)[0].rows.empty()) continue;
+      remains.rows = absl::StrCat(move_.source.name, " has rows of vnodes ", range.lo, "-",
+                                  range.hi, " in ", internal::Quoted(table.guard.name));
+      return remains;
+    }
+  }
+  return remains;
+}
+
+absl::Status MoveControl::CleanAgain() {
+  LOCUS_ASSIGN_OR_RETURN(const MoveRecord record, records_->Read(move_.name));
+  LOCUS_RETURN_IF_ERROR(MayCleanAgain());
+  LOCUS_RETURN_IF_ERROR(records_->CleanAgain(record));
+  return records_->Note(move_.name, "cleanup", RoutingTable::kMaxPermyriad, "again");
+}
+
+// A runner would find out only when the move is under way again, and hold it for ever.
+absl::Status MoveControl::MayCleanAgain() {
+  LOCUS_ASSIGN_OR_RETURN(const internal::BandFence own, source_bands_->Read());
+  if (own.own_lo >= own.own_hi && own.token_share == RoutingTable::kMaxPermyriad) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the fence of ", move_.source.name,
+      " says that a later move has used the vnodes, so its rows of them are not known to be this "
+      "move's: compare them with the shard that owns them, and delete them by hand"));
 }
 
 absl::Status MoveControl::DropCandidate(const std::string& candidate) {

@@ -70,6 +70,17 @@ class MoveControl {
   absl::StatusOr<internal::Wish> Change(const std::string& what, const Ask& ask, bool dry,
                                         Needs needs = Needs::kFences);
 
+  // Of a move that is DONE and kept nothing: what its cleanup left, or what came back since, as
+  // where a shard was promoted or restored. Reads one row of each vnode range and table.
+  struct Remains {
+    std::vector<std::string> marks;  // "orders-a: locus_moved_table", ...: a cleanup removes them
+    std::string rows;  // where the source has rows again, which no cleanup deletes; empty: none
+  };
+  absl::StatusOr<Remains> LookForRemains();
+  // Has a runner clean up again, rows that were kept included. FAILED_PRECONDITION: a later move
+  // has used the vnodes. ABORTED: the move changed meanwhile: repeat the call.
+  absl::Status CleanAgain();
+
   // Nothing waits for this failover candidate, "host:port", any more. NOT_FOUND: the move was never
   // begun.
   absl::Status DropCandidate(const std::string& candidate);
@@ -90,6 +101,7 @@ class MoveControl {
 
  private:
   absl::Status EndRuns(uint32_t share);
+  absl::Status MayCleanAgain();
   explicit MoveControl(Move move) : move_(std::move(move)) {}
 
   const Move move_;

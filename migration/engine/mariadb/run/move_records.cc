@@ -363,7 +363,7 @@ absl::Status MoveRecords::ChangeWish(const std::string& name, uint64_t seen, con
       absl::StrCat("somebody else changed move ", Quoted(name), " at the same time; try again"));
 }
 
-absl::Status MoveRecords::DeleteKept(const MoveRecord& seen) {
+absl::Status MoveRecords::CleanAgain(const MoveRecord& seen) {
   return ChangeRow(seen, "phase = 'CLEANUP', keep = 0, serial = serial + 1");
 }
 

@@ -72,9 +72,8 @@ class MoveRecords {
   absl::Status ChangeWish(const std::string& name, uint64_t seen, const internal::Wish& wish,
                           std::optional<uint64_t> run = std::nullopt);
 
-  // A move that is DONE and kept its rows goes back to CLEANUP, to delete them. Errors of
-  // ChangeWish.
-  absl::Status DeleteKept(const MoveRecord& seen);
+  // A move that is DONE goes back to CLEANUP, and keeps nothing. Errors of ChangeWish.
+  absl::Status CleanAgain(const MoveRecord& seen);
 
   // Nothing waits for this candidate any more; to be called when it was fenced off.
   absl::Status DropCandidate(const std::string& name, const std::string& candidate);

@@ -148,8 +148,8 @@ absl::Status MoveRunner::Standby(const std::atomic<bool>& stop) {
 absl::Status MoveRunner::CheckNeverBegun() {
   bool begun = begun_;
   for (ShardLink* link : {source_.get(), target_.get()}) {
-    LOCUS_ASSIGN_OR_RETURN(const bool traces, HasTracesOf(*link, move_.name));
-    begun = begun || traces;
+    LOCUS_ASSIGN_OR_RETURN(const std::vector<std::string> traces, TracesOf(*link, move_.name));
+    begun = begun || !traces.empty();
   }
   if (!begun) {
     const auto source = source_bands_->ReadUnbound(), target = target_bands_->ReadUnbound();

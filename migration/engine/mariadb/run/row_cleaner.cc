@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "migration/apply/copy_sql.h"
+#include "migration/apply/peer_bands.h"
+#include "migration/cut_over/token.h"
 #include "migration/engine/mariadb/run/copy_marker.h"
 #include "migration/fence/guard_sql.h"
 #include "src/base/backoff.h"
@@ -16,6 +18,7 @@
 
 namespace locus::mariadb {
 
+using internal::Side;
 using internal::SqlName;
 using internal::SqlText;
 using SteadyClock = std::chrono::steady_clock;
@@ -27,9 +30,9 @@ constexpr uint64_t kFewestDeleted = 16, kMostDeleted = 4096;
 // One range of vnodes in one table of one shard.
 class RangeCleaner {
  public:
-  RangeCleaner(ShardLink& link, const Move& move, const MovedTable& table, const FencedRange& range,
-               uint64_t run)
-      : link_(link), move_(move), table_(table), range_(range), run_(run) {}
+  RangeCleaner(ShardLink& link, const Move& move, Side side, const MovedTable& table,
+               const FencedRange& range, uint64_t run)
+      : link_(link), move_(move), side_(side), table_(table), range_(range), run_(run) {}
 
   // Deletes up to `rows`; returns how many there were.
   absl::StatusOr<uint64_t> DeleteBatch(uint64_t rows) {
@@ -51,27 +54,33 @@ class RangeCleaner {
   }
 
  private:
-  // Locked, so that nobody gives the vnodes back to this shard while their rows are deleted.
+  // Locked, so that nobody gives the vnodes back to this shard while their rows are deleted. The
+  // rows of the source are those of a move that took all of them: a later one may be copying here.
   absl::Status CheckFence() {
     LOCUS_ASSIGN_OR_RETURN(
         std::vector<Result> results,
-        link_.Run(absl::StrCat("SELECT own_lo, own_hi FROM locus_fence WHERE lo = ", range_.lo,
-                               " AND hi = ", range_.hi, " LOCK IN SHARE MODE"),
-                  {AtMostOneRow(2)}));
+        link_.Run(absl::StrCat("SELECT own_lo, own_hi, COALESCE(token, '') FROM locus_fence WHERE"
+                               " lo = ",
+                               range_.lo, " AND hi = ", range_.hi, " LOCK IN SHARE MODE"),
+                  {AtMostOneRow(3)}));
     const Result& found = results[0];
+    const char* why = "has no row for";
     if (!found.rows.empty()) {
       LOCUS_ASSIGN_OR_RETURN(int64_t lo, NumberIn(found.rows[0], 0, link_.place()));
       LOCUS_ASSIGN_OR_RETURN(int64_t hi, NumberIn(found.rows[0], 1, link_.place()));
-      if (lo >= hi) return absl::OkStatus();
+      const bool whole =
+          internal::TokenIn(found.rows[0][2].value_or("")).first == internal::kCohorts;
+      if (lo >= hi && (side_ == Side::kTarget || whole)) return absl::OkStatus();
+      why = lo < hi ? "accepts cohorts of" : "says that a later move has used";
     }
-    return absl::FailedPreconditionError(
-        absl::StrCat("mariadb ", link_.place(), ": the fence ",
-                     found.rows.empty() ? "has no row for" : "accepts cohorts of", " vnodes ",
-                     range_.lo, "-", range_.hi, ", so none of their rows is deleted"));
+    return absl::FailedPreconditionError(absl::StrCat("mariadb ", link_.place(), ": the fence ",
+                                                      why, " vnodes ", range_.lo, "-", range_.hi,
+                                                      ", so none of their rows is deleted"));
   }
 
   ShardLink& link_;
   const Move& move_;
+  const Side side_;
   const MovedTable& table_;
   const FencedRange& range_;
   const uint64_t run_;
@@ -79,7 +88,7 @@ class RangeCleaner {
 
 }  // namespace
 
-absl::Status DeleteMovedRows(ShardLink& link, const Move& move, uint64_t run,
+absl::Status DeleteMovedRows(ShardLink& link, const Move& move, Side side, uint64_t run,
                              absl::Duration batch_time, const std::atomic<bool>& stop,
                              std::atomic<uint64_t>& deleted) {
   uint64_t rows = kFewestDeleted;
@@ -87,7 +96,7 @@ absl::Status DeleteMovedRows(ShardLink& link, const Move& move, uint64_t run,
   for (auto table = move.tables.rbegin(); table != move.tables.rend(); ++table) {
     LOCUS_RETURN_IF_ERROR(PutCopyMarker(link, move.name, table->guard.name, run));
     for (const FencedRange& range : move.ranges) {
-      RangeCleaner cleaner(link, move, *table, range, run);
+      RangeCleaner cleaner(link, move, side, *table, range, run);
       for (uint64_t found = 1; found > 0 && !stop;) {
         const auto begun = SteadyClock::now();
         auto batch = cleaner.DeleteBatch(rows);
