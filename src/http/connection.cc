@@ -346,10 +346,8 @@ absl::Status TlsConnection::Handshake(TimePoint deadline) {
     return absl::FailedPreconditionError(
         "TLS failed: the server seems to speak plain text at this port");
   }
-  long verified = SSL_get_verify_result(stream_.native_handle());
   return absl::FailedPreconditionError(absl::StrCat(
-      "TLS failed: ",
-      verified == X509_V_OK ? error.message() : X509_verify_cert_error_string(verified),
+      "TLS failed: ", WhyHandshakeFailed(stream_.native_handle(), error),
       "; the certificate must name the endpoint's host and be signed by one of the authorities"));
 }
 

@@ -13,6 +13,7 @@
 #include <ctime>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "src/base/check.h"
 #include "src/base/private_file.h"
 #include "src/base/regular_file.h"
@@ -130,6 +131,26 @@ absl::Status TlsContext::CheckCertificateFor(const std::string& host) const {
                      X509_verify_cert_error_string(error)));
   }
   return absl::OkStatus();
+}
+
+std::string WhyHandshakeFailed(const SSL* connection, const error_code& error) {
+  std::string why = error.message();
+  const long verified = SSL_get_verify_result(connection);
+  if (verified != X509_V_OK) absl::StrAppend(&why, ": ", X509_verify_cert_error_string(verified));
+  if (verified == X509_V_ERR_CERT_NOT_YET_VALID || verified == X509_V_ERR_CERT_HAS_EXPIRED) {
+    absl::StrAppend(&why, " (this machine's clock shows ",
+                    absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(), absl::UTCTimeZone()),
+                    ": if that is wrong, mend its NTP)");
+  }
+  const int reason = error.category() == asio::error::get_ssl_category()
+                         ? ERR_GET_REASON(static_cast<unsigned long>(error.value()))
+                         : 0;
+  if (reason == SSL_R_SSLV3_ALERT_BAD_CERTIFICATE ||
+      reason == SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED ||
+      reason == SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN || reason == SSL_R_TLSV1_ALERT_UNKNOWN_CA) {
+    why += " (the other side refuses this side's certificate; its log says why)";
+  }
+  return why;
 }
 
 TlsContext::TlsContext(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}

@@ -13,6 +13,10 @@ struct TlsContext::Rep {
   boost::asio::ssl::context context{boost::asio::ssl::context::tls};
 };
 
+// Why a handshake failed with `error`, and where to look: a certificate that is not valid now may
+// be one that this machine's clock is wrong about.
+std::string WhyHandshakeFailed(const SSL* connection, const boost::system::error_code& error);
+
 }  // namespace locus::http
 
 #endif  // LOCUS_SRC_HTTP_TLS_CONTEXT_REP_H_

@@ -15,11 +15,13 @@ inline constexpr absl::Duration kMostClockOff = absl::Seconds(5);
 // What is wrong, and the remedy; empty: nothing. `off`: of a node's clock from the cluster's time.
 inline std::string WrongClock(absl::Duration off) {
   if (absl::AbsDuration(off) <= kMostClockOff) return "";
+  const bool ahead = off > absl::ZeroDuration();
   return absl::StrCat(
       "its clock is ", absl::FormatDuration(absl::AbsDuration(off)),
-      off > absl::ZeroDuration() ? " ahead of" : " behind",
-      " the cluster's time: mend its NTP; if the clocks of most nodes are right, wait until they "
-      "have corrected the cluster's time (locus cluster time)");
+      ahead ? " ahead of" : " behind",
+      " the cluster's time: mend its NTP. If the clocks of most nodes are right, the time is ",
+      ahead ? "behind and gains 1/16; locus cluster time --advance sets it at once"
+            : "ahead and runs at 1/16 until they have caught up (locus cluster time)");
 }
 
 }  // namespace locus::lease_api

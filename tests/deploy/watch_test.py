@@ -52,6 +52,13 @@ class Watch(unittest.TestCase):
                 self.assertTrue(f'<a id="{alert.lower()}"></a>{alert} (' in explained)
                 self.assertTrue(f'"{alert}"' in tests, "no test fires it")
 
+    def test_a_wrong_clock_names_the_operators_verb(self):
+        rule = text_of(RULES).split("- alert: LocusdClockOff\n")[1].split("- alert: ")[0]
+        row = next(line for line in text_of("docs/deploy.md").splitlines()
+                   if line.startswith('| <a id="locusdclockoff">'))
+        for text in rule, row:
+            self.assertIn("locus cluster time --advance", text)
+
     def test_no_counter_is_overlooked_at_a_start(self):
         for alert, expression in rules().items():
             for counter in re.findall(r"increase\((\w+)\[", expression):

@@ -33,8 +33,11 @@ void WriteFile(const std::string& path, const std::string& text) {
 }
 
 void OpenSsl(const std::string& directory, const std::string& words) {
+  const MappedPage page(directory + "/openssl.page");
+  page->clock_shift_ns = -absl::ToInt64Nanoseconds(Secrets::kAge);
   const std::string command =
-      absl::StrCat("cd ", directory, " && openssl ", words, " >> openssl.log 2>&1");
+      absl::StrCat("cd ", directory, " && LD_PRELOAD=", PreloadedFaults(), " ", kFaultPageVariable,
+                   "=", page.path(), " openssl ", words, " >> openssl.log 2>&1");
   LOCUS_CHECK(std::system(command.c_str()) == 0);
 }
 

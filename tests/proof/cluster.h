@@ -21,6 +21,8 @@ namespace locus::proof {
 
 // The certificates and the token of a cluster: files in a directory.
 struct Secrets {
+  // How long ago they were made: a node whose clock is behind refuses what is not valid yet.
+  static constexpr absl::Duration kAge = absl::Hours(48);
   // Made once by the program openssl, for all addresses that a Network gives.
   explicit Secrets(const std::string& directory);
   std::string authority, certificate, key, token_file, token;
@@ -86,6 +88,10 @@ class Cluster {
   void Supervise();
   // Asks the node. nullopt: no answer within 500 ms.
   std::optional<Node> StatusOf(int node);
+  // What it answers with 2xx, within 500 ms; otherwise UNAVAILABLE, with the answer.
+  absl::StatusOr<std::string> Get(int node, const std::string& target) {
+    return Ask(node, "GET", target, "");
+  }
   // The node that leads now, by what the nodes say; -1: none.
   int Leader();
   // The same, once there is one; -1: none within two minutes.

@@ -5,6 +5,7 @@
 #include <string>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
@@ -62,6 +63,20 @@ class ClusterTimeTest : public ::testing::Test {
         absl::Minutes(2));
     return ahead;
   }
+  // With the scope read; empty: it is ready.
+  std::string WhyNotReady(int node) {
+    const auto said = cluster_->Get(node, "/readyz");
+    return said.ok() ? "" : std::string(said.status().message());
+  }
+  std::unique_ptr<LocusdCluster> Operator() {
+    LocusdOptions options;
+    options.endpoints = cluster_->EndpointsFromHere();
+    options.token = secrets_.token;
+    options.tls = {true, secrets_.authority};
+    auto opened = LocusdCluster::Open(options);
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    return *std::move(opened);
+  }
   absl::StatusOr<WorkerGrant> Acquire() {
     WorkerAcquire wish;
     wish.nonce = absl::StrCat("n", ++nonces_);
@@ -109,25 +124,54 @@ TEST_F(ClusterTimeTest, FollowersStandStillWhileCommandsAreUnderWay_TheTimeIsNot
 }
 
 // Two clocks disagree, so nobody knows: the earlier one counts. Then the third node is there.
-TEST_F(ClusterTimeTest, AllWereDownAndTheFirstNodeIsAnHourAhead_ItDoesNotSetTheTime) {
+class FirstNodeTest : public ClusterTimeTest, public ::testing::WithParamInterface<int> {};
+
+TEST_P(FirstNodeTest, AllWereDownAndTheFirstNodesClockIsWrong_ItDoesNotSetTheTime) {
   for (int i = 0; i < kNodes; ++i) cluster_->Kill(i);
-  cluster_->Page(2)->clock_shift_ns = absl::ToInt64Nanoseconds(absl::Hours(1));
+  cluster_->Page(2)->clock_shift_ns = absl::ToInt64Nanoseconds(GetParam() * absl::Hours(1));
   cluster_->Start(2);
   ASSERT_TRUE(WaitUntil([&] { return cluster_->StatusOf(2).has_value(); }));
   cluster_->Start(0);
   ASSERT_GE(cluster_->WaitForLeader(), 0);
-  // It has waited for the third one, and answers with the time of the last command meanwhile.
+  EXPECT_TRUE(WaitUntil([&] { return Ahead() <= absl::Seconds(1); }));
+  cluster_->Start(1);
+  ASSERT_TRUE(WaitUntil([&] { return cluster_->Agrees(); }));
   EXPECT_TRUE(WaitUntil([&] {
     const absl::Duration ahead = Ahead();
     EXPECT_LE(ahead, absl::Seconds(1));
     return ahead >= -absl::Seconds(1);
   }));
-  cluster_->Start(1);
-  ASSERT_TRUE(WaitUntil([&] { return cluster_->Agrees(); }));
-  EXPECT_LE(absl::AbsDuration(Ahead()), absl::Seconds(1));
   const auto grant = Acquire();
   EXPECT_TRUE(grant.ok()) << grant.status();
+  // Who looks is told which node it is, and what to do.
+  const std::string which = GetParam() > 0 ? "ahead of the cluster's time" : "behind the cluster's";
+  EXPECT_TRUE(WaitUntil([&] {
+    const std::string said = WhyNotReady(2);
+    return absl::StrContains(said, which) && absl::StrContains(said, cluster_->ApiOf(2)) &&
+           absl::StrContains(said, "mend its NTP") && absl::StrContains(said, "locus cluster time");
+  })) << WhyNotReady(2);
+  EXPECT_EQ(WhyNotReady(0), "");
+  const absl::Status health = Operator()->Show().Health();
+  EXPECT_TRUE(absl::StrContains(health.message(), which)) << health;
 }
+
+// TLS between nodes looks at clocks, too.
+TEST_F(ClusterTimeTest, CertificatesAreNotYetValidForANodesClock_ItSaysWhatItsClockShows) {
+  cluster_->Kill(2);
+  cluster_->Page(2)->clock_shift_ns = -absl::ToInt64Nanoseconds(Secrets::kAge + absl::Hours(1));
+  cluster_->Start(2);
+  const std::string day = absl::FormatTime("%Y-%m-%d", absl::Now() - Secrets::kAge - absl::Hours(1),
+                                           absl::UTCTimeZone());
+  EXPECT_TRUE(WaitUntil([&] {
+    const std::string said = WhyNotReady(2);
+    return absl::StrContains(said,
+                             "certificate is not yet valid (this machine's clock shows " + day);
+  })) << WhyNotReady(2);
+  EXPECT_TRUE(Acquire().ok());
+}
+
+INSTANTIATE_TEST_SUITE_P(Hours, FirstNodeTest, ::testing::Values(1, -1),
+                         [](const auto& test) { return test.param > 0 ? "Ahead" : "Behind"; });
 
 // A second clock was wrong as well, and is mended.
 TEST_F(ClusterTimeTest, MajorityContradictsTheTime_ItIsCorrected) {
@@ -149,20 +193,15 @@ TEST_F(ClusterTimeTest, TimeIsAnHourBehind_AnOperatorAdvancesIt) {
   for (int i = 0; i < kNodes; ++i) {
     cluster_->Page(i)->clock_shift_ns = absl::ToInt64Nanoseconds(absl::Hours(1));
   }
-  LocusdOptions options;
-  options.endpoints = cluster_->EndpointsFromHere();
-  options.token = secrets_.token;
-  options.tls = {true, secrets_.authority};
-  auto opened = LocusdCluster::Open(options);
-  ASSERT_TRUE(opened.ok()) << opened.status();
+  const auto cluster = Operator();
   ASSERT_TRUE(Acquire().ok());
   absl::StatusOr<LocusdTime> time;
   ASSERT_TRUE(WaitUntil([&] {
-    time = (*opened)->ShowTime();
+    time = cluster->ShowTime();
     return time.ok() && time->agreed && *time->agreed - time->time > absl::Minutes(59);
   })) << time.status();
   EXPECT_EQ(time->ending, 1u);
-  ASSERT_TRUE((*opened)->AdvanceTime(absl::Hours(2)).ok());
+  ASSERT_TRUE(cluster->AdvanceTime(absl::Hours(2)).ok());
   EXPECT_LE(absl::AbsDuration(Ahead() - absl::Hours(1)), absl::Seconds(2));
 }
 

@@ -44,9 +44,7 @@ Wire::awaitable<Wire::error_code> Wire::Handshake(const std::string& host) {
 }
 
 std::string Wire::Why(const error_code& failed) {
-  const long verified = tls_ ? SSL_get_verify_result(tls_->native_handle()) : X509_V_OK;
-  if (verified == X509_V_OK) return failed.message();
-  return failed.message() + ": " + X509_verify_cert_error_string(verified);
+  return tls_ ? http::WhyHandshakeFailed(tls_->native_handle(), failed) : failed.message();
 }
 
 bool Wire::PeerIs(const std::string& host) {
