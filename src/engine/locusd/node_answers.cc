@@ -132,9 +132,8 @@ absl::StatusOr<LocusdTime> ParseTime(std::string_view body) {
   members.AllowOthers();
   LocusdTime time;
   time.time = members.Time("time_ms");
-  if (const auto agreed = members.NumberOrNull("agreed_ms")) {
-    time.agreed = absl::FromUnixMillis(static_cast<int64_t>(*agreed));
-  }
+  const absl::Time agreed = members.TimeOr("agreed_ms", absl::InfiniteFuture());
+  if (agreed != absl::InfiniteFuture()) time.agreed = agreed;
   time.ending = members.Number("ending");
   const absl::Status status = members.Finish();
   if (status.ok()) return time;
