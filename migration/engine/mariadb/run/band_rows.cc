@@ -3,12 +3,14 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "migration/apply/peer_bands.h"
 #include "migration/cut_over/token.h"
 #include "migration/engine/mariadb/run/copy_marker.h"
 #include "migration/engine/mariadb/run/fence_regroup.h"
+#include "migration/engine/mariadb/run/lock_holders.h"
 #include "migration/fence/guard_sql.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
@@ -25,6 +27,8 @@ using internal::SqlText;
 namespace {
 
 constexpr size_t kMostRows = 65536;
+// Of the patience of a regroup, one at each call that writers kept from its end.
+constexpr unsigned kMostDoublings = 3;
 
 std::string RangeText(const FencedRange& range) { return absl::StrCat(range.lo, "-", range.hi); }
 
@@ -93,31 +97,22 @@ absl::StatusOr<Recut> RecutOf(const std::vector<FenceRow>& rows,
 }
 
 absl::StatusOr<std::vector<FenceRow>> BandRows::Touching() {
-  const std::string where =
-      absl::StrJoin(move_.ranges, " OR ", [](std::string* out, const FencedRange& range) {
-        absl::StrAppend(out, "(lo <= ", range.hi, " AND hi >= ", range.lo, ")");
-      });
-  LOCUS_ASSIGN_OR_RETURN(
-      std::vector<Result> results,
-      link_.Run(absl::StrCat("SELECT lo, hi, own_lo, own_hi, step, server_id, COALESCE(other, '')"
-                             " FROM locus_fence WHERE ",
-                             where, " ORDER BY lo"),
-                {Rows(7, kMostRows)}));
-  std::vector<FenceRow> rows;
-  for (const Result::Row& row : results[0].rows) {
-    uint64_t numbers[6];
-    for (size_t i = 0; i < 6; ++i) {
-      LOCUS_ASSIGN_OR_RETURN(numbers[i], NaturalIn(row, i, link_.place()));
-    }
-    rows.push_back({static_cast<uint32_t>(numbers[0]), static_cast<uint32_t>(numbers[1]),
-                    static_cast<uint32_t>(numbers[2]), static_cast<uint32_t>(numbers[3]),
-                    numbers[4], static_cast<uint32_t>(numbers[5]), row[6].value_or("")});
-  }
+  LOCUS_ASSIGN_OR_RETURN(std::vector<FenceRow> rows, StoredFence(link_));
+  rows = Apart(std::move(rows));
+  std::erase_if(rows, [&](const FenceRow& row) {
+    return absl::c_none_of(move_.ranges, [&](const FencedRange& range) {
+      return row.lo <= range.hi && row.hi >= range.lo;
+    });
+  });
   return rows;
 }
 
 absl::Status BandRows::Make(uint64_t step, uint64_t run, absl::Duration patience) {
-  return RegroupAlone(link_, [&]() -> absl::Status {
+  // Who writes one vnode waits for as long, and then for the writers before it.
+  const RegroupPatience regroup_patience{patience * (1 << std::min(kept_, kMostDoublings)), kept_,
+                                         kept_ > 0};
+  bool kept = false;
+  const absl::Status made = RegroupAlone(link_, [&]() -> absl::Status {
     Regroup regroup;
     LOCUS_ASSIGN_OR_RETURN(regroup.stored, StoredFence(link_));
     LOCUS_ASSIGN_OR_RETURN(Recut recut,
@@ -136,14 +131,20 @@ absl::Status BandRows::Make(uint64_t step, uint64_t run, absl::Duration patience
     const BandFence own = Owned(side_, 0, internal::kCohorts);
     const std::string& other = side_ == Side::kSource ? move_.target.name : move_.source.name;
     regroup.removed = recut.removed;
-    regroup.made = recut.inserted;
+    regroup.rest = recut.inserted;
     for (const FencedRange& range : move_.ranges) {
       regroup.made.push_back(
           {range.lo, range.hi, own.own_lo, own.own_hi, step, static_cast<uint32_t>(server), other});
     }
     return RegroupFence(
-        link_, regroup, [&] { return CheckRun(link_, move_.name, run); }, patience);
+        link_, regroup, [&] { return CheckRun(link_, move_.name, run); }, regroup_patience, kept);
   });
+  if (kept) {
+    ++kept_;
+  } else if (made.ok()) {
+    kept_ = 0;
+  }
+  return made;
 }
 
 absl::StatusOr<BandFence> BandRows::Read() {
@@ -194,15 +195,27 @@ absl::StatusOr<BandRows::Seen> BandRows::ReadUnbound() {
   return seen;
 }
 
+bool BandRows::IsKept(const std::function<absl::Status()>& work, absl::Status& status) {
+  LockHolders watch(link_, busy_);
+  status = work();
+  busy_ = !status.ok() && IsBusy(link_.error());
+  holders_ = busy_ ? watch.Text() : "";
+  return busy_;
+}
+
 absl::StatusOr<bool> BandRows::Free(absl::Duration patience) {
+  absl::Status locked;
   // Outside of a transaction: the locks go with the statement.
-  const absl::Status locked =
-      link_
-          .Run(absl::StrCat(Within(patience), "SELECT lo FROM locus_fence WHERE lo IN (",
-                            LosOf(move_.ranges), ") FOR UPDATE"),
-               {Rows(1, kMostRows)})
-          .status();
-  if (!locked.ok() && IsBusy(link_.error())) return false;
+  const bool kept = IsKept(
+      [&] {
+        return link_
+            .Run(absl::StrCat(Within(patience), "SELECT lo FROM locus_fence WHERE lo IN (",
+                              LosOf(move_.ranges), ") FOR UPDATE"),
+                 {Rows(1, kMostRows)})
+            .status();
+      },
+      locked);
+  if (kept) return false;
   LOCUS_RETURN_IF_ERROR(locked);
   return true;
 }
@@ -213,7 +226,7 @@ absl::StatusOr<BandRows::Written> BandRows::Replace(const BandFence& row, uint64
                                 ? "NULL"
                                 : SqlText(internal::TokenText(row.token_share, row.token_nonce));
   Written written = Written::kDone;
-  absl::Status status = link_.Transact([&]() -> absl::Status {
+  const auto replace = [&]() -> absl::Status {
     LOCUS_RETURN_IF_ERROR(CheckRun(link_, move_.name, run));
     LOCUS_ASSIGN_OR_RETURN(
         std::vector<Result> results,
@@ -234,10 +247,12 @@ absl::StatusOr<BandRows::Written> BandRows::Replace(const BandFence& row, uint64
         "mariadb ", link_.place(), " has ", results[0].rows.size(),
         " prepared XA transactions, which have dropped their locks and may still commit; commit "
         "or roll them back (XA RECOVER lists them)"));
-  });
+  };
+  absl::Status status;
+  const bool kept = IsKept([&] { return link_.Transact(replace); }, status);
   if (written == Written::kOutdated) return written;
-  if (!status.ok() && IsBusy(link_.error())) return Written::kBusy;
-  if (!status.ok()) return status;
+  if (kept) return Written::kBusy;
+  LOCUS_RETURN_IF_ERROR(status);
   return written;
 }
 

@@ -3,6 +3,7 @@
 #define LOCUS_MIGRATION_ENGINE_MARIADB_RUN_BAND_ROWS_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -44,8 +45,11 @@ class BandRows {
   // Makes the rows, at share 0 and `step`, each naming the other shard, and gives the vnodes to
   // them; nothing where that is done. When it returns OK, every write of these vnodes under way
   // holds one of them. Errors of RecutOf and RegroupFence, after which the next call goes on;
-  // FAILED_PRECONDITION as of Replace.
+  // FAILED_PRECONDITION as of Replace. Each call that writers keep from its end doubles `patience`
+  // for the next, up to 8 times of it, and the next ones name the sessions of these writers.
   absl::Status Make(uint64_t step, uint64_t run, absl::Duration patience);
+  // How many calls of Make, one after the other, writers have kept from its end.
+  unsigned kept() const { return kept_; }
   // FAILED_PRECONDITION: a range has no row of its own, the rows differ from each other, or they
   // are bound to another server than the one that answers.
   absl::StatusOr<internal::BandFence> Read();
@@ -71,11 +75,20 @@ class BandRows {
   // dropped its lock and may still commit.
   absl::StatusOr<Written> Replace(const internal::BandFence& row, uint64_t seen, uint64_t run,
                                   absl::Duration patience);
+  // Of those that kept the fence from the last Free or Replace, where the one before was busy, too:
+  // what LockHolders says.
+  const std::string& holders() const { return holders_; }
 
  private:
   const Move& move_;
   const internal::Side side_;
   ShardLink& link_;
+  // Runs `work`, which waits for writers; whether they kept the fence.
+  bool IsKept(const std::function<absl::Status()>& work, absl::Status& status);
+
+  unsigned kept_ = 0;
+  bool busy_ = false;  // Free or Replace, the last time
+  std::string holders_;
 };
 
 }  // namespace locus::mariadb

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "migration/engine/mariadb/run/lock_holders.h"
 #include "migration/fence/guard_sql.h"
 #include "src/base/check.h"
 #include "src/engine/mariadb/errors.h"
@@ -23,7 +24,8 @@ namespace {
 constexpr size_t kVnodes = 65536;
 // A runner must look at its move again before another one takes it over.
 constexpr std::chrono::seconds kMostTime{2};
-constexpr uint32_t kFirstBatch = 32, kMostBatch = 512;
+constexpr uint32_t kMostBatch = 512;
+constexpr char kWithoutWaiting[] = "SET STATEMENT innodb_lock_wait_timeout = 0 FOR ";
 
 std::string ValuesOf(const FenceRow& row) {
   return absl::StrCat("(", row.lo, ", ", row.hi, ", ", row.own_lo, ", ", row.own_hi, ", ", row.step,
@@ -55,14 +57,17 @@ struct Pointing {
 class Regrouping {
  public:
   Regrouping(ShardLink& link, const Regroup& regroup, const std::function<absl::Status()>& check,
-             absl::Duration patience)
+             const RegroupPatience& patience, bool& kept)
       : link_(link),
         regroup_(regroup),
         check_(check),
         patience_(patience),
+        kept_(kept),
         stored_(MapOf(regroup.stored)),
+        made_(MapOf(regroup.made)),
         after_(MapOf(Apart(regroup.stored))) {
     for (const FenceRow& row : regroup.removed) after_.erase(row.lo);
+    for (const FenceRow& row : regroup.rest) after_[row.lo] = row;
     for (const FenceRow& row : regroup.made) after_[row.lo] = row;
   }
 
@@ -85,11 +90,16 @@ class Regrouping {
                                            row.hi, " meanwhile; repeat the command"));
   }
   absl::Status Transact(const std::function<absl::Status()>& work) {
+    LockHolders holders(link_, patience_.names);
     const absl::Status done = link_.Transact([&]() -> absl::Status {
       LOCUS_RETURN_IF_ERROR(check_());
       return work();
     });
-    return !done.ok() && IsBusy(link_.error()) ? KeptFence(link_.place(), patience_) : done;
+    return !done.ok() && IsBusy(link_.error()) ? Kept(holders.Text()) : done;
+  }
+  absl::Status Kept(const std::string& holders) {
+    kept_ = true;
+    return KeptFence(link_.place(), patience_.wait, holders);
   }
 
   // The fence may be one of an earlier version, whose guards find rows by their ranges.
@@ -107,8 +117,8 @@ class Regrouping {
   // The rows that give way are locked as writers lock them, so that they stay as they were read.
   absl::Status InsertRows() {
     std::vector<std::string> values;
-    for (const FenceRow& row : regroup_.made) {
-      if (!stored_.contains(row.lo)) values.push_back(ValuesOf(row));
+    for (const auto& [lo, row] : after_) {
+      if (!stored_.contains(lo)) values.push_back(ValuesOf(row));
     }
     if (values.empty()) return absl::OkStatus();
     LOCUS_RETURN_IF_ERROR(link_.Run(internal::kKeepsMap).status());
@@ -116,19 +126,22 @@ class Regrouping {
       for (const FenceRow& row : regroup_.removed) {
         LOCUS_ASSIGN_OR_RETURN(
             std::vector<Result> same,
-            link_.Run(absl::StrCat(Within(patience_), "SELECT lo FROM locus_fence WHERE ",
+            link_.Run(absl::StrCat(Within(patience_.wait), "SELECT lo FROM locus_fence WHERE ",
                                    Condition(row), " LOCK IN SHARE MODE"),
                       {Rows(1, 1)}));
         if (same[0].rows.size() != 1) return Changed(row);
       }
       return link_
-          .Run(absl::StrCat(Within(patience_),
+          .Run(absl::StrCat(Within(patience_.wait),
                             "INSERT INTO locus_fence (lo, hi, own_lo, own_hi, step, server_id,"
                             " other, token) VALUES ",
                             absl::StrJoin(values, ", ")))
           .status();
     });
   }
+
+  // Whether the vnodes of others must leave this stored row.
+  bool IsTaken(uint32_t lo) const { return made_.contains(lo) || !after_.contains(lo); }
 
   absl::StatusOr<std::vector<Pointing>> WrongPointers() {
     LOCUS_ASSIGN_OR_RETURN(
@@ -162,6 +175,7 @@ class Regrouping {
                                       from->second.server_id == to->server_id
                                 : to->own_lo >= to->own_hi;
       if (!same) return refuse(vnode, "the row that it names accepts other cohorts");
+      if (one.from && !made_.contains(to->lo) && !IsTaken(*one.from)) continue;
       one.to = to->lo;
       if (!wrong.empty() && wrong.back().last + 1 == vnode && wrong.back().from == one.from &&
           wrong.back().to == one.to) {
@@ -173,55 +187,88 @@ class Regrouping {
     return wrong;
   }
 
-  // One batch, a transaction of its own.
-  absl::Status PointSome(uint32_t first, uint32_t last, const Pointing& pointing) {
+  // A transaction of its own.
+  absl::Status PointSome(const std::string& within, uint32_t first, uint32_t last,
+                         const Pointing& pointing) {
     return link_
-        .Run(absl::StrCat(Within(patience_), "UPDATE locus_vnode SET fence = ", pointing.to,
+        .Run(absl::StrCat(within, "UPDATE locus_vnode SET fence = ", pointing.to,
                           " WHERE vnode BETWEEN ", first, " AND ", last, " AND fence <=> ",
                           pointing.from ? absl::StrCat(*pointing.from) : "NULL"),
              {kNoRows})
         .status();
   }
 
+  // First those that no writer keeps, without waiting: behind a batch that waits for one vnode the
+  // writers of all would queue.
   absl::Status Point(const std::vector<Pointing>& left) {
-    uint32_t batch = kFirstBatch;
-    bool kept = false;
+    uint32_t batch = kMostBatch;
+    std::vector<Pointing> kept;
     for (const Pointing& pointing : left) {
       for (uint32_t first = pointing.first; first <= pointing.last;) {
-        if (SteadyClock::now() > until_) {
-          return absl::UnavailableError(absl::StrCat("mariadb ", link_.place(), ": vnodes from ",
-                                                     first, " are to be pointed to row ",
-                                                     pointing.to, " of locus_fence yet"));
-        }
+        if (SteadyClock::now() > until_) return Late(first);
         const uint32_t last = std::min(pointing.last, first + batch - 1);
-        absl::Status done = PointSome(first, last, pointing);
+        const absl::Status done = PointSome(kWithoutWaiting, first, last, pointing);
+        if (!done.ok() && !IsBusy(link_.error())) return done;
         if (done.ok()) {
           first = last + 1;
           batch = std::min(batch * 2, kMostBatch);
-          continue;
+        } else if (last > first) {
+          batch = std::max(batch / 4, 1u);
+        } else {
+          kept.push_back({first, first, pointing.from, pointing.to});
+          ++first;
         }
-        if (!IsBusy(link_.error())) return done;
-        // One vnode that a writer keeps must not keep the others.
-        kept = kept || batch == 1;
-        if (batch == 1) ++first;
-        batch = batch == 1 ? kFirstBatch : std::max(batch / 8, 1u);
       }
     }
-    return kept ? KeptFence(link_.place(), patience_) : absl::OkStatus();
+    return PointKept(kept);
   }
 
-  // Nobody reads these rows by the map any more, but for those that keep vnodes. A client with SQL
-  // of an earlier version may have locked one by its range, so each is waited for.
+  // Then the others one by one. Nothing else is locked meanwhile, so that nobody deadlocks.
+  absl::Status PointKept(const std::vector<Pointing>& kept) {
+    std::string holders;
+    bool busy = false;
+    for (size_t i = 0; i < kept.size(); ++i) {
+      if (SteadyClock::now() > until_) return busy ? Kept(holders) : Late(kept[i].first);
+      const Pointing& one = kept[(i + patience_.turn) % kept.size()];
+      LockHolders watch(link_, patience_.names);
+      const absl::Status done = PointSome(Within(patience_.wait), one.first, one.last, one);
+      if (done.ok()) continue;
+      if (!IsBusy(link_.error())) return done;
+      busy = true;
+      if (holders.empty()) holders = watch.Text();
+    }
+    return busy ? Kept(holders) : absl::OkStatus();
+  }
+  absl::Status Late(uint32_t vnode) const {
+    return absl::UnavailableError(absl::StrCat("mariadb ", link_.place(), ": vnodes from ", vnode,
+                                               " are to be pointed to their row of locus_fence"
+                                               " yet"));
+  }
+
+  // By the map, rows that change or go have writers of their own vnodes only. Others may have read
+  // one by its range, with SQL of an earlier version, so each is waited for. A row that only has to
+  // end earlier may stay as it is while its writers keep it.
   absl::Status EndRows() {
-    // Also rows that an earlier regroup has left over others.
     for (const auto& [lo, row] : after_) {
-      auto stored = stored_.find(lo);
-      if (stored == stored_.end() || stored->second == row) continue;
-      LOCUS_RETURN_IF_ERROR(
-          Change(stored->second,
-                 absl::StrCat("UPDATE locus_fence SET hi = ", row.hi, ", own_lo = ", row.own_lo,
-                              ", own_hi = ", row.own_hi, ", step = ", row.step, ", other = ",
-                              row.other.empty() ? "NULL" : SqlText(row.other), ", token = NULL")));
+      auto found = stored_.find(lo);
+      if (found == stored_.end() || found->second == row) continue;
+      const FenceRow& stored = found->second;
+      FenceRow shorter = stored;
+      shorter.hi = row.hi;
+      if (shorter == row) {
+        const absl::Status done =
+            link_
+                .Run(absl::StrCat(kWithoutWaiting, "UPDATE locus_fence SET hi = ", row.hi,
+                                  " WHERE ", Condition(stored)),
+                     {kNoRows})
+                .status();
+        if (!done.ok() && !IsBusy(link_.error())) return done;
+        continue;
+      }
+      LOCUS_RETURN_IF_ERROR(Change(
+          stored, absl::StrCat("UPDATE locus_fence SET hi = ", row.hi, ", own_lo = ", row.own_lo,
+                               ", own_hi = ", row.own_hi, ", step = ", row.step, ", other = ",
+                               row.other.empty() ? "NULL" : SqlText(row.other), ", token = NULL")));
     }
     for (const FenceRow& row : regroup_.removed) {
       if (after_.contains(row.lo)) continue;
@@ -234,7 +281,8 @@ class Regrouping {
     return Transact([&]() -> absl::Status {
       LOCUS_ASSIGN_OR_RETURN(
           std::vector<Result> done,
-          link_.Run(absl::StrCat(Within(patience_), change, " WHERE ", Condition(row)), {kNoRows}));
+          link_.Run(absl::StrCat(Within(patience_.wait), change, " WHERE ", Condition(row)),
+                    {kNoRows}));
       return done[0].affected == 1 ? absl::OkStatus() : Changed(row);
     });
   }
@@ -242,18 +290,21 @@ class Regrouping {
   ShardLink& link_;
   const Regroup& regroup_;
   const std::function<absl::Status()>& check_;
-  const absl::Duration patience_;
+  const RegroupPatience& patience_;
+  bool& kept_;
   const ByLo stored_;
+  const ByLo made_;
   ByLo after_;  // apart
   const SteadyClock::time_point until_ = SteadyClock::now() + kMostTime;
 };
 
 }  // namespace
 
-absl::Status KeptFence(const std::string& place, absl::Duration patience) {
-  return absl::UnavailableError(absl::StrCat("mariadb ", place,
-                                             ": writers under way kept the fence for longer than ",
-                                             absl::FormatDuration(patience)));
+absl::Status KeptFence(const std::string& place, absl::Duration patience,
+                       const std::string& holders) {
+  return absl::UnavailableError(absl::StrCat(
+      "mariadb ", place, ": writers under way kept the fence for longer than ",
+      absl::FormatDuration(patience), holders.empty() ? "" : absl::StrCat(": ", holders)));
 }
 
 std::string Within(absl::Duration patience) {
@@ -307,8 +358,9 @@ absl::Status RegroupAlone(ShardLink& link, const std::function<absl::Status()>& 
 }
 
 absl::Status RegroupFence(ShardLink& link, const Regroup& regroup,
-                          const std::function<absl::Status()>& check, absl::Duration patience) {
-  return Regrouping(link, regroup, check, patience).Run();
+                          const std::function<absl::Status()>& check,
+                          const RegroupPatience& patience, bool& kept) {
+  return Regrouping(link, regroup, check, patience, kept).Run();
 }
 
 }  // namespace locus::mariadb

@@ -13,14 +13,19 @@
 #include "routing/fence/fence_row.h"
 
 // A regroup gives vnodes another row of the fence while clients write: the new row is made with the
-// state of the old one, then the vnodes are pointed to it in small batches, each within a bounded
-// time. Both rows accept the same, so it may stop anywhere: until its end, rows may overlap. At its
-// end every write under way holds the row that its vnode then has.
+// state of the old one, then the vnodes are pointed to it. Both rows accept the same, so it may
+// stop anywhere. At its end every write of these vnodes under way holds the new row.
+//
+// Only these vnodes change. Others keep the row that they have, also where a row that begins before
+// them is cut: of two rows that cover a vnode, the one that begins last says where it belongs, and
+// locus_vnode may name the earlier one as long as both accept the same.
 
 namespace locus::mariadb {
 
-// UNAVAILABLE: writers under way kept rows of the fence for longer than `patience`.
-absl::Status KeptFence(const std::string& place, absl::Duration patience);
+// UNAVAILABLE: writers under way kept rows of the fence for longer than `patience`. `holders`: what
+// LockHolders says of them.
+absl::Status KeptFence(const std::string& place, absl::Duration patience,
+                       const std::string& holders = "");
 // Put before a statement that waits for the writers of fence rows: all others queue behind it.
 std::string Within(absl::Duration patience);
 // Whether this error of the server means that writers kept a row for longer.
@@ -28,22 +33,32 @@ bool IsBusy(unsigned error);
 
 // All rows of the fence as they are stored, ascending.
 absl::StatusOr<std::vector<internal::FenceRow>> StoredFence(ShardLink& link);
-// The same rows without overlaps: where a regroup has stopped, a row ends before the next begins.
+// The same rows without overlaps: a row ends before the next begins.
 std::vector<internal::FenceRow> Apart(std::vector<internal::FenceRow> rows);
 
 struct Regroup {
   std::vector<internal::FenceRow> stored;   // what StoredFence returned
   std::vector<internal::FenceRow> removed;  // of Apart(stored): these give way
   std::vector<internal::FenceRow> made;     // to these, which accept the same of their vnodes
+  std::vector<internal::FenceRow> rest;     // and these, to which no vnode need be pointed yet
+};
+// How long writers are waited for.
+struct RegroupPatience {
+  // A writer of one vnode that is pointed to another row; writers of others do not wait meanwhile.
+  // Also for the writers of a row of `made` that takes the place of a stored one.
+  absl::Duration wait = absl::ZeroDuration();
+  unsigned turn = 0;   // of several such vnodes, which is the first: another one at each call
+  bool names = false;  // finds out which sessions kept them, on another connection
 };
 // Has one regroup of a shard at a time run `work`. UNAVAILABLE: another one is under way.
 absl::Status RegroupAlone(ShardLink& link, const std::function<absl::Status()>& work);
 // Within RegroupAlone. `check`: called in each transaction that changes the fence; its error ends
-// the regroup. ABORTED: a row has changed since it was read. UNAVAILABLE: writers under way kept a
-// row for longer than `patience`, or there are more vnodes than one call points to new rows: the
+// the regroup. ABORTED: a row has changed since it was read. UNAVAILABLE: writers under way kept
+// vnodes (`kept` becomes true), or there are more of them than one call points to new rows: the
 // next call goes on. FAILED_PRECONDITION: the map names a row that does not accept the same.
 absl::Status RegroupFence(ShardLink& link, const Regroup& regroup,
-                          const std::function<absl::Status()>& check, absl::Duration patience);
+                          const std::function<absl::Status()>& check,
+                          const RegroupPatience& patience, bool& kept);
 
 }  // namespace locus::mariadb
 

@@ -152,6 +152,10 @@ absl::Status MoveRunner::EnterPhase(Phase phase, const MoveSight& sight) {
   switch (phase) {
     case Phase::kPrepared:
       LOCUS_RETURN_IF_ERROR(Sparingly(prepares_, [this] { return Prepare(); }));
+      {
+        LOCUS_ASSIGN_OR_RETURN(const bool done, RegroupFences());
+        if (!done) return absl::OkStatus();  // the move is held
+      }
       break;
     case Phase::kVerifying:
     case Phase::kFinalizing: {
@@ -197,28 +201,6 @@ absl::Status MoveRunner::InstallFence(const MoveShard& shard, const RoutingTable
   return fence.Install(without, shard.id);
 }
 
-// The rows of both fences, at one step that no fence of these vnodes ever had.
-absl::Status MoveRunner::PrepareFences() {
-  LOCUS_ASSIGN_OR_RETURN(std::vector<FenceRow> source, source_bands_->Touching());
-  LOCUS_ASSIGN_OR_RETURN(std::vector<FenceRow> target, target_bands_->Touching());
-  uint64_t step = 0;
-  for (const FenceRow& row : source) step = std::max(step, row.step);
-  for (const FenceRow& row : target) step = std::max(step, row.step);
-  ++step;
-  auto source_row = source_bands_->Read(), target_row = target_bands_->Read();
-  if (source_row.ok() && target_row.ok()) {
-    const internal::Situation now = SituationOf(*source_row, *target_row, internal::kCohorts);
-    const bool named =
-        source.front().other == move_.target.name && target.front().other == move_.source.name;
-    // Made before this, but perhaps not all vnodes were given to them.
-    if (now.kind == internal::Situation::Kind::kAgreed && now.share == 0 && named) {
-      step = source_row->step;
-    }
-  }
-  LOCUS_RETURN_IF_ERROR(target_bands_->Make(step, run_, options_.pace.fence_wait));
-  return source_bands_->Make(step, run_, options_.pace.fence_wait);
-}
-
 absl::Status MoveRunner::PrepareShard(const MoveShard& shard, const RoutingTable& table,
                                       ShardLink& link) {
   LOCUS_RETURN_IF_ERROR(InstallFence(shard, table));
@@ -257,7 +239,7 @@ absl::Status MoveRunner::Prepare() {
     ShardLink& link = shard == &move_.source ? *source_ : *target_;
     LOCUS_RETURN_IF_ERROR(PrepareLocked(link, [&] { return PrepareShard(*shard, table, link); }));
   }
-  return PrepareFences();
+  return absl::OkStatus();
 }
 
 // A shard was promoted or restored before the move began: nobody else would bind its vnodes.

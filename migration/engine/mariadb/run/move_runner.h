@@ -159,7 +159,6 @@ class MoveRunner {
   absl::Status EnterPhase(internal::Phase phase, const internal::MoveSight& sight);
   absl::Status Prepare();
   absl::Status PrepareShard(const MoveShard& shard, const RoutingTable& table, ShardLink& link);
-  absl::Status PrepareFences();
   absl::Status InstallFence(const MoveShard& shard, const RoutingTable& table);
   absl::Status PrepareLocked(ShardLink& link, const std::function<absl::Status()>& work);
   absl::Status Rebind();
@@ -175,9 +174,12 @@ class MoveRunner {
   absl::Status Compare(const std::atomic<bool>& stop);
   absl::Status Clean(const std::atomic<bool>& stop);
 
-  // move_step.cc: how a band is handed over.
+  // move_step.cc: how fences get their rows, and a band is handed over.
+  absl::Status PrepareFences();
+  absl::StatusOr<bool> RegroupFences();
   absl::Status CandidatesHave(internal::Side side);
   absl::StatusOr<BandRows::Written> Write(internal::Side side, const internal::BandFence& row);
+  absl::Status Kept(internal::Side side) const;
   absl::StatusOr<bool> Change(internal::Side side, const std::optional<internal::BandFence>& row);
   absl::Status HoldBusyStep(const absl::Status& busy);
   absl::Status CheckGuards();

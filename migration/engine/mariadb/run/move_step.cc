@@ -11,6 +11,7 @@
 namespace locus::mariadb {
 
 using internal::BandFence;
+using internal::FenceRow;
 using internal::Side;
 using SteadyClock = std::chrono::steady_clock;
 
@@ -45,6 +46,47 @@ absl::StatusOr<BandRows::Written> MoveRunner::Write(Side side, const BandFence& 
       ->Replace(row, (source ? source_row_ : target_row_).step, run_, options_.pace.fence_wait);
 }
 
+// The rows of both fences, at one step that no fence of these vnodes ever had.
+absl::Status MoveRunner::PrepareFences() {
+  LOCUS_ASSIGN_OR_RETURN(std::vector<FenceRow> source, source_bands_->Touching());
+  LOCUS_ASSIGN_OR_RETURN(std::vector<FenceRow> target, target_bands_->Touching());
+  uint64_t step = 0;
+  for (const FenceRow& row : source) step = std::max(step, row.step);
+  for (const FenceRow& row : target) step = std::max(step, row.step);
+  ++step;
+  auto source_row = source_bands_->Read(), target_row = target_bands_->Read();
+  if (source_row.ok() && target_row.ok()) {
+    const internal::Situation now = SituationOf(*source_row, *target_row, internal::kCohorts);
+    const bool named =
+        source.front().other == move_.target.name && target.front().other == move_.source.name;
+    // Made before this, but perhaps not all vnodes were given to them.
+    if (now.kind == internal::Situation::Kind::kAgreed && now.share == 0 && named) {
+      step = source_row->step;
+    }
+  }
+  LOCUS_RETURN_IF_ERROR(target_bands_->Make(step, run_, options_.pace.fence_wait));
+  return source_bands_->Make(step, run_, options_.pace.fence_wait);
+}
+
+// Whether they are made; no: the move was held, as for a step.
+absl::StatusOr<bool> MoveRunner::RegroupFences() {
+  const unsigned before = source_bands_->kept() + target_bands_->kept();
+  const absl::Status made = Sparingly(steps_, [this] { return PrepareFences(); });
+  if (source_bands_->kept() + target_bands_->kept() > before) {
+    LOCUS_RETURN_IF_ERROR(HoldBusyStep(made));
+    return false;
+  }
+  LOCUS_RETURN_IF_ERROR(made);
+  busy_since_ = {};
+  return true;
+}
+
+absl::Status MoveRunner::Kept(Side side) const {
+  const bool source = side == Side::kSource;
+  return KeptFence((source ? source_ : target_)->place(), options_.pace.fence_wait,
+                   (source ? source_bands_ : target_bands_)->holders());
+}
+
 // Whether it was replaced. Where somebody was faster, the next look sees it. Those who wrote
 // longest go first.
 absl::StatusOr<bool> MoveRunner::Change(Side side, const std::optional<BandFence>& row) {
@@ -53,8 +95,7 @@ absl::StatusOr<bool> MoveRunner::Change(Side side, const std::optional<BandFence
   LOCUS_RETURN_IF_ERROR(Sparingly(changes_, [&]() -> absl::Status {
     LOCUS_ASSIGN_OR_RETURN(written, Write(side, *row));
     if (written != BandRows::Written::kBusy) return absl::OkStatus();
-    return KeptFence((side == Side::kSource ? source_ : target_)->place(),
-                     options_.pace.fence_wait);
+    return Kept(side);
   }));
   return written == BandRows::Written::kDone;
 }
@@ -67,7 +108,7 @@ absl::Status MoveRunner::HoldBusyStep(const absl::Status& busy) {
   busy_at_ = now;
   if (absl::FromChrono(now - busy_since_) <= options_.gates.patience) return busy;
   busy_since_ = {};
-  return Hold(absl::StrCat(busy.message(), ", again and again"), false);
+  return Hold(absl::StrCat("again and again: ", busy.message()), false);
 }
 
 // The guards are what a step relies on. They seem to be missing while another move makes triggers
@@ -112,8 +153,7 @@ absl::Status MoveRunner::LetGo(uint32_t share) {
     busy = !free || written == BandRows::Written::kBusy;
     if (!busy) return absl::OkStatus();
     const Side kept = free ? donor : internal::Other(donor);
-    return KeptFence((kept == Side::kSource ? source_ : target_)->place(),
-                     options_.pace.fence_wait);
+    return Kept(kept);
   });
   if (busy) return HoldBusyStep(status);
   LOCUS_RETURN_IF_ERROR(status);

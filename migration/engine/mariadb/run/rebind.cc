@@ -22,16 +22,27 @@ using internal::Side;
 
 namespace {
 
-constexpr size_t kMostFences = 65536;
 // The guards of the rows refuse every write: only readers of the fence are waited for.
-constexpr absl::Duration kPatience = absl::Seconds(1);
+constexpr RegroupPatience kPatience{absl::Seconds(1), 0, false};
 
 ShardGene GeneOf(uint32_t vnode) { return ShardGene::FromUint16(static_cast<uint16_t>(vnode)); }
 
+// Not of `hi`: a row may go on below the next one.
 std::string Condition(const FenceRow& row) {
-  return absl::StrCat("lo = ", row.lo, " AND hi = ", row.hi, " AND own_lo = ", row.own_lo,
-                      " AND own_hi = ", row.own_hi, " AND step = ", row.step,
-                      " AND server_id = ", row.server_id);
+  return absl::StrCat("lo = ", row.lo, " AND own_lo = ", row.own_lo, " AND own_hi = ", row.own_hi,
+                      " AND step = ", row.step, " AND server_id = ", row.server_id);
+}
+
+// Makes `made` of `removed`, and points each of their vnodes to its row.
+absl::Status RegroupAll(ShardLink& link, std::vector<FenceRow> removed,
+                        std::vector<FenceRow> made) {
+  Regroup regroup;
+  LOCUS_ASSIGN_OR_RETURN(regroup.stored, StoredFence(link));
+  regroup.removed = std::move(removed);
+  regroup.made = std::move(made);
+  bool kept = false;
+  return RegroupFence(
+      link, regroup, [] { return absl::OkStatus(); }, kPatience, kept);
 }
 
 absl::StatusOr<std::vector<FenceRow>> TouchingOrNone(const Move& move, Side side, ShardLink& link) {
@@ -86,16 +97,13 @@ absl::Status BindPieces(ShardLink& link, const FenceRow& row, const std::vector<
     return absl::OkStatus();
   }
   if (pieces.size() > 1) {
-    Regroup regroup;
-    LOCUS_ASSIGN_OR_RETURN(regroup.stored, StoredFence(link));
-    regroup.removed = {row};
+    std::vector<FenceRow> made;
     for (const Piece& piece : pieces) {
-      regroup.made.push_back(row);
-      regroup.made.back().lo = piece.lo;
-      regroup.made.back().hi = piece.hi;
+      made.push_back(row);
+      made.back().lo = piece.lo;
+      made.back().hi = piece.hi;
     }
-    LOCUS_RETURN_IF_ERROR(RegroupFence(
-        link, regroup, [] { return absl::OkStatus(); }, kPatience));
+    LOCUS_RETURN_IF_ERROR(RegroupAll(link, {row}, std::move(made)));
   }
   for (const Piece& piece : pieces) {
     if (!piece.why.empty()) continue;
@@ -181,16 +189,20 @@ absl::Status MayBindUnbegun(const Move& move, ShardLink& source, ShardLink& targ
   return absl::OkStatus();
 }
 
+static absl::StatusOr<int64_t> ServerId(ShardLink& link) {
+  LOCUS_ASSIGN_OR_RETURN(std::vector<Result> results, link.Run("SELECT @@server_id", {OneRow(1)}));
+  return NumberIn(results[0].rows[0], 0, link.place());
+}
+
 absl::StatusOr<bool> HasUnboundRows(ShardLink& link, const std::vector<FencedRange>& ranges) {
-  auto results = link.Run("SELECT lo, hi FROM locus_fence WHERE server_id <> @@server_id",
-                          {Rows(2, kMostFences)});
-  if (!results.ok() && link.error() == kNoSuchTable) return false;
-  LOCUS_RETURN_IF_ERROR(results.status());
-  for (const Result::Row& row : (*results)[0].rows) {
-    LOCUS_ASSIGN_OR_RETURN(int64_t lo, NumberIn(row, 0, link.place()));
-    LOCUS_ASSIGN_OR_RETURN(int64_t hi, NumberIn(row, 1, link.place()));
+  auto stored = StoredFence(link);
+  if (!stored.ok() && link.error() == kNoSuchTable) return false;
+  LOCUS_RETURN_IF_ERROR(stored.status());
+  LOCUS_ASSIGN_OR_RETURN(int64_t server, ServerId(link));
+  for (const FenceRow& row : Apart(*std::move(stored))) {
+    if (row.server_id == server) continue;
     for (const FencedRange& range : ranges) {
-      if (range.lo <= hi && range.hi >= lo) return true;
+      if (range.lo <= row.hi && range.hi >= row.lo) return true;
     }
   }
   return false;
@@ -203,11 +215,16 @@ absl::StatusOr<RebindResult> RebindRows(ShardLink& link, uint32_t shard, const R
     auto stored = StoredFence(link);
     if (!stored.ok() && link.error() == kNoSuchTable) return absl::OkStatus();
     LOCUS_RETURN_IF_ERROR(stored.status());
-    LOCUS_ASSIGN_OR_RETURN(std::vector<Result> results,
-                           link.Run("SELECT @@server_id", {OneRow(1)}));
-    LOCUS_ASSIGN_OR_RETURN(int64_t server, NumberIn(results[0].rows[0], 0, link.place()));
-    for (const FenceRow& row : Apart(*stored)) {
-      if (row.server_id == server) continue;
+    LOCUS_ASSIGN_OR_RETURN(int64_t server, ServerId(link));
+    const std::vector<FenceRow> rows = Apart(*std::move(stored));
+    auto is_unbound = [&](const FenceRow& row) { return row.server_id != server; };
+    // A vnode may name an earlier row than the one that says where it belongs: it must not be bound
+    // with the vnodes of that one.
+    if (!dry && absl::c_any_of(rows, is_unbound)) {
+      LOCUS_RETURN_IF_ERROR(RegroupAll(link, {}, rows));
+    }
+    for (const FenceRow& row : rows) {
+      if (!is_unbound(row)) continue;
       const std::vector<Piece> pieces = JudgedPieces(row, shard, table, fitting);
       if (!dry) LOCUS_RETURN_IF_ERROR(BindPieces(link, row, pieces));
       for (const Piece& piece : pieces) {

@@ -61,6 +61,8 @@ class ShardLink {
   // through when it is tried again.
   unsigned error() const { return error_; }
   bool conflict() const { return conflict_; }
+  // Of the connection, by which its server names it; 0: there is none.
+  uint64_t session() const { return connection_ ? connection_->session() : 0; }
   // "host:port/database"; that of the first host while there is no connection.
   std::string place() const;
 
