@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -72,13 +73,20 @@ class SequenceTypeStore {
     on_event_ = std::move(hook);
   }
 
+  // Tells Create the value of a counter that has no rule; NOT_FOUND: it has none.
+  // OpenSequenceTypeStore (locus/routing/uri.h) sets it. To be set before the handle is shared.
+  void set_plain_value(std::function<absl::StatusOr<int64_t>(const std::string&)> value) {
+    plain_value_ = std::move(value);
+  }
+
   // Whether a change may make a number be written twice (above).
   enum class Repeats { kRefused, kAllowed };
 
   // Stores a new rule; type.version is ignored. Returns it with its version. ALREADY_EXISTS: there
   // is a type of that name. FAILED_PRECONDITION: there was one, and numbers of it may be written
-  // again; also if its period was another, or its last rule cannot be read. INVALID_ARGUMENT:
-  // SequenceType::Check.
+  // again; also if its period was another, or its last rule cannot be read; or a counter without a
+  // rule has the name (set_plain_value), whose numbers the type would give again.
+  // INVALID_ARGUMENT: SequenceType::Check.
   absl::StatusOr<SequenceType> Create(SequenceType type, Repeats repeats = Repeats::kRefused);
 
   // NOT_FOUND: there is no such type, and was none. FAILED_PRECONDITION: it was dropped.
@@ -142,11 +150,18 @@ class SequenceTypeStore {
   absl::StatusOr<std::string> TextAfterOf(const SequenceType& before, const SequenceType& next,
                                           Repeats repeats);
   absl::Status Changed(std::string_view name, uint64_t version);
+  // OK: no counter without a rule has the name. Requires plain_value_.
+  absl::Status CheckNotCounted(const std::string& name) const;
   void Tell(SequenceTypeEvent::Kind kind, std::optional<SequenceType> before,
             const SequenceType& after) const;
 
   std::function<void(const SequenceTypeEvent&)> on_event_;
+  std::function<absl::StatusOr<int64_t>(const std::string&)> plain_value_;
 };
+
+// Makes a sequencer without rules refuse the names of types, and of their counters, as those of
+// OpenSequencer do (locus/sequencer.h). `types` are of the sequencer's store.
+void RefuseNamesOfTypes(Sequencer& sequencer, std::shared_ptr<SequenceTypeStore> types);
 
 }  // namespace locus
 

@@ -3,10 +3,12 @@
 #define LOCUS_SEQUENCER_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -38,6 +40,10 @@ struct SequencerOptions {
   // A counter that no call named for this time is forgotten and starts again at `start`. In whole
   // milliseconds. 0: counters are kept.
   absl::Duration ttl = absl::ZeroDuration();
+  // Whether these are the counters of sequence types, which are counted by their rules alone;
+  // SequenceType::counter_options sets it. OpenSequencer (locus/routing/uri.h) then takes only
+  // names of such counters. False: it refuses them, and the names of types.
+  bool of_types = false;
 
   // INVALID_ARGUMENT, naming the option, its value and the limit.
   absl::Status Check() const;
@@ -80,6 +86,15 @@ struct SequencerStats {
 // Every call postpones the time at which its counter is forgotten to options().ttl from now. With
 // ttl 0, a call that writes keeps the counter for good; Get and calls that change nothing do not.
 //
+// Names of sequence types (locus/sequence_type.h), and of their counters, are counted by their rule
+// alone. A sequencer of OpenSequencer refuses them with FAILED_PRECONDITION, also those of types
+// that were dropped. It looks in the store when it first meets a counter, once more when a counter
+// begins, and again after a minute: a round trip each. It does not look where the part of a name up
+// to its first ':' is no name of a type: an uppercase letter or a '.' in it is enough. The account
+// needs the right to read the types; a store without a table of types has none.
+// An engine's own Open knows nothing of types: call RefuseNamesOfTypes
+// (locus/sequence_type_store.h), or use names that no type can have.
+//
 // Errors of every method: INVALID_ARGUMENT: a bad counter name, count or value; the message names
 // it. UNAVAILABLE: the engine did not answer. The call may have been applied nevertheless, so a
 // number may be skipped, but is never repeated. FAILED_PRECONDITION: the engine refuses until
@@ -120,6 +135,13 @@ class Sequencer {
 
   const SequencerOptions& options() const { return options_; }
 
+  // Is asked for a counter's name, prefix included: kBefore numbers of it are taken or set, and
+  // when a call has kBegun a counter, or has Set one. Numbers are given only if it returns OK, by
+  // any thread. Must not call the sequencer. To be set before the sequencer is shared.
+  enum class NameLook { kBefore, kBegun };
+  using NameCheck = std::function<absl::Status(const std::string& name, NameLook look)>;
+  void set_name_check(NameCheck check) { name_check_ = std::move(check); }
+
  protected:
   // Requires that `options` were checked.
   explicit Sequencer(SequencerOptions options);
@@ -145,10 +167,12 @@ class Sequencer {
  private:
   absl::Status CheckValue(std::string_view key, int64_t value) const;
   absl::StatusOr<Taken> TakeNumbers(std::string_view key, const std::string& name, int64_t count);
+  absl::Status CheckName(const std::string& name, NameLook look) const;
 
   const SequencerOptions options_;
   const std::shared_ptr<internal::CallCounts>
       counts_;  // not unique: its type is complete elsewhere
+  NameCheck name_check_;
 };
 
 }  // namespace locus

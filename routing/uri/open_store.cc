@@ -6,6 +6,7 @@
 #include "routing/uri/opened.h"
 #include "routing/uri/password.h"
 #include "src/base/check.h"
+#include "src/sequence_type/plain_names.h"
 
 namespace locus {
 namespace {
@@ -103,34 +104,6 @@ absl::StatusOr<std::shared_ptr<WorkerLeaseStore>> OpenWorkerLeaseStore(
   LOCUS_UNREACHABLE();
 }
 
-absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenSequenceTypeStore(
-    std::string_view uri_text, const StoreUriOptions& options) {
-  LOCUS_ASSIGN_OR_RETURN(internal::StoreUri uri, internal::StoreUri::Parse(uri_text));
-  if (uri.engine == Engine::kZookeeper) return ZookeeperHasNo(uri, "rules of sequences");
-  if (uri.engine == Engine::kSqlite) {
-    SqliteSegmentStore::Options of_file;
-    of_file.create = options.create;
-    return internal::As<std::unique_ptr<SequenceTypeStore>>(
-        SqliteSequenceTypeStore::Open(uri.path, of_file));
-  }
-  LOCUS_ASSIGN_OR_RETURN(std::string_view password, internal::Ask(options.password));
-  switch (uri.engine) {
-    case Engine::kSqlite:
-    case Engine::kZookeeper:
-      break;
-    case Engine::kLocusd:
-      return internal::OpenLocusdSequenceTypes(uri, password);
-    case Engine::kMysql:
-      return internal::OpenMysqlSequenceTypes(uri, password, options.create);
-    case Engine::kRedis:
-    case Engine::kRedisSentinel:
-      return internal::OpenRedisSequenceTypes(uri, password);
-    case Engine::kEtcd:
-      return internal::OpenEtcdSequenceTypes(uri, password);
-  }
-  LOCUS_UNREACHABLE();
-}
-
 absl::StatusOr<std::shared_ptr<StrictStore>> OpenStrictStore(std::string_view uri_text,
                                                              const StoreUriOptions& options) {
   LOCUS_ASSIGN_OR_RETURN(internal::StoreUri uri, internal::StoreUri::Parse(uri_text));
@@ -164,8 +137,38 @@ absl::StatusOr<std::unique_ptr<LocusdCluster>> OpenLocusdCluster(std::string_vie
   return internal::OpenLocusdCluster(uri, password);
 }
 
-absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(std::string_view uri_text,
-                                                         const SequencerUriOptions& options) {
+namespace {
+
+absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenTypes(std::string_view uri_text,
+                                                             const StoreUriOptions& options) {
+  LOCUS_ASSIGN_OR_RETURN(internal::StoreUri uri, internal::StoreUri::Parse(uri_text));
+  if (uri.engine == Engine::kZookeeper) return ZookeeperHasNo(uri, "rules of sequences");
+  if (uri.engine == Engine::kSqlite) {
+    SqliteSegmentStore::Options of_file;
+    of_file.create = options.create;
+    return internal::As<std::unique_ptr<SequenceTypeStore>>(
+        SqliteSequenceTypeStore::Open(uri.path, of_file));
+  }
+  LOCUS_ASSIGN_OR_RETURN(std::string_view password, internal::Ask(options.password));
+  switch (uri.engine) {
+    case Engine::kSqlite:
+    case Engine::kZookeeper:
+      break;
+    case Engine::kLocusd:
+      return internal::OpenLocusdSequenceTypes(uri, password);
+    case Engine::kMysql:
+      return internal::OpenMysqlSequenceTypes(uri, password, options.create);
+    case Engine::kRedis:
+    case Engine::kRedisSentinel:
+      return internal::OpenRedisSequenceTypes(uri, password);
+    case Engine::kEtcd:
+      return internal::OpenEtcdSequenceTypes(uri, password);
+  }
+  LOCUS_UNREACHABLE();
+}
+
+absl::StatusOr<std::unique_ptr<Sequencer>> OpenCounters(std::string_view uri_text,
+                                                        const SequencerUriOptions& options) {
   LOCUS_ASSIGN_OR_RETURN(internal::StoreUri uri, internal::StoreUri::Parse(uri_text));
   if (uri.engine == Engine::kZookeeper) return ZookeeperHasNo(uri, "sequences");
   bool is_redis = uri.engine == Engine::kRedis || uri.engine == Engine::kRedisSentinel;
@@ -190,6 +193,41 @@ absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(std::string_view uri_te
     return internal::OpenLocusdSequencer(uri, password, options.sequencer);
   }
   return OpenDurable(uri, options.password, options.sequencer);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SequenceTypeStore>> OpenSequenceTypeStore(
+    std::string_view uri, const StoreUriOptions& options) {
+  StoreUriOptions kept = options;
+  kept.password = internal::Kept(options.password);
+  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<SequenceTypeStore> types, OpenTypes(uri, kept));
+  types->set_plain_value([uri = std::string(uri), password = kept.password](
+                             const std::string& name) -> absl::StatusOr<int64_t> {
+    LOCUS_ASSIGN_OR_RETURN(auto counters, OpenCounters(uri, {.password = password}));
+    return counters->Get(name);
+  });
+  return types;
+}
+
+absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(std::string_view uri,
+                                                         const SequencerUriOptions& options) {
+  SequencerUriOptions kept = options;
+  kept.password = internal::Kept(options.password);
+  LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<Sequencer> counters, OpenCounters(uri, kept));
+  if (options.sequencer.of_types) {
+    counters->set_name_check(
+        [](const std::string& name, Sequencer::NameLook) { return internal::CheckIsOfType(name); });
+    return counters;
+  }
+  auto open = [uri = std::string(uri), password = kept.password]() {
+    return internal::As<std::shared_ptr<SequenceTypeStore>>(OpenTypes(uri, {.password = password}));
+  };
+  auto names = std::make_shared<internal::PlainNames>(std::move(open));
+  counters->set_name_check([names](const std::string& name, Sequencer::NameLook look) {
+    return names->Check(name, look);
+  });
+  return counters;
 }
 
 absl::StatusOr<std::unique_ptr<TypedSequences>> OpenTypedSequences(

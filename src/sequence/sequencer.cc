@@ -152,6 +152,7 @@ absl::Status Sequencer::CheckValue(std::string_view key, int64_t value) const {
 // server or proxy can answer anything.
 absl::StatusOr<Sequencer::Taken> Sequencer::TakeNumbers(std::string_view key,
                                                         const std::string& name, int64_t count) {
+  LOCUS_RETURN_IF_ERROR(CheckName(name, NameLook::kBefore));
   const int64_t span = count * options_.step;
   const int64_t lowest = std::min(span, LastOfFirst(span, options_));
   auto take = [&]() -> absl::StatusOr<Taken> {
@@ -162,7 +163,15 @@ absl::StatusOr<Sequencer::Taken> Sequencer::TakeNumbers(std::string_view key,
                      options_.step, " for key ", Quoted(key), "; it must be ", lowest, " to ",
                      Limit(options_), ": check the stored value of the counter"));
   };
-  return Counted(*counts_, take, count);
+  LOCUS_ASSIGN_OR_RETURN(const Taken taken, Counted(*counts_, take, count));
+  if (taken.last == LastOfFirst(span, options_)) {
+    LOCUS_RETURN_IF_ERROR(CheckName(name, NameLook::kBegun));
+  }
+  return taken;
+}
+
+absl::Status Sequencer::CheckName(const std::string& name, NameLook look) const {
+  return name_check_ ? name_check_(name, look) : absl::OkStatus();
 }
 
 absl::StatusOr<int64_t> Sequencer::Next(std::string_view key) {
@@ -187,13 +196,19 @@ absl::StatusOr<SequenceBatch> Sequencer::NextBatch(std::string_view key, int64_t
 absl::Status Sequencer::Set(std::string_view key, int64_t value) {
   LOCUS_ASSIGN_OR_RETURN(std::string name, NameOf(key));
   LOCUS_RETURN_IF_ERROR(CheckValue(key, value));
-  return Counted(*counts_, [&] { return Store(name, value); });
+  LOCUS_RETURN_IF_ERROR(CheckName(name, NameLook::kBefore));
+  LOCUS_RETURN_IF_ERROR(Counted(*counts_, [&] { return Store(name, value); }));
+  return CheckName(name, NameLook::kBegun);
 }
 
 absl::StatusOr<bool> Sequencer::SetIfNotExists(std::string_view key, int64_t value) {
   LOCUS_ASSIGN_OR_RETURN(std::string name, NameOf(key));
   LOCUS_RETURN_IF_ERROR(CheckValue(key, value));
-  return Counted(*counts_, [&] { return StoreNew(name, value); });
+  LOCUS_RETURN_IF_ERROR(CheckName(name, NameLook::kBefore));
+  LOCUS_ASSIGN_OR_RETURN(const bool is_new,
+                         Counted(*counts_, [&] { return StoreNew(name, value); }));
+  if (is_new) LOCUS_RETURN_IF_ERROR(CheckName(name, NameLook::kBegun));
+  return is_new;
 }
 
 absl::StatusOr<int64_t> Sequencer::Get(std::string_view key) {

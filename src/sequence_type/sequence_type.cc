@@ -210,6 +210,7 @@ SequencerOptions SequenceType::counter_options() const {
   options.max_value = max_value;
   options.at_max = at_max;
   options.ttl = expiry;
+  options.of_types = true;
   if (max_value != 0 || pattern.empty()) return options;
   absl::StatusOr<NumberFormat> format = Format();
   LOCUS_CHECK(format.ok());

@@ -182,8 +182,19 @@ absl::StatusOr<SequenceType> SequenceTypeStore::Create(SequenceType type, Repeat
   std::optional<uint64_t> random = internal::RandomWord();
   if (!random) return absl::UnavailableError("OpenSSL has no randomness for a version");
   type.version = (*random >> 12) + 1;
+  const bool looks = plain_value_ && repeats == Repeats::kRefused;
+  // One that was dropped goes on with its counters, and its name was refused to others meanwhile.
+  if (looks && absl::IsNotFound(FindAny(type.name).status())) {
+    LOCUS_RETURN_IF_ERROR(CheckNotCounted(type.name));
+  }
   LOCUS_ASSIGN_OR_RETURN(bool stored,
                          Swap(type.name, 0, Stored{type.version, internal::TypeTextOf(type)}));
+  if (stored && looks) {
+    // A process that begins the counter looks for a type afterwards: one of the two sees the other.
+    const absl::Status status = CheckNotCounted(type.name);
+    if (!status.ok()) LOCUS_RETURN_IF_ERROR(Swap(type.name, type.version, std::nullopt).status());
+    LOCUS_RETURN_IF_ERROR(status);
+  }
   if (stored) {
     Tell(SequenceTypeEvent::Kind::kCreated, std::nullopt, type);
     return type;
@@ -202,6 +213,18 @@ absl::StatusOr<SequenceType> SequenceTypeStore::Create(SequenceType type, Repeat
     }
   }
   return absl::AlreadyExistsError(absl::StrCat("there is a sequence type ", type.name, " already"));
+}
+
+absl::Status SequenceTypeStore::CheckNotCounted(const std::string& name) const {
+  const absl::StatusOr<int64_t> value = plain_value_(name);
+  if (absl::IsNotFound(value.status())) return absl::OkStatus();
+  LOCUS_RETURN_IF_ERROR(value.status());
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the counter ", name, " is in use without a rule and is at ", *value,
+      "; a type of that name has counters of its own, which begin anew: take another name, or say "
+      "that numbers may be written twice (Repeats::kAllowed, --may-repeat), and set the type's "
+      "counters above it (`locus seq set --type ",
+      name, "`)"));
 }
 
 absl::StatusOr<std::optional<SequenceTypeStore::Stored>> SequenceTypeStore::LoadChecked(

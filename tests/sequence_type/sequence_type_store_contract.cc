@@ -285,4 +285,21 @@ TEST_P(SequenceTypeStoreContract, RuleAndCounters_ShareAPlaceWithoutCollision) {
   EXPECT_EQ(counters->Next(counter).value(), 1010) << "counters outlive the rule";
 }
 
+TEST_P(SequenceTypeStoreContract, CounterWithoutRule_TakesNoNameOfAType) {
+  std::shared_ptr<Sequencer> plain = under_test_->Counters({});
+  RefuseNamesOfTypes(*plain, store_);
+  store_->set_plain_value(
+      [&counters = *plain](const std::string& name) { return counters.Get(name); });
+  ASSERT_TRUE(store_->Create(Invoices()).ok());
+  for (const char* name : {"invoices", "invoices:", "invoices:shop:20261125"}) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(plain->Next(name).status())) << name;
+    EXPECT_TRUE(absl::IsNotFound(plain->Get(name).status())) << name;
+  }
+  ASSERT_EQ(plain->Next("orders").value(), 1);
+  SequenceType orders = Invoices();
+  orders.name = "orders";
+  EXPECT_TRUE(absl::IsFailedPrecondition(store_->Create(orders).status()));
+  EXPECT_EQ(plain->Next("orders").value(), 2);
+}
+
 }  // namespace locus

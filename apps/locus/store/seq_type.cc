@@ -172,25 +172,6 @@ std::string VersionLine(const SequenceType& type) {
 
 }  // namespace
 
-namespace {
-
-// The counter of that name, which has no rule, is not that of the type: numbers would begin anew.
-// A store that keeps no counters yet has none.
-absl::Status CheckNotCounted(const StoreUri& store, const std::string& name) {
-  const auto counters = OpenSequencer(store, nullptr, {});
-  if (!counters.ok()) return absl::OkStatus();
-  const absl::StatusOr<int64_t> value = (*counters)->Get(name);
-  if (absl::IsNotFound(value.status())) return absl::OkStatus();
-  LOCUS_RETURN_IF_ERROR(value.status());
-  return absl::FailedPreconditionError(absl::StrCat(
-      "the counter ", name, " is in use without a rule and is at ", *value,
-      "; a type of that name has counters of its own, which begin anew. --may-repeat confirms it; "
-      "then `locus seq set --type ",
-      name, "` says what they go on from"));
-}
-
-}  // namespace
-
 int RunSeqTypeCreate(std::span<const std::string> words) {
   StoreUri store;
   SequenceType type;
@@ -216,9 +197,6 @@ int RunSeqTypeCreate(std::span<const std::string> words) {
     LOCUS_RETURN_IF_ERROR(audit.Open(store));
     LOCUS_ASSIGN_OR_RETURN(auto types, OpenSequenceTypes(store, /*create=*/true));
     audit.Follow(*types);
-    if (!may_repeat && absl::IsNotFound(types->FindAny(type.name).status())) {
-      LOCUS_RETURN_IF_ERROR(CheckNotCounted(store, type.name));
-    }
     LOCUS_ASSIGN_OR_RETURN(type, types->Create(type, RepeatsOf(may_repeat)));
     out = VersionLine(type);
     return absl::OkStatus();

@@ -81,6 +81,9 @@ struct SequencerUriOptions {
   std::string ceiling = {};
   AskPassword ceiling_password = nullptr;
 };
+// Counters without rules; with SequencerOptions::of_types those of sequence types. Either refuses
+// the names of the other (locus/sequencer.h); the types of the store are opened when they are first
+// needed.
 absl::StatusOr<std::unique_ptr<Sequencer>> OpenSequencer(std::string_view uri,
                                                          const SequencerUriOptions& options = {});
 
