@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strict sequences by real nodes: how they spread, and what callers see of hand-overs and deaths.
 #include <signal.h>
+#include <sqlite3.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -10,6 +11,7 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "locus/engine/sqlite.h"
@@ -109,6 +111,50 @@ TEST_F(LocusdStrictTest, FixedSections_AreTheNodesOwn) {
   EXPECT_TRUE(WaitUntil([&] { return nodes_[0]->Metric("locus_strict_nodes_alive") == "2"; }));
   EXPECT_EQ(Owned(0), 5);
   EXPECT_EQ(nodes_[0]->Metric("locus_strict_sections_handed_over_total"), "0");
+}
+
+TEST_F(LocusdStrictTest, SectionsOfANodeAreNotServed_ItAloneIsNotReady) {
+  Start(2);
+  ASSERT_TRUE(Spread({0, 1}));
+  auto ready = [this](size_t node) { return nodes_[node]->StatusOf("GET", "/readyz"); };
+  EXPECT_EQ(ready(0), 200u);
+  EXPECT_EQ(ready(1), 200u);
+  // What a node leaves behind makes no other one unready: neither until its leases end, nor later.
+  nodes_[1]->process().KillHard();
+  EXPECT_TRUE(WaitUntil([&] {
+    EXPECT_EQ(ready(0), 200u);
+    return Owned(0) == kSections;
+  }));
+  EXPECT_EQ(ready(0), 200u);
+  // The store does not answer, so its leases end.
+  sqlite3* store = nullptr;
+  ASSERT_EQ(sqlite3_open((directory_ / "strict.db").c_str(), &store), SQLITE_OK);
+  sqlite3_busy_timeout(store, 60'000);
+  ASSERT_EQ(sqlite3_exec(store, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
+  EXPECT_TRUE(WaitUntil([&] { return ready(0) == 503u; }));
+  EXPECT_THAT(nodes_[0]->Ask("GET", "/readyz")->body, HasSubstr("has not renewed the leases"));
+  EXPECT_EQ(nodes_[0]->StatusOf("GET", "/healthz"), 200u);
+  EXPECT_TRUE(WaitUntil([&] {
+    return nodes_[0]->StatusOf("POST", "/v1/strict/next", R"({"uids": ["1"]})") == 503u;
+  }));
+  ASSERT_EQ(sqlite3_exec(store, "ROLLBACK", nullptr, nullptr, nullptr), SQLITE_OK);
+  EXPECT_EQ(sqlite3_close(store), SQLITE_OK);
+  EXPECT_TRUE(WaitUntil([&] { return ready(0) == 200u; }));
+}
+
+// Whoever takes none has none.
+TEST_F(LocusdStrictTest, NodesWithSectionsOfTheirOwn_AreReadyWithoutThoseOfOthers) {
+  Start(1, "sections = [\"0-4\"]\n");
+  Start(1, "sections = [\"5-9\"]\n");
+  EXPECT_TRUE(WaitUntil([&] { return Owned(0) == 5 && Owned(1) == 5; }));
+  nodes_[1]->process().KillHard();
+  const absl::Time until = absl::Now() + kTtl + absl::Seconds(7);
+  EXPECT_TRUE(WaitUntil([&] {
+    EXPECT_EQ(nodes_[0]->StatusOf("GET", "/readyz"), 200u);
+    return absl::Now() >= until;
+  }));
+  nodes_[0]->Good("POST", "/v1/strict/sections:hand_over", "{}");
+  EXPECT_EQ(nodes_[0]->StatusOf("GET", "/readyz"), 200u);
 }
 
 TEST_F(LocusdStrictTest, DamagedRequests_AreRefusedAndNothingElse) {

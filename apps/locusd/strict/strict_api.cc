@@ -130,9 +130,7 @@ class StrictApi::Rep {
         absl::NotFoundError(absl::StrCat("there is no ", internal::Quoted(request.path)))));
   }
 
-  absl::Status Ready() const {
-    return node_.sequencer() != nullptr ? absl::OkStatus() : node_.NotOpen();
-  }
+  absl::Status Ready() const { return node_.Ready(); }
   std::string Metrics() const { return StrictMetrics(node_, counts_); }
 
  private:

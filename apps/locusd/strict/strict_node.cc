@@ -54,6 +54,33 @@ absl::Status StrictNode::NotOpen() const {
                    open_error_.ok() ? "" : absl::StrCat(": ", open_error_.message())));
 }
 
+absl::Status StrictNode::Ready() const {
+  if (sequencer() == nullptr) return NotOpen();
+  const StrictSequencerStats stats = sequencer()->Stats();
+  if (stats.owned > 0 && stats.left < absl::ZeroDuration()) {
+    return absl::UnavailableError(absl::StrCat(
+        "sections of this node are not served: the store has not renewed the leases "
+        "of its ",
+        stats.owned, ", of which the first ended ",
+        absl::FormatDuration(absl::Trunc(-stats.left, absl::Milliseconds(1))), " ago"));
+  }
+  const absl::Duration rest = Rest();
+  MutexLock lock(mutex_);
+  if (!view_) return absl::UnavailableError("the table of strict sections was not read yet");
+  if (stats.owned == 0 && takes() && rest > absl::ZeroDuration()) {
+    return absl::UnavailableError(
+        absl::StrCat("the set of strict sequences rests after a loss for another ",
+                     absl::FormatDuration(absl::Trunc(rest, absl::Milliseconds(1)))));
+  }
+  const auto late = std::count_if(wanted_.begin(), wanted_.end(), [this](const auto& one) {
+    return Now() - one.second > kTakeOver;
+  });
+  if (late == 0 || !takes()) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(
+      late, " sections that no node has are this node's part, and it could not take them for ",
+      absl::FormatDuration(kTakeOver)));
+}
+
 void StrictNode::SetTable(std::shared_ptr<const StrictTable> table) {
   table_version_.store(table->version(), std::memory_order_relaxed);
   table_.store(std::move(table));
@@ -94,6 +121,7 @@ absl::StatusOr<StrictNode::Change> StrictNode::Take(std::span<const uint32_t> se
     change.sections += granted.size();
     MutexLock lock(mutex_);
     stats_.taken += granted.size();
+    for (const uint32_t section : granted) wanted_.erase(section);
   }
   return change;
 }
@@ -281,6 +309,12 @@ absl::StatusOr<RoundPlan> StrictNode::Plan(bool by_load) {
   if (hand_overs_of_view_ == hand_overs_) input.owned = std::move(owned);
   RoundPlan plan = PlanRound(input);
   free_ = plan.free;
+  std::map<uint32_t, absl::Duration> wanted;
+  for (const uint32_t section : plan.take) {
+    const auto before = wanted_.find(section);
+    wanted[section] = before == wanted_.end() ? Now() : before->second;
+  }
+  wanted_ = std::move(wanted);
   return plan;
 }
 

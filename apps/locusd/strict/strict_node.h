@@ -54,6 +54,13 @@ class StrictNode {
   absl::Status OpenSet(const Open& open);
   // What is said of a set that is not open yet: UNAVAILABLE, with what the last OpenSet said.
   absl::Status NotOpen() const;
+  // How long a node may take for sections that nobody has and that are its part, before Ready.
+  static constexpr absl::Duration kTakeOver = absl::Seconds(5);
+  // Whether this node answers for its sections: those that it owns, and those that nobody has and
+  // that it was to take. Those of others do not count, so a node that is dead makes no other one
+  // unready; nor does one that takes none. UNAVAILABLE: the set is not open, or which are not
+  // served, and why.
+  absl::Status Ready() const;
   // nullptr: it is not open yet.
   StrictSequencer* sequencer() const { return opened_.load(std::memory_order_acquire); }
 
@@ -154,6 +161,8 @@ class StrictNode {
   uint64_t hand_overs_ ABSL_GUARDED_BY(mutex_) = 0;
   std::optional<uint64_t> hand_overs_of_view_ ABSL_GUARDED_BY(mutex_);
   std::set<uint32_t> free_ ABSL_GUARDED_BY(mutex_);  // at the last plan
+  // Sections that the last plan wanted to take, and since when.
+  std::map<uint32_t, absl::Duration> wanted_ ABSL_GUARDED_BY(mutex_);
   std::map<uint32_t, uint64_t> rates_ ABSL_GUARDED_BY(mutex_);
   StrictNodeStats stats_ ABSL_GUARDED_BY(mutex_);
 };
