@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "migration/fence/numbers_sql.h"
 #include "routing/fence/fence_row.h"
 #include "src/base/text.h"
 
@@ -44,9 +45,9 @@ const char kProtectFence[] =
 const char kKeepsMap[] = "SET @locus_keeps_map = 1";
 
 const char kMapVnodes[] =
-    "INSERT INTO locus_vnode (vnode, fence) SELECT s.seq, (SELECT IF(f.hi >= s.seq, f.lo, NULL)"
-    " FROM locus_fence f WHERE f.lo <= s.seq ORDER BY f.lo DESC LIMIT 1) FROM seq_0_to_65535 s"
-    " ON DUPLICATE KEY UPDATE fence = VALUES(fence)";
+    "INSERT INTO locus_vnode (vnode, fence) " LOCUS_WITH_NUMBERS
+    " SELECT s.i, (SELECT IF(f.hi >= s.i, f.lo, NULL) FROM locus_fence f WHERE f.lo <= s.i"
+    " ORDER BY f.lo DESC LIMIT 1) FROM numbers s ON DUPLICATE KEY UPDATE fence = VALUES(fence)";
 
 std::string SqlName(std::string_view name) {
   return absl::StrCat("`", absl::StrReplaceAll(ToAbsl(name), {{"`", "``"}}), "`");

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "migration/fence/guard_sql.h"
+#include "migration/fence/numbers_sql.h"
 #include "src/base/text.h"
 
 namespace locus {
@@ -93,9 +94,10 @@ std::vector<std::string> CreateTombstones() {
       // In a table that has tombstones a missing post gets the highest version of all: then each
       // INSERT of its bucket looks for the tombstone itself.
       "INSERT IGNORE INTO locus_tombstone (bucket, tbl, pk, version, gene, cohort)\n"
-      "  WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 255)\n"
-      "  SELECT high.i * 256 + low.i, '', '', IF(EXISTS (SELECT 1 FROM locus_tombstone LOCK IN"
-      " SHARE MODE), 18446744073709551615, 0), 0, 0 FROM n high JOIN n low"};
+      "  " LOCUS_WITH_NUMBERS
+      "\n"
+      "  SELECT i, '', '', IF(EXISTS (SELECT 1 FROM locus_tombstone LOCK IN SHARE MODE),"
+      " 18446744073709551615, 0), 0, 0 FROM numbers"};
 }
 
 }  // namespace locus

@@ -431,5 +431,27 @@ TEST(ShardFenceServerTest, WithoutABinaryLog_IsRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("has no binary log"));
 }
 
+// Numbers are made by joins: neither the engine SEQUENCE nor a recursion is needed.
+TEST(ShardFenceServerTest, WithoutSequencesAndRecursions_MapAndPostsAreWhole) {
+  MariadbServer::Settings settings = FencedServer(3);
+  settings.lines.push_back("sequence=OFF");
+  settings.lines.push_back("max_recursive_iterations=16");
+  MariadbServer server(settings);
+  ASSERT_TRUE(server.Start());
+  MakeMover(server);
+  MariadbOptions options = server.OptionsFor("locus_shop");
+  server.Sql("CREATE TABLE locus_shop.orders (order_id BIGINT UNSIGNED PRIMARY KEY)");
+  options.user = "mover";
+  const absl::Status status =
+      ShardFence::Create(options, FenceOf({{.name = "orders"}}))
+          ->Install(RoutingTable::MakeEven({{"a", "mysql://a/o"}}).value(), 1);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(server.Value("SELECT COUNT(fence) FROM locus_shop.locus_vnode"), "65536");
+  for (const std::string& create : CreateTombstones()) server.Sql("USE locus_shop; " + create);
+  EXPECT_EQ(server.Value("SELECT CONCAT(COUNT(*), ' ', MAX(bucket)) FROM"
+                         " locus_shop.locus_tombstone"),
+            "65536 65535");
+}
+
 }  // namespace
 }  // namespace locus
