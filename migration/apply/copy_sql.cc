@@ -64,13 +64,25 @@ std::optional<stream::Value> TypedPartIn(char kind, const std::string& text) {
       return stream::Time{negative, static_cast<uint16_t>(hours), static_cast<uint8_t>(minutes),
                           static_cast<uint8_t>(seconds), micros};
     }
+    case 'e':
+    case 'm':
+    case 'b':
+    case 'u': {
+      const uint64_t most = kind == 'e' ? UINT16_MAX : kind == 'u' ? INT64_MAX : UINT64_MAX;
+      const auto number = ParseDecimal(text, most);
+      if (!number) return std::nullopt;
+      if (kind == 'e') return stream::EnumNumber{static_cast<uint16_t>(*number)};
+      if (kind == 'm') return stream::SetBits{*number};
+      if (kind == 'b') return stream::Bits{*number};
+      return stream::Timestamp{static_cast<int64_t>(*number)};
+    }
     default:
       return std::nullopt;
   }
 }
 
 std::optional<stream::Value> PartIn(absl::string_view text) {
-  if (!text.empty() && absl::StrContains("ndst", text.substr(0, 1))) {
+  if (!text.empty() && absl::StrContains("ndstembu", text.substr(0, 1))) {
     return TypedPartIn(text[0], std::string(text.substr(1)));
   }
   if (!text.empty() && text[0] == 'x') {
@@ -107,6 +119,12 @@ std::string CopyKeyText(const CopyKey& key) {
     if (std::holds_alternative<stream::Date>(part)) absl::StrAppend(out, "d", TimeText(part));
     if (std::holds_alternative<stream::DateTime>(part)) absl::StrAppend(out, "s", TimeText(part));
     if (std::holds_alternative<stream::Time>(part)) absl::StrAppend(out, "t", TimeText(part));
+    if (auto* one = std::get_if<stream::EnumNumber>(&part)) absl::StrAppend(out, "e", one->number);
+    if (auto* set = std::get_if<stream::SetBits>(&part)) absl::StrAppend(out, "m", set->bits);
+    if (auto* bits = std::get_if<stream::Bits>(&part)) absl::StrAppend(out, "b", bits->bits);
+    if (auto* stamp = std::get_if<stream::Timestamp>(&part)) {
+      absl::StrAppend(out, "u", stamp->microseconds);
+    }
   });
 }
 
@@ -197,7 +215,9 @@ std::string Compared(const ChunkSql& sql, const char* sign) {
     std::string mark = "?";
     for (const CopyColumn& column : sql.columns) {
       // Bytes beside a column of text would be compared without its index.
-      if (column.name != name || column.charset.empty()) continue;
+      if (column.name != name || column.charset.empty() || column.kind != ColumnKind::kText) {
+        continue;
+      }
       mark = absl::StrCat("CONVERT(? USING ", column.charset, ") COLLATE ", column.collation);
     }
     const bool last = i + 1 == sql.walk.key.size();
@@ -229,7 +249,7 @@ std::string AsStored(const CopyColumn& column) {
   }
   const bool as_number = column.kind == ColumnKind::kEnum || column.kind == ColumnKind::kSet ||
                          column.kind == ColumnKind::kBit;
-  return absl::StrCat(SqlName(column.name), as_number ? " + 0" : "");
+  return absl::StrCat(SqlName(column.name), as_number ? " | 0" : "");
 }
 
 std::string From(const ChunkSql& sql) {

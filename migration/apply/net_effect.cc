@@ -25,11 +25,32 @@ size_t BytesOf(const stream::Row& row) {
   return bytes;
 }
 
-// Of a part of a primary key, which is a number or bytes.
+absl::int128 PlaceOf(const stream::DateTime& at) {
+  absl::int128 place = at.date.year;
+  for (unsigned part : {unsigned{at.date.month}, unsigned{at.date.day}, unsigned{at.hours},
+                        unsigned{at.minutes}, unsigned{at.seconds}}) {
+    place = place * 64 + part;
+  }
+  return place * 1'000'000 + at.microseconds;
+}
+
+// Of a part of a primary key: rows are locked in this order. Decimals come in any.
 std::pair<absl::int128, std::string_view> PlaceInIndex(const stream::Value& value) {
   if (auto* number = std::get_if<int64_t>(&value)) return {*number, {}};
   if (auto* natural = std::get_if<uint64_t>(&value)) return {*natural, {}};
   if (auto* text = std::get_if<stream::Bytes>(&value)) return {0, text->bytes};
+  if (auto* one = std::get_if<stream::EnumNumber>(&value)) return {one->number, {}};
+  if (auto* set = std::get_if<stream::SetBits>(&value)) return {set->bits, {}};
+  if (auto* bits = std::get_if<stream::Bits>(&value)) return {bits->bits, {}};
+  if (auto* stamp = std::get_if<stream::Timestamp>(&value)) return {stamp->microseconds, {}};
+  if (auto* day = std::get_if<stream::Date>(&value)) return {PlaceOf({*day, 0, 0, 0, 0}), {}};
+  if (auto* at = std::get_if<stream::DateTime>(&value)) return {PlaceOf(*at), {}};
+  if (auto* time = std::get_if<stream::Time>(&value)) {
+    const absl::int128 place =
+        ((absl::int128{time->hours} * 60 + time->minutes) * 60 + time->seconds) * 1'000'000 +
+        time->microseconds;
+    return {time->negative ? -place : place, {}};
+  }
   return {0, {}};
 }
 

@@ -53,6 +53,12 @@ std::string Each(const stream::TableLayout& layout, const std::vector<uint32_t>&
 std::string NameOf(const stream::Column& column) { return SqlName(column.name); }
 std::string Mark(const stream::Column&) { return "?"; }
 std::string Assign(const stream::Column& column) { return SqlName(column.name) + " = ?"; }
+// Of an enumeration, a set and a BIT. As a sum, the last of 64 members would make it negative.
+std::string NumberOf(const stream::Column& column) { return NameOf(column) + " | 0"; }
+// As the key of a row that is found is read.
+std::string Read(const stream::Column& column) {
+  return KeyFormOf(column.kind) == KeyForm::kNumber ? NumberOf(column) : NameOf(column);
+}
 // Bytes, not what a collation calls equal; an enumeration and a set by their numbers.
 std::string Equals(const stream::Column& column) {
   switch (column.kind) {
@@ -63,7 +69,7 @@ std::string Equals(const stream::Column& column) {
     case ColumnKind::kEnum:
     case ColumnKind::kSet:
     case ColumnKind::kBit:
-      return absl::StrCat(SqlName(column.name), " + 0 <=> ?");
+      return absl::StrCat(NumberOf(column), " <=> ?");
     default:
       return SqlName(column.name) + " <=> ?";
   }
@@ -193,9 +199,10 @@ RowSql SqlOf(const TargetTable& table, const stream::TableLayout& layout, const 
   // Bytes beside a column of text would be compared without its index.
   auto mark = [&](uint32_t column) {
     auto text = table.text.find(layout.columns[column].name);
-    return text == table.text.end() ? std::string("?")
-                                    : absl::StrCat("CONVERT(? USING ", text->second.charset,
-                                                   ") COLLATE ", text->second.collation);
+    return text == table.text.end() || layout.columns[column].kind != ColumnKind::kText
+               ? std::string("?")
+               : absl::StrCat("CONVERT(? USING ", text->second.charset, ") COLLATE ",
+                              text->second.collation);
   };
   std::vector<std::string> same_key;
   for (uint32_t column : map.key) {
@@ -211,8 +218,8 @@ RowSql SqlOf(const TargetTable& table, const stream::TableLayout& layout, const 
   }
   // By the key also where the server takes the whole table for small: it would lock all of it.
   sql.lock =
-      absl::StrCat("SELECT ", Each(layout, map.key, ", ", NameOf), ", ",
-                   SqlName(table.moved.version), " FROM ", name, " FORCE INDEX (PRIMARY) WHERE ");
+      absl::StrCat("SELECT ", Each(layout, map.key, ", ", Read), ", ", SqlName(table.moved.version),
+                   " FROM ", name, " FORCE INDEX (PRIMARY) WHERE ");
   sql.lock_tombstones = "SELECT pk, version FROM locus_tombstone FORCE INDEX (PRIMARY) WHERE ";
   sql.tombstone_condition = absl::StrCat("(bucket = ? AND tbl = ", quoted, " AND pk = ?)");
   sql.raise_post =

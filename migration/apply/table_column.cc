@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "migration/stream/instant.h"
 #include "src/base/check.h"
 #include "src/base/text.h"
 
@@ -31,11 +32,19 @@ uint64_t LongestText(const SchemaColumn& column, ColumnKind kind) {
   return kind == ColumnKind::kDecimal ? kLongestDecimal : kLongestTime;
 }
 
+constexpr int64_t kMicros = 1'000'000;
+
+// Of a SET; no member has a comma.
+size_t MembersOf(const SchemaColumn& column) {
+  return 1 +
+         static_cast<size_t>(std::count(column.column_type.begin(), column.column_type.end(), ','));
+}
+
 }  // namespace
 
 const char kSchemaColumns[] =
     "COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, COLLATION_NAME, CHARACTER_SET_NAME,"
-    " CHARACTER_OCTET_LENGTH, IS_NULLABLE, IS_GENERATED, DATETIME_PRECISION";
+    " CHARACTER_OCTET_LENGTH, IS_NULLABLE, IS_GENERATED, DATETIME_PRECISION, EXTRA";
 
 SchemaColumn SchemaColumnIn(const std::vector<std::optional<std::string>>& row) {
   LOCUS_CHECK(row.size() == kSchemaColumnFields);
@@ -50,6 +59,7 @@ SchemaColumn SchemaColumnIn(const std::vector<std::optional<std::string>>& row) 
   column.nullable = text(6) != "NO";
   column.generated = text(7) == "ALWAYS";
   column.scale = static_cast<uint8_t>(ParseDecimal(text(8), 6).value_or(0));
+  column.on_update = absl::StrContains(text(9), "on update");
   return column;
 }
 
@@ -118,10 +128,55 @@ bool IsKeyKind(ColumnKind kind) {
     case ColumnKind::kDate:
     case ColumnKind::kTime:
     case ColumnKind::kDateTime:
+    case ColumnKind::kTimestamp:
+    case ColumnKind::kEnum:
+    case ColumnKind::kSet:
+    case ColumnKind::kBit:
       return true;
     default:
       return false;
   }
+}
+
+KeyForm KeyFormOf(std::string_view data_type) {
+  const absl::StatusOr<ColumnKind> kind = KindOf(data_type);
+  return kind.ok() ? KeyFormOf(*kind) : KeyForm::kText;
+}
+
+KeyForm KeyFormOf(ColumnKind kind) {
+  switch (kind) {
+    case ColumnKind::kTimestamp:
+      return KeyForm::kInstant;
+    case ColumnKind::kEnum:
+    case ColumnKind::kSet:
+    case ColumnKind::kBit:
+      return KeyForm::kNumber;
+    default:
+      return KeyForm::kText;
+  }
+}
+
+std::string SqlInstant(stream::Timestamp stamp) {
+  stream::Column column;
+  column.scale = 6;
+  return absl::StrCat("'", KeyText(stream::InUtc(stamp), column), "'");
+}
+
+std::optional<stream::Timestamp> InstantIn(std::string_view key_text) {
+  const size_t point = key_text.find('.');
+  const auto seconds = ParseDecimal(key_text.substr(0, point), UINT32_MAX);
+  if (!seconds) return std::nullopt;
+  int64_t microseconds = static_cast<int64_t>(*seconds) * kMicros;
+  if (point == key_text.npos) return stream::Timestamp{microseconds};
+  const std::string_view digits = key_text.substr(point + 1);
+  if (digits.empty() || digits.size() > 6) return std::nullopt;
+  int64_t unit = kMicros / 10;
+  for (char digit : digits) {
+    if (digit < '0' || digit > '9') return std::nullopt;
+    microseconds += (digit - '0') * unit;
+    unit /= 10;
+  }
+  return stream::Timestamp{microseconds};
 }
 
 std::string KeyText(const stream::Value& value, const stream::Column& column) {
@@ -142,7 +197,16 @@ std::string KeyText(const stream::Value& value, const stream::Column& column) {
         absl::StrFormat("%02d:%02d:%02d", time->hours, time->minutes, time->seconds),
         Fraction(time->microseconds, column.scale));
   }
+  if (auto* stamp = std::get_if<stream::Timestamp>(&value)) {
+    if (stamp->microseconds == 0) return "0";
+    return absl::StrCat(
+        stamp->microseconds / kMicros,
+        Fraction(static_cast<uint32_t>(stamp->microseconds % kMicros), column.scale));
+  }
   std::string number;
+  if (auto* one = std::get_if<stream::EnumNumber>(&value)) number = absl::StrCat(one->number);
+  if (auto* set = std::get_if<stream::SetBits>(&value)) number = absl::StrCat(set->bits);
+  if (auto* bits = std::get_if<stream::Bits>(&value)) number = absl::StrCat(bits->bits);
   if (auto* integer = std::get_if<int64_t>(&value)) number = absl::StrCat(*integer);
   if (auto* natural = std::get_if<uint64_t>(&value)) number = absl::StrCat(*natural);
   if (column.kind == ColumnKind::kYear && number == "0") return "0000";
@@ -166,7 +230,19 @@ absl::Status CheckKey(std::string_view table, const std::vector<std::string>& ke
       return refuse(absl::StrCat("column ", Quoted(name), " of the primary key is ",
                                  column->column_type,
                                  "; moves know keys of integers, bytes, text, DECIMAL, DATE,"
-                                 " DATETIME, TIME and YEAR"));
+                                 " DATETIME, TIMESTAMP, TIME, YEAR, ENUM, SET and BIT"));
+    }
+    // It would change with an UPDATE of the stream, too, which names no column of the key.
+    if (column->on_update) {
+      return refuse(absl::StrCat("column ", Quoted(name), " of the primary key is ",
+                                 column->column_type,
+                                 " ON UPDATE CURRENT_TIMESTAMP: each UPDATE would change the key"));
+    }
+    // The server compares a SET with numbers below 2^63 only.
+    if (*kind == ColumnKind::kSet && MembersOf(*column) > 63) {
+      return refuse(absl::StrCat("column ", Quoted(name),
+                                 " of the primary key is a SET of 64 members, of which no index"
+                                 " finds the last by its number; a key's may have 63"));
     }
     if (absl::StrContains(column->column_type, "zerofill") || column->column_type == "year(2)") {
       return refuse(absl::StrCat("column ", Quoted(name), " of the primary key is ",

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "migration/fence/guard_sql.h"
+#include "migration/fence/key_form.h"
 #include "migration/fence/numbers_sql.h"
 #include "src/base/text.h"
 
@@ -35,10 +36,31 @@ std::string BucketExpression(std::string_view pk) {
   return absl::StrCat("CRC32(", ToAbsl(pk), ") & ", kTombstoneBuckets - 1);
 }
 
-std::string TombstoneKeyExpression(const MovedTable& table, std::string_view row) {
+std::string KeyTextExpression(KeyForm form, std::string_view value) {
+  switch (form) {
+    case KeyForm::kText:
+      break;
+    case KeyForm::kNumber:
+      return absl::StrCat("CAST(", ToAbsl(value), " | 0 AS BINARY)");
+    case KeyForm::kInstant: {
+      // Of '0000-00-00' it is NULL in a trigger, and 0 or 0.000 elsewhere. Not _binary '0', which
+      // the body of a trigger has without its character set when it is read again.
+      const std::string seconds = absl::StrCat("UNIX_TIMESTAMP(", ToAbsl(value), ")");
+      return absl::StrCat("IF(", seconds, " > 0, CAST(", seconds, " AS BINARY), X'30')");
+    }
+  }
+  return absl::StrCat("CAST(", ToAbsl(value), " AS BINARY)");
+}
+
+KeyForm KeyFormOf(const KeyedTable& table, size_t column) {
+  return column < table.key_forms.size() ? table.key_forms[column] : KeyForm::kText;
+}
+
+std::string TombstoneKeyExpression(const KeyedTable& table, std::string_view row) {
   std::vector<std::string> parts;
-  for (const std::string& column : table.primary_key) {
-    const std::string text = absl::StrCat("CAST(", ToAbsl(row), SqlName(column), " AS BINARY)");
+  for (size_t i = 0; i < table.primary_key.size(); ++i) {
+    const std::string text = KeyTextExpression(
+        KeyFormOf(table, i), absl::StrCat(ToAbsl(row), SqlName(table.primary_key[i])));
     parts.push_back(absl::StrCat("OCTET_LENGTH(", text, "), ':', ", text));
   }
   return absl::StrCat("CONCAT(", absl::StrJoin(parts, ", "), ")");

@@ -26,9 +26,6 @@ inline constexpr uint32_t kTombstoneBuckets = 65536;
 uint32_t TombstoneBucket(std::string_view pk);
 std::string BucketExpression(std::string_view pk);
 
-// The pk of a row's tombstone: of each column its length and its text, so that no two keys are one.
-std::string TombstoneKeyExpression(const MovedTable& table, std::string_view row);
-
 struct TombstoneId {
   uint32_t bucket = 0;
   std::string table, pk;

@@ -3,6 +3,7 @@
 #include "absl/strings/str_join.h"
 #include "locus/migration/moved_table.h"
 #include "migration/fence/guard_sql.h"
+#include "migration/fence/key_form.h"
 #include "migration/fence/tombstone_sql.h"
 #include "src/base/text.h"
 
@@ -10,6 +11,8 @@ namespace locus {
 
 using internal::BucketExpression;
 using internal::HexOf;
+using internal::KeyedTable;
+using internal::KeyForm;
 using internal::Quoted;
 using internal::SqlName;
 using internal::SqlText;
@@ -24,11 +27,11 @@ constexpr size_t kMostTableBytes = 64 - 29;
 std::string PostOf(const std::string& bucket) {
   return absl::StrCat("bucket = ", bucket, " AND tbl = '' AND pk = ''");
 }
-std::string TombstoneOf(const MovedTable& table, const std::string& bucket, std::string_view row) {
+std::string TombstoneOf(const KeyedTable& table, const std::string& bucket, std::string_view row) {
   return absl::StrCat("bucket = ", bucket, " AND tbl = ", SqlText(table.guard.name),
                       " AND pk = ", TombstoneKeyExpression(table, row));
 }
-std::string BucketOf(const MovedTable& table, std::string_view row) {
+std::string BucketOf(const KeyedTable& table, std::string_view row) {
   return absl::StrCat("(", BucketExpression(TombstoneKeyExpression(table, row)), ")");
 }
 
@@ -43,7 +46,7 @@ std::string RefuseIf(const std::string& too_high) {
 
 // Above the versions of the rows that a statement, a REPLACE, has deleted. Of one table: a trigger
 // of the service may insert into another moved table meanwhile, but never into the same one (1442).
-std::string GoneOf(const MovedTable& table) {
+std::string GoneOf(const KeyedTable& table) {
   return absl::StrCat("@", SqlName(absl::StrCat("locus_gone_", table.guard.name)));
 }
 
@@ -59,11 +62,21 @@ std::string BodyOf(const std::vector<std::string>& movers, const std::string& va
       "  IF BINARY USER() NOT IN (", names, ") THEN\n", statements, "  END IF;\nEND");
 }
 
+// A condition of each column of the primary key, by its form and its name.
+std::string EachOfKey(const KeyedTable& table,
+                      std::string (*condition)(KeyForm form, const std::string& name)) {
+  std::vector<std::string> all;
+  for (size_t i = 0; i < table.primary_key.size(); ++i) {
+    all.push_back(condition(internal::KeyFormOf(table, i), SqlName(table.primary_key[i])));
+  }
+  return absl::StrJoin(all, " AND ");
+}
+
 // Locking reads see what is committed, and what they saw stays until the transaction ends. In a
 // trigger SET v = (SELECT ...) and IF EXISTS (SELECT ...) lock, whatever they say; only SELECT ...
 // INTO can read without a lock. A locking read of a row that may be missing would lock the gap
 // where it belongs, under REPEATABLE READ: INSERTs beside one another would end in deadlocks.
-std::string AboveTombstone(const MovedTable& table) {
+std::string AboveTombstone(const KeyedTable& table) {
   const std::string version = absl::StrCat("NEW.", SqlName(table.version));
   return absl::StrCat(
       "    SET locus_bucket = ", BucketOf(table, "NEW."),
@@ -86,7 +99,7 @@ std::string AboveTombstone(const MovedTable& table) {
       "    END IF;\n");
 }
 
-std::string BeforeInsert(const MovedTable& table) {
+std::string BeforeInsert(const KeyedTable& table) {
   const std::string version = absl::StrCat("NEW.", SqlName(table.version));
   const std::string at_least_1 =
       absl::StrCat("    SET ", version, " = GREATEST(COALESCE(", version, ", 1), 1);\n",
@@ -94,10 +107,10 @@ std::string BeforeInsert(const MovedTable& table) {
   const std::string above =
       absl::StrCat(AboveTombstone(table), "    SET ", GoneOf(table), " = NULL;\n");
   if (!table.replaces) return absl::StrCat(at_least_1, above);
-  const std::string same =
-      absl::StrJoin(table.primary_key, " AND ", [](std::string* out, const std::string& column) {
-        absl::StrAppend(out, SqlName(column), " = NEW.", SqlName(column));
-      });
+  const std::string same = EachOfKey(table, [](KeyForm form, const std::string& name) {
+    const bool number = form == KeyForm::kNumber;
+    return absl::StrCat(name, " = ", number ? "(" : "", "NEW.", name, number ? " | 0)" : "");
+  });
   const std::string row = absl::StrCat(" FROM ", SqlName(table.guard.name), " WHERE ", same);
   // MAX: no row would be a warning. Without a lock first: the row is usually missing.
   return absl::StrCat(at_least_1, "    SELECT MAX(", SqlName(table.version), ") INTO locus_there",
@@ -115,7 +128,7 @@ std::string BeforeInsert(const MovedTable& table) {
                       above);
 }
 
-std::string AfterInsert(const MovedTable& table) {
+std::string AfterInsert(const KeyedTable& table) {
   const std::string version = absl::StrCat("NEW.", SqlName(table.version));
   return absl::StrCat(
       "    IF ", version, " <= ", GoneOf(table),
@@ -132,13 +145,13 @@ std::string AfterInsert(const MovedTable& table) {
       "      END IF;\n    END IF;\n");
 }
 
-std::string BeforeUpdate(const MovedTable& table) {
-  // Compared as bytes: a collation calls 'abc' and 'ABC ' the same.
-  const std::string same =
-      absl::StrJoin(table.primary_key, " AND ", [](std::string* out, const std::string& column) {
-        absl::StrAppend(out, "CAST(NEW.", SqlName(column), " AS BINARY) <=> CAST(OLD.",
-                        SqlName(column), " AS BINARY)");
-      });
+std::string BeforeUpdate(const KeyedTable& table) {
+  // Compared as bytes: a collation calls 'abc' and 'ABC ' the same, and two instants of an hour
+  // that comes twice are one text in the session's zone.
+  const std::string same = EachOfKey(table, [](KeyForm form, const std::string& name) {
+    return absl::StrCat(internal::KeyTextExpression(form, "NEW." + name), " <=> ",
+                        internal::KeyTextExpression(form, "OLD." + name));
+  });
   const std::string version = SqlName(table.version);
   return absl::StrCat(RefuseIf(absl::StrCat("(NEW.", version, " | OLD.", version, ") >> 63")),
                       "    IF NOT (", same,
@@ -150,7 +163,7 @@ std::string BeforeUpdate(const MovedTable& table) {
                       version, " = GREATEST(NEW.", version, ", OLD.", version, " + 1);\n");
 }
 
-std::string AfterDelete(const MovedTable& table) {
+std::string AfterDelete(const KeyedTable& table) {
   const std::string gone = absl::StrCat("OLD.", SqlName(table.version), " + 1");
   const std::string bucket = BucketOf(table, "OLD.");
   return absl::StrCat(
@@ -195,6 +208,11 @@ absl::Status MovedTable::Check() const {
 
 std::vector<VersionTrigger> VersionTriggersOf(const MovedTable& table,
                                               const std::vector<std::string>& movers) {
+  return internal::VersionTriggersOf(KeyedTable{table, {}}, movers);
+}
+
+std::vector<VersionTrigger> internal::VersionTriggersOf(const KeyedTable& table,
+                                                        const std::vector<std::string>& movers) {
   auto trigger = [&](const char* timing, const char* event, const char* end, const char* variables,
                      const std::string& statements) {
     return VersionTrigger{absl::StrCat("locus_version_", table.guard.name, end), table.guard.name,

@@ -162,6 +162,12 @@ std::optional<WalkColumn::Form> WalkFormOf(const SchemaColumn& column) {
       return WalkColumn::Form::kInteger;
     case ColumnKind::kDecimal:
       return WalkColumn::Form::kNumber;
+    case ColumnKind::kEnum:
+    case ColumnKind::kSet:
+    case ColumnKind::kBit:
+      return WalkColumn::Form::kMembers;
+    case ColumnKind::kTimestamp:
+      return WalkColumn::Form::kInstant;
     default:
       return WalkColumn::Form::kPrinted;
   }
@@ -206,6 +212,22 @@ absl::Status SetKeyKind(const TableSchema& source, CheckedTable& out) {
                              by_gene ? "an integer" : "an integer or bytes"));
 }
 
+// Of an ENUM and a SET an index finds single values, and no ranges of them: a walk by it would
+// begin from the start for each page.
+absl::Status CheckWalk(const std::string& first, const TableSchema& source,
+                       const CheckedTable& out) {
+  for (const WalkColumn& column : out.walk) {
+    if (column.name == first) break;
+    const SchemaColumn* found = Find(source, column.name);
+    if (found->data_type != "enum" && found->data_type != "set") continue;
+    return Refuse(out.moved, absl::StrCat("column ", Quoted(column.name), " of its primary key is ",
+                                          found->data_type == "set" ? "a SET" : "an ENUM",
+                                          ", which finds no ranges of rows; add an index on ",
+                                          Quoted(first), " on both shards"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status SetWalk(const TableSchema& source, const TableSchema& target, CheckedTable& out) {
   LOCUS_RETURN_IF_ERROR(SetKeyKind(source, out));
   const GuardedTable& guard = out.moved.guard;
@@ -228,7 +250,7 @@ absl::Status SetWalk(const TableSchema& source, const TableSchema& target, Check
     out.key_in_walk.push_back(static_cast<size_t>(found - out.walk.begin()));
     if (found == out.walk.end()) LOCUS_RETURN_IF_ERROR(AddToWalk(name, source, target, out));
   }
-  return absl::OkStatus();
+  return CheckWalk(first, source, out);
 }
 
 }  // namespace

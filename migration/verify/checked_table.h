@@ -55,6 +55,8 @@ struct WalkColumn {
     kInteger,
     kNumber,   // DECIMAL, as the server prints it
     kPrinted,  // dates and times, likewise
+    kMembers,  // ENUM, SET, BIT: by their numbers
+    kInstant,  // TIMESTAMP, as the KeyText of its instant
   };
   Form form = Form::kBytes;
   std::string charset;  // of text; empty: bytes

@@ -54,7 +54,9 @@ absl::StatusOr<VerifyPosition> VerifyPositionIn(std::string_view text,
     const auto* bytes = std::get_if<stream::Bytes>(&part);
     const bool number =
         std::holds_alternative<int64_t>(part) || std::holds_alternative<uint64_t>(part);
-    if (form == WalkColumn::Form::kInteger ? !number : bytes == nullptr) return refused;
+    const bool by_number = form == WalkColumn::Form::kInteger || form == WalkColumn::Form::kMembers;
+    if (by_number ? !number : bytes == nullptr) return refused;
+    if (form == WalkColumn::Form::kInstant && !InstantIn(bytes->bytes)) return refused;
     // It becomes part of a statement as it is.
     if (form == WalkColumn::Form::kNumber &&
         bytes->bytes.find_first_not_of("0123456789.-") != std::string::npos) {

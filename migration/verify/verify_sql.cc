@@ -77,6 +77,12 @@ std::string Literal(const stream::Value& value, const WalkColumn& column) {
       return bytes->bytes;
     case WalkColumn::Form::kPrinted:
       return SqlText(bytes->bytes);
+    case WalkColumn::Form::kInstant: {
+      const auto stamp = InstantIn(bytes->bytes);
+      LOCUS_CHECK(stamp.has_value());
+      return SqlInstant(*stamp);
+    }
+    case WalkColumn::Form::kMembers:
     case WalkColumn::Form::kInteger:
     case WalkColumn::Form::kBytes:
       break;
@@ -162,6 +168,25 @@ std::string WalkNames(const CheckedTable& table) {
   });
 }
 
+// As PartIn reads it.
+std::string ReadForm(const WalkColumn& column) {
+  const std::string name = SqlName(column.name);
+  switch (column.form) {
+    case WalkColumn::Form::kMembers:
+      return name + " | 0";
+    case WalkColumn::Form::kInstant:
+      return KeyTextExpression(KeyForm::kInstant, name);
+    default:
+      return name;
+  }
+}
+
+std::string WalkValues(const CheckedTable& table) {
+  return absl::StrJoin(table.walk, ", ", [](std::string* out, const WalkColumn& column) {
+    *out += ReadForm(column);
+  });
+}
+
 }  // namespace
 
 size_t ZonesOf(const CheckedTable& table, std::span<const FencedRange> ranges) {
@@ -170,9 +195,8 @@ size_t ZonesOf(const CheckedTable& table, std::span<const FencedRange> ranges) {
 
 std::string SelectBound(const CheckedTable& table, std::span<const FencedRange> ranges,
                         const Slice& slice, size_t side, uint64_t rows) {
-  const std::string names = WalkNames(table);
-  return absl::StrCat("SELECT ", names, From(table, ranges, slice, side, false), " ORDER BY ",
-                      names, " LIMIT 1 OFFSET ", rows - 1);
+  return absl::StrCat("SELECT ", WalkValues(table), From(table, ranges, slice, side, false),
+                      " ORDER BY ", WalkNames(table), " LIMIT 1 OFFSET ", rows - 1);
 }
 
 std::string SelectChecksum(const CheckedTable& table, std::span<const FencedRange> ranges,
@@ -188,13 +212,13 @@ std::string SelectChecksum(const CheckedTable& table, std::span<const FencedRang
 
 std::string SelectHashes(const CheckedTable& table, std::span<const FencedRange> ranges,
                          const Slice& slice, size_t side, uint64_t most) {
-  return absl::StrCat("SELECT ", WalkNames(table), ", ", SqlName(table.moved.version), ", ",
+  return absl::StrCat("SELECT ", WalkValues(table), ", ", SqlName(table.moved.version), ", ",
                       RowHash(table), From(table, ranges, slice, side, true), " LIMIT ", most);
 }
 
 std::string SelectRows(const CheckedTable& table, std::span<const CopyKey> keys, bool with_values) {
   std::vector<std::string> columns, rows;
-  for (const std::string& name : table.moved.primary_key) columns.push_back(SqlName(name));
+  for (size_t i : table.key_in_walk) columns.push_back(ReadForm(table.walk[i]));
   columns.push_back(SqlName(table.moved.version));
   for (const CheckedColumn& column : table.columns) {
     const std::string value = ValueOf(column);

@@ -46,10 +46,17 @@ class TablesSession {
   TablesSession(const MariadbOptions& server, const std::vector<MovedTable>& tables,
                 const std::vector<std::string>& movers, const std::string& move,
                 Connection& connection)
-      : server_(server), tables_(tables), movers_(movers), move_(move), connection_(connection) {}
+      : server_(server), movers_(movers), move_(move), connection_(connection) {
+    for (const MovedTable& table : tables) tables_.push_back({table, {}});
+  }
 
   // One process at a time; the lock ends with the connection.
   absl::Status Lock();
+  // Before the others that name triggers.
+  absl::Status ReadForms() {
+    RenewDeadline();
+    return ReadKeyForms(connection_, tables_);
+  }
   absl::Status CheckTables();
   absl::Status MakeTables();
   absl::Status MakeTriggers();
@@ -90,7 +97,7 @@ class TablesSession {
   absl::Status RemoveTombstones(const std::string& table, const std::vector<FencedRange>* vnodes);
 
   const MariadbOptions& server_;
-  const std::vector<MovedTable>& tables_;
+  std::vector<internal::KeyedTable> tables_;  // with the forms of this shard's keys
   const std::vector<std::string>& movers_;
   const std::string& move_;
   Connection& connection_;
@@ -162,16 +169,16 @@ absl::Status TablesSession::CheckTable(const MovedTable& table) {
 }
 
 absl::Status TablesSession::CheckTables() {
-  for (const MovedTable& table : tables_) LOCUS_RETURN_IF_ERROR(CheckTable(table));
+  for (const internal::KeyedTable& table : tables_) LOCUS_RETURN_IF_ERROR(CheckTable(table));
   LOCUS_ASSIGN_OR_RETURN(Triggers there, TriggersThere());
   std::set<std::string> ours;
-  for (const MovedTable& table : tables_) {
+  for (const internal::KeyedTable& table : tables_) {
     for (const VersionTrigger& trigger : VersionTriggersOf(table, movers_)) {
       ours.insert(trigger.name);
     }
   }
   std::vector<GuardedTable> guarded;
-  for (const MovedTable& table : tables_) guarded.push_back(table.guard);
+  for (const internal::KeyedTable& table : tables_) guarded.push_back(table.guard);
   for (const auto& [name, trigger] : there) {
     if (GuardBefore(there, trigger.table, trigger.event) == name) ours.insert(name);
   }
@@ -214,7 +221,7 @@ absl::Status TablesSession::MakeTables() {
   if (missing != 0) LOCUS_RETURN_IF_ERROR(Run(create.back()));
   LOCUS_RETURN_IF_ERROR(Run(kCreateUsers));
   std::string insert = "INSERT IGNORE INTO locus_moved_table (tbl, move) VALUES ";
-  for (const MovedTable& table : tables_) {
+  for (const internal::KeyedTable& table : tables_) {
     absl::StrAppend(&insert, &table == &tables_.front() ? "(" : ", (", SqlText(table.guard.name),
                     ", ", SqlText(move_), ")");
   }
@@ -227,7 +234,7 @@ absl::Status TablesSession::MakeTriggers() {
   LOCUS_ASSIGN_OR_RETURN(Triggers there, TriggersThere());
   std::vector<std::string> names;
   bool makes = false;
-  for (const MovedTable& table : tables_) {
+  for (const internal::KeyedTable& table : tables_) {
     for (const VersionTrigger& trigger : VersionTriggersOf(table, movers_)) {
       names.push_back(trigger.name);
       auto found = there.find(trigger.name);
@@ -236,7 +243,7 @@ absl::Status TablesSession::MakeTriggers() {
   }
   RenewDeadline();
   LOCUS_ASSIGN_OR_RETURN(const std::string definer, OneDefiner(connection_, there, names, makes));
-  for (const MovedTable& table : tables_) {
+  for (const internal::KeyedTable& table : tables_) {
     for (const VersionTrigger& trigger : VersionTriggersOf(table, movers_)) {
       const std::string guard =
           trigger.timing == "BEFORE" ? GuardBefore(there, trigger.table, trigger.event) : "";
@@ -266,7 +273,7 @@ absl::StatusOr<std::vector<std::string>> TablesSession::Differences(bool every_p
   LOCUS_ASSIGN_OR_RETURN(Triggers there, TriggersThere());
   std::vector<std::string> wrong = WrongOrders(there);
   std::string definer;
-  for (const MovedTable& table : tables_) {
+  for (const internal::KeyedTable& table : tables_) {
     for (const VersionTrigger& ours : VersionTriggersOf(table, movers_)) {
       auto found = there.find(ours.name);
       if (found == there.end()) {
@@ -304,7 +311,7 @@ absl::StatusOr<std::vector<std::string>> TablesSession::Differences(bool every_p
     }
   }
   LOCUS_ASSIGN_OR_RETURN(bool users, HasTable("locus_moved_table"));
-  for (const MovedTable& table : tables_) {
+  for (const internal::KeyedTable& table : tables_) {
     LOCUS_ASSIGN_OR_RETURN(bool noted, IsUsed(users, table.guard.name, " = "));
     if (noted) continue;
     wrong.push_back(absl::StrCat("locus_moved_table does not say that move ", Quoted(move_),
@@ -370,7 +377,7 @@ absl::Status TablesSession::Remove(const std::vector<FencedRange>& vnodes) {
   LOCUS_ASSIGN_OR_RETURN(std::vector<Result> old,
                          Run(internal::kFindOldTombstones, {AtMostOneRow(1)}));
   if (!old[0].rows.empty()) return Refuse(internal::kOldTombstones);
-  for (const MovedTable& table : tables_) {
+  for (const internal::KeyedTable& table : tables_) {
     // Somebody else has done so; what is there now is of moves that began later.
     LOCUS_ASSIGN_OR_RETURN(const bool used, IsUsed(users, table.guard.name, " = "));
     if (!used) continue;
@@ -442,6 +449,7 @@ absl::Status MovedTables::Install(const std::string& move) const {
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, rep_->Connect());
   TablesSession session(rep_->server, rep_->tables, rep_->movers, move, *connection);
   LOCUS_RETURN_IF_ERROR(session.Lock());
+  LOCUS_RETURN_IF_ERROR(session.ReadForms());
   LOCUS_RETURN_IF_ERROR(session.CheckTables());
   LOCUS_RETURN_IF_ERROR(session.MakeTables());
   return session.MakeTriggers();
@@ -449,13 +457,15 @@ absl::Status MovedTables::Install(const std::string& move) const {
 
 absl::StatusOr<std::vector<std::string>> MovedTables::Differences(const std::string& move) const {
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, rep_->Connect());
-  return TablesSession(rep_->server, rep_->tables, rep_->movers, move, *connection)
-      .Differences(/*every_post=*/true);
+  TablesSession session(rep_->server, rep_->tables, rep_->movers, move, *connection);
+  LOCUS_RETURN_IF_ERROR(session.ReadForms());
+  return session.Differences(/*every_post=*/true);
 }
 
 absl::Status MovedTables::Verify(const std::string& move) const {
   LOCUS_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, rep_->Connect());
   TablesSession session(rep_->server, rep_->tables, rep_->movers, move, *connection);
+  LOCUS_RETURN_IF_ERROR(session.ReadForms());
   LOCUS_ASSIGN_OR_RETURN(std::vector<std::string> wrong, session.Differences(/*every_post=*/false));
   if (wrong.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "migration/engine/mariadb/fence/table_triggers.h"
 
-#include <set>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "locus/migration/moved_table.h"
+#include "migration/apply/table_column.h"
 #include "migration/fence/guard_sql.h"
 #include "migration/fence/user_triggers.h"
 #include "src/base/check.h"
@@ -82,13 +82,41 @@ absl::StatusOr<std::vector<std::string>> PrimaryKeyOf(Connection& connection,
   return columns;
 }
 
+absl::Status ReadKeyForms(Connection& connection, std::vector<internal::KeyedTable>& tables) {
+  const std::string names =
+      absl::StrJoin(tables, ", ", [](std::string* out, const internal::KeyedTable& table) {
+        absl::StrAppend(out, SqlText(table.guard.name));
+      });
+  LOCUS_ASSIGN_OR_RETURN(
+      std::vector<Result> results,
+      connection.Run(absl::StrCat("SELECT TABLE_NAME, COLUMN_NAME, DATA_TYPE FROM"
+                                  " information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND"
+                                  " COLUMN_KEY = 'PRI' AND TABLE_NAME IN (",
+                                  names, ")"),
+                     {Rows(3, kMostColumns)}));
+  std::map<std::pair<std::string, std::string>, internal::KeyForm> forms;
+  for (const Result::Row& row : results[0].rows) {
+    forms[{row[0].value_or(""), row[1].value_or("")}] = internal::KeyFormOf(row[2].value_or(""));
+  }
+  for (internal::KeyedTable& table : tables) {
+    table.key_forms.clear();
+    for (const std::string& column : table.primary_key) {
+      table.key_forms.push_back(forms[{table.guard.name, column}]);
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<bool> IsVersionTrigger(Connection& connection, const GuardedTable& table,
                                       const std::vector<std::string>& movers,
                                       const std::string& name, const TableTrigger& trigger) {
   if (!name.starts_with(absl::StrCat("locus_version_", table.name, "_"))) return false;
-  MovedTable moved;
+  internal::KeyedTable moved;
   moved.guard = table;
   LOCUS_ASSIGN_OR_RETURN(moved.primary_key, PrimaryKeyOf(connection, table.name));
+  std::vector<internal::KeyedTable> one = {std::move(moved)};
+  LOCUS_RETURN_IF_ERROR(ReadKeyForms(connection, one));
+  moved = std::move(one.front());
   LOCUS_ASSIGN_OR_RETURN(
       std::vector<Result> results,
       connection.Run(absl::StrCat("SELECT COLUMN_NAME FROM information_schema.COLUMNS WHERE"

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "locus/migration/fence.h"
+#include "migration/fence/key_form.h"
 #include "src/engine/mariadb/connection.h"
 
 // The triggers that stand on tables of a shard. Two kinds are ours: guards
@@ -36,6 +37,8 @@ absl::StatusOr<std::map<std::string, TableTrigger>> TriggersOn(
 // The columns of a table's primary key, in its order.
 absl::StatusOr<std::vector<std::string>> PrimaryKeyOf(Connection& connection,
                                                       const std::string& table);
+// Sets key_forms as the tables of the connection's database have the columns of primary_key.
+absl::Status ReadKeyForms(Connection& connection, std::vector<internal::KeyedTable>& tables);
 
 // Whether a trigger of `table` is the version trigger that it is named after, with this table's
 // primary key and any of its columns as the version, whichever accounts it lets pass.

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "migration/apply/copy_sql.h"
+#include "migration/apply/table_column.h"
 #include "migration/engine/mariadb/run/copy_marker.h"
 #include "migration/fence/guard_sql.h"
 #include "migration/fence/tombstone_sql.h"
@@ -136,7 +137,7 @@ class TombstoneWalk {
 // that is compared with text, or a text with bits, would be looked for in all rows.
 struct KeyColumn {
   std::string name;
-  enum class Form { kNumber, kBits, kTime, kText } form = Form::kText;
+  enum class Form { kNumber, kInstant, kTime, kText } form = Form::kText;
 };
 
 absl::StatusOr<std::vector<KeyColumn>> KeyColumnsOf(ShardLink& link, const MovedTable& table) {
@@ -146,8 +147,9 @@ absl::StatusOr<std::vector<KeyColumn>> KeyColumnsOf(ShardLink& link, const Moved
                             " TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ",
                             SqlText(table.guard.name)),
                {Rows(2, kMostColumns)}));
-  const std::set<std::string> numbers = {"tinyint", "smallint", "mediumint", "int",   "bigint",
-                                         "year",    "decimal",  "float",     "double"};
+  const std::set<std::string> numbers = {"tinyint", "smallint", "mediumint", "int",
+                                         "bigint",  "year",     "decimal",   "float",
+                                         "double",  "enum",     "set",       "bit"};
   const std::set<std::string> times = {"date", "datetime", "time"};
   std::map<std::string, std::string> types;
   for (const Result::Row& row : results[0].rows) types[row[0].value_or("")] = row[1].value_or("");
@@ -155,7 +157,7 @@ absl::StatusOr<std::vector<KeyColumn>> KeyColumnsOf(ShardLink& link, const Moved
   for (const std::string& name : table.primary_key) {
     const std::string& type = types[name];
     columns.push_back({name, numbers.contains(type) ? KeyColumn::Form::kNumber
-                             : type == "bit"        ? KeyColumn::Form::kBits
+                             : type == "timestamp"  ? KeyColumn::Form::kInstant
                              : times.contains(type) ? KeyColumn::Form::kTime
                                                     : KeyColumn::Form::kText});
   }
@@ -163,7 +165,7 @@ absl::StatusOr<std::vector<KeyColumn>> KeyColumnsOf(ShardLink& link, const Moved
 }
 
 // The condition of the row whose tombstone has this key (CreateTombstones); nullopt: it has another
-// number of columns, or no numbers where numbers belong.
+// number of columns, or no numbers or instants where these belong.
 std::optional<std::string> RowOf(const std::vector<KeyColumn>& columns, std::string_view key) {
   std::vector<std::string> parts;
   for (const KeyColumn& column : columns) {
@@ -175,11 +177,13 @@ std::optional<std::string> RowOf(const std::vector<KeyColumn>& columns, std::str
     key.remove_prefix(colon + 1 + *length);
     const bool number = value.find_first_not_of("0123456789+-.e") == std::string::npos;
     if (column.form == KeyColumn::Form::kNumber && (!number || value.empty())) return std::nullopt;
+    const auto stamp = internal::InstantIn(value);
+    if (column.form == KeyColumn::Form::kInstant && !stamp) return std::nullopt;
     const std::string text =
-        column.form == KeyColumn::Form::kNumber ? value
-        : column.form == KeyColumn::Form::kBits ? absl::StrCat("0x", HexOf(value))
-        : column.form == KeyColumn::Form::kTime ? SqlText(value)
-                                                : absl::StrCat("_binary X'", HexOf(value), "'");
+        column.form == KeyColumn::Form::kNumber    ? value
+        : column.form == KeyColumn::Form::kInstant ? internal::SqlInstant(*stamp)
+        : column.form == KeyColumn::Form::kTime    ? SqlText(value)
+                                                   : absl::StrCat("_binary X'", HexOf(value), "'");
     parts.push_back(absl::StrCat(SqlName(column.name), " = ", text));
   }
   if (!key.empty()) return std::nullopt;
@@ -191,18 +195,19 @@ absl::Status DeleteRows(ShardLink& link, const Move& move, const std::string& ta
                         const std::string& where, uint64_t run) {
   const std::string rows =
       absl::StrCat(" FROM ", SqlName(table), " FORCE INDEX (PRIMARY) WHERE ", where);
-  LOCUS_ASSIGN_OR_RETURN(std::vector<Result> found,
-                         link.Run(absl::StrCat("SELECT 1", rows, " LIMIT 1"), {AtMostOneRow(1)}));
+  // Days of a key need not exist. As the stream and the clean-up delete: a parent may go before its
+  // children.
+  const std::string set =
+      "SET STATEMENT sql_mode = 'STRICT_ALL_TABLES,ALLOW_INVALID_DATES', foreign_key_checks = 0"
+      " FOR ";
+  LOCUS_ASSIGN_OR_RETURN(
+      std::vector<Result> found,
+      link.Run(absl::StrCat(set, "SELECT 1", rows, " LIMIT 1"), {AtMostOneRow(1)}));
   if (found[0].rows.empty()) return absl::OkStatus();
   for (int attempt = 0;; ++attempt) {
     const absl::Status removed = link.Transact([&]() -> absl::Status {
       LOCUS_RETURN_IF_ERROR(RaiseCopyMarker(link, move.name, kMarkerTable, run));
-      return link
-          // As the stream and the clean-up delete: a parent may go before its children.
-          .Run(absl::StrCat("SET STATEMENT foreign_key_checks = 0 FOR DELETE ", SqlName(table),
-                            rows),
-               {kNoRows})
-          .status();
+      return link.Run(absl::StrCat(set, "DELETE ", SqlName(table), rows), {kNoRows}).status();
     });
     if (removed.ok() || !link.conflict() || attempt == kMostAttempts) return removed;
   }

@@ -2,6 +2,7 @@
 #include "migration/engine/mariadb/session/bound_statement.h"
 
 #include "absl/strings/str_cat.h"
+#include "migration/stream/instant.h"
 #include "src/base/check.h"
 #include "src/engine/mariadb/errors.h"
 #include "src/engine/mariadb/sigpipe.h"
@@ -188,10 +189,14 @@ absl::StatusOr<stream::Value> BoundStatement::Fetched(size_t index, const stream
     case ColumnKind::kDate:
       return stream::Value(DateOf(time));
     case ColumnKind::kDateTime:
-    case ColumnKind::kTimestamp:
-      return stream::Value(stream::DateTime{
+    case ColumnKind::kTimestamp: {
+      const stream::DateTime at{
           DateOf(time), static_cast<uint8_t>(time.hour), static_cast<uint8_t>(time.minute),
-          static_cast<uint8_t>(time.second), static_cast<uint32_t>(time.second_part)});
+          static_cast<uint8_t>(time.second), static_cast<uint32_t>(time.second_part)};
+      // The session's zone is +00:00.
+      if (column.kind == ColumnKind::kTimestamp) return stream::Value(stream::InstantOf(at));
+      return stream::Value(at);
+    }
     case ColumnKind::kTime:
       return stream::Value(
           stream::Time{time.neg != 0, static_cast<uint16_t>(time.hour + 24 * time.day),

@@ -3,8 +3,7 @@
 
 #include <variant>
 
-#include "absl/time/civil_time.h"
-#include "absl/time/time.h"
+#include "migration/stream/instant.h"
 
 namespace locus::mariadb {
 namespace {
@@ -15,22 +14,6 @@ struct Overloaded : Functions... {
 };
 template <typename... Functions>
 Overloaded(Functions...) -> Overloaded<Functions...>;
-
-// The session's zone is +00:00. The epoch is the zero date: no other instant is stored as 0.
-stream::DateTime InUtc(stream::Timestamp stamp) {
-  stream::DateTime out;
-  if (stamp.microseconds == 0) return out;
-  const absl::Time time = absl::FromUnixMicros(stamp.microseconds);
-  const auto civil = absl::ToCivilSecond(time, absl::UTCTimeZone());
-  out.date = {static_cast<uint16_t>(civil.year()), static_cast<uint8_t>(civil.month()),
-              static_cast<uint8_t>(civil.day())};
-  out.hours = static_cast<uint8_t>(civil.hour());
-  out.minutes = static_cast<uint8_t>(civil.minute());
-  out.seconds = static_cast<uint8_t>(civil.second());
-  const int64_t part = stamp.microseconds % 1'000'000;
-  out.microseconds = static_cast<uint32_t>(part < 0 ? part + 1'000'000 : part);
-  return out;
-}
 
 MYSQL_TIME TimeOf(enum_field_types type, const stream::Date& date, const stream::Time& time) {
   MYSQL_TIME out{};
@@ -95,7 +78,8 @@ StatementValue::StatementValue(const stream::Value& value) {
                    time = TimeOf(type, {}, at);
                  },
                  set_date_time,
-                 [&](stream::Timestamp stamp) { set_date_time(InUtc(stamp)); },
+                 // The session's zone is +00:00.
+                 [&](stream::Timestamp stamp) { set_date_time(stream::InUtc(stamp)); },
              },
              value);
 }

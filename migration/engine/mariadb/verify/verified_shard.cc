@@ -121,7 +121,11 @@ absl::StatusOr<stream::Value> VerifiedShard::PartIn(const Result::Row& row, size
     return absl::DataLossError(
         absl::StrCat("mariadb ", place_, " has a row whose ", Quoted(walk.name), " is NULL"));
   }
-  if (walk.form != WalkColumn::Form::kInteger) {
+  if (walk.form == WalkColumn::Form::kInstant && !internal::InstantIn(*row[column])) {
+    return absl::DataLossError(
+        absl::StrCat("mariadb ", place_, " has a row whose ", Quoted(walk.name), " is no instant"));
+  }
+  if (walk.form != WalkColumn::Form::kInteger && walk.form != WalkColumn::Form::kMembers) {
     return stream::Value(stream::Bytes{*row[column]});
   }
   // Zeros that ZEROFILL shows are not of the number. Negative ones: there is no -0.
