@@ -224,6 +224,7 @@ void JudgeShard(const Facts& facts, const Shard& shard, Report& report) {
   JudgeRetention(facts, server, report);
   JudgeAccounts(facts, shard, report);
   JudgeTables(facts, shard, report);
+  if (shard.schema.ok()) JudgeTriggers(facts, shard, report);
 }
 
 }  // namespace
@@ -376,6 +377,13 @@ std::vector<Finding> Judge(const Facts& facts) {
     JudgeBoth(facts, report);
     JudgeTriggersOfBoth(facts, report);
   }
+  return report.Take();
+}
+
+std::vector<Finding> JudgeMovedTables(const Facts& facts) {
+  Report report;
+  for (const Shard* shard : {&facts.source, &facts.target}) JudgeTables(facts, *shard, report);
+  JudgeDifferences(facts, report);
   return report.Take();
 }
 

@@ -24,6 +24,10 @@ struct Finding {
 // nothing, asks nobody.
 std::vector<Finding> Judge(const Facts& facts);
 
+// Of that what concerns the columns, keys and constraints of the moved tables alone: a run looks at
+// it before it changes anything. Of the facts it needs the tables of the move and both schemas.
+std::vector<Finding> JudgeMovedTables(const Facts& facts);
+
 // No finding failed.
 bool AllOk(const std::vector<Finding>& findings);
 

@@ -398,14 +398,18 @@ void JudgeFences(const Facts& facts, Report& report) {
   JudgeFence(facts, facts.target, false, report);
 }
 
+void JudgeDifferences(const Facts& facts, Report& report) {
+  JudgeSchemas(facts, report);
+  JudgeRunner(facts, report);
+}
+
 void JudgeBoth(const Facts& facts, Report& report) {
   JudgeMoves(facts, facts.source, report);
   JudgeMoves(facts, facts.target, report);
   JudgeOpenMoves(facts, facts.source, report);
   JudgeOpenMoves(facts, facts.target, report);
   JudgeServers(facts, report);
-  JudgeSchemas(facts, report);
-  JudgeRunner(facts, report);
+  JudgeDifferences(facts, report);
   JudgeRows(facts, report);
 }
 

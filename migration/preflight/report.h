@@ -45,6 +45,8 @@ void JudgeTriggers(const Facts& facts, const Shard& shard, Report& report);
 void JudgeTriggersOfBoth(const Facts& facts, Report& report);
 void JudgeFences(const Facts& facts, Report& report);
 void JudgeBoth(const Facts& facts, Report& report);
+// What the two shards' tables have different, and what copy, streams and comparison would refuse.
+void JudgeDifferences(const Facts& facts, Report& report);
 
 // The value of a variable; empty: the server has none of that name.
 std::string ValueOf(const Server& server, const std::string& variable);

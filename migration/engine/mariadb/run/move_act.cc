@@ -181,67 +181,6 @@ absl::Status MoveRunner::EnterPhase(Phase phase, const MoveSight& sight) {
                         run_);
 }
 
-absl::Status MoveRunner::InstallFence(const MoveShard& shard, const RoutingTable& table) {
-  ShardLink& link = shard.id == move_.source.id ? *source_ : *target_;
-  LOCUS_ASSIGN_OR_RETURN(ShardFence fence,
-                         ShardFence::Create(link.Options(), FenceOptionsOf(move_)));
-  auto rows = link.Run("SELECT COUNT(*) FROM locus_fence", {OneRow(1)});
-  if (!rows.ok() && link.error() != kNoSuchTable) return rows.status();
-  if (rows.ok() && fence.VerifyTriggers().ok()) return absl::OkStatus();
-  // Moves of other vnodes may be under way; while the fence is new, none has handed over a band.
-  for (const VnodeMove& move : table.moves()) {
-    if (rows.ok() || move.permyriad == 0) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat("shard ", Quoted(shard.name), " has no fence, and vnodes ", move.first, "-",
-                     move.last, " are moving already; end that move first"));
-  }
-  LOCUS_ASSIGN_OR_RETURN(
-      RoutingTable without,
-      RoutingTable::Make(table.epoch(), table.shards(), table.ranges(), {}, table.table_id()));
-  return fence.Install(without, shard.id);
-}
-
-absl::Status MoveRunner::PrepareShard(const MoveShard& shard, const RoutingTable& table,
-                                      ShardLink& link) {
-  LOCUS_RETURN_IF_ERROR(InstallFence(shard, table));
-  LOCUS_ASSIGN_OR_RETURN(MovedTables tables,
-                         MovedTables::Create(link.Options(), move_.tables, move_.movers));
-  LOCUS_RETURN_IF_ERROR(tables.Install(move_.name));
-  return shard.id == move_.target.id ? ForgetTombstones(link, move_, run_) : absl::OkStatus();
-}
-
-// While a trigger is made, others do not see its table: one move at a time makes those of a shard.
-absl::Status MoveRunner::PrepareLocked(ShardLink& link, const std::function<absl::Status()>& work) {
-  LOCUS_ASSIGN_OR_RETURN(
-      std::vector<Result> locked,
-      link.Run("SELECT GET_LOCK(CONCAT('locus_prepare ', SHA1(DATABASE())), 2)", {OneRow(1)}));
-  if (locked[0].rows[0][0] != "1") {
-    return absl::UnavailableError(
-        absl::StrCat("mariadb ", link.place(), ": another move is being prepared there"));
-  }
-  const absl::Status prepared = work();
-  LOCUS_RETURN_IF_ERROR(link.Run("DO RELEASE_ALL_LOCKS()").status());
-  return prepared;
-}
-
-absl::Status MoveRunner::Prepare() {
-  // `locus move start` may have been repeated with an edited file meanwhile.
-  LOCUS_RETURN_IF_ERROR(records_->CheckTables(move_.name, move_.tables));
-  LOCUS_ASSIGN_OR_RETURN(RoutingTable table, publisher_.Current());
-  const internal::TableSight seen = internal::SightOf(table, record_.leg);
-  if (seen.kind != internal::TableSight::Kind::kUnderWay || seen.share != 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("epoch ", table.epoch(),
-                     " does not begin this move at share 0; `locus plan apply` and "
-                     "`locus table publish` do"));
-  }
-  for (const MoveShard* shard : {&move_.source, &move_.target}) {
-    ShardLink& link = shard == &move_.source ? *source_ : *target_;
-    LOCUS_RETURN_IF_ERROR(PrepareLocked(link, [&] { return PrepareShard(*shard, table, link); }));
-  }
-  return absl::OkStatus();
-}
-
 // A shard was promoted or restored before the move began: nobody else would bind its vnodes.
 absl::Status MoveRunner::BindUnbegun() {
   const auto now = SteadyClock::now();
