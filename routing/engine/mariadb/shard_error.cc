@@ -52,7 +52,7 @@ unsigned NumberOf(const absl::Status& status) {
 
 absl::Status ErrorOf(ShardConnection& connection, unsigned number, std::string_view sqlstate,
                      std::string_view text) {
-  const mariadb::Verdict verdict = mariadb::Judge(number, sqlstate, text);
+  const mariadb::Verdict verdict = mariadb::Judge(number, sqlstate);
   if (verdict.leave) connection.Spoil();
   return internal::ShardFailure(CodeOf(number, sqlstate, text, verdict), connection.place(), number,
                                 text);
@@ -108,7 +108,7 @@ std::optional<FenceRefusal> FenceRefusalOf(const absl::Status& status) {
 
 bool LostConflict(const absl::Status& status) {
   const unsigned number = NumberOf(status);
-  return absl::IsAborted(status) && number != 0 && mariadb::Judge(number, "", "").conflict;
+  return absl::IsAborted(status) && number != 0 && mariadb::Judge(number, "").conflict;
 }
 
 bool AnswerLost(const absl::Status& status) { return IsOfConnection(NumberOf(status)); }

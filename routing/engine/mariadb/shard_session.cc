@@ -127,7 +127,7 @@ absl::StatusOr<std::vector<mariadb::Result>> ShardSession::Run(const std::string
 
 bool ShardSession::Lost() const {
   unsigned error = mysql_errno(handle());
-  return error != 0 && mariadb::Judge(error, mysql_sqlstate(handle()), mysql_error(handle())).leave;
+  return error != 0 && mariadb::Judge(error, mysql_sqlstate(handle())).leave;
 }
 
 bool ShardSession::Broken() const {

@@ -109,7 +109,7 @@ class Exchange {
   bool Fail() {
     answer_.error = mysql_errno(handle_);
     std::string text = mysql_error(handle_);
-    Verdict verdict = Judge(answer_.error, mysql_sqlstate(handle_), text);
+    Verdict verdict = Judge(answer_.error, mysql_sqlstate(handle_));
     answer_.conflict = verdict.conflict;
     answer_.spent = verdict.leave;
     absl::Status bound = verdict.leave ? call_.Status() : absl::OkStatus();

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "src/base/text.h"
 
@@ -93,6 +91,11 @@ constexpr ErrorRule kRules[] = {
     {1927, Means::kReconnect},  // connection killed
     {2014, Means::kRefused},    // a result was left unread
     {2020, Means::kRefused},    // a row is larger than the client's limit
+    // TLS was cut off, or the certificate does not verify: only texts of libraries differ. LogIn
+    // tells them apart by a second attempt.
+    {kTlsFailed, Means::kReconnect},
+    {2058, Means::kRefused},  // the client has no such plugin
+    {2059, Means::kRefused},  // the plugin failed
     {4025, Means::kWrongRow},
     {4151, Means::kRefused},  // the account is locked
 };
@@ -124,35 +127,16 @@ Verdict VerdictOf(Means means) {
   return {};
 }
 
-Verdict JudgeClientError(unsigned number, std::string_view text) {
-  constexpr unsigned kNoPlugin = 2058, kPluginFailed = 2059;
-  Verdict verdict{StatusCode::kUnavailable, false, true};
-  if (number == kNoPlugin || number == kPluginFailed) {
-    verdict.code = StatusCode::kFailedPrecondition;
-  }
-  // The same error number means a certificate that does not verify and a handshake that was
-  // interrupted; only the text differs.
-  std::string lower = absl::AsciiStrToLower(ToAbsl(text));
-  bool cut_off = false;
-  for (absl::string_view sign : {"connection reset", "broken pipe", "timed out", "timeout",
-                                 "unexpected eof", "success", "before completion of tls"}) {
-    cut_off = cut_off || absl::StrContains(lower, sign);
-  }
-  if (number == kTlsFailed && !cut_off) verdict.code = StatusCode::kFailedPrecondition;
-  return verdict;
-}
-
 }  // namespace
 
-Verdict Judge(unsigned number, std::string_view sqlstate, std::string_view text) {
+Verdict Judge(unsigned number, std::string_view sqlstate) {
   const auto rule =
       std::lower_bound(std::begin(kRules), std::end(kRules), number,
                        [](const ErrorRule& one, unsigned wanted) { return one.number < wanted; });
   if (rule != std::end(kRules) && rule->number == number) return VerdictOf(rule->means);
-  if (number >= kFirstOfClient && number <= kLastOfClient) return JudgeClientError(number, text);
-  if (number >= kFirstOfConnector && number <= kLastOfConnector) {
-    return VerdictOf(Means::kReconnect);
-  }
+  const bool of_client = (number >= kFirstOfClient && number <= kLastOfClient) ||
+                         (number >= kFirstOfConnector && number <= kLastOfConnector);
+  if (of_client) return VerdictOf(Means::kReconnect);
   const std::string_view kind = sqlstate.substr(0, 2);
   if (kind == "08") return VerdictOf(Means::kReconnect);
   // Numbers of columns or rows, what the server cannot do, values, constraints, rights and names.

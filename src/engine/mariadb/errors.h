@@ -37,7 +37,7 @@ struct Verdict {
 // What an error means for the caller, by one table of numbers, otherwise by the SQLSTATE: wrong SQL
 // (42), wrong values (22), constraints (23) and the like stay as they are until somebody changes
 // something, so they are FAILED_PRECONDITION; what is not known is UNAVAILABLE.
-Verdict Judge(unsigned number, std::string_view sqlstate, std::string_view text);
+Verdict Judge(unsigned number, std::string_view sqlstate);
 
 // The server's text without the values of rows that some errors quote; of a duplicate key its name
 // is left. For errors of other people's rows, which are stored and shown.

@@ -150,10 +150,10 @@ absl::StatusOr<std::string> VersionOfMysql(MYSQL* handle, const std::string& pla
 }
 
 // An attempt at one host. `reached`: whether it got a connection, so that other addresses of the
-// same server would answer no better.
+// same server would answer no better. `error`: the client library's number.
 absl::StatusOr<Handle> LogInAt(const Login& login, const std::string& host,
                                absl::Duration connect_timeout, TimePoint deadline,
-                               const char* password, bool& reached) {
+                               const char* password, bool& reached, unsigned& error) {
   Handle handle(mysql_init(nullptr));
   if (handle == nullptr) return absl::UnavailableError("mariadb: out of memory");
   SetOptions(handle.get(), login, connect_timeout);
@@ -174,7 +174,7 @@ absl::StatusOr<Handle> LogInAt(const Login& login, const std::string& host,
   }
   WipeDeadStack();
   if (!connected) {
-    const unsigned error = mysql_errno(handle.get());
+    error = mysql_errno(handle.get());
     reached = error != CR_CONNECTION_ERROR && error != CR_CONN_HOST_ERROR;
     absl::Status status = ErrorOf(handle.get(), login.place());
     if (!bound.ok() && absl::IsUnavailable(status)) {
@@ -253,7 +253,7 @@ void CloseHandle::operator()(MYSQL* handle) const {
 absl::Status ErrorOf(MYSQL* handle, const std::string& place) {
   unsigned number = mysql_errno(handle);
   std::string text = mysql_error(handle);
-  return StatusOf(Judge(number, mysql_sqlstate(handle), text), place, number, text);
+  return StatusOf(Judge(number, mysql_sqlstate(handle)), place, number, text);
 }
 
 bool IsStale(MYSQL* handle) {
@@ -273,9 +273,19 @@ absl::StatusOr<Handle> LogIn(const Login& login, const char* password) {
     const absl::Duration share =
         absl::FromChrono(ShareOf(connect_by, hosts.size() - i) - std::chrono::steady_clock::now());
     bool reached = false;
-    absl::StatusOr<Handle> handle =
-        LogInAt(login, hosts[i], std::clamp(share, absl::Seconds(1), login.connect_timeout), end,
-                password, reached);
+    unsigned error = 0;
+    auto attempt = [&] {
+      error = 0;
+      return LogInAt(login, hosts[i], std::clamp(share, absl::Seconds(1), login.connect_timeout),
+                     end, password, reached, error);
+    };
+    absl::StatusOr<Handle> handle = attempt();
+    if (error == kTlsFailed && std::chrono::steady_clock::now() < end) {
+      // A handshake that was cut off goes through now, or the server is away; a certificate that
+      // does not verify never will.
+      handle = attempt();
+      if (error == kTlsFailed) return absl::FailedPreconditionError(handle.status().message());
+    }
     if (handle.ok() || reached || i + 1 == hosts.size()) return handle;
     if (std::chrono::steady_clock::now() >= end) return handle;
   }

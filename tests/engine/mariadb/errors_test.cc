@@ -35,15 +35,16 @@ TEST(ErrorsTest, EachKindOfError_HasItsVerdict) {
            {1927, "70100", reconnect},  {1290, "HY000", reconnect}, {2006, "HY000", reconnect},
            {2013, "HY000", reconnect},  {5012, "HY000", reconnect}, {1047, "08S01", reconnect},
            {1153, "08S01", refused},    {2014, "HY000", refused},   {2020, "HY000", refused},
-           {1045, "28000", refused},    {1049, "42000", refused}}) {
-    const Verdict verdict = Judge(one.number, one.sqlstate, "");
+           {1045, "28000", refused},    {1049, "42000", refused},   {2026, "HY000", reconnect},
+           {2059, "HY000", refused}}) {
+    const Verdict verdict = Judge(one.number, one.sqlstate);
     EXPECT_EQ(verdict.code, one.verdict.code) << one.number;
     EXPECT_EQ(verdict.conflict, one.verdict.conflict) << one.number;
     EXPECT_EQ(verdict.leave, one.verdict.leave) << one.number;
   }
-  EXPECT_EQ(Judge(1146, "42S02", "").code, StatusCode::kNotFound);
-  EXPECT_EQ(Judge(1690, "22003", "").code, StatusCode::kOutOfRange);
-  EXPECT_EQ(Judge(4025, "23000", "").code, StatusCode::kDataLoss);
+  EXPECT_EQ(Judge(1146, "42S02").code, StatusCode::kNotFound);
+  EXPECT_EQ(Judge(1690, "22003").code, StatusCode::kOutOfRange);
+  EXPECT_EQ(Judge(4025, "23000").code, StatusCode::kDataLoss);
 }
 
 TEST(ErrorsTest, ValuesOfRows_AreNotQuoted) {

@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <fstream>
+#include <thread>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tests/engine/mariadb/mariadb_fixture.h"
+#include "tests/support/lying_server.h"
 #include "tests/support/stringified.h"
 
 namespace locus {
@@ -164,6 +171,61 @@ TEST_F(MariadbTlsTest, ServerKilledUnderATlsConnection_IsUnavailable) {
   }
   ASSERT_TRUE(server_->Start());
   EXPECT_TRUE(TryLease(*store).ok());
+}
+
+// Between a client and the server, it hangs up inside of the first handshakes of TLS.
+class HandshakeCutter {
+ public:
+  HandshakeCutter(uint16_t server, int cuts)
+      : to_(server), cuts_(cuts), cutter_([this](LyingPeer& peer) { Serve(peer); }) {}
+  uint16_t port() const { return cutter_.port(); }
+
+ private:
+  void Serve(LyingPeer& peer) {
+    const int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(to_);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    std::thread answers;
+    if (connect(server, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0) {
+      answers = std::thread([&] {
+        char bytes[4096];
+        for (ssize_t got = 1; got > 0;) {
+          got = recv(server, bytes, sizeof bytes, 0);
+          if (got > 0 && !peer.Send({bytes, static_cast<size_t>(got)})) return;
+        }
+      });
+      // The first message asks for TLS; who only looks whether the port accepts sends none.
+      std::string asked = peer.Receive();
+      if (!asked.empty() && handshakes_++ < cuts_) asked.clear();
+      while (!asked.empty() &&
+             send(server, asked.data(), asked.size(), MSG_NOSIGNAL) == ssize_t(asked.size())) {
+        asked = peer.Receive();
+      }
+    }
+    shutdown(server, SHUT_RDWR);
+    if (answers.joinable()) answers.join();
+    close(server);
+  }
+
+  const uint16_t to_;
+  const int cuts_;
+  std::atomic<int> handshakes_ = 0;
+  LyingServer cutter_;
+};
+
+// A handshake that is cut off has the number of a certificate that does not verify, and the texts
+// are those of a library.
+TEST_F(MariadbTlsTest, HandshakeCutOff_IsTriedOnceMore) {
+  HandshakeCutter once(server_->port(), 1);
+  MariadbOptions options = Options();
+  options.hosts[0].port = once.port();
+  const absl::Status opened = MariadbSegmentStore::Open(options).status();
+  EXPECT_TRUE(opened.ok()) << opened;
+  HandshakeCutter always(server_->port(), 1000);
+  options.hosts[0].port = always.port();
+  ExpectRefused(options, "(2026)");
 }
 
 TEST(MariadbTlsNamesTest, Tls_IsAWord) {

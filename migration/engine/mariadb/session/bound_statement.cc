@@ -226,7 +226,7 @@ absl::StatusOr<stream::Value> BoundStatement::Fetched(size_t index, const stream
 absl::Status BoundStatement::Fail() {
   error_ = mysql_stmt_errno(statement_);
   const std::string text = mysql_stmt_error(statement_);
-  const Verdict verdict = Judge(error_, mysql_stmt_sqlstate(statement_), text);
+  const Verdict verdict = Judge(error_, mysql_stmt_sqlstate(statement_));
   conflict_ = verdict.conflict && error_ != kDuplicateKey;
   return StatusOf(verdict, place_, error_, TextWithoutValues(error_, text));
 }

@@ -143,7 +143,7 @@ absl::Status BulkStatement::ExecuteRows(size_t begin, size_t end) {
 absl::Status BulkStatement::Fail() {
   error_ = mysql_stmt_errno(statement_);
   const std::string text = mysql_stmt_error(statement_);
-  const Verdict verdict = Judge(error_, mysql_stmt_sqlstate(statement_), text);
+  const Verdict verdict = Judge(error_, mysql_stmt_sqlstate(statement_));
   conflict_ = verdict.conflict && error_ != kDuplicateKey;
   return StatusOf(verdict, place_, error_, TextWithoutValues(error_, text));
 }

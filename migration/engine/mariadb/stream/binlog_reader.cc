@@ -181,7 +181,7 @@ absl::Status BinlogReader::ReadFailure(const absl::Status& bound, TimePoint dead
   if (!bound.ok() && std::chrono::steady_clock::now() < deadline) return TooLarge();
   const unsigned number = mysql_errno(handle_.get());
   const std::string text = mysql_error(handle_.get());
-  Verdict verdict = Judge(number, mysql_sqlstate(handle_.get()), text);
+  Verdict verdict = Judge(number, mysql_sqlstate(handle_.get()));
   if (number == kDumpRefused) verdict.code = absl::StatusCode::kFailedPrecondition;
   if (!bound.ok() && verdict.code == absl::StatusCode::kUnavailable) {
     return StatusOf(verdict, place_, number, {bound.message().data(), bound.message().size()});
