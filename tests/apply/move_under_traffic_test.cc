@@ -13,8 +13,7 @@
 #include "migration/cut_over/token.h"
 #include "migration/engine/mariadb/apply/change_applier.h"
 #include "migration/engine/mariadb/stream/binlog_reader.h"
-#include "migration/fence/guard_sql.h"
-#include "tests/fence/fence_fixture.h"
+#include "tests/fence/two_shards.h"
 #include "tests/support/sanitizers.h"
 
 namespace locus {
@@ -47,40 +46,17 @@ class MoveUnderTrafficTest : public ::testing::Test {
                        absl::StrJoin(CreateTombstones(), "; "),
                        "; CREATE USER shop@'127.0.0.1' IDENTIFIED BY 's3cret';"
                        "GRANT SELECT, INSERT, UPDATE, DELETE ON locus_shop.* TO shop@'127.0.0.1'"));
-      shards_.push_back(
-          {.id = i + 1,
-           .name = i == 0 ? "orders-a" : "orders-b",
-           .endpoint = absl::StrCat("mysql://127.0.0.1:", servers_[i]->port(), "/", kDatabase),
-           .labels = {}});
     }
-    for (uint32_t i = 0; i < 2; ++i) {
-      ASSERT_TRUE(ShardFence::Create(As(i, "mover"), FenceOf({table_.guard}))
-                      ->Install(TableAt(0, 1, 0), i + 1)
-                      .ok());
-      MakeVersionTriggers(*servers_[i], kDatabase, table_);
-    }
-    const std::string map = absl::StrCat("; ", internal::kMapVnodes);
-    const std::string keeps = absl::StrCat(internal::kKeepsMap, "; ");
-    Sql(0, absl::StrCat(keeps,
-                        "UPDATE locus_fence SET lo = 100; INSERT INTO locus_fence VALUES (0, 99, 0,"
-                        " 10000, 0, @@server_id, 'orders-b', NULL)",
-                        map));
-    Sql(1, absl::StrCat(keeps,
-                        "INSERT INTO locus_fence VALUES (0, 99, 0, 0, 0, @@server_id, 'orders-a',"
-                        " NULL)",
-                        map));
+    shards_ = TwoShards(*servers_[0], *servers_[1], kDatabase);
+    InstallFencesOfTwo(*servers_[0], *servers_[1], shards_, kDatabase);
+    for (const auto& server : servers_) MakeVersionTriggers(*server, kDatabase, table_);
     router_ = std::make_unique<Router>(TableAt(0, 1, 0));
     stale_ = std::make_unique<Router>(TableAt(0, 1, 0));
-    ShardPoolsOptions options = PoolOptions();
-    options.user = "shop";
-    options.max_connections = 16;
-    pools_ = MakePools(options);
+    pools_ = ShopPools();
   }
 
   RoutingTable TableAt(uint32_t permyriad, uint64_t epoch, uint64_t step) {
-    std::vector<VnodeMove> moves;
-    if (step > 0) moves.push_back({0, 99, 2, permyriad, step});
-    return RoutingTable::Make(epoch, shards_, {{65535, 1}}, std::move(moves)).value();
+    return TableOfStep(shards_, permyriad, epoch, step);
   }
   MariadbOptions As(size_t server, const std::string& user) {
     MariadbOptions options = servers_[server]->Account(kDatabase);

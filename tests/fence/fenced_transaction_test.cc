@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clients that follow the fence, on two servers between which orders move by hand.
-#include "locus/routing/engine/fenced_transaction.h"
-
 #include <algorithm>
 #include <atomic>
 #include <map>
 #include <thread>
 
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
-#include "migration/fence/guard_sql.h"
-#include "tests/fence/fence_fixture.h"
+#include "tests/fence/fenced_transaction_fixture.h"
 #include "tests/source/losing_relay.h"
 #include "tests/support/sanitizers.h"
 
@@ -19,143 +15,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using Kind = FencedCall::Kind;
-
-constexpr char kDatabase[] = "locus_shop";
-constexpr uint32_t kGene = 5;
-
-// Two shards: "orders-a" has all vnodes, and vnodes 0..99 move to "orders-b" as the test says.
-class FencedTransactionTest : public ::testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    for (size_t i = 0; i < 2; ++i) {
-      servers_[i] = new MariadbServer(FencedServer(static_cast<uint16_t>(i + 1)));
-      ASSERT_TRUE(servers_[i]->Start());
-      MakeMover(*servers_[i]);
-      servers_[i]->Sql("CREATE USER shop@'127.0.0.1' IDENTIFIED BY 's3cret'");
-    }
-  }
-  static void TearDownTestSuite() {
-    for (MariadbServer* server : servers_) delete server;
-  }
-
-  void SetUp() override {
-    for (uint32_t i = 0; i < 2; ++i) {
-      servers_[i]->Sql(
-          absl::StrCat("DROP DATABASE IF EXISTS ", kDatabase, "; CREATE DATABASE ", kDatabase,
-                       "; USE ", kDatabase,
-                       "; CREATE TABLE orders (order_id BIGINT UNSIGNED PRIMARY KEY, value BIGINT);"
-                       "GRANT SELECT, INSERT, UPDATE, DELETE ON locus_shop.* TO shop@'127.0.0.1'"));
-      shards_.push_back(
-          {.id = i + 1,
-           .name = i == 0 ? "orders-a" : "orders-b",
-           .endpoint = absl::StrCat("mysql://127.0.0.1:", servers_[i]->port(), "/", kDatabase),
-           .labels = {}});
-    }
-    router_ = std::make_unique<Router>(TableAt(0, 1, 0));
-    ShardPoolsOptions options = PoolOptions();
-    options.user = "shop";
-    options.max_connections = 16;
-    pools_ = MakePools(options);
-    fenced_ = std::make_unique<FencedTransactions>(*router_, *pools_);
-  }
-
-  RoutingTable TableAt(uint32_t permyriad, uint64_t epoch, uint64_t step) {
-    std::vector<VnodeMove> moves;
-    if (step > 0) moves.push_back({0, 99, 2, permyriad, step});
-    return RoutingTable::Make(epoch, shards_, {{65535, 1}}, std::move(moves)).value();
-  }
-  // With the fences as a coordinator prepares them: vnodes 0..99 have a row of their own on both.
-  void InstallFences() {
-    for (uint32_t i = 0; i < 2; ++i) {
-      MariadbOptions mover = servers_[i]->Account(kDatabase);
-      mover.user = "mover";
-      ASSERT_TRUE(ShardFence::Create(mover, FenceOf({{.name = "orders"}}))
-                      ->Install(TableAt(0, 1, 0), i + 1)
-                      .ok());
-    }
-    const std::string map = absl::StrCat("; ", internal::kMapVnodes);
-    const std::string keeps = absl::StrCat(internal::kKeepsMap, "; ");
-    Sql(0, absl::StrCat(keeps,
-                        "UPDATE locus_fence SET lo = 100; INSERT INTO locus_fence VALUES (0, 99, 0,"
-                        " 10000, 0, @@server_id, 'orders-b', NULL)",
-                        map));
-    Sql(1, absl::StrCat(keeps,
-                        "INSERT INTO locus_fence VALUES (0, 99, 0, 0, 0, @@server_id, 'orders-a',"
-                        " NULL)",
-                        map));
-  }
-  static void Sql(size_t server, const std::string& statements) {
-    servers_[server]->Sql(absl::StrCat("USE ", kDatabase, "; ", statements));
-  }
-  static std::string Value(size_t server, const std::string& query) {
-    return servers_[server]->Value(query);
-  }
-  // The donor lets go of the band, or the recipient takes it.
-  static void Own(size_t server, uint32_t own_lo, uint32_t own_hi, uint64_t step) {
-    Sql(server, absl::StrCat("UPDATE locus_fence SET own_lo = ", own_lo, ", own_hi = ", own_hi,
-                             ", step = ", step, " WHERE lo = 0"));
-  }
-  // What the change stream will do: the rows of the band, as they are once the donor has let go.
-  static void CopyRows(size_t from, size_t to, uint32_t first, uint32_t end) {
-    auto rows = servers_[from]->Sql(
-        absl::StrCat("SELECT order_id, value FROM locus_shop.orders WHERE ((order_id & "
-                     "140737488355327) % 10000 *"
-                     " 6181 + (order_id >> 47 & 65535) * 2531) % 10000 BETWEEN ",
-                     first, " AND ", end - 1));
-    MariadbOptions mover = servers_[to]->Account(kDatabase);
-    mover.user = "mover";
-    auto session = SqlSession::Open(mover).value();
-    for (const auto& row : rows[0].rows) {
-      ASSERT_TRUE(
-          session->Run(absl::StrCat("REPLACE INTO orders VALUES (", *row[0], ", ", *row[1], ")"))
-              .ok());
-    }
-  }
-  // A step of the move: vnodes 0..99 are shared at `permyriad` from then on.
-  void Step(uint32_t from, uint32_t to, uint64_t step) {
-    if (to > from) {
-      Own(0, to, 10000, step);
-      CopyRows(0, 1, from, to);
-      Own(1, 0, to, step);
-    } else {
-      Own(1, 0, to, step);
-      CopyRows(1, 0, to, from);
-      Own(0, to, 10000, step);
-    }
-  }
-
-  static absl::Status Execute(ShardConnection& connection, const std::string& statement) {
-    if (mysql_real_query(connection.handle(), statement.data(), statement.size()) != 0) {
-      return ShardErrorOf(connection);
-    }
-    return absl::OkStatus();
-  }
-  static absl::Status Insert(ShardConnection& connection, const OrderId& id, uint64_t value) {
-    return Execute(connection,
-                   absl::StrCat("INSERT INTO orders VALUES (", Number(id), ", ", value, ")"));
-  }
-  // NOT_FOUND: no such order.
-  static absl::Status Update(ShardConnection& connection, const OrderId& id, uint64_t value) {
-    absl::Status status = Execute(connection, absl::StrCat("UPDATE orders SET value = ", value,
-                                                           " WHERE order_id = ", Number(id)));
-    if (status.ok() && mysql_affected_rows(connection.handle()) == 0) {
-      return absl::NotFoundError("no such order");
-    }
-    return status;
-  }
-  static absl::Status Read(ShardConnection& connection, const OrderId& id, std::string& value) {
-    value = Ask(connection, absl::StrCat("SELECT value FROM orders WHERE order_id = ", Number(id)));
-    if (value.substr(0, 5) == "error") return ShardErrorOf(connection);
-    return value.empty() ? absl::NotFoundError("no such order") : absl::OkStatus();
-  }
-
-  static MariadbServer* servers_[2];
-  std::vector<Shard> shards_;
-  std::unique_ptr<Router> router_;
-  std::unique_ptr<ShardPools> pools_;
-  std::unique_ptr<FencedTransactions> fenced_;
-};
-MariadbServer* FencedTransactionTest::servers_[2];
 
 TEST_F(FencedTransactionTest, WithoutAFence_TheTableDecides) {
   const OrderId id = IdOf(kGene, 1);

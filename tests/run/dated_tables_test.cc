@@ -2,18 +2,16 @@
 // Moves of tables that are partitioned by a TIMESTAMP, and so have it in their primary key; and of
 // tables that nobody has looked at before.
 #include "absl/strings/str_cat.h"
-#include "tests/run/live_orders.h"
-#include "tests/run/move_fixture.h"
+#include "tests/run/live_move.h"
 
 namespace locus {
 namespace {
 
-using internal::Ending;
 using internal::Phase;
 using internal::Wish;
 using ::testing::HasSubstr;
 
-class DatedTablesTest : public MoveFixture {
+class DatedTablesTest : public LiveMoveFixture {
  protected:
   // Sessions of clients are in another zone than those of the tools.
   std::vector<std::string> MoreLines() const override { return {"default_time_zone=+05:30"}; }
@@ -30,7 +28,7 @@ TEST_F(DatedTablesTest, ForthAndBackUnderTraffic_AllRowsAreThere) {
         " PARTITION recent VALUES LESS THAN MAXVALUE)");
   }
   move_.tables[1].primary_key = {"order_id", "line", "kind", "created"};
-  Sql(0, "INSERT INTO orders (order_id, value) SELECT (999 << 32) + seq, seq FROM seq_1_to_300");
+  MakeOldOrders({0}, 300);
   // In each partition, and several of one order at neighbouring seconds.
   Sql(0,
       "SET sql_mode = ''; INSERT INTO items (order_id, line, kind, created, value) SELECT"
@@ -38,33 +36,13 @@ TEST_F(DatedTablesTest, ForthAndBackUnderTraffic_AllRowsAreThere) {
       "1577836500 + seq * 2)), seq FROM seq_1_to_300;"
       "INSERT INTO items (order_id, line, kind, created, value) SELECT order_id, line, kind,"
       " FROM_UNIXTIME(UNIX_TIMESTAMP(created) + 1), value FROM items");
-  Begin();
-  auto runner = StartRunner("one");
-  ASSERT_TRUE(WaitUntil([&] { return Record().phase > Phase::kPrepared; }, absl::Minutes(1)))
-      << Record().status;
-  LiveOrders orders(*publisher_, 4);
-  WaitForPhase(Phase::kReady);
-  for (uint32_t share : {10000u, 0u, 10000u}) {
-    orders.WaitForWrites(100);
-    Ask([&](Wish& wish) { wish.goal = share; });
-    WaitForShare(share);
-    if (HasFatalFailure()) return;
-  }
-  orders.WaitForWrites(100);
-  Ask([&](Wish& wish) { wish.ending = Ending::kFinalize; });
-  WaitForPhase(Phase::kFinalized);
-  orders.WaitForWrites(100);
-  orders.Stop();
-  Ask([&](Wish& wish) { wish.ending = Ending::kCleanup; });
-  WaitForPhase(Phase::kDone);
-  runner->End();
-  EXPECT_TRUE(runner->status.ok()) << runner->status;
+  std::unique_ptr<LiveOrders> orders;
+  MoveUnderTraffic(4, {10000, 0, 10000}, LastWrites::kBeforeCleanup, orders);
+  if (HasFatalFailure()) return;
 
-  std::map<std::string, std::string> expected = orders.Expected();
+  std::map<std::string, std::string> expected = orders->Expected();
   const size_t live = expected.size();
-  for (uint64_t i = 1; i <= 300; ++i) {
-    expected[absl::StrCat((uint64_t{999} << 32) + i)] = absl::StrCat(i);
-  }
+  AddOldOrders({0}, 300, expected);
   EXPECT_EQ(OrdersOn(1), expected);
   EXPECT_EQ(Value(1,
                   "SELECT COUNT(*) FROM locus_shop.items JOIN locus_shop.orders USING (order_id)"

@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "locus/routing/engine/fenced_transaction.h"
 #include "locus/routing/file_table.h"
-#include "tests/fence/fence_fixture.h"
+#include "tests/fence/two_shards.h"
 
 namespace locus {
 
@@ -27,10 +27,7 @@ class LiveOrders {
     const std::string path = place.substr(place.find('/'));
     fresh_ = Router::Open(FileTableSource::Open(path).value()).value();
     stale_ = std::make_unique<Router>(publisher.Current().value());
-    ShardPoolsOptions options = PoolOptions();
-    options.user = "shop";
-    options.max_connections = 16;
-    pools_ = MakePools(options);
+    pools_ = ShopPools();
     by_fresh_ = std::make_unique<FencedTransactions>(*fresh_, *pools_);
     by_stale_ = std::make_unique<FencedTransactions>(*stale_, *pools_);
     kept_.resize(writers);

@@ -15,7 +15,7 @@
 #include "locus/routing/engine/fenced_transaction.h"
 #include "locus/routing/file_table.h"
 #include "migration/engine/mariadb/run/move_runner.h"
-#include "tests/fence/fence_fixture.h"
+#include "tests/fence/two_shards.h"
 #include "tests/run/move_setup.h"
 #include "tests/support/temporary_directory.h"
 
@@ -44,12 +44,8 @@ class MoveFixture : public ::testing::Test {
                        " version BIGINT UNSIGNED NOT NULL DEFAULT 1, PRIMARY KEY (order_id, line));"
                        "CREATE USER shop@'127.0.0.1' IDENTIFIED BY 's3cret';"
                        "GRANT SELECT, INSERT, UPDATE, DELETE ON locus_shop.* TO shop@'127.0.0.1'"));
-      shards_.push_back(
-          {.id = i + 1,
-           .name = i == 0 ? "orders-a" : "orders-b",
-           .endpoint = absl::StrCat("mysql://127.0.0.1:", servers_[i]->port(), "/", kShop),
-           .labels = {}});
     }
+    shards_ = TwoShards(*servers_[0], *servers_[1], kShop);
     auto publisher = FileTablePublisher::Open(directory_ / "table.json");
     ASSERT_TRUE(publisher.ok()) << publisher.status();
     publisher_ = *std::move(publisher);

@@ -7,8 +7,7 @@
 #include "absl/strings/match.h"
 #include "migration/engine/mariadb/fence/moved_tables.h"
 #include "migration/engine/mariadb/run/move_control.h"
-#include "tests/run/live_orders.h"
-#include "tests/run/move_fixture.h"
+#include "tests/run/live_move.h"
 
 namespace locus {
 namespace {
@@ -18,7 +17,7 @@ using internal::Phase;
 using internal::Wish;
 using ::testing::HasSubstr;
 
-class MoveRunnerTest : public MoveFixture {
+class MoveRunnerTest : public LiveMoveFixture {
  protected:
   // The runner says that it waits for the target.
   bool WaitsForTarget() {
@@ -27,39 +26,14 @@ class MoveRunnerTest : public MoveFixture {
 };
 
 TEST_F(MoveRunnerTest, ForthBackAndForthAgainUnderTraffic_EveryAcknowledgedWriteIsThereOnce) {
-  // Orders from before the move, and some of vnodes that stay.
-  for (uint32_t gene : {0u, 50u, 99u, 100u, 150u, 200u, 299u, 300u}) {
-    Sql(0, absl::StrCat("INSERT INTO orders (order_id, value) SELECT ", uint64_t{gene} << 47,
-                        " + (999 << 32) + seq, seq FROM seq_1_to_50"));
-  }
-  Begin();
-  auto runner = StartRunner("one");
-  ASSERT_TRUE(WaitUntil([&] { return Record().phase > Phase::kPrepared; })) << Record().status;
-  LiveOrders orders(*publisher_, 6);
-  WaitForPhase(Phase::kReady);
-  for (uint32_t share : {10000u, 3000u, 10000u}) {
-    orders.WaitForWrites(100);
-    Ask([&](Wish& wish) { wish.goal = share; });
-    WaitForShare(share);
-    if (HasFatalFailure()) return;
-  }
-  orders.WaitForWrites(100);
-  Ask([&](Wish& wish) { wish.ending = Ending::kFinalize; });
-  WaitForPhase(Phase::kFinalized);
-  orders.WaitForWrites(100);
-  Ask([&](Wish& wish) { wish.ending = Ending::kCleanup; });
-  WaitForPhase(Phase::kDone);
-  orders.WaitForWrites(100);
-  orders.Stop();
-  runner->End();
-  EXPECT_TRUE(runner->status.ok()) << runner->status;
+  // Some are of vnodes that stay.
+  MakeOldOrders({0, 50, 99, 100, 150, 200, 299, 300}, 50);
+  std::unique_ptr<LiveOrders> orders;
+  MoveUnderTraffic(6, {10000, 3000, 10000}, LastWrites::kBehindIt, orders);
+  if (HasFatalFailure()) return;
 
-  std::map<std::string, std::string> expected = orders.Expected();
-  for (uint32_t gene : {0u, 50u, 99u, 200u, 299u}) {
-    for (uint64_t i = 1; i <= 50; ++i) {
-      expected[absl::StrCat((uint64_t{gene} << 47) + (uint64_t{999} << 32) + i)] = absl::StrCat(i);
-    }
-  }
+  std::map<std::string, std::string> expected = orders->Expected();
+  AddOldOrders({0, 50, 99, 200, 299}, 50, expected);
   EXPECT_EQ(OrdersOn(1), expected);
   EXPECT_EQ(OrdersOn(0).size(), 0u);
   EXPECT_EQ(Value(0, "SELECT COUNT(*) FROM locus_shop.orders"), "150") << "those that stay";
@@ -67,11 +41,11 @@ TEST_F(MoveRunnerTest, ForthBackAndForthAgainUnderTraffic_EveryAcknowledgedWrite
   EXPECT_EQ(Value(1,
                   "SELECT COUNT(*) FROM locus_shop.items JOIN locus_shop.orders USING (order_id,"
                   " value)"),
-            absl::StrCat(orders.Expected().size()));
+            absl::StrCat(orders->Expected().size()));
   const RoutingTable table = publisher_->Current().value();
   EXPECT_EQ(internal::SightOf(table, leg_).kind, internal::TableSight::Kind::kEnded);
   EXPECT_EQ(table.OwnerOf(ShardGene::FromUint16(uint16_t{150})).id, 1u);
-  std::cout << orders.done() << " writes, " << orders.refusals() << " refusals, epoch "
+  std::cout << orders->done() << " writes, " << orders->refusals() << " refusals, epoch "
             << table.epoch() << "\n"
             << Record().status << "\n";
 }

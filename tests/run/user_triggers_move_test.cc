@@ -7,17 +7,14 @@
 #include "absl/strings/str_cat.h"
 #include "migration/engine/mariadb/fence/moved_tables.h"
 #include "migration/fence/user_triggers.h"
-#include "tests/run/live_orders.h"
-#include "tests/run/move_fixture.h"
+#include "tests/run/live_move.h"
 
 namespace locus {
 namespace {
 
-using internal::Ending;
 using internal::Phase;
-using internal::Wish;
 
-class UserTriggersMoveTest : public MoveFixture {
+class UserTriggersMoveTest : public LiveMoveFixture {
  protected:
   void MakeTrigger(size_t server, const std::string& name, const std::string& when,
                    const std::string& statements) {
@@ -47,32 +44,14 @@ class UserTriggersMoveTest : public MoveFixture {
 
 TEST_F(UserTriggersMoveTest, ForthAndBackUnderTraffic_EachWriteFiresThemOnce) {
   for (size_t server : {0u, 1u}) MakeTriggers(server);
-  Sql(0, "INSERT INTO orders (order_id, value) SELECT (999 << 32) + seq, seq FROM seq_1_to_50");
-  Begin();
-  auto runner = StartRunner("one");
-  ASSERT_TRUE(WaitUntil([&] { return Record().phase > Phase::kPrepared; })) << Record().status;
-  LiveOrders orders(*publisher_, 6);
-  WaitForPhase(Phase::kReady);
-  for (uint32_t share : {10000u, 3000u, 10000u}) {
-    orders.WaitForWrites(100);
-    Ask([&](Wish& wish) { wish.goal = share; });
-    WaitForShare(share);
-    if (HasFatalFailure()) return;
-  }
-  orders.WaitForWrites(100);
-  Ask([&](Wish& wish) { wish.ending = Ending::kFinalize; });
-  WaitForPhase(Phase::kFinalized);
-  orders.WaitForWrites(100);
-  orders.Stop();  // after the cleanup versions do not rise by themselves
-  Ask([&](Wish& wish) { wish.ending = Ending::kCleanup; });
-  WaitForPhase(Phase::kDone);
-  runner->End();
-  EXPECT_TRUE(runner->status.ok()) << runner->status;
+  MakeOldOrders({0}, 50);
+  std::unique_ptr<LiveOrders> orders;
+  // After the cleanup versions do not rise by themselves.
+  MoveUnderTraffic(6, {10000, 3000, 10000}, LastWrites::kBeforeCleanup, orders);
+  if (HasFatalFailure()) return;
 
-  std::map<std::string, std::string> expected = orders.Expected();
-  for (uint64_t i = 1; i <= 50; ++i) {
-    expected[absl::StrCat((uint64_t{999} << 32) + i)] = absl::StrCat(i);
-  }
+  std::map<std::string, std::string> expected = orders->Expected();
+  AddOldOrders({0}, 50, expected);
   EXPECT_EQ(OrdersOn(1), expected);
   EXPECT_EQ(Value(1,
                   "SELECT COUNT(*) FROM locus_shop.orders JOIN locus_shop.items USING (order_id)"
