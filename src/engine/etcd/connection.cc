@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "src/base/check.h"
 #include "src/base/fork_guard.h"
+#include "src/base/most_telling.h"
 #include "src/base/mutex.h"
 #include "src/base/secret_bytes.h"
 #include "src/base/text.h"
@@ -18,6 +19,7 @@
 namespace locus::etcd {
 
 using internal::CondVar;
+using internal::MostTelling;
 using internal::Mutex;
 using internal::MutexLock;
 using internal::WipeDeadStack;
@@ -137,10 +139,13 @@ class Connection::Rep {
     internal::Backoff backoff(kPausesWithoutLeader);
     while (true) {
       bool refused_for_now = false;
-      absl::Status last = absl::UnavailableError(place_ + ": no time was left to send the request");
+      MostTelling told(endpoints_.size(),
+                       absl::UnavailableError(place_ + ": no time was left to send the request"));
       size_t first = kept();
       for (size_t i = 0; i < endpoints_.size(); ++i) {
-        if (i + backoff.failures() > 0 && std::chrono::steady_clock::now() >= deadline) return last;
+        if (i + backoff.failures() > 0 && std::chrono::steady_clock::now() >= deadline) {
+          return told.status();
+        }
         size_t member = (first + i) % endpoints_.size();
         Outcome outcome = ask(member);
         if (outcome.answer.ok()) {
@@ -151,11 +156,15 @@ class Connection::Rep {
         if (!outcome.try_other_member) return outcome.answer.status();
         Leave(member);
         // Where one member may come back, the call may be retried.
-        if (i == 0 || absl::IsUnavailable(outcome.answer.status())) last = outcome.answer.status();
-        if (outcome.maybe_served && repeat == Repeat::kNever) return last;
+        if (i == 0 || absl::IsUnavailable(outcome.answer.status())) {
+          told.Note(
+              outcome.member_failed ? MostTelling::Kind::kNoAnswer : MostTelling::Kind::kAnswer,
+              outcome.answer.status());
+        }
+        if (outcome.maybe_served && repeat == Repeat::kNever) return outcome.answer.status();
         refused_for_now |= !outcome.member_failed;
       }
-      if (!refused_for_now || !SleepBeforeRetry(backoff, deadline)) return last;
+      if (!refused_for_now || !SleepBeforeRetry(backoff, deadline)) return told.status();
     }
   }
 

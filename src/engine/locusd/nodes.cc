@@ -24,6 +24,7 @@ using http::HttpAnswer;
 using http::HttpConnection;
 using http::TimePoint;
 using http::TlsContext;
+using internal::MostTelling;
 using internal::MutexLock;
 using internal::Quoted;
 
@@ -186,28 +187,31 @@ absl::StatusOr<std::string> Nodes::Call(const Request& request) {
     LOCUS_ASSIGN_OR_RETURN(id, SessionId());
   }
   ++stats_.calls;
+  MostTelling told(endpoints_.size(), absl::UnavailableError("no node of locusd was asked"));
   for (size_t asked = 1;; ++asked) {
-    absl::StatusOr<std::string> answer = AskHere(request, id, deadline);
+    MostTelling::Kind failed = MostTelling::Kind::kNoAnswer;
+    absl::StatusOr<std::string> answer = AskHere(request, id, deadline, failed);
     if (!absl::IsUnavailable(answer.status())) return answer;
     ++stats_.failures;
-    if (std::chrono::steady_clock::now() >= deadline) return answer;
+    told.Note(failed, answer.status());
+    if (std::chrono::steady_clock::now() >= deadline) return told.status();
     if (pause_ > absl::ZeroDuration()) {
       // The node said when to come again; to ask another one before would only move the load.
       const TimePoint again = After(std::exchange(pause_, absl::ZeroDuration()));
-      if (again >= deadline) return answer;
+      if (again >= deadline) return told.status();
       std::this_thread::sleep_until(again);
       continue;
     }
     // After a round over all nodes: an election may be under way.
     if (asked % endpoints_.size() == 0 && !internal::SleepBeforeRetry(backoff, deadline)) {
-      return answer;
+      return told.status();
     }
   }
 }
 
 // One request to the node at hand. UNAVAILABLE: another one is at hand now.
 absl::StatusOr<std::string> Nodes::AskHere(const Request& request, const std::string& id,
-                                           TimePoint deadline) {
+                                           TimePoint deadline, MostTelling::Kind& failed) {
   const Endpoint endpoint = Here();
   const TimePoint until = std::min(deadline, After(options_.request_timeout));
   if (connection_ == nullptr || !connection_->StillOpen()) {
@@ -227,10 +231,12 @@ absl::StatusOr<std::string> Nodes::AskHere(const Request& request, const std::st
   }
   if (answer->status == 307) {
     ++stats_.redirects;
+    failed = MostTelling::Kind::kElsewhere;
     return From(endpoint, absl::UnavailableError(GoTo(answer->Header("Location"))));
   }
   const absl::Status refused = Outcome(request, *answer);
   if (refused.ok()) return std::move(answer->body);
+  failed = MostTelling::Kind::kAnswer;
   if (answer->status == 429 && absl::IsUnavailable(refused)) {
     ++stats_.limited;
     pause_ = PauseOf(*answer);

@@ -13,6 +13,7 @@
 #include "locus/clock.h"
 #include "locus/engine/locusd.h"
 #include "src/base/fork_guard.h"
+#include "src/base/most_telling.h"
 #include "src/base/mutex.h"
 #include "src/base/secret_bytes.h"
 #include "src/http/connection.h"
@@ -87,8 +88,9 @@ class Nodes {
   const http::Endpoint& Here() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return elsewhere_ ? *elsewhere_ : endpoints_[at_];
   }
+  // `failed`: set where it is UNAVAILABLE.
   absl::StatusOr<std::string> AskHere(const Request& request, const std::string& id,
-                                      http::TimePoint deadline)
+                                      http::TimePoint deadline, internal::MostTelling::Kind& failed)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GoOn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string GoTo(std::string_view location) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

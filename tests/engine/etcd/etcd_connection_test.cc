@@ -187,6 +187,20 @@ TEST(EtcdConnectionTest, RefusalWithoutLeader_IsRepeatedElsewhere) {
   EXPECT_TRUE(Put(*connection).ok()) << Put(*connection).status();
 }
 
+TEST(EtcdConnectionTest, OneMemberIsDownAndAnotherHasNoLeader_TheLatterIsReported) {
+  FakeMember lost(GreetsThen(
+      "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 78\r\n\r\n"
+      R"({"error":"etcdserver: no leader","message":"etcdserver: no leader","code":14 })"));
+  const std::string down = absl::StrCat("127.0.0.1:", FreePort());
+  for (const auto& endpoints : {std::vector{lost.endpoint(), down}, {down, lost.endpoint()}}) {
+    EtcdOptions options = Patient(endpoints);
+    options.call_timeout = absl::Milliseconds(500);
+    const absl::Status said = Get(*RawConnection(options)).status();
+    EXPECT_TRUE(absl::IsUnavailable(said)) << said;
+    EXPECT_TRUE(absl::StrContains(said.message(), "no leader")) << said;
+  }
+}
+
 TEST(EtcdConnectionTest, AnswersOfSomethingElse_AreRefusedForGood) {
   for (const char* body : {"<html>", "{}", "[]", "{\"header\":{}}"}) {
     FakeMember page(GreetsThen(FakeMember::Ok(absl::StrCat(body, " ", "\n"))));

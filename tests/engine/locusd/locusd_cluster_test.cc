@@ -78,6 +78,15 @@ TEST_F(LocusdClusterTest, Show_TellsOfEachNodeAndOfTheSilentOnes) {
   cluster.Kill((leader + 2) % 3);
   ASSERT_TRUE(WaitUntil([&] { return !admin->Show().Health().ok(); }));
   EXPECT_THAT(Said(admin->Show().Health()), HasSubstr("UNAVAILABLE: no leader: 1 of 3 nodes"));
+  // Whichever node is asked last, the one that is left says more than those that are down.
+  for (size_t first = 0; first < 3; ++first) {
+    LocusdOptions options = cluster.options();
+    options.timeout = absl::Seconds(1);
+    std::rotate(options.endpoints.begin(),
+                options.endpoints.begin() + static_cast<ptrdiff_t>(first), options.endpoints.end());
+    EXPECT_THAT(Said(cluster.Connect(options)->Show(SpaceName()).status()),
+                HasSubstr("knows no leader"));
+  }
   cluster.Kill(leader);
   EXPECT_THAT(Said(admin->Show().Health()),
               HasSubstr("no node gave its status: locusd 127.0.0.1:"));

@@ -163,6 +163,22 @@ TEST(StrictClientTest, AnOwnerThatDoesNotAnswer_IsLookedForInTheTable) {
   EXPECT_EQ(*number, 20u);
 }
 
+TEST(StrictClientTest, OneNodeIsDownAndAnotherSaysWhyItCannot_TheLatterIsReported) {
+  Node refuses(
+      [] {
+        return Http(R"({"status":503,"code":"UNAVAILABLE","detail":"no leader"})",
+                    "503 Service Unavailable");
+      },
+      [] { return ""; });
+  const std::string down = absl::StrCat("127.0.0.1:", FreePort());
+  for (const bool down_last : {false, true}) {
+    StrictClientOptions options = OptionsOf(refuses);
+    options.endpoints.insert(down_last ? options.endpoints.end() : options.endpoints.begin(), down);
+    const auto client = StrictClient::Open(options, In(300));
+    EXPECT_THAT(std::string(client.status().message()), HasSubstr("no leader"));
+  }
+}
+
 TEST(StrictClientTest, AnOwnerThatDoesNotAnswer_IsAskedForTheTableLast) {
   std::atomic<uint16_t> own = 0;
   std::atomic<uint16_t> second = 0;

@@ -12,6 +12,7 @@
 #include "src/base/backoff.h"
 #include "src/base/check.h"
 #include "src/base/fork_guard.h"
+#include "src/base/most_telling.h"
 #include "src/base/mutex.h"
 #include "src/base/secret_bytes.h"
 #include "src/engine/locusd/nodes.h"
@@ -30,6 +31,7 @@ using http::Endpoint;
 using http::HttpAnswer;
 using http::HttpConnection;
 using http::TimePoint;
+using internal::MostTelling;
 using internal::MutexLock;
 using locusd::StrictTableAnswer;
 
@@ -327,7 +329,8 @@ class StrictClient::Rep {
     others.erase(owner);
     const std::string address = standing_.PickFrom(others);
     if (address.empty()) return;
-    const absl::StatusOr<StrictTableAnswer> table = ReadTableOf(address, deadline);
+    MostTelling::Kind failed = MostTelling::Kind::kNoAnswer;
+    const absl::StatusOr<StrictTableAnswer> table = ReadTableOf(address, deadline, failed);
     if (!table.ok()) {
       Count(&StrictClientStats::failures);
       if (absl::IsUnavailable(table.status())) standing_.NoteSilent(address);
@@ -362,16 +365,17 @@ class StrictClient::Rep {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(table_mutex_) {
     const uint64_t known = routes_ ? routes_->version() : 0;
     std::optional<StrictTableAnswer> older;
-    absl::Status last;
     const std::vector<std::string> addresses = AddressesInOrder();
+    MostTelling told(addresses.size(), absl::UnavailableError("nobody was asked"));
     for (size_t i = 0; i < addresses.size(); ++i) {
       const std::string& address = addresses[i];
       const TimePoint now = std::chrono::steady_clock::now();
       if (now >= deadline) break;
       // One that is silent leaves time for the next one.
       const bool is_last = i + 1 == addresses.size();
+      MostTelling::Kind failed = MostTelling::Kind::kNoAnswer;
       absl::StatusOr<StrictTableAnswer> table =
-          ReadTableOf(address, is_last ? deadline : now + (deadline - now) / 2);
+          ReadTableOf(address, is_last ? deadline : now + (deadline - now) / 2, failed);
       if (table.ok()) {
         Count(&StrictClientStats::tables);
         standing_.NoteAnswered(address);
@@ -382,16 +386,18 @@ class StrictClient::Rep {
         if (!older || older->version < table->version) older = *std::move(table);
         continue;
       }
-      last = From(address, table.status());
-      if (!absl::IsUnavailable(table.status())) return last;
+      if (!absl::IsUnavailable(table.status())) return From(address, table.status());
+      told.Note(failed, From(address, table.status()));
       standing_.NoteSilent(address);
       Count(&StrictClientStats::failures);
     }
     if (older) return *std::move(older);
-    return last.ok() ? absl::UnavailableError("nobody was asked") : last;
+    return told.status();
   }
 
-  absl::StatusOr<StrictTableAnswer> ReadTableOf(const std::string& address, TimePoint deadline) {
+  // `failed`: what an error is of.
+  absl::StatusOr<StrictTableAnswer> ReadTableOf(const std::string& address, TimePoint deadline,
+                                                MostTelling::Kind& failed) {
     const TimePoint until = std::min(deadline, After(request_timeout_));
     LOCUS_ASSIGN_OR_RETURN(const Endpoint endpoint, Endpoint::Parse(address));
     LOCUS_RETURN_IF_ERROR(locusd::CheckToken(endpoint, authorization_.size() > 0, tls_ != nullptr));
@@ -403,6 +409,7 @@ class StrictClient::Rep {
     if (!answer.ok()) return absl::UnavailableError(answer.status().message());
     connections_.GiveBack(endpoint, std::move(connection));
     if (answer->status == 200) return locusd::ParseStrictTable(answer->body);
+    failed = MostTelling::Kind::kAnswer;
     const absl::Status refused = lease_api::ParseProblem(answer->status, answer->body);
     if (!absl::IsNotFound(refused)) return refused;
     return absl::FailedPreconditionError(
