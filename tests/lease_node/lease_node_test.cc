@@ -324,7 +324,8 @@ TEST_F(LeaseNodeTest, ClocksOfFollowers_FollowTheLeaders) {
   EXPECT_LT(store->Show(space_)->now - before, absl::Minutes(1));
 }
 
-// Callers wait for no snapshot: it is made beside the machine, of the one before and the log.
+// That callers do not wait for it is tested in tests/raft/node; how long they do is measured in
+// bench/lease_machine.
 TEST_F(LeaseNodeTest, SnapshotOfALargeState_CallersGoOnAndItIsRestored) {
   constexpr int kCounters = 1 << 17;
   LeaseCluster cluster(1, clock_, {}, [](int, lease_node::LeaseNodeOptions& options) {
@@ -370,7 +371,6 @@ TEST_F(LeaseNodeTest, SnapshotOfALargeState_CallersGoOnAndItIsRestored) {
   }
   RecordProperty("worst_wait_ms", static_cast<int>(absl::ToInt64Milliseconds(worst)));
   std::cout << "worst wait " << worst << " of " << taken << " calls beside the snapshot\n";
-  EXPECT_LT(worst, absl::FromChrono(raft::ShellOptions().election));
   cluster.Kill(0);
   cluster.Start(0);
   ASSERT_GE(cluster.WaitForLeader(), 0);
