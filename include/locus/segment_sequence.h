@@ -85,8 +85,11 @@ struct SegmentSequenceStats {
 // A counter with a ttl is forgotten when no call of the sequencer names it for so long, and others
 // get its first numbers again. So what was taken of it is handed out for half of the ttl only, from
 // the beginning of the call that took it, and is a gap then: the next call waits for the sequencer.
-// Numbers are given twice only if the engine's clock jumps ahead by half of the ttl. Requests are
-// sized for at most that time.
+// Requests are sized for at most that time. The wall clock counts as well as the time since boot,
+// so that one that jumps ahead, and by which an engine of this host forgets, ends what is held;
+// mysql and etcd forget a counter only once the server's clock and the caller's have both passed
+// its time. Redis forgets by its clock alone: numbers are given twice if that jumps ahead by half
+// of the ttl.
 //
 // Order. Within a process, a call that begins after another has returned gets a higher number,
 // until the counter wraps. With Options::thread_block this holds only among the Next and TryNext

@@ -71,10 +71,10 @@ class SegmentSequence::Rep {
   absl::StatusOr<SequenceBlock> TryNextBlock(int64_t count) {
     const auto wanted = static_cast<uint64_t>(count);
     while (true) {
-      int64_t held_until = supply_.held_until();
+      SequenceSupply::Moment held_until = supply_.held_until();
       SequenceCursor::Taken taken = supply_.cursor().Take(wanted);
       if (taken.count == 0) LOCUS_RETURN_IF_ERROR(TakeSlowly(wanted, taken, held_until));
-      if (!expires_ || supply_.NowNanos() < held_until) {
+      if (!expires_ || !supply_.IsOver(held_until)) {
         return SequenceBlock{taken.first, supply_.step(), static_cast<int64_t>(taken.count)};
       }
       skipped_.fetch_add(taken.count, std::memory_order_relaxed);
@@ -109,7 +109,7 @@ class SegmentSequence::Rep {
   // Out of line, so that TryNext saves no registers.
   [[gnu::noinline]] absl::StatusOr<int64_t> TryNextSlowly(uint64_t generation, uint64_t word) {
     SequenceCursor::Taken taken = supply_.cursor().Resolve(1, generation, word);
-    int64_t held_until = 0;  // never ends: is_plain_
+    SequenceSupply::Moment held_until;  // not looked at: is_plain_
     if (taken.count == 0) LOCUS_RETURN_IF_ERROR(TakeSlowly(1, taken, held_until));
     return taken.first;
   }
@@ -145,7 +145,8 @@ class SegmentSequence::Rep {
 
   // Nothing was taken: moves on to the next segment and takes from it, or asks the loader.
   // `held_until` becomes what the supply said before.
-  absl::Status TakeSlowly(uint64_t wanted, SequenceCursor::Taken& taken, int64_t& held_until) {
+  absl::Status TakeSlowly(uint64_t wanted, SequenceCursor::Taken& taken,
+                          SequenceSupply::Moment& held_until) {
     while (taken.count == 0) {
       if (forked()) return WithoutMessage(absl::StatusCode::kFailedPrecondition);
       if (taken.skipped > 0) {

@@ -94,17 +94,22 @@ void SequenceSupply::InstallNext(absl::Duration now) {
   has_next_.store(false, std::memory_order_relaxed);
   cursor_.Install(current_->first, static_cast<uint64_t>(current_->count));
   if (expires()) {
-    held_until_.store(absl::ToInt64Nanoseconds(current_asked_at_ + hold_),
-                      std::memory_order_release);
+    const Moment until = HeldUntil(current_asked_at_);
+    held_until_.store(until.since_boot, std::memory_order_release);
+    held_until_by_wall_.store(until.wall, std::memory_order_release);
   }
+}
+
+SequenceSupply::Moment SequenceSupply::HeldUntil(const Moment& asked_at) const {
+  const int64_t hold = absl::ToInt64Nanoseconds(hold_);
+  return {asked_at.since_boot + hold, asked_at.wall + hold};
 }
 
 void SequenceSupply::GiveUp() {
   MutexLock lock(mutex_);
-  const absl::Duration now = options_.clock->SinceBoot();
-  if (closed_ || !current_ || now < current_asked_at_ + hold_) return;
+  if (closed_ || !current_ || !IsPast(current_asked_at_)) return;
   if (given_up_ == 0) given_up_ = cursor_.length() - cursor_.Exhaust();
-  if (next_ && now >= asked_at_ + hold_) {
+  if (next_ && IsPast(asked_at_)) {
     next_.reset();
     has_next_.store(false, std::memory_order_relaxed);
   }
@@ -134,12 +139,12 @@ SequenceUse SequenceSupply::Use(absl::Duration now) const {
 
 // One pass of the loader, on its thread.
 absl::Duration SequenceSupply::Load() {
-  absl::Duration asked_at = options_.clock->SinceBoot();
+  const Moment asked_at = Now();
   int64_t count = 0;
   {
     MutexLock lock(mutex_);
     if (closed_) return absl::InfiniteDuration();
-    count = Collect(asked_at);
+    count = Collect(absl::Nanoseconds(asked_at.since_boot));
     in_flight_ = count > 0;
   }
   if (count > 0) {
@@ -211,25 +216,25 @@ bool SequenceSupply::Good(const SequenceBatch& batch, int64_t asked) const {
          batch.first <= limit_ && (limit_ - batch.first) / step_ >= batch.count - 1;
 }
 
-// Whether no other process took numbers between the last batch and this one, which came at `now`.
+// Whether no other process took numbers between the last batch and this one, which has just come.
 // Consecutive numbers do not prove it for a counter whose numbers repeat: others may have taken a
 // whole round, or the first numbers of a counter that was forgotten in between.
-bool SequenceSupply::Follows(const SequenceBatch& batch, absl::Duration now) const {
+bool SequenceSupply::Follows(const SequenceBatch& batch) const {
   const SequencerOptions& key = sequencer_->options();
-  return batch.first - step_ == last_ && !Wraps(key) && now - asked_at_ < hold_;
+  return batch.first - step_ == last_ && !Wraps(key) && !IsPast(asked_at_);
 }
 
 void SequenceSupply::Land(const absl::StatusOr<SequenceBatch>& batch, int64_t asked,
-                          absl::Duration asked_at) {
+                          const Moment& asked_at) {
   MutexLock lock(mutex_);
   absl::Duration now = options_.clock->SinceBoot();
   in_flight_ = false;
   landed_.NotifyAll();
-  lease_latency_.Add(std::max(now - asked_at, absl::ZeroDuration()));
+  lease_latency_.Add(std::max(now - absl::Nanoseconds(asked_at.since_boot), absl::ZeroDuration()));
   absl::Status status = batch.status();
   if (batch.ok()) {
     ++segments_;
-    joined_ = Follows(*batch, now);
+    joined_ = Follows(*batch);
     last_ = batch->last();
     asked_at_ = asked_at;
     next_ = *batch;
@@ -294,7 +299,7 @@ absl::StatusOr<int64_t> SequenceSupply::Close(const std::function<void()>& befor
     while (in_flight_) landed_.Wait(mutex_);
     unused = Unused::Of(current_, used, next_, joined_);
     // A counter that was forgotten meanwhile is not theirs any more.
-    if (options_.clock->SinceBoot() - asked_at_ >= hold_) unused = std::nullopt;
+    if (IsPast(asked_at_)) unused = std::nullopt;
   }
   if (!unused || !options_.return_unused) return 0;
   absl::StatusOr<bool> returned = sequencer_->Return(key_, unused->batch, unused->used);

@@ -45,13 +45,25 @@ class SequenceSupply {
 
   // Whether the counter is forgotten when nobody uses it (ttl). Others may then hand out what this
   // process still has, so it hands nothing out later than half of the ttl after the call that took
-  // it began; the other half is a margin for clocks that run at different speeds.
+  // it began; the other half is a margin for clocks that run at different speeds. The wall clock
+  // counts as well as the time since boot: engines forget by wall clocks, which may jump ahead.
   bool expires() const { return hold_ != absl::InfiniteDuration(); }
-  // Until when the numbers of the cursor may be handed out, since boot; without end for a
-  // counter that does not expire. What is read before a number is taken is that of its segment or
-  // of an earlier one: a number that was taken before then is this process' own.
-  int64_t held_until() const { return held_until_.load(std::memory_order_acquire); }
-  int64_t NowNanos() const { return absl::ToInt64Nanoseconds(options_.clock->SinceBoot()); }
+  // A moment by both clocks, in nanoseconds.
+  struct Moment {
+    int64_t since_boot = 0;
+    int64_t wall = 0;
+  };
+  // Until when the numbers of the cursor may be handed out; without end for a counter that does not
+  // expire. What is read before a number is taken is that of its segment or of an earlier one: a
+  // number that was taken before then is this process' own.
+  Moment held_until() const {
+    return {held_until_.load(std::memory_order_acquire),
+            held_until_by_wall_.load(std::memory_order_acquire)};
+  }
+  bool IsOver(const Moment& held_until) const {
+    const Moment now = Now();
+    return now.since_boot >= held_until.since_boot || now.wall >= held_until.wall;
+  }
   // Lets nothing more be taken of the cursor where its time is over.
   void GiveUp();
 
@@ -68,15 +80,22 @@ class SequenceSupply {
   SegmentSequenceStats Stats() const;
 
  private:
+  Moment Now() const {
+    return {absl::ToInt64Nanoseconds(options_.clock->SinceBoot()),
+            absl::ToUnixNanos(options_.clock->Now())};
+  }
+  // Until when what was asked for then may be handed out. Requires expires().
+  Moment HeldUntil(const Moment& asked_at) const;
+  // Whether its time is over; never without a ttl.
+  bool IsPast(const Moment& asked_at) const { return expires() && IsOver(HeldUntil(asked_at)); }
   uint64_t Bounded(int64_t length) const;
   absl::Duration Load();
   absl::StatusOr<SequenceBatch> Draw(int64_t count);
   absl::Status WentBack(int64_t value) const;
   int64_t Collect(absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Good(const SequenceBatch& batch, int64_t asked) const;
-  bool Follows(const SequenceBatch& batch, absl::Duration now) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Land(const absl::StatusOr<SequenceBatch>& batch, int64_t asked, absl::Duration asked_at);
+  bool Follows(const SequenceBatch& batch) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Land(const absl::StatusOr<SequenceBatch>& batch, int64_t asked, const Moment& asked_at);
   void InstallNext(absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Count(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Report(SegmentSequenceEvent::Kind kind, const SequenceBlock& numbers,
@@ -100,8 +119,9 @@ class SequenceSupply {
   bool went_back_ = false;  // the counter did
   int64_t refused_ = 0;     // the last number that was taken after that, and is not handed out
 
-  // After the cursor's word. Nanoseconds since boot.
+  // After the cursor's word.
   std::atomic<int64_t> held_until_{std::numeric_limits<int64_t>::max()};
+  std::atomic<int64_t> held_until_by_wall_{std::numeric_limits<int64_t>::max()};
   std::atomic<bool> closed_{false};       // raised under mutex_
   std::atomic<bool> has_next_{false};     // whether next_ is set
   std::atomic<uint8_t> asked_{kNothing};  // Request bits
@@ -117,8 +137,8 @@ class SequenceSupply {
   std::optional<SequenceBatch> next_ ABSL_GUARDED_BY(mutex_);
   bool joined_ ABSL_GUARDED_BY(mutex_) = false;  // whether nobody drew between the last two taken
   int64_t last_ ABSL_GUARDED_BY(mutex_) = 0;     // number taken
-  absl::Duration asked_at_ ABSL_GUARDED_BY(mutex_);  // for the batch taken last
-  absl::Duration current_asked_at_ ABSL_GUARDED_BY(mutex_);
+  Moment asked_at_ ABSL_GUARDED_BY(mutex_);      // for the batch taken last
+  Moment current_asked_at_ ABSL_GUARDED_BY(mutex_);
   uint64_t given_up_ ABSL_GUARDED_BY(mutex_) = 0;  // of the cursor's numbers, by GiveUp
   absl::Duration installed_at_ ABSL_GUARDED_BY(mutex_);
   double rate_before_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -88,6 +88,39 @@ TEST_F(SegmentSequenceTtlTest, ThreadBlocks_DoNotOutliveTheirSegment) {
   EXPECT_TRUE(absl::IsUnavailable(sequence->TryNext().status()));
 }
 
+// Measures time by another's wall clock, as an engine of the same host does.
+class WallClock : public Clock {
+ public:
+  explicit WallClock(Clock& of) : of_(of) {}
+  absl::Time Now() override { return of_.Now(); }
+  absl::Duration SinceBoot() override { return of_.Now() - absl::UnixEpoch(); }
+
+ private:
+  Clock& of_;
+};
+
+// The wall clock jumps ahead: the engine forgets the counter while numbers of it are held.
+TEST_F(SegmentSequenceTtlTest, WallClockThatJumpsAhead_EndsWhatIsHeld) {
+  WallClock of_engine(clock_);
+  SequencerOptions options;
+  options.ttl = kTtl;
+  keys_ = MemorySequencer::Create(options, of_engine).value();
+  store_ = std::make_shared<fakes::FaultySequencer>(keys_->Share(options).value());
+  auto one = Make(), other = Make();
+  std::set<int64_t> numbers = {Take(*one)};
+  clock_.Advance(kTtl / 2 - absl::Seconds(10));
+  clock_.Jump(kTtl / 2 + absl::Seconds(20));
+  const int64_t anew = Take(*other);
+  EXPECT_EQ(anew, 1) << "it began again";
+  numbers.insert(anew);
+  for (int i = 0; i < 200; ++i) {
+    EXPECT_TRUE(numbers.insert(Take(*one)).second);
+    EXPECT_TRUE(numbers.insert(Take(*other)).second);
+  }
+  clock_.Jump(kTtl);
+  EXPECT_EQ(one->Close().value(), 0) << "the counter is another one";
+}
+
 // Says that counters are forgotten, and keeps them: all is one life of the counter.
 class Keeping : public Sequencer {
  public:

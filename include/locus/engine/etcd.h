@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "locus/clock.h"
 #include "locus/segment_store.h"
 #include "locus/sequence_type_store.h"
 #include "locus/sequencer.h"
@@ -107,18 +108,21 @@ class EtcdSegmentStore : public SegmentStore {
 // A call that returned UNAVAILABLE may be applied later. It is never retried automatically, so a
 // skipped number always shows as an error.
 //
-// ttl is measured by the servers' clock (EtcdSegmentStore), to a second. The expiry is stored with
-// the value. An etcd lease, shared by all counters that a process writes within a quarter of the
-// ttl, deletes a forgotten counter up to half the ttl and two minutes later.
+// ttl is measured by the servers' clock (EtcdSegmentStore), to a second, and by the caller's: once
+// both have passed the expiry, the counter is forgotten. The expiry is stored with the value. An
+// etcd lease, shared by all counters that a process writes within a quarter of the ttl, deletes a
+// forgotten counter up to half the ttl and two minutes later.
 //
 // After a cluster was emptied or restored, numbers repeat: first Set the counters above the numbers
 // that were given out.
 // Blocks, fails, and behaves in a forked child as the segment store does.
 class EtcdSequencer : public Sequencer {
  public:
-  // As EtcdSegmentStore::Open; INVALID_ARGUMENT also: SequencerOptions::Check.
+  // As EtcdSegmentStore::Open; INVALID_ARGUMENT also: SequencerOptions::Check. `clock` is the
+  // caller's, and outlives the sequencer.
   static absl::StatusOr<std::unique_ptr<EtcdSequencer>> Open(
-      const EtcdOptions& options, const SequencerOptions& sequencer_options);
+      const EtcdOptions& options, const SequencerOptions& sequencer_options,
+      Clock& clock = Clock::System());
   ~EtcdSequencer() override;
 
   EtcdStats Stats() const;

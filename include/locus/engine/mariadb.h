@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "locus/clock.h"
 #include "locus/segment_store.h"
 #include "locus/sequence_type_store.h"
 #include "locus/sequencer.h"
@@ -117,14 +118,17 @@ class MariadbSegmentStore : public SegmentStore {
 };
 
 // Counters in the same database: one statement and one round trip per call. The row of a counter
-// holds its version and, with a ttl, the time at which it is forgotten, by the server's clock.
+// holds its version and, with a ttl, the time at which it is forgotten: once both the server's
+// clock and the caller's have passed it, so that one that jumped ahead makes no number repeat.
 // Errors, timeouts, threads and fork are as for MariadbSegmentStore. Numbers that a failover or a
 // restore loses are given out again, since counters have no floor (docs/operations-engines.md).
 class MariadbSequencer : public Sequencer {
  public:
-  // Connects once. INVALID_ARGUMENT: bad options. NOT_FOUND: the database has no locus tables.
+  // Connects once. `clock` is the caller's, and outlives the sequencer. INVALID_ARGUMENT: bad
+  // options. NOT_FOUND: the database has no locus tables.
   static absl::StatusOr<std::unique_ptr<MariadbSequencer>> Open(
-      const MariadbOptions& options, const SequencerOptions& sequencer_options);
+      const MariadbOptions& options, const SequencerOptions& sequencer_options,
+      Clock& clock = Clock::System());
 
   // Deletes the rows of up to `most` counters that were forgotten over a minute ago, with any
   // prefix, 100 per statement; returns how many. A sequencer with a ttl also deletes up to 100 in

@@ -52,11 +52,12 @@ using Decide = std::function<absl::StatusOr<std::optional<SequenceValue>>(
 class EtcdSequencer::Rep {
  public:
   Rep(const EtcdOptions& options, const SequencerOptions& sequencer_options,
-      std::unique_ptr<etcd::Connection> connection)
+      std::unique_ptr<etcd::Connection> connection, Clock& clock)
       : prefix_(options.prefix + "/seq/"),
         options_(sequencer_options),
         ttl_ms_(absl::ToInt64Milliseconds(sequencer_options.ttl)),
-        connection_(std::move(connection)) {}
+        connection_(std::move(connection)),
+        clock_(clock) {}
 
   etcd::Connection& connection() { return *connection_; }
 
@@ -148,8 +149,11 @@ class EtcdSequencer::Rep {
     bool first_conflict = true;
     while (true) {
       LOCUS_ASSIGN_OR_RETURN(int64_t now_ms, NowMs(entry, deadline));
+      // By the servers' clock and this process': what one of them alone takes for past, since it
+      // jumped ahead, may be held by a process still.
+      const int64_t earlier = std::min(now_ms, absl::ToUnixMillis(clock_.Now()));
       bool live = entry.mod_revision != 0 &&
-                  (entry.value.expires_at == 0 || entry.value.expires_at > now_ms);
+                  (entry.value.expires_at == 0 || entry.value.expires_at > earlier);
       absl::StatusOr<std::optional<SequenceValue>> decided = decide(entry, live, now_ms);
       if (decided.ok() && *decided) {
         LOCUS_ASSIGN_OR_RETURN(bool written, Write(name, **decided, entry, deadline));
@@ -272,6 +276,7 @@ class EtcdSequencer::Rep {
   const SequencerOptions options_;
   const int64_t ttl_ms_;
   const std::unique_ptr<etcd::Connection> connection_;
+  Clock& clock_;
   std::array<etcd::Turn, kTurns> turns_;
   Mutex mutex_;
   absl::flat_hash_map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
@@ -280,11 +285,12 @@ class EtcdSequencer::Rep {
 };
 
 absl::StatusOr<std::unique_ptr<EtcdSequencer>> EtcdSequencer::Open(
-    const EtcdOptions& options, const SequencerOptions& sequencer_options) {
+    const EtcdOptions& options, const SequencerOptions& sequencer_options, Clock& clock) {
   LOCUS_RETURN_IF_ERROR(sequencer_options.Check());
   LOCUS_ASSIGN_OR_RETURN(auto connection, etcd::Connection::Open(options));
   return std::unique_ptr<EtcdSequencer>(new EtcdSequencer(
-      sequencer_options, std::make_unique<Rep>(options, sequencer_options, std::move(connection))));
+      sequencer_options,
+      std::make_unique<Rep>(options, sequencer_options, std::move(connection), clock)));
 }
 
 EtcdSequencer::EtcdSequencer(const SequencerOptions& sequencer_options, std::unique_ptr<Rep> rep)

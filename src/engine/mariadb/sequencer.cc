@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "locus/engine/mariadb.h"
 #include "src/base/check.h"
 #include "src/base/fork_guard.h"
@@ -22,9 +23,6 @@ using mariadb::Pool;
 
 constexpr char kType[] = "'sequencer'";
 constexpr char kNow[] = "UTC_TIMESTAMP(6)";
-// True of a row that is there but forgotten; neither true nor false of one that stays.
-constexpr char kForgotten[] = "expire_time <= UTC_TIMESTAMP(6)";
-constexpr char kLive[] = "(expire_time IS NULL OR expire_time > UTC_TIMESTAMP(6))";
 
 constexpr uint64_t kRemovedAtOnce = 100;
 constexpr uint64_t kTakesBetweenRemovals = 256;
@@ -35,8 +33,8 @@ std::string WhereKey(const std::string& name) {
 
 class Numbers final : public MariadbSequencer {
  public:
-  Numbers(std::unique_ptr<Pool> pool, const SequencerOptions& options)
-      : MariadbSequencer(options), pool_(std::move(pool)) {}
+  Numbers(std::unique_ptr<Pool> pool, const SequencerOptions& options, Clock& clock)
+      : MariadbSequencer(options), pool_(std::move(pool)), clock_(clock) {}
   ~Numbers() override {
     // In a forked child the sockets are its parent's.
     internal::AbandonIfForked(pool_);
@@ -87,14 +85,15 @@ class Numbers final : public MariadbSequencer {
   absl::StatusOr<bool> StoreNew(const std::string& name, int64_t value) override {
     // LAST_INSERT_ID reports that a forgotten row was taken over. MariaDB evaluates the assignments
     // from left to right.
+    const std::string forgotten = Forgotten();
     std::string statement = absl::StrCat(
-        Insert(name, value), " ON DUPLICATE KEY UPDATE sequence_no = IF(", kForgotten,
+        Insert(name, value), " ON DUPLICATE KEY UPDATE sequence_no = IF(", forgotten,
         ", IF(LAST_INSERT_ID(1) = 1, VALUES(sequence_no), NULL), sequence_no),"
         " version_number = IF(",
-        kForgotten, ", version_number + 1, version_number), update_time = IF(", kForgotten,
+        forgotten, ", version_number + 1, version_number), update_time = IF(", forgotten,
         ", VALUES(update_time), update_time), expire_time = ",
         HasTtl() ? "VALUES(expire_time)"
-                 : absl::StrCat("IF(", kForgotten, ", VALUES(expire_time), expire_time)"));
+                 : absl::StrCat("IF(", forgotten, ", VALUES(expire_time), expire_time)"));
     bool stored = false;
     absl::Status status = pool_->Use([&](Connection& connection) -> absl::Status {
       LOCUS_ASSIGN_OR_RETURN(auto results, connection.Run(statement));
@@ -107,13 +106,13 @@ class Numbers final : public MariadbSequencer {
 
   absl::StatusOr<std::optional<int64_t>> Load(const std::string& name) override {
     std::string select =
-        absl::StrCat("SELECT sequence_no FROM `sequence`", WhereKey(name), " AND ", kLive);
+        absl::StrCat("SELECT sequence_no FROM `sequence`", WhereKey(name), " AND ", Live());
     std::string refresh;
     std::vector<mariadb::Shape> shapes = {mariadb::AtMostOneRow(1)};
     if (HasTtl()) {
       shapes.insert(shapes.begin(), mariadb::kNoRows);
       refresh = absl::StrCat("UPDATE `sequence` SET expire_time = ", Expiry(), WhereKey(name),
-                             " AND ", kLive, ";");
+                             " AND ", Live(), ";");
     }
     std::optional<int64_t> value;
     absl::Status status = pool_->Use([&](Connection& connection) -> absl::Status {
@@ -133,7 +132,7 @@ class Numbers final : public MariadbSequencer {
         "UPDATE `sequence` SET sequence_no = ", value,
         ", version_number = version_number + 1, update_time = ", kNow, ", expire_time = ", Expiry(),
         WhereKey(name), " AND sequence_no = ", taken.last, " AND version_number = ", taken.version,
-        " AND ", kLive);
+        " AND ", Live());
     bool put_back = false;
     absl::Status status = pool_->Use([&](Connection& connection) -> absl::Status {
       LOCUS_ASSIGN_OR_RETURN(auto results, connection.Run(statement));
@@ -151,7 +150,7 @@ class Numbers final : public MariadbSequencer {
       uint64_t gone = 0;
       // Types whose expired_sec is 0, the sections of order IDs among them, are never touched.
       std::string statement = absl::StrCat(
-          "DELETE FROM `sequence` WHERE type_id = ", kType, " AND expire_time < ", kNow,
+          "DELETE FROM `sequence` WHERE type_id = ", kType, " AND expire_time < ", EarlierNow(),
           " - INTERVAL (SELECT NULLIF(expired_sec, 0) FROM sequence_type WHERE type_id = ", kType,
           ") SECOND ORDER BY expire_time LIMIT ", at_once);
       absl::Status status = pool_->Use([&](Connection& connection) -> absl::Status {
@@ -167,6 +166,19 @@ class Numbers final : public MariadbSequencer {
   }
 
  private:
+  // The earlier time of the server's clock and this process': what one of them alone takes for
+  // past, since it jumped ahead, may be held by a process still.
+  std::string EarlierNow() const {
+    return absl::StrCat("LEAST(", kNow, ", TIMESTAMP'",
+                        absl::FormatTime("%Y-%m-%d %H:%M:%E6S", clock_.Now(), absl::UTCTimeZone()),
+                        "')");
+  }
+  // True of a row that is there but forgotten; neither true nor false of one that stays.
+  std::string Forgotten() const { return absl::StrCat("expire_time <= ", EarlierNow()); }
+  std::string Live() const {
+    return absl::StrCat("(expire_time IS NULL OR expire_time > ", EarlierNow(), ")");
+  }
+
   std::string_view KeyOf(std::string_view name) const {
     return name.substr(options().key_prefix.size());
   }
@@ -199,7 +211,7 @@ class Numbers final : public MariadbSequencer {
       int64_t gap = std::numeric_limits<int64_t>::max() - limit;
       next = absl::StrCat("sequence_no + ", span, " + ", gap, " - ", gap);
     }
-    return absl::StrCat("IF(", kForgotten, ", ", restart, ", ", next, ")");
+    return absl::StrCat("IF(", Forgotten(), ", ", restart, ", ", next, ")");
   }
 
   absl::Status AtLimit(Connection& connection, const std::string& name, int64_t span) const {
@@ -215,16 +227,17 @@ class Numbers final : public MariadbSequencer {
   }
 
   std::unique_ptr<Pool> pool_;
+  Clock& clock_;
   std::atomic<uint64_t> takes_{0};  // counts only
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<MariadbSequencer>> MariadbSequencer::Open(
-    const MariadbOptions& options, const SequencerOptions& sequencer_options) {
+    const MariadbOptions& options, const SequencerOptions& sequencer_options, Clock& clock) {
   LOCUS_RETURN_IF_ERROR(sequencer_options.Check());
   LOCUS_ASSIGN_OR_RETURN(auto pool, Pool::Make(options, Pool::Schema::kMustFit));
-  auto numbers = std::make_unique<Numbers>(std::move(pool), sequencer_options);
+  auto numbers = std::make_unique<Numbers>(std::move(pool), sequencer_options, clock);
   LOCUS_RETURN_IF_ERROR(numbers->Connect());
   return numbers;
 }

@@ -6,6 +6,8 @@
 #include <limits>
 #include <thread>
 
+#include "absl/time/clock.h"
+#include "locus/testing/manual_clock.h"
 #include "src/engine/etcd/sequence_value.h"
 #include "tests/engine/etcd/etcd_fixture.h"
 #include "tests/sequence/sequencer_contract.h"
@@ -192,6 +194,20 @@ TEST(SequenceValueTest, Texts_AreReadBackOrRefused) {
   for (const char* bad : {"", " ", "1 ", "1  2", " 1 2 3", "1 2 3 ", "1 -2 3", "1 2 -3"}) {
     EXPECT_FALSE(etcd::SequenceValue::Parse(bad)) << bad;
   }
+}
+
+// The servers' clock has passed the time at which the counter is forgotten, the caller's has not.
+TEST_F(EtcdSequencerTest, ServersClockThatJumpedAhead_ForgetsNoCounter) {
+  fakes::ManualClock behind(absl::Now() - absl::Hours(1));
+  auto sequencer = EtcdSequencer::Open(options_, WithTtl(absl::Seconds(1)), behind).value();
+  ASSERT_EQ(sequencer->NextBatch("a", 10)->last(), 10);
+  const auto lasting = MustOpenSequencer(options_);
+  const absl::Time deadline = absl::Now() + absl::Seconds(30);
+  while (!absl::IsNotFound(lasting->Get("a").status())) {
+    ASSERT_LT(absl::Now(), deadline) << "the servers do not forget it";
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+  EXPECT_EQ(sequencer->Next("a").value(), 11);
 }
 
 }  // namespace

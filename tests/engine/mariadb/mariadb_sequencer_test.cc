@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "absl/strings/str_cat.h"
+#include "locus/testing/manual_clock.h"
 #include "tests/engine/mariadb/mariadb_fixture.h"
 #include "tests/sequence/sequencer_contract.h"
 #include "tests/support/child_process.h"
@@ -148,6 +149,30 @@ TEST_F(MariadbSequencerTest, ForkedChild_IsRefusedAndTouchesNoSocket) {
   EXPECT_EQ(child.Wait(), 0);
   EXPECT_EQ(sequencer->Next("a").value(), 2);
   EXPECT_EQ(sequencer->Stats().connects, 1u);
+}
+
+// The server's clock has passed the time at which the counter is forgotten, the caller's has not:
+// one of them has jumped, and a process may hold numbers of the counter.
+TEST_F(MariadbSequencerTest, ServersClockThatJumpedAhead_ForgetsNoCounter) {
+  fakes::ManualClock behind(absl::Now() - absl::Hours(1));
+  SequencerOptions with_ttl;
+  with_ttl.ttl = absl::Hours(1);
+  auto sequencer = MariadbSequencer::Open(options_, with_ttl, behind).value();
+  ASSERT_EQ(sequencer->NextBatch("a", 10)->last(), 10);
+  const auto jump = [this] {
+    server_.Sql(absl::StrCat("UPDATE ", db_, ".sequence SET expire_time = UTC_TIMESTAMP(6) - ",
+                             "INTERVAL 2 MINUTE"));
+  };
+  jump();
+  EXPECT_EQ(sequencer->RemoveExpired(10).value(), 0u);
+  EXPECT_FALSE(sequencer->SetIfNotExists("a", 3).value());
+  jump();
+  EXPECT_EQ(sequencer->Get("a").value(), 10);
+  jump();
+  EXPECT_EQ(sequencer->Next("a").value(), 11);
+  jump();
+  behind.Advance(absl::Hours(1));
+  EXPECT_EQ(sequencer->Next("a").value(), 1) << "forgotten by both";
 }
 
 }  // namespace
