@@ -105,6 +105,10 @@ class Daemon::Rep {
     server.on_accept_failure = [this](const std::string& why) {
       log_.Error("takes no connections", {{"why", why}});
     };
+    server.on_handshake_failure = [this](const std::string& peer, const std::string& why,
+                                         uint64_t more) {
+      log_.Warn("a TLS handshake failed", {{"peer", peer}, {"why", why}, {"and_before", more}});
+    };
     server.on_refusal = [this](const std::string& peer, http::ServerAnswer& answer) {
       front_->Refused(peer, answer);
     };

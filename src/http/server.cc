@@ -20,6 +20,7 @@
 #include "src/base/check.h"
 #include "src/base/mutex.h"
 #include "src/base/resolve.h"
+#include "src/base/seldom.h"
 #include "src/base/text.h"
 #include "src/http/answer_text.h"
 #include "src/http/await.h"
@@ -282,6 +283,12 @@ class Server::Rep {
         connection.shakes_hands = false;
         if (error || connection.expired) {
           ++server_.bad_requests_;
+          // Probes connect and send nothing; what still waits at a drain has failed for no reason.
+          const bool begun = BIO_number_read(SSL_get_rbio(tls.native_handle())) > 0;
+          if (begun && !server_.draining_) {
+            server_.TellOfHandshake(connection.peer,
+                                    connection.expired ? "it took too long" : error.message());
+          }
         } else {
           co_await Converse(tls, connection);
         }
@@ -403,6 +410,11 @@ class Server::Rep {
   void TellOfRefusal(const std::string& peer, ServerAnswer& answer) const {
     if (options_.on_refusal) options_.on_refusal(peer, answer);
   }
+  void TellOfHandshake(const std::string& peer, const std::string& why) {
+    if (!options_.on_handshake_failure) return;
+    const std::optional<uint64_t> untold = handshakes_.Next();
+    if (untold) options_.on_handshake_failure(peer, why, *untold);
+  }
   // Whether there is a place for a connection of this address; then it is to Leave.
   bool Enter(const std::string& address) {
     MutexLock lock(mutex_);
@@ -438,6 +450,7 @@ class Server::Rep {
   std::atomic<uint64_t> refused_ = 0;
   std::atomic<uint64_t> requests_ = 0;
   std::atomic<uint64_t> bad_requests_ = 0;
+  internal::Seldom handshakes_;         // that failed
   std::atomic<size_t> body_bytes_ = 0;  // kept, beyond the first ones of each body
   Mutex mutex_;
   CondVar ended_;                                       // of connections, and of what follows

@@ -53,6 +53,11 @@ struct ServerOptions {
   // Called where connections cannot be taken, as without descriptors: at most every 10 s by each
   // thread. Must not block. May be empty.
   std::function<void(const std::string& why)> on_accept_failure = {};
+  // Called where a TLS handshake failed that the client had begun, at most once per second: with
+  // the client's address, the reason, and how many failed since the last call. Must not block. May
+  // be empty.
+  std::function<void(const std::string& peer, const std::string& why, uint64_t untold)>
+      on_handshake_failure = {};
   // Called for each answer that the server gives without its handler, before it is sent, with the
   // client's address. Must not block. May be empty.
   std::function<void(const std::string& peer, ServerAnswer&)> on_refusal = {};

@@ -13,6 +13,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "src/base/mutex.h"
 #include "src/http/connection.h"
 #include "src/http/server.h"
 #include "tests/http/loopback_client.h"
@@ -338,6 +339,42 @@ TEST_F(HttpServerTest, Tls_IsSpokenWithItsCertificate_AndPlainTextIsNot) {
   const absl::Status plain = Connect()->Send({"POST", "/", {}, "secret"}, 1000, Soon()).status();
   EXPECT_EQ(plain.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(plain.message(), HasSubstr("if this port speaks TLS, enable TLS"));
+}
+
+TEST_F(HttpServerTest, FailedHandshakes_AreToldSeldomWithAddressAndReason) {
+  TemporaryDirectory directory;
+  const Authority authority(directory, "authority");
+  const Authority stranger(directory, "stranger");
+  const std::string certificate = authority.Sign("server.pem", "IP:127.0.0.1");
+  auto of_server = TlsContext::Load({authority.file(), certificate, certificate + ".key"});
+  auto distrusts = TlsContext::Load({stranger.file(), "", ""});
+  ASSERT_TRUE(of_server.ok() && distrusts.ok());
+  internal::Mutex mutex;
+  std::vector<std::string> told;
+  uint64_t failed = 0;  // told of, or counted by a later one
+  options_.tls = of_server->get();
+  options_.on_handshake_failure = [&](const std::string& peer, const std::string& why,
+                                      uint64_t untold) {
+    internal::MutexLock lock(mutex);
+    told.push_back(absl::StrCat(peer, ": ", why));
+    failed += 1 + untold;
+  };
+  Start();
+  // A probe of a load balancer.
+  close(ConnectToLoopback(server_->port()));
+  EXPECT_TRUE(WaitUntil([&] { return server_->stats().bad_requests == 1; }));
+  const std::string secret = "GET / HTTP/1.1\r\nAuthorization: Bearer hush\r\n\r\n";
+  for (int i = 0; i < 50; ++i) Raw(secret);
+  const auto endpoint = Endpoint::Parse(absl::StrCat("127.0.0.1:", server_->port()));
+  EXPECT_TRUE(WaitUntil([&] {
+    HttpConnection::Connect(*endpoint, distrusts->get(), Soon()).status().IgnoreError();
+    internal::MutexLock lock(mutex);
+    return told.size() >= 2;
+  }));
+  internal::MutexLock lock(mutex);
+  EXPECT_EQ(told[0], "127.0.0.1: http request (SSL routines)");
+  EXPECT_THAT(told[1], HasSubstr("unknown ca"));
+  EXPECT_GE(failed, 51u);
 }
 
 TEST_F(HttpServerTest, TlsThatIsReplaced_IsThatOfTheNextHandshake) {

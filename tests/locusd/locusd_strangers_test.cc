@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What clients without a valid token cost a service, and what it tells them.
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "tests/http/loopback_client.h"
 #include "tests/locusd/ids_process.h"
 #include "tests/locusd/locusd_cluster.h"
+#include "tests/support/authority.h"
 
 namespace locus {
 namespace {
@@ -133,6 +135,25 @@ TEST(LocusdLinksTest, NodeThatCannotBeReached_IsNamedWithTheReason) {
     const auto body = left.Ask("GET", "/readyz", 503);
     return body && body->find("at " + cluster.node(1).raft() + ": ") != body->npos;
   })) << left.Ask("GET", "/readyz", 503).value_or("ready");
+}
+
+TEST_F(LocusdStrangersTest, FailedHandshake_IsInTheLog_WithAddressAndReason) {
+  const Authority authority(directory_, "authority");
+  const std::string certificate = authority.Sign("node", "IP:127.0.0.1");
+  chmod((certificate + ".key").c_str(), 0600);
+  ids_.Write(absl::StrCat(kRole, TokenOf("shop", "\"ids\"")),
+             absl::StrCat("certificate = \"", certificate, "\"\nkey = \"", certificate, ".key\"\n"),
+             IdsOnOneFile(directory_));
+  const auto trusts = http::TlsContext::Load({authority.file(), "", ""});
+  ids_.tls = trusts->get();
+  ASSERT_TRUE(ids_.Start());
+  const int fd = ConnectToLoopback(ids_.port());
+  ASSERT_TRUE(Send(fd, Head(absl::StrCat(kToken, "-shop"), "")));  // plain text
+  http::ReadUntilClosed(fd);
+  EXPECT_TRUE(ids_.Logs("a TLS handshake failed"));
+  EXPECT_THAT(ids_.LogText(), HasSubstr("127.0.0.1"));
+  EXPECT_THAT(ids_.LogText(), HasSubstr("SSL routines"));
+  EXPECT_THAT(ids_.LogText(), Not(HasSubstr(kToken)));
 }
 
 }  // namespace

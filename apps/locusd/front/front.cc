@@ -12,6 +12,7 @@
 #include "apps/locusd/front/request_id.h"
 #include "apps/locusd/openapi/openapi.h"
 #include "src/base/loopback.h"
+#include "src/base/seldom.h"
 #include "src/base/text.h"
 #include "src/http/endpoint.h"
 #include "src/lease_api/call.h"
@@ -177,14 +178,10 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
   // Guesses at a token must not fill the log.
   void TellOfUnauthorized(const ServerRequest& request) const {
     if (!options_.on_unauthorized) return;
-    const int64_t now = absl::ToInt64Milliseconds(SteadyNow());
-    int64_t last = unauthorized_told_;
-    if (now - last < 1000 || !unauthorized_told_.compare_exchange_strong(last, now)) {
-      ++unauthorized_untold_;
-      return;
+    const std::optional<uint64_t> untold = unauthorized_.Next();
+    if (untold) {
+      options_.on_unauthorized(request.peer, request.Header("X-Request-Id"), *untold);
     }
-    options_.on_unauthorized(request.peer, request.Header("X-Request-Id"),
-                             unauthorized_untold_.exchange(0));
   }
 
   // A request until it is answered.
@@ -368,8 +365,7 @@ class Front::Rep : public std::enable_shared_from_this<Rep> {
   // Release by Drain, acquire by requests; it publishes nothing else.
   std::atomic<bool> draining_ = false;
   std::atomic<size_t> under_way_ = 0;
-  mutable std::atomic<int64_t> unauthorized_told_ = INT64_MIN / 2;  // ms, steady
-  mutable std::atomic<uint64_t> unauthorized_untold_ = 0;
+  mutable internal::Seldom unauthorized_;
   std::atomic<uint64_t> limited_ = 0;
   std::atomic<uint64_t> overloads_ = 0;
 };
