@@ -62,10 +62,11 @@ class LocusdLaptopTest : public ::testing::Test {
     EXPECT_EQ(answer->status, 200u) << answer->body;
     return json::parse(answer->body, nullptr, false);
   }
-  // The exit code of locusd with these arguments, which refuses to start; Text() is what it said.
+  // The exit code of locusd with these arguments, which refuses to start; 124: it did start. Text()
+  // is what it said.
   int Refusal(const std::string& arguments) {
-    const int status =
-        std::system(absl::StrCat(LOCUSD_BINARY, " ", arguments, " > ", log_, " 2>&1").c_str());
+    const int status = std::system(
+        absl::StrCat("timeout 20 ", LOCUSD_BINARY, " ", arguments, " > ", log_, " 2>&1").c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
 
@@ -123,6 +124,29 @@ TEST_F(LocusdLaptopTest, TwoProcessesOfOneDirectory_ShareIt) {
   EXPECT_NE(Address(), first);
   EXPECT_EQ(Good("GET", "/v1/snowflake")["ids"].size(), 1u);
   EXPECT_EQ(Good("POST", "/v1/orders/ids", R"({"buyers":["1"]})")["orders"].size(), 1u);
+}
+
+// What it was granted would be granted once more.
+TEST_F(LocusdLaptopTest, DirectoryIsEmptiedUnderAProcess_NoOtherStartsUntilThatHasEnded) {
+  ASSERT_TRUE(Start());
+  Good("GET", "/v1/snowflake");
+  std::filesystem::remove_all(home_ / "locusd");
+  EXPECT_EQ(Refusal("--listen 127.0.0.1:0"), 2);
+  EXPECT_THAT(Text(), HasSubstr("another locusd uses"));
+  process_.reset();
+  ASSERT_TRUE(Start());
+  Good("GET", "/v1/snowflake");
+}
+
+TEST_F(LocusdLaptopTest, FileOfItsIdsIsLost_NoWorkerIdIsGrantedAtOnce) {
+  ASSERT_TRUE(Start());
+  Good("GET", "/v1/snowflake");
+  process_.reset();
+  for (const char* const name : {"ids.db", "ids.db-wal", "ids.db-shm", "ids.db-locus"}) {
+    std::filesystem::remove(home_ / (std::string("locusd/") + name));
+  }
+  EXPECT_EQ(Refusal("--listen 127.0.0.1:0"), 1);
+  EXPECT_THAT(Text(), HasSubstr("no worker ID is granted before"));
 }
 
 TEST_F(LocusdLaptopTest, TableInItsDirectory_IsRoutedBy) {

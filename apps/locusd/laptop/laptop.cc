@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/locusd/laptop/laptop.h"
 
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -53,6 +59,61 @@ absl::Status MakeDirectory(const std::string& path) {
       absl::StrCat("cannot use the directory ", Quoted(path), ": ", error.message()));
 }
 
+// That this process uses a directory, for as long as it lives and whatever becomes of the directory
+// meanwhile: a name of the kernel's. Known within one network namespace.
+class Presence {
+ public:
+  explicit Presence(const std::string& directory) {
+    std::error_code ignored;
+    const size_t place =
+        std::hash<std::string>()(std::filesystem::weakly_canonical(directory, ignored).string());
+    for (int i = 0; i < kMost; ++i) {
+      const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+      if (fd < 0) continue;
+      sockaddr_un address = {};
+      address.sun_family = AF_UNIX;
+      const std::string name = absl::StrCat("locusd ", getuid(), " ", place, " ", i);
+      memcpy(address.sun_path + 1, name.data(), name.size());
+      const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+      const bool bound = bind(fd, reinterpret_cast<const sockaddr*>(&address), size) == 0;
+      others_ = others_ || !bound;
+      if (bound && fd_ < 0) {
+        fd_ = fd;
+      } else {
+        close(fd);
+      }
+    }
+  }
+  ~Presence() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Presence(const Presence&) = delete;
+  Presence& operator=(const Presence&) = delete;
+
+  // Other processes use it, or what was there before.
+  bool others() const { return others_; }
+
+ private:
+  static constexpr int kMost = 16;
+  int fd_ = -1;
+  bool others_ = false;
+};
+
+// Whether the IDs of the directory are its first ever. What a process that still runs was granted
+// by a store that was removed would be granted again. FAILED_PRECONDITION.
+absl::StatusOr<bool> IsFirstEver(const std::string& directory, bool others) {
+  std::error_code ignored;
+  auto has = [&](const char* name) { return std::filesystem::exists(directory + name, ignored); };
+  if (has("/ids.db")) return false;
+  if (others) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("another locusd uses ", Quoted(directory),
+                     ", whose ids.db is not there: it was removed, or is just being made. End that "
+                     "process first, or start this one again"));
+  }
+  return !has("/ids.db-locus") && !has("/keys");
+}
+
 absl::StatusOr<KeyRing> KeysAt(const std::string& path) {
   absl::StatusOr<KeyRing> ring = KeyRing::Load(path);
   if (!absl::IsNotFound(ring.status())) return ring;
@@ -71,7 +132,7 @@ struct OpenedParts {
   std::shared_ptr<std::atomic<uint64_t>> lead_used_up = std::make_shared<std::atomic<uint64_t>>(0);
 };
 
-absl::StatusOr<OpenedParts> OpenParts(const std::string& directory) {
+absl::StatusOr<OpenedParts> OpenParts(const std::string& directory, bool first_ever) {
   const std::string uri = absl::StrCat("sqlite:", directory, "/ids.db");
   OpenedParts opened;
   auto made = std::make_shared<IdParts>();
@@ -99,8 +160,11 @@ absl::StatusOr<OpenedParts> OpenParts(const std::string& directory) {
                          OpenWorkerLeaseStore(uri, {.password = nullptr, .create = true}));
   LeasedSnowflakeOptions snowflake;
   snowflake.reacquire = true;  // after the machine has slept
-  // Nobody but this process, which has the directory alone, leases from its file.
-  LOCUS_RETURN_IF_ERROR(leases->Create(snowflake.lease.space, {.first_ever = true}, absl::Now()));
+  // Only processes without a configuration lease from the file, all for this ttl.
+  WorkerSpacePast past;
+  past.first_ever = first_ever;
+  past.longest_ttl = snowflake.lease.ttl;
+  LOCUS_RETURN_IF_ERROR(leases->Create(snowflake.lease.space, past, absl::Now()));
   LOCUS_ASSIGN_OR_RETURN(parts.snowflake, LeasedSnowflake<>::Create(std::move(leases), snowflake));
   const std::string table = directory + "/table.json";
   std::error_code ignored;
@@ -153,7 +217,9 @@ class Laptop::Rep {
     host_ = listen.text.substr(0, listen.text.rfind(':'));
     data_ = options.data;
     LOCUS_RETURN_IF_ERROR(MakeDirectory(data_));
-    LOCUS_ASSIGN_OR_RETURN(const OpenedParts opened, OpenParts(options.data));
+    presence_.emplace(data_);
+    LOCUS_ASSIGN_OR_RETURN(const bool first_ever, IsFirstEver(data_, presence_->others()));
+    LOCUS_ASSIGN_OR_RETURN(const OpenedParts opened, OpenParts(data_, first_ever));
     LOCUS_ASSIGN_OR_RETURN(ids_, IdApi::Make(opened.parts, {}));
     LOCUS_ASSIGN_OR_RETURN(console_, OpenConsole(MakeRunning(), options.data));
     LOCUS_ASSIGN_OR_RETURN(std::shared_ptr<AccessControl> everybody,
@@ -213,6 +279,7 @@ class Laptop::Rep {
 
   std::string data_;
   std::string host_;
+  std::optional<Presence> presence_;
   std::unique_ptr<IdApi> ids_;
   std::unique_ptr<ConsoleApi> console_;
   std::optional<Front> front_;
