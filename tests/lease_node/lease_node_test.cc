@@ -325,7 +325,7 @@ TEST_F(LeaseNodeTest, ClocksOfFollowers_FollowTheLeaders) {
 }
 
 // That callers do not wait for it is tested in tests/raft/node; how long they do is measured in
-// bench/lease_machine.
+// bench/lease_node.
 TEST_F(LeaseNodeTest, SnapshotOfALargeState_CallersGoOnAndItIsRestored) {
   constexpr int kCounters = 1 << 17;
   LeaseCluster cluster(1, clock_, {}, [](int, lease_node::LeaseNodeOptions& options) {
